@@ -160,26 +160,28 @@ programs := $(filter-out $(others),$(patsubst %.rs,%,$(notdir $(wildcard rust/te
 tight := $(addprefix --test ,$(filter-out $(leaking),$(programs)))
 leaks := $(addprefix --test ,$(leaking))
 nightly := scripts/rust-toolchain nightly miri rust-src;
+hack := command -v cargo-hack >/dev/null || cargo install --quiet --locked cargo-hack || \
+  { echo 'cargo cannot install cargo-hack'; exit 77; };
 
 # Streams are short and few, and the programs that must not compile are omitted: check-rust-streams has all.
 check-rust: ; $(TESTS) --need cargo \
   "export TOFT_SHORT=1 PROPTEST_CASES=32; $(rust) test --locked $(CRATES) $(FEATURES) -- \
   --skip each_misuse_is_refused; cargo run --locked -p toft --example collections --features allocator-api2"
-rust_streams := $(addprefix --test ,callbacks_pools cons frames growth list oracle ordered_streams pool queue recycler ring \
+rust_streams := $(addprefix --test ,callbacks_pools frames growth list oracle ordered_streams pool queue recycler \
   scopes shadow shared stack ui)
 check-rust-streams: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) $(FEATURES) $(rust_streams)"
 check-rust-ffi: ; $(TESTS) --need cargo,gcc "$(rust) test --locked -p toft-ffi"
 check-rust-loom: ; $(TESTS) --need cargo "$(rust) test --locked --profile loom -p toft-loom"
-check-rust-bevy: ; $(RUN) --need cargo examples/bevy_frames/run
+check-rust-bevy: ; $(TESTS) --need cargo "minor=\$$(cargo --version | sed -n 's/^cargo 1\.\([0-9]*\)\..*/\1/p'); \
+  test \$${minor:-0} -ge 95 || { echo 'Bevy 0.20 requires Rust 1.95'; exit 77; }; \
+  cargo test --locked -p toft-bevy; cargo clippy --locked -p toft-bevy -p bevy_frames --all-targets -- -D warnings; \
+  RUSTDOCFLAGS='-D warnings' cargo doc --locked -p toft-bevy --no-deps; examples/bevy_frames/run"
 check-rust-fast-path: ; $(TESTS) --need cargo,objdump rust/asm/check-fast-path
 check-rust-features: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) --lib --no-default-features; \
-  for features in allocator-api2 hashbrown serde std allocator-api2,hashbrown,serde; do \
-    cargo check --locked -p toft --no-default-features --features \$$features; done; \
-  for features in derive serde std derive,serde; do \
-    cargo check --locked -p toft-pools --no-default-features --features \$$features; done; \
+  $(hack) cargo hack check --locked --feature-powerset --depth 2 --exclude-features nightly,default $(CRATES); \
   test \$$(cargo tree --locked -p toft -e normal --prefix none | grep -c .) = 1; \
   test \$$(cargo tree --locked -p toft-pools -e normal --prefix none | grep -c .) = 2; \
-  cargo package -p toft-derive -p toft -p toft-pools --allow-dirty --no-verify --exclude-lockfile --quiet"
+  cargo package -p toft-derive -p toft -p toft-pools -p toft-bevy --allow-dirty --no-verify --exclude-lockfile --quiet"
 check-rust-lint: ; $(RUN) --need cargo "cargo clippy --locked $(CRATES) --all-targets $(FEATURES) -- -D warnings; \
   cargo clippy --locked $(CRATES) --no-default-features -- -D warnings; \
   cargo clippy --locked -p toft-derive -p conformance-client -p conformance-provider -- -D warnings; \

@@ -1,8 +1,6 @@
-//! A thousand frames of a headless Bevy application, whose systems allocate on every worker thread, and a proof that the
-//! arena of each of them was empty again when the next frame began. Any check that fails ends the program by a panic.
+//! A thousand frames of a headless Bevy application, whose systems allocate on every worker thread, and a check that the
+//! arena of each of them is empty when the next frame begins. A check that fails ends the program by a panic.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-
-mod frame_memory;
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -16,13 +14,13 @@ use bevy_ecs::prelude::*;
 use bevy_ecs::system::NonSendMarker;
 use bevy_tasks::ComputeTaskPool;
 
-use frame_memory::{end_frame, FrameMemory, FramesPlugin};
+use toft_bevy::{EndFrame, FrameArena, FrameMemory, FramesPlugin};
 
 const FRAMES: u64 = 1000;
 const WARM: u64 = 100; // frames after which nothing more is taken from the system
 const WORKERS: usize = 4;
 const ENTITIES: usize = 500;
-/// What each thread needs in every frame: more than the entities do, whoever has them, so that all frames need alike.
+/// The bytes that each thread allocates in every frame: more than the entities need on any thread, so frames are alike.
 const BYTES: usize = 600 << 10;
 
 // ---- a small world ----
@@ -37,10 +35,10 @@ fn populate(mut commands: Commands) {
     commands.spawn_batch((0..ENTITIES).map(|i| (Position([i as f32, 0.0]), Speed([1.0, i as f32]))));
 }
 
-/// For each entity, on whatever thread has it: its neighbours, as a list that no frame keeps.
-fn move_all(memory: Res<FrameMemory>, mut entities: Query<(&mut Position, &Speed)>) {
+/// For each entity, on the thread that the scheduler chooses: a list and a text of this frame.
+fn move_all(frame: FrameArena, mut entities: Query<(&mut Position, &Speed)>) {
     entities.par_iter_mut().for_each(|(mut position, speed)| {
-        let arena = memory.here();
+        let arena = &*frame;
         let steps = arena.alloc_slice_fill_with(8, |k| speed.0.map(|v| v * k as f32 / 8.0));
         let label = toft::format_in!(arena, "{} steps", steps.len());
         assert_eq!(label, "8 steps");
@@ -48,13 +46,13 @@ fn move_all(memory: Res<FrameMemory>, mut entities: Query<(&mut Position, &Speed
     });
 }
 
-// ---- the proof ----
+// ---- the checks ----
 
-/// The pool's threads, as they told when they began.
+/// The threads of the pool, recorded when they start.
 #[derive(Resource, Clone, Default)]
 struct Workers(Arc<Mutex<Vec<ThreadId>>>);
 
-/// What each thread has seen.
+/// What each thread has observed.
 #[derive(Resource, Default)]
 struct Seen(Mutex<HashMap<ThreadId, Thread>>);
 
@@ -62,12 +60,12 @@ struct Seen(Mutex<HashMap<ThreadId, Thread>>);
 struct Thread {
     /// Frames in which its arena was empty to begin with, and was used then.
     frames: u64,
-    /// Where it put its first value, and how often that was the place of the frame before.
+    /// The address of its first value, and how often that was the address in the frame before.
     first: usize,
     reused: u64,
 }
 
-/// A task on every worker of the pool: none ends before all have begun, so no worker has two.
+/// A task on every worker of the pool: no task ends before all have started, so each worker has one.
 fn on_every_worker(memory: Res<FrameMemory>, workers: Res<Workers>, seen: Res<Seen>) {
     let pool = ComputeTaskPool::get();
     let workers = workers.0.lock().unwrap().clone();
@@ -76,12 +74,12 @@ fn on_every_worker(memory: Res<FrameMemory>, workers: Res<Workers>, seen: Res<Se
     pool.scope(|scope| {
         for _ in 0..WORKERS {
             scope.spawn(async {
-                // The main thread takes tasks, too, while it waits. It hands them back.
+                // The main thread runs tasks too while it waits. It yields them back.
                 while !workers.contains(&std::thread::current().id()) {
-                    let mut handed = false;
+                    let mut yielded = false;
                     poll_fn(|context| {
                         context.waker().wake_by_ref();
-                        if std::mem::replace(&mut handed, true) {
+                        if std::mem::replace(&mut yielded, true) {
                             Poll::Ready(())
                         } else {
                             Poll::Pending
@@ -97,8 +95,8 @@ fn on_every_worker(memory: Res<FrameMemory>, workers: Res<Workers>, seen: Res<Se
 }
 
 fn use_an_empty_arena(memory: &FrameMemory, seen: &Seen) {
-    let arena = memory.here();
-    assert_eq!(arena.stats().live, 0, "left over from the frame before");
+    let arena = memory.arena();
+    assert_eq!(arena.stats().live, 0, "the arena has an allocation of the frame before");
     let first = arena.alloc(memory.frame());
     let mut list = arena.vec();
     for i in 0..1000 {
@@ -115,8 +113,8 @@ fn use_an_empty_arena(memory: &FrameMemory, seen: &Seen) {
 }
 
 /// The main thread takes part in loops over entities; it has an arena as the workers have.
-fn on_the_main_thread(memory: Res<FrameMemory>, _: NonSendMarker) {
-    memory.here().alloc_uninit_slice::<u8>(BYTES);
+fn on_the_main_thread(frame: FrameArena, _: NonSendMarker) {
+    frame.alloc_uninit_slice::<u8>(BYTES);
 }
 
 /// The most that the arenas held up to frame `WARM`, and up to now.
@@ -127,7 +125,7 @@ struct Footprint {
 }
 
 fn measure(mut memory: ResMut<FrameMemory>, mut footprint: ResMut<Footprint>) {
-    let now = memory.footprint();
+    let now = memory.reserved();
     footprint.most = footprint.most.max(now);
     if memory.frame() <= WARM {
         footprint.warm = footprint.most;
@@ -136,12 +134,12 @@ fn measure(mut memory: ResMut<FrameMemory>, mut footprint: ResMut<Footprint>) {
 
 fn main() {
     let workers = Workers::default();
-    let told = workers.clone();
+    let started = workers.clone();
     let compute = TaskPoolThreadAssignmentPolicy {
         min_threads: WORKERS,
         max_threads: WORKERS,
         percent: 1.0,
-        on_thread_spawn: Some(Arc::new(move || told.0.lock().unwrap().push(std::thread::current().id()))),
+        on_thread_spawn: Some(Arc::new(move || started.0.lock().unwrap().push(std::thread::current().id()))),
         on_thread_destroy: None,
     };
     let mut app = App::new();
@@ -154,11 +152,11 @@ fn main() {
     .init_resource::<Footprint>()
     .add_systems(Startup, populate)
     .add_systems(Update, (on_every_worker, on_the_main_thread, move_all).chain())
-    .add_systems(Last, measure.after(end_frame));
+    .add_systems(Last, measure.after(EndFrame));
     app.finish();
     app.cleanup();
     while workers.0.lock().unwrap().len() < WORKERS {
-        std::thread::yield_now(); // they are on their way
+        std::thread::yield_now(); // they are starting
     }
 
     let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! Which column each field lies in.
+//! The assignment of fields to columns.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use proc_macro2::Ident;
@@ -8,19 +8,19 @@ use syn::{Error, Member, Result, Visibility};
 
 use crate::input::{Errors, Field, Input};
 
-/// In their order, which is that of the first field of each.
+/// The columns, in the order of their first fields.
 pub struct Columns<'i>(pub Vec<Column<'i>>);
 
 pub enum Column<'i> {
-    /// One field's; or, where it is nested, those of its type.
+    /// The column of a field, or the columns of the type of a nested field.
     Field(&'i Field),
     Group(Group<'i>),
 }
 
-/// Fields that lie side by side in a column of small rows.
+/// The fields of a group, which are in one column of small structs.
 pub struct Group<'i> {
     pub name: &'i Ident,
-    /// The struct of such a row.
+    /// The name of that struct.
     pub row: Ident,
     pub vis: &'i Visibility,
     pub align: usize,
@@ -59,8 +59,8 @@ impl<'i> Group<'i> {
         self.align = self.align.max(field.align.unwrap_or(1));
         self.fields.push(field);
         if field.vis.to_token_stream().to_string() != self.vis.to_token_stream().to_string() {
-            // Who may see the column may write to it, and so to each of them.
-            return Err(Error::new_spanned(&field.member, "the fields of a group have one visibility"));
+            // Access to the column is access to each of its fields.
+            return Err(Error::new_spanned(&field.member, "the fields of a group must have the same visibility"));
         }
         Ok(())
     }
@@ -81,16 +81,16 @@ fn row_name(input: &Input, group: &Ident) -> Ident {
 fn check_name(input: &Input, columns: &[Column], name: &Ident, row: &Ident) -> Result<()> {
     let error = |text: &str| Err(Error::new(name.span(), text));
     if input.tuple {
-        return error("a group is a field of the slices, which has a name: the fields of this struct have none");
+        return error("a tuple struct cannot have groups: the slices have a field with the name of the group");
     }
     let is_field = |field: &Field| matches!(&field.member, Member::Named(ident) if ident.unraw() == name.unraw());
     if input.fields.iter().any(is_field) {
-        return error("a group and a field cannot have one name");
+        return error("a group and a field cannot have the same name");
     }
     let views = ["Ref", "Mut", "Slices", "SlicesMut"].map(|view| format_ident!("{}{}", input.ident.unraw(), view));
     let is_row = |column: &Column| matches!(column, Column::Group(group) if group.row == *row);
     if views.contains(row) || columns.iter().any(is_row) {
-        return error("the group's struct has the name of another one that is written: choose another name");
+        return error("the struct of the group would have the name of another generated struct: choose another name");
     }
     Ok(())
 }

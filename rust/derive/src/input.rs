@@ -1,4 +1,4 @@
-//! Reads the struct and its `#[columns(...)]`, and refuses what makes no sense.
+//! Parses the struct and its `#[columns(...)]` attributes, and reports errors in them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use proc_macro2::{Group, Ident, Spacing, Span, TokenStream, TokenTree};
@@ -14,13 +14,13 @@ pub struct Input {
     pub ident: Ident,
     pub generics: Generics,
     pub fields: Vec<Field>,
-    /// Written with parentheses; a struct without fields counts as one with names.
+    /// A tuple struct; false for a struct without fields.
     pub tuple: bool,
-    /// Where the crate is found.
+    /// The path of the crate toft-pools.
     pub toft: TokenStream,
-    /// More that the struct of references derives.
+    /// Further derives of the struct of references.
     pub derives: Vec<Path>,
-    /// All that was written, to choose names that are not in it.
+    /// The tokens of the whole item, to choose names that do not occur in it.
     pub tokens: TokenStream,
 }
 
@@ -45,10 +45,10 @@ impl Input {
         if let Some(packed) = parsed.attrs.iter().find(|attribute| is_packed(attribute)) {
             return Err(Error::new_spanned(
                 packed,
-                "a packed struct has no columns: each field of a column is aligned",
+                "Columnar cannot be derived for a packed struct: the elements of a column are aligned",
             ));
         }
-        // What is written for the struct's own use of `Self` also stands where `Self` is another struct.
+        // Generated structs contain the types of fields, in which `Self` must be the original struct.
         let (_, arguments, _) = parsed.generics.split_for_impl();
         let ident = &parsed.ident;
         let this = quote!(#ident #arguments);
@@ -85,7 +85,7 @@ impl Input {
         Ok(input)
     }
 
-    /// Those of the struct.
+    /// Parses the attributes of the struct.
     fn attributes(&mut self, attributes: &[Attribute]) -> Result<()> {
         let (mut crate_seen, mut derive_seen) = (false, false);
         each(attributes, |meta| {
@@ -98,15 +98,15 @@ impl Input {
                 meta.parse_nested_meta(|derive| {
                     let name = derive.path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default();
                     if ["Clone", "Copy", "Debug", "PartialEq", "Eq"].contains(&&*name) {
-                        return Err(derive.error(format!("the references to a row have {name} without being told")));
+                        return Err(derive.error(format!("the generated references already implement {name}")));
                     }
                     self.derives.push(derive.path);
                     Ok(())
                 })?;
             } else if ["nested", "align", "group"].iter().any(|name| meta.path.is_ident(name)) {
-                return Err(meta.error("this is said of a field, not of the struct"));
+                return Err(meta.error("this attribute belongs on a field, not on the struct"));
             } else {
-                return Err(meta.error("unknown: of a struct, `crate = \"...\"` or `derive(...)` can be said"));
+                return Err(meta.error("unknown attribute: a struct can have `crate = \"...\"` or `derive(...)`"));
             }
             Ok(())
         })
@@ -136,15 +136,17 @@ impl Field {
                 }
                 self.group = Some(group_name(&meta.value()?.parse()?)?);
             } else if ["crate", "derive"].iter().any(|name| meta.path.is_ident(name)) {
-                return Err(meta.error("this is said of the struct, not of a field"));
+                return Err(meta.error("this attribute belongs on the struct, not on a field"));
             } else {
-                return Err(meta.error("unknown: of a field, `nested`, `align = N` or `group = \"...\"` can be said"));
+                return Err(
+                    meta.error("unknown attribute: a field can have `nested`, `align = N` or `group = \"...\"`")
+                );
             }
             Ok(())
         })
     }
 
-    /// What the field is called in a text.
+    /// The name of the field for documentation.
     pub fn name(&self) -> String {
         match &self.member {
             Member::Named(ident) => ident.unraw().to_string(),
@@ -153,10 +155,10 @@ impl Field {
     }
 }
 
-const NESTED_ALONE: &str = "a nested field has columns of its own: `align` and `group` are said of their fields";
+const NESTED_ALONE: &str = "a nested field cannot have `align` or `group`: put them on the fields of its type";
 
 fn only_structs(span: Span) -> Error {
-    Error::new(span, "Columnar is derived for structs: only they have the same fields in each value")
+    Error::new(span, "Columnar can be derived only for structs")
 }
 
 fn is_packed(attribute: &Attribute) -> bool {
@@ -173,7 +175,7 @@ fn is_packed(attribute: &Attribute) -> bool {
     packed
 }
 
-/// Calls `read` with each entry of each `#[columns(...)]`; the errors of all of them are one.
+/// Calls `read` for each entry of each `#[columns(...)]`, and combines all errors.
 fn each(attributes: &[Attribute], mut read: impl FnMut(ParseNestedMeta) -> Result<()>) -> Result<()> {
     let mut errors = Errors::default();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("columns")) {
@@ -185,30 +187,30 @@ fn each(attributes: &[Attribute], mut read: impl FnMut(ParseNestedMeta) -> Resul
 fn once(seen: &mut bool, meta: &ParseNestedMeta) -> Result<()> {
     if std::mem::replace(seen, true) {
         let name = meta.path.to_token_stream();
-        return Err(meta.error(format!("`{name}` is said twice")));
+        return Err(meta.error(format!("duplicate attribute `{name}`")));
     }
     Ok(())
 }
 
 fn alignment(literal: &LitInt) -> Result<usize> {
     match literal.base10_parse::<u32>() {
-        // The largest that `repr(align)` takes.
+        // The largest alignment of `repr(align)`.
         Ok(align) if align.is_power_of_two() && align <= 1 << 29 => Ok(align as usize),
-        _ => Err(Error::new(literal.span(), "an alignment is a power of two, 2^29 at most")),
+        _ => Err(Error::new(literal.span(), "an alignment must be a power of two, at most 2^29")),
     }
 }
 
 fn group_name(literal: &LitStr) -> Result<Ident> {
     let name: Ident = literal
         .parse()
-        .map_err(|_| Error::new(literal.span(), "a group is named like a field: a lower-case identifier"))?;
+        .map_err(|_| Error::new(literal.span(), "the name of a group must be a lower-case identifier"))?;
     if name.to_string().chars().any(char::is_uppercase) || name.unraw().to_string().trim_matches('_').is_empty() {
-        return Err(Error::new(literal.span(), "a group is named like a field: a lower-case identifier"));
+        return Err(Error::new(literal.span(), "the name of a group must be a lower-case identifier"));
     }
     Ok(name)
 }
 
-/// `Self` written out.
+/// Replaces `Self` by the type.
 fn replace_self(tokens: TokenStream, this: &TokenStream) -> TokenStream {
     let mut replaced = TokenStream::new();
     let mut rest = tokens.into_iter().peekable();
@@ -231,7 +233,7 @@ fn replace_self(tokens: TokenStream, this: &TokenStream) -> TokenStream {
     replaced
 }
 
-/// Whether one of the names is in the tokens.
+/// Whether the tokens contain one of the names.
 pub fn mentions(tokens: TokenStream, names: &[&Ident]) -> bool {
     tokens.into_iter().any(|token| match token {
         TokenTree::Ident(ident) => names.contains(&&ident),
@@ -240,7 +242,7 @@ pub fn mentions(tokens: TokenStream, names: &[&Ident]) -> bool {
     })
 }
 
-/// More than one thing can be wrong: all of it is said.
+/// Collects errors, so that all of them are reported.
 #[derive(Default)]
 pub struct Errors(Option<Error>);
 

@@ -1,7 +1,7 @@
 //! `#[derive(Columnar)]` of the crate `toft-pools`, which exports it with the feature `derive` and documents it.
 //!
-//! It goes three steps: `input` reads the struct and its attributes, and says what is wrong with them; `columns`
-//! decides which column each field lies in; `views`, `traits` and `methods` write the code.
+//! It has three steps: `input` parses the struct and its attributes and reports errors; `columns` assigns fields to
+//! columns; `views`, `traits` and `methods` generate the code.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod columns;
@@ -13,7 +13,7 @@ mod views;
 
 use proc_macro::TokenStream;
 
-/// Implements `Columnar`, and writes the structs of references and slices that go with it. `toft_pools::Columnar` documents it.
+/// Implements `Columnar` and generates its structs of references and slices. Documented at `toft_pools::Columnar`.
 #[proc_macro_derive(Columnar, attributes(columns))]
 pub fn columnar(input: TokenStream) -> TokenStream {
     expand(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()

@@ -1,4 +1,4 @@
-//! What the views can do: `ColumnarViews` under names that are easy to call.
+//! The methods of the views, which call `ColumnarViews`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use proc_macro2::TokenStream;
@@ -24,7 +24,7 @@ fn row_ref(input: &Input, names: &Names) -> TokenStream {
         #[automatically_derived]
         #allowances
         impl #impl_generics #ty #bounds {
-            /// The value that these fields make: a clone of each.
+            /// A value of clones of these fields.
             #[inline]
             pub fn to_value(self) -> #this {
                 #cloned
@@ -52,19 +52,19 @@ fn row_mut(input: &Input, names: &Names) -> TokenStream {
                 #views::as_ref(self)
             }
 
-            /// The same fields, for a shorter time: to pass them on and still have them afterwards.
+            /// The same fields with a shorter lifetime, to pass them to a function and use them afterwards.
             #[inline(always)]
             pub fn reborrow(&mut self) -> #mut_type {
                 #views::reborrow(self)
             }
 
-            /// Puts a value there. The old one is dropped when the new one is in place.
+            /// Replaces the value. The old one is dropped after the new one is written.
             #[inline]
             pub fn set(&mut self, value: #this) {
                 ::core::mem::drop(#views::replace(self, value));
             }
 
-            /// Puts a value there, and returns the old one.
+            /// Replaces the value and returns the old one.
             #[inline]
             pub fn replace(&mut self, value: #this) -> #this {
                 #views::replace(self, value)
@@ -83,31 +83,31 @@ fn slices(input: &Input, names: &Names) -> TokenStream {
         #[automatically_derived]
         #allowances
         impl #impl_generics #ty #bounds {
-            /// How many rows there are: the length of the shortest slice.
+            /// The number of rows: the length of the shortest slice.
             #[inline(always)]
             pub fn len(&self) -> ::core::primitive::usize {
                 #views::len(self)
             }
 
-            /// Whether there is no row.
+            /// Whether there are no rows.
             #[inline(always)]
             pub fn is_empty(&self) -> ::core::primitive::bool {
                 #views::len(self) == 0
             }
 
-            /// The row of that number, or `None`: there are fewer.
+            /// The row at an index, or `None` if there are fewer.
             #[inline]
             pub fn get(self, index: ::core::primitive::usize) -> ::core::option::Option<#ref_type> {
                 #views::row(self, index)
             }
 
-            /// The rows, one after the other.
+            /// The rows, in order.
             #[inline]
             pub fn iter(self) -> #pool::ColumnsIter<#a, #this> {
                 #pool::ColumnsIter::new(self)
             }
 
-            /// The rows before `mid`, and those from there on. It panics when there are fewer than `mid`.
+            /// The rows before `mid`, and those from `mid` on. Panics if there are fewer than `mid`.
             #[inline]
             #[track_caller]
             pub fn split_at(self, mid: ::core::primitive::usize) -> (Self, Self) {
@@ -142,13 +142,13 @@ fn slices_mut(input: &Input, names: &Names) -> TokenStream {
         #[automatically_derived]
         #allowances
         impl #impl_generics #ty #bounds {
-            /// How many rows there are: the length of the shortest slice.
+            /// The number of rows: the length of the shortest slice.
             #[inline(always)]
             pub fn len(&self) -> ::core::primitive::usize {
                 #views::len_mut(self)
             }
 
-            /// Whether there is no row.
+            /// Whether there are no rows.
             #[inline(always)]
             pub fn is_empty(&self) -> ::core::primitive::bool {
                 #views::len_mut(self) == 0
@@ -160,37 +160,37 @@ fn slices_mut(input: &Input, names: &Names) -> TokenStream {
                 #views::as_slices(self)
             }
 
-            /// The same slices, for a shorter time: to pass them on and still have them afterwards.
+            /// The same slices with a shorter lifetime, to pass them to a function and use them afterwards.
             #[inline]
             pub fn reborrow(&mut self) -> #slices_mut_short {
                 #views::reborrow_slices(self)
             }
 
-            /// The row of that number, or `None`: there are fewer.
+            /// The row at an index, or `None` if there are fewer.
             #[inline]
             pub fn get(&self, index: ::core::primitive::usize) -> ::core::option::Option<#ref_short> {
                 #views::row(#views::as_slices(self), index)
             }
 
-            /// The row of that number, to change it, or `None`: there are fewer.
+            /// The row at an index, mutable, or `None` if there are fewer.
             #[inline]
             pub fn get_mut(&mut self, index: ::core::primitive::usize) -> ::core::option::Option<#mut_short> {
                 #views::row_mut(#views::reborrow_slices(self), index)
             }
 
-            /// The rows, one after the other.
+            /// The rows, in order.
             #[inline]
             pub fn iter(&self) -> #pool::ColumnsIter<'_, #this> {
                 #pool::ColumnsIter::new(#views::as_slices(self))
             }
 
-            /// The rows, one after the other, to change them.
+            /// The rows, in order, mutable.
             #[inline]
             pub fn iter_mut(&mut self) -> #pool::ColumnsIterMut<'_, #this> {
                 #pool::ColumnsIterMut::new(#views::reborrow_slices(self))
             }
 
-            /// The rows before `mid`, and those from there on. It panics when there are fewer than `mid`.
+            /// The rows before `mid`, and those from `mid` on. Panics if there are fewer than `mid`.
             #[inline]
             #[track_caller]
             pub fn split_at_mut(self, mid: ::core::primitive::usize) -> (Self, Self) {

@@ -1,4 +1,4 @@
-//! The names and generics of what is written.
+//! The names and generics of the generated code.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
@@ -10,28 +10,28 @@ use crate::input::{mentions, Field, Input};
 
 pub struct Names {
     pub this: Ident,
-    /// As texts say it.
+    /// The name of the struct for documentation.
     pub text: String,
     pub row_ref: Ident,
     pub row_mut: Ident,
     pub slices: Ident,
     pub slices_mut: Ident,
-    /// Of the columns' addresses; in a scope of its own.
+    /// The struct of column addresses, in a scope of its own.
     pub raw: Ident,
-    /// Of the fields' types, likewise.
+    /// The struct of the types of the fields, likewise.
     pub fields: Ident,
-    /// How long a view borrows.
+    /// The lifetime of a view.
     pub a: Lifetime,
-    /// A second one, for functions.
+    /// A second lifetime, for functions.
     pub b: Lifetime,
-    /// Stands in `for<'t> (&'t F, ...): Trait`. A bound with such a lifetime in it may be false of fields whose types
-    /// are known, and then takes away the impl alone; without it the compiler would refuse the struct.
+    /// The lifetime in `for<'t> (&'t F, ...): Trait`. If such a bound is false for fields of known types, the impl does
+    /// not apply; without the lifetime the compiler would reject the impl.
     pub trivial: Lifetime,
-    /// The crate's module with the traits.
+    /// The path of the crate.
     pub pool: TokenStream,
-    /// Of the struct, with its bounds and those that its nested fields need.
+    /// The generics of the struct, with the bounds that nested fields require.
     pub generics: Generics,
-    /// The same, and `'a` before all.
+    /// The same with `'a` as the first parameter.
     pub view_generics: Generics,
 }
 
@@ -75,7 +75,7 @@ impl Names {
         quote!(#this #arguments)
     }
 
-    /// A view with its arguments, borrowed for that long.
+    /// A view with its arguments and this lifetime.
     pub fn view_type(&self, view: &Ident, borrowed: &Lifetime) -> TokenStream {
         let mut generics = self.generics.clone();
         generics.params.insert(0, GenericParam::Lifetime(LifetimeParam::new(borrowed.clone())));
@@ -83,7 +83,7 @@ impl Names {
         quote!(#view #arguments)
     }
 
-    /// `where` with the bounds of the struct and more.
+    /// The `where` clause of the struct with further bounds.
     pub fn bounds(&self, more: impl IntoIterator<Item = TokenStream>) -> WhereClause {
         let mut clause = self
             .generics
@@ -100,7 +100,7 @@ impl Names {
         quote!(for<#trivial> #ty: #of)
     }
 
-    /// What the nested fields need for views.
+    /// The bounds that nested fields require for views.
     pub fn nested_views(&self, input: &Input) -> Vec<TokenStream> {
         let pool = &self.pool;
         let nested = input.fields.iter().filter(|field| field.nested && depends(input, &field.ty));
@@ -108,7 +108,7 @@ impl Names {
     }
 }
 
-/// Whether the type depends on what the struct is generic over.
+/// Whether the type contains a generic parameter of the struct.
 pub fn depends(input: &Input, ty: &Type) -> bool {
     let parameters: Vec<&Ident> = input.generics.params.iter().filter_map(parameter).collect();
     mentions(ty.to_token_stream(), &parameters)

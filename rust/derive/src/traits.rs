@@ -11,7 +11,7 @@ use crate::methods;
 use crate::names::Names;
 use crate::views::{allowances, group_marker, pairs};
 
-/// In a scope of its own, so that the struct of addresses has a name that nobody sees.
+/// In a scope of its own, so that the name of the struct of addresses is not visible.
 pub fn write(input: &Input, columns: &Columns, names: &Names) -> TokenStream {
     let raw = write_raw(columns, names);
     let columnar = write_columnar(input, columns, names);
@@ -43,19 +43,19 @@ fn write_raw(columns: &Columns, names: &Names) -> TokenStream {
         true => quote!(pub struct #raw #generics (()) #bounds;),
         false => quote!(pub struct #raw #generics (#(#types),*) #bounds;),
     };
-    // Private types may be in a struct where they may not be in a tuple that others see.
+    // A private type may occur in the fields of a struct, but not in a public tuple.
     let each = columns.0.iter().flat_map(|column| match column {
         Column::Field(Field { ty, nested: true, .. }) => vec![quote!((#ty, <#ty as #pool::Columnar>::Fields))],
         Column::Field(Field { ty, .. }) => vec![ty.to_token_stream()],
         Column::Group(group) => group.fields.iter().map(|field| field.ty.to_token_stream()).collect(),
     });
     quote! {
-        /// What may be sent and shared where each field may.
+        /// `Send` and `Sync` if each field is.
         #[doc(hidden)]
         #allowances
         pub struct #fields #generics (#(#each),*) #bounds;
 
-        /// Where the columns begin.
+        /// The addresses of the columns.
         #[doc(hidden)]
         #allowances
         #head
@@ -89,7 +89,7 @@ fn write_columnar(input: &Input, columns: &Columns, names: &Names) -> TokenStrea
     let (shared, exclusive) = (all(|code| &code.slices), all(|code| &code.slices_mut));
     let (of, of_slices) = empty(input);
     quote! {
-        // Each function reaches the elements of its number, one of each column.
+        // Each function accesses the elements of its index, one of each column.
         #[automatically_derived]
         #allowances
         unsafe impl #impl_generics #pool::Columnar for #this #bounds {
@@ -107,7 +107,7 @@ fn write_columnar(input: &Input, columns: &Columns, names: &Names) -> TokenStrea
 
             #[inline(always)]
             unsafe fn write(__raw: Self::Raw, __i: ::core::primitive::usize, __value: Self) {
-                // Not taken apart: it may have a destructor, which must not run.
+                // Not destructured: a struct with a destructor cannot be, and the destructor must not run.
                 let __value = ::core::mem::ManuallyDrop::new(__value);
                 let __value: *const Self = &raw const *__value;
                 unsafe { #write }
@@ -172,7 +172,7 @@ fn write_columnar(input: &Input, columns: &Columns, names: &Names) -> TokenStrea
     }
 }
 
-/// What a view of a struct without fields has instead: for one of rows, and one of slices.
+/// The members of the views of a struct without fields: for rows, and for slices.
 fn empty(input: &Input) -> (TokenStream, TokenStream) {
     match input.fields.is_empty() {
         true => (quote!(__of: ::core::marker::PhantomData), quote!(__len, __of: ::core::marker::PhantomData)),
@@ -180,7 +180,7 @@ fn empty(input: &Input) -> (TokenStream, TokenStream) {
     }
 }
 
-/// What each function does with one column.
+/// The code of each function for one column.
 struct Code {
     plan: TokenStream,
     write: TokenStream,
@@ -213,7 +213,7 @@ impl Code {
         }
     }
 
-    /// Slices and copies of a column that is an array.
+    /// Slices and copies of a column.
     fn array(member: TokenStream, i: Index) -> Code {
         let none = TokenStream::new;
         Code {
@@ -260,7 +260,7 @@ impl Code {
     }
 }
 
-/// The value cloned, field by field, out of a view of that name.
+/// Clones a value, field by field, from a view.
 pub fn cloned(input: &Input, names: &Names, view: TokenStream) -> TokenStream {
     let (this, pool) = (&names.this, &names.pool);
     let plain = || input.fields.iter().filter(|field| !field.nested);
@@ -275,19 +275,19 @@ pub fn cloned(input: &Input, names: &Names, view: TokenStream) -> TokenStream {
         .filter(|field| field.nested)
         .map(|Field { member, ty, .. }| quote!(#member: <#ty as #pool::ColumnarClone>::clone_ref(#view.#member),));
     quote! {
-        let #bound = <_ as #pool::derived::CloneFields<#types>>::clone_fields(#refs);
+        let #bound = <_ as #pool::derive_support::CloneFields<#types>>::clone_fields(#refs);
         #this { #(#members: #locals,)* #(#nested)* }
     }
 }
 
-/// What the fields must have for that.
+/// The bounds of the fields for that.
 pub fn clone_bounds<'i>(input: &'i Input, names: &'i Names) -> impl Iterator<Item = TokenStream> + 'i {
     let (pool, trivial) = (&names.pool, &names.trivial);
     let plain = || input.fields.iter().filter(|field| !field.nested).map(|field| &field.ty);
     let (refs, types) = (pairs(plain().map(|ty| quote!(&#trivial #ty))), pairs(plain().map(|ty| quote!(#ty))));
     let nested = input.fields.iter().filter(|field| field.nested);
     let nested = nested.map(move |field| names.bound(&field.ty, quote!(#pool::ColumnarClone)));
-    nested.chain([names.bound(refs, quote!(#pool::derived::CloneFields<#types>))])
+    nested.chain([names.bound(refs, quote!(#pool::derive_support::CloneFields<#types>))])
 }
 
 fn write_clone(input: &Input, names: &Names) -> TokenStream {
@@ -345,7 +345,7 @@ fn write_views(input: &Input, columns: &Columns, names: &Names) -> TokenStream {
         },
     );
 
-    // Of each column: its length, its length behind an exclusive slice, its address, and so on.
+    // For each column: its length, its length as a mutable slice, its address, and so on.
     let parts: Vec<[TokenStream; 5]> = columns.0.iter().map(|column| column_views(column, &of)).collect();
     let part = |i: usize| parts.iter().map(move |codes| codes[i].clone());
     let addresses = |i: usize| match columns.0.is_empty() {
@@ -361,7 +361,7 @@ fn write_views(input: &Input, columns: &Columns, names: &Names) -> TokenStream {
         false => quote!(),
     };
     quote! {
-        // Rows are counted by the shortest column. Addresses are those of the slices.
+        // The number of rows is the length of the shortest column. Addresses are those of the slices.
         #[automatically_derived]
         #allowances
         unsafe impl #impl_generics #pool::ColumnarViews for #this_type #bounds {
@@ -383,7 +383,7 @@ fn write_views(input: &Input, columns: &Columns, names: &Names) -> TokenStream {
 
             #[inline]
             fn replace(__row: &mut Self::Mut<'_>, __value: Self) -> Self {
-                // Not taken apart: it may have a destructor, which must not run.
+                // Not destructured: a struct with a destructor cannot be, and the destructor must not run.
                 let __value = ::core::mem::ManuallyDrop::new(__value);
                 let __value: *const Self = &raw const *__value;
                 #this { #replace }
@@ -420,7 +420,7 @@ fn write_views(input: &Input, columns: &Columns, names: &Names) -> TokenStream {
     }
 }
 
-/// Of one column: its length, its length where slices are exclusive, its address, the same, and the shared slice.
+/// For one column: its length, its length as a mutable slice, its address, the same mutable, and the shared slice.
 fn column_views(column: &Column, of: &dyn Fn(&syn::Type) -> TokenStream) -> [TokenStream; 5] {
     let member = match column {
         Column::Field(Field { member, ty, nested: true, .. }) => {

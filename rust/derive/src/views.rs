@@ -1,4 +1,4 @@
-//! The structs of references and slices, what they can do, and the rows of groups.
+//! The structs of references and slices with their traits, and the structs of groups.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use proc_macro2::{Ident, TokenStream};
@@ -10,7 +10,7 @@ use crate::columns::{Column, Columns, Group};
 use crate::input::{mentions, Field, Input};
 use crate::names::{depends, has_lifetimes, parameter, Names};
 
-/// What is said of code that was written by nobody.
+/// The lints that are allowed in generated code.
 pub fn allowances() -> TokenStream {
     quote!(#[allow(
         dead_code, deprecated, elided_lifetimes_in_paths, explicit_outlives_requirements, missing_debug_implementations,
@@ -70,7 +70,7 @@ impl View {
         matches!(self, View::Ref | View::Slices)
     }
 
-    /// What a part of it refers to; a view, where it is nested.
+    /// The type that a member refers to; a view if it is nested.
     fn target(self, of: &PartOf, names: &Names, a: &Lifetime) -> TokenStream {
         let pool = &names.pool;
         let (_, arguments, _) = names.generics.split_for_impl();
@@ -88,7 +88,7 @@ impl View {
         }
     }
 
-    /// The type of a part of it.
+    /// The type of a member.
     fn part(self, of: &PartOf, names: &Names, a: &Lifetime) -> TokenStream {
         let target = self.target(of, names, a);
         match of {
@@ -115,8 +115,7 @@ pub fn write(input: &Input, columns: &Columns, names: &Names) -> TokenStream {
     quote!(#nested #(#groups)* #(#views)*)
 }
 
-/// That nested fields have columns. It is asked first, so that the first error of one that has none stands at the
-/// field.
+/// Checks that the types of nested fields are `Columnar`. It comes first, so that the first error is at the field.
 fn check_nested(input: &Input, names: &Names) -> TokenStream {
     let (pool, allowances) = (&names.pool, allowances());
     let known = |field: &&Field| !depends(input, &field.ty) && !has_lifetimes(field.ty.to_token_stream());
@@ -165,16 +164,16 @@ fn column_part<'i>(column: &'i Column<'i>) -> Part<'i> {
 fn write_view(input: &Input, view: View, parts: &[Part], names: &Names) -> TokenStream {
     let (name, vis, a, allowances) = (view.name(names), &input.vis, &names.a, allowances());
     let text = match view {
-        View::Ref => format!("The fields of a [`{}`] that lies in columns.", names.text),
-        View::Mut => format!("The fields of a [`{}`] that lies in columns, to change them.", names.text),
+        View::Ref => format!("The fields of a [`{}`] that is stored in columns.", names.text),
+        View::Mut => format!("The fields of a [`{}`] that is stored in columns, mutable.", names.text),
         View::Slices => format!("Columns of [`{}`]: a slice of each.", names.text),
-        View::SlicesMut => format!("Columns of [`{}`], to change them: a slice of each.", names.text),
+        View::SlicesMut => format!("Columns of [`{}`]: a mutable slice of each.", names.text),
     };
     let derives = match (view, &input.derives[..]) {
         (View::Ref, paths @ [_, ..]) => quote!(#[derive(#(#paths),*)]),
         _ => quote!(),
     };
-    // What the struct is generic over outlives the view of it.
+    // The generic parameters of the struct outlive its views.
     let outlives = input.generics.params.iter().filter_map(|parameter| match parameter {
         GenericParam::Type(ty) => Some(&ty.ident).map(|ident| quote!(#ident: #a)),
         GenericParam::Lifetime(lifetime) => Some(&lifetime.lifetime).map(|lifetime| quote!(#lifetime: #a)),
@@ -232,11 +231,11 @@ fn write_traits(view: View, parts: &[Part], input: &Input, names: &Names) -> Tok
     quote!(#copy #shared #with_value)
 }
 
-/// The parts of a struct, to ask something of all of them.
+/// The members of a struct, for a bound on all of them.
 struct Listed {
     tuple: bool,
     members: Vec<(TokenStream, Reach)>,
-    /// What they are, or refer to.
+    /// Their types, or the types that they refer to.
     types: Vec<TokenStream>,
 }
 
@@ -267,19 +266,19 @@ pub fn pairs(items: impl DoubleEndedIterator<Item = TokenStream>) -> TokenStream
     items.rev().fold(quote!(()), |rest, item| quote!((#item, #rest)))
 }
 
-/// Debug, PartialEq and Eq where all parts have them.
+/// Debug, PartialEq and Eq if all members have them.
 fn compare_and_show(names: &Names, generics: &Generics, ty: &TokenStream, label: &str, listed: &Listed) -> TokenStream {
     let (impl_generics, allowances, pool) = (generics.split_for_impl().0, allowances(), &names.pool);
     let refs = listed.refs(names);
     let asks = |of: TokenStream| names.bounds([names.bound(&refs, of)]);
-    let debug = asks(quote!(#pool::derived::ShowFields));
+    let debug = asks(quote!(#pool::derive_support::ShowFields));
     let (partial_eq, eq) = (asks(quote!(::core::cmp::PartialEq)), asks(quote!(::core::cmp::Eq)));
     let (parts, others) = (listed.of(quote!(self)), listed.of(quote!(__other)));
     let texts = listed.members.iter().map(|(member, _)| member.to_string().trim_start_matches("r#").to_string());
     let show = if listed.tuple {
         quote! {
             let mut __shown = ::core::fmt::Formatter::debug_tuple(__f, #label);
-            #pool::derived::ShowFields::show(&#parts, &mut |__field| {
+            #pool::derive_support::ShowFields::show(&#parts, &mut |__field| {
                 __shown.field(__field);
             });
             __shown.finish()
@@ -289,7 +288,7 @@ fn compare_and_show(names: &Names, generics: &Generics, ty: &TokenStream, label:
             let mut __shown = ::core::fmt::Formatter::debug_struct(__f, #label);
             let __names: &[&::core::primitive::str] = &[#(#texts),*];
             let mut __i = 0;
-            #pool::derived::ShowFields::show(&#parts, &mut |__field| {
+            #pool::derive_support::ShowFields::show(&#parts, &mut |__field| {
                 __shown.field(__names[__i], __field);
                 __i += 1;
             });
@@ -318,7 +317,7 @@ fn compare_and_show(names: &Names, generics: &Generics, ty: &TokenStream, label:
     }
 }
 
-/// A row equals a value.
+/// Comparison of a row with a value.
 fn compare_with_value(input: &Input, names: &Names, ty: &TokenStream, listed: &Listed) -> TokenStream {
     let (this, allowances, trivial) = (names.this_type(), allowances(), &names.trivial);
     let (impl_generics, _, _) = names.view_generics.split_for_impl();
@@ -345,13 +344,13 @@ fn compare_with_value(input: &Input, names: &Names, ty: &TokenStream, listed: &L
     }
 }
 
-/// The struct of a group's rows.
+/// The struct of a group.
 fn write_group(input: &Input, group: &Group, names: &Names) -> TokenStream {
     let (row, vis, generics, allowances, pool) = (&group.row, &input.vis, &names.generics, allowances(), &names.pool);
     let (impl_generics, arguments, bounds) = generics.split_for_impl();
     let parts: Vec<Part> = group.fields.iter().map(|field| field_part(field, "of the row")).collect();
     let types: Vec<TokenStream> = group.fields.iter().map(|field| field.ty.to_token_stream()).collect();
-    let text = format!("What lies side by side of a [`{}`] in the column `{}`.", names.text, group.name);
+    let text = format!("The fields of a [`{}`] in the column `{}`.", names.text, group.name);
     let (docs, viss) = (parts.iter().map(|part| &part.docs), parts.iter().map(|part| part.vis));
     let members: Vec<&TokenStream> = parts.iter().map(|part| &part.member).collect();
     let marker = group_marker(input, group, names).map(|ty| quote!(#[doc(hidden)] __of: #ty));
@@ -367,8 +366,8 @@ fn write_group(input: &Input, group: &Group, names: &Names) -> TokenStream {
     let locals: Vec<Ident> = (0..members.len()).map(|i| format_ident!("__field_{i}")).collect();
     let bound = pairs(locals.iter().map(|local| quote!(#local)));
     let cloned_types = pairs(types.iter().cloned());
-    let clone = names.bounds([names.bound(refs, quote!(#pool::derived::CloneFields<#cloned_types>))]);
-    // The compiler asks each field whether it is Copy: see the crate's `derived` for why lifetimes stand in the way.
+    let clone = names.bounds([names.bound(refs, quote!(#pool::derive_support::CloneFields<#cloned_types>))]);
+    // `Copy` is a bound on each field: see the crate's `derive_support` for why lifetimes stand in the way.
     let copy = (!has_lifetimes(quote!(#(#types)*))).then(|| {
         let copy = names.bounds(types.iter().map(|ty| names.bound(ty, quote!(::core::marker::Copy))));
         quote! {
@@ -385,7 +384,7 @@ fn write_group(input: &Input, group: &Group, names: &Names) -> TokenStream {
         #allowances
         impl #impl_generics ::core::clone::Clone for #ty #clone {
             fn clone(&self) -> Self {
-                let #bound = <_ as #pool::derived::CloneFields<#cloned_types>>::clone_fields(#list);
+                let #bound = <_ as #pool::derive_support::CloneFields<#cloned_types>>::clone_fields(#list);
                 #row { #(#members: #locals,)* #marker_copied }
             }
         }
@@ -394,7 +393,8 @@ fn write_group(input: &Input, group: &Group, names: &Names) -> TokenStream {
     }
 }
 
-/// The row of a group is generic as the struct is; if it does not mention all of that, it needs a field that does.
+/// The struct of a group has the generic parameters of the struct; if its fields do not use all of them, it needs a
+/// marker.
 pub fn group_marker(input: &Input, group: &Group, names: &Names) -> Option<TokenStream> {
     let types: TokenStream = group.fields.iter().map(|field| field.ty.to_token_stream()).collect();
     let mentioned = |parameter_: &GenericParam| match parameter_ {

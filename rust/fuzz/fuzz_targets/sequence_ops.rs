@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![no_main]
 
-#[path = "../../pools/tests/common/cons_model.rs"]
-mod cons_model;
 #[path = "../../pools/tests/common/failing.rs"]
 mod failing;
 #[path = "../../pools/tests/common/ledger.rs"]
@@ -16,8 +14,6 @@ mod look;
 mod pair;
 #[path = "../../pools/tests/common/queue_model.rs"]
 mod queue_model;
-#[path = "../../pools/tests/common/ring_model.rs"]
-mod ring_model;
 #[path = "../../pools/tests/common/stack_model.rs"]
 mod stack_model;
 
@@ -26,7 +22,7 @@ use libfuzzer_sys::fuzz_target;
 use look::{Look, Step};
 use toft::Arena;
 use toft::{Heap, Memory};
-use toft_pools::{Columns, ConsList, List, Queue, Ring, Rows, Stack};
+use toft_pools::{Columns, List, Queue, Rows, Stack};
 
 fn run<L: Look, M: Memory + Clone>(which: u8, memory: M, bytes: &[u8]) {
     let steps = |kinds: u8| -> Vec<Step> {
@@ -35,20 +31,16 @@ fn run<L: Look, M: Memory + Clone>(which: u8, memory: M, bytes: &[u8]) {
     match which {
         0 => stack_model::play::<L, M>(Stack::new_in(memory), &steps(stack_model::KINDS)),
         1 => stack_model::play::<L, M>(Stack::fixed_in(13, memory), &steps(stack_model::KINDS)),
-        2 => ring_model::play::<L, u16, M>(Ring::new_in(memory), &steps(ring_model::KINDS)),
-        3 => ring_model::play::<L, u32, M>(Ring::fixed_in(13, memory), &steps(ring_model::KINDS)),
-        4 => queue_model::play::<L, M>(Queue::new_in(memory), &steps(queue_model::KINDS)),
-        5 => queue_model::play::<L, M>(Queue::fixed_in(13, memory), &steps(queue_model::KINDS)),
-        6 => list_model::play::<L, M>(List::new_in(memory), &steps(list_model::KINDS)),
-        7 => list_model::play::<L, M>(List::fixed_in(13, memory), &steps(list_model::KINDS)),
-        8 => cons_model::play::<L, M>(ConsList::new_in(memory), &steps(cons_model::KINDS)),
-        _ => cons_model::play::<L, M>(ConsList::fixed_in(13, memory), &steps(cons_model::KINDS)),
+        2 => queue_model::play::<L, M>(Queue::new_in(memory), &steps(queue_model::KINDS)),
+        3 => queue_model::play::<L, M>(Queue::fixed_in(13, memory), &steps(queue_model::KINDS)),
+        4 => list_model::play::<L, M>(List::new_in(memory), &steps(list_model::KINDS)),
+        _ => list_model::play::<L, M>(List::fixed_in(13, memory), &steps(list_model::KINDS)),
     }
 }
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((kind, bytes)) = bytes.split_first() else { return };
-    let which = kind / 6 % 10;
+    let which = kind / 6 % 6;
     match kind % 6 {
         0 => run::<Rows, _>(which, Heap, bytes),
         1 => run::<Columns, _>(which, Heap, bytes),

@@ -1,10 +1,10 @@
-//! Types whose fields can lie in columns.
+//! Types whose fields can be stored in columns.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::plan::Planner;
+use super::planner::Planner;
 
-/// A type whose fields can lie in columns, each in an array of its own. With the feature `derive` it is
-/// [derived](derive@crate::Columnar); by hand:
+/// A type whose fields can be stored in columns, each in an array of its own (struct of arrays). With the feature
+/// `derive` it is [derived](derive@crate::Columnar); a manual implementation:
 ///
 /// ```
 /// use core::ptr::NonNull;
@@ -61,15 +61,15 @@ use super::plan::Planner;
 /// let mut points: Stack<Point, Columns> = Stack::default();
 /// points.push(Point { x: 1.0, y: 2.0 });
 /// points.push(Point { x: 3.0, y: 4.0 });
-/// assert_eq!(points.slices().1, [2.0, 4.0]);
+/// assert_eq!(points.as_slice().1, [2.0, 4.0]);
 /// ```
 ///
 /// # Safety
-/// `plan` asks for the same columns each time, and does nothing else. What the other functions write they find again,
-/// at each number of a slot below what was planned for, and they touch nothing beside it. The references they make are
-/// to the fields of that slot alone. `Fields` is `Send` and `Sync` only where each field that is referred to is.
+/// `plan` requests the same columns each time, and does nothing else. The other functions access only the elements of
+/// the given slots in these columns, and references are to the fields of these slots only. `Fields` is `Send` or `Sync`
+/// only if each referenced field is.
 pub unsafe trait Columnar: Sized {
-    /// The types of all fields, as a tuple: columns may be sent to a thread, or shared with one, where each field may.
+    /// The types of all fields, as a tuple: columns are `Send` and `Sync` if each field is.
     type Fields;
     /// The addresses of the columns.
     type Raw: Copy;
@@ -77,7 +77,7 @@ pub unsafe trait Columnar: Sized {
     type Ref<'a>: Copy
     where
         Self: 'a;
-    /// An exclusive reference to each field.
+    /// A mutable reference to each field.
     type Mut<'a>
     where
         Self: 'a;
@@ -85,39 +85,39 @@ pub unsafe trait Columnar: Sized {
     type Slices<'a>: Copy
     where
         Self: 'a;
-    /// An exclusive slice of each column.
+    /// A mutable slice of each column.
     type SlicesMut<'a>
     where
         Self: 'a;
 
-    /// Asks for the columns, in their order.
+    /// Requests the columns, in order.
     fn plan(planner: &mut Planner) -> Self::Raw;
 
-    /// Puts a value into slot `i`; what was there is not dropped.
+    /// Writes a value to slot `i` without dropping an old one.
     ///
     /// # Safety
     /// For this and the others: `raw` is of a plan for more than `i` slots (or `start + len` of them), whose memory is
-    /// alive. Here: nobody has a reference to the slot.
+    /// alive. Here: no reference to the slot exists.
     unsafe fn write(raw: Self::Raw, i: usize, value: Self);
 
-    /// Takes the value out of slot `i`.
+    /// Reads the value of slot `i`.
     ///
     /// # Safety
-    /// It has one, to which nobody has a reference; from now on it is the caller's.
+    /// The slot has a value, to which no reference exists; the caller owns it from now on.
     unsafe fn read(raw: Self::Raw, i: usize) -> Self;
 
     /// The fields of slot `i`.
     ///
     /// # Safety
-    /// It has a value, which nobody changes for as long as `'a`.
+    /// The slot has a value, which nothing changes during `'a`.
     unsafe fn get<'a>(raw: Self::Raw, i: usize) -> Self::Ref<'a>
     where
         Self: 'a;
 
-    /// The fields of slot `i`, to change them.
+    /// The fields of slot `i`, mutable.
     ///
     /// # Safety
-    /// It has a value, to which nobody else has a reference for as long as `'a`.
+    /// The slot has a value, to which no other reference exists during `'a`.
     unsafe fn get_mut<'a>(raw: Self::Raw, i: usize) -> Self::Mut<'a>
     where
         Self: 'a;
@@ -130,7 +130,7 @@ pub unsafe trait Columnar: Sized {
     where
         Self: 'a;
 
-    /// The fields of `len` slots from `start` on, to change them.
+    /// The fields of `len` slots from `start` on, mutable.
     ///
     /// # Safety
     /// As for `get_mut`, of each of them.
@@ -141,11 +141,11 @@ pub unsafe trait Columnar: Sized {
     /// Copies `n` slots from `i` on to those from `j` on, whether they have values or not.
     ///
     /// # Safety
-    /// They do not overlap; nobody has a reference to those of `to`.
+    /// They do not overlap; no reference to those of `to` exists.
     unsafe fn copy(from: Self::Raw, i: usize, to: Self::Raw, j: usize, n: usize);
 }
 
-/// A type whose values can be cloned out of their columns. The derive implements it where every field is `Clone`.
+/// A type whose values can be cloned from their columns. The derive implements it if every field is `Clone`.
 ///
 /// ```
 /// # #[cfg(feature = "derive")] {
@@ -165,6 +165,6 @@ pub unsafe trait Columnar: Sized {
 /// # }
 /// ```
 pub trait ColumnarClone: Columnar {
-    /// The value that these fields make.
+    /// A value of clones of these fields.
     fn clone_ref(fields: Self::Ref<'_>) -> Self;
 }

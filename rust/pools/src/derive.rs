@@ -1,8 +1,9 @@
-//! The derive, and its manual.
+//! The re-export of the derive macro, with its documentation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
-/// Puts each field of a struct in a column of its own, where the pool or collection is one of
-/// [`Columns`](crate::Columns). With the feature `derive`.
+/// Struct of arrays: implements [`Columnar`](trait@crate::Columnar), so that a pool or collection with
+/// [`Columns`](crate::Columns) stores each field in an array of its own. Requires the feature `derive`.
 ///
 /// ```
 /// use toft_pools::{Columnar, Columns, Handle, Pool};
@@ -35,14 +36,14 @@
 /// let mut particles: Stack<Particle, Columns> = Stack::default();
 /// particles.extend((0..100).map(|i| Particle { x: 0.0, speed: i as f32, name: String::new() }));
 ///
-/// let columns: ParticleSlicesMut = particles.slices_mut();
+/// let columns: ParticleSlicesMut = particles.as_mut_slice();
 /// for (x, speed) in columns.x.iter_mut().zip(&*columns.speed) {
-///     *x += *speed; // several at a time; no name is loaded
+///     *x += *speed; // vectorized; names are not loaded
 /// }
-/// assert_eq!(particles.slices().x[..3], [0.0, 1.0, 2.0]);
+/// assert_eq!(particles.as_slice().x[..3], [0.0, 1.0, 2.0]);
 /// ```
 ///
-/// # What is written
+/// # Generated types
 ///
 /// For `struct Particle`, with the visibility of the struct, and of each field:
 ///
@@ -53,27 +54,24 @@
 /// | `ParticleSlices<'a>` | `x: &'a [f32]` | `Copy`; `len()`, `is_empty()`, `get(i)`, `iter()`, `split_at(i)` |
 /// | `ParticleSlicesMut<'a>` | `x: &'a mut [f32]` | `get_mut(i)`, `iter_mut()`, `split_at_mut(i)`, `as_slices()` |
 ///
-/// All of these are `Debug`, `PartialEq` and `Eq` where the fields are; none of it is asked of the fields. They borrow
-/// the pool as `&Particle` and `&mut Particle` would. `Columnar`, [`ColumnarViews`](crate::ColumnarViews) and,
-/// where each field is `Clone`, [`ColumnarClone`](crate::ColumnarClone) are implemented, so the pool can be
-/// cloned as well.
+/// They are `Debug`, `PartialEq` and `Eq` if the fields are, which is not required. They borrow the pool as `&Particle`
+/// and `&mut Particle` would. `Columnar`, [`ColumnarViews`](crate::ColumnarViews) and, if each field is `Clone`,
+/// [`ColumnarClone`](crate::ColumnarClone) are implemented, so the pool can be cloned as well.
 ///
-/// To walk slices row by row costs what it costs to walk them side by side: columns whose fields are not used are not
-/// touched, and the loop is vectorised as that one is. `set` drops the old value as a whole when the new one is in
-/// place; a destructor that panics leaves the row with the new value. A struct that is `Drop` itself is put together
-/// again to be dropped.
+/// Iteration row by row compiles to the same loop as iteration over the slices: columns of unused fields are not read,
+/// and the loop is vectorized. `set` drops the old value after the new one is written; if its destructor panics, the
+/// row has the new value. A struct that implements `Drop` is reassembled before it is dropped.
 ///
-/// `len` of slices is that of the shortest: safe code may exchange the slices for others. `get` returns `None` behind
-/// it, `split_at` and `split_at_mut` panic.
+/// `len` of slices is that of the shortest one, since safe code may replace the slices. Past it `get` returns `None`,
+/// and `split_at` and `split_at_mut` panic.
 ///
 /// Structs with names, tuple structs and unit structs can be generic over types, lifetimes and constants. Enums,
 /// unions and packed structs have no columns.
 ///
-/// # Of a field
+/// # Attributes of fields
 ///
-/// `#[columns(nested)]`: the field's type is `Columnar` itself, and its fields are in columns too. In each view the
-/// field is the view of that type. Such a view is not shortened where it stands (it is invariant in its lifetime): use
-/// `reborrow()`.
+/// `#[columns(nested)]`: the field's type is `Columnar` too, and each of its fields is in a column. In each view the
+/// field is the view of that type. Such a view is invariant in its lifetime: call `reborrow()` to shorten it.
 ///
 /// ```
 /// use toft_pools::{Columnar, Columns, Stack};
@@ -93,17 +91,16 @@
 ///
 /// let mut bodies: Stack<Body, Columns> = Stack::default();
 /// bodies.push(Body { at: Point { x: 1.0, y: 2.0 }, mass: 3.0 });
-/// *bodies.peek_mut().unwrap().at.y = 5.0;
-/// assert_eq!(bodies.slices().at.y, [5.0]);
+/// *bodies.last_mut().unwrap().at.y = 5.0;
+/// assert_eq!(bodies.as_slice().at.y, [5.0]);
 /// ```
 ///
 /// `#[columns(align = N)]`: the column begins at a multiple of `N` bytes, a power of two up to `2^29`, and of 64.
 ///
-/// `#[columns(group = "name")]`: all fields of a group lie side by side in one column, as a small struct: what is
-/// always used together is loaded together (*hot*), and what is seldom used is out of its way (*cold*). References to
-/// a row are to its fields as before; slices have one field for the group, of a struct that is called after it, here
-/// `BodyHot`. It is `Debug`, `PartialEq`, `Eq` and `Clone` where its fields are, and `Copy` where they are and have no
-/// lifetime.
+/// `#[columns(group = "name")]`: the fields of a group are in one column of small structs, for fields that are always
+/// used together (*hot*) or seldom (*cold*). References to a row have a reference to each field as before; slices have
+/// one field for the group, of a struct that is named after it, here `BodyHot`. It is `Debug`, `PartialEq`, `Eq` and
+/// `Clone` if its fields are, and `Copy` if they are and have no lifetime.
 ///
 /// ```
 /// use toft_pools::{Columnar, Columns, Stack};
@@ -120,19 +117,19 @@
 ///
 /// let mut bodies: Stack<Body, Columns> = Stack::default();
 /// bodies.push(Body { x: 1.0, speed: 2.0, texture: [0; 64] });
-/// assert_eq!(*bodies.peek().unwrap().speed, 2.0);
-/// for body in bodies.slices_mut().hot {
+/// assert_eq!(*bodies.last().unwrap().speed, 2.0);
+/// for body in bodies.as_mut_slice().hot {
 ///     body.x += body.speed;
 /// }
-/// let hot: &[BodyHot] = bodies.slices().hot;
+/// let hot: &[BodyHot] = bodies.as_slice().hot;
 /// assert_eq!(hot[0].x, 3.0);
-/// assert_eq!(bodies.slices().texture.as_ptr() as usize % 4096, 0);
+/// assert_eq!(bodies.as_slice().texture.as_ptr() as usize % 4096, 0);
 /// ```
 ///
-/// # Of the struct
+/// # Attributes of the struct
 ///
-/// `#[columns(crate = "path")]`: where this crate is found, when it is not `::toft`.
+/// `#[columns(crate = "path")]`: the path of this crate, if it is not `::toft_pools`.
 ///
-/// `#[columns(derive(Hash, PartialOrd, Ord))]`: more traits for `ParticleRef`, as its own `derive` would have them.
+/// `#[columns(derive(Hash, PartialOrd, Ord))]`: further derived traits of `ParticleRef`.
 #[doc(inline)]
 pub use toft_derive::Columnar;

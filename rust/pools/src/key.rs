@@ -1,4 +1,4 @@
-//! What addresses a slot of a pool: a handle, or a plain index.
+//! Keys of a pool: generational handles and plain indices.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::cmp::Ordering;
@@ -6,7 +6,7 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::marker::PhantomData;
 
-/// What a [`Pool`](super::Pool) of `T` hands out for a value: a [`Handle`], or an index: `u16`, `u32`, `u64` or `usize`.
+/// The key of a value in a [`Pool`](super::Pool): a [`Handle`], or an index of type `u16`, `u32`, `u64` or `usize`.
 /// The trait is sealed.
 ///
 /// ```
@@ -18,40 +18,55 @@ use core::marker::PhantomData;
 /// assert_eq!((i, pool[i]), (0, 'a'));
 /// ```
 pub trait Key<T>: Copy + Eq + sealed::Sealed {
-    /// What a slot has beside it, with which a key is compared.
+    /// The generation that a slot stores.
     #[doc(hidden)]
-    type Generation: Count;
-    /// How many slots can be told apart.
+    type Generation: Generation;
+    /// The largest number of slots that keys can address.
     #[doc(hidden)]
     const SLOTS: usize;
 
-    /// Of a slot that never had a value, in a pool whose number is `start`.
+    /// The generation of unused slots in a pool with this seed.
     #[doc(hidden)]
     fn unused(start: u32) -> Self::Generation;
-    /// Of a slot that has a value.
+    /// The key of an occupied slot.
     #[doc(hidden)]
     fn new(index: usize, generation: Self::Generation) -> Self;
     #[doc(hidden)]
     fn index(self) -> usize;
-    /// Whether the slot has this key's value.
+    /// Whether a slot with this generation has the key's value.
     #[doc(hidden)]
     fn matches(self, generation: Self::Generation) -> bool;
 }
 
 mod sealed {
     pub trait Sealed {}
-    impl<T, G: super::Count> Sealed for super::Handle<T, G> {}
+    impl<T, G: super::Generation> Sealed for super::Handle<T, G> {}
     impl Sealed for u16 {}
     impl Sealed for u32 {}
     impl Sealed for u64 {}
     impl Sealed for usize {}
 }
 
+/// The value from which a pool derives its first generation: multiples of the golden ratio of all values there are,
+/// which are as far apart as so many points can be (Knuth, The Art of Computer Programming 3, 6.4). A handle of another
+/// pool matches nothing until a slot was used about 2^31 / n times, where n pools were made between the two.
+#[cfg(target_has_atomic = "32")]
+pub(crate) fn generation_seed() -> u32 {
+    use core::sync::atomic::{AtomicU32, Ordering};
+    static MADE: AtomicU32 = AtomicU32::new(1);
+    MADE.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B1)
+}
+
+#[cfg(not(target_has_atomic = "32"))]
+pub(crate) fn generation_seed() -> u32 {
+    0 // A processor without atomic counters: a handle of another pool may match.
+}
+
 macro_rules! index {
     ($($int:ty)*) => {$(
         impl<T> Key<T> for $int {
-            type Generation = u8; // only whether it is odd counts
-            // One less than could be told apart, so that a number of slots is a number of this type as well.
+            type Generation = u8; // Only its lowest bit is used.
+            // One less than there are indices, so that the number of slots fits this type as well.
             const SLOTS: usize = if size_of::<$int>() < size_of::<usize>() { <$int>::MAX as usize } else { usize::MAX };
 
             fn unused(_: u32) -> u8 {
@@ -75,41 +90,41 @@ macro_rules! index {
 
 index!(u16 u32 u64 usize);
 
-/// A counter of generations: `u8`, `u16` or `u32`. The trait is sealed.
+/// The integer type of a generation: `u8`, `u16` or `u32`. The trait is sealed.
 ///
 /// ```
 /// use toft_pools::Handle;
-/// assert_eq!(size_of::<Handle<String, u8>>(), 8); // as large as any: the smaller counters are for tests
+/// assert_eq!(size_of::<Handle<String, u8>>(), 8); // the same size: smaller generations are for tests
 /// assert_eq!(size_of::<Option<Handle<String>>>(), 8);
 /// ```
-pub trait Count: Copy + Eq + Ord + Hash + Send + Sync + 'static + count::Sealed {
-    /// One that is not 0.
+pub trait Generation: Copy + Eq + Ord + Hash + Send + Sync + 'static + count::Sealed {
+    /// The type of an odd generation, which is not 0.
     #[doc(hidden)]
     type NonZero: Copy + Eq + Ord + Hash + fmt::Debug + 'static;
-    /// Where the generations of a pool begin whose number is `start`.
+    /// The first, even generation of a pool with this seed.
     #[doc(hidden)]
     fn even(start: u32) -> Self;
     #[doc(hidden)]
     fn next(self) -> Self;
-    /// Even: this one, or the next.
+    /// The next even generation, or this one if it is even.
     #[doc(hidden)]
     fn after(self) -> Self;
-    /// Even: this one, or the one before.
+    /// The previous even generation, or this one if it is even.
     #[doc(hidden)]
     fn before(self) -> Self;
     #[doc(hidden)]
     fn is_odd(self) -> bool;
-    /// A bit for each: whether it is odd.
+    /// A word with a bit for each generation, which is set if that is odd.
     #[doc(hidden)]
     fn odd_bits(group: &[Self; 64]) -> u64;
-    /// How many there are between `start`'s and this.
+    /// The number of generations since the first one of a pool with this seed.
     #[doc(hidden)]
     fn since(self, start: u32) -> u32;
     #[doc(hidden)]
     fn widen(self) -> u32;
     #[doc(hidden)]
     fn narrow(wide: u32) -> Option<Self>;
-    /// Of one that is odd.
+    /// The generation as a non-zero integer; it is odd.
     #[doc(hidden)]
     fn odd(self) -> Self::NonZero;
     #[doc(hidden)]
@@ -127,10 +142,10 @@ mod count {
 
 macro_rules! count {
     ($($int:ident)*) => {$(
-        impl Count for $int {
+        impl Generation for $int {
             type NonZero = core::num::NonZero<$int>;
             fn even(start: u32) -> $int {
-                // The upper bits: those of a product with an odd number are the ones that differ most.
+                // The upper bits of a product with an odd number differ most.
                 (start >> (32 - <$int>::BITS)) as $int & !1
             }
             #[inline(always)]
@@ -149,7 +164,7 @@ macro_rules! count {
             fn is_odd(self) -> bool {
                 self & 1 != 0
             }
-            #[inline(never)] // not among the loop's own registers
+            #[inline(never)] // keeps the registers of the caller's loop
             fn odd_bits(group: &[$int; 64]) -> u64 {
                 odd_bits::$int(group)
             }
@@ -181,13 +196,13 @@ macro_rules! count {
 
 count!(u8 u16 u32);
 
-/// Of 64 generations, which are odd.
+/// Which of 64 generations are odd.
 mod odd_bits {
     #[cfg(target_arch = "x86_64")]
     mod sixteen {
         use core::arch::x86_64::*;
 
-        /// The lowest bits of 16 generations, as the lowest 16 bits.
+        /// The lowest bits of 16 generations, in the lowest 16 bits of the result.
         #[inline(always)]
         pub(super) fn u8(p: &[u8; 16]) -> u64 {
             // SAFETY: every x86-64 has SSE2, here and below; the vectors read are those of the array.
@@ -195,7 +210,7 @@ mod odd_bits {
         }
         #[inline(always)]
         pub(super) fn u16(p: &[u16; 16]) -> u64 {
-            // Each to its sign bit, which packing keeps.
+            // Shifts each lowest bit to the sign bit, which packing keeps.
             // SAFETY: see u8.
             unsafe {
                 let word = |n| _mm_slli_epi16(load(p, n), 15);
@@ -225,7 +240,7 @@ mod odd_bits {
             ($($int:ident)*) => {$(
                 #[inline(always)]
                 pub(super) fn $int(p: &[$int; 16]) -> u64 {
-                    // As bytes, of which a product puts eight bits side by side into its highest byte.
+                    // A multiplication gathers the lowest bits of eight bytes in the highest byte.
                     let bytes = p.map(|generation| generation as u8 & 1);
                     let eight = |n: usize| u64::from_le_bytes(core::array::from_fn(|i| bytes[8 * n + i]));
                     let bits = |n| eight(n).wrapping_mul(0x0102_0408_1020_4080) >> 56;
@@ -249,13 +264,13 @@ mod odd_bits {
 
 /// A handle to a value in a [`Pool`](super::Pool): an index of 32 bits, and the generation of its slot.
 ///
-/// A slot gets a new generation each time it gets or loses a value, so a handle to what was removed is *stale*: it finds
-/// nothing, though the slot may have another value by now. Nor does a handle of another pool find anything: the
-/// generations of each pool begin elsewhere.
+/// The generation of a slot changes when a value is inserted or removed, so the handle of a removed value is *stale*:
+/// it finds nothing, also when the slot has another value. A handle of another pool finds nothing either, since the
+/// generations of different pools start at different numbers.
 ///
-/// The generations of a slot begin again when it was used `2^31` times (`u16`: `2^15`; `u8`: 128): a handle that was kept
-/// for exactly so long, or for a multiple of it, would be taken for a new one. The beginnings of `n` pools are about
-/// `2^32 / n` generations apart, and a foreign handle is not told from one's own when a slot was used as often as that.
+/// The generations of a slot repeat after `2^31` insertions into it (`u16`: `2^15`; `u8`: 128): a stale handle that is
+/// kept for exactly that many insertions, or a multiple, matches again. The first generations of `n` pools are about
+/// `2^32 / n` apart; after so many insertions into one slot, a handle of another pool may match.
 ///
 /// ```
 /// use toft_pools::{Handle, Pool};
@@ -269,14 +284,14 @@ mod odd_bits {
 /// assert_eq!(pool.get(new), Some(&"new"));
 /// assert_eq!(Pool::<&str>::new().get(new), None);
 /// ```
-pub struct Handle<T, G: Count = u32> {
+pub struct Handle<T, G: Generation = u32> {
     index: u32,
     generation: G::NonZero,
     of: PhantomData<fn() -> T>,
 }
 
-impl<T, G: Count> Handle<T, G> {
-    /// The number of the slot, from 0 on.
+impl<T, G: Generation> Handle<T, G> {
+    /// The index of the slot, from 0 on.
     ///
     /// ```
     /// let mut pool = toft_pools::Pool::new();
@@ -287,7 +302,7 @@ impl<T, G: Count> Handle<T, G> {
         self.index
     }
 
-    /// Both parts in one number, for what can store no handle: a file, or code in another language.
+    /// Index and generation in one integer, for files or for code in other languages.
     ///
     /// ```
     /// use toft_pools::Handle;
@@ -301,9 +316,9 @@ impl<T, G: Count> Handle<T, G> {
         u64::from(G::get(self.generation).widen()) << 32 | u64::from(self.index)
     }
 
-    /// The handle of [`to_bits`](Handle::to_bits), or `None`: it is none. See there.
+    /// The handle that [`to_bits`](Handle::to_bits) converted, or `None` if the integer is not that of a handle.
     ///
-    /// Any number is safe: a handle that no pool gave finds nothing, or what another handle would.
+    /// Every integer is safe: a handle that no pool has returned finds nothing, or the value of an equal handle.
     ///
     /// ```
     /// assert_eq!(toft_pools::Handle::<u8>::from_bits(7), None);
@@ -318,7 +333,7 @@ impl<T, G: Count> Handle<T, G> {
     }
 }
 
-impl<T, G: Count> Key<T> for Handle<T, G> {
+impl<T, G: Generation> Key<T> for Handle<T, G> {
     type Generation = G;
     const SLOTS: usize = if usize::BITS > 32 { u32::MAX as usize } else { usize::MAX };
 
@@ -339,44 +354,44 @@ impl<T, G: Count> Key<T> for Handle<T, G> {
     }
 }
 
-// Not derived: none of these asks anything of T.
-impl<T, G: Count> Clone for Handle<T, G> {
+// Not derived: these traits have no bounds on T.
+impl<T, G: Generation> Clone for Handle<T, G> {
     #[inline(always)]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T, G: Count> Copy for Handle<T, G> {}
+impl<T, G: Generation> Copy for Handle<T, G> {}
 
-impl<T, G: Count> PartialEq for Handle<T, G> {
+impl<T, G: Generation> PartialEq for Handle<T, G> {
     #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
         (self.index, self.generation) == (other.index, other.generation)
     }
 }
 
-impl<T, G: Count> Eq for Handle<T, G> {}
+impl<T, G: Generation> Eq for Handle<T, G> {}
 
-impl<T, G: Count> PartialOrd for Handle<T, G> {
+impl<T, G: Generation> PartialOrd for Handle<T, G> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T, G: Count> Ord for Handle<T, G> {
+impl<T, G: Generation> Ord for Handle<T, G> {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.index, self.generation).cmp(&(other.index, other.generation))
     }
 }
 
-impl<T, G: Count> Hash for Handle<T, G> {
+impl<T, G: Generation> Hash for Handle<T, G> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.index, self.generation).hash(state);
     }
 }
 
-impl<T, G: Count> fmt::Debug for Handle<T, G> {
+impl<T, G: Generation> fmt::Debug for Handle<T, G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Handle({}, {:?})", self.index, self.generation)
     }
@@ -384,12 +399,12 @@ impl<T, G: Count> fmt::Debug for Handle<T, G> {
 
 #[cfg(test)]
 mod tests {
-    use super::Count;
+    use super::Generation;
 
     /// Each bit alone, and the others without it, among other bits that do not count.
     #[test]
     fn odd_bits_are_those_of_the_odd() {
-        fn all<G: Count>(of: impl Fn(u32) -> G) {
+        fn all<G: Generation>(of: impl Fn(u32) -> G) {
             for i in 0..64 {
                 let one: [G; 64] = core::array::from_fn(|j| of(0xABCD_FFFE | u32::from(i == j)));
                 assert_eq!(G::odd_bits(&one), 1 << i);

@@ -1,46 +1,54 @@
-//! Pools: slots of one type, used again and again, addressed by handle or index; and the collections built of them.
+//! Slot maps, struct-of-arrays pools and collections whose memory comes from the heap, an arena or a fixed buffer.
 //!
-//! Where an arena gives everything back at once, a pool takes and gives back single values, all of one type, out of memory
-//! that lies together. A value is named by a [`Handle`] of 8 bytes or an index of 2 to 8, not by an address: the pool may
-//! grow, links between values are half as large as pointers, and a handle whose value is gone finds nothing.
+//! A pool stores values of one type, frees them one by one and reuses their slots. A value is addressed by a
+//! [`Handle`]: the index of its slot and a generation, 8 bytes in all (a *generational index*). The pool may grow, and
+//! a handle whose value was removed finds nothing, also when the slot has another value.
 //!
-//! | | slots are taken and given back | addressed by |
-//! |---|---|---|
-//! | [`Pool`] | in any order | [`Handle`], or a plain index |
-//! | [`Ring`] | at either end | an index that never moves |
-//! | [`Stack`] | at one end | a number, or a slice of all |
-//! | [`Queue`] | at either end, and in the middle as `VecDeque` | a number |
-//! | [`List`] | anywhere: doubly linked | [`Handle`], cursors |
-//! | [`ConsList`] | anywhere: many lists that share their tails | [`Handle`] |
-//! | [`OrderedMap`], [`OrderedSet`] | in the order of the keys: a B+ tree | keys, ranges |
+//! ```
+//! let mut pool = toft_pools::Pool::new();
+//! let handle = pool.insert("a value");
+//! assert_eq!(pool.remove(handle), Some("a value"));
+//! assert_eq!(pool.get(handle), None);
+//! ```
 //!
-//! # The kinds
+//! | task | type |
+//! |---|---|
+//! | values that are freed in any order, addressed by generational handles (slot map, arena with indices) | [`Pool`] |
+//! | the same with plain indices of 16, 32 or 64 bits (slab) | [`Pool<T, Rows, u32>`](Pool) |
+//! | struct of arrays (SoA): each field in an array of its own | [`Columns`] as the second parameter, with [`#[derive(Columnar)]`](derive@Columnar) |
+//! | last in, first out; a vector | [`Stack`] |
+//! | first in, first out; a ring buffer; a double-ended queue | [`Queue`] |
+//! | doubly linked list with handles and cursors | [`List`] |
+//! | map or set in the order of its keys, with ranges (B+ tree) | [`OrderedMap`], [`OrderedSet`] |
+//! | at most `n` values: never allocates after its creation, never moves a value | `fixed(n)` of each type |
+//! | memory of an arena, a recycler or a block source | `new_in(&arena)` of each type; [`Memory`] |
 //!
-//! Each of them is of any kind, by its type's parameters and how it is made:
+//! # Parameters
 //!
-//! * **Rows or columns**: `Stack<T>` keeps values as they are, `Stack<T, Columns>` each field in a column of its own:
-//!   [`Columnar`](derive@crate::Columnar) is derived. Of an ordered map it is the values that are columns.
-//! * **Growing or fixed**: `new` and `with_capacity` make what grows, `fixed(n)` what has `n` slots for good: then nothing
-//!   is ever moved or allocated, and what finds no room panics; its `try_` twin returns the value in a [`Full`].
-//! * **Memory**: [`Heap`], `&Arena`, the [`Blocks`] of a source, or what implements [`Memory`]: `new_in`, `fixed_in`.
-//! * **Keys** of a pool: [`Handle`] with a generation of 32, 16 or 8 bits, or `u16`, `u32`, `u64`, `usize` without.
+//! * **Field layout**: [`Rows`] keeps each value together (array of structs), [`Columns`] each field (struct of
+//!   arrays). The columns of an ordered map are those of its values.
+//! * **Capacity**: `new` and `with_capacity` create a collection that grows; `fixed(n)` creates one of `n` slots. When
+//!   these are full, a call panics, and its `try_` variant returns the value in a [`CapacityError`].
+//! * **Memory**: [`Heap`], `&Arena`, the [`Blocks`] of a source, or an implementation of [`Memory`].
+//! * **Key** of a pool: a [`Handle`] with a generation of 32, 16 or 8 bits, or `u16`, `u32`, `u64` or `usize` without
+//!   one.
 //!
-//! What stays where: an index or handle means the same value until that is removed, whatever grows meanwhile. An address
-//! is good for as long as the borrow checker says, since growth moves values; in what is fixed it is good until the value
-//! is removed, for code that keeps addresses on its own account.
+//! A handle or index is valid until its value is removed, however the collection grows. References cannot outlive a
+//! change of the collection. Growth moves values; in a fixed collection an address stays the same until the value is
+//! removed.
 //!
 //! # Panics and errors
 //!
-//! What allocates panics when there is no memory, or no room in what is fixed; nothing has changed then. Its `try_` twin
-//! returns an error. A destructor, a clone, a comparison or a closure of yours that panics leaves everything whole: each
-//! value is dropped once.
+//! A call that allocates panics if there is no memory, or if the collection is fixed and full; its `try_` variant
+//! returns an error. In both cases nothing has changed. If a destructor, a clone, a comparison or a closure panics, the
+//! collection stays usable, and each value is dropped once.
 //!
 //! # Features
 //!
-//! * `std`, on by default: ordered maps search with AVX2 where the processor has it, and a queue of bytes reads and writes.
-//!   Without it the crate is `no_std` with `alloc`.
-//! * `derive`: [`Columnar`](derive@Columnar) is derived.
-//! * `serde`: pools and collections can be stored.
+//! * `std`, on by default: ordered maps search with AVX2 where the processor has it, and a queue of bytes implements
+//!   `Read` and `Write`. Without it the crate is `no_std` with `alloc`.
+//! * `derive`: `#[derive(Columnar)]`.
+//! * `serde`: `Serialize` and `Deserialize` for handles, pools and collections.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![no_std]
 #![cfg_attr(docsrs, feature(doc_cfg))]
@@ -50,53 +58,48 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-mod cells;
+mod capacity_error;
+mod column_views;
 mod columnar;
-pub mod cons;
+mod contiguous;
 #[cfg(feature = "derive")]
 mod derive;
 #[cfg(feature = "derive")]
 #[doc(hidden)]
 #[allow(missing_docs)]
-pub mod derived;
-mod full;
-mod iter;
+pub mod derive_support;
+mod field_layout;
+mod free_list;
 mod key;
-mod layout;
+mod linked_slots;
 pub mod list;
 mod ordered;
-mod plan;
+mod planner;
 mod pool;
 pub mod queue;
-pub mod ring;
-mod run;
+#[cfg(feature = "serde")]
+mod serde;
 mod slots;
 pub mod stack;
-#[cfg(feature = "serde")]
-mod stored;
-mod vacancy;
-mod views;
 
+pub use capacity_error::CapacityError;
+pub use column_views::{ColumnarViews, ColumnsIter, ColumnsIterMut};
 pub use columnar::{Columnar, ColumnarClone};
-pub use cons::ConsList;
 #[cfg(feature = "derive")]
 pub use derive::Columnar;
-pub use full::Full;
-pub use iter::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
-pub use key::{Count, Handle, Key};
-pub use layout::{CloneIn, Columns, Layout, Rows};
+pub use field_layout::{CloneIn, Columns, FieldLayout, Rows};
+pub use key::{Generation, Handle, Key};
 pub use list::List;
 pub use ordered::{OrderedMap, OrderedSet};
-pub use plan::Planner;
+pub use planner::Planner;
 pub use pool::Pool;
+pub use pool::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
 pub use queue::Queue;
-pub use ring::{Ring, RingIndex};
 pub use stack::Stack;
 pub use toft::{Blocks, Heap, Memory};
-pub use views::{ColumnarViews, ColumnsIter, ColumnsIterMut};
 
 pub mod ordered_map {
-    //! What [`OrderedMap`](super::OrderedMap) hands out: entries and iterators.
+    //! The entries and iterators of [`OrderedMap`](super::OrderedMap).
     pub use super::ordered::{
         Entry, IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, OccupiedEntry, Range, RangeMut, VacantEntry,
         Values, ValuesMut,
@@ -104,7 +107,7 @@ pub mod ordered_map {
 }
 
 pub mod ordered_set {
-    //! What [`OrderedSet`](super::OrderedSet) hands out: iterators.
+    //! The iterators of [`OrderedSet`](super::OrderedSet).
     pub use super::ordered::of_set::{Difference, Intersection, IntoIter, Iter, Range, SymmetricDifference, Union};
 }
 

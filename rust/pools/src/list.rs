@@ -1,11 +1,11 @@
-//! A doubly linked list, whose nodes are cells of one pool.
+//! A doubly linked list whose nodes are slots of one pool.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::cells::{near, Cells, NONE};
-use super::full::Full;
+use super::capacity_error::CapacityError;
+use super::contiguous::drop_all;
+use super::field_layout::{CloneIn, FieldLayout, Rows};
 use super::key::Handle;
-use super::layout::{CloneIn, Layout, Rows};
-use super::run::drop_all;
+use super::linked_slots::{near, LinkedIndices, LinkedRange, LinkedSlots, NONE};
 use toft::AllocError;
 use toft::{Heap, Memory};
 
@@ -19,12 +19,9 @@ mod traits;
 pub use cursor::{Cursor, CursorMut};
 pub use iter::{Handles, IntoIter, Iter, IterMut};
 
-/// A doubly linked list: values that are added and removed anywhere in O(1), by [`Handle`] or at a cursor; in rows or
-/// [`Columns`](super::Columns), growable or fixed, in any [`Memory`].
-///
-/// Its nodes are slots of one pool: they lie side by side, and those that were removed are used again. A handle stays good
-/// when its value moves within the list, and is stale when that was removed. Values are dropped when the list is, from the
-/// front on.
+/// A doubly linked list with insertion and removal in O(1) at any position, by [`Handle`] or at a cursor: in rows or
+/// [`Columns`](super::Columns), growing or fixed, in any [`Memory`]. Its nodes are slots of one pool, which are
+/// adjacent and reused. A handle stays valid when its value moves within the list, and is stale when that was removed.
 ///
 /// ```
 /// use toft_pools::List;
@@ -37,14 +34,14 @@ pub use iter::{Handles, IntoIter, Iter, IterMut};
 /// assert_eq!(cache.pop_back(), Some("b"));
 /// assert_eq!((cache.get(a), cache.get(b)), (Some(&"a"), None));
 /// ```
-pub struct List<T, L: Layout<T> = Rows, M: Memory = Heap> {
-    cells: Cells<T, L, M>,
+pub struct List<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
+    slots: LinkedSlots<T, L, M>,
     front: u32,
     back: u32,
 }
 
 impl<T> List<T> {
-    /// An empty list of rows on the heap; it takes no memory yet.
+    /// An empty list of rows on the heap, which has allocated nothing yet.
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -54,7 +51,7 @@ impl<T> List<T> {
         List::new_in(Heap)
     }
 
-    /// An empty list with room for `n` values.
+    /// An empty list with memory for `n` values.
     ///
     /// ```
     /// let list = toft_pools::List::<u8>::with_capacity(10);
@@ -62,13 +59,13 @@ impl<T> List<T> {
     /// ```
     ///
     /// # Panics
-    /// There is no memory, or handles cannot tell as many apart.
+    /// There is no memory, or a handle cannot address as many slots.
     #[track_caller]
     pub fn with_capacity(n: usize) -> List<T> {
         List::with_capacity_in(n, Heap)
     }
 
-    /// An empty list, which holds `n` values at most.
+    /// An empty list of at most `n` values, which never grows.
     ///
     /// ```
     /// let mut list = toft_pools::List::fixed(1);
@@ -77,15 +74,15 @@ impl<T> List<T> {
     /// ```
     ///
     /// # Panics
-    /// There is no memory, or handles cannot tell as many apart.
+    /// There is no memory, or a handle cannot address as many slots.
     #[track_caller]
     pub fn fixed(n: usize) -> List<T> {
         List::fixed_in(n, Heap)
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
-    /// An empty list; it takes no memory yet.
+impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
+    /// An empty list, which has allocated nothing yet.
     ///
     /// ```
     /// use toft_pools::{List, Rows};
@@ -94,10 +91,10 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// list.push_back(1);
     /// ```
     pub fn new_in(memory: M) -> Self {
-        List { cells: Cells::new_in(memory), front: NONE, back: NONE }
+        List { slots: LinkedSlots::new_in(memory), front: NONE, back: NONE }
     }
 
-    /// An empty list with room for `n` values.
+    /// An empty list with memory for `n` values.
     ///
     /// ```
     /// use toft::Heap;
@@ -107,13 +104,13 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// There is no memory, or handles cannot tell as many apart.
+    /// There is no memory, or a handle cannot address as many slots.
     #[track_caller]
     pub fn with_capacity_in(n: usize, memory: M) -> Self {
         Self::try_with_capacity_in(n, memory).expect("toft: no memory for a list")
     }
 
-    /// As [`with_capacity_in`](List::with_capacity_in).
+    /// As [`with_capacity_in`](List::with_capacity_in), with an error instead of a panic.
     ///
     /// ```
     /// use toft::Heap;
@@ -122,12 +119,12 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// There is no memory, or handles cannot tell as many apart.
+    /// There is no memory, or a handle cannot address as many slots.
     pub fn try_with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        Ok(List { cells: Cells::with_capacity_in(n, memory)?, front: NONE, back: NONE })
+        Ok(List { slots: LinkedSlots::with_capacity_in(n, memory)?, front: NONE, back: NONE })
     }
 
-    /// An empty list, which holds `n` values at most.
+    /// An empty list of at most `n` values, which never grows.
     ///
     /// ```
     /// use toft::Heap;
@@ -137,13 +134,13 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// There is no memory, or handles cannot tell as many apart.
+    /// There is no memory, or a handle cannot address as many slots.
     #[track_caller]
     pub fn fixed_in(n: usize, memory: M) -> Self {
         Self::try_fixed_in(n, memory).expect("toft: no memory for a list")
     }
 
-    /// As [`fixed_in`](List::fixed_in).
+    /// As [`fixed_in`](List::fixed_in), with an error instead of a panic.
     ///
     /// ```
     /// use toft::Heap;
@@ -152,24 +149,24 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// There is no memory, or handles cannot tell as many apart.
+    /// There is no memory, or a handle cannot address as many slots.
     pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        Ok(List { cells: Cells::fixed_in(n, memory)?, front: NONE, back: NONE })
+        Ok(List { slots: LinkedSlots::fixed_in(n, memory)?, front: NONE, back: NONE })
     }
 
     // ---- size ----
 
-    /// How many values it has.
+    /// The number of values.
     ///
     /// ```
     /// assert_eq!(toft_pools::List::from([1, 2]).len(), 2);
     /// ```
     #[inline]
     pub fn len(&self) -> usize {
-        self.cells.len()
+        self.slots.len()
     }
 
-    /// Whether it has none.
+    /// Whether there are no values.
     ///
     /// ```
     /// assert!(toft_pools::List::<u8>::new().is_empty());
@@ -179,34 +176,34 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
         self.len() == 0
     }
 
-    /// How many values it can have before it must grow; of a fixed list: at all.
+    /// The number of values that fit without growth; of a fixed list, the largest number of values.
     ///
     /// ```
     /// assert_eq!(toft_pools::List::<u8>::fixed(3).capacity(), 3);
     /// ```
     pub fn capacity(&self) -> usize {
-        self.cells.capacity()
+        self.slots.capacity()
     }
 
-    /// Whether it cannot grow.
+    /// Whether the capacity is fixed.
     ///
     /// ```
     /// assert!(toft_pools::List::<u8>::fixed(3).is_fixed());
     /// ```
     pub fn is_fixed(&self) -> bool {
-        self.cells.is_fixed()
+        self.slots.is_fixed()
     }
 
-    /// Where its slots come from.
+    /// The memory that the slots are allocated in.
     ///
     /// ```
     /// assert_eq!(toft_pools::List::<u8>::new().memory(), &toft::Heap);
     /// ```
     pub fn memory(&self) -> &M {
-        self.cells.memory()
+        self.slots.memory()
     }
 
-    /// Makes room for `more` values.
+    /// Reserves memory for `more` further values.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1]);
@@ -215,13 +212,13 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The list is fixed and has no room for them, handles cannot tell as many apart, or there is no memory.
+    /// The list is fixed and its capacity is too small, a handle cannot address as many slots, or there is no memory.
     #[track_caller]
     pub fn reserve(&mut self, more: usize) {
-        self.cells.sure_room(more);
+        self.slots.reserve_or_panic(more);
     }
 
-    /// As [`reserve`](List::reserve).
+    /// As [`reserve`](List::reserve), with an error instead of a panic.
     ///
     /// ```
     /// let mut list = toft_pools::List::<u8>::fixed(2);
@@ -229,9 +226,9 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// The list is fixed and has no room for them, handles cannot tell as many apart, or there is no memory.
+    /// The list is fixed and its capacity is too small, a handle cannot address as many slots, or there is no memory.
     pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
-        self.cells.room(more)
+        self.slots.try_reserve(more)
     }
 
     // ---- the ends ----
@@ -246,30 +243,31 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The list is fixed and full, handles cannot tell more apart, or there is no memory.
+    /// The list is fixed and full, a handle cannot address more slots, or there is no memory.
     #[inline]
     #[track_caller]
     pub fn push_back(&mut self, value: T) -> Handle<T> {
-        self.cells.sure_room(1);
-        // SAFETY: there is room.
+        self.slots.reserve_or_panic(1);
+        // SAFETY: there is a free slot.
         unsafe { self.link_in(value, self.back, NONE) }
     }
 
-    /// As [`push_back`](List::push_back).
+    /// As [`push_back`](List::push_back), with an error instead of a panic.
     ///
     /// ```
-    /// use toft_pools::{Full, List};
-    /// assert_eq!(List::fixed(0).try_push_back('a'), Err(Full('a')));
+    /// use toft_pools::{CapacityError, List};
+    /// assert_eq!(List::fixed(0).try_push_back('a'), Err(CapacityError('a')));
     /// ```
     ///
     /// # Errors
-    /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
+    /// The value is returned in the error: the list is fixed and full, a handle cannot address more slots, or there is
+    /// no memory.
     #[inline]
-    pub fn try_push_back(&mut self, value: T) -> Result<Handle<T>, Full<T>> {
-        match self.cells.room(1) {
-            // SAFETY: there is room.
+    pub fn try_push_back(&mut self, value: T) -> Result<Handle<T>, CapacityError<T>> {
+        match self.slots.try_reserve(1) {
+            // SAFETY: there is a free slot.
             Ok(()) => Ok(unsafe { self.link_in(value, self.back, NONE) }),
-            Err(AllocError) => Err(Full(value)),
+            Err(AllocError) => Err(CapacityError(value)),
         }
     }
 
@@ -282,34 +280,35 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The list is fixed and full, handles cannot tell more apart, or there is no memory.
+    /// The list is fixed and full, a handle cannot address more slots, or there is no memory.
     #[inline]
     #[track_caller]
     pub fn push_front(&mut self, value: T) -> Handle<T> {
-        self.cells.sure_room(1);
-        // SAFETY: there is room.
+        self.slots.reserve_or_panic(1);
+        // SAFETY: there is a free slot.
         unsafe { self.link_in(value, NONE, self.front) }
     }
 
-    /// As [`push_front`](List::push_front).
+    /// As [`push_front`](List::push_front), with an error instead of a panic.
     ///
     /// ```
-    /// use toft_pools::{Full, List};
-    /// assert_eq!(List::fixed(0).try_push_front('a'), Err(Full('a')));
+    /// use toft_pools::{CapacityError, List};
+    /// assert_eq!(List::fixed(0).try_push_front('a'), Err(CapacityError('a')));
     /// ```
     ///
     /// # Errors
-    /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
+    /// The value is returned in the error: the list is fixed and full, a handle cannot address more slots, or there is
+    /// no memory.
     #[inline]
-    pub fn try_push_front(&mut self, value: T) -> Result<Handle<T>, Full<T>> {
-        match self.cells.room(1) {
-            // SAFETY: there is room.
+    pub fn try_push_front(&mut self, value: T) -> Result<Handle<T>, CapacityError<T>> {
+        match self.slots.try_reserve(1) {
+            // SAFETY: there is a free slot.
             Ok(()) => Ok(unsafe { self.link_in(value, NONE, self.front) }),
-            Err(AllocError) => Err(Full(value)),
+            Err(AllocError) => Err(CapacityError(value)),
         }
     }
 
-    /// Takes the value at the back. O(1).
+    /// Removes and returns the value at the back. O(1).
     ///
     /// ```
     /// assert_eq!(toft_pools::List::from([1, 2]).pop_back(), Some(2));
@@ -320,19 +319,19 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
         if i == NONE {
             return None;
         }
-        // SAFETY: the last cell has a value, which is the caller's.
+        // SAFETY: the last slot has a value, which the caller owns.
         unsafe {
-            self.back = near((*self.cells.link(i)).other, i);
+            self.back = near((*self.slots.link(i)).other, i);
             if self.back == NONE {
                 self.front = NONE;
             } else {
-                (*self.cells.link(self.back)).next = NONE;
+                (*self.slots.link(self.back)).next = NONE;
             }
             Some(self.read(i))
         }
     }
 
-    /// Takes the value at the front. O(1).
+    /// Removes and returns the value at the front. O(1).
     ///
     /// ```
     /// assert_eq!(toft_pools::List::from([1, 2]).pop_front(), Some(1));
@@ -343,13 +342,13 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
         if i == NONE {
             return None;
         }
-        // SAFETY: the first cell has a value, which is the caller's.
+        // SAFETY: the first slot has a value, which the caller owns.
         unsafe {
-            self.front = near((*self.cells.link(i)).next, i);
+            self.front = near((*self.slots.link(i)).next, i);
             if self.front == NONE {
                 self.back = NONE;
             } else {
-                (*self.cells.link(self.front)).other = NONE;
+                (*self.slots.link(self.front)).other = NONE;
             }
             Some(self.read(i))
         }
@@ -364,7 +363,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
         self.at(self.front)
     }
 
-    /// The value at the front, to change it.
+    /// The value at the front, mutable.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -384,7 +383,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
         self.at(self.back)
     }
 
-    /// The value at the back, to change it.
+    /// The value at the back, mutable.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -397,44 +396,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
 
     // ---- all ----
 
-    /// The values, from the front on.
-    ///
-    /// ```
-    /// let list = toft_pools::List::from([1, 2]);
-    /// assert!(list.iter().rev().eq(&[2, 1]));
-    /// ```
-    #[inline]
-    pub fn iter(&self) -> Iter<'_, T, L> {
-        // SAFETY: the values are borrowed with the list.
-        unsafe { Iter::new(self.cells.raw(), self.walk()) }
-    }
-
-    /// The values, to change them, from the front on.
-    ///
-    /// ```
-    /// let mut list = toft_pools::List::from([1, 2]);
-    /// list.iter_mut().for_each(|value| *value *= 10);
-    /// assert!(list.iter().eq(&[10, 20]));
-    /// ```
-    #[inline]
-    pub fn iter_mut(&mut self) -> IterMut<'_, T, L> {
-        // SAFETY: see iter.
-        unsafe { IterMut::new(self.cells.raw(), self.walk()) }
-    }
-
-    /// The handles of the values, from the front on.
-    ///
-    /// ```
-    /// let mut list = toft_pools::List::new();
-    /// let (one, two) = (list.push_back(1), list.push_back(2));
-    /// assert!(list.handles().eq([one, two]));
-    /// ```
-    pub fn handles(&self) -> Handles<'_, T, L> {
-        // SAFETY: see iter.
-        unsafe { Handles::new(self.cells.raw(), self.walk()) }
-    }
-
-    /// Drops all values; their handles are stale. The memory stays. O(1), but for what destructors do.
+    /// Drops all values; their handles are stale. The memory is kept. O(1) without destructors.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -442,62 +404,62 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// assert!(list.is_empty());
     /// ```
     pub fn clear(&mut self) {
-        let walk = self.walk();
-        self.cells.give_all();
+        let range = self.range();
+        self.slots.free_all();
         (self.front, self.back) = (NONE, NONE);
-        // SAFETY: they had values, and their links stay until the cells are used again.
-        unsafe { drop_all::<T, L, _>(self.cells.raw(), iter::Positions::<T, L>::new(self.cells.raw(), walk)) }
+        // SAFETY: they had values, and their links are kept until the slots are reused.
+        unsafe { drop_all::<T, L, _>(self.slots.raw(), LinkedIndices::<T, L>::new(self.slots.raw(), range)) }
     }
 
-    // ---- cells ----
+    // ---- slots ----
 
     fn at(&self, i: u32) -> Option<L::Ref<'_>> {
-        // SAFETY: a cell of the list has a value, borrowed with it; here and below.
-        (i != NONE).then(|| unsafe { L::get(self.cells.raw(), i as usize) })
+        // SAFETY: a slot of the list has a value, borrowed with it; here and below.
+        (i != NONE).then(|| unsafe { L::get(self.slots.raw(), i as usize) })
     }
 
     fn at_mut(&mut self, i: u32) -> Option<L::Mut<'_>> {
         // SAFETY: see at.
-        (i != NONE).then(|| unsafe { L::get_mut(self.cells.raw(), i as usize) })
+        (i != NONE).then(|| unsafe { L::get_mut(self.slots.raw(), i as usize) })
     }
 
     fn handle_at(&self, i: u32) -> Option<Handle<T>> {
         // SAFETY: see at.
-        (i != NONE).then(|| unsafe { self.cells.handle(i) })
+        (i != NONE).then(|| unsafe { self.slots.handle(i) })
     }
 
     #[inline]
-    fn walk(&self) -> iter::Walk {
-        iter::Walk::new(self.front, self.back, self.len())
+    fn range(&self) -> LinkedRange {
+        LinkedRange::new(self.front, self.back, self.len())
     }
 
-    /// Puts a value into a cell between two neighbours, or an end.
+    /// Inserts a value between two neighbours, or at an end.
     ///
     /// # Safety
-    /// There is room; the two are neighbours.
+    /// There is a free slot; the two are neighbours.
     #[inline(always)]
     unsafe fn link_in(&mut self, value: T, before: u32, after: u32) -> Handle<T> {
         // SAFETY: the caller's contract.
         unsafe {
-            let i = self.cells.put(value, after, before);
+            let i = self.slots.insert(value, after, before);
             self.join(before, i, after);
-            self.cells.handle(i)
+            self.slots.handle(i)
         }
     }
 
     /// # Safety
-    /// The cell has a value and is not linked; the others are neighbours.
+    /// The slot has a value and is not linked; the others are neighbours.
     unsafe fn link_between(&mut self, i: u32, before: u32, after: u32) {
         // SAFETY: the caller's contract.
         unsafe {
-            let link = self.cells.link(i);
+            let link = self.slots.link(i);
             ((*link).other, (*link).next) = (before, after);
             self.join(before, i, after);
         }
     }
 
     /// # Safety
-    /// The cells are of the list, or none.
+    /// The slots are of the list, or none.
     #[inline(always)]
     unsafe fn join(&mut self, before: u32, i: u32, after: u32) {
         // SAFETY: the caller's contract.
@@ -505,38 +467,38 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
             if before == NONE {
                 self.front = i;
             } else {
-                (*self.cells.link(before)).next = i;
+                (*self.slots.link(before)).next = i;
             }
             if after == NONE {
                 self.back = i;
             } else {
-                (*self.cells.link(after)).other = i;
+                (*self.slots.link(after)).other = i;
             }
         }
     }
 
     /// # Safety
-    /// The cell is of the list.
+    /// The slot is of the list.
     #[inline(always)]
     unsafe fn unlink(&mut self, i: u32) {
         // SAFETY: the caller's contract.
         unsafe {
-            let link = *self.cells.link(i);
+            let link = *self.slots.link(i);
             if link.other == NONE {
                 self.front = link.next;
             } else {
-                (*self.cells.link(link.other)).next = link.next;
+                (*self.slots.link(link.other)).next = link.next;
             }
             if link.next == NONE {
                 self.back = link.other;
             } else {
-                (*self.cells.link(link.next)).other = link.other;
+                (*self.slots.link(link.next)).other = link.other;
             }
         }
     }
 
     /// # Safety
-    /// The cell is of the list.
+    /// The slot is of the list.
     #[inline(always)]
     unsafe fn take(&mut self, i: u32) -> T {
         // SAFETY: the caller's contract.
@@ -547,29 +509,29 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     }
 
     /// # Safety
-    /// The cell has a value, and is linked no more.
+    /// The slot has a value, and is unlinked.
     #[inline(always)]
     unsafe fn read(&mut self, i: u32) -> T {
         // SAFETY: the caller's contract; the value is his.
         unsafe {
-            let value = L::read(self.cells.raw(), i as usize);
-            self.cells.give(i);
+            let value = L::read(self.slots.raw(), i as usize);
+            self.slots.free_slot(i);
             value
         }
     }
 }
 
 impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for List<T, L, M> {
-    /// With each value in a slot of the same number: the handles are good in both.
+    /// With each value in a slot of the same number: the handles are valid in both.
     ///
     /// # Panics
     /// There is no memory.
     fn clone(&self) -> Self {
-        List { cells: self.cells.clone(), front: self.front, back: self.back }
+        List { slots: self.slots.clone(), front: self.front, back: self.back }
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> Drop for List<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Drop for List<T, L, M> {
     fn drop(&mut self) {
         self.clear();
     }

@@ -1,35 +1,40 @@
-//! Slots of one type, taken and given back in any order.
+//! The pool (slot map): slots of one type, allocated and freed in any order.
 //!
-//! The fast paths, each inline: `occupy` and `vacate`, a few loads and stores beside the value. The slow path is
-//! `make_room`: slots that were not in use yet, and growth.
+//! The fast paths are inline: `occupy` and `vacate`, a few loads and stores beside the value. The slow path is
+//! `prepare_slot`: it takes slots that were not used yet, and grows.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::marker::PhantomData;
 use core::mem::needs_drop;
 
+use super::capacity_error::CapacityError;
 use super::columnar::Columnar;
-use super::full::Full;
-use super::key::{Count, Handle, Key};
-use super::layout::{Columns, Layout, Rows};
+use super::field_layout::{Columns, FieldLayout, Rows};
+use super::free_list::{FreeList, MAX_SLOTS};
+use super::key::{generation_seed, Generation, Handle, Key};
 use super::slots::Slots;
-use super::vacancy::{Vacancy, MOST};
 use toft::AllocError;
 use toft::{Heap, Memory};
 
-mod size;
+mod capacity;
+mod iter;
 mod traits;
 
-/// Slots of one type, taken and given back in any order, addressed by key.
+pub use iter::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
+
+/// A slot map: values of one type that are inserted and removed in any order, addressed by keys.
 ///
-/// A value goes into a free slot near others that were freed, and stays there: its key is good until it is removed. Its
-/// address is not: a pool that grows may move its values. A pool made by [`fixed`](Pool::fixed) never grows.
+/// A value stays in its slot, so its key is valid until it is removed. Its address is not: growth may move the values.
+/// A pool that [`fixed`](Pool::fixed) creates never grows. Freed slots are reused; values that are inserted one after
+/// the other are adjacent as far as possible.
 ///
-/// * `L`: values lie as [`Rows`], or each field in a column of its own: [`Columns`];
-/// * `K`: a [`Handle`], which knows when its value is gone, or a plain index: `u16`, `u32`, `u64`, `usize`;
-/// * `M`: where the memory comes from: [`Heap`], `&Arena`, [`Blocks`](toft::Blocks) of a source.
+/// * `L`, the field layout: [`Rows`], or [`Columns`] for each field in an array of its own (struct of arrays);
+/// * `K`, the key: a [`Handle`], which detects that its value was removed, or a plain index: `u16`, `u32`, `u64`,
+///   `usize`;
+/// * `M`, the memory: [`Heap`], `&Arena`, or [`Blocks`](toft::Blocks) of a source.
 ///
-/// Insertion and removal take a fixed number of steps (growth aside). Iteration is in the order of the slots; free
-/// ones are passed over by the word of 64. A pool may be sent and shared as its values may.
+/// Insertion is O(1) amortised, removal and lookup are O(1). Iteration is in the order of the slots and tests one bit
+/// for each slot, 64 at a time. A pool is `Send` and `Sync` if its values and its memory are.
 ///
 /// ```
 /// use toft_pools::Pool;
@@ -45,39 +50,24 @@ mod traits;
 /// assert_eq!(pool.values().copied().collect::<Vec<_>>(), ["c", "b"]);
 /// # let _ = (b, c);
 /// ```
-pub struct Pool<T, L: Layout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap> {
+pub struct Pool<T, L: FieldLayout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap> {
     slots: Slots<T, L, (), M>,
-    vacancy: Vacancy<K::Generation>,
+    free_list: FreeList<K::Generation>,
     fixed: bool,
-    /// The pool's number, from which its generations begin.
+    /// The seed of the generations; 0 until the first insertion.
     start: u32,
-    /// What slots that were never in use begin with.
+    /// The generation of unused slots.
     unused: K::Generation,
     of: PhantomData<fn() -> K>,
 }
 
-// SAFETY: the generations are this value's alone, as its slots are.
-unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Send> Send for Pool<T, L, K, M> where L::Parts: Send {}
-// SAFETY: through a shared reference a pool only reads.
-unsafe impl<T, L: Layout<T>, K: Key<T>, M: Memory + Sync> Sync for Pool<T, L, K, M> where L::Parts: Sync {}
+// SAFETY: the pool owns its slots and generations.
+unsafe impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Send> Send for Pool<T, L, K, M> where L::Parts: Send {}
+// SAFETY: a shared reference only reads.
+unsafe impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Sync> Sync for Pool<T, L, K, M> where L::Parts: Sync {}
 
-/// How many slots a pool begins with when it grows.
-const LEAST: usize = 16;
-
-/// Each pool's generations begin elsewhere: at multiples of the golden ratio of all there are, which lie as far apart as
-/// so many points can (Knuth, The Art of Computer Programming 3, 6.4). A handle of another pool matches nothing until
-/// a slot was used about 2^31 / n times, where n pools were made between the two.
-#[cfg(target_has_atomic = "32")]
-pub(super) fn number() -> u32 {
-    use core::sync::atomic::{AtomicU32, Ordering};
-    static MADE: AtomicU32 = AtomicU32::new(1);
-    MADE.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B1)
-}
-
-#[cfg(not(target_has_atomic = "32"))]
-pub(super) fn number() -> u32 {
-    0 // a processor without atomic counters: a foreign handle may match
-}
+/// The number of slots after the first growth.
+const MIN_SLOTS: usize = 16;
 
 impl<T> Pool<T> {
     /// A pool of rows on the heap, with no slots yet.
@@ -91,7 +81,7 @@ impl<T> Pool<T> {
         Self::new_in(Heap)
     }
 
-    /// A pool with room for `n` values.
+    /// A pool with memory for `n` values.
     ///
     /// ```
     /// let pool = toft_pools::Pool::<u8>::with_capacity(100);
@@ -104,7 +94,8 @@ impl<T> Pool<T> {
         Self::with_capacity_in(n, Heap)
     }
 
-    /// A pool of `n` slots for good: their addresses never change, and [`insert`](Pool::insert) panics when all are taken.
+    /// A pool of `n` slots that never grows: addresses never change, and [`insert`](Pool::insert) panics when all are
+    /// taken.
     ///
     /// ```
     /// let mut pool = toft_pools::Pool::fixed(1);
@@ -119,7 +110,7 @@ impl<T> Pool<T> {
     }
 }
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// A pool of any kind, with no slots yet.
     ///
     /// ```
@@ -132,11 +123,11 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// assert_eq!(pool[i], 'a');
     /// ```
     pub fn new_in(memory: M) -> Self {
-        let (vacancy, unused) = (Vacancy::new(), K::unused(0));
-        Pool { slots: Slots::new_in(memory), vacancy, fixed: false, start: 0, unused, of: PhantomData }
+        let (free_list, unused) = (FreeList::new(), K::unused(0));
+        Pool { slots: Slots::new_in(memory), free_list, fixed: false, start: 0, unused, of: PhantomData }
     }
 
-    /// A pool of any kind with room for `n` values.
+    /// A pool of any kind with memory for `n` values.
     ///
     /// ```
     /// use toft::Heap;
@@ -146,14 +137,14 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     ///
     /// # Panics
-    /// There is no memory for them, or keys cannot tell them apart.
+    /// There is no memory for them, or keys cannot address as many slots.
     pub fn with_capacity_in(n: usize, memory: M) -> Self {
         let mut pool = Self::new_in(memory);
         pool.reserve(n);
         pool
     }
 
-    /// A pool of any kind with `n` slots for good.
+    /// A pool of any kind with `n` slots that never grows.
     ///
     /// ```
     /// use toft::Heap;
@@ -163,12 +154,12 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     ///
     /// # Panics
-    /// There is no memory for them, or keys cannot tell them apart.
+    /// There is no memory for them, or keys cannot address as many slots.
     pub fn fixed_in(n: usize, memory: M) -> Self {
-        Self::try_fixed_in(n, memory).unwrap_or_else(|_| refuse(n))
+        Self::try_fixed_in(n, memory).unwrap_or_else(|_| capacity_overflow(n))
     }
 
-    /// As [`fixed_in`](Pool::fixed_in).
+    /// As [`fixed_in`](Pool::fixed_in), with an error instead of a panic.
     ///
     /// ```
     /// use toft::Heap;
@@ -177,7 +168,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     ///
     /// # Errors
-    /// There is no memory for them, or keys cannot tell them apart.
+    /// There is no memory for them, or keys cannot address as many slots.
     pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
         let mut pool = Self::new_in(memory);
         pool.grow(n)?;
@@ -187,7 +178,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
 
     // ---- insertion ----
 
-    /// Puts a value into a free slot.
+    /// Inserts a value into a free slot and returns its key. O(1) amortised.
     ///
     /// ```
     /// let mut pool = toft_pools::Pool::new();
@@ -197,35 +188,35 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     ///
     /// # Panics
-    /// The pool is fixed and full, keys cannot tell more slots apart, or there is no memory.
+    /// The pool is fixed and full, keys cannot address more slots, or there is no memory.
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> K {
-        if !self.vacancy.is_prepared() && self.make_room().is_err() {
-            full()
+        if !self.free_list.has_next() && self.prepare_slot().is_err() {
+            pool_full()
         }
-        // SAFETY: there is room.
+        // SAFETY: there is a free slot.
         unsafe { self.occupy(value) }
     }
 
-    /// As [`insert`](Pool::insert).
+    /// As [`insert`](Pool::insert), with an error instead of a panic.
     ///
     /// ```
     /// let mut pool = toft_pools::Pool::fixed(0);
-    /// assert!(pool.try_insert("no room").is_err());
+    /// assert!(pool.try_insert("full").is_err());
     /// ```
     ///
     /// # Errors
-    /// There is no room: the value comes back, and nothing changed.
+    /// The value is returned in the error, and nothing has changed.
     #[inline(always)]
-    pub fn try_insert(&mut self, value: T) -> Result<K, Full<T>> {
-        if !self.vacancy.is_prepared() && self.make_room().is_err() {
-            return Err(Full(value));
+    pub fn try_insert(&mut self, value: T) -> Result<K, CapacityError<T>> {
+        if !self.free_list.has_next() && self.prepare_slot().is_err() {
+            return Err(CapacityError(value));
         }
-        // SAFETY: there is room.
+        // SAFETY: there is a free slot.
         Ok(unsafe { self.occupy(value) })
     }
 
-    /// Puts a value that knows its own key into a free slot.
+    /// Inserts the value that a closure makes from its key: for a value that contains its own key.
     ///
     /// ```
     /// use toft_pools::{Handle, Pool};
@@ -238,70 +229,70 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     ///
     /// # Panics
-    /// As [`insert`](Pool::insert). If the closure does, nothing changed.
+    /// As [`insert`](Pool::insert). If the closure panics, nothing has changed.
     #[inline]
     pub fn insert_with(&mut self, value: impl FnOnce(K) -> T) -> K {
-        if !self.vacancy.is_prepared() && self.make_room().is_err() {
-            full()
+        if !self.free_list.has_next() && self.prepare_slot().is_err() {
+            pool_full()
         }
-        // SAFETY: there is room, and the closure cannot reach the pool.
+        // SAFETY: there is a free slot, and the closure cannot access the pool.
         unsafe {
-            let (i, generation) = self.vacancy.peek();
+            let (i, generation) = self.free_list.next_slot();
             let value = value(K::new(i, generation.next()));
             self.occupy(value)
         }
     }
 
     /// # Safety
-    /// There is room.
+    /// There is a free slot.
     #[inline(always)]
     unsafe fn occupy(&mut self, value: T) -> K {
         // SAFETY: the slot is free, so it has no value.
         unsafe {
-            let (i, generation) = self.vacancy.peek();
+            let (i, generation) = self.free_list.next_slot();
             let generation = generation.next();
-            self.vacancy.take(i, generation);
+            self.free_list.occupy(i, generation);
             L::write(self.slots.raw(), i, value);
             K::new(i, generation)
         }
     }
 
-    /// Finds a free slot, or makes some.
+    /// Takes unused slots or grows.
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self) -> Result<(), AllocError> {
+    fn prepare_slot(&mut self) -> Result<(), AllocError> {
         if self.start == 0 {
-            self.start = number();
+            self.start = generation_seed();
             self.unused = K::unused(self.start);
         }
-        if self.vacancy.prepare(self.unused) {
+        if self.free_list.find_next(self.unused) {
             return Ok(());
         }
-        // Keys may tell less apart than a power of two: the last step is to as many as there can be.
+        // Keys may address fewer slots than a power of two: the last growth is to as many as they can.
         let capacity = self.capacity();
-        let wanted = capacity.saturating_mul(2).max(LEAST).min(K::SLOTS.min(MOST));
+        let wanted = capacity.saturating_mul(2).max(MIN_SLOTS).min(K::SLOTS.min(MAX_SLOTS));
         if self.fixed || wanted == capacity {
             return Err(AllocError);
         }
         self.grow(wanted)?;
-        self.vacancy.prepare(self.unused);
+        self.free_list.find_next(self.unused);
         Ok(())
     }
 
-    /// More slots. An error changes nothing.
+    /// Increases the number of slots. An error changes nothing.
     fn grow(&mut self, capacity: usize) -> Result<(), AllocError> {
-        if capacity > K::SLOTS.min(MOST) {
+        if capacity > K::SLOTS.min(MAX_SLOTS) {
             return Err(AllocError);
         }
-        self.vacancy.reserve(capacity, self.slots.memory())?;
-        self.slots.grow(capacity, self.vacancy.known())?;
-        self.vacancy.set_slots(capacity);
+        self.free_list.reserve(capacity, self.slots.memory())?;
+        self.slots.grow(capacity, self.free_list.high_water())?;
+        self.free_list.set_slots(capacity);
         Ok(())
     }
 
     // ---- access ----
 
-    /// Whether the key's value is there.
+    /// Whether the pool has the value of a key.
     ///
     /// ```
     /// let mut pool = toft_pools::Pool::new();
@@ -315,16 +306,16 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         self.find(key).is_some()
     }
 
-    /// The slot of a key whose value is there.
+    /// The slot of a key that is not stale.
     #[inline(always)]
     fn find(&self, key: K) -> Option<usize> {
         let i = key.index();
-        // SAFETY: the slot is known.
-        let there = i < self.vacancy.known() && key.matches(unsafe { self.vacancy.generation(i) });
+        // SAFETY: the slot is below the high-water mark.
+        let there = i < self.free_list.high_water() && key.matches(unsafe { self.free_list.generation(i) });
         there.then_some(i)
     }
 
-    /// The value of a key, or `None`: it was removed, or is another pool's.
+    /// The value of a key, or `None` if it was removed or the key is of another pool. O(1).
     ///
     /// ```
     /// let mut pool = toft_pools::Pool::new();
@@ -334,11 +325,11 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     #[inline]
     pub fn get(&self, key: K) -> Option<L::Ref<'_>> {
         let i = self.find(key)?;
-        // SAFETY: the slot has a value, which nobody changes while the pool is borrowed.
+        // SAFETY: the slot has a value, which nothing changes while the pool is borrowed.
         Some(unsafe { L::get(self.slots.raw(), i) })
     }
 
-    /// The value of a key, to change it.
+    /// The value of a key, mutable.
     ///
     /// ```
     /// let mut pool = toft_pools::Pool::new();
@@ -353,7 +344,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         Some(unsafe { L::get_mut(self.slots.raw(), i) })
     }
 
-    /// The value of a key that is known to have one.
+    /// The value of a key, without a check.
     ///
     /// ```
     /// let mut pool = toft_pools::Pool::new();
@@ -362,7 +353,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     ///
     /// # Safety
-    /// [`contains`](Pool::contains) would say so.
+    /// [`contains`](Pool::contains) is true for the key.
     #[inline(always)]
     pub unsafe fn get_unchecked(&self, key: K) -> L::Ref<'_> {
         debug_assert!(self.contains(key));
@@ -370,7 +361,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         unsafe { L::get(self.slots.raw(), key.index()) }
     }
 
-    /// The value of a key that is known to have one, to change it.
+    /// The value of a key, without a check, mutable.
     ///
     /// ```
     /// let mut pool = toft_pools::Pool::new();
@@ -380,7 +371,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     ///
     /// # Safety
-    /// [`contains`](Pool::contains) would say so.
+    /// [`contains`](Pool::contains) is true for the key.
     #[inline(always)]
     pub unsafe fn get_unchecked_mut(&mut self, key: K) -> L::Mut<'_> {
         debug_assert!(self.contains(key));
@@ -388,7 +379,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         unsafe { L::get_mut(self.slots.raw(), key.index()) }
     }
 
-    /// Several values at once, to change them; `None` when a key has no value, or two are the same.
+    /// Mutable references to several values at once; `None` if a key has no value or two keys are equal.
     ///
     /// ```
     /// let mut pool = toft_pools::Pool::new();
@@ -409,7 +400,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         Some(keys.map(|key| unsafe { L::get_mut(self.slots.raw(), key.index()) }))
     }
 
-    /// The key of the value in slot number `index`, if that has one.
+    /// The key of the value in the slot of this index, if it has one.
     ///
     /// ```
     /// let mut pool = toft_pools::Pool::new();
@@ -419,11 +410,11 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     #[inline]
     pub fn key_at(&self, index: usize) -> Option<K> {
-        if index >= self.vacancy.known() {
+        if index >= self.free_list.high_water() {
             return None;
         }
-        // SAFETY: the slot is known.
-        let generation = unsafe { self.vacancy.generation(index) };
+        // SAFETY: the slot is below the high-water mark.
+        let generation = unsafe { self.free_list.generation(index) };
         generation.is_odd().then(|| K::new(index, generation))
     }
 
@@ -432,12 +423,12 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     #[inline(always)]
     pub(super) unsafe fn key(&self, i: usize) -> K {
         // SAFETY: the caller's contract.
-        K::new(i, unsafe { self.vacancy.generation(i) })
+        K::new(i, unsafe { self.free_list.generation(i) })
     }
 
     // ---- removal ----
 
-    /// Takes a value out, and frees its slot. `None`: it is not there.
+    /// Removes and returns a value, and frees its slot; `None` if the key is stale. O(1).
     ///
     /// ```
     /// let mut pool = toft_pools::Pool::new();
@@ -448,7 +439,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     #[inline]
     pub fn remove(&mut self, key: K) -> Option<T> {
         let i = self.find(key)?;
-        // SAFETY: the slot has a value, which goes to the caller before anything else can happen.
+        // SAFETY: the slot has a value, which is returned; no other code runs before the slot is free.
         unsafe {
             let value = L::read(self.slots.raw(), i);
             self.vacate(i);
@@ -457,18 +448,18 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     }
 
     /// # Safety
-    /// The slot has a value, which is the caller's.
+    /// The slot has a value, which the caller owns.
     #[inline(always)]
     pub(super) unsafe fn vacate(&mut self, i: usize) {
         // SAFETY: the caller's contract.
-        unsafe { self.vacancy.free(i, self.vacancy.generation(i)) }
+        unsafe { self.free_list.free(i, self.free_list.generation(i)) }
     }
 
     fn retain_slots(&mut self, mut keep: impl FnMut(K, L::Raw<()>, usize) -> bool) {
-        // SAFETY: only slots that were passed are freed. A slot is free before its value's destructor runs, so if that
-        // panics, the rest is as it was.
+        // SAFETY: only slots that the iterator has returned are freed. A slot is free before its value's destructor
+        // runs, so the pool is consistent if that panics.
         unsafe {
-            let mut live = self.vacancy.live();
+            let mut live = self.free_list.occupied();
             while let Some(i) = live.next() {
                 if !keep(self.key(i), self.slots.raw(), i) {
                     self.vacate(i);
@@ -478,7 +469,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         }
     }
 
-    /// Drops all values. The memory stays; slots are taken from the first on again.
+    /// Drops all values. The memory is kept; slots are taken from the first on again.
     ///
     /// ```
     /// let mut pool: toft_pools::Pool<i32> = (0..10).collect();
@@ -489,26 +480,27 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         if needs_drop::<T>() {
             // SAFETY: as in retain.
             unsafe {
-                let mut live = self.vacancy.live();
+                let mut live = self.free_list.occupied();
                 while let Some(i) = live.next() {
                     self.vacate(i);
                     L::drop_in_place(self.slots.raw(), i);
                 }
             }
         }
-        self.vacancy.clear();
+        self.free_list.clear();
     }
 
-    /// What slots from number `n` on, which are free, must begin with where they are not known any more: a generation that
-    /// none of them had.
-    pub(super) fn unused_from(&self, n: usize) -> K::Generation {
-        let gone = &self.vacancy.generations(self.vacancy.ready())[n..];
-        gone.iter().fold(self.unused, |latest, generation| {
+    /// The generation from which the slots from index `n` on, which are free, must start after the high-water mark is
+    /// lowered to `n`: none of them has had it.
+    pub(super) fn first_generation_from(&self, n: usize) -> K::Generation {
+        let removed = &self.free_list.generations(self.free_list.initialized())[n..];
+        removed.iter().fold(self.unused, |latest, generation| {
             core::cmp::max_by_key(latest, generation.after(), |generation| generation.since(self.start))
         })
     }
 
-    /// Of known slots with these generations, and these values, whose numbers ascend and are below that of the slots.
+    /// A pool of slots with these generations and values. The indices of the values ascend and are less than the number
+    /// of slots.
     #[cfg(feature = "serde")]
     pub(super) fn restore(
         start: u32,
@@ -522,15 +514,15 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         let mut pool = Self::default();
         pool.grow(generations.len())?;
         (pool.start, pool.unused) = (start, unused);
-        // SAFETY: there are as many slots, each free until its value is there.
+        // SAFETY: there are as many slots, and each is free until its value is written.
         unsafe {
-            pool.vacancy.know(generations, unused);
+            pool.free_list.set_generations(generations, unused);
             for (i, value) in values {
                 L::write(pool.raw(), i, value);
-                pool.vacancy.fill(i, generations[i]);
+                pool.free_list.set_occupied(i, generations[i]);
             }
         }
-        pool.vacancy.restack();
+        pool.free_list.rebuild_stack();
         Ok(pool)
     }
 
@@ -545,25 +537,25 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     }
 
     #[inline(always)]
-    pub(super) fn vacancy(&self) -> &Vacancy<K::Generation> {
-        &self.vacancy
+    pub(super) fn free_list(&self) -> &FreeList<K::Generation> {
+        &self.free_list
     }
 }
 
 #[cold]
 #[inline(never)]
-fn full() -> ! {
-    panic!("the pool is full")
+fn pool_full() -> ! {
+    panic!("toft: the pool is fixed and full, its keys cannot address more slots, or there is no memory")
 }
 
 #[cold]
 #[inline(never)]
-fn refuse(n: usize) -> ! {
-    panic!("the pool cannot have room for {n} values")
+fn capacity_overflow(n: usize) -> ! {
+    panic!("toft: no memory for a pool of {n} values, or it is fixed, or its keys cannot address as many slots")
 }
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
-    /// Slices of the values that follow each other without a gap; of each column, where values are columns.
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
+    /// Slices of adjacent values; with columns, the slices of each field.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -578,21 +570,21 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// let mut bodies: Pool<Body, Columns> = Pool::default();
     /// let handles: Vec<_> = (0..5).map(|i| bodies.insert(Body { x: i as f32, speed: 1.0 })).collect();
     /// bodies.remove(handles[2]);
-    /// let runs: Vec<&[f32]> = bodies.runs().map(|run| run.x).collect();
+    /// let runs: Vec<&[f32]> = bodies.slices().map(|run| run.x).collect();
     /// assert_eq!(runs, [[0.0, 1.0], [3.0, 4.0]]);
     /// # }
     /// ```
-    pub fn runs(&self) -> impl Iterator<Item = L::Slices<'_>> + '_ {
-        // SAFETY: the pool is borrowed, so nothing changes.
-        let mut live = unsafe { self.vacancy.live() };
+    pub fn slices(&self) -> impl Iterator<Item = L::Slices<'_>> + '_ {
+        // SAFETY: the pool is borrowed, so it does not change.
+        let mut live = unsafe { self.free_list.occupied() };
         core::iter::from_fn(move || {
-            let (start, n) = live.run()?;
-            // SAFETY: a run's slots all have values.
+            let (start, n) = live.next_range()?;
+            // SAFETY: all slots of a range have values.
             Some(unsafe { L::slices(self.slots.raw(), start, n) })
         })
     }
 
-    /// Slices of the values that follow each other without a gap, to change them.
+    /// Slices of adjacent values, mutable.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -606,7 +598,7 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     ///
     /// let mut bodies: Pool<Body, Columns> = Pool::default();
     /// let handle = bodies.insert(Body { x: 1.0, speed: 0.5 });
-    /// for run in bodies.runs_mut() {
+    /// for run in bodies.slices_mut() {
     ///     for (x, speed) in run.x.iter_mut().zip(run.speed) {
     ///         *x += *speed;
     ///     }
@@ -614,21 +606,21 @@ impl<T, L: Layout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// assert_eq!(*bodies.get(handle).unwrap().x, 1.5);
     /// # }
     /// ```
-    pub fn runs_mut(&mut self) -> impl Iterator<Item = L::SlicesMut<'_>> + '_ {
-        // SAFETY: the pool is borrowed exclusively, so nothing changes but the values.
-        let mut live = unsafe { self.vacancy.live() };
+    pub fn slices_mut(&mut self) -> impl Iterator<Item = L::SlicesMut<'_>> + '_ {
+        // SAFETY: the pool is borrowed exclusively, so only values change.
+        let mut live = unsafe { self.free_list.occupied() };
         let raw = self.slots.raw();
         core::iter::from_fn(move || {
-            let (start, n) = live.run()?;
-            // SAFETY: a run's slots all have values, and no two runs have a slot in common.
+            let (start, n) = live.next_range()?;
+            // SAFETY: all slots of a range have values, and ranges do not overlap.
             Some(unsafe { L::slices_mut(raw, start, n) })
         })
     }
 }
 
-// Of each layout by itself: with a `Mut` that could be any layout's, a closure would ask of T to live forever.
+// For each layout separately: a closure that takes `L::Mut<'_>` of any layout would require `T: 'static`.
 impl<T, K: Key<T>, M: Memory> Pool<T, Rows, K, M> {
-    /// Drops the values of which `keep` says no, in the order of their slots.
+    /// Keeps the values for which `keep` returns true and drops the others, in the order of their slots.
     ///
     /// ```
     /// let mut pool: toft_pools::Pool<i32> = (0..10).collect();
@@ -642,8 +634,8 @@ impl<T, K: Key<T>, M: Memory> Pool<T, Rows, K, M> {
 }
 
 impl<T: Columnar, K: Key<T>, M: Memory> Pool<T, Columns, K, M> {
-    /// Drops the values of which `keep` says no, in the order of their slots. (The values must borrow nothing: the
-    /// compiler cannot see that `T::Mut` needs `T` only for the call.)
+    /// Keeps the values for which `keep` returns true and drops the others, in the order of their slots. The values
+    /// must not borrow, since the compiler assumes that the closure's argument may live longer than the call.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -662,6 +654,6 @@ impl<T: Columnar, K: Key<T>, M: Memory> Pool<T, Columns, K, M> {
     /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(K, T::Mut<'_>) -> bool) {
         // SAFETY: the slot has a value, and the pool is borrowed exclusively.
-        self.retain_slots(|key, raw, i| keep(key, unsafe { <Columns as Layout<T>>::get_mut(raw, i) }));
+        self.retain_slots(|key, raw, i| keep(key, unsafe { <Columns as FieldLayout<T>>::get_mut(raw, i) }));
     }
 }

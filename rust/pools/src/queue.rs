@@ -1,30 +1,34 @@
-//! A queue: a ring whose values are numbered by their distance from the front.
+//! A double-ended queue in a ring buffer. The first and the last value have counters that wrap, and the slot of a
+//! counter is the counter modulo the number of slots, which is a power of two. So growth moves few values.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::ops::RangeBounds;
+use core::ops::Range;
 
-use super::full::Full;
-use super::layout::{CloneIn, Layout, Rows};
-use super::ring::{Iter, IterMut, Ring};
-use super::run::{drop_all, positions};
+use super::capacity_error::{capacity_panic, CapacityError};
+use super::contiguous::{drop_all, SlotRanges};
+use super::field_layout::{CloneIn, FieldLayout, Rows};
+use super::slots::Slots;
 use toft::AllocError;
 use toft::{Heap, Memory};
 
+mod capacity;
 mod drain;
 mod edit;
-mod order;
+mod iter;
 mod retain;
+mod search;
 mod traits;
 
 pub use drain::Drain;
+pub use iter::{IntoIter, Iter, IterMut};
 
 /// A queue with two ends, as `VecDeque` is: in rows or [`Columns`](super::Columns), growable or fixed, in any
 /// [`Memory`].
 ///
 /// Pushing at either end is O(1) amortised; taking from either end and access by position are O(1); what changes the
 /// middle moves the values on the shorter side. The number of slots is a power of two, so that a position needs a mask
-/// and no compare: [`capacity`](Queue::capacity) may be more than was asked for, and there is no `reserve_exact`. Values
-/// are dropped when the queue is, from the front on.
+/// and no comparison: [`capacity`](Queue::capacity) may be larger than requested, and there is no `reserve_exact`.
+/// Values are dropped when the queue is, from the front on.
 ///
 /// ```
 /// use toft_pools::Queue;
@@ -36,12 +40,18 @@ pub use drain::Drain;
 /// assert_eq!(queue.pop_front(), Some("urgent"));
 /// assert_eq!(queue, ["first", "second"]);
 /// ```
-pub struct Queue<T, L: Layout<T> = Rows, M: Memory = Heap> {
-    ring: Ring<T, L, usize, M>,
+pub struct Queue<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
+    slots: Slots<T, L, (), M>,
+    /// The counters of the first value, and of the next one at the back. They wrap.
+    head: usize,
+    tail: usize,
+    /// How many values there may be without growth.
+    limit: usize,
+    fixed: bool,
 }
 
 impl<T> Queue<T> {
-    /// An empty queue of rows on the heap; it takes no memory yet.
+    /// An empty queue of rows on the heap, which has allocated nothing yet.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::new();
@@ -51,7 +61,7 @@ impl<T> Queue<T> {
         Queue::new_in(Heap)
     }
 
-    /// An empty queue with room for `n` values.
+    /// An empty queue with memory for `n` values.
     ///
     /// ```
     /// let queue = toft_pools::Queue::<u8>::with_capacity(10);
@@ -65,7 +75,7 @@ impl<T> Queue<T> {
         Queue::with_capacity_in(n, Heap)
     }
 
-    /// An empty queue, which holds `n` values at most.
+    /// An empty queue of at most `n` values, which never grows.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::fixed(1);
@@ -81,8 +91,8 @@ impl<T> Queue<T> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
-    /// An empty queue; it takes no memory yet.
+impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
+    /// An empty queue, which has allocated nothing yet.
     ///
     /// ```
     /// use toft_pools::{Queue, Rows};
@@ -91,10 +101,10 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// queue.push_back(1);
     /// ```
     pub fn new_in(memory: M) -> Self {
-        Queue { ring: Ring::new_in(memory) }
+        Queue { slots: Slots::new_in(memory), head: 0, tail: 0, limit: 0, fixed: false }
     }
 
-    /// An empty queue with room for `n` values.
+    /// An empty queue with memory for `n` values.
     ///
     /// ```
     /// use toft::Heap;
@@ -107,10 +117,10 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// There is no memory.
     #[track_caller]
     pub fn with_capacity_in(n: usize, memory: M) -> Self {
-        Queue { ring: Ring::with_capacity_in(n, memory) }
+        Self::try_with_capacity_in(n, memory).expect("toft: no memory for a queue")
     }
 
-    /// As [`with_capacity_in`](Queue::with_capacity_in).
+    /// As [`with_capacity_in`](Queue::with_capacity_in), with an error instead of a panic.
     ///
     /// ```
     /// use toft::Heap;
@@ -121,10 +131,14 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// # Errors
     /// There is no memory.
     pub fn try_with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        Ok(Queue { ring: Ring::try_with_capacity_in(n, memory)? })
+        let mut queue = Self::new_in(memory);
+        if n > 0 {
+            queue.grow_to(n)?;
+        }
+        Ok(queue)
     }
 
-    /// An empty queue, which holds `n` values at most.
+    /// An empty queue of at most `n` values, which never grows.
     ///
     /// ```
     /// use toft::Heap;
@@ -137,10 +151,10 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// There is no memory.
     #[track_caller]
     pub fn fixed_in(n: usize, memory: M) -> Self {
-        Queue { ring: Ring::fixed_in(n, memory) }
+        Self::try_fixed_in(n, memory).expect("toft: no memory for a queue")
     }
 
-    /// As [`fixed_in`](Queue::fixed_in).
+    /// As [`fixed_in`](Queue::fixed_in), with an error instead of a panic.
     ///
     /// ```
     /// use toft::Heap;
@@ -151,108 +165,9 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// # Errors
     /// There is no memory.
     pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        Ok(Queue { ring: Ring::try_fixed_in(n, memory)? })
-    }
-
-    // ---- size ----
-
-    /// How many values it has.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::Queue::from([1, 2]).len(), 2);
-    /// ```
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.ring.len()
-    }
-
-    /// Whether it has none.
-    ///
-    /// ```
-    /// assert!(toft_pools::Queue::<u8>::new().is_empty());
-    /// ```
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.ring.is_empty()
-    }
-
-    /// How many values it can have before it must grow; of a fixed queue: at all.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::Queue::<u8>::fixed(3).capacity(), 3);
-    /// ```
-    pub fn capacity(&self) -> usize {
-        self.ring.capacity()
-    }
-
-    /// Whether it cannot grow.
-    ///
-    /// ```
-    /// assert!(toft_pools::Queue::<u8>::fixed(3).is_fixed());
-    /// ```
-    pub fn is_fixed(&self) -> bool {
-        self.ring.is_fixed()
-    }
-
-    /// Where its slots come from.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::Queue::<u8>::new().memory(), &toft::Heap);
-    /// ```
-    pub fn memory(&self) -> &M {
-        self.ring.memory()
-    }
-
-    /// Makes room for `more` values.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from([1]);
-    /// queue.reserve(10);
-    /// assert!(queue.capacity() >= 11);
-    /// ```
-    ///
-    /// # Panics
-    /// The queue is fixed and has no room for them, or there is no memory.
-    #[track_caller]
-    pub fn reserve(&mut self, more: usize) {
-        self.ring.reserve(more);
-    }
-
-    /// As [`reserve`](Queue::reserve).
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::<u8>::fixed(2);
-    /// assert!(queue.try_reserve(2).is_ok() && queue.try_reserve(3).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// The queue is fixed and has no room for them, or there is no memory.
-    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
-        self.ring.try_reserve(more)
-    }
-
-    /// Gives back what memory is not used, as far as the capacity is a power of two. Nothing happens if the queue is
-    /// fixed, or there is no memory to move to.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::with_capacity(100);
-    /// queue.extend([1, 2, 3]);
-    /// queue.shrink_to_fit();
-    /// assert_eq!(queue.capacity(), 4);
-    /// ```
-    pub fn shrink_to_fit(&mut self) {
-        self.ring.shrink_to_fit();
-    }
-
-    /// The same, but keeps room for `least` values.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::<u8>::with_capacity(100);
-    /// queue.shrink_to(10);
-    /// assert_eq!(queue.capacity(), 16);
-    /// ```
-    pub fn shrink_to(&mut self, least: usize) {
-        self.ring.shrink_to(least);
+        let mut queue = Self::try_with_capacity_in(n, memory)?;
+        (queue.limit, queue.fixed) = (n, true);
+        Ok(queue)
     }
 
     // ---- the ends ----
@@ -270,21 +185,30 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     #[inline]
     #[track_caller]
     pub fn push_back(&mut self, value: T) {
-        self.ring.push_end(value);
+        if self.len() == self.limit && self.grow(1).is_err() {
+            capacity_panic()
+        }
+        // SAFETY: there is a free slot.
+        unsafe { self.write_back(value) }
     }
 
-    /// As [`push_back`](Queue::push_back).
+    /// As [`push_back`](Queue::push_back), with an error instead of a panic.
     ///
     /// ```
-    /// use toft_pools::{Full, Queue};
-    /// assert_eq!(Queue::fixed(0).try_push_back('a'), Err(Full('a')));
+    /// use toft_pools::{CapacityError, Queue};
+    /// assert_eq!(Queue::fixed(0).try_push_back('a'), Err(CapacityError('a')));
     /// ```
     ///
     /// # Errors
-    /// The value comes back: the queue is fixed and full, or there is no memory.
+    /// The value is returned in the error: the queue is fixed and full, or there is no memory.
     #[inline]
-    pub fn try_push_back(&mut self, value: T) -> Result<(), Full<T>> {
-        self.ring.try_push_end(value).map(drop)
+    pub fn try_push_back(&mut self, value: T) -> Result<(), CapacityError<T>> {
+        if self.len() == self.limit && self.grow(1).is_err() {
+            return Err(CapacityError(value));
+        }
+        // SAFETY: there is a free slot.
+        unsafe { self.write_back(value) }
+        Ok(())
     }
 
     /// Adds a value at the front. O(1) amortised.
@@ -300,41 +224,80 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     #[inline]
     #[track_caller]
     pub fn push_front(&mut self, value: T) {
-        self.ring.push_begin(value);
+        if self.len() == self.limit && self.grow(1).is_err() {
+            capacity_panic()
+        }
+        // SAFETY: there is a free slot.
+        unsafe { self.write_front(value) }
     }
 
-    /// As [`push_front`](Queue::push_front).
+    /// As [`push_front`](Queue::push_front), with an error instead of a panic.
     ///
     /// ```
-    /// use toft_pools::{Full, Queue};
-    /// assert_eq!(Queue::fixed(0).try_push_front('a'), Err(Full('a')));
+    /// use toft_pools::{CapacityError, Queue};
+    /// assert_eq!(Queue::fixed(0).try_push_front('a'), Err(CapacityError('a')));
     /// ```
     ///
     /// # Errors
-    /// The value comes back: the queue is fixed and full, or there is no memory.
+    /// The value is returned in the error: the queue is fixed and full, or there is no memory.
     #[inline]
-    pub fn try_push_front(&mut self, value: T) -> Result<(), Full<T>> {
-        self.ring.try_push_begin(value).map(drop)
+    pub fn try_push_front(&mut self, value: T) -> Result<(), CapacityError<T>> {
+        if self.len() == self.limit && self.grow(1).is_err() {
+            return Err(CapacityError(value));
+        }
+        // SAFETY: there is a free slot.
+        unsafe { self.write_front(value) }
+        Ok(())
     }
 
-    /// Takes the value at the back. O(1).
+    /// # Safety
+    /// `len` is less than the limit.
+    #[inline(always)]
+    unsafe fn write_back(&mut self, value: T) {
+        // SAFETY: the slot has no value.
+        unsafe { L::write(self.slots.raw(), self.slot(self.tail), value) }
+        self.tail = self.tail.wrapping_add(1);
+    }
+
+    /// # Safety
+    /// `len` is less than the limit.
+    #[inline(always)]
+    unsafe fn write_front(&mut self, value: T) {
+        let head = self.head.wrapping_sub(1);
+        // SAFETY: the slot has no value.
+        unsafe { L::write(self.slots.raw(), self.slot(head), value) }
+        self.head = head;
+    }
+
+    /// Removes and returns the value at the back. O(1).
     ///
     /// ```
     /// assert_eq!(toft_pools::Queue::from([1, 2]).pop_back(), Some(2));
     /// ```
     #[inline]
     pub fn pop_back(&mut self) -> Option<T> {
-        self.ring.pop_end()
+        if self.is_empty() {
+            return None;
+        }
+        self.tail = self.tail.wrapping_sub(1);
+        // SAFETY: the slot had a value and is outside the range of values now.
+        Some(unsafe { L::read(self.slots.raw(), self.slot(self.tail)) })
     }
 
-    /// Takes the value at the front. O(1).
+    /// Removes and returns the value at the front. O(1).
     ///
     /// ```
     /// assert_eq!(toft_pools::Queue::from([1, 2]).pop_front(), Some(1));
     /// ```
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
-        self.ring.pop_begin()
+        if self.is_empty() {
+            return None;
+        }
+        let head = self.head;
+        self.head = head.wrapping_add(1);
+        // SAFETY: the slot had a value and is outside the range of values now.
+        Some(unsafe { L::read(self.slots.raw(), self.slot(head)) })
     }
 
     /// The value at the front.
@@ -347,7 +310,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         self.get(0)
     }
 
-    /// The value at the front, to change it.
+    /// The value at the front, mutable.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2]);
@@ -369,7 +332,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         self.get(self.len().wrapping_sub(1))
     }
 
-    /// The value at the back, to change it.
+    /// The value at the back, mutable.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2]);
@@ -392,10 +355,10 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     #[inline]
     pub fn get(&self, i: usize) -> Option<L::Ref<'_>> {
         // SAFETY: the value is there, and borrowed with the queue; here and below.
-        (i < self.len()).then(|| unsafe { L::get(self.ring.slots.raw(), self.slot(i)) })
+        (i < self.len()).then(|| unsafe { L::get(self.slots.raw(), self.slot_at(i)) })
     }
 
-    /// The value at a position, to change it. O(1).
+    /// The value at a position, mutable. O(1).
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2]);
@@ -405,7 +368,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     #[inline]
     pub fn get_mut(&mut self, i: usize) -> Option<L::Mut<'_>> {
         // SAFETY: see get.
-        (i < self.len()).then(|| unsafe { L::get_mut(self.ring.slots.raw(), self.slot(i)) })
+        (i < self.len()).then(|| unsafe { L::get_mut(self.slots.raw(), self.slot_at(i)) })
     }
 
     /// All values in two parts, each a slice, or a slice of each column: the front is in the first, the second may be
@@ -419,10 +382,12 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     #[inline]
     pub fn as_slices(&self) -> (L::Slices<'_>, L::Slices<'_>) {
-        self.ring.slices()
+        let (SlotRanges { front, back }, raw) = (self.slot_ranges(), self.slots.raw());
+        // SAFETY: see get.
+        unsafe { (L::slices(raw, front.start, front.len()), L::slices(raw, back.start, back.len())) }
     }
 
-    /// The same, to change them.
+    /// As `as_slices`, mutable.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2]);
@@ -431,63 +396,9 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     #[inline]
     pub fn as_mut_slices(&mut self) -> (L::SlicesMut<'_>, L::SlicesMut<'_>) {
-        self.ring.slices_mut()
-    }
-
-    /// The values, from the front on.
-    ///
-    /// ```
-    /// let queue = toft_pools::Queue::from([1, 2]);
-    /// assert!(queue.iter().rev().eq(&[2, 1]));
-    /// ```
-    #[inline]
-    pub fn iter(&self) -> Iter<'_, T, L> {
-        self.ring.iter()
-    }
-
-    /// The values, to change them, from the front on.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from([1, 2]);
-    /// queue.iter_mut().for_each(|value| *value *= 10);
-    /// assert_eq!(queue, [10, 20]);
-    /// ```
-    #[inline]
-    pub fn iter_mut(&mut self) -> IterMut<'_, T, L> {
-        self.ring.iter_mut()
-    }
-
-    /// The values of a range of positions.
-    ///
-    /// ```
-    /// let queue = toft_pools::Queue::from([1, 2, 3]);
-    /// assert!(queue.range(1..).eq(&[2, 3]));
-    /// ```
-    ///
-    /// # Panics
-    /// The range is not within the queue.
-    #[track_caller]
-    pub fn range(&self, range: impl RangeBounds<usize>) -> Iter<'_, T, L> {
-        let at = self.ring.runs_of(positions(range, self.len()));
-        // SAFETY: see get.
-        unsafe { Iter::new(self.ring.slots.raw(), at) }
-    }
-
-    /// The values of a range of positions, to change them.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from([1, 2, 3]);
-    /// queue.range_mut(1..).for_each(|value| *value = 0);
-    /// assert_eq!(queue, [1, 0, 0]);
-    /// ```
-    ///
-    /// # Panics
-    /// The range is not within the queue.
-    #[track_caller]
-    pub fn range_mut(&mut self, range: impl RangeBounds<usize>) -> IterMut<'_, T, L> {
-        let at = self.ring.runs_of(positions(range, self.len()));
-        // SAFETY: see get.
-        unsafe { IterMut::new(self.ring.slots.raw(), at) }
+        let (SlotRanges { front, back }, raw) = (self.slot_ranges(), self.slots.raw());
+        // SAFETY: see get; the two have no slot in common.
+        unsafe { (L::slices_mut(raw, front.start, front.len()), L::slices_mut(raw, back.start, back.len())) }
     }
 
     /// Drops all but the first `len` values.
@@ -499,14 +410,14 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     pub fn truncate(&mut self, len: usize) {
         if len < self.len() {
-            let gone = self.ring.runs_of(len..self.len());
-            self.ring.end = self.ring.begin.wrapping_add(len);
-            // SAFETY: they had values, and count no more.
-            unsafe { drop_all::<T, L, ()>(self.ring.slots.raw(), gone) }
+            let removed = self.slot_ranges_of(len..self.len());
+            self.tail = self.head.wrapping_add(len);
+            // SAFETY: they had values and are outside the range of values now.
+            unsafe { drop_all::<T, L, ()>(self.slots.raw(), removed) }
         }
     }
 
-    /// Drops all values. The memory stays.
+    /// Drops all values. The capacity stays the same.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2]);
@@ -514,13 +425,45 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// assert!(queue.is_empty());
     /// ```
     pub fn clear(&mut self) {
-        self.ring.clear();
+        let ranges = self.slot_ranges();
+        self.head = self.tail;
+        // SAFETY: they had values and are outside the range of values now.
+        unsafe { drop_all::<T, L, ()>(self.slots.raw(), ranges) }
+    }
+
+    // ---- counters and slots ----
+
+    /// The slot of a counter.
+    #[inline(always)]
+    fn slot(&self, counter: usize) -> usize {
+        counter & self.slots.capacity().wrapping_sub(1)
+    }
+
+    #[inline]
+    fn slot_ranges(&self) -> SlotRanges {
+        self.slot_ranges_of(0..self.len())
+    }
+
+    /// The slots of the values at these positions, in their order.
+    #[inline]
+    fn slot_ranges_of(&self, positions: Range<usize>) -> SlotRanges {
+        let len = positions.len();
+        if len == 0 {
+            return SlotRanges { front: 0..0, back: 0..0 }; // there may be no slots at all
+        }
+        let start = self.slot_at(positions.start);
+        let to_end = self.slots.capacity() - start;
+        if len <= to_end {
+            SlotRanges { front: start..start + len, back: 0..0 }
+        } else {
+            SlotRanges { front: start..self.slots.capacity(), back: 0..len - to_end }
+        }
     }
 
     /// The slot of the value at a position.
     #[inline(always)]
-    fn slot(&self, position: usize) -> usize {
-        self.ring.slot(self.ring.begin.wrapping_add(position))
+    fn slot_at(&self, position: usize) -> usize {
+        self.slot(self.head.wrapping_add(position))
     }
 }
 
@@ -528,6 +471,22 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Queue<T, L, M> {
     /// # Panics
     /// There is no memory.
     fn clone(&self) -> Self {
-        Queue { ring: self.ring.clone() }
+        let n = if self.fixed { self.limit } else { self.len() };
+        let mut clone = Self::with_capacity_in(n, self.memory().clone());
+        if self.fixed {
+            (clone.limit, clone.fixed) = (n, true);
+        }
+        for slot in self.slot_ranges() {
+            // SAFETY: the slot has a value, and the clone room for as many. Each counts as soon as it is there: the
+            // next clone may panic.
+            unsafe { clone.write_back(L::clone_at(self.slots.raw(), slot)) };
+        }
+        clone
+    }
+}
+
+impl<T, L: FieldLayout<T>, M: Memory> Drop for Queue<T, L, M> {
+    fn drop(&mut self) {
+        self.clear();
     }
 }

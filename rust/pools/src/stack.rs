@@ -1,11 +1,9 @@
 //! A stack: slots taken and given back at one end, side by side.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::ops::RangeBounds;
-
-use super::full::{no_slot, Full};
-use super::layout::{CloneIn, Layout, Rows};
-use super::run::{drop_all, grown, positions};
+use super::capacity_error::{capacity_panic, CapacityError};
+use super::contiguous::{drop_all, grown_capacity};
+use super::field_layout::{CloneIn, FieldLayout, Rows};
 use super::slots::Slots;
 use toft::AllocError;
 use toft::{Heap, Memory};
@@ -35,14 +33,14 @@ pub use iter::{Drain, IntoIter, Iter, IterMut};
 /// }
 /// assert!(open.is_empty());
 /// ```
-pub struct Stack<T, L: Layout<T> = Rows, M: Memory = Heap> {
+pub struct Stack<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     slots: Slots<T, L, (), M>,
     len: usize,
     fixed: bool,
 }
 
 impl<T> Stack<T> {
-    /// An empty stack of rows on the heap; it takes no memory yet.
+    /// An empty stack of rows on the heap, which has allocated nothing yet.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::new();
@@ -53,7 +51,7 @@ impl<T> Stack<T> {
         Stack::new_in(Heap)
     }
 
-    /// An empty stack of rows on the heap, with room for `n` values.
+    /// An empty stack of rows on the heap, with memory for `n` values.
     ///
     /// ```
     /// let stack = toft_pools::Stack::<u8>::with_capacity(10);
@@ -67,7 +65,7 @@ impl<T> Stack<T> {
         Stack::with_capacity_in(n, Heap)
     }
 
-    /// An empty stack of rows on the heap, which holds `n` values at most.
+    /// An empty stack of rows on the heap of at most `n` values, which never grows.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::fixed(1);
@@ -83,8 +81,8 @@ impl<T> Stack<T> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
-    /// An empty stack; it takes no memory yet.
+impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
+    /// An empty stack, which has allocated nothing yet.
     ///
     /// ```
     /// use toft_pools::Rows;
@@ -99,7 +97,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         Stack { slots: Slots::new_in(memory), len: 0, fixed: false }
     }
 
-    /// An empty stack with room for `n` values.
+    /// An empty stack with memory for `n` values.
     ///
     /// ```
     /// use toft::Heap;
@@ -115,7 +113,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         Self::try_with_capacity_in(n, memory).expect("toft: no memory for a stack")
     }
 
-    /// As [`with_capacity_in`](Stack::with_capacity_in).
+    /// As [`with_capacity_in`](Stack::with_capacity_in), with an error instead of a panic.
     ///
     /// ```
     /// use toft::Heap;
@@ -131,7 +129,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         Ok(stack)
     }
 
-    /// An empty stack, which holds `n` values at most.
+    /// An empty stack of at most `n` values, which never grows.
     ///
     /// ```
     /// use toft::Heap;
@@ -147,7 +145,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         Self::try_fixed_in(n, memory).expect("toft: no memory for a stack")
     }
 
-    /// As [`fixed_in`](Stack::fixed_in).
+    /// As [`fixed_in`](Stack::fixed_in), with an error instead of a panic.
     ///
     /// ```
     /// use toft::Heap;
@@ -163,7 +161,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         Ok(stack)
     }
 
-    /// How many values it has.
+    /// The number of values.
     ///
     /// ```
     /// assert_eq!(toft_pools::Stack::from([1, 2]).len(), 2);
@@ -173,7 +171,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         self.len
     }
 
-    /// Whether it has none.
+    /// Whether there are no values.
     ///
     /// ```
     /// assert!(toft_pools::Stack::<u8>::new().is_empty());
@@ -183,7 +181,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         self.len == 0
     }
 
-    /// How many values it can have before it must grow; of a fixed stack: at all.
+    /// The number of values that fit without growth; of a fixed stack, the largest number of values.
     ///
     /// ```
     /// assert_eq!(toft_pools::Stack::<u8>::fixed(3).capacity(), 3);
@@ -193,7 +191,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         self.slots.capacity()
     }
 
-    /// Whether it cannot grow.
+    /// Whether the capacity is fixed.
     ///
     /// ```
     /// assert!(!toft_pools::Stack::<u8>::new().is_fixed());
@@ -202,7 +200,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         self.fixed
     }
 
-    /// Where its slots come from.
+    /// The memory that the slots are allocated in.
     ///
     /// ```
     /// assert_eq!(toft_pools::Stack::<u8>::new().memory(), &toft::Heap);
@@ -211,7 +209,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         self.slots.memory()
     }
 
-    /// Makes room for `more` values.
+    /// Reserves memory for `more` further values.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1]);
@@ -220,15 +218,15 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The stack is fixed and has no room for them, or there is no memory.
+    /// The stack is fixed and its capacity is too small, or there is no memory.
     #[track_caller]
     pub fn reserve(&mut self, more: usize) {
         if self.try_reserve(more).is_err() {
-            no_slot()
+            capacity_panic()
         }
     }
 
-    /// As [`reserve`](Stack::reserve).
+    /// As [`reserve`](Stack::reserve), with an error instead of a panic.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::<u8>::fixed(2);
@@ -236,7 +234,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// The stack is fixed and has no room for them, or there is no memory.
+    /// The stack is fixed and its capacity is too small, or there is no memory.
     pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
         if more > self.capacity() - self.len {
             self.grow(more)?;
@@ -250,10 +248,10 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         if self.fixed {
             return Err(AllocError);
         }
-        self.slots.grow(grown::<T>(self.capacity(), self.len, more)?, self.len)
+        self.slots.grow(grown_capacity::<T>(self.capacity(), self.len, more)?, self.len)
     }
 
-    /// Gives back what memory is not used. Nothing happens if the stack is fixed, or there is no memory to move to.
+    /// Returns unused memory. Nothing happens if the stack is fixed, or if there is no memory for the smaller copy.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::with_capacity(10);
@@ -265,11 +263,11 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         let len = self.len;
         if !self.fixed && len < self.capacity() {
             // SAFETY: both have so many slots, and are apart.
-            let _ = self.slots.replace(len, |from, to| unsafe { L::copy(from, 0, to, 0, len) });
+            let _ = self.slots.reallocate(len, |from, to| unsafe { L::copy(from, 0, to, 0, len) });
         }
     }
 
-    /// Puts a value on top. O(1) amortised.
+    /// Adds a value at the end. O(1) amortised.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::new();
@@ -284,34 +282,34 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
     #[track_caller]
     pub fn push(&mut self, value: T) {
         if self.len == self.slots.capacity() && self.grow(1).is_err() {
-            no_slot()
+            capacity_panic()
         }
-        // SAFETY: there is room.
+        // SAFETY: there is a free slot.
         unsafe { self.put(value) }
     }
 
-    /// As [`push`](Stack::push).
+    /// As [`push`](Stack::push), with an error instead of a panic.
     ///
     /// ```
-    /// use toft_pools::Full;
+    /// use toft_pools::CapacityError;
     /// let mut stack = toft_pools::Stack::fixed(0);
-    /// assert_eq!(stack.try_push('a'), Err(Full('a')));
+    /// assert_eq!(stack.try_push('a'), Err(CapacityError('a')));
     /// ```
     ///
     /// # Errors
-    /// The value comes back: the stack is fixed and full, or there is no memory.
+    /// The value is returned in the error: the stack is fixed and full, or there is no memory.
     #[inline]
-    pub fn try_push(&mut self, value: T) -> Result<(), Full<T>> {
+    pub fn try_push(&mut self, value: T) -> Result<(), CapacityError<T>> {
         if self.len == self.slots.capacity() && self.grow(1).is_err() {
-            return Err(Full(value));
+            return Err(CapacityError(value));
         }
-        // SAFETY: there is room.
+        // SAFETY: there is a free slot.
         unsafe { self.put(value) }
         Ok(())
     }
 
     /// # Safety
-    /// There is room.
+    /// There is a free slot.
     #[inline(always)]
     unsafe fn put(&mut self, value: T) {
         // SAFETY: the slot is the stack's, and has no value.
@@ -319,7 +317,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         self.len += 1;
     }
 
-    /// Takes the value on top. O(1).
+    /// Removes and returns the last value. O(1).
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2]);
@@ -331,7 +329,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
             return None;
         }
         self.len -= 1;
-        // SAFETY: the slot had a value; it counts no more.
+        // SAFETY: the slot had a value and is outside the range of values now.
         unsafe {
             // So that the next push need not look whether there is room.
             core::hint::assert_unchecked(self.len < self.slots.capacity());
@@ -339,29 +337,29 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         }
     }
 
-    /// The value on top.
+    /// The last value.
     ///
     /// ```
-    /// assert_eq!(toft_pools::Stack::from([1, 2]).peek(), Some(&2));
+    /// assert_eq!(toft_pools::Stack::from([1, 2]).last(), Some(&2));
     /// ```
     #[inline]
-    pub fn peek(&self) -> Option<L::Ref<'_>> {
+    pub fn last(&self) -> Option<L::Ref<'_>> {
         self.get(self.len.wrapping_sub(1))
     }
 
-    /// The value on top, to change it.
+    /// The last value, mutable.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2]);
-    /// *stack.peek_mut().unwrap() += 5;
+    /// *stack.last_mut().unwrap() += 5;
     /// assert_eq!(stack, [1, 7]);
     /// ```
     #[inline]
-    pub fn peek_mut(&mut self) -> Option<L::Mut<'_>> {
+    pub fn last_mut(&mut self) -> Option<L::Mut<'_>> {
         self.get_mut(self.len.wrapping_sub(1))
     }
 
-    /// The value that `i` others are below.
+    /// The value at index `i`; the oldest is at 0.
     ///
     /// ```
     /// let stack = toft_pools::Stack::from(['a', 'b']);
@@ -373,7 +371,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         (i < self.len).then(|| unsafe { L::get(self.slots.raw(), i) })
     }
 
-    /// The value that `i` others are below, to change it.
+    /// The value at index `i`; the oldest is at 0, mutable.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from(['a', 'b']);
@@ -386,31 +384,31 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         (i < self.len).then(|| unsafe { L::get_mut(self.slots.raw(), i) })
     }
 
-    /// All values: a slice, or a slice of each column. The lowest is first.
+    /// All values: a slice, or a slice of each column. The oldest is first.
     ///
     /// ```
-    /// assert_eq!(toft_pools::Stack::from([1, 2]).slices(), [1, 2]);
+    /// assert_eq!(toft_pools::Stack::from([1, 2]).as_slice(), [1, 2]);
     /// ```
     #[inline]
-    pub fn slices(&self) -> L::Slices<'_> {
+    pub fn as_slice(&self) -> L::Slices<'_> {
         // SAFETY: see get.
         unsafe { L::slices(self.slots.raw(), 0, self.len) }
     }
 
-    /// All values, to change them.
+    /// All values, mutable.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2]);
-    /// stack.slices_mut().reverse();
+    /// stack.as_mut_slice().reverse();
     /// assert_eq!(stack, [2, 1]);
     /// ```
     #[inline]
-    pub fn slices_mut(&mut self) -> L::SlicesMut<'_> {
+    pub fn as_mut_slice(&mut self) -> L::SlicesMut<'_> {
         // SAFETY: see get.
         unsafe { L::slices_mut(self.slots.raw(), 0, self.len) }
     }
 
-    /// Drops all but the lowest `len` values.
+    /// Drops all but the first `len` values.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2, 3]);
@@ -419,14 +417,14 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
     /// ```
     pub fn truncate(&mut self, len: usize) {
         if len < self.len {
-            let gone = len..self.len;
+            let removed = len..self.len;
             self.len = len;
-            // SAFETY: they had values, and count no more.
-            unsafe { drop_all::<T, L, ()>(self.slots.raw(), gone) }
+            // SAFETY: they had values and are outside the range of values now.
+            unsafe { drop_all::<T, L, ()>(self.slots.raw(), removed) }
         }
     }
 
-    /// Drops all values. The memory stays.
+    /// Drops all values. The capacity stays the same.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2]);
@@ -437,7 +435,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
         self.truncate(0);
     }
 
-    /// Puts clones of the values of a slice on top, in their order.
+    /// Appends clones of the values of a slice.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1]);
@@ -446,7 +444,7 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The stack is fixed and has no room for them, or there is no memory.
+    /// The stack is fixed and its capacity is too small, or there is no memory.
     #[track_caller]
     pub fn extend_from_slice(&mut self, values: &[T])
     where
@@ -454,12 +452,12 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
     {
         self.reserve(values.len());
         for value in values {
-            // SAFETY: there is room for as many. Each counts as soon as it is there: the next clone may panic.
+            // SAFETY: there is memory for as many. Each counts as soon as it is there: the next clone may panic.
             unsafe { self.put(value.clone()) }
         }
     }
 
-    /// Moves all values of another stack on top, in their order.
+    /// Moves all values of another stack to the end, in their order.
     ///
     /// ```
     /// let (mut stack, mut other) = (toft_pools::Stack::from([1]), toft_pools::Stack::from([2, 3]));
@@ -468,84 +466,18 @@ impl<T, L: Layout<T>, M: Memory> Stack<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The stack is fixed and has no room for them, or there is no memory.
+    /// The stack is fixed and its capacity is too small, or there is no memory.
     #[track_caller]
     pub fn append<N: Memory>(&mut self, other: &mut Stack<T, L, N>) {
         self.reserve(other.len);
-        // SAFETY: there is room; the values are now here.
+        // SAFETY: there is memory for them; the values are now here.
         unsafe { L::copy(other.slots.raw(), 0, self.slots.raw(), self.len, other.len) }
         self.len += core::mem::take(&mut other.len);
-    }
-
-    /// Takes the values of a range out, one after the other; those that are left when the iterator is dropped are dropped
-    /// as well, and what was above the range moves down. O(n).
-    ///
-    /// If the iterator is leaked the values from the range on are, too.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::from(['a', 'b', 'c', 'd']);
-    /// assert!(stack.drain(1..3).eq(['b', 'c']));
-    /// assert_eq!(stack, ['a', 'd']);
-    /// ```
-    ///
-    /// # Panics
-    /// The range is not within the stack.
-    #[track_caller]
-    pub fn drain(&mut self, range: impl RangeBounds<usize>) -> Drain<'_, T, L, M> {
-        let at = positions(range, self.len);
-        Drain::new(self, at)
-    }
-
-    /// The values, the lowest first.
-    ///
-    /// ```
-    /// let stack = toft_pools::Stack::from([1, 2, 3]);
-    /// assert_eq!(stack.iter().rev().next(), Some(&3));
-    /// ```
-    #[inline]
-    pub fn iter(&self) -> Iter<'_, T, L> {
-        // SAFETY: the values are borrowed with the stack.
-        unsafe { Iter::new(self.slots.raw(), 0..self.len) }
-    }
-
-    /// The values, to change them, the lowest first.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::from([1, 2]);
-    /// stack.iter_mut().for_each(|value| *value *= 10);
-    /// assert_eq!(stack, [10, 20]);
-    /// ```
-    #[inline]
-    pub fn iter_mut(&mut self) -> IterMut<'_, T, L> {
-        // SAFETY: see iter.
-        unsafe { IterMut::new(self.slots.raw(), 0..self.len) }
     }
 }
 
 impl<T, M: Memory> Stack<T, Rows, M> {
-    /// All values, the lowest first.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::Stack::from([1, 2]).as_slice(), [1, 2]);
-    /// ```
-    #[inline]
-    pub fn as_slice(&self) -> &[T] {
-        self.slices()
-    }
-
-    /// All values, to change them.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::from([2, 1]);
-    /// stack.as_mut_slice().sort();
-    /// assert_eq!(stack, [1, 2]);
-    /// ```
-    #[inline]
-    pub fn as_mut_slice(&mut self) -> &mut [T] {
-        self.slices_mut()
-    }
-
-    /// Takes the value on top if the function says so.
+    /// Removes and returns the last value if the function returns true.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2]);
@@ -553,7 +485,7 @@ impl<T, M: Memory> Stack<T, Rows, M> {
     /// assert_eq!(stack.pop_if(|top| *top % 2 == 0), None);
     /// ```
     pub fn pop_if(&mut self, takes: impl FnOnce(&mut T) -> bool) -> Option<T> {
-        if takes(self.peek_mut()?) {
+        if takes(self.last_mut()?) {
             self.pop()
         } else {
             None
@@ -569,15 +501,15 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Stack<T, L, M> {
         let mut clone = Self::with_capacity_in(capacity, self.memory().clone());
         clone.fixed = self.fixed;
         for i in 0..self.len {
-            // SAFETY: the slot has a value, and the clone room for as many. Each counts as soon as it is there: the next
-            // clone may panic.
+            // SAFETY: the slot has a value, and the clone room for as many. Each counts as soon as it is there: the
+            // next clone may panic.
             unsafe { clone.put(L::clone_at(self.slots.raw(), i)) }
         }
         clone
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> Drop for Stack<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Drop for Stack<T, L, M> {
     fn drop(&mut self) {
         self.clear();
     }

@@ -17,7 +17,7 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::rc::Rc;
 
 use toft::Heap;
-use toft_pools::{Columnar, Columns, ConsList, Handle, List, OrderedMap, OrderedSet, Pool, Queue, Ring, Rows, Stack};
+use toft_pools::{Columnar, Columns, Handle, List, OrderedMap, OrderedSet, Pool, Queue, Rows, Stack};
 
 // ---- what code of the program does ----
 
@@ -598,8 +598,8 @@ fn stacks_of_columns_looked_at() {
             ("fmt", |c| show(c)),
             ("to_value", |c| c.iter().for_each(|v| drop(v.to_value()))),
             ("eq of rows", |c| _ = c.iter().filter(|v| *v == pair(3)).count()),
-            ("slices", |c| _ = c.slices() == like(c).slices()),
-            ("fmt of slices", |c| show(&c.slices())),
+            ("slices", |c| _ = c.as_slice() == like(c).as_slice()),
+            ("fmt of slices", |c| show(&c.as_slice())),
         ],
     );
 }
@@ -671,22 +671,6 @@ fn queues_of_columns_looked_at() {
     play::<Queue<Pair, Columns>>(N, &[], &[("eq", |c| _ = *c == like(c)), ("fmt", |c| show(c))]);
 }
 
-ended!(rings, Ring<Wild>, wild, 1, push_end, pop_begin;
-    ("both ends", |c| {
-        c.push_begin(wild(1));
-        drop(c.pop_end());
-    }),
-    ("drain", |c| drop(c.drain())),
-    ("drain, some", |c| some(c.drain())),
-    ("drain, leaked", |c| leak(c.drain())),
-);
-
-ended!(rings_of_columns, Ring<Pair, Columns>, pair, 2, push_end, pop_begin;
-    ("drain", |c| drop(c.drain())),
-    ("drain, some", |c| some(c.drain())),
-    ("drain, leaked", |c| leak(c.drain())),
-);
-
 ended!(lists, List<Wild>, wild, 1, push_back, pop_front;
     ("retain", |c| c.retain(|v| asked(v))),
     ("retain_mut", |c| c.retain_mut(|v| asked(v))),
@@ -726,52 +710,6 @@ ended!(lists_of_columns, List<Pair, Columns>, pair, 2, push_back, pop_front;
 #[test]
 fn lists_of_columns_looked_at() {
     play::<List<Pair, Columns>>(N, &[], &[("eq", |c| _ = *c == like(c)), ("fmt", |c| show(c))]);
-}
-
-/// Lists in cells, with their handles; the last one is looked at.
-#[derive(Default)]
-struct Conses {
-    cells: ConsList<Wild>,
-    lists: Vec<Option<Handle<Wild>>>,
-}
-
-impl Subject for Conses {
-    const EACH: usize = 1;
-    fn fill(&mut self, from: i64, n: i64) {
-        let tail = self.cells.list((from..from + n / 2).map(wild), None);
-        self.lists.push(self.cells.list((from + n / 2..from + n).map(wild), tail));
-    }
-    fn count(&self) -> usize {
-        self.cells.len()
-    }
-    fn read(&self) -> usize {
-        let sum = |list: &Option<Handle<Wild>>| self.cells.iter(*list).map(|v| v.number()).filter(|n| *n >= 0).count();
-        let seen = self.lists.iter().map(sum).sum::<usize>();
-        assert!(seen <= self.cells.len());
-        self.cells.len() // some may be nobody's
-    }
-}
-
-#[test]
-fn cells_of_lists() {
-    play::<Conses>(
-        N,
-        &[
-            ("cons", |c| _ = c.cells.cons(wild(1), c.lists[0])),
-            ("list", |c| _ = c.cells.list(Yields(0..20, wild), c.lists[0])),
-            ("uncons", |c| drop(c.cells.uncons(c.lists[0]))),
-            ("free", |c| c.cells.free(c.lists[0])),
-            ("clear", |c| c.cells.clear()),
-            ("head_mut", |c| *c.cells.head_mut(c.lists[0]).unwrap() = wild(3)),
-            ("clone, and the old one is dropped", |c| c.cells = c.cells.clone()),
-            ("dropped", |c| drop(take(c))),
-        ],
-        &[
-            ("clone", |c| drop(c.cells.clone())),
-            ("iter", |c| _ = c.cells.iter(c.lists[0]).filter(|v| asked(*v)).count()),
-            ("fmt", |c| show(&c.cells)),
-        ],
-    );
 }
 
 // ---- ordered ----

@@ -119,16 +119,16 @@ fn a_row_differs_in_any_field() {
         |v| v.seldom = None,
     ];
     for change in changes {
-        let (mut other, row) = (everything(2), stack.peek().unwrap());
+        let (mut other, row) = (everything(2), stack.last().unwrap());
         assert_eq!(row, other);
         change(&mut other);
         assert_ne!(row, other);
         let mut others: Rows<_> = Stack::default();
         others.push(other);
-        assert_ne!(row, others.peek().unwrap());
-        assert_ne!(stack.slices(), others.slices());
+        assert_ne!(row, others.last().unwrap());
+        assert_ne!(stack.as_slice(), others.as_slice());
     }
-    assert_eq!(stack.slices(), stack.slices());
+    assert_eq!(stack.as_slice(), stack.as_slice());
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn columns_begin_where_they_should() {
     for n in [1, 2, 63, 64, 65, 1000, 4096, 5000].map(fewer) {
         let mut stack: Rows<Everything<u16, 3>> = Stack::default();
         (0..n).for_each(|i| stack.push(everything(i)));
-        let slices = stack.slices();
+        let slices = stack.as_slice();
         assert_eq!(slices.len(), usize::from(n));
         assert_eq!(misaligned(slices.text, 64), 0);
         assert_eq!(misaligned(slices.boxed, 64), 0);
@@ -153,7 +153,7 @@ fn columns_begin_where_they_should() {
     // A group is one column: its fields lie side by side.
     let mut stack: Rows<Everything<u16, 3>> = Stack::default();
     stack.push(everything(1));
-    let (row, slices) = (stack.peek().unwrap(), stack.slices());
+    let (row, slices) = (stack.last().unwrap(), stack.as_slice());
     let hot = slices.hot.as_ptr_range();
     let at = |address: *const u8| (hot.start.cast()..hot.end.cast()).contains(&address);
     assert!(at((&raw const *row.x).cast()) && at((&raw const *row.y).cast()) && !at(row.byte));
@@ -172,7 +172,7 @@ fn columns_of_a_power_of_two_do_not_share_cache_sets() {
     }
     let mut stack: Rows<Four> = Stack::default();
     (0..4096).for_each(|i| stack.push(Four { a: i, b: i, c: i, d: i }));
-    let slices = stack.slices();
+    let slices = stack.as_slice();
     let mut starts = [slices.a, slices.b, slices.c, slices.d].map(|column| misaligned(column, 4096));
     starts.sort_unstable();
     assert!(starts.windows(2).all(|pair| pair[0] + 64 <= pair[1]), "{starts:?}");
@@ -188,12 +188,12 @@ fn slices_are_what_a_loop_over_arrays_wants() {
     }
     let mut stack: Rows<Particle> = Stack::default();
     (0..fewer(1001)).for_each(|i| stack.push(Particle { x: i.into(), speed: 0.5, name: "p" }));
-    let columns = stack.slices_mut();
+    let columns = stack.as_mut_slice();
     for (x, speed) in columns.x.iter_mut().zip(&*columns.speed) {
         *x += *speed;
     }
     columns.name[7] = "seven";
-    assert!(stack.slices().x.iter().enumerate().all(|(i, x)| *x == i as f32 + 0.5));
+    assert!(stack.as_slice().x.iter().enumerate().all(|(i, x)| *x == i as f32 + 0.5));
     assert_eq!(stack.get(7).map(|row| (*row.name, *row.x, *row.speed)), Some(("seven", 7.5, 0.5)));
 }
 
@@ -224,7 +224,7 @@ fn slices_walk_row_by_row() {
     let mut stack: Rows<Everything<u16, 3>> = Stack::default();
     (0..10).for_each(|n| stack.push(everything(n)));
 
-    let slices = stack.slices();
+    let slices = stack.as_slice();
     assert!(slices.iter().map(|row| *row.byte).eq(0..10));
     assert!(slices.into_iter().rev().map(|row| *row.byte).eq((0..10).rev()));
     assert_eq!(slices.get(9).unwrap(), everything(9));
@@ -237,7 +237,7 @@ fn slices_walk_row_by_row() {
     assert_eq!((walk.len(), walk.clone().count(), walk.clone().last().map(|row| *row.byte)), (3, 3, Some(5)));
     assert!(walk.nth(usize::MAX).is_none() && walk.next_back().is_none());
 
-    let mut slices = stack.slices_mut();
+    let mut slices = stack.as_mut_slice();
     // Rows that were handed out stay good while others are.
     let mut rows: Vec<_> = slices.iter_mut().collect();
     for row in rows.iter_mut().rev() {
@@ -253,12 +253,12 @@ fn slices_walk_row_by_row() {
     let (left, right) = slices.split_at_mut(5);
     left.hot.iter_mut().zip(right.hot).for_each(|(a, b)| std::mem::swap(&mut a.y, &mut b.y));
     assert_eq!((*stack.get(0).unwrap().y, *stack.get(5).unwrap().y, stack.get(0).unwrap().vector[3]), (5.5, 0.5, 7.0));
-    assert_eq!(stack.slices().middle.inner.text, [const { String::new() }; 10]);
-    for row in stack.slices_mut() {
+    assert_eq!(stack.as_slice().middle.inner.text, [const { String::new() }; 10]);
+    for row in stack.as_mut_slice() {
         row.middle.inner.text.push('t');
     }
-    assert!(stack.slices().iter().all(|row| row.middle.inner.text == "t"));
-    assert!(stack.slices_mut().as_slices().middle.iter().all(|row| row.inner.wide <= &9));
+    assert!(stack.as_slice().iter().all(|row| row.middle.inner.text == "t"));
+    assert!(stack.as_mut_slice().as_slices().middle.iter().all(|row| row.inner.wide <= &9));
 }
 
 /// Safe code can take slices out of their struct, and put others in: rows are then those that all of them have.
@@ -266,7 +266,7 @@ fn slices_walk_row_by_row() {
 fn slices_that_were_exchanged() {
     let mut stack: Rows<Everything<u16, 3>> = Stack::default();
     (0..10).for_each(|n| stack.push(everything(n)));
-    let mut slices = stack.slices_mut();
+    let mut slices = stack.as_mut_slice();
     let taken = std::mem::take(&mut slices.byte);
     assert!(slices.is_empty() && slices.iter_mut().next().is_none() && slices.get_mut(0).is_none());
     slices.byte = &mut taken[7..];
@@ -275,7 +275,7 @@ fn slices_that_were_exchanged() {
     assert_eq!(rows, [(7, 0), (8, 1), (9, 2)]);
     assert!(panics(|| slices.split_at_mut(4).0.len()).is_err());
 
-    let mut shared = stack.slices();
+    let mut shared = stack.as_slice();
     shared.middle.inner.wide = &[1, 2];
     assert_eq!((shared.len(), shared.iter().map(|row| *row.middle.inner.wide).sum::<u8>()), (2, 3));
     assert!(shared.get(2).is_none());
@@ -292,7 +292,7 @@ fn structs_without_names_and_without_fields() {
     let mut stack: Rows<Tuple> = Stack::default();
     (0..5).for_each(|n| stack.push(Tuple(n, n.to_string(), Empty, -1)));
     *stack.get_mut(3).unwrap().3 = 33;
-    let slices = stack.slices();
+    let slices = stack.as_slice();
     assert_eq!((slices.0, &*slices.1[4], slices.2.len(), slices.3[3]), (&[0, 1, 2, 3, 4][..], "4", 5, 33));
     assert_eq!(misaligned(slices.3, 1024), 0);
     assert_eq!(format!("{:?}", stack.get(3).unwrap()), r#"Tuple(3, "3", Empty, 33)"#);
@@ -300,19 +300,19 @@ fn structs_without_names_and_without_fields() {
 
     let mut empty: Rows<Empty> = Stack::default();
     (0..5).for_each(|_| empty.push(Empty));
-    assert_eq!((empty.slices().len(), empty.slices_mut().len(), empty.slices().iter().count()), (5, 5, 5));
-    let (left, right) = empty.slices_mut().split_at_mut(2);
+    assert_eq!((empty.as_slice().len(), empty.as_mut_slice().len(), empty.as_slice().iter().count()), (5, 5, 5));
+    let (left, right) = empty.as_mut_slice().split_at_mut(2);
     assert_eq!((left.len(), right.as_slices().len()), (2, 3));
-    assert_eq!(empty.slices().get(4).map(|row| row.to_value()), Some(Empty));
-    assert!(empty.slices().get(5).is_none());
+    assert_eq!(empty.as_slice().get(4).map(|row| row.to_value()), Some(Empty));
+    assert!(empty.as_slice().get(5).is_none());
     assert_eq!((empty.clone().len(), empty.pop(), empty.len()), (5, Some(Empty), 4));
-    assert_eq!(format!("{:?}", empty.peek().unwrap()), "Empty");
+    assert_eq!(format!("{:?}", empty.last().unwrap()), "Empty");
 }
 
 /// For any type, by the trait.
 fn sum<T: ColumnarViews>(stack: &mut Rows<T>, of: fn(T::Ref<'_>) -> u64, other: impl Fn() -> T) -> (u64, u64) {
-    let before = toft_pools::ColumnsIter::<T>::new(stack.slices()).map(of).sum();
-    let mut slices = stack.slices_mut();
+    let before = toft_pools::ColumnsIter::<T>::new(stack.as_slice()).map(of).sum();
+    let mut slices = stack.as_mut_slice();
     let mut row = T::row_mut(T::reborrow_slices(&mut slices), 0).unwrap();
     drop(T::replace(&mut T::reborrow(&mut row), other()));
     let first = of(T::as_ref(&row));
@@ -332,7 +332,7 @@ fn columns_of_a_parameter() {
     let mut stack: Rows<Two<Inner, u64>> = Stack::default();
     let two = |b| Two { a: Inner { wide: b as u8, text: String::new() }, b };
     (0..4).for_each(|b| stack.push(two(b)));
-    assert_eq!(stack.slices().a.wide, [0, 1, 2, 3]);
+    assert_eq!(stack.as_slice().a.wide, [0, 1, 2, 3]);
     assert_eq!(sum(&mut stack, |row| row.b + u64::from(*row.a.wide), || two(100)), (12, 212));
     assert_eq!(format!("{:?}", stack.get(2).unwrap()), r#"Two { a: Inner { wide: 2, text: "" }, b: 2 }"#);
 }
@@ -375,7 +375,7 @@ struct Holds {
 fn fields_that_can_do_nothing() {
     let mut stack: Rows<Holds> = Stack::default();
     stack.push(Holds { opaque: Opaque(1), one: Opaque(2), two: 3 });
-    let slices = stack.slices();
+    let slices = stack.as_slice();
     assert_eq!((slices.opaque[0].0, slices.small[0].one.0, slices.small[0].two), (1, 2, 3));
 }
 
@@ -392,7 +392,7 @@ fn groups_are_copied_and_shown_where_their_fields_are() {
     }
     let mut stack: Rows<Grouped<String>> = Stack::default();
     stack.push(Grouped { a: 1, b: -1, c: "c".into() });
-    let slices = stack.slices();
+    let slices = stack.as_slice();
     let pair: GroupedPair<String> = slices.pair[0];
     assert_eq!((pair, slices.rest[0].clone().c), (slices.pair[0], "c".into()));
     assert_eq!(format!("{:?}", slices.rest), r#"[GroupedRest { c: "c" }]"#);
@@ -436,7 +436,7 @@ fn each_field_is_dropped_once() {
     assert_eq!(ledger.live(), 400 + 66 * 4);
     let copy = pool.clone();
     assert_eq!(ledger.live(), 400 + 66 * 7, "an Rc is shared");
-    let value = stack.peek().unwrap().to_value();
+    let value = stack.last().unwrap().to_value();
     stack.truncate(10);
     drop((stack, pool, copy));
     assert_eq!(ledger.live(), 4, "those that were cloned, and the one that is shared");
@@ -498,7 +498,7 @@ fn a_struct_with_a_destructor() {
     assert_eq!(dropped.get(), 0);
     assert_eq!(stack.pop().map(|guard| guard.text.len()), Some(3));
     assert_eq!(dropped.get(), 3);
-    stack.peek_mut().unwrap().set(guard("4444"));
+    stack.last_mut().unwrap().set(guard("4444"));
     assert_eq!(dropped.get(), 5);
     drop(stack);
     assert_eq!((dropped.get(), Rc::strong_count(&dropped)), (10, 1));
@@ -587,12 +587,12 @@ mod threads {
     fn halves_of_slices_on_two_threads() {
         let mut stack: Rows<Of<u32>> = Stack::default();
         (0..100).for_each(|i| stack.push(Of { value: i, grouped: i }));
-        let (left, right) = stack.slices_mut().split_at_mut(50);
+        let (left, right) = stack.as_mut_slice().split_at_mut(50);
         std::thread::scope(|scope| {
             for half in [left, right] {
                 scope.spawn(move || half.into_iter().for_each(|row| *row.value += *row.grouped));
             }
         });
-        assert!(stack.slices().value.iter().copied().eq((0..100).map(|i| 2 * i)));
+        assert!(stack.as_slice().value.iter().copied().eq((0..100).map(|i| 2 * i)));
     }
 }

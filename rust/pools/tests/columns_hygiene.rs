@@ -101,7 +101,7 @@ fn generics_of_every_kind() {
     let mut stack: Stack<_, Columns> = Stack::default();
     stack.push(value(1));
     stack.push(Generic { more: Some(Box::new(value(2))), ..value(3) });
-    let slices = stack.slices();
+    let slices = stack.as_slice();
     assert_eq!(slices.next, [Some(1), Some(3)]);
     assert_eq!(slices.items, [[1; 2], [3; 2]]);
     assert_eq!((slices.text[0], slices.longer[1], slices.sum[1]), ("text", "longer", [3; 3]));
@@ -141,7 +141,7 @@ mod private {
 fn private_types_and_fields() {
     let mut stack: Stack<private::Guarded, Columns> = Stack::default();
     stack.push(private::Guarded::new(7));
-    assert_eq!((stack.slices().open, stack.peek().unwrap().secret()), (&[7][..], 7));
+    assert_eq!((stack.as_slice().open, stack.last().unwrap().secret()), (&[7][..], 7));
 }
 
 /// A crate that exports this one under another name.
@@ -186,7 +186,7 @@ fn within_a_function_and_a_macro() {
     made!(Made, field: Option<&'static str>, 128);
     let mut stack: Stack<Made, Columns> = Stack::default();
     stack.push(Made { field: Some("x"), one: None });
-    assert_eq!((stack.slices().field, stack.slices().rest[0].one), (&[Some("x")][..], None));
+    assert_eq!((stack.as_slice().field, stack.as_slice().rest[0].one), (&[Some("x")][..], None));
 }
 
 #[allow(non_camel_case_types)]
@@ -201,7 +201,7 @@ struct r#struct {
 fn raw_names() {
     let mut stack: Stack<r#struct, Columns> = Stack::default();
     stack.push(r#struct { r#fn: 1 });
-    let row: structRef<'_> = stack.peek().unwrap();
+    let row: structRef<'_> = stack.last().unwrap();
     assert_eq!(format!("{row:?}"), "struct { fn: 1 }");
 }
 
@@ -220,8 +220,8 @@ impl Itself {
 fn fields_that_mention_the_struct() {
     let mut stack: Stack<Itself, Columns> = Stack::default();
     stack.push(Itself { array: [1; 2], next: Some(Box::new(Itself { array: [2; 2], next: None })) });
-    assert_eq!(stack.slices().array, [[1; 2]]);
-    assert_eq!(stack.slices().rest[0].next.as_ref().unwrap().array, [2; 2]);
+    assert_eq!(stack.as_slice().array, [[1; 2]]);
+    assert_eq!(stack.as_slice().rest[0].next.as_ref().unwrap().array, [2; 2]);
 }
 
 #[derive(toft_pools::Columnar, Clone, Debug, PartialEq)]
@@ -246,8 +246,8 @@ fn nested_fields_with_lifetimes_and_parameters() {
         Words { first: Word { text: &one, of: [1; 2] }, second: Word { text: "s", of: ('x', [2; 3]) }, third: &two };
     let mut stack: Stack<_, Columns> = Stack::default();
     stack.push(words.clone());
-    stack.slices_mut().iter_mut().for_each(|row| row.second.of.0 = 'y');
-    let row = stack.peek().unwrap();
+    stack.as_mut_slice().iter_mut().for_each(|row| row.second.of.0 = 'y');
+    let row = stack.last().unwrap();
     assert_eq!((*row.first.text, row.second.of.0, row == words), ("one", 'y', false));
     assert_eq!(row.to_value(), Words { second: Word { of: ('y', [2; 3]), ..words.second }, ..words });
     assert_eq!(format!("{row:?}"), format!("{:?}", row.to_value()));

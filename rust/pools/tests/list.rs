@@ -23,7 +23,7 @@ use pair::Pair;
 use proptest::prelude::*;
 use toft::{Arena, Pages};
 use toft::{Blocks, Heap, Memory};
-use toft_pools::{Columns, Full, Handle, List, Rows};
+use toft_pools::{CapacityError, Columns, Handle, List, Rows};
 
 fn play_all<L: Look>(steps: &[Step]) {
     play(List::<Twin, L, _>::new_in(Heap), steps);
@@ -176,17 +176,17 @@ fn cursors() {
     assert_eq!(cursor.remove_current(), None);
     cursor.insert_before("five");
     cursor.insert_after("zero");
-    assert_eq!(cursor.peek_previous(), Some(&mut "five"));
+    assert_eq!(cursor.peek_prev(), Some(&mut "five"));
     assert!(list.iter().eq(&["zero", "one", "two", "three", "four", "five"]));
     let mut cursor = list.cursor_back();
     let other = cursor.clone();
-    cursor.move_previous();
+    cursor.move_prev();
     assert_eq!((cursor.current(), cursor.peek_next(), other.current()), (Some(&"four"), Some(&"five"), Some(&"five")));
-    assert_eq!((cursor.peek_previous(), other.peek_next()), (Some(&"three"), None));
+    assert_eq!((cursor.peek_prev(), other.peek_next()), (Some(&"three"), None));
     let mut cursor = list.cursor_front_mut();
     while cursor.remove_current().is_some() {}
     assert!(list.is_empty());
-    assert!(list.cursor_front().current().is_none() && list.cursor_back().peek_previous().is_none());
+    assert!(list.cursor_front().current().is_none() && list.cursor_back().peek_prev().is_none());
     list.cursor_back_mut().insert_after("again");
     assert_eq!((list.front(), list.back()), (Some(&"again"), Some(&"again")));
 }
@@ -267,7 +267,7 @@ fn out_of_memory_changes_nothing() {
             for n in 0..100 / FEWER as i64 {
                 match list.try_push_back(twin(&ledger, n)) {
                     Ok(handle) => model.push((handle, n)),
-                    Err(Full(value)) => assert_eq!(out(value), n),
+                    Err(CapacityError(value)) => assert_eq!(out(value), n),
                 }
                 check(&mut list, &model);
             }

@@ -274,8 +274,8 @@ fn panics_where_the_map_was_called() {
         map.insert(1, 'a');
         map
     };
-    type Full = OrderedMap<i32, char>;
-    let calls: [fn(Full) -> usize; 13] = [
+    type CapacityError = OrderedMap<i32, char>;
+    let calls: [fn(CapacityError) -> usize; 13] = [
         |mut map| map.insert(2, 'b').map_or(0, char::len_utf8),
         |mut map| {
             map.reserve(1);

@@ -459,7 +459,7 @@ fn runs_are_what_lies_side_by_side() {
     let live: Vec<u32> = (0..300).filter(|i| !removed.contains(i)).collect();
     let mut found = vec![];
     let mut end = 0;
-    for (numbers, bytes) in pool.runs() {
+    for (numbers, bytes) in pool.slices() {
         assert!(!numbers.is_empty() && numbers.len() == bytes.len());
         assert!(found.is_empty() || numbers[0] > end, "two runs that are one");
         end = numbers[numbers.len() - 1] + 1;
@@ -467,16 +467,16 @@ fn runs_are_what_lies_side_by_side() {
         found.extend_from_slice(numbers);
     }
     assert_eq!(found, live);
-    for (numbers, _) in pool.runs_mut() {
+    for (numbers, _) in pool.slices_mut() {
         numbers.iter_mut().for_each(|n| *n += 1000);
     }
     assert!(pool.values().map(|(n, _)| *n - 1000).eq(live));
     pool.clear();
-    assert_eq!(pool.runs().count(), 0);
+    assert_eq!(pool.slices().count(), 0);
     for i in 0..64 * 3 {
         pool.insert(Pair(i, 0));
     }
-    assert_eq!(pool.runs().map(|(n, _)| n.len()).collect::<Vec<_>>(), [192]);
+    assert_eq!(pool.slices().map(|(n, _)| n.len()).collect::<Vec<_>>(), [192]);
 }
 
 #[test]

@@ -25,7 +25,7 @@ use proptest::prelude::*;
 use queue_model::{play, KINDS};
 use toft::{Arena, Pages};
 use toft::{Blocks, Heap, Memory};
-use toft_pools::{Columns, Full, Queue, Rows};
+use toft_pools::{CapacityError, Columns, Queue, Rows};
 
 fn play_all<L: Look>(steps: &[Step]) {
     play(Queue::<Twin, L, _>::new_in(Heap), steps);
@@ -53,10 +53,31 @@ proptest! {
         play_all::<Columns>(&steps);
     }
 
+    /// Growth by any power of two, from any place within the memory.
+    #[test]
+    fn growth_keeps_the_order(skip in 0_u32..40, len in 0_u32..=16, more in 0_usize..300) {
+        fn grows<L: toft_pools::FieldLayout<Pair<u32, u32>>>(skip: u32, len: u32, more: usize, get: fn(L::Ref<'_>) -> u32) {
+            let mut queue = Queue::<Pair<u32, u32>, L, Heap>::with_capacity_in(16, Heap);
+            for _ in 0..skip {
+                queue.push_back(Pair(0, 0));
+                queue.pop_front();
+            }
+            queue.extend((0..len).map(|n| Pair(n, n)));
+            queue.reserve(more);
+            assert!(queue.capacity() >= queue.len() + more);
+            assert!(queue.iter().map(get).eq(0..len));
+            queue.shrink_to_fit();
+            assert!(queue.iter().map(get).eq(0..len));
+            assert!((0..len).all(|n| queue.get(n as usize).map(get) == Some(n)));
+        }
+        grows::<Rows>(skip, len, more, |pair| pair.0);
+        grows::<Columns>(skip, len, more, |(a, _)| *a);
+    }
+
     /// From any place in the memory, full or not.
     #[test]
     fn it_is_made_contiguous_in_place(skip in 0_u32..16, len in 0_u32..=16) {
-        fn contiguous<L: toft_pools::Layout<Pair<u32, u32>>>(skip: u32, len: u32, get: fn(L::Ref<'_>) -> u32) {
+        fn contiguous<L: toft_pools::FieldLayout<Pair<u32, u32>>>(skip: u32, len: u32, get: fn(L::Ref<'_>) -> u32) {
             let mut queue = Queue::<Pair<u32, u32>, L, Heap>::with_capacity_in(16, Heap);
             for _ in 0..skip {
                 queue.push_back(Pair(0, 0));
@@ -144,9 +165,14 @@ fn out_of_memory_changes_nothing() {
             let mut model = VecDeque::new();
             for n in 0..100 / FEWER as i64 {
                 let at = (n as usize * 7) % (model.len() + 1);
-                match queue.try_insert(at, twin(&ledger, n)) {
-                    Ok(()) => model.insert(at, n),
-                    Err(Full(value)) => assert_eq!(out(value), n),
+                let value = twin(&ledger, n);
+                let added = match n % 3 {
+                    0 => queue.try_insert(at, value).map(|()| model.insert(at, n)),
+                    1 => queue.try_push_front(value).map(|()| model.push_front(n)),
+                    _ => queue.try_push_back(value).map(|()| model.push_back(n)),
+                };
+                if let Err(CapacityError(value)) = added {
+                    assert_eq!(out(value), n);
                 }
                 assert!(queue.iter().map(L::number).eq(model.iter().copied()));
             }
@@ -267,7 +293,7 @@ fn values_may_borrow_and_go_to_threads() {
     fn sends<T: Send>() {}
     sends::<Queue<String>>();
     sends::<toft_pools::queue::Drain<'_, String>>();
-    sends::<toft_pools::ring::Iter<'_, u8, Rows>>();
+    sends::<toft_pools::queue::Iter<'_, u8, Rows>>();
 }
 
 #[test]

@@ -22,7 +22,7 @@ use proptest::prelude::*;
 use stack_model::{play, KINDS};
 use toft::{Arena, Pages};
 use toft::{Blocks, Heap, Memory};
-use toft_pools::{Columns, Full, Rows, Stack};
+use toft_pools::{CapacityError, Columns, Rows, Stack};
 
 fn play_all<L: Look>(steps: &[Step]) {
     play(Stack::<Twin, L, _>::new_in(Heap), steps);
@@ -117,7 +117,7 @@ fn starve<L: Look>() {
         for n in 0..100 / FEWER as i64 {
             match stack.try_push(twin(&ledger, n)) {
                 Ok(()) => model.push(n),
-                Err(Full(value)) => assert_eq!(out(value), n),
+                Err(CapacityError(value)) => assert_eq!(out(value), n),
             }
             assert!(stack.iter().map(L::number).eq(model.iter().copied()));
         }
@@ -144,11 +144,11 @@ fn out_of_memory_changes_nothing() {
 }
 
 #[test]
-fn it_says_why_it_has_no_slot() {
+fn the_panic_names_the_reason() {
     let mut stack = Stack::fixed(1);
     stack.push(1);
     let message = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| stack.push(2))).unwrap_err();
-    assert!(message.downcast_ref::<&str>().unwrap().contains("no slot for the value"));
+    assert!(message.downcast_ref::<&str>().unwrap().contains("fixed and full"));
     assert_eq!(stack, [1]);
     assert!(panics(|| stack.extend([2])).is_err());
     assert!(panics(|| stack.append(&mut Stack::from([2]))).is_err());
@@ -186,7 +186,7 @@ fn values_of_no_size_need_no_memory() {
 
     let mut columns = Stack::<Pair<(), ()>, Columns, _>::new_in(Shared(&memory));
     columns.extend((0..100).map(|_| Pair((), ())));
-    assert_eq!(columns.slices().0.len(), 100);
+    assert_eq!(columns.as_slice().0.len(), 100);
 }
 
 #[repr(align(4096))]
@@ -208,7 +208,7 @@ fn alignments_are_kept() {
     aligned(Blocks(Pages::new()));
     let mut columns: Stack<Pair<u8, Page>, Columns> = Stack::default();
     columns.extend((0..9).map(|n| Pair(n, Page(n.into()))));
-    let (bytes, pages) = columns.slices();
+    let (bytes, pages) = columns.as_slice();
     assert!(bytes.as_ptr() as usize % 64 == 0 && pages.as_ptr() as usize % 4096 == 0);
     assert!(pages.iter().zip(bytes).all(|(page, byte)| page.0 == u64::from(*byte)));
 }

@@ -10,7 +10,7 @@ use crate::sets::{Dict, Dicts, Scan, Scans, Set, Sets};
 use crate::standard::{sum_keys, sum_pairs};
 use toft::Arena;
 use toft::{Heap, Memory};
-use toft_pools::{Columns, ConsList, Handle, Key, Layout, List, Pool, Queue, Ring, Rows, Stack};
+use toft_pools::{Columns, FieldLayout, Handle, Key, List, Pool, Queue, Rows, Stack};
 use toft_pools::{OrderedMap, OrderedSet};
 
 /// An arena that others point to.
@@ -58,8 +58,8 @@ impl<const REST: usize> First for crate::payload::ValueRef<'_, REST> {
 }
 
 /// Values that are found in this layout.
-trait Lies<const REST: usize>: for<'a> Layout<Value<REST>, Ref<'a>: First> {}
-impl<const REST: usize, L: for<'a> Layout<Value<REST>, Ref<'a>: First>> Lies<REST> for L {}
+trait Lies<const REST: usize>: for<'a> FieldLayout<Value<REST>, Ref<'a>: First> {}
+impl<const REST: usize, L: for<'a> FieldLayout<Value<REST>, Ref<'a>: First>> Lies<REST> for L {}
 
 impl<const REST: usize, L: Lies<REST>, K: Key<Value<REST>>, M: Memory> pools::Pool<REST>
     for Pool<Value<REST>, L, K, M>
@@ -184,45 +184,11 @@ impl<const P: usize> Number for crate::payload::ItemRef<'_, P> {
 }
 
 /// Items that are found in this layout.
-trait Holds<const P: usize>: for<'a> Layout<Item<P>, Ref<'a>: Number> {}
-impl<const P: usize, L: for<'a> Layout<Item<P>, Ref<'a>: Number>> Holds<P> for L {}
-
-/// A list of a pool of cells: gone over, and given back with all.
-impl<const P: usize, L: Holds<P>, M: Memory> Front<P> for ConsList<Item<P>, L, M> {
-    type Begin = Option<Handle<Item<P>>>;
-
-    #[inline(always)]
-    fn put(&mut self, begin: &mut Self::Begin, item: Item<P>) {
-        *begin = Some(self.cons(item, *begin));
-    }
-    #[inline(always)]
-    fn walk(&mut self, begin: Self::Begin) -> u64 {
-        let sum = self.iter(begin).map(Number::number).sum();
-        self.clear();
-        sum
-    }
-}
+trait Holds<const P: usize>: for<'a> FieldLayout<Item<P>, Ref<'a>: Number> {}
+impl<const P: usize, L: for<'a> FieldLayout<Item<P>, Ref<'a>: Number>> Holds<P> for L {}
 
 /// Given back one by one, on the way.
 struct OneByOne<C>(C);
-
-impl<const P: usize, L: Layout<Item<P>>, M: Memory> Front<P> for OneByOne<ConsList<Item<P>, L, M>> {
-    type Begin = Option<Handle<Item<P>>>;
-
-    #[inline(always)]
-    fn put(&mut self, begin: &mut Self::Begin, item: Item<P>) {
-        *begin = Some(self.0.cons(item, *begin));
-    }
-    #[inline(always)]
-    fn walk(&mut self, mut begin: Self::Begin) -> u64 {
-        let mut sum = 0;
-        while let Some((item, tail)) = self.0.uncons(begin) {
-            sum += item.number;
-            begin = tail;
-        }
-        sum
-    }
-}
 
 /// Doubly linked.
 impl<const P: usize, L: Holds<P>, M: Memory> Front<P> for List<Item<P>, L, M> {
@@ -240,7 +206,7 @@ impl<const P: usize, L: Holds<P>, M: Memory> Front<P> for List<Item<P>, L, M> {
     }
 }
 
-impl<const P: usize, L: Layout<Item<P>>, M: Memory> Front<P> for OneByOne<List<Item<P>, L, M>> {
+impl<const P: usize, L: FieldLayout<Item<P>>, M: Memory> Front<P> for OneByOne<List<Item<P>, L, M>> {
     type Begin = ();
 
     #[inline(always)]
@@ -268,7 +234,7 @@ impl<const P: usize, C: Front<P>> Front<P> for Housed<C> {
 
 macro_rules! ends {
     ($type:ty, $push:ident, $pop:ident) => {
-        impl<const P: usize, L: Layout<Item<P>>, M: Memory> Ends<P> for $type {
+        impl<const P: usize, L: FieldLayout<Item<P>>, M: Memory> Ends<P> for $type {
             #[inline(always)]
             fn push(&mut self, item: Item<P>) {
                 self.$push(item);
@@ -287,7 +253,6 @@ macro_rules! ends {
 
 ends!(Stack<Item<P>, L, M>, push, pop);
 ends!(Queue<Item<P>, L, M>, push_back, pop_front);
-ends!(Ring<Item<P>, L, u32, M>, push_end, pop_begin);
 
 impl<const P: usize, C: Ends<P>> Ends<P> for Housed<C> {
     #[inline(always)]
@@ -306,18 +271,14 @@ impl<const P: usize, C: Ends<P>> Ends<P> for Housed<C> {
 
 pub fn sequences<const P: usize>(rows: &mut Sequences<P>) {
     let n = rows.n();
-    rows.list("toft", ConsList::<Item<P>>::new);
-    rows.list("toft popped", || OneByOne(ConsList::<Item<P>>::new()));
-    rows.list("toft fixed", || ConsList::<Item<P>>::fixed(n));
-    rows.list("toft fixed popped", || OneByOne(ConsList::<Item<P>>::fixed(n)));
-    rows.list("toft columns", ConsList::<Item<P>, Columns>::default);
-    rows.list("toft columns popped", || OneByOne(ConsList::<Item<P>, Columns>::default()));
-    rows.list("toft columns fixed", || ConsList::<Item<P>, Columns>::fixed_in(n, Heap));
-    rows.list("toft arena", || housed(ConsList::<Item<P>, Rows, _>::new_in));
-    rows.list("toft List", List::<Item<P>>::new);
-    rows.list("toft List popped", || OneByOne(List::<Item<P>>::new()));
-    rows.list("toft List fixed", || List::<Item<P>>::fixed(n));
-    rows.list("toft List columns", List::<Item<P>, Columns>::default);
+    rows.list("toft", List::<Item<P>>::new);
+    rows.list("toft popped", || OneByOne(List::<Item<P>>::new()));
+    rows.list("toft fixed", || List::<Item<P>>::fixed(n));
+    rows.list("toft fixed popped", || OneByOne(List::<Item<P>>::fixed(n)));
+    rows.list("toft columns", List::<Item<P>, Columns>::default);
+    rows.list("toft columns popped", || OneByOne(List::<Item<P>, Columns>::default()));
+    rows.list("toft columns fixed", || List::<Item<P>, Columns>::fixed_in(n, Heap));
+    rows.list("toft arena", || housed(List::<Item<P>, Rows, _>::new_in));
     rows.list("toft by hand", || Cells::<P>(Pool::new()));
 
     rows.stack("toft", Stack::<Item<P>>::new);
@@ -333,7 +294,6 @@ pub fn sequences<const P: usize>(rows: &mut Sequences<P>) {
     rows.queue("toft columns", Queue::<Item<P>, Columns>::default);
     rows.queue("toft columns fixed", || Queue::<Item<P>, Columns>::fixed_in(n, Heap));
     rows.queue("toft arena", || housed(Queue::<Item<P>, Rows, _>::new_in));
-    rows.queue("toft ring", Ring::<Item<P>>::new);
 }
 // ---- sets and dictionaries ----
 
@@ -394,7 +354,7 @@ impl<const P: usize> Same<P> for crate::payload::PayloadRef<'_, P> {
     }
 }
 
-impl<const P: usize, L: for<'a> Layout<Payload<P>, Ref<'a>: Same<P>>, M: Memory> Dict<Payload<P>>
+impl<const P: usize, L: for<'a> FieldLayout<Payload<P>, Ref<'a>: Same<P>>, M: Memory> Dict<Payload<P>>
     for OrderedMap<i64, Payload<P>, L, M>
 {
     #[inline(always)]

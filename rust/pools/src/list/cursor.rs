@@ -1,16 +1,16 @@
-//! Places in a list.
+//! Cursors of a list.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
 
-use super::super::cells::NONE;
-use super::super::full::{no_slot, Full};
-use super::super::key::Handle;
-use super::super::layout::{Layout, Rows};
 use super::List;
+use crate::capacity_error::{capacity_panic, CapacityError};
+use crate::field_layout::{FieldLayout, Rows};
+use crate::key::Handle;
+use crate::linked_slots::NONE;
 use toft::{Heap, Memory};
 
-/// A place in a list: at a value, or at the *gap* between the back and the front, where a walk begins and ends.
+/// A position in a list: at a value, or at the *ghost* element between the back and the front, as in `LinkedList`.
 ///
 /// ```
 /// let list = toft_pools::List::from([1, 2]);
@@ -22,12 +22,12 @@ use toft::{Heap, Memory};
 /// cursor.move_next();
 /// assert_eq!(cursor.current(), Some(&1));
 /// ```
-pub struct Cursor<'a, T, L: Layout<T> = Rows, M: Memory = Heap> {
+pub struct Cursor<'a, T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     list: &'a List<T, L, M>,
     at: u32,
 }
 
-/// A place in a list, which can change it there. See [`Cursor`].
+/// A position in a list with operations that change it. See [`Cursor`].
 ///
 /// ```
 /// let mut list = toft_pools::List::from([1, 2, 4]);
@@ -35,13 +35,13 @@ pub struct Cursor<'a, T, L: Layout<T> = Rows, M: Memory = Heap> {
 /// cursor.insert_before(3);
 /// assert!(list.iter().eq(&[1, 2, 3, 4]));
 /// ```
-pub struct CursorMut<'a, T, L: Layout<T> = Rows, M: Memory = Heap> {
+pub struct CursorMut<'a, T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     list: &'a mut List<T, L, M>,
     at: u32,
 }
 
-impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
-    /// A cursor at the front; of an empty list, at the gap.
+impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
+    /// A cursor at the front; in an empty list, at the ghost element.
     ///
     /// ```
     /// assert_eq!(toft_pools::List::from([1, 2]).cursor_front().current(), Some(&1));
@@ -50,7 +50,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
         Cursor { list: self, at: self.front }
     }
 
-    /// A cursor at the back; of an empty list, at the gap.
+    /// A cursor at the back; in an empty list, at the ghost element.
     ///
     /// ```
     /// assert_eq!(toft_pools::List::from([1, 2]).cursor_back().current(), Some(&2));
@@ -59,19 +59,19 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
         Cursor { list: self, at: self.back }
     }
 
-    /// A cursor at the value of a handle, or `None`: it is not there.
+    /// A cursor at the value of a handle, or `None` if the handle is stale.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
     /// let three = list.push_back(3);
-    /// assert_eq!(list.cursor_at(three).unwrap().peek_previous(), Some(&2));
+    /// assert_eq!(list.cursor_at(three).unwrap().peek_prev(), Some(&2));
     /// ```
     pub fn cursor_at(&self, handle: Handle<T>) -> Option<Cursor<'_, T, L, M>> {
-        let at = self.cells.find(handle)?;
+        let at = self.slots.find(handle)?;
         Some(Cursor { list: self, at })
     }
 
-    /// A cursor at the front, to change the list.
+    /// A mutable cursor at the front.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -82,7 +82,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
         CursorMut { at: self.front, list: self }
     }
 
-    /// A cursor at the back, to change the list.
+    /// A mutable cursor at the back.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -93,7 +93,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
         CursorMut { at: self.back, list: self }
     }
 
-    /// A cursor at the value of a handle, to change the list there.
+    /// A mutable cursor at the value of a handle, or `None` if the handle is stale.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -102,7 +102,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// assert!(list.iter().eq(&[1, 2, 3, 4]));
     /// ```
     pub fn cursor_at_mut(&mut self, handle: Handle<T>) -> Option<CursorMut<'_, T, L, M>> {
-        let at = self.cells.find(handle)?;
+        let at = self.slots.find(handle)?;
         Some(CursorMut { list: self, at })
     }
 
@@ -110,27 +110,27 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
         if i == NONE {
             return self.front;
         }
-        // SAFETY: a cell of the list.
-        unsafe { (*self.cells.link(i)).next }
+        // SAFETY: a slot of the list.
+        unsafe { (*self.slots.link(i)).next }
     }
 
     fn before(&self, i: u32) -> u32 {
         if i == NONE {
             return self.back;
         }
-        // SAFETY: a cell of the list.
-        unsafe { (*self.cells.link(i)).other }
+        // SAFETY: a slot of the list.
+        unsafe { (*self.slots.link(i)).other }
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> Clone for Cursor<'_, T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Clone for Cursor<'_, T, L, M> {
     fn clone(&self) -> Self {
         Cursor { list: self.list, at: self.at }
     }
 }
 
-impl<'a, T, L: Layout<T>, M: Memory> Cursor<'a, T, L, M> {
-    /// The value it is at; `None` at the gap.
+impl<'a, T, L: FieldLayout<T>, M: Memory> Cursor<'a, T, L, M> {
+    /// The current value; `None` at the ghost element.
     ///
     /// ```
     /// assert_eq!(toft_pools::List::<u8>::new().cursor_front().current(), None);
@@ -139,7 +139,7 @@ impl<'a, T, L: Layout<T>, M: Memory> Cursor<'a, T, L, M> {
         self.list.at(self.at)
     }
 
-    /// The handle of the value it is at.
+    /// The handle of the current value.
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -150,7 +150,7 @@ impl<'a, T, L: Layout<T>, M: Memory> Cursor<'a, T, L, M> {
         self.list.handle_at(self.at)
     }
 
-    /// Moves to the next value: from the back to the gap, and from there to the front.
+    /// Moves to the next value: from the back to the ghost element, and from there to the front.
     ///
     /// ```
     /// let list = toft_pools::List::from([1, 2]);
@@ -162,16 +162,16 @@ impl<'a, T, L: Layout<T>, M: Memory> Cursor<'a, T, L, M> {
         self.at = self.list.after(self.at);
     }
 
-    /// Moves to the value before: from the front to the gap, and from there to the back.
+    /// Moves to the previous value: from the front to the ghost element, and from there to the back.
     ///
     /// ```
     /// let list = toft_pools::List::from([1, 2]);
     /// let mut cursor = list.cursor_front();
-    /// cursor.move_previous();
-    /// cursor.move_previous();
+    /// cursor.move_prev();
+    /// cursor.move_prev();
     /// assert_eq!(cursor.current(), Some(&2));
     /// ```
-    pub fn move_previous(&mut self) {
+    pub fn move_prev(&mut self) {
         self.at = self.list.before(self.at);
     }
 
@@ -184,18 +184,18 @@ impl<'a, T, L: Layout<T>, M: Memory> Cursor<'a, T, L, M> {
         self.list.at(self.list.after(self.at))
     }
 
-    /// The value before.
+    /// The previous value.
     ///
     /// ```
-    /// assert_eq!(toft_pools::List::from([1, 2]).cursor_back().peek_previous(), Some(&1));
+    /// assert_eq!(toft_pools::List::from([1, 2]).cursor_back().peek_prev(), Some(&1));
     /// ```
-    pub fn peek_previous(&self) -> Option<L::Ref<'a>> {
+    pub fn peek_prev(&self) -> Option<L::Ref<'a>> {
         self.list.at(self.list.before(self.at))
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
-    /// The value it is at, to change it; `None` at the gap.
+impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
+    /// The current value, mutable; `None` at the ghost element.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -206,7 +206,7 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
         self.list.at_mut(self.at)
     }
 
-    /// The handle of the value it is at.
+    /// The handle of the current value.
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -217,7 +217,7 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
         self.list.handle_at(self.at)
     }
 
-    /// A cursor at the same place that changes nothing.
+    /// A shared cursor at the same position.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -228,7 +228,7 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
         Cursor { list: self.list, at: self.at }
     }
 
-    /// Moves to the next value: from the back to the gap, and from there to the front.
+    /// Moves to the next value: from the back to the ghost element, and from there to the front.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -240,19 +240,19 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
         self.at = self.list.after(self.at);
     }
 
-    /// Moves to the value before: from the front to the gap, and from there to the back.
+    /// Moves to the previous value: from the front to the ghost element, and from there to the back.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
     /// let mut cursor = list.cursor_back_mut();
-    /// cursor.move_previous();
+    /// cursor.move_prev();
     /// assert_eq!(cursor.current(), Some(&mut 1));
     /// ```
-    pub fn move_previous(&mut self) {
+    pub fn move_prev(&mut self) {
         self.at = self.list.before(self.at);
     }
 
-    /// The next value, to change it.
+    /// The next value, mutable.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -262,17 +262,17 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
         self.list.at_mut(self.list.after(self.at))
     }
 
-    /// The value before, to change it.
+    /// The previous value, mutable.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
-    /// assert_eq!(list.cursor_back_mut().peek_previous(), Some(&mut 1));
+    /// assert_eq!(list.cursor_back_mut().peek_prev(), Some(&mut 1));
     /// ```
-    pub fn peek_previous(&mut self) -> Option<L::Mut<'_>> {
+    pub fn peek_prev(&mut self) -> Option<L::Mut<'_>> {
         self.list.at_mut(self.list.before(self.at))
     }
 
-    /// Adds a value before this place; at the gap, at the back. O(1) amortised.
+    /// Inserts a value before the current one; at the ghost element, at the back. O(1) amortised.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([2]);
@@ -286,11 +286,11 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
     pub fn insert_before(&mut self, value: T) -> Handle<T> {
         match self.try_insert_before(value) {
             Ok(handle) => handle,
-            Err(_) => no_slot(),
+            Err(_) => capacity_panic(),
         }
     }
 
-    /// As [`insert_before`](CursorMut::insert_before).
+    /// As [`insert_before`](CursorMut::insert_before), with an error instead of a panic.
     ///
     /// ```
     /// let mut list = toft_pools::List::fixed(0);
@@ -299,15 +299,15 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
     ///
     /// # Errors
     /// As [`List::try_push_back`].
-    pub fn try_insert_before(&mut self, value: T) -> Result<Handle<T>, Full<T>> {
-        if self.list.cells.room(1).is_err() {
-            return Err(Full(value));
+    pub fn try_insert_before(&mut self, value: T) -> Result<Handle<T>, CapacityError<T>> {
+        if self.list.slots.try_reserve(1).is_err() {
+            return Err(CapacityError(value));
         }
-        // SAFETY: there is room, and the two are neighbours.
+        // SAFETY: there is a free slot, and the two are neighbours.
         Ok(unsafe { self.list.link_in(value, self.list.before(self.at), self.at) })
     }
 
-    /// Adds a value after this place; at the gap, at the front. O(1) amortised.
+    /// Inserts a value after the current one; at the ghost element, at the front. O(1) amortised.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1]);
@@ -321,11 +321,11 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
     pub fn insert_after(&mut self, value: T) -> Handle<T> {
         match self.try_insert_after(value) {
             Ok(handle) => handle,
-            Err(_) => no_slot(),
+            Err(_) => capacity_panic(),
         }
     }
 
-    /// As [`insert_after`](CursorMut::insert_after).
+    /// As [`insert_after`](CursorMut::insert_after), with an error instead of a panic.
     ///
     /// ```
     /// let mut list = toft_pools::List::fixed(0);
@@ -334,15 +334,15 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
     ///
     /// # Errors
     /// As [`List::try_push_back`].
-    pub fn try_insert_after(&mut self, value: T) -> Result<Handle<T>, Full<T>> {
-        if self.list.cells.room(1).is_err() {
-            return Err(Full(value));
+    pub fn try_insert_after(&mut self, value: T) -> Result<Handle<T>, CapacityError<T>> {
+        if self.list.slots.try_reserve(1).is_err() {
+            return Err(CapacityError(value));
         }
-        // SAFETY: there is room, and the two are neighbours.
+        // SAFETY: there is a free slot, and the two are neighbours.
         Ok(unsafe { self.list.link_in(value, self.at, self.list.after(self.at)) })
     }
 
-    /// Takes the value it is at, and moves to the next one. `None` at the gap.
+    /// Removes and returns the current value, and moves to the next one; `None` at the ghost element.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2, 3]);
@@ -355,20 +355,20 @@ impl<T, L: Layout<T>, M: Memory> CursorMut<'_, T, L, M> {
         if self.at == NONE {
             return None;
         }
-        let gone = self.at;
-        self.at = self.list.after(gone);
-        // SAFETY: a cell of the list.
-        Some(unsafe { self.list.take(gone) })
+        let removed = self.at;
+        self.at = self.list.after(removed);
+        // SAFETY: a slot of the list.
+        Some(unsafe { self.list.take(removed) })
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> fmt::Debug for Cursor<'_, T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> fmt::Debug for Cursor<'_, T, L, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cursor").field("at", &self.handle()).finish()
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> fmt::Debug for CursorMut<'_, T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> fmt::Debug for CursorMut<'_, T, L, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CursorMut").field("at", &self.handle()).finish()
     }

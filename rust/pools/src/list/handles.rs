@@ -1,15 +1,15 @@
-//! The values of a list by their handles.
+//! Operations of a list by handle.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::super::cells::NONE;
-use super::super::full::{no_slot, Full};
-use super::super::key::Handle;
-use super::super::layout::Layout;
 use super::List;
+use crate::capacity_error::{capacity_panic, CapacityError};
+use crate::field_layout::FieldLayout;
+use crate::key::Handle;
+use crate::linked_slots::NONE;
 use toft::Memory;
 
-impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
-    /// Whether the handle's value is there.
+impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
+    /// Whether the list has the value of a handle.
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -20,10 +20,10 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     #[inline]
     pub fn contains_handle(&self, handle: Handle<T>) -> bool {
-        self.cells.find(handle).is_some()
+        self.slots.find(handle).is_some()
     }
 
-    /// The value of a handle, or `None`: it was removed, or is another list's. O(1).
+    /// The value of a handle, or `None` if it was removed or the handle is of another list. O(1).
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -32,12 +32,12 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     #[inline]
     pub fn get(&self, handle: Handle<T>) -> Option<L::Ref<'_>> {
-        let i = self.cells.find(handle)?;
-        // SAFETY: the value is there, and borrowed with the list; here and below.
-        Some(unsafe { L::get(self.cells.raw(), i as usize) })
+        let i = self.slots.find(handle)?;
+        // SAFETY: the slot has a value, which is borrowed with the list; here and below.
+        Some(unsafe { L::get(self.slots.raw(), i as usize) })
     }
 
-    /// The value of a handle, to change it. O(1).
+    /// The value of a handle, mutable. O(1).
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -47,12 +47,12 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     #[inline]
     pub fn get_mut(&mut self, handle: Handle<T>) -> Option<L::Mut<'_>> {
-        let i = self.cells.find(handle)?;
+        let i = self.slots.find(handle)?;
         // SAFETY: see get.
-        Some(unsafe { L::get_mut(self.cells.raw(), i as usize) })
+        Some(unsafe { L::get_mut(self.slots.raw(), i as usize) })
     }
 
-    /// Takes the value of a handle, or `None`: it is not there. O(1).
+    /// Removes and returns the value of a handle, or `None` if the handle is stale. O(1).
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -61,8 +61,8 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     #[inline]
     pub fn remove(&mut self, handle: Handle<T>) -> Option<T> {
-        let i = self.cells.find(handle)?;
-        // SAFETY: the value is there.
+        let i = self.slots.find(handle)?;
+        // SAFETY: the slot has a value.
         Some(unsafe { self.take(i) })
     }
 
@@ -76,16 +76,16 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The handle's value is not there; or as [`push_back`](List::push_back).
+    /// The handle is stale; or as [`push_back`](List::push_back).
     #[track_caller]
     pub fn insert_before(&mut self, handle: Handle<T>, value: T) -> Handle<T> {
         match self.try_insert_before(handle, value) {
             Ok(handle) => handle,
-            Err(_) => no_slot(),
+            Err(_) => capacity_panic(),
         }
     }
 
-    /// As [`insert_before`](List::insert_before).
+    /// As [`insert_before`](List::insert_before), with an error instead of a panic.
     ///
     /// ```
     /// let mut list = toft_pools::List::fixed(1);
@@ -94,18 +94,19 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
+    /// The value is returned in the error: the list is fixed and full, a handle cannot address more slots, or there is
+    /// no memory.
     ///
     /// # Panics
-    /// The handle's value is not there.
+    /// The handle is stale.
     #[track_caller]
-    pub fn try_insert_before(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, Full<T>> {
-        let i = self.cells.find(handle).expect("toft: the list has no value under this handle");
-        if self.cells.room(1).is_err() {
-            return Err(Full(value));
+    pub fn try_insert_before(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, CapacityError<T>> {
+        let i = self.slots.find(handle).expect("toft: the list has no value under this handle");
+        if self.slots.try_reserve(1).is_err() {
+            return Err(CapacityError(value));
         }
-        // SAFETY: there is room, and the cell has a value.
-        Ok(unsafe { self.link_in(value, (*self.cells.link(i)).other, i) })
+        // SAFETY: there is a free slot, and slot `at` has a value.
+        Ok(unsafe { self.link_in(value, (*self.slots.link(i)).other, i) })
     }
 
     /// Adds a value after that of a handle. O(1) amortised.
@@ -118,16 +119,16 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The handle's value is not there; or as [`push_back`](List::push_back).
+    /// The handle is stale; or as [`push_back`](List::push_back).
     #[track_caller]
     pub fn insert_after(&mut self, handle: Handle<T>, value: T) -> Handle<T> {
         match self.try_insert_after(handle, value) {
             Ok(handle) => handle,
-            Err(_) => no_slot(),
+            Err(_) => capacity_panic(),
         }
     }
 
-    /// As [`insert_after`](List::insert_after).
+    /// As [`insert_after`](List::insert_after), with an error instead of a panic.
     ///
     /// ```
     /// let mut list = toft_pools::List::fixed(1);
@@ -136,21 +137,22 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Errors
-    /// The value comes back: the list is fixed and full, handles cannot tell more apart, or there is no memory.
+    /// The value is returned in the error: the list is fixed and full, a handle cannot address more slots, or there is
+    /// no memory.
     ///
     /// # Panics
-    /// The handle's value is not there.
+    /// The handle is stale.
     #[track_caller]
-    pub fn try_insert_after(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, Full<T>> {
-        let i = self.cells.find(handle).expect("toft: the list has no value under this handle");
-        if self.cells.room(1).is_err() {
-            return Err(Full(value));
+    pub fn try_insert_after(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, CapacityError<T>> {
+        let i = self.slots.find(handle).expect("toft: the list has no value under this handle");
+        if self.slots.try_reserve(1).is_err() {
+            return Err(CapacityError(value));
         }
-        // SAFETY: there is room, and the cell has a value.
-        Ok(unsafe { self.link_in(value, i, (*self.cells.link(i)).next) })
+        // SAFETY: there is a free slot, and slot `at` has a value.
+        Ok(unsafe { self.link_in(value, i, (*self.slots.link(i)).next) })
     }
 
-    /// Moves the value of a handle to the front; the handle stays good. `false`: it is not there. O(1).
+    /// Moves the value of a handle to the front; the handle stays valid. Returns false if the handle is stale. O(1).
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -159,9 +161,9 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// assert!(list.iter().eq(&[3, 1, 2]));
     /// ```
     pub fn move_to_front(&mut self, handle: Handle<T>) -> bool {
-        let Some(i) = self.cells.find(handle) else { return false };
+        let Some(i) = self.slots.find(handle) else { return false };
         if i != self.front {
-            // SAFETY: the cell has a value, and is not the only one.
+            // SAFETY: the slot has a value, and is not the only one.
             unsafe {
                 self.unlink(i);
                 self.link_between(i, NONE, self.front);
@@ -170,7 +172,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
         true
     }
 
-    /// Moves the value of a handle to the back; the handle stays good. `false`: it is not there. O(1).
+    /// Moves the value of a handle to the back; the handle stays valid. Returns false if the handle is stale. O(1).
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -180,7 +182,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// assert!(list.iter().eq(&[2, 1]));
     /// ```
     pub fn move_to_back(&mut self, handle: Handle<T>) -> bool {
-        let Some(i) = self.cells.find(handle) else { return false };
+        let Some(i) = self.slots.find(handle) else { return false };
         if i != self.back {
             // SAFETY: see move_to_front.
             unsafe {
@@ -213,7 +215,7 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
         self.handle_at(self.back)
     }
 
-    /// The handle of the value after that of a handle; `None` at the back, or if the value is not there.
+    /// The handle of the next value; `None` at the back, or if the handle is stale.
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
@@ -221,21 +223,21 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// assert_eq!((list.next_handle(one), list.next_handle(two)), (Some(two), None));
     /// ```
     pub fn next_handle(&self, handle: Handle<T>) -> Option<Handle<T>> {
-        let i = self.cells.find(handle)?;
-        // SAFETY: the cell has a value.
-        self.handle_at(unsafe { (*self.cells.link(i)).next })
+        let i = self.slots.find(handle)?;
+        // SAFETY: the slot has a value.
+        self.handle_at(unsafe { (*self.slots.link(i)).next })
     }
 
-    /// The handle of the value before that of a handle; `None` at the front, or if the value is not there.
+    /// The handle of the previous value; `None` at the front, or if the handle is stale.
     ///
     /// ```
     /// let mut list = toft_pools::List::new();
     /// let (one, two) = (list.push_back(1), list.push_back(2));
-    /// assert_eq!((list.previous_handle(one), list.previous_handle(two)), (None, Some(one)));
+    /// assert_eq!((list.prev_handle(one), list.prev_handle(two)), (None, Some(one)));
     /// ```
-    pub fn previous_handle(&self, handle: Handle<T>) -> Option<Handle<T>> {
-        let i = self.cells.find(handle)?;
-        // SAFETY: the cell has a value.
-        self.handle_at(unsafe { (*self.cells.link(i)).other })
+    pub fn prev_handle(&self, handle: Handle<T>) -> Option<Handle<T>> {
+        let i = self.slots.find(handle)?;
+        // SAFETY: the slot has a value.
+        self.handle_at(unsafe { (*self.slots.link(i)).other })
     }
 }

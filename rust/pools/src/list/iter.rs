@@ -2,78 +2,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::iter::FusedIterator;
-use core::marker::PhantomData;
 
-use super::super::cells::{follow, Link};
-use super::super::key::{Handle, Key};
-use super::super::layout::{Layout, Rows};
-use super::super::run::{show_rest, View, ViewMut};
 use super::List;
+use crate::contiguous::{debug_remaining, View, ViewMut};
+use crate::field_layout::{FieldLayout, Rows};
+use crate::key::{Handle, Key};
+use crate::linked_slots::{Link, LinkedRange};
 use toft::{Heap, Memory};
-
-/// Where a walk along a list is. Each end guesses that the next cell lies as far from the last as that did from the one
-/// before.
-#[derive(Clone)]
-pub(super) struct Walk {
-    front: u32,
-    back: u32,
-    left: usize,
-    ahead: u32,
-    behind: u32,
-}
-
-impl Walk {
-    #[inline]
-    pub(super) fn new(front: u32, back: u32, left: usize) -> Walk {
-        Walk { front, back, left, ahead: 1, behind: 1_u32.wrapping_neg() }
-    }
-
-    /// # Safety
-    /// The walk is of a list, whose links are there.
-    #[inline(always)]
-    unsafe fn next(&mut self, link: impl FnOnce(usize) -> *mut Link) -> Option<usize> {
-        self.left = self.left.checked_sub(1)?;
-        let i = self.front;
-        // SAFETY: the caller's contract.
-        let next = unsafe { (*link(i as usize)).next };
-        self.front = follow(next, i.wrapping_add(self.ahead), || self.ahead = next.wrapping_sub(i));
-        Some(i as usize)
-    }
-
-    /// # Safety
-    /// As for `next`.
-    #[inline(always)]
-    unsafe fn next_back(&mut self, link: impl FnOnce(usize) -> *mut Link) -> Option<usize> {
-        self.left = self.left.checked_sub(1)?;
-        let i = self.back;
-        // SAFETY: the caller's contract.
-        let next = unsafe { (*link(i as usize)).other };
-        self.back = follow(next, i.wrapping_add(self.behind), || self.behind = next.wrapping_sub(i));
-        Some(i as usize)
-    }
-}
-
-/// The cells of a walk.
-pub(super) struct Positions<T, L: Layout<T>>(L::Raw<Link>, Walk, PhantomData<T>);
-
-impl<T, L: Layout<T>> Positions<T, L> {
-    /// # Safety
-    /// The walk is of a list, whose links are there and stay as they are.
-    pub(super) unsafe fn new(raw: L::Raw<Link>, walk: Walk) -> Self {
-        Positions(raw, walk, PhantomData)
-    }
-}
-
-impl<T, L: Layout<T>> Iterator for Positions<T, L> {
-    type Item = usize;
-
-    #[inline]
-    fn next(&mut self) -> Option<usize> {
-        let raw = self.0;
-        // SAFETY: the contract of `new`.
-        unsafe { self.1.next(|i| L::meta(raw, i)) }
-    }
-}
 
 /// The values of a [`List`], by [`List::iter`].
 ///
@@ -83,9 +18,9 @@ impl<T, L: Layout<T>> Iterator for Positions<T, L> {
 /// let iter: Iter<i32> = list.iter();
 /// assert_eq!(iter.len(), 2);
 /// ```
-pub struct Iter<'a, T, L: Layout<T> = Rows> {
+pub struct Iter<'a, T, L: FieldLayout<T> = Rows> {
     view: View<'a, T, L, Link>,
-    walk: Walk,
+    range: LinkedRange,
 }
 
 /// The values of a [`List`], exclusive, by [`List::iter_mut`].
@@ -96,9 +31,9 @@ pub struct Iter<'a, T, L: Layout<T> = Rows> {
 /// let iter: IterMut<i32> = list.iter_mut();
 /// assert_eq!(iter.len(), 2);
 /// ```
-pub struct IterMut<'a, T, L: Layout<T> = Rows> {
+pub struct IterMut<'a, T, L: FieldLayout<T> = Rows> {
     view: ViewMut<'a, T, L, Link>,
-    walk: Walk,
+    range: LinkedRange,
 }
 
 /// The handles of a [`List`]'s values, by [`List::handles`].
@@ -109,68 +44,68 @@ pub struct IterMut<'a, T, L: Layout<T> = Rows> {
 /// let handles: Handles<i32> = list.handles();
 /// assert!(handles.map(|handle| list[handle]).eq([1, 2]));
 /// ```
-pub struct Handles<'a, T, L: Layout<T> = Rows> {
+pub struct Handles<'a, T, L: FieldLayout<T> = Rows> {
     view: View<'a, T, L, Link>,
-    walk: Walk,
+    range: LinkedRange,
 }
 
-/// A [`List`] whose values are taken out, the first one first: its `into_iter()`. What is left is dropped with it.
+/// A [`List`] by value, in order: its `into_iter()`. Dropping the iterator drops the remaining values.
 ///
 /// ```
 /// use toft_pools::list::{IntoIter, List};
 /// let mut iter: IntoIter<i32> = List::from([1, 2]).into_iter();
 /// assert_eq!((iter.next_back(), iter.next(), iter.next()), (Some(2), Some(1), None));
 /// ```
-pub struct IntoIter<T, L: Layout<T> = Rows, M: Memory = Heap>(List<T, L, M>);
+pub struct IntoIter<T, L: FieldLayout<T> = Rows, M: Memory = Heap>(List<T, L, M>);
 
-impl<T, L: Layout<T>> Iter<'_, T, L> {
+impl<T, L: FieldLayout<T>> Iter<'_, T, L> {
     /// # Safety
-    /// The walk is of a list whose values nobody changes for as long as the lifetime.
+    /// The range is that of a list whose values do not change during the lifetime.
     #[inline]
-    pub(super) unsafe fn new(raw: L::Raw<Link>, walk: Walk) -> Self {
+    pub(super) unsafe fn new(raw: L::Raw<Link>, range: LinkedRange) -> Self {
         // SAFETY: the caller's contract.
-        Iter { view: unsafe { View::new(raw) }, walk }
+        Iter { view: unsafe { View::new(raw) }, range }
     }
 }
 
-impl<T, L: Layout<T>> IterMut<'_, T, L> {
+impl<T, L: FieldLayout<T>> IterMut<'_, T, L> {
     /// # Safety
-    /// The walk is of a list whose values nobody else has for as long as the lifetime.
+    /// The range is that of a list whose values have no other reference during the lifetime.
     #[inline]
-    pub(super) unsafe fn new(raw: L::Raw<Link>, walk: Walk) -> Self {
+    pub(super) unsafe fn new(raw: L::Raw<Link>, range: LinkedRange) -> Self {
         // SAFETY: the caller's contract.
-        IterMut { view: unsafe { ViewMut::new(raw) }, walk }
+        IterMut { view: unsafe { ViewMut::new(raw) }, range }
     }
 }
 
-impl<T, L: Layout<T>> Handles<'_, T, L> {
+impl<T, L: FieldLayout<T>> Handles<'_, T, L> {
     /// # Safety
-    /// The walk is of a list that nobody changes for as long as the lifetime.
+    /// The range is that of a list that does not change during the lifetime.
     #[inline]
-    pub(super) unsafe fn new(raw: L::Raw<Link>, walk: Walk) -> Self {
+    pub(super) unsafe fn new(raw: L::Raw<Link>, range: LinkedRange) -> Self {
         // SAFETY: the caller's contract.
-        Handles { view: unsafe { View::new(raw) }, walk }
+        Handles { view: unsafe { View::new(raw) }, range }
     }
 }
 
-macro_rules! walks {
+macro_rules! iterators {
     ($($name:ident, $item:ty, |$this:ident, $i:ident| $get:expr;)*) => {$(
-        impl<'a, T: 'a, L: Layout<T> + 'a> Iterator for $name<'a, T, L> {
+        impl<'a, T: 'a, L: FieldLayout<T> + 'a> Iterator for $name<'a, T, L> {
             type Item = $item;
 
             #[inline]
             fn next(&mut self) -> Option<Self::Item> {
                 let raw = self.view.raw();
                 // SAFETY: the contract of `new`.
-                let $i = unsafe { self.walk.next(|i| L::meta(raw, i)) }?;
+                let $i = unsafe { self.range.next(|i| L::meta(raw, i)) }?;
                 let $this = self;
-                // SAFETY: the cell has a value, and comes once.
+                // SAFETY: the slot has a value, and is returned once.
                 Some(unsafe { $get })
             }
 
             #[inline]
             fn size_hint(&self) -> (usize, Option<usize>) {
-                (self.walk.left, Some(self.walk.left))
+                (self.range.remaining, Some(self.range.remaining))
             }
 
             #[inline]
@@ -179,24 +114,24 @@ macro_rules! walks {
             }
         }
 
-        impl<'a, T: 'a, L: Layout<T> + 'a> DoubleEndedIterator for $name<'a, T, L> {
+        impl<'a, T: 'a, L: FieldLayout<T> + 'a> DoubleEndedIterator for $name<'a, T, L> {
             #[inline]
             fn next_back(&mut self) -> Option<Self::Item> {
                 let raw = self.view.raw();
                 // SAFETY: the contract of `new`.
-                let $i = unsafe { self.walk.next_back(|i| L::meta(raw, i)) }?;
+                let $i = unsafe { self.range.next_back(|i| L::meta(raw, i)) }?;
                 let $this = self;
-                // SAFETY: the cell has a value, and comes once.
+                // SAFETY: the slot has a value, and is returned once.
                 Some(unsafe { $get })
             }
         }
 
-        impl<'a, T: 'a, L: Layout<T> + 'a> ExactSizeIterator for $name<'a, T, L> {}
-        impl<'a, T: 'a, L: Layout<T> + 'a> FusedIterator for $name<'a, T, L> {}
+        impl<'a, T: 'a, L: FieldLayout<T> + 'a> ExactSizeIterator for $name<'a, T, L> {}
+        impl<'a, T: 'a, L: FieldLayout<T> + 'a> FusedIterator for $name<'a, T, L> {}
     )*};
 }
 
-walks! {
+iterators! {
     Iter, L::Ref<'a>, |this, i| this.view.get(i);
     IterMut, L::Mut<'a>, |this, i| this.view.get(i);
     Handles, Handle<T>, |this, i| Handle::new(i, (*L::meta(this.view.raw(), i)).generation);
@@ -204,9 +139,9 @@ walks! {
 
 macro_rules! clones {
     ($($name:ident)*) => {$(
-        impl<T, L: Layout<T>> Clone for $name<'_, T, L> {
+        impl<T, L: FieldLayout<T>> Clone for $name<'_, T, L> {
             fn clone(&self) -> Self {
-                $name { view: self.view.clone(), walk: self.walk.clone() }
+                $name { view: self.view.clone(), range: self.range.clone() }
             }
         }
     )*};
@@ -214,7 +149,7 @@ macro_rules! clones {
 
 clones!(Iter Handles);
 
-impl<T, L: Layout<T>, M: Memory> Iterator for IntoIter<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Iterator for IntoIter<T, L, M> {
     type Item = T;
 
     #[inline]
@@ -228,24 +163,63 @@ impl<T, L: Layout<T>, M: Memory> Iterator for IntoIter<T, L, M> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> DoubleEndedIterator for IntoIter<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> DoubleEndedIterator for IntoIter<T, L, M> {
     #[inline]
     fn next_back(&mut self) -> Option<T> {
         self.0.pop_back()
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> ExactSizeIterator for IntoIter<T, L, M> {}
-impl<T, L: Layout<T>, M: Memory> FusedIterator for IntoIter<T, L, M> {}
+impl<T, L: FieldLayout<T>, M: Memory> ExactSizeIterator for IntoIter<T, L, M> {}
+impl<T, L: FieldLayout<T>, M: Memory> FusedIterator for IntoIter<T, L, M> {}
 
-show_rest! {
-    ['a, T: 'a, L: Layout<T> + 'a] Iter<'a, T, L>, "Iter";
-    ['a, T: 'a, L: Layout<T> + 'a] IterMut<'a, T, L>, "IterMut";
-    ['a, T: 'a, L: Layout<T> + 'a] Handles<'a, T, L>, "Handles";
-    [T, L: Layout<T>, M: Memory] IntoIter<T, L, M>, "IntoIter";
+debug_remaining! {
+    ['a, T: 'a, L: FieldLayout<T> + 'a] Iter<'a, T, L>, "Iter";
+    ['a, T: 'a, L: FieldLayout<T> + 'a] IterMut<'a, T, L>, "IterMut";
+    ['a, T: 'a, L: FieldLayout<T> + 'a] Handles<'a, T, L>, "Handles";
+    [T, L: FieldLayout<T>, M: Memory] IntoIter<T, L, M>, "IntoIter";
 }
 
-impl<T, L: Layout<T>, M: Memory> IntoIterator for List<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
+    /// The values, from the front on.
+    ///
+    /// ```
+    /// let list = toft_pools::List::from([1, 2]);
+    /// assert!(list.iter().rev().eq(&[2, 1]));
+    /// ```
+    #[inline]
+    pub fn iter(&self) -> Iter<'_, T, L> {
+        // SAFETY: the values are borrowed with the list.
+        unsafe { Iter::new(self.slots.raw(), self.range()) }
+    }
+
+    /// The values, mutable, from the front on.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::from([1, 2]);
+    /// list.iter_mut().for_each(|value| *value *= 10);
+    /// assert!(list.iter().eq(&[10, 20]));
+    /// ```
+    #[inline]
+    pub fn iter_mut(&mut self) -> IterMut<'_, T, L> {
+        // SAFETY: see iter.
+        unsafe { IterMut::new(self.slots.raw(), self.range()) }
+    }
+
+    /// The handles of the values, from the front on.
+    ///
+    /// ```
+    /// let mut list = toft_pools::List::new();
+    /// let (one, two) = (list.push_back(1), list.push_back(2));
+    /// assert!(list.handles().eq([one, two]));
+    /// ```
+    pub fn handles(&self) -> Handles<'_, T, L> {
+        // SAFETY: see iter.
+        unsafe { Handles::new(self.slots.raw(), self.range()) }
+    }
+}
+
+impl<T, L: FieldLayout<T>, M: Memory> IntoIterator for List<T, L, M> {
     type Item = T;
     type IntoIter = IntoIter<T, L, M>;
 
@@ -254,7 +228,7 @@ impl<T, L: Layout<T>, M: Memory> IntoIterator for List<T, L, M> {
     }
 }
 
-impl<'a, T, L: Layout<T>, M: Memory> IntoIterator for &'a List<T, L, M> {
+impl<'a, T, L: FieldLayout<T>, M: Memory> IntoIterator for &'a List<T, L, M> {
     type Item = L::Ref<'a>;
     type IntoIter = Iter<'a, T, L>;
 
@@ -263,7 +237,7 @@ impl<'a, T, L: Layout<T>, M: Memory> IntoIterator for &'a List<T, L, M> {
     }
 }
 
-impl<'a, T, L: Layout<T>, M: Memory> IntoIterator for &'a mut List<T, L, M> {
+impl<'a, T, L: FieldLayout<T>, M: Memory> IntoIterator for &'a mut List<T, L, M> {
     type Item = L::Mut<'a>;
     type IntoIter = IterMut<'a, T, L>;
 

@@ -1,26 +1,26 @@
-//! Which values of a list are to stay. Each function is there twice: one for both layouts would ask that values live for
-//! ever, since it cannot be said of a closure that it takes references for any time that the values live.
+//! `retain` and `retain_mut` of a list. Each exists once for each layout: a closure that takes `L::Mut<'_>` of any
+//! layout would require `T: 'static`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::super::cells::{Link, NONE};
-use super::super::columnar::Columnar;
-use super::super::layout::{Columns, Layout, Rows};
 use super::List;
+use crate::columnar::Columnar;
+use crate::field_layout::{Columns, FieldLayout, Rows};
+use crate::linked_slots::{Link, NONE};
 use toft::Memory;
 
 impl<T, M: Memory> List<T, Rows, M> {
-    /// Keeps the values for which the function says so, in their order; the others are dropped. O(n).
+    /// Keeps the values for which `keep` returns true, in their order, and drops the others. O(n).
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2, 3, 4]);
     /// list.retain(|&value| value % 2 == 0);
     /// assert!(list.iter().eq(&[2, 4]));
     /// ```
-    pub fn retain(&mut self, mut keeps: impl FnMut(&T) -> bool) {
-        self.retain_mut(|value| keeps(value));
+    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        self.retain_mut(|value| keep(value));
     }
 
-    /// The same, and the function may change the values.
+    /// As `retain`; the function may change the values.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2, 3, 4]);
@@ -30,14 +30,14 @@ impl<T, M: Memory> List<T, Rows, M> {
     /// });
     /// assert!(list.iter().eq(&[2, 4]));
     /// ```
-    pub fn retain_mut(&mut self, mut keeps: impl FnMut(&mut T) -> bool) {
+    pub fn retain_mut(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
         // SAFETY: the slot has a value.
-        self.filter(|raw, i| keeps(unsafe { <Rows as Layout<T>>::get_mut(raw, i) }));
+        self.filter(|raw, i| keep(unsafe { <Rows as FieldLayout<T>>::get_mut(raw, i) }));
     }
 }
 
 impl<T: Columnar, M: Memory> List<T, Columns, M> {
-    /// Keeps the values for which the function says so, in their order; the others are dropped. O(n).
+    /// Keeps the values for which `keep` returns true, in their order, and drops the others. O(n).
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -53,12 +53,12 @@ impl<T: Columnar, M: Memory> List<T, Columns, M> {
     /// assert_eq!(list.len(), 2);
     /// # }
     /// ```
-    pub fn retain(&mut self, mut keeps: impl FnMut(T::Ref<'_>) -> bool) {
+    pub fn retain(&mut self, mut keep: impl FnMut(T::Ref<'_>) -> bool) {
         // SAFETY: the slot has a value.
-        self.filter(|raw, i| keeps(unsafe { T::get(raw.0, i) }));
+        self.filter(|raw, i| keep(unsafe { T::get(raw.0, i) }));
     }
 
-    /// The same, and the function may change the values.
+    /// As `retain`; the function may change the values.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -77,24 +77,25 @@ impl<T: Columnar, M: Memory> List<T, Columns, M> {
     /// assert_eq!(list.len(), 3);
     /// # }
     /// ```
-    pub fn retain_mut(&mut self, mut keeps: impl FnMut(T::Mut<'_>) -> bool) {
+    pub fn retain_mut(&mut self, mut keep: impl FnMut(T::Mut<'_>) -> bool) {
         // SAFETY: the slot has a value.
-        self.filter(|raw, i| keeps(unsafe { T::get_mut(raw.0, i) }));
+        self.filter(|raw, i| keep(unsafe { T::get_mut(raw.0, i) }));
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
-    fn filter(&mut self, mut keeps: impl FnMut(L::Raw<Link>, usize) -> bool) {
+impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
+    fn filter(&mut self, mut keep: impl FnMut(L::Raw<Link>, usize) -> bool) {
         let mut next = self.front;
         while next != NONE {
-            let (i, raw) = (next, self.cells.raw());
-            // SAFETY: a cell of the list.
-            next = unsafe { (*self.cells.link(i)).next };
-            if !keeps(raw, i as usize) {
-                // SAFETY: a cell of the list. It is free before its value is dropped, so if that panics the list is whole.
+            let (i, raw) = (next, self.slots.raw());
+            // SAFETY: a slot of the list.
+            next = unsafe { (*self.slots.link(i)).next };
+            if !keep(raw, i as usize) {
+                // SAFETY: a slot of the list. It is free before its value is dropped, so if that panics the list is
+                // whole.
                 unsafe {
                     self.unlink(i);
-                    self.cells.give(i);
+                    self.slots.free_slot(i);
                     L::drop_in_place(raw, i as usize);
                 }
             }

@@ -1,13 +1,14 @@
-//! Values that go from one list to another.
+//! Moving values from one list to another.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
-use super::super::layout::Layout;
 use super::List;
+use crate::field_layout::FieldLayout;
 use toft::Memory;
 
-impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
-    /// Moves all values of another list to the back, in their order. O(n) in those: each list has a pool of its own, so
-    /// their handles are stale.
+impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
+    /// Moves all values of another list to the back, in their order. O(n) in their number, since each list has its own
+    /// pool; their handles are stale.
     ///
     /// ```
     /// use toft_pools::List;
@@ -17,8 +18,8 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The list is fixed and has no room for them, handles cannot tell as many apart, or there is no memory. Nothing
-    /// changed.
+    /// The list is fixed and its capacity is too small, a handle cannot address as many slots, or there is no memory.
+    /// Nothing has changed.
     #[track_caller]
     pub fn append<N: Memory>(&mut self, other: &mut List<T, L, N>) {
         self.reserve(other.len());
@@ -27,8 +28,8 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
         }
     }
 
-    /// Takes all values from a position on, as another list of the same memory; it is fixed, for as many values, if this
-    /// one is. O(n). The handles of what was taken are stale.
+    /// Removes the values from a position on and returns them as another list in the same memory; it is fixed, with the
+    /// same capacity, if this one is. O(n). The handles of these values are stale.
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2, 3]);
@@ -37,13 +38,13 @@ impl<T, L: Layout<T>, M: Memory> List<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The position is behind the end, or there is no memory.
+    /// The position is past the end, or there is no memory.
     #[track_caller]
     pub fn split_off(&mut self, at: usize) -> Self
     where
         M: Clone,
     {
-        assert!(at <= self.len(), "toft: position {at} is behind the end of {} values", self.len());
+        assert!(at <= self.len(), "toft: position {at} is past the end of {} values", self.len());
         let (memory, more) = (self.memory().clone(), self.len() - at);
         let mut rest = if self.is_fixed() {
             Self::fixed_in(self.capacity(), memory)

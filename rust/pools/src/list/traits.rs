@@ -1,19 +1,20 @@
-//! What a list is to the traits of the standard library.
+//! Traits of the standard library for a list.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use core::ops::{Index, IndexMut};
 
-use super::super::columnar::Columnar;
-use super::super::key::Handle;
-use super::super::layout::{Columns, Layout, Rows};
-use super::super::run::{compare, same};
 use super::List;
+use crate::columnar::Columnar;
+use crate::contiguous::{columns_eq, comparison_traits};
+use crate::field_layout::{Columns, FieldLayout, Rows};
+use crate::key::Handle;
 use toft::Memory;
 
-compare!(List, M: Memory);
+comparison_traits!(List, M: Memory);
 
 impl<T, M: Memory> List<T, Rows, M> {
-    /// Whether it has a value that is equal. O(n).
+    /// Whether a value is equal. O(n).
     ///
     /// ```
     /// assert!(toft_pools::List::from([1, 2]).contains(&2));
@@ -26,7 +27,7 @@ impl<T, M: Memory> List<T, Rows, M> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory + Default> Default for List<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory + Default> Default for List<T, L, M> {
     fn default() -> Self {
         List::new_in(M::default())
     }
@@ -65,7 +66,7 @@ fn missing() -> ! {
     panic!("toft: the list has no value under this handle")
 }
 
-impl<T, L: Layout<T>, M: Memory> Extend<T> for List<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Extend<T> for List<T, L, M> {
     /// At the back.
     ///
     /// # Panics
@@ -82,14 +83,14 @@ impl<T, L: Layout<T>, M: Memory> Extend<T> for List<T, L, M> {
     }
 }
 
-impl<'a, T: Copy + 'a, L: Layout<T>, M: Memory> Extend<&'a T> for List<T, L, M> {
+impl<'a, T: Copy + 'a, L: FieldLayout<T>, M: Memory> Extend<&'a T> for List<T, L, M> {
     #[track_caller]
     fn extend<I: IntoIterator<Item = &'a T>>(&mut self, values: I) {
         self.extend(values.into_iter().copied());
     }
 }
 
-impl<T, L: Layout<T>, M: Memory + Default> FromIterator<T> for List<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory + Default> FromIterator<T> for List<T, L, M> {
     #[track_caller]
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
         let mut list = Self::default();
@@ -98,7 +99,7 @@ impl<T, L: Layout<T>, M: Memory + Default> FromIterator<T> for List<T, L, M> {
     }
 }
 
-// Of rows on the heap alone, so that `List::from` says which list is meant.
+// Only for rows on the heap, so that the type of `List::from` can be inferred.
 impl<T, const N: usize> From<[T; N]> for List<T> {
     fn from(values: [T; N]) -> Self {
         let mut list = Self::with_capacity(N);

@@ -1,18 +1,17 @@
-//! Entries: a key's place in a map, found once.
+//! Entries: the position of a key in a map, for several operations with one search.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::drain::value_of;
-use super::map::{granted, OrderedMap};
-use super::tree::{value_at, value_at_mut, Place, Tree};
+use super::map::{unwrap_capacity, OrderedMap};
+use super::tree::{value_at, value_at_mut, value_of, Position, Tree};
+use crate::capacity_error::CapacityError;
 use crate::columnar::Columnar;
-use crate::full::Full;
-use crate::layout::{Columns, Layout, Rows};
+use crate::field_layout::{Columns, FieldLayout, Rows};
 use toft::{Heap, Memory};
 
-/// The place of a key in a map: [`OrderedMap::entry`].
+/// The position of a key in a map: [`OrderedMap::entry`].
 ///
 /// ```
 /// use toft_pools::ordered_map::Entry;
@@ -20,14 +19,14 @@ use toft::{Heap, Memory};
 /// assert!(matches!(map.entry(1), Entry::Occupied(_)));
 /// assert!(matches!(map.entry(2), Entry::Vacant(_)));
 /// ```
-pub enum Entry<'a, K, V, L: Layout<V> = Rows, M: Memory = Heap> {
-    /// The key is not there.
+pub enum Entry<'a, K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
+    /// The key is not in the map.
     Vacant(VacantEntry<'a, K, V, L, M>),
-    /// The key is there.
+    /// The key is in the map.
     Occupied(OccupiedEntry<'a, K, V, L, M>),
 }
 
-/// The place of a key that is not there.
+/// The entry of a key that is not in the map.
 ///
 /// ```
 /// use toft_pools::ordered_map::Entry;
@@ -37,13 +36,13 @@ pub enum Entry<'a, K, V, L: Layout<V> = Rows, M: Memory = Heap> {
 /// }
 /// assert_eq!(map["a"], 1);
 /// ```
-pub struct VacantEntry<'a, K, V, L: Layout<V> = Rows, M: Memory = Heap> {
+pub struct VacantEntry<'a, K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
     tree: &'a mut Tree<K, V, L, M>,
-    place: Option<Place>,
+    position: Option<Position>,
     key: K,
 }
 
-/// The place of a key that is there.
+/// The entry of a key in the map.
 ///
 /// ```
 /// use toft_pools::ordered_map::Entry;
@@ -53,23 +52,23 @@ pub struct VacantEntry<'a, K, V, L: Layout<V> = Rows, M: Memory = Heap> {
 /// }
 /// assert!(map.is_empty());
 /// ```
-pub struct OccupiedEntry<'a, K, V, L: Layout<V> = Rows, M: Memory = Heap> {
+pub struct OccupiedEntry<'a, K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
     tree: &'a mut Tree<K, V, L, M>,
-    place: Place,
+    position: Position,
     of: PhantomData<K>,
 }
 
 // SAFETY: they borrow the tree, and a vacant one has a key.
-unsafe impl<K: Send, V, L: Layout<V>, M: Memory> Send for VacantEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Send {}
+unsafe impl<K: Send, V, L: FieldLayout<V>, M: Memory> Send for VacantEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Send {}
 // SAFETY: as above.
-unsafe impl<K: Sync, V, L: Layout<V>, M: Memory> Sync for VacantEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Sync {}
+unsafe impl<K: Sync, V, L: FieldLayout<V>, M: Memory> Sync for VacantEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Sync {}
 // SAFETY: as above.
-unsafe impl<K, V, L: Layout<V>, M: Memory> Send for OccupiedEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Send {}
+unsafe impl<K, V, L: FieldLayout<V>, M: Memory> Send for OccupiedEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Send {}
 // SAFETY: as above.
-unsafe impl<K, V, L: Layout<V>, M: Memory> Sync for OccupiedEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Sync {}
+unsafe impl<K, V, L: FieldLayout<V>, M: Memory> Sync for OccupiedEntry<'_, K, V, L, M> where Tree<K, V, L, M>: Sync {}
 
-impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
-    /// The place of a key, to look at it, change it, put it in or take it out.
+impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
+    /// The entry of a key, to read, change, insert or remove it.
     ///
     /// ```
     /// let mut counts = toft_pools::OrderedMap::new();
@@ -84,12 +83,16 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         K: Ord,
     {
         match self.tree.search_to_insert(&key) {
-            Some((place, true)) => Entry::Occupied(OccupiedEntry::new(&mut self.tree, place)),
-            place => Entry::Vacant(VacantEntry { tree: &mut self.tree, place: place.map(|(place, _)| place), key }),
+            Some((position, true)) => Entry::Occupied(OccupiedEntry::new(&mut self.tree, position)),
+            position => Entry::Vacant(VacantEntry {
+                tree: &mut self.tree,
+                position: position.map(|(position, _)| position),
+                key,
+            }),
         }
     }
 
-    /// The entry of the least key.
+    /// The entry of the smallest key.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(1, 'a'), (2, 'b')]);
@@ -97,7 +100,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// assert_eq!(map[&1], 'c');
     /// ```
     pub fn first_entry(&mut self) -> Option<OccupiedEntry<'_, K, V, L, M>> {
-        self.tree.first_place().map(|place| OccupiedEntry::new(&mut self.tree, place))
+        self.tree.first_position().map(|position| OccupiedEntry::new(&mut self.tree, position))
     }
 
     /// The entry of the greatest key.
@@ -107,12 +110,12 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// assert_eq!(map.last_entry().unwrap().remove(), 'b');
     /// ```
     pub fn last_entry(&mut self) -> Option<OccupiedEntry<'_, K, V, L, M>> {
-        self.tree.last_place().map(|place| OccupiedEntry::new(&mut self.tree, place))
+        self.tree.last_position().map(|position| OccupiedEntry::new(&mut self.tree, position))
     }
 }
 
-impl<'a, K, V, L: Layout<V>, M: Memory> Entry<'a, K, V, L, M> {
-    /// The key's value; `value` if it has none.
+impl<'a, K, V, L: FieldLayout<V>, M: Memory> Entry<'a, K, V, L, M> {
+    /// The value of the key; inserts `value` if there is none.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::new();
@@ -131,7 +134,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> Entry<'a, K, V, L, M> {
         }
     }
 
-    /// The key's value; what the closure makes if it has none.
+    /// The value of the key; inserts the result of the closure if there is none.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::new();
@@ -146,7 +149,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> Entry<'a, K, V, L, M> {
         }
     }
 
-    /// The key's value; what the closure makes of the key if it has none.
+    /// The value of the key; inserts the result of the closure for the key if there is none.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::new();
@@ -163,7 +166,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> Entry<'a, K, V, L, M> {
         }
     }
 
-    /// The key's value; the default of its type if it has none.
+    /// The value of the key; inserts the default of its type if there is none.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::<_, Vec<u8>>::new();
@@ -178,7 +181,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> Entry<'a, K, V, L, M> {
         self.or_insert_with(V::default)
     }
 
-    /// The key: that in the map, if it is there, else the one that was asked for.
+    /// The key: that of the map if it has one, otherwise the one that was passed to `entry`.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::<_, u8>::new();
@@ -191,7 +194,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> Entry<'a, K, V, L, M> {
         }
     }
 
-    /// Puts a value in, whether there is one or not.
+    /// Inserts or replaces the value.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
@@ -235,13 +238,13 @@ impl<K, V: Columnar, M: Memory> Entry<'_, K, V, Columns, M> {
     /// use toft_pools::{Columns, Columnar, OrderedMap};
     ///
     /// #[derive(Columnar)]
-    /// struct Count {
+    /// struct Generation {
     ///     seen: u32,
     /// }
     ///
-    /// let mut counts: OrderedMap<char, Count, Columns> = OrderedMap::default();
+    /// let mut counts: OrderedMap<char, Generation, Columns> = OrderedMap::default();
     /// for letter in "abba".chars() {
-    ///     counts.entry(letter).and_modify(|count| *count.seen += 1).or_insert(Count { seen: 1 });
+    ///     counts.entry(letter).and_modify(|count| *count.seen += 1).or_insert(Generation { seen: 1 });
     /// }
     /// assert_eq!(counts.get(&'a').unwrap().seen, &2);
     /// # }
@@ -254,8 +257,8 @@ impl<K, V: Columnar, M: Memory> Entry<'_, K, V, Columns, M> {
     }
 }
 
-impl<'a, K, V, L: Layout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
-    /// The key that is to be put in.
+impl<'a, K, V, L: FieldLayout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
+    /// The key that `insert` would insert.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::<_, u8>::new();
@@ -265,7 +268,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
         &self.key
     }
 
-    /// The key back.
+    /// Returns the key.
     ///
     /// ```
     /// # use toft_pools::ordered_map::Entry;
@@ -277,7 +280,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
         self.key
     }
 
-    /// Puts the key in, with a value.
+    /// Inserts the key with a value.
     ///
     /// ```
     /// # use toft_pools::ordered_map::Entry;
@@ -294,7 +297,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
         self.insert_entry(value).into_mut()
     }
 
-    /// As [`insert`](VacantEntry::insert), and answers the entry that is occupied now.
+    /// As [`insert`](VacantEntry::insert); returns the occupied entry.
     ///
     /// ```
     /// # use toft_pools::ordered_map::Entry;
@@ -307,29 +310,29 @@ impl<'a, K, V, L: Layout<V>, M: Memory> VacantEntry<'a, K, V, L, M> {
     /// The map is fixed and full, or there is no memory.
     #[track_caller]
     pub fn insert_entry(self, value: V) -> OccupiedEntry<'a, K, V, L, M> {
-        granted(self.try_insert(value))
+        unwrap_capacity(self.try_insert(value))
     }
 
-    /// As [`insert_entry`](VacantEntry::insert_entry), or an error that has key and value, and changes nothing.
+    /// As [`insert_entry`](VacantEntry::insert_entry), with an error that returns key and value instead of a panic.
     ///
     /// ```
-    /// # use toft_pools::{ordered_map::Entry, Full};
+    /// # use toft_pools::{ordered_map::Entry, CapacityError};
     /// let mut map = toft_pools::OrderedMap::fixed(0);
     /// let Entry::Vacant(entry) = map.entry("a") else { unreachable!() };
-    /// assert_eq!(entry.try_insert(1).unwrap_err(), Full(("a", 1)));
+    /// assert_eq!(entry.try_insert(1).unwrap_err(), CapacityError(("a", 1)));
     /// ```
     #[allow(clippy::type_complexity)]
-    pub fn try_insert(self, value: V) -> Result<OccupiedEntry<'a, K, V, L, M>, Full<(K, V)>> {
-        let place = self.tree.insert_at(self.place, self.key, value)?;
-        Ok(OccupiedEntry::new(self.tree, place))
+    pub fn try_insert(self, value: V) -> Result<OccupiedEntry<'a, K, V, L, M>, CapacityError<(K, V)>> {
+        let position = self.tree.insert_at(self.position, self.key, value)?;
+        Ok(OccupiedEntry::new(self.tree, position))
     }
 }
 
-impl<'a, K, V, L: Layout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
-    /// There is a key at the place.
+impl<'a, K, V, L: FieldLayout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
+    /// There is a key at the position.
     #[inline(always)]
-    fn new(tree: &'a mut Tree<K, V, L, M>, place: Place) -> Self {
-        OccupiedEntry { tree, place, of: PhantomData }
+    fn new(tree: &'a mut Tree<K, V, L, M>, position: Position) -> Self {
+        OccupiedEntry { tree, position, of: PhantomData }
     }
 
     /// The key that is in the map.
@@ -339,8 +342,8 @@ impl<'a, K, V, L: Layout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
     /// assert_eq!(map.first_entry().unwrap().key(), &"a");
     /// ```
     pub fn key(&self) -> &K {
-        // SAFETY: there is a key at the place, and the tree is borrowed.
-        unsafe { Tree::<K, V, L, M>::key_at(self.place) }
+        // SAFETY: there is a key at the position, and the tree is borrowed.
+        unsafe { Tree::<K, V, L, M>::key_at(self.position) }
     }
 
     /// The value.
@@ -350,11 +353,11 @@ impl<'a, K, V, L: Layout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
     /// assert_eq!(map.first_entry().unwrap().get(), &1);
     /// ```
     pub fn get(&self) -> L::Ref<'_> {
-        // SAFETY: there is a value at the place, and the tree is borrowed.
-        unsafe { value_at::<K, V, L>(self.tree.raw(), self.place) }
+        // SAFETY: there is a value at the position, and the tree is borrowed.
+        unsafe { value_at::<K, V, L>(self.tree.raw(), self.position) }
     }
 
-    /// The value, to change it.
+    /// The value, mutable.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
@@ -362,11 +365,11 @@ impl<'a, K, V, L: Layout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
     /// assert_eq!(map["a"], 2);
     /// ```
     pub fn get_mut(&mut self) -> L::Mut<'_> {
-        // SAFETY: there is a value at the place, and the entry is borrowed for this alone.
-        unsafe { value_at_mut::<K, V, L>(self.tree.raw(), self.place) }
+        // SAFETY: there is a value at the position, and the entry is borrowed exclusively.
+        unsafe { value_at_mut::<K, V, L>(self.tree.raw(), self.position) }
     }
 
-    /// The value, to change it for as long as the map is borrowed.
+    /// The value, mutable, with the lifetime of the borrow of the map.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
@@ -375,22 +378,22 @@ impl<'a, K, V, L: Layout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
     /// assert_eq!(map["a"], 2);
     /// ```
     pub fn into_mut(self) -> L::Mut<'a> {
-        // SAFETY: there is a value at the place; the borrow of the tree is given up for it.
-        unsafe { value_at_mut::<K, V, L>(self.tree.raw(), self.place) }
+        // SAFETY: there is a value at the position; the borrow of the tree moves to the result.
+        unsafe { value_at_mut::<K, V, L>(self.tree.raw(), self.position) }
     }
 
-    /// Puts another value in, and answers the one that was there.
+    /// Replaces the value and returns the previous one.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
     /// assert_eq!(map.first_entry().unwrap().insert(2), 1);
     /// ```
     pub fn insert(&mut self, value: V) -> V {
-        // SAFETY: there is a value at the place.
-        unsafe { self.tree.replace_value(self.place, value) }
+        // SAFETY: there is a value at the position.
+        unsafe { self.tree.replace_value(self.position, value) }
     }
 
-    /// Takes the key out, and answers its value.
+    /// Removes the key and returns its value.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
@@ -400,19 +403,19 @@ impl<'a, K, V, L: Layout<V>, M: Memory> OccupiedEntry<'a, K, V, L, M> {
         value_of(self.remove_entry())
     }
 
-    /// Takes the key out, and answers it and its value.
+    /// Removes the key and returns it with its value.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([("a", 1)]);
     /// assert_eq!(map.first_entry().unwrap().remove_entry(), ("a", 1));
     /// ```
     pub fn remove_entry(self) -> (K, V) {
-        // SAFETY: there is a key at the place, and the entry is used no more.
-        unsafe { self.tree.remove_at(self.place) }
+        // SAFETY: there is a key at the position, and the entry is not used again.
+        unsafe { self.tree.remove_at(self.position) }
     }
 }
 
-impl<K: fmt::Debug, V, L: Layout<V>, M: Memory> fmt::Debug for VacantEntry<'_, K, V, L, M> {
+impl<K: fmt::Debug, V, L: FieldLayout<V>, M: Memory> fmt::Debug for VacantEntry<'_, K, V, L, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("VacantEntry").field(self.key()).finish()
     }

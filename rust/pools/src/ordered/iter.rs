@@ -7,63 +7,64 @@ use core::iter::FusedIterator;
 use core::marker::PhantomData;
 use core::ops::RangeBounds;
 
+use super::leaf_range::LeafRange;
 use super::map::OrderedMap;
-use super::tree::{value_at, value_at_mut, Place, Tree};
-use super::walk::Walk;
-use crate::layout::{Layout, Rows};
+use super::tree::{value_at, value_at_mut, Position, Tree};
+use crate::field_layout::{FieldLayout, Rows};
 use toft::{Heap, Memory};
 
-/// What all of them are made of.
-struct Along<V, L: Layout<V>> {
-    walk: Walk,
+/// The positions and values that all iterators have.
+struct Pairs<V, L: FieldLayout<V>> {
+    leaf_range: LeafRange,
     raw: L::Raw<u32>,
 }
 
-impl<V, L: Layout<V>> Along<V, L> {
-    fn new<K, M: Memory>(tree: &Tree<K, V, L, M>, walk: Walk) -> Self {
-        Along { walk, raw: tree.raw() }
+impl<V, L: FieldLayout<V>> Pairs<V, L> {
+    fn new<K, M: Memory>(tree: &Tree<K, V, L, M>, leaf_range: LeafRange) -> Self {
+        Pairs { leaf_range, raw: tree.raw() }
     }
 }
 
-impl<V, L: Layout<V>> Clone for Along<V, L> {
+impl<V, L: FieldLayout<V>> Clone for Pairs<V, L> {
     fn clone(&self) -> Self {
-        Along { walk: self.walk, raw: self.raw }
+        Pairs { leaf_range: self.leaf_range, raw: self.raw }
     }
 }
 
 #[inline(always)]
-unsafe fn key<'a, K, V: 'a, L: Layout<V>>(place: Place) -> &'a K {
+unsafe fn key<'a, K, V: 'a, L: FieldLayout<V>>(position: Position) -> &'a K {
     // SAFETY: the caller's contract.
-    unsafe { Tree::<K, V, L, Heap>::key_at(place) }
+    unsafe { Tree::<K, V, L, Heap>::key_at(position) }
 }
 
-/// Defines an iterator by what it makes of a place.
+/// Defines an iterator by its item for a position.
 macro_rules! iter {
-    ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $place:ident) $make:expr, $of:ty) => {
+    ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $position:ident) $make:expr, $of:ty) => {
         $(#[$doc])*
-        pub struct $name<'a, K, V, L: Layout<V> = Rows> {
-            along: Along<V, L>,
-            left: usize,
+        pub struct $name<'a, K, V, L: FieldLayout<V> = Rows> {
+            pairs: Pairs<V, L>,
+            remaining: usize,
             of: PhantomData<$of>,
         }
 
-        impl<'a, K: 'a, V: 'a, L: Layout<V>> Iterator for $name<'a, K, V, L> {
+        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> Iterator for $name<'a, K, V, L> {
             type Item = $item;
 
             #[inline]
             fn next(&mut self) -> Option<Self::Item> {
-                let ($raw, $place) = (self.along.raw, self.along.walk.next()?);
-                self.left -= 1;
-                // SAFETY: there is a key; each place comes once, and the map is borrowed as the item's type says.
+                let ($raw, $position) = (self.pairs.raw, self.pairs.leaf_range.next()?);
+                self.remaining -= 1;
+                // SAFETY: there is a key; each position is returned once, and the map is borrowed as the item's type
+                // says.
                 Some(unsafe { $make })
             }
 
             fn size_hint(&self) -> (usize, Option<usize>) {
-                (self.left, Some(self.left))
+                (self.remaining, Some(self.remaining))
             }
 
             fn count(self) -> usize {
-                self.left
+                self.remaining
             }
 
             fn last(mut self) -> Option<Self::Item> {
@@ -72,10 +73,10 @@ macro_rules! iter {
 
             fn fold<B, F: FnMut(B, Self::Item) -> B>(mut self, init: B, mut f: F) -> B {
                 let mut sum = init;
-                let $raw = self.along.raw;
-                while let Some((leaf, start, end)) = self.along.walk.next_leaf() {
+                let $raw = self.pairs.raw;
+                while let Some((leaf, start, end)) = self.pairs.leaf_range.next_leaf() {
                     for i in start..end {
-                        let $place = Place { leaf, i };
+                        let $position = Position { leaf, i };
                         // SAFETY: see next.
                         sum = f(sum, unsafe { $make });
                     }
@@ -84,43 +85,44 @@ macro_rules! iter {
             }
         }
 
-        impl<'a, K: 'a, V: 'a, L: Layout<V>> DoubleEndedIterator for $name<'a, K, V, L> {
+        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> DoubleEndedIterator for $name<'a, K, V, L> {
             #[inline]
             fn next_back(&mut self) -> Option<Self::Item> {
-                let ($raw, $place) = (self.along.raw, self.along.walk.next_back()?);
-                self.left -= 1;
+                let ($raw, $position) = (self.pairs.raw, self.pairs.leaf_range.next_back()?);
+                self.remaining -= 1;
                 // SAFETY: see next.
                 Some(unsafe { $make })
             }
         }
 
-        impl<'a, K: 'a, V: 'a, L: Layout<V>> ExactSizeIterator for $name<'a, K, V, L> {}
-        impl<'a, K: 'a, V: 'a, L: Layout<V>> FusedIterator for $name<'a, K, V, L> {}
+        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> ExactSizeIterator for $name<'a, K, V, L> {}
+        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> FusedIterator for $name<'a, K, V, L> {}
 
-        impl<K, V, L: Layout<V>> fmt::Debug for $name<'_, K, V, L> {
+        impl<K, V, L: FieldLayout<V>> fmt::Debug for $name<'_, K, V, L> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($name), "({} left)"), self.left)
+                write!(f, concat!(stringify!($name), "({} remaining)"), self.remaining)
             }
         }
     };
 }
 
-/// Defines an iterator over a range, by what it makes of a place.
+/// Defines an iterator over a range by its item for a position.
 macro_rules! range {
-    ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $place:ident) $make:expr, $of:ty) => {
+    ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $position:ident) $make:expr, $of:ty) => {
         $(#[$doc])*
-        pub struct $name<'a, K, V, L: Layout<V> = Rows> {
-            along: Along<V, L>,
+        pub struct $name<'a, K, V, L: FieldLayout<V> = Rows> {
+            pairs: Pairs<V, L>,
             of: PhantomData<$of>,
         }
 
-        impl<'a, K: 'a, V: 'a, L: Layout<V>> Iterator for $name<'a, K, V, L> {
+        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> Iterator for $name<'a, K, V, L> {
             type Item = $item;
 
             #[inline]
             fn next(&mut self) -> Option<Self::Item> {
-                let ($raw, $place) = (self.along.raw, self.along.walk.next()?);
-                // SAFETY: there is a key; each place comes once, and the map is borrowed as the item's type says.
+                let ($raw, $position) = (self.pairs.raw, self.pairs.leaf_range.next()?);
+                // SAFETY: there is a key; each position is returned once, and the map is borrowed as the item's type
+                // says.
                 Some(unsafe { $make })
             }
 
@@ -129,18 +131,18 @@ macro_rules! range {
             }
         }
 
-        impl<'a, K: 'a, V: 'a, L: Layout<V>> DoubleEndedIterator for $name<'a, K, V, L> {
+        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> DoubleEndedIterator for $name<'a, K, V, L> {
             #[inline]
             fn next_back(&mut self) -> Option<Self::Item> {
-                let ($raw, $place) = (self.along.raw, self.along.walk.next_back()?);
+                let ($raw, $position) = (self.pairs.raw, self.pairs.leaf_range.next_back()?);
                 // SAFETY: see next.
                 Some(unsafe { $make })
             }
         }
 
-        impl<'a, K: 'a, V: 'a, L: Layout<V>> FusedIterator for $name<'a, K, V, L> {}
+        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> FusedIterator for $name<'a, K, V, L> {}
 
-        impl<K, V, L: Layout<V>> fmt::Debug for $name<'_, K, V, L> {
+        impl<K, V, L: FieldLayout<V>> fmt::Debug for $name<'_, K, V, L> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str(stringify!($name))
             }
@@ -155,16 +157,16 @@ iter!(
     /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.iter().next_back(), Some((&2, &'b')));
     /// ```
-    Iter, (&'a K, L::Ref<'a>), (raw, place) (key::<K, V, L>(place), value_at::<K, V, L>(raw, place)), &'a (K, V)
+    Iter, (&'a K, L::Ref<'a>), (raw, position) (key::<K, V, L>(position), value_at::<K, V, L>(raw, position)), &'a (K, V)
 );
 iter!(
-    /// Pairs with values to change: [`OrderedMap::iter_mut`].
+    /// Pairs with mutable values: [`OrderedMap::iter_mut`].
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.iter_mut().next(), Some((&1, &mut 'a')));
     /// ```
-    IterMut, (&'a K, L::Mut<'a>), (raw, place) (key::<K, V, L>(place), value_at_mut::<K, V, L>(raw, place)),
+    IterMut, (&'a K, L::Mut<'a>), (raw, position) (key::<K, V, L>(position), value_at_mut::<K, V, L>(raw, position)),
     (&'a K, &'a mut V)
 );
 iter!(
@@ -174,7 +176,7 @@ iter!(
     /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.keys().collect::<Vec<_>>(), [&1, &2]);
     /// ```
-    Keys, &'a K, (_raw, place) key::<K, V, L>(place), &'a (K, V)
+    Keys, &'a K, (_raw, position) key::<K, V, L>(position), &'a (K, V)
 );
 iter!(
     /// Values, in the order of their keys: [`OrderedMap::values`].
@@ -183,16 +185,16 @@ iter!(
     /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.values().collect::<String>(), "ab");
     /// ```
-    Values, L::Ref<'a>, (raw, place) value_at::<K, V, L>(raw, place), &'a (K, V)
+    Values, L::Ref<'a>, (raw, position) value_at::<K, V, L>(raw, position), &'a (K, V)
 );
 iter!(
-    /// Values to change: [`OrderedMap::values_mut`].
+    /// Mutable values: [`OrderedMap::values_mut`].
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.values_mut().len(), 2);
     /// ```
-    ValuesMut, L::Mut<'a>, (raw, place) value_at_mut::<K, V, L>(raw, place), (&'a K, &'a mut V)
+    ValuesMut, L::Mut<'a>, (raw, position) value_at_mut::<K, V, L>(raw, position), (&'a K, &'a mut V)
 );
 range!(
     /// Pairs whose keys are in a range: [`OrderedMap::range`].
@@ -201,34 +203,34 @@ range!(
     /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.range(2..).next(), Some((&2, &'b')));
     /// ```
-    Range, (&'a K, L::Ref<'a>), (raw, place) (key::<K, V, L>(place), value_at::<K, V, L>(raw, place)), &'a (K, V)
+    Range, (&'a K, L::Ref<'a>), (raw, position) (key::<K, V, L>(position), value_at::<K, V, L>(raw, position)), &'a (K, V)
 );
 range!(
-    /// Pairs whose keys are in a range, with values to change: [`OrderedMap::range_mut`].
+    /// Pairs whose keys are in a range, with mutable values: [`OrderedMap::range_mut`].
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.range_mut(2..).next(), Some((&2, &mut 'b')));
     /// ```
-    RangeMut, (&'a K, L::Mut<'a>), (raw, place) (key::<K, V, L>(place), value_at_mut::<K, V, L>(raw, place)),
+    RangeMut, (&'a K, L::Mut<'a>), (raw, position) (key::<K, V, L>(position), value_at_mut::<K, V, L>(raw, position)),
     (&'a K, &'a mut V)
 );
 
-/// What those that share have besides.
+/// Traits of the iterators of shared references.
 macro_rules! shared {
     ($($name:ident)*) => {$(
-        // SAFETY: what they hand out may be sent.
-        unsafe impl<K: Sync, V, L: Layout<V>> Send for $name<'_, K, V, L> where L::Parts: Sync {}
-        // SAFETY: what they hand out may be shared.
-        unsafe impl<K: Sync, V, L: Layout<V>> Sync for $name<'_, K, V, L> where L::Parts: Sync {}
+        // SAFETY: their items are `Send`.
+        unsafe impl<K: Sync, V, L: FieldLayout<V>> Send for $name<'_, K, V, L> where L::Parts: Sync {}
+        // SAFETY: their items are `Sync`.
+        unsafe impl<K: Sync, V, L: FieldLayout<V>> Sync for $name<'_, K, V, L> where L::Parts: Sync {}
     )*};
 }
 
 macro_rules! clone {
-    ($($name:ident { $($left:ident)? })*) => {$(
-        impl<K, V, L: Layout<V>> Clone for $name<'_, K, V, L> {
+    ($($name:ident { $($remaining:ident)? })*) => {$(
+        impl<K, V, L: FieldLayout<V>> Clone for $name<'_, K, V, L> {
             fn clone(&self) -> Self {
-                $name { along: self.along.clone(), $($left: self.$left,)? of: PhantomData }
+                $name { pairs: self.pairs.clone(), $($remaining: self.$remaining,)? of: PhantomData }
             }
         }
     )*};
@@ -236,20 +238,20 @@ macro_rules! clone {
 
 macro_rules! exclusive {
     ($($name:ident)*) => {$(
-        // SAFETY: what they hand out may be sent.
-        unsafe impl<K: Sync, V, L: Layout<V>> Send for $name<'_, K, V, L> where L::Parts: Send {}
-        // SAFETY: through a shared reference to one nothing is reached.
-        unsafe impl<K: Sync, V, L: Layout<V>> Sync for $name<'_, K, V, L> where L::Parts: Sync {}
+        // SAFETY: their items are `Send`.
+        unsafe impl<K: Sync, V, L: FieldLayout<V>> Send for $name<'_, K, V, L> where L::Parts: Send {}
+        // SAFETY: a shared reference gives no access to the items.
+        unsafe impl<K: Sync, V, L: FieldLayout<V>> Sync for $name<'_, K, V, L> where L::Parts: Sync {}
     )*};
 }
 
 shared!(Iter Keys Values Range);
-clone!(Iter { left } Keys { left } Values { left } Range {});
+clone!(Iter { remaining } Keys { remaining } Values { remaining } Range {});
 exclusive!(IterMut ValuesMut RangeMut);
 
-impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
-    fn along(&self) -> Along<V, L> {
-        Along::new(&self.tree, self.tree.walk())
+impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
+    fn pairs(&self) -> Pairs<V, L> {
+        Pairs::new(&self.tree, self.tree.leaf_range())
     }
 
     /// All pairs, in the order of their keys.
@@ -259,10 +261,10 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// assert_eq!(map.iter().map(|(_, value)| value).collect::<String>(), "abc");
     /// ```
     pub fn iter(&self) -> Iter<'_, K, V, L> {
-        Iter { along: self.along(), left: self.len(), of: PhantomData }
+        Iter { pairs: self.pairs(), remaining: self.len(), of: PhantomData }
     }
 
-    /// All pairs in the order of their keys, with values to change.
+    /// All pairs in the order of their keys, with mutable values.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([("a", 1), ("b", 2)]);
@@ -274,7 +276,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// assert_eq!(map["b"], 12);
     /// ```
     pub fn iter_mut(&mut self) -> IterMut<'_, K, V, L> {
-        IterMut { along: self.along(), left: self.len(), of: PhantomData }
+        IterMut { pairs: self.pairs(), remaining: self.len(), of: PhantomData }
     }
 
     /// All keys, in their order.
@@ -284,7 +286,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// assert_eq!(map.keys().copied().collect::<Vec<_>>(), [1, 2]);
     /// ```
     pub fn keys(&self) -> Keys<'_, K, V, L> {
-        Keys { along: self.along(), left: self.len(), of: PhantomData }
+        Keys { pairs: self.pairs(), remaining: self.len(), of: PhantomData }
     }
 
     /// All values, in the order of their keys.
@@ -294,10 +296,10 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// assert_eq!(map.values().copied().collect::<Vec<_>>(), ["hello", "goodbye"]);
     /// ```
     pub fn values(&self) -> Values<'_, K, V, L> {
-        Values { along: self.along(), left: self.len(), of: PhantomData }
+        Values { pairs: self.pairs(), remaining: self.len(), of: PhantomData }
     }
 
-    /// All values in the order of their keys, to change them.
+    /// All values in the order of their keys, mutable.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(1, 10), (2, 20)]);
@@ -305,10 +307,10 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// assert_eq!(map.into_values().collect::<Vec<_>>(), [11, 21]);
     /// ```
     pub fn values_mut(&mut self) -> ValuesMut<'_, K, V, L> {
-        ValuesMut { along: self.along(), left: self.len(), of: PhantomData }
+        ValuesMut { pairs: self.pairs(), remaining: self.len(), of: PhantomData }
     }
 
-    /// The pairs whose keys are in a range. Takes O(log n) steps to find the ends.
+    /// The pairs whose keys are in a range. The ends are found in O(log n).
     ///
     /// ```
     /// use core::ops::Bound::{Excluded, Included};
@@ -318,16 +320,16 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The range ends before it starts, or excludes the one key that is both of its ends.
+    /// The start of the range is greater than its end, or both are equal and excluded.
     #[track_caller]
     pub fn range<Q: Ord + ?Sized, R: RangeBounds<Q>>(&self, range: R) -> Range<'_, K, V, L>
     where
         K: Borrow<Q>,
     {
-        Range { along: Along::new(&self.tree, self.tree.walk_range(&range)), of: PhantomData }
+        Range { pairs: Pairs::new(&self.tree, self.tree.walk_range(&range)), of: PhantomData }
     }
 
-    /// The pairs whose keys are in a range, with values to change.
+    /// The pairs whose keys are in a range, with mutable values.
     ///
     /// ```
     /// let mut map: toft_pools::OrderedMap<_, _> = ["Ann", "Bob", "Cay"].map(|name| (name, 0)).into();
@@ -344,11 +346,11 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Borrow<Q>,
     {
-        RangeMut { along: Along::new(&self.tree, self.tree.walk_range(&range)), of: PhantomData }
+        RangeMut { pairs: Pairs::new(&self.tree, self.tree.walk_range(&range)), of: PhantomData }
     }
 }
 
-impl<'a, K, V, L: Layout<V>, M: Memory> IntoIterator for &'a OrderedMap<K, V, L, M> {
+impl<'a, K, V, L: FieldLayout<V>, M: Memory> IntoIterator for &'a OrderedMap<K, V, L, M> {
     type Item = (&'a K, L::Ref<'a>);
     type IntoIter = Iter<'a, K, V, L>;
 
@@ -357,7 +359,7 @@ impl<'a, K, V, L: Layout<V>, M: Memory> IntoIterator for &'a OrderedMap<K, V, L,
     }
 }
 
-impl<'a, K, V, L: Layout<V>, M: Memory> IntoIterator for &'a mut OrderedMap<K, V, L, M> {
+impl<'a, K, V, L: FieldLayout<V>, M: Memory> IntoIterator for &'a mut OrderedMap<K, V, L, M> {
     type Item = (&'a K, L::Mut<'a>);
     type IntoIter = IterMut<'a, K, V, L>;
 
@@ -369,6 +371,6 @@ impl<'a, K, V, L: Layout<V>, M: Memory> IntoIterator for &'a mut OrderedMap<K, V
 impl<K, V> Default for Iter<'_, K, V> {
     fn default() -> Self {
         let none = Tree::<K, V, Rows, Heap>::new_in(Heap);
-        Iter { along: Along::new(&none, Walk::empty()), left: 0, of: PhantomData }
+        Iter { pairs: Pairs::new(&none, LeafRange::empty()), remaining: 0, of: PhantomData }
     }
 }

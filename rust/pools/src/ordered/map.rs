@@ -1,32 +1,27 @@
-//! The map: what is found, put in and taken out by its key.
+//! The ordered map.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::borrow::Borrow;
 
-use super::drain::value_of;
-use super::tree::{value_at, value_at_mut, Place, Tree};
+use super::tree::{value_at, value_at_mut, value_of, Position, Tree};
+use crate::capacity_error::CapacityError;
 use crate::columnar::Columnar;
-use crate::full::Full;
-use crate::layout::{Columns, Layout, Rows};
+use crate::field_layout::{Columns, FieldLayout, Rows};
 use toft::AllocError;
 use toft::{Heap, Memory};
 
-/// A map whose keys are in order, with the interface of [`BTreeMap`](alloc::collections::BTreeMap).
+/// A map whose keys are in order, with the interface of [`BTreeMap`](alloc::collections::BTreeMap). It is a B+ tree: up
+/// to 64 keys are adjacent in a leaf, and so are their values; leaves are linked. Lookup, insertion and removal are
+/// O(log n), the step to the next key O(1). Integers and `char` are searched without branches; other keys are compared
+/// about log2(n) times. Insertion in order fills the leaves.
 ///
-/// It is a B+ tree: keys lie side by side in leaves of up to 64, with their values beside them, and leaves are linked. All
-/// that looks for a key takes O(log n) steps; going on from it to the next one takes one. Keys that are integers or `char`
-/// are searched without branches; other keys are compared about log2(n) times. Keys that come in order fill their leaves.
-///
-/// * `L`: values lie as [`Rows`], or each field in a column of its own: [`Columns`]. Rows of more
-///   than 32 bytes, and columns, lie in slots beside the tree, and do not move when keys do;
-/// * `M`: where the memory comes from: [`Heap`], `&Arena`, [`Blocks`](toft::Blocks) of a source.
-///
-/// The first key takes memory for a leaf: about 1 KiB. Nodes that are not in use any more are used again; their memory is
-/// given back by [`shrink_to_fit`](OrderedMap::shrink_to_fit), and with the map.
-///
-/// The order of keys must not change while they are in a map, nor may comparisons contradict each other: else keys may not
-/// be found, or be found twice, as with `BTreeMap`. Nothing worse happens. If a comparison, a closure or a destructor
-/// panics, the map stays whole: each value is dropped once.
+/// * `L`, the field layout of the values: [`Rows`], or [`Columns`] for each field in an array of its own. Rows of more
+///   than 32 bytes, and columns, are in slots outside the leaves, and do not move when keys do;
+/// * `M`, the memory: [`Heap`], `&Arena`, or [`Blocks`](toft::Blocks) of a source. The first key allocates a leaf of
+///   about 1 KiB. Freed nodes are reused; [`shrink_to_fit`](OrderedMap::shrink_to_fit) deallocates them, as does
+///   dropping the map. The order of keys must not change while they are in a map, and comparisons must be consistent.
+///   Otherwise a key may not be found, or be present twice, as in `BTreeMap`; that is not undefined behaviour. If a
+///   comparison, a closure or a destructor panics, the map stays usable, and each value is dropped once.
 ///
 /// ```
 /// use toft_pools::OrderedMap;
@@ -40,29 +35,29 @@ use toft::{Heap, Memory};
 /// assert_eq!(heights.range("C"..).next(), Some((&"Etna", &3403)));
 /// assert_eq!(heights.into_keys().collect::<Vec<_>>(), ["Ben Nevis", "Etna"]);
 /// ```
-pub struct OrderedMap<K, V, L: Layout<V> = Rows, M: Memory = Heap> {
+pub struct OrderedMap<K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
     pub(super) tree: Tree<K, V, L, M>,
 }
 
-/// What there was room for. (Not by a closure: the panic would be said to be here, not where the map was called.)
+/// Unwraps a result. (Not in a closure, so that the location of the panic is the caller's.)
 #[inline(always)]
 #[track_caller]
-pub(super) fn granted<T, E>(result: Result<T, E>) -> T {
+pub(super) fn unwrap_capacity<T, E>(result: Result<T, E>) -> T {
     match result {
-        Ok(granted) => granted,
-        Err(_) => refuse(),
+        Ok(unwrap_capacity) => unwrap_capacity,
+        Err(_) => capacity_overflow(),
     }
 }
 
-/// What a call says that has no room and cannot answer.
+/// The panic of a call that cannot return an error.
 #[cold]
 #[track_caller]
-fn refuse() -> ! {
+fn capacity_overflow() -> ! {
     panic!("toft: the map is full, or there is no memory")
 }
 
 impl<K, V> OrderedMap<K, V> {
-    /// A map of rows on the heap, which has no memory yet.
+    /// An empty map of rows on the heap, which has allocated nothing yet.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::new();
@@ -73,7 +68,7 @@ impl<K, V> OrderedMap<K, V> {
         Self::new_in(Heap)
     }
 
-    /// A map with memory for `n` keys, in whichever order they come.
+    /// An empty map with memory for `n` keys, inserted in any order.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::with_capacity(1000);
@@ -89,16 +84,15 @@ impl<K, V> OrderedMap<K, V> {
         Self::with_capacity_in(n, Heap)
     }
 
-    /// A map of at most `n` keys, which has memory for them and takes no more: [`insert`](OrderedMap::insert) panics when
-    /// there are `n`.
+    /// An empty map of at most `n` keys, which never grows: [`insert`](OrderedMap::insert) panics when there are `n`.
     ///
     /// ```
-    /// use toft_pools::Full;
+    /// use toft_pools::CapacityError;
     ///
     /// let mut map = toft_pools::OrderedMap::fixed(1);
     /// map.insert('a', 1);
     /// assert_eq!(map.insert('a', 2), Some(1)); // the key is there
-    /// assert_eq!(map.try_insert('b', 3), Err(Full(('b', 3))));
+    /// assert_eq!(map.try_insert('b', 3), Err(CapacityError(('b', 3))));
     /// ```
     ///
     /// # Panics
@@ -108,7 +102,7 @@ impl<K, V> OrderedMap<K, V> {
         Self::fixed_in(n, Heap)
     }
 
-    /// A map of pairs that come in the order of their keys. Takes O(n) steps, and fills all leaves.
+    /// A map of pairs in ascending order of their keys. O(n); fills all leaves.
     ///
     /// ```
     /// let squares = toft_pools::OrderedMap::from_sorted((0..1000).map(|i| (i, i * i)));
@@ -126,8 +120,8 @@ impl<K, V> OrderedMap<K, V> {
     }
 }
 
-impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
-    /// A map of any kind, which has no memory yet.
+impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
+    /// An empty map of any kind, which has allocated nothing yet.
     ///
     /// ```
     /// use toft::Arena;
@@ -142,7 +136,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         OrderedMap { tree: Tree::new_in(memory) }
     }
 
-    /// A map of any kind with memory for `n` keys, in whichever order they come.
+    /// An empty map of any kind with memory for `n` keys, inserted in any order.
     ///
     /// ```
     /// use toft::Heap;
@@ -166,17 +160,17 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// use toft::Heap;
     /// use toft_pools::{Rows, OrderedMap};
     /// let map: OrderedMap<u8, u8, Rows, Heap> = OrderedMap::fixed_in(100, Heap);
-    /// assert_eq!(map.limit(), Some(100));
+    /// assert_eq!(map.fixed_capacity(), Some(100));
     /// ```
     ///
     /// # Panics
     /// There is no memory for them.
     #[track_caller]
     pub fn fixed_in(n: usize, memory: M) -> Self {
-        granted(Self::try_fixed_in(n, memory))
+        unwrap_capacity(Self::try_fixed_in(n, memory))
     }
 
-    /// As [`fixed_in`](OrderedMap::fixed_in), or an error: there is no memory for so many.
+    /// As [`fixed_in`](OrderedMap::fixed_in), with an error instead of a panic.
     ///
     /// ```
     /// use toft::Heap;
@@ -208,12 +202,12 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         let mut map = Self::new_in(memory);
         for (key, value) in pairs {
             assert!(map.tree.is_behind(&key), "toft: keys must be sorted, and each there once");
-            granted(map.tree.push_last(key, value));
+            unwrap_capacity(map.tree.push_last(key, value));
         }
         map
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     ///
     /// ```
     /// assert_eq!(toft_pools::OrderedMap::from([(1, 'a'), (2, 'b')]).len(), 2);
@@ -223,7 +217,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         self.tree.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no keys.
     ///
     /// ```
     /// assert!(toft_pools::OrderedMap::<u8, u8>::new().is_empty());
@@ -233,17 +227,17 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         self.len() == 0
     }
 
-    /// How many keys there may be, if the map is [`fixed`](OrderedMap::fixed).
+    /// The largest number of keys of a [`fixed`](OrderedMap::fixed) map, or `None` if the map grows.
     ///
     /// ```
-    /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::fixed(9).limit(), Some(9));
-    /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::new().limit(), None);
+    /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::fixed(9).fixed_capacity(), Some(9));
+    /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::new().fixed_capacity(), None);
     /// ```
-    pub fn limit(&self) -> Option<usize> {
-        Some(self.tree.limit()).filter(|limit| *limit != usize::MAX)
+    pub fn fixed_capacity(&self) -> Option<usize> {
+        Some(self.tree.fixed_capacity()).filter(|limit| *limit != usize::MAX)
     }
 
-    /// The bytes that the map has of its memory, in use or not.
+    /// The bytes that the map has allocated.
     ///
     /// ```
     /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::new().memory_use(), 0);
@@ -252,7 +246,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         self.tree.bytes()
     }
 
-    /// Memory for `more` keys, in whichever order they come.
+    /// Reserves memory for `more` further keys, inserted in any order.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(1, 'a')]);
@@ -263,13 +257,13 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// ```
     ///
     /// # Panics
-    /// There is no memory for them, or the map is fixed and may not have so many.
+    /// There is no memory for them, or the map is fixed and its capacity is too small.
     #[track_caller]
     pub fn reserve(&mut self, more: usize) {
-        granted(self.try_reserve(more))
+        unwrap_capacity(self.try_reserve(more))
     }
 
-    /// As [`reserve`](OrderedMap::reserve), or an error, after which all keys and values are as they were.
+    /// As [`reserve`](OrderedMap::reserve), with an error instead of a panic.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::<u64, u64>::new();
@@ -280,8 +274,8 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         self.tree.reserve(more)
     }
 
-    /// Fills the leaves and gives back the memory that is not in use. If there is no memory to move to, none is given back.
-    /// Takes O(n) steps. A fixed map stays as it is.
+    /// Compacts the leaves and returns unused memory, unless there is no memory for the smaller copy. O(n). A fixed map
+    /// is not changed.
     ///
     /// ```
     /// let mut map: toft_pools::OrderedMap<_, _> = (0..10_000).map(|i| (i, i)).collect();
@@ -295,7 +289,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         self.tree.shrink()
     }
 
-    /// Drops all keys and values. The memory is kept for others.
+    /// Drops all keys and values. The memory is kept.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(1, 'a')]);
@@ -318,12 +312,12 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Borrow<Q>,
     {
-        let place = self.tree.find(key)?;
+        let position = self.tree.find(key)?;
         // SAFETY: there is a key, and the tree is borrowed.
-        Some(unsafe { value_at::<K, V, L>(self.tree.raw(), place) })
+        Some(unsafe { value_at::<K, V, L>(self.tree.raw(), position) })
     }
 
-    /// The value of a key, and the key that is in the map.
+    /// The key that is in the map, and its value.
     ///
     /// ```
     /// let map = toft_pools::OrderedMap::from([("a".to_string(), 1)]);
@@ -333,10 +327,10 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Borrow<Q>,
     {
-        self.tree.find(key).map(|place| self.pair(place))
+        self.tree.find(key).map(|position| self.pair(position))
     }
 
-    /// The value of a key, to change it.
+    /// The value of a key, mutable.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(1, 10)]);
@@ -348,12 +342,12 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Borrow<Q>,
     {
-        let place = self.tree.find(key)?;
-        // SAFETY: there is a key, and the tree is borrowed for this alone.
-        Some(unsafe { value_at_mut::<K, V, L>(self.tree.raw(), place) })
+        let position = self.tree.find(key)?;
+        // SAFETY: there is a key, and the tree is borrowed exclusively.
+        Some(unsafe { value_at_mut::<K, V, L>(self.tree.raw(), position) })
     }
 
-    /// Whether a key is there.
+    /// Whether the map has a key.
     ///
     /// ```
     /// assert!(toft_pools::OrderedMap::from([(1, "a")]).contains_key(&1));
@@ -367,32 +361,32 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     }
 
     #[inline(always)]
-    fn pair(&self, place: Place) -> (&K, L::Ref<'_>) {
-        // SAFETY: places are found where keys are, and the tree is borrowed.
-        unsafe { (Tree::<K, V, L, M>::key_at(place), value_at::<K, V, L>(self.tree.raw(), place)) }
+    fn pair(&self, position: Position) -> (&K, L::Ref<'_>) {
+        // SAFETY: there is a key, and the tree is borrowed.
+        unsafe { (Tree::<K, V, L, M>::key_at(position), value_at::<K, V, L>(self.tree.raw(), position)) }
     }
 
-    /// The least key, and its value. Takes one step.
+    /// The smallest key and its value. O(1).
     ///
     /// ```
     /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.first_key_value(), Some((&1, &'a')));
     /// ```
     pub fn first_key_value(&self) -> Option<(&K, L::Ref<'_>)> {
-        self.tree.first_place().map(|place| self.pair(place))
+        self.tree.first_position().map(|position| self.pair(position))
     }
 
-    /// The greatest key, and its value. Takes one step.
+    /// The greatest key and its value. O(1).
     ///
     /// ```
     /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
     /// assert_eq!(map.last_key_value(), Some((&2, &'b')));
     /// ```
     pub fn last_key_value(&self) -> Option<(&K, L::Ref<'_>)> {
-        self.tree.last_place().map(|place| self.pair(place))
+        self.tree.last_position().map(|position| self.pair(position))
     }
 
-    /// Takes out the least key and its value.
+    /// Removes and returns the smallest key and its value.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
@@ -400,10 +394,10 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// ```
     pub fn pop_first(&mut self) -> Option<(K, V)> {
         // SAFETY: there is a key.
-        self.tree.first_place().map(|place| unsafe { self.tree.remove_at(place) })
+        self.tree.first_position().map(|position| unsafe { self.tree.remove_at(position) })
     }
 
-    /// Takes out the greatest key and its value.
+    /// Removes and returns the greatest key and its value.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
@@ -411,10 +405,10 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// ```
     pub fn pop_last(&mut self) -> Option<(K, V)> {
         // SAFETY: there is a key.
-        self.tree.last_place().map(|place| unsafe { self.tree.remove_at(place) })
+        self.tree.last_position().map(|position| unsafe { self.tree.remove_at(position) })
     }
 
-    /// Puts a value in, and answers the one that its key had. The key that was there stays.
+    /// Inserts a value and returns the previous one of the key. The key in the map is not replaced.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::new();
@@ -430,34 +424,34 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Ord,
     {
-        granted(self.try_insert(key, value))
+        unwrap_capacity(self.try_insert(key, value))
     }
 
-    /// As [`insert`](OrderedMap::insert), or an error that has key and value, and changes nothing.
+    /// As [`insert`](OrderedMap::insert), with an error that returns key and value instead of a panic.
     ///
     /// ```
-    /// use toft_pools::Full;
+    /// use toft_pools::CapacityError;
     /// let mut map = toft_pools::OrderedMap::fixed(1);
     /// assert_eq!(map.try_insert(1, 'a'), Ok(None));
-    /// assert_eq!(map.try_insert(2, 'b'), Err(Full((2, 'b'))));
+    /// assert_eq!(map.try_insert(2, 'b'), Err(CapacityError((2, 'b'))));
     /// assert_eq!(map.try_insert(1, 'c'), Ok(Some('a')));
     /// ```
     #[inline]
-    pub fn try_insert(&mut self, key: K, value: V) -> Result<Option<V>, Full<(K, V)>>
+    pub fn try_insert(&mut self, key: K, value: V) -> Result<Option<V>, CapacityError<(K, V)>>
     where
         K: Ord,
     {
         match self.tree.search_to_insert(&key) {
-            Some((place, true)) => {
+            Some((position, true)) => {
                 drop(key); // if that panics, nothing has changed
                            // SAFETY: there is a value.
-                Ok(Some(unsafe { self.tree.replace_value(place, value) }))
+                Ok(Some(unsafe { self.tree.replace_value(position, value) }))
             }
-            place => self.tree.insert_at(place.map(|(place, _)| place), key, value).map(|_| None),
+            position => self.tree.insert_at(position.map(|(position, _)| position), key, value).map(|_| None),
         }
     }
 
-    /// Takes out a key, and answers its value.
+    /// Removes a key and returns its value.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([(1, 'a')]);
@@ -472,7 +466,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         self.remove_entry(key).map(value_of)
     }
 
-    /// Takes out a key, and answers it and its value.
+    /// Removes and returns a key and its value.
     ///
     /// ```
     /// let mut map = toft_pools::OrderedMap::from([("a".to_string(), 1)]);
@@ -483,12 +477,12 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     where
         K: Borrow<Q>,
     {
-        let place = self.tree.find_to_remove(key)?;
+        let position = self.tree.find_to_remove(key)?;
         // SAFETY: there is a key.
-        Some(unsafe { self.tree.remove_at(place) })
+        Some(unsafe { self.tree.remove_at(position) })
     }
 
-    /// Moves all of another map into this one. A key that both have stays, and gets the value of the other.
+    /// Moves all pairs of another map into this one. Of a key in both, this map's key and the other's value stay.
     ///
     /// ```
     /// let mut a = toft_pools::OrderedMap::from([(1, "a"), (2, "b")]);
@@ -499,7 +493,8 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// ```
     ///
     /// # Panics
-    /// As [`insert`](OrderedMap::insert). The other has the rest then, without the pair for which there was no room.
+    /// As [`insert`](OrderedMap::insert). The pair that did not fit is dropped, and the other map has the remaining
+    /// ones.
     #[track_caller]
     pub fn append<N: Memory>(&mut self, other: &mut OrderedMap<K, V, L, N>)
     where
@@ -510,8 +505,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         }
     }
 
-    /// Moves `key` and all greater ones to a map of their own, which has the same kind of memory and is not fixed. Takes
-    /// O(n) steps.
+    /// Moves `key` and all greater keys to a new map in the same memory, which is not fixed. O(n).
     ///
     /// ```
     /// let mut low: toft_pools::OrderedMap<_, _> = (0..100).map(|i| (i, i)).collect();
@@ -521,7 +515,7 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
     /// ```
     ///
     /// # Panics
-    /// There is no memory: nothing changed.
+    /// There is no memory; nothing has changed.
     #[track_caller]
     pub fn split_off<Q: Ord + ?Sized>(&mut self, key: &Q) -> Self
     where
@@ -529,13 +523,13 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
         M: Clone,
     {
         let mut other = Self::new_in(self.tree.memory().clone());
-        if let Some((place, _)) = self.tree.search(key) {
-            granted(self.tree.cut(place, &mut other.tree));
+        if let Some((position, _)) = self.tree.search(key) {
+            unwrap_capacity(self.tree.cut(position, &mut other.tree));
         }
         other
     }
 
-    /// That all that should hold of the tree holds, for tests.
+    /// Verifies the invariants of the tree, for tests.
     #[doc(hidden)]
     pub fn check(&self)
     where
@@ -546,9 +540,9 @@ impl<K, V, L: Layout<V>, M: Memory> OrderedMap<K, V, L, M> {
 }
 
 impl<K, V, M: Memory> OrderedMap<K, V, Rows, M> {
-    /// Keeps the pairs for which the closure says `true`, in the order of their keys, and drops the others. Takes O(n) steps.
+    /// Keeps the pairs for which the closure returns true, in the order of their keys, and drops the others. O(n).
     ///
-    /// If the closure panics, what it was not asked about is kept.
+    /// If the closure panics, the pairs that it was not called for are kept.
     ///
     /// ```
     /// let mut map: toft_pools::OrderedMap<_, _> = (0..8).map(|i| (i, i * 10)).collect();
@@ -559,17 +553,17 @@ impl<K, V, M: Memory> OrderedMap<K, V, Rows, M> {
     /// assert_eq!(map.into_iter().collect::<Vec<_>>(), [(0, 1), (2, 21), (4, 41), (6, 61)]);
     /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &mut V) -> bool) {
-        // SAFETY: the place is this call's until the closure answers.
-        self.tree.retain(|place, raw| unsafe {
-            keep(Tree::<K, V, Rows, M>::key_at(place), value_at_mut::<K, V, Rows>(raw, place))
+        // SAFETY: no other reference to the position exists until the closure returns.
+        self.tree.retain(|position, raw| unsafe {
+            keep(Tree::<K, V, Rows, M>::key_at(position), value_at_mut::<K, V, Rows>(raw, position))
         })
     }
 }
 
 impl<K, V: Columnar, M: Memory> OrderedMap<K, V, Columns, M> {
-    /// Keeps the pairs for which the closure says `true`, in the order of their keys, and drops the others. Takes O(n) steps.
+    /// Keeps the pairs for which the closure returns true, in the order of their keys, and drops the others. O(n).
     ///
-    /// If the closure panics, what it was not asked about is kept.
+    /// If the closure panics, the pairs that it was not called for are kept.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -589,9 +583,9 @@ impl<K, V: Columnar, M: Memory> OrderedMap<K, V, Columns, M> {
     /// # }
     /// ```
     pub fn retain(&mut self, mut keep: impl FnMut(&K, V::Mut<'_>) -> bool) {
-        // SAFETY: the place is this call's until the closure answers.
-        self.tree.retain(|place, raw| unsafe {
-            keep(Tree::<K, V, Columns, M>::key_at(place), value_at_mut::<K, V, Columns>(raw, place))
+        // SAFETY: no other reference to the position exists until the closure returns.
+        self.tree.retain(|position, raw| unsafe {
+            keep(Tree::<K, V, Columns, M>::key_at(position), value_at_mut::<K, V, Columns>(raw, position))
         })
     }
 }

@@ -1,38 +1,39 @@
-//! Ordered maps and sets: a B+ tree in nodes of its own.
+//! Ordered maps and sets: a B+ tree.
 //!
-//! `node` says how a node lies in memory, `store` where nodes come from, `number` how numbers are searched. On these is
-//! `tree` with `insert`, `remove`, `walk` and `whole`, which knows nothing of the interface: that is `map`, `entry`, `iter`,
-//! `drain`, `traits`, and for sets `set` and `algebra`.
+//! The bottom layer is the node: `node` is its memory layout, `node_storage` and `value_slots` its allocation,
+//! `integer_keys` and `simd` the search among integer keys. Above it is the tree: `tree` with `insert`, `remove`,
+//! `leaf_range`, `bulk` and `invariants`. On top is the API: `map`, `entry`, `iter`, `into_iter`, `traits`, and for
+//! sets `set` and `set_operations`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-mod algebra;
-mod check;
-mod drain;
+mod bulk;
 mod entry;
 mod insert;
+mod integer_keys;
+mod into_iter;
+mod invariants;
 mod iter;
+mod leaf_range;
 mod map;
 mod node;
-mod number;
+mod node_storage;
 mod remove;
 mod set;
-mod store;
+mod set_operations;
+#[cfg(all(feature = "std", target_arch = "x86_64", not(miri)))]
+mod simd;
 mod traits;
 mod tree;
-mod values;
-mod walk;
-mod whole;
-#[cfg(all(feature = "std", target_arch = "x86_64", not(miri)))]
-mod wide;
+mod value_slots;
 
-pub use drain::{IntoIter, IntoKeys, IntoValues};
 pub use entry::{Entry, OccupiedEntry, VacantEntry};
+pub use into_iter::{IntoIter, IntoKeys, IntoValues};
 pub use iter::{Iter, IterMut, Keys, Range, RangeMut, Values, ValuesMut};
 pub use map::OrderedMap;
 pub use set::OrderedSet;
 
 pub mod of_set {
-    //! What a set hands out.
-    pub use super::algebra::{Difference, Intersection, SymmetricDifference, Union};
+    //! The iterators of a set.
     pub use super::set::{IntoIter, Iter, Range};
+    pub use super::set_operations::{Difference, Intersection, SymmetricDifference, Union};
 }

@@ -1,43 +1,42 @@
-//! How a node lies in memory. All that is unsafe about addresses within a node is here.
+//! The memory layout of nodes, with all address arithmetic within a node.
 //!
-//! A leaf has keys, and beside each a cell: the value, or the number of the slot the value is in. An inner node has
-//! children, and between each two of them a bound:
+//! A leaf has an array of keys and an array of cells: the values, or the indices of their slots. An inner node has
+//! children and separators between them:
 //!
-//! * where keys are numbers, one that is not less than any key on its left, and less than all on its right;
-//! * else the leaf whose first key is the least on its right: keys are not copied, and the bound is always exact.
+//! * for integer keys, an integer that is not less than any key on its left and less than all on its right;
+//! * otherwise the leaf whose first key is the smallest on its right, so that keys are not copied.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::alloc::Layout as Bytes;
+use core::alloc::Layout;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 
-use super::number::{numeric, with_number, STEP};
-use crate::layout::Layout;
+use super::integer_keys::{is_integer, with_integer, STEP};
+use crate::field_layout::FieldLayout;
 
-/// What every node begins with.
+/// The head of every node.
 #[repr(C)]
 pub(super) struct Head {
     pub parent: Option<Node>,
-    /// The leaves beside a leaf. A node that is not in use has the next such one here.
+    /// The neighbours of a leaf. In a free node, `next` is the next free node.
     pub prev: Option<Node>,
     pub next: Option<Node>,
-    /// Which places of a leaf have keys: those from one to before the other. Both ends may move, so that what comes or goes
-    /// on one side need not move what is on the other. For an inner node 0, and how many children it has.
+    /// The range of positions of a leaf that have keys. Both ends move, so that an insertion or removal moves the keys
+    /// on one side only. In an inner node, 0 and the number of children.
     pub start: usize,
     pub end: usize,
-    /// Places of a leaf that are not in use may hold numbers that were there: before the start none that is greater than
-    /// the first key, from the end on none that is less than the last. Those do not mislead a search, but would when a key
-    /// comes that is less, or greater.
+    /// Whether unused positions of a leaf hold old integers: before the start none greater than the first key, from the
+    /// end on none less than the last one. A search stays correct until a smaller or greater key is inserted.
     pub stale: bool,
 }
 
 pub(super) type Node = NonNull<Head>;
 
-/// A cache line. Lines of eight keys of eight bytes are lines of the cache.
+/// The size of a cache line: eight keys of eight bytes.
 const LINE: usize = 64;
-/// How large the keys and cells of a leaf are, unless that is too few of them or too many.
+/// The intended size of the keys and cells of a leaf, in bytes.
 const LEAF_BYTES: usize = 1024;
-/// Values up to this size live in leaves; moving larger ones at each insertion would take too long.
+/// Values up to this size, in bytes, are stored in leaves; larger ones would be too slow to move at each insertion.
 const CELL_MOST: usize = 32;
 
 const fn max(a: usize, b: usize) -> usize {
@@ -48,45 +47,47 @@ const fn max(a: usize, b: usize) -> usize {
     }
 }
 
-/// The nodes of a tree with these keys and values.
-pub(super) struct Shape<K, V, L>(PhantomData<(K, V, L)>);
+/// The layout of the nodes of a tree with these keys and values.
+pub(super) struct NodeLayout<K, V, L>(PhantomData<(K, V, L)>);
 
-impl<K, V, L: Layout<V>> Shape<K, V, L> {
-    /// Whether values live in leaves.
+impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
+    /// Whether values are stored in leaves.
     pub const INLINE: bool = L::ROWS && size_of::<V>() <= CELL_MOST && align_of::<V>() <= CELL_MOST;
     const CELL: usize = if Self::INLINE { size_of::<V>() } else { size_of::<u32>() };
     const CELL_ALIGN: usize = if Self::INLINE { max(8, align_of::<V>()) } else { 8 };
     const ENTRY: usize = max(size_of::<K>() + Self::CELL, 1);
 
-    /// How many keys a leaf has room for.
-    pub const PLACES: usize = match LEAF_BYTES / Self::ENTRY {
+    /// The capacity of a leaf, in keys.
+    pub const LEAF_CAPACITY: usize = match LEAF_BYTES / Self::ENTRY {
         64.. => 64,
         n @ STEP..64 => n / STEP * STEP,
         _ => 4,
     };
-    /// How many children an inner node has room for. Nodes of large keys are small as their leaves are.
-    pub const FAN: usize = if Self::PLACES == 4 { 4 } else { 64 };
+    /// The capacity of an inner node, in children. It is small for large keys, as that of leaves is.
+    pub const FANOUT: usize = if Self::LEAF_CAPACITY == 4 { 4 } else { 64 };
 
     pub const ALIGN: usize = max(LINE, align_of::<K>());
     const KEYS: usize = size_of::<Head>().next_multiple_of(max(LINE, align_of::<K>()));
-    const CELLS: usize = (Self::KEYS + Self::PLACES * size_of::<K>()).next_multiple_of(Self::CELL_ALIGN);
-    pub const LEAF: usize = (Self::CELLS + Self::PLACES * Self::CELL).next_multiple_of(Self::ALIGN);
+    const CELLS: usize = (Self::KEYS + Self::LEAF_CAPACITY * size_of::<K>()).next_multiple_of(Self::CELL_ALIGN);
+    pub const LEAF: usize = (Self::CELLS + Self::LEAF_CAPACITY * Self::CELL).next_multiple_of(Self::ALIGN);
 
-    /// Bounds are keys or addresses of leaves.
-    const BOUND: usize = if size_of::<K>() <= 16 { max(size_of::<K>(), size_of::<Node>()) } else { size_of::<Node>() };
-    const BOUNDS: usize = size_of::<Head>().next_multiple_of(LINE);
-    const CHILDREN: usize = (Self::BOUNDS + Self::FAN * Self::BOUND).next_multiple_of(LINE);
-    pub const INNER: usize = (Self::CHILDREN + Self::FAN * size_of::<Node>()).next_multiple_of(Self::ALIGN);
+    /// The size of a separator: an integer key or the address of a leaf.
+    const SEPARATOR: usize =
+        if size_of::<K>() <= 16 { max(size_of::<K>(), size_of::<Node>()) } else { size_of::<Node>() };
+    const SEPARATORS: usize = size_of::<Head>().next_multiple_of(LINE);
+    const CHILDREN: usize = (Self::SEPARATORS + Self::FANOUT * Self::SEPARATOR).next_multiple_of(LINE);
+    pub const INNER: usize = (Self::CHILDREN + Self::FANOUT * size_of::<Node>()).next_multiple_of(Self::ALIGN);
 
-    pub const fn bytes(size: usize) -> Option<Bytes> {
-        match Bytes::from_size_align(size, Self::ALIGN) {
+    pub const fn bytes(size: usize) -> Option<Layout> {
+        match Layout::from_size_align(size, Self::ALIGN) {
             Ok(layout) => Some(layout),
             Err(_) => None,
         }
     }
 
     /// # Safety
-    /// For this and the others: the node is a leaf of this shape; the result is good for numbers up to `PLACES`.
+    /// For this and the others: the node is a leaf of this layout; the result is valid for indices below
+    /// `LEAF_CAPACITY`.
     #[inline(always)]
     pub unsafe fn keys(leaf: Node) -> NonNull<K> {
         // SAFETY: within the node.
@@ -95,7 +96,7 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
 
     #[inline(always)]
     pub unsafe fn key<'a>(leaf: Node, i: usize) -> &'a K {
-        debug_assert!(i < Self::PLACES);
+        debug_assert!(i < Self::LEAF_CAPACITY);
         // SAFETY: within the node.
         unsafe { Self::keys(leaf).add(i).as_ref() }
     }
@@ -106,7 +107,7 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
         unsafe { leaf.cast::<u8>().add(Self::CELLS + i * Self::CELL) }
     }
 
-    /// Where a value lies, where values live in leaves.
+    /// The address of a value that is stored in the leaf.
     #[inline(always)]
     pub unsafe fn value(leaf: Node, i: usize) -> NonNull<V> {
         debug_assert!(Self::INLINE);
@@ -114,7 +115,7 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
         unsafe { Self::cell(leaf, i).cast() }
     }
 
-    /// The slot of the value, where values do not live in leaves.
+    /// The address of the slot index of a value that is not stored in the leaf.
     #[inline(always)]
     pub unsafe fn slot(leaf: Node, i: usize) -> NonNull<u32> {
         debug_assert!(!Self::INLINE);
@@ -122,13 +123,13 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
         unsafe { Self::cell(leaf, i).cast() }
     }
 
-    /// Moves keys and cells of a leaf. Places that hold none now are not filled.
+    /// Moves keys and cells. The positions that they leave are not filled.
     ///
     /// # Safety
-    /// All are within their leaves.
+    /// Both ranges are within their leaves.
     #[inline(always)]
     pub unsafe fn shift(from: Node, i: usize, to: Node, j: usize, n: usize) {
-        debug_assert!(i + n <= Self::PLACES && j + n <= Self::PLACES);
+        debug_assert!(i + n <= Self::LEAF_CAPACITY && j + n <= Self::LEAF_CAPACITY);
         // SAFETY: the caller's contract.
         unsafe {
             Self::keys(to).add(j).copy_from(Self::keys(from).add(i), n);
@@ -136,14 +137,14 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
         }
     }
 
-    /// Makes places from `start` to `end` of a leaf, before those that are in use, such as are not in use: they hold the
-    /// smallest number, which keeps the order, and a search that ends among them ended before all keys.
+    /// Fills the unused positions from `start` to `end` before the keys of a leaf with the smallest integer, which
+    /// keeps the order; a search that ends among them means the first key.
     ///
     /// # Safety
-    /// They hold no keys, or such as were moved.
+    /// They hold no keys, or keys that were moved.
     #[inline(always)]
     pub unsafe fn pad_before(leaf: Node, start: usize, end: usize) {
-        with_number!(K, N => {
+        with_integer!(K, N => {
             // SAFETY: within the leaf; the number is as large as the key.
             let keys = unsafe { Self::keys(leaf).cast::<N>() };
             for i in start..end {
@@ -153,13 +154,13 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
         }, else ())
     }
 
-    /// Makes places from `start` to `end` of a leaf, behind those that are in use, such as are not in use.
+    /// Fills the unused positions from `start` to `end` after the keys of a leaf with the largest integer.
     ///
     /// # Safety
-    /// They hold no keys, or such as were moved.
+    /// They hold no keys, or keys that were moved.
     #[inline(always)]
     pub unsafe fn pad(leaf: Node, start: usize, end: usize) {
-        with_number!(K, N => {
+        with_integer!(K, N => {
             // SAFETY: within the leaf; the number is as large as the key.
             let keys = unsafe { Self::keys(leaf).cast::<N>() };
             for i in start..end {
@@ -170,11 +171,12 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
     }
 
     /// # Safety
-    /// For this and the others: the node is an inner one of this shape; the result is good for numbers up to `FAN`.
+    /// For this and the others: the node is an inner node of this layout; the result is valid for indices below
+    /// `FANOUT`.
     #[inline(always)]
-    pub unsafe fn bounds(inner: Node) -> NonNull<u8> {
+    pub unsafe fn separators(inner: Node) -> NonNull<u8> {
         // SAFETY: within the node.
-        unsafe { inner.cast::<u8>().add(Self::BOUNDS) }
+        unsafe { inner.cast::<u8>().add(Self::SEPARATORS) }
     }
 
     #[inline(always)]
@@ -185,96 +187,95 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
 
     #[inline(always)]
     pub unsafe fn child(inner: Node, i: usize) -> Node {
-        debug_assert!(i < Self::FAN);
+        debug_assert!(i < Self::FANOUT);
         // SAFETY: within the node.
         unsafe { Self::children(inner).add(i).read() }
     }
 
-    /// How far apart bounds are.
+    /// The distance of separators in bytes.
     #[inline(always)]
-    fn bound_size() -> usize {
-        if numeric::<K>() {
+    fn separator_size() -> usize {
+        if is_integer::<K>() {
             size_of::<K>()
         } else {
             size_of::<Node>()
         }
     }
 
-    /// The bound between a leaf and the one on its right.
+    /// Writes the separator between a leaf and the one on its right.
     ///
     /// # Safety
-    /// They are neighbours, and have keys. The node has room for the bound.
+    /// The leaves are neighbours and have keys; `i` is less than `FANOUT - 1`.
     #[inline(always)]
-    pub unsafe fn set_bound(inner: Node, i: usize, left: Node, right: Node) {
-        debug_assert!(i < Self::FAN - 1);
-        // SAFETY: the caller's contract; a number can be copied, and the last key of the left leaf is not greater than
-        // itself.
+    pub unsafe fn set_separator(inner: Node, i: usize, left: Node, right: Node) {
+        debug_assert!(i < Self::FANOUT - 1);
+        // SAFETY: the caller's contract; an integer may be copied.
         unsafe {
-            if numeric::<K>() {
+            if is_integer::<K>() {
                 let last = Self::keys(left).add((*left.as_ptr()).end - 1);
-                Self::bounds(inner).cast::<K>().add(i).copy_from_nonoverlapping(last, 1);
+                Self::separators(inner).cast::<K>().add(i).copy_from_nonoverlapping(last, 1);
             } else {
-                Self::bounds(inner).cast::<Node>().add(i).write(right);
+                Self::separators(inner).cast::<Node>().add(i).write(right);
             }
         }
     }
 
-    /// The leaf a bound stands for, where keys are not numbers.
+    /// The leaf of a separator, if keys are not integers.
     #[inline(always)]
-    pub unsafe fn bound_leaf(inner: Node, i: usize) -> Node {
+    pub unsafe fn separator_leaf(inner: Node, i: usize) -> Node {
         // SAFETY: within the node.
-        unsafe { Self::bounds(inner).cast::<Node>().add(i).read() }
+        unsafe { Self::separators(inner).cast::<Node>().add(i).read() }
     }
 
-    /// Copies `n` bounds.
+    /// Copies `n` separators.
     ///
     /// # Safety
-    /// All are within their nodes.
+    /// Both ranges are within their nodes.
     #[inline(always)]
-    pub unsafe fn shift_bounds(from: Node, i: usize, to: Node, j: usize, n: usize) {
-        let size = Self::bound_size();
+    pub unsafe fn shift_separators(from: Node, i: usize, to: Node, j: usize, n: usize) {
+        let size = Self::separator_size();
         // SAFETY: the caller's contract.
-        unsafe { Self::bounds(to).add(j * size).copy_from(Self::bounds(from).add(i * size), n * size) }
+        unsafe { Self::separators(to).add(j * size).copy_from(Self::separators(from).add(i * size), n * size) }
     }
 
-    /// Copies `n` children. Those that have another parent now are not told.
+    /// Copies `n` children. Their parents are not updated.
     ///
     /// # Safety
-    /// All are within their nodes.
+    /// Both ranges are within their nodes.
     #[inline(always)]
     pub unsafe fn shift_children(from: Node, i: usize, to: Node, j: usize, n: usize) {
         // SAFETY: the caller's contract.
         unsafe { Self::children(to).add(j).copy_from(Self::children(from).add(i), n) }
     }
 
-    /// Makes bounds from `start` to the end of the node such as are not in use.
+    /// Fills the unused separators from `start` on with the largest integer.
     ///
     /// # Safety
     /// They are not in use.
     #[inline(always)]
-    pub unsafe fn pad_bounds(inner: Node, start: usize) {
-        with_number!(K, N => {
+    pub unsafe fn pad_separators(inner: Node, start: usize) {
+        with_integer!(K, N => {
             // SAFETY: within the node.
-            let bounds = unsafe { Self::bounds(inner).cast::<N>() };
-            for i in start..Self::FAN {
+            let separators = unsafe { Self::separators(inner).cast::<N>() };
+            for i in start..Self::FANOUT {
                 // SAFETY: as above.
-                unsafe { bounds.add(i).write(N::MAX) };
+                unsafe { separators.add(i).write(N::MAX) };
             }
         }, else ())
     }
 }
 
-/// For [`check`](super::check).
-impl<K, V, L: Layout<V>> Shape<K, V, L> {
+/// For [`check`](super::invariants).
+impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     /// # Safety
-    /// The node is a leaf of this shape.
+    /// The node is a leaf of this layout.
     pub unsafe fn check_pad(leaf: Node) {
-        with_number!(K, N => {
+        with_integer!(K, N => {
             // SAFETY: within the node.
-            let places = unsafe { core::slice::from_raw_parts(Self::keys(leaf).cast::<N>().as_ptr(), Self::PLACES) };
+            let positions = unsafe { core::slice::from_raw_parts(Self::keys(leaf).cast::<N>().as_ptr(), Self::LEAF_CAPACITY) };
             // SAFETY: a leaf.
             let Head { start, end, stale, .. } = unsafe { leaf.as_ref() };
-            let (before, keys, behind) = (&places[..*start], &places[*start..*end], &places[*end..]);
+            let (before, keys, behind) = (&positions[..*start], &positions[*start..*end], &positions[*end..]);
             match stale {
                 false => assert!(before.iter().all(|n| *n == N::MIN) && behind.iter().all(|n| *n == N::MAX)),
                 true => assert!(before.iter().all(|n| *n <= keys[0]) && behind.iter().all(|n| *n >= keys[keys.len() - 1])),
@@ -283,14 +284,14 @@ impl<K, V, L: Layout<V>> Shape<K, V, L> {
     }
 
     /// # Safety
-    /// The node is an inner one of this shape.
-    pub unsafe fn check_pad_bounds(inner: Node) {
-        with_number!(K, N => {
+    /// The node is an inner node of this layout.
+    pub unsafe fn check_pad_separators(inner: Node) {
+        with_integer!(K, N => {
             // SAFETY: within the node.
-            let places = unsafe { core::slice::from_raw_parts(Self::bounds(inner).cast::<N>().as_ptr(), Self::FAN) };
+            let positions = unsafe { core::slice::from_raw_parts(Self::separators(inner).cast::<N>().as_ptr(), Self::FANOUT) };
             // SAFETY: an inner node.
             let used = unsafe { inner.as_ref() }.end - 1;
-            assert!(places[used..].iter().all(|key| *key == N::MAX));
+            assert!(positions[used..].iter().all(|key| *key == N::MAX));
         }, else ())
     }
 }

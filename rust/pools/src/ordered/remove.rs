@@ -1,28 +1,28 @@
-//! Removal, and what keeps nodes from being nearly empty.
+//! Removal, and the merging of nodes with few keys.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::borrow::Borrow;
 
-use super::node::{Node, Shape};
-use super::number::{is, with_number};
-use super::tree::{end, len, start, Place, Tree};
-use crate::layout::Layout;
+use super::integer_keys::{same_type, with_integer};
+use super::node::{Node, NodeLayout};
+use super::tree::{end, len, start, Position, Tree};
+use crate::field_layout::FieldLayout;
 use toft::Memory;
 
-impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
-    /// Where a key is, for its removal: found at once if it is the first or the last.
+impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
+    /// The position of a key for its removal: faster if it is the first or the last.
     #[inline(always)]
-    pub(super) fn find_to_remove<Q: Ord + ?Sized>(&self, key: &Q) -> Option<Place>
+    pub(super) fn find_to_remove<Q: Ord + ?Sized>(&self, key: &Q) -> Option<Position>
     where
         K: Borrow<Q>,
     {
-        with_number!(K, N => {
-            if is::<Q, K>() {
-                let (first, last) = (self.first_place()?, self.last_place()?);
-                // SAFETY: the key is a K, which is an N, as `is` says; there are keys at both places.
+        with_integer!(K, N => {
+            if same_type::<Q, K>() {
+                let (first, last) = (self.first_position()?, self.last_position()?);
+                // SAFETY: `same_type` ensures that the key is a K, which is an N; there are keys at both positions.
                 unsafe {
                     let key = *(&raw const *key).cast::<N>();
-                    let number = |place| *(&raw const *Self::key_at(place)).cast::<N>();
+                    let number = |position| *(&raw const *Self::key_at(position)).cast::<N>();
                     if key == number(first) {
                         return Some(first);
                     }
@@ -35,52 +35,52 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         }, else self.find(key))
     }
 
-    /// Two neighbours that have no more keys than this together become one.
-    const MERGED_KEYS: usize = Self::PLACES * 7 / 8;
-    const MERGED_CHILDREN: usize = Self::FAN * 7 / 8;
+    /// Two neighbours are merged if they have no more keys than this in all.
+    const MERGED_KEYS: usize = Self::LEAF_CAPACITY * 7 / 8;
+    const MERGED_CHILDREN: usize = Self::FANOUT * 7 / 8;
 
-    /// Takes out what is in a place.
+    /// Removes the pair at a position.
     ///
     /// # Safety
-    /// There is a key at the place.
+    /// There is a key at the position.
     #[inline(always)]
-    pub(super) unsafe fn remove_at(&mut self, place: Place) -> (K, V) {
-        let Place { leaf, i } = place;
+    pub(super) unsafe fn remove_at(&mut self, position: Position) -> (K, V) {
+        let Position { leaf, i } = position;
         // SAFETY: the caller's contract.
         unsafe {
-            let pair = (Self::take_key(place), self.take_value(place));
+            let pair = (Self::take_key(position), self.take_value(position));
             let (first, last) = (start(leaf), end(leaf) - 1);
-            // Those behind it close the gap, or those before it, as for an insertion.
-            if i - first + Self::PLACES / 2 < last - i || i == first {
+            // The keys after it close the gap, or those before it, as for an insertion.
+            if i - first + Self::LEAF_CAPACITY / 2 < last - i || i == first {
                 if i > first {
-                    Shape::<K, V, L>::shift(leaf, first, leaf, first + 1, i - first);
+                    NodeLayout::<K, V, L>::shift(leaf, first, leaf, first + 1, i - first);
                 }
                 (*leaf.as_ptr()).start = first + 1;
             } else {
                 if i < last {
-                    Shape::<K, V, L>::shift(leaf, i + 1, leaf, i, last - i);
+                    NodeLayout::<K, V, L>::shift(leaf, i + 1, leaf, i, last - i);
                 }
                 (*leaf.as_ptr()).end = last;
             }
-            (*leaf.as_ptr()).stale = true; // rather than to write into what is to be searched next
+            (*leaf.as_ptr()).stale = true; // the next search does not wait for a store
             self.len -= 1;
             let n = last - first;
-            if n < Self::LEAST_KEYS && (n == 0 || (leaf != self.first && leaf != self.last)) {
+            if n < Self::MIN_KEYS && (n == 0 || (leaf != self.first && leaf != self.last)) {
                 self.mend(leaf);
             }
             pair
         }
     }
 
-    /// Fills up a leaf that has few keys, or merges it. The outermost leaves may have few, so that keys taken out in their
-    /// order move none, and are left alone until they have none.
+    /// Moves keys to a leaf that has few, or merges it. The first and the last leaf may have few keys and are removed
+    /// when they have none, so that removal in order moves no keys.
     ///
     /// # Safety
-    /// The leaf is one of the tree's; if it is an outermost one, it has no keys.
+    /// The leaf is one of the tree; if it is the first or the last, it has no keys.
     #[cold]
     #[inline(never)]
     unsafe fn mend(&mut self, leaf: Node) {
-        // SAFETY: neighbours and parents are nodes of the tree's. Each leaf but `leaf` has keys.
+        // SAFETY: neighbours and parents are nodes of the tree. Each leaf except `leaf` has keys.
         unsafe {
             if leaf == self.first || leaf == self.last {
                 self.drop_leaf(leaf);
@@ -88,16 +88,16 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             }
             let parent = (*leaf.as_ptr()).parent.unwrap_unchecked();
             let i = Self::position(parent, leaf);
-            // The only child of its parent is an outermost one; others have a neighbour within their parent.
+            // An only child is the first or the last of its level; others have a neighbour within their parent.
             let (at, left, right) = match i + 1 < len(parent) {
-                true => (i, leaf, Shape::<K, V, L>::child(parent, i + 1)),
-                false => (i - 1, Shape::<K, V, L>::child(parent, i - 1), leaf),
+                true => (i, leaf, NodeLayout::<K, V, L>::child(parent, i + 1)),
+                false => (i - 1, NodeLayout::<K, V, L>::child(parent, i - 1), leaf),
             };
             let (l, r) = (len(left), len(right));
             Self::settle(left);
             Self::settle(right);
             if l + r <= Self::MERGED_KEYS {
-                Shape::<K, V, L>::shift(right, 0, left, l, r);
+                NodeLayout::<K, V, L>::shift(right, 0, left, l, r);
                 ((*left.as_ptr()).end, (*right.as_ptr()).end) = (l + r, 0);
                 self.drop_leaf(right);
                 return;
@@ -105,24 +105,24 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
             let half = (l + r) / 2;
             if l < half {
                 let n = half - l;
-                Shape::<K, V, L>::shift(right, 0, left, l, n);
-                Shape::<K, V, L>::shift(right, n, right, 0, r - n);
-                Shape::<K, V, L>::pad(right, r - n, r);
+                NodeLayout::<K, V, L>::shift(right, 0, left, l, n);
+                NodeLayout::<K, V, L>::shift(right, n, right, 0, r - n);
+                NodeLayout::<K, V, L>::pad(right, r - n, r);
             } else {
                 let n = l - half;
-                Shape::<K, V, L>::shift(right, 0, right, n, r);
-                Shape::<K, V, L>::shift(left, half, right, 0, n);
-                Shape::<K, V, L>::pad(left, half, l);
+                NodeLayout::<K, V, L>::shift(right, 0, right, n, r);
+                NodeLayout::<K, V, L>::shift(left, half, right, 0, n);
+                NodeLayout::<K, V, L>::pad(left, half, l);
             }
             ((*left.as_ptr()).end, (*right.as_ptr()).end) = (half, l + r - half);
-            Shape::<K, V, L>::set_bound(parent, at, left, right);
+            NodeLayout::<K, V, L>::set_separator(parent, at, left, right);
         }
     }
 
-    /// Takes a leaf that has no keys out of the tree.
+    /// Unlinks and frees a leaf that has no keys.
     ///
     /// # Safety
-    /// The leaf is one of the tree's. It is the first or the last one, or not the first child of its parent.
+    /// The leaf is one of the tree. It is the first or the last one, or not the first child of its parent.
     unsafe fn drop_leaf(&mut self, leaf: Node) {
         // SAFETY: neighbours are leaves of the tree's.
         unsafe {
@@ -136,7 +136,7 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 None => self.last = prev.unwrap_or(Node::dangling()),
             }
             let parent = (*leaf.as_ptr()).parent;
-            self.store.free_leaf(leaf);
+            self.storage.free_leaf(leaf);
             match parent {
                 Some(parent) => self.drop_child(parent, Self::position(parent, leaf)),
                 None => self.root = None,
@@ -144,46 +144,47 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
         }
     }
 
-    /// Takes a child, which is freed, out of an inner node.
+    /// Removes a child, which is freed, from an inner node.
     ///
     /// # Safety
-    /// The node is an inner one of the tree's. The child has no keys below, and is the first of its row or the last, or not
-    /// the first child of the node.
+    /// The node is an inner node of the tree. There are no keys below the child, and it is the first or the last of its
+    /// level, or not the first child of the node.
     unsafe fn drop_child(&mut self, node: Node, i: usize) {
-        // SAFETY: the caller's contract. The bound on the left of the child goes with it; the first child's bound is
-        // further up, and where that is there the child is the last of its row, so this node has no other and goes too.
+        // SAFETY: the caller's contract. The separator on the left of the child is removed with it. That of a first
+        // child is further up; then the child is the last of its level, so this node has no other child and is freed
+        // too.
         unsafe {
             let n = len(node) - 1;
-            Shape::<K, V, L>::shift_children(node, i + 1, node, i, n - i);
+            NodeLayout::<K, V, L>::shift_children(node, i + 1, node, i, n - i);
             if n > 0 {
-                let bound = i.saturating_sub(1);
-                Shape::<K, V, L>::shift_bounds(node, bound + 1, node, bound, n - 1 - bound);
-                Shape::<K, V, L>::pad_bounds(node, n - 1);
+                let separator = i.saturating_sub(1);
+                NodeLayout::<K, V, L>::shift_separators(node, separator + 1, node, separator, n - 1 - separator);
+                NodeLayout::<K, V, L>::pad_separators(node, n - 1);
             }
             (*node.as_ptr()).end = n;
             match (*node.as_ptr()).parent {
                 Some(parent) if n == 0 => {
                     let i = Self::position(parent, node);
-                    self.store.free_inner(node);
+                    self.storage.free_inner(node);
                     self.drop_child(parent, i);
                 }
-                Some(parent) if n < Self::LEAST_CHILDREN => self.mend_inner(parent, node),
+                Some(parent) if n < Self::MIN_CHILDREN => self.mend_inner(parent, node),
                 Some(_) => (),
                 None => self.lower(),
             }
         }
     }
 
-    /// Fills up an inner node that has few children, or merges it.
+    /// Moves children to an inner node that has few, or merges it.
     ///
     /// # Safety
-    /// The node is one of the parent's, which is one of the tree's.
+    /// The node is a child of the parent, which is a node of the tree.
     unsafe fn mend_inner(&mut self, parent: Node, node: Node) {
-        type S<K, V, L> = Shape<K, V, L>;
+        type S<K, V, L> = NodeLayout<K, V, L>;
         // SAFETY: the caller's contract.
         unsafe {
             if len(parent) == 1 {
-                return; // at the edge of the tree
+                return; // the first or the last of its level
             }
             let i = Self::position(parent, node);
             let (at, left, right) = match i + 1 < len(parent) {
@@ -191,44 +192,44 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 false => (i - 1, S::<K, V, L>::child(parent, i - 1), node),
             };
             let (l, r) = (len(left), len(right));
-            // The bound between them comes down, and with the children go the bounds between those.
+            // The separator between the two moves down; the separators between the moved children move with them.
             if l + r <= Self::MERGED_CHILDREN {
-                S::<K, V, L>::shift_bounds(parent, at, left, l - 1, 1);
-                S::<K, V, L>::shift_bounds(right, 0, left, l, r - 1);
+                S::<K, V, L>::shift_separators(parent, at, left, l - 1, 1);
+                S::<K, V, L>::shift_separators(right, 0, left, l, r - 1);
                 S::<K, V, L>::shift_children(right, 0, left, l, r);
-                Self::adopt(left, l, l + r);
+                Self::pop_group(left, l, l + r);
                 (*left.as_ptr()).end = l + r;
-                self.store.free_inner(right);
+                self.storage.free_inner(right);
                 self.drop_child(parent, at + 1);
                 return;
             }
             let half = (l + r) / 2;
             if l < half {
                 let n = half - l;
-                S::<K, V, L>::shift_bounds(parent, at, left, l - 1, 1);
-                S::<K, V, L>::shift_bounds(right, 0, left, l, n - 1);
-                S::<K, V, L>::shift_bounds(right, n - 1, parent, at, 1);
-                S::<K, V, L>::shift_bounds(right, n, right, 0, r - n - 1);
+                S::<K, V, L>::shift_separators(parent, at, left, l - 1, 1);
+                S::<K, V, L>::shift_separators(right, 0, left, l, n - 1);
+                S::<K, V, L>::shift_separators(right, n - 1, parent, at, 1);
+                S::<K, V, L>::shift_separators(right, n, right, 0, r - n - 1);
                 S::<K, V, L>::shift_children(right, 0, left, l, n);
                 S::<K, V, L>::shift_children(right, n, right, 0, r - n);
-                Self::adopt(left, l, half);
+                Self::pop_group(left, l, half);
             } else {
                 let n = l - half;
-                S::<K, V, L>::shift_bounds(right, 0, right, n, r - 1);
-                S::<K, V, L>::shift_bounds(parent, at, right, n - 1, 1);
-                S::<K, V, L>::shift_bounds(left, half, right, 0, n - 1);
-                S::<K, V, L>::shift_bounds(left, half - 1, parent, at, 1);
+                S::<K, V, L>::shift_separators(right, 0, right, n, r - 1);
+                S::<K, V, L>::shift_separators(parent, at, right, n - 1, 1);
+                S::<K, V, L>::shift_separators(left, half, right, 0, n - 1);
+                S::<K, V, L>::shift_separators(left, half - 1, parent, at, 1);
                 S::<K, V, L>::shift_children(right, 0, right, n, r);
                 S::<K, V, L>::shift_children(left, half, right, 0, n);
-                Self::adopt(right, 0, n);
+                Self::pop_group(right, 0, n);
             }
             ((*left.as_ptr()).end, (*right.as_ptr()).end) = (half, l + r - half);
-            S::<K, V, L>::pad_bounds(left, half - 1);
-            S::<K, V, L>::pad_bounds(right, l + r - half - 1);
+            S::<K, V, L>::pad_separators(left, half - 1);
+            S::<K, V, L>::pad_separators(right, l + r - half - 1);
         }
     }
 
-    /// Roots with a single child are none.
+    /// Replaces a root that has a single child by the child.
     fn lower(&mut self) {
         // SAFETY: while there are inner nodes the root is one; its child is alive.
         unsafe {
@@ -236,14 +237,14 @@ impl<K, V, L: Layout<V>, M: Memory> Tree<K, V, L, M> {
                 match len(root) {
                     0 => self.root = None,
                     1 if self.height > 0 => {
-                        let child = Shape::<K, V, L>::child(root, 0);
+                        let child = NodeLayout::<K, V, L>::child(root, 0);
                         (*child.as_ptr()).parent = None;
                         self.root = Some(child);
                     }
                     _ => return,
                 }
                 self.height -= 1;
-                self.store.free_inner(root);
+                self.storage.free_inner(root);
             }
             self.height = 0;
         }

@@ -1,4 +1,4 @@
-//! The set: a map whose values are nothing.
+//! The ordered set: a map with values of type `()`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::borrow::Borrow;
@@ -8,18 +8,18 @@ use core::hash::{Hash, Hasher};
 use core::iter::FusedIterator;
 use core::ops::RangeBounds;
 
-use super::drain;
+use super::into_iter;
 use super::iter;
 use super::map::OrderedMap;
-use super::tree::{Place, Tree};
-use crate::full::Full;
-use crate::layout::Rows;
+use super::tree::{Position, Tree};
+use crate::capacity_error::CapacityError;
+use crate::field_layout::Rows;
 use toft::AllocError;
 use toft::{Heap, Memory};
 
 /// A set whose elements are in order, with the interface of [`BTreeSet`](alloc::collections::BTreeSet).
 ///
-/// It is an [`OrderedMap`] without values: what is said there holds here.
+/// It is an [`OrderedMap`] without values: its documentation applies here.
 ///
 /// ```
 /// use toft_pools::OrderedSet;
@@ -35,7 +35,7 @@ pub struct OrderedSet<T, M: Memory = Heap> {
 }
 
 impl<T> OrderedSet<T> {
-    /// A set on the heap, which has no memory yet.
+    /// An empty set on the heap, which has allocated nothing yet.
     ///
     /// ```
     /// let set = toft_pools::OrderedSet::<i32>::new();
@@ -45,7 +45,7 @@ impl<T> OrderedSet<T> {
         Self::new_in(Heap)
     }
 
-    /// A set with memory for `n` elements, in whichever order they come.
+    /// An empty set with memory for `n` elements, inserted in any order.
     ///
     /// ```
     /// let set = toft_pools::OrderedSet::<i32>::with_capacity(100);
@@ -59,7 +59,7 @@ impl<T> OrderedSet<T> {
         Self::with_capacity_in(n, Heap)
     }
 
-    /// A set of at most `n` elements, which has memory for them and takes no more.
+    /// An empty set of at most `n` elements, which never grows.
     ///
     /// ```
     /// let mut set = toft_pools::OrderedSet::fixed(1);
@@ -74,7 +74,7 @@ impl<T> OrderedSet<T> {
         Self::fixed_in(n, Heap)
     }
 
-    /// A set of elements that come in order. Takes O(n) steps.
+    /// A set of elements in ascending order. O(n).
     ///
     /// ```
     /// assert_eq!(toft_pools::OrderedSet::from_sorted(0..1000).len(), 1000);
@@ -92,7 +92,7 @@ impl<T> OrderedSet<T> {
 }
 
 impl<T, M: Memory> OrderedSet<T, M> {
-    /// A set in any memory, of which it has none yet.
+    /// An empty set in any memory, which has allocated nothing yet.
     ///
     /// ```
     /// use toft::Arena;
@@ -105,7 +105,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         OrderedSet { map: OrderedMap::new_in(memory) }
     }
 
-    /// A set in any memory with room for `n` elements, in whichever order they come.
+    /// An empty set in any memory, with memory for `n` elements, inserted in any order.
     ///
     /// ```
     /// let set = toft_pools::OrderedSet::<u8, _>::with_capacity_in(10, toft::Heap);
@@ -123,7 +123,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
     ///
     /// ```
     /// let set = toft_pools::OrderedSet::<u8, _>::fixed_in(10, toft::Heap);
-    /// assert_eq!(set.limit(), Some(10));
+    /// assert_eq!(set.fixed_capacity(), Some(10));
     /// ```
     ///
     /// # Panics
@@ -133,7 +133,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         OrderedSet { map: OrderedMap::fixed_in(n, memory) }
     }
 
-    /// As [`fixed_in`](OrderedSet::fixed_in), or an error: there is no memory for so many.
+    /// As [`fixed_in`](OrderedSet::fixed_in), with an error instead of a panic.
     ///
     /// ```
     /// assert!(toft_pools::OrderedSet::<u8, _>::try_fixed_in(usize::MAX, toft::Heap).is_err());
@@ -158,7 +158,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         OrderedSet { map: OrderedMap::from_sorted_in(elements.into_iter().map(|element| (element, ())), memory) }
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     ///
     /// ```
     /// assert_eq!(toft_pools::OrderedSet::from([1, 2, 2]).len(), 2);
@@ -168,7 +168,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     ///
     /// ```
     /// assert!(toft_pools::OrderedSet::<i32>::new().is_empty());
@@ -178,16 +178,16 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.is_empty()
     }
 
-    /// How many elements there may be, if the set is [`fixed`](OrderedSet::fixed).
+    /// The largest number of elements of a [`fixed`](OrderedSet::fixed) set, or `None` if the set grows.
     ///
     /// ```
-    /// assert_eq!(toft_pools::OrderedSet::<i32>::fixed(7).limit(), Some(7));
+    /// assert_eq!(toft_pools::OrderedSet::<i32>::fixed(7).fixed_capacity(), Some(7));
     /// ```
-    pub fn limit(&self) -> Option<usize> {
-        self.map.limit()
+    pub fn fixed_capacity(&self) -> Option<usize> {
+        self.map.fixed_capacity()
     }
 
-    /// The bytes that the set has of its memory, in use or not.
+    /// The bytes that the set has allocated.
     ///
     /// ```
     /// assert!(toft_pools::OrderedSet::from([1u8]).memory_use() > 0);
@@ -196,7 +196,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.memory_use()
     }
 
-    /// Memory for `more` elements, in whichever order they come.
+    /// Reserves memory for `more` further elements, inserted in any order.
     ///
     /// ```
     /// let mut set = toft_pools::OrderedSet::<u8>::new();
@@ -211,7 +211,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.reserve(more)
     }
 
-    /// As [`reserve`](OrderedSet::reserve), or an error, after which all elements are as they were.
+    /// As [`reserve`](OrderedSet::reserve), with an error instead of a panic.
     ///
     /// ```
     /// assert!(toft_pools::OrderedSet::<u8>::new().try_reserve(usize::MAX).is_err());
@@ -220,7 +220,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.try_reserve(more)
     }
 
-    /// Gives back the memory that is not in use. See [`OrderedMap::shrink_to_fit`].
+    /// Returns unused memory. See [`OrderedMap::shrink_to_fit`].
     ///
     /// ```
     /// let mut set = toft_pools::OrderedSet::from_sorted(0..10_000);
@@ -232,7 +232,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.shrink_to_fit()
     }
 
-    /// Drops all elements. The memory is kept for others.
+    /// Drops all elements. The memory is kept.
     ///
     /// ```
     /// let mut set = toft_pools::OrderedSet::from([1]);
@@ -243,7 +243,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.clear()
     }
 
-    /// Whether an element is there.
+    /// Whether the set has an element.
     ///
     /// ```
     /// let set = toft_pools::OrderedSet::from(["a".to_string()]);
@@ -257,7 +257,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.contains_key(element)
     }
 
-    /// The element that is equal.
+    /// The element of the set that is equal.
     ///
     /// ```
     /// let set = toft_pools::OrderedSet::from(["a".to_string()]);
@@ -270,7 +270,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.get_key_value(element).map(|pair| pair.0)
     }
 
-    /// The least element. Takes one step.
+    /// The smallest element. O(1).
     ///
     /// ```
     /// assert_eq!(toft_pools::OrderedSet::from([2, 1]).first(), Some(&1));
@@ -279,7 +279,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.first_key_value().map(|pair| pair.0)
     }
 
-    /// The greatest element. Takes one step.
+    /// The greatest element. O(1).
     ///
     /// ```
     /// assert_eq!(toft_pools::OrderedSet::from([2, 1]).last(), Some(&2));
@@ -288,7 +288,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.last_key_value().map(|pair| pair.0)
     }
 
-    /// Takes out the least element.
+    /// Removes and returns the smallest element.
     ///
     /// ```
     /// assert_eq!(toft_pools::OrderedSet::from([2, 1]).pop_first(), Some(1));
@@ -297,7 +297,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.pop_first().map(|pair| pair.0)
     }
 
-    /// Takes out the greatest element.
+    /// Removes and returns the greatest element.
     ///
     /// ```
     /// assert_eq!(toft_pools::OrderedSet::from([2, 1]).pop_last(), Some(2));
@@ -306,7 +306,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.pop_last().map(|pair| pair.0)
     }
 
-    /// Puts an element in; `false`: it was there, and that one stays.
+    /// Inserts an element. Returns false if the set has an equal one, which is not replaced.
     ///
     /// ```
     /// let mut set = toft_pools::OrderedSet::new();
@@ -325,26 +325,26 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.insert(element, ()).is_none()
     }
 
-    /// As [`insert`](OrderedSet::insert), or an error that has the element, and changes nothing.
+    /// As [`insert`](OrderedSet::insert), with an error that returns the element instead of a panic.
     ///
     /// ```
-    /// use toft_pools::Full;
+    /// use toft_pools::CapacityError;
     /// let mut set = toft_pools::OrderedSet::fixed(1);
     /// assert_eq!(set.try_insert(1), Ok(true));
-    /// assert_eq!(set.try_insert(2), Err(Full(2)));
+    /// assert_eq!(set.try_insert(2), Err(CapacityError(2)));
     /// ```
     #[inline]
-    pub fn try_insert(&mut self, element: T) -> Result<bool, Full<T>>
+    pub fn try_insert(&mut self, element: T) -> Result<bool, CapacityError<T>>
     where
         T: Ord,
     {
         match self.map.try_insert(element, ()) {
             Ok(old) => Ok(old.is_none()),
-            Err(Full((element, ()))) => Err(Full(element)),
+            Err(CapacityError((element, ()))) => Err(CapacityError(element)),
         }
     }
 
-    /// Puts an element in, and answers the one in whose place it is.
+    /// Inserts an element and returns the equal one that it replaces.
     ///
     /// ```
     /// let mut set = toft_pools::OrderedSet::from([vec![1]]);
@@ -362,7 +362,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.replace_key(element)
     }
 
-    /// Takes out an element; `false`: it was not there.
+    /// Removes an element. Returns false if the set does not have it.
     ///
     /// ```
     /// let mut set = toft_pools::OrderedSet::from([1]);
@@ -377,7 +377,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.remove(element).is_some()
     }
 
-    /// Takes out the element that is equal, and answers it.
+    /// Removes and returns the element that is equal.
     ///
     /// ```
     /// let mut set = toft_pools::OrderedSet::from(["a".to_string()]);
@@ -390,7 +390,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.remove_entry(element).map(|pair| pair.0)
     }
 
-    /// Keeps the elements for which the closure says `true`, and drops the others. See [`OrderedMap::retain`].
+    /// Keeps the elements for which the closure returns true, and drops the others. See [`OrderedMap::retain`].
     ///
     /// ```
     /// let mut set = toft_pools::OrderedSet::from_sorted(1..7);
@@ -401,7 +401,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.retain(|element, _| keep(element))
     }
 
-    /// Moves all of another set into this one. What both have, this one keeps.
+    /// Moves all elements of another set into this one. Of equal elements, this set's stay.
     ///
     /// ```
     /// let mut a = toft_pools::OrderedSet::from([1, 2]);
@@ -412,7 +412,8 @@ impl<T, M: Memory> OrderedSet<T, M> {
     /// ```
     ///
     /// # Panics
-    /// As [`insert`](OrderedSet::insert). The other has the rest then, without the element for which there was no room.
+    /// As [`insert`](OrderedSet::insert). The element that did not fit is dropped, and the other set has the remaining
+    /// ones.
     #[track_caller]
     pub fn append<N: Memory>(&mut self, other: &mut OrderedSet<T, N>)
     where
@@ -421,7 +422,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.append(&mut other.map)
     }
 
-    /// Moves an element and all greater ones to a set of their own. See [`OrderedMap::split_off`].
+    /// Moves an element and all greater ones to a new set. See [`OrderedMap::split_off`].
     ///
     /// ```
     /// let mut low = toft_pools::OrderedSet::from_sorted(0..10);
@@ -450,7 +451,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         Iter(self.map.keys())
     }
 
-    /// The elements in a range. Takes O(log n) steps to find the ends.
+    /// The elements in a range. The ends are found in O(log n).
     ///
     /// ```
     /// let set = toft_pools::OrderedSet::from([3, 5, 8]);
@@ -458,7 +459,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
     /// ```
     ///
     /// # Panics
-    /// The range ends before it starts, or excludes the one element that is both of its ends.
+    /// The start of the range is greater than its end, or both are equal and excluded.
     #[track_caller]
     pub fn range<Q: Ord + ?Sized, R: RangeBounds<Q>>(&self, range: R) -> Range<'_, T>
     where
@@ -467,7 +468,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
         Range(self.map.range(range))
     }
 
-    /// That all that should hold of the tree holds, for tests.
+    /// Verifies the invariants of the tree, for tests.
     #[doc(hidden)]
     pub fn check(&self)
     where
@@ -478,7 +479,7 @@ impl<T, M: Memory> OrderedSet<T, M> {
 }
 
 impl<K, V, M: Memory> OrderedMap<K, V, Rows, M> {
-    /// Puts another key in the place of the one that is equal; else puts it in.
+    /// Replaces the equal key, or inserts the key.
     #[track_caller]
     fn replace_key(&mut self, key: K) -> Option<K>
     where
@@ -486,8 +487,8 @@ impl<K, V, M: Memory> OrderedMap<K, V, Rows, M> {
         V: Default,
     {
         match self.tree.find(&key) {
-            // SAFETY: there is a key at the place.
-            Some(place) => Some(unsafe { Tree::<K, V, Rows, M>::replace_key(place, key) }),
+            // SAFETY: there is a key at the position.
+            Some(position) => Some(unsafe { Tree::<K, V, Rows, M>::replace_key(position, key) }),
             None => {
                 self.insert(key, V::default());
                 None
@@ -498,14 +499,14 @@ impl<K, V, M: Memory> OrderedMap<K, V, Rows, M> {
 
 impl<K, V, M: Memory> Tree<K, V, Rows, M> {
     /// # Safety
-    /// There is a key at the place, and the tree is borrowed for this alone.
-    unsafe fn replace_key(place: Place, key: K) -> K {
+    /// There is a key at the position, and the tree is borrowed exclusively.
+    unsafe fn replace_key(position: Position, key: K) -> K {
         // SAFETY: the caller's contract.
-        unsafe { super::node::Shape::<K, V, Rows>::keys(place.leaf).add(place.i).replace(key) }
+        unsafe { super::node::NodeLayout::<K, V, Rows>::keys(position.leaf).add(position.i).replace(key) }
     }
 }
 
-/// Defines an iterator by that of the map: its generics as they are declared, and as they are named.
+/// Defines an iterator by that of the map. The generics are passed as declared and as used.
 macro_rules! iter {
     ($(#[$doc:meta])* $name:ident [$($given:tt)*] [$($of:tt)*] [$($named:tt)*] $inner:ty, $item:ty, $take:expr) => {
         $(#[$doc])*
@@ -568,13 +569,13 @@ iter!(
     Range ['a, T] ['a, T] ['a, T] iter::Range<'a, T, ()>, &'a T, |pair| pair.0
 );
 iter!(
-    /// The elements of a set, taken out of it in their order. Those that are not taken are dropped.
+    /// The elements of a set by value, in order. Dropping the iterator drops the remaining ones.
     ///
     /// ```
     /// let set = toft_pools::OrderedSet::from([2, 1]);
     /// assert_eq!(set.into_iter().collect::<Vec<_>>(), [1, 2]);
     /// ```
-    IntoIter [T, M: Memory = Heap] [T, M: Memory] [T, M] drain::IntoIter<T, (), Rows, M>, T, |pair| pair.0
+    IntoIter [T, M: Memory = Heap] [T, M: Memory] [T, M] into_iter::IntoIter<T, (), Rows, M>, T, |pair| pair.0
 );
 
 impl<T> ExactSizeIterator for Iter<'_, T> {}
@@ -616,7 +617,7 @@ impl<T, M: Memory + Default> Default for OrderedSet<T, M> {
     }
 }
 
-/// Elements that come in order are put behind each other as they come. At the first that does not, all are sorted.
+/// Appends elements while they ascend. At the first one that does not, sorts all.
 impl<T: Ord, M: Memory + Default> FromIterator<T> for OrderedSet<T, M> {
     fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Self {
         OrderedSet { map: elements.into_iter().map(|element| (element, ())).collect() }

@@ -1,63 +1,63 @@
-//! What the language asks of a type: its end, its copies, its elements by index, how it is shown.
+//! Traits of the standard library for a pool.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
 use core::ops::{Index, IndexMut};
 
-use super::{refuse, Pool};
+use super::{capacity_overflow, Pool};
 use crate::columnar::Columnar;
+use crate::contiguous::drop_all;
+use crate::field_layout::{CloneIn, Columns, FieldLayout, Rows};
 use crate::key::Key;
-use crate::layout::{CloneIn, Columns, Layout, Rows};
-use crate::run::drop_all;
 use toft::Memory;
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory> Drop for Pool<T, L, K, M> {
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Drop for Pool<T, L, K, M> {
     fn drop(&mut self) {
-        /// Gives the memory of the generations back, also when a destructor panics.
-        struct Words<'a, T, L: Layout<T>, K: Key<T>, M: Memory>(&'a mut Pool<T, L, K, M>);
+        /// Deallocates the generations, also if a destructor panics.
+        struct Words<'a, T, L: FieldLayout<T>, K: Key<T>, M: Memory>(&'a mut Pool<T, L, K, M>);
 
-        impl<T, L: Layout<T>, K: Key<T>, M: Memory> Drop for Words<'_, T, L, K, M> {
+        impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Drop for Words<'_, T, L, K, M> {
             fn drop(&mut self) {
-                // SAFETY: the memory that they were reserved in.
-                unsafe { self.0.vacancy.put(self.0.slots.memory()) }
+                // SAFETY: they were allocated in this memory, and the pool is not used again.
+                unsafe { self.0.free_list.deallocate(self.0.slots.memory()) }
             }
         }
 
         let words = Words(self);
-        // SAFETY: these have values, and nobody looks at the pool any more.
+        // SAFETY: these have values, and the pool is not used again.
         unsafe {
-            let mut live = words.0.vacancy.live();
+            let mut live = words.0.free_list.occupied();
             drop_all::<T, L, ()>(words.0.slots.raw(), core::iter::from_fn(|| live.next()))
         }
     }
 }
 
 impl<T, L: CloneIn<T>, K: Key<T>, M: Memory + Clone> Clone for Pool<T, L, K, M> {
-    /// With each value in a slot of the same number: the keys are good in both.
+    /// With each value in a slot of the same number: the keys are valid in both.
     fn clone(&self) -> Self {
         let mut pool = Self::new_in(self.slots.memory().clone());
         if pool.grow(self.capacity()).is_err() {
-            refuse(self.capacity())
+            capacity_overflow(self.capacity())
         }
-        let unused = self.unused_from(self.vacancy.known());
+        let unused = self.first_generation_from(self.free_list.high_water());
         (pool.fixed, pool.start, pool.unused) = (self.fixed, self.start, unused);
-        // SAFETY: there are as many slots as here; each is free until its value is there, so if a clone panics, those
-        // that were made are dropped. Their generations are those of here: the values' when all are there.
+        // SAFETY: the clone has as many slots; each is free until its value is written, so if a clone panics, the
+        // values written so far are dropped. In the end all generations are those of `self`.
         unsafe {
-            let generations = self.vacancy.generations(self.vacancy.known());
-            pool.vacancy.know(generations, unused);
-            let mut live = self.vacancy.live();
+            let generations = self.free_list.generations(self.free_list.high_water());
+            pool.free_list.set_generations(generations, unused);
+            let mut live = self.free_list.occupied();
             while let Some(i) = live.next() {
                 L::write(pool.slots.raw(), i, L::clone_at(self.slots.raw(), i));
-                pool.vacancy.fill(i, generations[i]);
+                pool.free_list.set_occupied(i, generations[i]);
             }
         }
-        pool.vacancy.restack();
+        pool.free_list.rebuild_stack();
         pool
     }
 }
 
-impl<T, L: Layout<T>, K: Key<T>, M: Memory + Default> Default for Pool<T, L, K, M> {
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Default> Default for Pool<T, L, K, M> {
     fn default() -> Self {
         Self::new_in(M::default())
     }
@@ -67,7 +67,7 @@ impl<T, K: Key<T>, M: Memory> Index<K> for Pool<T, Rows, K, M> {
     type Output = T;
 
     /// # Panics
-    /// The key's value is not there.
+    /// The key is stale.
     #[inline]
     fn index(&self, key: K) -> &T {
         self.get(key).unwrap_or_else(|| missing())
@@ -84,7 +84,7 @@ impl<T, K: Key<T>, M: Memory> IndexMut<K> for Pool<T, Rows, K, M> {
 #[cold]
 #[inline(never)]
 fn missing() -> ! {
-    panic!("the pool has no value under this key")
+    panic!("toft: the pool has no value under this key")
 }
 
 impl<T: fmt::Debug, K: Key<T> + fmt::Debug, M: Memory> fmt::Debug for Pool<T, Rows, K, M> {

@@ -3,9 +3,9 @@
 
 use core::ops::RangeBounds;
 
-use super::super::layout::{Layout, Rows};
-use super::super::run::{drop_all, positions, show_rest, walk_out, Runs};
 use super::Queue;
+use crate::contiguous::{debug_remaining, draining_iterator, drop_all, resolve_range, SlotRanges};
+use crate::field_layout::{FieldLayout, Rows};
 use toft::{Heap, Memory};
 
 /// The values of a range of a [`Queue`], taken out by [`Queue::drain`].
@@ -16,19 +16,19 @@ use toft::{Heap, Memory};
 /// let drain: Drain<i32> = queue.drain(..);
 /// assert_eq!(drain.len(), 2);
 /// ```
-pub struct Drain<'a, T, L: Layout<T> = Rows, M: Memory = Heap> {
+pub struct Drain<'a, T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     queue: &'a mut Queue<T, L, M>,
-    at: Runs,
+    at: SlotRanges,
     /// How many positions are taken out, and how many there were.
     gap: usize,
     len: usize,
 }
 
-impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
-    /// Takes the values of a range out, one after the other; those that are left when the iterator is dropped are dropped
-    /// as well, and the shorter side moves.
+impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
+    /// Removes the values of a range and returns them one by one. Dropping the iterator drops the remaining ones, and
+    /// the shorter side moves.
     ///
-    /// If the iterator is leaked the values from the range on are, too.
+    /// If the iterator is leaked, so are the values from the start of the range on.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from(['a', 'b', 'c', 'd']);
@@ -41,20 +41,20 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     #[track_caller]
     pub fn drain(&mut self, range: impl RangeBounds<usize>) -> Drain<'_, T, L, M> {
         let len = self.len();
-        let range = positions(range, len);
-        let (at, gap) = (self.ring.runs_of(range.clone()), range.len());
+        let range = resolve_range(range, len);
+        let (at, gap) = (self.slot_ranges_of(range.clone()), range.len());
         // Until the end the queue has only what is before: if the iterator is leaked, so is the rest.
-        self.ring.end = self.ring.begin.wrapping_add(range.start);
+        self.tail = self.head.wrapping_add(range.start);
         Drain { queue: self, at, gap, len }
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> Drop for Drain<'_, T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Drop for Drain<'_, T, L, M> {
     fn drop(&mut self) {
         /// Closes the gap, also when a destructor panics.
-        struct Close<'b, T, L: Layout<T>, M: Memory>(&'b mut Queue<T, L, M>, usize, usize);
+        struct Close<'b, T, L: FieldLayout<T>, M: Memory>(&'b mut Queue<T, L, M>, usize, usize);
 
-        impl<T, L: Layout<T>, M: Memory> Drop for Close<'_, T, L, M> {
+        impl<T, L: FieldLayout<T>, M: Memory> Drop for Close<'_, T, L, M> {
             fn drop(&mut self) {
                 // SAFETY: what is behind the gap has values, and what the queue has is before it.
                 unsafe { self.0.close(self.0.len(), self.1, self.2) }
@@ -62,13 +62,13 @@ impl<T, L: Layout<T>, M: Memory> Drop for Drain<'_, T, L, M> {
         }
 
         let close = Close(self.queue, self.gap, self.len);
-        // SAFETY: these have values, and are asked for no more.
-        unsafe { drop_all::<T, L, ()>(close.0.ring.slots.raw(), self.at.clone()) }
+        // SAFETY: these slots have values and are not read again.
+        unsafe { drop_all::<T, L, ()>(close.0.slots.raw(), self.at.clone()) }
     }
 }
 
-walk_out!(['a, T, L: Layout<T>, M: Memory] Drain<'a, T, L, M>, T, |this, i| L::read(this.queue.ring.slots.raw(), i));
+draining_iterator!(['a, T, L: FieldLayout<T>, M: Memory] Drain<'a, T, L, M>, T, |this, i| L::read(this.queue.slots.raw(), i));
 
-show_rest! {
-    [T, L: Layout<T>, M: Memory] Drain<'_, T, L, M>, "Drain";
+debug_remaining! {
+    [T, L: FieldLayout<T>, M: Memory] Drain<'_, T, L, M>, "Drain";
 }

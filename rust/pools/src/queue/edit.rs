@@ -1,14 +1,14 @@
 //! What changes a queue elsewhere than at its ends.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::super::full::{no_slot, Full};
-use super::super::layout::Layout;
-use super::super::run::Runs;
 use super::Queue;
+use crate::capacity_error::{capacity_panic, CapacityError};
+use crate::contiguous::SlotRanges;
+use crate::field_layout::FieldLayout;
 use toft::Memory;
 
-impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
-    /// Exchanges the values at two positions.
+impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
+    /// Swaps the values at two positions.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2, 3]);
@@ -20,16 +20,16 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// A position has no value.
     #[track_caller]
     pub fn swap(&mut self, i: usize, j: usize) {
-        assert!(i < self.len() && j < self.len(), "toft: positions {i} and {j} of {} values", self.len());
+        assert!(i < self.len() && j < self.len(), "toft: resolve_range {i} and {j} of {} values", self.len());
         // SAFETY: both have values.
-        unsafe { self.swap_slots(self.slot(i), self.slot(j)) }
+        unsafe { self.swap_slots(self.slot_at(i), self.slot_at(j)) }
     }
 
     /// # Safety
     /// Both have values.
     #[inline]
     unsafe fn swap_slots(&mut self, a: usize, b: usize) {
-        let raw = self.ring.slots.raw();
+        let raw = self.slots.raw();
         // SAFETY: the caller's contract; nothing panics between.
         unsafe {
             let (x, y) = (L::read(raw, a), L::read(raw, b));
@@ -38,7 +38,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         }
     }
 
-    /// Adds a value at a position; those behind move. O(min(i, n - i)).
+    /// Inserts a value at a position; those after it move. O(min(i, n - i)).
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from(['a', 'c']);
@@ -47,50 +47,50 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The position is behind the end, the queue is fixed and full, or there is no memory.
+    /// The position is past the end, the queue is fixed and full, or there is no memory.
     #[track_caller]
     pub fn insert(&mut self, i: usize, value: T) {
         if self.try_insert(i, value).is_err() {
-            no_slot()
+            capacity_panic()
         }
     }
 
-    /// As [`insert`](Queue::insert).
+    /// As [`insert`](Queue::insert), with an error instead of a panic.
     ///
     /// ```
-    /// use toft_pools::{Full, Queue};
-    /// assert_eq!(Queue::fixed(0).try_insert(0, 'a'), Err(Full('a')));
+    /// use toft_pools::{CapacityError, Queue};
+    /// assert_eq!(Queue::fixed(0).try_insert(0, 'a'), Err(CapacityError('a')));
     /// ```
     ///
     /// # Errors
-    /// The value comes back: the queue is fixed and full, or there is no memory.
+    /// The value is returned in the error: the queue is fixed and full, or there is no memory.
     ///
     /// # Panics
-    /// The position is behind the end.
+    /// The position is past the end.
     #[track_caller]
-    pub fn try_insert(&mut self, i: usize, value: T) -> Result<(), Full<T>> {
+    pub fn try_insert(&mut self, i: usize, value: T) -> Result<(), CapacityError<T>> {
         let len = self.len();
-        assert!(i <= len, "toft: position {i} is behind the end of {len} values");
+        assert!(i <= len, "toft: position {i} is past the end of {len} values");
         if self.try_reserve(1).is_err() {
-            return Err(Full(value));
+            return Err(CapacityError(value));
         }
         // SAFETY: there is room for one more, at either end; the slot that is written has been moved.
         unsafe {
             if i < len - i {
-                let begin = self.ring.begin.wrapping_sub(1);
-                self.shift(self.ring.begin, begin, i);
-                self.ring.begin = begin;
+                let begin = self.head.wrapping_sub(1);
+                self.shift(self.head, begin, i);
+                self.head = begin;
             } else {
-                let at = self.ring.begin.wrapping_add(i);
+                let at = self.head.wrapping_add(i);
                 self.shift(at, at.wrapping_add(1), len - i);
-                self.ring.end = self.ring.end.wrapping_add(1);
+                self.tail = self.tail.wrapping_add(1);
             }
-            L::write(self.ring.slots.raw(), self.slot(i), value);
+            L::write(self.slots.raw(), self.slot_at(i), value);
         }
         Ok(())
     }
 
-    /// Takes the value at a position; those behind move. O(min(i, n - i)).
+    /// Removes and returns the value at a position; those after it move. O(min(i, n - i)).
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from(['a', 'b', 'c']);
@@ -102,14 +102,14 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         if i >= self.len() {
             return None;
         }
-        // SAFETY: the slot has a value, which is the caller's.
-        let value = unsafe { L::read(self.ring.slots.raw(), self.slot(i)) };
+        // SAFETY: the slot has a value, which the caller owns.
+        let value = unsafe { L::read(self.slots.raw(), self.slot_at(i)) };
         // SAFETY: and none from now on.
         unsafe { self.close(i, 1, self.len()) }
         Some(value)
     }
 
-    /// Takes the value at a position, and puts the first in its place. O(1).
+    /// Removes and returns the value at a position, and moves the first value there. O(1).
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from(['a', 'b', 'c']);
@@ -124,7 +124,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         self.pop_front()
     }
 
-    /// Takes the value at a position, and puts the last in its place. O(1).
+    /// Removes and returns the value at a position, and moves the last value there. O(1).
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from(['a', 'b', 'c']);
@@ -139,8 +139,8 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         self.pop_back()
     }
 
-    /// Takes all values from a position on, as another queue of the same memory; it is fixed, for as many values, if this
-    /// one is.
+    /// Removes the values from a position on and returns them as another queue in the same memory; it is fixed, with
+    /// the same capacity, if this one is.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from(['a', 'b', 'c']);
@@ -149,24 +149,24 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The position is behind the end, or there is no memory.
+    /// The position is past the end, or there is no memory.
     #[track_caller]
     pub fn split_off(&mut self, at: usize) -> Self
     where
         M: Clone,
     {
         let len = self.len();
-        assert!(at <= len, "toft: position {at} is behind the end of {len} values");
+        assert!(at <= len, "toft: position {at} is past the end of {len} values");
         let memory = self.memory().clone();
         let mut rest = if self.is_fixed() {
             Self::fixed_in(self.capacity(), memory)
         } else {
             Self::with_capacity_in(len - at, memory)
         };
-        let from = self.ring.runs_of(at..len);
-        self.ring.end = self.ring.begin.wrapping_add(at);
-        // SAFETY: there is room; the values are this queue's no more.
-        unsafe { rest.move_here(self.ring.slots.raw(), from) }
+        let from = self.slot_ranges_of(at..len);
+        self.tail = self.head.wrapping_add(at);
+        // SAFETY: there is memory for them; the values are no longer in this queue.
+        unsafe { rest.move_here(self.slots.raw(), from) }
         rest
     }
 
@@ -180,33 +180,33 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The queue is fixed and has no room for them, or there is no memory.
+    /// The queue is fixed and its capacity is too small, or there is no memory.
     #[track_caller]
     pub fn append<N: Memory>(&mut self, other: &mut Queue<T, L, N>) {
         self.reserve(other.len());
-        let from = other.ring.runs();
-        other.ring.begin = other.ring.end;
-        // SAFETY: there is room; the values are the other queue's no more.
-        unsafe { self.move_here(other.ring.slots.raw(), from) }
+        let from = other.slot_ranges();
+        other.head = other.tail;
+        // SAFETY: there is memory for them; the values are no longer in the other queue.
+        unsafe { self.move_here(other.slots.raw(), from) }
     }
 
     /// # Safety
-    /// There is room for the values, which are somewhere else, and nobody's.
-    unsafe fn move_here(&mut self, from: L::Raw<()>, runs: Runs) {
+    /// The queue has memory for the values, which are in other memory and are owned by the caller.
+    unsafe fn move_here(&mut self, from: L::Raw<()>, runs: SlotRanges) {
         for run in [runs.front, runs.back] {
             let mut at = run.start;
             while at < run.end {
-                let to = self.ring.slot(self.ring.end);
-                let n = (run.end - at).min(self.ring.slots.capacity() - to);
+                let to = self.slot(self.tail);
+                let n = (run.end - at).min(self.slots.capacity() - to);
                 // SAFETY: the caller's contract.
-                unsafe { L::copy(from, at, self.ring.slots.raw(), to, n) }
-                self.ring.end = self.ring.end.wrapping_add(n);
+                unsafe { L::copy(from, at, self.slots.raw(), to, n) }
+                self.tail = self.tail.wrapping_add(n);
                 at += n;
             }
         }
     }
 
-    /// Makes it `len` values: drops those behind, or adds clones at the back.
+    /// Changes the length to `len`: drops the values after that, or appends clones.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1]);
@@ -215,7 +215,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The queue is fixed and has no room for them, or there is no memory.
+    /// The queue is fixed and its capacity is too small, or there is no memory.
     #[track_caller]
     pub fn resize(&mut self, len: usize, value: T)
     where
@@ -226,7 +226,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         self.extend(core::iter::repeat_n(value, more));
     }
 
-    /// Makes it `len` values: drops those behind, or adds what the function makes.
+    /// Changes the length to `len`: drops the values after that, or appends what the function returns.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1]);
@@ -235,7 +235,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// The queue is fixed and has no room for them, or there is no memory.
+    /// The queue is fixed and its capacity is too small, or there is no memory.
     #[track_caller]
     pub fn resize_with(&mut self, len: usize, make: impl FnMut() -> T) {
         let more = len.saturating_sub(self.len());
@@ -243,7 +243,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         self.extend(core::iter::repeat_with(make).take(more));
     }
 
-    /// Moves all values to places side by side: `as_slices().0` has all of them. O(n); takes no memory.
+    /// Makes the values contiguous: `as_slices().0` has all of them. O(n); allocates nothing.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([2, 3]);
@@ -252,7 +252,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// assert_eq!(queue.as_slices(), (&[3, 2, 1][..], &[][..]));
     /// ```
     pub fn make_contiguous(&mut self) -> L::SlicesMut<'_> {
-        let (Runs { front, back }, raw, len) = (self.ring.runs(), self.ring.slots.raw(), self.len());
+        let (SlotRanges { front, back }, raw, len) = (self.slot_ranges(), self.slots.raw(), self.len());
         if !back.is_empty() {
             // SAFETY: the front part is at the end of the memory, and the back part at its beginning. What lies between
             // them has no values.
@@ -268,9 +268,9 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
                     self.reverse(0, len);
                 }
             }
-            (self.ring.begin, self.ring.end) = (0, len);
+            (self.head, self.tail) = (0, len);
         }
-        self.ring.slices_mut().0
+        self.as_mut_slices().0
     }
 
     /// # Safety
@@ -284,7 +284,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         }
     }
 
-    /// Moves the first `n` values behind the others. O(min(n, len - n)).
+    /// Moves the first `n` values to the back. O(min(n, len - n)).
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2, 3, 4]);
@@ -293,7 +293,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// There are not as many.
+    /// There are fewer than `n`.
     #[track_caller]
     pub fn rotate_left(&mut self, n: usize) {
         let len = self.len();
@@ -305,7 +305,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
         }
     }
 
-    /// Moves the last `n` values before the others. O(min(n, len - n)).
+    /// Moves the last `n` values to the front. O(min(n, len - n)).
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2, 3, 4]);
@@ -314,7 +314,7 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     ///
     /// # Panics
-    /// There are not as many.
+    /// There are fewer than `n`.
     #[track_caller]
     pub fn rotate_right(&mut self, n: usize) {
         let len = self.len();
@@ -328,21 +328,21 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
 
     fn first_to_back(&mut self, n: usize) {
         for _ in 0..n {
-            let (from, to) = (self.ring.slot(self.ring.begin), self.ring.slot(self.ring.end));
+            let (from, to) = (self.slot(self.head), self.slot(self.tail));
             // SAFETY: the first has a value, and the slot behind the last has none, or is the same: all have values.
-            unsafe { L::shift(self.ring.slots.raw(), from, to, 1) }
-            self.ring.begin = self.ring.begin.wrapping_add(1);
-            self.ring.end = self.ring.end.wrapping_add(1);
+            unsafe { L::shift(self.slots.raw(), from, to, 1) }
+            self.head = self.head.wrapping_add(1);
+            self.tail = self.tail.wrapping_add(1);
         }
     }
 
     fn last_to_front(&mut self, n: usize) {
         for _ in 0..n {
-            self.ring.begin = self.ring.begin.wrapping_sub(1);
-            self.ring.end = self.ring.end.wrapping_sub(1);
-            let (from, to) = (self.ring.slot(self.ring.end), self.ring.slot(self.ring.begin));
+            self.head = self.head.wrapping_sub(1);
+            self.tail = self.tail.wrapping_sub(1);
+            let (from, to) = (self.slot(self.tail), self.slot(self.head));
             // SAFETY: see first_to_back.
-            unsafe { L::shift(self.ring.slots.raw(), from, to, 1) }
+            unsafe { L::shift(self.slots.raw(), from, to, 1) }
         }
     }
 
@@ -351,43 +351,43 @@ impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
     /// # Safety
     /// The others have values.
     pub(super) unsafe fn close(&mut self, i: usize, n: usize, len: usize) {
-        let (begin, behind) = (self.ring.begin, len - i - n);
+        let (begin, behind) = (self.head, len - i - n);
         // SAFETY: the caller's contract.
         unsafe {
             if i < behind {
-                self.ring.begin = begin.wrapping_add(n);
-                self.shift(begin, self.ring.begin, i);
+                self.head = begin.wrapping_add(n);
+                self.shift(begin, self.head, i);
             } else {
                 self.shift(begin.wrapping_add(i + n), begin.wrapping_add(i), behind);
             }
         }
-        self.ring.end = self.ring.begin.wrapping_add(len - n);
+        self.tail = self.head.wrapping_add(len - n);
     }
 
-    /// Moves `n` values, whose counts begin at `from`, to those that begin at `to`; they may overlap.
+    /// Moves `n` values, whose counters begin at `from`, to those that begin at `to`; they may overlap.
     ///
     /// # Safety
-    /// From the first of both to the last of both there are no more counts than slots.
+    /// The range from the first source or target to the last has at most as many counters as there are slots.
     pub(super) unsafe fn shift(&mut self, from: usize, to: usize, n: usize) {
-        let (raw, capacity) = (self.ring.slots.raw(), self.ring.slots.capacity());
-        let mut left = n;
+        let (raw, capacity) = (self.slots.raw(), self.slots.capacity());
+        let mut remaining = n;
         let back = (to.wrapping_sub(from) as isize) < 0;
-        while left > 0 {
-            // In pieces that wrap neither where they are nor where they go: to lower counts from the first on, to higher
-            // ones from the last on, so that none is overwritten before it moved.
+        while remaining > 0 {
+            // In pieces that wrap neither where they are nor where they go: to lower counts from the first on, to
+            // higher ones from the last on, so that none is overwritten before it moved.
             let (i, j, piece);
             if back {
-                (i, j) = (self.ring.slot(from.wrapping_add(n - left)), self.ring.slot(to.wrapping_add(n - left)));
-                piece = left.min(capacity - i).min(capacity - j);
+                (i, j) = (self.slot(from.wrapping_add(n - remaining)), self.slot(to.wrapping_add(n - remaining)));
+                piece = remaining.min(capacity - i).min(capacity - j);
                 // SAFETY: within the slots.
                 unsafe { L::shift(raw, i, j, piece) }
             } else {
-                (i, j) = (self.ring.slot(from.wrapping_add(left - 1)), self.ring.slot(to.wrapping_add(left - 1)));
-                piece = left.min(i + 1).min(j + 1);
+                (i, j) = (self.slot(from.wrapping_add(remaining - 1)), self.slot(to.wrapping_add(remaining - 1)));
+                piece = remaining.min(i + 1).min(j + 1);
                 // SAFETY: within the slots.
                 unsafe { L::shift(raw, i + 1 - piece, j + 1 - piece, piece) }
             }
-            left -= piece;
+            remaining -= piece;
         }
     }
 }

@@ -1,25 +1,25 @@
-//! Which values of a queue are to stay. Each function is there twice: one for both layouts would ask that values live for
-//! ever, since it cannot be said of a closure that it takes references for any time that the values live.
+//! `retain` and `retain_mut` of a queue. Each exists once for each layout: a closure that takes `L::Mut<'_>` of any
+//! layout would require `T: 'static`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::super::columnar::Columnar;
-use super::super::layout::{Columns, Layout, Rows};
 use super::Queue;
+use crate::columnar::Columnar;
+use crate::field_layout::{Columns, FieldLayout, Rows};
 use toft::Memory;
 
 impl<T, M: Memory> Queue<T, Rows, M> {
-    /// Keeps the values for which the function says so, in their order; the others are dropped. O(n).
+    /// Keeps the values for which `keep` returns true, in their order, and drops the others. O(n).
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2, 3, 4]);
     /// queue.retain(|&value| value % 2 == 0);
     /// assert_eq!(queue, [2, 4]);
     /// ```
-    pub fn retain(&mut self, mut keeps: impl FnMut(&T) -> bool) {
-        self.retain_mut(|value| keeps(value));
+    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        self.retain_mut(|value| keep(value));
     }
 
-    /// The same, and the function may change the values.
+    /// As `retain`; the function may change the values.
     ///
     /// ```
     /// let mut queue = toft_pools::Queue::from([1, 2, 3, 4]);
@@ -29,14 +29,14 @@ impl<T, M: Memory> Queue<T, Rows, M> {
     /// });
     /// assert_eq!(queue, [2, 4]);
     /// ```
-    pub fn retain_mut(&mut self, mut keeps: impl FnMut(&mut T) -> bool) {
+    pub fn retain_mut(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
         // SAFETY: the slot has a value.
-        self.filter(|raw, i| keeps(unsafe { <Rows as Layout<T>>::get_mut(raw, i) }));
+        self.filter(|raw, i| keep(unsafe { <Rows as FieldLayout<T>>::get_mut(raw, i) }));
     }
 }
 
 impl<T: Columnar, M: Memory> Queue<T, Columns, M> {
-    /// Keeps the values for which the function says so, in their order; the others are dropped. O(n).
+    /// Keeps the values for which `keep` returns true, in their order, and drops the others. O(n).
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -52,12 +52,12 @@ impl<T: Columnar, M: Memory> Queue<T, Columns, M> {
     /// assert_eq!(queue.len(), 2);
     /// # }
     /// ```
-    pub fn retain(&mut self, mut keeps: impl FnMut(T::Ref<'_>) -> bool) {
+    pub fn retain(&mut self, mut keep: impl FnMut(T::Ref<'_>) -> bool) {
         // SAFETY: the slot has a value.
-        self.filter(|raw, i| keeps(unsafe { T::get(raw.0, i) }));
+        self.filter(|raw, i| keep(unsafe { T::get(raw.0, i) }));
     }
 
-    /// The same, and the function may change the values.
+    /// As `retain`; the function may change the values.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -76,34 +76,34 @@ impl<T: Columnar, M: Memory> Queue<T, Columns, M> {
     /// assert_eq!(queue.len(), 3);
     /// # }
     /// ```
-    pub fn retain_mut(&mut self, mut keeps: impl FnMut(T::Mut<'_>) -> bool) {
+    pub fn retain_mut(&mut self, mut keep: impl FnMut(T::Mut<'_>) -> bool) {
         // SAFETY: the slot has a value.
-        self.filter(|raw, i| keeps(unsafe { T::get_mut(raw.0, i) }));
+        self.filter(|raw, i| keep(unsafe { T::get_mut(raw.0, i) }));
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> Queue<T, L, M> {
-    fn filter(&mut self, mut keeps: impl FnMut(L::Raw<()>, usize) -> bool) {
+impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
+    fn filter(&mut self, mut keep: impl FnMut(L::Raw<()>, usize) -> bool) {
         /// A queue of which some values are to be kept: `kept` of those that were seen, which lie in front. When it is
         /// dropped, in the end or because the function or a destructor panicked, the rest is kept.
-        struct Hole<'a, T, L: Layout<T>, M: Memory>(&'a mut Queue<T, L, M>, usize, usize, usize);
+        struct Hole<'a, T, L: FieldLayout<T>, M: Memory>(&'a mut Queue<T, L, M>, usize, usize, usize);
 
-        impl<T, L: Layout<T>, M: Memory> Drop for Hole<'_, T, L, M> {
+        impl<T, L: FieldLayout<T>, M: Memory> Drop for Hole<'_, T, L, M> {
             fn drop(&mut self) {
                 let (kept, seen, len) = (self.1, self.2, self.3);
-                let begin = self.0.ring.begin;
+                let begin = self.0.head;
                 // SAFETY: the rest has values, and those from `kept` on to it have none.
                 unsafe { self.0.shift(begin.wrapping_add(seen), begin.wrapping_add(kept), len - seen) }
-                self.0.ring.end = begin.wrapping_add(kept + len - seen);
+                self.0.tail = begin.wrapping_add(kept + len - seen);
             }
         }
 
         let len = self.len();
-        self.ring.end = self.ring.begin;
+        self.tail = self.head;
         let mut hole = Hole(self, 0, 0, len);
         while hole.2 < len {
-            let (raw, slot, to) = (hole.0.ring.slots.raw(), hole.0.slot(hole.2), hole.0.slot(hole.1));
-            let keep = keeps(raw, slot);
+            let (raw, slot, to) = (hole.0.slots.raw(), hole.0.slot_at(hole.2), hole.0.slot_at(hole.1));
+            let keep = keep(raw, slot);
             hole.2 += 1; // it counts as seen before it is dropped
                          // SAFETY: the slot has a value, and those from `kept` on to it have none.
             unsafe {

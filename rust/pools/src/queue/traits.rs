@@ -1,19 +1,19 @@
-//! What a queue is to the traits of the standard library.
+//! Traits of the standard library for a queue.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
 use core::ops::{Index, IndexMut};
 
-use super::super::columnar::Columnar;
-use super::super::layout::{Columns, Layout, Rows};
-use super::super::ring::{IntoIter, Iter, IterMut};
-use super::super::run::{compare, same};
 use super::Queue;
+use crate::columnar::Columnar;
+use crate::contiguous::{columns_eq, comparison_traits};
+use crate::field_layout::{Columns, FieldLayout, Rows};
 use toft::Memory;
 
-compare!(Queue, M: Memory);
+comparison_traits!(Queue, M: Memory);
 
-impl<T, L: Layout<T>, M: Memory + Default> Default for Queue<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory + Default> Default for Queue<T, L, M> {
     fn default() -> Self {
         Queue::new_in(M::default())
     }
@@ -52,25 +52,31 @@ fn missing() -> ! {
     panic!("toft: the queue has no value at this position")
 }
 
-impl<T, L: Layout<T>, M: Memory> Extend<T> for Queue<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Extend<T> for Queue<T, L, M> {
     /// At the back.
     ///
     /// # Panics
     /// As [`push_back`](Queue::push_back).
     #[track_caller]
     fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
-        self.ring.extend(values);
+        let mut values = values.into_iter();
+        while let Some(value) = values.next() {
+            if self.len() == self.capacity() && !self.is_fixed() {
+                self.reserve(values.size_hint().0.saturating_add(1));
+            }
+            self.push_back(value);
+        }
     }
 }
 
-impl<'a, T: Copy + 'a, L: Layout<T>, M: Memory> Extend<&'a T> for Queue<T, L, M> {
+impl<'a, T: Copy + 'a, L: FieldLayout<T>, M: Memory> Extend<&'a T> for Queue<T, L, M> {
     #[track_caller]
     fn extend<I: IntoIterator<Item = &'a T>>(&mut self, values: I) {
-        self.ring.extend(values.into_iter().copied());
+        self.extend(values.into_iter().copied());
     }
 }
 
-impl<T, L: Layout<T>, M: Memory + Default> FromIterator<T> for Queue<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory + Default> FromIterator<T> for Queue<T, L, M> {
     #[track_caller]
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
         let mut queue = Self::default();
@@ -79,7 +85,7 @@ impl<T, L: Layout<T>, M: Memory + Default> FromIterator<T> for Queue<T, L, M> {
     }
 }
 
-// Of rows on the heap alone, so that `Queue::from` says which queue is meant.
+// Only for rows on the heap, so that the type of `Queue::from` can be inferred.
 impl<T, const N: usize> From<[T; N]> for Queue<T> {
     fn from(values: [T; N]) -> Self {
         let mut queue = Self::with_capacity(N);
@@ -96,36 +102,9 @@ impl<T> From<Vec<T>> for Queue<T> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> From<Queue<T, L, M>> for Vec<T> {
+impl<T, L: FieldLayout<T>, M: Memory> From<Queue<T, L, M>> for Vec<T> {
     fn from(queue: Queue<T, L, M>) -> Vec<T> {
         queue.into_iter().collect()
-    }
-}
-
-impl<T, L: Layout<T>, M: Memory> IntoIterator for Queue<T, L, M> {
-    type Item = T;
-    type IntoIter = IntoIter<T, L, M>;
-
-    fn into_iter(self) -> IntoIter<T, L, M> {
-        self.ring.into_iter()
-    }
-}
-
-impl<'a, T, L: Layout<T>, M: Memory> IntoIterator for &'a Queue<T, L, M> {
-    type Item = L::Ref<'a>;
-    type IntoIter = Iter<'a, T, L>;
-
-    fn into_iter(self) -> Iter<'a, T, L> {
-        self.iter()
-    }
-}
-
-impl<'a, T, L: Layout<T>, M: Memory> IntoIterator for &'a mut Queue<T, L, M> {
-    type Item = L::Mut<'a>;
-    type IntoIter = IterMut<'a, T, L>;
-
-    fn into_iter(self) -> IterMut<'a, T, L> {
-        self.iter_mut()
     }
 }
 

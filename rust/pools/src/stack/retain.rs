@@ -1,25 +1,25 @@
-//! Which values of a stack are to stay. Each function is there twice: one for both layouts would ask that values live for
-//! ever, since it cannot be said of a closure that it takes references for any time that the values live.
+//! `retain` and `retain_mut` of a stack. Each exists once for each layout: a closure that takes `L::Mut<'_>` of any
+//! layout would require `T: 'static`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::super::columnar::Columnar;
-use super::super::layout::{Columns, Layout, Rows};
 use super::Stack;
+use crate::columnar::Columnar;
+use crate::field_layout::{Columns, FieldLayout, Rows};
 use toft::Memory;
 
 impl<T, M: Memory> Stack<T, Rows, M> {
-    /// Keeps the values for which the function says so, in their order; the others are dropped. O(n).
+    /// Keeps the values for which `keep` returns true, in their order, and drops the others. O(n).
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2, 3, 4]);
     /// stack.retain(|&value| value % 2 == 0);
     /// assert_eq!(stack, [2, 4]);
     /// ```
-    pub fn retain(&mut self, mut keeps: impl FnMut(&T) -> bool) {
-        self.retain_mut(|value| keeps(value));
+    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        self.retain_mut(|value| keep(value));
     }
 
-    /// The same, and the function may change the values.
+    /// As `retain`; the function may change the values.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from([1, 2, 3, 4]);
@@ -29,14 +29,14 @@ impl<T, M: Memory> Stack<T, Rows, M> {
     /// });
     /// assert_eq!(stack, [2, 4]);
     /// ```
-    pub fn retain_mut(&mut self, mut keeps: impl FnMut(&mut T) -> bool) {
+    pub fn retain_mut(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
         // SAFETY: the slot has a value.
-        filter(self, |raw, i| keeps(unsafe { <Rows as Layout<T>>::get_mut(raw, i) }));
+        filter(self, |raw, i| keep(unsafe { <Rows as FieldLayout<T>>::get_mut(raw, i) }));
     }
 }
 
 impl<T: Columnar, M: Memory> Stack<T, Columns, M> {
-    /// Keeps the values for which the function says so, in their order; the others are dropped. O(n).
+    /// Keeps the values for which `keep` returns true, in their order, and drops the others. O(n).
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -52,12 +52,12 @@ impl<T: Columnar, M: Memory> Stack<T, Columns, M> {
     /// assert_eq!(stack.len(), 2);
     /// # }
     /// ```
-    pub fn retain(&mut self, mut keeps: impl FnMut(T::Ref<'_>) -> bool) {
+    pub fn retain(&mut self, mut keep: impl FnMut(T::Ref<'_>) -> bool) {
         // SAFETY: the slot has a value.
-        filter(self, |raw, i| keeps(unsafe { T::get(raw.0, i) }));
+        filter(self, |raw, i| keep(unsafe { T::get(raw.0, i) }));
     }
 
-    /// The same, and the function may change the values.
+    /// As `retain`; the function may change the values.
     ///
     /// ```
     /// # #[cfg(feature = "derive")] {
@@ -76,24 +76,27 @@ impl<T: Columnar, M: Memory> Stack<T, Columns, M> {
     /// assert_eq!(stack.len(), 3);
     /// # }
     /// ```
-    pub fn retain_mut(&mut self, mut keeps: impl FnMut(T::Mut<'_>) -> bool) {
+    pub fn retain_mut(&mut self, mut keep: impl FnMut(T::Mut<'_>) -> bool) {
         // SAFETY: the slot has a value.
-        filter(self, |raw, i| keeps(unsafe { T::get_mut(raw.0, i) }));
+        filter(self, |raw, i| keep(unsafe { T::get_mut(raw.0, i) }));
     }
 }
 
-/// Keeps the values for which the function says so.
-fn filter<T, L: Layout<T>, M: Memory>(stack: &mut Stack<T, L, M>, mut keeps: impl FnMut(L::Raw<()>, usize) -> bool) {
-    /// A stack of which `kept` of the values that were seen are to be kept, and lie below. When it is dropped, in the end
-    /// or because the function or a destructor panicked, the rest is kept.
-    struct Hole<'a, T, L: Layout<T>, M: Memory> {
+/// Keeps the values for which `keep` returns true.
+fn filter<T, L: FieldLayout<T>, M: Memory>(
+    stack: &mut Stack<T, L, M>,
+    mut keep: impl FnMut(L::Raw<()>, usize) -> bool,
+) {
+    /// A stack of which `kept` of the values that were seen are to be kept, and lie below. When it is dropped, in the
+    /// end or because the function or a destructor panicked, the rest is kept.
+    struct Hole<'a, T, L: FieldLayout<T>, M: Memory> {
         stack: &'a mut Stack<T, L, M>,
         kept: usize,
         seen: usize,
         len: usize,
     }
 
-    impl<T, L: Layout<T>, M: Memory> Drop for Hole<'_, T, L, M> {
+    impl<T, L: FieldLayout<T>, M: Memory> Drop for Hole<'_, T, L, M> {
         fn drop(&mut self) {
             let rest = self.len - self.seen;
             // SAFETY: the rest has values, and those from `kept` on to it have none.
@@ -106,7 +109,7 @@ fn filter<T, L: Layout<T>, M: Memory>(stack: &mut Stack<T, L, M>, mut keeps: imp
     let mut hole = Hole { stack, kept: 0, seen: 0, len };
     while hole.seen < len {
         let i = hole.seen;
-        let keep = keeps(raw, i);
+        let keep = keep(raw, i);
         hole.seen += 1; // before it is dropped
                         // SAFETY: the slot has a value, and those from `kept` on to it have none.
         unsafe {

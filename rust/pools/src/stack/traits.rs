@@ -1,19 +1,20 @@
-//! What a stack is to the traits of the standard library.
+//! Traits of the standard library for a stack.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut, Index, IndexMut};
 use core::slice::SliceIndex;
 
-use super::super::columnar::Columnar;
-use super::super::layout::{Columns, Layout, Rows};
-use super::super::run::{compare, same};
 use super::Stack;
+use crate::columnar::Columnar;
+use crate::contiguous::{columns_eq, comparison_traits};
+use crate::field_layout::{Columns, FieldLayout, Rows};
 use toft::Memory;
 
-compare!(Stack, M: Memory);
+comparison_traits!(Stack, M: Memory);
 
-impl<T, L: Layout<T>, M: Memory + Default> Default for Stack<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory + Default> Default for Stack<T, L, M> {
     fn default() -> Self {
         Stack::new_in(M::default())
     }
@@ -65,7 +66,7 @@ impl<T, I: SliceIndex<[T]>, M: Memory> IndexMut<I> for Stack<T, Rows, M> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> Extend<T> for Stack<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory> Extend<T> for Stack<T, L, M> {
     /// # Panics
     /// The stack is fixed and has no room for the next value, or there is no memory.
     #[track_caller]
@@ -80,14 +81,14 @@ impl<T, L: Layout<T>, M: Memory> Extend<T> for Stack<T, L, M> {
     }
 }
 
-impl<'a, T: Copy + 'a, L: Layout<T>, M: Memory> Extend<&'a T> for Stack<T, L, M> {
+impl<'a, T: Copy + 'a, L: FieldLayout<T>, M: Memory> Extend<&'a T> for Stack<T, L, M> {
     #[track_caller]
     fn extend<I: IntoIterator<Item = &'a T>>(&mut self, values: I) {
         self.extend(values.into_iter().copied());
     }
 }
 
-impl<T, L: Layout<T>, M: Memory + Default> FromIterator<T> for Stack<T, L, M> {
+impl<T, L: FieldLayout<T>, M: Memory + Default> FromIterator<T> for Stack<T, L, M> {
     #[track_caller]
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
         let mut stack = Self::default();
@@ -96,7 +97,7 @@ impl<T, L: Layout<T>, M: Memory + Default> FromIterator<T> for Stack<T, L, M> {
     }
 }
 
-// Of rows on the heap alone, here and below, so that `Stack::from` says which stack is meant.
+// Only for rows on the heap, here and below, so that the type of `Stack::from` can be inferred.
 impl<T, const N: usize> From<[T; N]> for Stack<T> {
     fn from(values: [T; N]) -> Self {
         let mut stack = Self::with_capacity(N);
@@ -121,7 +122,7 @@ impl<T: Clone> From<&[T]> for Stack<T> {
     }
 }
 
-impl<T, L: Layout<T>, M: Memory> From<Stack<T, L, M>> for Vec<T> {
+impl<T, L: FieldLayout<T>, M: Memory> From<Stack<T, L, M>> for Vec<T> {
     fn from(stack: Stack<T, L, M>) -> Vec<T> {
         stack.into_iter().collect()
     }

@@ -5,7 +5,7 @@
 use crate::ledger::Ledger;
 use crate::look::{out, twin, within, Look, Step, Twin};
 use toft::Memory;
-use toft_pools::{Full, Handle, List};
+use toft_pools::{CapacityError, Handle, List};
 
 /// How many kinds of steps there are.
 pub const KINDS: u8 = 25;
@@ -27,7 +27,7 @@ pub fn check<L: Look, M: Memory>(list: &mut List<Twin, L, M>, model: &[(Handle<T
     for (i, (handle, n)) in model.iter().enumerate() {
         assert_eq!(list.get(*handle).map(L::number), Some(*n));
         assert_eq!(list.next_handle(*handle), model.get(i + 1).map(|(handle, _)| *handle));
-        assert_eq!(list.previous_handle(*handle), i.checked_sub(1).map(|i| model[i].0));
+        assert_eq!(list.prev_handle(*handle), i.checked_sub(1).map(|i| model[i].0));
     }
     let mut iter = list.iter();
     for i in 0.. {
@@ -70,14 +70,14 @@ pub fn play<L: Look, M: Memory + Clone>(mut list: List<Twin, L, M>, steps: &[Ste
                 let n = number();
                 (i + 1, list.try_insert_after(model[i].0, twin(&ledger, n)), n)
             }
-            _ => (0, Err(Full(twin(&ledger, 0))), 0),
+            _ => (0, Err(CapacityError(twin(&ledger, 0))), 0),
         };
         match added {
             Ok(handle) => {
                 assert!(!stale.contains(&handle));
                 model.insert(at, (handle, n));
             }
-            Err(Full(value)) => assert!((kind > 11 || len == limit) && out(value) == n),
+            Err(CapacityError(value)) => assert!((kind > 11 || len == limit) && out(value) == n),
         }
         match (kind, any) {
             (12, _) => {
@@ -135,7 +135,7 @@ pub fn play<L: Look, M: Memory + Clone>(mut list: List<Twin, L, M>, steps: &[Ste
                 let mut cursor = list.cursor_at_mut(model[i].0).unwrap();
                 assert_eq!(cursor.current().map(|v| L::number_mut(&v)), Some(model[i].1));
                 assert_eq!(cursor.peek_next().map(|v| L::number_mut(&v)), model.get(i + 1).map(|(_, n)| *n));
-                cursor.move_previous();
+                cursor.move_prev();
                 assert_eq!(cursor.handle(), i.checked_sub(1).map(|i| model[i].0));
                 cursor.move_next();
                 if b % 2 == 0 {
@@ -163,7 +163,7 @@ pub fn play<L: Look, M: Memory + Clone>(mut list: List<Twin, L, M>, steps: &[Ste
         for &handle in stale.iter().rev().take(40) {
             assert!(list.get(handle).is_none() && list.get_mut(handle).is_none() && list.remove(handle).is_none());
             assert!(!list.move_to_front(handle) && !list.move_to_back(handle) && list.cursor_at(handle).is_none());
-            assert!(list.next_handle(handle).is_none() && list.previous_handle(handle).is_none());
+            assert!(list.next_handle(handle).is_none() && list.prev_handle(handle).is_none());
         }
         assert_eq!(ledger.live(), model.len());
     }

@@ -10,7 +10,7 @@ use crate::ledger::{Counted, Ledger};
 use crate::pair::Pair;
 use toft::Memory;
 use toft_pools::ordered_map::Entry;
-use toft_pools::{CloneIn, Columns, Full, OrderedMap, Rows};
+use toft_pools::{CapacityError, CloneIn, Columns, OrderedMap, Rows};
 
 /// Keys, by number: a greater number is a greater key.
 pub trait TestKey: Ord + Clone + Debug {
@@ -179,14 +179,16 @@ impl<K: TestKey, V: TestValue, L: Look<V>, M: Memory + Clone> World<K, V, L, M> 
     }
 
     fn is_full(&self) -> bool {
-        self.map.limit().is_some_and(|limit| self.model.len() == limit)
+        self.map.fixed_capacity().is_some_and(|limit| self.model.len() == limit)
     }
 
     fn insert(&mut self, n: u16) {
         let (number, value) = self.value();
         let key = self.key(n);
         if self.is_full() && !self.model.contains_key(&key) {
-            let Err(Full((k, v))) = self.map.try_insert(key.clone(), value) else { panic!("more than there may be") };
+            let Err(CapacityError((k, v))) = self.map.try_insert(key.clone(), value) else {
+                panic!("more than there may be")
+            };
             assert_eq!((k, v.number()), (key, number));
             return;
         }

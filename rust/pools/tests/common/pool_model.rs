@@ -6,13 +6,13 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 use toft::Memory;
-use toft_pools::{CloneIn, Columns, Key, Layout, Pool, Rows};
+use toft_pools::{CloneIn, Columns, FieldLayout, Key, Pool, Rows};
 
 use crate::ledger::{Counted, Ledger};
 use crate::pair::Pair;
 
 /// What a layout does with counted values.
-pub trait Plays: Layout<Self::T> + CloneIn<Self::T> + Sized {
+pub trait Plays: FieldLayout<Self::T> + CloneIn<Self::T> + Sized {
     type T;
     fn make(value: Counted) -> Self::T;
     fn number(value: Self::Ref<'_>) -> i64;

@@ -6,7 +6,7 @@ use crate::ledger::Ledger;
 use crate::look::{out, twin, within, Look, Step, Twin};
 use std::collections::VecDeque;
 use toft::Memory;
-use toft_pools::{Full, Queue};
+use toft_pools::{CapacityError, Queue};
 
 /// How many kinds of steps there are.
 pub const KINDS: u8 = 31;
@@ -23,7 +23,7 @@ pub fn play<L: Look, M: Memory + Clone>(mut queue: Queue<Twin, L, M>, steps: &[S
         };
         let len = model.len();
         let at = usize::from(a);
-        let refused = |n: i64, Full(value): Full<Twin>| assert_eq!((out(value), len), (n, limit));
+        let refused = |n: i64, CapacityError(value): CapacityError<Twin>| assert_eq!((out(value), len), (n, limit));
         match kind {
             0..=4 => {
                 let n = number();

@@ -5,7 +5,7 @@
 use crate::ledger::Ledger;
 use crate::look::{out, twin, within, Look, Step, Twin};
 use toft::{Heap, Memory};
-use toft_pools::{Full, Stack};
+use toft_pools::{CapacityError, Stack};
 
 /// How many kinds of steps there are.
 pub const KINDS: u8 = 22;
@@ -26,7 +26,7 @@ pub fn play<L: Look, M: Memory + Clone>(mut stack: Stack<Twin, L, M>, steps: &[S
                 let n = number();
                 match stack.try_push(twin(&ledger, n)) {
                     Ok(()) => model.push(n),
-                    Err(Full(value)) => {
+                    Err(CapacityError(value)) => {
                         assert_eq!((out(value), len), (n, limit));
                     }
                 }
@@ -104,10 +104,10 @@ pub fn play<L: Look, M: Memory + Clone>(mut stack: Stack<Twin, L, M>, steps: &[S
         assert_eq!(stack.len(), model.len());
         assert_eq!(stack.is_empty(), model.is_empty());
         assert!(stack.len() <= stack.capacity());
-        assert_eq!(L::numbers(stack.slices()), model);
+        assert_eq!(L::numbers(stack.as_slice()), model);
         assert!(stack.iter().map(L::number).eq(model.iter().copied()));
         assert!(stack.iter().rev().map(L::number).eq(model.iter().rev().copied()));
-        assert_eq!(stack.peek().map(L::number), model.last().copied());
+        assert_eq!(stack.last().map(L::number), model.last().copied());
         assert_eq!(stack.iter().nth(2).map(L::number), model.get(2).copied());
         assert_eq!(ledger.live(), model.len());
     }

@@ -9,7 +9,7 @@ struct Row {
 fn main() {
     let mut stack: Stack<Row, Columns> = Stack::default();
     stack.push(Row { x: 1 });
-    let mut slices = stack.slices_mut();
+    let mut slices = stack.as_mut_slice();
     let row = slices.iter_mut().next().unwrap();
     slices.x[0] = 2;
     *row.x = 3;

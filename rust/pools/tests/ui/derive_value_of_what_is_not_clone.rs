@@ -12,5 +12,5 @@ struct Row {
 fn main() {
     let mut stack: Stack<Row, Columns> = Stack::default();
     stack.push(Row { x: 1, unique: Unique(2) });
-    let _ = stack.peek().unwrap().to_value();
+    let _ = stack.last().unwrap().to_value();
 }

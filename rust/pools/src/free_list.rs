@@ -1,0 +1,522 @@
+//! The free list of a pool: which slots have values, and which free slot the next insertion takes.
+//!
+//! Each slot has a generation, which is odd while the slot has a value. Generations are stored apart from the values.
+//! Freeing a slot increments its generation. Iteration converts 64 generations at a time to a word of bits and visits
+//! the set bits, so a free slot costs no branch.
+//!
+//! Free slots are found in groups of 64. Freeing a slot pushes its group onto a stack that is linked through `links`,
+//! unless the group is on it. An insertion takes a free slot of the current group; when that has none left, the top of
+//! the stack becomes the current group. So values that are inserted one after the other are adjacent, however scattered
+//! the removals were. While the stack is empty, insertions take unused slots in ascending order.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::alloc::Layout;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+
+use super::key::Generation;
+use toft::AllocError;
+use toft::Memory;
+
+/// The number of slots in a group.
+const GROUP: usize = u64::BITS as usize;
+
+/// At most so many generations are initialized at once.
+const INITIALIZE_MAX: usize = 64 * GROUP;
+
+/// The link that ends the stack.
+const NONE: u32 = u32::MAX;
+/// The link of a group that is not on the stack.
+const NOT_STACKED: u32 = u32::MAX - 1;
+
+/// The largest number of slots that links can address.
+pub(crate) const MAX_SLOTS: usize =
+    if usize::BITS > 32 { (NOT_STACKED as usize).saturating_mul(GROUP) } else { usize::MAX / 2 };
+
+pub(crate) struct FreeList<G> {
+    /// The generation of each initialized slot.
+    generations: NonNull<G>,
+    /// The high-water mark: slots below it have or had a value since the pool was last empty.
+    high_water: usize,
+    /// The number of free slots below the high-water mark.
+    freed: usize,
+    /// The generations of slots below it are initialized, and so are the links of their groups.
+    initialized: usize,
+    /// While there is no current group, insertions take the slots from `high_water` up to this one: the smaller of
+    /// `initialized` and `slots`, or 0 while the stack is not empty. So the fast path of an insertion compares with
+    /// this field only.
+    limit: usize,
+    /// The number of slots of the pool.
+    slots: usize,
+    /// A bit for each free slot of the current group; 0 if there is none.
+    current_free: u64,
+    /// The first slot of the current group.
+    current_start: usize,
+    /// For each group, the next one on the stack, `NONE` or `NOT_STACKED`.
+    links: NonNull<u32>,
+    /// The group on top of the stack.
+    top: u32,
+    /// The numbers of slots for which `generations` and `links` have memory: multiples of GROUP, and `linked` is not
+    /// more than `capacity`.
+    capacity: usize,
+    linked: usize,
+}
+
+impl<G: Generation> FreeList<G> {
+    pub(crate) const fn new() -> Self {
+        FreeList {
+            generations: NonNull::dangling(),
+            high_water: 0,
+            freed: 0,
+            initialized: 0,
+            limit: 0,
+            slots: 0,
+            current_free: 0,
+            current_start: 0,
+            links: NonNull::dangling(),
+            top: NONE,
+            capacity: 0,
+            linked: 0,
+        }
+    }
+
+    /// The high-water mark: no slot from it on has a value.
+    #[inline(always)]
+    pub(crate) fn high_water(&self) -> usize {
+        self.high_water
+    }
+
+    /// The number of slots that have values.
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.high_water - self.freed
+    }
+
+    fn layouts(capacity: usize) -> Result<[Layout; 2], AllocError> {
+        let generations = Layout::array::<G>(capacity).map_err(|_| AllocError)?;
+        let links = Layout::array::<u32>(capacity / GROUP).map_err(|_| AllocError)?;
+        Ok([generations, links])
+    }
+
+    /// The bytes that it has allocated.
+    pub(crate) fn bytes(&self) -> usize {
+        let layouts =
+            [(self.capacity, 0), (self.linked, 1)].map(|(capacity, which)| Self::layouts(capacity).map(|l| l[which]));
+        layouts.into_iter().flatten().map(|layout| layout.size()).sum()
+    }
+
+    /// Allocates generations and links for so many slots. An error changes nothing that is observable.
+    pub(crate) fn reserve(&mut self, slots: usize, memory: &impl Memory) -> Result<(), AllocError> {
+        let capacity = slots.checked_next_multiple_of(GROUP).ok_or(AllocError)?;
+        let new = Self::layouts(capacity)?;
+        // SAFETY: each array was allocated with the layout for its capacity, and the new layout is larger.
+        unsafe {
+            if self.capacity < capacity {
+                let old = Self::layouts(self.capacity)?[0];
+                self.generations = enlarge(memory, self.generations.cast(), old, new[0])?.cast();
+                self.capacity = capacity;
+            }
+            if self.linked < capacity {
+                let old = Self::layouts(self.linked)?[1];
+                self.links = enlarge(memory, self.links.cast(), old, new[1])?.cast();
+                self.linked = capacity;
+            }
+        }
+        Ok(())
+    }
+
+    /// Deallocates both arrays.
+    ///
+    /// # Safety
+    /// `memory` is the one that `reserve` was called with. This value is not used again.
+    pub(crate) unsafe fn deallocate(&mut self, memory: &impl Memory) {
+        for (p, capacity, which) in [(self.generations.cast(), self.capacity, 0), (self.links.cast(), self.linked, 1)] {
+            if let (1.., Ok(layouts)) = (capacity, Self::layouts(capacity)) {
+                // SAFETY: the caller's contract, and that of reserve.
+                unsafe { memory.put(p, layouts[which]) }
+            }
+        }
+        (self.capacity, self.linked) = (0, 0);
+    }
+
+    /// Whether `next_slot` may be called.
+    #[inline(always)]
+    pub(crate) fn has_next(&self) -> bool {
+        self.current_free != 0 || self.high_water < self.limit
+    }
+
+    /// The slow path of an insertion: takes the next group or initializes slots. Returns false if no slot is free.
+    pub(crate) fn find_next(&mut self, unused: G) -> bool {
+        if self.top != NONE {
+            self.pop_group();
+        } else if self.high_water == self.initialized && self.high_water < self.slots {
+            // Not up to the capacity, which is larger if there was no memory for its links.
+            let end = self.linked.min(self.initialized + INITIALIZE_MAX.min(self.initialized.max(GROUP)));
+            // SAFETY: there is a link for each group, and a generation for each slot.
+            unsafe { self.initialize(end, unused) }
+            self.update_limit();
+        }
+        self.has_next()
+    }
+
+    /// Sets the number of slots of the pool, which are reserved here.
+    pub(crate) fn set_slots(&mut self, slots: usize) {
+        self.slots = slots;
+        self.update_limit();
+    }
+
+    /// Computes the limit.
+    fn update_limit(&mut self) {
+        self.limit = if self.top == NONE { self.initialized.min(self.slots) } else { 0 };
+    }
+
+    /// # Safety
+    /// `end` is the end of a group, and generations and links are reserved up to it.
+    unsafe fn initialize(&mut self, end: usize, unused: G) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            for i in self.initialized..end {
+                self.generations.add(i).write(unused);
+            }
+            for group in self.initialized / GROUP..end / GROUP {
+                self.links.add(group).write(NOT_STACKED);
+            }
+        }
+        self.initialized = self.initialized.max(end);
+    }
+
+    /// The generation of a slot.
+    ///
+    /// # Safety
+    /// The slot is below the high-water mark.
+    #[inline(always)]
+    pub(crate) unsafe fn generation(&self, i: usize) -> G {
+        // SAFETY: the caller's contract.
+        unsafe { self.generations.add(i).read() }
+    }
+
+    /// The slot that the next insertion takes, and its generation.
+    ///
+    /// # Safety
+    /// `has_next` is true.
+    #[inline(always)]
+    pub(crate) unsafe fn next_slot(&self) -> (usize, G) {
+        let i = if self.current_free != 0 {
+            self.current_start + self.current_free.trailing_zeros() as usize
+        } else {
+            self.high_water
+        };
+        // SAFETY: a slot that may be taken is initialized.
+        (i, unsafe { self.generation(i) })
+    }
+
+    /// Marks the slot that `next_slot` returned as occupied.
+    ///
+    /// # Safety
+    /// `next_slot` was the last call, and returned slot `i`.
+    #[inline(always)]
+    pub(crate) unsafe fn occupy(&mut self, i: usize, generation: G) {
+        if self.current_free != 0 {
+            self.current_free &= self.current_free - 1;
+            self.freed -= 1;
+        } else {
+            self.high_water = i + 1;
+        }
+        // SAFETY: the slot is initialized.
+        unsafe { self.generations.add(i).write(generation) }
+    }
+
+    /// Removes the top of the stack and makes it the current group.
+    fn pop_group(&mut self) {
+        let group = self.top as usize;
+        // SAFETY: each group on the stack has a free slot below the high-water mark.
+        unsafe {
+            self.top = self.links.add(group).replace(NOT_STACKED);
+            self.current_free = !self.occupied_bits(group) & mask(self.high_water - group * GROUP);
+        }
+        self.current_start = group * GROUP;
+        self.update_limit();
+        debug_assert!(self.current_free != 0);
+    }
+
+    /// Frees a slot, whose generation is passed.
+    ///
+    /// # Safety
+    /// The slot is occupied.
+    #[inline(always)]
+    pub(crate) unsafe fn free(&mut self, i: usize, generation: G) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            self.generations.add(i).write(generation.next());
+            self.freed += 1;
+            let link = self.links.add(i / GROUP);
+            if link.read() == NOT_STACKED {
+                link.write(self.top);
+                self.top = (i / GROUP) as u32;
+                self.limit = 0;
+            }
+        }
+    }
+
+    /// A bit for each slot of a group that has a value.
+    ///
+    /// # Safety
+    /// The group has slots below the high-water mark.
+    #[inline(always)]
+    unsafe fn occupied_bits(&self, group: usize) -> u64 {
+        // SAFETY: all slots of a group are initialized together.
+        let bits = unsafe { G::odd_bits(self.generations.add(group * GROUP).cast().as_ref()) };
+        bits & mask(self.high_water - group * GROUP)
+    }
+
+    /// Frees all slots; insertions take them from the first on again.
+    pub(crate) fn clear(&mut self) {
+        // SAFETY: slots below the high-water mark are initialized.
+        for generation in unsafe { core::slice::from_raw_parts_mut(self.generations.as_ptr(), self.high_water) } {
+            *generation = generation.after();
+        }
+        self.high_water = 0;
+        self.rebuild_stack();
+    }
+
+    /// Lowers the high-water mark. The slots from it on are free, and start with generation `unused` when they are used
+    /// again.
+    pub(crate) fn truncate(&mut self, high_water: usize, unused: G) {
+        self.freed -= self.high_water - high_water;
+        self.high_water = high_water;
+        self.initialized = high_water.next_multiple_of(GROUP);
+        for i in high_water..self.initialized {
+            // SAFETY: the group is initialized, since it has a slot below the high-water mark.
+            unsafe { self.generations.add(i).write(unused) }
+        }
+        self.rebuild_stack();
+    }
+
+    /// Sets the generations of the first slots, which are free until `set_occupied` is called for them.
+    ///
+    /// # Safety
+    /// No slot was initialized, and as many are reserved.
+    pub(crate) unsafe fn set_generations(&mut self, generations: &[G], unused: G) {
+        let slots = generations.len();
+        // SAFETY: the caller's contract; the capacity is a multiple of GROUP.
+        unsafe {
+            self.initialize(slots.next_multiple_of(GROUP), unused);
+            for (i, generation) in generations.iter().enumerate() {
+                self.generations.add(i).write(generation.before());
+            }
+        }
+        (self.high_water, self.freed) = (slots, slots);
+    }
+
+    /// Marks a slot as occupied, with this generation. `rebuild_stack` must be called afterwards.
+    ///
+    /// # Safety
+    /// The slot is below the high-water mark, and free.
+    pub(crate) unsafe fn set_occupied(&mut self, i: usize, generation: G) {
+        // SAFETY: the caller's contract.
+        unsafe { self.generations.add(i).write(generation) }
+        self.freed -= 1;
+    }
+
+    /// Makes the stack anew of the groups that have a free slot, with the first one on top.
+    pub(crate) fn rebuild_stack(&mut self) {
+        (self.top, self.current_free) = (NONE, 0);
+        for group in (0..self.initialized / GROUP).rev() {
+            // SAFETY: initialized groups have a link.
+            let link = unsafe { self.links.add(group) };
+            let (some, top) = (group * GROUP < self.high_water, self.top);
+            // SAFETY: `occupied_bits` is called only if the group has slots below the high-water mark.
+            let free = some && unsafe { !self.occupied_bits(group) } & mask(self.high_water - group * GROUP) != 0;
+            if free {
+                self.top = group as u32;
+            }
+            // SAFETY: as above.
+            unsafe { link.write(if free { top } else { NOT_STACKED }) }
+        }
+        if self.high_water == 0 {
+            self.freed = 0;
+        }
+        self.update_limit();
+    }
+
+    /// The generations of the first `n` slots, which are initialized.
+    pub(crate) fn generations(&self, n: usize) -> &[G] {
+        debug_assert!(n <= self.initialized);
+        // SAFETY: they are initialized.
+        unsafe { core::slice::from_raw_parts(self.generations.as_ptr(), n) }
+    }
+
+    /// The number of initialized slots.
+    pub(crate) fn initialized(&self) -> usize {
+        self.initialized
+    }
+
+    /// The last slot that has a value.
+    pub(crate) fn last(&self) -> Option<usize> {
+        self.generations(self.high_water).iter().rposition(|generation| generation.is_odd())
+    }
+
+    /// The slots that have values.
+    ///
+    /// # Safety
+    /// Until the last use of the iterator the arrays are not moved, and the only change is that slots are freed which
+    /// it has returned.
+    #[inline]
+    pub(crate) unsafe fn occupied<'a>(&self) -> OccupiedSlots<'a, G> {
+        let groups = self.high_water.div_ceil(GROUP);
+        let all = FreeList { ..*self };
+        // SAFETY: the first group exists if the high-water mark is not 0.
+        let front_bits = if groups == 0 { 0 } else { unsafe { all.occupied_bits(0) } };
+        OccupiedSlots { remaining: all.len(), all, front: 0, front_bits, back: groups, back_bits: 0, of: PhantomData }
+    }
+}
+
+/// # Safety
+/// As for [`Memory::grow`], unless the old size is 0.
+unsafe fn enlarge(memory: &impl Memory, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if old.size() == 0 {
+            memory.take(new)
+        } else {
+            memory.grow(p, old, new)
+        }
+    }
+    .ok_or(AllocError)
+}
+
+/// The lowest `n` bits; all if `n` is 64 or more.
+#[inline(always)]
+fn mask(n: usize) -> u64 {
+    if n >= GROUP {
+        !0
+    } else {
+        (1 << n) - 1
+    }
+}
+
+/// The lowest `n` of the set bits, which are more than `n`.
+#[cold]
+fn lowest(bits: u64, n: usize) -> u64 {
+    let above = (0..n).fold(bits, |rest, _| rest & (rest - 1));
+    bits & !above
+}
+
+/// An iterator over the indices of occupied slots, from both ends. The number of remaining slots tells when the ends
+/// meet, so neither end reads what the other one returned.
+pub(crate) struct OccupiedSlots<'a, G> {
+    all: FreeList<G>,
+    front: usize,
+    front_bits: u64,
+    /// The group after that of `back_bits`.
+    back: usize,
+    back_bits: u64,
+    remaining: usize,
+    of: PhantomData<&'a ()>,
+}
+
+impl<G> Clone for OccupiedSlots<'_, G> {
+    fn clone(&self) -> Self {
+        OccupiedSlots { all: FreeList { ..self.all }, ..*self }
+    }
+}
+
+impl<G: Generation> OccupiedSlots<'_, G> {
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.remaining
+    }
+
+    /// The address of the generations.
+    #[inline(always)]
+    pub(crate) fn generations(&self) -> NonNull<G> {
+        self.all.generations
+    }
+
+    #[inline(always)]
+    fn next_group(&mut self) {
+        self.front += 1;
+        // SAFETY: a slot remains, so there is a further group.
+        self.front_bits = unsafe { self.all.occupied_bits(self.front) };
+    }
+
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Option<usize> {
+        if self.remaining == 0 {
+            return None;
+        }
+        self.remaining -= 1;
+        while self.front_bits == 0 {
+            self.next_group();
+        }
+        let i = self.front * GROUP + self.front_bits.trailing_zeros() as usize;
+        self.front_bits &= self.front_bits - 1;
+        Some(i)
+    }
+
+    #[inline(always)]
+    pub(crate) fn next_back(&mut self) -> Option<usize> {
+        if self.remaining == 0 {
+            return None;
+        }
+        self.remaining -= 1;
+        while self.back_bits == 0 {
+            self.back -= 1;
+            // SAFETY: a slot remains, so there is a group before.
+            self.back_bits = unsafe { self.all.occupied_bits(self.back) };
+        }
+        let bit = self.back_bits.ilog2() as usize;
+        self.back_bits &= !(1 << bit);
+        Some(self.back * GROUP + bit)
+    }
+
+    /// Visits the remaining slots group by group; in a full group without testing bits.
+    #[inline(always)]
+    pub(crate) fn fold<A>(mut self, mut state: A, mut f: impl FnMut(A, usize) -> A) -> A {
+        while self.remaining != 0 {
+            let (base, bits) = (self.front * GROUP, self.front_bits);
+            let n = bits.count_ones() as usize;
+            if n == GROUP && self.remaining >= GROUP {
+                for i in base..base + GROUP {
+                    state = f(state, i);
+                }
+                self.remaining -= GROUP;
+            } else {
+                // If fewer remain than the group has, the back returned some of them.
+                let mut rest = if n <= self.remaining { bits } else { lowest(bits, self.remaining) };
+                self.remaining -= n.min(self.remaining);
+                while rest != 0 {
+                    state = f(state, base + rest.trailing_zeros() as usize);
+                    rest &= rest - 1;
+                }
+            }
+            if self.remaining != 0 {
+                self.next_group();
+            }
+        }
+        state
+    }
+
+    /// The next range of adjacent occupied slots: its first slot and its length.
+    pub(crate) fn next_range(&mut self) -> Option<(usize, usize)> {
+        let start = self.next()?;
+        let mut n = 1;
+        loop {
+            // Within a group the range ends at the first zero bit.
+            let bit = (start + n) % GROUP;
+            if bit == 0 {
+                if self.remaining == 0 {
+                    return Some((start, n));
+                }
+                self.next_group();
+            }
+            let more = ((self.front_bits >> bit).trailing_ones() as usize).min(self.remaining);
+            self.front_bits &= !mask(bit + more);
+            self.remaining -= more;
+            n += more;
+            if bit + more < GROUP {
+                return Some((start, n));
+            }
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! Slots with links, of which lists are made: allocation by a free list, and lookup by handle. The lists set the links.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::marker::PhantomData;
+
+use super::capacity_error::capacity_panic;
+use super::contiguous::{drop_all, grown_capacity};
+use super::field_layout::{CloneIn, FieldLayout};
+use super::key::{generation_seed, Handle, Key};
+use super::slots::Slots;
+use toft::AllocError;
+use toft::Memory;
+
+/// The index that stands for no slot.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The data beside a value.
+#[derive(Clone, Copy)]
+pub(super) struct Link {
+    /// Odd while the slot has a value.
+    pub(super) generation: u32,
+    /// The next slot of the list; of a free slot, the next free one.
+    pub(super) next: u32,
+    /// The previous slot of the list.
+    pub(super) other: u32,
+}
+
+pub(super) struct LinkedSlots<T, L: FieldLayout<T>, M: Memory> {
+    slots: Slots<T, L, Link, M>,
+    free: u32,
+    /// The high-water mark: slots below it have an initialized link.
+    high_water: u32,
+    len: u32,
+    fixed: bool,
+    /// The even generation from which unused slots start, and the largest distance of a generation from it.
+    start: u32,
+    latest: u32,
+}
+
+impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
+    pub(super) fn new_in(memory: M) -> Self {
+        LinkedSlots {
+            slots: Slots::new_in(memory),
+            free: NONE,
+            high_water: 0,
+            len: 0,
+            fixed: false,
+            start: 0,
+            latest: 0,
+        }
+    }
+
+    pub(super) fn with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
+        let mut slots = Self::new_in(memory);
+        if n > 0 {
+            slots.grow_to(n)?;
+        }
+        Ok(slots)
+    }
+
+    pub(super) fn fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
+        let mut slots = Self::with_capacity_in(n, memory)?;
+        slots.fixed = true;
+        Ok(slots)
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.slots.capacity()
+    }
+
+    pub(super) fn is_fixed(&self) -> bool {
+        self.fixed
+    }
+
+    pub(super) fn memory(&self) -> &M {
+        self.slots.memory()
+    }
+
+    #[inline(always)]
+    pub(super) fn raw(&self) -> L::Raw<Link> {
+        self.slots.raw()
+    }
+
+    /// Allocates memory for `more` further slots. An error changes nothing.
+    #[inline(always)]
+    pub(super) fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
+        if more > self.capacity() - self.len() {
+            self.grow(more)?;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn reserve_or_panic(&mut self, more: usize) {
+        if self.try_reserve(more).is_err() {
+            capacity_panic()
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, more: usize) -> Result<(), AllocError> {
+        let wanted = self.len().checked_add(more).ok_or(AllocError)?;
+        if self.fixed || wanted > NONE as usize {
+            return Err(AllocError);
+        }
+        self.grow_to(grown_capacity::<T>(self.capacity(), self.len(), more)?.min(NONE as usize))
+    }
+
+    fn grow_to(&mut self, n: usize) -> Result<(), AllocError> {
+        if n > NONE as usize {
+            return Err(AllocError);
+        }
+        let first = self.capacity() == 0;
+        self.slots.grow(n, self.high_water as usize)?;
+        if first {
+            self.start = generation_seed() & !1; // as for pools: the start differs between lists
+        }
+        Ok(())
+    }
+
+    /// Writes a value to a free slot. The caller links the slot.
+    ///
+    /// # Safety
+    /// There is a free slot.
+    #[inline(always)]
+    pub(super) unsafe fn insert(&mut self, value: T, next: u32, other: u32) -> u32 {
+        let raw = self.raw();
+        let (i, generation);
+        // SAFETY: a slot of the free list has a link; the slot at the high-water mark is within the capacity.
+        unsafe {
+            if self.free != NONE {
+                i = self.free;
+                let link = *L::meta(raw, i as usize);
+                generation = link.generation.wrapping_add(1);
+                self.free = near(link.next, i);
+                self.latest = self.latest.max(generation.wrapping_sub(self.start));
+            } else {
+                i = self.high_water;
+                generation = self.start.wrapping_add(1);
+                self.high_water += 1;
+                self.latest = self.latest.max(1);
+            }
+            L::meta(raw, i as usize).write(Link { generation, next, other });
+            L::write(raw, i as usize, value);
+        }
+        self.len += 1;
+        i
+    }
+
+    /// Frees a slot. The caller owns its value.
+    ///
+    /// # Safety
+    /// The slot has a value.
+    #[inline(always)]
+    pub(super) unsafe fn free_slot(&mut self, i: u32) {
+        // SAFETY: the caller's contract.
+        unsafe {
+            let link = L::meta(self.raw(), i as usize);
+            (*link).generation = (*link).generation.wrapping_add(1);
+            (*link).next = self.free;
+        }
+        self.free = i;
+        self.len -= 1;
+    }
+
+    /// Frees all slots at once: every handle becomes stale. The caller owns the values.
+    pub(super) fn free_all(&mut self) {
+        if self.high_water != 0 {
+            self.start = self.start.wrapping_add(self.latest).wrapping_add(1);
+            (self.free, self.high_water, self.len, self.latest) = (NONE, 0, 0, 0);
+        }
+    }
+
+    /// Drops all values, in the order of their slots, and frees the slots.
+    pub(super) fn clear(&mut self) {
+        let (raw, high_water) = (self.raw(), self.high_water as usize);
+        self.free_all();
+        // SAFETY: a slot whose generation is odd has a value, which is not reachable any more.
+        unsafe { drop_all::<T, L, Link>(raw, (0..high_water).filter(|&i| (*L::meta(raw, i)).generation % 2 == 1)) }
+    }
+
+    /// The slot of a handle that is not stale.
+    #[inline(always)]
+    pub(super) fn find(&self, handle: Handle<T>) -> Option<u32> {
+        let i = handle.index();
+        // SAFETY: a slot below the high-water mark has a link.
+        let there = i < self.high_water && handle.matches(unsafe { (*L::meta(self.raw(), i as usize)).generation });
+        there.then_some(i)
+    }
+
+    /// # Safety
+    /// The slot has a value.
+    #[inline(always)]
+    pub(super) unsafe fn handle(&self, i: u32) -> Handle<T> {
+        // SAFETY: the caller's contract.
+        Handle::new(i as usize, unsafe { (*L::meta(self.raw(), i as usize)).generation })
+    }
+
+    /// # Safety
+    /// The slot has a value; the pointer is valid until slots move.
+    #[inline(always)]
+    pub(super) unsafe fn link(&self, i: u32) -> *mut Link {
+        // SAFETY: the caller's contract.
+        unsafe { L::meta(self.raw(), i as usize) }
+    }
+}
+
+/// Returns the index of the next slot, which was read from memory, through a branch on a predicted index. If the
+/// prediction is right, the processor continues with it before the read completes. Slots that were allocated one after
+/// the other are adjacent, so a list is traversed nearly as fast as an array. The compiler must neither know that both
+/// indices are equal nor select one without a branch, hence `opaque`.
+#[inline(always)]
+pub(super) fn follow(next: u32, guess: u32, missed: impl FnOnce()) -> u32 {
+    if next == opaque(guess) {
+        opaque(guess)
+    } else {
+        missed();
+        next
+    }
+}
+
+/// The same without a known stride: the next slot is predicted to be a neighbour.
+#[inline(always)]
+pub(super) fn near(next: u32, i: u32) -> u32 {
+    let (below, above) = (i.wrapping_sub(1), i.wrapping_add(1));
+    if next == opaque(below) {
+        opaque(below)
+    } else if next == opaque(above) {
+        opaque(above)
+    } else {
+        next
+    }
+}
+
+/// The rest of a list, which is walked from both ends. Each end predicts that the next slot is as far from the last one
+/// as that is from the one before.
+#[derive(Clone)]
+pub(super) struct LinkedRange {
+    front: u32,
+    back: u32,
+    pub(super) remaining: usize,
+    ahead: u32,
+    behind: u32,
+}
+
+impl LinkedRange {
+    #[inline]
+    pub(super) fn new(front: u32, back: u32, remaining: usize) -> LinkedRange {
+        LinkedRange { front, back, remaining, ahead: 1, behind: 1_u32.wrapping_neg() }
+    }
+
+    /// # Safety
+    /// The range is that of a list whose links are initialized.
+    #[inline(always)]
+    pub(super) unsafe fn next(&mut self, link: impl FnOnce(usize) -> *mut Link) -> Option<usize> {
+        self.remaining = self.remaining.checked_sub(1)?;
+        let i = self.front;
+        // SAFETY: the caller's contract.
+        let next = unsafe { (*link(i as usize)).next };
+        self.front = follow(next, i.wrapping_add(self.ahead), || self.ahead = next.wrapping_sub(i));
+        Some(i as usize)
+    }
+
+    /// # Safety
+    /// As for `next`.
+    #[inline(always)]
+    pub(super) unsafe fn next_back(&mut self, link: impl FnOnce(usize) -> *mut Link) -> Option<usize> {
+        self.remaining = self.remaining.checked_sub(1)?;
+        let i = self.back;
+        // SAFETY: the caller's contract.
+        let next = unsafe { (*link(i as usize)).other };
+        self.back = follow(next, i.wrapping_add(self.behind), || self.behind = next.wrapping_sub(i));
+        Some(i as usize)
+    }
+}
+
+/// The indices of the slots of a range.
+pub(super) struct LinkedIndices<T, L: FieldLayout<T>>(L::Raw<Link>, LinkedRange, PhantomData<T>);
+
+impl<T, L: FieldLayout<T>> LinkedIndices<T, L> {
+    /// # Safety
+    /// The range is that of a list whose links are initialized and do not change.
+    pub(super) unsafe fn new(raw: L::Raw<Link>, range: LinkedRange) -> Self {
+        LinkedIndices(raw, range, PhantomData)
+    }
+}
+
+impl<T, L: FieldLayout<T>> Iterator for LinkedIndices<T, L> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        let raw = self.0;
+        // SAFETY: the contract of `new`.
+        unsafe { self.1.next(|i| L::meta(raw, i)) }
+    }
+}
+
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
+#[inline(always)]
+fn opaque(mut number: u32) -> u32 {
+    // SAFETY: the assembly is a comment without instructions.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        core::arch::asm!("/* {0:e} */", inout(reg) number, options(nomem, nostack, preserves_flags));
+    }
+    // SAFETY: the same.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        core::arch::asm!("/* {0:w} */", inout(reg) number, options(nomem, nostack, preserves_flags));
+    }
+    number
+}
+
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri))))]
+#[inline(always)]
+fn opaque(number: u32) -> u32 {
+    number
+}
+
+impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for LinkedSlots<T, L, M> {
+    /// With each value in the slot of the same number: handles are valid in both.
+    fn clone(&self) -> Self {
+        let mut clone = match Self::with_capacity_in(self.capacity(), self.memory().clone()) {
+            Ok(clone) => clone,
+            Err(AllocError) => capacity_panic(),
+        };
+        for i in 0..self.high_water as usize {
+            // SAFETY: the clone has as many slots. A slot below the high-water mark has a link, and a value if its
+            // generation is odd. The mark of the clone rises when both are written, since the next clone may panic.
+            unsafe {
+                let link = *L::meta(self.raw(), i);
+                if link.generation % 2 == 1 {
+                    L::write(clone.raw(), i, L::clone_at(self.raw(), i));
+                }
+                L::meta(clone.raw(), i).write(link);
+            }
+            clone.high_water += 1;
+        }
+        (clone.free, clone.len, clone.fixed) = (self.free, self.len, self.fixed);
+        (clone.start, clone.latest) = (self.start, self.latest);
+        clone
+    }
+}
+
+impl<T, L: FieldLayout<T>, M: Memory> Drop for LinkedSlots<T, L, M> {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

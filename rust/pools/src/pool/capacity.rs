@@ -1,0 +1,123 @@
+//! Length, capacity and memory of a pool.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::{capacity_overflow, Pool};
+use crate::field_layout::FieldLayout;
+use crate::free_list::MAX_SLOTS;
+use crate::key::Key;
+use crate::slots::Slots;
+use toft::AllocError;
+use toft::Memory;
+
+impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
+    /// The number of values.
+    ///
+    /// ```
+    /// let pool: toft_pools::Pool<_> = ["a", "b"].into_iter().collect();
+    /// assert_eq!(pool.len(), 2);
+    /// ```
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.free_list.len()
+    }
+
+    /// Whether there are no values.
+    ///
+    /// ```
+    /// assert!(toft_pools::Pool::<u8>::new().is_empty());
+    /// ```
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of slots.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::Pool::<u8>::fixed(10).capacity(), 10);
+    /// ```
+    #[inline(always)]
+    pub fn capacity(&self) -> usize {
+        self.slots.capacity()
+    }
+
+    /// Whether the pool never grows.
+    ///
+    /// ```
+    /// assert!(toft_pools::Pool::<u8>::fixed(10).is_fixed());
+    /// ```
+    #[inline(always)]
+    pub fn is_fixed(&self) -> bool {
+        self.fixed
+    }
+
+    /// The bytes that the pool has allocated: slots, generations (4 bytes for handles, 1 for indices), 4 bytes for each
+    /// 64 slots.
+    ///
+    /// ```
+    /// let pool = toft_pools::Pool::<u64>::fixed(1024);
+    /// assert_eq!(pool.memory_use(), 1024 * 8 + 1024 * 4 + 1024 / 16);
+    /// ```
+    pub fn memory_use(&self) -> usize {
+        Slots::<T, L, (), M>::layout(self.capacity()).map_or(0, |layout| layout.size()) + self.free_list.bytes()
+    }
+
+    /// Reserves memory for `more` further values.
+    ///
+    /// ```
+    /// let mut pool = toft_pools::Pool::<u8>::new();
+    /// pool.reserve(100);
+    /// assert!(pool.capacity() >= 100);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no memory for them, keys cannot address as many slots, or the pool is fixed and its capacity is too
+    /// small.
+    pub fn reserve(&mut self, more: usize) {
+        if self.try_reserve(more).is_err() {
+            capacity_overflow(more)
+        }
+    }
+
+    /// As [`reserve`](Pool::reserve), with an error instead of a panic.
+    ///
+    /// ```
+    /// assert!(toft_pools::Pool::<u8>::new().try_reserve(usize::MAX).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// There is not enough memory, or the pool is fixed or its keys cannot address as many slots. Nothing changes.
+    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
+        let wanted = self.len().checked_add(more).ok_or(AllocError)?;
+        if wanted <= self.capacity() {
+            return Ok(());
+        }
+        if self.fixed {
+            return Err(AllocError);
+        }
+        let doubled = self.capacity().saturating_mul(2).min(K::SLOTS.min(MAX_SLOTS));
+        self.grow(wanted.max(doubled))
+    }
+
+    /// Deallocates the slots after the last value. Their keys stay stale. A fixed pool is not changed.
+    ///
+    /// ```
+    /// let mut pool: toft_pools::Pool<i32> = (0..1000).collect();
+    /// pool.retain(|_, value| *value < 10);
+    /// pool.shrink_to_fit();
+    /// assert_eq!(pool.capacity(), 10);
+    /// ```
+    pub fn shrink_to_fit(&mut self) {
+        let keep = self.free_list.last().map_or(0, |i| i + 1);
+        if self.fixed || keep == self.capacity() {
+            return;
+        }
+        let unused = self.first_generation_from(keep);
+        // SAFETY: both have that many slots, and the memories do not overlap.
+        if self.slots.reallocate(keep, |from, to| unsafe { L::copy(from, 0, to, 0, keep) }).is_ok() {
+            self.unused = unused;
+            self.free_list.truncate(keep, unused);
+            self.free_list.set_slots(keep);
+        }
+    }
+}

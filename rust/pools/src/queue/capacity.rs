@@ -1,0 +1,169 @@
+//! How many values a queue has and can have, and its growth.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::Queue;
+use crate::capacity_error::capacity_panic;
+use crate::contiguous::grown_capacity;
+use crate::field_layout::FieldLayout;
+use toft::AllocError;
+use toft::Memory;
+
+impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
+    /// The number of values.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::Queue::from([1, 2]).len(), 2);
+    /// ```
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.tail.wrapping_sub(self.head)
+    }
+
+    /// Whether there are no values.
+    ///
+    /// ```
+    /// assert!(toft_pools::Queue::<u8>::new().is_empty());
+    /// ```
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.head == self.tail
+    }
+
+    /// The number of values that fit without growth; of a fixed queue, the largest number of values.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::Queue::<u8>::fixed(3).capacity(), 3);
+    /// ```
+    pub fn capacity(&self) -> usize {
+        self.limit
+    }
+
+    /// Whether the capacity is fixed.
+    ///
+    /// ```
+    /// assert!(toft_pools::Queue::<u8>::fixed(3).is_fixed());
+    /// ```
+    pub fn is_fixed(&self) -> bool {
+        self.fixed
+    }
+
+    /// The memory that the slots are allocated in.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::Queue::<u8>::new().memory(), &toft::Heap);
+    /// ```
+    pub fn memory(&self) -> &M {
+        self.slots.memory()
+    }
+
+    /// Reserves memory for `more` further values.
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from([1]);
+    /// queue.reserve(10);
+    /// assert!(queue.capacity() >= 11);
+    /// ```
+    ///
+    /// # Panics
+    /// The queue is fixed and its capacity is too small, or there is no memory.
+    #[track_caller]
+    pub fn reserve(&mut self, more: usize) {
+        if self.try_reserve(more).is_err() {
+            capacity_panic()
+        }
+    }
+
+    /// As [`reserve`](Queue::reserve), with an error instead of a panic.
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::<u8>::fixed(2);
+    /// assert!(queue.try_reserve(2).is_ok() && queue.try_reserve(3).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// The queue is fixed and its capacity is too small, or there is no memory.
+    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
+        if more > self.limit - self.len() {
+            self.grow(more)?;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(super) fn grow(&mut self, more: usize) -> Result<(), AllocError> {
+        if self.fixed {
+            return Err(AllocError);
+        }
+        self.grow_to(grown_capacity::<T>(self.slots.capacity(), self.len(), more)?)
+    }
+
+    pub(super) fn grow_to(&mut self, n: usize) -> Result<(), AllocError> {
+        let (old, new) = (self.slots.capacity(), n.checked_next_power_of_two().ok_or(AllocError)?);
+        if !L::ROWS || old == 0 {
+            self.replace(new)?;
+        } else {
+            self.slots.grow(new, old)?;
+            // Both parts begin at multiples of `old` from where they were; with twice the slots one of them stays.
+            let (at, len, raw) = (self.head & (old - 1), self.len(), self.slots.raw());
+            let front = len.min(old - at);
+            let (to, back) = (self.head & (new - 1), self.head.wrapping_add(front) & (new - 1));
+            // SAFETY: the destination is beyond the old slots.
+            unsafe {
+                if to != at {
+                    L::copy(raw, at, raw, to, front);
+                }
+                if back != 0 && front < len {
+                    L::copy(raw, 0, raw, back, len - front);
+                }
+            }
+        }
+        self.limit = new;
+        Ok(())
+    }
+
+    /// Moves to other memory, of a capacity that is a power of two, or 0, and not less than there are values.
+    fn replace(&mut self, capacity: usize) -> Result<(), AllocError> {
+        let (old, mut head, tail) = (self.slots.capacity(), self.head, self.tail);
+        self.slots.reallocate(capacity, |from, to| {
+            while head != tail {
+                let (at, to_slot) = (head & (old - 1), head & (capacity - 1));
+                let n = tail.wrapping_sub(head).min(old - at).min(capacity - to_slot);
+                // SAFETY: within both.
+                unsafe { L::copy(from, at, to, to_slot, n) }
+                head = head.wrapping_add(n);
+            }
+        })
+    }
+
+    /// Returns unused memory, as far as the capacity is a power of two. Nothing happens if the queue is
+    /// fixed, or if there is no memory for the smaller copy.
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::with_capacity(100);
+    /// queue.extend([1, 2, 3]);
+    /// queue.shrink_to_fit();
+    /// assert_eq!(queue.capacity(), 4);
+    /// ```
+    pub fn shrink_to_fit(&mut self) {
+        self.shrink_to(0);
+    }
+
+    /// As `shrink_to_fit`, but keeps memory for `least` values.
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::<u8>::with_capacity(100);
+    /// queue.shrink_to(10);
+    /// assert_eq!(queue.capacity(), 16);
+    /// ```
+    pub fn shrink_to(&mut self, least: usize) {
+        let n = match self.len().max(least) {
+            0 => 0,
+            n if n > self.slots.capacity() => return,
+            n => n.next_power_of_two(),
+        };
+        if !self.fixed && n < self.slots.capacity() && self.replace(n).is_ok() {
+            self.limit = n;
+        }
+    }
+}
