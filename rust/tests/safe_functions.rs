@@ -15,6 +15,7 @@ const PRIVATE: &[&str] = &[
     "lease/slots.rs",
     "provider/",
     "os.rs",
+    "page_cache.rs",
     "recycler/block.rs",
     "recycler/checked.rs",
     "recycler/directory.rs",
