@@ -22,13 +22,11 @@ mod traits;
 pub use drain::Drain;
 pub use iter::{IntoIter, Iter, IterMut};
 
-/// A queue with two ends, as `VecDeque` is: in rows or [`Columns`](super::Columns), growable or fixed, in any
-/// [`Memory`].
-///
-/// Pushing at either end is O(1) amortised; taking from either end and access by position are O(1); what changes the
-/// middle moves the values on the shorter side. The number of slots is a power of two, so that a position needs a mask
-/// and no comparison: [`capacity`](Queue::capacity) may be larger than requested, and there is no `reserve_exact`.
-/// Values are dropped when the queue is, from the front on.
+/// A double-ended queue in a ring buffer, as `VecDeque`: in rows or [`Columns`](super::Columns), growing or fixed, in
+/// any [`Memory`]. Insertion at either end is O(1) amortised; removal at either end and access by position are O(1);
+/// insertion and removal in the middle move the values on the shorter side. The number of slots is a power of two, so
+/// that a position needs a mask and no comparison: [`capacity`](Queue::capacity) may be larger than requested, and
+/// there is no `reserve_exact`. Values are dropped with the queue, from the front on.
 ///
 /// ```
 /// use toft_pools::Queue;
@@ -45,7 +43,7 @@ pub struct Queue<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     /// The counters of the first value, and of the next one at the back. They wrap.
     head: usize,
     tail: usize,
-    /// How many values there may be without growth.
+    /// The number of values that fit without growth.
     limit: usize,
     fixed: bool,
 }
@@ -354,7 +352,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     #[inline]
     pub fn get(&self, i: usize) -> Option<L::Ref<'_>> {
-        // SAFETY: the value is there, and borrowed with the queue; here and below.
+        // SAFETY: the position has a value, which is borrowed with the queue; here and below.
         (i < self.len()).then(|| unsafe { L::get(self.slots.raw(), self.slot_at(i)) })
     }
 
@@ -477,7 +475,7 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Queue<T, L, M> {
             (clone.limit, clone.fixed) = (n, true);
         }
         for slot in self.slot_ranges() {
-            // SAFETY: the slot has a value, and the clone room for as many. Each counts as soon as it is there: the
+            // SAFETY: the slot has a value, and the clone has the capacity. `tail` rises after each value, since the
             // next clone may panic.
             unsafe { clone.write_back(L::clone_at(self.slots.raw(), slot)) };
         }

@@ -1,4 +1,4 @@
-//! A stack: slots taken and given back at one end, side by side.
+//! A stack, or vector: contiguous values that are added and removed at the end.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::capacity_error::{capacity_panic, CapacityError};
@@ -14,11 +14,9 @@ mod traits;
 
 pub use iter::{Drain, IntoIter, Iter, IterMut};
 
-/// A stack of values side by side, as `Vec` is: in rows or [`Columns`](super::Columns), growable or fixed, in any
-/// [`Memory`].
-///
-/// With rows it is a slice as well. `push` is O(1) amortised, `pop` and access to any value O(1). Values are dropped
-/// when the stack is, the oldest first.
+/// A vector: contiguous values in rows or [`Columns`](super::Columns), growing or fixed, in any [`Memory`]. With rows
+/// it dereferences to a slice. `push` is O(1) amortised, `pop` and access by index are O(1). Values are dropped with
+/// the stack, the oldest first.
 ///
 /// ```
 /// use toft_pools::Stack;
@@ -262,7 +260,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     pub fn shrink_to_fit(&mut self) {
         let len = self.len;
         if !self.fixed && len < self.capacity() {
-            // SAFETY: both have so many slots, and are apart.
+            // SAFETY: both have that many slots, and the memories do not overlap.
             let _ = self.slots.reallocate(len, |from, to| unsafe { L::copy(from, 0, to, 0, len) });
         }
     }
@@ -312,7 +310,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// There is a free slot.
     #[inline(always)]
     unsafe fn put(&mut self, value: T) {
-        // SAFETY: the slot is the stack's, and has no value.
+        // SAFETY: the slot is within the capacity and has no value.
         unsafe { L::write(self.slots.raw(), self.len, value) }
         self.len += 1;
     }
@@ -331,7 +329,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         self.len -= 1;
         // SAFETY: the slot had a value and is outside the range of values now.
         unsafe {
-            // So that the next push need not look whether there is room.
+            // The compiler can then omit the capacity check of a following push.
             core::hint::assert_unchecked(self.len < self.slots.capacity());
             Some(L::read(self.slots.raw(), self.len))
         }
@@ -359,7 +357,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         self.get_mut(self.len.wrapping_sub(1))
     }
 
-    /// The value at index `i`; the oldest is at 0.
+    /// The value at index `i`; the oldest is at index 0.
     ///
     /// ```
     /// let stack = toft_pools::Stack::from(['a', 'b']);
@@ -371,7 +369,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         (i < self.len).then(|| unsafe { L::get(self.slots.raw(), i) })
     }
 
-    /// The value at index `i`; the oldest is at 0, mutable.
+    /// The value at index `i`, mutable.
     ///
     /// ```
     /// let mut stack = toft_pools::Stack::from(['a', 'b']);
@@ -452,7 +450,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     {
         self.reserve(values.len());
         for value in values {
-            // SAFETY: there is memory for as many. Each counts as soon as it is there: the next clone may panic.
+            // SAFETY: there is memory for them. `len` rises after each value, since the next clone may panic.
             unsafe { self.put(value.clone()) }
         }
     }
@@ -470,7 +468,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     #[track_caller]
     pub fn append<N: Memory>(&mut self, other: &mut Stack<T, L, N>) {
         self.reserve(other.len);
-        // SAFETY: there is memory for them; the values are now here.
+        // SAFETY: there is memory for them; the other stack has no values afterwards.
         unsafe { L::copy(other.slots.raw(), 0, self.slots.raw(), self.len, other.len) }
         self.len += core::mem::take(&mut other.len);
     }
@@ -501,7 +499,7 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Stack<T, L, M> {
         let mut clone = Self::with_capacity_in(capacity, self.memory().clone());
         clone.fixed = self.fixed;
         for i in 0..self.len {
-            // SAFETY: the slot has a value, and the clone room for as many. Each counts as soon as it is there: the
+            // SAFETY: the slot has a value, and the clone has the capacity. `len` rises after each value, since the
             // next clone may panic.
             unsafe { clone.put(L::clone_at(self.slots.raw(), i)) }
         }

@@ -237,6 +237,24 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
         Some(self.tree.fixed_capacity()).filter(|limit| *limit != usize::MAX)
     }
 
+    /// Whether the capacity is fixed.
+    ///
+    /// ```
+    /// assert!(toft_pools::OrderedMap::<u8, u8>::fixed(9).is_fixed());
+    /// ```
+    pub fn is_fixed(&self) -> bool {
+        self.fixed_capacity().is_some()
+    }
+
+    /// The memory that the map is allocated in.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::new().memory(), &toft::Heap);
+    /// ```
+    pub fn memory(&self) -> &M {
+        self.tree.memory()
+    }
+
     /// The bytes that the map has allocated.
     ///
     /// ```

@@ -187,6 +187,24 @@ impl<T, M: Memory> OrderedSet<T, M> {
         self.map.fixed_capacity()
     }
 
+    /// Whether the capacity is fixed.
+    ///
+    /// ```
+    /// assert!(toft_pools::OrderedSet::<u8>::fixed(9).is_fixed());
+    /// ```
+    pub fn is_fixed(&self) -> bool {
+        self.fixed_capacity().is_some()
+    }
+
+    /// The memory that the set is allocated in.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::OrderedSet::<u8>::new().memory(), &toft::Heap);
+    /// ```
+    pub fn memory(&self) -> &M {
+        self.map.memory()
+    }
+
     /// The bytes that the set has allocated.
     ///
     /// ```

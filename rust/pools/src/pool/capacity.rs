@@ -51,6 +51,15 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         self.fixed
     }
 
+    /// The memory that the slots are allocated in.
+    ///
+    /// ```
+    /// assert_eq!(toft_pools::Pool::<u8>::new().memory(), &toft::Heap);
+    /// ```
+    pub fn memory(&self) -> &M {
+        self.slots.memory()
+    }
+
     /// The bytes that the pool has allocated: slots, generations (4 bytes for handles, 1 for indices), 4 bytes for each
     /// 64 slots.
     ///

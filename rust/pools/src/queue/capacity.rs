@@ -1,4 +1,4 @@
-//! How many values a queue has and can have, and its growth.
+//! Length, capacity and growth of a queue.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::Queue;
@@ -122,14 +122,14 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         Ok(())
     }
 
-    /// Moves to other memory, of a capacity that is a power of two, or 0, and not less than there are values.
+    /// Moves the values to other memory. The capacity is 0 or a power of two, and not less than the length.
     fn replace(&mut self, capacity: usize) -> Result<(), AllocError> {
         let (old, mut head, tail) = (self.slots.capacity(), self.head, self.tail);
         self.slots.reallocate(capacity, |from, to| {
             while head != tail {
                 let (at, to_slot) = (head & (old - 1), head & (capacity - 1));
                 let n = tail.wrapping_sub(head).min(old - at).min(capacity - to_slot);
-                // SAFETY: within both.
+                // SAFETY: both ranges are within the capacities.
                 unsafe { L::copy(from, at, to, to_slot, n) }
                 head = head.wrapping_add(n);
             }

@@ -1,4 +1,4 @@
-//! Part of a queue, taken out.
+//! The draining iterator of a queue.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ops::RangeBounds;
@@ -8,7 +8,7 @@ use crate::contiguous::{debug_remaining, draining_iterator, drop_all, resolve_ra
 use crate::field_layout::{FieldLayout, Rows};
 use toft::{Heap, Memory};
 
-/// The values of a range of a [`Queue`], taken out by [`Queue::drain`].
+/// The removed values of a range of a [`Queue`]: [`Queue::drain`].
 ///
 /// ```
 /// use toft_pools::queue::{Drain, Queue};
@@ -19,7 +19,7 @@ use toft::{Heap, Memory};
 pub struct Drain<'a, T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     queue: &'a mut Queue<T, L, M>,
     at: SlotRanges,
-    /// How many positions are taken out, and how many there were.
+    /// The length of the range, and the length of the queue before.
     gap: usize,
     len: usize,
 }
@@ -43,7 +43,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         let len = self.len();
         let range = resolve_range(range, len);
         let (at, gap) = (self.slot_ranges_of(range.clone()), range.len());
-        // Until the end the queue has only what is before: if the iterator is leaked, so is the rest.
+        // Until the iterator is dropped, the queue has only the values before the range: if it is leaked, so are the
+        // others.
         self.tail = self.head.wrapping_add(range.start);
         Drain { queue: self, at, gap, len }
     }
@@ -51,12 +52,12 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
 
 impl<T, L: FieldLayout<T>, M: Memory> Drop for Drain<'_, T, L, M> {
     fn drop(&mut self) {
-        /// Closes the gap, also when a destructor panics.
+        /// Closes the gap, also if a destructor panics.
         struct Close<'b, T, L: FieldLayout<T>, M: Memory>(&'b mut Queue<T, L, M>, usize, usize);
 
         impl<T, L: FieldLayout<T>, M: Memory> Drop for Close<'_, T, L, M> {
             fn drop(&mut self) {
-                // SAFETY: what is behind the gap has values, and what the queue has is before it.
+                // SAFETY: the positions after the gap have values, and the queue has those before it.
                 unsafe { self.0.close(self.0.len(), self.1, self.2) }
             }
         }

@@ -1,4 +1,4 @@
-//! What changes a queue elsewhere than at its ends.
+//! Changes of a queue at other positions than its ends.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::Queue;
@@ -74,7 +74,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         if self.try_reserve(1).is_err() {
             return Err(CapacityError(value));
         }
-        // SAFETY: there is room for one more, at either end; the slot that is written has been moved.
+        // SAFETY: there is a free slot at either end; the value of the slot that is written has been moved.
         unsafe {
             if i < len - i {
                 let begin = self.head.wrapping_sub(1);
@@ -104,7 +104,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         }
         // SAFETY: the slot has a value, which the caller owns.
         let value = unsafe { L::read(self.slots.raw(), self.slot_at(i)) };
-        // SAFETY: and none from now on.
+        // SAFETY: the slot has no value now; the others have.
         unsafe { self.close(i, 1, self.len()) }
         Some(value)
     }
@@ -254,14 +254,14 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     pub fn make_contiguous(&mut self) -> L::SlicesMut<'_> {
         let (SlotRanges { front, back }, raw, len) = (self.slot_ranges(), self.slots.raw(), self.len());
         if !back.is_empty() {
-            // SAFETY: the front part is at the end of the memory, and the back part at its beginning. What lies between
-            // them has no values.
+            // SAFETY: the front part is at the end of the memory, and the back part at its beginning. The slots between
+            // them have no values.
             unsafe {
                 if len <= front.start {
                     L::shift(raw, 0, front.len(), back.len());
                     L::copy(raw, front.start, raw, 0, front.len());
                 } else {
-                    // Side by side in the wrong order; then each part is turned around, and all.
+                    // Makes the parts adjacent in the wrong order, then reverses each part and the whole.
                     L::shift(raw, front.start, back.len(), front.len());
                     self.reverse(0, back.len());
                     self.reverse(back.len(), len);
@@ -329,7 +329,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     fn first_to_back(&mut self, n: usize) {
         for _ in 0..n {
             let (from, to) = (self.slot(self.head), self.slot(self.tail));
-            // SAFETY: the first has a value, and the slot behind the last has none, or is the same: all have values.
+            // SAFETY: the first slot has a value; the slot after the last has none, or is the first one of a full
+            // queue.
             unsafe { L::shift(self.slots.raw(), from, to, 1) }
             self.head = self.head.wrapping_add(1);
             self.tail = self.tail.wrapping_add(1);
@@ -373,8 +374,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         let mut remaining = n;
         let back = (to.wrapping_sub(from) as isize) < 0;
         while remaining > 0 {
-            // In pieces that wrap neither where they are nor where they go: to lower counts from the first on, to
-            // higher ones from the last on, so that none is overwritten before it moved.
+            // Moves pieces that wrap neither at the source nor at the target: towards lower counters from the first on,
+            // towards higher ones from the last on, so that no value is overwritten before it is moved.
             let (i, j, piece);
             if back {
                 (i, j) = (self.slot(from.wrapping_add(n - remaining)), self.slot(to.wrapping_add(n - remaining)));

@@ -84,8 +84,8 @@ impl<T: Columnar, M: Memory> Queue<T, Columns, M> {
 
 impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     fn filter(&mut self, mut keep: impl FnMut(L::Raw<()>, usize) -> bool) {
-        /// A queue of which some values are to be kept: `kept` of those that were seen, which lie in front. When it is
-        /// dropped, in the end or because the function or a destructor panicked, the rest is kept.
+        /// A queue during `retain`: `kept` of the `seen` values are kept, and are in front. When it is dropped, at the
+        /// end or after a panic of the function or a destructor, the rest is kept.
         struct Hole<'a, T, L: FieldLayout<T>, M: Memory>(&'a mut Queue<T, L, M>, usize, usize, usize);
 
         impl<T, L: FieldLayout<T>, M: Memory> Drop for Hole<'_, T, L, M> {

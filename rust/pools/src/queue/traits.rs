@@ -145,7 +145,7 @@ impl<M: Memory> std::io::Read for Queue<u8, Rows, M> {
     }
 }
 
-/// The bytes at the front that lie side by side.
+/// The contiguous bytes at the front.
 #[cfg(feature = "std")]
 impl<M: Memory> std::io::BufRead for Queue<u8, Rows, M> {
     fn fill_buf(&mut self) -> std::io::Result<&[u8]> {
@@ -157,7 +157,7 @@ impl<M: Memory> std::io::BufRead for Queue<u8, Rows, M> {
     }
 }
 
-/// Bytes are added at the back: as many as there is room for.
+/// Bytes are added at the back; a fixed queue takes as many as fit.
 #[cfg(feature = "std")]
 impl<M: Memory> std::io::Write for Queue<u8, Rows, M> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

@@ -40,7 +40,7 @@ impl<T, L: FieldLayout<T>> Clone for Iter<'_, T, L> {
     }
 }
 
-/// The values of a [`Stack`], exclusive, by [`Stack::iter_mut`].
+/// The values of a [`Stack`], mutable, by [`Stack::iter_mut`].
 ///
 /// ```
 /// let mut stack = toft_pools::Stack::from([1, 2]);
@@ -65,7 +65,8 @@ impl<T, L: FieldLayout<T>> IterMut<'_, T, L> {
 double_ended_iterator!(['a, T: 'a, L: FieldLayout<T> + 'a] Iter<'a, T, L>, L::Ref<'a>, |this, i| this.view.get(i));
 double_ended_iterator!(['a, T: 'a, L: FieldLayout<T> + 'a] IterMut<'a, T, L>, L::Mut<'a>, |this, i| this.view.get(i));
 
-/// A [`Stack`] whose values are taken out, the lowest first: its `into_iter()`. What is left is dropped with it.
+/// The values of a [`Stack`] by value, from the oldest on: its `into_iter()`. Dropping the iterator drops the remaining
+/// ones.
 ///
 /// ```
 /// let mut iter: toft_pools::stack::IntoIter<i32> = toft_pools::Stack::from([1, 2]).into_iter();
@@ -85,7 +86,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Drop for IntoIter<T, L, M> {
 
 draining_iterator!([T, L: FieldLayout<T>, M: Memory] IntoIter<T, L, M>, T, |this, i| L::read(this.slots.raw(), i));
 
-/// The values of a range of a [`Stack`], taken out by [`Stack::drain`].
+/// The removed values of a range of a [`Stack`]: [`Stack::drain`].
 ///
 /// ```
 /// let mut stack = toft_pools::Stack::from([1, 2]);
@@ -95,14 +96,15 @@ draining_iterator!([T, L: FieldLayout<T>, M: Memory] IntoIter<T, L, M>, T, |this
 pub struct Drain<'a, T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     stack: &'a mut Stack<T, L, M>,
     at: Range<usize>,
-    /// What is above the range.
+    /// The positions after the range.
     rest: Range<usize>,
 }
 
 impl<'a, T, L: FieldLayout<T>, M: Memory> Drain<'a, T, L, M> {
     pub(super) fn new(stack: &'a mut Stack<T, L, M>, at: Range<usize>) -> Self {
         let rest = at.end..stack.len;
-        // Until the end the stack has only what is below: if this value is leaked, so is the rest.
+        // Until the iterator is dropped, the stack has only the values before the range: if it is leaked, so are the
+        // others.
         stack.len = at.start;
         Drain { stack, at, rest }
     }
@@ -110,13 +112,14 @@ impl<'a, T, L: FieldLayout<T>, M: Memory> Drain<'a, T, L, M> {
 
 impl<T, L: FieldLayout<T>, M: Memory> Drop for Drain<'_, T, L, M> {
     fn drop(&mut self) {
-        /// Closes the gap, also when a destructor panics.
+        /// Closes the gap, also if a destructor panics.
         struct Close<'b, T, L: FieldLayout<T>, M: Memory>(&'b mut Stack<T, L, M>, Range<usize>);
 
         impl<T, L: FieldLayout<T>, M: Memory> Drop for Close<'_, T, L, M> {
             fn drop(&mut self) {
                 let (stack, rest) = (&mut *self.0, &self.1);
-                // SAFETY: the rest has values, and between it and the stack's end nothing has.
+                // SAFETY: the positions after the range have values, and those between the stack's end and them have
+                // none.
                 unsafe { L::shift(stack.slots.raw(), rest.start, stack.len, rest.len()) }
                 stack.len += rest.len();
             }
@@ -139,7 +142,7 @@ debug_remaining! {
 
 impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// Removes the values of a range and returns them one by one. Dropping the iterator drops the remaining ones, and
-    /// what was above the range moves down. O(n).
+    /// the values after the range move. O(n).
     ///
     /// If the iterator is leaked, so are the values from the start of the range on.
     ///

@@ -87,8 +87,8 @@ fn filter<T, L: FieldLayout<T>, M: Memory>(
     stack: &mut Stack<T, L, M>,
     mut keep: impl FnMut(L::Raw<()>, usize) -> bool,
 ) {
-    /// A stack of which `kept` of the values that were seen are to be kept, and lie below. When it is dropped, in the
-    /// end or because the function or a destructor panicked, the rest is kept.
+    /// A stack during `retain`: `kept` of the `seen` values are kept, and are in front. When it is dropped, at the end
+    /// or after a panic of the function or a destructor, the rest is kept.
     struct Hole<'a, T, L: FieldLayout<T>, M: Memory> {
         stack: &'a mut Stack<T, L, M>,
         kept: usize,

@@ -68,7 +68,7 @@ impl<T, I: SliceIndex<[T]>, M: Memory> IndexMut<I> for Stack<T, Rows, M> {
 
 impl<T, L: FieldLayout<T>, M: Memory> Extend<T> for Stack<T, L, M> {
     /// # Panics
-    /// The stack is fixed and has no room for the next value, or there is no memory.
+    /// The stack is fixed and full, or there is no memory.
     #[track_caller]
     fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
         let mut values = values.into_iter();
