@@ -150,13 +150,16 @@ check-snapshot: ; $(RUN) --need cargo,gcc abi/check-snapshot
 export CARGO_INCREMENTAL := 0
 export CARGO_PROFILE_DEV_DEBUG := 0
 lines := CARGO_PROFILE_DEV_DEBUG=line-tables-only
-CRATES := -p toft -p toft-pools
-FEATURES := --features toft/allocator-api2,toft/hashbrown,toft/serde,toft-pools/derive,toft-pools/serde
+CRATES := -p toft -p toft-bumpalo -p toft-pools
+BUMPALO := allocator-api2 boxed collections next serde std
+comma := ,
+space := $(eval) $(eval)
+FEATURES := --features toft/allocator-api2,toft/hashbrown,toft/serde,toft-pools/derive,toft-pools/serde,$(subst $(space),$(comma),$(BUMPALO:%=toft-bumpalo/%))
 rust = $(if $(FULL),PROPTEST_CASES=4096) TOFT_VECTORS=1 cargo
 host := $(shell uname -m)-unknown-linux-gnu
-others := ui bumpalo_program from_bumpalo safe_functions
+others := ui safe_functions
 leaking := callbacks callbacks_pools diagnostics drops hook hostile oracle panics recycler_checked
-programs := $(filter-out $(others),$(patsubst %.rs,%,$(notdir $(wildcard rust/tests/*.rs rust/pools/tests/*.rs))))
+programs := all $(filter-out $(others),$(patsubst %.rs,%,$(notdir $(wildcard rust/tests/*.rs rust/pools/tests/*.rs))))
 tight := $(addprefix --test ,$(filter-out $(leaking),$(programs)))
 leaks := $(addprefix --test ,$(leaking))
 nightly := scripts/rust-toolchain nightly miri rust-src;
@@ -177,9 +180,12 @@ check-rust-features: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) --
     cargo check --locked -p toft --no-default-features --features \$$features; done; \
   for features in derive serde std derive,serde; do \
     cargo check --locked -p toft-pools --no-default-features --features \$$features; done; \
+  for features in '' $(BUMPALO); do \
+    cargo check --locked -p toft-bumpalo --no-default-features --features \"\$$features\"; done; \
   test \$$(cargo tree --locked -p toft -e normal --prefix none | grep -c .) = 1; \
-  test \$$(cargo tree --locked -p toft-pools -e normal --prefix none | grep -c .) = 2; \
-  cargo package -p toft-derive -p toft -p toft-pools --allow-dirty --no-verify --exclude-lockfile --quiet"
+  for crate in toft-bumpalo toft-pools; do \
+    test \$$(cargo tree --locked -p \$$crate -e normal --prefix none | grep -c .) = 2; done; \
+  cargo package -p toft-derive -p toft -p toft-bumpalo -p toft-pools --allow-dirty --no-verify --exclude-lockfile --quiet"
 check-rust-lint: ; $(RUN) --need cargo "cargo clippy --locked $(CRATES) --all-targets $(FEATURES) -- -D warnings; \
   cargo clippy --locked $(CRATES) --no-default-features -- -D warnings; \
   cargo clippy --locked -p toft-derive -p conformance-client -p conformance-provider -- -D warnings; \

@@ -7,14 +7,11 @@
 #[cfg(version("1.100"))]
 mod since_1_100 {
     use crate::arena::Arena;
-    use crate::bumpalo::Bump;
     use crate::recycler::Recycler;
     use crate::source::Source;
 
     // SAFETY: a copy of `&Arena` is the same arena; copying neither moves nor releases it.
     unsafe impl core::alloc::AllocatorClone for &Arena {}
-    // SAFETY: as above.
-    unsafe impl<const MIN_ALIGN: usize> core::alloc::AllocatorClone for &Bump<MIN_ALIGN> {}
     // SAFETY: a copy of `&Recycler` is the same recycler.
     unsafe impl<S: Source> core::alloc::AllocatorClone for &Recycler<S> {}
     // SAFETY: as above.
@@ -23,7 +20,6 @@ mod since_1_100 {
 
     // For `Rc::from` and similar calls, while their allocator parameter is not stable.
     impl core::alloc::AllocatorNightly for &Arena {}
-    impl<const MIN_ALIGN: usize> core::alloc::AllocatorNightly for &Bump<MIN_ALIGN> {}
     impl<S: Source> core::alloc::AllocatorNightly for &Recycler<S> {}
     #[cfg(feature = "std")]
     impl<S: Source> core::alloc::AllocatorNightly for &crate::SyncRecycler<S> {}

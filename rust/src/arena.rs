@@ -1,8 +1,9 @@
 //! The arena: creation, reset and release, statistics, marks, and passing arenas to code in other languages.
-//! `allocate.rs` has the allocating calls.
+//! `allocate.rs` has the calls that place values in it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::vec::Vec;
+use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
@@ -12,7 +13,9 @@ use core::ptr::NonNull;
 use crate::abi::{self, Head};
 use crate::drops::resuming_panics;
 use crate::error::AllocError;
+use crate::memory::{CallSite, Memory};
 use crate::options::Options;
+use crate::policy::CAP;
 use crate::provider;
 use crate::scope::Scope;
 
@@ -344,6 +347,25 @@ impl Arena {
         }
     }
 
+    /// Returns the bytes left in the current block; of a new arena with a reserve, in the block that it will take first.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let before = arena.remaining();
+    /// arena.alloc([0u8; 100]);
+    /// assert_eq!(arena.remaining(), before - 104);
+    /// ```
+    pub fn remaining(&self) -> usize {
+        match self.own() {
+            Some(a) => a.remaining_ahead(),
+            // SAFETY: the arena is alive.
+            None => unsafe {
+                let head = self.head.as_ptr();
+                (*head).limit.get().addr() - (*head).cursor.get().addr()
+            },
+        }
+    }
+
     /// Returns the blocks, newest first, then the spares. Empty for arenas from another language.
     ///
     /// ```
@@ -562,6 +584,96 @@ impl Arena {
             Some(a) if !a.has_cleanups() => f(),
             _ => resuming_panics(f),
         }
+    }
+}
+
+// SAFETY: allocations live until the arena is reset, rewound or released, which an exclusive borrow excludes here; a
+// scope claims its memory, so what is allocated outside it survives the scope. The newest allocation alone is freed.
+unsafe impl Memory for Arena {
+    #[inline(always)]
+    #[track_caller]
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        self.__allocate(layout, CallSite::caller(false))
+    }
+
+    #[inline(always)]
+    unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's contract.
+        unsafe { abi::free(self.head, p.as_ptr(), layout.size()) }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+    }
+
+    // A size of 0 is not a special case: the address is the cursor, and must not be read.
+    #[inline(always)]
+    fn __allocate(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the arena is alive and this thread's; a layout meets the requirements of `alloc_aligned`.
+        let p = unsafe { abi::alloc_aligned_by(self.head, layout.size(), layout.align(), site.location, site.drops) };
+        p.ok_or(AllocError)
+    }
+
+    /// The alignment is a constant here: up to 8 this is one compare and one add.
+    #[inline(always)]
+    fn __allocate_typed(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+        if layout.align() > 8 {
+            return self.__allocate(layout, site);
+        }
+        // SAFETY: the arena is alive and this thread's.
+        unsafe { abi::alloc_by(self.head, layout.size(), site.location, site.drops) }.ok_or(AllocError)
+    }
+
+    #[inline(always)]
+    unsafe fn __resize(
+        &self,
+        p: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+        site: CallSite,
+    ) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        let p = unsafe {
+            abi::resize_by(self.head, p.as_ptr(), old.size(), new.size(), new.align(), site.location, site.drops)
+        };
+        p.ok_or(AllocError)
+    }
+
+    /// For an allocation below the size of a dedicated block that is not the newest, the call would free nothing.
+    #[inline(always)]
+    unsafe fn __discard(&self, p: NonNull<u8>, layout: Layout) {
+        if self.is_newest(p, layout) || layout.size() > CAP / 4 - 8 {
+            // SAFETY: the caller's contract.
+            unsafe { self.deallocate(p, layout) }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn __truncate(&self, p: NonNull<u8>, old: Layout, new: Layout) {
+        if self.is_newest(p, old) {
+            // SAFETY: the caller's contract. The newest allocation shrinks in place; if that is refused, nothing changes.
+            let _ = unsafe { self.shrink(p, old, new) };
+        }
+    }
+}
+
+impl Arena {
+    /// Whether an allocation is the newest one. An allocation without bytes may be taken for it.
+    #[inline(always)]
+    fn is_newest(&self, p: NonNull<u8>, layout: Layout) -> bool {
+        // SAFETY: the arena is alive.
+        let cursor = unsafe { (*self.head.as_ptr()).cursor.get() };
+        cursor.addr().wrapping_sub(p.addr().get()) == abi::round8(layout.size())
     }
 }
 

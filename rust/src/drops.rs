@@ -10,6 +10,7 @@ use core::ptr::NonNull;
 
 use crate::abi;
 use crate::arena::Arena;
+use crate::construct::{exclusive, Construct};
 use crate::error::{unwrap_infallible, AllocError, ErrorMode};
 use crate::provider;
 use crate::scope::Scope;
@@ -106,8 +107,8 @@ impl Arena {
             (abi::mark(self.head()), (self.table().cleanup)(self.head().as_ptr(), None, core::ptr::null_mut()))
         };
         let Some(node) = NonNull::new(node) else { return Err(E::closed()) };
-        let value = match self.value(|| value) {
-            Ok(value) => NonNull::from(value),
+        let value = match Construct::value(self, || value, false) {
+            Ok(value) => value,
             Err(e) => {
                 // SAFETY: above the mark there is only the cleanup, which has no function.
                 unsafe { abi::rewind(self.head(), mark) };
@@ -128,7 +129,8 @@ impl Arena {
         if core::mem::needs_drop::<T>() {
             self.alloc_registered(drop_value::<T>, value)
         } else {
-            self.value(|| value)
+            // SAFETY: new and initialised; it lives while the arena is borrowed.
+            Ok(unsafe { exclusive(Construct::value(self, || value, false)?) })
         }
     }
 
@@ -221,7 +223,9 @@ impl<'a> Scope<'a> {
             Some(scope) if core::mem::needs_drop::<T>() => {
                 Ok(&mut self.alloc_registered(drop_scoped::<T>, Scoped { scope, value })?.value)
             }
-            _ => self.value(|| value), // a scope's arena is always of this crate
+            // A scope's arena is always of this crate.
+            // SAFETY: new and initialised; it lives while the scope is borrowed.
+            _ => Ok(unsafe { exclusive(Construct::value(&**self, || value, false)?) }),
         }
     }
 

@@ -51,6 +51,12 @@ impl<E: fmt::Display> fmt::Display for InitError<E> {
 
 impl<E: core::error::Error> core::error::Error for InitError<E> {}
 
+impl<E> From<AllocError> for InitError<E> {
+    fn from(e: AllocError) -> Self {
+        InitError::Alloc(e)
+    }
+}
+
 /// How a failed request ends: with `Never` the call panics, else it returns an error.
 pub(crate) trait ErrorMode: Sized {
     fn out_of_memory(layout: Layout) -> Self;

@@ -82,6 +82,9 @@ pub unsafe fn put_uncached(block: NonNull<u8>, size: usize) {
     unsafe { put_fresh(block, size, LINE) }
 }
 
+/// Recyclers take blocks of whole units, aligned to a unit.
+pub const UNIT: usize = 32 << 10;
+
 /// Blocks of 1 MiB or more are aligned to pages and cached as `LINE`: a larger alignment is not guaranteed.
 #[cfg(feature = "std")]
 pub fn take_aligned(size: usize, align: usize) -> Option<NonNull<u8>> {

@@ -22,8 +22,11 @@
 //! | all at once, filled by many threads | [`SharedArena`], [`Local`] |
 //! | object by object, for containers that churn | [`Recycler`], [`SyncRecycler`] |
 //!
-//! Coming from bumpalo: [`bumpalo`] has this crate under its names, so that a program moves by one `use`. Typed pools,
-//! free lists and structures of arrays (SoA) are in the crate `toft-pools`.
+//! Coming from bumpalo: the crate `toft-bumpalo` has its names, so that a program moves by one line of its `Cargo.toml`.
+//! Typed pools, free lists and structures of arrays (SoA) are in the crate `toft-pools`.
+//!
+//! All arenas have the same allocating calls, those of [`Allocate`]; code for any of them takes `&impl Allocate`. To give
+//! memory of another kind these calls, implement [`Memory`].
 //!
 //! [`Options`], [`Source`], [`Pages`], [`Reserve`] and [`Limited`] say where blocks come from, and [`cache`] what a thread
 //! keeps for its next arenas. [`set_metered`](Arena::set_metered), [`set_sampling`](Arena::set_sampling) and
@@ -52,8 +55,7 @@
 //!
 //! User code runs while values are constructed: closures, `Clone` and `Default`, iterators, formatting traits. If it
 //! panics, or returns an error that ends the call, the values constructed so far are dropped, and their memory is freed
-//! if it is the newest allocation. This holds for every type and call, those of [`bumpalo`] included; `tests/panics.rs`
-//! tests all of them. Padding, and the former memory of a slice or text that moved while it grew, stays in use until
+//! if it is the newest allocation. This holds for every type and call; `tests/panics.rs` tests all of them. Padding, and the former memory of a slice or text that moved while it grew, stays in use until
 //! the reset.
 //!
 //! A panic of a destructor that the arena runs is resumed after all memory is freed. A panic of a hook (`on_finding`,
@@ -113,11 +115,9 @@ mod allocator;
 #[cfg(feature = "nightly")]
 mod allocator_clone;
 mod arena;
-mod batch;
 mod boxed;
 #[cfg(feature = "std")]
 mod buffered;
-pub mod bumpalo;
 pub mod collections;
 mod construct;
 mod cursor;
@@ -162,6 +162,7 @@ mod sources;
 #[cfg(feature = "std")]
 mod task;
 
+pub use allocate::Allocate;
 pub use arena::{Arena, BlockInfo, Borrowed, Keep, Mark, RewindError, Stats};
 pub use boxed::Box;
 #[cfg(feature = "std")]
@@ -175,6 +176,8 @@ pub use frames::Frames;
 pub use hook::on_finding;
 #[cfg(feature = "std")]
 pub use lease::{Lease, LeaseStats, Leases};
+#[doc(hidden)]
+pub use memory::CallSite as __CallSite;
 pub use memory::{Blocks, Heap, Memory};
 pub use options::Options;
 pub use owner::{Owner, Root};

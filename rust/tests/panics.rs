@@ -7,8 +7,8 @@ use std::cell::Cell;
 use std::fmt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use toft::bumpalo::Bump;
 use toft::{Arena, Leases, Scope, SharedArena, TaskArena};
+use toft_bumpalo::Bump;
 
 thread_local! {
     /// Values to be made until one panics or fails.

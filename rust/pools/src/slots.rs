@@ -71,7 +71,7 @@ impl<T, L: Layout<T>, G: Copy, M: Memory> Slots<T, L, G, M> {
         }
         // SAFETY: the memory has the old layout; with a single column its bytes stay good where they are moved to.
         unsafe {
-            self.base = self.memory.grow(self.base, old, new).ok_or(AllocError)?;
+            self.base = self.memory.grow(self.base, old, new)?;
             self.raw = plan::columns(self.base, capacity, L::plan::<G>);
         }
         self.capacity = capacity;
@@ -87,7 +87,7 @@ impl<T, L: Layout<T>, G: Copy, M: Memory> Slots<T, L, G, M> {
         let layout = Self::bytes(capacity)?;
         let base = match layout.size() {
             0 => NonNull::dangling(),
-            _ => self.memory.take(layout).ok_or(AllocError)?,
+            _ => self.memory.allocate(layout)?,
         };
         // SAFETY: memory of that layout.
         let raw = unsafe { plan::columns(base, capacity, L::plan::<G>) };
@@ -101,7 +101,7 @@ impl<T, L: Layout<T>, G: Copy, M: Memory> Slots<T, L, G, M> {
         let Ok(layout) = Self::bytes(self.capacity) else { return };
         if layout.size() != 0 {
             // SAFETY: it was taken with the layout for this number of slots.
-            unsafe { self.memory.put(self.base, layout) }
+            unsafe { self.memory.deallocate(self.base, layout) }
         }
     }
 }

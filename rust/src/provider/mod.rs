@@ -18,7 +18,6 @@ mod state;
 
 pub(crate) use create_release::{create, create_in, create_with, Settings};
 pub(crate) use damage::Damage;
-pub(crate) use inspect::Blocks;
 #[cfg(feature = "std")]
 pub(crate) use instruments::thread_id;
 pub(crate) use instruments::{boxed, Caller, Fault, RefusalHook, Shared};

@@ -130,7 +130,7 @@ impl Store {
     /// One more piece.
     fn add<K, V, L: Layout<V>>(&mut self, size: usize, memory: &impl Memory) -> Result<(), AllocError> {
         let layout = Self::layout::<K, V, L>(size).ok_or(AllocError)?;
-        let piece = memory.take(layout).ok_or(AllocError)?.cast::<Piece>();
+        let piece = memory.allocate(layout)?.cast::<Piece>();
         // SAFETY: memory of that layout; a piece's head fits into the room before its nodes.
         unsafe { piece.write(Piece { next: None, size }) };
         match self.current {
@@ -166,7 +166,7 @@ impl Store {
             unsafe {
                 let Piece { next, size } = this.read();
                 piece = next;
-                memory.put(this.cast(), Self::layout::<K, V, L>(size).unwrap_unchecked());
+                memory.deallocate(this.cast(), Self::layout::<K, V, L>(size).unwrap_unchecked());
             }
         }
     }
