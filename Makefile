@@ -190,7 +190,7 @@ check-rust-lint: ; $(RUN) --need cargo "cargo clippy --locked $(CRATES) --all-ta
   cargo clippy --locked $(CRATES) --no-default-features -- -D warnings; \
   cargo clippy --locked -p toft-derive -p conformance-client -p conformance-provider -- -D warnings; \
   cargo check --locked -p toft-fuzz; \
-  RUSTDOCFLAGS='-D warnings' cargo doc --locked $(CRATES) --no-deps $(FEATURES); rust/check-examples"
+  RUSTDOCFLAGS='-D warnings' cargo doc --locked $(CRATES) --no-deps $(FEATURES); rust/check-examples; rust/check-layers"
 msrv := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' rust/Cargo.toml)
 check-rust-msrv: ; $(RUN) --need cargo,rustup "scripts/rust-toolchain $(msrv); \
   cargo +$(msrv) check --locked $(CRATES) $(FEATURES); cargo +$(msrv) check --locked $(CRATES) --no-default-features"

@@ -6,20 +6,19 @@ use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
-use core::mem::{ManuallyDrop, MaybeUninit};
+use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use crate::abi::{self, Head};
-use crate::drops::resuming_panics;
+use crate::abi_types::{self as abi, Head};
+use crate::dispatch;
 use crate::error::AllocError;
 use crate::memory::{CallSite, Memory};
-use crate::options::Options;
+use crate::panics::resuming_panics;
 use crate::policy::CAP;
 use crate::provider;
-use crate::scope::Scope;
 
-pub use crate::abi::Stats;
+pub use crate::abi_types::Stats;
 
 /// An arena: it allocates by moving a pointer, and its memory is freed as a whole.
 ///
@@ -146,58 +145,8 @@ impl Arena {
         provider::create().map(Arena::made).ok_or(AllocError)
     }
 
-    /// Creates an arena for rounds of about `bytes`: the first allocation takes one block for all of it.
-    ///
-    /// ```
-    /// let arena = toft::Arena::with_capacity(1_000_000);
-    /// for i in 0..125_000u64 {
-    ///     arena.alloc(i);
-    /// }
-    /// assert_eq!(arena.stats().source_calls, 2); // the initial block, and one for all
-    /// ```
-    ///
-    /// # Panics
-    /// If there is no memory, or `bytes` is above `isize::MAX / 2`.
-    pub fn with_capacity(bytes: usize) -> Arena {
-        match Options::new().reserve(bytes).create() {
-            Ok(arena) => arena,
-            Err(e) => panic!("toft: {e}"),
-        }
-    }
-
-    /// Creates an arena in the caller's buffer. It uses the first 512 bytes, and the padding to a multiple of 64, for
-    /// itself. It does not grow; [`in_buffer_or_heap`](Arena::in_buffer_or_heap) does. Fails if the buffer is too
-    /// small.
-    ///
-    /// ```
-    /// # use core::mem::MaybeUninit;
-    /// let mut buffer = [MaybeUninit::uninit(); 2400];
-    /// let arena = toft::Arena::in_buffer(&mut buffer)?;
-    /// assert!(arena.try_alloc([0u8; 1024]).is_ok());
-    /// assert!(arena.try_alloc([0u8; 1024]).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    pub fn in_buffer(buffer: &mut [MaybeUninit<u8>]) -> Result<Scope<'_>, AllocError> {
-        Scope::in_buffer(buffer, None)
-    }
-
-    /// Creates an arena in the caller's buffer that takes blocks of the heap when the buffer is full. Fails if the
-    /// buffer is too small.
-    ///
-    /// ```
-    /// # use core::mem::MaybeUninit;
-    /// let mut buffer = [MaybeUninit::uninit(); 2400];
-    /// let arena = toft::Arena::in_buffer_or_heap(&mut buffer)?;
-    /// arena.alloc([0u8; 1024]); // in the buffer
-    /// arena.alloc([0u8; 10_000]); // on the heap
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    pub fn in_buffer_or_heap(buffer: &mut [MaybeUninit<u8>]) -> Result<Scope<'_>, AllocError> {
-        Scope::in_buffer(buffer, Some(None))
-    }
-
     #[inline(always)]
-    pub(crate) fn made(a: provider::ArenaPtr) -> Arena {
+    pub(crate) fn made(a: provider::RawArena) -> Arena {
         Arena { head: a.head() }
     }
 
@@ -220,7 +169,8 @@ impl Arena {
     /// leaked: the arena stays claimed.
     #[inline]
     pub fn reset(&mut self) {
-        if !self.reset_fast() {
+        // SAFETY: the arena is borrowed exclusively.
+        if !unsafe { self.reset_fast() } {
             self.reset_slow();
         }
     }
@@ -526,21 +476,29 @@ impl Arena {
 
     /// The state behind the head, if this crate is the provider.
     #[inline]
-    pub(crate) fn own(&self) -> Option<provider::ArenaPtr> {
+    pub(crate) fn own(&self) -> Option<provider::RawArena> {
         // SAFETY: the head is alive.
         unsafe { provider::own(self.head) }
     }
 
     /// Resets by moving three words if the arena is steady (`provider/reset.rs`); else returns false. The caller has
     /// exclusive access to the arena.
+    ///
+    /// # Safety
+    /// As for [`RawArena::reset_fast`](provider::RawArena::reset_fast).
     #[inline(always)]
-    pub(crate) fn reset_fast(&self) -> bool {
-        self.own().is_some_and(|a| a.reset_fast())
+    pub(crate) unsafe fn reset_fast(&self) -> bool {
+        // SAFETY: the caller's contract.
+        self.own().is_some_and(|a| unsafe { a.reset_fast() })
     }
 
     /// As [`reset_fast`](Arena::reset_fast), for steady arenas whose counts must be updated. Runs no user code.
-    pub(crate) fn reset_steady(&self) -> bool {
-        self.own().is_some_and(|a| a.reset_steady())
+    ///
+    /// # Safety
+    /// As for `reset_fast`.
+    pub(crate) unsafe fn reset_steady(&self) -> bool {
+        // SAFETY: the caller's contract.
+        self.own().is_some_and(|a| unsafe { a.reset_steady() })
     }
 
     /// Ends leaked scopes and cursors. The exclusive borrow shows that they are no longer in use.
@@ -556,7 +514,8 @@ impl Arena {
     #[cold]
     #[inline(never)]
     fn reset_slow(&mut self) {
-        if !self.reset_steady() {
+        // SAFETY: as above.
+        if !unsafe { self.reset_steady() } {
             self.reset_with(Keep::Recent);
         }
     }
@@ -573,7 +532,8 @@ impl Arena {
     #[inline(never)]
     fn end_leaked_slow(&mut self) {
         if let Some(a) = self.own().filter(|a| a.has_leaked()) {
-            self.running_drops(|| a.end_leaked());
+            // SAFETY: the arena is borrowed exclusively.
+            self.running_drops(|| unsafe { a.end_leaked() });
         }
     }
 
@@ -620,7 +580,8 @@ unsafe impl Memory for Arena {
     #[inline(always)]
     fn __allocate(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the arena is alive and this thread's; a layout meets the requirements of `alloc_aligned`.
-        let p = unsafe { abi::alloc_aligned_by(self.head, layout.size(), layout.align(), site.location, site.drops) };
+        let p =
+            unsafe { dispatch::alloc_aligned_by(self.head, layout.size(), layout.align(), site.location, site.drops) };
         p.ok_or(AllocError)
     }
 
@@ -631,7 +592,7 @@ unsafe impl Memory for Arena {
             return self.__allocate(layout, site);
         }
         // SAFETY: the arena is alive and this thread's.
-        unsafe { abi::alloc_by(self.head, layout.size(), site.location, site.drops) }.ok_or(AllocError)
+        unsafe { dispatch::alloc_by(self.head, layout.size(), site.location, site.drops) }.ok_or(AllocError)
     }
 
     #[inline(always)]
@@ -644,7 +605,7 @@ unsafe impl Memory for Arena {
     ) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the caller's contract.
         let p = unsafe {
-            abi::resize_by(self.head, p.as_ptr(), old.size(), new.size(), new.align(), site.location, site.drops)
+            dispatch::resize_by(self.head, p.as_ptr(), old.size(), new.size(), new.align(), site.location, site.drops)
         };
         p.ok_or(AllocError)
     }
@@ -673,7 +634,7 @@ impl Arena {
     fn is_newest(&self, p: NonNull<u8>, layout: Layout) -> bool {
         // SAFETY: the arena is alive.
         let cursor = unsafe { (*self.head.as_ptr()).cursor.get() };
-        cursor.addr().wrapping_sub(p.addr().get()) == abi::round8(layout.size())
+        cursor.addr().wrapping_sub(p.addr().get()) == crate::policy::round8(layout.size())
     }
 }
 
@@ -687,8 +648,9 @@ impl Drop for Arena {
     fn drop(&mut self) {
         self.end_leaked();
         match self.own() {
-            Some(a) if !a.has_cleanups() => a.release(),
             // SAFETY: the arena is alive, and not used any more.
+            Some(a) if !a.has_cleanups() => unsafe { a.release() },
+            // SAFETY: as above.
             _ => resuming_panics(|| unsafe { (self.table().release)(self.head.as_ptr()) }),
         }
     }

@@ -1,5 +1,6 @@
 //! Errors, and how allocating calls fail: one generic body serves the panicking call and the one that returns an error.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use core::alloc::Layout;
 use core::fmt;

@@ -8,7 +8,6 @@ use core::ptr::NonNull;
 
 #[cfg(feature = "std")]
 use crate::policy::CAP;
-use crate::provider::ArenaPtr;
 
 /// Alignment of an arena's blocks. Recyclers request more, and get blocks of the same alignment back.
 const LINE: usize = 64;
@@ -82,6 +81,9 @@ pub unsafe fn put_uncached(block: NonNull<u8>, size: usize) {
     unsafe { put_fresh(block, size, LINE) }
 }
 
+/// Offset in an arena's first block of the word that links cached arenas. The provider's state has a spare one there.
+pub const READY_LINK: usize = 5 * size_of::<usize>();
+
 /// Recyclers take blocks of whole units, aligned to a unit.
 pub const UNIT: usize = 32 << 10;
 
@@ -121,7 +123,7 @@ mod uncached {
         unsafe { put_global(block, size, align) }
     }
 
-    pub fn take_arena() -> Option<ArenaPtr> {
+    pub fn take_arena() -> Option<NonNull<u8>> {
         None
     }
 
@@ -129,7 +131,7 @@ mod uncached {
         false
     }
 
-    pub unsafe fn put_arena(_arena: ArenaPtr) {}
+    pub unsafe fn put_arena(_base: NonNull<u8>) {}
 }
 #[cfg(not(feature = "std"))]
 pub use uncached::*;
@@ -162,7 +164,7 @@ pub mod cache {
     }
 
     struct Cache {
-        /// Pristine arenas, linked by `synced`.
+        /// Pristine arenas, linked by the word at `READY_LINK`.
         ready: Cell<*mut u8>,
         /// Bytes, ready arenas included.
         bytes: Cell<usize>,
@@ -177,6 +179,14 @@ pub mod cache {
                 bins: [const { Cell::new(None) }; BINS],
             }
         };
+    }
+
+    /// # Safety
+    /// `base` is the block of an arena.
+    #[inline(always)]
+    unsafe fn link_of(base: NonNull<u8>) -> *mut *mut u8 {
+        // SAFETY: within the block.
+        unsafe { base.as_ptr().add(READY_LINK).cast() }
     }
 
     impl Drop for Cache {
@@ -313,9 +323,9 @@ pub mod cache {
         }
 
         fn trim(&self) {
-            while let Some(a) = self.take_arena() {
+            while let Some(base) = self.take_arena() {
                 // SAFETY: an arena in the cache is a block of the heap.
-                unsafe { put_fresh(NonNull::new_unchecked(a.base()), BLOCK_MIN, LINE) };
+                unsafe { put_fresh(base, BLOCK_MIN, LINE) };
             }
             for bin in 0..BINS {
                 while let Some(b) = self.bins[bin].get() {
@@ -326,14 +336,12 @@ pub mod cache {
         }
 
         #[inline(always)]
-        fn take_arena(&self) -> Option<ArenaPtr> {
+        fn take_arena(&self) -> Option<NonNull<u8>> {
             let base = NonNull::new(self.ready.get())?;
-            // SAFETY: the list contains pristine arenas.
-            let a = unsafe { ArenaPtr::of(base.as_ptr().cast()) };
-            self.ready.set(a.synced.get());
+            // SAFETY: the list contains pristine arenas, each with a link at that offset.
+            self.ready.set(unsafe { link_of(base).read() });
             self.sub_bytes(BLOCK_MIN);
-            a.synced.set(a.initial_start());
-            Some(a)
+            Some(base)
         }
     }
 
@@ -350,9 +358,9 @@ pub mod cache {
         with(|c| unsafe { c.put(block, size, align) }).unwrap_or(false)
     }
 
-    /// Takes a cached arena.
+    /// Takes a cached arena, by the address of its block. The word at [`READY_LINK`] has any value.
     #[inline(always)]
-    pub fn take_arena() -> Option<ArenaPtr> {
+    pub fn take_arena() -> Option<NonNull<u8>> {
         with(Cache::take_arena).flatten()
     }
 
@@ -363,13 +371,14 @@ pub mod cache {
     }
 
     /// # Safety
-    /// The arena is pristine, on the heap, and empty; [`accepts_arena`] returned true.
+    /// `base` is the block of a pristine arena on the heap, which is empty and not used until it is taken; the word at
+    /// [`READY_LINK`] is the cache's meanwhile. [`accepts_arena`] returned true.
     #[inline(always)]
-    pub unsafe fn put_arena(a: ArenaPtr) {
-        a.head.epoch.set(a.head.epoch.get() + 2); // makes marks of it stale
+    pub unsafe fn put_arena(base: NonNull<u8>) {
         with(|c| {
-            a.synced.set(c.ready.get());
-            c.ready.set(a.base());
+            // SAFETY: the caller's contract.
+            unsafe { link_of(base).write(c.ready.get()) };
+            c.ready.set(base.as_ptr());
             c.add_bytes(BLOCK_MIN);
         });
     }

@@ -9,7 +9,7 @@ use core::ops::Deref;
 use core::ptr::{null_mut, NonNull};
 use core::sync::atomic::{self, AtomicPtr, AtomicUsize, Ordering};
 
-use crate::abi::Head;
+use crate::abi_types::Head;
 use crate::arena::{Arena, Keep};
 use crate::error::AllocError;
 use crate::options::Options;
@@ -118,7 +118,7 @@ fn first_hint() -> usize {
 #[inline(always)]
 unsafe fn arena_of(head: NonNull<Head>) -> Arena {
     // SAFETY: the caller's contract.
-    Arena::made(unsafe { provider::ArenaPtr::of(head.as_ptr()) })
+    Arena::made(unsafe { provider::RawArena::of(head.as_ptr()) })
 }
 
 impl Leases {
@@ -326,7 +326,9 @@ impl Leases {
     /// The fast return: the arena is steady, so its blocks and budget are unchanged.
     #[inline]
     fn return_arena(&self, arena: Arena, slot: Option<Reserved<'_>>) {
-        let done = arena.own().is_some_and(|a| a.reset_fast() && a.fits_idle_limit(self.bytes_max.max(BLOCK_MIN)));
+        let max = self.bytes_max.max(BLOCK_MIN);
+        // SAFETY: the arena is this function's.
+        let done = arena.own().is_some_and(|a| unsafe { a.reset_fast() } && a.fits_idle_limit(max));
         if done {
             self.put(arena, slot);
         } else {
@@ -366,7 +368,7 @@ impl Leases {
     }
 }
 
-impl provider::ArenaPtr {
+impl provider::RawArena {
     /// Precondition: a fast reset left the arena with one block. Whether it may be idle, by size and instruments.
     #[inline(always)]
     fn fits_idle_limit(self, bytes: usize) -> bool {

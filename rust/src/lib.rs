@@ -109,6 +109,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod abi;
+mod abi_types;
 mod allocate;
 #[cfg(any(feature = "allocator-api2", feature = "nightly"))]
 mod allocator;
@@ -122,8 +123,10 @@ pub mod collections;
 mod construct;
 mod cursor;
 mod diagnostics;
+mod dispatch;
 mod drops;
 mod error;
+mod finding;
 mod foreign;
 #[cfg(feature = "std")]
 mod frames;
@@ -142,6 +145,7 @@ mod options;
 #[cfg(feature = "std")]
 mod os;
 mod owner;
+mod panics;
 #[cfg(feature = "std")]
 mod parcel;
 mod policy;
@@ -161,6 +165,7 @@ mod source;
 mod sources;
 #[cfg(feature = "std")]
 mod task;
+mod try_box;
 
 pub use allocate::Allocate;
 pub use arena::{Arena, BlockInfo, Borrowed, Keep, Mark, RewindError, Stats};
@@ -170,6 +175,7 @@ pub use buffered::{Buffered, Past};
 pub use cursor::{Cursor, Pack};
 pub use diagnostics::{Allocation, Phase, Refusal, SwitchError, Tag};
 pub use error::{AllocError, InitError};
+pub use finding::{Finding, Site, Written};
 #[cfg(feature = "std")]
 pub use frames::Frames;
 #[cfg(feature = "std")]
@@ -187,7 +193,7 @@ pub use promote::Promote;
 #[cfg(feature = "std")]
 pub use recycler::SyncRecycler;
 pub use recycler::{Recycler, RecyclerStats};
-pub use report::{Finding, PhaseReport, Report, Site, SiteReport, TagReport, Written};
+pub use report::{PhaseReport, Report, SiteReport, TagReport};
 pub use scope::Scope;
 #[cfg(feature = "std")]
 pub use shared::{Local, SharedArena};

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::report::Finding;
+use crate::finding::Finding;
 
 struct Settings {
     checks: bool,

@@ -20,7 +20,7 @@ use core::pin::Pin;
 use core::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
-use crate::abi::Stats;
+use crate::abi_types::Stats;
 use crate::allocate::allocating_methods;
 use crate::arena::Arena;
 use crate::boxed::Box;

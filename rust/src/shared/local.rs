@@ -7,10 +7,9 @@ use core::fmt;
 use core::ptr::{null_mut, NonNull};
 
 use super::{rounded_size, SharedArena};
-use crate::abi::round8;
 use crate::error::AllocError;
 use crate::memory::{move_to_new, CallSite, Heap, Memory};
-use crate::policy::is_request;
+use crate::policy::{is_request, round8};
 use crate::source::Source;
 
 const LOCAL_FIRST: usize = 2 << 10;

@@ -16,13 +16,13 @@ use core::fmt;
 use core::ptr::{null_mut, NonNull};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 
-use crate::abi::{round8, Stats};
+use crate::abi_types::Stats;
 use crate::arena::Keep;
 use crate::error::AllocError;
 use crate::hook::call_source;
 use crate::lock::Lock;
 use crate::memory::{move_to_new, CallSite, Heap, Memory};
-use crate::policy::{is_request, merged_size, round, stagger, BLOCK_MIN, CAP, HEADER, MERGE};
+use crate::policy::{is_request, merged_size, round, round8, stagger, BLOCK_MIN, CAP, HEADER, MERGE};
 use crate::source::Source;
 use crate::{atomic, lock};
 use blocks::{Block, Current};

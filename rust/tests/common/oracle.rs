@@ -185,6 +185,11 @@ pub const QUIET: &[&str] = &[
     "Arena::into_raw",
     "Arena::from_raw",
     "Arena::borrow_raw",
+    // options.rs
+    "Options::reserve",
+    "Options::budget",
+    "Options::source",
+    "Options::create",
     // scope.rs
     "Arena::scope",
     "Arena::try_scope",

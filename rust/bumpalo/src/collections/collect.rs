@@ -1,5 +1,6 @@
 //! `collect`, with an arena to collect in.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use super::{String, Vec};
 #[cfg(feature = "boxed")]

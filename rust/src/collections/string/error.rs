@@ -1,5 +1,6 @@
 //! Why bytes are not text.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use core::fmt;
 use core::str::Utf8Error;

@@ -1,5 +1,6 @@
 //! What the standard library's `String` does.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use alloc::borrow::Cow;
 use core::borrow::{Borrow, BorrowMut};

@@ -1,5 +1,6 @@
 //! What the standard library's `Vec` does as a slice.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use core::borrow::{Borrow, BorrowMut};
 use core::cmp::Ordering;
