@@ -154,7 +154,7 @@ CRATES := -p toft -p toft-bumpalo -p toft-pools
 BUMPALO := allocator-api2 boxed collections next serde std
 comma := ,
 space := $(eval) $(eval)
-FEATURES := --features toft/allocator-api2,toft/hashbrown,toft/serde,toft-pools/derive,toft-pools/serde,$(subst $(space),$(comma),$(BUMPALO:%=toft-bumpalo/%))
+FEATURES := --features toft/allocator-api2,toft/full,toft/hashbrown,toft/serde,toft-pools/derive,toft-pools/serde,$(subst $(space),$(comma),$(BUMPALO:%=toft-bumpalo/%))
 rust = $(if $(FULL),PROPTEST_CASES=4096) TOFT_VECTORS=1 cargo
 host := $(shell uname -m)-unknown-linux-gnu
 others := ui safe_functions
@@ -176,7 +176,8 @@ check-rust-loom: ; $(TESTS) --need cargo "$(rust) test --locked --profile loom -
 check-rust-bevy: ; $(RUN) --need cargo examples/bevy_frames/run
 check-rust-fast-path: ; $(TESTS) --need cargo,objdump rust/asm/check-fast-path
 check-rust-features: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) --lib --no-default-features; \
-  for features in allocator-api2 hashbrown serde std allocator-api2,hashbrown,serde; do \
+  for features in allocator-api2 allocator-api2-03,full allocator-api2-04,full diagnostics frames full hashbrown leases recycler serde shared std \
+    allocator-api2,hashbrown,serde allocator-api2,leases,recycler,shared; do \
     cargo check --locked -p toft --no-default-features --features \$$features; done; \
   for features in derive serde std derive,serde; do \
     cargo check --locked -p toft-pools --no-default-features --features \$$features; done; \

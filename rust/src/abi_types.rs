@@ -299,7 +299,8 @@ pub(crate) const fn round8(n: usize) -> usize {
     n.wrapping_add(7) & !7
 }
 
-// Inline paths of the specification, section 3; `dispatch.rs` has the others. Contract of all: `head` is the address of a live head of version 1,
+// Inline paths of the specification, section 3; `dispatch.rs` has the others.
+// Contract of all: `head` is the address of a live head of version 1,
 // and the arena is the calling thread's (U16).
 
 /// Returns the point to rewind to.
@@ -367,8 +368,8 @@ unsafe fn rewind_slow(head: NonNull<Head>, mark: Mark) -> c_int {
 /// ```
 ///
 /// # Safety
-/// As for [`alloc`](crate::abi::alloc()); `p` is an allocation of this arena whose last requested size is `size`, and is not used any
-/// more.
+/// As for [`alloc`](crate::abi::alloc()); `p` is an allocation of this arena whose last requested size is `size`, and is
+/// not used any more.
 #[inline(always)]
 pub unsafe fn free(head: NonNull<Head>, p: *mut u8, size: usize) {
     // SAFETY: the head is alive. The cursor moves back only in an arena that is not instrumented (U9).

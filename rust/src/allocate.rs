@@ -238,8 +238,9 @@ macro_rules! allocating_methods {
         #[inline(always)]
         #[track_caller]
         $vis fn alloc_batch_with<T, const N: usize>(&self, make: impl FnMut(usize) -> T) -> [&$l mut T; N] {
+            let batch = Construct::value(self, || core::array::from_fn(make), needs_drop::<T>());
             // SAFETY: as above.
-            unsafe { exclusive(unwrap_infallible(Construct::value(self, || core::array::from_fn(make), needs_drop::<T>()))) }.each_mut()
+            unsafe { exclusive(unwrap_infallible(batch)) }.each_mut()
         }
 
         /// As [`alloc_batch_with`](Self::alloc_batch_with), with an error instead of the panic; `make` does not run then.
@@ -256,8 +257,9 @@ macro_rules! allocating_methods {
             &self,
             make: impl FnMut(usize) -> T,
         ) -> Result<[&$l mut T; N], AllocError> {
+            let batch = Construct::value(self, || core::array::from_fn(make), needs_drop::<T>());
             // SAFETY: as above.
-            Ok(unsafe { exclusive(Construct::value(self, || core::array::from_fn(make), needs_drop::<T>())?) }.each_mut())
+            Ok(unsafe { exclusive(batch?) }.each_mut())
         }
 
         // ---- slices ----
@@ -849,7 +851,7 @@ macro_rules! allocating_methods {
         }
     };
 }
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", any(feature = "leases", feature = "shared")))]
 pub(crate) use allocating_methods;
 
 /// Allocation of values, slices, text, boxes and collections, in every arena and in all other [`Memory`].

@@ -14,7 +14,7 @@ use core::ptr::NonNull;
 
 use crate::arena::Arena;
 use crate::memory::{dangling, Memory};
-use crate::recycler::Recycler;
+#[cfg(any(feature = "recycler", feature = "shared"))]
 use crate::source::Source;
 
 macro_rules! allocator {
@@ -71,18 +71,25 @@ macro_rules! allocators {
         #[cfg(feature = "allocator-api2")]
         allocator!(allocator_api2::alloc::Allocator, allocator_api2::alloc::AllocError, $frees, $($of)*);
 
+        #[cfg(feature = "allocator-api2-03")]
+        allocator!(allocator_api2_03::alloc::Allocator, allocator_api2_03::alloc::AllocError, $frees, $($of)*);
+
+        #[cfg(feature = "allocator-api2-04")]
+        allocator!(allocator_api2_04::alloc::Allocator, allocator_api2_04::alloc::AllocError, $frees, $($of)*);
+
         #[cfg(feature = "nightly")]
         allocator!(core::alloc::Allocator, core::alloc::AllocError, $frees, $($of)*);
     };
 }
 
 allocators!(false, [] Arena);
-allocators!(true, [S: Source] Recycler<S>);
-#[cfg(feature = "std")]
+#[cfg(feature = "recycler")]
+allocators!(true, [S: Source] crate::recycler::Recycler<S>);
+#[cfg(all(feature = "std", feature = "recycler"))]
 allocators!(true, [S: Source] crate::recycler::SyncRecycler<S>);
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "leases"))]
 allocators!(false, ['l] crate::task::TaskArena<'l>);
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "shared"))]
 allocators!(false, [S: Source] crate::shared::SharedArena<S>);
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "shared"))]
 allocators!(false, ['s, S: Source] crate::shared::Local<'s, S>);

@@ -30,7 +30,7 @@ pub use crate::abi_types::Stats;
 /// its value; [`alloc_drop`](Arena::alloc_drop) registers a value that the arena drops before it frees the memory.
 ///
 /// An arena belongs to one thread at a time: it is `Send`, not `Sync`. Blocks come from the heap through a cache of the
-/// thread ([`cache`](crate::cache)), or from the caller's source ([`Options`]).
+/// thread ([`cache`](crate::cache)), or from the caller's source ([`Options`](crate::Options)).
 ///
 /// Calls that allocate panic if there is no memory or the budget does not allow the request; each has a variant
 /// `try_...` that returns [`AllocError`] and changes nothing.
@@ -297,7 +297,8 @@ impl Arena {
         }
     }
 
-    /// Returns the bytes left in the current block; of a new arena with a reserve, in the block that it will take first.
+    /// Returns the bytes left in the current block; of a new arena with a reserve, in the block that it will take
+    /// first.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -481,6 +482,12 @@ impl Arena {
         unsafe { provider::own(self.head) }
     }
 
+    #[inline(always)]
+    pub(crate) fn is_instrumented(&self) -> bool {
+        // SAFETY: the head is alive.
+        unsafe { (*self.head().as_ptr()).epoch.get() & 1 != 0 }
+    }
+
     /// Resets by moving three words if the arena is steady (`provider/reset.rs`); else returns false. The caller has
     /// exclusive access to the arena.
     ///
@@ -622,7 +629,8 @@ unsafe impl Memory for Arena {
     #[inline(always)]
     unsafe fn __truncate(&self, p: NonNull<u8>, old: Layout, new: Layout) {
         if self.is_newest(p, old) {
-            // SAFETY: the caller's contract. The newest allocation shrinks in place; if that is refused, nothing changes.
+            // SAFETY: the caller's contract. The newest allocation shrinks in place; if that is refused, nothing
+            // changes.
             let _ = unsafe { self.shrink(p, old, new) };
         }
     }

@@ -17,8 +17,9 @@ use core::task::{Context, Poll};
 
 /// A box for a value in an arena, which it drops. One word for sized types, without a reference to the arena.
 ///
-/// There are boxes of unsized types: slices by [`Arena::boxed_slice`], trait objects by [`unsize!`](crate::unsize). A
-/// box cannot pin its value, since leaking the box does not leak the memory; [`Arena::alloc_pin`] pins.
+/// There are boxes of unsized types: slices by [`Arena::boxed_slice`](crate::Arena::boxed_slice), trait objects by
+/// [`unsize!`](crate::unsize). A box cannot pin its value, since leaking the box does not leak the memory;
+/// [`Arena::alloc_pin`](crate::Arena::alloc_pin) pins.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -84,7 +85,8 @@ impl<'a, T: ?Sized> Box<'a, T> {
         unsafe { &mut *Box::into_raw(b) }
     }
 
-    /// Pins an `Unpin` value. (A box may be leaked without its memory: other types need [`Arena::alloc_pin`].)
+    /// Pins an `Unpin` value. (A box may be leaked without its memory: other types need
+    /// [`Arena::alloc_pin`](crate::Arena::alloc_pin).)
     ///
     /// ```
     /// use toft::Box;

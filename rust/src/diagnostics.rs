@@ -301,12 +301,6 @@ impl Arena {
         Phase { arena: if self.is_instrumented() { self.phase_slow(name) } else { None } }
     }
 
-    #[inline(always)]
-    pub(crate) fn is_instrumented(&self) -> bool {
-        // SAFETY: the head is alive.
-        unsafe { (*self.head().as_ptr()).epoch.get() & 1 != 0 }
-    }
-
     #[cold]
     #[inline(never)]
     fn tag_slow(&self, name: &str) -> Option<(&Arena, usize)> {

@@ -2,7 +2,6 @@
 //! calls: handlers of requests, tasks that move between threads.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::cell::Cell;
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
@@ -15,6 +14,7 @@ use crate::error::AllocError;
 use crate::options::Options;
 use crate::policy::BLOCK_MIN;
 use crate::provider;
+use crate::thread_hint::hint;
 
 mod slots;
 use slots::{Line, ReservedSlot, Slots};
@@ -86,31 +86,6 @@ pub struct LeaseStats {
     pub ended: usize,
     /// Idle in the cache. The others are leased, or were leaked.
     pub idle: usize,
-}
-
-std::thread_local! {
-    /// Where this thread starts its search. Has no destructor, so it stays valid until the thread ends.
-    static HINT: Cell<usize> = const { Cell::new(usize::MAX) };
-}
-
-/// The start of this thread's search, for slots here and for shards elsewhere.
-#[inline(always)]
-pub(crate) fn hint() -> usize {
-    let hint = HINT.get();
-    if hint < LINES {
-        hint
-    } else {
-        first_hint()
-    }
-}
-
-/// Assigns starts in turn.
-#[cold]
-fn first_hint() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let hint = NEXT.fetch_add(1, Ordering::Relaxed) % LINES;
-    HINT.set(hint);
-    hint
 }
 
 /// # Safety

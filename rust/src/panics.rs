@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
-pub(crate) use catching::{catch, defer, resuming_panics};
+#[cfg(feature = "diagnostics")]
+pub(crate) use catching::catch;
+pub(crate) use catching::{defer, resuming_panics};
 
 #[cfg(feature = "std")]
 mod catching {

@@ -10,7 +10,7 @@ use crate::diagnostics::SwitchError;
 use crate::finding::Finding;
 use crate::report::Report;
 
-/// The summary of a frame, over all threads: [`Frames::summary`].
+/// The summary of a frame, over all threads: [`Frames::summary`](crate::Frames::summary).
 ///
 /// ```
 /// let mut frames = toft::Frames::new();
@@ -40,7 +40,8 @@ pub struct Summary {
     pub findings: Vec<Finding>,
 }
 
-/// The state of all threads' arenas at one moment: [`Frames::snapshot`]. With the feature `serde` it can be serialised.
+/// The state of all threads' arenas at one moment: [`Frames::snapshot`](crate::Frames::snapshot). With the feature
+/// `serde` it can be serialised.
 ///
 #[cfg_attr(feature = "serde", doc = "```")]
 #[cfg_attr(not(feature = "serde"), doc = "```ignore")]

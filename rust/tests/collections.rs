@@ -1,5 +1,6 @@
 //! Collections of others in an arena: allocator-api2's and hashbrown's on stable, the standard library's on nightly.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 #![cfg(feature = "allocator-api2")]
 #![cfg_attr(feature = "nightly", feature(allocator_api, btreemap_alloc))]
 

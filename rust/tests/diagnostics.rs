@@ -1,6 +1,6 @@
 //! Arenas that are checked, told of and refused: each finding where it is due, and none where nothing is wrong.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![cfg(feature = "std")]
+#![cfg(feature = "full")]
 #![allow(clippy::undocumented_unsafe_blocks)] // it commits faults on purpose
 
 use std::alloc::{GlobalAlloc, Layout, System};

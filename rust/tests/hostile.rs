@@ -2,6 +2,7 @@
 //! nothing, types without a size, of strong alignment, with destructors. Miri is the judge. The list of them is in
 //! `safe_functions.rs`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 #![forbid(unsafe_code)]
 
 use std::alloc::Layout;

@@ -1,6 +1,6 @@
 //! Each number that a watched arena tells, against somebody who counted at the call.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![cfg(feature = "std")]
+#![cfg(feature = "full")]
 #![allow(clippy::undocumented_unsafe_blocks)]
 
 #[path = "common/oracle.rs"]

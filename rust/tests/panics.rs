@@ -1,7 +1,7 @@
 //! One rule for all arenas and all calls that run code of the program while they make values: when that panics or fails,
 //! what was made is dropped, and the memory is given back, if it is the newest. Each type and each call, in a table.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![cfg(feature = "std")]
+#![cfg(feature = "full")]
 
 use std::cell::Cell;
 use std::fmt;

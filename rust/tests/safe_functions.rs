@@ -1,6 +1,7 @@
 //! Safe functions with raw pointers, and macros with unsafe code, are few, and each is here with the reason why it is sound: what a
 //! caller without unsafe code can do with it. A new one must be judged, and tried with hostile types, before it is added.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 #![cfg(not(miri))] // it reads files
 
 use std::collections::BTreeSet;

@@ -3,6 +3,7 @@
 //! The words change between compilers, so they are compared on one, the stable one named below; on others the test says
 //! that it compared nothing. `TRYBUILD=overwrite` writes them anew.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 
 use std::process::Command;
 

@@ -206,7 +206,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     ///
     /// This is the arena's [budget](Arena::set_budget). It counts what is allocated and not given back, to the byte,
     /// and holds for the block at hand, too. bumpalo counts the blocks, and asks only when it takes a new one. Blocks
-    /// may hold more than the limit allows: [`Limited`](crate::Limited) is a source that counts those.
+    /// may hold more than the limit allows: [`toft::Limited`] is a source that counts those.
     ///
     /// ```
     /// let bump = toft_bumpalo::Bump::new();

@@ -7,7 +7,7 @@ use crate::diagnostics::SwitchError;
 use crate::snapshot::{Snapshot, Summary, ThreadSnapshot};
 
 impl Frames {
-    /// Counts bytes by [tag](Arena::tag) and [phase](Arena::phase) on all threads from now on; the
+    /// Counts bytes by [tag](crate::Arena::tag) and [phase](crate::Arena::phase) on all threads from now on; the
     /// [`summary`](Frames::summary) of each frame contains the counts.
     ///
     /// ```
@@ -23,12 +23,14 @@ impl Frames {
     /// ```
     ///
     /// # Errors
-    /// Those of [`Arena::set_metered`]; then some threads' arenas are switched and others are not.
+    /// Those of [`Arena::set_metered`](crate::Arena::set_metered); then some threads' arenas are switched and others
+    /// are not.
     pub fn set_metered(&mut self, on: bool) -> Result<(), SwitchError> {
         self.switch(|switches| switches.metered = on)
     }
 
-    /// Estimates the number of allocations of each call site: [`Arena::set_sampling`], on all threads.
+    /// Estimates the number of allocations of each call site: [`Arena::set_sampling`](crate::Arena::set_sampling), on
+    /// all threads.
     ///
     /// ```
     /// let mut frames = toft::Frames::new();
@@ -47,8 +49,9 @@ impl Frames {
         self.switch(|switches| switches.sampling = bytes)
     }
 
-    /// Checks every allocation on all threads: [`Arena::set_checked`]. Each arena then belongs to its thread: calls by
-    /// other threads, which safe code can make only through [`arenas`](Frames::arenas), are refused and reported.
+    /// Checks every allocation on all threads: [`Arena::set_checked`](crate::Arena::set_checked). Each arena then
+    /// belongs to its thread: calls by other threads, which safe code can make only through [`arenas`](Frames::arenas),
+    /// are refused and reported.
     ///
     /// ```
     /// use toft::Finding;

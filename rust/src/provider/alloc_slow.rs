@@ -4,7 +4,7 @@
 
 use core::ptr::NonNull;
 
-use super::instruments::Caller;
+use super::caller::Caller;
 use super::state::*;
 use crate::hook::call_source;
 use crate::policy::{self, pad, round8, BLOCK_MIN, HEADER};

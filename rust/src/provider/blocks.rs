@@ -69,7 +69,7 @@ impl RawArena {
 
     /// Ends an operation: delivers its findings, then calls [`set_limit`](RawArena::set_limit).
     pub fn end_op(self) {
-        #[cfg(feature = "std")]
+        #[cfg(all(feature = "std", feature = "diagnostics"))]
         if self.is(INSTRUMENTED) && crate::hook::is_due() {
             self.deliver();
         }

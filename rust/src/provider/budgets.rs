@@ -6,7 +6,8 @@
 use alloc::boxed::Box;
 use core::ptr::NonNull;
 
-use super::instruments::{Caller, Instruments};
+use super::caller::Caller;
+use super::instruments::Instruments;
 use super::records::{size_with_redzones, REDZONE};
 use super::state::*;
 use crate::abi_types as abi;

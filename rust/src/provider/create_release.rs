@@ -12,11 +12,11 @@ use super::state::*;
 use crate::heap;
 use crate::hook::call_source;
 use crate::policy::{self, BLOCK_MIN, INITIAL_START, MAX_REQUEST};
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 use crate::process::checks;
 use crate::source::Source;
 
-#[cfg(not(feature = "std"))]
+#[cfg(not(all(feature = "std", feature = "diagnostics")))]
 fn checks() -> bool {
     false
 }
@@ -213,7 +213,7 @@ impl RawArena {
         if !self.quarantine(self.initial(), log) {
             self.put_initial();
         }
-        #[cfg(feature = "std")]
+        #[cfg(all(feature = "std", feature = "diagnostics"))]
         crate::hook::deliver(); // the arena no longer exists, so a hook cannot use it
     }
 

@@ -4,8 +4,8 @@
 
 use alloc::borrow::Cow;
 
+use super::caller::Caller;
 use super::damage::Damage;
-use super::instruments::Caller;
 use crate::finding::{Finding, Site, Written};
 
 #[derive(Clone, Copy)]

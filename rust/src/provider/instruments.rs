@@ -12,38 +12,22 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
-use core::panic::Location;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::budgets::RefusalHook;
+use super::caller::Caller;
 use super::faults::Fault;
 use super::freed::BlockLog;
 use super::records::Record;
 use super::sampling::Count;
 use super::state::*;
 use super::tags::{Phase, Tag};
+#[cfg(feature = "std")]
 use crate::abi_types as abi;
 
 /// Further findings are counted, not kept.
 const FINDINGS_MAX: usize = 1000;
-
-/// The call site of an allocation: a location in Rust code, or the `site` of code in another language.
-#[derive(Clone, Copy)]
-pub struct Caller {
-    pub location: Option<&'static Location<'static>>,
-    pub site: usize,
-    /// The value has a destructor that will not run.
-    pub drops: bool,
-}
-
-impl Caller {
-    pub const UNKNOWN: Caller = Caller { location: None, site: 0, drops: false };
-
-    pub(super) fn key(&self) -> (usize, usize) {
-        (self.location.map_or(0, |at| core::ptr::from_ref(at).addr()), self.site)
-    }
-}
 
 /// The part of the instruments that an arena shares with its scopes.
 pub struct Shared {

@@ -5,34 +5,50 @@
 
 mod alloc_slow;
 mod blocks;
+#[cfg(feature = "diagnostics")]
 mod budgets;
+mod caller;
 mod create_release;
+#[cfg(feature = "diagnostics")]
 mod damage;
+#[cfg(feature = "diagnostics")]
 mod faults;
+#[cfg(feature = "diagnostics")]
 mod freed;
 mod inspect;
+#[cfg(feature = "diagnostics")]
+mod instruments;
+#[cfg(not(feature = "diagnostics"))]
+#[path = "instruments_omitted.rs"]
 mod instruments;
 mod nested;
 mod ops;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 mod quarantine;
+#[cfg(feature = "diagnostics")]
 mod records;
 mod reset;
+#[cfg(feature = "diagnostics")]
 mod sampling;
 mod state;
+#[cfg(feature = "diagnostics")]
 mod tags;
 
-pub(crate) use budgets::RefusalHook;
+pub(crate) use caller::Caller;
 pub(crate) use create_release::{create, create_in, create_with, Settings};
-pub(crate) use damage::Damage;
-pub(crate) use faults::Fault;
-#[cfg(feature = "std")]
-pub(crate) use instruments::thread_id;
-pub(crate) use instruments::{Caller, Shared};
 pub(crate) use ops::{alloc_for, claim_for, resize_for, OPS};
-#[cfg(feature = "std")]
-pub(crate) use records::{FREED_BYTE, REDZONE, REDZONE_BYTE, UNINIT_BYTE};
 pub(crate) use state::RawArena;
+
+#[cfg(all(feature = "std", feature = "frames"))]
+pub(crate) use self::instruments::thread_id;
+#[cfg(feature = "diagnostics")]
+pub(crate) use self::{budgets::RefusalHook, instruments::Shared};
+#[cfg(all(feature = "std", feature = "recycler"))]
+pub(crate) use self::{
+    damage::Damage,
+    faults::Fault,
+    records::{FREED_BYTE, REDZONE, REDZONE_BYTE, UNINIT_BYTE},
+};
 
 use crate::abi_types::Head;
 use core::ptr::NonNull;

@@ -143,7 +143,7 @@ impl RawArena {
     /// # Safety
     /// The scope is not used any more; `parent` is the arena that it began in.
     pub unsafe fn end_scope(self, parent: RawArena) {
-        #[cfg(feature = "std")]
+        #[cfg(all(feature = "std", feature = "diagnostics"))]
         let instrumented = self.is(INSTRUMENTED);
         parent.sync_in();
         let outer = parent.slow();
@@ -186,7 +186,7 @@ impl RawArena {
             parent.lower(CLAIMED);
             outer.side_block.set(None);
         }
-        #[cfg(feature = "std")]
+        #[cfg(all(feature = "std", feature = "diagnostics"))]
         if instrumented && crate::hook::is_due() {
             parent.deliver(); // also if the outer arena is not instrumented
         }

@@ -8,7 +8,7 @@ use core::ffi::{c_char, c_int, c_void};
 use core::mem::size_of;
 use core::ptr::{self, NonNull};
 
-use super::instruments::Caller;
+use super::caller::Caller;
 use super::state::*;
 use crate::abi_types::{self as abi, Cleanup, Head, InfoOps, Ops, ProviderInfo, Range, Stats};
 use crate::policy::{is_request, pad, round8, MAX_REQUEST};

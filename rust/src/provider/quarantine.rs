@@ -9,9 +9,9 @@ use core::ffi::c_int;
 use core::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};
 
+use super::caller::Caller;
 use super::damage::Damage;
 use super::faults::Fault;
-use super::instruments::Caller;
 use super::records::{Record, FREED_BYTE};
 use crate::finding::Finding;
 use crate::policy::MIB;

@@ -6,9 +6,10 @@
 use core::mem::size_of;
 use core::ptr::NonNull;
 
+use super::caller::Caller;
 use super::damage::Damage;
 use super::faults::Fault;
-use super::instruments::{Caller, Instruments, Own};
+use super::instruments::{Instruments, Own};
 use super::state::*;
 use crate::abi_types as abi;
 use crate::policy::{pad, round8, MAX_REQUEST};

@@ -3,8 +3,9 @@
 #![forbid(unsafe_code)]
 #![allow(improper_ctypes_definitions)] // these functions do not unwind
 
+use super::caller::Caller;
 use super::faults::Fault;
-use super::instruments::{Caller, Instruments, Shared};
+use super::instruments::{Instruments, Shared};
 use super::state::*;
 use crate::abi_types as abi;
 

@@ -12,10 +12,10 @@ use super::{block, checked, is_dangling, large, RecyclerStats};
 use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError};
 use crate::hook::DeferReports;
-use crate::lease::hint;
 use crate::lock::{Guard, Lock};
 use crate::memory::{move_to_new, CallSite, Heap, Memory};
 use crate::source::Source;
+use crate::thread_hint::hint;
 
 const SHARDS: usize = 8;
 

@@ -75,8 +75,8 @@ fn checkpoints_nest() {
     let outer = bump.raw_checkpoint();
     let a = bump.alloc('a');
     let inner = bump.raw_checkpoint();
-    bump.alloc_slice_fill_copy(10_000, 0u8); // in a block of its own
-                                             // SAFETY: the checkpoints are this arena's, and what was allocated since is not used any more.
+    bump.alloc_slice_fill_copy(10_000, 0u8);
+    // SAFETY: the checkpoints are this arena's, and what was allocated since is not used any more.
     unsafe { bump.reset_to_raw_checkpoint(inner) };
     assert_eq!((*a, bump.allocated_bytes()), ('a', 8));
     // SAFETY: as above.
