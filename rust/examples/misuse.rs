@@ -32,7 +32,7 @@ impl Recycled<'_> {
     }
 
     fn free(&self, size: usize) {
-        unsafe { self.0.free(self.1, Layout::from_size_align_unchecked(size, 1)) }
+        unsafe { self.0.deallocate(self.1, Layout::from_size_align_unchecked(size, 1)) }
     }
 }
 
@@ -116,7 +116,7 @@ fn main() {
         "recycler foreign pointer" => {
             let other = Recycler::new();
             let p = other.alloc_layout(SIXTEEN);
-            recycler(|r| unsafe { r.0.free(p, SIXTEEN) });
+            recycler(|r| unsafe { r.0.deallocate(p, SIXTEEN) });
         }
         "overrun, alive at exit" => {
             write_at(bytes(&arena), 16);

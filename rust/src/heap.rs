@@ -299,7 +299,7 @@ pub mod cache {
 
     /// # Safety
     /// `base` is the block of a pristine arena on the heap, which is empty and not used until it is taken; the word at
-    /// [`READY_LINK`] is the cache's meanwhile. [`accepts_arena`] returned true.
+    /// [`READY_LINK`] belongs to the cache until then. [`accepts_arena`] returned true.
     #[inline(always)]
     pub unsafe fn put_arena(base: NonNull<u8>) {
         with(|c| {

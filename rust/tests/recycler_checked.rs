@@ -66,10 +66,10 @@ macro_rules! recycles {
                 self.alloc_layout(layout)
             }
             unsafe fn put(&self, p: NonNull<u8>, layout: Layout) {
-                unsafe { self.free(p, layout) }
+                unsafe { self.deallocate(p, layout) }
             }
             unsafe fn size(&self, p: NonNull<u8>, old: Layout, new: Layout) -> NonNull<u8> {
-                unsafe { self.resize(p, old, new) }.unwrap()
+                unsafe { self.reallocate(p, old, new) }.unwrap()
             }
             fn look(&self) {
                 self.trim(0);
@@ -293,7 +293,7 @@ fn a_limit_is_kept_and_all_is_returned() {
         let recycler = Recycler::from_source(&source);
         for _ in 0..if cfg!(miri) { 10 } else { 1000 } {
             let p = recycler.alloc_layout(layout(10_000, 8));
-            unsafe { recycler.free(p, layout(10_000, 8)) };
+            unsafe { recycler.deallocate(p, layout(10_000, 8)) };
         }
         assert!(recycler.try_alloc_layout(layout(100_000, 8)).is_err());
         drop(recycler);
@@ -316,7 +316,7 @@ fn many_threads() {
                         if i % 2 == 0 {
                             give.send(p.as_ptr().expose_provenance()).unwrap();
                         } else {
-                            unsafe { recycler.free(p, layout(40, 8)) };
+                            unsafe { recycler.deallocate(p, layout(40, 8)) };
                         }
                     }
                 });
@@ -324,7 +324,7 @@ fn many_threads() {
             drop(give);
             for p in take {
                 let p = NonNull::new(std::ptr::with_exposed_provenance_mut(p)).unwrap();
-                unsafe { recycler.free(p, layout(40, 8)) };
+                unsafe { recycler.deallocate(p, layout(40, 8)) };
             }
         });
         recycler.trim(0);
@@ -342,8 +342,8 @@ fn a_hook_may_use_the_recycler() {
         on_finding(Some(|finding| {
             let (own, eight) = (OWN.with(|own| *own), Layout::new::<u64>());
             unsafe {
-                SYNC.free(SYNC.alloc_layout(eight), eight);
-                own.free(own.alloc_layout(eight), eight);
+                SYNC.deallocate(SYNC.alloc_layout(eight), eight);
+                own.deallocate(own.alloc_layout(eight), eight);
                 own.trim(0);
                 SYNC.trim(0);
             }
@@ -354,19 +354,19 @@ fn a_hook_may_use_the_recycler() {
         write(p, 8, b"x");
         write(q, 8, b"x");
         unsafe {
-            own.free(p, eight);
-            SYNC.free(q, eight);
-            own.free(p, eight);
-            SYNC.free(q, eight);
+            own.deallocate(p, eight);
+            SYNC.deallocate(q, eight);
+            own.deallocate(p, eight);
+            SYNC.deallocate(q, eight);
         }
         assert_eq!(found().len(), 4);
         let p = own.alloc_layout(eight);
-        unsafe { own.free(p, eight) };
+        unsafe { own.deallocate(p, eight) };
         write(p, 0, b"x");
         own.trim(0);
         assert_eq!(found().len(), 1);
         let q = SYNC.alloc_layout(eight);
-        unsafe { SYNC.free(q, eight) };
+        unsafe { SYNC.deallocate(q, eight) };
         write(q, 0, b"x");
         SYNC.trim(0);
         assert_eq!(found().len(), 1);

@@ -17,7 +17,7 @@ pub extern "C" fn recycler_alloc(r: &Recycler) -> *mut u8 {
 #[no_mangle]
 pub unsafe extern "C" fn recycler_free(r: &Recycler, p: NonNull<u8>) {
     // SAFETY: the caller's contract.
-    unsafe { r.free(p, NODE) }
+    unsafe { r.deallocate(p, NODE) }
 }
 
 #[no_mangle]

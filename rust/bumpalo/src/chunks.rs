@@ -61,7 +61,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     /// assert_eq!(sum, 499_500);
     /// ```
     pub fn iter_allocated_chunks(&mut self) -> ChunkIter<'_, MIN_ALIGN> {
-        // SAFETY: nobody else uses the arena while the iterator lives.
+        // SAFETY: no other code uses the arena while the iterator exists.
         ChunkIter { raw: unsafe { self.iter_allocated_chunks_raw() } }
     }
 

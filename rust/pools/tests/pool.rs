@@ -340,7 +340,7 @@ fn values_of_any_alignment_and_none() {
         assert!(pool.values().zip(0..).all(|(page, i)| page.0 == [i; 100]));
     }
     all(Heap);
-    all(&Arena::new());
+    all(Arena::new());
     all(Blocks(Pages::new()));
     all(Blocks(Pages::new())); // what was put back serves again
     let mut nothing = Pool::new();

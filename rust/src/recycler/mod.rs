@@ -277,7 +277,7 @@ impl<S: Source> Recycler<S> {
     /// Frees an object with a block of its own.
     ///
     /// # Safety
-    /// As for [`free`](Recycler::free).
+    /// As for [`deallocate`](Recycler::deallocate).
     #[cold]
     #[inline(never)]
     unsafe fn free_large(&self, at: usize, size: usize) {
@@ -290,7 +290,7 @@ impl<S: Source> Recycler<S> {
         unsafe { self.state.larges.free(&self.state, &self.supply(), at) }
     }
 
-    /// Allocates memory, until it is [freed](Recycler::free) or the recycler is released.
+    /// Allocates memory, until it is [freed](Recycler::deallocate) or the recycler is released.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -329,16 +329,16 @@ impl<S: Source> Recycler<S> {
     /// let layout = Layout::new::<u64>();
     /// let first = recycler.alloc_layout(layout);
     /// // SAFETY: allocated here with that layout, and not used any more.
-    /// unsafe { recycler.free(first, layout) };
+    /// unsafe { recycler.deallocate(first, layout) };
     /// assert_eq!(recycler.alloc_layout(layout), first);
     /// ```
     ///
     /// # Safety
     /// `p` came from this recycler with `layout`, or was resized to it, and is not used any more.
     #[inline(always)]
-    pub unsafe fn free(&self, p: NonNull<u8>, layout: Layout) {
+    pub unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
-        unsafe { self.deallocate(p, layout) }
+        unsafe { Memory::deallocate(self, p, layout) }
     }
 
     /// Resizes an allocation: in place if it shrinks, or is the newest and fits; else it moves, also if one above 28
@@ -350,14 +350,14 @@ impl<S: Source> Recycler<S> {
     /// let (small, large) = (Layout::new::<[u8; 8]>(), Layout::new::<[u8; 64]>());
     /// let p = recycler.alloc_layout(small);
     /// // SAFETY: allocated here with that layout.
-    /// assert_eq!(unsafe { recycler.resize(p, small, large) }, Ok(p));
+    /// assert_eq!(unsafe { recycler.reallocate(p, small, large) }, Ok(p));
     /// ```
     ///
     /// # Safety
     /// `p` came from this recycler with the layout `old`, and is not used any more except at the returned address.
     #[inline]
     #[track_caller]
-    pub unsafe fn resize(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+    pub unsafe fn reallocate(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the caller's contract.
         unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
     }
@@ -371,7 +371,7 @@ impl<S: Source> Recycler<S> {
     /// let layout = Layout::new::<[u8; 100_000]>();
     /// let p = recycler.alloc_layout(layout);
     /// // SAFETY: allocated here with that layout, and not used any more.
-    /// unsafe { recycler.free(p, layout) };
+    /// unsafe { recycler.deallocate(p, layout) };
     /// assert!(recycler.stats().kept > 100_000);
     /// recycler.trim(0);
     /// assert_eq!(recycler.stats().kept, 0);

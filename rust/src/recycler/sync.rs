@@ -172,7 +172,7 @@ impl<S: Source> SyncRecycler<S> {
         }
     }
 
-    /// Allocates memory, until any thread [frees](SyncRecycler::free) it or the recycler is released.
+    /// Allocates memory, until any thread [frees](SyncRecycler::deallocate) it or the recycler is released.
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -210,19 +210,19 @@ impl<S: Source> SyncRecycler<S> {
     /// let layout = Layout::new::<u64>();
     /// let p = recycler.alloc_layout(layout);
     /// // SAFETY: allocated here with that layout, and not used any more.
-    /// unsafe { recycler.free(p, layout) };
+    /// unsafe { recycler.deallocate(p, layout) };
     /// assert_eq!(recycler.stats().live, 0);
     /// ```
     ///
     /// # Safety
     /// `p` came from this recycler with `layout`, or was resized to it, and is not used any more.
     #[inline]
-    pub unsafe fn free(&self, p: NonNull<u8>, layout: Layout) {
+    pub unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
-        unsafe { self.deallocate(p, layout) }
+        unsafe { Memory::deallocate(self, p, layout) }
     }
 
-    /// Resizes an allocation: as [`Recycler::resize`](crate::Recycler::resize).
+    /// Resizes an allocation: as [`Recycler::reallocate`](crate::Recycler::reallocate).
     ///
     /// ```
     /// use std::alloc::Layout;
@@ -230,7 +230,7 @@ impl<S: Source> SyncRecycler<S> {
     /// let (small, large) = (Layout::new::<u8>(), Layout::new::<[u8; 64]>());
     /// let p = recycler.alloc_layout(small);
     /// // SAFETY: allocated here with that layout.
-    /// assert!(unsafe { recycler.resize(p, small, large) }.is_ok());
+    /// assert!(unsafe { recycler.reallocate(p, small, large) }.is_ok());
     /// assert_eq!(recycler.stats().live, 64);
     /// ```
     ///
@@ -238,7 +238,7 @@ impl<S: Source> SyncRecycler<S> {
     /// `p` came from this recycler with the layout `old`, and is not used any more except at the returned address.
     #[inline]
     #[track_caller]
-    pub unsafe fn resize(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+    pub unsafe fn reallocate(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the caller's contract.
         unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
     }
@@ -252,7 +252,7 @@ impl<S: Source> SyncRecycler<S> {
     /// let layout = Layout::new::<[u8; 100_000]>();
     /// let p = recycler.alloc_layout(layout);
     /// // SAFETY: allocated here with that layout, and not used any more.
-    /// unsafe { recycler.free(p, layout) };
+    /// unsafe { recycler.deallocate(p, layout) };
     /// recycler.trim(0);
     /// assert_eq!(recycler.stats().kept, 0);
     /// ```

@@ -28,11 +28,11 @@ macro_rules! recycling {
             }
             unsafe fn give(&self, p: NonNull<u8>, layout: Layout) {
                 // SAFETY: the caller's contract.
-                unsafe { self.free(p, layout) }
+                unsafe { self.deallocate(p, layout) }
             }
             unsafe fn change(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
                 // SAFETY: the caller's contract.
-                unsafe { self.resize(p, old, new) }
+                unsafe { self.reallocate(p, old, new) }
             }
             fn shrink(&self, keep: usize) {
                 self.trim(keep);

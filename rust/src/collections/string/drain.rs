@@ -1,4 +1,4 @@
-//! Taking a range of characters out of a `String`.
+//! The iterator of [`String::drain`].
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
@@ -11,7 +11,7 @@ use super::String;
 use crate::arena::Arena;
 use crate::memory::Memory;
 
-/// [`String::drain`]. The text is as it was until this is dropped.
+/// The iterator of [`String::drain`]. The text is unchanged until it is dropped.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -27,27 +27,25 @@ pub struct Drain<'a, 'm, A: Memory = Arena> {
     borrows: PhantomData<&'a mut String<'m, A>>,
 }
 
-// SAFETY: it has an exclusive borrow of the text, and does not use the arena: text gets no longer.
+// SAFETY: it borrows the text exclusively, which does not grow, so the arena is not used.
 unsafe impl<A: Memory> Send for Drain<'_, '_, A> {}
-// SAFETY: shared, it shows characters.
+// SAFETY: a shared reference gives only characters.
 unsafe impl<A: Memory> Sync for Drain<'_, '_, A> {}
 
 impl<'a, 'm, A: Memory> Drain<'a, 'm, A> {
-    /// The range is within the text, and its ends are borders.
-    #[track_caller]
+    /// Precondition: the range is within the text, and its ends are character boundaries.
     pub(super) fn new(string: &'a mut String<'m, A>, start: usize, end: usize) -> Self {
         let string = NonNull::from(string);
-        // SAFETY: borrowed for 'a; nobody changes it before `chars` is done with.
+        // SAFETY: borrowed for 'a; it is not changed while `chars` is used.
         let chars = unsafe { string.as_ref().get_unchecked(start..end).chars() };
         Drain { string, start, end, chars, borrows: PhantomData }
     }
 }
 
 impl<A: Memory> Drop for Drain<'_, '_, A> {
-    #[track_caller]
     fn drop(&mut self) {
         self.chars = "".chars();
-        // SAFETY: borrowed for 'a, and `chars` is done with.
+        // SAFETY: borrowed for 'a, and `chars` is not used any more.
         unsafe { self.string.as_mut() }.replace_bytes(self.start, self.end, "");
     }
 }
@@ -56,13 +54,11 @@ impl<A: Memory> Iterator for Drain<'_, '_, A> {
     type Item = char;
 
     #[inline]
-    #[track_caller]
     fn next(&mut self) -> Option<char> {
         self.chars.next()
     }
 
     #[inline]
-    #[track_caller]
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.chars.size_hint()
     }
@@ -70,7 +66,6 @@ impl<A: Memory> Iterator for Drain<'_, '_, A> {
 
 impl<A: Memory> DoubleEndedIterator for Drain<'_, '_, A> {
     #[inline]
-    #[track_caller]
     fn next_back(&mut self) -> Option<char> {
         self.chars.next_back()
     }
@@ -79,7 +74,6 @@ impl<A: Memory> DoubleEndedIterator for Drain<'_, '_, A> {
 impl<A: Memory> FusedIterator for Drain<'_, '_, A> {}
 
 impl<A: Memory> fmt::Debug for Drain<'_, '_, A> {
-    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Drain").field(&self.chars.as_str()).finish()
     }

@@ -1,4 +1,4 @@
-//! Changing a `String`.
+//! Insertion and removal of text.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ops::RangeBounds;
@@ -11,14 +11,14 @@ use crate::memory::Memory;
 impl<'m, A: Memory> String<'m, A> {
     // ---- at the end ----
 
-    /// Puts a string at the end.
+    /// Appends a string.
     #[inline]
     #[track_caller]
     pub fn push_str(&mut self, string: &str) {
         self.vec.extend_from_slice_copy(string.as_bytes())
     }
 
-    /// Puts a character at the end.
+    /// Appends a character.
     #[inline]
     #[track_caller]
     pub fn push(&mut self, ch: char) {
@@ -29,16 +29,15 @@ impl<'m, A: Memory> String<'m, A> {
         }
     }
 
-    /// Takes the last character.
+    /// Removes and returns the last character.
     #[inline]
-    #[track_caller]
     pub fn pop(&mut self) -> Option<char> {
         let ch = self.chars().next_back()?;
         self.vec.truncate(self.len() - ch.len_utf8());
         Some(ch)
     }
 
-    /// Drops all but the first `new_len` bytes.
+    /// Removes all but the first `new_len` bytes.
     #[track_caller]
     pub fn truncate(&mut self, new_len: usize) {
         if new_len < self.len() {
@@ -47,36 +46,35 @@ impl<'m, A: Memory> String<'m, A> {
         }
     }
 
-    /// Drops all of the text. The room stays.
+    /// Removes all of the text. The capacity is unchanged.
     #[inline]
-    #[track_caller]
     pub fn clear(&mut self) {
         self.vec.clear()
     }
 
-    /// Takes the text from `at` on, in a `String` of its own.
+    /// Moves the text from `at` on to a new string.
     #[track_caller]
     pub fn split_off(&mut self, at: usize) -> String<'m, A> {
         self.border(at);
         String { vec: self.vec.split_off(at) }
     }
 
-    // ---- in the midst ----
+    // ---- at any position ----
 
-    /// Puts a character at `idx`.
+    /// Inserts a character at `idx`.
     #[track_caller]
     pub fn insert(&mut self, idx: usize, ch: char) {
         self.insert_str(idx, ch.encode_utf8(&mut [0; 4]))
     }
 
-    /// Puts a string at `idx`.
+    /// Inserts a string at `idx`.
     #[track_caller]
     pub fn insert_str(&mut self, idx: usize, string: &str) {
         self.border(idx);
         self.replace_bytes(idx, idx, string);
     }
 
-    /// Takes the character at `idx`.
+    /// Removes and returns the character at `idx`.
     #[track_caller]
     pub fn remove(&mut self, idx: usize) -> char {
         let Some(ch) = self[idx..].chars().next() else { panic!("toft: there is no character at the text's end") };
@@ -84,7 +82,7 @@ impl<'m, A: Memory> String<'m, A> {
         ch
     }
 
-    /// Takes the characters of a range, by an iterator; what it is not asked for goes with it.
+    /// Removes the characters of a range, when the returned iterator over them is dropped.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -103,7 +101,7 @@ impl<'m, A: Memory> String<'m, A> {
         Drain::new(self, start, end)
     }
 
-    /// Puts a string in the place of a range.
+    /// Replaces a range by a string.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -122,13 +120,13 @@ impl<'m, A: Memory> String<'m, A> {
         self.replace_bytes(start, end, replace_with);
     }
 
-    /// Drops the characters for which `f` says no.
+    /// Removes the characters for which `f` returns false.
     #[track_caller]
     pub fn retain<F>(&mut self, mut f: F)
     where
         F: FnMut(char) -> bool,
     {
-        /// What was kept is the text, if `f` panics also.
+        /// Also if `f` panics, the text is what was kept and what was not visited.
         struct Sieve<'a, 'm, A: Memory> {
             string: &'a mut String<'m, A>,
             read: usize,
@@ -138,7 +136,7 @@ impl<'m, A: Memory> String<'m, A> {
         impl<A: Memory> Drop for Sieve<'_, '_, A> {
             fn drop(&mut self) {
                 self.move_down(self.len - self.read);
-                // SAFETY: so many bytes are there.
+                // SAFETY: as many bytes are initialised.
                 unsafe { self.string.vec.set_len(self.kept) };
             }
         }
@@ -153,7 +151,7 @@ impl<'m, A: Memory> String<'m, A> {
         let len = self.len();
         let mut sieve = Sieve { string: self, read: 0, kept: 0, len };
         while sieve.read < len {
-            // SAFETY: what is ahead is as it was: characters.
+            // SAFETY: the text not visited is unchanged.
             let ch = unsafe { sieve.string.get_unchecked(sieve.read..).chars().next().unwrap_unchecked() };
             if f(ch) {
                 sieve.move_down(ch.len_utf8());
@@ -165,12 +163,12 @@ impl<'m, A: Memory> String<'m, A> {
 
     // ---- the bytes ----
 
-    /// The range is within the text, and its ends are borders.
+    /// Precondition: the range is within the text, and its ends are character boundaries.
     #[track_caller]
     pub(super) fn replace_bytes(&mut self, start: usize, end: usize, with: &str) {
         let rest = self.len() - end;
         self.vec.reserve(with.len().saturating_sub(end - start));
-        // SAFETY: there is room; what is behind the range moves to where the new bytes end.
+        // SAFETY: the capacity suffices; the text behind the range moves to the end of the new bytes.
         unsafe {
             let at = self.vec.as_mut_ptr().add(start);
             ptr::copy(at.add(end - start), at.add(with.len()), rest);

@@ -1,4 +1,4 @@
-//! Why bytes are not text.
+//! Errors of conversions to text.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
@@ -9,7 +9,7 @@ use crate::arena::Arena;
 use crate::collections::Vec;
 use crate::memory::Memory;
 
-/// [`String::from_utf8`](super::String::from_utf8): the bytes are not UTF-8.
+/// The error of [`String::from_utf8`](super::String::from_utf8): the bytes are not UTF-8.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -22,25 +22,21 @@ pub struct FromUtf8Error<'m, A: Memory = Arena> {
 }
 
 impl<'m, A: Memory> FromUtf8Error<'m, A> {
-    #[track_caller]
     pub(super) fn new(bytes: Vec<'m, u8, A>, error: Utf8Error) -> Self {
         FromUtf8Error { bytes, error }
     }
 
-    /// The bytes.
-    #[track_caller]
+    /// Returns the bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The bytes, as they were.
-    #[track_caller]
+    /// Returns the bytes, which are unchanged.
     pub fn into_bytes(self) -> Vec<'m, u8, A> {
         self.bytes
     }
 
-    /// Where they stop being UTF-8.
-    #[track_caller]
+    /// Returns where they stop being UTF-8.
     pub fn utf8_error(&self) -> Utf8Error {
         self.error
     }
@@ -53,7 +49,6 @@ impl<A: Memory> fmt::Debug for FromUtf8Error<'_, A> {
 }
 
 impl<A: Memory> fmt::Display for FromUtf8Error<'_, A> {
-    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
@@ -61,7 +56,7 @@ impl<A: Memory> fmt::Display for FromUtf8Error<'_, A> {
 
 impl<A: Memory> core::error::Error for FromUtf8Error<'_, A> {}
 
-/// [`String::from_utf16_in`](super::String::from_utf16_in): a surrogate stands alone.
+/// The error of [`String::from_utf16_in`](super::String::from_utf16_in): there is a lone surrogate.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -71,9 +66,8 @@ impl<A: Memory> core::error::Error for FromUtf8Error<'_, A> {}
 pub struct FromUtf16Error(pub(super) ());
 
 impl fmt::Display for FromUtf16Error {
-    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a surrogate of UTF-16 stands alone")
+        f.write_str("lone surrogate in UTF-16")
     }
 }
 

@@ -19,7 +19,7 @@ use crate::memory::Memory;
 /// Growing text in an arena, by default an [`Arena`], or in other [`Memory`]: the standard library's `String`.
 ///
 /// It is a [`Vec`] of bytes that are UTF-8, and grows as that does. Positions are in bytes; calls that take one panic
-/// if it is not at the border of a character, or out of bounds.
+/// if it is out of bounds, or not a character boundary.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -33,23 +33,22 @@ pub struct String<'m, A: Memory = Arena> {
 }
 
 impl<'m, A: Memory> String<'m, A> {
-    // ---- making ----
+    // ---- creation ----
 
-    /// An empty one, which takes no memory yet.
+    /// Creates an empty string. It takes no memory yet.
     #[inline]
-    #[track_caller]
     pub fn new_in(memory: &'m A) -> String<'m, A> {
         String { vec: Vec::new_in(memory) }
     }
 
-    /// An empty one with room for `capacity` bytes.
+    /// Creates an empty string for `capacity` bytes.
     #[inline]
     #[track_caller]
     pub fn with_capacity_in(capacity: usize, memory: &'m A) -> String<'m, A> {
         String { vec: Vec::with_capacity_in(capacity, memory) }
     }
 
-    /// A copy of a string.
+    /// Copies a string.
     #[inline]
     #[track_caller]
     pub fn from_str_in(s: &str, memory: &'m A) -> String<'m, A> {
@@ -58,7 +57,7 @@ impl<'m, A: Memory> String<'m, A> {
         string
     }
 
-    /// All characters that an iterator yields.
+    /// Collects characters.
     #[track_caller]
     pub fn from_iter_in<I: IntoIterator<Item = char>>(iter: I, memory: &'m A) -> String<'m, A> {
         let mut string = String::new_in(memory);
@@ -66,12 +65,11 @@ impl<'m, A: Memory> String<'m, A> {
         string
     }
 
-    /// Bytes that may be text.
+    /// Converts bytes.
     ///
     /// # Errors
     /// The bytes, if they are not UTF-8.
     #[inline]
-    #[track_caller]
     pub fn from_utf8(vec: Vec<'m, u8, A>) -> Result<String<'m, A>, FromUtf8Error<'m, A>> {
         match str::from_utf8(&vec) {
             Ok(_) => Ok(String { vec }),
@@ -79,7 +77,7 @@ impl<'m, A: Memory> String<'m, A> {
         }
     }
 
-    /// Bytes as text, with U+FFFD for what is not UTF-8.
+    /// Copies bytes, with U+FFFD in place of those that are not UTF-8.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -97,10 +95,10 @@ impl<'m, A: Memory> String<'m, A> {
         string
     }
 
-    /// UTF-16 as text.
+    /// Converts UTF-16.
     ///
     /// # Errors
-    /// If a surrogate stands alone.
+    /// If there is a lone surrogate.
     #[track_caller]
     pub fn from_utf16_in(v: &[u16], memory: &'m A) -> Result<String<'m, A>, FromUtf16Error> {
         let mut string = String::with_capacity_in(v.len(), memory);
@@ -110,28 +108,26 @@ impl<'m, A: Memory> String<'m, A> {
         Ok(string)
     }
 
-    /// Of its parts.
+    /// Creates a string of its parts.
     ///
     /// # Safety
     /// As for [`Vec::from_raw_parts_in`]; and the bytes are UTF-8.
     #[inline]
-    #[track_caller]
     pub unsafe fn from_raw_parts_in(buf: *mut u8, length: usize, capacity: usize, memory: &'m A) -> String<'m, A> {
         // SAFETY: the caller's contract.
         String { vec: unsafe { Vec::from_raw_parts_in(buf, length, capacity, memory) } }
     }
 
-    /// Bytes as text, unchecked.
+    /// Converts bytes without a check.
     ///
     /// # Safety
     /// The bytes are UTF-8.
     #[inline]
-    #[track_caller]
     pub unsafe fn from_utf8_unchecked(bytes: Vec<'m, u8, A>) -> String<'m, A> {
         String { vec: bytes }
     }
 
-    // ---- becoming something else ----
+    // ---- conversions ----
 
     /// Returns the text for as long as the arena is borrowed.
     ///
@@ -147,9 +143,8 @@ impl<'m, A: Memory> String<'m, A> {
         unsafe { str::from_utf8_unchecked_mut(self.vec.into_slice()) }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[inline]
-    #[track_caller]
     pub fn into_bytes(self) -> Vec<'m, u8, A> {
         self.vec
     }
@@ -201,86 +196,78 @@ impl<'m, A: Memory> String<'m, A> {
         self.vec.try_reserve_exact(additional)
     }
 
-    // ---- looking ----
+    // ---- queries ----
 
-    /// The text.
+    /// Returns the text.
     #[inline(always)]
-    #[track_caller]
     pub fn as_str(&self) -> &str {
         // SAFETY: the bytes are UTF-8.
         unsafe { str::from_utf8_unchecked(&self.vec) }
     }
 
-    /// The text, to be changed.
+    /// Returns the text, exclusively.
     #[inline(always)]
-    #[track_caller]
     pub fn as_mut_str(&mut self) -> &mut str {
         // SAFETY: the bytes are UTF-8.
         unsafe { str::from_utf8_unchecked_mut(&mut self.vec) }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[inline(always)]
-    #[track_caller]
     pub fn as_bytes(&self) -> &[u8] {
         &self.vec
     }
 
-    /// The bytes, to be changed.
+    /// Returns the bytes, exclusively.
     ///
     /// # Safety
     /// They are UTF-8 whenever the string is used again.
     #[inline(always)]
-    #[track_caller]
     pub unsafe fn as_mut_vec(&mut self) -> &mut Vec<'m, u8, A> {
         &mut self.vec
     }
 
-    /// How many bytes there are.
+    /// Returns the length in bytes.
     #[inline(always)]
-    #[track_caller]
     pub fn len(&self) -> usize {
         self.vec.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there is no text.
     #[inline(always)]
-    #[track_caller]
     pub fn is_empty(&self) -> bool {
         self.vec.is_empty()
     }
 
-    // ---- room ----
+    // ---- capacity ----
 
-    /// The arena.
+    /// Returns the arena.
     #[inline]
-    #[track_caller]
     pub fn arena(&self) -> &'m A {
         self.vec.arena()
     }
 
-    /// Bytes that it can hold without growing.
+    /// Returns the number of bytes that it can hold without growing.
     #[inline]
-    #[track_caller]
     pub fn capacity(&self) -> usize {
         self.vec.capacity()
     }
 
-    /// Room for `additional` more bytes, and for further ones to come.
+    /// Makes room for `additional` more bytes; at least doubles the capacity if it grows.
     #[inline]
     #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         self.vec.reserve(additional)
     }
 
-    /// Room for `additional` more bytes.
+    /// Makes room for `additional` more bytes.
     #[inline]
     #[track_caller]
     pub fn reserve_exact(&mut self, additional: usize) {
         self.vec.reserve_exact(additional)
     }
 
-    /// Gives back the room that is not used, if the text is the arena's newest allocation.
+    /// Frees the unused capacity, if the arena can free it.
     #[inline]
     #[track_caller]
     pub fn shrink_to_fit(&mut self) {

@@ -1,4 +1,4 @@
-//! What the standard library's `String` does.
+//! Traits of the standard library's `String`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
@@ -16,7 +16,6 @@ use crate::memory::Memory;
 impl<A: Memory> Deref for String<'_, A> {
     type Target = str;
     #[inline(always)]
-    #[track_caller]
     fn deref(&self) -> &str {
         self.as_str()
     }
@@ -24,7 +23,6 @@ impl<A: Memory> Deref for String<'_, A> {
 
 impl<A: Memory> DerefMut for String<'_, A> {
     #[inline(always)]
-    #[track_caller]
     fn deref_mut(&mut self) -> &mut str {
         self.as_mut_str()
     }
@@ -86,27 +84,24 @@ impl<A: Memory> Ord for String<'_, A> {
 
 impl<A: Memory> Hash for String<'_, A> {
     #[inline]
-    #[track_caller]
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_str().hash(state)
     }
 }
 
 impl<A: Memory> fmt::Display for String<'_, A> {
-    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_str().fmt(f)
     }
 }
 
 impl<A: Memory> fmt::Debug for String<'_, A> {
-    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_str().fmt(f)
     }
 }
 
-/// Errs where the arena has no memory.
+/// Fails if the arena has no memory.
 impl<A: Memory> fmt::Write for String<'_, A> {
     #[inline]
     #[track_caller]
@@ -165,28 +160,24 @@ equal!(Cow<'a, str>);
 equal!(alloc::string::String);
 
 impl<A: Memory> AsRef<str> for String<'_, A> {
-    #[track_caller]
     fn as_ref(&self) -> &str {
         self
     }
 }
 
 impl<A: Memory> AsRef<[u8]> for String<'_, A> {
-    #[track_caller]
     fn as_ref(&self) -> &[u8] {
         self.as_bytes()
     }
 }
 
 impl<A: Memory> Borrow<str> for String<'_, A> {
-    #[track_caller]
     fn borrow(&self) -> &str {
         self
     }
 }
 
 impl<A: Memory> BorrowMut<str> for String<'_, A> {
-    #[track_caller]
     fn borrow_mut(&mut self) -> &mut str {
         self
     }

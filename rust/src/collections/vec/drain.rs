@@ -1,4 +1,4 @@
-//! Taking a range of elements out of a `Vec`.
+//! The iterator of [`Vec::drain`].
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
@@ -11,10 +11,10 @@ use super::Vec;
 use crate::arena::Arena;
 use crate::memory::Memory;
 
-/// [`Vec::drain`].
+/// The iterator of [`Vec::drain`].
 ///
-/// Meanwhile the `Vec` ends at the range's start; from `front` to `back` elements wait here; behind the gap, at `tail`,
-/// are those that join the others again.
+/// While it exists, the vector's length is the start of the range. The elements from `front` to `back` are still to be
+/// returned; those from `tail` on are moved down when the iterator is dropped.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -31,14 +31,13 @@ pub struct Drain<'a, 'm, T: 'a + 'm, A: Memory = Arena> {
     borrows: PhantomData<&'a T>,
 }
 
-// SAFETY: it has elements, and an exclusive borrow of their Vec, whose arena it does not use.
+// SAFETY: it owns elements, and borrows their vector exclusively, whose arena it does not use.
 unsafe impl<T: Send, A: Memory> Send for Drain<'_, '_, T, A> {}
-// SAFETY: shared, it shows elements.
+// SAFETY: a shared reference gives only shared references to elements.
 unsafe impl<T: Sync, A: Memory> Sync for Drain<'_, '_, T, A> {}
 
 impl<'a, 'm, T, A: Memory> Drain<'a, 'm, T, A> {
-    /// The range is within the `Vec`.
-    #[track_caller]
+    /// Precondition: the range is within the vector.
     pub(super) fn new(vec: &'a mut Vec<'m, T, A>, start: usize, end: usize) -> Self {
         let tail_len = vec.len - end;
         vec.len = start;
@@ -46,22 +45,19 @@ impl<'a, 'm, T, A: Memory> Drain<'a, 'm, T, A> {
     }
 
     #[inline(always)]
-    #[track_caller]
     fn at(&self, index: usize) -> *mut T {
-        // SAFETY: the Vec is borrowed for 'a; the index is within its room.
+        // SAFETY: the vector is borrowed for 'a; the index is within its capacity.
         unsafe { self.vec.as_ref().buffer.at().add(index) }
     }
 
-    #[track_caller]
     fn waiting(&self) -> &[T] {
-        // SAFETY: they are there.
+        // SAFETY: initialised.
         unsafe { slice::from_raw_parts(self.at(self.front), self.back - self.front) }
     }
 
-    /// With nothing waiting: fills the gap, and says whether the iterator had enough.
-    #[track_caller]
+    /// Fills the gap, and returns whether the iterator had enough elements. Precondition: all elements were returned.
     pub(super) fn fill(&mut self, iter: &mut impl Iterator<Item = T>) -> bool {
-        // SAFETY: the Vec is borrowed for 'a.
+        // SAFETY: the vector is borrowed for 'a.
         let vec = unsafe { self.vec.as_mut() };
         while vec.len < self.tail {
             let Some(value) = iter.next() else { return false };
@@ -72,10 +68,10 @@ impl<'a, 'm, T, A: Memory> Drain<'a, 'm, T, A> {
         true
     }
 
-    /// With nothing waiting: makes the gap larger by `more`.
+    /// Makes the gap larger by `more`. Precondition: all elements were returned.
     #[track_caller]
     pub(super) fn widen(&mut self, more: usize) {
-        // SAFETY: the Vec is borrowed for 'a. All its room is kept as it is, the tail in it.
+        // SAFETY: the vector is borrowed for 'a. A growth keeps the whole capacity, the tail included.
         unsafe {
             let vec = self.vec.as_mut();
             crate::error::unwrap_infallible(vec.buffer.reserve(self.tail + self.tail_len, more));
@@ -90,18 +86,16 @@ impl<T, A: Memory> Iterator for Drain<'_, '_, T, A> {
     type Item = T;
 
     #[inline]
-    #[track_caller]
     fn next(&mut self) -> Option<T> {
         if self.front == self.back {
             return None;
         }
         self.front += 1;
-        // SAFETY: it was waiting, and is not any more.
+        // SAFETY: initialised, and returned once.
         Some(unsafe { self.at(self.front - 1).read() })
     }
 
     #[inline]
-    #[track_caller]
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.back - self.front, Some(self.back - self.front))
     }
@@ -109,13 +103,12 @@ impl<T, A: Memory> Iterator for Drain<'_, '_, T, A> {
 
 impl<T, A: Memory> DoubleEndedIterator for Drain<'_, '_, T, A> {
     #[inline]
-    #[track_caller]
     fn next_back(&mut self) -> Option<T> {
         if self.front == self.back {
             return None;
         }
         self.back -= 1;
-        // SAFETY: it was waiting, and is not any more.
+        // SAFETY: initialised, and returned once.
         Some(unsafe { self.at(self.back).read() })
     }
 }
@@ -124,14 +117,13 @@ impl<T, A: Memory> ExactSizeIterator for Drain<'_, '_, T, A> {}
 impl<T, A: Memory> FusedIterator for Drain<'_, '_, T, A> {}
 
 impl<T, A: Memory> Drop for Drain<'_, '_, T, A> {
-    #[track_caller]
     fn drop(&mut self) {
-        /// The tail joins the others, whatever happens to those that wait.
+        /// Moves the tail down, also if a destructor panics.
         struct Join<'d, 'a, 'm, T, A: Memory>(&'d mut Drain<'a, 'm, T, A>);
         impl<T, A: Memory> Drop for Join<'_, '_, '_, T, A> {
             fn drop(&mut self) {
                 let (tail, tail_len) = (self.0.at(self.0.tail), self.0.tail_len);
-                // SAFETY: the Vec is borrowed; the tail is within its room.
+                // SAFETY: the vector is borrowed; the tail is within its capacity.
                 unsafe {
                     let vec = self.0.vec.as_mut();
                     if tail_len != 0 && vec.len != self.0.tail {
@@ -143,13 +135,12 @@ impl<T, A: Memory> Drop for Drain<'_, '_, T, A> {
         }
         let waiting = ptr::slice_from_raw_parts_mut(self.at(self.front), self.back - self.front);
         let _join = Join(self);
-        // SAFETY: they were waiting, and nobody asks any more.
+        // SAFETY: initialised, and not used any more.
         unsafe { ptr::drop_in_place(waiting) }
     }
 }
 
 impl<T: fmt::Debug, A: Memory> fmt::Debug for Drain<'_, '_, T, A> {
-    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Drain").field(&self.waiting()).finish()
     }

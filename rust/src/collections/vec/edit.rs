@@ -1,5 +1,5 @@
-//! Changing a `Vec` element by element. A closure or destructor that panics leaves it with elements that are all there
-//! once; some may be lost, none is dropped twice.
+//! Insertion and removal of elements. If a closure or destructor panics, each remaining element is in the vector once;
+//! some may be leaked, none is dropped twice.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ops::RangeBounds;
@@ -12,49 +12,47 @@ use crate::memory::Memory;
 impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     // ---- at the end ----
 
-    /// Puts an element at the end. Constant time, but when there is no room left.
+    /// Appends an element. Takes constant time unless the vector grows.
     #[inline(always)]
     #[track_caller]
     pub fn push(&mut self, value: T) {
         if self.len == self.buffer.capacity() {
             return self.push_and_grow(value);
         }
-        // SAFETY: there is room for one more.
+        // SAFETY: the length is below the capacity.
         unsafe { self.as_mut_ptr().add(self.len).write(value) };
         self.len += 1;
     }
 
-    /// As the last call of `push`, so that the rest of it needs no frame.
+    /// A tail call of `push`, which then needs no stack frame itself.
     #[cold]
     #[inline(never)]
     #[track_caller]
     fn push_and_grow(&mut self, value: T) {
         self.buffer.grow_by_one();
-        // SAFETY: there is room for one more.
+        // SAFETY: the length is below the capacity.
         unsafe { self.as_mut_ptr().add(self.len).write(value) };
         self.len += 1;
     }
 
-    /// Takes the last element.
+    /// Removes and returns the last element.
     #[inline(always)]
-    #[track_caller]
     pub fn pop(&mut self) -> Option<T> {
         if self.len == 0 {
             return None;
         }
         self.len -= 1;
-        // SAFETY: it was there, and is not any more.
+        // SAFETY: initialised, and above the length now.
         Some(unsafe { self.as_ptr().add(self.len).read() })
     }
 
-    /// Takes the last element if it is as wanted.
+    /// Removes and returns the last element if the predicate accepts it.
     ///
     /// ```
     /// let arena = toft::Arena::new();
     /// let mut v = arena.vec_from_iter([1, 2]);
     /// assert_eq!((v.pop_if(|n| *n % 2 == 0), v.pop_if(|n| *n % 2 == 0)), (Some(2), None));
     /// ```
-    #[track_caller]
     pub fn pop_if(&mut self, predicate: impl FnOnce(&mut T) -> bool) -> Option<T> {
         let last = self.last_mut()?;
         if predicate(last) {
@@ -71,25 +69,24 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         if len < self.len {
             let rest = ptr::slice_from_raw_parts_mut(self.as_mut_ptr().wrapping_add(len), self.len - len);
             self.len = len;
-            // SAFETY: they were there, and are not any more.
+            // SAFETY: initialised, and above the length now.
             unsafe { ptr::drop_in_place(rest) };
         }
     }
 
-    /// Drops all elements. The room stays.
+    /// Drops all elements. The capacity is unchanged.
     #[inline]
-    #[track_caller]
     pub fn clear(&mut self) {
         self.truncate(0);
     }
 
-    /// Takes the elements from `at` on, in a `Vec` of their own.
+    /// Moves the elements from `at` on to a new vector.
     #[track_caller]
     pub fn split_off(&mut self, at: usize) -> Self {
         let (at, end) = within(at.., self.len);
         let mut rest = Vec::with_capacity_in(end - at, self.arena());
         self.len = at;
-        // SAFETY: they were there and are now the other's, which has room.
+        // SAFETY: initialised, and the other vector's now, whose capacity suffices.
         unsafe {
             ptr::copy_nonoverlapping(self.as_ptr().add(at), rest.as_mut_ptr(), end - at);
             rest.set_len(end - at);
@@ -97,9 +94,9 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         rest
     }
 
-    // ---- in the midst ----
+    // ---- at any position ----
 
-    /// Puts an element at `index`; those from there on move up.
+    /// Inserts an element at `index`; those from there on move up.
     ///
     /// # Panics
     /// If `index` is above the length.
@@ -111,7 +108,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         if self.len == self.buffer.capacity() {
             self.buffer.grow_by_one();
         }
-        // SAFETY: within the elements, and there is room for one more.
+        // SAFETY: within the elements, and the length is below the capacity.
         unsafe {
             let at = self.as_mut_ptr().add(index);
             ptr::copy(at, at.add(1), self.len - index);
@@ -120,14 +117,14 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         self.len += 1;
     }
 
-    /// Takes the element at `index`; those after it move down.
+    /// Removes and returns the element at `index`; those after it move down.
     #[track_caller]
     pub fn remove(&mut self, index: usize) -> T {
         if index >= self.len {
             out_of_bounds(index, self.len);
         }
         self.len -= 1;
-        // SAFETY: it was there, and those after it take its place.
+        // SAFETY: initialised; the elements after it take its place.
         unsafe {
             let at = self.as_mut_ptr().add(index);
             let element = at.read();
@@ -136,7 +133,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         }
     }
 
-    /// Takes the element at `index`; the last one takes its place. Constant time.
+    /// Removes and returns the element at `index`; the last one moves to its place. Takes constant time.
     #[inline]
     #[track_caller]
     pub fn swap_remove(&mut self, index: usize) -> T {
@@ -144,7 +141,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
             out_of_bounds(index, self.len);
         }
         self.len -= 1;
-        // SAFETY: both were there; the last one is where the other was now.
+        // SAFETY: both are initialised; the last one takes the place of the other.
         unsafe {
             let at = self.as_mut_ptr().add(index);
             let element = at.read();
@@ -153,8 +150,8 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         }
     }
 
-    /// Takes the elements of a range, by an iterator; what it is not asked for is dropped with it. If it is leaked, so
-    /// are elements from the range's start on.
+    /// Removes the elements of a range, and returns them by an iterator, which drops those that it did not return. If the
+    /// iterator is leaked, the elements from the start of the range on are leaked too.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -171,7 +168,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         Drain::new(self, start, end)
     }
 
-    /// As [`drain`](Vec::drain), and puts what another iterator yields in their place, when the first is dropped.
+    /// As [`drain`](Vec::drain); when the returned iterator is dropped, the elements of `replace_with` are inserted.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -189,7 +186,8 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         Splice::new(self.drain(range), replace_with.into_iter())
     }
 
-    /// Takes the elements that are as wanted, by an iterator; dropping it drops those that it was not asked for.
+    /// Removes the elements that `filter` accepts, and returns them by an iterator, which drops those that it did not
+    /// return.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -207,7 +205,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
 
     // ---- all of them ----
 
-    /// Drops the elements for which `f` says no. Linear; the others stay in order.
+    /// Drops the elements for which `f` returns false. Takes linear time; the others keep their order.
     #[track_caller]
     pub fn retain<F>(&mut self, mut f: F)
     where
@@ -216,7 +214,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         self.retain_mut(|element| f(element))
     }
 
-    /// As [`retain`](Vec::retain), with elements that `f` may change.
+    /// As [`retain`](Vec::retain), with exclusive references.
     #[track_caller]
     pub fn retain_mut<F>(&mut self, mut f: F)
     where
@@ -224,7 +222,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     {
         let mut sieve = Sieve::new(self);
         while sieve.read < sieve.len {
-            // SAFETY: it is there, and not read yet.
+            // SAFETY: initialised, and not visited yet.
             let element = unsafe { &mut *sieve.at.add(sieve.read) };
             if f(element) {
                 sieve.keep();
@@ -234,7 +232,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         }
     }
 
-    /// Drops all but the first of neighbours with equal keys.
+    /// Drops all but the first of adjacent elements with equal keys.
     #[inline]
     #[track_caller]
     pub fn dedup_by_key<F, K>(&mut self, mut key: F)
@@ -245,7 +243,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         self.dedup_by(|a, b| key(a) == key(b))
     }
 
-    /// Drops the elements that `same_bucket` finds equal to the one kept before them, which it gets second.
+    /// Drops each element for which `same_bucket(element, kept)` returns true, where `kept` is the last one kept before.
     #[track_caller]
     pub fn dedup_by<F>(&mut self, mut same_bucket: F)
     where
@@ -256,7 +254,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
             sieve.keep();
         }
         while sieve.read < sieve.len {
-            // SAFETY: one is not read yet, the other is the last that was kept.
+            // SAFETY: one is not visited yet, the other is the last kept one.
             let same = unsafe { same_bucket(&mut *sieve.at.add(sieve.read), &mut *sieve.at.add(sieve.kept - 1)) };
             if same {
                 sieve.drop();
@@ -266,7 +264,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         }
     }
 
-    /// Drops all but the first of equal neighbours.
+    /// Drops all but the first of adjacent equal elements.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -283,12 +281,12 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         self.dedup_by(|a, b| a == b)
     }
 
-    /// Moves all elements of another here.
+    /// Moves all elements of another vector to the end of this one.
     #[track_caller]
     pub fn append(&mut self, other: &mut Self) {
         self.reserve(other.len);
         let n = core::mem::take(&mut other.len);
-        // SAFETY: there is room; they are the other's no more.
+        // SAFETY: the capacity suffices; the elements are not the other vector's any more.
         unsafe { ptr::copy_nonoverlapping(other.as_ptr(), self.as_mut_ptr().add(self.len), n) };
         self.len += n;
     }
@@ -301,8 +299,8 @@ fn out_of_bounds(index: usize, len: usize) -> ! {
     panic!("toft: the index {index} is not within a length of {len}")
 }
 
-/// A walk that keeps some elements and drops others. Meanwhile the `Vec` is empty; when the walk ends, if by a panic,
-/// what was kept and what was not looked at are its elements again.
+/// A pass that keeps some elements and drops others. While it exists, the vector is empty; when it is dropped, also by a
+/// panic, the kept elements and those not visited are the vector's again.
 pub(super) struct Sieve<'a, 'm, T, A: Memory> {
     vec: &'a mut Vec<'m, T, A>,
     pub at: *mut T,
@@ -312,17 +310,15 @@ pub(super) struct Sieve<'a, 'm, T, A: Memory> {
 }
 
 impl<'a, 'm, T, A: Memory> Sieve<'a, 'm, T, A> {
-    #[track_caller]
     pub fn new(vec: &'a mut Vec<'m, T, A>) -> Self {
         let (at, len) = (vec.as_mut_ptr(), core::mem::take(&mut vec.len));
         Sieve { vec, at, len, read: 0, kept: 0 }
     }
 
-    /// The next one stays.
+    /// Keeps the next element.
     #[inline(always)]
-    #[track_caller]
     pub fn keep(&mut self) {
-        // SAFETY: it is there; its new place is free, or its own.
+        // SAFETY: initialised; its new place is free, or its own.
         unsafe {
             if self.kept != self.read {
                 ptr::copy_nonoverlapping(self.at.add(self.read), self.at.add(self.kept), 1);
@@ -332,27 +328,24 @@ impl<'a, 'm, T, A: Memory> Sieve<'a, 'm, T, A> {
         self.kept += 1;
     }
 
-    /// The next one goes.
+    /// Removes and returns the next element.
     #[inline(always)]
-    #[track_caller]
     pub fn take(&mut self) -> T {
         self.read += 1;
-        // SAFETY: it was there, and is passed now.
+        // SAFETY: initialised, and visited now.
         unsafe { self.at.add(self.read - 1).read() }
     }
 
     #[inline(always)]
-    #[track_caller]
     fn drop(&mut self) {
         self.read += 1;
         // SAFETY: as in `take`.
         unsafe { ptr::drop_in_place(self.at.add(self.read - 1)) }
     }
 
-    /// The elements that the walk looked at and kept, and those ahead of it.
-    #[track_caller]
+    /// Returns the kept elements, and those not visited.
     pub fn rest(&self) -> (&[T], &[T]) {
-        // SAFETY: both are there.
+        // SAFETY: both are initialised.
         unsafe {
             (
                 core::slice::from_raw_parts(self.at, self.kept),
@@ -363,10 +356,9 @@ impl<'a, 'm, T, A: Memory> Sieve<'a, 'm, T, A> {
 }
 
 impl<T, A: Memory> Drop for Sieve<'_, '_, T, A> {
-    #[track_caller]
     fn drop(&mut self) {
         let ahead = self.len - self.read;
-        // SAFETY: those that are ahead close the gap.
+        // SAFETY: the elements not visited close the gap.
         unsafe {
             if ahead != 0 && self.kept != self.read {
                 ptr::copy(self.at.add(self.read), self.at.add(self.kept), ahead);

@@ -1,4 +1,4 @@
-//! Adding many elements. An iterator or a clone that panics leaves what was added before.
+//! Appending many elements. If an iterator or a clone panics, the elements appended before stay.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr;
@@ -7,8 +7,8 @@ use super::Vec;
 use crate::error::{unwrap_infallible, ErrorMode, Never};
 use crate::memory::Memory;
 
-/// Writes elements in room that is there; they are the `Vec`'s when this is dropped. Its length is in a register so
-/// long.
+/// Appends elements within the capacity. The length is a member of this value, which the compiler keeps in a register; it
+/// is stored when this is dropped.
 pub(super) struct Filling<'a, 'm, T, A: Memory> {
     vec: &'a mut Vec<'m, T, A>,
     at: *mut T,
@@ -17,14 +17,13 @@ pub(super) struct Filling<'a, 'm, T, A: Memory> {
 
 impl<'a, 'm, T, A: Memory> Filling<'a, 'm, T, A> {
     #[inline(always)]
-    #[track_caller]
     pub fn new(vec: &'a mut Vec<'m, T, A>) -> Self {
         let (at, len) = (vec.as_mut_ptr(), vec.len);
         Filling { vec, at, len }
     }
 
     /// # Safety
-    /// There is room for one more.
+    /// The length is below the capacity.
     #[inline(always)]
     #[track_caller]
     pub unsafe fn push(&mut self, value: T) {
@@ -36,14 +35,13 @@ impl<'a, 'm, T, A: Memory> Filling<'a, 'm, T, A> {
 
 impl<T, A: Memory> Drop for Filling<'_, '_, T, A> {
     #[inline(always)]
-    #[track_caller]
     fn drop(&mut self) {
         self.vec.len = self.len;
     }
 }
 
 impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
-    /// All that an iterator yields. It may allocate in the same arena.
+    /// Appends the elements of an iterator, which may allocate in the same arena.
     #[inline]
     #[track_caller]
     fn extend_by(&mut self, mut iter: impl Iterator<Item = T>) {
@@ -53,7 +51,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
             let mut filling = Filling::new(self);
             while filling.len < room {
                 let Some(value) = iter.next() else { return };
-                // SAFETY: just asked.
+                // SAFETY: the length is below the capacity.
                 unsafe { filling.push(value) };
             }
             drop(filling);
@@ -63,7 +61,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         }
     }
 
-    /// As many as `new_len`: clones of `value` are added, or the last elements dropped.
+    /// Changes the length: appends clones of `value`, or drops the last elements.
     #[track_caller]
     pub fn resize(&mut self, new_len: usize, value: T)
     where
@@ -75,14 +73,14 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         self.reserve(new_len - self.len);
         let mut filling = Filling::new(self);
         while filling.len + 1 < new_len {
-            // SAFETY: room was made.
+            // SAFETY: the capacity suffices.
             unsafe { filling.push(value.clone()) };
         }
-        // SAFETY: room was made.
+        // SAFETY: the capacity suffices.
         unsafe { filling.push(value) };
     }
 
-    /// Clones of all elements of a slice.
+    /// Appends clones of the elements of a slice.
     #[track_caller]
     pub fn extend_from_slice(&mut self, other: &[T])
     where
@@ -91,12 +89,12 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         self.reserve(other.len());
         let mut filling = Filling::new(self);
         for value in other {
-            // SAFETY: room was made.
+            // SAFETY: the capacity suffices.
             unsafe { filling.push(value.clone()) };
         }
     }
 
-    /// As [`extend_from_slice`](Vec::extend_from_slice), for types that are copied as bytes are.
+    /// As [`extend_from_slice`](Vec::extend_from_slice), for types that are `Copy`.
     #[inline]
     #[track_caller]
     pub fn extend_from_slice_copy(&mut self, other: &[T])
@@ -104,11 +102,11 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         T: Copy,
     {
         self.reserve(other.len());
-        // SAFETY: room was made.
+        // SAFETY: the capacity suffices.
         unsafe { self.copy_to_end(other) };
     }
 
-    /// Copies of several slices, one after the other; room is made once.
+    /// Appends copies of several slices. The vector grows at most once.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -125,13 +123,13 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         let sum = slices.iter().try_fold(0usize, |sum, slice| sum.checked_add(slice.len()));
         self.reserve(unwrap_infallible(sum.ok_or_else(Never::overflow)));
         for slice in slices {
-            // SAFETY: room was made for all of them.
+            // SAFETY: the capacity suffices.
             unsafe { self.copy_to_end(slice) };
         }
     }
 
     /// # Safety
-    /// There is room for as many.
+    /// The capacity suffices.
     #[inline(always)]
     #[track_caller]
     unsafe fn copy_to_end(&mut self, other: &[T])

@@ -1,4 +1,4 @@
-//! Taking out the elements that a closure picks.
+//! The iterator of [`Vec::drain_filter`].
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
@@ -9,7 +9,7 @@ use super::Vec;
 use crate::arena::Arena;
 use crate::memory::Memory;
 
-/// [`Vec::drain_filter`].
+/// The iterator of [`Vec::drain_filter`].
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -23,7 +23,7 @@ where
 {
     sieve: Sieve<'a, 'm, T, A>,
     filter: F,
-    /// The filter is running; if it panics, it is not asked again.
+    /// The filter is running; if it panics, it is not called again.
     asking: bool,
 }
 
@@ -31,7 +31,6 @@ impl<'a, 'm, T, F, A: Memory> DrainFilter<'a, 'm, T, F, A>
 where
     F: FnMut(&mut T) -> bool,
 {
-    #[track_caller]
     pub(super) fn new(vec: &'a mut Vec<'m, T, A>, filter: F) -> Self {
         DrainFilter { sieve: Sieve::new(vec), filter, asking: false }
     }
@@ -43,10 +42,9 @@ where
 {
     type Item = T;
 
-    #[track_caller]
     fn next(&mut self) -> Option<T> {
         while self.sieve.read < self.sieve.len {
-            // SAFETY: it is there, and not read yet.
+            // SAFETY: initialised, and not visited yet.
             let element = unsafe { &mut *self.sieve.at.add(self.sieve.read) };
             self.asking = true;
             let wanted = (self.filter)(element);
@@ -59,7 +57,6 @@ where
         None
     }
 
-    #[track_caller]
     fn size_hint(&self) -> (usize, Option<usize>) {
         (0, Some(self.sieve.len - self.sieve.read))
     }
@@ -71,7 +68,6 @@ impl<T, F, A: Memory> Drop for DrainFilter<'_, '_, T, F, A>
 where
     F: FnMut(&mut T) -> bool,
 {
-    #[track_caller]
     fn drop(&mut self) {
         if !self.asking {
             self.for_each(drop);
@@ -83,7 +79,6 @@ impl<T: fmt::Debug, F, A: Memory> fmt::Debug for DrainFilter<'_, '_, T, F, A>
 where
     F: FnMut(&mut T) -> bool,
 {
-    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kept, ahead) = self.sieve.rest();
         f.debug_struct("DrainFilter").field("kept", &kept).field("ahead", &ahead).finish_non_exhaustive()

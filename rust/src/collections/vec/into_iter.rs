@@ -1,4 +1,4 @@
-//! The elements of a `Vec`, one by one.
+//! The iterator over the elements of a vector by value.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::fmt;
@@ -10,7 +10,7 @@ use core::slice;
 use super::Vec;
 use crate::memory::Memory;
 
-/// A `Vec`'s elements, by value. The memory stays with the arena.
+/// The elements of a vector, by value. The memory stays in use until the arena frees it.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -24,28 +24,25 @@ pub struct IntoIter<'m, T> {
     lives: PhantomData<&'m [T]>,
 }
 
-// SAFETY: it has elements, and nothing of the arena but the memory that they are in.
+// SAFETY: it owns its elements, and does not use the arena.
 unsafe impl<T: Send> Send for IntoIter<'_, T> {}
-// SAFETY: shared, it shows elements.
+// SAFETY: a shared reference gives only shared references to elements.
 unsafe impl<T: Sync> Sync for IntoIter<'_, T> {}
 
 impl<T> IntoIter<'_, T> {
-    /// The elements that are left.
-    #[track_caller]
+    /// Returns the elements that are left.
     pub fn as_slice(&self) -> &[T] {
-        // SAFETY: they are there.
+        // SAFETY: initialised.
         unsafe { slice::from_raw_parts(self.at.as_ptr().add(self.front), self.len()) }
     }
 
-    /// The elements that are left, to be changed.
-    #[track_caller]
+    /// Returns the elements that are left, exclusively.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
-        // SAFETY: they are there.
+        // SAFETY: initialised.
         unsafe { &mut *self.left() }
     }
 
     #[inline(always)]
-    #[track_caller]
     fn left(&mut self) -> *mut [T] {
         // SAFETY: within the memory.
         ptr::slice_from_raw_parts_mut(unsafe { self.at.as_ptr().add(self.front) }, self.len())
@@ -56,34 +53,30 @@ impl<T> Iterator for IntoIter<'_, T> {
     type Item = T;
 
     #[inline]
-    #[track_caller]
     fn next(&mut self) -> Option<T> {
         if self.front == self.back {
             return None;
         }
         self.front += 1;
-        // SAFETY: it was there, and is not any more.
+        // SAFETY: initialised, and above the length now.
         Some(unsafe { self.at.as_ptr().add(self.front - 1).read() })
     }
 
     #[inline]
-    #[track_caller]
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.back - self.front, Some(self.back - self.front))
     }
 
     #[inline]
-    #[track_caller]
     fn count(self) -> usize {
         self.len()
     }
 
     #[inline]
-    #[track_caller]
     fn nth(&mut self, n: usize) -> Option<T> {
         let skipped = ptr::slice_from_raw_parts_mut(self.left().cast::<T>(), n.min(self.len()));
         self.front += skipped.len();
-        // SAFETY: they were there, and are not any more.
+        // SAFETY: initialised, and above the length now.
         unsafe { ptr::drop_in_place(skipped) };
         self.next()
     }
@@ -91,13 +84,12 @@ impl<T> Iterator for IntoIter<'_, T> {
 
 impl<T> DoubleEndedIterator for IntoIter<'_, T> {
     #[inline]
-    #[track_caller]
     fn next_back(&mut self) -> Option<T> {
         if self.front == self.back {
             return None;
         }
         self.back -= 1;
-        // SAFETY: it was there, and is not any more.
+        // SAFETY: initialised, and above the length now.
         Some(unsafe { self.at.as_ptr().add(self.back).read() })
     }
 }
@@ -106,15 +98,13 @@ impl<T> ExactSizeIterator for IntoIter<'_, T> {}
 impl<T> FusedIterator for IntoIter<'_, T> {}
 
 impl<T> Drop for IntoIter<'_, T> {
-    #[track_caller]
     fn drop(&mut self) {
-        // SAFETY: they are there, and nobody asks any more.
+        // SAFETY: initialised, and not used any more.
         unsafe { ptr::drop_in_place(self.left()) }
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for IntoIter<'_, T> {
-    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("IntoIter").field(&self.as_slice()).finish()
     }
@@ -125,7 +115,6 @@ impl<'m, T: 'm, A: Memory> IntoIterator for Vec<'m, T, A> {
     type IntoIter = IntoIter<'m, T>;
 
     #[inline]
-    #[track_caller]
     fn into_iter(self) -> IntoIter<'m, T> {
         let len = self.len;
         IntoIter { at: self.into_buffer().into_parts().0, front: 0, back: len, lives: PhantomData }
@@ -137,7 +126,6 @@ impl<'a, 'm, T, A: Memory> IntoIterator for &'a Vec<'m, T, A> {
     type IntoIter = slice::Iter<'a, T>;
 
     #[inline]
-    #[track_caller]
     fn into_iter(self) -> slice::Iter<'a, T> {
         self.iter()
     }
@@ -148,7 +136,6 @@ impl<'a, 'm, T, A: Memory> IntoIterator for &'a mut Vec<'m, T, A> {
     type IntoIter = slice::IterMut<'a, T>;
 
     #[inline]
-    #[track_caller]
     fn into_iter(self) -> slice::IterMut<'a, T> {
         self.iter_mut()
     }

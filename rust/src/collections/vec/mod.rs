@@ -48,23 +48,22 @@ pub struct Vec<'m, T: 'm, A: Memory = Arena> {
 }
 
 impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
-    // ---- making ----
+    // ---- creation ----
 
-    /// An empty one, which takes no memory yet.
+    /// Creates an empty vector. It takes no memory yet.
     #[inline]
-    #[track_caller]
     pub fn new_in(memory: &'m A) -> Vec<'m, T, A> {
         Vec { buffer: Buffer::new(memory), len: 0 }
     }
 
-    /// An empty one with room for `capacity` elements.
+    /// Creates an empty vector for `capacity` elements.
     #[inline]
     #[track_caller]
     pub fn with_capacity_in(capacity: usize, memory: &'m A) -> Vec<'m, T, A> {
         Vec { buffer: Buffer::with_capacity(capacity, memory), len: 0 }
     }
 
-    /// All that an iterator yields.
+    /// Collects an iterator.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -79,18 +78,17 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         vec
     }
 
-    /// Of its parts.
+    /// Creates a vector of its parts.
     ///
     /// # Safety
-    /// `ptr`, `length` and `capacity` are those of a `Vec` of `bump` that was forgotten; or an allocation of `bump`
-    /// with the size and alignment of `capacity` elements, of which `length` are there, and which is nobody else's.
-    #[track_caller]
+    /// `ptr`, `length` and `capacity` are those of a vector in `memory` that was forgotten; or of an allocation of
+    /// `memory` with the size and alignment of `capacity` elements, which no other code uses and of which `length`
+    /// elements are initialised.
     pub unsafe fn from_raw_parts_in(ptr: *mut T, length: usize, capacity: usize, memory: &'m A) -> Vec<'m, T, A> {
         // SAFETY: the caller's contract.
         unsafe { Vec { buffer: Buffer::from_parts(NonNull::new_unchecked(ptr), capacity, memory), len: length } }
     }
 
-    /// What `vec!` calls.
     /// Creates a vector of the elements of an array.
     ///
     /// ```
@@ -101,36 +99,34 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     #[track_caller]
     pub fn from_array_in<const N: usize>(elements: [T; N], memory: &'m A) -> Vec<'m, T, A> {
         let mut vec: Vec<T, A> = Vec::with_capacity_in(N, memory);
-        // SAFETY: there is room for all of them.
+        // SAFETY: the capacity suffices.
         unsafe { vec.as_mut_ptr().cast::<[T; N]>().write(elements) };
         vec.len = N;
         vec
     }
 
-    // ---- room ----
+    // ---- capacity ----
 
-    /// The arena.
+    /// Returns the arena.
     #[inline]
-    #[track_caller]
     pub fn arena(&self) -> &'m A {
         self.buffer.memory()
     }
 
-    /// Elements that it can hold without growing.
+    /// Returns the number of elements that it can hold without growing.
     #[inline]
-    #[track_caller]
     pub fn capacity(&self) -> usize {
         self.buffer.capacity()
     }
 
-    /// Room for `additional` more elements, and for further ones to come.
+    /// Makes room for `additional` more elements; at least doubles the capacity if it grows.
     #[inline]
     #[track_caller]
     pub fn reserve(&mut self, additional: usize) {
         unwrap_infallible(self.buffer.reserve(self.len, additional))
     }
 
-    /// Room for `additional` more elements.
+    /// Makes room for `additional` more elements.
     #[inline]
     #[track_caller]
     pub fn reserve_exact(&mut self, additional: usize) {
@@ -151,7 +147,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         self.buffer.reserve_exact(self.len, additional)
     }
 
-    /// Gives back the room that is not used, if the array is the arena's newest allocation.
+    /// Frees the unused capacity, if the arena can free it.
     #[track_caller]
     pub fn shrink_to_fit(&mut self) {
         self.buffer.shrink(self.len)
@@ -170,7 +166,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         self.buffer.shrink(capacity.max(self.len))
     }
 
-    // ---- becoming something else ----
+    // ---- conversions ----
 
     /// Returns the elements for as long as the arena is borrowed. They are not dropped.
     ///
@@ -183,11 +179,11 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     #[track_caller]
     pub fn into_slice(self) -> &'m mut [T] {
         let len = self.len;
-        // SAFETY: as many elements are there, and nobody else's now; the memory lives for 'm.
+        // SAFETY: as many are initialised, and no other code uses them; the memory lives for 'm.
         unsafe { slice::from_raw_parts_mut(self.into_buffer().into_used(len).as_ptr(), len) }
     }
 
-    /// The elements in a box, which drops them.
+    /// Returns the elements in a box, which drops them.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -197,13 +193,12 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     #[inline]
     #[track_caller]
     pub fn into_boxed_slice(self) -> Box<'m, [T]> {
-        // SAFETY: the elements are nobody else's.
+        // SAFETY: no other code uses the elements.
         unsafe { Box::from_raw(self.into_slice()) }
     }
 
-    /// The memory, with no elements any more.
+    /// Returns the memory. The elements are not dropped.
     #[inline(always)]
-    #[track_caller]
     fn into_buffer(self) -> Buffer<'m, T, A> {
         let this = ManuallyDrop::new(self);
         // SAFETY: `this` is not used again.
@@ -229,7 +224,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         Ok(())
     }
 
-    /// Appends the elements of an iterator. If there is no memory it returns an error, and keeps those appended.
+    /// Appends the elements of an iterator. If there is no memory it returns an error; the elements appended before stay.
     ///
     /// ```
     /// let tight = toft::Options::new().budget(64).create()?;
@@ -254,58 +249,51 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         Ok(())
     }
 
-    // ---- looking ----
+    // ---- queries ----
 
-    /// The elements.
+    /// Returns the elements.
     #[inline(always)]
-    #[track_caller]
     pub fn as_slice(&self) -> &[T] {
-        // SAFETY: so many are there.
+        // SAFETY: as many are initialised.
         unsafe { slice::from_raw_parts(self.as_ptr(), self.len) }
     }
 
-    /// The elements, to be changed.
+    /// Returns the elements, exclusively.
     #[inline(always)]
-    #[track_caller]
     pub fn as_mut_slice(&mut self) -> &mut [T] {
-        // SAFETY: so many are there.
+        // SAFETY: as many are initialised.
         unsafe { slice::from_raw_parts_mut(self.as_mut_ptr(), self.len) }
     }
 
-    /// The address of the first element; dangling if there was never any.
+    /// Returns the address of the first element; dangling if no memory was allocated.
     #[inline(always)]
-    #[track_caller]
     pub fn as_ptr(&self) -> *const T {
         self.buffer.at()
     }
 
-    /// As [`as_ptr`](Vec::as_ptr), to be changed.
+    /// As [`as_ptr`](Vec::as_ptr), for writes.
     #[inline(always)]
-    #[track_caller]
     pub fn as_mut_ptr(&mut self) -> *mut T {
         self.buffer.at()
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     #[inline(always)]
-    #[track_caller]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Returns whether there is no element.
     #[inline(always)]
-    #[track_caller]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Says how many elements there are.
+    /// Sets the number of elements.
     ///
     /// # Safety
-    /// `new_len` is at most the capacity, and so many elements are there.
+    /// `new_len` is at most the capacity, and as many elements are initialised.
     #[inline(always)]
-    #[track_caller]
     pub unsafe fn set_len(&mut self, new_len: usize) {
         debug_assert!(new_len <= self.capacity());
         self.len = new_len;
@@ -314,9 +302,8 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
 
 impl<T, A: Memory> Drop for Vec<'_, T, A> {
     #[inline]
-    #[track_caller]
     fn drop(&mut self) {
-        // SAFETY: the elements are dropped once; the buffer goes after them.
+        // SAFETY: the elements are dropped once, and the buffer after them.
         unsafe { ptr::drop_in_place(ptr::slice_from_raw_parts_mut(self.buffer.at(), self.len)) }
     }
 }

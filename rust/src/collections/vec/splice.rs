@@ -1,4 +1,4 @@
-//! Taking a range of elements out of a `Vec` and putting others in.
+//! The iterator of [`Vec::splice`](super::Vec::splice).
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::memory::Memory;
@@ -8,7 +8,7 @@ use core::marker::PhantomData;
 use super::{Drain, Vec};
 use crate::arena::Arena;
 
-/// [`Vec::splice`].
+/// The iterator of [`Vec::splice`].
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -28,7 +28,6 @@ where
 }
 
 impl<'a, 'm, I: Iterator, A: Memory> Splice<'a, 'm, I, A> {
-    #[track_caller]
     pub(super) fn new(drain: Drain<'a, 'm, I::Item, A>, others: I) -> Self {
         Splice { drain, others, grows: PhantomData }
     }
@@ -38,13 +37,11 @@ impl<I: Iterator, A: Memory> Iterator for Splice<'_, '_, I, A> {
     type Item = I::Item;
 
     #[inline]
-    #[track_caller]
     fn next(&mut self) -> Option<I::Item> {
         self.drain.next()
     }
 
     #[inline]
-    #[track_caller]
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.drain.size_hint()
     }
@@ -52,7 +49,6 @@ impl<I: Iterator, A: Memory> Iterator for Splice<'_, '_, I, A> {
 
 impl<I: Iterator, A: Memory> DoubleEndedIterator for Splice<'_, '_, I, A> {
     #[inline]
-    #[track_caller]
     fn next_back(&mut self) -> Option<I::Item> {
         self.drain.next_back()
     }
@@ -60,14 +56,14 @@ impl<I: Iterator, A: Memory> DoubleEndedIterator for Splice<'_, '_, I, A> {
 
 impl<I: Iterator, A: Memory> ExactSizeIterator for Splice<'_, '_, I, A> {}
 
-/// The gap is filled, and made larger: by what the others promise, then by what they come to. The drain closes it.
+/// Fills the gap; if that is too small, enlarges it by the size hint of the other iterator, then by the number of its
+/// remaining elements. The drain closes it.
 impl<I: Iterator, A: Memory> Drop for Splice<'_, '_, I, A> {
-    #[track_caller]
     fn drop(&mut self) {
         let Splice { drain, others, .. } = self;
         drain.by_ref().for_each(drop);
         if drain.tail_len == 0 {
-            // SAFETY: the drain has the Vec, and there is nothing behind its end.
+            // SAFETY: the drain borrows the vector, and no element is behind the range.
             unsafe { drain.vec.as_mut() }.extend(others);
             return;
         }
@@ -81,7 +77,7 @@ impl<I: Iterator, A: Memory> Drop for Splice<'_, '_, I, A> {
                 return;
             }
         }
-        // SAFETY: the drain has the Vec.
+        // SAFETY: the drain borrows the vector.
         let mut rest = Vec::from_iter_in(others, unsafe { drain.vec.as_ref() }.arena());
         if !rest.is_empty() {
             drain.widen(rest.len());

@@ -1,4 +1,4 @@
-//! What the standard library's `Vec` does as a slice.
+//! Traits of the standard library's `Vec`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
@@ -16,7 +16,6 @@ use crate::memory::Memory;
 impl<T, A: Memory> Deref for Vec<'_, T, A> {
     type Target = [T];
     #[inline(always)]
-    #[track_caller]
     fn deref(&self) -> &[T] {
         self.as_slice()
     }
@@ -24,7 +23,6 @@ impl<T, A: Memory> Deref for Vec<'_, T, A> {
 
 impl<T, A: Memory> DerefMut for Vec<'_, T, A> {
     #[inline(always)]
-    #[track_caller]
     fn deref_mut(&mut self) -> &mut [T] {
         self.as_mut_slice()
     }
@@ -67,14 +65,12 @@ impl<'m, T: 'm + Clone, A: Memory> Clone for Vec<'m, T, A> {
 
 impl<T: Hash, A: Memory> Hash for Vec<'_, T, A> {
     #[inline]
-    #[track_caller]
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.as_slice().hash(state)
     }
 }
 
 impl<T: fmt::Debug, A: Memory> fmt::Debug for Vec<'_, T, A> {
-    #[track_caller]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_slice().fmt(f)
     }
@@ -102,7 +98,6 @@ impl<T: Eq, A: Memory> Eq for Vec<'_, T, A> {}
 
 impl<T: PartialOrd, A: Memory> PartialOrd for Vec<'_, T, A> {
     #[inline]
-    #[track_caller]
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         self.as_slice().partial_cmp(other)
     }
@@ -110,49 +105,42 @@ impl<T: PartialOrd, A: Memory> PartialOrd for Vec<'_, T, A> {
 
 impl<T: Ord, A: Memory> Ord for Vec<'_, T, A> {
     #[inline]
-    #[track_caller]
     fn cmp(&self, other: &Self) -> Ordering {
         self.as_slice().cmp(other)
     }
 }
 
 impl<'m, T, A: Memory> AsRef<Vec<'m, T, A>> for Vec<'m, T, A> {
-    #[track_caller]
     fn as_ref(&self) -> &Vec<'m, T, A> {
         self
     }
 }
 
 impl<'m, T, A: Memory> AsMut<Vec<'m, T, A>> for Vec<'m, T, A> {
-    #[track_caller]
     fn as_mut(&mut self) -> &mut Vec<'m, T, A> {
         self
     }
 }
 
 impl<T, A: Memory> AsRef<[T]> for Vec<'_, T, A> {
-    #[track_caller]
     fn as_ref(&self) -> &[T] {
         self
     }
 }
 
 impl<T, A: Memory> AsMut<[T]> for Vec<'_, T, A> {
-    #[track_caller]
     fn as_mut(&mut self) -> &mut [T] {
         self
     }
 }
 
 impl<T, A: Memory> Borrow<[T]> for Vec<'_, T, A> {
-    #[track_caller]
     fn borrow(&self) -> &[T] {
         self
     }
 }
 
 impl<T, A: Memory> BorrowMut<[T]> for Vec<'_, T, A> {
-    #[track_caller]
     fn borrow_mut(&mut self) -> &mut [T] {
         self
     }
@@ -165,7 +153,7 @@ impl<'m, T, A: Memory> From<Vec<'m, T, A>> for Box<'m, [T]> {
     }
 }
 
-/// Writes at the end. Errs only where the arena has no memory.
+/// Appends. Fails only if the arena has no memory.
 #[cfg(feature = "std")]
 impl<A: Memory> std::io::Write for Vec<'_, u8, A> {
     #[inline]
@@ -184,7 +172,6 @@ impl<A: Memory> std::io::Write for Vec<'_, u8, A> {
     }
 
     #[inline]
-    #[track_caller]
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
