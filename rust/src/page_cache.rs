@@ -288,7 +288,7 @@ fn map(size: usize) -> Option<NonNull<u8>> {
 }
 
 /// Returns pages, which the caller returns by [`put`] with the same size.
-pub fn take(size: usize) -> Option<NonNull<u8>> {
+pub(crate) fn take(size: usize) -> Option<NonNull<u8>> {
     let size = whole_pages(size);
     if BYTES.load(Ordering::Relaxed) >= size {
         if let Some(locked) = lock() {
@@ -307,7 +307,7 @@ pub fn take(size: usize) -> Option<NonNull<u8>> {
 
 /// # Safety
 /// `p` came from [`take`] with that size, and is not used any more.
-pub unsafe fn put(p: NonNull<u8>, size: usize) {
+pub(crate) unsafe fn put(p: NonNull<u8>, size: usize) {
     let size = whole_pages(size);
     if limit() >= size {
         if let Some(locked) = lock() {
@@ -330,7 +330,7 @@ fn whole_pages(size: usize) -> usize {
 
 /// Returns what is due, if a window has ended. For callers that take or put other blocks.
 #[cold]
-pub fn age() {
+pub(crate) fn age() {
     if held() != 0 {
         if let Some(locked) = lock() {
             locked.table.count_use(0, 0);
@@ -340,7 +340,7 @@ pub fn age() {
 }
 
 /// Returns all cached pages to the system.
-pub fn trim() {
+pub(crate) fn trim() {
     if held() != 0 {
         if let Some(locked) = lock() {
             locked.release(0);
@@ -359,6 +359,16 @@ fn limit() -> usize {
 /// Initially `TOFT_PAGE_CACHE` in the environment, a number that `K`, `M` or `G` may follow, or else 256 MiB, and 32 MiB
 /// where pointers have 32 bits. 0 switches the cache off. What exceeds a lower limit goes back to the system at once.
 /// Thread-safe.
+///
+/// ```
+/// use toft::{cache, Arena};
+///
+/// cache::set_page_limit(8 << 20);
+/// let arena = Arena::new();
+/// (0..20 << 10).for_each(|_| _ = arena.alloc([0u8; 1024]));
+/// drop(arena); // of its 20 MiB the next arena finds up to 8
+/// assert!(cache::pages_held() <= 8 << 20);
+/// ```
 pub fn set_page_limit(bytes: usize) -> usize {
     let before = LIMIT_SETTING.set(bytes);
     if held() > bytes {
@@ -374,12 +384,24 @@ pub fn set_page_limit(bytes: usize) -> usize {
 ///
 /// Initially `TOFT_PAGE_CACHE_MS` in the environment, or half a second. With 0 pages go back as soon as they are not in
 /// use. Thread-safe.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let before = toft::cache::set_page_window(Duration::from_secs(2));
+/// assert_eq!(toft::cache::set_page_window(before), Duration::from_secs(2));
+/// ```
 pub fn set_page_window(window: Duration) -> Duration {
     let milliseconds = usize::try_from(window.as_millis()).unwrap_or(usize::MAX);
     Duration::from_millis(WINDOW_SETTING.set(milliseconds) as u64)
 }
 
 /// Returns the bytes in the process's cache of pages.
+///
+/// ```
+/// toft::cache::trim();
+/// assert_eq!(toft::cache::pages_held(), 0);
+/// ```
 pub fn held() -> usize {
     BYTES.load(Ordering::Relaxed)
 }
