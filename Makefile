@@ -150,13 +150,16 @@ check-snapshot: ; $(RUN) --need cargo,gcc abi/check-snapshot
 export CARGO_INCREMENTAL := 0
 export CARGO_PROFILE_DEV_DEBUG := 0
 lines := CARGO_PROFILE_DEV_DEBUG=line-tables-only
-CRATES := -p toft -p toft-pools
-FEATURES := --features toft/allocator-api2,toft/hashbrown,toft/serde,toft-pools/derive,toft-pools/serde
+CRATES := -p toft -p toft-bumpalo -p toft-pools
+BUMPALO := allocator-api2 boxed collections next serde std
+comma := ,
+space := $(eval) $(eval)
+FEATURES := --features toft/allocator-api2,toft/full,toft/hashbrown,toft/serde,toft-pools/derive,toft-pools/serde,$(subst $(space),$(comma),$(BUMPALO:%=toft-bumpalo/%))
 rust = $(if $(FULL),PROPTEST_CASES=4096) TOFT_VECTORS=1 cargo
 host := $(shell uname -m)-unknown-linux-gnu
-others := ui bumpalo_program from_bumpalo safe_functions
+others := ui safe_functions
 leaking := callbacks callbacks_pools diagnostics drops hook hostile oracle panics recycler_checked
-programs := $(filter-out $(others),$(patsubst %.rs,%,$(notdir $(wildcard rust/tests/*.rs rust/pools/tests/*.rs))))
+programs := all $(filter-out $(others),$(patsubst %.rs,%,$(notdir $(wildcard rust/tests/*.rs rust/pools/tests/*.rs))))
 tight := $(addprefix --test ,$(filter-out $(leaking),$(programs)))
 leaks := $(addprefix --test ,$(leaking))
 nightly := scripts/rust-toolchain nightly miri rust-src;
@@ -179,14 +182,17 @@ check-rust-bevy: ; $(TESTS) --need cargo "minor=\$$(cargo --version | sed -n 's/
 check-rust-fast-path: ; $(TESTS) --need cargo,objdump rust/asm/check-fast-path
 check-rust-features: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) --lib --no-default-features; \
   $(hack) cargo hack check --locked --feature-powerset --depth 2 --exclude-features nightly,default $(CRATES); \
+  cargo check --locked -p toft --no-default-features --features allocator-api2-03,full; \
+  cargo check --locked -p toft --no-default-features --features allocator-api2-04,full; \
   test \$$(cargo tree --locked -p toft -e normal --prefix none | grep -c .) = 1; \
-  test \$$(cargo tree --locked -p toft-pools -e normal --prefix none | grep -c .) = 2; \
-  cargo package -p toft-derive -p toft -p toft-pools -p toft-bevy --allow-dirty --no-verify --exclude-lockfile --quiet"
+  for crate in toft-bumpalo toft-pools; do \
+    test \$$(cargo tree --locked -p \$$crate -e normal --prefix none | grep -c .) = 2; done; \
+  cargo package -p toft-derive -p toft -p toft-bumpalo -p toft-pools -p toft-bevy --allow-dirty --no-verify --exclude-lockfile --quiet"
 check-rust-lint: ; $(RUN) --need cargo "cargo clippy --locked $(CRATES) --all-targets $(FEATURES) -- -D warnings; \
   cargo clippy --locked $(CRATES) --no-default-features -- -D warnings; \
   cargo clippy --locked -p toft-derive -p conformance-client -p conformance-provider -- -D warnings; \
   cargo check --locked -p toft-fuzz; \
-  RUSTDOCFLAGS='-D warnings' cargo doc --locked $(CRATES) --no-deps $(FEATURES); rust/check-examples"
+  RUSTDOCFLAGS='-D warnings' cargo doc --locked $(CRATES) --no-deps $(FEATURES); rust/check-examples; rust/check-layers"
 msrv := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' rust/Cargo.toml)
 check-rust-msrv: ; $(RUN) --need cargo,rustup "scripts/rust-toolchain $(msrv); \
   cargo +$(msrv) check --locked $(CRATES) $(FEATURES); cargo +$(msrv) check --locked $(CRATES) --no-default-features"

@@ -1,5 +1,4 @@
-//! Collections in an arena, with a stable compiler: Vec and Box of allocator-api2, hashbrown's maps, String of
-//! `toft::bumpalo`.
+//! Collections in an arena, with a stable compiler: Vec and Box of allocator-api2, hashbrown's maps, Toft's String.
 //!
 //!     cargo run --example collections --features allocator-api2
 // SPDX-License-Identifier: MIT OR Apache-2.0
@@ -7,8 +6,6 @@
 use allocator_api2::boxed::Box;
 use allocator_api2::vec::Vec;
 use hashbrown::{DefaultHashBuilder, HashMap};
-use toft::bumpalo::collections::String;
-use toft::bumpalo::Bump;
 use toft::Arena;
 
 const TEXT: &str = "a toft is the plot of land that a homestead stands on \
@@ -53,9 +50,7 @@ fn main() {
         arena.reset();
     }
 
-    // String: as bumpalo's, in a Bump.
-    let bump = Bump::new();
-    let mut line = String::new_in(&bump);
+    let mut line = arena.string();
     for word in TEXT.split(' ').take(4) {
         line.push_str(word);
         line.push(' ');

@@ -1,565 +1,887 @@
-//! Allocation of values, slices and text in an [`Arena`]. Each call has a variant that returns an error; `construct.rs`
-//! has one generic body for both.
+//! The allocating calls: one body each, for every kind of arena, as methods of the types and of the trait [`Allocate`].
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![allow(clippy::mut_from_ref)] // the returned reference is to new memory
+#![allow(clippy::mut_from_ref)] // the returned references are to new memory
 
 use core::alloc::Layout;
 use core::fmt;
-use core::mem::{align_of, needs_drop, size_of, MaybeUninit};
-use core::panic::Location;
+use core::mem::{needs_drop, MaybeUninit};
 use core::ptr::NonNull;
-use core::slice;
 
-use crate::abi;
 use crate::arena::Arena;
-use crate::construct::{construct_methods, CallSite, Construct};
-use crate::error::{unwrap_infallible, AllocError, ErrorMode, InitError};
+use crate::boxed::Box;
+use crate::collections::{String, Vec};
+use crate::construct::{exclusive, init_error, Construct};
+use crate::error::{unwrap_infallible, AllocError, InitError};
+use crate::memory::Memory;
 
-// ---- implementation ----
+/// The methods, for a trait or an `impl` block. `$made` is the line of the examples that makes an arena; `$l` is the
+/// lifetime of the results.
+macro_rules! allocating_methods {
+    ($vis:vis, $made:literal, $l:lifetime) => {
+        // ---- values ----
 
-impl Construct for Arena {
-    const REPORTS_LEAKS: bool = true;
-
-    // A size of 0 is not a special case: the address is the cursor, and must not be read.
-    #[inline(always)]
-    fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
-        // SAFETY: the arena is alive and this thread's; a layout meets the requirements of `alloc_aligned`.
-        unsafe { abi::alloc_aligned_by(self.head(), layout.size(), layout.align(), site.location, site.drops) }
-    }
-
-    #[inline(always)]
-    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's contract.
-        unsafe { abi::free(self.head(), p.as_ptr(), layout.size()) }
-    }
-
-    #[inline(always)]
-    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
-        // SAFETY: the caller's contract.
-        unsafe {
-            abi::resize_by(self.head(), p.as_ptr(), old.size(), new.size(), new.align(), site.location, site.drops)
+        /// Moves `value` into the arena. It is not dropped: `boxed` returns a box that drops it.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let x = arena.alloc(41);
+        /// *x += 1;
+        /// assert_eq!(*x, 42);
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc<T>(&self, value: T) -> &$l mut T {
+            // SAFETY: new and initialised, or of a type that need not be; it lives while the arena is borrowed.
+            unsafe { exclusive(unwrap_infallible(Construct::value(self, || value, needs_drop::<T>()))) }
         }
-    }
 
-    /// Size and alignment are constants here: with an alignment up to 8 this is one compare and one add.
-    #[inline(always)]
-    #[track_caller]
-    fn reserve_one<T, E: ErrorMode>(&self, drops: bool) -> Result<NonNull<T>, E> {
-        if size_of::<T>() == 0 {
-            return Ok(NonNull::dangling());
+        /// As [`alloc`](Self::alloc), with an error instead of the panic; `value` is dropped then.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.try_alloc(7)?, &7);
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc<T>(&self, value: T) -> Result<&$l mut T, AllocError> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(Construct::value(self, || value, needs_drop::<T>())?) })
         }
-        // SAFETY: the arena is alive and this thread's.
-        let p = unsafe {
-            if align_of::<T>() <= 8 {
-                abi::alloc_by(self.head(), size_of::<T>(), Location::caller(), drops)
-            } else {
-                abi::alloc_aligned_by(self.head(), size_of::<T>(), align_of::<T>(), Location::caller(), drops)
-            }
-        };
-        match p {
-            Some(p) => Ok(p.cast()),
-            None => Err(E::out_of_memory(Layout::new::<T>())),
-        }
-    }
 
-    #[inline(always)]
-    #[track_caller]
-    fn reserve_slice<T, E: ErrorMode>(&self, n: usize, drops: bool) -> Result<NonNull<T>, E> {
-        let Ok(layout) = Layout::array::<T>(n) else { return Err(E::overflow()) };
-        if size_of::<T>() == 0 {
-            return Ok(NonNull::dangling());
+        /// Constructs a value in the arena, without a copy from the stack. `make` may use the arena itself. For panics of
+        /// `make`, here and in all calls that run user code, see the [rule](crate#panics).
+        ///
+        /// ```
+        #[doc = $made]
+        /// let pair = arena.alloc_with(|| (arena.alloc(1), 2));
+        /// assert_eq!((*pair.0, pair.1), (1, 2));
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc_with<T>(&self, make: impl FnOnce() -> T) -> &$l mut T {
+            // SAFETY: as above.
+            unsafe { exclusive(unwrap_infallible(Construct::value(self, make, needs_drop::<T>()))) }
         }
-        // SAFETY: the arena is alive and this thread's.
-        let p = unsafe {
-            if align_of::<T>() <= 8 {
-                abi::alloc_by(self.head(), layout.size(), Location::caller(), drops)
-            } else {
-                abi::alloc_aligned_by(self.head(), layout.size(), layout.align(), Location::caller(), drops)
-            }
-        };
-        match p {
-            Some(p) => Ok(p.cast()),
-            None => Err(E::out_of_memory(layout)),
+
+        /// As [`alloc_with`](Self::alloc_with), with an error instead of the panic; `make` does not run then.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.try_alloc_with(|| [7u8; 16])?.len(), 16);
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc_with<T>(&self, make: impl FnOnce() -> T) -> Result<&$l mut T, AllocError> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(Construct::value(self, make, needs_drop::<T>())?) })
         }
-    }
+
+        /// Constructs a value that may fail; a failure allocates nothing.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.alloc_try_with(|| "7".parse::<u32>()), Ok(&mut 7));
+        /// assert!(arena.alloc_try_with(|| "x".parse::<u32>()).is_err());
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc_try_with<T, E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&$l mut T, E> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(unwrap_infallible(Construct::tried(self, make)?)) })
+        }
+
+        /// As [`alloc_try_with`](Self::alloc_try_with), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let refused = arena.try_alloc_try_with(|| "x".parse::<u64>());
+        /// assert!(matches!(refused, Err(toft::InitError::Init(_))));
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc_try_with<T, E>(
+            &self,
+            make: impl FnOnce() -> Result<T, E>,
+        ) -> Result<&$l mut T, InitError<E>> {
+            // SAFETY: as above.
+            init_error(Construct::tried(self, make)).map(|p| unsafe { exclusive(p) })
+        }
+
+        /// Returns uninitialised memory for a T.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let x = arena.alloc_uninit::<[u64; 100]>().write([7; 100]);
+        /// assert_eq!(x[99], 7);
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc_uninit<T>(&self) -> &$l mut MaybeUninit<T> {
+            // SAFETY: as above.
+            unsafe { exclusive(unwrap_infallible(Construct::reserve_one::<MaybeUninit<T>, _>(self, false))) }
+        }
+
+        /// As [`alloc_uninit`](Self::alloc_uninit), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(*arena.try_alloc_uninit::<u128>()?.write(1), 1);
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc_uninit<T>(&self) -> Result<&$l mut MaybeUninit<T>, AllocError> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(Construct::reserve_one::<MaybeUninit<T>, _>(self, false)?) })
+        }
+
+        /// Returns zeroed memory for a T: call `assume_init_mut` if zeroes are a valid T.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let table = arena.alloc_zeroed::<[u32; 256]>();
+        /// // SAFETY: zeroes are numbers.
+        /// assert_eq!(unsafe { table.assume_init_mut() }[255], 0);
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc_zeroed<T>(&self) -> &$l mut MaybeUninit<T> {
+            // SAFETY: as above.
+            unsafe { exclusive(unwrap_infallible(Construct::zeroed::<T, _>(self, 1).map(NonNull::cast))) }
+        }
+
+        /// As [`alloc_zeroed`](Self::alloc_zeroed), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// // SAFETY: zeroes are numbers.
+        /// assert_eq!(unsafe { arena.try_alloc_zeroed::<u32>()?.assume_init() }, 0);
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc_zeroed<T>(&self) -> Result<&$l mut MaybeUninit<T>, AllocError> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(Construct::zeroed::<T, _>(self, 1).map(NonNull::cast)?) })
+        }
+
+        /// Returns memory of a layout. For a size of 0: an address that must not be read.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let layout = std::alloc::Layout::from_size_align(10_000, 4096).unwrap();
+        /// assert_eq!(arena.alloc_layout(layout).addr().get() % 4096, 0);
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
+            unwrap_infallible(Construct::bytes(self, layout))
+        }
+
+        /// As [`alloc_layout`](Self::alloc_layout), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let layout = std::alloc::Layout::from_size_align(8, 1 << 62).unwrap();
+        /// assert!(arena.try_alloc_layout(layout).is_err());
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+            Construct::bytes(self, layout)
+        }
+
+        // ---- batches ----
+
+        /// Moves `N` values into the arena, adjacent, by one allocation. Each is borrowed separately, and none is dropped.
+        ///
+        /// Only the batch starts at a multiple of 8, so small values take no more than their size. Values of several types are
+        /// a tuple: `let (a, b) = arena.alloc((1, 'x'))`. If their number is known at run time only, they are a slice.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let [left, right] = arena.alloc_batch([1u16, 2]);
+        /// std::mem::swap(left, right);
+        /// assert_eq!((*left, *right), (2, 1));
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc_batch<T, const N: usize>(&self, values: [T; N]) -> [&$l mut T; N] {
+            // SAFETY: as above.
+            unsafe { exclusive(unwrap_infallible(Construct::value(self, || values, needs_drop::<T>()))) }.each_mut()
+        }
+
+        /// As [`alloc_batch`](Self::alloc_batch), with an error instead of the panic; all `values` are dropped then.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let [a, b] = arena.try_alloc_batch([1u64, 2])?;
+        /// assert_eq!((*a, *b), (1, 2));
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc_batch<T, const N: usize>(&self, values: [T; N]) -> Result<[&$l mut T; N], AllocError> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(Construct::value(self, || values, needs_drop::<T>())?) }.each_mut())
+        }
+
+        /// Constructs `N` values in the arena, from their index. The memory is reserved first, so `make` may use the arena.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let [x, y, z] = arena.alloc_batch_with(|i| i * 10);
+        /// assert_eq!((*x, *y, *z), (0, 10, 20));
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc_batch_with<T, const N: usize>(&self, make: impl FnMut(usize) -> T) -> [&$l mut T; N] {
+            let batch = Construct::value(self, || core::array::from_fn(make), needs_drop::<T>());
+            // SAFETY: as above.
+            unsafe { exclusive(unwrap_infallible(batch)) }.each_mut()
+        }
+
+        /// As [`alloc_batch_with`](Self::alloc_batch_with), with an error instead of the panic; `make` does not run then.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let [a, b] = arena.try_alloc_batch_with(|i| i as u64)?;
+        /// assert_eq!((*a, *b), (0, 1));
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc_batch_with<T, const N: usize>(
+            &self,
+            make: impl FnMut(usize) -> T,
+        ) -> Result<[&$l mut T; N], AllocError> {
+            let batch = Construct::value(self, || core::array::from_fn(make), needs_drop::<T>());
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(batch?) }.each_mut())
+        }
+
+        // ---- slices ----
+
+        /// Copies a slice into the arena.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.alloc_slice_copy(&[1, 2, 3]), &[1, 2, 3]);
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc_slice_copy<T: Copy>(&self, src: &[T]) -> &$l mut [T] {
+            // SAFETY: as above.
+            unsafe { exclusive(unwrap_infallible(Construct::copied(self, src))) }
+        }
+
+        /// As [`alloc_slice_copy`](Self::alloc_slice_copy), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.try_alloc_slice_copy(&[1, 2])?, &[1, 2]);
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc_slice_copy<T: Copy>(&self, src: &[T]) -> Result<&$l mut [T], AllocError> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(Construct::copied(self, src)?) })
+        }
+
+        /// Clones each element of a slice into the arena.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.alloc_slice_clone(&[Some(1), None]), &[Some(1), None]);
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc_slice_clone<T: Clone>(&self, src: &[T]) -> &$l mut [T] {
+            // SAFETY: as above.
+            unsafe { exclusive(unwrap_infallible(Construct::filled(self, src.len(), |i| src[i].clone()))) }
+        }
+
+        /// As [`alloc_slice_clone`](Self::alloc_slice_clone), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.try_alloc_slice_clone(&[Some(1)])?, &[Some(1)]);
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc_slice_clone<T: Clone>(&self, src: &[T]) -> Result<&$l mut [T], AllocError> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(Construct::filled(self, src.len(), |i| src[i].clone())?) })
+        }
+
+        /// Returns `n` clones of a value.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.alloc_slice_fill(3, 'x'), &['x'; 3]);
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc_slice_fill<T: Clone>(&self, n: usize, value: T) -> &$l mut [T] {
+            // SAFETY: as above.
+            unsafe { exclusive(unwrap_infallible(Construct::filled(self, n, |_| value.clone()))) }
+        }
+
+        /// As [`alloc_slice_fill`](Self::alloc_slice_fill), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert!(arena.try_alloc_slice_fill(usize::MAX, 0u64).is_err()); // no size wraps
+        /// assert_eq!(arena.try_alloc_slice_fill(2, 5u64)?, &[5, 5]);
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc_slice_fill<T: Clone>(&self, n: usize, value: T) -> Result<&$l mut [T], AllocError> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(Construct::filled(self, n, |_| value.clone())?) })
+        }
+
+        /// Returns `n` values, made from their index. For panics of `make` see the [rule](crate#panics).
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.alloc_slice_fill_with(4, |i| i * i), &[0, 1, 4, 9]);
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> &$l mut [T] {
+            // SAFETY: as above.
+            unsafe { exclusive(unwrap_infallible(Construct::filled(self, n, make))) }
+        }
+
+        /// As [`alloc_slice_fill_with`](Self::alloc_slice_fill_with), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.try_alloc_slice_fill_with(2, |i| i as u64)?, &[0, 1]);
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc_slice_fill_with<T>(
+            &self,
+            n: usize,
+            make: impl FnMut(usize) -> T,
+        ) -> Result<&$l mut [T], AllocError> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(Construct::filled(self, n, make)?) })
+        }
+
+        /// Returns `n` values, made from their index, or the first error; the values made before it are dropped then.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.alloc_slice_try_fill_with(2, |i| Ok::<_, ()>(i)), Ok(&mut [0, 1][..]));
+        /// assert_eq!(arena.alloc_slice_try_fill_with(2, |i| if i == 0 { Ok(i) } else { Err(i) }), Err(1));
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc_slice_try_fill_with<T, E>(
+            &self,
+            n: usize,
+            make: impl FnMut(usize) -> Result<T, E>,
+        ) -> Result<&$l mut [T], E> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(unwrap_infallible(Construct::filled_until(self, n, make)?)) })
+        }
+
+        /// As [`alloc_slice_try_fill_with`](Self::alloc_slice_try_fill_with), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let refused = arena.try_alloc_slice_try_fill_with(usize::MAX, |i| Ok::<_, ()>(i));
+        /// assert_eq!(refused, Err(toft::InitError::Alloc(toft::AllocError)));
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc_slice_try_fill_with<T, E>(
+            &self,
+            n: usize,
+            make: impl FnMut(usize) -> Result<T, E>,
+        ) -> Result<&$l mut [T], InitError<E>> {
+            // SAFETY: as above.
+            init_error(Construct::filled_until(self, n, make)).map(|p| unsafe { exclusive(p) })
+        }
+
+        /// Returns `n` values of `T::default()`.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.alloc_slice_default::<Option<u8>>(2), &[None, None]);
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc_slice_default<T: Default>(&self, n: usize) -> &$l mut [T] {
+            // SAFETY: as above.
+            unsafe { exclusive(unwrap_infallible(Construct::filled(self, n, |_| T::default()))) }
+        }
+
+        /// As [`alloc_slice_default`](Self::alloc_slice_default), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.try_alloc_slice_default::<u64>(2)?, &[0, 0]);
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc_slice_default<T: Default>(&self, n: usize) -> Result<&$l mut [T], AllocError> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(Construct::filled(self, n, |_| T::default())?) })
+        }
+
+        /// Collects an iterator of any length: the slice grows in place, and moves if the iterator allocates here.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let odd = arena.alloc_slice_from_iter((0..10).filter(|i| i % 2 == 1));
+        /// assert_eq!(odd, &[1, 3, 5, 7, 9]);
+        /// ```
+        #[inline]
+        #[track_caller]
+        $vis fn alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> &$l mut [T] {
+            // SAFETY: as above.
+            unsafe { exclusive(unwrap_infallible(Construct::collected(self, iter.into_iter(), needs_drop::<T>()))) }
+        }
+
+        /// As [`alloc_slice_from_iter`](Self::alloc_slice_from_iter), with an error instead of the panic. The yielded
+        /// values are dropped then.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.try_alloc_slice_from_iter((0u64..).take(2))?, &[0, 1]);
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline]
+        #[track_caller]
+        $vis fn try_alloc_slice_from_iter<T>(
+            &self,
+            iter: impl IntoIterator<Item = T>,
+        ) -> Result<&$l mut [T], AllocError> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(Construct::collected(self, iter.into_iter(), needs_drop::<T>())?) })
+        }
+
+        /// Returns uninitialised memory for `n` of T.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let slots = arena.alloc_uninit_slice::<u32>(4);
+        /// assert_eq!(*slots[2].write(3), 3);
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc_uninit_slice<T>(&self, n: usize) -> &$l mut [MaybeUninit<T>] {
+            // SAFETY: as above.
+            unsafe { exclusive(unwrap_infallible(Construct::uninit(self, n))) }
+        }
+
+        /// As [`alloc_uninit_slice`](Self::alloc_uninit_slice), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.try_alloc_uninit_slice::<u64>(2)?.len(), 2);
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc_uninit_slice<T>(&self, n: usize) -> Result<&$l mut [MaybeUninit<T>], AllocError> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(Construct::uninit(self, n)?) })
+        }
+
+        /// Returns zeroed memory for `n` of T.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let slots = arena.alloc_zeroed_slice::<u16>(100);
+        /// // SAFETY: zeroes are numbers.
+        /// assert!(slots.iter().all(|slot| unsafe { slot.assume_init() } == 0));
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc_zeroed_slice<T>(&self, n: usize) -> &$l mut [MaybeUninit<T>] {
+            // SAFETY: as above.
+            unsafe { exclusive(unwrap_infallible(Construct::zeroed(self, n))) }
+        }
+
+        /// As [`alloc_zeroed_slice`](Self::alloc_zeroed_slice), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.try_alloc_zeroed_slice::<u64>(2)?.len(), 2);
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc_zeroed_slice<T>(&self, n: usize) -> Result<&$l mut [MaybeUninit<T>], AllocError> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(Construct::zeroed(self, n)?) })
+        }
+
+        // ---- text ----
+
+        /// Copies a string, to a multiple of 8. [`Arena::pack`](crate::Arena::pack) stores strings without padding.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let s = arena.alloc_str("a word");
+        /// s.make_ascii_uppercase();
+        /// assert_eq!(s, "A WORD");
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn alloc_str(&self, s: &str) -> &$l mut str {
+            // SAFETY: as above.
+            unsafe { exclusive(unwrap_infallible(Construct::text(self, s))) }
+        }
+
+        /// As [`alloc_str`](Self::alloc_str), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.try_alloc_str("a word")?, "a word");
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_alloc_str(&self, s: &str) -> Result<&$l mut str, AllocError> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(Construct::text(self, s)?) })
+        }
+
+        /// Returns formatted text; [`format_in!`](crate::format_in) calls it. It panics if a formatting trait returns an error.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.alloc_fmt(format_args!("{:>4}", 7)), "   7");
+        /// ```
+        #[track_caller]
+        $vis fn alloc_fmt(&self, args: fmt::Arguments<'_>) -> &$l mut str {
+            // SAFETY: as above.
+            unsafe { exclusive(unwrap_infallible(Construct::formatted(self, args))) }
+        }
+
+        /// As [`alloc_fmt`](Self::alloc_fmt), with an error instead of the panic; one of a
+        /// formatting trait still panics.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(toft::try_format_in!(arena, "{}", 7)?, "7");
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[track_caller]
+        $vis fn try_alloc_fmt(&self, args: fmt::Arguments<'_>) -> Result<&$l mut str, AllocError> {
+            // SAFETY: as above.
+            Ok(unsafe { exclusive(Construct::formatted(self, args)?) })
+        }
+
+        // ---- boxes ----
+
+        /// Moves `value` into the arena, in a box that drops it.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let names = arena.boxed(vec!["a".to_string()]);
+        /// assert_eq!(names.len(), 1);
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn boxed<T>(&self, value: T) -> Box<$l, T> {
+            // SAFETY: a new value, which no other code drops.
+            unsafe { Box::from_raw(unwrap_infallible(Construct::value(self, || value, false)).as_ptr()) }
+        }
+
+        /// As [`boxed`](Self::boxed), with an error instead of the panic; `value` is dropped then.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(*arena.try_boxed(7)?, 7);
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline(always)]
+        #[track_caller]
+        $vis fn try_boxed<T>(&self, value: T) -> Result<Box<$l, T>, AllocError> {
+            // SAFETY: a new value, which no other code drops.
+            Ok(unsafe { Box::from_raw(Construct::value(self, || value, false)?.as_ptr()) })
+        }
+
+        /// Collects an iterator into a box that drops the elements.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let words = arena.boxed_slice("a b".split(' ').map(String::from));
+        /// assert_eq!(words[1], "b");
+        /// ```
+        #[inline]
+        #[track_caller]
+        $vis fn boxed_slice<T>(&self, iter: impl IntoIterator<Item = T>) -> Box<$l, [T]> {
+            // SAFETY: a new value, which no other code drops.
+            unsafe { Box::from_raw(unwrap_infallible(Construct::collected(self, iter.into_iter(), false)).as_ptr()) }
+        }
+
+        /// As [`boxed_slice`](Self::boxed_slice), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.try_boxed_slice(0..3)?.len(), 3);
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline]
+        #[track_caller]
+        $vis fn try_boxed_slice<T>(&self, iter: impl IntoIterator<Item = T>) -> Result<Box<$l, [T]>, AllocError> {
+            // SAFETY: a new value, which no other code drops.
+            Ok(unsafe { Box::from_raw(Construct::collected(self, iter.into_iter(), false)?.as_ptr()) })
+        }
+
+        /// Copies a string into a box.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(&*arena.boxed_str("a word"), "a word");
+        /// ```
+        #[inline]
+        #[track_caller]
+        $vis fn boxed_str(&self, s: &str) -> Box<$l, str> {
+            // SAFETY: a new value, which no other code drops.
+            unsafe { Box::from_raw(unwrap_infallible(Construct::text(self, s)).as_ptr()) }
+        }
+
+        /// As [`boxed_str`](Self::boxed_str), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.try_boxed_str("a word")?.len(), 6);
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline]
+        #[track_caller]
+        $vis fn try_boxed_str(&self, s: &str) -> Result<Box<$l, str>, AllocError> {
+            // SAFETY: a new value, which no other code drops.
+            Ok(unsafe { Box::from_raw(Construct::text(self, s)?.as_ptr()) })
+        }
+
+        // ---- collections ----
+
+        /// Creates an empty vector that grows in this arena. It takes no memory yet.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let mut stack = arena.vec();
+        /// stack.push(1);
+        /// stack.push(2);
+        /// assert_eq!(stack.pop(), Some(2));
+        /// let rest: &mut [i32] = stack.into_slice(); // as long as the arena is borrowed
+        /// assert_eq!(rest, [1]);
+        /// ```
+        #[inline]
+        #[track_caller]
+        $vis fn vec<T>(&self) -> Vec<'_, T, Self>
+        where
+            Self: Sized,
+        {
+            Vec::new_in(self)
+        }
+
+        /// Creates an empty vector for `capacity` elements.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.vec_with_capacity::<u64>(10).capacity(), 10);
+        /// ```
+        #[inline]
+        #[track_caller]
+        $vis fn vec_with_capacity<T>(&self, capacity: usize) -> Vec<'_, T, Self>
+        where
+            Self: Sized,
+        {
+            Vec::with_capacity_in(capacity, self)
+        }
+
+        /// As [`vec_with_capacity`](Self::vec_with_capacity), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert!(arena.try_vec_with_capacity::<u64>(usize::MAX).is_err());
+        /// assert!(arena.try_vec_with_capacity::<u64>(2)?.is_empty());
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline]
+        #[track_caller]
+        $vis fn try_vec_with_capacity<T>(&self, capacity: usize) -> Result<Vec<'_, T, Self>, AllocError>
+        where
+            Self: Sized,
+        {
+            let mut vec = self.vec();
+            vec.try_reserve_exact(capacity).map_err(|_| AllocError)?;
+            Ok(vec)
+        }
+
+        /// Collects an iterator into a vector.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let mut words = arena.vec_from_iter("b a".split(' '));
+        /// words.sort();
+        /// assert_eq!(words, ["a", "b"]);
+        /// ```
+        #[inline]
+        #[track_caller]
+        $vis fn vec_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> Vec<'_, T, Self>
+        where
+            Self: Sized,
+        {
+            Vec::from_iter_in(iter, self)
+        }
+
+        /// As [`vec_from_iter`](Self::vec_from_iter), with an error instead of the panic. The yielded values are
+        /// dropped then.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.try_vec_from_iter(0u64..5)?.len(), 5);
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline]
+        #[track_caller]
+        $vis fn try_vec_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> Result<Vec<'_, T, Self>, AllocError>
+        where
+            Self: Sized,
+        {
+            let mut vec = self.vec();
+            vec.try_extend(iter)?;
+            Ok(vec)
+        }
+
+        /// Creates an empty string that grows in this arena. It takes no memory yet.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let mut line = arena.string();
+        /// line.push_str("frame ");
+        /// line.push('7');
+        /// let line: &str = line.into_str(); // as long as the arena is borrowed
+        /// assert_eq!(line, "frame 7");
+        /// ```
+        #[inline]
+        #[track_caller]
+        $vis fn string(&self) -> String<'_, Self>
+        where
+            Self: Sized,
+        {
+            String::new_in(self)
+        }
+
+        /// Creates an empty string for `capacity` bytes.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert!(arena.string_with_capacity(10).capacity() >= 10);
+        /// ```
+        #[inline]
+        #[track_caller]
+        $vis fn string_with_capacity(&self, capacity: usize) -> String<'_, Self>
+        where
+            Self: Sized,
+        {
+            String::with_capacity_in(capacity, self)
+        }
+
+        /// As [`string_with_capacity`](Self::string_with_capacity), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert!(arena.try_string_with_capacity(16)?.is_empty());
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline]
+        #[track_caller]
+        $vis fn try_string_with_capacity(&self, capacity: usize) -> Result<String<'_, Self>, AllocError>
+        where
+            Self: Sized,
+        {
+            let mut string = self.string();
+            string.try_reserve_exact(capacity).map_err(|_| AllocError)?;
+            Ok(string)
+        }
+
+        /// Copies a string into one that can grow.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let mut name = arena.string_from("Tofte");
+        /// name.push('!');
+        /// assert_eq!(name, "Tofte!");
+        /// ```
+        #[inline]
+        #[track_caller]
+        $vis fn string_from(&self, s: &str) -> String<'_, Self>
+        where
+            Self: Sized,
+        {
+            String::from_str_in(s, self)
+        }
+
+        /// As [`string_from`](Self::string_from), with an error instead of the panic.
+        ///
+        /// ```
+        #[doc = $made]
+        /// assert_eq!(arena.try_string_from("less")?, "less");
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        #[inline]
+        #[track_caller]
+        $vis fn try_string_from(&self, s: &str) -> Result<String<'_, Self>, AllocError>
+        where
+            Self: Sized,
+        {
+            let mut string = self.try_string_with_capacity(s.len())?;
+            string.push_str(s);
+            Ok(string)
+        }
+    };
+}
+#[cfg(all(feature = "std", any(feature = "leases", feature = "shared")))]
+pub(crate) use allocating_methods;
+
+/// Allocation of values, slices, text, boxes and collections, in every arena and in all other [`Memory`].
+///
+/// The calls panic if there is no memory or the budget does not allow the request; their variants `try_...` return
+/// [`AllocError`] and change nothing. References and boxes live as long as the arena is borrowed.
+///
+/// The arenas have the same calls as methods, so that only generic code needs the trait:
+///
+/// ```
+/// use toft::Allocate;
+///
+/// fn squares<A: Allocate>(arena: &A) -> &mut [usize] {
+///     arena.alloc_slice_fill_with(4, |i| i * i)
+/// }
+/// assert_eq!(squares(&toft::Arena::new()), squares(&toft::SharedArena::new()));
+/// ```
+///
+/// It is implemented for every [`Memory`], and so for no other type: the bodies exist once, and cannot be replaced by
+/// ones that return references to memory of a shorter life. To add an allocating type, implement [`Memory`].
+pub trait Allocate: Memory {
+    allocating_methods!(, "use toft::Allocate; let arena = toft::Arena::new();", '_);
 }
 
-construct_methods!([] Arena);
+impl<M: Memory + ?Sized> Allocate for M {}
 
+/// Allocation; the same calls as [`Allocate`]. They panic if there is no memory or the budget does not allow the
+/// request.
 impl Arena {
-    #[inline(always)]
-    #[track_caller]
-    fn uninit<T, E: ErrorMode>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], E> {
-        // SAFETY: new memory for n of T; dangling if it has no bytes.
-        Ok(unsafe { slice::from_raw_parts_mut(self.reserve_slice::<T, E>(n, false)?.as_ptr().cast(), n) })
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    fn zeroed<T, E: ErrorMode>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], E> {
-        let slice = self.uninit::<T, E>(n)?;
-        // SAFETY: memory for n of T; uninitialised ones may have any bytes.
-        unsafe { slice.as_mut_ptr().write_bytes(0, n) };
-        Ok(slice)
-    }
-}
-
-// ---- values ----
-
-impl Arena {
-    /// Moves `value` into the arena. It is not dropped: see [`boxed`](Arena::boxed) and [`alloc_drop`](Arena::alloc_drop).
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let x = arena.alloc(41);
-    /// *x += 1;
-    /// assert_eq!(*x, 42);
-    /// ```
-    ///
-    /// # Panics
-    /// If the arena has no memory, as all calls here without `try`.
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc<T>(&self, value: T) -> &mut T {
-        unwrap_infallible(self.alloc_no_drop(|| value))
-    }
-
-    /// As [`alloc`](Arena::alloc), with an error instead of the panic; `value` is dropped then.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(16).create()?;
-    /// assert_eq!(tight.try_alloc([1u8; 16])?, &[1; 16]);
-    /// assert_eq!(tight.try_alloc(1u8), Err(toft::AllocError));
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc<T>(&self, value: T) -> Result<&mut T, AllocError> {
-        self.alloc_no_drop(|| value)
-    }
-
-    /// Constructs a value in the arena, without a copy from the stack. `make` may use the arena itself. For panics of
-    /// `make`, here and in all calls that run user code, see the [rule](crate#panics).
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let pair = arena.alloc_with(|| (arena.alloc(1), 2));
-    /// assert_eq!((*pair.0, pair.1), (1, 2));
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_with<T>(&self, make: impl FnOnce() -> T) -> &mut T {
-        unwrap_infallible(self.alloc_no_drop(make))
-    }
-
-    /// As [`alloc_with`](Arena::alloc_with), with an error instead of the panic; `make` does not run then.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(16).create()?;
-    /// assert_eq!(tight.try_alloc_with(|| [7u8; 16])?.len(), 16);
-    /// assert!(tight.try_alloc_with(|| -> u8 { unreachable!() }).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_with<T>(&self, make: impl FnOnce() -> T) -> Result<&mut T, AllocError> {
-        self.alloc_no_drop(make)
-    }
-
-    /// Constructs a value that may fail; a failure allocates nothing.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// assert_eq!(arena.alloc_try_with(|| "7".parse::<u32>()), Ok(&mut 7));
-    /// assert!(arena.alloc_try_with(|| "x".parse::<u32>()).is_err());
-    /// assert_eq!(arena.stats().live, 8);
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_try_with<T, E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&mut T, E> {
-        let value = make()?;
-        Ok(self.alloc(value))
-    }
-
-    /// As [`alloc_try_with`](Arena::alloc_try_with), with an error instead of the panic.
-    ///
-    /// ```
-    /// use toft::InitError;
-    /// let tight = toft::Options::new().budget(16).create().unwrap();
-    /// assert!(matches!(tight.try_alloc_try_with(|| "x".parse::<u64>()), Err(InitError::Init(_))));
-    /// assert_eq!(tight.try_alloc_try_with(|| Ok::<_, ()>([0u8; 17])), Err(InitError::Alloc(toft::AllocError)));
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_try_with<T, E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&mut T, InitError<E>> {
-        let value = make().map_err(InitError::Init)?;
-        self.try_alloc(value).map_err(InitError::Alloc)
-    }
-
-    /// Returns uninitialised memory for a T.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let x = arena.alloc_uninit::<[u64; 100]>().write([7; 100]);
-    /// assert_eq!(x[99], 7);
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_uninit<T>(&self) -> &mut MaybeUninit<T> {
-        // SAFETY: new memory for a T.
-        unsafe { &mut *unwrap_infallible(self.reserve_one::<MaybeUninit<T>, _>(false)).as_ptr() }
-    }
-
-    /// As [`alloc_uninit`](Arena::alloc_uninit), with an error instead of the panic.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(16).create()?;
-    /// assert_eq!(*tight.try_alloc_uninit::<u128>()?.write(1), 1);
-    /// assert!(tight.try_alloc_uninit::<u128>().is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_uninit<T>(&self) -> Result<&mut MaybeUninit<T>, AllocError> {
-        // SAFETY: new memory for a T.
-        Ok(unsafe { &mut *self.reserve_one::<MaybeUninit<T>, _>(false)?.as_ptr() })
-    }
-
-    /// Returns zeroed memory for a T: call `assume_init_mut` if zeroes are a valid T.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let table = arena.alloc_zeroed::<[u32; 256]>();
-    /// // SAFETY: zeroes are numbers.
-    /// let table = unsafe { table.assume_init_mut() };
-    /// assert_eq!(table[255], 0);
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_zeroed<T>(&self) -> &mut MaybeUninit<T> {
-        &mut unwrap_infallible(self.zeroed(1))[0]
-    }
-
-    /// As [`alloc_zeroed`](Arena::alloc_zeroed), with an error instead of the panic.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(16).create()?;
-    /// assert!(tight.try_alloc_zeroed::<[u8; 16]>().is_ok());
-    /// assert!(tight.try_alloc_zeroed::<u8>().is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_zeroed<T>(&self) -> Result<&mut MaybeUninit<T>, AllocError> {
-        Ok(&mut self.zeroed(1)?[0])
-    }
-
-    /// Returns memory of any layout. For a size of 0: an address that must not be read.
-    ///
-    /// ```
-    /// use std::alloc::Layout;
-    /// let arena = toft::Arena::new();
-    /// let page = arena.alloc_layout(Layout::from_size_align(10_000, 4096).unwrap());
-    /// assert_eq!(page.addr().get() % 4096, 0);
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-        unwrap_infallible(self.bytes(layout))
-    }
-
-    /// As [`alloc_layout`](Arena::alloc_layout), with an error instead of the panic.
-    ///
-    /// ```
-    /// use std::alloc::Layout;
-    /// let tight = toft::Options::new().budget(16).create()?;
-    /// assert!(tight.try_alloc_layout(Layout::new::<[u64; 2]>()).is_ok());
-    /// assert!(tight.try_alloc_layout(Layout::new::<u8>()).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        self.bytes(layout)
-    }
-}
-
-// ---- slices ----
-
-impl Arena {
-    /// Copies a slice into the arena.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// assert_eq!(arena.alloc_slice_copy(&[1, 2, 3]), &[1, 2, 3]);
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_slice_copy<T: Copy>(&self, src: &[T]) -> &mut [T] {
-        unwrap_infallible(self.copied(src))
-    }
-
-    /// As [`alloc_slice_copy`](Arena::alloc_slice_copy), with an error instead of the panic.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(16).create()?;
-    /// assert_eq!(tight.try_alloc_slice_copy(&[1u64, 2])?, &[1, 2]);
-    /// assert!(tight.try_alloc_slice_copy(&[3u64]).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_slice_copy<T: Copy>(&self, src: &[T]) -> Result<&mut [T], AllocError> {
-        self.copied(src)
-    }
-
-    /// Clones each element of a slice into the arena.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let names = arena.alloc_slice_clone(&[Some("a"), None]);
-    /// assert_eq!(names[1].take(), None);
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_slice_clone<T: Clone>(&self, src: &[T]) -> &mut [T] {
-        unwrap_infallible(self.filled(src.len(), |i| src[i].clone()))
-    }
-
-    /// As [`alloc_slice_clone`](Arena::alloc_slice_clone), with an error instead of the panic.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(16).create()?;
-    /// assert_eq!(tight.try_alloc_slice_clone(&[1u64, 2])?, &[1, 2]);
-    /// assert!(tight.try_alloc_slice_clone(&[3u64]).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_slice_clone<T: Clone>(&self, src: &[T]) -> Result<&mut [T], AllocError> {
-        self.filled(src.len(), |i| src[i].clone())
-    }
-
-    /// Returns `n` clones of a value.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// assert_eq!(arena.alloc_slice_fill(3, 'x'), &['x'; 3]);
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_slice_fill<T: Clone>(&self, n: usize, value: T) -> &mut [T] {
-        unwrap_infallible(self.filled(n, |_| value.clone()))
-    }
-
-    /// As [`alloc_slice_fill`](Arena::alloc_slice_fill), with an error instead of the panic.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(16).create()?;
-    /// assert!(tight.try_alloc_slice_fill(usize::MAX, 0u64).is_err()); // no size wraps
-    /// assert_eq!(tight.try_alloc_slice_fill(2, 5u64)?, &[5, 5]);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_slice_fill<T: Clone>(&self, n: usize, value: T) -> Result<&mut [T], AllocError> {
-        self.filled(n, |_| value.clone())
-    }
-
-    /// Returns `n` values, made from their index. For panics of `make` see the [rule](crate#panics).
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// assert_eq!(arena.alloc_slice_fill_with(4, |i| i * i), &[0, 1, 4, 9]);
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> &mut [T] {
-        unwrap_infallible(self.filled(n, make))
-    }
-
-    /// As [`alloc_slice_fill_with`](Arena::alloc_slice_fill_with), with an error instead of the panic.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(16).create()?;
-    /// assert_eq!(tight.try_alloc_slice_fill_with(2, |i| i as u64)?, &[0, 1]);
-    /// assert!(tight.try_alloc_slice_fill_with(1, |i| i).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> Result<&mut [T], AllocError> {
-        self.filled(n, make)
-    }
-
-    /// Returns `n` values of `T::default()`.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// assert_eq!(arena.alloc_slice_default::<Option<u8>>(2), &[None, None]);
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_slice_default<T: Default>(&self, n: usize) -> &mut [T] {
-        unwrap_infallible(self.filled(n, |_| T::default()))
-    }
-
-    /// As [`alloc_slice_default`](Arena::alloc_slice_default), with an error instead of the panic.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(16).create()?;
-    /// assert_eq!(tight.try_alloc_slice_default::<u64>(2)?, &[0, 0]);
-    /// assert!(tight.try_alloc_slice_default::<u64>(1).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_slice_default<T: Default>(&self, n: usize) -> Result<&mut [T], AllocError> {
-        self.filled(n, |_| T::default())
-    }
-
-    /// Collects an iterator of any length: the slice grows in place, and moves if the iterator allocates here.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let odd = arena.alloc_slice_from_iter((0..10).filter(|i| i % 2 == 1));
-    /// assert_eq!(odd, &[1, 3, 5, 7, 9]);
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> &mut [T] {
-        unwrap_infallible(self.collected(iter.into_iter(), needs_drop::<T>()))
-    }
-
-    /// As [`alloc_slice_from_iter`](Arena::alloc_slice_from_iter), with an error instead of the panic. The yielded
-    /// values are dropped then.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(16).create()?;
-    /// assert!(tight.try_alloc_slice_from_iter(0u64..).is_err()); // ended by the budget
-    /// assert_eq!(tight.try_alloc_slice_from_iter((0u64..).take(2))?, &[0, 1]);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn try_alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> Result<&mut [T], AllocError> {
-        self.collected(iter.into_iter(), needs_drop::<T>())
-    }
-
-    /// Returns uninitialised memory for `n` of T.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let slots = arena.alloc_uninit_slice::<u32>(4);
-    /// let third = slots[2].write(3);
-    /// assert_eq!(*third, 3);
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_uninit_slice<T>(&self, n: usize) -> &mut [MaybeUninit<T>] {
-        unwrap_infallible(self.uninit(n))
-    }
-
-    /// As [`alloc_uninit_slice`](Arena::alloc_uninit_slice), with an error instead of the panic.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(16).create()?;
-    /// assert_eq!(tight.try_alloc_uninit_slice::<u64>(2)?.len(), 2);
-    /// assert!(tight.try_alloc_uninit_slice::<u64>(1).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_uninit_slice<T>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], AllocError> {
-        self.uninit(n)
-    }
-
-    /// Returns zeroed memory for `n` of T.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let slots = arena.alloc_zeroed_slice::<u16>(100);
-    /// // SAFETY: zeroes are numbers.
-    /// assert!(slots.iter().all(|slot| unsafe { slot.assume_init() } == 0));
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_zeroed_slice<T>(&self, n: usize) -> &mut [MaybeUninit<T>] {
-        unwrap_infallible(self.zeroed(n))
-    }
-
-    /// As [`alloc_zeroed_slice`](Arena::alloc_zeroed_slice), with an error instead of the panic.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(16).create()?;
-    /// assert_eq!(tight.try_alloc_zeroed_slice::<u64>(2)?.len(), 2);
-    /// assert!(tight.try_alloc_zeroed_slice::<u64>(1).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_zeroed_slice<T>(&self, n: usize) -> Result<&mut [MaybeUninit<T>], AllocError> {
-        self.zeroed(n)
-    }
-}
-
-// ---- text ----
-
-impl Arena {
-    /// Copies a string, to a multiple of 8. [`pack`](Arena::pack) stores strings without padding.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let s = arena.alloc_str("a word");
-    /// s.make_ascii_uppercase();
-    /// assert_eq!(s, "A WORD");
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_str(&self, s: &str) -> &mut str {
-        unwrap_infallible(self.text(s))
-    }
-
-    /// As [`alloc_str`](Arena::alloc_str), with an error instead of the panic.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(16).create()?;
-    /// assert_eq!(tight.try_alloc_str("sixteen letters.")?, "sixteen letters.");
-    /// assert!(tight.try_alloc_str("x").is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_str(&self, s: &str) -> Result<&mut str, AllocError> {
-        self.text(s)
-    }
-
-    /// Returns formatted text; [`format_in!`](crate::format_in) calls it.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// assert_eq!(arena.alloc_fmt(format_args!("{:>4}", 7)), "   7");
-    /// ```
-    ///
-    /// # Panics
-    /// If the arena has no memory, or a formatting trait returns an error.
-    #[track_caller]
-    pub fn alloc_fmt(&self, args: fmt::Arguments<'_>) -> &mut str {
-        unwrap_infallible(self.formatted(args))
-    }
-
-    /// As [`alloc_fmt`](Arena::alloc_fmt), with an error instead of the first panic.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(16).create()?;
-    /// assert_eq!(tight.try_alloc_fmt(format_args!("{}", 7))?, "7");
-    /// assert!(tight.try_alloc_fmt(format_args!("{:>99}", 7)).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[track_caller]
-    pub fn try_alloc_fmt(&self, args: fmt::Arguments<'_>) -> Result<&mut str, AllocError> {
-        self.formatted(args)
-    }
+    allocating_methods!(pub, "let arena = toft::Arena::new();", '_);
 }
 
 /// `format!` into an arena: returns `&mut str`, without a `String`.

@@ -13,30 +13,30 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use crate::arena::Arena;
-use crate::construct::{CallSite, Construct};
-use crate::recycler::Recycler;
+use crate::memory::{dangling, Memory};
+#[cfg(any(feature = "recycler", feature = "shared"))]
 use crate::source::Source;
 
 macro_rules! allocator {
-    ($api:path, $error:path, [$($generics:tt)*] $of:ty) => {
+    ($api:path, $error:path, $frees:literal, [$($generics:tt)*] $of:ty) => {
         // SAFETY: see the head of this file.
         unsafe impl<$($generics)*> $api for &$of {
             #[inline(always)]
             fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, $error> {
-                let p = self.raw_alloc(layout, CallSite::caller(false)).ok_or($error)?;
+                let p = Memory::allocate(*self, layout).map_err(|_| $error)?;
                 Ok(NonNull::slice_from_raw_parts(p, layout.size()))
             }
 
             #[inline(always)]
             unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
                 // SAFETY: the caller's contract.
-                unsafe { self.raw_free(p, layout) }
+                unsafe { Memory::deallocate(*self, p, layout) }
             }
 
             #[inline(always)]
             unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, $error> {
                 // SAFETY: the caller's contract.
-                let p = unsafe { self.raw_realloc(p, old, new, CallSite::caller(false)) }.ok_or($error)?;
+                let p = unsafe { Memory::grow(*self, p, old, new) }.map_err(|_| $error)?;
                 Ok(NonNull::slice_from_raw_parts(p, new.size()))
             }
 
@@ -44,7 +44,7 @@ macro_rules! allocator {
             unsafe fn grow_zeroed(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, $error> {
                 // SAFETY: the caller's contract; the new bytes are this allocation's.
                 unsafe {
-                    let p = self.raw_realloc(p, old, new, CallSite::caller(false)).ok_or($error)?;
+                    let p = Memory::grow(*self, p, old, new).map_err(|_| $error)?;
                     p.as_ptr().add(old.size()).write_bytes(0, new.size() - old.size());
                     Ok(NonNull::slice_from_raw_parts(p, new.size()))
                 }
@@ -52,17 +52,14 @@ macro_rules! allocator {
 
             #[inline(always)]
             unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, $error> {
-                if <$of as Construct>::FREES && new.size() == 0 {
+                if $frees && new.size() == 0 {
                     // allocator-api2's `Vec` does not free an allocation without bytes.
-                    // SAFETY: the caller's contract; an alignment is not 0.
-                    unsafe {
-                        self.raw_free(p, old);
-                        let dangling = NonNull::new_unchecked(core::ptr::without_provenance_mut(new.align()));
-                        return Ok(NonNull::slice_from_raw_parts(dangling, 0));
-                    }
+                    // SAFETY: the caller's contract.
+                    unsafe { Memory::deallocate(*self, p, old) };
+                    return Ok(NonNull::slice_from_raw_parts(dangling(new), 0));
                 }
                 // SAFETY: the caller's contract.
-                let p = unsafe { self.raw_realloc(p, old, new, CallSite::caller(false)) }.ok_or($error)?;
+                let p = unsafe { Memory::shrink(*self, p, old, new) }.map_err(|_| $error)?;
                 Ok(NonNull::slice_from_raw_parts(p, new.size()))
             }
         }
@@ -70,22 +67,29 @@ macro_rules! allocator {
 }
 
 macro_rules! allocators {
-    ($($of:tt)*) => {
+    ($frees:literal, $($of:tt)*) => {
         #[cfg(feature = "allocator-api2")]
-        allocator!(allocator_api2::alloc::Allocator, allocator_api2::alloc::AllocError, $($of)*);
+        allocator!(allocator_api2::alloc::Allocator, allocator_api2::alloc::AllocError, $frees, $($of)*);
+
+        #[cfg(feature = "allocator-api2-03")]
+        allocator!(allocator_api2_03::alloc::Allocator, allocator_api2_03::alloc::AllocError, $frees, $($of)*);
+
+        #[cfg(feature = "allocator-api2-04")]
+        allocator!(allocator_api2_04::alloc::Allocator, allocator_api2_04::alloc::AllocError, $frees, $($of)*);
 
         #[cfg(feature = "nightly")]
-        allocator!(core::alloc::Allocator, core::alloc::AllocError, $($of)*);
+        allocator!(core::alloc::Allocator, core::alloc::AllocError, $frees, $($of)*);
     };
 }
 
-allocators!([] Arena);
-allocators!([S: Source] Recycler<S>);
-#[cfg(feature = "std")]
-allocators!([S: Source] crate::recycler::SyncRecycler<S>);
-#[cfg(feature = "std")]
-allocators!(['l] crate::task::TaskArena<'l>);
-#[cfg(feature = "std")]
-allocators!([S: Source] crate::shared::SharedArena<S>);
-#[cfg(feature = "std")]
-allocators!(['s, S: Source] crate::shared::Local<'s, S>);
+allocators!(false, [] Arena);
+#[cfg(feature = "recycler")]
+allocators!(true, [S: Source] crate::recycler::Recycler<S>);
+#[cfg(all(feature = "std", feature = "recycler"))]
+allocators!(true, [S: Source] crate::recycler::SyncRecycler<S>);
+#[cfg(all(feature = "std", feature = "leases"))]
+allocators!(false, ['l] crate::task::TaskArena<'l>);
+#[cfg(all(feature = "std", feature = "shared"))]
+allocators!(false, [S: Source] crate::shared::SharedArena<S>);
+#[cfg(all(feature = "std", feature = "shared"))]
+allocators!(false, ['s, S: Source] crate::shared::Local<'s, S>);

@@ -7,24 +7,24 @@
 #[cfg(version("1.100"))]
 mod since_1_100 {
     use crate::arena::Arena;
-    use crate::bumpalo::Bump;
+    #[cfg(feature = "recycler")]
     use crate::recycler::Recycler;
+    #[cfg(feature = "recycler")]
     use crate::source::Source;
 
     // SAFETY: a copy of `&Arena` is the same arena; copying neither moves nor releases it.
     unsafe impl core::alloc::AllocatorClone for &Arena {}
-    // SAFETY: as above.
-    unsafe impl<const MIN_ALIGN: usize> core::alloc::AllocatorClone for &Bump<MIN_ALIGN> {}
     // SAFETY: a copy of `&Recycler` is the same recycler.
+    #[cfg(feature = "recycler")]
     unsafe impl<S: Source> core::alloc::AllocatorClone for &Recycler<S> {}
     // SAFETY: as above.
-    #[cfg(feature = "std")]
+    #[cfg(all(feature = "std", feature = "recycler"))]
     unsafe impl<S: Source> core::alloc::AllocatorClone for &crate::SyncRecycler<S> {}
 
     // For `Rc::from` and similar calls, while their allocator parameter is not stable.
     impl core::alloc::AllocatorNightly for &Arena {}
-    impl<const MIN_ALIGN: usize> core::alloc::AllocatorNightly for &Bump<MIN_ALIGN> {}
+    #[cfg(feature = "recycler")]
     impl<S: Source> core::alloc::AllocatorNightly for &Recycler<S> {}
-    #[cfg(feature = "std")]
+    #[cfg(all(feature = "std", feature = "recycler"))]
     impl<S: Source> core::alloc::AllocatorNightly for &crate::SyncRecycler<S> {}
 }

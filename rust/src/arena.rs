@@ -1,22 +1,24 @@
 //! The arena: creation, reset and release, statistics, marks, and passing arenas to code in other languages.
-//! `allocate.rs` has the allocating calls.
+//! `allocate.rs` has the calls that place values in it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::vec::Vec;
+use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
-use core::mem::{ManuallyDrop, MaybeUninit};
+use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use crate::abi::{self, Head};
-use crate::drops::resuming_panics;
+use crate::abi_types::{self as abi, Head};
+use crate::dispatch;
 use crate::error::AllocError;
-use crate::options::Options;
+use crate::memory::{CallSite, Memory};
+use crate::panics::resuming_panics;
+use crate::policy::CAP;
 use crate::provider;
-use crate::scope::Scope;
 
-pub use crate::abi::Stats;
+pub use crate::abi_types::Stats;
 
 /// An arena: it allocates by moving a pointer, and its memory is freed as a whole.
 ///
@@ -28,7 +30,7 @@ pub use crate::abi::Stats;
 /// its value; [`alloc_drop`](Arena::alloc_drop) registers a value that the arena drops before it frees the memory.
 ///
 /// An arena belongs to one thread at a time: it is `Send`, not `Sync`. Blocks come from the heap through a cache of the
-/// thread ([`cache`](crate::cache)), or from the caller's source ([`Options`]).
+/// thread ([`cache`](crate::cache)), or from the caller's source ([`Options`](crate::Options)).
 ///
 /// Calls that allocate panic if there is no memory or the budget does not allow the request; each has a variant
 /// `try_...` that returns [`AllocError`] and changes nothing.
@@ -143,58 +145,8 @@ impl Arena {
         provider::create().map(Arena::made).ok_or(AllocError)
     }
 
-    /// Creates an arena for rounds of about `bytes`: the first allocation takes one block for all of it.
-    ///
-    /// ```
-    /// let arena = toft::Arena::with_capacity(1_000_000);
-    /// for i in 0..125_000u64 {
-    ///     arena.alloc(i);
-    /// }
-    /// assert_eq!(arena.stats().source_calls, 2); // the initial block, and one for all
-    /// ```
-    ///
-    /// # Panics
-    /// If there is no memory, or `bytes` is above `isize::MAX / 2`.
-    pub fn with_capacity(bytes: usize) -> Arena {
-        match Options::new().reserve(bytes).create() {
-            Ok(arena) => arena,
-            Err(e) => panic!("toft: {e}"),
-        }
-    }
-
-    /// Creates an arena in the caller's buffer. It uses the first 512 bytes, and the padding to a multiple of 64, for
-    /// itself. It does not grow; [`in_buffer_or_heap`](Arena::in_buffer_or_heap) does. Fails if the buffer is too
-    /// small.
-    ///
-    /// ```
-    /// # use core::mem::MaybeUninit;
-    /// let mut buffer = [MaybeUninit::uninit(); 2400];
-    /// let arena = toft::Arena::in_buffer(&mut buffer)?;
-    /// assert!(arena.try_alloc([0u8; 1024]).is_ok());
-    /// assert!(arena.try_alloc([0u8; 1024]).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    pub fn in_buffer(buffer: &mut [MaybeUninit<u8>]) -> Result<Scope<'_>, AllocError> {
-        Scope::in_buffer(buffer, None)
-    }
-
-    /// Creates an arena in the caller's buffer that takes blocks of the heap when the buffer is full. Fails if the
-    /// buffer is too small.
-    ///
-    /// ```
-    /// # use core::mem::MaybeUninit;
-    /// let mut buffer = [MaybeUninit::uninit(); 2400];
-    /// let arena = toft::Arena::in_buffer_or_heap(&mut buffer)?;
-    /// arena.alloc([0u8; 1024]); // in the buffer
-    /// arena.alloc([0u8; 10_000]); // on the heap
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    pub fn in_buffer_or_heap(buffer: &mut [MaybeUninit<u8>]) -> Result<Scope<'_>, AllocError> {
-        Scope::in_buffer(buffer, Some(None))
-    }
-
     #[inline(always)]
-    pub(crate) fn made(a: provider::ArenaPtr) -> Arena {
+    pub(crate) fn made(a: provider::RawArena) -> Arena {
         Arena { head: a.head() }
     }
 
@@ -217,7 +169,8 @@ impl Arena {
     /// leaked: the arena stays claimed.
     #[inline]
     pub fn reset(&mut self) {
-        if !self.reset_fast() {
+        // SAFETY: the arena is borrowed exclusively.
+        if !unsafe { self.reset_fast() } {
             self.reset_slow();
         }
     }
@@ -341,6 +294,26 @@ impl Arena {
             Ok(())
         } else {
             Err(RewindError::Busy)
+        }
+    }
+
+    /// Returns the bytes left in the current block; of a new arena with a reserve, in the block that it will take
+    /// first.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let before = arena.remaining();
+    /// arena.alloc([0u8; 100]);
+    /// assert_eq!(arena.remaining(), before - 104);
+    /// ```
+    pub fn remaining(&self) -> usize {
+        match self.own() {
+            Some(a) => a.remaining_ahead(),
+            // SAFETY: the arena is alive.
+            None => unsafe {
+                let head = self.head.as_ptr();
+                (*head).limit.get().addr() - (*head).cursor.get().addr()
+            },
         }
     }
 
@@ -504,21 +477,35 @@ impl Arena {
 
     /// The state behind the head, if this crate is the provider.
     #[inline]
-    pub(crate) fn own(&self) -> Option<provider::ArenaPtr> {
+    pub(crate) fn own(&self) -> Option<provider::RawArena> {
         // SAFETY: the head is alive.
         unsafe { provider::own(self.head) }
     }
 
+    #[inline(always)]
+    pub(crate) fn is_instrumented(&self) -> bool {
+        // SAFETY: the head is alive.
+        unsafe { (*self.head().as_ptr()).epoch.get() & 1 != 0 }
+    }
+
     /// Resets by moving three words if the arena is steady (`provider/reset.rs`); else returns false. The caller has
     /// exclusive access to the arena.
+    ///
+    /// # Safety
+    /// As for [`RawArena::reset_fast`](provider::RawArena::reset_fast).
     #[inline(always)]
-    pub(crate) fn reset_fast(&self) -> bool {
-        self.own().is_some_and(|a| a.reset_fast())
+    pub(crate) unsafe fn reset_fast(&self) -> bool {
+        // SAFETY: the caller's contract.
+        self.own().is_some_and(|a| unsafe { a.reset_fast() })
     }
 
     /// As [`reset_fast`](Arena::reset_fast), for steady arenas whose counts must be updated. Runs no user code.
-    pub(crate) fn reset_steady(&self) -> bool {
-        self.own().is_some_and(|a| a.reset_steady())
+    ///
+    /// # Safety
+    /// As for `reset_fast`.
+    pub(crate) unsafe fn reset_steady(&self) -> bool {
+        // SAFETY: the caller's contract.
+        self.own().is_some_and(|a| unsafe { a.reset_steady() })
     }
 
     /// Ends leaked scopes and cursors. The exclusive borrow shows that they are no longer in use.
@@ -534,7 +521,8 @@ impl Arena {
     #[cold]
     #[inline(never)]
     fn reset_slow(&mut self) {
-        if !self.reset_steady() {
+        // SAFETY: as above.
+        if !unsafe { self.reset_steady() } {
             self.reset_with(Keep::Recent);
         }
     }
@@ -551,7 +539,8 @@ impl Arena {
     #[inline(never)]
     fn end_leaked_slow(&mut self) {
         if let Some(a) = self.own().filter(|a| a.has_leaked()) {
-            self.running_drops(|| a.end_leaked());
+            // SAFETY: the arena is borrowed exclusively.
+            self.running_drops(|| unsafe { a.end_leaked() });
         }
     }
 
@@ -565,6 +554,98 @@ impl Arena {
     }
 }
 
+// SAFETY: allocations live until the arena is reset, rewound or released, which an exclusive borrow excludes here; a
+// scope claims its memory, so what is allocated outside it survives the scope. The newest allocation alone is freed.
+unsafe impl Memory for Arena {
+    #[inline(always)]
+    #[track_caller]
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        self.__allocate(layout, CallSite::caller(false))
+    }
+
+    #[inline(always)]
+    unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's contract.
+        unsafe { abi::free(self.head, p.as_ptr(), layout.size()) }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+    }
+
+    // A size of 0 is not a special case: the address is the cursor, and must not be read.
+    #[inline(always)]
+    fn __allocate(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the arena is alive and this thread's; a layout meets the requirements of `alloc_aligned`.
+        let p =
+            unsafe { dispatch::alloc_aligned_by(self.head, layout.size(), layout.align(), site.location, site.drops) };
+        p.ok_or(AllocError)
+    }
+
+    /// The alignment is a constant here: up to 8 this is one compare and one add.
+    #[inline(always)]
+    fn __allocate_typed(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+        if layout.align() > 8 {
+            return self.__allocate(layout, site);
+        }
+        // SAFETY: the arena is alive and this thread's.
+        unsafe { dispatch::alloc_by(self.head, layout.size(), site.location, site.drops) }.ok_or(AllocError)
+    }
+
+    #[inline(always)]
+    unsafe fn __resize(
+        &self,
+        p: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+        site: CallSite,
+    ) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        let p = unsafe {
+            dispatch::resize_by(self.head, p.as_ptr(), old.size(), new.size(), new.align(), site.location, site.drops)
+        };
+        p.ok_or(AllocError)
+    }
+
+    /// For an allocation below the size of a dedicated block that is not the newest, the call would free nothing.
+    #[inline(always)]
+    unsafe fn __discard(&self, p: NonNull<u8>, layout: Layout) {
+        if self.is_newest(p, layout) || layout.size() > CAP / 4 - 8 {
+            // SAFETY: the caller's contract.
+            unsafe { self.deallocate(p, layout) }
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn __truncate(&self, p: NonNull<u8>, old: Layout, new: Layout) {
+        if self.is_newest(p, old) {
+            // SAFETY: the caller's contract. The newest allocation shrinks in place; if that is refused, nothing
+            // changes.
+            let _ = unsafe { self.shrink(p, old, new) };
+        }
+    }
+}
+
+impl Arena {
+    /// Whether an allocation is the newest one. An allocation without bytes may be taken for it.
+    #[inline(always)]
+    fn is_newest(&self, p: NonNull<u8>, layout: Layout) -> bool {
+        // SAFETY: the arena is alive.
+        let cursor = unsafe { (*self.head.as_ptr()).cursor.get() };
+        cursor.addr().wrapping_sub(p.addr().get()) == crate::policy::round8(layout.size())
+    }
+}
+
 unsafe fn is_known(head: NonNull<Head>) -> bool {
     // SAFETY: the caller's contract: a live head.
     unsafe { (*(*head.as_ptr()).ops.get()).version == abi::VERSION }
@@ -575,8 +656,9 @@ impl Drop for Arena {
     fn drop(&mut self) {
         self.end_leaked();
         match self.own() {
-            Some(a) if !a.has_cleanups() => a.release(),
             // SAFETY: the arena is alive, and not used any more.
+            Some(a) if !a.has_cleanups() => unsafe { a.release() },
+            // SAFETY: as above.
             _ => resuming_panics(|| unsafe { (self.table().release)(self.head.as_ptr()) }),
         }
     }

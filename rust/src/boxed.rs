@@ -1,6 +1,7 @@
 //! Boxes in an arena: a box drops its value; the memory is freed with the arena's.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use core::any::Any;
 use core::borrow::{Borrow, BorrowMut};
 use core::cmp::Ordering;
 use core::fmt;
@@ -11,16 +12,14 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
-use core::ptr::NonNull;
+use core::ptr::{self, NonNull};
 use core::task::{Context, Poll};
-
-use crate::arena::Arena;
-use crate::error::{unwrap_infallible, AllocError};
 
 /// A box for a value in an arena, which it drops. One word for sized types, without a reference to the arena.
 ///
-/// There are boxes of unsized types: slices by [`Arena::boxed_slice`], trait objects by [`unsize!`](crate::unsize). A
-/// box cannot pin its value, since leaking the box does not leak the memory; [`Arena::alloc_pin`] pins.
+/// There are boxes of unsized types: slices by [`Arena::boxed_slice`](crate::Arena::boxed_slice), trait objects by
+/// [`unsize!`](crate::unsize). A box cannot pin its value, since leaking the box does not leak the memory;
+/// [`Arena::alloc_pin`](crate::Arena::alloc_pin) pins.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -38,98 +37,8 @@ unsafe impl<T: ?Sized + Send> Send for Box<'_, T> {}
 // SAFETY: as above.
 unsafe impl<T: ?Sized + Sync> Sync for Box<'_, T> {}
 
-impl Arena {
-    /// Moves `value` into the arena, in a box that drops it.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let mut text = arena.boxed(String::from("a"));
-    /// text.push('b');
-    /// assert_eq!(*text, "ab");
-    /// ```
-    ///
-    /// # Panics
-    /// If the arena has no memory.
-    #[inline(always)]
-    #[track_caller]
-    pub fn boxed<T>(&self, value: T) -> Box<'_, T> {
-        Box::of(unwrap_infallible(self.value(|| value)))
-    }
-
-    /// As [`boxed`](Arena::boxed), with an error instead of the panic.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(0).create()?;
-    /// assert!(tight.try_boxed(1).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_boxed<T>(&self, value: T) -> Result<Box<'_, T>, AllocError> {
-        Ok(Box::of(self.value(|| value)?))
-    }
-
-    /// Collects an iterator into a box.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let names = arena.boxed_slice(["a", "b"].map(String::from));
-    /// assert_eq!(names.concat(), "ab");
-    /// ```
-    ///
-    /// # Panics
-    /// If the arena has no memory.
-    #[track_caller]
-    pub fn boxed_slice<T>(&self, iter: impl IntoIterator<Item = T>) -> Box<'_, [T]> {
-        Box::of(unwrap_infallible(self.collected(iter.into_iter(), false)))
-    }
-
-    /// As [`boxed_slice`](Arena::boxed_slice), with an error instead of the panic. The yielded values are dropped then.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(0).create()?;
-    /// assert!(tight.try_boxed_slice([String::new()]).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[track_caller]
-    pub fn try_boxed_slice<T>(&self, iter: impl IntoIterator<Item = T>) -> Result<Box<'_, [T]>, AllocError> {
-        Ok(Box::of(self.collected(iter.into_iter(), false)?))
-    }
-
-    /// Copies a string into a box.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// assert_eq!(*arena.boxed_str("a word"), *"a word");
-    /// ```
-    ///
-    /// # Panics
-    /// If the arena has no memory.
-    #[track_caller]
-    pub fn boxed_str(&self, s: &str) -> Box<'_, str> {
-        Box::of(self.alloc_str(s))
-    }
-
-    /// As [`boxed_str`](Arena::boxed_str), with an error instead of the panic.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(0).create()?;
-    /// assert!(tight.try_boxed_str("a word").is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[track_caller]
-    pub fn try_boxed_str(&self, s: &str) -> Result<Box<'_, str>, AllocError> {
-        Ok(Box::of(self.try_alloc_str(s)?))
-    }
-}
-
 impl<'a, T: ?Sized> Box<'a, T> {
     /// Precondition: no other code drops the value.
-    #[inline(always)]
-    fn of(value: &'a mut T) -> Box<'a, T> {
-        Box { at: NonNull::from(value), owns: PhantomData }
-    }
-
     /// Makes a box of a value whose memory lives for `'a`.
     ///
     /// ```
@@ -176,7 +85,8 @@ impl<'a, T: ?Sized> Box<'a, T> {
         unsafe { &mut *Box::into_raw(b) }
     }
 
-    /// Pins an `Unpin` value. (A box may be leaked without its memory: other types need [`Arena::alloc_pin`].)
+    /// Pins an `Unpin` value. (A box may be leaked without its memory: other types need
+    /// [`Arena::alloc_pin`](crate::Arena::alloc_pin).)
     ///
     /// ```
     /// use toft::Box;
@@ -375,3 +285,122 @@ impl<E: ?Sized + core::error::Error> core::error::Error for Box<'_, E> {
         (**self).source()
     }
 }
+
+/// A box may move: its value does not.
+impl<T: ?Sized> Unpin for Box<'_, T> {}
+
+impl<T> Default for Box<'_, [T]> {
+    fn default() -> Self {
+        // SAFETY: an empty slice, which no other code owns.
+        unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(NonNull::dangling().as_ptr(), 0)) }
+    }
+}
+
+impl Default for Box<'_, str> {
+    fn default() -> Self {
+        let bytes = Box::into_raw(Box::<[u8]>::default());
+        // SAFETY: as above; no bytes are a string, and a str has the layout of its bytes.
+        unsafe { Box::from_raw(bytes as *mut str) }
+    }
+}
+
+impl<T: ?Sized + Hasher> Hasher for Box<'_, T> {
+    fn finish(&self) -> u64 {
+        (**self).finish()
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        (**self).write(bytes)
+    }
+    fn write_u8(&mut self, i: u8) {
+        (**self).write_u8(i)
+    }
+    fn write_u16(&mut self, i: u16) {
+        (**self).write_u16(i)
+    }
+    fn write_u32(&mut self, i: u32) {
+        (**self).write_u32(i)
+    }
+    fn write_u64(&mut self, i: u64) {
+        (**self).write_u64(i)
+    }
+    fn write_u128(&mut self, i: u128) {
+        (**self).write_u128(i)
+    }
+    fn write_usize(&mut self, i: usize) {
+        (**self).write_usize(i)
+    }
+    fn write_i8(&mut self, i: i8) {
+        (**self).write_i8(i)
+    }
+    fn write_i16(&mut self, i: i16) {
+        (**self).write_i16(i)
+    }
+    fn write_i32(&mut self, i: i32) {
+        (**self).write_i32(i)
+    }
+    fn write_i64(&mut self, i: i64) {
+        (**self).write_i64(i)
+    }
+    fn write_i128(&mut self, i: i128) {
+        (**self).write_i128(i)
+    }
+    fn write_isize(&mut self, i: isize) {
+        (**self).write_isize(i)
+    }
+}
+
+impl<'a, T: ?Sized + Unpin> From<Box<'a, T>> for Pin<Box<'a, T>> {
+    fn from(b: Box<'a, T>) -> Self {
+        Box::into_pin(b)
+    }
+}
+
+impl<'a, T, const N: usize> From<Box<'a, [T; N]>> for Box<'a, [T]> {
+    fn from(b: Box<'a, [T; N]>) -> Self {
+        let array: *mut [T; N] = Box::into_raw(b);
+        // SAFETY: the same values, by a wider pointer.
+        unsafe { Box::from_raw(array) }
+    }
+}
+
+impl<'a, T, const N: usize> TryFrom<Box<'a, [T]>> for Box<'a, [T; N]> {
+    type Error = Box<'a, [T]>;
+
+    fn try_from(b: Box<'a, [T]>) -> Result<Self, Box<'a, [T]>> {
+        if b.len() == N {
+            // SAFETY: as many values as the array has.
+            Ok(unsafe { Box::from_raw(Box::into_raw(b).cast()) })
+        } else {
+            Err(b)
+        }
+    }
+}
+
+macro_rules! downcast {
+    ($any:ty) => {
+        impl<'a> Box<'a, $any> {
+            /// Returns the box with the value's own type, if that is `T`.
+            ///
+            /// ```
+            /// use std::any::Any;
+            /// let arena = toft::Arena::new();
+            /// let any = toft::unsize!(arena.boxed(7u8) => dyn Any);
+            /// assert_eq!(*any.downcast::<u8>().unwrap(), 7);
+            /// ```
+            ///
+            /// # Errors
+            /// The box as it was.
+            pub fn downcast<T: Any>(self) -> Result<Box<'a, T>, Self> {
+                if self.is::<T>() {
+                    // SAFETY: the value is a T.
+                    Ok(unsafe { Box::from_raw(Box::into_raw(self).cast()) })
+                } else {
+                    Err(self)
+                }
+            }
+        }
+    };
+}
+
+downcast!(dyn Any);
+downcast!(dyn Any + Send);

@@ -1,4 +1,5 @@
-//! Construction of values, slices and text in arenas: one body for all kinds of arenas, which implement the raw calls.
+//! Construction of values, slices and text: one body for every kind of [`Memory`], and for the panicking call and its
+//! `try_` variant.
 //!
 //! If user code panics or fails during the construction (a closure, `Clone`, `Default`, an iterator, a formatting
 //! trait), the values constructed so far are dropped, and then the memory is freed, if it is the newest allocation.
@@ -6,80 +7,26 @@
 
 use core::alloc::Layout;
 use core::fmt;
-use core::mem::{align_of, needs_drop, size_of, ManuallyDrop};
-use core::panic::Location;
+use core::mem::{align_of, needs_drop, size_of, ManuallyDrop, MaybeUninit};
 use core::ptr::{self, NonNull};
 
-use crate::error::ErrorMode;
+use crate::error::{AllocError, ErrorMode, InitError};
+use crate::memory::{CallSite, Memory};
 
-/// What checked arenas record of an allocation.
-#[derive(Clone, Copy)]
-pub(crate) struct CallSite {
-    pub location: &'static Location<'static>,
-    /// The value has a destructor that will not run.
-    pub drops: bool,
-}
-
-impl CallSite {
-    #[inline(always)]
-    #[track_caller]
-    pub fn caller(drops: bool) -> CallSite {
-        CallSite { location: Location::caller(), drops }
-    }
-}
-
-/// Raw memory by layout, valid at least as long as `self` is borrowed, and construction in it.
-pub(crate) trait Construct {
-    /// Whether a checked arena reports values whose destructors did not run.
-    const REPORTS_LEAKS: bool = false;
-
-    /// Whether any memory can be freed, not only the newest allocation.
-    #[allow(dead_code)] // unused without a feature for allocators
-    const FREES: bool = false;
-
-    fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>>;
-
-    /// Frees memory, if it is the newest allocation.
-    ///
-    /// # Safety
-    /// `p` came from `raw_alloc` or `raw_realloc` with that layout, and is not used any more.
-    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout);
-
-    /// Resizes in place, or moves. `None`: refused, nothing changed.
-    ///
-    /// # Safety
-    /// `p` came from `raw_alloc` or `raw_realloc` with the layout `old`, and is not used any more except at the
-    /// returned address.
-    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>>;
-
-    /// Moves to new memory: for [`raw_realloc`](Construct::raw_realloc), if resizing in place is impossible.
-    ///
-    /// # Safety
-    /// As for `raw_realloc`.
-    #[inline]
-    unsafe fn realloc_by_copy(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
-        let to = self.raw_alloc(new, site)?;
-        // SAFETY: the caller's contract; new memory does not overlap the old.
-        unsafe {
-            to.copy_from_nonoverlapping(p, old.size().min(new.size()));
-            self.raw_free(p, old);
-        }
-        Some(to)
-    }
-
+/// Construction in memory, valid at least as long as `self` is borrowed.
+pub(crate) trait Construct: Memory {
     /// The address of values without a size.
     #[inline(always)]
-    fn dangling<T>() -> NonNull<T> {
-        NonNull::dangling()
+    fn dangling<T>(&self) -> NonNull<T> {
+        let align = align_of::<T>().max(self.__min_align());
+        // SAFETY: an alignment is not 0.
+        unsafe { NonNull::new_unchecked(ptr::without_provenance_mut(align)) }
     }
 
     #[inline(always)]
     #[track_caller]
     fn bytes<E: ErrorMode>(&self, layout: Layout) -> Result<NonNull<u8>, E> {
-        match self.raw_alloc(layout, CallSite::caller(false)) {
-            Some(p) => Ok(p),
-            None => Err(E::out_of_memory(layout)),
-        }
+        self.__allocate(layout, CallSite::caller(false)).map_err(|AllocError| E::out_of_memory(layout))
     }
 
     /// Memory for a T.
@@ -87,11 +34,11 @@ pub(crate) trait Construct {
     #[track_caller]
     fn reserve_one<T, E: ErrorMode>(&self, drops: bool) -> Result<NonNull<T>, E> {
         if size_of::<T>() == 0 {
-            return Ok(Self::dangling());
+            return Ok(self.dangling());
         }
-        match self.raw_alloc(Layout::new::<T>(), CallSite::caller(drops)) {
-            Some(p) => Ok(p.cast()),
-            None => Err(E::out_of_memory(Layout::new::<T>())),
+        match self.__allocate_typed(Layout::new::<T>(), CallSite::caller(drops)) {
+            Ok(p) => Ok(p.cast()),
+            Err(AllocError) => Err(E::out_of_memory(Layout::new::<T>())),
         }
     }
 
@@ -101,11 +48,11 @@ pub(crate) trait Construct {
     fn reserve_slice<T, E: ErrorMode>(&self, n: usize, drops: bool) -> Result<NonNull<T>, E> {
         let Ok(layout) = Layout::array::<T>(n) else { return Err(E::overflow()) };
         if size_of::<T>() == 0 {
-            return Ok(Self::dangling());
+            return Ok(self.dangling());
         }
-        match self.raw_alloc(layout, CallSite::caller(drops)) {
-            Some(p) => Ok(p.cast()),
-            None => Err(E::out_of_memory(layout)),
+        match self.__allocate_typed(layout, CallSite::caller(drops)) {
+            Ok(p) => Ok(p.cast()),
+            Err(AllocError) => Err(E::out_of_memory(layout)),
         }
     }
 
@@ -121,6 +68,14 @@ pub(crate) trait Construct {
         Ok(p)
     }
 
+    /// Constructs a value that may fail, and then allocates.
+    #[inline(always)]
+    #[track_caller]
+    fn tried<T, F, E: ErrorMode>(&self, make: impl FnOnce() -> Result<T, F>) -> Result<Result<NonNull<T>, E>, F> {
+        let value = make()?;
+        Ok(self.value(|| value, needs_drop::<T>()))
+    }
+
     #[inline(always)]
     #[track_caller]
     fn copied<T: Copy, E: ErrorMode>(&self, src: &[T]) -> Result<NonNull<[T]>, E> {
@@ -134,7 +89,7 @@ pub(crate) trait Construct {
     #[inline(always)]
     #[track_caller]
     fn filled<T, E: ErrorMode>(&self, n: usize, mut make: impl FnMut(usize) -> T) -> Result<NonNull<[T]>, E> {
-        let p = self.reserve_slice::<T, E>(n, Self::REPORTS_LEAKS && needs_drop::<T>())?;
+        let p = self.reserve_slice::<T, E>(n, needs_drop::<T>())?;
         // SAFETY: new memory for n of T.
         let made = unsafe { PartialSlice::of(self, p, n) }.fill(|i| Ok::<T, core::convert::Infallible>(make(i)));
         match made {
@@ -143,19 +98,35 @@ pub(crate) trait Construct {
         }
     }
 
-    /// As [`filled`](Construct::filled), up to the first error of `make`, in memory of `reserve_slice`.
-    ///
-    /// # Safety
-    /// `p` is new memory of `self` for `n` of T.
+    /// As [`filled`](Construct::filled), up to the first error of `make`.
     #[inline(always)]
-    unsafe fn filled_until<T, F>(
+    #[track_caller]
+    fn filled_until<T, F, E: ErrorMode>(
         &self,
-        p: NonNull<T>,
         n: usize,
         make: impl FnMut(usize) -> Result<T, F>,
-    ) -> Result<NonNull<[T]>, F> {
-        // SAFETY: the caller's contract.
-        unsafe { PartialSlice::of(self, p, n) }.fill(make)
+    ) -> Result<Result<NonNull<[T]>, E>, F> {
+        let p = match self.reserve_slice::<T, E>(n, needs_drop::<T>()) {
+            Ok(p) => p,
+            Err(e) => return Ok(Err(e)),
+        };
+        // SAFETY: new memory for n of T.
+        unsafe { PartialSlice::of(self, p, n) }.fill(make).map(Ok)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn uninit<T, E: ErrorMode>(&self, n: usize) -> Result<NonNull<[MaybeUninit<T>]>, E> {
+        Ok(NonNull::slice_from_raw_parts(self.reserve_slice::<MaybeUninit<T>, E>(n, false)?, n))
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn zeroed<T, E: ErrorMode>(&self, n: usize) -> Result<NonNull<[MaybeUninit<T>]>, E> {
+        let slice = self.uninit::<T, E>(n)?;
+        // SAFETY: memory for n of T; uninitialised ones may have any bytes.
+        unsafe { slice.cast::<T>().write_bytes(0, n) };
+        Ok(slice)
     }
 
     /// Collects an iterator. Grows in place unless the iterator allocates from `self` too.
@@ -176,10 +147,18 @@ pub(crate) trait Construct {
         Ok(slice.done())
     }
 
+    #[inline(always)]
     #[track_caller]
-    fn formatted<E: ErrorMode>(&self, args: fmt::Arguments<'_>) -> Result<NonNull<[u8]>, E> {
+    fn text<E: ErrorMode>(&self, s: &str) -> Result<NonNull<str>, E> {
+        let bytes = self.copied::<u8, E>(s.as_bytes())?;
+        // SAFETY: not null; a str has the layout of its bytes, which are copied from a str.
+        Ok(unsafe { NonNull::new_unchecked(bytes.as_ptr() as *mut str) })
+    }
+
+    #[track_caller]
+    fn formatted<E: ErrorMode>(&self, args: fmt::Arguments<'_>) -> Result<NonNull<str>, E> {
         if let Some(s) = args.as_str() {
-            return self.copied(s.as_bytes());
+            return self.text(s);
         }
         let mut text = Text { slice: GrowingSlice::new(self, false), refused: None::<E> };
         let done = fmt::write(&mut text, args);
@@ -187,86 +166,45 @@ pub(crate) trait Construct {
             return Err(e);
         }
         assert!(done.is_ok(), "toft: a formatting trait implementation returned an error");
-        Ok(text.slice.done())
+        // SAFETY: not null; bytes of strings.
+        Ok(unsafe { NonNull::new_unchecked(text.slice.done().as_ptr() as *mut str) })
     }
 }
 
-/// The calls of [`Construct`], with results that borrow the arena.
-macro_rules! construct_methods {
-    ([$($generics:tt)*] $of:ty) => {
-        #[allow(clippy::mut_from_ref, dead_code)] // the returned references are to new memory
-        impl<$($generics)*> $of {
-            /// A value whose destructor is run by the caller.
-            #[inline(always)]
-            #[track_caller]
-            pub(crate) fn value<T, E: ErrorMode>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
-                // SAFETY: new and initialised.
-                Ok(unsafe { Construct::value(self, make, false)?.as_mut() })
-            }
+impl<M: Memory + ?Sized> Construct for M {}
 
-            /// A value that is not dropped.
-            #[inline(always)]
-            #[track_caller]
-            pub(crate) fn alloc_no_drop<T, E: ErrorMode>(&self, make: impl FnOnce() -> T) -> Result<&mut T, E> {
-                // SAFETY: as above.
-                Ok(unsafe { Construct::value(self, make, Self::REPORTS_LEAKS && core::mem::needs_drop::<T>())?.as_mut() })
-            }
-
-            #[inline(always)]
-            #[track_caller]
-            pub(crate) fn copied<T: Copy, E: ErrorMode>(&self, src: &[T]) -> Result<&mut [T], E> {
-                // SAFETY: as above.
-                Ok(unsafe { Construct::copied(self, src)?.as_mut() })
-            }
-
-            #[inline(always)]
-            #[track_caller]
-            fn filled<T, E: ErrorMode>(&self, n: usize, make: impl FnMut(usize) -> T) -> Result<&mut [T], E> {
-                // SAFETY: as above.
-                Ok(unsafe { Construct::filled(self, n, make)?.as_mut() })
-            }
-
-            #[inline]
-            #[track_caller]
-            pub(crate) fn collected<T, E: ErrorMode>(
-                &self,
-                iter: impl Iterator<Item = T>,
-                drops: bool,
-            ) -> Result<&mut [T], E> {
-                // SAFETY: as above.
-                Ok(unsafe { Construct::collected(self, iter, drops)?.as_mut() })
-            }
-
-            #[inline(always)]
-            #[track_caller]
-            fn text<E: ErrorMode>(&self, s: &str) -> Result<&mut str, E> {
-                // SAFETY: a copy of a string's bytes.
-                Ok(unsafe { core::str::from_utf8_unchecked_mut(self.copied(s.as_bytes())?) })
-            }
-
-            #[track_caller]
-            fn formatted<E: ErrorMode>(&self, args: core::fmt::Arguments<'_>) -> Result<&mut str, E> {
-                // SAFETY: bytes of strings.
-                Ok(unsafe { core::str::from_utf8_unchecked_mut(Construct::formatted(self, args)?.as_mut()) })
-            }
-        }
-    };
+/// The reference to a new value.
+///
+/// # Safety
+/// No other reference to it exists; it lives for `'a`.
+#[inline(always)]
+pub(crate) unsafe fn exclusive<'a, T: ?Sized>(p: NonNull<T>) -> &'a mut T {
+    // SAFETY: the caller's contract.
+    unsafe { &mut *p.as_ptr() }
 }
-pub(crate) use construct_methods;
+
+/// An error of the closure that makes a value, or of the arena.
+#[inline(always)]
+pub(crate) fn init_error<T, F>(result: Result<Result<T, AllocError>, F>) -> Result<T, InitError<F>> {
+    match result {
+        Ok(made) => made.map_err(InitError::Alloc),
+        Err(e) => Err(InitError::Init(e)),
+    }
+}
 
 /// Frees its memory when it is dropped.
-struct Reserved<'a, R: Construct + ?Sized> {
+struct Reserved<'a, R: Memory + ?Sized> {
     arena: &'a R,
     at: NonNull<u8>,
     layout: Layout,
 }
 
-impl<R: Construct + ?Sized> Drop for Reserved<'_, R> {
+impl<R: Memory + ?Sized> Drop for Reserved<'_, R> {
     #[inline]
     fn drop(&mut self) {
         if self.layout.size() != 0 {
             // SAFETY: of this arena with that layout, and not used.
-            unsafe { self.arena.raw_free(self.at, self.layout) };
+            unsafe { self.arena.deallocate(self.at, self.layout) };
         }
     }
 }
@@ -286,13 +224,13 @@ impl<T> Drop for Initialized<T> {
 }
 
 /// A slice under construction. The fields are dropped in this order, also if a destructor panics.
-struct PartialSlice<'a, R: Construct + ?Sized, T> {
+struct PartialSlice<'a, R: Memory + ?Sized, T> {
     made: Initialized<T>,
     memory: Reserved<'a, R>,
     n: usize,
 }
 
-impl<'a, R: Construct + ?Sized, T> PartialSlice<'a, R, T> {
+impl<'a, R: Memory + ?Sized, T> PartialSlice<'a, R, T> {
     /// # Safety
     /// `at` is memory of the arena for `n` of T.
     #[inline(always)]
@@ -316,7 +254,7 @@ impl<'a, R: Construct + ?Sized, T> PartialSlice<'a, R, T> {
 }
 
 /// A slice that grows, in place while nothing else allocates. If `done` is not called, it is dropped and freed.
-struct GrowingSlice<'a, R: Construct + ?Sized, T> {
+struct GrowingSlice<'a, R: Memory + ?Sized, T> {
     arena: &'a R,
     at: NonNull<T>,
     len: usize,
@@ -324,10 +262,10 @@ struct GrowingSlice<'a, R: Construct + ?Sized, T> {
     site: CallSite,
 }
 
-impl<'a, R: Construct + ?Sized, T> GrowingSlice<'a, R, T> {
+impl<'a, R: Memory + ?Sized, T> GrowingSlice<'a, R, T> {
     #[track_caller]
     fn new(arena: &'a R, drops: bool) -> GrowingSlice<'a, R, T> {
-        GrowingSlice { arena, at: R::dangling(), len: 0, capacity: 0, site: CallSite::caller(drops) }
+        GrowingSlice { arena, at: arena.dangling(), len: 0, capacity: 0, site: CallSite::caller(drops) }
     }
 
     /// Precondition: this much memory was allocated.
@@ -336,17 +274,17 @@ impl<'a, R: Construct + ?Sized, T> GrowingSlice<'a, R, T> {
         unsafe { Layout::from_size_align_unchecked(capacity * size_of::<T>(), align_of::<T>()) }
     }
 
-    /// Changes the capacity. Precondition: not below the length.
-    fn resize(&mut self, capacity: usize) -> Result<(), Option<Layout>> {
+    /// Precondition: the capacity is not below the present one.
+    fn extend(&mut self, capacity: usize) -> Result<(), Option<Layout>> {
         let Ok(layout) = Layout::array::<T>(capacity) else { return Err(None) };
         if size_of::<T>() != 0 && capacity != self.capacity {
             let p = if self.capacity == 0 {
-                self.arena.raw_alloc(layout, self.site)
+                self.arena.__allocate(layout, self.site)
             } else {
                 // SAFETY: of the arena with that layout, and not used otherwise.
-                unsafe { self.arena.raw_realloc(self.at.cast(), Self::layout(self.capacity), layout, self.site) }
+                unsafe { self.arena.__resize(self.at.cast(), Self::layout(self.capacity), layout, self.site) }
             };
-            self.at = p.ok_or(Some(layout))?.cast();
+            self.at = p.map_err(|AllocError| Some(layout))?.cast();
         }
         self.capacity = capacity;
         Ok(())
@@ -354,7 +292,7 @@ impl<'a, R: Construct + ?Sized, T> GrowingSlice<'a, R, T> {
 
     #[track_caller]
     fn grow<E: ErrorMode>(&mut self, capacity: usize) -> Result<(), E> {
-        match self.resize(capacity) {
+        match self.extend(capacity) {
             Ok(()) => Ok(()),
             Err(Some(layout)) => Err(E::out_of_memory(layout)),
             Err(None) => Err(E::overflow()),
@@ -362,17 +300,25 @@ impl<'a, R: Construct + ?Sized, T> GrowingSlice<'a, R, T> {
     }
 
     /// Returns the elements. Unused capacity is freed, if the slice is the newest allocation.
+    #[track_caller]
     fn done(mut self) -> NonNull<[T]> {
         let len = self.len;
         if len == 0 {
-            return NonNull::slice_from_raw_parts(R::dangling(), 0); // the drop frees all of it
+            return NonNull::slice_from_raw_parts(self.arena.dangling(), 0); // the drop frees all of it
         }
-        let _ = self.resize(len); // may fail, which changes nothing
+        if size_of::<T>() != 0 && len != self.capacity {
+            // SAFETY: of the arena with that layout, and not used otherwise. A failure changes nothing.
+            if let Ok(p) = unsafe {
+                self.arena.__resize(self.at.cast(), Self::layout(self.capacity), Self::layout(len), self.site)
+            } {
+                self.at = p.cast();
+            }
+        }
         NonNull::slice_from_raw_parts(ManuallyDrop::new(self).at, len)
     }
 }
 
-impl<R: Construct + ?Sized, T> Drop for GrowingSlice<'_, R, T> {
+impl<R: Memory + ?Sized, T> Drop for GrowingSlice<'_, R, T> {
     fn drop(&mut self) {
         let has = if size_of::<T>() == 0 { 0 } else { self.capacity };
         let _memory = Reserved { arena: self.arena, at: self.at.cast(), layout: Self::layout(has) };
@@ -380,12 +326,12 @@ impl<R: Construct + ?Sized, T> Drop for GrowingSlice<'_, R, T> {
     }
 }
 
-struct Text<'a, R: Construct + ?Sized, E> {
+struct Text<'a, R: Memory + ?Sized, E> {
     slice: GrowingSlice<'a, R, u8>,
     refused: Option<E>,
 }
 
-impl<R: Construct + ?Sized, E: ErrorMode> fmt::Write for Text<'_, R, E> {
+impl<R: Memory + ?Sized, E: ErrorMode> fmt::Write for Text<'_, R, E> {
     fn write_str(&mut self, s: &str) -> fmt::Result {
         let slice = &mut self.slice;
         if s.len() > slice.capacity - slice.len {

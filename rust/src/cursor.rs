@@ -9,10 +9,11 @@ use core::mem::{align_of, size_of, MaybeUninit};
 use core::panic::Location;
 use core::ptr::NonNull;
 
-use crate::abi::{round8, Head, Range};
+use crate::abi_types::{Head, Range};
 use crate::arena::Arena;
 use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError, ErrorMode};
+use crate::policy::round8;
 use crate::provider::{self, Caller};
 
 /// The claimed rest of an arena's current block. Cursor and limit are members of this value, which the compiler keeps

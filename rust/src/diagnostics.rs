@@ -5,10 +5,11 @@ use alloc::vec::Vec;
 use core::ffi::c_int;
 use core::fmt;
 
-use crate::abi;
+use crate::abi_types as abi;
 use crate::arena::Arena;
+use crate::finding::{Finding, Site};
 use crate::provider;
-use crate::report::{Finding, Report, Site};
+use crate::report::Report;
 
 /// Why a switch failed. Nothing changed.
 ///
@@ -189,7 +190,7 @@ impl Arena {
         &self,
         mut decide: impl FnMut(Refusal) -> Option<u64> + Send + 'static,
     ) -> Result<(), SwitchError> {
-        let hook = provider::boxed(move |live, budget, size| decide(Refusal { live, budget, size }));
+        let hook = crate::try_box::try_box(move |live, budget, size| decide(Refusal { live, budget, size }));
         let mut hook: Option<provider::RefusalHook> = Some(hook.ok_or(SwitchError::Memory)?);
         self.switch(|a| a.set_refusal_hook(&mut hook))
     }
@@ -199,7 +200,7 @@ impl Arena {
         switched(unsafe { (self.table().set)(self.head().as_ptr(), what, value, core::ptr::null(), 0) })
     }
 
-    fn switch(&self, apply: impl FnOnce(provider::ArenaPtr) -> c_int) -> Result<(), SwitchError> {
+    fn switch(&self, apply: impl FnOnce(provider::RawArena) -> c_int) -> Result<(), SwitchError> {
         let Some(a) = self.own() else { return Err(SwitchError::Unsupported) };
         if a.is_closed() {
             return Err(SwitchError::Busy);
@@ -298,12 +299,6 @@ impl Arena {
     #[inline]
     pub fn phase(&self, name: &'static str) -> Phase<'_> {
         Phase { arena: if self.is_instrumented() { self.phase_slow(name) } else { None } }
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_instrumented(&self) -> bool {
-        // SAFETY: the head is alive.
-        unsafe { (*self.head().as_ptr()).epoch.get() & 1 != 0 }
     }
 
     #[cold]

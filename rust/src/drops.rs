@@ -8,82 +8,22 @@ use core::ffi::c_void;
 use core::pin::Pin;
 use core::ptr::NonNull;
 
-use crate::abi;
+use crate::abi_types as abi;
 use crate::arena::Arena;
+use crate::construct::{exclusive, Construct};
 use crate::error::{unwrap_infallible, AllocError, ErrorMode};
+use crate::panics::defer as defer_panic;
 use crate::provider;
 use crate::scope::Scope;
 
-#[cfg(feature = "std")]
-mod panics {
-    use core::cell::Cell;
-    use std::any::Any;
-    use std::boxed::Box;
-    use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
-
-    std::thread_local! {
-        static FIRST: Cell<Option<Box<dyn Any + Send>>> = const { Cell::new(None) };
-    }
-
-    pub fn defer(f: impl FnOnce()) {
-        let Err(panic) = catch_unwind(AssertUnwindSafe(f)) else { return };
-        let mut panic = Some(panic);
-        let _ = FIRST.try_with(|first| match first.take() {
-            None => first.set(panic.take()),
-            earlier => first.set(earlier),
-        });
-        // Later panics are discarded; dropping them could panic again.
-        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-            core::mem::forget(again);
-        }
-    }
-
-    // Catches and discards a panic of `f`.
-    pub fn catch(f: impl FnOnce()) {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(f)) {
-            core::mem::forget(panic); // dropping it could panic again
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    pub fn resuming_panics<R>(f: impl FnOnce() -> R) -> R {
-        let outer = FIRST.try_with(Cell::take).ok().flatten();
-        let result = f();
-        let mine = FIRST.try_with(|first| first.replace(outer)).ok().flatten();
-        match mine {
-            Some(panic) if !std::thread::panicking() => resume_unwind(panic),
-            _ => result,
-        }
-    }
-}
-
-// Without std a panic cannot be caught: one in a destructor that the arena runs aborts the program.
-#[cfg(not(feature = "std"))]
-mod panics {
-    pub fn defer(f: impl FnOnce()) {
-        f()
-    }
-
-    pub fn catch(f: impl FnOnce()) {
-        f()
-    }
-
-    pub fn resuming_panics<R>(f: impl FnOnce() -> R) -> R {
-        f()
-    }
-}
-
-pub(crate) use panics::{catch as catch_panic, resuming_panics};
-
 unsafe extern "C" fn drop_value<T>(p: *mut c_void) {
     // SAFETY: a cleanup runs once, with the address of a T that `alloc_dropped` wrote, which is not used any more.
-    panics::defer(|| unsafe { p.cast::<T>().drop_in_place() });
+    defer_panic(|| unsafe { p.cast::<T>().drop_in_place() });
 }
 
 /// A value that may borrow from what ends before its memory is freed, if its scope is leaked: then it is not dropped.
 struct Scoped<T> {
-    scope: provider::ArenaPtr,
+    scope: provider::RawArena,
     value: T,
 }
 
@@ -92,7 +32,7 @@ unsafe extern "C" fn drop_scoped<T>(p: *mut c_void) {
     // SAFETY: as in `drop_value`; the scope is the arena that runs this cleanup.
     if !unsafe { (*scoped).scope.is_leaked() } {
         // SAFETY: as in `drop_value`.
-        panics::defer(|| unsafe { (&raw mut (*scoped).value).drop_in_place() });
+        defer_panic(|| unsafe { (&raw mut (*scoped).value).drop_in_place() });
     }
 }
 
@@ -106,8 +46,8 @@ impl Arena {
             (abi::mark(self.head()), (self.table().cleanup)(self.head().as_ptr(), None, core::ptr::null_mut()))
         };
         let Some(node) = NonNull::new(node) else { return Err(E::closed()) };
-        let value = match self.value(|| value) {
-            Ok(value) => NonNull::from(value),
+        let value = match Construct::value(self, || value, false) {
+            Ok(value) => value,
             Err(e) => {
                 // SAFETY: above the mark there is only the cleanup, which has no function.
                 unsafe { abi::rewind(self.head(), mark) };
@@ -128,7 +68,8 @@ impl Arena {
         if core::mem::needs_drop::<T>() {
             self.alloc_registered(drop_value::<T>, value)
         } else {
-            self.value(|| value)
+            // SAFETY: new and initialised; it lives while the arena is borrowed.
+            Ok(unsafe { exclusive(Construct::value(self, || value, false)?) })
         }
     }
 
@@ -221,7 +162,9 @@ impl<'a> Scope<'a> {
             Some(scope) if core::mem::needs_drop::<T>() => {
                 Ok(&mut self.alloc_registered(drop_scoped::<T>, Scoped { scope, value })?.value)
             }
-            _ => self.value(|| value), // a scope's arena is always of this crate
+            // A scope's arena is always of this crate.
+            // SAFETY: new and initialised; it lives while the scope is borrowed.
+            _ => Ok(unsafe { exclusive(Construct::value(&**self, || value, false)?) }),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Errors, and how allocating calls fail: one generic body serves the panicking call and the one that returns an error.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use core::alloc::Layout;
 use core::fmt;
@@ -50,6 +51,12 @@ impl<E: fmt::Display> fmt::Display for InitError<E> {
 }
 
 impl<E: core::error::Error> core::error::Error for InitError<E> {}
+
+impl<E> From<AllocError> for InitError<E> {
+    fn from(e: AllocError) -> Self {
+        InitError::Alloc(e)
+    }
+}
 
 /// How a failed request ends: with `Never` the call panics, else it returns an error.
 pub(crate) trait ErrorMode: Sized {

@@ -6,7 +6,7 @@ use core::cell::Cell;
 use core::mem::size_of;
 use core::ptr::NonNull;
 
-use crate::abi::{self, Head, Mark, Range};
+use crate::abi_types::{self as abi, Head, Mark, Range};
 use crate::policy::{BLOCK_MIN, INITIAL_START};
 use crate::provider;
 use crate::source::Source;
@@ -60,7 +60,7 @@ fn epoch(head: NonNull<Head>) -> usize {
 ///
 /// # Safety
 /// `head` is that of an arena that is alive until [`end`].
-pub unsafe fn begin(head: NonNull<Head>) -> Option<(provider::ArenaPtr, NonNull<Outer>)> {
+pub unsafe fn begin(head: NonNull<Head>) -> Option<(provider::RawArena, NonNull<Outer>)> {
     // SAFETY: the caller's contract. The memory is new.
     unsafe {
         let mark = abi::mark(head);

@@ -17,6 +17,7 @@ use crate::error::AllocError;
 use crate::provider;
 use crate::snapshot::{Summary, Switches};
 
+mod reports;
 mod thread_flag;
 use thread_flag::{AnyExited, ThreadFlag};
 
@@ -304,7 +305,8 @@ impl Frames {
         // The common case: no thread has ended, and no user code runs.
         let slots = self.slots_mut();
         for (reset_count, slot) in slots.iter().enumerate() {
-            if !slot.arena().reset_fast() {
+            // SAFETY: `self` is borrowed exclusively, and the arenas with it.
+            if !unsafe { slot.arena().reset_fast() } {
                 return self.advance_from(reset_count);
             }
         }
@@ -313,7 +315,8 @@ impl Frames {
     #[cold]
     #[inline(never)]
     fn advance_from(&mut self, from: usize) {
-        let reset = |slot: &&ThreadSlot| slot.arena().reset_fast() || slot.arena().reset_steady();
+        // SAFETY: as in `advance`.
+        let reset = |slot: &&ThreadSlot| unsafe { slot.arena().reset_fast() || slot.arena().reset_steady() };
         let reset_count = from + self.slots_mut()[from..].iter().take_while(reset).count();
         if reset_count < self.slots_mut().len() {
             self.each(reset_count, Arena::reset);

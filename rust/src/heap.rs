@@ -10,7 +10,6 @@ use core::ptr::NonNull;
 use crate::page_cache;
 #[cfg(feature = "std")]
 use crate::policy::CAP;
-use crate::provider::ArenaPtr;
 
 /// Alignment of an arena's blocks. Recyclers request more, and get blocks of the same alignment back.
 const LINE: usize = 64;
@@ -58,6 +57,12 @@ pub unsafe fn put_uncached(block: NonNull<u8>, size: usize) {
     }
 }
 
+/// Offset in an arena's first block of the word that links cached arenas. The provider's state has a spare one there.
+pub const READY_LINK: usize = 5 * size_of::<usize>();
+
+/// Recyclers take blocks of whole units, aligned to a unit.
+pub const UNIT: usize = 32 << 10;
+
 /// Blocks of 1 MiB or more are pages, which malloc would map too, but as small ones. They are aligned to pages: a larger
 /// alignment is not guaranteed.
 #[cfg(feature = "std")]
@@ -98,7 +103,7 @@ mod uncached {
         unsafe { put_global(block, size, align) }
     }
 
-    pub fn take_arena() -> Option<ArenaPtr> {
+    pub fn take_arena() -> Option<NonNull<u8>> {
         None
     }
 
@@ -106,7 +111,7 @@ mod uncached {
         false
     }
 
-    pub unsafe fn put_arena(_arena: ArenaPtr) {}
+    pub unsafe fn put_arena(_base: NonNull<u8>) {}
 }
 #[cfg(not(feature = "std"))]
 pub use uncached::*;
@@ -137,7 +142,7 @@ pub mod cache {
     }
 
     struct Cache {
-        /// Pristine arenas, linked by `synced`.
+        /// Pristine arenas, linked by the word at `READY_LINK`.
         ready: Cell<*mut u8>,
         /// Bytes, ready arenas included.
         bytes: Cell<usize>,
@@ -155,6 +160,14 @@ pub mod cache {
                 bins: [const { Cell::new(None) }; BINS],
             }
         };
+    }
+
+    /// # Safety
+    /// `base` is the block of an arena.
+    #[inline(always)]
+    unsafe fn link_of(base: NonNull<u8>) -> *mut *mut u8 {
+        // SAFETY: within the block.
+        unsafe { base.as_ptr().add(READY_LINK).cast() }
     }
 
     impl Drop for Cache {
@@ -236,9 +249,9 @@ pub mod cache {
         }
 
         fn empty(&self) {
-            while let Some(a) = self.take_arena() {
+            while let Some(base) = self.take_arena() {
                 // SAFETY: an arena in the cache is a block of the heap.
-                unsafe { put_global(NonNull::new_unchecked(a.base()), BLOCK_MIN, LINE) };
+                unsafe { put_global(base, BLOCK_MIN, LINE) };
             }
             for bin in &self.bins {
                 while let Some(b) = bin.get() {
@@ -254,14 +267,12 @@ pub mod cache {
         }
 
         #[inline(always)]
-        fn take_arena(&self) -> Option<ArenaPtr> {
+        fn take_arena(&self) -> Option<NonNull<u8>> {
             let base = NonNull::new(self.ready.get())?;
-            // SAFETY: the list contains pristine arenas.
-            let a = unsafe { ArenaPtr::of(base.as_ptr().cast()) };
-            self.ready.set(a.synced.get());
+            // SAFETY: the list contains pristine arenas, each with a link at that offset.
+            self.ready.set(unsafe { link_of(base).read() });
             self.sub_bytes(BLOCK_MIN);
-            a.synced.set(a.initial_start());
-            Some(a)
+            Some(base)
         }
     }
 
@@ -274,9 +285,9 @@ pub mod cache {
         with(|c| unsafe { c.put(block, size, align) }).unwrap_or(false)
     }
 
-    /// Takes a cached arena.
+    /// Takes a cached arena, by the address of its block. The word at [`READY_LINK`] has any value.
     #[inline(always)]
-    pub fn take_arena() -> Option<ArenaPtr> {
+    pub fn take_arena() -> Option<NonNull<u8>> {
         with(Cache::take_arena).flatten()
     }
 
@@ -287,13 +298,14 @@ pub mod cache {
     }
 
     /// # Safety
-    /// The arena is pristine, on the heap, and empty; [`accepts_arena`] returned true.
+    /// `base` is the block of a pristine arena on the heap, which is empty and not used until it is taken; the word at
+    /// [`READY_LINK`] is the cache's meanwhile. [`accepts_arena`] returned true.
     #[inline(always)]
-    pub unsafe fn put_arena(a: ArenaPtr) {
-        a.head.epoch.set(a.head.epoch.get() + 2); // makes marks of it stale
+    pub unsafe fn put_arena(base: NonNull<u8>) {
         with(|c| {
-            a.synced.set(c.ready.get());
-            c.ready.set(a.base());
+            // SAFETY: the caller's contract.
+            unsafe { link_of(base).write(c.ready.get()) };
+            c.ready.set(base.as_ptr());
             c.add_bytes(BLOCK_MIN);
         });
     }

@@ -1,7 +1,7 @@
 //! Delivery of findings: to the program's hook, and to the output that the environment selects.
 //!
 //! A finding is made during an operation, when the arena must not be used. It is queued for its thread and delivered
-//! before the call returns: by `ArenaPtr::end_op`, at the end of every operation of an instrumented arena, or by the
+//! before the call returns: by `RawArena::end_op`, at the end of every operation of an instrumented arena, or by the
 //! holder of a lock after its release. The arena is closed during the delivery, as during a cleanup, since the
 //! operation may be one of several that the caller makes.
 // SPDX-License-Identifier: MIT OR Apache-2.0
@@ -12,8 +12,8 @@ use core::cell::Cell;
 use core::ptr::{null_mut, NonNull};
 use std::sync::Mutex;
 
+use crate::finding::Finding;
 use crate::process;
-use crate::report::Finding;
 
 static HOOK: Mutex<Option<fn(&Finding)>> = Mutex::new(None);
 
@@ -74,7 +74,7 @@ pub(crate) fn found(finding: impl FnOnce() -> Finding) {
     }
     let finding = finding();
     if QUEUE.get().is_null() {
-        QUEUE.set(crate::provider::boxed(Vec::new()).map_or(null_mut(), Box::into_raw));
+        QUEUE.set(crate::try_box::try_box(Vec::new()).map_or(null_mut(), Box::into_raw));
     }
     // SAFETY: this thread's box; no user code runs while the reference exists.
     let queue = NonNull::new(QUEUE.get()).map(|mut queue| unsafe { queue.as_mut() });
@@ -101,7 +101,7 @@ pub(crate) fn deliver() {
         for Waiting { finding, by_hook } in *waiting {
             if let Some(hook) = hook().filter(|_| !by_hook) {
                 IN_HOOK.set(true);
-                crate::drops::catch_panic(|| hook(&finding));
+                crate::panics::catch(|| hook(&finding));
                 IN_HOOK.set(false);
             }
             process::write(&finding);

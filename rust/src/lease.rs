@@ -2,19 +2,19 @@
 //! calls: handlers of requests, tasks that move between threads.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::cell::Cell;
 use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::{null_mut, NonNull};
 use core::sync::atomic::{self, AtomicPtr, AtomicUsize, Ordering};
 
-use crate::abi::Head;
+use crate::abi_types::Head;
 use crate::arena::{Arena, Keep};
 use crate::error::AllocError;
 use crate::options::Options;
 use crate::policy::BLOCK_MIN;
 use crate::provider;
+use crate::thread_hint::hint;
 
 mod slots;
 use slots::{Line, ReservedSlot, Slots};
@@ -88,37 +88,12 @@ pub struct LeaseStats {
     pub idle: usize,
 }
 
-std::thread_local! {
-    /// Where this thread starts its search. Has no destructor, so it stays valid until the thread ends.
-    static HINT: Cell<usize> = const { Cell::new(usize::MAX) };
-}
-
-/// The start of this thread's search, for slots here and for shards elsewhere.
-#[inline(always)]
-pub(crate) fn hint() -> usize {
-    let hint = HINT.get();
-    if hint < LINES {
-        hint
-    } else {
-        first_hint()
-    }
-}
-
-/// Assigns starts in turn.
-#[cold]
-fn first_hint() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let hint = NEXT.fetch_add(1, Ordering::Relaxed) % LINES;
-    HINT.set(hint);
-    hint
-}
-
 /// # Safety
 /// The head was taken from a slot: it is that of an arena of this crate, owned by the caller.
 #[inline(always)]
 unsafe fn arena_of(head: NonNull<Head>) -> Arena {
     // SAFETY: the caller's contract.
-    Arena::made(unsafe { provider::ArenaPtr::of(head.as_ptr()) })
+    Arena::made(unsafe { provider::RawArena::of(head.as_ptr()) })
 }
 
 impl Leases {
@@ -326,7 +301,9 @@ impl Leases {
     /// The fast return: the arena is steady, so its blocks and budget are unchanged.
     #[inline]
     fn return_arena(&self, arena: Arena, slot: Option<Reserved<'_>>) {
-        let done = arena.own().is_some_and(|a| a.reset_fast() && a.fits_idle_limit(self.bytes_max.max(BLOCK_MIN)));
+        let max = self.bytes_max.max(BLOCK_MIN);
+        // SAFETY: the arena is this function's.
+        let done = arena.own().is_some_and(|a| unsafe { a.reset_fast() } && a.fits_idle_limit(max));
         if done {
             self.put(arena, slot);
         } else {
@@ -366,7 +343,7 @@ impl Leases {
     }
 }
 
-impl provider::ArenaPtr {
+impl provider::RawArena {
     /// Precondition: a fast reset left the arena with one block. Whether it may be idle, by size and instruments.
     #[inline(always)]
     fn fits_idle_limit(self, bytes: usize) -> bool {

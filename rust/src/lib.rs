@@ -22,8 +22,11 @@
 //! | all at once, filled by many threads | [`SharedArena`], [`Local`] |
 //! | object by object, for containers that churn | [`Recycler`], [`SyncRecycler`] |
 //!
-//! Coming from bumpalo: [`bumpalo`] has this crate under its names, so that a program moves by one `use`. Typed pools,
-//! free lists and structures of arrays (SoA) are in the crate `toft-pools`.
+//! Coming from bumpalo: the crate `toft-bumpalo` has its names, so that a program moves by one line of its `Cargo.toml`.
+//! Typed pools, free lists and structures of arrays (SoA) are in the crate `toft-pools`.
+//!
+//! All arenas have the same allocating calls, those of [`Allocate`]; code for any of them takes `&impl Allocate`. To give
+//! memory of another kind these calls, implement [`Memory`].
 //!
 //! [`Options`], [`Source`], [`Pages`], [`Reserve`] and [`Limited`] say where blocks come from, and [`cache`] what a thread
 //! keeps for its next arenas. [`set_metered`](Arena::set_metered), [`set_sampling`](Arena::set_sampling) and
@@ -52,8 +55,8 @@
 //!
 //! User code runs while values are constructed: closures, `Clone` and `Default`, iterators, formatting traits. If it
 //! panics, or returns an error that ends the call, the values constructed so far are dropped, and their memory is freed
-//! if it is the newest allocation. This holds for every type and call, those of [`bumpalo`] included; `tests/panics.rs`
-//! tests all of them. Padding, and the former memory of a slice or text that moved while it grew, stays in use until
+//! if it is the newest allocation. This holds for every type and call; `tests/panics.rs` tests all of them. Padding, and
+//! the former memory of a slice or text that moved while it grew, stays in use until
 //! the reset.
 //!
 //! A panic of a destructor that the arena runs is resumed after all memory is freed. A panic of a hook (`on_finding`,
@@ -84,11 +87,17 @@
 //!
 //! # Features
 //!
+//! Without features the crate has no dependencies, and compiles in about the time of bump-scope. Parts that not every
+//! program needs are features:
+//!
+//! * `frames`: [`Frames`], [`Buffered`]. `leases`: [`Leases`], [`Parcel`], [`TaskArena`]. `shared`: [`SharedArena`].
+//!   `recycler`: [`Recycler`], [`SyncRecycler`].
+//! * `diagnostics`: tags, phases, reports, samples and checked arenas. Without it `TOFT_CHECKED` has no effect.
+//! * `full`: all of these.
+//! * `allocator-api2` (version 0.2), `allocator-api2-03`, `allocator-api2-04`, `nightly`: see above. `hashbrown`: hashbrown's maps and sets in an arena, [`collections`].
+//! * `serde`: reports and snapshots can be serialised.
 //! * `std`, on by default: the thread's cache, pages of the system, resumed panics of destructors. Without it the crate
 //!   is `no_std` with `alloc`, and blocks come from the global allocator.
-//! * `allocator-api2`, `nightly`: see above.
-//! * `hashbrown`: hashbrown's maps and sets in an arena, [`collections`]; implies `allocator-api2`.
-//! * `serde`: reports and snapshots can be serialised. Without these features the crate has no dependencies.
 //!
 //! # Unsafe code
 //!
@@ -100,6 +109,8 @@
 // Features that are stable by 1.100 may still be enabled by their old name there, which warns.
 #![cfg_attr(feature = "nightly", feature(allocator_api, cfg_version), allow(stable_features))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// Each part of the crate uses some of what the layers below it have.
+#![cfg_attr(not(feature = "full"), allow(dead_code))]
 #![deny(missing_debug_implementations)]
 
 extern crate alloc;
@@ -107,33 +118,43 @@ extern crate alloc;
 extern crate std;
 
 pub mod abi;
+mod abi_types;
 mod allocate;
-#[cfg(any(feature = "allocator-api2", feature = "nightly"))]
+#[cfg(any(
+    feature = "allocator-api2",
+    feature = "allocator-api2-03",
+    feature = "allocator-api2-04",
+    feature = "nightly"
+))]
 mod allocator;
 #[cfg(feature = "nightly")]
 mod allocator_clone;
 mod arena;
-mod batch;
 mod boxed;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "frames"))]
 mod buffered;
-pub mod bumpalo;
 pub mod collections;
 mod construct;
 mod cursor;
+#[cfg(feature = "diagnostics")]
 mod diagnostics;
+mod dispatch;
 mod drops;
-mod error;
-mod foreign;
 #[cfg(feature = "std")]
+mod environment;
+mod error;
+#[cfg(feature = "diagnostics")]
+mod finding;
+mod foreign;
+#[cfg(all(feature = "std", feature = "frames"))]
 mod frames;
 mod heap;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 mod hook;
-#[cfg(not(feature = "std"))]
+#[cfg(not(all(feature = "std", feature = "diagnostics")))]
 #[path = "hook_bare.rs"]
 mod hook;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "leases"))]
 mod lease;
 #[cfg(feature = "std")]
 mod lock;
@@ -144,58 +165,73 @@ mod os;
 mod owner;
 #[cfg(feature = "std")]
 mod page_cache;
-#[cfg(feature = "std")]
+mod panics;
+#[cfg(all(feature = "std", feature = "leases"))]
 mod parcel;
 mod policy;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 mod process;
 mod promote;
 mod provider;
+#[cfg(feature = "recycler")]
 mod recycler;
+#[cfg(feature = "diagnostics")]
 mod report;
 mod scope;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "shared"))]
 mod shared;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "frames"))]
 mod snapshot;
 mod source;
 #[cfg(feature = "std")]
 mod sources;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "leases"))]
 mod task;
+#[cfg(all(feature = "std", any(feature = "leases", feature = "recycler")))]
+mod thread_hint;
+#[cfg(feature = "diagnostics")]
+mod try_box;
 
+pub use allocate::Allocate;
 pub use arena::{Arena, BlockInfo, Borrowed, Keep, Mark, RewindError, Stats};
 pub use boxed::Box;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "frames"))]
 pub use buffered::{Buffered, Past};
 pub use cursor::{Cursor, Pack};
+#[cfg(feature = "diagnostics")]
 pub use diagnostics::{Allocation, Phase, Refusal, SwitchError, Tag};
 pub use error::{AllocError, InitError};
-#[cfg(feature = "std")]
+#[cfg(feature = "diagnostics")]
+pub use finding::{Finding, Site, Written};
+#[cfg(all(feature = "std", feature = "frames"))]
 pub use frames::Frames;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 pub use hook::on_finding;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "leases"))]
 pub use lease::{Lease, LeaseStats, Leases};
+#[doc(hidden)]
+pub use memory::CallSite as __CallSite;
 pub use memory::{Blocks, Heap, Memory};
 pub use options::Options;
 pub use owner::{Owner, Root};
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "leases"))]
 pub use parcel::Parcel;
 pub use promote::Promote;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "recycler"))]
 pub use recycler::SyncRecycler;
+#[cfg(feature = "recycler")]
 pub use recycler::{Recycler, RecyclerStats};
-pub use report::{Finding, PhaseReport, Report, Site, SiteReport, TagReport, Written};
+#[cfg(feature = "diagnostics")]
+pub use report::{PhaseReport, Report, SiteReport, TagReport};
 pub use scope::Scope;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "shared"))]
 pub use shared::{Local, SharedArena};
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "frames"))]
 pub use snapshot::{Snapshot, Summary, ThreadSnapshot};
 pub use source::Source;
 #[cfg(feature = "std")]
 pub use sources::{Limited, Pages, Reserve};
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "leases"))]
 pub use task::TaskArena;
 
 /// Loads of a held lock before the thread yields. At the crate root, with the two imports below, since the tests in
@@ -220,6 +256,6 @@ pub mod cache {
 }
 
 // The examples of README.md are tests.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "full"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -2,6 +2,7 @@
 //! block; most callers use another shard if it is held. This file has no dependency in the crate, so that `loom/` can
 //! test every interleaving.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use super::atomic::{AtomicBool, Ordering};
 use super::{yield_now, SPINS};

@@ -1,64 +1,261 @@
-//! Memory by layout, for collections and pools: the heap, arenas, recyclers and sources.
+//! Memory by layout: what allocates, frees and resizes bytes. Every arena, recycler and the heap implement it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
-use core::ptr::NonNull;
+use core::panic::Location;
+use core::ptr::{self, NonNull};
 
-use crate::abi;
-use crate::arena::Arena;
-use crate::construct::{CallSite, Construct};
-use crate::heap;
-use crate::recycler::{Recycler, UNIT};
+use crate::error::AllocError;
+use crate::heap::{self, UNIT};
 use crate::source::Source;
 
-/// Memory that is allocated and returned by layout: [`Heap`], `&Arena`, a reference to a recycler or a shared arena,
-/// [`Blocks`] of a [`Source`], or a user's type. A type parameter of the pools and collections of the crate
-/// `toft-pools`.
+/// What checked arenas record of an allocation.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct CallSite {
+    pub(crate) location: &'static Location<'static>,
+    /// The value has a destructor that will not run.
+    pub(crate) drops: bool,
+}
+
+impl CallSite {
+    #[inline(always)]
+    #[track_caller]
+    pub(crate) fn caller(drops: bool) -> CallSite {
+        CallSite { location: Location::caller(), drops }
+    }
+
+    /// For memory whose values never end with their destructor: its users know that.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn without_drops(self) -> CallSite {
+        CallSite { drops: false, ..self }
+    }
+}
+
+/// Memory that is allocated, freed and resized by layout: arenas, recyclers, [`Heap`], [`Blocks`] of a [`Source`], and
+/// references to them. [`Allocate`](crate::Allocate) places values in it; the collections of this crate and of
+/// `toft-pools` grow in it.
 ///
-/// The thread that owns the value makes all calls.
+/// The trait is open: a type of another crate that implements it has every call of [`Allocate`](crate::Allocate).
+/// The names are those of [`core::alloc`]. The thread that owns the value makes all calls.
 ///
 /// ```
 /// use core::alloc::Layout;
-/// use toft::{Arena, Memory};
+/// use toft::{AllocError, Arena, Memory};
 ///
-/// fn works<M: Memory>(memory: M) -> bool {
+/// fn works<M: Memory>(memory: M) -> Result<(), AllocError> {
 ///     let layout = Layout::new::<[u64; 10]>();
-///     let Some(p) = memory.take(layout) else { return false };
-///     // SAFETY: `take` returned `p` for this layout, and it is not used afterwards.
-///     unsafe { memory.put(p, layout) };
-///     true
+///     let p = memory.allocate(layout)?;
+///     // SAFETY: `allocate` returned `p` for this layout, and it is not used afterwards.
+///     unsafe { memory.deallocate(p, layout) };
+///     Ok(())
 /// }
 ///
-/// assert!(works(toft::Heap) && works(&Arena::new()));
+/// works(toft::Heap)?;
+/// works(&Arena::new())?;
+/// # Ok::<(), AllocError>(())
 /// ```
 ///
 /// # Safety
-/// `take` and `grow` return memory of the requested layout, valid for reads and writes and used by no other code until
-/// it is returned by `put` or grown, even if this value is moved. A clone takes and returns the same memory. No
-/// function unwinds.
+/// `allocate`, `grow` and `shrink` return memory of the requested layout, valid for reads and writes and used by no
+/// other code until it is returned by `deallocate`, resized, or this value is borrowed exclusively or dropped. Moving
+/// the value does not move the memory. A clone allocates and frees the same memory. No function unwinds.
 pub unsafe trait Memory {
-    /// Allocates memory. Precondition: the size is not 0. `None`: no memory.
-    fn take(&self, layout: Layout) -> Option<NonNull<u8>>;
+    /// Allocates memory. For a size of 0: an aligned address that must not be read.
+    ///
+    /// # Errors
+    /// If there is no memory.
+    #[track_caller]
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError>;
 
-    /// Returns memory.
+    /// Frees memory. An arena frees its newest allocation, and ignores the call for any other.
     ///
     /// # Safety
-    /// `p` came from `take` or `grow` of this value (or a clone) with this layout, and is not used any more.
-    unsafe fn put(&self, p: NonNull<u8>, layout: Layout);
+    /// `p` came from this value (or a clone) with this layout, and is not used any more.
+    unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout);
 
-    /// Grows an allocation, which may move. `None`: refused, nothing changed.
+    /// Grows an allocation, which may move.
+    ///
+    /// # Errors
+    /// If there is no memory; nothing changed.
     ///
     /// # Safety
-    /// `p` has the layout `old` and is this value's, as for `put`; `new` is not smaller and has the same alignment.
-    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
-        let to = self.take(new)?;
-        // SAFETY: the caller's contract; new memory does not overlap the old, and is at least as large.
-        unsafe {
-            to.as_ptr().copy_from_nonoverlapping(p.as_ptr(), old.size());
-            self.put(p, old);
-        }
-        Some(to)
+    /// `p` has the layout `old` and is this value's, as for `deallocate`; the size of `new` is not smaller. Afterwards
+    /// only the returned address is used.
+    #[track_caller]
+    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe { move_to_new(self, p, old, new, CallSite::caller(false)) }
     }
+
+    /// Shrinks an allocation, which may move.
+    ///
+    /// # Errors
+    /// If it must move and there is no memory; nothing changed.
+    ///
+    /// # Safety
+    /// As for `grow`, but that the size of `new` is not larger.
+    #[track_caller]
+    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe { move_to_new(self, p, old, new, CallSite::caller(false)) }
+    }
+
+    // What arenas do in addition. These are no part of the public interface.
+
+    /// As `allocate`, with what a checked arena records.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn __allocate(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+        let _ = site;
+        self.allocate(layout)
+    }
+
+    /// As `__allocate`, where the compiler knows the alignment.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn __allocate_typed(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+        self.__allocate(layout, site)
+    }
+
+    /// As `grow` or `shrink`, with what a checked arena records.
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn __resize(
+        &self,
+        p: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+        site: CallSite,
+    ) -> Result<NonNull<u8>, AllocError> {
+        let _ = site;
+        // SAFETY: the caller's contract.
+        unsafe {
+            if new.size() >= old.size() {
+                self.grow(p, old, new)
+            } else {
+                self.shrink(p, old, new)
+            }
+        }
+    }
+
+    /// As `deallocate`; arenas omit calls that would free nothing.
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn __discard(&self, p: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's contract.
+        unsafe { self.deallocate(p, layout) }
+    }
+
+    /// Frees the end of an allocation if that does not move it. Contract: as for `shrink`.
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn __truncate(&self, p: NonNull<u8>, old: Layout, new: Layout) {
+        let _ = (p, old, new);
+    }
+
+    /// The least alignment of addresses, those of values without a size included.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn __min_align(&self) -> usize {
+        1
+    }
+}
+
+/// Moves an allocation to new memory.
+///
+/// # Safety
+/// As for [`Memory::grow`], with any sizes.
+pub(crate) unsafe fn move_to_new<M: Memory + ?Sized>(
+    memory: &M,
+    p: NonNull<u8>,
+    old: Layout,
+    new: Layout,
+    site: CallSite,
+) -> Result<NonNull<u8>, AllocError> {
+    let to = memory.__allocate(new, site)?;
+    // SAFETY: the caller's contract; new memory does not overlap the old.
+    unsafe {
+        to.copy_from_nonoverlapping(p, old.size().min(new.size()));
+        memory.deallocate(p, old);
+    }
+    Ok(to)
+}
+
+// SAFETY: the same memory.
+unsafe impl<M: Memory + ?Sized> Memory for &M {
+    #[inline(always)]
+    #[track_caller]
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        (**self).allocate(layout)
+    }
+
+    #[inline(always)]
+    unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's contract, as in all of these.
+        unsafe { (**self).deallocate(p, layout) }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: as above.
+        unsafe { (**self).grow(p, old, new) }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: as above.
+        unsafe { (**self).shrink(p, old, new) }
+    }
+
+    #[inline(always)]
+    fn __allocate(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+        (**self).__allocate(layout, site)
+    }
+
+    #[inline(always)]
+    fn __allocate_typed(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+        (**self).__allocate_typed(layout, site)
+    }
+
+    #[inline(always)]
+    unsafe fn __resize(
+        &self,
+        p: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+        site: CallSite,
+    ) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: as above.
+        unsafe { (**self).__resize(p, old, new, site) }
+    }
+
+    #[inline(always)]
+    unsafe fn __discard(&self, p: NonNull<u8>, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { (**self).__discard(p, layout) }
+    }
+
+    #[inline(always)]
+    unsafe fn __truncate(&self, p: NonNull<u8>, old: Layout, new: Layout) {
+        // SAFETY: as above.
+        unsafe { (**self).__truncate(p, old, new) }
+    }
+
+    #[inline(always)]
+    fn __min_align(&self) -> usize {
+        (**self).__min_align()
+    }
+}
+
+/// The address of an allocation without bytes.
+#[inline(always)]
+pub(crate) fn dangling(layout: Layout) -> NonNull<u8> {
+    // SAFETY: an alignment is not 0.
+    unsafe { NonNull::new_unchecked(ptr::without_provenance_mut(layout.align())) }
 }
 
 /// The global allocator. As a [`Source`], it provides blocks of the heap through the thread's [`cache`](crate::cache),
@@ -73,19 +270,34 @@ pub struct Heap;
 
 // SAFETY: the global allocator's contract.
 unsafe impl Memory for Heap {
-    fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        if layout.size() == 0 {
+            return Ok(dangling(layout));
+        }
         // SAFETY: the size is not 0.
-        NonNull::new(unsafe { alloc::alloc::alloc(layout) })
+        NonNull::new(unsafe { alloc::alloc::alloc(layout) }).ok_or(AllocError)
     }
 
-    unsafe fn put(&self, p: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's contract.
-        unsafe { alloc::alloc::dealloc(p.as_ptr(), layout) }
+    unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
+        if layout.size() != 0 {
+            // SAFETY: the caller's contract.
+            unsafe { alloc::alloc::dealloc(p.as_ptr(), layout) }
+        }
     }
 
-    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
-        // SAFETY: the caller's contract; the new size is not 0, and not more than a layout's.
-        NonNull::new(unsafe { alloc::alloc::realloc(p.as_ptr(), old, new.size()) })
+    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract; no size is 0, and the new one is not more than a layout's.
+        unsafe {
+            if old.size() == 0 || new.size() == 0 || old.align() != new.align() {
+                return move_to_new(self, p, old, new, CallSite::caller(false));
+            }
+            NonNull::new(alloc::alloc::realloc(p.as_ptr(), old, new.size())).ok_or(AllocError)
+        }
+    }
+
+    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract; `grow` does not mind which size is larger.
+        unsafe { self.grow(p, old, new) }
     }
 }
 
@@ -110,54 +322,6 @@ unsafe impl Source for Heap {
     }
 }
 
-macro_rules! memory {
-    ($of:ty) => {
-        // SAFETY: its allocations are used by no other code until they are freed; a reset needs an exclusive borrow.
-        unsafe impl<S: Source> Memory for &$of {
-            fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
-                self.raw_alloc(layout, CallSite::caller(false))
-            }
-
-            unsafe fn put(&self, p: NonNull<u8>, layout: Layout) {
-                // SAFETY: the caller's contract.
-                unsafe { self.raw_free(p, layout) }
-            }
-
-            /// In place if it is the newest allocation and fits.
-            unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
-                // SAFETY: the caller's contract.
-                unsafe { self.raw_realloc(p, old, new, CallSite::caller(false)) }
-            }
-        }
-    };
-}
-memory!(Recycler<S>);
-#[cfg(feature = "std")]
-memory!(crate::SyncRecycler<S>);
-#[cfg(feature = "std")]
-memory!(crate::SharedArena<S>);
-
-// SAFETY: allocations live until the arena is reset, rewound or released, which an exclusive borrow excludes here; a
-// scope claims its memory, so what a pool outside it takes survives the scope.
-unsafe impl Memory for &Arena {
-    fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
-        // SAFETY: the arena is alive and this thread's; a layout's size and alignment meet the requirements.
-        unsafe { abi::alloc_aligned(self.head(), layout.size(), layout.align()) }
-    }
-
-    /// Only the newest allocation is freed.
-    unsafe fn put(&self, p: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's contract.
-        unsafe { abi::free(self.head(), p.as_ptr(), layout.size()) }
-    }
-
-    /// In place if it is the newest allocation and fits.
-    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
-        // SAFETY: the caller's contract.
-        unsafe { abi::resize(self.head(), p.as_ptr(), old.size(), new.size(), new.align()) }
-    }
-}
-
 /// Memory from a [`Source`]: each allocation is a block of its own, a multiple of 4096 bytes.
 ///
 /// ```
@@ -166,9 +330,9 @@ unsafe impl Memory for &Arena {
 ///
 /// let pages = Blocks(Pages::new());
 /// let layout = Layout::new::<[u8; 100]>();
-/// let p = pages.take(layout).unwrap();
-/// // SAFETY: `take` returned `p` for this layout, and it is not used afterwards.
-/// unsafe { pages.put(p, layout) };
+/// let p = pages.allocate(layout).unwrap();
+/// // SAFETY: `allocate` returned `p` for this layout, and it is not used afterwards.
+/// unsafe { pages.deallocate(p, layout) };
 /// ```
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Blocks<S>(pub S);
@@ -187,10 +351,13 @@ impl<S: Source> Blocks<S> {
 
 // SAFETY: the source's contract.
 unsafe impl<S: Source> Memory for Blocks<S> {
-    fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
-        let block = self.0.take(Self::size(layout)?)?;
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        if layout.size() == 0 {
+            return Ok(dangling(layout));
+        }
+        let block = Self::size(layout).and_then(|size| self.0.take(size)).ok_or(AllocError)?;
         if layout.align() <= LINE {
-            return Some(block);
+            return Ok(block);
         }
         // SAFETY: a block is at a multiple of LINE, so the next multiple of the alignment above the block's address is
         // LINE to `align` bytes above it: the address below it and the layout above it fit.
@@ -198,30 +365,32 @@ unsafe impl<S: Source> Memory for Blocks<S> {
             let skip = layout.align() - block.as_ptr() as usize % layout.align();
             let p = block.add(skip);
             p.cast::<NonNull<u8>>().sub(1).write(block);
-            Some(p)
+            Ok(p)
         }
     }
 
-    unsafe fn put(&self, p: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's contract; for alignments above LINE `take` wrote the block's address below `p`.
+    unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
+        if layout.size() == 0 {
+            return;
+        }
+        // SAFETY: the caller's contract; for alignments above LINE `allocate` wrote the block's address below `p`.
         unsafe {
             let block = if layout.align() <= LINE { p } else { p.cast::<NonNull<u8>>().sub(1).read() };
             self.0.put(block, Self::size(layout).unwrap_unchecked());
         }
     }
 
-    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
-        let (had, wants) = (Self::size(old)?, Self::size(new)?);
+    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the caller's contract.
         unsafe {
-            let block = if old.align() <= LINE { p } else { p.cast::<NonNull<u8>>().sub(1).read() };
-            if had == wants || self.0.extend(block, had, wants) {
-                return Some(p);
+            if old.size() != 0 && old.align() == new.align() {
+                let (had, wants) = (Self::size(old).ok_or(AllocError)?, Self::size(new).ok_or(AllocError)?);
+                let block = if old.align() <= LINE { p } else { p.cast::<NonNull<u8>>().sub(1).read() };
+                if had == wants || self.0.extend(block, had, wants) {
+                    return Ok(p);
+                }
             }
-            let to = self.take(new)?;
-            to.as_ptr().copy_from_nonoverlapping(p.as_ptr(), old.size());
-            self.put(p, old);
-            Some(to)
+            move_to_new(self, p, old, new, CallSite::caller(false))
         }
     }
 }

@@ -113,3 +113,24 @@ impl fmt::Debug for Options {
             .finish()
     }
 }
+
+impl Arena {
+    /// Creates an arena for rounds of about `bytes`: the first allocation takes one block for all of it.
+    ///
+    /// ```
+    /// let arena = toft::Arena::with_capacity(1_000_000);
+    /// for i in 0..125_000u64 {
+    ///     arena.alloc(i);
+    /// }
+    /// assert_eq!(arena.stats().source_calls, 2); // the initial block, and one for all
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no memory, or `bytes` is above `isize::MAX / 2`.
+    pub fn with_capacity(bytes: usize) -> Arena {
+        match Options::new().reserve(bytes).create() {
+            Ok(arena) => arena,
+            Err(e) => panic!("toft: {e}"),
+        }
+    }
+}

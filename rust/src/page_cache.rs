@@ -95,7 +95,7 @@ impl Setting {
 
     #[cold]
     fn read(&self) -> usize {
-        let text = crate::process::variable(self.name);
+        let text = crate::environment::variable(self.name);
         let value = text.and_then(|text| bytes_of(text.to_str()?)).unwrap_or(self.default) + 1;
         match self.value.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => value - 1,

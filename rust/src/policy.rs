@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
-use crate::abi::round8;
+pub(crate) use crate::abi_types::round8;
 
 pub const MIB: usize = 1 << 20;
 /// P5: regular blocks double up to this size.
@@ -122,13 +122,13 @@ pub fn keep(round_: &Round, policy: u32, bytes: usize) -> Keep {
     // Many equal blocks serve any round as well as one large block, and their memory has been touched already.
     let unmerged = above || (alike && high > CAP as u64);
     match policy {
-        crate::abi::KEEP_ALL => Keep {
+        crate::abi_types::KEEP_ALL => Keep {
             wanted: wanted.max(others.min(MERGE)),
             most: usize::MAX,
             unmerged: above || others > MERGE || alike,
             bound: others + spare_bytes,
         },
-        crate::abi::KEEP_BYTES => {
+        crate::abi_types::KEEP_BYTES => {
             let bound = bytes.min(MAX_REQUEST);
             let wanted = wanted.min(round(bound, BLOCK_MIN).max(BLOCK_MIN));
             Keep {

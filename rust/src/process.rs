@@ -1,4 +1,4 @@
-//! The environment variables: whether all arenas are checked, and where findings are written. Read once, on first use.
+//! The environment variables of checks: whether all arenas are checked, and where findings are written. Read once, on first use.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -8,7 +8,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::report::Finding;
+use crate::environment::variable;
+use crate::finding::Finding;
 
 struct Settings {
     checks: bool,
@@ -51,11 +52,6 @@ fn read() -> bool {
 
 fn settings() -> &'static Settings {
     SETTINGS.get_or_init(|| Settings::of(variable("TOFT_CHECKED"), variable("TOFT_FINDINGS")))
-}
-
-/// A variable of the environment; none in privileged processes.
-pub(crate) fn variable(name: &str) -> Option<OsString> {
-    std::env::var_os(name).filter(|_| !privileged::is_privileged())
 }
 
 /// Whether the environment selects an output or an abort.
@@ -184,73 +180,6 @@ mod flags {
     } else {
         0
     };
-}
-
-/// Whether the process has more rights than the user who started it: set-user-id, set-group-id, and files with
-/// capabilities. Such a process ignores the variables.
-mod privileged {
-    #[cfg(any(not(unix), miri))]
-    pub fn is_privileged() -> bool {
-        false
-    }
-
-    #[cfg(all(unix, not(miri)))]
-    pub fn is_privileged() -> bool {
-        unsafe extern "C" {
-            fn getuid() -> u32;
-            fn geteuid() -> u32;
-            fn getgid() -> u32;
-            fn getegid() -> u32;
-        }
-        // SAFETY: they have no arguments and cannot fail.
-        is_secure() || unsafe { getuid() != geteuid() || getgid() != getegid() }
-    }
-
-    #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
-    fn is_secure() -> bool {
-        use core::ffi::c_ulong;
-        unsafe extern "C" {
-            fn getauxval(kind: c_ulong) -> c_ulong;
-        }
-        const AT_SECURE: c_ulong = 23;
-        // SAFETY: it returns 0 for unknown values.
-        unsafe { getauxval(AT_SECURE) != 0 }
-    }
-
-    #[cfg(all(
-        any(
-            target_vendor = "apple",
-            target_os = "freebsd",
-            target_os = "dragonfly",
-            target_os = "openbsd",
-            target_os = "netbsd"
-        ),
-        not(miri)
-    ))]
-    fn is_secure() -> bool {
-        unsafe extern "C" {
-            fn issetugid() -> core::ffi::c_int;
-        }
-        // SAFETY: it has no arguments and cannot fail.
-        unsafe { issetugid() != 0 }
-    }
-
-    #[cfg(all(
-        unix,
-        not(any(
-            target_os = "linux",
-            target_os = "android",
-            target_vendor = "apple",
-            target_os = "freebsd",
-            target_os = "dragonfly",
-            target_os = "openbsd",
-            target_os = "netbsd"
-        )),
-        not(miri)
-    ))]
-    fn is_secure() -> bool {
-        false
-    }
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
-//! Reports and findings of an instrumented arena.
+//! Reports of an instrumented arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::fmt::{self, Write};
 
-use crate::abi::Stats;
-use crate::provider::{self, Caller, Damage, Fault, Shared};
+use crate::abi_types::Stats;
+use crate::finding::Site;
+use crate::provider::{RawArena, Shared};
 
 /// The report of an arena: [`Arena::report`](crate::Arena::report). With the feature `serde` it can be serialised, for
 /// example to JSON: `docs/snapshot.md` has the schema, which is the same for arenas in C.
@@ -63,7 +64,7 @@ pub struct TagReport {
     /// Bytes allocated in all.
     pub allocated: u64,
     /// [`u64::MAX`]: none.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "no_budget_is_null"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::abi_types::no_budget_is_null"))]
     pub budget: u64,
 }
 
@@ -119,218 +120,6 @@ pub struct SiteReport {
     pub count: u64,
     /// Requested bytes, without padding.
     pub bytes: u64,
-}
-
-/// A call site: a location in Rust code, or a number from code in another language.
-///
-/// ```
-/// let arena = toft::Arena::new();
-/// arena.set_checked(true)?;
-/// arena.alloc(1);
-/// let site = arena.report().sites[0].site.clone();
-/// assert_eq!(site.to_string(), format!("{}:{}:{}", file!(), site.line, site.column));
-/// # Ok::<(), toft::SwitchError>(())
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Site {
-    /// Empty: not Rust code, or unknown.
-    pub file: Cow<'static, str>,
-    /// From 1.
-    pub line: u32,
-    /// From 1.
-    pub column: u32,
-    /// The number from code in another language.
-    pub number: u64,
-}
-
-/// A misuse that was detected: [`Arena::findings`](crate::Arena::findings).
-///
-/// ```
-/// use toft::Finding;
-/// let mut arena = toft::Arena::new();
-/// arena.set_checked(true)?;
-/// arena.alloc(String::from("nobody drops it"));
-/// arena.reset();
-/// assert!(matches!(arena.findings()[..], [Finding::Leak { .. }]));
-/// # Ok::<(), toft::SwitchError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub enum Finding {
-    /// Bytes outside an allocation were written.
-    Corrupt {
-        /// The call site of the allocation.
-        site: Site,
-        /// Its size.
-        size: usize,
-        /// Its address.
-        address: usize,
-        /// The first changed byte, relative to the address.
-        offset: isize,
-        /// The bytes written.
-        written: Written,
-    },
-    /// Memory was written after it was freed.
-    LateWrite {
-        /// The call site of the allocation.
-        site: Site,
-        /// Its size.
-        size: usize,
-        /// Its address.
-        address: usize,
-        /// The first written byte, relative to the address.
-        offset: isize,
-        /// The bytes written.
-        written: Written,
-    },
-    /// A free or resize of an address that is not an allocation of this size, or is freed already. Nothing was done.
-    BadFree {
-        /// The call site of the free.
-        site: Site,
-        /// The size in the call.
-        size: usize,
-    },
-    /// The memory of a value was freed without its destructor.
-    Leak {
-        /// The call site of the allocation.
-        site: Site,
-        /// Its size.
-        size: usize,
-    },
-    /// The soft budget was exceeded; reported once between two resets.
-    OverBudget {
-        /// The call site of the allocation that exceeded it.
-        site: Site,
-        /// Allocated bytes now.
-        live: u64,
-        /// The soft budget.
-        budget: u64,
-    },
-    /// Threads other than the arena's called it. The calls were refused.
-    WrongThread {
-        /// The number of calls.
-        calls: u64,
-    },
-    /// There were too many findings to keep.
-    Lost {
-        /// The number of findings not kept.
-        count: u64,
-    },
-}
-
-/// The bytes written outside an allocation: in [`Finding::Corrupt`] and [`Finding::LateWrite`].
-///
-/// ```
-/// use toft::Finding;
-/// let mut arena = toft::Arena::new();
-/// arena.set_checked(true)?;
-/// let bytes = arena.alloc([0u8; 10]);
-/// // SAFETY: it is not: bytes 10 to 13 are not the array's. In a checked arena they are a red zone.
-/// unsafe { bytes.as_mut_ptr().add(10).copy_from(b"abc\0".as_ptr(), 4) };
-/// arena.reset();
-/// let Finding::Corrupt { written, .. } = &arena.findings()[0] else { panic!() };
-/// assert_eq!(written.to_string(), r#"4 bytes "abc\x00""#);
-/// # Ok::<(), toft::SwitchError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct Written {
-    /// Distance from the first to the last changed byte, both included.
-    pub count: usize,
-    /// The changed bytes reach the end of the checked region, away from the allocation: more may have been written.
-    pub or_more: bool,
-    /// The first 32 of them.
-    pub bytes: Vec<u8>,
-}
-
-impl fmt::Display for Site {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.file.is_empty() {
-            write!(f, "{}:{}:{}", Escaped(&self.file), self.line, self.column)
-        } else if self.number != 0 {
-            write!(f, "site {:#x}", self.number)
-        } else {
-            f.write_str("an unknown place")
-        }
-    }
-}
-
-/// Escapes bytes outside 0x20..0x7e of the program's strings as `\xNN`, since a finding is one line.
-struct Escaped<'a>(&'a str);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.bytes().try_for_each(|byte| match byte {
-            0x20..=0x7e => f.write_char(byte as char),
-            _ => write!(f, "\\x{byte:02x}"),
-        })
-    }
-}
-
-/// `1 byte`, `2 bytes`.
-struct Bytes(usize);
-
-impl fmt::Display for Bytes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.0, if self.0 == 1 { "byte" } else { "bytes" })
-    }
-}
-
-impl fmt::Display for Written {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{} \"", Bytes(self.count), if self.or_more { " or more" } else { "" })?;
-        for byte in &self.bytes {
-            match byte {
-                b'"' | b'\\' => write!(f, "\\{}", *byte as char)?,
-                0x20..=0x7e => f.write_char(*byte as char)?,
-                _ => write!(f, "\\x{byte:02x}")?,
-            }
-        }
-        f.write_str(if self.bytes.len() < self.count { "\"..." } else { "\"" })
-    }
-}
-
-impl Written {
-    fn of(damage: &Damage) -> Written {
-        Written { count: damage.count, or_more: damage.or_more, bytes: damage.shown().to_vec() }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Finding::Corrupt { site, size, address, offset, written } => {
-                let kind = if *offset < 0 { "underrun" } else { "overrun" };
-                write!(f, "{kind}: byte {offset} of {} at {address:#x} was written: ", Bytes(*size))?;
-                write!(f, "{written}; allocated at {site}")
-            }
-            Finding::LateWrite { site, size, address, offset, written } => {
-                write!(f, "late write: byte {offset} of {} at {address:#x} was written after ", Bytes(*size))?;
-                write!(f, "they were given back: {written}; allocated at {site}")
-            }
-            Finding::BadFree { site, size } => {
-                write!(f, "bad free: {size} bytes that are no allocation of this arena, or not any more; ")?;
-                write!(f, "freed or resized at {site}")
-            }
-            Finding::Leak { site, size } => {
-                write!(f, "leak: a value of {size} bytes was given back without its destructor; allocated at {site}")
-            }
-            Finding::OverBudget { site, live, budget } => {
-                write!(
-                    f,
-                    "over budget: {live} bytes of a soft budget of {budget}; the last of them allocated at {site}"
-                )
-            }
-            Finding::WrongThread { calls } => {
-                write!(f, "wrong thread: {calls} calls by threads that the arena does not belong to")
-            }
-            Finding::Lost { count } => write!(f, "lost: {count} findings more"),
-        }
-    }
 }
 
 impl Report {
@@ -407,7 +196,7 @@ impl Report {
     }
 
     /// The report of an arena of this crate whose instruments exist.
-    pub(crate) fn of(a: provider::ArenaPtr, shared: &mut Shared, stats: Stats, live: &[u64], clear: bool) -> Report {
+    pub(crate) fn of(a: RawArena, shared: &mut Shared, stats: Stats, live: &[u64], clear: bool) -> Report {
         let name_of = |tag: usize| shared.tags.get(tag).map_or("", |tag| &tag.name).to_string();
         let round = |x: f64| (x + 0.5) as u64;
         let sites = shared.counts.iter().map(|count| SiteReport {
@@ -456,14 +245,6 @@ impl serde::Serialize for Report {
     }
 }
 
-#[cfg(feature = "serde")]
-pub(crate) fn no_budget_is_null<S: serde::Serializer>(budget: &u64, serializer: S) -> Result<S::Ok, S::Error> {
-    match budget {
-        &u64::MAX => serializer.serialize_none(),
-        budget => serializer.serialize_some(budget),
-    }
-}
-
 /// The report of no arena, without a budget.
 impl Default for Report {
     fn default() -> Report {
@@ -475,38 +256,5 @@ impl Default for Report {
 impl TagReport {
     fn is(&self, other: &TagReport) -> bool {
         self.name == other.name && (!self.name.is_empty() || self.number == other.number)
-    }
-}
-
-impl Site {
-    pub(crate) fn of(caller: Caller) -> Site {
-        match caller.location {
-            Some(at) => Site { file: Cow::Borrowed(at.file()), line: at.line(), column: at.column(), number: 0 },
-            None => Site { number: caller.site as u64, ..Site::default() },
-        }
-    }
-}
-
-impl Finding {
-    pub(crate) fn of(fault: Fault) -> Finding {
-        match fault {
-            Fault::Corrupt { caller, size, damage } => Finding::Corrupt {
-                site: Site::of(caller),
-                size,
-                address: damage.address,
-                offset: damage.offset,
-                written: Written::of(&damage),
-            },
-            Fault::LateWrite { caller, size, damage } => Finding::LateWrite {
-                site: Site::of(caller),
-                size,
-                address: damage.address,
-                offset: damage.offset,
-                written: Written::of(&damage),
-            },
-            Fault::BadFree { caller, size } => Finding::BadFree { site: Site::of(caller), size },
-            Fault::Leak { caller, size } => Finding::Leak { site: Site::of(caller), size },
-            Fault::OverBudget { caller, live, budget } => Finding::OverBudget { site: Site::of(caller), live, budget },
-        }
     }
 }

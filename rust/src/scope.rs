@@ -129,9 +129,43 @@ impl Arena {
     }
 }
 
+/// Arenas in a buffer.
+impl Arena {
+    /// Creates an arena in the caller's buffer. It uses the first 512 bytes, and the padding to a multiple of 64, for
+    /// itself. It does not grow; [`in_buffer_or_heap`](Arena::in_buffer_or_heap) does. Fails if the buffer is too
+    /// small.
+    ///
+    /// ```
+    /// # use core::mem::MaybeUninit;
+    /// let mut buffer = [MaybeUninit::uninit(); 2400];
+    /// let arena = toft::Arena::in_buffer(&mut buffer)?;
+    /// assert!(arena.try_alloc([0u8; 1024]).is_ok());
+    /// assert!(arena.try_alloc([0u8; 1024]).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    pub fn in_buffer(buffer: &mut [MaybeUninit<u8>]) -> Result<Scope<'_>, AllocError> {
+        Scope::in_buffer(buffer, None)
+    }
+
+    /// Creates an arena in the caller's buffer that takes blocks of the heap when the buffer is full. Fails if the
+    /// buffer is too small.
+    ///
+    /// ```
+    /// # use core::mem::MaybeUninit;
+    /// let mut buffer = [MaybeUninit::uninit(); 2400];
+    /// let arena = toft::Arena::in_buffer_or_heap(&mut buffer)?;
+    /// arena.alloc([0u8; 1024]); // in the buffer
+    /// arena.alloc([0u8; 10_000]); // on the heap
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    pub fn in_buffer_or_heap(buffer: &mut [MaybeUninit<u8>]) -> Result<Scope<'_>, AllocError> {
+        Scope::in_buffer(buffer, Some(None))
+    }
+}
+
 impl<'a> Scope<'a> {
     #[inline(always)]
-    fn made(a: provider::ArenaPtr, outer: Option<NonNull<foreign::Outer>>) -> Scope<'a> {
+    fn made(a: provider::RawArena, outer: Option<NonNull<foreign::Outer>>) -> Scope<'a> {
         Scope { arena: ManuallyDrop::new(Arena::made(a)), outer, lives: PhantomData }
     }
 
@@ -201,7 +235,7 @@ impl<'a> Scope<'a> {
         Ok(Scope::made(a.ok_or(AllocError)?, None))
     }
 
-    pub(crate) fn in_buffer(
+    fn in_buffer(
         buffer: &'a mut [MaybeUninit<u8>],
         overflow: Option<Option<&'a dyn Source>>,
     ) -> Result<Scope<'a>, AllocError> {
@@ -303,7 +337,8 @@ impl Drop for Scope<'_> {
     #[inline]
     fn drop(&mut self) {
         // Most scopes never made a slow call: such a scope has no cleanups and no blocks to return.
-        if self.arena.own().is_some_and(|a| a.end_pristine_scope()) {
+        // SAFETY: the scope ends here.
+        if self.arena.own().is_some_and(|a| unsafe { a.end_pristine_scope() }) {
             return;
         }
         struct End(Option<NonNull<foreign::Outer>>);

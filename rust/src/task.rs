@@ -14,19 +14,22 @@
 
 use core::alloc::Layout;
 use core::fmt;
-use core::mem::{needs_drop, size_of};
+use core::mem::{needs_drop, MaybeUninit};
 use core::ops::Deref;
 use core::pin::Pin;
 use core::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
-use crate::abi::Stats;
+use crate::abi_types::Stats;
+use crate::allocate::allocating_methods;
 use crate::arena::Arena;
 use crate::boxed::Box;
-use crate::construct::{construct_methods, CallSite, Construct};
-use crate::error::{unwrap_infallible, AllocError, ErrorMode};
+use crate::collections::{String, Vec};
+use crate::construct::{exclusive, init_error, Construct};
+use crate::error::{unwrap_infallible, AllocError, ErrorMode, InitError};
 use crate::hook::DeferReports;
 use crate::lease::{Lease, Leases};
+use crate::memory::{CallSite, Memory};
 
 /// An arena behind a lock. It is `Send` and `Sync`, so a reference to it may live across an await and be given to the
 /// futures inside a task, which any thread may poll. Allocations live as long as the arena is borrowed.
@@ -254,7 +257,8 @@ impl TaskArena<'_> {
     /// The arena allocates an empty `Option` first, so that a value that does not fit is dropped outside the lock.
     fn alloc_dropped<T: Send + 'static, E: ErrorMode>(&self, value: T) -> Result<&mut T, E> {
         if !needs_drop::<T>() {
-            return self.value(|| value);
+            // SAFETY: new and initialised; it lives while the arena is borrowed.
+            return Ok(unsafe { exclusive(Construct::value(self, || value, false)?) });
         }
         let place = self.locked(|arena| arena.try_alloc_drop(None::<T>).map(NonNull::from));
         let Ok(place) = place else { return Err(E::closed()) };
@@ -263,287 +267,79 @@ impl TaskArena<'_> {
     }
 }
 
-impl Construct for TaskArena<'_> {
+// SAFETY: allocations live until the arena is reset or dropped, which need an exclusive borrow.
+unsafe impl Memory for TaskArena<'_> {
     #[inline]
-    fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
-        // The panic for a refusal happens outside the lock, since it runs the panic hook.
-        self.locked(|arena| arena.raw_alloc(layout, site))
+    #[track_caller]
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        self.__allocate(layout, CallSite::caller(false))
     }
 
     #[inline]
-    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
+    unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
-        self.locked(|arena| unsafe { arena.raw_free(p, layout) });
+        self.locked(|arena| unsafe { arena.deallocate(p, layout) });
     }
 
     #[inline]
-    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
+    #[track_caller]
+    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the caller's contract.
-        self.locked(|arena| unsafe { arena.raw_realloc(p, old, new, site) })
+        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+    }
+
+    #[inline]
+    #[track_caller]
+    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+    }
+
+    // The panic for a refusal happens outside the lock, since it runs the panic hook.
+    #[inline]
+    fn __allocate(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+        self.locked(|arena| arena.__allocate(layout, site))
     }
 
     /// Constant sizes fold under the lock too.
     #[inline]
-    #[track_caller]
-    fn reserve_one<T, E: ErrorMode>(&self, drops: bool) -> Result<NonNull<T>, E> {
-        if size_of::<T>() == 0 {
-            return Ok(NonNull::dangling());
-        }
-        let p = self.locked(|arena| arena.reserve_one::<T, AllocError>(drops));
-        p.map_err(|_| E::out_of_memory(Layout::new::<T>()))
+    fn __allocate_typed(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+        self.locked(|arena| arena.__allocate_typed(layout, site))
+    }
+
+    #[inline]
+    unsafe fn __resize(
+        &self,
+        p: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+        site: CallSite,
+    ) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        self.locked(|arena| unsafe { arena.__resize(p, old, new, site) })
+    }
+
+    #[inline]
+    unsafe fn __discard(&self, p: NonNull<u8>, layout: Layout) {
+        // SAFETY: the caller's contract.
+        self.locked(|arena| unsafe { arena.__discard(p, layout) });
+    }
+
+    #[inline]
+    unsafe fn __truncate(&self, p: NonNull<u8>, old: Layout, new: Layout) {
+        // SAFETY: the caller's contract.
+        self.locked(|arena| unsafe { arena.__truncate(p, old, new) });
     }
 }
 
-construct_methods!([] TaskArena<'_>);
-
-// ---- allocation ----
-
+/// Allocation; the same calls as [`Allocate`](crate::Allocate). Closures, iterators and formatting traits run outside the
+/// lock, and may use the arena. Collections are `Send` where their elements are.
 impl TaskArena<'_> {
-    /// As [`Arena::alloc`].
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// let x = arena.alloc(41);
-    /// *x += 1;
-    /// assert_eq!(*x, 42);
-    /// ```
-    ///
-    /// # Panics
-    /// If the arena has no memory, as all calls here without `try`.
-    #[inline]
-    pub fn alloc<T>(&self, value: T) -> &mut T {
-        unwrap_infallible(self.value(|| value))
-    }
+    allocating_methods!(pub, "let arena = toft::TaskArena::new();", '_);
+}
 
-    /// As [`alloc`](TaskArena::alloc), with an error instead of the panic; `value` is dropped then.
-    ///
-    /// ```
-    /// let leases = toft::Leases::new().budget(16);
-    /// let tight = leases.task();
-    /// assert_eq!(tight.try_alloc([1u8; 16])?, &[1; 16]);
-    /// assert_eq!(tight.try_alloc(1u8), Err(toft::AllocError));
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline]
-    pub fn try_alloc<T>(&self, value: T) -> Result<&mut T, AllocError> {
-        self.value(|| value)
-    }
-
-    /// Constructs a value in the arena: [`Arena::alloc_with`]. `make` may use the arena itself.
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// let pair = arena.alloc_with(|| (arena.alloc(1), 2));
-    /// assert_eq!((*pair.0, pair.1), (1, 2));
-    /// ```
-    #[inline]
-    pub fn alloc_with<T>(&self, make: impl FnOnce() -> T) -> &mut T {
-        unwrap_infallible(self.value(make))
-    }
-
-    /// As [`alloc_with`](TaskArena::alloc_with), with an error instead of the panic; `make` does not run then.
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// assert_eq!(*arena.try_alloc_with(|| 7)?, 7);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline]
-    pub fn try_alloc_with<T>(&self, make: impl FnOnce() -> T) -> Result<&mut T, AllocError> {
-        self.value(make)
-    }
-
-    /// Returns memory of any layout. For a size of 0: an address that must not be read.
-    ///
-    /// ```
-    /// use std::alloc::Layout;
-    /// let arena = toft::TaskArena::new();
-    /// let page = arena.alloc_layout(Layout::from_size_align(10_000, 4096).unwrap());
-    /// assert_eq!(page.addr().get() % 4096, 0);
-    /// ```
-    #[inline]
-    pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-        unwrap_infallible(self.bytes(layout))
-    }
-
-    /// As [`alloc_layout`](TaskArena::alloc_layout), with an error instead of the panic.
-    ///
-    /// ```
-    /// use std::alloc::Layout;
-    /// let arena = toft::TaskArena::new();
-    /// assert!(arena.try_alloc_layout(Layout::new::<u64>()).is_ok());
-    /// ```
-    #[inline]
-    pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        self.bytes(layout)
-    }
-
-    /// Copies a slice into the arena.
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// assert_eq!(arena.alloc_slice_copy(&[1, 2, 3]), &[1, 2, 3]);
-    /// ```
-    #[inline]
-    pub fn alloc_slice_copy<T: Copy>(&self, src: &[T]) -> &mut [T] {
-        unwrap_infallible(self.copied(src))
-    }
-
-    /// As [`alloc_slice_copy`](TaskArena::alloc_slice_copy), with an error instead of the panic.
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// assert_eq!(arena.try_alloc_slice_copy(&[1, 2])?, &[1, 2]);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline]
-    pub fn try_alloc_slice_copy<T: Copy>(&self, src: &[T]) -> Result<&mut [T], AllocError> {
-        self.copied(src)
-    }
-
-    /// Clones each element of a slice into the arena.
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// assert_eq!(arena.alloc_slice_clone(&[Some(1), None]), &[Some(1), None]);
-    /// ```
-    pub fn alloc_slice_clone<T: Clone>(&self, src: &[T]) -> &mut [T] {
-        unwrap_infallible(self.filled(src.len(), |i| src[i].clone()))
-    }
-
-    /// As [`alloc_slice_clone`](TaskArena::alloc_slice_clone), with an error instead of the panic.
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// assert_eq!(arena.try_alloc_slice_clone(&[Some(1)])?, &[Some(1)]);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    pub fn try_alloc_slice_clone<T: Clone>(&self, src: &[T]) -> Result<&mut [T], AllocError> {
-        self.filled(src.len(), |i| src[i].clone())
-    }
-
-    /// Returns `n` values, made from their index. For panics of `make` see the [rule](crate#panics).
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// assert_eq!(arena.alloc_slice_fill_with(4, |i| i * i), &[0, 1, 4, 9]);
-    /// ```
-    pub fn alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> &mut [T] {
-        unwrap_infallible(self.filled(n, make))
-    }
-
-    /// As [`alloc_slice_fill_with`](TaskArena::alloc_slice_fill_with), with an error instead of the panic.
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// assert!(arena.try_alloc_slice_fill_with(usize::MAX, |i| i).is_err()); // no size wraps
-    /// assert_eq!(arena.try_alloc_slice_fill_with(2, |i| i)?, &[0, 1]);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    pub fn try_alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> Result<&mut [T], AllocError> {
-        self.filled(n, make)
-    }
-
-    /// Collects an iterator of any length: [`Arena::alloc_slice_from_iter`]. The iterator may use the arena itself.
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// let odd = arena.alloc_slice_from_iter((0..10).filter(|i| i % 2 == 1));
-    /// assert_eq!(odd, &[1, 3, 5, 7, 9]);
-    /// ```
-    pub fn alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> &mut [T] {
-        unwrap_infallible(self.collected(iter.into_iter(), false))
-    }
-
-    /// As [`alloc_slice_from_iter`](TaskArena::alloc_slice_from_iter), with an error instead of the panic. The yielded
-    /// values are dropped then.
-    ///
-    /// ```
-    /// let leases = toft::Leases::new().budget(16);
-    /// let tight = leases.task();
-    /// assert!(tight.try_alloc_slice_from_iter(0u64..).is_err()); // ended by the budget
-    /// assert_eq!(tight.try_alloc_slice_from_iter((0u64..).take(2))?, &[0, 1]);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    pub fn try_alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> Result<&mut [T], AllocError> {
-        self.collected(iter.into_iter(), false)
-    }
-
-    /// Copies a string.
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// assert_eq!(arena.alloc_str("a word"), "a word");
-    /// ```
-    #[inline]
-    pub fn alloc_str(&self, s: &str) -> &mut str {
-        unwrap_infallible(self.text(s))
-    }
-
-    /// As [`alloc_str`](TaskArena::alloc_str), with an error instead of the panic.
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// assert_eq!(arena.try_alloc_str("a word")?, "a word");
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline]
-    pub fn try_alloc_str(&self, s: &str) -> Result<&mut str, AllocError> {
-        self.text(s)
-    }
-
-    /// Returns formatted text; [`format_in!`](crate::format_in) calls it. Formatting traits may use the arena.
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// assert_eq!(toft::format_in!(arena, "{:>4}", 7), "   7");
-    /// ```
-    ///
-    /// # Panics
-    /// If the arena has no memory, or a formatting trait returns an error.
-    pub fn alloc_fmt(&self, args: fmt::Arguments<'_>) -> &mut str {
-        unwrap_infallible(self.formatted(args))
-    }
-
-    /// As [`alloc_fmt`](TaskArena::alloc_fmt), with an error instead of the first panic.
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// assert_eq!(toft::try_format_in!(arena, "{}", 7)?, "7");
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    pub fn try_alloc_fmt(&self, args: fmt::Arguments<'_>) -> Result<&mut str, AllocError> {
-        self.formatted(args)
-    }
-
-    /// Moves `value` into the arena, in a box that drops it.
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// let names = arena.boxed(vec!["a".to_string()]);
-    /// std::thread::scope(|s| {
-    ///     s.spawn(move || drop(names));
-    /// });
-    /// ```
-    #[inline]
-    pub fn boxed<T>(&self, value: T) -> Box<'_, T> {
-        // SAFETY: no other code drops it.
-        unsafe { Box::from_raw(self.alloc(value)) }
-    }
-
-    /// As [`boxed`](TaskArena::boxed), with an error instead of the panic.
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// assert_eq!(*arena.try_boxed(7)?, 7);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    #[inline]
-    pub fn try_boxed<T>(&self, value: T) -> Result<Box<'_, T>, AllocError> {
-        // SAFETY: no other code drops it.
-        Ok(unsafe { Box::from_raw(self.try_alloc(value)?) })
-    }
-
+/// Values that the arena drops.
+impl TaskArena<'_> {
     /// Moves `value` into the arena, which drops it on the thread that resets or drops the arena.
     ///
     /// ```

@@ -2,7 +2,7 @@
 //! scopes and leaks them, grows collections, calls the same again, panics after all that. What was allocated keeps its
 //! contents. Hooks for findings are in `hook.rs`, memory that is given back in `panics.rs`, destructors in `drops.rs`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![cfg(feature = "std")]
+#![cfg(feature = "full")]
 
 use std::cell::{Cell, RefCell};
 use std::fmt;

@@ -1,5 +1,6 @@
 //! Collections of others in an arena: allocator-api2's and hashbrown's on stable, the standard library's on nightly.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 #![cfg(feature = "allocator-api2")]
 #![cfg_attr(feature = "nightly", feature(allocator_api, btreemap_alloc))]
 
@@ -201,4 +202,122 @@ mod of_the_standard_library {
             Rc::from(boxed)
         }
     }
+}
+
+// ---- the same calls on every type ----
+
+/// Calls each allocating method of a value, by its name.
+macro_rules! each_method {
+    ($arena:ident: $($name:ident $([$($generics:tt)*])? ($($argument:expr),*);)*) => {
+        const METHODS: &[&str] = &[$(stringify!($name)),*];
+
+        /// For types that have the methods themselves: the trait is not in scope.
+        macro_rules! call_each {
+            ($value:expr) => {{
+                let $arena = $value;
+                $(let _ = $arena.$name$($($generics)*)?($($argument),*);)*
+            }};
+        }
+
+        fn call_by_trait<A: toft::Allocate>($arena: &A) {
+            $(let _ = $arena.$name$($($generics)*)?($($argument),*);)*
+        }
+    };
+}
+
+each_method! { arena:
+    alloc(1); try_alloc(1);
+    alloc_with(|| 1); try_alloc_with(|| 1);
+    alloc_try_with(|| Ok::<_, ()>(1)); try_alloc_try_with(|| Ok::<_, ()>(1));
+    alloc_uninit [::<u32>] (); try_alloc_uninit [::<u32>] ();
+    alloc_zeroed [::<u32>] (); try_alloc_zeroed [::<u32>] ();
+    alloc_layout(std::alloc::Layout::new::<u64>()); try_alloc_layout(std::alloc::Layout::new::<u64>());
+    alloc_batch([1, 2]); try_alloc_batch([1, 2]);
+    alloc_batch_with [::<_, 2>] (|i| i); try_alloc_batch_with [::<_, 2>] (|i| i);
+    alloc_slice_copy(&[1]); try_alloc_slice_copy(&[1]);
+    alloc_slice_clone(&[Some(1)]); try_alloc_slice_clone(&[Some(1)]);
+    alloc_slice_fill(2, 1); try_alloc_slice_fill(2, 1);
+    alloc_slice_fill_with(2, |i| i); try_alloc_slice_fill_with(2, |i| i);
+    alloc_slice_try_fill_with(2, Ok::<_, ()>); try_alloc_slice_try_fill_with(2, Ok::<_, ()>);
+    alloc_slice_default [::<u32>] (2); try_alloc_slice_default [::<u32>] (2);
+    alloc_slice_from_iter(0..2); try_alloc_slice_from_iter(0..2);
+    alloc_uninit_slice [::<u32>] (2); try_alloc_uninit_slice [::<u32>] (2);
+    alloc_zeroed_slice [::<u32>] (2); try_alloc_zeroed_slice [::<u32>] (2);
+    alloc_str("a"); try_alloc_str("a");
+    alloc_fmt(format_args!("{}", 1)); try_alloc_fmt(format_args!("{}", 1));
+    boxed(1); try_boxed(1);
+    boxed_slice(0..2); try_boxed_slice(0..2);
+    boxed_str("a"); try_boxed_str("a");
+    vec [::<u32>] ();
+    vec_with_capacity [::<u32>] (2); try_vec_with_capacity [::<u32>] (2);
+    vec_from_iter(0..2); try_vec_from_iter(0..2);
+    string();
+    string_with_capacity(2); try_string_with_capacity(2);
+    string_from("a"); try_string_from("a");
+}
+
+#[test]
+fn every_allocating_type_has_every_method() {
+    let arena = toft::Arena::new();
+    call_each!(&arena);
+    call_each!(&arena.scope_guard());
+    call_by_trait(&arena);
+    call_by_trait(&toft::Recycler::new());
+    call_by_trait(&toft_bumpalo::Bump::new());
+    #[cfg(feature = "std")]
+    {
+        let (leases, frames) = (toft::Leases::new(), toft::Frames::new());
+        call_each!(&leases.get());
+        call_each!(frames.here());
+        let (task, shared, sync) = (toft::TaskArena::new(), toft::SharedArena::new(), toft::SyncRecycler::new());
+        call_each!(&task);
+        call_each!(&shared);
+        call_each!(&shared.local());
+        call_by_trait(&task);
+        call_by_trait(&shared);
+        call_by_trait(&shared.local());
+        call_by_trait(&sync);
+    }
+}
+
+/// The list above is complete.
+#[test]
+#[cfg(not(miri))]
+fn each_method_is_called() {
+    let source = include_str!("../src/allocate.rs");
+    let made: Vec<_> = source.split("$vis fn ").skip(1).map(|rest| rest.split(['<', '(']).next().unwrap()).collect();
+    assert_eq!(made, METHODS);
+}
+
+/// Vectors and strings grow in memory of any kind, and are sent where a reference to it may be.
+#[cfg(feature = "std")]
+#[test]
+fn collections_of_every_arena() {
+    fn check<A: toft::Allocate>(arena: &A) {
+        let (mut numbers, mut text) = (arena.vec(), arena.string());
+        for n in 0..1000u32 {
+            numbers.push(n);
+            text.push(char::from(b'a' + (n % 26) as u8));
+        }
+        assert!(numbers.drain(10..990).eq(10..990) && numbers.len() == 20 && text.starts_with("abc"));
+        numbers.shrink_to_fit();
+        let mut more = arena.vec_from_iter([7u32; 5]);
+        more.append(&mut numbers);
+        assert_eq!((more.len(), more.into_slice()[5], text.into_str().len()), (25, 0, 1000));
+    }
+    let (task, shared) = (toft::TaskArena::new(), toft::SharedArena::new());
+    check(&task);
+    check(&shared);
+    check(&shared.local());
+    check(&toft::Recycler::new());
+    let mut on_the_heap = toft::collections::Vec::new_in(&toft::Heap);
+    on_the_heap.extend(0..1000);
+    let mut sent = task.vec_from_iter(["one".to_string()]);
+    std::thread::scope(|threads| {
+        threads.spawn(move || sent.push("two".to_string()));
+        shared.vec::<u32>().push(1);
+    });
+    let recycler = toft::Recycler::new();
+    drop(toft::collections::Vec::from_array_in([1u64; 10], &recycler));
+    assert_eq!(recycler.stats().live, 0); // freed with the vector
 }

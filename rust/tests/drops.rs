@@ -1,5 +1,6 @@
 //! Destructors run exactly once, newest first, whatever ends their memory, and whatever panics or is leaked meanwhile.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 
 #[path = "common/fixed.rs"]
 mod fixed;

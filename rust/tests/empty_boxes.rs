@@ -1,5 +1,6 @@
 //! Empty `Vec`s of allocator-api2 as boxed slices: these have no memory, and are given back all the same.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 #![cfg(feature = "allocator-api2")]
 
 use allocator_api2::alloc::Allocator;

@@ -1,5 +1,6 @@
 //! What TOFT_CHECKED and TOFT_FINDINGS do, each in a process of its own.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 #![cfg(all(feature = "std", unix, not(miri)))] // it starts programs
 #![allow(clippy::undocumented_unsafe_blocks)] // it commits faults on purpose
 

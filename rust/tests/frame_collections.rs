@@ -1,6 +1,7 @@
 //! What programs with frames do beside `alloc`: growing collections, batches, values promoted to a longer-lived arena.
 //! Collections do what the standard library's do; a destructor runs once, whatever panics or is refused.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 
 #[path = "common/strict.rs"]
 mod strict;

@@ -1,7 +1,7 @@
 //! Frames: each thread has an arena of its own, all of them are emptied together, what a frame publishes lasts as long as
 //! it says, and a destructor runs once, whatever panics, is leaked, or ends first.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![cfg(feature = "std")]
+#![cfg(feature = "full")]
 
 #[path = "common/strict.rs"]
 mod strict;

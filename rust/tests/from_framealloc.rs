@@ -1,6 +1,6 @@
 //! Each row of the table "What was wrong there, and is caught here" of docs/from-framealloc.md.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![cfg(feature = "std")]
+#![cfg(feature = "full")]
 
 use std::sync::Mutex;
 

@@ -1,5 +1,6 @@
 //! Memory stays bounded and comes to rest; the cache keeps what it may, and each thread returns its own.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 
 #[path = "common/pages.rs"]
 mod pages;

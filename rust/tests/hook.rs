@@ -1,6 +1,6 @@
 //! Hooks for findings that do what a hook may do: use the arena of the finding, panic, cause findings, replace themselves.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![cfg(feature = "std")]
+#![cfg(feature = "full")]
 #![allow(clippy::undocumented_unsafe_blocks)] // it commits faults on purpose
 
 use std::cell::{Cell, RefCell};

@@ -1,6 +1,7 @@
 //! Arenas from a cache that threads share: nobody has one that another has, what is returned is empty, bounds hold, and
 //! nothing is lost but what was leaked. Parcels and arenas of tasks, by threads.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 
 #[path = "common/strict.rs"]
 mod strict;

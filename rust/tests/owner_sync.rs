@@ -1,6 +1,6 @@
 //! Owners and parcels that many threads read. What must not be shared is in `ui/owner_*` and `ui/parcel_*`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![cfg(feature = "std")]
+#![cfg(feature = "full")]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;

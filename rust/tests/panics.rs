@@ -1,14 +1,14 @@
 //! One rule for all arenas and all calls that run code of the program while they make values: when that panics or fails,
 //! what was made is dropped, and the memory is given back, if it is the newest. Each type and each call, in a table.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![cfg(feature = "std")]
+#![cfg(feature = "full")]
 
 use std::cell::Cell;
 use std::fmt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use toft::bumpalo::Bump;
 use toft::{Arena, Leases, Scope, SharedArena, TaskArena};
+use toft_bumpalo::Bump;
 
 thread_local! {
     /// Values to be made until one panics or fails.

@@ -1,6 +1,7 @@
 //! Recyclers, of one thread and of all: what they give does not overlap, keeps its bytes, counts, comes back, and does not
 //! grow without end.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 
 #[path = "common/blocks.rs"]
 mod blocks;

@@ -1,6 +1,6 @@
 //! Recyclers of a process that is checked: each misuse is found, and nothing else.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![cfg(feature = "std")]
+#![cfg(feature = "full")]
 #![allow(clippy::undocumented_unsafe_blocks)] // it commits faults on purpose
 
 use std::alloc::Layout;

@@ -1,6 +1,7 @@
 //! A source that fails at the 1st, 2nd, ... k-th take, until a run passes untouched: each refusal leaves everything as it
 //! was, and the calls that panic say so.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 #![allow(clippy::type_complexity)]
 
 #[path = "common/pages.rs"]

@@ -1,6 +1,7 @@
 //! Safe functions with raw pointers, and macros with unsafe code, are few, and each is here with the reason why it is sound: what a
 //! caller without unsafe code can do with it. A new one must be judged, and tried with hostile types, before it is added.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 #![cfg(not(miri))] // it reads files
 
 use std::collections::BTreeSet;
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules that no program can name: `pub` there is for the crate. `each_module_is_private` looks at their declarations.
 const PRIVATE: &[&str] = &[
-    "bumpalo/collections/buffer.rs",
+    "collections/buffer.rs",
     "construct.rs",
     "heap.rs",
     "lease/slots.rs",
@@ -41,25 +42,24 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("boxed.rs", "into_raw", ADDRESS),
     ("bumpalo/allocate.rs", "alloc_layout", NEW_MEMORY),
     ("bumpalo/allocate.rs", "try_alloc_layout", NEW_MEMORY),
-    ("bumpalo/collections/vec/mod.rs", "as_mut_ptr", ADDRESS),
-    ("bumpalo/collections/vec/mod.rs", "as_ptr", ADDRESS),
+    ("bumpalo/boxed.rs", "into_raw", ADDRESS),
+    ("collections/vec/mod.rs", "as_mut_ptr", ADDRESS),
+    ("collections/vec/mod.rs", "as_ptr", ADDRESS),
     (
         "hook.rs",
         "on_finding",
         "a safe function, called with a reference; it may do anything, which tests/hook.rs tries",
     ),
-    ("memory.rs", "take", UNSAFE_TRAIT),
+    ("memory.rs", "__allocate", UNSAFE_TRAIT),
+    ("memory.rs", "__allocate_typed", UNSAFE_TRAIT),
+    ("memory.rs", "allocate", UNSAFE_TRAIT),
     ("pools/planner.rs", "column", "dangling, or within memory that the pool has; programs cannot make a planner"),
     ("promote.rs", "__at", "computes an address from two, reads neither; the trait is sealed"),
     ("recycler/mod.rs", "alloc_layout", NEW_MEMORY),
     ("recycler/mod.rs", "try_alloc_layout", NEW_MEMORY),
     ("recycler/sync.rs", "alloc_layout", NEW_MEMORY),
     ("recycler/sync.rs", "try_alloc_layout", NEW_MEMORY),
-    ("shared/allocate.rs", "alloc_layout", NEW_MEMORY),
-    ("shared/allocate.rs", "try_alloc_layout", NEW_MEMORY),
     ("source.rs", "take", UNSAFE_TRAIT),
-    ("task.rs", "alloc_layout", NEW_MEMORY),
-    ("task.rs", "try_alloc_layout", NEW_MEMORY),
 ];
 
 /// Exported macros whose code is unsafe.
@@ -87,7 +87,8 @@ fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// Each file by its path in `src`, those of toft-pools with `pools/` before it, without comments and unit tests.
+/// Each file by its path in `src`, those of the other crates with the crate's name before it, without comments and unit
+/// tests.
 fn files() -> Vec<(String, String)> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -98,14 +99,13 @@ fn files() -> Vec<(String, String)> {
             }
         }
     }
-    let pools = Path::new(env!("CARGO_MANIFEST_DIR")).join("pools/src");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut paths = Vec::new();
-    walk(&source(), &mut paths);
-    walk(&pools, &mut paths);
-    let name = |path: &Path| match path.strip_prefix(&pools) {
-        Ok(name) => format!("pools/{}", name.to_str().unwrap().replace('\\', "/")),
-        Err(_) => path.strip_prefix(source()).unwrap().to_str().unwrap().replace('\\', "/"),
-    };
+    for folder in ["src", "bumpalo/src", "pools/src"] {
+        walk(&root.join(folder), &mut paths);
+    }
+    let name =
+        |path: &Path| path.strip_prefix(root).unwrap().to_str().unwrap().replace('\\', "/").replacen("src/", "", 1);
     let text = |path: &Path| {
         let text = fs::read_to_string(path).unwrap();
         let code = text.split("#[cfg(test)]").next().unwrap();
@@ -131,7 +131,9 @@ fn signatures(code: &str) -> Vec<String> {
             let words = words.strip_prefix("extern \"C\" ").unwrap_or(words);
             words.starts_with("fn ")
         };
-        let public = words.strip_prefix("pub ").is_some_and(is_fn) || (in_trait && is_fn(words));
+        // `$vis` is that of a macro for methods.
+        let after = words.strip_prefix("pub ").or(words.strip_prefix("$vis "));
+        let public = after.is_some_and(is_fn) || (in_trait && is_fn(words));
         if public {
             let rest = lines[i..].join(" ");
             let end = rest.find(['{', ';']).unwrap_or(rest.len());

@@ -1,5 +1,6 @@
 //! Scopes: what lives outside them may grow meanwhile and survives, their memory is used again, budgets hold across them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 #![cfg(feature = "allocator-api2")]
 
 #[path = "common/disguise.rs"]

@@ -1,5 +1,6 @@
 //! Streams of operations against a shadow model, on arenas of every kind.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 
 #[path = "common/disguise.rs"]
 mod disguise;

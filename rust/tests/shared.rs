@@ -1,5 +1,6 @@
 //! Arenas that many threads fill at once: what they hand out does not overlap, keeps its bytes, is aligned, and comes back.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 
 #[path = "common/blocks.rs"]
 mod blocks;

@@ -1,5 +1,6 @@
 //! A program of the usual kind under an allocator that takes nobody's word; and proofs that this allocator sees faults.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 #![allow(clippy::undocumented_unsafe_blocks)] // it commits faults on purpose
 
 #[path = "common/strict.rs"]

@@ -1,5 +1,6 @@
 //! `unsize!` converts what the compiler coerces, from crates without unsafe code. What it must refuse is in `ui/unsize_*`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
 #![forbid(unsafe_code)]
 
 use std::any::Any;

@@ -3,7 +3,7 @@
 //! Each is played three times: by the inline paths, by the table alone, and by the inline paths without statistics in
 //! between (they are slow calls, which could hide work that inline calls left undone).
 // SPDX-License-Identifier: MIT OR Apache-2.0
-
+#![cfg(feature = "full")]
 #![allow(unsafe_op_in_unsafe_fn)]
 
 #[path = "common/pages.rs"]

@@ -133,7 +133,7 @@ impl<G: Generation> FreeList<G> {
         for (p, capacity, which) in [(self.generations.cast(), self.capacity, 0), (self.links.cast(), self.linked, 1)] {
             if let (1.., Ok(layouts)) = (capacity, Self::layouts(capacity)) {
                 // SAFETY: the caller's contract, and that of reserve.
-                unsafe { memory.put(p, layouts[which]) }
+                unsafe { memory.deallocate(p, layouts[which]) }
             }
         }
         (self.capacity, self.linked) = (0, 0);
@@ -377,12 +377,11 @@ unsafe fn enlarge(memory: &impl Memory, p: NonNull<u8>, old: Layout, new: Layout
     // SAFETY: the caller's contract.
     unsafe {
         if old.size() == 0 {
-            memory.take(new)
+            memory.allocate(new)
         } else {
             memory.grow(p, old, new)
         }
     }
-    .ok_or(AllocError)
 }
 
 /// The lowest `n` bits; all if `n` is 64 or more.

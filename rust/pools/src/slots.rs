@@ -71,7 +71,7 @@ impl<T, L: FieldLayout<T>, G: Copy, M: Memory> Slots<T, L, G, M> {
         }
         // SAFETY: the memory has the old layout; a single column is valid at the address that its bytes are moved to.
         unsafe {
-            self.base = self.memory.grow(self.base, old, new).ok_or(AllocError)?;
+            self.base = self.memory.grow(self.base, old, new)?;
             self.raw = planner::columns(self.base, capacity, L::plan::<G>);
         }
         self.capacity = capacity;
@@ -88,7 +88,7 @@ impl<T, L: FieldLayout<T>, G: Copy, M: Memory> Slots<T, L, G, M> {
         let layout = Self::layout(capacity)?;
         let base = match layout.size() {
             0 => NonNull::dangling(),
-            _ => self.memory.take(layout).ok_or(AllocError)?,
+            _ => self.memory.allocate(layout)?,
         };
         // SAFETY: memory of that layout.
         let raw = unsafe { planner::columns(base, capacity, L::plan::<G>) };
@@ -102,7 +102,7 @@ impl<T, L: FieldLayout<T>, G: Copy, M: Memory> Slots<T, L, G, M> {
         let Ok(layout) = Self::layout(self.capacity) else { return };
         if layout.size() != 0 {
             // SAFETY: it was allocated with the layout for this number of slots.
-            unsafe { self.memory.put(self.base, layout) }
+            unsafe { self.memory.deallocate(self.base, layout) }
         }
     }
 }

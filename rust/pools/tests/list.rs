@@ -349,7 +349,7 @@ fn values_of_no_size_and_of_pages() {
         assert!(list.iter().rev().map(|page| page.0).eq(0..10));
     }
     pages(Heap);
-    pages(&Arena::new());
+    pages(Arena::new());
     pages(Blocks(Pages::new()));
 }
 

@@ -239,7 +239,7 @@ fn values_of_no_size_and_of_pages() {
         assert_eq!(queue.iter().map(|page| page.0).sum::<usize>(), 190);
     }
     pages(Heap);
-    pages(&Arena::new());
+    pages(Arena::new());
     pages(Blocks(Pages::new()));
 }
 

@@ -204,7 +204,7 @@ fn alignments_are_kept() {
         assert!(stack.iter().map(|page| page.0).eq(0..9));
     }
     aligned(Heap);
-    aligned(&Arena::new());
+    aligned(Arena::new());
     aligned(Blocks(Pages::new()));
     let mut columns: Stack<Pair<u8, Page>, Columns> = Stack::default();
     columns.extend((0..9).map(|n| Pair(n, Page(n.into()))));

@@ -1,6 +1,7 @@
 //! The flags that a thread sets to report its end to a `Frames`, without a lock, so that an ending thread does not
 //! wait. This file has no dependency in the crate, so that `loom/` can test every interleaving.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use super::atomic::{AtomicBool, Ordering};
 use super::Arc;

@@ -2,6 +2,7 @@
 //! slot is a store, to another slot an exchange. No thread waits. This file has no dependency in the crate, so that
 //! `loom/` can test every interleaving.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use super::atomic::{AtomicPtr, Ordering};
 use core::ptr::{self, NonNull};

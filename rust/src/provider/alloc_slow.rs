@@ -4,13 +4,12 @@
 
 use core::ptr::NonNull;
 
-use super::instruments::Caller;
+use super::caller::Caller;
 use super::state::*;
-use crate::abi::round8;
 use crate::hook::call_source;
-use crate::policy::{self, pad, BLOCK_MIN, HEADER};
+use crate::policy::{self, pad, round8, BLOCK_MIN, HEADER};
 
-impl ArenaPtr {
+impl RawArena {
     /// After a reset found the initial block too small: it counts as full, and the next block has `first_size`.
     pub fn initial_is_idle(self) -> bool {
         self.is(INITIAL_IDLE) && self.slow().current.get() == self.initial()
@@ -118,7 +117,8 @@ impl ArenaPtr {
         let p = self.alloc_in_current(size, align);
         if p.is_none() {
             let b = self.pop(); // the base was not page-aligned, and the padding exceeded the budget
-            self.drop_block(b);
+                                // SAFETY: unlinked; nothing was allocated in it.
+            unsafe { self.drop_block(b) };
         }
         p
     }
@@ -169,7 +169,7 @@ impl ArenaPtr {
         Some(p)
     }
 
-    /// As [`alloc_slow`](ArenaPtr::alloc_slow), for a caller that instruments record.
+    /// As [`alloc_slow`](RawArena::alloc_slow), for a caller that instruments record.
     #[inline]
     pub fn alloc_slow_for(self, size: usize, align: usize, caller: Caller) -> Option<NonNull<u8>> {
         if self.is(INSTRUMENTED) {

@@ -10,7 +10,7 @@ use crate::hook::call_source;
 use crate::policy::{self, SPARE};
 use crate::source::Source;
 
-impl ArenaPtr {
+impl RawArena {
     // ---- accounting ----
 
     /// M4: brings live up to the cursor. `allocated` misses what was allocated and rewound inline since.
@@ -67,9 +67,9 @@ impl ArenaPtr {
         self.head.epoch.set(self.epoch() | instrumented as usize);
     }
 
-    /// Ends an operation: delivers its findings, then calls [`set_limit`](ArenaPtr::set_limit).
+    /// Ends an operation: delivers its findings, then calls [`set_limit`](RawArena::set_limit).
     pub fn end_op(self) {
-        #[cfg(feature = "std")]
+        #[cfg(all(feature = "std", feature = "diagnostics"))]
         if self.is(INSTRUMENTED) && crate::hook::is_due() {
             self.deliver();
         }
@@ -170,7 +170,7 @@ impl ArenaPtr {
         });
     }
 
-    pub fn each_scope(self, mut f: impl FnMut(ArenaPtr)) {
+    pub fn each_scope(self, mut f: impl FnMut(RawArena)) {
         let mut at = self.slow().scopes.get();
         while let Some(scope) = at {
             at = scope.sibling.get();
@@ -299,7 +299,9 @@ impl ArenaPtr {
 
     // ---- returning blocks ----
 
-    pub fn put(self, b: Block) {
+    /// # Safety
+    /// The block is of this arena's source and not in its list, and no allocation in it is used any more.
+    pub unsafe fn put(self, b: Block) {
         if self.is(INSTRUMENTED) && self.quarantine_block(b) {
             return;
         }
@@ -308,7 +310,10 @@ impl ArenaPtr {
     }
 
     /// P12: makes a block a spare, and returns the oldest spares above the bound.
-    pub fn drop_block(self, b: Block) {
+    ///
+    /// # Safety
+    /// The block is this arena's and not in its list, and no allocation in it is used any more.
+    pub unsafe fn drop_block(self, b: Block) {
         let slow = self.slow();
         self.leave_steady(); // the outer arena has not counted the scope's blocks: the next reset must be a full one
         let bound = SPARE.max(slow.spare_keep.get()).max(slow.first_size.get()) as u64;
@@ -335,7 +340,8 @@ impl ArenaPtr {
             Some(before) => before.next.set(None),
         }
         slow.spare_bytes.set(slow.spare_bytes.get() - last.size.get());
-        self.put(last);
+        // SAFETY: a spare, unlinked.
+        unsafe { self.put(last) };
     }
 
     /// P13: returns spares until `keep` bytes are left, the one kept last first.
@@ -345,7 +351,8 @@ impl ArenaPtr {
             let Some(b) = slow.spares.get() else { return };
             slow.spares.set(b.next.get());
             slow.spare_bytes.set(slow.spare_bytes.get() - b.size.get());
-            self.put(b);
+            // SAFETY: a spare, unlinked.
+            unsafe { self.put(b) };
         }
     }
 

@@ -12,11 +12,11 @@ use super::state::*;
 use crate::heap;
 use crate::hook::call_source;
 use crate::policy::{self, BLOCK_MIN, INITIAL_START, MAX_REQUEST};
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 use crate::process::checks;
 use crate::source::Source;
 
-#[cfg(not(feature = "std"))]
+#[cfg(not(all(feature = "std", feature = "diagnostics")))]
 fn checks() -> bool {
     false
 }
@@ -39,19 +39,28 @@ fn first_epoch() -> usize {
     EPOCHS.fetch_add(EPOCH_STEP, Ordering::Relaxed) | 2
 }
 
+#[inline(always)]
+fn take_cached() -> Option<RawArena> {
+    let base = heap::take_arena()?;
+    // SAFETY: the cache contains pristine arenas, whose `synced` linked them.
+    let a = unsafe { RawArena::of(base.as_ptr().cast()) };
+    a.synced.set(a.initial_start());
+    Some(a)
+}
+
 /// Creates an arena on the heap.
 #[inline]
-pub fn create() -> Option<ArenaPtr> {
-    heap::take_arena().or_else(create_slow)
+pub fn create() -> Option<RawArena> {
+    take_cached().or_else(create_slow)
 }
 
 #[cold]
 #[inline(never)]
-fn create_slow() -> Option<ArenaPtr> {
+fn create_slow() -> Option<RawArena> {
     create_on(None)
 }
 
-fn create_on(source: Option<NonNull<dyn Source>>) -> Option<ArenaPtr> {
+fn create_on(source: Option<NonNull<dyn Source>>) -> Option<RawArena> {
     let (base, flags) = match source {
         None => (heap::take(BLOCK_MIN), CACHEABLE),
         // SAFETY: the source outlives the arena.
@@ -66,14 +75,14 @@ fn create_on(source: Option<NonNull<dyn Source>>) -> Option<ArenaPtr> {
         return None;
     }
     // SAFETY: a block of the source, owned by this arena.
-    created(unsafe { ArenaPtr::write(base, BLOCK_MIN, source, flags, None, first_epoch()) })
+    created(unsafe { RawArena::write(base, BLOCK_MIN, source, flags, None, first_epoch()) })
 }
 
 /// Makes the arena checked if the whole process is. `None`: no memory for that.
-fn created(a: ArenaPtr) -> Option<ArenaPtr> {
+fn created(a: RawArena) -> Option<RawArena> {
     if checks() {
         a.sync_in();
-        if a.set_checked(true) != crate::abi::OK {
+        if a.set_checked(true) != crate::abi_types::OK {
             a.release_instruments();
             a.put_initial();
             return None;
@@ -87,7 +96,7 @@ fn created(a: ArenaPtr) -> Option<ArenaPtr> {
 ///
 /// # Safety
 /// The source outlives the arena; or it is a box that the arena may drop.
-pub unsafe fn create_with(settings: &Settings) -> Option<ArenaPtr> {
+pub unsafe fn create_with(settings: &Settings) -> Option<RawArena> {
     if settings.reserve > MAX_REQUEST {
         return None;
     }
@@ -118,7 +127,7 @@ pub unsafe fn create_in(
     buffer: NonNull<u8>,
     size: usize,
     overflow: Option<Option<NonNull<dyn Source>>>,
-) -> Option<ArenaPtr> {
+) -> Option<RawArena> {
     let skip = policy::pad(buffer.addr().get(), 64);
     if size < skip + INITIAL_START {
         return None;
@@ -126,7 +135,7 @@ pub unsafe fn create_in(
     // SAFETY: within the buffer, by the caller's contract; and at a multiple of 64.
     unsafe {
         let base = buffer.add(skip);
-        created(ArenaPtr::write(
+        created(RawArena::write(
             base,
             (size - skip) & !7,
             overflow.flatten(),
@@ -137,7 +146,7 @@ pub unsafe fn create_in(
     }
 }
 
-impl ArenaPtr {
+impl RawArena {
     /// Returns the initial block: as a ready arena to the cache, or to its source.
     fn put_initial(self) {
         let epoch = (self.head.epoch.get() & !1) + 2;
@@ -151,7 +160,7 @@ impl ArenaPtr {
         unsafe {
             let base = NonNull::new_unchecked(self.base());
             if self.is(CACHEABLE) && !checks() && heap::accepts_arena() {
-                heap::put_arena(ArenaPtr::write(base, BLOCK_MIN, None, CACHEABLE, None, epoch));
+                RawArena::write(base, BLOCK_MIN, None, CACHEABLE, None, epoch).put_cached();
             } else {
                 let (source, owned) = (self.source.get(), self.is(OWNS_SOURCE));
                 put(source, base, self.initial_size.get());
@@ -162,13 +171,16 @@ impl ArenaPtr {
         }
     }
 
+    /// # Safety
+    /// As for [`release`](RawArena::release).
     #[cold]
     #[inline(never)]
-    fn release_slow(self) {
+    unsafe fn release_slow(self) {
         if self.is(PRISTINE) {
             match self.parent.get() {
                 None => self.put_initial(),
-                Some(parent) => self.end_scope(parent),
+                // SAFETY: the caller's contract.
+                Some(parent) => unsafe { self.end_scope(parent) },
             }
             return;
         }
@@ -184,14 +196,16 @@ impl ArenaPtr {
         self.check_records(0);
         self.poison_all();
         if let Some(parent) = self.parent.get() {
-            self.end_scope(parent);
+            // SAFETY: the caller's contract.
+            unsafe { self.end_scope(parent) };
             return;
         }
         let slow = self.slow();
         while slow.newest.get() != self.initial() {
             let b = slow.newest.get();
             slow.newest.set(b.next.get().unwrap_or(self.initial()));
-            self.put(b);
+            // SAFETY: out of the list; the caller's contract.
+            unsafe { self.put(b) };
         }
         self.put_spares(0);
         let log = self.take_block_log(self.initial());
@@ -199,19 +213,36 @@ impl ArenaPtr {
         if !self.quarantine(self.initial(), log) {
             self.put_initial();
         }
-        #[cfg(feature = "std")]
+        #[cfg(all(feature = "std", feature = "diagnostics"))]
         crate::hook::deliver(); // the arena no longer exists, so a hook cannot use it
     }
 
+    /// # Safety
+    /// The arena is pristine, on the heap, and empty, and is not used any more; the cache accepts an arena.
+    #[inline(always)]
+    unsafe fn put_cached(self) {
+        self.head.epoch.set(self.head.epoch.get() + 2); // makes marks of it stale
+                                                        // SAFETY: the caller's contract; a base is not null.
+        unsafe { heap::put_arena(NonNull::new_unchecked(self.base())) }
+    }
+
     /// Runs all cleanups, and returns all memory, the head included. Ignored while the arena is closed.
+    ///
+    /// # Safety
+    /// The arena is not used any more.
     #[inline]
-    pub fn release(self) {
+    pub unsafe fn release(self) {
         if self.flags.get() == PRISTINE | CACHEABLE && heap::accepts_arena() {
             self.head.cursor.set(self.initial_start());
             // SAFETY: in its initial state, on the heap.
-            unsafe { heap::put_arena(self) };
-        } else if !self.end_pristine_scope() {
-            self.release_slow();
+            unsafe { self.put_cached() };
+        } else {
+            // SAFETY: the caller's contract.
+            unsafe {
+                if !self.end_pristine_scope() {
+                    self.release_slow();
+                }
+            }
         }
     }
 }

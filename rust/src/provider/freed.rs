@@ -5,7 +5,9 @@
 use alloc::vec::Vec;
 
 use super::damage::Damage;
-use super::instruments::{Fault, Instruments, Record, FREED_BYTE};
+use super::faults::Fault;
+use super::instruments::Instruments;
+use super::records::{Record, FREED_BYTE};
 use super::state::*;
 
 /// Freed regions of a block, in descending order, since a block is freed from its end.
@@ -49,7 +51,7 @@ impl Instruments {
     }
 }
 
-impl ArenaPtr {
+impl RawArena {
     /// Verifies the log up to `end` before these bytes of the block are used again.
     pub fn verify_before_reuse(self, instruments: &Instruments, block: Block, end: *mut u8) {
         let mut logs = instruments.freed.borrow_mut();
@@ -88,7 +90,7 @@ impl ArenaPtr {
         verify_log(instruments, &self.take_block_log(block));
     }
 
-    /// As [`drop_block_log`](ArenaPtr::drop_block_log), for a block that is returned to its source. `true`: the
+    /// As [`drop_block_log`](RawArena::drop_block_log), for a block that is returned to its source. `true`: the
     /// quarantine keeps the block.
     #[cold]
     #[inline(never)]

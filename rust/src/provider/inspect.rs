@@ -1,8 +1,9 @@
 //! Queries: membership, statistics, iteration over blocks.
 // SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
 
 use super::state::*;
-use crate::abi::Stats;
+use crate::abi_types::Stats;
 use crate::policy;
 
 pub struct BlockView {
@@ -13,7 +14,7 @@ pub struct BlockView {
     pub spare: bool,
 }
 
-impl ArenaPtr {
+impl RawArena {
     /// Allocated bytes of `b`. An idle initial block has none, though the cursor is at its end.
     fn used_of(self, b: Block) -> usize {
         if b == self.initial() && self.is(INITIAL_IDLE) {
@@ -109,7 +110,7 @@ impl ArenaPtr {
 }
 
 pub struct Blocks {
-    arena: ArenaPtr,
+    arena: RawArena,
     at: Option<Block>,
 }
 

@@ -1,33 +1,56 @@
 //! The Rust provider: arenas behind the ABI's head. Reading order: `state`, `blocks`, `alloc_slow`, `ops`, `reset`,
-//! `create_release`, `nested`, `inspect`, `instruments`, `damage`, `freed`, `quarantine`.
+//! `create_release`, `nested`, `inspect`; then the instruments: `instruments`, `records`, `tags`, `sampling`, `budgets`,
+//! `faults`, `damage`, `freed`, `quarantine`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod alloc_slow;
 mod blocks;
+#[cfg(feature = "diagnostics")]
+mod budgets;
+mod caller;
 mod create_release;
+#[cfg(feature = "diagnostics")]
 mod damage;
+#[cfg(feature = "diagnostics")]
+mod faults;
+#[cfg(feature = "diagnostics")]
 mod freed;
 mod inspect;
+#[cfg(feature = "diagnostics")]
+mod instruments;
+#[cfg(not(feature = "diagnostics"))]
+#[path = "instruments_omitted.rs"]
 mod instruments;
 mod nested;
 mod ops;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 mod quarantine;
+#[cfg(feature = "diagnostics")]
+mod records;
 mod reset;
+#[cfg(feature = "diagnostics")]
+mod sampling;
 mod state;
+#[cfg(feature = "diagnostics")]
+mod tags;
 
+pub(crate) use caller::Caller;
 pub(crate) use create_release::{create, create_in, create_with, Settings};
-pub(crate) use damage::Damage;
-pub(crate) use inspect::Blocks;
-#[cfg(feature = "std")]
-pub(crate) use instruments::thread_id;
-pub(crate) use instruments::{boxed, Caller, Fault, RefusalHook, Shared};
-#[cfg(feature = "std")]
-pub(crate) use instruments::{FREED_BYTE, REDZONE, REDZONE_BYTE, UNINIT_BYTE};
 pub(crate) use ops::{alloc_for, claim_for, resize_for, OPS};
-pub(crate) use state::ArenaPtr;
+pub(crate) use state::RawArena;
 
-use crate::abi::Head;
+#[cfg(all(feature = "std", feature = "frames"))]
+pub(crate) use self::instruments::thread_id;
+#[cfg(feature = "diagnostics")]
+pub(crate) use self::{budgets::RefusalHook, instruments::Shared};
+#[cfg(all(feature = "std", feature = "recycler"))]
+pub(crate) use self::{
+    damage::Damage,
+    faults::Fault,
+    records::{FREED_BYTE, REDZONE, REDZONE_BYTE, UNINIT_BYTE},
+};
+
+use crate::abi_types::Head;
 use core::ptr::NonNull;
 
 /// The arena of a head, if this crate is its provider.
@@ -35,7 +58,7 @@ use core::ptr::NonNull;
 /// # Safety
 /// `head` is the head of a live arena.
 #[inline]
-pub(crate) unsafe fn own(head: NonNull<Head>) -> Option<ArenaPtr> {
+pub(crate) unsafe fn own(head: NonNull<Head>) -> Option<RawArena> {
     // SAFETY: the caller's contract.
-    unsafe { core::ptr::eq((*head.as_ptr()).ops.get(), OPS).then(|| ArenaPtr::of(head.as_ptr())) }
+    unsafe { core::ptr::eq((*head.as_ptr()).ops.get(), OPS).then(|| RawArena::of(head.as_ptr())) }
 }

@@ -6,16 +6,16 @@
 use core::ptr::NonNull;
 
 use super::state::*;
-use crate::abi::Range;
+use crate::abi_types::Range;
 use crate::policy::{pad, BLOCK_MIN, INITIAL_START};
 
 /// A scope with fewer bytes than this in the current block gets a block of its own.
 const SCOPE_MIN: usize = INITIAL_START + 512;
 
-impl ArenaPtr {
+impl RawArena {
     /// Begins a scope. `None`: no memory, or a cleanup is running.
     #[inline]
-    pub fn begin_scope(self) -> Option<ArenaPtr> {
+    pub fn begin_scope(self) -> Option<RawArena> {
         let cursor = self.head.cursor.get();
         let skip = pad(cursor.addr(), 64);
         let remaining = self.end.get().addr() - cursor.addr();
@@ -27,7 +27,7 @@ impl ArenaPtr {
         // SAFETY: the free part of the current block, which is claimed until the scope ends.
         let scope = unsafe {
             let base = NonNull::new_unchecked(self.in_current(cursor.addr() + skip));
-            ArenaPtr::write(base, remaining - skip, self.source.get(), BORROWED, Some(self), 2)
+            RawArena::write(base, remaining - skip, self.source.get(), BORROWED, Some(self), 2)
         };
         self.slow().scopes.set(Some(scope));
         self.claim_for_scope(scope);
@@ -52,7 +52,7 @@ impl ArenaPtr {
     }
 
     /// Claims the free part of the block until the scopes end. No client's range matches this claim.
-    pub fn claim_for_scope(self, scope: ArenaPtr) {
+    pub fn claim_for_scope(self, scope: RawArena) {
         let (slow, cursor) = (self.slow(), self.head.cursor.get());
         self.set_claimed();
         slow.claim_id.set(scope.base().addr()); // no client's range has this id
@@ -63,7 +63,7 @@ impl ArenaPtr {
 
     #[cold]
     #[inline(never)]
-    fn begin_scope_slow(self) -> Option<ArenaPtr> {
+    fn begin_scope_slow(self) -> Option<RawArena> {
         self.sync_in();
         if self.is(BUSY) {
             return None;
@@ -87,14 +87,14 @@ impl ArenaPtr {
             // SAFETY: the free part of the current block, which is claimed until the scope ends.
             unsafe {
                 let base = NonNull::new_unchecked(self.in_current(cursor.addr() + skip));
-                ArenaPtr::write(base, remaining - skip, self.source.get(), flags | BORROWED, Some(self), 2)
+                RawArena::write(base, remaining - skip, self.source.get(), flags | BORROWED, Some(self), 2)
             }
         } else {
             let block = self.take(BLOCK_MIN)?;
             // SAFETY: a block taken for the scope; its header is not needed before the scope's end.
             unsafe {
                 let base = NonNull::new_unchecked(block.base());
-                ArenaPtr::write(base, BLOCK_MIN, self.source.get(), flags, Some(self), 2)
+                RawArena::write(base, BLOCK_MIN, self.source.get(), flags, Some(self), 2)
             }
         };
         scope.sibling.set(slow.scopes.get());
@@ -103,7 +103,8 @@ impl ArenaPtr {
             self.claim_for_scope(scope);
         }
         if !scope.inherit_instruments(self) {
-            scope.end_scope(self);
+            // SAFETY: it was just created, and is not returned.
+            unsafe { scope.end_scope(self) };
             return None;
         }
         self.end_op(); // with a budget, also the limit of the scope
@@ -115,8 +116,11 @@ impl ArenaPtr {
     }
 
     /// Ends a scope without a slow call, if it is the only one of its arena. Returns whether it was done.
+    ///
+    /// # Safety
+    /// The scope is not used any more if it returns true.
     #[inline]
-    pub fn end_pristine_scope(self) -> bool {
+    pub unsafe fn end_pristine_scope(self) -> bool {
         if self.flags.get() != PRISTINE | BORROWED {
             return false;
         }
@@ -135,8 +139,11 @@ impl ArenaPtr {
     }
 
     /// Ends a scope whose cleanups have run, or which is pristine.
-    pub fn end_scope(self, parent: ArenaPtr) {
-        #[cfg(feature = "std")]
+    ///
+    /// # Safety
+    /// The scope is not used any more; `parent` is the arena that it began in.
+    pub unsafe fn end_scope(self, parent: RawArena) {
+        #[cfg(all(feature = "std", feature = "diagnostics"))]
         let instrumented = self.is(INSTRUMENTED);
         parent.sync_in();
         let outer = parent.slow();
@@ -164,20 +171,22 @@ impl ArenaPtr {
             for list in &mut lists {
                 while let Some(b) = list.filter(|b| *b != initial) {
                     *list = b.next.get();
-                    parent.drop_block(b);
+                    // SAFETY: of the scope, which has ended; out of its list.
+                    unsafe { parent.drop_block(b) };
                 }
             }
         }
         if !self.is(BORROWED) {
             // SAFETY: the whole block that was the initial block; the scope has ended.
             let block = unsafe { Block::write(NonNull::new_unchecked(self.base()), BLOCK_MIN) };
-            parent.drop_block(block);
+            // SAFETY: as above.
+            unsafe { parent.drop_block(block) };
         }
         if outer.scopes.get().is_none() && parent.is_claimed_by_scopes() {
             parent.lower(CLAIMED);
             outer.side_block.set(None);
         }
-        #[cfg(feature = "std")]
+        #[cfg(all(feature = "std", feature = "diagnostics"))]
         if instrumented && crate::hook::is_due() {
             parent.deliver(); // also if the outer arena is not instrumented
         }
@@ -214,8 +223,11 @@ impl ArenaPtr {
     }
 
     /// Returns a range as `ops->give` would, under the same conditions. `false`: call `ops->give`.
+    ///
+    /// # Safety
+    /// The range is that of its holder, and is not used any more if it returns true.
     #[inline]
-    pub fn unclaim_fast(self, range: &Range) -> bool {
+    pub unsafe fn unclaim_fast(self, range: &Range) -> bool {
         if self.is(PRISTINE | BUSY | BUDGETED | INSTRUMENTED) || !self.is(CLAIMED) || self.budget.get() != u64::MAX {
             return false;
         }
@@ -224,7 +236,7 @@ impl ArenaPtr {
             return false;
         }
         // The holder's cursor is within the claim, and has the block's provenance.
-        self.head.cursor.set(range.cursor.with_addr(crate::abi::round8(range.cursor.addr())));
+        self.head.cursor.set(range.cursor.with_addr(crate::policy::round8(range.cursor.addr())));
         self.clear_claimed();
         slow.side_block.set(None);
         self.head.limit.set(self.end.get());
@@ -234,14 +246,18 @@ impl ArenaPtr {
 
     /// Ends leaked scopes and a leaked range. The bytes of a leaked range stay allocated.
     ///
-    /// Precondition: the caller has exclusive access; no scope, cursor or allocation of the arena is in use.
+    /// # Safety
+    /// The caller has exclusive access: no scope, cursor or allocation of the arena is used any more.
     #[cold]
-    pub fn end_leaked(self) {
+    pub unsafe fn end_leaked(self) {
         self.sync_in();
         while let Some(scope) = self.slow().scopes.get() {
             scope.raise(LEAKED);
-            scope.end_leaked();
-            scope.release();
+            // SAFETY: it is leaked, so no code uses it, nor scopes of it.
+            unsafe {
+                scope.end_leaked();
+                scope.release();
+            }
         }
         if self.is(CLAIMED) {
             let slow = self.slow();
@@ -257,7 +273,7 @@ impl ArenaPtr {
         self.end_op();
     }
 
-    /// Whether this is a scope that [`end_leaked`](ArenaPtr::end_leaked) ends.
+    /// Whether this is a scope that [`end_leaked`](RawArena::end_leaked) ends.
     pub fn is_leaked(self) -> bool {
         self.is(LEAKED)
     }

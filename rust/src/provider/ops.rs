@@ -8,10 +8,10 @@ use core::ffi::{c_char, c_int, c_void};
 use core::mem::size_of;
 use core::ptr::{self, NonNull};
 
-use super::instruments::Caller;
+use super::caller::Caller;
 use super::state::*;
-use crate::abi::{self, round8, Cleanup, Head, InfoOps, Ops, ProviderInfo, Range, Stats};
-use crate::policy::{is_request, pad, MAX_REQUEST};
+use crate::abi_types::{self as abi, Cleanup, Head, InfoOps, Ops, ProviderInfo, Range, Stats};
+use crate::policy::{is_request, pad, round8, MAX_REQUEST};
 
 /// M20: constant and complete.
 static TABLE: InfoOps = InfoOps {
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn alloc_for(
     caller: Caller,
 ) -> Option<NonNull<u8>> {
     // SAFETY: the table's contract.
-    let a = unsafe { ArenaPtr::of(head) };
+    let a = unsafe { RawArena::of(head) };
     if a.is(INSTRUMENTED) && a.is_wrong_thread() {
         return None;
     }
@@ -93,21 +93,21 @@ pub unsafe extern "C" fn alloc_for(
 // ---- resize and free ----
 
 /// Whether p is the newest allocation of the current block.
-fn is_newest(a: ArenaPtr, p: *mut u8, size: usize) -> bool {
+fn is_newest(a: RawArena, p: *mut u8, size: usize) -> bool {
     !a.is(CLAIMED)
         && p.addr() >= a.start_of(a.slow().current.get()).addr()
         && a.head.cursor.get().addr().wrapping_sub(p.addr()) == round8(size)
 }
 
 /// P15: the newest block, if it is a dedicated block that contains p.
-fn newest_dedicated(a: ArenaPtr, p: *mut u8) -> Option<Block> {
+fn newest_dedicated(a: RawArena, p: *mut u8) -> Option<Block> {
     let b = a.slow().newest.get();
     let inside = || p.addr() > b.base().addr() && p.addr() < b.base().addr() + b.size.get();
     (b.kind.get() == Kind::Dedicated && inside()).then_some(b)
 }
 
 fn resize_in(
-    a: ArenaPtr,
+    a: RawArena,
     p: *mut u8,
     old: usize,
     new: usize,
@@ -164,7 +164,8 @@ fn resize_in(
         if a.is(INSTRUMENTED) {
             a.detached_remove(b);
         }
-        a.drop_block(b);
+        // SAFETY: unlinked above; its only allocation has moved.
+        unsafe { a.drop_block(b) };
     }
     Some(q)
 }
@@ -201,7 +202,7 @@ pub unsafe extern "C" fn resize_for(
         return if old == 0 { unsafe { alloc_for(head, new, align, flags, caller) } } else { None };
     }
     // SAFETY: the table's contract.
-    let a = unsafe { ArenaPtr::of(head) };
+    let a = unsafe { RawArena::of(head) };
     if a.is(INSTRUMENTED) && a.is_wrong_thread() {
         return None;
     }
@@ -224,7 +225,7 @@ pub unsafe extern "C" fn resize_for(
 
 unsafe extern "C" fn free(head: *mut Head, p: *mut c_void, size: usize) {
     // SAFETY: the table's contract.
-    let a = unsafe { ArenaPtr::of(head) };
+    let a = unsafe { RawArena::of(head) };
     let p: *mut u8 = p.cast();
     a.sync_in();
     if a.is(CHECKED) {
@@ -237,7 +238,8 @@ unsafe extern "C" fn free(head: *mut Head, p: *mut c_void, size: usize) {
             a.sync();
         } else if newest_dedicated(a, p).is_some() {
             let b = a.pop();
-            a.drop_block(b);
+            // SAFETY: unlinked; its only allocation is freed.
+            unsafe { a.drop_block(b) };
         }
     }
     a.end_op();
@@ -246,7 +248,7 @@ unsafe extern "C" fn free(head: *mut Head, p: *mut c_void, size: usize) {
 // ---- marks ----
 
 /// M14: the block that a mark points into, the newest regular one with an older epoch, and the address in it.
-fn mark_block(a: ArenaPtr, at: usize, epoch: usize) -> Option<(Block, usize)> {
+fn mark_block(a: RawArena, at: usize, epoch: usize) -> Option<(Block, usize)> {
     if at & 7 != 0 || epoch & 1 != 0 || epoch > a.epoch() || epoch < a.last_reset() {
         return None;
     }
@@ -267,7 +269,7 @@ fn mark_block(a: ArenaPtr, at: usize, epoch: usize) -> Option<(Block, usize)> {
     Some((b, at))
 }
 
-fn rewind_to(a: ArenaPtr, b: Block, at: usize, epoch: usize) -> c_int {
+fn rewind_to(a: RawArena, b: Block, at: usize, epoch: usize) -> c_int {
     let slow = a.slow();
     if epoch != a.epoch() {
         a.update_round_peak(slow.live.get());
@@ -278,7 +280,8 @@ fn rewind_to(a: ArenaPtr, b: Block, at: usize, epoch: usize) -> c_int {
     while slow.newest.get().epoch.get() > epoch {
         let freed = a.pop();
         a.poison_block(freed);
-        a.drop_block(freed);
+        // SAFETY: unlinked; its allocations are freed.
+        unsafe { a.drop_block(freed) };
     }
     // M15: the mark is above the cursor if the newest allocation below it was freed since
     if at < a.head.cursor.get().addr() {
@@ -297,7 +300,7 @@ fn rewind_to(a: ArenaPtr, b: Block, at: usize, epoch: usize) -> c_int {
 
 unsafe extern "C" fn rewind(head: *mut Head, cursor: *mut u8, epoch: usize) -> c_int {
     // SAFETY: the table's contract.
-    let a = unsafe { ArenaPtr::of(head) };
+    let a = unsafe { RawArena::of(head) };
     a.sync_in();
     let code = if a.is(CLOSED) {
         abi::EBUSY
@@ -314,8 +317,9 @@ unsafe extern "C" fn rewind(head: *mut Head, cursor: *mut u8, epoch: usize) -> c
 
 unsafe extern "C" fn reset(head: *mut Head, policy: u32, keep: usize) -> c_int {
     // SAFETY: the table's contract.
-    let a = unsafe { ArenaPtr::of(head) };
-    if policy == abi::KEEP_RECENT && (a.reset_fast() || a.reset_steady()) {
+    let a = unsafe { RawArena::of(head) };
+    // SAFETY: the table's contract: nothing in the arena is used any more.
+    if policy == abi::KEEP_RECENT && unsafe { a.reset_fast() || a.reset_steady() } {
         return abi::OK;
     }
     a.sync_in();
@@ -339,7 +343,7 @@ unsafe extern "C" fn reset(head: *mut Head, policy: u32, keep: usize) -> c_int {
 
 unsafe extern "C" fn trim(head: *mut Head, keep: usize) {
     // SAFETY: the table's contract.
-    let a = unsafe { ArenaPtr::of(head) };
+    let a = unsafe { RawArena::of(head) };
     a.sync_in();
     if !a.is(CLOSED) {
         a.trim(keep);
@@ -350,7 +354,7 @@ unsafe extern "C" fn trim(head: *mut Head, keep: usize) {
 // ---- cleanups ----
 
 /// M16: runs the cleanups registered after `epoch`, newest first, each once. The arena is closed while they run.
-pub fn run_cleanups(a: ArenaPtr, epoch: usize) {
+pub fn run_cleanups(a: RawArena, epoch: usize) {
     let slow = a.slow();
     let next = || {
         // SAFETY: nodes on the list are allocations of this arena that are not freed yet.
@@ -378,7 +382,7 @@ unsafe extern "C" fn cleanup(
     arg: *mut c_void,
 ) -> *mut Cleanup {
     // SAFETY: the table's contract.
-    let a = unsafe { ArenaPtr::of(head) };
+    let a = unsafe { RawArena::of(head) };
     a.sync_in();
     // If the claim is that of a scope, no range exists that a cleanup could corrupt.
     let closed = a.is(BUSY) || (a.is(CLAIMED) && !a.is_claimed_by_scopes());
@@ -417,7 +421,7 @@ pub unsafe extern "C" fn claim_for(
     caller: Caller,
 ) -> Option<NonNull<u8>> {
     // SAFETY: the table's contract; the range is the caller's.
-    let (a, r) = unsafe { (ArenaPtr::of(head), &mut *range) };
+    let (a, r) = unsafe { (RawArena::of(head), &mut *range) };
     a.sync_in();
     let slow = a.slow();
     let claimed = a.is(CLAIMED);
@@ -466,7 +470,7 @@ pub unsafe extern "C" fn claim_for(
 
 unsafe extern "C" fn give(head: *mut Head, range: *mut Range) -> c_int {
     // SAFETY: the table's contract; the range is the caller's.
-    let (a, r) = unsafe { (ArenaPtr::of(head), &mut *range) };
+    let (a, r) = unsafe { (RawArena::of(head), &mut *range) };
     a.sync_in();
     let slow = a.slow();
     let within = r.cursor.addr() >= slow.claim_start.get().addr() && r.cursor.addr() <= slow.claim_limit.get().addr();
@@ -497,12 +501,12 @@ unsafe extern "C" fn give(head: *mut Head, range: *mut Range) -> c_int {
 
 unsafe extern "C" fn contains(head: *const Head, p: *const c_void) -> c_int {
     // SAFETY: the table's contract.
-    unsafe { ArenaPtr::of(head.cast_mut()) }.holds(p.addr()) as c_int
+    unsafe { RawArena::of(head.cast_mut()) }.holds(p.addr()) as c_int
 }
 
 unsafe extern "C" fn stats(head: *mut Head, out: *mut Stats, size: usize) -> usize {
     // SAFETY: the table's contract; `out` has `size` bytes.
-    let a = unsafe { ArenaPtr::of(head) };
+    let a = unsafe { RawArena::of(head) };
     a.sync_in();
     let stats = a.stats();
     a.end_op();
@@ -517,7 +521,7 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
         return abi::ENOSYS;
     }
     // SAFETY: the table's contract.
-    let a = unsafe { ArenaPtr::of(head) };
+    let a = unsafe { RawArena::of(head) };
     a.sync_in();
     let code = match what {
         abi::SET_CHECKED if value > 1 => abi::EARG, // before EBUSY: an invalid argument in any state
@@ -557,7 +561,7 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
 /// For debuggers: reads the state without changing it.
 unsafe extern "C" fn query(head: *const Head, what: u32, value: *mut u64) -> c_int {
     // SAFETY: the table's contract.
-    let a = unsafe { ArenaPtr::of(head.cast_mut()) };
+    let a = unsafe { RawArena::of(head.cast_mut()) };
     let present = match what {
         abi::SET_BUDGET => a.budget.get(),
         abi::SET_SAMPLE => a.sample(),
@@ -571,5 +575,5 @@ unsafe extern "C" fn query(head: *const Head, what: u32, value: *mut u64) -> c_i
 
 unsafe extern "C" fn release(head: *mut Head) {
     // SAFETY: the table's contract.
-    unsafe { ArenaPtr::of(head) }.release();
+    unsafe { RawArena::of(head).release() };
 }

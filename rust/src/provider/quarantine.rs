@@ -9,10 +9,12 @@ use core::ffi::c_int;
 use core::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};
 
+use super::caller::Caller;
 use super::damage::Damage;
-use super::instruments::{Caller, Fault, Record, FREED_BYTE};
+use super::faults::Fault;
+use super::records::{Record, FREED_BYTE};
+use crate::finding::Finding;
 use crate::policy::MIB;
-use crate::report::Finding;
 use crate::{heap, hook};
 
 const QUARANTINE_MAX: usize = MIB;

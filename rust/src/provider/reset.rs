@@ -10,7 +10,7 @@ use super::state::*;
 use crate::hook::call_source;
 use crate::policy::{self, BLOCK_MIN, CAP, MERGE};
 
-impl ArenaPtr {
+impl RawArena {
     /// Adds the round's peak to its window. Returns P10's H: the highest peak of all windows, and 512 for the state.
     fn end_round(self) -> u64 {
         self.leave_steady();
@@ -51,7 +51,8 @@ impl ArenaPtr {
             while let Some(b) = *list {
                 *list = b.next.get().filter(|next| *next != initial);
                 if !stays(b.size.get()) {
-                    self.put(b);
+                    // SAFETY: in no list; its allocations are freed by the reset.
+                    unsafe { self.put(b) };
                     continue;
                 }
                 if b.kind.get() == Kind::Regular {
@@ -76,8 +77,11 @@ impl ArenaPtr {
     /// needed no more than an earlier one of the window. It writes three words; other counts are derived from them:
     /// allocated bytes from `synced`, which decreases by as much, and rounds from the epoch. Returns whether it was
     /// done.
+    ///
+    /// # Safety
+    /// The caller has exclusive access: no scope, cursor or allocation of the arena is used any more.
     #[inline(always)]
-    pub fn reset_fast(self) -> bool {
+    pub unsafe fn reset_fast(self) -> bool {
         let (cursor, epoch) = (self.head.cursor.get(), self.head.epoch.get());
         if cursor.addr() > self.steady_top.get() {
             return false;
@@ -96,8 +100,11 @@ impl ArenaPtr {
 
     /// A reset of a steady arena that keeps what the last one kept: the round needed no more than `steady_max`, and a
     /// window that ends does not change that. It makes the next resets fast. Returns whether it was done.
+    ///
+    /// # Safety
+    /// The caller has exclusive access: no scope, cursor or allocation of the arena is used any more.
     #[inline(never)]
-    pub fn reset_steady(self) -> bool {
+    pub unsafe fn reset_steady(self) -> bool {
         if self.is(PRISTINE) {
             return false;
         }
@@ -218,7 +225,7 @@ impl ArenaPtr {
 
         // The initial block suffices: by its size, or since it is a buffer, or since its source extends it.
         let remaining = (self.initial_end.get().addr() - self.initial_start().addr()) as u64;
-        let fits = round.high <= remaining + 512 && (policy != crate::abi::KEEP_ALL || round.others == 0);
+        let fits = round.high <= remaining + 512 && (policy != crate::abi_types::KEEP_ALL || round.others == 0);
         let one_block = self.is(FIXED) || (self.is(EXTENDS) && !self.is(BORROWED));
         let single = newest != initial && newest.next.get() == Some(initial) && newest.kind.get() == Kind::Regular;
         let size = newest.size.get();
@@ -264,7 +271,7 @@ impl ArenaPtr {
             self.begin_round();
         }
         let free = self.budget.get() == u64::MAX && !self.is(BUDGETED | INSTRUMENTED);
-        if policy == crate::abi::KEEP_RECENT && free && slow.spares.get().is_none() && !self.initial_is_idle() {
+        if policy == crate::abi_types::KEEP_RECENT && free && slow.spares.get().is_none() && !self.initial_is_idle() {
             self.become_steady(round.high - 512);
         }
     }
@@ -281,7 +288,8 @@ impl ArenaPtr {
         if b != initial {
             let unused = b.next.get() == Some(initial) && self.head.cursor.get() == self.start_of(b);
             if unused && b.size.get() > keep {
-                self.put(b);
+                // SAFETY: the arena is empty, and continues in its initial block.
+                unsafe { self.put(b) };
                 slow.first_size.set(0);
                 self.make_initial_current(false);
                 self.next_epoch();

@@ -8,7 +8,7 @@ use core::ops::Deref;
 use core::ptr::NonNull;
 
 use super::instruments::Instruments;
-use crate::abi::{Cleanup, Head, Range};
+use crate::abi_types::{Cleanup, Head, Range};
 use crate::policy::{HEADER, INITIAL_START};
 use crate::source::Source;
 
@@ -148,12 +148,14 @@ pub struct State {
     pub initial_end: Cell<*mut u8>,
     pub initial_size: Cell<usize>,
     /// The outer arena, of which this is a scope.
-    pub parent: Cell<Option<ArenaPtr>>,
+    pub parent: Cell<Option<RawArena>>,
     /// The next scope of the same parent.
-    pub sibling: Cell<Option<ArenaPtr>>,
+    pub sibling: Cell<Option<RawArena>>,
     /// Not initialised while `PRISTINE`, so that an arena without a slow call never pays for it.
     slow: UnsafeCell<MaybeUninit<Slow>>,
 }
+
+const _: () = assert!(core::mem::offset_of!(State, synced) == crate::heap::READY_LINK);
 
 /// The second part of the state. `live` and `allocated` are those at `synced`.
 #[repr(C)]
@@ -192,7 +194,7 @@ pub struct Slow {
     /// Serves other allocations while a range is claimed.
     pub side_block: Cell<Option<Block>>,
     /// The open scopes, newest first.
-    pub scopes: Cell<Option<ArenaPtr>>,
+    pub scopes: Cell<Option<RawArena>>,
     /// A box, created when an instrument is first switched on.
     pub instruments: Cell<Option<NonNull<Instruments>>>,
     pub initial: BlockHeader,
@@ -208,9 +210,9 @@ const _: () = {
 
 /// An arena of this crate, as the address of its state. The pointer's provenance covers the initial block.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct ArenaPtr(NonNull<State>);
+pub struct RawArena(NonNull<State>);
 
-impl Deref for ArenaPtr {
+impl Deref for RawArena {
     type Target = State;
     #[inline(always)]
     fn deref(&self) -> &State {
@@ -219,15 +221,15 @@ impl Deref for ArenaPtr {
     }
 }
 
-impl ArenaPtr {
+impl RawArena {
     /// The arena of a client's head. The provenance is recovered, since a client's pointer may cover the head only.
     ///
     /// # Safety
     /// `head` is the head of a live arena of this crate.
     #[inline(always)]
-    pub unsafe fn of(head: *mut Head) -> ArenaPtr {
+    pub unsafe fn of(head: *mut Head) -> RawArena {
         // SAFETY: the caller's contract: not null.
-        ArenaPtr(unsafe { NonNull::new_unchecked(head.cast()) })
+        RawArena(unsafe { NonNull::new_unchecked(head.cast()) })
     }
 
     #[inline(always)]
@@ -249,9 +251,9 @@ impl ArenaPtr {
         size: usize,
         source: Option<NonNull<dyn Source>>,
         flags: u32,
-        parent: Option<ArenaPtr>,
+        parent: Option<RawArena>,
         epoch: usize,
-    ) -> ArenaPtr {
+    ) -> RawArena {
         base.as_ptr().expose_provenance(); // M22
         let at = base.cast::<State>();
         let start = base.as_ptr().wrapping_add(INITIAL_START);
@@ -276,7 +278,7 @@ impl ArenaPtr {
             (&raw mut (*s).parent).write(Cell::new(parent));
             (&raw mut (*s).sibling).write(Cell::new(None));
         }
-        ArenaPtr(at)
+        RawArena(at)
     }
 
     #[inline(always)]
@@ -296,7 +298,7 @@ impl ArenaPtr {
         self.base().wrapping_add(INITIAL_START)
     }
 
-    /// The second part of the state. Every operation first calls [`sync_in`](ArenaPtr::sync_in), which initialises it.
+    /// The second part of the state. Every operation first calls [`sync_in`](RawArena::sync_in), which initialises it.
     #[inline(always)]
     pub fn slow(&self) -> &Slow {
         debug_assert!(!self.is(PRISTINE));

@@ -7,7 +7,7 @@
 use core::ptr::NonNull;
 
 /// Blocks end at multiples of this, and begin one or more lines after one.
-pub const UNIT: usize = 32 << 10;
+pub use crate::heap::UNIT;
 /// Requests up to this, with the padding for their alignment, share blocks.
 pub const DIRECT: usize = UNIT - 4096;
 /// A cache line of the processor; alignment of a source's blocks.

@@ -20,11 +20,12 @@ use super::block::{self, Block};
 use super::state::State;
 use super::supply::{Index, Supply};
 use super::RecyclerStats;
-use crate::construct::CallSite;
+use crate::finding::Finding;
 use crate::hook;
+use crate::memory::CallSite;
 use crate::policy::{MAX_REQUEST, MIB};
-use crate::provider::{boxed, Caller, Damage, Fault, FREED_BYTE, REDZONE, REDZONE_BYTE, UNINIT_BYTE};
-use crate::report::Finding;
+use crate::provider::{Caller, Damage, Fault, FREED_BYTE, REDZONE, REDZONE_BYTE, UNINIT_BYTE};
+use crate::try_box::try_box;
 
 /// Bytes that a recycler's quarantine holds.
 const QUARANTINE_MAX: usize = MIB;
@@ -167,7 +168,7 @@ impl Objects {
 impl Checked {
     pub fn new() -> Option<Box<Checked>> {
         let sentinel = Block::sentinel(without_provenance_mut(NO_PIECE.0));
-        boxed(Checked {
+        try_box(Checked {
             sentinel: Cell::new(sentinel),
             objects: RefCell::new(Objects {
                 slots: Vec::new(),

@@ -28,15 +28,14 @@ use core::fmt;
 use core::ptr::NonNull;
 use core::sync::atomic;
 
-use crate::construct::{CallSite, Construct};
+use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError};
-use crate::memory::Heap;
+use crate::memory::{move_to_new, CallSite, Heap, Memory};
 use crate::source::Source;
 use block::{ListName, Segment};
 use state::State;
 use supply::{Index, Supply};
 
-pub use block::UNIT;
 #[cfg(feature = "std")]
 pub use sync::SyncRecycler;
 
@@ -200,7 +199,7 @@ impl State {
     /// Resizes in place. `false`: impossible, nothing changed.
     ///
     /// # Safety
-    /// As for [`raw_free`](Construct::raw_free), for the bytes behind `new`, in this state.
+    /// As for [`deallocate`](Memory::deallocate), for the bytes behind `new`, in this state.
     #[inline(always)]
     unsafe fn resize_in_place(&self, supply: &Supply<'_>, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
         #[cfg(feature = "std")]
@@ -271,7 +270,7 @@ impl<S: Source> Recycler<S> {
 
     #[cold]
     #[inline(never)]
-    fn raw_alloc_slow(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
+    fn alloc_slow(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
         self.state.alloc_slow(&self.supply(), layout.size(), layout.align(), site)
     }
 
@@ -339,7 +338,7 @@ impl<S: Source> Recycler<S> {
     #[inline(always)]
     pub unsafe fn free(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
-        unsafe { self.raw_free(p, layout) }
+        unsafe { self.deallocate(p, layout) }
     }
 
     /// Resizes an allocation: in place if it shrinks, or is the newest and fits; else it moves, also if one above 28
@@ -360,7 +359,7 @@ impl<S: Source> Recycler<S> {
     #[track_caller]
     pub unsafe fn resize(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the caller's contract.
-        unsafe { self.raw_realloc(p, old, new, CallSite::caller(false)) }.ok_or(AllocError)
+        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
     }
 
     /// Returns memory without live objects to the source, in whole segments and large blocks, until about `keep` bytes
@@ -415,19 +414,38 @@ impl<S: Source> Recycler<S> {
     }
 }
 
-impl<S: Source> Construct for Recycler<S> {
-    const FREES: bool = true;
+// SAFETY: allocations are used by no other code until they are freed; a release of all needs an exclusive borrow.
+unsafe impl<S: Source> Memory for Recycler<S> {
+    #[inline(always)]
+    #[track_caller]
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        self.__allocate(layout, CallSite::caller(false))
+    }
 
     #[inline(always)]
-    fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
+    #[track_caller]
+    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+    }
+
+    #[inline(always)]
+    fn __allocate(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
         match self.state.bump(layout.size(), layout.align()) {
-            Some(p) => Some(p),
-            None => self.raw_alloc_slow(layout, site),
+            Some(p) => Ok(p),
+            None => self.alloc_slow(layout, site).ok_or(AllocError),
         }
     }
 
     #[inline(always)]
-    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
+    unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
         if is_dangling(p, layout) {
             return;
         }
@@ -443,13 +461,19 @@ impl<S: Source> Construct for Recycler<S> {
     }
 
     #[inline(always)]
-    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
+    unsafe fn __resize(
+        &self,
+        p: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+        site: CallSite,
+    ) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the caller's contract.
         unsafe {
             if p.addr().get() & (new.align() - 1) == 0 && self.state.resize_in_place(&self.supply(), p, old, new) {
-                return Some(p);
+                return Ok(p);
             }
-            self.realloc_by_copy(p, old, new, site)
+            move_to_new(self, p, old, new, site)
         }
     }
 }

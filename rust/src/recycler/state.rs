@@ -10,7 +10,7 @@ use super::checked::Checked;
 use super::large::Larges;
 use super::range::{List, Range};
 use super::supply::{Supply, Units};
-use crate::construct::CallSite;
+use crate::memory::CallSite;
 use crate::policy::{is_request, CAP};
 
 /// Blocks of a list tested for a fit.

@@ -9,13 +9,13 @@ use core::sync::atomic::AtomicBool;
 use super::state::State;
 use super::supply::{Index, Supply};
 use super::{block, checked, is_dangling, large, RecyclerStats};
-use crate::construct::{CallSite, Construct};
+use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError};
 use crate::hook::DeferReports;
-use crate::lease::hint;
 use crate::lock::{Guard, Lock};
-use crate::memory::Heap;
+use crate::memory::{move_to_new, CallSite, Heap, Memory};
 use crate::source::Source;
+use crate::thread_hint::hint;
 
 const SHARDS: usize = 8;
 
@@ -128,7 +128,7 @@ impl<S: Source> SyncRecycler<S> {
     /// The slow path. Findings are delivered after the lock is released.
     #[cold]
     #[inline(never)]
-    fn raw_alloc_slow(&self, guard: Guard<'_>, i: usize, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
+    fn alloc_slow(&self, guard: Guard<'_>, i: usize, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
         let deferred = DeferReports::new();
         let p = self.shards[i].state.alloc_slow(&self.supply(i), layout.size(), layout.align(), site);
         drop(guard);
@@ -219,7 +219,7 @@ impl<S: Source> SyncRecycler<S> {
     #[inline]
     pub unsafe fn free(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
-        unsafe { self.raw_free(p, layout) }
+        unsafe { self.deallocate(p, layout) }
     }
 
     /// Resizes an allocation: as [`Recycler::resize`](crate::Recycler::resize).
@@ -240,7 +240,7 @@ impl<S: Source> SyncRecycler<S> {
     #[track_caller]
     pub unsafe fn resize(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the caller's contract.
-        unsafe { self.raw_realloc(p, old, new, CallSite::caller(false)) }.ok_or(AllocError)
+        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
     }
 
     /// Returns memory without live objects to the source, until about `keep` bytes of it are left. Other threads may
@@ -303,20 +303,39 @@ impl<S: Source> SyncRecycler<S> {
     }
 }
 
-impl<S: Source> Construct for SyncRecycler<S> {
-    const FREES: bool = true;
+// SAFETY: allocations are used by no other code until they are freed; a release of all needs an exclusive borrow.
+unsafe impl<S: Source> Memory for SyncRecycler<S> {
+    #[inline(always)]
+    #[track_caller]
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        self.__allocate(layout, CallSite::caller(false))
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+    }
 
     #[inline]
-    fn raw_alloc(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
+    fn __allocate(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
         let (guard, i) = self.some_shard();
         match self.shards[i].state.bump(layout.size(), layout.align()) {
-            Some(p) => Some(p),
-            None => self.raw_alloc_slow(guard, i, layout, site),
+            Some(p) => Ok(p),
+            None => self.alloc_slow(guard, i, layout, site).ok_or(AllocError),
         }
     }
 
     #[inline]
-    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
+    unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
         if is_dangling(p, layout) {
             return;
         }
@@ -335,13 +354,19 @@ impl<S: Source> Construct for SyncRecycler<S> {
     }
 
     #[inline]
-    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
+    unsafe fn __resize(
+        &self,
+        p: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+        site: CallSite,
+    ) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: as above.
         unsafe {
             if p.addr().get() & (new.align() - 1) == 0 && self.resize_in_place(p, old, new) {
-                return Some(p);
+                return Ok(p);
             }
-            self.realloc_by_copy(p, old, new, site)
+            move_to_new(self, p, old, new, site)
         }
     }
 }

@@ -7,10 +7,9 @@ use core::fmt;
 use core::ptr::{null_mut, NonNull};
 
 use super::{rounded_size, SharedArena};
-use crate::abi::round8;
-use crate::construct::{CallSite, Construct};
-use crate::memory::Heap;
-use crate::policy::is_request;
+use crate::error::AllocError;
+use crate::memory::{move_to_new, CallSite, Heap, Memory};
+use crate::policy::{is_request, round8};
 use crate::source::Source;
 
 const LOCAL_FIRST: usize = 2 << 10;
@@ -95,34 +94,61 @@ impl<'s, S: Source> Local<'s, S> {
     }
 }
 
-impl<S: Source> Construct for Local<'_, S> {
+// SAFETY: the memory is that of the shared arena, which is borrowed for longer than this value lives.
+unsafe impl<S: Source> Memory for Local<'_, S> {
     #[inline(always)]
-    fn raw_alloc(&self, layout: Layout, _: CallSite) -> Option<NonNull<u8>> {
+    #[track_caller]
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        self.__allocate(layout, CallSite::caller(false))
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+    }
+
+    #[inline(always)]
+    fn __allocate(&self, layout: Layout, _: CallSite) -> Result<NonNull<u8>, AllocError> {
         match self.bump(layout) {
-            Some(p) => Some(p),
-            None => self.alloc_slow(layout),
+            Some(p) => Ok(p),
+            None => self.alloc_slow(layout).ok_or(AllocError),
         }
     }
 
     #[inline]
-    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
+    unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
         let (cursor, size) = (self.cursor.get(), rounded_size(layout).max(8));
         if p.addr().get() + size == cursor.addr() {
             self.cursor.set(cursor.wrapping_sub(size));
         } else {
             // SAFETY: the caller's contract; it may be the arena's newest allocation.
-            unsafe { self.arena.raw_free(p, layout) };
+            unsafe { self.arena.deallocate(p, layout) };
         }
     }
 
     #[inline]
-    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
+    unsafe fn __resize(
+        &self,
+        p: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+        site: CallSite,
+    ) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the caller's contract.
         unsafe {
             if p.addr().get() & (new.align() - 1) == 0 && self.resize_in_place(p, old, new) {
-                return Some(p);
+                return Ok(p);
             }
-            self.realloc_by_copy(p, old, new, site)
+            move_to_new(self, p, old, new, site)
         }
     }
 }

@@ -16,13 +16,13 @@ use core::fmt;
 use core::ptr::{null_mut, NonNull};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 
-use crate::abi::{round8, Stats};
+use crate::abi_types::Stats;
 use crate::arena::Keep;
-use crate::construct::{CallSite, Construct};
+use crate::error::AllocError;
 use crate::hook::call_source;
 use crate::lock::Lock;
-use crate::memory::Heap;
-use crate::policy::{is_request, merged_size, round, stagger, BLOCK_MIN, CAP, HEADER, MERGE};
+use crate::memory::{move_to_new, CallSite, Heap, Memory};
+use crate::policy::{is_request, merged_size, round, round8, stagger, BLOCK_MIN, CAP, HEADER, MERGE};
 use crate::source::Source;
 use crate::{atomic, lock};
 use blocks::{Block, Current};
@@ -414,13 +414,34 @@ fn rounded_size(layout: Layout) -> usize {
     round8(layout.size())
 }
 
-impl<S: Source> Construct for SharedArena<S> {
-    #[inline]
-    fn raw_alloc(&self, layout: Layout, _: CallSite) -> Option<NonNull<u8>> {
-        self.alloc_bytes(layout)
+// SAFETY: allocations live until the arena is reset or dropped, which need an exclusive borrow.
+unsafe impl<S: Source> Memory for SharedArena<S> {
+    #[inline(always)]
+    #[track_caller]
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+        self.__allocate(layout, CallSite::caller(false))
     }
 
-    unsafe fn raw_free(&self, p: NonNull<u8>, layout: Layout) {
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+        // SAFETY: the caller's contract.
+        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+    }
+
+    #[inline]
+    fn __allocate(&self, layout: Layout, _: CallSite) -> Result<NonNull<u8>, AllocError> {
+        self.alloc_bytes(layout).ok_or(AllocError)
+    }
+
+    unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
         let at = p.addr().get();
         if let Some(block) = self.current.block() {
             block.free_newest(at, at + rounded_size(layout).max(8));
@@ -428,13 +449,19 @@ impl<S: Source> Construct for SharedArena<S> {
     }
 
     #[inline]
-    unsafe fn raw_realloc(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Option<NonNull<u8>> {
+    unsafe fn __resize(
+        &self,
+        p: NonNull<u8>,
+        old: Layout,
+        new: Layout,
+        site: CallSite,
+    ) -> Result<NonNull<u8>, AllocError> {
         // SAFETY: the caller's contract.
         unsafe {
             if p.addr().get() & (new.align() - 1) == 0 && self.resize_in_place(p, old, new) {
-                return Some(p);
+                return Ok(p);
             }
-            self.realloc_by_copy(p, old, new, site)
+            move_to_new(self, p, old, new, site)
         }
     }
 }
@@ -452,7 +479,7 @@ impl<S: Source> SharedArena<S> {
     /// Grows or shrinks in place. `false`: impossible, nothing changed.
     ///
     /// # Safety
-    /// As for [`raw_free`](Construct::raw_free), for the bytes behind `new`.
+    /// As for [`deallocate`](Memory::deallocate), for the bytes behind `new`.
     unsafe fn resize_in_place(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
         let (at, was, now) = (p.addr().get(), rounded_size(old).max(8), rounded_size(new).max(8));
         match self.current.block() {

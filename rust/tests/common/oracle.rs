@@ -79,6 +79,8 @@ pub const COUNTED: &[Counted] = counted! {
     "Arena::try_alloc_slice_fill" line!(), |a, n| a.try_alloc_slice_fill(n, 7u8) => Of(1, n as u64);
     "Arena::alloc_slice_fill_with" line!(), |a, n| a.alloc_slice_fill_with(n, |i| i) => Of(1, 8 * n as u64);
     "Arena::try_alloc_slice_fill_with" line!(), |a, n| a.try_alloc_slice_fill_with(n, |i| i) => Of(1, 8 * n as u64);
+    "Arena::alloc_slice_try_fill_with" line!(), |a, n| a.alloc_slice_try_fill_with(n, Ok::<_, ()>) => Of(1, 8 * n as u64);
+    "Arena::try_alloc_slice_try_fill_with" line!(), |a, n| a.try_alloc_slice_try_fill_with(n, Ok::<_, ()>) => Of(1, 8 * n as u64);
     "Arena::alloc_slice_default" line!(), |a, n| a.alloc_slice_default::<u16>(n) => Of(1, 2 * n as u64);
     "Arena::try_alloc_slice_default" line!(), |a, n| a.try_alloc_slice_default::<u16>(n) => Of(1, 2 * n as u64);
     "Arena::alloc_slice_from_iter" line!(), |a, n| a.alloc_slice_from_iter(words(n)) => Of(1, 4 * n as u64);
@@ -175,6 +177,7 @@ pub const QUIET: &[&str] = &[
     "Arena::stats",
     "Arena::contains",
     "Arena::set_budget",
+    "Arena::remaining",
     "Arena::blocks",
     "Arena::mark",
     "Arena::rewind",
@@ -182,6 +185,11 @@ pub const QUIET: &[&str] = &[
     "Arena::into_raw",
     "Arena::from_raw",
     "Arena::borrow_raw",
+    // options.rs
+    "Options::reserve",
+    "Options::budget",
+    "Options::source",
+    "Options::create",
     // scope.rs
     "Arena::scope",
     "Arena::try_scope",
@@ -202,6 +210,7 @@ pub const QUIET: &[&str] = &[
     "Box::leak",
     "Box::into_pin",
     "Box::into_inner",
+    "Box::downcast",
     "Box::__unsize",
     // cursor.rs
     "Arena::cursor",
@@ -209,10 +218,6 @@ pub const QUIET: &[&str] = &[
     // collections.rs
     "Arena::vec",
     "Arena::string",
-    "Vec::arena",
-    "Vec::into_slice",
-    "String::arena",
-    "String::into_str",
     "Arena::map",
     "Arena::set",
     // frames.rs: they give arenas

@@ -130,7 +130,7 @@ impl NodeStorage {
     /// Allocates a further chunk.
     fn add<K, V, L: FieldLayout<V>>(&mut self, size: usize, memory: &impl Memory) -> Result<(), AllocError> {
         let layout = Self::layout::<K, V, L>(size).ok_or(AllocError)?;
-        let chunk = memory.take(layout).ok_or(AllocError)?.cast::<Chunk>();
+        let chunk = memory.allocate(layout)?.cast::<Chunk>();
         // SAFETY: memory of that layout; the head of a chunk fits before its first node.
         unsafe { chunk.write(Chunk { next: None, size }) };
         match self.current {
@@ -166,7 +166,7 @@ impl NodeStorage {
             unsafe {
                 let Chunk { next, size } = this.read();
                 chunk = next;
-                memory.put(this.cast(), Self::layout::<K, V, L>(size).unwrap_unchecked());
+                memory.deallocate(this.cast(), Self::layout::<K, V, L>(size).unwrap_unchecked());
             }
         }
     }

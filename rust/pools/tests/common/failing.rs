@@ -6,7 +6,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use toft::{Heap, Memory};
+use toft::{AllocError, Heap, Memory};
 
 #[derive(Default)]
 pub struct Failing {
@@ -58,24 +58,24 @@ pub struct Shared<'a>(pub &'a Failing);
 
 // SAFETY: the heap's memory.
 unsafe impl Memory for Shared<'_> {
-    fn take(&self, layout: Layout) -> Option<NonNull<u8>> {
+    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         assert_ne!(layout.size(), 0);
-        let p = self.0.serves().then(|| Heap.take(guarded(layout)))??;
+        let p = self.0.serves().then(|| Heap.allocate(guarded(layout))).ok_or(AllocError)??;
         self.0.out.borrow_mut().insert(p.as_ptr() as usize, layout);
         // So that nobody takes what is there for what he wrote.
         // SAFETY: it has that many bytes.
         unsafe { p.as_ptr().write_bytes(0xA5, guarded(layout).size()) };
-        Some(p)
+        Ok(p)
     }
 
-    unsafe fn put(&self, p: NonNull<u8>, layout: Layout) {
+    unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
         let was = self.0.out.borrow_mut().remove(&(p.as_ptr() as usize));
         assert_eq!(was, Some(layout), "put back with another layout, or twice");
-        // SAFETY: it came from take.
+        // SAFETY: it came from allocate.
         unsafe {
             let guard = core::slice::from_raw_parts(p.as_ptr().add(layout.size()), GUARD);
             assert!(guard.iter().all(|byte| *byte == 0xA5), "written behind what was asked for");
-            Heap.put(p, guarded(layout));
+            Heap.deallocate(p, guarded(layout));
         }
     }
 }

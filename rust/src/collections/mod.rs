@@ -1,0 +1,250 @@
+//! Growing collections in an arena, a scope or a frame: [`Vec`] and [`String`], and with the feature `hashbrown`
+//! `HashMap` and `HashSet`.
+//!
+//! ```
+//! let arena = toft::Arena::new();
+//! let mut words = arena.vec();
+//! words.extend("what a frame finds out".split(' '));
+//! let mut line = arena.string();
+//! for word in &words {
+//!     line.push_str(&word[..1]);
+//! }
+//! assert_eq!((words.len(), line.as_str()), (5, "waffo"));
+//! ```
+//!
+//! They borrow their arena, so they cannot outlive a reset or the end of a scope. They grow in place while they are the
+//! arena's newest allocation, and move otherwise; the memory that they leave stays in use until the arena is reset.
+//! Elements are dropped with their collection. A collection in an outer arena may grow while scopes of it are open: it
+//! is served from another block, which survives the scope.
+//!
+//! ```
+//! let arena = toft::Arena::new();
+//! let mut longest = arena.vec();
+//! for line in ["a bb", "ccc d"] {
+//!     arena.scope(|inner| {
+//!         let mut words = inner.vec_from_iter(line.split(' '));
+//!         words.sort_by_key(|word| word.len());
+//!         longest.extend(words.pop());
+//!     });
+//! }
+//! assert_eq!(longest, ["bb", "ccc"]);
+//! ```
+//!
+//! `Vec` and `String` are the standard library's, made by calls of an arena ([`Arena::vec`](crate::Arena::vec)) or with a
+//! reference to one ([`Vec::new_in`]). Calls that need memory panic if the arena has none; those that begin with `try_`
+//! return an error, and leave the collection unchanged. A map that grows leaves its old tables in the arena; a
+//! [`Recycler`](crate::Recycler) frees them.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+mod buffer;
+pub mod string;
+pub mod vec;
+
+#[cfg(feature = "hashbrown")]
+pub use maps::{HashMap, HashSet};
+#[doc(inline)]
+pub use string::String;
+#[doc(inline)]
+pub use vec::Vec;
+
+use core::alloc::Layout;
+use core::fmt;
+use core::ops::{Bound, RangeBounds};
+
+use crate::error::{AllocError, ErrorMode};
+
+/// The error of `try_reserve`. The collection is unchanged.
+///
+/// ```
+/// use toft::collections::TryReserveError;
+/// let arena = toft::Arena::new();
+/// assert_eq!(arena.vec::<u64>().try_reserve(usize::MAX), Err(TryReserveError::CapacityOverflow));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TryReserveError {
+    /// More than any collection holds: `isize::MAX` bytes.
+    CapacityOverflow,
+    /// The arena could not serve the request.
+    AllocError,
+}
+
+impl fmt::Display for TryReserveError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TryReserveError::CapacityOverflow => f.write_str("more than a collection can hold"),
+            TryReserveError::AllocError => AllocError.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for TryReserveError {}
+
+impl From<AllocError> for TryReserveError {
+    fn from(_: AllocError) -> Self {
+        TryReserveError::AllocError
+    }
+}
+
+impl ErrorMode for TryReserveError {
+    fn out_of_memory(_: Layout) -> Self {
+        TryReserveError::AllocError
+    }
+
+    fn overflow() -> Self {
+        TryReserveError::CapacityOverflow
+    }
+}
+
+/// Start and end of a range in a collection of `len`, or a panic.
+#[track_caller]
+#[inline]
+fn within(range: impl RangeBounds<usize>, len: usize) -> (usize, usize) {
+    let start = match range.start_bound() {
+        Bound::Included(&i) => Some(i),
+        Bound::Excluded(&i) => i.checked_add(1),
+        Bound::Unbounded => Some(0),
+    };
+    let end = match range.end_bound() {
+        Bound::Included(&i) => i.checked_add(1),
+        Bound::Excluded(&i) => Some(i),
+        Bound::Unbounded => Some(len),
+    };
+    match (start, end) {
+        (Some(start), Some(end)) if start <= end && end <= len => (start, end),
+        _ => out_of_range(range.start_bound().cloned(), range.end_bound().cloned(), len),
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn out_of_range(start: Bound<usize>, end: Bound<usize>, len: usize) -> ! {
+    panic!("toft: the range from {start:?} to {end:?} is not within a length of {len}")
+}
+
+#[cfg(feature = "hashbrown")]
+mod maps {
+    use hashbrown::DefaultHashBuilder;
+
+    use crate::arena::Arena;
+    use crate::error::AllocError;
+
+    /// hashbrown's map, in an arena: [`Arena::map`] makes one.
+    ///
+    /// ```
+    /// use toft::collections::HashMap;
+    /// let arena = toft::Arena::new();
+    /// let mut ages: HashMap<&str, u32> = arena.map();
+    /// ages.insert("Mads", 1);
+    /// assert_eq!(ages["Mads"], 1);
+    /// ```
+    pub type HashMap<'a, K, V, S = DefaultHashBuilder> = hashbrown::HashMap<K, V, S, &'a Arena>;
+
+    /// hashbrown's set, in an arena: [`Arena::set`] makes one.
+    ///
+    /// ```
+    /// use toft::collections::HashSet;
+    /// let arena = toft::Arena::new();
+    /// let mut seen: HashSet<u32> = arena.set();
+    /// assert!(seen.insert(7) && !seen.insert(7));
+    /// ```
+    pub type HashSet<'a, T, S = DefaultHashBuilder> = hashbrown::HashSet<T, S, &'a Arena>;
+
+    /// Maps and sets are hashbrown's: if the arena may refuse, call `try_reserve` before an insertion. An insertion
+    /// that gets no memory calls [`handle_alloc_error`](alloc::alloc::handle_alloc_error).
+    impl Arena {
+        /// Creates an empty map that grows in this arena. It takes no memory yet.
+        ///
+        /// ```
+        /// let arena = toft::Arena::new();
+        /// let mut counts = arena.map();
+        /// for word in "a b a".split(' ') {
+        ///     *counts.entry(word).or_insert(0) += 1;
+        /// }
+        /// assert_eq!((counts["a"], counts.len()), (2, 2));
+        /// ```
+        #[inline]
+        pub fn map<K, V>(&self) -> HashMap<'_, K, V> {
+            HashMap::with_hasher_in(DefaultHashBuilder::default(), self)
+        }
+
+        /// Creates an empty map for `capacity` entries.
+        ///
+        /// ```
+        /// let arena = toft::Arena::new();
+        /// assert!(arena.map_with_capacity::<u32, u32>(100).capacity() >= 100);
+        /// ```
+        ///
+        /// # Panics
+        /// If the arena has no memory.
+        pub fn map_with_capacity<K: Eq + core::hash::Hash, V>(&self, capacity: usize) -> HashMap<'_, K, V> {
+            match self.try_map_with_capacity(capacity) {
+                Ok(map) => map,
+                Err(e) => panic!("toft: {e}"),
+            }
+        }
+
+        /// As [`map_with_capacity`](Arena::map_with_capacity), with an error instead of the panic.
+        ///
+        /// ```
+        /// let tight = toft::Options::new().budget(100).create()?;
+        /// assert!(tight.try_map_with_capacity::<u32, u32>(100).is_err());
+        /// assert!(tight.try_map_with_capacity::<u32, u32>(3).is_ok());
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        pub fn try_map_with_capacity<K: Eq + core::hash::Hash, V>(
+            &self,
+            capacity: usize,
+        ) -> Result<HashMap<'_, K, V>, AllocError> {
+            let mut map = self.map();
+            map.try_reserve(capacity).map_err(|_| AllocError)?;
+            Ok(map)
+        }
+
+        /// Creates an empty set that grows in this arena. It takes no memory yet.
+        ///
+        /// ```
+        /// let arena = toft::Arena::new();
+        /// let mut seen = arena.set();
+        /// seen.extend("a b a".split(' '));
+        /// assert_eq!(seen.len(), 2);
+        /// ```
+        #[inline]
+        pub fn set<T>(&self) -> HashSet<'_, T> {
+            HashSet::with_hasher_in(DefaultHashBuilder::default(), self)
+        }
+
+        /// Creates an empty set for `capacity` values.
+        ///
+        /// ```
+        /// let arena = toft::Arena::new();
+        /// assert!(arena.set_with_capacity::<u32>(100).capacity() >= 100);
+        /// ```
+        ///
+        /// # Panics
+        /// If the arena has no memory.
+        pub fn set_with_capacity<T: Eq + core::hash::Hash>(&self, capacity: usize) -> HashSet<'_, T> {
+            match self.try_set_with_capacity(capacity) {
+                Ok(set) => set,
+                Err(e) => panic!("toft: {e}"),
+            }
+        }
+
+        /// As [`set_with_capacity`](Arena::set_with_capacity), with an error instead of the panic.
+        ///
+        /// ```
+        /// let tight = toft::Options::new().budget(100).create()?;
+        /// assert!(tight.try_set_with_capacity::<u32>(100).is_err());
+        /// assert!(tight.try_set_with_capacity::<u32>(3).is_ok());
+        /// # Ok::<(), toft::AllocError>(())
+        /// ```
+        pub fn try_set_with_capacity<T: Eq + core::hash::Hash>(
+            &self,
+            capacity: usize,
+        ) -> Result<HashSet<'_, T>, AllocError> {
+            let mut set = self.set();
+            set.try_reserve(capacity).map_err(|_| AllocError)?;
+            Ok(set)
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Changing a `String`.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use core::ops::RangeBounds;
+use core::ptr;
+
+use super::{Drain, String};
+use crate::collections::within;
+use crate::memory::Memory;
+
+impl<'m, A: Memory> String<'m, A> {
+    // ---- at the end ----
+
+    /// Puts a string at the end.
+    #[inline]
+    #[track_caller]
+    pub fn push_str(&mut self, string: &str) {
+        self.vec.extend_from_slice_copy(string.as_bytes())
+    }
+
+    /// Puts a character at the end.
+    #[inline]
+    #[track_caller]
+    pub fn push(&mut self, ch: char) {
+        if ch.is_ascii() {
+            self.vec.push(ch as u8);
+        } else {
+            self.push_str(ch.encode_utf8(&mut [0; 4]));
+        }
+    }
+
+    /// Takes the last character.
+    #[inline]
+    #[track_caller]
+    pub fn pop(&mut self) -> Option<char> {
+        let ch = self.chars().next_back()?;
+        self.vec.truncate(self.len() - ch.len_utf8());
+        Some(ch)
+    }
+
+    /// Drops all but the first `new_len` bytes.
+    #[track_caller]
+    pub fn truncate(&mut self, new_len: usize) {
+        if new_len < self.len() {
+            self.border(new_len);
+            self.vec.truncate(new_len);
+        }
+    }
+
+    /// Drops all of the text. The room stays.
+    #[inline]
+    #[track_caller]
+    pub fn clear(&mut self) {
+        self.vec.clear()
+    }
+
+    /// Takes the text from `at` on, in a `String` of its own.
+    #[track_caller]
+    pub fn split_off(&mut self, at: usize) -> String<'m, A> {
+        self.border(at);
+        String { vec: self.vec.split_off(at) }
+    }
+
+    // ---- in the midst ----
+
+    /// Puts a character at `idx`.
+    #[track_caller]
+    pub fn insert(&mut self, idx: usize, ch: char) {
+        self.insert_str(idx, ch.encode_utf8(&mut [0; 4]))
+    }
+
+    /// Puts a string at `idx`.
+    #[track_caller]
+    pub fn insert_str(&mut self, idx: usize, string: &str) {
+        self.border(idx);
+        self.replace_bytes(idx, idx, string);
+    }
+
+    /// Takes the character at `idx`.
+    #[track_caller]
+    pub fn remove(&mut self, idx: usize) -> char {
+        let Some(ch) = self[idx..].chars().next() else { panic!("toft: there is no character at the text's end") };
+        self.replace_bytes(idx, idx + ch.len_utf8(), "");
+        ch
+    }
+
+    /// Takes the characters of a range, by an iterator; what it is not asked for goes with it.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let mut s = arena.string_from("plot of land");
+    /// assert!(s.drain(4..7).eq(" of".chars()));
+    /// assert_eq!(s, "plot land");
+    /// ```
+    #[track_caller]
+    pub fn drain<R>(&mut self, range: R) -> Drain<'_, 'm, A>
+    where
+        R: RangeBounds<usize>,
+    {
+        let (start, end) = within(range, self.len());
+        self.border(start);
+        self.border(end);
+        Drain::new(self, start, end)
+    }
+
+    /// Puts a string in the place of a range.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let mut s = arena.string_from("a plot");
+    /// s.replace_range(..1, "the");
+    /// assert_eq!(s, "the plot");
+    /// ```
+    #[track_caller]
+    pub fn replace_range<R>(&mut self, range: R, replace_with: &str)
+    where
+        R: RangeBounds<usize>,
+    {
+        let (start, end) = within(range, self.len());
+        self.border(start);
+        self.border(end);
+        self.replace_bytes(start, end, replace_with);
+    }
+
+    /// Drops the characters for which `f` says no.
+    #[track_caller]
+    pub fn retain<F>(&mut self, mut f: F)
+    where
+        F: FnMut(char) -> bool,
+    {
+        /// What was kept is the text, if `f` panics also.
+        struct Sieve<'a, 'm, A: Memory> {
+            string: &'a mut String<'m, A>,
+            read: usize,
+            kept: usize,
+            len: usize,
+        }
+        impl<A: Memory> Drop for Sieve<'_, '_, A> {
+            fn drop(&mut self) {
+                self.move_down(self.len - self.read);
+                // SAFETY: so many bytes are there.
+                unsafe { self.string.vec.set_len(self.kept) };
+            }
+        }
+        impl<A: Memory> Sieve<'_, '_, A> {
+            fn move_down(&mut self, bytes: usize) {
+                let at = self.string.vec.as_mut_ptr();
+                // SAFETY: within the text.
+                unsafe { ptr::copy(at.add(self.read), at.add(self.kept), bytes) };
+                (self.read, self.kept) = (self.read + bytes, self.kept + bytes);
+            }
+        }
+        let len = self.len();
+        let mut sieve = Sieve { string: self, read: 0, kept: 0, len };
+        while sieve.read < len {
+            // SAFETY: what is ahead is as it was: characters.
+            let ch = unsafe { sieve.string.get_unchecked(sieve.read..).chars().next().unwrap_unchecked() };
+            if f(ch) {
+                sieve.move_down(ch.len_utf8());
+            } else {
+                sieve.read += ch.len_utf8();
+            }
+        }
+    }
+
+    // ---- the bytes ----
+
+    /// The range is within the text, and its ends are borders.
+    #[track_caller]
+    pub(super) fn replace_bytes(&mut self, start: usize, end: usize, with: &str) {
+        let rest = self.len() - end;
+        self.vec.reserve(with.len().saturating_sub(end - start));
+        // SAFETY: there is room; what is behind the range moves to where the new bytes end.
+        unsafe {
+            let at = self.vec.as_mut_ptr().add(start);
+            ptr::copy(at.add(end - start), at.add(with.len()), rest);
+            ptr::copy_nonoverlapping(with.as_ptr(), at, with.len());
+            self.vec.set_len(start + with.len() + rest);
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    fn border(&self, at: usize) {
+        if !self.is_char_boundary(at) {
+            no_border(at, self.len());
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn no_border(at: usize, len: usize) -> ! {
+    panic!("toft: byte {at} is not at a character's border in a text of {len}")
+}

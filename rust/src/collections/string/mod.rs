@@ -1,0 +1,289 @@
+//! Growing text in an arena.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+mod drain;
+mod edit;
+mod error;
+mod traits;
+
+pub use drain::Drain;
+pub use error::{FromUtf16Error, FromUtf8Error};
+
+use core::str;
+
+use super::{TryReserveError, Vec};
+use crate::arena::Arena;
+use crate::error::AllocError;
+use crate::memory::Memory;
+
+/// Growing text in an arena, by default an [`Arena`], or in other [`Memory`]: the standard library's `String`.
+///
+/// It is a [`Vec`] of bytes that are UTF-8, and grows as that does. Positions are in bytes; calls that take one panic
+/// if it is not at the border of a character, or out of bounds.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// let mut greeting = arena.string_from("Hej");
+/// greeting.push_str(", Mads");
+/// greeting += "!";
+/// assert_eq!(greeting.into_str(), "Hej, Mads!");
+/// ```
+pub struct String<'m, A: Memory = Arena> {
+    vec: Vec<'m, u8, A>,
+}
+
+impl<'m, A: Memory> String<'m, A> {
+    // ---- making ----
+
+    /// An empty one, which takes no memory yet.
+    #[inline]
+    #[track_caller]
+    pub fn new_in(memory: &'m A) -> String<'m, A> {
+        String { vec: Vec::new_in(memory) }
+    }
+
+    /// An empty one with room for `capacity` bytes.
+    #[inline]
+    #[track_caller]
+    pub fn with_capacity_in(capacity: usize, memory: &'m A) -> String<'m, A> {
+        String { vec: Vec::with_capacity_in(capacity, memory) }
+    }
+
+    /// A copy of a string.
+    #[inline]
+    #[track_caller]
+    pub fn from_str_in(s: &str, memory: &'m A) -> String<'m, A> {
+        let mut string = String::with_capacity_in(s.len(), memory);
+        string.push_str(s);
+        string
+    }
+
+    /// All characters that an iterator yields.
+    #[track_caller]
+    pub fn from_iter_in<I: IntoIterator<Item = char>>(iter: I, memory: &'m A) -> String<'m, A> {
+        let mut string = String::new_in(memory);
+        string.extend(iter);
+        string
+    }
+
+    /// Bytes that may be text.
+    ///
+    /// # Errors
+    /// The bytes, if they are not UTF-8.
+    #[inline]
+    #[track_caller]
+    pub fn from_utf8(vec: Vec<'m, u8, A>) -> Result<String<'m, A>, FromUtf8Error<'m, A>> {
+        match str::from_utf8(&vec) {
+            Ok(_) => Ok(String { vec }),
+            Err(e) => Err(FromUtf8Error::new(vec, e)),
+        }
+    }
+
+    /// Bytes as text, with U+FFFD for what is not UTF-8.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(toft::collections::String::from_utf8_lossy_in(b"to\xFFft", &arena), "to\u{FFFD}ft");
+    /// ```
+    #[track_caller]
+    pub fn from_utf8_lossy_in(v: &[u8], memory: &'m A) -> String<'m, A> {
+        let mut string = String::with_capacity_in(v.len(), memory);
+        for chunk in v.utf8_chunks() {
+            string.push_str(chunk.valid());
+            if !chunk.invalid().is_empty() {
+                string.push(char::REPLACEMENT_CHARACTER);
+            }
+        }
+        string
+    }
+
+    /// UTF-16 as text.
+    ///
+    /// # Errors
+    /// If a surrogate stands alone.
+    #[track_caller]
+    pub fn from_utf16_in(v: &[u16], memory: &'m A) -> Result<String<'m, A>, FromUtf16Error> {
+        let mut string = String::with_capacity_in(v.len(), memory);
+        for c in char::decode_utf16(v.iter().copied()) {
+            string.push(c.map_err(|_| FromUtf16Error(()))?);
+        }
+        Ok(string)
+    }
+
+    /// Of its parts.
+    ///
+    /// # Safety
+    /// As for [`Vec::from_raw_parts_in`]; and the bytes are UTF-8.
+    #[inline]
+    #[track_caller]
+    pub unsafe fn from_raw_parts_in(buf: *mut u8, length: usize, capacity: usize, memory: &'m A) -> String<'m, A> {
+        // SAFETY: the caller's contract.
+        String { vec: unsafe { Vec::from_raw_parts_in(buf, length, capacity, memory) } }
+    }
+
+    /// Bytes as text, unchecked.
+    ///
+    /// # Safety
+    /// The bytes are UTF-8.
+    #[inline]
+    #[track_caller]
+    pub unsafe fn from_utf8_unchecked(bytes: Vec<'m, u8, A>) -> String<'m, A> {
+        String { vec: bytes }
+    }
+
+    // ---- becoming something else ----
+
+    /// Returns the text for as long as the arena is borrowed.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let text: &str = arena.string_from("kept").into_str();
+    /// assert_eq!(text, "kept");
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn into_str(self) -> &'m mut str {
+        // SAFETY: the bytes are UTF-8.
+        unsafe { str::from_utf8_unchecked_mut(self.vec.into_slice()) }
+    }
+
+    /// The bytes.
+    #[inline]
+    #[track_caller]
+    pub fn into_bytes(self) -> Vec<'m, u8, A> {
+        self.vec
+    }
+
+    // ---- fallible additions ----
+
+    /// As [`reserve`](String::reserve), with an error instead of the panic.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(16).create()?;
+    /// let mut s = tight.string_from("eight...");
+    /// assert!(s.try_reserve(100).is_err());
+    /// assert_eq!(s, "eight...");
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError> {
+        // SAFETY: reserving capacity does not change the bytes.
+        unsafe { self.as_mut_vec() }.try_reserve(additional)
+    }
+
+    /// Appends a string, or returns an error if there is no memory.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(32).create()?;
+    /// let mut s = tight.string();
+    /// while s.try_push_str("word ").is_ok() {}
+    /// assert!(s.starts_with("word ") && s.len() % 5 == 0);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn try_push_str(&mut self, s: &str) -> Result<(), AllocError> {
+        self.try_reserve(s.len()).map_err(|_| AllocError)?;
+        self.push_str(s);
+        Ok(())
+    }
+
+    /// As [`reserve_exact`](String::reserve_exact), with an error instead of the panic.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert!(arena.string().try_reserve_exact(usize::MAX).is_err());
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn try_reserve_exact(&mut self, additional: usize) -> Result<(), TryReserveError> {
+        self.vec.try_reserve_exact(additional)
+    }
+
+    // ---- looking ----
+
+    /// The text.
+    #[inline(always)]
+    #[track_caller]
+    pub fn as_str(&self) -> &str {
+        // SAFETY: the bytes are UTF-8.
+        unsafe { str::from_utf8_unchecked(&self.vec) }
+    }
+
+    /// The text, to be changed.
+    #[inline(always)]
+    #[track_caller]
+    pub fn as_mut_str(&mut self) -> &mut str {
+        // SAFETY: the bytes are UTF-8.
+        unsafe { str::from_utf8_unchecked_mut(&mut self.vec) }
+    }
+
+    /// The bytes.
+    #[inline(always)]
+    #[track_caller]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.vec
+    }
+
+    /// The bytes, to be changed.
+    ///
+    /// # Safety
+    /// They are UTF-8 whenever the string is used again.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn as_mut_vec(&mut self) -> &mut Vec<'m, u8, A> {
+        &mut self.vec
+    }
+
+    /// How many bytes there are.
+    #[inline(always)]
+    #[track_caller]
+    pub fn len(&self) -> usize {
+        self.vec.len()
+    }
+
+    /// Whether there are none.
+    #[inline(always)]
+    #[track_caller]
+    pub fn is_empty(&self) -> bool {
+        self.vec.is_empty()
+    }
+
+    // ---- room ----
+
+    /// The arena.
+    #[inline]
+    #[track_caller]
+    pub fn arena(&self) -> &'m A {
+        self.vec.arena()
+    }
+
+    /// Bytes that it can hold without growing.
+    #[inline]
+    #[track_caller]
+    pub fn capacity(&self) -> usize {
+        self.vec.capacity()
+    }
+
+    /// Room for `additional` more bytes, and for further ones to come.
+    #[inline]
+    #[track_caller]
+    pub fn reserve(&mut self, additional: usize) {
+        self.vec.reserve(additional)
+    }
+
+    /// Room for `additional` more bytes.
+    #[inline]
+    #[track_caller]
+    pub fn reserve_exact(&mut self, additional: usize) {
+        self.vec.reserve_exact(additional)
+    }
+
+    /// Gives back the room that is not used, if the text is the arena's newest allocation.
+    #[inline]
+    #[track_caller]
+    pub fn shrink_to_fit(&mut self) {
+        self.vec.shrink_to_fit()
+    }
+}

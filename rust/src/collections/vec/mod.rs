@@ -1,0 +1,322 @@
+//! A growing array in an arena.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+mod drain;
+mod edit;
+mod extend;
+mod filter;
+mod into_iter;
+mod splice;
+mod traits;
+
+pub use drain::Drain;
+pub use filter::DrainFilter;
+pub use into_iter::IntoIter;
+pub use splice::Splice;
+
+use core::mem::ManuallyDrop;
+use core::ptr::{self, NonNull};
+use core::slice;
+
+use super::buffer::Buffer;
+use super::TryReserveError;
+use crate::arena::Arena;
+use crate::boxed::Box;
+use crate::error::{unwrap_infallible, AllocError};
+use crate::memory::Memory;
+
+/// A growing array in an arena, by default an [`Arena`], or in other [`Memory`]: the standard library's `Vec`.
+///
+/// It grows in place while it is the arena's newest allocation, and moves otherwise, to twice the capacity. The memory
+/// that it leaves stays in use until the arena is reset. Elements are dropped with the vector, unless it becomes a slice
+/// of the arena ([`into_slice`](Vec::into_slice)).
+///
+/// Calls that need memory panic if the arena has none; and those that take an index or a range, if it is out of bounds.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// let mut stack = toft::collections::Vec::new_in(&arena);
+/// stack.push('a');
+/// stack.push('b');
+/// assert_eq!(stack.pop(), Some('b'));
+/// let rest: &[char] = stack.into_slice();
+/// assert_eq!(rest, ['a']);
+/// ```
+pub struct Vec<'m, T: 'm, A: Memory = Arena> {
+    buffer: Buffer<'m, T, A>,
+    len: usize,
+}
+
+impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
+    // ---- making ----
+
+    /// An empty one, which takes no memory yet.
+    #[inline]
+    #[track_caller]
+    pub fn new_in(memory: &'m A) -> Vec<'m, T, A> {
+        Vec { buffer: Buffer::new(memory), len: 0 }
+    }
+
+    /// An empty one with room for `capacity` elements.
+    #[inline]
+    #[track_caller]
+    pub fn with_capacity_in(capacity: usize, memory: &'m A) -> Vec<'m, T, A> {
+        Vec { buffer: Buffer::with_capacity(capacity, memory), len: 0 }
+    }
+
+    /// All that an iterator yields.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(toft::collections::Vec::from_iter_in("a b c".split(' '), &arena), ["a", "b", "c"]);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn from_iter_in<I: IntoIterator<Item = T>>(iter: I, memory: &'m A) -> Vec<'m, T, A> {
+        let iter = iter.into_iter();
+        let mut vec = Vec::with_capacity_in(iter.size_hint().0, memory);
+        vec.extend(iter);
+        vec
+    }
+
+    /// Of its parts.
+    ///
+    /// # Safety
+    /// `ptr`, `length` and `capacity` are those of a `Vec` of `bump` that was forgotten; or an allocation of `bump`
+    /// with the size and alignment of `capacity` elements, of which `length` are there, and which is nobody else's.
+    #[track_caller]
+    pub unsafe fn from_raw_parts_in(ptr: *mut T, length: usize, capacity: usize, memory: &'m A) -> Vec<'m, T, A> {
+        // SAFETY: the caller's contract.
+        unsafe { Vec { buffer: Buffer::from_parts(NonNull::new_unchecked(ptr), capacity, memory), len: length } }
+    }
+
+    /// What `vec!` calls.
+    /// Creates a vector of the elements of an array.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(toft::collections::Vec::from_array_in([1, 2], &arena), [1, 2]);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn from_array_in<const N: usize>(elements: [T; N], memory: &'m A) -> Vec<'m, T, A> {
+        let mut vec: Vec<T, A> = Vec::with_capacity_in(N, memory);
+        // SAFETY: there is room for all of them.
+        unsafe { vec.as_mut_ptr().cast::<[T; N]>().write(elements) };
+        vec.len = N;
+        vec
+    }
+
+    // ---- room ----
+
+    /// The arena.
+    #[inline]
+    #[track_caller]
+    pub fn arena(&self) -> &'m A {
+        self.buffer.memory()
+    }
+
+    /// Elements that it can hold without growing.
+    #[inline]
+    #[track_caller]
+    pub fn capacity(&self) -> usize {
+        self.buffer.capacity()
+    }
+
+    /// Room for `additional` more elements, and for further ones to come.
+    #[inline]
+    #[track_caller]
+    pub fn reserve(&mut self, additional: usize) {
+        unwrap_infallible(self.buffer.reserve(self.len, additional))
+    }
+
+    /// Room for `additional` more elements.
+    #[inline]
+    #[track_caller]
+    pub fn reserve_exact(&mut self, additional: usize) {
+        unwrap_infallible(self.buffer.reserve_exact(self.len, additional))
+    }
+
+    /// As [`reserve`](Vec::reserve), with an error instead of the panic.
+    #[inline]
+    #[track_caller]
+    pub fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError> {
+        self.buffer.reserve(self.len, additional)
+    }
+
+    /// As [`reserve_exact`](Vec::reserve_exact), with an error instead of the panic.
+    #[inline]
+    #[track_caller]
+    pub fn try_reserve_exact(&mut self, additional: usize) -> Result<(), TryReserveError> {
+        self.buffer.reserve_exact(self.len, additional)
+    }
+
+    /// Gives back the room that is not used, if the array is the arena's newest allocation.
+    #[track_caller]
+    pub fn shrink_to_fit(&mut self) {
+        self.buffer.shrink(self.len)
+    }
+
+    /// Frees the capacity above `capacity`, or above the length if that is larger, if the arena can free it.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let mut v = arena.vec_with_capacity::<u64>(10);
+    /// v.shrink_to(4);
+    /// assert_eq!(v.capacity(), 4);
+    /// ```
+    #[track_caller]
+    pub fn shrink_to(&mut self, capacity: usize) {
+        self.buffer.shrink(capacity.max(self.len))
+    }
+
+    // ---- becoming something else ----
+
+    /// Returns the elements for as long as the arena is borrowed. They are not dropped.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let numbers: &mut [i32] = arena.vec_from_iter([1, 2]).into_slice();
+    /// assert_eq!(numbers, [1, 2]);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn into_slice(self) -> &'m mut [T] {
+        let len = self.len;
+        // SAFETY: as many elements are there, and nobody else's now; the memory lives for 'm.
+        unsafe { slice::from_raw_parts_mut(self.into_buffer().into_used(len).as_ptr(), len) }
+    }
+
+    /// The elements in a box, which drops them.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let boxed: toft::Box<[i32]> = arena.vec_from_iter([1, 2, 3]).into_boxed_slice();
+    /// assert_eq!(boxed.len(), 3);
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn into_boxed_slice(self) -> Box<'m, [T]> {
+        // SAFETY: the elements are nobody else's.
+        unsafe { Box::from_raw(self.into_slice()) }
+    }
+
+    /// The memory, with no elements any more.
+    #[inline(always)]
+    #[track_caller]
+    fn into_buffer(self) -> Buffer<'m, T, A> {
+        let this = ManuallyDrop::new(self);
+        // SAFETY: `this` is not used again.
+        unsafe { ptr::read(&this.buffer) }
+    }
+
+    // ---- fallible additions ----
+
+    /// Appends an element, or returns an error if there is no memory; `value` is dropped then.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(64).create()?;
+    /// let mut v = tight.vec();
+    /// while v.try_push(v.len() as u64).is_ok() {}
+    /// assert!((1..=8).contains(&v.len()) && v[0] == 0);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn try_push(&mut self, value: T) -> Result<(), AllocError> {
+        self.try_reserve(1).map_err(|_| AllocError)?;
+        self.push(value);
+        Ok(())
+    }
+
+    /// Appends the elements of an iterator. If there is no memory it returns an error, and keeps those appended.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(64).create()?;
+    /// let mut v = tight.vec();
+    /// assert!(v.try_extend(0u64..).is_err());
+    /// assert!(!v.is_empty());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    #[track_caller]
+    pub fn try_extend(&mut self, iter: impl IntoIterator<Item = T>) -> Result<(), AllocError> {
+        let mut iter = iter.into_iter();
+        while let Some(value) = iter.next() {
+            if self.len() == self.capacity() {
+                let (least, most) = iter.size_hint();
+                let more = least.saturating_add(1);
+                // Exact size hints are trusted; lower bounds may be far too high (`0..`).
+                let more = if most == Some(least) { more } else { 1 };
+                self.try_reserve(more).map_err(|_| AllocError)?;
+            }
+            self.push(value);
+        }
+        Ok(())
+    }
+
+    // ---- looking ----
+
+    /// The elements.
+    #[inline(always)]
+    #[track_caller]
+    pub fn as_slice(&self) -> &[T] {
+        // SAFETY: so many are there.
+        unsafe { slice::from_raw_parts(self.as_ptr(), self.len) }
+    }
+
+    /// The elements, to be changed.
+    #[inline(always)]
+    #[track_caller]
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        // SAFETY: so many are there.
+        unsafe { slice::from_raw_parts_mut(self.as_mut_ptr(), self.len) }
+    }
+
+    /// The address of the first element; dangling if there was never any.
+    #[inline(always)]
+    #[track_caller]
+    pub fn as_ptr(&self) -> *const T {
+        self.buffer.at()
+    }
+
+    /// As [`as_ptr`](Vec::as_ptr), to be changed.
+    #[inline(always)]
+    #[track_caller]
+    pub fn as_mut_ptr(&mut self) -> *mut T {
+        self.buffer.at()
+    }
+
+    /// How many elements there are.
+    #[inline(always)]
+    #[track_caller]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[inline(always)]
+    #[track_caller]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Says how many elements there are.
+    ///
+    /// # Safety
+    /// `new_len` is at most the capacity, and so many elements are there.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn set_len(&mut self, new_len: usize) {
+        debug_assert!(new_len <= self.capacity());
+        self.len = new_len;
+    }
+}
+
+impl<T, A: Memory> Drop for Vec<'_, T, A> {
+    #[inline]
+    #[track_caller]
+    fn drop(&mut self) {
+        // SAFETY: the elements are dropped once; the buffer goes after them.
+        unsafe { ptr::drop_in_place(ptr::slice_from_raw_parts_mut(self.buffer.at(), self.len)) }
+    }
+}

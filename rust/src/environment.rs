@@ -1,0 +1,73 @@
+//! Variables of the environment, which privileged processes ignore.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use std::ffi::OsString;
+
+/// A variable of the environment; none in privileged processes: those with more rights than the user who started them
+/// (set-user-id, set-group-id, and files with capabilities).
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|_| !is_privileged())
+}
+
+#[cfg(any(not(unix), miri))]
+fn is_privileged() -> bool {
+    false
+}
+
+#[cfg(all(unix, not(miri)))]
+fn is_privileged() -> bool {
+    unsafe extern "C" {
+        fn getuid() -> u32;
+        fn geteuid() -> u32;
+        fn getgid() -> u32;
+        fn getegid() -> u32;
+    }
+    // SAFETY: they have no arguments and cannot fail.
+    is_secure() || unsafe { getuid() != geteuid() || getgid() != getegid() }
+}
+
+#[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
+fn is_secure() -> bool {
+    use core::ffi::c_ulong;
+    unsafe extern "C" {
+        fn getauxval(kind: c_ulong) -> c_ulong;
+    }
+    const AT_SECURE: c_ulong = 23;
+    // SAFETY: it returns 0 for unknown values.
+    unsafe { getauxval(AT_SECURE) != 0 }
+}
+
+#[cfg(all(
+    any(
+        target_vendor = "apple",
+        target_os = "freebsd",
+        target_os = "dragonfly",
+        target_os = "openbsd",
+        target_os = "netbsd"
+    ),
+    not(miri)
+))]
+fn is_secure() -> bool {
+    unsafe extern "C" {
+        fn issetugid() -> core::ffi::c_int;
+    }
+    // SAFETY: it has no arguments and cannot fail.
+    unsafe { issetugid() != 0 }
+}
+
+#[cfg(all(
+    unix,
+    not(any(
+        target_os = "linux",
+        target_os = "android",
+        target_vendor = "apple",
+        target_os = "freebsd",
+        target_os = "dragonfly",
+        target_os = "openbsd",
+        target_os = "netbsd"
+    )),
+    not(miri)
+))]
+fn is_secure() -> bool {
+    false
+}

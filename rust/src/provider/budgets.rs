@@ -1,0 +1,132 @@
+//! Budgets of tags, the soft budget, and the hook that may raise a budget.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![forbid(unsafe_code)]
+#![allow(improper_ctypes_definitions)] // these functions do not unwind
+
+use alloc::boxed::Box;
+use core::ptr::NonNull;
+
+use super::caller::Caller;
+use super::instruments::Instruments;
+use super::records::{size_with_redzones, REDZONE};
+use super::state::*;
+use crate::abi_types as abi;
+use crate::policy::round8;
+
+/// Called with the live bytes, the budget and the requested size; `Some` is the new budget.
+pub type RefusalHook = Box<dyn FnMut(u64, u64, usize) -> Option<u64> + Send>;
+
+impl RawArena {
+    pub fn set_tag_budget(self, name: &str, bytes: u64) -> i32 {
+        let Some(instruments) = self.instruments_or_new() else { return abi::ENOMEM };
+        let mut shared = instruments.shared().borrow_mut();
+        let Some(tag) = shared.tag_named(None, name.strip_prefix('/').unwrap_or(name)) else { return abi::ENOMEM };
+        shared.tags[tag].budget = bytes;
+        shared.tag_budgets = shared.tags.iter().any(|tag| tag.budget != u64::MAX);
+        drop(shared);
+        self.root().set_all_limits();
+        abi::OK
+    }
+
+    pub fn set_soft_budget(self, bytes: u64) -> i32 {
+        let Some(instruments) = self.instruments_or_new() else { return abi::ENOMEM };
+        let mut shared = instruments.shared().borrow_mut();
+        shared.soft_budget = bytes;
+        shared.soft_passed = false;
+        drop(shared);
+        self.next_epoch();
+        self.update_instrumented(instruments);
+        self.root().set_all_limits();
+        abi::OK
+    }
+
+    /// Swaps the hook. The caller drops the previous one, whose captures may have destructors, after the operation.
+    pub fn set_refusal_hook(self, refusal_hook: &mut Option<RefusalHook>) -> i32 {
+        let Some(instruments) = self.instruments_or_new() else { return abi::ENOMEM };
+        core::mem::swap(&mut instruments.shared().borrow_mut().refusal_hook, refusal_hook);
+        self.update_instrumented(instruments);
+        abi::OK
+    }
+
+    /// Whether the present tag's budget allows `charge` more bytes.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn fits_tag_budget(self, charge: usize) -> bool {
+        let Some(instruments) = self.instruments() else { return true };
+        let (tag, budget) = {
+            let (own, shared) = (instruments.own.borrow(), instruments.shared().borrow());
+            if !shared.tag_budgets || !instruments.metered.get() {
+                return true;
+            }
+            (own.tag, shared.tags[own.tag].budget)
+        };
+        let used = || self.root().live_of_tag(tag).saturating_add(self.root().claimed_of_tag(tag));
+        budget == u64::MAX || used().saturating_add(charge as u64) <= budget
+    }
+
+    pub(super) fn alloc_or_raise_budget(
+        self,
+        instruments: &Instruments,
+        size: usize,
+        align: usize,
+        caller: Caller,
+        hidden: bool,
+    ) -> Option<NonNull<u8>> {
+        let alloc = || {
+            if self.is(CHECKED) {
+                self.alloc_checked(instruments, size, align, caller, hidden)
+            } else {
+                self.alloc_slow(size, align)
+            }
+        };
+        alloc().or_else(|| if self.raise_budgets(instruments, size, align) { alloc() } else { None })
+    }
+
+    /// Called after a refusal. Whether it was by budgets, and all of them were raised.
+    pub(super) fn raise_budgets(self, instruments: &Instruments, size: usize, align: usize) -> bool {
+        let (charge, align) = match self.is(CHECKED) {
+            true => (size_with_redzones(size, align), align.max(REDZONE)),
+            false => (Some(round8(size)), align),
+        };
+        let Some(charge) = charge.filter(|charge| self.fits_tag_budget(*charge)) else { return false };
+        let need = charge as u64 + if align > 8 { align as u64 } else { 0 };
+        let mut raised = false;
+        for a in self.self_and_outer() {
+            let budget = a.budget.get();
+            if budget != u64::MAX && a.live_and_claimed().saturating_add(need) > budget {
+                raised = self.call_refusal_hook(instruments, a, size);
+                if !raised {
+                    return false;
+                }
+            }
+        }
+        raised
+    }
+
+    /// Calls the refusal hook for the budget of `over`, this arena or an outer one. Returns whether it was raised.
+    pub(super) fn call_refusal_hook(self, instruments: &Instruments, over: RawArena, size: usize) -> bool {
+        if self.self_and_outer().any(|a| a.is(BUSY)) {
+            return false; // called by a hook that has not returned yet
+        }
+        let Some(mut refusal_hook) = instruments.shared().borrow_mut().refusal_hook.take() else { return false };
+        let (live, budget) = (over.live_with_scopes(), over.budget.get());
+        self.self_and_outer().for_each(|a| a.raise(BUSY)); // the hook may query the arenas, not allocate there
+        self.set_limit();
+        let mut answer = None;
+        crate::panics::catch(|| answer = refusal_hook(live, budget, size));
+        self.self_and_outer().for_each(|a| a.lower(BUSY));
+        let replaced = instruments.shared().borrow().refusal_hook.is_some();
+        if replaced {
+            crate::panics::catch(|| drop(refusal_hook)); // the hook replaced itself
+        } else {
+            instruments.shared().borrow_mut().refusal_hook = Some(refusal_hook);
+        }
+        match answer {
+            Some(more) if more > budget => {
+                over.budget.set(more);
+                true
+            }
+            _ => false,
+        }
+    }
+}
