@@ -36,7 +36,7 @@ impl<'m, T, A: Memory> Buffer<'m, T, A> {
 
     #[inline(always)]
     pub fn new(memory: &'m A) -> Self {
-        Buffer { at: NonNull::dangling(), capacity: Self::NO_CAPACITY, memory, holds: PhantomData }
+        Buffer { at: memory.dangling(), capacity: Self::NO_CAPACITY, memory, holds: PhantomData }
     }
 
     #[inline(always)]
@@ -158,7 +158,7 @@ impl<'m, T, A: Memory> Buffer<'m, T, A> {
         }
         if len == 0 {
             self.deallocate();
-            (self.at, self.capacity) = (NonNull::dangling(), 0);
+            (self.at, self.capacity) = (self.memory.dangling(), 0);
             return;
         }
         // SAFETY: an allocation of the memory with that layout. A failure changes nothing.
@@ -172,7 +172,7 @@ impl<'m, T, A: Memory> Buffer<'m, T, A> {
     #[track_caller]
     pub fn into_used(self, len: usize) -> NonNull<T> {
         if len == 0 {
-            return NonNull::dangling(); // the drop frees all of it
+            return self.memory.dangling(); // the drop frees all of it
         }
         if size_of::<T>() != 0 {
             // SAFETY: an allocation of the memory with that layout.

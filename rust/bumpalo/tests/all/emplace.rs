@@ -34,6 +34,9 @@ fn slices_grow_and_give_back_their_unused_capacity() {
     assert_eq!(bump.emplace_slice().copy_slice(&[1, 2, 3]), [1, 2, 3]);
     assert_eq!(bump.emplace_slice_with_capacity(7).clone_slice(&[Some(1), None]), [Some(1), None]);
     assert_eq!(bump.emplace_slice::<()>().write_iter([(); 5]).len(), 5);
+    for empty in [bump.emplace_slice_with_capacity(0).copy_slice(&[0u32; 0]), bump.emplace_slice().into_mut_slice()] {
+        assert_eq!(empty.as_ptr() as usize % 16, 0); // also without an element
+    }
 }
 
 #[test]
