@@ -71,7 +71,11 @@ const NO_TRUST: &str = "unsafe code does not rely on what an implementation does
 
 /// Traits that are not unsafe: an implementation needs no unsafe code, so unsafe code must not trust it.
 const TRAITS: &[(&str, &str, &str)] = &[
-    ("allocate.rs", "Allocate", "implemented for every `Memory`, which is unsafe to implement, and so for no other type"),
+    (
+        "allocate.rs",
+        "Allocate",
+        "implemented for every `Memory`, which is unsafe to implement, and so for no other type",
+    ),
     ("bumpalo/collections/collect.rs", "CollectIn", NO_TRUST),
     ("bumpalo/collections/collect.rs", "FromIteratorIn", NO_TRUST),
     ("owner.rs", "Root", "a type for each lifetime and no function; `Owner` hands it out for all lifetimes only"),
