@@ -19,7 +19,7 @@ var together = map[string]struct {
 	do   func(a *Arena) [2]func()
 }{
 	"New":       {true, func(a *Arena) [2]func() { return both(func() { New[int](a) }) }},
-	"Plain":     {true, func(a *Arena) [2]func() { return both(func() { PlainOf[int]().New(a) }) }},
+	"Plain":     {true, func(a *Arena) [2]func() { return both(func() { UninitOf[int]().New(a) }) }},
 	"MakeSlice": {true, func(a *Arena) [2]func() { return both(func() { MakeSlice[int](a, 2) }) }},
 	"Alloc":     {true, func(a *Arena) [2]func() { return both(func() { a.AllocUninit(8, 8) }) }},
 	"CString":   {true, func(a *Arena) [2]func() { return both(func() { _, _ = a.CString("text") }) }},
