@@ -66,6 +66,7 @@ const (
 	idle            // its arena is not leased
 	leasedBy        // its arena is leased
 	unused          // idle since a collection of garbage; lease_cas.go only
+	trimmed         // used by the collector; lease_cas.go only
 )
 
 const noAddress = ^(^uintptr(0) >> 1) // an address that no memory has
@@ -346,7 +347,7 @@ func ReadLeaseStats() (stats LeaseStats) {
 		switch atomic.LoadUint32(&s.state) {
 		case leasedBy:
 			stats.Leased++
-		case idle, unused:
+		case idle, unused, trimmed:
 			stats.Idle++
 			stats.Kept += bufferSize + uint64(atomic.LoadUintptr(&s.kept))
 		}

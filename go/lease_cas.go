@@ -49,7 +49,7 @@ func getNear(group uintptr) *Lease {
 	for i := group * perP; i < (group+1)*perP; i++ {
 		s := slotAt(i)
 		state := atomic.LoadUint32(&s.state)
-		if state == leasedBy || !atomic.CompareAndSwapUint32(&s.state, state, leasedBy) {
+		if state == leasedBy || state == trimmed || !atomic.CompareAndSwapUint32(&s.state, state, leasedBy) {
 			continue
 		}
 		if state == empty {
@@ -110,13 +110,13 @@ func trimProcs(all bool) {
 	for i := range made.Load() {
 		s := slotAt(i)
 		switch {
-		case atomic.CompareAndSwapUint32(&s.state, unused, leasedBy):
+		case atomic.CompareAndSwapUint32(&s.state, unused, trimmed):
 			if all || s.kept != 0 {
 				s.shrink()
 			}
-		case all && atomic.CompareAndSwapUint32(&s.state, idle, leasedBy):
+		case all && atomic.CompareAndSwapUint32(&s.state, idle, trimmed):
 			s.shrink()
-		case atomic.CompareAndSwapUint32(&s.state, idle, leasedBy):
+		case atomic.CompareAndSwapUint32(&s.state, idle, trimmed):
 			s.endRound()
 		default:
 			continue

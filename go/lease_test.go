@@ -372,12 +372,11 @@ func TestLeaseKeepsWhatCallsNeed(t *testing.T) {
 func TestLeaseKeepsLessAfterSmallCalls(t *testing.T) {
 	defer gcdebug.SetGCPercent(gcdebug.SetGCPercent(-1))
 	TrimLeases()
-	large := Get()
-	large.AllocUninit(3<<20, 8)
-	large.Return()
-	large = Get()
-	large.AllocUninit(3<<20, 8)
-	large.Return()
+	for range 5 {
+		a := Get()
+		a.AllocUninit(3<<20, 8)
+		a.Return()
+	}
 	if kept := keptBytes.Load(); kept < 3<<20 {
 		t.Fatalf("%d bytes are kept", kept)
 	}
