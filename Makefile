@@ -231,16 +231,16 @@ check-rust-fuzz: ; $(RUN) --need cargo,rustup "$(nightly) for target in rust/fuz
 
 go_test = cd go && go test -v -count=1 -timeout=3000s $(call unless_full,-short)
 check-go: ; $(TESTS) --need go,gcc "cd go && go vet ./... && \
-  CGO_CFLAGS='-O2 -Wall -Wextra -Wno-unused-parameter -Werror' go build ./... && go test -v -count=1 -timeout=600s ./..."
+  CGO_CFLAGS='-O2 -Wall -Wextra -Wno-unused-parameter -Werror' go build ./... && go test -v -count=1 -timeout=600s ./... && cd cgoparam && go vet . && go test -v -count=1 ."
 # The race detector comes with checkptr.
-check-go-race: ; $(TESTS) --need go,gcc "$(go_test) -race ./..."
+check-go-race: ; $(TESTS) --need go,gcc "$(go_test) -race ./... && cd cgoparam && go test -v -count=1 -race -short ."
 check-go-cgocheck2: ; $(TESTS) --need go,gcc "export GOEXPERIMENT=cgocheck2; $(go_test) ./..."
 check-go-asan: ; $(TESTS) --need go,gcc "export ASAN_OPTIONS=detect_leaks=1; $(go_test) -asan ./..."
 check-go-portable: ; $(TESTS) --need go,gcc "$(go_test) -tags=toft_portable ./..."
 check-go-user: ; $(RUN) --need go,gcc scripts/check-go-user
-check-go-nocgo: ; $(TESTS) --need go "export CGO_ENABLED=0; $(go_test) . && \
+check-go-nocgo: ; $(TESTS) --need go "export CGO_ENABLED=0; $(go_test) ./pool ./internal/offheap && \
   for system in darwin/arm64 windows/amd64 freebsd/amd64 linux/386; do \
-    GOOS=\$${system%/*} GOARCH=\$${system#*/} go vet .; done"
+    GOOS=\$${system%/*} GOARCH=\$${system#*/} go vet ./pool; done"
 check-go-windows: ; $(RUN) --need go,x86_64-w64-mingw32-gcc-posix "cd go && \
   export CGO_ENABLED=1 GOOS=windows GOARCH=amd64 CC=x86_64-w64-mingw32-gcc-posix && go build ./... && go vet ./..."
 check-go-m32: ; $(TESTS) --need go,gcc "export GOARCH=386 CGO_ENABLED=1 \
@@ -248,8 +248,9 @@ check-go-m32: ; $(TESTS) --need go,gcc "export GOARCH=386 CGO_ENABLED=1 \
 check-go-arm64: ; $(TESTS) --need go,qemu-aarch64,aarch64-linux-gnu-gcc "export GOARCH=arm64 CGO_ENABLED=1 \
   CC=aarch64-linux-gnu-gcc; $(go_test) '-exec=qemu-aarch64 -L /usr/aarch64-linux-gnu' ./..."
 # By count: up to Go 1.26 the end of a time may be reported as a failure (golang/go#75804).
-check-go-fuzz: ; $(RUN) --need go,gcc "cd go && for name in \$$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' *_test.go); do \
-  go test '-run=^$$' -fuzz=^\$$name\$$ -fuzztime=$(if $(FULL),150000x,2000x) -fuzzminimizetime=20x .; done"
+check-go-fuzz: ; $(RUN) --need go,gcc "cd go && for folder in . pool; do \
+  for name in \$$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' \$$folder/*_test.go); do \
+  go test '-run=^$$' -fuzz=^\$$name\$$ -fuzztime=$(if $(FULL),150000x,2000x) -fuzzminimizetime=20x ./\$$folder; done; done"
 check-go-examples: ; $(TESTS) --need go,gcc,cargo "examples/relay/build; for folder in sqlite relay; do cd examples/\$$folder; \
   go test -v -count=1 -short -race ./... && GOEXPERIMENT=cgocheck2 TOFT_DEBUG=1 go test -v -count=1 -short ./... && \
   go test -v -count=1 -short -asan ./...; cd ../..; done"

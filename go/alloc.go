@@ -7,18 +7,21 @@ package toft
 import (
 	"fmt"
 	"math/bits"
+	"reflect"
 	"sync/atomic"
 	"unsafe"
+
+	"toft.dev/toft/internal/offheap"
 )
 
-// The fast paths. All of them are one compare, limit - cursor < size: room is a multiple of 8, so the raw size decides,
-// and nothing can wrap. Whatever does not fit, and every allocation of a checked arena, goes to the arena's provider. Those
-// marked inline must stay within the inliner's budget of 80; a test asserts it.
+// The fast paths. Each makes one compare, limit - cursor < size: the remaining bytes are a multiple of 8, so the size need
+// not be rounded, and nothing overflows. What does not fit, and every allocation of an instrumented arena, goes to the
+// arena's provider. Functions that are documented as inlined must stay within the inliner's budget of 80; a test checks it.
 
-// An AllocError tells what could not be had, as the caller asked for it. It wraps [ErrNoMemory].
+// An AllocError describes an allocation that failed. It wraps [ErrNoMemory].
 type AllocError struct {
-	Size, Align int // in bytes
-	Len         int // of a slice whose elements have Size bytes; 0 elsewhere
+	Size, Align int // in bytes, as requested
+	Len         int // the length of a slice whose elements have Size bytes; 0 for others
 }
 
 func (e *AllocError) Error() string {
@@ -37,43 +40,45 @@ func (e *AllocError) Error() string {
 	return fmt.Sprintf("toft: cannot allocate %s bytes aligned to %d: %s", what, e.Align, why)
 }
 
-// Unwrap gives [ErrNoMemory].
+// Unwrap returns [ErrNoMemory].
 func (e *AllocError) Unwrap() error { return ErrNoMemory }
+
+// of returns the arena that a points to: the Arena of a Lease is at the address of the Lease.
+func of[A AnyArena](a *A) *Arena { return (*Arena)(unsafe.Pointer(a)) }
 
 // ---- one value ----
 
-// New allocates a zeroed T. It panics, naming the field, for a T that cannot live in C memory (one that holds a string,
-// slice, map, chan, func or interface, at any depth), and with an [AllocError] where there is no memory. Inline, but for
-// one call.
-func New[T any](a *Arena) *T {
-	return (*T)(a.zeroed(any((*T)(nil)), valueSize[T]()))
+// New allocates a zeroed T. It panics and names the field if T contains what C memory cannot hold (a string, slice, map,
+// chan, func or interface, at any depth), and with an [AllocError] if there is no memory.
+func New[T any, A AnyArena](a *A) *T {
+	return (*T)((*Arena)(unsafe.Pointer(a)).zeroed(any((*T)(nil)), valueSize[T]()))
 }
 
-// TryNew is New that returns the [AllocError]. For a type that cannot live in C memory it panics, as all Try functions do.
-func TryNew[T any](a *Arena) (*T, error) { return TryNewAligned[T](a, 8) }
+// TryNew is like [New] and returns the [AllocError]. As all Try functions it panics for a type that New refuses.
+func TryNew[T any, A AnyArena](a *A) (*T, error) { return TryNewAligned[T](a, 8) }
 
-// NewAligned is New at an address that is a multiple of align, a power of two: for what C aligns more strictly than Go,
-// vectors and cache lines.
-func NewAligned[T any](a *Arena, align uint) *T {
+// NewAligned is like [New] at an address that is a multiple of align, a power of two. It serves types that C aligns more
+// strictly than Go, such as vectors.
+func NewAligned[T any, A AnyArena](a *A, align uint) *T {
 	mustAlign(align)
 	return must1(TryNewAligned[T](a, align))
 }
 
-// TryNewAligned is NewAligned that returns the [AllocError], also for an alignment that is no power of two.
-func TryNewAligned[T any](a *Arena, align uint) (*T, error) {
-	p, err := a.try(any((*T)(nil)), valueSize[T](), align)
+// TryNewAligned is like [NewAligned] and returns the [AllocError], also if align is not a power of two.
+func TryNewAligned[T any, A AnyArena](a *A, align uint) (*T, error) {
+	p, err := of(a).try(any((*T)(nil)), valueSize[T](), align)
 	return (*T)(p), err
 }
 
-// Copy allocates a copy of v.
-func Copy[T any](a *Arena, v T) *T {
-	p := (*T)(a.typed(any((*T)(nil)), valueSize[T]()))
+// Copy allocates a copy of v. It panics as [New] does.
+func Copy[T any, A AnyArena](a *A, v T) *T {
+	p := (*T)(of(a).typed(any((*T)(nil)), valueSize[T]()))
 	*p = v
 	return p
 }
 
-// TryCopy is Copy that returns the [AllocError].
-func TryCopy[T any](a *Arena, v T) (*T, error) {
+// TryCopy is like [Copy] and returns the [AllocError].
+func TryCopy[T any, A AnyArena](a *A, v T) (*T, error) {
 	p, err := TryNew[T](a)
 	if err == nil {
 		*p = v
@@ -83,42 +88,45 @@ func TryCopy[T any](a *Arena, v T) (*T, error) {
 
 // ---- slices ----
 
-// MakeSlice allocates n zeroed T, side by side. It panics as make does for a length that is out of range, and as [New].
-func MakeSlice[T any](a *Arena, n int) []T {
-	return unsafe.Slice((*T)(a.zeroedArray(any((*T)(nil)), n, unsafe.Sizeof(*new(T)))), n)
+// MakeSlice allocates a slice of n zeroed elements. It panics as make does if n is out of range, and as [New] does.
+func MakeSlice[T any, A AnyArena](a *A, n int) []T {
+	return unsafe.Slice((*T)((*Arena)(unsafe.Pointer(a)).zeroedArray(any((*T)(nil)), n, unsafe.Sizeof(*new(T)))), n)
 }
 
-// TryMakeSlice is MakeSlice that returns the [AllocError], also for lengths out of range.
-func TryMakeSlice[T any](a *Arena, n int) ([]T, error) { return TryMakeSliceAligned[T](a, n, 8) }
+// TryMakeSlice is like [MakeSlice] and returns the [AllocError], also if n is out of range.
+func TryMakeSlice[T any, A AnyArena](a *A, n int) ([]T, error) {
+	return TryMakeSliceAligned[T](a, n, 8)
+}
 
-// MakeSliceAligned is MakeSlice whose first element is at a multiple of align, a power of two.
-func MakeSliceAligned[T any](a *Arena, n int, align uint) []T {
+// MakeSliceAligned is like [MakeSlice], with the first element at a multiple of align, a power of two.
+func MakeSliceAligned[T any, A AnyArena](a *A, n int, align uint) []T {
 	mustFit(n, unsafe.Sizeof(*new(T)))
 	mustAlign(align)
 	return must1(TryMakeSliceAligned[T](a, n, align))
 }
 
-// TryMakeSliceAligned is MakeSliceAligned that returns the [AllocError], also for lengths out of range and for an alignment
-// that is no power of two.
-func TryMakeSliceAligned[T any](a *Arena, n int, align uint) ([]T, error) {
+// TryMakeSliceAligned is like [MakeSliceAligned] and returns the [AllocError], also if n is out of range or align is not a
+// power of two.
+func TryMakeSliceAligned[T any, A AnyArena](a *A, n int, align uint) ([]T, error) {
 	size := unsafe.Sizeof(*new(T))
-	p, err := a.try(any((*T)(nil)), sliceSize(n, size), align)
+	p, err := of(a).try(any((*T)(nil)), sliceSize(n, size), align)
 	if err != nil {
 		return nil, &AllocError{int(size), int(align), n}
 	}
 	return unsafe.Slice((*T)(p), n), nil
 }
 
-// CopySlice allocates a copy of s; for C, its address is unsafe.SliceData of the result. It has no spare capacity.
-func CopySlice[T any](a *Arena, s []T) []T {
-	p := a.typed(any((*T)(nil)), uintptr(len(s))*unsafe.Sizeof(*new(T)))
+// CopySlice allocates a copy of s, whose capacity is its length. For C, unsafe.SliceData of the result is its address. It
+// panics as [New] does.
+func CopySlice[T any, A AnyArena](a *A, s []T) []T {
+	p := of(a).typed(any((*T)(nil)), uintptr(len(s))*unsafe.Sizeof(*new(T)))
 	t := unsafe.Slice((*T)(p), len(s))
 	copy(t, s)
 	return t
 }
 
-// TryCopySlice is CopySlice that returns the [AllocError].
-func TryCopySlice[T any](a *Arena, s []T) ([]T, error) {
+// TryCopySlice is like [CopySlice] and returns the [AllocError].
+func TryCopySlice[T any, A AnyArena](a *A, s []T) ([]T, error) {
 	t, err := TryMakeSlice[T](a, len(s))
 	copy(t, s)
 	return t, err
@@ -126,60 +134,61 @@ func TryCopySlice[T any](a *Arena, s []T) ([]T, error) {
 
 // ---- without zeroing ----
 
-// Plain allocates T without zeroing it, which is the fastest way there is. See [PlainOf].
-type Plain[T any] struct{ *plain[T] }
+// Uninit allocates values of type T without zeroing them, which is the fastest allocation of this package. See [UninitOf].
+type Uninit[T any] struct{ *uninit[T] }
 
-// What only PlainOf can make: whoever has one knows that T was looked at. A Plain that is not from there panics.
-type plain[T any] struct{}
+// Only UninitOf makes an uninit, after it has examined T. The methods of a zero Uninit panic.
+type uninit[T any] struct{}
 
-// PlainOf looks at T once, and panics, naming the field, if it holds a pointer or anything else that [New] refuses: memory
-// that is not zeroed must not be seen as pointers. Keep the result in a variable:
+// UninitOf examines T and panics, naming the field, if it contains a pointer or anything else that [New] refuses: the
+// garbage collector must not see uninitialized memory as pointers. Keep the result in a variable:
 //
-//	var points = toft.PlainOf[point]()
-func PlainOf[T any]() Plain[T] {
-	t := typeOf[T]()
-	if wrong := refused(t, true); wrong != "" {
-		panic(fmt.Sprintf("toft: PlainOf[%v]: %s, which must be zeroed: use New", t, wrong))
+//	var points = toft.UninitOf[point]()
+func UninitOf[T any]() Uninit[T] {
+	t := reflect.TypeOf((*T)(nil)).Elem()
+	if reason := offheap.Refused(t, true); reason != "" {
+		panic(fmt.Sprintf("toft: UninitOf[%v]: %s, which must be zeroed: use New", t, reason))
 	}
-	return Plain[T]{new(plain[T])}
+	return Uninit[T]{new(uninit[T])}
 }
 
-// A T rounded up to 8 bytes by the type system: it costs the inliner nothing.
+// A T rounded up to 8 bytes by its type, which adds nothing to the inliner's cost.
 type rounded[T any] struct {
-	_ [0]atomic.Uint64 // on a multiple of 8 everywhere, which uint64 is not
+	_ [0]atomic.Uint64 // aligned to 8 on all systems, unlike uint64
 	_ T
 }
 
-// New allocates a T with whatever is there. It panics with an [AllocError] where there is no memory. Inline.
-func (plain[T]) New(a *Arena) (p *T) {
+// New allocates a T with undefined contents. It panics with an [AllocError] if there is no memory. It is inlined. Pass the
+// field Arena of a [Lease]: points.New(&a.Arena).
+func (uninit[T]) New(a *Arena) (p *T) {
 	if raceBuild {
 		raceUse(a)
 	}
 	if a.limit-a.cursor < unsafe.Sizeof(rounded[T]{}) {
 		return (*T)(a.more(unsafe.Sizeof(rounded[T]{})))
 	}
-	p = (*T)(unsafe.Add(nil, a.cursor)) // cursor is read again: a variable for it would cost the inliner too much
+	p = (*T)(unsafe.Add(nil, a.cursor)) // a variable for cursor would exceed the inliner's budget
 	a.cursor += unsafe.Sizeof(rounded[T]{})
 	return
 }
 
-// MakeSlice allocates n T with whatever is there. It panics as [MakeSlice].
-func (plain[T]) MakeSlice(a *Arena, n int) []T {
+// MakeSlice allocates a slice of n elements with undefined contents. It panics as [MakeSlice] does.
+func (uninit[T]) MakeSlice(a *Arena, n int) []T {
 	return unsafe.Slice((*T)(a.array(n, unsafe.Sizeof(*new(T)))), n)
 }
 
 // ---- bytes ----
 
-// Alloc allocates size zeroed bytes at a multiple of align, a power of two. It panics for a negative size or another
-// alignment, and with an [AllocError] where there is no memory.
+// Alloc allocates size zeroed bytes at a multiple of align, a power of two. It panics if size is negative or align is not a
+// power of two, and with an [AllocError] if there is no memory.
 func (a *Arena) Alloc(size, align int) unsafe.Pointer {
 	p := a.AllocUninit(size, align)
 	wipe(p, uintptr(size))
 	return p
 }
 
-// AllocUninit is Alloc with whatever is there. Memory that is to be seen as a type with pointers, by Go, must be zeroed:
-// the collector looks at what a store of a pointer overwrites.
+// AllocUninit is like [Arena.Alloc] and leaves the contents undefined. Memory that Go uses as a type with pointers must be
+// zeroed, because the garbage collector reads the pointer that a store overwrites.
 //
 //go:nosplit
 func (a *Arena) AllocUninit(size, align int) unsafe.Pointer {
@@ -195,7 +204,7 @@ func (a *Arena) AllocUninit(size, align int) unsafe.Pointer {
 	return p
 }
 
-// TryAlloc is Alloc that returns the [AllocError], also for a negative size and for an alignment that is no power of two.
+// TryAlloc is like [Arena.Alloc] and returns the [AllocError], also if size is negative or align is not a power of two.
 func (a *Arena) TryAlloc(size, align int) (unsafe.Pointer, error) {
 	if size < 0 {
 		return nil, &AllocError{Size: size, Align: align}
@@ -225,7 +234,7 @@ func must1[R any](r R, err error) R {
 	return r
 }
 
-// alloc is AllocUninit where the fast path ends.
+// alloc is the slow path of AllocUninit.
 func (a *Arena) alloc(size, align int) unsafe.Pointer {
 	mustBytes(size, align)
 	p := a.aligned(uintptr(size), uintptr(align))
@@ -235,9 +244,9 @@ func (a *Arena) alloc(size, align int) unsafe.Pointer {
 	return p
 }
 
-// ---- what the above have in common ----
+// ---- common parts ----
 
-// valueSize is that of a T, and one byte for a T without any: Go reads at an address before it uses a value there.
+// valueSize returns the size of a T, but at least 1, because Go reads at the address of a value of size 0.
 func valueSize[T any]() uintptr { return max(unsafe.Sizeof(*new(T)), 1) }
 
 func mustFit(n int, size uintptr) {
@@ -247,11 +256,11 @@ func mustFit(n int, size uintptr) {
 }
 
 const (
-	maxSize  = ^uintptr(0) >> 1                       // bytes of a slice, at most; as everywhere in Go
-	maxBytes = maxSize >> (unsafe.Sizeof(0) / 8 * 16) // of an array that the compiler takes; no arena has as many
+	maxSize  = ^uintptr(0) >> 1                       // the largest size of a slice in Go
+	maxBytes = maxSize >> (unsafe.Sizeof(0) / 8 * 16) // the largest array that the compiler accepts; no arena is as large
 )
 
-// sliceSize is n * size, or what no arena can serve.
+// sliceSize returns n * size, or a size that no arena can serve if n is out of range.
 func sliceSize(n int, size uintptr) uintptr {
 	hi, lo := bits.Mul64(uint64(n), uint64(size))
 	if n < 0 || hi != 0 || lo > uint64(maxSize) {
@@ -260,27 +269,27 @@ func sliceSize(n int, size uintptr) uintptr {
 	return uintptr(lo)
 }
 
-// wipe zeroes memory without a look at what it held: that may look like a pointer of Go's and be none.
+// wipe zeroes memory as bytes, so that the garbage collector does not take its old contents for pointers.
 func wipe(p unsafe.Pointer, size uintptr) {
-	if size != 0 { // of no bytes the address may be the end of what is mapped, and Go reads there to see that it is not nil
+	if size != 0 { // else p may be the end of mapped memory, which Go would read to check that p is not nil
 		clear((*[maxBytes]byte)(p)[:size])
 	}
 }
 
-// zeroed is New behind its type.
+// zeroed is New without its type.
 //
 //go:nosplit
-func (a *Arena) zeroed(of any, size uintptr) unsafe.Pointer {
+func (a *Arena) zeroed(typ any, size uintptr) unsafe.Pointer {
 	if raceBuild {
 		raceUse(a)
 	}
-	if passedAt(typeWord(of)).Load()&^holdsPointers != typeWord(of) || a.limit-a.cursor < size {
-		return a.zeroedSlow(of, size)
+	if passedAt(typeWord(typ)).Load()&^holdsPointers != typeWord(typ) || a.limit-a.cursor < size {
+		return a.zeroedSlow(typ, size)
 	}
 	p := unsafe.Add(nil, a.cursor)
 	whole := (size + 7) &^ 7
 	a.cursor += whole
-	// The usual sizes without a call, by stores that overlap.
+	// Frequent sizes without a call, by overlapping stores.
 	switch {
 	case size-1 < 16:
 		*(*uint64)(p) = 0
@@ -299,23 +308,23 @@ func (a *Arena) zeroed(of any, size uintptr) unsafe.Pointer {
 	return p
 }
 
-func (a *Arena) zeroedSlow(of any, size uintptr) unsafe.Pointer {
-	examine(of)
+func (a *Arena) zeroedSlow(typ any, size uintptr) unsafe.Pointer {
+	examine(typ)
 	p := a.bump(size)
 	wipe(p, size)
 	return p
 }
 
-func (a *Arena) zeroedArray(of any, n int, size uintptr) unsafe.Pointer {
-	if passedAt(typeWord(of)).Load()&^holdsPointers != typeWord(of) {
-		examine(of)
+func (a *Arena) zeroedArray(typ any, n int, size uintptr) unsafe.Pointer {
+	if passedAt(typeWord(typ)).Load()&^holdsPointers != typeWord(typ) {
+		examine(typ)
 	}
 	p := a.array(n, size)
 	wipe(p, uintptr(n)*size)
 	return p
 }
 
-// array is n * size bytes, whatever is there.
+// array allocates n * size bytes with undefined contents.
 func (a *Arena) array(n int, size uintptr) unsafe.Pointer {
 	if raceBuild {
 		raceUse(a)
@@ -330,13 +339,13 @@ func (a *Arena) array(n int, size uintptr) unsafe.Pointer {
 	return p
 }
 
-// typed has the type looked at, and zeroes for those with pointers: what a store of a pointer overwrites is shown to the
-// collector.
-func (a *Arena) typed(of any, size uintptr) unsafe.Pointer {
-	if passedAt(typeWord(of)).Load() == typeWord(of) {
+// typed examines the type, and zeroes the memory if the type has pointers, because the garbage collector reads the pointer
+// that a store overwrites.
+func (a *Arena) typed(typ any, size uintptr) unsafe.Pointer {
+	if passedAt(typeWord(typ)).Load() == typeWord(typ) {
 		return a.bump(size)
 	}
-	pointers := examine(of)
+	pointers := examine(typ)
 	p := a.bump(size)
 	if pointers {
 		wipe(p, size)
@@ -356,10 +365,10 @@ func (a *Arena) bump(size uintptr) unsafe.Pointer {
 	return p
 }
 
-// try has the type looked at, pads, and returns failures, for sizes and alignments of any kind; of may be nil.
-func (a *Arena) try(of any, size uintptr, align uint) (unsafe.Pointer, error) {
-	if of != nil {
-		examine(of)
+// try examines the type unless it is nil, and returns failures, also for a size or an alignment out of range.
+func (a *Arena) try(typ any, size uintptr, align uint) (unsafe.Pointer, error) {
+	if typ != nil {
+		examine(typ)
 	}
 	var p unsafe.Pointer
 	if isAlign(align) && size <= maxSize {
@@ -372,7 +381,7 @@ func (a *Arena) try(of any, size uintptr, align uint) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// aligned pads inline; nil: no memory.
+// aligned allocates without zeroing. It returns nil if there is no memory.
 func (a *Arena) aligned(size, align uintptr) unsafe.Pointer {
 	if raceBuild {
 		raceUse(a)
@@ -386,7 +395,7 @@ func (a *Arena) aligned(size, align uintptr) unsafe.Pointer {
 	return p
 }
 
-// more is the end of the fast paths: it asks the provider, and panics if there is nothing.
+// more is the slow path of allocations that panic if there is no memory.
 //
 //go:noinline
 func (a *Arena) more(size uintptr) unsafe.Pointer {
@@ -399,5 +408,8 @@ func (a *Arena) more(size uintptr) unsafe.Pointer {
 
 func (a *Arena) slow(size, align uintptr) unsafe.Pointer {
 	a.check("allocation")
+	if a.epoch&1 != 0 {
+		return a.allocInstrumented(size, align)
+	}
 	return cAlloc(a, size, align)
 }

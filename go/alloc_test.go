@@ -144,7 +144,7 @@ func TestMakeSlice(t *testing.T) {
 	for _, n := range []int{-1, math.MinInt, math.MaxInt, math.MaxInt/4 + 1} {
 		before := a.Stats()
 		wantPanic(t, "len", func() { MakeSlice[uint32](a, n) })
-		wantPanic(t, "out of range", func() { PlainOf[uint32]().MakeSlice(a, n) })
+		wantPanic(t, "out of range", func() { UninitOf[uint32]().MakeSlice(a, n) })
 		wantPanic(t, "out of range", func() { MakeSliceAligned[uint32](a, n, 64) })
 		if _, err := TryMakeSlice[uint32](a, n); !errors.Is(err, ErrNoMemory) {
 			t.Errorf("%d: %v", n, err)
@@ -244,7 +244,7 @@ func TestCopies(t *testing.T) {
 
 func TestPlain(t *testing.T) {
 	a := newArena(t, Options{})
-	points := PlainOf[[3]float32]()
+	points := UninitOf[[3]float32]()
 	seen := map[*[3]float32]bool{}
 	for i := range 5000 {
 		p := points.New(a)
@@ -257,7 +257,7 @@ func TestPlain(t *testing.T) {
 	if s := points.MakeSlice(a, 100); len(s) != 100 || cap(s) != 100 {
 		t.Error(len(s), cap(s))
 	}
-	var none Plain[[3]float32]
+	var none Uninit[[3]float32]
 	wantPanic(t, "nil pointer", func() { none.New(a) })
 }
 
@@ -273,7 +273,7 @@ func TestOutOfMemoryIsAnErrorThatLeavesTheArena(t *testing.T) {
 	wantPanic(t, "cannot allocate 601 bytes aligned to 64", func() { NewAligned[[601]byte](a, 64) })
 	wantPanic(t, "over budget", func() { a.Alloc(601, 1) })
 	wantPanic(t, "over budget", func() { a.CBytes(make([]byte, 601)) })
-	wantPanic(t, "over budget", func() { PlainOf[[601]byte]().New(a) })
+	wantPanic(t, "over budget", func() { UninitOf[[601]byte]().New(a) })
 	wantPanic(t, "over budget", func() { MakeSlice[int64](a, 1<<26) })
 	if p, err := TryNew[[601]byte](a); p != nil || !errors.Is(err, ErrNoMemory) {
 		t.Error(p, err)
@@ -295,7 +295,7 @@ type inner struct {
 func TestRefusedTypesAreNamed(t *testing.T) {
 	a := newArena(t, Options{})
 	before := a.Stats()
-	wantPanic(t, "string cannot live in an arena: it is a string", func() { New[string](a) })
+	wantPanic(t, "string cannot be in an arena: it is a string", func() { New[string](a) })
 	wantPanic(t, "field Deep.List[0].Name is a string", func() { New[inner](a) })
 	wantPanic(t, "it is a slice", func() { New[[]byte](a) })
 	wantPanic(t, "field M is a map", func() { New[struct{ M map[int]int }](a) })
@@ -308,9 +308,9 @@ func TestRefusedTypesAreNamed(t *testing.T) {
 	wantPanic(t, "it is a string", func() { TryMakeSlice[string](a, 1) })
 	for range 3 { // also the second time
 		wantPanic(t, "it is a string", func() { New[string](a) })
-		wantPanic(t, "field next is a pointer, which must be zeroed", func() { PlainOf[mixed]() })
-		wantPanic(t, "it is an unsafe.Pointer", func() { PlainOf[unsafe.Pointer]() })
-		wantPanic(t, "field Name is a string", func() { PlainOf[struct{ Name string }]() })
+		wantPanic(t, "field next is a pointer, which must be zeroed", func() { UninitOf[mixed]() })
+		wantPanic(t, "it is an unsafe.Pointer", func() { UninitOf[unsafe.Pointer]() })
+		wantPanic(t, "field Name is a string", func() { UninitOf[struct{ Name string }]() })
 	}
 	if a.Stats() != before {
 		t.Error("the arena changed")

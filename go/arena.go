@@ -5,7 +5,6 @@
 package toft
 
 import (
-	"errors"
 	"fmt"
 	"runtime/cgo"
 	"slices"
@@ -13,80 +12,46 @@ import (
 	"unsafe"
 )
 
-// An Arena hands out memory by moving a pointer and takes all of it back at once. A *Arena points at the four words that
-// C, C++, Rust and Julia see too, in C memory: what is allocated here, the garbage collector neither scans nor frees, and
-// C may keep it for as long as the arena's owner lets it live.
+// An Arena allocates by moving a pointer and frees everything at once. A *Arena points to the arena's head in C memory,
+// four words that C, C++, Rust and Julia use too. The garbage collector neither scans nor frees what is allocated in an
+// arena, and C may keep it for as long as the arena's owner does.
 //
-// Arenas come from [Get] (for the length of a call), [NewArena] (until Release), and [Wrap] and [Own] (made by C). One
-// goroutine at a time may use an arena; it may be handed from one to another.
+// Arenas come from [Get] (for the length of a call, as a [Lease]), from [NewArena] (until Release), and from [Wrap] and
+// [Own] (made by C). One goroutine at a time may use an arena; it may be passed from one to another.
 //
-// Memory from an arena must hold no Go pointer, as cgo's rules say of all C memory; pointers into arenas and other C
-// memory are fine.
+// Memory of an arena must not contain Go pointers, as the rules of cgo say of all C memory. Pointers into arenas and to
+// other C memory are allowed.
 type Arena struct {
 	_      noCopy
-	cursor uintptr // next free byte; a multiple of 8
-	ops    uintptr // the provider's functions
-	limit  uintptr // end of the inline path's room
-	epoch  uintptr // grows when something happened that a rewind must know of; bit 0: watched
+	cursor uintptr // the next free byte; a multiple of 8
+	ops    uintptr // the provider's table
+	limit  uintptr // the end of what the inline path may allocate
+	epoch  uintptr // changes when a rewind must take the slow path; bit 0: the arena is instrumented
 }
 
-// A copy of a head would hand out the same bytes: go vet tells.
+// AnyArena is the constraint of functions that allocate: they take a *[Arena] or a *[Lease].
+type AnyArena interface{ Arena | Lease }
+
+// noCopy makes go vet report copies of a head, which would allocate the same bytes.
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// Errors of arenas.
-var (
-	ErrMark    = errors.New("toft: mark of another arena, or from before a reset")
-	ErrBusy    = errors.New("toft: a range of the arena is claimed, or a cleanup is running")
-	ErrCorrupt = errors.New("toft: bytes were written outside an allocation")
-	ErrNoArena = errors.New("toft: not the head of an arena")
-	ErrVersion = errors.New("toft: the arena's provider follows another version of the ABI")
-	ErrNUL     = errors.New("toft: string holds a NUL byte")
+// ---- owned arenas ----
 
-	errArgument = errors.New("toft: bad argument")
-)
-
-func errorOf(code int) error {
-	switch code {
-	case 0:
-		return nil
-	case codeNoMemory:
-		return ErrNoMemory
-	case codeMark:
-		return ErrMark
-	case codeBusy:
-		return ErrBusy
-	case codeCorrupt:
-		return ErrCorrupt
-	case codeNoSys:
-		return fmt.Errorf("toft: the arena's provider does not offer this: %w", errors.ErrUnsupported)
-	}
-	return errArgument
-}
-
-// must panics where a call failed that fails on misuse only.
-func must(what string, code int) {
-	if code != 0 {
-		panic(failed(what, errorOf(code)))
-	}
-}
-
-// ---- arenas with an owner ----
-
-// Options of [NewArena]; the zero value is an arena on the heap without limits.
+// Options are the options of [NewArena]. The zero value is an arena on the C heap without limits.
 type Options struct {
-	Budget     uint64 // bytes that may be live at once; 0: no limit
-	Reserve    uint   // bytes expected: the first block is made this large
-	Contiguous uint   // not 0: one range of at most so many bytes of address space, committed as the arena grows
+	Budget     uint64 // the most bytes that may be live; 0 for no limit
+	Reserve    uint   // the size of the first block
+	Contiguous uint   // if not 0, use one range of so many bytes of address space, committed as the arena grows
 	Checked    bool   // see [Arena.SetChecked]
 }
 
-// Arenas that Go must release.
-var owned sync.Map // *Arena -> *creation, nil for those that C made
+// The arenas that Release accepts.
+var owned sync.Map // *Arena -> *creation, which is nil if C made the arena
 
-// Released arenas whose heads refuse everything, oldest first.
+// The released arenas whose heads are kept and refuse every operation, oldest first.
 var retired struct {
 	sync.Mutex
 	arenas []retiredArena
@@ -103,7 +68,7 @@ const (
 	mostRetiredSpace = ^uint(0) >> 6
 )
 
-// retire has the head of a released arena wait, so that its use is noticed.
+// retire keeps the head of a released arena, so that its use is detected.
 func retire(a *Arena, m *creation) {
 	retired.Lock()
 	defer retired.Unlock()
@@ -114,7 +79,7 @@ func retire(a *Arena, m *creation) {
 	}
 }
 
-// endOldestRetired needs the mutex.
+// Precondition: the mutex is held.
 func endOldestRetired() {
 	oldest := retired.arenas[0]
 	retired.arenas = slices.Delete(retired.arenas, 0, 1)
@@ -122,7 +87,7 @@ func endOldestRetired() {
 	cEndRetired(oldest.a, oldest.creation)
 }
 
-// endRetired gives the memory and addresses of all such heads back; false: there are none.
+// endRetired frees all kept heads. It reports false if there are none.
 func endRetired() bool {
 	retired.Lock()
 	defer retired.Unlock()
@@ -133,18 +98,18 @@ func endRetired() bool {
 	return some
 }
 
-// NewArena makes an arena that lives until its Release: forgotten, its memory is lost. For the length of one call [Get]
-// is faster. It fails where there is no memory or address space.
+// NewArena makes an arena that lives until [Arena.Release]; without a Release its memory leaks. For the length of one
+// call [Get] is faster. It fails if there is no memory or address space.
 func NewArena(o Options) (*Arena, error) {
 	if o.Contiguous != 0 && o.Reserve > o.Contiguous {
-		return nil, failed("NewArena: Reserve exceeds Contiguous", errArgument)
+		return nil, wrap("NewArena: Reserve exceeds Contiguous", errArgument)
 	}
 	a, m := cCreate(o)
 	if a == nil && endRetired() {
 		a, m = cCreate(o)
 	}
 	if a == nil {
-		return nil, failed("NewArena", ErrNoMemory)
+		return nil, wrap("NewArena", ErrNoMemory)
 	}
 	owned.Store(a, m)
 	if raceBuild {
@@ -153,8 +118,8 @@ func NewArena(o Options) (*Arena, error) {
 	return a, nil
 }
 
-// Wrap makes an arena of C's usable from Go. It stays C's: who made it releases it. p is a toft_arena *; an error tells
-// that it does not look like one.
+// Wrap returns an arena that C made, for use from Go; C still has to release it. p is a toft_arena *. Wrap fails with
+// [ErrNoArena] or [ErrVersion] if the memory at p is not the head of an arena.
 func Wrap(p unsafe.Pointer) (*Arena, error) {
 	switch cCheck(p) {
 	case 0:
@@ -165,13 +130,13 @@ func Wrap(p unsafe.Pointer) (*Arena, error) {
 	return nil, ErrNoArena
 }
 
-// Own is Wrap for an arena that C gave away: Release it.
+// Own is like [Wrap] and makes Go the owner: the caller must call [Arena.Release], and C must not.
 func Own(p unsafe.Pointer) (*Arena, error) {
 	a, err := Wrap(p)
 	if err != nil {
 		return nil, err
 	}
-	if leaseOf(a) != nil {
+	if slotOf(a) != nil {
 		return nil, fmt.Errorf("%w that can be owned: it is leased", ErrNoArena)
 	}
 	if _, twice := owned.LoadOrStore(a, (*creation)(nil)); twice {
@@ -180,20 +145,19 @@ func Own(p unsafe.Pointer) (*Arena, error) {
 	return a, nil
 }
 
-// Release runs the cleanups and gives all memory back. It panics for an arena that is not the caller's to release: a leased
-// or wrapped one, and one that was released before; with [ErrBusy], having done nothing; and with [ErrCorrupt], having done
-// its work.
+// Release runs the cleanups and frees all memory. It panics if the arena was not returned by [NewArena] or [Own] or was
+// released before; with [ErrBusy], and then the arena is unchanged; and with [ErrCorrupt] after it has released the arena.
 //
-// The use of a released arena that [NewArena] made panics, but for Mark, Rewind and allocations of no bytes, and C gets
-// NULL from it, while it is among the last 256 that were released, whose heads are kept. In a checked arena it is a finding.
-// That of one that [Own] took is not noticed: C has its memory back.
+// The heads of the last 256 released arenas of NewArena are kept. Using one of these arenas panics, except for Mark,
+// Rewind and allocations of 0 bytes; C gets NULL from it; if it was checked, the use is a finding. The use of a released
+// arena of Own is not detected.
 func (a *Arena) Release() {
 	value, ok := owned.LoadAndDelete(a)
 	if !ok {
-		if leaseOf(a) != nil {
-			panic("toft: Release of a leased arena: it must be returned")
+		if slotOf(a) != nil {
+			panic("toft: Release of a leased arena, which Return ends")
 		}
-		panic("toft: Release of an arena that NewArena or Own did not give, or of a released one")
+		panic("toft: Release of an arena that NewArena or Own did not return, or that was released before")
 	}
 	m := value.(*creation)
 	if raceBuild {
@@ -201,15 +165,16 @@ func (a *Arena) Release() {
 		defer raceEnd(a)
 	}
 	e := emptying{call: cRelease, a: a, made: m}
-	retires := m != nil && a.epoch&1 == 0 // a checked one is kept by C, which looks for late writes
+	retires := m != nil && a.epoch&1 == 0 // C keeps a checked one in its quarantine
 	if retires {
 		e.call = cRetire
 	}
 	e.run(func(code int) {
 		if code == codeBusy {
 			owned.Store(a, m)
-			panic(failed("Release", ErrBusy))
+			panic(wrap("Release", ErrBusy))
 		}
+		stopProfile(a)
 		switch {
 		case retires:
 			retire(a, m)
@@ -220,17 +185,16 @@ func (a *Arena) Release() {
 	})
 }
 
-// Pointer is the arena as C knows it, a toft_arena *. C may allocate from it inline, rewind, and register cleanups, while
-// the call lasts or as long as the arena lives; Go reads the results through the pointers that C hands back.
+// Pointer returns the arena as C's toft_arena *. C may allocate from it, rewind it and register cleanups for as long as
+// the arena lives; Go reads what C allocated through the pointers that C returns.
 func (a *Arena) Pointer() unsafe.Pointer { return unsafe.Pointer(a) }
 
 // ---- marks, scopes, resets ----
 
-// A Mark is a point to come back to. It may be kept, and dropped, as one likes. In memory it is C's toft_mark: one that C
-// made is good here, and the other way round.
+// A Mark is a point of an arena for [Arena.Rewind]. It has the layout of C's toft_mark and may be passed between C and Go.
 type Mark struct{ cursor, epoch uintptr }
 
-// Mark remembers this point of the arena.
+// Mark returns the current point of the arena.
 func (a *Arena) Mark() Mark {
 	if raceBuild {
 		raceUse(a)
@@ -238,14 +202,14 @@ func (a *Arena) Mark() Mark {
 	return Mark{a.cursor, a.epoch &^ 1}
 }
 
-// Rewind gives back everything allocated since the mark and runs the cleanups registered since. The mark stays good for
-// another rewind. A scope in one line:
+// Rewind frees everything that was allocated after the mark, and runs the cleanups that were registered after it. The
+// mark stays valid for further rewinds. A scope in one line:
 //
 //	defer a.Rewind(a.Mark())
 //
 // It panics with [ErrMark] for a mark from before a Reset, and with [ErrBusy]. A mark of another arena or from before a
-// Return, and a Rewind after Return, are told in checked arenas and with [SetDebug]; elsewhere they may pass, and then
-// memory is handed out twice.
+// Return, and a Rewind after Return, are detected in checked arenas and with [SetDebug]; otherwise they may free memory
+// that is in use.
 func (a *Arena) Rewind(m Mark) {
 	if raceBuild {
 		raceUse(a)
@@ -259,23 +223,29 @@ func (a *Arena) Rewind(m Mark) {
 
 func (a *Arena) rewindSlow(m Mark) {
 	a.check("Rewind")
-	emptying{call: cRewind, a: a, m: m}.run(func(code int) { must("Rewind", code) })
+	emptying{call: cRewind, a: a, m: m}.run(func(code int) {
+		rewindProfile(a)
+		must("Rewind", code)
+	})
 }
 
-// Scope calls f and then gives back what was allocated meanwhile, also if f panics.
+// Scope calls f and then frees what f allocated, also if f panics.
 func (a *Arena) Scope(f func()) {
 	defer a.Rewind(a.Mark())
 	f()
 }
 
-// Reset gives back every allocation and runs the cleanups, but keeps blocks for the next round: as much as the largest of
-// the last 64 rounds needed. A leased arena is reset by Return.
+// Reset frees every allocation and runs the cleanups. It keeps as much memory as the largest of the last 64 rounds
+// needed. [Lease.Return] resets a leased arena. It panics with [ErrBusy] and [ErrCorrupt] as [Arena.Release] does.
 func (a *Arena) Reset() {
 	a.check("Reset")
-	emptying{call: cReset, a: a}.run(func(code int) { must("Reset", code) })
+	emptying{call: cReset, a: a}.run(func(code int) {
+		rewindProfile(a)
+		must("Reset", code)
+	})
 }
 
-// Trim returns memory that holds no allocation, until about keep bytes of it are left.
+// Trim frees memory without allocations until about keep bytes of it are left.
 func (a *Arena) Trim(keep uint) {
 	a.check("Trim")
 	cTrim(a, uintptr(keep))
@@ -283,51 +253,52 @@ func (a *Arena) Trim(keep uint) {
 
 // ---- budgets, checks, statistics ----
 
-// NoBudget lifts a budget.
+// NoBudget is the budget of an arena without a limit.
 const NoBudget = ^uint64(0)
 
-// SetBudget limits the bytes that may be live from now on, padding included; it costs nothing until it is reached.
-// [NoBudget] lifts it. A budget below what is live refuses everything until enough has been given back. The budget of a
-// leased arena ends with its lease.
+// SetBudget limits the bytes that may be live, padding included; [NoBudget] removes the limit. A budget costs nothing until
+// it is reached. If more is live already, every allocation fails until enough has been freed. The budget of a leased arena
+// ends with the lease.
 func (a *Arena) SetBudget(bytes uint64) {
 	a.check("SetBudget")
 	must("SetBudget", cSetBudget(a, bytes))
-	if l := leaseOf(a); l != nil {
-		l.changed()
+	if s := slotOf(a); s != nil {
+		s.setChanged()
 	}
 }
 
-// SetChecked switches checks of what is allocated from now on: red zones around it, looked at when it is given back
-// (Rewind, Reset and Return then panic with [ErrCorrupt], having done their work); what is given back is filled with
-// 0xDD; marks already rewound past are refused. Slow, and exact. The checks of a leased arena end with its lease.
+// SetChecked switches the checks of later allocations on or off. A checked allocation has red zones, which are compared
+// when it is freed: Rewind, Reset and Return panic with [ErrCorrupt] after their work if one has changed. Freed memory is
+// filled with 0xDD, and marks that were rewound past are refused. The checks are exact and slow. Those of a leased arena
+// end with the lease.
 func (a *Arena) SetChecked(on bool) {
 	a.check("SetChecked")
 	must("SetChecked", cSetChecked(a, on))
-	if l := leaseOf(a); l != nil {
-		l.changed()
+	if s := slotOf(a); s != nil {
+		s.setChanged()
 	}
 }
 
-// Stats of an arena, in bytes but for the last two. Live is exact; Allocated and Peak are taken at slow calls, so they
-// miss what was allocated and rewound within one block in between.
+// Stats are statistics of an arena; all but the last two are in bytes. Live is exact. Allocated and Peak are updated by slow
+// paths, so they do not include what was allocated and rewound within one block between two of these.
 type Stats struct {
-	Live        uint64 // allocated and not given back
-	Allocated   uint64 // allocated, ever
+	Live        uint64 // allocated and not freed
+	Allocated   uint64 // allocated since the arena was made
 	Peak        uint64 // the most that was live
-	Budget      uint64 // NoBudget: none
-	Reserved    uint64 // blocks, kept ones included
-	Wasted      uint64 // headers of blocks, and the unused ends of full ones
+	Budget      uint64 // the limit of Live, or NoBudget
+	Reserved    uint64 // in blocks, kept ones included
+	Wasted      uint64 // in headers of blocks and in the unused ends of full blocks
 	Blocks      uint64
-	SourceCalls uint64 // how often blocks were asked for
+	SourceCalls uint64 // requests for blocks
 }
 
-// Stats tells what the arena holds now.
+// Stats returns the current statistics of the arena.
 func (a *Arena) Stats() Stats {
 	a.check("Stats")
 	return cStats(a)
 }
 
-// Contains tells whether p lies in memory that the arena has handed out.
+// Contains reports whether p points into memory that the arena has allocated.
 func (a *Arena) Contains(p unsafe.Pointer) bool {
 	a.check("Contains")
 	return cContains(a, p)
@@ -335,13 +306,15 @@ func (a *Arena) Contains(p unsafe.Pointer) bool {
 
 // ---- cleanups ----
 
-// Cleanup has f called once, when this point of the arena is rewound, reset, returned or released; the newest first. f
-// may use other arenas, but not this one. It runs on a goroutine of its own, for which Rewind, Reset, Return or Release
-// waits. If it panics or calls [runtime.Goexit], the other cleanups run and the memory is given back all the same; then
-// the caller's goroutine panics with the same value, or exits. Of several that do so the last counts.
+// Cleanup registers f to be called once, when this point of the arena is rewound, reset, returned or released. Cleanups run
+// newest first. f may use other arenas but not this one. It runs on its own goroutine while Rewind, Reset, Return or Release
+// waits. If it panics or calls [runtime.Goexit], the other cleanups still run and the memory is freed; then the caller's
+// goroutine panics with the same value, or exits. If several do so, the last one counts.
 //
-// Where C by itself rewinds, resets or releases the arena, f is called from C and must neither panic nor call Goexit.
-// Cleanups that C registered run on the thread that empties the arena.
+// If C rewinds, resets or releases the arena, f is called from C and must neither panic nor call Goexit. Cleanups that C
+// registered run on the thread that frees the memory.
+//
+// Cleanup panics with an [AllocError] if there is no memory.
 func (a *Arena) Cleanup(f func()) {
 	if f == nil {
 		panic("toft: Cleanup: nil function")
@@ -356,5 +329,5 @@ func (a *Arena) Cleanup(f func()) {
 	}
 }
 
-// What a cleanup takes in its arena, about.
+// The bytes that a cleanup allocates, about.
 const cleanupSize = 40

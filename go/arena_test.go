@@ -133,7 +133,7 @@ func TestNothingAtTheEndOfMemory(t *testing.T) {
 			"CStringN":         func(a *Arena) { a.CStringN("") },
 			"CBytes":           func(a *Arena) { a.CBytes([]byte{}) },
 			"nil":              func(a *Arena) { a.CBytes(nil) },
-			"Plain":            func(a *Arena) { PlainOf[uint64]().MakeSlice(a, 0) },
+			"Plain":            func(a *Arena) { UninitOf[uint64]().MakeSlice(a, 0) },
 			"New":              func(a *Arena) { *New[struct{}](a) = struct{}{} },
 			"Copy":             func(a *Arena) { *Copy(a, struct{}{}) = struct{}{} },
 			"NewAligned":       func(a *Arena) { *NewAligned[struct{}](a, uint(align)) = struct{}{} },
@@ -211,27 +211,27 @@ func TestCleanups(t *testing.T) {
 	wantPanic(t, "nil function", func() { c.Cleanup(nil) })
 }
 
-// ---- who owns what ----
+// ---- ownership ----
 
-func TestMisuseIsTold(t *testing.T) {
+func TestMisusePanics(t *testing.T) {
 	var zero Arena
-	wantPanic(t, "did not give", func() { New[int](&zero) })
-	wantPanic(t, "did not give", func() { zero.Alloc(8, 8) })
-	wantPanic(t, "did not give", zero.Reset)
-	wantPanic(t, "did not give", zero.Return)
-	wantPanic(t, "NewArena or Own did not give", zero.Release)
-	wantPanic(t, "nil pointer", func() { New[int](nil) })
+	wantPanic(t, "not made by this package", func() { New[int](&zero) })
+	wantPanic(t, "not made by this package", func() { zero.Alloc(8, 8) })
+	wantPanic(t, "not made by this package", zero.Reset)
+	wantPanic(t, "that is not leased", zero.lease().Return)
+	wantPanic(t, "NewArena or Own did not return", zero.Release)
+	wantPanic(t, "nil pointer", func() { New[int]((*Arena)(nil)) })
 
 	a, err := NewArena(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantPanic(t, "not leased", a.Return)
+	wantPanic(t, "not leased", a.lease().Return)
 	a.Release()
-	wantPanic(t, "released one", a.Release)
+	wantPanic(t, "released before", a.Release)
 
 	b := Get()
-	wantPanic(t, "it must be returned", b.Release)
+	wantPanic(t, "which Return ends", b.Arena.Release)
 	if _, err := Own(b.Pointer()); !errors.Is(err, ErrNoArena) {
 		t.Error(err)
 	}
@@ -299,7 +299,7 @@ func TestUseAfterRelease(t *testing.T) {
 					b.Alloc(100, 8)
 				}
 				for what, f := range map[string]func(){
-					"New": func() { New[int](a) }, "MakeSlice": func() { MakeSlice[int](a, 3) }, "Plain": func() { PlainOf[int]().New(a) },
+					"New": func() { New[int](a) }, "MakeSlice": func() { MakeSlice[int](a, 3) }, "Plain": func() { UninitOf[int]().New(a) },
 					"Alloc": func() { a.Alloc(1, 1) }, "AllocUninit": func() { a.AllocUninit(1, 64) }, "CString": func() { a.CString("") },
 					"TryNew": func() { TryNew[int](a) }, "Copy": func() { Copy(a, 1) },
 					"Reset": a.Reset, "Trim": func() { a.Trim(0) }, "SetBudget": func() { a.SetBudget(1) },
@@ -310,8 +310,8 @@ func TestUseAfterRelease(t *testing.T) {
 						t.Errorf("%s: %q", what, how)
 					}
 				}
-				wantPanic(t, "released one", a.Release)
-				wantPanic(t, "not leased", a.Return)
+				wantPanic(t, "released before", a.Release)
+				wantPanic(t, "not leased", a.lease().Return)
 				if ctest.List(a.Pointer(), 1) != nil {
 					t.Error("C allocates from a released arena")
 				}
@@ -406,8 +406,8 @@ func TestArenaMadeByC(t *testing.T) {
 			}
 			a.Release()
 		} else {
-			wantPanic(t, "did not give", a.Release)
-			wantPanic(t, "not leased", a.Return)
+			wantPanic(t, "did not return", a.Release)
+			wantPanic(t, "not leased", a.lease().Return)
 			ctest.Release(p)
 		}
 		if !ran || ctest.Held() != held {
@@ -517,7 +517,7 @@ func TestClaimedByC(t *testing.T) {
 func TestBufferCreateInfo(t *testing.T) {
 	for i := range 1000 {
 		a := Get()
-		dirty(a)
+		dirty(&a.Arena)
 		families := CopySlice(a, []uint32{1, 2, 3, uint32(i)})
 		info := Copy(a, ctest.BufferCreateInfo{
 			Kind: 12, Size: 1 << 20, Usage: 3, QueueFamilyCount: 4, QueueFamilies: &families[0],

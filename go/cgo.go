@@ -4,11 +4,37 @@
 
 package toft
 
-// The one door to C: every function here is a foreign call of about 30 ns, and none of them is on a fast path. toft.c and
-// toft.h are Toft's C library; its symbols are renamed, so that a program that links the library for itself has no clash.
+// The calls to C: each function here makes one, which takes about 30 ns, and no fast path makes one. toft.c and toft.h are
+// Toft's C library. Its symbols have a prefix, so that a program may link the library for itself.
 
 // #cgo CFLAGS: -std=gnu11 -O2 -DTOFT_PREFIX=toftgo_
 // #cgo linux LDFLAGS: -lpthread
+//
+// // C copies the texts, names and results that it gets pointers to.
+// #cgo noescape toftgo_x_alloc_sampled
+// #cgo noescape toftgo_x_contains
+// #cgo noescape toftgo_x_create
+// #cgo noescape toftgo_x_end_retired
+// #cgo noescape toftgo_x_release
+// #cgo noescape toftgo_x_reset
+// #cgo noescape toftgo_x_retire
+// #cgo noescape toftgo_x_rewind
+// #cgo noescape toftgo_x_set_tag_budget
+// #cgo noescape toftgo_x_snapshot
+// #cgo noescape toftgo_x_stats
+// #cgo noescape toftgo_x_tag_push
+//
+// // These call neither a source nor a provider, which may be written in Go.
+// #cgo nocallback toftgo_x_barrier
+// #cgo nocallback toftgo_x_buffer
+// #cgo nocallback toftgo_x_check
+// #cgo nocallback toftgo_x_free_buffer
+// #cgo nocallback toftgo_x_free_extra
+// #cgo nocallback toftgo_x_no_cache
+// #cgo nocallback toftgo_x_privileged
+// #cgo nocallback toftgo_x_released_ops
+// #cgo nocallback toftgo_x_show_roots
+//
 // #include "shim.h"
 import "C"
 
@@ -29,20 +55,27 @@ func goArena(p *C.toft_arena) *Arena { return (*Arena)(unsafe.Pointer(p)) }
 
 type placeText = C.char
 
-// callerPlace is where this package was called from, for an arena that is watched; nil for others. C copies it.
+// callerPlace returns the place from which this package was called, for an instrumented arena, and nil for others.
 func callerPlace(a *Arena) *placeText {
 	if a.epoch&1 == 0 {
 		return nil
 	}
-	text := place(frames(callers())) + "\x00"
+	text := placeOf(frames(callers())) + "\x00"
 	return (*C.char)(unsafe.Pointer(unsafe.StringData(text)))
 }
 
 func cAlloc(a *Arena, size, align uintptr) unsafe.Pointer {
-	return C.toftgo_x_alloc(cArena(a), C.size_t(size), C.size_t(align), callerPlace(a))
+	return C.toftgo_x_alloc(cArena(a), C.size_t(size), C.size_t(align))
 }
 
-// These empty arenas: operation is what cleanups are given, see cleanup.go.
+// cAllocSampled is cAlloc for instrumented arenas. It reports whether the allocation was sampled.
+func cAllocSampled(a *Arena, size, align uintptr) (p unsafe.Pointer, sampled bool) {
+	var hit C.int
+	p = C.toftgo_x_alloc_sampled(cArena(a), C.size_t(size), C.size_t(align), callerPlace(a), &hit)
+	return p, hit != 0
+}
+
+// The calls that free memory; operation is passed to cleanups, see cleanup.go.
 
 func cRewind(e emptying, operation uintptr) int {
 	return int(C.toftgo_x_rewind(cArena(e.a), C.uintptr_t(e.m.cursor), C.uintptr_t(e.m.epoch), e.place, C.uintptr_t(operation)))
@@ -52,10 +85,8 @@ func cReset(e emptying, operation uintptr) int {
 	return int(C.toftgo_x_reset(cArena(e.a), e.place, C.uintptr_t(operation)))
 }
 
-// cResetLease empties a lease's arena and returns what it keeps above limit.
-func cResetLease(e emptying, operation uintptr) int {
-	return int(C.toftgo_x_reset_lease(cArena(e.a), C.size_t(e.limit), e.place, C.uintptr_t(operation)))
-}
+// cShrink resets an arena and frees all of its blocks.
+func cShrink(a *Arena) { C.toftgo_x_shrink(cArena(a)) }
 
 func cRelease(e emptying, operation uintptr) int {
 	return int(C.toftgo_x_release(cArena(e.a), e.place, C.uintptr_t(operation)))
@@ -77,7 +108,10 @@ func cSetChecked(a *Arena, on bool) int {
 	return cSet(a, C.TOFT_SET_CHECKED, value)
 }
 
-const setSample = C.TOFT_SET_SAMPLE
+// cSetSampling also makes cAllocSampled report samples.
+func cSetSampling(a *Arena, bytes uint64) int {
+	return int(C.toftgo_x_set_sampling(cArena(a), C.uint64_t(bytes)))
+}
 
 func cSetMetered(a *Arena, on bool) int {
 	var value C.int
@@ -87,7 +121,7 @@ func cSetMetered(a *Arena, on bool) int {
 	return int(C.toftgo_x_set_metered(cArena(a), value))
 }
 
-// Names end with a NUL.
+// The names end with a NUL.
 func cSetTagBudget(a *Arena, path []byte, bytes uint64) int {
 	return int(C.toftgo_x_set_tag_budget(cArena(a), (*C.char)(unsafe.Pointer(&path[0])), C.uint64_t(bytes)))
 }
@@ -98,7 +132,7 @@ func cTagPush(a *Arena, name []byte) int {
 
 func cTagPop(a *Arena) { C.toftgo_x_tag_pop(cArena(a)) }
 
-// cSnapshot writes as much as there is room for, with a NUL, and tells how long the whole is.
+// cSnapshot writes the snapshot, or the part of it that fits, and a NUL. It returns the length of the whole.
 func cSnapshot(a *Arena, text []byte) int {
 	return int(C.toftgo_x_snapshot(cArena(a), (*C.char)(unsafe.Pointer(&text[0])), C.size_t(len(text))))
 }
@@ -115,12 +149,12 @@ func cStats(a *Arena) Stats {
 	}
 }
 
-// cCleanup registers the function behind a handle; false: no memory.
+// cCleanup registers the function of a handle. It reports false if there is no memory.
 func cCleanup(a *Arena, handle uintptr) bool {
 	return C.toftgo_x_cleanup(cArena(a), C.uintptr_t(handle)) != 0
 }
 
-// cCreate makes an arena; nil: no memory.
+// cCreate makes an arena. It returns nil if there is no memory.
 func cCreate(o Options) (*Arena, *creation) {
 	var checked C.int
 	if o.Checked {
@@ -131,10 +165,10 @@ func cCreate(o Options) (*Arena, *creation) {
 	return goArena(a), &creation{space: o.Contiguous, extra: p}
 }
 
-// cTrimQuarantine looks at the memory of released arenas that were checked, and lets it go.
+// cTrimQuarantine compares the memory of released arenas that were checked, and frees it.
 func cTrimQuarantine() { C.toft_quarantine_trim() }
 
-// cRetire is cRelease for an arena that cCreate made: its head remains, and refuses everything.
+// cRetire is like cRelease for an arena that cCreate made, but keeps its head, which then refuses every operation.
 func cRetire(e emptying, operation uintptr) int {
 	return int(C.toftgo_x_retire(cArena(e.a), e.place, C.uintptr_t(operation), &e.made.head))
 }
@@ -145,37 +179,37 @@ func cEndRetired(a *Arena, m *creation) { C.toftgo_x_end_retired(cArena(a), m.ex
 
 var releasedOps = uintptr(C.toftgo_x_released_ops())
 
-// A creation is what is known of an arena that NewArena made.
+// A creation describes an arena that NewArena made.
 type creation struct {
-	space uint           // address space of its own
-	extra unsafe.Pointer // for cFreeExtra after the release; nil for most
-	head  C.toft_arena   // while the arena is retired, in C memory as all of it
+	space uint           // the size of its address space, if contiguous
+	extra unsafe.Pointer // for cFreeExtra after the release; nil unless contiguous
+	head  C.toft_arena   // the head as it was, while the arena is retired
 }
 
-// cCheck tells whether p looks like the head of an arena: a code, 0 if it does.
+// cCheck returns 0 if the memory at p looks like the head of an arena, else a code.
 func cCheck(p unsafe.Pointer) int { return int(C.toftgo_x_check(p)) }
 
-// cHome takes memory for a lease from the heap; nil: there is none.
-func cHome() unsafe.Pointer { return C.toftgo_x_home(C.size_t(homeSize)) }
+// cAllocBuffer allocates the buffer of a separate slot on the C heap. It returns nil if there is no memory.
+func cAllocBuffer() unsafe.Pointer { return C.toftgo_x_buffer(C.size_t(bufferSize)) }
 
-func cFreeHome(home unsafe.Pointer) { C.toftgo_x_free_home(home) }
+func cFreeBuffer(buffer unsafe.Pointer) { C.toftgo_x_free_buffer(buffer) }
 
-// cShowRoots tells LeakSanitizer, where it is linked in, to look for pointers in memory that is not on the heap.
+// cShowRoots makes LeakSanitizer, if it is linked in, search memory outside the heap for pointers.
 func cShowRoots(p unsafe.Pointer, size uintptr) { C.toftgo_x_show_roots(p, C.size_t(size)) }
 
-// cCreateIn makes an arena in a buffer; nil: no memory.
+// cCreateIn makes an arena in a buffer. It returns nil if there is no memory.
 func cCreateIn(buffer unsafe.Pointer, size uintptr) *Arena {
 	return goArena(C.toftgo_x_create_in(buffer, C.size_t(size)))
 }
 
-// cBarrier makes every thread of this process execute a full barrier before it returns; false: not on this system.
+// cBarrier makes every thread of this process execute a full barrier. It reports false if the system cannot do that.
 func cBarrier() bool { return C.toftgo_x_barrier() != 0 }
 
-// cNoCache turns off the cache that each thread has in C: a goroutine's next call may come from another thread.
+// cNoCache turns off C's cache per thread, because the calls of a goroutine come from several threads.
 func cNoCache() { C.toftgo_x_no_cache() }
 
-// cPrivileged tells whether this process has rights that its caller has not, so that the environment must not be trusted.
+// cPrivileged reports whether the process has rights that its caller has not, so that the environment is not trusted.
 func cPrivileged() bool { return C.toftgo_x_privileged() != 0 }
 
-// cChecked tells whether C checks all arenas of this process.
+// cChecked reports whether C checks all arenas of this process.
 func cChecked() bool { return C.toftgo_x_checked() != 0 }

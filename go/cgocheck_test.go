@@ -51,7 +51,7 @@ func TestRecycledMemoryDoesNotCrashTheCollector(t *testing.T) {
 	a := newArena(t, Options{})
 	for range 3000 {
 		bad := spanThatIsGone()
-		words := PlainOf[uintptr]().MakeSlice(a, 600)
+		words := UninitOf[uintptr]().MakeSlice(a, 600)
 		for i := range words {
 			words[i] = bad
 		}

@@ -14,16 +14,16 @@ import (
 	"sync/atomic"
 )
 
-// C is called on the goroutine and thread that empties the arena, and C's own cleanups run there. A cleanup of Go's runs on
-// a goroutine of its own while that one waits, so that a panic or runtime.Goexit does not unwind C in the middle of its
-// work; the caller's goroutine continues it when the work is done.
+// C is called on the goroutine and thread that frees the arena's memory, and C's own cleanups run there. A cleanup of Go
+// runs on its own goroutine while that one waits, so that a panic or runtime.Goexit does not unwind C in the middle of its
+// work. The caller's goroutine repeats the panic or the exit when the work is done.
 
 type cleanup struct {
 	a *Arena
 	f func()
 }
 
-// How many cleanups are registered, and for which arenas.
+// The number of registered cleanups, of all arenas and of each.
 var (
 	cleanupCount atomic.Int64
 	cleanupsOf   = map[*Arena]int{}
@@ -48,23 +48,22 @@ func hasCleanups(a *Arena) bool {
 	return cleanupsOf[a] != 0
 }
 
-// An emptying is a call to C that gives back memory, and so runs cleanups.
+// An emptying is a call to C that frees memory and therefore runs cleanups.
 type emptying struct {
 	call  func(e emptying, operation uintptr) int
 	a     *Arena
 	place *placeText
 	m     Mark
-	limit uintptr
 	made  *creation
 }
 
-// An operation is an emptying that runs cleanups, and how the last of these ended that did not return.
+// An operation is an emptying that runs cleanups. It records how the last cleanup ended that did not return.
 type operation struct {
 	panicked, exited bool
 	value            any
 }
 
-// run empties the arena and has `then` do what is left, also when a cleanup panics or calls runtime.Goexit.
+// run makes the call and then calls `then`, also if a cleanup panics or calls runtime.Goexit.
 func (e emptying) run(then func(code int)) {
 	e.place = callerPlace(e.a)
 	if !hasCleanups(e.a) {
@@ -88,7 +87,7 @@ func (e emptying) runCleanups(then func(code int)) {
 	}
 }
 
-// run calls f, and notes how it ends.
+// run calls f and records how it ends.
 func (o *operation) run(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -106,7 +105,7 @@ func (o *operation) run(f func()) {
 	<-done
 }
 
-// C calls this when a cleanup's point is given back. operation: 0 where C began that by itself.
+// C calls this to run a cleanup. from is 0 if C itself freed the memory.
 //
 //export toftgoCleanup
 func toftgoCleanup(handle, from C.uintptr_t) {

@@ -39,29 +39,29 @@ var emptyings = map[string]struct {
 	after func(t *testing.T, a *Arena)
 }{
 	"Return": {
-		func(t *testing.T) (*Arena, func()) { a := Get(); return a, a.Return },
-		func(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.Return) },
+		func(t *testing.T) (*Arena, func()) { a := Get(); return &a.Arena, a.Return },
+		func(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.lease().Return) },
 	},
 	"With": {
-		func(t *testing.T) (*Arena, func()) { a := Get(); return a, func() { defer a.Return() } },
-		func(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.Return) },
+		func(t *testing.T) (*Arena, func()) { a := Get(); return &a.Arena, func() { defer a.Return() } },
+		func(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.lease().Return) },
 	},
 	"Return of an extra lease": {
 		func(t *testing.T) (*Arena, func()) {
 			own := active.Swap(0)
 			defer active.Store(own)
 			a := Get()
-			return a, a.Return
+			return &a.Arena, a.Return
 		},
-		func(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.Return) },
+		func(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.lease().Return) },
 	},
 	"Return in debug mode": {
 		func(t *testing.T) (*Arena, func()) {
 			defer SetDebug(SetDebug(true))
 			a := Get()
-			return a, a.Return
+			return &a.Arena, a.Return
 		},
-		func(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.Return) },
+		func(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.lease().Return) },
 	},
 	"Release": {
 		func(t *testing.T) (*Arena, func()) {
@@ -131,7 +131,7 @@ func TestCleanupsThatDoNotReturn(t *testing.T) {
 			"neither":          {nil, nil, nil},
 		} {
 			t.Run(name+"/"+how, func(t *testing.T) {
-				handles, leased := cleanupCount.Load(), Leases().Leased
+				handles, leased := cleanupCount.Load(), ReadLeaseStats().Leased
 				a, empty := e.get(t)
 				p := New[int](a)
 				var ran []int
@@ -160,7 +160,7 @@ func TestCleanupsThatDoNotReturn(t *testing.T) {
 				if n := cleanupCount.Load(); n != handles {
 					t.Errorf("%d cleanups are registered, before %d", n, handles)
 				}
-				if n := Leases().Leased; n != leased {
+				if n := ReadLeaseStats().Leased; n != leased {
 					t.Errorf("%d arenas are leased, before %d", n, leased)
 				}
 			})
@@ -178,7 +178,7 @@ func TestCleanupsThatCallBack(t *testing.T) {
 				b := Get()
 				b.Cleanup(func() {
 					inner = append(inner, "nested")
-					if c := Get(); c == a || c == b {
+					if c := Get(); &c.Arena == a || c == b {
 						t.Error("a busy arena was leased")
 					} else {
 						c.Return()
@@ -188,10 +188,10 @@ func TestCleanupsThatCallBack(t *testing.T) {
 				wantPanic(t, "nested", b.Return)
 				runtime.GC()
 				TrimLeases()
-				Leases()
+				ReadLeaseStats()
 				for what, f := range map[string]func(){
 					"New": func() { New[int](a) }, "Cleanup": func() { a.Cleanup(func() {}) }, "Reset": a.Reset,
-					"Return": a.Return, "Release": a.Release,
+					"Return": a.lease().Return, "Release": a.Release,
 				} {
 					if outcome(f) == nil {
 						t.Errorf("%s of an arena whose cleanup runs", what)
@@ -212,7 +212,7 @@ func TestCleanupsThatCallBack(t *testing.T) {
 
 // With and Scope give back what they took however their function ends.
 func TestFunctionsThatDoNotReturn(t *testing.T) {
-	leased := Leases().Leased
+	leased := ReadLeaseStats().Leased
 	a := newArena(t, Options{})
 	New[int](a)
 	for how, f := range map[string]func(){
@@ -238,7 +238,7 @@ func TestFunctionsThatDoNotReturn(t *testing.T) {
 			t.Errorf("%s: %d bytes are live", how, s.Live)
 		}
 	}
-	if n := Leases().Leased; n != leased {
+	if n := ReadLeaseStats().Leased; n != leased {
 		t.Errorf("%d are leased, before %d", n, leased)
 	}
 }

@@ -17,32 +17,33 @@ import (
 	"sync/atomic"
 )
 
-// Debugging of leases. Off, it costs nothing: switched on, it takes the processors' leases out of use, so that every Get
-// comes here.
+// Debugging of leases. It costs nothing while it is off: switching it on takes the processors' slots out of use, so that
+// every Get calls debugGet.
 
-// A Lease is what debugging knows of an arena that was leased.
-type Lease struct {
-	Arena     *Arena
-	Goroutine uint64          // that called Get
-	Ended     bool            // that goroutine is no more
-	Got       []runtime.Frame // the call of Get; the callers' follow
-	Returned  []runtime.Frame // the call of Return; nil: none yet
+// A LeaseInfo describes a lease that was got while debugging was on.
+type LeaseInfo struct {
+	Lease     *Lease
+	Goroutine uint64          // the number of the goroutine that called Get
+	Ended     bool            // whether that goroutine has ended
+	Got       []runtime.Frame // the call of Get and its callers
+	Returned  []runtime.Frame // the call of Return and its callers; nil if the lease was not returned
 }
 
-func (l Lease) String() string {
-	s := fmt.Sprintf("toft: lease of goroutine %d\n\tgot at %s", l.Goroutine, place(l.Got))
+// String returns the goroutine and the places of Get and Return.
+func (l LeaseInfo) String() string {
+	s := fmt.Sprintf("toft: lease of goroutine %d\n\tgot at %s", l.Goroutine, placeOf(l.Got))
 	if l.Ended {
-		s = fmt.Sprintf("toft: lease of goroutine %d, which has ended\n\tgot at %s", l.Goroutine, place(l.Got))
+		s = fmt.Sprintf("toft: lease of goroutine %d, which has ended\n\tgot at %s", l.Goroutine, placeOf(l.Got))
 	}
 	if l.Returned != nil {
-		s += "\n\treturned at " + place(l.Returned)
+		s += "\n\treturned at " + placeOf(l.Returned)
 	}
 	return s
 }
 
-func place(frames []runtime.Frame) string {
+func placeOf(frames []runtime.Frame) string {
 	if len(frames) == 0 {
-		return "a place unknown"
+		return "an unknown place"
 	}
 	return fmt.Sprintf("%s:%d in %s", frames[0].File, frames[0].Line, frames[0].Function)
 }
@@ -53,19 +54,19 @@ type record struct {
 	reported      bool
 }
 
-func (r *record) lease(a *Arena) Lease {
-	return Lease{Arena: a, Goroutine: r.goroutine, Got: frames(r.got), Returned: frames(r.returned)}
+func (r *record) info(a *Arena) LeaseInfo {
+	return LeaseInfo{Lease: a.lease(), Goroutine: r.goroutine, Got: frames(r.got), Returned: frames(r.returned)}
 }
 
-const quarantined = 1024 // returned arenas whose memory waits, so that their use is noticed
+const quarantined = 1024 // the number of returned arenas whose memory is kept, so that their use is detected
 
 var debug struct {
 	sync.Mutex
 	on         atomic.Bool
 	any        atomic.Bool // there are records
 	records    map[*Arena]*record
-	quarantine []*lease // oldest first
-	forgotten  func(Lease)
+	quarantine []*slot // oldest first
+	forgotten  func(LeaseInfo)
 	profile    *pprof.Profile
 }
 
@@ -75,7 +76,7 @@ func startDebug() {
 	}
 }
 
-// isOn reads a switch of the environment as C does.
+// isOn interprets a switch of the environment as C does.
 func isOn(value string) bool {
 	switch strings.ToLower(value) {
 	case "", "0", "off", "no", "false":
@@ -84,15 +85,16 @@ func isOn(value string) bool {
 	return true
 }
 
-// SetDebug switches the debugging of leases, for those got from now on, and returns whether it was on. Each lease is then an
-// arena of its own, and checked (see [Arena.SetChecked]), which costs microseconds. A second Return and the use of a
-// returned arena from Go panic with the places of Get and Return, as long as the arena is among the last 1024 returned
-// ones; C gets NULL from it. Leases that are out are listed by [Outstanding], by [OnForgotten], and with their stacks in the
-// profile "toft.leases" of runtime/pprof. A lease that was forgotten keeps its memory, which C may hold.
+// SetDebug switches the debugging of later leases on or off, and reports whether it was on. With debugging each lease has an
+// arena of its own, which is checked (see [Arena.SetChecked]); a lease then takes microseconds. A second Return and the use
+// of a returned arena from Go panic with the places of Get and Return while the arena is among the last 1024 returned ones;
+// C gets NULL from it. [Leases], [OnForgotten] and the profile "toft.leases" of runtime/pprof show the leases that were not
+// returned. A lease that was forgotten keeps its memory, because C may use it.
 //
-// The environment variable TOFT_DEBUG=1 switches it on from the start; off are "", "0", "off", "no" and "false", in any
-// case, and a privileged process (set-user-ID, file capabilities) does not read it. TOFT_CHECKED=1 switches it on too, and
-// checks all other arenas. With TOFT_FINDINGS=FILE what checked arenas find is appended to that file, with the places.
+// The environment variable TOFT_DEBUG=1 switches debugging on at the start. The values "", "0", "off", "no" and "false", in
+// upper or lower case, mean off; a privileged process (set-user-ID, file capabilities) does not read it. TOFT_CHECKED=1
+// switches debugging on too, and checks all other arenas. TOFT_FINDINGS=FILE appends the findings of checked arenas to a
+// file, with their places.
 func SetDebug(on bool) (was bool) {
 	debug.Lock()
 	defer debug.Unlock()
@@ -110,27 +112,27 @@ func SetDebug(on bool) (was bool) {
 	return debug.on.Swap(on)
 }
 
-// OnForgotten has f called, after a collection of garbage, for each lease whose goroutine has ended without a Return,
-// once. While debugging is off, nothing is noticed. Each call is on a goroutine of its own, one after the other: f may wait,
-// call anything of this package, and call [runtime.Goexit]; if it panics, the program ends.
-func OnForgotten(f func(Lease)) {
+// OnForgotten makes each collection of garbage call f once for each lease whose goroutine has ended without a Return, if the
+// lease was got while debugging was on. Each call runs on a goroutine of its own, one after the other: f may block, call any
+// function of this package, and call [runtime.Goexit]; if it panics, the program ends.
+func OnForgotten(f func(LeaseInfo)) {
 	debug.Lock()
 	defer debug.Unlock()
 	debug.forgotten = f
 }
 
-// Outstanding tells the leases that were got while debugging was on and are not returned.
-func Outstanding() []Lease {
+// Leases returns the leases that were got while debugging was on and were not returned.
+func Leases() []LeaseInfo {
 	if !debug.any.Load() {
 		return nil
 	}
 	living := goroutines()
 	debug.Lock()
 	defer debug.Unlock()
-	var out []Lease
+	var out []LeaseInfo
 	for a, r := range debug.records {
 		if r.returned == nil {
-			l := r.lease(a)
+			l := r.info(a)
 			l.Ended = !living[r.goroutine]
 			out = append(out, l)
 		}
@@ -138,13 +140,13 @@ func Outstanding() []Lease {
 	return out
 }
 
-// CheckReturned looks at the memory of leases that were returned, and of arenas that were released, and are still
-// remembered, for writes that came after: findings in the file that TOFT_FINDINGS names. While debugging, each collection
-// of garbage does so too; at the end of a program, which Go ends without a word to C, it is the program that asks.
+// CheckReturned compares the memory of returned leases and released arenas that is still kept, and reports late writes as
+// findings (see TOFT_FINDINGS at [SetDebug]). While debugging is on, each collection of garbage does so too. Call it at the
+// end of a program, because Go ends a program without notice to C.
 func CheckReturned() {
 	debug.Lock()
-	for _, l := range debug.quarantine {
-		cReset(emptying{a: l.arena()}, 0)
+	for _, s := range debug.quarantine {
+		cReset(emptying{a: s.arena()}, 0)
 	}
 	debug.Unlock()
 	cTrimQuarantine()
@@ -157,18 +159,18 @@ func reportForgotten() {
 	if f == nil {
 		return
 	}
-	for _, l := range Outstanding() {
+	for _, l := range Leases() {
 		if !l.Ended {
 			continue
 		}
 		debug.Lock()
-		r := debug.records[l.Arena]
-		tell := r != nil && r.returned == nil && !r.reported
-		if tell {
+		r := debug.records[&l.Lease.Arena]
+		report := r != nil && r.returned == nil && !r.reported
+		if report {
 			r.reported = true
 		}
 		debug.Unlock()
-		if tell {
+		if report {
 			ended := make(chan bool)
 			go func() {
 				defer close(ended)
@@ -181,15 +183,15 @@ func reportForgotten() {
 
 // ---- Get and Return ----
 
-// debugGet gives an arena while debugging is on, else nil.
+// debugGet returns a leased arena if debugging is on, else nil.
 func debugGet() *Arena {
 	if !debug.on.Load() {
 		return nil
 	}
-	l := newSeparate()
-	a := l.arena()
+	s := newSeparate()
+	a := s.arena()
 	must("Get", cSetChecked(a, true))
-	l.changed()
+	s.setChanged()
 	r := &record{goroutine: goroutine(), got: callers()}
 	debug.Lock()
 	defer debug.Unlock()
@@ -199,7 +201,7 @@ func debugGet() *Arena {
 	return a
 }
 
-// debugReturn returns an arena that debugGet gave; false: it did not.
+// debugReturn returns an arena of debugGet. It reports false for another arena.
 func debugReturn(a *Arena) bool {
 	if !debug.any.Load() {
 		return false
@@ -216,31 +218,32 @@ func debugReturn(a *Arena) bool {
 	}
 	r.returned = callers()
 	debug.Unlock()
-	l := leaseOf(a)
-	emptying{call: cResetLease, a: a}.run(func(code int) { r.end(l, code) })
+	s := slotOf(a)
+	emptying{call: cReset, a: a}.run(func(code int) { r.end(s, code) })
 	return true
 }
 
-// end is what is left of a Return when the arena is empty.
-func (r *record) end(l *lease, code int) {
-	a := l.arena()
+// end completes a Return when the arena is empty.
+func (r *record) end(s *slot, code int) {
+	a := s.arena()
 	switch code {
 	case 0:
 	case codeCorrupt:
-		defer panic(fmt.Errorf("%w; lease\n\tgot at %s", failed("Return", ErrCorrupt), place(frames(r.got))))
+		defer panic(fmt.Errorf("%w; lease\n\tgot at %s", wrap("Return", ErrCorrupt), placeOf(frames(r.got))))
 	default:
 		debug.Lock()
 		r.returned = nil
 		debug.Unlock()
-		panic(failed("Return", errorOf(code)))
+		panic(wrap("Return", errorOf(code)))
 	}
-	cSetBudget(a, 0) // C, which does not look at leases, gets nothing more from it
-	atomic.StoreUint32(&l.state, idle)
-	l.start = a.cursor
+	cSetBudget(a, 0) // C, which does not know of leases, gets no more memory from it
+	stopProfile(a)
+	atomic.StoreUint32(&s.state, idle)
+	s.start = a.cursor
 	debug.Lock()
 	defer debug.Unlock()
 	debug.profile.Remove(a)
-	debug.quarantine = append(debug.quarantine, l)
+	debug.quarantine = append(debug.quarantine, s)
 	if len(debug.quarantine) > quarantined {
 		oldest := debug.quarantine[0]
 		debug.quarantine = slices.Delete(debug.quarantine, 0, 1)
@@ -249,15 +252,15 @@ func (r *record) end(l *lease, code int) {
 	}
 }
 
-// misuse is what a panic says of an arena that is not leased.
+// misuse returns the message of a panic about an arena that is not leased.
 func misuse(a *Arena, what string) string {
 	debug.Lock()
 	defer debug.Unlock()
 	r := debug.records[a]
 	if r == nil {
-		return "toft: " + what + " (toft.SetDebug tells more)"
+		return "toft: " + what + " (toft.SetDebug shows the places)"
 	}
-	return fmt.Sprintf("toft: %s\n\treturned at %s\n\tgot at %s", what, place(frames(r.returned)), place(frames(r.got)))
+	return fmt.Sprintf("toft: %s\n\treturned at %s\n\tgot at %s", what, placeOf(frames(r.returned)), placeOf(frames(r.got)))
 }
 
 // ---- places ----
@@ -267,7 +270,7 @@ func callers() []uintptr {
 	return pcs[:runtime.Callers(1, pcs)]
 }
 
-// frames leaves out this package's own, but for its tests.
+// frames returns the calls without those of this package, except for its tests.
 func frames(pcs []uintptr) []runtime.Frame {
 	if pcs == nil {
 		return nil
@@ -283,7 +286,7 @@ func frames(pcs []uintptr) []runtime.Frame {
 	return out
 }
 
-// goroutine is the number of the caller's, which only its stack's text tells.
+// goroutine returns the number of the calling goroutine, which only the text of its stack contains.
 func goroutine() uint64 {
 	buf := make([]byte, 64)
 	return number(buf[:runtime.Stack(buf, false)])

@@ -35,9 +35,9 @@ func TestDebugOfAPrivilegedProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	program := folder + "/program"
-	const nobody = 65534
+	const uid = 65534
 	for _, err := range []error{
-		os.Chmod(folder, 0o755), os.WriteFile(program, text, 0o755), os.Chown(program, nobody, nobody),
+		os.Chmod(folder, 0o755), os.WriteFile(program, text, 0o755), os.Chown(program, uid, uid),
 		os.Chmod(program, 0o755|os.ModeSetuid),
 	} {
 		if err != nil {

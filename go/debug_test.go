@@ -24,9 +24,9 @@ func debugging(t *testing.T) {
 	t.Cleanup(func() { SetDebug(was) })
 }
 
-func getHere() *Arena { return Get() }
+func getHere() *Arena { return &Get().Arena }
 
-func returnHere(a *Arena) { a.Return() }
+func returnHere(a *Arena) { a.lease().Return() }
 
 func wantPlaces(t *testing.T, text string, places ...string) {
 	t.Helper()
@@ -43,7 +43,7 @@ func TestDebugNamesBothPlaces(t *testing.T) {
 	New[mixed](a)
 	returnHere(a)
 	both := []string{"got at ", "debug_test.go", "toft.getHere", "returned at ", "toft.returnHere"}
-	wantPlaces(t, panics(t, a.Return), append(both, "second Return")...)
+	wantPlaces(t, panics(t, a.lease().Return), append(both, "second Return")...)
 	wantPlaces(t, panics(t, func() { New[int](a) }), append(both, "allocation after Return")...)
 	wantPlaces(t, panics(t, func() { a.Alloc(1, 1) }), append(both, "allocation after Return")...)
 	wantPlaces(t, panics(t, a.Reset), append(both, "Reset after Return")...)
@@ -52,24 +52,24 @@ func TestDebugNamesBothPlaces(t *testing.T) {
 		t.Error("C allocates from a returned arena")
 	}
 
-	// Also when others got arenas meanwhile.
+	// Also after others got arenas.
 	for range 100 {
 		b := Get()
-		if b == a {
+		if &b.Arena == a {
 			t.Fatal("the arena was given again")
 		}
 		b.Return()
 	}
-	wantPlaces(t, panics(t, a.Return), append(both, "second Return")...)
+	wantPlaces(t, panics(t, a.lease().Return), append(both, "second Return")...)
 }
 
-func TestOutstanding(t *testing.T) {
-	before := len(Outstanding())
+func TestLeases(t *testing.T) {
+	before := len(Leases())
 	debugging(t)
 	a := getHere()
-	find := func() *Lease {
-		for _, l := range Outstanding() {
-			if l.Arena == a {
+	find := func() *LeaseInfo {
+		for _, l := range Leases() {
+			if &l.Lease.Arena == a {
 				return &l
 			}
 		}
@@ -84,23 +84,23 @@ func TestOutstanding(t *testing.T) {
 		t.Error("not in the profile")
 	}
 	SetDebug(false) // it ends as it began
-	a.Return()
+	a.lease().Return()
 	if find() != nil || pprof.Lookup("toft.leases").Count() != before {
 		t.Error("still there")
 	}
 	b := Get()
 	b.Return()
-	if b == a {
+	if &b.Arena == a {
 		t.Error("the arena was given again")
 	}
 }
 
 func TestForgotten(t *testing.T) {
 	debugging(t)
-	told := make(chan Lease, 100)
-	OnForgotten(func(l Lease) { told <- l })
+	reported := make(chan LeaseInfo, 100)
+	OnForgotten(func(l LeaseInfo) { reported <- l })
 	defer OnForgotten(nil)
-	mine := Get() // whose goroutine lives
+	mine := Get() // its goroutine lives
 	defer mine.Return()
 	var p *mixed
 	done := make(chan *Arena)
@@ -114,22 +114,22 @@ func TestForgotten(t *testing.T) {
 	for {
 		runtime.GC()
 		select {
-		case l := <-told:
-			if l.Arena != a || !l.Ended {
+		case l := <-reported:
+			if &l.Lease.Arena != a || !l.Ended {
 				t.Fatalf("%v", l)
 			}
 			wantPlaces(t, l.String(), "which has ended", "toft.getHere")
 			if p.b != 42 || !a.Contains(unsafe.Pointer(p)) {
-				t.Error("its memory is gone")
+				t.Error("its memory was freed")
 			}
 			for range 5 {
 				runtime.GC()
 			}
 			time.Sleep(10 * time.Millisecond)
-			if len(told) != 0 {
-				t.Error("told twice")
+			if len(reported) != 0 {
+				t.Error("reported twice")
 			}
-			a.Return()
+			a.lease().Return()
 			return
 		case <-time.After(time.Millisecond):
 		}
@@ -150,8 +150,8 @@ func TestQuarantineIsBounded(t *testing.T) {
 func TestDebugByEnvironment(t *testing.T) {
 	if os.Getenv("TOFT_DEBUG") == "1" {
 		a := getHere()
-		a.Return()
-		a.Return()
+		a.lease().Return()
+		a.lease().Return()
 		return
 	}
 	child := exec.Command(os.Args[0], "-test.run=^TestDebugByEnvironment$")
@@ -165,23 +165,23 @@ func TestDebugByEnvironment(t *testing.T) {
 	wantPlaces(t, string(out), "second Return", "toft.getHere")
 }
 
-// Who is told of a forgotten lease may trim the others.
+// The function that gets a forgotten lease may trim the others.
 func TestTrimOfTheForgotten(t *testing.T) {
 	debugging(t)
-	told := make(chan *Arena, 1)
-	OnForgotten(func(l Lease) { TrimLeases(); told <- l.Arena })
+	reported := make(chan *Arena, 1)
+	OnForgotten(func(l LeaseInfo) { TrimLeases(); reported <- &l.Lease.Arena })
 	defer OnForgotten(nil)
 	go func() { Get() }()
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
 		runtime.GC()
 		select {
-		case a := <-told:
-			a.Return()
+		case a := <-reported:
+			a.lease().Return()
 			return
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-	t.Error("nobody was told, or it waits for ever")
+	t.Error("the lease was not reported, or the call waits for ever")
 }
 
 // Where all arenas are checked and leases are not debugged, a trim is not taken for a late write.
@@ -238,7 +238,7 @@ func TestOnForgottenThatDoesNotReturn(t *testing.T) {
 		"calls back": func() {
 			Get().Return()
 			TrimLeases()
-			Outstanding()
+			Leases()
 			CheckReturned()
 			runtime.GC()
 			SetDebug(SetDebug(true))
@@ -246,8 +246,8 @@ func TestOnForgottenThatDoesNotReturn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			debugging(t)
-			told := make(chan *Arena, 100)
-			OnForgotten(func(l Lease) { told <- l.Arena; f() })
+			reported := make(chan *Arena, 100)
+			OnForgotten(func(l LeaseInfo) { reported <- &l.Lease.Arena; f() })
 			defer OnForgotten(nil)
 			for range 3 {
 				forget()
@@ -256,7 +256,7 @@ func TestOnForgottenThatDoesNotReturn(t *testing.T) {
 			for end := time.Now().Add(20 * time.Second); len(seen) < 3 && time.Now().Before(end); {
 				runtime.GC()
 				select {
-				case a := <-told:
+				case a := <-reported:
 					if seen[a] {
 						t.Error("called twice for a lease")
 					}
@@ -268,9 +268,9 @@ func TestOnForgottenThatDoesNotReturn(t *testing.T) {
 				t.Errorf("called for %d leases", len(seen))
 			}
 			OnForgotten(nil)
-			for _, l := range Outstanding() {
+			for _, l := range Leases() {
 				if l.Ended {
-					l.Arena.Return()
+					l.Lease.Return()
 				}
 			}
 			ran := make(chan bool)
@@ -294,7 +294,7 @@ func TestOnForgottenThatDoesNotReturn(t *testing.T) {
 func TestOnForgottenThatPanics(t *testing.T) {
 	if os.Getenv("TOFT_TEST_FORGOTTEN") != "" {
 		SetDebug(true)
-		OnForgotten(func(Lease) { panic("told on purpose") })
+		OnForgotten(func(LeaseInfo) { panic("on purpose") })
 		forget()
 		for range 1000 {
 			runtime.GC()
@@ -308,7 +308,7 @@ func TestOnForgottenThatPanics(t *testing.T) {
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Skip("this system cannot run the test's program: ", err)
 	}
-	if err == nil || !strings.Contains(string(out), "panic: told on purpose") {
+	if err == nil || !strings.Contains(string(out), "panic: on purpose") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

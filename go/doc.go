@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// Package toft is memory for the parameters of C calls, and for pools that the garbage collector does not look at.
+// Package toft provides arenas in C memory, for the parameters of C calls and for data that the garbage collector should
+// not scan. Pools of reusable slots, which need no cgo, are in the package [toft.dev/toft/pool].
 //
 // A wrapper of a C library leases an arena for the length of a call, builds C's structs in it, and returns it:
 //
@@ -18,43 +19,61 @@
 //		return errorOf(C.lib_open(info))
 //	}
 //
-// [Get] and Return work from any goroutine and take a few nanoseconds; an allocation moves a pointer. Nothing is freed
-// piece by piece, nothing is seen by the garbage collector, and no arena has a finalizer.
+// [Get] and [Lease.Return] may be called from any goroutine and take a few nanoseconds; an allocation moves a pointer. An
+// arena frees everything at once. It has no finalizer, and its contents are not scanned.
 //
-// # What may be allocated
+// # Types
 //
-// Numbers, arrays, structs, and pointers to C memory, arenas included: [New], [MakeSlice], [Copy], [CopySlice]. Types that
-// hold a string, slice, map, chan, func or interface are refused, at any depth, with a panic that names the field. Memory
-// is zeroed, unless it is asked for through [PlainOf], which takes types without pointers only. As in all C memory, no Go
-// pointer may be stored; run the tests of a wrapper with GOEXPERIMENT=cgocheck2 to be sure.
+// [New], [MakeSlice], [Copy] and [CopySlice] accept types of numbers, pointers to C memory, and arrays and structs of these.
+// They panic for types that contain a string, slice, map, chan, func or interface, at any depth; the message names the
+// field. Memory is zeroed except by [Arena.AllocUninit] and by [Uninit], which accepts types without pointers only. As in
+// all C memory, no Go pointer may be stored; GOEXPERIMENT=cgocheck2 detects such stores in the tests of a wrapper.
 //
-// # What a call costs
+// # Leases and arenas
 //
-// A call from Go to C costs about 26 ns by itself (AMD Zen 4; 35 were measured on an Intel Xeon), with nothing in it. A whole wrapper call with a
-// leased arena is therefore several times as fast as with C.malloc and C.free, not twenty times: those are two foreign
-// calls for each parameter, and Toft makes none.
+// [Get] returns a [Lease], which ends with Return. [NewArena] and [Own] return an [Arena], which ends with Release. The
+// compiler refuses the wrong one of the two. [Wrap] returns an Arena that C releases. Functions that only allocate should
+// take a *Arena.
 //
-// # Who may do what
+// One goroutine at a time may use an arena; it may be passed from one to another. C may keep the contents of a leased arena
+// until Return, and those of an owned one until Release. A lease may be held over several calls, and any number of leases
+// may be held at once: if there are more than four for each processor, a Get and its Return take 10 to 15 ns longer.
 //
-// One goroutine at a time may use an arena; it may be handed from one to another. C may keep what is in a leased arena
-// until Return, and what is in an owned one until Release. A lease may be held over several calls, and any number of them
-// at once: beyond four for each processor a Get and its Return take some 10 to 15 ns longer together. A second Return, and
-// the use of a returned arena from Go, panic; if it has been leased again meanwhile, with TOFT_DEBUG=1 in the environment
-// or [SetDebug] only, which name the places of Get and Return. What C does with a returned arena is not seen.
+// A second Return and the use of a returned arena from Go panic until the arena is leased again. With TOFT_DEBUG=1 in the
+// environment or [SetDebug] they always panic, with the places of Get and Return. The use of a returned arena by C is not
+// detected otherwise.
 //
-// In programs built with the race detector two goroutines that use one arena at once are reported. What they write to the
-// memory in it is not: the detector does not look at C memory.
+// In programs built with the race detector, two goroutines that use one arena at once are reported. The detector does not
+// observe C memory, so it does not report races on the contents.
 //
-// A mark is a line: what was allocated before it, a Rewind leaves; so what C still looks at must be before.
+// [Arena.Rewind] frees everything that was allocated after a [Mark]. C must not use that memory any more.
 //
-// Where memory ends, or a budget, an allocation panics with an [AllocError]. Most wrappers let it pass, as they would let
-// pass what append does; those that take sizes from others use the Try forms, which return it.
+// # Errors
+//
+// If there is no memory, or no budget for it, an allocation panics with an [AllocError]. The Try functions return it, also
+// for sizes, lengths and alignments out of range, for callers that take these from others.
+//
+// # Memory
+//
+// Leases keep memory between calls: as much as recent calls needed, at most 64 MiB in all (see [LeaseLimits]), until two
+// collections of garbage have passed without a use. The runtime does not count C memory. It is not part of the heap size
+// that triggers collections, and not of GOMEMLIMIT. In a process with a memory limit, set GOMEMLIMIT to the limit less the
+// largest LeaseStats.Kept, the budgets of owned arenas, and what C itself allocates; [TrimLeases] frees the idle part.
+//
+// [Arena.Stats] and [ReadLeaseStats] return numbers. [WriteProfile] writes a pprof profile of live bytes by call site for
+// arenas with [Arena.SetSampling]; the profile "toft.leases" of runtime/pprof shows the leases that were not returned, with
+// [SetDebug].
+//
+// # Costs
+//
+// A call from Go to C takes about 26 ns by itself (AMD Zen 4; 35 ns on an Intel Xeon at 2.8 GHz). C.malloc and C.free are
+// two such calls for each parameter. A lease makes none.
 //
 // # Arenas and C
 //
-// A *Arena is C's toft_arena: four words that every language of the Toft family bumps inline. [Arena.Pointer] hands it to C
+// A *Arena is C's toft_arena: four words from which every language of Toft allocates inline. [Arena.Pointer] passes it to C
 // code that allocates from it, and [Wrap] and [Own] take arenas that C made. The C side needs toft_abi.h, a header of 75
-// lines to copy, and this:
+// lines, and this function:
 //
 //	static void *take(toft_arena *a, size_t size) {
 //		unsigned char *p = a->cursor;
@@ -63,15 +82,9 @@
 //		return p;
 //	}
 //
-// after it has seen that a->ops->version is 1, once for each arena; or toft.h, which this package carries.
-//
-// # Pools
-//
-// A [Pool] holds values without pointers, addressed by 32-bit handles that notice when they are stale; a [Table] keeps one
-// contiguous [Column] for each field. Both lie outside the collector's sight, so that ten million nodes cost it nothing.
+// It must check once for each arena that a->ops->version is 1. Alternatively it uses toft.h, which this package contains.
 //
 // # Building
 //
-// Arenas need cgo and a C compiler; pools and tables need neither. Linux is tested. The build tag toft_portable leaves out the
-// one use of the runtime's internals.
+// This package needs cgo and a C compiler. The build tag toft_portable leaves out the one use of the runtime's internals.
 package toft

@@ -7,6 +7,7 @@ package toft
 import (
 	"errors"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 	"unsafe"
@@ -14,9 +15,9 @@ import (
 	"toft.dev/toft/internal/ctest"
 )
 
-// What the pages say of misuse, row by row: each is committed here, and the result seen. A row without a test fails.
+// The pages' tables of misuse: each row is committed here and its effect compared. A row without a test fails.
 
-// rowsBelow are the rows of the table, or the list, that follows a heading, by how they begin.
+// rowsBelow returns the beginnings of the rows of the table, or of the items of the list, below a heading.
 func rowsBelow(t *testing.T, page, heading string) (rows []string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -87,7 +88,7 @@ func TestWhatDiffersFromCgoparam(t *testing.T) {
 			if p := (*uint64)(a.AllocUninit(8, 8)); *p == 0 {
 				t.Error("zeroed, which was not asked for")
 			}
-			if *PlainOf[uint64]().New(a) == 0 {
+			if *UninitOf[uint64]().New(a) == 0 {
 				t.Error("zeroed, which was not asked for")
 			}
 			if *(*uint64)(a.Alloc(8, 8)) != 0 || *New[uint64](a) != 0 || MakeSlice[uint64](a, 1)[0] != 0 {
@@ -133,24 +134,25 @@ func TestWhatDiffersFromCgoparam(t *testing.T) {
 		},
 		"what is kept after the return": func(t *testing.T) {
 			TrimLeases()
-			base := Leases().Kept
+			base := ReadLeaseStats().Kept
 			var a *Arena
 			for range 3 { // the blocks become as large as the calls need
-				a = Get()
+				a = &Get().Arena
 				a.AllocUninit(200_000, 8)
-				a.Return()
+				a.lease().Return()
 			}
-			if kept := Leases().Kept - base; kept < 200_000 || kept > 300<<10 {
+			if kept := ReadLeaseStats().Kept - base; kept < 200_000 {
 				t.Errorf("%d bytes are kept", kept)
 			}
-			a = Get()
+			defer SetLeaseLimits(SetLeaseLimits(LeaseLimits{Total: 1 << 20}))
+			a = &Get().Arena
 			a.AllocUninit(10<<20, 8)
-			a.Return()
-			if kept := Leases().Kept - base; kept > 2*(256<<10+homeSize) {
-				t.Errorf("%d bytes are kept of a large call", kept)
+			a.lease().Return()
+			if kept := ReadLeaseStats().Kept - base; kept > 1<<20+4*bufferSize {
+				t.Errorf("%d bytes are kept above the limit", kept)
 			}
 			TrimLeases()
-			if now := Leases().Kept; now > base+4*homeSize {
+			if now := ReadLeaseStats().Kept; now > base+4*bufferSize {
 				t.Errorf("%d bytes are kept, before %d", now, base)
 			}
 		},
@@ -159,8 +161,8 @@ func TestWhatDiffersFromCgoparam(t *testing.T) {
 			a.Return()
 			wantPanic(t, "second Return", a.Return)
 			debugging(t)
-			a = getHere()
-			returnHere(a)
+			a = getHere().lease()
+			returnHere(&a.Arena)
 			for range 10 {
 				defer Get().Return()
 			}
@@ -171,7 +173,7 @@ func TestWhatDiffersFromCgoparam(t *testing.T) {
 			a.Return()
 			wantPanic(t, "after Return", func() { New[int](a) })
 			debugging(t)
-			a = getHere()
+			a = getHere().lease()
 			a.Return()
 			for range 10 {
 				defer Get().Return()
@@ -184,8 +186,8 @@ func TestWhatDiffersFromCgoparam(t *testing.T) {
 		"a forgotten return": func(t *testing.T) {
 			debugging(t)
 			forget()
-			var found []Lease
-			for _, l := range Outstanding() {
+			var found []LeaseInfo
+			for _, l := range Leases() {
 				if l.Ended {
 					found = append(found, l)
 				}
@@ -194,7 +196,7 @@ func TestWhatDiffersFromCgoparam(t *testing.T) {
 				t.Errorf("%v, %d in the profile", found, debug.profile.Count())
 			}
 			for _, l := range found {
-				l.Arena.Return() // its memory was there all the time
+				l.Lease.Return() // its memory was there all the time
 			}
 		},
 		"Go types that C cannot hold": func(t *testing.T) {
@@ -205,7 +207,7 @@ func TestWhatDiffersFromCgoparam(t *testing.T) {
 }
 
 func TestWhatIsRefused(t *testing.T) {
-	playRows(t, rowsBelow(t, "README.md", "## What is refused, and what is not seen"), map[string]func(t *testing.T){
+	playRows(t, rowsBelow(t, "README.md", "## Detected and undetected misuse"), map[string]func(t *testing.T){
 		"A type that holds a string, slice, map, chan, func or interface": func(t *testing.T) {
 			a := newArena(t, Options{})
 			for want, f := range map[string]func(){
@@ -225,7 +227,7 @@ func TestWhatIsRefused(t *testing.T) {
 			before := *(*[4]uintptr)(a.Pointer())
 			for _, f := range []func(){
 				func() { a.Alloc(-1, 8) }, func() { a.AllocUninit(-1, 8) }, func() { MakeSlice[int](a, -1) },
-				func() { MakeSliceAligned[int](a, -1, 8) }, func() { PlainOf[int]().MakeSlice(a, -1) },
+				func() { MakeSliceAligned[int](a, -1, 8) }, func() { UninitOf[int]().MakeSlice(a, -1) },
 				func() { a.Alloc(1, 3) }, func() { a.AllocUninit(1, 0) }, func() { NewAligned[int](a, 24) },
 				func() { MakeSliceAligned[int](a, 1, 12) },
 			} {
@@ -255,13 +257,43 @@ func TestWhatIsRefused(t *testing.T) {
 				t.Error("C allocates from it")
 			}
 		},
-		"Debug mode": func(t *testing.T) {
+		"`Release` of a lease and `Return`": func(t *testing.T) {
+			lease, arena := reflect.TypeFor[*Lease](), reflect.TypeFor[*Arena]()
+			if _, has := lease.MethodByName("Release"); has {
+				t.Error("a lease has a Release")
+			}
+			if _, has := arena.MethodByName("Return"); has {
+				t.Error("an arena has a Return")
+			}
+			if lease.Elem().Size() != arena.Elem().Size() || unsafe.Offsetof(Lease{}.Arena) != 0 {
+				t.Error("a lease is not at the address of its arena")
+			}
+		},
+		"the leases that were not returned": func(t *testing.T) {
+			debugging(t)
+			a := getHere()
+			if found := Leases(); len(found) != 1 || found[0].Lease != a.lease() {
+				t.Error(found)
+			}
+			a.lease().Return()
+			if found := Leases(); len(found) != 0 {
+				t.Error(found)
+			}
+		},
+		"debug mode, and checks": func(t *testing.T) { // checked_test.go has the variable
+			a := newArena(t, Options{})
+			a.SetChecked(true)
+			p := New[[8]byte](a)
+			*(*byte)(unsafe.Add(unsafe.Pointer(p), 8)) = 1
+			wantPanic(t, said(ErrCorrupt), a.Reset)
+		},
+		"debug mode: each lease": func(t *testing.T) {
 			debugging(t)
 			a := getHere()
 			p := New[[8]byte](a)
 			*(*byte)(unsafe.Add(unsafe.Pointer(p), 8)) = 1
-			wantPlaces(t, panics(t, a.Return), said(ErrCorrupt), "toft.getHere")
-			wantPlaces(t, panics(t, a.Return), "second Return", "toft.getHere")
+			wantPlaces(t, panics(t, a.lease().Return), said(ErrCorrupt), "toft.getHere")
+			wantPlaces(t, panics(t, a.lease().Return), "second Return", "toft.getHere")
 		},
 		"A cleanup that panics": func(t *testing.T) {
 			a := Get()
@@ -295,16 +327,16 @@ func TestWhatIsRefused(t *testing.T) {
 				a := Get()
 				p := New[uint64](a)
 				*p = 42
-				c <- forgotten{a, p}
+				c <- forgotten{&a.Arena, p}
 			}()
 			f := <-c
 			for range 5 {
 				TrimLeases()
 			}
-			if *f.p != 42 || Leases().Leased == 0 {
+			if *f.p != 42 || ReadLeaseStats().Leased == 0 {
 				t.Error("its memory was taken back")
 			}
-			f.a.Return() // for the other tests
+			f.a.lease().Return() // for the other tests
 		},
 	})
 }

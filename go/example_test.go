@@ -5,6 +5,7 @@
 package toft_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"expvar"
@@ -44,12 +45,34 @@ func ExampleGet() {
 	// Output: 3 2
 }
 
-func ExampleArena_Return() {
+func ExampleLease() {
+	a := toft.Get()
+	defer a.Return()
+	name, err := a.CString("toft") // a method of Arena
+	fmt.Println(unsafe.String((*byte)(name), 4), err)
+	show := func(a *toft.Arena) { fmt.Println(a.Stats().Live) } // must neither return nor release it
+	show(&a.Arena)
+	// Output:
+	// toft <nil>
+	// 8
+}
+
+// A function that allocates in arenas of any kind.
+func ExampleAnyArena() {
+	a := toft.Get()
+	defer a.Return()
+	fmt.Println(*answer(a))
+	// Output: 42
+}
+
+func answer[A toft.AnyArena](a *A) *int32 { return toft.Copy(a, int32(42)) }
+
+func ExampleLease_Return() {
 	a := toft.Get()
 	a.Return()
 	defer func() { fmt.Println(recover()) }()
 	a.Return()
-	// Output: toft: second Return (toft.SetDebug tells more)
+	// Output: toft: second Return (toft.SetDebug shows the places)
 }
 
 func ExampleWith() {
@@ -62,7 +85,7 @@ func ExampleWith() {
 		return nil
 	})
 	fmt.Println(err)
-	// Output: toft: string holds a NUL byte
+	// Output: toft: string contains a NUL byte
 }
 
 func ExampleArena() {
@@ -93,7 +116,7 @@ func ExampleNew() {
 	toft.New[struct{ Names [2]string }](a)
 	// Output:
 	// {0 0}
-	// toft: struct { Names [2]string } cannot live in an arena: field Names[0] is a string
+	// toft: struct { Names [2]string } cannot be in an arena: field Names[0] is a string
 }
 
 func ExampleTryNew() {
@@ -155,28 +178,28 @@ func ExampleCopySlice() {
 	// Output: [7 8 9] 3
 }
 
-func ExamplePlainOf() {
+func ExampleUninitOf() {
 	type point struct{ X, Y float64 }
-	points := toft.PlainOf[point]() // usually a variable of the package
+	points := toft.UninitOf[point]() // usually a variable of the package
 
 	a := toft.Get()
 	defer a.Return()
-	p := points.New(a) // not zeroed: set all of it
+	p := points.New(&a.Arena) // not zeroed: set all of it
 	*p = point{1, 2}
 	fmt.Println(*p)
 
 	defer func() { fmt.Println(recover()) }()
-	toft.PlainOf[ctest.Node]()
+	toft.UninitOf[ctest.Node]()
 	// Output:
 	// {1 2}
-	// toft: PlainOf[ctest.Node]: field Next is a pointer, which must be zeroed: use New
+	// toft: UninitOf[ctest.Node]: field Next is a pointer, which must be zeroed: use New
 }
 
-func ExamplePlain() {
-	samples := toft.PlainOf[int16]()
+func ExampleUninit() {
+	samples := toft.UninitOf[int16]()
 	a := toft.Get()
 	defer a.Return()
-	s := samples.MakeSlice(a, 4)
+	s := samples.MakeSlice(&a.Arena, 4)
 	clear(s)
 	fmt.Println(s)
 	// Output: [0 0 0 0]
@@ -415,7 +438,7 @@ func ExampleArena_Release() {
 	a.Release()
 	defer func() { fmt.Println(recover()) }()
 	a.Release()
-	// Output: toft: Release of an arena that NewArena or Own did not give, or of a released one
+	// Output: toft: Release of an arena that NewArena or Own did not return, or that was released before
 }
 
 func ExampleArena_Reset() {
@@ -645,10 +668,10 @@ func ExampleOwn() {
 // ---- leases ----
 
 func ExampleSetLeaseLimits() {
-	old := toft.SetLeaseLimits(toft.LeaseLimits{PerLease: 1 << 20})
-	fmt.Println(old.PerLease)
+	old := toft.SetLeaseLimits(toft.LeaseLimits{Total: 1 << 30})
+	fmt.Println(old.Total)
 	toft.SetLeaseLimits(old)
-	// Output: 262144
+	// Output: 67108864
 }
 
 func ExampleLeaseLimits() {
@@ -658,16 +681,16 @@ func ExampleLeaseLimits() {
 	// Output:
 }
 
-func ExampleLeases() {
-	before := toft.Leases().Leased
+func ExampleReadLeaseStats() {
+	before := toft.ReadLeaseStats().Leased
 	a := toft.Get()
-	fmt.Println(toft.Leases().Leased - before)
+	fmt.Println(toft.ReadLeaseStats().Leased - before)
 	a.Return()
 	// Output: 1
 }
 
 func ExampleLeaseStats() {
-	var s toft.LeaseStats = toft.Leases()
+	var s toft.LeaseStats = toft.ReadLeaseStats()
 	fmt.Println(s.Idle >= 0)
 	// Output: true
 }
@@ -678,8 +701,8 @@ func ExampleLeaseStats_String() {
 }
 
 // What all of a program's leases do, under /debug/vars.
-func ExampleLeases_expvar() {
-	expvar.Publish("toft", expvar.Func(func() any { return toft.Leases() }))
+func ExampleReadLeaseStats_expvar() {
+	expvar.Publish("toft", expvar.Func(func() any { return toft.ReadLeaseStats() }))
 	fmt.Println(strings.Contains(expvar.Get("toft").String(), "Leased"))
 	// Output: true
 }
@@ -689,7 +712,7 @@ func ExampleTrimLeases() {
 	a.Alloc(100_000, 8)
 	a.Return()
 	toft.TrimLeases()
-	s := toft.Leases()
+	s := toft.ReadLeaseStats()
 	fmt.Println(s.Kept <= uint64(s.Idle)*8192)
 	// Output: true
 }
@@ -719,34 +742,49 @@ func ExampleCheckReturned() {
 	// Output:
 }
 
-func ExampleOutstanding() {
+func ExampleLeases() {
 	defer toft.SetDebug(toft.SetDebug(true))
 	a := toft.Get()
-	for _, l := range toft.Outstanding() {
-		fmt.Println(l.Arena == a, l.Got[0].Function)
+	for _, l := range toft.Leases() {
+		fmt.Println(l.Lease == a, l.Got[0].Function)
 	}
 	a.Return()
-	// Output: true toft.dev/toft_test.ExampleOutstanding
+	// Output: true toft.dev/toft_test.ExampleLeases
 }
 
-func ExampleLease() {
+func ExampleLeaseInfo() {
 	defer toft.SetDebug(toft.SetDebug(true))
 	a := toft.Get()
-	var l toft.Lease = toft.Outstanding()[0]
+	var l toft.LeaseInfo = toft.Leases()[0]
 	fmt.Println(l.Ended, l.Returned == nil)
 	a.Return()
 	// Output: false true
 }
 
-func ExampleLease_String() {
-	fmt.Println(toft.Lease{Goroutine: 7})
+func ExampleLeaseInfo_String() {
+	fmt.Println(toft.LeaseInfo{Goroutine: 7})
 	// Output:
 	// toft: lease of goroutine 7
-	// 	got at a place unknown
+	// 	got at an unknown place
 }
 
 func ExampleOnForgotten() {
-	toft.OnForgotten(func(l toft.Lease) { fmt.Println("never returned:", l) })
+	toft.OnForgotten(func(l toft.LeaseInfo) { fmt.Println("never returned:", l) })
 	defer toft.OnForgotten(nil)
 	// Output:
+}
+
+func ExampleWriteProfile() {
+	a, err := toft.NewArena(toft.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer a.Release()
+	if err := a.SetSampling(512 << 10); err != nil { // as Go's own heap profile
+		panic(err)
+	}
+	a.Alloc(4<<20, 8)
+	var file bytes.Buffer // or os.Create("toft.pprof"), for go tool pprof
+	fmt.Println(toft.WriteProfile(&file))
+	// Output: <nil>
 }

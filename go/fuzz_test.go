@@ -87,7 +87,7 @@ func (m *arenaModel) run(stream []byte) {
 			n, align := size(), 1<<(next()%13)
 			m.add(m.a.AllocUninit(n, align), n, align, false)
 		case 5:
-			m.add(unsafe.Pointer(PlainOf[[40]byte]().New(m.a)), 40, 8, false)
+			m.add(unsafe.Pointer(UninitOf[[40]byte]().New(m.a)), 40, 8, false)
 		case 6:
 			m.add(unsafe.Pointer(NewAligned[[100]byte](m.a, 64)), 100, 64, true)
 		case 7, 8:
@@ -161,7 +161,7 @@ func playStream(t testing.TB, stream []byte) {
 		t.Fatal(err)
 	}
 	leased := Get()
-	for _, a := range []*Arena{made, owned, contiguous, leased} {
+	for _, a := range []*Arena{made, owned, contiguous, &leased.Arena} {
 		(&arenaModel{t: t, a: a}).run(stream)
 	}
 	leased.Return()

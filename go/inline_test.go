@@ -4,25 +4,29 @@
 
 package toft
 
-import "testing"
+import (
+	"testing"
 
-// What must be inlined into its callers, and at what cost: the inliner's budget is 80. One over, and an allocation takes
-// twice as long.
+	"toft.dev/toft/internal/testutil"
+)
+
+// The functions that must be inlined into their callers, and their costs. The budget of the inliner is 80; a function that
+// exceeds it makes an allocation take twice as long.
 func TestHotFunctionsAreInlined(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the package")
 	}
 	want := map[string]int{
-		`plain[go.shape.[10]uint8].New`: 80,
-		`(*Arena).Mark`:                 10,
-		`(*Arena).Rewind`:               80,
-		`(*lease).give`:                 80,
-		`leaseAt`:                       80,
-		`passedAt`:                      80,
-		`New[go.shape.int64]`:           80,
-		`MakeSlice[go.shape.int64]`:     80,
+		`uninit[go.shape.[10]uint8].New`: 80,
+		`(*Arena).Mark`:                  10,
+		`(*Arena).Rewind`:                80,
+		`(*slot).release`:                80,
+		`slotAt`:                         80,
+		`passedAt`:                       80,
+		`New[go.shape.int64,go.shape.struct { leased; Arena }]`:       80,
+		`MakeSlice[go.shape.int64,go.shape.struct { leased; Arena }]`: 80,
 	}
-	costs := inlineCosts(t)
+	costs := testutil.InlineCosts(t)
 	for name, most := range want {
 		switch cost, ok := costs[name]; {
 		case !ok:
@@ -34,7 +38,7 @@ func TestHotFunctionsAreInlined(t *testing.T) {
 }
 
 var (
-	_ = PlainOf[[10]byte]().New
-	_ = New[int64]
-	_ = MakeSlice[int64]
+	_ = UninitOf[[10]byte]().New
+	_ = New[int64, Lease]
+	_ = MakeSlice[int64, Lease]
 )

@@ -15,7 +15,7 @@ import (
 // The fast paths in instructions, up to the first return, those that do nothing left out. Times swing, these do not: a
 // path that got longer is seen here first.
 
-var plain10 = PlainOf[[10]byte]()
+var plain10 = UninitOf[[10]byte]()
 
 //go:noinline
 func onePlain(a *Arena) *[10]byte { return plain10.New(a) }
@@ -58,7 +58,7 @@ func TestFastPathsAreShort(t *testing.T) {
 	if two-one > 14 { // both ways of the branch are counted
 		t.Errorf("a further New of a plain type takes %d instructions", two-one)
 	}
-	for name, most := range map[string]int{"Get": 29, "(*Arena).Return": 18, "(*Arena).AllocUninit": 17} {
+	for name, most := range map[string]int{"Get": 29, "(*Lease).Return": 18, "(*Arena).AllocUninit": 17} {
 		if n := length(name); n > most {
 			t.Errorf("%s takes %d instructions, more than %d", name, n, most)
 		}

@@ -9,125 +9,149 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"toft.dev/toft/internal/offheap"
 )
 
-// Leases: arenas for the length of a call. Each processor (a P of Go's scheduler) has four of its own, in homes of 8 KiB
-// that lie side by side in one range of addresses, so that an arena's lease is found by arithmetic. If all leases of the
-// processor are taken, Get uses an extra one: see lease_extra.go. lease_pin.go and lease_cas.go are two ways to take a
-// processor's lease: without an atomic operation, and without help from Go's runtime.
+// Leases: arenas for the length of a call. Each processor (a P of Go's scheduler) has four slots of its own, in buffers of
+// 8 KiB that are side by side in one range of addresses, so that the slot of an arena is found by arithmetic. If all leases
+// of the processor are in use, Get takes an extra one; see lease_extra.go. There are two ways to take a processor's lease:
+// lease_pin.go needs no atomic operation, and lease_cas.go needs no function of Go's runtime.
 //
-// The arena of an idle lease is sealed: its cursor is at its limit. An allocation after Return finds no room, takes the
-// slow path, and panics there. So Get is the rewind, and Return only moves a cursor.
+// The arena of an idle lease is sealed: its cursor is at its limit. An allocation after Return therefore takes the slow
+// path, which panics. Get unseals the arena by setting its cursor to the start, and Return only sets the cursor.
 
-// A lease of a processor is at the start of its home, in C memory; its arena follows.
-type lease struct {
-	state uint32  // taken and given as lease_pin.go or lease_cas.go says
-	hold  uint32  // the collector's hand on it
+// A Lease is an arena that is leased from a cache for the length of a call; see [Get]. It has the methods of [Arena] except
+// for Release, which does not compile: a lease ends with [Lease.Return].
+//
+// Functions of this package that allocate take a *Lease as they take a *Arena. For another function that takes a *Arena,
+// pass the address of the field Arena, which is that of the Lease.
+type Lease struct {
+	leased
+	Arena
+}
+
+// leased makes the selector Release ambiguous in a Lease.
+type leased struct{}
+
+func (leased) Release() {}
+
+// A slot is the cache's entry for one arena. The slot of a processor is at the start of its buffer, in C memory; the arena
+// follows.
+type slot struct {
+	state uint32  // changes as described in lease_pin.go and lease_cas.go
+	hold  uint32  // whether the collector uses the slot; see lease_pin.go
 	start uintptr // the arena's cursor when it is empty
-	epoch uintptr // the arena's epoch then: if it is still the same, rewinding is moving the cursor
-	kept  uintptr // bytes of blocks that the arena keeps besides its home
+	epoch uintptr // the arena's epoch when it is empty: while it is unchanged, setting the cursor rewinds
+	kept  uintptr // bytes of the arena's blocks outside the buffer; part of keptBytes
 
-	at      uintptr // the arena
-	watched bool    // its arena was metered or sampled
-	_       [7]byte
-	checked uintptr // bit 0 of the epoch of an arena as it is made: all of the process are checked
+	at           uintptr // the address of the arena
+	limited      bool    // the arena got a budget or checks, which end with the lease
+	instrumented bool    // the arena was metered or sampled
+	_            [6]byte
+	checked      uintptr // bit 0 of the epoch of a new arena: whether all arenas of the process are checked
 }
 
 const (
-	leaseSize = 64
-	homeSize  = 8 << 10
-	perP      = 4   // leases of a processor: for calls within calls, and while goroutines wait in C
-	maxP      = 256 // processors that have their own
-	slabSize  = maxP * perP * homeSize
+	slotSize   = 64
+	bufferSize = 8 << 10
+	perP       = 4   // slots of a processor: for calls within calls, and while goroutines wait in C
+	maxP       = 256 // processors that have their own slots
+	procBytes  = maxP * perP * bufferSize
 )
 
-// States of a lease.
+// States of a slot.
 const (
-	empty  = iota // it has no arena
-	idle          // waiting
-	leased        // given out
-	rested        // waiting, and the collector has seen it so
+	empty    = iota // it has no arena
+	idle            // its arena is not leased
+	leasedBy        // its arena is leased
+	unused          // idle since a collection of garbage; lease_cas.go only
+	trimmed         // used by the collector; lease_cas.go only
 )
 
-const nowhere = ^(^uintptr(0) >> 1) // an address that no memory has
+const noAddress = ^(^uintptr(0) >> 1) // an address that no memory has
 
-const never = 0 // an epoch that no arena has: Return must look closer
+const noEpoch = 0 // an epoch that no arena has: Return takes the slow path
 
 var (
-	slab     uintptr        = nowhere // where the homes of the processors lie; those of extra leases follow
-	active   atomic.Uintptr           // how many processors' leases and lists may be used: 0 or maxP
-	canPin   bool                     // active may be maxP
-	separate sync.Map                 // *Arena -> *lease: those whose home is on C's heap
+	rangeStart uintptr        = noAddress // the buffers of the processors' slots; extra slots and their buffers follow
+	active     atomic.Uintptr             // the number of processors whose slots and lists may be used: 0 or maxP
+	canPin     bool                       // active may be maxP
+	separate   sync.Map                   // *Arena -> *slot: those whose buffer is on the C heap
 )
 
 func init() {
-	perLease.Store(256 << 10)
+	keptLimit.Store(defaultKept)
 	cNoCache()
-	reserveHomes()
-	if canPin = slab != nowhere && canCollect(); canPin {
+	reserveBuffers()
+	if canPin = rangeStart != noAddress && canCollect(); canPin {
 		active.Store(maxP)
 	}
 	startDebug()
 }
 
-func leaseAt(i uintptr) *lease { return (*lease)(unsafe.Add(nil, slab+i*homeSize)) }
+func slotAt(i uintptr) *slot { return (*slot)(unsafe.Add(nil, rangeStart+i*bufferSize)) }
 
-func (l *lease) arena() *Arena { return (*Arena)(unsafe.Add(nil, l.at)) }
+func (s *slot) arena() *Arena { return (*Arena)(unsafe.Add(nil, s.at)) }
 
-// behind is the arena of a lease at the start of its home.
-func (l *lease) behind() *Arena { return (*Arena)(unsafe.Add(unsafe.Pointer(l), leaseSize)) }
+// behind returns the arena of a slot at the start of its buffer.
+func (s *slot) behind() *Arena { return (*Arena)(unsafe.Add(unsafe.Pointer(s), slotSize)) }
 
-// leaseOf is the lease that a belongs to; nil: none.
-func leaseOf(a *Arena) *lease {
-	if off := uintptr(unsafe.Pointer(a)) - slab; off < slabSize {
-		if off%homeSize != leaseSize {
+// lease returns a as the lease that it is.
+func (a *Arena) lease() *Lease { return (*Lease)(unsafe.Pointer(a)) }
+
+// slotOf returns the slot of a leased or returned arena, or nil for another arena.
+func slotOf(a *Arena) *slot {
+	if off := uintptr(unsafe.Pointer(a)) - rangeStart; off < procBytes {
+		if off%bufferSize != slotSize {
 			return nil
 		}
-		return (*lease)(unsafe.Add(unsafe.Pointer(a), -leaseSize))
+		return (*slot)(unsafe.Add(unsafe.Pointer(a), -slotSize))
 	}
 	if i := extraOf(a); i >= 0 {
 		return extraAt(uint32(i))
 	}
-	if l, ok := separate.Load(a); ok {
-		return l.(*lease)
+	if s, ok := separate.Load(a); ok {
+		return s.(*slot)
 	}
 	return nil
 }
 
-// changed tells Return that the arena has a budget or checks, which end with the lease.
-func (l *lease) changed() { l.epoch = never }
+// setChanged makes Return end the budget or the checks of the arena.
+func (s *slot) setChanged() { s.epoch, s.limited = noEpoch, true }
 
-// check is where every slow path looks whether the arena may be used.
+// check panics if the arena must not be used. Every slow path begins with it.
 func (a *Arena) check(what string) {
-	if l := leaseOf(a); l != nil && atomic.LoadUint32(&l.state) != leased {
+	if s := slotOf(a); s != nil && atomic.LoadUint32(&s.state) != leasedBy {
 		panic(misuse(a, what+" after Return"))
 	}
 	switch a.ops {
 	case releasedOps:
 		panic("toft: " + what + " after Release")
 	case 0:
-		panic("toft: " + what + " of an Arena that Get, NewArena, Wrap or Own did not give")
+		panic("toft: " + what + " of an Arena that was not made by this package")
 	}
 	if raceBuild {
 		raceUse(a)
 	}
 }
 
-// Return ends the lease: everything allocated is given back, cleanups run, and the memory waits for the next Get. The
-// arena, and what was allocated in it, must not be used any more; what C holds of it must be dropped. Any goroutine may
-// return it, once: a second Return panics, as does the use of an arena that was returned and not leased again, but for
-// Mark, Rewind and allocations of no bytes. With [SetDebug] both always panic, with the places.
+// Return ends the lease: it frees everything that was allocated, runs the cleanups, and makes the arena available to the
+// next Get. Neither Go nor C may use the arena or its memory afterwards. Any goroutine may return a lease, once. A second
+// Return and the use of a returned arena panic until the arena is leased again, except for Mark, Rewind and allocations of
+// 0 bytes. With [SetDebug] both always panic, with the places of Get and Return.
 //
 //go:nosplit
-func (a *Arena) Return() {
-	if raceBuild && leaseOf(a) != nil {
+func (l *Lease) Return() {
+	a := (*Arena)(unsafe.Pointer(l)) // &l.Arena would add a check of l
+	if raceBuild && slotOf(a) != nil {
 		raceUse(a)
 	}
-	if uintptr(unsafe.Pointer(a))-slab < slabSize {
-		l := (*lease)(unsafe.Add(unsafe.Pointer(a), -leaseSize))
-		if l.state == leased && a.epoch == l.epoch {
+	if uintptr(unsafe.Pointer(a))-rangeStart < procBytes {
+		s := (*slot)(unsafe.Add(unsafe.Pointer(a), -slotSize))
+		if s.state == leasedBy && a.epoch == s.epoch {
 			a.cursor = a.limit
-			l.give()
+			s.release()
 			return
 		}
 	}
@@ -137,186 +161,213 @@ func (a *Arena) Return() {
 func (a *Arena) returnSlow() {
 	i := extraOf(a)
 	if i >= 0 {
-		if l := extraAt(uint32(i)); l.state == leased && a.epoch == l.epoch {
+		if s := extraAt(uint32(i)); s.state == leasedBy && a.epoch == s.epoch {
 			a.cursor = a.limit
-			giveExtra(l, uint32(i))
+			releaseExtra(s, uint32(i))
 			return
 		}
 	}
-	l := leaseOf(a)
-	if l == nil { // its memory may be unmapped, and is not read
-		panic("toft: Return of an arena that is not leased: Get did not give it, or it was returned")
+	s := slotOf(a)
+	if s == nil { // its memory may be unmapped, and is not read
+		panic("toft: Return of an arena that is not leased")
 	}
 	if debugReturn(a) {
 		return
 	}
-	if atomic.LoadUint32(&l.state) != leased {
+	if atomic.LoadUint32(&s.state) != leasedBy {
 		panic(misuse(a, "second Return"))
 	}
-	if a.epoch == l.epoch { // rewinding is moving the cursor
-		l.idle(a, i)
+	if a.epoch == s.epoch { // setting the cursor rewinds
+		s.makeIdle(a, i)
 		return
 	}
-	emptying{call: cResetLease, a: a, limit: uintptr(perLease.Load())}.run(func(code int) {
+	emptying{call: cReset, a: a}.run(func(code int) {
 		if code != 0 && code != codeCorrupt {
-			panic(failed("Return", errorOf(code)))
+			panic(wrap("Return", errorOf(code)))
 		}
-		l.refresh(a)
-		l.idle(a, i)
+		s.refresh(a)
+		s.makeIdle(a, i)
 		must("Return", code)
 	})
 }
 
-// idle has an empty lease wait for the next Get. i: its number among the extra ones, or -1.
-func (l *lease) idle(a *Arena, i int) {
+// makeIdle makes an empty arena available to the next Get. i is the number of an extra slot, or -1.
+func (s *slot) makeIdle(a *Arena, i int) {
 	a.cursor = a.limit
 	switch {
 	case i >= 0:
-		giveExtra(l, uint32(i))
-	case uintptr(unsafe.Pointer(l))-slab < slabSize:
-		l.give()
+		releaseExtra(s, uint32(i))
+	case uintptr(unsafe.Pointer(s))-rangeStart < procBytes:
+		s.release()
 	default:
-		l.destroy()
+		s.destroy()
 	}
 }
 
-// refresh ends an empty arena's budget, checks and meters, and notes how it is now.
-func (l *lease) refresh(a *Arena) {
-	if l.epoch == never {
+// refresh ends the budget, the checks and the meters of an empty arena, bounds what it keeps, and updates the slot.
+func (s *slot) refresh(a *Arena) {
+	if s.limited {
+		s.limited = false
 		cSetChecked(a, false)
 	}
-	// What was noted ends with its arena: the next has one of its own, in the same place. C may have switched it on.
-	if l.watched || a.epoch&1 != l.checked {
-		l.watched = false
+	// Records end with their arena, so the slot gets a new arena at the same address. C may have switched them on.
+	if s.instrumented || a.epoch&1 != s.checked {
+		s.instrumented = false
+		stopProfile(a)
 		cRelease(emptying{a: a}, 0)
-		l.create()
+		s.create()
 	}
-	s := cStats(a)
-	if s.Budget != NoBudget { // C may have set it
+	stats := cStats(a)
+	if stats.Budget != NoBudget { // C may have set it
 		cSetBudget(a, NoBudget)
 	}
-	l.start, l.epoch = a.cursor, a.epoch
-	atomic.StoreUintptr(&l.kept, uintptr(max(s.Reserved, homeSize)-homeSize))
-}
-
-// With calls f with a leased arena, and returns it when f is done, also if f panics.
-func With(f func(a *Arena) error) error {
-	a := Get()
-	defer a.Return()
-	return f(a)
-}
-
-// create makes the lease's arena, in what is left of its home.
-func (l *lease) create() *Arena {
-	return cCreateIn(unsafe.Pointer(l.arena()), homeSize-l.at%homeSize)
-}
-
-// furnish makes the arena of an empty lease, and panics where there is no memory for it.
-func (l *lease) furnish(at *Arena) {
-	l.at = uintptr(unsafe.Pointer(at))
-	a := l.create()
-	if a == nil {
-		atomic.StoreUint32(&l.state, empty)
-		panic(&AllocError{Size: homeSize, Align: 8})
+	s.setKept(keptOf(stats))
+	if over := keptBytes.Load() - keptLimit.Load(); over > 0 && s.kept != 0 {
+		cTrim(a, s.kept-min(s.kept, uintptr(over)))
+		s.setKept(keptOf(cStats(a)))
 	}
-	l.start, l.epoch, l.checked = a.cursor, a.epoch, a.epoch&1
+	s.start, s.epoch = a.cursor, a.epoch
+}
+
+// With calls f with a leased arena and returns it when f has ended, also if f panics.
+func With(f func(a *Arena) error) error {
+	l := Get()
+	defer l.Return()
+	return f(&l.Arena)
+}
+
+// create makes the arena of a slot, in the rest of its buffer.
+func (s *slot) create() *Arena {
+	return cCreateIn(unsafe.Pointer(s.arena()), bufferSize-s.at%bufferSize)
+}
+
+// initArena makes the arena of an empty slot. It panics if there is no memory for it.
+func (s *slot) initArena(at *Arena) {
+	s.at = uintptr(unsafe.Pointer(at))
+	a := s.create()
+	if a == nil {
+		atomic.StoreUint32(&s.state, empty)
+		panic(&AllocError{Size: bufferSize, Align: 8})
+	}
+	s.start, s.epoch, s.checked = a.cursor, a.epoch, a.epoch&1
 	watchCollector()
 }
 
 // ---- separate leases ----
 
-// getSlow gives an extra lease where the list of the processor has none.
-func getSlow() *Arena {
+// getSlow is called if the list of the processor has no lease.
+func getSlow() *Lease {
 	if a := debugGet(); a != nil {
-		return raceBegin(a)
+		return raceBegin(a).lease()
 	}
-	if l := takeExtra(); l != nil {
-		a := l.arena()
-		a.cursor = l.start
-		return raceBegin(a)
+	if s := takeExtra(); s != nil {
+		a := s.arena()
+		a.cursor = s.start
+		return raceBegin(a).lease()
 	}
-	return raceBegin(newSeparate().arena())
+	return raceBegin(newSeparate().arena()).lease()
 }
 
-// newSeparate makes a lease whose home is on C's heap: for debugging, which must have its memory for itself, and where the
-// range of addresses is used up.
-func newSeparate() *lease {
-	home := cHome()
-	if home == nil {
-		panic(&AllocError{Size: homeSize, Align: 8})
+// newSeparate makes a slot whose buffer is on the C heap: for debugging, which must not reuse memory, and if the range of
+// addresses is used up.
+func newSeparate() *slot {
+	buffer := cAllocBuffer()
+	if buffer == nil {
+		panic(&AllocError{Size: bufferSize, Align: 8})
 	}
-	l := (*lease)(home)
-	*l = lease{state: leased}
-	l.furnish(l.behind())
-	separate.Store(l.arena(), l)
-	return l
-}
-
-// Leases reads separate leases while it has this; none is freed meanwhile.
-var freeing sync.Mutex
-
-// destroy ends a separate lease.
-func (l *lease) destroy() {
-	a := l.arena()
-	freeing.Lock()
-	separate.Delete(a)
-	freeing.Unlock()
-	a.cursor = l.start
-	cRelease(emptying{a: a}, 0)
-	cFreeHome(unsafe.Pointer(l))
-}
-
-// ---- what is kept ----
-
-// LeaseLimits bound what waits for the next Get. Besides, each lease has a home of 8 KiB.
-type LeaseLimits struct {
-	PerLease uint // bytes of blocks that one keeps; 256 KiB unless set
-}
-
-var perLease atomic.Int64
-
-// SetLeaseLimits sets the limits, for leases that are returned from now on, and returns the old ones. A lease whose calls
-// need more than PerLease asks the heap each time.
-func SetLeaseLimits(l LeaseLimits) (old LeaseLimits) {
-	const most uint64 = 1<<63 - 1 // more than a uint of 32 bits
-	old.PerLease = uint(perLease.Swap(int64(min(uint64(l.PerLease), most))))
-	return old
-}
-
-// LeaseStats tells what leases there are. It is a look at things in motion, exact when nothing moves.
-type LeaseStats struct {
-	Leased int    // given out
-	Idle   int    // waiting
-	Kept   uint64 // bytes that wait: homes, and blocks
-}
-
-// Leases tells what leases there are.
-func Leases() (s LeaseStats) {
-	look := func(l *lease) {
-		switch atomic.LoadUint32(&l.state) {
-		case leased:
-			s.Leased++
-		case idle, rested:
-			s.Idle++
-			s.Kept += homeSize + uint64(atomic.LoadUintptr(&l.kept))
-		}
-	}
-	for i := uintptr(0); i < made.Load(); i++ {
-		look(leaseAt(i))
-	}
-	for i := range extra.made.Load() {
-		look(extraAt(i))
-	}
-	freeing.Lock()
-	defer freeing.Unlock()
-	separate.Range(func(_, l any) bool {
-		look(l.(*lease))
-		return true
-	})
+	s := (*slot)(buffer)
+	*s = slot{state: leasedBy}
+	s.initArena(s.behind())
+	separate.Store(s.arena(), s)
 	return s
 }
 
-// How many homes of the slab have been used; the rest is untouched.
+// ReadLeaseStats holds it while it reads separate slots, so that none is freed.
+var freeing sync.Mutex
+
+// destroy frees a separate slot.
+func (s *slot) destroy() {
+	a := s.arena()
+	freeing.Lock()
+	separate.Delete(a)
+	freeing.Unlock()
+	s.setKept(0)
+	a.cursor = s.start
+	cRelease(emptying{a: a}, 0)
+	cFreeBuffer(unsafe.Pointer(s))
+}
+
+// ---- kept memory ----
+
+// LeaseLimits limit the memory that leases keep between calls.
+//
+// The arena of a lease keeps blocks between calls as [Arena.Reset] does: as much as the largest of its last 64 rounds
+// needed. A round is a call for which the arena needed new blocks, or the first call after a collection of garbage. A
+// lease that is not used between two collections frees its blocks.
+type LeaseLimits struct {
+	// Total limits the bytes of the blocks of all leases of the process; it is 64 MiB unless set. A Return by which the
+	// sum would exceed it frees blocks. In addition each lease has a buffer of 8 KiB.
+	Total uint
+}
+
+const defaultKept = 64 << 20
+
+var (
+	keptLimit atomic.Int64
+	keptBytes atomic.Int64 // the sum of kept of all slots
+)
+
+// SetLeaseLimits sets the limits for later Returns and returns the previous ones.
+func SetLeaseLimits(l LeaseLimits) (old LeaseLimits) {
+	const most uint64 = 1<<63 - 1 // a uint of 32 bits is never larger
+	old.Total = uint(keptLimit.Swap(int64(min(uint64(l.Total), most))))
+	return old
+}
+
+// keptOf returns the bytes of blocks outside the buffer.
+func keptOf(s Stats) uintptr { return uintptr(max(s.Reserved, bufferSize) - bufferSize) }
+
+func (s *slot) setKept(bytes uintptr) {
+	if bytes != s.kept {
+		keptBytes.Add(int64(bytes) - int64(s.kept))
+		atomic.StoreUintptr(&s.kept, bytes)
+	}
+}
+
+// LeaseStats are statistics of the leases of the process. They are exact if no lease is got or returned at the same time.
+type LeaseStats struct {
+	Leased int    // leases that were got and not returned
+	Idle   int    // arenas that are available to Get
+	Kept   uint64 // bytes of the idle ones: buffers and blocks
+}
+
+// ReadLeaseStats returns the statistics of the leases of the process.
+func ReadLeaseStats() (stats LeaseStats) {
+	add := func(s *slot) {
+		switch atomic.LoadUint32(&s.state) {
+		case leasedBy:
+			stats.Leased++
+		case idle, unused, trimmed:
+			stats.Idle++
+			stats.Kept += bufferSize + uint64(atomic.LoadUintptr(&s.kept))
+		}
+	}
+	for i := uintptr(0); i < made.Load(); i++ {
+		add(slotAt(i))
+	}
+	for i := range extra.made.Load() {
+		add(extraAt(i))
+	}
+	freeing.Lock()
+	defer freeing.Unlock()
+	separate.Range(func(_, s any) bool {
+		add(s.(*slot))
+		return true
+	})
+	return stats
+}
+
+// The slots of processors below this number have been used; the memory of the others was never touched.
 var made atomic.Uintptr
 
 func noteMade(i uintptr) {
@@ -325,15 +376,15 @@ func noteMade(i uintptr) {
 	}
 }
 
-// TrimLeases returns the memory that idle leases keep. Each collection of garbage does the same for those that were not
-// used since the one before; Go's runtime collects every two minutes at least.
+// TrimLeases frees the blocks of idle leases. Each collection of garbage does so for leases that were not used since the
+// collection before; the Go runtime collects at least every two minutes.
 func TrimLeases() { collect(true) }
 
 var collecting sync.Mutex
 
 func collect(all bool) {
 	trim(all)
-	if !all && debug.any.Load() { // not while collecting, and not on the runtime's goroutine, which has finalizers to run
+	if !all && debug.any.Load() { // not in TrimLeases, and not on the runtime's goroutine, which runs finalizers
 		if debug.on.Load() {
 			CheckReturned()
 		}
@@ -344,34 +395,41 @@ func collect(all bool) {
 func trim(all bool) {
 	collecting.Lock()
 	defer collecting.Unlock()
-	collectSlab(all)
+	trimProcs(all)
 	trimExtra(all)
 }
 
-// shrink gives back what an idle lease keeps, but for the first page of its home. The caller has it to himself.
-func (l *lease) shrink() {
-	a := l.arena()
-	a.cursor = l.start
-	cResetLease(emptying{a: a}, 0)
-	cTrim(a, 0)
-	l.start, l.epoch = a.cursor, a.epoch
+// shrink frees the blocks of an idle arena, and its buffer except for the first page. Precondition: the caller has the slot
+// to itself.
+func (s *slot) shrink() {
+	a := s.arena()
+	a.cursor = s.start
+	cShrink(a)
+	s.start, s.epoch = a.cursor, a.epoch
 	a.cursor = a.limit
-	atomic.StoreUintptr(&l.kept, 0)
-	if a.epoch&1 == 0 { // else what is gone there would be taken for a late write
-		dropHomes(unsafe.Add(unsafe.Pointer(a), pageSize-l.at%pageSize), homeSize-min(pageSize, homeSize))
+	s.setKept(0)
+	if a.epoch&1 == 0 { // a checked arena would take the zeros for late writes
+		dropBuffers(unsafe.Add(unsafe.Pointer(a), offheap.PageSize-s.at%offheap.PageSize), bufferSize-min(offheap.PageSize, bufferSize))
 	}
 }
 
-// watchCollector has collect called after each collection of garbage: the collector finds an object that nobody holds,
-// and the next one is laid out.
-func watchCollector() { watch.Do(layOut) }
+// endRound makes the next Return of an arena that keeps blocks a round. Precondition: the caller has the slot to itself.
+func (s *slot) endRound() {
+	if s.kept != 0 {
+		s.epoch = noEpoch
+	}
+}
+
+// watchCollector makes each collection of garbage call collect: it finds an unreachable object, whose finalizer makes the
+// next one.
+func watchCollector() { watch.Do(watchNext) }
 
 var watch sync.Once
 
-func layOut() {
-	type bait struct{ _ [64]byte }
-	runtime.SetFinalizer(new(bait), func(*bait) {
+func watchNext() {
+	type sentinel struct{ _ [64]byte }
+	runtime.SetFinalizer(new(sentinel), func(*sentinel) {
 		collect(false)
-		layOut()
+		watchNext()
 	})
 }

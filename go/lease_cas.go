@@ -9,116 +9,118 @@ import (
 	"unsafe"
 )
 
-// Taking a lease by compare and swap, at a place that the caller's stack decides: a goroutine comes back to the same
-// one, and two that run at once rarely meet. Where the race detector watches, this way is used too, since it understands
-// atomic operations.
+// Taking a lease by compare and swap, in a group of slots that is selected by the address of the caller's stack: a
+// goroutine returns to the same group, and two goroutines that run at once rarely share one. The race detector, which
+// understands atomic operations, needs this way too.
 
-const places = 64
+const groups = 64
 
-// Get leases an arena, empty, for the calling goroutine, which must Return it:
+// Get leases an empty arena. The caller must return it:
 //
 //	a := toft.Get()
 //	defer a.Return()
 //
-// It never waits for another lease. It panics with an [AllocError] where there is no memory for another arena.
-func Get() *Arena {
+// Any number of leases may be in use; Get never waits for a Return. It panics with an [AllocError] if there is no memory
+// for another arena.
+func Get() *Lease {
 	var here byte
-	h := placeOf(&here)
+	g := groupOf(&here)
 	if active.Load() != 0 {
-		l := leaseAt(h * perP)
-		if atomic.CompareAndSwapUint32(&l.state, idle, leased) {
-			a := l.behind()
-			a.cursor = l.start
-			return raceBegin(a)
+		s := slotAt(g * perP)
+		if atomic.CompareAndSwapUint32(&s.state, idle, leasedBy) {
+			a := s.behind()
+			a.cursor = s.start
+			return raceBegin(a).lease()
 		}
 	}
-	return getNear(h)
+	return getNear(g)
 }
 
-func placeOf(here *byte) uintptr {
+func groupOf(here *byte) uintptr {
 	h := uintptr(unsafe.Pointer(here)) >> 11
-	return (h ^ h>>6) % places
+	return (h ^ h>>6) % groups
 }
 
-// getNear tries all leases of one place.
-func getNear(place uintptr) *Arena {
+// getNear tries all slots of one group.
+func getNear(group uintptr) *Lease {
 	if active.Load() == 0 {
 		return getSlow()
 	}
-	for i := place * perP; i < (place+1)*perP; i++ {
-		l := leaseAt(i)
-		state := atomic.LoadUint32(&l.state)
-		if state == leased || !atomic.CompareAndSwapUint32(&l.state, state, leased) {
+	for i := group * perP; i < (group+1)*perP; i++ {
+		s := slotAt(i)
+		state := atomic.LoadUint32(&s.state)
+		if state == leasedBy || state == trimmed || !atomic.CompareAndSwapUint32(&s.state, state, leasedBy) {
 			continue
 		}
 		if state == empty {
 			noteMade(i)
-			l.furnish(l.behind())
+			s.initArena(s.behind())
 		}
-		a := l.behind()
-		a.cursor = l.start
-		return raceBegin(a)
+		a := s.behind()
+		a.cursor = s.start
+		return raceBegin(a).lease()
 	}
-	if s := &lists[place]; s.tryLock() {
-		l := s.pop()
-		s.leave()
-		if l != nil {
-			a := l.arena()
-			a.cursor = l.start
-			return raceBegin(a)
+	if l := &lists[group]; l.tryLock() {
+		s := l.pop()
+		l.leave()
+		if s != nil {
+			a := s.arena()
+			a.cursor = s.start
+			return raceBegin(a).lease()
 		}
 	}
 	return getSlow()
 }
 
-func (s *list) tryLock() bool { return atomic.CompareAndSwapUint32(&s.busy, 0, 1) }
+func (l *list) tryLock() bool { return atomic.CompareAndSwapUint32(&l.busy, 0, 1) }
 
-// enter gives the list of the place, for the caller alone until it calls leave; nil: there is none at the moment.
+// enter returns the list of the group, for the caller alone until it calls leave, or nil if the list is in use.
 func enter() *list {
 	var here byte
 	if active.Load() != 0 {
-		p := placeOf(&here)
-		if s := &lists[p]; s.tryLock() {
-			noteList(p)
-			return s
+		g := groupOf(&here)
+		if l := &lists[g]; l.tryLock() {
+			noteList(g)
+			return l
 		}
 	}
 	return nil
 }
 
-func (s *list) leave() { atomic.StoreUint32(&s.busy, 0) }
+func (l *list) leave() { atomic.StoreUint32(&l.busy, 0) }
 
-// giveExtra makes a lease idle whose arena is sealed.
-func giveExtra(l *lease, i uint32) {
-	l.give()
+// releaseExtra makes an extra slot idle whose arena is sealed.
+func releaseExtra(s *slot, i uint32) {
+	s.release()
 	push(i)
 }
 
-// whileOthersWait calls f, which has the list for itself meanwhile, unless it is in use.
-func (s *list) whileOthersWait(f func(s *list)) {
-	if s.tryLock() {
-		f(s)
-		s.leave()
+// exclusively calls f with the list for itself, unless the list is in use.
+func (l *list) exclusively(f func(l *list)) {
+	if l.tryLock() {
+		f(l)
+		l.leave()
 	}
 }
 
 func canCollect() bool { return true }
 
-// collectSlab shrinks idle leases: all of them, or those that rest since the collection before.
-func collectSlab(all bool) {
+// trimProcs shrinks the idle slots of processors: all of them, or those that were not used since the collection before.
+func trimProcs(all bool) {
 	for i := range made.Load() {
-		l := leaseAt(i)
+		s := slotAt(i)
 		switch {
-		case atomic.CompareAndSwapUint32(&l.state, rested, leased):
-			if all || l.kept != 0 {
-				l.shrink()
+		case atomic.CompareAndSwapUint32(&s.state, unused, trimmed):
+			if all || s.kept != 0 {
+				s.shrink()
 			}
-		case all && atomic.CompareAndSwapUint32(&l.state, idle, leased):
-			l.shrink()
+		case all && atomic.CompareAndSwapUint32(&s.state, idle, trimmed):
+			s.shrink()
+		case atomic.CompareAndSwapUint32(&s.state, idle, trimmed):
+			s.endRound()
 		default:
-			atomic.CompareAndSwapUint32(&l.state, idle, rested)
 			continue
 		}
-		atomic.StoreUint32(&l.state, rested)
+		atomic.StoreUint32(&s.state, unused)
 	}
 }

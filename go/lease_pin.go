@@ -9,14 +9,13 @@ import (
 	_ "unsafe" // for linkname
 )
 
-// Taking a lease without an atomic read-modify-write, which is what sync.Pool does. A goroutine that is pinned to its
-// processor is not preempted, so of the goroutines there only one at a time looks at its leases; and a lease is given back
-// by whoever holds it, with one store. The collector's hand is the exception, and pays for it: it sets hold, has every
-// thread execute a barrier (membarrier(2)), and then has the lease to itself if it is still idle, since whoever takes it
-// looks at hold after writing state.
+// Taking a lease without an atomic read-modify-write, as sync.Pool does. A goroutine that is pinned to its processor is not
+// preempted, so only one goroutine at a time looks at the slots of the processor; the holder of a lease returns it with one
+// store. The exception is the collector. It sets hold, makes every thread execute a barrier (membarrier(2)), and then has
+// the slot to itself if the slot is still idle, because a goroutine that takes a slot reads hold after it has written state.
 //
-// procPin and procUnpin are in the runtime's list of functions that stay as they are because many use them. Built with
-// -tags toft_portable, the package does without.
+// procPin and procUnpin are in the runtime's list of functions that stay as they are because many packages use them. With
+// -tags toft_portable the package does not use them.
 
 //go:linkname procPin runtime.procPin
 func procPin() int
@@ -26,166 +25,169 @@ func procUnpin()
 
 // Values of hold.
 const (
-	free    = 0
-	held    = 1 // the collector is about to look, or has it
-	resting = 2 // the collector has seen it idle
+	holdNone   = 0
+	holdTaken  = 1 // the collector has the slot, or is about to look at it
+	holdUnused = 2 // the collector has seen it idle
 )
 
-// Get leases an arena, empty, for the calling goroutine, which must Return it:
+// Get leases an empty arena. The caller must return it:
 //
 //	a := toft.Get()
 //	defer a.Return()
 //
-// It never waits for another lease. It panics with an [AllocError] where there is no memory for another arena.
+// Any number of leases may be in use; Get never waits for a Return. It panics with an [AllocError] if there is no memory
+// for another arena.
 //
 //go:nosplit
-func Get() *Arena {
+func Get() *Lease {
 	p := uintptr(procPin())
 	if p < active.Load() {
-		l := leaseAt(p * perP)
-		if atomic.LoadUint32(&l.state) == idle {
-			l.state = leased
-			if atomic.LoadUint32(&l.hold) == free {
+		s := slotAt(p * perP)
+		if atomic.LoadUint32(&s.state) == idle {
+			s.state = leasedBy
+			if atomic.LoadUint32(&s.hold) == holdNone {
 				procUnpin()
-				a := l.behind()
-				a.cursor = l.start
-				return a
+				a := s.behind()
+				a.cursor = s.start
+				return a.lease()
 			}
-			l.state = idle
+			s.state = idle
 		}
 	}
 	return getPinned(p)
 }
 
-// getPinned tries all leases of processor p, to which the caller is pinned, and unpins.
-func getPinned(p uintptr) *Arena {
+// getPinned tries all slots of processor p, to which the caller is pinned, and unpins the caller.
+func getPinned(p uintptr) *Lease {
 	if p >= active.Load() {
 		procUnpin()
 		return getSlow()
 	}
 	for i := p * perP; i < (p+1)*perP; i++ {
-		l := leaseAt(i)
-		before := atomic.LoadUint32(&l.state)
-		if before == leased {
+		s := slotAt(i)
+		before := atomic.LoadUint32(&s.state)
+		if before == leasedBy {
 			continue
 		}
-		l.state = leased
-		// The first look orders the store before: it is what the collector relies on.
-		if h := atomic.LoadUint32(&l.hold); h != free && !(h == resting && atomic.CompareAndSwapUint32(&l.hold, resting, free)) {
-			l.state = before
+		s.state = leasedBy
+		// The load orders the store before it: the collector relies on that.
+		if h := atomic.LoadUint32(&s.hold); h != holdNone && !(h == holdUnused && atomic.CompareAndSwapUint32(&s.hold, holdUnused, holdNone)) {
+			s.state = before
 			continue
 		}
 		procUnpin()
 		if before == empty {
 			noteMade(i)
-			l.furnish(l.behind())
+			s.initArena(s.behind())
 		}
-		a := l.behind()
-		a.cursor = l.start
-		return a
+		a := s.behind()
+		a.cursor = s.start
+		return a.lease()
 	}
-	s := &lists[p]
-	s.busy = 1
-	if atomic.LoadUint32(&s.hold) == free {
-		if l := s.pop(); l != nil {
-			s.leave()
-			a := l.arena()
-			a.cursor = l.start
-			return a
+	l := &lists[p]
+	l.busy = 1
+	if atomic.LoadUint32(&l.hold) == holdNone {
+		if s := l.pop(); s != nil {
+			l.leave()
+			a := s.arena()
+			a.cursor = s.start
+			return a.lease()
 		}
 	}
-	s.leave()
+	l.leave()
 	return getSlow()
 }
 
-// enter gives the list of the processor, for the caller alone until it calls leave; nil: there is none at the moment.
+// enter returns the list of the processor, for the caller alone until it calls leave, or nil if the list is in use.
 func enter() *list {
 	p := uintptr(procPin())
 	if p < active.Load() {
-		s := &lists[p]
-		s.busy = 1
-		if atomic.LoadUint32(&s.hold) == free {
+		l := &lists[p]
+		l.busy = 1
+		if atomic.LoadUint32(&l.hold) == holdNone {
 			noteList(p)
-			return s
+			return l
 		}
-		s.release()
+		l.release()
 	}
 	procUnpin()
 	return nil
 }
 
-func (s *list) leave() {
-	s.release()
+func (l *list) leave() {
+	l.release()
 	procUnpin()
 }
 
-// giveExtra makes a lease idle whose arena is sealed.
-func giveExtra(l *lease, i uint32) {
-	l.give()
+// releaseExtra makes an extra slot idle whose arena is sealed.
+func releaseExtra(s *slot, i uint32) {
+	s.release()
 	p := uintptr(procPin())
 	if p < active.Load() {
-		s := &lists[p] // enter, inline
-		s.busy = 1
-		if atomic.LoadUint32(&s.hold) == free && s.n < listSize {
-			if s.n == 0 {
+		l := &lists[p] // enter, inline
+		l.busy = 1
+		if atomic.LoadUint32(&l.hold) == holdNone && l.n < listSize {
+			if l.n == 0 {
 				noteList(p)
 			}
-			s.items[s.n] = i
-			s.n++
-			s.leave()
+			l.items[l.n] = i
+			l.n++
+			l.leave()
 			return
 		}
-		s.release()
+		l.release()
 	}
 	procUnpin()
 	push(i)
 }
 
-// whileOthersWait calls f, which has the list for itself meanwhile, unless the list is empty or in use: goroutines that need it
-// take the list of all processors.
-func (s *list) whileOthersWait(f func(s *list)) {
-	if atomic.LoadUint32(&s.n) == 0 || !atomic.CompareAndSwapUint32(&s.hold, free, held) {
+// exclusively calls f with the list for itself, unless the list is empty or in use. Goroutines that need the list at the
+// same time use the list of all processors.
+func (l *list) exclusively(f func(l *list)) {
+	if atomic.LoadUint32(&l.n) == 0 || !atomic.CompareAndSwapUint32(&l.hold, holdNone, holdTaken) {
 		return
 	}
-	cBarrier() // from here on a goroutine that enters sees hold, or has set busy
-	if atomic.LoadUint32(&s.busy) == 0 {
-		f(s)
+	cBarrier() // from here on, a goroutine that enters sees hold, or has set busy
+	if atomic.LoadUint32(&l.busy) == 0 {
+		f(l)
 	}
-	atomic.StoreUint32(&s.hold, free)
+	atomic.StoreUint32(&l.hold, holdNone)
 }
 
-// canCollect: without the barrier the collector could never have a lease to itself.
+// canCollect reports whether there is a barrier, without which the collector could not have a slot to itself.
 func canCollect() bool { return cBarrier() }
 
-// collectSlab shrinks idle leases: all of them, or those that rest since the collection before.
-func collectSlab(all bool) {
-	type seen struct {
-		l    *lease
-		rest bool
+// trimProcs shrinks the idle slots of processors: all of them, or those that were not used since the collection before.
+func trimProcs(all bool) {
+	type candidate struct {
+		s      *slot
+		unused bool
 	}
-	var some []seen
+	var candidates []candidate
 	for i := range made.Load() {
-		l := leaseAt(i)
-		if atomic.LoadUint32(&l.state) != idle {
+		s := slotAt(i)
+		if atomic.LoadUint32(&s.state) != idle {
 			continue
 		}
-		h := atomic.LoadUint32(&l.hold)
-		if h != held && atomic.CompareAndSwapUint32(&l.hold, h, held) {
-			some = append(some, seen{l, h == resting})
+		h := atomic.LoadUint32(&s.hold)
+		if h != holdTaken && atomic.CompareAndSwapUint32(&s.hold, h, holdTaken) {
+			candidates = append(candidates, candidate{s, h == holdUnused})
 		}
 	}
-	if len(some) == 0 {
+	if len(candidates) == 0 {
 		return
 	}
 	cBarrier()
-	for _, s := range some {
-		after := uint32(free)
-		if atomic.LoadUint32(&s.l.state) == idle {
-			after = resting
-			if all || s.rest && s.l.kept != 0 {
-				s.l.shrink()
+	for _, c := range candidates {
+		after := uint32(holdNone)
+		if atomic.LoadUint32(&c.s.state) == idle {
+			after = holdUnused
+			if all || c.unused && c.s.kept != 0 {
+				c.s.shrink()
+			} else {
+				c.s.endRound()
 			}
 		}
-		atomic.StoreUint32(&s.l.hold, after)
+		atomic.StoreUint32(&c.s.hold, after)
 	}
 }

@@ -17,27 +17,27 @@ func TestHeldLeasesAreNotGiven(t *testing.T) {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	a := Get()
-	l := leaseOf(a)
+	l := slotOf(&a.Arena)
 	a.Return()
-	atomic.StoreUint32(&l.hold, held)
+	atomic.StoreUint32(&l.hold, holdTaken)
 	var others []*Arena
 	for range 2 * perP {
 		b := Get()
 		if b == a {
-			t.Error("given while held")
+			t.Error("given while holdTaken")
 		}
-		others = append(others, b)
+		others = append(others, &b.Arena)
 	}
 	if l.state != idle {
 		t.Errorf("state %d", l.state)
 	}
-	atomic.StoreUint32(&l.hold, resting)
+	atomic.StoreUint32(&l.hold, holdUnused)
 	b := Get()
-	if b != a || l.hold != free {
+	if b != a || l.hold != holdNone {
 		t.Errorf("%p, not %p; hold %d", b, a, l.hold)
 	}
 	b.Return()
 	for _, b := range others {
-		b.Return()
+		b.lease().Return()
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"unsafe"
 
 	"toft.dev/toft/internal/ctest"
+	"toft.dev/toft/internal/testutil"
 )
 
 func TestGetIsEmpty(t *testing.T) {
@@ -33,12 +34,12 @@ func TestGetIsEmpty(t *testing.T) {
 
 func TestWith(t *testing.T) {
 	bad := errors.New("bad")
-	before := Leases().Leased
+	before := ReadLeaseStats().Leased
 	if err := With(func(a *Arena) error { New[int](a); return bad }); err != bad {
 		t.Error(err)
 	}
 	wantPanic(t, "on purpose", func() { With(func(a *Arena) error { panic("on purpose") }) })
-	if n := Leases().Leased; n != before {
+	if n := ReadLeaseStats().Leased; n != before {
 		t.Errorf("%d leased, before %d", n, before)
 	}
 }
@@ -46,25 +47,25 @@ func TestWith(t *testing.T) {
 // Leases within leases are different arenas; many more than a processor has are given.
 func TestNested(t *testing.T) {
 	const n = 100
-	before := Leases()
+	before := ReadLeaseStats()
 	var arenas []*Arena
 	var marks []*int
 	for i := range n {
 		a := Get()
 		p := New[int](a)
 		*p = i
-		arenas, marks = append(arenas, a), append(marks, p)
+		arenas, marks = append(arenas, &a.Arena), append(marks, p)
 	}
-	if s := Leases(); s.Leased != before.Leased+n {
+	if s := ReadLeaseStats(); s.Leased != before.Leased+n {
 		t.Errorf("%d leased", s.Leased)
 	}
 	for i, a := range arenas {
 		if *marks[i] != i || a.Stats().Live != 8 {
 			t.Fatalf("%d is shared", i)
 		}
-		a.Return()
+		a.lease().Return()
 	}
-	if s := Leases(); s.Leased != before.Leased {
+	if s := ReadLeaseStats(); s.Leased != before.Leased {
 		t.Errorf("%d leased", s.Leased)
 	}
 }
@@ -80,15 +81,15 @@ func TestTwoReturns(t *testing.T) {
 func TestUseAfterReturn(t *testing.T) {
 	var arenas []*Arena
 	for range 2 * perP {
-		arenas = append(arenas, Get())
+		arenas = append(arenas, &Get().Arena)
 	}
 	for _, a := range arenas {
 		New[int](a)
 		m := a.Mark()
-		a.Return()
+		a.lease().Return()
 		wantPanic(t, "after Return", func() { New[int](a) })
 		wantPanic(t, "after Return", func() { MakeSlice[int](a, 3) })
-		wantPanic(t, "after Return", func() { PlainOf[int]().New(a) })
+		wantPanic(t, "after Return", func() { UninitOf[int]().New(a) })
 		wantPanic(t, "after Return", func() { a.Alloc(1, 1) })
 		wantPanic(t, "after Return", func() { a.AllocUninit(1, 64) })
 		wantPanic(t, "after Return", func() { a.CString("") })
@@ -99,7 +100,7 @@ func TestUseAfterReturn(t *testing.T) {
 		wantPanic(t, "after Return", func() { a.Stats() })
 		wantPanic(t, "after Return", func() { a.Contains(nil) })
 		wantPanic(t, "after Return", func() { a.Cleanup(func() {}) })
-		wantPanic(t, "second Return", a.Return)
+		wantPanic(t, "second Return", a.lease().Return)
 		_ = m
 	}
 	a := Get() // all that changed nothing
@@ -113,7 +114,7 @@ func TestExtraLeasesAlone(t *testing.T) {
 	defer active.Store(own)
 	hammer(t, 4, 500)
 	a := Get()
-	if extraOf(a) < 0 {
+	if extraOf(&a.Arena) < 0 {
 		t.Error("not an extra lease")
 	}
 	a.Return()
@@ -133,39 +134,39 @@ func TestSeparateLeases(t *testing.T) {
 	var all []*Arena
 	for range 50 {
 		a := Get()
-		if extraOf(a) >= 0 {
+		if extraOf(&a.Arena) >= 0 {
 			t.Fatal("an extra lease")
 		}
 		New[int](a)
-		all = append(all, a)
+		all = append(all, &a.Arena)
 	}
-	if s := Leases(); s.Leased != 50 {
+	if s := ReadLeaseStats(); s.Leased != 50 {
 		t.Error(s)
 	}
 	for _, a := range all {
-		a.Return()
+		a.lease().Return()
 	}
-	if s := Leases(); s.Leased != 0 {
+	if s := ReadLeaseStats(); s.Leased != 0 {
 		t.Error(s)
 	}
 	for _, a := range all {
-		wantPanic(t, "not leased", a.Return)
+		wantPanic(t, "not leased", a.lease().Return)
 	}
 }
 
-// Homes are on boundaries of their size, from which the room for an arena is told.
-func TestHomesAreAligned(t *testing.T) {
-	if slab == nowhere {
+// Buffers are at multiples of their size, from which the size of the arena follows.
+func TestBuffersAreAligned(t *testing.T) {
+	if rangeStart == noAddress {
 		t.Skip("no address space")
 	}
-	if slab%homeSize != 0 || extra.homes%homeSize != 0 {
-		t.Errorf("homes at %#x and %#x", slab, extra.homes)
+	if rangeStart%bufferSize != 0 || extra.buffers%bufferSize != 0 {
+		t.Errorf("homes at %#x and %#x", rangeStart, extra.buffers)
 	}
 	if n := extra.made.Load(); extraOf(extraArena(n)) != -1 || extraOf(extraArena(extra.limit-1)) != -1 {
 		t.Error("a home that was never used is a lease's")
 	}
 	for i := range extra.limit {
-		if room := homeSize - uintptr(unsafe.Pointer(extraArena(i)))%homeSize; room < homeSize/2 {
+		if room := bufferSize - uintptr(unsafe.Pointer(extraArena(i)))%bufferSize; room < bufferSize/2 {
 			t.Fatalf("home %d has room for %d bytes", i, room)
 		}
 	}
@@ -178,7 +179,7 @@ func TestManyAtOnce(t *testing.T) {
 		held, values := make([]*Arena, k), make([]*int, k)
 		burst := func() {
 			for i := range held {
-				held[i] = Get()
+				held[i] = &Get().Arena
 				values[i] = New[int](held[i])
 				*values[i] = i
 			}
@@ -186,7 +187,7 @@ func TestManyAtOnce(t *testing.T) {
 				if *values[i] != i {
 					t.Fatalf("lease %d of %d holds %d", i, k, *values[i])
 				}
-				a.Return()
+				a.lease().Return()
 			}
 		}
 		burst()
@@ -197,7 +198,7 @@ func TestManyAtOnce(t *testing.T) {
 		if now := extra.made.Load(); now > made+2*listSize { // the test may move to another processor
 			t.Errorf("%d at once: %d leases were made, then %d more", k, made, now-made)
 		}
-		if s := Leases(); s.Leased != 0 || s.Idle < k {
+		if s := ReadLeaseStats(); s.Leased != 0 || s.Idle < k {
 			t.Errorf("%d at once: %v", k, s)
 		}
 	}
@@ -237,14 +238,14 @@ func TestReturnedElsewhere(t *testing.T) {
 	for range 2 {
 		start(&wg, func() {
 			for a := range pass {
-				a.Return()
+				a.lease().Return()
 			}
 		})
 	}
 	for range 100_000 {
 		a := Get()
 		New[int](a)
-		pass <- a
+		pass <- &a.Arena
 	}
 	close(pass)
 	wg.Wait()
@@ -253,7 +254,7 @@ func TestReturnedElsewhere(t *testing.T) {
 	}
 }
 
-// What a lease was told ends with it.
+// The settings of a lease end with it.
 func TestBudgetAndChecksEndWithTheLease(t *testing.T) {
 	for range 20 {
 		a := Get()
@@ -277,9 +278,9 @@ func TestSteadyCallsAskForNothing(t *testing.T) {
 	call := func(bytes int) {
 		a := Get()
 		defer a.Return()
-		arena = a
+		arena = &a.Arena
 		for range bytes / 1000 {
-			PlainOf[[1000]byte]().New(a)
+			UninitOf[[1000]byte]().New(&a.Arena)
 		}
 	}
 	settles := func(size int) bool {
@@ -293,11 +294,11 @@ func TestSteadyCallsAskForNothing(t *testing.T) {
 		return arena.epoch == epoch
 	}
 	for _, size := range []int{1000, 10_000, 20_000, 200_000} {
-		settled := settles(size)
-		for again := 0; again < 2 && !settled; again++ { // a collection that had begun before may trim once more
-			settled = settles(size)
+		steady := settles(size)
+		for again := 0; again < 2 && !steady; again++ { // a collection that had begun before may trim once more
+			steady = settles(size)
 		}
-		if !settled {
+		if !steady {
 			t.Errorf("%d bytes a call: the arena still grows", size)
 		}
 	}
@@ -305,65 +306,116 @@ func TestSteadyCallsAskForNothing(t *testing.T) {
 
 func TestKeptMemoryIsBoundedAndReturned(t *testing.T) {
 	TrimLeases()
-	base := Leases().Kept
+	base := ReadLeaseStats().Kept
 	use := func(bytes int) {
 		var all []*Arena
 		for range 50 {
 			a := Get()
 			a.AllocUninit(bytes, 8)
-			all = append(all, a)
+			all = append(all, &a.Arena)
 		}
 		for _, a := range all {
-			a.Return()
+			a.lease().Return()
 		}
 	}
 	for range 3 {
 		use(200_000)
 		use(3_000_000)
 	}
-	if s := Leases(); s.Kept > base+50*(homeSize+(256<<10)) {
+	if s := ReadLeaseStats(); s.Kept > base+50*bufferSize+(64<<20) {
 		t.Errorf("%d bytes are kept in %d leases", s.Kept, s.Idle)
 	}
 	TrimLeases()
-	if s := Leases(); s.Kept > uint64(s.Idle)*homeSize {
+	if s := ReadLeaseStats(); s.Kept > uint64(s.Idle)*bufferSize {
 		t.Errorf("%d bytes are kept in %d leases after a trim", s.Kept, s.Idle)
 	}
-	old := SetLeaseLimits(LeaseLimits{PerLease: 0})
+	if keptBytes.Load() != 0 {
+		t.Errorf("%d bytes are counted", keptBytes.Load())
+	}
+	old := SetLeaseLimits(LeaseLimits{Total: 0})
 	defer SetLeaseLimits(old)
-	if old.PerLease != 256<<10 {
+	if old.Total != 64<<20 {
 		t.Errorf("%+v", old)
 	}
 	use(200_000)
-	if s := Leases(); s.Kept > uint64(s.Idle)*homeSize {
+	if s := ReadLeaseStats(); s.Kept > uint64(s.Idle)*bufferSize {
 		t.Errorf("%d bytes are kept in %d leases", s.Kept, s.Idle)
 	}
 }
 
-// Two collections give back what nobody uses in between.
+// A lease keeps what its calls need, of any size, and serves them without another request to the heap.
+func TestLeaseKeepsWhatCallsNeed(t *testing.T) {
+	defer gcdebug.SetGCPercent(gcdebug.SetGCPercent(-1))
+	TrimLeases()
+	for _, total := range []int{100_000, 2 << 20, 20 << 20} {
+		var calls uint64
+		for round := range 10 {
+			a := Get()
+			before := a.Stats().SourceCalls
+			for n := 0; n < total; n += 10_000 {
+				a.AllocUninit(10_000, 8)
+			}
+			calls = a.Stats().SourceCalls - before
+			a.Return()
+			if round > 2 && calls > 1 {
+				t.Errorf("round %d: %d requests for %d bytes", round, calls, total)
+			}
+		}
+	}
+	if kept := keptBytes.Load(); kept < 20<<20 {
+		t.Errorf("%d bytes are kept", kept)
+	}
+	TrimLeases()
+}
+
+// Without large calls the collector makes a lease keep less, also while small calls use it all the time.
+func TestLeaseKeepsLessAfterSmallCalls(t *testing.T) {
+	defer gcdebug.SetGCPercent(gcdebug.SetGCPercent(-1))
+	TrimLeases()
+	for range 5 {
+		a := Get()
+		a.AllocUninit(3<<20, 8)
+		a.Return()
+	}
+	if kept := keptBytes.Load(); kept < 3<<20 {
+		t.Fatalf("%d bytes are kept", kept)
+	}
+	for range 200 {
+		a := Get()
+		a.AllocUninit(100, 8)
+		a.Return()
+		collect(false)
+	}
+	if kept := keptBytes.Load(); kept >= 3<<20 {
+		t.Errorf("%d bytes are kept", kept)
+	}
+}
+
+// Two collections free what was not used between them.
 func TestCollectorReturnsMemory(t *testing.T) {
 	for range 2 { // the second time the blocks are as large as the calls need
 		var all []*Arena
 		for range 50 {
 			a := Get()
 			a.AllocUninit(200_000, 8)
-			all = append(all, a)
+			all = append(all, &a.Arena)
 		}
 		for _, a := range all {
-			a.Return()
+			a.lease().Return()
 		}
 	}
-	if s := Leases(); s.Kept < 50*200_000 {
+	if s := ReadLeaseStats(); s.Kept < 50*200_000 {
 		t.Fatalf("%d bytes are kept", s.Kept)
 	}
 	var s LeaseStats
 	for range 100 {
 		runtime.GC()
 		time.Sleep(time.Millisecond)
-		if s = Leases(); s.Kept <= uint64(s.Idle)*homeSize {
+		if s = ReadLeaseStats(); s.Kept <= uint64(s.Idle)*bufferSize {
 			break
 		}
 	}
-	if n := idleExtra(); s.Kept > uint64(s.Idle)*homeSize || n != 0 {
+	if n := idleExtra(); s.Kept > uint64(s.Idle)*bufferSize || n != 0 {
 		t.Errorf("%d bytes are kept in %d leases, %d extra", s.Kept, s.Idle, n)
 	}
 	a := Get() // and they are as good as before
@@ -421,7 +473,7 @@ func TestNoCollisions(t *testing.T) {
 			hammer(t, 8, rounds)
 		}()
 	}
-	func() { // the number of processors changes meanwhile
+	func() { // the number of processors changes at the same time
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 		stop, ended := make(chan bool), make(chan bool)
 		go func() {
@@ -439,7 +491,7 @@ func TestNoCollisions(t *testing.T) {
 		close(stop)
 		<-ended
 	}()
-	if s := Leases(); s.Leased != 0 {
+	if s := ReadLeaseStats(); s.Leased != 0 {
 		t.Errorf("%d are still leased", s.Leased)
 	}
 }
@@ -477,7 +529,7 @@ func hammer(t *testing.T, goroutines, rounds int) {
 			if atomic.LoadUint64(g.p) != g.want {
 				t.Error("handed over, and overwritten")
 			}
-			g.a.Return()
+			g.a.lease().Return()
 		}
 	})
 	for id := range goroutines {
@@ -502,7 +554,7 @@ func hammer(t *testing.T, goroutines, rounds int) {
 					*New[uint64](b) = ^want
 					b.Return()
 				case 2:
-					handed <- given{a, p, want}
+					handed <- given{&a.Arena, p, want}
 					continue
 				case 3:
 					ctest.List(a.Pointer(), 10)
@@ -510,14 +562,14 @@ func hammer(t *testing.T, goroutines, rounds int) {
 					more := make([]given, r.IntN(2*listSize))
 					for k := range more {
 						b := Get()
-						more[k] = given{b, New[uint64](b), want + uint64(k)<<48}
+						more[k] = given{&b.Arena, New[uint64](b), want + uint64(k)<<48}
 						atomic.StoreUint64(more[k].p, more[k].want)
 					}
 					for _, g := range more {
 						if atomic.LoadUint64(g.p) != g.want {
 							t.Error("one of many at once was overwritten")
 						}
-						g.a.Return()
+						g.a.lease().Return()
 					}
 				}
 				if atomic.LoadUint64(p) != want {
@@ -548,16 +600,16 @@ func TestLeasesWhileSeparateOnesEnd(t *testing.T) {
 			var held [100]*Arena
 			for !done.Load() {
 				for i := range held {
-					held[i] = Get()
+					held[i] = &Get().Arena
 				}
 				for _, a := range held {
-					a.Return()
+					a.lease().Return()
 				}
 			}
 		})
 	}
 	for start := time.Now(); time.Since(start) < 2*time.Second; {
-		Leases()
+		ReadLeaseStats()
 	}
 	done.Store(true)
 	wg.Wait()
@@ -569,10 +621,10 @@ func TestSetByCEndsWithTheLease(t *testing.T) {
 		"budget":   func(a *Arena) int { return cSetBudget(a, 100) },
 		"checks":   func(a *Arena) int { return cSetChecked(a, true) },
 		"meters":   func(a *Arena) int { return cSetMetered(a, true) },
-		"sampling": func(a *Arena) int { return cSet(a, setSample, 1) },
+		"sampling": func(a *Arena) int { return cSetSampling(a, 1) },
 	} {
 		a := Get()
-		if code := set(a); code != 0 {
+		if code := set(&a.Arena); code != 0 {
 			t.Fatal(what, code)
 		}
 		a.Alloc(8, 8)
@@ -587,38 +639,38 @@ func TestSetByCEndsWithTheLease(t *testing.T) {
 
 // A burst's homes go back to the system, not only to the list of those that hold nothing.
 func TestHomesOfABurstAreReturned(t *testing.T) {
-	if slab == nowhere {
+	if rangeStart == noAddress {
 		t.Skip("no address space")
 	}
 	TrimLeases()
 	held := make([]*Arena, 4000)
 	for i := range held {
-		held[i] = Get()
+		held[i] = &Get().Arena
 		held[i].Alloc(3000, 8) // in its home
 	}
-	full := residentBytes(t)
+	full := testutil.ResidentBytes(t)
 	for _, a := range held {
-		a.Return()
+		a.lease().Return()
 	}
 	TrimLeases()
-	if less := residentBytes(t); full-less < 12<<20 {
+	if less := testutil.ResidentBytes(t); full-less < 12<<20 {
 		t.Errorf("%d bytes resident, then %d", full, less)
 	}
 }
 
 // Leases that wait in the list of a processor serve the others, half of them at a time.
 func TestListsServeOtherProcessors(t *testing.T) {
-	if slab == nowhere {
+	if rangeStart == noAddress {
 		t.Skip("no address space")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	TrimLeases()
 	held := make([]*Arena, perP+40)
 	for i := range held {
-		held[i] = Get()
+		held[i] = &Get().Arena
 	}
 	for _, a := range held {
-		a.Return()
+		a.lease().Return()
 	}
 	var some [listSize / 2]uint32
 	n := takeFromOthers(&some)
@@ -643,14 +695,14 @@ func TestUseAfterTheReturnOfAChangedLease(t *testing.T) {
 	for n := range 3 * (perP + 3) {
 		held := make([]*Arena, n)
 		for i := range held {
-			held[i] = Get()
+			held[i] = &Get().Arena
 			changes[n%3](held[i])
 		}
 		for _, a := range held {
-			a.Return()
+			a.lease().Return()
 			wantPanic(t, "after Return", func() { New[int](a) })
 			wantPanic(t, "after Return", func() { a.Alloc(1, 1) })
-			wantPanic(t, "second Return", a.Return)
+			wantPanic(t, "second Return", a.lease().Return)
 		}
 	}
 }
@@ -659,14 +711,14 @@ func TestUseAfterTheReturnOfAChangedLease(t *testing.T) {
 func TestUseOfAnEndedLease(t *testing.T) {
 	held := make([]*Arena, 3000)
 	for i := range held {
-		held[i] = Get()
+		held[i] = &Get().Arena
 	}
 	for _, a := range held {
-		a.Return()
+		a.lease().Return()
 	}
 	TrimLeases()
 	for _, a := range held {
-		wantPanic(t, "second Return", a.Return)
+		wantPanic(t, "second Return", a.lease().Return)
 		wantPanic(t, "after Return", func() { New[int](a) })
 		wantPanic(t, "after Return", func() { a.Stats() })
 	}

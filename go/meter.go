@@ -11,54 +11,53 @@ import (
 	"strings"
 )
 
-// Where an arena's memory goes: bytes by tag, exact; who allocates, by sampling. Off, it costs nothing.
+// What uses the memory of an arena: exact bytes by tag, and estimates by call site. It costs nothing while it is off.
 
-// SetMetered switches the accounting by tags, which [Arena.Tag] begins; what is live then counts for no tag. Off, it ends
-// all tags. That of a leased arena ends with its lease. It fails with [errors.ErrUnsupported] for an arena whose provider
-// does not offer it, with [ErrNoMemory] and [ErrBusy]; nothing has changed then.
+// SetMetered switches the accounting by tags (see [Arena.Tag]) on or off. What was allocated before has no tag. Switching it
+// off ends all tags. The accounting of a leased arena ends with its lease. SetMetered fails with [errors.ErrUnsupported] if
+// the arena's provider does not offer it, with [ErrNoMemory] or [ErrBusy]; the arena is then unchanged.
 func (a *Arena) SetMetered(on bool) error {
-	return a.watch("SetMetered", func() int { return cSetMetered(a, on) })
+	return a.instrument("SetMetered", func() int { return cSetMetered(a, on) })
 }
 
-// SetSampling looks at about one allocation in so many bytes, notes its tag and the calls in C that led there, and
-// estimates from these how many there are; 0 switches it off. That of a leased arena ends with its lease. Errors are those
-// of [Arena.SetMetered].
+// SetSampling records the tag and the call stack of about one allocation in the given number of bytes, as estimates for all
+// allocations; 0 switches sampling off. [Arena.Report] contains the part of the stacks in C, [WriteProfile] the part in Go.
+// The sampling of a leased arena ends with its lease. Errors are those of [Arena.SetMetered].
 func (a *Arena) SetSampling(bytes uint64) error {
-	return a.watch("SetSampling", func() int { return cSet(a, setSample, bytes) })
+	return a.setSampling(bytes)
 }
 
-// SetTagBudget limits the bytes that a tag, by its path, may have live while the arena is metered: to the byte, and
-// without those of the tags within it. The path "" is what is under no tag; [NoBudget] lifts the limit. Errors are those
-// of [Arena.SetMetered].
+// SetTagBudget limits the live bytes of a tag, given by its path, while the arena is metered. Bytes of tags within it do not
+// count. The path "" stands for allocations without a tag; [NoBudget] removes the limit. Errors are those of
+// [Arena.SetMetered].
 func (a *Arena) SetTagBudget(path string, bytes uint64) error {
 	name, err := nameOf(path)
 	if err != nil {
 		return err
 	}
-	return a.watch("SetTagBudget", func() int { return cSetTagBudget(a, name, bytes) })
+	return a.instrument("SetTagBudget", func() int { return cSetTagBudget(a, name, bytes) })
 }
 
-func (a *Arena) watch(what string, set func() int) error {
+func (a *Arena) instrument(what string, set func() int) error {
 	a.check(what)
 	code := set()
-	if l := leaseOf(a); l != nil {
-		l.changed()
-		l.watched = true
+	if s := slotOf(a); s != nil {
+		s.epoch, s.instrumented = noEpoch, true
 	}
 	if code != 0 {
-		return failed(what, errorOf(code))
+		return wrap(what, errorOf(code))
 	}
 	return nil
 }
 
-// Tag has what is allocated from now on counted for a tag, until the function that it returns is called; then for the one
-// before. Within another tag the name is a path: "sound" within "level" is "level/sound"; "/sound" is "sound" anywhere. A
-// function under a tag, in one line:
+// Tag begins a tag: later allocations are counted for it until the function that Tag returns is called. Within another tag
+// the name is a path: "sound" within "level" is "level/sound", while "/sound" is "sound" everywhere. A function under a tag,
+// in one line:
 //
 //	defer a.Tag("parse")()
 //
-// Tags end in the reverse order: each such function ends the newest tag. In an arena that is not metered, nothing happens, at the cost of a compare, so this may stay where it is. It panics with
-// [ErrNUL] for a name that holds a NUL byte.
+// Tags must end in the reverse order: each of the functions ends the newest tag. In an arena that is not metered Tag makes
+// one compare and does nothing. It panics with [ErrNUL] if the name contains a NUL byte.
 func (a *Arena) Tag(name string) (end func()) {
 	if a.epoch&1 == 0 {
 		return noTag
@@ -68,7 +67,7 @@ func (a *Arena) Tag(name string) (end func()) {
 	if err != nil {
 		panic(err)
 	}
-	cTagPush(a, c) // what fails is popped all the same
+	cTagPush(a, c) // a tag that failed is popped too
 	ended := false
 	return func() {
 		if !ended && a.epoch&1 != 0 {
@@ -81,7 +80,7 @@ func (a *Arena) Tag(name string) (end func()) {
 
 var noTag = func() {}
 
-// nameOf is a name as C wants it.
+// nameOf returns a name that ends with a NUL.
 func nameOf(name string) ([]byte, error) {
 	if holdsNUL(name) {
 		return nil, ErrNUL
@@ -89,42 +88,42 @@ func nameOf(name string) ([]byte, error) {
 	return append([]byte(name), 0), nil
 }
 
-// A Report is what an arena holds, and by whom. As JSON it is what [Arena.Snapshot] writes.
+// A Report describes the contents of an arena. Its JSON form is that of [Arena.Snapshot].
 type Report struct {
 	Version int          `json:"version"` // 1
 	Stats   Stats        `json:"stats"`
-	Tags    []TagStats   `json:"tags"`   // while the arena is metered; the first: under no tag
-	Phases  []PhaseStats `json:"phases"` // those that C ended, while it is metered
-	Sites   []SiteStats  `json:"sites"`  // while it is sampled: estimates, in no order
+	Tags    []TagStats   `json:"tags"`   // if the arena is metered; the first is for allocations without a tag
+	Phases  []PhaseStats `json:"phases"` // the phases that C has ended, if it is metered
+	Sites   []SiteStats  `json:"sites"`  // estimates in no order, if it is sampled
 }
 
-// TagStats are the bytes of a tag, without those of the tags within it.
+// TagStats are the bytes of a tag without those of the tags within it.
 type TagStats struct {
-	Name      string  `json:"name"`   // its path; "": none, or of a tag that has a number alone
-	Number    *uint64 `json:"number"` // what another language set by the arena's table; nil: none
+	Name      string  `json:"name"`   // its path; "" for no tag and for a tag that has a number only
+	Number    *uint64 `json:"number"` // the number, if another language set the tag by one
 	Live      uint64  `json:"live"`
 	Allocated uint64  `json:"allocated"`
-	Budget    *uint64 `json:"budget"` // nil: no limit
+	Budget    *uint64 `json:"budget"` // nil for no limit
 }
 
-// PhaseStats are of a stretch of the program, as C marks them.
+// PhaseStats are the statistics of a phase of the program, which C begins and ends.
 type PhaseStats struct {
 	Name      string `json:"name"`
 	Entries   uint64 `json:"entries"`
 	Allocated uint64 `json:"allocated"`
-	Kept      int64  `json:"kept"` // by how much live grew
+	Kept      int64  `json:"kept"` // the growth of the live bytes
 }
 
-// SiteStats are allocations of one call stack under one tag: estimates.
+// SiteStats are estimates of the allocations of one call stack under one tag.
 type SiteStats struct {
 	Site  Site    `json:"site"`
 	Tag   string  `json:"tag"`
 	Count uint64  `json:"count"`
-	Bytes uint64  `json:"bytes"` // as asked for, without padding
-	Stack []Frame `json:"stack"` // C's part of it, the newest call first
+	Bytes uint64  `json:"bytes"` // as requested, without padding
+	Stack []Frame `json:"stack"` // the part in C, the newest call first
 }
 
-// A Frame is a call in C, with what is known of it.
+// A Frame is a call in C.
 type Frame struct {
 	Address  string  `json:"address"`
 	Function string  `json:"function,omitempty"`
@@ -134,24 +133,24 @@ type Frame struct {
 	Line     uint64  `json:"line,omitempty"`
 }
 
-// A Site is a place in the source; Line 0: it is not known.
+// A Site is a place in the source. Line is 0 if the place is not known.
 type Site struct {
 	File   string `json:"file"`
 	Line   uint64 `json:"line"`
 	Column uint64 `json:"column"`
-	Number uint64 `json:"number"` // what another language gave for it
+	Number uint64 `json:"number"` // the number that another language passed for it
 }
 
-// Report tells what the arena holds now: of one of another provider its statistics alone.
+// Report describes the current contents of the arena. For an arena of another provider it has the statistics only.
 func (a *Arena) Report() Report {
 	var r Report
 	if err := json.Unmarshal(a.Snapshot(), &r); err != nil {
-		panic(failed("Report", err)) // what Snapshot writes is JSON
+		panic(wrap("Report", err)) // Snapshot writes JSON
 	}
 	return r
 }
 
-// Snapshot is the report as JSON, as the C library and the Rust crate write it too.
+// Snapshot returns the report as JSON, in the form of the C library and the Rust crate.
 func (a *Arena) Snapshot() []byte {
 	a.check("Snapshot")
 	text := make([]byte, 4096)
@@ -164,7 +163,7 @@ func (a *Arena) Snapshot() []byte {
 	}
 }
 
-// UnmarshalJSON reads what [Arena.Snapshot] writes, where the budget is null if there is none.
+// UnmarshalJSON reads the form of [Arena.Snapshot], in which the budget is null if there is none.
 func (s *Stats) UnmarshalJSON(text []byte) error {
 	plain := struct {
 		Live, Allocated, Peak, Reserved, Wasted, Blocks uint64
@@ -181,7 +180,7 @@ func (s *Stats) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// MarshalJSON writes what UnmarshalJSON reads.
+// MarshalJSON writes the form that UnmarshalJSON reads.
 func (s Stats) MarshalJSON() ([]byte, error) {
 	budget := "null"
 	if s.Budget != NoBudget {
@@ -191,7 +190,7 @@ func (s Stats) MarshalJSON() ([]byte, error) {
 		s.Live, s.Allocated, s.Peak, budget, s.Reserved, s.Wasted, s.Blocks, s.SourceCalls), nil
 }
 
-// String is for people: "104 B live of 4.0 KiB in 1 block, peak 104 B, no budget".
+// String returns text such as "104 B live of 4.0 KiB in 1 block, peak 104 B, no budget".
 func (s Stats) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s live of %s in %d block", size(s.Live), size(s.Reserved), s.Blocks)
@@ -207,12 +206,12 @@ func (s Stats) String() string {
 	return text.String()
 }
 
-// String is for people: "2 leased, 3 idle, 40.0 KiB kept".
+// String returns text such as "2 leased, 3 idle, 40.0 KiB kept".
 func (s LeaseStats) String() string {
 	return fmt.Sprintf("%d leased, %d idle, %s kept", s.Leased, s.Idle, size(s.Kept))
 }
 
-// size is bytes for people.
+// size formats a number of bytes.
 func size(bytes uint64) string {
 	if bytes < 1024 {
 		return fmt.Sprintf("%d B", bytes)

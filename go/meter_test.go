@@ -22,7 +22,7 @@ func tagged(r Report) map[string]uint64 {
 
 // Tags nest, end once, and count what the inlined path allocates too.
 func TestTags(t *testing.T) {
-	for name, a := range map[string]*Arena{"leased": Get(), "owned": must2(NewArena(Options{}))} {
+	for name, a := range map[string]*Arena{"leased": &Get().Arena, "owned": must2(NewArena(Options{}))} {
 		if err := a.SetMetered(true); err != nil {
 			t.Fatal(name, err)
 		}
@@ -57,7 +57,7 @@ func TestTags(t *testing.T) {
 			t.Errorf("%s: outside of the tag: %v", name, err)
 		}
 		if name == "leased" {
-			a.Return()
+			a.lease().Return()
 		} else {
 			a.Release()
 		}
@@ -84,7 +84,7 @@ func TestTagsOff(t *testing.T) {
 	}
 }
 
-// What is switched on ends with the lease, whoever has the arena next.
+// What is switched on ends with the lease.
 func TestMetersEndWithTheLease(t *testing.T) {
 	for range 100 {
 		a := Get()
@@ -94,7 +94,7 @@ func TestMetersEndWithTheLease(t *testing.T) {
 		if err := errors.Join(a.SetMetered(true), a.SetSampling(64)); err != nil {
 			t.Fatal(err)
 		}
-		a.Tag("never ended")
+		a.Tag("noEpoch ended")
 		for range 100 {
 			a.Alloc(100, 8)
 		}
@@ -105,8 +105,8 @@ func TestMetersEndWithTheLease(t *testing.T) {
 	}
 	// The way back is the short one again.
 	a := Get()
-	l := leaseOf(a)
-	if l.watched || l.epoch == never {
+	l := slotOf(&a.Arena)
+	if l.instrumented || l.epoch == noEpoch {
 		t.Error("still watched")
 	}
 	a.Return()

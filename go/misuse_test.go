@@ -43,7 +43,7 @@ func TestDebugChecksArenas(t *testing.T) {
 	a := getHere()
 	p := New[[8]byte](a)
 	*(*byte)(unsafe.Add(unsafe.Pointer(p), 8)) = 1
-	wantPlaces(t, panics(t, a.Return), said(ErrCorrupt), "toft.getHere")
+	wantPlaces(t, panics(t, a.lease().Return), said(ErrCorrupt), "toft.getHere")
 	if p[0] != 0xDD {
 		t.Errorf("%#x is left of what was returned", p[0])
 	}

@@ -8,35 +8,36 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// Every exported function, method and type has an example that runs.
+// Each exported function, method and type of the public packages has an example that runs.
 func TestEveryNameHasAnExample(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	names, examples := map[string]bool{}, map[string]bool{}
-	for _, file := range files {
-		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+	for folder, least := range map[string]int{".": 50, "pool": 25} {
+		files, err := filepath.Glob(folder + "/*.go")
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range f.Decls {
-			declared(d, strings.HasSuffix(file, "_test.go"), names, examples)
+		names, examples := map[string]bool{}, map[string]bool{}
+		for _, file := range files {
+			f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range f.Decls {
+				declared(d, strings.HasSuffix(file, "_test.go"), names, examples)
+			}
 		}
-	}
-	for name := range names {
-		if !examples[name] {
-			t.Errorf("Example%s is missing", name)
+		for name := range names {
+			if !examples[name] {
+				t.Errorf("%s: Example%s is missing", folder, name)
+			}
 		}
-	}
-	if len(names) < 50 {
-		t.Errorf("%d names", len(names))
+		if len(names) < least {
+			t.Errorf("%s: %d names", folder, len(names))
+		}
 	}
 }
 
@@ -72,61 +73,4 @@ func receiver(e ast.Expr) string {
 		return e.Name
 	}
 	return ""
-}
-
-// Without cgo every name of arenas is there, so that the compiler says what is missing.
-func TestNamesWithoutCgo(t *testing.T) {
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	with, without := map[string]bool{}, map[string]bool{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		names := with
-		switch tag, _, _ := strings.Cut(string(text), "\n"); {
-		case strings.HasSuffix(file, "_test.go"):
-			continue
-		case file == "nocgo.go":
-			names = without
-		case !strings.HasPrefix(tag, "//go:build cgo"):
-			continue
-		}
-		f, err := parser.ParseFile(token.NewFileSet(), file, text, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range f.Decls {
-			switch d := d.(type) {
-			case *ast.FuncDecl:
-				if d.Recv == nil {
-					names[d.Name.Name] = true
-				}
-			case *ast.GenDecl:
-				for _, s := range d.Specs {
-					switch s := s.(type) {
-					case *ast.TypeSpec:
-						names[s.Name.Name] = true
-					case *ast.ValueSpec:
-						for _, n := range s.Names {
-							names[n.Name] = true
-						}
-					}
-				}
-			}
-		}
-	}
-	for name := range with {
-		if ast.IsExported(name) && !without[name] {
-			t.Errorf("nocgo.go lacks %s", name)
-		}
-	}
-	for name := range without {
-		if ast.IsExported(name) && !with[name] {
-			t.Errorf("nocgo.go has %s, which is no name of arenas", name)
-		}
-	}
 }

@@ -4,7 +4,7 @@
 
 package toft
 
-// See race.go. What is behind `if raceBuild` costs nothing here, nor does it count for the inliner.
+// See race.go. Code in `if raceBuild` costs nothing here, and the inliner does not count it.
 
 const raceBuild = false
 

@@ -9,16 +9,16 @@ import (
 	"unsafe"
 )
 
-// The race detector does not look at C memory, so it would not see two goroutines in one arena. In programs that are built
-// with it each arena therefore has a word of Go memory, which everything that is done with the arena from Go writes to.
+// The race detector does not observe C memory, so it would not see two goroutines that use one arena. In programs built
+// with it, each arena therefore has a word of Go memory, to which every use of the arena from Go writes.
 
 const raceBuild = true
 
 type shadow struct{ uses uint64 }
 
-var shadows sync.Map // uintptr of the arena -> *shadow; it orders nothing among those that only look
+var shadows sync.Map // uintptr of the arena -> *shadow; loads from it order nothing
 
-// raceBegin gives the arena another word: what was done with it for the caller before is not to be compared.
+// raceBegin gives the arena a new word, so that earlier uses by other owners are not compared with those that follow.
 func raceBegin(a *Arena) *Arena {
 	shadows.Store(uintptr(unsafe.Pointer(a)), new(shadow))
 	return a
@@ -26,7 +26,7 @@ func raceBegin(a *Arena) *Arena {
 
 func raceEnd(a *Arena) { shadows.Delete(uintptr(unsafe.Pointer(a))) }
 
-// raceUse is a write to the arena for the race detector.
+// raceUse writes to the arena's word.
 func raceUse(a *Arena) {
 	s, ok := shadows.Load(uintptr(unsafe.Pointer(a)))
 	if !ok {

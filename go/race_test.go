@@ -13,13 +13,13 @@ import (
 	"testing"
 )
 
-// What two goroutines do at once, in a child process: what the race detector must report, and what it must not.
+// Pairs of operations that two goroutines of a child process do at once, and whether the race detector must report them.
 var together = map[string]struct {
 	race bool
 	do   func(a *Arena) [2]func()
 }{
 	"New":       {true, func(a *Arena) [2]func() { return both(func() { New[int](a) }) }},
-	"Plain":     {true, func(a *Arena) [2]func() { return both(func() { PlainOf[int]().New(a) }) }},
+	"Uninit":    {true, func(a *Arena) [2]func() { return both(func() { UninitOf[int]().New(a) }) }},
 	"MakeSlice": {true, func(a *Arena) [2]func() { return both(func() { MakeSlice[int](a, 2) }) }},
 	"Alloc":     {true, func(a *Arena) [2]func() { return both(func() { a.AllocUninit(8, 8) }) }},
 	"CString":   {true, func(a *Arena) [2]func() { return both(func() { _, _ = a.CString("text") }) }},
@@ -36,7 +36,7 @@ var together = map[string]struct {
 		return [2]func(){func() { New[int](a); c <- a }, func() { b := <-c; New[int](b); b.Reset() }}
 	}},
 	"returned elsewhere": {false, func(*Arena) [2]func() {
-		c := make(chan *Arena, 1)
+		c := make(chan *Lease, 1)
 		return [2]func(){func() { b := Get(); New[int](b); c <- b }, func() { b := <-c; New[int](b); b.Return() }}
 	}},
 }

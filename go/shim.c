@@ -3,9 +3,12 @@
 #include <stdlib.h>
 #ifdef _WIN32
 #include <malloc.h>
-#endif
-#ifndef _WIN32
+#include <windows.h>
+#else
 #include <unistd.h>
+#endif
+#if defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__)
+#include <execinfo.h>
 #endif
 #ifdef __linux__
 #include <linux/membarrier.h>
@@ -16,7 +19,7 @@
 #include "_cgo_export.h"
 #include "shim.h"
 
-/* LeakSanitizer's, where it is linked in: blocks that only arenas in mapped memory, or in Go, know of are no leaks. */
+/* Functions of LeakSanitizer, if it is linked in: blocks that only mapped memory or Go memory refers to are no leaks. */
 #ifdef __ELF__
 extern void __lsan_register_root_region(const void *begin, size_t size) __attribute__((weak));
 extern void __lsan_unregister_root_region(const void *begin, size_t size) __attribute__((weak));
@@ -27,11 +30,38 @@ extern void __lsan_ignore_object(const void *p) __attribute__((weak));
 
 static toft_arena *at(toft_arena *a, const char *place) { return place != NULL ? toft_at(a, place) : a; }
 
-void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align, const char *place) {
-  return at(a, place)->ops->alloc(a, size, align, 0, 0);
+void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align) { return a->ops->alloc(a, size, align, 0, 0); }
+
+/* Set by the unwinder, which C calls for each sample. */
+static __thread int sampled_here;
+
+static size_t unwind(void *arg, void **stack, size_t max) {
+  (void)arg;
+  sampled_here = 1;
+#if defined(_WIN32)
+  return RtlCaptureStackBackTrace(0, (DWORD)max, stack, NULL);
+#elif defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__)
+  return (size_t)backtrace(stack, (int)max);
+#else
+  (void)stack, (void)max;
+  return 0; /* the library records the caller alone */
+#endif
 }
 
-/* What the cleanups that run on this thread are given; see cleanup.go. */
+void *toftgo_x_alloc_sampled(toft_arena *a, size_t size, size_t align, const char *place, int *sampled) {
+  sampled_here = 0;
+  void *p = at(a, place)->ops->alloc(a, size, align, 0, 0);
+  *sampled = sampled_here;
+  return p;
+}
+
+int toftgo_x_set_sampling(toft_arena *a, uint64_t period) {
+  int code = a->ops->set(a, TOFT_SET_SAMPLE, period, NULL, 0);
+  if (code == TOFT_OK && period != 0) (void)toft_set_unwinder(a, unwind, NULL);
+  return code;
+}
+
+/* The argument of the cleanups that run on this thread; see cleanup.go. */
 static __thread uintptr_t operation_here;
 
 int toftgo_x_rewind(toft_arena *a, uintptr_t cursor, uintptr_t epoch, const char *place, uintptr_t operation) {
@@ -48,12 +78,9 @@ int toftgo_x_reset(toft_arena *a, const char *place, uintptr_t operation) {
   return code;
 }
 
-int toftgo_x_reset_lease(toft_arena *a, size_t limit, const char *place, uintptr_t operation) {
-  operation_here = operation;
-  int code = toft_reset_keep(at(a, place), TOFT_KEEP_BYTES, limit);
-  operation_here = 0;
-  if (code == TOFT_OK || code == TOFT_ECORRUPT) toft_trim(a, limit);
-  return code;
+void toftgo_x_shrink(toft_arena *a) {
+  toft_reset_keep(a, TOFT_KEEP_BYTES, 0);
+  toft_trim(a, 0);
 }
 
 void toftgo_x_trim(toft_arena *a, size_t keep) { toft_trim(a, keep); }
@@ -83,7 +110,7 @@ int toftgo_x_cleanup(toft_arena *a, uintptr_t handle) {
 }
 
 int toftgo_x_release(toft_arena *a, const char *place, uintptr_t operation) {
-  int code = toftgo_x_reset(a, place, operation); /* release would not say that it was refused */
+  int code = toftgo_x_reset(a, place, operation); /* toft_release returns no code */
   if (code != TOFT_EBUSY) toft_release(at(a, place));
   return code;
 }
@@ -110,7 +137,7 @@ toft_arena *toftgo_x_create(uint64_t budget, size_t reserve, size_t contiguous, 
   return NULL;
 }
 
-/* ---- released arenas, whose heads wait ---- */
+/* ---- the kept heads of released arenas ---- */
 
 static void *no_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
   (void)a, (void)size, (void)align, (void)flags, (void)site;
@@ -175,19 +202,19 @@ static const toft_arena_ops released_ops = {sizeof(toft_arena_ops),
 
 const void *toftgo_x_released_ops(void) { return &released_ops; }
 
-/* The head refuses everything from now on: there is no room, and no op does anything. */
+/* Makes the head refuse every operation: no byte is left, and no op does anything. */
 static void seal(toft_arena *a) {
   static uint64_t nothing[1];
   a->cursor = a->limit = (unsigned char *)nothing;
   a->ops = &released_ops;
-  a->epoch |= 1; /* every call asks ops */
+  a->epoch |= 1; /* every call goes through ops */
 }
 
 int toftgo_x_retire(toft_arena *a, const char *place, uintptr_t operation, toft_arena *head) {
-  int code = toftgo_x_reset(a, place, operation); /* release would not say that it was refused */
+  int code = toftgo_x_reset(a, place, operation); /* toft_release returns no code */
   if (code == TOFT_EBUSY) return code;
   toft_trim(a, 0);
-#ifdef __ELF__ /* only Go knows of it, where LeakSanitizer does not look; it is on the heap, or in a range of its own */
+#ifdef __ELF__ /* only Go memory, which LeakSanitizer does not search, refers to it */
   if (__lsan_ignore_object != NULL) __lsan_ignore_object(a);
   if (__lsan_register_root_region != NULL) __lsan_register_root_region(a, TOFT_BUFFER(0) - 64);
 #endif
@@ -219,19 +246,19 @@ int toftgo_x_check(const void *p) {
   return a->ops->version == 1 && a->ops->size >= sizeof(toft_arena_ops) ? TOFT_OK : TOFT_ENOSYS;
 }
 
-/* ---- homes of leases ---- */
+/* ---- buffers of leases ---- */
 
 toft_arena *toftgo_x_create_in(void *buffer, size_t size) { return toft_create_in(buffer, size, toft_heap()); }
 
 #ifdef _WIN32
-void *toftgo_x_home(size_t size) { return _aligned_malloc(size, size); }
-void toftgo_x_free_home(void *home) { _aligned_free(home); }
+void *toftgo_x_buffer(size_t size) { return _aligned_malloc(size, size); }
+void toftgo_x_free_buffer(void *buffer) { _aligned_free(buffer); }
 #else
-void *toftgo_x_home(size_t size) {
-  void *home = NULL;
-  return posix_memalign(&home, size, size) == 0 ? home : NULL;
+void *toftgo_x_buffer(size_t size) {
+  void *buffer = NULL;
+  return posix_memalign(&buffer, size, size) == 0 ? buffer : NULL;
 }
-void toftgo_x_free_home(void *home) { free(home); }
+void toftgo_x_free_buffer(void *buffer) { free(buffer); }
 #endif
 
 void toftgo_x_show_roots(const void *p, size_t size) {

@@ -1,4 +1,4 @@
-/* What the Go side asks of the C side, in the shapes that cgo passes best. Failures are those of toft.h.
+/* The functions of C that Go calls, with parameters that cgo passes well. They fail as those of toft.h do.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFTGO_SHIM_H
 #define TOFTGO_SHIM_H
@@ -6,14 +6,16 @@
 
 /* place: NULL, or the caller's file and line, for the findings of a checked arena. operation: a handle that cleanups in
  * Go receive, or 0. */
-void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align, const char *place);
+void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align);
+/* *sampled: whether the allocation was a sample, after set_sampling. */
+void *toftgo_x_alloc_sampled(toft_arena *a, size_t size, size_t align, const char *place, int *sampled);
 int toftgo_x_rewind(toft_arena *a, uintptr_t cursor, uintptr_t epoch, const char *place, uintptr_t operation);
 int toftgo_x_reset(toft_arena *a, const char *place, uintptr_t operation);
-/* What is kept above limit goes back. */
-int toftgo_x_reset_lease(toft_arena *a, size_t limit, const char *place, uintptr_t operation);
+void toftgo_x_shrink(toft_arena *a); /* resets it and frees its blocks */
 void toftgo_x_trim(toft_arena *a, size_t keep);
 int toftgo_x_set(toft_arena *a, uint32_t what, uint64_t value);
 int toftgo_x_contains(const toft_arena *a, const void *p);
+int toftgo_x_set_sampling(toft_arena *a, uint64_t period);
 int toftgo_x_set_metered(toft_arena *a, int on);
 int toftgo_x_set_tag_budget(toft_arena *a, const char *path, uint64_t bytes);
 int toftgo_x_tag_push(toft_arena *a, const char *name);
@@ -21,21 +23,21 @@ void toftgo_x_tag_pop(toft_arena *a);
 size_t toftgo_x_snapshot(toft_arena *a, char *text, size_t size); /* as toft_snapshot_text */
 void toftgo_x_stats(toft_arena *a, toft_stats *out);
 int toftgo_x_cleanup(toft_arena *a, uintptr_t handle); /* runs toftgoCleanup(handle, operation); 0: no memory */
-/* TOFT_EBUSY: nothing was done. */
+/* Does nothing and returns TOFT_EBUSY while the arena is busy. */
 int toftgo_x_release(toft_arena *a, const char *place, uintptr_t operation);
 
-/* contiguous: bytes of address space to reserve, or 0. *extra: what free_extra must have after the release. */
+/* contiguous: bytes of address space to reserve, or 0. *extra: the argument of free_extra after the release. */
 toft_arena *toftgo_x_create(uint64_t budget, size_t reserve, size_t contiguous, int checked, void **extra);
-/* Releases an arena that create made, but for its head, which refuses everything until end_retired. *head: for that.
- * TOFT_EBUSY: nothing was done. */
+/* Releases an arena that create made, except for its head, which refuses every operation until end_retired. *head: the
+ * argument of that. Does nothing and returns TOFT_EBUSY while the arena is busy. */
 int toftgo_x_retire(toft_arena *a, const char *place, uintptr_t operation, toft_arena *head);
 void toftgo_x_free_extra(void *extra);
 void toftgo_x_end_retired(toft_arena *a, void *extra, const toft_arena *head);
-const void *toftgo_x_released_ops(void); /* what retired heads have for ops */
+const void *toftgo_x_released_ops(void); /* the ops of retired heads */
 int toftgo_x_check(const void *p);       /* TOFT_OK, TOFT_EARG, TOFT_ENOSYS: a version that is not ours */
 
-void *toftgo_x_home(size_t size); /* at a multiple of size, a power of two */
-void toftgo_x_free_home(void *home);
+void *toftgo_x_buffer(size_t size); /* at a multiple of size, a power of two */
+void toftgo_x_free_buffer(void *buffer);
 void toftgo_x_show_roots(const void *p, size_t size);
 toft_arena *toftgo_x_create_in(void *buffer, size_t size);
 int toftgo_x_barrier(void);

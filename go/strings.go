@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// CString copies s and ends it with a NUL, for C: (*C.char)(p). [ErrNUL] if s holds a NUL, where C would see its end; an
-// [AllocError] where there is no memory.
+// CString allocates a copy of s that ends with a NUL, for C: (*C.char)(p). It fails with [ErrNUL] if s contains a NUL, and
+// with an [AllocError] if there is no memory.
 func (a *Arena) CString(s string) (unsafe.Pointer, error) {
 	if holdsNUL(s) {
 		return nil, ErrNUL
@@ -24,15 +24,15 @@ func (a *Arena) CString(s string) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// CStringN copies s without a NUL at its end, for C that takes a length; s may hold any bytes. Never nil, also of no bytes,
-// whose address must not be read. It panics with an [AllocError].
+// CStringN allocates a copy of s without a NUL at the end, for C functions that take a length. The result is not nil; if s
+// is empty, it must not be read. It panics with an [AllocError] if there is no memory.
 func (a *Arena) CStringN(s string) unsafe.Pointer {
 	p := a.bump(uintptr(len(s)))
 	copyTo(p, s)
 	return p
 }
 
-// TryCStringN is CStringN that returns the [AllocError].
+// TryCStringN is like [Arena.CStringN] and returns the [AllocError].
 func (a *Arena) TryCStringN(s string) (unsafe.Pointer, error) {
 	p := a.aligned(uintptr(len(s)), 1)
 	if p == nil {
@@ -42,21 +42,21 @@ func (a *Arena) TryCStringN(s string) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// CBytes copies b, NULs and all. Never nil, also of no bytes, whose address must not be read. It panics with an
-// [AllocError].
+// CBytes allocates a copy of b. The result is not nil; if b is empty, it must not be read. It panics with an [AllocError]
+// if there is no memory.
 func (a *Arena) CBytes(b []byte) unsafe.Pointer {
 	p := a.bump(uintptr(len(b)))
 	copyTo(p, unsafe.String(unsafe.SliceData(b), len(b)))
 	return p
 }
 
-// TryCBytes is CBytes that returns the [AllocError].
+// TryCBytes is like [Arena.CBytes] and returns the [AllocError].
 func (a *Arena) TryCBytes(b []byte) (unsafe.Pointer, error) {
 	return a.TryCStringN(unsafe.String(unsafe.SliceData(b), len(b)))
 }
 
-// CStrings copies the strings, side by side, and an array of their addresses, which a NULL ends: (**C.char)(p). [ErrNUL]
-// if one holds a NUL, an [AllocError] where there is no memory; nothing is allocated then.
+// CStrings allocates an array of C strings that ends with a NULL: (**C.char)(p). It fails with [ErrNUL] if a string
+// contains a NUL, and with an [AllocError] if there is no memory; the arena is then unchanged.
 func (a *Arena) CStrings(ss []string) (unsafe.Pointer, error) {
 	const word = unsafe.Sizeof(uintptr(0))
 	list := uintptr(len(ss)+1) * word
@@ -73,7 +73,7 @@ func (a *Arena) CStrings(ss []string) (unsafe.Pointer, error) {
 	}
 	at := list
 	for i, s := range ss {
-		*(*uintptr)(unsafe.Add(p, uintptr(i)*word)) = uintptr(p) + at // a number: Go does not follow it
+		*(*uintptr)(unsafe.Add(p, uintptr(i)*word)) = uintptr(p) + at // stored as a number, without a write barrier
 		copyTo(unsafe.Add(p, at), s)
 		at += uintptr(len(s))
 		*(*byte)(unsafe.Add(p, at)) = 0
@@ -83,14 +83,14 @@ func (a *Arena) CStrings(ss []string) (unsafe.Pointer, error) {
 	return p, nil
 }
 
-// copyTo copies s; of no bytes the address may not be read, see wipe.
+// copyTo copies s. If s is empty, p must not be read; see wipe.
 func copyTo(p unsafe.Pointer, s string) {
 	if len(s) != 0 {
 		copy((*[maxBytes]byte)(p)[:len(s)], s)
 	}
 }
 
-// holdsNUL looks at eight bytes at a time: names are short, and a call to look at one takes longer than to copy it.
+// holdsNUL compares eight bytes at a time: most names are short, and a call of IndexByte takes longer than the copy.
 func holdsNUL(s string) bool {
 	const ones, tops = 0x0101_0101_0101_0101, 0x8080_8080_8080_8080
 	if n := len(s); n >= 8 && n <= 64 {

@@ -5,11 +5,14 @@ go 1.24.0
 
 replace toft.dev/toft => ../../go
 
+replace toft.dev/toft/cgoparam => ../../go/cgoparam
+
 require (
 	github.com/CannibalVox/cgoparam v1.1.0
 	github.com/dgraph-io/ristretto/v2 v2.4.2
 	modernc.org/memory v1.12.1
-	toft.dev/toft v0.0.0-00010101000000-000000000000
+	toft.dev/toft v0.1.0
+	toft.dev/toft/cgoparam v0.1.0
 )
 
 require (

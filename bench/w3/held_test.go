@@ -17,7 +17,7 @@ var heldAtOnce = []int{1, 4, 8, 64, 100, 1000, 10000}
 
 const heldBytes = 64
 
-var plainHeld = toft.PlainOf[[heldBytes]byte]()
+var uninitHeld = toft.UninitOf[[heldBytes]byte]()
 
 func heldName(k int) string { return fmt.Sprintf("Held%d", k) }
 
@@ -54,10 +54,10 @@ func held[A any](get func() A, use func(A) unsafe.Pointer, put func(A)) map[stri
 }
 
 func init() {
-	add("toft-typed", held(toft.Get, func(a *toft.Arena) unsafe.Pointer { return unsafe.Pointer(plainHeld.New(a)) },
-		(*toft.Arena).Return))
-	add("toft-untyped", held(toft.Get, func(a *toft.Arena) unsafe.Pointer { return a.AllocUninit(heldBytes, 8) },
-		(*toft.Arena).Return))
+	add("toft-typed", held(toft.Get, func(a *toft.Lease) unsafe.Pointer { return unsafe.Pointer(uninitHeld.New(&a.Arena)) },
+		(*toft.Lease).Return))
+	add("toft-untyped", held(toft.Get, func(a *toft.Lease) unsafe.Pointer { return a.AllocUninit(heldBytes, 8) },
+		(*toft.Lease).Return))
 	add("model-cgoparam", held(getModel, func(m *model) unsafe.Pointer { return m.malloc(heldBytes) }, (*model).put))
 	add("floor_pool", held(func() *floor { return emptyPool.Get().(*floor) },
 		func(f *floor) unsafe.Pointer { return unsafe.Pointer(f) }, func(f *floor) { emptyPool.Put(f) }))

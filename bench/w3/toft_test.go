@@ -10,7 +10,7 @@ import (
 	"toft.dev/toft"
 )
 
-// Toft, typed: PlainOf's New, and New where zeroed. toft_untyped_test.go has the other half.
+// Toft, typed: UninitOf's New, and New where zeroed. toft_untyped_test.go has the other half.
 
 type (
 	b1    [1]byte
@@ -20,13 +20,13 @@ type (
 )
 
 var (
-	plain1    = toft.PlainOf[b1]()
-	plain10   = toft.PlainOf[b10]()
-	plain100  = toft.PlainOf[b100]()
-	plain1000 = toft.PlainOf[b1000]()
-	plainA    = toft.PlainOf[[steadyA]byte]()
-	plainB    = toft.PlainOf[[steadyB]byte]()
-	plainC    = toft.PlainOf[[steadyC]byte]()
+	uninit1    = toft.UninitOf[b1]()
+	uninit10   = toft.UninitOf[b10]()
+	uninit100  = toft.UninitOf[b100]()
+	uninit1000 = toft.UninitOf[b1000]()
+	uninitA    = toft.UninitOf[[steadyA]byte]()
+	uninitB    = toft.UninitOf[[steadyB]byte]()
+	uninitC    = toft.UninitOf[[steadyC]byte]()
 )
 
 // ownArena is the maker of a loop in an arena that its goroutine keeps.
@@ -56,8 +56,8 @@ func init() {
 func typedSmall(n int) (bad uintptr) {
 	for range n {
 		a := toft.Get()
-		bad |= at(unsafe.Pointer(plain1.New(a))) | at(unsafe.Pointer(plain10.New(a))) |
-			at(unsafe.Pointer(plain100.New(a))) | at(unsafe.Pointer(plain1000.New(a)))
+		bad |= at(unsafe.Pointer(uninit1.New(&a.Arena))) | at(unsafe.Pointer(uninit10.New(&a.Arena))) |
+			at(unsafe.Pointer(uninit100.New(&a.Arena))) | at(unsafe.Pointer(uninit1000.New(&a.Arena)))
 		a.Return()
 	}
 	return bad
@@ -67,8 +67,8 @@ func typedSmallDefer(n int) (bad uintptr) {
 	batch := func() uintptr {
 		a := toft.Get()
 		defer a.Return()
-		return at(unsafe.Pointer(plain1.New(a))) | at(unsafe.Pointer(plain10.New(a))) |
-			at(unsafe.Pointer(plain100.New(a))) | at(unsafe.Pointer(plain1000.New(a)))
+		return at(unsafe.Pointer(uninit1.New(&a.Arena))) | at(unsafe.Pointer(uninit10.New(&a.Arena))) |
+			at(unsafe.Pointer(uninit100.New(&a.Arena))) | at(unsafe.Pointer(uninit1000.New(&a.Arena)))
 	}
 	for range n {
 		bad |= batch()
@@ -102,8 +102,8 @@ func typedSmallZeroedDefer(n int) (bad uintptr) {
 func typedSmallWritten(n int) (bad uintptr) {
 	for range n {
 		a := toft.Get()
-		bad |= writeSmall(unsafe.Pointer(plain1.New(a)), unsafe.Pointer(plain10.New(a)),
-			unsafe.Pointer(plain100.New(a)), unsafe.Pointer(plain1000.New(a)))
+		bad |= writeSmall(unsafe.Pointer(uninit1.New(&a.Arena)), unsafe.Pointer(uninit10.New(&a.Arena)),
+			unsafe.Pointer(uninit100.New(&a.Arena)), unsafe.Pointer(uninit1000.New(&a.Arena)))
 		a.Return()
 	}
 	return bad
@@ -113,7 +113,7 @@ func typedMulti(n int) (bad uintptr) {
 	for range n {
 		a := toft.Get()
 		for range 10 {
-			bad |= at(unsafe.Pointer(plain1000.New(a)))
+			bad |= at(unsafe.Pointer(uninit1000.New(&a.Arena)))
 		}
 		a.Return()
 	}
@@ -125,7 +125,7 @@ func typedMultiDefer(n int) (bad uintptr) {
 		a := toft.Get()
 		defer a.Return()
 		for range 10 {
-			bad |= at(unsafe.Pointer(plain1000.New(a)))
+			bad |= at(unsafe.Pointer(uninit1000.New(&a.Arena)))
 		}
 		return bad
 	}
@@ -166,7 +166,7 @@ func typedMultiWritten(n int) (bad uintptr) {
 	for range n {
 		a := toft.Get()
 		for k := range ps {
-			ps[k] = unsafe.Pointer(plain1000.New(a))
+			ps[k] = unsafe.Pointer(uninit1000.New(&a.Arena))
 		}
 		bad |= writeMulti(&ps)
 		a.Return()
@@ -177,8 +177,8 @@ func typedMultiWritten(n int) (bad uintptr) {
 func typedOwned(a *toft.Arena, n int) (bad uintptr) {
 	for range n {
 		m := a.Mark()
-		bad |= at(unsafe.Pointer(plain1.New(a))) | at(unsafe.Pointer(plain10.New(a))) |
-			at(unsafe.Pointer(plain100.New(a))) | at(unsafe.Pointer(plain1000.New(a)))
+		bad |= at(unsafe.Pointer(uninit1.New(a))) | at(unsafe.Pointer(uninit10.New(a))) |
+			at(unsafe.Pointer(uninit100.New(a))) | at(unsafe.Pointer(uninit1000.New(a)))
 		a.Rewind(m)
 	}
 	return bad
@@ -188,7 +188,7 @@ func typedSteady(n int) (bad uintptr) {
 	for i := range n {
 		a := toft.Get()
 		for range steadyKiB(i) {
-			bad |= at(unsafe.Pointer(plainA.New(a))) | at(unsafe.Pointer(plainB.New(a))) | at(unsafe.Pointer(plainC.New(a)))
+			bad |= at(unsafe.Pointer(uninitA.New(&a.Arena))) | at(unsafe.Pointer(uninitB.New(&a.Arena))) | at(unsafe.Pointer(uninitC.New(&a.Arena)))
 		}
 		a.Return()
 	}
@@ -198,7 +198,7 @@ func typedSteady(n int) (bad uintptr) {
 func typedCall(n int) (bad uintptr) {
 	for i := range n {
 		a := toft.Get()
-		bad |= checked(build(a, i), i)
+		bad |= checked(build(&a.Arena, i), i)
 		a.Return()
 	}
 	return bad

@@ -38,6 +38,11 @@ func BenchmarkHeld100(b *testing.B)   { run(b, heldName(100), 1) }
 func BenchmarkHeld1000(b *testing.B)  { run(b, heldName(1000), 1) }
 func BenchmarkHeld10000(b *testing.B) { run(b, heldName(10000), 1) }
 
+// BenchmarkDocument: a document is parsed, walked and freed; see document_test.go.
+func BenchmarkDocument10(b *testing.B)    { run(b, documentName(10), 1) }
+func BenchmarkDocument100(b *testing.B)   { run(b, documentName(100), 1) }
+func BenchmarkDocument10000(b *testing.B) { run(b, documentName(10_000), 1) }
+
 // BenchmarkCall: parameters of several parts are built, a C function reads them all, they are given back.
 func BenchmarkCall(b *testing.B) { run(b, "Call", 1) }
 

@@ -22,17 +22,22 @@ CASES = {"Small": "small", "SmallDefer": "small defer", "SmallZeroed": "small ze
          "Nothing": "empty cgo call"}
 HELD = [1, 4, 8, 64, 100, 1000, 10000]  # arenas held at once, as in held_test.go
 CASES.update({"Held%d" % k: "held %d" % k for k in HELD})
+DOCUMENTS = [10, 100, 10000]  # rows of a document, as in document_test.go
+CASES.update({"Document%d" % n: "document %d" % n for n in DOCUMENTS})
 BATCHES = list(CASES.values())[:10]
 ALONE = ["steady", "owned", "whole call"]  # measured on one processor only
 HOLDING = ["held %d" % k for k in HELD]  # likewise
+READING = ["document %d" % n for n in DOCUMENTS]  # likewise
 
 # sub-benchmark: the contender; the order of the tables
 CONTENDERS = {"toft-typed": "toft typed", "toft-untyped": "toft untyped", "toft-owned": "toft owned",
+              "toft-cgoparam": "toft cgoparam",
               "floor_cursor": "floor_cursor", "floor_mem": "floor_mem", "floor_pool": "floor sync.Pool",
               "floor_call": "floor cgo call", "raw": "raw cgo", "cgoparam": "cgoparam",
               "model-cgoparam": "model-cgoparam",
               "pool-bump": "sync.Pool + bump", "modernc": "modernc memory", "ristretto": "ristretto z",
-              "pinner": "runtime.Pinner", "heap": "Go heap"}
+              "pinner": "runtime.Pinner", "heap": "Go heap", "slabs": "sync.Pool of slabs",
+              "go-arena": "Go's arena"}
 # contender: its module. Each can be left out, by the build tag without_NAME.
 MODULES = {"cgoparam": "github.com/CannibalVox/cgoparam", "modernc": "modernc.org/memory",
            "ristretto": "github.com/dgraph-io/ristretto/v2"}
@@ -69,6 +74,8 @@ def build(bench):
         if done.returncode != 0:
             bench.leave_out(name, "%s: %s" % (MODULES[name], last_line(done.stderr)))
             tags.append("without_" + name)
+    if "arenas" not in os.environ.get("GOEXPERIMENT", "").split(","):
+        bench.leave_out("go-arena", "Go's own arenas need GOEXPERIMENT=arenas in the environment")
     os.makedirs(os.path.dirname(program(bench)), exist_ok=True)
     done = go(bench, "test", "-c", "-tags", ",".join(tags), "-o", program(bench), ".")
     if done.returncode != 0:
@@ -127,7 +134,7 @@ def rows(bench):
     rounds, benchtime, start = 4 if bench.quick else 9, "5ms" if bench.quick else "60ms", time.time()
     eight = max(n for n in (1, 2, 4, 8) if n <= (os.cpu_count() or 1))
     runs = [("^Benchmark(Small|Multi)", "1,2,16", 1), ("^Benchmark(Steady|Owned|Call|Nothing)$", "1", 1),
-            ("^BenchmarkHeld", "1", 1),
+            ("^BenchmarkHeld", "1", 1), ("^BenchmarkDocument", "1", 1),
             ("^BenchmarkEight$", str(eight), COUNT_EIGHT)]
     samples = {}
     for turn in range(rounds):
@@ -228,7 +235,7 @@ def print_ratios(t):
 def print_all(t):
     print("Every contender; ns an operation, medians")
     procs = sorted({int(case.split(" x")[1]) for case in t.cases if " x" in case})
-    for cases in [BATCHES, ALONE, HOLDING] + [["%s x%d" % (case, n) for case in BATCHES] for n in procs]:
+    for cases in [BATCHES, ALONE, HOLDING, READING] + [["%s x%d" % (case, n) for case in BATCHES] for n in procs]:
         words = [case.split() for case in cases]
         for line in range(max(map(len, words))):
             print(("  %-17s%s" % ("", "".join("%9s" % (w[line] if line < len(w) else "") for w in words))).rstrip())
@@ -258,6 +265,11 @@ MARKS = [("small batch typed", "small", "toft typed", 0.64), ("small batch untyp
          ("small batch untyped, zeroed", "small zeroed", "toft untyped", 1.9),
          ("multi-page", "multi", "toft typed", 1.7), ("owned", "owned", "toft typed", 0.25)]
 SPREAD = 1.5
+# (what, case, contender, rival, at most so much of its time)
+SHARES = [("small batch, cgoparam's interface", "small defer", "toft cgoparam", "cgoparam", 0.7),
+          ("10 x 1000 B, cgoparam's interface", "multi defer", "toft cgoparam", "cgoparam", 0.5),
+          ("a document of 100,000 nodes in a lease", "document 10000", "toft typed", "toft owned", 1.0),
+          ("a document of 100,000 nodes in a lease", "document 10000", "toft typed", "sync.Pool of slabs", 1.0)]
 
 
 def all_marks(rows_):
@@ -267,6 +279,11 @@ def all_marks(rows_):
         value, unit = t.median(case, c), t.unit(case)
         yield ("%s <= %s of sync.Pool's get + put" % (what, limit),
                "%s / %s = %s" % (number(value), number(unit), ratio(value, unit)), value <= 1.03 * limit * unit)
+    for what, case, c, rival, share in SHARES:
+        value, other = t.median(case, c), t.median(case, rival)
+        if value is not None and other is not None:
+            yield ("%s <= %s of %s" % (what, share, rival), "%s / %s = %s" % (number(value), number(other), ratio(value, other)),
+                   value <= 1.03 * share * other)
     all_ = [(case, c, value, *t.best_rival(case)) for case, c, value in t.rows_of_toft()]
     lost = ["%s, %s (%s, %s)" % (case, c[len("toft "):], rival, ratio(value, best))
             for case, c, value, best, rival in all_ if verdict(value, best) == "LOST"]

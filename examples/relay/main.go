@@ -39,7 +39,6 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	toft.SetLeaseLimits(toft.LeaseLimits{PerLease: 8 << 20}) // what a batch of this size needs stays
 	all, err := ways[0].relay(bytes.NewReader(log), len(log), nil)
 	check(err)
 	for _, w := range ways[1:] {
@@ -60,8 +59,8 @@ func main() {
 	}
 	measure(ways, log, paths, all)
 	allocations, frees, _ := counts()
-	if allocations != frees || toft.Leases().Leased != 0 {
-		stdlog.Fatalf("relay: not all went back: %d allocations, %d frees, %d leases", allocations, frees, toft.Leases().Leased)
+	if allocations != frees || toft.ReadLeaseStats().Leased != 0 {
+		stdlog.Fatalf("relay: not all went back: %d allocations, %d frees, %d leases", allocations, frees, toft.ReadLeaseStats().Leased)
 	}
 	fmt.Println("\nAll went back: as many calls of free as of malloc, and no lease is out.")
 }
@@ -100,7 +99,7 @@ func leased(log io.Reader, size int, paths []string) ([]answer, error) {
 	defer a.Return()
 	before := a.Stats().SourceCalls
 	defer func() { blocks += a.Stats().SourceCalls - before }()
-	return inArena(a, log, size, paths)
+	return inArena(&a.Arena, log, size, paths)
 }
 
 var blocks uint64 // that arenas asked malloc for

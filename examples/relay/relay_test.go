@@ -133,8 +133,8 @@ func allBack(t *testing.T) {
 	if allocations, frees, _ := counts(); allocations != frees {
 		t.Errorf("%d calls of malloc, %d of free", allocations, frees)
 	}
-	if out := toft.Leases().Leased; out != 0 {
-		t.Errorf("%d leases are out: %v", out, toft.Outstanding())
+	if out := toft.ReadLeaseStats().Leased; out != 0 {
+		t.Errorf("%d leases are out: %v", out, toft.Leases())
 	}
 }
 

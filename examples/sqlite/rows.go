@@ -43,7 +43,7 @@ func (s *Stmt) ExecEach(lists [][]any) error {
 			if len(args) != n {
 				return fmt.Errorf("sqlite: lists of %d and %d arguments", n, len(args))
 			}
-			if err := fill(params[i*n:], args, a); err != nil {
+			if err := fill(params[i*n:], args, &a.Arena); err != nil {
 				return err
 			}
 		}
@@ -66,7 +66,7 @@ func (s *Stmt) Query(args ...any) iter.Seq2[[]any, error] {
 		a := s.arena()
 		defer s.Reset()
 		params := toft.MakeSlice[C.struct_sq_value](a, len(args))
-		if err := fill(params, args, a); err != nil {
+		if err := fill(params, args, &a.Arena); err != nil {
 			yield(nil, err)
 			return
 		}

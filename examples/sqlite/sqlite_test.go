@@ -24,11 +24,11 @@ import (
 // After all tests every lease is back; with TOFT_DEBUG=1 those that are not are named.
 func TestMain(m *testing.M) {
 	code := m.Run()
-	for _, lease := range toft.Outstanding() {
+	for _, lease := range toft.Leases() {
 		fmt.Println(lease)
 		code = 1
 	}
-	if n := toft.Leases().Leased; n != 0 {
+	if n := toft.ReadLeaseStats().Leased; n != 0 {
 		fmt.Println("leases not returned:", n)
 		code = 1
 	}
@@ -452,15 +452,15 @@ func TestNUL(t *testing.T) {
 func TestForgotten(t *testing.T) {
 	defer toft.SetDebug(toft.SetDebug(true))
 	s := prepare(t, open(t), "SELECT ?")
-	before := len(toft.Outstanding())
+	before := len(toft.Leases())
 	check(t, s.Bind(1, "text"))
-	found := toft.Outstanding()
+	found := toft.Leases()
 	equal(t, len(found), before+1)
 	if name := found[before].Got[0].Function; !strings.HasSuffix(name, "sqlite.(*Stmt).arena") {
 		t.Error(name)
 	}
 	s.Reset()
-	equal(t, len(toft.Outstanding()), before)
+	equal(t, len(toft.Leases()), before)
 }
 
 func TestCopyOfHeader(t *testing.T) {

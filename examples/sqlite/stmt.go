@@ -23,7 +23,7 @@ import (
 type Stmt struct {
 	p  *C.sqlite3_stmt
 	db *DB
-	a  *toft.Arena // leased; nil: nothing is bound
+	a  *toft.Lease // nil if nothing is bound
 }
 
 // Prepare compiles one statement. Close it.
@@ -72,7 +72,7 @@ func (s *Stmt) Reset() {
 	}
 }
 
-func (s *Stmt) arena() *toft.Arena {
+func (s *Stmt) arena() *toft.Lease {
 	if s.a == nil {
 		s.a = toft.Get()
 	}

@@ -22,7 +22,7 @@ func main() {
 	show(db)
 	short := compare(db)
 	check(db.Close())
-	fmt.Printf("\nLeases not returned: %d\nIn short: %s\n", toft.Leases().Leased, short)
+	fmt.Printf("\nLeases not returned: %d\nIn short: %s\n", toft.ReadLeaseStats().Leased, short)
 }
 
 func check(err error) {

@@ -51,7 +51,7 @@ size_t ctest_x_heap_in_use(void) {
   struct mallinfo2 m = mallinfo2();
   return m.uordblks + m.hblkhd;
 #else
-  return 0; /* it cannot be told there */
+  return 0; /* that system does not report it */
 #endif
 }
 

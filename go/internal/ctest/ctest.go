@@ -81,7 +81,7 @@ func SumBufferInfo(info *BufferCreateInfo) uint64 {
 	return uint64(C.ctest_x_sum_info((*C.struct_buffer_create_info)(unsafe.Pointer(info))))
 }
 
-// SumStrings adds up the bytes of a NULL-ended array of strings, and tells how many there are.
+// SumStrings returns the sum of the bytes of a NULL-terminated array of strings, and the number of strings.
 func SumStrings(list unsafe.Pointer) (sum, n int) {
 	var count C.int
 	return int(C.ctest_x_sum_strings((**C.char)(list), &count)), int(count)

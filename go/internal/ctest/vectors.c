@@ -1,5 +1,5 @@
-/* What the vectors need of C: a source of pages that logs and fails when told to, and the operations that Go's API does
- * not have. SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the vectors need in C: a source of pages that logs and fails on request, and the operations that the API of Go
+ * does not have. SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "vectors.h"
 
 #include <stdlib.h>

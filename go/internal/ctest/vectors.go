@@ -12,7 +12,7 @@ import (
 	"unsafe"
 )
 
-// Pages is a source that logs, and fails when it is told to.
+// Pages is a source that logs, and fails on request.
 type Pages struct{ c *C.ctest_pages }
 
 // Range is a claimed range: toft_range.
@@ -28,7 +28,7 @@ func NewPages(failAt []uintptr) Pages {
 	return Pages{C.ctest_v_pages((*C.size_t)(unsafe.Pointer(&failAt[0])), C.size_t(len(failAt)))}
 }
 
-// Free frees all, and tells how many blocks were still out.
+// Free frees all blocks and returns how many were in use.
 func (s Pages) Free() int { return int(C.ctest_v_free(s.c)) }
 
 // Create makes an arena on the source.
@@ -60,7 +60,7 @@ func (s Pages) Bytes() uint64 { return uint64(C.ctest_v_bytes(s.c)) }
 // Calls is how often the source was asked.
 func (s Pages) Calls() uint64 { return uint64(C.ctest_v_calls(s.c)) }
 
-// Open tells if a cleanup found the arena open.
+// Open reports whether a cleanup found the arena open.
 func (s Pages) Open() bool { return C.ctest_v_open(s.c) != 0 }
 
 // Base is the block in which p lies at this offset; 0: none.

@@ -57,7 +57,7 @@ func main() {
 			fmt.Println("it was still there")
 		}
 	case "read before write":
-		p := toft.PlainOf[cell]().New(a)
+		p := toft.UninitOf[cell]().New(a)
 		if p[3] == 1 {
 			fmt.Println("it happened to be 1")
 		}

@@ -2,9 +2,10 @@
 
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-package toft
+package offheap
 
+// These systems have neither MAP_NORESERVE nor MADV_HUGEPAGE, or need none.
 const (
 	noReserve  = 0
-	adviseHuge = 0 // these have no such call, or need none
+	adviseHuge = 0
 )

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-package toft
+package pool
 
 import (
 	"bytes"
@@ -16,6 +16,9 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"toft.dev/toft/internal/offheap"
+	"toft.dev/toft/internal/testutil"
 )
 
 // needsSpace ends a test that needs more address space than 32 bits have.
@@ -26,9 +29,9 @@ func needsSpace(t testing.TB, err error) {
 	}
 }
 
-func newPool[T any](t testing.TB, o PoolOptions) *Pool[T] {
+func newPool[T any](t testing.TB, o Options) *Pool[T] {
 	t.Helper()
-	p, err := NewPool[T](o)
+	p, err := New[T](o)
 	needsSpace(t, err)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +52,7 @@ func mustNew[T any](t testing.TB, p *Pool[T]) Handle[T] {
 // ---- a pool beside a map that should say the same ----
 
 // Options under which every stream is run. The narrow ones have one or two bits of generation.
-var poolOptions = map[string]PoolOptions{
+var poolOptions = map[string]Options{
 	"growing":       {},
 	"started":       {Slots: 100},
 	"bounded":       {MaxSlots: 70},
@@ -65,10 +68,10 @@ var poolOptions = map[string]PoolOptions{
 type poolModel[T any] struct {
 	t     testing.TB
 	p     *Pool[T]
-	o     PoolOptions
+	o     Options
 	seeds map[Handle[T]]byte // live, and what was written there
 	order []Handle[T]        // the same, to pick from
-	gone  map[Handle[T]]bool // stale
+	freed map[Handle[T]]bool // stale
 }
 
 func content[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }
@@ -104,11 +107,11 @@ func (m *poolModel[T]) add(seed byte, uninit bool) {
 	if _, live := m.seeds[h]; live || h == 0 || v == nil || m.p.At(h) != v {
 		m.t.Fatalf("handle %#x was live already", h)
 	}
-	if m.gone[h] {
+	if m.freed[h] {
 		if m.o.Retire {
 			m.t.Fatalf("handle %#x came again", h)
 		}
-		delete(m.gone, h)
+		delete(m.freed, h)
 	}
 	if !uninit && len(bytes.Trim(content(v), "\x00")) != 0 {
 		m.t.Fatalf("New gave %v", content(v))
@@ -120,7 +123,7 @@ func (m *poolModel[T]) add(seed byte, uninit bool) {
 
 func (m *poolModel[T]) forget(h Handle[T]) {
 	delete(m.seeds, h)
-	m.gone[h] = true
+	m.freed[h] = true
 }
 
 func (m *poolModel[T]) free(i int) {
@@ -147,11 +150,11 @@ func (m *poolModel[T]) none(h Handle[T]) {
 	if _, live := m.seeds[h]; live {
 		return
 	}
-	before := m.p.ledger
+	before := m.p.slots
 	if v := m.p.At(h); v != nil || m.p.Free(h) {
 		m.t.Fatalf("%#x names %p", h, v)
 	}
-	if m.p.ledger != before {
+	if m.p.slots != before {
 		m.t.Fatalf("Free(%#x) changed something", h)
 	}
 }
@@ -176,7 +179,7 @@ func (m *poolModel[T]) look() {
 		m.t.Fatalf("All visited %d of %d", n, len(m.seeds))
 	}
 	looked := 0
-	for h := range m.gone { // a sample
+	for h := range m.freed { // a sample
 		if m.none(h); looked == 300 {
 			break
 		}
@@ -278,14 +281,14 @@ func (m *poolModel[T]) run(stream []byte) {
 	m.look()
 }
 
-func runPool[T any](t testing.TB, o PoolOptions, stream []byte) {
-	p, err := NewPool[T](o)
+func runPool[T any](t testing.TB, o Options, stream []byte) {
+	p, err := New[T](o)
 	needsSpace(t, err)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	m := &poolModel[T]{t: t, p: p, o: o, seeds: map[Handle[T]]byte{}, gone: map[Handle[T]]bool{}}
+	m := &poolModel[T]{t: t, p: p, o: o, seeds: map[Handle[T]]byte{}, freed: map[Handle[T]]bool{}}
 	m.none(0)
 	m.run(stream)
 	p.Close()
@@ -293,7 +296,7 @@ func runPool[T any](t testing.TB, o PoolOptions, stream []byte) {
 	for _, h := range m.order {
 		m.none(h)
 	}
-	for h := range m.gone {
+	for h := range m.freed {
 		m.none(h)
 	}
 }
@@ -344,7 +347,7 @@ func TestPoolAgreesWithAMap(t *testing.T) {
 // ---- handles ----
 
 func TestForgedHandlesFindNothing(t *testing.T) {
-	p := newPool[pair](t, PoolOptions{})
+	p := newPool[pair](t, Options{})
 	var live []Handle[pair]
 	for range 1000 {
 		live = append(live, mustNew(t, p))
@@ -373,7 +376,7 @@ func TestForgedHandlesFindNothing(t *testing.T) {
 }
 
 func TestHandlesOfASmallPool(t *testing.T) {
-	p := newPool[byte](t, PoolOptions{Slots: 3, Fixed: true})
+	p := newPool[byte](t, Options{Slots: 3, Fixed: true})
 	a, b := mustNew(t, p), mustNew(t, p)
 	p.Free(a)
 	const step = 263 // a sample of all there are
@@ -402,24 +405,24 @@ func generations(t *testing.T, p *Pool[byte]) int {
 
 func TestGenerationsGoRound(t *testing.T) {
 	for most, want := range map[int]int{1 << 30: 2, 1 << 29: 4, 1<<29 - 1: 8, 1<<24 - 1: 256, 1 << 23: 256, 60_000: 65536} {
-		if n := generations(t, newPool[byte](t, PoolOptions{MaxSlots: most})); n != want {
+		if n := generations(t, newPool[byte](t, Options{MaxSlots: most})); n != want {
 			t.Errorf("%d slots: a handle came again after %d uses, not %d", most, n, want)
 		}
 		if most > 1<<24-1 {
 			continue
 		}
-		if n := generations(t, newPool[byte](t, PoolOptions{Slots: 1, MaxSlots: most, Retire: true})); n != want-1 {
+		if n := generations(t, newPool[byte](t, Options{Slots: 1, MaxSlots: most, Retire: true})); n != want-1 {
 			t.Errorf("%d slots: one was retired after %d uses, not %d", most, n, want-1)
 		}
 	}
-	if n := generations(t, newPool[byte](t, PoolOptions{})); n != 256 {
+	if n := generations(t, newPool[byte](t, Options{})); n != 256 {
 		t.Errorf("by default a handle came again after %d uses", n)
 	}
 }
 
 func TestRetiredSlotsStayOut(t *testing.T) {
 	const slots = 100
-	p := newPool[pair](t, PoolOptions{MaxSlots: 1<<29 - 1, Retire: true}) // 7 uses for each slot
+	p := newPool[pair](t, Options{MaxSlots: 1<<29 - 1, Retire: true}) // 7 uses for each slot
 	seen := map[Handle[pair]]bool{}
 	for round := range 20 {
 		var hs []Handle[pair]
@@ -462,8 +465,8 @@ func TestRetiredSlotsStayOut(t *testing.T) {
 }
 
 func TestRetiredUntilFull(t *testing.T) {
-	p := newPool[byte](t, PoolOptions{Slots: 5, MaxSlots: 1 << 20, Retire: true})
-	f := newPool[byte](t, PoolOptions{Slots: 5, Fixed: true, Retire: true})
+	p := newPool[byte](t, Options{Slots: 5, MaxSlots: 1 << 20, Retire: true})
+	f := newPool[byte](t, Options{Slots: 5, Fixed: true, Retire: true})
 	if f.mask != 7 || p.Cap() < 5 {
 		t.Fatal(f.mask, p.Cap())
 	}
@@ -496,7 +499,7 @@ func TestRetiredUntilFull(t *testing.T) {
 
 func TestFixedPoolIsFull(t *testing.T) {
 	const n = 1000
-	p := newPool[pair](t, PoolOptions{Slots: n, Fixed: true})
+	p := newPool[pair](t, Options{Slots: n, Fixed: true})
 	_, committed := p.Bytes()
 	if p.Cap() != n {
 		t.Error(p.Cap())
@@ -528,7 +531,7 @@ func TestGrowingPoolNeverMoves(t *testing.T) {
 	if testing.Short() {
 		n = 100_000
 	}
-	p := newPool[pair](t, PoolOptions{MaxSlots: n})
+	p := newPool[pair](t, Options{MaxSlots: n})
 	reserved, committed := p.Bytes()
 	if committed > 256<<10 {
 		t.Errorf("%d bytes committed for nothing", committed)
@@ -575,14 +578,14 @@ func TestGrowingPoolNeverMoves(t *testing.T) {
 }
 
 func TestNewPoolRefusesBadOptions(t *testing.T) {
-	for _, o := range []PoolOptions{
+	for _, o := range []Options{
 		{Slots: -1}, {MaxSlots: -1}, {Fixed: true}, {Slots: 10, MaxSlots: 5}, {Slots: 10, MaxSlots: 20, Fixed: true},
 	} {
-		if p, err := NewPool[byte](o); err == nil || p != nil || !strings.HasPrefix(err.Error(), "toft: Pool[uint8]: ") {
+		if p, err := New[byte](o); err == nil || p != nil || !strings.HasPrefix(err.Error(), "pool: Pool[uint8]: ") {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	for _, o := range []PoolOptions{{Slots: 10, MaxSlots: 10, Fixed: true}, {Slots: 10, MaxSlots: 10}, {MaxSlots: 1}} {
+	for _, o := range []Options{{Slots: 10, MaxSlots: 10, Fixed: true}, {Slots: 10, MaxSlots: 10}, {MaxSlots: 1}} {
 		newPool[byte](t, o)
 	}
 }
@@ -592,13 +595,13 @@ func TestNoAddressSpaceIsAnError(t *testing.T) {
 }
 
 func noAddressSpace[T any](t *testing.T) {
-	p, err := NewPool[T](PoolOptions{MaxSlots: mostSlots})
+	p, err := New[T](Options{MaxSlots: mostSlots})
 	if p != nil || !errors.Is(err, ErrNoMemory) || !strings.Contains(err.Error(), "bytes of address space for") {
 		t.Error(err)
 	}
 }
 
-// failCommits makes the system refuse memory after k times, until it is told to go on.
+// failCommits makes the system refuse memory after k times, until goOn is called.
 func failCommits(t testing.TB, k int) (goOn func()) {
 	real := commitRange
 	goOn = func() { commitRange = real }
@@ -624,7 +627,7 @@ func TestNoMemoryChangesNothing(t *testing.T) {
 	for k := 0; ; k++ {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
 			goOn := failCommits(t, k)
-			p, err := NewPool[page](PoolOptions{Slots: 10})
+			p, err := New[page](Options{Slots: 10})
 			if err != nil {
 				if !errors.Is(err, ErrNoMemory) || k > 1 {
 					t.Error(err)
@@ -665,13 +668,13 @@ func TestNoMemoryChangesNothing(t *testing.T) {
 }
 
 func TestSmallStepWhereALargeOneFails(t *testing.T) {
-	p := newPool[[4096]byte](t, PoolOptions{})
+	p := newPool[[4096]byte](t, Options{})
 	for range 5000 {
 		mustNew(t, p)
 	}
 	real := commitRange
 	defer func() { commitRange = real }()
-	commitRange = func(q unsafe.Pointer, size uintptr) bool { return size <= hugePage && real(q, size) }
+	commitRange = func(q unsafe.Pointer, size uintptr) bool { return size <= offheap.HugePage && real(q, size) }
 	for range 10_000 {
 		mustNew(t, p)
 	}
@@ -692,37 +695,37 @@ type (
 func TestPoolsHoldNoPointers(t *testing.T) {
 	refuse := func(err error, want string) {
 		t.Helper()
-		want = "toft: Pool[" + want + ": memory outside the Go heap cannot hold it"
+		want = "pool: Pool[" + want + ", which memory outside the Go heap cannot hold"
 		if err == nil || err.Error() != want {
 			t.Errorf("%v\nwant %s", err, want)
 		}
 	}
-	_, err := NewPool[inPool](PoolOptions{})
-	refuse(err, "toft.inPool]: field Next.Name is a string")
-	_, err = NewPool[inPool2](PoolOptions{})
-	refuse(err, "toft.inPool2]: field Links[0] is a pointer")
-	_, err = NewPool[inPool5](PoolOptions{})
-	refuse(err, "toft.inPool5]: field A is an unsafe.Pointer")
-	_, err = NewPool[string](PoolOptions{})
+	_, err := New[inPool](Options{})
+	refuse(err, "pool.inPool]: field Next.Name is a string")
+	_, err = New[inPool2](Options{})
+	refuse(err, "pool.inPool2]: field Links[0] is a pointer")
+	_, err = New[inPool5](Options{})
+	refuse(err, "pool.inPool5]: field A is an unsafe.Pointer")
+	_, err = New[string](Options{})
 	refuse(err, "string]: it is a string")
-	_, err = NewPool[*int](PoolOptions{})
+	_, err = New[*int](Options{})
 	refuse(err, "*int]: it is a pointer")
-	_, err = NewPool[[]byte](PoolOptions{})
+	_, err = New[[]byte](Options{})
 	refuse(err, "[]uint8]: it is a slice")
-	_, err = NewPool[any](PoolOptions{})
+	_, err = New[any](Options{})
 	refuse(err, "interface {}]: it is an interface")
-	_, err = NewPool[map[int]int](PoolOptions{})
+	_, err = New[map[int]int](Options{})
 	refuse(err, "map[int]int]: it is a map")
-	newPool[inPool3](t, PoolOptions{})
-	newPool[inPool4](t, PoolOptions{})
-	newPool[noLength](t, PoolOptions{})
-	newPool[[4]complex128](t, PoolOptions{})
+	newPool[inPool3](t, Options{})
+	newPool[inPool4](t, Options{})
+	newPool[noLength](t, Options{})
+	newPool[[4]complex128](t, Options{})
 }
 
 // ---- clear, trim, close ----
 
 func TestClearMakesHandlesStale(t *testing.T) {
-	p := newPool[pair](t, PoolOptions{})
+	p := newPool[pair](t, Options{})
 	var all []Handle[pair]
 	for round := range 10 {
 		for i := range 5000 {
@@ -751,7 +754,7 @@ func TestClearMakesHandlesStale(t *testing.T) {
 }
 
 func TestTrimReturnsMemory(t *testing.T) {
-	for _, o := range []PoolOptions{{}, {Slots: 100_000, Fixed: true}} {
+	for _, o := range []Options{{}, {Slots: 100_000, Fixed: true}} {
 		p := newPool[[256]byte](t, o)
 		var hs []Handle[[256]byte]
 		for range 100_000 {
@@ -759,12 +762,12 @@ func TestTrimReturnsMemory(t *testing.T) {
 			p.At(h)[7] = 7
 			hs = append(hs, h)
 		}
-		full := residentBytes(t)
+		full := testutil.ResidentBytes(t)
 		for _, h := range hs[100:] {
 			p.Free(h)
 		}
 		p.Trim()
-		if less := residentBytes(t); full-less < 20<<20 {
+		if less := testutil.ResidentBytes(t); full-less < 20<<20 {
 			t.Errorf("%+v: %d bytes resident, then %d", o, full, less)
 		}
 		for i := range 99_900 {
@@ -780,21 +783,8 @@ func TestTrimReturnsMemory(t *testing.T) {
 	}
 }
 
-// residentBytes is how much memory the process holds.
-func residentBytes(t testing.TB) int {
-	b, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		t.Skip(err)
-	}
-	var size, resident int
-	if _, err := fmt.Sscan(string(b), &size, &resident); err != nil {
-		t.Fatal(err)
-	}
-	return resident * os.Getpagesize()
-}
-
 func TestUseAfterClose(t *testing.T) {
-	p := newPool[pair](t, PoolOptions{})
+	p := newPool[pair](t, Options{})
 	h := mustNew(t, p)
 	mustNew(t, p)
 	for range 2 {
@@ -830,7 +820,7 @@ func mapped(t *testing.T, address uintptr) bool {
 }
 
 func makePoolAndTable(t *testing.T) (p *Pool[pair], table *Table, addresses []uintptr) {
-	p, err := NewPool[pair](PoolOptions{MaxSlots: 1 << 20})
+	p, err := New[pair](Options{MaxSlots: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -880,7 +870,7 @@ func TestForgottenPoolIsUnmapped(t *testing.T) {
 func TestAllWhileThePoolChanges(t *testing.T) {
 	const n = 1000
 	fill := func() (*Pool[int], []Handle[int]) {
-		p := newPool[int](t, PoolOptions{})
+		p := newPool[int](t, Options{})
 		hs := make([]Handle[int], n)
 		for i := range hs {
 			hs[i] = mustNew(t, p)
@@ -954,8 +944,8 @@ func TestAllWhileThePoolChanges(t *testing.T) {
 // ---- the rest ----
 
 func TestPoolsDoNotAllocate(t *testing.T) {
-	p := newPool[pair](t, PoolOptions{})
-	big := newPool[[1 << 20]byte](t, PoolOptions{})
+	p := newPool[pair](t, Options{})
+	big := newPool[[1 << 20]byte](t, Options{})
 	h := mustNew(t, p)
 	if n := testing.AllocsPerRun(100, func() {
 		h, v, _ := p.New()
@@ -974,7 +964,7 @@ func TestPoolsDoNotAllocate(t *testing.T) {
 }
 
 func TestPoolsAreReadByMany(t *testing.T) {
-	p := newPool[pair](t, PoolOptions{})
+	p := newPool[pair](t, Options{})
 	want := map[Handle[pair]]uint64{}
 	for i := range uint64(10_000) {
 		h := mustNew(t, p)

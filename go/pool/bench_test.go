@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-package toft
+package pool
 
 import (
 	"math/rand/v2"
@@ -82,7 +82,7 @@ var benchSink uint64
 func BenchmarkNewFree(b *testing.B) {
 	const n = 1000
 	b.Run("Pool", func(b *testing.B) {
-		p := newPool[item](b, PoolOptions{})
+		p := newPool[item](b, Options{})
 		hs := make([]Handle[item], n)
 		for b.Loop() {
 			if !fillPool(p, hs) || !emptyPool(p, hs) {
@@ -92,7 +92,7 @@ func BenchmarkNewFree(b *testing.B) {
 		perItem(b, n)
 	})
 	b.Run("Pool.Clear", func(b *testing.B) {
-		p := newPool[item](b, PoolOptions{})
+		p := newPool[item](b, Options{})
 		hs := make([]Handle[item], n)
 		for b.Loop() {
 			if !fillPool(p, hs) {
@@ -289,7 +289,7 @@ func BenchmarkAt(b *testing.B) {
 	for name, n := range map[string]int{"1000": 1000, "1M": 1_000_000} {
 		order := rand.New(rand.NewPCG(1, 1)).Perm(n)
 		b.Run("Pool/"+name, func(b *testing.B) {
-			p := newPool[item](b, PoolOptions{})
+			p := newPool[item](b, Options{})
 			hs := make([]Handle[item], n)
 			for _, i := range order {
 				hs[i] = mustNew(b, p)
@@ -352,7 +352,7 @@ func BenchmarkAll(b *testing.B) {
 	for name, dead := range map[string]int{"full": 0, "half": n / 2} {
 		order := rand.New(rand.NewPCG(1, 1)).Perm(n)[:dead]
 		b.Run("Pool/"+name, func(b *testing.B) {
-			p := newPool[item](b, PoolOptions{})
+			p := newPool[item](b, Options{})
 			hs := make([]Handle[item], n)
 			for i := range hs {
 				hs[i] = mustNew(b, p)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-package toft
+package offheap
 
 import "syscall"
 

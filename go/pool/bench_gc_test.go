@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-package toft
+package pool
 
 import (
 	"math"
@@ -147,7 +147,7 @@ type sliceNode struct {
 type sliceTree struct {
 	nodes []sliceNode
 	root  int32
-	gone  int32
+	freed int32
 	sized bool
 }
 
@@ -178,7 +178,7 @@ func (t *sliceTree) give(i int32) {
 	}
 	v := &t.nodes[i]
 	left, right := v.left, v.right
-	v.left, t.gone = t.gone, i
+	v.left, t.freed = t.freed, i
 	t.give(left)
 	t.give(right)
 }
@@ -244,7 +244,7 @@ func (t *poolTree) give(h Handle[poolNode]) {
 }
 
 func (t *poolTree) build(n int) {
-	pool, err := NewPool[poolNode](PoolOptions{Slots: t.slots})
+	pool, err := New[poolNode](Options{Slots: t.slots})
 	if err != nil {
 		t.b.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-package toft
+package pool
 
 import "testing"
 
@@ -10,8 +10,8 @@ import "testing"
 func TestSizesThatOverflow(t *testing.T) {
 	noAddressSpace[[1 << 32]byte](t)
 	noAddressSpace[[1 << 40]byte](t) // the product has 71 bits
-	for _, o := range []PoolOptions{{MaxSlots: mostSlots + 1}, {Slots: mostSlots + 1, Fixed: true}, {Slots: 1 << 40}} {
-		if p, err := NewPool[byte](o); err == nil || p != nil {
+	for _, o := range []Options{{MaxSlots: mostSlots + 1}, {Slots: mostSlots + 1, Fixed: true}, {Slots: 1 << 40}} {
+		if p, err := New[byte](o); err == nil || p != nil {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}

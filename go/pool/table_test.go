@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-package toft
+package pool
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	"toft.dev/toft/internal/testutil"
 )
 
 func newTable(t testing.TB, o TableOptions) *Table {
@@ -65,7 +67,7 @@ type tableModel struct {
 	d     *Column[struct{}]
 	rows  map[Row]uint64 // what was written there
 	order []Row
-	gone  map[Row]bool
+	freed map[Row]bool
 }
 
 func newTableModel(t testing.TB, o TableOptions) *tableModel {
@@ -95,13 +97,13 @@ func (m *tableModel) add(v uint64) {
 		}
 		return
 	}
-	if _, live := m.rows[row]; live || row == 0 || m.gone[row] && m.o.Retire {
+	if _, live := m.rows[row]; live || row == 0 || m.freed[row] && m.o.Retire {
 		m.t.Fatalf("row %#x again", row)
 	}
 	if *m.a.At(row) != 0 || *m.b.At(row) != (vec{}) || *m.c.At(row) != 0 {
 		m.t.Fatalf("row %#x: %v %v %v", row, *m.a.At(row), *m.b.At(row), *m.c.At(row))
 	}
-	delete(m.gone, row)
+	delete(m.freed, row)
 	m.write(row, v)
 	m.order = append(m.order, row)
 }
@@ -109,7 +111,7 @@ func (m *tableModel) add(v uint64) {
 // forget leaves the row's place in m.order to the caller: to look for it at each would take the square of their number.
 func (m *tableModel) forget(row Row) {
 	delete(m.rows, row)
-	m.gone[row] = true
+	m.freed[row] = true
 }
 
 func (m *tableModel) free(i int) {
@@ -129,9 +131,9 @@ func (m *tableModel) none(row Row) {
 	if _, live := m.rows[row]; live {
 		return
 	}
-	before := m.table.ledger
+	before := m.table.slots
 	if m.table.Live(row) || m.table.Index(row) != -1 || m.a.At(row) != nil || m.b.At(row) != nil || m.c.At(row) != nil ||
-		m.d.At(row) != nil || m.table.Free(row) || m.table.ledger != before {
+		m.d.At(row) != nil || m.table.Free(row) || m.table.slots != before {
 		m.t.Fatalf("row %#x is live", row)
 	}
 }
@@ -170,7 +172,7 @@ func (m *tableModel) look() {
 		m.t.Fatalf("Rows gave %d, not %d", len(seen), len(m.rows))
 	}
 	looked := 0
-	for row := range m.gone { // a sample
+	for row := range m.freed { // a sample
 		if m.none(row); looked == 300 {
 			break
 		}
@@ -201,7 +203,7 @@ func (m *tableModel) sweep(every int) {
 			m.forget(row)
 		}
 	}
-	m.order = slices.DeleteFunc(m.order, func(row Row) bool { return m.gone[row] })
+	m.order = slices.DeleteFunc(m.order, func(row Row) bool { return m.freed[row] })
 	if n != all {
 		m.t.Fatalf("%d of %d rows visited", n, all)
 	}
@@ -361,7 +363,7 @@ func TestColumnsAreAddedToAnEmptyTable(t *testing.T) {
 	a := addColumn[int](t, table)
 	row := mustRow(t, table)
 	*a.At(row) = 7
-	if c, err := AddColumn[int](table); c != nil || err == nil || err.Error() != "toft: Column[int]: the table has rows" {
+	if c, err := AddColumn[int](table); c != nil || err == nil || err.Error() != "pool: Column[int]: the table has rows" {
 		t.Error(err)
 	}
 	for range 5000 {
@@ -377,14 +379,14 @@ func TestColumnsAreAddedToAnEmptyTable(t *testing.T) {
 		*b.At(row) = 1
 	}
 	if c, err := AddColumn[struct{ P *int }](newTable(t, TableOptions{})); c != nil || err == nil ||
-		!strings.Contains(err.Error(), "field P is a pointer: memory outside the Go heap cannot hold it") {
+		!strings.Contains(err.Error(), "field P is a pointer, which memory outside the Go heap cannot hold") {
 		t.Error(err)
 	}
 	if _, err := AddColumn[[1 << 20]byte](newTable(t, TableOptions{MaxRows: mostSlots})); !errors.Is(err, ErrNoMemory) {
 		t.Error(err)
 	}
 	for _, o := range []TableOptions{{Rows: -1}, {Fixed: true}, {Rows: 9, MaxRows: 8}} {
-		if _, err := NewTable(o); err == nil || !strings.HasPrefix(err.Error(), "toft: Table: ") {
+		if _, err := NewTable(o); err == nil || !strings.HasPrefix(err.Error(), "pool: Table: ") {
 			t.Error(err)
 		}
 	}
@@ -438,12 +440,12 @@ func TestPackedTrimReturnsWhatIsBehindTheRows(t *testing.T) {
 		c.At(row)[0] = 1
 		rows = append(rows, row)
 	}
-	full := residentBytes(t)
+	full := testutil.ResidentBytes(t)
 	for _, row := range rows[:99_900] { // what stays has the highest indexes
 		table.Free(row)
 	}
 	table.Trim()
-	if less := residentBytes(t); full-less < 20<<20 {
+	if less := testutil.ResidentBytes(t); full-less < 20<<20 {
 		t.Errorf("%d bytes resident, then %d", full, less)
 	}
 	for range 99_900 {

@@ -2,28 +2,26 @@
 
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-package toft
+package pool
 
 import (
-	"os/exec"
-	"regexp"
-	"strconv"
-	"strings"
 	"testing"
+
+	"toft.dev/toft/internal/testutil"
 )
 
-// As TestHotFunctionsAreInlined, for pools.
+// The functions that must be inlined into their callers, and their costs; the budget of the inliner is 80.
 func TestPoolFunctionsAreInlined(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles the package")
 	}
-	costs := inlineCosts(t)
+	costs := testutil.InlineCosts(t)
 	for name, most := range map[string]int{
 		`(*Pool[go.shape.uint64]).At`:      60,
 		`(*Pool[go.shape.uint64]).Free`:    80,
 		`(*Pool[go.shape.uint64]).All`:     80,
-		`(*ledger).take`:                   80,
-		`(*ledger).give`:                   75,
+		`(*slots).take`:                    80,
+		`(*slots).release`:                 75,
 		`shiftIn`:                          30,
 		`(*Column[go.shape.uint64]).At`:    80,
 		`(*Column[go.shape.uint64]).Slice`: 80,
@@ -47,19 +45,3 @@ var (
 	_ = (*Pool[uint64]).At
 	_ = (*Column[uint64]).At
 )
-
-func inlineCosts(t *testing.T) map[string]int {
-	t.Helper()
-	out, err := exec.Command("go", "test", "-c", "-o", t.TempDir()+"/t", "-gcflags=-m=2", ".").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	costs := map[string]int{}
-	line := regexp.MustCompile(`: can inline (?:toft\.)?(\S.*?) with cost (\d+) as`)
-	for _, l := range strings.Split(string(out), "\n") {
-		if m := line.FindStringSubmatch(l); m != nil {
-			costs[m[1]], _ = strconv.Atoi(m[2])
-		}
-	}
-	return costs
-}

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-package toft_test
+package pool_test
 
 import (
 	"errors"
 	"fmt"
 
-	"toft.dev/toft"
+	"toft.dev/toft/pool"
 )
 
 // A word in a binary search tree that the garbage collector never looks at.
 type node struct {
-	left, right toft.Handle[node]
+	left, right pool.Handle[node]
 	key         int
 }
 
 type tree struct {
-	nodes *toft.Pool[node]
-	root  toft.Handle[node]
+	nodes *pool.Pool[node]
+	root  pool.Handle[node]
 }
 
 func (t *tree) add(key int) error {
@@ -40,7 +40,7 @@ func (t *tree) add(key int) error {
 	return nil
 }
 
-func (t *tree) print(h toft.Handle[node]) {
+func (t *tree) print(h pool.Handle[node]) {
 	if n := t.nodes.At(h); n != nil {
 		t.print(n.left)
 		fmt.Print(n.key, " ")
@@ -49,7 +49,7 @@ func (t *tree) print(h toft.Handle[node]) {
 }
 
 func ExamplePool() {
-	nodes, err := toft.NewPool[node](toft.PoolOptions{})
+	nodes, err := pool.New[node](pool.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -64,18 +64,18 @@ func ExamplePool() {
 	// Output: 1 2 3 5 8 9
 }
 
-func ExampleNewPool() {
+func ExampleNew() {
 	type account struct {
 		ID    uint64
 		Owner struct{ Name string }
 	}
-	_, err := toft.NewPool[account](toft.PoolOptions{})
+	_, err := pool.New[account](pool.Options{})
 	fmt.Println(err)
-	// Output: toft: Pool[toft_test.account]: field Owner.Name is a string: memory outside the Go heap cannot hold it
+	// Output: pool: Pool[pool_test.account]: field Owner.Name is a string, which memory outside the Go heap cannot hold
 }
 
 func ExampleHandle() {
-	p, _ := toft.NewPool[int](toft.PoolOptions{})
+	p, _ := pool.New[int](pool.Options{})
 	defer p.Close()
 	old, v, _ := p.New()
 	*v = 1
@@ -83,22 +83,22 @@ func ExampleHandle() {
 	young, v, _ := p.New() // the same slot
 	*v = 2
 	fmt.Println(old == young, p.At(old) == nil, *p.At(young))
-	var none toft.Handle[int]
+	var none pool.Handle[int]
 	fmt.Println(p.At(none) == nil)
 	// Output:
 	// false true 2
 	// true
 }
 
-func ExamplePoolOptions() {
-	p, _ := toft.NewPool[[16]byte](toft.PoolOptions{Slots: 1000, MaxSlots: 60_000, Retire: true})
+func ExampleOptions() {
+	p, _ := pool.New[[16]byte](pool.Options{Slots: 1000, MaxSlots: 60_000, Retire: true})
 	defer p.Close()
 	fmt.Println(p.Cap() >= 1000)
 	// Output: true
 }
 
 func ExamplePool_New() {
-	p, _ := toft.NewPool[float64](toft.PoolOptions{Slots: 1, Fixed: true})
+	p, _ := pool.New[float64](pool.Options{Slots: 1, Fixed: true})
 	defer p.Close()
 	h, v, err := p.New()
 	fmt.Println(h != 0, *v, err)
@@ -106,11 +106,11 @@ func ExamplePool_New() {
 	fmt.Println(err)
 	// Output:
 	// true 0 <nil>
-	// toft: pool is full
+	// pool: full
 }
 
 func ExamplePool_NewUninit() {
-	p, _ := toft.NewPool[[4096]byte](toft.PoolOptions{})
+	p, _ := pool.New[[4096]byte](pool.Options{})
 	defer p.Close()
 	_, page, err := p.NewUninit()
 	if err != nil {
@@ -122,7 +122,7 @@ func ExamplePool_NewUninit() {
 }
 
 func ExamplePool_At() {
-	p, _ := toft.NewPool[int](toft.PoolOptions{})
+	p, _ := pool.New[int](pool.Options{})
 	defer p.Close()
 	h, _, _ := p.New()
 	*p.At(h) = 42
@@ -135,7 +135,7 @@ func ExamplePool_At() {
 }
 
 func ExamplePool_Free() {
-	p, _ := toft.NewPool[int](toft.PoolOptions{})
+	p, _ := pool.New[int](pool.Options{})
 	defer p.Close()
 	h, _, _ := p.New()
 	fmt.Println(p.Free(h), p.Free(h))
@@ -143,7 +143,7 @@ func ExamplePool_Free() {
 }
 
 func ExamplePool_All() {
-	p, _ := toft.NewPool[int](toft.PoolOptions{})
+	p, _ := pool.New[int](pool.Options{})
 	defer p.Close()
 	for i := range 6 {
 		_, v, _ := p.New()
@@ -161,7 +161,7 @@ func ExamplePool_All() {
 }
 
 func ExamplePool_Len() {
-	p, _ := toft.NewPool[int](toft.PoolOptions{})
+	p, _ := pool.New[int](pool.Options{})
 	defer p.Close()
 	p.New()
 	h, _, _ := p.New()
@@ -171,14 +171,14 @@ func ExamplePool_Len() {
 }
 
 func ExamplePool_Cap() {
-	p, _ := toft.NewPool[int](toft.PoolOptions{Slots: 100, Fixed: true})
+	p, _ := pool.New[int](pool.Options{Slots: 100, Fixed: true})
 	defer p.Close()
 	fmt.Println(p.Len(), p.Cap())
 	// Output: 0 100
 }
 
 func ExamplePool_Retired() {
-	p, _ := toft.NewPool[int](toft.PoolOptions{Retire: true}) // 8 bits of generation
+	p, _ := pool.New[int](pool.Options{Retire: true}) // 8 bits of generation
 	defer p.Close()
 	for range 1000 {
 		h, _, _ := p.New()
@@ -189,7 +189,7 @@ func ExamplePool_Retired() {
 }
 
 func ExamplePool_Bytes() {
-	p, _ := toft.NewPool[[64]byte](toft.PoolOptions{MaxSlots: 1 << 20})
+	p, _ := pool.New[[64]byte](pool.Options{MaxSlots: 1 << 20})
 	defer p.Close()
 	reserved, committed := p.Bytes()
 	fmt.Println(reserved > 64<<20, committed < 1<<20)
@@ -197,7 +197,7 @@ func ExamplePool_Bytes() {
 }
 
 func ExamplePool_Clear() {
-	p, _ := toft.NewPool[int](toft.PoolOptions{})
+	p, _ := pool.New[int](pool.Options{})
 	defer p.Close()
 	h, _, _ := p.New()
 	p.Clear()
@@ -206,7 +206,7 @@ func ExamplePool_Clear() {
 }
 
 func ExamplePool_Trim() {
-	p, _ := toft.NewPool[[1024]byte](toft.PoolOptions{})
+	p, _ := pool.New[[1024]byte](pool.Options{})
 	defer p.Close()
 	for range 10_000 {
 		p.New()
@@ -220,19 +220,19 @@ func ExamplePool_Trim() {
 }
 
 func ExamplePool_Close() {
-	p, _ := toft.NewPool[int](toft.PoolOptions{})
+	p, _ := pool.New[int](pool.Options{})
 	h, _, _ := p.New()
 	p.Close()
 	_, _, err := p.New()
 	fmt.Println(p.At(h), p.Free(h), err)
-	// Output: <nil> false toft: pool is closed
+	// Output: <nil> false pool: closed
 }
 
 func Example_errFull() {
-	p, _ := toft.NewPool[int](toft.PoolOptions{Slots: 2, Fixed: true})
+	p, _ := pool.New[int](pool.Options{Slots: 2, Fixed: true})
 	defer p.Close()
 	for {
-		if _, _, err := p.New(); errors.Is(err, toft.ErrFull) {
+		if _, _, err := p.New(); errors.Is(err, pool.ErrFull) {
 			fmt.Println(p.Len(), "and no more")
 			return
 		}
@@ -241,29 +241,29 @@ func Example_errFull() {
 }
 
 func Example_errClosed() {
-	t, _ := toft.NewTable(toft.TableOptions{})
+	t, _ := pool.NewTable(pool.TableOptions{})
 	t.Close()
 	_, err := t.New()
-	fmt.Println(errors.Is(err, toft.ErrClosed))
+	fmt.Println(errors.Is(err, pool.ErrClosed))
 	// Output: true
 }
 
 // Things that move: a loop over two columns is a loop over two slices.
 func ExampleTable() {
-	things, err := toft.NewTable(toft.TableOptions{Packed: true})
+	things, err := pool.NewTable(pool.TableOptions{Packed: true})
 	if err != nil {
 		panic(err)
 	}
 	defer things.Close()
-	position, err := toft.AddColumn[float32](things)
+	position, err := pool.AddColumn[float32](things)
 	if err != nil {
 		panic(err)
 	}
-	speed, err := toft.AddColumn[float32](things)
+	speed, err := pool.AddColumn[float32](things)
 	if err != nil {
 		panic(err)
 	}
-	var rows []toft.Row
+	var rows []pool.Row
 	for i := range 4 {
 		row, err := things.New()
 		if err != nil {
@@ -282,18 +282,18 @@ func ExampleTable() {
 		if p := position.At(row); p != nil {
 			fmt.Println(*p)
 		} else {
-			fmt.Println("gone")
+			fmt.Println("freed")
 		}
 	}
 	// Output:
 	// 0
-	// gone
+	// freed
 	// 20
 	// 30
 }
 
 func ExampleNewTable() {
-	t, err := toft.NewTable(toft.TableOptions{Rows: 10, Fixed: true})
+	t, err := pool.NewTable(pool.TableOptions{Rows: 10, Fixed: true})
 	fmt.Println(t.Cap(), err)
 	t.Close()
 	// Output: 10 <nil>
@@ -301,8 +301,8 @@ func ExampleNewTable() {
 
 func ExampleTableOptions() {
 	for _, packed := range []bool{false, true} {
-		t, _ := toft.NewTable(toft.TableOptions{Packed: packed})
-		c, _ := toft.AddColumn[byte](t)
+		t, _ := pool.NewTable(pool.TableOptions{Packed: packed})
+		c, _ := pool.AddColumn[byte](t)
 		for i := range 5 {
 			row, _ := t.New()
 			*c.At(row) = 'a' + byte(i)
@@ -317,15 +317,15 @@ func ExampleTableOptions() {
 }
 
 func ExampleAddColumn() {
-	t, _ := toft.NewTable(toft.TableOptions{})
+	t, _ := pool.NewTable(pool.TableOptions{})
 	defer t.Close()
-	_, err := toft.AddColumn[[]byte](t)
+	_, err := pool.AddColumn[[]byte](t)
 	fmt.Println(err)
-	// Output: toft: Column[[]uint8]: it is a slice: memory outside the Go heap cannot hold it
+	// Output: pool: Column[[]uint8]: it is a slice, which memory outside the Go heap cannot hold
 }
 
 func ExampleRow() {
-	t, _ := toft.NewTable(toft.TableOptions{})
+	t, _ := pool.NewTable(pool.TableOptions{})
 	defer t.Close()
 	old, _ := t.New()
 	t.Free(old)
@@ -335,9 +335,9 @@ func ExampleRow() {
 }
 
 func ExampleColumn() {
-	t, _ := toft.NewTable(toft.TableOptions{})
+	t, _ := pool.NewTable(pool.TableOptions{})
 	defer t.Close()
-	health, _ := toft.AddColumn[int](t)
+	health, _ := pool.AddColumn[int](t)
 	row, _ := t.New()
 	*health.At(row) = 100
 	fmt.Println(health.Slice())
@@ -345,9 +345,9 @@ func ExampleColumn() {
 }
 
 func ExampleColumn_At() {
-	t, _ := toft.NewTable(toft.TableOptions{})
+	t, _ := pool.NewTable(pool.TableOptions{})
 	defer t.Close()
-	health, _ := toft.AddColumn[int](t)
+	health, _ := pool.AddColumn[int](t)
 	row, _ := t.New()
 	*health.At(row) -= 7
 	fmt.Println(*health.At(row))
@@ -360,9 +360,9 @@ func ExampleColumn_At() {
 
 // Without Packed there are holes: RowAt tells.
 func ExampleColumn_Slice() {
-	t, _ := toft.NewTable(toft.TableOptions{})
+	t, _ := pool.NewTable(pool.TableOptions{})
 	defer t.Close()
-	health, _ := toft.AddColumn[int](t)
+	health, _ := pool.AddColumn[int](t)
 	for range 4 {
 		t.New()
 	}
@@ -378,7 +378,7 @@ func ExampleColumn_Slice() {
 }
 
 func ExampleTable_New() {
-	t, _ := toft.NewTable(toft.TableOptions{Rows: 1, Fixed: true})
+	t, _ := pool.NewTable(pool.TableOptions{Rows: 1, Fixed: true})
 	defer t.Close()
 	row, err := t.New()
 	fmt.Println(row != 0, err)
@@ -386,11 +386,11 @@ func ExampleTable_New() {
 	fmt.Println(row != 0, err)
 	// Output:
 	// true <nil>
-	// false toft: pool is full
+	// false pool: full
 }
 
 func ExampleTable_Free() {
-	t, _ := toft.NewTable(toft.TableOptions{})
+	t, _ := pool.NewTable(pool.TableOptions{})
 	defer t.Close()
 	row, _ := t.New()
 	fmt.Println(t.Free(row), t.Free(row))
@@ -398,7 +398,7 @@ func ExampleTable_Free() {
 }
 
 func ExampleTable_Live() {
-	t, _ := toft.NewTable(toft.TableOptions{})
+	t, _ := pool.NewTable(pool.TableOptions{})
 	defer t.Close()
 	row, _ := t.New()
 	fmt.Println(t.Live(row))
@@ -410,7 +410,7 @@ func ExampleTable_Live() {
 }
 
 func ExampleTable_Index() {
-	t, _ := toft.NewTable(toft.TableOptions{Packed: true})
+	t, _ := pool.NewTable(pool.TableOptions{Packed: true})
 	defer t.Close()
 	first, _ := t.New()
 	second, _ := t.New()
@@ -423,7 +423,7 @@ func ExampleTable_Index() {
 }
 
 func ExampleTable_RowAt() {
-	t, _ := toft.NewTable(toft.TableOptions{})
+	t, _ := pool.NewTable(pool.TableOptions{})
 	defer t.Close()
 	row, _ := t.New()
 	fmt.Println(t.RowAt(0) == row, t.RowAt(1) == 0)
@@ -431,9 +431,9 @@ func ExampleTable_RowAt() {
 }
 
 func ExampleTable_Rows() {
-	t, _ := toft.NewTable(toft.TableOptions{})
+	t, _ := pool.NewTable(pool.TableOptions{})
 	defer t.Close()
-	health, _ := toft.AddColumn[int](t)
+	health, _ := pool.AddColumn[int](t)
 	for i := range 5 {
 		row, _ := t.New()
 		*health.At(row) = i % 2
@@ -448,7 +448,7 @@ func ExampleTable_Rows() {
 }
 
 func ExampleTable_Len() {
-	t, _ := toft.NewTable(toft.TableOptions{})
+	t, _ := pool.NewTable(pool.TableOptions{})
 	defer t.Close()
 	t.New()
 	fmt.Println(t.Len())
@@ -456,14 +456,14 @@ func ExampleTable_Len() {
 }
 
 func ExampleTable_Cap() {
-	t, _ := toft.NewTable(toft.TableOptions{Rows: 100, Fixed: true})
+	t, _ := pool.NewTable(pool.TableOptions{Rows: 100, Fixed: true})
 	defer t.Close()
 	fmt.Println(t.Cap())
 	// Output: 100
 }
 
 func ExampleTable_Retired() {
-	t, _ := toft.NewTable(toft.TableOptions{Retire: true}) // 8 bits of generation
+	t, _ := pool.NewTable(pool.TableOptions{Retire: true}) // 8 bits of generation
 	defer t.Close()
 	for range 255 {
 		row, _ := t.New()
@@ -474,16 +474,16 @@ func ExampleTable_Retired() {
 }
 
 func ExampleTable_Bytes() {
-	t, _ := toft.NewTable(toft.TableOptions{MaxRows: 1 << 20})
+	t, _ := pool.NewTable(pool.TableOptions{MaxRows: 1 << 20})
 	defer t.Close()
-	toft.AddColumn[uint64](t)
+	pool.AddColumn[uint64](t)
 	reserved, committed := t.Bytes()
 	fmt.Println(reserved > 8<<20, committed < 1<<20)
 	// Output: true true
 }
 
 func ExampleTable_Clear() {
-	t, _ := toft.NewTable(toft.TableOptions{})
+	t, _ := pool.NewTable(pool.TableOptions{})
 	defer t.Close()
 	row, _ := t.New()
 	t.Clear()
@@ -492,9 +492,9 @@ func ExampleTable_Clear() {
 }
 
 func ExampleTable_Trim() {
-	t, _ := toft.NewTable(toft.TableOptions{MaxRows: 1 << 16})
+	t, _ := pool.NewTable(pool.TableOptions{MaxRows: 1 << 16})
 	defer t.Close()
-	toft.AddColumn[[1024]byte](t)
+	pool.AddColumn[[1024]byte](t)
 	for range 10_000 {
 		t.New()
 	}
@@ -507,8 +507,8 @@ func ExampleTable_Trim() {
 }
 
 func ExampleTable_Close() {
-	t, _ := toft.NewTable(toft.TableOptions{})
-	health, _ := toft.AddColumn[int](t)
+	t, _ := pool.NewTable(pool.TableOptions{})
+	health, _ := pool.AddColumn[int](t)
 	row, _ := t.New()
 	t.Close()
 	fmt.Println(t.Live(row), health.At(row), health.Slice())

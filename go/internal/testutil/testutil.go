@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+// Package testutil has functions that the tests of several packages use.
+package testutil
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// InlineCosts compiles the tests of the package in the working directory and returns the cost of each function that can be
+// inlined, by its name, without the names of packages of this module.
+func InlineCosts(t *testing.T) map[string]int {
+	t.Helper()
+	out, err := exec.Command("go", "test", "-c", "-o", t.TempDir()+"/t", "-gcflags=-m=2", ".").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	costs := map[string]int{}
+	line := regexp.MustCompile(`: can inline (?:toft\.|pool\.)?(\S.*?) with cost (\d+) as`)
+	for _, l := range strings.Split(string(out), "\n") {
+		if m := line.FindStringSubmatch(l); m != nil {
+			name := strings.NewReplacer("toft.dev/toft/pool.", "", "toft.dev/toft.", "").Replace(m[1])
+			costs[name], _ = strconv.Atoi(m[2])
+		}
+	}
+	return costs
+}
+
+// ResidentBytes returns the resident memory of the process. It skips the test if the system does not report it.
+func ResidentBytes(t testing.TB) int {
+	b, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skip(err)
+	}
+	var size, resident int
+	if _, err := fmt.Sscan(string(b), &size, &resident); err != nil {
+		t.Fatal(err)
+	}
+	return resident * os.Getpagesize()
+}
