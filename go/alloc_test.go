@@ -30,7 +30,7 @@ func newArena(t testing.TB, o Options) *Arena {
 	return a
 }
 
-// dirty leaves the arena's room full of bytes that look like bad pointers.
+// dirty fills the free bytes of the arena with bytes that look like bad pointers.
 func dirty(a *Arena) {
 	defer a.Rewind(a.Mark())
 	for range 40 {
@@ -50,7 +50,7 @@ type mixed struct {
 	data unsafe.Pointer
 }
 
-// ---- what is allocated ----
+// ---- contents and alignment ----
 
 func TestNewIsZeroedAndApart(t *testing.T) {
 	a := newArena(t, Options{})
@@ -78,7 +78,7 @@ func TestNewIsZeroedAndApart(t *testing.T) {
 	}
 }
 
-// Sizes around those that are zeroed without a call, at the very end of the room too.
+// Sizes around those that are zeroed without a call, also at the end of a block.
 func TestNewOfEverySize(t *testing.T) {
 	a := newArena(t, Options{})
 	check := func(p unsafe.Pointer, n int) {
@@ -400,7 +400,7 @@ func TestCStrings(t *testing.T) {
 
 func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
 
-// A Try function returns an error that says what was asked for, whatever that was, and leaves the arena as it was.
+// A Try function returns an error with the size and alignment of the request, and leaves the arena unchanged.
 func TestTryNeverPanics(t *testing.T) {
 	a := newArena(t, Options{Budget: 1000})
 	a.Alloc(8, 8)
@@ -449,7 +449,7 @@ func TestTryNeverPanics(t *testing.T) {
 			t.Errorf("%s: %d bytes are live, not %d", c.want, s.Live, before)
 		}
 	}
-	// And they give what the others give.
+	// If they succeed, their results are those of the other functions.
 	if p, err := TryCopy(a, 42); err != nil || *p != 42 {
 		t.Error(p, err)
 	}

@@ -121,7 +121,7 @@ func TestContiguous(t *testing.T) {
 	}
 }
 
-// Where the memory of a range ends that is committed so far, reading faults.
+// Reading after the committed part of a range faults.
 func TestNothingAtTheEndOfMemory(t *testing.T) {
 	for _, align := range []int{8, 16} {
 		for name, use := range map[string]func(a *Arena){
@@ -148,7 +148,7 @@ func TestNothingAtTheEndOfMemory(t *testing.T) {
 	}
 }
 
-// What a range commits at a time.
+// The bytes that a range commits at a time.
 const committed = 64 << 10
 
 func TestReserve(t *testing.T) {
@@ -238,7 +238,7 @@ func TestMisusePanics(t *testing.T) {
 	b.Return()
 }
 
-// Messages begin with the package's name, once, and wrap what they say.
+// Messages begin with the package's name, once, and wrap their cause.
 func TestMessagesNameThePackageOnce(t *testing.T) {
 	a, b := newArena(t, Options{}), Get()
 	defer b.Return()
@@ -320,7 +320,7 @@ func TestUseAfterRelease(t *testing.T) {
 	}
 }
 
-// The heads that are kept are few.
+// The number of kept heads is limited.
 func TestRetiredHeadsEnd(t *testing.T) {
 	var before int
 	for i := range 4 * mostRetired {
@@ -356,7 +356,7 @@ func TestWrapRefusesWhatIsNoArena(t *testing.T) {
 	refused("nil", nil, ErrNoArena)
 	refused("zeroes", unsafe.Pointer(&words[0]), ErrNoArena)
 
-	// A head that is as it should be, and then one thing that is not.
+	// A valid head, and heads with one wrong member.
 	head := func(version, missing uint32) *Arena {
 		p := ctest.Foreign(version, missing)
 		t.Cleanup(func() { ctest.Free(p) })
@@ -385,7 +385,7 @@ func TestWrapRefusesWhatIsNoArena(t *testing.T) {
 
 // ---- with C ----
 
-// An arena that C made is filled by Go and by C in turns, and every byte comes back to C's source.
+// Go and C allocate by turns in an arena that C made, and every byte is returned to C's source.
 func TestArenaMadeByC(t *testing.T) {
 	held := ctest.Held()
 	for _, own := range []bool{false, true} {
@@ -473,7 +473,7 @@ func takeTurns(t *testing.T, a *Arena) {
 	}
 }
 
-// While C holds a range, Go is served elsewhere, and what would pull the range away is refused.
+// While C has claimed a range, Go allocates elsewhere, and operations that would free the range are refused.
 func TestClaimedByC(t *testing.T) {
 	a := newArena(t, Options{})
 	New[int64](a)
@@ -513,7 +513,7 @@ func TestClaimedByC(t *testing.T) {
 	b.Return()
 }
 
-// The example that wrappers of graphics libraries all have: a struct with a pointer to an array, and a chain of structs.
+// The parameters of graphics libraries: a struct with a pointer to an array, and a chain of structs.
 func TestBufferCreateInfo(t *testing.T) {
 	for i := range 1000 {
 		a := Get()

@@ -13,7 +13,7 @@ import (
 )
 
 // Under GOEXPERIMENT=cgocheck2 every store of a Go pointer to memory outside the Go heap is fatal. All tests run so; this
-// one shows that it would be seen.
+// one shows that such a store is detected.
 func TestGoPointersAreCaught(t *testing.T) {
 	if !strings.Contains(runtime.Version(), "cgocheck2") {
 		t.Skip("for GOEXPERIMENT=cgocheck2")
@@ -33,8 +33,8 @@ func TestGoPointersAreCaught(t *testing.T) {
 
 var sink = new(mixed)
 
-// What is freed under the collector, and looks like a pointer in recycled memory, crashes the program when a store of a
-// pointer shows it to the collector. So memory for types with pointers is always zeroed.
+// A store of a pointer makes the collector read the old contents. If these look like a pointer to freed memory of the Go
+// heap, the program crashes. So memory for types with pointers is always zeroed.
 func TestRecycledMemoryDoesNotCrashTheCollector(t *testing.T) {
 	stop := make(chan bool)
 	go func() {
@@ -50,7 +50,7 @@ func TestRecycledMemoryDoesNotCrashTheCollector(t *testing.T) {
 	defer close(stop)
 	a := newArena(t, Options{})
 	for range 3000 {
-		bad := spanThatIsGone()
+		bad := freedSpan()
 		words := UninitOf[uintptr]().MakeSlice(a, 600)
 		for i := range words {
 			words[i] = bad
@@ -67,8 +67,8 @@ func TestRecycledMemoryDoesNotCrashTheCollector(t *testing.T) {
 	}
 }
 
-// spanThatIsGone is an address in the Go heap where nothing lives any more.
-func spanThatIsGone() uintptr {
+// freedSpan returns an address of the Go heap that contains no object any more.
+func freedSpan() uintptr {
 	b := make([]byte, 1<<20)
 	return addressOf(&b[1<<19])
 }

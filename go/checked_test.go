@@ -11,8 +11,7 @@ import (
 	"toft.dev/toft"
 )
 
-// What is written on purpose where nothing may be written: AddressSanitizer ends the program there, before the arena can
-// tell.
+// Writes outside of allocations, at which AddressSanitizer would end the program before the arena detects them.
 
 func ExampleArena_SetChecked() {
 	a, _ := toft.NewArena(toft.Options{})

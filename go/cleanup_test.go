@@ -13,7 +13,7 @@ import (
 	"toft.dev/toft/internal/ctest"
 )
 
-// outcome is how f ended: what it panicked with, "Goexit", or nil.
+// outcome returns how f ended: the value of its panic, "Goexit", or nil.
 func outcome(f func()) (how any) {
 	ended := make(chan any)
 	go func() {
@@ -33,7 +33,7 @@ func outcome(f func()) (how any) {
 	return <-ended
 }
 
-// Each way to empty an arena: get makes one, with what is to be done to it, and what must have become of it.
+// The ways to empty an arena: get makes one, and returns the call that empties it and the check that follows.
 var emptyings = map[string]struct {
 	get   func(t *testing.T) (a *Arena, empty func())
 	after func(t *testing.T, a *Arena)
@@ -114,7 +114,7 @@ func wantLive(t *testing.T, a *Arena, bytes uint64) {
 	New[int](a)
 }
 
-// A cleanup that panics or calls Goexit does not keep the others from running, nor the memory from being given back.
+// If a cleanup panics or calls Goexit, the others run and the memory is freed.
 func TestCleanupsThatDoNotReturn(t *testing.T) {
 	boom, bang := errors.New("boom"), errors.New("bang")
 	for name, e := range emptyings {
@@ -168,7 +168,7 @@ func TestCleanupsThatDoNotReturn(t *testing.T) {
 	}
 }
 
-// What a cleanup may call: other arenas, the collector, TrimLeases. Its own arena is busy, and stays as it is.
+// A cleanup may use other arenas, the collector and TrimLeases. Its own arena is busy and stays unchanged.
 func TestCleanupsThatCallBack(t *testing.T) {
 	for name, e := range emptyings {
 		t.Run(name, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestCleanupsThatCallBack(t *testing.T) {
 	}
 }
 
-// With and Scope give back what they took however their function ends.
+// With and Scope free what was allocated however their function ends.
 func TestFunctionsThatDoNotReturn(t *testing.T) {
 	leased := ReadLeaseStats().Leased
 	a := newArena(t, Options{})
@@ -243,7 +243,7 @@ func TestFunctionsThatDoNotReturn(t *testing.T) {
 	}
 }
 
-// A cleanup has a goroutine of its own, which may lock its thread; the caller's, which is locked, waits for it.
+// A cleanup runs on its own goroutine, which may lock its thread, while the caller's locked thread waits.
 func TestCleanupsHaveTheirOwnGoroutine(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -257,7 +257,7 @@ func TestCleanupsHaveTheirOwnGoroutine(t *testing.T) {
 	}
 }
 
-// C that resets an arena itself runs the cleanups of Go, in order with its own.
+// If C resets an arena, the cleanups of Go run in order with those of C.
 func TestCleanupsThatCRuns(t *testing.T) {
 	a := newArena(t, Options{})
 	var ran []int

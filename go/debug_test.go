@@ -136,7 +136,7 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// More returns than are remembered.
+// More returns than there are kept arenas.
 func TestQuarantineIsBounded(t *testing.T) {
 	debugging(t)
 	for range quarantined + 100 {
@@ -184,7 +184,7 @@ func TestTrimOfTheForgotten(t *testing.T) {
 	t.Error("the lease was not reported, or the call waits for ever")
 }
 
-// Where all arenas are checked and leases are not debugged, a trim is not taken for a late write.
+// If all arenas are checked and leases are not debugged, a trim is not reported as a late write.
 func TestTrimOfCheckedLeases(t *testing.T) {
 	if os.Getenv("TOFT_CHECKED") != "" {
 		if !SetDebug(false) {
@@ -230,7 +230,7 @@ func forget() {
 	}
 }
 
-// Whatever the function does that is called for a forgotten lease, it is called for the others too, and finalizers run.
+// However the function of OnForgotten ends, it is called for the other leases too, and finalizers run.
 func TestOnForgottenThatDoesNotReturn(t *testing.T) {
 	for name, f := range map[string]func(){
 		"Goexit": runtime.Goexit,
@@ -290,7 +290,7 @@ func TestOnForgottenThatDoesNotReturn(t *testing.T) {
 	}
 }
 
-// A panic of that function ends the program, as in any goroutine.
+// A panic of that function ends the program.
 func TestOnForgottenThatPanics(t *testing.T) {
 	if os.Getenv("TOFT_TEST_FORGOTTEN") != "" {
 		SetDebug(true)

@@ -18,7 +18,7 @@ import (
 	"toft.dev/toft/internal/ctest" // stands for a C library
 )
 
-// A struct with a pointer to an array, and a chain: what graphics libraries ask for.
+// The parameters of graphics libraries: a struct with a pointer to an array, and a chain of structs.
 func Example() {
 	families := []uint32{0, 2, 5}
 
@@ -404,7 +404,7 @@ func ExampleArena_Cleanup() {
 	// closed
 }
 
-// ---- arenas with an owner ----
+// ---- owned arenas ----
 
 func ExampleNewArena() {
 	a, err := toft.NewArena(toft.Options{Budget: 1 << 20})
@@ -421,7 +421,7 @@ func ExampleNewArena() {
 }
 
 func ExampleOptions() {
-	// One range of addresses, of which memory is committed as it is needed.
+	// One range of addresses, whose memory is committed as the arena grows.
 	a, err := toft.NewArena(toft.Options{Contiguous: 1 << 26})
 	if err != nil {
 		return
@@ -506,7 +506,7 @@ func ExampleStats_UnmarshalJSON() {
 	// Output: 104 true <nil>
 }
 
-// ---- where the memory goes ----
+// ---- accounting ----
 
 func ExampleArena_SetMetered() {
 	a := toft.Get()
@@ -700,7 +700,7 @@ func ExampleLeaseStats_String() {
 	// Output: 2 leased, 3 idle, 40.0 KiB kept
 }
 
-// What all of a program's leases do, under /debug/vars.
+// The statistics of all leases of a program, under /debug/vars.
 func ExampleReadLeaseStats_expvar() {
 	expvar.Publish("toft", expvar.Func(func() any { return toft.ReadLeaseStats() }))
 	fmt.Println(strings.Contains(expvar.Get("toft").String(), "Leased"))

@@ -12,8 +12,8 @@ import (
 	"toft.dev/toft/internal/ctest"
 )
 
-// Streams of operations against a shadow: what is live holds what was written to it, is aligned and in the arena, and what
-// is fresh is zero. Each byte of a stream is an operation or its argument.
+// Streams of operations compared with a shadow: live memory keeps its contents, is aligned and in the arena, and new memory
+// is zero. Each byte of a stream is an operation or its argument.
 
 type liveBytes struct {
 	p    unsafe.Pointer
@@ -144,7 +144,7 @@ func (m *arenaModel) run(stream []byte) {
 	m.check()
 }
 
-// One stream, on an arena of each kind.
+// Runs one stream on an arena of each kind.
 func playStream(t testing.TB, stream []byte) {
 	held := ctest.Held()
 	p := ctest.Create(0)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// panics runs f and returns what it panicked with, as text.
+// panics runs f and returns the text of its panic.
 func panics(t testing.TB, f func()) (text string) {
 	t.Helper()
 	text, _ = panicsWith(t, f)
@@ -29,7 +29,7 @@ func panicsWith(t testing.TB, f func()) (text string, value any) {
 	return
 }
 
-// said is an error without the package's name, as it is found within others.
+// said returns the text of an error without the package's name, as other errors contain it.
 func said(err error) string { return strings.TrimPrefix(err.Error(), "toft: ") }
 
 func wantPanic(t testing.TB, want string, f func()) {

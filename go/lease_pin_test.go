@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A lease on which the collector has its hand is not given; one that only rests is.
+// Get does not return a lease that the collector has taken, but it returns one that the collector has only seen idle.
 func TestHeldLeasesAreNotGiven(t *testing.T) {
 	if active.Load() == 0 {
 		t.Skip("processors have no leases here")

@@ -44,7 +44,7 @@ func TestWith(t *testing.T) {
 	}
 }
 
-// Leases within leases are different arenas; many more than a processor has are given.
+// Leases that are held at once are different arenas, also if there are more than a processor has.
 func TestNested(t *testing.T) {
 	const n = 100
 	before := ReadLeaseStats()
@@ -108,7 +108,7 @@ func TestUseAfterReturn(t *testing.T) {
 	a.Return()
 }
 
-// Where the system has no barrier, all leases are extra ones, under a mutex.
+// If the system has no barrier, all leases are extra ones, under a mutex.
 func TestExtraLeasesAlone(t *testing.T) {
 	own := active.Swap(0)
 	defer active.Store(own)
@@ -122,7 +122,7 @@ func TestExtraLeasesAlone(t *testing.T) {
 	wantPanic(t, "after Return", func() { New[int](a) })
 }
 
-// Where the range of addresses is used up, leases are on C's heap, and freed by Return.
+// If the range of addresses is used up, leases are on the C heap, and Return frees them.
 func TestSeparateLeases(t *testing.T) {
 	own := active.Swap(0)
 	defer active.Store(own)
@@ -172,7 +172,7 @@ func TestBuffersAreAligned(t *testing.T) {
 	}
 }
 
-// Leases that are held at once come back to use; the memory of a burst is returned after two collections.
+// Leases that were held at once are reused; two collections free the memory of a burst.
 func TestManyAtOnce(t *testing.T) {
 	TrimLeases()
 	for _, k := range []int{perP + 1, listSize + perP, 1000, 3000} {
@@ -228,7 +228,7 @@ func idleExtra() (n int) {
 	return n
 }
 
-// Leases got on some processors and returned on others do not pile up.
+// Leases that are got on some processors and returned on others do not accumulate.
 func TestReturnedElsewhere(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	TrimLeases()
@@ -270,7 +270,7 @@ func TestBudgetAndChecksEndWithTheLease(t *testing.T) {
 	}
 }
 
-// A steady workload stops asking for memory, however large its calls are within the limit.
+// A steady workload stops requesting memory.
 func TestSteadyCallsAskForNothing(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer gcdebug.SetGCPercent(gcdebug.SetGCPercent(-1)) // a collection trims what is idle
@@ -425,7 +425,7 @@ func TestCollectorReturnsMemory(t *testing.T) {
 	a.Return()
 }
 
-// Any number of rounds of any sizes end with the memory of the first ones.
+// Any number of rounds of several sizes uses as much memory as the first ones.
 func TestNoLeak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")
@@ -461,7 +461,7 @@ func TestNoLeak(t *testing.T) {
 	}
 }
 
-// Goroutines hammer: no two ever hold the same memory, while the collector trims, and Returns come from elsewhere.
+// No two goroutines hold the same memory, while the collector trims and other goroutines return leases.
 func TestNoCollisions(t *testing.T) {
 	rounds := 20_000
 	if testing.Short() {
@@ -585,7 +585,7 @@ func hammer(t *testing.T, goroutines, rounds int) {
 	background.Wait()
 }
 
-// Leases reads no separate lease that a Return has freed.
+// ReadLeaseStats reads no separate lease that a Return has freed.
 func TestLeasesWhileSeparateOnesEnd(t *testing.T) {
 	own := active.Swap(0)
 	defer active.Store(own)
@@ -615,7 +615,7 @@ func TestLeasesWhileSeparateOnesEnd(t *testing.T) {
 	wg.Wait()
 }
 
-// What C sets by the arena's table ends with the lease, as what Go sets does.
+// The settings that C makes by the arena's table end with the lease, as those of Go do.
 func TestSetByCEndsWithTheLease(t *testing.T) {
 	for what, set := range map[string]func(*Arena) int{
 		"budget":   func(a *Arena) int { return cSetBudget(a, 100) },
@@ -637,7 +637,7 @@ func TestSetByCEndsWithTheLease(t *testing.T) {
 	}
 }
 
-// A burst's homes go back to the system, not only to the list of those that hold nothing.
+// The buffers of a burst are returned to the system, not only to the list of empty slots.
 func TestHomesOfABurstAreReturned(t *testing.T) {
 	if rangeStart == noAddress {
 		t.Skip("no address space")
@@ -658,7 +658,7 @@ func TestHomesOfABurstAreReturned(t *testing.T) {
 	}
 }
 
-// Leases that wait in the list of a processor serve the others, half of them at a time.
+// Other processors take idle leases from the list of a processor, half of them at a time.
 func TestListsServeOtherProcessors(t *testing.T) {
 	if rangeStart == noAddress {
 		t.Skip("no address space")
@@ -685,7 +685,7 @@ func TestListsServeOtherProcessors(t *testing.T) {
 	moveExtra(some[:n])
 }
 
-// An arena that changed is returned by another path; its use after that panics too.
+// The use of an arena after a Return by the slow path panics too.
 func TestUseAfterTheReturnOfAChangedLease(t *testing.T) {
 	changes := []func(*Arena){
 		func(a *Arena) { a.Alloc(1<<20, 8) },
@@ -707,7 +707,7 @@ func TestUseAfterTheReturnOfAChangedLease(t *testing.T) {
 	}
 }
 
-// A second Return, and use after Return, panic where the lease has ended and its memory has been returned, too.
+// A second Return and the use after Return panic also if the memory of the lease has been freed.
 func TestUseOfAnEndedLease(t *testing.T) {
 	held := make([]*Arena, 3000)
 	for i := range held {

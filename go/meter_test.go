@@ -20,7 +20,7 @@ func tagged(r Report) map[string]uint64 {
 	return m
 }
 
-// Tags nest, end once, and count what the inlined path allocates too.
+// Tags nest, end once, and count what the inline path allocates too.
 func TestTags(t *testing.T) {
 	for name, a := range map[string]*Arena{"leased": &Get().Arena, "owned": must2(NewArena(Options{}))} {
 		if err := a.SetMetered(true); err != nil {
@@ -71,7 +71,7 @@ func must2(a *Arena, err error) *Arena {
 	return a
 }
 
-// Where nothing is switched on, a tag is a compare.
+// In an arena that is not metered a tag is a compare.
 func TestTagsOff(t *testing.T) {
 	a := Get()
 	defer a.Return()
@@ -103,11 +103,11 @@ func TestMetersEndWithTheLease(t *testing.T) {
 		}
 		a.Return()
 	}
-	// The way back is the short one again.
+	// The next Return takes the fast path again.
 	a := Get()
 	l := slotOf(&a.Arena)
 	if l.instrumented || l.epoch == noEpoch {
-		t.Error("still watched")
+		t.Error("still instrumented")
 	}
 	a.Return()
 }
@@ -130,7 +130,7 @@ func TestMetersOfMisuse(t *testing.T) {
 	panics(t, func() { a.Snapshot() })
 }
 
-// A snapshot longer than the first guess, and what is read of it.
+// A snapshot that is longer than the first buffer, and the report that is read from it.
 func TestSnapshotRoundTrip(t *testing.T) {
 	a := must2(NewArena(Options{Budget: 1 << 20}))
 	defer a.Release()
@@ -166,7 +166,7 @@ func TestStatsForPeople(t *testing.T) {
 	}
 }
 
-// As JSON a report is what Snapshot writes.
+// The JSON of a report is that of Snapshot.
 func TestReportIsTheSnapshot(t *testing.T) {
 	a := must2(NewArena(Options{}))
 	defer a.Release()

@@ -9,7 +9,7 @@ import (
 	"unsafe"
 )
 
-// As in checked_test.go.
+// These tests write outside of allocations; see checked_test.go.
 
 func TestChecked(t *testing.T) {
 	a := newArena(t, Options{Checked: true})

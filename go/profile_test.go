@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// liveOf returns the bytes that the profile has for a function, as pprof shows them.
+// liveOf returns the bytes of a function in the profile, as pprof shows them.
 func liveOf(t *testing.T, function string) int {
 	t.Helper()
 	file := t.TempDir() + "/profile"

@@ -20,9 +20,9 @@ import (
 	"toft.dev/toft/internal/ctest"
 )
 
-// Plays the ABI's vectors on arenas made by C: Go allocates, marks and rewinds inline, C does the rest, on the same head.
-// The vectors are outside this module, in the tree that it comes from; the README beside them has their format. Played
-// quietly, there are no statistics between the operations, since these are slow calls.
+// Plays the vectors of the ABI on arenas made by C: Go allocates, marks and rewinds inline, and C does the rest on the same
+// head. The vectors are outside this module; the README beside them describes their format. The quiet mode does not read
+// statistics between the operations, because these are slow calls.
 
 type vector struct {
 	Name    string
@@ -55,7 +55,7 @@ type vectorOp struct {
 	Ops                 []vectorOp
 }
 
-// vectorAddress is [block, offset]; or nil, true for any address, "stays" for that of before.
+// vectorAddress is [block, offset]; or nil, true for any address, or "stays" for the previous one.
 type vectorAddress struct{ is any }
 
 func (a *vectorAddress) UnmarshalJSON(text []byte) error {
@@ -230,7 +230,7 @@ func (m *player) all(ops []vectorOp) {
 	}
 }
 
-// address compares p with what is expected.
+// address compares p with the expected address.
 func (m *player) address(p uintptr, want vectorAddress) {
 	m.Helper()
 	if (p == 0) != (want.is == nil) {
@@ -266,7 +266,7 @@ func (m *player) code(got int) {
 	}
 }
 
-// alloc is Go's, where Go's types can say it.
+// alloc allocates by a function of Go if Go's types can express the request.
 func (m *player) alloc(n, align uint64, zero bool) uintptr {
 	if n > math.MaxInt || align == 0 || align&(align-1) != 0 || align > math.MaxInt {
 		return ctest.OpsAlloc(m.a.Pointer(), uintptr(n), uintptr(align), zero)
@@ -361,7 +361,7 @@ func (m *player) one(o *vectorOp) {
 	}
 }
 
-// rewind is Go's, which panics where the code is not 0.
+// rewind calls Go's Rewind, which panics if the code is not 0.
 func (m *player) rewind(mark Mark) {
 	defer func() {
 		switch err, _ := recover().(error); {

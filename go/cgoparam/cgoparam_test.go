@@ -159,14 +159,3 @@ func TestManyGoroutines(t *testing.T) {
 	}
 	wg.Wait()
 }
-
-func TestNoGarbage(t *testing.T) {
-	if n := testing.AllocsPerRun(100, func() {
-		a := GetAlloc()
-		a.Malloc(100)
-		a.CString("text")
-		ReturnAlloc(a)
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}

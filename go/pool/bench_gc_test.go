@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// What a collection costs while a binary tree of ten million nodes lives (a million with -short): in values on the heap
-// that point at each other; in a slice, whose elements are linked by index, grown by append or made in full; in a Pool,
-// linked by handle. Run it with -benchtime 1x -run xxx.
+// The cost of a collection while a binary tree of ten million nodes is live (a million with -short): values on the heap that
+// point to each other; elements of a slice, linked by index, grown by append or made in full; slots of a Pool, linked by
+// handle. Run it with -benchtime 1x -run xxx.
 //
-//	build, walk    time per node; building includes the collections that it sets off: build-GCs, and their CPU time
-//	gc-wall        how long runtime.GC takes while the tree lives, least of five
+//	build, walk    time per node; building includes the collections that it triggers: build-GCs, and their CPU time
+//	gc-wall        the time of runtime.GC while the tree is live, the minimum of five
 //	gc-cpu         the CPU time of that, of all threads, on average
 //	gc-pause       the longest time that the world was stopped for it
-//	free           time per node to free one by one what has to be freed so
-//	drop           time per node to get rid of the tree as a whole: a collection, or Close
+//	free           time per node to free the nodes one by one
+//	drop           time per node to free the tree as a whole: a collection, or Close
 func BenchmarkGC(b *testing.B) {
 	n := 10_000_000
 	if testing.Short() {
@@ -94,7 +94,7 @@ func gcPauses() *metrics.Float64Histogram {
 	return read("/sched/pauses/total/gc:seconds").Float64Histogram()
 }
 
-// longest is the upper bound of the longest pause between two looks, in seconds.
+// longest returns an upper bound of the longest pause between two readings, in seconds.
 func longest(before, after *metrics.Float64Histogram) (most float64) {
 	for i, n := range after.Counts {
 		if n > before.Counts[i] {

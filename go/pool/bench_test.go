@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Pools against what one would write without them: values on the heap, a slice with a free list of indexes (without a
-// check for stale ones, and with generations as in a Pool), a map. Each ns/item is the time of one operation.
+// Pools compared with alternatives: values on the heap, a slice with a free list of indices (without a check for stale ones,
+// and with generations as in a Pool), a map. Each ns/item is the time of one operation.
 
 type item struct {
 	a uint64
@@ -76,7 +76,7 @@ func perItem(b *testing.B, n int) {
 
 var benchSink uint64
 
-// The loops that are timed stand in functions of their own: in a benchmark's the compiler inlines less.
+// The timed loops are functions of their own, because the compiler inlines less in the closures of a benchmark.
 
 // Take n, free n, in the same order.
 func BenchmarkNewFree(b *testing.B) {

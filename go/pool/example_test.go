@@ -9,7 +9,7 @@ import (
 	"toft.dev/toft/pool"
 )
 
-// A word in a binary search tree that the garbage collector never looks at.
+// A node of a binary search tree that the garbage collector does not scan.
 type node struct {
 	left, right pool.Handle[node]
 	key         int
@@ -358,7 +358,7 @@ func ExampleColumn_At() {
 	// <nil>
 }
 
-// Without Packed there are holes: RowAt tells.
+// Without Packed there are holes, at which RowAt returns 0.
 func ExampleColumn_Slice() {
 	t, _ := pool.NewTable(pool.TableOptions{})
 	defer t.Close()

@@ -6,7 +6,7 @@ package pool
 
 import "testing"
 
-// What cannot be said where an int has 32 bits.
+// Tests with numbers that an int of 32 bits cannot hold.
 func TestSizesThatOverflow(t *testing.T) {
 	noAddressSpace[[1 << 32]byte](t)
 	noAddressSpace[[1 << 40]byte](t) // the product has 71 bits

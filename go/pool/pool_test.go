@@ -49,7 +49,7 @@ func mustNew[T any](t testing.TB, p *Pool[T]) Handle[T] {
 	return h
 }
 
-// ---- a pool beside a map that should say the same ----
+// ---- a pool compared with a map ----
 
 // Options under which every stream is run. The narrow ones have one or two bits of generation.
 var poolOptions = map[string]Options{
@@ -64,7 +64,7 @@ var poolOptions = map[string]Options{
 	"retire early":  {MaxSlots: 1 << 30, Retire: true},
 }
 
-// A poolModel is a pool and what is known of it.
+// A poolModel is a pool and its expected contents.
 type poolModel[T any] struct {
 	t     testing.TB
 	p     *Pool[T]
@@ -159,7 +159,7 @@ func (m *poolModel[T]) none(h Handle[T]) {
 	}
 }
 
-// look compares all there is.
+// look compares the whole pool with the model.
 func (m *poolModel[T]) look() {
 	m.t.Helper()
 	if m.p.Len() != len(m.seeds) || m.p.Len() > m.p.Cap() {
@@ -232,7 +232,7 @@ func (m *poolModel[T]) sweep(every int) {
 	m.look()
 }
 
-// run does what the bytes say.
+// run performs the operations that the bytes encode.
 func (m *poolModel[T]) run(stream []byte) {
 	byteOf := func() (b byte) {
 		if len(stream) != 0 {
@@ -387,7 +387,7 @@ func TestHandlesOfASmallPool(t *testing.T) {
 	}
 }
 
-// generations is how often the only slot of a pool can be used before a handle comes again.
+// generations returns how often the only slot of a pool can be used before a handle is repeated.
 func generations(t *testing.T, p *Pool[byte]) int {
 	first := mustNew(t, p)
 	p.Free(first)
@@ -810,7 +810,7 @@ func TestUseAfterClose(t *testing.T) {
 	}
 }
 
-// mapped tells whether a mapping begins at an address.
+// mapped reports whether a mapping begins at an address.
 func mapped(t *testing.T, address uintptr) bool {
 	b, err := os.ReadFile("/proc/self/maps")
 	if err != nil {

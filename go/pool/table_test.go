@@ -43,7 +43,7 @@ func mustRow(t testing.TB, table *Table) Row {
 	return row
 }
 
-// ---- a table beside a map that should say the same ----
+// ---- a table compared with a map ----
 
 var tableOptions = map[string]TableOptions{
 	"growing":      {},
@@ -56,7 +56,7 @@ var tableOptions = map[string]TableOptions{
 
 type vec [3]float32
 
-// A tableModel is a table and what is known of it.
+// A tableModel is a table and its expected contents.
 type tableModel struct {
 	t     testing.TB
 	table *Table
@@ -108,7 +108,7 @@ func (m *tableModel) add(v uint64) {
 	m.order = append(m.order, row)
 }
 
-// forget leaves the row's place in m.order to the caller: to look for it at each would take the square of their number.
+// forget leaves the row in m.order to the caller, because a search for each row would take quadratic time.
 func (m *tableModel) forget(row Row) {
 	delete(m.rows, row)
 	m.freed[row] = true

@@ -2,8 +2,8 @@
 
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// Package ctest is the C side of the tests: a provider of arenas of its own (a second copy of the library, under other
-// names), a user that bumps inline, and functions that read what Go built. Test files cannot use cgo themselves.
+// Package ctest is the C side of the tests, because test files cannot use cgo: a second provider (a copy of the library with
+// other names), a client that allocates inline, and functions that read what Go has built.
 package ctest
 
 // #cgo CFLAGS: -std=gnu11 -DTOFT_PREFIX=ctest_
@@ -14,7 +14,7 @@ import "unsafe"
 
 // ---- the provider ----
 
-// Create makes an arena in C, with a budget in bytes (0: none).
+// Create makes an arena in C, with a budget in bytes (0 for none).
 func Create(budget uint64) unsafe.Pointer {
 	return unsafe.Pointer(C.ctest_x_create(C.uint64_t(budget)))
 }
@@ -22,21 +22,22 @@ func Create(budget uint64) unsafe.Pointer {
 // Release releases an arena in C.
 func Release(a unsafe.Pointer) { C.ctest_x_release((*C.toft_arena)(a)) }
 
-// Held is what the providers of this copy hold of their source, in bytes.
+// Held returns the bytes that the arenas of this provider have taken from their source.
 func Held() int { return int(C.ctest_x_held()) }
 
-// Foreign is a head, to be freed, whose provider follows version v of the ABI and fills in all but so many bytes of the table.
+// Foreign returns a head whose provider follows version v of the ABI and has a table with so many bytes missing. The caller
+// must free it.
 func Foreign(v, missing uint32) unsafe.Pointer {
 	return unsafe.Pointer(C.ctest_x_foreign(C.uint32_t(v), C.uint32_t(missing)))
 }
 
-// Free frees memory of C's.
+// Free frees memory of the C heap.
 func Free(p unsafe.Pointer) { C.ctest_x_free(p) }
 
-// HeapInUse is what malloc has given out, mapped blocks included, in bytes.
+// HeapInUse returns the bytes in use of the C heap, mapped blocks included.
 func HeapInUse() int { return int(C.ctest_x_heap_in_use()) }
 
-// ---- the user ----
+// ---- the client ----
 
 // Node is struct node of ctest.h.
 type Node struct {
@@ -44,28 +45,28 @@ type Node struct {
 	Next  *Node
 }
 
-// List has C build a list of 1 to n in the arena, inline.
+// List makes C build a list of 1 to n in the arena, inline.
 func List(a unsafe.Pointer, n int) *Node {
 	return (*Node)(unsafe.Pointer(C.ctest_x_list((*C.toft_arena)(a), C.int(n))))
 }
 
-// Scratch has C mark, fill n bytes, and rewind.
+// Scratch makes C mark the arena, fill n bytes, and rewind.
 func Scratch(a unsafe.Pointer, n int) bool {
 	return C.ctest_x_scratch((*C.toft_arena)(a), C.size_t(n)) != 0
 }
 
-// Thread is the thread that the caller runs on.
+// Thread returns the thread on which the caller runs.
 func Thread() uint64 { return uint64(C.ctest_x_thread()) }
 
-// Claim has C claim the arena's range, until Give.
+// Claim makes C claim a range of the arena until Give.
 func Claim(a unsafe.Pointer) bool { return C.ctest_x_claim((*C.toft_arena)(a)) != 0 }
 
-// Give has C give it back.
+// Give makes C unclaim the range.
 func Give(a unsafe.Pointer) bool { return C.ctest_x_give((*C.toft_arena)(a)) != 0 }
 
 // ---- readers ----
 
-// BufferCreateInfo is struct buffer_create_info, as a graphics library has it.
+// BufferCreateInfo is struct buffer_create_info, with the parts of a struct of a graphics library.
 type BufferCreateInfo struct {
 	Kind             uint32
 	Next             *BufferCreateInfo
@@ -76,7 +77,7 @@ type BufferCreateInfo struct {
 	QueueFamilies    *uint32
 }
 
-// SumBufferInfo adds up all numbers of the info, the queue family indices that it points to, and those it is linked to.
+// SumBufferInfo returns the sum of all numbers of the info, of its queue family indices, and of the infos linked to it.
 func SumBufferInfo(info *BufferCreateInfo) uint64 {
 	return uint64(C.ctest_x_sum_info((*C.struct_buffer_create_info)(unsafe.Pointer(info))))
 }
@@ -87,7 +88,7 @@ func SumStrings(list unsafe.Pointer) (sum, n int) {
 	return int(C.ctest_x_sum_strings((**C.char)(list), &count)), int(count)
 }
 
-// Strlen is C's.
+// Strlen calls strlen of C.
 func Strlen(s unsafe.Pointer) int { return int(C.ctest_x_strlen((*C.char)(s))) }
 
 // Divide writes two results.

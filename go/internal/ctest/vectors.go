@@ -12,7 +12,7 @@ import (
 	"unsafe"
 )
 
-// Pages is a source that logs, and fails on request.
+// Pages is a source of pages that logs its calls and fails on request.
 type Pages struct{ c *C.ctest_pages }
 
 // Range is a claimed range: toft_range.
@@ -20,7 +20,7 @@ type Range struct{ Cursor, Limit, Provider uintptr }
 
 func arena(p unsafe.Pointer) *C.toft_arena { return (*C.toft_arena)(p) }
 
-// NewPages makes a source that refuses the takes numbered in failAt, from 1 on.
+// NewPages makes a source that fails in the calls of take whose numbers, from 1, are in failAt.
 func NewPages(failAt []uintptr) Pages {
 	if len(failAt) == 0 {
 		return Pages{C.ctest_v_pages(nil, 0)}
@@ -36,7 +36,7 @@ func (s Pages) Create(budget uint64, reserve uintptr) unsafe.Pointer {
 	return unsafe.Pointer(C.ctest_v_create(s.c, C.uint64_t(budget), C.size_t(reserve)))
 }
 
-// Traffic is what was taken and given, and the cleanups that ran, since it was last asked.
+// Traffic returns the blocks taken and returned, and the cleanups that ran, since the previous call.
 func (s Pages) Traffic() (took, gave, ran []int) {
 	var n C.size_t
 	sizes := func(p *C.size_t) (out []int) {
@@ -54,32 +54,32 @@ func (s Pages) Traffic() (took, gave, ran []int) {
 	return
 }
 
-// Bytes and Calls are what the arena must say of its source.
+// Bytes returns the bytes that the arena must report for its source.
 func (s Pages) Bytes() uint64 { return uint64(C.ctest_v_bytes(s.c)) }
 
-// Calls is how often the source was asked.
+// Calls returns the number of calls of take.
 func (s Pages) Calls() uint64 { return uint64(C.ctest_v_calls(s.c)) }
 
 // Open reports whether a cleanup found the arena open.
 func (s Pages) Open() bool { return C.ctest_v_open(s.c) != 0 }
 
-// Base is the block in which p lies at this offset; 0: none.
+// Base returns the block in which p has this offset, or 0.
 func (s Pages) Base(p uintptr, offset int) uintptr {
 	return uintptr(C.ctest_v_base(s.c, unsafe.Add(nil, p), C.size_t(offset)))
 }
 
-// Cleanup registers one that logs id.
+// Cleanup registers a cleanup that logs id.
 func (s Pages) Cleanup(a unsafe.Pointer, id int) uintptr {
 	return uintptr(C.ctest_v_cleanup(s.c, arena(a), C.int(id)))
 }
 
-// Cancel cancels it.
+// Cancel cancels a cleanup.
 func (s Pages) Cancel(id int) { C.ctest_v_cancel(s.c, C.int(id)) }
 
 // Range is one of four ranges.
 func (s Pages) Range(id int) *Range { return (*Range)(unsafe.Pointer(C.ctest_v_range(s.c, C.int(id)))) }
 
-// OpsAlloc is ops->alloc.
+// OpsAlloc calls ops->alloc.
 func OpsAlloc(a unsafe.Pointer, n, align uintptr, zero bool) uintptr {
 	var flags C.uint32_t
 	if zero {
@@ -88,7 +88,7 @@ func OpsAlloc(a unsafe.Pointer, n, align uintptr, zero bool) uintptr {
 	return uintptr(C.ctest_v_alloc(arena(a), C.size_t(n), C.size_t(align), flags))
 }
 
-// Resize is toft_resize.
+// Resize calls toft_resize.
 func Resize(a unsafe.Pointer, p, old, n, align uintptr, zero, stay bool) uintptr {
 	var flags C.uint32_t
 	if zero {
@@ -100,38 +100,38 @@ func Resize(a unsafe.Pointer, p, old, n, align uintptr, zero, stay bool) uintptr
 	return uintptr(C.ctest_v_resize(arena(a), unsafe.Add(nil, p), C.size_t(old), C.size_t(n), C.size_t(align), flags))
 }
 
-// GiveBack is toft_free.
+// GiveBack calls toft_free.
 func GiveBack(a unsafe.Pointer, p, n uintptr) {
 	C.ctest_v_give_back(arena(a), unsafe.Add(nil, p), C.size_t(n))
 }
 
-// Rewind is ops->rewind.
+// Rewind calls ops->rewind.
 func Rewind(a unsafe.Pointer, cursor, epoch uintptr) int {
 	return int(C.ctest_v_rewind(arena(a), C.uintptr_t(cursor), C.uintptr_t(epoch)))
 }
 
-// Reset is ops->reset.
+// Reset calls ops->reset.
 func Reset(a unsafe.Pointer, policy uint32, keep uintptr) int {
 	return int(C.ctest_v_reset(arena(a), C.uint32_t(policy), C.size_t(keep)))
 }
 
-// Set is ops->set.
+// Set calls ops->set.
 func Set(a unsafe.Pointer, what uint32, value uint64) int {
 	return int(C.ctest_v_set(arena(a), C.uint32_t(what), C.uint64_t(value)))
 }
 
-// Trim is toft_trim.
+// Trim calls toft_trim.
 func Trim(a unsafe.Pointer, keep uintptr) { C.ctest_v_trim(arena(a), C.size_t(keep)) }
 
-// OpsRelease is toft_release.
+// OpsRelease calls toft_release.
 func OpsRelease(a unsafe.Pointer) { C.ctest_v_release(arena(a)) }
 
-// ClaimRange is toft_claim, or ops->claim.
+// ClaimRange calls toft_claim or ops->claim.
 func ClaimRange(a unsafe.Pointer, r *Range, n, align uintptr) uintptr {
 	return uintptr(C.ctest_v_claim(arena(a), (*C.toft_range)(unsafe.Pointer(r)), C.size_t(n), C.size_t(align)))
 }
 
-// GiveRange is toft_unclaim.
+// GiveRange calls toft_unclaim.
 func GiveRange(a unsafe.Pointer, r *Range) int {
 	return int(C.ctest_v_give(arena(a), (*C.toft_range)(unsafe.Pointer(r))))
 }

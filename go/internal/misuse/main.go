@@ -2,8 +2,8 @@
 
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// Misuse commits one misuse, on purpose, and ends: misuse ROW, a row of the tables in docs/checked.md. scripts/test misuse
-// runs it, and compares what was found with the table.
+// Misuse commits one misuse on purpose: misuse ROW, a row of the tables in docs/checked.md. scripts/check-misuse runs it and
+// compares the findings with the table.
 package main
 
 import (
