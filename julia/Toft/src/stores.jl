@@ -117,11 +117,14 @@ end
 
 field_kind(j::Type) = j <: Symbol ? Symbol : Integer
 
+# Of a small element the compiler leaves the load or store of the field. Of a large one it does not, so the field is
+# accessed by its address; after GC.@preserve the compiler reloads the fields of the pool.
+by_address(::Type{T}) where {T} = isbitstype(T) && sizeof(T) > 128
+
 @generated function read_field(store::Vector{T}, i::Int, j) where {T}
     return field_chain(T, field_kind(j)) do k
         F = fieldtype(with_fields(T), k)
-        isbitstype(T) || return :(@inbounds(getfield(store[i], $k)))
-        # of a large element, only the field is read
+        by_address(T) || return :(@inbounds(getfield(store[i], $k)))
         :(GC.@preserve store unsafe_load(Ptr{$F}(pointer(store, i) + $(fieldoffset(T, k)))))
     end
 end
@@ -129,7 +132,7 @@ end
 @generated function write_field!(store::Vector{T}, x, i::Int, j) where {T}
     return field_chain(T, field_kind(j)) do k
         F = fieldtype(with_fields(T), k)
-        if isbitstype(T)
+        if by_address(T)
             return quote
                 y = convert($F, x)::$F
                 GC.@preserve store unsafe_store!(Ptr{$F}(pointer(store, i) + $(fieldoffset(T, k))), y)
