@@ -88,6 +88,8 @@ As [`Allocator`](@ref), with a column for each field of the tuple, named tuple o
 `pool[i, j] = x` touch field `j` (a number or a name) alone; [`column`](@ref) is the whole column. For the field
 of a struct, [`concretetype`](@ref) gives the concrete type.
 
+    julia> using Toft: column
+
     julia> pool = SOAllocator{NamedTuple{(:x, :n),Tuple{Float64,Int}}}(100);
 
     julia> i = allocateend!(pool, (x = 1.5, n = 7))

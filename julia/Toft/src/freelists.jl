@@ -24,6 +24,8 @@ As [`Allocator`](@ref), but any slot can be given back by [`deallocate!`](@ref) 
 back first. An index that was given back is a [`StaleIndexError`](@ref) until its slot is taken again; a
 [`handle`](@ref) is one for good. `@inbounds` leaves these checks out.
 
+    julia> using Toft: handle
+
     julia> pool = FreeListAllocator{String}(nothing);
 
     julia> i = allocateend!(pool, "a"); h = handle(pool, i);
@@ -53,17 +55,6 @@ FreeListAllocator{T}(n::Union{Integer,Nothing}, init::Integer=0) where {T} = Fre
 FreeListSOAllocator{T,I}(n::Union{Integer,Nothing}, init::Integer=0) where {T,I} =
     FreeListSOAllocator{T,I,columns_type(T)}(n, init)
 FreeListSOAllocator{T}(n::Union{Integer,Nothing}, init::Integer=0) where {T} = FreeListSOAllocator{T,Int}(n, init)
-
-# The names under which programs written for Allocators.jl know what the kinds share
-
-"All four kinds, as Allocators.jl names them: [`AbstractPool`](@ref)."
-const AbstractFreeListAllocator{T,I<:Integer} = AbstractPool{T,I}
-"The two kinds without a free list, as Allocators.jl names them: [`Allocator`](@ref) and [`SOAllocator`](@ref)."
-const AbstractAllocator{T,I<:Integer} = EndPool{T,I}
-"[`SOAllocator`](@ref), as Allocators.jl names what has columns and no free list."
-const AbstractSOAllocator{T,I<:Integer,S<:Columns{T}} = SOAllocator{T,I,S}
-"The two kinds with columns, as Allocators.jl names them: [`SOAllocator`](@ref) and [`FreeListSOAllocator`](@ref)."
-const AbstractFreeListSOAllocator{T,I<:Integer,S<:Columns{T}} = Union{SOAllocator{T,I,S},FreeListSOAllocator{T,I,S}}
 
 # Elements
 

@@ -14,9 +14,6 @@ struct Columns{T,V<:Tuple} <: AbstractVector{T}
     Columns{T,V}(vectors::V) where {T,V<:Tuple} = new{T,V}(vectors)
 end
 
-"[`Columns`](@ref), under the name that Allocators.jl gave it."
-const TupleVector = Columns
-
 function Columns{T}(n::Integer) where {T}
     has_fields(T) || throw(ArgumentError("structure of arrays needs a type with fields, and $T has none"))
     return make_columns(T, convert(Int, n))

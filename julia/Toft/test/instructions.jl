@@ -4,6 +4,7 @@
 module InstructionTests
 
 using InteractiveUtils, Test, Toft
+using Toft: Queue, Stack
 
 # Instructions of f for these arguments, without what only fills up; and how many of them are calls.
 function instructions(f, arguments...)
