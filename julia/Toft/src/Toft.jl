@@ -20,7 +20,7 @@ export PoolFullError, StaleIndexError,
 const PUBLIC = (
     :Columns, :capacity, :column, :Handle, :handle,
     :List, :Stack, :Queue, :SortedSet, :SortedDict, :between,
-    :alloc, :Mark, :scope, :reset!, :stats, :library,
+    :alloc, :Mark, :scope, :default_arena, Symbol("@no_escape"), Symbol("@alloc"), Symbol("@alloc_ptr"), :reset!, :stats, :library,
     :tag, :report, :snapshot,
     :Allocators,
 )
@@ -41,6 +41,7 @@ include("sorted.jl")
 include("concrete.jl")
 include("show.jl")
 include("arena.jl")
+include("no_escape.jl")
 include("allocators.jl")
 
 end
