@@ -43,12 +43,18 @@ const ELSEWHERE = Set(Symbol.(split("""
 end
 
 @testset "private names of Base" begin
-    for name in (:isvatuple, :allocatedinline, :isbitsunion, :_unsetindex!, :format_bytes, :copymutable, :mergewith)
+    for name in (:isvatuple, :allocatedinline, :isbitsunion, :_unsetindex!, :format_bytes, :copymutable, :emptymutable,
+                 :mergewith, :mergewith!, :deepcopy_internal, :JLOptions)
         isdefined(Base, name) || println("Base.", name, " is no more: Toft has a fallback")
         @test isdefined(Base, name)
     end
     @test isdefined(Base, :ismutabletype) == (VERSION >= v"1.7")
     @test isdefined(Base, :datatype_alignment)
+    @test cglobal(:jl_generating_output) != C_NULL
+    # a slot that was given back keeps no object alive
+    v = Vector{Any}([1, "two"])
+    Toft.unset!(v, 2)
+    @test !isassigned(v, 2) && v[1] == 1
     @test sizehint!(SortedSet{Int}(), 9; shrink=false) == Set()
     @test sizehint!(Stack{Int}(), 9; first=true) == Stack{Int}()
 end
