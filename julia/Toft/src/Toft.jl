@@ -6,15 +6,27 @@ SPDX-License-Identifier: MIT OR Apache-2.0
 """
 module Toft
 
+# Exported are names that say what they belong to. Words that other packages export, or that a program uses for its own
+# variables, are public without being exported: `using Toft: Stack, alloc` or `Toft.alloc`.
+
 export PoolFullError, StaleIndexError,
-    AbstractPool, Allocator, SOAllocator, FreeListAllocator, FreeListSOAllocator, Columns, TupleVector,
-    AbstractFreeListAllocator, AbstractAllocator, AbstractSOAllocator, AbstractFreeListSOAllocator,
-    allocateend!, allocatebegin!, deallocateend!, deallocatebegin!, deallocate!, emptyend!, emptybegin!,
-    capacity, trim!, column, Handle, handle,
-    List, Stack, Queue, SortedSet, SortedDict, between, concretetype,
-    Arena, arena, alloc, cstring, release!, reset!, rewind!, scope, budget!, checked!, cleanup!, stats, ArenaStats,
+    AbstractPool, Allocator, SOAllocator, FreeListAllocator, FreeListSOAllocator,
+    allocateend!, allocatebegin!, deallocateend!, deallocatebegin!, deallocate!, emptyend!, emptybegin!, trim!,
+    concretetype,
+    Arena, arena, cstring, release!, rewind!, budget!, checked!, cleanup!, ArenaStats,
     ArenaArray, ArenaVector, ArenaMatrix, ArenaError, cache_limit!, cache_held, cache_trim!,
-    metered!, tag, tagbudget!, sampled!, report, snapshot, ArenaReport, TagStats, SiteStats
+    metered!, tagbudget!, sampled!, ArenaReport, TagStats, SiteStats
+
+const PUBLIC = (
+    :Columns, :capacity, :column, :Handle, :handle,
+    :List, :Stack, :Queue, :SortedSet, :SortedDict, :between,
+    :alloc, :Mark, :scope, :default_arena, Symbol("@no_escape"), Symbol("@alloc"), Symbol("@alloc_ptr"), :reset!, :stats, :library,
+    :tag, :report, :snapshot,
+    :Allocators,
+)
+@static if isdefined(Base, :ispublic)
+    eval(Expr(:public, PUBLIC...))
+end
 
 include("errors.jl")
 include("stores.jl")
@@ -29,5 +41,7 @@ include("sorted.jl")
 include("concrete.jl")
 include("show.jl")
 include("arena.jl")
+include("no_escape.jl")
+include("allocators.jl")
 
 end

@@ -196,6 +196,8 @@ end
 Calls `f(a)` with a new [`Arena`](@ref), releases it, also when an exception passes, and returns what `f` did, which
 must not be memory of the arena. Errors as `Arena` and [`release!`](@ref).
 
+    julia> using Toft: alloc
+
     julia> arena(budget = 4096) do a
                p = alloc(a, Int, 3) # a Ptr{Int}: 24 bytes that the collector does not see
                unsafe_store!(p, 7, 2)
@@ -675,6 +677,8 @@ What [`stats`](@ref) tells, in bytes: `live`, allocated and not given back, with
 block is missing; `budget`, or `nothing`; `reserved`, held of the source, kept blocks included; `wasted`, about what
 headers and unused ends of blocks come to. And counts: `blocks` in use; `source_calls`, how often blocks were asked for,
 ever. It prints for people, and is equal to another whose fields are.
+
+    julia> using Toft: stats
 
     julia> arena(stats, budget = 4096)
     ArenaStats

@@ -14,6 +14,8 @@ These names leave parameters out, and so a field that is declared with one of th
 abstract type: Julia looks up the type of the collection whenever it is used. A field of the concrete type, or of a type
 parameter of the struct, is not.
 
+    julia> using Toft: SortedDict, Stack
+
     julia> struct Inventory
                stock::concretetype(SortedDict{String,Int})
                order::concretetype(Stack{Int}, SOAllocator)

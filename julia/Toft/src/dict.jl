@@ -11,6 +11,8 @@ for its keys. Values stay where they were put until they are deleted, however th
 structure-of-arrays kind of pool the keys and the values are a column each. [`between`](@ref) gives the pairs of a range
 of keys, `first` and `last` the pairs of the least and greatest, `pop!(dict)` removes the last, `popfirst!` the first.
 
+    julia> using Toft: SortedDict
+
     julia> d = SortedDict("b" => 2, "a" => 1);
 
     julia> first(d)

@@ -33,6 +33,8 @@ mutable struct EndPool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
     ceiling::Int # first may rise so far without asking
     begin_low::Int # and fall so far, but not onto last
     straight::Bool # the live slots are first:last
+    least_index::Int # when they are not: low and n, the indices that may be used; else beyond any index
+    greatest_index::Int
     whole::Bool # and all slots are the run 1:n
     resizable::Bool
     wrapped::Bool # the end has come around into the run where the beginning is
@@ -44,7 +46,7 @@ mutable struct EndPool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
 
     function EndPool{T,I,S}(store::S, n::Int, resizable::Bool, init::Int) where {T,I<:Integer,S<:AbstractVector{T}}
         low = init + 1
-        return new{T,I,S}(store, low, init, n, init, low, low, true, init == 0, resizable, false, low, n,
+        return new{T,I,S}(store, low, init, n, init, low, low, true, typemax(Int), 0, init == 0, resizable, false, low, n,
                            [low:n], 1, 1)
     end
 end
@@ -60,8 +62,10 @@ A pool of elements of type `T` in a `Vector{T}`: of `n` slots for good, or one t
 slot is given back: growth does not move it. A fixed pool is a ring: what is given back at one end can be taken at the
 other. The first `init` slots are left out until the pool is emptied.
 
-[`deallocate!`](@ref) gives back nothing in a pool of this kind; [`emptyend!`](@ref) gives back all. An index is
-checked: outside of the live slots it is a `BoundsError`, `@inbounds` leaves the check out. When all slots are taken, a
+[`deallocate!`](@ref) gives back nothing in a pool of this kind; [`emptyend!`](@ref) gives back all. An index outside of
+the live slots is a `BoundsError`; `@inbounds` leaves the check out. While the live slots go around, from a higher to a
+lower index, only an index outside of the pool is one, and a slot that was given back reads as what is left in it:
+[`isvalid`](@ref) is exact then too. When all slots are taken, a
 fixed pool throws [`PoolFullError`](@ref), as one that grows does when `I` cannot number more.
 
     julia> using Toft
@@ -83,6 +87,8 @@ const Allocator{T,I<:Integer} = EndPool{T,I,Vector{T}}
 As [`Allocator`](@ref), with a column for each field of the tuple, named tuple or struct `T`. `pool[i, j]` and
 `pool[i, j] = x` touch field `j` (a number or a name) alone; [`column`](@ref) is the whole column. For the field
 of a struct, [`concretetype`](@ref) gives the concrete type.
+
+    julia> using Toft: column
 
     julia> pool = SOAllocator{NamedTuple{(:x, :n),Tuple{Float64,Int}}}(100);
 
@@ -138,10 +144,9 @@ SOAllocator{T}(n::Union{Integer,Nothing}, init::Integer=0) where {T} = SOAllocat
 # Elements
 
 # Whether a slot is live.
-@inline is_live(p::EndPool, i::Int) = (p.first <= i) & (i <= p.last) & p.straight || is_live_slow(p, i)
-
-@noinline function is_live_slow(p::EndPool, i::Int)
-    !p.straight && p.low <= i <= p.n || return false
+function is_live(p::EndPool, i::Int)
+    p.straight && return p.first <= i <= p.last
+    p.low <= i <= p.n || return false
     k = 1
     while !(i in p.runs[k])
         k += 1
@@ -165,31 +170,39 @@ function live_pieces(p::EndPool)
     return push!(pieces, first(p.runs[p.end_run]):p.last)
 end
 
+# Whether an index may be used: while the live slots are first:last, that of a live slot; else that of any slot, since to
+# find the runs would need a call that returns. The compiler reloads every field after such a call, which makes trees
+# twice as slow; after a call that only throws it reloads nothing.
+@inline in_range(p::EndPool, i::Int) = (min(p.first, p.least_index) <= i) && (i <= max(p.last, p.greatest_index))
+
 @inline function check_slot(p::EndPool, i::Integer)
     in_int = i % Int
-    (in_int == i && is_live(p, in_int)) || throw_bounds(p, i)
+    in_int == i && in_range(p, in_int) || throw_bounds(p, i)
     return nothing
 end
 
 @noinline throw_bounds(p, i) = throw(BoundsError(p, i))
 
 Base.@propagate_inbounds function Base.getindex(p::EndPool, i::Integer)
+    store = p.store # before the check, so that the compiler moves it out of loops
     @boundscheck check_slot(p, i)
-    return @inbounds p.store[i % Int]
+    return @inbounds store[i % Int]
 end
 
 Base.@propagate_inbounds function Base.setindex!(p::EndPool{T}, t, i::Integer) where {T}
     x = convert(T, t)::T # which may change the pool
+    store = p.store
     @boundscheck check_slot(p, i)
-    @inbounds p.store[i % Int] = x
+    @inbounds store[i % Int] = x
     return p
 end
 
 const Field = Union{Integer,Symbol}
 
 Base.@propagate_inbounds function Base.getindex(p::EndPool, i::Integer, j::Field)
+    store = p.store
     @boundscheck check_slot(p, i)
-    return read_field(p.store, i % Int, j)
+    return read_field(store, i % Int, j)
 end
 
 Base.@propagate_inbounds function Base.setindex!(p::EndPool, x, i::Integer, j::Field)
@@ -251,6 +264,7 @@ end
 function settle!(p::EndPool)
     end_slots, begin_slots = p.runs[p.end_run], p.runs[p.begin_run]
     p.straight = p.end_run == p.begin_run && !p.wrapped
+    p.least_index, p.greatest_index = p.straight ? (typemax(Int), 0) : (p.low, p.n)
     p.whole = p.straight && p.low == 1 && length(p.runs) == 1
     p.stop = p.wrapped ? p.first - 1 : last(end_slots)
     p.floor, p.ceiling = p.straight ? (p.first - 1, p.first) : (first(end_slots), last(begin_slots))
@@ -427,7 +441,8 @@ end
     emptyend!(pool)
 
 Give back all slots; [`allocateend!`](@ref) begins at index 1 again. The memory is kept: [`trim!`](@ref) returns it.
-Time does not depend on how many there are, unless they hold references.
+The time does not depend on the number of slots, unless they hold references; in the free-list kinds, if any slot is
+live, a key of four bytes is written for each slot that was ever taken.
 """
 @inline function emptyend!(p::EndPool)
     forget_all!(p)

@@ -1,8 +1,7 @@
 # Pools whose slots can be given back one by one: FreeListAllocator and FreeListSOAllocator.
 #
 # Beside the slots lie a key for each, which counts how often it was taken and given back, and a stack of those that
-# were given back. A slot is live when it lies within what the underlying pool has taken and its key is odd. So emptying
-# the pool need not touch the keys: a slot that is taken again gets the next odd one.
+# were given back. A slot is live when it has a key and the key is odd: an access compares nothing else.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -11,7 +10,7 @@ mutable struct FreePool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
     keys::Vector{UInt32}
     free::Vector{I} # the slots given back: the first free_count of it
     free_count::Int
-    new_key::UInt32 # where the keys of new slots begin: above those of slots that trim! returned
+    new_key::UInt32 # the key of new slots: even, and not below those of slots that trim! returned
 
     FreePool{T,I,S}(used::EndPool{T,I,S}) where {T,I<:Integer,S<:AbstractVector{T}} =
         new{T,I,S}(used, zeros(UInt32, used.n), Vector{I}(undef, used.resizable ? 0 : used.n), 0, 0)
@@ -24,6 +23,8 @@ end
 As [`Allocator`](@ref), but any slot can be given back by [`deallocate!`](@ref) and is taken again: the last one given
 back first. An index that was given back is a [`StaleIndexError`](@ref) until its slot is taken again; a
 [`handle`](@ref) is one for good. `@inbounds` leaves these checks out.
+
+    julia> using Toft: handle
 
     julia> pool = FreeListAllocator{String}(nothing);
 
@@ -55,45 +56,39 @@ FreeListSOAllocator{T,I}(n::Union{Integer,Nothing}, init::Integer=0) where {T,I}
     FreeListSOAllocator{T,I,columns_type(T)}(n, init)
 FreeListSOAllocator{T}(n::Union{Integer,Nothing}, init::Integer=0) where {T} = FreeListSOAllocator{T,Int}(n, init)
 
-# The names under which programs written for Allocators.jl know what the kinds share
-
-"All four kinds, as Allocators.jl names them: [`AbstractPool`](@ref)."
-const AbstractFreeListAllocator{T,I<:Integer} = AbstractPool{T,I}
-"The two kinds without a free list, as Allocators.jl names them: [`Allocator`](@ref) and [`SOAllocator`](@ref)."
-const AbstractAllocator{T,I<:Integer} = EndPool{T,I}
-"[`SOAllocator`](@ref), as Allocators.jl names what has columns and no free list."
-const AbstractSOAllocator{T,I<:Integer,S<:Columns{T}} = SOAllocator{T,I,S}
-"The two kinds with columns, as Allocators.jl names them: [`SOAllocator`](@ref) and [`FreeListSOAllocator`](@ref)."
-const AbstractFreeListSOAllocator{T,I<:Integer,S<:Columns{T}} = Union{SOAllocator{T,I,S},FreeListSOAllocator{T,I,S}}
-
 # Elements
 
-@inline is_live(p::FreePool, i::Int) = is_live(p.used, i) && isodd(@inbounds(p.keys[i]))
+@inline is_live(p::FreePool, i::Int) = (i - 1) % UInt < length(p.keys) % UInt && isodd(@inbounds(p.keys[i]))
 
+# No call of it returns into the access, as in EndPool.
 @inline function check_slot(p::FreePool, i::Integer)
     in_int = i % Int
-    (in_int == i && is_live(p.used, in_int)) || throw_bounds(p, i)
-    isodd(@inbounds(p.keys[in_int])) || throw_stale(i)
+    (in_int == i) & ((in_int - 1) % UInt < length(p.keys) % UInt) || throw_bounds(p, i)
+    isodd(@inbounds(p.keys[in_int])) || throw_dead(p, i)
     return nothing
 end
 
+@noinline throw_dead(p::FreePool, i) = is_live(p.used, i % Int) ? throw_stale(i) : throw_bounds(p, i)
 @noinline throw_stale(i) = throw(StaleIndexError(i))
 
 Base.@propagate_inbounds function Base.getindex(p::FreePool, i::Integer)
+    store = p.used.store # before the check, so that the compiler moves it out of loops
     @boundscheck check_slot(p, i)
-    return @inbounds p.used.store[i % Int]
+    return @inbounds store[i % Int]
 end
 
 Base.@propagate_inbounds function Base.setindex!(p::FreePool{T}, t, i::Integer) where {T}
     x = convert(T, t)::T # which may change the pool
+    store = p.used.store
     @boundscheck check_slot(p, i)
-    @inbounds p.used.store[i % Int] = x
+    @inbounds store[i % Int] = x
     return p
 end
 
 Base.@propagate_inbounds function Base.getindex(p::FreePool, i::Integer, j::Field)
+    store = p.used.store
     @boundscheck check_slot(p, i)
-    return read_field(p.used.store, i % Int, j)
+    return read_field(store, i % Int, j)
 end
 
 Base.@propagate_inbounds function Base.setindex!(p::FreePool, x, i::Integer, j::Field)
@@ -112,10 +107,9 @@ end
     return i
 end
 
-# The next odd key, whether the slot was given back or the pool was emptied over it.
 @inline function open_slot!(p::FreePool, i::Int)
     i > length(p.keys) && grow_keys!(p, i)
-    @inbounds p.keys[i] = (p.keys[i] | 0x00000001) + 0x00000002
+    @inbounds p.keys[i] += 0x00000001 # odd
     return i
 end
 
@@ -165,12 +159,24 @@ end
 
 @noinline grow_free!(p::FreePool) = resize!(p.free, min(max(LEAST, 2 * length(p.free)), p.used.n))
 
+# Makes the keys of all live slots even.
+@noinline function end_generations!(p::FreePool)
+    keys, used = p.keys, p.used
+    slots = used.straight ? (used.first:used.last) : (1:length(keys))
+    @inbounds @simd for i in slots
+        keys[i] += keys[i] & 0x00000001
+    end
+    return nothing
+end
+
 @inline function emptyend!(p::FreePool)
+    p.used.straight && isempty(p) || end_generations!(p)
     p.free_count = 0
     return emptyend!(p.used)
 end
 
 function emptybegin!(p::FreePool)
+    p.used.straight && isempty(p) || end_generations!(p)
     p.free_count = 0
     return emptybegin!(p.used)
 end
@@ -277,10 +283,6 @@ function live_word(p::FreePool, start::Int)
     stop = min(start + 63, length(keys))
     @inbounds for i in start:stop
         word |= UInt64(keys[i] & 0x00000001) << ((i - start) & 63)
-    end
-    p.used.straight && p.used.first <= start && stop <= p.used.last && return word
-    for i in start:stop
-        is_live(p.used, i) || (word &= ~(one(UInt64) << (i - start)))
     end
     return word
 end

@@ -21,6 +21,8 @@ come next is removed, the walk ends with a [`StaleIndexError`](@ref), or where t
 A number alone, which could be meant as a size, is an `ArgumentError`. `List{T}` is not a concrete type, as that of a
 field of a struct should be: [`concretetype`](@ref) gives it.
 
+    julia> using Toft: List
+
     julia> l = List([2, 3]); pushfirst!(l, 1)
     List{Int64}([1, 2, 3])
 """

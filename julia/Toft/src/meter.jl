@@ -35,6 +35,8 @@ Calls `f()`, has what is allocated meanwhile counted for a tag, and returns what
 is a path; one that begins with `/` is a path as it stands. The tag ends with `f`, also when an exception passes. Bytes
 stay their tag's until they are given back, whatever the tag is then.
 
+    julia> using Toft: alloc, report, tag
+
     julia> arena() do a
                metered!(a)
                tag(a, "level") do
@@ -79,6 +81,8 @@ At most so many bytes may be live under the tag with this path while the arena i
 of the tags within it: what would exceed them throws `OutOfMemoryError`. The path `""` is what is under no tag;
 `nothing` lifts the budget. Throws as [`metered!`](@ref) does, and `ArgumentError` for a negative budget and for a path
 that is not UTF-8 or holds a NUL.
+
+    julia> using Toft: alloc, tag
 
     julia> arena() do a
                metered!(a)
@@ -209,6 +213,8 @@ end
     report(a::Arena) -> ArenaReport
 
 What the arena holds now, and by whom: of one of another provider its statistics alone. See [`ArenaReport`](@ref).
+
+    julia> using Toft: alloc, report, tag
 
     julia> arena() do a
                metered!(a)

@@ -18,6 +18,8 @@ While a set is walked, adding and deleting may have the walk leave elements out,
 them twice; what it gives is in the set at that moment. To delete some of the elements there is `filter!`. Walks and
 lookups may run on several threads at a time while nothing changes the set.
 
+    julia> using Toft: SortedSet, between
+
     julia> s = SortedSet([3, 1, 2])
     SortedSet{Int64}([1, 2, 3])
 

@@ -13,6 +13,8 @@ linked. `Iterators.reverse` goes the other way; where the elements are linked, i
 A number alone is an `ArgumentError`: in DataStructures it is a block size, which this stack does not have.
 `Stack{T}` is not a concrete type, as that of a field of a struct should be: [`concretetype`](@ref) gives it.
 
+    julia> using Toft: Stack
+
     julia> s = Stack{Int}(Allocator, 2); push!(s, 1); push!(s, 2);
 
     julia> pop!(s), length(s)
@@ -33,6 +35,8 @@ goes the other way; where the elements are linked, it copies them first.
 
 A number alone is an `ArgumentError`: in DataStructures it is a block size, which this queue does not have.
 `Queue{T}` is not a concrete type, as that of a field of a struct should be: [`concretetype`](@ref) gives it.
+
+    julia> using Toft: Queue
 
     julia> q = Queue([1, 2]); push!(q, 3); popfirst!(q)
     1

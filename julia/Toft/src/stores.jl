@@ -14,9 +14,6 @@ struct Columns{T,V<:Tuple} <: AbstractVector{T}
     Columns{T,V}(vectors::V) where {T,V<:Tuple} = new{T,V}(vectors)
 end
 
-"[`Columns`](@ref), under the name that Allocators.jl gave it."
-const TupleVector = Columns
-
 function Columns{T}(n::Integer) where {T}
     has_fields(T) || throw(ArgumentError("structure of arrays needs a type with fields, and $T has none"))
     return make_columns(T, convert(Int, n))
@@ -117,11 +114,14 @@ end
 
 field_kind(j::Type) = j <: Symbol ? Symbol : Integer
 
+# Of a small element the compiler leaves the load or store of the field. Of a large one it does not, so the field is
+# accessed by its address; after GC.@preserve the compiler reloads the fields of the pool.
+by_address(::Type{T}) where {T} = isbitstype(T) && sizeof(T) > 128
+
 @generated function read_field(store::Vector{T}, i::Int, j) where {T}
     return field_chain(T, field_kind(j)) do k
         F = fieldtype(with_fields(T), k)
-        isbitstype(T) || return :(@inbounds(getfield(store[i], $k)))
-        # of a large element, only the field is read
+        by_address(T) || return :(@inbounds(getfield(store[i], $k)))
         :(GC.@preserve store unsafe_load(Ptr{$F}(pointer(store, i) + $(fieldoffset(T, k)))))
     end
 end
@@ -129,7 +129,7 @@ end
 @generated function write_field!(store::Vector{T}, x, i::Int, j) where {T}
     return field_chain(T, field_kind(j)) do k
         F = fieldtype(with_fields(T), k)
-        if isbitstype(T)
+        if by_address(T)
             return quote
                 y = convert($F, x)::$F
                 GC.@preserve store unsafe_store!(Ptr{$F}(pointer(store, i) + $(fieldoffset(T, k))), y)

@@ -3,7 +3,7 @@
 module ArenaTests
 
 using Libdl, LinearAlgebra, Random, Test, Toft
-using Toft: ArenaError, TOFT_EBUSY, TOFT_ECORRUPT, TOFT_EMARK, TOFT_ENOSYS
+using Toft: TOFT_EBUSY, TOFT_ECORRUPT, TOFT_EMARK, TOFT_ENOSYS, alloc, report, reset!, scope, snapshot, stats, tag
 
 const LONG = get(ENV, "TOFT_LONG", "0") != "0"
 
@@ -1014,7 +1014,7 @@ using Toft
 squares(n) = arena(budget = 1 << 20) do a
     v = ArenaArray{Int}(a, undef, n)
     v .= (1:n) .^ 2
-    scope(() -> zeros(a, Int, 10), a)
+    Toft.scope(() -> zeros(a, Int, 10), a)
     cleanup!(() -> CLEANED[] += 1, a)
     sum(v)
 end

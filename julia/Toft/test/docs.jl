@@ -29,7 +29,7 @@ of_a_release(printed) = occursin(r"\b(Array|Vector|Matrix|Dict|Set|Tuple|NamedTu
     @test of_a_release("2-element Vector{Int64}:") && of_a_release("Dict{Int64,Int64}()")
     @test !of_a_release("List{Int64}([1])")
     ran = 0
-    for documented in values(Base.Docs.meta(Toft)), doc in values(documented.docs)
+    for M in (Toft, Toft.Allocators), documented in values(Base.Docs.meta(M)), doc in values(documented.docs)
         text = join(filter(part -> part isa AbstractString, collect(doc.text)))
         page = Module(:Page)
         Core.eval(page, :(using Toft))

@@ -3,7 +3,7 @@
 module MeterTests
 
 using Random, Test, Toft
-using Toft: ArenaError, TOFT_EBUSY, TOFT_ENOSYS
+using Toft: TOFT_EBUSY, TOFT_ENOSYS, alloc, report, reset!, scope, snapshot, stats, tag
 
 const LONG = get(ENV, "TOFT_LONG", "0") != "0"
 

@@ -2,6 +2,7 @@
 # misuse runs it, and compares what was found with the table.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 using Toft
+using Toft: alloc, reset!
 
 write_at(p::Ptr{UInt8}, at) = unsafe_store!(p + at, 0x01)
 bytes(a) = alloc(a, UInt8, 16)

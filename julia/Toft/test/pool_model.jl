@@ -143,7 +143,7 @@ function end_step!(rng, s::EndShadow, make, filling::Bool)
     elseif dice <= 96
         dead = Any[0, -1, top(pool) + 1, typemax(Int)]
         eltype(pool) === Int && append!(dead, (UInt(1) << 63 + 1, Int128(1) << 64 + 1, big(2)^64 + 1))
-        append!(dead, setdiff(1:top(pool), first.(s.live)))
+        pool.straight && append!(dead, setdiff(1:top(pool), first.(s.live)))
         refused(pool, rand(rng, dead), make(rng), BoundsError)
     elseif dice <= 98
         had = capacity(pool)

@@ -460,7 +460,7 @@ end
     end
     for Kind in COLUMN_KINDS
         T = Tuple{Int,String}
-        slots = TupleVector{T}(3)
+        slots = Columns{T}(3)
         @test slots isa Columns{T} && length(slots) == 3
         @test Kind{T,Int,typeof(slots)}(slots, 3) isa Kind{T,Int}
         @test capacity(Kind{T,Int32,typeof(slots)}(slots, nothing)) == 3
@@ -468,7 +468,7 @@ end
         @test_throws ArgumentError Kind{T,Int,typeof(slots)}(slots, 2)
     end
     # a store of the caller's may be empty, and grow from there
-    slots = TupleVector{Tuple{Int}}(0)
+    slots = Columns{Tuple{Int}}(0)
     pool = SOAllocator{Tuple{Int},Int,typeof(slots)}(slots, nothing)
     @test [allocateend!(pool, (k,)) for k in 1:40] == 1:40 && collect(pool) == [(k,) for k in 1:40]
 end
@@ -481,7 +481,6 @@ end
     @test_throws BoundsError c[0]
     @test_throws BoundsError c[4]
     @test_throws BoundsError c[4] = Point(1, 1)
-    @test TupleVector === Columns
     @test_throws ArgumentError Columns{Int}(3)
     @test_throws ArgumentError Columns{Point}(-1)
     # an inner constructor is not called, nor needed

@@ -6,13 +6,14 @@
 using Random
 using Test
 using Toft
+using Toft: Columns, Handle, List, Queue, SortedDict, SortedSet, Stack, between, capacity, column, handle
 
 include("common.jl")
 include("pool_model.jl")
 
 const TEST_SETS = ["names" => "names", "instructions" => "instructions of fast paths", "pools" => "pools",
                    "original" => "programs for Allocators.jl", "sequences" => "list, stack and queue",
-                   "sorted" => "sorted set and dictionary", "arena" => "arenas", "meter" => "meters",
+                   "sorted" => "sorted set and dictionary", "arena" => "arenas", "no_escape" => "blocks and buffers", "meter" => "meters",
                    "vectors" => "vectors of the ABI", "docs" => "docstrings"]
 
 const CHOSEN = isempty(ARGS) ? split(get(ENV, "TOFT_TEST_SETS", "")) : ARGS

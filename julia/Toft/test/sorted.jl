@@ -456,7 +456,7 @@ end
 
 # In a process with two threads, as this one may have only one.
 const READERS = """
-using Toft
+using Toft: SortedDict, SortedSet, between
 function looks(d, s, seed)
     right, x = 0, UInt32(seed)
     for step in 1:300_000

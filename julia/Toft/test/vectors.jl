@@ -6,6 +6,7 @@
 module ArenaVectors
 
 using Test, Toft
+using Toft: alloc, reset!, stats
 
 # ---- JSON: objects, arrays, strings without escapes but \" and \\, integers, true, false, null ----
 

@@ -1,0 +1,113 @@
+# The arena of a task, and blocks of code that give back what they allocated.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+"""
+    Toft.default_arena() -> Arena
+
+The arena of the current task, made at the first call; its finalizer releases it after the task. Only the task may use
+it. While a package is precompiled there is none: an `ErrorException`, as from [`Arena`](@ref).
+"""
+function default_arena()
+    storage = task_local_storage()
+    a = get(storage, DefaultArena(), nothing)
+    a isa Arena && isopen(a) && return a
+    a = Arena()
+    storage[DefaultArena()] = a
+    return a
+end
+
+struct DefaultArena end # the key in the task's storage
+
+"""
+    Toft.@no_escape begin ... end
+    Toft.@no_escape arena begin ... end
+
+Runs the block, then gives back what was allocated in the arena meanwhile, and returns the block's value. Without an
+argument the arena is the task's: [`Toft.default_arena`](@ref). Within the block `@alloc(T, dims...)` is an
+[`ArenaArray`](@ref) of this arena, and `@alloc_ptr(bytes)` a `Ptr{Nothing}`; an inner `@no_escape` has its own.
+
+The value must not be memory of the block: an `ArenaArray` of it is an `ArgumentError`, also as the parent of a view and
+as an element of a tuple. `return` and `@goto` would leave the block without its end, and are an error of the macro. When an exception
+passes, the memory is given back by the next end of a block around it, or by `reset!` of the arena; [`scope`](@ref) gives
+it back at once, and costs a `try`.
+
+    julia> using Toft: @no_escape
+
+    julia> norm2(v) = @no_escape begin
+               squares = @alloc(Float64, length(v))
+               squares .= v .^ 2
+               sum(squares)
+           end;
+
+    julia> norm2([3, 4])
+    25.0
+"""
+macro no_escape(block)
+    return no_escape(:($default_arena()), block)
+end
+macro no_escape(arena, block)
+    return no_escape(esc(arena), block)
+end
+
+"""
+    Toft.@alloc(T, dims...)
+
+Within [`Toft.@no_escape`](@ref): an array of the block's arena. Elsewhere an error of the macro.
+"""
+macro alloc(_...)
+    throw(ArgumentError("@alloc belongs into a @no_escape block"))
+end
+
+"""
+    Toft.@alloc_ptr(bytes)
+
+Within [`Toft.@no_escape`](@ref): memory of the block's arena, as a `Ptr{Nothing}`. Elsewhere an error of the macro.
+"""
+macro alloc_ptr(_...)
+    throw(ArgumentError("@alloc_ptr belongs into a @no_escape block"))
+end
+
+function no_escape(arena, block)
+    a, m, value = gensym(:arena), gensym(:mark), gensym(:value)
+    body = replace_allocs(block, a, false)
+    return quote
+        $(esc(a)) = $arena::Arena
+        $(esc(m)) = mark($(esc(a)))
+        $(esc(value)) = $(esc(Expr(:let, Expr(:block), body)))
+        rewind!($(esc(a)), $(esc(m)))
+        is_gone($(esc(value))) && escaped()
+        $(esc(value))
+    end
+end
+
+macro_name(x) = x isa GlobalRef ? x.name : x isa Expr && x.head == :. ? macro_name(x.args[end]) :
+                x isa QuoteNode ? macro_name(x.value) : x
+
+# The block with its @alloc calls replaced. In a function of its own `return` does not leave the block.
+replace_allocs(x, a, in_function) = x
+function replace_allocs(x::Expr, a, in_function)
+    x.head in (:quote, :inert) && return x
+    if x.head == :macrocall
+        name = macro_name(x.args[1])
+        arguments = x.args[3:end] # after the name and its line
+        name === Symbol("@no_escape") && return x
+        name === Symbol("@goto") && throw(ArgumentError("@goto in a @no_escape block"))
+        if name === Symbol("@alloc")
+            T, dims = arguments[1], map(d -> replace_allocs(d, a, in_function), arguments[2:end])
+            return :($ArenaArray{$T}($a, $undef, $(dims...)))
+        elseif name === Symbol("@alloc_ptr")
+            return :($Ptr{$Nothing}($alloc($a, $(replace_allocs(arguments[1], a, in_function)))))
+        end
+    end
+    x.head == :return && !in_function && throw(ArgumentError("return in a @no_escape block"))
+    in_function |= x.head in (:->, :function, :do) || x.head == :(=) && Meta.isexpr(x.args[1], (:call, :where))
+    return Expr(x.head, map(y -> replace_allocs(y, a, in_function), x.args)...)
+end
+
+# Whether a value is memory that was given back.
+@inline is_gone(x) = false
+@inline is_gone(x::ArenaArray) = !isvalid(x)
+@inline is_gone(x::SubArray) = is_gone(parent(x))
+@inline is_gone(x::Tuple) = any(is_gone, x)
+
+@noinline escaped() = throw(ArgumentError("the value of a @no_escape block is an array that the block allocated"))
