@@ -20,7 +20,8 @@ export PoolFullError, StaleIndexError,
 const PUBLIC = (
     :Columns, :capacity, :column, :Handle, :handle,
     :List, :Stack, :Queue, :SortedSet, :SortedDict, :between,
-    :alloc, :Mark, :scope, :default_arena, Symbol("@no_escape"), Symbol("@alloc"), Symbol("@alloc_ptr"), :reset!, :stats, :library,
+    :alloc, :Mark, :scope, :default_arena, Symbol("@no_escape"), Symbol("@alloc"), Symbol("@alloc_ptr"),
+    :reset!, :stats, :library,
     :tag, :report, :snapshot,
     :Allocators,
 )
@@ -30,8 +31,8 @@ end
 
 include("errors.jl")
 include("stores.jl")
-include("ends.jl")
-include("freelists.jl")
+include("deque_pool.jl")
+include("free_list_pool.jl")
 include("list.jl")
 include("stack.jl")
 include("tree.jl")

@@ -4,9 +4,9 @@
 """
     Toft.Allocators
 
-The names of the package Allocators.jl: the four kinds of pools, their seven functions, and what `Toft` has under another
-name: `TupleVector`, the abstract types, and `N`, the number of slots with which a pool that grows begins. A program for
-Allocators.jl runs after `using Toft.Allocators`.
+The names of the package Allocators.jl: the four kinds of pools, their seven functions, and what `Toft` has under other
+names: `TupleVector`, the abstract types, and `N`, the number of slots with which a pool that grows begins. A program
+for Allocators.jl runs after `using Toft.Allocators`.
 
     julia> using Toft.Allocators
 
@@ -19,7 +19,7 @@ Allocators.jl runs after `using Toft.Allocators`.
 """
 module Allocators
 
-using ..Toft: Toft, AbstractPool, EndPool, Columns, Allocator, SOAllocator, FreeListAllocator, FreeListSOAllocator,
+using ..Toft: Toft, AbstractPool, DequePool, Columns, Allocator, SOAllocator, FreeListAllocator, FreeListSOAllocator,
     allocateend!, allocatebegin!, deallocateend!, deallocatebegin!, deallocate!, emptyend!, emptybegin!
 
 export Allocator, SOAllocator, FreeListAllocator, FreeListSOAllocator, TupleVector, N,
@@ -35,7 +35,7 @@ const TupleVector = Columns
 "All four kinds: [`AbstractPool`](@ref)."
 const AbstractFreeListAllocator{T,I<:Integer} = AbstractPool{T,I}
 "The two kinds without a free list: [`Allocator`](@ref) and [`SOAllocator`](@ref)."
-const AbstractAllocator{T,I<:Integer} = EndPool{T,I}
+const AbstractAllocator{T,I<:Integer} = DequePool{T,I}
 "[`SOAllocator`](@ref)."
 const AbstractSOAllocator{T,I<:Integer,S<:Columns{T}} = SOAllocator{T,I,S}
 "The two kinds with columns: [`SOAllocator`](@ref) and [`FreeListSOAllocator`](@ref)."

@@ -77,7 +77,7 @@ mutable struct Arena
     end
 end
 
-# No Life begins with a stamp of another, so that a mark of another arena is told: its epoch and cursor may well fit.
+# No Life begins with a stamp of another, so that a mark of another arena is detected: its epoch and cursor may fit.
 const LIVES = Threads.Atomic{UInt}(1) # made so far, and one
 first_stamp() = Threads.atomic_add!(LIVES, UInt(1)) << (3 * WORD)
 
@@ -240,7 +240,7 @@ end
 """
     pointer(a::Arena) -> Ptr{Cvoid}
 
-The arena as C knows it, a `toft_arena *`: for `ccall`s that allocate from it. Keep `a` reachable meanwhile
+The arena as C knows it, a `toft_arena *`: for `ccall`s that allocate from it. Keep `a` reachable until then
 (`GC.@preserve a`). Throws an `ArgumentError` once `a` is released.
 """
 Base.pointer(a::Arena) = Ptr{Cvoid}(opened(a))
@@ -285,7 +285,7 @@ function release!(a::Arena)
     end_lives!(a, 0)
     end_range(a.range)
     a.range = C_NULL
-    settle(a, code, "release!")
+    check_cleanups(a, code, "release!")
 end
 
 Base.close(a::Arena) = release!(a)
@@ -393,7 +393,7 @@ Memory for one `T`, `n` of them, or a number of bytes, not initialised: an add a
 Aligned as `T` is and to 8 at least; `align` asks for any other power of two. `n` or `bytes` 0 gives an address that
 must not be read. `T` must be a bits type: else an `ArgumentError` names the field at fault.
 
-The memory is valid until `a` is rewound to a mark from before, reset or released; nobody frees it piece by piece. The
+The memory is valid until `a` is rewound to a mark from before, reset or released; no part of it is freed alone. The
 pointer does not keep `a` alive: see [`Arena`](@ref). For arrays that do, and that notice: [`ArenaArray`](@ref).
 
 Throws `OutOfMemoryError` where memory ends or the budget, `ArgumentError` for negative sizes, for alignments that are
@@ -490,7 +490,7 @@ A point of an arena to come back to; made by `mark(a)`. Plain bits, to be kept o
 struct Mark
     cursor::UInt
     epoch::UInt
-    depth::Int  # the Lives there were, and the stamp of the last: a mark that outlived them is told
+    depth::Int  # the Lives there were, and the stamp of the last: a mark that outlived them is detected
     stamp::UInt
 end
 
@@ -514,10 +514,10 @@ end
 
 Gives back everything allocated since `m = mark(a)` and runs the cleanups registered since, the newest first. Arrays
 made since throw from then on. The mark stays good for another rewind. Inline, a compare and a store, unless a block
-came or cleanups were registered meanwhile.
+came or cleanups were registered since the mark.
 
 Throws `Toft.ArenaError`: `TOFT_EMARK` for a mark of another arena, from before a reset, or already rewound past (the
-last is told for certain on checked arenas only, else where arrays were made in between); `TOFT_EBUSY` in a cleanup of
+last is always detected on checked arenas, else where arrays were made in between); `TOFT_EBUSY` in a cleanup of
 `a`; the arena is then as it was. `TOFT_ECORRUPT` after the work, on a checked arena; and what cleanups threw.
 `ArgumentError` for a released arena.
 """
@@ -540,7 +540,7 @@ end
     end
     code < TOFT_OK && code != TOFT_ECORRUPT && throw(failure(code, "rewind!"))
     end_lives!(a, m.depth)
-    settle(a, code, "rewind!")
+    check_cleanups(a, code, "rewind!")
 end
 
 @noinline function end_lives_since!(a::Arena, m::Mark)
@@ -553,7 +553,7 @@ outlived(a, m) = m.depth > a.depth || m.stamp != life_at(a, m.depth).stamp
 """
     scope(f, a::Arena)
 
-Calls `f()` and gives back what was allocated meanwhile, also when an exception passes: [`rewind!`](@ref) to where it
+Calls `f()` and gives back what was allocated by it, also when an exception passes: [`rewind!`](@ref) to where it
 began. Returns what `f` did, which must not be memory of the scope.
 
     scope(a) do
@@ -589,7 +589,7 @@ end
     nothing
 end
 
-# Whatever was made in the Lives beyond depth is gone: 0 is all of them, and the first begins again.
+# Ends the Lives beyond depth, so that their arrays throw: 0 ends all of them, and the first begins again.
 function end_lives!(a::Arena, depth)
     if a.depth == 1 && depth == 0 # the usual reset
         a.life.stamp += 1
@@ -622,7 +622,7 @@ function reset!(a::Arena; keep::Union{Symbol,Integer} = :recent)
     code = calling(head -> op_reset(head, policy, bytes), a, "reset!")
     code < TOFT_OK && code != TOFT_ECORRUPT && throw(failure(code, "reset!"))
     end_lives!(a, 0)
-    settle(a, code, "reset!")
+    check_cleanups(a, code, "reset!")
 end
 
 """

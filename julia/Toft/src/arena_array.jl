@@ -28,7 +28,7 @@ side (C) gives back is not noticed, nor is `deallocate!` of its memory.
 The array keeps its arena from being finalized; under `@inbounds` only while the array is in use elsewhere too, as it is
 if it is an argument of the function that loops. `isvalid(A)` tells whether the memory is still there.
 
-Threads: as the arena's; but several tasks may read and write elements meanwhile.
+Threads: as the arena's; but several tasks may read and write elements at the same time.
 
     julia> arena() do a
                A = ArenaArray(a, [1.0 2.0; 3.0 4.0])
@@ -124,9 +124,9 @@ Whether the memory of `A` was not given back yet, as far as Julia did it.
 """
 @inline Base.isvalid(A::ArenaArray) = A.life.stamp == A.stamp
 
-@noinline gone() =
+@noinline throw_freed() =
     throw(ArgumentError("the memory of this array was given back: its arena was rewound, reset or released"))
-@inline valid(A::ArenaArray) = isvalid(A) ? nothing : gone()
+@inline valid(A::ArenaArray) = isvalid(A) ? nothing : throw_freed()
 
 # ---- the interface of arrays ----
 
@@ -261,7 +261,7 @@ Base.copyto!(dest::ArenaArray{T}, src::ArenaArray{T}) where {T} = copy_elements!
 Base.deepcopy_internal(A::ArenaArray, ::IdDict) =
     throw(ArgumentError("an array in an arena cannot be copied as it is: copy(A) gives an Array"))
 
-# ---- printing: also of arrays that are gone ----
+# ---- printing: also of arrays whose memory was given back ----
 
 function Base.show(io::IO, mime::MIME"text/plain", A::ArenaArray)
     isvalid(A) && return invoke(show, Tuple{IO,typeof(mime),AbstractArray}, io, mime, A)

@@ -7,7 +7,7 @@ const KEPT = IdDict{Cleanup,Nothing}()
 const KEEPING = ReentrantLock()
 
 # What C calls. An exception must not pass through C: it waits until the call that ran the cleanup returns; where
-# nobody here called, it is printed.
+# no caller of ours waits, it is printed.
 function run_cleanup(at::Ptr{Cvoid})
     c = unsafe_pointer_to_objref(at)::Cleanup
     c.done = true
@@ -57,9 +57,10 @@ function cleanup!(f, a::Arena)
 end
 
 # After a call that may have run cleanups: throws what they threw, and what the call's own code says.
-@inline settle(a::Arena, code, what) = isempty(a.cleanups) ? check(code, what) : settle_slow(a, code, what)
+@inline check_cleanups(a::Arena, code, what) =
+    isempty(a.cleanups) ? check(code, what) : check_cleanups_slow(a, code, what)
 
-@noinline function settle_slow(a::Arena, code, what)
+@noinline function check_cleanups_slow(a::Arena, code, what)
     errors = nothing
     while !isempty(a.cleanups) && last(a.cleanups).done
         c = pop!(a.cleanups)

@@ -175,7 +175,7 @@ function place_at(address::Ptr)
 end
 place_at(interpreted) = place_of(Base.StackTraces.lookup(interpreted))
 
-# Nobody waits for the table: a finalizer may ask, even in the midst of what holds it.
+# No caller waits for the table: a finalizer may use it while the code that it interrupted holds it.
 function with_places(f)
     trylock(LOOKING) || return nothing
     try
@@ -264,9 +264,9 @@ end
                   "Pkg; Pkg.build(\"Toft\")` builds one; ENV[\"TOFT_LIBRARY\"] names one.")
         end
         found(name) = something(dlsym(handle, name; throw_error = false), C_NULL)
-        told = found(:toft_version)
-        version = told == C_NULL ? "unknown" : unsafe_string(ccall(told, Ptr{UInt8}, ()))
-        if told == C_NULL || !fits(VersionNumber(version))
+        version_of = found(:toft_version)
+        version = version_of == C_NULL ? "unknown" : unsafe_string(ccall(version_of, Ptr{UInt8}, ()))
+        if version_of == C_NULL || !fits(VersionNumber(version))
             dlclose(handle)
             error("Toft: ", path, " is of version ", version, ", and this package needs ", HEADER_VERSION)
         end
@@ -302,7 +302,7 @@ that runs it keeps. Safe from any thread.
 function cache_limit!(bytes::Integer)
     bytes >= 0 || throw(ArgumentError("cache_limit!: negative: $bytes"))
     library()
-    limit = min(bytes, typemax(Int)) % UInt # what is told next time is an Int
+    limit = min(bytes, typemax(Int)) % UInt # the limit that the next call returns is an Int
     min(ccall(LIBRARY.cache_limit, Csize_t, (Csize_t,), limit), typemax(Int)) % Int
 end
 

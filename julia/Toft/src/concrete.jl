@@ -47,5 +47,5 @@ concretetype(::Type{List{T}}, kind::Type{<:AbstractPool}=FreeListAllocator) wher
 concretetype(::Type{Stack{T}}, kind::Type{<:AbstractPool}=Allocator) where {T} = Stack{T,items_type(T, kind)}
 concretetype(::Type{Queue{T}}, kind::Type{<:AbstractPool}=Allocator) where {T} = Queue{T,items_type(T, kind)}
 
-items_type(::Type{T}, kind::Type{<:EndPool}) where {T} = concretetype(kind{stored_type(T, kind),Int})
-items_type(::Type{T}, kind::Type{<:FreePool}) where {T} = concretetype(List{T}, kind)
+items_type(::Type{T}, kind::Type{<:DequePool}) where {T} = concretetype(kind{stored_type(T, kind),Int})
+items_type(::Type{T}, kind::Type{<:FreeListPool}) where {T} = concretetype(List{T}, kind)

@@ -96,8 +96,8 @@ end
 end
 
 # A pool that does not free gives back its last slot.
-@inline drop_cell!(p::FreePool, i::Int) = @inbounds deallocate!(p, i)
-@inline drop_cell!(p::EndPool, i::Int) = i == p.last ? drop_end!(p) : give_back!(p, i)
+@inline drop_cell!(p::FreeListPool, i::Int) = @inbounds deallocate!(p, i)
+@inline drop_cell!(p::DequePool, i::Int) = i == p.last ? drop_end!(p) : give_back!(p, i)
 
 Base.first(l::List) = l.head == 0 ? throw_empty() : cell(l, l.head)[1]
 Base.last(l::List) = l.head == 0 ? throw_empty() : cell(l, l.tail)[1]

@@ -31,7 +31,7 @@ end
 """
     tag(f, a::Arena, name)
 
-Calls `f()`, has what is allocated meanwhile counted for a tag, and returns what `f` did. Within another tag the name
+Calls `f()`, counts what it allocates for a tag, and returns what `f` did. Within another tag the name
 is a path; one that begins with `/` is a path as it stands. The tag ends with `f`, also when an exception passes. Bytes
 stay their tag's until they are given back, whatever the tag is then.
 
@@ -168,7 +168,7 @@ function Base.getindex(r::ArenaReport, path::AbstractString)
 end
 
 # What C calls for each tag and site. An exception must not pass through C: it ends the walk, and is thrown after it.
-mutable struct Told
+mutable struct Received
     tags::Vector{TagStats}
     sites::Vector{Tuple{String,Int64,Int64,Vector{Ptr{Cvoid}}}}
     error::Any
@@ -176,8 +176,8 @@ end
 
 count_of(n::UInt64) = min(n, typemax(Int64)) % Int64
 
-function told(f, at)
-    t = unsafe_pointer_to_objref(at)::Told
+function receive(f, at)
+    t = unsafe_pointer_to_objref(at)::Received
     try
         f(t)
         return Cint(0)
@@ -187,13 +187,13 @@ function told(f, at)
     end
 end
 
-take_tag(at::Ptr{Cvoid}, p::Ptr{RawTag}) = told(at) do t
+take_tag(at::Ptr{Cvoid}, p::Ptr{RawTag}) = receive(at) do t
     r = unsafe_load(p)
     budget = r.budget > typemax(Int64) ? nothing : Int64(r.budget)
     push!(t.tags, TagStats(unsafe_string(r.name), count_of(r.live), count_of(r.allocated), budget))
 end
 
-take_site(at::Ptr{Cvoid}, p::Ptr{RawSite}) = told(at) do t
+take_site(at::Ptr{Cvoid}, p::Ptr{RawSite}) = receive(at) do t
     r = unsafe_load(p)
     stack = [unsafe_load(r.stack, i) for i in 1:r.depth]
     push!(t.sites, (unsafe_string(r.tag), count_of(r.count), count_of(r.bytes), stack))
@@ -236,7 +236,7 @@ Throws an `ArgumentError` for a released arena.
 function report(a::Arena)
     head = opened(a)
     library()
-    t = Told([], [], nothing)
+    t = Received([], [], nothing)
     GC.@preserve a t begin
         at = pointer_from_objref(t)
         ccall(LIBRARY.tags, Cint, (Ptr{UInt}, Ptr{Cvoid}, Ptr{Cvoid}), head,

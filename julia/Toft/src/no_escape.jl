@@ -22,14 +22,14 @@ struct DefaultArena end # the key in the task's storage
     Toft.@no_escape begin ... end
     Toft.@no_escape arena begin ... end
 
-Runs the block, then gives back what was allocated in the arena meanwhile, and returns the block's value. Without an
+Runs the block, then gives back what was allocated in the arena by it, and returns the block's value. Without an
 argument the arena is the task's: [`Toft.default_arena`](@ref). Within the block `@alloc(T, dims...)` is an
 [`ArenaArray`](@ref) of this arena, and `@alloc_ptr(bytes)` a `Ptr{Nothing}`; an inner `@no_escape` has its own.
 
 The value must not be memory of the block: an `ArenaArray` of it is an `ArgumentError`, also as the parent of a view and
-as an element of a tuple. `return` and `@goto` would leave the block without its end, and are an error of the macro. When an exception
-passes, the memory is given back by the next end of a block around it, or by `reset!` of the arena; [`scope`](@ref) gives
-it back at once, and costs a `try`.
+as an element of a tuple. `return` and `@goto` would leave the block without its end, and the macro refuses them. When
+an exception passes, the memory is given back by the next end of a block around it, or by `reset!` of the arena;
+[`scope`](@ref) gives it back at once, and costs a `try`.
 
     julia> using Toft: @no_escape
 
@@ -75,7 +75,7 @@ function no_escape(arena, block)
         $(esc(m)) = mark($(esc(a)))
         $(esc(value)) = $(esc(Expr(:let, Expr(:block), body)))
         rewind!($(esc(a)), $(esc(m)))
-        is_gone($(esc(value))) && escaped()
+        is_freed($(esc(value))) && escaped()
         $(esc(value))
     end
 end
@@ -105,9 +105,9 @@ function replace_allocs(x::Expr, a, in_function)
 end
 
 # Whether a value is memory that was given back.
-@inline is_gone(x) = false
-@inline is_gone(x::ArenaArray) = !isvalid(x)
-@inline is_gone(x::SubArray) = is_gone(parent(x))
-@inline is_gone(x::Tuple) = any(is_gone, x)
+@inline is_freed(x) = false
+@inline is_freed(x::ArenaArray) = !isvalid(x)
+@inline is_freed(x::SubArray) = is_freed(parent(x))
+@inline is_freed(x::Tuple) = any(is_freed, x)
 
 @noinline escaped() = throw(ArgumentError("the value of a @no_escape block is an array that the block allocated"))

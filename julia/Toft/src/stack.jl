@@ -21,7 +21,7 @@ A number alone is an `ArgumentError`: in DataStructures it is a block size, whic
     (2, 1)
 """
 struct Stack{T,S}
-    items::S # an EndPool, of which the end is the top; or a List, of which the first is
+    items::S # an DequePool, of which the end is the top; or a List, of which the first is
 end
 
 """
@@ -46,13 +46,13 @@ struct Queue{T,S}
 end
 
 # Columns need fields: a type without is stored as a tuple of one.
-stored_type(::Type{T}, ::Type{<:EndPool}) where {T} = T
+stored_type(::Type{T}, ::Type{<:DequePool}) where {T} = T
 stored_type(::Type{T}, ::Type{<:SOAllocator}) where {T} = has_fields(T) ? T : Tuple{T}
-@inline pack(::Type{T}, ::EndPool{E}, x::T) where {T,E} = T === E ? x : (x,)
-@inline unpack(::Type{T}, ::EndPool{E}, x::E) where {T,E} = T === E ? x : x[1]
+@inline pack(::Type{T}, ::DequePool{E}, x::T) where {T,E} = T === E ? x : (x,)
+@inline unpack(::Type{T}, ::DequePool{E}, x::E) where {T,E} = T === E ? x : x[1]
 
-make_items(::Type{T}, kind::Type{<:EndPool}, n) where {T} = kind{stored_type(T, kind),Int}(n)
-make_items(::Type{T}, kind::Type{<:FreePool}, n) where {T} = List{T}(kind, n)
+make_items(::Type{T}, kind::Type{<:DequePool}, n) where {T} = kind{stored_type(T, kind),Int}(n)
+make_items(::Type{T}, kind::Type{<:FreeListPool}, n) where {T} = List{T}(kind, n)
 
 function Stack{T}(kind::Type{<:AbstractPool}=Allocator, n::Union{Integer,Nothing}=nothing) where {T}
     items = make_items(T, kind, n)
@@ -74,8 +74,8 @@ Queue(elements) = queue_of(with_eltype(elements))
 Queue(n::Number) = throw_number(Queue, n)
 queue_of(elements) = Queue{eltype(elements)}(elements)
 
-const EndStack{T} = Stack{T,<:EndPool}
-const EndQueue{T} = Queue{T,<:EndPool}
+const EndStack{T} = Stack{T,<:DequePool}
+const EndQueue{T} = Queue{T,<:DequePool}
 const Line = Union{Stack,Queue}
 
 # What end of the pool is which
@@ -161,7 +161,7 @@ Base.length(c::Line) = length(c.items)
 Base.eltype(::Type{<:Stack{T}}) where {T} = T
 Base.eltype(::Type{<:Queue{T}}) where {T} = T
 
-clear!(p::EndPool) = emptyend!(p)
+clear!(p::DequePool) = emptyend!(p)
 clear!(l::List) = empty!(l)
 
 function Base.empty!(c::Line)

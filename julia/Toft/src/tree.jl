@@ -690,7 +690,7 @@ function absorb!(t::Tree, a::UInt32, b::UInt32) # b follows a
     return nothing
 end
 
-# In order, by `at`; -1 at the end. Places are looked at anew, so that a change meanwhile gives other keys and not
+# In order, by `at`; -1 at the end. Places are looked at anew, so that a change in between gives other keys and not
 # memory that is no key.
 
 first_at(t::Tree) = t.count == 0 ? -1 : base(t.first_leaf) + t.windows[t.first_leaf].from

@@ -202,13 +202,14 @@ end
     @test refused(() -> alloc(a, 8; align = big(1) << 80), a, OutOfMemoryError)
     @test refused(() -> alloc(a, 8; align = 1 << 62), a, OutOfMemoryError)
     # Types: the path to the field at fault.
-    for (T, told) in ((Mutable, "Mutable is mutable"), (Outer, "Outer.inner::ArenaTests.Inner.name::String is mutable"),
+    for (T, message) in ((Mutable, "Mutable is mutable"),
+                         (Outer, "Outer.inner::ArenaTests.Inner.name::String is mutable"),
                       (Vector{Int}, "is mutable"), (Any, "Any is no concrete type"), (Real, "no concrete type"),
                       (Union{Int,Nothing}, "no concrete type"), (Tuple{Int,String}, ".2::String is mutable"))
         for f in (() -> alloc(a, T), () -> alloc(a, T, 2), () -> ArenaArray{T}(a, undef, 2),
                   () -> resize!(a, Ptr{T}(alloc(a, 8)), 1, 2), () -> unsafe_wrap(ArenaArray, a, Ptr{T}(8), 1))
             @test_throws ArgumentError f()
-            @test occursin(told, replace(message_of(f), "Main." => ""))
+            @test occursin(message, replace(message_of(f), "Main." => ""))
         end
     end
     @test_throws ArgumentError trim!(a, -1)
@@ -628,7 +629,7 @@ end
     @test length(Toft.PLACES) == known > 0
     @test any(place -> occursin(basename(@__FILE__), place), values(Toft.PLACES))
     release!(a)
-    # Nobody waits for those names: a finalizer may ask, whose own caller is none of the program's.
+    # No caller waits for those names: a finalizer may use them, which the program did not call.
     @noinline here() = backtrace()
     address = first(at for at in here() if at isa Ptr && occursin(basename(@__FILE__), Toft.place_at(at)))
     known = copy(Toft.PLACES)
@@ -659,7 +660,7 @@ Base.convert(::Type{Int}, r::Resets) = (reset!(r.arena); 1)
     end
     @test_throws DomainError reset!(a)
     @test ran == [4, 3, 1] && isempty(a.cleanups) && stats(a).live == 0
-    cleanup!(() -> cleanup!(() -> 0, a), a) # one that registers another: refused, and told by the call
+    cleanup!(() -> cleanup!(() -> 0, a), a) # one that registers another: refused, and the call throws
     @test code_of(() -> reset!(a)) == TOFT_EBUSY
     @test alloc(a, 8) in a && reset!(a) === nothing
     # Blocks that end what they are in.
@@ -719,7 +720,7 @@ end
     @test ran == [7, 2, 3, 1, 5, 4]
     arena(a -> cleanup!(() -> push!(ran, 6), a))
     @test ran[end] == 6
-    # The arena is closed meanwhile; others are open.
+    # The arena is closed until then; others are open.
     a, b = Arena(), Arena()
     codes, other = Any[], Ref(0)
     m = mark(a)
@@ -1000,11 +1001,11 @@ end
 """
 
 @testset "without libtoft" begin
-    told = elsewhere(ASK, joinpath(mktempdir(), "no-such-file"))
-    @test count("Pkg.build(\"Toft\")", told) == 4 && count("ErrorException", told) == 4
+    message = elsewhere(ASK, joinpath(mktempdir(), "no-such-file"))
+    @test count("Pkg.build(\"Toft\")", message) == 4 && count("ErrorException", message) == 4
     # A library that is none of ours.
-    told = elsewhere(ASK, dlpath(first(filter(p -> occursin("libjulia", p), dllist()))))
-    @test count("of version unknown", told) == 4
+    message = elsewhere(ASK, dlpath(first(filter(p -> occursin("libjulia", p), dllist()))))
+    @test count("of version unknown", message) == 4
     @test elsewhere("using Toft; print(arena(a -> sum(zeros(a, Int, 3) .+ 1)))", Toft.library().path) == "3"
 end
 
@@ -1071,13 +1072,13 @@ end
 
 function stream(seed, steps; options...)
     rng = MersenneTwister(seed)
-    live, gone, marks, ran, expected = Piece[], Piece[], Tuple{Toft.Mark,Int,Int}[], Ref(0), Int[]
+    live, dead, marks, ran, expected = Piece[], Piece[], Tuple{Toft.Mark,Int,Int}[], Ref(0), Int[]
     pending = Int[] # cleanups, as their numbers
     arena(; options...) do a
         add(x) = (write_to(x); push!(live, x))
         # Newer than every mark, or a resize would take it beyond one that it must survive.
         newest() = !isempty(live) && live[end].array === nothing && (isempty(marks) || marks[end][2] < length(live))
-        drop(to) = (append!(gone, live[to+1:end]); resize!(live, to))
+        drop(to) = (append!(dead, live[to+1:end]); resize!(live, to))
         for step in 1:steps
             kind = rand(rng, 1:100)
             n = rand(rng) < 0.02 ? rand(rng, 5000:200_000) : rand(rng, 0:300)
@@ -1133,9 +1134,9 @@ function stream(seed, steps; options...)
             disjoint(live) || return "two allocations overlap at step $step"
             all(intact, live) || return "an allocation was overwritten by step $step"
             all(x -> x.array === nothing || isvalid(x.array), live) || return "a live array is refused at step $step"
-            any(x -> x.array !== nothing && isvalid(x.array), gone) && return "a dead array is accepted at step $step"
+            any(x -> x.array !== nothing && isvalid(x.array), dead) && return "a dead array is accepted at step $step"
             stats(a).live >= sum(Int[x.n for x in live]) || return "the live bytes are too few at step $step"
-            length(gone) > 5000 && empty!(gone)
+            length(dead) > 5000 && empty!(dead)
         end
         return ""
     end

@@ -89,7 +89,7 @@ end
     @test_throws ErrorException tag(() -> tag(() -> error("out"), a, "in"), a, "thrown")
     alloc(a, 8)
     @test lives(a)[""] == 104 && report(a)["thrown/in"].live == 0
-    # What was there when it is switched on is nobody's; off, there are none, on any level.
+    # What was there when it is switched on belongs to no tag; off, there are none, on any level.
     tag(a, "level") do
         metered!(a, false)
         alloc(a, 8)
@@ -149,7 +149,7 @@ end
 @testset "with checks" begin
     a = Arena()
     metered!(a)
-    @test a.unchecked # then nobody looks at the stack
+    @test a.unchecked # then no stack is read
     checked!(a)
     @test !a.unchecked
     sampled!(a, 64)

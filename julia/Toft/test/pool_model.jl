@@ -32,7 +32,8 @@ function agree(@nospecialize(pool), live::Vector{Pair{Int,Any}}, @nospecialize(I
         else
             must((pool.first, pool.last) == (first(live[1]), first(live[end])), "the ends")
         end
-        must(!pool.straight || pool.first - 1 <= pool.floor == pool.ceiling - 1 <= pool.last, "where the ends may go")
+        must(!pool.contiguous || pool.first - 1 <= pool.low_bound == pool.high_bound - 1 <= pool.last,
+             "where the ends may go")
     end
     found = Dict{Int,Any}(live)
     must(length(indices) == length(found) && all(i -> haskey(found, i), indices), "indices: ", indices)
@@ -50,8 +51,8 @@ function agree(@nospecialize(pool), live::Vector{Pair{Int,Any}}, @nospecialize(I
     return nothing
 end
 
-store(@nospecialize(pool::Toft.FreePool)) = pool.used.store
-store(@nospecialize(pool::Toft.EndPool)) = pool.store
+store(@nospecialize(pool::Toft.FreeListPool)) = pool.used.store
+store(@nospecialize(pool::Toft.DequePool)) = pool.store
 top(@nospecialize(pool)) = length(store(pool)) # the highest index there can be
 column_lengths(@nospecialize(pool)) = store(pool) isa Columns ? map(length, store(pool).vectors) : (top(pool),)
 
@@ -143,7 +144,7 @@ function end_step!(rng, s::EndShadow, make, filling::Bool)
     elseif dice <= 96
         dead = Any[0, -1, top(pool) + 1, typemax(Int)]
         eltype(pool) === Int && append!(dead, (UInt(1) << 63 + 1, Int128(1) << 64 + 1, big(2)^64 + 1))
-        pool.straight && append!(dead, setdiff(1:top(pool), first.(s.live)))
+        pool.contiguous && append!(dead, setdiff(1:top(pool), first.(s.live)))
         refused(pool, rand(rng, dead), make(rng), BoundsError)
     elseif dice <= 98
         had = capacity(pool)
@@ -189,7 +190,7 @@ mutable struct FreeShadow
     fixed::Bool
 end
 
-function bury!(rng, s::FreeShadow, h)
+function keep_stale!(rng, s::FreeShadow, h)
     length(s.stale) < 50 ? push!(s.stale, h) : (s.stale[rand(rng, 1:50)] = h)
     return
 end
@@ -227,7 +228,7 @@ function free_step!(rng, s::FreeShadow, make, filling::Bool, ends)
         elseif !isempty(s.live)
             i = rand(rng, collect(keys(s.live)))
             deallocate!(pool, rand(rng, Bool) ? s.handles[i] : rand(rng, Bool) ? i : s.index_type(i))
-            bury!(rng, s, s.handles[i])
+            keep_stale!(rng, s, s.handles[i])
             delete!(s.live, i)
             delete!(s.handles, i)
             s.freed === nothing || push!(s.freed, i)
@@ -264,7 +265,7 @@ function free_step!(rng, s::FreeShadow, make, filling::Bool, ends)
         s.fixed || (s.freed = nothing)
     else
         rand(rng, Bool) ? emptyend!(pool) : emptybegin!(pool)
-        foreach(h -> bury!(rng, s, h), values(s.handles))
+        foreach(h -> keep_stale!(rng, s, h), values(s.handles))
         empty!(s.live)
         empty!(s.handles)
         s.freed = Int[]
@@ -293,7 +294,7 @@ function free_stream(seed, @nospecialize(pool), @nospecialize(I), most, fixed, m
 end
 
 stream(seed, @nospecialize(pool), args...) =
-    pool isa Toft.FreePool ? free_stream(seed, pool, args...) : end_stream(seed, pool, args...)
+    pool isa Toft.FreeListPool ? free_stream(seed, pool, args...) : end_stream(seed, pool, args...)
 
 # Element types, and how to make one of them.
 const ELEMENTS = Any[

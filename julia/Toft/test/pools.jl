@@ -55,7 +55,7 @@ end
                 i = at_end ? allocateend!(pool, value) : allocatebegin!(pool, value)
                 at_end ? push!(order, i => value) : pushfirst!(order, i => value)
             elseif !isempty(order)
-                if pool isa Toft.FreePool
+                if pool isa Toft.FreeListPool
                     k = rand(rng, 1:length(order))
                     deallocate!(pool, first(order[k]))
                     order[k] = order[end]
@@ -74,7 +74,7 @@ end
         end
         must(allunique(first.(order)), "an index twice")
         must(all(pair -> pool[first(pair)] == last(pair), order), "values")
-        pool isa Toft.EndPool && must(collect(pool) == last.(order), "order")
+        pool isa Toft.DequePool && must(collect(pool) == last.(order), "order")
         grows && must(capacity(pool) <= max(16, 2high), "capacity ", capacity(pool), " for ", high)
         return high
     end
@@ -121,7 +121,7 @@ end
         end
         @test capacity(pool) == length(pool) == 255
         @test [pool[i] for i in 0x01:0xff] == [(k,) for k in 0x01:0xff]
-        pool isa Toft.FreePool ? deallocate!(pool, 0xff) : deallocateend!(pool)
+        pool isa Toft.FreeListPool ? deallocate!(pool, 0xff) : deallocateend!(pool)
         @test allocateend!(pool, (0x07,)) === 0xff
         @test pool[0xff] === (0x07,)
     end
@@ -147,7 +147,7 @@ end
 # Growth fails as it does where memory ends: with an exception from resize!.
 @testset "a pool that cannot grow is as it was" begin
     parts(pool) = store(pool) isa Columns ? store(pool).vectors : (store(pool),)
-    vectors(pool) = pool isa Toft.FreePool ? (parts(pool)..., pool.keys) : parts(pool)
+    vectors(pool) = pool isa Toft.FreeListPool ? (parts(pool)..., pool.keys) : parts(pool)
     for Kind in (CAN_SHARE ? KINDS : ()), allocate in (allocateend!, allocatebegin!)
         for k in eachindex(vectors(Kind{Tuple{Int,String}}(nothing)))
             pool = Kind{Tuple{Int,String}}(nothing)
@@ -162,10 +162,10 @@ end
                 @test !any(i -> isvalid(pool, i), 17:64) && throws(BoundsError, getindex, pool, 17)
             end
             @test length(shared) == 16
-            pool isa Toft.FreePool ? deallocate!(pool, indices[7]) : deallocateend!(pool)
+            pool isa Toft.FreeListPool ? deallocate!(pool, indices[7]) : deallocateend!(pool)
             i = allocate(pool, (0, "0")) # there is room for this one
             @test length(pool) == 16 && pool[i] == (0, "0")
-            k == length(vectors(pool)) && pool isa Toft.FreePool || continue
+            k == length(vectors(pool)) && pool isa Toft.FreeListPool || continue
             pool.keys = copy(pool.keys) # there is memory again
             i = allocate(pool, (18, "18"))
             @test pool[i] == (18, "18") && length(pool) == 17 && isvalid(pool, i) && !(i in indices)
@@ -210,7 +210,7 @@ end
         @test pool[indices[1]] == (111, -111)
         @test all(k -> pool[indices[k]] == (k, -k), 2:1000)
         @test allunique(indices)
-        pool isa Toft.EndPool && @test collect(eachindex(pool)) == reverse(indices)
+        pool isa Toft.DequePool && @test collect(eachindex(pool)) == reverse(indices)
         append!(indices, [allocateend!(pool, (k, -k)) for k in 1001:3000])
         @test all(k -> pool[indices[k]] == (k, -k), 2:3000) && allunique(indices)
     end
@@ -224,7 +224,8 @@ all_equal(lengths) = all(==(first(lengths)), lengths)
         indices = [allocateend!(pool, (k, Float32(k), string(k))) for k in 1:1000]
         for n in (900, 300, 100, 20, 3, 0)
             while length(pool) > n
-                pool isa Toft.FreePool ? deallocate!(pool, pop!(indices)) : (deallocatebegin!(pool); popfirst!(indices))
+                pool isa Toft.FreeListPool ? deallocate!(pool, pop!(indices)) :
+                (deallocatebegin!(pool); popfirst!(indices))
             end
             trim!(pool)
             @test all_equal(column_lengths(pool))
@@ -362,7 +363,7 @@ end
     end
     @test kept(20)
     for (pool, _) in filled_pools
-        if pool isa Toft.FreePool
+        if pool isa Toft.FreeListPool
             foreach(i -> deallocate!(pool, i), collect(eachindex(pool))[1:8])
         else
             foreach(_ -> deallocateend!(pool), 1:4)
@@ -388,7 +389,7 @@ end
     for Kind in KINDS
         pool = Kind{Tuple{Int,Any}}(1)
         allocateend!(pool, (1, [1]))
-        pool isa Toft.FreePool ? deallocate!(pool, 1) : deallocateend!(pool)
+        pool isa Toft.FreeListPool ? deallocate!(pool, 1) : deallocateend!(pool)
         @test allocateend!(pool) === 1
         @test_throws UndefRefError pool[1]
         pool[1] = (2, "set")
@@ -408,8 +409,8 @@ write_unchecked!(pool, x, i, j) = @inbounds pool[i, j] = x
         pool = Kind{Tuple{Int,Int}}(4)
         allocateend!(pool, (1, 10))
         allocateend!(pool, (2, 20))
-        pool isa Toft.FreePool ? deallocate!(pool, 2) : deallocateend!(pool)
-        E = pool isa Toft.FreePool ? StaleIndexError : BoundsError
+        pool isa Toft.FreeListPool ? deallocate!(pool, 2) : deallocateend!(pool)
+        E = pool isa Toft.FreeListPool ? StaleIndexError : BoundsError
         @test_throws E pool[2]
         if ALWAYS_CHECKED
             @test_throws E read_unchecked(pool, 2)
@@ -497,7 +498,7 @@ end
         indices = [allocateend!(pool, (k, Float64(k))) for k in 1:10_000]
         full = Base.summarysize(store(pool))
         while length(pool) > 10
-            pool isa Toft.FreePool ? deallocate!(pool, pop!(indices)) : (deallocateend!(pool); pop!(indices))
+            pool isa Toft.FreeListPool ? deallocate!(pool, pop!(indices)) : (deallocateend!(pool); pop!(indices))
         end
         @test Base.summarysize(store(pool)) == full # kept until asked for
         trim!(pool)
@@ -506,7 +507,8 @@ end
         @test [allocateend!(pool, (k, 0.0)) for k in 11:100] == 11:100
         # one live slot at a high index keeps what is below
         kept_index = 100
-        pool isa Toft.FreePool ? foreach(i -> deallocate!(pool, i), 1:99) : foreach(_ -> deallocatebegin!(pool), 1:99)
+        pool isa Toft.FreeListPool ? foreach(i -> deallocate!(pool, i), 1:99) :
+        foreach(_ -> deallocatebegin!(pool), 1:99)
         trim!(pool)
         @test pool[kept_index] == (100, 0.0) && capacity(pool) == 100
         @test sort([allocateend!(pool, (0, 0.0)) for _ in 1:99]) == 1:99 # and what is below is used again
@@ -533,7 +535,7 @@ function rounds(pool, value, n)
             pool[i] = value
             total += i + pool[i][1]
         end
-        if pool isa Toft.FreePool
+        if pool isa Toft.FreeListPool
             i = pool.used.first
             deallocate!(pool, i)
             deallocate!(pool, handle(pool, allocateend!(pool, value)))
@@ -562,8 +564,8 @@ function free_rounds(pool, value, n)
     return length(pool)
 end
 
-steady(pool::Toft.EndPool, value, n) = stack_rounds(pool, value, n)
-steady(pool::Toft.FreePool, value, n) = free_rounds(pool, value, n)
+steady(pool::Toft.DequePool, value, n) = stack_rounds(pool, value, n)
+steady(pool::Toft.FreeListPool, value, n) = free_rounds(pool, value, n)
 
 garbage(f, pool, value, n) = (f(pool, value, n); f(pool, value, n); @allocated f(pool, value, n))
 
@@ -595,7 +597,7 @@ second_column(pool) = column(pool, 2)
         @inferred isvalid(pool, i)
         @test (@inferred collect(eachindex(pool))) isa Vector{I}
         @test (@inferred collect(pool)) isa Vector{Tuple{Int,String}}
-        if pool isa Toft.FreePool
+        if pool isa Toft.FreeListPool
             h = @inferred handle(pool, i)
             @inferred pool[h]
             @inferred setindex!(pool, (5, "e"), h)

@@ -13,7 +13,8 @@ include("pool_model.jl")
 
 const TEST_SETS = ["names" => "names", "instructions" => "instructions of fast paths", "pools" => "pools",
                    "original" => "programs for Allocators.jl", "sequences" => "list, stack and queue",
-                   "sorted" => "sorted set and dictionary", "arena" => "arenas", "no_escape" => "blocks and buffers", "meter" => "meters",
+                   "sorted" => "sorted set and dictionary", "arena" => "arenas",
+                   "no_escape" => "blocks and buffers", "meter" => "meters",
                    "vectors" => "vectors of the ABI", "docs" => "docstrings"]
 
 const CHOSEN = isempty(ARGS) ? split(get(ENV, "TOFT_TEST_SETS", "")) : ARGS

@@ -30,7 +30,7 @@ end
 # A list in a plain pool gives back a slot if it was the last one taken, and keeps it until empty! otherwise.
 function room_for(@nospecialize(c), taken, model, most)
     line = c isa List ? c : c.items
-    return line isa List && line.pool isa Toft.EndPool ? taken < most : length(model) < most
+    return line isa List && line.pool isa Toft.DequePool ? taken < most : length(model) < most
 end
 
 function sequence_stream(seed, @nospecialize(c), @nospecialize(Kind), make, most, steps)
@@ -137,12 +137,12 @@ end
         @test collect(b) == ["b$k" for k in 1:50] && first(a) == "a21" && last(a) == "a50"
         empty!(a)
         @test isempty(a) && collect(b) == ["b$k" for k in 1:50]
-        pool isa Toft.FreePool && @test length(pool) == 50
+        pool isa Toft.FreeListPool && @test length(pool) == 50
         foreach(k -> push!(a, string(k)), 1:30)
         @test collect(a) == string.(1:30) && collect(b) == ["b$k" for k in 1:50]
-        pool isa Toft.FreePool && @test length(pool) == 80
+        pool isa Toft.FreeListPool && @test length(pool) == 80
     end
-    # of one that frees, a cell that somebody else gave back is seen
+    # of one that frees, a cell that another list gave back is detected
     pool = FreeListAllocator{Tuple{Int,Int}}(4)
     l = List(pool)
     push!(l, 1)

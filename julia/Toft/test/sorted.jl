@@ -147,7 +147,7 @@ full(r::Room, count) = (r.frees ? count : r.spent) == r.most
 
 function set_stream(seed, @nospecialize(s), key, most, steps)
     rng = MersenneTwister(seed)
-    model, room = Set{Any}(), Room(most, 0, s.pool isa Toft.FreePool)
+    model, room = Set{Any}(), Room(most, 0, s.pool isa Toft.FreeListPool)
     growing = true
     for step in 1:steps
         rand(rng) < 0.02 && (growing = !growing)
@@ -207,7 +207,7 @@ end
 
 function dict_stream(seed, @nospecialize(d), key, most, steps)
     rng = MersenneTwister(seed)
-    model, room = Dict{Any,Any}(), Room(most, 0, d.pool isa Toft.FreePool)
+    model, room = Dict{Any,Any}(), Room(most, 0, d.pool isa Toft.FreeListPool)
     growing = true
     for step in 1:steps
         rand(rng) < 0.02 && (growing = !growing)
@@ -312,13 +312,13 @@ function big_dict(seed, @nospecialize(d), keys, insert, delete)
         sound(d)
         must(listed_keys(d) == keys, "all keys in order")
         must(all(k -> d[k] == k, keys), "values")
-        gone = arrange(keys, delete)[1:end÷2]
-        foreach(k -> delete!(d, k), gone)
+        removed = arrange(keys, delete)[1:end÷2]
+        foreach(k -> delete!(d, k), removed)
         sound(d)
-        gone = Set(gone)
-        must(listed_keys(d) == filter(k -> !(k in gone), keys), "half of the keys")
-        must(all(k -> haskey(d, k) != (k in gone), keys), "haskey")
-        for k in arrange(collect(gone), :random)[1:end÷2] # some come again
+        removed = Set(removed)
+        must(listed_keys(d) == filter(k -> !(k in removed), keys), "half of the keys")
+        must(all(k -> haskey(d, k) != (k in removed), keys), "haskey")
+        for k in arrange(collect(removed), :random)[1:end÷2] # some come again
             d[k] = k
         end
         sound(d)
@@ -330,8 +330,8 @@ function big_dict(seed, @nospecialize(d), keys, insert, delete)
         must(all(p -> p.first == p.second, d), "values of the pairs")
         foreach(k -> delete!(d, k), arrange(keys, delete))
         must(isempty(d) && sound(d), "emptied")
-        must(d.pool isa Toft.EndPool || isempty(d.pool), "slots are left")
-        d.pool isa Toft.EndPool && empty!(d)
+        must(d.pool isa Toft.DequePool || isempty(d.pool), "slots are left")
+        d.pool isa Toft.DequePool && empty!(d)
     end
     return true
 end
@@ -358,10 +358,10 @@ end
         for k in shuffle(rng, 1:1000)
             d[k] = string("value ", k)
         end
-        gone = shuffle(rng, 1:1000)[1:500]
-        foreach(k -> delete!(d, k), gone)
-        @test length(d) == 500 && all(k -> d[k] == string("value ", k), setdiff(1:1000, gone))
-        @test !any(k -> haskey(d, k), gone)
+        removed = shuffle(rng, 1:1000)[1:500]
+        foreach(k -> delete!(d, k), removed)
+        @test length(d) == 500 && all(k -> d[k] == string("value ", k), setdiff(1:1000, removed))
+        @test !any(k -> haskey(d, k), removed)
     end
 end
 
@@ -378,7 +378,7 @@ end
         n == 0 && continue
         @test push!(s, first(s)) === s # it is there already
         delete!(s, first(s))
-        if s.pool isa Toft.FreePool
+        if s.pool isa Toft.FreeListPool
             push!(s, -1)
             @test first(s) == -1 && length(s) == n
         else
@@ -435,9 +435,9 @@ end
         for (k, v) in (isodd(seed) ? d : Iterators.reverse(d))
             steps += 1
             right &= get(model, k, nothing) === v # it is there at this moment
-            for gone in (k, rand(rng, keys(model)))
-                delete!(d, gone)
-                delete!(model, gone)
+            for removed in (k, rand(rng, keys(model)))
+                delete!(d, removed)
+                delete!(model, removed)
                 isempty(model) && break
             end
             isempty(model) && break
@@ -594,7 +594,7 @@ end
         counts[c] = get(counts, c, 0) + 1
     end
     @test counts['l'] == 3 && join(keys(counts)) == " dehlorw"
-    # a function of get! that changes the dictionary meanwhile
+    # a function of get! that changes the dictionary while it runs
     d = SortedDict{Int,Int}()
     @test get!(() -> (foreach(k -> d[k] = k, 1:500); 0), d, 250) == 0
     @test length(d) == 500 && d[250] == 0 && sound(d)
@@ -915,7 +915,7 @@ alive(refs) = count(r -> r.value !== nothing, refs)
     for (d, _) in dicts
         foreach(k -> delete!(d, k), 1:50)
         foreach(k -> (pop!(d, k); nothing), 51:100)
-        d[101] = Box(0) # what was there before is gone
+        d[101] = Box(0) # what was there before was removed
     end
     for (s, _) in sets
         foreach(k -> delete!(s, Label(k)), 1:2:499)

@@ -5,14 +5,14 @@
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
-mutable struct FreePool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
-    used::EndPool{T,I,S} # what was ever taken
+mutable struct FreeListPool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
+    used::DequePool{T,I,S} # what was ever taken
     keys::Vector{UInt32}
     free::Vector{I} # the slots given back: the first free_count of it
     free_count::Int
     new_key::UInt32 # the key of new slots: even, and not below those of slots that trim! returned
 
-    FreePool{T,I,S}(used::EndPool{T,I,S}) where {T,I<:Integer,S<:AbstractVector{T}} =
+    FreeListPool{T,I,S}(used::DequePool{T,I,S}) where {T,I<:Integer,S<:AbstractVector{T}} =
         new{T,I,S}(used, zeros(UInt32, used.n), Vector{I}(undef, used.resizable ? 0 : used.n), 0, 0)
 end
 
@@ -35,7 +35,7 @@ back first. An index that was given back is a [`StaleIndexError`](@ref) until it
     julia> allocateend!(pool, "b") == i, isvalid(pool, i), isvalid(pool, h)
     (true, true, false)
 """
-const FreeListAllocator{T,I<:Integer} = FreePool{T,I,Vector{T}}
+const FreeListAllocator{T,I<:Integer} = FreeListPool{T,I,Vector{T}}
 
 """
     FreeListSOAllocator{T,I=Int}(n, init=0)
@@ -44,12 +44,12 @@ const FreeListAllocator{T,I<:Integer} = FreePool{T,I,Vector{T}}
 As [`FreeListAllocator`](@ref), with a column for each field, as [`SOAllocator`](@ref) has. For the field of a struct,
 [`concretetype`](@ref) gives the concrete type.
 """
-const FreeListSOAllocator{T,I<:Integer,S<:Columns{T}} = FreePool{T,I,S}
+const FreeListSOAllocator{T,I<:Integer,S<:Columns{T}} = FreeListPool{T,I,S}
 
-FreePool{T,I,S}(n::Union{Integer,Nothing}, init::Integer=0) where {T,I<:Integer,S<:AbstractVector{T}} =
-    FreePool{T,I,S}(EndPool{T,I,S}(n, init))
-FreePool{T,I,S}(store::S, n::Union{Integer,Nothing}, init::Integer=0) where {T,I<:Integer,S<:Columns{T}} =
-    FreePool{T,I,S}(EndPool{T,I,S}(store, n, init))
+FreeListPool{T,I,S}(n::Union{Integer,Nothing}, init::Integer=0) where {T,I<:Integer,S<:AbstractVector{T}} =
+    FreeListPool{T,I,S}(DequePool{T,I,S}(n, init))
+FreeListPool{T,I,S}(store::S, n::Union{Integer,Nothing}, init::Integer=0) where {T,I<:Integer,S<:Columns{T}} =
+    FreeListPool{T,I,S}(DequePool{T,I,S}(store, n, init))
 
 FreeListAllocator{T}(n::Union{Integer,Nothing}, init::Integer=0) where {T} = FreeListAllocator{T,Int}(n, init)
 FreeListSOAllocator{T,I}(n::Union{Integer,Nothing}, init::Integer=0) where {T,I} =
@@ -58,26 +58,26 @@ FreeListSOAllocator{T}(n::Union{Integer,Nothing}, init::Integer=0) where {T} = F
 
 # Elements
 
-@inline is_live(p::FreePool, i::Int) = (i - 1) % UInt < length(p.keys) % UInt && isodd(@inbounds(p.keys[i]))
+@inline is_live(p::FreeListPool, i::Int) = (i - 1) % UInt < length(p.keys) % UInt && isodd(@inbounds(p.keys[i]))
 
-# No call of it returns into the access, as in EndPool.
-@inline function check_slot(p::FreePool, i::Integer)
+# No call of it returns into the access, as in DequePool.
+@inline function check_slot(p::FreeListPool, i::Integer)
     in_int = i % Int
     (in_int == i) & ((in_int - 1) % UInt < length(p.keys) % UInt) || throw_bounds(p, i)
     isodd(@inbounds(p.keys[in_int])) || throw_dead(p, i)
     return nothing
 end
 
-@noinline throw_dead(p::FreePool, i) = is_live(p.used, i % Int) ? throw_stale(i) : throw_bounds(p, i)
+@noinline throw_dead(p::FreeListPool, i) = is_live(p.used, i % Int) ? throw_stale(i) : throw_bounds(p, i)
 @noinline throw_stale(i) = throw(StaleIndexError(i))
 
-Base.@propagate_inbounds function Base.getindex(p::FreePool, i::Integer)
+Base.@propagate_inbounds function Base.getindex(p::FreeListPool, i::Integer)
     store = p.used.store # before the check, so that the compiler moves it out of loops
     @boundscheck check_slot(p, i)
     return @inbounds store[i % Int]
 end
 
-Base.@propagate_inbounds function Base.setindex!(p::FreePool{T}, t, i::Integer) where {T}
+Base.@propagate_inbounds function Base.setindex!(p::FreeListPool{T}, t, i::Integer) where {T}
     x = convert(T, t)::T # which may change the pool
     store = p.used.store
     @boundscheck check_slot(p, i)
@@ -85,13 +85,13 @@ Base.@propagate_inbounds function Base.setindex!(p::FreePool{T}, t, i::Integer) 
     return p
 end
 
-Base.@propagate_inbounds function Base.getindex(p::FreePool, i::Integer, j::Field)
+Base.@propagate_inbounds function Base.getindex(p::FreeListPool, i::Integer, j::Field)
     store = p.used.store
     @boundscheck check_slot(p, i)
     return read_field(store, i % Int, j)
 end
 
-Base.@propagate_inbounds function Base.setindex!(p::FreePool, x, i::Integer, j::Field)
+Base.@propagate_inbounds function Base.setindex!(p::FreeListPool, x, i::Integer, j::Field)
     @boundscheck check_slot(p, i)
     write_field!(p.used.store, x, i % Int, j)
     return p
@@ -100,21 +100,21 @@ end
 # Slots
 
 # The slot given back last; there is one.
-@inline function take_free!(p::FreePool)
+@inline function take_free!(p::FreeListPool)
     count = p.free_count
     i = @inbounds p.free[count] % Int
     p.free_count = count - 1
     return i
 end
 
-@inline function open_slot!(p::FreePool, i::Int)
+@inline function open_slot!(p::FreeListPool, i::Int)
     i > length(p.keys) && grow_keys!(p, i)
     @inbounds p.keys[i] += 0x00000001 # odd
     return i
 end
 
 # Slot i, which was just taken, is the last or the first: it goes back where there is no memory for the keys.
-@noinline function grow_keys!(p::FreePool, i::Int)
+@noinline function grow_keys!(p::FreeListPool, i::Int)
     have = length(p.keys)
     try
         resize!(p.keys, p.used.n)
@@ -126,26 +126,26 @@ end
     return nothing
 end
 
-@inline take_end!(p::FreePool) = open_slot!(p, p.free_count > 0 ? take_free!(p) : take_end!(p.used))
-@inline take_begin!(p::FreePool) = open_slot!(p, p.free_count > 0 ? take_free!(p) : take_begin!(p.used))
+@inline take_end!(p::FreeListPool) = open_slot!(p, p.free_count > 0 ? take_free!(p) : take_end!(p.used))
+@inline take_begin!(p::FreeListPool) = open_slot!(p, p.free_count > 0 ? take_free!(p) : take_begin!(p.used))
 
-@inline function allocateend!(p::FreePool{T,I}, t::T) where {T,I}
+@inline function allocateend!(p::FreeListPool{T,I}, t::T) where {T,I}
     need_fields(p.used.store, t)
     i = take_end!(p)
     @inbounds p.used.store[i] = t
     return i % I
 end
-allocateend!(p::FreePool{T,I}) where {T,I} = take_end!(p) % I
+allocateend!(p::FreeListPool{T,I}) where {T,I} = take_end!(p) % I
 
-@inline function allocatebegin!(p::FreePool{T,I}, t::T) where {T,I}
+@inline function allocatebegin!(p::FreeListPool{T,I}, t::T) where {T,I}
     need_fields(p.used.store, t)
     i = take_begin!(p)
     @inbounds p.used.store[i] = t
     return i % I
 end
-allocatebegin!(p::FreePool{T,I}) where {T,I} = take_begin!(p) % I
+allocatebegin!(p::FreeListPool{T,I}) where {T,I} = take_begin!(p) % I
 
-Base.@propagate_inbounds function deallocate!(p::FreePool{T,I}, i::Integer) where {T,I}
+Base.@propagate_inbounds function deallocate!(p::FreeListPool{T,I}, i::Integer) where {T,I}
     @boundscheck check_slot(p, i)
     count = p.free_count + 1
     count > length(p.free) && grow_free!(p)
@@ -157,40 +157,40 @@ Base.@propagate_inbounds function deallocate!(p::FreePool{T,I}, i::Integer) wher
     return nothing
 end
 
-@noinline grow_free!(p::FreePool) = resize!(p.free, min(max(LEAST, 2 * length(p.free)), p.used.n))
+@noinline grow_free!(p::FreeListPool) = resize!(p.free, min(max(LEAST, 2 * length(p.free)), p.used.n))
 
 # Makes the keys of all live slots even.
-@noinline function end_generations!(p::FreePool)
+@noinline function end_generations!(p::FreeListPool)
     keys, used = p.keys, p.used
-    slots = used.straight ? (used.first:used.last) : (1:length(keys))
+    slots = used.contiguous ? (used.first:used.last) : (1:length(keys))
     @inbounds @simd for i in slots
         keys[i] += keys[i] & 0x00000001
     end
     return nothing
 end
 
-@inline function emptyend!(p::FreePool)
-    p.used.straight && isempty(p) || end_generations!(p)
+@inline function emptyend!(p::FreeListPool)
+    p.used.contiguous && isempty(p) || end_generations!(p)
     p.free_count = 0
     return emptyend!(p.used)
 end
 
-function emptybegin!(p::FreePool)
-    p.used.straight && isempty(p) || end_generations!(p)
+function emptybegin!(p::FreeListPool)
+    p.used.contiguous && isempty(p) || end_generations!(p)
     p.free_count = 0
     return emptybegin!(p.used)
 end
 
-capacity(p::FreePool) = capacity(p.used)
-is_fixed(p::FreePool) = is_fixed(p.used)
-@inline column(p::FreePool, j::Field) = column(p.used, j)
+capacity(p::FreeListPool) = capacity(p.used)
+is_fixed(p::FreeListPool) = is_fixed(p.used)
+@inline column(p::FreeListPool, j::Field) = column(p.used, j)
 
 """
 Slots given back at the highest indices are forgotten first, so that a pool of which many were given back shrinks.
 """
-function trim!(p::FreePool)
+function trim!(p::FreeListPool)
     used = p.used
-    used.resizable && used.straight || return p
+    used.resizable && used.contiguous || return p
     while !isempty(used) && iseven(p.keys[used.last])
         drop_end!(used)
     end
@@ -205,8 +205,8 @@ function trim!(p::FreePool)
     return p
 end
 
-@inline Base.isempty(p::FreePool) = length(p) == 0
-@inline Base.length(p::FreePool) = length(p.used) - p.free_count
+@inline Base.isempty(p::FreeListPool) = length(p) == 0
+@inline Base.length(p::FreeListPool) = length(p.used) - p.free_count
 
 # Handles
 
@@ -227,7 +227,7 @@ end
 
 The [`Handle`](@ref) of a live slot of a free-list pool.
 """
-Base.@propagate_inbounds function handle(p::FreePool{T,I}, i::Integer) where {T,I}
+Base.@propagate_inbounds function handle(p::FreeListPool{T,I}, i::Integer) where {T,I}
     @boundscheck check_slot(p, i)
     return Handle{I}(i % I, @inbounds(p.keys[i % Int]))
 end
@@ -237,37 +237,37 @@ end
 
 Whether the slot of this handle, or with this index, is live (and for a handle, still the same).
 """
-function Base.isvalid(p::FreePool, h::Handle)
+function Base.isvalid(p::FreeListPool, h::Handle)
     i = h.index % Int
     return i == h.index && is_live(p, i) && @inbounds(p.keys[i]) == h.generation
 end
 Base.isvalid(p::AbstractPool, i::Integer) = i % Int == i && is_live(p, i % Int)
 
-@inline check_handle(p::FreePool, h::Handle) = isvalid(p, h) || throw_stale(h)
+@inline check_handle(p::FreeListPool, h::Handle) = isvalid(p, h) || throw_stale(h)
 
-Base.@propagate_inbounds function Base.getindex(p::FreePool, h::Handle)
+Base.@propagate_inbounds function Base.getindex(p::FreeListPool, h::Handle)
     @boundscheck check_handle(p, h)
     return @inbounds p[h.index]
 end
 
-Base.@propagate_inbounds function Base.getindex(p::FreePool, h::Handle, j::Field)
+Base.@propagate_inbounds function Base.getindex(p::FreeListPool, h::Handle, j::Field)
     @boundscheck check_handle(p, h)
     return @inbounds p[h.index, j]
 end
 
-Base.@propagate_inbounds function Base.setindex!(p::FreePool, t, h::Handle)
+Base.@propagate_inbounds function Base.setindex!(p::FreeListPool, t, h::Handle)
     @boundscheck check_handle(p, h)
     @inbounds p[h.index] = t
     return p
 end
 
-Base.@propagate_inbounds function Base.setindex!(p::FreePool, x, h::Handle, j::Field)
+Base.@propagate_inbounds function Base.setindex!(p::FreeListPool, x, h::Handle, j::Field)
     @boundscheck check_handle(p, h)
     @inbounds p[h.index, j] = x
     return p
 end
 
-Base.@propagate_inbounds function deallocate!(p::FreePool, h::Handle)
+Base.@propagate_inbounds function deallocate!(p::FreeListPool, h::Handle)
     @boundscheck check_handle(p, h)
     return @inbounds deallocate!(p, h.index)
 end
@@ -277,7 +277,7 @@ end
 
 const SlotWord = Tuple{Int,UInt64}
 
-function live_word(p::FreePool, start::Int)
+function live_word(p::FreeListPool, start::Int)
     word = zero(UInt64)
     keys = p.keys
     stop = min(start + 63, length(keys))
@@ -288,7 +288,7 @@ function live_word(p::FreePool, start::Int)
 end
 
 # The next words that are not zero, up to the last slot.
-@inline function next_word(p::FreePool, (start, word)::SlotWord)
+@inline function next_word(p::FreeListPool, (start, word)::SlotWord)
     while word == 0
         start += 64
         start > length(p.keys) && return start, word
@@ -297,16 +297,16 @@ end
     return start, word
 end
 
-first_word(p::FreePool) = isempty(p) ? (length(p.keys) + 1, zero(UInt64)) : (-63, zero(UInt64))
+first_word(p::FreeListPool) = isempty(p) ? (length(p.keys) + 1, zero(UInt64)) : (-63, zero(UInt64))
 
-@inline function Base.iterate(p::FreePool, state::SlotWord=first_word(p))
+@inline function Base.iterate(p::FreeListPool, state::SlotWord=first_word(p))
     start, word = next_word(p, state)
     word == 0 && return nothing
     i = start + trailing_zeros(word)
     return p.used.store[i], (start, word & (word - 1))
 end
 
-@inline function Base.iterate(live::LiveIndices{I,<:FreePool}, state::SlotWord=first_word(live.pool)) where {I}
+@inline function Base.iterate(live::LiveIndices{I,<:FreeListPool}, state::SlotWord=first_word(live.pool)) where {I}
     start, word = next_word(live.pool, state)
     word == 0 && return nothing
     return (start + trailing_zeros(word)) % I, (start, word & (word - 1))

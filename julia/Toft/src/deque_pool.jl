@@ -1,14 +1,14 @@
 # Pools that are filled and emptied at their two ends: Allocator and SOAllocator.
 #
-# The slots are numbered 1 to n and a number never moves. `runs` says in which order they follow each other: at first
-# 1:n, and around again, so a fixed pool is a ring. A pool that grows adds its new slots as a run between the end and
-# the beginning, wherever these two have met; the order then is not that of the numbers.
+# The slots are numbered 1 to n, and a number never moves. `runs` is the order in which they follow each other: at first
+# 1:n, and around again, so a fixed pool is a ring. A pool that grows inserts its new slots as a run between the end and
+# the beginning; the order then is not that of the numbers.
 #
 #     fast path    one compare: the end moves within its run (take_end!, drop_end!, take_begin!, drop_begin!)
 #     slow path    the ..._slow! functions: to the next run, empty and full pools, growth
 #
-# While the live slots are first:last, there is a place between the two ends to which the end may fall and the beginning
-# rise, so that neither looks at the other. The one that gets there has the place moved to the other end.
+# While the live slots are first:last, a split point between front and back lets each end check one bound only; the end
+# that reaches it moves the split point.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -24,18 +24,18 @@ abstract type AbstractPool{T,I<:Integer} end
 
 const LEAST = 16 # slots that a pool begins with when it grows
 
-mutable struct EndPool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
+mutable struct DequePool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
     store::S
     first::Int # index of the first live slot; last + 1 when there is none
     last::Int  # and of the last
-    stop::Int  # last may rise so far without asking: not beyond its run, and not into what is live
-    floor::Int # and fall so far
-    ceiling::Int # first may rise so far without asking
+    stop::Int  # last may rise so far in the fast path: not beyond its run, and not into live slots
+    low_bound::Int # and fall so far
+    high_bound::Int # first may rise so far in the fast path
     begin_low::Int # and fall so far, but not onto last
-    straight::Bool # the live slots are first:last
+    contiguous::Bool # the live slots are first:last
     least_index::Int # when they are not: low and n, the indices that may be used; else beyond any index
     greatest_index::Int
-    whole::Bool # and all slots are the run 1:n
+    single_run::Bool # and all slots are the run 1:n
     resizable::Bool
     wrapped::Bool # the end has come around into the run where the beginning is
     low::Int # the slots are low:n; low is 1 but for what `init` leaves out
@@ -44,10 +44,10 @@ mutable struct EndPool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
     end_run::Int # in which of them is last
     begin_run::Int # and first
 
-    function EndPool{T,I,S}(store::S, n::Int, resizable::Bool, init::Int) where {T,I<:Integer,S<:AbstractVector{T}}
+    function DequePool{T,I,S}(store::S, n::Int, resizable::Bool, init::Int) where {T,I<:Integer,S<:AbstractVector{T}}
         low = init + 1
-        return new{T,I,S}(store, low, init, n, init, low, low, true, typemax(Int), 0, init == 0, resizable, false, low, n,
-                           [low:n], 1, 1)
+        return new{T,I,S}(store, low, init, n, init, low, low, true, typemax(Int), 0, init == 0, resizable, false, low,
+                           n, [low:n], 1, 1)
     end
 end
 
@@ -78,7 +78,7 @@ fixed pool throws [`PoolFullError`](@ref), as one that grows does when `I` canno
     julia> pool[i]
     2.5
 """
-const Allocator{T,I<:Integer} = EndPool{T,I,Vector{T}}
+const Allocator{T,I<:Integer} = DequePool{T,I,Vector{T}}
 
 """
     SOAllocator{T,I=Int}(n, init=0)
@@ -101,7 +101,7 @@ of a struct, [`concretetype`](@ref) gives the concrete type.
     julia> column(pool, :x)[i]
     1.5
 """
-const SOAllocator{T,I<:Integer,S<:Columns{T}} = EndPool{T,I,S}
+const SOAllocator{T,I<:Integer,S<:Columns{T}} = DequePool{T,I,S}
 
 # Constructors
 
@@ -118,21 +118,21 @@ end
 
 first_size(::Type{I}, init::Integer) where {I} = check_size(I, max(min(LEAST, index_limit(I)), init), init)
 
-function EndPool{T,I,S}(n::Integer, init::Integer=0) where {T,I<:Integer,S<:AbstractVector{T}}
+function DequePool{T,I,S}(n::Integer, init::Integer=0) where {T,I<:Integer,S<:AbstractVector{T}}
     n = check_size(I, n, init)
-    return EndPool{T,I,S}(empty_store(S, n), n, false, Int(init))
+    return DequePool{T,I,S}(empty_store(S, n), n, false, Int(init))
 end
 
-function EndPool{T,I,S}(::Nothing, init::Integer=0) where {T,I<:Integer,S<:AbstractVector{T}}
+function DequePool{T,I,S}(::Nothing, init::Integer=0) where {T,I<:Integer,S<:AbstractVector{T}}
     n = first_size(I, init)
-    return EndPool{T,I,S}(empty_store(S, n), n, true, Int(init))
+    return DequePool{T,I,S}(empty_store(S, n), n, true, Int(init))
 end
 
 # With a store that the caller made, as long as the pool is to be
-function EndPool{T,I,S}(store::S, n::Union{Integer,Nothing}, init::Integer=0) where {T,I<:Integer,S<:Columns{T}}
+function DequePool{T,I,S}(store::S, n::Union{Integer,Nothing}, init::Integer=0) where {T,I<:Integer,S<:Columns{T}}
     n === nothing || n == length(store) ||
         throw(ArgumentError("a store of $(length(store)) slots for a pool of $n"))
-    return EndPool{T,I,S}(store, check_size(I, length(store), init), n === nothing, Int(init))
+    return DequePool{T,I,S}(store, check_size(I, length(store), init), n === nothing, Int(init))
 end
 
 Allocator{T}(n::Union{Integer,Nothing}, init::Integer=0) where {T} = Allocator{T,Int}(n, init)
@@ -144,8 +144,8 @@ SOAllocator{T}(n::Union{Integer,Nothing}, init::Integer=0) where {T} = SOAllocat
 # Elements
 
 # Whether a slot is live.
-function is_live(p::EndPool, i::Int)
-    p.straight && return p.first <= i <= p.last
+function is_live(p::DequePool, i::Int)
+    p.contiguous && return p.first <= i <= p.last
     p.low <= i <= p.n || return false
     k = 1
     while !(i in p.runs[k])
@@ -158,8 +158,8 @@ function is_live(p::EndPool, i::Int)
 end
 
 # The live slots as ranges, from the first to the last.
-function live_pieces(p::EndPool)
-    p.straight && return [p.first:p.last]
+function live_pieces(p::DequePool)
+    p.contiguous && return [p.first:p.last]
     pieces = [p.first:last(p.runs[p.begin_run])]
     k = p.begin_run
     while true
@@ -170,12 +170,12 @@ function live_pieces(p::EndPool)
     return push!(pieces, first(p.runs[p.end_run]):p.last)
 end
 
-# Whether an index may be used: while the live slots are first:last, that of a live slot; else that of any slot, since to
-# find the runs would need a call that returns. The compiler reloads every field after such a call, which makes trees
+# Whether an index may be used: while the live slots are first:last, that of a live slot; else that of any slot, since
+# to find the runs would need a call that returns. The compiler reloads every field after such a call, which makes trees
 # twice as slow; after a call that only throws it reloads nothing.
-@inline in_range(p::EndPool, i::Int) = (min(p.first, p.least_index) <= i) && (i <= max(p.last, p.greatest_index))
+@inline in_range(p::DequePool, i::Int) = (min(p.first, p.least_index) <= i) && (i <= max(p.last, p.greatest_index))
 
-@inline function check_slot(p::EndPool, i::Integer)
+@inline function check_slot(p::DequePool, i::Integer)
     in_int = i % Int
     in_int == i && in_range(p, in_int) || throw_bounds(p, i)
     return nothing
@@ -183,13 +183,13 @@ end
 
 @noinline throw_bounds(p, i) = throw(BoundsError(p, i))
 
-Base.@propagate_inbounds function Base.getindex(p::EndPool, i::Integer)
+Base.@propagate_inbounds function Base.getindex(p::DequePool, i::Integer)
     store = p.store # before the check, so that the compiler moves it out of loops
     @boundscheck check_slot(p, i)
     return @inbounds store[i % Int]
 end
 
-Base.@propagate_inbounds function Base.setindex!(p::EndPool{T}, t, i::Integer) where {T}
+Base.@propagate_inbounds function Base.setindex!(p::DequePool{T}, t, i::Integer) where {T}
     x = convert(T, t)::T # which may change the pool
     store = p.store
     @boundscheck check_slot(p, i)
@@ -199,13 +199,13 @@ end
 
 const Field = Union{Integer,Symbol}
 
-Base.@propagate_inbounds function Base.getindex(p::EndPool, i::Integer, j::Field)
+Base.@propagate_inbounds function Base.getindex(p::DequePool, i::Integer, j::Field)
     store = p.store
     @boundscheck check_slot(p, i)
     return read_field(store, i % Int, j)
 end
 
-Base.@propagate_inbounds function Base.setindex!(p::EndPool, x, i::Integer, j::Field)
+Base.@propagate_inbounds function Base.setindex!(p::DequePool, x, i::Integer, j::Field)
     @boundscheck check_slot(p, i)
     write_field!(p.store, x, i % Int, j)
     return p
@@ -214,14 +214,14 @@ end
 # The fast paths: at each end, take and drop a slot. What the slow path returns is stored once more, where the two paths
 # meet: so in a loop the compiler keeps it in a register.
 
-@inline function take_end!(p::EndPool)
+@inline function take_end!(p::DequePool)
     i = p.last
     i = i == p.stop ? take_end_slow!(p) : i + 1
     p.last = i
     return i
 end
 
-@inline function drop_end!(p::EndPool)
+@inline function drop_end!(p::DequePool)
     i = p.last
     next = last_before(p, i)
     refers(p.store) && forget!(p.store, i)
@@ -230,27 +230,27 @@ end
 end
 
 # What the last slot is after i, which is it, and the first; the caller sets it. Throws if there is none.
-@inline last_before(p::EndPool, i::Int) = i > p.floor ? i - 1 : drop_end_slow!(p)
-@inline function first_after(p::EndPool, i::Int)
-    if i >= p.ceiling
-        p.straight & (i <= p.last) || return drop_begin_slow!(p)
-        p.floor, p.ceiling = p.last, p.last + 1
+@inline last_before(p::DequePool, i::Int) = i > p.low_bound ? i - 1 : drop_end_slow!(p)
+@inline function first_after(p::DequePool, i::Int)
+    if i >= p.high_bound
+        p.contiguous & (i <= p.last) || return drop_begin_slow!(p)
+        p.low_bound, p.high_bound = p.last, p.last + 1
     end
     return i + 1
 end
 
-@inline function take_begin!(p::EndPool)
+@inline function take_begin!(p::DequePool)
     i = p.first - 1
     if (i < p.begin_low) | (i == p.last)
         i = take_begin_slow!(p)
-    elseif p.last < i # they may be about to meet: the end must ask
+    elseif p.last < i # the two ends may be about to meet: the end takes its slow path there
         p.stop = min(p.stop, i - 1)
     end
     p.first = i
     return i
 end
 
-@inline function drop_begin!(p::EndPool)
+@inline function drop_begin!(p::DequePool)
     i = p.first
     next = first_after(p, i)
     refers(p.store) && forget!(p.store, i)
@@ -260,33 +260,33 @@ end
 
 # The slow paths
 
-# What follows from first, last, runs, end_run, begin_run and wrapped.
-function settle!(p::EndPool)
+# Computes the limits of the fast paths from first, last, runs, end_run, begin_run and wrapped.
+function update_limits!(p::DequePool)
     end_slots, begin_slots = p.runs[p.end_run], p.runs[p.begin_run]
-    p.straight = p.end_run == p.begin_run && !p.wrapped
-    p.least_index, p.greatest_index = p.straight ? (typemax(Int), 0) : (p.low, p.n)
-    p.whole = p.straight && p.low == 1 && length(p.runs) == 1
+    p.contiguous = p.end_run == p.begin_run && !p.wrapped
+    p.least_index, p.greatest_index = p.contiguous ? (typemax(Int), 0) : (p.low, p.n)
+    p.single_run = p.contiguous && p.low == 1 && length(p.runs) == 1
     p.stop = p.wrapped ? p.first - 1 : last(end_slots)
-    p.floor, p.ceiling = p.straight ? (p.first - 1, p.first) : (first(end_slots), last(begin_slots))
+    p.low_bound, p.high_bound = p.contiguous ? (p.first - 1, p.first) : (first(end_slots), last(begin_slots))
     p.begin_low = first(begin_slots)
     return nothing
 end
 
 # Nothing is live: all slots are one run again, and the end takes `next` first.
-function restart!(p::EndPool, next::Int)
+function restart!(p::DequePool, next::Int)
     length(p.runs) == 1 || resize!(p.runs, 1)
     p.runs[1] = p.low:p.n
     p.first, p.last = next, next - 1
     p.end_run = p.begin_run = 1
     p.wrapped = false
-    settle!(p)
+    update_limits!(p)
     return nothing
 end
 
-run_after(p::EndPool, k::Int) = k == length(p.runs) ? 1 : k + 1
-run_before(p::EndPool, k::Int) = k == 1 ? length(p.runs) : k - 1
+run_after(p::DequePool, k::Int) = k == length(p.runs) ? 1 : k + 1
+run_before(p::DequePool, k::Int) = k == 1 ? length(p.runs) : k - 1
 
-@noinline function take_end_slow!(p::EndPool)
+@noinline function take_end_slow!(p::DequePool)
     while true
         if isempty(p)
             p.last == last(p.runs[p.end_run]) && restart!(p, p.low)
@@ -298,7 +298,7 @@ run_before(p::EndPool, k::Int) = k == 1 ? length(p.runs) : k - 1
                 p.last = first(p.runs[next]) - 1
             end
         end
-        settle!(p)
+        update_limits!(p)
         p.last < p.stop && break
         grow!(p)
     end
@@ -306,7 +306,7 @@ run_before(p::EndPool, k::Int) = k == 1 ? length(p.runs) : k - 1
     return p.last
 end
 
-@noinline function take_begin_slow!(p::EndPool)
+@noinline function take_begin_slow!(p::DequePool)
     while true
         if isempty(p)
             p.first == first(p.runs[p.begin_run]) && restart!(p, p.n + 1)
@@ -318,43 +318,43 @@ end
                 p.first = last(p.runs[next]) + 1
             end
         end
-        settle!(p)
+        update_limits!(p)
         (p.wrapped ? p.last : p.begin_low - 1) < p.first - 1 && break
         grow!(p)
     end
     p.first -= 1
-    settle!(p)
+    update_limits!(p)
     return p.first
 end
 
 # The pool is empty, or goes on in another run; or the live slots are first:last, and the end may go where first is.
 
-@noinline function drop_end_slow!(p::EndPool)
+@noinline function drop_end_slow!(p::DequePool)
     isempty(p) && throw_empty()
-    if p.straight
+    if p.contiguous
         p.last -= 1
     else
         p.end_run = run_before(p, p.end_run)
         p.last = last(p.runs[p.end_run])
         p.wrapped = false
     end
-    settle!(p)
+    update_limits!(p)
     return p.last
 end
 
-@noinline function drop_begin_slow!(p::EndPool)
+@noinline function drop_begin_slow!(p::DequePool)
     isempty(p) && throw_empty()
     p.begin_run = run_after(p, p.begin_run)
     p.first = first(p.runs[p.begin_run])
     p.wrapped = false
-    settle!(p)
+    update_limits!(p)
     return p.first
 end
 
 @noinline throw_empty() = throw(ArgumentError("collection must be non-empty"))
 
 # All slots are live, or there are none: as many again, between the end and the beginning.
-function grow!(p::EndPool{T,I}) where {T,I}
+function grow!(p::DequePool{T,I}) where {T,I}
     n, limit = p.n, index_limit(I)
     p.resizable && n < limit || throw(PoolFullError(n))
     more = n > limit >> 1 ? limit : max(2n, min(LEAST, limit))
@@ -371,7 +371,7 @@ function grow!(p::EndPool{T,I}) where {T,I}
         p.begin_run > k && (p.begin_run += 1)
     end
     p.n = more
-    settle!(p)
+    update_limits!(p)
     return nothing
 end
 
@@ -385,14 +385,14 @@ Take a slot after the last one, put `t` there, and return its index. Without `t`
 or nothing (`UndefRefError` when it is read before it is set, for types that hold references). In the free-list kinds a
 slot that was given back is taken first, the last such first. Throws [`PoolFullError`](@ref) when there is none.
 """
-@inline function allocateend!(p::EndPool{T,I}, t::T) where {T,I}
+@inline function allocateend!(p::DequePool{T,I}, t::T) where {T,I}
     need_fields(p.store, t)
     i = take_end!(p)
     @inbounds p.store[i] = t
     return i % I
 end
 allocateend!(p::AbstractPool{T}, t) where {T} = allocateend!(p, convert(T, t)::T)
-allocateend!(p::EndPool{T,I}) where {T,I} = take_end!(p) % I
+allocateend!(p::DequePool{T,I}) where {T,I} = take_end!(p) % I
 
 """
     allocatebegin!(pool, t) -> index
@@ -400,14 +400,14 @@ allocateend!(p::EndPool{T,I}) where {T,I} = take_end!(p) % I
 
 As [`allocateend!`](@ref), before the first slot. In an empty pool it begins at the highest index.
 """
-@inline function allocatebegin!(p::EndPool{T,I}, t::T) where {T,I}
+@inline function allocatebegin!(p::DequePool{T,I}, t::T) where {T,I}
     need_fields(p.store, t)
     i = take_begin!(p)
     @inbounds p.store[i] = t
     return i % I
 end
 allocatebegin!(p::AbstractPool{T}, t) where {T} = allocatebegin!(p, convert(T, t)::T)
-allocatebegin!(p::EndPool{T,I}) where {T,I} = take_begin!(p) % I
+allocatebegin!(p::DequePool{T,I}) where {T,I} = take_begin!(p) % I
 
 """
     deallocateend!(pool)
@@ -415,14 +415,14 @@ allocatebegin!(p::EndPool{T,I}) where {T,I} = take_begin!(p) % I
 Give back the last slot. Throws `ArgumentError` when the pool is empty. Not for the free-list kinds, where any slot can
 be given back: [`deallocate!`](@ref).
 """
-@inline deallocateend!(p::EndPool) = drop_end!(p)
+@inline deallocateend!(p::DequePool) = drop_end!(p)
 
 """
     deallocatebegin!(pool)
 
 Give back the first slot. Throws `ArgumentError` when the pool is empty. Not for the free-list kinds.
 """
-@inline deallocatebegin!(p::EndPool) = drop_begin!(p)
+@inline deallocatebegin!(p::DequePool) = drop_begin!(p)
 
 """
     deallocate!(pool, index)
@@ -432,7 +432,7 @@ back at their ends alone, this only checks the index: the memory returns with [`
 kinds an index that was given back already is a [`StaleIndexError`](@ref); one outside of what was ever taken, a
 `BoundsError`.
 """
-Base.@propagate_inbounds function deallocate!(p::EndPool, i::Integer)
+Base.@propagate_inbounds function deallocate!(p::DequePool, i::Integer)
     @boundscheck check_slot(p, i)
     return nothing
 end
@@ -444,10 +444,10 @@ Give back all slots; [`allocateend!`](@ref) begins at index 1 again. The memory 
 The time does not depend on the number of slots, unless they hold references; in the free-list kinds, if any slot is
 live, a key of four bytes is written for each slot that was ever taken.
 """
-@inline function emptyend!(p::EndPool)
+@inline function emptyend!(p::DequePool)
     forget_all!(p)
-    if p.whole
-        p.first, p.last, p.stop, p.floor, p.ceiling = 1, 0, p.n, 0, 1
+    if p.single_run
+        p.first, p.last, p.stop, p.low_bound, p.high_bound = 1, 0, p.n, 0, 1
     else
         p.low = 1
         restart!(p, 1)
@@ -460,16 +460,16 @@ end
 
 Give back all slots; [`allocatebegin!`](@ref) begins at the highest index again.
 """
-function emptybegin!(p::EndPool)
+function emptybegin!(p::DequePool)
     forget_all!(p)
     p.low = 1
     restart!(p, p.n + 1)
     return nothing
 end
 
-@inline forget_all!(p::EndPool) = refers(p.store) && forget_live!(p)
+@inline forget_all!(p::DequePool) = refers(p.store) && forget_live!(p)
 
-@noinline function forget_live!(p::EndPool)
+@noinline function forget_live!(p::DequePool)
     for piece in live_pieces(p), i in piece
         forget!(p.store, i)
     end
@@ -480,9 +480,9 @@ end
 
 How many slots the pool has, live or not.
 """
-capacity(p::EndPool) = p.n - p.low + 1
+capacity(p::DequePool) = p.n - p.low + 1
 
-is_fixed(p::EndPool) = !p.resizable
+is_fixed(p::DequePool) = !p.resizable
 
 """
     trim!(pool) -> pool
@@ -490,8 +490,8 @@ is_fixed(p::EndPool) = !p.resizable
 Return the memory behind the last live slot of a pool that grows. No index moves. A pool whose live slots go around,
 from its highest to its lowest index, keeps its memory, and a fixed one does.
 """
-function trim!(p::EndPool)
-    p.resizable && p.straight || return p
+function trim!(p::DequePool)
+    p.resizable && p.contiguous || return p
     n = max(isempty(p) ? p.low - 1 : p.last, min(LEAST, p.n))
     if n < p.n
         p.store = shrunk(p.store, n)
@@ -502,7 +502,7 @@ function trim!(p::EndPool)
             resize!(p.runs, 1)
             p.runs[1] = p.low:n
             p.end_run = p.begin_run = 1
-            settle!(p)
+            update_limits!(p)
         end
     end
     return p
@@ -514,24 +514,24 @@ end
 The column of field `j` (a number or a name) of a structure-of-arrays pool: the `Vector` itself, whose element `i`
 belongs to the slot with index `i`, live or not. It is replaced when the pool grows or is trimmed.
 """
-@inline column(p::EndPool{T,I,<:Columns}, j::Field) where {T,I} = whole_column(p.store, j)
+@inline column(p::DequePool{T,I,<:Columns}, j::Field) where {T,I} = whole_column(p.store, j)
 
-@inline Base.isempty(p::EndPool) = (p.last + 1 == p.first) & p.straight
-Base.length(p::EndPool) = p.straight ? p.last - p.first + 1 : sum(length, live_pieces(p))
+@inline Base.isempty(p::DequePool) = (p.last + 1 == p.first) & p.contiguous
+Base.length(p::DequePool) = p.contiguous ? p.last - p.first + 1 : sum(length, live_pieces(p))
 Base.eltype(::Type{<:AbstractPool{T}}) where {T} = T
 
 # Iteration: elements from the first to the last; eachindex: their indices. The state is a slot and its run.
 
-next_slot(p::EndPool, i::Int, k::Int) =
+next_slot(p::DequePool, i::Int, k::Int) =
     i == p.last ? (0, 0) : i == last(p.runs[k]) ? (first(p.runs[run_after(p, k)]), run_after(p, k)) : (i + 1, k)
 
-slot_before(p::EndPool, i::Int, k::Int) =
+slot_before(p::DequePool, i::Int, k::Int) =
     i == p.first ? (0, 0) : i == first(p.runs[k]) ? (last(p.runs[run_before(p, k)]), run_before(p, k)) : (i - 1, k)
 
-first_slot(p::EndPool) = isempty(p) ? (0, 0) : (p.first, p.begin_run)
-last_slot(p::EndPool) = isempty(p) ? (0, 0) : (p.last, p.end_run)
+first_slot(p::DequePool) = isempty(p) ? (0, 0) : (p.first, p.begin_run)
+last_slot(p::DequePool) = isempty(p) ? (0, 0) : (p.last, p.end_run)
 
-function Base.iterate(p::EndPool, (i, k)=first_slot(p))
+function Base.iterate(p::DequePool, (i, k)=first_slot(p))
     i == 0 && return nothing
     return p[i], next_slot(p, i, k)
 end
@@ -544,7 +544,7 @@ Base.eachindex(p::AbstractPool{T,I}) where {T,I} = LiveIndices{I,typeof(p)}(p)
 Base.eltype(::Type{<:LiveIndices{I}}) where {I} = I
 Base.length(live::LiveIndices) = length(live.pool)
 
-function Base.iterate(live::LiveIndices{I,<:EndPool}, (i, k)=first_slot(live.pool)) where {I}
+function Base.iterate(live::LiveIndices{I,<:DequePool}, (i, k)=first_slot(live.pool)) where {I}
     i == 0 && return nothing
     return i % I, next_slot(live.pool, i, k)
 end
