@@ -371,6 +371,36 @@ func TestLeaseKeepsWhatCallsNeed(t *testing.T) {
 	TrimLeases()
 }
 
+// The limit holds for the sum of all leases, also if many goroutines return leases at once.
+func TestLeaseLimitIsOneForTheProcess(t *testing.T) {
+	defer gcdebug.SetGCPercent(gcdebug.SetGCPercent(-1))
+	TrimLeases()
+	const limit = 5 << 20
+	defer SetLeaseLimits(SetLeaseLimits(LeaseLimits{Total: limit}))
+	var group sync.WaitGroup
+	for g := range 8 {
+		start(&group, func() {
+			for round := range 50 {
+				a := Get()
+				for range (g + round) % 7 {
+					a.AllocUninit(300_000, 8)
+				}
+				a.Return()
+			}
+		})
+	}
+	group.Wait()
+	sum := ReadLeaseStats()
+	blocks := int64(sum.Kept) - int64(sum.Idle)*bufferSize
+	if blocks != keptBytes.Load() {
+		t.Errorf("%d bytes are counted, and %d kept", keptBytes.Load(), blocks)
+	}
+	if blocks > limit || blocks < limit/8 {
+		t.Errorf("%d bytes are kept, the limit is %d", blocks, limit)
+	}
+	TrimLeases()
+}
+
 // Without large calls the collector makes a lease keep less, also while small calls use it all the time.
 func TestLeaseKeepsLessAfterSmallCalls(t *testing.T) {
 	defer gcdebug.SetGCPercent(gcdebug.SetGCPercent(-1))

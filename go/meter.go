@@ -22,7 +22,8 @@ func (a *Arena) SetMetered(on bool) error {
 
 // SetSampling records the tag and the call stack of about one allocation in the given number of bytes, as estimates for all
 // allocations; 0 switches sampling off. [Arena.Report] contains the part of the stacks in C, [WriteProfile] the part in Go.
-// The sampling of a leased arena ends with its lease. Errors are those of [Arena.SetMetered].
+// The sampling of a leased arena ends with its lease; that of an arena of [Wrap] must be switched off before C releases the
+// arena. Errors are those of [Arena.SetMetered].
 func (a *Arena) SetSampling(bytes uint64) error {
 	return a.setSampling(bytes)
 }

@@ -19,7 +19,7 @@
 #include "_cgo_export.h"
 #include "shim.h"
 
-/* Functions of LeakSanitizer, if it is linked in. Blocks that only mapped memory or Go memory refers to are no leaks. */
+/* LeakSanitizer, if it is linked in: blocks that only mapped memory or Go memory refers to are no leaks. */
 #ifdef __ELF__
 extern void __lsan_register_root_region(const void *begin, size_t size) __attribute__((weak));
 extern void __lsan_unregister_root_region(const void *begin, size_t size) __attribute__((weak));
