@@ -372,6 +372,9 @@ pub fn entries<A: Contender>() -> Vec<Entry> {
     add("life of 1", 1, Life, lives::<A, 1>);
     add("life of 100", 100, Life, lives::<A, 100>);
     add("life of 10,000", 10_000, Life, lives::<A, 10_000>);
+    add("life of 1 MiB", 1 << 14, Life, lives::<A, { 1 << 14 }>);
+    add("life of 9 MiB", 9 << 14, Life, lives::<A, { 9 << 14 }>);
+    add("life of 60 MiB", 60 << 14, Life, lives::<A, { 60 << 14 }>);
     rows.0
 }
 
