@@ -98,7 +98,7 @@ check-cpp: ; $(TESTS) "$(call preset,gcc,all) -L cpp"
 # Builds without the parts that TOFT_OMIT_ macros exclude, and without an operating system, with the size of each.
 check-smallest: ; $(TESTS) --need arm-none-eabi-gcc,qemu-system-arm,node \
   "$(call preset,smallest,c_tests) -L '^c$$'; c/tests/sizes --check; examples/small/run"
-check-omit: ; $(TESTS) "for feature in CHECKS METERS POOLS RECYCLER THREADS; do \
+check-omit: ; $(TESTS) "for feature in CHECKS METERS PAGE_CACHE POOLS RECYCLER THREADS; do \
   $(call preset,smallest,c_tests,-DTOFT_OMIT=\$$feature) -L '^c$$' || exit; done"
 check-clang-shared: ; $(TESTS) "echo '#include <vector>' | \$$CLANGXX -stdlib=libc++ -x c++ -E - >/dev/null || \
   { echo 'no libc++: scripts/bootstrap check installs it'; exit 77; }; $(call preset,clang-shared,all)"

@@ -20,10 +20,12 @@
 #ifdef TOFT_NO_OS /* these features need threads, a heap or reserved addresses */
 #undef TOFT_OMIT_CHECKS
 #undef TOFT_OMIT_METERS
+#undef TOFT_OMIT_PAGE_CACHE
 #undef TOFT_OMIT_POOLS
 #undef TOFT_OMIT_THREADS
 #define TOFT_OMIT_CHECKS 1
 #define TOFT_OMIT_METERS 1
+#define TOFT_OMIT_PAGE_CACHE 1
 #define TOFT_OMIT_POOLS 1
 #define TOFT_OMIT_THREADS 1
 #endif
@@ -32,7 +34,8 @@
 #define _DEFAULT_SOURCE 1 /* madvise, MAP_ANONYMOUS */
 #endif
 
-#if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS) || defined(TOFT_OMIT_THREADS) || defined(TOFT_NO_OS)
+#if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS) || defined(TOFT_OMIT_PAGE_CACHE) || \
+    defined(TOFT_OMIT_THREADS)
 #if defined(__GNUC__) || defined(__clang__)
 #pragma GCC diagnostic ignored "-Wunused-function" /* functions that only omitted features call */
 #endif
@@ -772,7 +775,7 @@ static size_t toft_merged_size(uint64_t high) {
 
 #include <string.h>
 
-#ifdef TOFT_NO_OS /* no pages, and no clock */
+#ifdef TOFT_OMIT_PAGE_CACHE /* also where there are no pages and no clock */
 static void *toft_page_cache_take(size_t size) { return toft_os_map(size, 1); }
 static void toft_page_cache_put(void *p, size_t size) { toft_os_unmap(p, size); }
 static void toft_page_cache_age(void) {}
@@ -814,16 +817,14 @@ static size_t toft_page_window_setting = 0;
 static TOFT_COLD size_t toft_page_env(const char *name, size_t otherwise) {
   const char *text = toft_os_env(name);
   if (text == NULL || *text < '0' || *text > '9') return otherwise;
-  size_t n = 0;
-  unsigned shift = 0;
-  for (; *text >= '0' && *text <= '9'; text++) n = n < SIZE_MAX / 32 ? 10 * n + (size_t)(*text - '0') : SIZE_MAX / 2;
-  if (*text == 'K' || *text == 'k') shift = 10;
-  if (*text == 'M' || *text == 'm') shift = 20;
-  if (*text == 'G' || *text == 'g') shift = 30;
-  return n > SIZE_MAX / 2 >> shift ? SIZE_MAX / 2 : n << shift;
+  char *end;
+  unsigned long long n = strtoull(text, &end, 10);
+  const char *units = "kKmMgG", *unit = *end != 0 ? strchr(units, *end) : NULL;
+  unsigned shift = unit != NULL ? ((unsigned)(unit - units) / 2 + 1) * 10 : 0;
+  return n > SIZE_MAX / 2 >> shift ? SIZE_MAX / 2 : (size_t)n << shift;
 }
 
-TOFT_INLINE size_t toft_page_setting(size_t *setting, const char *name, size_t otherwise) {
+static size_t toft_page_setting(size_t *setting, const char *name, size_t otherwise) {
   size_t value = TOFT_LOAD(setting);
   if (TOFT_UNLIKELY(value == 0)) { /* all threads use the first result */
     size_t read = toft_page_env(name, otherwise) + 1;

@@ -69,6 +69,7 @@ static void the_cache_is_bounded(void **state) {
   toft_cache_limit(before);
 }
 
+#ifndef TOFT_OMIT_PAGE_CACHE
 /* Bytes of the process in memory. */
 static size_t resident(void) {
   unsigned long pages = 0;
@@ -92,7 +93,7 @@ static void pages_are_kept_as_they_are_used(void **state) {
   (void)state;
   toft_cache_trim();
   assert_int_equal(toft_page_cache_bytes(), 0);
-  size_t window = toft_page_cache_window(3600 * 1000);
+  size_t window = toft_page_cache_window(3600 * 1000), limit = toft_page_cache_limit((size_t)256 << 20);
   one_arena(60 << 20, 1000);
   size_t held = toft_page_cache_bytes();
   assert_true(held >= (size_t)59 << 20 && held <= (size_t)64 << 20);
@@ -103,12 +104,14 @@ static void pages_are_kept_as_they_are_used(void **state) {
   toft_cache_trim();
   assert_int_equal(toft_page_cache_bytes(), 0);
   toft_page_cache_window(window);
+  toft_page_cache_limit(limit);
 }
 
 static void pages_go_back_when_they_are_not_used(void **state) {
   (void)state;
   toft_cache_trim();
   size_t window = toft_page_cache_window(200), floor = resident();
+  size_t limit = toft_page_cache_limit((size_t)256 << 20);
   one_arena(60 << 20, 1000);
   assert_true(toft_page_cache_bytes() >= (size_t)59 << 20);
   struct timespec wait = {0, 450 * 1000 * 1000}; /* more than two windows */
@@ -121,6 +124,7 @@ static void pages_go_back_when_they_are_not_used(void **state) {
   one_arena(5 << 20, 1000);
   assert_true(toft_page_cache_bytes() <= (size_t)2 << 20);
   toft_page_cache_window(window);
+  toft_page_cache_limit(limit);
 }
 
 static void the_cache_of_pages_is_bounded(void **state) {
@@ -146,7 +150,7 @@ static void page_ranges_split_and_merge(void **state) {
   uint64_t seed = 7;
   (void)state;
   toft_cache_trim();
-  size_t window = toft_page_cache_window(3600 * 1000);
+  size_t window = toft_page_cache_window(3600 * 1000), limit = toft_page_cache_limit((size_t)256 << 20);
   for (int step = 0; step < (long_run() ? 200000 : 5000); step++) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     unsigned i = (unsigned)(seed >> 33) % N;
@@ -156,7 +160,7 @@ static void page_ranges_split_and_merge(void **state) {
       held[i].p = NULL;
     } else {
       held[i].size = (size_t)1 << 20;
-      if (seed >> 62 == 0) held[i].size += ((seed >> 40) % 500) * 4096;
+      if (seed >> 62 == 0) held[i].size += (size_t)((seed >> 40) % 500) * 4096;
       assert_non_null(held[i].p = (unsigned char *)toft_heap()->take(toft_heap(), held[i].size));
       fill(held[i].p, 64, i);
       fill(held[i].p + held[i].size - 64, 64, i);
@@ -169,6 +173,7 @@ static void page_ranges_split_and_merge(void **state) {
   toft_cache_trim();
   assert_int_equal(toft_page_cache_bytes(), 0);
   toft_page_cache_window(window);
+  toft_page_cache_limit(limit);
 }
 
 static void *page_worker(void *arg) {
@@ -199,6 +204,7 @@ static void threads_share_pages(void **state) {
     assert_null(result);
   }
 }
+#endif
 
 static void blocks_come_back(void **state) {
   (void)state;
@@ -294,11 +300,13 @@ int main(void) {
       cmocka_unit_test(release_feeds_create),
       cmocka_unit_test(a_cached_arena_is_as_new),
       cmocka_unit_test(the_cache_is_bounded),
+#ifndef TOFT_OMIT_PAGE_CACHE
       cmocka_unit_test(pages_are_kept_as_they_are_used),
       cmocka_unit_test(pages_go_back_when_they_are_not_used),
       cmocka_unit_test(the_cache_of_pages_is_bounded),
       cmocka_unit_test(page_ranges_split_and_merge),
       cmocka_unit_test(threads_share_pages),
+#endif
       cmocka_unit_test(blocks_come_back),
       cmocka_unit_test(threads_are_independent),
       cmocka_unit_test(an_arena_moves_between_threads),

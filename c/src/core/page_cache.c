@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-#ifdef TOFT_NO_OS /* no pages, and no clock */
+#ifdef TOFT_OMIT_PAGE_CACHE /* also where there are no pages and no clock */
 static void *toft_page_cache_take(size_t size) { return toft_os_map(size, 1); }
 static void toft_page_cache_put(void *p, size_t size) { toft_os_unmap(p, size); }
 static void toft_page_cache_age(void) {}
@@ -59,16 +59,14 @@ static size_t toft_page_window_setting = 0;
 static TOFT_COLD size_t toft_page_env(const char *name, size_t otherwise) {
   const char *text = toft_os_env(name);
   if (text == NULL || *text < '0' || *text > '9') return otherwise;
-  size_t n = 0;
-  unsigned shift = 0;
-  for (; *text >= '0' && *text <= '9'; text++) n = n < SIZE_MAX / 32 ? 10 * n + (size_t)(*text - '0') : SIZE_MAX / 2;
-  if (*text == 'K' || *text == 'k') shift = 10;
-  if (*text == 'M' || *text == 'm') shift = 20;
-  if (*text == 'G' || *text == 'g') shift = 30;
-  return n > SIZE_MAX / 2 >> shift ? SIZE_MAX / 2 : n << shift;
+  char *end;
+  unsigned long long n = strtoull(text, &end, 10);
+  const char *units = "kKmMgG", *unit = *end != 0 ? strchr(units, *end) : NULL;
+  unsigned shift = unit != NULL ? ((unsigned)(unit - units) / 2 + 1) * 10 : 0;
+  return n > SIZE_MAX / 2 >> shift ? SIZE_MAX / 2 : (size_t)n << shift;
 }
 
-TOFT_INLINE size_t toft_page_setting(size_t *setting, const char *name, size_t otherwise) {
+static size_t toft_page_setting(size_t *setting, const char *name, size_t otherwise) {
   size_t value = TOFT_LOAD(setting);
   if (TOFT_UNLIKELY(value == 0)) { /* all threads use the first result */
     size_t read = toft_page_env(name, otherwise) + 1;

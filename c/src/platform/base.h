@@ -6,10 +6,12 @@
 #ifdef TOFT_NO_OS /* these features need threads, a heap or reserved addresses */
 #undef TOFT_OMIT_CHECKS
 #undef TOFT_OMIT_METERS
+#undef TOFT_OMIT_PAGE_CACHE
 #undef TOFT_OMIT_POOLS
 #undef TOFT_OMIT_THREADS
 #define TOFT_OMIT_CHECKS 1
 #define TOFT_OMIT_METERS 1
+#define TOFT_OMIT_PAGE_CACHE 1
 #define TOFT_OMIT_POOLS 1
 #define TOFT_OMIT_THREADS 1
 #endif
@@ -18,7 +20,8 @@
 #define _DEFAULT_SOURCE 1 /* madvise, MAP_ANONYMOUS */
 #endif
 
-#if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS) || defined(TOFT_OMIT_THREADS) || defined(TOFT_NO_OS)
+#if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS) || defined(TOFT_OMIT_PAGE_CACHE) || \
+    defined(TOFT_OMIT_THREADS)
 #if defined(__GNUC__) || defined(__clang__)
 #pragma GCC diagnostic ignored "-Wunused-function" /* functions that only omitted features call */
 #endif
