@@ -172,7 +172,7 @@ check-rust: ; $(TESTS) --need cargo \
   --skip each_misuse_is_refused; cargo run --locked -p toft --example collections --features allocator-api2"
 rust_streams := $(addprefix --test ,callbacks_pools frames growth list oracle ordered_streams pool queue recycler \
   scopes shadow shared stack ui)
-check-rust-streams: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) $(FEATURES) $(rust_streams)"
+check-rust-streams: ; $(TESTS) --need cargo "$(call unless_full,export PROPTEST_CASES=64;) $(rust) test --locked $(CRATES) $(FEATURES) $(rust_streams)"
 check-rust-ffi: ; $(TESTS) --need cargo,gcc "$(rust) test --locked -p toft-ffi"
 check-rust-loom: ; $(TESTS) --need cargo "$(rust) test --locked --profile loom -p toft-loom"
 check-rust-bevy: ; $(TESTS) --need cargo "minor=\$$(cargo --version | sed -n 's/^cargo 1\.\([0-9]*\)\..*/\1/p'); \

@@ -70,13 +70,17 @@ static void the_cache_is_bounded(void **state) {
 }
 
 #ifndef TOFT_OMIT_PAGE_CACHE
-/* Bytes of the process in memory. */
+/* Bytes of the process in memory; 0: not known here. */
 static size_t resident(void) {
+#ifdef __linux__
   unsigned long pages = 0;
   FILE *f = fopen("/proc/self/statm", "r");
   if (f == NULL || fscanf(f, "%*u %lu", &pages) != 1) pages = 0;
   if (f != NULL) (void)fclose(f);
   return pages * (size_t)sysconf(_SC_PAGESIZE);
+#else
+  return 0;
+#endif
 }
 
 static void one_arena(size_t bytes, size_t piece) {
