@@ -34,14 +34,14 @@ TEST := check-rust check-c check-cpp check-julia check-go check-conformance chec
   check-copies
 
 CROSS := check-aarch64 check-armhf check-s390x check-m32 check-musl check-mingw
-CARGO := check-rust-streams check-rust-lint check-rust-ffi check-rust-features check-rust-loom check-rust-bevy check-rust-fast-path \
+CARGO := check-rust-ui check-rust-lint check-rust-ffi check-rust-features check-rust-loom check-rust-bevy check-rust-fast-path \
   check-rust-msrv check-rust-nightly check-rust-miri check-snapshot check-snippets check-misuse check-conformance-asan \
   check-conformance-broken check-python-user check-relay check-docs
 CHECK := $(CARGO) check-julia-pkg check-valgrind check-asan check-tsan check-clang-shared check-mutants check-lint \
   check-cpp-headers check-smallest check-install check-single check-findings check-report check-programs check-go-race \
   check-go-cgocheck2 check-go-asan check-go-portable check-go-user check-go-nocgo check-go-windows \
   check-go-m32 check-go-fuzz check-go-examples check-julia-nolib check-julia-xmltree $(CROSS)
-LONG_CARGO := check-rust-bare check-rust-miri-stacked check-rust-asan check-rust-tsan check-rust-valgrind check-rust-fuzz
+LONG_CARGO := check-rust-streams check-rust-bare check-rust-miri-stacked check-rust-asan check-rust-tsan check-rust-valgrind check-rust-fuzz
 LONG := check-omit check-julia-long check-julia-bounds check-go-arm64 check-dist $(LONG_CARGO)
 ifdef FULL
 CHECK += $(LONG)
@@ -166,13 +166,14 @@ nightly := scripts/rust-toolchain nightly miri rust-src;
 hack := command -v cargo-hack >/dev/null || cargo install --quiet --locked cargo-hack || \
   { echo 'cargo cannot install cargo-hack'; exit 77; };
 
-# Streams are short and few, and the programs that must not compile are omitted: check-rust-streams has all.
+# Streams are short and few: check-rust-streams has all. The programs that must not compile are in check-rust-ui.
 check-rust: ; $(TESTS) --need cargo \
   "export TOFT_SHORT=1 PROPTEST_CASES=32; $(rust) test --locked $(CRATES) $(FEATURES) -- \
   --skip each_misuse_is_refused; cargo run --locked -p toft --example collections --features allocator-api2"
 rust_streams := $(addprefix --test ,callbacks_pools frames growth list oracle ordered_streams pool queue recycler \
-  scopes shadow shared stack ui)
-check-rust-streams: ; $(TESTS) --need cargo "$(call unless_full,export PROPTEST_CASES=64;) $(rust) test --locked $(CRATES) $(FEATURES) $(rust_streams)"
+  scopes shadow shared stack)
+check-rust-streams: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) $(FEATURES) $(rust_streams)"
+check-rust-ui: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) $(FEATURES) --test ui"
 check-rust-ffi: ; $(TESTS) --need cargo,gcc "$(rust) test --locked -p toft-ffi"
 check-rust-loom: ; $(TESTS) --need cargo "$(rust) test --locked --profile loom -p toft-loom"
 check-rust-bevy: ; $(TESTS) --need cargo "minor=\$$(cargo --version | sed -n 's/^cargo 1\.\([0-9]*\)\..*/\1/p'); \
