@@ -86,10 +86,10 @@ func TestWhatDiffersFromCgoparam(t *testing.T) {
 			a := newArena(t, Options{})
 			dirty(a)
 			if p := (*uint64)(a.AllocUninit(8, 8)); *p == 0 {
-				t.Error("zeroed, which was not asked for")
+				t.Error("the memory is zeroed, but the call promises uninitialized memory")
 			}
 			if *UninitOf[uint64]().New(a) == 0 {
-				t.Error("zeroed, which was not asked for")
+				t.Error("the memory is zeroed, but the call promises uninitialized memory")
 			}
 			if *(*uint64)(a.Alloc(8, 8)) != 0 || *New[uint64](a) != 0 || MakeSlice[uint64](a, 1)[0] != 0 {
 				t.Error("not zeroed")

@@ -29,7 +29,7 @@ func (a *Arena) SetSampling(bytes uint64) error {
 }
 
 // SetTagBudget limits the live bytes of a tag, given by its path, while the arena is metered. Bytes of tags within it do not
-// count. The path "" stands for allocations without a tag; [NoBudget] removes the limit. Errors are those of
+// count. The path "" means allocations without a tag; [NoBudget] removes the limit. Errors are those of
 // [Arena.SetMetered].
 func (a *Arena) SetTagBudget(path string, bytes uint64) error {
 	name, err := nameOf(path)

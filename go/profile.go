@@ -20,7 +20,7 @@ import (
 // call stack for those that it made. Every rewind of such an arena takes the slow path, which drops the samples after the
 // mark.
 
-// A sample is an estimate of the allocations that one sampled allocation stands for.
+// A sample estimates the allocations that one sampled allocation represents.
 type sample struct {
 	live           uint64 // the live bytes of the arena after the allocation
 	objects, bytes float64

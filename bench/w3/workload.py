@@ -75,7 +75,7 @@ def build(bench):
             bench.leave_out(name, "%s: %s" % (MODULES[name], last_line(done.stderr)))
             tags.append("without_" + name)
     if "arenas" not in os.environ.get("GOEXPERIMENT", "").split(","):
-        # no rival that is missing: an experiment that is not asked for
+        # the rows need an experiment of the toolchain that is off: not a missing rival
         bench.left_out["go-arena"] = "Go's own arenas need GOEXPERIMENT=arenas in the environment"
     os.makedirs(os.path.dirname(program(bench)), exist_ok=True)
     done = go(bench, "test", "-c", "-tags", ",".join(tags), "-o", program(bench), ".")

@@ -66,7 +66,7 @@ type Options struct {
 	// 22 bits, and the slot must be freed 4 million times.
 	MaxSlots int
 
-	// Fixed makes Slots the limit: New never asks the system for memory, and fails with ErrFull.
+	// Fixed makes Slots the limit: New then takes no memory from the system, and fails with ErrFull.
 	Fixed bool
 
 	// Retire takes a slot out of use when it has used up its generations, so that stale handles are always detected. A

@@ -159,7 +159,7 @@ impl Arena {
     }
 
     /// Limits the bytes of a tag that may be allocated at a time, exactly, while the arena is metered. `None`: no
-    /// limit. The tag `""` stands for allocations without a tag. A nested tag, `ai/path`, is counted separately.
+    /// limit. The tag `""` means allocations without a tag. A nested tag, `ai/path`, is counted separately.
     ///
     /// ```
     /// let arena = toft::Arena::new();

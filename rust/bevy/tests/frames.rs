@@ -1,4 +1,4 @@
-//! The plugin in headless applications: what a frame has allocated is gone in the next one, on every thread.
+//! The plugin in headless applications: the allocations of a frame are freed when it ends, on every thread.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -367,7 +367,7 @@ fn write_group(input: &Input, group: &Group, names: &Names) -> TokenStream {
     let bound = pairs(locals.iter().map(|local| quote!(#local)));
     let cloned_types = pairs(types.iter().cloned());
     let clone = names.bounds([names.bound(refs, quote!(#pool::derive_support::CloneFields<#cloned_types>))]);
-    // `Copy` is a bound on each field: see the crate's `derive_support` for why lifetimes stand in the way.
+    // `Copy` is a bound on each field: see the crate's `derive_support` for the reason, which is lifetimes.
     let copy = (!has_lifetimes(quote!(#(#types)*))).then(|| {
         let copy = names.bounds(types.iter().map(|ty| names.bound(ty, quote!(::core::marker::Copy))));
         quote! {

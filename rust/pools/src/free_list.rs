@@ -401,7 +401,7 @@ fn lowest(bits: u64, n: usize) -> u64 {
     bits & !above
 }
 
-/// An iterator over the indices of occupied slots, from both ends. The number of remaining slots tells when the ends
+/// An iterator over the indices of occupied slots, from both ends. The number of remaining slots is 0 when the ends
 /// meet, so neither end reads what the other one returned.
 pub(crate) struct OccupiedSlots<'a, G> {
     all: FreeList<G>,

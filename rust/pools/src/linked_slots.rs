@@ -11,7 +11,7 @@ use super::slots::Slots;
 use toft::AllocError;
 use toft::Memory;
 
-/// The index that stands for no slot.
+/// The index that means "no slot".
 pub(super) const NONE: u32 = u32::MAX;
 
 /// The data beside a value.

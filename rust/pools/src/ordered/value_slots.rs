@@ -14,7 +14,7 @@ pub(super) struct ValueSlots<V, L: FieldLayout<V>, M: Memory> {
     free: u32,
 }
 
-/// The index that stands for no slot.
+/// The index that means "no slot".
 const NONE: u32 = u32::MAX;
 /// The largest number of slots.
 const MAX_SLOTS: usize = NONE as usize;
