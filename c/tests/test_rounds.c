@@ -38,7 +38,7 @@ static void resets(void **state) {
       assert_int_equal(toft_reset_keep(a, policies[k], 100000), TOFT_OK);
     }
     assert_true(c.peak <= (size_t)24 << 20);
-    if (policies[k] != TOFT_KEEP_BYTES) assert_true((c.asked - late) * 4 < rounds()); /* at most a quarter of the rounds call the source */
+    if (policies[k] != TOFT_KEEP_BYTES) assert_true((c.asked - late) * 4 < rounds()); /* a quarter at most */
     toft_release(a);
     counted_all_back(&c);
   }
