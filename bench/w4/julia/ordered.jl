@@ -1,4 +1,5 @@
-# Sets and dictionaries: of n keys j and -j each, all are put in, looked up, and taken out again, one after the other.
+# Sets and dictionaries, ordered ones and those by hashing: of n keys j and -j each, all are put in, looked up, and
+# taken out again, one after the other.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -159,7 +160,16 @@ function sets(order)
             make(Toft.SortedSet{Int}(toft_kind(columns, free), size_of(fixed, 2n)), n)))
         push!(all, Contender("model " * name, n -> make(tree(Nothing, columns, free, size_of(fixed, 2n)), n)))
     end
+    push!(all, Contender("toft hash", n -> make(Toft.ArenaSet{Int}(Toft.Arena()), n)))
+    push!(all, Contender("toft hash fresh", n ->
+        (keys = order(n); in_new(a -> Toft.ArenaSet{Int}(a), c -> set(c, keys)))))
     return all
+end
+
+# Each time a collection in an arena that is empty again.
+function in_new(create, body)
+    a = Toft.Arena()
+    return () -> (right = body(create(a)); Toft.reset!(a); right)
 end
 
 function dicts(p, order, payload, body=dict)
@@ -173,6 +183,9 @@ function dicts(p, order, payload, body=dict)
             make(Toft.SortedDict{Int,P}(toft_kind(columns, free), size_of(fixed, 2n)), n)))
         push!(all, Contender("model " * name, n -> make(tree(P, columns, free, size_of(fixed, 2n)), n)))
     end
+    push!(all, Contender("toft hash", n -> make(Toft.ArenaDict{Int,P}(Toft.Arena()), n)))
+    push!(all, Contender("toft hash fresh", n ->
+        (keys = order(n); in_new(a -> Toft.ArenaDict{Int,P}(a), c -> body(c, keys, payload)))))
     return all
 end
 

@@ -14,13 +14,14 @@ export PoolFullError, StaleIndexError,
     allocateend!, allocatebegin!, deallocateend!, deallocatebegin!, deallocate!, emptyend!, emptybegin!, trim!,
     concretetype,
     Arena, arena, cstring, release!, rewind!, budget!, checked!, cleanup!, ArenaStats,
-    ArenaArray, ArenaVector, ArenaMatrix, ArenaError, cache_limit!, cache_held, cache_trim!,
+    ArenaArray, ArenaVector, ArenaMatrix, ArenaSet, ArenaDict, ArenaError, cache_limit!, cache_held, cache_trim!,
     metered!, tagbudget!, sampled!, ArenaReport, TagStats, SiteStats
 
 const PUBLIC = (
     :Columns, :capacity, :column, :Handle, :handle,
     :List, :Stack, :Queue, :SortedSet, :SortedDict, :between,
-    :alloc, :Mark, :scope, :default_arena, Symbol("@no_escape"), Symbol("@alloc"), Symbol("@alloc_ptr"),
+    :alloc, :Mark, :scope, :with_similar, :ScratchArray, :default_arena,
+    Symbol("@no_escape"), Symbol("@alloc"), Symbol("@alloc_ptr"),
     :reset!, :stats, :library,
     :tag, :report, :snapshot,
     :Allocators,
@@ -42,6 +43,8 @@ include("sorted.jl")
 include("concrete.jl")
 include("show.jl")
 include("arena.jl")
+include("arena_dict.jl")
+include("dict_interface.jl")
 include("no_escape.jl")
 include("allocators.jl")
 

@@ -5,11 +5,11 @@
 
 include("arena_library.jl")
 
-# What arrays look at to know that their memory was given back: they hold a Life and the stamp it had. There is one for
-# each stretch between two marks in which an array was made; giving that stretch back counts its stamp up. An object of
-# its own, so that arrays keep the arena reachable through it.
-mutable struct Life{A}
-    stamp::UInt
+# How arrays know that their memory was given back: an array holds a Lifetime and the generation that it had. There is
+# one Lifetime for each part of the arena between two marks in which an array was made; giving that part back increments
+# its generation. It is an object of its own, and arrays keep the arena reachable through it.
+mutable struct Lifetime{A}
+    generation::UInt
     arena::A
 end
 
@@ -51,10 +51,10 @@ any thread.
 """
 mutable struct Arena
     head::Ptr{UInt}                # once released, that of an arena without room: the inline paths need no check
-    life::Life{Arena}              # of arrays made now, unless fresh
-    fresh::Bool                    # a mark was made since: the next array begins a Life
-    depth::Int                     # how many Lives are in use
-    lives::Vector{Life{Arena}}     # those, and some to be used again
+    lifetime::Lifetime{Arena}      # of arrays made now, unless marked
+    marked::Bool                   # a mark was made since: the next array begins a Lifetime
+    depth::Int                     # how many Lifetimes are in use
+    lifetimes::Vector{Lifetime{Arena}} # those, and some to be used again
     cleanups::Vector{Cleanup}      # oldest first
     calling::Bool                  # the provider may be running cleanups for us
     owned::Bool
@@ -63,10 +63,10 @@ mutable struct Arena
 
     function Arena(head::Ptr{UInt}, owned::Bool, range::Ptr{RawReserve}, finalized::Bool)
         a = new(head)
-        a.life = Life{Arena}(first_stamp(), a)
-        a.fresh = false
+        a.lifetime = Lifetime{Arena}(first_generation(), a)
+        a.marked = false
         a.depth = 1
-        a.lives = NO_LIVES
+        a.lifetimes = NO_LIFETIMES
         a.cleanups = NO_CLEANUPS
         a.calling = false
         a.owned = owned
@@ -77,11 +77,12 @@ mutable struct Arena
     end
 end
 
-# No Life begins with a stamp of another, so that a mark of another arena is detected: its epoch and cursor may fit.
-const LIVES = Threads.Atomic{UInt}(1) # made so far, and one
-first_stamp() = Threads.atomic_add!(LIVES, UInt(1)) << (3 * WORD)
+# No Lifetime begins with the generation of another, so that a mark of another arena is detected, even if its epoch and
+# cursor fit.
+const LIFETIMES = Threads.Atomic{UInt}(1) # made so far, and one
+first_generation() = Threads.atomic_add!(LIFETIMES, UInt(1)) << (3 * WORD)
 
-const NO_LIVES = Life{Arena}[] # never changed: most arenas need no list of their own
+const NO_LIFETIMES = Lifetime{Arena}[] # never changed: most arenas need no list of their own
 const NO_CLEANUPS = Cleanup[]
 
 """
@@ -282,7 +283,7 @@ function release!(a::Arena)
     end
     code == TOFT_EBUSY && throw(ArenaError(code, "release!"))
     a.head = CLOSED[]
-    end_lives!(a, 0)
+    end_lifetimes!(a, 0)
     end_range(a.range)
     a.range = C_NULL
     check_cleanups(a, code, "release!")
@@ -490,8 +491,8 @@ A point of an arena to come back to; made by `mark(a)`. Plain bits, to be kept o
 struct Mark
     cursor::UInt
     epoch::UInt
-    depth::Int  # the Lives there were, and the stamp of the last: a mark that outlived them is detected
-    stamp::UInt
+    depth::Int  # the Lifetimes there were, and the generation of the last: a mark that outlived them is detected
+    generation::UInt
 end
 
 """
@@ -504,8 +505,8 @@ Remembers this point of the arena, for [`rewind!`](@ref): a few loads. Throws an
         head = a.head
         epoch = word(head, HEAD_EPOCH)
         isodd(epoch) && opened(a)
-        a.fresh = true
-        Mark(word(head, HEAD_CURSOR), epoch & ~UInt(1), a.depth, a.life.stamp)
+        a.marked = true
+        Mark(word(head, HEAD_CURSOR), epoch & ~UInt(1), a.depth, a.lifetime.generation)
     end
 end
 
@@ -525,7 +526,7 @@ last is always detected on checked arenas, else where arrays were made in betwee
     GC.@preserve a begin
         head = a.head
         if m.epoch == word(head, HEAD_EPOCH) && m.cursor <= word(head, HEAD_CURSOR)
-            m.depth == a.depth && m.stamp == a.life.stamp || end_lives_since!(a, m)
+            m.depth == a.depth && m.generation == a.lifetime.generation || end_lifetimes_since!(a, m)
             unsafe_store!(head, m.cursor, HEAD_CURSOR)
             nothing
         else
@@ -539,16 +540,26 @@ end
         outlived(a, m) ? TOFT_EMARK : op_rewind(head, m.cursor, m.epoch)
     end
     code < TOFT_OK && code != TOFT_ECORRUPT && throw(failure(code, "rewind!"))
-    end_lives!(a, m.depth)
+    end_lifetimes!(a, m.depth)
     check_cleanups(a, code, "rewind!")
 end
 
-@noinline function end_lives_since!(a::Arena, m::Mark)
+@noinline function end_lifetimes_since!(a::Arena, m::Mark)
+    if m.depth + 1 == a.depth # one began, as a rule
+        l = @inbounds a.lifetimes[m.depth]
+        if l.generation == m.generation
+            a.lifetime.generation += 1
+            a.depth = m.depth
+            a.marked = true
+            a.lifetime = l
+            return nothing
+        end
+    end
     outlived(a, m) && throw(ArenaError(TOFT_EMARK, "rewind!"))
-    end_lives!(a, m.depth)
+    end_lifetimes!(a, m.depth)
 end
 
-outlived(a, m) = m.depth > a.depth || m.stamp != life_at(a, m.depth).stamp
+outlived(a, m) = m.depth > a.depth || m.generation != lifetime_at(a, m.depth).generation
 
 """
     scope(f, a::Arena)
@@ -570,38 +581,43 @@ function scope(f, a::Arena)
     end
 end
 
-# ---- the Lives of arrays ----
+# ---- the Lifetimes of arrays ----
 
-life_at(a, depth) = depth == 1 && a.lives === NO_LIVES ? a.life : a.lives[depth]
+lifetime_at(a, depth) = depth == 1 && a.lifetimes === NO_LIFETIMES ? a.lifetime : a.lifetimes[depth]
 
 # Arrays are made with this.
-@inline function life(a::Arena)
-    a.fresh && begin_life!(a)
-    a.life
+@inline lifetime(a::Arena) = a.marked ? begin_lifetime!(a) : a.lifetime
+
+# Of the two below, blocks with an array take turns: they do nothing else, so that they stay short.
+@noinline function begin_lifetime!(a::Arena)
+    depth = a.depth + 1
+    depth <= length(a.lifetimes) || add_lifetime!(a)
+    l = @inbounds a.lifetimes[depth]
+    a.depth = depth
+    a.marked = false
+    a.lifetime = l
+    return l
 end
 
-@noinline function begin_life!(a::Arena)
-    a.lives === NO_LIVES && (a.lives = [a.life])
-    a.depth == length(a.lives) && push!(a.lives, Life{Arena}(first_stamp(), a))
-    a.depth += 1
-    a.life = a.lives[a.depth]
-    a.fresh = false
-    nothing
+@noinline function add_lifetime!(a::Arena)
+    a.lifetimes === NO_LIFETIMES && (a.lifetimes = [a.lifetime])
+    push!(a.lifetimes, Lifetime{Arena}(first_generation(), a))
+    return nothing
 end
 
-# Ends the Lives beyond depth, so that their arrays throw: 0 ends all of them, and the first begins again.
-function end_lives!(a::Arena, depth)
+# Ends the Lifetimes beyond depth, so that their arrays throw: 0 ends all of them, and the first begins again.
+function end_lifetimes!(a::Arena, depth)
     if a.depth == 1 && depth == 0 # the usual reset
-        a.life.stamp += 1
-        a.fresh = false
+        a.lifetime.generation += 1
+        a.marked = false
         return
     end
     for i in a.depth:-1:depth+1
-        life_at(a, i).stamp += 1
+        lifetime_at(a, i).generation += 1
     end
     a.depth = max(depth, 1)
-    a.life = life_at(a, a.depth)
-    a.fresh = depth != 0
+    a.lifetime = lifetime_at(a, a.depth)
+    a.marked = depth != 0
     nothing
 end
 
@@ -621,7 +637,7 @@ function reset!(a::Arena; keep::Union{Symbol,Integer} = :recent)
                     throw(ArgumentError("reset!: keep is :recent, :all or a number of bytes, not $(repr(keep))"))
     code = calling(head -> op_reset(head, policy, bytes), a, "reset!")
     code < TOFT_OK && code != TOFT_ECORRUPT && throw(failure(code, "reset!"))
-    end_lives!(a, 0)
+    end_lifetimes!(a, 0)
     check_cleanups(a, code, "reset!")
 end
 
@@ -762,4 +778,5 @@ share(live, budget) = budget == 0 ? "" : string(", ", round(Int, 100 * (live / b
 
 include("arena_cleanup.jl")
 include("arena_array.jl")
+include("with_similar.jl")
 include("meter.jl")

@@ -33,13 +33,10 @@ end
 
 SortedDict{K,V}() where {K,V} = SortedDict{K,V}(FreeListAllocator)
 SortedDict{K,V}(ps::Pair...) where {K,V} = SortedDict{K,V}(ps)
-function SortedDict{K,V}(pairs) where {K,V}
-    d = SortedDict{K,V}()
-    for (k, v) in pairs
-        d[k] = v
-    end
-    return d
-end
+SortedDict{K,V}(pairs) where {K,V} = put_pairs!(SortedDict{K,V}(), pairs)
+# Of a concrete type, as conversion to that of a field needs it.
+SortedDict{K,V,P,C}(pairs=()) where {K,V,P<:AbstractPool,C} =
+    put_pairs!(SortedDict{K,V,P,C}(P(nothing), Tree{C}(0)), pairs)
 SortedDict() = SortedDict{Any,Any}()
 SortedDict(ps::Pair{K,V}...) where {K,V} = SortedDict{K,V}(ps)
 SortedDict(ps::Pair...) = SortedDict(ps)
@@ -71,39 +68,7 @@ function slot_of(d::SortedDict{K}, k) where {K}
 end
 
 @inline value_of(d::SortedDict{K,V}, slot) where {K,V} = @inbounds(d.pool[slot, 2])::V
-
-@inline Base.haskey(d::SortedDict, k) = slot_of(d, k) != 0
-
-@inline function Base.getindex(d::SortedDict, k)
-    slot = slot_of(d, k)
-    slot == 0 && throw_key(k)
-    return value_of(d, slot)
-end
-
-@noinline throw_key(k) = throw(KeyError(k))
-
-@inline function Base.get(d::SortedDict, k, default)
-    slot = slot_of(d, k)
-    return slot == 0 ? default : value_of(d, slot)
-end
-
-@inline function Base.get(f::Union{Function,Type}, d::SortedDict, k)
-    slot = slot_of(d, k)
-    return slot == 0 ? f() : value_of(d, slot)
-end
-
-function Base.getkey(d::SortedDict{K}, k, default) where {K}
-    slot = slot_of(d, k)
-    return slot == 0 ? default : @inbounds(d.pool[slot, 1])::K
-end
-
-# k, as Base's Dict takes it: a key that conversion changes is an error.
-@inline strict_key(::Type{K}, k::K) where {K} = k
-function strict_key(::Type{K}, k) where {K}
-    key = convert(K, k)::K
-    isequal(key, k) || throw(ArgumentError("$k is not a valid key for type $K"))
-    return key
-end
+@inline stored_key(d::SortedDict{K}, slot) where {K} = @inbounds(d.pool[slot, 1])::K
 
 @inline function put_pair!(d::SortedDict{K,V}, k::K, v::V) where {K,V}
     code = encode(K, k)
@@ -114,32 +79,6 @@ end
         add!(d, at, code, (k, v))
     end
     return d
-end
-
-@inline Base.setindex!(d::SortedDict{K,V}, v, k) where {K,V} = put_pair!(d, strict_key(K, k), convert(V, v)::V)
-
-Base.get!(d::SortedDict, k, default) = get!(() -> default, d, k)
-function Base.get!(f::Union{Function,Type}, d::SortedDict{K,V}, k) where {K,V}
-    key = strict_key(K, k)
-    slot = slot_of(d, key)
-    slot == 0 || return value_of(d, slot)
-    v = convert(V, f())::V # f may have changed d
-    put_pair!(d, key, v)
-    return v
-end
-
-function Base.pop!(d::SortedDict, k)
-    v = d[k]
-    delete!(d, k)
-    return v
-end
-
-function Base.pop!(d::SortedDict, k, default)
-    slot = slot_of(d, k)
-    slot == 0 && return default
-    v = value_of(d, slot)
-    delete!(d, k)
-    return v
 end
 
 @inline function element(d::SortedDict{K,V}, at) where {K,V}
@@ -168,11 +107,6 @@ function promoted(ds::AbstractDict...)
 end
 
 Base.filter(f, d::SortedDict{K,V}) where {K,V} = SortedDict{K,V}(Iterators.filter(f, d))
-
-function Base.filter!(f, d::SortedDict)
-    foreach(k -> delete!(d, k), [p.first for p in d if !f(p)])
-    return d
-end
 
 function Base.show(io::IO, d::SortedDict{K,V}) where {K,V}
     print(io, "SortedDict{", K, ", ", V, "}(")

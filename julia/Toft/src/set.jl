@@ -43,6 +43,8 @@ SortedSet{K}(elements) where {K} = union!(SortedSet{K}(), elements)
 SortedSet(elements) = set_of(with_eltype(elements))
 set_of(elements) = SortedSet{eltype(elements)}(elements)
 SortedSet() = SortedSet{Any}()
+# Of a concrete type, as conversion to that of a field needs it.
+SortedSet{K,P,C}(elements=()) where {K,P<:AbstractPool,C} = union!(SortedSet{K,P,C}(P(nothing), Tree{C}(0)), elements)
 
 @inline Base.in(x::K, s::SortedSet{K}) where {K} = search(s.tree, encode(K, x))[2]
 function Base.in(x, s::SortedSet{K}) where {K}
@@ -56,19 +58,6 @@ end
     there || add!(s, at, code, (x,))
     return s
 end
-Base.push!(s::SortedSet{K}, x) where {K} = push!(s, convert(K, x)::K)
-
-function Base.pop!(s::SortedSet{K}, x) where {K}
-    x in s || throw(KeyError(x))
-    delete!(s, x)
-    return x
-end
-function Base.pop!(s::SortedSet{K}, x, default) where {K}
-    x in s || return default
-    delete!(s, x)
-    return x
-end
-
 @inline element(s::SortedSet{K}, at) where {K} = decode(K, key_at(s.tree, at))::K
 
 # What Base's functions of sets make
@@ -82,11 +71,6 @@ if isdefined(Base, :copymutable)
 end
 Base.copy(s::SortedSet{K}) where {K} = union!(SortedSet{K}(), s)
 Base.filter(f, s::SortedSet{K}) where {K} = union!(SortedSet{K}(), Iterators.filter(f, s))
-
-function Base.filter!(f, s::SortedSet)
-    foreach(x -> delete!(s, x), [x for x in s if !f(x)])
-    return s
-end
 
 function Base.show(io::IO, s::SortedSet{K}) where {K}
     print(io, "SortedSet{", K, "}(")

@@ -58,19 +58,18 @@ function Base.delete!(c::Sorted{K}, k) where {K}
 end
 
 function Base.pop!(c::Sorted)
+    isempty(c) && throw_nothing_to_pop(c)
     found = last(c)
     delete!(c, key_of(c, found))
     return found
 end
 
 function Base.popfirst!(c::Sorted)
+    isempty(c) && throw_nothing_to_pop(c)
     found = first(c)
     delete!(c, key_of(c, found))
     return found
 end
-
-key_of(::SortedSet, element) = element
-key_of(::SortedDict, pair) = pair.first
 
 function Base.empty!(c::Sorted)
     emptyend!(c.pool)

@@ -268,7 +268,7 @@ end
         @test calls((a, n) -> alloc(a, Int, n), (Arena, Int)) == ["bad_count", "take_slow"]
         # Keywords leave a branch that is never taken, which the compiler drops later.
         @test setdiff(calls(a -> alloc(a, 24; align = 64), (Arena,)), ["getindex"]) == ["take_slow"]
-        @test calls((a, m) -> rewind!(a, m), (Arena, Toft.Mark)) == ["end_lives_since!", "rewind_slow!"]
+        @test calls((a, m) -> rewind!(a, m), (Arena, Toft.Mark)) == ["end_lifetimes_since!", "rewind_slow!"]
     end
     a = Arena()
     @test bytes_of(four, a) == 0

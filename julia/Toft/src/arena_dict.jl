@@ -1,0 +1,174 @@
+# Sets and dictionaries in arenas, by hashing.
+# SPDX-License-Identifier: MIT OR Apache-2.0
+
+include("hash_table.jl")
+
+"""
+    ArenaSet{K}(a::Arena)
+    ArenaSet{K}(a::Arena, elements)
+    ArenaSet(a::Arena, elements)
+
+A set of bits types whose table lies in an arena: an `AbstractSet`, in no order, with the hashes and the equality of
+Base's `Set`. Apart from the object itself it makes no garbage. What [`ArenaDict`](@ref) says of memory, of its end and
+of threads holds for a set too.
+
+    julia> arena() do a
+               s = ArenaSet(a, [3, 1, 2, 3])
+               length(s), 2 in s, 7 in s
+           end
+    (3, true, false)
+"""
+struct ArenaSet{K} <: AbstractSet{K}
+    table::HashTable{K,Nothing}
+    ArenaSet{K}(a::Arena) where {K} = new{K}(HashTable{K,Nothing}(a))
+end
+
+"""
+    ArenaDict{K,V}(a::Arena)
+    ArenaDict{K,V}(a::Arena, pairs)
+    ArenaDict(a::Arena, pairs)
+
+A dictionary of bits types whose table lies in an arena: an `AbstractDict`, in no order, with the hashes and the
+equality of Base's `Dict`. Apart from the object itself it makes no garbage. What is computed from it (`copy`, `merge`,
+`filter`, `empty`) is a `Dict`, which may outlive the arena.
+
+**Memory**: a place takes the bytes of a key and a value side by side, and 1; 8 more for keys that are not integers,
+floats, `Char` or `Bool`. There are 16 places at least, a power of two, of which at most two thirds are taken: where a
+full table has doubled, a pair takes 1.5 to 3 places. A table grows into new memory, and its old memory stays allocated
+until the arena is rewound or reset: that is less than once more what it takes now. `sizehint!(d, n)` before the first
+key avoids this. Deleting and adding keys at a constant length takes no memory, and `empty!` keeps the table.
+
+**After the memory is given back** it throws an `ArgumentError`, as [`ArenaArray`](@ref) does. A dictionary that grows
+within a `scope`, or after a mark, has its memory there, and ends with it: `sizehint!` it before. `isvalid(d)` tells
+whether the memory is still there. Errors of making and growing are those of [`alloc`](@ref); the dictionary is then as
+it was.
+
+While it is iterated, adding and deleting keys may have the iteration leave pairs out, or give them twice.
+
+Threads: as the arena's; but several tasks may look up keys and iterate at the same time while nothing changes it.
+
+    julia> arena() do a
+               d = ArenaDict{Int,Float64}(a)
+               d[7] = 0.5
+               d[7] += 1
+               get(d, 8, 0.0), d[7]
+           end
+    (0.0, 1.5)
+"""
+struct ArenaDict{K,V} <: AbstractDict{K,V}
+    table::HashTable{K,V}
+    ArenaDict{K,V}(a::Arena) where {K,V} = new{K,V}(HashTable{K,V}(a))
+end
+
+const Hashed{K} = Union{ArenaSet{K},ArenaDict{K}}
+
+ArenaSet{K}(a::Arena, elements) where {K} = union!(ArenaSet{K}(a), elements)
+ArenaSet(a::Arena, elements) = arena_set_of(a, with_eltype(elements))
+arena_set_of(a, elements) = ArenaSet{eltype(elements)}(a, elements)
+
+ArenaDict{K,V}(a::Arena, pairs) where {K,V} = put_pairs!(ArenaDict{K,V}(a), pairs)
+ArenaDict(a::Arena, pairs) = arena_dict_of(a, pairs, eltype(pairs))
+arena_dict_of(a, pairs, ::Union{Type{Pair{K,V}},Type{Tuple{K,V}}}) where {K,V} = ArenaDict{K,V}(a, pairs)
+function arena_dict_of(a, pairs, ::Type) # the types that the keys and the values have in common
+    d = Dict(pairs)
+    return ArenaDict{keytype(d),valtype(d)}(a, d)
+end
+
+Base.length(c::Hashed) = (must_be_valid(c.table); c.table.count)
+Base.isempty(c::Hashed) = length(c) == 0
+Base.isvalid(c::Hashed) = isvalid(c.table)
+Base.sizehint!(c::Hashed, n::Integer; hints...) = (reserve!(c.table, whole(n)); c)
+Base.empty!(c::Hashed) = (empty_table!(c.table); c)
+
+@inline function place_of(c::Hashed{K}, k::K) where {K}
+    i, there = search(c.table, k, hash_of(K, k))
+    return there ? i : -1
+end
+function place_of(c::Hashed{K}, k) where {K}
+    key = as_key(K, k)
+    return key === nothing ? -1 : place_of(c, something(key))
+end
+
+@inline function Base.iterate(c::Hashed, i::Int=first_taken(c.table))
+    t = c.table
+    must_be_valid(t)
+    i = taken_from(t, i)
+    return i > t.mask ? nothing : (element(c, i), i + 1)
+end
+
+@inline element(s::ArenaSet, i::Int) = key_at(s.table, i)
+@inline element(d::ArenaDict{K,V}, i::Int) where {K,V} = Pair{K,V}(key_at(d.table, i), value_at(d, i))
+@inline value_at(d::ArenaDict, i::Int) = unsafe_load(value_pointer(d.table, i))
+
+function Base.delete!(c::Hashed, k)
+    i = place_of(c, k)
+    i < 0 || remove!(c.table, i)
+    return c
+end
+
+function Base.pop!(c::Hashed)
+    i = first_taken(c.table)
+    i > c.table.mask && throw_nothing_to_pop(c)
+    found = element(c, i)
+    remove!(c.table, i)
+    return found
+end
+
+# A set
+
+@inline Base.in(x, s::ArenaSet) = place_of(s, x) >= 0
+
+@inline function Base.push!(s::ArenaSet{K}, x::K) where {K}
+    h = hash_of(K, x)
+    i, there = search(s.table, x, h)
+    there || add!(s.table, i, h, x, nothing)
+    return s
+end
+
+# A dictionary: a slot is a place, counted from 1.
+
+@inline slot_of(d::ArenaDict, k) = place_of(d, k) + 1
+@inline value_of(d::ArenaDict, slot::Int) = value_at(d, slot - 1)
+@inline stored_key(d::ArenaDict, slot::Int) = key_at(d.table, slot - 1)
+
+@inline function put_pair!(d::ArenaDict{K,V}, k::K, v::V) where {K,V}
+    h = hash_of(K, k)
+    i, there = search(d.table, k, h)
+    if there
+        unsafe_store!(value_pointer(d.table, i), v)
+    else
+        add!(d.table, i, h, k, v)
+    end
+    return d
+end
+
+# What Base's functions make: sets and dictionaries of the heap
+
+Base.copy(s::ArenaSet{K}) where {K} = Set{K}(s)
+Base.copy(d::ArenaDict{K,V}) where {K,V} = Dict{K,V}(d)
+
+Base.deepcopy_internal(c::Hashed, ::IdDict) =
+    throw(ArgumentError("a collection in an arena cannot be copied as it is: copy makes a Set or a Dict"))
+
+function Base.show(io::IO, c::Hashed)
+    isvalid(c) || return print(io, typeof(c), "(given back)")
+    print_elements(io, c)
+end
+Base.show(io::IO, ::MIME"text/plain", s::ArenaSet) = show(io, s)
+function Base.show(io::IO, mime::MIME"text/plain", d::ArenaDict)
+    isvalid(d) || return show(io, d)
+    invoke(show, Tuple{IO,typeof(mime),AbstractDict}, io, mime, d)
+end
+Base.summary(io::IO, d::ArenaDict) =
+    isvalid(d) ? invoke(summary, Tuple{IO,AbstractDict}, io, d) : show(io, d)
+
+function print_elements(io::IO, s::ArenaSet{K}) where {K}
+    print(io, "ArenaSet{", K, "}(")
+    isempty(s) || show_elements(io, s)
+    print(io, ")")
+end
+function print_elements(io::IO, d::ArenaDict{K,V}) where {K,V}
+    print(io, "ArenaDict{", K, ", ", V, "}(")
+    show_elements(io, d; open="", close="")
+    print(io, ")")
+end
