@@ -24,6 +24,16 @@ function with_mark(a, n)
     return right
 end
 
+function with_arrays(a, n)
+    right = true
+    for k in 1:n
+        m = Toft.mark(a)
+        right &= used(() -> pointer(Toft.ArenaVector{Int}(a, undef, 4)), k)[1]
+        Toft.rewind!(a, m)
+    end
+    return right
+end
+
 function with_reset(a, n)
     right = true
     for k in 1:n
@@ -101,7 +111,8 @@ end
 
 function heads()
     arena(body) = n -> (a = Toft.Arena(); () -> body(a, n))
-    return [Contender("toft mark", arena(with_mark)), Contender("toft reset", arena(with_reset)),
+    return [Contender("toft mark", arena(with_mark)), Contender("toft arrays", arena(with_arrays)),
+            Contender("toft reset", arena(with_reset)),
             Contender("toft by ccall", arena(by_ccall)), Contender("malloc", n -> (() -> by_malloc(n))),
             Contender("Vectors", n -> (() -> by_vectors(n))),
             Contender("floor", n -> (at = UInt(Libc.malloc(4096)); b = Bump(at, at + 4096); () -> by_bump(b, n)))]

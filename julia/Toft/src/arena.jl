@@ -8,6 +8,10 @@ include("arena_library.jl")
 # How arrays know that their memory was given back: an array holds a Lifetime and the generation that it had. There is
 # one Lifetime for each part of the arena between two marks in which an array was made; giving that part back increments
 # its generation. It is an object of its own, and arrays keep the arena reachable through it.
+#
+# An arena has a stack of Lifetimes. A mark begins the next one, unless no array was made in the last: then that one
+# serves the arrays after the mark too. A mark refers to the Lifetime below. A rewind to it leaves the one above at the
+# top, with a new generation, and so a loop that marks, makes arrays and rewinds does not change the stack.
 mutable struct Lifetime{A}
     generation::UInt
     arena::A
@@ -51,10 +55,12 @@ any thread.
 """
 mutable struct Arena
     head::Ptr{UInt}                # once released, that of an arena without room: the inline paths need no check
-    lifetime::Lifetime{Arena}      # of arrays made now, unless marked
-    marked::Bool                   # a mark was made since: the next array begins a Lifetime
+    lifetime::Lifetime{Arena}      # of arrays made now: the last one in use
+    used::Bool                     # an array was made in it since it began, or since the last rewind
     depth::Int                     # how many Lifetimes are in use
-    lifetimes::Vector{Lifetime{Arena}} # those, and some to be used again
+    below::UInt                    # the generation of the one below the last; of the first, root
+    root::UInt                     # counts the resets
+    lifetimes::Vector{Lifetime{Arena}} # those in use, and some to be used again
     cleanups::Vector{Cleanup}      # oldest first
     calling::Bool                  # the provider may be running cleanups for us
     owned::Bool
@@ -63,8 +69,9 @@ mutable struct Arena
 
     function Arena(head::Ptr{UInt}, owned::Bool, range::Ptr{RawReserve}, finalized::Bool)
         a = new(head)
-        a.lifetime = Lifetime{Arena}(first_generation(), a)
-        a.marked = false
+        a.root = a.below = first_generation()
+        a.lifetime = Lifetime{Arena}(a.root, a)
+        a.used = false
         a.depth = 1
         a.lifetimes = NO_LIFETIMES
         a.cleanups = NO_CLEANUPS
@@ -283,7 +290,7 @@ function release!(a::Arena)
     end
     code == TOFT_EBUSY && throw(ArenaError(code, "release!"))
     a.head = CLOSED[]
-    end_lifetimes!(a, 0)
+    end_all_lifetimes!(a)
     end_range(a.range)
     a.range = C_NULL
     check_cleanups(a, code, "release!")
@@ -491,7 +498,7 @@ A point of an arena to come back to; made by `mark(a)`. Plain bits, to be kept o
 struct Mark
     cursor::UInt
     epoch::UInt
-    depth::Int  # the Lifetimes there were, and the generation of the last: a mark that outlived them is detected
+    depth::Int  # the Lifetimes below, and the generation of the last: a mark that outlived them is detected
     generation::UInt
 end
 
@@ -505,8 +512,8 @@ Remembers this point of the arena, for [`rewind!`](@ref): a few loads. Throws an
         head = a.head
         epoch = word(head, HEAD_EPOCH)
         isodd(epoch) && opened(a)
-        a.marked = true
-        Mark(word(head, HEAD_CURSOR), epoch & ~UInt(1), a.depth, a.lifetime.generation)
+        a.used && begin_lifetime!(a)
+        Mark(word(head, HEAD_CURSOR), epoch & ~UInt(1), a.depth - 1, a.below)
     end
 end
 
@@ -526,7 +533,11 @@ last is always detected on checked arenas, else where arrays were made in betwee
     GC.@preserve a begin
         head = a.head
         if m.epoch == word(head, HEAD_EPOCH) && m.cursor <= word(head, HEAD_CURSOR)
-            m.depth == a.depth && m.generation == a.lifetime.generation || end_lifetimes_since!(a, m)
+            if m.depth == a.depth - 1 && m.generation == a.below
+                a.used && end_last!(a)
+            else
+                end_lifetimes_since!(a, m)
+            end
             unsafe_store!(head, m.cursor, HEAD_CURSOR)
             nothing
         else
@@ -545,21 +556,11 @@ end
 end
 
 @noinline function end_lifetimes_since!(a::Arena, m::Mark)
-    if m.depth + 1 == a.depth # one began, as a rule
-        l = @inbounds a.lifetimes[m.depth]
-        if l.generation == m.generation
-            a.lifetime.generation += 1
-            a.depth = m.depth
-            a.marked = true
-            a.lifetime = l
-            return nothing
-        end
-    end
     outlived(a, m) && throw(ArenaError(TOFT_EMARK, "rewind!"))
     end_lifetimes!(a, m.depth)
 end
 
-outlived(a, m) = m.depth > a.depth || m.generation != lifetime_at(a, m.depth).generation
+outlived(a, m) = m.depth >= a.depth || m.generation != generation_at(a, m.depth)
 
 """
     scope(f, a::Arena)
@@ -584,41 +585,47 @@ end
 # ---- the Lifetimes of arrays ----
 
 lifetime_at(a, depth) = depth == 1 && a.lifetimes === NO_LIFETIMES ? a.lifetime : a.lifetimes[depth]
+generation_at(a, depth) = depth == 0 ? a.root : lifetime_at(a, depth).generation
 
 # Arrays are made with this.
-@inline lifetime(a::Arena) = a.marked ? begin_lifetime!(a) : a.lifetime
+@inline function lifetime(a::Arena)
+    a.used = true
+    a.lifetime
+end
 
-# Of the two below, blocks with an array take turns: they do nothing else, so that they stay short.
 @noinline function begin_lifetime!(a::Arena)
-    depth = a.depth + 1
-    depth <= length(a.lifetimes) || add_lifetime!(a)
-    l = @inbounds a.lifetimes[depth]
-    a.depth = depth
-    a.marked = false
-    a.lifetime = l
-    return l
-end
-
-@noinline function add_lifetime!(a::Arena)
     a.lifetimes === NO_LIFETIMES && (a.lifetimes = [a.lifetime])
-    push!(a.lifetimes, Lifetime{Arena}(first_generation(), a))
-    return nothing
+    a.depth == length(a.lifetimes) && push!(a.lifetimes, Lifetime{Arena}(first_generation(), a))
+    a.below = a.lifetime.generation
+    a.depth += 1
+    a.lifetime = a.lifetimes[a.depth]
+    a.used = false
+    nothing
 end
 
-# Ends the Lifetimes beyond depth, so that their arrays throw: 0 ends all of them, and the first begins again.
+# The arrays of the last Lifetime throw from now on.
+@inline function end_last!(a::Arena)
+    a.lifetime.generation += 1
+    a.used = false
+    nothing
+end
+
+# Those of all Lifetimes beyond depth; the next one is then the last.
 function end_lifetimes!(a::Arena, depth)
-    if a.depth == 1 && depth == 0 # the usual reset
-        a.lifetime.generation += 1
-        a.marked = false
-        return
-    end
-    for i in a.depth:-1:depth+1
+    for i in depth+1:a.depth
         lifetime_at(a, i).generation += 1
     end
-    a.depth = max(depth, 1)
-    a.lifetime = lifetime_at(a, a.depth)
-    a.marked = depth != 0
+    a.lifetime = lifetime_at(a, depth + 1)
+    a.below = generation_at(a, depth)
+    a.depth = depth + 1
+    a.used = false
     nothing
+end
+
+# All of them, and all marks.
+function end_all_lifetimes!(a::Arena)
+    a.root += 1
+    end_lifetimes!(a, 0)
 end
 
 # ---- resetting ----
@@ -637,7 +644,7 @@ function reset!(a::Arena; keep::Union{Symbol,Integer} = :recent)
                     throw(ArgumentError("reset!: keep is :recent, :all or a number of bytes, not $(repr(keep))"))
     code = calling(head -> op_reset(head, policy, bytes), a, "reset!")
     code < TOFT_OK && code != TOFT_ECORRUPT && throw(failure(code, "reset!"))
-    end_lifetimes!(a, 0)
+    end_all_lifetimes!(a)
     check_cleanups(a, code, "reset!")
 end
 

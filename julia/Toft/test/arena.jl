@@ -275,6 +275,12 @@ end
     @test bytes_of(round_of, a) == 0
     @test bytes_of(array_round, a) == 0
     @test array_round(a) == 9.0
+    @test a.depth == 1 && a.lifetimes === Toft.NO_LIFETIMES # blocks of arrays take turns in one Lifetime
+    outer = ArenaArray(a, [1.0])
+    array_round(a)
+    @test a.depth == 2 && isvalid(outer)
+    array_round(a)
+    @test a.depth == 2 && length(a.lifetimes) == 2 && isvalid(outer)
     # Within a block nothing but the cursor changes: the provider was not called.
     reset!(a)
     before = words(a)
