@@ -47,4 +47,17 @@ of_a_release(printed) = occursin(r"\b(Array|Vector|Matrix|Dict|Set|Tuple|NamedTu
     @test ran > 10
 end
 
+# docs/make.jl makes the pages, and fails for a public name that is on none of them; it needs Documenter.
+@testset "pages" begin
+    folder, sources = joinpath(@__DIR__, "..", "docs", "src"), joinpath(@__DIR__, "..", "src")
+    pages = join(read(joinpath(folder, page), String) for page in readdir(folder))
+    for file in readdir(sources)
+        listed = occursin("\"$file\"", pages) || file == "Toft.jl"
+        @test listed || !occursin("\n\"\"\"\n", read(joinpath(sources, file), String))
+    end
+    for m in eachmatch(r"\"(\w+\.jl)\"", pages)
+        @test isfile(joinpath(sources, m.captures[1]))
+    end
+end
+
 end
