@@ -8,8 +8,8 @@
  *
  * A freed piece becomes the span of its class or is held by it; each class holds a few pieces, and passes others to
  * their block. A block is fresh, filled (by a range), full, sparse or empty. Pieces that a block gets are linked
- * through their own bytes and not examined until the block is empty, or sparse enough for a sweep, which sorts and joins
- * the pieces with a bitmap on the stack; they are then reused in order of address.
+ * through their own bytes and not examined until the block is empty, or sparse enough for a sweep, which sorts and
+ * joins the pieces with a bitmap on the stack; they are then reused in order of address.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_C
 #define TOFT_RECYCLER_RECYCLER_C
@@ -605,10 +605,17 @@ static void *toft_recycler_span_alloc(toft_recycler *r, toft_recycler_span *s, s
   return q;
 }
 
+/* The address that a held piece or span starts with. */
+static unsigned char *toft_recycler_link(const unsigned char *p) {
+  unsigned char *next;
+  memcpy(&next, p, sizeof next);
+  return next;
+}
+
 /* Removes the newest held piece. */
 static unsigned char *toft_recycler_held_take(toft_recycler_class *c) {
   unsigned char *p = c->held;
-  memcpy(&c->held, p, sizeof c->held);
+  c->held = toft_recycler_link(p);
   c->held_count--;
   return p;
 }
@@ -624,8 +631,8 @@ static void toft_recycler_rest_push(toft_recycler_class *c, const toft_recycler_
 static toft_recycler_span toft_recycler_rest_take(toft_recycler_class *c) {
   toft_recycler_span s;
   s.cursor = c->rests;
-  memcpy(&c->rests, s.cursor, sizeof c->rests);
-  memcpy(&s.limit, s.cursor + sizeof c->rests, sizeof s.limit);
+  c->rests = toft_recycler_link(s.cursor);
+  s.limit = toft_recycler_link(s.cursor + sizeof s.cursor);
   c->rest_count--;
   return s;
 }
@@ -1012,13 +1019,13 @@ static size_t toft_recycler_unallocated(const toft_recycler *r, const toft_recyc
     if (k >= TOFT_RECYCLER_CLASSES) continue;
     sum += toft_recycler_free_in(b, &r->spans[k]);
     for (rest.cursor = c->rests, i = 0; i < c->rest_count; i++) {
-      memcpy(&rest.limit, rest.cursor + sizeof(void *), sizeof rest.limit);
+      rest.limit = toft_recycler_link(rest.cursor + sizeof rest.cursor);
       sum += toft_recycler_free_in(b, &rest);
-      memcpy(&rest.cursor, rest.cursor, sizeof rest.cursor);
+      rest.cursor = toft_recycler_link(rest.cursor);
     }
     for (p = c->held, i = 0; i < c->held_count; i++) {
       if (toft_recycler_contains(b, p)) sum += toft_recycler_class_bytes(k);
-      memcpy(&p, p, sizeof p);
+      p = toft_recycler_link(p);
     }
   }
   if (r->borrower != TOFT_RECYCLER_CLASSES) sum += toft_recycler_free_in(b, &r->spans[r->borrower]);
