@@ -104,7 +104,7 @@ check-clang-shared: ; $(TESTS) "echo '#include <vector>' | \$$CLANGXX -stdlib=li
   { echo 'no libc++: scripts/bootstrap check installs it'; exit 77; }; $(call preset,clang-shared,all)"
 check-asan: ; $(TESTS) "$(call preset,asan,all)"
 # Outside the long tier ThreadSanitizer runs the tests that have threads.
-one_thread := test_(recycler|recycler_checked|sources|pool|findings|streams)$$$$
+one_thread := test_(recycler|recycler_checked|sources|pool|pool_growth|streams|strings)$$
 check-tsan: ; $(TESTS) "$(call preset,tsan,all,-DTOFT_TESTS_LEFT_OUT=$(call unless_full,container_test)) \
   -E '$(long_tests)$(call unless_full,|$(one_thread))'"
 # Uses the programs that check-c and check-cpp build.

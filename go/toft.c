@@ -2970,8 +2970,9 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
 #define TOFT_DEBUG_OMITTED_C
 
 /* ==== toft/recycler.h ==== */
-/* Recyclers: arena-like allocators with individual deallocation. Allocation moves a cursor; each block counts its live
- * bytes and is reused when they reach 0. In blocks that a few long-lived objects pin, the holes are reused.
+/* Recyclers: arena-like allocators with individual deallocation. Allocation moves the cursor of a size class; a freed
+ * object is what the next allocation of its class takes. Each block counts its live bytes and is reused when they reach
+ * 0. In blocks that a few long-lived objects pin, the holes are reused.
  *
  *     toft_recycler r;
  *     toft_recycler_init(&r, NULL);
@@ -2980,8 +2981,9 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  *     toft_recycler_free(&r, n, sizeof *n);      with the requested size
  *     toft_recycler_release(&r);                 frees all remaining objects
  *
- * Objects have no header: a free needs the size and computes the block from the address. Sizes are rounded up to 8; a
- * size of 0 counts as 1. Any power of two is a valid alignment. A call that fails returns NULL or a negative code and
+ * Objects have no header: a free needs the size and computes the block from the address. Sizes are rounded up to a
+ * multiple of 8, and from 129 to 4096 bytes to a multiple of an eighth of the power of two below; a size of 0 counts as
+ * 1. Any power of two is a valid alignment. A call that fails returns NULL or a negative code and
  * changes nothing.
  *
  * MISUSE. A free with a wrong size, of another recycler's memory, or of an object that was freed before is undefined.
@@ -2989,13 +2991,17 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  * writes outside an object or after its free; each call then takes the slow path, and each object has red zones and a
  * record.
  *
- * COST. alloc, free and resize in place take constant time. A 32 KiB block whose objects were freed one by one, but not
+ * COST. alloc, free and resize in place take constant time; an allocation at an alignment above 8 may examine up to 64
+ * freed objects. A 32 KiB block whose objects were freed one by one, but not
  * all, is swept before it is reused, in time linear in its holes; an allocation sweeps at most 16 such blocks and reads
  * at most 64 block headers; one above TOFT_RECYCLER_DIRECT reads at most 64 regions of up to 131 objects. It calls the
  * source at most once, unless that fails: then it requests smaller segments, down to 64 KiB. release, trim and
  * statistics are linear in the blocks held.
  *
- * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. A request above
+ * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until one
+ * has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer free
+ * ranges for itself, of which the blocks are relieved before the source is called. A toft_recycler itself has 6 KiB. A
+ * request above
  * TOFT_RECYCLER_DIRECT has a block of its own, which is kept for reuse. When more than 512 KiB of these are in use,
  * those up to 1 MiB are placed side by side in regions of 4 MiB, unless one would be nearly alone there, and grow in
  * place if there is space. Memory returns to the source by trim and release only, except blocks of one request: these
@@ -3300,7 +3306,7 @@ typedef struct toft_recycler_options {
 
 /* Bytes, but for the counts. */
 typedef struct toft_recycler_stats {
-  uint64_t used;     /* bytes of live objects, rounded up to 8 */
+  uint64_t used;     /* bytes of live objects, rounded up as above */
   uint64_t pinned;   /* free bytes in blocks with live objects, which cannot be recycled as a whole */
   uint64_t kept;     /* free bytes in blocks without live objects: trim returns these, except blocks taken by count */
   uint64_t wasted;   /* bytes of headers and padding */
@@ -3347,7 +3353,7 @@ TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, si
  * one thread at a time. Any thread may free any object. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
-/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 0.7 KiB
+/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6 KiB
  * for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
@@ -3376,11 +3382,12 @@ TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r)
 /* Values are bytes, multiples of 8. The low half of a hole's address identifies it: a block is smaller than that. */
 #define TOFT_RECYCLER_NONE 1u /* no hole */
 typedef struct toft_recycler_block {
-  int32_t live;      /* allocated bytes; includes the unused part of a range */
-  int32_t threshold; /* toft_recycler_update_block is called when live <= threshold */
-  uint32_t holes;    /* the newest hole; each links to the one freed before */
-  int32_t list;      /* TOFT_RECYCLER_... of recycler.c: the list that contains the block */
-  int32_t start;     /* offset from the header, of either sign */
+  int32_t live;       /* allocated bytes; includes the unused part of a range */
+  int32_t threshold;  /* toft_recycler_update_block is called when live <= threshold */
+  uint32_t holes;     /* the newest hole; each links to the one freed before */
+  int16_t list;       /* TOFT_RECYCLER_... of recycler.c: the list that contains the block */
+  int16_t size_class; /* the class whose range filled it last, and whose sparse list may contain it */
+  int32_t start;      /* offset from the header, of either sign */
   int32_t capacity;
   int32_t swept;   /* sweeps since the block was empty */
   uint32_t widest; /* largest hole found by the last sweep; 0: unknown */
@@ -3405,10 +3412,22 @@ typedef struct toft_recycler_list {
   toft_recycler_block *first, *last;
 } toft_recycler_list;
 
-/* The last frees: one piece, or adjacent ones. The block's counters do not include it yet. */
-typedef struct toft_recycler_run {
-  unsigned char *first, *end; /* empty: both are an address where no allocation starts or ends */
-} toft_recycler_run;
+/* Free memory of a size class from which the next allocations are taken: a freed piece, adjacent freed pieces, or the
+ * unused part of a block. Blocks count it as live. */
+typedef struct toft_recycler_span {
+  unsigned char *cursor, *limit; /* cursor > limit if the class is not in use */
+} toft_recycler_span;
+
+/* What the slow paths keep of a size class. Undefined until the class is used. */
+typedef struct toft_recycler_class {
+  toft_recycler_range range; /* the block being filled, for a class with blocks of its own and the two of no size */
+  toft_recycler_list sparse; /* its blocks with enough free bytes for a sweep */
+  unsigned char *held;       /* freed pieces, newest first; each starts with the address of the next */
+  unsigned char *rests;      /* longer spans that frees replaced, each with the address of the next and its limit */
+  uint32_t held_count, rest_count;
+  uint32_t granted; /* bytes that the class took from the shared range and has not passed back */
+  int32_t own;      /* the class fills blocks of its own */
+} toft_recycler_class;
 
 /* The block of a freed large object, kept for reuse. */
 typedef struct toft_recycler_spare {
@@ -3417,14 +3436,18 @@ typedef struct toft_recycler_spare {
 } toft_recycler_spare;
 #define TOFT_RECYCLER_SPARES 16
 
+/* Requests up to this size have a size class. */
+#define TOFT_RECYCLER_CLASS_MAX ((size_t)4096)
+#define TOFT_RECYCLER_EXACT_MAX ((size_t)128) /* up to here the classes are the multiples of 8 */
+#define TOFT_RECYCLER_CLASSES 56
+#define TOFT_RECYCLER_SHARED TOFT_RECYCLER_CLASSES       /* classes without blocks of their own */
+#define TOFT_RECYCLER_MEDIUM (TOFT_RECYCLER_CLASSES + 1) /* requests above TOFT_RECYCLER_CLASS_MAX */
+
 struct toft_recycler {
-  toft_recycler_range main;
-  toft_recycler_run pending;
-  size_t direct;              /* frees up to this size compute their block from the address */
-  int32_t shard;              /* index of this shard in a toft_sync_recycler */
-  int32_t checked;            /* created in a checked process: no call takes the fast path */
-  toft_recycler_range medium; /* for requests too large for the holes that main fills */
-  toft_recycler_list sparse;  /* blocks with enough free bytes for a sweep */
+  toft_recycler_span spans[TOFT_RECYCLER_CLASSES];
+  int32_t shard;   /* index of this shard in a toft_sync_recycler */
+  int32_t checked; /* created in a checked process: no call takes the fast path */
+  uint64_t active; /* bit k: classes[k] is in use */
   toft_recycler_list empty, empty_counted;
   struct toft_recycler_segment *segments; /* newest first, except over-aligned ones */
   unsigned char *fresh, *fresh_end;       /* unused part of the newest segment */
@@ -3436,8 +3459,10 @@ struct toft_recycler {
   struct toft_source *source;
   unsigned char *counted, *counted_fresh; /* the blocks of options.count; NULL: not taken yet */
   size_t count, stride;
+  size_t borrower; /* with a count: the class whose span is the end of the shared range; else TOFT_RECYCLER_CLASSES */
   uint64_t source_calls;
-  struct toft_recycler_checks *checks;             /* checked recyclers: set by the first call */
+  struct toft_recycler_checks *checks; /* checked recyclers: set by the first call */
+  toft_recycler_class classes[TOFT_RECYCLER_MEDIUM + 1];
   toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* newest last; undefined from spare_count on */
 };
 
@@ -3449,7 +3474,6 @@ TOFT_API void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size);
 /* The same with a call site for findings. */
 TOFT_API void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
 TOFT_API void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
-TOFT_API void toft_recycler_update_block(toft_recycler *r, toft_recycler_block *b);
 
 /* Returns the header of the unit that contains p. */
 TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
@@ -3458,28 +3482,45 @@ TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
   return (toft_recycler_block *)(void *)((unsigned char *)p + (header - at));
 }
 
-/* Makes a piece of a block a hole, or extends the newest hole if the piece ends where that starts: containers are often
- * cleared backwards. The caller updates `live`. memcpy, since the bytes had any type. */
-TOFT_INLINE void toft_recycler_add_hole(toft_recycler_block *b, void *p, size_t size) {
-  toft_recycler_hole hole;
-  uint32_t next = b->holes, bytes = (uint32_t)size;
-  b->holes = (uint32_t)(uintptr_t)p;
-  if (next == (uint32_t)((uintptr_t)p + size)) {
-    memcpy(&hole, (unsigned char *)p + size, sizeof hole);
-    next = hole.next;
-    bytes += hole.size;
+/* Returns log2 of the distance between size classes at `size`: an eighth of the power of two below. Precondition:
+ * TOFT_RECYCLER_EXACT_MAX < size <= TOFT_RECYCLER_CLASS_MAX. */
+TOFT_INLINE unsigned toft_recycler_class_shift(size_t size) {
+#if defined(__GNUC__)
+  return 28u - (unsigned)__builtin_clz((unsigned)size - 1);
+#else
+  return 4u + (size > 256) + (size > 512) + (size > 1024) + (size > 2048);
+#endif
+}
+
+/* Stores the index of the class of a size, and its bytes. 0: the size has no class. */
+TOFT_INLINE int toft_recycler_classify(size_t size, size_t *index, size_t *bytes) {
+  if (size - 1 < TOFT_RECYCLER_EXACT_MAX) {
+    *bytes = (size + 7) & ~(size_t)7;
+    *index = (size - 1) >> 3;
+    return 1;
   }
-  memcpy(p, &next, sizeof next);
-  memcpy((unsigned char *)p + sizeof next, &bytes, sizeof bytes);
+  if (size - 1 < TOFT_RECYCLER_CLASS_MAX) {
+    unsigned shift = toft_recycler_class_shift(size);
+    *index = ((size - 1) >> shift) + 8 * (size_t)(shift - 3);
+    *bytes = (((size - 1) >> shift) + 1) << shift;
+    return 1;
+  }
+  return 0;
 }
 
 /* The fast path; NULL if the slow path is needed, as for size 0, which counts as 1. */
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r, size_t size, size_t align) {
-  unsigned char *p = r->main.cursor;
-  int slow = size - 1 >= (size_t)(r->main.limit - p);
+  size_t k, bytes;
+  toft_recycler_span *s;
+  unsigned char *p;
+  int slow;
+  if (TOFT_UNLIKELY(!toft_recycler_classify(size, &k, &bytes))) return NULL;
+  s = &r->spans[k];
+  p = s->cursor;
+  slow = (ptrdiff_t)bytes > (ptrdiff_t)((uintptr_t)s->limit - (uintptr_t)p);
   if (align > 8) slow |= (align & (align - 1)) != 0 || ((uintptr_t)p & (align - 1)) != 0;
   if (TOFT_UNLIKELY(slow)) return NULL;
-  r->main.cursor = p + ((size + 7) & ~(size_t)7);
+  s->cursor = p + bytes;
   TOFT_ASSUME(p != NULL);
   return p;
 }
@@ -3489,43 +3530,28 @@ TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t alig
   return TOFT_LIKELY(p != NULL) ? p : toft_recycler_alloc_slow(r, size, align);
 }
 
-/* Adds a freed piece to its block. */
-TOFT_INLINE void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
-  toft_recycler_block *b = toft_recycler_block_of(p);
-  int32_t live = b->live - (int32_t)bytes;
-  b->live = live;
-  toft_recycler_add_hole(b, p, bytes);
-  if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_update_block(r, b);
-}
-
-/* Containers free in order of addresses, or against it. Adjacent pieces are joined before their block is updated; an
- * allocation that ends at the cursor moves the cursor back. A large object never ends where a block starts, nor starts
- * where one ends. */
+/* A freed piece that is next to the span of its class extends it: containers free in order of addresses, or against it.
+ * If the span is empty, the piece becomes the span, so that a replacement takes the memory of what it replaces. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
-  size_t bytes = (size + (size == 0) + 7) & ~(size_t)7, before;
-  unsigned char *q = (unsigned char *)p, *end = (unsigned char *)((uintptr_t)p + bytes);
-  if (end == r->main.cursor) { /* the newest allocation, or the one before a range within a block */
-    r->main.cursor = q;
-    return;
+  size_t k, bytes;
+  if (TOFT_LIKELY(toft_recycler_classify(size, &k, &bytes))) {
+    toft_recycler_span *s = &r->spans[k];
+    unsigned char *q = (unsigned char *)p, *end = (unsigned char *)((uintptr_t)p + bytes);
+    if (end == s->cursor) {
+      s->cursor = q;
+      return;
+    }
+    if (q == s->limit) {
+      s->limit = end;
+      return;
+    }
+    if (s->cursor == s->limit && TOFT_LIKELY(q != NULL)) {
+      s->cursor = q;
+      s->limit = end;
+      return;
+    }
   }
-  if (end == r->pending.first) {
-    r->pending.first = q;
-    return;
-  }
-  if (TOFT_UNLIKELY(q == NULL)) return;
-  if (TOFT_UNLIKELY(bytes > r->direct)) {
-    toft_recycler_free_slow(r, p, size);
-    return;
-  }
-  if (q == r->pending.end) {
-    r->pending.end = end;
-    return;
-  }
-  p = r->pending.first;
-  before = (size_t)(r->pending.end - r->pending.first);
-  r->pending.first = q;
-  r->pending.end = end;
-  if (before != 0) toft_recycler_drop(r, p, before);
+  toft_recycler_free_slow(r, p, size);
 }
 
 #ifdef __cplusplus
@@ -7136,20 +7162,34 @@ toft_pool_stats toft_pool_get_stats(const toft_pool *p) {
 /* ==== recycler/recycler.c ==== */
 /* Recyclers: blocks with live counts. See recycler.h for the layout and the inline fast paths.
  *
- * A block is fresh, filled (by `main` or `medium`), full, sparse or empty. Freed pieces are linked through their own
- * bytes and not examined until the block is empty, or sparse enough for a sweep, which sorts and joins the pieces with
- * a bitmap on the stack; they are then reused in order of address. */
+ * Each size class allocates from its span, without a call. When the span is used up, the class takes, in this order,
+ * the newest of the freed pieces that it holds, the spans that frees replaced, and a grant of new memory. A
+ * class that has taken less than TOFT_RECYCLER_OWN_MIN is granted a few objects from a range that all such classes
+ * share, so that a small heap does not have a block for each size. After that the class fills blocks of its own, in
+ * which every hole fits every request.
+ *
+ * A freed piece becomes the span of its class or is held by it; each class holds a few pieces, and passes others to
+ * their block. A block is fresh, filled (by a range), full, sparse or empty. Pieces that a block gets are linked
+ * through their own bytes and not examined until the block is empty, or sparse enough for a sweep, which sorts and
+ * joins the pieces with a bitmap on the stack; they are then reused in order of address. */
 #ifndef TOFT_RECYCLER_RECYCLER_C
 #define TOFT_RECYCLER_RECYCLER_C
 
 enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_RECYCLER_EMPTY };
 
-#define TOFT_RECYCLER_PROBES_MAX 16        /* blocks of a list tested for a fit */
-#define TOFT_RECYCLER_SWEEPS_MAX 4         /* sparse blocks swept before a new one is used */
-#define TOFT_RECYCLER_HEADER_PROBES_MAX 64 /* headers of sparse blocks read for the result of the last sweep */
-#define TOFT_RECYCLER_SMALL_MAX 512        /* these use holes first */
-#define TOFT_RECYCLER_MEDIUM_MAX 4096      /* larger requests use the range `medium` */
-#define TOFT_RECYCLER_SWEEPABLE_MAX 65536  /* size of the largest block that is swept */
+#define TOFT_RECYCLER_PROBES_MAX 16            /* blocks of a list tested for a fit */
+#define TOFT_RECYCLER_SWEEPS_MAX 4             /* sparse blocks swept before a new one is used */
+#define TOFT_RECYCLER_HEADER_PROBES_MAX 64     /* headers of sparse blocks read for the result of the last sweep */
+#define TOFT_RECYCLER_SMALL_MAX 512            /* these use holes first */
+#define TOFT_RECYCLER_MEDIUM_MAX 4096          /* larger requests use the range `medium` */
+#define TOFT_RECYCLER_SWEEPABLE_MAX 65536      /* size of the largest block that is swept */
+#define TOFT_RECYCLER_OWN_MIN (256 * TOFT_KIB) /* a class that took this much fills blocks of its own */
+#define TOFT_RECYCLER_GRANT_MIN ((size_t)512)  /* bytes taken from the shared range at once: an eighth of what the */
+#define TOFT_RECYCLER_GRANT_MAX ((size_t)8192) /* class has taken, between these limits */
+#define TOFT_RECYCLER_HELD_MAX 64              /* freed pieces that a class holds, and their bytes */
+#define TOFT_RECYCLER_HELD_BYTES_MAX ((size_t)65536)
+#define TOFT_RECYCLER_RESTS_MAX 16                                       /* longer spans that a class keeps */
+#define TOFT_RECYCLER_SIZED (((uint64_t)1 << TOFT_RECYCLER_CLASSES) - 1) /* the size classes among `active` */
 #define TOFT_SHARDS_MAX 256
 #define TOFT_RECYCLER_COUNTED_MAX ((size_t)1 << 30) /* size of a block of options.count: live has 32 bits */
 
@@ -7184,7 +7224,7 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r);
 /* ---- lists ---- */
 
 static void toft_recycler_push(toft_recycler_list *list, toft_recycler_block *b, int32_t name) {
-  b->list = name;
+  b->list = (int16_t)name;
   b->previous = NULL;
   b->next = list->first;
   if (list->first != NULL) list->first->previous = b;
@@ -7234,6 +7274,11 @@ static unsigned char *toft_recycler_at(toft_recycler_block *b, uint32_t low) {
 
 static unsigned char *toft_recycler_start(toft_recycler_block *b) { return (unsigned char *)b + b->start; }
 
+/* The list that contains a sparse block. */
+static toft_recycler_list *toft_recycler_sparse_list(toft_recycler *r, const toft_recycler_block *b) {
+  return &r->classes[b->size_class].sparse;
+}
+
 static toft_recycler_list *toft_recycler_empty_list(toft_recycler *r, toft_recycler_block *b) {
   return b->segment != NULL ? &r->empty : &r->empty_counted;
 }
@@ -7246,12 +7291,15 @@ static toft_recycler_block *toft_recycler_make(toft_recycler *r, toft_recycler_b
   b->start = (int32_t)(start - (unsigned char *)b);
   b->capacity = (int32_t)(end - start);
   b->list = TOFT_RECYCLER_FILLED;
+  b->size_class = TOFT_RECYCLER_SHARED;
   if (segment != NULL) segment->busy++;
   return b;
 }
 
-/* Begins to fill an empty block with a range. */
-static void toft_recycler_open(toft_recycler_range *range, toft_recycler_block *b) {
+/* Begins to fill an empty block with the range of a class. */
+static void toft_recycler_open(toft_recycler *r, size_t k, toft_recycler_block *b) {
+  toft_recycler_range *range = &r->classes[k].range;
+  b->size_class = (int16_t)k;
   b->live = b->capacity;
   b->threshold = INT32_MIN; /* never reached while it is filled */
   b->holes = TOFT_RECYCLER_NONE;
@@ -7273,23 +7321,43 @@ static void toft_recycler_set_threshold(toft_recycler_block *b) {
   b->threshold = b->live > b->capacity / 8 ? b->live - b->capacity / 8 : 0;
 }
 
-void toft_recycler_update_block(toft_recycler *r, toft_recycler_block *b) {
+/* Moves a block to the list where its live bytes belong. */
+static void toft_recycler_update_block(toft_recycler *r, toft_recycler_block *b) {
   if (b->live == 0) {
-    if (b->list == TOFT_RECYCLER_SPARSE) toft_recycler_unlink(&r->sparse, b);
+    if (b->list == TOFT_RECYCLER_SPARSE) toft_recycler_unlink(toft_recycler_sparse_list(r, b), b);
     toft_recycler_block_emptied(r, b);
     return;
   }
   b->widest = 0;
   toft_recycler_set_threshold(b);
-  if (b->list != TOFT_RECYCLER_SPARSE) toft_recycler_push(&r->sparse, b, TOFT_RECYCLER_SPARSE);
+  if (b->list != TOFT_RECYCLER_SPARSE) toft_recycler_push(toft_recycler_sparse_list(r, b), b, TOFT_RECYCLER_SPARSE);
 }
 
-/* Passes the pending frees to their block. */
-static void toft_recycler_flush_freed(toft_recycler *r) {
-  toft_recycler_run pending = r->pending;
-  if (pending.first == pending.end) return;
-  r->pending.first = r->pending.end = (unsigned char *)(void *)r;
-  toft_recycler_drop(r, pending.first, (size_t)(pending.end - pending.first));
+/* Makes a piece of a block a hole, or extends the newest hole if the piece ends where that starts: containers are often
+ * cleared backwards. The caller updates `live`. memcpy, since the bytes had any type. */
+static void toft_recycler_add_hole(toft_recycler_block *b, void *p, size_t size) {
+  toft_recycler_hole hole;
+  uint32_t next = b->holes, bytes = (uint32_t)size;
+  b->holes = (uint32_t)(uintptr_t)p;
+  if (next == (uint32_t)((uintptr_t)p + size)) {
+    memcpy(&hole, (unsigned char *)p + size, sizeof hole);
+    next = hole.next;
+    bytes += hole.size;
+  }
+  memcpy(p, &next, sizeof next);
+  memcpy((unsigned char *)p + sizeof next, &bytes, sizeof bytes);
+}
+
+/* Makes a piece a hole of its block, which loses as many live bytes. */
+static void toft_recycler_free_in_block(toft_recycler *r, toft_recycler_block *b, void *p, size_t bytes) {
+  int32_t live = b->live - (int32_t)bytes;
+  b->live = live;
+  toft_recycler_add_hole(b, p, bytes);
+  if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_update_block(r, b);
+}
+
+static void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
+  toft_recycler_free_in_block(r, toft_recycler_block_of(p), p, bytes);
 }
 
 /* Turns the unused part of a range into a hole. */
@@ -7335,7 +7403,7 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
   if (b->live > b->threshold) return;
   if (b->swept && b->live != 0) {
     toft_recycler_set_threshold(b);
-    toft_recycler_append(&r->sparse, b);
+    toft_recycler_append(toft_recycler_sparse_list(r, b), b);
   } else {
     toft_recycler_update_block(r, b);
   }
@@ -7425,10 +7493,11 @@ static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, siz
 }
 
 /* Sweeps a sparse block and moves the range to its first hole that fits. 0: none fits. */
-static int toft_recycler_sweep(toft_recycler *r, toft_recycler_range *range, toft_recycler_block *b, size_t size,
-                               size_t align) {
+static int toft_recycler_sweep(toft_recycler *r, size_t k, toft_recycler_block *b, size_t size, size_t align) {
+  toft_recycler_range *range = &r->classes[k].range;
   uint64_t marks[TOFT_RECYCLER_SWEEPABLE_MAX / 512 + 1];
-  toft_recycler_unlink(&r->sparse, b);
+  toft_recycler_unlink(toft_recycler_sparse_list(r, b), b);
+  b->size_class = (int16_t)k;
   b->threshold = INT32_MIN;
   b->swept = 1;
   b->widest = 0;
@@ -7565,89 +7634,187 @@ static void *toft_recycler_alloc_in_range(toft_recycler_range *range, size_t siz
 /* Allocates from the holes of sparse blocks, after a few sweeps. NULL: nothing fits. With mixed requests of some KiB
  * most of these blocks are known to be too narrow; taking a new block at once would soon hold twice the bytes in
  * use. */
-static void *toft_recycler_from_sparse(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
+static void *toft_recycler_from_sparse(toft_recycler *r, size_t k, size_t size, size_t align) {
+  toft_recycler_list *sparse = &r->classes[k].sparse;
+  toft_recycler_range *range = &r->classes[k].range;
   /* Sweeps more if a count allows no other blocks, or if a large request would cost a segment. */
   int costly = r->count != 0 || size > TOFT_RECYCLER_SMALL_MAX;
   int sweeps = costly ? 4 * TOFT_RECYCLER_SWEEPS_MAX : TOFT_RECYCLER_SWEEPS_MAX;
   int header_probes = TOFT_RECYCLER_HEADER_PROBES_MAX, uncertain = 1;
   toft_recycler_block *b, *narrow = NULL; /* the first block moved to the end of the list */
-  while ((b = r->sparse.first) != NULL && b != narrow && header_probes-- > 0) {
+  while ((b = sparse->first) != NULL && b != narrow && header_probes-- > 0) {
     /* Known to be too narrow; if only the alignment is uncertain, one is tried. */
     if (b->widest != 0 && (b->widest < size || (b->widest < size + (align - 8) && uncertain-- <= 0))) {
       if (narrow == NULL) narrow = b;
-      toft_recycler_unlink(&r->sparse, b);
-      toft_recycler_append(&r->sparse, b);
+      toft_recycler_unlink(sparse, b);
+      toft_recycler_append(sparse, b);
       continue;
     }
     if (sweeps-- == 0) break;
     toft_recycler_close(r, range);
-    if (toft_recycler_sweep(r, range, b, size, align)) return toft_recycler_alloc_in_range(range, size, align);
+    if (toft_recycler_sweep(r, k, b, size, align)) return toft_recycler_alloc_in_range(range, size, align);
   }
   return NULL;
 }
 
-/* The first allocation. */
-static void *toft_recycler_first(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
-  toft_recycler_block *b = toft_recycler_segment_take(r, align) ? toft_recycler_find(r, size, align) : NULL;
-  if (b == NULL) return NULL;
-  toft_recycler_open(range, b);
-  return toft_recycler_alloc_in_range(range, size, align);
-}
+/* Passes all that the classes keep to the blocks, so that blocks without live objects are empty. */
+static void toft_recycler_flush(toft_recycler *r);
 
-/* Allocates from holes or an empty block, and calls the source last. Small requests use holes first; larger ones rarely
- * fit into one. */
-static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
-  if (r->segments == NULL && r->count == 0) return toft_recycler_first(r, range, size, align);
-  int holes_first = size <= TOFT_RECYCLER_SMALL_MAX || r->count != 0;
+/* Allocates from the blocks that the range of a class fills or has filled. Small requests use holes; larger ones rarely
+ * fit into one, except in the blocks of their own class. NULL: nothing fits. */
+static void *toft_recycler_refill(toft_recycler *r, size_t k, size_t size, size_t align) {
+  toft_recycler_class *c = &r->classes[k];
+  int use_holes = size <= TOFT_RECYCLER_SMALL_MAX || k < TOFT_RECYCLER_CLASSES || r->count != 0;
+  toft_recycler_range *range = &c->range;
   void *p = toft_recycler_alloc_in_range(range, size, align);
-  toft_recycler_block *b = range->block;
   if (p != NULL) return p;
   if (range->sweep != TOFT_RECYCLER_NONE && toft_recycler_fill_holes(range, size, align))
     return toft_recycler_alloc_in_range(range, size, align);
-  if (b != NULL && toft_recycler_is_idle(range)) { /* every object in it was freed */
-    toft_recycler_open(range, b);
+  if (range->block != NULL && toft_recycler_is_idle(range)) { /* every object in it was freed */
+    toft_recycler_open(r, k, range->block);
     p = toft_recycler_alloc_in_range(range, size, align);
     if (p != NULL) return p;
   }
-  if (holes_first && (p = toft_recycler_from_sparse(r, range, size, align)) != NULL) return p;
-  b = toft_recycler_find(r, size, align);
-  if (b == NULL && !holes_first && (p = toft_recycler_from_sparse(r, range, size, align)) != NULL) return p;
+  return use_holes ? toft_recycler_from_sparse(r, k, size, align) : NULL;
+}
+
+/* Allocates from an empty block; calls the source last. */
+static void *toft_recycler_fill_new(toft_recycler *r, size_t k, size_t size, size_t align) {
+  toft_recycler_block *b = r->segments != NULL || r->count != 0 ? toft_recycler_find(r, size, align) : NULL;
+  if (b == NULL && size <= TOFT_RECYCLER_DIRECT && r->segments != NULL) {
+    void *p = toft_recycler_from_sparse(r, k, size, align);
+    if (p != NULL) return p;
+    toft_recycler_flush(r);
+    b = toft_recycler_find(r, size, align);
+  }
   if (b == NULL && size <= TOFT_RECYCLER_DIRECT && toft_recycler_segment_take(r, align))
     b = toft_recycler_find(r, size, align);
   if (b == NULL) return NULL;
-  toft_recycler_close(r, range);
-  toft_recycler_open(range, b);
-  return toft_recycler_alloc_in_range(range, size, align);
+  toft_recycler_close(r, &r->classes[k].range);
+  toft_recycler_open(r, k, b);
+  return toft_recycler_alloc_in_range(&r->classes[k].range, size, align);
 }
 
-/* ---- slow paths of the API ---- */
-
-/* Large requests use `medium`, as do those that would end a sweep before its smaller holes are used. */
-static toft_recycler_range *toft_recycler_range_for(toft_recycler *r, size_t size) {
-  if (r->count != 0) return &r->main;
-  if (size > TOFT_RECYCLER_MEDIUM_MAX) return &r->medium;
-  return r->main.sweep != TOFT_RECYCLER_NONE && size > r->main.block->widest ? &r->medium : &r->main;
+static void *toft_recycler_fill(toft_recycler *r, size_t k, size_t size, size_t align) {
+  void *p = r->segments != NULL || r->count != 0 ? toft_recycler_refill(r, k, size, align) : NULL;
+  return p != NULL ? p : toft_recycler_fill_new(r, k, size, align);
 }
 
-void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
-  void *p = NULL;
-  size = size == 0 ? 1 : size;
-  align = toft_max(align, 8);
-  if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
-  if (TOFT_UNLIKELY(r->checked)) return toft_recycler_alloc_checked(r, size, align, site);
-  size = toft_round(size, 8);
-  toft_recycler_flush_freed(r);
-  if (align > 8 && size <= TOFT_RECYCLER_DIRECT) { /* an aligned position may still fit */
-    p = toft_recycler_alloc_in_range(&r->main, size, align);
-    if (p != NULL) return p;
+/* ---- size classes ---- */
+
+/* Empties the span of a class that is in use. No allocation starts or ends at this address. */
+static void toft_recycler_span_clear(toft_recycler *r, toft_recycler_span *s) {
+  s->cursor = s->limit = (unsigned char *)(void *)r;
+}
+
+/* Every call takes the slow path. */
+static void toft_recycler_span_disable(toft_recycler *r, toft_recycler_span *s) {
+  s->limit = (unsigned char *)(void *)r;
+  s->cursor = s->limit + 8;
+}
+
+static size_t toft_recycler_span_bytes(const toft_recycler_span *s) { return (size_t)(s->limit - s->cursor); }
+
+/* Bytes of each object of a class. */
+static size_t toft_recycler_class_bytes(size_t k) {
+  size_t shift = k < 16 ? 3 : 2 + k / 8;
+  return (k - 8 * (shift - 3) + 1) << shift;
+}
+
+static size_t toft_recycler_class_index(size_t bytes) {
+  size_t k = TOFT_RECYCLER_SHARED, class_bytes;
+  (void)toft_recycler_classify(bytes, &k, &class_bytes);
+  return k;
+}
+
+static int toft_recycler_in_use(const toft_recycler *r, size_t k) { return (r->active >> k & 1) != 0; }
+
+/* Returns a class, which is in use from now on. With a count the spans stay disabled for frees. */
+static toft_recycler_class *toft_recycler_class_of(toft_recycler *r, size_t k) {
+  toft_recycler_class *c = &r->classes[k];
+  if (toft_recycler_in_use(r, k)) return c;
+  r->active |= (uint64_t)1 << k;
+  c->range.block = NULL;
+  c->sparse.first = c->sparse.last = NULL;
+  c->held = c->rests = NULL;
+  c->held_count = c->rest_count = c->granted = 0;
+  c->own = 0;
+  c->range.cursor = c->range.limit = (unsigned char *)(void *)r;
+  c->range.sweep = TOFT_RECYCLER_NONE;
+  if (k < TOFT_RECYCLER_CLASSES && r->count == 0) toft_recycler_span_clear(r, &r->spans[k]);
+  return c;
+}
+
+/* Passes a span to its block. */
+static void toft_recycler_span_drop(toft_recycler *r, toft_recycler_span *s) {
+  unsigned char *p = s->cursor;
+  size_t bytes = toft_recycler_span_bytes(s);
+  if (bytes == 0) return;
+  toft_recycler_span_clear(r, s);
+  toft_recycler_drop(r, p, bytes);
+}
+
+static void *toft_recycler_span_alloc(toft_recycler *r, toft_recycler_span *s, size_t bytes, size_t align) {
+  unsigned char *p = s->cursor, *q = toft_recycler_fit(p, toft_recycler_span_bytes(s), bytes, align);
+  if (q == NULL) return NULL;
+  s->cursor = q + bytes;
+  if (q != p) toft_recycler_drop(r, p, (size_t)(q - p));
+  return q;
+}
+
+/* The address that a held piece or span starts with. */
+static unsigned char *toft_recycler_link(const unsigned char *p) {
+  unsigned char *next;
+  memcpy(&next, p, sizeof next);
+  return next;
+}
+
+/* Removes the newest held piece. */
+static unsigned char *toft_recycler_held_take(toft_recycler_class *c) {
+  unsigned char *p = c->held;
+  c->held = toft_recycler_link(p);
+  c->held_count--;
+  return p;
+}
+
+static void toft_recycler_rest_push(toft_recycler_class *c, const toft_recycler_span *s) {
+  memcpy(s->cursor, &c->rests, sizeof c->rests);
+  memcpy(s->cursor + sizeof c->rests, &s->limit, sizeof s->limit);
+  c->rests = s->cursor;
+  c->rest_count++;
+}
+
+/* Removes the newest of the longer spans. */
+static toft_recycler_span toft_recycler_rest_take(toft_recycler_class *c) {
+  toft_recycler_span s;
+  s.cursor = c->rests;
+  c->rests = toft_recycler_link(s.cursor);
+  s.limit = toft_recycler_link(s.cursor + sizeof s.cursor);
+  c->rest_count--;
+  return s;
+}
+
+/* Passes a span of a class back to its block. */
+static void toft_recycler_return_span(toft_recycler *r, toft_recycler_class *c, toft_recycler_span *s) {
+  c->granted -= (uint32_t)toft_min(c->granted, toft_recycler_span_bytes(s));
+  toft_recycler_span_drop(r, s);
+}
+
+static void toft_recycler_flush(toft_recycler *r) {
+  for (size_t k = 0; k < TOFT_RECYCLER_CLASSES; k++) {
+    toft_recycler_class *c = &r->classes[k];
+    if (!toft_recycler_in_use(r, k) || r->count != 0) continue;
+    toft_recycler_return_span(r, c, &r->spans[k]);
+    while (c->rest_count != 0) {
+      toft_recycler_span rest = toft_recycler_rest_take(c);
+      toft_recycler_return_span(r, c, &rest);
+    }
+    while (c->held_count != 0) toft_recycler_drop(r, toft_recycler_held_take(c), toft_recycler_class_bytes(k));
   }
-  if (size <= TOFT_RECYCLER_DIRECT || (r->count != 0 && size <= r->stride - 64))
-    p = toft_recycler_fill(r, toft_recycler_range_for(r, size), size, align);
-  return p != NULL || size <= TOFT_RECYCLER_DIRECT ? p : toft_recycler_large_alloc(r, size, align);
 }
 
-void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align) {
-  return toft_recycler_alloc_slow_at(r, size, align, TOFT_CALLER());
+static int toft_recycler_contains(const toft_recycler_block *b, const unsigned char *p) {
+  return (uintptr_t)p - ((uintptr_t)b + (uintptr_t)(intptr_t)b->start) < (uintptr_t)b->capacity;
 }
 
 /* The block of p, which has `bytes` bytes; NULL: p is a large object. */
@@ -7659,23 +7826,173 @@ static toft_recycler_block *toft_recycler_owner_of(toft_recycler *r, void *p, si
   return bytes <= TOFT_RECYCLER_DIRECT ? toft_recycler_block_of(p) : NULL;
 }
 
-static void toft_recycler_free_in_block(toft_recycler *r, toft_recycler_block *b, void *p, size_t bytes) {
-  toft_recycler_add_hole(b, p, bytes);
-  b->live -= (int32_t)bytes;
-  if (b->live <= b->threshold) toft_recycler_update_block(r, b);
+/* With a count all classes use one range. The one that allocated last has its unused part as span, which this returns
+ * to the range. */
+static void toft_recycler_reclaim(toft_recycler *r) {
+  toft_recycler_range *range = &r->classes[TOFT_RECYCLER_SHARED].range;
+  toft_recycler_span *s;
+  if (r->borrower == TOFT_RECYCLER_CLASSES) return;
+  s = &r->spans[r->borrower];
+  if (s->cursor == s->limit || toft_recycler_contains(range->block, s->cursor)) {
+    range->cursor = s->cursor;
+    range->limit = s->limit;
+  } else { /* it was used up, and is now a piece of another block that was freed since */
+    toft_recycler_free_in_block(r, toft_recycler_owner_of(r, s->cursor, 1), s->cursor, toft_recycler_span_bytes(s));
+  }
+  toft_recycler_span_disable(r, s);
+  r->borrower = TOFT_RECYCLER_CLASSES;
+}
+
+/* The range for a request that does not come from the span of a class. Requests that would end a sweep before its
+ * smaller holes are used take other blocks. */
+static size_t toft_recycler_range_for(toft_recycler *r, size_t size) {
+  toft_recycler_range *shared = &toft_recycler_class_of(r, TOFT_RECYCLER_SHARED)->range;
+  if (r->count != 0) return TOFT_RECYCLER_SHARED;
+  if (size <= TOFT_RECYCLER_CLASS_MAX && (shared->sweep == TOFT_RECYCLER_NONE || size <= shared->block->widest))
+    return TOFT_RECYCLER_SHARED;
+  (void)toft_recycler_class_of(r, TOFT_RECYCLER_MEDIUM);
+  return TOFT_RECYCLER_MEDIUM;
+}
+
+/* Allocates memory for a class, and more of it as its span. Precondition: the span is empty. A class with blocks of its
+ * own also uses what is free in blocks that it filled together with others. */
+static void *toft_recycler_grant(toft_recycler *r, size_t k, size_t bytes, size_t align) {
+  toft_recycler_class *c = &r->classes[k];
+  int own = c->own |= c->granted >= TOFT_RECYCLER_OWN_MIN;
+  size_t room, more = toft_max(TOFT_RECYCLER_GRANT_MIN, toft_min(c->granted / 8, TOFT_RECYCLER_GRANT_MAX));
+  size_t from = own ? k : toft_recycler_range_for(r, bytes);
+  toft_recycler_range *range;
+  void *p = own ? toft_recycler_refill(r, from, bytes, align) : toft_recycler_fill(r, from, bytes, align);
+  if (p == NULL && own && (p = toft_recycler_from_sparse(r, TOFT_RECYCLER_SHARED, bytes, align)) != NULL)
+    from = TOFT_RECYCLER_SHARED;
+  if (p == NULL && own) p = toft_recycler_fill_new(r, from, bytes, align);
+  if (p == NULL) return NULL;
+  range = &r->classes[from].range;
+  room = (size_t)(range->limit - range->cursor);
+  more = (own ? room : toft_min(more, room)) / bytes * bytes;
+  r->spans[k].cursor = range->cursor;
+  r->spans[k].limit = range->cursor += more;
+  if (!own) c->granted += (uint32_t)(bytes + more);
+  return p;
+}
+
+/* The slow path of a class, when its span does not serve a request. */
+static void *toft_recycler_class_alloc(toft_recycler *r, size_t k, size_t bytes, size_t align) {
+  toft_recycler_class *c = toft_recycler_class_of(r, k);
+  toft_recycler_span *s = &r->spans[k];
+  void *p = toft_recycler_span_alloc(r, s, bytes, align);
+  if (p != NULL) return p;
+  if (align > 16) { /* without loss of what unaligned requests can use */
+    if (c->held_count != 0 && ((uintptr_t)c->held & (align - 1)) == 0) return toft_recycler_held_take(c);
+    return toft_recycler_fill(r, toft_recycler_range_for(r, bytes), bytes, align);
+  }
+  toft_recycler_return_span(r, c, s);
+  while (c->held_count != 0) {
+    p = toft_recycler_held_take(c);
+    if (((uintptr_t)p & (align - 1)) == 0) return p;
+    toft_recycler_drop(r, p, bytes);
+  }
+  while (c->rest_count != 0) {
+    *s = toft_recycler_rest_take(c);
+    if ((p = toft_recycler_span_alloc(r, s, bytes, align)) != NULL) return p;
+    toft_recycler_return_span(r, c, s);
+  }
+  return toft_recycler_grant(r, k, bytes, align);
+}
+
+/* The slow path of a free: the piece replaces the span of its class, which the class keeps if it can. */
+static void toft_recycler_class_free(toft_recycler *r, size_t k, unsigned char *p, size_t bytes) {
+  toft_recycler_class *c = toft_recycler_class_of(r, k);
+  toft_recycler_span *s = &r->spans[k];
+  size_t span = toft_recycler_span_bytes(s);
+  if (span == bytes && c->held_count < TOFT_RECYCLER_HELD_MAX && c->held_count * bytes < TOFT_RECYCLER_HELD_BYTES_MAX) {
+    memcpy(s->cursor, &c->held, sizeof c->held);
+    c->held = s->cursor;
+    c->held_count++;
+  } else if (span > bytes && span >= 2 * sizeof(void *) && c->rest_count < TOFT_RECYCLER_RESTS_MAX) {
+    toft_recycler_rest_push(c, s);
+  } else {
+    toft_recycler_return_span(r, c, s);
+  }
+  s->cursor = p;
+  s->limit = p + bytes;
+}
+
+/* ---- slow paths of the API ---- */
+
+/* With a count: the class that allocated last borrows the unused part of the range. */
+static void *toft_recycler_counted_alloc(toft_recycler *r, size_t size, size_t align) {
+  toft_recycler_range *range = &toft_recycler_class_of(r, TOFT_RECYCLER_SHARED)->range;
+  size_t k = align <= 8 ? toft_recycler_class_index(size) : TOFT_RECYCLER_SHARED;
+  void *p;
+  toft_recycler_reclaim(r);
+  p = toft_recycler_fill(r, TOFT_RECYCLER_SHARED, size, align);
+  if (p == NULL || k == TOFT_RECYCLER_SHARED) return p;
+  r->borrower = k;
+  r->spans[k].cursor = range->cursor;
+  r->spans[k].limit = range->limit;
+  range->cursor = range->limit;
+  return p;
+}
+
+/* Bytes of an object: those of its class, or a multiple of 8. */
+static size_t toft_recycler_object_bytes(size_t size) {
+  size_t k, bytes;
+  size = toft_max(size, 1);
+  return toft_recycler_classify(size, &k, &bytes) ? bytes : toft_round(size, 8);
+}
+
+void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
+  void *p = NULL;
+  size_t k, bytes;
+  if (align <= 8 && toft_recycler_classify(size, &k, &bytes) && toft_recycler_in_use(r, k) &&
+      r->spans[k].cursor == r->spans[k].limit && r->classes[k].held_count != 0)
+    return toft_recycler_held_take(&r->classes[k]);
+  size = size == 0 ? 1 : size;
+  align = toft_max(align, 8);
+  if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
+  if (TOFT_UNLIKELY(r->checked)) return toft_recycler_alloc_checked(r, size, align, site);
+  bytes = toft_recycler_object_bytes(size);
+  if (r->count != 0) {
+    if (bytes <= TOFT_RECYCLER_DIRECT || bytes <= r->stride - 64) p = toft_recycler_counted_alloc(r, bytes, align);
+  } else if (bytes <= TOFT_RECYCLER_CLASS_MAX) {
+    p = toft_recycler_class_alloc(r, toft_recycler_class_index(bytes), bytes, align);
+  } else if (bytes <= TOFT_RECYCLER_DIRECT) {
+    p = toft_recycler_fill(r, toft_recycler_range_for(r, bytes), bytes, align);
+  }
+  return p != NULL || bytes <= TOFT_RECYCLER_DIRECT ? p : toft_recycler_large_alloc(r, bytes, align);
+}
+
+void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align) {
+  return toft_recycler_alloc_slow_at(r, size, align, TOFT_CALLER());
 }
 
 void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
+  size_t k, bytes;
+  toft_recycler_block *b;
+  toft_recycler_range *medium;
+  if (p == NULL) return;
+  if (toft_recycler_classify(size, &k, &bytes) && toft_recycler_in_use(r, k)) {
+    toft_recycler_class_free(r, k, (unsigned char *)p, bytes);
+    return;
+  }
   if (TOFT_UNLIKELY(r->checked)) {
     toft_recycler_free_checked(r, p, toft_max(size, 1), site);
     return;
   }
-  size_t bytes = toft_round(toft_max(size, 1), 8);
-  toft_recycler_block *b = toft_recycler_owner_of(r, p, bytes);
-  if (b == NULL)
+  bytes = toft_recycler_object_bytes(size);
+  if (r->count == 0 && bytes <= TOFT_RECYCLER_CLASS_MAX) {
+    toft_recycler_class_free(r, toft_recycler_class_index(bytes), (unsigned char *)p, bytes);
+    return;
+  }
+  b = toft_recycler_owner_of(r, p, bytes);
+  if (b == NULL) {
     toft_recycler_large_free(r, p, bytes);
-  else if (b == r->main.block && (unsigned char *)p + bytes == r->main.cursor)
-    r->main.cursor = (unsigned char *)p;
+    return;
+  }
+  medium = &toft_recycler_class_of(r, TOFT_RECYCLER_MEDIUM)->range;
+  if (b == medium->block && (unsigned char *)p + bytes == medium->cursor)
+    medium->cursor = (unsigned char *)p;
   else
     toft_recycler_free_in_block(r, b, p, bytes);
 }
@@ -7684,14 +8001,31 @@ void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size) {
   toft_recycler_free_slow_at(r, p, size, TOFT_CALLER());
 }
 
+/* The cursor and limit that end with p, of `bytes` bytes; NULL: p is not the newest allocation there. */
+static toft_recycler_span *toft_recycler_span_after(toft_recycler *r, const unsigned char *end, size_t bytes) {
+  toft_recycler_span *s = bytes <= TOFT_RECYCLER_CLASS_MAX ? &r->spans[toft_recycler_class_index(bytes)] : NULL;
+  return s != NULL && s->cursor == end ? s : NULL;
+}
+
+/* Extends a span by the memory after it, if that is the unused part of the shared range. */
+static void toft_recycler_span_extend(toft_recycler *r, toft_recycler_span *s, size_t bytes) {
+  toft_recycler_range *shared = &r->classes[TOFT_RECYCLER_SHARED].range;
+  size_t has = toft_recycler_span_bytes(s);
+  if (has >= bytes || s->limit != shared->cursor || bytes - has > (size_t)(shared->limit - shared->cursor)) return;
+  s->limit = shared->cursor += bytes - has;
+}
+
 /* Resizes in place; 0: not possible. */
 static int toft_recycler_resize_in_place(toft_recycler *r, void *p, size_t was, size_t now) {
   toft_recycler_block *b = toft_recycler_owner_of(r, p, was);
   unsigned char *q = (unsigned char *)p;
+  toft_recycler_span *s;
   if (b == NULL) return toft_recycler_large_resize(r, p, was, now);
-  if (b == r->main.block && q + was == r->main.cursor) {
-    if (now > was && (size_t)(r->main.limit - r->main.cursor) < now - was) return 0;
-    r->main.cursor = q + now;
+  s = toft_recycler_span_after(r, q + was, was);
+  if (s != NULL) {
+    if (now > was) toft_recycler_span_extend(r, s, now - was);
+    if (now > was && toft_recycler_span_bytes(s) < now - was) return 0;
+    s->cursor = q + now;
     return 1;
   }
   if (now < was) toft_recycler_free_in_block(r, b, q + now, was - now);
@@ -7707,7 +8041,7 @@ static void *toft_recycler_resize_at(toft_recycler *r, void *p, size_t old_size,
   if (TOFT_UNLIKELY(r->checked))
     return toft_recycler_resize_checked(r, p, toft_max(old_size, 1), toft_max(new_size, 1), toft_max(align, 8), site);
   if (((uintptr_t)p & (toft_max(align, 1) - 1)) == 0 &&
-      toft_recycler_resize_in_place(r, p, toft_round(toft_max(old_size, 1), 8), toft_round(toft_max(new_size, 1), 8)))
+      toft_recycler_resize_in_place(r, p, toft_recycler_object_bytes(old_size), toft_recycler_object_bytes(new_size)))
     return p;
   q = toft_recycler_alloc(r, new_size, align);
   if (q == NULL) return NULL;
@@ -7722,18 +8056,10 @@ void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t ne
 
 /* ---- init and release ---- */
 
-/* Sets the state of a recycler without memory. Word by word, since a memset would take a tenth of the time of a
- * recycler that is used for ten allocations. */
+/* Sets the state of a recycler without memory, whose spans are disabled. A class is initialised when it is used first,
+ * since all of them would take longer than ten allocations. */
 static void toft_recycler_clear(toft_recycler *r) {
-  unsigned char *none = (unsigned char *)(void *)r; /* no allocation starts or ends here */
-  r->main.cursor = r->main.limit = none;
-  r->main.block = NULL;
-  r->main.sweep = TOFT_RECYCLER_NONE;
-  r->pending.first = r->pending.end = none;
-  r->medium.cursor = r->medium.limit = none;
-  r->medium.block = NULL;
-  r->medium.sweep = TOFT_RECYCLER_NONE;
-  r->sparse.first = r->sparse.last = NULL;
+  r->active = 0;
   r->empty.first = r->empty.last = NULL;
   r->empty_counted.first = r->empty_counted.last = NULL;
   r->segments = NULL;
@@ -7745,6 +8071,7 @@ static void toft_recycler_clear(toft_recycler *r) {
   r->segment_bytes = TOFT_RECYCLER_UNIT;
   r->reserved = 0;
   r->counted = r->counted_fresh = NULL;
+  r->borrower = TOFT_RECYCLER_CLASSES;
   r->checks = NULL;
 }
 
@@ -7761,8 +8088,10 @@ int toft_recycler_check(const toft_recycler_options *options) {
 
 static int toft_recycler_init_unchecked(toft_recycler *r, const toft_recycler_options *options) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  for (size_t k = 0; k < 4; k++) toft_recycler_span_disable(r, &r->spans[k]);
+  for (size_t k = 4; k < TOFT_RECYCLER_CLASSES; k += 4) /* by vectors */
+    memcpy(&r->spans[k], r->spans, 4 * sizeof *r->spans);
   toft_recycler_clear(r);
-  r->direct = TOFT_RECYCLER_DIRECT;
   r->shard = 0;
   r->checked = 0;
   r->peak = 0;
@@ -7776,7 +8105,6 @@ static int toft_recycler_init_unchecked(toft_recycler *r, const toft_recycler_op
   if (o.count == 0) return TOFT_OK;
   r->stride = toft_recycler_stride(o.block_size);
   r->count = o.count;
-  r->direct = 0;
   return toft_recycler_counted_take(r) ? TOFT_OK : TOFT_ENOMEM;
 }
 
@@ -7788,7 +8116,6 @@ static int toft_recycler_init_checked(toft_recycler *r, const toft_recycler_opti
   if (options != NULL) memcpy(&o, options, options->size);
   if (o.source != NULL) r->source = o.source;
   r->checked = 1;
-  r->direct = 0;
   r->count = o.count;
   r->stride = o.block_size;
   return o.count == 0 || toft_recycler_checks_for(r) != NULL ? TOFT_OK : TOFT_ENOMEM;
@@ -7811,6 +8138,9 @@ static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {
   }
   toft_recycler_large_release(r);
   if (r->counted != NULL) toft_recycler_put(r, r->counted, toft_recycler_counted_bytes(r));
+  if (r->borrower != TOFT_RECYCLER_CLASSES) toft_recycler_span_disable(r, &r->spans[r->borrower]);
+  for (; (r->active & TOFT_RECYCLER_SIZED) != 0; r->active &= r->active - 1)
+    toft_recycler_span_disable(r, &r->spans[toft_lowest_bit(r->active)]);
   toft_recycler_clear(r);
 }
 
@@ -7828,13 +8158,35 @@ static unsigned char *toft_recycler_next_unit(unsigned char *p) {
   return p + (TOFT_RECYCLER_UNIT - ((uintptr_t)p & (TOFT_RECYCLER_UNIT - 1)));
 }
 
-/* Bytes of b that count as live but are free: the rest of a range, and pending frees. */
+/* The bytes of a span, if it is in b. */
+static size_t toft_recycler_free_in(const toft_recycler_block *b, const toft_recycler_span *s) {
+  return s->cursor < s->limit && toft_recycler_contains(b, s->cursor) ? toft_recycler_span_bytes(s) : 0;
+}
+
+/* Bytes of b that count as live but are free: those of ranges, spans and held pieces. */
 static size_t toft_recycler_unallocated(const toft_recycler *r, const toft_recycler_block *b) {
-  const toft_recycler_range *range = b == r->main.block ? &r->main : b == r->medium.block ? &r->medium : NULL;
-  size_t rest = range != NULL ? (size_t)(range->limit - range->cursor) : 0;
-  if (r->pending.first != r->pending.end && toft_recycler_block_of(r->pending.first) == b)
-    rest += (size_t)(r->pending.end - r->pending.first);
-  return rest;
+  size_t sum = 0;
+  for (size_t k = 0; k <= TOFT_RECYCLER_MEDIUM; k++) {
+    const toft_recycler_class *c = &r->classes[k];
+    const unsigned char *p;
+    toft_recycler_span rest;
+    uint32_t i;
+    if (!toft_recycler_in_use(r, k)) continue;
+    if (c->range.block == b) sum += (size_t)(c->range.limit - c->range.cursor);
+    if (k >= TOFT_RECYCLER_CLASSES) continue;
+    sum += toft_recycler_free_in(b, &r->spans[k]);
+    for (rest.cursor = c->rests, i = 0; i < c->rest_count; i++) {
+      rest.limit = toft_recycler_link(rest.cursor + sizeof rest.cursor);
+      sum += toft_recycler_free_in(b, &rest);
+      rest.cursor = toft_recycler_link(rest.cursor);
+    }
+    for (p = c->held, i = 0; i < c->held_count; i++) {
+      if (toft_recycler_contains(b, p)) sum += toft_recycler_class_bytes(k);
+      p = toft_recycler_link(p);
+    }
+  }
+  if (r->borrower != TOFT_RECYCLER_CLASSES) sum += toft_recycler_free_in(b, &r->spans[r->borrower]);
+  return sum;
 }
 
 static void toft_recycler_count(const toft_recycler *r, const toft_recycler_block *b, toft_recycler_stats *s) {
@@ -7872,9 +8224,13 @@ toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r) {
 
 /* ---- trim ---- */
 
-/* Ends a range whose block has no live object. */
-static void toft_recycler_close_if_idle(toft_recycler *r, toft_recycler_range *range) {
-  if (range->block != NULL && toft_recycler_is_idle(range)) toft_recycler_close(r, range);
+/* Ends the ranges whose blocks have no live object. */
+static void toft_recycler_close_idle(toft_recycler *r) {
+  for (size_t k = 0; k <= TOFT_RECYCLER_MEDIUM; k++) {
+    toft_recycler_range *range = &r->classes[k].range;
+    if (toft_recycler_in_use(r, k) && range->block != NULL && toft_recycler_is_idle(range))
+      toft_recycler_close(r, range);
+  }
 }
 
 /* Returns a segment without live objects to the source. */
@@ -7891,9 +8247,9 @@ static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
   toft_recycler_segment **at;
   size_t idle = 0, kept = 0;
   if (r->checked) return toft_recycler_trim_checked(r, keep, TOFT_CALLER());
-  toft_recycler_flush_freed(r);
-  toft_recycler_close_if_idle(r, &r->main);
-  toft_recycler_close_if_idle(r, &r->medium);
+  toft_recycler_reclaim(r);
+  toft_recycler_flush(r);
+  toft_recycler_close_idle(r);
   for (at = &r->segments; *at != NULL; at = &(*at)->next)
     if ((*at)->busy == 0) idle += (*at)->size;
   idle = toft_recycler_large_trim(r, idle, keep);
@@ -8670,6 +9026,7 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
 /* `pad` keeps shards on separate cache lines, and line pairs that some processors fetch. */
 typedef struct toft_recycler_shard {
   toft_lock lock;
+  int initialised; /* the first allocation does this */
   toft_recycler recycler;
   unsigned char pad[128];
 } toft_recycler_shard;
@@ -8677,6 +9034,7 @@ typedef struct toft_recycler_shard {
 struct toft_sync_recycler {
   toft_source source; /* calls `inner` under source_lock */
   toft_source *inner;
+  toft_recycler_options options; /* of a shard */
   toft_lock source_lock;
   size_t bytes;
   uint32_t count;
@@ -8703,15 +9061,27 @@ static uint32_t toft_sync_own(const toft_sync_recycler *r) { return (uint32_t)(t
 
 static void toft_sync_unlock(toft_recycler_shard *s) { TOFT_UNLOCK(&s->lock); }
 
+static int toft_sync_initialise(toft_sync_recycler *r, toft_recycler_shard *s) {
+  int code = toft_recycler_init(&s->recycler, &r->options);
+  s->recycler.shard = (int32_t)(s - r->shards);
+  s->initialised = code == TOFT_OK;
+  return code;
+}
+
 /* Locks a shard for an allocation: the thread's own, or one whose lock is free. */
 static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
   uint32_t own = toft_sync_own(r), i;
+  toft_recycler_shard *s;
   for (i = 0; i < r->count; i++) {
-    toft_recycler_shard *s = &r->shards[(own + i) % r->count];
-    if (TOFT_LOCK_TRY(&s->lock)) return s;
+    s = &r->shards[(own + i) % r->count];
+    if (TOFT_LOCK_TRY(&s->lock)) break;
   }
-  toft_lock_take(&r->shards[own].lock);
-  return &r->shards[own];
+  if (i == r->count) {
+    s = &r->shards[own];
+    toft_lock_take(&s->lock);
+  }
+  if (TOFT_UNLIKELY(!s->initialised)) (void)toft_sync_initialise(r, s); /* without a count this cannot fail */
+  return s;
 }
 
 /* Locks the shard that p came from. The owner stored in memory does not change while p is live. */
@@ -8740,20 +9110,23 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   bytes = toft_round(sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard), 4096);
   r = (toft_sync_recycler *)inner->take(inner, bytes);
   if (r == NULL) return NULL;
-  memset(r, 0, sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard));
   r->source.take = toft_sync_take;
   r->source.put = toft_sync_put;
+  r->source.extend = NULL;
   r->inner = inner;
   r->bytes = bytes;
+  memset(&r->source_lock, 0, sizeof r->source_lock);
   o.size = sizeof o;
   o.source = o.source != NULL ? &r->source : NULL; /* the heap source is thread-safe */
+  r->options = o;
   r->count = o.shards;
-  for (i = 0; i < o.shards; i++) { /* with a count there is one shard */
-    if (toft_recycler_init(&r->shards[i].recycler, &o) != TOFT_OK) {
-      inner->put(inner, r, bytes);
-      return NULL;
-    }
-    r->shards[i].recycler.shard = (int32_t)i;
+  for (i = 0; i < o.shards; i++) {
+    memset(&r->shards[i].lock, 0, sizeof r->shards[i].lock);
+    r->shards[i].initialised = 0;
+  }
+  if (o.count != 0 && toft_sync_initialise(r, r->shards) != TOFT_OK) {
+    inner->put(inner, r, bytes);
+    return NULL;
   }
   return r;
 }
@@ -8761,7 +9134,8 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
 void toft_sync_recycler_release(toft_sync_recycler *r) {
   uint32_t i;
   if (r == NULL) return;
-  for (i = 0; i < r->count; i++) toft_recycler_release(&r->shards[i].recycler);
+  for (i = 0; i < r->count; i++)
+    if (r->shards[i].initialised) toft_recycler_release(&r->shards[i].recycler);
   r->inner->put(r->inner, r, r->bytes);
 }
 
@@ -8798,7 +9172,7 @@ void toft_sync_recycler_reset(toft_sync_recycler *r) {
   uint32_t i;
   for (i = 0; i < r->count; i++) {
     toft_lock_take(&r->shards[i].lock);
-    toft_recycler_release(&r->shards[i].recycler);
+    if (r->shards[i].initialised) toft_recycler_release(&r->shards[i].recycler);
     toft_sync_unlock(&r->shards[i]);
   }
 }
@@ -8807,7 +9181,7 @@ void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep) {
   uint32_t i;
   for (i = 0; i < r->count; i++) {
     toft_lock_take(&r->shards[i].lock);
-    keep -= toft_min(keep, toft_recycler_trim_to(&r->shards[i].recycler, keep));
+    if (r->shards[i].initialised) keep -= toft_min(keep, toft_recycler_trim_to(&r->shards[i].recycler, keep));
     toft_sync_unlock(&r->shards[i]);
   }
 }
@@ -8822,7 +9196,8 @@ toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r) {
     const uint64_t *part = (const uint64_t *)(const void *)&s;
     size_t k;
     toft_lock_take(&r->shards[i].lock);
-    s = toft_recycler_get_stats(&r->shards[i].recycler);
+    memset(&s, 0, sizeof s);
+    if (r->shards[i].initialised) s = toft_recycler_get_stats(&r->shards[i].recycler);
     toft_sync_unlock(&r->shards[i]);
     for (k = 0; k < sizeof s / sizeof *part; k++) total[k] += part[k];
   }

@@ -130,6 +130,31 @@ struct churn {
   }
 };
 
+// 20,000 strings of 20 to 119 characters: one at random replaced by another of random length.
+struct replacement {
+  static constexpr std::size_t size = 20000, n = 100000;
+  template <class D>
+  [[gnu::noinline]] static result body(D door, resetter, const task &t) {
+    using text = std::basic_string<char, std::char_traits<char>, typename D::template allocator<char>>;
+    std::vector<text> all;
+    std::uint64_t length = 0, sum = 0;
+    random r;
+    all.reserve(size);
+    auto make = [&] { return text(20 + r() % 100, 'a', door.template make<char>()); };
+    for (std::size_t i = 0; i < size; i++) length += all.emplace_back(make()).size();
+    double start = now();
+    for (std::size_t i = 0; i < t.reps * n; i++) {
+      text &old = all[r() % size];
+      text fresh = make();
+      length += fresh.size() - old.size();
+      old.swap(fresh);
+    }
+    double work = now() - start;
+    for (const auto &x : all) sum += x.find_first_not_of('a') == text::npos ? x.size() : 0;
+    return {work, sum == length};
+  }
+};
+
 // {emplace 20,000 strings of 20 to 60 characters; clear}.
 struct strings {
   static constexpr std::size_t n = 20000;

@@ -64,6 +64,7 @@ contender describe(bool (*here)() = always_here<C>) {
   }
   if constexpr ((C::traits & map_nodes) == 0) {
     c.run[STRINGS] = run<C, strings>;
+    if constexpr ((C::traits & bulk) == 0) c.run[REPLACEMENT] = run<C, replacement>;
     c.run[UNORDERED] = run<C, unordered>;
     c.run[VECTOR] = run<C, vector_growth>;
     c.run[LIST] = run<C, list_growth>;

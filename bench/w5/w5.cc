@@ -34,6 +34,7 @@ const info infos[CASES] = {
     {"B1 shuffled", nullptr, 100000, 2, 1, 1.4, 100000, 150000},
     {"interleaved", nullptr, 100000, 6, 2, 0.7, 100000, 150000},
     {"churn", nullptr, churn::n, 5, 1, 0.7, 100000, 150000},
+    {"replacement", nullptr, replacement::n, 5, 1, 0.4, 100000, 150000},
     {"strings", nullptr, strings::n, 10, 2, 0.4, 100000, 150000},
     {"unordered_map", nullptr, unordered::n, 5, 1, 0.4, 100000, 150000},
     {"vector", nullptr, vector_growth::n, 30, 10, 0.1, 100000, 150000},

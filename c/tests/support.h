@@ -156,4 +156,13 @@ static inline int long_run(void) {
   return s != NULL && s[0] == '1';
 }
 
+/* Bytes that a recycler counts for an object: a multiple of 8 up to 128 and above 4096, else of an eighth of the power
+ * of two below. */
+static inline size_t recycler_bytes(size_t size) {
+  size_t step = 8, power = 128;
+  if (size <= 4096)
+    for (; size > power; power *= 2) step = power / 8;
+  return size == 0 ? 8 : (size + step - 1) / step * step;
+}
+
 #endif

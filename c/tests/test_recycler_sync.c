@@ -75,7 +75,7 @@ static void trade(toft_recycler_options *o) {
   for (size_t i = 0; i < SLOTS; i++) {
     parcel *p = &shared.slots[i];
     if (p->p == NULL) continue;
-    live += (p->size + (p->size == 0) + 7) & ~(size_t)7;
+    live += recycler_bytes(p->size);
   }
   assert_int_equal(toft_sync_recycler_get_stats(shared.r).used, live);
   for (size_t i = 0; i < SLOTS; i++) {

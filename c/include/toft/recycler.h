@@ -1,5 +1,6 @@
-/* Recyclers: arena-like allocators with individual deallocation. Allocation moves a cursor; each block counts its live
- * bytes and is reused when they reach 0. In blocks that a few long-lived objects pin, the holes are reused.
+/* Recyclers: arena-like allocators with individual deallocation. Allocation moves the cursor of a size class; a freed
+ * object is what the next allocation of its class takes. Each block counts its live bytes and is reused when they reach
+ * 0. In blocks that a few long-lived objects pin, the holes are reused.
  *
  *     toft_recycler r;
  *     toft_recycler_init(&r, NULL);
@@ -8,8 +9,9 @@
  *     toft_recycler_free(&r, n, sizeof *n);      with the requested size
  *     toft_recycler_release(&r);                 frees all remaining objects
  *
- * Objects have no header: a free needs the size and computes the block from the address. Sizes are rounded up to 8; a
- * size of 0 counts as 1. Any power of two is a valid alignment. A call that fails returns NULL or a negative code and
+ * Objects have no header: a free needs the size and computes the block from the address. Sizes are rounded up to a
+ * multiple of 8, and from 129 to 4096 bytes to a multiple of an eighth of the power of two below; a size of 0 counts as
+ * 1. Any power of two is a valid alignment. A call that fails returns NULL or a negative code and
  * changes nothing.
  *
  * MISUSE. A free with a wrong size, of another recycler's memory, or of an object that was freed before is undefined.
@@ -17,13 +19,17 @@
  * writes outside an object or after its free; each call then takes the slow path, and each object has red zones and a
  * record.
  *
- * COST. alloc, free and resize in place take constant time. A 32 KiB block whose objects were freed one by one, but not
+ * COST. alloc, free and resize in place take constant time; an allocation at an alignment above 8 may examine up to 64
+ * freed objects. A 32 KiB block whose objects were freed one by one, but not
  * all, is swept before it is reused, in time linear in its holes; an allocation sweeps at most 16 such blocks and reads
  * at most 64 block headers; one above TOFT_RECYCLER_DIRECT reads at most 64 regions of up to 131 objects. It calls the
  * source at most once, unless that fails: then it requests smaller segments, down to 64 KiB. release, trim and
  * statistics are linear in the blocks held.
  *
- * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. A request above
+ * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until one
+ * has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer free
+ * ranges for itself, of which the blocks are relieved before the source is called. A toft_recycler itself has 6 KiB. A
+ * request above
  * TOFT_RECYCLER_DIRECT has a block of its own, which is kept for reuse. When more than 512 KiB of these are in use,
  * those up to 1 MiB are placed side by side in regions of 4 MiB, unless one would be nearly alone there, and grow in
  * place if there is space. Memory returns to the source by trim and release only, except blocks of one request: these
@@ -60,7 +66,7 @@ typedef struct toft_recycler_options {
 
 /* Bytes, but for the counts. */
 typedef struct toft_recycler_stats {
-  uint64_t used;     /* bytes of live objects, rounded up to 8 */
+  uint64_t used;     /* bytes of live objects, rounded up as above */
   uint64_t pinned;   /* free bytes in blocks with live objects, which cannot be recycled as a whole */
   uint64_t kept;     /* free bytes in blocks without live objects: trim returns these, except blocks taken by count */
   uint64_t wasted;   /* bytes of headers and padding */
@@ -107,7 +113,7 @@ TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, si
  * one thread at a time. Any thread may free any object. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
-/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 0.7 KiB
+/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6 KiB
  * for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
@@ -136,11 +142,12 @@ TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r)
 /* Values are bytes, multiples of 8. The low half of a hole's address identifies it: a block is smaller than that. */
 #define TOFT_RECYCLER_NONE 1u /* no hole */
 typedef struct toft_recycler_block {
-  int32_t live;      /* allocated bytes; includes the unused part of a range */
-  int32_t threshold; /* toft_recycler_update_block is called when live <= threshold */
-  uint32_t holes;    /* the newest hole; each links to the one freed before */
-  int32_t list;      /* TOFT_RECYCLER_... of recycler.c: the list that contains the block */
-  int32_t start;     /* offset from the header, of either sign */
+  int32_t live;       /* allocated bytes; includes the unused part of a range */
+  int32_t threshold;  /* toft_recycler_update_block is called when live <= threshold */
+  uint32_t holes;     /* the newest hole; each links to the one freed before */
+  int16_t list;       /* TOFT_RECYCLER_... of recycler.c: the list that contains the block */
+  int16_t size_class; /* the class whose range filled it last, and whose sparse list may contain it */
+  int32_t start;      /* offset from the header, of either sign */
   int32_t capacity;
   int32_t swept;   /* sweeps since the block was empty */
   uint32_t widest; /* largest hole found by the last sweep; 0: unknown */
@@ -165,10 +172,22 @@ typedef struct toft_recycler_list {
   toft_recycler_block *first, *last;
 } toft_recycler_list;
 
-/* The last frees: one piece, or adjacent ones. The block's counters do not include it yet. */
-typedef struct toft_recycler_run {
-  unsigned char *first, *end; /* empty: both are an address where no allocation starts or ends */
-} toft_recycler_run;
+/* Free memory of a size class from which the next allocations are taken: a freed piece, adjacent freed pieces, or the
+ * unused part of a block. Blocks count it as live. */
+typedef struct toft_recycler_span {
+  unsigned char *cursor, *limit; /* cursor > limit if the class is not in use */
+} toft_recycler_span;
+
+/* What the slow paths keep of a size class. Undefined until the class is used. */
+typedef struct toft_recycler_class {
+  toft_recycler_range range; /* the block being filled, for a class with blocks of its own and the two of no size */
+  toft_recycler_list sparse; /* its blocks with enough free bytes for a sweep */
+  unsigned char *held;       /* freed pieces, newest first; each starts with the address of the next */
+  unsigned char *rests;      /* longer spans that frees replaced, each with the address of the next and its limit */
+  uint32_t held_count, rest_count;
+  uint32_t granted; /* bytes that the class took from the shared range and has not passed back */
+  int32_t own;      /* the class fills blocks of its own */
+} toft_recycler_class;
 
 /* The block of a freed large object, kept for reuse. */
 typedef struct toft_recycler_spare {
@@ -177,14 +196,18 @@ typedef struct toft_recycler_spare {
 } toft_recycler_spare;
 #define TOFT_RECYCLER_SPARES 16
 
+/* Requests up to this size have a size class. */
+#define TOFT_RECYCLER_CLASS_MAX ((size_t)4096)
+#define TOFT_RECYCLER_EXACT_MAX ((size_t)128) /* up to here the classes are the multiples of 8 */
+#define TOFT_RECYCLER_CLASSES 56
+#define TOFT_RECYCLER_SHARED TOFT_RECYCLER_CLASSES       /* classes without blocks of their own */
+#define TOFT_RECYCLER_MEDIUM (TOFT_RECYCLER_CLASSES + 1) /* requests above TOFT_RECYCLER_CLASS_MAX */
+
 struct toft_recycler {
-  toft_recycler_range main;
-  toft_recycler_run pending;
-  size_t direct;              /* frees up to this size compute their block from the address */
-  int32_t shard;              /* index of this shard in a toft_sync_recycler */
-  int32_t checked;            /* created in a checked process: no call takes the fast path */
-  toft_recycler_range medium; /* for requests too large for the holes that main fills */
-  toft_recycler_list sparse;  /* blocks with enough free bytes for a sweep */
+  toft_recycler_span spans[TOFT_RECYCLER_CLASSES];
+  int32_t shard;   /* index of this shard in a toft_sync_recycler */
+  int32_t checked; /* created in a checked process: no call takes the fast path */
+  uint64_t active; /* bit k: classes[k] is in use */
   toft_recycler_list empty, empty_counted;
   struct toft_recycler_segment *segments; /* newest first, except over-aligned ones */
   unsigned char *fresh, *fresh_end;       /* unused part of the newest segment */
@@ -196,8 +219,10 @@ struct toft_recycler {
   struct toft_source *source;
   unsigned char *counted, *counted_fresh; /* the blocks of options.count; NULL: not taken yet */
   size_t count, stride;
+  size_t borrower; /* with a count: the class whose span is the end of the shared range; else TOFT_RECYCLER_CLASSES */
   uint64_t source_calls;
-  struct toft_recycler_checks *checks;             /* checked recyclers: set by the first call */
+  struct toft_recycler_checks *checks; /* checked recyclers: set by the first call */
+  toft_recycler_class classes[TOFT_RECYCLER_MEDIUM + 1];
   toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* newest last; undefined from spare_count on */
 };
 
@@ -209,7 +234,6 @@ TOFT_API void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size);
 /* The same with a call site for findings. */
 TOFT_API void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
 TOFT_API void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
-TOFT_API void toft_recycler_update_block(toft_recycler *r, toft_recycler_block *b);
 
 /* Returns the header of the unit that contains p. */
 TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
@@ -218,28 +242,45 @@ TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
   return (toft_recycler_block *)(void *)((unsigned char *)p + (header - at));
 }
 
-/* Makes a piece of a block a hole, or extends the newest hole if the piece ends where that starts: containers are often
- * cleared backwards. The caller updates `live`. memcpy, since the bytes had any type. */
-TOFT_INLINE void toft_recycler_add_hole(toft_recycler_block *b, void *p, size_t size) {
-  toft_recycler_hole hole;
-  uint32_t next = b->holes, bytes = (uint32_t)size;
-  b->holes = (uint32_t)(uintptr_t)p;
-  if (next == (uint32_t)((uintptr_t)p + size)) {
-    memcpy(&hole, (unsigned char *)p + size, sizeof hole);
-    next = hole.next;
-    bytes += hole.size;
+/* Returns log2 of the distance between size classes at `size`: an eighth of the power of two below. Precondition:
+ * TOFT_RECYCLER_EXACT_MAX < size <= TOFT_RECYCLER_CLASS_MAX. */
+TOFT_INLINE unsigned toft_recycler_class_shift(size_t size) {
+#if defined(__GNUC__)
+  return 28u - (unsigned)__builtin_clz((unsigned)size - 1);
+#else
+  return 4u + (size > 256) + (size > 512) + (size > 1024) + (size > 2048);
+#endif
+}
+
+/* Stores the index of the class of a size, and its bytes. 0: the size has no class. */
+TOFT_INLINE int toft_recycler_classify(size_t size, size_t *index, size_t *bytes) {
+  if (size - 1 < TOFT_RECYCLER_EXACT_MAX) {
+    *bytes = (size + 7) & ~(size_t)7;
+    *index = (size - 1) >> 3;
+    return 1;
   }
-  memcpy(p, &next, sizeof next);
-  memcpy((unsigned char *)p + sizeof next, &bytes, sizeof bytes);
+  if (size - 1 < TOFT_RECYCLER_CLASS_MAX) {
+    unsigned shift = toft_recycler_class_shift(size);
+    *index = ((size - 1) >> shift) + 8 * (size_t)(shift - 3);
+    *bytes = (((size - 1) >> shift) + 1) << shift;
+    return 1;
+  }
+  return 0;
 }
 
 /* The fast path; NULL if the slow path is needed, as for size 0, which counts as 1. */
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r, size_t size, size_t align) {
-  unsigned char *p = r->main.cursor;
-  int slow = size - 1 >= (size_t)(r->main.limit - p);
+  size_t k, bytes;
+  toft_recycler_span *s;
+  unsigned char *p;
+  int slow;
+  if (TOFT_UNLIKELY(!toft_recycler_classify(size, &k, &bytes))) return NULL;
+  s = &r->spans[k];
+  p = s->cursor;
+  slow = (ptrdiff_t)bytes > (ptrdiff_t)((uintptr_t)s->limit - (uintptr_t)p);
   if (align > 8) slow |= (align & (align - 1)) != 0 || ((uintptr_t)p & (align - 1)) != 0;
   if (TOFT_UNLIKELY(slow)) return NULL;
-  r->main.cursor = p + ((size + 7) & ~(size_t)7);
+  s->cursor = p + bytes;
   TOFT_ASSUME(p != NULL);
   return p;
 }
@@ -249,43 +290,28 @@ TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t alig
   return TOFT_LIKELY(p != NULL) ? p : toft_recycler_alloc_slow(r, size, align);
 }
 
-/* Adds a freed piece to its block. */
-TOFT_INLINE void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
-  toft_recycler_block *b = toft_recycler_block_of(p);
-  int32_t live = b->live - (int32_t)bytes;
-  b->live = live;
-  toft_recycler_add_hole(b, p, bytes);
-  if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_update_block(r, b);
-}
-
-/* Containers free in order of addresses, or against it. Adjacent pieces are joined before their block is updated; an
- * allocation that ends at the cursor moves the cursor back. A large object never ends where a block starts, nor starts
- * where one ends. */
+/* A freed piece that is next to the span of its class extends it: containers free in order of addresses, or against it.
+ * If the span is empty, the piece becomes the span, so that a replacement takes the memory of what it replaces. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
-  size_t bytes = (size + (size == 0) + 7) & ~(size_t)7, before;
-  unsigned char *q = (unsigned char *)p, *end = (unsigned char *)((uintptr_t)p + bytes);
-  if (end == r->main.cursor) { /* the newest allocation, or the one before a range within a block */
-    r->main.cursor = q;
-    return;
+  size_t k, bytes;
+  if (TOFT_LIKELY(toft_recycler_classify(size, &k, &bytes))) {
+    toft_recycler_span *s = &r->spans[k];
+    unsigned char *q = (unsigned char *)p, *end = (unsigned char *)((uintptr_t)p + bytes);
+    if (end == s->cursor) {
+      s->cursor = q;
+      return;
+    }
+    if (q == s->limit) {
+      s->limit = end;
+      return;
+    }
+    if (s->cursor == s->limit && TOFT_LIKELY(q != NULL)) {
+      s->cursor = q;
+      s->limit = end;
+      return;
+    }
   }
-  if (end == r->pending.first) {
-    r->pending.first = q;
-    return;
-  }
-  if (TOFT_UNLIKELY(q == NULL)) return;
-  if (TOFT_UNLIKELY(bytes > r->direct)) {
-    toft_recycler_free_slow(r, p, size);
-    return;
-  }
-  if (q == r->pending.end) {
-    r->pending.end = end;
-    return;
-  }
-  p = r->pending.first;
-  before = (size_t)(r->pending.end - r->pending.first);
-  r->pending.first = q;
-  r->pending.end = end;
-  if (before != 0) toft_recycler_drop(r, p, before);
+  toft_recycler_free_slow(r, p, size);
 }
 
 #ifdef __cplusplus

@@ -1,8 +1,15 @@
 /* Recyclers: blocks with live counts. See recycler.h for the layout and the inline fast paths.
  *
- * A block is fresh, filled (by `main` or `medium`), full, sparse or empty. Freed pieces are linked through their own
- * bytes and not examined until the block is empty, or sparse enough for a sweep, which sorts and joins the pieces with
- * a bitmap on the stack; they are then reused in order of address.
+ * Each size class allocates from its span, without a call. When the span is used up, the class takes, in this order,
+ * the newest of the freed pieces that it holds, the spans that frees replaced, and a grant of new memory. A
+ * class that has taken less than TOFT_RECYCLER_OWN_MIN is granted a few objects from a range that all such classes
+ * share, so that a small heap does not have a block for each size. After that the class fills blocks of its own, in
+ * which every hole fits every request.
+ *
+ * A freed piece becomes the span of its class or is held by it; each class holds a few pieces, and passes others to
+ * their block. A block is fresh, filled (by a range), full, sparse or empty. Pieces that a block gets are linked
+ * through their own bytes and not examined until the block is empty, or sparse enough for a sweep, which sorts and
+ * joins the pieces with a bitmap on the stack; they are then reused in order of address.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_C
 #define TOFT_RECYCLER_RECYCLER_C
@@ -13,12 +20,19 @@
 
 enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_RECYCLER_EMPTY };
 
-#define TOFT_RECYCLER_PROBES_MAX 16        /* blocks of a list tested for a fit */
-#define TOFT_RECYCLER_SWEEPS_MAX 4         /* sparse blocks swept before a new one is used */
-#define TOFT_RECYCLER_HEADER_PROBES_MAX 64 /* headers of sparse blocks read for the result of the last sweep */
-#define TOFT_RECYCLER_SMALL_MAX 512        /* these use holes first */
-#define TOFT_RECYCLER_MEDIUM_MAX 4096      /* larger requests use the range `medium` */
-#define TOFT_RECYCLER_SWEEPABLE_MAX 65536  /* size of the largest block that is swept */
+#define TOFT_RECYCLER_PROBES_MAX 16            /* blocks of a list tested for a fit */
+#define TOFT_RECYCLER_SWEEPS_MAX 4             /* sparse blocks swept before a new one is used */
+#define TOFT_RECYCLER_HEADER_PROBES_MAX 64     /* headers of sparse blocks read for the result of the last sweep */
+#define TOFT_RECYCLER_SMALL_MAX 512            /* these use holes first */
+#define TOFT_RECYCLER_MEDIUM_MAX 4096          /* larger requests use the range `medium` */
+#define TOFT_RECYCLER_SWEEPABLE_MAX 65536      /* size of the largest block that is swept */
+#define TOFT_RECYCLER_OWN_MIN (256 * TOFT_KIB) /* a class that took this much fills blocks of its own */
+#define TOFT_RECYCLER_GRANT_MIN ((size_t)512)  /* bytes taken from the shared range at once: an eighth of what the */
+#define TOFT_RECYCLER_GRANT_MAX ((size_t)8192) /* class has taken, between these limits */
+#define TOFT_RECYCLER_HELD_MAX 64              /* freed pieces that a class holds, and their bytes */
+#define TOFT_RECYCLER_HELD_BYTES_MAX ((size_t)65536)
+#define TOFT_RECYCLER_RESTS_MAX 16                                       /* longer spans that a class keeps */
+#define TOFT_RECYCLER_SIZED (((uint64_t)1 << TOFT_RECYCLER_CLASSES) - 1) /* the size classes among `active` */
 #define TOFT_SHARDS_MAX 256
 #define TOFT_RECYCLER_COUNTED_MAX ((size_t)1 << 30) /* size of a block of options.count: live has 32 bits */
 
@@ -53,7 +67,7 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r);
 /* ---- lists ---- */
 
 static void toft_recycler_push(toft_recycler_list *list, toft_recycler_block *b, int32_t name) {
-  b->list = name;
+  b->list = (int16_t)name;
   b->previous = NULL;
   b->next = list->first;
   if (list->first != NULL) list->first->previous = b;
@@ -103,6 +117,11 @@ static unsigned char *toft_recycler_at(toft_recycler_block *b, uint32_t low) {
 
 static unsigned char *toft_recycler_start(toft_recycler_block *b) { return (unsigned char *)b + b->start; }
 
+/* The list that contains a sparse block. */
+static toft_recycler_list *toft_recycler_sparse_list(toft_recycler *r, const toft_recycler_block *b) {
+  return &r->classes[b->size_class].sparse;
+}
+
 static toft_recycler_list *toft_recycler_empty_list(toft_recycler *r, toft_recycler_block *b) {
   return b->segment != NULL ? &r->empty : &r->empty_counted;
 }
@@ -115,12 +134,15 @@ static toft_recycler_block *toft_recycler_make(toft_recycler *r, toft_recycler_b
   b->start = (int32_t)(start - (unsigned char *)b);
   b->capacity = (int32_t)(end - start);
   b->list = TOFT_RECYCLER_FILLED;
+  b->size_class = TOFT_RECYCLER_SHARED;
   if (segment != NULL) segment->busy++;
   return b;
 }
 
-/* Begins to fill an empty block with a range. */
-static void toft_recycler_open(toft_recycler_range *range, toft_recycler_block *b) {
+/* Begins to fill an empty block with the range of a class. */
+static void toft_recycler_open(toft_recycler *r, size_t k, toft_recycler_block *b) {
+  toft_recycler_range *range = &r->classes[k].range;
+  b->size_class = (int16_t)k;
   b->live = b->capacity;
   b->threshold = INT32_MIN; /* never reached while it is filled */
   b->holes = TOFT_RECYCLER_NONE;
@@ -142,23 +164,43 @@ static void toft_recycler_set_threshold(toft_recycler_block *b) {
   b->threshold = b->live > b->capacity / 8 ? b->live - b->capacity / 8 : 0;
 }
 
-void toft_recycler_update_block(toft_recycler *r, toft_recycler_block *b) {
+/* Moves a block to the list where its live bytes belong. */
+static void toft_recycler_update_block(toft_recycler *r, toft_recycler_block *b) {
   if (b->live == 0) {
-    if (b->list == TOFT_RECYCLER_SPARSE) toft_recycler_unlink(&r->sparse, b);
+    if (b->list == TOFT_RECYCLER_SPARSE) toft_recycler_unlink(toft_recycler_sparse_list(r, b), b);
     toft_recycler_block_emptied(r, b);
     return;
   }
   b->widest = 0;
   toft_recycler_set_threshold(b);
-  if (b->list != TOFT_RECYCLER_SPARSE) toft_recycler_push(&r->sparse, b, TOFT_RECYCLER_SPARSE);
+  if (b->list != TOFT_RECYCLER_SPARSE) toft_recycler_push(toft_recycler_sparse_list(r, b), b, TOFT_RECYCLER_SPARSE);
 }
 
-/* Passes the pending frees to their block. */
-static void toft_recycler_flush_freed(toft_recycler *r) {
-  toft_recycler_run pending = r->pending;
-  if (pending.first == pending.end) return;
-  r->pending.first = r->pending.end = (unsigned char *)(void *)r;
-  toft_recycler_drop(r, pending.first, (size_t)(pending.end - pending.first));
+/* Makes a piece of a block a hole, or extends the newest hole if the piece ends where that starts: containers are often
+ * cleared backwards. The caller updates `live`. memcpy, since the bytes had any type. */
+static void toft_recycler_add_hole(toft_recycler_block *b, void *p, size_t size) {
+  toft_recycler_hole hole;
+  uint32_t next = b->holes, bytes = (uint32_t)size;
+  b->holes = (uint32_t)(uintptr_t)p;
+  if (next == (uint32_t)((uintptr_t)p + size)) {
+    memcpy(&hole, (unsigned char *)p + size, sizeof hole);
+    next = hole.next;
+    bytes += hole.size;
+  }
+  memcpy(p, &next, sizeof next);
+  memcpy((unsigned char *)p + sizeof next, &bytes, sizeof bytes);
+}
+
+/* Makes a piece a hole of its block, which loses as many live bytes. */
+static void toft_recycler_free_in_block(toft_recycler *r, toft_recycler_block *b, void *p, size_t bytes) {
+  int32_t live = b->live - (int32_t)bytes;
+  b->live = live;
+  toft_recycler_add_hole(b, p, bytes);
+  if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_update_block(r, b);
+}
+
+static void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
+  toft_recycler_free_in_block(r, toft_recycler_block_of(p), p, bytes);
 }
 
 /* Turns the unused part of a range into a hole. */
@@ -204,7 +246,7 @@ static void toft_recycler_close(toft_recycler *r, toft_recycler_range *range) {
   if (b->live > b->threshold) return;
   if (b->swept && b->live != 0) {
     toft_recycler_set_threshold(b);
-    toft_recycler_append(&r->sparse, b);
+    toft_recycler_append(toft_recycler_sparse_list(r, b), b);
   } else {
     toft_recycler_update_block(r, b);
   }
@@ -294,10 +336,11 @@ static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, siz
 }
 
 /* Sweeps a sparse block and moves the range to its first hole that fits. 0: none fits. */
-static int toft_recycler_sweep(toft_recycler *r, toft_recycler_range *range, toft_recycler_block *b, size_t size,
-                               size_t align) {
+static int toft_recycler_sweep(toft_recycler *r, size_t k, toft_recycler_block *b, size_t size, size_t align) {
+  toft_recycler_range *range = &r->classes[k].range;
   uint64_t marks[TOFT_RECYCLER_SWEEPABLE_MAX / 512 + 1];
-  toft_recycler_unlink(&r->sparse, b);
+  toft_recycler_unlink(toft_recycler_sparse_list(r, b), b);
+  b->size_class = (int16_t)k;
   b->threshold = INT32_MIN;
   b->swept = 1;
   b->widest = 0;
@@ -434,89 +477,187 @@ static void *toft_recycler_alloc_in_range(toft_recycler_range *range, size_t siz
 /* Allocates from the holes of sparse blocks, after a few sweeps. NULL: nothing fits. With mixed requests of some KiB
  * most of these blocks are known to be too narrow; taking a new block at once would soon hold twice the bytes in
  * use. */
-static void *toft_recycler_from_sparse(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
+static void *toft_recycler_from_sparse(toft_recycler *r, size_t k, size_t size, size_t align) {
+  toft_recycler_list *sparse = &r->classes[k].sparse;
+  toft_recycler_range *range = &r->classes[k].range;
   /* Sweeps more if a count allows no other blocks, or if a large request would cost a segment. */
   int costly = r->count != 0 || size > TOFT_RECYCLER_SMALL_MAX;
   int sweeps = costly ? 4 * TOFT_RECYCLER_SWEEPS_MAX : TOFT_RECYCLER_SWEEPS_MAX;
   int header_probes = TOFT_RECYCLER_HEADER_PROBES_MAX, uncertain = 1;
   toft_recycler_block *b, *narrow = NULL; /* the first block moved to the end of the list */
-  while ((b = r->sparse.first) != NULL && b != narrow && header_probes-- > 0) {
+  while ((b = sparse->first) != NULL && b != narrow && header_probes-- > 0) {
     /* Known to be too narrow; if only the alignment is uncertain, one is tried. */
     if (b->widest != 0 && (b->widest < size || (b->widest < size + (align - 8) && uncertain-- <= 0))) {
       if (narrow == NULL) narrow = b;
-      toft_recycler_unlink(&r->sparse, b);
-      toft_recycler_append(&r->sparse, b);
+      toft_recycler_unlink(sparse, b);
+      toft_recycler_append(sparse, b);
       continue;
     }
     if (sweeps-- == 0) break;
     toft_recycler_close(r, range);
-    if (toft_recycler_sweep(r, range, b, size, align)) return toft_recycler_alloc_in_range(range, size, align);
+    if (toft_recycler_sweep(r, k, b, size, align)) return toft_recycler_alloc_in_range(range, size, align);
   }
   return NULL;
 }
 
-/* The first allocation. */
-static void *toft_recycler_first(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
-  toft_recycler_block *b = toft_recycler_segment_take(r, align) ? toft_recycler_find(r, size, align) : NULL;
-  if (b == NULL) return NULL;
-  toft_recycler_open(range, b);
-  return toft_recycler_alloc_in_range(range, size, align);
-}
+/* Passes all that the classes keep to the blocks, so that blocks without live objects are empty. */
+static void toft_recycler_flush(toft_recycler *r);
 
-/* Allocates from holes or an empty block, and calls the source last. Small requests use holes first; larger ones rarely
- * fit into one. */
-static void *toft_recycler_fill(toft_recycler *r, toft_recycler_range *range, size_t size, size_t align) {
-  if (r->segments == NULL && r->count == 0) return toft_recycler_first(r, range, size, align);
-  int holes_first = size <= TOFT_RECYCLER_SMALL_MAX || r->count != 0;
+/* Allocates from the blocks that the range of a class fills or has filled. Small requests use holes; larger ones rarely
+ * fit into one, except in the blocks of their own class. NULL: nothing fits. */
+static void *toft_recycler_refill(toft_recycler *r, size_t k, size_t size, size_t align) {
+  toft_recycler_class *c = &r->classes[k];
+  int use_holes = size <= TOFT_RECYCLER_SMALL_MAX || k < TOFT_RECYCLER_CLASSES || r->count != 0;
+  toft_recycler_range *range = &c->range;
   void *p = toft_recycler_alloc_in_range(range, size, align);
-  toft_recycler_block *b = range->block;
   if (p != NULL) return p;
   if (range->sweep != TOFT_RECYCLER_NONE && toft_recycler_fill_holes(range, size, align))
     return toft_recycler_alloc_in_range(range, size, align);
-  if (b != NULL && toft_recycler_is_idle(range)) { /* every object in it was freed */
-    toft_recycler_open(range, b);
+  if (range->block != NULL && toft_recycler_is_idle(range)) { /* every object in it was freed */
+    toft_recycler_open(r, k, range->block);
     p = toft_recycler_alloc_in_range(range, size, align);
     if (p != NULL) return p;
   }
-  if (holes_first && (p = toft_recycler_from_sparse(r, range, size, align)) != NULL) return p;
-  b = toft_recycler_find(r, size, align);
-  if (b == NULL && !holes_first && (p = toft_recycler_from_sparse(r, range, size, align)) != NULL) return p;
+  return use_holes ? toft_recycler_from_sparse(r, k, size, align) : NULL;
+}
+
+/* Allocates from an empty block; calls the source last. */
+static void *toft_recycler_fill_new(toft_recycler *r, size_t k, size_t size, size_t align) {
+  toft_recycler_block *b = r->segments != NULL || r->count != 0 ? toft_recycler_find(r, size, align) : NULL;
+  if (b == NULL && size <= TOFT_RECYCLER_DIRECT && r->segments != NULL) {
+    void *p = toft_recycler_from_sparse(r, k, size, align);
+    if (p != NULL) return p;
+    toft_recycler_flush(r);
+    b = toft_recycler_find(r, size, align);
+  }
   if (b == NULL && size <= TOFT_RECYCLER_DIRECT && toft_recycler_segment_take(r, align))
     b = toft_recycler_find(r, size, align);
   if (b == NULL) return NULL;
-  toft_recycler_close(r, range);
-  toft_recycler_open(range, b);
-  return toft_recycler_alloc_in_range(range, size, align);
+  toft_recycler_close(r, &r->classes[k].range);
+  toft_recycler_open(r, k, b);
+  return toft_recycler_alloc_in_range(&r->classes[k].range, size, align);
 }
 
-/* ---- slow paths of the API ---- */
-
-/* Large requests use `medium`, as do those that would end a sweep before its smaller holes are used. */
-static toft_recycler_range *toft_recycler_range_for(toft_recycler *r, size_t size) {
-  if (r->count != 0) return &r->main;
-  if (size > TOFT_RECYCLER_MEDIUM_MAX) return &r->medium;
-  return r->main.sweep != TOFT_RECYCLER_NONE && size > r->main.block->widest ? &r->medium : &r->main;
+static void *toft_recycler_fill(toft_recycler *r, size_t k, size_t size, size_t align) {
+  void *p = r->segments != NULL || r->count != 0 ? toft_recycler_refill(r, k, size, align) : NULL;
+  return p != NULL ? p : toft_recycler_fill_new(r, k, size, align);
 }
 
-void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
-  void *p = NULL;
-  size = size == 0 ? 1 : size;
-  align = toft_max(align, 8);
-  if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
-  if (TOFT_UNLIKELY(r->checked)) return toft_recycler_alloc_checked(r, size, align, site);
-  size = toft_round(size, 8);
-  toft_recycler_flush_freed(r);
-  if (align > 8 && size <= TOFT_RECYCLER_DIRECT) { /* an aligned position may still fit */
-    p = toft_recycler_alloc_in_range(&r->main, size, align);
-    if (p != NULL) return p;
+/* ---- size classes ---- */
+
+/* Empties the span of a class that is in use. No allocation starts or ends at this address. */
+static void toft_recycler_span_clear(toft_recycler *r, toft_recycler_span *s) {
+  s->cursor = s->limit = (unsigned char *)(void *)r;
+}
+
+/* Every call takes the slow path. */
+static void toft_recycler_span_disable(toft_recycler *r, toft_recycler_span *s) {
+  s->limit = (unsigned char *)(void *)r;
+  s->cursor = s->limit + 8;
+}
+
+static size_t toft_recycler_span_bytes(const toft_recycler_span *s) { return (size_t)(s->limit - s->cursor); }
+
+/* Bytes of each object of a class. */
+static size_t toft_recycler_class_bytes(size_t k) {
+  size_t shift = k < 16 ? 3 : 2 + k / 8;
+  return (k - 8 * (shift - 3) + 1) << shift;
+}
+
+static size_t toft_recycler_class_index(size_t bytes) {
+  size_t k = TOFT_RECYCLER_SHARED, class_bytes;
+  (void)toft_recycler_classify(bytes, &k, &class_bytes);
+  return k;
+}
+
+static int toft_recycler_in_use(const toft_recycler *r, size_t k) { return (r->active >> k & 1) != 0; }
+
+/* Returns a class, which is in use from now on. With a count the spans stay disabled for frees. */
+static toft_recycler_class *toft_recycler_class_of(toft_recycler *r, size_t k) {
+  toft_recycler_class *c = &r->classes[k];
+  if (toft_recycler_in_use(r, k)) return c;
+  r->active |= (uint64_t)1 << k;
+  c->range.block = NULL;
+  c->sparse.first = c->sparse.last = NULL;
+  c->held = c->rests = NULL;
+  c->held_count = c->rest_count = c->granted = 0;
+  c->own = 0;
+  c->range.cursor = c->range.limit = (unsigned char *)(void *)r;
+  c->range.sweep = TOFT_RECYCLER_NONE;
+  if (k < TOFT_RECYCLER_CLASSES && r->count == 0) toft_recycler_span_clear(r, &r->spans[k]);
+  return c;
+}
+
+/* Passes a span to its block. */
+static void toft_recycler_span_drop(toft_recycler *r, toft_recycler_span *s) {
+  unsigned char *p = s->cursor;
+  size_t bytes = toft_recycler_span_bytes(s);
+  if (bytes == 0) return;
+  toft_recycler_span_clear(r, s);
+  toft_recycler_drop(r, p, bytes);
+}
+
+static void *toft_recycler_span_alloc(toft_recycler *r, toft_recycler_span *s, size_t bytes, size_t align) {
+  unsigned char *p = s->cursor, *q = toft_recycler_fit(p, toft_recycler_span_bytes(s), bytes, align);
+  if (q == NULL) return NULL;
+  s->cursor = q + bytes;
+  if (q != p) toft_recycler_drop(r, p, (size_t)(q - p));
+  return q;
+}
+
+/* The address that a held piece or span starts with. */
+static unsigned char *toft_recycler_link(const unsigned char *p) {
+  unsigned char *next;
+  memcpy(&next, p, sizeof next);
+  return next;
+}
+
+/* Removes the newest held piece. */
+static unsigned char *toft_recycler_held_take(toft_recycler_class *c) {
+  unsigned char *p = c->held;
+  c->held = toft_recycler_link(p);
+  c->held_count--;
+  return p;
+}
+
+static void toft_recycler_rest_push(toft_recycler_class *c, const toft_recycler_span *s) {
+  memcpy(s->cursor, &c->rests, sizeof c->rests);
+  memcpy(s->cursor + sizeof c->rests, &s->limit, sizeof s->limit);
+  c->rests = s->cursor;
+  c->rest_count++;
+}
+
+/* Removes the newest of the longer spans. */
+static toft_recycler_span toft_recycler_rest_take(toft_recycler_class *c) {
+  toft_recycler_span s;
+  s.cursor = c->rests;
+  c->rests = toft_recycler_link(s.cursor);
+  s.limit = toft_recycler_link(s.cursor + sizeof s.cursor);
+  c->rest_count--;
+  return s;
+}
+
+/* Passes a span of a class back to its block. */
+static void toft_recycler_return_span(toft_recycler *r, toft_recycler_class *c, toft_recycler_span *s) {
+  c->granted -= (uint32_t)toft_min(c->granted, toft_recycler_span_bytes(s));
+  toft_recycler_span_drop(r, s);
+}
+
+static void toft_recycler_flush(toft_recycler *r) {
+  for (size_t k = 0; k < TOFT_RECYCLER_CLASSES; k++) {
+    toft_recycler_class *c = &r->classes[k];
+    if (!toft_recycler_in_use(r, k) || r->count != 0) continue;
+    toft_recycler_return_span(r, c, &r->spans[k]);
+    while (c->rest_count != 0) {
+      toft_recycler_span rest = toft_recycler_rest_take(c);
+      toft_recycler_return_span(r, c, &rest);
+    }
+    while (c->held_count != 0) toft_recycler_drop(r, toft_recycler_held_take(c), toft_recycler_class_bytes(k));
   }
-  if (size <= TOFT_RECYCLER_DIRECT || (r->count != 0 && size <= r->stride - 64))
-    p = toft_recycler_fill(r, toft_recycler_range_for(r, size), size, align);
-  return p != NULL || size <= TOFT_RECYCLER_DIRECT ? p : toft_recycler_large_alloc(r, size, align);
 }
 
-void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align) {
-  return toft_recycler_alloc_slow_at(r, size, align, TOFT_CALLER());
+static int toft_recycler_contains(const toft_recycler_block *b, const unsigned char *p) {
+  return (uintptr_t)p - ((uintptr_t)b + (uintptr_t)(intptr_t)b->start) < (uintptr_t)b->capacity;
 }
 
 /* The block of p, which has `bytes` bytes; NULL: p is a large object. */
@@ -528,23 +669,173 @@ static toft_recycler_block *toft_recycler_owner_of(toft_recycler *r, void *p, si
   return bytes <= TOFT_RECYCLER_DIRECT ? toft_recycler_block_of(p) : NULL;
 }
 
-static void toft_recycler_free_in_block(toft_recycler *r, toft_recycler_block *b, void *p, size_t bytes) {
-  toft_recycler_add_hole(b, p, bytes);
-  b->live -= (int32_t)bytes;
-  if (b->live <= b->threshold) toft_recycler_update_block(r, b);
+/* With a count all classes use one range. The one that allocated last has its unused part as span, which this returns
+ * to the range. */
+static void toft_recycler_reclaim(toft_recycler *r) {
+  toft_recycler_range *range = &r->classes[TOFT_RECYCLER_SHARED].range;
+  toft_recycler_span *s;
+  if (r->borrower == TOFT_RECYCLER_CLASSES) return;
+  s = &r->spans[r->borrower];
+  if (s->cursor == s->limit || toft_recycler_contains(range->block, s->cursor)) {
+    range->cursor = s->cursor;
+    range->limit = s->limit;
+  } else { /* it was used up, and is now a piece of another block that was freed since */
+    toft_recycler_free_in_block(r, toft_recycler_owner_of(r, s->cursor, 1), s->cursor, toft_recycler_span_bytes(s));
+  }
+  toft_recycler_span_disable(r, s);
+  r->borrower = TOFT_RECYCLER_CLASSES;
+}
+
+/* The range for a request that does not come from the span of a class. Requests that would end a sweep before its
+ * smaller holes are used take other blocks. */
+static size_t toft_recycler_range_for(toft_recycler *r, size_t size) {
+  toft_recycler_range *shared = &toft_recycler_class_of(r, TOFT_RECYCLER_SHARED)->range;
+  if (r->count != 0) return TOFT_RECYCLER_SHARED;
+  if (size <= TOFT_RECYCLER_CLASS_MAX && (shared->sweep == TOFT_RECYCLER_NONE || size <= shared->block->widest))
+    return TOFT_RECYCLER_SHARED;
+  (void)toft_recycler_class_of(r, TOFT_RECYCLER_MEDIUM);
+  return TOFT_RECYCLER_MEDIUM;
+}
+
+/* Allocates memory for a class, and more of it as its span. Precondition: the span is empty. A class with blocks of its
+ * own also uses what is free in blocks that it filled together with others. */
+static void *toft_recycler_grant(toft_recycler *r, size_t k, size_t bytes, size_t align) {
+  toft_recycler_class *c = &r->classes[k];
+  int own = c->own |= c->granted >= TOFT_RECYCLER_OWN_MIN;
+  size_t room, more = toft_max(TOFT_RECYCLER_GRANT_MIN, toft_min(c->granted / 8, TOFT_RECYCLER_GRANT_MAX));
+  size_t from = own ? k : toft_recycler_range_for(r, bytes);
+  toft_recycler_range *range;
+  void *p = own ? toft_recycler_refill(r, from, bytes, align) : toft_recycler_fill(r, from, bytes, align);
+  if (p == NULL && own && (p = toft_recycler_from_sparse(r, TOFT_RECYCLER_SHARED, bytes, align)) != NULL)
+    from = TOFT_RECYCLER_SHARED;
+  if (p == NULL && own) p = toft_recycler_fill_new(r, from, bytes, align);
+  if (p == NULL) return NULL;
+  range = &r->classes[from].range;
+  room = (size_t)(range->limit - range->cursor);
+  more = (own ? room : toft_min(more, room)) / bytes * bytes;
+  r->spans[k].cursor = range->cursor;
+  r->spans[k].limit = range->cursor += more;
+  if (!own) c->granted += (uint32_t)(bytes + more);
+  return p;
+}
+
+/* The slow path of a class, when its span does not serve a request. */
+static void *toft_recycler_class_alloc(toft_recycler *r, size_t k, size_t bytes, size_t align) {
+  toft_recycler_class *c = toft_recycler_class_of(r, k);
+  toft_recycler_span *s = &r->spans[k];
+  void *p = toft_recycler_span_alloc(r, s, bytes, align);
+  if (p != NULL) return p;
+  if (align > 16) { /* without loss of what unaligned requests can use */
+    if (c->held_count != 0 && ((uintptr_t)c->held & (align - 1)) == 0) return toft_recycler_held_take(c);
+    return toft_recycler_fill(r, toft_recycler_range_for(r, bytes), bytes, align);
+  }
+  toft_recycler_return_span(r, c, s);
+  while (c->held_count != 0) {
+    p = toft_recycler_held_take(c);
+    if (((uintptr_t)p & (align - 1)) == 0) return p;
+    toft_recycler_drop(r, p, bytes);
+  }
+  while (c->rest_count != 0) {
+    *s = toft_recycler_rest_take(c);
+    if ((p = toft_recycler_span_alloc(r, s, bytes, align)) != NULL) return p;
+    toft_recycler_return_span(r, c, s);
+  }
+  return toft_recycler_grant(r, k, bytes, align);
+}
+
+/* The slow path of a free: the piece replaces the span of its class, which the class keeps if it can. */
+static void toft_recycler_class_free(toft_recycler *r, size_t k, unsigned char *p, size_t bytes) {
+  toft_recycler_class *c = toft_recycler_class_of(r, k);
+  toft_recycler_span *s = &r->spans[k];
+  size_t span = toft_recycler_span_bytes(s);
+  if (span == bytes && c->held_count < TOFT_RECYCLER_HELD_MAX && c->held_count * bytes < TOFT_RECYCLER_HELD_BYTES_MAX) {
+    memcpy(s->cursor, &c->held, sizeof c->held);
+    c->held = s->cursor;
+    c->held_count++;
+  } else if (span > bytes && span >= 2 * sizeof(void *) && c->rest_count < TOFT_RECYCLER_RESTS_MAX) {
+    toft_recycler_rest_push(c, s);
+  } else {
+    toft_recycler_return_span(r, c, s);
+  }
+  s->cursor = p;
+  s->limit = p + bytes;
+}
+
+/* ---- slow paths of the API ---- */
+
+/* With a count: the class that allocated last borrows the unused part of the range. */
+static void *toft_recycler_counted_alloc(toft_recycler *r, size_t size, size_t align) {
+  toft_recycler_range *range = &toft_recycler_class_of(r, TOFT_RECYCLER_SHARED)->range;
+  size_t k = align <= 8 ? toft_recycler_class_index(size) : TOFT_RECYCLER_SHARED;
+  void *p;
+  toft_recycler_reclaim(r);
+  p = toft_recycler_fill(r, TOFT_RECYCLER_SHARED, size, align);
+  if (p == NULL || k == TOFT_RECYCLER_SHARED) return p;
+  r->borrower = k;
+  r->spans[k].cursor = range->cursor;
+  r->spans[k].limit = range->limit;
+  range->cursor = range->limit;
+  return p;
+}
+
+/* Bytes of an object: those of its class, or a multiple of 8. */
+static size_t toft_recycler_object_bytes(size_t size) {
+  size_t k, bytes;
+  size = toft_max(size, 1);
+  return toft_recycler_classify(size, &k, &bytes) ? bytes : toft_round(size, 8);
+}
+
+void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
+  void *p = NULL;
+  size_t k, bytes;
+  if (align <= 8 && toft_recycler_classify(size, &k, &bytes) && toft_recycler_in_use(r, k) &&
+      r->spans[k].cursor == r->spans[k].limit && r->classes[k].held_count != 0)
+    return toft_recycler_held_take(&r->classes[k]);
+  size = size == 0 ? 1 : size;
+  align = toft_max(align, 8);
+  if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
+  if (TOFT_UNLIKELY(r->checked)) return toft_recycler_alloc_checked(r, size, align, site);
+  bytes = toft_recycler_object_bytes(size);
+  if (r->count != 0) {
+    if (bytes <= TOFT_RECYCLER_DIRECT || bytes <= r->stride - 64) p = toft_recycler_counted_alloc(r, bytes, align);
+  } else if (bytes <= TOFT_RECYCLER_CLASS_MAX) {
+    p = toft_recycler_class_alloc(r, toft_recycler_class_index(bytes), bytes, align);
+  } else if (bytes <= TOFT_RECYCLER_DIRECT) {
+    p = toft_recycler_fill(r, toft_recycler_range_for(r, bytes), bytes, align);
+  }
+  return p != NULL || bytes <= TOFT_RECYCLER_DIRECT ? p : toft_recycler_large_alloc(r, bytes, align);
+}
+
+void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align) {
+  return toft_recycler_alloc_slow_at(r, size, align, TOFT_CALLER());
 }
 
 void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
+  size_t k, bytes;
+  toft_recycler_block *b;
+  toft_recycler_range *medium;
+  if (p == NULL) return;
+  if (toft_recycler_classify(size, &k, &bytes) && toft_recycler_in_use(r, k)) {
+    toft_recycler_class_free(r, k, (unsigned char *)p, bytes);
+    return;
+  }
   if (TOFT_UNLIKELY(r->checked)) {
     toft_recycler_free_checked(r, p, toft_max(size, 1), site);
     return;
   }
-  size_t bytes = toft_round(toft_max(size, 1), 8);
-  toft_recycler_block *b = toft_recycler_owner_of(r, p, bytes);
-  if (b == NULL)
+  bytes = toft_recycler_object_bytes(size);
+  if (r->count == 0 && bytes <= TOFT_RECYCLER_CLASS_MAX) {
+    toft_recycler_class_free(r, toft_recycler_class_index(bytes), (unsigned char *)p, bytes);
+    return;
+  }
+  b = toft_recycler_owner_of(r, p, bytes);
+  if (b == NULL) {
     toft_recycler_large_free(r, p, bytes);
-  else if (b == r->main.block && (unsigned char *)p + bytes == r->main.cursor)
-    r->main.cursor = (unsigned char *)p;
+    return;
+  }
+  medium = &toft_recycler_class_of(r, TOFT_RECYCLER_MEDIUM)->range;
+  if (b == medium->block && (unsigned char *)p + bytes == medium->cursor)
+    medium->cursor = (unsigned char *)p;
   else
     toft_recycler_free_in_block(r, b, p, bytes);
 }
@@ -553,14 +844,31 @@ void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size) {
   toft_recycler_free_slow_at(r, p, size, TOFT_CALLER());
 }
 
+/* The cursor and limit that end with p, of `bytes` bytes; NULL: p is not the newest allocation there. */
+static toft_recycler_span *toft_recycler_span_after(toft_recycler *r, const unsigned char *end, size_t bytes) {
+  toft_recycler_span *s = bytes <= TOFT_RECYCLER_CLASS_MAX ? &r->spans[toft_recycler_class_index(bytes)] : NULL;
+  return s != NULL && s->cursor == end ? s : NULL;
+}
+
+/* Extends a span by the memory after it, if that is the unused part of the shared range. */
+static void toft_recycler_span_extend(toft_recycler *r, toft_recycler_span *s, size_t bytes) {
+  toft_recycler_range *shared = &r->classes[TOFT_RECYCLER_SHARED].range;
+  size_t has = toft_recycler_span_bytes(s);
+  if (has >= bytes || s->limit != shared->cursor || bytes - has > (size_t)(shared->limit - shared->cursor)) return;
+  s->limit = shared->cursor += bytes - has;
+}
+
 /* Resizes in place; 0: not possible. */
 static int toft_recycler_resize_in_place(toft_recycler *r, void *p, size_t was, size_t now) {
   toft_recycler_block *b = toft_recycler_owner_of(r, p, was);
   unsigned char *q = (unsigned char *)p;
+  toft_recycler_span *s;
   if (b == NULL) return toft_recycler_large_resize(r, p, was, now);
-  if (b == r->main.block && q + was == r->main.cursor) {
-    if (now > was && (size_t)(r->main.limit - r->main.cursor) < now - was) return 0;
-    r->main.cursor = q + now;
+  s = toft_recycler_span_after(r, q + was, was);
+  if (s != NULL) {
+    if (now > was) toft_recycler_span_extend(r, s, now - was);
+    if (now > was && toft_recycler_span_bytes(s) < now - was) return 0;
+    s->cursor = q + now;
     return 1;
   }
   if (now < was) toft_recycler_free_in_block(r, b, q + now, was - now);
@@ -576,7 +884,7 @@ static void *toft_recycler_resize_at(toft_recycler *r, void *p, size_t old_size,
   if (TOFT_UNLIKELY(r->checked))
     return toft_recycler_resize_checked(r, p, toft_max(old_size, 1), toft_max(new_size, 1), toft_max(align, 8), site);
   if (((uintptr_t)p & (toft_max(align, 1) - 1)) == 0 &&
-      toft_recycler_resize_in_place(r, p, toft_round(toft_max(old_size, 1), 8), toft_round(toft_max(new_size, 1), 8)))
+      toft_recycler_resize_in_place(r, p, toft_recycler_object_bytes(old_size), toft_recycler_object_bytes(new_size)))
     return p;
   q = toft_recycler_alloc(r, new_size, align);
   if (q == NULL) return NULL;
@@ -591,18 +899,10 @@ void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t ne
 
 /* ---- init and release ---- */
 
-/* Sets the state of a recycler without memory. Word by word, since a memset would take a tenth of the time of a
- * recycler that is used for ten allocations. */
+/* Sets the state of a recycler without memory, whose spans are disabled. A class is initialised when it is used first,
+ * since all of them would take longer than ten allocations. */
 static void toft_recycler_clear(toft_recycler *r) {
-  unsigned char *none = (unsigned char *)(void *)r; /* no allocation starts or ends here */
-  r->main.cursor = r->main.limit = none;
-  r->main.block = NULL;
-  r->main.sweep = TOFT_RECYCLER_NONE;
-  r->pending.first = r->pending.end = none;
-  r->medium.cursor = r->medium.limit = none;
-  r->medium.block = NULL;
-  r->medium.sweep = TOFT_RECYCLER_NONE;
-  r->sparse.first = r->sparse.last = NULL;
+  r->active = 0;
   r->empty.first = r->empty.last = NULL;
   r->empty_counted.first = r->empty_counted.last = NULL;
   r->segments = NULL;
@@ -614,6 +914,7 @@ static void toft_recycler_clear(toft_recycler *r) {
   r->segment_bytes = TOFT_RECYCLER_UNIT;
   r->reserved = 0;
   r->counted = r->counted_fresh = NULL;
+  r->borrower = TOFT_RECYCLER_CLASSES;
   r->checks = NULL;
 }
 
@@ -630,8 +931,10 @@ int toft_recycler_check(const toft_recycler_options *options) {
 
 static int toft_recycler_init_unchecked(toft_recycler *r, const toft_recycler_options *options) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  for (size_t k = 0; k < 4; k++) toft_recycler_span_disable(r, &r->spans[k]);
+  for (size_t k = 4; k < TOFT_RECYCLER_CLASSES; k += 4) /* by vectors */
+    memcpy(&r->spans[k], r->spans, 4 * sizeof *r->spans);
   toft_recycler_clear(r);
-  r->direct = TOFT_RECYCLER_DIRECT;
   r->shard = 0;
   r->checked = 0;
   r->peak = 0;
@@ -645,7 +948,6 @@ static int toft_recycler_init_unchecked(toft_recycler *r, const toft_recycler_op
   if (o.count == 0) return TOFT_OK;
   r->stride = toft_recycler_stride(o.block_size);
   r->count = o.count;
-  r->direct = 0;
   return toft_recycler_counted_take(r) ? TOFT_OK : TOFT_ENOMEM;
 }
 
@@ -657,7 +959,6 @@ static int toft_recycler_init_checked(toft_recycler *r, const toft_recycler_opti
   if (options != NULL) memcpy(&o, options, options->size);
   if (o.source != NULL) r->source = o.source;
   r->checked = 1;
-  r->direct = 0;
   r->count = o.count;
   r->stride = o.block_size;
   return o.count == 0 || toft_recycler_checks_for(r) != NULL ? TOFT_OK : TOFT_ENOMEM;
@@ -680,6 +981,9 @@ static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {
   }
   toft_recycler_large_release(r);
   if (r->counted != NULL) toft_recycler_put(r, r->counted, toft_recycler_counted_bytes(r));
+  if (r->borrower != TOFT_RECYCLER_CLASSES) toft_recycler_span_disable(r, &r->spans[r->borrower]);
+  for (; (r->active & TOFT_RECYCLER_SIZED) != 0; r->active &= r->active - 1)
+    toft_recycler_span_disable(r, &r->spans[toft_lowest_bit(r->active)]);
   toft_recycler_clear(r);
 }
 
@@ -697,13 +1001,35 @@ static unsigned char *toft_recycler_next_unit(unsigned char *p) {
   return p + (TOFT_RECYCLER_UNIT - ((uintptr_t)p & (TOFT_RECYCLER_UNIT - 1)));
 }
 
-/* Bytes of b that count as live but are free: the rest of a range, and pending frees. */
+/* The bytes of a span, if it is in b. */
+static size_t toft_recycler_free_in(const toft_recycler_block *b, const toft_recycler_span *s) {
+  return s->cursor < s->limit && toft_recycler_contains(b, s->cursor) ? toft_recycler_span_bytes(s) : 0;
+}
+
+/* Bytes of b that count as live but are free: those of ranges, spans and held pieces. */
 static size_t toft_recycler_unallocated(const toft_recycler *r, const toft_recycler_block *b) {
-  const toft_recycler_range *range = b == r->main.block ? &r->main : b == r->medium.block ? &r->medium : NULL;
-  size_t rest = range != NULL ? (size_t)(range->limit - range->cursor) : 0;
-  if (r->pending.first != r->pending.end && toft_recycler_block_of(r->pending.first) == b)
-    rest += (size_t)(r->pending.end - r->pending.first);
-  return rest;
+  size_t sum = 0;
+  for (size_t k = 0; k <= TOFT_RECYCLER_MEDIUM; k++) {
+    const toft_recycler_class *c = &r->classes[k];
+    const unsigned char *p;
+    toft_recycler_span rest;
+    uint32_t i;
+    if (!toft_recycler_in_use(r, k)) continue;
+    if (c->range.block == b) sum += (size_t)(c->range.limit - c->range.cursor);
+    if (k >= TOFT_RECYCLER_CLASSES) continue;
+    sum += toft_recycler_free_in(b, &r->spans[k]);
+    for (rest.cursor = c->rests, i = 0; i < c->rest_count; i++) {
+      rest.limit = toft_recycler_link(rest.cursor + sizeof rest.cursor);
+      sum += toft_recycler_free_in(b, &rest);
+      rest.cursor = toft_recycler_link(rest.cursor);
+    }
+    for (p = c->held, i = 0; i < c->held_count; i++) {
+      if (toft_recycler_contains(b, p)) sum += toft_recycler_class_bytes(k);
+      p = toft_recycler_link(p);
+    }
+  }
+  if (r->borrower != TOFT_RECYCLER_CLASSES) sum += toft_recycler_free_in(b, &r->spans[r->borrower]);
+  return sum;
 }
 
 static void toft_recycler_count(const toft_recycler *r, const toft_recycler_block *b, toft_recycler_stats *s) {
@@ -741,9 +1067,13 @@ toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r) {
 
 /* ---- trim ---- */
 
-/* Ends a range whose block has no live object. */
-static void toft_recycler_close_if_idle(toft_recycler *r, toft_recycler_range *range) {
-  if (range->block != NULL && toft_recycler_is_idle(range)) toft_recycler_close(r, range);
+/* Ends the ranges whose blocks have no live object. */
+static void toft_recycler_close_idle(toft_recycler *r) {
+  for (size_t k = 0; k <= TOFT_RECYCLER_MEDIUM; k++) {
+    toft_recycler_range *range = &r->classes[k].range;
+    if (toft_recycler_in_use(r, k) && range->block != NULL && toft_recycler_is_idle(range))
+      toft_recycler_close(r, range);
+  }
 }
 
 /* Returns a segment without live objects to the source. */
@@ -760,9 +1090,9 @@ static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
   toft_recycler_segment **at;
   size_t idle = 0, kept = 0;
   if (r->checked) return toft_recycler_trim_checked(r, keep, TOFT_CALLER());
-  toft_recycler_flush_freed(r);
-  toft_recycler_close_if_idle(r, &r->main);
-  toft_recycler_close_if_idle(r, &r->medium);
+  toft_recycler_reclaim(r);
+  toft_recycler_flush(r);
+  toft_recycler_close_idle(r);
   for (at = &r->segments; *at != NULL; at = &(*at)->next)
     if ((*at)->busy == 0) idle += (*at)->size;
   idle = toft_recycler_large_trim(r, idle, keep);

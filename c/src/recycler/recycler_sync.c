@@ -14,6 +14,7 @@
 /* `pad` keeps shards on separate cache lines, and line pairs that some processors fetch. */
 typedef struct toft_recycler_shard {
   toft_lock lock;
+  int initialised; /* the first allocation does this */
   toft_recycler recycler;
   unsigned char pad[128];
 } toft_recycler_shard;
@@ -21,6 +22,7 @@ typedef struct toft_recycler_shard {
 struct toft_sync_recycler {
   toft_source source; /* calls `inner` under source_lock */
   toft_source *inner;
+  toft_recycler_options options; /* of a shard */
   toft_lock source_lock;
   size_t bytes;
   uint32_t count;
@@ -47,15 +49,27 @@ static uint32_t toft_sync_own(const toft_sync_recycler *r) { return (uint32_t)(t
 
 static void toft_sync_unlock(toft_recycler_shard *s) { TOFT_UNLOCK(&s->lock); }
 
+static int toft_sync_initialise(toft_sync_recycler *r, toft_recycler_shard *s) {
+  int code = toft_recycler_init(&s->recycler, &r->options);
+  s->recycler.shard = (int32_t)(s - r->shards);
+  s->initialised = code == TOFT_OK;
+  return code;
+}
+
 /* Locks a shard for an allocation: the thread's own, or one whose lock is free. */
 static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
   uint32_t own = toft_sync_own(r), i;
+  toft_recycler_shard *s;
   for (i = 0; i < r->count; i++) {
-    toft_recycler_shard *s = &r->shards[(own + i) % r->count];
-    if (TOFT_LOCK_TRY(&s->lock)) return s;
+    s = &r->shards[(own + i) % r->count];
+    if (TOFT_LOCK_TRY(&s->lock)) break;
   }
-  toft_lock_take(&r->shards[own].lock);
-  return &r->shards[own];
+  if (i == r->count) {
+    s = &r->shards[own];
+    toft_lock_take(&s->lock);
+  }
+  if (TOFT_UNLIKELY(!s->initialised)) (void)toft_sync_initialise(r, s); /* without a count this cannot fail */
+  return s;
 }
 
 /* Locks the shard that p came from. The owner stored in memory does not change while p is live. */
@@ -84,20 +98,23 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   bytes = toft_round(sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard), 4096);
   r = (toft_sync_recycler *)inner->take(inner, bytes);
   if (r == NULL) return NULL;
-  memset(r, 0, sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard));
   r->source.take = toft_sync_take;
   r->source.put = toft_sync_put;
+  r->source.extend = NULL;
   r->inner = inner;
   r->bytes = bytes;
+  memset(&r->source_lock, 0, sizeof r->source_lock);
   o.size = sizeof o;
   o.source = o.source != NULL ? &r->source : NULL; /* the heap source is thread-safe */
+  r->options = o;
   r->count = o.shards;
-  for (i = 0; i < o.shards; i++) { /* with a count there is one shard */
-    if (toft_recycler_init(&r->shards[i].recycler, &o) != TOFT_OK) {
-      inner->put(inner, r, bytes);
-      return NULL;
-    }
-    r->shards[i].recycler.shard = (int32_t)i;
+  for (i = 0; i < o.shards; i++) {
+    memset(&r->shards[i].lock, 0, sizeof r->shards[i].lock);
+    r->shards[i].initialised = 0;
+  }
+  if (o.count != 0 && toft_sync_initialise(r, r->shards) != TOFT_OK) {
+    inner->put(inner, r, bytes);
+    return NULL;
   }
   return r;
 }
@@ -105,7 +122,8 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
 void toft_sync_recycler_release(toft_sync_recycler *r) {
   uint32_t i;
   if (r == NULL) return;
-  for (i = 0; i < r->count; i++) toft_recycler_release(&r->shards[i].recycler);
+  for (i = 0; i < r->count; i++)
+    if (r->shards[i].initialised) toft_recycler_release(&r->shards[i].recycler);
   r->inner->put(r->inner, r, r->bytes);
 }
 
@@ -142,7 +160,7 @@ void toft_sync_recycler_reset(toft_sync_recycler *r) {
   uint32_t i;
   for (i = 0; i < r->count; i++) {
     toft_lock_take(&r->shards[i].lock);
-    toft_recycler_release(&r->shards[i].recycler);
+    if (r->shards[i].initialised) toft_recycler_release(&r->shards[i].recycler);
     toft_sync_unlock(&r->shards[i]);
   }
 }
@@ -151,7 +169,7 @@ void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep) {
   uint32_t i;
   for (i = 0; i < r->count; i++) {
     toft_lock_take(&r->shards[i].lock);
-    keep -= toft_min(keep, toft_recycler_trim_to(&r->shards[i].recycler, keep));
+    if (r->shards[i].initialised) keep -= toft_min(keep, toft_recycler_trim_to(&r->shards[i].recycler, keep));
     toft_sync_unlock(&r->shards[i]);
   }
 }
@@ -166,7 +184,8 @@ toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r) {
     const uint64_t *part = (const uint64_t *)(const void *)&s;
     size_t k;
     toft_lock_take(&r->shards[i].lock);
-    s = toft_recycler_get_stats(&r->shards[i].recycler);
+    memset(&s, 0, sizeof s);
+    if (r->shards[i].initialised) s = toft_recycler_get_stats(&r->shards[i].recycler);
     toft_sync_unlock(&r->shards[i]);
     for (k = 0; k < sizeof s / sizeof *part; k++) total[k] += part[k];
   }
