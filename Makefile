@@ -154,7 +154,7 @@ CRATES := -p toft -p toft-bumpalo -p toft-pools
 BUMPALO := allocator-api2 boxed collections next serde std
 comma := ,
 space := $(eval) $(eval)
-FEATURES := --features toft/allocator-api2,toft/full,toft/hashbrown,toft/serde,toft-pools/derive,toft-pools/serde,$(subst $(space),$(comma),$(BUMPALO:%=toft-bumpalo/%))
+FEATURES := --features toft/allocator-api2,toft/allocator-api2-03,toft/allocator-api2-04,toft/full,toft/hashbrown,toft/serde,toft-pools/derive,toft-pools/serde,$(subst $(space),$(comma),$(BUMPALO:%=toft-bumpalo/%))
 rust = $(if $(FULL),PROPTEST_CASES=4096) TOFT_VECTORS=1 cargo
 host := $(shell uname -m)-unknown-linux-gnu
 others := ui safe_functions
