@@ -42,7 +42,7 @@ CHECK := $(CARGO) check-julia-pkg check-valgrind check-asan check-tsan check-cla
   check-go-cgocheck2 check-go-asan check-go-portable check-go-user check-go-nocgo check-go-windows \
   check-go-m32 check-go-fuzz check-go-examples check-julia-nolib check-julia-xmltree $(CROSS)
 LONG_CARGO := check-rust-streams check-rust-bare check-rust-miri-stacked check-rust-asan check-rust-tsan check-rust-valgrind check-rust-fuzz
-LONG := check-omit check-julia-long check-julia-bounds check-go-arm64 check-dist $(LONG_CARGO)
+LONG := check-omit check-julia-long check-julia-bounds check-go-arm64 check-dist check-oxc-parser $(LONG_CARGO)
 ifdef FULL
 CHECK += $(LONG)
 CARGO += $(LONG_CARGO)
@@ -154,7 +154,7 @@ CRATES := -p toft -p toft-bumpalo -p toft-pools
 BUMPALO := allocator-api2 boxed collections next serde std
 comma := ,
 space := $(eval) $(eval)
-FEATURES := --features toft/allocator-api2,toft/full,toft/hashbrown,toft/serde,toft-pools/derive,toft-pools/serde,$(subst $(space),$(comma),$(BUMPALO:%=toft-bumpalo/%))
+FEATURES := --features toft/allocator-api2,toft/allocator-api2-03,toft/allocator-api2-04,toft/full,toft/hashbrown,toft/serde,toft-pools/derive,toft-pools/serde,$(subst $(space),$(comma),$(BUMPALO:%=toft-bumpalo/%))
 rust = $(if $(FULL),PROPTEST_CASES=4096) TOFT_VECTORS=1 cargo
 host := $(shell uname -m)-unknown-linux-gnu
 others := ui safe_functions
@@ -267,6 +267,8 @@ check-julia check-julia-pkg check-julia-nolib check-julia-xmltree check-julia-lo
 check-python-user: ; $(TESTS) --need python3,gcc,cargo "examples/check python-user"
 check-relay: ; $(TESTS) --need go,gcc,cargo "examples/check relay"
 check-programs: ; $(TESTS) --need gcc,valgrind,pkg-config "examples/check programs"
+# Its own target directories: it does not wait for Cargo's other checks.
+check-oxc-parser: ; $(TESTS) --need cargo "examples/oxc_parser/run --test"
 check-report: ; $(TESTS) "python3 -B bench/test_report.py build/report"
 check-snippets: ; $(RUN) scripts/check-snippets
 check-copies: ; $(RUN) scripts/check-copies

@@ -258,12 +258,6 @@ pub struct InfoOps {
 
 /// Returns the info of an arena's provider; `None`: it has none.
 ///
-/// ```
-/// let arena = toft::Arena::new();
-/// // SAFETY: alive.
-/// assert!(unsafe { toft::abi::info_of(arena.as_raw()) }.is_some());
-/// ```
-///
 /// # Safety
 ///
 /// `head` is that of a live arena, and the arena is the calling thread's.
@@ -304,17 +298,6 @@ pub(crate) const fn round8(n: usize) -> usize {
 // and the arena is the calling thread's (U16).
 
 /// Returns the point to rewind to.
-///
-/// ```
-/// let arena = toft::Arena::new();
-/// // SAFETY: alive; nothing is used after the rewind.
-/// unsafe {
-///     let mark = toft::abi::mark(arena.as_raw());
-///     toft::abi::alloc(arena.as_raw(), 100);
-///     assert_eq!(toft::abi::rewind(arena.as_raw(), mark), toft::abi::OK);
-/// }
-/// assert_eq!(arena.stats().live, 0);
-/// ```
 ///
 /// # Safety
 /// As for [`alloc`](crate::abi::alloc()).

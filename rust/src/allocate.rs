@@ -10,72 +10,233 @@ use core::ptr::NonNull;
 use crate::arena::Arena;
 use crate::boxed::Box;
 use crate::collections::{String, Vec};
-use crate::construct::{exclusive, init_error, Construct};
+use crate::construct::{exclusive, exclusive_each, init_error, owned, Construct};
 use crate::error::{unwrap_infallible, AllocError, InitError};
 use crate::memory::Memory;
+
+/// Pairs of calls with one body: `fn name | try_name[generics](self, ...) -> result = finish(new memory)`. The first
+/// panics if there is no memory, the second returns an error.
+macro_rules! call_pairs {
+    (
+        #[$inline:meta] [$vis:vis]
+        $($(#[$doc:meta])* fn $name:ident | $try_name:ident[$($generics:tt)*]($this:ident $(, $arg:ident: $of:ty)*) ->
+            $result:ty = $finish:ident, $new:expr;)*
+    ) => {
+        $(
+            $(#[$doc])*
+            #[$inline]
+            #[track_caller]
+            $vis fn $name<$($generics)*>(&$this $(, $arg: $of)*) -> $result {
+                // SAFETY: new and initialised, or of a type that need not be; it lives while the arena is borrowed, and
+                // no other code uses or drops it.
+                unsafe { $finish(unwrap_infallible($new)) }
+            }
+
+            #[doc = concat!("As [`", stringify!($name), "`](Self::", stringify!($name), "), with an error instead of ")]
+            #[doc = "the panic."]
+            #[$inline]
+            #[track_caller]
+            $vis fn $try_name<$($generics)*>(&$this $(, $arg: $of)*) -> Result<$result, AllocError> {
+                // SAFETY: as above.
+                Ok(unsafe { $finish($new?) })
+            }
+        )*
+    };
+}
+pub(crate) use call_pairs;
 
 /// The methods, for a trait or an `impl` block. `$made` is the line of the examples that makes an arena; `$l` is the
 /// lifetime of the results.
 macro_rules! allocating_methods {
     ($vis:vis, $made:literal, $l:lifetime) => {
-        // ---- values ----
+        // ---- values, batches, slices, text, boxes ----
 
-        /// Moves `value` into the arena. It is not dropped: `boxed` returns a box that drops it.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let x = arena.alloc(41);
-        /// *x += 1;
-        /// assert_eq!(*x, 42);
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn alloc<T>(&self, value: T) -> &$l mut T {
-            // SAFETY: new and initialised, or of a type that need not be; it lives while the arena is borrowed.
-            unsafe { exclusive(unwrap_infallible(Construct::value(self, || value, needs_drop::<T>()))) }
+        $crate::allocate::call_pairs! {
+            #[inline(always)] [$vis]
+
+            /// Moves `value` into the arena. It is not dropped: `boxed` returns a box that drops it.
+            ///
+            /// ```
+            #[doc = $made]
+            /// let x = arena.alloc(41);
+            /// *x += 1;
+            /// assert_eq!(*x, 42);
+            /// ```
+            fn alloc | try_alloc[T](self, value: T) ->
+                &$l mut T = exclusive, Construct::value(self, || value, needs_drop::<T>());
+
+            /// Constructs a value in the arena, without a copy from the stack. `make` may use the arena itself. For panics of
+            /// `make`, here and in all calls that run user code, see the [rule](crate#panics).
+            ///
+            /// ```
+            #[doc = $made]
+            /// let pair = arena.alloc_with(|| (arena.alloc(1), 2));
+            /// assert_eq!((*pair.0, pair.1), (1, 2));
+            /// ```
+            fn alloc_with | try_alloc_with[T](self, make: impl FnOnce() -> T) ->
+                &$l mut T = exclusive, Construct::value(self, make, needs_drop::<T>());
+
+            /// Returns uninitialised memory for a T.
+            ///
+            /// ```
+            #[doc = $made]
+            /// let x = arena.alloc_uninit::<[u64; 100]>().write([7; 100]);
+            /// assert_eq!(x[99], 7);
+            /// ```
+            fn alloc_uninit | try_alloc_uninit[T](self) ->
+                &$l mut MaybeUninit<T> = exclusive, Construct::reserve_one::<MaybeUninit<T>, _>(self, false);
+
+            /// Returns zeroed memory for a T: call `assume_init_mut` if zeroes are a valid T.
+            ///
+            /// ```
+            #[doc = $made]
+            /// let table = arena.alloc_zeroed::<[u32; 256]>();
+            /// // SAFETY: zeroes are numbers.
+            /// assert_eq!(unsafe { table.assume_init_mut() }[255], 0);
+            /// ```
+            fn alloc_zeroed | try_alloc_zeroed[T](self) ->
+                &$l mut MaybeUninit<T> = exclusive, Construct::zeroed::<T, _>(self, 1).map(NonNull::cast);
+
+            /// Moves `N` values into the arena, adjacent, by one allocation. Each is borrowed separately, and none is dropped.
+            ///
+            /// Only the batch starts at a multiple of 8, so small values take no more than their size. Values of several types are
+            /// a tuple: `let (a, b) = arena.alloc((1, 'x'))`. If their number is known at run time only, they are a slice.
+            ///
+            /// ```
+            #[doc = $made]
+            /// let [left, right] = arena.alloc_batch([1u16, 2]);
+            /// std::mem::swap(left, right);
+            /// assert_eq!((*left, *right), (2, 1));
+            /// ```
+            fn alloc_batch | try_alloc_batch[T, const N: usize](self, values: [T; N]) ->
+                [&$l mut T; N] = exclusive_each, Construct::value(self, || values, needs_drop::<T>());
+
+            /// Constructs `N` values in the arena, from their index. The memory is reserved first, so `make` may use the arena.
+            ///
+            /// ```
+            #[doc = $made]
+            /// let [x, y, z] = arena.alloc_batch_with(|i| i * 10);
+            /// assert_eq!((*x, *y, *z), (0, 10, 20));
+            /// ```
+            fn alloc_batch_with | try_alloc_batch_with[T, const N: usize](self, make: impl FnMut(usize) -> T) ->
+                [&$l mut T; N] = exclusive_each, Construct::value(self, || core::array::from_fn(make), needs_drop::<T>());
+
+            /// Copies a slice into the arena.
+            ///
+            /// ```
+            #[doc = $made]
+            /// assert_eq!(arena.alloc_slice_copy(&[1, 2, 3]), &[1, 2, 3]);
+            /// ```
+            fn alloc_slice_copy | try_alloc_slice_copy[T: Copy](self, src: &[T]) ->
+                &$l mut [T] = exclusive, Construct::copied(self, src);
+
+            /// Clones each element of a slice into the arena.
+            ///
+            /// ```
+            #[doc = $made]
+            /// assert_eq!(arena.alloc_slice_clone(&[Some(1), None]), &[Some(1), None]);
+            /// ```
+            fn alloc_slice_clone | try_alloc_slice_clone[T: Clone](self, src: &[T]) ->
+                &$l mut [T] = exclusive, Construct::filled(self, src.len(), |i| src[i].clone());
+
+            /// Returns `n` clones of a value.
+            ///
+            /// ```
+            #[doc = $made]
+            /// assert_eq!(arena.alloc_slice_fill(3, 'x'), &['x'; 3]);
+            /// ```
+            fn alloc_slice_fill | try_alloc_slice_fill[T: Clone](self, n: usize, value: T) ->
+                &$l mut [T] = exclusive, Construct::filled(self, n, |_| value.clone());
+
+            /// Returns `n` values, made from their index. For panics of `make` see the [rule](crate#panics).
+            ///
+            /// ```
+            #[doc = $made]
+            /// assert_eq!(arena.alloc_slice_fill_with(4, |i| i * i), &[0, 1, 4, 9]);
+            /// ```
+            fn alloc_slice_fill_with | try_alloc_slice_fill_with[T](self, n: usize, make: impl FnMut(usize) -> T) ->
+                &$l mut [T] = exclusive, Construct::filled(self, n, make);
+
+            /// Returns `n` values of `T::default()`.
+            ///
+            /// ```
+            #[doc = $made]
+            /// assert_eq!(arena.alloc_slice_default::<Option<u8>>(2), &[None, None]);
+            /// ```
+            fn alloc_slice_default | try_alloc_slice_default[T: Default](self, n: usize) ->
+                &$l mut [T] = exclusive, Construct::filled(self, n, |_| T::default());
+
+            /// Returns uninitialised memory for `n` of T.
+            ///
+            /// ```
+            #[doc = $made]
+            /// let slots = arena.alloc_uninit_slice::<u32>(4);
+            /// assert_eq!(*slots[2].write(3), 3);
+            /// ```
+            fn alloc_uninit_slice | try_alloc_uninit_slice[T](self, n: usize) ->
+                &$l mut [MaybeUninit<T>] = exclusive, Construct::uninit(self, n);
+
+            /// Returns zeroed memory for `n` of T.
+            ///
+            /// ```
+            #[doc = $made]
+            /// let slots = arena.alloc_zeroed_slice::<u16>(100);
+            /// // SAFETY: zeroes are numbers.
+            /// assert!(slots.iter().all(|slot| unsafe { slot.assume_init() } == 0));
+            /// ```
+            fn alloc_zeroed_slice | try_alloc_zeroed_slice[T](self, n: usize) ->
+                &$l mut [MaybeUninit<T>] = exclusive, Construct::zeroed(self, n);
+
+            /// Copies a string, to a multiple of 8. [`Arena::pack`](crate::Arena::pack) stores strings without padding.
+            ///
+            /// ```
+            #[doc = $made]
+            /// let s = arena.alloc_str("a word");
+            /// s.make_ascii_uppercase();
+            /// assert_eq!(s, "A WORD");
+            /// ```
+            fn alloc_str | try_alloc_str[](self, s: &str) -> &$l mut str = exclusive, Construct::text(self, s);
+
+            /// Moves `value` into the arena, in a box that drops it.
+            ///
+            /// ```
+            #[doc = $made]
+            /// let names = arena.boxed(vec!["a".to_string()]);
+            /// assert_eq!(names.len(), 1);
+            /// ```
+            fn boxed | try_boxed[T](self, value: T) -> Box<$l, T> = owned, Construct::value(self, || value, false);
         }
 
-        /// As [`alloc`](Self::alloc), with an error instead of the panic; `value` is dropped then.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.try_alloc(7)?, &7);
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn try_alloc<T>(&self, value: T) -> Result<&$l mut T, AllocError> {
-            // SAFETY: as above.
-            Ok(unsafe { exclusive(Construct::value(self, || value, needs_drop::<T>())?) })
-        }
+        $crate::allocate::call_pairs! {
+            #[inline] [$vis]
 
-        /// Constructs a value in the arena, without a copy from the stack. `make` may use the arena itself. For panics of
-        /// `make`, here and in all calls that run user code, see the [rule](crate#panics).
-        ///
-        /// ```
-        #[doc = $made]
-        /// let pair = arena.alloc_with(|| (arena.alloc(1), 2));
-        /// assert_eq!((*pair.0, pair.1), (1, 2));
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn alloc_with<T>(&self, make: impl FnOnce() -> T) -> &$l mut T {
-            // SAFETY: as above.
-            unsafe { exclusive(unwrap_infallible(Construct::value(self, make, needs_drop::<T>()))) }
-        }
+            /// Collects an iterator of any length: the slice grows in place, and moves if the iterator allocates here.
+            ///
+            /// ```
+            #[doc = $made]
+            /// let odd = arena.alloc_slice_from_iter((0..10).filter(|i| i % 2 == 1));
+            /// assert_eq!(odd, &[1, 3, 5, 7, 9]);
+            /// ```
+            fn alloc_slice_from_iter | try_alloc_slice_from_iter[T](self, iter: impl IntoIterator<Item = T>) ->
+                &$l mut [T] = exclusive, Construct::collected(self, iter.into_iter(), needs_drop::<T>());
 
-        /// As [`alloc_with`](Self::alloc_with), with an error instead of the panic; `make` does not run then.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.try_alloc_with(|| [7u8; 16])?.len(), 16);
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn try_alloc_with<T>(&self, make: impl FnOnce() -> T) -> Result<&$l mut T, AllocError> {
-            // SAFETY: as above.
-            Ok(unsafe { exclusive(Construct::value(self, make, needs_drop::<T>())?) })
+            /// Collects an iterator into a box that drops the elements.
+            ///
+            /// ```
+            #[doc = $made]
+            /// let words = arena.boxed_slice("a b".split(' ').map(String::from));
+            /// assert_eq!(words[1], "b");
+            /// ```
+            fn boxed_slice | try_boxed_slice[T](self, iter: impl IntoIterator<Item = T>) ->
+                Box<$l, [T]> = owned, Construct::collected(self, iter.into_iter(), false);
+
+            /// Copies a string into a box.
+            ///
+            /// ```
+            #[doc = $made]
+            /// assert_eq!(&*arena.boxed_str("a word"), "a word");
+            /// ```
+            fn boxed_str | try_boxed_str[](self, s: &str) -> Box<$l, str> = owned, Construct::text(self, s);
         }
 
         /// Constructs a value that may fail; a failure allocates nothing.
@@ -88,17 +249,11 @@ macro_rules! allocating_methods {
         #[inline(always)]
         #[track_caller]
         $vis fn alloc_try_with<T, E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&$l mut T, E> {
-            // SAFETY: as above.
+            // SAFETY: new and initialised; it lives while the arena is borrowed. The same holds below.
             Ok(unsafe { exclusive(unwrap_infallible(Construct::tried(self, make)?)) })
         }
 
         /// As [`alloc_try_with`](Self::alloc_try_with), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let refused = arena.try_alloc_try_with(|| "x".parse::<u64>());
-        /// assert!(matches!(refused, Err(toft::InitError::Init(_))));
-        /// ```
         #[inline(always)]
         #[track_caller]
         $vis fn try_alloc_try_with<T, E>(
@@ -107,274 +262,6 @@ macro_rules! allocating_methods {
         ) -> Result<&$l mut T, InitError<E>> {
             // SAFETY: as above.
             init_error(Construct::tried(self, make)).map(|p| unsafe { exclusive(p) })
-        }
-
-        /// Returns uninitialised memory for a T.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let x = arena.alloc_uninit::<[u64; 100]>().write([7; 100]);
-        /// assert_eq!(x[99], 7);
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn alloc_uninit<T>(&self) -> &$l mut MaybeUninit<T> {
-            // SAFETY: as above.
-            unsafe { exclusive(unwrap_infallible(Construct::reserve_one::<MaybeUninit<T>, _>(self, false))) }
-        }
-
-        /// As [`alloc_uninit`](Self::alloc_uninit), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(*arena.try_alloc_uninit::<u128>()?.write(1), 1);
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn try_alloc_uninit<T>(&self) -> Result<&$l mut MaybeUninit<T>, AllocError> {
-            // SAFETY: as above.
-            Ok(unsafe { exclusive(Construct::reserve_one::<MaybeUninit<T>, _>(self, false)?) })
-        }
-
-        /// Returns zeroed memory for a T: call `assume_init_mut` if zeroes are a valid T.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let table = arena.alloc_zeroed::<[u32; 256]>();
-        /// // SAFETY: zeroes are numbers.
-        /// assert_eq!(unsafe { table.assume_init_mut() }[255], 0);
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn alloc_zeroed<T>(&self) -> &$l mut MaybeUninit<T> {
-            // SAFETY: as above.
-            unsafe { exclusive(unwrap_infallible(Construct::zeroed::<T, _>(self, 1).map(NonNull::cast))) }
-        }
-
-        /// As [`alloc_zeroed`](Self::alloc_zeroed), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// // SAFETY: zeroes are numbers.
-        /// assert_eq!(unsafe { arena.try_alloc_zeroed::<u32>()?.assume_init() }, 0);
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn try_alloc_zeroed<T>(&self) -> Result<&$l mut MaybeUninit<T>, AllocError> {
-            // SAFETY: as above.
-            Ok(unsafe { exclusive(Construct::zeroed::<T, _>(self, 1).map(NonNull::cast)?) })
-        }
-
-        /// Returns memory of a layout. For a size of 0: an address that must not be read.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let layout = std::alloc::Layout::from_size_align(10_000, 4096).unwrap();
-        /// assert_eq!(arena.alloc_layout(layout).addr().get() % 4096, 0);
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-            unwrap_infallible(Construct::bytes(self, layout))
-        }
-
-        /// As [`alloc_layout`](Self::alloc_layout), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let layout = std::alloc::Layout::from_size_align(8, 1 << 62).unwrap();
-        /// assert!(arena.try_alloc_layout(layout).is_err());
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-            Construct::bytes(self, layout)
-        }
-
-        // ---- batches ----
-
-        /// Moves `N` values into the arena, adjacent, by one allocation. Each is borrowed separately, and none is dropped.
-        ///
-        /// Only the batch starts at a multiple of 8, so small values take no more than their size. Values of several types are
-        /// a tuple: `let (a, b) = arena.alloc((1, 'x'))`. If their number is known at run time only, they are a slice.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let [left, right] = arena.alloc_batch([1u16, 2]);
-        /// std::mem::swap(left, right);
-        /// assert_eq!((*left, *right), (2, 1));
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn alloc_batch<T, const N: usize>(&self, values: [T; N]) -> [&$l mut T; N] {
-            // SAFETY: as above.
-            unsafe { exclusive(unwrap_infallible(Construct::value(self, || values, needs_drop::<T>()))) }.each_mut()
-        }
-
-        /// As [`alloc_batch`](Self::alloc_batch), with an error instead of the panic; all `values` are dropped then.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let [a, b] = arena.try_alloc_batch([1u64, 2])?;
-        /// assert_eq!((*a, *b), (1, 2));
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn try_alloc_batch<T, const N: usize>(&self, values: [T; N]) -> Result<[&$l mut T; N], AllocError> {
-            // SAFETY: as above.
-            Ok(unsafe { exclusive(Construct::value(self, || values, needs_drop::<T>())?) }.each_mut())
-        }
-
-        /// Constructs `N` values in the arena, from their index. The memory is reserved first, so `make` may use the arena.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let [x, y, z] = arena.alloc_batch_with(|i| i * 10);
-        /// assert_eq!((*x, *y, *z), (0, 10, 20));
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn alloc_batch_with<T, const N: usize>(&self, make: impl FnMut(usize) -> T) -> [&$l mut T; N] {
-            let batch = Construct::value(self, || core::array::from_fn(make), needs_drop::<T>());
-            // SAFETY: as above.
-            unsafe { exclusive(unwrap_infallible(batch)) }.each_mut()
-        }
-
-        /// As [`alloc_batch_with`](Self::alloc_batch_with), with an error instead of the panic; `make` does not run then.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let [a, b] = arena.try_alloc_batch_with(|i| i as u64)?;
-        /// assert_eq!((*a, *b), (0, 1));
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn try_alloc_batch_with<T, const N: usize>(
-            &self,
-            make: impl FnMut(usize) -> T,
-        ) -> Result<[&$l mut T; N], AllocError> {
-            let batch = Construct::value(self, || core::array::from_fn(make), needs_drop::<T>());
-            // SAFETY: as above.
-            Ok(unsafe { exclusive(batch?) }.each_mut())
-        }
-
-        // ---- slices ----
-
-        /// Copies a slice into the arena.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.alloc_slice_copy(&[1, 2, 3]), &[1, 2, 3]);
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn alloc_slice_copy<T: Copy>(&self, src: &[T]) -> &$l mut [T] {
-            // SAFETY: as above.
-            unsafe { exclusive(unwrap_infallible(Construct::copied(self, src))) }
-        }
-
-        /// As [`alloc_slice_copy`](Self::alloc_slice_copy), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.try_alloc_slice_copy(&[1, 2])?, &[1, 2]);
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn try_alloc_slice_copy<T: Copy>(&self, src: &[T]) -> Result<&$l mut [T], AllocError> {
-            // SAFETY: as above.
-            Ok(unsafe { exclusive(Construct::copied(self, src)?) })
-        }
-
-        /// Clones each element of a slice into the arena.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.alloc_slice_clone(&[Some(1), None]), &[Some(1), None]);
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn alloc_slice_clone<T: Clone>(&self, src: &[T]) -> &$l mut [T] {
-            // SAFETY: as above.
-            unsafe { exclusive(unwrap_infallible(Construct::filled(self, src.len(), |i| src[i].clone()))) }
-        }
-
-        /// As [`alloc_slice_clone`](Self::alloc_slice_clone), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.try_alloc_slice_clone(&[Some(1)])?, &[Some(1)]);
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn try_alloc_slice_clone<T: Clone>(&self, src: &[T]) -> Result<&$l mut [T], AllocError> {
-            // SAFETY: as above.
-            Ok(unsafe { exclusive(Construct::filled(self, src.len(), |i| src[i].clone())?) })
-        }
-
-        /// Returns `n` clones of a value.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.alloc_slice_fill(3, 'x'), &['x'; 3]);
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn alloc_slice_fill<T: Clone>(&self, n: usize, value: T) -> &$l mut [T] {
-            // SAFETY: as above.
-            unsafe { exclusive(unwrap_infallible(Construct::filled(self, n, |_| value.clone()))) }
-        }
-
-        /// As [`alloc_slice_fill`](Self::alloc_slice_fill), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert!(arena.try_alloc_slice_fill(usize::MAX, 0u64).is_err()); // no size wraps
-        /// assert_eq!(arena.try_alloc_slice_fill(2, 5u64)?, &[5, 5]);
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn try_alloc_slice_fill<T: Clone>(&self, n: usize, value: T) -> Result<&$l mut [T], AllocError> {
-            // SAFETY: as above.
-            Ok(unsafe { exclusive(Construct::filled(self, n, |_| value.clone())?) })
-        }
-
-        /// Returns `n` values, made from their index. For panics of `make` see the [rule](crate#panics).
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.alloc_slice_fill_with(4, |i| i * i), &[0, 1, 4, 9]);
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn alloc_slice_fill_with<T>(&self, n: usize, make: impl FnMut(usize) -> T) -> &$l mut [T] {
-            // SAFETY: as above.
-            unsafe { exclusive(unwrap_infallible(Construct::filled(self, n, make))) }
-        }
-
-        /// As [`alloc_slice_fill_with`](Self::alloc_slice_fill_with), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.try_alloc_slice_fill_with(2, |i| i as u64)?, &[0, 1]);
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn try_alloc_slice_fill_with<T>(
-            &self,
-            n: usize,
-            make: impl FnMut(usize) -> T,
-        ) -> Result<&$l mut [T], AllocError> {
-            // SAFETY: as above.
-            Ok(unsafe { exclusive(Construct::filled(self, n, make)?) })
         }
 
         /// Returns `n` values, made from their index, or the first error; the values made before it are dropped then.
@@ -396,12 +283,6 @@ macro_rules! allocating_methods {
         }
 
         /// As [`alloc_slice_try_fill_with`](Self::alloc_slice_try_fill_with), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let refused = arena.try_alloc_slice_try_fill_with(usize::MAX, |i| Ok::<_, ()>(i));
-        /// assert_eq!(refused, Err(toft::InitError::Alloc(toft::AllocError)));
-        /// ```
         #[inline(always)]
         #[track_caller]
         $vis fn try_alloc_slice_try_fill_with<T, E>(
@@ -413,151 +294,24 @@ macro_rules! allocating_methods {
             init_error(Construct::filled_until(self, n, make)).map(|p| unsafe { exclusive(p) })
         }
 
-        /// Returns `n` values of `T::default()`.
+        /// Returns memory of a layout. For a size of 0: an address that must not be read.
         ///
         /// ```
         #[doc = $made]
-        /// assert_eq!(arena.alloc_slice_default::<Option<u8>>(2), &[None, None]);
+        /// let layout = std::alloc::Layout::from_size_align(10_000, 4096).unwrap();
+        /// assert_eq!(arena.alloc_layout(layout).addr().get() % 4096, 0);
         /// ```
         #[inline(always)]
         #[track_caller]
-        $vis fn alloc_slice_default<T: Default>(&self, n: usize) -> &$l mut [T] {
-            // SAFETY: as above.
-            unsafe { exclusive(unwrap_infallible(Construct::filled(self, n, |_| T::default()))) }
+        $vis fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
+            unwrap_infallible(Construct::bytes(self, layout))
         }
 
-        /// As [`alloc_slice_default`](Self::alloc_slice_default), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.try_alloc_slice_default::<u64>(2)?, &[0, 0]);
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
+        /// As [`alloc_layout`](Self::alloc_layout), with an error instead of the panic.
         #[inline(always)]
         #[track_caller]
-        $vis fn try_alloc_slice_default<T: Default>(&self, n: usize) -> Result<&$l mut [T], AllocError> {
-            // SAFETY: as above.
-            Ok(unsafe { exclusive(Construct::filled(self, n, |_| T::default())?) })
-        }
-
-        /// Collects an iterator of any length: the slice grows in place, and moves if the iterator allocates here.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let odd = arena.alloc_slice_from_iter((0..10).filter(|i| i % 2 == 1));
-        /// assert_eq!(odd, &[1, 3, 5, 7, 9]);
-        /// ```
-        #[inline]
-        #[track_caller]
-        $vis fn alloc_slice_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> &$l mut [T] {
-            // SAFETY: as above.
-            unsafe { exclusive(unwrap_infallible(Construct::collected(self, iter.into_iter(), needs_drop::<T>()))) }
-        }
-
-        /// As [`alloc_slice_from_iter`](Self::alloc_slice_from_iter), with an error instead of the panic. The yielded
-        /// values are dropped then.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.try_alloc_slice_from_iter((0u64..).take(2))?, &[0, 1]);
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline]
-        #[track_caller]
-        $vis fn try_alloc_slice_from_iter<T>(
-            &self,
-            iter: impl IntoIterator<Item = T>,
-        ) -> Result<&$l mut [T], AllocError> {
-            // SAFETY: as above.
-            Ok(unsafe { exclusive(Construct::collected(self, iter.into_iter(), needs_drop::<T>())?) })
-        }
-
-        /// Returns uninitialised memory for `n` of T.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let slots = arena.alloc_uninit_slice::<u32>(4);
-        /// assert_eq!(*slots[2].write(3), 3);
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn alloc_uninit_slice<T>(&self, n: usize) -> &$l mut [MaybeUninit<T>] {
-            // SAFETY: as above.
-            unsafe { exclusive(unwrap_infallible(Construct::uninit(self, n))) }
-        }
-
-        /// As [`alloc_uninit_slice`](Self::alloc_uninit_slice), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.try_alloc_uninit_slice::<u64>(2)?.len(), 2);
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn try_alloc_uninit_slice<T>(&self, n: usize) -> Result<&$l mut [MaybeUninit<T>], AllocError> {
-            // SAFETY: as above.
-            Ok(unsafe { exclusive(Construct::uninit(self, n)?) })
-        }
-
-        /// Returns zeroed memory for `n` of T.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let slots = arena.alloc_zeroed_slice::<u16>(100);
-        /// // SAFETY: zeroes are numbers.
-        /// assert!(slots.iter().all(|slot| unsafe { slot.assume_init() } == 0));
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn alloc_zeroed_slice<T>(&self, n: usize) -> &$l mut [MaybeUninit<T>] {
-            // SAFETY: as above.
-            unsafe { exclusive(unwrap_infallible(Construct::zeroed(self, n))) }
-        }
-
-        /// As [`alloc_zeroed_slice`](Self::alloc_zeroed_slice), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.try_alloc_zeroed_slice::<u64>(2)?.len(), 2);
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn try_alloc_zeroed_slice<T>(&self, n: usize) -> Result<&$l mut [MaybeUninit<T>], AllocError> {
-            // SAFETY: as above.
-            Ok(unsafe { exclusive(Construct::zeroed(self, n)?) })
-        }
-
-        // ---- text ----
-
-        /// Copies a string, to a multiple of 8. [`Arena::pack`](crate::Arena::pack) stores strings without padding.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let s = arena.alloc_str("a word");
-        /// s.make_ascii_uppercase();
-        /// assert_eq!(s, "A WORD");
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn alloc_str(&self, s: &str) -> &$l mut str {
-            // SAFETY: as above.
-            unsafe { exclusive(unwrap_infallible(Construct::text(self, s))) }
-        }
-
-        /// As [`alloc_str`](Self::alloc_str), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.try_alloc_str("a word")?, "a word");
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn try_alloc_str(&self, s: &str) -> Result<&$l mut str, AllocError> {
-            // SAFETY: as above.
-            Ok(unsafe { exclusive(Construct::text(self, s)?) })
+        $vis fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+            Construct::bytes(self, layout)
         }
 
         /// Returns formatted text; [`format_in!`](crate::format_in) calls it. It panics if a formatting trait returns an error.
@@ -572,103 +326,11 @@ macro_rules! allocating_methods {
             unsafe { exclusive(unwrap_infallible(Construct::formatted(self, args))) }
         }
 
-        /// As [`alloc_fmt`](Self::alloc_fmt), with an error instead of the panic; one of a
-        /// formatting trait still panics.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(toft::try_format_in!(arena, "{}", 7)?, "7");
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
+        /// As [`alloc_fmt`](Self::alloc_fmt), with an error instead of the panic.
         #[track_caller]
         $vis fn try_alloc_fmt(&self, args: fmt::Arguments<'_>) -> Result<&$l mut str, AllocError> {
             // SAFETY: as above.
             Ok(unsafe { exclusive(Construct::formatted(self, args)?) })
-        }
-
-        // ---- boxes ----
-
-        /// Moves `value` into the arena, in a box that drops it.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let names = arena.boxed(vec!["a".to_string()]);
-        /// assert_eq!(names.len(), 1);
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn boxed<T>(&self, value: T) -> Box<$l, T> {
-            // SAFETY: a new value, which no other code drops.
-            unsafe { Box::from_raw(unwrap_infallible(Construct::value(self, || value, false)).as_ptr()) }
-        }
-
-        /// As [`boxed`](Self::boxed), with an error instead of the panic; `value` is dropped then.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(*arena.try_boxed(7)?, 7);
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline(always)]
-        #[track_caller]
-        $vis fn try_boxed<T>(&self, value: T) -> Result<Box<$l, T>, AllocError> {
-            // SAFETY: a new value, which no other code drops.
-            Ok(unsafe { Box::from_raw(Construct::value(self, || value, false)?.as_ptr()) })
-        }
-
-        /// Collects an iterator into a box that drops the elements.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let words = arena.boxed_slice("a b".split(' ').map(String::from));
-        /// assert_eq!(words[1], "b");
-        /// ```
-        #[inline]
-        #[track_caller]
-        $vis fn boxed_slice<T>(&self, iter: impl IntoIterator<Item = T>) -> Box<$l, [T]> {
-            // SAFETY: a new value, which no other code drops.
-            unsafe { Box::from_raw(unwrap_infallible(Construct::collected(self, iter.into_iter(), false)).as_ptr()) }
-        }
-
-        /// As [`boxed_slice`](Self::boxed_slice), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.try_boxed_slice(0..3)?.len(), 3);
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline]
-        #[track_caller]
-        $vis fn try_boxed_slice<T>(&self, iter: impl IntoIterator<Item = T>) -> Result<Box<$l, [T]>, AllocError> {
-            // SAFETY: a new value, which no other code drops.
-            Ok(unsafe { Box::from_raw(Construct::collected(self, iter.into_iter(), false)?.as_ptr()) })
-        }
-
-        /// Copies a string into a box.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(&*arena.boxed_str("a word"), "a word");
-        /// ```
-        #[inline]
-        #[track_caller]
-        $vis fn boxed_str(&self, s: &str) -> Box<$l, str> {
-            // SAFETY: a new value, which no other code drops.
-            unsafe { Box::from_raw(unwrap_infallible(Construct::text(self, s)).as_ptr()) }
-        }
-
-        /// As [`boxed_str`](Self::boxed_str), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.try_boxed_str("a word")?.len(), 6);
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        #[inline]
-        #[track_caller]
-        $vis fn try_boxed_str(&self, s: &str) -> Result<Box<$l, str>, AllocError> {
-            // SAFETY: a new value, which no other code drops.
-            Ok(unsafe { Box::from_raw(Construct::text(self, s)?.as_ptr()) })
         }
 
         // ---- collections ----
@@ -709,13 +371,6 @@ macro_rules! allocating_methods {
         }
 
         /// As [`vec_with_capacity`](Self::vec_with_capacity), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert!(arena.try_vec_with_capacity::<u64>(usize::MAX).is_err());
-        /// assert!(arena.try_vec_with_capacity::<u64>(2)?.is_empty());
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
         #[inline]
         #[track_caller]
         $vis fn try_vec_with_capacity<T>(&self, capacity: usize) -> Result<Vec<'_, T, Self>, AllocError>
@@ -744,14 +399,7 @@ macro_rules! allocating_methods {
             Vec::from_iter_in(iter, self)
         }
 
-        /// As [`vec_from_iter`](Self::vec_from_iter), with an error instead of the panic. The yielded values are
-        /// dropped then.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.try_vec_from_iter(0u64..5)?.len(), 5);
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
+        /// As [`vec_from_iter`](Self::vec_from_iter), with an error instead of the panic.
         #[inline]
         #[track_caller]
         $vis fn try_vec_from_iter<T>(&self, iter: impl IntoIterator<Item = T>) -> Result<Vec<'_, T, Self>, AllocError>
@@ -798,12 +446,6 @@ macro_rules! allocating_methods {
         }
 
         /// As [`string_with_capacity`](Self::string_with_capacity), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert!(arena.try_string_with_capacity(16)?.is_empty());
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
         #[inline]
         #[track_caller]
         $vis fn try_string_with_capacity(&self, capacity: usize) -> Result<String<'_, Self>, AllocError>
@@ -833,12 +475,6 @@ macro_rules! allocating_methods {
         }
 
         /// As [`string_from`](Self::string_from), with an error instead of the panic.
-        ///
-        /// ```
-        #[doc = $made]
-        /// assert_eq!(arena.try_string_from("less")?, "less");
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
         #[inline]
         #[track_caller]
         $vis fn try_string_from(&self, s: &str) -> Result<String<'_, Self>, AllocError>
@@ -857,7 +493,16 @@ pub(crate) use allocating_methods;
 /// Allocation of values, slices, text, boxes and collections, in every arena and in all other [`Memory`].
 ///
 /// The calls panic if there is no memory or the budget does not allow the request; their variants `try_...` return
-/// [`AllocError`] and change nothing. References and boxes live as long as the arena is borrowed.
+/// [`AllocError`] and change nothing: values passed to them, and values constructed so far, are dropped then. References
+/// and boxes live as long as the arena is borrowed.
+///
+/// ```
+/// let tight = toft::Options::new().budget(16).create()?;
+/// assert_eq!(tight.try_alloc(7)?, &7);
+/// assert!(tight.try_alloc_slice_fill(usize::MAX, 0u64).is_err()); // no size wraps
+/// assert_eq!(tight.stats().live, 8);
+/// # Ok::<(), toft::AllocError>(())
+/// ```
 ///
 /// The arenas have the same calls as methods, so that only generic code needs the trait:
 ///
@@ -879,7 +524,7 @@ pub trait Allocate: Memory {
 impl<M: Memory + ?Sized> Allocate for M {}
 
 /// Allocation; the same calls as [`Allocate`]. They panic if there is no memory or the budget does not allow the
-/// request.
+/// request; their variants `try_...` return [`AllocError`], and drop the values passed or constructed.
 impl Arena {
     allocating_methods!(pub, "let arena = toft::Arena::new();", '_);
 }
@@ -899,13 +544,6 @@ macro_rules! format_in {
 }
 
 /// As [`format_in!`](crate::format_in), with an error instead of the panic if there is no memory.
-///
-/// ```
-/// let tight = toft::Options::new().budget(16).create()?;
-/// assert_eq!(toft::try_format_in!(tight, "{}", 7)?, "7");
-/// assert!(toft::try_format_in!(tight, "{:>99}", 7).is_err());
-/// # Ok::<(), toft::AllocError>(())
-/// ```
 #[macro_export]
 macro_rules! try_format_in {
     ($arena:expr, $($args:tt)*) => {

@@ -12,13 +12,14 @@ use core::ptr::NonNull;
 
 use crate::abi_types::{self as abi, Head};
 use crate::dispatch;
-use crate::error::AllocError;
-use crate::memory::{CallSite, Memory};
+use crate::error::{or_panic, AllocError};
+use crate::memory::{memory_by_call_site, CallSite, Memory};
 use crate::panics::resuming_panics;
 use crate::policy::CAP;
 use crate::provider;
 
 pub use crate::abi_types::Stats;
+pub use crate::provider::BlockInfo;
 
 /// An arena: it allocates by moving a pointer, and its memory is freed as a whole.
 ///
@@ -74,13 +75,7 @@ pub enum Keep {
     Bytes(usize),
 }
 
-/// A point in an arena, for [`Arena::rewind`].
-///
-/// ```
-/// let arena = toft::Arena::new();
-/// let (before, _, after) = (arena.mark(), arena.alloc(1), arena.mark());
-/// assert_ne!(before, after);
-/// ```
+/// A point in an arena, to rewind to: [`Arena::mark`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark(abi::Mark);
 
@@ -127,19 +122,10 @@ impl Arena {
     /// If there is no memory.
     #[inline]
     pub fn new() -> Arena {
-        match Arena::try_new() {
-            Ok(arena) => arena,
-            Err(e) => panic!("toft: {e}"),
-        }
+        or_panic(Arena::try_new())
     }
 
     /// As [`new`](Arena::new), with an error instead of the panic.
-    ///
-    /// ```
-    /// let arena = toft::Arena::try_new()?;
-    /// assert!(arena.try_alloc(1).is_ok());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
     #[inline]
     pub fn try_new() -> Result<Arena, AllocError> {
         provider::create().map(Arena::made).ok_or(AllocError)
@@ -176,14 +162,6 @@ impl Arena {
     }
 
     /// As [`reset`](Arena::reset), with the blocks to keep chosen by `keep`.
-    ///
-    /// ```
-    /// use toft::{Arena, Keep};
-    /// let mut arena = Arena::new();
-    /// arena.alloc_slice_fill(100_000, 0u8);
-    /// arena.reset_with(Keep::All);
-    /// assert!(arena.stats().reserved > 100_000);
-    /// ```
     pub fn reset_with(&mut self, keep: Keep) {
         let (policy, bytes) = match keep {
             Keep::Recent => (abi::KEEP_RECENT, 0),
@@ -328,9 +306,7 @@ impl Arena {
     pub fn blocks(&self) -> Vec<BlockInfo> {
         let mut blocks = Vec::new(); // a list, so that the caller may use the arena while it iterates
         if let Some(a) = self.own() {
-            a.walk(|b| {
-                blocks.push(BlockInfo { base: b.base, size: b.size, start: b.start, used: b.used, spare: b.spare })
-            });
+            a.walk(|block| blocks.push(block));
         }
         blocks
     }
@@ -338,16 +314,6 @@ impl Arena {
     // ---- marks ----
 
     /// Returns a point to rewind to; two loads. While a cursor is open it is the point where the cursor began.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let mark = arena.mark();
-    /// arena.alloc(1);
-    /// // SAFETY: what was allocated since is not used.
-    /// unsafe { arena.rewind(mark) }?;
-    /// assert_eq!(arena.stats().live, 0);
-    /// # Ok::<(), toft::RewindError>(())
-    /// ```
     #[inline]
     pub fn mark(&self) -> Mark {
         // SAFETY: the arena is alive.
@@ -511,9 +477,7 @@ impl Arena {
     /// Ends leaked scopes and cursors. The exclusive borrow shows that they are no longer in use.
     #[inline]
     pub(crate) fn end_leaked(&mut self) {
-        // SAFETY: the head is alive.
-        let instrumented = unsafe { (*self.head.as_ptr()).epoch.get() } & 1 != 0;
-        if instrumented {
+        if self.is_instrumented() {
             self.end_leaked_slow();
         }
     }
@@ -557,30 +521,12 @@ impl Arena {
 // SAFETY: allocations live until the arena is reset, rewound or released, which an exclusive borrow excludes here; a
 // scope claims its memory, so what is allocated outside it survives the scope. The newest allocation alone is freed.
 unsafe impl Memory for Arena {
-    #[inline(always)]
-    #[track_caller]
-    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        self.__allocate(layout, CallSite::caller(false))
-    }
+    memory_by_call_site!(inline(always));
 
     #[inline(always)]
     unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
         unsafe { abi::free(self.head, p.as_ptr(), layout.size()) }
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
     }
 
     // A size of 0 is not a special case: the address is the cursor, and must not be read.
@@ -664,51 +610,63 @@ impl Drop for Arena {
     }
 }
 
-impl Default for Arena {
-    fn default() -> Arena {
-        Arena::new()
-    }
+/// `Debug` by the statistics.
+macro_rules! debug_by_stats {
+    ([$($generics:tt)*] $of:ty, $name:literal) => {
+        impl<$($generics)*> core::fmt::Debug for $of {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.debug_struct($name).field("stats", &self.stats()).finish_non_exhaustive()
+            }
+        }
+    };
 }
+pub(crate) use debug_by_stats;
 
-impl fmt::Debug for Arena {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Arena").field("stats", &self.stats()).finish()
-    }
-}
+debug_by_stats!([] Arena, "Arena");
 
-/// A block of an arena: [`Arena::blocks`].
-///
-/// ```
-/// let arena = toft::Arena::new();
-/// arena.alloc([0u8; 100]);
-/// let block = arena.blocks()[0];
-/// assert_eq!((block.size, block.used, block.spare), (4096, 104, false));
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct BlockInfo {
-    /// Its first byte.
-    pub base: *const u8,
-    /// Bytes requested from the source.
-    pub size: usize,
-    /// The first byte for allocations.
-    pub start: *const u8,
-    /// Allocated bytes from `start` on.
-    pub used: usize,
-    /// Whether it is kept for later.
-    pub spare: bool,
+/// `Default` by `new`.
+macro_rules! default_by_new {
+    ($($of:ty),*) => {
+        $(impl Default for $of {
+            fn default() -> Self {
+                Self::new()
+            }
+        })*
+    };
 }
+pub(crate) use default_by_new;
+
+default_by_new!(Arena);
+
+/// The calls that need exclusive access, of a guard that does not expose `&mut Arena`.
+macro_rules! exclusive_calls {
+    () => {
+        /// As [`Arena::reset`].
+        #[inline]
+        pub fn reset(&mut self) {
+            self.arena.reset();
+        }
+
+        /// As [`Arena::reset_with`].
+        pub fn reset_with(&mut self, keep: $crate::Keep) {
+            self.arena.reset_with(keep);
+        }
+
+        /// As [`Arena::trim`].
+        pub fn trim(&mut self, keep: usize) {
+            self.arena.trim(keep);
+        }
+
+        /// As [`Arena::scope_mut`].
+        #[inline]
+        pub fn scope_mut<R>(&mut self, f: impl FnOnce(&Arena) -> R) -> R {
+            self.arena.scope_mut(f)
+        }
+    };
+}
+pub(crate) use exclusive_calls;
 
 /// An arena that this value does not release: [`Arena::borrow_raw`].
-///
-/// ```
-/// use toft::{Arena, Borrowed};
-/// fn count<'a>(arena: &Borrowed<'a>) -> u64 {
-///     arena.stats().live
-/// }
-/// let arena = Arena::new();
-/// // SAFETY: alive, and no other code uses it.
-/// assert_eq!(count(&unsafe { Arena::borrow_raw(arena.as_raw()) }.unwrap()), 0);
-/// ```
 #[derive(Debug)]
 pub struct Borrowed<'a> {
     arena: ManuallyDrop<Arena>,

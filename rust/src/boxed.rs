@@ -2,11 +2,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::any::Any;
-use core::borrow::{Borrow, BorrowMut};
 use core::cmp::Ordering;
 use core::fmt;
 use core::future::Future;
-use core::hash::{Hash, Hasher};
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
@@ -38,7 +36,6 @@ unsafe impl<T: ?Sized + Send> Send for Box<'_, T> {}
 unsafe impl<T: ?Sized + Sync> Sync for Box<'_, T> {}
 
 impl<'a, T: ?Sized> Box<'a, T> {
-    /// Precondition: no other code drops the value.
     /// Makes a box of a value whose memory lives for `'a`.
     ///
     /// ```
@@ -85,22 +82,6 @@ impl<'a, T: ?Sized> Box<'a, T> {
         unsafe { &mut *Box::into_raw(b) }
     }
 
-    /// Pins an `Unpin` value. (A box may be leaked without its memory: other types need
-    /// [`Arena::alloc_pin`](crate::Arena::alloc_pin).)
-    ///
-    /// ```
-    /// use toft::Box;
-    /// let arena = toft::Arena::new();
-    /// let pinned = Box::into_pin(arena.boxed(std::future::ready(7)));
-    /// assert!(std::mem::size_of_val(&pinned) == std::mem::size_of::<usize>());
-    /// ```
-    pub fn into_pin(b: Box<'a, T>) -> Pin<Box<'a, T>>
-    where
-        T: Unpin,
-    {
-        Pin::new(b)
-    }
-
     /// Implements [`unsize!`](crate::unsize).
     ///
     /// # Safety
@@ -140,11 +121,6 @@ impl<T> Box<'_, T> {
 ///
 /// Only the compiler's coercions are possible: a type to a trait object, an array to a slice, a trait object to one
 /// with fewer auto traits.
-///
-/// ```compile_fail
-/// let arena = toft::Arena::new();
-/// let number = toft::unsize!(arena.boxed([0u8; 8]) => u64); // not the same type
-/// ```
 #[macro_export]
 macro_rules! unsize {
     ($boxed:expr => $to:ty) => {
@@ -183,35 +159,58 @@ impl<T: ?Sized> DerefMut for Box<'_, T> {
 
 // ---- traits of the standard library's box ----
 
-impl<T: ?Sized> AsRef<T> for Box<'_, T> {
-    fn as_ref(&self) -> &T {
-        self
-    }
-}
+/// The traits that a value has as its target: conversions of references, `Hash`, `Debug`.
+macro_rules! traits_of_target {
+    ([$($generics:tt)*] $of:ty, $to:ty) => {
+        impl<$($generics)*> AsRef<$to> for $of {
+            fn as_ref(&self) -> &$to {
+                self
+            }
+        }
 
-impl<T: ?Sized> AsMut<T> for Box<'_, T> {
-    fn as_mut(&mut self) -> &mut T {
-        self
-    }
-}
+        impl<$($generics)*> AsMut<$to> for $of {
+            fn as_mut(&mut self) -> &mut $to {
+                self
+            }
+        }
 
-impl<T: ?Sized> Borrow<T> for Box<'_, T> {
-    fn borrow(&self) -> &T {
-        self
-    }
-}
+        impl<$($generics)*> core::borrow::Borrow<$to> for $of {
+            fn borrow(&self) -> &$to {
+                self
+            }
+        }
 
-impl<T: ?Sized> BorrowMut<T> for Box<'_, T> {
-    fn borrow_mut(&mut self) -> &mut T {
-        self
-    }
-}
+        impl<$($generics)*> core::borrow::BorrowMut<$to> for $of {
+            fn borrow_mut(&mut self) -> &mut $to {
+                self
+            }
+        }
 
-impl<T: ?Sized + fmt::Debug> fmt::Debug for Box<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
+        #[allow(trivial_bounds)] // of a target without parameters
+        impl<$($generics)*> core::hash::Hash for $of
+        where
+            $to: core::hash::Hash,
+        {
+            #[inline]
+            fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+                <$to as core::hash::Hash>::hash(self, state)
+            }
+        }
+
+        #[allow(trivial_bounds)]
+        impl<$($generics)*> core::fmt::Debug for $of
+        where
+            $to: core::fmt::Debug,
+        {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                <$to as core::fmt::Debug>::fmt(self, f)
+            }
+        }
+    };
 }
+pub(crate) use traits_of_target;
+
+traits_of_target!([T: ?Sized] Box<'_, T>, T);
 
 impl<T: ?Sized + fmt::Display> fmt::Display for Box<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -242,12 +241,6 @@ impl<T: ?Sized + PartialOrd> PartialOrd for Box<'_, T> {
 impl<T: ?Sized + Ord> Ord for Box<'_, T> {
     fn cmp(&self, other: &Self) -> Ordering {
         (**self).cmp(&**other)
-    }
-}
-
-impl<T: ?Sized + Hash> Hash for Box<'_, T> {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        (**self).hash(state)
     }
 }
 
@@ -304,54 +297,11 @@ impl Default for Box<'_, str> {
     }
 }
 
-impl<T: ?Sized + Hasher> Hasher for Box<'_, T> {
-    fn finish(&self) -> u64 {
-        (**self).finish()
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        (**self).write(bytes)
-    }
-    fn write_u8(&mut self, i: u8) {
-        (**self).write_u8(i)
-    }
-    fn write_u16(&mut self, i: u16) {
-        (**self).write_u16(i)
-    }
-    fn write_u32(&mut self, i: u32) {
-        (**self).write_u32(i)
-    }
-    fn write_u64(&mut self, i: u64) {
-        (**self).write_u64(i)
-    }
-    fn write_u128(&mut self, i: u128) {
-        (**self).write_u128(i)
-    }
-    fn write_usize(&mut self, i: usize) {
-        (**self).write_usize(i)
-    }
-    fn write_i8(&mut self, i: i8) {
-        (**self).write_i8(i)
-    }
-    fn write_i16(&mut self, i: i16) {
-        (**self).write_i16(i)
-    }
-    fn write_i32(&mut self, i: i32) {
-        (**self).write_i32(i)
-    }
-    fn write_i64(&mut self, i: i64) {
-        (**self).write_i64(i)
-    }
-    fn write_i128(&mut self, i: i128) {
-        (**self).write_i128(i)
-    }
-    fn write_isize(&mut self, i: isize) {
-        (**self).write_isize(i)
-    }
-}
-
+/// Of an `Unpin` value. (A box may be leaked without its memory: other types need
+/// [`Arena::alloc_pin`](crate::Arena::alloc_pin).)
 impl<'a, T: ?Sized + Unpin> From<Box<'a, T>> for Pin<Box<'a, T>> {
     fn from(b: Box<'a, T>) -> Self {
-        Box::into_pin(b)
+        Pin::new(b)
     }
 }
 

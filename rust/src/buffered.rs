@@ -36,6 +36,7 @@ use crate::owner::Root;
 ///     });
 ///     assert_eq!(frames.with(0, |now| now[2]), Some(1.0 + step as f32));
 /// }
+/// assert_eq!((frames.len(), frames.number()), (2, 4));
 /// ```
 pub struct Buffered<R: Root> {
     ring: Box<[Buffer<R>]>,
@@ -85,23 +86,11 @@ impl<R: Root> Drop for Buffer<R> {
 
 impl<R: Root> Buffered<R> {
     /// Creates `n` frames, the running one included. With 1 there is no past; 0 counts as 1.
-    ///
-    /// ```
-    /// toft::root!(struct Number => &'a u32);
-    /// assert_eq!(toft::Buffered::<Number>::new(3).len(), 3);
-    /// ```
     pub fn new(n: usize) -> Buffered<R> {
         Buffered::with_frames(n, Frames::new)
     }
 
     /// As [`new`](Buffered::new), with frames that `make` creates.
-    ///
-    /// ```
-    /// use toft::{Buffered, Frames, Options};
-    /// toft::root!(struct Number => &'a u32);
-    /// let frames = Buffered::<Number>::with_frames(2, || Frames::with(|| Options::new().budget(1 << 20).create()));
-    /// assert_eq!(frames.len(), 2);
-    /// ```
     pub fn with_frames(n: usize, mut make: impl FnMut() -> Frames) -> Buffered<R> {
         let buffer = |_| Buffer { root: None, frames: NonNull::from(Box::leak(Box::new(make()))) };
         Buffered { ring: (0..n.max(1)).map(buffer).collect(), newest: 0, number: 0 }
@@ -149,24 +138,12 @@ impl<R: Root> Buffered<R> {
     }
 
     /// Returns the number of frames kept.
-    ///
-    /// ```
-    /// toft::root!(struct Number => &'a u32);
-    /// assert_eq!(toft::Buffered::<Number>::new(2).len(), 2);
-    /// ```
     #[allow(clippy::len_without_is_empty)] // it is not a collection
     pub fn len(&self) -> usize {
         self.ring.len()
     }
 
     /// Returns the number of frames begun.
-    ///
-    /// ```
-    /// toft::root!(struct Number => &'a u32);
-    /// let mut frames = toft::Buffered::<Number>::new(2);
-    /// frames.frame(|now, _| now.here().alloc(1));
-    /// assert_eq!(frames.number(), 1);
-    /// ```
     pub fn number(&self) -> u64 {
         self.number
     }

@@ -10,6 +10,7 @@ use core::fmt;
 use core::mem::{align_of, needs_drop, size_of, ManuallyDrop, MaybeUninit};
 use core::ptr::{self, NonNull};
 
+use crate::boxed::Box;
 use crate::error::{AllocError, ErrorMode, InitError};
 use crate::memory::{CallSite, Memory};
 
@@ -183,6 +184,26 @@ pub(crate) unsafe fn exclusive<'a, T: ?Sized>(p: NonNull<T>) -> &'a mut T {
     unsafe { &mut *p.as_ptr() }
 }
 
+/// As [`exclusive`], with a reference for each value.
+///
+/// # Safety
+/// As for [`exclusive`].
+#[inline(always)]
+pub(crate) unsafe fn exclusive_each<'a, T, const N: usize>(p: NonNull<[T; N]>) -> [&'a mut T; N] {
+    // SAFETY: the caller's contract.
+    unsafe { exclusive(p) }.each_mut()
+}
+
+/// A box of a new value.
+///
+/// # Safety
+/// As for [`exclusive`]; and no other code drops it.
+#[inline(always)]
+pub(crate) unsafe fn owned<'a, T: ?Sized>(p: NonNull<T>) -> Box<'a, T> {
+    // SAFETY: the caller's contract.
+    unsafe { Box::from_raw(p.as_ptr()) }
+}
+
 /// An error of the closure that makes a value, or of the arena.
 #[inline(always)]
 pub(crate) fn init_error<T, F>(result: Result<Result<T, AllocError>, F>) -> Result<T, InitError<F>> {
@@ -275,8 +296,9 @@ impl<'a, R: Memory + ?Sized, T> GrowingSlice<'a, R, T> {
     }
 
     /// Precondition: the capacity is not below the present one.
-    fn extend(&mut self, capacity: usize) -> Result<(), Option<Layout>> {
-        let Ok(layout) = Layout::array::<T>(capacity) else { return Err(None) };
+    #[track_caller]
+    fn grow<E: ErrorMode>(&mut self, capacity: usize) -> Result<(), E> {
+        let Ok(layout) = Layout::array::<T>(capacity) else { return Err(E::overflow()) };
         if size_of::<T>() != 0 && capacity != self.capacity {
             let p = if self.capacity == 0 {
                 self.arena.__allocate(layout, self.site)
@@ -284,19 +306,10 @@ impl<'a, R: Memory + ?Sized, T> GrowingSlice<'a, R, T> {
                 // SAFETY: of the arena with that layout, and not used otherwise.
                 unsafe { self.arena.__resize(self.at.cast(), Self::layout(self.capacity), layout, self.site) }
             };
-            self.at = p.map_err(|AllocError| Some(layout))?.cast();
+            self.at = p.map_err(|AllocError| E::out_of_memory(layout))?.cast();
         }
         self.capacity = capacity;
         Ok(())
-    }
-
-    #[track_caller]
-    fn grow<E: ErrorMode>(&mut self, capacity: usize) -> Result<(), E> {
-        match self.extend(capacity) {
-            Ok(()) => Ok(()),
-            Err(Some(layout)) => Err(E::out_of_memory(layout)),
-            Err(None) => Err(E::overflow()),
-        }
     }
 
     /// Returns the elements. Unused capacity is freed, if the slice is the newest allocation.

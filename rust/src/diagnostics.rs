@@ -41,15 +41,7 @@ impl fmt::Display for SwitchError {
 
 impl core::error::Error for SwitchError {}
 
-/// An allocation that the budget does not allow: the argument of the [`Arena::on_refusal`] hook.
-///
-/// ```
-/// let arena = toft::Options::new().budget(8).create()?;
-/// arena.on_refusal(|refusal| (refusal.size < 100).then_some(refusal.live + 100)).unwrap();
-/// assert!(arena.try_alloc([0u8; 16]).is_ok());
-/// assert!(arena.try_alloc([0u8; 200]).is_err());
-/// # Ok::<(), toft::AllocError>(())
-/// ```
+/// An allocation that the budget does not allow: [`Arena::on_refusal`] has a hook for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
@@ -62,15 +54,6 @@ pub struct Refusal {
 }
 
 /// A live allocation of a checked arena: [`Arena::allocations`].
-///
-/// ```
-/// let arena = toft::Arena::new();
-/// arena.set_checked(true)?;
-/// let x = arena.alloc(7u32);
-/// let all = arena.allocations();
-/// assert_eq!((all[0].at, all[0].size), (x as *const u32 as *const u8, 4));
-/// # Ok::<(), toft::SwitchError>(())
-/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Allocation {
@@ -232,24 +215,12 @@ fn switched(code: c_int) -> Result<(), SwitchError> {
 // ---- tags and phases ----
 
 /// Counts allocations for a tag while it exists: [`Arena::tag`].
-///
-/// ```
-/// let arena = toft::Arena::new();
-/// let tag = arena.tag("no arena that is metered");
-/// assert_eq!(format!("{tag:?}"), "Tag { on: false }");
-/// ```
 #[must_use = "the tag ends where this is dropped"]
 pub struct Tag<'a> {
     arena: Option<(&'a Arena, usize)>,
 }
 
 /// Counts the bytes of a part of the program: [`Arena::phase`].
-///
-/// ```
-/// let arena = toft::Arena::new();
-/// let phase = arena.phase("no arena that is metered");
-/// assert_eq!(format!("{phase:?}"), "Phase { on: false }");
-/// ```
 #[must_use = "the phase ends where this is dropped"]
 pub struct Phase<'a> {
     arena: Option<(&'a Arena, &'static str, (u64, u64))>,
@@ -372,15 +343,6 @@ impl Arena {
     }
 
     /// As [`report`](Arena::report), and resets its counts: for a report of each frame.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// arena.set_checked(true)?;
-    /// arena.alloc(1u64);
-    /// assert_eq!(arena.take_report().count(), 1);
-    /// assert_eq!(arena.take_report().count(), 0);
-    /// # Ok::<(), toft::SwitchError>(())
-    /// ```
     pub fn take_report(&self) -> Report {
         self.make_report(true)
     }

@@ -108,12 +108,6 @@ impl Arena {
     }
 
     /// As [`alloc_drop`](Arena::alloc_drop), with an error instead of the panic.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(0).create()?;
-    /// assert!(tight.try_alloc_drop(String::from("dropped now")).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
     #[inline]
     #[track_caller]
     pub fn try_alloc_drop<T: Send + 'static>(&self, value: T) -> Result<&mut T, AllocError> {
@@ -124,14 +118,6 @@ impl Arena {
     ///
     /// Refused in an arena in a caller's buffer, on a borrowed source, or from another language: leaking such an arena
     /// does not leak its memory, which would violate the guarantee of `Pin`.
-    ///
-    /// ```
-    /// # use std::task::{Context, Poll, Waker};
-    /// # use std::future::Future;
-    /// let arena = toft::Arena::new();
-    /// let future = arena.alloc_pin(async { 6 * 7 });
-    /// assert_eq!(future.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(42));
-    /// ```
     #[inline]
     #[track_caller]
     pub fn alloc_pin<T: Send + 'static>(&self, value: T) -> Pin<&mut T> {
@@ -139,14 +125,6 @@ impl Arena {
     }
 
     /// As [`alloc_pin`](Arena::alloc_pin), with an error instead of the panic.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// assert!(arena.try_alloc_pin(async {}).is_ok());
-    /// let mut buffer = [std::mem::MaybeUninit::uninit(); 2400];
-    /// assert!(toft::Arena::in_buffer(&mut buffer)?.try_alloc_pin(async {}).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
     #[inline]
     #[track_caller]
     pub fn try_alloc_pin<T: Send + 'static>(&self, value: T) -> Result<Pin<&mut T>, AllocError> {
@@ -170,15 +148,6 @@ impl<'a> Scope<'a> {
 
     /// As [`Arena::alloc_drop`], for values that need not be `Send` and may borrow what lives for `'a`.
     ///
-    /// ```
-    /// let text = std::cell::RefCell::new(String::new());
-    /// let scope = toft::Scope::new();
-    /// scope.alloc_drop(text.borrow_mut()).push('x'); // the guard ends with the scope
-    /// assert!(text.try_borrow().is_err());
-    /// drop(scope);
-    /// assert_eq!(*text.borrow(), "x");
-    /// ```
-    ///
     /// # Panics
     /// If the arena has no memory, or a cursor of it is open.
     #[inline]
@@ -188,11 +157,6 @@ impl<'a> Scope<'a> {
     }
 
     /// As [`alloc_drop`](Scope::alloc_drop), with an error instead of the panic.
-    ///
-    /// ```
-    /// let scope = toft::Scope::new();
-    /// assert!(scope.try_alloc_drop(std::rc::Rc::new(1)).is_ok());
-    /// ```
     #[inline]
     #[track_caller]
     pub fn try_alloc_drop<T: 'a>(&self, value: T) -> Result<&mut T, AllocError> {

@@ -26,48 +26,33 @@ fn is_privileged() -> bool {
     is_secure() || unsafe { getuid() != geteuid() || getgid() != getegid() }
 }
 
-#[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
+/// Whether the system itself says so.
+#[cfg(all(unix, not(miri)))]
 fn is_secure() -> bool {
-    use core::ffi::c_ulong;
-    unsafe extern "C" {
-        fn getauxval(kind: c_ulong) -> c_ulong;
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    {
+        use core::ffi::c_ulong;
+        unsafe extern "C" {
+            fn getauxval(kind: c_ulong) -> c_ulong;
+        }
+        const AT_SECURE: c_ulong = 23;
+        // SAFETY: it returns 0 for unknown values.
+        return unsafe { getauxval(AT_SECURE) != 0 };
     }
-    const AT_SECURE: c_ulong = 23;
-    // SAFETY: it returns 0 for unknown values.
-    unsafe { getauxval(AT_SECURE) != 0 }
-}
-
-#[cfg(all(
-    any(
+    #[cfg(any(
         target_vendor = "apple",
         target_os = "freebsd",
         target_os = "dragonfly",
         target_os = "openbsd",
         target_os = "netbsd"
-    ),
-    not(miri)
-))]
-fn is_secure() -> bool {
-    unsafe extern "C" {
-        fn issetugid() -> core::ffi::c_int;
+    ))]
+    {
+        unsafe extern "C" {
+            fn issetugid() -> core::ffi::c_int;
+        }
+        // SAFETY: it has no arguments and cannot fail.
+        return unsafe { issetugid() != 0 };
     }
-    // SAFETY: it has no arguments and cannot fail.
-    unsafe { issetugid() != 0 }
-}
-
-#[cfg(all(
-    unix,
-    not(any(
-        target_os = "linux",
-        target_os = "android",
-        target_vendor = "apple",
-        target_os = "freebsd",
-        target_os = "dragonfly",
-        target_os = "openbsd",
-        target_os = "netbsd"
-    )),
-    not(miri)
-))]
-fn is_secure() -> bool {
+    #[allow(unreachable_code)] // on other systems
     false
 }

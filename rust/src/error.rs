@@ -105,6 +105,16 @@ impl ErrorMode for AllocError {
     }
 }
 
+/// The value, or a panic with the error's text: of calls that make an arena or a table.
+#[inline(always)]
+#[track_caller]
+pub(crate) fn or_panic<T>(result: Result<T, AllocError>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(e) => panic!("toft: {e}"),
+    }
+}
+
 /// The value of a call that fails by panic only.
 #[inline(always)]
 pub(crate) fn unwrap_infallible<T>(result: Result<T, Never>) -> T {

@@ -11,9 +11,9 @@ use core::ptr;
 use core::sync::atomic;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::arena::Arena;
+use crate::arena::{default_by_new, Arena};
 use crate::diagnostics::SwitchError;
-use crate::error::AllocError;
+use crate::error::{or_panic, AllocError};
 use crate::provider;
 use crate::snapshot::{Summary, Switches};
 
@@ -124,12 +124,6 @@ impl Drop for OwnSlots {
 
 impl Frames {
     /// Creates frames whose arenas are made by [`Arena::new`].
-    ///
-    /// ```
-    /// let mut frames = toft::Frames::new();
-    /// assert_eq!(*frames.here().alloc(1), 1);
-    /// frames.advance();
-    /// ```
     pub fn new() -> Frames {
         Frames::with(Arena::try_new)
     }
@@ -173,19 +167,10 @@ impl Frames {
     /// If this thread has no arena yet, and there is no memory for one.
     #[inline]
     pub fn here(&self) -> &Arena {
-        match self.try_here() {
-            Ok(arena) => arena,
-            Err(e) => panic!("toft: {e}"),
-        }
+        or_panic(self.try_here())
     }
 
     /// As [`here`](Frames::here), with an error instead of the panic.
-    ///
-    /// ```
-    /// use toft::{AllocError, Frames};
-    /// let none = Frames::with(|| Err(AllocError));
-    /// assert!(none.try_here().is_err());
-    /// ```
     ///
     /// # Errors
     /// Those of `make`.
@@ -284,12 +269,6 @@ impl Frames {
     /// frames.advance(); // that thread has ended, and its arena is emptied all the same
     /// assert_eq!(frames.arenas().map(|arena| arena.stats().live).sum::<u64>(), 0);
     /// ```
-    /// ```compile_fail
-    /// let mut frames = toft::Frames::new();
-    /// let number = frames.here().alloc(1);
-    /// frames.advance();
-    /// assert_eq!(*number, 1);
-    /// ```
     ///
     /// # Panics
     /// If a destructor panicked, after all arenas are emptied.
@@ -352,11 +331,7 @@ impl Frames {
     /// ```
     pub fn trim(&mut self, keep: usize) {
         self.each(0, |arena| arena.trim(keep));
-        self.slots_mut().retain(|slot| {
-            // SAFETY: exclusive, since `self` is borrowed exclusively.
-            let live = unsafe { slot.arena.as_ref() }.stats().live;
-            live != 0 || !slot.free
-        });
+        self.slots_mut().retain(|slot| slot.arena().stats().live != 0 || !slot.free);
     }
 
     /// Iterates over the arenas of all threads.
@@ -368,24 +343,16 @@ impl Frames {
     /// assert_eq!(live, [8]);
     /// ```
     pub fn arenas(&mut self) -> impl Iterator<Item = &Arena> {
-        // SAFETY: exclusive, since `self` is borrowed exclusively.
-        self.slots_mut().iter().map(|slot| unsafe { slot.arena.as_ref() })
+        self.slots_mut().iter().map(ThreadSlot::arena)
     }
 
     /// Returns the number of advances.
-    ///
-    /// ```
-    /// let mut frames = toft::Frames::new();
-    /// frames.advance();
-    /// assert_eq!(frames.number(), 1);
-    /// ```
     pub fn number(&self) -> u64 {
         self.number
     }
 
     pub(crate) fn named_arenas(&mut self) -> impl Iterator<Item = (Option<String>, &Arena)> {
-        // SAFETY: as in `arenas`.
-        self.slots_mut().iter().map(|slot| (slot.name.clone(), unsafe { slot.arena.as_ref() }))
+        self.slots_mut().iter().map(|slot| (slot.name.clone(), slot.arena()))
     }
 
     /// Changes the switches, for existing and future arenas.
@@ -439,11 +406,7 @@ impl Frames {
     }
 }
 
-impl Default for Frames {
-    fn default() -> Frames {
-        Frames::new()
-    }
-}
+default_by_new!(Frames);
 
 impl fmt::Debug for Frames {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -2,15 +2,14 @@
 //! calls: handlers of requests, tasks that move between threads.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::fmt;
 use core::mem::ManuallyDrop;
 use core::ops::Deref;
 use core::ptr::{null_mut, NonNull};
 use core::sync::atomic::{self, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::abi_types::Head;
-use crate::arena::{Arena, Keep};
-use crate::error::AllocError;
+use crate::arena::{debug_by_stats, default_by_new, exclusive_calls, Arena, Keep};
+use crate::error::{or_panic, AllocError};
 use crate::options::Options;
 use crate::policy::BLOCK_MIN;
 use crate::provider;
@@ -68,15 +67,7 @@ struct Counts {
     ended: AtomicUsize,
 }
 
-/// Statistics of a cache, in numbers of arenas.
-///
-/// ```
-/// let leases = toft::Leases::new();
-/// drop((leases.get(), leases.get()));
-/// drop(leases.get());
-/// let stats = leases.stats();
-/// assert_eq!((stats.made, stats.ended, stats.idle), (2, 0, 2));
-/// ```
+/// Statistics of a cache, in numbers of arenas: [`Leases::stats`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeaseStats {
     /// Created, since none was idle. Constant in a steady state.
@@ -98,12 +89,6 @@ unsafe fn arena_of(head: NonNull<Head>) -> Arena {
 
 impl Leases {
     /// Keeps up to 64 idle arenas, with up to 256 KiB each, and sets no budget.
-    ///
-    /// ```
-    /// static LEASES: toft::Leases = toft::Leases::new();
-    /// let lease: toft::Lease<'static> = LEASES.get();
-    /// assert_eq!(*lease.alloc(7), 7);
-    /// ```
     pub const fn new() -> Leases {
         Leases {
             idle_slots: Slots::of([const { Line::of([const { AtomicPtr::new(null_mut()) }; SLOTS_PER_LINE]) }; LINES]),
@@ -158,29 +143,14 @@ impl Leases {
 
     /// Leases an empty arena, until the lease is dropped.
     ///
-    /// ```
-    /// let leases = toft::Leases::new();
-    /// let lease = leases.get();
-    /// assert_eq!(lease.alloc_str("words"), "words");
-    /// ```
-    ///
     /// # Panics
     /// If no arena is idle, and there is no memory for a new one.
     #[inline]
     pub fn get(&self) -> Lease<'_> {
-        match self.try_get() {
-            Ok(lease) => lease,
-            Err(e) => panic!("toft: {e}"),
-        }
+        or_panic(self.try_get())
     }
 
     /// As [`get`](Leases::get), with an error instead of the panic.
-    ///
-    /// ```
-    /// let leases = toft::Leases::new();
-    /// assert_eq!(*leases.try_get()?.try_alloc(7)?, 7);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
     #[inline]
     pub fn try_get(&self) -> Result<Lease<'_>, AllocError> {
         let (arena, slot) = match self.idle_slots.take(hint(), self.idle_max) {
@@ -351,11 +321,7 @@ impl provider::RawArena {
     }
 }
 
-impl Default for Leases {
-    fn default() -> Leases {
-        Leases::new()
-    }
-}
+default_by_new!(Leases);
 
 impl Drop for Leases {
     fn drop(&mut self) {
@@ -363,11 +329,7 @@ impl Drop for Leases {
     }
 }
 
-impl fmt::Debug for Leases {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Leases").field("stats", &self.stats()).finish_non_exhaustive()
-    }
-}
+debug_by_stats!([] Leases, "Leases");
 
 /// An arena from [`Leases`], returned to them when the lease is dropped. All of [`Arena`]'s calls work on it.
 ///
@@ -402,20 +364,6 @@ impl fmt::Debug for Leases {
 ///
 /// A `&Arena` or `&Lease` may not live across an await: an arena belongs to one thread at a time, so a reference to it
 /// is not `Send`. For an arena that the futures inside a task share, see [`TaskArena`](crate::TaskArena).
-///
-/// ```compile_fail
-/// static LEASES: toft::Leases = toft::Leases::new();
-///
-/// async fn handle() {
-///     let lease = LEASES.get();
-///     let arena: &toft::Arena = &lease;
-///     std::future::ready(()).await;
-///     arena.alloc(1);
-/// }
-///
-/// fn may_move<T: Send>(task: T) {}
-/// may_move(handle());
-/// ```
 pub struct Lease<'l> {
     /// Never exposed as `&mut`: swapping two arenas would return them to the wrong caches.
     arena: ManuallyDrop<Arena>,
@@ -439,57 +387,7 @@ impl<'l> Lease<'l> {
         Lease { arena: ManuallyDrop::new(arena), slot: None, leases }
     }
 
-    /// As [`Arena::reset`].
-    ///
-    /// ```
-    /// let leases = toft::Leases::new();
-    /// let mut lease = leases.get();
-    /// lease.alloc(1);
-    /// lease.reset();
-    /// assert_eq!(lease.stats().live, 0);
-    /// ```
-    #[inline]
-    pub fn reset(&mut self) {
-        self.arena.reset();
-    }
-
-    /// As [`Arena::reset_with`].
-    ///
-    /// ```
-    /// let leases = toft::Leases::new();
-    /// let mut lease = leases.get();
-    /// lease.alloc([0u8; 10_000]);
-    /// lease.reset_with(toft::Keep::Bytes(0));
-    /// assert_eq!(lease.stats().reserved, 4096);
-    /// ```
-    pub fn reset_with(&mut self, keep: Keep) {
-        self.arena.reset_with(keep);
-    }
-
-    /// As [`Arena::trim`].
-    ///
-    /// ```
-    /// let leases = toft::Leases::new();
-    /// let mut lease = leases.get();
-    /// lease.scope_mut(|inner| inner.alloc([0u8; 10_000]).len());
-    /// lease.trim(0);
-    /// assert_eq!(lease.stats().reserved, 4096);
-    /// ```
-    pub fn trim(&mut self, keep: usize) {
-        self.arena.trim(keep);
-    }
-
-    /// As [`Arena::scope_mut`].
-    ///
-    /// ```
-    /// let leases = toft::Leases::new();
-    /// let mut lease = leases.get();
-    /// assert_eq!(lease.scope_mut(|inner| *inner.alloc(7)), 7);
-    /// ```
-    #[inline]
-    pub fn scope_mut<R>(&mut self, f: impl FnOnce(&Arena) -> R) -> R {
-        self.arena.scope_mut(f)
-    }
+    exclusive_calls!();
 
     /// Takes the arena out of the cache for good.
     ///
@@ -523,8 +421,4 @@ impl Drop for Lease<'_> {
     }
 }
 
-impl fmt::Debug for Lease<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lease").field("stats", &self.arena.stats()).finish()
-    }
-}
+debug_by_stats!([] Lease<'_>, "Lease");

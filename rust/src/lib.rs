@@ -94,7 +94,8 @@
 //!   `recycler`: [`Recycler`], [`SyncRecycler`].
 //! * `diagnostics`: tags, phases, reports, samples and checked arenas. Without it `TOFT_CHECKED` has no effect.
 //! * `full`: all of these.
-//! * `allocator-api2` (version 0.2), `allocator-api2-03`, `allocator-api2-04`, `nightly`: see above. `hashbrown`: hashbrown's maps and sets in an arena, [`collections`].
+//! * `allocator-api2` (version 0.2), `allocator-api2-03`, `allocator-api2-04`, `nightly`: see above. `hashbrown`: maps and
+//!   sets of hashbrown 0.17 in an arena, [`collections`]; those of 0.15 and 0.16 take `&Arena` by `allocator-api2`.
 //! * `serde`: reports and snapshots can be serialised.
 //! * `std`, on by default: the thread's cache, pages of the system, resumed panics of destructors. Without it the crate
 //!   is `no_std` with `alloc`, and blocks come from the global allocator.

@@ -163,6 +163,57 @@ pub unsafe trait Memory {
     }
 }
 
+/// The calls of a type that implements `__allocate` and `__resize`.
+macro_rules! memory_by_call_site {
+    ($inline:meta) => {
+        #[$inline]
+        #[track_caller]
+        fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+            self.__allocate(layout, CallSite::caller(false))
+        }
+
+        #[$inline]
+        #[track_caller]
+        unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+            // SAFETY: the caller's contract.
+            unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+        }
+
+        #[$inline]
+        #[track_caller]
+        unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+            // SAFETY: the caller's contract.
+            unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+        }
+    };
+}
+pub(crate) use memory_by_call_site;
+
+/// `__resize` of a type with a method `resize_in_place`, which returns whether it was possible.
+#[cfg(any(feature = "recycler", feature = "shared"))]
+macro_rules! resize_in_place_or_move {
+    ($inline:meta) => {
+        #[$inline]
+        unsafe fn __resize(
+            &self,
+            p: NonNull<u8>,
+            old: Layout,
+            new: Layout,
+            site: CallSite,
+        ) -> Result<NonNull<u8>, AllocError> {
+            // SAFETY: the caller's contract.
+            unsafe {
+                if p.addr().get() & (new.align() - 1) == 0 && self.resize_in_place(p, old, new) {
+                    return Ok(p);
+                }
+                $crate::memory::move_to_new(self, p, old, new, site)
+            }
+        }
+    };
+}
+#[cfg(any(feature = "recycler", feature = "shared"))]
+pub(crate) use resize_in_place_or_move;
+
 /// Moves an allocation to new memory.
 ///
 /// # Safety

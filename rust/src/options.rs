@@ -6,7 +6,7 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use crate::arena::Arena;
-use crate::error::AllocError;
+use crate::error::{or_panic, AllocError};
 use crate::provider::{self, Settings};
 use crate::source::Source;
 
@@ -28,10 +28,6 @@ pub struct Options {
 
 impl Options {
     /// As [`Arena::new`].
-    ///
-    /// ```
-    /// assert!(toft::Options::new().create().is_ok());
-    /// ```
     pub const fn new() -> Options {
         Options { reserve: 0, budget: None, source: None }
     }
@@ -50,12 +46,6 @@ impl Options {
     }
 
     /// Limits the bytes allocated at a time, exactly: [`Arena::set_budget`].
-    ///
-    /// ```
-    /// let arena = toft::Options::new().budget(100).create()?;
-    /// assert!(arena.try_alloc([0u8; 101]).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
     pub fn budget(mut self, bytes: u64) -> Options {
         self.budget = Some(bytes);
         self
@@ -128,9 +118,6 @@ impl Arena {
     /// # Panics
     /// If there is no memory, or `bytes` is above `isize::MAX / 2`.
     pub fn with_capacity(bytes: usize) -> Arena {
-        match Options::new().reserve(bytes).create() {
-            Ok(arena) => arena,
-            Err(e) => panic!("toft: {e}"),
-        }
+        or_panic(Options::new().reserve(bytes).create())
     }
 }

@@ -59,13 +59,6 @@ pub struct Owner<R: Root>(Rooted<R, Boxed>);
 
 impl<R: Root> Owner<R> {
     /// Constructs the root in the arena.
-    ///
-    /// ```compile_fail
-    /// # use toft::{Arena, Owner};
-    /// toft::root!(struct Number => &'a i32);
-    /// let mut out: Option<&i32> = None;
-    /// let owner = Owner::<Number>::new(Arena::new(), |arena| { let n = &*arena.alloc(1); out = Some(n); n });
-    /// ```
     pub fn new(arena: Arena, make: impl for<'a> FnOnce(&'a Arena) -> R::In<'a>) -> Owner<R> {
         match Owner::try_new(arena, |arena| Ok::<_, core::convert::Infallible>(make(arena))) {
             Ok(owner) => owner,
@@ -94,12 +87,6 @@ impl<R: Root> Owner<R> {
     }
 
     /// Calls `look` with the root.
-    ///
-    /// ```
-    /// toft::root!(struct Text => &'a str);
-    /// let text = toft::Owner::<Text>::new(toft::Arena::new(), |arena| arena.alloc_str("text"));
-    /// assert_eq!(text.with(|text| text.len()), 4);
-    /// ```
     pub fn with<T>(&self, look: impl for<'a, 'b> FnOnce(&'b R::In<'a>) -> T) -> T {
         self.0.with(look)
     }
@@ -112,12 +99,6 @@ impl<R: Root> Owner<R> {
     /// let mut names = Owner::<Names>::new(Arena::new(), |_| vec![]);
     /// names.with_mut(|names, arena| names.push(arena.alloc_str("Tofte")));
     /// assert_eq!(names.with(|names| names.len()), 1);
-    /// ```
-    /// ```compile_fail
-    /// # use toft::{Arena, Owner};
-    /// toft::root!(struct Names => std::vec::Vec<&'a str>);
-    /// let mut names = Owner::<Names>::new(Arena::new(), |_| vec![]);
-    /// let escaped: &mut i32 = names.with_mut(|_, arena| arena.alloc(1));
     /// ```
     pub fn with_mut<T>(&mut self, change: impl for<'a, 'b> FnOnce(&'b mut R::In<'a>, &'a Arena) -> T) -> T {
         self.0.with_mut(change)

@@ -407,18 +407,5 @@ pub fn held() -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_the_environment() {
-        let cases = [("0", 0), ("7", 7), ("64M", 64 << 20), ("2k", 2048), ("1G", 1 << 30), ("12 MB", 12)];
-        for (text, bytes) in cases {
-            assert_eq!(bytes_of(text), Some(bytes), "{text}");
-        }
-        assert_eq!(bytes_of("99999999999999999999999G"), Some(usize::MAX / 2));
-        for text in ["", "M", "-1", "x1"] {
-            assert_eq!(bytes_of(text), None, "{text}");
-        }
-    }
-}
+#[path = "../tests/unit/page_cache.rs"]
+mod tests;

@@ -50,19 +50,6 @@ pub struct Parcel<'l, R: Root>(Rooted<R, Leased<'l>>);
 impl Leases {
     /// Leases an arena, and constructs a value in it.
     ///
-    /// ```
-    /// toft::root!(struct Text => &'a str);
-    /// let leases = toft::Leases::new();
-    /// let text = leases.parcel::<Text>(|arena| arena.alloc_str("text"));
-    /// assert_eq!(text.with(|text| text.len()), 4);
-    /// ```
-    /// ```compile_fail
-    /// toft::root!(struct Number => &'a i32);
-    /// let leases = toft::Leases::new();
-    /// let mut out: Option<&i32> = None;
-    /// let number = leases.parcel::<Number>(|arena| { let n = &*arena.alloc(1); out = Some(n); n });
-    /// ```
-    ///
     /// # Panics
     /// If there is no memory, or the budget of the leases does not allow one word, which the parcel needs. If `make`
     /// panics, the arena is returned.
@@ -75,16 +62,6 @@ impl Leases {
     }
 
     /// As [`parcel`](Leases::parcel), with errors: that of `make`, or of the arena. The arena is returned then.
-    ///
-    /// ```
-    /// use toft::{InitError, Leases};
-    /// toft::root!(struct Number => &'a u32);
-    /// let leases = Leases::new();
-    /// let parse = |text: &str| leases.try_parcel::<Number, _>(|arena| text.parse().map(|n: u32| &*arena.alloc(n)));
-    /// assert_eq!(parse("7").unwrap().with(|n| **n), 7);
-    /// assert!(matches!(parse("x"), Err(InitError::Init(_))));
-    /// assert_eq!(leases.idle(), 1);
-    /// ```
     pub fn try_parcel<R: Root, E>(
         &self,
         make: impl for<'a> FnOnce(&'a Arena) -> Result<R::In<'a>, E>,
@@ -96,13 +73,6 @@ impl Leases {
 
 impl<'l, R: Root> Parcel<'l, R> {
     /// Calls `look` with the value.
-    ///
-    /// ```
-    /// toft::root!(struct Text => &'a str);
-    /// let leases = toft::Leases::new();
-    /// let text = leases.parcel::<Text>(|arena| arena.alloc_str("text"));
-    /// assert!(text.with(|text| text.starts_with('t')));
-    /// ```
     pub fn with<T>(&self, look: impl for<'a, 'b> FnOnce(&'b R::In<'a>) -> T) -> T {
         self.0.with(look)
     }
@@ -115,12 +85,6 @@ impl<'l, R: Root> Parcel<'l, R> {
     /// let mut names = leases.parcel::<Names>(|_| vec![]);
     /// names.with_mut(|names, arena| names.push(arena.alloc_str("Tofte")));
     /// assert_eq!(names.with(|names| names.len()), 1);
-    /// ```
-    /// ```compile_fail
-    /// toft::root!(struct Names => std::vec::Vec<&'a str>);
-    /// let leases = toft::Leases::new();
-    /// let mut names = leases.parcel::<Names>(|_| vec![]);
-    /// let escaped: &mut i32 = names.with_mut(|_, arena| arena.alloc(1));
     /// ```
     pub fn with_mut<T>(&mut self, change: impl for<'a, 'b> FnOnce(&'b mut R::In<'a>, &'a Arena) -> T) -> T {
         self.0.with_mut(change)

@@ -98,14 +98,6 @@ impl<'a, T: Promote + ?Sized> Box<'a, T> {
     /// });
     /// assert_eq!(*kept, "try 4");
     /// ```
-    /// ```compile_fail
-    /// use toft::{Arena, Box};
-    /// let longer = Arena::new();
-    /// let kept = longer.scope(|scope| {
-    ///     let words = scope.boxed(vec![&*scope.alloc_str("of the scope")]);
-    ///     Box::promote(words, &longer)
-    /// });
-    /// ```
     ///
     /// # Panics
     /// If the other arena has no memory. The value is dropped then.
@@ -116,15 +108,6 @@ impl<'a, T: Promote + ?Sized> Box<'a, T> {
     }
 
     /// As [`promote`](Box::promote), returning the box unchanged instead of the panic.
-    ///
-    /// ```
-    /// use toft::{Arena, Box, Options};
-    /// let (arena, tight) = (Arena::new(), Options::new().budget(8).create()?);
-    /// let text = Box::try_promote(arena.boxed_str("sixteen letters."), &tight).unwrap_err();
-    /// assert_eq!(&*text, "sixteen letters.");
-    /// assert!(Box::try_promote(arena.boxed_str("eight..."), &tight).is_ok());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
     ///
     /// # Errors
     /// The box, if the other arena has no memory.

@@ -1,14 +1,13 @@
 //! Arenas with a lifetime: scopes of another arena, arenas in a caller's buffer, arenas on a borrowed source.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::fmt;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use crate::arena::{Arena, Keep};
-use crate::error::AllocError;
+use crate::arena::{debug_by_stats, default_by_new, exclusive_calls, Arena};
+use crate::error::{or_panic, AllocError};
 use crate::foreign;
 use crate::provider::{self, Settings};
 use crate::source::Source;
@@ -75,12 +74,6 @@ impl Arena {
     }
 
     /// As [`scope`](Arena::scope), with an error if there is no memory for the scope; `f` does not run then.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// assert_eq!(arena.try_scope(|inner| *inner.alloc(7))?, 7);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
     #[inline]
     pub fn try_scope<R>(&self, f: impl FnOnce(&Arena) -> R) -> Result<R, AllocError> {
         Ok(f(&*self.try_scope_guard()?))
@@ -88,33 +81,14 @@ impl Arena {
 
     /// As [`scope`](Arena::scope), until the guard is dropped. Guards of one arena may be dropped in any order.
     ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let first = arena.scope_guard();
-    /// let second = arena.scope_guard();
-    /// let x = second.alloc(1);
-    /// drop(first);
-    /// assert_eq!(*x, 1);
-    /// ```
-    ///
     /// # Panics
     /// If there is no memory, or a destructor of this arena is running.
     #[inline]
     pub fn scope_guard(&self) -> Scope<'_> {
-        match self.try_scope_guard() {
-            Ok(scope) => scope,
-            Err(e) => panic!("toft: {e}"),
-        }
+        or_panic(self.try_scope_guard())
     }
 
     /// As [`scope_guard`](Arena::scope_guard), with an error instead of the panic.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let inner = arena.try_scope_guard()?;
-    /// inner.alloc(1);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
     #[inline]
     pub fn try_scope_guard(&self) -> Result<Scope<'_>, AllocError> {
         let (inner, outer) = match self.own() {
@@ -171,11 +145,6 @@ impl<'a> Scope<'a> {
 
     /// Creates an arena on the heap.
     ///
-    /// ```
-    /// let scope = toft::Scope::new();
-    /// scope.alloc_drop(std::rc::Rc::new(1)); // not `Send`: an Arena would refuse it
-    /// ```
-    ///
     /// # Panics
     /// If there is no memory.
     #[inline]
@@ -184,12 +153,6 @@ impl<'a> Scope<'a> {
     }
 
     /// As [`new`](Scope::new), with an error instead of the panic.
-    ///
-    /// ```
-    /// let scope = toft::Scope::try_new()?;
-    /// scope.alloc(1);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
     #[inline]
     pub fn try_new() -> Result<Scope<'a>, AllocError> {
         Ok(Scope { arena: ManuallyDrop::new(Arena::try_new()?), outer: None, lives: PhantomData })
@@ -212,14 +175,6 @@ impl<'a> Scope<'a> {
     }
 
     /// As [`from_source`](Scope::from_source), for rounds of about `reserve` bytes, with a budget.
-    ///
-    /// ```
-    /// use toft::{Pages, Scope};
-    /// let pages = Pages::new();
-    /// let arena = Scope::from_source_with(&pages, 1 << 20, Some(1 << 21))?;
-    /// assert_eq!(arena.stats().budget, 1 << 21);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
     ///
     /// # Errors
     /// If the source has no block.
@@ -249,68 +204,13 @@ impl<'a> Scope<'a> {
 
     /// As [`Arena::in_buffer`], taking blocks of a source when the buffer is full.
     ///
-    /// ```
-    /// use std::mem::MaybeUninit;
-    /// use toft::{Limited, Pages, Scope};
-    /// let (mut buffer, source) = ([MaybeUninit::uninit(); 2400], Limited::new(Pages::new(), 40_000));
-    /// let arena = Scope::in_buffer_or(&mut buffer, &source)?;
-    /// assert!(arena.try_alloc_slice_fill(5000, 0u8).is_ok());
-    /// assert!(arena.try_alloc_slice_fill(50_000, 0u8).is_err());
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    ///
     /// # Errors
     /// If the buffer is too small.
     pub fn in_buffer_or(buffer: &'a mut [MaybeUninit<u8>], source: &'a dyn Source) -> Result<Scope<'a>, AllocError> {
         Scope::in_buffer(buffer, Some(Some(source)))
     }
 
-    /// As [`Arena::reset`].
-    ///
-    /// ```
-    /// let mut scope = toft::Scope::new();
-    /// scope.alloc(1);
-    /// scope.reset();
-    /// assert_eq!(scope.stats().live, 0);
-    /// ```
-    pub fn reset(&mut self) {
-        self.arena.reset();
-    }
-
-    /// As [`Arena::reset_with`].
-    ///
-    /// ```
-    /// let mut scope = toft::Scope::new();
-    /// scope.alloc([0u8; 10_000]);
-    /// scope.reset_with(toft::Keep::Bytes(0));
-    /// assert_eq!(scope.stats().reserved, 4096);
-    /// ```
-    pub fn reset_with(&mut self, keep: Keep) {
-        self.arena.reset_with(keep);
-    }
-
-    /// As [`Arena::trim`].
-    ///
-    /// ```
-    /// let mut scope = toft::Scope::new();
-    /// scope.scope_mut(|inner| inner.alloc([0u8; 10_000]).len());
-    /// scope.trim(0);
-    /// assert_eq!(scope.stats().reserved, 4096);
-    /// ```
-    pub fn trim(&mut self, keep: usize) {
-        self.arena.trim(keep);
-    }
-
-    /// As [`Arena::scope_mut`].
-    ///
-    /// ```
-    /// let mut scope = toft::Scope::new();
-    /// assert_eq!(scope.scope_mut(|inner| *inner.alloc(7)), 7);
-    /// ```
-    #[inline]
-    pub fn scope_mut<R>(&mut self, f: impl FnOnce(&Arena) -> R) -> R {
-        self.arena.scope_mut(f)
-    }
+    exclusive_calls!();
 }
 
 fn forget_lifetime(source: &dyn Source) -> NonNull<dyn Source> {
@@ -319,11 +219,7 @@ fn forget_lifetime(source: &dyn Source) -> NonNull<dyn Source> {
     unsafe { core::mem::transmute::<NonNull<dyn Source + '_>, NonNull<dyn Source + 'static>>(source) }
 }
 
-impl Default for Scope<'_> {
-    fn default() -> Self {
-        Scope::new()
-    }
-}
+default_by_new!(Scope<'_>);
 
 impl Deref for Scope<'_> {
     type Target = Arena;
@@ -357,8 +253,4 @@ impl Drop for Scope<'_> {
     }
 }
 
-impl fmt::Debug for Scope<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope").field("stats", &self.stats()).finish()
-    }
-}
+debug_by_stats!([] Scope<'_>, "Scope");

@@ -62,14 +62,7 @@ pub struct Snapshot {
     pub last: Option<Summary>,
 }
 
-/// A thread's arena in a [`Snapshot`].
-///
-/// ```
-/// let mut frames = toft::Frames::new();
-/// frames.here().alloc(1u64);
-/// let thread = &frames.snapshot().threads[0];
-/// assert_eq!(thread.name.as_deref(), std::thread::current().name());
-/// ```
+/// A thread's arena in a snapshot: [`Snapshot::threads`].
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]

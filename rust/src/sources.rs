@@ -25,22 +25,11 @@ pub struct Pages {
 
 impl Pages {
     /// Pages of the usual size.
-    ///
-    /// ```
-    /// use toft::{Pages, Source};
-    /// let block = Pages::new().take(8192).unwrap();
-    /// // SAFETY: just taken.
-    /// unsafe { Pages::new().put(block, 8192) };
-    /// ```
     pub const fn new() -> Pages {
         Pages { huge: false }
     }
 
     /// Huge pages for blocks of 2 MiB and more, if the system has them.
-    ///
-    /// ```
-    /// assert_ne!(toft::Pages::huge(), toft::Pages::new());
-    /// ```
     pub const fn huge() -> Pages {
         Pages { huge: true }
     }
@@ -183,22 +172,11 @@ pub struct Limited<S> {
 
 impl<S: Source> Limited<S> {
     /// Limits `inner` to `limit` bytes at a time.
-    ///
-    /// ```
-    /// use toft::{Limited, Pages, Source};
-    /// let source = Limited::new(Pages::new(), 4096);
-    /// assert!(source.take(8192).is_none());
-    /// ```
     pub const fn new(inner: S, limit: usize) -> Limited<S> {
         Limited { inner, limit, used: AtomicUsize::new(0) }
     }
 
     /// Returns the bytes of the blocks taken and not returned.
-    ///
-    /// ```
-    /// use toft::{Limited, Pages};
-    /// assert_eq!(Limited::new(Pages::new(), 4096).used(), 0);
-    /// ```
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }

@@ -22,14 +22,14 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::abi_types::Stats;
 use crate::allocate::allocating_methods;
-use crate::arena::Arena;
+use crate::arena::{debug_by_stats, default_by_new, Arena};
 use crate::boxed::Box;
 use crate::collections::{String, Vec};
-use crate::construct::{exclusive, init_error, Construct};
+use crate::construct::{exclusive, exclusive_each, init_error, owned, Construct};
 use crate::error::{unwrap_infallible, AllocError, ErrorMode, InitError};
 use crate::hook::DeferReports;
 use crate::lease::{Lease, Leases};
-use crate::memory::{CallSite, Memory};
+use crate::memory::{memory_by_call_site, CallSite, Memory};
 
 /// An arena behind a lock. It is `Send` and `Sync`, so a reference to it may live across an await and be given to the
 /// futures inside a task, which any thread may poll. Allocations live as long as the arena is borrowed.
@@ -74,7 +74,6 @@ use crate::memory::{CallSite, Memory};
 /// ```
 pub struct TaskArena<'l> {
     inside: Mutex<Inside<'l>>,
-    leases: Option<&'l Leases>,
 }
 
 enum Inside<'l> {
@@ -98,71 +97,38 @@ impl Deref for Inside<'_> {
 impl Leases {
     /// Leases an arena for a task and the futures in it.
     ///
-    /// ```
-    /// let leases = toft::Leases::new();
-    /// let arena = leases.task();
-    /// std::thread::scope(|s| {
-    ///     s.spawn(|| arena.alloc(1));
-    ///     arena.alloc(2);
-    /// });
-    /// assert_eq!(arena.stats().live, 16);
-    /// ```
-    ///
     /// # Panics
     /// If there is no memory.
     pub fn task(&self) -> TaskArena<'_> {
-        TaskArena::made(Inside::Leased(self.get()), Some(self))
+        TaskArena::made(Inside::Leased(self.get()))
     }
 
     /// As [`task`](Leases::task), with an error instead of the panic.
-    ///
-    /// ```
-    /// let leases = toft::Leases::new();
-    /// assert_eq!(*leases.try_task()?.try_alloc(7)?, 7);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
     pub fn try_task(&self) -> Result<TaskArena<'_>, AllocError> {
-        Ok(TaskArena::made(Inside::Leased(self.try_get()?), Some(self)))
+        Ok(TaskArena::made(Inside::Leased(self.try_get()?)))
     }
 }
 
 impl TaskArena<'static> {
     /// An arena on the heap, as [`Arena::new`].
     ///
-    /// ```
-    /// use std::sync::Arc;
-    /// let arena = Arc::new(toft::TaskArena::new());
-    /// let same = arena.clone();
-    /// std::thread::spawn(move || *same.alloc(7)).join().unwrap();
-    /// assert_eq!(arena.stats().live, 8);
-    /// ```
-    ///
     /// # Panics
     /// If there is no memory.
     pub fn new() -> TaskArena<'static> {
-        TaskArena::made(Inside::Own(Arena::new()), None)
+        TaskArena::made(Inside::Own(Arena::new()))
     }
 
     /// As [`new`](TaskArena::new), with an error instead of the panic.
-    ///
-    /// ```
-    /// assert_eq!(*toft::TaskArena::try_new()?.try_alloc(7)?, 7);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
     pub fn try_new() -> Result<TaskArena<'static>, AllocError> {
-        Ok(TaskArena::made(Inside::Own(Arena::try_new()?), None))
+        Ok(TaskArena::made(Inside::Own(Arena::try_new()?)))
     }
 }
 
-impl Default for TaskArena<'static> {
-    fn default() -> Self {
-        TaskArena::new()
-    }
-}
+default_by_new!(TaskArena<'static>);
 
 impl<'l> TaskArena<'l> {
-    fn made(inside: Inside<'l>, leases: Option<&'l Leases>) -> TaskArena<'l> {
-        TaskArena { inside: Mutex::new(inside), leases }
+    fn made(inside: Inside<'l>) -> TaskArena<'l> {
+        TaskArena { inside: Mutex::new(inside) }
     }
 
     /// Frees every allocation, and runs the destructors of [`alloc_drop`](TaskArena::alloc_drop): [`Arena::reset`].
@@ -193,49 +159,9 @@ impl<'l> TaskArena<'l> {
     pub fn stats(&self) -> Stats {
         self.locked(|arena| arena.stats())
     }
-
-    /// Runs `f` with another arena, exclusive to the call: from the same cache, or a new one. `f` may use both arenas.
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// let longest = arena.scratch(|scratch| {
-    ///     let words = scratch.alloc_slice_from_iter("some of many words".split(' '));
-    ///     words.sort_by_key(|word| word.len());
-    ///     arena.alloc_str(words.last().unwrap())
-    /// });
-    /// assert_eq!(longest, "words");
-    /// ```
-    ///
-    /// # Panics
-    /// If there is no memory for the other arena.
-    pub fn scratch<R>(&self, f: impl FnOnce(&Arena) -> R) -> R {
-        match self.leases {
-            Some(leases) => f(&leases.get()),
-            None => f(&Arena::new()),
-        }
-    }
-
-    /// As [`scratch`](TaskArena::scratch), with an error if there is no memory for the other arena; `f` does not run
-    /// then.
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// assert_eq!(arena.try_scratch(|scratch| *scratch.alloc(7))?, 7);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
-    pub fn try_scratch<R>(&self, f: impl FnOnce(&Arena) -> R) -> Result<R, AllocError> {
-        Ok(match self.leases {
-            Some(leases) => f(&*leases.try_get()?),
-            None => f(&Arena::try_new()?),
-        })
-    }
 }
 
-impl fmt::Debug for TaskArena<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskArena").field("stats", &self.stats()).finish()
-    }
-}
+debug_by_stats!([] TaskArena<'_>, "TaskArena");
 
 // ---- implementation ----
 
@@ -269,30 +195,12 @@ impl TaskArena<'_> {
 
 // SAFETY: allocations live until the arena is reset or dropped, which need an exclusive borrow.
 unsafe impl Memory for TaskArena<'_> {
-    #[inline]
-    #[track_caller]
-    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        self.__allocate(layout, CallSite::caller(false))
-    }
+    memory_by_call_site!(inline);
 
     #[inline]
     unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
         self.locked(|arena| unsafe { arena.deallocate(p, layout) });
-    }
-
-    #[inline]
-    #[track_caller]
-    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
-    }
-
-    #[inline]
-    #[track_caller]
-    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
     }
 
     // The panic for a refusal happens outside the lock, since it runs the panic hook.
@@ -354,24 +262,11 @@ impl TaskArena<'_> {
     }
 
     /// As [`alloc_drop`](TaskArena::alloc_drop), with an error instead of the panic.
-    ///
-    /// ```
-    /// let leases = toft::Leases::new().budget(0);
-    /// assert!(leases.task().try_alloc_drop(String::from("dropped now")).is_err());
-    /// ```
     pub fn try_alloc_drop<T: Send + 'static>(&self, value: T) -> Result<&mut T, AllocError> {
         self.alloc_dropped(value)
     }
 
     /// As [`alloc_drop`](TaskArena::alloc_drop), pinned: [`Arena::alloc_pin`]. For futures, for example.
-    ///
-    /// ```
-    /// # use std::task::{Context, Poll, Waker};
-    /// # use std::future::Future;
-    /// let arena = toft::TaskArena::new();
-    /// let future = arena.alloc_pin(async { 6 * 7 });
-    /// assert_eq!(future.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(42));
-    /// ```
     ///
     /// # Panics
     /// If the arena has no memory.
@@ -381,11 +276,6 @@ impl TaskArena<'_> {
     }
 
     /// As [`alloc_pin`](TaskArena::alloc_pin), with an error instead of the panic.
-    ///
-    /// ```
-    /// let leases = toft::Leases::new().budget(0);
-    /// assert!(leases.task().try_alloc_pin(async {}).is_err());
-    /// ```
     pub fn try_alloc_pin<T: Send + 'static>(&self, value: T) -> Result<Pin<&mut T>, AllocError> {
         // SAFETY: as above.
         Ok(unsafe { Pin::new_unchecked(self.try_alloc_drop(value)?) })

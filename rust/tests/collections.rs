@@ -39,32 +39,68 @@ fn a_vector_of_values_with_destructors() {
     });
 }
 
-#[test]
-fn maps_of_hashbrown() {
-    let pages = Pages::new();
-    let mut arena = Scope::from_source(&pages).unwrap();
-    for _ in 0..3 {
-        let mut map: HashMap<u64, String, std::hash::RandomState, &Arena> =
-            HashMap::with_hasher_in(std::hash::RandomState::new(), &arena);
-        let mut other = HashMap::with_hasher_in(std::hash::RandomState::new(), &*arena);
-        for i in 0..MANY {
-            map.insert(i, i.to_string());
-            other.insert(i, i * i);
+/// hashbrown's maps in each of its versions that takes a version of allocator-api2's trait that the crate has.
+macro_rules! maps_of {
+    ($($hashbrown:ident),*) => {$(
+        #[test]
+        fn $hashbrown() {
+            use $hashbrown::HashMap;
+            let pages = Pages::new();
+            let mut arena = Scope::from_source(&pages).unwrap();
+            for _ in 0..3 {
+                let mut map: HashMap<u64, String, std::hash::RandomState, &Arena> =
+                    HashMap::with_hasher_in(std::hash::RandomState::new(), &arena);
+                let mut other = HashMap::with_hasher_in(std::hash::RandomState::new(), &*arena);
+                for i in 0..MANY {
+                    map.insert(i, i.to_string());
+                    other.insert(i, i * i);
+                }
+                for i in (0..MANY).step_by(2) {
+                    assert_eq!(map.remove(&i), Some(i.to_string()));
+                }
+                map.shrink_to_fit();
+                assert_eq!(map.len() as u64, MANY / 2);
+                assert!((1..MANY).step_by(2).all(|i| map[&i] == i.to_string() && other[&i] == i * i));
+                let clone = map.clone();
+                assert_eq!(clone.len(), map.len());
+                drop((map, other, clone));
+                arena.reset();
+            }
+            drop(arena);
+            assert_eq!(pages.bytes.get(), 0);
         }
-        for i in (0..MANY).step_by(2) {
-            assert_eq!(map.remove(&i), Some(i.to_string()));
-        }
-        map.shrink_to_fit();
-        assert_eq!(map.len() as u64, MANY / 2);
-        assert!((1..MANY).step_by(2).all(|i| map[&i] == i.to_string() && other[&i] == i * i));
-        let clone = map.clone();
-        assert_eq!(clone.len(), map.len());
-        drop((map, other, clone));
-        arena.reset();
-    }
-    drop(arena);
-    assert_eq!(pages.bytes.get(), 0);
+    )*};
 }
+
+maps_of!(hashbrown_015, hashbrown_016, hashbrown);
+
+/// The collections of allocator-api2 itself, by each version's trait.
+macro_rules! vectors_of {
+    ($api:ident) => {
+        #[test]
+        fn $api() {
+            strict::balanced(|| {
+                let mut arena = Arena::new();
+                for _ in 0..3 {
+                    let mut values = $api::vec::Vec::new_in(&arena);
+                    for i in 0..MANY {
+                        values.push($api::boxed::Box::new_in(i.to_string(), &arena));
+                    }
+                    values.shrink_to_fit();
+                    assert!(values.iter().enumerate().all(|(i, value)| ***value == i.to_string()));
+                    drop(values);
+                    arena.reset();
+                }
+            });
+        }
+    };
+}
+
+vectors_of!(allocator_api2);
+#[cfg(feature = "allocator-api2-03")]
+vectors_of!(allocator_api2_03);
+#[cfg(feature = "allocator-api2-04")]
+vectors_of!(allocator_api2_04);
 
 #[test]
 fn boxes_and_vectors_in_vectors() {
@@ -285,8 +321,16 @@ fn every_allocating_type_has_every_method() {
 #[cfg(not(miri))]
 fn each_method_is_called() {
     let source = include_str!("../src/allocate.rs");
-    let made: Vec<_> = source.split("$vis fn ").skip(1).map(|rest| rest.split(['<', '(']).next().unwrap()).collect();
-    assert_eq!(made, METHODS);
+    let name = |rest: &'static str| rest.split(['<', '(', '[']).next().unwrap();
+    let mut names: Vec<&str> =
+        source.split("$vis fn ").skip(1).map(name).filter(|name| !name.starts_with('$')).collect();
+    for (first, second) in source.lines().filter_map(|line| line.trim_start().strip_prefix("fn ")?.split_once(" | ")) {
+        names.extend([first, name(second)]);
+    }
+    names.sort_unstable();
+    let mut methods = METHODS.to_vec();
+    methods.sort_unstable();
+    assert_eq!(names, methods);
 }
 
 /// Vectors and strings grow in memory of any kind, and are sent where a reference to it may be.

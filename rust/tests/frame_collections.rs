@@ -300,11 +300,11 @@ mod maps {
     #[test]
     fn a_refused_map_is_an_error() {
         let tight = Options::new().budget(1000).create().unwrap();
-        assert!(tight.try_map_with_capacity::<u64, u64>(1000).is_err());
-        assert!(tight.try_set_with_capacity::<u64>(usize::MAX).is_err());
-        assert!(catch_unwind(AssertUnwindSafe(|| tight.map_with_capacity::<u64, u64>(1000).len())).is_err());
+        assert!(tight.map::<u64, u64>().try_reserve(1000).is_err());
+        assert!(tight.set::<u64>().try_reserve(usize::MAX).is_err());
         assert_eq!(tight.stats().live, 0);
-        let mut map = tight.try_map_with_capacity(3).unwrap();
+        let mut map = tight.map();
+        map.try_reserve(3).unwrap();
         while map.try_reserve(1).is_ok() {
             map.insert(map.len(), 0u64);
         }

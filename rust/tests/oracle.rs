@@ -57,10 +57,13 @@ fn public_functions(source: &str, file: &str) -> Vec<String> {
                 all.push(format!("{of}::{name}"));
             }
         }
-        // Of the macro for the methods of all arenas.
-        if let Some(rest) = text.strip_prefix("$vis fn ") {
-            let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-            all.push(format!("Arena::{name}"));
+        // Of the macros for the methods of all arenas; `fn name | try_name[...]` is a pair.
+        let pair = text.strip_prefix("fn ").filter(|rest| rest.contains(" | try_"));
+        if let Some(rest) = text.strip_prefix("$vis fn ").filter(|rest| !rest.starts_with('$')).or(pair) {
+            for rest in rest.split(" | ").take(if pair.is_some() { 2 } else { 1 }) {
+                let name: String = rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                all.push(format!("Arena::{name}"));
+            }
         }
     }
     all

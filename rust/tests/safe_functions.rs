@@ -57,8 +57,6 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("promote.rs", "__at", "computes an address from two, reads neither; the trait is sealed"),
     ("recycler/mod.rs", "alloc_layout", NEW_MEMORY),
     ("recycler/mod.rs", "try_alloc_layout", NEW_MEMORY),
-    ("recycler/sync.rs", "alloc_layout", NEW_MEMORY),
-    ("recycler/sync.rs", "try_alloc_layout", NEW_MEMORY),
     ("source.rs", "take", UNSAFE_TRAIT),
 ];
 
@@ -138,7 +136,9 @@ fn signatures(code: &str) -> Vec<String> {
         };
         // `$vis` is that of a macro for methods.
         let after = words.strip_prefix("pub ").or(words.strip_prefix("$vis "));
-        let public = after.is_some_and(is_fn) || (in_trait && is_fn(words));
+        // `fn name | try_name` is a pair of them.
+        let pair = is_fn(words) && words.contains(" | try_");
+        let public = after.is_some_and(is_fn) || (in_trait && is_fn(words)) || pair;
         if public {
             let rest = lines[i..].join(" ");
             let end = rest.find(['{', ';']).unwrap_or(rest.len());

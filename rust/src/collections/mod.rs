@@ -127,31 +127,15 @@ mod maps {
     use hashbrown::DefaultHashBuilder;
 
     use crate::arena::Arena;
-    use crate::error::AllocError;
 
     /// hashbrown's map, in an arena: [`Arena::map`] makes one.
-    ///
-    /// ```
-    /// use toft::collections::HashMap;
-    /// let arena = toft::Arena::new();
-    /// let mut ages: HashMap<&str, u32> = arena.map();
-    /// ages.insert("Mads", 1);
-    /// assert_eq!(ages["Mads"], 1);
-    /// ```
     pub type HashMap<'a, K, V, S = DefaultHashBuilder> = hashbrown::HashMap<K, V, S, &'a Arena>;
 
     /// hashbrown's set, in an arena: [`Arena::set`] makes one.
-    ///
-    /// ```
-    /// use toft::collections::HashSet;
-    /// let arena = toft::Arena::new();
-    /// let mut seen: HashSet<u32> = arena.set();
-    /// assert!(seen.insert(7) && !seen.insert(7));
-    /// ```
     pub type HashSet<'a, T, S = DefaultHashBuilder> = hashbrown::HashSet<T, S, &'a Arena>;
 
-    /// Maps and sets are hashbrown's: if the arena may refuse, call `try_reserve` before an insertion. An insertion
-    /// that gets no memory calls [`handle_alloc_error`](alloc::alloc::handle_alloc_error).
+    /// Maps and sets are hashbrown's: `reserve` makes room for many entries, and if the arena may refuse, `try_reserve`
+    /// before an insertion. An insertion that gets no memory calls [`handle_alloc_error`](alloc::alloc::handle_alloc_error).
     impl Arena {
         /// Creates an empty map that grows in this arena. It takes no memory yet.
         ///
@@ -168,39 +152,6 @@ mod maps {
             HashMap::with_hasher_in(DefaultHashBuilder::default(), self)
         }
 
-        /// Creates an empty map for `capacity` entries.
-        ///
-        /// ```
-        /// let arena = toft::Arena::new();
-        /// assert!(arena.map_with_capacity::<u32, u32>(100).capacity() >= 100);
-        /// ```
-        ///
-        /// # Panics
-        /// If the arena has no memory.
-        pub fn map_with_capacity<K: Eq + core::hash::Hash, V>(&self, capacity: usize) -> HashMap<'_, K, V> {
-            match self.try_map_with_capacity(capacity) {
-                Ok(map) => map,
-                Err(e) => panic!("toft: {e}"),
-            }
-        }
-
-        /// As [`map_with_capacity`](Arena::map_with_capacity), with an error instead of the panic.
-        ///
-        /// ```
-        /// let tight = toft::Options::new().budget(100).create()?;
-        /// assert!(tight.try_map_with_capacity::<u32, u32>(100).is_err());
-        /// assert!(tight.try_map_with_capacity::<u32, u32>(3).is_ok());
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        pub fn try_map_with_capacity<K: Eq + core::hash::Hash, V>(
-            &self,
-            capacity: usize,
-        ) -> Result<HashMap<'_, K, V>, AllocError> {
-            let mut map = self.map();
-            map.try_reserve(capacity).map_err(|_| AllocError)?;
-            Ok(map)
-        }
-
         /// Creates an empty set that grows in this arena. It takes no memory yet.
         ///
         /// ```
@@ -212,39 +163,6 @@ mod maps {
         #[inline]
         pub fn set<T>(&self) -> HashSet<'_, T> {
             HashSet::with_hasher_in(DefaultHashBuilder::default(), self)
-        }
-
-        /// Creates an empty set for `capacity` values.
-        ///
-        /// ```
-        /// let arena = toft::Arena::new();
-        /// assert!(arena.set_with_capacity::<u32>(100).capacity() >= 100);
-        /// ```
-        ///
-        /// # Panics
-        /// If the arena has no memory.
-        pub fn set_with_capacity<T: Eq + core::hash::Hash>(&self, capacity: usize) -> HashSet<'_, T> {
-            match self.try_set_with_capacity(capacity) {
-                Ok(set) => set,
-                Err(e) => panic!("toft: {e}"),
-            }
-        }
-
-        /// As [`set_with_capacity`](Arena::set_with_capacity), with an error instead of the panic.
-        ///
-        /// ```
-        /// let tight = toft::Options::new().budget(100).create()?;
-        /// assert!(tight.try_set_with_capacity::<u32>(100).is_err());
-        /// assert!(tight.try_set_with_capacity::<u32>(3).is_ok());
-        /// # Ok::<(), toft::AllocError>(())
-        /// ```
-        pub fn try_set_with_capacity<T: Eq + core::hash::Hash>(
-            &self,
-            capacity: usize,
-        ) -> Result<HashSet<'_, T>, AllocError> {
-            let mut set = self.set();
-            set.try_reserve(capacity).map_err(|_| AllocError)?;
-            Ok(set)
         }
     }
 }

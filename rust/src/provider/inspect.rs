@@ -6,11 +6,18 @@ use super::state::*;
 use crate::abi_types::Stats;
 use crate::policy;
 
-pub struct BlockView {
-    pub base: *mut u8,
+/// A block of an arena: [`Arena::blocks`](crate::Arena::blocks).
+#[derive(Clone, Copy, Debug)]
+pub struct BlockInfo {
+    /// Its first byte.
+    pub base: *const u8,
+    /// Bytes requested from the source.
     pub size: usize,
-    pub start: *mut u8,
+    /// The first byte for allocations.
+    pub start: *const u8,
+    /// Allocated bytes from `start` on.
     pub used: usize,
+    /// Whether it is kept for later.
     pub spare: bool,
 }
 
@@ -84,11 +91,11 @@ impl RawArena {
     }
 
     /// Calls f for all blocks, newest first, then the spares. Excludes the blocks of scopes.
-    pub fn walk(self, mut f: impl FnMut(BlockView)) {
+    pub fn walk(self, mut f: impl FnMut(BlockInfo)) {
         self.blocks().for_each(&mut f);
         let mut at = self.slow().spares.get();
         while let Some(b) = at {
-            f(BlockView { base: b.base(), size: b.size.get(), start: b.base(), used: 0, spare: true });
+            f(BlockInfo { base: b.base(), size: b.size.get(), start: b.base(), used: 0, spare: true });
             at = b.next.get();
         }
     }
@@ -115,12 +122,12 @@ pub struct Blocks {
 }
 
 impl Iterator for Blocks {
-    type Item = BlockView;
+    type Item = BlockInfo;
 
-    fn next(&mut self) -> Option<BlockView> {
+    fn next(&mut self) -> Option<BlockInfo> {
         let (a, b) = (self.arena, self.at?);
         self.at = b.next.get();
-        Some(BlockView {
+        Some(BlockInfo {
             base: a.base_of(b),
             size: b.size.get(),
             start: a.start_of(b),

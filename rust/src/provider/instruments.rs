@@ -30,6 +30,7 @@ use crate::abi_types as abi;
 const FINDINGS_MAX: usize = 1000;
 
 /// The part of the instruments that an arena shares with its scopes.
+#[derive(Default)]
 pub struct Shared {
     pub tags: Vec<Tag>,
     pub counts: Vec<Count>,
@@ -57,6 +58,7 @@ pub struct Instruments {
     pub(super) wrong_thread_calls: AtomicUsize,
 }
 
+#[derive(Default)]
 pub(super) struct Own {
     pub(super) records: Vec<Record>,
     /// The epoch and the cursor at the last reset, or when the checks began: older allocations have no record.
@@ -127,18 +129,8 @@ impl RawArena {
             let mut tags: Vec<Tag> = Vec::new();
             tags.try_reserve(1).ok()?;
             tags.push(Tag { number: Some(0), name: String::new(), budget: u64::MAX, allocated: 0 });
-            let shared = Shared {
-                tags,
-                counts: Vec::new(),
-                phases: Vec::new(),
-                faults: Vec::new(),
-                faults_lost: 0,
-                soft_budget: u64::MAX,
-                soft_passed: false,
-                tag_budgets: false,
-                random: 0x9E37_79B9_7F4A_7C15 ^ self.base().addr() as u64,
-                refusal_hook: None,
-            };
+            let random = 0x9E37_79B9_7F4A_7C15 ^ self.base().addr() as u64;
+            let shared = Shared { tags, soft_budget: u64::MAX, random, ..Shared::default() };
             let shared = NonNull::from(Box::leak(crate::try_box::try_box(RefCell::new(shared))?));
             if !self.attach_instruments(shared, 0) {
                 // SAFETY: made from a box just now.
@@ -150,20 +142,8 @@ impl RawArena {
 
     pub(super) fn attach_instruments(&self, shared: NonNull<RefCell<Shared>>, tag: usize) -> bool {
         let slow = self.slow();
-        let own = Own {
-            records: Vec::new(),
-            since: self.epoch(),
-            from: self.head.cursor.get().addr(),
-            before: 0,
-            stale_marks: Vec::new(),
-            next_sample: 0,
-            tag_stack: Vec::new(),
-            detached: Vec::new(),
-            detached_bytes: 0,
-            tag,
-            claim_tag: tag,
-            counted: slow.allocated.get(),
-        };
+        let (since, from, counted) = (self.epoch(), self.head.cursor.get().addr(), slow.allocated.get());
+        let own = Own { since, from, tag, claim_tag: tag, counted, ..Own::default() };
         let instruments = Instruments {
             shared,
             own: RefCell::new(own),

@@ -36,6 +36,7 @@ mod tags;
 
 pub(crate) use caller::Caller;
 pub(crate) use create_release::{create, create_in, create_with, Settings};
+pub use inspect::BlockInfo;
 pub(crate) use ops::{alloc_for, claim_for, resize_for, OPS};
 pub(crate) use state::RawArena;
 

@@ -24,13 +24,13 @@ mod sync;
 mod trim_release;
 
 use core::alloc::Layout;
-use core::fmt;
 use core::ptr::NonNull;
 use core::sync::atomic;
 
+use crate::arena::{debug_by_stats, default_by_new};
 use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError};
-use crate::memory::{move_to_new, CallSite, Heap, Memory};
+use crate::memory::{memory_by_call_site, resize_in_place_or_move, CallSite, Heap, Memory};
 use crate::source::Source;
 use block::{ListName, Segment};
 use state::State;
@@ -219,12 +219,78 @@ impl State {
     }
 }
 
+/// The calls by layout of both recyclers. `$made` is the line of the examples that makes one.
+macro_rules! calls_by_layout {
+    ($made:literal) => {
+        /// Allocates memory, until it is freed by [`deallocate`](Self::deallocate) or the recycler is released.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let layout = std::alloc::Layout::from_size_align(100, 4096).unwrap();
+        /// assert_eq!(recycler.alloc_layout(layout).addr().get() % 4096, 0);
+        /// ```
+        ///
+        /// # Panics
+        /// If there is no memory.
+        #[inline(always)]
+        #[track_caller]
+        pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
+            unwrap_infallible(self.bytes(layout))
+        }
+
+        /// As [`alloc_layout`](Self::alloc_layout), with an error instead of the panic.
+        #[inline(always)]
+        #[track_caller]
+        pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+            self.bytes(layout)
+        }
+
+        /// Frees memory.
+        ///
+        /// ```
+        #[doc = $made]
+        /// let layout = std::alloc::Layout::new::<u64>();
+        /// let first = recycler.alloc_layout(layout);
+        /// // SAFETY: allocated here with that layout, and not used any more.
+        /// unsafe { recycler.deallocate(first, layout) };
+        /// assert_eq!(recycler.alloc_layout(layout), first);
+        /// ```
+        ///
+        /// # Safety
+        /// `p` came from this recycler with `layout`, or was resized to it, and is not used any more.
+        #[inline(always)]
+        pub unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
+            // SAFETY: the caller's contract.
+            unsafe { Memory::deallocate(self, p, layout) }
+        }
+
+        /// Resizes an allocation: in place if it shrinks, or is the newest and fits; else it moves, also if one above 28
+        /// KiB shrinks to less, or to a quarter of its block. Nothing changes on an error.
+        ///
+        /// ```
+        #[doc = $made]
+        /// use std::alloc::Layout;
+        /// let (small, large) = (Layout::new::<[u8; 8]>(), Layout::new::<[u8; 64]>());
+        /// let p = recycler.alloc_layout(small);
+        /// // SAFETY: allocated here with that layout.
+        /// assert_eq!(unsafe { recycler.reallocate(p, small, large) }, Ok(p));
+        /// ```
+        ///
+        /// # Safety
+        /// `p` came from this recycler with the layout `old`, and is not used any more except at the returned address.
+        #[inline]
+        #[track_caller]
+        pub unsafe fn reallocate(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+            // SAFETY: the caller's contract.
+            unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
+        }
+    };
+}
+#[cfg(feature = "std")]
+use calls_by_layout;
+
 impl Recycler {
     /// Creates an empty recycler on the heap. It takes no memory yet.
-    ///
-    /// ```
-    /// assert_eq!(toft::Recycler::new().stats().reserved, 0);
-    /// ```
     pub const fn new() -> Recycler {
         Recycler::from_source(Heap)
     }
@@ -268,6 +334,14 @@ impl<S: Source> Recycler<S> {
         }
     }
 
+    /// # Safety
+    /// As for `State::resize_in_place`.
+    #[inline(always)]
+    unsafe fn resize_in_place(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.state.resize_in_place(&self.supply(), p, old, new) }
+    }
+
     #[cold]
     #[inline(never)]
     fn alloc_slow(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
@@ -290,77 +364,7 @@ impl<S: Source> Recycler<S> {
         unsafe { self.state.larges.free(&self.state, &self.supply(), at) }
     }
 
-    /// Allocates memory, until it is [freed](Recycler::deallocate) or the recycler is released.
-    ///
-    /// ```
-    /// use std::alloc::Layout;
-    /// let recycler = toft::Recycler::new();
-    /// let layout = Layout::from_size_align(100, 64).unwrap();
-    /// let p = recycler.alloc_layout(layout);
-    /// assert_eq!(p.as_ptr() as usize % 64, 0);
-    /// ```
-    ///
-    /// # Panics
-    /// If there is no memory.
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-        unwrap_infallible(self.bytes(layout))
-    }
-
-    /// As [`alloc_layout`](Recycler::alloc_layout), with an error instead of the panic.
-    ///
-    /// ```
-    /// use std::alloc::Layout;
-    /// let recycler = toft::Recycler::from_source(toft::Limited::new(toft::Heap, 0));
-    /// assert!(recycler.try_alloc_layout(Layout::new::<u8>()).is_err());
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        self.bytes(layout)
-    }
-
-    /// Frees memory.
-    ///
-    /// ```
-    /// use std::alloc::Layout;
-    /// let recycler = toft::Recycler::new();
-    /// let layout = Layout::new::<u64>();
-    /// let first = recycler.alloc_layout(layout);
-    /// // SAFETY: allocated here with that layout, and not used any more.
-    /// unsafe { recycler.deallocate(first, layout) };
-    /// assert_eq!(recycler.alloc_layout(layout), first);
-    /// ```
-    ///
-    /// # Safety
-    /// `p` came from this recycler with `layout`, or was resized to it, and is not used any more.
-    #[inline(always)]
-    pub unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's contract.
-        unsafe { Memory::deallocate(self, p, layout) }
-    }
-
-    /// Resizes an allocation: in place if it shrinks, or is the newest and fits; else it moves, also if one above 28
-    /// KiB shrinks to less, or to a quarter of its block. Nothing changes on an error.
-    ///
-    /// ```
-    /// use std::alloc::Layout;
-    /// let recycler = toft::Recycler::new();
-    /// let (small, large) = (Layout::new::<[u8; 8]>(), Layout::new::<[u8; 64]>());
-    /// let p = recycler.alloc_layout(small);
-    /// // SAFETY: allocated here with that layout.
-    /// assert_eq!(unsafe { recycler.reallocate(p, small, large) }, Ok(p));
-    /// ```
-    ///
-    /// # Safety
-    /// `p` came from this recycler with the layout `old`, and is not used any more except at the returned address.
-    #[inline]
-    #[track_caller]
-    pub unsafe fn reallocate(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
-    }
+    calls_by_layout!("let recycler = toft::Recycler::new();");
 
     /// Returns memory without live objects to the source, in whole segments and large blocks, until about `keep` bytes
     /// of it are left.
@@ -400,13 +404,6 @@ impl<S: Source> Recycler<S> {
     }
 
     /// Returns the statistics.
-    ///
-    /// ```
-    /// use std::alloc::Layout;
-    /// let recycler = toft::Recycler::new();
-    /// recycler.alloc_layout(Layout::new::<[u64; 4]>());
-    /// assert_eq!(recycler.stats().live, 32);
-    /// ```
     pub fn stats(&self) -> RecyclerStats {
         let mut stats = RecyclerStats::default();
         stats.add(&self.state, &self.index.units);
@@ -416,25 +413,7 @@ impl<S: Source> Recycler<S> {
 
 // SAFETY: allocations are used by no other code until they are freed; a release of all needs an exclusive borrow.
 unsafe impl<S: Source> Memory for Recycler<S> {
-    #[inline(always)]
-    #[track_caller]
-    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        self.__allocate(layout, CallSite::caller(false))
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
-    }
+    memory_by_call_site!(inline(always));
 
     #[inline(always)]
     fn __allocate(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
@@ -460,22 +439,7 @@ unsafe impl<S: Source> Memory for Recycler<S> {
         }
     }
 
-    #[inline(always)]
-    unsafe fn __resize(
-        &self,
-        p: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-        site: CallSite,
-    ) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe {
-            if p.addr().get() & (new.align() - 1) == 0 && self.state.resize_in_place(&self.supply(), p, old, new) {
-                return Ok(p);
-            }
-            move_to_new(self, p, old, new, site)
-        }
-    }
+    resize_in_place_or_move!(inline(always));
 }
 
 // SAFETY: it owns its blocks, and its source is `Send`. Allocations borrow it, so it is not sent while they exist.
@@ -487,14 +451,6 @@ impl<S: Source> Drop for Recycler<S> {
     }
 }
 
-impl Default for Recycler {
-    fn default() -> Recycler {
-        Recycler::new()
-    }
-}
+default_by_new!(Recycler);
 
-impl<S: Source> fmt::Debug for Recycler<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Recycler").field("stats", &self.stats()).finish_non_exhaustive()
-    }
-}
+debug_by_stats!([S: Source] Recycler<S>, "Recycler");

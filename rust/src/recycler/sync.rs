@@ -2,18 +2,18 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
-use core::fmt;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicBool;
 
 use super::state::State;
 use super::supply::{Index, Supply};
-use super::{block, checked, is_dangling, large, RecyclerStats};
+use super::{block, calls_by_layout, checked, is_dangling, large, RecyclerStats};
+use crate::arena::{debug_by_stats, default_by_new};
 use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError};
 use crate::hook::DeferReports;
 use crate::lock::{Guard, Lock};
-use crate::memory::{move_to_new, CallSite, Heap, Memory};
+use crate::memory::{memory_by_call_site, resize_in_place_or_move, CallSite, Heap, Memory};
 use crate::source::Source;
 use crate::thread_hint::hint;
 
@@ -56,11 +56,6 @@ pub struct SyncRecycler<S: Source = Heap> {
 
 impl SyncRecycler {
     /// Creates an empty recycler on the heap. It takes no memory yet.
-    ///
-    /// ```
-    /// static RECYCLER: toft::SyncRecycler = toft::SyncRecycler::new();
-    /// assert_eq!(RECYCLER.stats().reserved, 0);
-    /// ```
     pub const fn new() -> SyncRecycler {
         SyncRecycler::from_source(Heap)
     }
@@ -172,76 +167,7 @@ impl<S: Source> SyncRecycler<S> {
         }
     }
 
-    /// Allocates memory, until any thread [frees](SyncRecycler::deallocate) it or the recycler is released.
-    ///
-    /// ```
-    /// use std::alloc::Layout;
-    /// let recycler = toft::SyncRecycler::new();
-    /// let p = recycler.alloc_layout(Layout::from_size_align(100, 4096).unwrap());
-    /// assert_eq!(p.as_ptr() as usize % 4096, 0);
-    /// ```
-    ///
-    /// # Panics
-    /// If there is no memory.
-    #[inline]
-    #[track_caller]
-    pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-        unwrap_infallible(self.bytes(layout))
-    }
-
-    /// As [`alloc_layout`](SyncRecycler::alloc_layout), with an error instead of the panic.
-    ///
-    /// ```
-    /// use std::alloc::Layout;
-    /// let recycler = toft::SyncRecycler::from_source(toft::Limited::new(toft::Heap, 0));
-    /// assert!(recycler.try_alloc_layout(Layout::new::<u8>()).is_err());
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        self.bytes(layout)
-    }
-
-    /// Frees memory.
-    ///
-    /// ```
-    /// use std::alloc::Layout;
-    /// let recycler = toft::SyncRecycler::new();
-    /// let layout = Layout::new::<u64>();
-    /// let p = recycler.alloc_layout(layout);
-    /// // SAFETY: allocated here with that layout, and not used any more.
-    /// unsafe { recycler.deallocate(p, layout) };
-    /// assert_eq!(recycler.stats().live, 0);
-    /// ```
-    ///
-    /// # Safety
-    /// `p` came from this recycler with `layout`, or was resized to it, and is not used any more.
-    #[inline]
-    pub unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's contract.
-        unsafe { Memory::deallocate(self, p, layout) }
-    }
-
-    /// Resizes an allocation: as [`Recycler::reallocate`](crate::Recycler::reallocate).
-    ///
-    /// ```
-    /// use std::alloc::Layout;
-    /// let recycler = toft::SyncRecycler::new();
-    /// let (small, large) = (Layout::new::<u8>(), Layout::new::<[u8; 64]>());
-    /// let p = recycler.alloc_layout(small);
-    /// // SAFETY: allocated here with that layout.
-    /// assert!(unsafe { recycler.reallocate(p, small, large) }.is_ok());
-    /// assert_eq!(recycler.stats().live, 64);
-    /// ```
-    ///
-    /// # Safety
-    /// `p` came from this recycler with the layout `old`, and is not used any more except at the returned address.
-    #[inline]
-    #[track_caller]
-    pub unsafe fn reallocate(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
-    }
+    calls_by_layout!("let recycler = toft::SyncRecycler::new();");
 
     /// Returns memory without live objects to the source, until about `keep` bytes of it are left. Other threads may
     /// use the recycler at the same time.
@@ -286,13 +212,6 @@ impl<S: Source> SyncRecycler<S> {
     }
 
     /// Returns the statistics: the sum over the shards, each read at a different moment.
-    ///
-    /// ```
-    /// use std::alloc::Layout;
-    /// let recycler = toft::SyncRecycler::new();
-    /// recycler.alloc_layout(Layout::new::<[u64; 4]>());
-    /// assert_eq!(recycler.stats().live, 32);
-    /// ```
     pub fn stats(&self) -> RecyclerStats {
         let mut stats = RecyclerStats::default();
         for shard in &self.shards {
@@ -305,25 +224,7 @@ impl<S: Source> SyncRecycler<S> {
 
 // SAFETY: allocations are used by no other code until they are freed; a release of all needs an exclusive borrow.
 unsafe impl<S: Source> Memory for SyncRecycler<S> {
-    #[inline(always)]
-    #[track_caller]
-    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        self.__allocate(layout, CallSite::caller(false))
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
-    }
+    memory_by_call_site!(inline(always));
 
     #[inline]
     fn __allocate(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
@@ -353,22 +254,7 @@ unsafe impl<S: Source> Memory for SyncRecycler<S> {
         }
     }
 
-    #[inline]
-    unsafe fn __resize(
-        &self,
-        p: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-        site: CallSite,
-    ) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: as above.
-        unsafe {
-            if p.addr().get() & (new.align() - 1) == 0 && self.resize_in_place(p, old, new) {
-                return Ok(p);
-            }
-            move_to_new(self, p, old, new, site)
-        }
-    }
+    resize_in_place_or_move!(inline);
 }
 
 // SAFETY: it owns its blocks, and its source is `Send`.
@@ -383,14 +269,6 @@ impl<S: Source> Drop for SyncRecycler<S> {
     }
 }
 
-impl Default for SyncRecycler {
-    fn default() -> SyncRecycler {
-        SyncRecycler::new()
-    }
-}
+default_by_new!(SyncRecycler);
 
-impl<S: Source> fmt::Debug for SyncRecycler<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SyncRecycler").field("stats", &self.stats()).finish_non_exhaustive()
-    }
-}
+debug_by_stats!([S: Source] SyncRecycler<S>, "SyncRecycler");

@@ -11,7 +11,7 @@ use super::{Local, SharedArena};
 use crate::allocate::allocating_methods;
 use crate::boxed::Box;
 use crate::collections::{String, Vec};
-use crate::construct::{exclusive, init_error, Construct};
+use crate::construct::{exclusive, exclusive_each, init_error, owned, Construct};
 use crate::error::{unwrap_infallible, AllocError, InitError};
 use crate::source::Source;
 

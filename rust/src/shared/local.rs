@@ -8,7 +8,7 @@ use core::ptr::{null_mut, NonNull};
 
 use super::{rounded_size, SharedArena};
 use crate::error::AllocError;
-use crate::memory::{move_to_new, CallSite, Heap, Memory};
+use crate::memory::{memory_by_call_site, resize_in_place_or_move, CallSite, Heap, Memory};
 use crate::policy::{is_request, round8};
 use crate::source::Source;
 
@@ -96,25 +96,7 @@ impl<'s, S: Source> Local<'s, S> {
 
 // SAFETY: the memory is that of the shared arena, which is borrowed for longer than this value lives.
 unsafe impl<S: Source> Memory for Local<'_, S> {
-    #[inline(always)]
-    #[track_caller]
-    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        self.__allocate(layout, CallSite::caller(false))
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
-    }
+    memory_by_call_site!(inline(always));
 
     #[inline(always)]
     fn __allocate(&self, layout: Layout, _: CallSite) -> Result<NonNull<u8>, AllocError> {
@@ -135,22 +117,7 @@ unsafe impl<S: Source> Memory for Local<'_, S> {
         }
     }
 
-    #[inline]
-    unsafe fn __resize(
-        &self,
-        p: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-        site: CallSite,
-    ) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe {
-            if p.addr().get() & (new.align() - 1) == 0 && self.resize_in_place(p, old, new) {
-                return Ok(p);
-            }
-            move_to_new(self, p, old, new, site)
-        }
-    }
+    resize_in_place_or_move!(inline);
 }
 
 impl<S: Source> Local<'_, S> {

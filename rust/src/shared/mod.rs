@@ -12,16 +12,15 @@ mod local;
 
 use core::alloc::Layout;
 use core::cell::Cell;
-use core::fmt;
 use core::ptr::{null_mut, NonNull};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 
 use crate::abi_types::Stats;
-use crate::arena::Keep;
+use crate::arena::{debug_by_stats, default_by_new, Keep};
 use crate::error::AllocError;
 use crate::hook::call_source;
 use crate::lock::Lock;
-use crate::memory::{move_to_new, CallSite, Heap, Memory};
+use crate::memory::{memory_by_call_site, resize_in_place_or_move, CallSite, Heap, Memory};
 use crate::policy::{is_request, merged_size, round, round8, stagger, BLOCK_MIN, CAP, HEADER, MERGE};
 use crate::source::Source;
 use crate::{atomic, lock};
@@ -116,12 +115,6 @@ fn pop(first: &Cell<*mut Block>) -> Option<NonNull<Block>> {
 
 impl SharedArena {
     /// Creates an empty arena on the heap. It takes no memory yet, and can be a `static`.
-    ///
-    /// ```
-    /// static NAMES: toft::SharedArena = toft::SharedArena::new();
-    /// let name: &'static str = NAMES.alloc_str("for good");
-    /// assert_eq!(name, "for good");
-    /// ```
     pub const fn new() -> SharedArena {
         SharedArena::from_source(Heap)
     }
@@ -156,15 +149,6 @@ impl<S: Source> SharedArena<S> {
     /// Creates a part for one thread, which takes memory of the arena in pieces of 2 to 32 KiB. It may be sent to
     /// another thread; its allocations outlive it. When it is dropped, the rest of its piece is freed if no other
     /// thread has allocated since.
-    ///
-    /// ```
-    /// let arena = toft::SharedArena::new();
-    /// let words: Vec<&mut str> = {
-    ///     let local = arena.local();
-    ///     ["one", "two"].map(|word| local.alloc_str(word)).into()
-    /// };
-    /// assert_eq!(words, ["one", "two"]);
-    /// ```
     pub const fn local(&self) -> Local<'_, S> {
         Local::new(self)
     }
@@ -179,28 +163,11 @@ impl<S: Source> SharedArena<S> {
     /// }
     /// assert!(arena.stats().source_calls < 5 && arena.stats().live == 0);
     /// ```
-    ///
-    /// Borrows do not survive it:
-    ///
-    /// ```compile_fail
-    /// let mut arena = toft::SharedArena::new();
-    /// let seven = arena.local().alloc(7);
-    /// arena.reset();
-    /// *seven += 1;
-    /// ```
     pub fn reset(&mut self) {
         self.reset_with(Keep::Recent);
     }
 
     /// As [`reset`](SharedArena::reset), with the blocks to keep chosen by `keep`.
-    ///
-    /// ```
-    /// use toft::{Keep, SharedArena};
-    /// let mut arena = SharedArena::new();
-    /// arena.alloc([0u8; 1000]);
-    /// arena.reset_with(Keep::Bytes(0));
-    /// assert_eq!(arena.stats().reserved, 0);
-    /// ```
     pub fn reset_with(&mut self, keep: Keep) {
         let (live, guarded) = (self.live(), &self.guarded);
         guarded.allocated.set(guarded.allocated.get() + live);
@@ -280,23 +247,18 @@ impl<S: Source> SharedArena<S> {
 
     /// Unlinks the first spare that is large enough.
     fn take_spare(&self, need: usize) -> Option<NonNull<Block>> {
-        let mut found = None;
-        let mut others = null_mut();
+        let (mut found, others) = (None, Cell::new(null_mut()));
         while let Some(block) = pop(&self.guarded.spare) {
             // SAFETY: the block was in a list.
-            let fits = unsafe { block.as_ref() }.capacity >= need;
-            if fits && found.is_none() {
+            if found.is_none() && unsafe { block.as_ref() }.capacity >= need {
                 // SAFETY: as above; no other thread reads spares.
                 unsafe { block.as_ref() }.empty();
                 found = Some(block);
             } else {
-                let list = Cell::new(others);
-                push(&list, block);
-                others = list.get();
+                push(&others, block);
             }
         }
-        let list = Cell::new(others);
-        while let Some(block) = pop(&list) {
+        while let Some(block) = pop(&others) {
             push(&self.guarded.spare, block);
         }
         found
@@ -416,25 +378,7 @@ fn rounded_size(layout: Layout) -> usize {
 
 // SAFETY: allocations live until the arena is reset or dropped, which need an exclusive borrow.
 unsafe impl<S: Source> Memory for SharedArena<S> {
-    #[inline(always)]
-    #[track_caller]
-    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        self.__allocate(layout, CallSite::caller(false))
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe { self.__resize(p, old, new, CallSite::caller(false)) }
-    }
+    memory_by_call_site!(inline(always));
 
     #[inline]
     fn __allocate(&self, layout: Layout, _: CallSite) -> Result<NonNull<u8>, AllocError> {
@@ -448,22 +392,7 @@ unsafe impl<S: Source> Memory for SharedArena<S> {
         }
     }
 
-    #[inline]
-    unsafe fn __resize(
-        &self,
-        p: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-        site: CallSite,
-    ) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: the caller's contract.
-        unsafe {
-            if p.addr().get() & (new.align() - 1) == 0 && self.resize_in_place(p, old, new) {
-                return Ok(p);
-            }
-            move_to_new(self, p, old, new, site)
-        }
-    }
+    resize_in_place_or_move!(inline);
 }
 
 impl<S: Source> SharedArena<S> {
@@ -506,14 +435,6 @@ impl<S: Source> Drop for SharedArena<S> {
     }
 }
 
-impl Default for SharedArena {
-    fn default() -> SharedArena {
-        SharedArena::new()
-    }
-}
+default_by_new!(SharedArena);
 
-impl<S: Source> fmt::Debug for SharedArena<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedArena").field("stats", &self.stats()).finish_non_exhaustive()
-    }
-}
+debug_by_stats!([S: Source] SharedArena<S>, "SharedArena");

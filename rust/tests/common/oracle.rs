@@ -132,35 +132,10 @@ pub const COUNTED: &[Counted] = counted! {
     "Vec::try_extend" line!(), |a, n| { a.vec().try_extend(words(n)).unwrap(); } => Grows(1, 4 * n as u64);
     "String::try_reserve" line!(), |a, n| { a.string().try_reserve(n).unwrap(); } => Grows(1, n as u64);
     "String::try_push_str" line!(), |a, n| { a.string().try_push_str(&"x".repeat(n)).unwrap(); } => Grows(1, n as u64);
-    "Arena::map_with_capacity" through_library(line!()), |a, n| maps(a, n, 0) => Grows(1, n as u64);
-    "Arena::try_map_with_capacity" through_library(line!()), |a, n| maps(a, n, 1) => Grows(1, n as u64);
-    "Arena::set_with_capacity" through_library(line!()), |a, n| maps(a, n, 2) => Grows(1, n as u64);
-    "Arena::try_set_with_capacity" through_library(line!()), |a, n| maps(a, n, 3) => Grows(1, n as u64);
     "abi::alloc" line!(), |a, n| unsafe { abi::alloc(a.as_raw(), n) } => Of(1, n as u64);
     "abi::alloc_aligned" line!(), |a, n| unsafe { abi::alloc_aligned(a.as_raw(), n, 16) } => Of(1, n as u64);
     "abi::resize" line!(), |a, n| unsafe { abi::resize(a.as_raw(), std::ptr::null_mut(), 0, n, 8) } => Of(1, n as u64);
 };
-
-const fn through_library(line: u32) -> u32 {
-    if cfg!(feature = "hashbrown") {
-        LIBRARY
-    } else {
-        line
-    }
-}
-
-#[track_caller]
-fn maps(a: &Arena, n: usize, which: usize) {
-    #[cfg(feature = "hashbrown")]
-    match which {
-        0 => drop(a.map_with_capacity::<u32, u32>(n)),
-        1 => drop(a.try_map_with_capacity::<u32, u32>(n).unwrap()),
-        2 => drop(a.set_with_capacity::<u64>(n)),
-        _ => drop(a.try_set_with_capacity::<u64>(n).unwrap()),
-    }
-    #[cfg(not(feature = "hashbrown"))]
-    let _ = a.alloc_slice_fill(n * (which + 1), 7u8);
-}
 
 /// Public functions of the same files that allocate nothing in an arena that there is.
 pub const QUIET: &[&str] = &[
@@ -200,15 +175,15 @@ pub const QUIET: &[&str] = &[
     "Scope::from_source",
     "Scope::from_source_with",
     "Scope::in_buffer_or",
-    "Scope::reset",
-    "Scope::reset_with",
-    "Scope::trim",
-    "Scope::scope_mut",
+    // Of the macro for guards.
+    "arena::reset",
+    "arena::reset_with",
+    "arena::trim",
+    "arena::scope_mut",
     // boxed.rs
     "Box::from_raw",
     "Box::into_raw",
     "Box::leak",
-    "Box::into_pin",
     "Box::into_inner",
     "Box::downcast",
     "Box::__unsize",

@@ -3,5 +3,5 @@ use toft::Arena;
 fn main() {
     let arena = Arena::new();
     let b = arena.boxed(std::marker::PhantomPinned);
-    let _ = toft::Box::into_pin(b);
+    let _: std::pin::Pin<toft::Box<_>> = b.into();
 }

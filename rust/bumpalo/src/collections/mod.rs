@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod collect;
+mod drain_filter;
 mod forward;
 pub mod string;
 pub mod vec;

@@ -10,8 +10,9 @@ use core::slice::{self, SliceIndex};
 
 use toft::collections as native;
 #[doc(inline)]
-pub use toft::collections::vec::{Drain, DrainFilter, IntoIter, Splice};
+pub use toft::collections::vec::{Drain, IntoIter, Splice};
 
+pub use super::drain_filter::DrainFilter;
 use super::forward::{forward_mut, forward_ref};
 use super::CollectionAllocErr;
 use crate::Bump;
@@ -97,7 +98,6 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
         fn remove(index: usize) -> T;
         fn retain<F>(f: F) where [F: FnMut(&T) -> bool];
         fn retain_mut<F>(f: F) where [F: FnMut(&mut T) -> bool];
-        fn drain_filter<F>(filter: F) -> DrainFilter<'_, 'bump, T, F> where [F: FnMut(&mut T) -> bool];
         fn dedup_by<F>(same_bucket: F) where [F: FnMut(&mut T, &mut T) -> bool];
         fn push(value: T);
         fn pop() -> Option<T>;
@@ -107,8 +107,28 @@ impl<'bump, T: 'bump> Vec<'bump, T> {
         fn resize(new_len: usize, value: T) where [T: Clone];
         fn extend_from_slice(other: &[T]) where [T: Clone];
         fn extend_from_slice_copy(other: &[T]) where [T: Copy];
-        fn extend_from_slices_copy(slices: &[&[T]]) where [T: Copy];
         fn dedup() where [T: PartialEq];
+    }
+
+    /// Removes the elements that `filter` accepts, and returns them by an iterator, which drops those that it did not
+    /// return.
+    #[inline(always)]
+    pub fn drain_filter<F>(&mut self, filter: F) -> DrainFilter<'_, 'bump, T, F>
+    where
+        F: FnMut(&mut T) -> bool,
+    {
+        DrainFilter::new(&mut self.0, filter)
+    }
+
+    /// Appends copies of several slices. The vector grows at most once.
+    #[track_caller]
+    pub fn extend_from_slices_copy(&mut self, slices: &[&[T]])
+    where
+        T: Copy,
+    {
+        let sum = slices.iter().try_fold(0usize, |sum, slice| sum.checked_add(slice.len()));
+        self.reserve(sum.expect("toft: out of memory: capacity overflow"));
+        slices.iter().for_each(|slice| self.extend_from_slice_copy(slice));
     }
 
     /// As [`reserve`](Vec::reserve), with an error instead of the panic.

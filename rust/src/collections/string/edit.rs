@@ -83,13 +83,6 @@ impl<'m, A: Memory> String<'m, A> {
     }
 
     /// Removes the characters of a range, when the returned iterator over them is dropped.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let mut s = arena.string_from("plot of land");
-    /// assert!(s.drain(4..7).eq(" of".chars()));
-    /// assert_eq!(s, "plot land");
-    /// ```
     #[track_caller]
     pub fn drain<R>(&mut self, range: R) -> Drain<'_, 'm, A>
     where

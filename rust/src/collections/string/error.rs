@@ -1,4 +1,4 @@
-//! Errors of conversions to text.
+//! The error of a conversion to text.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
@@ -55,20 +55,3 @@ impl<A: Memory> fmt::Display for FromUtf8Error<'_, A> {
 }
 
 impl<A: Memory> core::error::Error for FromUtf8Error<'_, A> {}
-
-/// The error of [`String::from_utf16_in`](super::String::from_utf16_in): there is a lone surrogate.
-///
-/// ```
-/// let arena = toft::Arena::new();
-/// assert!(toft::collections::String::from_utf16_in(&[0xd800], &arena).is_err());
-/// ```
-#[derive(Debug)]
-pub struct FromUtf16Error(pub(super) ());
-
-impl fmt::Display for FromUtf16Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("lone surrogate in UTF-16")
-    }
-}
-
-impl core::error::Error for FromUtf16Error {}

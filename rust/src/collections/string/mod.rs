@@ -7,7 +7,7 @@ mod error;
 mod traits;
 
 pub use drain::Drain;
-pub use error::{FromUtf16Error, FromUtf8Error};
+pub use error::FromUtf8Error;
 
 use core::str;
 
@@ -95,19 +95,6 @@ impl<'m, A: Memory> String<'m, A> {
         string
     }
 
-    /// Converts UTF-16.
-    ///
-    /// # Errors
-    /// If there is a lone surrogate.
-    #[track_caller]
-    pub fn from_utf16_in(v: &[u16], memory: &'m A) -> Result<String<'m, A>, FromUtf16Error> {
-        let mut string = String::with_capacity_in(v.len(), memory);
-        for c in char::decode_utf16(v.iter().copied()) {
-            string.push(c.map_err(|_| FromUtf16Error(()))?);
-        }
-        Ok(string)
-    }
-
     /// Creates a string of its parts.
     ///
     /// # Safety
@@ -130,12 +117,6 @@ impl<'m, A: Memory> String<'m, A> {
     // ---- conversions ----
 
     /// Returns the text for as long as the arena is borrowed.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let text: &str = arena.string_from("kept").into_str();
-    /// assert_eq!(text, "kept");
-    /// ```
     #[inline]
     #[track_caller]
     pub fn into_str(self) -> &'m mut str {
@@ -152,14 +133,6 @@ impl<'m, A: Memory> String<'m, A> {
     // ---- fallible additions ----
 
     /// As [`reserve`](String::reserve), with an error instead of the panic.
-    ///
-    /// ```
-    /// let tight = toft::Options::new().budget(16).create()?;
-    /// let mut s = tight.string_from("eight...");
-    /// assert!(s.try_reserve(100).is_err());
-    /// assert_eq!(s, "eight...");
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
     #[inline]
     #[track_caller]
     pub fn try_reserve(&mut self, additional: usize) -> Result<(), TryReserveError> {
@@ -185,11 +158,6 @@ impl<'m, A: Memory> String<'m, A> {
     }
 
     /// As [`reserve_exact`](String::reserve_exact), with an error instead of the panic.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// assert!(arena.string().try_reserve_exact(usize::MAX).is_err());
-    /// ```
     #[inline]
     #[track_caller]
     pub fn try_reserve_exact(&mut self, additional: usize) -> Result<(), TryReserveError> {

@@ -3,14 +3,13 @@
 #![forbid(unsafe_code)]
 
 use alloc::borrow::Cow;
-use core::borrow::{Borrow, BorrowMut};
 use core::cmp::Ordering;
 use core::fmt;
-use core::hash::{Hash, Hasher};
 use core::ops::{Add, AddAssign, Deref, DerefMut, Index, IndexMut};
 use core::slice::SliceIndex;
 
 use super::String;
+use crate::boxed::traits_of_target;
 use crate::memory::Memory;
 
 impl<A: Memory> Deref for String<'_, A> {
@@ -82,20 +81,9 @@ impl<A: Memory> Ord for String<'_, A> {
     }
 }
 
-impl<A: Memory> Hash for String<'_, A> {
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.as_str().hash(state)
-    }
-}
+traits_of_target!([A: Memory] String<'_, A>, str);
 
 impl<A: Memory> fmt::Display for String<'_, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_str().fmt(f)
-    }
-}
-
-impl<A: Memory> fmt::Debug for String<'_, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_str().fmt(f)
     }
@@ -159,27 +147,9 @@ equal!(&'a str);
 equal!(Cow<'a, str>);
 equal!(alloc::string::String);
 
-impl<A: Memory> AsRef<str> for String<'_, A> {
-    fn as_ref(&self) -> &str {
-        self
-    }
-}
-
 impl<A: Memory> AsRef<[u8]> for String<'_, A> {
     fn as_ref(&self) -> &[u8] {
         self.as_bytes()
-    }
-}
-
-impl<A: Memory> Borrow<str> for String<'_, A> {
-    fn borrow(&self) -> &str {
-        self
-    }
-}
-
-impl<A: Memory> BorrowMut<str> for String<'_, A> {
-    fn borrow_mut(&mut self) -> &mut str {
-        self
     }
 }
 

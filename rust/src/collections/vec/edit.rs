@@ -5,7 +5,7 @@
 use core::ops::RangeBounds;
 use core::ptr;
 
-use super::{Drain, DrainFilter, Splice, Vec};
+use super::{Drain, Splice, Vec};
 use crate::collections::within;
 use crate::memory::Memory;
 
@@ -47,12 +47,6 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     }
 
     /// Removes and returns the last element if the predicate accepts it.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let mut v = arena.vec_from_iter([1, 2]);
-    /// assert_eq!((v.pop_if(|n| *n % 2 == 0), v.pop_if(|n| *n % 2 == 0)), (Some(2), None));
-    /// ```
     pub fn pop_if(&mut self, predicate: impl FnOnce(&mut T) -> bool) -> Option<T> {
         let last = self.last_mut()?;
         if predicate(last) {
@@ -152,13 +146,6 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
 
     /// Removes the elements of a range, and returns them by an iterator, which drops those that it did not return. If the
     /// iterator is leaked, the elements from the start of the range on are leaked too.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let mut v = arena.vec_from_iter([1, 2, 3, 4]);
-    /// assert!(v.drain(1..3).eq([2, 3]));
-    /// assert_eq!(v, [1, 4]);
-    /// ```
     #[track_caller]
     pub fn drain<R>(&mut self, range: R) -> Drain<'_, 'm, T, A>
     where
@@ -169,13 +156,6 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     }
 
     /// As [`drain`](Vec::drain); when the returned iterator is dropped, the elements of `replace_with` are inserted.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let mut v = arena.vec_from_iter([1, 2, 3]);
-    /// assert!(v.splice(..2, [7, 8, 9]).eq([1, 2]));
-    /// assert_eq!(v, [7, 8, 9, 3]);
-    /// ```
     #[inline]
     #[track_caller]
     pub fn splice<R, I>(&mut self, range: R, replace_with: I) -> Splice<'_, 'm, I::IntoIter, A>
@@ -184,23 +164,6 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         I: IntoIterator<Item = T>,
     {
         Splice::new(self.drain(range), replace_with.into_iter())
-    }
-
-    /// Removes the elements that `filter` accepts, and returns them by an iterator, which drops those that it did not
-    /// return.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let mut v = arena.vec_from_iter(0..6);
-    /// assert!(v.drain_filter(|n| *n % 2 == 0).eq([0, 2, 4]));
-    /// assert_eq!(v, [1, 3, 5]);
-    /// ```
-    #[track_caller]
-    pub fn drain_filter<F>(&mut self, filter: F) -> DrainFilter<'_, 'm, T, F, A>
-    where
-        F: FnMut(&mut T) -> bool,
-    {
-        DrainFilter::new(self, filter)
     }
 
     // ---- all of them ----
@@ -265,13 +228,6 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     }
 
     /// Drops all but the first of adjacent equal elements.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let mut v = arena.vec_from_iter([1, 1, 2, 1]);
-    /// v.dedup();
-    /// assert_eq!(v, [1, 2, 1]);
-    /// ```
     #[inline]
     #[track_caller]
     pub fn dedup(&mut self)
@@ -301,23 +257,23 @@ fn out_of_bounds(index: usize, len: usize) -> ! {
 
 /// A pass that keeps some elements and drops others. While it exists, the vector is empty; when it is dropped, also by a
 /// panic, the kept elements and those not visited are the vector's again.
-pub(super) struct Sieve<'a, 'm, T, A: Memory> {
+struct Sieve<'a, 'm, T, A: Memory> {
     vec: &'a mut Vec<'m, T, A>,
-    pub at: *mut T,
-    pub len: usize,
-    pub read: usize,
-    pub kept: usize,
+    at: *mut T,
+    len: usize,
+    read: usize,
+    kept: usize,
 }
 
 impl<'a, 'm, T, A: Memory> Sieve<'a, 'm, T, A> {
-    pub fn new(vec: &'a mut Vec<'m, T, A>) -> Self {
+    fn new(vec: &'a mut Vec<'m, T, A>) -> Self {
         let (at, len) = (vec.as_mut_ptr(), core::mem::take(&mut vec.len));
         Sieve { vec, at, len, read: 0, kept: 0 }
     }
 
     /// Keeps the next element.
     #[inline(always)]
-    pub fn keep(&mut self) {
+    fn keep(&mut self) {
         // SAFETY: initialised; its new place is free, or its own.
         unsafe {
             if self.kept != self.read {
@@ -328,30 +284,11 @@ impl<'a, 'm, T, A: Memory> Sieve<'a, 'm, T, A> {
         self.kept += 1;
     }
 
-    /// Removes and returns the next element.
-    #[inline(always)]
-    pub fn take(&mut self) -> T {
-        self.read += 1;
-        // SAFETY: initialised, and visited now.
-        unsafe { self.at.add(self.read - 1).read() }
-    }
-
     #[inline(always)]
     fn drop(&mut self) {
         self.read += 1;
-        // SAFETY: as in `take`.
+        // SAFETY: initialised, and visited now.
         unsafe { ptr::drop_in_place(self.at.add(self.read - 1)) }
-    }
-
-    /// Returns the kept elements, and those not visited.
-    pub fn rest(&self) -> (&[T], &[T]) {
-        // SAFETY: both are initialised.
-        unsafe {
-            (
-                core::slice::from_raw_parts(self.at, self.kept),
-                core::slice::from_raw_parts(self.at.add(self.read), self.len - self.read),
-            )
-        }
     }
 }
 

@@ -4,7 +4,6 @@
 use core::ptr;
 
 use super::Vec;
-use crate::error::{unwrap_infallible, ErrorMode, Never};
 use crate::memory::Memory;
 
 /// Appends elements within the capacity. The length is a member of this value, which the compiler keeps in a register; it
@@ -103,40 +102,6 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     {
         self.reserve(other.len());
         // SAFETY: the capacity suffices.
-        unsafe { self.copy_to_end(other) };
-    }
-
-    /// Appends copies of several slices. The vector grows at most once.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let mut v = arena.vec_from_iter([1]);
-    /// v.extend_from_slices_copy(&[&[2, 3], &[], &[4]]);
-    /// assert_eq!(v, [1, 2, 3, 4]);
-    /// ```
-    #[track_caller]
-    pub fn extend_from_slices_copy(&mut self, slices: &[&[T]])
-    where
-        T: Copy,
-    {
-        // They may come to more than there is, and of types without a size to more than can be counted.
-        let sum = slices.iter().try_fold(0usize, |sum, slice| sum.checked_add(slice.len()));
-        self.reserve(unwrap_infallible(sum.ok_or_else(Never::overflow)));
-        for slice in slices {
-            // SAFETY: the capacity suffices.
-            unsafe { self.copy_to_end(slice) };
-        }
-    }
-
-    /// # Safety
-    /// The capacity suffices.
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn copy_to_end(&mut self, other: &[T])
-    where
-        T: Copy,
-    {
-        // SAFETY: the caller's contract.
         unsafe { ptr::copy_nonoverlapping(other.as_ptr(), self.as_mut_ptr().add(self.len), other.len()) };
         self.len += other.len();
     }

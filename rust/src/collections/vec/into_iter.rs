@@ -68,11 +68,6 @@ impl<T> Iterator for IntoIter<'_, T> {
     }
 
     #[inline]
-    fn count(self) -> usize {
-        self.len()
-    }
-
-    #[inline]
     fn nth(&mut self, n: usize) -> Option<T> {
         let skipped = ptr::slice_from_raw_parts_mut(self.left().cast::<T>(), n.min(self.len()));
         self.front += skipped.len();

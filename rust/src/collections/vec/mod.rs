@@ -4,13 +4,11 @@
 mod drain;
 mod edit;
 mod extend;
-mod filter;
 mod into_iter;
 mod splice;
 mod traits;
 
 pub use drain::Drain;
-pub use filter::DrainFilter;
 pub use into_iter::IntoIter;
 pub use splice::Splice;
 
@@ -64,11 +62,6 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     }
 
     /// Collects an iterator.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// assert_eq!(toft::collections::Vec::from_iter_in("a b c".split(' '), &arena), ["a", "b", "c"]);
-    /// ```
     #[inline]
     #[track_caller]
     pub fn from_iter_in<I: IntoIterator<Item = T>>(iter: I, memory: &'m A) -> Vec<'m, T, A> {
@@ -154,13 +147,6 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     }
 
     /// Frees the capacity above `capacity`, or above the length if that is larger, if the arena can free it.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let mut v = arena.vec_with_capacity::<u64>(10);
-    /// v.shrink_to(4);
-    /// assert_eq!(v.capacity(), 4);
-    /// ```
     #[track_caller]
     pub fn shrink_to(&mut self, capacity: usize) {
         self.buffer.shrink(capacity.max(self.len))
@@ -169,12 +155,6 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     // ---- conversions ----
 
     /// Returns the elements for as long as the arena is borrowed. They are not dropped.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let numbers: &mut [i32] = arena.vec_from_iter([1, 2]).into_slice();
-    /// assert_eq!(numbers, [1, 2]);
-    /// ```
     #[inline]
     #[track_caller]
     pub fn into_slice(self) -> &'m mut [T] {
@@ -184,12 +164,6 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     }
 
     /// Returns the elements in a box, which drops them.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// let boxed: toft::Box<[i32]> = arena.vec_from_iter([1, 2, 3]).into_boxed_slice();
-    /// assert_eq!(boxed.len(), 3);
-    /// ```
     #[inline]
     #[track_caller]
     pub fn into_boxed_slice(self) -> Box<'m, [T]> {

@@ -2,15 +2,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
-use core::borrow::{Borrow, BorrowMut};
 use core::cmp::Ordering;
-use core::fmt;
-use core::hash::{Hash, Hasher};
 use core::ops::{Deref, DerefMut, Index, IndexMut};
 use core::slice::SliceIndex;
 
 use super::Vec;
-use crate::boxed::Box;
+use crate::boxed::{traits_of_target, Box};
 use crate::memory::Memory;
 
 impl<T, A: Memory> Deref for Vec<'_, T, A> {
@@ -63,18 +60,7 @@ impl<'m, T: 'm + Clone, A: Memory> Clone for Vec<'m, T, A> {
     }
 }
 
-impl<T: Hash, A: Memory> Hash for Vec<'_, T, A> {
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.as_slice().hash(state)
-    }
-}
-
-impl<T: fmt::Debug, A: Memory> fmt::Debug for Vec<'_, T, A> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_slice().fmt(f)
-    }
-}
+traits_of_target!([T, A: Memory] Vec<'_, T, A>, [T]);
 
 macro_rules! equal {
     ($other:ty $(, $n:ident)?) => {
@@ -118,30 +104,6 @@ impl<'m, T, A: Memory> AsRef<Vec<'m, T, A>> for Vec<'m, T, A> {
 
 impl<'m, T, A: Memory> AsMut<Vec<'m, T, A>> for Vec<'m, T, A> {
     fn as_mut(&mut self) -> &mut Vec<'m, T, A> {
-        self
-    }
-}
-
-impl<T, A: Memory> AsRef<[T]> for Vec<'_, T, A> {
-    fn as_ref(&self) -> &[T] {
-        self
-    }
-}
-
-impl<T, A: Memory> AsMut<[T]> for Vec<'_, T, A> {
-    fn as_mut(&mut self) -> &mut [T] {
-        self
-    }
-}
-
-impl<T, A: Memory> Borrow<[T]> for Vec<'_, T, A> {
-    fn borrow(&self) -> &[T] {
-        self
-    }
-}
-
-impl<T, A: Memory> BorrowMut<[T]> for Vec<'_, T, A> {
-    fn borrow_mut(&mut self) -> &mut [T] {
         self
     }
 }
