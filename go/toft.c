@@ -3448,6 +3448,7 @@ struct toft_recycler {
   int32_t shard;   /* index of this shard in a toft_sync_recycler */
   int32_t checked; /* created in a checked process: no call takes the fast path */
   uint64_t active; /* bit k: classes[k] is in use */
+  size_t phase;    /* blocks of segments start this much after a multiple of 16: 0, or 8 for a toft_malloc */
   toft_recycler_list empty, empty_counted;
   struct toft_recycler_segment *segments; /* newest first, except over-aligned ones */
   unsigned char *fresh, *fresh_end;       /* unused part of the newest segment */
@@ -7286,6 +7287,7 @@ static toft_recycler_list *toft_recycler_empty_list(toft_recycler *r, toft_recyc
 /* Initialises a block from `start` to `end` that was never used. */
 static toft_recycler_block *toft_recycler_make(toft_recycler *r, toft_recycler_block *b, unsigned char *start,
                                                unsigned char *end, toft_recycler_segment *segment) {
+  if (r->phase != 0) start += (size_t)(r->phase - (uintptr_t)start) & 15;
   b->owner = r;
   b->segment = segment;
   b->start = (int32_t)(start - (unsigned char *)b);
@@ -8095,6 +8097,7 @@ static int toft_recycler_init_unchecked(toft_recycler *r, const toft_recycler_op
   r->shard = 0;
   r->checked = 0;
   r->peak = 0;
+  r->phase = 0;
   r->source = &toft_heap_source;
   r->count = r->stride = 0;
   r->source_calls = 0;
@@ -9013,6 +9016,263 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
 }
 
 #endif
+
+/* ==== recycler/recycler_malloc.c ==== */
+/* malloc on a recycler. The word before an object stores the bytes of its piece, which starts 8 bytes before it, and
+ * flags. Pieces have multiples of 16 bytes, and all blocks start 8 bytes after a multiple of 16, so that objects are
+ * aligned. Large pieces, and all pieces of a checked recycler, are aligned themselves and start 16 bytes before. */
+#ifndef TOFT_RECYCLER_RECYCLER_MALLOC_C
+#define TOFT_RECYCLER_RECYCLER_MALLOC_C
+
+/* ==== toft/malloc.h ==== */
+/* malloc, calloc, realloc and free on a recycler, for libraries that take such functions and free objects individually.
+ *
+ *     toft_malloc m;
+ *     toft_malloc_init(&m, NULL);
+ *     library_set_allocator(&m, toft_malloc_alloc, toft_malloc_realloc, toft_malloc_free);
+ *     ...
+ *     toft_malloc_release(&m);                   frees all remaining objects
+ *
+ * Functions with a context take the toft_malloc as `void *m`, as such libraries pass it. For libraries without a
+ * context pointer a thread has a current toft_malloc.
+ *
+ * Objects are aligned to 16 bytes. The 8 bytes before each object store its size; a large object has 16. A call that
+ * fails returns NULL and changes nothing. For a library that frees nothing before the end of a document, the hooks of an
+ * arena (toft_hook_malloc in toft.h) are faster.
+ *
+ * Memory, costs, misuse and checked processes: as in toft/recycler.h.
+ *
+ * THREADS. A toft_malloc is used by one thread at a time.
+ */
+#ifndef TOFT_MALLOC_H
+#define TOFT_MALLOC_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct toft_malloc {
+  toft_recycler recycler;
+} toft_malloc;
+
+/* Initialises m. source == NULL: toft_heap(). Takes no memory. The structure must not move until its last call. */
+TOFT_API void toft_malloc_init(toft_malloc *m, struct toft_source *source);
+/* Returns all memory to the source, including objects that were not freed. m is then as after init. */
+TOFT_API void toft_malloc_release(toft_malloc *m);
+/* Returns memory without live objects to the source, until about `keep` bytes of it are left. */
+TOFT_API void toft_malloc_trim(toft_malloc *m, size_t keep);
+/* In bytes, with the words before objects. */
+TOFT_API toft_recycler_stats toft_malloc_get_stats(const toft_malloc *m);
+
+TOFT_API TOFT_SIZED(2) void *toft_malloc_alloc(void *m, size_t size);
+/* Zeroed. NULL also if count * size overflows. */
+TOFT_API TOFT_SIZED2(2, 3) void *toft_malloc_calloc(void *m, size_t count, size_t size);
+/* p == NULL allocates. Returns p itself if the object keeps its place; on failure p stays valid. The alignment of
+ * toft_malloc_aligned is not kept if the object moves. */
+TOFT_API TOFT_SIZED(3) void *toft_malloc_realloc(void *m, void *p, size_t size);
+/* NULL is ignored. */
+TOFT_API void toft_malloc_free(void *m, void *p);
+/* Aligns to a power of two; NULL if `align` is none. */
+TOFT_API TOFT_SIZED(3) void *toft_malloc_aligned(void *m, size_t align, size_t size);
+/* Returns the bytes that may be used at p: at least the requested ones. NULL: 0. */
+TOFT_API size_t toft_malloc_usable_size(void *m, const void *p);
+
+/* Returns the current toft_malloc of the calling thread. NULL until it is set. */
+TOFT_API toft_malloc *toft_malloc_current(void);
+/* Sets the current toft_malloc (NULL: none) and returns the previous one, for the caller to restore. */
+TOFT_API toft_malloc *toft_malloc_current_swap(toft_malloc *m);
+/* Use the current toft_malloc. Without one they return NULL, and a free does nothing. */
+TOFT_API TOFT_SIZED(1) void *toft_malloc_current_alloc(size_t size);
+TOFT_API TOFT_SIZED2(1, 2) void *toft_malloc_current_calloc(size_t count, size_t size);
+TOFT_API TOFT_SIZED(2) void *toft_malloc_current_realloc(void *p, size_t size);
+TOFT_API void toft_malloc_current_free(void *p);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#define TOFT_MALLOC_WIDE ((size_t)1) /* the piece starts 16 bytes before the object */
+#define TOFT_MALLOC_OFFSET \
+  ((size_t)2) /* the word before stores the distance to the object in front of the aligned one */
+#define TOFT_MALLOC_FLAGS ((size_t)15)
+#define TOFT_MALLOC_SMALL_MAX (TOFT_RECYCLER_DIRECT - 16) /* a block of which 8 bytes are skipped has room for these */
+
+typedef struct toft_piece {
+  unsigned char *start;
+  size_t bytes, front; /* front: distance from the start to the object */
+} toft_piece;
+
+static TOFT_THREAD_LOCAL toft_malloc *toft_current_malloc_heap;
+
+static size_t toft_malloc_word(const void *p) {
+  size_t word;
+  memcpy(&word, (const unsigned char *)p - sizeof word, sizeof word);
+  return word;
+}
+
+static void toft_malloc_set_word(void *p, size_t word) { memcpy((unsigned char *)p - sizeof word, &word, sizeof word); }
+
+static toft_piece toft_malloc_piece(void *p) {
+  toft_piece piece;
+  size_t word = toft_malloc_word(p);
+  piece.front = word & TOFT_MALLOC_WIDE ? 16 : 8;
+  piece.bytes = word & ~TOFT_MALLOC_FLAGS;
+  piece.start = (unsigned char *)p - piece.front;
+  return piece;
+}
+
+/* Bytes of the piece for an object. 0: too many. */
+static size_t toft_malloc_bytes(const toft_recycler *r, size_t size) {
+  size_t bytes;
+  if (size > TOFT_MAX_REQUEST / 4) return 0;
+  bytes = toft_round(size + (r->checked ? 16 : 8), 16);
+  if (bytes > TOFT_MALLOC_SMALL_MAX) return toft_max(bytes + 16, TOFT_RECYCLER_DIRECT + 16);
+  return toft_recycler_object_bytes(bytes);
+}
+
+static int toft_malloc_is_wide(const toft_recycler *r, size_t bytes) {
+  return r->checked || bytes > TOFT_MALLOC_SMALL_MAX;
+}
+
+static void *toft_malloc_take(toft_recycler *r, size_t bytes, uintptr_t site) {
+  int wide = toft_malloc_is_wide(r, bytes);
+  size_t align = wide ? 16 : 8;
+  unsigned char *p = bytes != 0 ? (unsigned char *)toft_recycler_bump(r, bytes, align) : NULL;
+  if (p == NULL && bytes != 0) p = (unsigned char *)toft_recycler_alloc_slow_at(r, bytes, align, site);
+  if (p == NULL) return NULL;
+  p += align;
+  toft_malloc_set_word(p, bytes | (wide ? TOFT_MALLOC_WIDE : 0));
+  return p;
+}
+
+/* The object that was allocated, for one that toft_malloc_aligned moved within it. */
+static void *toft_malloc_origin(void *p) {
+  size_t word = toft_malloc_word(p);
+  return word & TOFT_MALLOC_OFFSET ? (unsigned char *)p - (word & ~TOFT_MALLOC_FLAGS) : p;
+}
+
+void toft_malloc_init(toft_malloc *m, toft_source *source) {
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  o.source = source;
+  (void)toft_recycler_init(&m->recycler, &o); /* cannot fail without a count */
+  m->recycler.phase = 8;
+}
+
+void toft_malloc_release(toft_malloc *m) { toft_recycler_release_at(&m->recycler, TOFT_CALLER()); }
+
+void toft_malloc_trim(toft_malloc *m, size_t keep) { toft_recycler_trim(&m->recycler, keep); }
+
+toft_recycler_stats toft_malloc_get_stats(const toft_malloc *m) { return toft_recycler_get_stats(&m->recycler); }
+
+static void *toft_malloc_alloc_at(void *m, size_t size, uintptr_t site) {
+  toft_recycler *r = &((toft_malloc *)m)->recycler;
+  return toft_malloc_take(r, toft_malloc_bytes(r, size), site);
+}
+
+static void *toft_malloc_calloc_at(void *m, size_t count, size_t size, uintptr_t site) {
+  size_t bytes = toft_array_size(count, size);
+  void *p = toft_malloc_alloc_at(m, bytes, site);
+  if (p != NULL) memset(p, 0, bytes);
+  return p;
+}
+
+static void toft_malloc_free_at(void *m, void *p, uintptr_t site) {
+  toft_recycler *r = &((toft_malloc *)m)->recycler;
+  toft_piece piece;
+  if (p == NULL) return;
+  piece = toft_malloc_piece(toft_malloc_origin(p));
+  if (TOFT_UNLIKELY(r->checked))
+    toft_recycler_free_slow_at(r, piece.start, piece.bytes, site);
+  else
+    toft_recycler_free(r, piece.start, piece.bytes);
+}
+
+/* Whether a piece of `has` bytes serves one of `needs`: it is kept unless more than half would be free. */
+static int toft_malloc_keeps(size_t has, size_t needs) { return needs <= has && needs >= has / 2; }
+
+static void *toft_malloc_realloc_at(void *m, void *p, size_t size, uintptr_t site) {
+  toft_recycler *r = &((toft_malloc *)m)->recycler;
+  size_t bytes = toft_malloc_bytes(r, size);
+  toft_piece piece;
+  size_t has;
+  void *q;
+  if (p == NULL || bytes == 0) return bytes != 0 ? toft_malloc_take(r, bytes, site) : NULL;
+  has = toft_malloc_usable_size(m, p);
+  piece = toft_malloc_piece(toft_malloc_origin(p));
+  if (toft_malloc_keeps(piece.bytes, bytes) && size <= has) return p;
+  if (p == toft_malloc_origin(p) && toft_malloc_is_wide(r, piece.bytes) && toft_malloc_is_wide(r, bytes)) {
+    q = toft_recycler_resize_at(r, piece.start, piece.bytes, bytes, 16, site);
+    if (q == NULL) return NULL;
+    q = (unsigned char *)q + 16;
+    toft_malloc_set_word(q, bytes | TOFT_MALLOC_WIDE);
+    return q;
+  }
+  q = toft_malloc_take(r, bytes, site);
+  if (q == NULL) return NULL;
+  memcpy(q, p, toft_min(has, size));
+  toft_malloc_free_at(m, p, site);
+  return q;
+}
+
+void *toft_malloc_alloc(void *m, size_t size) { return toft_malloc_alloc_at(m, size, TOFT_CALLER()); }
+
+void *toft_malloc_calloc(void *m, size_t count, size_t size) {
+  return toft_malloc_calloc_at(m, count, size, TOFT_CALLER());
+}
+
+void *toft_malloc_realloc(void *m, void *p, size_t size) { return toft_malloc_realloc_at(m, p, size, TOFT_CALLER()); }
+
+void toft_malloc_free(void *m, void *p) { toft_malloc_free_at(m, p, TOFT_CALLER()); }
+
+void *toft_malloc_aligned(void *m, size_t align, size_t size) {
+  unsigned char *p, *q;
+  if (align == 0 || (align & (align - 1)) != 0 || align > TOFT_MAX_REQUEST / 4 || size > TOFT_MAX_REQUEST / 4)
+    return NULL;
+  if (align <= 16) return toft_malloc_alloc_at(m, size, TOFT_CALLER());
+  p = (unsigned char *)toft_malloc_alloc_at(m, size + align, TOFT_CALLER());
+  if (p == NULL) return NULL;
+  q = p + ((size_t)(0 - (uintptr_t)p) & (align - 1));
+  if (q != p) toft_malloc_set_word(q, (size_t)(q - p) | TOFT_MALLOC_OFFSET);
+  return q;
+}
+
+size_t toft_malloc_usable_size(void *m, const void *p) {
+  toft_piece piece;
+  unsigned char *q = (unsigned char *)(uintptr_t)p;
+  (void)m;
+  if (p == NULL) return 0;
+  piece = toft_malloc_piece(toft_malloc_origin(q));
+  return (size_t)(piece.start + piece.bytes - q);
+}
+
+toft_malloc *toft_malloc_current(void) { return toft_current_malloc_heap; }
+
+toft_malloc *toft_malloc_current_swap(toft_malloc *m) {
+  toft_malloc *before = toft_current_malloc_heap;
+  toft_current_malloc_heap = m;
+  return before;
+}
+
+void *toft_malloc_current_alloc(size_t size) {
+  return toft_current_malloc_heap != NULL ? toft_malloc_alloc_at(toft_current_malloc_heap, size, TOFT_CALLER()) : NULL;
+}
+
+void *toft_malloc_current_calloc(size_t count, size_t size) {
+  if (toft_current_malloc_heap == NULL) return NULL;
+  return toft_malloc_calloc_at(toft_current_malloc_heap, count, size, TOFT_CALLER());
+}
+
+void *toft_malloc_current_realloc(void *p, size_t size) {
+  if (toft_current_malloc_heap == NULL) return NULL;
+  return toft_malloc_realloc_at(toft_current_malloc_heap, p, size, TOFT_CALLER());
+}
+
+void toft_malloc_current_free(void *p) {
+  if (toft_current_malloc_heap != NULL) toft_malloc_free_at(toft_current_malloc_heap, p, TOFT_CALLER());
+}
+
+#endif
 #ifndef TOFT_OMIT_THREADS
 
 /* ==== recycler/recycler_sync.c ==== */
@@ -9071,7 +9331,7 @@ static int toft_sync_initialise(toft_sync_recycler *r, toft_recycler_shard *s) {
 /* Locks a shard for an allocation: the thread's own, or one whose lock is free. */
 static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
   uint32_t own = toft_sync_own(r), i;
-  toft_recycler_shard *s;
+  toft_recycler_shard *s = &r->shards[own];
   for (i = 0; i < r->count; i++) {
     s = &r->shards[(own + i) % r->count];
     if (TOFT_LOCK_TRY(&s->lock)) break;

@@ -57,6 +57,7 @@
 #include "toft/lease.h"
 #include "toft/meter.h"
 #include "toft/pool.h"
+#include "toft/malloc.h"
 #include "toft/recycler.h"
 #include "toft/shared.h"
 

@@ -48,6 +48,7 @@
 #include "recycler/recycler.c"         /* blocks with live counts */
 #include "recycler/recycler_large.c"   /* large objects */
 #include "recycler/recycler_checked.c" /* recyclers of a checked process */
+#include "recycler/recycler_malloc.c"  /* malloc on a recycler */
 #ifndef TOFT_OMIT_THREADS
 #include "recycler/recycler_sync.c" /* recyclers for many threads */
 #endif

@@ -208,6 +208,7 @@ struct toft_recycler {
   int32_t shard;   /* index of this shard in a toft_sync_recycler */
   int32_t checked; /* created in a checked process: no call takes the fast path */
   uint64_t active; /* bit k: classes[k] is in use */
+  size_t phase;    /* blocks of segments start this much after a multiple of 16: 0, or 8 for a toft_malloc */
   toft_recycler_list empty, empty_counted;
   struct toft_recycler_segment *segments; /* newest first, except over-aligned ones */
   unsigned char *fresh, *fresh_end;       /* unused part of the newest segment */

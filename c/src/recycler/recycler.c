@@ -129,6 +129,7 @@ static toft_recycler_list *toft_recycler_empty_list(toft_recycler *r, toft_recyc
 /* Initialises a block from `start` to `end` that was never used. */
 static toft_recycler_block *toft_recycler_make(toft_recycler *r, toft_recycler_block *b, unsigned char *start,
                                                unsigned char *end, toft_recycler_segment *segment) {
+  if (r->phase != 0) start += (size_t)(r->phase - (uintptr_t)start) & 15;
   b->owner = r;
   b->segment = segment;
   b->start = (int32_t)(start - (unsigned char *)b);
@@ -938,6 +939,7 @@ static int toft_recycler_init_unchecked(toft_recycler *r, const toft_recycler_op
   r->shard = 0;
   r->checked = 0;
   r->peak = 0;
+  r->phase = 0;
   r->source = &toft_heap_source;
   r->count = r->stride = 0;
   r->source_calls = 0;

@@ -59,7 +59,7 @@ static int toft_sync_initialise(toft_sync_recycler *r, toft_recycler_shard *s) {
 /* Locks a shard for an allocation: the thread's own, or one whose lock is free. */
 static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
   uint32_t own = toft_sync_own(r), i;
-  toft_recycler_shard *s;
+  toft_recycler_shard *s = &r->shards[own];
   for (i = 0; i < r->count; i++) {
     s = &r->shards[(own + i) % r->count];
     if (TOFT_LOCK_TRY(&s->lock)) break;
