@@ -281,6 +281,22 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define toft_leases_release TOFT_PASTE(TOFT_PREFIX, toft_leases_release)
 #define toft_leases_trim TOFT_PASTE(TOFT_PREFIX, toft_leases_trim)
 #define toft_limited_source_init TOFT_PASTE(TOFT_PREFIX, toft_limited_source_init)
+#define toft_malloc_aligned TOFT_PASTE(TOFT_PREFIX, toft_malloc_aligned)
+#define toft_malloc_alloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_alloc)
+#define toft_malloc_calloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_calloc)
+#define toft_malloc_current TOFT_PASTE(TOFT_PREFIX, toft_malloc_current)
+#define toft_malloc_current_alloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_alloc)
+#define toft_malloc_current_calloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_calloc)
+#define toft_malloc_current_free TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_free)
+#define toft_malloc_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_realloc)
+#define toft_malloc_current_swap TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_swap)
+#define toft_malloc_free TOFT_PASTE(TOFT_PREFIX, toft_malloc_free)
+#define toft_malloc_get_stats TOFT_PASTE(TOFT_PREFIX, toft_malloc_get_stats)
+#define toft_malloc_init TOFT_PASTE(TOFT_PREFIX, toft_malloc_init)
+#define toft_malloc_realloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_realloc)
+#define toft_malloc_release TOFT_PASTE(TOFT_PREFIX, toft_malloc_release)
+#define toft_malloc_trim TOFT_PASTE(TOFT_PREFIX, toft_malloc_trim)
+#define toft_malloc_usable_size TOFT_PASTE(TOFT_PREFIX, toft_malloc_usable_size)
 #define toft_on_finding TOFT_PASTE(TOFT_PREFIX, toft_on_finding)
 #define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
 #define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
@@ -313,7 +329,6 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define toft_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_recycler_release)
 #define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
 #define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
-#define toft_recycler_update_block TOFT_PASTE(TOFT_PREFIX, toft_recycler_update_block)
 #define toft_reserve_source_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_init)
 #define toft_reserve_source_release TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_release)
 #define toft_set_metered TOFT_PASTE(TOFT_PREFIX, toft_set_metered)
@@ -1643,8 +1658,8 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  * context pointer a thread has a current toft_malloc.
  *
  * Objects are aligned to 16 bytes. The 8 bytes before each object store its size; a large object has 16. A call that
- * fails returns NULL and changes nothing. For a library that frees nothing before the end of a document, the hooks of an
- * arena (toft_hook_malloc in toft.h) are faster.
+ * fails returns NULL and changes nothing. For a library that frees nothing before the end of a document, the hooks of
+ * an arena (toft_hook_malloc in toft.h) are faster.
  *
  * Memory, costs, misuse and checked processes: as in toft/recycler.h.
  *

@@ -10,8 +10,8 @@
  * context pointer a thread has a current toft_malloc.
  *
  * Objects are aligned to 16 bytes. The 8 bytes before each object store its size; a large object has 16. A call that
- * fails returns NULL and changes nothing. For a library that frees nothing before the end of a document, the hooks of an
- * arena (toft_hook_malloc in toft.h) are faster.
+ * fails returns NULL and changes nothing. For a library that frees nothing before the end of a document, the hooks of
+ * an arena (toft_hook_malloc in toft.h) are faster.
  *
  * Memory, costs, misuse and checked processes: as in toft/recycler.h.
  *
