@@ -33,8 +33,8 @@ def programs(bench):
     """(name, process to record, command, input)"""
     source = [os.path.join(bench.root, "c", "src", "toft.c"), "-I" + os.path.join(bench.root, "c", "include"), "-w",
               "-O1", "-c", "-o", os.devnull]
-    clang = next((c for c in ("clang", "clang-14", "clang-15", "clang-16", "clang-19") if shutil.which(c)), "clang")
-    return [("clang", os.path.basename(os.path.realpath(shutil.which(clang) or clang))[:15], [clang] + source, ""),
+    clang = next((c for c in ["clang"] + ["clang-%d" % v for v in range(22, 13, -1)] if shutil.which(c)), "clang")
+    return [("clang", clang, [clang] + source, ""),
             ("gcc", "cc1", ["gcc"] + source, ""),
             ("python", os.path.basename(sys.executable)[:15], [sys.executable, "-c", PYTHON], ""),
             ("perl", "perl", ["perl", "-e", PERL], ""),
