@@ -182,7 +182,7 @@ check-rust-bevy: ; $(TESTS) --need cargo "minor=\$$(cargo --version | sed -n 's/
   RUSTDOCFLAGS='-D warnings' cargo doc --locked -p toft-bevy --no-deps; examples/bevy_frames/run"
 check-rust-fast-path: ; $(TESTS) --need cargo,objdump rust/asm/check-fast-path
 check-rust-features: ; $(TESTS) --need cargo "$(rust) test --locked $(CRATES) --lib --no-default-features; \
-  $(hack) cargo hack check --locked --feature-powerset --depth 2 --exclude-features nightly,default,allocator_api $(CRATES); \
+  $(hack) cargo hack check --locked $(if $(FULL),--feature-powerset --depth 2,--each-feature) --exclude-features nightly,default,allocator_api $(CRATES); \
   cargo check --locked -p toft --no-default-features --features allocator-api2-03,full; \
   cargo check --locked -p toft --no-default-features --features allocator-api2-04,full; \
   test \$$(cargo tree --locked -p toft -e normal --prefix none | grep -c .) = 1; \
