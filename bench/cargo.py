@@ -9,6 +9,8 @@ import re
 import shutil
 import subprocess
 
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
 
 class Program:
     """`rivals`: the crate behind each rival's feature."""
@@ -62,6 +64,6 @@ class Program:
 
     def versions(self, more=None):
         """{contender: version}, as they are locked."""
-        with open(os.path.join(self.folder, "Cargo.lock")) as f:
+        with open(os.path.join(ROOT, "Cargo.lock")) as f:
             locked = dict(re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"', f.read()))
         return {name: locked.get(crate, "unknown") for name, crate in (self.rivals | (more or {})).items()}
