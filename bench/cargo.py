@@ -9,6 +9,8 @@ import re
 import shutil
 import subprocess
 
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
 
 class Program:
     """`rivals`: the crate behind each rival's feature."""
@@ -62,7 +64,7 @@ class Program:
 
     def versions(self, more=None):
         """{contender: version}, as they are locked."""
-        with open(os.path.join(self.folder, "Cargo.lock")) as f:
+        with open(os.path.join(ROOT, "Cargo.lock")) as f:
             locked = dict(re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"', f.read()))
         return {name: locked.get(crate, "unknown") for name, crate in (self.rivals | (more or {})).items()}
 
@@ -81,3 +83,4 @@ def vendor(bench, name):
             shutil.rmtree(sources, ignore_errors=True)
             return None, "cargo vendor failed: " + (done.stderr.strip().split("\n") or [""])[-1]
     return sources, None
+

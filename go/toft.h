@@ -1852,8 +1852,9 @@ typedef struct toft_recycler_class {
   unsigned char *held;       /* freed pieces, newest first; each starts with the address of the next */
   unsigned char *rests;      /* longer spans that frees replaced, each with the address of the next and its limit */
   uint32_t held_count, rest_count;
-  uint32_t granted; /* bytes that the class took from the shared range and has not passed back */
-  int32_t own;      /* the class fills blocks of its own */
+  uint32_t granted;  /* bytes that the class took from the shared range and has not passed back */
+  uint32_t overflow; /* frees that the class did not keep, since its last slow allocation */
+  int32_t own;       /* the class fills blocks of its own */
 } toft_recycler_class;
 
 /* The block of a freed large object, kept for reuse. */
@@ -1958,8 +1959,8 @@ TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t alig
   return TOFT_LIKELY(p != NULL) ? p : toft_recycler_alloc_slow(r, size, align);
 }
 
-/* A freed piece that is next to the span of its class extends it: containers free in order of addresses, or against it.
- * If the span is empty, the piece becomes the span, so that a replacement takes the memory of what it replaces. */
+/* A freed piece that is next to the span of its class extends it: containers free in order of addresses, or against
+ * it. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
   size_t k, bytes;
   if (TOFT_LIKELY(toft_recycler_classify(size, &k, &bytes))) {
@@ -1970,11 +1971,6 @@ TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
       return;
     }
     if (q == s->limit) {
-      s->limit = end;
-      return;
-    }
-    if (s->cursor == s->limit && TOFT_LIKELY(q != NULL)) {
-      s->cursor = q;
       s->limit = end;
       return;
     }

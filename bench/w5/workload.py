@@ -14,6 +14,9 @@ import sys
 from figures import Standing, number, ratio, verdict
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import traces  # noqa: E402
+
 # As in W1: everyone's loops start at a cache line.
 FLAGS = ("-std=c++17 -O2 -DNDEBUG -falign-functions=64 -falign-loops=64 "
          "-Wall -Wextra -Wconversion -Wshadow").split()
@@ -135,6 +138,10 @@ def builds(bench):
     return found
 
 
+def traces_folder(bench):
+    return os.path.join(bench.build, "w5", "traces")
+
+
 def pools_program(bench):
     return os.path.join(bench.build, "w5", "pools")
 
@@ -148,6 +155,7 @@ def build(bench):
     out = os.path.join(bench.build, "w5")
     os.makedirs(out, exist_ok=True)
     bench.w5 = builds(bench)
+    traces.build(bench, traces_folder(bench))
     stamp = os.path.join(out, "built-with")
     state = "\n".join(" ".join(b.cxx) for b in bench.w5)
     source_time = newest(HERE, os.path.join(bench.root, "cpp", "include"))
@@ -197,7 +205,7 @@ def rows(bench):
     pools = run(bench, [pools_program(bench)] + ["--quick"] * bench.quick)
     for row in pools:
         row["build"] = "pools"
-    return found + pools
+    return found + pools + traces.rows(bench, traces_folder(bench))
 
 
 # ---- tables ----
@@ -234,7 +242,7 @@ class Table:
 
 def tables_of(rows_):
     names = list(dict.fromkeys(r["build"] for r in rows_))
-    return [Table(rows_, name) for name in names if name != "pools"], Table(rows_, "pools")
+    return [Table(rows_, name) for name in names if name not in ("pools", "traces")], Table(rows_, "pools")
 
 
 def here(rows_):
@@ -370,7 +378,7 @@ GROUP = "build"
 
 def standings(rows_):
     tables, pools = tables_of(rows_)
-    for t in tables + [pools]:
+    for t in tables + [pools, Table(rows_, "traces")]:
         for case, c, value in t.rows_of_toft():
             best, rival = t.best_rival(case, c)
             if rival:
@@ -385,6 +393,7 @@ def table(head, rows_):
         print_all(t)
     print_memory(tables)
     print_pools(pools)
+    traces.table([r for r in rows_ if r["build"] == "traces"])
     print("Marks")
     for mark, measured, met in all_marks(rows_):
         print("  %-6s  %s: %s" % ("met" if met else "MISSED", mark, measured))

@@ -156,6 +156,9 @@ static inline int long_run(void) {
   return s != NULL && s[0] == '1';
 }
 
+/* Rounds of a test: fewer where an emulator runs it. */
+static inline size_t rounds_of(size_t rounds) { return getenv("TOFT_EMULATED") != NULL ? rounds / 8 : rounds; }
+
 /* Bytes that a recycler counts for an object: a multiple of 8 up to 128 and above 4096, else of an eighth of the power
  * of two below. */
 static inline size_t recycler_bytes(size_t size) {

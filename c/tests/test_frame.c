@@ -396,7 +396,7 @@ static void all_threads_advance_together(void **state) {
   c.gate = toft_frames_create(1, NULL);
   assert_int_equal(toft_frames_set_parties(c.frames, THREADS), TOFT_OK);
   assert_int_equal(toft_frames_set_parties(c.gate, THREADS), TOFT_OK);
-  c.rounds = long_run() ? 20000 : 600;
+  c.rounds = long_run() ? 20000 : rounds_of(600);
   for (size_t i = 0; i < THREADS; i++) {
     members[i].c = &c;
     members[i].number = i;
@@ -446,7 +446,7 @@ static void advance_does_not_wait(void **state) {
   (void)state;
   memset(&c, 0, sizeof c);
   c.frames = toft_frames_create(1, NULL);
-  c.rounds = long_run() ? 100000 : 3000;
+  c.rounds = long_run() ? 100000 : rounds_of(3000);
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, enter_and_leave, &c), 0);
   size_t good = 0;
   while (__atomic_load_n(&c.ended, __ATOMIC_ACQUIRE) < THREADS) {
@@ -642,7 +642,7 @@ static void parties_end_each_frame_once(void **state) {
   assert_int_equal(toft_frames_arrive_and_wait(c.frames), TOFT_EARG);
   assert_int_equal(toft_frames_arrive_and_drop(c.frames), TOFT_EARG);
   assert_int_equal(toft_frames_set_parties(c.frames, THREADS), TOFT_OK);
-  c.rounds = long_run() ? 50000 : 2000;
+  c.rounds = long_run() ? 50000 : rounds_of(2000);
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, arrive_often, &c), 0);
   for (int i = 0; i < THREADS; i++) {
     void *wrong;

@@ -199,9 +199,18 @@ unsafe fn resize_slow(
     align: usize,
     site: Site,
 ) -> Option<NonNull<u8>> {
-    // SAFETY: the caller's contract.
+    // SAFETY: the caller's contract; a new allocation does not overlap p. An arena that must see each call is sealed.
     unsafe {
-        let table = (*head.as_ptr()).ops.get();
+        let h = head.as_ptr();
+        let (cursor, at) = ((*h).cursor.get(), ((*h).cursor.get().addr() + align - 1) & !(align - 1));
+        let older = !p.is_null() && cursor.addr().wrapping_sub(p.addr()) != round8(old);
+        // A small one that is not the newest moves, as provider and policy would move it.
+        if older && old < new && new | align <= 4096 && (*h).limit.get().addr() as isize - at as isize >= new as isize {
+            (*h).cursor.set(cursor.with_addr(at + round8(new)));
+            core::ptr::copy_nonoverlapping(p, cursor.with_addr(at), old);
+            return NonNull::new(cursor.with_addr(at));
+        }
+        let table = (*h).ops.get();
         if core::ptr::eq(table, provider::OPS) {
             return provider::resize_for(head.as_ptr(), p, old, new, align, 0, site.caller());
         }

@@ -6,7 +6,7 @@
  * share, so that a small heap does not have a block for each size. After that the class fills blocks of its own, in
  * which every hole fits every request.
  *
- * A freed piece becomes the span of its class or is held by it; each class holds a few pieces, and passes others to
+ * A freed piece is held by its class or becomes its span; each class holds a few pieces, and passes others to
  * their block. A block is fresh, filled (by a range), full, sparse or empty. Pieces that a block gets are linked
  * through their own bytes and not examined until the block is empty, or sparse enough for a sweep, which sorts and
  * joins the pieces with a bitmap on the stack; they are then reused in order of address.
@@ -31,7 +31,8 @@ enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_
 #define TOFT_RECYCLER_GRANT_MAX ((size_t)8192) /* class has taken, between these limits */
 #define TOFT_RECYCLER_HELD_MAX 64              /* freed pieces that a class holds, and their bytes */
 #define TOFT_RECYCLER_HELD_BYTES_MAX ((size_t)65536)
-#define TOFT_RECYCLER_RESTS_MAX 16                                       /* longer spans that a class keeps */
+#define TOFT_RECYCLER_RESTS_MAX 16 /* longer spans that a class keeps */
+#define TOFT_RECYCLER_OVERFLOW 128 /* after so many frees without an allocation a class keeps none */
 #define TOFT_RECYCLER_SIZED (((uint64_t)1 << TOFT_RECYCLER_CLASSES) - 1) /* the size classes among `active` */
 #define TOFT_SHARDS_MAX 256
 #define TOFT_RECYCLER_COUNTED_MAX ((size_t)1 << 30) /* size of a block of options.count: live has 32 bits */
@@ -581,7 +582,7 @@ static toft_recycler_class *toft_recycler_class_of(toft_recycler *r, size_t k) {
   c->range.block = NULL;
   c->sparse.first = c->sparse.last = NULL;
   c->held = c->rests = NULL;
-  c->held_count = c->rest_count = c->granted = 0;
+  c->held_count = c->rest_count = c->granted = c->overflow = 0;
   c->own = 0;
   c->range.cursor = c->range.limit = (unsigned char *)(void *)r;
   c->range.sweep = TOFT_RECYCLER_NONE;
@@ -644,16 +645,21 @@ static void toft_recycler_return_span(toft_recycler *r, toft_recycler_class *c, 
   toft_recycler_span_drop(r, s);
 }
 
+/* Passes all that a class keeps, but its span, to the blocks. */
+static void toft_recycler_class_flush(toft_recycler *r, size_t k) {
+  toft_recycler_class *c = &r->classes[k];
+  while (c->rest_count != 0) {
+    toft_recycler_span rest = toft_recycler_rest_take(c);
+    toft_recycler_return_span(r, c, &rest);
+  }
+  while (c->held_count != 0) toft_recycler_drop(r, toft_recycler_held_take(c), toft_recycler_class_bytes(k));
+}
+
 static void toft_recycler_flush(toft_recycler *r) {
   for (size_t k = 0; k < TOFT_RECYCLER_CLASSES; k++) {
-    toft_recycler_class *c = &r->classes[k];
     if (!toft_recycler_in_use(r, k) || r->count != 0) continue;
-    toft_recycler_return_span(r, c, &r->spans[k]);
-    while (c->rest_count != 0) {
-      toft_recycler_span rest = toft_recycler_rest_take(c);
-      toft_recycler_return_span(r, c, &rest);
-    }
-    while (c->held_count != 0) toft_recycler_drop(r, toft_recycler_held_take(c), toft_recycler_class_bytes(k));
+    toft_recycler_return_span(r, &r->classes[k], &r->spans[k]);
+    toft_recycler_class_flush(r, k);
   }
 }
 
@@ -677,12 +683,8 @@ static void toft_recycler_reclaim(toft_recycler *r) {
   toft_recycler_span *s;
   if (r->borrower == TOFT_RECYCLER_CLASSES) return;
   s = &r->spans[r->borrower];
-  if (s->cursor == s->limit || toft_recycler_contains(range->block, s->cursor)) {
-    range->cursor = s->cursor;
-    range->limit = s->limit;
-  } else { /* it was used up, and is now a piece of another block that was freed since */
-    toft_recycler_free_in_block(r, toft_recycler_owner_of(r, s->cursor, 1), s->cursor, toft_recycler_span_bytes(s));
-  }
+  range->cursor = s->cursor;
+  range->limit = s->limit;
   toft_recycler_span_disable(r, s);
   r->borrower = TOFT_RECYCLER_CLASSES;
 }
@@ -713,7 +715,7 @@ static void *toft_recycler_grant(toft_recycler *r, size_t k, size_t bytes, size_
   if (p == NULL) return NULL;
   range = &r->classes[from].range;
   room = (size_t)(range->limit - range->cursor);
-  more = (own ? room : toft_min(more, room)) / bytes * bytes;
+  more = own ? room : toft_min(more, room) / bytes * bytes;
   r->spans[k].cursor = range->cursor;
   r->spans[k].limit = range->cursor += more;
   if (!own) c->granted += (uint32_t)(bytes + more);
@@ -725,8 +727,9 @@ static void *toft_recycler_class_alloc(toft_recycler *r, size_t k, size_t bytes,
   toft_recycler_class *c = toft_recycler_class_of(r, k);
   toft_recycler_span *s = &r->spans[k];
   void *p = toft_recycler_span_alloc(r, s, bytes, align);
+  c->overflow = 0;
   if (p != NULL) return p;
-  if (align > 16) { /* without loss of what unaligned requests can use */
+  if (align > 16 && bytes % align != 0) { /* the next objects of a span would not be aligned */
     if (c->held_count != 0 && ((uintptr_t)c->held & (align - 1)) == 0) return toft_recycler_held_take(c);
     return toft_recycler_fill(r, toft_recycler_range_for(r, bytes), bytes, align);
   }
@@ -744,16 +747,24 @@ static void *toft_recycler_class_alloc(toft_recycler *r, size_t k, size_t bytes,
   return toft_recycler_grant(r, k, bytes, align);
 }
 
-/* The slow path of a free: the piece replaces the span of its class, which the class keeps if it can. */
+/* The slow path of a free. The class holds the piece if it holds few, whether its span is empty or not: a branch on
+ * that would be mispredicted half of the time where objects are replaced at random. Otherwise the piece replaces the
+ * span, which the next frees of a container that is cleared extend. After many such frees the class keeps nothing:
+ * pieces that it reused first would pin blocks that are about to be empty. */
 static void toft_recycler_class_free(toft_recycler *r, size_t k, unsigned char *p, size_t bytes) {
   toft_recycler_class *c = toft_recycler_class_of(r, k);
   toft_recycler_span *s = &r->spans[k];
-  size_t span = toft_recycler_span_bytes(s);
-  if (span == bytes && c->held_count < TOFT_RECYCLER_HELD_MAX && c->held_count * bytes < TOFT_RECYCLER_HELD_BYTES_MAX) {
-    memcpy(s->cursor, &c->held, sizeof c->held);
-    c->held = s->cursor;
+  int keeps = c->overflow < TOFT_RECYCLER_OVERFLOW;
+  size_t span;
+  if (keeps && c->held_count < TOFT_RECYCLER_HELD_MAX && c->held_count * bytes < TOFT_RECYCLER_HELD_BYTES_MAX) {
+    memcpy(p, &c->held, sizeof c->held);
+    c->held = p;
     c->held_count++;
-  } else if (span > bytes && span >= 2 * sizeof(void *) && c->rest_count < TOFT_RECYCLER_RESTS_MAX) {
+    return;
+  }
+  if (keeps && ++c->overflow == TOFT_RECYCLER_OVERFLOW) toft_recycler_class_flush(r, k);
+  span = toft_recycler_span_bytes(s);
+  if (keeps && span > bytes && span >= 2 * sizeof(void *) && c->rest_count < TOFT_RECYCLER_RESTS_MAX) {
     toft_recycler_rest_push(c, s);
   } else {
     toft_recycler_return_span(r, c, s);
@@ -790,8 +801,10 @@ void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, u
   void *p = NULL;
   size_t k, bytes;
   if (align <= 8 && toft_recycler_classify(size, &k, &bytes) && toft_recycler_in_use(r, k) &&
-      r->spans[k].cursor == r->spans[k].limit && r->classes[k].held_count != 0)
+      r->spans[k].cursor == r->spans[k].limit && r->classes[k].held_count != 0) {
+    r->classes[k].overflow = 0;
     return toft_recycler_held_take(&r->classes[k]);
+  }
   size = size == 0 ? 1 : size;
   align = toft_max(align, 8);
   if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;

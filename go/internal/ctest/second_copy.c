@@ -1,3 +1,3 @@
-/* The second copy of the library, f0f0411daecc606f. Made by scripts/amalgamate.
+/* The second copy of the library, 7554018635619014. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"
