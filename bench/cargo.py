@@ -1,5 +1,5 @@
 """Programs of contenders in Rust: a package of cargo's, with a feature for ours and for each rival that can be left
-out.
+out; and C sources in crates.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -67,3 +67,20 @@ class Program:
         with open(os.path.join(ROOT, "Cargo.lock")) as f:
             locked = dict(re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"', f.read()))
         return {name: locked.get(crate, "unknown") for name, crate in (self.rivals | (more or {})).items()}
+
+
+def vendor(bench, name):
+    """The folder of the crates that bench/rivals/NAME/Cargo.toml names, fetched once; None and a reason if that fails."""
+    place = os.path.join(bench.build, name)
+    sources = os.path.join(place, "vendor")
+    if not os.path.exists(sources):
+        if not shutil.which("cargo"):
+            return None, "cargo is not installed"
+        os.makedirs(place, exist_ok=True)
+        shutil.copy(os.path.join(bench.here, "rivals", name, "Cargo.toml"), place)
+        done = subprocess.run(["cargo", "vendor", "--quiet", "vendor"], cwd=place, capture_output=True, text=True)
+        if done.returncode != 0:
+            shutil.rmtree(sources, ignore_errors=True)
+            return None, "cargo vendor failed: " + (done.stderr.strip().split("\n") or [""])[-1]
+    return sources, None
+

@@ -17,7 +17,7 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LANGUAGES = {"W1": "C", "W2": "Rust", "W3": "Go", "W5": "C++", "W6": "C"}
+LANGUAGES = {"W1": "C", "W2": "Rust", "W3": "Go", "W5": "C++", "W6": "C", "W7": "C"}
 STALE = "W3"  # is given another commit than the one that is checked out
 ABSENT = "W5"  # was not measured
 QUICK = "W1"  # was measured with QUICK=1

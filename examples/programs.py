@@ -1,10 +1,11 @@
-"""Runs real programs on glibc's malloc, mimalloc, jemalloc, tcmalloc and Toft, side by side, and says what they took.
+"""Runs real programs on glibc's malloc, mimalloc, jemalloc, tcmalloc and Toft, in turn, and prints their times and memory.
 
-A program is a folder here whose `run` has program(build, cc); bench/w6 runs all of them. What they print is in measure.h and
-counted.h.
+A program is a folder here whose `run` has program(build, cc), or a line in bench/w7/workload.py; bench/w6 and bench/w7 run
+them. Their output is described in measure.h and counted.h.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
+import glob
 import os
 import shutil
 import statistics
@@ -19,21 +20,28 @@ import mallocs  # noqa: E402
 
 
 class Failure(Exception):
-    """What a program needs is not there, or it failed."""
+    """A program failed, or cannot be built."""
+
+
+class Missing(Failure):
+    """The machine lacks something that a program needs."""
 
 
 class Case:
-    """A way to run a program: the command on malloc, those on Toft by name, as it comes first, and the one that counts requests."""
+    """A way to run a program: the command on malloc, those on Toft by name, the recommended one first, and the one that counts
+    requests, or None."""
 
-    def __init__(self, name, malloc, ours, count):
+    def __init__(self, name, malloc, ours, count=None):
         self.name, self.malloc, self.ours, self.count = name, malloc, ours, count
 
 
 class Program:
-    """rounds(quick): how many a process runs, put at the commands' "ROUNDS". warm: the first one is a round as any."""
+    """rounds(quick): how many a process runs, put at the commands' "ROUNDS". warm: the first one is a round as any.
+    adapter: the file with the adapter, if it is marked there."""
 
-    def __init__(self, name, says, cases, rounds, passes, warm=False):
+    def __init__(self, name, says, cases, rounds, passes, warm=False, language="C", adapter=None):
         self.name, self.says, self.cases, self.rounds, self.passes, self.warm = name, says, cases, rounds, passes, warm
+        self.language, self.adapter = language, adapter
 
 
 class Contender:
@@ -121,20 +129,33 @@ def share_of(case):
     return requests, requests - calls
 
 
-def make(folder, build, cc, needs, target="all"):
-    """Builds a program. needs: (header, Debian package)."""
+def make(folder, build, cc, needs, target="all", variables=()):
+    """Builds a program. needs: (header, or its path if C alone does not find it; Debian package)."""
     if not shutil.which("make"):
-        raise Failure("make is not installed")
+        raise Missing("make is not installed")
     if not shutil.which(cc.split()[0]):
-        raise Failure("no compiler %s: set CC" % cc)
+        raise Missing("no compiler %s: set CC" % cc)
     for header, package in needs:
+        if os.path.exists(header):
+            continue
         probe = subprocess.run(cc.split() + ["-E", "-xc", "-"], input="#include <%s>\n" % header, text=True,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if probe.returncode != 0:
-            raise Failure("no header %s: install the Debian package %s" % (header, package))
-    made = subprocess.run(["make", "-s", "-f", os.path.join(folder, "Makefile"), "BUILD=" + build, "CC=" + cc, target])
+            raise Missing("no header %s: install the Debian package %s" % (header, package))
+    made = subprocess.run(["make", "-s", "-f", os.path.join(folder, "Makefile"), "BUILD=" + build, "CC=" + cc, *variables, target])
     if made.returncode != 0:
         raise Failure("the build failed")
+
+
+def inputs(patterns):
+    """The files of these. patterns: (glob, Debian package)."""
+    found = []
+    for pattern, package in patterns:
+        files = sorted(glob.glob(pattern))
+        if not files:
+            raise Missing("no file %s: install the Debian package %s" % (pattern, package))
+        found += files
+    return found
 
 
 def settings(name):
@@ -146,7 +167,7 @@ def found_mallocs(name):
     found, missing = mallocs.find()
     for what in missing:
         if os.environ.get("CI") == "true":
-            raise Failure("missing: " + what)
+            raise Missing("missing: " + what)
         print("%s: left out: %s" % (name, what), file=sys.stderr)
     return found
 
@@ -159,7 +180,6 @@ def show(program, found):
     """The table of a program's first case, and a line in short."""
     case = program.cases[0]
     rows = measure(contenders_of(program, case, found, True), 1, program.name)
-    requests, served = share_of(case)
     print("%s; all the same (hash %s)." % (program.says, same(rows, program.name)))
     print("Milliseconds of the processor; x: times as fast as glibc.\n")
     print("%-18s%10s%7s%10s%7s%13s%13s%11s" % ("", "first", "x", "again", "x", "peak MB", "page faults", "again"))
@@ -168,11 +188,14 @@ def show(program, found):
         print("%-18s%10.0f%7.2f%10.0f%7.2f%13.1f%13.0f%11.0f" % (
             c.name, ms(c.first), ms(glibc.first) / ms(c.first), ms(c.again), ms(glibc.again) / ms(c.again), c.peak / 1024,
             statistics.median(c.faults_first), statistics.median(c.faults_again)))
-    print("\n%-18s%s" % ("ms of", "".join("%12s" % name for name in glibc.names)))
-    for c in rows:
-        print("%-18s%s" % (c.name, "".join("%12.1f" % (c.part(name) / 1e6) for name in c.names)))
-    print("\nOf %d requests Toft served %.3f %% from blocks it had. A first round begins with no memory." % (
-        requests, 100 * served / requests))
+    if glibc.names:
+        print("\n%-18s%s" % ("ms of", "".join("%12s" % name for name in glibc.names)))
+        for c in rows:
+            print("%-18s%s" % (c.name, "".join("%12.1f" % (c.part(name) / 1e6) for name in c.names)))
+    if case.count:
+        requests, served = share_of(case)
+        print("\nOf %d requests Toft served %.3f %% from blocks it had. A first round begins with no memory." % (
+            requests, 100 * served / requests))
     print("Versions: %s." % ", ".join("%s %s" % (m, v) for m, (_, v) in found.items()))
     ours, others = rows[len(found)], sorted(rows[:len(found)], key=lambda c: ms(c.first))
     print("In short: %s: %.0f ms, %.0f MB at most, %.0f page faults on Toft; %s" % (

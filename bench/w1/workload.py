@@ -4,10 +4,10 @@ SPDX-License-Identifier: MIT OR Apache-2.0
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
 
+import cargo
 import mallocs
 from figures import Standing, number, ratio, verdict
 
@@ -46,18 +46,8 @@ def compilers(bench):
 
 def fetch_upb(bench):
     """upb's folder, fetched once; None and a reason if that fails."""
-    place = os.path.join(bench.build, "upb")
-    sources = os.path.join(place, "vendor", "google-protobuf", "libupb")
-    if not os.path.exists(sources):
-        if not shutil.which("cargo"):
-            return None, "cargo is not installed"
-        os.makedirs(place, exist_ok=True)
-        shutil.copy(os.path.join(os.path.dirname(HERE), "rivals", "upb", "Cargo.toml"), place)
-        done = subprocess.run(["cargo", "vendor", "--quiet", "vendor"], cwd=place,
-                              capture_output=True, text=True)
-        if done.returncode != 0:
-            return None, "cargo vendor failed: " + (done.stderr.strip().split("\n") or [""])[-1]
-    return sources, None
+    fetched, error = cargo.vendor(bench, "upb")
+    return (None, error) if error else (os.path.join(fetched, "google-protobuf", "libupb"), None)
 
 
 def newest(*folders):

@@ -1,17 +1,18 @@
-//! Parses JavaScript files with oxc: `trees FILE...` prints a hash of their syntax trees; `new ROUNDS FILE...` and `reset ROUNDS
-//! FILE...` print the time of the fastest round in ns, with a new arena for each file or one that is reset after each, and
-//! the peak of the process's memory in KiB.
+//! Parses JavaScript files with oxc. `trees FILE...` prints a hash of their syntax trees. `new ROUNDS FILE...` and `reset ROUNDS
+//! FILE...` measure rounds, with a new arena for each file or one that is reset after each, and print them in the format of
+//! ../measure.h.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hasher};
 use std::hint::black_box;
-use std::time::Instant;
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::Program;
 use oxc_parser::Parser;
 use oxc_span::SourceType;
+
+mod measure;
 
 fn parse<'a>(arena: &'a Allocator, text: &'a str) -> Program<'a> {
     let parsed = Parser::new(arena, text, SourceType::cjs()).parse();
@@ -53,22 +54,6 @@ fn with_reset(texts: &[String], arena: &mut Allocator) {
     }
 }
 
-/// The time of the fastest round, which other programs have disturbed least.
-fn fastest_ns(rounds: usize, mut round: impl FnMut()) -> u128 {
-    let time = |_| {
-        let begin = Instant::now();
-        round();
-        begin.elapsed().as_nanos()
-    };
-    (0..rounds).map(time).min().unwrap()
-}
-
-fn peak_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (mode, arguments) = arguments.split_first().expect("trees, new or reset");
@@ -81,13 +66,15 @@ fn main() {
     }
     let (rounds, files) = arguments.split_first().expect("a number of rounds");
     let (rounds, texts) = (rounds.parse().expect("a number of rounds"), read(files));
-    let ns = match mode.as_str() {
-        "new" => fastest_ns(rounds, || with_new_arenas(&texts)),
-        "reset" => {
-            let mut arena = Allocator::new();
-            fastest_ns(rounds, || with_reset(&texts, &mut arena))
+    let mut arena = Allocator::new();
+    println!("parts");
+    for _ in 0..rounds {
+        match mode.as_str() {
+            "new" => measure::round(|| with_new_arenas(&texts)),
+            "reset" => measure::round(|| with_reset(&texts, &mut arena)),
+            _ => panic!("trees, new or reset"),
         }
-        _ => panic!("trees, new or reset"),
-    };
-    println!("{ns} {}", peak_kib());
+    }
+    let peak = measure::peak_kib(); // before the trees are written as text
+    println!("total {:016x} {peak}", trees(&texts));
 }

@@ -1,0 +1,178 @@
+"""W7: programs and libraries by other authors, through their own allocator hooks; on each malloc and on Toft.
+
+SPDX-License-Identifier: MIT OR Apache-2.0
+"""
+import os
+import subprocess
+
+import cargo
+import program_rows
+from figures import number, ratio
+from program_rows import Table, compilers, history, programs, standings  # noqa: F401
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+GROUP = None
+ADAPTER_LINES = 30  # at most, in each program
+NOT_BOUND = 0.97  # of glibc's time, on the best malloc: a program that gains less is not bound by allocation
+TIME, PEAK, WON = 1.02, 1.05, 8  # the marks: of the best malloc; in how many programs Toft is ahead
+PYTHON = "/usr/bin/python3"  # of the distribution, which has NumPy
+NUMPY = "/usr/lib/python3/dist-packages/numpy/core/include/numpy/arrayobject.h"
+
+MARKDOWN = [("/usr/share/doc/nodejs/api/*.md", "nodejs-doc")]
+XML = [("/usr/share/mime/packages/freedesktop.org.xml", "shared-mime-info"),
+       ("/usr/share/xml/iso-codes/iso_639-3.xml", "iso-codes")]
+HEADERS = [("/usr/include/sqlite3.h", "libsqlite3-dev")] + [
+    ("/usr/include/linux/%s.h" % name, "linux-libc-dev") for name in ("bpf", "ethtool", "kvm", "nl80211", "v4l2-controls")]
+SCRIPTS = [("/usr/share/javascript/lunr/lunr.js", "libjs-lunr"), (os.path.join(HERE, "search.js"), "")] + [
+    ("/usr/share/common-licenses/" + name, "base-files") for name in ("GPL-3", "MPL-2.0")]
+JSON = [("/usr/share/iso-codes/json/iso_*.json", "iso-codes")]
+
+TOFT = {"toft": "toft"}
+ARENA = {"toft, arena": "arena", "toft, freed": "malloc-on-toft"}
+
+
+# ---- building ----
+
+def made(name, says, ways, files, needs=(), sources=None, language="C", file=None):
+    """What builds a program of this folder. ways: {contender: the adapter's name of it}. sources: (the name below
+    bench/rivals, the folder within what cargo fetches)."""
+    def of(bench):
+        folder = os.path.join(bench.build, "w7")
+        variables = ["CXX=" + bench.cxx]
+        texts = programs.inputs(files)
+        if sources:
+            fetched, error = cargo.vendor(bench, sources[0])
+            if error:
+                raise programs.Missing(error)
+            variables.append("SOURCES=" + os.path.join(fetched, sources[1]))
+        programs.make(HERE, folder, bench.cc, needs, name, variables)
+
+        def command(way):
+            return [os.path.join(folder, name), way, "ROUNDS", *texts]
+
+        case = programs.Case(name, command("malloc"), {ours: command(way) for ours, way in ways.items()})
+        return programs.Program(name, says, [case], rounds={False: 8, True: 3}, passes={False: 7, True: 1},
+                                language=language, adapter=os.path.join(HERE, file or name + ".c"))
+    return of
+
+
+def numpy(bench):
+    folder = os.path.join(bench.build, "w7")
+    if not os.path.exists(NUMPY):
+        raise programs.Missing("no header %s: install the Debian package python3-numpy" % NUMPY)
+    programs.make(HERE, folder, bench.cc, [], "numpy_toft", ["PYTHON=" + PYTHON])
+
+    def command(way):
+        return [PYTHON, "-B", os.path.join(HERE, "numpy_arrays.py"), way, "ROUNDS", folder]
+
+    return programs.Program("numpy", "expressions, a heat equation and clusters", [
+        programs.Case("numpy", command("malloc"), {"toft": command("toft")})],
+        rounds={False: 8, True: 3}, passes={False: 7, True: 1}, language="Python", adapter=os.path.join(HERE, "numpy_toft.c"))
+
+
+def example(name):
+    return lambda bench: program_rows.example(name).program(os.path.join(bench.build, "w7", name), bench.cc)
+
+
+PROGRAMS = {
+    "cmark": made("cmark", "documents in Markdown, rendered as HTML", ARENA, MARKDOWN, [("cmark.h", "libcmark-dev")]),
+    "libxml2": made("libxml2", "XML documents, read and written", TOFT, XML, [("/usr/include/libxml2/libxml/parser.h", "libxml2-dev")]),
+    "tree_sitter": made("tree_sitter", "headers in C, parsed and visited", ARENA, HEADERS,
+                        [("tree_sitter/api.h", "libtree-sitter-dev")], ("tree_sitter_c", "tree-sitter-c/src")),
+    "duktape": made("duktape", "a full-text index by lunr.js", TOFT, SCRIPTS, [("duktape.h", "duktape-dev")]),
+    "quickjs": made("quickjs", "a full-text index by lunr.js", TOFT, SCRIPTS, [], ("quickjs", "rquickjs-sys/quickjs")),
+    "protobuf": made("protobuf", "messages, parsed and serialized", TOFT, JSON,
+                     [("/usr/include/google/protobuf/arena.h", "libprotobuf-dev")], None, "C++", "protobuf.cc"),
+    "numpy": numpy,
+    "sqlite_memory": example("sqlite_memory"),
+    "lua": example("lua"),
+    "oxc_parser": example("oxc_parser"),
+}
+
+
+def lines_of_adapter(path):
+    """Lines with code between the marks of the adapter."""
+    with open(path) as f:
+        text = f.read()
+    inside = text[text.index("---- adapter:"):text.index("---- end of the adapter")].split("\n")[1:-1]
+    return sum(1 for line in inside if line.strip() and not line.strip().startswith(("/*", "//")))
+
+
+def build(bench):
+    bench.w7 = []
+    for name, of in PROGRAMS.items():
+        try:
+            program = of(bench)
+        except programs.Missing as missing:
+            bench.leave_out(name, str(missing))
+            continue
+        except programs.Failure as failure:
+            bench.stop("W7: %s: %s" % (name, failure))
+        if program.adapter and lines_of_adapter(program.adapter) > ADAPTER_LINES:
+            bench.stop("W7: %s: the adapter has more than %d lines" % (name, ADAPTER_LINES))
+        bench.w7.append(program)
+
+
+def rows(bench):
+    return program_rows.rows("W7", bench.w7, bench)
+
+
+# ---- tables ----
+
+def here(_):
+    return []
+
+
+class Summary:
+    """A program's rows, against the best malloc of each."""
+
+    def __init__(self, t, name):
+        self.name, self.t = name, t
+        self.time, self.ours = t.first_of_ours(name + ", again")
+        self.best, self.rival = t.best_rival(name + ", again")
+        glibc = t.of(name + ", again").get("glibc")
+        self.glibc = glibc["median"] if glibc else None
+        self.peak, _ = t.first_of_ours(name + ", peak")
+        self.least, self.smallest = t.best_rival(name + ", peak")
+
+    @property
+    def bound(self):
+        """Whether the choice of a malloc decides about its time. None: unknown."""
+        return self.best <= NOT_BOUND * self.glibc if self.glibc else None
+
+
+def summaries(t):
+    return [s for s in (Summary(t, name) for name in t.names) if s.time and s.best]
+
+
+def print_summary(t):
+    print("%-28s%-14s%10s%10s %-10s%8s%8s%10s%10s %-10s%8s" % (
+        "", "Toft's way", "ms", "best", "malloc", "/ best", "/ glibc", "MiB", "least", "malloc", "/ least"))
+    for s in summaries(t):
+        print("%-28s%-14s%10s%10s %-10s%8s%8s%10s%10s %-10s%8s%s" % (
+            s.name, s.ours, number(s.time / 1e6), number(s.best / 1e6), s.rival, ratio(s.time, s.best),
+            ratio(s.time, s.glibc), number(s.peak), number(s.least), s.smallest, ratio(s.peak, s.least),
+            "  not bound by allocation" if s.bound is False else ""))
+    print()
+
+
+def all_marks(rows_):
+    """(mark, what was measured, met)"""
+    t = Table(rows_)
+    found = summaries(t)
+    ahead = [s.name for s in found if s.time < s.best]
+    yield ("ahead of the best malloc in %d programs" % WON, "%d of %d" % (len(ahead), len(found)), len(ahead) >= WON)
+    for s in found:
+        yield ("%s: at most %s of the best malloc's time" % (s.name, TIME), *t.against(s.name + ", again", TIME))
+        yield ("%s: at most %s of the least memory" % (s.name, PEAK), *t.against(s.name + ", peak", PEAK))
+    yield from program_rows.served_marks(t)
+
+
+def table(head, rows_):
+    t = Table(rows_)
+    print("Processor time of a round, in a new process and in one that continues; the most memory that the process held,")
+    print("with its libraries and its input; page faults of a round\n")
+    for name in t.names:
+        program_rows.print_name(t, name)
+    print_summary(t)
+    program_rows.print_marks(head, all_marks(rows_))
