@@ -51,7 +51,7 @@ def made(name, says, ways, files, needs=(), sources=None, language="C", file=Non
             return [os.path.join(folder, name), way, "ROUNDS", *texts]
 
         case = programs.Case(name, command("malloc"), {ours: command(way) for ours, way in ways.items()})
-        return programs.Program(name, says, [case], rounds={False: 8, True: 3}, passes={False: 7, True: 1},
+        return programs.Program(name, says, [case], rounds={False: 4, True: 3}, passes={False: 7, True: 1},
                                 language=language, adapter=os.path.join(HERE, file or name + ".c"))
     return of
 
@@ -67,7 +67,7 @@ def numpy(bench):
 
     return programs.Program("numpy", "expressions, a heat equation and clusters", [
         programs.Case("numpy", command("malloc"), {"toft": command("toft")})],
-        rounds={False: 8, True: 3}, passes={False: 7, True: 1}, language="Python", adapter=os.path.join(HERE, "numpy_toft.c"))
+        rounds={False: 4, True: 3}, passes={False: 7, True: 1}, language="Python", adapter=os.path.join(HERE, "numpy_toft.c"))
 
 
 def example(name):
