@@ -2970,8 +2970,8 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
 #define TOFT_DEBUG_OMITTED_C
 
 /* ==== toft/recycler.h ==== */
-/* Recyclers: arena-like allocators with individual deallocation. Allocation moves the cursor of a size class; a freed
- * object is what the next allocation of its class takes. Each block counts its live bytes and is reused when they reach
+/* Recyclers: arena-like allocators with individual deallocation. Allocation moves the cursor of a size class, which
+ * takes freed objects of that class before new memory. Each block counts its live bytes and is reused when they reach
  * 0. In blocks that a few long-lived objects pin, the holes are reused.
  *
  *     toft_recycler r;
@@ -2983,8 +2983,7 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  *
  * Objects have no header: a free needs the size and computes the block from the address. Sizes are rounded up to a
  * multiple of 8, and from 129 to 4096 bytes to a multiple of an eighth of the power of two below; a size of 0 counts as
- * 1. Any power of two is a valid alignment. A call that fails returns NULL or a negative code and
- * changes nothing.
+ * 1. Any power of two is a valid alignment. A call that fails returns NULL or a negative code and changes nothing.
  *
  * MISUSE. A free with a wrong size, of another recycler's memory, or of an object that was freed before is undefined.
  * Recyclers created in a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, and
@@ -2992,21 +2991,20 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  * record.
  *
  * COST. alloc, free and resize in place take constant time; an allocation at an alignment above 8 may examine up to 64
- * freed objects. A 32 KiB block whose objects were freed one by one, but not
- * all, is swept before it is reused, in time linear in its holes; an allocation sweeps at most 16 such blocks and reads
- * at most 64 block headers; one above TOFT_RECYCLER_DIRECT reads at most 64 regions of up to 131 objects. It calls the
- * source at most once, unless that fails: then it requests smaller segments, down to 64 KiB. release, trim and
- * statistics are linear in the blocks held.
+ * freed objects. A 32 KiB block whose objects were freed one by one, but not all, is swept before it is reused, in time
+ * linear in its holes. An allocation sweeps at most 16 blocks of its class and 16 shared ones, and reads at most 64
+ * headers of each; one above TOFT_RECYCLER_DIRECT reads at most 64 regions of up to 131 objects. It calls the source at
+ * most once, unless that fails: then it requests smaller segments, down to 64 KiB. release, trim and statistics are
+ * linear in the blocks held.
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until one
  * has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer free
- * ranges for itself, of which the blocks are relieved before the source is called. A toft_recycler itself has 6 KiB. A
- * request above
- * TOFT_RECYCLER_DIRECT has a block of its own, which is kept for reuse. When more than 512 KiB of these are in use,
- * those up to 1 MiB are placed side by side in regions of 4 MiB, unless one would be nearly alone there, and grow in
- * place if there is space. Memory returns to the source by trim and release only, except blocks of one request: these
- * also return when regions serve their size, or when they exceed twice the bytes that were ever in use at once (a block
- * may be three times as large as its object).
+ * ranges for itself; all classes pass these to their blocks before the source is called. A toft_recycler itself has
+ * 6.3 KiB. A request above TOFT_RECYCLER_DIRECT has a block of its own, which is kept for reuse. When more than 512 KiB
+ * of these are in use, those up to 1 MiB are placed side by side in regions of 4 MiB, unless one would be nearly alone
+ * there, and grow in place if there is space. Memory returns to the source by trim and release only, except blocks of
+ * one request: these also return when regions serve their size, or when they exceed twice the bytes that were ever in
+ * use at once (a block may be three times as large as its object).
  *
  * THREADS. A toft_recycler is used by one thread at a time. A toft_sync_recycler may be used by all threads at once,
  * and any thread may free its objects. After fork the child must not use one that other threads of the parent were
@@ -3368,8 +3366,8 @@ TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, si
  * one thread at a time. Any thread may free any object. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
-/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6 KiB
- * for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
+/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.5
+ * KiB for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
 TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
@@ -3440,9 +3438,8 @@ typedef struct toft_recycler_class {
   unsigned char *held;       /* freed pieces, newest first; each starts with the address of the next */
   unsigned char *rests;      /* longer spans that frees replaced, each with the address of the next and its limit */
   uint32_t held_count, rest_count;
-  uint32_t granted;  /* bytes that the class took from the shared range and has not passed back */
-  uint32_t overflow; /* frees that the class did not keep, since its last slow allocation */
-  int32_t own;       /* the class fills blocks of its own */
+  uint32_t granted; /* bytes that the class took from the shared range and has not passed back */
+  int32_t own;      /* the class fills blocks of its own */
 } toft_recycler_class;
 
 /* The block of a freed large object, kept for reuse. */
@@ -7201,7 +7198,6 @@ enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_
 #define TOFT_RECYCLER_HELD_MAX 64              /* freed pieces that a class holds, and their bytes */
 #define TOFT_RECYCLER_HELD_BYTES_MAX ((size_t)65536)
 #define TOFT_RECYCLER_RESTS_MAX 16 /* longer spans that a class keeps */
-#define TOFT_RECYCLER_OVERFLOW 128 /* after so many frees without an allocation a class keeps none */
 #define TOFT_RECYCLER_SIZED (((uint64_t)1 << TOFT_RECYCLER_CLASSES) - 1) /* the size classes among `active` */
 #define TOFT_SHARDS_MAX 256
 #define TOFT_RECYCLER_COUNTED_MAX ((size_t)1 << 30) /* size of a block of options.count: live has 32 bits */
@@ -7674,11 +7670,14 @@ static void *toft_recycler_from_sparse(toft_recycler *r, size_t k, size_t size, 
 /* Passes all that the classes keep to the blocks, so that blocks without live objects are empty. */
 static void toft_recycler_flush(toft_recycler *r);
 
-/* Allocates from the blocks that the range of a class fills or has filled. Small requests use holes; larger ones rarely
- * fit into one, except in the blocks of their own class. NULL: nothing fits. */
+/* Whether a request uses holes before new memory. Larger ones rarely fit into one, except in blocks of their class. */
+static int toft_recycler_uses_holes(const toft_recycler *r, size_t k, size_t size) {
+  return size <= TOFT_RECYCLER_SMALL_MAX || k < TOFT_RECYCLER_CLASSES || r->count != 0;
+}
+
+/* Allocates from the blocks that the range of a class fills or has filled. NULL: nothing fits. */
 static void *toft_recycler_refill(toft_recycler *r, size_t k, size_t size, size_t align) {
   toft_recycler_class *c = &r->classes[k];
-  int use_holes = size <= TOFT_RECYCLER_SMALL_MAX || k < TOFT_RECYCLER_CLASSES || r->count != 0;
   toft_recycler_range *range = &c->range;
   void *p = toft_recycler_alloc_in_range(range, size, align);
   if (p != NULL) return p;
@@ -7689,14 +7688,14 @@ static void *toft_recycler_refill(toft_recycler *r, size_t k, size_t size, size_
     p = toft_recycler_alloc_in_range(range, size, align);
     if (p != NULL) return p;
   }
-  return use_holes ? toft_recycler_from_sparse(r, k, size, align) : NULL;
+  return toft_recycler_uses_holes(r, k, size) ? toft_recycler_from_sparse(r, k, size, align) : NULL;
 }
 
 /* Allocates from an empty block; calls the source last. */
 static void *toft_recycler_fill_new(toft_recycler *r, size_t k, size_t size, size_t align) {
   toft_recycler_block *b = r->segments != NULL || r->count != 0 ? toft_recycler_find(r, size, align) : NULL;
   if (b == NULL && size <= TOFT_RECYCLER_DIRECT && r->segments != NULL) {
-    void *p = toft_recycler_from_sparse(r, k, size, align);
+    void *p = toft_recycler_uses_holes(r, k, size) ? NULL : toft_recycler_from_sparse(r, k, size, align);
     if (p != NULL) return p;
     toft_recycler_flush(r);
     b = toft_recycler_find(r, size, align);
@@ -7743,7 +7742,7 @@ static size_t toft_recycler_class_index(size_t bytes) {
 
 static int toft_recycler_in_use(const toft_recycler *r, size_t k) { return (r->active >> k & 1) != 0; }
 
-/* Returns a class, which is in use from now on. With a count the spans stay disabled for frees. */
+/* Returns a class, which is in use from now on. With a count only the two classes without a size are used. */
 static toft_recycler_class *toft_recycler_class_of(toft_recycler *r, size_t k) {
   toft_recycler_class *c = &r->classes[k];
   if (toft_recycler_in_use(r, k)) return c;
@@ -7751,11 +7750,11 @@ static toft_recycler_class *toft_recycler_class_of(toft_recycler *r, size_t k) {
   c->range.block = NULL;
   c->sparse.first = c->sparse.last = NULL;
   c->held = c->rests = NULL;
-  c->held_count = c->rest_count = c->granted = c->overflow = 0;
+  c->held_count = c->rest_count = c->granted = 0;
   c->own = 0;
   c->range.cursor = c->range.limit = (unsigned char *)(void *)r;
   c->range.sweep = TOFT_RECYCLER_NONE;
-  if (k < TOFT_RECYCLER_CLASSES && r->count == 0) toft_recycler_span_clear(r, &r->spans[k]);
+  if (k < TOFT_RECYCLER_CLASSES) toft_recycler_span_clear(r, &r->spans[k]);
   return c;
 }
 
@@ -7814,21 +7813,16 @@ static void toft_recycler_return_span(toft_recycler *r, toft_recycler_class *c, 
   toft_recycler_span_drop(r, s);
 }
 
-/* Passes all that a class keeps, but its span, to the blocks. */
-static void toft_recycler_class_flush(toft_recycler *r, size_t k) {
-  toft_recycler_class *c = &r->classes[k];
-  while (c->rest_count != 0) {
-    toft_recycler_span rest = toft_recycler_rest_take(c);
-    toft_recycler_return_span(r, c, &rest);
-  }
-  while (c->held_count != 0) toft_recycler_drop(r, toft_recycler_held_take(c), toft_recycler_class_bytes(k));
-}
-
 static void toft_recycler_flush(toft_recycler *r) {
   for (size_t k = 0; k < TOFT_RECYCLER_CLASSES; k++) {
-    if (!toft_recycler_in_use(r, k) || r->count != 0) continue;
-    toft_recycler_return_span(r, &r->classes[k], &r->spans[k]);
-    toft_recycler_class_flush(r, k);
+    toft_recycler_class *c = &r->classes[k];
+    if (!toft_recycler_in_use(r, k)) continue;
+    toft_recycler_return_span(r, c, &r->spans[k]);
+    while (c->rest_count != 0) {
+      toft_recycler_span rest = toft_recycler_rest_take(c);
+      toft_recycler_return_span(r, c, &rest);
+    }
+    while (c->held_count != 0) toft_recycler_drop(r, toft_recycler_held_take(c), toft_recycler_class_bytes(k));
   }
 }
 
@@ -7896,7 +7890,6 @@ static void *toft_recycler_class_alloc(toft_recycler *r, size_t k, size_t bytes,
   toft_recycler_class *c = toft_recycler_class_of(r, k);
   toft_recycler_span *s = &r->spans[k];
   void *p = toft_recycler_span_alloc(r, s, bytes, align);
-  c->overflow = 0;
   if (p != NULL) return p;
   if (align > 16 && bytes % align != 0) { /* the next objects of a span would not be aligned */
     if (c->held_count != 0 && ((uintptr_t)c->held & (align - 1)) == 0) return toft_recycler_held_take(c);
@@ -7918,22 +7911,19 @@ static void *toft_recycler_class_alloc(toft_recycler *r, size_t k, size_t bytes,
 
 /* The slow path of a free. The class holds the piece if it holds few, whether its span is empty or not: a branch on
  * that would be mispredicted half of the time where objects are replaced at random. Otherwise the piece replaces the
- * span, which the next frees of a container that is cleared extend. After many such frees the class keeps nothing:
- * pieces that it reused first would pin blocks that are about to be empty. */
+ * span, which the next frees of a container that is cleared extend. */
 static void toft_recycler_class_free(toft_recycler *r, size_t k, unsigned char *p, size_t bytes) {
   toft_recycler_class *c = toft_recycler_class_of(r, k);
   toft_recycler_span *s = &r->spans[k];
-  int keeps = c->overflow < TOFT_RECYCLER_OVERFLOW;
   size_t span;
-  if (keeps && c->held_count < TOFT_RECYCLER_HELD_MAX && c->held_count * bytes < TOFT_RECYCLER_HELD_BYTES_MAX) {
+  if (c->held_count < TOFT_RECYCLER_HELD_MAX && c->held_count * bytes < TOFT_RECYCLER_HELD_BYTES_MAX) {
     memcpy(p, &c->held, sizeof c->held);
     c->held = p;
     c->held_count++;
     return;
   }
-  if (keeps && ++c->overflow == TOFT_RECYCLER_OVERFLOW) toft_recycler_class_flush(r, k);
   span = toft_recycler_span_bytes(s);
-  if (keeps && span > bytes && span >= 2 * sizeof(void *) && c->rest_count < TOFT_RECYCLER_RESTS_MAX) {
+  if (span > bytes && span >= 2 * sizeof(void *) && c->rest_count < TOFT_RECYCLER_RESTS_MAX) {
     toft_recycler_rest_push(c, s);
   } else {
     toft_recycler_return_span(r, c, s);
@@ -7970,10 +7960,8 @@ void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, u
   void *p = NULL;
   size_t k, bytes;
   if (align <= 8 && toft_recycler_classify(size, &k, &bytes) && toft_recycler_in_use(r, k) &&
-      r->spans[k].cursor == r->spans[k].limit && r->classes[k].held_count != 0) {
-    r->classes[k].overflow = 0;
+      r->spans[k].cursor == r->spans[k].limit && r->classes[k].held_count != 0)
     return toft_recycler_held_take(&r->classes[k]);
-  }
   size = size == 0 ? 1 : size;
   align = toft_max(align, 8);
   if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
@@ -7998,19 +7986,16 @@ void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_
   toft_recycler_block *b;
   toft_recycler_range *medium;
   if (p == NULL) return;
-  if (toft_recycler_classify(size, &k, &bytes) && toft_recycler_in_use(r, k)) {
+  size = toft_max(size, 1);
+  if (TOFT_UNLIKELY(r->checked)) {
+    toft_recycler_free_checked(r, p, size, site);
+    return;
+  }
+  if (r->count == 0 && toft_recycler_classify(size, &k, &bytes)) {
     toft_recycler_class_free(r, k, (unsigned char *)p, bytes);
     return;
   }
-  if (TOFT_UNLIKELY(r->checked)) {
-    toft_recycler_free_checked(r, p, toft_max(size, 1), site);
-    return;
-  }
   bytes = toft_recycler_object_bytes(size);
-  if (r->count == 0 && bytes <= TOFT_RECYCLER_CLASS_MAX) {
-    toft_recycler_class_free(r, toft_recycler_class_index(bytes), (unsigned char *)p, bytes);
-    return;
-  }
   b = toft_recycler_owner_of(r, p, bytes);
   if (b == NULL) {
     toft_recycler_large_free(r, p, bytes);

@@ -1669,8 +1669,8 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
 #define TOFT_MALLOC_H
 
 /* ==== toft/recycler.h ==== */
-/* Recyclers: arena-like allocators with individual deallocation. Allocation moves the cursor of a size class; a freed
- * object is what the next allocation of its class takes. Each block counts its live bytes and is reused when they reach
+/* Recyclers: arena-like allocators with individual deallocation. Allocation moves the cursor of a size class, which
+ * takes freed objects of that class before new memory. Each block counts its live bytes and is reused when they reach
  * 0. In blocks that a few long-lived objects pin, the holes are reused.
  *
  *     toft_recycler r;
@@ -1682,8 +1682,7 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  *
  * Objects have no header: a free needs the size and computes the block from the address. Sizes are rounded up to a
  * multiple of 8, and from 129 to 4096 bytes to a multiple of an eighth of the power of two below; a size of 0 counts as
- * 1. Any power of two is a valid alignment. A call that fails returns NULL or a negative code and
- * changes nothing.
+ * 1. Any power of two is a valid alignment. A call that fails returns NULL or a negative code and changes nothing.
  *
  * MISUSE. A free with a wrong size, of another recycler's memory, or of an object that was freed before is undefined.
  * Recyclers created in a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, and
@@ -1691,21 +1690,20 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  * record.
  *
  * COST. alloc, free and resize in place take constant time; an allocation at an alignment above 8 may examine up to 64
- * freed objects. A 32 KiB block whose objects were freed one by one, but not
- * all, is swept before it is reused, in time linear in its holes; an allocation sweeps at most 16 such blocks and reads
- * at most 64 block headers; one above TOFT_RECYCLER_DIRECT reads at most 64 regions of up to 131 objects. It calls the
- * source at most once, unless that fails: then it requests smaller segments, down to 64 KiB. release, trim and
- * statistics are linear in the blocks held.
+ * freed objects. A 32 KiB block whose objects were freed one by one, but not all, is swept before it is reused, in time
+ * linear in its holes. An allocation sweeps at most 16 blocks of its class and 16 shared ones, and reads at most 64
+ * headers of each; one above TOFT_RECYCLER_DIRECT reads at most 64 regions of up to 131 objects. It calls the source at
+ * most once, unless that fails: then it requests smaller segments, down to 64 KiB. release, trim and statistics are
+ * linear in the blocks held.
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until one
  * has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer free
- * ranges for itself, of which the blocks are relieved before the source is called. A toft_recycler itself has 6 KiB. A
- * request above
- * TOFT_RECYCLER_DIRECT has a block of its own, which is kept for reuse. When more than 512 KiB of these are in use,
- * those up to 1 MiB are placed side by side in regions of 4 MiB, unless one would be nearly alone there, and grow in
- * place if there is space. Memory returns to the source by trim and release only, except blocks of one request: these
- * also return when regions serve their size, or when they exceed twice the bytes that were ever in use at once (a block
- * may be three times as large as its object).
+ * ranges for itself; all classes pass these to their blocks before the source is called. A toft_recycler itself has
+ * 6.3 KiB. A request above TOFT_RECYCLER_DIRECT has a block of its own, which is kept for reuse. When more than 512 KiB
+ * of these are in use, those up to 1 MiB are placed side by side in regions of 4 MiB, unless one would be nearly alone
+ * there, and grow in place if there is space. Memory returns to the source by trim and release only, except blocks of
+ * one request: these also return when regions serve their size, or when they exceed twice the bytes that were ever in
+ * use at once (a block may be three times as large as its object).
  *
  * THREADS. A toft_recycler is used by one thread at a time. A toft_sync_recycler may be used by all threads at once,
  * and any thread may free its objects. After fork the child must not use one that other threads of the parent were
@@ -1780,8 +1778,8 @@ TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, si
  * one thread at a time. Any thread may free any object. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
-/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6 KiB
- * for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
+/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.5
+ * KiB for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
 TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
@@ -1852,9 +1850,8 @@ typedef struct toft_recycler_class {
   unsigned char *held;       /* freed pieces, newest first; each starts with the address of the next */
   unsigned char *rests;      /* longer spans that frees replaced, each with the address of the next and its limit */
   uint32_t held_count, rest_count;
-  uint32_t granted;  /* bytes that the class took from the shared range and has not passed back */
-  uint32_t overflow; /* frees that the class did not keep, since its last slow allocation */
-  int32_t own;       /* the class fills blocks of its own */
+  uint32_t granted; /* bytes that the class took from the shared range and has not passed back */
+  int32_t own;      /* the class fills blocks of its own */
 } toft_recycler_class;
 
 /* The block of a freed large object, kept for reuse. */

@@ -1,8 +1,7 @@
 /* The page cache's pages are all of one size, and stay; what else SQLite asks for, sorters' records and statements,
  * comes and goes. Together they leave holes in each other's blocks. So pages lie in an arena, and those that are free
  * in a list; all else is a recycler's, whose blocks come back. In front of each piece is its size, which SQLite asks
- * for, and the recycler too: as SQLite's own allocator has it. The few small pieces freed last are handed out first:
- * they are in the processor's nearest cache.
+ * for, and the recycler too: as SQLite's own allocator has it.
  *
  * Neither can use what the other keeps. So what the recycler keeps goes back before the arena grows much, and after a
  * sorter's buffer; and the arena when its last page is free, as all are when the last database is closed. Blocks are of
@@ -14,15 +13,8 @@
 #include <string.h>
 
 enum { HEAD = 8, SMALLEST_PAGE = 512, LARGEST_PAGE = 65536, PAGE_SIZES = 8 };
-enum { NEW_PAGES = 64 };              /* so many, and the recycler is looked through */
-enum { LARGE = 65536 };               /* with the head; freed seldom, by sorters and by connections */
-enum { SMALL = 512, RECENT_MAX = 8 }; /* of each size up to SMALL, with the head */
-
-/* Pieces that are free; in each, where the next one is. */
-struct list {
-  void *first;
-  size_t count;
-};
+enum { NEW_PAGES = 64 }; /* the recycler is trimmed before so many new pages */
+enum { LARGE = 65536 };  /* with the head; freed seldom, by sorters and by connections */
 
 static struct {
   toft_source *source;
@@ -31,24 +23,9 @@ static struct {
   int page_head;     /* what the page cache adds to a page */
   toft_arena *pages; /* NULL: none is in use */
   size_t pages_used, pages_new;
-  struct list free_pages[PAGE_SIZES];
+  void *free_pages[PAGE_SIZES]; /* of each size; each starts with the address of the next */
   toft_recycler rest;
-  struct list recent[SMALL / 8 + 1];
 } memory;
-
-static void *pop(struct list *list) {
-  void *piece = list->first;
-  if (piece == NULL) return NULL;
-  memcpy(&list->first, piece, sizeof piece);
-  list->count--;
-  return piece;
-}
-
-static void push(struct list *list, void *piece) {
-  memcpy(piece, &list->first, sizeof piece);
-  list->first = piece;
-  list->count++;
-}
 
 /* ---- a piece: its size with the head, then what SQLite gets ---- */
 
@@ -84,8 +61,11 @@ static void *page_new(size_t size) {
 }
 
 static void *page_take(int which, size_t size) {
-  void *piece = pop(&memory.free_pages[which]);
-  if (piece == NULL) piece = page_new(size);
+  void *piece = memory.free_pages[which];
+  if (piece != NULL)
+    memcpy(&memory.free_pages[which], piece, sizeof piece);
+  else
+    piece = page_new(size);
   if (piece != NULL) memory.pages_used++;
   return piece;
 }
@@ -98,26 +78,12 @@ static void pages_leave(void) {
 }
 
 static void page_give(int which, void *piece) {
-  push(&memory.free_pages[which], piece);
+  memcpy(piece, &memory.free_pages[which], sizeof piece);
+  memory.free_pages[which] = piece;
   if (--memory.pages_used == 0) pages_leave();
 }
 
-/* ---- small pieces ---- */
-
-static void *small_take(size_t size) {
-  void *piece = pop(&memory.recent[(size + 7) / 8]);
-  return piece != NULL ? piece : toft_recycler_alloc(&memory.rest, size, 8);
-}
-
-static void small_give(void *piece, size_t size) {
-  struct list *recent = &memory.recent[(size + 7) / 8];
-  if (recent->count < RECENT_MAX)
-    push(recent, piece);
-  else
-    toft_recycler_free(&memory.rest, piece, size);
-}
-
-/* ---- larger ones ---- */
+/* ---- all else ---- */
 
 static void rest_give(void *piece, size_t size) {
   toft_recycler_free(&memory.rest, piece, size);
@@ -128,19 +94,15 @@ static void rest_give(void *piece, size_t size) {
 
 static void *take(int n) {
   size_t size = (size_t)n + HEAD;
-  int which;
-  if (size <= SMALL) return with_head(small_take(size), size);
-  which = page_of(size);
+  int which = page_of(size);
   return with_head(which < 0 ? toft_recycler_alloc(&memory.rest, size, 8) : page_take(which, size), size);
 }
 
 static void give(void *p) {
   void *piece = (char *)p - HEAD;
   size_t size = held(p);
-  int which;
-  if (size <= SMALL)
-    small_give(piece, size);
-  else if ((which = page_of(size)) < 0)
+  int which = page_of(size);
+  if (which < 0)
     rest_give(piece, size);
   else
     page_give(which, piece);
@@ -166,7 +128,6 @@ static int start(void *unused) {
   toft_recycler_options rest = TOFT_RECYCLER_OPTIONS;
   (void)unused;
   rest.source = memory.source;
-  memset(memory.recent, 0, sizeof memory.recent);
   if (toft_recycler_init(&memory.rest, &rest) != TOFT_OK) return SQLITE_NOMEM;
   memory.started = 1;
   return SQLITE_OK;
@@ -196,7 +157,5 @@ size_t sqlite_toft_held(void) {
 
 void sqlite_toft_trim(size_t keep) {
   if (!memory.started) return;
-  for (size_t k = 0; k <= SMALL / 8; k++)
-    for (void *piece; (piece = pop(&memory.recent[k])) != NULL;) toft_recycler_free(&memory.rest, piece, 8 * k);
   toft_recycler_trim(&memory.rest, keep);
 }

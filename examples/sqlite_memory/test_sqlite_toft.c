@@ -172,16 +172,6 @@ static void rules_of_the_methods(void **state) {
     inner.xFree(other);
     inner.xFree(page);
   }
-  { /* the small pieces freed last are the next ones, the newest first; there are few */
-    enum { MANY = 100 };
-    void *small[MANY];
-    for (int i = 0; i < MANY; i++) assert_non_null(small[i] = inner.xMalloc(40));
-    for (int i = 0; i < MANY; i++) inner.xFree(small[i]);
-    assert_ptr_equal(inner.xMalloc(40), small[7]);
-    assert_ptr_equal(inner.xMalloc(40), small[6]);
-    inner.xFree(small[6]);
-    inner.xFree(small[7]);
-  }
   { /* what a piece leaves behind when it becomes a page, or was one, is used again */
     void *q = inner.xMalloc(1000);
     size_t before = 0;

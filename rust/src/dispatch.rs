@@ -204,7 +204,7 @@ unsafe fn resize_slow(
         let h = head.as_ptr();
         let (cursor, at) = ((*h).cursor.get(), ((*h).cursor.get().addr() + align - 1) & !(align - 1));
         let older = !p.is_null() && cursor.addr().wrapping_sub(p.addr()) != round8(old);
-        // A small one that is not the newest moves, as provider and policy would move it.
+        // A small one that is not the newest moves. Only the provider sees whether it could grow in a dedicated block.
         if older && old < new && new | align <= 4096 && (*h).limit.get().addr() as isize - at as isize >= new as isize {
             (*h).cursor.set(cursor.with_addr(at + round8(new)));
             core::ptr::copy_nonoverlapping(p, cursor.with_addr(at), old);

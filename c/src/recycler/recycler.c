@@ -32,7 +32,6 @@ enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_
 #define TOFT_RECYCLER_HELD_MAX 64              /* freed pieces that a class holds, and their bytes */
 #define TOFT_RECYCLER_HELD_BYTES_MAX ((size_t)65536)
 #define TOFT_RECYCLER_RESTS_MAX 16 /* longer spans that a class keeps */
-#define TOFT_RECYCLER_OVERFLOW 128 /* after so many frees without an allocation a class keeps none */
 #define TOFT_RECYCLER_SIZED (((uint64_t)1 << TOFT_RECYCLER_CLASSES) - 1) /* the size classes among `active` */
 #define TOFT_SHARDS_MAX 256
 #define TOFT_RECYCLER_COUNTED_MAX ((size_t)1 << 30) /* size of a block of options.count: live has 32 bits */
@@ -505,11 +504,14 @@ static void *toft_recycler_from_sparse(toft_recycler *r, size_t k, size_t size, 
 /* Passes all that the classes keep to the blocks, so that blocks without live objects are empty. */
 static void toft_recycler_flush(toft_recycler *r);
 
-/* Allocates from the blocks that the range of a class fills or has filled. Small requests use holes; larger ones rarely
- * fit into one, except in the blocks of their own class. NULL: nothing fits. */
+/* Whether a request uses holes before new memory. Larger ones rarely fit into one, except in blocks of their class. */
+static int toft_recycler_uses_holes(const toft_recycler *r, size_t k, size_t size) {
+  return size <= TOFT_RECYCLER_SMALL_MAX || k < TOFT_RECYCLER_CLASSES || r->count != 0;
+}
+
+/* Allocates from the blocks that the range of a class fills or has filled. NULL: nothing fits. */
 static void *toft_recycler_refill(toft_recycler *r, size_t k, size_t size, size_t align) {
   toft_recycler_class *c = &r->classes[k];
-  int use_holes = size <= TOFT_RECYCLER_SMALL_MAX || k < TOFT_RECYCLER_CLASSES || r->count != 0;
   toft_recycler_range *range = &c->range;
   void *p = toft_recycler_alloc_in_range(range, size, align);
   if (p != NULL) return p;
@@ -520,14 +522,14 @@ static void *toft_recycler_refill(toft_recycler *r, size_t k, size_t size, size_
     p = toft_recycler_alloc_in_range(range, size, align);
     if (p != NULL) return p;
   }
-  return use_holes ? toft_recycler_from_sparse(r, k, size, align) : NULL;
+  return toft_recycler_uses_holes(r, k, size) ? toft_recycler_from_sparse(r, k, size, align) : NULL;
 }
 
 /* Allocates from an empty block; calls the source last. */
 static void *toft_recycler_fill_new(toft_recycler *r, size_t k, size_t size, size_t align) {
   toft_recycler_block *b = r->segments != NULL || r->count != 0 ? toft_recycler_find(r, size, align) : NULL;
   if (b == NULL && size <= TOFT_RECYCLER_DIRECT && r->segments != NULL) {
-    void *p = toft_recycler_from_sparse(r, k, size, align);
+    void *p = toft_recycler_uses_holes(r, k, size) ? NULL : toft_recycler_from_sparse(r, k, size, align);
     if (p != NULL) return p;
     toft_recycler_flush(r);
     b = toft_recycler_find(r, size, align);
@@ -574,7 +576,7 @@ static size_t toft_recycler_class_index(size_t bytes) {
 
 static int toft_recycler_in_use(const toft_recycler *r, size_t k) { return (r->active >> k & 1) != 0; }
 
-/* Returns a class, which is in use from now on. With a count the spans stay disabled for frees. */
+/* Returns a class, which is in use from now on. With a count only the two classes without a size are used. */
 static toft_recycler_class *toft_recycler_class_of(toft_recycler *r, size_t k) {
   toft_recycler_class *c = &r->classes[k];
   if (toft_recycler_in_use(r, k)) return c;
@@ -582,11 +584,11 @@ static toft_recycler_class *toft_recycler_class_of(toft_recycler *r, size_t k) {
   c->range.block = NULL;
   c->sparse.first = c->sparse.last = NULL;
   c->held = c->rests = NULL;
-  c->held_count = c->rest_count = c->granted = c->overflow = 0;
+  c->held_count = c->rest_count = c->granted = 0;
   c->own = 0;
   c->range.cursor = c->range.limit = (unsigned char *)(void *)r;
   c->range.sweep = TOFT_RECYCLER_NONE;
-  if (k < TOFT_RECYCLER_CLASSES && r->count == 0) toft_recycler_span_clear(r, &r->spans[k]);
+  if (k < TOFT_RECYCLER_CLASSES) toft_recycler_span_clear(r, &r->spans[k]);
   return c;
 }
 
@@ -645,21 +647,16 @@ static void toft_recycler_return_span(toft_recycler *r, toft_recycler_class *c, 
   toft_recycler_span_drop(r, s);
 }
 
-/* Passes all that a class keeps, but its span, to the blocks. */
-static void toft_recycler_class_flush(toft_recycler *r, size_t k) {
-  toft_recycler_class *c = &r->classes[k];
-  while (c->rest_count != 0) {
-    toft_recycler_span rest = toft_recycler_rest_take(c);
-    toft_recycler_return_span(r, c, &rest);
-  }
-  while (c->held_count != 0) toft_recycler_drop(r, toft_recycler_held_take(c), toft_recycler_class_bytes(k));
-}
-
 static void toft_recycler_flush(toft_recycler *r) {
   for (size_t k = 0; k < TOFT_RECYCLER_CLASSES; k++) {
-    if (!toft_recycler_in_use(r, k) || r->count != 0) continue;
-    toft_recycler_return_span(r, &r->classes[k], &r->spans[k]);
-    toft_recycler_class_flush(r, k);
+    toft_recycler_class *c = &r->classes[k];
+    if (!toft_recycler_in_use(r, k)) continue;
+    toft_recycler_return_span(r, c, &r->spans[k]);
+    while (c->rest_count != 0) {
+      toft_recycler_span rest = toft_recycler_rest_take(c);
+      toft_recycler_return_span(r, c, &rest);
+    }
+    while (c->held_count != 0) toft_recycler_drop(r, toft_recycler_held_take(c), toft_recycler_class_bytes(k));
   }
 }
 
@@ -727,7 +724,6 @@ static void *toft_recycler_class_alloc(toft_recycler *r, size_t k, size_t bytes,
   toft_recycler_class *c = toft_recycler_class_of(r, k);
   toft_recycler_span *s = &r->spans[k];
   void *p = toft_recycler_span_alloc(r, s, bytes, align);
-  c->overflow = 0;
   if (p != NULL) return p;
   if (align > 16 && bytes % align != 0) { /* the next objects of a span would not be aligned */
     if (c->held_count != 0 && ((uintptr_t)c->held & (align - 1)) == 0) return toft_recycler_held_take(c);
@@ -749,22 +745,19 @@ static void *toft_recycler_class_alloc(toft_recycler *r, size_t k, size_t bytes,
 
 /* The slow path of a free. The class holds the piece if it holds few, whether its span is empty or not: a branch on
  * that would be mispredicted half of the time where objects are replaced at random. Otherwise the piece replaces the
- * span, which the next frees of a container that is cleared extend. After many such frees the class keeps nothing:
- * pieces that it reused first would pin blocks that are about to be empty. */
+ * span, which the next frees of a container that is cleared extend. */
 static void toft_recycler_class_free(toft_recycler *r, size_t k, unsigned char *p, size_t bytes) {
   toft_recycler_class *c = toft_recycler_class_of(r, k);
   toft_recycler_span *s = &r->spans[k];
-  int keeps = c->overflow < TOFT_RECYCLER_OVERFLOW;
   size_t span;
-  if (keeps && c->held_count < TOFT_RECYCLER_HELD_MAX && c->held_count * bytes < TOFT_RECYCLER_HELD_BYTES_MAX) {
+  if (c->held_count < TOFT_RECYCLER_HELD_MAX && c->held_count * bytes < TOFT_RECYCLER_HELD_BYTES_MAX) {
     memcpy(p, &c->held, sizeof c->held);
     c->held = p;
     c->held_count++;
     return;
   }
-  if (keeps && ++c->overflow == TOFT_RECYCLER_OVERFLOW) toft_recycler_class_flush(r, k);
   span = toft_recycler_span_bytes(s);
-  if (keeps && span > bytes && span >= 2 * sizeof(void *) && c->rest_count < TOFT_RECYCLER_RESTS_MAX) {
+  if (span > bytes && span >= 2 * sizeof(void *) && c->rest_count < TOFT_RECYCLER_RESTS_MAX) {
     toft_recycler_rest_push(c, s);
   } else {
     toft_recycler_return_span(r, c, s);
@@ -801,10 +794,8 @@ void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, u
   void *p = NULL;
   size_t k, bytes;
   if (align <= 8 && toft_recycler_classify(size, &k, &bytes) && toft_recycler_in_use(r, k) &&
-      r->spans[k].cursor == r->spans[k].limit && r->classes[k].held_count != 0) {
-    r->classes[k].overflow = 0;
+      r->spans[k].cursor == r->spans[k].limit && r->classes[k].held_count != 0)
     return toft_recycler_held_take(&r->classes[k]);
-  }
   size = size == 0 ? 1 : size;
   align = toft_max(align, 8);
   if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
@@ -829,19 +820,16 @@ void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_
   toft_recycler_block *b;
   toft_recycler_range *medium;
   if (p == NULL) return;
-  if (toft_recycler_classify(size, &k, &bytes) && toft_recycler_in_use(r, k)) {
+  size = toft_max(size, 1);
+  if (TOFT_UNLIKELY(r->checked)) {
+    toft_recycler_free_checked(r, p, size, site);
+    return;
+  }
+  if (r->count == 0 && toft_recycler_classify(size, &k, &bytes)) {
     toft_recycler_class_free(r, k, (unsigned char *)p, bytes);
     return;
   }
-  if (TOFT_UNLIKELY(r->checked)) {
-    toft_recycler_free_checked(r, p, toft_max(size, 1), site);
-    return;
-  }
   bytes = toft_recycler_object_bytes(size);
-  if (r->count == 0 && bytes <= TOFT_RECYCLER_CLASS_MAX) {
-    toft_recycler_class_free(r, toft_recycler_class_index(bytes), (unsigned char *)p, bytes);
-    return;
-  }
   b = toft_recycler_owner_of(r, p, bytes);
   if (b == NULL) {
     toft_recycler_large_free(r, p, bytes);

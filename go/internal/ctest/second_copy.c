@@ -1,3 +1,3 @@
-/* The second copy of the library, 7554018635619014. Made by scripts/amalgamate.
+/* The second copy of the library, 2ec3c38aaaad2b2c. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"

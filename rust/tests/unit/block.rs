@@ -50,7 +50,7 @@ fn holes() {
         .collect::<alloc::vec::Vec<_>>()
     };
     let b = at.cast::<Block>().as_ptr();
-    // SAFETY: a unit of memory stands for a block, of which only the hole bits are used.
+    // SAFETY: the memory has room for a block, of which only the hole bits are used.
     unsafe {
         (&raw mut (*b).holes).write([0; WORDS]);
         assert_eq!(holes(b), []);
