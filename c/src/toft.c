@@ -46,6 +46,7 @@
 /* ---- recycler: individual deallocation ---- */
 #ifndef TOFT_OMIT_RECYCLER
 #include "recycler/recycler.c"         /* blocks with live counts */
+#include "recycler/recycler_medium.c"  /* objects of 4 to 32 KiB */
 #include "recycler/recycler_large.c"   /* large objects */
 #include "recycler/recycler_checked.c" /* recyclers of a checked process */
 #include "recycler/recycler_malloc.c"  /* malloc on a recycler */

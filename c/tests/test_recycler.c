@@ -223,10 +223,9 @@ static void freed_objects_are_reused_first(void **state) {
   }
 }
 
-/* Strings of mixed sizes, replaced at random: their holes are reused, and memory does not grow. */
-static void random_replacement_stays_dense(void **state) {
+/* Replaces `count` objects of `least` to `least + range - 1` bytes at random, 20 times each on average. */
+static void replace_at_random(size_t count, size_t least, size_t range) {
   enum { LIVE = 20000 };
-  (void)state;
   counted c;
   toft_recycler r;
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
@@ -239,19 +238,53 @@ static void random_replacement_stays_dense(void **state) {
   o.source = counted_init(&c);
   assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
   memset(all, 0, sizeof all);
-  for (size_t i = 0; i < 20 * (size_t)LIVE; i++) {
-    size_t k = i < LIVE ? i : next_random(&random) % LIVE;
+  for (size_t i = 0; i < 20 * count; i++) {
+    size_t k = i < count ? i : next_random(&random) % count;
     live -= recycler_bytes(all[k].size) * (all[k].p != NULL);
     if (all[k].p != NULL) toft_recycler_free(&r, all[k].p, all[k].size);
-    all[k].size = 20 + next_random(&random) % 1000;
+    all[k].size = least + next_random(&random) % range;
     assert_non_null(all[k].p = (unsigned char *)toft_recycler_alloc(&r, all[k].size, 8));
     live += recycler_bytes(all[k].size);
   }
   assert_int_equal(toft_recycler_get_stats(&r).used, live);
-
   assert_true(c.peak < live + live / 2);
   toft_recycler_release(&r);
   counted_all_back(&c);
+}
+
+/* The holes of replaced objects are reused: memory stays below 1.5 times the live bytes. */
+static void random_replacement_stays_dense(void **state) {
+  (void)state;
+  replace_at_random(20000, 20, 1000);
+  replace_at_random(1000, 4097, 20000);
+}
+
+/* Objects of 4 to 32 KiB share a block in runs of grains: adjacent free grains serve a larger object, which also grows
+ * into them in place. */
+static void medium_objects_join_and_grow(void **state) {
+  (void)state;
+  toft_recycler r;
+  char *p[7], *q;
+  assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+  for (int i = 0; i < 7; i++) assert_non_null(p[i] = (char *)toft_recycler_alloc(&r, 4500, 8));
+  for (int i = 1; i < 7; i++) assert_ptr_equal(p[i], p[0] + i * 4608);
+  toft_recycler_free(&r, p[2], 4500);
+  toft_recycler_free(&r, p[4], 4500);
+  toft_recycler_free(&r, p[3], 4500);
+  assert_ptr_equal(toft_recycler_alloc(&r, 13000, 8), p[2]);
+  assert_int_equal(toft_recycler_get_stats(&r).blocks, 1);
+  toft_recycler_free(&r, p[2], 13000);
+  memset(p[1], 5, 4500);
+  assert_ptr_equal(toft_recycler_resize(&r, p[1], 4500, 18000, 8), p[1]);
+  assert_int_equal(toft_recycler_get_stats(&r).used, 18000 + 4 * 4504 - 4504);
+  assert_ptr_equal(toft_recycler_resize(&r, p[1], 18000, 4600, 8), p[1]);
+  assert_ptr_equal(toft_recycler_alloc(&r, 13500, 8), p[2]); /* the grains that the resize has freed */
+  q = (char *)toft_recycler_resize(&r, p[1], 4600, 4700, 8);
+  assert_true(q != p[1]);
+  for (int i = 0; i < 4500; i++) assert_int_equal(q[i], 5);
+  p[1] = (char *)toft_recycler_resize(&r, q, 4700, 100, 8); /* has a size class now */
+  assert_true(p[1] != q && p[1][99] == 5);
+  toft_recycler_release(&r);
 }
 
 /* A few objects of each size class fit a few blocks: classes share them. */
@@ -817,6 +850,7 @@ int main(void) {
       cmocka_unit_test(holes_are_filled),
       cmocka_unit_test(freed_objects_are_reused_first),
       cmocka_unit_test(random_replacement_stays_dense),
+      cmocka_unit_test(medium_objects_join_and_grow),
       cmocka_unit_test(small_heaps_share_blocks),
       cmocka_unit_test(narrow_holes_wait),
       cmocka_unit_test(mixed_sizes_stay_dense),

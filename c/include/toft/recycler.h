@@ -143,12 +143,12 @@ typedef struct toft_recycler_block {
   int32_t live;       /* allocated bytes; includes the unused part of a range */
   int32_t threshold;  /* toft_recycler_update_block is called when live <= threshold */
   uint32_t holes;     /* the newest hole; each links to the one freed before */
+  uint32_t widest;    /* largest hole found by the last sweep; 0: unknown */
   int16_t list;       /* TOFT_RECYCLER_... of recycler.c: the list that contains the block */
   int16_t size_class; /* the class whose range filled it last, and whose sparse list may contain it */
   int32_t start;      /* offset from the header, of either sign */
   int32_t capacity;
-  int32_t swept;   /* sweeps since the block was empty */
-  uint32_t widest; /* largest hole found by the last sweep; 0: unknown */
+  int32_t swept; /* sweeps since the block was empty */
   toft_recycler *owner;
   struct toft_recycler_segment *segment; /* NULL: a block of options.count */
   struct toft_recycler_block *next, *previous;
@@ -200,6 +200,7 @@ typedef struct toft_recycler_spare {
 #define TOFT_RECYCLER_CLASSES 56
 #define TOFT_RECYCLER_SHARED TOFT_RECYCLER_CLASSES       /* classes without blocks of their own */
 #define TOFT_RECYCLER_MEDIUM (TOFT_RECYCLER_CLASSES + 1) /* requests above TOFT_RECYCLER_CLASS_MAX */
+#define TOFT_RECYCLER_MEDIUM_MIN 9                       /* grains of the smallest of these */
 
 struct toft_recycler {
   toft_recycler_span spans[TOFT_RECYCLER_CLASSES];
@@ -208,6 +209,7 @@ struct toft_recycler {
   uint64_t active; /* bit k: classes[k] is in use */
   size_t phase;    /* blocks of segments start this much after a multiple of 16: 0, or 8 for a toft_malloc */
   toft_recycler_list empty, empty_counted;
+  uint64_t medium_runs; /* bit n: blocks of medium objects whose longest run of free grains is n, in medium */
   struct toft_recycler_segment *segments; /* newest first, except over-aligned ones */
   unsigned char *fresh, *fresh_end;       /* unused part of the newest segment */
   struct toft_recycler_region *regions;   /* shared by large objects; the first contains the newest free */
@@ -222,6 +224,7 @@ struct toft_recycler {
   uint64_t source_calls;
   struct toft_recycler_checks *checks; /* checked recyclers: set by the first call */
   toft_recycler_class classes[TOFT_RECYCLER_MEDIUM + 1];
+  toft_recycler_block *medium[64 - TOFT_RECYCLER_MEDIUM_MIN]; /* defined where medium_runs has a bit */
   toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* newest last; undefined from spare_count on */
 };
 

@@ -46,6 +46,11 @@ typedef struct toft_recycler_segment {
 
 TOFT_STATIC_ASSERT(recycler_segment, sizeof(toft_recycler_segment) <= 64);
 
+/* recycler_medium.c */
+static void *toft_recycler_medium_alloc(toft_recycler *r, size_t size, size_t align);
+static void toft_recycler_medium_free(toft_recycler *r, void *p, size_t size);
+static int toft_recycler_medium_resize(toft_recycler *r, void *p, size_t was, size_t now);
+
 /* recycler_large.c */
 static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t align);
 static void toft_recycler_large_free(toft_recycler *r, void *p, size_t size);
@@ -317,12 +322,25 @@ static unsigned char *toft_recycler_fit(unsigned char *p, size_t bytes, size_t s
   return bytes >= pad && bytes - pad >= size ? p + pad : NULL;
 }
 
+/* Whether a hole of b may be at this address: not if a double free has linked it twice. */
+static int toft_recycler_is_hole(toft_recycler_block *b, uint32_t at) {
+  toft_recycler_hole hole;
+  if (at - (uint32_t)(uintptr_t)b - (uint32_t)b->start >= (uint32_t)b->capacity) return 0;
+  memcpy(&hole, toft_recycler_at(b, at), sizeof hole);
+  return hole.size - 1 < (uint32_t)(b->capacity - b->live);
+}
+
 /* Moves the range to the next hole that fits; skipped holes wait for the next sweep. */
 static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, size_t align) {
   toft_recycler_block *b = range->block;
   while (range->sweep != TOFT_RECYCLER_NONE) {
     size_t bytes;
-    unsigned char *p = toft_recycler_next_hole(range, &bytes);
+    unsigned char *p;
+    if (!toft_recycler_is_hole(b, range->sweep)) {
+      range->sweep = TOFT_RECYCLER_NONE;
+      break;
+    }
+    p = toft_recycler_next_hole(range, &bytes);
     if (toft_recycler_fit(p, bytes, size, align) == NULL) {
       toft_recycler_add_hole(b, p, bytes);
       continue;
@@ -336,7 +354,9 @@ static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, siz
   return 0;
 }
 
-/* Sweeps a sparse block and moves the range to its first hole that fits. 0: none fits. */
+/* Moves the range to the first hole of a sparse block that fits; sweeps the block before, unless it belongs to a size
+ * class: its holes have room for whole objects, and reading them all in advance would cost a cache miss for each. 0:
+ * none fits. */
 static int toft_recycler_sweep(toft_recycler *r, size_t k, toft_recycler_block *b, size_t size, size_t align) {
   toft_recycler_range *range = &r->classes[k].range;
   uint64_t marks[TOFT_RECYCLER_SWEEPABLE_MAX / 512 + 1];
@@ -346,10 +366,14 @@ static int toft_recycler_sweep(toft_recycler *r, size_t k, toft_recycler_block *
   b->swept = 1;
   b->widest = 0;
   range->block = b;
-  if (!toft_recycler_mark(b, marks)) {
-    b->widest = 1; /* no request fits */
-  } else {
+  if (k < TOFT_RECYCLER_CLASSES) {
+    range->sweep = b->holes;
+  } else if (toft_recycler_mark(b, marks)) {
     range->sweep = toft_recycler_join(b, marks);
+  } else {
+    b->widest = 1; /* no request fits */
+  }
+  if (range->sweep != TOFT_RECYCLER_NONE) {
     b->holes = TOFT_RECYCLER_NONE;
     if (toft_recycler_fill_holes(range, size, align)) return 1;
   }
@@ -719,6 +743,21 @@ static void *toft_recycler_grant(toft_recycler *r, size_t k, size_t bytes, size_
   return p;
 }
 
+/* Takes a held piece, or the next hole of the block that a class fills. NULL: neither is left. Precondition: the span is
+ * empty. */
+static void *toft_recycler_class_reuse(toft_recycler *r, size_t k, size_t bytes) {
+  toft_recycler_class *c = &r->classes[k];
+  toft_recycler_range *range = &c->range;
+  unsigned char *p;
+  if (c->held_count != 0) return toft_recycler_held_take(c);
+  if (range->sweep == TOFT_RECYCLER_NONE || c->rest_count != 0) return NULL;
+  if (!toft_recycler_fill_holes(range, bytes, 8)) return NULL;
+  p = range->cursor;
+  r->spans[k].cursor = p + bytes;
+  r->spans[k].limit = range->cursor = range->limit;
+  return p;
+}
+
 /* The slow path of a class, when its span does not serve a request. */
 static void *toft_recycler_class_alloc(toft_recycler *r, size_t k, size_t bytes, size_t align) {
   toft_recycler_class *c = toft_recycler_class_of(r, k);
@@ -766,6 +805,17 @@ static void toft_recycler_class_free(toft_recycler *r, size_t k, unsigned char *
   s->limit = p + bytes;
 }
 
+/* Frees a piece of a class. */
+static void toft_recycler_class_put(toft_recycler *r, size_t k, unsigned char *p, size_t bytes) {
+  toft_recycler_span *s = &r->spans[k];
+  if (p + bytes == s->cursor)
+    s->cursor = p;
+  else if (p == s->limit)
+    s->limit = p + bytes;
+  else
+    toft_recycler_class_free(r, k, p, bytes);
+}
+
 /* ---- slow paths of the API ---- */
 
 /* With a count: the class that allocated last borrows the unused part of the range. */
@@ -794,8 +844,8 @@ void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, u
   void *p = NULL;
   size_t k, bytes;
   if (align <= 8 && toft_recycler_classify(size, &k, &bytes) && toft_recycler_in_use(r, k) &&
-      r->spans[k].cursor == r->spans[k].limit && r->classes[k].held_count != 0)
-    return toft_recycler_held_take(&r->classes[k]);
+      r->spans[k].cursor == r->spans[k].limit && (p = toft_recycler_class_reuse(r, k, bytes)) != NULL)
+    return p;
   size = size == 0 ? 1 : size;
   align = toft_max(align, 8);
   if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
@@ -806,7 +856,7 @@ void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, u
   } else if (bytes <= TOFT_RECYCLER_CLASS_MAX) {
     p = toft_recycler_class_alloc(r, toft_recycler_class_index(bytes), bytes, align);
   } else if (bytes <= TOFT_RECYCLER_DIRECT) {
-    p = toft_recycler_fill(r, toft_recycler_range_for(r, bytes), bytes, align);
+    p = toft_recycler_medium_alloc(r, bytes, align);
   }
   return p != NULL || bytes <= TOFT_RECYCLER_DIRECT ? p : toft_recycler_large_alloc(r, bytes, align);
 }
@@ -818,7 +868,6 @@ void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align) {
 void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
   size_t k, bytes;
   toft_recycler_block *b;
-  toft_recycler_range *medium;
   if (p == NULL) return;
   size = toft_max(size, 1);
   if (TOFT_UNLIKELY(r->checked)) {
@@ -830,14 +879,13 @@ void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_
     return;
   }
   bytes = toft_recycler_object_bytes(size);
-  b = toft_recycler_owner_of(r, p, bytes);
-  if (b == NULL) {
-    toft_recycler_large_free(r, p, bytes);
+  if (r->count == 0 && bytes <= TOFT_RECYCLER_DIRECT) {
+    toft_recycler_medium_free(r, p, bytes);
     return;
   }
-  medium = &toft_recycler_class_of(r, TOFT_RECYCLER_MEDIUM)->range;
-  if (b == medium->block && (unsigned char *)p + bytes == medium->cursor)
-    medium->cursor = (unsigned char *)p;
+  b = toft_recycler_owner_of(r, p, bytes);
+  if (b == NULL)
+    toft_recycler_large_free(r, p, bytes);
   else
     toft_recycler_free_in_block(r, b, p, bytes);
 }
@@ -866,6 +914,9 @@ static int toft_recycler_resize_in_place(toft_recycler *r, void *p, size_t was, 
   unsigned char *q = (unsigned char *)p;
   toft_recycler_span *s;
   if (b == NULL) return toft_recycler_large_resize(r, p, was, now);
+  if (r->count == 0 && was > TOFT_RECYCLER_CLASS_MAX)
+    return now > TOFT_RECYCLER_CLASS_MAX && toft_recycler_medium_resize(r, p, was, now);
+  if (r->count == 0 && now > TOFT_RECYCLER_CLASS_MAX) return 0;
   s = toft_recycler_span_after(r, q + was, was);
   if (s != NULL) {
     if (now > was) toft_recycler_span_extend(r, s, now - was);
@@ -905,6 +956,7 @@ void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t ne
  * since all of them would take longer than ten allocations. */
 static void toft_recycler_clear(toft_recycler *r) {
   r->active = 0;
+  r->medium_runs = 0;
   r->empty.first = r->empty.last = NULL;
   r->empty_counted.first = r->empty_counted.last = NULL;
   r->segments = NULL;

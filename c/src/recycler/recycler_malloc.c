@@ -56,8 +56,10 @@ static int toft_malloc_is_wide(const toft_recycler *r, size_t bytes) {
 static void *toft_malloc_take(toft_recycler *r, size_t bytes, uintptr_t site) {
   int wide = toft_malloc_is_wide(r, bytes);
   size_t align = wide ? 16 : 8;
-  unsigned char *p = bytes != 0 ? (unsigned char *)toft_recycler_bump(r, bytes, align) : NULL;
-  if (p == NULL && bytes != 0) p = (unsigned char *)toft_recycler_alloc_slow_at(r, bytes, align, site);
+  unsigned char *p;
+  if (bytes == 0) return NULL;
+  p = (unsigned char *)toft_recycler_bump(r, bytes, align);
+  if (p == NULL) p = (unsigned char *)toft_recycler_alloc_slow_at(r, bytes, align, site);
   if (p == NULL) return NULL;
   p += align;
   toft_malloc_set_word(p, bytes | (wide ? TOFT_MALLOC_WIDE : 0));
@@ -83,9 +85,26 @@ void toft_malloc_trim(toft_malloc *m, size_t keep) { toft_recycler_trim(&m->recy
 
 toft_recycler_stats toft_malloc_get_stats(const toft_malloc *m) { return toft_recycler_get_stats(&m->recycler); }
 
+/* The fast path: from the span of a class in use, or one of its freed pieces. NULL: the slow path is needed. */
+static void *toft_malloc_bump(toft_recycler *r, size_t size) {
+  size_t k, bytes;
+  unsigned char *p;
+  toft_recycler_span *s;
+  if (size > TOFT_RECYCLER_CLASS_MAX - 8 || !toft_recycler_classify(toft_round(size + 8, 16), &k, &bytes)) return NULL;
+  s = &r->spans[k];
+  p = s->cursor;
+  if ((ptrdiff_t)bytes <= (ptrdiff_t)((uintptr_t)s->limit - (uintptr_t)p))
+    s->cursor = p + bytes;
+  else if (s->limit != p || (p = (unsigned char *)toft_recycler_class_reuse(r, k, bytes)) == NULL)
+    return NULL;
+  toft_malloc_set_word(p + 8, bytes);
+  return p + 8;
+}
+
 static void *toft_malloc_alloc_at(void *m, size_t size, uintptr_t site) {
   toft_recycler *r = &((toft_malloc *)m)->recycler;
-  return toft_malloc_take(r, toft_malloc_bytes(r, size), site);
+  void *p = toft_malloc_bump(r, size);
+  return TOFT_LIKELY(p != NULL) ? p : toft_malloc_take(r, toft_malloc_bytes(r, size), site);
 }
 
 static void *toft_malloc_calloc_at(void *m, size_t count, size_t size, uintptr_t site) {
@@ -98,12 +117,15 @@ static void *toft_malloc_calloc_at(void *m, size_t count, size_t size, uintptr_t
 static void toft_malloc_free_at(void *m, void *p, uintptr_t site) {
   toft_recycler *r = &((toft_malloc *)m)->recycler;
   toft_piece piece;
+  size_t word, k, bytes;
   if (p == NULL) return;
+  word = toft_malloc_word(p);
+  if (TOFT_LIKELY((word & TOFT_MALLOC_FLAGS) == 0 && toft_recycler_classify(word, &k, &bytes))) { /* never checked */
+    toft_recycler_class_put(r, k, (unsigned char *)p - 8, bytes);
+    return;
+  }
   piece = toft_malloc_piece(toft_malloc_origin(p));
-  if (TOFT_UNLIKELY(r->checked))
-    toft_recycler_free_slow_at(r, piece.start, piece.bytes, site);
-  else
-    toft_recycler_free(r, piece.start, piece.bytes);
+  toft_recycler_free_slow_at(r, piece.start, piece.bytes, site);
 }
 
 /* Whether a piece of `has` bytes serves one of `needs`: it is kept unless more than half would be free. */

@@ -1,0 +1,145 @@
+/* Objects above TOFT_RECYCLER_CLASS_MAX that share blocks. Such a block is divided into grains of 512 bytes, and its header
+ * has a bit for each free grain, so that adjacent free grains are one run without further work. The blocks are listed by
+ * their longest run. An allocation takes the first run that is long enough in a block whose longest run is the shortest
+ * that serves the request: long runs are kept for larger objects. All calls take constant time.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_RECYCLER_RECYCLER_MEDIUM_C
+#define TOFT_RECYCLER_RECYCLER_MEDIUM_C
+
+#include "recycler.c"
+
+#define TOFT_RECYCLER_MEDIUM_GRAIN ((size_t)512)
+
+TOFT_STATIC_ASSERT(recycler_medium_grains, TOFT_RECYCLER_DIRECT / TOFT_RECYCLER_MEDIUM_GRAIN < 64);
+TOFT_STATIC_ASSERT(recycler_medium_min, TOFT_RECYCLER_CLASS_MAX / TOFT_RECYCLER_MEDIUM_GRAIN + 1 == TOFT_RECYCLER_MEDIUM_MIN);
+
+/* ---- a block's grains: bit i is set if grain i is free ---- */
+
+static uint64_t toft_recycler_grains(const toft_recycler_block *b) { return (uint64_t)b->widest << 32 | b->holes; }
+
+/* A shorter grain at the end of a block belongs to no run. */
+static uint64_t toft_recycler_all_grains(const toft_recycler_block *b) {
+  return ((uint64_t)1 << (size_t)b->capacity / TOFT_RECYCLER_MEDIUM_GRAIN) - 1;
+}
+
+/* The grains that `size` bytes at p are in. */
+static uint64_t toft_recycler_grains_of(toft_recycler_block *b, const void *p, size_t size) {
+  size_t from = (size_t)((const unsigned char *)p - toft_recycler_start(b));
+  size_t first = from / TOFT_RECYCLER_MEDIUM_GRAIN, last = (from + size - 1) / TOFT_RECYCLER_MEDIUM_GRAIN;
+  return UINT64_MAX >> (63 - (last - first)) << first & toft_recycler_all_grains(b);
+}
+
+/* The grains that start a run of at least `count` free ones. */
+static uint64_t toft_recycler_runs(uint64_t grains, size_t count) {
+  for (; count > 1; count -= count / 2) grains &= grains >> count / 2;
+  return grains;
+}
+
+static size_t toft_recycler_longest_run(uint64_t grains) {
+  uint64_t runs[6], starts = UINT64_MAX; /* runs[i]: starts of runs of 2^i grains */
+  size_t longest = 0;
+  int i;
+  runs[0] = grains;
+  for (i = 1; i < 6; i++) runs[i] = runs[i - 1] & runs[i - 1] >> (1 << (i - 1));
+  for (i = 5; i >= 0; i--) {
+    if ((starts & runs[i] >> longest) == 0) continue;
+    starts &= runs[i] >> longest;
+    longest += (size_t)1 << i;
+  }
+  return longest;
+}
+
+/* ---- the lists ---- */
+
+/* A block without a run that any request fits in is in no list. */
+static void toft_recycler_medium_unlink(toft_recycler *r, toft_recycler_block *b) {
+  size_t run = (size_t)b->swept;
+  if (run < TOFT_RECYCLER_MEDIUM_MIN) return;
+  if (b->next != NULL) b->next->previous = b->previous;
+  if (b->previous != NULL)
+    b->previous->next = b->next;
+  else if ((r->medium[run - TOFT_RECYCLER_MEDIUM_MIN] = b->next) == NULL)
+    r->medium_runs &= ~((uint64_t)1 << run);
+}
+
+static void toft_recycler_medium_link(toft_recycler *r, toft_recycler_block *b, size_t run) {
+  toft_recycler_block **first = &r->medium[run - TOFT_RECYCLER_MEDIUM_MIN];
+  b->swept = (int32_t)run;
+  if (run < TOFT_RECYCLER_MEDIUM_MIN) return;
+  b->previous = NULL;
+  b->next = (r->medium_runs >> run & 1) != 0 ? *first : NULL;
+  if (b->next != NULL) b->next->previous = b;
+  *first = b;
+  r->medium_runs |= (uint64_t)1 << run;
+}
+
+/* Sets the free grains and the live bytes of a block. */
+static void toft_recycler_medium_update(toft_recycler *r, toft_recycler_block *b, uint64_t grains, size_t live) {
+  size_t run = live != 0 ? toft_recycler_longest_run(grains) : 0;
+  b->holes = (uint32_t)grains;
+  b->widest = (uint32_t)(grains >> 32);
+  b->live = (int32_t)live;
+  if (run != (size_t)b->swept) {
+    toft_recycler_medium_unlink(r, b);
+    toft_recycler_medium_link(r, b, run);
+  }
+  if (live == 0) toft_recycler_block_emptied(r, b);
+}
+
+/* ---- allocate, free, resize. Sizes are multiples of 8 above TOFT_RECYCLER_CLASS_MAX; r has no count ---- */
+
+/* Takes an empty block for medium objects; calls the source last. */
+static toft_recycler_block *toft_recycler_medium_block(toft_recycler *r, size_t size, size_t align) {
+  toft_recycler_block *b = r->segments != NULL ? toft_recycler_find(r, size, align) : NULL;
+  if (b == NULL && r->segments != NULL) {
+    toft_recycler_flush(r);
+    b = toft_recycler_find(r, size, align);
+  }
+  if (b == NULL && toft_recycler_segment_take(r, align)) b = toft_recycler_find(r, size, align);
+  if (b == NULL) return NULL;
+  b->size_class = TOFT_RECYCLER_MEDIUM;
+  b->live = 0;
+  b->swept = 0;
+  return b;
+}
+
+static void *toft_recycler_medium_alloc(toft_recycler *r, size_t size, size_t align) {
+  size_t least = size + (align > 16 - r->phase ? align - 8 : 0); /* a run of these bytes serves the request */
+  size_t count = toft_min((least + TOFT_RECYCLER_MEDIUM_GRAIN - 1) / TOFT_RECYCLER_MEDIUM_GRAIN, 63);
+  uint64_t lists = r->medium_runs >> count << count, grains;
+  unsigned char *p;
+  toft_recycler_block *b;
+  if (lists != 0 && least <= TOFT_RECYCLER_DIRECT) {
+    b = r->medium[toft_lowest_bit(lists) - TOFT_RECYCLER_MEDIUM_MIN];
+    grains = toft_recycler_grains(b);
+    p = toft_recycler_start(b) + toft_lowest_bit(toft_recycler_runs(grains, count)) * TOFT_RECYCLER_MEDIUM_GRAIN;
+    p = toft_recycler_fit(p, count * TOFT_RECYCLER_MEDIUM_GRAIN, size, align);
+  } else {
+    b = toft_recycler_medium_block(r, size, align);
+    if (b == NULL) return NULL;
+    grains = toft_recycler_all_grains(b);
+    p = toft_recycler_fit(toft_recycler_start(b), (size_t)b->capacity, size, align);
+  }
+  toft_recycler_medium_update(r, b, grains & ~toft_recycler_grains_of(b, p, size), (size_t)b->live + size);
+  return p;
+}
+
+static void toft_recycler_medium_free(toft_recycler *r, void *p, size_t size) {
+  toft_recycler_block *b = toft_recycler_block_of(p);
+  uint64_t grains = toft_recycler_grains(b) | toft_recycler_grains_of(b, p, size);
+  toft_recycler_medium_update(r, b, grains, (size_t)b->live - size);
+}
+
+/* Resizes in place; 0: not possible. */
+static int toft_recycler_medium_resize(toft_recycler *r, void *p, size_t was, size_t now) {
+  toft_recycler_block *b = toft_recycler_block_of(p);
+  size_t from = (size_t)((unsigned char *)p - toft_recycler_start(b));
+  uint64_t grains = toft_recycler_grains(b) | toft_recycler_grains_of(b, p, was), needed;
+  if (now > (size_t)b->capacity - from) return 0;
+  needed = toft_recycler_grains_of(b, p, now);
+  if ((grains & needed) != needed) return 0;
+  toft_recycler_medium_update(r, b, grains & ~needed, (size_t)b->live - was + now);
+  return 1;
+}
+
+#endif
