@@ -2991,20 +2991,21 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  * record.
  *
  * COST. alloc, free and resize in place take constant time; an allocation at an alignment above 8 may examine up to 64
- * freed objects. A 32 KiB block whose objects were freed one by one, but not all, is swept before it is reused, in time
- * linear in its holes. An allocation sweeps at most 16 blocks of its class and 16 shared ones, and reads at most 64
- * headers of each; one above TOFT_RECYCLER_DIRECT reads at most 64 regions of up to 131 objects. It calls the source at
- * most once, unless that fails: then it requests smaller segments, down to 64 KiB. release, trim and statistics are
- * linear in the blocks held.
+ * freed objects. A block of 32 KiB that size classes share, and whose objects were freed one by one, but not all, is
+ * swept before it is reused, in time linear in its holes. An allocation reuses at most 4 blocks of its class and 4 shared
+ * ones (16 with a count), and reads at most 64 headers of each; one above TOFT_RECYCLER_DIRECT reads at most 64 regions
+ * of up to 131 objects. It calls the source at most once, unless that fails: then it requests smaller segments, down to
+ * 64 KiB. release, trim and statistics are linear in the blocks held.
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until one
  * has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer free
- * ranges for itself; all classes pass these to their blocks before the source is called. A toft_recycler itself has
- * 6.3 KiB. A request above TOFT_RECYCLER_DIRECT has a block of its own, which is kept for reuse. When more than 512 KiB
- * of these are in use, those up to 1 MiB are placed side by side in regions of 4 MiB, unless one would be nearly alone
- * there, and grow in place if there is space. Memory returns to the source by trim and release only, except blocks of
- * one request: these also return when regions serve their size, or when they exceed twice the bytes that were ever in
- * use at once (a block may be three times as large as its object).
+ * ranges for itself; all classes pass these to their blocks before the source is called. Larger objects up to
+ * TOFT_RECYCLER_DIRECT bytes take multiples of 512 bytes of a block, best fit first. A request above that has a block of
+ * its own, which is kept for reuse. When more than 512 KiB of these are in use, those up to 1 MiB are placed side by side
+ * in regions of 4 MiB, unless one would be nearly alone there, and grow in place if there is space. Memory returns to the
+ * source by trim and release only, except blocks of one request: these also return when regions serve their size, or
+ * when they exceed twice the bytes that were ever in use at once (a block may be three times as large as its object). A
+ * toft_recycler itself has 6.2 KiB.
  *
  * THREADS. A toft_recycler is used by one thread at a time. A toft_sync_recycler may be used by all threads at once,
  * and any thread may free its objects. After fork the child must not use one that other threads of the parent were
@@ -3366,7 +3367,7 @@ TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, si
  * one thread at a time. Any thread may free any object. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
-/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.5
+/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.4
  * KiB for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
@@ -3398,12 +3399,12 @@ typedef struct toft_recycler_block {
   int32_t live;       /* allocated bytes; includes the unused part of a range */
   int32_t threshold;  /* toft_recycler_update_block is called when live <= threshold */
   uint32_t holes;     /* the newest hole; each links to the one freed before */
+  uint32_t widest;    /* largest hole found by the last sweep; 0: unknown */
   int16_t list;       /* TOFT_RECYCLER_... of recycler.c: the list that contains the block */
   int16_t size_class; /* the class whose range filled it last, and whose sparse list may contain it */
   int32_t start;      /* offset from the header, of either sign */
   int32_t capacity;
-  int32_t swept;   /* sweeps since the block was empty */
-  uint32_t widest; /* largest hole found by the last sweep; 0: unknown */
+  int32_t swept; /* sweeps since the block was empty */
   toft_recycler *owner;
   struct toft_recycler_segment *segment; /* NULL: a block of options.count */
   struct toft_recycler_block *next, *previous;
@@ -3433,7 +3434,7 @@ typedef struct toft_recycler_span {
 
 /* What the slow paths keep of a size class. Undefined until the class is used. */
 typedef struct toft_recycler_class {
-  toft_recycler_range range; /* the block being filled, for a class with blocks of its own and the two of no size */
+  toft_recycler_range range; /* the block being filled, for a class with blocks of its own and the shared one */
   toft_recycler_list sparse; /* its blocks with enough free bytes for a sweep */
   unsigned char *held;       /* freed pieces, newest first; each starts with the address of the next */
   unsigned char *rests;      /* longer spans that frees replaced, each with the address of the next and its limit */
@@ -3453,8 +3454,8 @@ typedef struct toft_recycler_spare {
 #define TOFT_RECYCLER_CLASS_MAX ((size_t)4096)
 #define TOFT_RECYCLER_EXACT_MAX ((size_t)128) /* up to here the classes are the multiples of 8 */
 #define TOFT_RECYCLER_CLASSES 56
-#define TOFT_RECYCLER_SHARED TOFT_RECYCLER_CLASSES       /* classes without blocks of their own */
-#define TOFT_RECYCLER_MEDIUM (TOFT_RECYCLER_CLASSES + 1) /* requests above TOFT_RECYCLER_CLASS_MAX */
+#define TOFT_RECYCLER_SHARED TOFT_RECYCLER_CLASSES /* stands for the classes without blocks of their own */
+#define TOFT_RECYCLER_MEDIUM_MIN 9                 /* grains of the smallest object above TOFT_RECYCLER_CLASS_MAX */
 
 struct toft_recycler {
   toft_recycler_span spans[TOFT_RECYCLER_CLASSES];
@@ -3463,6 +3464,7 @@ struct toft_recycler {
   uint64_t active; /* bit k: classes[k] is in use */
   size_t phase;    /* blocks of segments start this much after a multiple of 16: 0, or 8 for a toft_malloc */
   toft_recycler_list empty, empty_counted;
+  uint64_t medium_runs; /* bit n: blocks of medium objects whose longest run of free grains is n, in medium */
   struct toft_recycler_segment *segments; /* newest first, except over-aligned ones */
   unsigned char *fresh, *fresh_end;       /* unused part of the newest segment */
   struct toft_recycler_region *regions;   /* shared by large objects; the first contains the newest free */
@@ -3476,7 +3478,8 @@ struct toft_recycler {
   size_t borrower; /* with a count: the class whose span is the end of the shared range; else TOFT_RECYCLER_CLASSES */
   uint64_t source_calls;
   struct toft_recycler_checks *checks; /* checked recyclers: set by the first call */
-  toft_recycler_class classes[TOFT_RECYCLER_MEDIUM + 1];
+  toft_recycler_class classes[TOFT_RECYCLER_SHARED + 1];
+  toft_recycler_block *medium[64 - TOFT_RECYCLER_MEDIUM_MIN]; /* defined where medium_runs has a bit */
   toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* newest last; undefined from spare_count on */
 };
 
@@ -7188,9 +7191,8 @@ enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_
 
 #define TOFT_RECYCLER_PROBES_MAX 16            /* blocks of a list tested for a fit */
 #define TOFT_RECYCLER_SWEEPS_MAX 4             /* sparse blocks swept before a new one is used */
+#define TOFT_RECYCLER_COUNTED_SWEEPS_MAX 16    /* the same with a count, which limits the other blocks */
 #define TOFT_RECYCLER_HEADER_PROBES_MAX 64     /* headers of sparse blocks read for the result of the last sweep */
-#define TOFT_RECYCLER_SMALL_MAX 512            /* these use holes first */
-#define TOFT_RECYCLER_MEDIUM_MAX 4096          /* larger requests use the range `medium` */
 #define TOFT_RECYCLER_SWEEPABLE_MAX 65536      /* size of the largest block that is swept */
 #define TOFT_RECYCLER_OWN_MIN (256 * TOFT_KIB) /* a class that took this much fills blocks of its own */
 #define TOFT_RECYCLER_GRANT_MIN ((size_t)512)  /* bytes taken from the shared range at once: an eighth of what the */
@@ -7211,6 +7213,11 @@ typedef struct toft_recycler_segment {
 } toft_recycler_segment;
 
 TOFT_STATIC_ASSERT(recycler_segment, sizeof(toft_recycler_segment) <= 64);
+
+/* recycler_medium.c */
+static void *toft_recycler_medium_alloc(toft_recycler *r, size_t size, size_t align);
+static void toft_recycler_medium_free(toft_recycler *r, void *p, size_t size);
+static int toft_recycler_medium_resize(toft_recycler *r, void *p, size_t was, size_t now);
 
 /* recycler_large.c */
 static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t align);
@@ -7483,12 +7490,25 @@ static unsigned char *toft_recycler_fit(unsigned char *p, size_t bytes, size_t s
   return bytes >= pad && bytes - pad >= size ? p + pad : NULL;
 }
 
+/* Whether a hole of b may be at this address: not if a double free has linked it twice. */
+static int toft_recycler_is_hole(toft_recycler_block *b, uint32_t at) {
+  toft_recycler_hole hole;
+  if (at - (uint32_t)(uintptr_t)b - (uint32_t)b->start >= (uint32_t)b->capacity) return 0;
+  memcpy(&hole, toft_recycler_at(b, at), sizeof hole);
+  return hole.size - 1 < (uint32_t)(b->capacity - b->live);
+}
+
 /* Moves the range to the next hole that fits; skipped holes wait for the next sweep. */
 static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, size_t align) {
   toft_recycler_block *b = range->block;
   while (range->sweep != TOFT_RECYCLER_NONE) {
     size_t bytes;
-    unsigned char *p = toft_recycler_next_hole(range, &bytes);
+    unsigned char *p;
+    if (!toft_recycler_is_hole(b, range->sweep)) {
+      range->sweep = TOFT_RECYCLER_NONE;
+      break;
+    }
+    p = toft_recycler_next_hole(range, &bytes);
     if (toft_recycler_fit(p, bytes, size, align) == NULL) {
       toft_recycler_add_hole(b, p, bytes);
       continue;
@@ -7502,7 +7522,9 @@ static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, siz
   return 0;
 }
 
-/* Sweeps a sparse block and moves the range to its first hole that fits. 0: none fits. */
+/* Moves the range to the first hole of a sparse block that fits; sweeps the block before, unless it belongs to a size
+ * class: its holes have room for whole objects, and reading them all in advance would cost a cache miss for each. 0:
+ * none fits. */
 static int toft_recycler_sweep(toft_recycler *r, size_t k, toft_recycler_block *b, size_t size, size_t align) {
   toft_recycler_range *range = &r->classes[k].range;
   uint64_t marks[TOFT_RECYCLER_SWEEPABLE_MAX / 512 + 1];
@@ -7512,10 +7534,14 @@ static int toft_recycler_sweep(toft_recycler *r, size_t k, toft_recycler_block *
   b->swept = 1;
   b->widest = 0;
   range->block = b;
-  if (!toft_recycler_mark(b, marks)) {
-    b->widest = 1; /* no request fits */
-  } else {
+  if (k < TOFT_RECYCLER_CLASSES) {
+    range->sweep = b->holes;
+  } else if (toft_recycler_mark(b, marks)) {
     range->sweep = toft_recycler_join(b, marks);
+  } else {
+    b->widest = 1; /* no request fits */
+  }
+  if (range->sweep != TOFT_RECYCLER_NONE) {
     b->holes = TOFT_RECYCLER_NONE;
     if (toft_recycler_fill_holes(range, size, align)) return 1;
   }
@@ -7555,7 +7581,7 @@ static int toft_recycler_segment_take(toft_recycler *r, size_t align) {
   s->busy = 0;
   s->end = end;
   /* The space before the first whole unit is used if it is large enough. */
-  s->first = align <= unit && (size_t)(first - base) >= TOFT_RECYCLER_ZONE + TOFT_RECYCLER_MEDIUM_MAX ? base : first;
+  s->first = align <= unit && (size_t)(first - base) >= TOFT_RECYCLER_ZONE + TOFT_RECYCLER_CLASS_MAX ? base : first;
   toft_recycler_segment **at = align > unit && r->segments != NULL ? &r->segments->next : &r->segments;
   s->next = *at;
   *at = s;
@@ -7641,15 +7667,11 @@ static void *toft_recycler_alloc_in_range(toft_recycler_range *range, size_t siz
   return q;
 }
 
-/* Allocates from the holes of sparse blocks, after a few sweeps. NULL: nothing fits. With mixed requests of some KiB
- * most of these blocks are known to be too narrow; taking a new block at once would soon hold twice the bytes in
- * use. */
+/* Allocates from the holes of sparse blocks, after a few sweeps. NULL: nothing fits. */
 static void *toft_recycler_from_sparse(toft_recycler *r, size_t k, size_t size, size_t align) {
   toft_recycler_list *sparse = &r->classes[k].sparse;
   toft_recycler_range *range = &r->classes[k].range;
-  /* Sweeps more if a count allows no other blocks, or if a large request would cost a segment. */
-  int costly = r->count != 0 || size > TOFT_RECYCLER_SMALL_MAX;
-  int sweeps = costly ? 4 * TOFT_RECYCLER_SWEEPS_MAX : TOFT_RECYCLER_SWEEPS_MAX;
+  int sweeps = r->count != 0 ? TOFT_RECYCLER_COUNTED_SWEEPS_MAX : TOFT_RECYCLER_SWEEPS_MAX;
   int header_probes = TOFT_RECYCLER_HEADER_PROBES_MAX, uncertain = 1;
   toft_recycler_block *b, *narrow = NULL; /* the first block moved to the end of the list */
   while ((b = sparse->first) != NULL && b != narrow && header_probes-- > 0) {
@@ -7670,11 +7692,6 @@ static void *toft_recycler_from_sparse(toft_recycler *r, size_t k, size_t size, 
 /* Passes all that the classes keep to the blocks, so that blocks without live objects are empty. */
 static void toft_recycler_flush(toft_recycler *r);
 
-/* Whether a request uses holes before new memory. Larger ones rarely fit into one, except in blocks of their class. */
-static int toft_recycler_uses_holes(const toft_recycler *r, size_t k, size_t size) {
-  return size <= TOFT_RECYCLER_SMALL_MAX || k < TOFT_RECYCLER_CLASSES || r->count != 0;
-}
-
 /* Allocates from the blocks that the range of a class fills or has filled. NULL: nothing fits. */
 static void *toft_recycler_refill(toft_recycler *r, size_t k, size_t size, size_t align) {
   toft_recycler_class *c = &r->classes[k];
@@ -7688,20 +7705,23 @@ static void *toft_recycler_refill(toft_recycler *r, size_t k, size_t size, size_
     p = toft_recycler_alloc_in_range(range, size, align);
     if (p != NULL) return p;
   }
-  return toft_recycler_uses_holes(r, k, size) ? toft_recycler_from_sparse(r, k, size, align) : NULL;
+  return toft_recycler_from_sparse(r, k, size, align);
 }
 
-/* Allocates from an empty block; calls the source last. */
-static void *toft_recycler_fill_new(toft_recycler *r, size_t k, size_t size, size_t align) {
+/* Takes an empty block for a request; calls the source last. */
+static toft_recycler_block *toft_recycler_take_block(toft_recycler *r, size_t size, size_t align) {
   toft_recycler_block *b = r->segments != NULL || r->count != 0 ? toft_recycler_find(r, size, align) : NULL;
-  if (b == NULL && size <= TOFT_RECYCLER_DIRECT && r->segments != NULL) {
-    void *p = toft_recycler_uses_holes(r, k, size) ? NULL : toft_recycler_from_sparse(r, k, size, align);
-    if (p != NULL) return p;
+  if (b != NULL || size > TOFT_RECYCLER_DIRECT) return b;
+  if (r->segments != NULL) {
     toft_recycler_flush(r);
     b = toft_recycler_find(r, size, align);
   }
-  if (b == NULL && size <= TOFT_RECYCLER_DIRECT && toft_recycler_segment_take(r, align))
-    b = toft_recycler_find(r, size, align);
+  if (b == NULL && toft_recycler_segment_take(r, align)) b = toft_recycler_find(r, size, align);
+  return b;
+}
+
+static void *toft_recycler_fill_new(toft_recycler *r, size_t k, size_t size, size_t align) {
+  toft_recycler_block *b = toft_recycler_take_block(r, size, align);
   if (b == NULL) return NULL;
   toft_recycler_close(r, &r->classes[k].range);
   toft_recycler_open(r, k, b);
@@ -7742,7 +7762,7 @@ static size_t toft_recycler_class_index(size_t bytes) {
 
 static int toft_recycler_in_use(const toft_recycler *r, size_t k) { return (r->active >> k & 1) != 0; }
 
-/* Returns a class, which is in use from now on. With a count only the two classes without a size are used. */
+/* Returns a class, which is in use from now on. With a count only the shared one is used. */
 static toft_recycler_class *toft_recycler_class_of(toft_recycler *r, size_t k) {
   toft_recycler_class *c = &r->classes[k];
   if (toft_recycler_in_use(r, k)) return c;
@@ -7852,15 +7872,10 @@ static void toft_recycler_reclaim(toft_recycler *r) {
   r->borrower = TOFT_RECYCLER_CLASSES;
 }
 
-/* The range for a request that does not come from the span of a class. Requests that would end a sweep before its
- * smaller holes are used take other blocks. */
-static size_t toft_recycler_range_for(toft_recycler *r, size_t size) {
-  toft_recycler_range *shared = &toft_recycler_class_of(r, TOFT_RECYCLER_SHARED)->range;
-  if (r->count != 0) return TOFT_RECYCLER_SHARED;
-  if (size <= TOFT_RECYCLER_CLASS_MAX && (shared->sweep == TOFT_RECYCLER_NONE || size <= shared->block->widest))
-    return TOFT_RECYCLER_SHARED;
-  (void)toft_recycler_class_of(r, TOFT_RECYCLER_MEDIUM);
-  return TOFT_RECYCLER_MEDIUM;
+/* Allocates from the blocks that all classes share. */
+static void *toft_recycler_shared_alloc(toft_recycler *r, size_t size, size_t align) {
+  (void)toft_recycler_class_of(r, TOFT_RECYCLER_SHARED);
+  return toft_recycler_fill(r, TOFT_RECYCLER_SHARED, size, align);
 }
 
 /* Allocates memory for a class, and more of it as its span. Precondition: the span is empty. A class with blocks of its
@@ -7869,9 +7884,9 @@ static void *toft_recycler_grant(toft_recycler *r, size_t k, size_t bytes, size_
   toft_recycler_class *c = &r->classes[k];
   int own = c->own |= c->granted >= TOFT_RECYCLER_OWN_MIN;
   size_t room, more = toft_max(TOFT_RECYCLER_GRANT_MIN, toft_min(c->granted / 8, TOFT_RECYCLER_GRANT_MAX));
-  size_t from = own ? k : toft_recycler_range_for(r, bytes);
+  size_t from = own ? k : TOFT_RECYCLER_SHARED;
   toft_recycler_range *range;
-  void *p = own ? toft_recycler_refill(r, from, bytes, align) : toft_recycler_fill(r, from, bytes, align);
+  void *p = own ? toft_recycler_refill(r, k, bytes, align) : toft_recycler_shared_alloc(r, bytes, align);
   if (p == NULL && own && (p = toft_recycler_from_sparse(r, TOFT_RECYCLER_SHARED, bytes, align)) != NULL)
     from = TOFT_RECYCLER_SHARED;
   if (p == NULL && own) p = toft_recycler_fill_new(r, from, bytes, align);
@@ -7885,6 +7900,21 @@ static void *toft_recycler_grant(toft_recycler *r, size_t k, size_t bytes, size_
   return p;
 }
 
+/* Takes a held piece, or the next hole of the block that a class fills. NULL: neither is left. Precondition: the span is
+ * empty. */
+static void *toft_recycler_class_reuse(toft_recycler *r, size_t k, size_t bytes) {
+  toft_recycler_class *c = &r->classes[k];
+  toft_recycler_range *range = &c->range;
+  unsigned char *p;
+  if (c->held_count != 0) return toft_recycler_held_take(c);
+  if (range->sweep == TOFT_RECYCLER_NONE || c->rest_count != 0) return NULL;
+  if (!toft_recycler_fill_holes(range, bytes, 8)) return NULL;
+  p = range->cursor;
+  r->spans[k].cursor = p + bytes;
+  r->spans[k].limit = range->cursor = range->limit;
+  return p;
+}
+
 /* The slow path of a class, when its span does not serve a request. */
 static void *toft_recycler_class_alloc(toft_recycler *r, size_t k, size_t bytes, size_t align) {
   toft_recycler_class *c = toft_recycler_class_of(r, k);
@@ -7893,7 +7923,7 @@ static void *toft_recycler_class_alloc(toft_recycler *r, size_t k, size_t bytes,
   if (p != NULL) return p;
   if (align > 16 && bytes % align != 0) { /* the next objects of a span would not be aligned */
     if (c->held_count != 0 && ((uintptr_t)c->held & (align - 1)) == 0) return toft_recycler_held_take(c);
-    return toft_recycler_fill(r, toft_recycler_range_for(r, bytes), bytes, align);
+    return toft_recycler_shared_alloc(r, bytes, align);
   }
   toft_recycler_return_span(r, c, s);
   while (c->held_count != 0) {
@@ -7932,6 +7962,17 @@ static void toft_recycler_class_free(toft_recycler *r, size_t k, unsigned char *
   s->limit = p + bytes;
 }
 
+/* Frees a piece of a class. */
+static void toft_recycler_class_put(toft_recycler *r, size_t k, unsigned char *p, size_t bytes) {
+  toft_recycler_span *s = &r->spans[k];
+  if (p + bytes == s->cursor)
+    s->cursor = p;
+  else if (p == s->limit)
+    s->limit = p + bytes;
+  else
+    toft_recycler_class_free(r, k, p, bytes);
+}
+
 /* ---- slow paths of the API ---- */
 
 /* With a count: the class that allocated last borrows the unused part of the range. */
@@ -7960,8 +8001,8 @@ void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, u
   void *p = NULL;
   size_t k, bytes;
   if (align <= 8 && toft_recycler_classify(size, &k, &bytes) && toft_recycler_in_use(r, k) &&
-      r->spans[k].cursor == r->spans[k].limit && r->classes[k].held_count != 0)
-    return toft_recycler_held_take(&r->classes[k]);
+      r->spans[k].cursor == r->spans[k].limit && (p = toft_recycler_class_reuse(r, k, bytes)) != NULL)
+    return p;
   size = size == 0 ? 1 : size;
   align = toft_max(align, 8);
   if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
@@ -7972,7 +8013,7 @@ void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, u
   } else if (bytes <= TOFT_RECYCLER_CLASS_MAX) {
     p = toft_recycler_class_alloc(r, toft_recycler_class_index(bytes), bytes, align);
   } else if (bytes <= TOFT_RECYCLER_DIRECT) {
-    p = toft_recycler_fill(r, toft_recycler_range_for(r, bytes), bytes, align);
+    p = toft_recycler_medium_alloc(r, bytes, align);
   }
   return p != NULL || bytes <= TOFT_RECYCLER_DIRECT ? p : toft_recycler_large_alloc(r, bytes, align);
 }
@@ -7984,7 +8025,6 @@ void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align) {
 void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
   size_t k, bytes;
   toft_recycler_block *b;
-  toft_recycler_range *medium;
   if (p == NULL) return;
   size = toft_max(size, 1);
   if (TOFT_UNLIKELY(r->checked)) {
@@ -7996,14 +8036,13 @@ void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_
     return;
   }
   bytes = toft_recycler_object_bytes(size);
-  b = toft_recycler_owner_of(r, p, bytes);
-  if (b == NULL) {
-    toft_recycler_large_free(r, p, bytes);
+  if (r->count == 0 && bytes <= TOFT_RECYCLER_DIRECT) {
+    toft_recycler_medium_free(r, p, bytes);
     return;
   }
-  medium = &toft_recycler_class_of(r, TOFT_RECYCLER_MEDIUM)->range;
-  if (b == medium->block && (unsigned char *)p + bytes == medium->cursor)
-    medium->cursor = (unsigned char *)p;
+  b = toft_recycler_owner_of(r, p, bytes);
+  if (b == NULL)
+    toft_recycler_large_free(r, p, bytes);
   else
     toft_recycler_free_in_block(r, b, p, bytes);
 }
@@ -8032,6 +8071,9 @@ static int toft_recycler_resize_in_place(toft_recycler *r, void *p, size_t was, 
   unsigned char *q = (unsigned char *)p;
   toft_recycler_span *s;
   if (b == NULL) return toft_recycler_large_resize(r, p, was, now);
+  if (r->count == 0 && was > TOFT_RECYCLER_CLASS_MAX)
+    return now > TOFT_RECYCLER_CLASS_MAX && toft_recycler_medium_resize(r, p, was, now);
+  if (r->count == 0 && now > TOFT_RECYCLER_CLASS_MAX) return 0;
   s = toft_recycler_span_after(r, q + was, was);
   if (s != NULL) {
     if (now > was) toft_recycler_span_extend(r, s, now - was);
@@ -8071,6 +8113,7 @@ void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t ne
  * since all of them would take longer than ten allocations. */
 static void toft_recycler_clear(toft_recycler *r) {
   r->active = 0;
+  r->medium_runs = 0;
   r->empty.first = r->empty.last = NULL;
   r->empty_counted.first = r->empty_counted.last = NULL;
   r->segments = NULL;
@@ -8178,7 +8221,7 @@ static size_t toft_recycler_free_in(const toft_recycler_block *b, const toft_rec
 /* Bytes of b that count as live but are free: those of ranges, spans and held pieces. */
 static size_t toft_recycler_unallocated(const toft_recycler *r, const toft_recycler_block *b) {
   size_t sum = 0;
-  for (size_t k = 0; k <= TOFT_RECYCLER_MEDIUM; k++) {
+  for (size_t k = 0; k <= TOFT_RECYCLER_SHARED; k++) {
     const toft_recycler_class *c = &r->classes[k];
     const unsigned char *p;
     toft_recycler_span rest;
@@ -8238,7 +8281,7 @@ toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r) {
 
 /* Ends the ranges whose blocks have no live object. */
 static void toft_recycler_close_idle(toft_recycler *r) {
-  for (size_t k = 0; k <= TOFT_RECYCLER_MEDIUM; k++) {
+  for (size_t k = 0; k <= TOFT_RECYCLER_SHARED; k++) {
     toft_recycler_range *range = &r->classes[k].range;
     if (toft_recycler_in_use(r, k) && range->block != NULL && toft_recycler_is_idle(range))
       toft_recycler_close(r, range);
@@ -8279,6 +8322,137 @@ static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
 }
 
 void toft_recycler_trim(toft_recycler *r, size_t keep) { (void)toft_recycler_trim_to(r, keep); }
+
+#endif
+
+/* ==== recycler/recycler_medium.c ==== */
+/* Objects above TOFT_RECYCLER_CLASS_MAX that share blocks. Such a block is divided into grains of 512 bytes, and its header
+ * has a bit for each free grain, so that adjacent free grains are one run without further work. The blocks are listed by
+ * their longest run. An allocation takes the first run that is long enough in a block whose longest run is the shortest
+ * that serves the request: long runs are kept for larger objects. All calls take constant time. */
+#ifndef TOFT_RECYCLER_RECYCLER_MEDIUM_C
+#define TOFT_RECYCLER_RECYCLER_MEDIUM_C
+
+#define TOFT_RECYCLER_MEDIUM_GRAIN ((size_t)512)
+
+TOFT_STATIC_ASSERT(recycler_medium_grains, TOFT_RECYCLER_DIRECT / TOFT_RECYCLER_MEDIUM_GRAIN < 64);
+TOFT_STATIC_ASSERT(recycler_medium_min, TOFT_RECYCLER_CLASS_MAX / TOFT_RECYCLER_MEDIUM_GRAIN + 1 == TOFT_RECYCLER_MEDIUM_MIN);
+
+/* ---- a block's grains: bit i is set if grain i is free ---- */
+
+static uint64_t toft_recycler_grains(const toft_recycler_block *b) { return (uint64_t)b->widest << 32 | b->holes; }
+
+/* A shorter grain at the end of a block belongs to no run. */
+static uint64_t toft_recycler_all_grains(const toft_recycler_block *b) {
+  return ((uint64_t)1 << (size_t)b->capacity / TOFT_RECYCLER_MEDIUM_GRAIN) - 1;
+}
+
+/* The grains that `size` bytes at p are in. */
+static uint64_t toft_recycler_grains_of(toft_recycler_block *b, const void *p, size_t size) {
+  size_t from = (size_t)((const unsigned char *)p - toft_recycler_start(b));
+  size_t first = from / TOFT_RECYCLER_MEDIUM_GRAIN, last = (from + size - 1) / TOFT_RECYCLER_MEDIUM_GRAIN;
+  return UINT64_MAX >> (63 - (last - first)) << first & toft_recycler_all_grains(b);
+}
+
+/* The grains that start a run of at least `count` free ones. */
+static uint64_t toft_recycler_runs(uint64_t grains, size_t count) {
+  for (; count > 1; count -= count / 2) grains &= grains >> count / 2;
+  return grains;
+}
+
+static size_t toft_recycler_longest_run(uint64_t grains) {
+  uint64_t runs[6], starts = UINT64_MAX; /* runs[i]: starts of runs of 2^i grains */
+  size_t longest = 0;
+  int i;
+  runs[0] = grains;
+  for (i = 1; i < 6; i++) runs[i] = runs[i - 1] & runs[i - 1] >> (1 << (i - 1));
+  for (i = 5; i >= 0; i--) {
+    if ((starts & runs[i] >> longest) == 0) continue;
+    starts &= runs[i] >> longest;
+    longest += (size_t)1 << i;
+  }
+  return longest;
+}
+
+/* ---- the lists ---- */
+
+/* A block without a run that any request fits in is in no list. */
+static void toft_recycler_medium_unlink(toft_recycler *r, toft_recycler_block *b) {
+  size_t run = (size_t)b->swept;
+  if (run < TOFT_RECYCLER_MEDIUM_MIN) return;
+  if (b->next != NULL) b->next->previous = b->previous;
+  if (b->previous != NULL)
+    b->previous->next = b->next;
+  else if ((r->medium[run - TOFT_RECYCLER_MEDIUM_MIN] = b->next) == NULL)
+    r->medium_runs &= ~((uint64_t)1 << run);
+}
+
+static void toft_recycler_medium_link(toft_recycler *r, toft_recycler_block *b, size_t run) {
+  toft_recycler_block **first = &r->medium[run - TOFT_RECYCLER_MEDIUM_MIN];
+  b->swept = (int32_t)run;
+  if (run < TOFT_RECYCLER_MEDIUM_MIN) return;
+  b->previous = NULL;
+  b->next = (r->medium_runs >> run & 1) != 0 ? *first : NULL;
+  if (b->next != NULL) b->next->previous = b;
+  *first = b;
+  r->medium_runs |= (uint64_t)1 << run;
+}
+
+/* Sets the free grains and the live bytes of a block. */
+static void toft_recycler_medium_update(toft_recycler *r, toft_recycler_block *b, uint64_t grains, size_t live) {
+  size_t run = live != 0 ? toft_recycler_longest_run(grains) : 0;
+  b->holes = (uint32_t)grains;
+  b->widest = (uint32_t)(grains >> 32);
+  b->live = (int32_t)live;
+  if (run != (size_t)b->swept) {
+    toft_recycler_medium_unlink(r, b);
+    toft_recycler_medium_link(r, b, run);
+  }
+  if (live == 0) toft_recycler_block_emptied(r, b);
+}
+
+/* ---- allocate, free, resize. Sizes are multiples of 8 above TOFT_RECYCLER_CLASS_MAX; r has no count ---- */
+
+static void *toft_recycler_medium_alloc(toft_recycler *r, size_t size, size_t align) {
+  size_t least = size + (align > 16 - r->phase ? align - 8 : 0); /* a run of these bytes serves the request */
+  size_t count = toft_min((least + TOFT_RECYCLER_MEDIUM_GRAIN - 1) / TOFT_RECYCLER_MEDIUM_GRAIN, 63);
+  uint64_t lists = r->medium_runs >> count << count, grains;
+  unsigned char *p;
+  toft_recycler_block *b;
+  if (lists != 0 && least <= TOFT_RECYCLER_DIRECT) {
+    b = r->medium[toft_lowest_bit(lists) - TOFT_RECYCLER_MEDIUM_MIN];
+    grains = toft_recycler_grains(b);
+    p = toft_recycler_start(b) + toft_lowest_bit(toft_recycler_runs(grains, count)) * TOFT_RECYCLER_MEDIUM_GRAIN;
+    p = toft_recycler_fit(p, count * TOFT_RECYCLER_MEDIUM_GRAIN, size, align);
+  } else {
+    b = toft_recycler_take_block(r, size, align);
+    if (b == NULL) return NULL;
+    b->live = 0;
+    b->swept = 0; /* in no list */
+    grains = toft_recycler_all_grains(b);
+    p = toft_recycler_fit(toft_recycler_start(b), (size_t)b->capacity, size, align);
+  }
+  toft_recycler_medium_update(r, b, grains & ~toft_recycler_grains_of(b, p, size), (size_t)b->live + size);
+  return p;
+}
+
+static void toft_recycler_medium_free(toft_recycler *r, void *p, size_t size) {
+  toft_recycler_block *b = toft_recycler_block_of(p);
+  uint64_t grains = toft_recycler_grains(b) | toft_recycler_grains_of(b, p, size);
+  toft_recycler_medium_update(r, b, grains, (size_t)b->live - size);
+}
+
+/* Resizes in place; 0: not possible. */
+static int toft_recycler_medium_resize(toft_recycler *r, void *p, size_t was, size_t now) {
+  toft_recycler_block *b = toft_recycler_block_of(p);
+  size_t from = (size_t)((unsigned char *)p - toft_recycler_start(b));
+  uint64_t grains = toft_recycler_grains(b) | toft_recycler_grains_of(b, p, was), needed;
+  if (now > (size_t)b->capacity - from) return 0;
+  needed = toft_recycler_grains_of(b, p, now);
+  if ((grains & needed) != needed) return 0;
+  toft_recycler_medium_update(r, b, grains & ~needed, (size_t)b->live - was + now);
+  return 1;
+}
 
 #endif
 
@@ -9147,8 +9321,10 @@ static int toft_malloc_is_wide(const toft_recycler *r, size_t bytes) {
 static void *toft_malloc_take(toft_recycler *r, size_t bytes, uintptr_t site) {
   int wide = toft_malloc_is_wide(r, bytes);
   size_t align = wide ? 16 : 8;
-  unsigned char *p = bytes != 0 ? (unsigned char *)toft_recycler_bump(r, bytes, align) : NULL;
-  if (p == NULL && bytes != 0) p = (unsigned char *)toft_recycler_alloc_slow_at(r, bytes, align, site);
+  unsigned char *p;
+  if (bytes == 0) return NULL;
+  p = (unsigned char *)toft_recycler_bump(r, bytes, align);
+  if (p == NULL) p = (unsigned char *)toft_recycler_alloc_slow_at(r, bytes, align, site);
   if (p == NULL) return NULL;
   p += align;
   toft_malloc_set_word(p, bytes | (wide ? TOFT_MALLOC_WIDE : 0));
@@ -9174,9 +9350,26 @@ void toft_malloc_trim(toft_malloc *m, size_t keep) { toft_recycler_trim(&m->recy
 
 toft_recycler_stats toft_malloc_get_stats(const toft_malloc *m) { return toft_recycler_get_stats(&m->recycler); }
 
+/* The fast path: from the span of a class in use, or one of its freed pieces. NULL: the slow path is needed. */
+static void *toft_malloc_bump(toft_recycler *r, size_t size) {
+  size_t k, bytes;
+  unsigned char *p;
+  toft_recycler_span *s;
+  if (size > TOFT_RECYCLER_CLASS_MAX - 8 || !toft_recycler_classify(toft_round(size + 8, 16), &k, &bytes)) return NULL;
+  s = &r->spans[k];
+  p = s->cursor;
+  if ((ptrdiff_t)bytes <= (ptrdiff_t)((uintptr_t)s->limit - (uintptr_t)p))
+    s->cursor = p + bytes;
+  else if (s->limit != p || (p = (unsigned char *)toft_recycler_class_reuse(r, k, bytes)) == NULL)
+    return NULL;
+  toft_malloc_set_word(p + 8, bytes);
+  return p + 8;
+}
+
 static void *toft_malloc_alloc_at(void *m, size_t size, uintptr_t site) {
   toft_recycler *r = &((toft_malloc *)m)->recycler;
-  return toft_malloc_take(r, toft_malloc_bytes(r, size), site);
+  void *p = toft_malloc_bump(r, size);
+  return TOFT_LIKELY(p != NULL) ? p : toft_malloc_take(r, toft_malloc_bytes(r, size), site);
 }
 
 static void *toft_malloc_calloc_at(void *m, size_t count, size_t size, uintptr_t site) {
@@ -9189,12 +9382,15 @@ static void *toft_malloc_calloc_at(void *m, size_t count, size_t size, uintptr_t
 static void toft_malloc_free_at(void *m, void *p, uintptr_t site) {
   toft_recycler *r = &((toft_malloc *)m)->recycler;
   toft_piece piece;
+  size_t word, k, bytes;
   if (p == NULL) return;
+  word = toft_malloc_word(p);
+  if (TOFT_LIKELY((word & TOFT_MALLOC_FLAGS) == 0 && toft_recycler_classify(word, &k, &bytes))) { /* never checked */
+    toft_recycler_class_put(r, k, (unsigned char *)p - 8, bytes);
+    return;
+  }
   piece = toft_malloc_piece(toft_malloc_origin(p));
-  if (TOFT_UNLIKELY(r->checked))
-    toft_recycler_free_slow_at(r, piece.start, piece.bytes, site);
-  else
-    toft_recycler_free(r, piece.start, piece.bytes);
+  toft_recycler_free_slow_at(r, piece.start, piece.bytes, site);
 }
 
 /* Whether a piece of `has` bytes serves one of `needs`: it is kept unless more than half would be free. */

@@ -19,20 +19,21 @@
  * record.
  *
  * COST. alloc, free and resize in place take constant time; an allocation at an alignment above 8 may examine up to 64
- * freed objects. A 32 KiB block whose objects were freed one by one, but not all, is swept before it is reused, in time
- * linear in its holes. An allocation sweeps at most 16 blocks of its class and 16 shared ones, and reads at most 64
- * headers of each; one above TOFT_RECYCLER_DIRECT reads at most 64 regions of up to 131 objects. It calls the source at
- * most once, unless that fails: then it requests smaller segments, down to 64 KiB. release, trim and statistics are
- * linear in the blocks held.
+ * freed objects. A block of 32 KiB that size classes share, and whose objects were freed one by one, but not all, is
+ * swept before it is reused, in time linear in its holes. An allocation reuses at most 4 blocks of its class and 4 shared
+ * ones (16 with a count), and reads at most 64 headers of each; one above TOFT_RECYCLER_DIRECT reads at most 64 regions
+ * of up to 131 objects. It calls the source at most once, unless that fails: then it requests smaller segments, down to
+ * 64 KiB. release, trim and statistics are linear in the blocks held.
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until one
  * has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer free
- * ranges for itself; all classes pass these to their blocks before the source is called. A toft_recycler itself has
- * 6.3 KiB. A request above TOFT_RECYCLER_DIRECT has a block of its own, which is kept for reuse. When more than 512 KiB
- * of these are in use, those up to 1 MiB are placed side by side in regions of 4 MiB, unless one would be nearly alone
- * there, and grow in place if there is space. Memory returns to the source by trim and release only, except blocks of
- * one request: these also return when regions serve their size, or when they exceed twice the bytes that were ever in
- * use at once (a block may be three times as large as its object).
+ * ranges for itself; all classes pass these to their blocks before the source is called. Larger objects up to
+ * TOFT_RECYCLER_DIRECT bytes take multiples of 512 bytes of a block, best fit first. A request above that has a block of
+ * its own, which is kept for reuse. When more than 512 KiB of these are in use, those up to 1 MiB are placed side by side
+ * in regions of 4 MiB, unless one would be nearly alone there, and grow in place if there is space. Memory returns to the
+ * source by trim and release only, except blocks of one request: these also return when regions serve their size, or
+ * when they exceed twice the bytes that were ever in use at once (a block may be three times as large as its object). A
+ * toft_recycler itself has 6.2 KiB.
  *
  * THREADS. A toft_recycler is used by one thread at a time. A toft_sync_recycler may be used by all threads at once,
  * and any thread may free its objects. After fork the child must not use one that other threads of the parent were
@@ -111,7 +112,7 @@ TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, si
  * one thread at a time. Any thread may free any object. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
-/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.5
+/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.4
  * KiB for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
@@ -178,7 +179,7 @@ typedef struct toft_recycler_span {
 
 /* What the slow paths keep of a size class. Undefined until the class is used. */
 typedef struct toft_recycler_class {
-  toft_recycler_range range; /* the block being filled, for a class with blocks of its own and the two of no size */
+  toft_recycler_range range; /* the block being filled, for a class with blocks of its own and the shared one */
   toft_recycler_list sparse; /* its blocks with enough free bytes for a sweep */
   unsigned char *held;       /* freed pieces, newest first; each starts with the address of the next */
   unsigned char *rests;      /* longer spans that frees replaced, each with the address of the next and its limit */
@@ -198,9 +199,8 @@ typedef struct toft_recycler_spare {
 #define TOFT_RECYCLER_CLASS_MAX ((size_t)4096)
 #define TOFT_RECYCLER_EXACT_MAX ((size_t)128) /* up to here the classes are the multiples of 8 */
 #define TOFT_RECYCLER_CLASSES 56
-#define TOFT_RECYCLER_SHARED TOFT_RECYCLER_CLASSES       /* classes without blocks of their own */
-#define TOFT_RECYCLER_MEDIUM (TOFT_RECYCLER_CLASSES + 1) /* requests above TOFT_RECYCLER_CLASS_MAX */
-#define TOFT_RECYCLER_MEDIUM_MIN 9                       /* grains of the smallest of these */
+#define TOFT_RECYCLER_SHARED TOFT_RECYCLER_CLASSES /* stands for the classes without blocks of their own */
+#define TOFT_RECYCLER_MEDIUM_MIN 9                 /* grains of the smallest object above TOFT_RECYCLER_CLASS_MAX */
 
 struct toft_recycler {
   toft_recycler_span spans[TOFT_RECYCLER_CLASSES];
@@ -223,7 +223,7 @@ struct toft_recycler {
   size_t borrower; /* with a count: the class whose span is the end of the shared range; else TOFT_RECYCLER_CLASSES */
   uint64_t source_calls;
   struct toft_recycler_checks *checks; /* checked recyclers: set by the first call */
-  toft_recycler_class classes[TOFT_RECYCLER_MEDIUM + 1];
+  toft_recycler_class classes[TOFT_RECYCLER_SHARED + 1];
   toft_recycler_block *medium[64 - TOFT_RECYCLER_MEDIUM_MIN]; /* defined where medium_runs has a bit */
   toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* newest last; undefined from spare_count on */
 };

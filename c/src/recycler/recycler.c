@@ -22,9 +22,8 @@ enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_
 
 #define TOFT_RECYCLER_PROBES_MAX 16            /* blocks of a list tested for a fit */
 #define TOFT_RECYCLER_SWEEPS_MAX 4             /* sparse blocks swept before a new one is used */
+#define TOFT_RECYCLER_COUNTED_SWEEPS_MAX 16    /* the same with a count, which limits the other blocks */
 #define TOFT_RECYCLER_HEADER_PROBES_MAX 64     /* headers of sparse blocks read for the result of the last sweep */
-#define TOFT_RECYCLER_SMALL_MAX 512            /* these use holes first */
-#define TOFT_RECYCLER_MEDIUM_MAX 4096          /* larger requests use the range `medium` */
 #define TOFT_RECYCLER_SWEEPABLE_MAX 65536      /* size of the largest block that is swept */
 #define TOFT_RECYCLER_OWN_MIN (256 * TOFT_KIB) /* a class that took this much fills blocks of its own */
 #define TOFT_RECYCLER_GRANT_MIN ((size_t)512)  /* bytes taken from the shared range at once: an eighth of what the */
@@ -413,7 +412,7 @@ static int toft_recycler_segment_take(toft_recycler *r, size_t align) {
   s->busy = 0;
   s->end = end;
   /* The space before the first whole unit is used if it is large enough. */
-  s->first = align <= unit && (size_t)(first - base) >= TOFT_RECYCLER_ZONE + TOFT_RECYCLER_MEDIUM_MAX ? base : first;
+  s->first = align <= unit && (size_t)(first - base) >= TOFT_RECYCLER_ZONE + TOFT_RECYCLER_CLASS_MAX ? base : first;
   toft_recycler_segment **at = align > unit && r->segments != NULL ? &r->segments->next : &r->segments;
   s->next = *at;
   *at = s;
@@ -499,15 +498,11 @@ static void *toft_recycler_alloc_in_range(toft_recycler_range *range, size_t siz
   return q;
 }
 
-/* Allocates from the holes of sparse blocks, after a few sweeps. NULL: nothing fits. With mixed requests of some KiB
- * most of these blocks are known to be too narrow; taking a new block at once would soon hold twice the bytes in
- * use. */
+/* Allocates from the holes of sparse blocks, after a few sweeps. NULL: nothing fits. */
 static void *toft_recycler_from_sparse(toft_recycler *r, size_t k, size_t size, size_t align) {
   toft_recycler_list *sparse = &r->classes[k].sparse;
   toft_recycler_range *range = &r->classes[k].range;
-  /* Sweeps more if a count allows no other blocks, or if a large request would cost a segment. */
-  int costly = r->count != 0 || size > TOFT_RECYCLER_SMALL_MAX;
-  int sweeps = costly ? 4 * TOFT_RECYCLER_SWEEPS_MAX : TOFT_RECYCLER_SWEEPS_MAX;
+  int sweeps = r->count != 0 ? TOFT_RECYCLER_COUNTED_SWEEPS_MAX : TOFT_RECYCLER_SWEEPS_MAX;
   int header_probes = TOFT_RECYCLER_HEADER_PROBES_MAX, uncertain = 1;
   toft_recycler_block *b, *narrow = NULL; /* the first block moved to the end of the list */
   while ((b = sparse->first) != NULL && b != narrow && header_probes-- > 0) {
@@ -528,11 +523,6 @@ static void *toft_recycler_from_sparse(toft_recycler *r, size_t k, size_t size, 
 /* Passes all that the classes keep to the blocks, so that blocks without live objects are empty. */
 static void toft_recycler_flush(toft_recycler *r);
 
-/* Whether a request uses holes before new memory. Larger ones rarely fit into one, except in blocks of their class. */
-static int toft_recycler_uses_holes(const toft_recycler *r, size_t k, size_t size) {
-  return size <= TOFT_RECYCLER_SMALL_MAX || k < TOFT_RECYCLER_CLASSES || r->count != 0;
-}
-
 /* Allocates from the blocks that the range of a class fills or has filled. NULL: nothing fits. */
 static void *toft_recycler_refill(toft_recycler *r, size_t k, size_t size, size_t align) {
   toft_recycler_class *c = &r->classes[k];
@@ -546,20 +536,23 @@ static void *toft_recycler_refill(toft_recycler *r, size_t k, size_t size, size_
     p = toft_recycler_alloc_in_range(range, size, align);
     if (p != NULL) return p;
   }
-  return toft_recycler_uses_holes(r, k, size) ? toft_recycler_from_sparse(r, k, size, align) : NULL;
+  return toft_recycler_from_sparse(r, k, size, align);
 }
 
-/* Allocates from an empty block; calls the source last. */
-static void *toft_recycler_fill_new(toft_recycler *r, size_t k, size_t size, size_t align) {
+/* Takes an empty block for a request; calls the source last. */
+static toft_recycler_block *toft_recycler_take_block(toft_recycler *r, size_t size, size_t align) {
   toft_recycler_block *b = r->segments != NULL || r->count != 0 ? toft_recycler_find(r, size, align) : NULL;
-  if (b == NULL && size <= TOFT_RECYCLER_DIRECT && r->segments != NULL) {
-    void *p = toft_recycler_uses_holes(r, k, size) ? NULL : toft_recycler_from_sparse(r, k, size, align);
-    if (p != NULL) return p;
+  if (b != NULL || size > TOFT_RECYCLER_DIRECT) return b;
+  if (r->segments != NULL) {
     toft_recycler_flush(r);
     b = toft_recycler_find(r, size, align);
   }
-  if (b == NULL && size <= TOFT_RECYCLER_DIRECT && toft_recycler_segment_take(r, align))
-    b = toft_recycler_find(r, size, align);
+  if (b == NULL && toft_recycler_segment_take(r, align)) b = toft_recycler_find(r, size, align);
+  return b;
+}
+
+static void *toft_recycler_fill_new(toft_recycler *r, size_t k, size_t size, size_t align) {
+  toft_recycler_block *b = toft_recycler_take_block(r, size, align);
   if (b == NULL) return NULL;
   toft_recycler_close(r, &r->classes[k].range);
   toft_recycler_open(r, k, b);
@@ -600,7 +593,7 @@ static size_t toft_recycler_class_index(size_t bytes) {
 
 static int toft_recycler_in_use(const toft_recycler *r, size_t k) { return (r->active >> k & 1) != 0; }
 
-/* Returns a class, which is in use from now on. With a count only the two classes without a size are used. */
+/* Returns a class, which is in use from now on. With a count only the shared one is used. */
 static toft_recycler_class *toft_recycler_class_of(toft_recycler *r, size_t k) {
   toft_recycler_class *c = &r->classes[k];
   if (toft_recycler_in_use(r, k)) return c;
@@ -710,15 +703,10 @@ static void toft_recycler_reclaim(toft_recycler *r) {
   r->borrower = TOFT_RECYCLER_CLASSES;
 }
 
-/* The range for a request that does not come from the span of a class. Requests that would end a sweep before its
- * smaller holes are used take other blocks. */
-static size_t toft_recycler_range_for(toft_recycler *r, size_t size) {
-  toft_recycler_range *shared = &toft_recycler_class_of(r, TOFT_RECYCLER_SHARED)->range;
-  if (r->count != 0) return TOFT_RECYCLER_SHARED;
-  if (size <= TOFT_RECYCLER_CLASS_MAX && (shared->sweep == TOFT_RECYCLER_NONE || size <= shared->block->widest))
-    return TOFT_RECYCLER_SHARED;
-  (void)toft_recycler_class_of(r, TOFT_RECYCLER_MEDIUM);
-  return TOFT_RECYCLER_MEDIUM;
+/* Allocates from the blocks that all classes share. */
+static void *toft_recycler_shared_alloc(toft_recycler *r, size_t size, size_t align) {
+  (void)toft_recycler_class_of(r, TOFT_RECYCLER_SHARED);
+  return toft_recycler_fill(r, TOFT_RECYCLER_SHARED, size, align);
 }
 
 /* Allocates memory for a class, and more of it as its span. Precondition: the span is empty. A class with blocks of its
@@ -727,9 +715,9 @@ static void *toft_recycler_grant(toft_recycler *r, size_t k, size_t bytes, size_
   toft_recycler_class *c = &r->classes[k];
   int own = c->own |= c->granted >= TOFT_RECYCLER_OWN_MIN;
   size_t room, more = toft_max(TOFT_RECYCLER_GRANT_MIN, toft_min(c->granted / 8, TOFT_RECYCLER_GRANT_MAX));
-  size_t from = own ? k : toft_recycler_range_for(r, bytes);
+  size_t from = own ? k : TOFT_RECYCLER_SHARED;
   toft_recycler_range *range;
-  void *p = own ? toft_recycler_refill(r, from, bytes, align) : toft_recycler_fill(r, from, bytes, align);
+  void *p = own ? toft_recycler_refill(r, k, bytes, align) : toft_recycler_shared_alloc(r, bytes, align);
   if (p == NULL && own && (p = toft_recycler_from_sparse(r, TOFT_RECYCLER_SHARED, bytes, align)) != NULL)
     from = TOFT_RECYCLER_SHARED;
   if (p == NULL && own) p = toft_recycler_fill_new(r, from, bytes, align);
@@ -766,7 +754,7 @@ static void *toft_recycler_class_alloc(toft_recycler *r, size_t k, size_t bytes,
   if (p != NULL) return p;
   if (align > 16 && bytes % align != 0) { /* the next objects of a span would not be aligned */
     if (c->held_count != 0 && ((uintptr_t)c->held & (align - 1)) == 0) return toft_recycler_held_take(c);
-    return toft_recycler_fill(r, toft_recycler_range_for(r, bytes), bytes, align);
+    return toft_recycler_shared_alloc(r, bytes, align);
   }
   toft_recycler_return_span(r, c, s);
   while (c->held_count != 0) {
@@ -1064,7 +1052,7 @@ static size_t toft_recycler_free_in(const toft_recycler_block *b, const toft_rec
 /* Bytes of b that count as live but are free: those of ranges, spans and held pieces. */
 static size_t toft_recycler_unallocated(const toft_recycler *r, const toft_recycler_block *b) {
   size_t sum = 0;
-  for (size_t k = 0; k <= TOFT_RECYCLER_MEDIUM; k++) {
+  for (size_t k = 0; k <= TOFT_RECYCLER_SHARED; k++) {
     const toft_recycler_class *c = &r->classes[k];
     const unsigned char *p;
     toft_recycler_span rest;
@@ -1124,7 +1112,7 @@ toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r) {
 
 /* Ends the ranges whose blocks have no live object. */
 static void toft_recycler_close_idle(toft_recycler *r) {
-  for (size_t k = 0; k <= TOFT_RECYCLER_MEDIUM; k++) {
+  for (size_t k = 0; k <= TOFT_RECYCLER_SHARED; k++) {
     toft_recycler_range *range = &r->classes[k].range;
     if (toft_recycler_in_use(r, k) && range->block != NULL && toft_recycler_is_idle(range))
       toft_recycler_close(r, range);

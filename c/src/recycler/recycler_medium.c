@@ -88,21 +88,6 @@ static void toft_recycler_medium_update(toft_recycler *r, toft_recycler_block *b
 
 /* ---- allocate, free, resize. Sizes are multiples of 8 above TOFT_RECYCLER_CLASS_MAX; r has no count ---- */
 
-/* Takes an empty block for medium objects; calls the source last. */
-static toft_recycler_block *toft_recycler_medium_block(toft_recycler *r, size_t size, size_t align) {
-  toft_recycler_block *b = r->segments != NULL ? toft_recycler_find(r, size, align) : NULL;
-  if (b == NULL && r->segments != NULL) {
-    toft_recycler_flush(r);
-    b = toft_recycler_find(r, size, align);
-  }
-  if (b == NULL && toft_recycler_segment_take(r, align)) b = toft_recycler_find(r, size, align);
-  if (b == NULL) return NULL;
-  b->size_class = TOFT_RECYCLER_MEDIUM;
-  b->live = 0;
-  b->swept = 0;
-  return b;
-}
-
 static void *toft_recycler_medium_alloc(toft_recycler *r, size_t size, size_t align) {
   size_t least = size + (align > 16 - r->phase ? align - 8 : 0); /* a run of these bytes serves the request */
   size_t count = toft_min((least + TOFT_RECYCLER_MEDIUM_GRAIN - 1) / TOFT_RECYCLER_MEDIUM_GRAIN, 63);
@@ -115,8 +100,10 @@ static void *toft_recycler_medium_alloc(toft_recycler *r, size_t size, size_t al
     p = toft_recycler_start(b) + toft_lowest_bit(toft_recycler_runs(grains, count)) * TOFT_RECYCLER_MEDIUM_GRAIN;
     p = toft_recycler_fit(p, count * TOFT_RECYCLER_MEDIUM_GRAIN, size, align);
   } else {
-    b = toft_recycler_medium_block(r, size, align);
+    b = toft_recycler_take_block(r, size, align);
     if (b == NULL) return NULL;
+    b->live = 0;
+    b->swept = 0; /* in no list */
     grains = toft_recycler_all_grains(b);
     p = toft_recycler_fit(toft_recycler_start(b), (size_t)b->capacity, size, align);
   }
