@@ -3111,6 +3111,7 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define TOFT_SIZED2(n, m) __attribute__((alloc_size(n, m)))
 #define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn), unused))
 #define TOFT_COLD __attribute__((noinline, cold))
+#define TOFT_NOINLINE __attribute__((noinline))
 #define TOFT_UNUSED __attribute__((unused))
 /* The return address of the enclosing function; 0 where code has no addresses. */
 #ifdef __wasm__
@@ -3130,6 +3131,7 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define TOFT_SIZED(n)
 #define TOFT_SIZED2(n, m)
 #define TOFT_COLD
+#define TOFT_NOINLINE
 #define TOFT_UNUSED
 #if defined(_MSC_VER)
 #include <intrin.h>
@@ -7180,10 +7182,12 @@ toft_pool_stats toft_pool_get_stats(const toft_pool *p) {
  * share, so that a small heap does not have a block for each size. After that the class fills blocks of its own, in
  * which every hole fits every request.
  *
- * A freed piece is held by its class or becomes its span; each class holds a few pieces, and passes others to
- * their block. A block is fresh, filled (by a range), full, sparse or empty. Pieces that a block gets are linked
- * through their own bytes and not examined until the block is empty, or sparse enough for a sweep, which sorts and
- * joins the pieces with a bitmap on the stack; they are then reused in order of address. */
+ * A freed piece is held by its class or becomes its span; each class holds a few pieces, and passes others to their
+ * block. A block is fresh, filled (by a range), full, sparse or empty. Pieces that a block gets are linked through their
+ * own bytes and not examined until the block is empty or sparse. A sparse block of one class is refilled piece by piece.
+ * A shared one is swept before: the pieces are sorted and joined with a bitmap on the stack.
+ *
+ * Objects above TOFT_RECYCLER_CLASS_MAX have blocks of another kind: recycler_medium.c. */
 #ifndef TOFT_RECYCLER_RECYCLER_C
 #define TOFT_RECYCLER_RECYCLER_C
 
@@ -7900,19 +7904,22 @@ static void *toft_recycler_grant(toft_recycler *r, size_t k, size_t bytes, size_
   return p;
 }
 
-/* Takes a held piece, or the next hole of the block that a class fills. NULL: neither is left. Precondition: the span is
- * empty. */
-static void *toft_recycler_class_reuse(toft_recycler *r, size_t k, size_t bytes) {
-  toft_recycler_class *c = &r->classes[k];
-  toft_recycler_range *range = &c->range;
+/* Takes the next hole of the block that a class fills, unless longer spans are left. */
+static TOFT_NOINLINE void *toft_recycler_class_next_hole(toft_recycler *r, size_t k, size_t bytes) {
+  toft_recycler_range *range = &r->classes[k].range;
   unsigned char *p;
-  if (c->held_count != 0) return toft_recycler_held_take(c);
-  if (range->sweep == TOFT_RECYCLER_NONE || c->rest_count != 0) return NULL;
+  if (range->sweep == TOFT_RECYCLER_NONE || r->classes[k].rest_count != 0) return NULL;
   if (!toft_recycler_fill_holes(range, bytes, 8)) return NULL;
   p = range->cursor;
   r->spans[k].cursor = p + bytes;
   r->spans[k].limit = range->cursor = range->limit;
   return p;
+}
+
+/* Takes a held piece or the next hole. NULL: neither is left. Precondition: the span is empty. */
+static void *toft_recycler_class_reuse(toft_recycler *r, size_t k, size_t bytes) {
+  toft_recycler_class *c = &r->classes[k];
+  return c->held_count != 0 ? toft_recycler_held_take(c) : toft_recycler_class_next_hole(r, k, bytes);
 }
 
 /* The slow path of a class, when its span does not serve a request. */
@@ -7939,20 +7946,22 @@ static void *toft_recycler_class_alloc(toft_recycler *r, size_t k, size_t bytes,
   return toft_recycler_grant(r, k, bytes, align);
 }
 
-/* The slow path of a free. The class holds the piece if it holds few, whether its span is empty or not: a branch on
- * that would be mispredicted half of the time where objects are replaced at random. Otherwise the piece replaces the
- * span, which the next frees of a container that is cleared extend. */
-static void toft_recycler_class_free(toft_recycler *r, size_t k, unsigned char *p, size_t bytes) {
+static void toft_recycler_held_push(toft_recycler_class *c, unsigned char *p) {
+  memcpy(p, &c->held, sizeof c->held);
+  c->held = p;
+  c->held_count++;
+}
+
+/* The piece of a class that holds as many as it may replaces the span, which the next frees of a container that is
+ * cleared extend. */
+static TOFT_NOINLINE void toft_recycler_class_free_span(toft_recycler *r, size_t k, unsigned char *p, size_t bytes) {
   toft_recycler_class *c = toft_recycler_class_of(r, k);
   toft_recycler_span *s = &r->spans[k];
-  size_t span;
-  if (c->held_count < TOFT_RECYCLER_HELD_MAX && c->held_count * bytes < TOFT_RECYCLER_HELD_BYTES_MAX) {
-    memcpy(p, &c->held, sizeof c->held);
-    c->held = p;
-    c->held_count++;
+  size_t span = toft_recycler_span_bytes(s);
+  if (c->held_count == 0) { /* it was not in use */
+    toft_recycler_held_push(c, p);
     return;
   }
-  span = toft_recycler_span_bytes(s);
   if (span > bytes && span >= 2 * sizeof(void *) && c->rest_count < TOFT_RECYCLER_RESTS_MAX) {
     toft_recycler_rest_push(c, s);
   } else {
@@ -7960,6 +7969,17 @@ static void toft_recycler_class_free(toft_recycler *r, size_t k, unsigned char *
   }
   s->cursor = p;
   s->limit = p + bytes;
+}
+
+/* The slow path of a free. The class holds the piece if it holds few, whether its span is empty or not: a branch on
+ * that would be mispredicted half of the time where objects are replaced at random. */
+static void toft_recycler_class_free(toft_recycler *r, size_t k, unsigned char *p, size_t bytes) {
+  toft_recycler_class *c = &r->classes[k];
+  if (toft_recycler_in_use(r, k) && c->held_count < TOFT_RECYCLER_HELD_MAX &&
+      c->held_count * bytes < TOFT_RECYCLER_HELD_BYTES_MAX)
+    toft_recycler_held_push(c, p);
+  else
+    toft_recycler_class_free_span(r, k, p, bytes);
 }
 
 /* Frees a piece of a class. */
@@ -7997,12 +8017,9 @@ static size_t toft_recycler_object_bytes(size_t size) {
   return toft_recycler_classify(size, &k, &bytes) ? bytes : toft_round(size, 8);
 }
 
-void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
+static TOFT_NOINLINE void *toft_recycler_alloc_any(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
   void *p = NULL;
-  size_t k, bytes;
-  if (align <= 8 && toft_recycler_classify(size, &k, &bytes) && toft_recycler_in_use(r, k) &&
-      r->spans[k].cursor == r->spans[k].limit && (p = toft_recycler_class_reuse(r, k, bytes)) != NULL)
-    return p;
+  size_t bytes;
   size = size == 0 ? 1 : size;
   align = toft_max(align, 8);
   if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
@@ -8018,12 +8035,22 @@ void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, u
   return p != NULL || bytes <= TOFT_RECYCLER_DIRECT ? p : toft_recycler_large_alloc(r, bytes, align);
 }
 
+void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
+  size_t k, bytes;
+  if (align <= 8 && toft_recycler_classify(size, &k, &bytes) && toft_recycler_in_use(r, k) &&
+      r->spans[k].cursor == r->spans[k].limit) {
+    void *p = toft_recycler_class_reuse(r, k, bytes);
+    if (p != NULL) return p;
+  }
+  return toft_recycler_alloc_any(r, size, align, site);
+}
+
 void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align) {
   return toft_recycler_alloc_slow_at(r, size, align, TOFT_CALLER());
 }
 
-void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
-  size_t k, bytes;
+static TOFT_NOINLINE void toft_recycler_free_any(toft_recycler *r, void *p, size_t size, uintptr_t site) {
+  size_t bytes;
   toft_recycler_block *b;
   if (p == NULL) return;
   size = toft_max(size, 1);
@@ -8031,11 +8058,11 @@ void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_
     toft_recycler_free_checked(r, p, size, site);
     return;
   }
-  if (r->count == 0 && toft_recycler_classify(size, &k, &bytes)) {
-    toft_recycler_class_free(r, k, (unsigned char *)p, bytes);
+  bytes = toft_recycler_object_bytes(size);
+  if (r->count == 0 && bytes <= TOFT_RECYCLER_CLASS_MAX) {
+    toft_recycler_class_free(r, toft_recycler_class_index(bytes), (unsigned char *)p, bytes);
     return;
   }
-  bytes = toft_recycler_object_bytes(size);
   if (r->count == 0 && bytes <= TOFT_RECYCLER_DIRECT) {
     toft_recycler_medium_free(r, p, bytes);
     return;
@@ -8045,6 +8072,14 @@ void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_
     toft_recycler_large_free(r, p, bytes);
   else
     toft_recycler_free_in_block(r, b, p, bytes);
+}
+
+void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
+  size_t k, bytes;
+  if (p != NULL && toft_recycler_classify(size, &k, &bytes) && toft_recycler_in_use(r, k))
+    toft_recycler_class_free(r, k, (unsigned char *)p, bytes);
+  else
+    toft_recycler_free_any(r, p, size, site);
 }
 
 void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size) {

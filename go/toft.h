@@ -176,6 +176,7 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define TOFT_SIZED2(n, m) __attribute__((alloc_size(n, m)))
 #define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn), unused))
 #define TOFT_COLD __attribute__((noinline, cold))
+#define TOFT_NOINLINE __attribute__((noinline))
 #define TOFT_UNUSED __attribute__((unused))
 /* The return address of the enclosing function; 0 where code has no addresses. */
 #ifdef __wasm__
@@ -195,6 +196,7 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define TOFT_SIZED(n)
 #define TOFT_SIZED2(n, m)
 #define TOFT_COLD
+#define TOFT_NOINLINE
 #define TOFT_UNUSED
 #if defined(_MSC_VER)
 #include <intrin.h>

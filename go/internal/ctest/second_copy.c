@@ -1,3 +1,3 @@
-/* The second copy of the library, 31db81aa9ecd4eeb. Made by scripts/amalgamate.
+/* The second copy of the library, c0c31b0b6e56c440. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"
