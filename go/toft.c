@@ -3000,7 +3000,7 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until one
  * has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer free
  * ranges for itself; all classes pass these to their blocks before the source is called. Larger objects up to
- * TOFT_RECYCLER_DIRECT bytes take multiples of 512 bytes of a block, best fit first. A request above that has a block of
+ * TOFT_RECYCLER_DIRECT bytes take multiples of 504 bytes of a block, best fit first. A request above that has a block of
  * its own, which is kept for reuse. When more than 512 KiB of these are in use, those up to 1 MiB are placed side by side
  * in regions of 4 MiB, unless one would be nearly alone there, and grow in place if there is space. Memory returns to the
  * source by trim and release only, except blocks of one request: these also return when regions serve their size, or
@@ -8361,30 +8361,35 @@ void toft_recycler_trim(toft_recycler *r, size_t keep) { (void)toft_recycler_tri
 #endif
 
 /* ==== recycler/recycler_medium.c ==== */
-/* Objects above TOFT_RECYCLER_CLASS_MAX that share blocks. Such a block is divided into grains of 512 bytes, and its header
- * has a bit for each free grain, so that adjacent free grains are one run without further work. The blocks are listed by
+/* Objects above TOFT_RECYCLER_CLASS_MAX that share blocks. Such a block is divided into 64 grains of 504 bytes, and its
+ * header has a bit for each free grain, so that adjacent free grains are one run without further work. The blocks are listed by
  * their longest run. An allocation takes the first run that is long enough in a block whose longest run is the shortest
  * that serves the request: long runs are kept for larger objects. All calls take constant time. */
 #ifndef TOFT_RECYCLER_RECYCLER_MEDIUM_C
 #define TOFT_RECYCLER_RECYCLER_MEDIUM_C
 
-#define TOFT_RECYCLER_MEDIUM_GRAIN ((size_t)512)
+#define TOFT_RECYCLER_MEDIUM_GRAIN (TOFT_RECYCLER_DIRECT / 64)
 
-TOFT_STATIC_ASSERT(recycler_medium_grains, TOFT_RECYCLER_DIRECT / TOFT_RECYCLER_MEDIUM_GRAIN < 64);
+TOFT_STATIC_ASSERT(recycler_medium_grain, TOFT_RECYCLER_MEDIUM_GRAIN % 8 == 0);
 TOFT_STATIC_ASSERT(recycler_medium_min, TOFT_RECYCLER_CLASS_MAX / TOFT_RECYCLER_MEDIUM_GRAIN + 1 == TOFT_RECYCLER_MEDIUM_MIN);
 
 /* ---- a block's grains: bit i is set if grain i is free ---- */
 
 static uint64_t toft_recycler_grains(const toft_recycler_block *b) { return (uint64_t)b->widest << 32 | b->holes; }
 
+/* Where grain 0 starts: in whole units the first `phase` bytes of it are not used. */
+static unsigned char *toft_recycler_first_grain(toft_recycler_block *b) {
+  return toft_recycler_start(b) - b->owner->phase;
+}
+
 /* A shorter grain at the end of a block belongs to no run. */
 static uint64_t toft_recycler_all_grains(const toft_recycler_block *b) {
-  return ((uint64_t)1 << (size_t)b->capacity / TOFT_RECYCLER_MEDIUM_GRAIN) - 1;
+  return UINT64_MAX >> (64 - ((size_t)b->capacity + b->owner->phase) / TOFT_RECYCLER_MEDIUM_GRAIN);
 }
 
 /* The grains that `size` bytes at p are in. */
 static uint64_t toft_recycler_grains_of(toft_recycler_block *b, const void *p, size_t size) {
-  size_t from = (size_t)((const unsigned char *)p - toft_recycler_start(b));
+  size_t from = (size_t)((const unsigned char *)p - toft_recycler_first_grain(b));
   size_t first = from / TOFT_RECYCLER_MEDIUM_GRAIN, last = (from + size - 1) / TOFT_RECYCLER_MEDIUM_GRAIN;
   return UINT64_MAX >> (63 - (last - first)) << first & toft_recycler_all_grains(b);
 }
@@ -8449,24 +8454,24 @@ static void toft_recycler_medium_update(toft_recycler *r, toft_recycler_block *b
 /* ---- allocate, free, resize. Sizes are multiples of 8 above TOFT_RECYCLER_CLASS_MAX; r has no count ---- */
 
 static void *toft_recycler_medium_alloc(toft_recycler *r, size_t size, size_t align) {
-  size_t least = size + (align > 16 - r->phase ? align - 8 : 0); /* a run of these bytes serves the request */
-  size_t count = toft_min((least + TOFT_RECYCLER_MEDIUM_GRAIN - 1) / TOFT_RECYCLER_MEDIUM_GRAIN, 63);
-  uint64_t lists = r->medium_runs >> count << count, grains;
+  size_t pad = toft_max(align - 8, r->phase); /* before the object, at most: grains start at multiples of 8 */
+  size_t count = (size + pad + TOFT_RECYCLER_MEDIUM_GRAIN - 1) / TOFT_RECYCLER_MEDIUM_GRAIN;
+  uint64_t lists = count < 64 ? r->medium_runs >> count << count : 0, grains;
   unsigned char *p;
   toft_recycler_block *b;
-  if (lists != 0 && least <= TOFT_RECYCLER_DIRECT) {
+  if (lists != 0) {
     b = r->medium[toft_lowest_bit(lists) - TOFT_RECYCLER_MEDIUM_MIN];
     grains = toft_recycler_grains(b);
-    p = toft_recycler_start(b) + toft_lowest_bit(toft_recycler_runs(grains, count)) * TOFT_RECYCLER_MEDIUM_GRAIN;
-    p = toft_recycler_fit(p, count * TOFT_RECYCLER_MEDIUM_GRAIN, size, align);
+    p = toft_recycler_first_grain(b) + toft_lowest_bit(toft_recycler_runs(grains, count)) * TOFT_RECYCLER_MEDIUM_GRAIN;
   } else {
     b = toft_recycler_take_block(r, size, align);
     if (b == NULL) return NULL;
     b->live = 0;
     b->swept = 0; /* in no list */
     grains = toft_recycler_all_grains(b);
-    p = toft_recycler_fit(toft_recycler_start(b), (size_t)b->capacity, size, align);
+    p = toft_recycler_first_grain(b);
   }
+  p += (r->phase - (uintptr_t)p) & (r->phase != 0 ? 15 : align - 1); /* with a phase, align is 8 */
   toft_recycler_medium_update(r, b, grains & ~toft_recycler_grains_of(b, p, size), (size_t)b->live + size);
   return p;
 }

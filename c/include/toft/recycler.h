@@ -28,7 +28,7 @@
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until one
  * has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer free
  * ranges for itself; all classes pass these to their blocks before the source is called. Larger objects up to
- * TOFT_RECYCLER_DIRECT bytes take multiples of 512 bytes of a block, best fit first. A request above that has a block of
+ * TOFT_RECYCLER_DIRECT bytes take multiples of 504 bytes of a block, best fit first. A request above that has a block of
  * its own, which is kept for reuse. When more than 512 KiB of these are in use, those up to 1 MiB are placed side by side
  * in regions of 4 MiB, unless one would be nearly alone there, and grow in place if there is space. Memory returns to the
  * source by trim and release only, except blocks of one request: these also return when regions serve their size, or
