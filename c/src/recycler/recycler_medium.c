@@ -11,7 +11,8 @@
 #define TOFT_RECYCLER_MEDIUM_GRAIN (TOFT_RECYCLER_DIRECT / 64)
 
 TOFT_STATIC_ASSERT(recycler_medium_grain, TOFT_RECYCLER_MEDIUM_GRAIN % 8 == 0);
-TOFT_STATIC_ASSERT(recycler_medium_min, TOFT_RECYCLER_CLASS_MAX / TOFT_RECYCLER_MEDIUM_GRAIN + 1 == TOFT_RECYCLER_MEDIUM_MIN);
+TOFT_STATIC_ASSERT(recycler_medium_min,
+                   TOFT_RECYCLER_CLASS_MAX / TOFT_RECYCLER_MEDIUM_GRAIN + 1 == TOFT_RECYCLER_MEDIUM_MIN);
 
 /* ---- a block's grains: bit i is set if grain i is free ---- */
 
