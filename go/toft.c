@@ -8371,7 +8371,8 @@ void toft_recycler_trim(toft_recycler *r, size_t keep) { (void)toft_recycler_tri
 #define TOFT_RECYCLER_MEDIUM_GRAIN (TOFT_RECYCLER_DIRECT / 64)
 
 TOFT_STATIC_ASSERT(recycler_medium_grain, TOFT_RECYCLER_MEDIUM_GRAIN % 8 == 0);
-TOFT_STATIC_ASSERT(recycler_medium_min, TOFT_RECYCLER_CLASS_MAX / TOFT_RECYCLER_MEDIUM_GRAIN + 1 == TOFT_RECYCLER_MEDIUM_MIN);
+TOFT_STATIC_ASSERT(recycler_medium_min,
+                   TOFT_RECYCLER_CLASS_MAX / TOFT_RECYCLER_MEDIUM_GRAIN + 1 == TOFT_RECYCLER_MEDIUM_MIN);
 
 /* ---- a block's grains: bit i is set if grain i is free ---- */
 
@@ -8428,9 +8429,10 @@ static void toft_recycler_medium_unlink(toft_recycler *r, toft_recycler_block *b
 }
 
 static void toft_recycler_medium_link(toft_recycler *r, toft_recycler_block *b, size_t run) {
-  toft_recycler_block **first = &r->medium[run - TOFT_RECYCLER_MEDIUM_MIN];
+  toft_recycler_block **first;
   b->swept = (int32_t)run;
   if (run < TOFT_RECYCLER_MEDIUM_MIN) return;
+  first = &r->medium[run - TOFT_RECYCLER_MEDIUM_MIN];
   b->previous = NULL;
   b->next = (r->medium_runs >> run & 1) != 0 ? *first : NULL;
   if (b->next != NULL) b->next->previous = b;

@@ -69,9 +69,10 @@ static void toft_recycler_medium_unlink(toft_recycler *r, toft_recycler_block *b
 }
 
 static void toft_recycler_medium_link(toft_recycler *r, toft_recycler_block *b, size_t run) {
-  toft_recycler_block **first = &r->medium[run - TOFT_RECYCLER_MEDIUM_MIN];
+  toft_recycler_block **first;
   b->swept = (int32_t)run;
   if (run < TOFT_RECYCLER_MEDIUM_MIN) return;
+  first = &r->medium[run - TOFT_RECYCLER_MEDIUM_MIN];
   b->previous = NULL;
   b->next = (r->medium_runs >> run & 1) != 0 ? *first : NULL;
   if (b->next != NULL) b->next->previous = b;
