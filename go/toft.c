@@ -2992,20 +2992,20 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  *
  * COST. alloc, free and resize in place take constant time; an allocation at an alignment above 8 may examine up to 64
  * freed objects. A block of 32 KiB that size classes share, and whose objects were freed one by one, but not all, is
- * swept before it is reused, in time linear in its holes. An allocation reuses at most 4 blocks of its class and 4 shared
- * ones (16 with a count), and reads at most 64 headers of each; one above TOFT_RECYCLER_DIRECT reads at most 64 regions
- * of up to 131 objects. It calls the source at most once, unless that fails: then it requests smaller segments, down to
- * 64 KiB. release, trim and statistics are linear in the blocks held.
+ * swept before it is reused, in time linear in its holes. An allocation reuses at most 4 blocks of its class and 4
+ * shared ones (16 with a count), and reads at most 64 headers of each; one above TOFT_RECYCLER_DIRECT reads at most 64
+ * regions of up to 131 objects. It calls the source at most once, unless that fails: then it requests smaller
+ * segments, down to 64 KiB. release, trim and statistics are linear in the blocks held.
  *
- * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until one
- * has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer free
- * ranges for itself; all classes pass these to their blocks before the source is called. Larger objects up to
- * TOFT_RECYCLER_DIRECT bytes take multiples of 504 bytes of a block, best fit first. A request above that has a block of
- * its own, which is kept for reuse. When more than 512 KiB of these are in use, those up to 1 MiB are placed side by side
- * in regions of 4 MiB, unless one would be nearly alone there, and grow in place if there is space. Memory returns to the
- * source by trim and release only, except blocks of one request: these also return when regions serve their size, or
- * when they exceed twice the bytes that were ever in use at once (a block may be three times as large as its object). A
- * toft_recycler itself has 6.2 KiB.
+ * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until
+ * one has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer
+ * free ranges for itself; all classes pass these to their blocks before the source is called. Larger objects up to
+ * TOFT_RECYCLER_DIRECT bytes take multiples of 504 bytes of a block, best fit first. A request above that has a block
+ * of its own, which is kept for reuse. When more than 512 KiB of these are in use, those up to 1 MiB are placed side
+ * by side in regions of 4 MiB, unless one would be nearly alone there, and grow in place if there is space. Memory
+ * returns to the source by trim and release only, except blocks of one request: these also return when regions serve
+ * their size, or when they exceed twice the bytes that were ever in use at once (a block may be three times as large
+ * as its object). A toft_recycler itself has 6.2 KiB.
  *
  * THREADS. A toft_recycler is used by one thread at a time. A toft_sync_recycler may be used by all threads at once,
  * and any thread may free its objects. After fork the child must not use one that other threads of the parent were
@@ -3482,7 +3482,7 @@ struct toft_recycler {
   struct toft_recycler_checks *checks; /* checked recyclers: set by the first call */
   toft_recycler_class classes[TOFT_RECYCLER_SHARED + 1];
   toft_recycler_block *medium[64 - TOFT_RECYCLER_MEDIUM_MIN]; /* defined where medium_runs has a bit */
-  toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* newest last; undefined from spare_count on */
+  toft_recycler_spare spare[TOFT_RECYCLER_SPARES];            /* newest last; undefined from spare_count on */
 };
 
 TOFT_STATIC_ASSERT(recycler_block, sizeof(toft_recycler_block) <= 64);
@@ -7183,9 +7183,9 @@ toft_pool_stats toft_pool_get_stats(const toft_pool *p) {
  * which every hole fits every request.
  *
  * A freed piece is held by its class or becomes its span; each class holds a few pieces, and passes others to their
- * block. A block is fresh, filled (by a range), full, sparse or empty. Pieces that a block gets are linked through their
- * own bytes and not examined until the block is empty or sparse. A sparse block of one class is refilled piece by piece.
- * A shared one is swept before: the pieces are sorted and joined with a bitmap on the stack.
+ * block. A block is fresh, filled (by a range), full, sparse or empty. Pieces that a block gets are linked through
+ * their own bytes and not examined until the block is empty or sparse. A sparse block of one class is refilled piece
+ * by piece. A shared one is swept before: the pieces are sorted and joined with a bitmap on the stack.
  *
  * Objects above TOFT_RECYCLER_CLASS_MAX have blocks of another kind: recycler_medium.c. */
 #ifndef TOFT_RECYCLER_RECYCLER_C
@@ -7203,7 +7203,7 @@ enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_
 #define TOFT_RECYCLER_GRANT_MAX ((size_t)8192) /* class has taken, between these limits */
 #define TOFT_RECYCLER_HELD_MAX 64              /* freed pieces that a class holds, and their bytes */
 #define TOFT_RECYCLER_HELD_BYTES_MAX ((size_t)65536)
-#define TOFT_RECYCLER_RESTS_MAX 16 /* longer spans that a class keeps */
+#define TOFT_RECYCLER_RESTS_MAX 16                                       /* longer spans that a class keeps */
 #define TOFT_RECYCLER_SIZED (((uint64_t)1 << TOFT_RECYCLER_CLASSES) - 1) /* the size classes among `active` */
 #define TOFT_SHARDS_MAX 256
 #define TOFT_RECYCLER_COUNTED_MAX ((size_t)1 << 30) /* size of a block of options.count: live has 32 bits */
@@ -8361,10 +8361,10 @@ void toft_recycler_trim(toft_recycler *r, size_t keep) { (void)toft_recycler_tri
 #endif
 
 /* ==== recycler/recycler_medium.c ==== */
-/* Objects above TOFT_RECYCLER_CLASS_MAX that share blocks. Such a block is divided into 64 grains of 504 bytes, and its
- * header has a bit for each free grain, so that adjacent free grains are one run without further work. The blocks are listed by
- * their longest run. An allocation takes the first run that is long enough in a block whose longest run is the shortest
- * that serves the request: long runs are kept for larger objects. All calls take constant time. */
+/* Objects above TOFT_RECYCLER_CLASS_MAX that share blocks. Such a block is divided into 64 grains of 504 bytes, and
+ * its header has a bit for each free grain, so that adjacent free grains are one run without further work. The blocks
+ * are listed by their longest run. An allocation takes the first run that is long enough in a block whose longest run
+ * is the shortest that serves the request: long runs are kept for larger objects. All calls take constant time. */
 #ifndef TOFT_RECYCLER_RECYCLER_MEDIUM_C
 #define TOFT_RECYCLER_RECYCLER_MEDIUM_C
 

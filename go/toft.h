@@ -1693,20 +1693,20 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  *
  * COST. alloc, free and resize in place take constant time; an allocation at an alignment above 8 may examine up to 64
  * freed objects. A block of 32 KiB that size classes share, and whose objects were freed one by one, but not all, is
- * swept before it is reused, in time linear in its holes. An allocation reuses at most 4 blocks of its class and 4 shared
- * ones (16 with a count), and reads at most 64 headers of each; one above TOFT_RECYCLER_DIRECT reads at most 64 regions
- * of up to 131 objects. It calls the source at most once, unless that fails: then it requests smaller segments, down to
- * 64 KiB. release, trim and statistics are linear in the blocks held.
+ * swept before it is reused, in time linear in its holes. An allocation reuses at most 4 blocks of its class and 4
+ * shared ones (16 with a count), and reads at most 64 headers of each; one above TOFT_RECYCLER_DIRECT reads at most 64
+ * regions of up to 131 objects. It calls the source at most once, unless that fails: then it requests smaller
+ * segments, down to 64 KiB. release, trim and statistics are linear in the blocks held.
  *
- * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until one
- * has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer free
- * ranges for itself; all classes pass these to their blocks before the source is called. Larger objects up to
- * TOFT_RECYCLER_DIRECT bytes take multiples of 504 bytes of a block, best fit first. A request above that has a block of
- * its own, which is kept for reuse. When more than 512 KiB of these are in use, those up to 1 MiB are placed side by side
- * in regions of 4 MiB, unless one would be nearly alone there, and grow in place if there is space. Memory returns to the
- * source by trim and release only, except blocks of one request: these also return when regions serve their size, or
- * when they exceed twice the bytes that were ever in use at once (a block may be three times as large as its object). A
- * toft_recycler itself has 6.2 KiB.
+ * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until
+ * one has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer
+ * free ranges for itself; all classes pass these to their blocks before the source is called. Larger objects up to
+ * TOFT_RECYCLER_DIRECT bytes take multiples of 504 bytes of a block, best fit first. A request above that has a block
+ * of its own, which is kept for reuse. When more than 512 KiB of these are in use, those up to 1 MiB are placed side
+ * by side in regions of 4 MiB, unless one would be nearly alone there, and grow in place if there is space. Memory
+ * returns to the source by trim and release only, except blocks of one request: these also return when regions serve
+ * their size, or when they exceed twice the bytes that were ever in use at once (a block may be three times as large
+ * as its object). A toft_recycler itself has 6.2 KiB.
  *
  * THREADS. A toft_recycler is used by one thread at a time. A toft_sync_recycler may be used by all threads at once,
  * and any thread may free its objects. After fork the child must not use one that other threads of the parent were
@@ -1894,7 +1894,7 @@ struct toft_recycler {
   struct toft_recycler_checks *checks; /* checked recyclers: set by the first call */
   toft_recycler_class classes[TOFT_RECYCLER_SHARED + 1];
   toft_recycler_block *medium[64 - TOFT_RECYCLER_MEDIUM_MIN]; /* defined where medium_runs has a bit */
-  toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* newest last; undefined from spare_count on */
+  toft_recycler_spare spare[TOFT_RECYCLER_SPARES];            /* newest last; undefined from spare_count on */
 };
 
 TOFT_STATIC_ASSERT(recycler_block, sizeof(toft_recycler_block) <= 64);

@@ -1,5 +1,5 @@
-/* SQLite's memory on Toft: copy this pair of files into a program, and call sqlite_toft_install before any other call of
- * SQLite. README.md has measurements.
+/* SQLite's memory on Toft: copy this pair of files into a program, and call sqlite_toft_install before any other call
+ * of SQLite. README.md has measurements.
  *
  * THREADS. By default SQLite calls its allocator under a lock of its own, and any number of threads may use it. A
  * program that removes this lock (SQLITE_CONFIG_MEMSTATUS, 0) must use SQLite in one thread only.

@@ -7,9 +7,9 @@
  * which every hole fits every request.
  *
  * A freed piece is held by its class or becomes its span; each class holds a few pieces, and passes others to their
- * block. A block is fresh, filled (by a range), full, sparse or empty. Pieces that a block gets are linked through their
- * own bytes and not examined until the block is empty or sparse. A sparse block of one class is refilled piece by piece.
- * A shared one is swept before: the pieces are sorted and joined with a bitmap on the stack.
+ * block. A block is fresh, filled (by a range), full, sparse or empty. Pieces that a block gets are linked through
+ * their own bytes and not examined until the block is empty or sparse. A sparse block of one class is refilled piece
+ * by piece. A shared one is swept before: the pieces are sorted and joined with a bitmap on the stack.
  *
  * Objects above TOFT_RECYCLER_CLASS_MAX have blocks of another kind: recycler_medium.c.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
@@ -32,7 +32,7 @@ enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_
 #define TOFT_RECYCLER_GRANT_MAX ((size_t)8192) /* class has taken, between these limits */
 #define TOFT_RECYCLER_HELD_MAX 64              /* freed pieces that a class holds, and their bytes */
 #define TOFT_RECYCLER_HELD_BYTES_MAX ((size_t)65536)
-#define TOFT_RECYCLER_RESTS_MAX 16 /* longer spans that a class keeps */
+#define TOFT_RECYCLER_RESTS_MAX 16                                       /* longer spans that a class keeps */
 #define TOFT_RECYCLER_SIZED (((uint64_t)1 << TOFT_RECYCLER_CLASSES) - 1) /* the size classes among `active` */
 #define TOFT_SHARDS_MAX 256
 #define TOFT_RECYCLER_COUNTED_MAX ((size_t)1 << 30) /* size of a block of options.count: live has 32 bits */

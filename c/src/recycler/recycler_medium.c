@@ -1,7 +1,7 @@
-/* Objects above TOFT_RECYCLER_CLASS_MAX that share blocks. Such a block is divided into 64 grains of 504 bytes, and its
- * header has a bit for each free grain, so that adjacent free grains are one run without further work. The blocks are listed by
- * their longest run. An allocation takes the first run that is long enough in a block whose longest run is the shortest
- * that serves the request: long runs are kept for larger objects. All calls take constant time.
+/* Objects above TOFT_RECYCLER_CLASS_MAX that share blocks. Such a block is divided into 64 grains of 504 bytes, and
+ * its header has a bit for each free grain, so that adjacent free grains are one run without further work. The blocks
+ * are listed by their longest run. An allocation takes the first run that is long enough in a block whose longest run
+ * is the shortest that serves the request: long runs are kept for larger objects. All calls take constant time.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_MEDIUM_C
 #define TOFT_RECYCLER_RECYCLER_MEDIUM_C
