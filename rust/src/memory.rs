@@ -214,10 +214,11 @@ macro_rules! resize_in_place_or_move {
 #[cfg(any(feature = "recycler", feature = "shared"))]
 pub(crate) use resize_in_place_or_move;
 
-/// Moves an allocation to new memory.
+/// Moves an allocation to new memory. Out of line, so that `Heap::grow` is small enough to be inlined.
 ///
 /// # Safety
 /// As for [`Memory::grow`], with any sizes.
+#[inline(never)]
 pub(crate) unsafe fn move_to_new<M: Memory + ?Sized>(
     memory: &M,
     p: NonNull<u8>,
