@@ -1,6 +1,6 @@
 # The table of ArenaSet and ArenaDict, in the memory of an arena: open addressing with linear probing.
 #
-#     entries   2^k places for a key and its value; keys that are no codes have their hash beside them
+#     entries   2^k places for a key and its value; keys without a cheap hash (below) have theirs beside them
 #     tags      a byte for each place: 0 for an empty one, else seven bits of the key's hash and the highest bit
 #
 # A key lies at the first place that was empty, counted from the one that its hash names (its home). So a search that
@@ -10,8 +10,8 @@
 # A table has no memory until its first key. It grows into new memory of the arena, by four, from 4096 places on by two;
 # the old memory stays allocated until the arena is rewound or reset.
 #
-# Keys are compared and hashed as in Base. Codes (see tree.jl) have a cheaper hash. Hashes and comparisons of other
-# types may be the user's: these may throw, and may change this very table or its arena. They run before anything is
+# Keys are compared as in Base. Those that have codes (see tree.jl), and Bool, have a cheap hash that is computed again
+# where it is needed; others have Base's. Hashes and comparisons of these may be the user's: they may throw, and may change this very table or its arena. They run before anything is
 # changed, and after each comparison the search looks at the number of changes.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
@@ -46,7 +46,7 @@ const EMPTY_TAG = 0x00
 
 # Entries
 
-has_cheap_hash(::Type{K}) where {K} = code_type(K) <: Code
+has_cheap_hash(::Type{K}) where {K} = is_coded(K) || K === Bool
 entry_type(::Type{K}, ::Type{V}) where {K,V} = has_cheap_hash(K) ? Tuple{K,V} : Tuple{K,V,UInt64}
 
 @inline entry(t::HashTable{K,V}, i::Int) where {K,V} = t.entries + i * sizeof(entry_type(K, V))

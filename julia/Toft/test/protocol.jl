@@ -191,8 +191,8 @@ end
 end
 
 struct WithFields
-    dict::concretetype(SortedDict{Int,Int})
-    set::concretetype(SortedSet{String})
+    dict::SortedDict{Int,Int}
+    set::SortedSet{String}
     arena_dict::ArenaDict{Int,Int}
     arena_set::ArenaSet{Char}
 end
