@@ -4,8 +4,8 @@
 """
     GenericStack{T,S}
 
-The stacks of elements of type `T` whose memory is of any type `S`. [`Stack`](@ref) constructs them, and is the one in an
-[`Allocator`](@ref).
+The stacks of elements of type `T` whose memory is of any type `S`. [`Stack`](@ref) constructs them, and is the one in
+an [`Allocator`](@ref).
 """
 struct GenericStack{T,S}
     items::S # a DequePool, of which the end is the top; or a list, of which the first is
@@ -37,8 +37,8 @@ const Stack{T} = GenericStack{T,Allocator{T,Int}}
 """
     GenericQueue{T,S}
 
-The queues of elements of type `T` whose memory is of any type `S`. [`Queue`](@ref) constructs them, and is the one in an
-[`Allocator`](@ref).
+The queues of elements of type `T` whose memory is of any type `S`. [`Queue`](@ref) constructs them, and is the one in
+an [`Allocator`](@ref).
 """
 struct GenericQueue{T,S}
     items::S

@@ -185,7 +185,8 @@ end
     for C in (List, Stack, Queue)
         c = C([1, 2, 3])
         order = C === Stack ? [3, 2, 1] : [1, 2, 3]
-        @test typeof(c) === C{Int} && isconcretetype(C{Int}) && eltype(c) === Int && length(c) == 3 && collect(c) == order && collect(c) isa Vector{Int}
+        @test typeof(c) === C{Int} && isconcretetype(C{Int})
+        @test eltype(c) === Int && length(c) == 3 && collect(c) == order && collect(c) isa Vector{Int}
         @test sum(c) == 6 && 2 in c && !(4 in c) && [x for x in c] == order && maximum(c) == 3
         @test map(x -> 2x, c) == 2order
         @test c == C([1, 2, 3]) && c != C([1, 2]) && c != C([1, 2, 4]) && hash(c) == hash(C([1, 2, 3]))
@@ -201,7 +202,8 @@ end
         @test_throws InexactError push!(c, 1.5)
         @test_throws MethodError push!(c, "no")
         @test length(c) == 6
-        @test sprint(show, C([1, 2])) == string(C === List ? "List" : C === Stack ? "Stack" : "Queue", "{Int64}(", C === Stack ? "[2, 1]" : "[1, 2]", ")")
+        name = C === List ? "List" : C === Stack ? "Stack" : "Queue"
+        @test sprint(show, C([1, 2])) == string(name, "{Int64}(", C === Stack ? "[2, 1]" : "[1, 2]", ")")
         @test occursin("…", sprint(show, C(1:100); context=:limit => true))
         @test isempty(empty!(c)) && collect(c) == Int[] && empty!(c) === c
     end

@@ -36,7 +36,8 @@ function leaves_below(t, node, depth, found)
     end
     for i in k+n:k+Toft.FANOUT
         K = eltype(t.bounds)
-        must(vacant(t.bounds, i, Toft.is_coded(K) ? typemax(Toft.code_type(K)) : nothing), "an unused bound is not vacant")
+        greatest = Toft.is_coded(K) ? typemax(Toft.code_type(K)) : nothing
+        must(vacant(t.bounds, i, greatest), "an unused bound is not vacant")
     end
     return
 end
@@ -77,7 +78,8 @@ function sound(@nospecialize(c))
     while leaf != 0
         free += 1
         k = Toft.base(leaf)
-        must(all(i -> vacant(t.keys, i, codes ? Toft.load(t.keys, k + 1) : nothing), k+1:k+Toft.FANOUT), "a free leaf with keys")
+        first_key = codes ? Toft.load(t.keys, k + 1) : nothing
+        must(all(i -> vacant(t.keys, i, first_key), k+1:k+Toft.FANOUT), "a free leaf with keys")
         leaf = t.links[leaf].next
     end
     must(free + length(leaves) == t.leaf_count, "leaves are lost")
