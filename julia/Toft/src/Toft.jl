@@ -20,6 +20,7 @@ export PoolFullError, StaleIndexError,
 const PUBLIC = (
     :Columns, :capacity, :column, :Handle, :handle,
     :List, :Stack, :Queue, :SortedSet, :SortedDict, :between,
+    :GenericList, :GenericStack, :GenericQueue, :GenericSortedSet, :GenericSortedDict,
     :alloc, :Mark, :scope, :with_similar, :ScratchArray, :default_arena,
     Symbol("@no_escape"), Symbol("@alloc"), Symbol("@alloc_ptr"),
     :reset!, :stats, :library,

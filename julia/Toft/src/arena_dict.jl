@@ -8,9 +8,9 @@ include("hash_table.jl")
     ArenaSet{K}(a::Arena, elements)
     ArenaSet(a::Arena, elements)
 
-A set of bits types whose table lies in an arena: an `AbstractSet`, in no order, with the hashes and the equality of
-Base's `Set`. Apart from the object itself it makes no garbage. What [`ArenaDict`](@ref) says of memory, of its end and
-of threads holds for a set too.
+A set of bits types whose table lies in an arena: an `AbstractSet`, in no order, with the equality of Base's `Set`.
+Only the object itself is memory of the garbage collector. Memory, its end and threads are as described for
+[`ArenaDict`](@ref). What is computed from a set (`copy`, `union`, `filter`, `empty`) is a `Set`.
 
     julia> arena() do a
                s = ArenaSet(a, [3, 1, 2, 3])
@@ -28,24 +28,27 @@ end
     ArenaDict{K,V}(a::Arena, pairs)
     ArenaDict(a::Arena, pairs)
 
-A dictionary of bits types whose table lies in an arena: an `AbstractDict`, in no order, with the hashes and the
-equality of Base's `Dict`. Apart from the object itself it makes no garbage. What is computed from it (`copy`, `merge`,
+A dictionary of bits types whose table lies in an arena: an `AbstractDict`, in no order, with the equality of Base's
+`Dict`. Only the object itself is memory of the garbage collector. What is computed from a dictionary (`copy`, `merge`,
 `filter`, `empty`) is a `Dict`, which may outlive the arena.
 
-**Memory**: a place takes the bytes of a key and a value side by side, and 1; 8 more for keys that are not integers,
-floats, `Char` or `Bool`. There are 16 places at least, a power of two, of which at most two thirds are taken: where a
-full table has doubled, a pair takes 1.5 to 3 places. A table grows into new memory, and its old memory stays allocated
-until the arena is rewound or reset: that is less than once more what it takes now. `sizehint!(d, n)` before the first
-key avoids this. Deleting and adding keys at a constant length takes no memory, and `empty!` keeps the table.
+**Memory**: a table has 16 places, or a greater power of two, of which at most two thirds are taken. A place has room
+for a key and a value, and one byte more; nine bytes more if the keys are not integers, floats, `Char` or `Bool`. When a
+table is full, it is copied to new memory of the arena, with four times the places, or twice from 4096 places on. So
+after it doubled, a pair takes 1.5 to 3 places. The old memory stays allocated until the arena is rewound or reset; all
+old tables together are smaller than the new one. `sizehint!(d, n)` before the first key is added avoids the copies.
+Deleting and adding keys at a constant length allocates nothing, and `empty!` keeps the table.
 
-**After the memory is given back** it throws an `ArgumentError`, as [`ArenaArray`](@ref) does. A dictionary that grows
-within a `scope`, or after a mark, has its memory there, and ends with it: `sizehint!` it before. `isvalid(d)` tells
-whether the memory is still there. Errors of making and growing are those of [`alloc`](@ref); the dictionary is then as
-it was.
+**End**: after its memory was given back, an access to the dictionary throws an `ArgumentError`, as with
+[`ArenaArray`](@ref);
+`isvalid(d)` is `true` while the memory exists. A dictionary that grows within a `scope`, or after a mark, loses its
+memory when the scope or the rewind ends it: call `sizehint!` before. Making and growing a dictionary throw what
+[`alloc`](@ref) throws, and leave the dictionary unchanged.
 
-While it is iterated, adding and deleting keys may have the iteration leave pairs out, or give them twice.
+If keys are added or deleted during an iteration, it may skip pairs or repeat them.
 
-Threads: as the arena's; but several tasks may look up keys and iterate at the same time while nothing changes it.
+**Threads**: a dictionary belongs to the task of its arena. Several tasks may look up keys and iterate at the same time
+while none changes the dictionary.
 
     julia> arena() do a
                d = ArenaDict{Int,Float64}(a)
@@ -69,7 +72,7 @@ arena_set_of(a, elements) = ArenaSet{eltype(elements)}(a, elements)
 ArenaDict{K,V}(a::Arena, pairs) where {K,V} = put_pairs!(ArenaDict{K,V}(a), pairs)
 ArenaDict(a::Arena, pairs) = arena_dict_of(a, pairs, eltype(pairs))
 arena_dict_of(a, pairs, ::Union{Type{Pair{K,V}},Type{Tuple{K,V}}}) where {K,V} = ArenaDict{K,V}(a, pairs)
-function arena_dict_of(a, pairs, ::Type) # the types that the keys and the values have in common
+function arena_dict_of(a, pairs, ::Type) # Dict finds the types that the keys and the values have in common
     d = Dict(pairs)
     return ArenaDict{keytype(d),valtype(d)}(a, d)
 end
@@ -142,13 +145,13 @@ end
     return d
 end
 
-# What Base's functions make: sets and dictionaries of the heap
+# Copies are sets and dictionaries of Base
 
 Base.copy(s::ArenaSet{K}) where {K} = Set{K}(s)
 Base.copy(d::ArenaDict{K,V}) where {K,V} = Dict{K,V}(d)
 
 Base.deepcopy_internal(c::Hashed, ::IdDict) =
-    throw(ArgumentError("a collection in an arena cannot be copied as it is: copy makes a Set or a Dict"))
+    throw(ArgumentError("deepcopy cannot copy a collection in an arena: copy makes a Set or a Dict of it"))
 
 function Base.show(io::IO, c::Hashed)
     isvalid(c) || return print(io, typeof(c), "(given back)")

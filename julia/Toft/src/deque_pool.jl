@@ -442,7 +442,7 @@ end
 
 Give back all slots; [`allocateend!`](@ref) begins at index 1 again. The memory is kept: [`trim!`](@ref) returns it.
 The time does not depend on the number of slots, unless they hold references; in the free-list kinds, if any slot is
-live, a key of four bytes is written for each slot that was ever taken.
+live, one byte is written for each slot that was ever taken.
 """
 @inline function emptyend!(p::DequePool)
     forget_all!(p)

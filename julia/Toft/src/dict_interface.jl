@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 # Has slot_of, value_of, stored_key, put_pair! and delete!.
-const Dictionary{K,V} = Union{SortedDict{K,V},ArenaDict{K,V}}
+const Dictionary{K,V} = Union{GenericSortedDict{K,V},ArenaDict{K,V}}
 # Has in and push! for elements of type K, and delete!.
-const Collection{K} = Union{SortedSet{K},ArenaSet{K}}
+const Collection{K} = Union{GenericSortedSet{K},ArenaSet{K}}
 
 const Associative = Union{Dictionary,Collection}
 

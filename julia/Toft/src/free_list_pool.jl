@@ -1,20 +1,33 @@
 # Pools whose slots can be given back one by one: FreeListAllocator and FreeListSOAllocator.
 #
-# Beside the slots lie a key for each, which counts how often it was taken and given back, and a stack of those that
-# were given back. A slot is live when it has a key and the key is odd: an access compares nothing else.
+# Beside the slots lie, for each, whether it is live and how often it was freed; and a stack of the freed slots. The
+# generation of a slot is that number, plus the number of times that the whole pool was emptied. An access compares its
+# index with the number of flags, and tests the slot's flag.
+#
+# A flag is a value of a union of two types without fields: an array of such has only the bytes by which Julia tells the
+# types apart. To the compiler, a store to the elements of another array does not change these bytes, so it tests the
+# flag of an index once for several accesses. A number in an array would be loaded again after each store.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
+struct Dead end
+struct Live end
+
 mutable struct FreeListPool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
     used::DequePool{T,I,S} # what was ever taken
-    keys::Vector{UInt32}
+    flags::Vector{Union{Dead,Live}}
+    frees::Vector{UInt32} # of each slot; not shorter than flags
     free::Vector{I} # the slots given back: the first free_count of it
     free_count::Int
-    new_key::UInt32 # the key of new slots: even, and not below those of slots that trim! returned
+    new_frees::UInt32 # of new slots: not below those of slots that trim! returned
+    emptied::UInt32 # how often all slots were freed at once
 
     FreeListPool{T,I,S}(used::DequePool{T,I,S}) where {T,I<:Integer,S<:AbstractVector{T}} =
-        new{T,I,S}(used, zeros(UInt32, used.n), Vector{I}(undef, used.resizable ? 0 : used.n), 0, 0)
+        new{T,I,S}(used, dead_flags(used.n), zeros(UInt32, used.n), Vector{I}(undef, used.resizable ? 0 : used.n), 0, 0,
+                   0)
 end
+
+dead_flags(n::Int) = fill!(Vector{Union{Dead,Live}}(undef, n), Dead())
 
 """
     FreeListAllocator{T,I=Int}(n, init=0)
@@ -58,13 +71,13 @@ FreeListSOAllocator{T}(n::Union{Integer,Nothing}, init::Integer=0) where {T} = F
 
 # Elements
 
-@inline is_live(p::FreeListPool, i::Int) = (i - 1) % UInt < length(p.keys) % UInt && isodd(@inbounds(p.keys[i]))
+@inline is_live(p::FreeListPool, i::Int) = (i - 1) % UInt < length(p.flags) % UInt && @inbounds(p.flags[i]) isa Live
 
 # No call of it returns into the access, as in DequePool.
 @inline function check_slot(p::FreeListPool, i::Integer)
     in_int = i % Int
-    (in_int == i) & ((in_int - 1) % UInt < length(p.keys) % UInt) || throw_bounds(p, i)
-    isodd(@inbounds(p.keys[in_int])) || throw_dead(p, i)
+    (in_int == i) & ((in_int - 1) % UInt < length(p.flags) % UInt) || throw_bounds(p, i)
+    @inbounds(p.flags[in_int]) isa Live || throw_dead(p, i)
     return nothing
 end
 
@@ -108,21 +121,23 @@ end
 end
 
 @inline function open_slot!(p::FreeListPool, i::Int)
-    i > length(p.keys) && grow_keys!(p, i)
-    @inbounds p.keys[i] += 0x00000001 # odd
+    i > length(p.flags) && grow_flags!(p, i)
+    @inbounds p.flags[i] = Live()
     return i
 end
 
-# Slot i, which was just taken, is the last or the first: it goes back where there is no memory for the keys.
-@noinline function grow_keys!(p::FreeListPool, i::Int)
-    have = length(p.keys)
+# Slot i, which was just taken, is the last or the first: it goes back where there is no memory for the flags.
+@noinline function grow_flags!(p::FreeListPool, i::Int)
+    have = length(p.flags)
     try
-        resize!(p.keys, p.used.n)
+        resize!(p.frees, p.used.n)
+        resize!(p.flags, p.used.n)
     catch
         i == p.used.last ? drop_end!(p.used) : drop_begin!(p.used)
         rethrow()
     end
-    fill!(view(p.keys, have+1:p.used.n), p.new_key)
+    fill!(view(p.frees, have+1:p.used.n), p.new_frees)
+    fill!(view(p.flags, have+1:p.used.n), Dead())
     return nothing
 end
 
@@ -151,7 +166,8 @@ Base.@propagate_inbounds function deallocate!(p::FreeListPool{T,I}, i::Integer) 
     count > length(p.free) && grow_free!(p)
     slot = i % Int
     refers(p.used.store) && forget!(p.used.store, slot)
-    @inbounds p.keys[slot] += 0x00000001
+    @inbounds p.flags[slot] = Dead()
+    @inbounds p.frees[slot] += 0x00000001
     @inbounds p.free[count] = slot % I
     p.free_count = count
     return nothing
@@ -159,13 +175,14 @@ end
 
 @noinline grow_free!(p::FreeListPool) = resize!(p.free, min(max(LEAST, 2 * length(p.free)), p.used.n))
 
-# Makes the keys of all live slots even.
+# Frees all live slots.
 @noinline function end_generations!(p::FreeListPool)
-    keys, used = p.keys, p.used
-    slots = used.contiguous ? (used.first:used.last) : (1:length(keys))
-    @inbounds @simd for i in slots
-        keys[i] += keys[i] & 0x00000001
+    flags, used = p.flags, p.used
+    slots = used.contiguous ? (used.first:used.last) : (1:length(flags))
+    @inbounds for i in slots
+        flags[i] = Dead()
     end
+    p.emptied += 0x00000001
     return nothing
 end
 
@@ -191,16 +208,16 @@ Slots given back at the highest indices are forgotten first, so that a pool of w
 function trim!(p::FreeListPool)
     used = p.used
     used.resizable && used.contiguous || return p
-    while !isempty(used) && iseven(p.keys[used.last])
+    while !isempty(used) && p.flags[used.last] isa Dead
         drop_end!(used)
     end
     top = isempty(used) ? 0 : used.last
     keep = filter!(i -> used.first <= i <= top, p.free[1:p.free_count])
     p.free, p.free_count = keep, length(keep)
     trim!(used)
-    if used.n < length(p.keys)
-        p.new_key = max(p.new_key, maximum(@view p.keys[used.n+1:end]))
-        p.keys = p.keys[1:used.n]
+    if used.n < length(p.flags)
+        p.new_frees = max(p.new_frees, maximum(@view p.frees[used.n+1:length(p.flags)]))
+        p.flags, p.frees = p.flags[1:used.n], p.frees[1:used.n]
     end
     return p
 end
@@ -214,13 +231,15 @@ end
     Handle{I}
 
 A slot's index and generation, from [`handle`](@ref). It takes the place of an index; once its slot was given back it is
-a [`StaleIndexError`](@ref), also when the slot was taken again. (After 2^31 such rounds of one slot it would be good
+a [`StaleIndexError`](@ref), also when the slot was taken again. (After 2^32 such rounds of one slot it would be good
 again.)
 """
 struct Handle{I<:Integer}
     index::I
     generation::UInt32
 end
+
+@inline generation(p::FreeListPool, i::Int) = @inbounds(p.frees[i]) + p.emptied
 
 """
     handle(pool, index) -> Handle
@@ -229,7 +248,7 @@ The [`Handle`](@ref) of a live slot of a free-list pool.
 """
 Base.@propagate_inbounds function handle(p::FreeListPool{T,I}, i::Integer) where {T,I}
     @boundscheck check_slot(p, i)
-    return Handle{I}(i % I, @inbounds(p.keys[i % Int]))
+    return Handle{I}(i % I, generation(p, i % Int))
 end
 
 """
@@ -239,7 +258,7 @@ Whether the slot of this handle, or with this index, is live (and for a handle, 
 """
 function Base.isvalid(p::FreeListPool, h::Handle)
     i = h.index % Int
-    return i == h.index && is_live(p, i) && @inbounds(p.keys[i]) == h.generation
+    return i == h.index && is_live(p, i) && generation(p, i) == h.generation
 end
 Base.isvalid(p::AbstractPool, i::Integer) = i % Int == i && is_live(p, i % Int)
 
@@ -279,10 +298,10 @@ const SlotWord = Tuple{Int,UInt64}
 
 function live_word(p::FreeListPool, start::Int)
     word = zero(UInt64)
-    keys = p.keys
-    stop = min(start + 63, length(keys))
+    flags = p.flags
+    stop = min(start + 63, length(flags))
     @inbounds for i in start:stop
-        word |= UInt64(keys[i] & 0x00000001) << ((i - start) & 63)
+        word |= UInt64(flags[i] isa Live) << ((i - start) & 63)
     end
     return word
 end
@@ -291,13 +310,13 @@ end
 @inline function next_word(p::FreeListPool, (start, word)::SlotWord)
     while word == 0
         start += 64
-        start > length(p.keys) && return start, word
+        start > length(p.flags) && return start, word
         word = live_word(p, start)
     end
     return start, word
 end
 
-first_word(p::FreeListPool) = isempty(p) ? (length(p.keys) + 1, zero(UInt64)) : (-63, zero(UInt64))
+first_word(p::FreeListPool) = isempty(p) ? (length(p.flags) + 1, zero(UInt64)) : (-63, zero(UInt64))
 
 @inline function Base.iterate(p::FreeListPool, state::SlotWord=first_word(p))
     start, word = next_word(p, state)

@@ -1,18 +1,19 @@
 # The table of ArenaSet and ArenaDict, in the memory of an arena: open addressing with linear probing.
 #
-#     entries   2^k places for a key and its value; keys that are no codes have their hash beside them
+#     entries   2^k places for a key and its value; keys without a cheap hash (below) have theirs beside them
 #     tags      a byte for each place: 0 for an empty one, else seven bits of the key's hash and the highest bit
 #
-# A key lies at the first place that was empty, counted from the one that its hash names (its home). So a search that
-# finds an empty place ends there. A deletion moves later keys down into the gap where their homes allow it, instead of
-# marking it: a table of constant length needs no memory however often its keys change.
+# The hash of a key gives its home, a place. The key lies there, or at the first place behind it that was empty when the
+# key was added; so a search ends at the first empty place. A deletion leaves no mark: it moves later keys down into the
+# gap, as far as their homes. So a table of constant length needs no more memory however often its keys change.
 #
-# A table has no memory until its first key. It grows into new memory of the arena, by four, from 4096 places on by two;
-# the old memory stays allocated until the arena is rewound or reset.
+# A table has no memory until its first key is added. When it grows, it allocates new memory in the arena, four times as
+# many places, or twice as many from 4096 places on; the old memory stays allocated until the arena is rewound or reset.
 #
-# Keys are compared and hashed as in Base. Codes (see tree.jl) have a cheaper hash. Hashes and comparisons of other
-# types may be the user's: these may throw, and may change this very table or its arena. They run before anything is
-# changed, and after each comparison the search looks at the number of changes.
+# Keys are compared as in Base. Those that have codes (see tree.jl), and Bool, have a cheap hash that is computed again
+# where it is needed; others have Base's. The hash and the comparison of these may be functions of the user's, which may
+# throw, and may change this very table or its arena. They are called before anything is changed, and after each
+# comparison the search compares the number of changes.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -46,7 +47,7 @@ const EMPTY_TAG = 0x00
 
 # Entries
 
-has_cheap_hash(::Type{K}) where {K} = code_type(K) <: Code
+has_cheap_hash(::Type{K}) where {K} = is_coded(K) || K === Bool
 entry_type(::Type{K}, ::Type{V}) where {K,V} = has_cheap_hash(K) ? Tuple{K,V} : Tuple{K,V,UInt64}
 
 @inline entry(t::HashTable{K,V}, i::Int) where {K,V} = t.entries + i * sizeof(entry_type(K, V))
@@ -74,7 +75,7 @@ end
 
 # Search
 
-# (place, whether k is there): of k, or of where it belongs. Without memory: (-1, false).
+# (place, whether k is there): the place of k, or the one where it is to be added. Without memory: (-1, false).
 @inline function search(t::HashTable{K}, k::K, h::UInt64) where {K}
     must_be_valid(t)
     t.limit == 0 && return -1, false
@@ -105,7 +106,7 @@ end
 
 # Change
 
-# A key that is not there; i is where search found that it belongs.
+# Adds a key that is not there; i is the place that search returned.
 @inline function add!(t::HashTable{K,V}, i::Int, h::UInt64, k::K, v::V) where {K,V}
     if t.count >= t.limit
         grow!(t, t.limit == 0 ? LEAST_PLACES : (t.mask + 1) * (t.mask < 4095 ? 4 : 2))
@@ -133,7 +134,7 @@ function places_for(n::Int)
     return places
 end
 
-# All keys move to new memory. Where there is none, the table is as it was.
+# Moves all keys to new memory. If the allocation fails, the table is unchanged.
 @noinline function grow!(t::HashTable{K,V}, places::Int) where {K,V}
     a, stride = t.lifetime.arena, sizeof(entry_type(K, V))
     places <= typemax(Int) ÷ (stride + 1) || throw(OutOfMemoryError())
@@ -167,7 +168,7 @@ end
     unsafe_store!(Ptr{entry_type(K, V)}(entry(t, to)), unsafe_load(Ptr{entry_type(K, V)}(from)))
 @inline move_bytes(to, from, n) = ccall(:memcpy, Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), to, from, n)
 
-# The key at place i, which is there.
+# Removes the key at place i.
 @inline function remove!(t::HashTable, i::Int)
     j = i
     while true
@@ -203,7 +204,7 @@ end
 
 # Walk
 
-# The first place from i on that has a key; the number of places if there is none. Eight tags at a time.
+# The first place from i on that has a key; the number of places if there is none. Eight tags are read at a time.
 @inline function taken_from(t::HashTable, i::Int)
     while i <= t.mask
         word = ltoh(unsafe_load(Ptr{UInt64}(t.tags + (i & ~7)))) & 0x8080808080808080

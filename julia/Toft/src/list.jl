@@ -2,6 +2,20 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 """
+    GenericList{T,I,P}
+
+The lists of elements of type `T` in a pool of any type `P` of cells `Tuple{T,I}`. [`List`](@ref) constructs them, and
+is the one in a [`FreeListAllocator`](@ref) with `I` `Int`.
+"""
+mutable struct GenericList{T,I,P<:AbstractPool}
+    pool::P
+    head::Int # 0: empty
+    tail::Int
+    count::Int
+    shares::Bool
+end
+
+"""
     List{T}(kind=FreeListAllocator, n=nothing)
     List{T}(elements)
     List(elements)
@@ -18,31 +32,26 @@ While a list is walked, elements may be added, and those that the walk has given
 come next is removed, the walk ends with a [`StaleIndexError`](@ref), or where the kind does not free, with a
 `BoundsError` or by giving what is left in the slot.
 
-A number alone, which could be meant as a size, is an `ArgumentError`. `List{T}` is not a concrete type, as that of a
-field of a struct should be: [`concretetype`](@ref) gives it.
+A number alone, which could be meant as a size, is an `ArgumentError`. `List{T}` is the concrete type of a list in a
+`FreeListAllocator` of cells `Tuple{T,Int}`; with another kind or pool the constructor makes another
+[`GenericList`](@ref).
 
     julia> using Toft: List
 
     julia> l = List([2, 3]); pushfirst!(l, 1)
     List{Int64}([1, 2, 3])
 """
-mutable struct List{T,I,P<:AbstractPool}
-    pool::P
-    head::Int # 0: empty
-    tail::Int
-    count::Int
-    shares::Bool
-end
+const List{T} = GenericList{T,Int,FreeListAllocator{Tuple{T,Int},Int}}
 
 function List{T}(kind::Type{<:AbstractPool}=FreeListAllocator, n::Union{Integer,Nothing}=nothing) where {T}
     pool = kind{Tuple{T,Int},Int}(n)
-    return List{T,Int,typeof(pool)}(pool, 0, 0, 0, false)
+    return GenericList{T,Int,typeof(pool)}(pool, 0, 0, 0, false)
 end
-List(pool::AbstractPool{Tuple{T,I},I}) where {T,I} = List{T,I,typeof(pool)}(pool, 0, 0, 0, true)
+List(pool::AbstractPool{Tuple{T,I},I}) where {T,I} = GenericList{T,I,typeof(pool)}(pool, 0, 0, 0, true)
 List{T}(elements) where {T} = append!(List{T}(), elements)
-List{T}(n::Number) where {T} = throw_number(List{T}, n)
+List{T}(n::Number) where {T} = throw_number("List{$T}", n)
 List(elements) = list_of(with_eltype(elements))
-List(n::Number) = throw_number(List, n)
+List(n::Number) = throw_number("List", n)
 list_of(elements) = List{eltype(elements)}(elements)
 
 @noinline throw_number(C, n) =
@@ -55,19 +64,19 @@ with_eltype(elements, ::Base.HasEltype) = elements
 with_eltype(elements, ::Base.EltypeUnknown) = collect(elements)
 
 # Cells of a pool of its own are known to be live.
-@inline cell(l::List, i::Int) = l.shares ? l.pool[i] : @inbounds(l.pool[i])
-@inline next_cell(l::List, i::Int) = Int(l.shares ? l.pool[i, 2] : @inbounds(l.pool[i, 2]))
+@inline cell(l::GenericList, i::Int) = l.shares ? l.pool[i] : @inbounds(l.pool[i])
+@inline next_cell(l::GenericList, i::Int) = Int(l.shares ? l.pool[i, 2] : @inbounds(l.pool[i, 2]))
 
-@inline function Base.pushfirst!(l::List{T,I}, x::T) where {T,I}
+@inline function Base.pushfirst!(l::GenericList{T,I}, x::T) where {T,I}
     i = Int(allocateend!(l.pool, (x, l.head % I)))
     l.head == 0 && (l.tail = i)
     l.head = i
     l.count += 1
     return l
 end
-Base.pushfirst!(l::List{T}, x) where {T} = pushfirst!(l, convert(T, x)::T)
+Base.pushfirst!(l::GenericList{T}, x) where {T} = pushfirst!(l, convert(T, x)::T)
 
-@inline function Base.push!(l::List{T,I}, x::T) where {T,I}
+@inline function Base.push!(l::GenericList{T,I}, x::T) where {T,I}
     i = Int(allocateend!(l.pool, (x, zero(I))))
     if l.head == 0
         l.head = i
@@ -78,14 +87,14 @@ Base.pushfirst!(l::List{T}, x) where {T} = pushfirst!(l, convert(T, x)::T)
     l.count += 1
     return l
 end
-Base.push!(l::List{T}, x) where {T} = push!(l, convert(T, x)::T)
+Base.push!(l::GenericList{T}, x) where {T} = push!(l, convert(T, x)::T)
 
-function Base.append!(l::List, elements)
+function Base.append!(l::GenericList, elements)
     foreach(x -> push!(l, x), elements === l ? collect(l) : elements) # a walk of l would not end
     return l
 end
 
-@inline function Base.popfirst!(l::List)
+@inline function Base.popfirst!(l::GenericList)
     i = l.head
     i == 0 && throw_empty()
     x, next = cell(l, i)
@@ -99,13 +108,13 @@ end
 @inline drop_cell!(p::FreeListPool, i::Int) = @inbounds deallocate!(p, i)
 @inline drop_cell!(p::DequePool, i::Int) = i == p.last ? drop_end!(p) : give_back!(p, i)
 
-Base.first(l::List) = l.head == 0 ? throw_empty() : cell(l, l.head)[1]
-Base.last(l::List) = l.head == 0 ? throw_empty() : cell(l, l.tail)[1]
-Base.length(l::List) = l.count
-Base.isempty(l::List) = l.head == 0
-Base.eltype(::Type{<:List{T}}) where {T} = T
+Base.first(l::GenericList) = l.head == 0 ? throw_empty() : cell(l, l.head)[1]
+Base.last(l::GenericList) = l.head == 0 ? throw_empty() : cell(l, l.tail)[1]
+Base.length(l::GenericList) = l.count
+Base.isempty(l::GenericList) = l.head == 0
+Base.eltype(::Type{<:GenericList{T}}) where {T} = T
 
-@inline function Base.iterate(l::List, i::Int=l.head)
+@inline function Base.iterate(l::GenericList, i::Int=l.head)
     i == 0 && return nothing
     x, next = l.pool[i] # checked: the list may have changed since i was read
     return x, Int(next)
@@ -116,7 +125,7 @@ end
 
 Remove all elements. A list with a pool of its own gives back all slots at once, one that shares its cells one by one.
 """
-function Base.empty!(l::List)
+function Base.empty!(l::GenericList)
     if l.shares
         i = l.head
         while i != 0
@@ -131,7 +140,7 @@ function Base.empty!(l::List)
     return l
 end
 
-function Base.reverse!(l::List{T,I}) where {T,I}
+function Base.reverse!(l::GenericList{T,I}) where {T,I}
     i, before = l.head, 0
     l.tail = i
     while i != 0
@@ -143,10 +152,10 @@ function Base.reverse!(l::List{T,I}) where {T,I}
     return l
 end
 
-function trim!(l::List)
+function trim!(l::GenericList)
     trim!(l.pool)
     return l
 end
 
-Base.copy(l::List{T}) where {T} = List{T}(l)
-Base.empty(::List{T}, ::Type{U}=T) where {T,U} = List{U}()
+Base.copy(l::GenericList{T}) where {T} = List{T}(l)
+Base.empty(::GenericList{T}, ::Type{U}=T) where {T,U} = List{U}()

@@ -1,6 +1,23 @@
 # SortedSet: the elements in a pool, their order in a tree.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
+struct Member{K} # what a set has in its pool: of any type K, in any kind of pool
+    key::K
+    Member{K}(key::K) where {K} = new{K}(key)
+end
+
+"""
+    GenericSortedSet{K,P}
+
+The sorted sets of elements of type `K` in a pool of any type `P`. [`SortedSet`](@ref) constructs them, and is the one
+in a [`FreeListAllocator`](@ref).
+"""
+struct GenericSortedSet{K,P<:AbstractPool{Member{K},UInt32}} <: AbstractSet{K}
+    pool::P
+    tree::Tree{K}
+    GenericSortedSet{K,P}(pool::P, tree::Tree{K}) where {K,P<:AbstractPool{Member{K},UInt32}} = new{K,P}(pool, tree)
+end
+
 """
     SortedSet{K}(kind=FreeListAllocator, n=nothing)
     SortedSet{K}(elements)
@@ -26,17 +43,14 @@ lookups may run on several threads at a time while nothing changes the set.
     julia> collect(between(s, 2, 9)) == [2, 3]
     true
 
-`SortedSet{K}` is not a concrete type, as that of a field of a struct should be: [`concretetype`](@ref) gives it.
+`SortedSet{K}` is the concrete type of a set in a `FreeListAllocator`; with another kind the constructor makes another
+[`GenericSortedSet`](@ref).
 """
-struct SortedSet{K,P<:AbstractPool,C} <: AbstractSet{K}
-    pool::P
-    tree::Tree{C}
-end
+const SortedSet{K} = GenericSortedSet{K,FreeListAllocator{Member{K},UInt32}}
 
 function SortedSet{K}(kind::Type{<:AbstractPool}=FreeListAllocator, n::Union{Integer,Nothing}=nothing) where {K}
-    pool = kind{Tuple{storable(K)},UInt32}(n)
-    tree = Tree{code_type(K)}(something(n, 0))
-    return SortedSet{K,typeof(pool),code_type(K)}(pool, tree)
+    pool = kind{Member{K},UInt32}(n)
+    return GenericSortedSet{K,typeof(pool)}(pool, Tree{K}(something(n, 0)))
 end
 
 SortedSet{K}(elements) where {K} = union!(SortedSet{K}(), elements)
@@ -44,35 +58,36 @@ SortedSet(elements) = set_of(with_eltype(elements))
 set_of(elements) = SortedSet{eltype(elements)}(elements)
 SortedSet() = SortedSet{Any}()
 # Of a concrete type, as conversion to that of a field needs it.
-SortedSet{K,P,C}(elements=()) where {K,P<:AbstractPool,C} = union!(SortedSet{K,P,C}(P(nothing), Tree{C}(0)), elements)
+GenericSortedSet{K,P}(elements=()) where {K,P<:AbstractPool{Member{K},UInt32}} =
+    union!(GenericSortedSet{K,P}(P(nothing), Tree{K}(0)), elements)
 
-@inline Base.in(x::K, s::SortedSet{K}) where {K} = search(s.tree, encode(K, x))[2]
-function Base.in(x, s::SortedSet{K}) where {K}
+@inline Base.in(x::K, s::GenericSortedSet{K}) where {K} = search(s.tree, encode(K, x))[2]
+function Base.in(x, s::GenericSortedSet{K}) where {K}
     key = as_key(K, x)
     return key !== nothing && in(something(key), s)
 end
 
-@inline function Base.push!(s::SortedSet{K}, x::K) where {K}
+@inline function Base.push!(s::GenericSortedSet{K}, x::K) where {K}
     code = encode(K, x)
     at, there = search(s.tree, code)
-    there || add!(s, at, code, (x,))
+    there || add!(s, at, code, Member{K}(x))
     return s
 end
-@inline element(s::SortedSet{K}, at) where {K} = decode(K, key_at(s.tree, at))::K
+@inline element(s::GenericSortedSet{K}, at) where {K} = decode(K, key_at(s.tree, at))::K
 
 # What Base's functions of sets make
 
-Base.empty(::SortedSet{K}, ::Type{U}=K) where {K,U} = SortedSet{U}()
+Base.empty(::GenericSortedSet{K}, ::Type{U}=K) where {K,U} = SortedSet{U}()
 if isdefined(Base, :emptymutable)
-    Base.emptymutable(::SortedSet{K}, ::Type{U}=K) where {K,U} = SortedSet{U}()
+    Base.emptymutable(::GenericSortedSet{K}, ::Type{U}=K) where {K,U} = SortedSet{U}()
 end
 if isdefined(Base, :copymutable)
-    Base.copymutable(s::SortedSet) = copy(s)
+    Base.copymutable(s::GenericSortedSet) = copy(s)
 end
-Base.copy(s::SortedSet{K}) where {K} = union!(SortedSet{K}(), s)
-Base.filter(f, s::SortedSet{K}) where {K} = union!(SortedSet{K}(), Iterators.filter(f, s))
+Base.copy(s::GenericSortedSet{K}) where {K} = union!(SortedSet{K}(), s)
+Base.filter(f, s::GenericSortedSet{K}) where {K} = union!(SortedSet{K}(), Iterators.filter(f, s))
 
-function Base.show(io::IO, s::SortedSet{K}) where {K}
+function Base.show(io::IO, s::GenericSortedSet{K}) where {K}
     print(io, "SortedSet{", K, "}(")
     isempty(s) || show_elements(io, s)
     print(io, ")")

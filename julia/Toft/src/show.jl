@@ -17,10 +17,10 @@ function show_elements(io::IO, elements; open="[", close="]")
     print(io, close)
 end
 
-const Sequence = Union{List,Stack,Queue}
-name_of(::List) = "List"
-name_of(::Stack) = "Stack"
-name_of(::Queue) = "Queue"
+const Sequence = Union{GenericList,GenericStack,GenericQueue}
+name_of(::GenericList) = "List"
+name_of(::GenericStack) = "Stack"
+name_of(::GenericQueue) = "Queue"
 
 function Base.show(io::IO, c::Sequence)
     print(io, name_of(c), "{", eltype(c), "}(")
@@ -30,13 +30,13 @@ end
 
 # Equal: of the same kind, with equal elements in the same order, wherever they are stored.
 same_elements(a, b) = length(a) == length(b) && all(pair -> isequal(pair...), zip(a, b))
-Base.:(==)(a::List, b::List) = same_elements(a, b)
-Base.:(==)(a::Stack, b::Stack) = same_elements(a, b)
-Base.:(==)(a::Queue, b::Queue) = same_elements(a, b)
+Base.:(==)(a::GenericList, b::GenericList) = same_elements(a, b)
+Base.:(==)(a::GenericStack, b::GenericStack) = same_elements(a, b)
+Base.:(==)(a::GenericQueue, b::GenericQueue) = same_elements(a, b)
 Base.hash(c::Sequence, h::UInt) = foldl((h, x) -> hash(x, h), c; init=hash(name_of(c), h))
 
 # A set on a screen in one line; a dictionary as Base shows any.
-Base.show(io::IO, ::MIME"text/plain", s::SortedSet) = show(io, s)
+Base.show(io::IO, ::MIME"text/plain", s::GenericSortedSet) = show(io, s)
 
 # Pools grow by themselves; the size is a hint, and so are the keywords of later releases of Julia.
-Base.sizehint!(c::Union{Sequence,SortedSet,SortedDict}, n; hints...) = c
+Base.sizehint!(c::Union{Sequence,GenericSortedSet,GenericSortedDict}, n; hints...) = c

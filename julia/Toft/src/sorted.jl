@@ -1,7 +1,7 @@
 # What SortedSet and SortedDict share: elements in a pool, the order of their keys in a tree.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
-const Sorted{K} = Union{SortedSet{K},SortedDict{K}}
+const Sorted{K} = Union{GenericSortedSet{K},GenericSortedDict{K}}
 
 Base.length(c::Sorted) = c.tree.count
 Base.isempty(c::Sorted) = c.tree.count == 0
@@ -129,6 +129,6 @@ function Base.iterate(b::Between{C,K}, at::Int=first_from(b.collection.tree, enc
     t = b.collection.tree
     is_key(t, at) || return nothing
     less(encode(K, b.high), key_at(t, at)) && return nothing
-    K === code_type(K) && !(K <: Code) && !is_key(t, at) && return nothing # isless took it out
+    is_coded(K) || is_key(t, at) || return nothing # isless took it out
     return element(b.collection, at), at_after(t, at)
 end

@@ -2,6 +2,17 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 """
+    GenericStack{T,S}
+
+The stacks of elements of type `T` whose memory is of any type `S`. [`Stack`](@ref) constructs them, and is the one in
+an [`Allocator`](@ref).
+"""
+struct GenericStack{T,S}
+    items::S # a DequePool, of which the end is the top; or a list, of which the first is
+    global stack_on(::Type{T}, items::S) where {T,S} = new{T,S}(items)
+end
+
+"""
     Stack{T}(kind=Allocator, n=nothing)
     Stack{T}(elements)
 
@@ -11,7 +22,8 @@ iteration goes from the top. In the plain kinds of pool the elements lie side by
 linked. `Iterators.reverse` goes the other way; where the elements are linked, it copies them first.
 
 A number alone is an `ArgumentError`: in DataStructures it is a block size, which this stack does not have.
-`Stack{T}` is not a concrete type, as that of a field of a struct should be: [`concretetype`](@ref) gives it.
+`Stack{T}` is the concrete type of a stack in an `Allocator`; with another kind the constructor makes another
+[`GenericStack`](@ref).
 
     julia> using Toft: Stack
 
@@ -20,8 +32,17 @@ A number alone is an `ArgumentError`: in DataStructures it is a block size, whic
     julia> pop!(s), length(s)
     (2, 1)
 """
-struct Stack{T,S}
-    items::S # an DequePool, of which the end is the top; or a List, of which the first is
+const Stack{T} = GenericStack{T,Allocator{T,Int}}
+
+"""
+    GenericQueue{T,S}
+
+The queues of elements of type `T` whose memory is of any type `S`. [`Queue`](@ref) constructs them, and is the one in
+an [`Allocator`](@ref).
+"""
+struct GenericQueue{T,S}
+    items::S
+    global queue_on(::Type{T}, items::S) where {T,S} = new{T,S}(items)
 end
 
 """
@@ -34,16 +55,15 @@ first. In the plain kinds of pool it is a ring; in the free-list kinds the eleme
 goes the other way; where the elements are linked, it copies them first.
 
 A number alone is an `ArgumentError`: in DataStructures it is a block size, which this queue does not have.
-`Queue{T}` is not a concrete type, as that of a field of a struct should be: [`concretetype`](@ref) gives it.
+`Queue{T}` is the concrete type of a queue in an `Allocator`; with another kind the constructor makes another
+[`GenericQueue`](@ref).
 
     julia> using Toft: Queue
 
     julia> q = Queue([1, 2]); push!(q, 3); popfirst!(q)
     1
 """
-struct Queue{T,S}
-    items::S
-end
+const Queue{T} = GenericQueue{T,Allocator{T,Int}}
 
 # Columns need fields: a type without is stored as a tuple of one.
 stored_type(::Type{T}, ::Type{<:DequePool}) where {T} = T
@@ -56,27 +76,27 @@ make_items(::Type{T}, kind::Type{<:FreeListPool}, n) where {T} = List{T}(kind, n
 
 function Stack{T}(kind::Type{<:AbstractPool}=Allocator, n::Union{Integer,Nothing}=nothing) where {T}
     items = make_items(T, kind, n)
-    return Stack{T,typeof(items)}(items)
+    return stack_on(T, items)
 end
 Stack{T}(elements) where {T} = append!(Stack{T}(), elements)
-Stack{T}(n::Number) where {T} = throw_number(Stack{T}, n)
+Stack{T}(n::Number) where {T} = throw_number("Stack{$T}", n)
 Stack(elements) = stack_of(with_eltype(elements))
-Stack(n::Number) = throw_number(Stack, n)
+Stack(n::Number) = throw_number("Stack", n)
 stack_of(elements) = Stack{eltype(elements)}(elements)
 
 function Queue{T}(kind::Type{<:AbstractPool}=Allocator, n::Union{Integer,Nothing}=nothing) where {T}
     items = make_items(T, kind, n)
-    return Queue{T,typeof(items)}(items)
+    return queue_on(T, items)
 end
 Queue{T}(elements) where {T} = append!(Queue{T}(), elements)
-Queue{T}(n::Number) where {T} = throw_number(Queue{T}, n)
+Queue{T}(n::Number) where {T} = throw_number("Queue{$T}", n)
 Queue(elements) = queue_of(with_eltype(elements))
-Queue(n::Number) = throw_number(Queue, n)
+Queue(n::Number) = throw_number("Queue", n)
 queue_of(elements) = Queue{eltype(elements)}(elements)
 
-const EndStack{T} = Stack{T,<:DequePool}
-const EndQueue{T} = Queue{T,<:DequePool}
-const Line = Union{Stack,Queue}
+const EndStack{T} = GenericStack{T,<:DequePool}
+const EndQueue{T} = GenericQueue{T,<:DequePool}
+const Line = Union{GenericStack,GenericQueue}
 
 # What end of the pool is which
 
@@ -84,14 +104,14 @@ const Line = Union{Stack,Queue}
     allocateend!(s.items, pack(T, s.items, x))
     return s
 end
-@inline Base.push!(s::Stack{T,<:List}, x::T) where {T} = (pushfirst!(s.items, x); s)
+@inline Base.push!(s::GenericStack{T,<:GenericList}, x::T) where {T} = (pushfirst!(s.items, x); s)
 @inline function Base.push!(q::EndQueue{T}, x::T) where {T}
     allocateend!(q.items, pack(T, q.items, x))
     return q
 end
-@inline Base.push!(q::Queue{T,<:List}, x::T) where {T} = (push!(q.items, x); q)
-Base.push!(c::Stack{T}, x) where {T} = push!(c, convert(T, x)::T)
-Base.push!(c::Queue{T}, x) where {T} = push!(c, convert(T, x)::T)
+@inline Base.push!(q::GenericQueue{T,<:GenericList}, x::T) where {T} = (push!(q.items, x); q)
+Base.push!(c::GenericStack{T}, x) where {T} = push!(c, convert(T, x)::T)
+Base.push!(c::GenericQueue{T}, x) where {T} = push!(c, convert(T, x)::T)
 
 @inline element_at(c::Union{EndStack{T},EndQueue{T}}, i::Int) where {T} =
     unpack(T, c.items, @inbounds(c.items.store[i]))::T
@@ -104,7 +124,7 @@ Base.push!(c::Queue{T}, x) where {T} = push!(c, convert(T, x)::T)
     pool.last = next
     return x
 end
-@inline Base.pop!(s::Stack{T,<:List}) where {T} = popfirst!(s.items)
+@inline Base.pop!(s::GenericStack{T,<:GenericList}) where {T} = popfirst!(s.items)
 
 @inline function Base.popfirst!(q::EndQueue)
     pool, i = q.items, q.items.first
@@ -114,7 +134,7 @@ end
     pool.first = next
     return x
 end
-@inline Base.popfirst!(q::Queue{T,<:List}) where {T} = popfirst!(q.items)
+@inline Base.popfirst!(q::GenericQueue{T,<:GenericList}) where {T} = popfirst!(q.items)
 
 Base.first(s::EndStack) = isempty(s.items) ? throw_empty() : element_at(s, s.items.last)
 Base.last(s::EndStack) = isempty(s.items) ? throw_empty() : element_at(s, s.items.first)
@@ -158,11 +178,11 @@ end
 
 Base.length(c::Line) = length(c.items)
 @inline Base.isempty(c::Line) = isempty(c.items)
-Base.eltype(::Type{<:Stack{T}}) where {T} = T
-Base.eltype(::Type{<:Queue{T}}) where {T} = T
+Base.eltype(::Type{<:GenericStack{T}}) where {T} = T
+Base.eltype(::Type{<:GenericQueue{T}}) where {T} = T
 
 clear!(p::DequePool) = emptyend!(p)
-clear!(l::List) = empty!(l)
+clear!(l::GenericList) = empty!(l)
 
 function Base.empty!(c::Line)
     clear!(c.items)
@@ -180,7 +200,7 @@ function trim!(c::Line)
 end
 
 # A stack is pushed anew from the oldest on.
-Base.copy(s::Stack{T}) where {T} = append!(Stack{T}(), reverse!(collect(s)))
-Base.copy(q::Queue{T}) where {T} = append!(Queue{T}(), q)
-Base.empty(::Stack{T}, ::Type{U}=T) where {T,U} = Stack{U}()
-Base.empty(::Queue{T}, ::Type{U}=T) where {T,U} = Queue{U}()
+Base.copy(s::GenericStack{T}) where {T} = append!(Stack{T}(), reverse!(collect(s)))
+Base.copy(q::GenericQueue{T}) where {T} = append!(Queue{T}(), q)
+Base.empty(::GenericStack{T}, ::Type{U}=T) where {T,U} = Stack{U}()
+Base.empty(::GenericQueue{T}, ::Type{U}=T) where {T,U} = Queue{U}()

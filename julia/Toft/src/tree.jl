@@ -26,22 +26,27 @@ const HIGHEST = FANOUT - 3
 const MIDDLE = FANOUT ÷ 2
 const Code = Union{Int8,Int16,Int32,Int64,UInt8,UInt16,UInt32,UInt64}
 
-# Codes: isless(a, b) is code(a) < code(b), and isequal(a, b) is ==.
+# Codes: isless(a, b) is code(a) < code(b), and isequal(a, b) is ==. A Vector{K} holds a code as the K of the same bits:
+# so the type of a tree is known from that of its keys.
 
 code_type(::Type{K}) where {K} = K
 code_type(::Type{Float64}) = Int64
 code_type(::Type{Float32}) = Int32
 code_type(::Type{Float16}) = Int16
 code_type(::Type{Char}) = UInt32
-code_type(::Type{Bool}) = UInt8
-code_type(::Type{Union{}}) = Nothing
 
-# The type of a field for elements of type K. Without any elements it is one that a tuple can have.
-storable(::Type{K}) where {K} = K
-storable(::Type{Union{}}) = Nothing
+is_coded(::Type) = false
+const CODED = (Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, Float16, Float32, Float64, Char)
+for K in CODED
+    @eval is_coded(::Type{$K}) = true
+end
+
+@inline as_code(::Type{K}, x) where {K} = is_coded(K) ? reinterpret(code_type(K), x) : x
+Base.@propagate_inbounds load(v::Vector{K}, i::Int) where {K} = as_code(K, v[i])
+Base.@propagate_inbounds store!(v::Vector{K}, i::Int, x) where {K} =
+    (v[i] = is_coded(K) ? reinterpret(K, x) : x; nothing)
 
 @inline encode(::Type{K}, x) where {K} = x
-@inline encode(::Type{Bool}, x::Bool) = UInt8(x)
 @inline encode(::Type{Char}, x::Char) = reinterpret(UInt32, x)
 # A float's bits order as integers do; those of negative ones the other way around. All NaN are one key, behind Inf.
 @inline function encode(::Type{K}, x::K) where {K<:Union{Float16,Float32,Float64}}
@@ -51,7 +56,6 @@ storable(::Type{Union{}}) = Nothing
 end
 
 @inline decode(::Type{K}, c) where {K} = c
-@inline decode(::Type{Bool}, c::UInt8) = c == 1
 @inline decode(::Type{Char}, c::UInt32) = reinterpret(Char, c)
 @inline decode(::Type{F}, c::Signed) where {F<:Union{Float16,Float32,Float64}} =
     reinterpret(F, c ⊻ ((c >> (8sizeof(c) - 1)) & typemax(c)))
@@ -71,14 +75,14 @@ struct Links
     next::UInt32
 end
 
-mutable struct Tree{C}
-    keys::Vector{C} # FANOUT a leaf
+mutable struct Tree{K}
+    keys::Vector{K} # FANOUT a leaf
     slots::Vector{UInt32} # the index of the element in the pool, beside its key
     windows::Vector{Window}
     links::Vector{Links}
     leaf_count::Int # leaves that were taken so far, free ones included
     free_leaf::UInt32
-    bounds::Vector{C} # FANOUT an inner node, of which one less is used: keys from the i-th on belong behind child i
+    bounds::Vector{K} # FANOUT an inner node, of which one less is used: keys from the i-th on belong behind child i
     children::Vector{UInt32} # FANOUT an inner node
     child_counts::Vector{Int32}
     inner_count::Int
@@ -94,17 +98,19 @@ mutable struct Tree{C}
     path::Vector{UInt32} # of the last way down for a change: inner nodes from the root, and which child was taken
     path_child::Vector{Int}
 
-    function Tree{C}(n::Integer) where {C} # places for n keys at least, in leaves that are half full
+    function Tree{K}(n::Integer) where {K} # places for n keys at least, in leaves that are half full
         leaves = cld(n, LEAF_KEYS ÷ 2) + 1
-        t = new{C}(
-            Vector{C}(undef, leaves * FANOUT), Vector{UInt32}(undef, leaves * FANOUT), Vector{Window}(undef, leaves),
-            Vector{Links}(undef, leaves), 0, 0, C[], UInt32[], Int32[], 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, zeros(UInt32, 24),
+        t = new{K}(
+            Vector{K}(undef, leaves * FANOUT), Vector{UInt32}(undef, leaves * FANOUT), Vector{Window}(undef, leaves),
+            Vector{Links}(undef, leaves), 0, 0, K[], UInt32[], Int32[], 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, zeros(UInt32, 24),
             zeros(Int, 24),
         )
         start!(t)
         return t
     end
 end
+
+const CodeTree = Union{map(K -> Tree{K}, CODED)...}
 
 @inline base(node::UInt32) = (node % Int - 1) * FANOUT
 @inline leaf_at(at::Int) = ((at >>> 6) + 1) % UInt32 # FANOUT is 2^6
@@ -113,26 +119,26 @@ end
 
 # What stands at unused places: the fences; and of references, nothing.
 
-fill_places!(t::Tree{C}, a::Int, b::Int, x) where {C} = # at a to b - 1
+fill_places!(t::Tree{K}, a::Int, b::Int, x) where {K} = # at a to b - 1
     for i in a+1:b
-        C <: Code ? (@inbounds t.keys[i] = x) : unset!(t.keys, i)
+        is_coded(K) ? (@inbounds store!(t.keys, i, x)) : unset!(t.keys, i)
     end
 
-function fill_bounds!(t::Tree{C}, node::UInt32, a::Int, b::Int) where {C}
+function fill_bounds!(t::Tree{K}, node::UInt32, a::Int, b::Int) where {K}
     for i in base(node)+a+1:base(node)+b
-        C <: Code ? (@inbounds t.bounds[i] = typemax(C)) : unset!(t.bounds, i)
+        is_coded(K) ? (@inbounds store!(t.bounds, i, typemax(code_type(K)))) : unset!(t.bounds, i)
     end
 end
 
 # Those of all keys. The least integer belongs to the first leaf though it is not above the fence: see search_far.
-low_fence(::Tree{C}) where {C} = C <: Code ? typemin(C) : nothing
-high_fence(::Tree{C}) where {C} = C <: Code ? typemax(C) : nothing
+low_fence(::Tree{K}) where {K} = is_coded(K) ? typemin(code_type(K)) : nothing
+high_fence(::Tree{K}) where {K} = is_coded(K) ? typemax(code_type(K)) : nothing
 # The greatest key that is too small for what begins with `bound`
-before(::Tree{C}, bound) where {C} = C <: Code ? bound - one(C) : nothing
+before(::Tree{K}, bound) where {K} = is_coded(K) ? bound - one(bound) : nothing
 
 # Of a leaf
-low_fence(t::Tree{C}, leaf::UInt32) where {C} = C <: Code ? t.keys[base(leaf)+1] : nothing
-high_fence(t::Tree{C}, leaf::UInt32) where {C} = C <: Code ? t.keys[base(leaf)+FANOUT] : nothing
+low_fence(t::Tree{K}, leaf::UInt32) where {K} = is_coded(K) ? load(t.keys, base(leaf) + 1) : nothing
+high_fence(t::Tree{K}, leaf::UInt32) where {K} = is_coded(K) ? load(t.keys, base(leaf) + FANOUT) : nothing
 
 function set_fences!(t::Tree, leaf::UInt32, low, high)
     k, w = base(leaf), t.windows[leaf]
@@ -228,8 +234,8 @@ function free_inner!(t::Tree, node::UInt32)
 end
 
 # One empty leaf. What was there before is forgotten, its memory kept.
-function start!(t::Tree{C}) where {C}
-    if has_references(C)
+function start!(t::Tree{K}) where {K}
+    if has_references(K)
         foreach(i -> unset!(t.keys, i), 1:t.leaf_count*FANOUT)
         foreach(i -> unset!(t.bounds, i), 1:t.inner_count*FANOUT)
     end
@@ -260,7 +266,7 @@ end
 
 # How many of v[k+1:k+63], in order, are less than x, or x itself, if `equal`. Six steps without a branch, so that the
 # searches of independent keys overlap; counting all 64 by vector instructions takes twice as long.
-@inline function count_less(v::Vector{C}, k::Int, x::C, equal::Bool) where {C<:Code}
+@inline function count_less(v::Vector, k::Int, x, equal::Bool)
     at = k
     at += ifelse(is_less(v, at + 32, x, equal), 32, 0)
     at += ifelse(is_less(v, at + 16, x, equal), 16, 0)
@@ -271,7 +277,7 @@ end
     return at - k
 end
 
-@inline is_less(v::Vector, i::Int, x, equal::Bool) = equal ? @inbounds(v[i] <= x) : @inbounds(v[i] < x)
+@inline is_less(v::Vector, i::Int, x, equal::Bool) = equal ? @inbounds(load(v, i)) <= x : @inbounds(load(v, i)) < x
 
 # By bisection: the first place of low:high-1 whose key is not less than x (not above x, if `after`).
 @inline function bisect(v::Vector, k::Int, low::Int, high::Int, x, after::Bool)
@@ -289,12 +295,12 @@ end
 
 # Of a leaf, the first place whose key is not less than x; of an inner node, the child to which x belongs.
 
-@inline function place_of(t::Tree{C}, leaf::UInt32, w::Window, x::C) where {C<:Code}
+@inline function place_of(t::CodeTree, leaf::UInt32, w::Window, x)
     n = count_less(t.keys, base(leaf), x, false)
     return max(n, w.from % Int) # the least integer is not above the low fence of the first leaf
 end
 
-@inline function child_of(t::Tree{C}, node::UInt32, x::C) where {C<:Code}
+@inline function child_of(t::CodeTree, node::UInt32, x)
     last_child = @inbounds(t.child_counts[node]) % Int - 1
     n = count_less(t.bounds, base(node), x, true)
     return min(n, last_child) # the greatest integer is as great as unused places
@@ -303,7 +309,7 @@ end
 place_of(t::Tree, leaf::UInt32, w::Window, x) = bisect(t.keys, base(leaf), Int(w.from), Int(w.upto), x, false)
 child_of(t::Tree, node::UInt32, x) = bisect(t.bounds, base(node), 0, t.child_counts[node] - 1, x, true)
 
-@inline function down(t::Tree{C}, x::C) where {C<:Code}
+@inline function down(t::CodeTree, x)
     node = t.root
     for _ in 1:t.height
         node = @inbounds t.children[base(node)+child_of(t, node, x)+1]
@@ -316,7 +322,7 @@ end
 
 @inline must_be_unchanged(t::Tree, changes::Int) = t.changes == changes || throw_changed()
 @noinline throw_changed() = throw(ArgumentError("isless or isequal of the keys changed the collection that called it"))
-@inline count_change!(t::Tree{C}) where {C} = C <: Code || (t.changes += 1; nothing)
+@inline count_change!(t::Tree{K}) where {K} = is_coded(K) || (t.changes += 1; nothing)
 
 @inline function down(t::Tree, x)
     changes, node = t.changes, t.root
@@ -346,7 +352,7 @@ end
 
 # (at, whether x is there): of the first key that is not less than x in its leaf, or the end of the window. Lookups on
 # several threads may set the fingers at the same time: each is one word, and any value proves itself or is not used.
-@inline function search(t::Tree{C}, x::C) where {C<:Code}
+@inline function search(t::CodeTree, x)
     at = t.finger
     if is_near(t, at, x)
         at = t.finger = step_to(t, at, x)
@@ -359,14 +365,14 @@ end
         end
     end
     # A high fence may be x too.
-    return at, @inbounds(t.keys[at+1] == x) && place_at(at) < @inbounds(t.windows[leaf_at(at)]).upto
+    return at, @inbounds(load(t.keys, at + 1)) == x && place_at(at) < @inbounds(t.windows[leaf_at(at)]).upto
 end
 
 # Whether x belongs at the place of a finger, or at one beside it; and at which.
-@inline is_near(t::Tree, at::Int, x) = @inbounds((t.keys[at-1] < x) & (x <= t.keys[at+2]))
-@inline step_to(t::Tree, at::Int, x) = @inbounds(at - 1 + (t.keys[at] < x) + (t.keys[at+1] < x))
+@inline is_near(t::Tree, at::Int, x) = @inbounds((load(t.keys, at - 1) < x) & (x <= load(t.keys, at + 2)))
+@inline step_to(t::Tree, at::Int, x) = @inbounds(at - 1 + (load(t.keys, at) < x) + (load(t.keys, at + 1) < x))
 
-@noinline function search_far(t::Tree{C}, x::C) where {C<:Code}
+@noinline function search_far(t::CodeTree, x)
     # The only leaf is found without a finger, which the search before has just set: so these searches overlap too.
     leaf = t.height == 0 ? t.root : leaf_at(t.finger)
     if t.height > 0 && !belongs(t, leaf, x)
@@ -381,7 +387,8 @@ end
     return at
 end
 
-@inline belongs(t::Tree, leaf::UInt32, x) = @inbounds((t.keys[base(leaf)+1] < x) & (x <= t.keys[base(leaf)+FANOUT]))
+@inline belongs(t::Tree, leaf::UInt32, x) =
+    @inbounds((load(t.keys, base(leaf) + 1) < x) & (x <= load(t.keys, base(leaf) + FANOUT)))
 
 @inline function search(t::Tree, x)
     changes = t.changes
@@ -430,7 +437,7 @@ end
         from -= 1
         at -= 1
     end
-    @inbounds t.keys[at+1] = x
+    @inbounds store!(t.keys, at + 1, x)
     @inbounds t.slots[at+1] = slot
     @inbounds t.windows[leaf] = Window(from % Int32, upto % Int32)
     t.count += 1
@@ -443,7 +450,7 @@ end
 
 @inline function move_upper!(v::Vector{E}, a::Int, b::Int, by::Int) where {E}
     a == b && return nothing
-    if E <: Code && b - a <= 8 && place_at(a) <= FANOUT - 9
+    if is_coded(E) && b - a <= 8 && place_at(a) <= FANOUT - 9
         move_block!(v, a + by, a)
     else
         move!(v, a + by, a, b - a)
@@ -453,7 +460,7 @@ end
 
 @inline function move_lower!(v::Vector{E}, a::Int, b::Int, by::Int) where {E}
     a == b && return nothing
-    if E <: Code && b - a <= 8 && place_at(b) >= 9
+    if is_coded(E) && b - a <= 8 && place_at(b) >= 9
         move_block!(v, b - 8 + by, b - 8)
     else
         move!(v, a + by, a, b - a)
@@ -495,7 +502,7 @@ end
         insert_child!(t, x, new, true, true)
         return base(new) + LOWEST
     elseif place == LOWEST && links.prev == 0
-        least = t.keys[at+1]
+        least = load(t.keys, at + 1)
         open_leaf!(t, new, HIGHEST + 1, low, before(t, least), 0, leaf)
         set_fences!(t, leaf, before(t, least), high)
         link!(t, new, leaf)
@@ -503,7 +510,7 @@ end
         return base(new) + HIGHEST + 1
     end
     half, count, from = MIDDLE, HIGHEST + 1 - MIDDLE, FANOUT ÷ 4 # from place `half` on, they go
-    least = t.keys[k+half+1]
+    least = load(t.keys, k + half + 1)
     t.windows[new] = Window(from, from + count)
     t.links[new] = Links(leaf, links.next)
     unsafe_copyto!(t.keys, base(new) + from + 1, t.keys, k + half + 1, count)
@@ -541,7 +548,7 @@ function insert_child!(t::Tree, bound, child::UInt32, right::Bool, edge::Bool)
             t.child_counts[new] = 1
         else
             half = FANOUT ÷ 2
-            up = t.bounds[base(node)+half]
+            up = load(t.bounds, base(node) + half)
             unsafe_copyto!(t.children, base(new) + 1, t.children, base(node) + half + 1, half)
             unsafe_copyto!(t.bounds, base(new) + 1, t.bounds, base(node) + half + 1, half - 1)
             fill_bounds!(t, node, half - 1, FANOUT)
@@ -558,7 +565,7 @@ function insert_child!(t::Tree, bound, child::UInt32, right::Bool, edge::Bool)
     root = new_inner!(t)
     k = base(root)
     t.children[k+1], t.children[k+2] = right ? (t.root, child) : (child, t.root)
-    t.bounds[k+1] = bound
+    store!(t.bounds, k + 1, bound)
     t.child_counts[root] = 2
     t.root = root
     t.height += 1
@@ -570,7 +577,7 @@ function put_child!(t::Tree, node::UInt32, count::Int, c::Int, bound, child::UIn
     move!(t.children, k + at + 1, k + at, count - at)
     move!(t.bounds, k + c + 1, k + c, count - 1 - c)
     t.children[k+at+1] = child
-    t.bounds[k+c+1] = bound
+    store!(t.bounds, k + c + 1, bound)
     t.child_counts[node] = count + 1
     return nothing
 end
@@ -578,12 +585,12 @@ end
 # Removal
 
 # The key x, which is there; the pool's index of its element.
-@inline function take_key!(t::Tree{C}, at::Int, x) where {C}
+@inline function take_key!(t::Tree{K}, at::Int, x) where {K}
     leaf = leaf_at(at)
     w = @inbounds t.windows[leaf]
     k, place, from, upto = base(leaf), place_at(at), w.from % Int, w.upto % Int
     slot = @inbounds t.slots[at+1]
-    if !(C <: Code) && is_thin(upto - from - 1) && t.height > 0
+    if !is_coded(K) && is_thin(upto - from - 1) && t.height > 0
         down_for_change!(t, x, leaf) # which may throw: before anything is changed
     end
     if upto - place <= place - from
@@ -611,8 +618,8 @@ end
 @inline is_thin(left::Int) = (left == 0) | (left == FANOUT ÷ 4) | (left == FANOUT ÷ 8)
 
 # Of keys that are not codes, t.path is known.
-@noinline function thin_out!(t::Tree{C}, leaf::UInt32, left::Int, x) where {C}
-    C <: Code && down_for_change!(t, x, leaf)
+@noinline function thin_out!(t::Tree{K}, leaf::UInt32, left::Int, x) where {K}
+    is_coded(K) && down_for_change!(t, x, leaf)
     left == 0 ? remove_leaf!(t, leaf) : merge_leaf!(t, leaf)
     return nothing
 end
@@ -716,12 +723,12 @@ end
     return prev == 0 ? -1 : base(prev) + @inbounds(t.windows[prev]).upto - 1
 end
 
-@inline key_at(t::Tree, at::Int) = @inbounds t.keys[at+1]
+@inline key_at(t::Tree, at::Int) = @inbounds load(t.keys, at + 1) # its code
 @inline slot_at(t::Tree, at::Int) = @inbounds t.slots[at+1]
 
 # Anew from its keys: nodes that deleting left free lie anywhere among the others.
-function rebuilt(t::Tree{C}) where {C}
-    new = Tree{C}(0)
+function rebuilt(t::Tree{K}) where {K}
+    new = Tree{K}(0)
     at = first_at(t)
     while at >= 0
         x = key_at(t, at)

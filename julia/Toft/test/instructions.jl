@@ -20,6 +20,13 @@ read_slot(pool, i) = @inbounds pool[i]
 read_second(pool, i) = @inbounds pool[i, 2]
 read_checked(pool, i) = pool[i]
 swap_checked(pool, i) = pool[i] = (pool[i, 2], pool[i, 1]) # one check serves three accesses, since it only throws
+function link_two(pool, i) # the flag of slot l is tested once, though a store lies between its two accesses
+    l = pool[i, 1]
+    r = pool[l, 2]
+    pool[i, 1] = r
+    pool[l, 2] = i
+    return l
+end
 push_one(stack, x) = (push!(stack, x); nothing)
 pop_one(stack) = pop!(stack)
 pop_first(queue) = popfirst!(queue)
@@ -57,12 +64,13 @@ else
             ("read a field of columns", 4, 0, read_second, (columns, 1)),
             ("read a slot, checked", 26, 1, read_checked, (pool, 1)),
             ("read a slot of columns, checked", 29, 1, read_checked, (columns, 1)),
-            ("read a slot of a free list, checked", 27, 2, read_checked, (free, 1)),
+            ("read a slot of a free list, checked", 28, 2, read_checked, (free, 1)),
             ("swap the fields of a slot, checked", 30, 1, swap_checked, (pool, 1)),
             ("swap the fields of columns, checked", 31, 1, swap_checked, (columns, 1)),
-            ("swap the fields of a slot of a free list, checked", 31, 2, swap_checked, (free, 1)),
+            ("swap the fields of a slot of a free list, checked", 32, 2, swap_checked, (free, 1)),
+            ("link two slots of a free list, checked", 41, 4, link_two, (free, 1)),
             ("take a slot that was given back, or a new one", 71, 2, take_slot, (free, (1, 2))),
-            ("give a slot back", 31, 1, give_slot, (free, 1)),
+            ("give a slot back", 35, 1, give_slot, (free, 1)),
             ("push", 21, 1, push_one, (stack, 1)),
             ("pop", 23, 1, pop_one, (stack,)),
             ("pop the first", 29, 1, pop_first, (queue,)),

@@ -6,7 +6,8 @@
 using Random
 using Test
 using Toft
-using Toft: Columns, Handle, List, Queue, SortedDict, SortedSet, Stack, between, capacity, column, handle
+using Toft: Columns, GenericList, GenericStack, Handle, List, Queue, SortedDict, SortedSet, Stack, between,
+    capacity, column, handle
 
 include("common.jl")
 include("pool_model.jl")

@@ -29,8 +29,8 @@ end
 
 # A list in a plain pool gives back a slot if it was the last one taken, and keeps it until empty! otherwise.
 function room_for(@nospecialize(c), taken, model, most)
-    line = c isa List ? c : c.items
-    return line isa List && line.pool isa Toft.DequePool ? taken < most : length(model) < most
+    line = c isa GenericList ? c : c.items
+    return line isa GenericList && line.pool isa Toft.DequePool ? taken < most : length(model) < most
 end
 
 function sequence_stream(seed, @nospecialize(c), @nospecialize(Kind), make, most, steps)
@@ -185,7 +185,8 @@ end
     for C in (List, Stack, Queue)
         c = C([1, 2, 3])
         order = C === Stack ? [3, 2, 1] : [1, 2, 3]
-        @test c isa C{Int} && eltype(c) === Int && length(c) == 3 && collect(c) == order && collect(c) isa Vector{Int}
+        @test typeof(c) === C{Int} && isconcretetype(C{Int})
+        @test eltype(c) === Int && length(c) == 3 && collect(c) == order && collect(c) isa Vector{Int}
         @test sum(c) == 6 && 2 in c && !(4 in c) && [x for x in c] == order && maximum(c) == 3
         @test map(x -> 2x, c) == 2order
         @test c == C([1, 2, 3]) && c != C([1, 2]) && c != C([1, 2, 4]) && hash(c) == hash(C([1, 2, 3]))
@@ -201,7 +202,8 @@ end
         @test_throws InexactError push!(c, 1.5)
         @test_throws MethodError push!(c, "no")
         @test length(c) == 6
-        @test sprint(show, C([1, 2])) == string(nameof(C), "{Int64}(", C === Stack ? "[2, 1]" : "[1, 2]", ")")
+        name = C === List ? "List" : C === Stack ? "Stack" : "Queue"
+        @test sprint(show, C([1, 2])) == string(name, "{Int64}(", C === Stack ? "[2, 1]" : "[1, 2]", ")")
         @test occursin("…", sprint(show, C(1:100); context=:limit => true))
         @test isempty(empty!(c)) && collect(c) == Int[] && empty!(c) === c
     end
@@ -248,7 +250,7 @@ end
     return c, refs
 end
 
-take_one(c::Stack) = (pop!(c); nothing)
+take_one(c::GenericStack) = (pop!(c); nothing)
 take_one(c) = (popfirst!(c); nothing)
 
 @testset "what is removed is not kept alive" begin
@@ -273,7 +275,7 @@ function pump(c, x, n)
             total += first(y)
         end
         for _ in 1:n
-            total += first(c isa Stack ? pop!(c) : popfirst!(c))
+            total += first(c isa GenericStack ? pop!(c) : popfirst!(c))
         end
         empty!(c)
     end
