@@ -42,7 +42,7 @@ CHECK := $(CARGO) check-julia-pkg check-valgrind check-asan check-tsan check-cla
   check-go-cgocheck2 check-go-asan check-go-portable check-go-user check-go-nocgo check-go-windows \
   check-go-m32 check-go-fuzz check-go-examples check-julia-nolib check-julia-xmltree $(CROSS)
 LONG_CARGO := check-rust-streams check-rust-bare check-rust-miri-stacked check-rust-asan check-rust-tsan check-rust-valgrind check-rust-fuzz
-LONG := check-omit check-julia-long check-julia-bounds check-go-arm64 check-dist check-oxc-parser $(LONG_CARGO)
+LONG := check-omit check-proofs check-julia-long check-julia-bounds check-go-arm64 check-dist check-oxc-parser $(LONG_CARGO)
 ifdef FULL
 CHECK += $(LONG)
 CARGO += $(LONG_CARGO)
@@ -270,6 +270,8 @@ check-programs: ; $(TESTS) --need gcc,valgrind,pkg-config "examples/check progra
 # Its own target directories: it does not wait for Cargo's other checks.
 check-oxc-parser: ; $(TESTS) --need cargo "examples/oxc_parser/run --test"
 check-report: ; $(TESTS) "python3 -B bench/test_report.py build/report"
+# Debian 12 has no CBMC: proofs/README.md.
+check-proofs: ; $(TESTS) proofs/check
 check-snippets: ; $(RUN) scripts/check-snippets
 check-copies: ; $(RUN) scripts/check-copies
 check-docs: ; $(RUN) --need mkdocs,doxygen,cargo docs/site/build

@@ -8388,11 +8388,15 @@ static uint64_t toft_recycler_all_grains(const toft_recycler_block *b) {
   return UINT64_MAX >> (64 - ((size_t)b->capacity + b->owner->phase) / TOFT_RECYCLER_MEDIUM_GRAIN);
 }
 
-/* The grains that `size` bytes at p are in. */
+/* The grains of `size` bytes that start `from` bytes after grain 0. */
+static uint64_t toft_recycler_grain_mask(size_t from, size_t size) {
+  size_t first = from / TOFT_RECYCLER_MEDIUM_GRAIN, last = (from + size - 1) / TOFT_RECYCLER_MEDIUM_GRAIN;
+  return UINT64_MAX >> (63 - (last - first)) << first;
+}
+
 static uint64_t toft_recycler_grains_of(toft_recycler_block *b, const void *p, size_t size) {
   size_t from = (size_t)((const unsigned char *)p - toft_recycler_first_grain(b));
-  size_t first = from / TOFT_RECYCLER_MEDIUM_GRAIN, last = (from + size - 1) / TOFT_RECYCLER_MEDIUM_GRAIN;
-  return UINT64_MAX >> (63 - (last - first)) << first & toft_recycler_all_grains(b);
+  return toft_recycler_grain_mask(from, size) & toft_recycler_all_grains(b);
 }
 
 /* The grains that start a run of at least `count` free ones. */

@@ -27,16 +27,16 @@ const MIDDLE = FANOUT ÷ 2
 const Code = Union{Int8,Int16,Int32,Int64,UInt8,UInt16,UInt32,UInt64}
 
 # Codes: isless(a, b) is code(a) < code(b), and isequal(a, b) is ==. A Vector{K} holds a code as the K of the same bits:
-# so the type of a tree is known from that of its keys.
+# so the type of a tree is known from that of its keys. Float16 has no codes: where the processor converts it in
+# registers, a code that looks like a signalling NaN would change.
 
 code_type(::Type{K}) where {K} = K
 code_type(::Type{Float64}) = Int64
 code_type(::Type{Float32}) = Int32
-code_type(::Type{Float16}) = Int16
 code_type(::Type{Char}) = UInt32
 
 is_coded(::Type) = false
-const CODED = (Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, Float16, Float32, Float64, Char)
+const CODED = (Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, Float32, Float64, Char)
 for K in CODED
     @eval is_coded(::Type{$K}) = true
 end
@@ -49,7 +49,7 @@ Base.@propagate_inbounds store!(v::Vector{K}, i::Int, x) where {K} =
 @inline encode(::Type{K}, x) where {K} = x
 @inline encode(::Type{Char}, x::Char) = reinterpret(UInt32, x)
 # A float's bits order as integers do; those of negative ones the other way around. All NaN are one key, behind Inf.
-@inline function encode(::Type{K}, x::K) where {K<:Union{Float16,Float32,Float64}}
+@inline function encode(::Type{K}, x::K) where {K<:Union{Float32,Float64}}
     S = code_type(K)
     bits = reinterpret(S, isnan(x) ? K(NaN) : x)
     return bits ⊻ ((bits >> (8sizeof(S) - 1)) & typemax(S))
@@ -57,7 +57,7 @@ end
 
 @inline decode(::Type{K}, c) where {K} = c
 @inline decode(::Type{Char}, c::UInt32) = reinterpret(Char, c)
-@inline decode(::Type{F}, c::Signed) where {F<:Union{Float16,Float32,Float64}} =
+@inline decode(::Type{F}, c::Signed) where {F<:Union{Float32,Float64}} =
     reinterpret(F, c ⊻ ((c >> (8sizeof(c) - 1)) & typemax(c)))
 
 @inline less(a::C, b::C) where {C<:Code} = a < b
