@@ -12,6 +12,8 @@ pub use crate::heap::UNIT;
 pub const DIRECT: usize = UNIT - 4096;
 /// A cache line of the processor; alignment of a source's blocks.
 pub const LINE: usize = 64;
+/// The end of a search for holes.
+pub const NO_HOLE: u32 = u32::MAX;
 
 /// Whether a request shares blocks with others. Else it gets a block of its own.
 #[inline(always)]
@@ -57,14 +59,14 @@ pub struct Block {
     pub live: i32,
     /// [`State::update_block`](super::state::State) is called when `live` falls to this or below.
     pub threshold: i32,
-    /// All holes are narrower; 0: unknown.
-    pub widest: u32,
     pub capacity: u32,
     /// The shard of a synchronized recycler that owns it. Written before other threads can find the block.
     pub owner: u32,
     pub list: ListName,
-    /// Whether its holes were filled since it was empty.
-    pub swept: bool,
+    /// The range that opened it, whose list it is in when it is sparse.
+    pub class: u8,
+    /// Where the search for the next hole starts, while a range fills it. With grains: the longest run of free ones.
+    pub sweep: u32,
     pub base: *mut u8,
     pub segment: *mut Segment,
     pub next: *mut Block,
@@ -74,75 +76,34 @@ pub struct Block {
 
 const _: () = assert!(size_of::<Block>() == LINE + WORDS * 8);
 
-/// A mask of at most `n` bits of a word from `bit` on, and their number.
-#[inline(always)]
-fn mask(bit: u32, n: u32) -> (u64, u32) {
-    let n = n.min(64 - bit);
-    (u64::MAX >> (64 - n) << bit, n)
-}
-
 impl Block {
-    /// A block with an update at each free: for `checked.rs`.
-    #[cfg(feature = "std")]
-    pub fn sentinel(base: *mut u8) -> Block {
-        Block {
-            live: 0,
-            threshold: i32::MAX,
-            widest: 0,
-            capacity: 0,
-            owner: 0,
-            list: ListName::Open,
-            swept: false,
-            base,
-            segment: core::ptr::null_mut(),
-            next: core::ptr::null_mut(),
-            previous: core::ptr::null_mut(),
-            holes: [0; WORDS],
-        }
-    }
-
-    /// Records a piece as free. The caller updates `live`.
+    /// Records a piece as free, or as not free. The caller updates `live`.
     ///
     /// # Safety
-    /// `b` is alive and this thread's; the piece is in it and not free; offset and size are multiples of 8; size != 0.
-    #[inline(always)]
-    pub unsafe fn free(b: *mut Block, at: usize, size: usize) {
-        let (mut bit, mut left) = ((at / 8) as u32, (size / 8) as u32);
-        // SAFETY: the caller's contract.
-        unsafe {
-            let words = (&raw mut (*b).holes).cast::<u64>();
-            loop {
-                let (mask, n) = mask(bit % 64, left);
-                *words.add(bit as usize / 64) |= mask;
-                left -= n;
-                if left == 0 {
-                    return;
-                }
-                bit += n;
-            }
-        }
-    }
-
-    /// Removes a hole: as [`free`](Block::free), for a piece that is free.
-    pub unsafe fn fill(b: *mut Block, at: usize, size: usize) {
+    /// `b` is alive and this thread's; the piece is in it; offset and size are multiples of 8.
+    pub unsafe fn mark(b: *mut Block, at: usize, size: usize, free: bool) {
         let (mut bit, end) = ((at / 8) as u32, ((at + size) / 8) as u32);
         // SAFETY: the caller's contract.
         let words = unsafe { (&raw mut (*b).holes).cast::<u64>() };
         while bit < end {
-            let (mask, n) = mask(bit % 64, end - bit);
+            let n = (end - bit).min(64 - bit % 64);
+            let mask = u64::MAX >> (64 - n) << (bit % 64);
             // SAFETY: the caller's contract.
-            unsafe { *words.add(bit as usize / 64) &= !mask };
+            unsafe {
+                let word = words.add(bit as usize / 64);
+                *word = if free { *word | mask } else { *word & !mask };
+            }
             bit += n;
         }
     }
 
-    /// Removes all holes.
+    /// The word of the grains: see `medium.rs`.
     ///
     /// # Safety
-    /// `b` is alive and this thread's.
-    pub unsafe fn fill_all(b: *mut Block) {
+    /// As above.
+    pub unsafe fn grains(b: *mut Block) -> *mut u64 {
         // SAFETY: the caller's contract.
-        unsafe { (*b).holes = [0; WORDS] };
+        unsafe { (&raw mut (*b).holes).cast() }
     }
 
     /// Finds the first hole at or after `from` of at least `least` bytes; returns its offset and size.
@@ -150,47 +111,29 @@ impl Block {
     /// # Safety
     /// As above; `from` is the end of a hole, or 0.
     pub unsafe fn hole(b: *const Block, from: usize, least: usize) -> Option<(usize, usize)> {
-        // SAFETY: the caller's contract.
-        let words = unsafe { (&raw const (*b).holes).cast::<u64>() };
-        // SAFETY: the index is below the number of words.
-        let bits = |word: usize| if word < WORDS { unsafe { *words.add(word) } } else { 0 };
-        let mut from = from;
-        while from < UNIT {
-            let at = run(bits, from / 8, (least / 8).min(64))? * 8;
-            let end = run(|word| !bits(word), at / 8, 1).map_or(UNIT, |bit| bit * 8);
-            if end - at >= least {
-                return Some((at, end - at));
+        // SAFETY: the caller's contract; the index is below the number of words.
+        let bits = |word: usize| unsafe { *(&raw const (*b).holes).cast::<u64>().add(word) };
+        let mut end = from / 8;
+        loop {
+            let at = first_set(bits, end)?;
+            end = first_set(|word| !bits(word), at).unwrap_or(UNIT / 8);
+            if (end - at) * 8 >= least {
+                return Some((at * 8, (end - at) * 8));
             }
-            from = end;
         }
-        None
     }
 }
 
-/// Finds the first run of `n` set bits from `from` on; `n` is 1 to 64. All positions of a word are tested at once:
-/// after each step a set bit begins a run of twice the length.
+/// The first set bit from `from` on.
 #[inline]
-fn run(bits: impl Fn(usize) -> u64, from: usize, n: usize) -> Option<usize> {
-    let mut word = from / 64;
-    let mut low = bits(word) & u64::MAX << (from % 64);
-    while word < WORDS {
-        let high = bits(word + 1);
-        if low != 0 {
-            let mut rows = low as u128 | (high as u128) << 64;
-            let mut row = 1;
-            while 2 * row <= n {
-                rows &= rows >> row;
-                row *= 2;
-            }
-            rows &= rows >> (n - row);
-            if rows as u64 != 0 {
-                return Some(word * 64 + (rows as u64).trailing_zeros() as usize);
-            }
-        }
-        word += 1;
-        low = high;
-    }
-    None
+fn first_set(bits: impl Fn(usize) -> u64, from: usize) -> Option<usize> {
+    let mut row = u64::MAX << (from % 64);
+    (from / 64..WORDS).find_map(|word| {
+        row &= bits(word);
+        let found = (row != 0).then(|| word * 64 + row.trailing_zeros() as usize);
+        row = u64::MAX;
+        found
+    })
 }
 
 /// The padding in front of `size` bytes within `room` bytes at `address`; `None`: they do not fit.
@@ -265,11 +208,11 @@ impl Segment {
             b.write(Block {
                 live: 0,
                 threshold: 0,
-                widest: 0,
                 capacity: capacity as u32,
                 owner,
                 list: ListName::Open,
-                swept: false,
+                class: 0,
+                sweep: 0,
                 base: s.cast::<u8>().add(start),
                 segment: s,
                 next: core::ptr::null_mut(),

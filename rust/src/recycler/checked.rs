@@ -1,22 +1,21 @@
 //! Recyclers of a checked process: each object has red zones, is filled, and is quarantined when it is freed.
 //!
-//! The inline paths have no test for this. The range that they fill stays empty, so that each allocation calls
-//! `State::alloc_slow`. A free extends the pending piece, or passes it on to its block: here the pending piece is
-//! always at an address that nothing adjoins, and its block (`State::last_block`) is a sentinel whose threshold is
-//! reached by each free, so that `update_block` is called, which finds here what was freed. A recycler is switched at
-//! its first allocation, since a `const fn` creates it.
+//! The inline paths have no test for this. All spans stay empty, so that each allocation calls `State::alloc_slow`, and
+//! each free `State::free_slow`. A recycler is switched at its first allocation, since a `const fn` creates it.
 //!
 //! An inner recycler on the same source allocates the objects with their red zones.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
-use core::cell::{Cell, RefCell};
+use core::cell::RefCell;
+use core::hash::BuildHasherDefault;
 use core::panic::Location;
-use core::ptr::{null_mut, without_provenance_mut, NonNull};
+use core::ptr::{null_mut, NonNull};
+use std::collections::HashMap;
+use std::hash::DefaultHasher;
 
-use super::block::{self, Block};
+use super::block;
 use super::state::State;
 use super::supply::{Index, Supply};
 use super::RecyclerStats;
@@ -30,11 +29,7 @@ use crate::try_box::try_box;
 /// Bytes that a recycler's quarantine holds.
 const QUARANTINE_MAX: usize = MIB;
 
-/// The pending piece while nothing is freed. No object is at or next to this address.
-pub const NO_PIECE: (usize, usize) = (usize::MAX - 23, usize::MAX - 15);
-
 pub struct Checked {
-    sentinel: Cell<Block>,
     objects: RefCell<Objects>,
     inner: State,
     index: Index,
@@ -82,84 +77,20 @@ fn found(fault: Option<Fault>) {
     }
 }
 
-// ---- objects by their address ----
-
-/// The live and quarantined objects, by address: an open-addressing table, at most half full.
+/// The live and quarantined objects.
+#[derive(Default)]
 struct Objects {
-    slots: Vec<Option<Object>>,
-    count: usize,
+    by_address: HashMap<usize, Object, BuildHasherDefault<DefaultHasher>>,
     /// Addresses, oldest first, and the objects' total size.
     quarantined: VecDeque<usize>,
     quarantined_bytes: usize,
 }
 
 impl Objects {
-    fn slot_of(&self, address: usize) -> usize {
-        (address / 8).wrapping_mul(0x9E37_79B9) >> 4 & (self.slots.len() - 1)
-    }
-
-    fn next(&self, i: usize) -> usize {
-        (i + 1) & (self.slots.len() - 1)
-    }
-
-    fn find(&self, address: usize) -> Option<usize> {
-        if self.slots.is_empty() {
-            return None;
-        }
-        let mut i = self.slot_of(address);
-        while let Some(object) = &self.slots[i] {
-            if object.p.addr() == address {
-                return Some(i);
-            }
-            i = self.next(i);
-        }
-        None
-    }
-
-    /// Reserves memory for one more object. `false`: no memory.
+    /// Reserves memory for one more object, which is quarantined once. `false`: no memory.
     fn reserve(&mut self) -> bool {
-        if self.quarantined.try_reserve(self.count + 1 - self.quarantined.len()).is_err() {
-            return false; // each object is quarantined once
-        }
-        if 2 * (self.count + 1) <= self.slots.len() {
-            return true;
-        }
-        let size = (2 * self.slots.len()).max(64);
-        let mut slots = Vec::new();
-        if slots.try_reserve_exact(size).is_err() {
-            return false;
-        }
-        slots.resize(size, None);
-        let old = core::mem::replace(&mut self.slots, slots);
-        self.count = 0;
-        old.into_iter().flatten().for_each(|object| self.insert(object));
-        true
-    }
-
-    /// Precondition: `reserve` returned true.
-    fn insert(&mut self, object: Object) {
-        let mut i = self.slot_of(object.p.addr());
-        while self.slots[i].is_some() {
-            i = self.next(i);
-        }
-        self.slots[i] = Some(object);
-        self.count += 1;
-    }
-
-    /// Moves following entries up, so that a search may end at an empty slot.
-    fn remove(&mut self, i: usize) -> Option<Object> {
-        let object = self.slots[i].take();
-        self.count -= object.is_some() as usize;
-        let (mut empty, mut at) = (i, self.next(i));
-        while let Some(other) = &self.slots[at] {
-            let distance = |slot: usize| slot.wrapping_sub(self.slot_of(other.p.addr())) & (self.slots.len() - 1);
-            if distance(empty) < distance(at) {
-                self.slots.swap(empty, at);
-                empty = at;
-            }
-            at = self.next(at);
-        }
-        object
+        let queued = self.by_address.len() + 1 - self.quarantined.len();
+        self.quarantined.try_reserve(queued).is_ok() && self.by_address.try_reserve(1).is_ok()
     }
 }
 
@@ -167,29 +98,7 @@ impl Objects {
 
 impl Checked {
     pub fn new() -> Option<Box<Checked>> {
-        let sentinel = Block::sentinel(without_provenance_mut(NO_PIECE.0));
-        try_box(Checked {
-            sentinel: Cell::new(sentinel),
-            objects: RefCell::new(Objects {
-                slots: Vec::new(),
-                count: 0,
-                quarantined: VecDeque::new(),
-                quarantined_bytes: 0,
-            }),
-            inner: State::plain(),
-            index: Index::new(),
-        })
-    }
-
-    /// The unit and the block of `NO_PIECE`.
-    pub fn sentinel_entry(&self) -> (usize, *mut Block) {
-        (block::unit_of(NO_PIECE.0), self.sentinel.as_ptr())
-    }
-
-    /// Restores the sentinel's count after a free.
-    pub fn reset_sentinel(&self) {
-        // SAFETY: no reference to it exists.
-        unsafe { (*self.sentinel.as_ptr()).live = 0 };
+        try_box(Checked { objects: RefCell::default(), inner: State::plain(), index: Index::new() })
     }
 
     fn supply<'a>(&'a self, supply: &Supply<'a>) -> Supply<'a> {
@@ -205,7 +114,8 @@ impl Checked {
             return None;
         }
         let inner = || {
-            self.inner.bump(whole, front).or_else(|| self.inner.alloc_slow(&self.supply(supply), whole, front, site))
+            let or_reuse = self.inner.bump(whole, front).or_else(|| self.inner.reuse(whole, front));
+            or_reuse.or_else(|| self.inner.alloc_slow(&self.supply(supply), whole, front, site))
         };
         // The quarantine may hold all that a limited source has left.
         let start = inner().or_else(|| {
@@ -219,7 +129,8 @@ impl Checked {
             start.write_bytes(REDZONE_BYTE, whole);
             p.write_bytes(UNINIT_BYTE, size);
         }
-        self.objects.borrow_mut().insert(Object { start, p, end, size, freed: false, at: site.location });
+        let object = Object { start, p, end, size, freed: false, at: site.location };
+        self.objects.borrow_mut().by_address.insert(p.addr(), object);
         NonNull::new(p)
     }
 
@@ -227,8 +138,7 @@ impl Checked {
     /// path. `false`: not an object of this recycler.
     pub fn free(&self, address: usize, bytes: usize) -> bool {
         let mut objects = self.objects.borrow_mut();
-        let Some(i) = objects.find(address) else { return false };
-        let Some(object) = objects.slots[i].as_mut() else { return false };
+        let Some(object) = objects.by_address.get_mut(&address) else { return false };
         if object.freed || block::rounded_size(object.size) != bytes {
             bad_free(bytes);
             return true;
@@ -246,7 +156,7 @@ impl Checked {
     /// Shrinks an object in place. `false`: it does not shrink, or is not an object of this size.
     pub fn resize_in_place(&self, address: usize, old: usize, new: usize) -> bool {
         let mut objects = self.objects.borrow_mut();
-        let Some(object) = objects.find(address).and_then(|i| objects.slots[i].as_mut()) else { return false };
+        let Some(object) = objects.by_address.get_mut(&address) else { return false };
         if object.freed || object.size != old || new > old {
             return false;
         }
@@ -263,10 +173,8 @@ impl Checked {
             if objects.quarantined_bytes <= bound {
                 return;
             }
-            let Some(object) = objects.quarantined.pop_front().and_then(|address| objects.find(address)) else {
-                return;
-            };
-            let Some(object) = objects.remove(object) else { return };
+            let Some(address) = objects.quarantined.pop_front() else { return };
+            let Some(object) = objects.by_address.remove(&address) else { return };
             objects.quarantined_bytes -= object.whole();
             drop(objects);
             self.free_object(supply, &object);
@@ -278,10 +186,8 @@ impl Checked {
         let (whole, front) = (object.whole(), object.p.addr() - object.start.addr());
         // SAFETY: allocated there with this layout, and not used any more.
         unsafe {
-            if block::is_direct(whole, front) {
-                self.inner.free(&self.index.units, object.start.addr(), whole);
-            } else {
-                self.inner.larges.free(&self.inner, &self.supply(supply), object.start.addr());
+            if !self.inner.free(object.start.addr(), whole, front) {
+                self.inner.free_slow(&self.supply(supply), object.start.addr(), whole, front);
             }
         }
     }
@@ -297,7 +203,7 @@ impl Checked {
     /// No allocation is used any more.
     pub unsafe fn release(&self, supply: &Supply<'_>) {
         self.flush(supply, 0);
-        for object in self.objects.borrow().slots.iter().flatten() {
+        for object in self.objects.borrow().by_address.values() {
             found(object.find_damage());
         }
         let supply = self.supply(supply);
@@ -325,9 +231,6 @@ impl State {
         if !self.is_decided.get() {
             if crate::process::checks() {
                 let checked = Box::leak(Checked::new().ok_or(())?);
-                self.last_block.set(checked.sentinel_entry());
-                self.pending.first.set(NO_PIECE.0);
-                self.pending.end.set(NO_PIECE.1);
                 self.checked.set(checked);
             }
             self.is_decided.set(true);
@@ -339,15 +242,6 @@ impl State {
     pub fn checked(&self) -> Option<&Checked> {
         // SAFETY: a box, until the state is released.
         unsafe { self.checked.get().as_ref() }
-    }
-
-    /// As `update_block`, for a checked recycler. `extern "C"`: the inline path relies on no unwinding.
-    #[cold]
-    #[allow(improper_ctypes_definitions)]
-    pub extern "C" fn update_block_checked(&self, checked: &Checked) {
-        let (first, end) = (self.pending.first.replace(NO_PIECE.0), self.pending.end.replace(NO_PIECE.1));
-        checked.reset_sentinel();
-        self.free_checked(checked, first, end - first);
     }
 
     #[cold]

@@ -70,18 +70,8 @@ impl<T, const FEW: usize> Directory<T, FEW> {
     /// The key is present until the call returns.
     #[inline(always)]
     pub unsafe fn find(&self, key: usize) -> NonNull<T> {
-        let (slots, mask) = self.slots();
-        let mut i = hash(key);
-        loop {
-            // SAFETY: within the table. The key is present, so the loop ends.
-            unsafe {
-                let slot = &*slots.add(i & mask);
-                if slot.key.load(Ordering::Relaxed) == key + FIRST_KEY {
-                    return NonNull::new_unchecked(slot.value.load(Ordering::Relaxed));
-                }
-            }
-            i += 1;
-        }
+        // SAFETY: the caller's contract.
+        unsafe { self.search(key).unwrap_unchecked() }
     }
 
     /// As [`find`](Directory::find) for a key that may be absent. A hit costs the same.
@@ -89,7 +79,6 @@ impl<T, const FEW: usize> Directory<T, FEW> {
     /// # Safety
     /// If the key is present, it stays so until the call returns.
     #[inline(always)]
-    #[allow(dead_code)] // unused without threads
     pub unsafe fn search(&self, key: usize) -> Option<NonNull<T>> {
         let (slots, mask) = self.slots();
         let first = hash(key);

@@ -7,6 +7,7 @@ use core::ptr::{null_mut, NonNull};
 use super::block::{self, LINE};
 use super::state::State;
 use super::supply::Supply;
+use super::RecyclerStats;
 use crate::policy::{round, BLOCK_MIN, MIB};
 
 const SPARES: usize = 16;
@@ -46,14 +47,6 @@ pub struct Larges {
     spare_count: Cell<usize>,
     /// Newest last.
     spares: [Cell<Spare>; SPARES],
-}
-
-#[derive(Default)]
-pub struct Count {
-    pub used: usize,
-    pub pinned: usize,
-    pub kept: usize,
-    pub objects: u64,
 }
 
 /// The offset of an object in its block, behind its header.
@@ -227,18 +220,18 @@ impl Larges {
         self.peak.set(0);
     }
 
-    pub fn count(&self) -> Count {
-        let mut count = Count { kept: self.spare_bytes.get(), ..Count::default() };
+    pub fn count(&self, stats: &mut RecyclerStats) {
+        stats.kept += self.spare_bytes.get() as u64;
         let mut l = self.first.get();
         while !l.is_null() {
             // SAFETY: the headers of live objects are alive.
             unsafe {
-                count.used += (*l).used;
-                count.pinned += (*l).base.addr() + (*l).size - l.add(1).addr() - (*l).used;
-                count.objects += 1;
+                stats.live += (*l).used as u64;
+                stats.pinned += ((*l).base.addr() + (*l).size - l.add(1).addr() - (*l).used) as u64;
+                stats.blocks += 1;
+                stats.large_blocks += 1;
                 l = (*l).next;
             }
         }
-        count
     }
 }

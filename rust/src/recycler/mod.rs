@@ -3,8 +3,10 @@
 //! | file | |
 //! |---|---|
 //! | `block.rs` | blocks with live counts, segments, holes |
-//! | `range.rs`, `state.rs` | ranges and lists; the fast paths and the slow path |
+//! | `range.rs`, `state.rs` | ranges and lists; the slow path |
 //! | `trim_release.rs` | trim, release, statistics |
+//! | `class.rs` | size classes: the inline paths |
+//! | `medium.rs` | requests above the size classes that share blocks |
 //! | `large.rs` | objects with a block of their own |
 //! | `directory.rs`, `supply.rs` | from addresses to blocks; the source |
 //! | `sync.rs` | shards for many threads |
@@ -14,8 +16,10 @@
 mod block;
 #[cfg(feature = "std")]
 mod checked;
+mod class;
 mod directory;
 mod large;
+mod medium;
 mod range;
 mod state;
 mod supply;
@@ -32,7 +36,8 @@ use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError};
 use crate::memory::{memory_by_call_site, resize_in_place_or_move, CallSite, Heap, Memory};
 use crate::source::Source;
-use block::{ListName, Segment};
+use block::Segment;
+use class::Kind;
 use state::State;
 use supply::{Index, Supply};
 
@@ -41,9 +46,9 @@ pub use sync::SyncRecycler;
 
 /// An allocator with individual frees, for containers that churn.
 ///
-/// Allocation moves a cursor, as in an [`Arena`](crate::Arena). Each block counts its live bytes, and is refilled when
-/// none is left; in blocks that a few long-lived objects pin, the holes are filled. Objects have no header. With the
-/// feature `allocator-api2` or `nightly`, `&Recycler` is an allocator; it is [`Memory`](crate::Memory) for pools.
+/// Allocation moves a cursor, as in an [`Arena`](crate::Arena): one for each of 56 size classes, which also reuse what
+/// was freed last. Blocks without live objects serve any class. Objects have no header. With the feature
+/// `allocator-api2` or `nightly`, `&Recycler` is an allocator; it is [`Memory`](crate::Memory) for pools.
 ///
 #[cfg_attr(feature = "allocator-api2", doc = "```")]
 #[cfg_attr(not(feature = "allocator-api2"), doc = "```ignore")]
@@ -75,9 +80,10 @@ pub use sync::SyncRecycler;
 ///
 /// # Memory
 ///
-/// Blocks have 32 KiB and come from the source in segments that double from 32 KiB to 1 MiB. Requests above 28 KiB have
-/// a block each. Memory is returned to the source by [`trim`](Recycler::trim), [`release`](Recycler::release) and drop
-/// only, except for large blocks beyond twice the maximum in use. Any alignment is served; a size of 0 counts as 1.
+/// Sizes are rounded up: to 8, from 129 to 4096 bytes by at most an eighth. Blocks have 32 KiB and come from the source
+/// in segments that double from 32 KiB to 1 MiB. Requests above 28 KiB have a block each. Memory is returned to the
+/// source by [`trim`](Recycler::trim), [`release`](Recycler::release) and drop only, except for large blocks beyond
+/// twice the maximum in use. Any alignment is served; a size of 0 counts as 1.
 ///
 /// The source is the heap, through the thread's [`cache`](crate::cache), or the [caller's](Recycler::from_source). A
 /// [`Limited`](crate::Limited) source is a budget:
@@ -101,9 +107,9 @@ pub use sync::SyncRecycler;
 ///
 /// # Cost
 ///
-/// Allocation and free take constant time; both are inlined. A block that is neither full nor empty is swept before it
-/// is filled again, in time linear in its holes; an allocation sweeps at most four blocks. `trim` and `stats` are
-/// linear in blocks.
+/// Allocation and free take constant time; both are inlined. Holes are searched in at most nine blocks, each in time
+/// linear in its size. `trim` and `stats` are linear in blocks, and pass what size classes keep to its blocks.
+/// A recycler itself has 6 KiB, a `SyncRecycler` 45 KiB.
 pub struct Recycler<S: Source = Heap> {
     state: State,
     index: Index,
@@ -124,7 +130,7 @@ pub struct Recycler<S: Source = Heap> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RecyclerStats {
-    /// Of live objects, each rounded up to 8.
+    /// Of live objects, each rounded up: to 8, above 128 bytes to a size class, above 4096 to 8.
     pub live: u64,
     /// Free, in blocks with live objects.
     pub pinned: u64,
@@ -153,8 +159,9 @@ impl RecyclerStats {
         if let Some(checked) = state.checked() {
             checked.count(self);
         }
-        let large = state.larges.count();
-        state.each_segment(|s| {
+        state.flush(units); // so that blocks count live bytes only
+        state.larges.count(self);
+        for s in state.segments() {
             // SAFETY: segments and their initialised blocks are alive.
             unsafe {
                 for i in 0..(*s).count {
@@ -164,19 +171,13 @@ impl RecyclerStats {
                         continue;
                     }
                     let b = Segment::block(s, i);
-                    let is_empty = (*b).list == ListName::Empty;
-                    let live = if is_empty { 0 } else { (*b).live as u64 - state.unallocated(units, b) as u64 };
+                    let live = (*b).live as u64;
                     self.live += live;
                     *(if live != 0 { &mut self.pinned } else { &mut self.kept }) += capacity - live;
                     *(if live != 0 { &mut self.blocks } else { &mut self.idle_blocks }) += 1;
                 }
             }
-        });
-        self.live += large.used as u64;
-        self.pinned += large.pinned as u64;
-        self.kept += large.kept as u64;
-        self.blocks += large.objects;
-        self.large_blocks += large.objects;
+        }
         self.reserved += state.reserved.get() as u64;
         self.peak += state.peak.get() as u64;
         self.source_calls += state.source_calls.get();
@@ -206,13 +207,13 @@ impl State {
         if let Some(checked) = self.checked() {
             return checked.resize_in_place(p.addr().get(), old.size(), new.size());
         }
-        let (at, was, now) = (p.addr().get(), block::rounded_size(old.size()), block::rounded_size(new.size()));
-        let direct = |layout: Layout| block::is_direct(layout.size(), layout.align());
+        let (at, units) = (p.addr().get(), &supply.index.units);
         // SAFETY: the caller's contract.
         unsafe {
-            match (direct(old), direct(new)) {
-                (true, true) => self.resize(&supply.index.units, at, was, now),
-                (false, false) => self.larges.resize(supply, at, now),
+            match (class::kind(old.size(), old.align()), class::kind(new.size(), new.align())) {
+                (Kind::Class(_, was), Kind::Class(_, now)) => self.resize(units, at, was, now),
+                (Kind::Medium(was), Kind::Medium(now)) => self.resize_medium(units, at, was, now),
+                (Kind::Large(_), Kind::Large(now)) => self.larges.resize(supply, at, now),
                 _ => false,
             }
         }
@@ -345,23 +346,16 @@ impl<S: Source> Recycler<S> {
     #[cold]
     #[inline(never)]
     fn alloc_slow(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
-        self.state.alloc_slow(&self.supply(), layout.size(), layout.align(), site)
+        let (size, align) = (layout.size(), layout.align());
+        self.state.reuse(size, align).or_else(|| self.state.alloc_slow(&self.supply(), size, align, site))
     }
 
-    /// Frees an object with a block of its own.
-    ///
     /// # Safety
     /// As for [`deallocate`](Recycler::deallocate).
-    #[cold]
     #[inline(never)]
-    unsafe fn free_large(&self, at: usize, size: usize) {
-        #[cfg(feature = "std")]
-        if let Some(checked) = self.state.checked() {
-            return self.state.free_checked(checked, at, block::rounded_size(size));
-        }
-        let _ = size;
+    unsafe fn free_slow(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: the caller's contract.
-        unsafe { self.state.larges.free(&self.state, &self.supply(), at) }
+        unsafe { self.state.free_slow(&self.supply(), p.addr().get(), layout.size(), layout.align()) }
     }
 
     calls_by_layout!("let recycler = toft::Recycler::new();");
@@ -428,13 +422,10 @@ unsafe impl<S: Source> Memory for Recycler<S> {
         if is_dangling(p, layout) {
             return;
         }
-        let at = p.addr().get();
         // SAFETY: the caller's contract.
         unsafe {
-            if block::is_direct(layout.size(), layout.align()) {
-                self.state.free(&self.index.units, at, block::rounded_size(layout.size()));
-            } else {
-                self.free_large(at, layout.size());
+            if !self.state.free(p.addr().get(), layout.size(), layout.align()) {
+                self.free_slow(p, layout);
             }
         }
     }

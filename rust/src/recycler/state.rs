@@ -4,9 +4,10 @@
 use core::cell::Cell;
 use core::ptr::{null_mut, NonNull};
 
-use super::block::{self, Block, ListName, Segment, DIRECT, UNIT};
+use super::block::{self, Block, ListName, Segment, NO_HOLE, UNIT};
 #[cfg(feature = "std")]
 use super::checked::Checked;
+use super::class::{self, Class, Kind, RANGES, SHARED};
 use super::large::Larges;
 use super::range::{List, Range};
 use super::supply::{Supply, Units};
@@ -17,28 +18,14 @@ use crate::policy::{is_request, CAP};
 const PROBES_MAX: usize = 16;
 /// Sparse blocks swept before a new one is used.
 const SWEEPS_MAX: usize = 4;
-/// Requests up to this use holes first; larger ones rarely fit.
-const SMALL_MAX: usize = 512;
-/// Larger requests use the range `medium`.
-const MEDIUM_MAX: usize = 4096;
-
-const NO_UNIT: usize = usize::MAX;
-
-/// The last frees: one piece, or adjacent ones. The block's counters do not include it yet. Addresses; empty: both are
-/// 0, where no allocation starts or ends.
-pub struct Pending {
-    pub first: Cell<usize>,
-    pub end: Cell<usize>,
-}
 
 pub struct State {
-    pub main: Range,
-    pub pending: Pending,
-    pub medium: Range,
-    /// The unit and the block of the last lookup.
-    pub last_block: Cell<(usize, *mut Block)>,
-    /// Blocks with enough free bytes for a sweep.
-    pub sparse: List,
+    pub classes: [Class; RANGES],
+    /// A bit for each that is not as new.
+    pub active: Cell<u64>,
+    /// Blocks of medium objects by their longest run of free grains, and a bit for each list that is not empty.
+    pub runs: [List; 64],
+    pub run_bits: Cell<u64>,
     pub empty: List,
     /// Newest first; only that one may have unused blocks.
     pub segments: Cell<*mut Segment>,
@@ -54,16 +41,13 @@ pub struct State {
     pub is_decided: Cell<bool>,
 }
 
-// ---- the fast paths ----
-
 impl State {
     pub const fn new() -> State {
         State {
-            main: Range::new(),
-            pending: Pending { first: Cell::new(0), end: Cell::new(0) },
-            medium: Range::new(),
-            last_block: Cell::new((NO_UNIT, null_mut())),
-            sparse: List::new(),
+            classes: [const { Class::new() }; RANGES],
+            active: Cell::new(0),
+            runs: [const { List::new() }; 64],
+            run_bits: Cell::new(0),
             empty: List::new(),
             segments: Cell::new(null_mut()),
             segment_bytes: Cell::new(UNIT),
@@ -86,88 +70,21 @@ impl State {
         state
     }
 
-    /// Allocates inline; `None`: the slow path is needed, as for a size of 0. `align` is a power of two.
-    #[inline(always)]
-    pub fn bump(&self, size: usize, align: usize) -> Option<NonNull<u8>> {
-        let p = self.main.cursor.get();
-        let mut slow = size.wrapping_sub(1) >= self.main.limit.get() - p.addr();
-        // A request with a block of its own must not be served here even if it fits: a free would not find it.
-        slow |= !block::is_direct(size, align);
-        if align > 8 {
-            slow |= p.addr() & (align - 1) != 0;
-        }
-        if slow {
-            return None;
-        }
-        self.main.cursor.set(p.wrapping_add((size + 7) & !7));
-        // SAFETY: bytes remain, so there is a block.
-        Some(unsafe { NonNull::new_unchecked(p) })
-    }
-
-    /// Frees an allocation. Containers free in ascending or descending order of addresses, so adjacent pieces are
-    /// joined before their block is updated; an allocation that ends at the cursor moves the cursor back. No block
-    /// starts where another ends.
+    /// Makes a piece a hole of its block.
     ///
     /// # Safety
-    /// `bytes` at `at` are an allocation, or the end of one, in a block of this state that is in `units`, and are not
-    /// used any more.
-    #[inline(always)]
-    pub unsafe fn free(&self, units: &Units, at: usize, bytes: usize) {
-        let cursor = self.main.cursor.get();
-        if at + bytes == cursor.addr() {
-            // The newest allocation, or one in front of a hole that is filled: the range may begin earlier.
-            self.main.cursor.set(cursor.wrapping_sub(bytes));
-            return;
-        }
-        let (first, end) = (self.pending.first.get(), self.pending.end.get());
-        if at + bytes == first {
-            self.pending.first.set(at);
-            return;
-        }
-        if at == end {
-            self.pending.end.set(at + bytes);
-            return;
-        }
-        self.pending.first.set(at);
-        self.pending.end.set(at + bytes);
-        if first != end {
-            // SAFETY: it was freed, in a block of this state.
-            unsafe { self.give(units, first, end - first) };
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn give(&self, units: &Units, at: usize, bytes: usize) {
+    /// `bytes` at `at` are in a block of this state that is in `units`, and are not used any more.
+    pub unsafe fn give(&self, units: &Units, at: usize, bytes: usize) {
         // SAFETY: the caller's contract: the block is in the directory, alive and this thread's; the piece is not used.
         unsafe {
-            let b = self.block_of(units, at);
+            let b = units.find(block::unit_of(at)).as_ptr();
             let live = (*b).live - bytes as i32;
             (*b).live = live;
-            Block::free(b, at - (*b).base.addr(), bytes);
+            Block::mark(b, at - (*b).base.addr(), bytes, true);
             if live <= (*b).threshold {
                 self.update_block(b);
             }
         }
-    }
-
-    #[inline(always)]
-    pub unsafe fn block_of(&self, units: &Units, address: usize) -> *mut Block {
-        let unit = block::unit_of(address);
-        let (seen, b) = self.last_block.get();
-        if unit == seen {
-            return b;
-        }
-        // SAFETY: the caller's contract: the block of this unit is in the directory.
-        let b = unsafe { units.find(unit) }.as_ptr();
-        self.last_block.set((unit, b));
-        b
-    }
-}
-
-impl State {
-    /// Called when a unit may become another block's.
-    pub fn forget_last_block(&self) {
-        self.last_block.set((NO_UNIT, null_mut()));
     }
 }
 
@@ -183,110 +100,141 @@ impl State {
         }
     }
 
+    unsafe fn sparse_list(&self, b: *mut Block) -> &List {
+        // SAFETY: the caller's contract: a block of this state.
+        &self.class(unsafe { (*b).class } as usize).range.sparse
+    }
+
     #[cold]
     #[inline(never)]
     unsafe fn update_block(&self, b: *mut Block) {
-        #[cfg(feature = "std")]
-        if let Some(checked) = self.checked() {
-            return self.update_block_checked(checked);
-        }
         // SAFETY: as above.
         unsafe {
             let listed = (*b).list == ListName::Sparse;
-            if (*b).live == 0 {
-                if listed {
-                    self.sparse.unlink(b);
+            if (*b).live != 0 {
+                Self::set_threshold(b);
+                if !listed {
+                    self.sparse_list(b).push(b, ListName::Sparse);
                 }
-                self.block_emptied(b);
                 return;
             }
-            (*b).widest = 0;
-            Self::set_threshold(b);
-            if !listed {
-                self.sparse.push(b, ListName::Sparse);
+            if listed {
+                self.sparse_list(b).unlink(b);
             }
+            self.block_emptied(b);
         }
     }
 
-    unsafe fn block_emptied(&self, b: *mut Block) {
+    pub unsafe fn block_emptied(&self, b: *mut Block) {
         // SAFETY: as above; its segment is alive.
         unsafe { (*(*b).segment).busy -= 1 };
         self.empty.push(b, ListName::Empty);
     }
 
-    /// Updates the block of the pending frees.
-    pub unsafe fn flush_pending(&self, units: &Units) {
-        let (first, end) = (self.pending.first.replace(0), self.pending.end.replace(0));
-        if first != end {
-            // SAFETY: it was freed, in a block of this state.
-            unsafe { self.give(units, first, end - first) };
-        }
-    }
-
-    /// Ends the use of a range's block. A block with a quarter free is listed for a sweep; if a sweep left that much,
-    /// its holes were too narrow, and it is appended to the list, for smaller requests.
-    pub fn close(&self, range: &Range) {
-        let b = range.block.get();
+    /// Ends the use of a range's block. A block with a quarter free is listed for a sweep, at the end of the list: a
+    /// sweep may have left holes that were too narrow.
+    pub fn close(&self, units: &Units, range: &Range) {
+        let b = range.block.replace(null_mut());
+        self.drop_span(units, range);
         if b.is_null() {
             return;
         }
-        range.drop_rest();
         // SAFETY: a range's block is of this state.
         unsafe {
-            range.clear();
             (*b).list = ListName::Full;
             (*b).threshold = ((*b).capacity - (*b).capacity / 4) as i32;
-            if (*b).live > (*b).threshold {
-                return;
-            }
-            if (*b).swept && (*b).live != 0 {
+            if (*b).live == 0 {
+                self.block_emptied(b);
+            } else if (*b).live <= (*b).threshold {
                 Self::set_threshold(b);
-                self.sparse.append(b, ListName::Sparse);
-            } else {
-                self.update_block(b);
+                self.sparse_list(b).append(b, ListName::Sparse);
             }
         }
     }
 
-    /// Begins to fill the holes of an unlisted block. `false`: none fits, and the block is closed.
-    unsafe fn sweep(&self, range: &Range, b: *mut Block, size: usize, align: usize) -> bool {
-        // SAFETY: the caller's contract: a block of this state.
+    /// Passes the rest of a span to its block.
+    pub fn drop_span(&self, units: &Units, range: &Range) {
+        let (at, left) = (range.cursor.get().addr(), range.left());
+        range.set_span(null_mut(), 0);
+        if left != 0 {
+            // SAFETY: a span is in a block of this state, and not used.
+            unsafe { self.give(units, at, left) };
+        }
+    }
+
+    /// Begins to fill an empty block with a range that has no block.
+    fn open(&self, range: &Range, k: usize, b: *mut Block) {
+        // SAFETY: the block is empty, and of this state.
         unsafe {
-            (*b).threshold = i32::MIN;
-            (*b).swept = true;
+            (*b).live = (*b).capacity as i32;
+            (*b).threshold = i32::MIN; // never reached while it is filled
+            Block::mark(b, 0, UNIT, false);
+            (*b).list = ListName::Open;
+            (*b).class = k as u8;
+            (*b).sweep = 0; // what is freed while it is filled is used once more
+            range.block.set(b);
+            range.set_span((*b).base, (*b).capacity as usize);
         }
-        range.sweep(b);
-        let fits = range.next_hole(size, align);
-        if !fits {
-            self.close(range);
+    }
+
+    /// Allocates in the span, if the request fits.
+    pub fn alloc_in_span(&self, units: &Units, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
+        let p = range.cursor.get();
+        let pad = block::fit(p.addr(), range.left(), size, align)?;
+        // SAFETY: it fits, so the span is in a block of this state; the padding is not used.
+        unsafe {
+            range.cursor.set(p.add(pad + size));
+            if pad != 0 {
+                self.give(units, p.addr(), pad);
+            }
+            NonNull::new(p.add(pad))
         }
-        fits
+    }
+
+    /// Allocates in the next hole of the block that fits, which becomes the span; a later sweep may use smaller ones.
+    fn alloc_in_hole(&self, units: &Units, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
+        let b = range.block.get();
+        // SAFETY: a range's block is alive, and of this state; the hole is in it.
+        unsafe {
+            if b.is_null() || (*b).sweep == NO_HOLE {
+                return None;
+            }
+            self.drop_span(units, range);
+            let mut from = (*b).sweep as usize;
+            while let Some((at, wide)) = Block::hole(b, from, size) {
+                from = at + wide;
+                if block::fit((*b).base.addr() + at, wide, size, align).is_some() {
+                    Block::mark(b, at, wide, false);
+                    (*b).live += wide as i32;
+                    (*b).sweep = from as u32;
+                    range.set_span((*b).base.add(at), wide);
+                    return self.alloc_in_span(units, range, size, align);
+                }
+            }
+            (*b).sweep = NO_HOLE;
+        }
+        None
     }
 }
 
 // ---- the slow path of allocation ----
 
 impl State {
-    /// Allocates in the holes of the first sparse blocks.
-    fn alloc_from_sparse(&self, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
+    /// Allocates in the holes of the first blocks of a list.
+    fn alloc_from(&self, list: &List, units: &Units, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
         for _ in 0..SWEEPS_MAX {
-            let b = self.sparse.first.get();
-            if b.is_null() {
-                return None;
-            }
+            let b = NonNull::new(list.first.get())?.as_ptr();
             // SAFETY: a listed block is alive and of this state.
             unsafe {
-                let widest = (*b).widest as usize;
-                if widest != 0 && size + align - 8 >= widest {
-                    self.sparse.unlink(b);
-                    self.sparse.append(b, ListName::Sparse);
-                    continue; // known to be too narrow
+                list.unlink(b);
+                self.close(units, range);
+                (*b).threshold = i32::MIN;
+                (*b).sweep = 0;
+                range.block.set(b);
+                if let Some(p) = self.alloc_in_hole(units, range, size, align) {
+                    return Some(p);
                 }
-                self.close(range);
-                self.sparse.unlink(b);
-                if self.sweep(range, b, size, align) {
-                    return range.alloc(size, align);
-                }
+                self.close(units, range);
             }
         }
         None
@@ -298,11 +246,9 @@ impl State {
             // SAFETY: a listed block is alive and of this state, and so is one that was just initialised.
             unsafe { block::fit((*b).base.addr(), (*b).capacity as usize, size, align).is_some() }
         };
-        let mut b = self.empty.first.get();
-        for _ in 0..PROBES_MAX {
-            if b.is_null() {
-                break;
-            }
+        let (mut b, mut probes) = (self.empty.first.get(), PROBES_MAX);
+        while !b.is_null() && probes != 0 {
+            probes -= 1;
             if fits(b) {
                 self.empty.unlink(b);
                 // SAFETY: as above; its segment is alive.
@@ -350,56 +296,33 @@ impl State {
         true
     }
 
-    /// Allocates in the range, holes, an empty block, or a new segment, in this order.
-    fn fill(&self, supply: &Supply<'_>, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
-        let holes_first = size <= SMALL_MAX;
-        if let Some(p) = range.alloc(size, align) {
-            return Some(p);
-        }
-        if range.next_hole(size, align) {
-            return range.alloc(size, align);
-        }
-        if range.is_idle() {
-            // All of it was freed.
-            range.open(range.block.get());
-            if let Some(p) = range.alloc(size, align) {
-                return Some(p);
-            }
-        }
-        if holes_first {
-            if let Some(p) = self.alloc_from_sparse(range, size, align) {
-                return Some(p);
-            }
-        }
-        let mut b = self.find(supply, size, align);
-        if b.is_none() && !holes_first {
-            if let Some(p) = self.alloc_from_sparse(range, size, align) {
-                return Some(p);
-            }
-        }
-        if b.is_none() {
-            // The block that was filled may have enough holes by now.
-            self.close(range);
-            if let Some(p) = self.alloc_from_sparse(range, size, align) {
-                return Some(p);
-            }
-            if self.take_segment(supply) {
-                b = self.find(supply, size, align);
-            }
-        }
-        let b = b?;
-        self.close(range);
-        range.open(b);
-        range.alloc(size, align)
+    /// Allocates in the holes of sparse blocks: the range's own, then those that all classes share.
+    fn alloc_from_sparse(&self, units: &Units, k: usize, size: usize, align: usize) -> Option<NonNull<u8>> {
+        let (range, shared) = (&self.class(k).range, &self.class(SHARED).range);
+        let own = self.alloc_from(&range.sparse, units, range, size, align);
+        own.or_else(|| self.alloc_from(&shared.sparse, units, range, size, align))
     }
 
-    /// Large requests use `medium`, as do those that are not small while `main` fills holes.
-    fn range_for(&self, size: usize) -> &Range {
-        if size > MEDIUM_MAX || (size > SMALL_MAX && self.main.is_sweeping()) {
-            &self.medium
-        } else {
-            &self.main
+    /// Allocates in the span of a range, holes, an empty block, or a new segment, in this order.
+    pub fn fill(&self, supply: &Supply<'_>, k: usize, size: usize, align: usize) -> Option<NonNull<u8>> {
+        let (range, units) = (&self.class(k).range, &supply.index.units);
+        self.activate(k);
+        let p = self.alloc_in_span(units, range, size, align).or_else(|| self.alloc_in_hole(units, range, size, align));
+        if let Some(p) = p.or_else(|| self.alloc_from_sparse(units, k, size, align)) {
+            return Some(p);
         }
+        self.close(units, range);
+        self.open(range, k, self.take_block(supply, size, align)?);
+        self.alloc_in_span(units, range, size, align)
+    }
+
+    /// Unlinks an empty block that fits the request; takes it from the source only if no block gets empty by a flush.
+    pub fn take_block(&self, supply: &Supply<'_>, size: usize, align: usize) -> Option<*mut Block> {
+        self.find(supply, size, align).or_else(|| {
+            self.flush(&supply.index.units);
+            let b = self.find(supply, size, align);
+            b.or_else(|| self.take_segment(supply).then(|| self.find(supply, size, align)).flatten())
+        })
     }
 
     #[cold]
@@ -415,42 +338,11 @@ impl State {
             return p;
         }
         let _ = site;
-        let bytes = block::rounded_size(size);
         let align = align.max(8);
-        if !block::is_direct(size, align) {
-            return self.larges.alloc(self, supply, bytes, align);
+        match class::kind(size, align) {
+            Kind::Class(k, bytes) => self.alloc_in_class(supply, k, bytes, align),
+            Kind::Medium(bytes) => self.alloc_medium(supply, bytes, align),
+            Kind::Large(bytes) => self.larges.alloc(self, supply, bytes, align),
         }
-        // SAFETY: the pending piece is of this state, and its block in the directory.
-        unsafe { self.flush_pending(&supply.index.units) };
-        if align > 8 {
-            // It may fit with padding.
-            if let Some(p) = self.main.alloc(bytes, align) {
-                return Some(p);
-            }
-        }
-        self.fill(supply, self.range_for(bytes), bytes, align)
-    }
-
-    /// Resizes an allocation of shared blocks in place. `false`: impossible.
-    ///
-    /// # Safety
-    /// As for [`free`](State::free), of the bytes behind `now`.
-    #[inline]
-    pub unsafe fn resize(&self, units: &Units, at: usize, was: usize, now: usize) -> bool {
-        let cursor = self.main.cursor.get();
-        if now <= was {
-            if now < was {
-                // SAFETY: the caller's contract.
-                unsafe { self.free(units, at + now, was - now) };
-            }
-            return true;
-        }
-        let fits = at + was == cursor.addr() && self.main.left() >= now - was;
-        if fits {
-            self.main.cursor.set(cursor.wrapping_add(now - was));
-        }
-        fits
     }
 }
-
-const _: () = assert!(DIRECT > MEDIUM_MAX && MEDIUM_MAX > SMALL_MAX);

@@ -124,8 +124,12 @@ impl<S: Source> SyncRecycler<S> {
     #[cold]
     #[inline(never)]
     fn alloc_slow(&self, guard: Guard<'_>, i: usize, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
+        let (state, size, align) = (&self.shards[i].state, layout.size(), layout.align());
+        if let Some(p) = state.reuse(size, align) {
+            return Some(p); // the guard is dropped
+        }
         let deferred = DeferReports::new();
-        let p = self.shards[i].state.alloc_slow(&self.supply(i), layout.size(), layout.align(), site);
+        let p = state.alloc_slow(&self.supply(i), size, align, site);
         drop(guard);
         deferred.end();
         p
@@ -246,10 +250,8 @@ unsafe impl<S: Source> Memory for SyncRecycler<S> {
             let Some(i) = self.shard_of(p, layout) else { return self.return_unknown(p, layout) };
             let _guard = self.shards[i].lock.take();
             let state = &self.shards[i].state;
-            if block::is_direct(layout.size(), layout.align()) {
-                state.free(&self.index.units, at, block::rounded_size(layout.size()));
-            } else {
-                state.larges.free(state, &self.supply(i), at);
+            if !state.free(at, layout.size(), layout.align()) {
+                state.free_slow(&self.supply(i), at, layout.size(), layout.align());
             }
         }
     }

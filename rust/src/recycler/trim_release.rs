@@ -3,19 +3,12 @@
 
 use core::ptr::null_mut;
 
-use super::block::{Block, Segment, UNIT};
-use super::range::Range;
+use super::block::{Segment, UNIT};
+use super::range::List;
 use super::state::State;
-use super::supply::{Supply, Units};
+use super::supply::Supply;
 
 impl State {
-    /// Closes a range whose block has no live object.
-    fn close_if_idle(&self, range: &Range) {
-        if range.is_idle() {
-            self.close(range);
-        }
-    }
-
     /// Returns memory without live objects, until about `keep` bytes of it are left; returns what is left.
     pub fn trim(&self, supply: &Supply<'_>, keep: usize) -> usize {
         #[cfg(feature = "std")]
@@ -24,10 +17,13 @@ impl State {
             crate::hook::deliver();
             return left;
         }
-        // SAFETY: as in `alloc_slow`.
-        unsafe { self.flush_pending(&supply.index.units) };
-        self.close_if_idle(&self.main);
-        self.close_if_idle(&self.medium);
+        self.flush(&supply.index.units);
+        self.each_active(|_, c| {
+            // SAFETY: a range's block is alive; after the flush it counts live bytes.
+            if !c.range.block.get().is_null() && unsafe { (*c.range.block.get()).live } == 0 {
+                self.close(&supply.index.units, &c.range);
+            }
+        });
         let (mut idle, mut left) = (self.larges.trim(self, supply, self.idle_bytes(), keep), 0);
         let (mut before, mut s): (*mut Segment, _) = (null_mut(), self.segments.get());
         while !s.is_null() {
@@ -41,7 +37,6 @@ impl State {
                         true => self.segments.set(next),
                         false => (*before).next = next,
                     }
-                    self.forget_last_block();
                     supply.put_segment(self, s);
                 } else {
                     left += size;
@@ -57,25 +52,14 @@ impl State {
     }
 
     fn idle_bytes(&self) -> usize {
-        let mut idle = 0;
-        self.each_segment(|s| {
-            // SAFETY: segments are alive.
-            unsafe {
-                if (*s).busy == 0 {
-                    idle += (*s).size;
-                }
-            }
-        });
-        idle
+        // SAFETY: segments are alive.
+        self.segments().filter(|s| unsafe { (**s).busy } == 0).map(|s| unsafe { (*s).size }).sum()
     }
 
-    pub fn each_segment(&self, mut look: impl FnMut(*mut Segment)) {
-        let mut s = self.segments.get();
-        while !s.is_null() {
-            look(s);
-            // SAFETY: segments are alive.
-            s = unsafe { (*s).next };
-        }
+    pub fn segments(&self) -> impl Iterator<Item = *mut Segment> {
+        let some = |s: *mut Segment| (!s.is_null()).then_some(s);
+        // SAFETY: segments are alive.
+        core::iter::successors(some(self.segments.get()), move |s| some(unsafe { (**s).next }))
     }
 
     /// Returns all memory, whether it was freed or not. The state is then as a new one.
@@ -83,14 +67,11 @@ impl State {
     /// # Safety
     /// No allocation is used any more.
     pub unsafe fn release(&self, supply: &Supply<'_>) {
-        for range in [&self.main, &self.medium] {
-            range.clear();
-        }
-        self.pending.first.set(0);
-        self.pending.end.set(0);
-        self.forget_last_block();
-        for list in [&self.sparse, &self.empty] {
-            list.clear();
+        self.each_active(|_, c| c.clear());
+        self.active.set(0);
+        self.empty.clear();
+        if self.run_bits.replace(0) != 0 {
+            self.runs.iter().for_each(List::clear);
         }
         self.segment_bytes.set(UNIT);
         let mut s = self.segments.replace(null_mut());
@@ -108,14 +89,5 @@ impl State {
             #[cfg(feature = "std")]
             self.release_checked(supply);
         }
-    }
-
-    /// Free bytes of a block that its count includes: those of ranges, and of the pending piece.
-    pub fn unallocated(&self, units: &Units, b: *mut Block) -> usize {
-        let of = |range: &Range| if range.block.get() == b { range.left() } else { 0 };
-        let (first, end) = (self.pending.first.get(), self.pending.end.get());
-        // SAFETY: the pending piece is of this state, and its block in the directory.
-        let is_pending = first != end && unsafe { self.block_of(units, first) } == b;
-        of(&self.main) + of(&self.medium) + if is_pending { end - first } else { 0 }
     }
 }

@@ -96,7 +96,9 @@ impl Object {
 
     /// As it counts.
     pub fn taken(&self) -> u64 {
-        self.layout.size().max(1).next_multiple_of(8) as u64
+        let size = self.layout.size().max(1).next_multiple_of(8);
+        let is_classed = size > 128 && size <= 4096 && self.layout.align() <= 64;
+        size.next_multiple_of(if is_classed { (size - 1).next_power_of_two() / 16 } else { 8 }) as u64
     }
 
     pub fn of(r: &impl Recycling, layout: Layout, seed: u8) -> Option<Object> {

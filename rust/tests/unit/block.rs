@@ -54,21 +54,21 @@ fn holes() {
     unsafe {
         (&raw mut (*b).holes).write([0; WORDS]);
         assert_eq!(holes(b), []);
-        Block::free(b, 8, 16);
-        Block::free(b, 504, 16); // across two words
-        Block::free(b, 24, 8); // joins
-        Block::free(b, 1024, 1536); // whole words
-        Block::free(b, UNIT - 8, 8);
+        Block::mark(b, 8, 16, true);
+        Block::mark(b, 504, 16, true); // across two words
+        Block::mark(b, 24, 8, true); // joins
+        Block::mark(b, 1024, 1536, true); // whole words
+        Block::mark(b, UNIT - 8, 8, true);
         assert_eq!(holes(b), [(8, 24), (504, 16), (1024, 1536), (UNIT - 8, 8)]);
         let find = |from, least| Block::hole(b, from, least);
         assert_eq!((find(0, 24), find(0, 32), find(32, 16)), (Some((8, 24)), Some((1024, 1536)), Some((504, 16))));
         assert_eq!((find(0, 1536), find(0, 1544), find(2560, 8)), (Some((1024, 1536)), None, Some((UNIT - 8, 8))));
-        Block::fill(b, 1024, 1536);
-        Block::fill(b, 16, 8);
+        Block::mark(b, 1024, 1536, false);
+        Block::mark(b, 16, 8, false);
         assert_eq!(holes(b), [(8, 8), (24, 8), (504, 16), (UNIT - 8, 8)]);
-        Block::fill_all(b);
+        Block::mark(b, 0, UNIT, false);
         assert_eq!(Block::hole(b, 0, 8), None);
-        Block::free(b, 0, UNIT);
+        Block::mark(b, 0, UNIT, true);
         assert_eq!(holes(b), [(0, UNIT)]);
     }
 }
