@@ -3005,7 +3005,7 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  * by side in regions of 4 MiB, unless one would be nearly alone there, and grow in place if there is space. Memory
  * returns to the source by trim and release only, except blocks of one request: these also return when regions serve
  * their size, or when they exceed twice the bytes that were ever in use at once (a block may be three times as large
- * as its object). A toft_recycler itself has 6.2 KiB.
+ * as its object). A toft_recycler itself has 6.7 KiB.
  *
  * THREADS. A toft_recycler is used by one thread at a time. A toft_sync_recycler may be used by all threads at once,
  * and any thread may free its objects. After fork the child must not use one that other threads of the parent were
@@ -3369,7 +3369,7 @@ TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, si
  * one thread at a time. Any thread may free any object. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
-/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.4
+/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.8
  * KiB for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
@@ -3398,15 +3398,15 @@ TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r)
 /* Values are bytes, multiples of 8. The low half of a hole's address identifies it: a block is smaller than that. */
 #define TOFT_RECYCLER_NONE 1u /* no hole */
 typedef struct toft_recycler_block {
-  int32_t live;       /* allocated bytes; includes the unused part of a range */
-  int32_t threshold;  /* toft_recycler_update_block is called when live <= threshold */
-  uint32_t holes;     /* the newest hole; each links to the one freed before */
-  uint32_t widest;    /* largest hole found by the last sweep; 0: unknown */
-  int16_t list;       /* TOFT_RECYCLER_... of recycler.c: the list that contains the block */
+  int32_t live;      /* allocated bytes; includes the unused part of a range */
+  int32_t threshold; /* toft_recycler_update_block is called when live <= threshold */
+  uint32_t holes;    /* the newest hole; each links to the one freed before. Of medium objects, with widest: the free */
+  uint32_t widest;   /* grains. widest is else the largest hole found by the last sweep; 0: unknown */
+  int16_t list;      /* TOFT_RECYCLER_... of recycler.c: the list that contains the block */
   int16_t size_class; /* the class whose range filled it last, and whose sparse list may contain it */
   int32_t start;      /* offset from the header, of either sign */
   int32_t capacity;
-  int32_t swept; /* sweeps since the block was empty */
+  int32_t swept; /* whether it was swept since it was empty. Of medium objects: its longest run of free grains */
   toft_recycler *owner;
   struct toft_recycler_segment *segment; /* NULL: a block of options.count */
   struct toft_recycler_block *next, *previous;
@@ -3456,7 +3456,7 @@ typedef struct toft_recycler_spare {
 #define TOFT_RECYCLER_CLASS_MAX ((size_t)4096)
 #define TOFT_RECYCLER_EXACT_MAX ((size_t)128) /* up to here the classes are the multiples of 8 */
 #define TOFT_RECYCLER_CLASSES 56
-#define TOFT_RECYCLER_SHARED TOFT_RECYCLER_CLASSES /* stands for the classes without blocks of their own */
+#define TOFT_RECYCLER_SHARED TOFT_RECYCLER_CLASSES /* index of the blocks that classes share */
 #define TOFT_RECYCLER_MEDIUM_MIN 9                 /* grains of the smallest object above TOFT_RECYCLER_CLASS_MAX */
 
 struct toft_recycler {
@@ -3466,7 +3466,7 @@ struct toft_recycler {
   uint64_t active; /* bit k: classes[k] is in use */
   size_t phase;    /* blocks of segments start this much after a multiple of 16: 0, or 8 for a toft_malloc */
   toft_recycler_list empty, empty_counted;
-  uint64_t medium_runs; /* bit n: blocks of medium objects whose longest run of free grains is n, in medium */
+  uint64_t medium_runs;                   /* bit n: medium[n - TOFT_RECYCLER_MEDIUM_MIN] has blocks */
   struct toft_recycler_segment *segments; /* newest first, except over-aligned ones */
   unsigned char *fresh, *fresh_end;       /* unused part of the newest segment */
   struct toft_recycler_region *regions;   /* shared by large objects; the first contains the newest free */
@@ -3481,8 +3481,8 @@ struct toft_recycler {
   uint64_t source_calls;
   struct toft_recycler_checks *checks; /* checked recyclers: set by the first call */
   toft_recycler_class classes[TOFT_RECYCLER_SHARED + 1];
-  toft_recycler_block *medium[64 - TOFT_RECYCLER_MEDIUM_MIN]; /* defined where medium_runs has a bit */
-  toft_recycler_spare spare[TOFT_RECYCLER_SPARES];            /* newest last; undefined from spare_count on */
+  toft_recycler_list medium[64 - TOFT_RECYCLER_MEDIUM_MIN]; /* by longest run; undefined without a bit in medium_runs */
+  toft_recycler_spare spare[TOFT_RECYCLER_SPARES];          /* newest last; undefined from spare_count on */
 };
 
 TOFT_STATIC_ASSERT(recycler_block, sizeof(toft_recycler_block) <= 64);
@@ -8421,27 +8421,20 @@ static size_t toft_recycler_longest_run(uint64_t grains) {
 
 /* ---- the lists ---- */
 
-/* A block without a run that any request fits in is in no list. */
-static void toft_recycler_medium_unlink(toft_recycler *r, toft_recycler_block *b) {
-  size_t run = (size_t)b->swept;
-  if (run < TOFT_RECYCLER_MEDIUM_MIN) return;
-  if (b->next != NULL) b->next->previous = b->previous;
-  if (b->previous != NULL)
-    b->previous->next = b->next;
-  else if ((r->medium[run - TOFT_RECYCLER_MEDIUM_MIN] = b->next) == NULL)
-    r->medium_runs &= ~((uint64_t)1 << run);
-}
-
-static void toft_recycler_medium_link(toft_recycler *r, toft_recycler_block *b, size_t run) {
-  toft_recycler_block **first;
+/* Moves a block to the list of its longest run. A block without a run that any request fits in is in no list. */
+static void toft_recycler_medium_move(toft_recycler *r, toft_recycler_block *b, size_t run) {
+  toft_recycler_list *list;
+  if (b->swept >= TOFT_RECYCLER_MEDIUM_MIN) {
+    list = &r->medium[b->swept - TOFT_RECYCLER_MEDIUM_MIN];
+    toft_recycler_unlink(list, b);
+    if (list->first == NULL) r->medium_runs &= ~((uint64_t)1 << b->swept);
+  }
   b->swept = (int32_t)run;
   if (run < TOFT_RECYCLER_MEDIUM_MIN) return;
-  first = &r->medium[run - TOFT_RECYCLER_MEDIUM_MIN];
-  b->previous = NULL;
-  b->next = (r->medium_runs >> run & 1) != 0 ? *first : NULL;
-  if (b->next != NULL) b->next->previous = b;
-  *first = b;
+  list = &r->medium[run - TOFT_RECYCLER_MEDIUM_MIN];
+  if ((r->medium_runs >> run & 1) == 0) list->first = list->last = NULL;
   r->medium_runs |= (uint64_t)1 << run;
+  toft_recycler_push(list, b, TOFT_RECYCLER_FILLED);
 }
 
 /* Sets the free grains and the live bytes of a block. */
@@ -8450,10 +8443,7 @@ static void toft_recycler_medium_update(toft_recycler *r, toft_recycler_block *b
   b->holes = (uint32_t)grains;
   b->widest = (uint32_t)(grains >> 32);
   b->live = (int32_t)live;
-  if (run != (size_t)b->swept) {
-    toft_recycler_medium_unlink(r, b);
-    toft_recycler_medium_link(r, b, run);
-  }
+  if (run != (size_t)b->swept) toft_recycler_medium_move(r, b, run);
   if (live == 0) toft_recycler_block_emptied(r, b);
 }
 
@@ -8466,7 +8456,7 @@ static void *toft_recycler_medium_alloc(toft_recycler *r, size_t size, size_t al
   unsigned char *p;
   toft_recycler_block *b;
   if (lists != 0) {
-    b = r->medium[toft_lowest_bit(lists) - TOFT_RECYCLER_MEDIUM_MIN];
+    b = r->medium[toft_lowest_bit(lists) - TOFT_RECYCLER_MEDIUM_MIN].first;
     grains = toft_recycler_grains(b);
     p = toft_recycler_first_grain(b) + toft_lowest_bit(toft_recycler_runs(grains, count)) * TOFT_RECYCLER_MEDIUM_GRAIN;
   } else {
@@ -9364,13 +9354,13 @@ static int toft_malloc_is_wide(const toft_recycler *r, size_t bytes) {
   return r->checked || bytes > TOFT_MALLOC_SMALL_MAX;
 }
 
+/* The slow path. */
 static void *toft_malloc_take(toft_recycler *r, size_t bytes, uintptr_t site) {
   int wide = toft_malloc_is_wide(r, bytes);
   size_t align = wide ? 16 : 8;
   unsigned char *p;
   if (bytes == 0) return NULL;
-  p = (unsigned char *)toft_recycler_bump(r, bytes, align);
-  if (p == NULL) p = (unsigned char *)toft_recycler_alloc_slow_at(r, bytes, align, site);
+  p = (unsigned char *)toft_recycler_alloc_slow_at(r, bytes, align, site);
   if (p == NULL) return NULL;
   p += align;
   toft_malloc_set_word(p, bytes | (wide ? TOFT_MALLOC_WIDE : 0));
@@ -9448,7 +9438,7 @@ static void *toft_malloc_realloc_at(void *m, void *p, size_t size, uintptr_t sit
   toft_piece piece;
   size_t has;
   void *q;
-  if (p == NULL || bytes == 0) return bytes != 0 ? toft_malloc_take(r, bytes, site) : NULL;
+  if (p == NULL || bytes == 0) return bytes != 0 ? toft_malloc_alloc_at(m, size, site) : NULL;
   has = toft_malloc_usable_size(m, p);
   piece = toft_malloc_piece(toft_malloc_origin(p));
   if (toft_malloc_keeps(piece.bytes, bytes) && size <= has) return p;
@@ -9459,7 +9449,7 @@ static void *toft_malloc_realloc_at(void *m, void *p, size_t size, uintptr_t sit
     toft_malloc_set_word(q, bytes | TOFT_MALLOC_WIDE);
     return q;
   }
-  q = toft_malloc_take(r, bytes, site);
+  q = toft_malloc_alloc_at(m, size, site);
   if (q == NULL) return NULL;
   memcpy(q, p, toft_min(has, size));
   toft_malloc_free_at(m, p, site);

@@ -1706,7 +1706,7 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  * by side in regions of 4 MiB, unless one would be nearly alone there, and grow in place if there is space. Memory
  * returns to the source by trim and release only, except blocks of one request: these also return when regions serve
  * their size, or when they exceed twice the bytes that were ever in use at once (a block may be three times as large
- * as its object). A toft_recycler itself has 6.2 KiB.
+ * as its object). A toft_recycler itself has 6.7 KiB.
  *
  * THREADS. A toft_recycler is used by one thread at a time. A toft_sync_recycler may be used by all threads at once,
  * and any thread may free its objects. After fork the child must not use one that other threads of the parent were
@@ -1781,7 +1781,7 @@ TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, si
  * one thread at a time. Any thread may free any object. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
-/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.4
+/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.8
  * KiB for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
@@ -1810,15 +1810,15 @@ TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r)
 /* Values are bytes, multiples of 8. The low half of a hole's address identifies it: a block is smaller than that. */
 #define TOFT_RECYCLER_NONE 1u /* no hole */
 typedef struct toft_recycler_block {
-  int32_t live;       /* allocated bytes; includes the unused part of a range */
-  int32_t threshold;  /* toft_recycler_update_block is called when live <= threshold */
-  uint32_t holes;     /* the newest hole; each links to the one freed before */
-  uint32_t widest;    /* largest hole found by the last sweep; 0: unknown */
-  int16_t list;       /* TOFT_RECYCLER_... of recycler.c: the list that contains the block */
+  int32_t live;      /* allocated bytes; includes the unused part of a range */
+  int32_t threshold; /* toft_recycler_update_block is called when live <= threshold */
+  uint32_t holes;    /* the newest hole; each links to the one freed before. Of medium objects, with widest: the free */
+  uint32_t widest;   /* grains. widest is else the largest hole found by the last sweep; 0: unknown */
+  int16_t list;      /* TOFT_RECYCLER_... of recycler.c: the list that contains the block */
   int16_t size_class; /* the class whose range filled it last, and whose sparse list may contain it */
   int32_t start;      /* offset from the header, of either sign */
   int32_t capacity;
-  int32_t swept; /* sweeps since the block was empty */
+  int32_t swept; /* whether it was swept since it was empty. Of medium objects: its longest run of free grains */
   toft_recycler *owner;
   struct toft_recycler_segment *segment; /* NULL: a block of options.count */
   struct toft_recycler_block *next, *previous;
@@ -1868,7 +1868,7 @@ typedef struct toft_recycler_spare {
 #define TOFT_RECYCLER_CLASS_MAX ((size_t)4096)
 #define TOFT_RECYCLER_EXACT_MAX ((size_t)128) /* up to here the classes are the multiples of 8 */
 #define TOFT_RECYCLER_CLASSES 56
-#define TOFT_RECYCLER_SHARED TOFT_RECYCLER_CLASSES /* stands for the classes without blocks of their own */
+#define TOFT_RECYCLER_SHARED TOFT_RECYCLER_CLASSES /* index of the blocks that classes share */
 #define TOFT_RECYCLER_MEDIUM_MIN 9                 /* grains of the smallest object above TOFT_RECYCLER_CLASS_MAX */
 
 struct toft_recycler {
@@ -1878,7 +1878,7 @@ struct toft_recycler {
   uint64_t active; /* bit k: classes[k] is in use */
   size_t phase;    /* blocks of segments start this much after a multiple of 16: 0, or 8 for a toft_malloc */
   toft_recycler_list empty, empty_counted;
-  uint64_t medium_runs; /* bit n: blocks of medium objects whose longest run of free grains is n, in medium */
+  uint64_t medium_runs;                   /* bit n: medium[n - TOFT_RECYCLER_MEDIUM_MIN] has blocks */
   struct toft_recycler_segment *segments; /* newest first, except over-aligned ones */
   unsigned char *fresh, *fresh_end;       /* unused part of the newest segment */
   struct toft_recycler_region *regions;   /* shared by large objects; the first contains the newest free */
@@ -1893,8 +1893,8 @@ struct toft_recycler {
   uint64_t source_calls;
   struct toft_recycler_checks *checks; /* checked recyclers: set by the first call */
   toft_recycler_class classes[TOFT_RECYCLER_SHARED + 1];
-  toft_recycler_block *medium[64 - TOFT_RECYCLER_MEDIUM_MIN]; /* defined where medium_runs has a bit */
-  toft_recycler_spare spare[TOFT_RECYCLER_SPARES];            /* newest last; undefined from spare_count on */
+  toft_recycler_list medium[64 - TOFT_RECYCLER_MEDIUM_MIN]; /* by longest run; undefined without a bit in medium_runs */
+  toft_recycler_spare spare[TOFT_RECYCLER_SPARES];          /* newest last; undefined from spare_count on */
 };
 
 TOFT_STATIC_ASSERT(recycler_block, sizeof(toft_recycler_block) <= 64);

@@ -232,6 +232,8 @@ fn random_replacement_holds_less_than_half_more() {
     let (small, medium) = if MIRI { (30, 10) } else { (20_000, 2000) };
     let held = [held_by_replacement(small, 20..1020), held_by_replacement(medium, 4 << 10..24 << 10)];
     assert!(MIRI || (held[0] < 1.5 && held[1] < 1.5), "{held:?}");
+    let halves = held_by_replacement(if MIRI { 10 } else { 2000 }, 16_000..16_001); // two fit a block
+    assert!(MIRI || halves < 1.5, "{halves}");
 }
 
 #[test]

@@ -53,13 +53,13 @@ static int toft_malloc_is_wide(const toft_recycler *r, size_t bytes) {
   return r->checked || bytes > TOFT_MALLOC_SMALL_MAX;
 }
 
+/* The slow path. */
 static void *toft_malloc_take(toft_recycler *r, size_t bytes, uintptr_t site) {
   int wide = toft_malloc_is_wide(r, bytes);
   size_t align = wide ? 16 : 8;
   unsigned char *p;
   if (bytes == 0) return NULL;
-  p = (unsigned char *)toft_recycler_bump(r, bytes, align);
-  if (p == NULL) p = (unsigned char *)toft_recycler_alloc_slow_at(r, bytes, align, site);
+  p = (unsigned char *)toft_recycler_alloc_slow_at(r, bytes, align, site);
   if (p == NULL) return NULL;
   p += align;
   toft_malloc_set_word(p, bytes | (wide ? TOFT_MALLOC_WIDE : 0));
@@ -137,7 +137,7 @@ static void *toft_malloc_realloc_at(void *m, void *p, size_t size, uintptr_t sit
   toft_piece piece;
   size_t has;
   void *q;
-  if (p == NULL || bytes == 0) return bytes != 0 ? toft_malloc_take(r, bytes, site) : NULL;
+  if (p == NULL || bytes == 0) return bytes != 0 ? toft_malloc_alloc_at(m, size, site) : NULL;
   has = toft_malloc_usable_size(m, p);
   piece = toft_malloc_piece(toft_malloc_origin(p));
   if (toft_malloc_keeps(piece.bytes, bytes) && size <= has) return p;
@@ -148,7 +148,7 @@ static void *toft_malloc_realloc_at(void *m, void *p, size_t size, uintptr_t sit
     toft_malloc_set_word(q, bytes | TOFT_MALLOC_WIDE);
     return q;
   }
-  q = toft_malloc_take(r, bytes, site);
+  q = toft_malloc_alloc_at(m, size, site);
   if (q == NULL) return NULL;
   memcpy(q, p, toft_min(has, size));
   toft_malloc_free_at(m, p, site);

@@ -61,27 +61,20 @@ static size_t toft_recycler_longest_run(uint64_t grains) {
 
 /* ---- the lists ---- */
 
-/* A block without a run that any request fits in is in no list. */
-static void toft_recycler_medium_unlink(toft_recycler *r, toft_recycler_block *b) {
-  size_t run = (size_t)b->swept;
-  if (run < TOFT_RECYCLER_MEDIUM_MIN) return;
-  if (b->next != NULL) b->next->previous = b->previous;
-  if (b->previous != NULL)
-    b->previous->next = b->next;
-  else if ((r->medium[run - TOFT_RECYCLER_MEDIUM_MIN] = b->next) == NULL)
-    r->medium_runs &= ~((uint64_t)1 << run);
-}
-
-static void toft_recycler_medium_link(toft_recycler *r, toft_recycler_block *b, size_t run) {
-  toft_recycler_block **first;
+/* Moves a block to the list of its longest run. A block without a run that any request fits in is in no list. */
+static void toft_recycler_medium_move(toft_recycler *r, toft_recycler_block *b, size_t run) {
+  toft_recycler_list *list;
+  if (b->swept >= TOFT_RECYCLER_MEDIUM_MIN) {
+    list = &r->medium[b->swept - TOFT_RECYCLER_MEDIUM_MIN];
+    toft_recycler_unlink(list, b);
+    if (list->first == NULL) r->medium_runs &= ~((uint64_t)1 << b->swept);
+  }
   b->swept = (int32_t)run;
   if (run < TOFT_RECYCLER_MEDIUM_MIN) return;
-  first = &r->medium[run - TOFT_RECYCLER_MEDIUM_MIN];
-  b->previous = NULL;
-  b->next = (r->medium_runs >> run & 1) != 0 ? *first : NULL;
-  if (b->next != NULL) b->next->previous = b;
-  *first = b;
+  list = &r->medium[run - TOFT_RECYCLER_MEDIUM_MIN];
+  if ((r->medium_runs >> run & 1) == 0) list->first = list->last = NULL;
   r->medium_runs |= (uint64_t)1 << run;
+  toft_recycler_push(list, b, TOFT_RECYCLER_FILLED);
 }
 
 /* Sets the free grains and the live bytes of a block. */
@@ -90,10 +83,7 @@ static void toft_recycler_medium_update(toft_recycler *r, toft_recycler_block *b
   b->holes = (uint32_t)grains;
   b->widest = (uint32_t)(grains >> 32);
   b->live = (int32_t)live;
-  if (run != (size_t)b->swept) {
-    toft_recycler_medium_unlink(r, b);
-    toft_recycler_medium_link(r, b, run);
-  }
+  if (run != (size_t)b->swept) toft_recycler_medium_move(r, b, run);
   if (live == 0) toft_recycler_block_emptied(r, b);
 }
 
@@ -106,7 +96,7 @@ static void *toft_recycler_medium_alloc(toft_recycler *r, size_t size, size_t al
   unsigned char *p;
   toft_recycler_block *b;
   if (lists != 0) {
-    b = r->medium[toft_lowest_bit(lists) - TOFT_RECYCLER_MEDIUM_MIN];
+    b = r->medium[toft_lowest_bit(lists) - TOFT_RECYCLER_MEDIUM_MIN].first;
     grains = toft_recycler_grains(b);
     p = toft_recycler_first_grain(b) + toft_lowest_bit(toft_recycler_runs(grains, count)) * TOFT_RECYCLER_MEDIUM_GRAIN;
   } else {

@@ -1,3 +1,3 @@
-/* The second copy of the library, 82a4355f56b400a9. Made by scripts/amalgamate.
+/* The second copy of the library, 9a58e5830c3035b2. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"

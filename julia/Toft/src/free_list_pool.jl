@@ -4,9 +4,9 @@
 # generation of a slot is that number, plus the number of times that the whole pool was emptied. An access compares its
 # index with the number of flags, and tests the slot's flag.
 #
-# A flag is a value of a union of two types without fields: an array of such has only the bytes by which Julia tells the
-# types apart. To the compiler, a store to the elements of another array does not change these bytes, so it tests the
-# flag of an index once for several accesses. A number in an array would be loaded again after each store.
+# A flag is a value of a union of two types without fields. Of an array of such values, Julia stores one byte for each,
+# the index of its type. The compiler assumes that a store to the elements of another array does not change these bytes,
+# so it tests the flag of an index once for several accesses. A number would be loaded again after each store.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 

@@ -5,12 +5,12 @@
 
 use core::ptr::NonNull;
 
-use super::block::{self, Block, ListName, LINE};
+use super::block::{self, Block, ListName};
 use super::state::State;
 use super::supply::{Supply, Units};
 
-/// A shorter grain at the end of a block belongs to no run.
-const GRAIN: usize = 512;
+/// 64 of these fill the shortest whole block; what a block has beyond its grains belongs to no run.
+const GRAIN: usize = 504;
 
 /// The grains of a block that the `size` bytes at an offset are in.
 fn grains_of(capacity: u32, at: usize, size: usize) -> u64 {
@@ -19,7 +19,7 @@ fn grains_of(capacity: u32, at: usize, size: usize) -> u64 {
 }
 
 fn all(capacity: u32) -> u64 {
-    u64::MAX >> (64 - capacity as usize / GRAIN)
+    u64::MAX >> (64 - (capacity as usize / GRAIN).min(64))
 }
 
 /// The grains that begin a run of `count` or more.
@@ -72,7 +72,7 @@ impl State {
     }
 
     pub fn alloc_medium(&self, supply: &Supply<'_>, size: usize, align: usize) -> Option<NonNull<u8>> {
-        let count = (size + align.max(LINE) - LINE).div_ceil(GRAIN);
+        let count = (size + align - 8).div_ceil(GRAIN); // grains start at multiples of 8
         let fitting = self.run_bits.get() >> count << count;
         // SAFETY: a listed block is alive and of this state, and so is one that was just taken.
         unsafe {
