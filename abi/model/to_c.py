@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Turns abi/vectors/*.json into one C header of constant tables, so that a runner in C needs no JSON.
 
-to_c.py OUT.h: for c/tests/test_vectors.c. The header is made at build time and belongs to no repository.
+to_c.py OUT.h [FILE...]: for c/tests/test_vectors.c; with other files of vectors instead, those. The header is made at build
+time and belongs to no repository.
 """
 import json
 import pathlib
@@ -143,12 +144,13 @@ def header(vectors):
     return text + "\nstatic const vec vectors[] = {\n  %s\n};\n" % ",\n  ".join(rows)
 
 
-def main(out):
+def main(out, *files):
     vectors = []
-    for path in sorted((pathlib.Path(__file__).resolve().parent.parent / "vectors").glob("*/*.json")):
+    abi = pathlib.Path(__file__).resolve().parent.parent
+    for path in map(pathlib.Path, files) if files else sorted((abi / "vectors").glob("*/*.json")):
         vectors += json.loads(path.read_text())["vectors"]
     pathlib.Path(out).write_text(header(vectors))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

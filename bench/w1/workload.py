@@ -18,7 +18,7 @@ C, CXX = ["-std=gnu11"] + FLAGS, ["-std=gnu++17"] + FLAGS
 FOONATHAN = ["-isystem/usr/include/foonathan_memory",
              "-isystem/usr/include/x86_64-linux-gnu/foonathan_memory"]
 
-OURS = ["toft", "toft_claimed", "toft_pack", "toft_lease", "floor_mem", "floor_cursor", "model_sensible", "malloc"]
+OURS = ["toft", "toft_claimed", "toft_pack", "toft_lease", "toft_hardened", "floor_mem", "floor_cursor", "model_sensible", "malloc"]
 # file: (flags, libraries, where it comes from). Each is compiled and linked on its own first.
 RIVALS = {
     "upb.c": ([], [], "the C sources in the crate google-protobuf, fetched by cargo"),
@@ -279,7 +279,7 @@ def standings(rows_):
         for case in t.cases:
             best, rival = t.best_rival(case)
             for c in t.contenders:
-                if c.startswith("toft") and rival and (case, c) in t.row:
+                if c.startswith("toft") and c != "toft hardened" and rival and (case, c) in t.row:
                     yield Standing(m, case, c, t.median(case, c), rival, best)
 
 

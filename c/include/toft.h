@@ -138,7 +138,13 @@ TOFT_API toft_source *toft_limited_source_init(toft_limited_source *limited, tof
  * which, bytes were written; that call continues, so the callback must return. It must not call into the arena. */
 typedef void toft_failure_fn(void *arg, toft_arena *a, size_t size, size_t align, int code);
 
-enum { TOFT_CHECKED = 1 }; /* options.flags: start as a checked arena */
+/* options.flags. CHECKED: start as a checked arena. HARDENED: blocks of toft_heap() are replaced by blocks between
+ * inaccessible pages, with a random offset of the first object; freed memory is overwritten or made inaccessible; and
+ * every call of the table checks a canary in the arena's state: if it is wrong, the arena refuses every call with
+ * TOFT_EBUSY or NULL, and a finding is delivered. Blocks of other sources and the caller's buffer have no inaccessible
+ * pages. Each mark, free and reset takes the slow path. The result is NULL if the system has no random numbers.
+ * TOFT_HARDENED=1 in the environment hardens every arena of the process. docs/hardening.md has the details. */
+enum { TOFT_CHECKED = 1, TOFT_HARDENED = 2 };
 
 typedef struct toft_options {
   size_t size;         /* sizeof(toft_options): TOFT_OPTIONS sets it */
@@ -149,7 +155,7 @@ typedef struct toft_options {
   size_t reserve;      /* expected bytes: the first block after the initial block has this size */
   toft_failure_fn *failure; /* may be NULL */
   void *failure_arg;
-  uint32_t flags; /* TOFT_CHECKED, or 0 */
+  uint32_t flags; /* TOFT_CHECKED, TOFT_HARDENED */
 } toft_options;
 /* clang-format off */
 #define TOFT_OPTIONS { sizeof(toft_options), NULL, NULL, 0, 0, 0, NULL, NULL, 0 }

@@ -7,6 +7,7 @@
 #include "platform/os.c"         /* pages, threads, files, callbacks at thread exit and at unload */
 #include "platform/atomic.c"     /* atomics, a spin lock, an asymmetric fence */
 #include "platform/sanitizers.c" /* AddressSanitizer, MemorySanitizer, Valgrind */
+#include "platform/request.c"    /* requests by a signal */
 
 /* ---- core: the arena ---- */
 #include "core/arena_state.h"    /* the state of an arena, of a block, of a cleanup */
@@ -14,6 +15,7 @@
 #include "core/page_cache.c"     /* the process's cache of mapped pages */
 #include "core/block_cache.c"    /* the thread's cache, and the heap source on it */
 #include "core/sources.c"        /* pages, reserve-and-commit, limited */
+#include "core/guarded.c"        /* blocks between inaccessible pages */
 #include "core/instrument.h"     /* what the core calls of debug/ */
 #include "core/blocks.c"         /* the list of blocks: take, drop, keep; accounting; the one writer of limit */
 #include "core/alloc_slow.c"     /* the slow path of allocation */
@@ -25,18 +27,20 @@
 #include "core/strings.c"        /* printf and packed bytes */
 
 /* ---- debug: features switched on per arena at run time ---- */
-#include "debug/omitted.c"        /* stubs for features that TOFT_OMIT_ macros exclude */
-#include "debug/accounting.c"     /* bytes by tag and phase, budgets, callbacks */
-#include "debug/live_registry.c"  /* the checked arenas and recyclers that are alive */
-#include "debug/symbolize.c"      /* the function and line of a code address */
-#include "debug/reports.c"        /* findings: text, hooks and files, the environment */
-#include "debug/debug_records.c"  /* records, red zones, freed regions, threads */
-#include "debug/sampling.c"       /* call stacks of sampled allocations */
-#include "debug/accounting_api.c" /* the calls of toft/meter.h */
-#include "debug/debug_ops.c"      /* the ops of checked arenas */
-#include "debug/quarantine.c"     /* freed blocks whose reuse is delayed */
-#include "debug/debug_api.c"      /* the calls of toft/findings.h */
-#include "debug/snapshot.c"       /* accounting as JSON */
+#include "debug/omitted.c"         /* stubs for features that TOFT_OMIT_ macros exclude */
+#include "debug/accounting.c"      /* bytes by tag and phase, budgets, callbacks */
+#include "debug/live_registry.c"   /* the checked arenas and recyclers that are alive */
+#include "debug/symbolize.c"       /* the function and line of a code address */
+#include "debug/reports.c"         /* findings: text, hooks and files, the environment */
+#include "debug/debug_records.c"   /* records, red zones, freed regions, threads */
+#include "debug/sampling.c"        /* call stacks of sampled allocations */
+#include "debug/accounting_api.c"  /* the calls of toft/meter.h */
+#include "debug/debug_ops.c"       /* the ops of checked arenas */
+#include "debug/quarantine.c"      /* freed blocks whose reuse is delayed */
+#include "debug/debug_api.c"       /* the calls of toft/findings.h */
+#include "debug/hardened.c"        /* hardened arenas: the canary, overwritten states */
+#include "debug/snapshot.c"        /* accounting as JSON */
+#include "debug/process_profile.c" /* meters of all arenas, by the environment; the profile of the process */
 
 /* ---- pool: slots of one size ---- */
 #ifndef TOFT_OMIT_POOLS

@@ -15,6 +15,18 @@
 #include "page_memory.h"
 #include "toft.h"
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HAS_ASAN 1
+#elif __has_feature(thread_sanitizer)
+#define HAS_TSAN 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define HAS_ASAN 1
+#elif defined(__SANITIZE_THREAD__)
+#define HAS_TSAN 1
+#endif
+
 #define COUNTED_MAX 4096
 
 typedef struct counted {
@@ -156,8 +168,10 @@ static inline int long_run(void) {
   return s != NULL && s[0] == '1';
 }
 
-/* Rounds of a test: fewer where an emulator runs it. */
-static inline size_t rounds_of(size_t rounds) { return getenv("TOFT_EMULATED") != NULL ? rounds / 8 : rounds; }
+/* Rounds of a test: fewer where an emulator, AddressSanitizer or Valgrind runs it. */
+static inline size_t rounds_of(size_t rounds) {
+  return getenv("TOFT_EMULATED") != NULL ? rounds / 8 : getenv("TOFT_SHORT") != NULL ? rounds / 4 : rounds;
+}
 
 /* Bytes that a recycler counts for an object: a multiple of 8 up to 128 and above 4096, else of an eighth of the power
  * of two below. */

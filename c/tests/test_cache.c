@@ -141,6 +141,13 @@ static void the_cache_of_pages_is_bounded(void **state) {
   assert_int_equal(toft_page_cache_bytes(), 0);
   one_arena(60 << 20, 1000);
   assert_int_equal(toft_page_cache_bytes(), 0);
+  /* One block of two exceeds the limit by less than its size. */
+  toft_page_cache_limit((size_t)30 << 20);
+  toft_arena *a = toft_create(), *b = toft_create();
+  assert_true(toft_alloc(a, 20 << 20) && toft_alloc(b, 20 << 20));
+  toft_release(a);
+  toft_release(b);
+  assert_true(toft_page_cache_bytes() <= (size_t)30 << 20);
   toft_page_cache_limit(before);
 }
 

@@ -1,7 +1,7 @@
 /* A process with arenas and caches forks: parent and child go on with their own copies. A child reports by its exit
  * code, since an assertion there would go on with the parent's other tests.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "support.h"
+#include "every_kind.h"
 
 #include <stdio.h>
 
@@ -97,6 +97,15 @@ static void a_child_starts_threads(void **state) {
   in_child(threads_in_the_child, NULL);
 }
 
+/* Each thread must have returned `result`. */
+static void join_all(const pthread_t *threads, int count, const void *result) {
+  for (int i = 0; i < count; i++) {
+    void *returned = NULL;
+    assert_int_equal(pthread_join(threads[i], &returned), 0);
+    assert_ptr_equal(returned, result);
+  }
+}
+
 /* What the other threads held is lost in the child, which leak checkers report when it exits. So it dies instead, if
  * all is well. */
 static void *thread_forks(void *arg) {
@@ -117,16 +126,52 @@ static void threads_fork_at_once(void **state) {
   (void)state;
   fflush(NULL);
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, thread_forks, &done), 0);
-  for (int i = 0; i < 4; i++) {
-    void *result = NULL;
-    assert_int_equal(pthread_join(threads[i], &result), 0);
-    assert_ptr_equal(result, &done);
+  join_all(threads, 4, &done);
+}
+
+static size_t forked; /* atomic */
+
+/* Forks while other threads take and return pages of the process's cache, which a child must find free. */
+static void *thread_takes_pages(void *arg) {
+  while (!__atomic_load_n(&forked, __ATOMIC_RELAXED)) {
+    toft_arena *a = toft_create();
+    if (toft_alloc(a, 2 << 20) == NULL) return NULL;
+    toft_release(a);
   }
+  return arg;
+}
+
+static int returns_pages(toft_arena *a) {
+  CHECK(toft_alloc(a, 8 << 20) != NULL);
+  toft_release(a);
+  CHECK(toft_page_cache_bytes() != 0);
+  toft_cache_trim();
+  CHECK(toft_page_cache_bytes() == 0);
+  (void)execlp("true", "true", (char *)NULL); /* without a leak check: the other threads' memory is lost */
+  return 1;
+}
+
+static void a_child_has_cached_pages(void **state) {
+  pthread_t threads[3];
+  char done;
+  (void)state;
+#ifdef HAS_ASAN /* its malloc cannot be forked beside calls of it */
+  skip();
+#endif
+  if (getenv("TOFT_EMULATED") != NULL) skip(); /* a fork among threads may stop user-mode emulation */
+  toft_arena *a = toft_create();
+  __atomic_store_n(&forked, 0, __ATOMIC_RELAXED);
+  size_t limit = toft_page_cache_limit(32 << 20), window = toft_page_cache_window(60000);
+  for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&threads[i], NULL, thread_takes_pages, &done), 0);
+  for (size_t i = 0; i < rounds_of(200); i++) in_child(returns_pages, a);
+  __atomic_store_n(&forked, 1, __ATOMIC_RELAXED);
+  join_all(threads, 3, &done);
+  (void)toft_page_cache_limit(limit);
+  (void)toft_page_cache_window(window);
+  toft_release(a);
 }
 
 /* What checked arenas share. The other thread takes no memory: not every sanitizer's malloc can be forked beside it. */
-static size_t forked; /* atomic */
-
 static void *thread_says_places(void *arg) {
   while (!__atomic_load_n(&forked, __ATOMIC_RELAXED)) {
     toft_quarantine_trim();
@@ -148,6 +193,7 @@ static void a_child_checks(void **state) {
   char done;
   void *result = NULL;
   (void)state;
+  __atomic_store_n(&forked, 0, __ATOMIC_RELAXED);
   toft_arena *a = toft_create();
   assert_int_equal(toft_set_checked(a, 1), TOFT_OK);
   assert_int_equal(pthread_create(&other, NULL, thread_says_places, &done), 0);
@@ -158,13 +204,81 @@ static void a_child_checks(void **state) {
   toft_release(a);
 }
 
+/* Forks while other threads use every kind of allocator, and while this thread has a claimed range, a lease and a
+ * recycler's objects. */
+static toft_frames *frames;
+static size_t stop; /* atomic */
+
+static void *thread_uses_every_kind(void *arg) {
+  toft_recycler r;
+  int good = toft_recycler_init(&r, NULL) == TOFT_OK;
+  while (good && !__atomic_load_n(&stop, __ATOMIC_RELAXED)) good = use_every_kind(&r, frames);
+  toft_recycler_release(&r);
+  return good ? arg : NULL;
+}
+
+static int goes_on(toft_arena *a, toft_range *range, toft_recycler *r, unsigned char *object, toft_lease l) {
+  alarm(20); /* a deadlock must fail the test */
+  CHECK(filled(object, 3000, 7));
+  CHECK(toft_range_alloc(a, range, 20) != NULL && toft_unclaim(a, range) == TOFT_OK);
+  CHECK(toft_alloc(a, 9000) != NULL && toft_alloc(l.arena, 9000) != NULL && toft_lease_return(NULL, l) == TOFT_OK);
+  for (int i = 0; i < 5; i++) CHECK(use_every_kind(r, frames));
+  CHECK(toft_frames_advance(frames) == TOFT_OK && toft_alloc(toft_frame_arena(frames), 9000) != NULL);
+  toft_leases_trim(NULL);
+  toft_recycler_free(r, object, 3000);
+  toft_recycler_release(r);
+  toft_release(a);
+  toft_cache_trim();
+  return 0;
+}
+
+static void a_child_uses_every_kind(void **state) {
+  pthread_t threads[3];
+  toft_recycler r;
+  toft_range range;
+  char done;
+  (void)state;
+#ifdef HAS_ASAN /* its malloc cannot be forked beside calls of it */
+  skip();
+#endif
+  if (getenv("TOFT_EMULATED") != NULL) skip(); /* a fork among threads may stop user-mode emulation */
+  toft_arena *a = toft_create();
+  toft_lease l = toft_lease_get(NULL);
+  frames = toft_frames_create(1, NULL);
+  assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+  unsigned char *object = (unsigned char *)toft_recycler_alloc(&r, 3000, 8);
+  fill(object, 3000, 7);
+  assert_int_equal(toft_claim(a, &range), TOFT_OK);
+  for (int i = 0; i < 3; i++) assert_int_equal(pthread_create(&threads[i], NULL, thread_uses_every_kind, &done), 0);
+  for (size_t i = 0; i < rounds_of(64); i++) {
+    int status = 0;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+      int code = goes_on(a, &range, &r, object, l);
+      if (code == 0)
+        (void)execlp("true", "true", (char *)NULL); /* without a leak check: the other threads' memory is lost */
+      _exit(code);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+  }
+  __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+  join_all(threads, 3, &done);
+  assert_int_equal(goes_on(a, &range, &r, object, l), 0); /* the parent, too */
+  alarm(0);
+  assert_int_equal(toft_frames_release(frames), TOFT_OK);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_child_uses_every_kind),
       cmocka_unit_test(a_child_uses_an_inherited_arena),
       cmocka_unit_test(the_forking_threads_cache_goes_on),
       cmocka_unit_test(a_child_starts_threads),
       cmocka_unit_test(threads_fork_at_once),
       cmocka_unit_test(a_child_checks),
+      cmocka_unit_test(a_child_has_cached_pages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

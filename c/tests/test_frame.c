@@ -6,7 +6,9 @@
 
 #include "support.h"
 
-#ifndef _WIN32
+#ifdef _WIN32
+#include <windows.h>
+#else
 #include <sys/wait.h>
 #include <unistd.h>
 #endif
@@ -285,7 +287,7 @@ static void *one_frame(void *frames) {
 static void threads_come_and_go(void **state) {
   toft_frames *f = toft_frames_create(2, NULL);
   (void)state;
-  for (int i = 1; i <= 10000; i++) {
+  for (size_t i = 1; i <= rounds_of(10000); i++) {
     assert_int_equal(in_thread(one_frame, f), 1);
     if (i % 10 == 0) assert_int_equal(toft_frames_advance(f), TOFT_OK);
   }
@@ -467,6 +469,43 @@ static void advance_does_not_wait(void **state) {
   assert_int_equal(toft_frames_release(c.frames), TOFT_OK);
 }
 
+/* Threads that register, or take over the entry of one that has ended, while another thread advances. */
+static void *enter_pin_and_end(void *arg) {
+  crew *c = (crew *)arg;
+  int code;
+  while ((code = toft_frame_enter(c->frames)) == TOFT_EBUSY) sched_yield();
+  toft_arena *a = toft_frame_arena(c->frames);
+  size_t wrong = code != TOFT_OK || a == NULL || toft_alloc(a, 100) == NULL || toft_pin(a, 1) != TOFT_OK;
+  wrong += toft_frame_leave(c->frames) != TOFT_OK;
+  __atomic_add_fetch(&c->ended, 1, __ATOMIC_RELEASE);
+  return (void *)(uintptr_t)wrong;
+}
+
+static void threads_come_while_frames_end(void **state) {
+  toft_options o = TOFT_OPTIONS;
+  crew c;
+  (void)state;
+  memset(&c, 0, sizeof c);
+  o.flags = TOFT_CHECKED;
+  c.frames = toft_frames_create(1, &o);
+  for (size_t i = 0, rounds = rounds_of(200); i < rounds; i++) {
+    pthread_t threads[2];
+    c.ended = 0;
+    for (int k = 0; k < 2; k++) assert_int_equal(pthread_create(&threads[k], NULL, enter_pin_and_end, &c), 0);
+    while (__atomic_load_n(&c.ended, __ATOMIC_ACQUIRE) < 2) {
+      int code = i % 5 == 1 ? toft_frames_trim(c.frames, 0) : toft_frames_advance(c.frames);
+      assert_true(code == TOFT_OK || code == TOFT_EBUSY);
+      sched_yield();
+    }
+    for (int k = 0; k < 2; k++) {
+      void *wrong;
+      pthread_join(threads[k], &wrong);
+      assert_null(wrong);
+    }
+  }
+  assert_int_equal(toft_frames_release(c.frames), TOFT_OK);
+}
+
 static void until(crew *c, int phase) {
   pthread_mutex_lock(&c->lock);
   while (c->phase < phase) pthread_cond_wait(&c->changed, &c->lock);
@@ -545,7 +584,29 @@ static void frames_end_before_their_threads(void **state) {
   }
 }
 
-/* A destructor of thread-specific data may run after the thread's state was released. */
+/* A destructor of thread-specific data may run after the thread's state was released. On Windows it does so in threads
+ * that pthread_create did not make. */
+#ifdef _WIN32
+typedef struct native_work {
+  void *(*work)(void *);
+  void *arg, *result;
+} native_work;
+static DWORD WINAPI run_native(void *arg) {
+  native_work *w = (native_work *)arg;
+  w->result = w->work(w->arg);
+  return 0;
+}
+static size_t in_native_thread(void *(*work)(void *), void *arg) {
+  native_work w = {work, arg, NULL};
+  HANDLE t = CreateThread(NULL, 0, run_native, &w, 0, NULL);
+  assert_non_null(t);
+  assert_int_equal(WaitForSingleObject(t, INFINITE), WAIT_OBJECT_0);
+  CloseHandle(t);
+  return (size_t)(uintptr_t)w.result;
+}
+#else
+#define in_native_thread in_thread
+#endif
 static pthread_key_t late_key;
 static void late(void *frames) { (void)!toft_alloc(toft_frame_arena((toft_frames *)frames), 100); }
 static void *late_thread(void *frames) {
@@ -559,7 +620,7 @@ static void threads_allocate_at_their_very_end(void **state) {
   (void)state;
   assert_int_equal(pthread_key_create(&late_key, late), 0);
   for (int i = 0; i < 50; i++) {
-    assert_int_equal(in_thread(late_thread, f), 1);
+    assert_int_equal(in_native_thread(late_thread, f), 1);
     assert_int_equal(toft_frames_advance(f), TOFT_OK);
   }
   assert_true(stats_of(f).arenas <= 2);
@@ -590,7 +651,7 @@ static void a_thread_has_one_arena_at_its_very_end(void **state) {
   assert_int_equal(in_thread(one_frame, by_turns[0]), 1);
   assert_int_equal(pthread_key_create(&late_key, late_by_turns), 0);
   for (int round = 0; round < 5; round++) {
-    assert_int_equal(in_thread(late_thread, by_turns[0]), 1);
+    assert_int_equal(in_native_thread(late_thread, by_turns[0]), 1);
     s = stats_of(by_turns[0]);
     assert_true(s.arenas <= 2 && s.threads == 0 && s.live >= 800);
     assert_int_equal(toft_frames_advance(by_turns[0]), TOFT_OK);
@@ -615,7 +676,7 @@ static void a_thread_ends_its_frames_at_its_very_end(void **state) {
   cleaned = 0;
   assert_int_equal(in_thread(one_frame, f), 1); /* so that our own destructor comes first */
   assert_int_equal(pthread_key_create(&late_key, end_late), 0);
-  assert_true(in_thread(end_at_the_end, f) != 0);
+  assert_true(in_native_thread(end_at_the_end, f) != 0);
   assert_int_equal(cleaned, 1);
   pthread_key_delete(late_key);
 }
@@ -859,6 +920,7 @@ int main(void) {
       cmocka_unit_test(pinned_arenas_are_emptied),
       cmocka_unit_test(all_threads_advance_together),
       cmocka_unit_test(advance_does_not_wait),
+      cmocka_unit_test(threads_come_while_frames_end),
       cmocka_unit_test(a_parked_thread_is_emptied_and_trimmed),
       cmocka_unit_test(frames_end_before_their_threads),
       cmocka_unit_test(threads_allocate_at_their_very_end),

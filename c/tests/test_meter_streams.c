@@ -525,7 +525,7 @@ static void over(void *arg, toft_arena *a, uint64_t live, uint64_t budget) {
 
 /* each: number of steps between comparisons. With 1 the arena is read all the time; with more, bytes that moved inline
  * are seen at the next boundary. */
-static void run(unsigned seeds, unsigned steps, uint32_t each, int sampled) {
+static void run(size_t seeds, unsigned steps, uint32_t each, int sampled) {
   static oracle o;
   for (unsigned seed = 1; seed <= seeds; seed++) {
     memset(&o, 0, sizeof o);
@@ -563,17 +563,17 @@ static void run(unsigned seeds, unsigned steps, uint32_t each, int sampled) {
 
 static void compared_each_step(void **state) {
   (void)state;
-  run(long_run() ? 1000 : 100, 1200, 1, 0);
+  run(long_run() ? 1000 : rounds_of(100), 1200, 1, 0);
 }
 
 static void compared_now_and_then(void **state) {
   (void)state;
-  run(long_run() ? 1000 : 100, 1500, 100, 0);
+  run(long_run() ? 1000 : rounds_of(100), 1500, 100, 0);
 }
 
 static void metered_and_sampled(void **state) {
   (void)state;
-  run(long_run() ? 300 : 40, 1000, 20, 1);
+  run(long_run() ? 300 : rounds_of(40), 1000, 20, 1);
 }
 
 int main(void) {

@@ -105,7 +105,7 @@ static void stream(toft_recycler *r, uint32_t seed, int steps) {
 
 static void streams(void **state) {
   (void)state;
-  for (uint32_t seed = 1; seed <= (long_run() ? 40u : 4u); seed++) {
+  for (uint32_t seed = 1; seed <= (long_run() ? 40 : 1 + rounds_of(4)); seed++) {
     counted c;
     toft_recycler r;
     toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
@@ -160,7 +160,7 @@ static void a_block_comes_back(void **state) {
   o.source = counted_init(&c);
   assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
   assert_int_equal(c.asked, 0); /* nothing is taken before it is needed */
-  for (int round = 0; round < 1000; round++) {
+  for (size_t round = 0; round < rounds_of(1000); round++) {
     for (size_t i = 0; i < 5000; i++) p[i] = toft_recycler_alloc(&r, 40, 8);
     for (size_t i = 0; i < 5000; i++) toft_recycler_free(&r, p[round % 2 ? i : 4999 - i], 40);
   }
@@ -180,7 +180,7 @@ static void holes_are_filled(void **state) {
   size_t stays = 0, before = 0;
   o.source = counted_init(&c);
   assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
-  for (int round = 0; round < 200; round++) {
+  for (size_t round = 0; round < rounds_of(200); round++) {
     for (size_t i = 0; i < 20000; i++) p[i] = toft_recycler_alloc(&r, 48, 8);
     for (size_t i = 0; i < 20000; i++) {
       if (round == 0 && i % 11 == 0)
@@ -420,11 +420,11 @@ static void large_objects_share_regions(void **state) {
   o.source = counted_init(&c);
   assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
   shadow *s = shadow_of(&r, 5);
-  for (int i = 0; i < (long_run() ? 40000 : 4000); i++) {
+  for (size_t i = 0; i < (long_run() ? 40000 : rounds_of(4000)); i++) {
     size_t size = 32000 + next_random(&s->random) % (i % 7 ? 100000 : 1100000);
     size_t align = next_random(&s->random) % 8 ? 16 : (size_t)1 << next_random(&s->random) % 17;
     uint32_t what = next_random(&s->random) % 100;
-    if (s->count < (size_t)(i / 500 % 2 ? 60 : 10) && (what < 60 || s->count == 0))
+    if (s->count < (i / 500 % 2 ? 60 : 10) && (what < 60 || s->count == 0))
       assert_true(shadow_add(s, size, align));
     else if (what < 85)
       shadow_drop(s, what % 2 ? 0 : s->count - 1);
@@ -684,9 +684,9 @@ static void no_memory(void **state) {
       continue;
     }
     shadow *s = shadow_of(&r, 3);
-    for (int i = 0; i < 3000; i++) {
+    for (size_t i = 0; i < rounds_of(3000); i++) {
       toft_recycler_stats before = toft_recycler_get_stats(&r);
-      size_t size = i % 50 == 0 ? 50000 : i % 9 == 0 ? 6000 : (size_t)(i % 300);
+      size_t size = i % 50 == 0 ? 50000 : i % 9 == 0 ? 6000 : i % 300;
       c.fail_from = c.fail_at == c.asked + 1 ? c.fail_at : 0; /* nor does a smaller segment help */
       if (!shadow_add(s, size, i % 70 == 0 ? 65536 : 8)) {
         failures++;
@@ -694,7 +694,7 @@ static void no_memory(void **state) {
         c.fail_from = 0;
         assert_true(shadow_add(s, size, 8));
       }
-      if (i % 3 == 0) shadow_drop(s, (size_t)i % s->count);
+      if (i % 3 == 0) shadow_drop(s, i % s->count);
     }
     while (s->count != 0) shadow_drop(s, 0);
     assert_stats(s);

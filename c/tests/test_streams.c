@@ -192,7 +192,7 @@ static void step(stream *s) {
   }
 }
 
-static void run(int checked, unsigned seeds, unsigned steps) {
+static void run(int checked, size_t seeds, unsigned steps) {
   static stream s;
   for (unsigned seed = 1; seed <= seeds; seed++) {
     counted c;
@@ -214,12 +214,12 @@ static void run(int checked, unsigned seeds, unsigned steps) {
 
 static void plain(void **state) {
   (void)state;
-  run(0, long_run() ? 600 : 60, 2000);
+  run(0, long_run() ? 600 : rounds_of(60), 2000);
 }
 
 static void checked(void **state) {
   (void)state;
-  run(1, long_run() ? 100 : 12, 1500);
+  run(1, long_run() ? 100 : rounds_of(12), 1500);
 }
 
 int main(void) {

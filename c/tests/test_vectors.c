@@ -95,11 +95,11 @@ static int inline_give(toft_arena *a, toft_range *range) { return toft_unclaim(a
 
 /* clang-format off */
 #define BY_INLINE(name, quiet) { name, quiet, make, release, inline_alloc, inline_resize, inline_free, inline_mark, \
-    inline_rewind, ops_reset, ops_trim, ops_budget, ops_cleanup, inline_claim, inline_give, stats }
+    inline_rewind, ops_reset, ops_trim, ops_budget, ops_cleanup, inline_claim, inline_give, stats, 0 }
 static const binding bindings[] = {
     BY_INLINE("inline", 0),
     { "ops", 0, make, release, ops_alloc, ops_resize, ops_free, inline_mark, ops_rewind, ops_reset, ops_trim,
-      ops_budget, ops_cleanup, ops_claim, ops_give, stats },
+      ops_budget, ops_cleanup, ops_claim, ops_give, stats, 0 },
     BY_INLINE("quiet", 1),
 };
 /* clang-format on */

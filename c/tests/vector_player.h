@@ -37,6 +37,7 @@ typedef struct binding {
   void *(*claim)(toft_arena *a, toft_range *range, size_t n, size_t align);
   int (*give)(toft_arena *a, toft_range *range);
   void (*stats)(toft_arena *a, toft_stats *out);
+  int records; /* answers are recorded in the run, for the caller to compare, and not compared with the vector's */
 } binding;
 
 /* ---- a source of pages that logs, and fails as the vector says ---- */
@@ -45,6 +46,7 @@ typedef struct page {
   struct page *next;
   unsigned char *base;
   size_t size;
+  uint64_t call; /* the source's call that it came with */
 } page;
 
 typedef struct {
@@ -98,6 +100,9 @@ struct run {
   int ran[64];
   size_t ran_count;
   int open; /* a cleanup found the arena open */
+  int code; /* the last op's answers, where the binding records: its code, and its addresses in order */
+  const void *at[3];
+  size_t at_count;
 };
 
 enum { NO_POLICY = 99, NO_SETTING = 99 }; /* no provider has these */
@@ -137,6 +142,7 @@ static void *page_take(vector_source *self, size_t size) {
   memset(base, 0xA5, size < 1u << 20 ? size : 1u << 20); /* so that memory which was not zeroed shows */
   g->base = base;
   g->size = size;
+  g->call = s->calls;
   g->next = s->out;
   s->out = g;
   s->bytes += size;
@@ -161,7 +167,9 @@ static void page_put(vector_source *self, void *block, size_t size) {
 
 /* ---- contents: live allocations keep their bytes, and do not overlap ---- */
 
+#ifndef SAMPLED
 #define SAMPLED ((size_t)32768) /* of a large allocation, so much at each end */
+#endif
 
 static unsigned char pattern(unsigned seed, size_t i) { return (unsigned char)(seed * 131u + i * 7u + (i >> 8)); }
 
@@ -247,10 +255,20 @@ static void shorten(run *r, const unsigned char *end) {
   }
 }
 
-/* ---- expected addresses ---- */
+/* ---- expected addresses and codes ---- */
+
+/* The code of the op, which is `want` where the vector says so. */
+static int check_code(run *r, int code, int want) {
+  if (!r->binding->records) SAME("the code", code, want);
+  return r->code = code;
+}
 
 static void check_address(run *r, const void *pointer, vec_at want) {
   unsigned char *p = (unsigned char *)(uintptr_t)pointer;
+  if (r->binding->records) {
+    r->at[r->at_count++] = pointer;
+    return;
+  }
   if (p == NULL && want.block == VEC_NULL) return;
   if (p != NULL && want.block == VEC_NULL) wrong(r, "not NULL");
   if (p == NULL && want.block == VEC_ANY) wrong(r, "NULL");
@@ -344,9 +362,9 @@ static void play_rewind_raw(run *r, const vec_op *op) {
   uintptr_t at = (uintptr_t)m.cursor + (uintptr_t)(intptr_t)op->plus;
   m.cursor = op->foreign ? foreign + (8 - (uintptr_t)foreign % 8) % 8 : (unsigned char *)at;
   m.epoch += (uintptr_t)(intptr_t)op->epoch_plus;
-  SAME("the code", r->a->ops->rewind(r->a, m.cursor, m.epoch), op->code);
-  if (op->code == TOFT_OK) forget_since(r, r->points[op->id].serial);
-  if (op->code == TOFT_OK) blocks_may_move(r);
+  if (check_code(r, r->a->ops->rewind(r->a, m.cursor, m.epoch), op->code) != TOFT_OK) return;
+  forget_since(r, r->points[op->id].serial);
+  blocks_may_move(r);
 }
 
 static void play_claim(run *r, const vec_op *op) {
@@ -379,10 +397,10 @@ static void play_give(run *r, const vec_op *op) {
   unsigned char *was = range->cursor;
   uintptr_t past = (uintptr_t)was + (uintptr_t)(intptr_t)op->plus;
   if (op->kind == VEC_GIVE_PAST) range->cursor = (unsigned char *)past;
-  SAME("the code", r->binding->give(r->a, range), op->code);
+  int code = check_code(r, r->binding->give(r->a, range), op->code);
   if (op->kind == VEC_GIVE_PAST)
     range->cursor = was;
-  else if (op->code == TOFT_OK && (range->cursor != NULL || range->limit != NULL || range->claim != 0))
+  else if (code == TOFT_OK && (range->cursor != NULL || range->limit != NULL || range->claim != 0))
     wrong(r, "a range that was given is not zeroed");
 }
 
@@ -404,19 +422,19 @@ static void play_one(run *r, const vec_op *op) {
     case VEC_MARK: r->points[op->id] = (point){r->binding->mark(a), r->serial}; break;
     case VEC_REWIND:
       check_contents(r);
-      SAME("the code", r->binding->rewind(a, r->points[op->id].mark), op->code);
-      if (op->code == TOFT_OK) forget_since(r, r->points[op->id].serial);
-      if (op->code == TOFT_OK) blocks_may_move(r);
+      if (check_code(r, r->binding->rewind(a, r->points[op->id].mark), op->code) != TOFT_OK) break;
+      forget_since(r, r->points[op->id].serial);
+      blocks_may_move(r);
       break;
     case VEC_REWIND_RAW: play_rewind_raw(r, op); break;
     case VEC_RESET:
       check_contents(r);
-      SAME("the code", r->binding->reset(a, op->policy, op->n), op->code);
-      if (op->code == TOFT_OK) forget_since(r, 0);
-      if (op->code == TOFT_OK) blocks_may_move(r);
+      if (check_code(r, r->binding->reset(a, op->policy, op->n), op->code) != TOFT_OK) break;
+      forget_since(r, 0);
+      blocks_may_move(r);
       break;
     case VEC_TRIM: r->binding->trim(a, op->n); break;
-    case VEC_BUDGET: SAME("the code", r->binding->budget(a, op->budget), op->code); break;
+    case VEC_BUDGET: check_code(r, r->binding->budget(a, op->budget), op->code); break;
     case VEC_CLEANUP:
       c->r = r;
       c->id = op->id;
@@ -424,7 +442,7 @@ static void play_one(run *r, const vec_op *op) {
       check_address(r, c->node, op->at);
       break;
     case VEC_CANCEL: c->node->fn = NULL; break;
-    case VEC_SET_UNKNOWN: SAME("the code", a->ops->set(a, NO_SETTING, 0, NULL, 0), op->code); break;
+    case VEC_SET_UNKNOWN: check_code(r, a->ops->set(a, NO_SETTING, 0, NULL, 0), op->code); break;
     case VEC_CLAIM: play_claim(r, op); break;
     case VEC_CLAIM_PAST: play_claim_past(r, op); break;
     case VEC_COPY: r->ranges[op->id] = r->ranges[op->of]; break;

@@ -363,7 +363,7 @@ TEST_F(PoolTest, ConstructorsAndDestructorsMayUseThePool) {
   p.emplace(&p, 100);
   p.clear();
   EXPECT_TRUE(p.empty());
-  p.emplace(&p, 5000);
+  p.emplace(&p, 1000);
 }
 
 TEST_F(PoolTest, MovingAndSwapping) {

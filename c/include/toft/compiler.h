@@ -206,6 +206,7 @@
 #define toft_tag_push_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_push_slow)
 #define toft_tags TOFT_PASTE(TOFT_PREFIX, toft_tags)
 #define toft_version TOFT_PASTE(TOFT_PREFIX, toft_version)
+#define toft_write_profile TOFT_PASTE(TOFT_PREFIX, toft_write_profile)
 #define toft_vprintf TOFT_PASTE(TOFT_PREFIX, toft_vprintf)
 #endif
 

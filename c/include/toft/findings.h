@@ -9,14 +9,17 @@
  *   toft_on_finding          a function of the process, which gets every finding immediately
  *   the environment          one line for each finding, on standard error or in a file
  *
- * Two environment variables are read once, when the first arena or recycler is created. A process with more rights than
- * its user (set-uid, set-gid, file capabilities) ignores both.
+ * Environment variables are read once, when the first arena or recycler is created; toft/meter.h has more of them. A
+ * process with more rights than its user (set-uid, set-gid, file capabilities) ignores them.
  *
  *   TOFT_CHECKED     empty, 0, off, no, false (in any case): off. abort: on, and the process aborts after its first
  *                    finding. Anything else: on.
+ *   TOFT_HARDENED    the same values; on: every arena is hardened (toft.h, docs/hardening.md). An overwritten state is
+ *                    a finding.
  *   TOFT_FINDINGS    the file that lines are appended to; it is created with mode 0600, and a symbolic link is not
  *                    followed. stderr and stdout, also as /dev/stderr and /dev/stdout, are the standard streams.
- *                    Not set: standard error where TOFT_CHECKED is on; where it is off, nothing is written.
+ *                    Not set: standard error where TOFT_CHECKED, TOFT_HARDENED or TOFT_BUDGET is on; else nothing is
+ *                    written.
  *
  * docs/checked.md lists what is detected and what is not.
  *
@@ -32,17 +35,19 @@ extern "C" {
 #endif
 
 enum {
-  TOFT_FOUND_OVERRUN = 1,      /* bytes after an allocation were written */
-  TOFT_FOUND_UNDERRUN = 2,     /* bytes before an allocation were written */
-  TOFT_FOUND_LATE_WRITE = 3,   /* memory was written after it was freed */
-  TOFT_FOUND_DOUBLE_FREE = 4,  /* freed or resized after it was freed */
-  TOFT_FOUND_WRONG_SIZE = 5,   /* freed or resized with a size other than the requested one */
-  TOFT_FOUND_FOREIGN = 6,      /* freed or resized, but not an allocation of this arena */
-  TOFT_FOUND_STALE_MARK = 7,   /* rewound to a mark that is no longer valid */
-  TOFT_FOUND_WRONG_THREAD = 8, /* called by a thread other than the one it is pinned to: see toft_pin */
-  TOFT_FOUND_TWO_THREADS = 9,  /* called while another thread was in a call */
-  TOFT_FOUND_RELEASED = 10,    /* called after its release */
-  TOFT_FOUND_NOT_RELEASED = 11 /* a release had no effect: a range was claimed, or a cleanup was running */
+  TOFT_FOUND_OVERRUN = 1,       /* bytes after an allocation were written */
+  TOFT_FOUND_UNDERRUN = 2,      /* bytes before an allocation were written */
+  TOFT_FOUND_LATE_WRITE = 3,    /* memory was written after it was freed */
+  TOFT_FOUND_DOUBLE_FREE = 4,   /* freed or resized after it was freed */
+  TOFT_FOUND_WRONG_SIZE = 5,    /* freed or resized with a size other than the requested one */
+  TOFT_FOUND_FOREIGN = 6,       /* freed or resized, but not an allocation of this arena */
+  TOFT_FOUND_STALE_MARK = 7,    /* rewound to a mark that is no longer valid */
+  TOFT_FOUND_WRONG_THREAD = 8,  /* called by a thread other than the one it is pinned to: see toft_pin */
+  TOFT_FOUND_TWO_THREADS = 9,   /* called while another thread was in a call */
+  TOFT_FOUND_RELEASED = 10,     /* called after its release */
+  TOFT_FOUND_NOT_RELEASED = 11, /* a release had no effect: a range was claimed, or a cleanup was running */
+  TOFT_FOUND_OVER_BUDGET = 12,  /* the live bytes of an arena exceed TOFT_BUDGET of the environment: see toft/meter.h */
+  TOFT_FOUND_OVERWRITTEN = 13   /* the state of a hardened arena was overwritten; it refuses every call from now on */
 };
 
 /* A call of the program, as far as it is known. */
@@ -61,7 +66,7 @@ typedef struct toft_finding {
   const char *message; /* the whole finding in one line without a newline */
   toft_arena *arena;   /* must not be called: it is inside a call, or released. NULL: the finding is a recycler's */
   const void *address; /* of the allocation; NULL: no allocation is concerned */
-  size_t size;         /* the requested size */
+  size_t size;         /* the requested size; over budget: the live bytes */
   ptrdiff_t offset;    /* of the first written byte, from the start of the allocation */
   toft_moment allocated, returned, noticed;
   size_t length;              /* from the first written byte to the last, within the checked bytes */

@@ -26,6 +26,17 @@
  * and toft_set_tag work if the provider supports them). A large allocation in a metered arena also fails if there is no
  * memory for its record.
  *
+ * ENVIRONMENT. Variables switch meters on for every arena of the process. They are read once, when the first arena or
+ * recycler is created; a process with more rights than its user (set-uid, set-gid, file capabilities) ignores them. A
+ * call on an arena overrides them for this arena. They need the library's checks too (not TOFT_OMIT_CHECKS).
+ *
+ *   TOFT_METERED         empty, 0, off, no, false (in any case): off. Anything else: as toft_set_metered(a, 1).
+ *   TOFT_SAMPLING        bytes, as for toft_set_sampling: a number that K, M or G may follow. 0, not a number: off.
+ *   TOFT_BUDGET          bytes, as for toft_set_soft_budget: such a number. More live bytes are a finding
+ *                        (toft/findings.h), once a round. 0, not a number: off.
+ *   TOFT_PROFILE         a file: see toft_write_profile.
+ *   TOFT_PROFILE_SIGNAL  USR1, USR2 or a number: the signal after which the process writes the profile.
+ *
  * CALLBACKS run inside a call on the arena, on its thread. They may read it (toft_get_stats, toft_contains, the
  * iterations and snapshots below) and use other arenas. On the arena itself allocations return NULL and all other calls
  * TOFT_EBUSY. They must return: no longjmp, no exception.
@@ -207,6 +218,18 @@ TOFT_API int toft_snapshot(toft_arena *a, const toft_snapshot_options *options, 
 /* The same into a buffer, as snprintf does: at most size - 1 bytes and a NUL, if size is not 0. Returns the length of
  * the whole text, or 0 for unknown flags. With TOFT_SNAPSHOT_CLEAR it clears only if the whole text fits. */
 TOFT_API size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *options, char *text, size_t size);
+
+/* Writes the profile of the process to the file that TOFT_PROFILE names: the sum of all arenas that are alive and of
+ * those that were released, in the format of a snapshot, with a member `process`. In the name, %p is replaced by the
+ * number of the process, and %l by a name of this copy of the library. The file is created with mode 0600 or replaced.
+ *
+ * The library does this when the process exits (by C's exit, not by _exit or a signal) and after each signal of
+ * TOFT_PROFILE_SIGNAL, if the program has not set the disposition of that signal when the first arena is created. A
+ * thread of the library, which exists only if there is such a signal, writes then. The numbers of an arena are at most
+ * 16 KiB of allocations late, exact for arenas on the heap at the exit of a process with one thread.
+ *
+ * TOFT_ENOSYS: TOFT_PROFILE is not set. TOFT_EARG: the file cannot be written. Thread-safe. */
+TOFT_API int toft_write_profile(void);
 
 /* ---- small inline bodies, documented above ---- */
 

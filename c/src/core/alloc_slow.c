@@ -47,8 +47,12 @@ static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   toft_block_header *b = toft_block_take(a, toft_dedicated_size(need));
   if (b == NULL) return NULL;
   toft_block_push(a, b, TOFT_BLOCK_DEDICATED);
-  unsigned char *p = (unsigned char *)b + TOFT_HEADER;
+  unsigned char *p = toft_block_start(a, b);
   p += toft_pad(p, align);
+  if (TOFT_UNLIKELY(toft_is_guarded(b->source)) && size > TOFT_CAP / 4) { /* next to the inaccessible page */
+    p = toft_block_end(a, b) - TOFT_ROUND8(size);
+    p -= (uintptr_t)p & (align - 1);
+  }
   b->u.payload = p;
   b->used_end = p + TOFT_ROUND8(size);
   b->charge = need;

@@ -39,6 +39,7 @@ enum {
   TOFT_INITIAL_IDLE = 16,  /* the initial block is empty and takes no allocations: see toft_initial_is_idle */
   TOFT_CACHEABLE = 32,     /* from the heap source: the thread's cache may keep it */
   TOFT_IN_BUFFER = 64,     /* the initial block is the caller's buffer */
+  TOFT_IS_HARDENED = 128,  /* freed memory is filled, and the state has a canary: see debug/hardened.c */
   TOFT_INSTRUMENTED = 256, /* tags, samples or budget callbacks are on; `instruments` is not NULL */
   TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */
 };
@@ -78,6 +79,7 @@ typedef struct toft_state {
   uint64_t adopted_live;         /* part of live that is in adopted arenas */
   toft_block_header initial;
   uint64_t window_peaks[TOFT_PEAK_WINDOWS];
+  uintptr_t canary; /* hardened: of this state; 0: it was overwritten, and every call is refused */
 } toft_state;
 
 #define TOFT_BLOCK_MIN 4096

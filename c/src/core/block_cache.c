@@ -8,6 +8,7 @@
 #include "../platform/atomic.c"
 #include "../platform/lifecycle.h"
 #include "../platform/os.c"
+#include "../platform/thread_local.h"
 #include "arena_state.h"
 #include "page_cache.c"
 #include "policy.c"
@@ -39,7 +40,8 @@ typedef struct toft_cache {
 #else
 #define TOFT_TLS_INITIAL_EXEC
 #endif
-static TOFT_THREAD_LOCAL toft_cache toft_thread_cache TOFT_TLS_INITIAL_EXEC;
+TOFT_PER_THREAD toft_cache toft_thread_cache TOFT_TLS_INITIAL_EXEC;
+#define toft_thread_cache TOFT_OWN(toft_thread_cache)
 
 static size_t toft_cache_limit_bytes = 4 * TOFT_MIB; /* limit per thread; accessed atomically */
 
@@ -201,7 +203,7 @@ static void toft_cache_end(void) {
   toft_thread_state_release();
   toft_cache_empty();
   toft_thread_cache.phase = TOFT_CACHE_CLOSED;
-  if (toft_os_unloading) toft_page_cache_drop();
+  if (TOFT_LOAD(&toft_os_unloading)) toft_page_cache_drop();
 }
 
 #endif

@@ -5,13 +5,14 @@
 #define TOFT_CORE_BLOCKS_C
 
 #include "arena_state.h"
+#include "guarded.c"
 #include "instrument.h"
 #include "policy.c"
 
 static toft_state *toft_state_of(const toft_arena *head) { return (toft_state *)(uintptr_t)head; }
 
 /* Initialises the second part of the state on the first slow call, so that an arena without one never pays for it. */
-static TOFT_COLD void toft_complete_state(toft_state *a) {
+static void toft_complete_state(toft_state *a) {
   memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
   a->initial.size = a->initial_size;
   a->initial.source = a->state & TOFT_IN_BUFFER ? NULL : a->source;
@@ -30,8 +31,20 @@ static void toft_sync(toft_state *a) {
   if (a->live > a->peak) a->peak = a->live;
 }
 
+/* A state that was overwritten, for instance by letters, may have TOFT_PRISTINE set. */
+static int toft_is_pristine(const toft_state *a) {
+  return (a->state & ~(uint32_t)(TOFT_CACHEABLE | TOFT_IN_BUFFER)) == TOFT_PRISTINE;
+}
+
+static TOFT_COLD void toft_sync_in_slow(toft_state *a) {
+  if (toft_is_pristine(a))
+    toft_complete_state(a);
+  else
+    (void)toft_check_canary(a, "", 0);
+}
+
 static void toft_sync_in(toft_state *a) {
-  if (TOFT_UNLIKELY(a->state & TOFT_PRISTINE)) toft_complete_state(a);
+  if (TOFT_UNLIKELY(a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED))) toft_sync_in_slow(a);
   toft_sync(a);
 }
 
@@ -48,6 +61,7 @@ static void toft_set_limit(toft_state *a) {
   }
   if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, &instrumented);
   a->head.limit = a->head.cursor + (sealed ? 0 : remaining);
+  if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) instrumented = toft_set_canary(a); /* an inline free fills nothing */
   a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | instrumented;
 }
 
@@ -96,6 +110,8 @@ static void toft_update_round_peak(toft_state *a, uint64_t live) {
 /* A source that extends blocks in place provides one block only; its offset is not staggered, as it would depend on
  * the size. */
 static size_t toft_block_offset(const toft_block_header *b) {
+  if (TOFT_UNLIKELY(toft_is_guarded(b->source)))
+    return (size_t)(toft_guard_of(b)->start - (const unsigned char *)(const void *)b);
   if (b->kind != TOFT_BLOCK_REGULAR || (b->source != NULL && b->source->extend != NULL)) return TOFT_HEADER;
   return toft_stagger(b->size, b->index);
 }
@@ -106,6 +122,7 @@ static unsigned char *toft_block_start(const toft_state *a, toft_block_header *b
 
 static unsigned char *toft_block_end(const toft_state *a, toft_block_header *b) {
   if (b == &a->initial) return a->initial_end;
+  if (TOFT_UNLIKELY(toft_is_guarded(b->source))) return toft_guard_of(b)->end;
   if (toft_block_offset(b) == TOFT_HEADER && (b->kind != TOFT_BLOCK_REGULAR || b->source->extend != NULL))
     return (unsigned char *)b + b->size;
   return (unsigned char *)b + toft_block_offset(b) + toft_usable(b->size);
@@ -229,7 +246,9 @@ static void toft_run_cleanups(toft_state *a, uintptr_t epoch) {
       a->adopted_live -= live;
       toft_detached_remove(a, node->user.arg);
     }
-    if (node->user.fn != NULL) node->user.fn(node->user.arg);
+    toft_cleanup run = node->user;
+    if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) toft_cleanup_taken(a, node);
+    if (run.fn != NULL) run.fn(run.arg);
   }
   a->state &= ~(uint32_t)TOFT_BUSY;
 }

@@ -9,6 +9,7 @@
 #include "arena_state.h"
 #include "block_cache.c"
 #include "blocks.c"
+#include "guarded.c"
 #include "instrument.h"
 #include "ops.c"
 #include "policy.c"
@@ -41,19 +42,36 @@ static toft_state *toft_create_from(toft_source *source, uint32_t state) {
     source->put(source, block, TOFT_BLOCK_MIN);
     return NULL;
   }
-  return block != NULL ? toft_init_in_block(block, source, state) : NULL;
+  if (block == NULL) return NULL;
+  if (toft_is_guarded(source))
+    return toft_init(block, toft_guard_of(block)->start, toft_guard_of(block)->end, TOFT_BLOCK_MIN, source, state);
+  return toft_init_in_block(block, source, state);
 }
 
 static void toft_put_initial(toft_state *a);
 
-/* The whole process is checked: switches checks on. NULL: no memory; the arena is released. */
-static TOFT_COLD toft_state *toft_create_checked(toft_state *a) {
+/* Switches on the checks and meters that the environment sets for all arenas. NULL: no memory for the checks; the arena
+ * is released. */
+static TOFT_COLD toft_state *toft_create_switched(toft_state *a, size_t switches) {
+  if ((switches & TOFT_PROCESS_HARDENED) && a->source == &toft_heap_source) {
+    toft_source *guarded = toft_hardened_source(a->source);
+    if (a->state & TOFT_IN_BUFFER) {
+      a->source = guarded;
+    } else {
+      toft_put_initial(a);
+      a = toft_create_from(guarded, 0);
+      if (a == NULL) return NULL;
+    }
+  }
   toft_sync_in(a);
-  if (toft_begin_checks(a) != TOFT_OK) {
+  if (switches & TOFT_PROCESS_METERS) toft_begin_process_meters(a);
+  if (((switches & TOFT_PROCESS_CHECKS) && toft_begin_checks(a) != TOFT_OK) ||
+      ((switches & TOFT_PROCESS_HARDENED) && toft_begin_hardening(a) != TOFT_OK)) {
+    toft_instruments_release(a);
     toft_put_initial(a);
     return NULL;
   }
-  if (a->source == NULL) {
+  if ((switches & TOFT_PROCESS_CHECKS) && a->source == NULL) {
     a->source = &toft_heap_source;
     toft_limit_to_buffer(a);
   }
@@ -62,7 +80,8 @@ static TOFT_COLD toft_state *toft_create_checked(toft_state *a) {
 }
 
 TOFT_INLINE toft_state *toft_finish_create(toft_state *a) {
-  return TOFT_LIKELY(!toft_process_checks()) || a == NULL ? a : toft_create_checked(a);
+  size_t switches = toft_process_switches();
+  return TOFT_LIKELY(switches == 0) || a == NULL ? a : toft_create_switched(a, switches);
 }
 
 static TOFT_COLD toft_state *toft_create_slow(void) {
@@ -90,11 +109,12 @@ toft_arena *toft_create_with(const toft_options *given) {
   if (given == NULL) return toft_create();
   if (given->size < 2 * sizeof(void *)) return NULL;
   memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's structure is shorter */
-  if ((o.flags & ~(uint32_t)TOFT_CHECKED) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
-  toft_source *source = o.source != NULL ? o.source : &toft_heap_source;
+  if ((o.flags & ~(uint32_t)(TOFT_CHECKED | TOFT_HARDENED)) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
+  toft_source *source = o.source != NULL || o.buffer != NULL ? o.source : &toft_heap_source;
+  if (o.flags & TOFT_HARDENED) source = toft_hardened_source(source);
   toft_arena *head = NULL;
   if (o.buffer != NULL) {
-    head = toft_create_in(o.buffer, o.buffer_size, o.source);
+    head = toft_create_in(o.buffer, o.buffer_size, source);
   } else if (source == &toft_heap_source) {
     head = toft_create();
   } else {
@@ -112,7 +132,9 @@ toft_arena *toft_create_with(const toft_options *given) {
     a->first_size = first;
     toft_make_initial_current(a, 1);
   }
-  if (((o.flags & TOFT_CHECKED) || a->checks != NULL) && toft_begin_checks(a) != TOFT_OK) {
+  if ((((o.flags & TOFT_CHECKED) || (a->state & TOFT_IS_CHECKED)) && toft_begin_checks(a) != TOFT_OK) ||
+      ((o.flags & TOFT_HARDENED) && toft_begin_hardening(a) != TOFT_OK)) {
+    toft_instruments_release(a);
     toft_put_initial(a);
     return NULL;
   }
@@ -127,7 +149,7 @@ static void toft_put_initial(toft_state *a) {
   toft_skip_epochs(a->head.epoch);
   if (!(a->state & TOFT_PRISTINE) && a->checks != NULL && toft_quarantine_initial(a, size)) return;
   if (a->state & TOFT_IN_BUFFER) return;
-  if ((a->state & TOFT_CACHEABLE) != 0 && !toft_process_checks() && toft_cache_accepts(size))
+  if ((a->state & TOFT_CACHEABLE) != 0 && toft_process_switches() == 0 && toft_cache_accepts(size))
     toft_cache_push(toft_init_in_block(a, source, TOFT_CACHEABLE));
   else
     source->put(source, a, size);
@@ -139,6 +161,7 @@ static void toft_release_all(toft_state *a) {
   toft_run_cleanups(a, 0);
   (void)toft_verify_freed(a);
   (void)toft_check_records(a, 0);
+  if (a->state & TOFT_IS_HARDENED) toft_mark_all_freed(a, 1);
   while (a->newest != &a->initial) {
     toft_block_header *b = a->newest;
     a->newest = b->next;
@@ -152,7 +175,7 @@ static void toft_release_all(toft_state *a) {
 
 static TOFT_COLD void toft_release_slow(toft_state *a, uintptr_t site) {
   if (a->state & TOFT_CACHE_OWNED) return;
-  if (a->state & TOFT_PRISTINE) {
+  if (toft_is_pristine(a)) {
     toft_put_initial(a);
     return;
   }
@@ -184,7 +207,10 @@ static void toft_op_release(toft_arena *head) {
 /* ---- adopt ---- */
 
 /* Cleanups that release a donor at the point where it was adopted. */
-static void toft_release_adopted(void *donor) { toft_release_all((toft_state *)donor); }
+static void toft_release_adopted(void *donor) {
+  toft_state *a = (toft_state *)donor;
+  if (!(a->state & TOFT_IS_HARDENED) || toft_check_canary(a, "release", 0)) toft_release_all(a);
+}
 static void toft_release_foreign(void *donor) { toft_release((toft_arena *)donor); }
 
 static int toft_adopt_own(toft_state *a, toft_state *donor) {
@@ -203,6 +229,7 @@ static int toft_adopt_own(toft_state *a, toft_state *donor) {
   }
   donor->state |= TOFT_BUSY; /* further calls on the donor are refused */
   toft_set_limit(donor);
+  toft_profile_remove(donor);
   toft_link_cleanup(a, &donor->adopted, toft_release_adopted, donor);
   a->live += donor->live;
   a->allocated += donor->live;

@@ -39,6 +39,12 @@ static uint64_t toft_sampling_period(const toft_state *a); /* 0: not sampled */
 
 static void toft_instruments_release(toft_state *a);
 
+/* process_profile.c: what the environment meters in every arena. One without memory for the records is not metered.
+ * Precondition: the arena is synced and has no marks. */
+static void toft_begin_process_meters(toft_state *a);
+/* Another arena adopted this one: the process's profile counts its live bytes there. */
+static void toft_profile_remove(toft_state *a);
+
 static void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller);
 
 /* Called by each op that allocated: `before` is the previous value of `allocated`, `caller` the op's return address. */
@@ -48,7 +54,9 @@ static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, u
 
 /* ---- debug_records.c, debug_ops.c, debug_api.c, quarantine.c: checked arenas ---- */
 
-static int toft_process_checks(void); /* reports.c: is every arena of the process checked? */
+/* reports.c: what the environment switches on for all arenas of the process; 0: nothing. */
+enum { TOFT_PROCESS_CHECKS = 2, TOFT_PROCESS_METERS = 4, TOFT_PROCESS_HARDENED = 8 };
+static size_t toft_process_switches(void);
 
 static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site);
 
@@ -78,7 +86,7 @@ static void toft_records_rewound(toft_state *a, uintptr_t epoch);
 static void toft_records_trimmed(toft_state *a);
 /* Searches all freed regions for late writes. TOFT_OK or TOFT_ECORRUPT. */
 static int toft_verify_freed(toft_state *a);
-/* The bytes of [from, to) were freed: fills and poisons them. */
+/* The bytes of [from, to) were freed: fills them if the arena is checked or hardened, and poisons them if checked. */
 static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to);
 /* The arena is empty, or its checks were switched: checks apply to allocations from here on. */
 static void toft_restart_checks(toft_state *a);
@@ -97,6 +105,19 @@ static int toft_quarantine_block(toft_state *a, toft_block_header *b);
 static int toft_quarantine_initial(toft_state *a, size_t size);
 /* The initial block is about to end at `end`. */
 static void toft_checks_shrink_initial(toft_state *a, unsigned char *end);
+
+/* ---- hardened.c ---- */
+
+/* The source to use instead of the heap source. */
+static toft_source *toft_hardened_source(toft_source *source);
+/* Precondition: toft_sync_in was called; toft_set_limit must follow. TOFT_OK or an error. */
+static int toft_begin_hardening(toft_state *a);
+/* Precondition: TOFT_IS_HARDENED. A part of toft_set_limit: computes the canary. Returns 1. */
+static uintptr_t toft_set_canary(toft_state *a);
+/* 0: the state was overwritten, which was reported; the arena refuses every call. */
+static int toft_check_canary(toft_state *a, const char *op, uintptr_t site);
+/* Precondition: TOFT_IS_HARDENED. The cleanup was taken off the list, and is about to run. */
+static void toft_cleanup_taken(toft_state *a, toft_cleanup_node *node);
 
 /* Makes findings name `site` as the place of the next call: for calls that the library makes on behalf of its
  * caller. */

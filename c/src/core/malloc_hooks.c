@@ -4,10 +4,12 @@
 #ifndef TOFT_CORE_MALLOC_HOOKS_C
 #define TOFT_CORE_MALLOC_HOOKS_C
 
+#include "../platform/thread_local.h"
 #include "arena_state.h"
 #include "instrument.h"
 
-static TOFT_THREAD_LOCAL toft_arena *toft_current_arena;
+TOFT_PER_THREAD toft_arena *toft_current_arena;
+#define toft_current_arena TOFT_OWN(toft_current_arena)
 
 static size_t toft_hook_total_size(size_t size) {
   return size <= SIZE_MAX - TOFT_HOOK_HEADER ? size + TOFT_HOOK_HEADER : SIZE_MAX;

@@ -60,6 +60,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
   size_t old_round = TOFT_ROUND8(old_size), new_round = TOFT_ROUND8(new_size);
   if (toft_is_newest(a, p, old_size) && aligned) {
     if (new_round <= old_round) {
+      toft_mark_freed(a, p + new_round, a->head.cursor);
       a->head.cursor = p + new_round;
       toft_sync(a);
       return p;
@@ -75,7 +76,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
     return p;
   }
   toft_block_header *dedicated = toft_newest_dedicated(a, p);
-  if (dedicated != NULL && aligned && new_size <= (size_t)((unsigned char *)dedicated + dedicated->size - p)) {
+  if (dedicated != NULL && aligned && new_size <= (size_t)(toft_block_end(a, dedicated) - p)) {
     if (new_round > old_round) dedicated->used_end = p + new_round;
     return p;
   }
@@ -83,6 +84,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
   unsigned char *q = (unsigned char *)toft_alloc_slow(a, new_size, align);
   if (q == NULL) return NULL;
   memcpy(q, p, toft_min(old_size, new_size));
+  toft_mark_freed(a, p, p + old_size);
   if (dedicated != NULL) { /* only q's block, if any, is newer than the old one */
     toft_block_header **at = a->newest == dedicated ? &a->newest : &a->newest->next;
     *at = dedicated->next;
@@ -139,9 +141,11 @@ static void toft_op_free(toft_arena *head, void *p, size_t size) {
     if (a->state & TOFT_IS_CHECKED) {
       code = toft_free_checked(a, (unsigned char *)p, size);
     } else if (toft_is_newest(a, (unsigned char *)p, size)) {
+      toft_mark_freed(a, (unsigned char *)p, a->head.cursor);
       a->head.cursor = (unsigned char *)p;
       toft_sync(a);
     } else if (toft_newest_dedicated(a, (unsigned char *)p) != NULL) {
+      toft_mark_freed(a, (unsigned char *)p, a->newest->used_end);
       toft_block_drop(a, toft_block_pop(a));
     }
   }
@@ -318,6 +322,13 @@ static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
   }
 }
 
+/* `releasing`: not the blocks that become inaccessible. */
+static void toft_mark_all_freed(toft_state *a, int releasing) {
+  for (toft_block_header *b = a->newest; b != NULL && a->checks != NULL; b = b->next)
+    if (!releasing || !toft_is_guarded(b->source))
+      toft_mark_freed(a, toft_block_start(a, b), toft_block_used_end(a, b));
+}
+
 static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_OK;
@@ -332,9 +343,7 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
     toft_run_cleanups(a, 0);
     code = toft_verify_freed(a);
     if (toft_check_records(a, 0) != TOFT_OK) code = TOFT_ECORRUPT;
-    for (toft_block_header *b = a->newest; b != NULL && a->checks != NULL; b = b->next)
-      toft_mark_freed(a, b == &a->initial ? a->initial_start : (unsigned char *)b + toft_block_offset(b),
-                      toft_block_used_end(a, b));
+    toft_mark_all_freed(a, 0);
     toft_retain_blocks(a, policy, keep);
     a->live = 0;
     toft_accounting_reset(a);
@@ -388,15 +397,21 @@ static void toft_link_cleanup(toft_state *a, toft_cleanup_node *node, void (*fn)
   a->cleanups = node;
 }
 
+/* In a hardened arena an overflow must not reach the function's pointer. */
+static toft_cleanup_node *toft_cleanup_take(toft_state *a) {
+  if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED))
+    return (toft_cleanup_node *)toft_os_heap_take(sizeof(toft_cleanup_node), 16);
+  return (toft_cleanup_node *)toft_alloc_slow(a, sizeof(toft_cleanup_node), 8);
+}
+
 static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
   toft_state *a = toft_state_of(head);
   toft_cleanup_node *node = NULL;
   if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "cleanup", TOFT_CALLER()))) return NULL;
   toft_sync_in(a);
   int busy = (a->state & TOFT_REFUSING) != 0;
-  if (!busy) node = (toft_cleanup_node *)toft_alloc_slow(a, sizeof *node, 8);
-  if (!busy && node == NULL && toft_budget_raised(a, sizeof *node, 8))
-    node = (toft_cleanup_node *)toft_alloc_slow(a, sizeof *node, 8);
+  if (!busy) node = toft_cleanup_take(a);
+  if (!busy && node == NULL && toft_budget_raised(a, sizeof *node, 8)) node = toft_cleanup_take(a);
   if (node != NULL) {
     toft_link_cleanup(a, node, fn, arg);
     toft_check_soft_budget(a);

@@ -6,8 +6,8 @@
  * use the surplus goes back to the system within two windows, at the next take or put of a block by any thread.
  *
  * The cache is a table of free ranges, sorted by address; ranges that touch are one. Where the lock is not free after
- * some hundred attempts, pages are mapped or unmapped directly, so a child that was forked while the lock was held
- * works without the cache.
+ * some hundred attempts, pages are mapped or unmapped directly. A fork takes the lock, so the child has a consistent
+ * table.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_CORE_PAGE_CACHE_C
 #define TOFT_CORE_PAGE_CACHE_C
@@ -29,7 +29,9 @@ size_t toft_page_cache_bytes(void) { return 0; }
 #else
 
 #define TOFT_PAGE_RANGES_MAX 256
+#ifndef TOFT_PAGE_LOCK_ATTEMPTS /* proofs/threads.c has fewer */
 #define TOFT_PAGE_LOCK_ATTEMPTS 512
+#endif
 #define TOFT_PAGE_VICTIMS 16 /* ranges that are unmapped each time the lock is taken */
 #define TOFT_PAGE_LIMIT (sizeof(void *) == 8 ? 256 * TOFT_MIB : 32 * TOFT_MIB)
 #define TOFT_PAGE_WINDOW 500 /* milliseconds */
@@ -55,21 +57,10 @@ static size_t toft_page_window_setting = 0;
 
 /* ---- settings ---- */
 
-/* Returns the number in an environment variable, which K, M or G may follow, or `otherwise`. */
-static TOFT_COLD size_t toft_page_env(const char *name, size_t otherwise) {
-  const char *text = toft_os_env(name);
-  if (text == NULL || *text < '0' || *text > '9') return otherwise;
-  char *end;
-  unsigned long long n = strtoull(text, &end, 10);
-  const char *units = "kKmMgG", *unit = *end != 0 ? strchr(units, *end) : NULL;
-  unsigned shift = unit != NULL ? ((unsigned)(unit - units) / 2 + 1) * 10 : 0;
-  return n > SIZE_MAX / 2 >> shift ? SIZE_MAX / 2 : (size_t)n << shift;
-}
-
 static size_t toft_page_setting(size_t *setting, const char *name, size_t otherwise) {
   size_t value = TOFT_LOAD(setting);
   if (TOFT_UNLIKELY(value == 0)) { /* all threads use the first result */
-    size_t read = toft_page_env(name, otherwise) + 1;
+    size_t read = toft_os_env_number(name, otherwise) + 1;
     if (TOFT_CAS_RELAXED(setting, &value, read)) value = read;
   }
   return value - 1;
@@ -162,13 +153,13 @@ static void toft_page_use(size_t size, size_t spare) {
 }
 
 /* Moves what exceeds `keep` bytes to `victims`: from the highest address on, and in whole huge pages where a range is
- * cut. Returns the number of victims. */
-static unsigned toft_page_evict(size_t keep, toft_page_range *victims) {
+ * cut. A range that cannot be cut stays, unless the cache exceeds `limit`. Returns the number of victims. */
+static unsigned toft_page_evict(size_t keep, size_t limit, toft_page_range *victims) {
   unsigned n = 0;
   for (unsigned i = toft_free_pages.ranges; i-- > 0 && n < TOFT_PAGE_VICTIMS && toft_page_bytes > keep;) {
     toft_page_range *r = &toft_free_pages.range[i];
     size_t surplus = toft_page_bytes - keep, kept = 0;
-    if (r->size > surplus) {
+    if (r->size > surplus && (TOFT_OS_CAN_SPLIT || toft_page_bytes <= limit)) {
       uintptr_t start = (uintptr_t)r->start, cut = start + (r->size - surplus) + TOFT_HUGE_PAGE - 1;
       kept = (size_t)((cut & ~(uintptr_t)(TOFT_HUGE_PAGE - 1)) - start);
       if (!TOFT_OS_CAN_SPLIT || kept >= r->size) continue;
@@ -189,10 +180,23 @@ static void toft_page_cache_unlock(size_t limit) {
   do {
     size_t peak = toft_free_pages.peak[0] > toft_free_pages.peak[1] ? toft_free_pages.peak[0] : toft_free_pages.peak[1];
     size_t keep = peak > toft_free_pages.used ? peak - toft_free_pages.used : 0;
-    n = toft_page_evict(keep < limit ? keep : limit, victims);
+    n = toft_page_evict(keep < limit ? keep : limit, limit, victims);
     TOFT_UNLOCK(&toft_free_pages.lock);
     for (unsigned i = 0; i < n; i++) toft_os_unmap(victims[i].start, victims[i].size);
   } while (n == TOFT_PAGE_VICTIMS && toft_page_cache_lock());
+}
+
+/* ---- fork ---- */
+
+/* No caller waits for this lock without limit, so holding it while other handlers take theirs cannot deadlock. */
+static void toft_page_cache_before_fork(void) { toft_lock_take(&toft_free_pages.lock); }
+static void toft_page_cache_after_fork(void) { TOFT_UNLOCK(&toft_free_pages.lock); }
+
+static void toft_page_cache_arm_fork(void) {
+  static size_t armed; /* atomic */
+  size_t before = 0;
+  if (TOFT_LOAD(&armed) == 0 && TOFT_CAS_RELAXED(&armed, &before, 1))
+    toft_os_at_fork(toft_page_cache_before_fork, toft_page_cache_after_fork, toft_page_cache_after_fork);
 }
 
 /* ---- the operations ---- */
@@ -218,6 +222,7 @@ static TOFT_COLD void *toft_page_cache_map(size_t size) {
     toft_page_cache_drop();
     if ((p = (unsigned char *)toft_os_map(size, 1)) == NULL) return NULL;
   }
+  toft_page_cache_arm_fork();
   if (toft_page_cache_lock()) {
     toft_page_use(size, half ? size : 0);
     if (half && toft_page_insert(p + size, size)) half = 0;

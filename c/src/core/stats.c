@@ -8,14 +8,16 @@
 #include "ops.c"
 #include "policy.c"
 
-static const unsigned char *toft_block_first(const toft_state *a, toft_block_header *b) {
-  return b == &a->initial ? a->initial_start : (unsigned char *)b + toft_block_offset(b);
+/* Bytes that the block occupies; for a guarded one those that are accessible. */
+static size_t toft_block_bytes(const toft_state *a, toft_block_header *b) {
+  if (TOFT_LIKELY(!toft_is_guarded(b->source))) return b->size;
+  return toft_os_page(1) + toft_os_page((size_t)(toft_block_end(a, b) - toft_block_start(a, b)));
 }
 
 /* Bytes in use. An idle initial block has none, although its cursor is at its end. */
 static size_t toft_block_used(const toft_state *a, toft_block_header *b) {
   if (b == &a->initial && (a->state & TOFT_INITIAL_IDLE)) return 0;
-  return (size_t)(toft_block_used_end(a, b) - toft_block_first(a, b));
+  return (size_t)(toft_block_used_end(a, b) - toft_block_start(a, b));
 }
 
 static toft_state *toft_adopted_arena(const toft_cleanup_node *node) {
@@ -27,7 +29,7 @@ static int toft_op_contains(const toft_arena *head, const void *p) {
   const unsigned char *q = (const unsigned char *)p;
   if (a->state & TOFT_PRISTINE) return q >= a->initial_start && q < head->cursor;
   for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
-    const unsigned char *start = toft_block_first(a, b);
+    const unsigned char *start = toft_block_start(a, b);
     if (q >= start && q < start + toft_block_used(a, b)) return 1;
   }
   for (const toft_cleanup_node *n = a->cleanups; n != NULL; n = n->older) {
@@ -40,9 +42,9 @@ static int toft_op_contains(const toft_arena *head, const void *p) {
 /* Adds the block statistics of a and of the arenas it adopted. */
 static void toft_add_stats(const toft_state *a, toft_stats *s) {
   for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
-    s->reserved += b->size;
+    s->reserved += toft_block_bytes(a, b);
     s->blocks++;
-    s->wasted += b->size - toft_block_used(a, b);
+    s->wasted += toft_block_bytes(a, b) - toft_block_used(a, b);
     if (b == a->current) s->wasted -= (size_t)(a->end - a->head.cursor);
   }
   s->reserved += a->spare_bytes;
@@ -80,7 +82,7 @@ static int toft_walk_blocks(toft_state *a, int (*fn)(void *, const toft_block *)
     }
     v.base = b == &a->initial ? (const void *)a : (const void *)b;
     v.size = b->size;
-    v.start = toft_block_first(a, b);
+    v.start = toft_block_start(a, b);
     v.used = toft_block_used(a, b);
     v.kind = (int)b->kind;
     int stop = fn(arg, &v);
@@ -89,7 +91,7 @@ static int toft_walk_blocks(toft_state *a, int (*fn)(void *, const toft_block *)
   for (toft_block_header *b = a->spares; b != NULL; b = b->next) {
     v.base = b;
     v.size = b->size;
-    v.start = (const unsigned char *)b + TOFT_HEADER;
+    v.start = toft_block_start(a, b);
     v.used = 0;
     v.kind = TOFT_BLOCK_SPARE;
     int stop = fn(arg, &v);

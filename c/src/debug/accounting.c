@@ -40,6 +40,7 @@ typedef struct toft_phase_entry {
 } toft_phase_entry;
 
 typedef struct toft_sampled_site toft_sampled_site; /* sampling.c */
+typedef struct toft_profiled toft_profiled;         /* process_profile.c */
 #define TOFT_SITE_LISTS 256
 
 struct toft_instruments {
@@ -66,6 +67,8 @@ struct toft_instruments {
   void *on_soft_budget_arg;
   toft_refusal_fn *on_refusal;
   void *on_refusal_arg;
+  uintptr_t caller;        /* of the last sampled or budgeted allocation */
+  toft_profiled *profiled; /* NULL: not in the process's profile */
 
   uint64_t period, next_sample, random; /* next_sample: a value of `allocated` */
   toft_unwind_fn *unwinder;
@@ -185,6 +188,12 @@ static toft_instruments *toft_instruments_of(const toft_state *a) {
   return a->state & TOFT_PRISTINE ? NULL : a->instruments;
 }
 
+/* Whether the process's profile includes the arena. */
+static int toft_is_profiled(const toft_state *a) {
+  const toft_instruments *w = toft_instruments_of(a);
+  return w != NULL && w->profiled != NULL;
+}
+
 /* Created on first use. NULL: no memory. */
 static toft_instruments *toft_instruments_get(toft_state *a) {
   if (a->instruments != NULL) return a->instruments;
@@ -205,14 +214,20 @@ static toft_instruments *toft_instruments_get(toft_state *a) {
 
 static void toft_clear_sites(toft_instruments *w); /* sampling.c */
 
+/* process_profile.c; precondition of each: w->profiled is not NULL. */
+static void toft_profile_update(toft_state *a);
+static void toft_profile_sample(const toft_instruments *w, void *const *stack, size_t depth, uintptr_t site,
+                                double count, double bytes);
+static void toft_profile_phase(const char *name, uint64_t allocated, int64_t kept);
+#define TOFT_PROFILE_LAG (16 * TOFT_KIB) /* bytes by which a profile's number of an arena may be late */
+
 static void toft_clear_phases(toft_instruments *w) {
   for (size_t i = 0; i < w->phase_count; i++) free(w->phases[i].name);
   w->phase_count = 0;
 }
 
-static void toft_instruments_release(toft_state *a) {
-  toft_instruments *w = a->instruments;
-  if (w == NULL) return;
+/* Frees the lists and sets everything to 0. */
+static void toft_instruments_clear(toft_instruments *w) {
   toft_clear_sites(w);
   toft_clear_phases(w);
   for (size_t i = 0; i < w->tag_count; i++) free(w->tags[i].name);
@@ -222,7 +237,14 @@ static void toft_instruments_release(toft_state *a) {
   free(w->detached);
   free(w->cuts);
   free(w->tags);
-  free(w);
+  memset(w, 0, sizeof *w);
+}
+
+static void toft_instruments_release(toft_state *a) {
+  if (a->instruments == NULL) return;
+  toft_profile_remove(a);
+  toft_instruments_clear(a->instruments);
+  free(a->instruments);
   a->instruments = NULL;
   a->state &= ~(uint32_t)TOFT_INSTRUMENTED;
 }
@@ -230,7 +252,7 @@ static void toft_instruments_release(toft_state *a) {
 /* Updates TOFT_INSTRUMENTED after a setting changed. */
 static void toft_update_instrumented(toft_state *a) {
   const toft_instruments *w = a->instruments;
-  int on = w->metered || w->period != 0 || w->soft_budget != UINT64_MAX || w->on_refusal != NULL;
+  int on = w->metered || w->period != 0 || w->soft_budget != UINT64_MAX || w->on_refusal != NULL || w->profiled != NULL;
   a->state = on ? a->state | TOFT_INSTRUMENTED : a->state & ~(uint32_t)TOFT_INSTRUMENTED;
 }
 
@@ -281,6 +303,7 @@ static void toft_sync_tags(toft_state *a) {
 }
 
 static uint64_t toft_live_of_tag(const toft_instruments *w, size_t tag) {
+  if (w->cut_count == 0) return w->tags[tag].detached; /* a sum of arenas */
   const toft_cut *last = &w->cuts[w->cut_count - 1];
   return w->tags[tag].lifo_closed + w->tags[tag].detached + (last->tag == tag ? w->lifo_bytes - last->at : 0);
 }
@@ -378,6 +401,10 @@ static TOFT_COLD size_t toft_instrumented_limit(toft_state *a, size_t remaining,
   if (w->period != 0) { /* the allocation that passes the next sample takes the slow path */
     uint64_t ahead = w->next_sample > a->allocated ? w->next_sample - a->allocated : 0;
     if (allowed > ahead) allowed = ahead;
+  }
+  if (w->profiled != NULL) {
+    toft_profile_update(a);
+    if (allowed > TOFT_PROFILE_LAG) allowed = TOFT_PROFILE_LAG;
   }
   if (!w->soft_budget_passed) {
     uint64_t ahead = w->soft_budget > a->live ? w->soft_budget - a->live : 0;

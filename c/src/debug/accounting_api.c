@@ -188,6 +188,8 @@ void toft_phase_end_slow(toft_arena *head, toft_phase *p) {
       e->allocated += a->allocated - p->allocated;
       e->kept += (int64_t)(a->live - p->live);
     }
+    if (a->instruments->profiled != NULL)
+      toft_profile_phase(p->name, a->allocated - p->allocated, (int64_t)(a->live - p->live));
     toft_end_call(a);
   }
   p->name = NULL;
@@ -205,12 +207,8 @@ static toft_state *toft_begin_report(toft_arena *head, int *code) {
   return a;
 }
 
-int toft_tags(toft_arena *head, int (*fn)(void *arg, const toft_tag_report *tag), void *arg) {
-  int code;
-  toft_state *a = toft_begin_report(head, &code);
-  if (a == NULL) return code;
-  const toft_instruments *w = a->instruments;
-  uint32_t was_busy = toft_begin_callback(a);
+static int toft_each_tag(const toft_instruments *w, int (*fn)(void *arg, const toft_tag_report *tag), void *arg) {
+  int code = 0;
   for (size_t i = 0; i < w->tag_count && w->metered && code == 0; i++) {
     const toft_tag_entry *t = &w->tags[i];
     toft_tag_report r;
@@ -221,17 +219,11 @@ int toft_tags(toft_arena *head, int (*fn)(void *arg, const toft_tag_report *tag)
     r.budget = t->budget;
     code = fn(arg, &r);
   }
-  toft_end_callback(a, was_busy);
-  toft_set_limit(a);
   return code;
 }
 
-int toft_phases(toft_arena *head, int (*fn)(void *arg, const toft_phase_report *phase), void *arg) {
-  int code;
-  toft_state *a = toft_begin_report(head, &code);
-  if (a == NULL) return code;
-  const toft_instruments *w = a->instruments;
-  uint32_t was_busy = toft_begin_callback(a);
+static int toft_each_phase(const toft_instruments *w, int (*fn)(void *arg, const toft_phase_report *phase), void *arg) {
+  int code = 0;
   for (size_t i = 0; i < w->phase_count && code == 0; i++) {
     const toft_phase_entry *e = &w->phases[i];
     toft_phase_report r;
@@ -241,17 +233,11 @@ int toft_phases(toft_arena *head, int (*fn)(void *arg, const toft_phase_report *
     r.kept = e->kept;
     code = fn(arg, &r);
   }
-  toft_end_callback(a, was_busy);
-  toft_set_limit(a);
   return code;
 }
 
-int toft_sites(toft_arena *head, int (*fn)(void *arg, const toft_site_report *site), void *arg) {
-  int code;
-  toft_state *a = toft_begin_report(head, &code);
-  if (a == NULL) return code;
-  const toft_instruments *w = a->instruments;
-  uint32_t was_busy = toft_begin_callback(a);
+static int toft_each_site(const toft_instruments *w, int (*fn)(void *arg, const toft_site_report *site), void *arg) {
+  int code = 0;
   toft_site_report r;
   for (size_t i = 0; i < TOFT_SITE_LISTS && w->sites != NULL && code == 0; i++) {
     for (toft_sampled_site *s = w->sites[i]; s != NULL && code == 0; s = s->next) {
@@ -273,10 +259,24 @@ int toft_sites(toft_arena *head, int (*fn)(void *arg, const toft_site_report *si
     r.depth = 0;
     code = fn(arg, &r);
   }
-  toft_end_callback(a, was_busy);
-  toft_set_limit(a);
   return code;
 }
+
+/* Defines a call of toft/meter.h: the same for an arena, which is busy while it runs. */
+#define TOFT_DEFINE_REPORT(name, each, report)                                         \
+  int name(toft_arena *head, int (*fn)(void *arg, const report *element), void *arg) { \
+    int code;                                                                          \
+    toft_state *a = toft_begin_report(head, &code);                                    \
+    if (a == NULL) return code;                                                        \
+    uint32_t was_busy = toft_begin_callback(a);                                        \
+    code = each(a->instruments, fn, arg);                                              \
+    toft_end_callback(a, was_busy);                                                    \
+    toft_set_limit(a);                                                                 \
+    return code;                                                                       \
+  }
+TOFT_DEFINE_REPORT(toft_tags, toft_each_tag, toft_tag_report)
+TOFT_DEFINE_REPORT(toft_phases, toft_each_phase, toft_phase_report)
+TOFT_DEFINE_REPORT(toft_sites, toft_each_site, toft_site_report)
 
 int toft_clear_report(toft_arena *head) {
   int code;

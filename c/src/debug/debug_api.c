@@ -4,6 +4,7 @@
 #define TOFT_DEBUG_DEBUG_API_C
 
 #include "../core/ops.c"
+#include "accounting.c"
 #include "debug_records.c"
 #include "quarantine.c"
 #include "reports.c"
@@ -12,7 +13,8 @@
 static int toft_uses_site_hint(const toft_arena *head) {
   const toft_state *a = toft_state_of(head);
   if (!toft_is_own(head)) return head->ops == &toft_released_ops;
-  return !(a->state & TOFT_PRISTINE) && a->checks != NULL;
+  if (a->state & TOFT_PRISTINE) return 0;
+  return a->checks != NULL || toft_is_profiled(a);
 }
 
 void toft_at_place(toft_arena *a, const char *place) {

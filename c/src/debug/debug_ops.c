@@ -293,13 +293,20 @@ static void toft_unregister_arena(toft_state *a) {
 
 /* ---- switching checks ---- */
 
-static int toft_begin_checks(toft_state *a) {
+/* Allocates a->checks. 0: no memory. */
+static int toft_make_checks(toft_state *a) {
   toft_arm_fork();
-  if (a->checks == NULL) {
-    a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
-    if (a->checks == NULL) return TOFT_ENOMEM;
-    a->checks->arena = a;
-    a->checks->plain_limit = SIZE_MAX;
+  if (a->checks == NULL) a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
+  if (a->checks == NULL) return 0;
+  a->checks->arena = a;
+  a->checks->plain_limit = SIZE_MAX;
+  return 1;
+}
+
+static int toft_begin_checks(toft_state *a) {
+  int first = a->checks == NULL;
+  if (first && !toft_make_checks(a)) return TOFT_ENOMEM;
+  if (first) {
     /* Arenas with a buffer or source of the caller are not verified at exit: these may have ended without a release. */
     if (a->state & TOFT_CACHEABLE)
       toft_registry_add(&a->checks->registered, toft_begin_call_at_exit, toft_verify_at_exit);
@@ -328,11 +335,11 @@ static void toft_block_log_release(toft_checks *c, const toft_block_header *b) {
 }
 
 static unsigned char *toft_first_byte(const toft_state *a, toft_block_header *b) {
-  return b == &a->initial ? a->initial_start : (unsigned char *)b + TOFT_HEADER;
+  return b == &a->initial || toft_is_guarded(b->source) ? toft_block_start(a, b) : (unsigned char *)b + TOFT_HEADER;
 }
 
 static unsigned char *toft_last_byte(const toft_state *a, toft_block_header *b) {
-  return b == &a->initial ? a->initial_end : (unsigned char *)b + b->size;
+  return b == &a->initial || toft_is_guarded(b->source) ? toft_block_end(a, b) : (unsigned char *)b + b->size;
 }
 
 /* Ends the checks. The inline path will hand out filled bytes, so all unallocated memory is unpoisoned. */

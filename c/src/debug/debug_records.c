@@ -140,6 +140,7 @@ static int toft_report_written(toft_state *a, int kind, const toft_record *r, co
 
 /* The slow path of toft_debug_begin_call. */
 static TOFT_COLD int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site) {
+  if ((a->canary != 0 || (a->state & TOFT_IS_HARDENED)) && !toft_check_canary(a, op, site)) return 0;
   toft_checks *c = a->checks;
   size_t me = toft_thread_id(), pinned = TOFT_LOAD(&c->pinned_thread), other = 0;
   toft_call_info call = {op, toft_call_site_hint != 0 ? toft_call_site_hint : site, me};
@@ -261,8 +262,10 @@ static void toft_fill_freed(unsigned char *from, unsigned char *to) {
 static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
   if (a->state & TOFT_IS_CHECKED)
     toft_fill_freed(from, to);
-  else if (a->checks != NULL && from < to)
+  else if (a->checks != NULL && from < to) {
     toft_unpoison(from, (size_t)(to - from));
+    if (a->state & TOFT_IS_HARDENED) memset(from, TOFT_POISON_FREED, (size_t)(to - from));
+  }
 }
 
 static toft_block_log **toft_block_log_of(toft_checks *c, const toft_block_header *b) {

@@ -17,9 +17,10 @@
 #define TOFT_DEBUG_DEBUG_OPS_C
 #define TOFT_DEBUG_QUARANTINE_C
 #define TOFT_DEBUG_DEBUG_API_C
+#define TOFT_DEBUG_HARDENED_C
 #define TOFT_RECYCLER_RECYCLER_CHECKED_C
 
-static int toft_process_checks(void) { return 0; }
+static size_t toft_process_switches(void) { return 0; }
 static int toft_debug_begin_call_slow(toft_state *a, const char *by, uintptr_t site) {
   (void)a, (void)by, (void)site;
   return 1;
@@ -82,6 +83,14 @@ static int toft_quarantine_initial(toft_state *a, size_t size) {
 }
 static void toft_checks_shrink_initial(toft_state *a, unsigned char *end) { (void)a, (void)end; }
 static void toft_attribute_call(const toft_arena *a, uintptr_t site) { (void)a, (void)site; }
+static toft_source *toft_hardened_source(toft_source *source) { return source; }
+static int toft_begin_hardening(toft_state *a) {
+  (void)a;
+  return TOFT_ENOSYS;
+}
+static uintptr_t toft_set_canary(toft_state *a) { return (void)a, 1; }
+static int toft_check_canary(toft_state *a, const char *by, uintptr_t site) { return (void)a, (void)by, (void)site, 1; }
+static void toft_cleanup_taken(toft_state *a, toft_cleanup_node *node) { (void)a, (void)node; }
 static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size) {
   (void)arena;
   memcpy(base, &size, sizeof size);
@@ -186,6 +195,30 @@ static void toft_instruments_release(toft_state *a) { (void)a; }
 static void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
   (void)a, (void)size, (void)before, (void)site, (void)caller;
 }
+#endif
+
+#if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS)
+#define TOFT_DEBUG_PROCESS_PROFILE_C
+#define TOFT_PLATFORM_REQUEST_C
+static void toft_begin_process_meters(toft_state *a) { (void)a; }
+static void toft_profile_remove(toft_state *a) { (void)a; }
+static void toft_profile_end(void) {}
+static void toft_profile_at_fork(int phase) { (void)phase; }
+#endif
+#if defined(TOFT_OMIT_CHECKS) && !defined(TOFT_OMIT_METERS)
+static void toft_profile_update(toft_state *a) { (void)a; }
+static void toft_profile_sample(const toft_instruments *w, void *const *stack, size_t depth, uintptr_t site,
+                                double count, double bytes) {
+  (void)w, (void)stack, (void)depth, (void)site, (void)count, (void)bytes;
+}
+static void toft_profile_phase(const char *name, uint64_t allocated, int64_t kept) {
+  (void)name, (void)allocated, (void)kept;
+}
+#endif
+#if defined(TOFT_OMIT_METERS) && !defined(TOFT_OMIT_CHECKS)
+static int toft_is_profiled(const toft_state *a) { return (void)a, 0; }
+static int toft_read_process_meters(int *reports) { return (void)reports, 0; }
+static void toft_start_process_meters(void) {}
 #endif
 
 #if defined(TOFT_OMIT_CHECKS) && defined(TOFT_OMIT_METERS)

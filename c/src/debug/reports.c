@@ -3,10 +3,12 @@
 #ifndef TOFT_DEBUG_REPORTS_C
 #define TOFT_DEBUG_REPORTS_C
 
+#include "../core/instrument.h"
 #include "../core/policy.c"
 #include "../platform/atomic.c"
 #include "../platform/lifecycle.h"
 #include "../platform/os.c"
+#include "../platform/thread_local.h"
 #include "symbolize.c"
 
 #define TOFT_WRITTEN_MAX 32 /* written bytes stored in a finding */
@@ -95,7 +97,8 @@ typedef struct toft_named_site {
 } toft_named_site;
 
 static toft_named_site *toft_named_sites[256];
-static TOFT_THREAD_LOCAL uintptr_t toft_call_site_hint; /* site of the next call, set by toft_at */
+TOFT_PER_THREAD uintptr_t toft_call_site_hint; /* site of the next call, set by toft_at */
+#define toft_call_site_hint TOFT_OWN(toft_call_site_hint)
 
 uintptr_t toft_site(const char *place) {
   unsigned hash = 5381;
@@ -275,6 +278,17 @@ static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_
       toft_put_number(t, (uintptr_t)f->p, 16);
       toft_put_text(t, f->claimed_size != 0 ? " has a claimed range" : " is in a cleanup or a callback");
       break;
+    case TOFT_FOUND_OVER_BUDGET:
+      toft_put_text(t, "over budget: ");
+      toft_put_number(t, f->size, 10);
+      toft_put_text(t, " bytes of a soft budget of ");
+      toft_put_number(t, f->claimed_size, 10);
+      break;
+    case TOFT_FOUND_OVERWRITTEN:
+      toft_put_text(t, "overwritten arena: the canary in the head at ");
+      toft_put_number(t, (uintptr_t)f->p, 16);
+      toft_put_text(t, " is wrong; the arena refuses every call");
+      break;
     default: break;
   }
   if (f->kind <= TOFT_FOUND_WRONG_SIZE) toft_put_call(t, "; allocated", &out->allocated, " at ");
@@ -313,8 +327,9 @@ static void toft_deliver_report(const toft_report *f, toft_finding_fn *fn, void 
 
 /* ---- the process's switch, and delivery ---- */
 
-enum { TOFT_CHECK_SWITCH_UNREAD = 0, TOFT_CHECK_SWITCH_OFF = 1, TOFT_CHECK_SWITCH_ON = 2 };
-static size_t toft_check_switch; /* read and written atomically; the rest is written before it, with the lock held */
+/* 1: the environment was read; and TOFT_PROCESS_... Read and written atomically; the rest is written before it, with
+ * the lock held. */
+static size_t toft_process_switch;
 static int toft_check_switch_aborts;
 static int toft_findings_stream; /* descriptor of a standard stream, or 0 */
 static char *toft_findings_file; /* or NULL */
@@ -328,9 +343,15 @@ static int toft_equals_ignoring_case(const char *s, const char *word) {
   return *s == 0 && *word == 0;
 }
 
-static void toft_read_findings_file(const char *name, int checked) {
+/* Whether the value of a variable switches a feature on. */
+static int toft_is_on(const char *v) {
+  return v != NULL && *v != 0 && !toft_equals_ignoring_case(v, "0") && !toft_equals_ignoring_case(v, "off") &&
+         !toft_equals_ignoring_case(v, "no") && !toft_equals_ignoring_case(v, "false");
+}
+
+static void toft_read_findings_file(const char *name, int expected) {
   if (name == NULL || *name == 0) {
-    toft_findings_stream = checked ? 2 : 0;
+    toft_findings_stream = expected ? 2 : 0;
   } else if (strcmp(name, "stderr") == 0 || strcmp(name, "/dev/stderr") == 0) {
     toft_findings_stream = 2;
   } else if (strcmp(name, "stdout") == 0 || strcmp(name, "/dev/stdout") == 0) {
@@ -340,26 +361,36 @@ static void toft_read_findings_file(const char *name, int checked) {
   }
 }
 
-static TOFT_COLD size_t toft_read_check_switch(void) {
+/* process_profile.c. Returns whether a meter is on for all arenas; sets *reports if it makes findings. */
+static int toft_read_process_meters(int *reports);
+/* Prepares for requests of a profile and for forks, without the lock. */
+static void toft_start_process_meters(void);
+
+static TOFT_COLD size_t toft_read_process_switch(void) {
   toft_lock_take(&toft_findings_lock);
-  size_t s = TOFT_LOAD(&toft_check_switch);
-  if (s == TOFT_CHECK_SWITCH_UNREAD) {
+  size_t s = TOFT_LOAD(&toft_process_switch);
+  int first = s == 0, reports = 0;
+  if (first) {
     const char *v = toft_os_env("TOFT_CHECKED");
-    int off = v == NULL || *v == 0 || toft_equals_ignoring_case(v, "0") || toft_equals_ignoring_case(v, "off") ||
-              toft_equals_ignoring_case(v, "no") || toft_equals_ignoring_case(v, "false");
-    toft_check_switch_aborts = !off && toft_equals_ignoring_case(v, "abort");
-    toft_read_findings_file(toft_os_env("TOFT_FINDINGS"), !off);
-    s = off ? TOFT_CHECK_SWITCH_OFF : TOFT_CHECK_SWITCH_ON;
-    (void)TOFT_SWAP(&toft_check_switch, s);
+    s = toft_is_on(v) ? 1 | TOFT_PROCESS_CHECKS : 1;
+    if (toft_read_process_meters(&reports)) s |= TOFT_PROCESS_METERS;
+    toft_check_switch_aborts = v != NULL && toft_equals_ignoring_case(v, "abort");
+    v = toft_os_env("TOFT_HARDENED");
+    if (toft_is_on(v)) s |= TOFT_PROCESS_HARDENED;
+    toft_check_switch_aborts |= v != NULL && toft_equals_ignoring_case(v, "abort");
+    toft_read_findings_file(toft_os_env("TOFT_FINDINGS"),
+                            reports || (s & (TOFT_PROCESS_CHECKS | TOFT_PROCESS_HARDENED)));
+    TOFT_STORE_RELEASE(&toft_process_switch, s);
   }
   TOFT_UNLOCK(&toft_findings_lock);
+  if (first && (s & TOFT_PROCESS_METERS)) toft_start_process_meters();
   return s;
 }
 
-static int toft_process_checks(void) {
-  size_t s = TOFT_LOAD(&toft_check_switch);
-  if (TOFT_UNLIKELY(s == TOFT_CHECK_SWITCH_UNREAD)) s = toft_read_check_switch();
-  return s == TOFT_CHECK_SWITCH_ON;
+static size_t toft_process_switches(void) {
+  size_t s = TOFT_LOAD(&toft_process_switch);
+  if (TOFT_UNLIKELY(s == 0)) s = toft_read_process_switch();
+  return s & ~(size_t)1;
 }
 
 void toft_on_finding(toft_finding_fn *fn, void *arg) {
@@ -380,10 +411,11 @@ static void toft_print_finding(void *arg, const toft_finding *f) {
   if (toft_findings_file != NULL) toft_os_append(toft_findings_file, line, (size_t)(t.at - line));
 }
 
-static TOFT_THREAD_LOCAL int toft_in_hook; /* findings caused by the hook's own calls are only printed */
+TOFT_PER_THREAD int toft_in_hook; /* findings caused by the hook's own calls are only printed */
+#define toft_in_hook TOFT_OWN(toft_in_hook)
 
 static void toft_publish_report(const toft_report *f) {
-  (void)toft_process_checks();
+  (void)toft_process_switches();
   toft_lock_take(&toft_findings_lock);
   toft_finding_fn *fn = toft_finding_hook;
   void *arg = toft_finding_hook_arg;

@@ -178,6 +178,7 @@ static void toft_sample(toft_state *a, size_t size, uint64_t before, uintptr_t s
   toft_sampled_site *s = toft_site_of(w, stack, depth, site);
   /* an allocation of so many bytes is sampled with probability bytes / period */
   double count = (double)hits * (double)w->period / (double)(a->allocated - before);
+  if (w->profiled != NULL) toft_profile_sample(w, stack, depth, site, count, count * (double)size);
   *(s != NULL ? &s->count : &w->unattributed_count) += count;
   *(s != NULL ? &s->bytes : &w->unattributed_bytes) += count * (double)size;
 }
@@ -185,6 +186,7 @@ static void toft_sample(toft_state *a, size_t size, uint64_t before, uintptr_t s
 static TOFT_COLD void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site,
                                                  uintptr_t caller) {
   if (a->allocated <= before) return;
+  a->instruments->caller = site != 0 ? site : caller;
   if (a->instruments->period != 0) toft_sample(a, size, before, site, caller);
   toft_check_soft_budget(a);
 }

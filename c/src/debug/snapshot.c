@@ -6,6 +6,7 @@
 #include "../core/blocks.c"
 #include "../core/ops.c"
 #include "accounting.c"
+#include "accounting_api.c"
 #include "symbolize.c"
 
 typedef struct toft_json {
@@ -17,6 +18,8 @@ typedef struct toft_json {
   char text[256]; /* buffered text */
   toft_symbolize_fn *symbolizer;
   void *symbolizer_arg;
+  /* Finds the file and line of a `site`; NULL: sites have no names. */
+  int (*place)(uintptr_t site, char *file, size_t size, unsigned *line);
 } toft_json;
 
 /* ---- writing ---- */
@@ -95,9 +98,10 @@ static void toft_json_signed(toft_json *j, const char *key, int64_t n) {
   toft_json_digits(j, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
 }
 
-static void toft_json_budget(toft_json *j, uint64_t n) {
-  toft_json_key(j, "budget");
-  if (n == UINT64_MAX)
+/* `none` becomes null. */
+static void toft_json_optional(toft_json *j, const char *key, uint64_t n, uint64_t none) {
+  toft_json_key(j, key);
+  if (n == none)
     toft_json_raw(j, "null");
   else
     toft_json_digits(j, n, 10);
@@ -120,18 +124,17 @@ static void toft_json_close(toft_json *j, const char *bracket) {
 
 /* ---- elements ---- */
 
-static void toft_json_stats(toft_json *j, toft_arena *head) {
-  toft_stats s = toft_get_stats(head);
+static void toft_json_stats(toft_json *j, const toft_stats *s) {
   toft_json_key(j, "stats");
   toft_json_open(j, "{");
-  toft_json_number(j, "live", s.live);
-  toft_json_number(j, "allocated", s.allocated);
-  toft_json_number(j, "peak", s.peak);
-  toft_json_budget(j, s.budget);
-  toft_json_number(j, "reserved", s.reserved);
-  toft_json_number(j, "wasted", s.wasted);
-  toft_json_number(j, "blocks", s.blocks);
-  toft_json_number(j, "source_calls", s.source_calls);
+  toft_json_number(j, "live", s->live);
+  toft_json_number(j, "allocated", s->allocated);
+  toft_json_number(j, "peak", s->peak);
+  toft_json_optional(j, "budget", s->budget, UINT64_MAX);
+  toft_json_number(j, "reserved", s->reserved);
+  toft_json_number(j, "wasted", s->wasted);
+  toft_json_number(j, "blocks", s->blocks);
+  toft_json_number(j, "source_calls", s->source_calls);
   toft_json_close(j, "}");
 }
 
@@ -148,7 +151,7 @@ static int toft_json_tag(void *arg, const toft_tag_report *t) {
   }
   toft_json_number(j, "live", t->live);
   toft_json_number(j, "allocated", t->allocated);
-  toft_json_budget(j, t->budget);
+  toft_json_optional(j, "budget", t->budget, UINT64_MAX);
   toft_json_close(j, "}");
   return j->code;
 }
@@ -185,6 +188,7 @@ static void toft_json_frame(toft_json *j, const void *address) {
       toft_json_number(j, "offset", s.offset);
     }
     if (s.module != NULL) toft_json_text(j, "module", s.module);
+    if (s.module_offset != 0) toft_json_number(j, "module_offset", s.module_offset);
     if (s.file != NULL) toft_json_text(j, "file", s.file);
     if (s.file != NULL) toft_json_number(j, "line", s.line);
   }
@@ -194,7 +198,9 @@ static void toft_json_frame(toft_json *j, const void *address) {
 static int toft_json_site(void *arg, const toft_site_report *r) {
   toft_json *j = (toft_json *)arg;
   toft_symbol s;
+  char file[512];
   if (r->depth == 0 || !toft_json_symbol(j, r->stack[0], &s)) s.file = NULL;
+  if (j->place != NULL && j->place(r->site, file, sizeof file, &s.line)) s.file = file;
   toft_json_next(j);
   toft_json_open(j, "{");
   toft_json_key(j, "site");
@@ -215,21 +221,25 @@ static int toft_json_site(void *arg, const toft_site_report *r) {
   return j->code;
 }
 
-static void toft_json_arena(toft_json *j, toft_arena *head) {
+static void toft_json_begin(toft_json *j) {
   toft_json_open(j, "{");
   toft_json_number(j, "version", 1);
-  toft_json_stats(j, head);
+}
+
+/* The rest of the object; w == NULL: nothing is instrumented. */
+static void toft_json_report(toft_json *j, const toft_stats *s, const toft_instruments *w) {
+  toft_json_stats(j, s);
   toft_json_key(j, "tags");
   toft_json_open(j, "[");
-  (void)toft_tags(head, toft_json_tag, j);
+  if (w != NULL) (void)toft_each_tag(w, toft_json_tag, j);
   toft_json_close(j, "]");
   toft_json_key(j, "phases");
   toft_json_open(j, "[");
-  (void)toft_phases(head, toft_json_phase, j);
+  if (w != NULL) (void)toft_each_phase(w, toft_json_phase, j);
   toft_json_close(j, "]");
   toft_json_key(j, "sites");
   toft_json_open(j, "[");
-  (void)toft_sites(head, toft_json_site, j);
+  if (w != NULL) (void)toft_each_site(w, toft_json_site, j);
   toft_json_close(j, "]");
   toft_json_close(j, "}");
 }
@@ -264,9 +274,12 @@ int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_wri
   uint32_t was_busy = 0;
   if (own) {
     toft_sync_in(toft_state_of(head));
+    toft_sync_tags(toft_state_of(head));
     was_busy = toft_begin_callback(toft_state_of(head));
   }
-  toft_json_arena(&j, head);
+  toft_stats stats = toft_get_stats(head);
+  toft_json_begin(&j);
+  toft_json_report(&j, &stats, own ? toft_state_of(head)->instruments : NULL);
   toft_json_flush(&j);
   if (own) {
     toft_end_callback(toft_state_of(head), was_busy);

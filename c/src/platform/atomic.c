@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "os.c"
+#include "thread_local.h"
 
 /* gcc's ThreadSanitizer does not model fences, and gcc warns of each. */
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ >= 11
@@ -88,7 +89,9 @@ TOFT_INLINE int toft_cas(size_t *p, size_t *expected, size_t to) {
 
 /* ---- spin lock, held for nanoseconds, or while a source returns a block ---- */
 
+#ifndef TOFT_SPINS_MAX /* proofs/threads.c has fewer */
 #define TOFT_SPINS_MAX 64
+#endif
 
 typedef unsigned char toft_lock; /* 0: free */
 
@@ -102,8 +105,8 @@ static void toft_lock_take(toft_lock *l) {
 /* While the library is unloaded, a thread may have been stopped with the lock held: gives up after 1000 attempts and
  * returns 0. */
 static int toft_lock_take_at_unload(toft_lock *l) {
-  if (!toft_os_unloading) toft_lock_take(l);
-  for (int i = 0; toft_os_unloading && !TOFT_LOCK_TRY(l); i++) {
+  if (!TOFT_LOAD(&toft_os_unloading)) toft_lock_take(l);
+  for (int i = 0; TOFT_LOAD(&toft_os_unloading) && !TOFT_LOCK_TRY(l); i++) {
     if (i == 1000) return 0;
     toft_os_yield();
   }
@@ -127,7 +130,8 @@ static int toft_fence_is_asymmetric(void) {
 /* ---- thread ids ---- */
 
 static size_t toft_thread_count;
-static TOFT_THREAD_LOCAL size_t toft_this_thread_id; /* from 1; 0: not assigned yet */
+TOFT_PER_THREAD size_t toft_this_thread_id; /* from 1; 0: not assigned yet */
+#define toft_this_thread_id TOFT_OWN(toft_this_thread_id)
 
 static size_t toft_thread_id(void) {
   if (toft_this_thread_id == 0) toft_this_thread_id = TOFT_ADD(&toft_thread_count, 1);

@@ -15,10 +15,12 @@ static void toft_thread_release_leases(void); /* threads/thread_state.c: release
 static void toft_thread_state_release(
     void); /* threads/thread_state.c: that, and its registration with frames; the thread gets no new state */
 
-/* Called when the library is unloaded, in this order. */
+/* Called when the library is unloaded, in this order; before toft_thread_state_release the first. */
+static void toft_profile_end(void);              /* debug/process_profile.c */
 static void toft_leases_unload(void);            /* threads/lease.c: the default cache of leases */
 static void toft_registry_end(void);             /* debug/live_registry.c */
 static void toft_quarantine_flush(size_t bytes); /* debug/quarantine.c: until at most `bytes` are held */
+static void toft_guarded_end(void);              /* core/guarded.c: unmaps what it kept */
 static void toft_findings_end(void);             /* debug/reports.c */
 
 /* Registers handlers that take the library's locks around a fork. Idempotent. */

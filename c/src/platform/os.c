@@ -11,7 +11,7 @@
 
 /* Arranges for toft_cache_end to run when this thread ends. Returns 0 if the system has no slot for it. */
 static int toft_os_arm_thread_exit(void);
-static int toft_os_unloading; /* other threads may have been stopped anywhere: locks are not waited for */
+static size_t toft_os_unloading; /* atomic; 1: threads may have been stopped anywhere: locks are not waited for */
 
 #ifdef TOFT_NO_OS
 #include "no_os.c"
@@ -54,6 +54,29 @@ static void toft_os_print(int descriptor, const char *text, size_t size) {
   (void)fwrite(text, 1, size, out);
   (void)fflush(out);
 }
+static FILE *toft_os_create(const char *path) { return fopen(path, "wb"); }
+static int toft_os_rename(const char *from, const char *to) {
+  return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
+}
+
+__declspec(dllimport) int __cdecl rand_s(unsigned int *number); /* in stdlib.h with _CRT_RAND_S only */
+
+/* Fills `size` bytes, at most 256, with unpredictable ones. 0: the system has none. */
+static int toft_os_random(void *to, size_t size) {
+  for (size_t i = 0; i < size; i++) {
+    unsigned int number;
+    if (rand_s(&number) != 0) return 0;
+    ((unsigned char *)to)[i] = (unsigned char)number;
+  }
+  return 1;
+}
+
+static uint64_t toft_os_process_id(void) { return GetCurrentProcessId(); }
+static int toft_os_executable(char *path, size_t size) {
+  DWORD n = GetModuleFileNameA(NULL, path, (DWORD)size);
+  return n != 0 && n < size;
+}
+static int toft_os_has_one_thread(void) { return 0; /* not known */ }
 
 /* Executes a full fence on every thread of the process. */
 static int toft_os_fence_register(void) { return 1; }
@@ -102,6 +125,7 @@ static int toft_os_arm_thread_exit(void) {
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #if defined(__linux__) && defined(__has_include)
 #if __has_include(<asm/unistd.h>)
@@ -109,6 +133,9 @@ static int toft_os_arm_thread_exit(void) {
 #endif
 #endif
 #include <unistd.h>
+#if defined(__APPLE__)
+#include <sys/random.h>
+#endif
 
 #ifndef MAP_ANONYMOUS
 #define MAP_ANONYMOUS MAP_ANON
@@ -210,6 +237,34 @@ static void toft_os_append(const char *path, const char *text, size_t size) {
   (void)close(file);
 }
 
+/* Creates a file, or makes it empty. */
+static FILE *toft_os_create(const char *path) {
+  int file = open(path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+  return file >= 0 ? fdopen(file, "wb") : NULL;
+}
+static int toft_os_rename(const char *from, const char *to) { return rename(from, to) == 0; }
+
+/* Fills `size` bytes, at most 256, with unpredictable ones. 0: the system has none. */
+#if defined(__linux__) /* glibc before 2.25 has no such function */
+extern int toft_getentropy(void *to, size_t size) __asm__("getentropy") __attribute__((weak));
+static int toft_os_random(void *to, size_t size) { return toft_getentropy != NULL && toft_getentropy(to, size) == 0; }
+#else
+static int toft_os_random(void *to, size_t size) { return getentropy(to, size) == 0; }
+#endif
+
+static uint64_t toft_os_process_id(void) { return (uint64_t)getpid(); }
+static int toft_os_executable(char *path, size_t size) {
+  ssize_t n = readlink("/proc/self/exe", path, size); /* Linux */
+  if (n <= 0 || (size_t)n >= size) return 0;
+  path[n] = 0;
+  return 1;
+}
+/* 0: there are others, or it is not known. */
+static int toft_os_has_one_thread(void) {
+  struct stat s;
+  return stat("/proc/self/task", &s) == 0 && s.st_nlink == 3; /* Linux: a folder for each, and two links */
+}
+
 /* Executes a full fence on every thread of the process. A forked child may have to register again. */
 #if defined(__linux__) && defined(SYS_membarrier)
 static int toft_os_fence_register(void) {
@@ -261,15 +316,30 @@ static int toft_os_arm_thread_exit(void) {
 }
 #endif
 
+#ifndef TOFT_NO_OS
+/* Returns the number in an environment variable, which K, M or G may follow, at most SIZE_MAX / 2, or `otherwise`. */
+static TOFT_COLD size_t toft_os_env_number(const char *name, size_t otherwise) {
+  const char *text = toft_os_env(name);
+  if (text == NULL || *text < '0' || *text > '9') return otherwise;
+  char *end;
+  unsigned long long n = strtoull(text, &end, 10);
+  const char *units = "kKmMgG", *unit = *end != 0 ? strchr(units, *end) : NULL;
+  unsigned shift = unit != NULL ? ((unsigned)(unit - units) / 2 + 1) * 10 : 0;
+  return n > SIZE_MAX / 2 >> shift ? SIZE_MAX / 2 : (size_t)n << shift;
+}
+#endif
+
 /* Runs at exit and at dlclose, so that no thread that ends later calls unloaded code. The caches of threads that
  * still run are not touched; at dlclose their contents leak. */
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(TOFT_NO_OS)
 __attribute__((destructor)) static void toft_os_unload(void) {
-  toft_os_unloading = 1;
+  __atomic_store_n(&toft_os_unloading, 1, __ATOMIC_RELAXED);
+  toft_profile_end();
   toft_thread_state_release();
   toft_leases_unload();
   toft_registry_end();
   toft_quarantine_flush(0);
+  toft_guarded_end();
   toft_findings_end();
   toft_cache_end();
 #ifdef _WIN32

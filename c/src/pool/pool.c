@@ -8,6 +8,7 @@
 #include "../core/policy.c"
 #include "../platform/atomic.c"
 #include "../platform/os.c"
+#include "../platform/thread_local.h"
 
 #define TOFT_POOL_STEP_MIN (64 * TOFT_KIB) /* slots double, within these bounds */
 #define TOFT_POOL_STEP_MAX (64 * TOFT_MIB)
@@ -152,7 +153,8 @@ typedef struct toft_pool_range {
   uint32_t dirty; /* bits and keys up to here are not 0 */
 } toft_pool_range;
 
-static TOFT_THREAD_LOCAL toft_pool_range toft_pool_kept[TOFT_POOL_KEPT_MAX]; /* newest first; block NULL: none */
+TOFT_PER_THREAD toft_pool_range toft_pool_kept[TOFT_POOL_KEPT_MAX]; /* newest first; block NULL: none */
+#define toft_pool_kept TOFT_OWN(toft_pool_kept)
 
 static size_t toft_pool_range_bytes(const toft_pool_range *r) { return r->bits_size + r->keys_size + r->slots_size; }
 

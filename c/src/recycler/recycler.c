@@ -1041,8 +1041,8 @@ static int toft_recycler_init_checked(toft_recycler *r, const toft_recycler_opti
 }
 
 int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
-  return TOFT_UNLIKELY(toft_process_checks()) ? toft_recycler_init_checked(r, options)
-                                              : toft_recycler_init_unchecked(r, options);
+  return TOFT_UNLIKELY(toft_process_switches() & TOFT_PROCESS_CHECKS) ? toft_recycler_init_checked(r, options)
+                                                                      : toft_recycler_init_unchecked(r, options);
 }
 
 static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {

@@ -7,6 +7,7 @@
 
 #include "../core/instrument.h"
 #include "../core/policy.c"
+#include "../platform/thread_local.h"
 #include "recycler.c"
 #include "toft/malloc.h"
 
@@ -21,7 +22,8 @@ typedef struct toft_piece {
   size_t bytes, front; /* front: distance from the start to the object */
 } toft_piece;
 
-static TOFT_THREAD_LOCAL toft_malloc *toft_current_malloc_heap;
+TOFT_PER_THREAD toft_malloc *toft_current_malloc_heap;
+#define toft_current_malloc_heap TOFT_OWN(toft_current_malloc_heap)
 
 static size_t toft_malloc_word(const void *p) {
   size_t word;

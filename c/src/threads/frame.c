@@ -16,6 +16,7 @@ struct toft_frame_thread {
   toft_frames *frames;
   size_t id;
   int in_use;                         /* with toft_threads_lock */
+  int taken_over;                     /* the arenas may be pinned to the thread that used the entry before */
   const toft_thread_state *transient; /* a thread whose end cannot be detected: freed when the frame ends */
   toft_frame_thread *next;            /* in the frames' list; never changes */
   toft_frame_thread *next_of_thread;  /* in the thread's list */
@@ -32,7 +33,7 @@ struct toft_frames {
   size_t exclusive;                         /* an exclusive call runs or begins */
   const toft_thread_state *exclusive_owner; /* the thread in that call */
   toft_state *changing;                     /* the arena being changed, or changed last */
-  toft_frame_thread *threads;               /* entries are never removed */
+  toft_frame_thread *threads;               /* entries are never removed; atomic: one may be added at any time */
   void *roots[TOFT_FRAMES_BUFFERS_MAX];
   toft_frames *next;
   toft_barrier barrier;
@@ -79,9 +80,7 @@ static toft_frame_thread *toft_frame_register_thread(toft_frames *f) {
   }
   for (s = f->threads; s != NULL && s->transient != h; s = s->next)
     if (!s->in_use && empty == NULL) empty = s;
-  if (s == NULL && (s = empty) != NULL) /* unpins arenas of the previous thread */
-    for (uint32_t i = 0; i < f->buffers; i++)
-      if (s->arenas[i] != NULL) (void)toft_pin_to(s->arenas[i], 0);
+  if (s == NULL && (s = empty) != NULL) s->taken_over = 1;
   if (s == NULL && (s = (toft_frame_thread *)toft_os_heap_take(sizeof *s, 128)) != NULL) {
     memset((void *)s, 0, sizeof *s);
     s->frames = f;
@@ -110,6 +109,9 @@ static TOFT_COLD toft_arena *toft_frame_find(toft_frames *f) {
   if (TOFT_LOAD_POINTER(const toft_thread_state, &f->exclusive_owner) == h) return NULL; /* from a cleanup */
   toft_frame_thread *s = toft_frame_this_thread(f);
   if (s == NULL) return NULL;
+  for (uint32_t i = 0; s->taken_over && i < f->buffers; i++) /* not when it registers: an exclusive call may run then */
+    if (s->arenas[i] != NULL) (void)toft_pin_to(s->arenas[i], 0);
+  s->taken_over = 0;
   toft_state *a = s->arenas[f->current];
   if (a == NULL) {
     toft_arena *made = toft_create_with(f->arena_options);
@@ -201,6 +203,10 @@ int toft_frame_leave(toft_frames *f) {
 
 enum { TOFT_EXCLUSIVE_READ, TOFT_EXCLUSIVE_OLDEST, TOFT_EXCLUSIVE_ALL }; /* arenas that must not be claimed or busy */
 
+static toft_frame_thread *toft_frame_first(toft_frames *f) {
+  return TOFT_LOAD_POINTER_ACQUIRE(toft_frame_thread, &f->threads);
+}
+
 /* Begins an exclusive call: no thread has entered, and enters fail until toft_frames_end_exclusive. Else TOFT_EBUSY. */
 static int toft_frames_begin_exclusive(toft_frames *f, int which) {
   if (TOFT_SWAP_SEQ_CST(&f->exclusive, 1) != 0) return TOFT_EBUSY;
@@ -208,7 +214,7 @@ static int toft_frames_begin_exclusive(toft_frames *f, int which) {
   TOFT_UNLOCK(&toft_threads_lock);
   uint32_t from = which == TOFT_EXCLUSIVE_OLDEST ? (f->current + 1) % f->buffers : 0;
   uint32_t to = which == TOFT_EXCLUSIVE_READ ? 0 : which == TOFT_EXCLUSIVE_OLDEST ? from + 1 : f->buffers;
-  for (toft_frame_thread *s = TOFT_LOAD_POINTER_ACQUIRE(toft_frame_thread, &f->threads); s != NULL; s = s->next) {
+  for (toft_frame_thread *s = toft_frame_first(f); s != NULL; s = s->next) {
     int busy = TOFT_LOAD_SEQ_CST(&s->entered) != 0;
     for (uint32_t i = from; i < to && !busy; i++) busy = s->arenas[i] != NULL && (s->arenas[i]->state & TOFT_REFUSING);
     if (!busy) continue;
@@ -239,7 +245,7 @@ int toft_frames_advance(toft_frames *f) {
   uint32_t next = (f->current + 1) % f->buffers;
   toft_lock_take(&toft_threads_lock);
   f->key = ++toft_last_frame_key;
-  for (toft_frame_thread *s = f->threads; s != NULL; s = s->next)
+  for (toft_frame_thread *s = toft_frame_first(f); s != NULL; s = s->next)
     if (s->transient != NULL) {
       s->in_use = 0;
       s->transient = NULL;
@@ -248,7 +254,7 @@ int toft_frames_advance(toft_frames *f) {
   f->current = next;
   f->number++;
   TOFT_STORE_POINTER(void, &f->roots[next], NULL);
-  for (toft_frame_thread *s = f->threads; s != NULL; s = s->next) {
+  for (toft_frame_thread *s = toft_frame_first(f); s != NULL; s = s->next) {
     toft_state *a = s->arenas[next];
     if (a == NULL) continue;
     toft_frames_set_changing(f, a);
@@ -294,7 +300,7 @@ static void toft_frame_release_arena(toft_state *a) {
 int toft_frames_trim(toft_frames *f, size_t keep) {
   int code = toft_frames_begin_exclusive(f, TOFT_EXCLUSIVE_ALL);
   if (code != TOFT_OK) return code;
-  for (toft_frame_thread *s = f->threads; s != NULL; s = s->next) {
+  for (toft_frame_thread *s = toft_frame_first(f); s != NULL; s = s->next) {
     toft_lock_take(&toft_threads_lock);
     int in_use = s->in_use; /* a thread that takes the entry over later finds an arena or NULL */
     toft_state *released[TOFT_FRAMES_BUFFERS_MAX];
@@ -327,7 +333,7 @@ int toft_frames_get_stats(toft_frames *f, toft_frame_stats *out) {
   int code = toft_frames_begin_exclusive(f, TOFT_EXCLUSIVE_READ);
   if (code != TOFT_OK) return code;
   memset(&sum, 0, sizeof sum);
-  for (toft_frame_thread *s = f->threads; s != NULL; s = s->next) {
+  for (toft_frame_thread *s = toft_frame_first(f); s != NULL; s = s->next) {
     toft_lock_take(&toft_threads_lock);
     sum.threads += s->in_use && s->transient == NULL;
     TOFT_UNLOCK(&toft_threads_lock);
@@ -359,7 +365,7 @@ int toft_frames_release(toft_frames *f) {
   *at = f->next;
   f->key = 0; /* toft_frame_arena fails in the cleanups */
   TOFT_UNLOCK(&toft_threads_lock);
-  toft_frame_thread *s = f->threads;
+  toft_frame_thread *s = toft_frame_first(f);
   while (s != NULL) {
     toft_frame_thread *next = s->next;
     for (uint32_t i = 0; i < f->buffers; i++)

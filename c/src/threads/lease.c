@@ -113,7 +113,8 @@ static int toft_lease_reset_arena(const toft_leases *l, toft_lease_slot *p) {
   if ((a->state & TOFT_IS_CHECKED) != p->checked)
     (void)toft_op_set(&a->head, TOFT_SET_CHECKED, p->checked != 0, NULL, 0);
   toft_instruments_release(a);
-  toft_set_limit(a); /* the limit of an arena that is not instrumented */
+  if (TOFT_UNLIKELY(toft_process_switches() & TOFT_PROCESS_METERS)) toft_begin_process_meters(a);
+  toft_set_limit(a); /* the limit of an arena without the settings of this lease */
   if (toft_reserved(a) > l->arena_bytes_max) {
     (void)toft_reset_full(a, &p->reset_state, TOFT_KEEP_BYTES, l->arena_bytes_max - TOFT_BLOCK_MIN);
     if (toft_reserved(a) > l->arena_bytes_max) toft_op_trim(&a->head, 0);

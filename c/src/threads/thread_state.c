@@ -6,11 +6,13 @@
 #include "../core/block_cache.c"
 #include "../core/reset_fast.c"
 #include "../debug/live_registry.c"
+#include "../debug/process_profile.c"
 #include "../debug/quarantine.c"
 #include "../debug/reports.c"
 #include "../platform/atomic.c"
 #include "../platform/lifecycle.h"
 #include "../platform/os.c"
+#include "../platform/thread_local.h"
 
 typedef struct toft_lease_slot toft_lease_slot;
 typedef struct toft_lease_tls toft_lease_tls;
@@ -65,8 +67,9 @@ typedef struct toft_thread_state {
   toft_frame_thread *frame_threads;
   int ended; /* the thread ends: it gets no new state */
 } toft_thread_state;
-static TOFT_THREAD_LOCAL toft_thread_state toft_this_thread TOFT_TLS_INITIAL_EXEC = {
+TOFT_PER_THREAD toft_thread_state toft_this_thread TOFT_TLS_INITIAL_EXEC = {
     NULL, &toft_no_lease_tls, 0, NULL, NULL, NULL, 0};
+#define toft_this_thread TOFT_OWN(toft_this_thread)
 
 /* Held while a thread registers or ends, and a cache or frames are created or released. A cache's own lock is taken
  * after it. */
@@ -142,22 +145,24 @@ static void toft_leases_at_fork(int phase);     /* lease_cache.c: 0 before, 1 in
 static void toft_before_fork(void) {
   toft_lock_take(&toft_threads_lock);
   toft_leases_at_fork(0);
+  toft_profile_at_fork(0);
   toft_lock_take(&toft_registry_lock);
   toft_lock_take(&toft_quarantine_lock);
   toft_lock_take(&toft_findings_lock);
 }
-static void toft_debug_after_fork(void) {
+static void toft_debug_after_fork(int phase) {
   TOFT_UNLOCK(&toft_findings_lock);
   TOFT_UNLOCK(&toft_quarantine_lock);
   TOFT_UNLOCK(&toft_registry_lock);
+  toft_profile_at_fork(phase);
 }
 static void toft_after_fork_in_parent(void) {
-  toft_debug_after_fork();
+  toft_debug_after_fork(1);
   toft_leases_at_fork(1);
   TOFT_UNLOCK(&toft_threads_lock);
 }
 static void toft_after_fork_in_child(void) {
-  toft_debug_after_fork();
+  toft_debug_after_fork(2);
   toft_leases_at_fork(2);
   toft_frames_reset_after_fork();
   TOFT_UNLOCK(&toft_threads_lock);

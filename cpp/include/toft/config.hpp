@@ -42,7 +42,8 @@
 #define TOFT_NAMESPACE v0_1
 #endif
 
-#if defined(__GNUC__) || defined(__clang__)
+// Windows has no visibility, and gcc warns of the attribute there.
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(_WIN32)
 #define TOFT_HIDDEN __attribute__((visibility("hidden")))
 #else
 #define TOFT_HIDDEN
