@@ -71,14 +71,7 @@ pub struct Head {
     pub epoch: Cell<usize>,
 }
 
-/// A point to rewind to: `toft_mark`.
-///
-/// ```
-/// let arena = toft::Arena::new();
-/// // SAFETY: alive.
-/// let mark = unsafe { toft::abi::mark(arena.as_raw()) };
-/// assert_eq!(mark.epoch % 2, 0);
-/// ```
+/// A point to rewind to, `toft_mark`; an example: [`rewind`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
@@ -142,12 +135,7 @@ pub struct Cleanup {
     pub arg: *mut c_void,
 }
 
-/// The statistics of an arena: `toft_stats`. In bytes, except for the last two.
-///
-/// ```
-/// let arena = toft::Arena::new();
-/// assert_eq!(arena.stats().budget, u64::MAX); // none
-/// ```
+/// The statistics of an arena, `toft_stats`; an example: [`Range`]. In bytes, except for the last two.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -179,15 +167,8 @@ pub(crate) fn no_budget_is_null<S: serde::Serializer>(budget: &u64, serializer: 
     }
 }
 
-/// The table of an arena's functions: `toft_arena_ops`. The specification defines each; all but `free` are present.
-///
-/// ```
-/// use toft::abi;
-/// let arena = toft::Arena::new();
-/// // SAFETY: alive.
-/// let table = unsafe { &*(*arena.as_raw().as_ptr()).ops.get() };
-/// assert!(table.version == abi::VERSION && table.size as usize >= size_of::<abi::Ops>());
-/// ```
+/// The table of an arena's functions, `toft_arena_ops`; an example: [`Range`]. The specification defines each; all but
+/// `free` are present.
 #[repr(C)]
 #[derive(Debug)]
 #[allow(missing_docs)] // the names are the specification's
@@ -241,12 +222,7 @@ pub struct ProviderInfo {
 // SAFETY: the strings are constant.
 unsafe impl Sync for ProviderInfo {}
 
-/// A table of version 1 followed by the addition: `toft_info_ops`.
-///
-/// ```
-/// use toft::abi::{InfoOps, Ops};
-/// assert_eq!(size_of::<InfoOps>(), size_of::<Ops>() + size_of::<usize>());
-/// ```
+/// A table of version 1 followed by the addition, `toft_info_ops`; an example: [`ProviderInfo`].
 #[repr(C)]
 #[derive(Debug)]
 pub struct InfoOps {
@@ -287,6 +263,12 @@ const _: () = {
     );
 };
 
+/// A call site in Rust code.
+pub(crate) type Place = &'static core::panic::Location<'static>;
+
+/// The first byte of an allocation; `None`: it failed.
+pub(crate) type Start = Option<NonNull<u8>>;
+
 /// `n` rounded up to a multiple of 8; `n` is not near [`usize::MAX`].
 #[inline(always)]
 pub(crate) const fn round8(n: usize) -> usize {
@@ -311,9 +293,13 @@ pub unsafe fn mark(head: NonNull<Head>) -> Mark {
 ///
 /// ```
 /// let arena = toft::Arena::new();
-/// let stale = toft::abi::Mark { cursor: std::ptr::null_mut(), epoch: 0 };
-/// // SAFETY: alive; nothing was allocated.
-/// assert_eq!(unsafe { toft::abi::rewind(arena.as_raw(), stale) }, toft::abi::EMARK);
+/// // SAFETY: alive; the value is not used any more.
+/// unsafe {
+///     let mark = toft::abi::mark(arena.as_raw());
+///     arena.alloc(1u64);
+///     assert_eq!(toft::abi::rewind(arena.as_raw(), mark), toft::abi::OK);
+/// }
+/// assert_eq!(arena.stats().live, 0);
 /// ```
 ///
 /// # Safety

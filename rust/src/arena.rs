@@ -13,7 +13,7 @@ use core::ptr::NonNull;
 use crate::abi_types::{self as abi, Head};
 use crate::dispatch;
 use crate::error::{or_panic, AllocError};
-use crate::memory::{memory_by_call_site, CallSite, Memory};
+use crate::memory::{memory_by_call_site, Allocated, CallSite, Memory};
 use crate::panics::resuming_panics;
 use crate::policy::CAP;
 use crate::provider;
@@ -225,13 +225,6 @@ impl Arena {
     // ---- queries ----
 
     /// Returns the statistics of the arena, open scopes included.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// arena.alloc([0u8; 100]);
-    /// let stats = arena.stats();
-    /// assert_eq!((stats.live, stats.blocks), (104, 1));
-    /// ```
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
         // SAFETY: the arena is alive; `stats` has its size.
@@ -354,15 +347,6 @@ impl Arena {
     // ---- other languages ----
 
     /// Returns the head, for code in another language. It is valid as long as this arena, also if the arena is moved.
-    ///
-    /// ```
-    /// let arena = toft::Arena::new();
-    /// // What C sees as `toft_arena *`:
-    /// let head = arena.as_raw();
-    /// // SAFETY: the arena is alive.
-    /// let p = unsafe { toft::abi::alloc(head, 100) };
-    /// assert!(arena.contains(p.unwrap().as_ptr()));
-    /// ```
     #[inline]
     pub fn as_raw(&self) -> NonNull<Head> {
         self.head
@@ -370,14 +354,6 @@ impl Arena {
 
     /// Returns the head without releasing the arena. Its receiver releases it: by `ops->release`, or by
     /// [`from_raw`](Arena::from_raw) and drop.
-    ///
-    /// ```
-    /// use toft::Arena;
-    /// let head = Arena::new().into_raw();
-    /// // SAFETY: no other code uses it.
-    /// let arena = unsafe { Arena::from_raw(head) }.unwrap();
-    /// assert_eq!(arena.stats().live, 0);
-    /// ```
     pub fn into_raw(self) -> NonNull<Head> {
         ManuallyDrop::new(self).head
     }
@@ -531,7 +507,7 @@ unsafe impl Memory for Arena {
 
     // A size of 0 is not a special case: the address is the cursor, and must not be read.
     #[inline(always)]
-    fn __allocate(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+    fn __allocate(&self, layout: Layout, site: CallSite) -> Allocated {
         // SAFETY: the arena is alive and this thread's; a layout meets the requirements of `alloc_aligned`.
         let p =
             unsafe { dispatch::alloc_aligned_by(self.head, layout.size(), layout.align(), site.location, site.drops) };
@@ -540,7 +516,7 @@ unsafe impl Memory for Arena {
 
     /// The alignment is a constant here: up to 8 this is one compare and one add.
     #[inline(always)]
-    fn __allocate_typed(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+    fn __allocate_typed(&self, layout: Layout, site: CallSite) -> Allocated {
         if layout.align() > 8 {
             return self.__allocate(layout, site);
         }
@@ -549,13 +525,7 @@ unsafe impl Memory for Arena {
     }
 
     #[inline(always)]
-    unsafe fn __resize(
-        &self,
-        p: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-        site: CallSite,
-    ) -> Result<NonNull<u8>, AllocError> {
+    unsafe fn __resize(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Allocated {
         // SAFETY: the caller's contract.
         let p = unsafe {
             dispatch::resize_by(self.head, p.as_ptr(), old.size(), new.size(), new.align(), site.location, site.drops)

@@ -55,14 +55,6 @@ impl<'a, T: ?Sized> Box<'a, T> {
     }
 
     /// Returns the value's address, without dropping the value.
-    ///
-    /// ```
-    /// use toft::Box;
-    /// let arena = toft::Arena::new();
-    /// let raw = Box::into_raw(arena.boxed(7));
-    /// // SAFETY: the arena is alive.
-    /// assert_eq!(unsafe { *raw }, 7);
-    /// ```
     #[inline(always)]
     pub fn into_raw(b: Box<'a, T>) -> *mut T {
         ManuallyDrop::new(b).at.as_ptr()

@@ -188,14 +188,6 @@ pub struct Past<'b, R: Root> {
 impl<R: Root> Past<'_, R> {
     /// Calls `look` with what a frame published; `age` 1 is the frame before the running one. `None`: too old, or
     /// nothing published.
-    ///
-    /// ```
-    /// toft::root!(struct Number => &'a u32);
-    /// toft::Buffered::<Number>::new(2).frame(|now, past| {
-    ///     assert_eq!(past.with(1, |n| **n), None); // the first frame
-    ///     now.here().alloc(1)
-    /// });
-    /// ```
     pub fn with<T>(&self, age: usize, look: impl for<'a, 'c> FnOnce(&'c R::In<'a>) -> T) -> Option<T> {
         if age >= self.ring.len() {
             return None;

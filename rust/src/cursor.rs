@@ -9,7 +9,7 @@ use core::mem::{align_of, size_of, MaybeUninit};
 use core::panic::Location;
 use core::ptr::NonNull;
 
-use crate::abi_types::{Head, Range};
+use crate::abi_types::{Head, Place, Range};
 use crate::arena::Arena;
 use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError, ErrorMode};
@@ -58,12 +58,7 @@ impl Arena {
 /// Allocates by a new or extended claim. Returns the range by value, so that the caller's stays in registers.
 #[cold]
 #[inline(never)]
-unsafe fn more(
-    head: NonNull<Head>,
-    mut range: Range,
-    layout: Layout,
-    at: &'static Location<'static>,
-) -> (*mut u8, Range) {
+unsafe fn more(head: NonNull<Head>, mut range: Range, layout: Layout, at: Place) -> (*mut u8, Range) {
     // SAFETY: the caller's contract: a live head, and the range of its claim or none.
     unsafe {
         let table = &*(*head.as_ptr()).ops.get();

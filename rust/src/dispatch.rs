@@ -8,7 +8,7 @@ use core::hint::assert_unchecked;
 use core::panic::Location;
 use core::ptr::NonNull;
 
-use crate::abi_types::Head;
+use crate::abi_types::{Head, Place, Start};
 use crate::policy::round8;
 use crate::provider::{self, Caller};
 
@@ -31,12 +31,7 @@ pub unsafe fn alloc(head: NonNull<Head>, size: usize) -> Option<NonNull<u8>> {
 
 /// As [`alloc()`], with the call site, and whether the value has a destructor that will not run.
 #[inline(always)]
-pub unsafe fn alloc_by(
-    head: NonNull<Head>,
-    size: usize,
-    at: &'static Location<'static>,
-    drops: bool,
-) -> Option<NonNull<u8>> {
+pub unsafe fn alloc_by(head: NonNull<Head>, size: usize, at: Place, drops: bool) -> Start {
     // SAFETY: the head is alive. Its cells are read one by one: no reference to more than a cell is made.
     unsafe {
         let h = head.as_ptr();
@@ -73,13 +68,7 @@ pub unsafe fn alloc_aligned(head: NonNull<Head>, size: usize, align: usize) -> O
 
 /// As [`alloc_aligned`], with the arguments of `alloc_by`.
 #[inline(always)]
-pub unsafe fn alloc_aligned_by(
-    head: NonNull<Head>,
-    size: usize,
-    align: usize,
-    at: &'static Location<'static>,
-    drops: bool,
-) -> Option<NonNull<u8>> {
+pub unsafe fn alloc_aligned_by(head: NonNull<Head>, size: usize, align: usize, at: Place, drops: bool) -> Start {
     debug_assert!(align.is_power_of_two());
     // SAFETY: as in `alloc`. The remaining bytes are limit - q - size, where q may be above limit by less than align,
     // and size + align is at most isize::MAX + 1: the difference does not wrap an isize, and its sign decides.
@@ -102,14 +91,14 @@ pub unsafe fn alloc_aligned_by(
 /// keeps its cursor in a register and only stores it. Waiting for that store would cost more than all else.
 #[cold]
 #[inline(never)]
-unsafe fn slow8(head: NonNull<Head>, size: usize, site: Site) -> Option<NonNull<u8>> {
+unsafe fn slow8(head: NonNull<Head>, size: usize, site: Site) -> Start {
     // SAFETY: the same contract.
     unsafe { slow(head, size, 8, site) }
 }
 
 #[cold]
 #[inline(never)]
-unsafe fn slow(head: NonNull<Head>, size: usize, align: usize, site: Site) -> Option<NonNull<u8>> {
+unsafe fn slow(head: NonNull<Head>, size: usize, align: usize, site: Site) -> Start {
     // SAFETY: the caller's contract; the table is its provider's and stays.
     unsafe {
         let table = (*head.as_ptr()).ops.get();
@@ -127,7 +116,7 @@ struct Site(*const u8);
 
 impl Site {
     #[inline(always)]
-    fn of(at: &'static Location<'static>, drops: bool) -> Site {
+    fn of(at: Place, drops: bool) -> Site {
         const { assert!(align_of::<Location>() > 1) };
         Site(core::ptr::from_ref(at).cast::<u8>().wrapping_add(drops as usize))
     }
@@ -169,9 +158,9 @@ pub unsafe fn resize_by(
     old: usize,
     new: usize,
     align: usize,
-    at: &'static Location<'static>,
+    at: Place,
     drops: bool,
-) -> Option<NonNull<u8>> {
+) -> Start {
     // SAFETY: the head is alive. The cursor moves back only in an arena that is not instrumented (U9).
     unsafe {
         let h = head.as_ptr();
@@ -191,14 +180,7 @@ pub unsafe fn resize_by(
 
 #[cold]
 #[inline(never)]
-unsafe fn resize_slow(
-    head: NonNull<Head>,
-    p: *mut u8,
-    old: usize,
-    new: usize,
-    align: usize,
-    site: Site,
-) -> Option<NonNull<u8>> {
+unsafe fn resize_slow(head: NonNull<Head>, p: *mut u8, old: usize, new: usize, align: usize, site: Site) -> Start {
     // SAFETY: the caller's contract; a new allocation does not overlap p. An arena that must see each call is sealed.
     unsafe {
         let h = head.as_ptr();

@@ -9,6 +9,22 @@ pub(crate) fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|_| !is_privileged())
 }
 
+/// The number in `text`, which `K`, `M` or `G` may follow, at most `usize::MAX / 2`. `None`: there is no number.
+pub(crate) fn bytes_of(text: &str) -> Option<usize> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    if digits == 0 {
+        return None;
+    }
+    let shift = match text.as_bytes().get(digits).map(u8::to_ascii_uppercase) {
+        Some(b'K') => 10,
+        Some(b'M') => 20,
+        Some(b'G') => 30,
+        _ => 0,
+    };
+    let most = usize::MAX / 2;
+    Some(text[..digits].parse::<usize>().ok().and_then(|n| n.checked_mul(1 << shift)).unwrap_or(most).min(most))
+}
+
 #[cfg(any(not(unix), miri))]
 fn is_privileged() -> bool {
     false

@@ -6,7 +6,7 @@ use core::cell::Cell;
 use core::mem::size_of;
 use core::ptr::NonNull;
 
-use crate::abi_types::{self as abi, Head, Mark, Range};
+use crate::abi_types::{self as abi, Head, Mark, Range, Start};
 use crate::policy::{BLOCK_MIN, INITIAL_START};
 use crate::provider;
 use crate::source::Source;
@@ -30,12 +30,7 @@ pub struct Outer {
 ///
 /// # Safety
 /// `head` is that of a live arena, and the range is that of its claim or empty.
-unsafe fn take(
-    head: NonNull<Head>,
-    range: &mut Range,
-    claim_start: &Cell<*mut u8>,
-    size: usize,
-) -> Option<NonNull<u8>> {
+unsafe fn take(head: NonNull<Head>, range: &mut Range, claim_start: &Cell<*mut u8>, size: usize) -> Start {
     // SAFETY: the caller's contract.
     unsafe {
         let table = &*(*head.as_ptr()).ops.get();
@@ -116,7 +111,7 @@ impl Outer {
 
 // SAFETY: the memory is the claim's until the scope ends; nothing here unwinds.
 unsafe impl Source for Outer {
-    fn take(&self, size: usize) -> Option<NonNull<u8>> {
+    fn take(&self, size: usize) -> Start {
         self.check_epoch();
         let mut range = self.range.replace(Range::EMPTY);
         // SAFETY: the range is that of the claim.

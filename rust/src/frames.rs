@@ -155,10 +155,10 @@ impl Frames {
     /// ```
     /// let frames = toft::Frames::new();
     /// let arena = frames.here();
-    /// let numbers = arena.alloc_slice_fill_with(10, |i| i);
+    /// let numbers = arena.alloc_slice_fill_with(10, |i| i as u64);
     /// let sum = arena.scope(|inner| {
     ///     let doubled = inner.alloc_slice_fill_with(10, |i| numbers[i] * 2); // a frame in the frame
-    ///     doubled.iter().sum::<usize>()
+    ///     doubled.iter().sum::<u64>()
     /// });
     /// assert_eq!((sum, arena.stats().live), (90, 80));
     /// ```
@@ -223,7 +223,9 @@ impl Frames {
             Some(slot) => slot,
             None => {
                 let arena = (self.make)()?; // no lock is held during the call
-                let _ = self.switches.apply(&arena); // an arena of another provider may not support them
+                if self.instrumented {
+                    let _ = self.switches.apply(&arena); // an arena of another provider may not support them
+                }
                 let arena = ptr::NonNull::from(Box::leak(Box::new(arena)));
                 let flag = ThreadFlag::new(self.any_exited.clone());
                 let thread = provider::thread_id();
@@ -335,13 +337,6 @@ impl Frames {
     }
 
     /// Iterates over the arenas of all threads.
-    ///
-    /// ```
-    /// let mut frames = toft::Frames::new();
-    /// frames.here().alloc(1u64);
-    /// let live: Vec<u64> = frames.arenas().map(|arena| arena.stats().live).collect();
-    /// assert_eq!(live, [8]);
-    /// ```
     pub fn arenas(&mut self) -> impl Iterator<Item = &Arena> {
         self.slots_mut().iter().map(ThreadSlot::arena)
     }

@@ -128,13 +128,6 @@ impl Leases {
 
     /// Sets the budget of each lease: [`Arena::set_budget`]. Each lease starts with it, whatever the previous holder
     /// set. With a budget, returning an arena takes some tens of nanoseconds more.
-    ///
-    /// ```
-    /// static LEASES: toft::Leases = toft::Leases::new().budget(1000);
-    /// let lease = LEASES.get();
-    /// assert!(lease.try_alloc([0u8; 1001]).is_err());
-    /// assert!(lease.try_alloc([0u8; 1000]).is_ok());
-    /// ```
     #[must_use]
     pub const fn budget(mut self, bytes: u64) -> Leases {
         self.budget = bytes;
@@ -173,26 +166,12 @@ impl Leases {
     // ---- queries ----
 
     /// Returns the number of idle arenas; approximate while other threads use the cache.
-    ///
-    /// ```
-    /// let leases = toft::Leases::new();
-    /// let lease = leases.get();
-    /// assert_eq!(leases.idle(), 0);
-    /// drop(lease);
-    /// assert_eq!(leases.idle(), 1);
-    /// ```
     pub fn idle(&self) -> usize {
         self.idle_slots.full()
     }
 
     /// Returns the bytes that idle arenas hold. Each arena is taken out for a moment: a thread that needs one then
     /// takes another, or creates one.
-    ///
-    /// ```
-    /// let leases = toft::Leases::new();
-    /// leases.get().alloc_slice_fill(30_000, 0u8);
-    /// assert!(leases.held() > 30_000);
-    /// ```
     pub fn held(&self) -> usize {
         let mut held = 0;
         let look = |head| {
@@ -206,14 +185,6 @@ impl Leases {
     }
 
     /// Returns the statistics of the cache.
-    ///
-    /// ```
-    /// let leases = toft::Leases::new();
-    /// for _ in 0..100 {
-    ///     leases.get().alloc(1);
-    /// }
-    /// assert_eq!(leases.stats().made, 1);
-    /// ```
     pub fn stats(&self) -> LeaseStats {
         LeaseStats {
             made: self.counts.made.load(Ordering::Relaxed),

@@ -107,7 +107,7 @@ pub unsafe trait Memory {
     /// As `allocate`, with what a checked arena records.
     #[doc(hidden)]
     #[inline(always)]
-    fn __allocate(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+    fn __allocate(&self, layout: Layout, site: CallSite) -> Allocated {
         let _ = site;
         self.allocate(layout)
     }
@@ -115,20 +115,14 @@ pub unsafe trait Memory {
     /// As `__allocate`, where the compiler knows the alignment.
     #[doc(hidden)]
     #[inline(always)]
-    fn __allocate_typed(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+    fn __allocate_typed(&self, layout: Layout, site: CallSite) -> Allocated {
         self.__allocate(layout, site)
     }
 
     /// As `grow` or `shrink`, with what a checked arena records.
     #[doc(hidden)]
     #[inline(always)]
-    unsafe fn __resize(
-        &self,
-        p: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-        site: CallSite,
-    ) -> Result<NonNull<u8>, AllocError> {
+    unsafe fn __resize(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Allocated {
         let _ = site;
         // SAFETY: the caller's contract.
         unsafe {
@@ -163,6 +157,9 @@ pub unsafe trait Memory {
     }
 }
 
+/// What the hidden calls return.
+pub(crate) type Allocated = Result<NonNull<u8>, AllocError>;
+
 /// The calls of a type that implements `__allocate` and `__resize`.
 macro_rules! memory_by_call_site {
     ($inline:meta) => {
@@ -194,13 +191,7 @@ pub(crate) use memory_by_call_site;
 macro_rules! resize_in_place_or_move {
     ($inline:meta) => {
         #[$inline]
-        unsafe fn __resize(
-            &self,
-            p: NonNull<u8>,
-            old: Layout,
-            new: Layout,
-            site: CallSite,
-        ) -> Result<NonNull<u8>, AllocError> {
+        unsafe fn __resize(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Allocated {
             // SAFETY: the caller's contract.
             unsafe {
                 if p.addr().get() & (new.align() - 1) == 0 && self.resize_in_place(p, old, new) {
@@ -225,7 +216,7 @@ pub(crate) unsafe fn move_to_new<M: Memory + ?Sized>(
     old: Layout,
     new: Layout,
     site: CallSite,
-) -> Result<NonNull<u8>, AllocError> {
+) -> Allocated {
     let to = memory.__allocate(new, site)?;
     // SAFETY: the caller's contract; new memory does not overlap the old.
     unsafe {
@@ -264,23 +255,17 @@ unsafe impl<M: Memory + ?Sized> Memory for &M {
     }
 
     #[inline(always)]
-    fn __allocate(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+    fn __allocate(&self, layout: Layout, site: CallSite) -> Allocated {
         (**self).__allocate(layout, site)
     }
 
     #[inline(always)]
-    fn __allocate_typed(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+    fn __allocate_typed(&self, layout: Layout, site: CallSite) -> Allocated {
         (**self).__allocate_typed(layout, site)
     }
 
     #[inline(always)]
-    unsafe fn __resize(
-        &self,
-        p: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-        site: CallSite,
-    ) -> Result<NonNull<u8>, AllocError> {
+    unsafe fn __resize(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Allocated {
         // SAFETY: as above.
         unsafe { (**self).__resize(p, old, new, site) }
     }

@@ -33,13 +33,6 @@ impl Options {
     }
 
     /// For rounds of about this many bytes: the first allocation takes one block for all of it.
-    ///
-    /// ```
-    /// let arena = toft::Options::new().reserve(1 << 20).create()?;
-    /// arena.alloc(1u8);
-    /// assert_eq!(arena.stats().reserved, (2 << 20) + 4096); // with the block's header, more than 1 MiB
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
     pub fn reserve(mut self, bytes: usize) -> Options {
         self.reserve = bytes;
         self
@@ -52,13 +45,6 @@ impl Options {
     }
 
     /// Takes blocks from this source, which the arena owns. To borrow one: [`Scope::from_source`](crate::Scope).
-    ///
-    /// ```
-    /// use toft::{Options, Pages};
-    /// let arena = Options::new().source(Pages::new()).create()?;
-    /// arena.alloc(1);
-    /// # Ok::<(), toft::AllocError>(())
-    /// ```
     pub fn source(mut self, source: impl Source + Send + 'static) -> Options {
         self.source = Some(Box::new(source));
         self

@@ -11,8 +11,7 @@ pub const HUGE_PAGE: usize = 2 << 20;
     any(
         target_os = "linux",
         target_os = "android",
-        target_os = "macos",
-        target_os = "ios",
+        target_vendor = "apple",
         target_os = "freebsd",
         target_os = "dragonfly",
         target_os = "openbsd",
@@ -55,7 +54,7 @@ mod system {
         30
     } else if cfg!(any(target_os = "openbsd", target_os = "netbsd")) {
         28
-    } else if cfg!(any(target_os = "macos", target_os = "ios")) {
+    } else if cfg!(target_vendor = "apple") {
         29
     } else {
         47
@@ -183,8 +182,7 @@ mod system {
     not(any(
         target_os = "linux",
         target_os = "android",
-        target_os = "macos",
-        target_os = "ios",
+        target_vendor = "apple",
         target_os = "freebsd",
         target_os = "dragonfly",
         target_os = "openbsd",

@@ -6,8 +6,8 @@
 //! the surplus goes back to the system within two windows, at the next take or put of a block by any thread.
 //!
 //! The cache is a table of free ranges, sorted by address; ranges that touch are one. Where the lock is not free after
-//! some hundred attempts, pages are mapped or unmapped directly, so a child that was forked while the lock was held
-//! works without the cache.
+//! some hundred attempts, pages are mapped or unmapped directly, and later callers attempt it once until one succeeds:
+//! a child that was forked while the lock was held works without the cache.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::cell::UnsafeCell;
@@ -15,6 +15,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::environment::{bytes_of, variable};
 use crate::lock::{Guard, Lock};
 use crate::os;
 use crate::policy::MIB;
@@ -95,8 +96,7 @@ impl Setting {
 
     #[cold]
     fn read(&self) -> usize {
-        let text = crate::environment::variable(self.name);
-        let value = text.and_then(|text| bytes_of(text.to_str()?)).unwrap_or(self.default) + 1;
+        let value = variable(self.name).and_then(|text| bytes_of(text.to_str()?)).unwrap_or(self.default) + 1;
         match self.value.compare_exchange(0, value, Ordering::Relaxed, Ordering::Relaxed) {
             Ok(_) => value - 1,
             Err(first) => first - 1, // all threads use the first result
@@ -110,22 +110,6 @@ impl Setting {
     }
 }
 
-/// The number in `text`, which `K`, `M` or `G` may follow, at most `usize::MAX / 2`. `None`: there is no number.
-fn bytes_of(text: &str) -> Option<usize> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    if digits == 0 {
-        return None;
-    }
-    let shift = match text.as_bytes().get(digits).map(u8::to_ascii_uppercase) {
-        Some(b'K') => 10,
-        Some(b'M') => 20,
-        Some(b'G') => 30,
-        _ => 0,
-    };
-    let most = usize::MAX / 2;
-    Some(text[..digits].parse::<usize>().ok().and_then(|n| n.checked_mul(1 << shift)).unwrap_or(most).min(most))
-}
-
 // ---- the table ----
 
 /// The table, and the lock, which it releases when it is dropped.
@@ -134,9 +118,16 @@ struct Locked<'a> {
     _guard: Guard<'a>,
 }
 
+/// The latest attempts to take the lock failed.
+static BLOCKED: AtomicBool = AtomicBool::new(false);
+
 fn lock() -> Option<Locked<'static>> {
-    for attempt in 0..LOCK_ATTEMPTS {
+    let attempts = if BLOCKED.load(Ordering::Relaxed) { 1 } else { LOCK_ATTEMPTS };
+    for attempt in 0..attempts {
         if let Some(guard) = CACHE.lock.try_take() {
+            if attempts == 1 {
+                BLOCKED.store(false, Ordering::Relaxed);
+            }
             // SAFETY: the lock is held for as long as this reference lives.
             return Some(Locked { table: unsafe { &mut *CACHE.table.get() }, _guard: guard });
         }
@@ -144,6 +135,7 @@ fn lock() -> Option<Locked<'static>> {
             std::thread::yield_now();
         }
     }
+    BLOCKED.store(true, Ordering::Relaxed);
     None
 }
 
@@ -206,8 +198,8 @@ impl Table {
     }
 
     /// Moves what exceeds `keep` bytes to `victims`: from the highest address on, and in whole huge pages where a range
-    /// is cut. Returns the number of victims.
-    fn evict(&mut self, keep: usize, victims: &mut [Range; VICTIMS]) -> usize {
+    /// is cut. A range that cannot be cut stays, unless the cache exceeds `limit`. Returns the number of victims.
+    fn evict(&mut self, keep: usize, limit: usize, victims: &mut [Range; VICTIMS]) -> usize {
         let mut n = 0;
         for at in (0..self.len).rev() {
             let (held, Range { start, size }) = (BYTES.load(Ordering::Relaxed), self.ranges[at]);
@@ -216,6 +208,7 @@ impl Table {
             }
             let kept = match size.checked_sub(held - keep) {
                 None | Some(0) => 0,
+                Some(_) if !os::SPLITS && held > limit => 0,
                 Some(kept) => (start + kept).next_multiple_of(os::HUGE_PAGE) - start,
             };
             if kept != 0 && !(os::SPLITS && kept < size) {
@@ -241,7 +234,7 @@ impl Locked<'_> {
         let mut victims = [Range { start: 0, size: 0 }; VICTIMS];
         loop {
             let recent = locked.table.peak[0].max(locked.table.peak[1]);
-            let n = locked.table.evict(recent.saturating_sub(locked.table.used).min(limit), &mut victims);
+            let n = locked.table.evict(recent.saturating_sub(locked.table.used).min(limit), limit, &mut victims);
             drop(locked);
             for victim in &victims[..n] {
                 // SAFETY: the range was in the table, so it is unused.

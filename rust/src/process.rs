@@ -1,6 +1,8 @@
-//! The environment variables of checks: whether all arenas are checked, and where findings are written. Read once, on first use.
+//! What environment variables switch on for all arenas, and where findings are written. Read once, on first use.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use alloc::string::String;
+use core::ffi::c_int;
 use core::sync::atomic::{AtomicU8, Ordering};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -8,14 +10,23 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use crate::environment::variable;
+use crate::environment::{bytes_of, variable};
 use crate::finding::Finding;
 
-struct Settings {
-    checks: bool,
+pub(crate) struct Settings {
+    pub checks: bool,
     /// Abort after the first finding.
     aborts: bool,
     output: Output,
+    pub metered: bool,
+    /// Bytes between samples; 0: none.
+    pub sampling: u64,
+    /// The soft budget; 0: none.
+    pub budget: u64,
+    /// The path of the profile, in which `%p` and `%l` are replaced; empty: none.
+    pub profile: String,
+    /// The signal that requests it; 0: none.
+    pub signal: c_int,
 }
 
 #[derive(PartialEq, Eq, Debug)]
@@ -28,30 +39,35 @@ enum Output {
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
 
-/// [`Settings::checks`] as one atomic byte: creating an arena reads it.
-static SWITCH: AtomicU8 = AtomicU8::new(UNREAD);
-const UNREAD: u8 = 0;
-const OFF: u8 = 1;
-const ON: u8 = 2;
+/// 1: the settings were read, and nothing is on. Creating an arena reads it.
+static OFF: AtomicU8 = AtomicU8::new(0);
+
+/// What is on for every arena; `None`: nothing.
+#[inline]
+pub(crate) fn switches() -> Option<&'static Settings> {
+    if OFF.load(Ordering::Relaxed) == 1 {
+        return None;
+    }
+    read()
+}
+
+#[cold]
+#[inline(never)]
+fn read() -> Option<&'static Settings> {
+    let s = settings();
+    let on = s.checks || s.metered || s.sampling != 0 || s.budget != 0 || !s.profile.is_empty();
+    OFF.store(!on as u8, Ordering::Relaxed);
+    on.then_some(s)
+}
 
 /// Whether every arena and recycler that is created is checked.
 #[inline]
 pub(crate) fn checks() -> bool {
-    match SWITCH.load(Ordering::Relaxed) {
-        UNREAD => read(),
-        known => known == ON,
-    }
+    switches().is_some_and(|settings| settings.checks)
 }
 
-#[cold]
-fn read() -> bool {
-    let on = settings().checks;
-    SWITCH.store(if on { ON } else { OFF }, Ordering::Relaxed);
-    on
-}
-
-fn settings() -> &'static Settings {
-    SETTINGS.get_or_init(|| Settings::of(variable("TOFT_CHECKED"), variable("TOFT_FINDINGS")))
+pub(crate) fn settings() -> &'static Settings {
+    SETTINGS.get_or_init(|| Settings::of(variable))
 }
 
 /// Whether the environment selects an output or an abort.
@@ -71,7 +87,7 @@ pub(crate) fn write(finding: &Finding) {
         Output::None => Ok(()),
         Output::Stdout => standard(1, line),
         Output::Stderr => standard(2, line),
-        Output::File(path) => open(path).and_then(|mut file| file.write_all(line)),
+        Output::File(path) => open(path, true).and_then(|mut file| file.write_all(line)),
     };
 }
 
@@ -83,20 +99,35 @@ pub(crate) fn abort_if_wanted() {
 }
 
 impl Settings {
-    fn of(checked: Option<OsString>, findings: Option<OsString>) -> Settings {
-        let checked = checked.unwrap_or_default();
-        let is = |word: &str| checked.eq_ignore_ascii_case(word);
-        let checks = !["", "0", "off", "no", "false"].into_iter().any(is);
+    fn of(variable: impl Fn(&str) -> Option<OsString>) -> Settings {
+        let text = |name| variable(name).and_then(|value| value.into_string().ok()).unwrap_or_default();
+        let is_on = |name| {
+            let value = variable(name).unwrap_or_default();
+            !["", "0", "off", "no", "false"].into_iter().any(|word| value.eq_ignore_ascii_case(word))
+        };
+        let number = |name| bytes_of(&text(name)).unwrap_or(0);
+        let (checks, budget, findings) = (is_on("TOFT_CHECKED"), number("TOFT_BUDGET"), variable("TOFT_FINDINGS"));
         let output = match findings.as_deref().and_then(OsStr::to_str) {
             Some("stdout" | "/dev/stdout") => Output::Stdout,
             Some("stderr" | "/dev/stderr") => Output::Stderr,
-            None | Some("") if findings.as_ref().is_none_or(|path| path.is_empty()) => match checks {
+            None | Some("") if findings.as_ref().is_none_or(|path| path.is_empty()) => match checks || budget != 0 {
                 true => Output::Stderr,
                 false => Output::None,
             },
             _ => Output::File(findings.unwrap_or_default().into()),
         };
-        Settings { checks, aborts: is("abort"), output }
+        let signal = text("TOFT_PROFILE_SIGNAL");
+        let named = ["USR1", "USR2"].into_iter().position(|name| name == signal).map(|i| USER_SIGNALS[i]);
+        Settings {
+            checks,
+            aborts: text("TOFT_CHECKED").eq_ignore_ascii_case("abort"),
+            output,
+            metered: is_on("TOFT_METERED"),
+            sampling: number("TOFT_SAMPLING") as u64,
+            budget: budget as u64,
+            profile: text("TOFT_PROFILE"),
+            signal: named.or(signal.parse().ok()).unwrap_or(0),
+        }
     }
 }
 
@@ -117,69 +148,55 @@ fn standard(descriptor: core::ffi::c_int, line: &[u8]) -> std::io::Result<()> {
     }
 }
 
-/// Opens the file for each finding, since it may be rotated. Symbolic links are refused, so that another user who can
-/// write to the folder cannot select the file.
-fn open(path: &std::path::Path) -> std::io::Result<File> {
+/// Opens a file, at its end or empty. That of findings is opened for each, since it may be rotated. Symbolic links are
+/// refused, so that another user who can write to the folder cannot select the file.
+pub(crate) fn open(path: &std::path::Path, append: bool) -> std::io::Result<File> {
     let mut options = std::fs::OpenOptions::new();
-    options.append(true).create(true);
+    options.append(append).write(true).truncate(!append).create(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600).custom_flags(flags::NOFOLLOW | flags::NOCTTY);
+        options.mode(0o600).custom_flags(NOFOLLOW | NOCTTY);
     }
-    if flags::NOFOLLOW == 0 && path.is_symlink() {
+    if NOFOLLOW == 0 && path.is_symlink() {
         return Err(std::io::ErrorKind::Unsupported.into());
     }
     options.open(path)
 }
 
-/// `O_NOFOLLOW` and `O_NOCTTY` of `fcntl.h`; 0 if unknown.
-mod flags {
-    use core::ffi::c_int;
+// Numbers of the system's headers; 0: unknown. Miri has no such flags.
+const LINUX: bool = cfg!(any(target_os = "linux", target_os = "android"));
+const APPLE: bool = cfg!(target_vendor = "apple");
+const BSD: bool =
+    cfg!(any(target_os = "freebsd", target_os = "dragonfly", target_os = "openbsd", target_os = "netbsd"));
+const MIPS: bool =
+    cfg!(any(target_arch = "mips", target_arch = "mips64", target_arch = "mips32r6", target_arch = "mips64r6"));
+const SPARC: bool = cfg!(any(target_arch = "sparc", target_arch = "sparc64"));
+const ARM: bool = cfg!(any(target_arch = "arm", target_arch = "aarch64"));
+const OLD: bool = ARM || cfg!(any(target_arch = "powerpc", target_arch = "powerpc64", target_arch = "m68k"));
+/// `SIGUSR1` and `SIGUSR2`.
+const USER_SIGNALS: [c_int; 2] = [
+    first(&[(LINUX && MIPS, 16), (LINUX && !SPARC, 10), (true, 30)]),
+    first(&[(LINUX && MIPS, 17), (LINUX && !SPARC, 12), (true, 31)]),
+];
+/// `O_NOFOLLOW`.
+const NOFOLLOW: c_int = first(&[(cfg!(miri), 0), (LINUX && OLD, 0o100_000), (LINUX, 0o400_000), (APPLE || BSD, 0x100)]);
+#[cfg(unix)]
+const NOCTTY: c_int = first(&[
+    (cfg!(miri), 0),
+    (LINUX && MIPS, 0x800),
+    (LINUX && SPARC, 0x8000),
+    (LINUX, 0o400),
+    (APPLE, 0x2_0000),
+    (BSD, 0x8000),
+]);
 
-    const LINUX: bool = cfg!(all(any(target_os = "linux", target_os = "android"), not(miri))); // Miri has neither
-    const APPLE: bool = cfg!(target_vendor = "apple");
-    const BSD: bool =
-        cfg!(any(target_os = "freebsd", target_os = "dragonfly", target_os = "openbsd", target_os = "netbsd"));
-    const MIPS: bool =
-        cfg!(any(target_arch = "mips", target_arch = "mips64", target_arch = "mips32r6", target_arch = "mips64r6"));
-    const SPARC: bool = cfg!(any(target_arch = "sparc", target_arch = "sparc64"));
-
-    pub const NOFOLLOW: c_int = if LINUX {
-        let old = cfg!(any(
-            target_arch = "arm",
-            target_arch = "aarch64",
-            target_arch = "powerpc",
-            target_arch = "powerpc64",
-            target_arch = "m68k"
-        ));
-        if old {
-            0o100_000
-        } else {
-            0o400_000
-        }
-    } else if APPLE || BSD {
-        0x100
-    } else {
-        0
-    };
-
-    #[cfg_attr(not(unix), allow(dead_code))]
-    pub const NOCTTY: c_int = if LINUX {
-        if MIPS {
-            0x800
-        } else if SPARC {
-            0x8000
-        } else {
-            0o400
-        }
-    } else if APPLE {
-        0x2_0000
-    } else if BSD {
-        0x8000
-    } else {
-        0
-    };
+const fn first(values: &[(bool, c_int)]) -> c_int {
+    match values {
+        [(true, value), ..] => *value,
+        [_, others @ ..] => first(others),
+        [] => 0,
+    }
 }
 
 #[cfg(test)]

@@ -3,12 +3,11 @@
 #![forbid(unsafe_code)]
 
 use alloc::borrow::Cow;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::abi_types::Stats;
 use crate::finding::Site;
-use crate::provider::{RawArena, Shared};
 
 /// The report of an arena: [`Arena::report`](crate::Arena::report). With the feature `serde` it can be serialised, for
 /// example to JSON: `docs/snapshot.md` has the schema, which is the same for arenas in C.
@@ -38,19 +37,6 @@ pub struct Report {
 }
 
 /// Bytes of a tag: [`Arena::tag`](crate::Arena::tag). Padding is included, as in [`Stats`].
-///
-/// ```
-/// let arena = toft::Arena::new();
-/// arena.set_metered(true)?;
-/// {
-///     let _tag = arena.tag("physics");
-///     arena.alloc_slice_fill(100, 0u8);
-/// }
-/// let report = arena.report();
-/// let physics = report.tags.iter().find(|tag| tag.name == "physics").unwrap();
-/// assert_eq!((physics.live, physics.allocated), (104, 104));
-/// # Ok::<(), toft::SwitchError>(())
-/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -69,19 +55,6 @@ pub struct TagReport {
 }
 
 /// A phase: [`Arena::phase`](crate::Arena::phase). Nested phases count for the outer one too.
-///
-/// ```
-/// let arena = toft::Arena::new();
-/// arena.set_metered(true)?;
-/// for _ in 0..2 {
-///     let _phase = arena.phase("update");
-///     arena.scope(|inner| inner.alloc(1u64) as *mut u64);
-///     arena.alloc(1u64);
-/// }
-/// let update = &arena.report().phases[0];
-/// assert_eq!((update.name.as_ref(), update.entries, update.allocated, update.kept), ("update", 2, 32, 16));
-/// # Ok::<(), toft::SwitchError>(())
-/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -156,69 +129,40 @@ impl Report {
         s.wasted += o.wasted;
         s.blocks += o.blocks;
         s.source_calls += o.source_calls;
-        for tag in &other.tags {
-            match self.tags.iter_mut().find(|mine| mine.is(tag)) {
-                Some(mine) => {
-                    mine.live += tag.live;
-                    mine.allocated += tag.allocated;
-                    mine.budget = mine.budget.saturating_add(tag.budget);
-                }
-                None => self.tags.push(tag.clone()),
-            }
-        }
-        for phase in &other.phases {
-            match self.phases.iter_mut().find(|mine| mine.name == phase.name) {
-                Some(mine) => {
-                    mine.entries += phase.entries;
-                    mine.allocated += phase.allocated;
-                    mine.kept += phase.kept;
-                }
-                None => self.phases.push(phase.clone()),
-            }
-        }
-        for site in &other.sites {
-            match self.sites.iter_mut().find(|mine| mine.site == site.site && mine.tag == site.tag) {
-                Some(mine) => {
-                    mine.count += site.count;
-                    mine.bytes += site.bytes;
-                }
-                None => self.sites.push(site.clone()),
-            }
-        }
+        merge(&mut self.tags, &other.tags, TagReport::is, |mine, tag| {
+            mine.live += tag.live;
+            mine.allocated += tag.allocated;
+            mine.budget = mine.budget.saturating_add(tag.budget);
+        });
+        merge(
+            &mut self.phases,
+            &other.phases,
+            |mine, phase| mine.name == phase.name,
+            |mine, phase| {
+                mine.entries += phase.entries;
+                mine.allocated += phase.allocated;
+                mine.kept += phase.kept;
+            },
+        );
+        merge(
+            &mut self.sites,
+            &other.sites,
+            |mine, site| mine.site == site.site && mine.tag == site.tag,
+            |mine, site| {
+                mine.count += site.count;
+                mine.bytes += site.bytes;
+            },
+        );
     }
+}
 
-    /// The report of an arena of this crate whose instruments exist.
-    pub(crate) fn of(a: RawArena, shared: &mut Shared, stats: Stats, live: &[u64], clear: bool) -> Report {
-        let name_of = |tag: usize| shared.tags.get(tag).map_or("", |tag| &tag.name).to_string();
-        let round = |x: f64| (x + 0.5) as u64;
-        let sites = shared.counts.iter().map(|count| SiteReport {
-            site: Site::of(count.caller),
-            tag: name_of(count.tag),
-            count: round(count.count),
-            bytes: round(count.bytes),
-        });
-        let sites = sites.collect();
-        let tags = shared.tags.iter().zip(live).map(|(tag, live)| TagReport {
-            name: tag.name.clone(),
-            number: tag.number,
-            live: *live,
-            allocated: tag.allocated,
-            budget: tag.budget,
-        });
-        let tags = if a.is_metered() { tags.collect() } else { Vec::new() };
-        let phases = shared.phases.iter().map(|phase| PhaseReport {
-            name: Cow::Borrowed(phase.name),
-            entries: phase.entries,
-            allocated: phase.allocated,
-            kept: phase.kept,
-        });
-        let phases = phases.collect();
-        if clear {
-            shared.counts.clear();
-            shared.phases.clear();
-            shared.tags.iter_mut().for_each(|tag| tag.allocated = 0);
+/// Adds each of `theirs` to the one that is the same, or appends it.
+fn merge<T: Clone>(mine: &mut Vec<T>, theirs: &[T], is: impl Fn(&T, &T) -> bool, add: impl Fn(&mut T, &T)) {
+    for other in theirs {
+        match mine.iter_mut().find(|one| is(one, other)) {
+            Some(one) => add(one, other),
+            None => mine.push(other.clone()),
         }
-        Report { stats, tags, phases, sites }
     }
 }
 

@@ -29,7 +29,7 @@ use crate::construct::{exclusive, exclusive_each, init_error, owned, Construct};
 use crate::error::{unwrap_infallible, AllocError, ErrorMode, InitError};
 use crate::hook::DeferReports;
 use crate::lease::{Lease, Leases};
-use crate::memory::{memory_by_call_site, CallSite, Memory};
+use crate::memory::{memory_by_call_site, Allocated, CallSite, Memory};
 
 /// An arena behind a lock. It is `Send` and `Sync`, so a reference to it may live across an await and be given to the
 /// futures inside a task, which any thread may poll. Allocations live as long as the arena is borrowed.
@@ -133,13 +133,6 @@ impl<'l> TaskArena<'l> {
 
     /// Frees every allocation, and runs the destructors of [`alloc_drop`](TaskArena::alloc_drop): [`Arena::reset`].
     ///
-    /// ```
-    /// let mut arena = toft::TaskArena::new();
-    /// arena.alloc(1);
-    /// arena.reset();
-    /// assert_eq!(arena.stats().live, 0);
-    /// ```
-    ///
     /// # Panics
     /// If a destructor panicked, after everything is freed.
     pub fn reset(&mut self) {
@@ -150,12 +143,6 @@ impl<'l> TaskArena<'l> {
     }
 
     /// Returns the statistics of the arena: [`Arena::stats`].
-    ///
-    /// ```
-    /// let arena = toft::TaskArena::new();
-    /// arena.alloc([0u8; 100]);
-    /// assert_eq!(arena.stats().live, 104);
-    /// ```
     pub fn stats(&self) -> Stats {
         self.locked(|arena| arena.stats())
     }
@@ -205,24 +192,18 @@ unsafe impl Memory for TaskArena<'_> {
 
     // The panic for a refusal happens outside the lock, since it runs the panic hook.
     #[inline]
-    fn __allocate(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+    fn __allocate(&self, layout: Layout, site: CallSite) -> Allocated {
         self.locked(|arena| arena.__allocate(layout, site))
     }
 
     /// Constant sizes fold under the lock too.
     #[inline]
-    fn __allocate_typed(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+    fn __allocate_typed(&self, layout: Layout, site: CallSite) -> Allocated {
         self.locked(|arena| arena.__allocate_typed(layout, site))
     }
 
     #[inline]
-    unsafe fn __resize(
-        &self,
-        p: NonNull<u8>,
-        old: Layout,
-        new: Layout,
-        site: CallSite,
-    ) -> Result<NonNull<u8>, AllocError> {
+    unsafe fn __resize(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Allocated {
         // SAFETY: the caller's contract.
         self.locked(|arena| unsafe { arena.__resize(p, old, new, site) })
     }

@@ -336,6 +336,7 @@ fn each_method_is_called() {
 /// Vectors and strings grow in memory of any kind, and are sent where a reference to it may be.
 #[cfg(feature = "std")]
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn collections_of_every_arena() {
     fn check<A: toft::Allocate>(arena: &A) {
         let (mut numbers, mut text) = (arena.vec(), arena.string());

@@ -1099,7 +1099,10 @@ fn threads_that_come_later_have_checked_arenas_of_their_own() {
         });
         frames.advance();
         let summary = frames.summary().unwrap();
-        assert_eq!((summary.report.count(), lines(&summary.findings)), (12, vec![("leak", line, 24); 12]));
+        assert_eq!(
+            (summary.report.count(), lines(&summary.findings)),
+            (12, vec![("leak", line, size_of::<Vec<u64>>()); 12])
+        );
     }
 }
 

@@ -25,6 +25,12 @@ fn overrun(arena: Arena) {
 fn child() {
     match std::env::var(DEED).as_deref() {
         Ok("overrun") => overrun(Arena::new()),
+        Ok("frames") => {
+            let mut frames = toft::Frames::new();
+            let p = frames.here().alloc([0u8; 10]).as_mut_ptr();
+            unsafe { p.wrapping_add(10).write(1) };
+            frames.advance();
+        }
         Ok("twice") => {
             toft::on_finding(Some(|finding| println!("heard {finding}")));
             overrun(Arena::new());
@@ -110,6 +116,13 @@ fn what_switches_the_checks_on() {
         let done = run("overrun", Some(on), Some("stderr"));
         assert!(done.status.success() && lines(&done.stderr).len() == 1, "{on:?} {done:?}");
     }
+}
+
+/// The switches of `Frames` are off, which does not switch the environment's off.
+#[test]
+fn arenas_of_frames_are_checked() {
+    let done = run("frames", Some("1"), None);
+    assert_eq!(lines(&done.stderr).len(), 1, "{done:?}");
 }
 
 #[test]

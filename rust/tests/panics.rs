@@ -337,7 +337,10 @@ fn what_is_not_the_newest_stays() {
     }));
     FUSE.set(usize::MAX);
     assert!(done.is_err());
-    assert_eq!((THERE.get(), kept.get(), arena.stats().live), (there, Some(&2), (N * 8 + 3 * 8) as u64));
+    assert_eq!(
+        (THERE.get(), kept.get(), arena.stats().live),
+        (there, Some(&2), (size_of::<[Value; N]>() + 3 * 8) as u64)
+    );
 }
 
 /// A destructor that panics while an error goes on: the others run, and the memory is given back.

@@ -4,6 +4,8 @@
 #![cfg(feature = "full")]
 #![allow(clippy::type_complexity)]
 
+#[path = "common/blocks.rs"]
+mod blocks;
 #[path = "common/pages.rs"]
 mod pages;
 #[path = "common/strict.rs"]
@@ -13,9 +15,14 @@ use std::alloc::Layout;
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::ptr::NonNull;
+use std::sync::atomic::Ordering::SeqCst;
 
+use blocks::Blocks;
 use pages::Pages;
-use toft::{AllocError, Arena, InitError, Limited, Options, Reserve, Scope, Source};
+use toft::{
+    AllocError, Arena, Frames, InitError, Limited, Options, Recycler, Reserve, Scope, SharedArena, Source, SyncRecycler,
+};
 
 /// More than any block that is there when a call begins has left.
 const MUCH: usize = 5000;
@@ -253,6 +260,74 @@ fn a_try_with_that_fails_gives_back_its_place() {
     assert_eq!(error, "why");
 }
 
+// ---- every kind of allocator ----
+
+/// The k-th take and all later ones fail, for each k until a run passes untouched: an error, nothing has changed, and
+/// the next try succeeds.
+fn each_refusal<T>(
+    name: &str,
+    make: impl Fn(&'static Blocks) -> T,
+    alloc: impl Fn(&T, Layout) -> Result<NonNull<u8>, AllocError>,
+    live: impl Fn(&T) -> u64,
+) {
+    const SIZES: [usize; 11] = [10, 3000, 24, 70_000, 9000, 100, 5000, 100_000, 40_000, 2000, 16];
+    let mut refused = 0;
+    for k in 1.. {
+        // Leaked if the test fails: the allocators own what borrows it.
+        let source: &'static Blocks = Box::leak(Box::default());
+        let of = make(source);
+        source.lasting.store(true, SeqCst);
+        source.fails.store(k, SeqCst);
+        let mut kept: Vec<(NonNull<u8>, usize)> = Vec::new();
+        // SAFETY: so many bytes are allocated there, and written below.
+        let bytes = |&(p, n): &(NonNull<u8>, usize)| unsafe { std::slice::from_raw_parts(p.as_ptr(), n) };
+        for size in SIZES {
+            let layout = Layout::from_size_align(size, 8).unwrap();
+            let before = live(&of);
+            let p = alloc(&of, layout).unwrap_or_else(|_| {
+                refused += 1;
+                assert_ne!(source.failed.load(SeqCst), 0, "{name}, take {k}: no take failed");
+                source.fails.store(0, SeqCst);
+                assert_eq!(live(&of), before, "{name}, take {k}");
+                assert!(kept.iter().enumerate().all(|(i, b)| bytes(b).iter().all(|x| usize::from(*x) == i + 1)));
+                alloc(&of, layout).unwrap_or_else(|_| panic!("{name}, take {k}: refused, though there is memory again"))
+            });
+            kept.push((p, size));
+            // SAFETY: as above.
+            unsafe { p.as_ptr().write_bytes(kept.len() as u8, size) };
+        }
+        assert!(kept.iter().enumerate().all(|(i, b)| bytes(b).iter().all(|x| usize::from(*x) == i + 1)), "{name}");
+        drop(of);
+        assert_eq!(source.bytes(), 0, "{name}");
+        let untouched = source.failed.load(SeqCst) == 0;
+        // SAFETY: leaked above, and borrowed by nothing any more.
+        drop(unsafe { Box::from_raw(std::ptr::from_ref(source).cast_mut()) });
+        if untouched {
+            break;
+        }
+    }
+    assert!(refused > 0, "{name}: no take was refused, so nothing was tested");
+}
+
+fn layout_in(arena: &Arena, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+    arena.try_alloc_layout(layout)
+}
+
+#[test]
+fn every_kind_goes_on_after_each_refusal() {
+    let arena = |source| Options::new().source(source).create();
+    each_refusal("Arena", |s| arena(s).unwrap(), layout_in, |a| a.stats().live);
+    each_refusal(
+        "Frames",
+        move |s| Frames::with(move || arena(s)),
+        |f, layout| layout_in(f.try_here()?, layout),
+        |f| f.try_here().map_or(0, |a| a.stats().live),
+    );
+    each_refusal("SharedArena", SharedArena::from_source, |a, layout| a.try_alloc_layout(layout), |a| a.stats().live);
+    each_refusal("Recycler", Recycler::from_source, |r, layout| r.try_alloc_layout(layout), |r| r.stats().live);
+    each_refusal("SyncRecycler", SyncRecycler::from_source, |r, layout| r.try_alloc_layout(layout), |r| r.stats().live);
+}
+
 // ---- panics ----
 
 fn message(f: impl FnOnce()) -> String {
@@ -269,11 +344,11 @@ fn calls_without_try_panic_and_say_what_was_asked_for() {
         assert_eq!(message(f), text);
         assert_eq!(arena.stats().live, before.live);
     };
-    refused(200, 8, &|| _ = arena.alloc([1u64; 25]));
-    refused(200, 8, &|| _ = arena.alloc_with(|| [1u64; 25]));
-    refused(200, 8, &|| _ = arena.alloc_try_with(|| Ok::<_, ()>([1u64; 25])));
-    refused(200, 8, &|| _ = arena.alloc_uninit::<[u64; 25]>());
-    refused(200, 8, &|| _ = arena.alloc_zeroed::<[u64; 25]>());
+    refused(200, align_of::<u64>(), &|| _ = arena.alloc([1u64; 25]));
+    refused(200, align_of::<u64>(), &|| _ = arena.alloc_with(|| [1u64; 25]));
+    refused(200, align_of::<u64>(), &|| _ = arena.alloc_try_with(|| Ok::<_, ()>([1u64; 25])));
+    refused(200, align_of::<u64>(), &|| _ = arena.alloc_uninit::<[u64; 25]>());
+    refused(200, align_of::<u64>(), &|| _ = arena.alloc_zeroed::<[u64; 25]>());
     refused(128, 64, &|| _ = arena.alloc_layout(Layout::from_size_align(128, 64).unwrap()));
     refused(200, 1, &|| _ = arena.alloc_slice_copy(&[1u8; 200]));
     refused(200, 1, &|| _ = arena.alloc_slice_clone(&[1u8; 200]));
@@ -284,11 +359,11 @@ fn calls_without_try_panic_and_say_what_was_asked_for() {
     refused(200, 1, &|| _ = arena.alloc_uninit_slice::<u8>(200));
     refused(200, 1, &|| _ = arena.alloc_zeroed_slice::<u8>(200));
     refused(200, 1, &|| _ = arena.alloc_str(&"x".repeat(200)));
-    refused(200, 8, &|| _ = arena.boxed([1u64; 25]));
+    refused(200, align_of::<u64>(), &|| _ = arena.boxed([1u64; 25]));
     refused(200, 1, &|| _ = arena.boxed_slice([1u8; 200]));
     refused(200, 1, &|| _ = arena.boxed_str(&"x".repeat(200)));
-    refused(200, 8, &|| _ = arena.cursor().alloc([1u64; 25]));
-    refused(200, 8, &|| _ = arena.cursor().alloc_uninit::<[u64; 25]>());
+    refused(200, align_of::<u64>(), &|| _ = arena.cursor().alloc([1u64; 25]));
+    refused(200, align_of::<u64>(), &|| _ = arena.cursor().alloc_uninit::<[u64; 25]>());
     refused(200, 1, &|| _ = arena.pack().alloc_str(&"x".repeat(200)));
     refused(200, 1, &|| _ = arena.pack().alloc_bytes(&[1; 200]));
     assert!(message(|| _ = arena.alloc_fmt(format_args!("{:200}", 1))).starts_with("toft: out of memory: "));

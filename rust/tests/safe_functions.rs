@@ -151,7 +151,8 @@ fn signatures(code: &str) -> Vec<String> {
 }
 
 fn has_pointer(signature: &str) -> bool {
-    ["*mut ", "*const ", "NonNull<", "fn("].iter().any(|kind| signature.contains(kind))
+    // The last two are other names of types with a pointer.
+    ["*mut ", "*const ", "NonNull<", "fn(", "-> Start", "-> Allocated"].iter().any(|kind| signature.contains(kind))
 }
 
 fn name_of(signature: &str) -> String {

@@ -539,6 +539,7 @@ fn scopes_in_a_buffer_share_it_and_give_it_back() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn a_full_buffer_refuses_a_scope_and_stays_as_it_was() {
     let mut buffer = [MaybeUninit::uninit(); 2048];
     let arena = Arena::in_buffer(&mut buffer).unwrap();

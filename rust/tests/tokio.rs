@@ -1,7 +1,7 @@
 //! Leases in tasks that move between threads, under a runtime that moves them: each task finds its memory as it left it,
 //! and a task that is cancelled returns its arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![cfg(feature = "full")]
+#![cfg(all(feature = "full", not(target_family = "wasm")))]
 
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

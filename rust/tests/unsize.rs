@@ -11,6 +11,7 @@ use std::rc::Rc;
 use toft::{unsize, Arena, Box};
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn to_trait_objects() {
     let arena = Arena::new();
     let shown: [Box<dyn Display>; 2] =

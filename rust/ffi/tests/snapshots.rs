@@ -270,3 +270,80 @@ fn all_threads_at_once() {
     let told: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(told["last"]["report"]["version"], json!(1));
 }
+
+/// Not a test: with TOFT_PROFILE a process whose profiles the next test reads.
+#[test]
+fn profiled_process() {
+    if std::env::var_os("TOFT_PROFILE").is_none() {
+        return;
+    }
+    for seed in 1..20u64 {
+        let arenas = [Arena::new(), created_in_c()];
+        let [mut rust, mut c] = [Side::new(&arenas[0], true), Side::new(&arenas[1], false)];
+        let mut script = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        for _ in 0..400 {
+            let turn = script.below(u64::MAX >> 12) | 1;
+            rust.step(&mut Random(turn));
+            c.step(&mut Random(turn));
+        }
+        rust.tags.drain(..).rev().for_each(drop);
+        rust.phases.drain(..).for_each(drop);
+        for mut phase in c.phases.drain(..).filter_map(|(_, phase)| phase) {
+            // SAFETY: a live arena.
+            unsafe { toft_phase_end_slow(arenas[1].as_raw().as_ptr(), &mut phase) };
+        }
+        drop(rust);
+    }
+}
+
+/// The profiles of such a process as text, that of C first.
+fn profiles(variables: &[(&str, &str)]) -> [String; 2] {
+    let folder = std::env::temp_dir().join(format!("toft_profiles_{}_{}", std::process::id(), variables.len()));
+    std::fs::create_dir(&folder).unwrap();
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "profiled_process"])
+        .env_remove("TOFT_SNAPSHOTS")
+        .env("TOFT_PROFILE", folder.join("%l"))
+        .envs(variables.iter().copied())
+        .status();
+    assert!(status.unwrap().success());
+    let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort(); // c-number, rust
+    let texts = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect::<Vec<_>>();
+    std::fs::remove_dir_all(&folder).unwrap();
+    texts.try_into().unwrap()
+}
+
+/// Both libraries meter all of their arenas, and add them up in the same way.
+#[test]
+fn profiles_of_a_process_agree() {
+    let [in_c, in_rust] = profiles(&[("TOFT_METERED", "1")]).map(|text| serde_json::from_str::<Value>(&text).unwrap());
+    assert_eq!(keys(&in_c), keys(&in_rust));
+    assert_eq!((&in_c["process"]["library"], &in_rust["process"]["library"]), (&"toft-c".into(), &"toft-rust".into()));
+    assert_eq!((&in_c["process"]["arenas"], &in_c["process"]["released"]), (&0.into(), &19.into()));
+    for member in keys(&in_c["process"]).into_iter().filter(|member| *member != "library") {
+        assert_eq!(in_c["process"][member], in_rust["process"][member], "{member}");
+    }
+    for member in ["live", "allocated", "reserved", "blocks", "wasted"] {
+        assert_eq!(in_c["stats"][member], in_rust["stats"][member], "{member}");
+    }
+    for list in ["tags", "phases"] {
+        let [mut c, mut rust] = [&in_c, &in_rust].map(|profile| profile[list].as_array().unwrap().clone());
+        assert!(c.len() == rust.len() && c.len() >= 2, "{list}");
+        c.retain(|item| !rust.contains(item));
+        rust.retain(|item| !in_c[list].as_array().unwrap().contains(item));
+        assert_eq!((c, rust), (vec![], vec![]), "{list}");
+    }
+}
+
+#[test]
+fn profiles_with_samples() {
+    let [c, rust] = profiles(&[("TOFT_METERED", "1"), ("TOFT_SAMPLING", "10000")]);
+    keep("c-profile", &c);
+    keep("rust-profile", &rust);
+    for text in [c, rust] {
+        let profile: Value = serde_json::from_str(&text).unwrap();
+        assert!(profile["sites"][0]["count"].as_u64() > Some(0));
+        assert_eq!(profile["process"]["sampling"], 10_000);
+    }
+}

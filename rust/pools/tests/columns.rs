@@ -220,6 +220,7 @@ fn rows_are_changed_by_field_and_as_a_whole() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn slices_walk_row_by_row() {
     let mut stack: Rows<Everything<u16, 3>> = Stack::default();
     (0..10).for_each(|n| stack.push(everything(n)));
@@ -263,6 +264,7 @@ fn slices_walk_row_by_row() {
 
 /// Safe code can take slices out of their struct, and put others in: rows are then those that all of them have.
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn slices_that_were_exchanged() {
     let mut stack: Rows<Everything<u16, 3>> = Stack::default();
     (0..10).for_each(|n| stack.push(everything(n)));
@@ -445,6 +447,7 @@ fn each_field_is_dropped_once() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn a_destructor_that_panics_keeps_no_field_from_its_own() {
     for at in 1..=4 {
         let ledger = Ledger::new();
@@ -463,6 +466,7 @@ fn a_destructor_that_panics_keeps_no_field_from_its_own() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn a_clone_that_panics_loses_nothing() {
     for at in 1..=9 {
         let ledger = Ledger::new();
@@ -584,6 +588,7 @@ mod threads {
     }
 
     #[test]
+    #[cfg_attr(target_family = "wasm", ignore)]
     fn halves_of_slices_on_two_threads() {
         let mut stack: Rows<Of<u32>> = Stack::default();
         (0..100).for_each(|i| stack.push(Of { value: i, grouped: i }));

@@ -193,6 +193,7 @@ fn bits_of_a_handle_make_it_again() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn an_index_is_checked() {
     let mut pool: Pool<char, Rows, u32> = Pool::default();
     assert_eq!(pool.get(0), None);
@@ -211,6 +212,7 @@ fn an_index_is_checked() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn keys_limit_the_slots() {
     let mut pool: Pool<(), Rows, u16> = Pool::default();
     for i in 0..65535u32 {
@@ -229,6 +231,7 @@ fn keys_limit_the_slots() {
 // ---- room ----
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn the_fifth_value_in_a_pool_of_four_is_refused() {
     let ledger = Ledger::new();
     let mut pool = Pool::fixed(4);
@@ -261,6 +264,7 @@ fn a_fixed_pool_never_moves_its_values() {
 
 /// With a request that fails at each point there is, until none does: nothing changed then.
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn out_of_memory_changes_nothing() {
     fn grow<L: Plays>(fails_at: usize) -> usize {
         let failing = Failing::after(fails_at);
@@ -316,6 +320,7 @@ fn generations_without_links() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn absurd_sizes_are_refused() {
     assert!(Pool::<u64>::new().try_reserve(usize::MAX).is_err());
     assert!(Pool::<u64>::new().try_reserve(1 << 31).is_err() || cfg!(target_pointer_width = "64"));
@@ -371,6 +376,7 @@ fn an_arenas_scope_may_be_open() {
 // ---- values ----
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn a_destructor_that_panics_leaves_a_whole_pool() {
     for n in 1..=10 {
         let ledger = Ledger::new();
@@ -405,6 +411,7 @@ fn a_destructor_that_panics_leaves_a_whole_pool() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn a_clone_that_panics_loses_nothing() {
     for n in 1..=10 {
         let ledger = Ledger::new();
@@ -426,6 +433,7 @@ fn a_clone_that_panics_loses_nothing() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn closures_that_panic_change_nothing() {
     let ledger = Ledger::new();
     let mut pool: Pool<Counted> = (0..5).map(|i| ledger.value(i)).collect();
@@ -494,6 +502,7 @@ fn values_may_borrow() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn a_pool_goes_where_its_values_may() {
     fn send<T: Send>(_: &T) {}
     fn sync<T: Sync>(_: &T) {}

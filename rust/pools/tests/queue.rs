@@ -100,6 +100,7 @@ proptest! {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn panics_of_values_leave_it_whole() {
     fn shake<L: Look>() {
         let actions: [Action<Queue<Twin, L>>; 13] = [
@@ -157,6 +158,7 @@ fn panics_of_values_leave_it_whole() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn out_of_memory_changes_nothing() {
     fn starve<L: Look>() {
         for k in 0.. {
@@ -194,6 +196,7 @@ fn out_of_memory_changes_nothing() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn what_does_not_fit_is_refused() {
     let mut queue = Queue::fixed(3);
     queue.extend([1, 2, 3]);
@@ -282,6 +285,7 @@ fn a_leaked_drain_leaks_only() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn values_may_borrow_and_go_to_threads() {
     let text = String::from("a bc def");
     let mut words: Queue<&str> = text.split(' ').collect();

@@ -92,12 +92,14 @@ fn shake<L: Look>() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn panics_of_values_leave_it_whole() {
     shake::<Rows>();
     shake::<Columns>();
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn extend_from_slice_keeps_what_was_cloned_before_a_panic() {
     let ledger = Ledger::new();
     let values: Vec<_> = (0..5).map(|n| ledger.value(n)).collect();
@@ -144,6 +146,7 @@ fn out_of_memory_changes_nothing() {
 }
 
 #[test]
+#[cfg_attr(target_family = "wasm", ignore)]
 fn the_panic_names_the_reason() {
     let mut stack = Stack::fixed(1);
     stack.push(1);

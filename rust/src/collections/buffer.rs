@@ -8,7 +8,7 @@ use core::ptr::NonNull;
 
 use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError, ErrorMode};
-use crate::memory::Memory;
+use crate::memory::{Allocated, Memory};
 
 /// Capacity for `capacity` of T at `at`. For types without a size it is not limited.
 pub struct Buffer<'m, T, A: Memory> {
@@ -204,12 +204,7 @@ impl<T, A: Memory> Drop for Buffer<'_, T, A> {
 /// `at` is an allocation of `memory` with the layout `old`, or the size of `old` is 0.
 #[inline(never)]
 #[track_caller]
-unsafe fn reallocate<A: Memory>(
-    memory: &A,
-    at: NonNull<u8>,
-    old: Layout,
-    new: Layout,
-) -> Result<NonNull<u8>, AllocError> {
+unsafe fn reallocate<A: Memory>(memory: &A, at: NonNull<u8>, old: Layout, new: Layout) -> Allocated {
     if old.size() == 0 {
         return memory.allocate(new);
     }

@@ -32,17 +32,6 @@ impl Frames {
     /// Estimates the number of allocations of each call site: [`Arena::set_sampling`](crate::Arena::set_sampling), on
     /// all threads.
     ///
-    /// ```
-    /// let mut frames = toft::Frames::new();
-    /// frames.set_sampling(1024)?;
-    /// for _ in 0..200_000 {
-    ///     frames.here().alloc(1u64);
-    /// }
-    /// frames.advance();
-    /// assert!((160_000..240_000).contains(&frames.summary().unwrap().report.count()));
-    /// # Ok::<(), toft::SwitchError>(())
-    /// ```
-    ///
     /// # Errors
     /// As for [`set_metered`](Frames::set_metered).
     pub fn set_sampling(&mut self, bytes: u64) -> Result<(), SwitchError> {
@@ -53,16 +42,6 @@ impl Frames {
     /// belongs to its thread: calls by other threads, which safe code can make only through [`arenas`](Frames::arenas),
     /// are refused and reported.
     ///
-    /// ```
-    /// use toft::Finding;
-    /// let mut frames = toft::Frames::new();
-    /// frames.set_checked(true)?;
-    /// frames.here().alloc(vec![1, 2, 3]); // the vector's own memory is leaked
-    /// frames.advance();
-    /// assert!(matches!(frames.summary().unwrap().findings[..], [Finding::Leak { size: 24, .. }]));
-    /// # Ok::<(), toft::SwitchError>(())
-    /// ```
-    ///
     /// # Errors
     /// As for [`set_metered`](Frames::set_metered).
     pub fn set_checked(&mut self, on: bool) -> Result<(), SwitchError> {
@@ -70,12 +49,6 @@ impl Frames {
     }
 
     /// Returns the summary of the last frame, while something is switched on; else `None`.
-    ///
-    /// ```
-    /// let mut frames = toft::Frames::new();
-    /// frames.advance();
-    /// assert!(frames.summary().is_none());
-    /// ```
     pub fn summary(&self) -> Option<&Summary> {
         self.last.as_deref()
     }

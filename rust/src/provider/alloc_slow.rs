@@ -25,7 +25,7 @@ impl RawArena {
     }
 
     /// P4: allocates in the current block; `None`: it does not fit, or exceeds the budget.
-    pub fn alloc_in_current(self, size: usize, align: usize) -> Option<NonNull<u8>> {
+    pub fn alloc_in_current(self, size: usize, align: usize) -> Start {
         let at = self.head.cursor.get().addr();
         let (pad, size) = (pad(at, align), round8(size));
         if !self.fits_current(size, align) || !self.fits_budget(pad + size) {
@@ -37,7 +37,7 @@ impl RawArena {
     }
 
     /// P7: allocates in a dedicated or side block; the current block stays.
-    fn alloc_detached(self, size: usize, align: usize, kind: Kind) -> Option<NonNull<u8>> {
+    fn alloc_detached(self, size: usize, align: usize, kind: Kind) -> Start {
         let need = policy::need(size, align);
         if !self.fits_budget(need) || (self.is(INSTRUMENTED) && !self.reserve_detached()) {
             return None;
@@ -103,7 +103,7 @@ impl RawArena {
     }
 
     /// P8: allocates in a new regular block, which becomes current.
-    fn alloc_regular(self, size: usize, align: usize, block_size: usize) -> Option<NonNull<u8>> {
+    fn alloc_regular(self, size: usize, align: usize, block_size: usize) -> Start {
         let slow = self.slow();
         // P9: the budget is checked before the source is called, with the padding of a page-aligned base.
         let start = policy::stagger(block_size, slow.newest.get().index.get() + 1);
@@ -123,7 +123,7 @@ impl RawArena {
         p
     }
 
-    fn alloc_in_new_block(self, size: usize, align: usize) -> Option<NonNull<u8>> {
+    fn alloc_in_new_block(self, size: usize, align: usize) -> Start {
         let slow = self.slow();
         let need = policy::need(size, align);
         let idle = self.initial_is_idle();
@@ -143,7 +143,7 @@ impl RawArena {
     }
 
     /// P14: while a range is claimed, other requests are served from a block that it cannot grow into.
-    fn alloc_in_side_block(self, size: usize, align: usize) -> Option<NonNull<u8>> {
+    fn alloc_in_side_block(self, size: usize, align: usize) -> Start {
         let slow = self.slow();
         if let Some(b) = slow.side_block.get() {
             let left = b.used_end.get();
@@ -171,7 +171,7 @@ impl RawArena {
 
     /// As [`alloc_slow`](RawArena::alloc_slow), for a caller that instruments record.
     #[inline]
-    pub fn alloc_slow_for(self, size: usize, align: usize, caller: Caller) -> Option<NonNull<u8>> {
+    pub fn alloc_slow_for(self, size: usize, align: usize, caller: Caller) -> Start {
         if self.is(INSTRUMENTED) {
             self.alloc_instrumented(size, align, caller)
         } else {
@@ -180,7 +180,7 @@ impl RawArena {
     }
 
     /// Precondition: [`policy::is_request`] holds, and the arena is not busy. `None`: nothing changed.
-    pub fn alloc_slow(self, size: usize, align: usize) -> Option<NonNull<u8>> {
+    pub fn alloc_slow(self, size: usize, align: usize) -> Start {
         if self.is(CLAIMED) {
             self.alloc_in_side_block(size, align)
         } else if self.fits_current(size, align) {

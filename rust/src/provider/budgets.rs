@@ -4,7 +4,6 @@
 #![allow(improper_ctypes_definitions)] // these functions do not unwind
 
 use alloc::boxed::Box;
-use core::ptr::NonNull;
 
 use super::caller::Caller;
 use super::instruments::Instruments;
@@ -71,7 +70,7 @@ impl RawArena {
         align: usize,
         caller: Caller,
         hidden: bool,
-    ) -> Option<NonNull<u8>> {
+    ) -> Start {
         let alloc = || {
             if self.is(CHECKED) {
                 self.alloc_checked(instruments, size, align, caller, hidden)

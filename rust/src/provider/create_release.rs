@@ -13,12 +13,12 @@ use crate::heap;
 use crate::hook::call_source;
 use crate::policy::{self, BLOCK_MIN, INITIAL_START, MAX_REQUEST};
 #[cfg(all(feature = "std", feature = "diagnostics"))]
-use crate::process::checks;
+use crate::process::switches;
 use crate::source::Source;
 
 #[cfg(not(all(feature = "std", feature = "diagnostics")))]
-fn checks() -> bool {
-    false
+fn switches() -> Option<()> {
+    None
 }
 
 pub struct Settings {
@@ -78,11 +78,13 @@ fn create_on(source: Option<NonNull<dyn Source>>) -> Option<RawArena> {
     created(unsafe { RawArena::write(base, BLOCK_MIN, source, flags, None, first_epoch()) })
 }
 
-/// Makes the arena checked if the whole process is. `None`: no memory for that.
+/// Switches on the checks and meters that the environment sets for all arenas. `None`: no memory for the checks.
 fn created(a: RawArena) -> Option<RawArena> {
-    if checks() {
+    #[cfg(all(feature = "std", feature = "diagnostics"))]
+    if let Some(settings) = switches() {
         a.sync_in();
-        if a.set_checked(true) != crate::abi_types::OK {
+        a.begin_process_meters(settings);
+        if settings.checks && a.set_checked(true) != crate::abi_types::OK {
             a.release_instruments();
             a.put_initial();
             return None;
@@ -159,7 +161,7 @@ impl RawArena {
         // SAFETY: the initial block is the source's; the arena is not used any more.
         unsafe {
             let base = NonNull::new_unchecked(self.base());
-            if self.is(CACHEABLE) && !checks() && heap::accepts_arena() {
+            if self.is(CACHEABLE) && switches().is_none() && heap::accepts_arena() {
                 RawArena::write(base, BLOCK_MIN, None, CACHEABLE, None, epoch).put_cached();
             } else {
                 let (source, owned) = (self.source.get(), self.is(OWNS_SOURCE));

@@ -42,6 +42,9 @@ pub struct Shared {
     pub(super) tag_budgets: bool,
     pub(super) random: u64,
     pub(super) refusal_hook: Option<RefusalHook>,
+    /// `None`: not in the process's profile.
+    #[cfg(feature = "std")]
+    pub(super) record: Option<alloc::sync::Arc<std::sync::Mutex<super::profile::Record>>>,
 }
 
 /// The instruments of an arena. Created when one is first switched on; released with the arena.
@@ -181,6 +184,10 @@ impl RawArena {
     #[inline(never)]
     pub extern "C" fn release_instruments(self) {
         let owns_shared = self.root() == self;
+        #[cfg(feature = "std")]
+        if let Some(instruments) = self.instruments().filter(|_| owns_shared) {
+            self.end_profile(instruments);
+        }
         if let (Some(instruments), Some(parent)) = (self.instruments(), self.parent.get()) {
             self.sync_tag(instruments);
             parent.add_scope_bytes(self.slow().allocated.get());
@@ -220,6 +227,8 @@ impl RawArena {
             || instruments.period.get() != 0
             || shared.soft_budget != u64::MAX
             || shared.refusal_hook.is_some();
+        #[cfg(feature = "std")]
+        let on = on || shared.record.is_some();
         if on || self.is(CHECKED) || instruments.thread.get() != 0 {
             self.raise(INSTRUMENTED);
         } else {
@@ -285,9 +294,12 @@ impl RawArena {
         let slow = self.slow();
         let live = slow.live.get();
         self.sync_tag(instruments);
-        let mut own = instruments.own.borrow_mut();
-        own.cut_tags(live);
-        let shared = instruments.shared().borrow();
+        instruments.own.borrow_mut().cut_tags(live);
+        #[cfg(feature = "std")]
+        if self.update_profile(instruments) {
+            remaining = remaining.min(super::profile::LAG);
+        }
+        let (own, shared) = (instruments.own.borrow(), instruments.shared().borrow());
         if self.is(CHECKED) || instruments.thread.get() != 0 {
             return 0;
         }
@@ -321,7 +333,7 @@ impl RawArena {
     /// As `alloc_slow`, for the instruments.
     #[cold]
     #[inline(never)]
-    pub extern "C" fn alloc_instrumented(self, size: usize, align: usize, caller: Caller) -> Option<NonNull<u8>> {
+    pub extern "C" fn alloc_instrumented(self, size: usize, align: usize, caller: Caller) -> Start {
         let Some(instruments) = self.instruments() else { return self.alloc_slow(size, align) };
         let before = self.slow().allocated.get();
         let p = self.alloc_or_raise_budget(instruments, size, align, caller, false);

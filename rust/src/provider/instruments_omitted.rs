@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
-use core::ptr::NonNull;
-
 use super::caller::Caller;
 use super::state::*;
 use crate::abi_types::{ENOSYS, OK};
@@ -27,7 +25,7 @@ omitted! {
     fn inherit_instruments(RawArena) -> bool = true;
     fn release_instruments();
     fn is_wrong_thread() -> bool = false;
-    fn resize_checked(*mut u8, usize, usize, usize, u32, Caller) -> Option<NonNull<u8>> = None;
+    fn resize_checked(*mut u8, usize, usize, usize, u32, Caller) -> Start = None;
     fn free_checked(*mut u8, usize);
     fn count_growth(usize, Caller, u64);
     fn check_records(usize) -> i32 = OK;
@@ -63,11 +61,11 @@ impl RawArena {
         remaining
     }
 
-    pub fn alloc_instrumented(self, size: usize, align: usize, _caller: Caller) -> Option<NonNull<u8>> {
+    pub fn alloc_instrumented(self, size: usize, align: usize, _caller: Caller) -> Start {
         self.alloc_slow(size, align)
     }
 
-    pub fn alloc_hidden(self, size: usize, align: usize) -> Option<NonNull<u8>> {
+    pub fn alloc_hidden(self, size: usize, align: usize) -> Start {
         self.alloc_slow(size, align)
     }
 }

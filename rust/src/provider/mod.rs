@@ -24,6 +24,8 @@ mod instruments;
 mod nested;
 mod ops;
 #[cfg(all(feature = "std", feature = "diagnostics"))]
+mod profile;
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 mod quarantine;
 #[cfg(feature = "diagnostics")]
 mod records;
@@ -40,10 +42,10 @@ pub use inspect::BlockInfo;
 pub(crate) use ops::{alloc_for, claim_for, resize_for, OPS};
 pub(crate) use state::RawArena;
 
+#[cfg(feature = "diagnostics")]
+pub(crate) use self::budgets::RefusalHook;
 #[cfg(all(feature = "std", feature = "frames"))]
 pub(crate) use self::instruments::thread_id;
-#[cfg(feature = "diagnostics")]
-pub(crate) use self::{budgets::RefusalHook, instruments::Shared};
 #[cfg(all(feature = "std", feature = "recycler"))]
 pub(crate) use self::{
     damage::Damage,

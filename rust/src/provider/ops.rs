@@ -60,13 +60,7 @@ unsafe extern "C" fn alloc(head: *mut Head, size: usize, align: usize, flags: u3
 /// # Safety
 /// The table's contract.
 #[allow(improper_ctypes_definitions)] // it does not unwind
-pub unsafe extern "C" fn alloc_for(
-    head: *mut Head,
-    size: usize,
-    align: usize,
-    flags: u32,
-    caller: Caller,
-) -> Option<NonNull<u8>> {
+pub unsafe extern "C" fn alloc_for(head: *mut Head, size: usize, align: usize, flags: u32, caller: Caller) -> Start {
     // SAFETY: the table's contract.
     let a = unsafe { RawArena::of(head) };
     if a.is(INSTRUMENTED) && a.is_wrong_thread() {
@@ -106,15 +100,7 @@ fn newest_dedicated(a: RawArena, p: *mut u8) -> Option<Block> {
     (b.kind.get() == Kind::Dedicated && inside()).then_some(b)
 }
 
-fn resize_in(
-    a: RawArena,
-    p: *mut u8,
-    old: usize,
-    new: usize,
-    align: usize,
-    flags: u32,
-    caller: Caller,
-) -> Option<NonNull<u8>> {
+fn resize_in(a: RawArena, p: *mut u8, old: usize, new: usize, align: usize, flags: u32, caller: Caller) -> Start {
     let aligned = pad(p.addr(), align) == 0;
     if is_newest(a, p, old) && aligned {
         let at = p.addr() + round8(new);
@@ -196,7 +182,7 @@ pub unsafe extern "C" fn resize_for(
     align: usize,
     flags: u32,
     caller: Caller,
-) -> Option<NonNull<u8>> {
+) -> Start {
     if p.is_null() {
         // SAFETY: the same contract.
         return if old == 0 { unsafe { alloc_for(head, new, align, flags, caller) } } else { None };
@@ -419,7 +405,7 @@ pub unsafe extern "C" fn claim_for(
     size: usize,
     align: usize,
     caller: Caller,
-) -> Option<NonNull<u8>> {
+) -> Start {
     // SAFETY: the table's contract; the range is the caller's.
     let (a, r) = unsafe { (RawArena::of(head), &mut *range) };
     a.sync_in();

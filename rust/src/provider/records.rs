@@ -103,7 +103,7 @@ impl RawArena {
         align: usize,
         caller: Caller,
         hidden: bool,
-    ) -> Option<NonNull<u8>> {
+    ) -> Start {
         let front = align.max(REDZONE);
         let whole = size_with_redzones(size, align)?;
         instruments.own.borrow_mut().records.try_reserve(1).ok()?;
@@ -137,7 +137,7 @@ impl RawArena {
     /// Allocates for the arena itself; not counted.
     #[cold]
     #[inline(never)]
-    pub extern "C" fn alloc_hidden(self, size: usize, align: usize) -> Option<NonNull<u8>> {
+    pub extern "C" fn alloc_hidden(self, size: usize, align: usize) -> Start {
         match self.instruments().filter(|_| self.is(INSTRUMENTED)) {
             Some(instruments) => self.alloc_or_raise_budget(instruments, size, align, Caller::UNKNOWN, true),
             None => self.alloc_slow(size, align),
@@ -272,7 +272,7 @@ impl RawArena {
         align: usize,
         flags: u32,
         caller: Caller,
-    ) -> Option<NonNull<u8>> {
+    ) -> Start {
         let instruments = self.instruments()?;
         if old == 0 {
             // An allocation of 0 bytes has no record.

@@ -19,6 +19,10 @@ pub struct Count {
 
 impl Shared {
     pub(super) fn count(&mut self, caller: Caller, tag: usize, count: f64, bytes: f64) {
+        #[cfg(feature = "std")]
+        if self.record.is_some() {
+            super::profile::count(caller, &self.tags[tag], count, bytes);
+        }
         let found = self.counts.binary_search_by_key(&(caller.key(), tag), |c| (c.caller.key(), c.tag));
         match found {
             Ok(at) => {

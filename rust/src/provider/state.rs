@@ -8,6 +8,7 @@ use core::ops::Deref;
 use core::ptr::NonNull;
 
 use super::instruments::Instruments;
+pub(crate) use crate::abi_types::Start;
 use crate::abi_types::{Cleanup, Head, Range};
 use crate::policy::{HEADER, INITIAL_START};
 use crate::source::Source;

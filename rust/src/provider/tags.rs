@@ -16,6 +16,7 @@ pub struct Tag {
     pub allocated: u64,
 }
 
+#[derive(Clone, Copy)]
 pub struct Phase {
     pub name: &'static str,
     pub entries: u64,
@@ -39,6 +40,16 @@ impl Shared {
         owned.push_str(name);
         self.tags.push(Tag { number, name: owned, budget: u64::MAX, allocated: 0 });
         Some(self.tags.len() - 1)
+    }
+
+    pub(super) fn add_phase(&mut self, more: Phase) {
+        if let Some(phase) = self.phases.iter_mut().find(|phase| phase.name == more.name) {
+            phase.entries += more.entries;
+            phase.allocated += more.allocated;
+            phase.kept += more.kept;
+        } else if self.phases.try_reserve(1).is_ok() {
+            self.phases.push(more);
+        }
     }
 
     pub(super) fn tag_within(&mut self, outer: usize, name: &str) -> Option<usize> {
@@ -254,20 +265,13 @@ impl RawArena {
         let Some(instruments) = self.instruments() else { return };
         let allocated = self.allocated_with_scopes();
         let kept = self.live_with_scopes() as i64 - began.1 as i64;
+        let phase = Phase { name, entries: 1, allocated: allocated.saturating_sub(began.0), kept };
         let mut shared = instruments.shared().borrow_mut();
-        let allocated = allocated.saturating_sub(began.0);
-        let found = shared.phases.iter().position(|phase| phase.name == name);
-        let at = found.unwrap_or(shared.phases.len());
-        if found.is_none() {
-            if shared.phases.try_reserve(1).is_err() {
-                return;
-            }
-            shared.phases.push(Phase { name, entries: 0, allocated: 0, kept: 0 });
+        shared.add_phase(phase);
+        #[cfg(feature = "std")]
+        if shared.record.is_some() {
+            super::profile::add_phase(phase);
         }
-        let phase = &mut shared.phases[at];
-        phase.entries += 1;
-        phase.allocated += allocated;
-        phase.kept += kept;
     }
 
     pub(super) fn allocated_with_scopes(self) -> u64 {

@@ -34,7 +34,7 @@ use core::sync::atomic;
 use crate::arena::{debug_by_stats, default_by_new};
 use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError};
-use crate::memory::{memory_by_call_site, resize_in_place_or_move, CallSite, Heap, Memory};
+use crate::memory::{memory_by_call_site, resize_in_place_or_move, Allocated, CallSite, Heap, Memory};
 use crate::source::Source;
 use block::Segment;
 use class::Kind;
@@ -225,12 +225,6 @@ macro_rules! calls_by_layout {
     ($made:literal) => {
         /// Allocates memory, until it is freed by [`deallocate`](Self::deallocate) or the recycler is released.
         ///
-        /// ```
-        #[doc = $made]
-        /// let layout = std::alloc::Layout::from_size_align(100, 4096).unwrap();
-        /// assert_eq!(recycler.alloc_layout(layout).addr().get() % 4096, 0);
-        /// ```
-        ///
         /// # Panics
         /// If there is no memory.
         #[inline(always)]
@@ -247,15 +241,6 @@ macro_rules! calls_by_layout {
         }
 
         /// Frees memory.
-        ///
-        /// ```
-        #[doc = $made]
-        /// let layout = std::alloc::Layout::new::<u64>();
-        /// let first = recycler.alloc_layout(layout);
-        /// // SAFETY: allocated here with that layout, and not used any more.
-        /// unsafe { recycler.deallocate(first, layout) };
-        /// assert_eq!(recycler.alloc_layout(layout), first);
-        /// ```
         ///
         /// # Safety
         /// `p` came from this recycler with `layout`, or was resized to it, and is not used any more.
@@ -299,16 +284,6 @@ impl Recycler {
 
 impl<S: Source> Recycler<S> {
     /// Creates a recycler whose blocks come from `source`: owned, or `&source`.
-    ///
-    /// ```
-    /// use toft::{Heap, Limited, Recycler};
-    /// let source = Limited::new(Heap, 1 << 20);
-    /// let recycler = Recycler::from_source(&source);
-    /// recycler.alloc_layout(std::alloc::Layout::new::<u64>());
-    /// assert_eq!(source.used(), 32 << 10);
-    /// drop(recycler);
-    /// assert_eq!(source.used(), 0);
-    /// ```
     pub const fn from_source(source: S) -> Recycler<S> {
         Recycler { state: State::new(), index: Index::new(), source }
     }
@@ -410,7 +385,7 @@ unsafe impl<S: Source> Memory for Recycler<S> {
     memory_by_call_site!(inline(always));
 
     #[inline(always)]
-    fn __allocate(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+    fn __allocate(&self, layout: Layout, site: CallSite) -> Allocated {
         match self.state.bump(layout.size(), layout.align()) {
             Some(p) => Ok(p),
             None => self.alloc_slow(layout, site).ok_or(AllocError),

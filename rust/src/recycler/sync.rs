@@ -13,7 +13,7 @@ use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError};
 use crate::hook::DeferReports;
 use crate::lock::{Guard, Lock};
-use crate::memory::{memory_by_call_site, resize_in_place_or_move, CallSite, Heap, Memory};
+use crate::memory::{memory_by_call_site, resize_in_place_or_move, Allocated, CallSite, Heap, Memory};
 use crate::source::Source;
 use crate::thread_hint::hint;
 
@@ -173,19 +173,8 @@ impl<S: Source> SyncRecycler<S> {
 
     calls_by_layout!("let recycler = toft::SyncRecycler::new();");
 
-    /// Returns memory without live objects to the source, until about `keep` bytes of it are left. Other threads may
+    /// Returns memory without live objects to the source: [`Recycler::trim`](crate::Recycler::trim). Other threads may
     /// use the recycler at the same time.
-    ///
-    /// ```
-    /// use std::alloc::Layout;
-    /// let recycler = toft::SyncRecycler::new();
-    /// let layout = Layout::new::<[u8; 100_000]>();
-    /// let p = recycler.alloc_layout(layout);
-    /// // SAFETY: allocated here with that layout, and not used any more.
-    /// unsafe { recycler.deallocate(p, layout) };
-    /// recycler.trim(0);
-    /// assert_eq!(recycler.stats().kept, 0);
-    /// ```
     pub fn trim(&self, keep: usize) {
         let deferred = DeferReports::new();
         let mut keep = keep;
@@ -231,7 +220,7 @@ unsafe impl<S: Source> Memory for SyncRecycler<S> {
     memory_by_call_site!(inline(always));
 
     #[inline]
-    fn __allocate(&self, layout: Layout, site: CallSite) -> Result<NonNull<u8>, AllocError> {
+    fn __allocate(&self, layout: Layout, site: CallSite) -> Allocated {
         let (guard, i) = self.some_shard();
         match self.shards[i].state.bump(layout.size(), layout.align()) {
             Some(p) => Ok(p),

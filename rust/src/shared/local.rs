@@ -8,7 +8,7 @@ use core::ptr::{null_mut, NonNull};
 
 use super::{rounded_size, SharedArena};
 use crate::error::AllocError;
-use crate::memory::{memory_by_call_site, resize_in_place_or_move, CallSite, Heap, Memory};
+use crate::memory::{memory_by_call_site, resize_in_place_or_move, Allocated, CallSite, Heap, Memory};
 use crate::policy::{is_request, round8};
 use crate::source::Source;
 
@@ -99,7 +99,7 @@ unsafe impl<S: Source> Memory for Local<'_, S> {
     memory_by_call_site!(inline(always));
 
     #[inline(always)]
-    fn __allocate(&self, layout: Layout, _: CallSite) -> Result<NonNull<u8>, AllocError> {
+    fn __allocate(&self, layout: Layout, _: CallSite) -> Allocated {
         match self.bump(layout) {
             Some(p) => Ok(p),
             None => self.alloc_slow(layout).ok_or(AllocError),

@@ -20,7 +20,7 @@ use crate::arena::{debug_by_stats, default_by_new, Keep};
 use crate::error::AllocError;
 use crate::hook::call_source;
 use crate::lock::Lock;
-use crate::memory::{memory_by_call_site, resize_in_place_or_move, CallSite, Heap, Memory};
+use crate::memory::{memory_by_call_site, resize_in_place_or_move, Allocated, CallSite, Heap, Memory};
 use crate::policy::{is_request, merged_size, round, round8, stagger, BLOCK_MIN, CAP, HEADER, MERGE};
 use crate::source::Source;
 use crate::{atomic, lock};
@@ -154,15 +154,6 @@ impl<S: Source> SharedArena<S> {
     }
 
     /// Frees every allocation, and keeps what recent rounds needed, merged into one block up to 64 MiB.
-    ///
-    /// ```
-    /// let mut arena = toft::SharedArena::new();
-    /// for _ in 0..100 {
-    ///     arena.alloc_slice_fill_with(50_000, |i| i as u8);
-    ///     arena.reset();
-    /// }
-    /// assert!(arena.stats().source_calls < 5 && arena.stats().live == 0);
-    /// ```
     pub fn reset(&mut self) {
         self.reset_with(Keep::Recent);
     }
@@ -196,13 +187,6 @@ impl<S: Source> SharedArena<S> {
 
     /// Returns the statistics. The unused rest of a [`Local`]'s piece counts as allocated. `allocated` and `peak` are
     /// derived from the live bytes at resets and now, so they miss what was freed in between.
-    ///
-    /// ```
-    /// let arena = toft::SharedArena::new();
-    /// arena.alloc([0u8; 100]);
-    /// let stats = arena.stats();
-    /// assert_eq!((stats.live, stats.blocks, stats.reserved), (104, 1, 16 << 10));
-    /// ```
     pub fn stats(&self) -> Stats {
         let _guard = self.current.lock.take();
         let guarded = &self.guarded;
@@ -381,7 +365,7 @@ unsafe impl<S: Source> Memory for SharedArena<S> {
     memory_by_call_site!(inline(always));
 
     #[inline]
-    fn __allocate(&self, layout: Layout, _: CallSite) -> Result<NonNull<u8>, AllocError> {
+    fn __allocate(&self, layout: Layout, _: CallSite) -> Allocated {
         self.alloc_bytes(layout).ok_or(AllocError)
     }
 

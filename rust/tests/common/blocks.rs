@@ -16,6 +16,8 @@ pub struct Blocks {
     pub shift: usize,
     /// How many takes are served before one fails; 0: all.
     pub fails: AtomicUsize,
+    /// Whether those after it fail too, until `fails` is 0.
+    pub lasting: AtomicBool,
     pub failed: AtomicUsize,
     /// May be called by several threads, but by one at a time.
     pub alone: AtomicBool,
@@ -52,8 +54,9 @@ unsafe impl Source for Blocks {
         assert!(size != 0 && size % 4096 == 0, "{size}");
         let taken = self.taken.fetch_add(1, SeqCst);
         let fails = self.fails.load(SeqCst) == 1;
-        let left = self.fails.load(SeqCst).saturating_sub(1);
-        self.fails.store(left, SeqCst);
+        if !(fails && self.lasting.load(SeqCst)) {
+            self.fails.store(self.fails.load(SeqCst).saturating_sub(1), SeqCst);
+        }
         let block = if fails {
             self.failed.fetch_add(1, SeqCst);
             None

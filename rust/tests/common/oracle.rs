@@ -29,6 +29,8 @@ pub struct Counted {
     pub call: fn(&Arena, usize) -> Asks,
 }
 
+const WORD: u64 = size_of::<usize>() as u64;
+
 fn words(n: usize) -> Vec<u32> {
     (0..n as u32).collect()
 }
@@ -62,7 +64,7 @@ pub const COUNTED: &[Counted] = counted! {
     "Arena::alloc" line!(), |a, n| a.alloc(n as u64) => Of(1, 8);
     "Arena::try_alloc" line!(), |a, n| a.try_alloc([n as u16; 3]) => Of(1, 6);
     "Arena::alloc_with" line!(), |a, n| a.alloc_with(|| n as u8) => Of(1, 1);
-    "Arena::try_alloc_with" line!(), |a, n| a.try_alloc_with(|| [n; 4]) => Of(1, 32);
+    "Arena::try_alloc_with" line!(), |a, n| a.try_alloc_with(|| [n; 4]) => Of(1, 4 * WORD);
     "Arena::alloc_try_with" line!(), |a, n| a.alloc_try_with(|| small(n)) => Of(1, 8);
     "Arena::try_alloc_try_with" line!(), |a, n| a.try_alloc_try_with(|| small(n)) => Of(1, 8);
     "Arena::alloc_uninit" line!(), |a, _n| a.alloc_uninit::<[u8; 11]>() => Of(1, 11);
@@ -77,10 +79,10 @@ pub const COUNTED: &[Counted] = counted! {
     "Arena::try_alloc_slice_clone" line!(), |a, n| a.try_alloc_slice_clone(&words(n)) => Of(1, 4 * n as u64);
     "Arena::alloc_slice_fill" line!(), |a, n| a.alloc_slice_fill(n, 7u8) => Of(1, n as u64);
     "Arena::try_alloc_slice_fill" line!(), |a, n| a.try_alloc_slice_fill(n, 7u8) => Of(1, n as u64);
-    "Arena::alloc_slice_fill_with" line!(), |a, n| a.alloc_slice_fill_with(n, |i| i) => Of(1, 8 * n as u64);
-    "Arena::try_alloc_slice_fill_with" line!(), |a, n| a.try_alloc_slice_fill_with(n, |i| i) => Of(1, 8 * n as u64);
-    "Arena::alloc_slice_try_fill_with" line!(), |a, n| a.alloc_slice_try_fill_with(n, Ok::<_, ()>) => Of(1, 8 * n as u64);
-    "Arena::try_alloc_slice_try_fill_with" line!(), |a, n| a.try_alloc_slice_try_fill_with(n, Ok::<_, ()>) => Of(1, 8 * n as u64);
+    "Arena::alloc_slice_fill_with" line!(), |a, n| a.alloc_slice_fill_with(n, |i| i) => Of(1, WORD * n as u64);
+    "Arena::try_alloc_slice_fill_with" line!(), |a, n| a.try_alloc_slice_fill_with(n, |i| i) => Of(1, WORD * n as u64);
+    "Arena::alloc_slice_try_fill_with" line!(), |a, n| a.alloc_slice_try_fill_with(n, Ok::<_, ()>) => Of(1, WORD * n as u64);
+    "Arena::try_alloc_slice_try_fill_with" line!(), |a, n| a.try_alloc_slice_try_fill_with(n, Ok::<_, ()>) => Of(1, WORD * n as u64);
     "Arena::alloc_slice_default" line!(), |a, n| a.alloc_slice_default::<u16>(n) => Of(1, 2 * n as u64);
     "Arena::try_alloc_slice_default" line!(), |a, n| a.try_alloc_slice_default::<u16>(n) => Of(1, 2 * n as u64);
     "Arena::alloc_slice_from_iter" line!(), |a, n| a.alloc_slice_from_iter(words(n)) => Of(1, 4 * n as u64);
@@ -99,15 +101,15 @@ pub const COUNTED: &[Counted] = counted! {
     "Arena::try_boxed_slice" line!(), |a, n| a.try_boxed_slice(words(n)) => Of(1, 4 * n as u64);
     "Arena::boxed_str" line!(), |a, n| a.boxed_str(&"x".repeat(n)) => Of(1, n as u64);
     "Arena::try_boxed_str" line!(), |a, n| a.try_boxed_str(&"x".repeat(n)) => Of(1, n as u64);
-    "Box::promote" line!(), |a, n| ArenaBox::promote(Arena::new().boxed(n), a) => Of(1, 8);
-    "Box::try_promote" line!(), |a, n| ArenaBox::try_promote(Arena::new().boxed(n), a).is_ok() => Of(1, 8);
-    "Arena::alloc_drop" line!(), |a, n| a.alloc_drop(vec![n]) => Of(1, 24);
-    "Arena::try_alloc_drop" line!(), |a, n| a.try_alloc_drop(vec![n]) => Of(1, 24);
+    "Box::promote" line!(), |a, n| ArenaBox::promote(Arena::new().boxed(n), a) => Of(1, WORD);
+    "Box::try_promote" line!(), |a, n| ArenaBox::try_promote(Arena::new().boxed(n), a).is_ok() => Of(1, WORD);
+    "Arena::alloc_drop" line!(), |a, n| a.alloc_drop(vec![n]) => Of(1, 3 * WORD);
+    "Arena::try_alloc_drop" line!(), |a, n| a.try_alloc_drop(vec![n]) => Of(1, 3 * WORD);
     "Arena::alloc_pin" line!(), |a, n| a.scope(|_| n) => Of(0, 0); // of arenas that end with their memory: see `pinned`
     "Arena::try_alloc_pin" line!(), |a, n| a.scope(|_| n) => Of(0, 0);
     // With the value, its own destructor.
-    "Scope::alloc_drop" line!(), |a, n| in_scope(a, |s| _ = s.alloc_drop(vec![n])) => Of(1, 32);
-    "Scope::try_alloc_drop" line!(), |a, n| in_scope(a, |s| _ = s.try_alloc_drop(vec![n])) => Of(1, 32);
+    "Scope::alloc_drop" line!(), |a, n| in_scope(a, |s| _ = s.alloc_drop(vec![n])) => Of(1, 4 * WORD);
+    "Scope::try_alloc_drop" line!(), |a, n| in_scope(a, |s| _ = s.try_alloc_drop(vec![n])) => Of(1, 4 * WORD);
     "Arena::alloc_batch" line!(), |a, n| a.alloc_batch([n as u8; 5]) => Of(1, 5);
     "Arena::try_alloc_batch" line!(), |a, n| a.try_alloc_batch([n as u8; 5]) => Of(1, 5);
     "Arena::alloc_batch_with" line!(), |a, n| a.alloc_batch_with::<_, 5>(|i| (i + n) as u8) => Of(1, 5);
@@ -128,7 +130,7 @@ pub const COUNTED: &[Counted] = counted! {
     "Arena::try_string_with_capacity" line!(), |a, n| a.try_string_with_capacity(n).unwrap() => Grows(1, n as u64);
     "Arena::string_from" line!(), |a, n| a.string_from(&"x".repeat(n)) => Grows(1, n as u64);
     "Arena::try_string_from" line!(), |a, n| a.try_string_from(&"x".repeat(n)).unwrap() => Grows(1, n as u64);
-    "Vec::try_push" line!(), |a, n| { a.vec().try_push(n).unwrap(); } => Grows(1, 8);
+    "Vec::try_push" line!(), |a, n| { a.vec().try_push(n).unwrap(); } => Grows(1, WORD);
     "Vec::try_extend" line!(), |a, n| { a.vec().try_extend(words(n)).unwrap(); } => Grows(1, 4 * n as u64);
     "String::try_reserve" line!(), |a, n| { a.string().try_reserve(n).unwrap(); } => Grows(1, n as u64);
     "String::try_push_str" line!(), |a, n| { a.string().try_push_str(&"x".repeat(n)).unwrap(); } => Grows(1, n as u64);

@@ -4,7 +4,9 @@
 use super::*;
 
 fn of(checked: Option<&str>, findings: Option<&str>) -> (bool, bool, Output) {
-    let settings = Settings::of(checked.map(OsString::from), findings.map(OsString::from));
+    let variables = [("TOFT_CHECKED", checked), ("TOFT_FINDINGS", findings)];
+    let value = |name: &str| variables.iter().find(|(other, _)| *other == name).and_then(|(_, value)| *value);
+    let settings = Settings::of(|name| value(name).map(OsString::from));
     (settings.checks, settings.aborts, settings.output)
 }
 

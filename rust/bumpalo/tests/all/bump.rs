@@ -338,8 +338,8 @@ fn lengths_that_overflow() {
     // With the end of the block so near that an address would wrap around.
     let at = bump.alloc(0u8) as *const u8 as usize;
     bump.set_allocation_limit(Some(bump.allocated_bytes()));
-    let around = [Layout::from_size_align(at + 1, 1), Layout::from_size_align(isize::MAX as usize - at, 1)];
-    for layout in around.into_iter().flatten() {
+    let around = [at + 1, (isize::MAX as usize).wrapping_sub(at), at.wrapping_neg()];
+    for layout in around.into_iter().flat_map(|size| Layout::from_size_align(size, 1)) {
         assert!(bump.try_alloc_layout(layout).is_err());
         assert!(message(|| _ = bump.alloc_layout(layout)).contains("out of memory"));
     }

@@ -244,8 +244,8 @@ fn others_may_allocate_while_it_is_filled() {
 #[test]
 fn copies_are_added_at_the_end() {
     let bump = Bump::new();
-    let mut dice = 11usize;
-    let mut below = |n: usize| {
+    let mut dice = 11u64;
+    let mut below = |n: u64| {
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (dice >> 33) % n
     };

@@ -1,0 +1,292 @@
+//! The profile of the process: the sum of all arenas as a file, in the format of docs/snapshot.md, at exit and after a
+//! signal. It does not read arenas, which belong to their threads: each slow call copies the numbers of its arena to a
+//! record, and limits are lowered so that one happens at least once in `LAG` bytes. Samples and phases are added to the
+//! totals as they are made, tags and statistics when the arena is released.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg_attr(any(not(unix), miri), allow(dead_code))]
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once, PoisonError};
+
+use super::caller::Caller;
+use super::instruments::{Instruments, Shared};
+use super::state::*;
+use super::tags::{Phase, Tag};
+use crate::abi_types::Stats;
+use crate::process::{self, Settings};
+use crate::report::{Report, TagReport};
+
+/// Bytes of allocations by which a profile's numbers of an arena may be late.
+pub const LAG: u64 = 16 << 10;
+/// A smaller change of an arena's live bytes is not counted in `LIVE` yet.
+const DRIFT: usize = 4096;
+
+/// An arena and its scopes after the last slow call.
+#[derive(Default)]
+pub struct Record {
+    report: Report,
+    /// Calls until the blocks are counted again, which takes a step for each.
+    walk_in: u64,
+    /// Bytes in `LIVE`.
+    counted: usize,
+}
+
+#[derive(Default)]
+struct Totals {
+    /// Of arenas that are alive.
+    records: Vec<Arc<Mutex<Record>>>,
+    /// Sites and phases of all arenas.
+    shared: Shared,
+    /// Statistics and tags of arenas that were released.
+    released: Report,
+    released_count: u64,
+}
+
+/// A record's lock is taken after it.
+static TOTALS: LazyLock<Mutex<Totals>> = LazyLock::new(Mutex::default);
+/// Live bytes of the process, and their peak.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+static BEGUN: Once = Once::new();
+static WRITING: Mutex<()> = Mutex::new(());
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+/// The signal that requests a profile; 0: none, or the program handles it.
+static SIGNAL: AtomicI32 = AtomicI32::new(0);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Record {
+    fn count_live(&mut self, live: usize, drift: usize) {
+        if live.abs_diff(self.counted) >= drift {
+            let change = live.wrapping_sub(self.counted);
+            self.counted = live;
+            PEAK.fetch_max(LIVE.fetch_add(change, Ordering::Relaxed).wrapping_add(change), Ordering::Relaxed);
+        }
+    }
+}
+
+// ---- called on the arena's thread ----
+
+/// Counts allocations of a site.
+pub fn count(caller: Caller, tag: &Tag, count: f64, bytes: f64) {
+    let totals = &mut lock(&TOTALS).shared;
+    if let Some(tag) = totals.tag_named(tag.number, &tag.name) {
+        totals.count(caller, tag, count, bytes);
+    }
+}
+
+pub fn add_phase(phase: Phase) {
+    lock(&TOTALS).shared.add_phase(phase);
+}
+
+impl RawArena {
+    /// Switches on what the environment meters in every arena. Without memory for the records it is not metered.
+    pub(super) fn begin_process_meters(self, settings: &Settings) {
+        self.set_metered(settings.metered);
+        self.set_sample(settings.sampling);
+        self.set_soft_budget(if settings.budget != 0 { settings.budget } else { u64::MAX });
+        let Some(instruments) = self.instruments_or_new().filter(|_| !settings.profile.is_empty()) else { return };
+        #[cfg(all(unix, not(miri)))]
+        BEGUN.call_once(|| SIGNAL.store(request::begin(settings.signal), Ordering::Relaxed));
+        let record = Arc::<Mutex<Record>>::default();
+        lock(&TOTALS).records.push(record.clone());
+        instruments.shared().borrow_mut().record = Some(record);
+        self.update_instrumented(instruments);
+    }
+
+    /// Copies the numbers. `false`: the arena is not in the profile.
+    pub(super) fn update_profile(self, instruments: &Instruments) -> bool {
+        let shared = instruments.shared().borrow();
+        let Some(record) = &shared.record else { return false };
+        let root = self.root();
+        let mut guard = lock(record);
+        let r = &mut *guard;
+        r.walk_in = r.walk_in.checked_sub(1).unwrap_or_else(|| {
+            r.report.stats = root.stats();
+            r.report.stats.blocks / 8
+        });
+        let live = root.live_with_scopes();
+        (r.report.stats.live, r.report.stats.allocated) = (live, root.allocated_with_scopes());
+        for (i, tag) in shared.tags.iter().enumerate().filter(|_| instruments.metered.get()) {
+            if i == r.report.tags.len() {
+                let (name, number) = (tag.name.clone(), tag.number);
+                r.report.tags.push(TagReport { name, number, budget: u64::MAX, ..TagReport::default() });
+            }
+            (r.report.tags[i].live, r.report.tags[i].allocated) = (root.live_of_tag(i), tag.allocated);
+        }
+        r.count_live(live as usize, DRIFT);
+        drop(guard); // the profile takes it
+        if REQUESTED.load(Ordering::Relaxed) {
+            serve();
+        }
+        true
+    }
+
+    /// The arena is about to be released.
+    pub(super) fn end_profile(self, instruments: &Instruments) {
+        self.sync_tag(instruments);
+        self.update_profile(instruments);
+        let Some(record) = instruments.shared().borrow_mut().record.take() else { return };
+        let totals = &mut *lock(&TOTALS);
+        totals.records.retain(|other| !Arc::ptr_eq(other, &record));
+        let r = &mut *lock(&record);
+        let Stats { allocated, source_calls, .. } = r.report.stats;
+        r.report.stats = Stats { allocated, source_calls, ..Stats::default() };
+        r.report.tags.iter_mut().for_each(|tag| tag.live = 0);
+        totals.released.add(&r.report);
+        totals.released_count += (allocated != 0) as u64;
+        r.count_live(0, 0);
+    }
+}
+
+// ---- the file ----
+
+fn quoted(text: &str) -> String {
+    let escaped = |c: char| match c {
+        '"' | '\\' => format!("\\{c}"),
+        '\0'..='\x1f' => format!("\\u{:04x}", c as u32),
+        _ => c.to_string(),
+    };
+    format!("\"{}\"", text.chars().map(escaped).collect::<String>())
+}
+
+fn or_null(n: Option<u64>) -> String {
+    n.map_or_else(|| "null".into(), |n| n.to_string())
+}
+
+fn list<T>(name: &str, of: &[T], show: impl Fn(&T) -> String) -> String {
+    format!(",\"{name}\":[{}]", of.iter().map(show).collect::<Vec<_>>().join(","))
+}
+
+fn text(settings: &Settings) -> String {
+    let totals = &mut *lock(&TOTALS);
+    let mut sum = Report::of(&mut totals.shared, Stats::default(), &[], false);
+    sum.add(&totals.released);
+    totals.records.iter().for_each(|record| sum.add(&lock(record).report));
+    let Stats { live, allocated, reserved, wasted, blocks, source_calls, .. } = sum.stats;
+    let (id, peak) = (std::process::id(), live.max(PEAK.load(Ordering::Relaxed) as u64));
+    let executable = std::env::current_exe().unwrap_or_default();
+    let executable = quoted(&executable.to_string_lossy());
+    let (arenas, released) = (totals.records.len(), totals.released_count);
+    let numbers = [settings.sampling, settings.budget, SIGNAL.load(Ordering::Relaxed) as u64];
+    let [sampling, budget, signal] = numbers.map(|n| or_null(Some(n).filter(|n| *n != 0)));
+    let mut out = format!(
+        "{{\"version\":1,\"process\":{{\"id\":{id},\"library\":\"toft-rust\",\"executable\":{executable},\
+         \"arenas\":{arenas},\"released\":{released},\"sampling\":{sampling},\"budget\":{budget},\
+         \"signal\":{signal}}},\"stats\":{{\"live\":{live},\"allocated\":{allocated},\"peak\":{peak},\"budget\":null,\
+         \"reserved\":{reserved},\"wasted\":{wasted},\"blocks\":{blocks},\"source_calls\":{source_calls}}}"
+    );
+    out += &list("tags", &sum.tags, |t| {
+        let (name, number, live, allocated) = (quoted(&t.name), or_null(t.number), t.live, t.allocated);
+        format!(r#"{{"name":{name},"number":{number},"live":{live},"allocated":{allocated},"budget":null}}"#)
+    });
+    out += &list("phases", &sum.phases, |p| {
+        let (name, entries, allocated, kept) = (quoted(&p.name), p.entries, p.allocated, p.kept);
+        format!(r#"{{"name":{name},"entries":{entries},"allocated":{allocated},"kept":{kept}}}"#)
+    });
+    out += &list("sites", &sum.sites, |s| {
+        let (file, line, column, number) = (quoted(&s.site.file), s.site.line, s.site.column, s.site.number);
+        let site = format!(r#"{{"file":{file},"line":{line},"column":{column},"number":{number}}}"#);
+        let (tag, count, bytes) = (quoted(&s.tag), s.count, s.bytes);
+        format!(r#"{{"site":{site},"tag":{tag},"count":{count},"bytes":{bytes}}}"#)
+    });
+    out + "}\n"
+}
+
+/// Writes a file beside the path, which then gets its name: no reader sees a part of it. Errors are ignored.
+fn write() {
+    let _writing = lock(&WRITING);
+    let (settings, id) = (process::settings(), std::process::id().to_string());
+    let path = settings.profile.replace("%p", &id).replace("%l", "rust");
+    let temporary = format!("{path}.{id}");
+    let done = process::open(Path::new(&temporary), false)
+        .and_then(|mut file| file.write_all(text(settings).as_bytes()))
+        .and_then(|()| std::fs::rename(&temporary, &path));
+    if done.is_err() {
+        let _ = std::fs::remove_file(&temporary);
+    }
+}
+
+fn serve() {
+    if REQUESTED.swap(false, Ordering::Relaxed) {
+        write();
+    }
+}
+
+/// Requests by the end of the process, and by a signal. The signal's handler stores a flag and posts a semaphore; a
+/// thread, or the next slow call of an arena, writes the profile.
+#[cfg(all(unix, not(miri)))]
+mod request {
+    use super::*;
+    use core::cell::UnsafeCell;
+    use core::ffi::{c_int, c_uint};
+
+    unsafe extern "C" {
+        fn atexit(function: extern "C" fn()) -> c_int;
+        fn signal(number: c_int, handler: usize) -> usize;
+        fn sem_init(semaphore: *mut u8, shared: c_int, value: c_uint) -> c_int;
+        fn sem_post(semaphore: *mut u8) -> c_int;
+        fn sem_wait(semaphore: *mut u8) -> c_int;
+        fn sigfillset(set: *mut u8) -> c_int;
+        fn pthread_sigmask(how: c_int, set: *const u8, before: *mut u8) -> c_int;
+    }
+
+    const SET_MASK: c_int = if cfg!(any(target_os = "linux", target_os = "android")) { 2 } else { 3 };
+
+    /// Larger than a `sem_t` or `sigset_t` of any system.
+    #[repr(align(64))]
+    struct Opaque(UnsafeCell<[u8; 256]>);
+    // SAFETY: it is used by the calls above only, which may be called by any thread.
+    unsafe impl Sync for Opaque {}
+    static SEMAPHORE: Opaque = Opaque(UnsafeCell::new([0; 256]));
+    static THREAD: AtomicBool = AtomicBool::new(false);
+
+    extern "C" fn at_exit() {
+        crate::panics::catch(write);
+    }
+
+    extern "C" fn on_signal(_: c_int) {
+        REQUESTED.store(true, Ordering::Relaxed);
+        if THREAD.load(Ordering::Relaxed) {
+            // SAFETY: it is initialised, and the call is allowed in handlers.
+            unsafe { sem_post(SEMAPHORE.0.get().cast()) };
+        }
+    }
+
+    /// Returns the signal if it requests a profile, or 0: its disposition was not the default one.
+    pub fn begin(number: c_int) -> c_int {
+        let semaphore = || SEMAPHORE.0.get().cast::<u8>();
+        let (all, mask) = (Opaque(UnsafeCell::new([0; 256])), Opaque(UnsafeCell::new([0; 256])));
+        // SAFETY: the functions have these types; the handler calls nothing but `sem_post`.
+        unsafe {
+            atexit(at_exit);
+            if number <= 0 || number >= 1024 {
+                return 0;
+            }
+            let before = signal(number, on_signal as extern "C" fn(c_int) as usize);
+            if before != 0 {
+                signal(number, before);
+                return 0;
+            }
+            let wait = move || loop {
+                if sem_wait(semaphore()) == 0 {
+                    serve();
+                }
+            };
+            sigfillset(all.0.get().cast());
+            pthread_sigmask(SET_MASK, all.0.get().cast(), mask.0.get().cast()); // the thread gets no signals
+            let starts = sem_init(semaphore(), 0, 0) == 0;
+            let starts = starts && std::thread::Builder::new().name("toft-profile".into()).spawn(wait).is_ok();
+            pthread_sigmask(SET_MASK, mask.0.get().cast(), core::ptr::null_mut());
+            THREAD.store(starts, Ordering::Relaxed);
+            number
+        }
+    }
+}
