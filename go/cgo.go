@@ -165,6 +165,9 @@ func cCreate(o Options) (*Arena, *creation) {
 	return goArena(a), &creation{space: o.Contiguous, extra: p}
 }
 
+// cWriteProfile writes the profile of the process, if TOFT_PROFILE is set.
+func cWriteProfile() { C.toft_write_profile() }
+
 // cTrimQuarantine compares the memory of released arenas that were checked, and frees it.
 func cTrimQuarantine() { C.toft_quarantine_trim() }
 

@@ -142,8 +142,14 @@ func Leases() []LeaseInfo {
 
 // CheckReturned compares the memory of returned leases and released arenas that is still kept, and reports late writes as
 // findings (see TOFT_FINDINGS at [SetDebug]). While debugging is on, each collection of garbage does so too. Call it at the
-// end of a program, because Go ends a program without notice to C.
+// end of a program, because Go ends a program without notice to C. If the environment variable TOFT_PROFILE names a file, it
+// also writes the profile of all arenas there; call it after a signal to see what a running program holds.
 func CheckReturned() {
+	checkReturned()
+	cWriteProfile()
+}
+
+func checkReturned() {
 	debug.Lock()
 	for _, s := range debug.quarantine {
 		cReset(emptying{a: s.arena()}, 0)

@@ -5,6 +5,7 @@
 package toft
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"testing"
 	"unsafe"
@@ -31,27 +32,35 @@ type arenaModel struct {
 	seed   byte
 }
 
+const largest = 255 << 10
+
+// The contents of a region with the seed s begin at byte(s*183), the inverse of 7, and those of new memory are zero.
+var contents, zeros = func() (contents [largest + 256]byte, zeros [largest]byte) {
+	for i := range contents {
+		contents[i] = byte(i * 7)
+	}
+	return
+}()
+
+func contentsOf(n int, seed byte) []byte { return contents[seed*183:][:n] }
+
 func (m *arenaModel) add(p unsafe.Pointer, n, align int, zeroed bool) {
 	if uintptr(p)%uintptr(align) != 0 {
 		m.t.Fatalf("%p is not aligned to %d", p, align)
 	}
-	bytes := unsafe.Slice((*byte)(p), n)
+	region := unsafe.Slice((*byte)(p), n)
 	m.seed++
-	for i, b := range bytes {
-		if zeroed && b != 0 {
-			m.t.Fatalf("byte %d of %d is %#x", i, n, b)
-		}
-		bytes[i] = m.seed + byte(i*7)
+	if zeroed && !bytes.Equal(region, zeros[:n]) {
+		m.t.Fatalf("a byte of %d is not zero", n)
 	}
+	copy(region, contentsOf(n, m.seed))
 	m.live = append(m.live, liveBytes{p, n, m.seed})
 }
 
 func (m *arenaModel) check() {
 	for _, l := range m.live {
-		for i, b := range unsafe.Slice((*byte)(l.p), l.n) {
-			if b != l.seed+byte(i*7) {
-				m.t.Fatalf("byte %d of %d was overwritten", i, l.n)
-			}
+		if !bytes.Equal(unsafe.Slice((*byte)(l.p), l.n), contentsOf(l.n, l.seed)) {
+			m.t.Fatalf("a byte of %d was overwritten", l.n)
 		}
 		if l.n > 0 && !m.a.Contains(unsafe.Add(l.p, l.n-1)) {
 			m.t.Fatalf("%d bytes that the arena does not contain", l.n)

@@ -226,7 +226,15 @@ func (s *slot) refresh(a *Arena) {
 		cTrim(a, s.kept-min(s.kept, uintptr(over)))
 		s.setKept(keptOf(cStats(a)))
 	}
+	s.note(a)
+}
+
+// note records the state of an empty arena. Each Return of an instrumented one takes the slow path, which counts its bytes.
+func (s *slot) note(a *Arena) {
 	s.start, s.epoch = a.cursor, a.epoch
+	if a.epoch&1 != 0 {
+		s.epoch = noEpoch
+	}
 }
 
 // With calls f with a leased arena and returns it when f has ended, also if f panics.
@@ -249,7 +257,8 @@ func (s *slot) initArena(at *Arena) {
 		atomic.StoreUint32(&s.state, empty)
 		panic(&AllocError{Size: bufferSize, Align: 8})
 	}
-	s.start, s.epoch, s.checked = a.cursor, a.epoch, a.epoch&1
+	s.note(a)
+	s.checked = a.epoch & 1
 	watchCollector()
 }
 
@@ -386,7 +395,7 @@ func collect(all bool) {
 	trim(all)
 	if !all && debug.any.Load() { // not in TrimLeases, and not on the runtime's goroutine, which runs finalizers
 		if debug.on.Load() {
-			CheckReturned()
+			checkReturned()
 		}
 		go reportForgotten()
 	}
@@ -405,7 +414,7 @@ func (s *slot) shrink() {
 	a := s.arena()
 	a.cursor = s.start
 	cShrink(a)
-	s.start, s.epoch = a.cursor, a.epoch
+	s.note(a)
 	a.cursor = a.limit
 	s.setKept(0)
 	if a.epoch&1 == 0 { // a checked arena would take the zeros for late writes

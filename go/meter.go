@@ -130,6 +130,7 @@ type Frame struct {
 	Function string  `json:"function,omitempty"`
 	Offset   *uint64 `json:"offset,omitempty"` // in Function
 	Module   string  `json:"module,omitempty"`
+	InModule uint64  `json:"module_offset,omitempty"` // the offset of the call in Module, for addr2line
 	File     string  `json:"file,omitempty"`
 	Line     uint64  `json:"line,omitempty"`
 }

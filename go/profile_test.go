@@ -5,6 +5,7 @@
 package toft
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"regexp"
@@ -83,5 +84,83 @@ func TestProfileHasLiveBytesByCallSite(t *testing.T) {
 	}
 	if n := profiled.count.Load(); n != 1 {
 		t.Errorf("%d arenas are profiled, not 1", n)
+	}
+}
+
+// With TOFT_PROFILE all arenas of the process are in one file, leases too, with places in Go.
+func TestProfileOfTheProcess(t *testing.T) {
+	const leases = 2000
+	if os.Getenv("TOFT_PROFILE") != "" {
+		if debug.on.Load() {
+			t.Error("meters switch debugging on")
+		}
+		for range leases {
+			a := Get()
+			end := a.Tag("lease")
+			a.Alloc(1000, 8)
+			end()
+			a.Return()
+			b := Get() // no call but these
+			b.Alloc(504, 8)
+			b.Return()
+		}
+		a, err := NewArena(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Tag("arena")()
+		a.Alloc(100000, 8)
+		CheckReturned()
+		return
+	}
+	folder, err := os.MkdirTemp("", "toft")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) }) // fails under Wine
+	file := folder + "/profile"
+	child := exec.Command(os.Args[0], "-test.run=^TestProfileOfTheProcess$")
+	child.Env = append(os.Environ(), "TOFT_METERED=1", "TOFT_SAMPLING=4096", "TOFT_PROFILE="+file)
+	if out, err := child.CombinedOutput(); err != nil {
+		t.Skip("this system cannot run the test's program: ", err, string(out))
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var profile struct {
+		Process struct{ Library string }
+		Tags    []struct {
+			Name            string
+			Live, Allocated uint64
+		}
+		Sites []struct {
+			Site struct {
+				File string
+				Line int
+			}
+			Tag          string
+			Count, Bytes uint64
+		}
+	}
+	if err := json.Unmarshal(text, &profile); err != nil || profile.Process.Library != "toft-c" {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for _, tag := range profile.Tags {
+		if tag.Name == "lease" && tag.Allocated != leases*1000 || tag.Name == "" && tag.Allocated != leases*504 || tag.Name == "arena" && (tag.Live != 100000 || tag.Allocated != 100000) {
+			t.Errorf("%+v", tag)
+		}
+	}
+	if len(profile.Tags) != 3 {
+		t.Errorf("%+v", profile.Tags)
+	}
+	bytes := map[string]uint64{}
+	for _, site := range profile.Sites {
+		if strings.HasSuffix(site.Site.File, "profile_test.go") && site.Site.Line > 0 {
+			bytes[site.Tag] += site.Bytes
+		}
+	}
+	if n := bytes["lease"]; n < leases*800 || n > leases*1200 { // 490 samples
+		t.Errorf("%d bytes by leases: %+v", n, profile.Sites)
 	}
 }

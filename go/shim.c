@@ -299,8 +299,9 @@ int toftgo_x_privileged(void) {
 }
 
 int toftgo_x_checked(void) {
+  uint64_t checked = 0;
   toft_arena *a = toft_create();
-  int checked = a != NULL && (a->epoch & 1) != 0;
+  if (a != NULL) (void)toft_info_of(a)->query(a, TOFT_SET_CHECKED, &checked);
   toft_release(a);
-  return checked;
+  return checked != 0;
 }

@@ -67,10 +67,12 @@ static void toft_thread_release_leases(void); /* threads/thread_state.c: release
 static void toft_thread_state_release(
     void); /* threads/thread_state.c: that, and its registration with frames; the thread gets no new state */
 
-/* Called when the library is unloaded, in this order. */
+/* Called when the library is unloaded, in this order; before toft_thread_state_release the first. */
+static void toft_profile_end(void);              /* debug/process_profile.c */
 static void toft_leases_unload(void);            /* threads/lease.c: the default cache of leases */
 static void toft_registry_end(void);             /* debug/live_registry.c */
 static void toft_quarantine_flush(size_t bytes); /* debug/quarantine.c: until at most `bytes` are held */
+static void toft_guarded_end(void);              /* core/guarded.c: unmaps what it kept */
 static void toft_findings_end(void);             /* debug/reports.c */
 
 /* Registers handlers that take the library's locks around a fork. Idempotent. */
@@ -82,7 +84,7 @@ static void toft_arm_fork(void); /* threads/thread_state.c */
 
 /* Arranges for toft_cache_end to run when this thread ends. Returns 0 if the system has no slot for it. */
 static int toft_os_arm_thread_exit(void);
-static int toft_os_unloading; /* other threads may have been stopped anywhere: locks are not waited for */
+static size_t toft_os_unloading; /* atomic; 1: threads may have been stopped anywhere: locks are not waited for */
 
 #ifdef TOFT_NO_OS
 
@@ -170,6 +172,29 @@ static void toft_os_print(int descriptor, const char *text, size_t size) {
   (void)fwrite(text, 1, size, out);
   (void)fflush(out);
 }
+static FILE *toft_os_create(const char *path) { return fopen(path, "wb"); }
+static int toft_os_rename(const char *from, const char *to) {
+  return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) != 0;
+}
+
+__declspec(dllimport) int __cdecl rand_s(unsigned int *number); /* in stdlib.h with _CRT_RAND_S only */
+
+/* Fills `size` bytes, at most 256, with unpredictable ones. 0: the system has none. */
+static int toft_os_random(void *to, size_t size) {
+  for (size_t i = 0; i < size; i++) {
+    unsigned int number;
+    if (rand_s(&number) != 0) return 0;
+    ((unsigned char *)to)[i] = (unsigned char)number;
+  }
+  return 1;
+}
+
+static uint64_t toft_os_process_id(void) { return GetCurrentProcessId(); }
+static int toft_os_executable(char *path, size_t size) {
+  DWORD n = GetModuleFileNameA(NULL, path, (DWORD)size);
+  return n != 0 && n < size;
+}
+static int toft_os_has_one_thread(void) { return 0; /* not known */ }
 
 /* Executes a full fence on every thread of the process. */
 static int toft_os_fence_register(void) { return 1; }
@@ -218,6 +243,7 @@ static int toft_os_arm_thread_exit(void) {
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #if defined(__linux__) && defined(__has_include)
 #if __has_include(<asm/unistd.h>)
@@ -225,6 +251,9 @@ static int toft_os_arm_thread_exit(void) {
 #endif
 #endif
 #include <unistd.h>
+#if defined(__APPLE__)
+#include <sys/random.h>
+#endif
 
 #ifndef MAP_ANONYMOUS
 #define MAP_ANONYMOUS MAP_ANON
@@ -326,6 +355,34 @@ static void toft_os_append(const char *path, const char *text, size_t size) {
   (void)close(file);
 }
 
+/* Creates a file, or makes it empty. */
+static FILE *toft_os_create(const char *path) {
+  int file = open(path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+  return file >= 0 ? fdopen(file, "wb") : NULL;
+}
+static int toft_os_rename(const char *from, const char *to) { return rename(from, to) == 0; }
+
+/* Fills `size` bytes, at most 256, with unpredictable ones. 0: the system has none. */
+#if defined(__linux__) /* glibc before 2.25 has no such function */
+extern int toft_getentropy(void *to, size_t size) __asm__("getentropy") __attribute__((weak));
+static int toft_os_random(void *to, size_t size) { return toft_getentropy != NULL && toft_getentropy(to, size) == 0; }
+#else
+static int toft_os_random(void *to, size_t size) { return getentropy(to, size) == 0; }
+#endif
+
+static uint64_t toft_os_process_id(void) { return (uint64_t)getpid(); }
+static int toft_os_executable(char *path, size_t size) {
+  ssize_t n = readlink("/proc/self/exe", path, size); /* Linux */
+  if (n <= 0 || (size_t)n >= size) return 0;
+  path[n] = 0;
+  return 1;
+}
+/* 0: there are others, or it is not known. */
+static int toft_os_has_one_thread(void) {
+  struct stat s;
+  return stat("/proc/self/task", &s) == 0 && s.st_nlink == 3; /* Linux: a folder for each, and two links */
+}
+
 /* Executes a full fence on every thread of the process. A forked child may have to register again. */
 #if defined(__linux__) && defined(SYS_membarrier)
 static int toft_os_fence_register(void) {
@@ -377,15 +434,30 @@ static int toft_os_arm_thread_exit(void) {
 }
 #endif
 
+#ifndef TOFT_NO_OS
+/* Returns the number in an environment variable, which K, M or G may follow, at most SIZE_MAX / 2, or `otherwise`. */
+static TOFT_COLD size_t toft_os_env_number(const char *name, size_t otherwise) {
+  const char *text = toft_os_env(name);
+  if (text == NULL || *text < '0' || *text > '9') return otherwise;
+  char *end;
+  unsigned long long n = strtoull(text, &end, 10);
+  const char *units = "kKmMgG", *unit = *end != 0 ? strchr(units, *end) : NULL;
+  unsigned shift = unit != NULL ? ((unsigned)(unit - units) / 2 + 1) * 10 : 0;
+  return n > SIZE_MAX / 2 >> shift ? SIZE_MAX / 2 : (size_t)n << shift;
+}
+#endif
+
 /* Runs at exit and at dlclose, so that no thread that ends later calls unloaded code. The caches of threads that
  * still run are not touched; at dlclose their contents leak. */
 #if (defined(__GNUC__) || defined(__clang__)) && !defined(TOFT_NO_OS)
 __attribute__((destructor)) static void toft_os_unload(void) {
-  toft_os_unloading = 1;
+  __atomic_store_n(&toft_os_unloading, 1, __ATOMIC_RELAXED);
+  toft_profile_end();
   toft_thread_state_release();
   toft_leases_unload();
   toft_registry_end();
   toft_quarantine_flush(0);
+  toft_guarded_end();
   toft_findings_end();
   toft_cache_end();
 #ifdef _WIN32
@@ -405,6 +477,49 @@ __attribute__((destructor)) static void toft_os_unload(void) {
  * words are size_t. */
 #ifndef TOFT_PLATFORM_ATOMIC_C
 #define TOFT_PLATFORM_ATOMIC_C
+
+/* ==== platform/thread_local.h ==== */
+/* Variables that each thread has. They must exist until toft_cache_end has run (lifecycle.h).
+ *
+ *     TOFT_PER_THREAD int toft_depth;
+ *     #define toft_depth TOFT_OWN(toft_depth)
+ *
+ * gcc for Windows emulates _Thread_local by a key of winpthreads, and frees the variables of a thread that
+ * pthread_create made before Windows calls toft_os_thread_end. There these variables are in the module's native
+ * thread-local storage, which Windows frees last: the linker collects the sections .tls$ into a template, between
+ * mingw-w64's symbol _tls_start and its end, and Windows copies it for each thread. */
+#ifndef TOFT_PLATFORM_THREAD_LOCAL_H
+#define TOFT_PLATFORM_THREAD_LOCAL_H
+
+#if defined(_WIN32) && defined(__GNUC__) && !defined(__clang__) && (defined(__x86_64__) || defined(__i386__))
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern unsigned long _tls_index; /* of this module */
+extern char _tls_start[];
+#ifdef __cplusplus
+}
+#endif
+
+/* The calling thread's copy of a variable in the template. */
+static inline void *toft_own(const void *in_template) {
+  unsigned char **modules; /* ThreadLocalStoragePointer in the thread's environment block */
+#ifdef __x86_64__
+  __asm__("{movq %%gs:0x58, %0|mov %0, QWORD PTR gs:0x58}" : "=r"(modules));
+#else
+  __asm__("{movl %%fs:0x2c, %0|mov %0, DWORD PTR fs:0x2c}" : "=r"(modules));
+#endif
+  return modules[_tls_index] + ((uintptr_t)in_template - (uintptr_t)_tls_start);
+}
+
+#define TOFT_PER_THREAD static __attribute__((section(".tls$"), used))
+#define TOFT_OWN(variable) (*(__typeof__(variable) *)toft_own(&variable))
+#else
+#define TOFT_PER_THREAD static TOFT_THREAD_LOCAL
+#define TOFT_OWN(variable) variable
+#endif
+
+#endif
 
 /* gcc's ThreadSanitizer does not model fences, and gcc warns of each. */
 #if defined(__SANITIZE_THREAD__) && !defined(__clang__) && __GNUC__ >= 11
@@ -487,7 +602,9 @@ TOFT_INLINE int toft_cas(size_t *p, size_t *expected, size_t to) {
 
 /* ---- spin lock, held for nanoseconds, or while a source returns a block ---- */
 
+#ifndef TOFT_SPINS_MAX /* proofs/threads.c has fewer */
 #define TOFT_SPINS_MAX 64
+#endif
 
 typedef unsigned char toft_lock; /* 0: free */
 
@@ -501,8 +618,8 @@ static void toft_lock_take(toft_lock *l) {
 /* While the library is unloaded, a thread may have been stopped with the lock held: gives up after 1000 attempts and
  * returns 0. */
 static int toft_lock_take_at_unload(toft_lock *l) {
-  if (!toft_os_unloading) toft_lock_take(l);
-  for (int i = 0; toft_os_unloading && !TOFT_LOCK_TRY(l); i++) {
+  if (!TOFT_LOAD(&toft_os_unloading)) toft_lock_take(l);
+  for (int i = 0; TOFT_LOAD(&toft_os_unloading) && !TOFT_LOCK_TRY(l); i++) {
     if (i == 1000) return 0;
     toft_os_yield();
   }
@@ -526,7 +643,8 @@ static int toft_fence_is_asymmetric(void) {
 /* ---- thread ids ---- */
 
 static size_t toft_thread_count;
-static TOFT_THREAD_LOCAL size_t toft_this_thread_id; /* from 1; 0: not assigned yet */
+TOFT_PER_THREAD size_t toft_this_thread_id; /* from 1; 0: not assigned yet */
+#define toft_this_thread_id TOFT_OWN(toft_this_thread_id)
 
 static size_t toft_thread_id(void) {
   if (toft_this_thread_id == 0) toft_this_thread_id = TOFT_ADD(&toft_thread_count, 1);
@@ -602,6 +720,109 @@ static void toft_mark_defined(const void *p, size_t n) {
 
 #endif
 
+/* ==== platform/request.c ==== */
+/* Requests to the process by a signal. The handler stores a flag and posts a semaphore, nothing else. A thread, which
+ * exists only if a signal was named, serves the request. A forked child does not have that thread: there the next call
+ * of toft_serve_request serves it. */
+#ifndef TOFT_PLATFORM_REQUEST_C
+#define TOFT_PLATFORM_REQUEST_C
+
+#if !defined(_WIN32) && !defined(TOFT_NO_OS)
+#include <semaphore.h>
+#include <signal.h>
+
+static size_t toft_requested;          /* atomic */
+static size_t toft_request_has_thread; /* atomic */
+static size_t toft_request_ends;       /* atomic: the thread must return */
+static int toft_request_signal;        /* 0: no handler */
+static void (*toft_request_fn)(void);
+static sem_t toft_request_semaphore;
+static pthread_t toft_request_thread;
+
+/* Leaves errno as it is: sem_post fails only where its count overflows, and it is called once for each request that the
+ * thread takes. */
+static void toft_request_handler(int number) {
+  (void)number;
+  if (TOFT_SWAP(&toft_requested, 1) == 0 && TOFT_LOAD(&toft_request_has_thread))
+    (void)sem_post(&toft_request_semaphore);
+}
+
+static void *toft_request_wait(void *arg) {
+  (void)arg;
+  for (;;) {
+    while (sem_wait(&toft_request_semaphore) != 0) continue; /* interrupted */
+    if (TOFT_LOAD(&toft_request_ends)) return NULL;
+    if (TOFT_SWAP(&toft_requested, 0)) toft_request_fn();
+  }
+}
+
+/* Starts the thread, which gets no signals. If that fails, toft_serve_request serves the requests. */
+static void toft_request_start_thread(void) {
+  sigset_t all, before;
+  if (sem_init(&toft_request_semaphore, 0, 0) != 0) return;
+  (void)sigfillset(&all);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+  if (pthread_create(&toft_request_thread, NULL, toft_request_wait, NULL) == 0)
+    (void)TOFT_SWAP(&toft_request_has_thread, 1);
+  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+/* Calls fn after each signal of this number. 0: there is no such signal, or the program has set its disposition, which
+ * stays. Called once. */
+static int toft_request_begin(int number, void (*fn)(void)) {
+  struct sigaction ours, theirs;
+  if (number == 0 || sigaction(number, NULL, &theirs) != 0 || (theirs.sa_flags & SA_SIGINFO) ||
+      theirs.sa_handler != SIG_DFL)
+    return 0;
+  toft_request_fn = fn;
+  toft_request_start_thread();
+  memset(&ours, 0, sizeof ours);
+  ours.sa_handler = toft_request_handler;
+  ours.sa_flags = SA_RESTART | SA_ONSTACK;
+  (void)sigemptyset(&ours.sa_mask);
+  if (sigaction(number, &ours, NULL) != 0) return 0;
+  toft_request_signal = number;
+  return 1;
+}
+
+/* Serves a request on this thread, if there is one and no thread for it. */
+static void toft_serve_request(void) {
+  if (TOFT_LIKELY(!TOFT_LOAD(&toft_requested)) || TOFT_LOAD(&toft_request_has_thread)) return;
+  if (TOFT_SWAP(&toft_requested, 0)) toft_request_fn();
+}
+
+/* The child of a fork has only the thread that forked. */
+static void toft_request_after_fork(void) { TOFT_STORE(&toft_request_has_thread, 0); }
+
+/* Called when the library is unloaded: its code must not run any more. */
+static void toft_request_end(void) {
+  struct sigaction now;
+  if (toft_request_signal != 0 && sigaction(toft_request_signal, NULL, &now) == 0 && !(now.sa_flags & SA_SIGINFO) &&
+      now.sa_handler == toft_request_handler) {
+    now.sa_handler = SIG_DFL;
+    (void)sigaction(toft_request_signal, &now, NULL);
+  }
+  if (!TOFT_SWAP(&toft_request_has_thread, 0)) return;
+  (void)TOFT_SWAP(&toft_request_ends, 1);
+  (void)sem_post(&toft_request_semaphore);
+  (void)pthread_join(toft_request_thread, NULL);
+}
+
+/* The number of a signal by its name, USR1 or USR2. 0: another one. */
+static int toft_signal_named(const char *name) {
+  return strcmp(name, "USR1") == 0 ? SIGUSR1 : strcmp(name, "USR2") == 0 ? SIGUSR2 : 0;
+}
+
+#else
+static int toft_request_begin(int number, void (*fn)(void)) { return (void)number, (void)fn, 0; }
+static void toft_serve_request(void) {}
+static void toft_request_after_fork(void) {}
+static void toft_request_end(void) {}
+static int toft_signal_named(const char *name) { return (void)name, 0; }
+#endif
+
+#endif
+
 /* ---- core: the arena ---- */
 
 /* ==== core/arena_state.h ==== */
@@ -643,6 +864,7 @@ enum {
   TOFT_INITIAL_IDLE = 16,  /* the initial block is empty and takes no allocations: see toft_initial_is_idle */
   TOFT_CACHEABLE = 32,     /* from the heap source: the thread's cache may keep it */
   TOFT_IN_BUFFER = 64,     /* the initial block is the caller's buffer */
+  TOFT_IS_HARDENED = 128,  /* freed memory is filled, and the state has a canary: see debug/hardened.c */
   TOFT_INSTRUMENTED = 256, /* tags, samples or budget callbacks are on; `instruments` is not NULL */
   TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */
 };
@@ -682,6 +904,7 @@ typedef struct toft_state {
   uint64_t adopted_live;         /* part of live that is in adopted arenas */
   toft_block_header initial;
   uint64_t window_peaks[TOFT_PEAK_WINDOWS];
+  uintptr_t canary; /* hardened: of this state; 0: it was overwritten, and every call is refused */
 } toft_state;
 
 #define TOFT_BLOCK_MIN 4096
@@ -768,8 +991,8 @@ static size_t toft_merged_size(uint64_t high) {
  * use the surplus goes back to the system within two windows, at the next take or put of a block by any thread.
  *
  * The cache is a table of free ranges, sorted by address; ranges that touch are one. Where the lock is not free after
- * some hundred attempts, pages are mapped or unmapped directly, so a child that was forked while the lock was held
- * works without the cache. */
+ * some hundred attempts, pages are mapped or unmapped directly. A fork takes the lock, so the child has a consistent
+ * table. */
 #ifndef TOFT_CORE_PAGE_CACHE_C
 #define TOFT_CORE_PAGE_CACHE_C
 
@@ -787,7 +1010,9 @@ size_t toft_page_cache_bytes(void) { return 0; }
 #else
 
 #define TOFT_PAGE_RANGES_MAX 256
+#ifndef TOFT_PAGE_LOCK_ATTEMPTS /* proofs/threads.c has fewer */
 #define TOFT_PAGE_LOCK_ATTEMPTS 512
+#endif
 #define TOFT_PAGE_VICTIMS 16 /* ranges that are unmapped each time the lock is taken */
 #define TOFT_PAGE_LIMIT (sizeof(void *) == 8 ? 256 * TOFT_MIB : 32 * TOFT_MIB)
 #define TOFT_PAGE_WINDOW 500 /* milliseconds */
@@ -813,21 +1038,10 @@ static size_t toft_page_window_setting = 0;
 
 /* ---- settings ---- */
 
-/* Returns the number in an environment variable, which K, M or G may follow, or `otherwise`. */
-static TOFT_COLD size_t toft_page_env(const char *name, size_t otherwise) {
-  const char *text = toft_os_env(name);
-  if (text == NULL || *text < '0' || *text > '9') return otherwise;
-  char *end;
-  unsigned long long n = strtoull(text, &end, 10);
-  const char *units = "kKmMgG", *unit = *end != 0 ? strchr(units, *end) : NULL;
-  unsigned shift = unit != NULL ? ((unsigned)(unit - units) / 2 + 1) * 10 : 0;
-  return n > SIZE_MAX / 2 >> shift ? SIZE_MAX / 2 : (size_t)n << shift;
-}
-
 static size_t toft_page_setting(size_t *setting, const char *name, size_t otherwise) {
   size_t value = TOFT_LOAD(setting);
   if (TOFT_UNLIKELY(value == 0)) { /* all threads use the first result */
-    size_t read = toft_page_env(name, otherwise) + 1;
+    size_t read = toft_os_env_number(name, otherwise) + 1;
     if (TOFT_CAS_RELAXED(setting, &value, read)) value = read;
   }
   return value - 1;
@@ -920,13 +1134,13 @@ static void toft_page_use(size_t size, size_t spare) {
 }
 
 /* Moves what exceeds `keep` bytes to `victims`: from the highest address on, and in whole huge pages where a range is
- * cut. Returns the number of victims. */
-static unsigned toft_page_evict(size_t keep, toft_page_range *victims) {
+ * cut. A range that cannot be cut stays, unless the cache exceeds `limit`. Returns the number of victims. */
+static unsigned toft_page_evict(size_t keep, size_t limit, toft_page_range *victims) {
   unsigned n = 0;
   for (unsigned i = toft_free_pages.ranges; i-- > 0 && n < TOFT_PAGE_VICTIMS && toft_page_bytes > keep;) {
     toft_page_range *r = &toft_free_pages.range[i];
     size_t surplus = toft_page_bytes - keep, kept = 0;
-    if (r->size > surplus) {
+    if (r->size > surplus && (TOFT_OS_CAN_SPLIT || toft_page_bytes <= limit)) {
       uintptr_t start = (uintptr_t)r->start, cut = start + (r->size - surplus) + TOFT_HUGE_PAGE - 1;
       kept = (size_t)((cut & ~(uintptr_t)(TOFT_HUGE_PAGE - 1)) - start);
       if (!TOFT_OS_CAN_SPLIT || kept >= r->size) continue;
@@ -947,10 +1161,23 @@ static void toft_page_cache_unlock(size_t limit) {
   do {
     size_t peak = toft_free_pages.peak[0] > toft_free_pages.peak[1] ? toft_free_pages.peak[0] : toft_free_pages.peak[1];
     size_t keep = peak > toft_free_pages.used ? peak - toft_free_pages.used : 0;
-    n = toft_page_evict(keep < limit ? keep : limit, victims);
+    n = toft_page_evict(keep < limit ? keep : limit, limit, victims);
     TOFT_UNLOCK(&toft_free_pages.lock);
     for (unsigned i = 0; i < n; i++) toft_os_unmap(victims[i].start, victims[i].size);
   } while (n == TOFT_PAGE_VICTIMS && toft_page_cache_lock());
+}
+
+/* ---- fork ---- */
+
+/* No caller waits for this lock without limit, so holding it while other handlers take theirs cannot deadlock. */
+static void toft_page_cache_before_fork(void) { toft_lock_take(&toft_free_pages.lock); }
+static void toft_page_cache_after_fork(void) { TOFT_UNLOCK(&toft_free_pages.lock); }
+
+static void toft_page_cache_arm_fork(void) {
+  static size_t armed; /* atomic */
+  size_t before = 0;
+  if (TOFT_LOAD(&armed) == 0 && TOFT_CAS_RELAXED(&armed, &before, 1))
+    toft_os_at_fork(toft_page_cache_before_fork, toft_page_cache_after_fork, toft_page_cache_after_fork);
 }
 
 /* ---- the operations ---- */
@@ -976,6 +1203,7 @@ static TOFT_COLD void *toft_page_cache_map(size_t size) {
     toft_page_cache_drop();
     if ((p = (unsigned char *)toft_os_map(size, 1)) == NULL) return NULL;
   }
+  toft_page_cache_arm_fork();
   if (toft_page_cache_lock()) {
     toft_page_use(size, half ? size : 0);
     if (half && toft_page_insert(p + size, size)) half = 0;
@@ -1065,7 +1293,8 @@ typedef struct toft_cache {
 #else
 #define TOFT_TLS_INITIAL_EXEC
 #endif
-static TOFT_THREAD_LOCAL toft_cache toft_thread_cache TOFT_TLS_INITIAL_EXEC;
+TOFT_PER_THREAD toft_cache toft_thread_cache TOFT_TLS_INITIAL_EXEC;
+#define toft_thread_cache TOFT_OWN(toft_thread_cache)
 
 static size_t toft_cache_limit_bytes = 4 * TOFT_MIB; /* limit per thread; accessed atomically */
 
@@ -1227,7 +1456,7 @@ static void toft_cache_end(void) {
   toft_thread_state_release();
   toft_cache_empty();
   toft_thread_cache.phase = TOFT_CACHE_CLOSED;
-  if (toft_os_unloading) toft_page_cache_drop();
+  if (TOFT_LOAD(&toft_os_unloading)) toft_page_cache_drop();
 }
 
 #endif
@@ -1382,6 +1611,94 @@ toft_source *toft_limited_source_init(toft_limited_source *b, toft_source *inner
 
 #endif
 
+/* ==== core/guarded.c ==== */
+/* The source of hardened arenas: blocks between inaccessible pages. The header of a block, or the state of an arena,
+ * has a page of its own:
+ *
+ *     inaccessible, 1 to 8 pages | header | inaccessible | objects | inaccessible, at least 1 page
+ *
+ * so an access that runs past either end of the objects faults before it reaches a header. The first object lies at a
+ * random multiple of 16 between 0 and 1008 behind the inaccessible page, and the last byte is the last of a page. */
+#ifndef TOFT_CORE_GUARDED_C
+#define TOFT_CORE_GUARDED_C
+
+#ifndef TOFT_OMIT_CHECKS
+
+/* In the header's page, behind the state of an arena. */
+typedef struct toft_guard {
+  unsigned char *map;
+  size_t map_size; /* a power of two */
+  unsigned char *start, *end;
+} toft_guard;
+
+static toft_guard *toft_guard_of(const void *block) {
+  return (toft_guard *)(void *)((unsigned char *)(uintptr_t)block + TOFT_INITIAL_START);
+}
+
+/* Mappings of released blocks, inaccessible: address | log2(size); 0: none. A pointer into one faults until a later
+ * release unmaps it. Each release replaces a random one. Accessed atomically, since a fork must not meet a lock. */
+#define TOFT_GUARDED_KEPT 64
+#define TOFT_GUARDED_KEPT_SIZE (sizeof(void *) == 8 ? 64 * TOFT_MIB : TOFT_MIB) /* larger ones are unmapped at once */
+static size_t toft_guarded_kept[TOFT_GUARDED_KEPT];
+
+static void toft_guarded_unmap(size_t kept) {
+  if (kept != 0) toft_os_unmap((void *)(uintptr_t)(kept & ~(size_t)63), (size_t)1 << (kept & 63));
+}
+
+static void toft_guarded_end(void) {
+  for (int i = 0; i < TOFT_GUARDED_KEPT; i++) toft_guarded_unmap(TOFT_SWAP(&toft_guarded_kept[i], 0));
+}
+
+/* Fails also if the system has no random numbers. */
+static void *toft_guarded_take(toft_source *self, size_t size) {
+  size_t random, page = toft_os_page(1), objects = toft_os_page(size) + page; /* the offset leaves room for `size` */
+  (void)self;
+  if (!toft_os_random(&random, sizeof random)) return NULL;
+  size_t front = page * (1 + random % 8), map_size = toft_pow2(front + 3 * page + objects);
+  unsigned char *map = (unsigned char *)toft_os_reserve(map_size);
+  if (map == NULL) return NULL;
+  unsigned char *block = map + front, *first = block + 2 * page;
+  if (!toft_os_commit(block, page) || !toft_os_commit(first, objects)) {
+    toft_os_unmap(map, map_size);
+    return NULL;
+  }
+  toft_guard *g = toft_guard_of(block);
+  g->map = map;
+  g->map_size = map_size;
+  g->start = first + random / 8 % 64 * 16;
+  g->end = first + objects;
+  return block;
+}
+
+static void toft_guarded_put(toft_source *self, void *block, size_t size) {
+  const toft_guard g = *toft_guard_of(block);
+  size_t random = 0, bits = 0;
+  (void)self, (void)size;
+  toft_unpoison(g.start, (size_t)(g.end - g.start));
+  while ((size_t)1 << bits < g.map_size) bits++;
+  if (g.map_size > TOFT_GUARDED_KEPT_SIZE || !toft_os_random(&random, sizeof random)) {
+    toft_os_unmap(g.map, g.map_size);
+    return;
+  }
+  toft_os_decommit(g.map, g.map_size);
+  toft_guarded_unmap(TOFT_SWAP(&toft_guarded_kept[random % TOFT_GUARDED_KEPT], (size_t)(uintptr_t)g.map | bits));
+}
+
+static toft_source toft_guarded_source = {toft_guarded_take, toft_guarded_put, NULL};
+
+static int toft_is_guarded(const toft_source *source) { return source == &toft_guarded_source; }
+
+#else
+typedef struct toft_guard {
+  unsigned char *start, *end;
+} toft_guard;
+static toft_guard *toft_guard_of(const void *block) { return (void)block, (toft_guard *)NULL; }
+static int toft_is_guarded(const toft_source *source) { return (void)source, 0; }
+static void toft_guarded_end(void) {}
+#endif
+
+#endif
+
 /* ==== core/instrument.h ==== */
 /* The functions of debug/ that the core calls: accounting, sampling and checks. While none of these is switched on
  * for an arena, each call costs at most a test of a flag or of a pointer. */
@@ -1421,6 +1738,12 @@ static uint64_t toft_sampling_period(const toft_state *a); /* 0: not sampled */
 
 static void toft_instruments_release(toft_state *a);
 
+/* process_profile.c: what the environment meters in every arena. One without memory for the records is not metered.
+ * Precondition: the arena is synced and has no marks. */
+static void toft_begin_process_meters(toft_state *a);
+/* Another arena adopted this one: the process's profile counts its live bytes there. */
+static void toft_profile_remove(toft_state *a);
+
 static void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller);
 
 /* Called by each op that allocated: `before` is the previous value of `allocated`, `caller` the op's return address. */
@@ -1430,7 +1753,9 @@ static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, u
 
 /* ---- debug_records.c, debug_ops.c, debug_api.c, quarantine.c: checked arenas ---- */
 
-static int toft_process_checks(void); /* reports.c: is every arena of the process checked? */
+/* reports.c: what the environment switches on for all arenas of the process; 0: nothing. */
+enum { TOFT_PROCESS_CHECKS = 2, TOFT_PROCESS_METERS = 4, TOFT_PROCESS_HARDENED = 8 };
+static size_t toft_process_switches(void);
 
 static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site);
 
@@ -1460,7 +1785,7 @@ static void toft_records_rewound(toft_state *a, uintptr_t epoch);
 static void toft_records_trimmed(toft_state *a);
 /* Searches all freed regions for late writes. TOFT_OK or TOFT_ECORRUPT. */
 static int toft_verify_freed(toft_state *a);
-/* The bytes of [from, to) were freed: fills and poisons them. */
+/* The bytes of [from, to) were freed: fills them if the arena is checked or hardened, and poisons them if checked. */
 static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to);
 /* The arena is empty, or its checks were switched: checks apply to allocations from here on. */
 static void toft_restart_checks(toft_state *a);
@@ -1479,6 +1804,19 @@ static int toft_quarantine_block(toft_state *a, toft_block_header *b);
 static int toft_quarantine_initial(toft_state *a, size_t size);
 /* The initial block is about to end at `end`. */
 static void toft_checks_shrink_initial(toft_state *a, unsigned char *end);
+
+/* ---- hardened.c ---- */
+
+/* The source to use instead of the heap source. */
+static toft_source *toft_hardened_source(toft_source *source);
+/* Precondition: toft_sync_in was called; toft_set_limit must follow. TOFT_OK or an error. */
+static int toft_begin_hardening(toft_state *a);
+/* Precondition: TOFT_IS_HARDENED. A part of toft_set_limit: computes the canary. Returns 1. */
+static uintptr_t toft_set_canary(toft_state *a);
+/* 0: the state was overwritten, which was reported; the arena refuses every call. */
+static int toft_check_canary(toft_state *a, const char *op, uintptr_t site);
+/* Precondition: TOFT_IS_HARDENED. The cleanup was taken off the list, and is about to run. */
+static void toft_cleanup_taken(toft_state *a, toft_cleanup_node *node);
 
 /* Makes findings name `site` as the place of the next call: for calls that the library makes on behalf of its
  * caller. */
@@ -1501,7 +1839,7 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op);
 static toft_state *toft_state_of(const toft_arena *head) { return (toft_state *)(uintptr_t)head; }
 
 /* Initialises the second part of the state on the first slow call, so that an arena without one never pays for it. */
-static TOFT_COLD void toft_complete_state(toft_state *a) {
+static void toft_complete_state(toft_state *a) {
   memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
   a->initial.size = a->initial_size;
   a->initial.source = a->state & TOFT_IN_BUFFER ? NULL : a->source;
@@ -1520,8 +1858,20 @@ static void toft_sync(toft_state *a) {
   if (a->live > a->peak) a->peak = a->live;
 }
 
+/* A state that was overwritten, for instance by letters, may have TOFT_PRISTINE set. */
+static int toft_is_pristine(const toft_state *a) {
+  return (a->state & ~(uint32_t)(TOFT_CACHEABLE | TOFT_IN_BUFFER)) == TOFT_PRISTINE;
+}
+
+static TOFT_COLD void toft_sync_in_slow(toft_state *a) {
+  if (toft_is_pristine(a))
+    toft_complete_state(a);
+  else
+    (void)toft_check_canary(a, "", 0);
+}
+
 static void toft_sync_in(toft_state *a) {
-  if (TOFT_UNLIKELY(a->state & TOFT_PRISTINE)) toft_complete_state(a);
+  if (TOFT_UNLIKELY(a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED))) toft_sync_in_slow(a);
   toft_sync(a);
 }
 
@@ -1538,6 +1888,7 @@ static void toft_set_limit(toft_state *a) {
   }
   if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, &instrumented);
   a->head.limit = a->head.cursor + (sealed ? 0 : remaining);
+  if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) instrumented = toft_set_canary(a); /* an inline free fills nothing */
   a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | instrumented;
 }
 
@@ -1586,6 +1937,8 @@ static void toft_update_round_peak(toft_state *a, uint64_t live) {
 /* A source that extends blocks in place provides one block only; its offset is not staggered, as it would depend on
  * the size. */
 static size_t toft_block_offset(const toft_block_header *b) {
+  if (TOFT_UNLIKELY(toft_is_guarded(b->source)))
+    return (size_t)(toft_guard_of(b)->start - (const unsigned char *)(const void *)b);
   if (b->kind != TOFT_BLOCK_REGULAR || (b->source != NULL && b->source->extend != NULL)) return TOFT_HEADER;
   return toft_stagger(b->size, b->index);
 }
@@ -1596,6 +1949,7 @@ static unsigned char *toft_block_start(const toft_state *a, toft_block_header *b
 
 static unsigned char *toft_block_end(const toft_state *a, toft_block_header *b) {
   if (b == &a->initial) return a->initial_end;
+  if (TOFT_UNLIKELY(toft_is_guarded(b->source))) return toft_guard_of(b)->end;
   if (toft_block_offset(b) == TOFT_HEADER && (b->kind != TOFT_BLOCK_REGULAR || b->source->extend != NULL))
     return (unsigned char *)b + b->size;
   return (unsigned char *)b + toft_block_offset(b) + toft_usable(b->size);
@@ -1719,7 +2073,9 @@ static void toft_run_cleanups(toft_state *a, uintptr_t epoch) {
       a->adopted_live -= live;
       toft_detached_remove(a, node->user.arg);
     }
-    if (node->user.fn != NULL) node->user.fn(node->user.arg);
+    toft_cleanup run = node->user;
+    if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) toft_cleanup_taken(a, node);
+    if (run.fn != NULL) run.fn(run.arg);
   }
   a->state &= ~(uint32_t)TOFT_BUSY;
 }
@@ -1770,8 +2126,12 @@ static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   toft_block_header *b = toft_block_take(a, toft_dedicated_size(need));
   if (b == NULL) return NULL;
   toft_block_push(a, b, TOFT_BLOCK_DEDICATED);
-  unsigned char *p = (unsigned char *)b + TOFT_HEADER;
+  unsigned char *p = toft_block_start(a, b);
   p += toft_pad(p, align);
+  if (TOFT_UNLIKELY(toft_is_guarded(b->source)) && size > TOFT_CAP / 4) { /* next to the inaccessible page */
+    p = toft_block_end(a, b) - TOFT_ROUND8(size);
+    p -= (uintptr_t)p & (align - 1);
+  }
   b->u.payload = p;
   b->used_end = p + TOFT_ROUND8(size);
   b->charge = need;
@@ -1924,6 +2284,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
   size_t old_round = TOFT_ROUND8(old_size), new_round = TOFT_ROUND8(new_size);
   if (toft_is_newest(a, p, old_size) && aligned) {
     if (new_round <= old_round) {
+      toft_mark_freed(a, p + new_round, a->head.cursor);
       a->head.cursor = p + new_round;
       toft_sync(a);
       return p;
@@ -1939,7 +2300,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
     return p;
   }
   toft_block_header *dedicated = toft_newest_dedicated(a, p);
-  if (dedicated != NULL && aligned && new_size <= (size_t)((unsigned char *)dedicated + dedicated->size - p)) {
+  if (dedicated != NULL && aligned && new_size <= (size_t)(toft_block_end(a, dedicated) - p)) {
     if (new_round > old_round) dedicated->used_end = p + new_round;
     return p;
   }
@@ -1947,6 +2308,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
   unsigned char *q = (unsigned char *)toft_alloc_slow(a, new_size, align);
   if (q == NULL) return NULL;
   memcpy(q, p, toft_min(old_size, new_size));
+  toft_mark_freed(a, p, p + old_size);
   if (dedicated != NULL) { /* only q's block, if any, is newer than the old one */
     toft_block_header **at = a->newest == dedicated ? &a->newest : &a->newest->next;
     *at = dedicated->next;
@@ -2003,9 +2365,11 @@ static void toft_op_free(toft_arena *head, void *p, size_t size) {
     if (a->state & TOFT_IS_CHECKED) {
       code = toft_free_checked(a, (unsigned char *)p, size);
     } else if (toft_is_newest(a, (unsigned char *)p, size)) {
+      toft_mark_freed(a, (unsigned char *)p, a->head.cursor);
       a->head.cursor = (unsigned char *)p;
       toft_sync(a);
     } else if (toft_newest_dedicated(a, (unsigned char *)p) != NULL) {
+      toft_mark_freed(a, (unsigned char *)p, a->newest->used_end);
       toft_block_drop(a, toft_block_pop(a));
     }
   }
@@ -2182,6 +2546,13 @@ static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
   }
 }
 
+/* `releasing`: not the blocks that become inaccessible. */
+static void toft_mark_all_freed(toft_state *a, int releasing) {
+  for (toft_block_header *b = a->newest; b != NULL && a->checks != NULL; b = b->next)
+    if (!releasing || !toft_is_guarded(b->source))
+      toft_mark_freed(a, toft_block_start(a, b), toft_block_used_end(a, b));
+}
+
 static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_OK;
@@ -2196,9 +2567,7 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
     toft_run_cleanups(a, 0);
     code = toft_verify_freed(a);
     if (toft_check_records(a, 0) != TOFT_OK) code = TOFT_ECORRUPT;
-    for (toft_block_header *b = a->newest; b != NULL && a->checks != NULL; b = b->next)
-      toft_mark_freed(a, b == &a->initial ? a->initial_start : (unsigned char *)b + toft_block_offset(b),
-                      toft_block_used_end(a, b));
+    toft_mark_all_freed(a, 0);
     toft_retain_blocks(a, policy, keep);
     a->live = 0;
     toft_accounting_reset(a);
@@ -2252,15 +2621,21 @@ static void toft_link_cleanup(toft_state *a, toft_cleanup_node *node, void (*fn)
   a->cleanups = node;
 }
 
+/* In a hardened arena an overflow must not reach the function's pointer. */
+static toft_cleanup_node *toft_cleanup_take(toft_state *a) {
+  if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED))
+    return (toft_cleanup_node *)toft_os_heap_take(sizeof(toft_cleanup_node), 16);
+  return (toft_cleanup_node *)toft_alloc_slow(a, sizeof(toft_cleanup_node), 8);
+}
+
 static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
   toft_state *a = toft_state_of(head);
   toft_cleanup_node *node = NULL;
   if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "cleanup", TOFT_CALLER()))) return NULL;
   toft_sync_in(a);
   int busy = (a->state & TOFT_REFUSING) != 0;
-  if (!busy) node = (toft_cleanup_node *)toft_alloc_slow(a, sizeof *node, 8);
-  if (!busy && node == NULL && toft_budget_raised(a, sizeof *node, 8))
-    node = (toft_cleanup_node *)toft_alloc_slow(a, sizeof *node, 8);
+  if (!busy) node = toft_cleanup_take(a);
+  if (!busy && node == NULL && toft_budget_raised(a, sizeof *node, 8)) node = toft_cleanup_take(a);
   if (node != NULL) {
     toft_link_cleanup(a, node, fn, arg);
     toft_check_soft_budget(a);
@@ -2511,19 +2886,36 @@ static toft_state *toft_create_from(toft_source *source, uint32_t state) {
     source->put(source, block, TOFT_BLOCK_MIN);
     return NULL;
   }
-  return block != NULL ? toft_init_in_block(block, source, state) : NULL;
+  if (block == NULL) return NULL;
+  if (toft_is_guarded(source))
+    return toft_init(block, toft_guard_of(block)->start, toft_guard_of(block)->end, TOFT_BLOCK_MIN, source, state);
+  return toft_init_in_block(block, source, state);
 }
 
 static void toft_put_initial(toft_state *a);
 
-/* The whole process is checked: switches checks on. NULL: no memory; the arena is released. */
-static TOFT_COLD toft_state *toft_create_checked(toft_state *a) {
+/* Switches on the checks and meters that the environment sets for all arenas. NULL: no memory for the checks; the arena
+ * is released. */
+static TOFT_COLD toft_state *toft_create_switched(toft_state *a, size_t switches) {
+  if ((switches & TOFT_PROCESS_HARDENED) && a->source == &toft_heap_source) {
+    toft_source *guarded = toft_hardened_source(a->source);
+    if (a->state & TOFT_IN_BUFFER) {
+      a->source = guarded;
+    } else {
+      toft_put_initial(a);
+      a = toft_create_from(guarded, 0);
+      if (a == NULL) return NULL;
+    }
+  }
   toft_sync_in(a);
-  if (toft_begin_checks(a) != TOFT_OK) {
+  if (switches & TOFT_PROCESS_METERS) toft_begin_process_meters(a);
+  if (((switches & TOFT_PROCESS_CHECKS) && toft_begin_checks(a) != TOFT_OK) ||
+      ((switches & TOFT_PROCESS_HARDENED) && toft_begin_hardening(a) != TOFT_OK)) {
+    toft_instruments_release(a);
     toft_put_initial(a);
     return NULL;
   }
-  if (a->source == NULL) {
+  if ((switches & TOFT_PROCESS_CHECKS) && a->source == NULL) {
     a->source = &toft_heap_source;
     toft_limit_to_buffer(a);
   }
@@ -2532,7 +2924,8 @@ static TOFT_COLD toft_state *toft_create_checked(toft_state *a) {
 }
 
 TOFT_INLINE toft_state *toft_finish_create(toft_state *a) {
-  return TOFT_LIKELY(!toft_process_checks()) || a == NULL ? a : toft_create_checked(a);
+  size_t switches = toft_process_switches();
+  return TOFT_LIKELY(switches == 0) || a == NULL ? a : toft_create_switched(a, switches);
 }
 
 static TOFT_COLD toft_state *toft_create_slow(void) {
@@ -2560,11 +2953,12 @@ toft_arena *toft_create_with(const toft_options *given) {
   if (given == NULL) return toft_create();
   if (given->size < 2 * sizeof(void *)) return NULL;
   memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's structure is shorter */
-  if ((o.flags & ~(uint32_t)TOFT_CHECKED) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
-  toft_source *source = o.source != NULL ? o.source : &toft_heap_source;
+  if ((o.flags & ~(uint32_t)(TOFT_CHECKED | TOFT_HARDENED)) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
+  toft_source *source = o.source != NULL || o.buffer != NULL ? o.source : &toft_heap_source;
+  if (o.flags & TOFT_HARDENED) source = toft_hardened_source(source);
   toft_arena *head = NULL;
   if (o.buffer != NULL) {
-    head = toft_create_in(o.buffer, o.buffer_size, o.source);
+    head = toft_create_in(o.buffer, o.buffer_size, source);
   } else if (source == &toft_heap_source) {
     head = toft_create();
   } else {
@@ -2582,7 +2976,9 @@ toft_arena *toft_create_with(const toft_options *given) {
     a->first_size = first;
     toft_make_initial_current(a, 1);
   }
-  if (((o.flags & TOFT_CHECKED) || a->checks != NULL) && toft_begin_checks(a) != TOFT_OK) {
+  if ((((o.flags & TOFT_CHECKED) || (a->state & TOFT_IS_CHECKED)) && toft_begin_checks(a) != TOFT_OK) ||
+      ((o.flags & TOFT_HARDENED) && toft_begin_hardening(a) != TOFT_OK)) {
+    toft_instruments_release(a);
     toft_put_initial(a);
     return NULL;
   }
@@ -2597,7 +2993,7 @@ static void toft_put_initial(toft_state *a) {
   toft_skip_epochs(a->head.epoch);
   if (!(a->state & TOFT_PRISTINE) && a->checks != NULL && toft_quarantine_initial(a, size)) return;
   if (a->state & TOFT_IN_BUFFER) return;
-  if ((a->state & TOFT_CACHEABLE) != 0 && !toft_process_checks() && toft_cache_accepts(size))
+  if ((a->state & TOFT_CACHEABLE) != 0 && toft_process_switches() == 0 && toft_cache_accepts(size))
     toft_cache_push(toft_init_in_block(a, source, TOFT_CACHEABLE));
   else
     source->put(source, a, size);
@@ -2609,6 +3005,7 @@ static void toft_release_all(toft_state *a) {
   toft_run_cleanups(a, 0);
   (void)toft_verify_freed(a);
   (void)toft_check_records(a, 0);
+  if (a->state & TOFT_IS_HARDENED) toft_mark_all_freed(a, 1);
   while (a->newest != &a->initial) {
     toft_block_header *b = a->newest;
     a->newest = b->next;
@@ -2622,7 +3019,7 @@ static void toft_release_all(toft_state *a) {
 
 static TOFT_COLD void toft_release_slow(toft_state *a, uintptr_t site) {
   if (a->state & TOFT_CACHE_OWNED) return;
-  if (a->state & TOFT_PRISTINE) {
+  if (toft_is_pristine(a)) {
     toft_put_initial(a);
     return;
   }
@@ -2654,7 +3051,10 @@ static void toft_op_release(toft_arena *head) {
 /* ---- adopt ---- */
 
 /* Cleanups that release a donor at the point where it was adopted. */
-static void toft_release_adopted(void *donor) { toft_release_all((toft_state *)donor); }
+static void toft_release_adopted(void *donor) {
+  toft_state *a = (toft_state *)donor;
+  if (!(a->state & TOFT_IS_HARDENED) || toft_check_canary(a, "release", 0)) toft_release_all(a);
+}
 static void toft_release_foreign(void *donor) { toft_release((toft_arena *)donor); }
 
 static int toft_adopt_own(toft_state *a, toft_state *donor) {
@@ -2673,6 +3073,7 @@ static int toft_adopt_own(toft_state *a, toft_state *donor) {
   }
   donor->state |= TOFT_BUSY; /* further calls on the donor are refused */
   toft_set_limit(donor);
+  toft_profile_remove(donor);
   toft_link_cleanup(a, &donor->adopted, toft_release_adopted, donor);
   a->live += donor->live;
   a->allocated += donor->live;
@@ -2720,14 +3121,16 @@ int toft_adopt(toft_arena *head, toft_arena *donor) {
 #ifndef TOFT_CORE_STATS_C
 #define TOFT_CORE_STATS_C
 
-static const unsigned char *toft_block_first(const toft_state *a, toft_block_header *b) {
-  return b == &a->initial ? a->initial_start : (unsigned char *)b + toft_block_offset(b);
+/* Bytes that the block occupies; for a guarded one those that are accessible. */
+static size_t toft_block_bytes(const toft_state *a, toft_block_header *b) {
+  if (TOFT_LIKELY(!toft_is_guarded(b->source))) return b->size;
+  return toft_os_page(1) + toft_os_page((size_t)(toft_block_end(a, b) - toft_block_start(a, b)));
 }
 
 /* Bytes in use. An idle initial block has none, although its cursor is at its end. */
 static size_t toft_block_used(const toft_state *a, toft_block_header *b) {
   if (b == &a->initial && (a->state & TOFT_INITIAL_IDLE)) return 0;
-  return (size_t)(toft_block_used_end(a, b) - toft_block_first(a, b));
+  return (size_t)(toft_block_used_end(a, b) - toft_block_start(a, b));
 }
 
 static toft_state *toft_adopted_arena(const toft_cleanup_node *node) {
@@ -2739,7 +3142,7 @@ static int toft_op_contains(const toft_arena *head, const void *p) {
   const unsigned char *q = (const unsigned char *)p;
   if (a->state & TOFT_PRISTINE) return q >= a->initial_start && q < head->cursor;
   for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
-    const unsigned char *start = toft_block_first(a, b);
+    const unsigned char *start = toft_block_start(a, b);
     if (q >= start && q < start + toft_block_used(a, b)) return 1;
   }
   for (const toft_cleanup_node *n = a->cleanups; n != NULL; n = n->older) {
@@ -2752,9 +3155,9 @@ static int toft_op_contains(const toft_arena *head, const void *p) {
 /* Adds the block statistics of a and of the arenas it adopted. */
 static void toft_add_stats(const toft_state *a, toft_stats *s) {
   for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
-    s->reserved += b->size;
+    s->reserved += toft_block_bytes(a, b);
     s->blocks++;
-    s->wasted += b->size - toft_block_used(a, b);
+    s->wasted += toft_block_bytes(a, b) - toft_block_used(a, b);
     if (b == a->current) s->wasted -= (size_t)(a->end - a->head.cursor);
   }
   s->reserved += a->spare_bytes;
@@ -2792,7 +3195,7 @@ static int toft_walk_blocks(toft_state *a, int (*fn)(void *, const toft_block *)
     }
     v.base = b == &a->initial ? (const void *)a : (const void *)b;
     v.size = b->size;
-    v.start = toft_block_first(a, b);
+    v.start = toft_block_start(a, b);
     v.used = toft_block_used(a, b);
     v.kind = (int)b->kind;
     int stop = fn(arg, &v);
@@ -2801,7 +3204,7 @@ static int toft_walk_blocks(toft_state *a, int (*fn)(void *, const toft_block *)
   for (toft_block_header *b = a->spares; b != NULL; b = b->next) {
     v.base = b;
     v.size = b->size;
-    v.start = (const unsigned char *)b + TOFT_HEADER;
+    v.start = toft_block_start(a, b);
     v.used = 0;
     v.kind = TOFT_BLOCK_SPARE;
     int stop = fn(arg, &v);
@@ -2846,7 +3249,8 @@ const char *toft_error_name(int code) {
 #ifndef TOFT_CORE_MALLOC_HOOKS_C
 #define TOFT_CORE_MALLOC_HOOKS_C
 
-static TOFT_THREAD_LOCAL toft_arena *toft_current_arena;
+TOFT_PER_THREAD toft_arena *toft_current_arena;
+#define toft_current_arena TOFT_OWN(toft_current_arena)
 
 static size_t toft_hook_total_size(size_t size) {
   return size <= SIZE_MAX - TOFT_HOOK_HEADER ? size + TOFT_HOOK_HEADER : SIZE_MAX;
@@ -3300,6 +3704,7 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_tag_push_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_push_slow)
 #define toft_tags TOFT_PASTE(TOFT_PREFIX, toft_tags)
 #define toft_version TOFT_PASTE(TOFT_PREFIX, toft_version)
+#define toft_write_profile TOFT_PASTE(TOFT_PREFIX, toft_write_profile)
 #define toft_vprintf TOFT_PASTE(TOFT_PREFIX, toft_vprintf)
 #endif
 
@@ -3581,9 +3986,10 @@ TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
 #define TOFT_DEBUG_DEBUG_OPS_C
 #define TOFT_DEBUG_QUARANTINE_C
 #define TOFT_DEBUG_DEBUG_API_C
+#define TOFT_DEBUG_HARDENED_C
 #define TOFT_RECYCLER_RECYCLER_CHECKED_C
 
-static int toft_process_checks(void) { return 0; }
+static size_t toft_process_switches(void) { return 0; }
 static int toft_debug_begin_call_slow(toft_state *a, const char *by, uintptr_t site) {
   (void)a, (void)by, (void)site;
   return 1;
@@ -3646,6 +4052,14 @@ static int toft_quarantine_initial(toft_state *a, size_t size) {
 }
 static void toft_checks_shrink_initial(toft_state *a, unsigned char *end) { (void)a, (void)end; }
 static void toft_attribute_call(const toft_arena *a, uintptr_t site) { (void)a, (void)site; }
+static toft_source *toft_hardened_source(toft_source *source) { return source; }
+static int toft_begin_hardening(toft_state *a) {
+  (void)a;
+  return TOFT_ENOSYS;
+}
+static uintptr_t toft_set_canary(toft_state *a) { return (void)a, 1; }
+static int toft_check_canary(toft_state *a, const char *by, uintptr_t site) { return (void)a, (void)by, (void)site, 1; }
+static void toft_cleanup_taken(toft_state *a, toft_cleanup_node *node) { (void)a, (void)node; }
 static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size) {
   (void)arena;
   memcpy(base, &size, sizeof size);
@@ -3752,6 +4166,30 @@ static void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t befo
 }
 #endif
 
+#if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS)
+#define TOFT_DEBUG_PROCESS_PROFILE_C
+#define TOFT_PLATFORM_REQUEST_C
+static void toft_begin_process_meters(toft_state *a) { (void)a; }
+static void toft_profile_remove(toft_state *a) { (void)a; }
+static void toft_profile_end(void) {}
+static void toft_profile_at_fork(int phase) { (void)phase; }
+#endif
+#if defined(TOFT_OMIT_CHECKS) && !defined(TOFT_OMIT_METERS)
+static void toft_profile_update(toft_state *a) { (void)a; }
+static void toft_profile_sample(const toft_instruments *w, void *const *stack, size_t depth, uintptr_t site,
+                                double count, double bytes) {
+  (void)w, (void)stack, (void)depth, (void)site, (void)count, (void)bytes;
+}
+static void toft_profile_phase(const char *name, uint64_t allocated, int64_t kept) {
+  (void)name, (void)allocated, (void)kept;
+}
+#endif
+#if defined(TOFT_OMIT_METERS) && !defined(TOFT_OMIT_CHECKS)
+static int toft_is_profiled(const toft_state *a) { return (void)a, 0; }
+static int toft_read_process_meters(int *reports) { return (void)reports, 0; }
+static void toft_start_process_meters(void) {}
+#endif
+
 #if defined(TOFT_OMIT_CHECKS) && defined(TOFT_OMIT_METERS)
 #define TOFT_DEBUG_SYMBOLIZE_C
 #endif
@@ -3811,6 +4249,7 @@ typedef struct toft_phase_entry {
 } toft_phase_entry;
 
 typedef struct toft_sampled_site toft_sampled_site; /* sampling.c */
+typedef struct toft_profiled toft_profiled;         /* process_profile.c */
 #define TOFT_SITE_LISTS 256
 
 struct toft_instruments {
@@ -3837,6 +4276,8 @@ struct toft_instruments {
   void *on_soft_budget_arg;
   toft_refusal_fn *on_refusal;
   void *on_refusal_arg;
+  uintptr_t caller;        /* of the last sampled or budgeted allocation */
+  toft_profiled *profiled; /* NULL: not in the process's profile */
 
   uint64_t period, next_sample, random; /* next_sample: a value of `allocated` */
   toft_unwind_fn *unwinder;
@@ -3956,6 +4397,12 @@ static toft_instruments *toft_instruments_of(const toft_state *a) {
   return a->state & TOFT_PRISTINE ? NULL : a->instruments;
 }
 
+/* Whether the process's profile includes the arena. */
+static int toft_is_profiled(const toft_state *a) {
+  const toft_instruments *w = toft_instruments_of(a);
+  return w != NULL && w->profiled != NULL;
+}
+
 /* Created on first use. NULL: no memory. */
 static toft_instruments *toft_instruments_get(toft_state *a) {
   if (a->instruments != NULL) return a->instruments;
@@ -3976,14 +4423,20 @@ static toft_instruments *toft_instruments_get(toft_state *a) {
 
 static void toft_clear_sites(toft_instruments *w); /* sampling.c */
 
+/* process_profile.c; precondition of each: w->profiled is not NULL. */
+static void toft_profile_update(toft_state *a);
+static void toft_profile_sample(const toft_instruments *w, void *const *stack, size_t depth, uintptr_t site,
+                                double count, double bytes);
+static void toft_profile_phase(const char *name, uint64_t allocated, int64_t kept);
+#define TOFT_PROFILE_LAG (16 * TOFT_KIB) /* bytes by which a profile's number of an arena may be late */
+
 static void toft_clear_phases(toft_instruments *w) {
   for (size_t i = 0; i < w->phase_count; i++) free(w->phases[i].name);
   w->phase_count = 0;
 }
 
-static void toft_instruments_release(toft_state *a) {
-  toft_instruments *w = a->instruments;
-  if (w == NULL) return;
+/* Frees the lists and sets everything to 0. */
+static void toft_instruments_clear(toft_instruments *w) {
   toft_clear_sites(w);
   toft_clear_phases(w);
   for (size_t i = 0; i < w->tag_count; i++) free(w->tags[i].name);
@@ -3993,7 +4446,14 @@ static void toft_instruments_release(toft_state *a) {
   free(w->detached);
   free(w->cuts);
   free(w->tags);
-  free(w);
+  memset(w, 0, sizeof *w);
+}
+
+static void toft_instruments_release(toft_state *a) {
+  if (a->instruments == NULL) return;
+  toft_profile_remove(a);
+  toft_instruments_clear(a->instruments);
+  free(a->instruments);
   a->instruments = NULL;
   a->state &= ~(uint32_t)TOFT_INSTRUMENTED;
 }
@@ -4001,7 +4461,7 @@ static void toft_instruments_release(toft_state *a) {
 /* Updates TOFT_INSTRUMENTED after a setting changed. */
 static void toft_update_instrumented(toft_state *a) {
   const toft_instruments *w = a->instruments;
-  int on = w->metered || w->period != 0 || w->soft_budget != UINT64_MAX || w->on_refusal != NULL;
+  int on = w->metered || w->period != 0 || w->soft_budget != UINT64_MAX || w->on_refusal != NULL || w->profiled != NULL;
   a->state = on ? a->state | TOFT_INSTRUMENTED : a->state & ~(uint32_t)TOFT_INSTRUMENTED;
 }
 
@@ -4052,6 +4512,7 @@ static void toft_sync_tags(toft_state *a) {
 }
 
 static uint64_t toft_live_of_tag(const toft_instruments *w, size_t tag) {
+  if (w->cut_count == 0) return w->tags[tag].detached; /* a sum of arenas */
   const toft_cut *last = &w->cuts[w->cut_count - 1];
   return w->tags[tag].lifo_closed + w->tags[tag].detached + (last->tag == tag ? w->lifo_bytes - last->at : 0);
 }
@@ -4149,6 +4610,10 @@ static TOFT_COLD size_t toft_instrumented_limit(toft_state *a, size_t remaining,
   if (w->period != 0) { /* the allocation that passes the next sample takes the slow path */
     uint64_t ahead = w->next_sample > a->allocated ? w->next_sample - a->allocated : 0;
     if (allowed > ahead) allowed = ahead;
+  }
+  if (w->profiled != NULL) {
+    toft_profile_update(a);
+    if (allowed > TOFT_PROFILE_LAG) allowed = TOFT_PROFILE_LAG;
   }
   if (!w->soft_budget_passed) {
     uint64_t ahead = w->soft_budget > a->live ? w->soft_budget - a->live : 0;
@@ -4635,7 +5100,8 @@ typedef struct toft_named_site {
 } toft_named_site;
 
 static toft_named_site *toft_named_sites[256];
-static TOFT_THREAD_LOCAL uintptr_t toft_call_site_hint; /* site of the next call, set by toft_at */
+TOFT_PER_THREAD uintptr_t toft_call_site_hint; /* site of the next call, set by toft_at */
+#define toft_call_site_hint TOFT_OWN(toft_call_site_hint)
 
 uintptr_t toft_site(const char *place) {
   unsigned hash = 5381;
@@ -4815,6 +5281,17 @@ static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_
       toft_put_number(t, (uintptr_t)f->p, 16);
       toft_put_text(t, f->claimed_size != 0 ? " has a claimed range" : " is in a cleanup or a callback");
       break;
+    case TOFT_FOUND_OVER_BUDGET:
+      toft_put_text(t, "over budget: ");
+      toft_put_number(t, f->size, 10);
+      toft_put_text(t, " bytes of a soft budget of ");
+      toft_put_number(t, f->claimed_size, 10);
+      break;
+    case TOFT_FOUND_OVERWRITTEN:
+      toft_put_text(t, "overwritten arena: the canary in the head at ");
+      toft_put_number(t, (uintptr_t)f->p, 16);
+      toft_put_text(t, " is wrong; the arena refuses every call");
+      break;
     default: break;
   }
   if (f->kind <= TOFT_FOUND_WRONG_SIZE) toft_put_call(t, "; allocated", &out->allocated, " at ");
@@ -4853,8 +5330,9 @@ static void toft_deliver_report(const toft_report *f, toft_finding_fn *fn, void 
 
 /* ---- the process's switch, and delivery ---- */
 
-enum { TOFT_CHECK_SWITCH_UNREAD = 0, TOFT_CHECK_SWITCH_OFF = 1, TOFT_CHECK_SWITCH_ON = 2 };
-static size_t toft_check_switch; /* read and written atomically; the rest is written before it, with the lock held */
+/* 1: the environment was read; and TOFT_PROCESS_... Read and written atomically; the rest is written before it, with
+ * the lock held. */
+static size_t toft_process_switch;
 static int toft_check_switch_aborts;
 static int toft_findings_stream; /* descriptor of a standard stream, or 0 */
 static char *toft_findings_file; /* or NULL */
@@ -4868,9 +5346,15 @@ static int toft_equals_ignoring_case(const char *s, const char *word) {
   return *s == 0 && *word == 0;
 }
 
-static void toft_read_findings_file(const char *name, int checked) {
+/* Whether the value of a variable switches a feature on. */
+static int toft_is_on(const char *v) {
+  return v != NULL && *v != 0 && !toft_equals_ignoring_case(v, "0") && !toft_equals_ignoring_case(v, "off") &&
+         !toft_equals_ignoring_case(v, "no") && !toft_equals_ignoring_case(v, "false");
+}
+
+static void toft_read_findings_file(const char *name, int expected) {
   if (name == NULL || *name == 0) {
-    toft_findings_stream = checked ? 2 : 0;
+    toft_findings_stream = expected ? 2 : 0;
   } else if (strcmp(name, "stderr") == 0 || strcmp(name, "/dev/stderr") == 0) {
     toft_findings_stream = 2;
   } else if (strcmp(name, "stdout") == 0 || strcmp(name, "/dev/stdout") == 0) {
@@ -4880,26 +5364,36 @@ static void toft_read_findings_file(const char *name, int checked) {
   }
 }
 
-static TOFT_COLD size_t toft_read_check_switch(void) {
+/* process_profile.c. Returns whether a meter is on for all arenas; sets *reports if it makes findings. */
+static int toft_read_process_meters(int *reports);
+/* Prepares for requests of a profile and for forks, without the lock. */
+static void toft_start_process_meters(void);
+
+static TOFT_COLD size_t toft_read_process_switch(void) {
   toft_lock_take(&toft_findings_lock);
-  size_t s = TOFT_LOAD(&toft_check_switch);
-  if (s == TOFT_CHECK_SWITCH_UNREAD) {
+  size_t s = TOFT_LOAD(&toft_process_switch);
+  int first = s == 0, reports = 0;
+  if (first) {
     const char *v = toft_os_env("TOFT_CHECKED");
-    int off = v == NULL || *v == 0 || toft_equals_ignoring_case(v, "0") || toft_equals_ignoring_case(v, "off") ||
-              toft_equals_ignoring_case(v, "no") || toft_equals_ignoring_case(v, "false");
-    toft_check_switch_aborts = !off && toft_equals_ignoring_case(v, "abort");
-    toft_read_findings_file(toft_os_env("TOFT_FINDINGS"), !off);
-    s = off ? TOFT_CHECK_SWITCH_OFF : TOFT_CHECK_SWITCH_ON;
-    (void)TOFT_SWAP(&toft_check_switch, s);
+    s = toft_is_on(v) ? 1 | TOFT_PROCESS_CHECKS : 1;
+    if (toft_read_process_meters(&reports)) s |= TOFT_PROCESS_METERS;
+    toft_check_switch_aborts = v != NULL && toft_equals_ignoring_case(v, "abort");
+    v = toft_os_env("TOFT_HARDENED");
+    if (toft_is_on(v)) s |= TOFT_PROCESS_HARDENED;
+    toft_check_switch_aborts |= v != NULL && toft_equals_ignoring_case(v, "abort");
+    toft_read_findings_file(toft_os_env("TOFT_FINDINGS"),
+                            reports || (s & (TOFT_PROCESS_CHECKS | TOFT_PROCESS_HARDENED)));
+    TOFT_STORE_RELEASE(&toft_process_switch, s);
   }
   TOFT_UNLOCK(&toft_findings_lock);
+  if (first && (s & TOFT_PROCESS_METERS)) toft_start_process_meters();
   return s;
 }
 
-static int toft_process_checks(void) {
-  size_t s = TOFT_LOAD(&toft_check_switch);
-  if (TOFT_UNLIKELY(s == TOFT_CHECK_SWITCH_UNREAD)) s = toft_read_check_switch();
-  return s == TOFT_CHECK_SWITCH_ON;
+static size_t toft_process_switches(void) {
+  size_t s = TOFT_LOAD(&toft_process_switch);
+  if (TOFT_UNLIKELY(s == 0)) s = toft_read_process_switch();
+  return s & ~(size_t)1;
 }
 
 void toft_on_finding(toft_finding_fn *fn, void *arg) {
@@ -4920,10 +5414,11 @@ static void toft_print_finding(void *arg, const toft_finding *f) {
   if (toft_findings_file != NULL) toft_os_append(toft_findings_file, line, (size_t)(t.at - line));
 }
 
-static TOFT_THREAD_LOCAL int toft_in_hook; /* findings caused by the hook's own calls are only printed */
+TOFT_PER_THREAD int toft_in_hook; /* findings caused by the hook's own calls are only printed */
+#define toft_in_hook TOFT_OWN(toft_in_hook)
 
 static void toft_publish_report(const toft_report *f) {
-  (void)toft_process_checks();
+  (void)toft_process_switches();
   toft_lock_take(&toft_findings_lock);
   toft_finding_fn *fn = toft_finding_hook;
   void *arg = toft_finding_hook_arg;
@@ -5083,6 +5578,7 @@ static int toft_report_written(toft_state *a, int kind, const toft_record *r, co
 
 /* The slow path of toft_debug_begin_call. */
 static TOFT_COLD int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site) {
+  if ((a->canary != 0 || (a->state & TOFT_IS_HARDENED)) && !toft_check_canary(a, op, site)) return 0;
   toft_checks *c = a->checks;
   size_t me = toft_thread_id(), pinned = TOFT_LOAD(&c->pinned_thread), other = 0;
   toft_call_info call = {op, toft_call_site_hint != 0 ? toft_call_site_hint : site, me};
@@ -5204,8 +5700,10 @@ static void toft_fill_freed(unsigned char *from, unsigned char *to) {
 static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
   if (a->state & TOFT_IS_CHECKED)
     toft_fill_freed(from, to);
-  else if (a->checks != NULL && from < to)
+  else if (a->checks != NULL && from < to) {
     toft_unpoison(from, (size_t)(to - from));
+    if (a->state & TOFT_IS_HARDENED) memset(from, TOFT_POISON_FREED, (size_t)(to - from));
+  }
 }
 
 static toft_block_log **toft_block_log_of(toft_checks *c, const toft_block_header *b) {
@@ -5489,6 +5987,7 @@ static void toft_sample(toft_state *a, size_t size, uint64_t before, uintptr_t s
   toft_sampled_site *s = toft_site_of(w, stack, depth, site);
   /* an allocation of so many bytes is sampled with probability bytes / period */
   double count = (double)hits * (double)w->period / (double)(a->allocated - before);
+  if (w->profiled != NULL) toft_profile_sample(w, stack, depth, site, count, count * (double)size);
   *(s != NULL ? &s->count : &w->unattributed_count) += count;
   *(s != NULL ? &s->bytes : &w->unattributed_bytes) += count * (double)size;
 }
@@ -5496,6 +5995,7 @@ static void toft_sample(toft_state *a, size_t size, uint64_t before, uintptr_t s
 static TOFT_COLD void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site,
                                                  uintptr_t caller) {
   if (a->allocated <= before) return;
+  a->instruments->caller = site != 0 ? site : caller;
   if (a->instruments->period != 0) toft_sample(a, size, before, site, caller);
   toft_check_soft_budget(a);
 }
@@ -5686,6 +6186,8 @@ void toft_phase_end_slow(toft_arena *head, toft_phase *p) {
       e->allocated += a->allocated - p->allocated;
       e->kept += (int64_t)(a->live - p->live);
     }
+    if (a->instruments->profiled != NULL)
+      toft_profile_phase(p->name, a->allocated - p->allocated, (int64_t)(a->live - p->live));
     toft_end_call(a);
   }
   p->name = NULL;
@@ -5703,12 +6205,8 @@ static toft_state *toft_begin_report(toft_arena *head, int *code) {
   return a;
 }
 
-int toft_tags(toft_arena *head, int (*fn)(void *arg, const toft_tag_report *tag), void *arg) {
-  int code;
-  toft_state *a = toft_begin_report(head, &code);
-  if (a == NULL) return code;
-  const toft_instruments *w = a->instruments;
-  uint32_t was_busy = toft_begin_callback(a);
+static int toft_each_tag(const toft_instruments *w, int (*fn)(void *arg, const toft_tag_report *tag), void *arg) {
+  int code = 0;
   for (size_t i = 0; i < w->tag_count && w->metered && code == 0; i++) {
     const toft_tag_entry *t = &w->tags[i];
     toft_tag_report r;
@@ -5719,17 +6217,11 @@ int toft_tags(toft_arena *head, int (*fn)(void *arg, const toft_tag_report *tag)
     r.budget = t->budget;
     code = fn(arg, &r);
   }
-  toft_end_callback(a, was_busy);
-  toft_set_limit(a);
   return code;
 }
 
-int toft_phases(toft_arena *head, int (*fn)(void *arg, const toft_phase_report *phase), void *arg) {
-  int code;
-  toft_state *a = toft_begin_report(head, &code);
-  if (a == NULL) return code;
-  const toft_instruments *w = a->instruments;
-  uint32_t was_busy = toft_begin_callback(a);
+static int toft_each_phase(const toft_instruments *w, int (*fn)(void *arg, const toft_phase_report *phase), void *arg) {
+  int code = 0;
   for (size_t i = 0; i < w->phase_count && code == 0; i++) {
     const toft_phase_entry *e = &w->phases[i];
     toft_phase_report r;
@@ -5739,17 +6231,11 @@ int toft_phases(toft_arena *head, int (*fn)(void *arg, const toft_phase_report *
     r.kept = e->kept;
     code = fn(arg, &r);
   }
-  toft_end_callback(a, was_busy);
-  toft_set_limit(a);
   return code;
 }
 
-int toft_sites(toft_arena *head, int (*fn)(void *arg, const toft_site_report *site), void *arg) {
-  int code;
-  toft_state *a = toft_begin_report(head, &code);
-  if (a == NULL) return code;
-  const toft_instruments *w = a->instruments;
-  uint32_t was_busy = toft_begin_callback(a);
+static int toft_each_site(const toft_instruments *w, int (*fn)(void *arg, const toft_site_report *site), void *arg) {
+  int code = 0;
   toft_site_report r;
   for (size_t i = 0; i < TOFT_SITE_LISTS && w->sites != NULL && code == 0; i++) {
     for (toft_sampled_site *s = w->sites[i]; s != NULL && code == 0; s = s->next) {
@@ -5771,10 +6257,24 @@ int toft_sites(toft_arena *head, int (*fn)(void *arg, const toft_site_report *si
     r.depth = 0;
     code = fn(arg, &r);
   }
-  toft_end_callback(a, was_busy);
-  toft_set_limit(a);
   return code;
 }
+
+/* Defines a call of toft/meter.h: the same for an arena, which is busy while it runs. */
+#define TOFT_DEFINE_REPORT(name, each, report)                                         \
+  int name(toft_arena *head, int (*fn)(void *arg, const report *element), void *arg) { \
+    int code;                                                                          \
+    toft_state *a = toft_begin_report(head, &code);                                    \
+    if (a == NULL) return code;                                                        \
+    uint32_t was_busy = toft_begin_callback(a);                                        \
+    code = each(a->instruments, fn, arg);                                              \
+    toft_end_callback(a, was_busy);                                                    \
+    toft_set_limit(a);                                                                 \
+    return code;                                                                       \
+  }
+TOFT_DEFINE_REPORT(toft_tags, toft_each_tag, toft_tag_report)
+TOFT_DEFINE_REPORT(toft_phases, toft_each_phase, toft_phase_report)
+TOFT_DEFINE_REPORT(toft_sites, toft_each_site, toft_site_report)
 
 int toft_clear_report(toft_arena *head) {
   int code;
@@ -6085,13 +6585,20 @@ static void toft_unregister_arena(toft_state *a) {
 
 /* ---- switching checks ---- */
 
-static int toft_begin_checks(toft_state *a) {
+/* Allocates a->checks. 0: no memory. */
+static int toft_make_checks(toft_state *a) {
   toft_arm_fork();
-  if (a->checks == NULL) {
-    a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
-    if (a->checks == NULL) return TOFT_ENOMEM;
-    a->checks->arena = a;
-    a->checks->plain_limit = SIZE_MAX;
+  if (a->checks == NULL) a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
+  if (a->checks == NULL) return 0;
+  a->checks->arena = a;
+  a->checks->plain_limit = SIZE_MAX;
+  return 1;
+}
+
+static int toft_begin_checks(toft_state *a) {
+  int first = a->checks == NULL;
+  if (first && !toft_make_checks(a)) return TOFT_ENOMEM;
+  if (first) {
     /* Arenas with a buffer or source of the caller are not verified at exit: these may have ended without a release. */
     if (a->state & TOFT_CACHEABLE)
       toft_registry_add(&a->checks->registered, toft_begin_call_at_exit, toft_verify_at_exit);
@@ -6120,11 +6627,11 @@ static void toft_block_log_release(toft_checks *c, const toft_block_header *b) {
 }
 
 static unsigned char *toft_first_byte(const toft_state *a, toft_block_header *b) {
-  return b == &a->initial ? a->initial_start : (unsigned char *)b + TOFT_HEADER;
+  return b == &a->initial || toft_is_guarded(b->source) ? toft_block_start(a, b) : (unsigned char *)b + TOFT_HEADER;
 }
 
 static unsigned char *toft_last_byte(const toft_state *a, toft_block_header *b) {
-  return b == &a->initial ? a->initial_end : (unsigned char *)b + b->size;
+  return b == &a->initial || toft_is_guarded(b->source) ? toft_block_end(a, b) : (unsigned char *)b + b->size;
 }
 
 /* Ends the checks. The inline path will hand out filled bytes, so all unallocated memory is unpoisoned. */
@@ -6364,7 +6871,7 @@ static int toft_quarantine_block(toft_state *a, toft_block_header *b) {
   size_t size = b->size;
   (void)toft_verify_block_log(a, *toft_block_log_of(c, b));
   int kept = (a->state & TOFT_IS_CHECKED) && b->source == &toft_heap_source && toft_quarantine_push(c, b, b, size, 0);
-  if (!kept) toft_unpoison(b, size);
+  if (!kept && !toft_is_guarded(b->source)) toft_unpoison(b, size);
   toft_block_log_release(c, b);
   return kept;
 }
@@ -6391,7 +6898,8 @@ static int toft_quarantine_initial(toft_state *a, size_t size) {
 static int toft_uses_site_hint(const toft_arena *head) {
   const toft_state *a = toft_state_of(head);
   if (!toft_is_own(head)) return head->ops == &toft_released_ops;
-  return !(a->state & TOFT_PRISTINE) && a->checks != NULL;
+  if (a->state & TOFT_PRISTINE) return 0;
+  return a->checks != NULL || toft_is_profiled(a);
 }
 
 void toft_at_place(toft_arena *a, const char *place) {
@@ -6482,6 +6990,88 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op) {
 
 #endif
 
+/* ==== debug/hardened.c ==== */
+/* Hardened arenas. Their blocks are those of core/guarded.c, the core fills freed memory, and this file has the canary:
+ * a keyed sum of the pointers in the arena's state, whose key is a secret of the process. Each op compares it before it
+ * follows one of them, and stores it anew when it is done. The cursor, which clients write, must lie in its block. */
+#ifndef TOFT_DEBUG_HARDENED_C
+#define TOFT_DEBUG_HARDENED_C
+
+static size_t toft_hardened_secret; /* atomic; 0: not made yet */
+
+/* Never 0. Not cryptographic: many known sums would reveal the secret. */
+static uintptr_t toft_canary_of(const toft_state *a) {
+  const void *const words[] = {
+      a,         a->end,    a->source,   a->initial_start, a->initial_end,    a->current,     a->newest,
+      a->spares, a->checks, a->cleanups, a->instruments,   a->initial.source, a->failure_arg, a->side_block,
+  };
+  uint64_t sum = TOFT_LOAD(&toft_hardened_secret) ^ (uint64_t)(uintptr_t)a->failure;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    sum = (sum ^ (uint64_t)(uintptr_t)words[i]) * 0x9e3779b97f4a7c15u;
+    sum ^= sum >> 32;
+  }
+  return (uintptr_t)sum | 1;
+}
+
+static uintptr_t toft_set_canary(toft_state *a) {
+  if (a->canary != 0) a->canary = toft_canary_of(a);
+  return 1;
+}
+
+static int toft_canary_is_right(toft_state *a) {
+  return (a->state & (TOFT_IS_HARDENED | TOFT_PRISTINE)) == TOFT_IS_HARDENED && a->canary == toft_canary_of(a) &&
+         a->head.cursor >= toft_block_start(a, a->current) && a->head.cursor <= a->head.limit &&
+         a->head.limit <= a->end;
+}
+
+/* Nothing in the overwritten state can be trusted, so its blocks stay where they are, and its cleanups do not run. */
+static TOFT_COLD void toft_refuse_overwritten(toft_state *a, const char *op, uintptr_t site) {
+  toft_report f;
+  memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
+  a->state = TOFT_IS_HARDENED | TOFT_BUSY | TOFT_IN_BUFFER; /* no source gets the initial block */
+  a->source = NULL;
+  a->current = a->newest = &a->initial;
+  a->initial_start = a->initial_end = a->end = a->synced = a->head.limit = a->head.cursor;
+  a->head.epoch |= 1;
+  memset(&f, 0, sizeof f);
+  f.kind = TOFT_FOUND_OVERWRITTEN;
+  f.arena = &a->head;
+  f.p = (const unsigned char *)a;
+  f.detected.op = op;
+  f.detected.site = site;
+  f.detected.thread = toft_thread_id();
+  toft_publish_report(&f);
+}
+
+static int toft_check_canary(toft_state *a, const char *op, uintptr_t site) {
+  if (TOFT_LIKELY(toft_canary_is_right(a))) return 1;
+  if (a->canary != 0 || (a->state & TOFT_BUSY) == 0) toft_refuse_overwritten(a, op, site);
+  return 0;
+}
+
+static void toft_cleanup_taken(toft_state *a, toft_cleanup_node *node) {
+  if (node != NULL && node->user.fn != toft_release_adopted) toft_os_heap_put(node);
+  (void)toft_set_canary(a);
+}
+
+static toft_source *toft_hardened_source(toft_source *source) {
+  return source == &toft_heap_source ? &toft_guarded_source : source;
+}
+
+static int toft_begin_hardening(toft_state *a) {
+  size_t secret = TOFT_LOAD(&toft_hardened_secret), none = 0;
+  if (secret == 0) {
+    if (!toft_os_random(&secret, sizeof secret)) return TOFT_ENOSYS;
+    (void)TOFT_CAS_ACQUIRE(&toft_hardened_secret, &none, secret | 1);
+  }
+  if (a->checks == NULL && !toft_make_checks(a)) return TOFT_ENOMEM;
+  a->state |= TOFT_IS_HARDENED;
+  a->canary = 1;
+  return TOFT_OK;
+}
+
+#endif
+
 /* ==== debug/snapshot.c ==== */
 /* The state of an arena as JSON (docs/snapshot.md), written through a callback without allocating. */
 #ifndef TOFT_DEBUG_SNAPSHOT_C
@@ -6496,6 +7086,8 @@ typedef struct toft_json {
   char text[256]; /* buffered text */
   toft_symbolize_fn *symbolizer;
   void *symbolizer_arg;
+  /* Finds the file and line of a `site`; NULL: sites have no names. */
+  int (*place)(uintptr_t site, char *file, size_t size, unsigned *line);
 } toft_json;
 
 /* ---- writing ---- */
@@ -6574,9 +7166,10 @@ static void toft_json_signed(toft_json *j, const char *key, int64_t n) {
   toft_json_digits(j, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
 }
 
-static void toft_json_budget(toft_json *j, uint64_t n) {
-  toft_json_key(j, "budget");
-  if (n == UINT64_MAX)
+/* `none` becomes null. */
+static void toft_json_optional(toft_json *j, const char *key, uint64_t n, uint64_t none) {
+  toft_json_key(j, key);
+  if (n == none)
     toft_json_raw(j, "null");
   else
     toft_json_digits(j, n, 10);
@@ -6599,18 +7192,17 @@ static void toft_json_close(toft_json *j, const char *bracket) {
 
 /* ---- elements ---- */
 
-static void toft_json_stats(toft_json *j, toft_arena *head) {
-  toft_stats s = toft_get_stats(head);
+static void toft_json_stats(toft_json *j, const toft_stats *s) {
   toft_json_key(j, "stats");
   toft_json_open(j, "{");
-  toft_json_number(j, "live", s.live);
-  toft_json_number(j, "allocated", s.allocated);
-  toft_json_number(j, "peak", s.peak);
-  toft_json_budget(j, s.budget);
-  toft_json_number(j, "reserved", s.reserved);
-  toft_json_number(j, "wasted", s.wasted);
-  toft_json_number(j, "blocks", s.blocks);
-  toft_json_number(j, "source_calls", s.source_calls);
+  toft_json_number(j, "live", s->live);
+  toft_json_number(j, "allocated", s->allocated);
+  toft_json_number(j, "peak", s->peak);
+  toft_json_optional(j, "budget", s->budget, UINT64_MAX);
+  toft_json_number(j, "reserved", s->reserved);
+  toft_json_number(j, "wasted", s->wasted);
+  toft_json_number(j, "blocks", s->blocks);
+  toft_json_number(j, "source_calls", s->source_calls);
   toft_json_close(j, "}");
 }
 
@@ -6627,7 +7219,7 @@ static int toft_json_tag(void *arg, const toft_tag_report *t) {
   }
   toft_json_number(j, "live", t->live);
   toft_json_number(j, "allocated", t->allocated);
-  toft_json_budget(j, t->budget);
+  toft_json_optional(j, "budget", t->budget, UINT64_MAX);
   toft_json_close(j, "}");
   return j->code;
 }
@@ -6664,6 +7256,7 @@ static void toft_json_frame(toft_json *j, const void *address) {
       toft_json_number(j, "offset", s.offset);
     }
     if (s.module != NULL) toft_json_text(j, "module", s.module);
+    if (s.module_offset != 0) toft_json_number(j, "module_offset", s.module_offset);
     if (s.file != NULL) toft_json_text(j, "file", s.file);
     if (s.file != NULL) toft_json_number(j, "line", s.line);
   }
@@ -6673,7 +7266,9 @@ static void toft_json_frame(toft_json *j, const void *address) {
 static int toft_json_site(void *arg, const toft_site_report *r) {
   toft_json *j = (toft_json *)arg;
   toft_symbol s;
+  char file[512];
   if (r->depth == 0 || !toft_json_symbol(j, r->stack[0], &s)) s.file = NULL;
+  if (j->place != NULL && j->place(r->site, file, sizeof file, &s.line)) s.file = file;
   toft_json_next(j);
   toft_json_open(j, "{");
   toft_json_key(j, "site");
@@ -6694,21 +7289,25 @@ static int toft_json_site(void *arg, const toft_site_report *r) {
   return j->code;
 }
 
-static void toft_json_arena(toft_json *j, toft_arena *head) {
+static void toft_json_begin(toft_json *j) {
   toft_json_open(j, "{");
   toft_json_number(j, "version", 1);
-  toft_json_stats(j, head);
+}
+
+/* The rest of the object; w == NULL: nothing is instrumented. */
+static void toft_json_report(toft_json *j, const toft_stats *s, const toft_instruments *w) {
+  toft_json_stats(j, s);
   toft_json_key(j, "tags");
   toft_json_open(j, "[");
-  (void)toft_tags(head, toft_json_tag, j);
+  if (w != NULL) (void)toft_each_tag(w, toft_json_tag, j);
   toft_json_close(j, "]");
   toft_json_key(j, "phases");
   toft_json_open(j, "[");
-  (void)toft_phases(head, toft_json_phase, j);
+  if (w != NULL) (void)toft_each_phase(w, toft_json_phase, j);
   toft_json_close(j, "]");
   toft_json_key(j, "sites");
   toft_json_open(j, "[");
-  (void)toft_sites(head, toft_json_site, j);
+  if (w != NULL) (void)toft_each_site(w, toft_json_site, j);
   toft_json_close(j, "]");
   toft_json_close(j, "}");
 }
@@ -6743,9 +7342,12 @@ int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_wri
   uint32_t was_busy = 0;
   if (own) {
     toft_sync_in(toft_state_of(head));
+    toft_sync_tags(toft_state_of(head));
     was_busy = toft_begin_callback(toft_state_of(head));
   }
-  toft_json_arena(&j, head);
+  toft_stats stats = toft_get_stats(head);
+  toft_json_begin(&j);
+  toft_json_report(&j, &stats, own ? toft_state_of(head)->instruments : NULL);
   toft_json_flush(&j);
   if (own) {
     toft_end_callback(toft_state_of(head), was_busy);
@@ -6778,6 +7380,397 @@ size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *given, cha
   if (size != 0) text[toft_min(t.length, size - 1)] = 0;
   if (clear && t.length < size) (void)toft_clear_report(a);
   return t.length;
+}
+
+#endif
+
+/* ==== debug/process_profile.c ==== */
+/* What the environment meters in every arena of the process, and the profile that the process writes: TOFT_METERED,
+ * TOFT_SAMPLING, TOFT_BUDGET, TOFT_PROFILE, TOFT_PROFILE_SIGNAL.
+ *
+ * A profile does not read arenas, which belong to their threads. Each slow call copies the arena's numbers to a record,
+ * under the record's lock, and a profile adds the records up. The limit of each arena is lowered so that a slow call
+ * happens at least once in TOFT_PROFILE_LAG bytes. Samples and phases are added to the totals of the process as they
+ * are made, tags and statistics when the arena is released. */
+#ifndef TOFT_DEBUG_PROCESS_PROFILE_C
+#define TOFT_DEBUG_PROCESS_PROFILE_C
+
+static struct {
+  int metered;
+  uint64_t period, budget; /* 0; UINT64_MAX: none */
+  char *path;              /* of the profile; NULL: none */
+  size_t signal;           /* that requests a profile; 0: none, or the program handles it. Atomic */
+} toft_process_meters;     /* written before toft_process_switch, which is read with acquire order before it */
+
+/* An arena in the profile: its numbers after its last slow call. */
+struct toft_profiled {
+  toft_profiled *next, **link; /* link points to it. With toft_profile_lock */
+  toft_state *arena;
+  int on_heap;                      /* so its memory lasts until its release */
+  uint64_t allocated, source_calls; /* of earlier leases */
+  toft_lock lock;                   /* protects the rest */
+  toft_stats stats;
+  toft_tag_entry *tags; /* copies, with the live bytes in `detached` */
+  size_t tag_count, tag_capacity;
+  size_t counted;   /* bytes in toft_profile_live */
+  uint64_t walk_in; /* calls until the blocks are counted again, which takes a step for each */
+};
+
+static toft_lock toft_profile_file_lock; /* held while a profile is written; taken before the next, and the findings' */
+/* Protects the list and the totals. A record's lock is taken after it; no other lock is taken with either. */
+static toft_lock toft_profile_lock;
+static toft_profiled *toft_profiled_arenas;
+static toft_instruments toft_totals; /* sites and phases of all arenas, tags of those that were released */
+static toft_stats toft_totals_stats; /* of those that were released */
+static uint64_t toft_released_count;
+
+/* ---- live bytes of the process, for their peak ---- */
+
+#define TOFT_PROFILE_DRIFT 4096                     /* a smaller change of an arena's live bytes is not counted yet */
+static size_t toft_profile_live, toft_profile_peak; /* atomic */
+
+static void toft_count_live(toft_profiled *p, size_t live, size_t drift) {
+  size_t change = live - p->counted;
+  if (change + drift <= 2 * drift) return;
+  p->counted = live;
+  size_t now = TOFT_ADD(&toft_profile_live, change), peak = TOFT_LOAD(&toft_profile_peak);
+  while (now > peak && !TOFT_CAS_RELAXED(&toft_profile_peak, &peak, now)) continue;
+}
+
+/* ---- sums of arenas: instruments without cuts, with the live bytes of a tag in `detached` ---- */
+
+/* Without memory for a new tag its bytes are missing. */
+static void toft_sum_tags(toft_instruments *to, const toft_tag_entry *tags, size_t count, int live) {
+  for (size_t i = 0; i < count; i++) {
+    const toft_tag_entry *from = &tags[i];
+    size_t tag = toft_tag_of(to, NULL, from->name, from->length, from->numbered ? &from->number : NULL);
+    if (tag == SIZE_MAX) continue;
+    to->tags[tag].allocated += from->allocated;
+    if (live) to->tags[tag].detached += from->detached;
+  }
+}
+
+static void toft_sum_phase(toft_instruments *to, const char *name, uint64_t entries, uint64_t allocated, int64_t kept) {
+  toft_phase_entry *e = toft_phase_named(to, name);
+  if (e == NULL) return;
+  e->entries += entries;
+  e->allocated += allocated;
+  e->kept += kept;
+}
+
+static void toft_sum_site(toft_instruments *to, const toft_tag_entry *tag, void *const *stack, size_t depth,
+                          uintptr_t site, double count, double bytes) {
+  size_t found = toft_tag_of(to, NULL, tag->name, tag->length, tag->numbered ? &tag->number : NULL);
+  to->tag = found != SIZE_MAX ? found : 0;
+  toft_sampled_site *s = found != SIZE_MAX ? toft_site_of(to, stack, depth, site) : NULL;
+  *(s != NULL ? &s->count : &to->unattributed_count) += count;
+  *(s != NULL ? &s->bytes : &to->unattributed_bytes) += bytes;
+}
+
+/* ---- called on the arena's thread ---- */
+
+static void toft_profile_update(toft_state *a) {
+  const toft_instruments *w = a->instruments;
+  toft_profiled *p = w->profiled;
+  size_t count = w->metered ? w->tag_count : 0;
+  toft_lock_take(&p->lock);
+  if (p->walk_in-- == 0) {
+    memset(&p->stats, 0, sizeof p->stats);
+    toft_add_stats(a, &p->stats);
+    p->stats.source_calls -= p->source_calls;
+    p->walk_in = p->stats.blocks / 8;
+  }
+  p->stats.live = a->live;
+  p->stats.allocated = a->allocated - p->allocated;
+  p->stats.peak = a->peak;
+  toft_tag_entry *tags = (toft_tag_entry *)toft_grow_list(p->tags, &p->tag_capacity, count, sizeof *tags);
+  if (tags != NULL) p->tags = tags;
+  for (p->tag_count = 0; p->tag_count < count && tags != NULL; p->tag_count++) {
+    tags[p->tag_count] = w->tags[p->tag_count];
+    tags[p->tag_count].detached = toft_live_of_tag(w, p->tag_count);
+  }
+  TOFT_UNLOCK(&p->lock);
+  toft_count_live(p, (size_t)a->live, TOFT_PROFILE_DRIFT);
+  toft_call_site_hint = 0; /* it was for this call */
+  toft_serve_request();
+}
+
+static void toft_profile_sample(const toft_instruments *w, void *const *stack, size_t depth, uintptr_t site,
+                                double count, double bytes) {
+  if (site == 0) site = toft_call_site_hint; /* Go and Julia name their sites by it */
+  toft_lock_take(&toft_profile_lock);
+  toft_sum_site(&toft_totals, &w->tags[w->tag], stack, depth, site, count, bytes);
+  TOFT_UNLOCK(&toft_profile_lock);
+}
+
+static void toft_profile_phase(const char *name, uint64_t allocated, int64_t kept) {
+  toft_lock_take(&toft_profile_lock);
+  toft_sum_phase(&toft_totals, name, 1, allocated, kept);
+  TOFT_UNLOCK(&toft_profile_lock);
+}
+
+static void toft_profile_add(toft_state *a) {
+  toft_profiled *p = (toft_profiled *)calloc(1, sizeof *p);
+  if (p == NULL) return;
+  p->arena = a;
+  p->on_heap = (a->state & TOFT_CACHEABLE) != 0;
+  p->allocated = a->allocated;
+  p->source_calls = a->allocated != 0 ? a->source_calls : 0;
+  a->instruments->profiled = p;
+  toft_lock_take(&toft_profile_lock);
+  p->next = toft_profiled_arenas;
+  p->link = &toft_profiled_arenas;
+  if (p->next != NULL) p->next->link = &p->next;
+  toft_profiled_arenas = p;
+  TOFT_UNLOCK(&toft_profile_lock);
+}
+
+static void toft_profile_remove(toft_state *a) {
+  toft_instruments *w = a->instruments;
+  toft_profiled *p = w != NULL ? w->profiled : NULL;
+  if (p == NULL) return;
+  toft_sync_tags(a);
+  toft_lock_take(&toft_profile_lock);
+  *p->link = p->next;
+  if (p->next != NULL) p->next->link = p->link;
+  toft_released_count += a->allocated != p->allocated;
+  toft_totals_stats.allocated += a->allocated - p->allocated;
+  toft_totals_stats.source_calls += a->source_calls - p->source_calls;
+  if (w->metered) toft_sum_tags(&toft_totals, w->tags, w->tag_count, 0);
+  TOFT_UNLOCK(&toft_profile_lock);
+  toft_count_live(p, 0, 0);
+  free(p->tags);
+  free(p);
+  w->profiled = NULL;
+}
+
+/* ---- settings ---- */
+
+static int toft_read_process_meters(int *reports) {
+  const char *path = toft_os_env("TOFT_PROFILE"), *on = toft_os_env("TOFT_PROFILE_SIGNAL");
+  size_t budget = toft_os_env_number("TOFT_BUDGET", 0), number = toft_os_env_number("TOFT_PROFILE_SIGNAL", 0);
+  *reports = budget != 0;
+  toft_process_meters.metered = toft_is_on(toft_os_env("TOFT_METERED"));
+  toft_process_meters.period = toft_os_env_number("TOFT_SAMPLING", 0);
+  toft_process_meters.budget = budget != 0 ? budget : UINT64_MAX;
+  if (path != NULL && *path != 0) toft_process_meters.path = toft_copy_name(path, strlen(path), NULL, 0);
+  if (toft_process_meters.path != NULL && on != NULL)
+    toft_process_meters.signal = number == 0 ? (size_t)toft_signal_named(on) : number < 1024 ? number : 0;
+  return toft_process_meters.metered || toft_process_meters.period != 0 || budget != 0 ||
+         toft_process_meters.path != NULL;
+}
+
+static void toft_report_over_budget(void *arg, toft_arena *head, uint64_t live, uint64_t budget) {
+  toft_state *a = toft_state_of(head);
+  toft_report f;
+  (void)arg;
+  memset(&f, 0, sizeof f);
+  f.kind = TOFT_FOUND_OVER_BUDGET;
+  f.size = (size_t)live;
+  f.claimed_size = (size_t)budget;
+  f.detected.op = "alloc";
+  f.detected.site = a->instruments->caller;
+  f.detected.thread = toft_thread_id();
+  if (a->checks != NULL) {
+    f.detected = a->checks->call;
+    toft_keep_report(a->checks, &f);
+  }
+  f.arena = head;
+  toft_publish_report(&f);
+}
+
+static void toft_begin_process_meters(toft_state *a) {
+  toft_instruments *w = toft_instruments_get(a);
+  if (w == NULL) return;
+  (void)TOFT_LOAD_ACQUIRE(&toft_process_switch);
+  if (toft_process_meters.metered) (void)toft_set_metering(a, 1);
+  if (toft_process_meters.period != 0) (void)toft_apply_sampling(a, toft_process_meters.period);
+  w->soft_budget = toft_process_meters.budget;
+  w->on_soft_budget = toft_report_over_budget;
+  if (toft_process_meters.path != NULL) toft_profile_add(a);
+  toft_update_instrumented(a);
+}
+
+/* ---- the profile ---- */
+
+static const char toft_profile_copy_id = 0; /* each copy of the library in a process has another address */
+
+/* The path with %p replaced by the process's id, and %l by a name of this copy of the library. */
+static void toft_put_profile_path(toft_text_writer *t, const char *s) {
+  for (; *s != 0; s++) {
+    char one[2] = {*s, 0};
+    if (s[0] == '%' && s[1] == 'p') {
+      toft_put_number(t, toft_os_process_id(), 10);
+      s++;
+    } else if (s[0] == '%' && s[1] == 'l') {
+      toft_put_text(t, "c-");
+      toft_put_number(t, (uintptr_t)&toft_profile_copy_id & 0xffffff, 10);
+      s++;
+    } else {
+      toft_put_text(t, one);
+    }
+  }
+}
+
+/* Adds up all records and the totals. */
+static void toft_profile_collect(toft_instruments *sum, toft_stats *stats, uint64_t *arenas, uint64_t *released) {
+  memset(sum, 0, sizeof *sum);
+  memset(stats, 0, sizeof *stats);
+  if (!toft_lock_take_at_unload(&toft_profile_lock)) return;
+  *stats = toft_totals_stats;
+  *released = toft_released_count;
+  sum->metered = toft_process_meters.metered;
+  (void)toft_tag_of(sum, NULL, "", 0, NULL); /* the first is what is under no tag */
+  toft_sum_tags(sum, toft_totals.tags, toft_totals.tag_count, 0);
+  for (toft_profiled *p = toft_profiled_arenas; p != NULL; p = p->next) {
+    if (!toft_lock_take_at_unload(&p->lock)) continue;
+    ++*arenas;
+    stats->live += p->stats.live;
+    stats->allocated += p->stats.allocated;
+    stats->reserved += p->stats.reserved;
+    stats->wasted += p->stats.wasted;
+    stats->blocks += p->stats.blocks;
+    stats->source_calls += p->stats.source_calls;
+    sum->metered |= p->tag_count != 0;
+    toft_sum_tags(sum, p->tags, p->tag_count, 1);
+    TOFT_UNLOCK(&p->lock);
+  }
+  for (size_t i = 0; i < toft_totals.phase_count; i++) {
+    const toft_phase_entry *e = &toft_totals.phases[i];
+    toft_sum_phase(sum, e->name, e->entries, e->allocated, e->kept);
+  }
+  for (size_t i = 0; i < TOFT_SITE_LISTS && toft_totals.sites != NULL; i++)
+    for (toft_sampled_site *s = toft_totals.sites[i]; s != NULL; s = s->next)
+      toft_sum_site(sum, &toft_totals.tags[s->tag], toft_site_stack(s), s->depth, s->site, s->count, s->bytes);
+  sum->unattributed_count += toft_totals.unattributed_count;
+  sum->unattributed_bytes += toft_totals.unattributed_bytes;
+  TOFT_UNLOCK(&toft_profile_lock);
+  stats->peak = TOFT_LOAD(&toft_profile_peak);
+  if (stats->peak < stats->live) stats->peak = stats->live;
+  stats->budget = UINT64_MAX;
+}
+
+/* The file and line of a site that has a name, as "main.go:12". 0: it has none. */
+static int toft_place_of_site(uintptr_t site, char *file, size_t size, unsigned *line) {
+  toft_text_writer t = {file, file + size - 1};
+  if (site == 0 || !toft_put_named_site(site, &t)) return 0;
+  char *colon = strrchr(file, ':');
+  *line = colon != NULL ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
+  if (*line != 0) *colon = 0;
+  return 1;
+}
+
+static int toft_file_write(void *file, const char *bytes, size_t size) {
+  return fwrite(bytes, 1, size, (FILE *)file) == size ? TOFT_OK : TOFT_EARG;
+}
+
+static void toft_json_process(toft_json *j, uint64_t arenas, uint64_t released) {
+  char executable[1024];
+  toft_json_key(j, "process");
+  toft_json_open(j, "{");
+  toft_json_number(j, "id", toft_os_process_id());
+  toft_json_text(j, "library", toft_info.name);
+  if (toft_os_executable(executable, sizeof executable)) toft_json_text(j, "executable", executable);
+  toft_json_number(j, "arenas", arenas);
+  toft_json_number(j, "released", released);
+  toft_json_optional(j, "sampling", toft_process_meters.period, 0);
+  toft_json_optional(j, "budget", toft_process_meters.budget, UINT64_MAX);
+  toft_json_optional(j, "signal", TOFT_LOAD(&toft_process_meters.signal), 0);
+  toft_json_close(j, "}");
+}
+
+/* Writes a file beside the path, which then gets its name: no reader sees a part of it. */
+static int toft_write_profile_alone(void) {
+  char path[4096], temporary[4096 + 32];
+  toft_text_writer p = {path, path + sizeof path - 1}, t = {temporary, temporary + sizeof temporary - 1};
+  toft_instruments sum;
+  toft_stats stats;
+  uint64_t arenas = 0, released = 0;
+  toft_json j;
+  toft_dwarf dwarf;
+  toft_put_profile_path(&p, toft_process_meters.path);
+  toft_put_text(&t, path);
+  toft_put_text(&t, ".");
+  toft_put_number(&t, toft_os_process_id(), 10);
+  FILE *out = toft_os_create(temporary);
+  if (out == NULL) return TOFT_EARG;
+  toft_profile_collect(&sum, &stats, &arenas, &released);
+  int named = sum.site_count != 0 && toft_dwarf_open(&dwarf);
+  memset(&j, 0, sizeof j);
+  j.write = toft_file_write;
+  j.arg = out;
+  j.symbolizer = named ? toft_dwarf_symbolize : toft_symbolize;
+  j.symbolizer_arg = &dwarf;
+  j.place = toft_place_of_site;
+  toft_json_begin(&j);
+  toft_json_process(&j, arenas, released);
+  toft_json_report(&j, &stats, &sum);
+  toft_json_raw(&j, "\n");
+  toft_json_flush(&j);
+  if (named) toft_dwarf_close(&dwarf);
+  toft_instruments_clear(&sum);
+  if (fclose(out) != 0) j.code = TOFT_EARG;
+  if (j.code == TOFT_OK && toft_os_rename(temporary, path)) return TOFT_OK;
+  (void)remove(temporary);
+  return TOFT_EARG;
+}
+
+int toft_write_profile(void) {
+  if (!(toft_process_switches() & TOFT_PROCESS_METERS)) return TOFT_ENOSYS;
+  (void)TOFT_LOAD_ACQUIRE(&toft_process_switch);
+  if (toft_process_meters.path == NULL) return TOFT_ENOSYS;
+  if (!toft_lock_take_at_unload(&toft_profile_file_lock)) return TOFT_EBUSY;
+  int code = toft_write_profile_alone();
+  TOFT_UNLOCK(&toft_profile_file_lock);
+  return code;
+}
+
+static void toft_profile_on_request(void) { (void)toft_write_profile(); }
+
+static void toft_start_process_meters(void) {
+  if (toft_process_meters.path == NULL) return;
+  toft_arm_fork();
+  if (!toft_request_begin((int)toft_process_meters.signal, toft_profile_on_request))
+    TOFT_STORE(&toft_process_meters.signal, 0);
+}
+
+/* With every lock that a fork takes: 0 before, 1 in the parent, 2 in the child. */
+static void toft_profile_at_fork(int phase) {
+  if (phase == 0) toft_lock_take(&toft_profile_file_lock);
+  if (phase == 0) toft_lock_take(&toft_profile_lock);
+  for (toft_profiled *p = toft_profiled_arenas; p != NULL; p = p->next) {
+    if (phase == 0)
+      toft_lock_take(&p->lock);
+    else
+      TOFT_UNLOCK(&p->lock);
+  }
+  if (phase == 2) toft_request_after_fork();
+  if (phase != 0) TOFT_UNLOCK(&toft_profile_lock);
+  if (phase != 0) TOFT_UNLOCK(&toft_profile_file_lock);
+}
+
+/* Brings the records up to date. Precondition: no other thread runs. */
+static void toft_profile_sync(void) {
+  for (toft_profiled *p = toft_profiled_arenas; p != NULL; p = p->next) {
+    toft_state *a = p->arena;
+    if (!p->on_heap || (a->state & TOFT_BUSY)) continue;
+    int sealed = a->head.limit == a->head.cursor;
+    toft_sync_in(a);
+    p->walk_in = 0;
+    toft_set_limit(a);
+    if (sealed) toft_seal(a); /* it may be an idle lease */
+  }
+}
+
+/* Called when the library is unloaded. */
+static void toft_profile_end(void) {
+  if (toft_process_meters.path == NULL) return;
+  toft_request_end();
+  if (toft_os_has_one_thread()) toft_profile_sync();
+  (void)toft_write_profile();
+  free(toft_process_meters.path);
+  toft_process_meters.path = NULL;
+  toft_instruments_clear(&toft_totals);
 }
 
 #endif
@@ -6934,7 +7927,8 @@ typedef struct toft_pool_range {
   uint32_t dirty; /* bits and keys up to here are not 0 */
 } toft_pool_range;
 
-static TOFT_THREAD_LOCAL toft_pool_range toft_pool_kept[TOFT_POOL_KEPT_MAX]; /* newest first; block NULL: none */
+TOFT_PER_THREAD toft_pool_range toft_pool_kept[TOFT_POOL_KEPT_MAX]; /* newest first; block NULL: none */
+#define toft_pool_kept TOFT_OWN(toft_pool_kept)
 
 static size_t toft_pool_range_bytes(const toft_pool_range *r) { return r->bits_size + r->keys_size + r->slots_size; }
 
@@ -8212,8 +9206,8 @@ static int toft_recycler_init_checked(toft_recycler *r, const toft_recycler_opti
 }
 
 int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
-  return TOFT_UNLIKELY(toft_process_checks()) ? toft_recycler_init_checked(r, options)
-                                              : toft_recycler_init_unchecked(r, options);
+  return TOFT_UNLIKELY(toft_process_switches() & TOFT_PROCESS_CHECKS) ? toft_recycler_init_checked(r, options)
+                                                                      : toft_recycler_init_unchecked(r, options);
 }
 
 static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {
@@ -9322,7 +10316,8 @@ typedef struct toft_piece {
   size_t bytes, front; /* front: distance from the start to the object */
 } toft_piece;
 
-static TOFT_THREAD_LOCAL toft_malloc *toft_current_malloc_heap;
+TOFT_PER_THREAD toft_malloc *toft_current_malloc_heap;
+#define toft_current_malloc_heap TOFT_OWN(toft_current_malloc_heap)
 
 static size_t toft_malloc_word(const void *p) {
   size_t word;
@@ -9606,7 +10601,7 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   if (options != NULL && toft_recycler_check(options) != TOFT_OK) return NULL;
   if (options != NULL) memcpy(&o, options, options->size);
   if (o.shards == 0) o.shards = o.count != 0 ? 1 : TOFT_SHARDS_DEFAULT;
-  if (toft_process_checks()) o.shards = 1; /* records do not store the shard */
+  if (toft_process_switches() & TOFT_PROCESS_CHECKS) o.shards = 1; /* records do not store the shard */
   inner = o.source != NULL ? o.source : &toft_heap_source;
   bytes = toft_round(sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard), 4096);
   r = (toft_sync_recycler *)inner->take(inner, bytes);
@@ -9770,8 +10765,9 @@ typedef struct toft_thread_state {
   toft_frame_thread *frame_threads;
   int ended; /* the thread ends: it gets no new state */
 } toft_thread_state;
-static TOFT_THREAD_LOCAL toft_thread_state toft_this_thread TOFT_TLS_INITIAL_EXEC = {
+TOFT_PER_THREAD toft_thread_state toft_this_thread TOFT_TLS_INITIAL_EXEC = {
     NULL, &toft_no_lease_tls, 0, NULL, NULL, NULL, 0};
+#define toft_this_thread TOFT_OWN(toft_this_thread)
 
 /* Held while a thread registers or ends, and a cache or frames are created or released. A cache's own lock is taken
  * after it. */
@@ -9847,22 +10843,24 @@ static void toft_leases_at_fork(int phase);     /* lease_cache.c: 0 before, 1 in
 static void toft_before_fork(void) {
   toft_lock_take(&toft_threads_lock);
   toft_leases_at_fork(0);
+  toft_profile_at_fork(0);
   toft_lock_take(&toft_registry_lock);
   toft_lock_take(&toft_quarantine_lock);
   toft_lock_take(&toft_findings_lock);
 }
-static void toft_debug_after_fork(void) {
+static void toft_debug_after_fork(int phase) {
   TOFT_UNLOCK(&toft_findings_lock);
   TOFT_UNLOCK(&toft_quarantine_lock);
   TOFT_UNLOCK(&toft_registry_lock);
+  toft_profile_at_fork(phase);
 }
 static void toft_after_fork_in_parent(void) {
-  toft_debug_after_fork();
+  toft_debug_after_fork(1);
   toft_leases_at_fork(1);
   TOFT_UNLOCK(&toft_threads_lock);
 }
 static void toft_after_fork_in_child(void) {
-  toft_debug_after_fork();
+  toft_debug_after_fork(2);
   toft_leases_at_fork(2);
   toft_frames_reset_after_fork();
   TOFT_UNLOCK(&toft_threads_lock);
@@ -10381,7 +11379,8 @@ static int toft_lease_reset_arena(const toft_leases *l, toft_lease_slot *p) {
   if ((a->state & TOFT_IS_CHECKED) != p->checked)
     (void)toft_op_set(&a->head, TOFT_SET_CHECKED, p->checked != 0, NULL, 0);
   toft_instruments_release(a);
-  toft_set_limit(a); /* the limit of an arena that is not instrumented */
+  if (TOFT_UNLIKELY(toft_process_switches() & TOFT_PROCESS_METERS)) toft_begin_process_meters(a);
+  toft_set_limit(a); /* the limit of an arena without the settings of this lease */
   if (toft_reserved(a) > l->arena_bytes_max) {
     (void)toft_reset_full(a, &p->reset_state, TOFT_KEEP_BYTES, l->arena_bytes_max - TOFT_BLOCK_MIN);
     if (toft_reserved(a) > l->arena_bytes_max) toft_op_trim(&a->head, 0);
@@ -10690,6 +11689,7 @@ struct toft_frame_thread {
   toft_frames *frames;
   size_t id;
   int in_use;                         /* with toft_threads_lock */
+  int taken_over;                     /* the arenas may be pinned to the thread that used the entry before */
   const toft_thread_state *transient; /* a thread whose end cannot be detected: freed when the frame ends */
   toft_frame_thread *next;            /* in the frames' list; never changes */
   toft_frame_thread *next_of_thread;  /* in the thread's list */
@@ -10706,7 +11706,7 @@ struct toft_frames {
   size_t exclusive;                         /* an exclusive call runs or begins */
   const toft_thread_state *exclusive_owner; /* the thread in that call */
   toft_state *changing;                     /* the arena being changed, or changed last */
-  toft_frame_thread *threads;               /* entries are never removed */
+  toft_frame_thread *threads;               /* entries are never removed; atomic: one may be added at any time */
   void *roots[TOFT_FRAMES_BUFFERS_MAX];
   toft_frames *next;
   toft_barrier barrier;
@@ -10753,9 +11753,7 @@ static toft_frame_thread *toft_frame_register_thread(toft_frames *f) {
   }
   for (s = f->threads; s != NULL && s->transient != h; s = s->next)
     if (!s->in_use && empty == NULL) empty = s;
-  if (s == NULL && (s = empty) != NULL) /* unpins arenas of the previous thread */
-    for (uint32_t i = 0; i < f->buffers; i++)
-      if (s->arenas[i] != NULL) (void)toft_pin_to(s->arenas[i], 0);
+  if (s == NULL && (s = empty) != NULL) s->taken_over = 1;
   if (s == NULL && (s = (toft_frame_thread *)toft_os_heap_take(sizeof *s, 128)) != NULL) {
     memset((void *)s, 0, sizeof *s);
     s->frames = f;
@@ -10784,6 +11782,9 @@ static TOFT_COLD toft_arena *toft_frame_find(toft_frames *f) {
   if (TOFT_LOAD_POINTER(const toft_thread_state, &f->exclusive_owner) == h) return NULL; /* from a cleanup */
   toft_frame_thread *s = toft_frame_this_thread(f);
   if (s == NULL) return NULL;
+  for (uint32_t i = 0; s->taken_over && i < f->buffers; i++) /* not when it registers: an exclusive call may run then */
+    if (s->arenas[i] != NULL) (void)toft_pin_to(s->arenas[i], 0);
+  s->taken_over = 0;
   toft_state *a = s->arenas[f->current];
   if (a == NULL) {
     toft_arena *made = toft_create_with(f->arena_options);
@@ -10875,6 +11876,10 @@ int toft_frame_leave(toft_frames *f) {
 
 enum { TOFT_EXCLUSIVE_READ, TOFT_EXCLUSIVE_OLDEST, TOFT_EXCLUSIVE_ALL }; /* arenas that must not be claimed or busy */
 
+static toft_frame_thread *toft_frame_first(toft_frames *f) {
+  return TOFT_LOAD_POINTER_ACQUIRE(toft_frame_thread, &f->threads);
+}
+
 /* Begins an exclusive call: no thread has entered, and enters fail until toft_frames_end_exclusive. Else TOFT_EBUSY. */
 static int toft_frames_begin_exclusive(toft_frames *f, int which) {
   if (TOFT_SWAP_SEQ_CST(&f->exclusive, 1) != 0) return TOFT_EBUSY;
@@ -10882,7 +11887,7 @@ static int toft_frames_begin_exclusive(toft_frames *f, int which) {
   TOFT_UNLOCK(&toft_threads_lock);
   uint32_t from = which == TOFT_EXCLUSIVE_OLDEST ? (f->current + 1) % f->buffers : 0;
   uint32_t to = which == TOFT_EXCLUSIVE_READ ? 0 : which == TOFT_EXCLUSIVE_OLDEST ? from + 1 : f->buffers;
-  for (toft_frame_thread *s = TOFT_LOAD_POINTER_ACQUIRE(toft_frame_thread, &f->threads); s != NULL; s = s->next) {
+  for (toft_frame_thread *s = toft_frame_first(f); s != NULL; s = s->next) {
     int busy = TOFT_LOAD_SEQ_CST(&s->entered) != 0;
     for (uint32_t i = from; i < to && !busy; i++) busy = s->arenas[i] != NULL && (s->arenas[i]->state & TOFT_REFUSING);
     if (!busy) continue;
@@ -10913,7 +11918,7 @@ int toft_frames_advance(toft_frames *f) {
   uint32_t next = (f->current + 1) % f->buffers;
   toft_lock_take(&toft_threads_lock);
   f->key = ++toft_last_frame_key;
-  for (toft_frame_thread *s = f->threads; s != NULL; s = s->next)
+  for (toft_frame_thread *s = toft_frame_first(f); s != NULL; s = s->next)
     if (s->transient != NULL) {
       s->in_use = 0;
       s->transient = NULL;
@@ -10922,7 +11927,7 @@ int toft_frames_advance(toft_frames *f) {
   f->current = next;
   f->number++;
   TOFT_STORE_POINTER(void, &f->roots[next], NULL);
-  for (toft_frame_thread *s = f->threads; s != NULL; s = s->next) {
+  for (toft_frame_thread *s = toft_frame_first(f); s != NULL; s = s->next) {
     toft_state *a = s->arenas[next];
     if (a == NULL) continue;
     toft_frames_set_changing(f, a);
@@ -10968,7 +11973,7 @@ static void toft_frame_release_arena(toft_state *a) {
 int toft_frames_trim(toft_frames *f, size_t keep) {
   int code = toft_frames_begin_exclusive(f, TOFT_EXCLUSIVE_ALL);
   if (code != TOFT_OK) return code;
-  for (toft_frame_thread *s = f->threads; s != NULL; s = s->next) {
+  for (toft_frame_thread *s = toft_frame_first(f); s != NULL; s = s->next) {
     toft_lock_take(&toft_threads_lock);
     int in_use = s->in_use; /* a thread that takes the entry over later finds an arena or NULL */
     toft_state *released[TOFT_FRAMES_BUFFERS_MAX];
@@ -11001,7 +12006,7 @@ int toft_frames_get_stats(toft_frames *f, toft_frame_stats *out) {
   int code = toft_frames_begin_exclusive(f, TOFT_EXCLUSIVE_READ);
   if (code != TOFT_OK) return code;
   memset(&sum, 0, sizeof sum);
-  for (toft_frame_thread *s = f->threads; s != NULL; s = s->next) {
+  for (toft_frame_thread *s = toft_frame_first(f); s != NULL; s = s->next) {
     toft_lock_take(&toft_threads_lock);
     sum.threads += s->in_use && s->transient == NULL;
     TOFT_UNLOCK(&toft_threads_lock);
@@ -11033,7 +12038,7 @@ int toft_frames_release(toft_frames *f) {
   *at = f->next;
   f->key = 0; /* toft_frame_arena fails in the cleanups */
   TOFT_UNLOCK(&toft_threads_lock);
-  toft_frame_thread *s = f->threads;
+  toft_frame_thread *s = toft_frame_first(f);
   while (s != NULL) {
     toft_frame_thread *next = s->next;
     for (uint32_t i = 0; i < f->buffers; i++)

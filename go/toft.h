@@ -365,6 +365,7 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define toft_tag_push_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_push_slow)
 #define toft_tags TOFT_PASTE(TOFT_PREFIX, toft_tags)
 #define toft_version TOFT_PASTE(TOFT_PREFIX, toft_version)
+#define toft_write_profile TOFT_PASTE(TOFT_PREFIX, toft_write_profile)
 #define toft_vprintf TOFT_PASTE(TOFT_PREFIX, toft_vprintf)
 #endif
 
@@ -382,14 +383,17 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
  *   toft_on_finding          a function of the process, which gets every finding immediately
  *   the environment          one line for each finding, on standard error or in a file
  *
- * Two environment variables are read once, when the first arena or recycler is created. A process with more rights than
- * its user (set-uid, set-gid, file capabilities) ignores both.
+ * Environment variables are read once, when the first arena or recycler is created; toft/meter.h has more of them. A
+ * process with more rights than its user (set-uid, set-gid, file capabilities) ignores them.
  *
  *   TOFT_CHECKED     empty, 0, off, no, false (in any case): off. abort: on, and the process aborts after its first
  *                    finding. Anything else: on.
+ *   TOFT_HARDENED    the same values; on: every arena is hardened (toft.h, docs/hardening.md). An overwritten state is
+ *                    a finding.
  *   TOFT_FINDINGS    the file that lines are appended to; it is created with mode 0600, and a symbolic link is not
  *                    followed. stderr and stdout, also as /dev/stderr and /dev/stdout, are the standard streams.
- *                    Not set: standard error where TOFT_CHECKED is on; where it is off, nothing is written.
+ *                    Not set: standard error where TOFT_CHECKED, TOFT_HARDENED or TOFT_BUDGET is on; else nothing is
+ *                    written.
  *
  * docs/checked.md lists what is detected and what is not.
  */
@@ -401,17 +405,19 @@ extern "C" {
 #endif
 
 enum {
-  TOFT_FOUND_OVERRUN = 1,      /* bytes after an allocation were written */
-  TOFT_FOUND_UNDERRUN = 2,     /* bytes before an allocation were written */
-  TOFT_FOUND_LATE_WRITE = 3,   /* memory was written after it was freed */
-  TOFT_FOUND_DOUBLE_FREE = 4,  /* freed or resized after it was freed */
-  TOFT_FOUND_WRONG_SIZE = 5,   /* freed or resized with a size other than the requested one */
-  TOFT_FOUND_FOREIGN = 6,      /* freed or resized, but not an allocation of this arena */
-  TOFT_FOUND_STALE_MARK = 7,   /* rewound to a mark that is no longer valid */
-  TOFT_FOUND_WRONG_THREAD = 8, /* called by a thread other than the one it is pinned to: see toft_pin */
-  TOFT_FOUND_TWO_THREADS = 9,  /* called while another thread was in a call */
-  TOFT_FOUND_RELEASED = 10,    /* called after its release */
-  TOFT_FOUND_NOT_RELEASED = 11 /* a release had no effect: a range was claimed, or a cleanup was running */
+  TOFT_FOUND_OVERRUN = 1,       /* bytes after an allocation were written */
+  TOFT_FOUND_UNDERRUN = 2,      /* bytes before an allocation were written */
+  TOFT_FOUND_LATE_WRITE = 3,    /* memory was written after it was freed */
+  TOFT_FOUND_DOUBLE_FREE = 4,   /* freed or resized after it was freed */
+  TOFT_FOUND_WRONG_SIZE = 5,    /* freed or resized with a size other than the requested one */
+  TOFT_FOUND_FOREIGN = 6,       /* freed or resized, but not an allocation of this arena */
+  TOFT_FOUND_STALE_MARK = 7,    /* rewound to a mark that is no longer valid */
+  TOFT_FOUND_WRONG_THREAD = 8,  /* called by a thread other than the one it is pinned to: see toft_pin */
+  TOFT_FOUND_TWO_THREADS = 9,   /* called while another thread was in a call */
+  TOFT_FOUND_RELEASED = 10,     /* called after its release */
+  TOFT_FOUND_NOT_RELEASED = 11, /* a release had no effect: a range was claimed, or a cleanup was running */
+  TOFT_FOUND_OVER_BUDGET = 12,  /* the live bytes of an arena exceed TOFT_BUDGET of the environment: see toft/meter.h */
+  TOFT_FOUND_OVERWRITTEN = 13   /* the state of a hardened arena was overwritten; it refuses every call from now on */
 };
 
 /* A call of the program, as far as it is known. */
@@ -430,7 +436,7 @@ typedef struct toft_finding {
   const char *message; /* the whole finding in one line without a newline */
   toft_arena *arena;   /* must not be called: it is inside a call, or released. NULL: the finding is a recycler's */
   const void *address; /* of the allocation; NULL: no allocation is concerned */
-  size_t size;         /* the requested size */
+  size_t size;         /* the requested size; over budget: the live bytes */
   ptrdiff_t offset;    /* of the first written byte, from the start of the allocation */
   toft_moment allocated, returned, noticed;
   size_t length;              /* from the first written byte to the last, within the checked bytes */
@@ -960,6 +966,17 @@ TOFT_API toft_lease_stats toft_leases_get_stats(toft_leases *leases);
  * and toft_set_tag work if the provider supports them). A large allocation in a metered arena also fails if there is no
  * memory for its record.
  *
+ * ENVIRONMENT. Variables switch meters on for every arena of the process. They are read once, when the first arena or
+ * recycler is created; a process with more rights than its user (set-uid, set-gid, file capabilities) ignores them. A
+ * call on an arena overrides them for this arena. They need the library's checks too (not TOFT_OMIT_CHECKS).
+ *
+ *   TOFT_METERED         empty, 0, off, no, false (in any case): off. Anything else: as toft_set_metered(a, 1).
+ *   TOFT_SAMPLING        bytes, as for toft_set_sampling: a number that K, M or G may follow. 0, not a number: off.
+ *   TOFT_BUDGET          bytes, as for toft_set_soft_budget: such a number. More live bytes are a finding
+ *                        (toft/findings.h), once a round. 0, not a number: off.
+ *   TOFT_PROFILE         a file: see toft_write_profile.
+ *   TOFT_PROFILE_SIGNAL  USR1, USR2 or a number: the signal after which the process writes the profile.
+ *
  * CALLBACKS run inside a call on the arena, on its thread. They may read it (toft_get_stats, toft_contains, the
  * iterations and snapshots below) and use other arenas. On the arena itself allocations return NULL and all other calls
  * TOFT_EBUSY. They must return: no longjmp, no exception. */
@@ -1138,6 +1155,18 @@ TOFT_API int toft_snapshot(toft_arena *a, const toft_snapshot_options *options, 
 /* The same into a buffer, as snprintf does: at most size - 1 bytes and a NUL, if size is not 0. Returns the length of
  * the whole text, or 0 for unknown flags. With TOFT_SNAPSHOT_CLEAR it clears only if the whole text fits. */
 TOFT_API size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *options, char *text, size_t size);
+
+/* Writes the profile of the process to the file that TOFT_PROFILE names: the sum of all arenas that are alive and of
+ * those that were released, in the format of a snapshot, with a member `process`. In the name, %p is replaced by the
+ * number of the process, and %l by a name of this copy of the library. The file is created with mode 0600 or replaced.
+ *
+ * The library does this when the process exits (by C's exit, not by _exit or a signal) and after each signal of
+ * TOFT_PROFILE_SIGNAL, if the program has not set the disposition of that signal when the first arena is created. A
+ * thread of the library, which exists only if there is such a signal, writes then. The numbers of an arena are at most
+ * 16 KiB of allocations late, exact for arenas on the heap at the exit of a process with one thread.
+ *
+ * TOFT_ENOSYS: TOFT_PROFILE is not set. TOFT_EARG: the file cannot be written. Thread-safe. */
+TOFT_API int toft_write_profile(void);
 
 /* ---- small inline bodies, documented above ---- */
 
@@ -2186,7 +2215,13 @@ TOFT_API toft_source *toft_limited_source_init(toft_limited_source *limited, tof
  * which, bytes were written; that call continues, so the callback must return. It must not call into the arena. */
 typedef void toft_failure_fn(void *arg, toft_arena *a, size_t size, size_t align, int code);
 
-enum { TOFT_CHECKED = 1 }; /* options.flags: start as a checked arena */
+/* options.flags. CHECKED: start as a checked arena. HARDENED: blocks of toft_heap() are replaced by blocks between
+ * inaccessible pages, with a random offset of the first object; freed memory is overwritten or made inaccessible; and
+ * every call of the table checks a canary in the arena's state: if it is wrong, the arena refuses every call with
+ * TOFT_EBUSY or NULL, and a finding is delivered. Blocks of other sources and the caller's buffer have no inaccessible
+ * pages. Each mark, free and reset takes the slow path. The result is NULL if the system has no random numbers.
+ * TOFT_HARDENED=1 in the environment hardens every arena of the process. docs/hardening.md has the details. */
+enum { TOFT_CHECKED = 1, TOFT_HARDENED = 2 };
 
 typedef struct toft_options {
   size_t size;         /* sizeof(toft_options): TOFT_OPTIONS sets it */
@@ -2197,7 +2232,7 @@ typedef struct toft_options {
   size_t reserve;      /* expected bytes: the first block after the initial block has this size */
   toft_failure_fn *failure; /* may be NULL */
   void *failure_arg;
-  uint32_t flags; /* TOFT_CHECKED, or 0 */
+  uint32_t flags; /* TOFT_CHECKED, TOFT_HARDENED */
 } toft_options;
 /* clang-format off */
 #define TOFT_OPTIONS { sizeof(toft_options), NULL, NULL, 0, 0, 0, NULL, NULL, 0 }

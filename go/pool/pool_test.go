@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -812,11 +811,8 @@ func TestUseAfterClose(t *testing.T) {
 
 // mapped reports whether a mapping begins at an address.
 func mapped(t *testing.T, address uintptr) bool {
-	b, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Skip(err)
-	}
-	return strings.Contains("\n"+string(b), fmt.Sprintf("\n%x-", address))
+	t.Helper()
+	return strings.Contains("\n"+testutil.ReadProc(t, "maps"), fmt.Sprintf("\n%x-", address))
 }
 
 func makePoolAndTable(t *testing.T) (p *Pool[pair], table *Table, addresses []uintptr) {

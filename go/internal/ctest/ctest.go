@@ -70,9 +70,9 @@ func Give(a unsafe.Pointer) bool { return C.ctest_x_give((*C.toft_arena)(a)) != 
 type BufferCreateInfo struct {
 	Kind             uint32
 	Next             *BufferCreateInfo
-	Flags            uint32
+	Flags, Usage     uint32
 	Size             uint64
-	Usage, Sharing   uint32
+	Sharing          uint32
 	QueueFamilyCount uint32
 	QueueFamilies    *uint32
 }

@@ -22,8 +22,9 @@ struct buffer_create_info {
   uint32_t kind;
   const struct buffer_create_info *next;
   uint32_t flags;
+  uint32_t usage; /* Go aligns the size to 4 bytes on some processors of 32 bits. */
   uint64_t size;
-  uint32_t usage, sharing;
+  uint32_t sharing;
   uint32_t queue_family_count;
   const uint32_t *queue_families;
 };

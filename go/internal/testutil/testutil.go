@@ -4,10 +4,12 @@
 package testutil
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,14 +34,25 @@ func InlineCosts(t *testing.T) map[string]int {
 	return costs
 }
 
-// ResidentBytes returns the resident memory of the process. It skips the test if the system does not report it.
-func ResidentBytes(t testing.TB) int {
-	b, err := os.ReadFile("/proc/self/statm")
+// ReadProc returns a file of /proc/self. It skips the test if there is none, or if it is not the test's, as under Wine,
+// where it describes Wine's server.
+func ReadProc(t testing.TB, name string) string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/" + name)
+	if err == nil && runtime.GOOS == "windows" {
+		err = errors.New("/proc is that of another process")
+	}
 	if err != nil {
 		t.Skip(err)
 	}
+	return string(b)
+}
+
+// ResidentBytes returns the resident memory of the process. It skips the test if the system does not report it.
+func ResidentBytes(t testing.TB) int {
+	t.Helper()
 	var size, resident int
-	if _, err := fmt.Sscan(string(b), &size, &resident); err != nil {
+	if _, err := fmt.Sscan(ReadProc(t, "statm"), &size, &resident); err != nil {
 		t.Fatal(err)
 	}
 	return resident * os.Getpagesize()

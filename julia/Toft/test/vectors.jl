@@ -6,7 +6,7 @@
 module ArenaVectors
 
 using Test, Toft
-using Toft: alloc, reset!, stats
+using Toft: alloc, release!, reset!, stats
 
 # ---- JSON: objects, arrays, strings without escapes but \" and \\, integers, true, false, null ----
 
@@ -392,6 +392,43 @@ const FOLDER = get(ENV, "TOFT_VECTORS", normpath(joinpath(@__DIR__, "..", "..", 
         outcome === nothing || @error "$(basename(file)): $(v["name"])$(quiet ? " [quiet]" : "")" outcome
         @test outcome === nothing
     end
+end
+
+# The source fails in its 1st, 2nd, ... k-th call, until a run passes untouched: OutOfMemoryError, nothing has changed,
+# and the next try succeeds.
+@testset "each refusal of the source" begin
+    sizes = [10, 3000, 24, 70000, 9000, 400000, 100, 5000, 300000, 40000, 1 << 20, 2000, 16]
+    refused = 0
+    for k in Iterators.countfrom(1)
+        s = Pages([k])
+        head = create(s, UInt64(0), UInt(0))
+        @test (head == C_NULL) == (k == 1)
+        head == C_NULL && (refused += 1; @test isempty(s.out); head = create(s, UInt64(0), UInt(0)))
+        a = unsafe_wrap(Arena, head; own = true)
+        kept = Ptr{UInt8}[]
+        intact() = all(i -> all(==(i % UInt8), unsafe_wrap(Array, kept[i], sizes[i])), eachindex(kept))
+        for (i, n) in enumerate(sizes)
+            before = stats(a)
+            p = try
+                alloc(a, UInt8, n)
+            catch e
+                refused += 1
+                after = stats(a)
+                @test e isa OutOfMemoryError && after.source_calls == before.source_calls + 1
+                @test (after.live, after.blocks, after.reserved) == (before.live, before.blocks, before.reserved)
+                @test intact()
+                alloc(a, UInt8, n)
+            end
+            fill!(unsafe_wrap(Array, p, n), i % UInt8)
+            push!(kept, p)
+        end
+        @test intact()
+        release!(a)
+        @test isempty(s.out) && !s.wrong
+        Libc.free(s.source)
+        s.calls < k && break
+    end
+    @test refused > 4
 end
 
 end
