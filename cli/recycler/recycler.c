@@ -1,0 +1,124 @@
+/* malloc and its relatives on one toft_malloc: LD_PRELOAD=recycler.so program. `toft advise` measures programs on it.
+ * Memory comes from glibc's malloc, as it does where a library's hooks are set to a toft_malloc.
+ *
+ * A toft_malloc serves one thread. A lock is taken once the process has had a second thread.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/single_threaded.h>
+
+extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
+extern void *__libc_memalign(size_t, size_t);
+extern void __libc_free(void *);
+
+static int libc_posix_memalign(void **result, size_t align, size_t size) {
+  *result = __libc_memalign(align, size);
+  return *result != NULL ? 0 : ENOMEM;
+}
+
+#define malloc __libc_malloc
+#define calloc __libc_calloc
+#define realloc __libc_realloc
+#define free __libc_free
+#define posix_memalign libc_posix_memalign
+#include "toft.c"
+#undef malloc
+#undef calloc
+#undef realloc
+#undef free
+#undef posix_memalign
+
+static toft_malloc objects; /* all bytes 0: toft_malloc_init was not called */
+static int initialised, taken;
+
+static inline int lock(void) {
+  int threads = !__libc_single_threaded;
+  if (threads)
+    while (__atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE)) sched_yield();
+  if (!initialised) {
+    toft_malloc_init(&objects, NULL);
+    initialised = 1;
+  }
+  return threads;
+}
+
+static inline void *unlock(int threads, void *p) {
+  if (threads) __atomic_store_n(&taken, 0, __ATOMIC_RELEASE);
+  if (p == NULL) errno = ENOMEM;
+  return p;
+}
+
+static void before_fork(void) {
+  while (__atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE)) sched_yield();
+}
+
+static void after_fork(void) { __atomic_store_n(&taken, 0, __ATOMIC_RELEASE); }
+
+__attribute__((constructor)) static void begin(void) { pthread_atfork(before_fork, after_fork, after_fork); }
+
+void *malloc(size_t size) {
+  int threads = lock();
+  return unlock(threads, toft_malloc_alloc(&objects, size));
+}
+
+void *calloc(size_t n, size_t size) {
+  int threads = lock();
+  return unlock(threads, toft_malloc_calloc(&objects, n, size));
+}
+
+void free(void *p) {
+  if (p == NULL) return;
+  int threads = lock();
+  toft_malloc_free(&objects, p);
+  (void)unlock(threads, p);
+}
+
+void *realloc(void *p, size_t size) {
+  if (p != NULL && size == 0) { /* as glibc's */
+    free(p);
+    return NULL;
+  }
+  int threads = lock();
+  return unlock(threads, toft_malloc_realloc(&objects, p, size));
+}
+
+void *reallocarray(void *p, size_t n, size_t size) {
+  size_t bytes;
+  if (!__builtin_mul_overflow(n, size, &bytes)) return realloc(p, bytes);
+  errno = ENOMEM;
+  return NULL;
+}
+
+void *memalign(size_t align, size_t size) {
+  int threads = lock();
+  return unlock(threads, toft_malloc_aligned(&objects, align, size));
+}
+
+void *aligned_alloc(size_t align, size_t size) { return memalign(align, size); }
+
+void *valloc(size_t size) { return memalign((size_t)sysconf(_SC_PAGESIZE), size); }
+
+void *pvalloc(size_t size) {
+  size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  return memalign(page, (size + page - 1) & ~(page - 1));
+}
+
+int posix_memalign(void **result, size_t align, size_t size) {
+  if (align < sizeof(void *) || (align & (align - 1)) != 0) return EINVAL;
+  int error = errno;
+  void *p = memalign(align, size);
+  errno = error;
+  if (p == NULL) return ENOMEM;
+  *result = p;
+  return 0;
+}
+
+size_t malloc_usable_size(void *p) {
+  int threads = lock();
+  size_t size = toft_malloc_usable_size(&objects, p);
+  (void)unlock(threads, &objects);
+  return size;
+}

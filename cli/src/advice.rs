@@ -1,0 +1,154 @@
+//! The result of `toft advise` as a file (JSON): `advise` writes it, `report` reads it.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use serde::{Deserialize, Serialize};
+
+/// The version of the format that this program writes and reads.
+pub const VERSION: u32 = 1;
+
+/// Advice on one program. Times are CPU seconds of one run of the program unless a field says otherwise.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Advice {
+    /// [`VERSION`]; its name distinguishes an advice from a snapshot.
+    pub toft_advice: u32,
+    /// The command line.
+    pub command: Vec<String>,
+    /// The executable of the process that the advice is about.
+    pub process: String,
+    pub verdict: Verdict,
+    /// One paragraph: the verdict in words.
+    pub summary: String,
+    /// The program's CPU time without the recorder: the least of several runs.
+    pub cpu: f64,
+    /// The CPU time under the recorder.
+    pub cpu_recorded: f64,
+    /// Recorded calls of malloc, free and their relatives.
+    pub events: u64,
+    pub objects: u64,
+    /// The sum of the objects' sizes.
+    pub bytes: u64,
+    pub threads: u64,
+    /// The most bytes that were live at once.
+    pub peak: u64,
+    /// The time of all allocation calls: the replay on the program's malloc. No advice can save more, except for
+    /// traversals that free.
+    pub allocation: f64,
+    /// Other mallocs, by measured time.
+    pub mallocs: Vec<Malloc>,
+    /// Scopes that an arena could serve, by saving.
+    pub scopes: Vec<Scope>,
+    /// Every call site with its whole stack, by bytes.
+    pub sites: Vec<Site>,
+    /// What the recording does not cover, in full sentences.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Allocation is less than 3 % of the program's time.
+    DoNothing,
+    /// Another malloc saves nearly as much as arenas.
+    SwitchMalloc,
+    UseArenas,
+}
+
+/// The program under another malloc.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Malloc {
+    pub name: String,
+    /// CPU time of the program, measured.
+    pub measured: f64,
+    /// CPU time of the program that the replay predicts; the difference is the error of the prediction.
+    pub predicted: f64,
+}
+
+/// The kind of arena that fits a scope.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Recipe {
+    /// Many short calls: one arena, and a mark and a rewind in each call.
+    Scratch,
+    /// Few calls with much memory: an arena for each call.
+    Document,
+    /// One call as long as the program: memory that is never freed.
+    Process,
+    /// Objects are freed and replaced in any order: a recycler for the whole process, or for each call.
+    Recycler,
+}
+
+/// A function whose calls could open an arena.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Scope {
+    pub function: Frame,
+    pub recipe: Recipe,
+    /// The calls of Toft to use, one line each.
+    pub calls: Vec<String>,
+    /// Calls of the function that allocate.
+    pub instances: u64,
+    pub objects: Spread,
+    /// Bytes of the scope's objects in one instance.
+    pub bytes: Spread,
+    /// Objects that are allocated and freed within one instance.
+    pub captured: u64,
+    /// Objects that are allocated within an instance and live longer.
+    pub escaped: u64,
+    /// Saved CPU time when instances repeat and the arena's memory is warm.
+    pub saving: f64,
+    /// Saved CPU time of the first round, with the page faults of new memory.
+    pub saving_first: f64,
+    /// The part of both savings that is the traversal around calls of free; of a recycler, the frees before its release.
+    pub traversal: f64,
+    /// The most bytes of captured objects that malloc had live at once.
+    pub peak_malloc: u64,
+    /// The most bytes that one instance's arena takes.
+    pub peak_arena: u64,
+    /// The proposed size of the arena's blocks.
+    pub block: u64,
+    /// Call sites of captured objects, by bytes.
+    pub sites: Vec<Site>,
+    /// Call sites of escaped objects, by count.
+    pub escapes: Vec<Escape>,
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub struct Spread {
+    pub median: u64,
+    pub p99: u64,
+    pub max: u64,
+}
+
+/// Allocations from one stack; the members of a snapshot's site.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Site {
+    pub count: u64,
+    pub bytes: u64,
+    /// Newest call first.
+    pub stack: Vec<Frame>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Escape {
+    pub count: u64,
+    pub bytes: u64,
+    pub allocated: Vec<Frame>,
+    /// Empty: the object is never freed.
+    pub freed: Vec<Frame>,
+}
+
+/// One call of a stack, as in a snapshot. Inlined calls have frames of their own.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
+pub struct Frame {
+    /// Demangled; `None` where the module has no symbol that contains the address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    pub module: String,
+    /// Bytes from the beginning of the module's file.
+    pub offset: u64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inlined: bool,
+}

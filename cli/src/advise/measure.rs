@@ -1,0 +1,107 @@
+//! Runs the program and takes its CPU time.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use anyhow::{Context, Result};
+use std::{
+    ffi::OsString,
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Stdio},
+};
+
+/// How the program is started.
+pub struct Program {
+    pub command: Vec<OsString>,
+    /// A copy of standard input, which each run reads from its beginning; `None`: the terminal's, or nothing.
+    pub input: Option<PathBuf>,
+}
+
+pub struct Run {
+    /// User and system time of the program and of the processes that it waited for, in seconds.
+    pub cpu: f64,
+    pub status: ExitStatus,
+}
+
+impl Program {
+    /// Runs the program. Its output is shown if `shown`.
+    pub fn run(&self, environment: &[(&str, &Path)], shown: bool) -> Result<Run> {
+        let mut command = Command::new(&self.command[0]);
+        command.args(&self.command[1..]).envs(environment.iter().copied());
+        command.stdin(match &self.input {
+            Some(path) => std::fs::File::open(path).context("cannot read the copy of standard input")?.into(),
+            None => Stdio::null(),
+        });
+        if !shown {
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+        }
+        let before = children();
+        let name = self.command[0].to_string_lossy();
+        // SAFETY: the function calls only sigaction, which may be called between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                libc::signal(libc::SIGINT, libc::SIG_DFL);
+                Ok(())
+            });
+        }
+        let status = command.status().with_context(|| format!("cannot start {name}"))?;
+        Ok(Run { cpu: children() - before, status })
+    }
+
+    /// The least CPU time under each of some preloaded libraries, since disturbances only add. Runs under different libraries
+    /// alternate, so that a slow phase of the machine affects all of them: as many as take about `seconds` each, from 3 to 9.
+    /// `None`: the program ended otherwise than it did before.
+    pub fn least(
+        &self,
+        preloaded: &[Option<&Path>],
+        expected: ExitStatus,
+        seconds: f64,
+        step: &dyn Fn(),
+    ) -> Result<Vec<Option<f64>>> {
+        let mut least = vec![Some(f64::INFINITY); preloaded.len()];
+        let (begin, seconds) = (std::time::Instant::now(), seconds * preloaded.len() as f64);
+        let mut passes = 0;
+        while passes < 3 || passes < 9 && begin.elapsed().as_secs_f64() < seconds {
+            for (least, library) in least.iter_mut().zip(preloaded) {
+                let Some(before) = *least else { continue };
+                let environment: Vec<_> = library.iter().map(|&l| ("LD_PRELOAD", l)).collect();
+                let run = self.run(&environment, false)?;
+                *least = (run.status == expected).then_some(before.min(run.cpu));
+                step();
+            }
+            passes += 1;
+        }
+        Ok(least)
+    }
+}
+
+/// CPU time of all processes that were waited for.
+fn children() -> f64 {
+    // SAFETY: all bytes 0 are a valid value, and the address is valid.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
+        usage
+    };
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+/// The other mallocs that are installed.
+pub fn mallocs() -> Vec<(String, PathBuf)> {
+    const NAMES: [(&str, &[&str]); 3] = [
+        ("mimalloc", &["libmimalloc.so.3", "libmimalloc.so.2", "libmimalloc.so"]),
+        ("jemalloc", &["libjemalloc.so.2"]),
+        ("tcmalloc", &["libtcmalloc_minimal.so.4", "libtcmalloc.so.4"]),
+    ];
+    let arch = std::env::consts::ARCH;
+    let folders =
+        [format!("/usr/lib/{arch}-linux-gnu"), "/usr/lib64".into(), "/usr/lib".into(), "/usr/local/lib".into()];
+    let mut found = Vec::new();
+    for (name, files) in NAMES {
+        let paths = files.iter().flat_map(|f| folders.iter().map(move |d| Path::new(d).join(f)));
+        if let Some(path) = paths.into_iter().find(|p| p.exists()) {
+            found.push((name.to_owned(), path));
+        }
+    }
+    found
+}

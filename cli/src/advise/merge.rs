@@ -1,0 +1,98 @@
+//! Combines the advice on several inputs of one program.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::verdict;
+use crate::advice::{Advice, Scope, Spread, VERSION};
+use anyhow::{bail, ensure, Context, Result};
+use std::path::PathBuf;
+
+pub fn files(paths: &[PathBuf]) -> Result<Advice> {
+    let mut all = Vec::new();
+    for path in paths {
+        let shown = path.display();
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+        let advice: Advice = serde_json::from_str(&text)
+            .with_context(|| format!("{shown} is not an advice; toft advise --out {shown} -- PROGRAM writes one"))?;
+        ensure!(advice.toft_advice == VERSION, "{shown} is of another version of this command; make it again");
+        all.push(advice);
+    }
+    merge(all)
+}
+
+/// The function of a scope, by what stays the same from run to run.
+fn key(scope: &Scope) -> (&str, u64, &Option<String>) {
+    (&scope.function.module, scope.function.offset, &scope.function.function)
+}
+
+fn larger(a: Spread, b: Spread) -> Spread {
+    Spread { median: a.median.max(b.median), p99: a.p99.max(b.p99), max: a.max.max(b.max) }
+}
+
+/// Times and counts are summed, spreads and peaks are the largest. A scope that is not among those of each input is
+/// advised for those inputs only where it is.
+pub fn merge(all: Vec<Advice>) -> Result<Advice> {
+    let count = all.len();
+    let mut all = all.into_iter();
+    let Some(mut sum) = all.next() else { bail!("--merge needs the files of at least one advice") };
+    for other in all {
+        ensure!(
+            other.process == sum.process,
+            "the advice is on different programs: {} and {}; merge inputs of one program",
+            sum.process,
+            other.process
+        );
+        sum.cpu += other.cpu;
+        sum.cpu_recorded += other.cpu_recorded;
+        sum.events += other.events;
+        sum.objects += other.objects;
+        sum.bytes += other.bytes;
+        sum.threads = sum.threads.max(other.threads);
+        sum.peak = sum.peak.max(other.peak);
+        sum.allocation += other.allocation;
+        sum.mallocs.retain_mut(|m| {
+            let same = other.mallocs.iter().find(|o| o.name == m.name);
+            if let Some(o) = same {
+                m.measured += o.measured;
+                m.predicted += o.predicted;
+            }
+            same.is_some()
+        });
+        for scope in other.scopes {
+            match sum.scopes.iter_mut().find(|s| key(s) == key(&scope)) {
+                Some(s) => {
+                    s.instances += scope.instances;
+                    s.captured += scope.captured;
+                    s.escaped += scope.escaped;
+                    s.saving += scope.saving;
+                    s.saving_first += scope.saving_first;
+                    s.traversal += scope.traversal;
+                    s.objects = larger(s.objects, scope.objects);
+                    s.bytes = larger(s.bytes, scope.bytes);
+                    s.peak_malloc = s.peak_malloc.max(scope.peak_malloc);
+                    s.peak_arena = s.peak_arena.max(scope.peak_arena);
+                    s.block = s.block.max(scope.block);
+                    s.escapes.extend(scope.escapes);
+                }
+                None => sum.scopes.push(scope),
+            }
+        }
+        for site in other.sites {
+            match sum.sites.iter_mut().find(|s| s.stack == site.stack) {
+                Some(s) => {
+                    s.count += site.count;
+                    s.bytes += site.bytes;
+                }
+                None => sum.sites.push(site),
+            }
+        }
+        sum.notes.extend(other.notes);
+    }
+    sum.notes.sort_unstable();
+    sum.notes.dedup();
+    sum.notes.push(format!("Combined from {count} inputs: times and counts are sums."));
+    sum.mallocs.sort_by(|a, b| a.measured.total_cmp(&b.measured));
+    sum.scopes.sort_by(|a, b| verdict::saving(b).total_cmp(&verdict::saving(a)));
+    sum.sites.sort_by_key(|s| std::cmp::Reverse(s.bytes));
+    verdict::decide(&mut sum);
+    Ok(sum)
+}

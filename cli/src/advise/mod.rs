@@ -1,0 +1,305 @@
+//! `toft advise`: records a program's allocations and computes what arenas would save.
+//!
+//! `recorder/` records, `recording` reads, `lifetimes` finds the objects, `scopes` the functions whose calls capture them,
+//! `replay` takes times, `verdict` decides.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+mod lifetimes;
+mod measure;
+mod merge;
+mod recording;
+pub mod replay;
+mod scopes;
+mod symbols;
+mod target;
+mod verdict;
+
+use crate::advice::{Advice, Malloc};
+use anyhow::{bail, ensure, Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use measure::Program;
+use recording::Recording;
+use replay::{Contender, Plan};
+use std::{
+    ffi::OsString,
+    io::{IsTerminal, Write},
+    os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
+    process::ExitCode,
+    time::Duration,
+};
+
+/// Computes what arenas would save in a program.
+///
+/// The program is run some 10 to 40 times: as it is, under a recorder of its allocations, and under each other malloc that is
+/// installed. It must be linked dynamically to glibc; it need not use Toft, and is not rebuilt. Debug information (-g) gives
+/// files and lines.
+#[derive(clap::Args)]
+#[command(after_help = "Exit codes: 0 advice was given; 1 the program could not be recorded; 2 wrong arguments.")]
+pub struct Arguments {
+    /// Writes the advice as JSON, for `toft report` and --merge.
+    #[arg(short, long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// The process to advise on, by the name of its executable; without it the one with the most allocations.
+    #[arg(long, value_name = "NAME")]
+    process: Option<String>,
+    /// Ends the recording at this size in MiB.
+    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    limit: u64,
+    /// Fewer runs, and no other malloc.
+    #[arg(long)]
+    quick: bool,
+    /// Gives all scopes that were replayed, and not only the three that save most.
+    #[arg(long)]
+    all: bool,
+    /// Shows the output of the recorded run.
+    #[arg(long)]
+    output: bool,
+    /// Combines the advice on several inputs of one program.
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["command", "process", "quick", "output", "all"])]
+    merge: Vec<PathBuf>,
+    /// The program and its arguments.
+    #[arg(required_unless_present = "merge", trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+/// A line on standard error while something takes long; nothing if that is not a terminal.
+struct Progress(ProgressBar);
+
+impl Progress {
+    fn new() -> Progress {
+        let bar = ProgressBar::new_spinner();
+        bar.set_style(ProgressStyle::with_template("{spinner} {msg} ({elapsed})").expect("the template is valid"));
+        bar.enable_steady_tick(Duration::from_millis(120));
+        Progress(bar)
+    }
+
+    fn step(&self, text: impl Into<String>) {
+        self.0.set_message(text.into());
+    }
+}
+
+pub fn main(arguments: Arguments) -> Result<ExitCode> {
+    let advice = if arguments.merge.is_empty() { advise(&arguments)? } else { merge::files(&arguments.merge)? };
+    if let Some(path) = &arguments.out {
+        let json = serde_json::to_string_pretty(&advice)?;
+        std::fs::write(path, json).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let width = crate::report::text::terminal_width();
+    match std::io::stdout().write_all(crate::report::text::advice(&advice, width).as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => return Err(error.into()),
+        _ => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(has_recorder)]
+const RECORDER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/recorder.so"));
+#[cfg(has_recorder)]
+const RECYCLER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/recycler.so"));
+#[cfg(not(has_recorder))]
+const RECORDER: &[u8] = &[];
+#[cfg(not(has_recorder))]
+const RECYCLER: &[u8] = &[];
+
+pub fn write_recorder(path: &Path) -> Result<()> {
+    write_library(RECORDER, path)
+}
+
+fn write_library(bytes: &[u8], path: &Path) -> Result<()> {
+    ensure!(!bytes.is_empty(), "advise needs Linux with glibc; run it there, on the same program and input");
+    std::fs::write(path, bytes)
+        .with_context(|| format!("cannot write {}; set TMPDIR to a folder with space", path.display()))
+}
+
+/// Reads standard input to its end, so that each run can read it.
+fn copy_of_input(folder: &Path) -> Result<Option<PathBuf>> {
+    let input = std::io::stdin();
+    if input.is_terminal() {
+        return Ok(None);
+    }
+    let path = folder.join("input");
+    let mut file = std::fs::File::create(&path)?;
+    std::io::copy(&mut input.lock(), &mut file).context("cannot read standard input")?;
+    Ok(Some(path))
+}
+
+fn advise(arguments: &Arguments) -> Result<Advice> {
+    let program = target::find(&arguments.command[0])?;
+    let mut notes: Vec<String> = target::check(&program)?.into_iter().collect();
+    let folder =
+        tempfile::Builder::new().prefix("toft-").tempdir().context("cannot create a temporary folder; set TMPDIR")?;
+    let recorder = folder.path().join("recorder.so");
+    write_recorder(&recorder)?;
+    let progress = Progress::new();
+    let program = Program { command: arguments.command.clone(), input: copy_of_input(folder.path())? };
+
+    progress.step("running the program");
+    let first = program.run(&[], false)?;
+    if let Some(signal) = first.status.signal() {
+        bail!("the program was ended by signal {signal}; advise needs a run that ends by itself");
+    }
+    if let Some(code) = first.status.code().filter(|&c| c != 0) {
+        notes.push(format!("The program ended with exit code {code}."));
+    }
+    progress.step("recording the program");
+    let recordings = folder.path().join("recordings");
+    std::fs::create_dir(&recordings)?;
+    let mut total = vec![0u8; 4096];
+    total[8..16].copy_from_slice(&(arguments.limit * 16).to_ne_bytes()); // segments of 64 KiB
+    std::fs::write(recordings.join("total"), total)?;
+    let environment = [("LD_PRELOAD", &*recorder), ("TOFT_RECORDING", &*recordings)];
+    let recorded = program.run(&environment, arguments.output)?;
+    let recording = choose(&recordings, arguments.process.as_deref(), &mut notes)?;
+    if let Some(signal) = recorded.status.signal() {
+        notes.push(format!("The recorded run was ended by signal {signal}; the recording ends there."));
+    }
+    note_limits(&recording, &mut notes);
+
+    progress.step("matching allocations and frees");
+    let lifetimes =
+        lifetimes::lifetimes(&recording, |n| progress.step(format!("matching allocations and frees: {n} events")));
+    ensure!(
+        !lifetimes.objects.is_empty(),
+        "the recorder saw no allocation: the program allocates nothing, or has a malloc of its own linked into it"
+    );
+
+    if lifetimes.handed * 100 > lifetimes.objects.len() as u64 {
+        let percent = verdict::percent(lifetimes.handed as f64, lifetimes.objects.len() as f64);
+        notes.push(format!("{percent:.0} % of the objects are freed by another thread; no scope captures them."));
+    }
+
+    let mut installed = if arguments.quick { Vec::new() } else { measure::mallocs() };
+    if installed.is_empty() && !arguments.quick {
+        notes.push("No other malloc was tried: none of mimalloc, jemalloc and tcmalloc is installed.".to_owned());
+    }
+    progress.step("replaying on malloc");
+    let operations = folder.path().join("operations");
+    replay::write(&lifetimes, Plan::Malloc, &operations)?;
+    let processes = if arguments.quick { 2 } else { 4 };
+    // The last library is the recycler, for programs of one thread.
+    let others = installed.len();
+    if recording.threads.len() == 1 && !arguments.quick {
+        let library = folder.path().join("recycler.so");
+        write_library(RECYCLER, &library)?;
+        installed.push(("a recycler".to_owned(), library));
+    }
+    let plain = Contender { operations: &operations, preload: None, empty: false };
+    let mut contenders = vec![plain, Contender { empty: true, ..plain }];
+    contenders.extend(installed.iter().map(|(_, library)| Contender { preload: Some(library), ..plain }));
+    let replays = replay::run(&contenders, processes)?;
+    let (base, empty) = (replays[0], replays[1]);
+
+    progress.step("running the program on each malloc");
+    let mut preloaded: Vec<Option<&Path>> = vec![None];
+    preloaded.extend(installed.iter().map(|(_, library)| Some(library.as_path())));
+    let seconds = if arguments.quick { 1.0 } else { 6.0 };
+    let measured = program.least(&preloaded, first.status, seconds, &|| progress.0.tick())?;
+    let cpu = measured[0].context("the program does not end the same way each time; advise needs runs that do")?;
+    let mut recycler = None;
+    let mut mallocs = Vec::new();
+    for (i, (name, _)) in installed.into_iter().enumerate() {
+        let replay = replays[i + 2];
+        let Some(measured) = measured[i + 1] else {
+            notes.push(format!("The program ends otherwise on {name}, which is left out."));
+            continue;
+        };
+        if i == others {
+            recycler = Some(verdict::Recycler { saving: cpu - measured, replay });
+        } else {
+            mallocs.push(Malloc { name, measured, predicted: (cpu - base.first + replay.first).max(0.0) });
+        }
+    }
+    mallocs.sort_by(|a, b| a.measured.total_cmp(&b.measured));
+    let allocation = (base.first - empty.first).clamp(0.0, cpu);
+
+    let mut advice = Advice {
+        toft_advice: crate::advice::VERSION,
+        command: arguments.command.iter().map(|w| w.to_string_lossy().into_owned()).collect(),
+        process: recording.executable.clone(),
+        verdict: crate::advice::Verdict::DoNothing,
+        summary: String::new(),
+        cpu,
+        cpu_recorded: recorded.cpu,
+        events: lifetimes.events,
+        objects: lifetimes.objects.len() as u64,
+        bytes: lifetimes.bytes,
+        threads: recording.threads.len() as u64,
+        peak: lifetimes.peak,
+        allocation,
+        mallocs,
+        scopes: Vec::new(),
+        sites: Vec::new(),
+        notes,
+    };
+    let study = verdict::Study {
+        recording: &recording,
+        lifetimes: &lifetimes,
+        operations: &operations,
+        base,
+        recycler,
+        processes,
+        all: arguments.all,
+    };
+    study.fill(&mut advice, &|text| progress.step(text))?;
+    progress.0.finish_and_clear();
+    Ok(advice)
+}
+
+/// The recording of the process with the most events, or of the one of that name.
+fn choose(folder: &Path, name: Option<&str>, notes: &mut Vec<String>) -> Result<Recording> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "rec") {
+            found.push((path.metadata()?.len(), path));
+        }
+    }
+    ensure!(
+        !found.is_empty(),
+        "the recorder was not loaded: the program, or the shell that starts it, clears LD_PRELOAD or has more rights than you"
+    );
+    found.sort_unstable();
+    found.reverse();
+    let mut others = Vec::new();
+    let mut chosen = None;
+    for (size, path) in &found {
+        let Ok(recording) = Recording::open(path) else { continue };
+        let short = Path::new(&recording.executable).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if chosen.is_none() && name.is_none_or(|n| n == short) {
+            chosen = Some(recording);
+        } else if *size > 1 << 18 {
+            others.push(short);
+        }
+    }
+    others.sort_unstable();
+    others.dedup();
+    if !others.is_empty() && chosen.is_some() {
+        notes.push(format!("Other processes allocate too: {}. Choose one with --process.", others.join(", ")));
+    }
+    match (chosen, name) {
+        (Some(chosen), _) => Ok(chosen),
+        (None, Some(name)) => bail!("no process {name} was recorded; there are: {}", others.join(", ")),
+        (None, None) => bail!("the recording cannot be read; is the disk full?"),
+    }
+}
+
+fn note_limits(recording: &Recording, notes: &mut Vec<String>) {
+    if recording.full {
+        notes.push(
+            "The recording reached its limit: the advice is on the part before. Raise --limit for more.".to_owned(),
+        );
+    }
+    if !recording.ended {
+        notes.push("The process did not exit regularly: the events of its last moments may be missing.".to_owned());
+    }
+    if recording.forked {
+        notes.push("The process is a fork: objects of its parent are not known.".to_owned());
+    }
+    if recording.threads.len() > 1 {
+        notes.push(
+            "Threads are replayed one after another: waiting for each other's locks in malloc is not counted."
+                .to_owned(),
+        );
+    }
+}

@@ -1,0 +1,302 @@
+//! Reads a recording. `recorder/recording.h` defines its format.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use anyhow::{bail, ensure, Context, Result};
+use rustc_hash::FxHashMap;
+use std::{fs::File, path::Path};
+
+const MAGIC: u64 = u64::from_le_bytes(*b"TOFTREC1");
+const SEGMENT: usize = 65536;
+const HEAD: usize = 32;
+const SITE: u32 = 1 << 31;
+
+/// What a thread did; see `enum recording_call`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Call {
+    Malloc,
+    Calloc,
+    Realloc,
+    Free,
+    Resize,
+    Restore,
+}
+
+#[derive(Clone, Copy)]
+pub struct Event {
+    pub call: Call,
+    pub address: u64,
+    pub site: u32,
+    /// Requested bytes, or a stamp in ticks (`Free` only; 0: none).
+    pub value: u64,
+    /// Nanoseconds, interpolated between the times of segments.
+    pub time: f64,
+}
+
+/// A call on a stack.
+#[derive(Clone, Copy, Default)]
+pub struct Node {
+    pub ip: u64,
+    /// The stack pointer of the caller. While the call is active, the stack pointer of all calls within it is below.
+    pub cfa: u64,
+    /// First address of the function; 0: unknown.
+    pub function: u64,
+    /// The calling frame; 0: none.
+    pub parent: u32,
+}
+
+#[derive(Clone, Default)]
+pub struct Site {
+    /// The stack pointer at the call of malloc.
+    pub sp: u64,
+    /// Frames from malloc's caller to the outermost.
+    pub stack: Vec<u32>,
+}
+
+#[derive(Clone)]
+pub struct Mapping {
+    pub start: u64,
+    pub end: u64,
+    pub offset: u64,
+    pub path: String,
+}
+
+pub struct Recording {
+    map: memmap2::Mmap,
+    pub executable: String,
+    /// The limit was reached: later events are missing.
+    pub full: bool,
+    /// The process ended regularly; else it was killed, or replaced itself by exec.
+    pub ended: bool,
+    pub forked: bool,
+    /// Ticks of stamps in a second.
+    pub ticks: f64,
+    /// Of each thread the offsets of its segments, and their times.
+    pub threads: Vec<Vec<(u64, usize)>>,
+    pub nodes: Vec<Node>,
+    pub sites: Vec<Site>,
+    pub mappings: Vec<Mapping>,
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap())
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap())
+}
+
+impl Recording {
+    pub fn open(path: &Path) -> Result<Recording> {
+        let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
+        // SAFETY: the file is in a private folder, and its process has ended.
+        let map = unsafe { memmap2::Mmap::map(&file) }.with_context(|| format!("cannot read {}", path.display()))?;
+        ensure!(map.len() >= 64 && u64_at(&map, 0) == MAGIC, "{} is not a recording", path.display());
+        let (begin_ns, begin_ticks) = (u64_at(&map, 16), u64_at(&map, 24));
+        let (mut last_ns, mut last_ticks) = (u64_at(&map, 32), u64_at(&map, 40));
+        let ended = last_ns != 0;
+        let mut threads: FxHashMap<u32, Vec<(u64, usize)>> = FxHashMap::default();
+        let mut stacks = Vec::new();
+        let mut found = Recording {
+            executable: String::new(),
+            full: u32_at(&map, 56) != 0,
+            ended,
+            forked: u32_at(&map, 60) != 0,
+            ticks: 1e9,
+            threads: Vec::new(),
+            nodes: vec![Node::default()],
+            sites: vec![Site::default()],
+            mappings: Vec::new(),
+            map,
+        };
+        let mut text = String::new();
+        for at in (SEGMENT..found.map.len()).step_by(SEGMENT) {
+            let segment = &found.map[at..found.map.len().min(at + SEGMENT)];
+            if segment.len() <= HEAD {
+                break;
+            }
+            let (kind, thread, ns, ticks) =
+                (u32_at(segment, 0), u32_at(segment, 4), u64_at(segment, 8), u64_at(segment, 16));
+            if !ended && ns > last_ns {
+                (last_ns, last_ticks) = (ns, ticks);
+            }
+            match kind {
+                1 => threads.entry(thread).or_default().push((ns, at)),
+                2 => stacks.push(at),
+                3 => {
+                    let bytes = &segment[HEAD..];
+                    let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+                    text.push_str(&String::from_utf8_lossy(&bytes[..end]));
+                }
+                4 => {
+                    let path = segment[HEAD..].split(|&b| b == 0).next().unwrap_or_default();
+                    found.executable = String::from_utf8_lossy(path).into_owned();
+                }
+                _ => {}
+            }
+        }
+        if last_ns > begin_ns && last_ticks > begin_ticks {
+            found.ticks = (last_ticks - begin_ticks) as f64 / (last_ns - begin_ns) as f64 * 1e9;
+        }
+        for segments in threads.values_mut() {
+            segments.sort_unstable();
+            segments.dedup_by_key(|s| s.0); // the mapped part of a segment and its copy
+        }
+        let mut threads: Vec<_> = threads.into_values().collect();
+        threads.sort_unstable();
+        found.threads = threads;
+        found.read_stacks(&stacks)?;
+        found.read_mappings(&text);
+        found.trim_stacks();
+        Ok(found)
+    }
+
+    fn read_stacks(&mut self, segments: &[usize]) -> Result<()> {
+        let mut sites = Vec::new();
+        for &at in segments {
+            let segment = &self.map[at..self.map.len().min(at + SEGMENT)];
+            for node in segment[HEAD..].chunks_exact(32) {
+                let (id, parent) = (u32_at(node, 24), u32_at(node, 28));
+                if id == 0 {
+                    break;
+                }
+                let read = Node { ip: u64_at(node, 0), cfa: u64_at(node, 8), function: u64_at(node, 16), parent };
+                if id & SITE != 0 {
+                    sites.push((id & !SITE, read));
+                    continue;
+                }
+                ensure!(id < 1 << 22 && parent < id, "the recording is damaged");
+                if self.nodes.len() <= id as usize {
+                    self.nodes.resize(id as usize + 1, Node::default());
+                }
+                self.nodes[id as usize] = read;
+            }
+        }
+        for (id, read) in sites {
+            if id >= 1 << 24 || read.parent as usize >= self.nodes.len() {
+                bail!("the recording is damaged");
+            }
+            if self.sites.len() <= id as usize {
+                self.sites.resize(id as usize + 1, Site::default());
+            }
+            let mut stack = Vec::new();
+            let mut at = read.parent;
+            while at != 0 && self.nodes[at as usize].ip != 0 {
+                stack.push(at);
+                at = self.nodes[at as usize].parent;
+            }
+            self.sites[id as usize] = Site { sp: read.cfa, stack };
+        }
+        Ok(())
+    }
+
+    fn read_mappings(&mut self, text: &str) {
+        for line in text.lines() {
+            let mut words = line.split_ascii_whitespace();
+            let (Some(range), Some(_), Some(offset)) = (words.next(), words.next(), words.next()) else { continue };
+            let Some((start, end)) = range.split_once('-') else { continue };
+            let hex = |s| u64::from_str_radix(s, 16).ok();
+            let (Some(start), Some(end), Some(offset)) = (hex(start), hex(end), hex(offset)) else { continue };
+            let path = words.skip(2).collect::<Vec<_>>().join(" ");
+            if path.starts_with('/') && !self.mappings.iter().any(|m| m.start == start && m.path == path) {
+                self.mappings.push(Mapping { start, end, offset, path });
+            }
+        }
+    }
+
+    /// Removes the outermost calls, those of the C library that start `main` and threads.
+    fn trim_stacks(&mut self) {
+        let system = |m: &Mapping| {
+            let name = m.path.rsplit('/').next().unwrap_or_default();
+            name.starts_with("libc.so")
+                || name.starts_with("libc-")
+                || name.starts_with("ld-linux")
+                || name.starts_with("libpthread")
+        };
+        let ranges: Vec<_> = self.mappings.iter().filter(|m| system(m)).map(|m| m.start..m.end).collect();
+        for site in &mut self.sites {
+            let outer = site.stack.len().saturating_sub(5);
+            let is_system = |&n: &u32| ranges.iter().any(|r| r.contains(&self.nodes[n as usize].ip));
+            if let Some(first) = site.stack[outer..].iter().position(is_system) {
+                site.stack.truncate(outer + first);
+            }
+        }
+    }
+
+    /// The events of one thread, in their order.
+    pub fn events(&self, thread: usize) -> Events<'_> {
+        Events {
+            recording: self,
+            segments: self.threads[thread].iter(),
+            words: &[],
+            begin: 0.0,
+            word_time: 0.0,
+            high: 0,
+            at: 0,
+        }
+    }
+}
+
+pub struct Events<'r> {
+    recording: &'r Recording,
+    segments: std::slice::Iter<'r, (u64, usize)>,
+    words: &'r [u8],
+    begin: f64,
+    word_time: f64,
+    high: u64,
+    at: usize,
+}
+
+impl Events<'_> {
+    fn word(&mut self) -> Option<u64> {
+        let word = self.words.get(self.at * 8..self.at * 8 + 8)?;
+        self.at += 1;
+        Some(u64_at(word, 0)).filter(|&w| w != 0)
+    }
+
+    /// Begins the next segment.
+    fn next_segment(&mut self) -> bool {
+        let Some(&(ns, offset)) = self.segments.next() else { return false };
+        let map = &self.recording.map;
+        self.words = &map[(offset + HEAD).min(map.len())..map.len().min(offset + SEGMENT)];
+        let until = self.segments.as_slice().first().map_or(ns + 1_000_000, |s| s.0);
+        self.begin = ns as f64;
+        self.word_time = (until - ns) as f64 / ((SEGMENT - HEAD) / 8) as f64;
+        (self.high, self.at) = (0, 0);
+        true
+    }
+}
+
+impl Iterator for Events<'_> {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        loop {
+            let Some(word) = self.word() else {
+                if self.next_segment() {
+                    continue;
+                }
+                return None;
+            };
+            let call = match word & 15 {
+                1 => Call::Malloc,
+                2 => Call::Calloc,
+                3 => Call::Realloc,
+                4 => Call::Free,
+                5 => Call::Resize,
+                6 => Call::Restore,
+                _ => {
+                    self.high = word >> 32; // RECORDING_HIGH
+                    continue;
+                }
+            };
+            let mut value = word >> 24 & 255;
+            if value == 255 {
+                value = self.words.get(self.at * 8..self.at * 8 + 8).map_or(0, |w| u64_at(w, 0));
+                self.at += 1;
+            }
+            let address = self.high << 36 | (word >> 32) << 4;
+            let time = self.begin + self.word_time * self.at as f64;
+            return Some(Event { call, address, site: (word >> 4) as u32 & 0xf_ffff, value, time });
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! `toft report`: a snapshot or an advice as a page, as text, or in the format of another tool.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+mod finding;
+mod folded;
+mod graph;
+mod input;
+mod layout;
+pub mod page;
+mod pprof;
+mod snapshot;
+mod speedscope;
+mod tags;
+pub mod text;
+
+use anyhow::{bail, Context, Result};
+use graph::{Amount, Graph};
+use input::Document;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Shows snapshots of arenas, or an advice: as text, as a page, or for other tools.
+///
+/// Several snapshots, in one file or in several, are a series. Without an option that writes a file, the text goes to
+/// standard output.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit codes: 0 the report was written; 1 a file could not be read or written; 2 wrong arguments."
+)]
+pub struct Arguments {
+    /// Snapshots, or one advice (JSON); `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    /// Compares two snapshots: OLD NEW. Of a file with a series it takes the last one.
+    #[arg(long, conflicts_with_all = ["pprof", "speedscope", "folded"])]
+    diff: bool,
+    /// Prints text, also if another output is chosen.
+    #[arg(long)]
+    text: bool,
+    /// Sites in the text.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// Writes one HTML page that needs no other file and no network.
+    #[arg(long, value_name = "OUT.html")]
+    html: Option<PathBuf>,
+    /// Writes the call sites as a profile for `go tool pprof`.
+    #[arg(long, value_name = "OUT.pb.gz")]
+    pprof: Option<PathBuf>,
+    /// Writes the call sites as a file for speedscope.
+    #[arg(long, value_name = "OUT.json")]
+    speedscope: Option<PathBuf>,
+    /// Writes the call sites as folded stacks, for flamegraph.pl or inferno-flamegraph.
+    #[arg(long, value_name = "OUT")]
+    folded: Option<PathBuf>,
+    /// The numbers of the folded stacks.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Weight::Bytes, requires = "folded")]
+    weight: Weight,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Weight {
+    /// Allocated bytes.
+    Bytes,
+    /// Allocations.
+    Count,
+}
+
+pub fn main(arguments: Arguments) -> Result<ExitCode> {
+    if arguments.diff && arguments.files.len() != 2 {
+        eprintln!("toft: --diff compares two files: toft report --diff OLD NEW");
+        return Ok(ExitCode::from(2));
+    }
+    for out in [&arguments.html, &arguments.pprof, &arguments.speedscope, &arguments.folded].into_iter().flatten() {
+        if out != Path::new("-") && arguments.files.iter().any(|file| same_file(file, out)) {
+            bail!("{}: this is the input, which is not overwritten: name another output", out.display());
+        }
+    }
+    match arguments.diff {
+        true => difference(&arguments)?,
+        false => outputs(&arguments, &input::read(&arguments.files)?)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn same_file(file: &Path, out: &Path) -> bool {
+    file == out || file.canonicalize().is_ok_and(|file| out.canonicalize().is_ok_and(|out| file == out))
+}
+
+fn outputs(arguments: &Arguments, document: &Document) -> Result<()> {
+    let title = title(&arguments.files);
+    let files = [&arguments.html, &arguments.pprof, &arguments.speedscope, &arguments.folded];
+    if arguments.text || files.iter().all(|out| out.is_none()) {
+        print(&match document {
+            Document::Series(moments) => text::series(moments, arguments.top, text::terminal_width()),
+            Document::Advice(advice) => text::advice(advice, text::terminal_width()),
+        })?;
+    }
+    if let Some(out) = &arguments.html {
+        write(out, |file| {
+            let page = match document {
+                Document::Series(moments) => page::series(moments, &title, false),
+                Document::Advice(advice) => page::advice(advice, &title),
+            };
+            file.write_all(page.as_bytes())?;
+            file.flush()
+        })?;
+    }
+    if files[1..].iter().all(|out| out.is_none()) {
+        return Ok(());
+    }
+    let (graph, amounts) = sites(document);
+    if amounts.is_empty() {
+        bail!(
+            "{title}: it contains no call sites, so there is nothing to export. Sample the arena (set_sampling) or check \
+             it (set_checked) before the snapshot"
+        );
+    }
+    if let Some(out) = &arguments.pprof {
+        write(out, |file| pprof::write(&graph, &amounts, file))?;
+    }
+    if let Some(out) = &arguments.speedscope {
+        write(out, |file| speedscope::write(&graph, &amounts, &title, file))?;
+    }
+    if let Some(out) = &arguments.folded {
+        let weight = |amount: &Amount| match arguments.weight {
+            Weight::Bytes => amount.bytes,
+            Weight::Count => amount.count,
+        };
+        write(out, |file| folded::write(&graph, &amounts, weight, file))?;
+    }
+    Ok(())
+}
+
+/// The sites of an advice, or of the last snapshot.
+fn sites(document: &Document) -> (Graph, Vec<Amount>) {
+    let mut graph = Graph::new(true);
+    let amounts = match document {
+        Document::Advice(advice) => graph.advice(&advice.sites),
+        Document::Series(moments) => {
+            let last = &moments[moments.len() - 1];
+            graph.report(&last.views[last.main_view()].report)
+        }
+    };
+    (graph, amounts)
+}
+
+fn difference(arguments: &Arguments) -> Result<()> {
+    let mut pair = Vec::new();
+    for file in &arguments.files {
+        match input::read(std::slice::from_ref(file))? {
+            Document::Series(mut moments) => pair.extend(moments.pop()),
+            Document::Advice(_) => bail!("{}: this is an advice; --diff compares snapshots", file.display()),
+        }
+    }
+    if arguments.text || arguments.html.is_none() {
+        print(&text::difference(&pair[0], &pair[1], arguments.top, text::terminal_width()))?;
+    }
+    if let Some(out) = &arguments.html {
+        let title = format!("{} and {}", arguments.files[0].display(), arguments.files[1].display());
+        write(out, |file| {
+            file.write_all(page::series(&pair, &title, true).as_bytes())?;
+            file.flush()
+        })?;
+    }
+    Ok(())
+}
+
+fn title(files: &[PathBuf]) -> String {
+    let first = files[0].file_name().unwrap_or(files[0].as_os_str()).to_string_lossy();
+    match files.len() {
+        1 => first.into(),
+        all => format!("{first} and {} more", all - 1),
+    }
+}
+
+fn print(text: &str) -> Result<()> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()), // of a pager that was left
+        done => done.context("the text cannot be written to standard output"),
+    }
+}
+
+/// `-` is standard output.
+fn write(out: &Path, content: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+    let done = if out == Path::new("-") {
+        content(&mut std::io::BufWriter::new(std::io::stdout().lock()))
+    } else {
+        std::fs::File::create(out).and_then(|file| content(&mut std::io::BufWriter::new(file)))
+    };
+    match done {
+        Err(error) if out == Path::new("-") && error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        done => done.with_context(|| format!("{}: the output cannot be written", out.display())),
+    }
+}

@@ -1,0 +1,106 @@
+// The page of snapshots: one report of one of them at a time, alone or compared with another.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+const STATISTICS = [['live', 'Live'], ['allocated', 'Allocated'], ['peak', 'Peak'], ['budget', 'Budget'],
+  ['reserved', 'Reserved'], ['wasted', 'Wasted'], ['blocks', 'Blocks'], ['calls', 'Source calls']];
+
+function statisticCards(now, before) {
+  return el('dl', { class: 'cards' }, STATISTICS.map(([name, title], index) => {
+    const value = now[index], isSize = name !== 'blocks' && name !== 'calls';
+    if (value === null) return el('div', {}, el('dt', {}, title), el('dd', {}, 'none', el('small', {}, 'no limit')));
+    const lines = [isSize ? size(value) : exact(value)];
+    if (isSize) lines.push(el('small', {}, counted(value, 'byte')));
+    const change = before && before[index] !== null ? Number(value) - Number(before[index]) : 0;
+    if (change !== 0) {
+      lines.push(el('small', {}, isSize ? signedSize(change) : signed(change)));
+    }
+    return el('div', {}, el('dt', {}, title), el('dd', {}, lines));
+  }));
+}
+
+function budgets(stats, tags) {
+  const lines = stats[3] === null ? [] : [['the whole arena', stats[0], stats[3]]];
+  for (const [name, number, live, , budget] of tags) {
+    if (budget !== null) lines.push([name === '' ? (number ? '#' + number : '(no tag)') : name, live, budget]);
+  }
+  if (lines.length === 0) return null;
+  return plainTable('Budgets', [['Budget of'], ['Live'], ['Budget'], ['Use']], lines, ([name, live, budget]) => el('tr', {},
+    el('th', { scope: 'row', class: 'mono' }, name), el('td', {}, exact(live)), el('td', {}, exact(budget)), budgetCell({ live, budget })));
+}
+
+function snapshotPage(main, controls) {
+  const { moments, views } = data, sitesView = new SitesView();
+  const state = { moment: moments.length - 1, view: data.view, base: data.base };
+  const statistics = el('div'), tags = el('div'), budget = el('div'), phases = el('div'), findings = el('div');
+  const at = index => moments[index].stats[state.view];
+  const names = moments.map((moment, index) => [String(index), moment.label]);
+
+  const timeline = new Timeline(moment => {
+    state.moment = moment;
+    update();
+  });
+  const momentChoice = choice('Snapshot', names, String(state.moment), value => {
+    state.moment = Number(value);
+    timeline.go(state.moment);
+    update();
+  });
+  const baseChoice = choice('Compare with', [['', 'nothing']].concat(names), state.base === null ? '' : String(state.base), value => {
+    state.base = value === '' ? null : Number(value);
+    update();
+  });
+  const viewChoice = choice('Arenas', views.map((name, index) => [String(index), name]), String(state.view), value => {
+    state.view = Number(value);
+    drawTimeline();
+    update();
+  });
+  controls.prepend(...(views.length > 1 ? [viewChoice] : []), ...(moments.length > 1 ? [momentChoice, baseChoice] : []));
+
+  const statisticsSection = section('statistics', 'Statistics', null, statistics);
+  const timelineSection = section('timeline', 'Timeline', timeline.legend, timeline.status, timeline.element);
+  const tagSection = section('tags', 'Tags', null, tags), budgetSection = section('budgets', 'Budgets', null, budget);
+  const phaseSection = section('phases', 'Phases', null, phases), findingSection = section('findings', 'Findings', null, findings);
+  main.append(statisticsSection, ...(moments.length > 1 && views.length ? [timelineSection] : []), findingSection, budgetSection,
+    ...sitesView.sections, tagSection, phaseSection);
+
+  function drawTimeline() {
+    if (moments.length < 2) return;
+    const points = moments.map(({ label, stats }) => {
+      const of = stats[state.view];
+      return of ? { label, live: Number(of[0]), allocated: Number(of[1]), reserved: Number(of[4]), budget: of[3] === null ? null : Number(of[3]) }
+        : { label, live: null, allocated: null, reserved: null, budget: null };
+    });
+    timeline.show(points, state.moment);
+  }
+
+  function update() {
+    const now = report(state.moment, state.view), moment = moments[state.moment];
+    const before = state.base === null || state.base === state.moment ? null : report(state.base, state.view);
+    momentChoice.querySelector('select').value = String(state.moment);
+    for (const part of [statisticsSection, findingSection, budgetSection, ...sitesView.sections, tagSection, phaseSection]) part.hidden = !now;
+    findings.replaceChildren();
+    findingSection.hidden = moment.findings.length === 0;
+    if (!findingSection.hidden) {
+      findingSection.querySelector('h2').textContent = 'Findings of frame ' + moment.findingsOf + ': ' + exact(moment.findings.length);
+      findings.append(el('ul', { class: 'findings' }, moment.findings.map(finding => el('li', {}, finding))));
+    }
+    if (!now) {
+      statisticsSection.hidden = false;
+      statistics.replaceChildren(el('p', { class: 'empty' }, 'This snapshot has no arenas of this name.'));
+      return;
+    }
+    statistics.replaceChildren(statisticCards(at(state.moment), before && at(state.base)));
+    const use = budgets(at(state.moment), now.tags);
+    budgetSection.hidden = use === null;
+    budget.replaceChildren(...(use === null ? [] : [use]));
+    tagSection.hidden = now.tags.length === 0 && !(before && before.tags.length);
+    tags.replaceChildren(tagTable(now.tags, before && before.tags));
+    phaseSection.hidden = now.phases.length === 0 && !(before && before.phases.length);
+    phases.replaceChildren(phaseTable(now.phases, before && before.phases));
+    const rows = rowsOf(now, before);
+    for (const part of sitesView.sections) part.hidden = rows.site.length === 0;
+    if (rows.site.length !== 0) sitesView.show(rows);
+  }
+
+  update();
+  drawTimeline();
+}

@@ -1,0 +1,302 @@
+//! Snapshots as docs/snapshot.md describes them, and what a program reads out of a series of them.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use serde::{de::Error, Deserialize, Deserializer};
+use serde_json::Value;
+use std::collections::HashMap;
+
+/// The version of the format that this program reads.
+pub const VERSION: u64 = 1;
+
+/// The name of the view of the frame that ended before a snapshot of `Frames`.
+pub const FRAME_BEFORE: &str = "the frame before";
+
+/// The contents of one arena, or the sum of several.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Report {
+    #[serde(rename = "version")]
+    _version: Version,
+    pub stats: Stats,
+    pub tags: Vec<Tag>,
+    pub phases: Vec<Phase>,
+    pub sites: Vec<Site>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Version;
+
+impl<'de> Deserialize<'de> for Version {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Version, D::Error> {
+        match u64::deserialize(deserializer)? {
+            VERSION => Ok(Version),
+            other => Err(D::Error::custom(format_args!(
+                "it contains a report of version {other}, and this program reads version {VERSION}"
+            ))),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub struct Stats {
+    pub live: u64,
+    pub allocated: u64,
+    pub peak: u64,
+    pub budget: Option<u64>,
+    pub reserved: u64,
+    pub wasted: u64,
+    pub blocks: u64,
+    pub source_calls: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Tag {
+    pub name: String,
+    pub number: Option<u64>,
+    pub live: u64,
+    pub allocated: u64,
+    pub budget: Option<u64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Phase {
+    pub name: String,
+    pub entries: u64,
+    pub allocated: u64,
+    pub kept: i64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Site {
+    pub site: Place,
+    pub tag: String,
+    pub count: u64,
+    pub bytes: u64,
+    /// Newest call first.
+    #[serde(default)]
+    pub stack: Vec<Frame>,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash)]
+pub struct Place {
+    pub file: String,
+    pub line: u64,
+    pub column: u64,
+    pub number: u64,
+}
+
+#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash)]
+pub struct Frame {
+    pub address: String,
+    pub function: Option<String>,
+    pub offset: Option<u64>,
+    pub module: Option<String>,
+    pub file: Option<String>,
+    pub line: Option<u64>,
+}
+
+/// A `Snapshot` of Rust's `Frames`.
+#[derive(Debug, Deserialize)]
+pub struct Frames {
+    frame: u64,
+    threads: Vec<Thread>,
+    last: Option<Summary>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Thread {
+    name: Option<String>,
+    report: Report,
+}
+
+#[derive(Debug, Deserialize)]
+struct Summary {
+    frame: u64,
+    report: Report,
+    findings: Vec<Value>,
+}
+
+/// One snapshot of a series.
+#[derive(Debug)]
+pub struct Moment {
+    /// What distinguishes it within the series: the number of its frame, or its place in the files.
+    pub label: String,
+    /// The reports that it contains. The first is that of the whole snapshot.
+    pub views: Vec<View>,
+    pub findings: Vec<Value>,
+    /// The frame that the findings are of.
+    pub findings_of: Option<u64>,
+}
+
+#[derive(Debug)]
+pub struct View {
+    /// Empty if the snapshot has one report only.
+    pub name: String,
+    pub report: Report,
+}
+
+impl Moment {
+    pub fn of_report(label: String, report: Report) -> Moment {
+        let views = vec![View { name: String::new(), report }];
+        Moment { label, views, findings: Vec::new(), findings_of: None }
+    }
+
+    pub fn of_frames(frames: Frames) -> Moment {
+        let label = format!("frame {}", frames.frame);
+        let mut views = vec![View { name: "all threads".into(), report: Report::default() }];
+        let mut names = HashMap::new();
+        for (index, thread) in frames.threads.into_iter().enumerate() {
+            let mut name = thread.name.map_or_else(|| format!("thread {}", index + 1), |name| format!("thread {name}"));
+            let same: &mut u32 = names.entry(name.clone()).or_default();
+            *same += 1;
+            if *same > 1 {
+                name = format!("{name} ({same})");
+            }
+            views.push(View { name, report: thread.report });
+        }
+        let mut whole = views[1..].iter().fold(None, |sum: Option<Report>, view| match sum {
+            None => Some(view.report.clone()),
+            Some(sum) => Some(sum.plus(&view.report)),
+        });
+        views[0].report = whole.take().unwrap_or_default();
+        let (mut findings, mut findings_of) = (Vec::new(), None);
+        if let Some(last) = frames.last {
+            views.push(View { name: FRAME_BEFORE.into(), report: last.report });
+            (findings, findings_of) = (last.findings, Some(last.frame));
+        }
+        Moment { label, views, findings, findings_of }
+    }
+
+    /// The view to show first: that of the frame before if the arenas are empty, as after `advance`.
+    pub fn main_view(&self) -> usize {
+        let busy = |view: &View| {
+            let of = &view.report;
+            of.stats.live != 0 || !of.sites.is_empty() || !of.phases.is_empty()
+        };
+        let last = self.views.len() - 1;
+        if !busy(&self.views[0]) && busy(&self.views[last]) {
+            last
+        } else {
+            0
+        }
+    }
+}
+
+impl Report {
+    /// The sum of two arenas' reports. Sites are appended: a [`Graph`](super::graph::Graph) merges them.
+    fn plus(mut self, other: &Report) -> Report {
+        let (sum, more) = (&mut self.stats, &other.stats);
+        for (sum, more) in [
+            (&mut sum.live, more.live),
+            (&mut sum.allocated, more.allocated),
+            (&mut sum.peak, more.peak),
+            (&mut sum.reserved, more.reserved),
+            (&mut sum.wasted, more.wasted),
+            (&mut sum.blocks, more.blocks),
+            (&mut sum.source_calls, more.source_calls),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+        sum.budget = both(sum.budget, more.budget);
+        let mut tags: HashMap<_, _> = self.tags.iter().enumerate().map(|(at, tag)| (tag.key(), at)).collect();
+        for tag in &other.tags {
+            match tags.get(&tag.key()) {
+                Some(&at) => {
+                    let mine = &mut self.tags[at];
+                    mine.live = mine.live.saturating_add(tag.live);
+                    mine.allocated = mine.allocated.saturating_add(tag.allocated);
+                    mine.budget = both(mine.budget, tag.budget);
+                }
+                None => {
+                    tags.insert(tag.key(), self.tags.len());
+                    self.tags.push(tag.clone());
+                }
+            }
+        }
+        let mut phases: HashMap<_, _> =
+            self.phases.iter().enumerate().map(|(at, phase)| (phase.name.clone(), at)).collect();
+        for phase in &other.phases {
+            match phases.get(&phase.name) {
+                Some(&at) => {
+                    let mine = &mut self.phases[at];
+                    mine.entries = mine.entries.saturating_add(phase.entries);
+                    mine.allocated = mine.allocated.saturating_add(phase.allocated);
+                    mine.kept = mine.kept.saturating_add(phase.kept);
+                }
+                None => {
+                    phases.insert(phase.name.clone(), self.phases.len());
+                    self.phases.push(phase.clone());
+                }
+            }
+        }
+        self.sites.extend(other.sites.iter().cloned());
+        self
+    }
+}
+
+impl Tag {
+    /// What makes two entries the same tag: its path, or the number of a tag that has no path.
+    pub fn key(&self) -> (String, Option<u64>) {
+        (self.name.clone(), if self.name.is_empty() { self.number.filter(|n| *n != 0) } else { None })
+    }
+}
+
+/// The sum of two budgets: there is no limit if one of them is none.
+fn both(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    Some(a?.saturating_add(b?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn report(live: u64, budget: Value) -> Value {
+        json!({"version": 1, "stats": {"live": live, "allocated": live, "peak": live, "budget": budget, "reserved": 64,
+            "wasted": 0, "blocks": 1, "source_calls": 1}, "tags": [{"name": "", "number": 0, "live": live,
+            "allocated": live, "budget": budget}], "phases": [{"name": "p", "entries": 1, "allocated": live, "kept": -1}],
+            "sites": []})
+    }
+
+    fn frames(threads: &[(Option<&str>, u64, Value)], last: Value) -> Moment {
+        let threads: Vec<_> = threads
+            .iter()
+            .map(|(name, live, budget)| json!({"name": name, "report": report(*live, budget.clone())}))
+            .collect();
+        Moment::of_frames(serde_json::from_value(json!({"frame": 7, "threads": threads, "last": last})).unwrap())
+    }
+
+    #[test]
+    fn the_first_view_is_the_sum_of_the_threads() {
+        let moment =
+            frames(&[(Some("main"), 10, json!(100)), (None, 5, json!(50)), (Some("main"), 1, json!(1))], json!(null));
+        let names: Vec<_> = moment.views.iter().map(|view| view.name.as_str()).collect();
+        assert_eq!(names, ["all threads", "thread main", "thread 2", "thread main (2)"]);
+        let sum = &moment.views[0].report;
+        assert_eq!((sum.stats.live, sum.stats.budget, sum.stats.blocks), (16, Some(151), 3));
+        assert_eq!((sum.tags.len(), sum.tags[0].live, sum.phases[0].kept, sum.phases[0].entries), (1, 16, -3, 3));
+        assert_eq!(moment.main_view(), 0);
+    }
+
+    #[test]
+    fn a_sum_has_no_budget_if_one_thread_has_none() {
+        assert_eq!(
+            frames(&[(None, 1, json!(1)), (None, 1, json!(null))], json!(null)).views[0].report.stats.budget,
+            None
+        );
+        assert_eq!(
+            frames(&[(None, u64::MAX, json!(null)), (None, 1, json!(null))], json!(null)).views[0].report.stats.live,
+            u64::MAX
+        );
+    }
+
+    #[test]
+    fn empty_arenas_show_the_frame_before() {
+        let last =
+            json!({"frame": 6, "threads": 1, "report": report(3, json!(null)), "findings": [{"Lost": {"count": 1}}]});
+        let mut moment = frames(&[(None, 0, json!(null))], last);
+        assert_eq!(moment.main_view(), 0, "phases are recorded in the frame that has begun");
+        moment.views[0].report.phases.clear();
+        assert_eq!(moment.views[moment.main_view()].report.stats.live, 3);
+        assert_eq!((moment.findings.len(), moment.findings_of), (1, Some(6)));
+    }
+}

@@ -1,0 +1,453 @@
+//! Snapshots, differences and advice as text for a terminal.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::finding;
+use super::graph::{visible, Amount, Graph};
+use super::layout::{bytes, columns, grouped, percent, seconds, shorten, signed, wrapped, Table};
+use super::snapshot::{Moment, Phase, Report, Stats, Tag};
+use super::tags;
+use crate::advice::{self, Advice, Recipe, Verdict};
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::io::IsTerminal;
+
+/// Callers that are shown with a site.
+const CALLERS: usize = 3;
+
+/// Columns of the terminal, at most 160; 80 if the output is no terminal.
+pub fn terminal_width() -> usize {
+    let out = std::io::stdout();
+    let size = if out.is_terminal() { terminal_size::terminal_size_of(out) } else { None };
+    size.map_or(80, |(width, _)| usize::from(width.0).clamp(40, 160))
+}
+
+fn heading(text: &mut String, title: &str) {
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text.push_str(title);
+    text.push('\n');
+}
+
+fn add(text: &mut String, table: &Table, width: usize) {
+    if !table.is_empty() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&table.text(width));
+    }
+}
+
+/// A value after its name, in as many lines as it needs.
+fn value(text: &mut String, name: &str, value: &str, width: usize) {
+    const NAMES: usize = 16;
+    let first = format!("  {name}{}", " ".repeat(NAMES - 2 - columns(name)));
+    text.push_str(&wrapped(&first, value, NAMES, width));
+}
+
+// ---- snapshots ----
+
+/// A series of snapshots, and the last of them in full.
+pub fn series(moments: &[Moment], top: usize, width: usize) -> String {
+    let last = &moments[moments.len() - 1];
+    let mut text = String::new();
+    heading(&mut text, &shorten(&format!("Snapshot: {}", visible(&last.label)), width));
+    if moments.len() > 1 {
+        text += &wrapped("", &format!("The last of {} snapshots.", grouped(moments.len())), 0, width);
+        add(&mut text, &changes(moments), width);
+    }
+    if last.views.len() > 2 {
+        let mut table = Table::new(&["Arenas", "live", "allocated", "reserved"]);
+        for view in &last.views {
+            let of = &view.report.stats;
+            table.row(0, visible(&view.name), [of.live, of.allocated, of.reserved].map(grouped).into());
+        }
+        add(&mut text, &table, width);
+    }
+    let main = last.main_view();
+    for (at, view) in last.views.iter().enumerate() {
+        // A frame that is not the first view is shown in full too: it is another moment. A thread is not.
+        if at == main || view.name == super::snapshot::FRAME_BEFORE {
+            if !view.name.is_empty() {
+                heading(&mut text, &shorten(&format!("Of {}", visible(&view.name)), width));
+            }
+            report(&mut text, &view.report, top, width);
+        }
+    }
+    if !last.findings.is_empty() {
+        let of = last.findings_of.map_or(String::new(), |frame| format!(" of frame {frame}"));
+        heading(&mut text, &format!("Findings{of}: {}", grouped(last.findings.len())));
+        for found in &last.findings {
+            text += &wrapped("  - ", &finding::sentence(found), 4, width);
+        }
+    }
+    text
+}
+
+/// How the numbers change in a series.
+fn changes(moments: &[Moment]) -> Table {
+    let main = moments[moments.len() - 1].main_view();
+    let name = &moments[moments.len() - 1].views[main].name;
+    let stats: Vec<(&str, Stats)> = moments
+        .iter()
+        .filter_map(|moment| {
+            let view = moment.views.iter().find(|view| view.name == *name)?;
+            Some((moment.label.as_str(), view.report.stats))
+        })
+        .collect();
+    let mut table = Table::new(&["Series", "first", "lowest", "highest", "last"]);
+    let all = |number: fn(&Stats) -> u64| stats.iter().map(|(_, of)| number(of)).collect::<Vec<u64>>();
+    let lines =
+        [("live", all(|of| of.live)), ("reserved", all(|of| of.reserved)), ("allocated", all(|of| of.allocated))];
+    for (name, all) in lines {
+        // The last moment is one of them.
+        let (low, high) = (all.iter().min().copied().unwrap_or(0), all.iter().max().copied().unwrap_or(0));
+        table.row(0, name, [all[0], low, high, all[all.len() - 1]].map(grouped).into());
+        if let Some(at) = all.iter().position(|number| *number == high).filter(|_| high != low) {
+            table.note(2, format!("highest at {}", visible(stats[at].0)));
+        }
+    }
+    table
+}
+
+fn report(text: &mut String, report: &Report, top: usize, width: usize) {
+    statistics(text, &report.stats, width);
+    let mut table = Table::new(&["Tags", "live", "allocated", "budget", "use"]);
+    for line in tags::tree(report.tags.iter().map(|tag| (tag.clone(), tag)), |tag| tag.live.max(tag.allocated)) {
+        let cells = line.of.map_or_else(
+            || vec![String::new(); 4],
+            |tag| {
+                let budget = tag.budget.map_or(String::new(), grouped);
+                vec![grouped(tag.live), grouped(tag.allocated), budget, usage(tag.live, tag.budget)]
+            },
+        );
+        table.row(2 * line.depth, line.name, cells);
+    }
+    add(text, &table, width);
+    let mut graph = Graph::new(true);
+    let amounts = graph.report(report);
+    add(text, &sites(&graph, &amounts, top), width);
+    let mut table = Table::new(&["Phases", "entries", "allocated", "kept"]);
+    for phase in &report.phases {
+        let cells = vec![grouped(phase.entries), grouped(phase.allocated), grouped(phase.kept)];
+        table.row(0, visible(&phase.name), cells);
+    }
+    add(text, &table, width);
+}
+
+fn statistics(text: &mut String, of: &Stats, width: usize) {
+    heading(text, "Statistics");
+    let budget = of.budget.map_or_else(
+        || "none".into(),
+        |budget| format!("{}, of which {} is used", bytes(budget), usage(of.live, of.budget)),
+    );
+    for (name, line) in [
+        ("live", bytes(of.live)),
+        ("allocated", bytes(of.allocated)),
+        ("peak", bytes(of.peak)),
+        ("budget", budget),
+        ("reserved", bytes(of.reserved)),
+        ("wasted", bytes(of.wasted)),
+        ("blocks", grouped(of.blocks)),
+        ("source calls", grouped(of.source_calls)),
+    ] {
+        value(text, name, &line, width);
+    }
+}
+
+/// How much of a budget is live.
+fn usage(live: u64, budget: Option<u64>) -> String {
+    match budget {
+        None => String::new(),
+        Some(budget) if live > budget => "EXCEEDED".into(),
+        Some(0) => "100.0 %".into(),
+        Some(budget) => percent(live as f64, budget as f64),
+    }
+}
+
+fn sites(graph: &Graph, amounts: &[Amount], top: usize) -> Table {
+    let title = match amounts.len() {
+        all if all > top => format!("Sites, {} of {}", grouped(top), grouped(all)),
+        _ => "Sites".into(),
+    };
+    let mut table = Table::new(&[&title, "bytes", "share", "count"]);
+    let all: u128 = amounts.iter().map(|amount| u128::from(amount.bytes)).sum();
+    for amount in amounts.iter().take(top) {
+        let share = percent(amount.bytes as f64, all as f64);
+        site(&mut table, graph, amount.site, vec![grouped(amount.bytes), share, grouped(amount.count)]);
+    }
+    table
+}
+
+/// The newest call as a row; the tag and the next callers below it.
+fn site(table: &mut Table, graph: &Graph, site: u32, cells: Vec<String>) {
+    let site = graph.sites.get(site);
+    let stack = calls(graph, site.node);
+    table.row(0, &stack[0], cells);
+    if !graph.text(site.tag).is_empty() {
+        table.note(4, format!("tag {}", graph.text(site.tag)));
+    }
+    for call in &stack[1..] {
+        table.note(4, format!("from {call}"));
+    }
+}
+
+/// The newest call of a stack and its next callers.
+fn calls(graph: &Graph, node: u32) -> Vec<String> {
+    let mut calls: Vec<String> = graph
+        .stack(node)
+        .take(1 + CALLERS)
+        .map(|frame| match (graph.text(frame.label), graph.place_of(frame)) {
+            (label, place) if place.is_empty() => label.into(),
+            (label, place) => format!("{label} ({place})"),
+        })
+        .collect();
+    if calls.is_empty() {
+        calls.push("unknown call site".into());
+    }
+    calls
+}
+
+// ---- the difference of two snapshots ----
+
+/// The numbers of two reports side by side. Rows that are equal in both are left out.
+pub fn difference(old: &Moment, new: &Moment, top: usize, width: usize) -> String {
+    let mut text = String::new();
+    heading(&mut text, "Difference of two snapshots");
+    value(&mut text, "before", &visible(&old.label), width);
+    value(&mut text, "after", &visible(&new.label), width);
+    let view = &new.views[new.main_view()];
+    let old = old.views.iter().find(|old| old.name == view.name).unwrap_or(&old.views[old.main_view()]);
+    let begin = text.len();
+    let (old, new) = (&old.report, &view.report);
+
+    let mut table = Table::new(&["Statistics", "before", "after", "change"]);
+    let (a, b) = (&old.stats, &new.stats);
+    for (name, before, after) in [
+        ("live", a.live, b.live),
+        ("allocated", a.allocated, b.allocated),
+        ("peak", a.peak, b.peak),
+        ("reserved", a.reserved, b.reserved),
+        ("wasted", a.wasted, b.wasted),
+        ("blocks", a.blocks, b.blocks),
+        ("source calls", a.source_calls, b.source_calls),
+    ] {
+        row(&mut table, 0, name, Some(before), Some(after));
+    }
+    budget(&mut table, 0, a.budget, b.budget);
+    add(&mut text, &table, width);
+
+    let mut pairs: HashMap<_, (Option<&Tag>, Option<&Tag>)> = HashMap::new();
+    let mut order = Vec::new();
+    for (is_new, tag) in old.tags.iter().map(|tag| (false, tag)).chain(new.tags.iter().map(|tag| (true, tag))) {
+        let pair = pairs.entry(tag.key()).or_insert_with(|| {
+            order.push(tag);
+            (None, None)
+        });
+        *(if is_new { &mut pair.1 } else { &mut pair.0 }) = Some(tag);
+    }
+    let pairs = order.into_iter().map(|tag| (tag.clone(), pairs[&tag.key()]));
+    let largest = |tag: Option<&Tag>| tag.map_or(0, |tag| tag.live.max(tag.allocated));
+    let lines = tags::tree(pairs, |(old, new)| largest(*old).max(largest(*new)));
+    let mut live = Table::new(&["Live bytes of tags", "before", "after", "change"]);
+    let mut allocated = Table::new(&["Allocated bytes of tags", "before", "after", "change"]);
+    for line in lines {
+        let (old, new) = line.of.unwrap_or_default();
+        let number = |of: fn(&Tag) -> u64| (old.map(of), new.map(of));
+        let ((a, b), (c, d)) = (number(|tag| tag.live), number(|tag| tag.allocated));
+        row(&mut live, 2 * line.depth, &line.name, a, b);
+        budget(&mut live, 2 * line.depth + 4, old.and_then(|tag| tag.budget), new.and_then(|tag| tag.budget));
+        row(&mut allocated, 2 * line.depth, &line.name, c, d);
+    }
+    add(&mut text, &live, width);
+    add(&mut text, &allocated, width);
+
+    let mut graph = Graph::new(false);
+    let mut by_site: HashMap<u32, (u64, u64)> = HashMap::new();
+    for amount in graph.report(old) {
+        by_site.entry(amount.site).or_default().0 = amount.bytes;
+    }
+    for amount in graph.report(new) {
+        by_site.entry(amount.site).or_default().1 = amount.bytes;
+    }
+    let mut changed: Vec<_> = by_site.into_iter().filter(|(_, (old, new))| old != new).collect();
+    changed.sort_by_key(|(site, (old, new))| (Reverse(old.abs_diff(*new)), *site));
+    let title = match changed.len() {
+        all if all > top => format!("Sites, {} of {} that changed", grouped(top), grouped(all)),
+        _ => "Sites".into(),
+    };
+    let mut table = Table::new(&[&title, "before", "after", "change"]);
+    for (number, (old, new)) in changed.into_iter().take(top) {
+        site(&mut table, &graph, number, vec![grouped(old), grouped(new), change(old, new)]);
+    }
+    add(&mut text, &table, width);
+
+    let mut table = Table::new(&["Bytes allocated in phases", "before", "after", "change"]);
+    let of = |phases: &[Phase], name: &str| phases.iter().find(|phase| phase.name == name).map(|phase| phase.allocated);
+    for phase in &old.phases {
+        row(&mut table, 0, &visible(&phase.name), Some(phase.allocated), of(&new.phases, &phase.name));
+    }
+    for phase in new.phases.iter().filter(|phase| of(&old.phases, &phase.name).is_none()) {
+        row(&mut table, 0, &visible(&phase.name), None, Some(phase.allocated));
+    }
+    add(&mut text, &table, width);
+    if text.len() == begin {
+        text += "\nNo number differs.\n";
+    }
+    text
+}
+
+fn row(table: &mut Table, indent: usize, name: &str, old: Option<u64>, new: Option<u64>) {
+    if old.unwrap_or(0) != new.unwrap_or(0) {
+        let shown = |number: Option<u64>| number.map_or_else(|| "none".into(), grouped);
+        table.row(indent, name, vec![shown(old), shown(new), change(old.unwrap_or(0), new.unwrap_or(0))]);
+    }
+}
+
+fn budget(table: &mut Table, indent: usize, old: Option<u64>, new: Option<u64>) {
+    if old != new {
+        let shown = |budget: Option<u64>| budget.map_or_else(|| "none".into(), grouped);
+        let change = old.zip(new).map_or(String::new(), |(old, new)| change(old, new));
+        table.row(indent, "budget", vec![shown(old), shown(new), change]);
+    }
+}
+
+fn change(old: u64, new: u64) -> String {
+    signed(i128::from(new) - i128::from(old))
+}
+
+// ---- advice ----
+
+pub fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::DoNothing => "Change nothing",
+        Verdict::SwitchMalloc => "Switch to another malloc",
+        Verdict::UseArenas => "Use arenas",
+    }
+}
+
+pub fn recipe(recipe: Recipe) -> &'static str {
+    match recipe {
+        Recipe::Scratch => "one arena, and a mark and a rewind in each call",
+        Recipe::Document => "an arena for each call",
+        Recipe::Process => "one arena for the whole program",
+        Recipe::Recycler => "a recycler",
+    }
+}
+
+/// An advice, in at most `width` columns.
+pub fn advice(of: &Advice, width: usize) -> String {
+    let mut text = String::new();
+    heading(&mut text, verdict(of.verdict));
+    text += &wrapped("  ", &visible(&of.summary), 2, width);
+
+    heading(&mut text, "Program");
+    let command: Vec<_> = of.command.iter().map(|part| visible(part)).collect();
+    value(&mut text, "command", &command.join(" "), width);
+    value(&mut text, "process", &visible(&of.process), width);
+    let recorded = format!("{}, and {} under the recorder", seconds(of.cpu), seconds(of.cpu_recorded));
+    value(&mut text, "CPU time", &recorded, width);
+    let share = percent(of.allocation, of.cpu);
+    value(&mut text, "allocation", &format!("{}, {share} of the CPU time", seconds(of.allocation)), width);
+    let recorded = format!(
+        "{} calls of malloc and free by {}; {}, {}",
+        grouped(of.events),
+        counted(of.threads, "thread"),
+        counted(of.objects, "object"),
+        bytes(of.bytes)
+    );
+    value(&mut text, "recorded", &recorded, width);
+    value(&mut text, "peak", &format!("{} live at once", bytes(of.peak)), width);
+
+    let mut table = Table::new(&["Other mallocs: CPU time of the program", "measured", "saved", "predicted"]);
+    for malloc in &of.mallocs {
+        let saved = percent_signed(of.cpu - malloc.measured, of.cpu);
+        table.row(0, visible(&malloc.name), vec![seconds(malloc.measured), saved, seconds(malloc.predicted)]);
+    }
+    add(&mut text, &table, width);
+
+    let mut graph = Graph::new(true);
+    for (index, scope) in of.scopes.iter().enumerate() {
+        let frame = graph.frame_of_advice(&scope.function);
+        let node = graph.nodes.add(super::graph::Node { parent: 0, frame });
+        let title = format!("Scope {}: {}", index + 1, calls(&graph, node)[0]);
+        heading(&mut text, &shorten(&title, width));
+        scope_text(&mut text, of, scope, width);
+        let mut table = Table::new(&["  Sites whose objects the arena serves", "bytes", "count"]);
+        for site in graph.advice(&scope.sites).iter().take(CALLERS) {
+            let node = graph.sites.get(site.site).node;
+            calls_of(&mut table, &graph, node, vec![grouped(site.bytes), grouped(site.count)]);
+        }
+        add(&mut text, &table, width);
+        let mut table = Table::new(&["  Sites whose objects live longer", "bytes", "count"]);
+        for escape in scope.escapes.iter().take(CALLERS) {
+            let node = graph.stack_of_advice(&escape.allocated);
+            calls_of(&mut table, &graph, node, vec![grouped(escape.bytes), grouped(escape.count)]);
+            let freed = graph.stack_of_advice(&escape.freed);
+            match escape.freed.is_empty() {
+                true => table.note(6, "never freed"),
+                false => table.note(6, format!("freed by {}", calls(&graph, freed)[0])),
+            }
+        }
+        add(&mut text, &table, width);
+    }
+    let amounts = graph.advice(&of.sites);
+    add(&mut text, &sites(&graph, &amounts, 10), width);
+    if !of.notes.is_empty() {
+        heading(&mut text, "Notes");
+        for note in &of.notes {
+            text += &wrapped("  - ", &visible(note), 4, width);
+        }
+    }
+    text
+}
+
+fn calls_of(table: &mut Table, graph: &Graph, node: u32, cells: Vec<String>) {
+    let stack = calls(graph, node);
+    table.row(2, &stack[0], cells);
+    for call in &stack[1..] {
+        table.note(6, format!("from {call}"));
+    }
+}
+
+fn scope_text(text: &mut String, of: &Advice, scope: &advice::Scope, width: usize) {
+    value(text, "use", recipe(scope.recipe), width);
+    for line in &scope.calls {
+        let line = format!("    {}", visible(line));
+        *text += &if columns(&line) <= width { line + "\n" } else { wrapped("    ", &line, 8, width) };
+    }
+    let share = percent(scope.saving, of.cpu);
+    let first = percent(scope.saving_first, of.cpu);
+    let mut saving = format!("{}, {share} of the CPU time; in the first round {first}", seconds(scope.saving));
+    if scope.traversal != 0.0 {
+        saving += &format!("; of this {} are traversals that only free", seconds(scope.traversal));
+    }
+    value(text, "saving", &saving, width);
+    let calls = if scope.instances == 1 {
+        "1 call that allocates"
+    } else {
+        &format!("{} calls that allocate", grouped(scope.instances))
+    };
+    value(text, "instances", calls, width);
+    for (name, spread) in [("objects", &scope.objects), ("bytes", &scope.bytes)] {
+        let [median, p99, max] = [spread.median, spread.p99, spread.max].map(grouped);
+        value(text, name, &format!("{median} in a call (median), {p99} (99 % of calls), {max} (all)"), width);
+    }
+    let lifetimes =
+        format!("{} objects freed within their call, {} live longer", grouped(scope.captured), grouped(scope.escaped));
+    value(text, "lifetimes", &lifetimes, width);
+    value(text, "peak, malloc", &bytes(scope.peak_malloc), width);
+    value(text, "peak, arena", &bytes(scope.peak_arena), width);
+    value(text, "block size", &bytes(scope.block), width);
+}
+
+fn counted(number: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+fn percent_signed(part: f64, whole: f64) -> String {
+    match part < 0.0 {
+        true => format!("-{}", percent(-part, whole)),
+        false => percent(part, whole),
+    }
+}

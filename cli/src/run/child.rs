@@ -1,0 +1,112 @@
+//! Runs the program: its input and output are its own, and signals that are sent to this process are sent on to it.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use std::{
+    ffi::{OsStr, OsString},
+    io,
+    os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
+    process::{Child, Command},
+    sync::atomic::{AtomicI32, Ordering},
+};
+
+/// How the program ended.
+pub struct Ended {
+    pub pid: u32,
+    pub code: Option<i32>,
+    pub signal: Option<i32>,
+    /// The executable of the process; `None` where the system has no name for it.
+    pub executable: Option<PathBuf>,
+}
+
+/// The process to send signals on to; 0: none yet, or it has ended.
+static CHILD: AtomicI32 = AtomicI32::new(0);
+/// A signal from before the program was started; 0: none.
+static PENDING: AtomicI32 = AtomicI32::new(0);
+
+const FORWARDED: [libc::c_int; 6] =
+    [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
+
+extern "C" fn forward(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the system passes a valid structure.
+    let by_terminal = unsafe { (*info).si_code } > 0;
+    if by_terminal {
+        return; // which sends the signal to the program too
+    }
+    match CHILD.load(Ordering::SeqCst) {
+        0 => PENDING.store(number, Ordering::SeqCst),
+        // SAFETY: it may be called in handlers. The child is not waited for before CHILD is 0, so that its number is its own.
+        child => unsafe {
+            let errno = errno();
+            let saved = *errno;
+            libc::kill(child, number);
+            *errno = saved;
+        },
+    }
+}
+
+unsafe fn errno() -> *mut libc::c_int {
+    #[cfg(any(target_os = "macos", target_os = "ios", target_os = "freebsd"))]
+    // SAFETY: it has no arguments.
+    return unsafe { libc::__error() };
+    #[cfg(not(any(target_os = "macos", target_os = "ios", target_os = "freebsd")))]
+    // SAFETY: as above.
+    return unsafe { libc::__errno_location() };
+}
+
+/// Signals that this process ignores stay ignored, by the program as well.
+fn forward_signals() {
+    for number in FORWARDED {
+        // SAFETY: the structures are valid; the handler calls nothing that a handler may not.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(number, std::ptr::null(), &mut action) != 0 || action.sa_sigaction == libc::SIG_IGN {
+                continue;
+            }
+            let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = forward;
+            action.sa_sigaction = handler as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+            libc::sigemptyset(&mut action.sa_mask);
+            libc::sigaction(number, &action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Waits until the process has ended, without collecting its number.
+fn wait_for_end(child: &Child) {
+    // SAFETY: the structure is valid for the call.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        while libc::waitid(libc::P_PID, child.id(), &mut info, libc::WEXITED | libc::WNOWAIT) != 0
+            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+        {}
+    }
+}
+
+/// The file of a program, which is searched in PATH unless it names a folder.
+fn found(program: &OsStr) -> Option<PathBuf> {
+    let name = Path::new(program);
+    if name.components().count() > 1 {
+        return Some(name.to_owned());
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file())
+}
+
+pub fn run(command: &[OsString], environment: &[(&str, OsString)]) -> io::Result<Ended> {
+    forward_signals();
+    let variables = environment.iter().map(|(name, value)| (name, value));
+    let mut child = Command::new(&command[0]).args(&command[1..]).envs(variables).spawn()?;
+    // The system does not tell the file of a process that has ended already.
+    let executable = std::fs::read_link(format!("/proc/{}/exe", child.id())).ok().or_else(|| found(&command[0]));
+    CHILD.store(child.id() as i32, Ordering::SeqCst);
+    let early = PENDING.swap(0, Ordering::SeqCst);
+    if early != 0 {
+        // SAFETY: a child that was not waited for.
+        unsafe { libc::kill(child.id() as i32, early) };
+    }
+    wait_for_end(&child);
+    CHILD.store(0, Ordering::SeqCst);
+    let status = child.wait()?;
+    Ok(Ended { pid: child.id(), code: status.code(), signal: status.signal(), executable })
+}

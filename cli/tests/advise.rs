@@ -1,0 +1,277 @@
+//! `toft advise` on programs whose allocations are known.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+
+use serde_json::Value;
+use std::{
+    io::Write,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+const TOFT: &str = env!("CARGO_BIN_EXE_toft");
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    /// Compiles a program of `programs/`.
+    fn compile(&self, source: &str, name: &str, flags: &[&str]) -> PathBuf {
+        let path = self.0.path().join(name);
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+        let done = Command::new("cc").args(["-O1", "-pthread"]).args(flags).arg("-o").arg(&path).arg(source).status();
+        assert!(done.unwrap().success());
+        path
+    }
+
+    fn advise(&self, options: &[&str], program: &Path, arguments: &[&str]) -> (Output, Value) {
+        self.advise_in_full(&[&["--quick"], options].concat(), program, arguments)
+    }
+
+    fn advise_in_full(&self, options: &[&str], program: &Path, arguments: &[&str]) -> (Output, Value) {
+        let out = self.0.path().join("advice.json");
+        let mut command = Command::new(TOFT);
+        command.args(["advise", "--all", "--out"]).arg(&out).args(options).arg("--").arg(program).args(arguments);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let _ = child.stdin.take().unwrap().write_all(b"first line\nsecond\n");
+        let done = child.wait_with_output().unwrap();
+        let advice = std::fs::read(&out).ok().map_or(Value::Null, |json| serde_json::from_slice(&json).unwrap());
+        (done, advice)
+    }
+
+    /// Advice that must be given.
+    fn advice(&self, options: &[&str], program: &Path, arguments: &[&str]) -> Value {
+        let (done, advice) = self.advise(options, program, arguments);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        assert!(!done.stdout.is_empty());
+        advice
+    }
+
+    /// The error of a program that cannot be recorded.
+    fn error(&self, program: &Path, arguments: &[&str]) -> String {
+        let (done, advice) = self.advise(&[], program, arguments);
+        assert_eq!((done.status.code(), advice), (Some(1), Value::Null));
+        String::from_utf8(done.stderr).unwrap()
+    }
+}
+
+fn scope<'a>(advice: &'a Value, function: &str) -> &'a Value {
+    let scopes = advice["scopes"].as_array().unwrap();
+    scopes
+        .iter()
+        .find(|s| s["function"]["function"] == function)
+        .unwrap_or_else(|| panic!("no {function}: {scopes:#?}"))
+}
+
+fn functions(stack: &Value) -> Vec<&str> {
+    stack.as_array().unwrap().iter().map(|f| f["function"].as_str().unwrap_or("?")).collect()
+}
+
+fn notes(advice: &Value) -> String {
+    advice["notes"].as_array().unwrap().iter().map(|n| n.as_str().unwrap()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn a_scope_is_found_with_its_sites_and_escapes() {
+    let folder = Folder::new();
+    let program = folder.compile("parse.c", "parse", &["-g"]);
+    let advice = folder.advice(&[], &program, &[]);
+    let parse = scope(&advice, "parse");
+    assert_eq!(parse["recipe"], "scratch");
+    assert_eq!(parse["instances"], 5_000);
+    assert_eq!(parse["objects"]["median"], 40);
+    assert_eq!(parse["captured"], 200_000);
+    assert_eq!(parse["escaped"], 50);
+    assert!(parse["function"]["file"].as_str().unwrap().ends_with("parse.c"));
+    assert!((26..=32).contains(&parse["function"]["line"].as_u64().unwrap()), "{}", parse["function"]);
+    assert_eq!(functions(&parse["sites"][0]["stack"]), ["copy", "parse"]);
+    assert_eq!((&parse["sites"][0]["count"], &parse["sites"][0]["bytes"]), (&200_000.into(), &(24 * 200_000).into()));
+    let escape = &parse["escapes"][0];
+    assert_eq!(escape["count"], 50);
+    assert_eq!(functions(&escape["allocated"]), ["copy", "keep", "parse"]);
+    assert_eq!(functions(&escape["freed"])[0], "main");
+    assert!(advice["events"].as_u64().unwrap() >= 400_100);
+}
+
+#[test]
+fn similar_lifetimes_are_distinguished() {
+    let folder = Folder::new();
+    let program = folder.compile("lifetimes.c", "lifetimes", &["-g"]);
+    let advice = folder.advice(&[], &program, &[]);
+    for function in ["first_half", "second_half", "keep_second"] {
+        assert_eq!(scope(&advice, function)["captured"], 10_000, "{function}");
+    }
+    assert_eq!(scope(&advice, "keep_second")["escaped"], 10_000);
+    assert_eq!(scope(&advice, "call_twice")["captured"], 30_000);
+    let scopes = advice["scopes"].as_array().unwrap();
+    assert!(!scopes.iter().any(|s| s["function"]["function"] == "alternate"), "{scopes:#?}");
+}
+
+/// The program checks malloc and its relatives, and exits with 0 if they are right.
+#[test]
+fn a_recycler_is_measured() {
+    let folder = Folder::new();
+    let program = folder.compile("mallocs.c", "mallocs", &["-g"]);
+    let (done, advice) = folder.advise_in_full(&[], &program, &[]);
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    assert!(!notes(&advice).contains("a recycler"), "{}", notes(&advice));
+    let document = scope(&advice, "document");
+    let scopes = advice["scopes"].as_array().unwrap();
+    let on_recycler: Vec<_> = scopes.iter().filter(|s| s["recipe"] == "recycler").collect();
+    assert_eq!(on_recycler.len(), 1, "{scopes:#?}");
+    // The document ends with the frees of its list, which a release replaces.
+    assert_eq!(on_recycler[0]["function"], document["function"]);
+    assert_eq!(on_recycler[0]["instances"], 40);
+    assert!(on_recycler[0]["traversal"].as_f64().unwrap() > 0.0);
+    let (_, advice) = folder.advise_in_full(&[], &program, &["thread"]);
+    assert!(!advice["scopes"].as_array().unwrap().iter().any(|s| s["recipe"] == "recycler"));
+}
+
+#[test]
+fn an_inlined_function_is_named() {
+    let folder = Folder::new();
+    let program = folder.compile("parse.c", "parse", &["-g", "-O2", "-DINLINED"]);
+    let advice = folder.advice(&[], &program, &[]);
+    let parse = scope(&advice, "parse");
+    assert_eq!(parse["function"]["inlined"], true);
+    assert_eq!(functions(&parse["sites"][0]["stack"]), ["copy", "parse", "main"]);
+    assert_eq!(parse["captured"], 200_050); // main, into which it is inlined, captures all
+}
+
+/// The nearest exported symbol of a stripped file is a wrong name.
+#[test]
+fn a_stripped_function_has_no_name() {
+    let folder = Folder::new();
+    let program = folder.compile("parse.c", "parse", &["-s", "-rdynamic"]);
+    let advice = folder.advice(&[], &program, &[]);
+    let nameless = advice["scopes"].as_array().unwrap().iter().find(|s| s["instances"] == 5_000).unwrap();
+    assert_eq!(nameless["function"]["function"], Value::Null);
+    assert!(nameless["function"]["module"].as_str().unwrap().ends_with("/parse"));
+    assert!(nameless["function"]["offset"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn each_run_reads_the_input_and_the_arguments() {
+    let folder = Folder::new();
+    let program = folder.compile("parse.c", "parse", &[]);
+    let (done, _) = folder.advise(&["--output"], &program, &["word", "3"]);
+    let shown = String::from_utf8(done.stdout).unwrap();
+    assert!(shown.starts_with("word first line\n"), "{shown}");
+    assert!(shown.contains("exit code 3"), "{shown}");
+}
+
+#[test]
+fn a_fork_has_its_own_recording() {
+    let folder = Folder::new();
+    let program = folder.compile("processes.c", "processes", &["-g"]);
+    let advice = folder.advice(&[], &program, &["fork"]);
+    assert_eq!(advice["objects"], 16 * 20_000);
+    assert!(notes(&advice).contains("fork"), "{}", notes(&advice));
+    assert_eq!(scope(&advice, "work")["captured"], 16 * 20_000);
+}
+
+#[test]
+fn a_process_is_chosen_by_its_name() {
+    let folder = Folder::new();
+    let program = folder.compile("processes.c", "processes", &["-g"]);
+    let script = folder.0.path().join("script");
+    std::fs::write(&script, "#!/bin/sh\nls / >/dev/null\n\"$1\" exec\n").unwrap();
+    std::fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let path = program.to_str().unwrap();
+    let advice = folder.advice(&["--process", "ls"], &script, &[path]);
+    assert!(advice["process"].as_str().unwrap().ends_with("/ls"), "{}", advice["process"]);
+    let (done, _) = folder.advise(&["--process", "absent"], &script, &[path]);
+    assert_eq!(done.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("no process absent was recorded"));
+}
+
+#[test]
+fn nothing_is_lost_at_exec() {
+    let folder = Folder::new();
+    let program = folder.compile("processes.c", "processes", &["-g"]);
+    let advice = folder.advice(&[], &program, &["exec"]);
+    assert_eq!(advice["objects"], 16 * 20_000);
+    assert!(notes(&advice).contains("did not exit regularly"), "{}", notes(&advice));
+}
+
+#[test]
+fn frees_by_other_threads_match() {
+    let folder = Folder::new();
+    let program = folder.compile("processes.c", "processes", &["-g"]);
+    let advice = folder.advice(&[], &program, &["threads"]);
+    assert_eq!(advice["threads"], 3);
+    assert_eq!(scope(&advice, "work")["captured"], 3 * 5000 * 16);
+    assert!(notes(&advice).contains("8 % of the objects are freed by another thread"), "{}", notes(&advice));
+}
+
+#[test]
+fn closed_descriptors_and_full_files_do_not_disturb_the_program() {
+    let folder = Folder::new();
+    let program = folder.compile("processes.c", "processes", &[]);
+    let (done, advice) = folder.advise(&["--output"], &program, &["close"]);
+    assert!(String::from_utf8_lossy(&done.stdout).starts_with("done\n"));
+    assert!(advice["events"].as_u64().unwrap() < 6_400_000);
+}
+
+#[test]
+fn the_limit_ends_the_recording_and_is_named() {
+    let folder = Folder::new();
+    let program = folder.compile("parse.c", "parse", &[]);
+    let advice = folder.advice(&["--limit", "2"], &program, &[]);
+    assert!(notes(&advice).contains("--limit"), "{}", notes(&advice));
+    let events = advice["events"].as_u64().unwrap();
+    assert!((50_000..260_000).contains(&events), "{events}");
+}
+
+#[test]
+fn merged_advice_is_the_sum() {
+    let folder = Folder::new();
+    let program = folder.compile("parse.c", "parse", &["-g"]);
+    folder.advice(&[], &program, &[]);
+    let (one, two, sum) = (folder.0.path().join("one"), folder.0.path().join("two"), folder.0.path().join("sum"));
+    std::fs::rename(folder.0.path().join("advice.json"), &one).unwrap();
+    std::fs::copy(&one, &two).unwrap();
+    let done =
+        Command::new(TOFT).args(["advise", "--out"]).arg(&sum).arg("--merge").args([&one, &two]).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    let sum: Value = serde_json::from_slice(&std::fs::read(sum).unwrap()).unwrap();
+    assert_eq!(scope(&sum, "parse")["captured"], 400_000);
+    let other = folder.0.path().join("other");
+    std::fs::write(&other, "{}").unwrap();
+    let done = Command::new(TOFT).args(["advise", "--merge"]).args([&one, &other]).output().unwrap();
+    assert_eq!(done.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("other is not an advice"));
+}
+
+#[test]
+fn programs_that_cannot_be_recorded_get_a_reason() {
+    let folder = Folder::new();
+    let killed = folder.compile("processes.c", "processes", &[]);
+    assert!(folder.error(&killed, &["kill"]).contains("signal 9"));
+    let linked = folder.compile("parse.c", "static", &["-static"]);
+    assert!(folder.error(&linked, &[]).contains("linked statically"));
+    assert!(folder.error(Path::new("/nowhere/program"), &[]).contains("does not exist"));
+    assert!(folder.error(Path::new("no-such-program"), &[]).contains("is not in PATH"));
+    let text = folder.0.path().join("text");
+    std::fs::write(&text, "text").unwrap();
+    assert!(folder.error(&text, &[]).contains("chmod +x"));
+}
+
+#[test]
+fn a_program_in_go_gets_a_reason() {
+    let folder = Folder::new();
+    let source = folder.0.path().join("main.go");
+    std::fs::write(&source, "package main\nfunc main() {}\n").unwrap();
+    let program = folder.0.path().join("main");
+    let built = Command::new("go").arg("build").arg("-o").arg(&program).arg(&source).env("GO111MODULE", "off").status();
+    if !built.is_ok_and(|s| s.success()) {
+        assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "go is missing");
+        eprintln!("left out: go is not installed");
+        return;
+    }
+    assert!(folder.error(&program, &[]).contains("is a program in Go"));
+}

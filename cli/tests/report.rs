@@ -1,0 +1,540 @@
+//! `toft report` as a command: its outputs for snapshots of both libraries, for a hostile one and for a large one.
+//! The files in tests/report/ are its inputs and its text. TOFT_BLESS=1 writes the text anew.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use serde_json::{json, Value};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn inputs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/report")
+}
+
+fn toft(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_toft")).current_dir(folder).args(arguments).output().unwrap()
+}
+
+/// The output of a run that succeeds.
+fn run(folder: &Path, arguments: &[&str]) -> String {
+    let output = toft(folder, arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && error.is_empty(), "{arguments:?}: {}\n{error}", output.status);
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The message of a run that fails.
+fn failure(folder: &Path, arguments: &[&str], code: i32) -> String {
+    let output = toft(folder, arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+    assert!(output.stdout.is_empty());
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn is_narrow(text: &str) {
+    for line in text.lines() {
+        assert!(unicode_width::UnicodeWidthStr::width(line) <= 80, "{line}");
+    }
+}
+
+// ---- text ----
+
+#[test]
+fn the_text_is_as_recorded() {
+    for (name, arguments) in [
+        ("game", &["report", "game.json"][..]),
+        ("diff", &["report", "--diff", "game.json", "later.json"]),
+        ("same", &["report", "--diff", "game.json", "game.json"]),
+        ("series", &["report", "game.json", "later.json", "--top", "1"]),
+        ("frames", &["report", "frames.jsonl"]),
+        ("advice", &["report", "advice.json"]),
+        ("folded", &["report", "game.json", "--folded", "-"]),
+        ("folded-count", &["report", "advice.json", "--folded", "-", "--weight", "count"]),
+    ] {
+        let (text, file) = (run(&inputs(), arguments), inputs().join(format!("{name}.txt")));
+        is_narrow(if name.starts_with("folded") { "" } else { &text });
+        if std::env::var_os("TOFT_BLESS").is_some() {
+            std::fs::write(&file, &text).unwrap();
+        }
+        let expected = std::fs::read_to_string(&file).unwrap_or_default();
+        assert_eq!(text, expected, "{} differs: look at it, and record it with TOFT_BLESS=1", file.display());
+    }
+}
+
+#[test]
+fn standard_input_is_a_file() {
+    let file = std::fs::File::open(inputs().join("game.json")).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_toft")).args(["report", "-"]).stdin(file).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && text.contains("find_path (ai.c:204)"), "{text}");
+}
+
+#[test]
+fn the_largest_numbers_are_exact() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut snapshot = input("game.json");
+    for member in ["live", "allocated", "peak", "reserved", "wasted", "blocks", "source_calls", "budget"] {
+        snapshot["stats"][member] = u64::MAX.into();
+    }
+    for tag in snapshot["tags"].as_array_mut().unwrap() {
+        for member in ["live", "allocated", "budget"] {
+            tag[member] = (u64::MAX - 1).into();
+        }
+    }
+    for site in snapshot["sites"].as_array_mut().unwrap() {
+        (site["count"], site["bytes"]) = (u64::MAX.into(), (u64::MAX - 2).into());
+    }
+    snapshot["phases"][0]["kept"] = i64::MIN.into();
+    std::fs::write(folder.path().join("x.json"), snapshot.to_string()).unwrap();
+    let text = run(folder.path(), &["report", "x.json"]);
+    is_narrow(&text);
+    for number in [
+        "18,446,744,073,709,551,615",
+        "18,446,744,073,709,551,614",
+        "18,446,744,073,709,551,613",
+        "-9,223,372,036,854,775,808",
+    ] {
+        assert!(text.contains(number), "{text}");
+    }
+    std::fs::write(folder.path().join("y.json"), input("game.json").to_string()).unwrap();
+    let text = run(folder.path(), &["report", "--diff", "y.json", "x.json"]);
+    is_narrow(&text);
+    assert!(text.contains("+18,446,744,073,708,224,503"), "{text}"); // 2^64 - 1 - 1327112
+    run(
+        folder.path(),
+        &["report", "x.json", "--html", "x.html", "--pprof", "x.gz", "--speedscope", "x.out", "--folded", "x.fold"],
+    );
+    let page = std::fs::read_to_string(folder.path().join("x.html")).unwrap();
+    assert!(page.contains("\"18446744073709551615\""));
+}
+
+fn input(name: &str) -> Value {
+    serde_json::from_str(&std::fs::read_to_string(inputs().join(name)).unwrap()).unwrap()
+}
+
+// ---- snapshots of the libraries ----
+
+/// Snapshots that the crate and libtoft write, by name.
+fn snapshots() -> BTreeMap<&'static str, String> {
+    let rust = toft::Arena::new();
+    rust.set_metered(true).unwrap();
+    rust.set_sampling(64).unwrap();
+    rust.set_budget(Some(1 << 20)).unwrap();
+    {
+        let _phase = rust.phase("load");
+        let _tag = rust.tag("level");
+        rust.alloc([0u8; 1000]);
+        let _tag = rust.tag("sound");
+        for i in 0..1000u64 {
+            rust.alloc(i);
+        }
+    }
+    let mut frames = toft::Frames::new();
+    frames.set_metered(true).unwrap();
+    frames.set_checked(true).unwrap();
+    let mut series = String::new();
+    for frame in 0..3 {
+        {
+            let arena = frames.here();
+            let _phase = arena.phase("update");
+            let _tag = arena.tag("ai");
+            for _ in 0..=frame {
+                arena.alloc(String::from("lost"));
+            }
+        }
+        frames.advance();
+        writeln!(series, "{}", serde_json::to_string(&frames.snapshot()).unwrap()).unwrap();
+    }
+    let c = toft_ffi::created_in_c();
+    c.set_sampling(64).unwrap();
+    for i in 0..1000u64 {
+        c.alloc(i);
+    }
+    BTreeMap::from([
+        ("rust", serde_json::to_string(&rust.report()).unwrap()),
+        ("frames", series),
+        ("c", toft_ffi::snapshot_in_c(&c, 2)),
+    ])
+}
+
+#[test]
+fn snapshots_of_both_libraries_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, snapshot) in snapshots() {
+        std::fs::write(folder.path().join(name), &snapshot).unwrap();
+        let text = run(folder.path(), &["report", name, "--text", "--html", "page.html", "--folded", "folded"]);
+        is_narrow(&text);
+        let folded = std::fs::read_to_string(folder.path().join("folded")).unwrap();
+        match name {
+            "rust" => {
+                assert!(
+                    text.contains("\n  level") && text.contains("\n    sound") && text.contains("\n  load"),
+                    "{text}"
+                );
+                assert!(text.contains("report.rs:") && text.contains("tag level/sound"), "{text}");
+                assert!(folded.contains("tag level;tag sound;"), "{folded}");
+            }
+            "frames" => {
+                assert!(text.contains("The last of 3 snapshots") && text.contains("Findings of frame 3: 3"), "{text}");
+                assert!(text.contains("leak: a value of 24 bytes") && text.contains("report.rs:"), "{text}");
+                assert_eq!(folded.lines().count(), 1);
+            }
+            _ => {
+                let site = &serde_json::from_str::<Value>(&snapshot).unwrap()["sites"][0];
+                let newest = site["stack"][0]["function"].as_str();
+                assert!(newest.is_none_or(|newest| folded.contains(newest)), "{newest:?}\n{folded}");
+                assert!(folded.contains(';'), "a stack of several calls: {folded}");
+            }
+        }
+    }
+}
+
+// ---- exports ----
+
+/// The output of `go tool pprof` on a file; None if there is no go.
+fn pprof(folder: &Path, arguments: &[&str]) -> Option<String> {
+    let output = Command::new("go").args(["tool", "pprof"]).args(arguments).current_dir(folder).output();
+    match output {
+        Ok(output) => {
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            Some(String::from_utf8(output.stdout).unwrap())
+        }
+        Err(_) if std::env::var("CI").as_deref() == Ok("true") => panic!("go is missing: install golang-go"),
+        Err(error) => {
+            println!("skipped: go tool pprof: {error}");
+            None
+        }
+    }
+}
+
+#[test]
+fn pprof_opens_the_profile() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.pb.gz");
+    run(&inputs(), &["report", "game.json", "--pprof", out.to_str().unwrap()]);
+    let Some(top) = pprof(folder.path(), &["-top", "-unit=B", "out.pb.gz"]) else { return };
+    let rows: Vec<Vec<&str>> = top.lines().map(|line| line.split_whitespace().collect()).collect();
+    let row = |name: &str| rows.iter().find(|row| row.last() == Some(&name)).unwrap_or_else(|| panic!("{name}: {top}"));
+    assert!(top.contains("File: game") && top.contains("Type: alloc_space"), "{top}");
+    assert_eq!((row("find_path")[0], row("find_path")[3]), ("1572864B", "1572864B"));
+    assert_eq!((row("main")[0], row("main")[3]), ("0", "3354816B"), "{top}");
+    let lines =
+        pprof(folder.path(), &["-top", "-lines", "-sample_index=alloc_objects", "-tagfocus=level/sound", "out.pb.gz"])
+            .unwrap();
+    assert!(lines.contains("31") && lines.contains("decode sound.c:12") && !lines.contains("find_path"), "{lines}");
+    let tags = pprof(folder.path(), &["-tags", "-unit=B", "out.pb.gz"]).unwrap();
+    assert!(tags.contains("level/sound"), "{tags}");
+
+    // Of an advice, and of Rust's sites, which have no stack.
+    run(&inputs(), &["report", "advice.json", "--pprof", out.to_str().unwrap()]);
+    let top = pprof(folder.path(), &["-top", "-nodefraction=0", "out.pb.gz"]).unwrap();
+    assert!(top.contains("new_node") && top.contains("copy_attribute") && top.contains("libz.so.1+0x9a40"), "{top}");
+    run(&inputs(), &["report", "frames.jsonl", "--pprof", out.to_str().unwrap()]);
+    let top = pprof(folder.path(), &["-top", "out.pb.gz"]).unwrap();
+    assert!(top.contains("src/ai.rs:40:21"), "{top}");
+    for (name, snapshot) in snapshots() {
+        std::fs::write(folder.path().join(name), snapshot).unwrap();
+        run(folder.path(), &["report", name, "--pprof", "out.pb.gz"]);
+        assert!(pprof(folder.path(), &["-top", "out.pb.gz"]).unwrap().contains("alloc_space"));
+    }
+}
+
+#[test]
+fn speedscope_has_frames_stacks_and_weights() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.json");
+    run(&inputs(), &["report", "game.json", "--speedscope", out.to_str().unwrap()]);
+    let file: Value = serde_json::from_str(&std::fs::read_to_string(out).unwrap()).unwrap();
+    assert_eq!(file["$schema"], "https://www.speedscope.app/file-format-schema.json");
+    let frames = file["shared"]["frames"].as_array().unwrap();
+    let profiles = file["profiles"].as_array().unwrap();
+    assert_eq!(profiles.len(), 2);
+    for (profile, unit) in profiles.iter().zip(["bytes", "none"]) {
+        let weights: Vec<u64> =
+            profile["weights"].as_array().unwrap().iter().map(|weight| weight.as_u64().unwrap()).collect();
+        let samples = profile["samples"].as_array().unwrap();
+        assert_eq!((profile["type"].as_str(), profile["unit"].as_str()), (Some("sampled"), Some(unit)));
+        assert_eq!((samples.len(), profile["startValue"].as_u64()), (weights.len(), Some(0)));
+        assert_eq!(profile["endValue"].as_u64(), Some(weights.iter().sum()));
+    }
+    let name = |frame: &Value| frames[frame.as_u64().unwrap() as usize]["name"].as_str().unwrap();
+    let stacks: Vec<Vec<&str>> = profiles[0]["samples"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|stack| stack.as_array().unwrap().iter().map(name).collect())
+        .collect();
+    assert_eq!(stacks[0], ["tag ai", "main", "tick", "think", "find_path"]);
+    assert_eq!(
+        (profiles[0]["weights"][0].as_u64(), profiles[1]["weights"][0].as_u64()),
+        (Some(1_572_864), Some(12_288))
+    );
+    assert!(frames.contains(&json!({"name": "decode", "file": "sound.c", "line": 12})));
+}
+
+#[test]
+fn a_snapshot_without_sites_is_not_exported() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut snapshot = input("game.json");
+    snapshot["sites"] = json!([]);
+    std::fs::write(folder.path().join("x.json"), snapshot.to_string()).unwrap();
+    let error = failure(folder.path(), &["report", "x.json", "--folded", "-"], 1);
+    assert!(error.starts_with("toft: x.json: it contains no call sites") && error.contains("set_sampling"), "{error}");
+}
+
+// ---- errors ----
+
+#[test]
+fn errors_name_the_file_and_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(path("good.json"), input("game.json").to_string()).unwrap();
+    std::fs::write(path("advice.json"), input("advice.json").to_string()).unwrap();
+    std::fs::write(path("cut.json"), &input("game.json").to_string()[..999]).unwrap();
+    std::fs::write(path("deep.json"), "{\"toft_advice\":".to_string() + &"[".repeat(100_000)).unwrap();
+    for (arguments, code, begin) in [
+        (&["report", "none.json"][..], 1, "toft: none.json: the file cannot be read: "),
+        (&["report", "."], 1, "toft: .: the file cannot be read: "),
+        (&["report", "cut.json"], 1, "toft: cut.json:1: the file ends within the document"),
+        (&["report", "deep.json"], 1, "toft: deep.json:1: "),
+        (&["report", "good.json", "cut.json"], 1, "toft: cut.json:1: the file ends"),
+        (&["report", "good.json", "advice.json"], 1, "toft: advice.json: this is an advice, which is shown alone"),
+        (&["report", "--diff", "advice.json", "good.json"], 1, "toft: advice.json: this is an advice; --diff"),
+        (&["report", "--diff", "good.json"], 2, "toft: --diff compares two files"),
+        (&["report", "good.json", "--html", "none/x.html"], 1, "toft: none/x.html: the output cannot be written"),
+        (&["report", "good.json", "--html", "./good.json"], 1, "toft: ./good.json: this is the input"),
+        (&["report", "--html", "x.html"], 2, "error: the following required arguments were not provided"),
+        (
+            &["report", "--diff", "good.json", "good.json", "--pprof", "x"],
+            2,
+            "error: the argument '--diff' cannot be used",
+        ),
+        (&["report", "good.json", "--weight", "count"], 2, "error: the following required arguments were not provided"),
+    ] {
+        let error = failure(folder.path(), arguments, code);
+        assert!(error.starts_with(begin), "{arguments:?}: {error}");
+    }
+    assert_eq!(std::fs::read_to_string(path("good.json")).unwrap(), input("game.json").to_string());
+}
+
+// ---- hostile and large input ----
+
+const HOSTILE: &str = "</script><img src=x onerror=\"hostile=1\">\u{1b}[31m\u{202e}{{script}}\n;'&";
+
+/// The value with a hostile text in place of each string that is not part of the format.
+fn hostile(value: &mut Value, key: &str) {
+    match value {
+        Value::String(text) if !["address", "verdict", "recipe"].contains(&key) => *text = HOSTILE.into(),
+        Value::Array(list) => list.iter_mut().for_each(|value| hostile(value, key)),
+        Value::Object(object) => object.iter_mut().for_each(|(key, value)| hostile(value, &key.clone())),
+        _ => {}
+    }
+}
+
+#[test]
+fn hostile_names_are_inert() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["game.json", "advice.json", "frames.jsonl"] {
+        let text = std::fs::read_to_string(inputs().join(name)).unwrap();
+        let mut documents: Vec<Value> =
+            serde_json::Deserializer::from_str(&text).into_iter().map(Result::unwrap).collect();
+        documents.iter_mut().for_each(|document| hostile(document, ""));
+        if name == "frames.jsonl" {
+            documents[7]["last"]["findings"][1] = json!({HOSTILE: {HOSTILE: HOSTILE}});
+        }
+        let documents: Vec<_> = documents.iter().map(Value::to_string).collect();
+        std::fs::write(folder.path().join("x"), documents.join("\n")).unwrap();
+        let text = run(folder.path(), &["report", "x", "--text", "--html", "x.html"]);
+        is_narrow(&text);
+        assert!(!text.contains(['\u{1b}', '\u{202e}', '\r']), "{text}");
+        let page = std::fs::read_to_string(folder.path().join("x.html")).unwrap();
+        assert!(!page.contains("<img") && !page.contains('\u{202e}') && !page.contains('\u{1b}'));
+        // The blocks of data, and the script itself.
+        let blocks = page.matches("<script type=\"application/json\"").count();
+        assert_eq!((page.matches("</script>").count(), page.matches("<script>").count()), (blocks + 1, 1));
+        run(folder.path(), &["report", "x", "--folded", "x.folded", "--pprof", "x.gz", "--speedscope", "x.json"]);
+        let folded = std::fs::read_to_string(folder.path().join("x.folded")).unwrap();
+        assert!(folded.lines().all(|line| line.rsplit(' ').next().unwrap().parse::<u64>().is_ok()), "{folded}");
+        pprof(folder.path(), &["-top", "x.gz"]);
+    }
+}
+
+/// The text with one change: a piece removed or repeated, another character, another number.
+fn mutated(text: &str, random: &mut impl FnMut(usize) -> usize) -> String {
+    let at = |random: &mut dyn FnMut(usize) -> usize| {
+        let at = random(text.len());
+        (at..).find(|at| text.is_char_boundary(*at)).unwrap()
+    };
+    let (a, b) = (at(random), at(random));
+    let (a, b) = (a.min(b), a.max(b).min(a.min(b) + 40));
+    match random(10) {
+        0 => text[..a].to_string() + &text[b..],
+        1 => text[..b].to_string() + &text[a..],
+        2 => text[..a].to_string() + ["{", "]", "\"", ",", "null", "\u{7}", "//", "[[[["][random(8)] + &text[a..],
+        _ => {
+            // The first number from there on.
+            let begin = text[a..].find(|c: char| c.is_ascii_digit()).map_or(text.len(), |digit| a + digit);
+            let end = text[begin..].find(|c: char| !c.is_ascii_digit()).map_or(text.len(), |other| begin + other);
+            let number = ["18446744073709551615", "18446744073709551616", "0", "-1", "1e308", "0.5"][random(6)];
+            text[..begin].to_string() + number + &text[end..]
+        }
+    }
+}
+
+#[test]
+fn changed_input_never_panics() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut state = 0x9E37_79B9_7F4A_7C15u64;
+    let mut random = |n: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as usize % n
+    };
+    let (mut read, mut refused) = (0, 0);
+    for name in ["game.json", "frames.jsonl", "advice.json"] {
+        let text = std::fs::read_to_string(inputs().join(name)).unwrap();
+        for _ in 0..60 {
+            let mut changed = mutated(&text, &mut random);
+            if random(2) == 0 {
+                changed = mutated(&changed, &mut random);
+            }
+            std::fs::write(folder.path().join("x"), &changed).unwrap();
+            let outputs = ["--text", "--html", "h", "--pprof", "p", "--speedscope", "s", "--folded", "f"];
+            let output = toft(folder.path(), &[&["report", "x"], &outputs[..]].concat());
+            let error = String::from_utf8(output.stderr).unwrap();
+            match output.status.code() {
+                Some(0) => read += 1,
+                Some(1) if error.starts_with("toft: x:") => refused += 1,
+                code => panic!("{code:?}: {error}\n{changed}"),
+            }
+            is_narrow(&String::from_utf8(output.stdout).unwrap());
+        }
+    }
+    assert!(read > 20 && refused > 20, "{read} read, {refused} refused");
+}
+
+/// 100,000 sites with stacks of 6 calls.
+fn large() -> String {
+    let mut text = String::from(
+        "{\"version\":1,\"stats\":{\"live\":1,\"allocated\":1,\"peak\":1,\"budget\":null,\"reserved\":1,\"wasted\":0,\
+         \"blocks\":1,\"source_calls\":1},\"tags\":[],\"phases\":[],\"sites\":[",
+    );
+    for site in 0..100_000u64 {
+        let comma = if site == 0 { "" } else { "," };
+        write!(
+            text,
+            "{comma}{{\"site\":{{\"file\":\"f.c\",\"line\":{site},\"column\":0,\"number\":0}},\"tag\":\"t{}/u{}\",\
+             \"count\":{},\"bytes\":{},\"stack\":[",
+            site % 7,
+            site % 49,
+            site % 97 + 1,
+            (site * 7919) % 100_003 + 16
+        )
+        .unwrap();
+        for call in 0..6u64 {
+            let (comma, function) = (if call == 0 { "" } else { "," }, if call == 0 { site } else { site >> call });
+            write!(
+                text,
+                "{comma}{{\"address\":\"0x{:x}\",\"function\":\"module_{call}::function_{function}\",\"offset\":4,\
+                 \"module\":\"/usr/bin/large\",\"file\":\"src/module_{call}.c\",\"line\":{}}}",
+                function + (call << 32),
+                function % 1000 + 1
+            )
+            .unwrap();
+        }
+        text.push_str("]}");
+    }
+    text.push_str("]}");
+    text
+}
+
+#[test]
+fn a_hundred_thousand_sites_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("large.json"), large()).unwrap();
+    let text = run(folder.path(), &["report", "large.json", "--text", "--html", "large.html", "--pprof", "large.gz"]);
+    assert!(text.contains("Sites, 10 of 100,000") && text.lines().count() < 100, "{text}");
+    if let Some(pages) = pages() {
+        std::fs::copy(folder.path().join("large.html"), pages.join("large.html")).unwrap();
+    }
+    let size = std::fs::metadata(folder.path().join("large.html")).unwrap().len();
+    assert!(size < 20 << 20, "{size}");
+    if let Some(top) = pprof(folder.path(), &["-top", "-nodefraction=0", "-nodecount=5", "large.gz"]) {
+        assert!(top.contains("module_0::function_52685"), "{top}");
+    }
+}
+
+/// Where cli/check-report finds the pages that it opens in a browser.
+fn pages() -> Option<PathBuf> {
+    let folder = PathBuf::from(std::env::var_os("TOFT_PAGES")?);
+    std::fs::create_dir_all(&folder).unwrap();
+    Some(folder)
+}
+
+#[test]
+fn pages_for_the_browser() {
+    let Some(folder) = pages() else { return };
+    for (page, arguments) in [
+        ("game.html", &["game.json"][..]),
+        ("diff.html", &["--diff", "game.json", "later.json"]),
+        ("frames.html", &["frames.jsonl"]),
+        ("advice.html", &["advice.json"]),
+    ] {
+        let out = folder.join(page);
+        run(&inputs(), &[&["report", "--html", out.to_str().unwrap()], arguments].concat());
+    }
+    let mut snapshot = input("game.json");
+    hostile(&mut snapshot, "");
+    std::fs::write(folder.join("hostile.json"), snapshot.to_string()).unwrap();
+    let mut advice = input("advice.json");
+    hostile(&mut advice, "");
+    std::fs::write(folder.join("hostile-advice.json"), advice.to_string()).unwrap();
+    for name in ["hostile", "hostile-advice"] {
+        run(&folder, &["report", &format!("{name}.json"), "--html", &format!("{name}.html")]);
+    }
+}
+
+// ---- the manual ----
+
+/// The command lines of docs/report.md are run where its files are, and their text is compared.
+#[test]
+fn the_manual_is_true() {
+    let manual = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/report.md");
+    let manual = std::fs::read_to_string(manual).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(inputs()).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let programs = Path::new(env!("CARGO_BIN_EXE_toft")).parent().unwrap().to_path_buf();
+    let path =
+        std::env::join_paths([programs].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())))
+            .unwrap();
+    let (mut commands, mut blocks) = (0, manual.split("```").skip(1).step_by(2).peekable());
+    while let Some(block) = blocks.next() {
+        let Some(block) = block.strip_prefix("sh\n") else { continue };
+        let mut shown = String::new();
+        for line in block.lines().filter(|line| !line.starts_with('#')) {
+            let has_go = Command::new("go").arg("version").output().is_ok();
+            if line.starts_with("go ") && !has_go {
+                println!("skipped: there is no go: {line}");
+                continue;
+            }
+            let output = Command::new("bash")
+                .args(["-euc", line])
+                .env("PATH", &path)
+                .current_dir(folder.path())
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{line}\n{}", String::from_utf8_lossy(&output.stderr));
+            shown += &String::from_utf8(output.stdout).unwrap();
+            commands += 1;
+        }
+        if let Some(text) = blocks.peek().and_then(|block| block.strip_prefix("text\n")) {
+            assert!(shown.contains(text), "{block}\nprints\n{shown}\nwhich does not contain\n{text}");
+        }
+    }
+    assert!(commands >= 8, "{commands}");
+}
