@@ -1,0 +1,244 @@
+/* The arena behind its public head: its list of blocks, and the functions of the slow path and of reset. Each harness
+ * starts in any state that satisfies the invariant below, with a list of up to two blocks and a spare, and proves that
+ * the invariant holds again.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define TOFT_OMIT_CHECKS
+#define TOFT_OMIT_METERS
+#define TOFT_OMIT_POOLS
+#define TOFT_OMIT_RECYCLER
+#define TOFT_OMIT_THREADS
+#include "../c/src/toft.c"
+#include "proofs.h"
+
+#define BLOCKS 3
+#define SPACE 8192 /* bytes of the largest block that the source returns */
+#define ROOM 1024  /* bytes of the initial block behind the state */
+
+typedef struct block {
+  _Alignas(64) toft_block_header header;
+  unsigned char bytes[SPACE - sizeof(toft_block_header)];
+} block;
+
+static block block_a, block_b, block_c;
+static toft_state state;
+static _Alignas(64) unsigned char room[ROOM];
+static toft_source source;
+static int with_source[BLOCKS]; /* the block belongs to the source, not to the arena */
+static size_t size_of[BLOCKS];  /* of the last take */
+
+static toft_block_header *block_of(int i) {
+  return i == 0 ? &block_a.header : i == 1 ? &block_b.header : &block_c.header;
+}
+static int index_of(const void *b) { return b == &block_a ? 0 : b == &block_b ? 1 : b == &block_c ? 2 : BLOCKS; }
+
+static void *take(toft_source *s, size_t size) {
+  (void)s;
+  for (int i = 0; i < BLOCKS; i++)
+    if (with_source[i] && size <= SPACE && nondet_int()) {
+      with_source[i] = 0;
+      size_of[i] = size;
+      return block_of(i);
+    }
+  return NULL;
+}
+
+static void put(toft_source *s, void *p, size_t size) {
+  int i = index_of(p);
+  (void)s;
+  prove(i < BLOCKS);
+  if (i == BLOCKS) return;
+  prove(!with_source[i] && size == size_of[i]);
+  with_source[i] = 1;
+}
+
+/* ---- the invariant ---- */
+
+/* Each block is in the list, a spare, or with the source; bytes in use and epochs are as the state says. */
+static int invariant(void) {
+  const toft_state *a = &state;
+  const toft_block_header *regular = a->current, *b = a->newest;
+  int owned[BLOCKS] = {0}, count = 0;
+  uint64_t live = 0;
+  size_t spare_bytes = 0;
+  for (; b != &a->initial; b = b->next) {
+    int i = index_of(b);
+    if (i == BLOCKS || owned[i] || with_source[i] || b->size != size_of[i] || count++ == BLOCKS) return 0;
+    owned[i] = 1;
+    if (b->epoch > a->head.epoch || (b->epoch & 1) != 0 || b->source != &source) return 0;
+    if (b->next != &a->initial && b->epoch < b->next->epoch) return 0;
+    const unsigned char *start = toft_block_start(a, (toft_block_header *)b),
+                        *end = toft_block_end(a, (toft_block_header *)b);
+    if (b->kind == TOFT_BLOCK_REGULAR) {
+      const unsigned char *used = b == a->current ? a->head.cursor : b->used_end;
+      if (b != regular || used < start || used > end) return 0;
+      live += (uint64_t)(used - start);
+      regular = b->u.below;
+    } else {
+      if (b->kind != TOFT_BLOCK_DEDICATED || b->used_end < start || b->used_end > end || b->charge > b->size) return 0;
+      live += b->charge;
+    }
+  }
+  if (regular != &a->initial) return 0;
+  const unsigned char *used = a->current == &a->initial ? a->head.cursor : a->initial.used_end;
+  if (used < a->initial_start || used > a->initial_end) return 0;
+  if (!(a->state & TOFT_INITIAL_IDLE)) live += (uint64_t)(used - a->initial_start);
+  if ((a->state & TOFT_INITIAL_IDLE) && used != a->initial_end) return 0;
+  count = 0;
+  for (b = a->spares; b != NULL; b = b->next) {
+    int i = index_of(b);
+    if (i == BLOCKS || owned[i] || with_source[i] || b->size != size_of[i] || count++ == BLOCKS) return 0;
+    owned[i] = 1;
+    if (b->source != &source) return 0;
+    spare_bytes += b->size;
+  }
+  for (int i = 0; i < BLOCKS; i++)
+    if (!owned[i] && !with_source[i]) return 0; /* a leak */
+  if (spare_bytes != a->spare_bytes || live != a->live) return 0;
+  if (a->synced != a->head.cursor || ((uintptr_t)a->head.cursor & 7) != 0 || a->end != toft_block_end(a, a->current))
+    return 0;
+  return a->head.limit >= a->head.cursor && a->head.limit <= a->end && a->peak >= a->live;
+}
+
+/* ---- any state ---- */
+
+/* The shape of the list is fixed in each run of CBMC, so that pointers are constants: SHAPE / 2 is the number of a list
+ * below, SHAPE % 2 the number of spares. All else is any value. */
+static const char *const lists[] = {"", "r", "d", "rr", "rd", "dr", "dd"};
+
+static void any_block(int i, int dedicated) {
+  toft_block_header *b = block_of(i);
+  toft_state *a = &state;
+  size_t offset = nondet_size();
+  size_of[i] = b->size = nondet_int() ? TOFT_BLOCK_MIN : SPACE;
+  b->source = &source;
+  b->kind = dedicated ? TOFT_BLOCK_DEDICATED : TOFT_BLOCK_REGULAR;
+  b->index = nondet_u32();
+  b->epoch = nondet_size();
+  b->charge = nondet_size();
+  assume(b->epoch >= a->newest->epoch && b->epoch <= a->head.epoch && (b->epoch & 1) == 0 && b->charge <= b->size);
+  unsigned char *start = toft_block_start(a, b);
+  assume(offset % 8 == 0 && offset <= (size_t)(toft_block_end(a, b) - start));
+  b->used_end = start + offset;
+  b->next = a->newest;
+  a->newest = b;
+  a->live += dedicated ? b->charge : offset;
+  if (dedicated) {
+    b->u.payload = nondet_int() ? NULL : start;
+  } else {
+    b->u.below = a->current;
+    a->current = b;
+  }
+}
+
+static void any_arena(void) {
+  toft_state *a = &state;
+  const char *list = lists[SHAPE / 2];
+  int blocks = (int)strlen(list);
+  size_t offset = nondet_size();
+  source.take = take;
+  source.put = put;
+  a->source = a->initial.source = &source;
+  a->initial_start = room;
+  a->initial_end = room + ROOM;
+  a->initial.size = a->initial_size = sizeof(toft_state) + ROOM;
+  a->initial.kind = TOFT_BLOCK_REGULAR;
+  a->head.ops = &toft_table.ops;
+  a->head.epoch = nondet_size();
+  a->initial.epoch = nondet_size();
+  assume(a->head.epoch < SIZE_MAX - 64 && a->initial.epoch <= a->head.epoch && (a->initial.epoch & 1) == 0);
+  a->budget = nondet_u64();
+  a->peak = nondet_u64();
+  a->allocated = nondet_u64();
+  a->spare_keep = nondet_size();
+  if (nondet_int()) {
+    a->state = TOFT_INITIAL_IDLE;
+    a->first_size = nondet_size();
+    assume(a->first_size != 0 && a->first_size <= TOFT_MERGE && a->first_size % 4096 == 0);
+    offset = ROOM;
+  } else {
+    assume(offset % 8 == 0 && offset <= ROOM);
+    a->live = offset;
+  }
+  a->initial.used_end = room + offset;
+  a->current = a->newest = &a->initial;
+  for (int i = 0; i < BLOCKS; i++) {
+    if (i < blocks) {
+      any_block(i, list[i] == 'd');
+    } else if (i < blocks + SHAPE % 2) {
+      toft_block_header *b = block_of(i);
+      size_of[i] = b->size = nondet_int() ? TOFT_BLOCK_MIN : SPACE;
+      b->source = &source;
+      b->kind = TOFT_BLOCK_SPARE;
+      a->spares = b;
+      a->spare_bytes = b->size;
+    } else {
+      with_source[i] = 1;
+    }
+  }
+  assume(a->peak >= a->live);
+  a->head.cursor = a->synced = a->current->used_end;
+  a->end = toft_block_end(a, a->current);
+  toft_set_limit(a);
+}
+
+/* ---- the harnesses ---- */
+
+static int same(const toft_state *before) {
+  return before->head.cursor == state.head.cursor && before->current == state.current &&
+         before->newest == state.newest && before->live == state.live;
+}
+
+void any_state_satisfies_the_invariant(void) {
+  any_arena();
+  prove(invariant());
+}
+
+/* The limit is never beyond the block or the budget. */
+void limits_are_in_block_and_budget(void) {
+  any_arena();
+  state.state |= nondet_u32() & (TOFT_CLAIMED | TOFT_BUSY);
+  toft_set_limit(&state);
+  size_t inline_bytes = (size_t)(state.head.limit - state.head.cursor);
+  prove(invariant());
+  prove(!(state.state & TOFT_REFUSING) || (inline_bytes == 0 && (state.head.epoch & 1) != 0));
+  prove(inline_bytes == 0 || (state.live <= state.budget && inline_bytes <= state.budget - state.live));
+}
+
+/* An allocation in the current block is aligned, behind the bytes in use, in the budget. A refusal changes nothing. */
+void current_block_returns_free_bytes(void) {
+  any_arena();
+  toft_state before = state;
+  size_t size = nondet_size(), align = nondet_size();
+  assume(toft_check_request(size, align) == TOFT_OK);
+  unsigned char *p = (unsigned char *)toft_alloc_in_current(&state, size, align);
+  if (p == NULL) {
+    prove(same(&before));
+  } else {
+    prove(((uintptr_t)p & (align - 1)) == 0 && p >= before.head.cursor && size <= (size_t)(state.head.cursor - p));
+    prove(state.live <= state.budget || state.live == before.live);
+  }
+  toft_set_limit(&state);
+  prove(invariant());
+}
+
+/* Spare blocks beyond the limit go to their source. */
+void spare_blocks_are_returned_above_a_limit(void) {
+  any_arena();
+  size_t keep = nondet_size();
+  toft_put_spares(&state, keep);
+  prove(state.spare_bytes <= keep);
+  prove(invariant());
+}
+
+/* After a reset no byte is in use, and each block is current, kept or returned once. */
+void reset_empties_the_arena(void) {
+  any_arena();
+  uint32_t policy = nondet_u32();
+  size_t keep = nondet_size();
+  assume(policy <= TOFT_KEEP_BYTES);
+  toft_retain_blocks(&state, policy, keep);
+  state.live = 0;
+  state.initial.epoch = state.current->epoch = toft_epoch(&state);
+  toft_set_limit(&state);
+  prove(invariant());
+}
