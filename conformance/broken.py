@@ -85,11 +85,13 @@ class Report:
 def wrong_providers(made, report):
     others = pairs.misnamed(made, {"Rust": "provider_c", "C": "provider_rust"})
     report.case("providers under each other's names", len(others) == 2, "detected by their compilers")
-    made.c("wrong_provider", ["wrong_provider.c"], *build.INCLUDE, '-DOTHER="%s"' % made.path("provider_c"))
-    argv = [made.folder / "driver", "--provider", made.path("wrong_provider"), "--client", made.path("client_c"), "--row", "C",
-            "--ways", "0"]
-    found = [line for line in pairs.play(argv).failures if "table: M20: alloc is in" in line]
-    report.case("a provider whose slow path is another object's", found, found[0] if found else "not detected")
+    for what, flag, seen in (("is another object's", "-DOBJECT", "table: M20: alloc is in"),
+                             ("serves one thread only", "-DONE_THREAD", "handed: 7: ")):
+        made.c("wrong_provider", ["wrong_provider.c"], *build.INCLUDE, flag, '-DOTHER="%s"' % made.path("provider_c"))
+        argv = [made.folder / "driver", "--provider", made.path("wrong_provider"), "--client", made.path("client_c"),
+                "--row", "C", "--ways", "0"]
+        found = [line for line in pairs.play(argv).failures if seen in line]
+        report.case("a provider whose slow path " + what, found, found[0] if found else "not detected")
 
 
 def one_swap(made, text, struct, i, j):

@@ -14,6 +14,7 @@ OUT = ROOT / "build" / "conformance"
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 INCLUDE = ["-I", ROOT / "abi", "-I", HERE]
 HOST = platform.machine() + "-unknown-linux-gnu"
+TSAN = ["-fsanitize=thread", "-fno-omit-frame-pointer", "-Wno-sign-conversion"]
 ASAN = ["-fsanitize=address", "-fno-omit-frame-pointer"]
 
 
@@ -29,15 +30,18 @@ def command(argv, cwd=HERE, env=None):
 
 
 class Build:
-    """asan: C and C++ by gcc with AddressSanitizer, Go with -asan, Rust with -Zsanitizer=address if there is a nightly
+    """tsan: C and C++ by clang with ThreadSanitizer, and nothing else. asan: C and C++ by gcc with AddressSanitizer, Go with -asan, Rust with -Zsanitizer=address if there is a nightly
     compiler, else as it is, over the same malloc."""
 
-    def __init__(self, asan=False):
-        self.asan = asan
-        self.folder = OUT / ("asan" if asan else "plain")
+    def __init__(self, asan=False, tsan=False):
+        self.asan, self.tsan = asan, tsan
+        self.cc, self.cxx = "gcc", "g++"
+        if tsan:
+            self.cc, self.cxx = os.environ.get("CLANG", "clang"), os.environ.get("CLANGXX", "clang++")
+        self.folder = OUT / ("asan" if asan else "tsan" if tsan else "plain")
         self.folder.mkdir(parents=True, exist_ok=True)
         self.rust_asan = asan and self.nightly_sanitizes()
-        self.flags = ["-O1" if asan else "-O2", "-g", "-fPIC"] + (ASAN if asan else [])
+        self.flags = ["-O1" if asan or tsan else "-O2", "-g", "-fPIC"] + (ASAN if asan else TSAN if tsan else [])
         self.c_library = ["-I", ROOT / "c/include", "-I", ROOT / "c/src"]
 
     def nightly_sanitizes(self):
@@ -53,8 +57,8 @@ class Build:
         at = self.folder / name
         return at.with_name("lib%s.so" % at.name)
 
-    def c(self, name, sources, *more, compiler=("gcc", "-std=gnu11")):
-        command([*compiler, *self.flags, *WARNINGS, "-fvisibility=hidden", "-shared", *more, *sources,
+    def c(self, name, sources, *more, compiler=None):
+        command([*(compiler or (self.cc, "-std=gnu11")), *self.flags, *WARNINGS, "-fvisibility=hidden", "-shared", *more, *sources,
                  "-o", self.path(name), "-pthread", "-ldl"])
         return self.path(name)
 
@@ -70,21 +74,25 @@ class Build:
         """before: folders whose toft_abi.h goes first."""
         library = self.folder / "libtoft.o"
         if not library.exists() or not before:
-            command(["gcc", "-std=gnu11", *self.flags, "-fvisibility=hidden", "-DTOFT_PREFIX=conformance_c_",
+            command([self.cc, "-std=gnu11", *self.flags, "-fvisibility=hidden", "-DTOFT_PREFIX=conformance_c_",
                      *self.c_library, "-c", ROOT / "c/src/toft.c", "-o", library])
         return self.c(name, ["client_c.c", library], *before, *INCLUDE, *self.c_library, "-DTOFT_PREFIX=conformance_c_")
 
+    def library_julia(self):
+        self.c("toft", [ROOT / "c/src/toft.c"], *self.c_library)
+
     def client_cpp(self):
         return self.c("client_cpp", ["client_cpp.cpp"], *INCLUDE, "-I", ROOT / "cpp/include", "-I", ROOT / "c/include",
-                      compiler=("g++", "-std=c++17"))
+                      compiler=(self.cxx, "-std=c++17"))
 
     def driver(self):
         command(["python3", "-B", ROOT / "abi/model/to_c.py", self.folder / "vectors.h"])
-        parts = ["driver.c", "stage.c", "records.c", "paths.c", "scenarios.c", "vectors.c"]
+        parts = ["driver.c", "stage.c", "records.c", "paths.c", "scenarios.c", "handed.c",
+                 "vectors.c"]
         self.c("driver", parts, *INCLUDE, "-I", ROOT / "c/tests", "-I", self.folder)
         # AddressSanitizer looks for C++'s throw when a program starts, not when a part of it is loaded.
         early = ["-Wl,--no-as-needed", "-lstdc++"] if self.asan else []
-        command(["gcc", "-std=gnu11", *self.flags, *WARNINGS, *INCLUDE, "main.c", self.path("driver"), *early,
+        command([self.cc, "-std=gnu11", *self.flags, *WARNINGS, *INCLUDE, "main.c", self.path("driver"), *early,
                  "-Wl,-rpath,$ORIGIN", "-o", self.folder / "driver"])
 
     def rust(self):
@@ -117,5 +125,8 @@ class Build:
         self.client_c()
         self.client_cpp()
         self.driver()
+        if self.tsan:
+            return
         self.rust()
         self.client_go()
+        self.library_julia()

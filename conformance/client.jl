@@ -25,6 +25,7 @@ const CODES = Dict(:ok => Cint(0), :nomem => Cint(-1), :arg => Cint(-4), :nosys 
 
 # The driver shows each arena before it is used. A Toft.Mark holds more than two words, so those made here are kept.
 const ARENAS = Dict{Ptr{Cvoid},Arena}()
+const LEASED = Dict{Ptr{Cvoid},Arena}() # the arenas that were made here
 const MARKS = Dict{Tuple{Ptr{Cvoid},RawMark},Toft.Mark}()
 
 # The code of a call that throws.
@@ -98,6 +99,14 @@ function release(p::Ptr{Cvoid})::Cint
     code_of(() -> release!(a))
 end
 
+function lease(key::Ptr{UInt64})::Ptr{Cvoid}
+    a = Arena()
+    LEASED[pointer(a)] = a
+    pointer(a)
+end
+
+end_lease(p::Ptr{Cvoid}, key::UInt64)::Cint = code_of(() -> release!(pop!(LEASED, p)))
+
 pattern(r::Record, i) = (r.seed * 131 + i * 7 + i ÷ 256) % UInt8
 
 function write_one(p::Ptr{Cvoid}, older::Ptr{Record}, size::UInt64, seed::UInt64, align::Csize_t)::Ptr{Record}
@@ -152,6 +161,8 @@ table() = Ptr{Cvoid}[
     @cfunction(release, Cint, (HEAD,)),
     @cfunction(write_one, Ptr{Record}, (HEAD, Ptr{Record}, UInt64, UInt64, Csize_t)),
     @cfunction(read_all, UInt64, (Ptr{Record},)),
+    @cfunction(lease, Ptr{Cvoid}, (Ptr{UInt64},)),
+    @cfunction(end_lease, Cint, (HEAD, UInt64)),
 ]
 
 function main()

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "conformance.h"
 #include "toft.h"
+#include "toft/lease.h"
 
 static int accept(toft_arena *a) {
   return a->ops->version == 1 && a->ops->size >= sizeof(toft_arena_ops) ? TOFT_OK : TOFT_ENOSYS;
@@ -92,6 +93,17 @@ static uint64_t read_all(const conformance_record *r) {
   return whole;
 }
 
+static toft_arena *lease(uint64_t *key) {
+  toft_lease l = toft_lease_get(NULL);
+  *key = l.generation;
+  return l.arena;
+}
+
+static int end_lease(toft_arena *a, uint64_t key) {
+  toft_lease l = {a, key};
+  return toft_lease_return(NULL, l);
+}
+
 const conformance_client *conformance_client_table(void);
 __attribute__((visibility("default"))) const conformance_client *conformance_client_table(void) {
   static const conformance_client table = {.name = "C",
@@ -113,6 +125,8 @@ __attribute__((visibility("default"))) const conformance_client *conformance_cli
                                            .claimed = claimed,
                                            .release = release,
                                            .write = write_one,
-                                           .read = read_all};
+                                           .read = read_all,
+                                           .lease = lease,
+                                           .end_lease = end_lease};
   return &table;
 }

@@ -3,6 +3,7 @@
 #define TOFT_PREFIX conformance_cpp_
 #define TOFT_IMPLEMENTATION
 #include <toft/arena.hpp>
+#include <toft/lease.hpp>
 
 #include "conformance.h"
 
@@ -96,6 +97,14 @@ std::uint64_t read_all(const conformance_record *r) {
   return whole;
 }
 
+toft_arena *lease(std::uint64_t *key) {
+  toft_lease l = toft::lease::try_get().release();
+  *key = l.generation;
+  return l.arena;
+}
+
+int end_lease(toft_arena *a, std::uint64_t key) { return toft::lease::own(toft_lease{a, key}).return_arena(); }
+
 }  // namespace
 
 extern "C" const conformance_client *conformance_client_table(void);
@@ -121,6 +130,8 @@ extern "C" __attribute__((visibility("default"))) const conformance_client *conf
     t.release = release;
     t.write = write_one;
     t.read = read_all;
+    t.lease = lease;
+    t.end_lease = end_lease;
     return t;
   }();
   return &table;

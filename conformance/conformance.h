@@ -85,6 +85,10 @@ typedef struct conformance_client {
                                size_t align);
   /* How many records of the list are whole, from the newest to the first that is not. */
   uint64_t (*read)(const conformance_record *newest);
+  /* An empty arena of the package's own cache of leases, or a new one if it has no leases; NULL: no memory. `end_lease`
+   * ends it, on any thread, and takes the key that `lease` wrote. */
+  toft_arena *(*lease)(uint64_t *key);
+  int (*end_lease)(toft_arena *a, uint64_t key);
 } conformance_client;
 
 #ifdef __cplusplus

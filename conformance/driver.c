@@ -36,7 +36,8 @@ static const struct {
     {"version", versions_are_checked, 1}, {"fill", all_fill_and_read, 0},         {"marks", marks_pass_languages, 0},
     {"budget", budgets_bind_all, 0},      {"source", sources_refuse_all, 0},      {"claim", claims_hold, 0},
     {"reset", resets_and_trims, 0},       {"cleanup", cleanups_use_others, 0},    {"release", clients_release, 0},
-    {"memory", providers_own_memory, 0},  {"checked", checks_find_faults, 0},     {"vectors", play_vectors, 1},
+    {"memory", providers_own_memory, 0},  {"handed", threads_hand_over, 0},       {"checked", checks_find_faults, 0},
+    {"vectors", play_vectors, 1},
 };
 
 static void play(size_t i) {
@@ -59,8 +60,9 @@ static void *load(const char *path, const char *symbol) {
 
 static int is_row(const conformance_client *c, const char *name) { return strcmp(c->name, name) == 0; }
 
-int conformance_main(int argc, char **argv, const conformance_client *host) {
+int conformance_main(int argc, char **argv, const conformance_client *process) {
   const char *about = "";
+  host = process;
   if (host != NULL) clients[client_count++] = host;
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--row") == 0) about = argv[i + 1];

@@ -4,9 +4,9 @@
 #define CONFORMANCE_DRIVER_H
 #include "conformance.h"
 
-/* All scenarios for one pair. Arguments as of a program; host: a client that cannot be loaded, since it is the
- * process; or NULL. 0: the pair keeps all rules; 1: what it broke was printed; 2: it could not be loaded. */
-__attribute__((visibility("default"))) int conformance_main(int argc, char **argv, const conformance_client *host);
+/* All scenarios for one pair. Arguments as of a program; process: a client that cannot be loaded, since it
+ * is the process; or NULL. 0: the pair keeps all rules; 1: what it broke was printed; 2: it could not be loaded. */
+__attribute__((visibility("default"))) int conformance_main(int argc, char **argv, const conformance_client *process);
 
 /* The scenarios. What is wrong is printed by `broken` of stage.h. */
 void table_is_the_providers(void);    /* the slow path lies in the provider's object */
@@ -22,6 +22,7 @@ void resets_and_trims(void);
 void cleanups_use_others(void); /* an arena is closed to its own cleanups only */
 void clients_release(void);
 void providers_own_memory(void); /* not the driver's source but the provider's, with its caches */
+void threads_hand_over(void);    /* each language makes or leases, fills, releases, on a thread each */
 void checks_find_faults(void); /* each client writes out of bounds in a checked arena, and the row's call reports it */
 
 typedef struct conformance_vectors {

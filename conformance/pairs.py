@@ -15,6 +15,7 @@ import build
 PROVIDERS = {"C": "provider_c", "Rust": "provider_rust"}
 EXAMPLES = {"fixed": "provider_fixed", "core": "provider_core"}  # of the specification, in C
 CLIENTS = {"C": "client_c", "C++": "client_cpp", "Rust": "client_rust", "Go": "client_go"}
+TSAN = ("C", "C++")
 HOST = "Julia"
 JULIA = [build.ROOT / "scripts/julia", "--startup-file=no", "--depwarn=error",
          "--project=%s" % (build.ROOT / "julia/Toft")]
@@ -63,8 +64,14 @@ def pair(made, provider, client):
         argv = [*JULIA, build.HERE / "client.jl", made.path("driver")]
     else:
         argv = [made.folder / "driver"]
-    argv += loads(made, provider, CLIENTS) + ["--row", client, "--ways", "1" if made.asan else "2"]
-    return play(argv, {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1"} if made.asan else None)
+    ways = "0" if made.tsan else "1" if made.asan else "2"
+    argv += loads(made, provider, TSAN if made.tsan else CLIENTS) + ["--row", client, "--ways", ways]
+    env = {"TOFT_LIBRARY": str(made.path("toft"))} if client == HOST else {}
+    if made.asan:
+        env = {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1"}
+    if made.tsan:
+        env = {"TSAN_OPTIONS": "halt_on_error=1"}
+    return play(argv, env)
 
 
 def misnamed(made, providers):
@@ -76,7 +83,7 @@ def misnamed(made, providers):
 def play_all(made, wanted):
     """Prints the table. Returns how much went wrong."""
     bad = 0
-    for provider in misnamed(made, PROVIDERS):
+    for provider in misnamed(made, PROVIDERS) if not made.tsan else []:
         print("FAILED the provider %s was made by another compiler" % provider)
         bad += 1
     if made.asan:
@@ -85,6 +92,8 @@ def play_all(made, wanted):
     print("|---|---|---|---|---|---|")
     all_pairs = [(provider, client) for provider in PROVIDERS for client in [*CLIENTS] + ([] if made.asan else [HOST])]
     all_pairs += [(provider, client) for provider in EXAMPLES for client in ("C", "Rust")]
+    if made.tsan:
+        all_pairs = [("C", client) for client in TSAN]
     chosen = [p for p in all_pairs if not wanted or "/".join(p).lower() in wanted]
     for provider, client in chosen:
         r = pair(made, provider, client)
@@ -94,7 +103,7 @@ def play_all(made, wanted):
             continue
         played, own, of = r.vectors
         print("| %s | %s | %d | %d | %d | %d, %.1f %% |" % (
-            provider, client, r.scenarios, r.checks, played, of, 100 * own / of), flush=True)
+            provider, client, r.scenarios, r.checks, played, of, 100 * own / max(of, 1)), flush=True)
     if wanted and len(chosen) != len(set(wanted)):
         print("FAILED there are no such pairs; these are: " + " ".join("/".join(p).lower() for p in all_pairs))
         bad += 1

@@ -21,10 +21,10 @@ static void put(toft_source *self, void *block, size_t size) {
 }
 
 static toft_arena *make(conformance_source *source, uint64_t budget, size_t reserve) {
-  static adapter one = {{take, put, NULL}, NULL}; /* the driver has one source at a time */
+  static adapter one = {{take, put, NULL}, NULL}; /* the driver has one source, which other arenas may be calling */
   toft_options o = TOFT_OPTIONS;
   if (source != NULL) o.source = &one.source;
-  if (source != NULL) one.real = source;
+  if (source != NULL && one.real != source) one.real = source;
   o.budget = budget == UINT64_MAX ? 0 : budget;
   o.reserve = reserve;
   return toft_create_with(&o);

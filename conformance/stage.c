@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "stage.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,7 @@ const conformance_provider *provider;
 const char *provider_path;
 const conformance_client *clients[CLIENTS];
 int client_count;
-const conformance_client *row;
+const conformance_client *row, *host;
 const char *scenario = "";
 jmp_buf failed;
 long checks;
@@ -30,10 +31,11 @@ void broken(const char *rule, const char *format, ...) {
   longjmp(failed, 1);
 }
 
-/* ---- the source ---- */
+/* ---- the source, which several arenas may use at once ---- */
 
-static void *take(conformance_source *self, size_t size) {
-  counting *s = (counting *)(void *)self;
+static pthread_mutex_t source_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *take_locked(counting *s, size_t size) {
   s->requests++;
   if (size == 0 || size % 4096 != 0) s->misused = 1;
   if (s->refuses || s->out == BLOCKS) return NULL;
@@ -46,8 +48,7 @@ static void *take(conformance_source *self, size_t size) {
   return base;
 }
 
-static void put(conformance_source *self, void *block, size_t size) {
-  counting *s = (counting *)(void *)self;
+static void put_locked(counting *s, void *block, size_t size) {
   for (size_t i = 0; i < s->out; i++) {
     if (s->base[i] != block || s->size[i] != size) continue;
     page_memory_free(block);
@@ -58,6 +59,19 @@ static void put(conformance_source *self, void *block, size_t size) {
     return;
   }
   s->misused = 1;
+}
+
+static void *take(conformance_source *self, size_t size) {
+  pthread_mutex_lock(&source_lock);
+  void *block = take_locked((counting *)(void *)self, size);
+  pthread_mutex_unlock(&source_lock);
+  return block;
+}
+
+static void put(conformance_source *self, void *block, size_t size) {
+  pthread_mutex_lock(&source_lock);
+  put_locked((counting *)(void *)self, block, size);
+  pthread_mutex_unlock(&source_lock);
 }
 
 void source_start(void) {

@@ -15,7 +15,8 @@ extern const conformance_provider *provider;
 extern const char *provider_path;
 extern const conformance_client *clients[CLIENTS];
 extern int client_count;
-extern const conformance_client *row; /* the client that the pair is about */
+extern const conformance_client *row;  /* the client that the pair is about */
+extern const conformance_client *host; /* the client that is the process, entered on its main thread only; or NULL */
 
 /* ---- checks ---- */
 

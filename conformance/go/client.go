@@ -142,6 +142,14 @@ func conformanceRelease(a *C.toft_arena) C.int {
 	return codeOf(own.Release)
 }
 
+//export conformanceLease
+func conformanceLease(_ *C.uint64_t) *C.toft_arena { return (*C.toft_arena)(toft.Get().Pointer()) }
+
+//export conformanceEndLease
+func conformanceEndLease(a *C.toft_arena, _ C.uint64_t) C.int {
+	return codeOf((*toft.Lease)(unsafe.Pointer(a)).Return)
+}
+
 func bytesOf(r *C.conformance_record) []byte {
 	return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(r), unsafe.Sizeof(*r))), int(r.size))
 }

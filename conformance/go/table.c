@@ -30,6 +30,8 @@ const conformance_client *conformance_client_table(void) {
       .release = conformanceRelease,
       .write = write_one,
       .read = read_all,
+      .lease = conformanceLease,
+      .end_lease = conformanceEndLease,
   };
   return &table;
 }

@@ -8,10 +8,10 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::{self, NonNull};
 
 use toft::abi::{self, Head, Mark};
-use toft::{Arena, RewindError, SwitchError};
+use toft::{Arena, Lease, Leases, RewindError, SwitchError};
 
-// What all of these rely on: the driver gives the head of a living arena, uses it on one thread, and uses nothing that was
-// given back.
+// What all of these rely on: the driver gives the head of a living arena, uses it on one thread at a time, and uses nothing
+// that was given back.
 
 /// The arena, which stays the driver's.
 unsafe fn borrowed(head: *mut Head) -> ManuallyDrop<Arena> {
@@ -110,7 +110,7 @@ struct Notifying {
     arg: *mut c_void,
 }
 
-// SAFETY: the driver has one thread.
+// SAFETY: the driver's function may be called on each thread that has the arena.
 unsafe impl Send for Notifying {}
 
 impl Drop for Notifying {
@@ -205,6 +205,22 @@ unsafe extern "C" fn read(mut newest: *const Record) -> u64 {
     whole
 }
 
+static LEASES: Leases = Leases::new();
+
+unsafe extern "C" fn lease(key: *mut u64) -> *mut Head {
+    let Ok(lease) = LEASES.try_get() else { return ptr::null_mut() };
+    let head = lease.as_raw();
+    // SAFETY: the driver's variable.
+    unsafe { *key = Box::into_raw(Box::new(lease)) as u64 };
+    head.as_ptr()
+}
+
+unsafe extern "C" fn end_lease(_: *mut Head, key: u64) -> c_int {
+    // SAFETY: the key of a lease, which ends once.
+    drop(unsafe { Box::<Lease>::from_raw(key as usize as *mut Lease) });
+    abi::OK
+}
+
 type Alloc = unsafe extern "C" fn(*mut Head, usize, usize) -> *mut c_void;
 
 /// conformance_client.
@@ -238,6 +254,8 @@ pub struct Table {
     release: unsafe extern "C" fn(*mut Head) -> c_int,
     write: unsafe extern "C" fn(*mut Head, *const Record, u64, u64, usize) -> *mut Record,
     read: unsafe extern "C" fn(*const Record) -> u64,
+    lease: unsafe extern "C" fn(*mut u64) -> *mut Head,
+    end_lease: unsafe extern "C" fn(*mut Head, u64) -> c_int,
 }
 
 // SAFETY: constant.
@@ -267,6 +285,8 @@ pub extern "C" fn conformance_client_table() -> &'static Table {
         release,
         write,
         read,
+        lease,
+        end_lease,
     };
     // A panic's message would go to the driver's table.
     std::panic::set_hook(Box::new(|_| ()));

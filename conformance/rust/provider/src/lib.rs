@@ -14,10 +14,10 @@ pub struct RawSource {
     put: unsafe extern "C" fn(*mut RawSource, *mut c_void, usize),
 }
 
-/// The driver's source. It outlives the arena, and both stay on the driver's thread.
+/// The driver's source, which outlives the arena and serves all threads.
 struct Theirs(NonNull<RawSource>);
 
-// SAFETY: the driver has one thread.
+// SAFETY: the source takes a lock.
 unsafe impl Send for Theirs {}
 
 // SAFETY: the driver's blocks are on pages' boundaries, and stay until they are put back.
