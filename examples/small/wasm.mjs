@@ -3,8 +3,8 @@
 import { readFile } from "node:fs/promises";
 
 const { instance } = await WebAssembly.instantiate(await readFile(process.argv[2]), {});
-const { memory, fill_and_reset, create, live, release } = instance.exports;
-let good = fill_and_reset() === 1;
+const { memory, fill_and_reset, create, live, recycle, release } = instance.exports;
+let good = fill_and_reset() === 1 && recycle() === 1;
 
 const arena = create();
 const head = () => new Uint32Array(memory.buffer, arena, 4); // cursor, ops, limit, epoch
