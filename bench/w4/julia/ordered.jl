@@ -117,14 +117,14 @@ function sum_between(c::Vector, lo, hi)
     end
     return sum
 end
-function sum_between(c::Toft.SortedSet, lo, hi)
+function sum_between(c::Toft.GenericSortedSet, lo, hi)
     sum = 0
     for k in Toft.between(c, lo, hi)
         sum += k
     end
     return sum
 end
-function sum_between(c::Toft.SortedDict, lo, hi)
+function sum_between(c::Toft.GenericSortedDict, lo, hi)
     sum = 0
     for (k, _) in Toft.between(c, lo, hi)
         sum += k
