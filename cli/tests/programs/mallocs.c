@@ -12,7 +12,7 @@
 #define CHECK(condition) \
   if (!(condition)) exit(__LINE__ % 250 + 1)
 
-enum { DOCUMENTS = 40, NODES = 20000 };
+enum { DOCUMENTS = 40, NODES = 8000 };
 
 static int aligned(const void *p, size_t align) { return p != NULL && (uintptr_t)p % align == 0; }
 
