@@ -2267,9 +2267,10 @@ static void *toft_op_alloc(toft_arena *head, size_t size, size_t align, uint32_t
 
 /* ---- resize and free ---- */
 
+/* As integers: p may point into another block. */
 static int toft_is_newest(const toft_state *a, const unsigned char *p, size_t size) {
-  return !(a->state & TOFT_CLAIMED) && p >= toft_block_start(a, a->current) &&
-         (size_t)(a->head.cursor - p) == TOFT_ROUND8(size);
+  return !(a->state & TOFT_CLAIMED) && (uintptr_t)p >= (uintptr_t)toft_block_start(a, a->current) &&
+         (uintptr_t)a->head.cursor - (uintptr_t)p == TOFT_ROUND8(size);
 }
 
 /* The newest block, if it is a dedicated one that holds only p; else NULL. */
@@ -2381,14 +2382,16 @@ static void toft_op_free(toft_arena *head, void *p, size_t size) {
 /* ---- marks ---- */
 
 /* The block that a mark points into: the newest regular block of the mark's time. NULL: not a mark of this arena and
- * round. */
+ * round. Compared as integers: the mark may point anywhere. */
 static toft_block_header *toft_mark_block(const toft_state *a, unsigned char **at, uintptr_t epoch) {
   unsigned char *cursor = *at;
   if (((uintptr_t)cursor & 7) != 0 || (epoch & 1) != 0 || epoch > toft_epoch(a)) return NULL;
   toft_block_header *b = a->current;
   while (b != NULL && b->epoch > epoch) b = b->u.below;
   if (b == &a->initial && epoch < a->trim_epoch) cursor = *at = a->initial_start; /* the arena was empty then */
-  if (b == NULL || cursor < toft_block_start(a, b) || cursor > toft_block_end(a, b)) return NULL;
+  if (b == NULL || (uintptr_t)cursor < (uintptr_t)toft_block_start(a, b) ||
+      (uintptr_t)cursor > (uintptr_t)toft_block_end(a, b))
+    return NULL;
   if (b == &a->initial && (a->state & TOFT_INITIAL_IDLE) && cursor != a->initial_end) return NULL;
   return b;
 }
