@@ -1,14 +1,29 @@
-/* The arena behind its public head: its list of blocks, and the functions of the slow path and of reset. Each harness
- * starts in any state that satisfies the invariant below, with a list of up to two blocks and a spare, and proves that
- * the invariant holds again.
+/* The arena behind its public head: its list of blocks, and the functions of the slow path, of rewinds and of reset.
+ * Each harness starts in any state that satisfies the invariant below, with a list of up to two blocks and a spare, and
+ * proves that the invariant holds again.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define TOFT_OMIT_CHECKS
 #define TOFT_OMIT_METERS
 #define TOFT_OMIT_POOLS
 #define TOFT_OMIT_RECYCLER
 #define TOFT_OMIT_THREADS
+#include <string.h>
+
+/* Proves that the bytes are there, but copies none: no harness reads them. */
+static void *copied(void *to, const void *from, size_t size) {
+  __CPROVER_assert(__CPROVER_w_ok(to, size) && __CPROVER_r_ok(from, size), "the copied bytes are in their objects");
+  return to;
+}
+#define memcpy copied
+
+#include "../c/src/core/policy.c"
+#undef TOFT_SPARE
+#define TOFT_SPARE TOFT_BLOCK_MIN /* spares of two blocks exceed it */
 #include "../c/src/toft.c"
 #include "proofs.h"
+
+void *__builtin_return_address(unsigned level) { return NULL; }
+void *__builtin_extract_return_addr(void *p) { return p; }
 
 #define BLOCKS 3
 #define SPACE 8192 /* bytes of the largest block that the source returns */
@@ -33,8 +48,9 @@ static int index_of(const void *b) { return b == &block_a ? 0 : b == &block_b ? 
 
 static void *take(toft_source *s, size_t size) {
   (void)s;
-  for (int i = 0; i < BLOCKS; i++)
-    if (with_source[i] && size <= SPACE && nondet_int()) {
+  for (int i = SHAPE % 2 * BLOCKS; i < BLOCKS; i++)
+    if (with_source[i]) {
+      if (size > SPACE || nondet_int()) return NULL;
       with_source[i] = 0;
       size_of[i] = size;
       return block_of(i);
@@ -101,6 +117,9 @@ static int invariant(void) {
 
 /* ---- any state ---- */
 
+/* A multiple of 8 of at most SPACE bytes. The other bits are constant, which helps the solver to compare sums. */
+static size_t any_offset(void) { return nondet_size() & (2 * SPACE - 8); }
+
 /* The shape of the list is fixed in each run of CBMC, so that pointers are constants: SHAPE / 2 is the number of a list
  * below, SHAPE % 2 the number of spares. All else is any value. */
 static const char *const lists[] = {"", "r", "d", "rr", "rd", "dr", "dd"};
@@ -108,16 +127,16 @@ static const char *const lists[] = {"", "r", "d", "rr", "rd", "dr", "dd"};
 static void any_block(int i, int dedicated) {
   toft_block_header *b = block_of(i);
   toft_state *a = &state;
-  size_t offset = nondet_size();
+  size_t offset = any_offset();
   size_of[i] = b->size = nondet_int() ? TOFT_BLOCK_MIN : SPACE;
   b->source = &source;
   b->kind = dedicated ? TOFT_BLOCK_DEDICATED : TOFT_BLOCK_REGULAR;
   b->index = nondet_u32();
   b->epoch = nondet_size();
-  b->charge = nondet_size();
+  b->charge = nondet_size() & (2 * SPACE - 1);
   assume(b->epoch >= a->newest->epoch && b->epoch <= a->head.epoch && (b->epoch & 1) == 0 && b->charge <= b->size);
   unsigned char *start = toft_block_start(a, b);
-  assume(offset % 8 == 0 && offset <= (size_t)(toft_block_end(a, b) - start));
+  assume(offset <= (size_t)(toft_block_end(a, b) - start));
   b->used_end = start + offset;
   b->next = a->newest;
   a->newest = b;
@@ -134,7 +153,7 @@ static void any_arena(void) {
   toft_state *a = &state;
   const char *list = lists[SHAPE / 2];
   int blocks = (int)strlen(list);
-  size_t offset = nondet_size();
+  size_t offset = any_offset();
   source.take = take;
   source.put = put;
   a->source = a->initial.source = &source;
@@ -156,7 +175,7 @@ static void any_arena(void) {
     assume(a->first_size != 0 && a->first_size <= TOFT_MERGE && a->first_size % 4096 == 0);
     offset = ROOM;
   } else {
-    assume(offset % 8 == 0 && offset <= ROOM);
+    assume(offset <= ROOM);
     a->live = offset;
   }
   a->initial.used_end = room + offset;
@@ -177,6 +196,7 @@ static void any_arena(void) {
   }
   assume(a->peak >= a->live);
   a->head.cursor = a->synced = a->current->used_end;
+  a->current->used_end = NULL; /* not maintained */
   a->end = toft_block_end(a, a->current);
   toft_set_limit(a);
 }
@@ -239,6 +259,120 @@ void reset_empties_the_arena(void) {
   toft_retain_blocks(&state, policy, keep);
   state.live = 0;
   state.initial.epoch = state.current->epoch = toft_epoch(&state);
+  toft_set_limit(&state);
+  prove(invariant());
+}
+
+/* A dedicated block holds its request, aligned, and counts it in the budget. A refusal changes nothing. */
+void dedicated_blocks_hold_their_request(void) {
+  any_arena();
+  toft_state before = state;
+  size_t size = nondet_size(), align = nondet_size();
+  assume(toft_check_request(size, align) == TOFT_OK);
+  unsigned char *p = (unsigned char *)toft_alloc_dedicated(&state, size, align);
+  if (p == NULL) {
+    prove(same(&before));
+  } else {
+    const toft_block_header *b = state.newest;
+    prove(((uintptr_t)p & (align - 1)) == 0 && p >= (unsigned char *)b + TOFT_HEADER);
+    prove(size <= (size_t)((unsigned char *)b + b->size - p) && b->next == before.newest);
+    prove(state.live == before.live + toft_need(size, align));
+    prove(state.live <= state.budget || state.live == before.live);
+    prove(state.current == before.current && state.head.cursor == before.head.cursor);
+  }
+  toft_sync(&state);
+  toft_set_limit(&state);
+  prove(invariant());
+}
+
+/* The same of a regular block, which becomes current. */
+void new_blocks_hold_their_request(void) {
+  any_arena();
+  toft_state before = state;
+  size_t size = nondet_size(), align = nondet_size();
+  assume(toft_check_request(size, align) == TOFT_OK);
+  size_t block_size = nondet_int() ? TOFT_BLOCK_MIN : SPACE;
+  assume(toft_need(size, align) <= toft_usable(block_size));
+  unsigned char *p = (unsigned char *)toft_alloc_regular(&state, size, align, block_size);
+  if (p == NULL) {
+    prove(same(&before));
+  } else {
+    const toft_block_header *b = state.newest;
+    prove(((uintptr_t)p & (align - 1)) == 0 && p >= (unsigned char *)b + TOFT_HEADER);
+    prove(size <= (size_t)((unsigned char *)b + b->size - p) && b->next == before.newest && b == state.current);
+    prove(state.live <= state.budget || state.live == before.live);
+  }
+  toft_set_limit(&state);
+  prove(invariant());
+}
+
+/* The newest block goes, and what was in use below it is in use again. */
+void dropped_blocks_are_spare_or_returned(void) {
+  any_arena();
+  if (state.newest == &state.initial) return;
+  toft_block_header *b = toft_block_pop(&state);
+  toft_block_drop(&state, b);
+  toft_set_limit(&state);
+  prove(invariant());
+}
+
+/* An allocation in a block. */
+static unsigned char *any_allocation(const toft_block_header *b, size_t size) {
+  size_t offset = any_offset();
+  assume(size <= SPACE && (b != &state.initial || !(state.state & TOFT_INITIAL_IDLE)));
+  if (b->kind == TOFT_BLOCK_DEDICATED && b->u.payload != NULL) {
+    assume(TOFT_ROUND8(size) == (size_t)(b->used_end - b->u.payload));
+    return b->u.payload;
+  }
+  unsigned char *start = toft_block_start(&state, (toft_block_header *)b);
+  const unsigned char *end = b == state.current ? state.head.cursor : b->used_end;
+  assume(offset <= (size_t)(end - start) && TOFT_ROUND8(size) <= (size_t)(end - start) - offset);
+  return start + offset;
+}
+
+/* The newest allocation of the current block is freed, any other is left. */
+void freed_bytes_are_returned(void) {
+  any_arena();
+  toft_state before = state;
+  size_t size = nondet_size();
+  unsigned char *p = any_allocation(state.current, size);
+  toft_op_free(&state.head, p, size);
+  int newest = p + TOFT_ROUND8(size) == before.head.cursor;
+  prove(state.newest == before.newest && state.head.cursor == (newest ? p : before.head.cursor));
+  prove(state.live == before.live - (newest ? TOFT_ROUND8(size) : 0));
+  prove(invariant());
+}
+
+/* An allocation grows or shrinks in place, or is copied. */
+void resized_allocations_hold_their_request(void) {
+  any_arena();
+  toft_state before = state;
+  size_t old_size = nondet_size(), new_size = nondet_size(), align = nondet_size();
+  uint32_t flags = nondet_u32() & TOFT_STAY;
+  unsigned char *p = any_allocation(nondet_int() ? state.current : state.newest, old_size);
+  assume(toft_check_request(new_size, align) == TOFT_OK);
+  unsigned char *q = (unsigned char *)toft_resize_unchecked(&state, p, old_size, new_size, align, flags);
+  if (q == NULL) {
+    prove(same(&before));
+  } else {
+    prove(((uintptr_t)q & (align - 1)) == 0);
+    prove(q == p || !(flags & TOFT_STAY));
+  }
+  toft_sync(&state);
+  toft_set_limit(&state);
+  prove(invariant());
+}
+
+/* A rewind drops the blocks that are newer than the mark. */
+void rewinds_drop_newer_blocks(void) {
+  any_arena();
+  unsigned char *cursor = nondet_pointer();
+  uintptr_t epoch = nondet_size();
+  toft_block_header *b = toft_mark_block(&state, &cursor, epoch);
+  if (b == NULL) return;
+  (void)toft_rewind_to(&state, b, cursor, epoch);
+  prove(state.newest->epoch <= epoch);
+  prove(state.current == b && state.head.cursor <= cursor);
   toft_set_limit(&state);
   prove(invariant());
 }

@@ -15,6 +15,7 @@ size_t nondet_size(void);
 uint32_t nondet_u32(void);
 uint64_t nondet_u64(void);
 int nondet_int(void);
+unsigned char *nondet_pointer(void);
 
 static inline int is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
 
