@@ -41,7 +41,7 @@ CHECK := $(CARGO) check-julia-pkg check-valgrind check-asan check-tsan check-cla
   check-cpp-headers check-smallest check-install check-single check-findings check-report check-programs check-go-race \
   check-go-cgocheck2 check-go-asan check-go-portable check-go-user check-go-nocgo check-go-windows \
   check-go-m32 check-go-fuzz check-go-examples check-julia-nolib check-julia-xmltree $(CROSS)
-LONG_CARGO := check-rust-streams check-rust-arm check-rust-bare check-rust-miri-stacked check-rust-asan check-rust-tsan check-rust-valgrind check-rust-fuzz \
+LONG_CARGO := check-rust-streams check-rust-kani check-rust-arm check-rust-bare check-rust-miri-stacked check-rust-asan check-rust-tsan check-rust-valgrind check-rust-fuzz \
   check-differential-fuzz
 LONG := check-omit check-proofs check-interleavings check-zig check-julia-long check-julia-bounds check-go-arm64 check-go-arm \
   check-dist check-oxc-parser $(LONG_CARGO)
@@ -227,6 +227,8 @@ check-rust-arm: ; $(TESTS) --need cargo,rustup,qemu-arm,arm-linux-gnueabihf-gcc 
   "export CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_LINKER=arm-linux-gnueabihf-gcc \
   CARGO_TARGET_ARMV7_UNKNOWN_LINUX_GNUEABIHF_RUNNER='qemu-arm -L /usr/arm-linux-gnueabihf'; \
   $(call rust_for,armv7-unknown-linux-gnueabihf,$(wasi) all drops frames lease vectors)"
+check-rust-kani: ; $(RUN) --need cargo "command -v cargo-kani || { echo 'no Kani: proofs/README.md describes how to get it'; exit 77; }; \
+  cargo kani --locked -p toft --features full --output-format terse"
 check-rust-bare: ; $(RUN) --need cargo,rustup "rustup target add thumbv7em-none-eabihf || exit 77; \
   cargo check --locked $(CRATES) --no-default-features $(FEATURES) --target thumbv7em-none-eabihf"
 

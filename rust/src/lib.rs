@@ -118,6 +118,11 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+#[cfg(any(kani, test))]
+#[macro_use]
+#[path = "../tests/unit/contract.rs"]
+mod contract;
+
 pub mod abi;
 mod abi_types;
 mod allocate;

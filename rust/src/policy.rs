@@ -142,6 +142,6 @@ pub fn keep(round_: &Round, policy: u32, bytes: usize) -> Keep {
     }
 }
 
-#[cfg(test)]
+#[cfg(any(kani, test))]
 #[path = "../tests/unit/policy.rs"]
 mod tests;

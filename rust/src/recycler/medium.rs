@@ -125,3 +125,7 @@ impl State {
         }
     }
 }
+
+#[cfg(any(kani, test))]
+#[path = "../../tests/unit/medium.rs"]
+mod tests;

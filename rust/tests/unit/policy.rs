@@ -29,3 +29,39 @@ fn requests() {
             && !is_request(1, 1 << (usize::BITS - 1))
     );
 }
+
+contracts! {
+    fn blocks_hold_the_request(size: usize, align_bits: u32, next_blocks: usize, number: u32) {
+        let align = 1 << (align_bits % usize::BITS);
+        assume!(is_request(size, align));
+        assume!((1..=MERGE / BLOCK_MIN).contains(&next_blocks));
+        let (need, next) = (need(size, align), next_blocks * BLOCK_MIN);
+        assert!(need >= size);
+        if let Some(regular) = regular_size(need, next, number % 2 == 1) {
+            assert!(regular % BLOCK_MIN == 0 && regular <= MERGE && usable(regular) >= need);
+        } else {
+            assert!(dedicated_size(need) % BLOCK_MIN == 0 && dedicated_size(need) >= need + HEADER);
+        }
+    }
+
+    fn staggered_blocks_hold_what_is_usable(size: usize, index: u32) {
+        assume!((BLOCK_MIN..=MERGE).contains(&size));
+        assert!(stagger(size, index) >= HEADER && stagger(size, index) % HEADER == 0);
+        assert!(size - stagger(size, index) >= usable(size));
+    }
+
+    fn merged_blocks_are_bounded(high: u64) {
+        let size = merged_size(high);
+        assert!((BLOCK_MIN..=MERGE).contains(&size) && size % BLOCK_MIN == 0);
+        assert!(size as u64 >= high || size == MERGE);
+    }
+
+    // A block starts on a line of 64 bytes.
+    fn aligned_requests_fit_their_need(line: usize, size: usize, align_bits: u32) {
+        let align = 1 << (align_bits % usize::BITS);
+        assume!(is_request(size, align));
+        assume!(line <= usize::MAX / 4 / HEADER);
+        let pad = pad(line * HEADER, align);
+        assert!(pad < align && (line * HEADER + pad) % align == 0 && pad + size <= need(size, align));
+    }
+}
