@@ -32,7 +32,7 @@
 typedef struct counted {
   toft_source source;
   size_t takes, puts; /* calls that succeeded */
-  size_t asked;       /* calls of take */
+  size_t attempts;    /* calls of take */
   size_t fail_at;     /* the take that fails, counted from 1; 0: none */
   size_t fail_from;   /* every take from this one on fails; 0: none */
   size_t bytes, peak; /* taken and not put back: now, and at most */
@@ -43,9 +43,9 @@ typedef struct counted {
 
 static inline void *counted_take(toft_source *self, size_t size) {
   counted *c = (counted *)(void *)self;
-  c->asked++;
+  c->attempts++;
   assert_true(size % 4096 == 0 && size != 0);
-  if (c->asked == c->fail_at || (c->fail_from != 0 && c->asked >= c->fail_from)) return NULL;
+  if (c->attempts == c->fail_at || (c->fail_from != 0 && c->attempts >= c->fail_from)) return NULL;
   assert_true(c->out < COUNTED_MAX);
   void *p = page_memory(size);
   assert_non_null(p);

@@ -76,7 +76,7 @@ static void absurd_sizes_are_refused(void **state) {
   size_t sizes[] = {SIZE_MAX, SIZE_MAX - 1, SIZE_MAX - 7, SIZE_MAX - 8, SIZE_MAX / 2, SIZE_MAX / 2 + 1, PTRDIFF_MAX};
   (void)state;
   toft_mark m = toft_mark_here(a);
-  size_t asked = source.asked;
+  size_t attempts = source.attempts;
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (size_t align = 1; align <= 4096; align *= 4) {
       assert_null(toft_alloc(a, sizes[i]));
@@ -89,7 +89,7 @@ static void absurd_sizes_are_refused(void **state) {
   assert_null(toft_new_array(a, uint64_t, most / 4));
   assert_null(toft_new_array_zeroed(a, uint64_t, most / 4));
   assert_true(m.cursor == a->cursor && m.epoch == toft_mark_here(a).epoch);
-  assert_int_equal(source.asked, asked);
+  assert_int_equal(source.attempts, attempts);
 }
 
 static void size_zero_is_an_address(void **state) {
@@ -447,14 +447,14 @@ static void a_steady_round_needs_no_source(void **state) {
   size_t rounds[] = {100, 3000, 5000, 200000, 3000000};
   (void)state;
   for (size_t k = 0; k < 5; k++) {
-    size_t asked = 0;
+    size_t attempts = 0;
     for (int round = 0; round < 30; round++) {
-      if (round == 12) asked = source.asked;
+      if (round == 12) attempts = source.attempts;
       for (size_t n = 0; n < rounds[k]; n += 104) assert_non_null(toft_alloc(a, 100));
       assert_int_equal(toft_reset(a), TOFT_OK);
       assert_int_equal(toft_get_stats(a).live, 0);
     }
-    assert_int_equal(source.asked, asked);
+    assert_int_equal(source.attempts, attempts);
     assert_true(toft_get_stats(a).reserved <= 4 * rounds[k] + 2 * 4096);
   }
 }
@@ -869,7 +869,7 @@ static void blocks_and_statistics_agree(void **state) {
   assert_int_equal(sums[1], s.reserved);
   assert_int_equal(sums[1], source.bytes);
   assert_true(s.live <= sums[2] && s.peak == s.live && s.allocated == s.live);
-  assert_int_equal(s.source_calls, source.asked);
+  assert_int_equal(s.source_calls, source.attempts);
   assert_true(s.budget == UINT64_MAX);
   assert_int_equal(s.reserved, s.live + s.wasted + (size_t)(a->limit - a->cursor));
   assert_int_equal(toft_rewind(a, m), TOFT_OK);
@@ -935,7 +935,7 @@ static void reserve_avoids_growth(void **state) {
   o.reserve = 500000;
   toft_arena *b = toft_create_with(&o);
   for (int i = 0; i < 5000; i++) assert_non_null(toft_alloc(b, 100));
-  assert_int_equal(c.asked, 2);
+  assert_int_equal(c.attempts, 2);
   toft_release(b);
   counted_all_back(&c);
 }

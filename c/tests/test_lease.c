@@ -345,7 +345,7 @@ static void a_cache_stays_while_a_call_is_in_it(void **state) {
   }
   assert_int_equal(toft_lease_return(in_use, a), TOFT_OK);
   toft_leases_trim(in_use);
-  c.inner.fail_at = c.inner.asked + 1;
+  c.inner.fail_at = c.inner.attempts + 1;
   a = toft_lease_get(in_use);
   assert_null(a.arena);
   assert_int_equal(toft_leases_get_stats(in_use).leased, 0);
@@ -454,14 +454,14 @@ static void memory_is_kept_and_forgotten(void **state) {
   shared_source c;
   toft_leases *l = leases_on(shared_init(&c), 8);
   (void)state;
-  size_t asked = 0;
+  size_t attempts = 0;
   for (int i = 0; i < 3000; i++) { /* a steady round of 100 KB ... */
     toft_lease a = toft_lease_get(l);
     for (int k = 0; k < 100; k++) assert_non_null(toft_alloc(a.arena, 1000));
     assert_int_equal(toft_lease_return(l, a), TOFT_OK);
-    if (i == 10) asked = c.inner.asked;
+    if (i == 10) attempts = c.inner.attempts;
   }
-  assert_int_equal(c.inner.asked, asked); /* ... does not call the source */
+  assert_int_equal(c.inner.attempts, attempts); /* ... does not call the source */
   assert_true(c.inner.bytes > 100000);
   for (int i = 0; i < 70000; i++) {
     toft_lease a = toft_lease_get(l);

@@ -57,7 +57,7 @@ static void streams(void **state) {
   toft_malloc m;
   (void)state;
   toft_malloc_init(&m, counted_init(&c));
-  assert_int_equal(c.asked, 0);
+  assert_int_equal(c.attempts, 0);
   for (uint32_t seed = 1; seed <= (long_run() ? 20u : 3u); seed++) {
     stream(&m, seed, 20000);
     assert_int_equal(toft_malloc_get_stats(&m).used, 0);

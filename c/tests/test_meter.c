@@ -437,7 +437,7 @@ static void a_soft_budget_tells_of_ranges_cleanups_and_guests(void **state) {
 }
 
 static struct {
-  int asked;
+  int attempts;
   uint64_t live, budget, answer;
   size_t size;
   int look;
@@ -450,7 +450,7 @@ static int stop_at_once(void *arg, const toft_tag_report *t) {
 
 static uint64_t answer(void *arg, toft_arena *arena, uint64_t live, uint64_t budget, size_t size) {
   assert_true(arg == &question && arena == a);
-  question.asked++;
+  question.attempts++;
   question.live = live;
   question.budget = budget;
   question.size = size;
@@ -492,9 +492,9 @@ static void a_refusal_is_asked_about(void **state) {
   assert_int_equal(toft_on_refusal(a, answer, &question), TOFT_OK);
   assert_int_equal(toft_tag_push(a, "asker"), TOFT_OK);
   take(96);
-  assert_int_equal(question.asked, 0);
+  assert_int_equal(question.attempts, 0);
   assert_null(toft_alloc(a, 5));
-  assert_true(question.asked == 1 && question.live == 96 && question.budget == 100 && question.size == 5);
+  assert_true(question.attempts == 1 && question.live == 96 && question.budget == 100 && question.size == 5);
   assert_int_equal(failures, 5); /* four of them its own: a release without effect is one */
   question.answer = 104;
   question.look = 0;
@@ -508,10 +508,10 @@ static void a_refusal_is_asked_about(void **state) {
   assert_non_null(toft_alloc_aligned(a, 100, 64));
   question.answer = 5000000;
   take(1000000);
-  assert_int_equal(question.asked, 6);
+  assert_int_equal(question.attempts, 6);
   source.fail_from = 1;
   assert_null(toft_alloc(a, 2000000)); /* within the budget: it is memory that is missing */
-  assert_int_equal(question.asked, 6);
+  assert_int_equal(question.attempts, 6);
   source.fail_from = 0;
   assert_int_equal(live_of("asker"), toft_get_stats(a).live);
 }
@@ -525,9 +525,9 @@ static void zones_are_asked_about(void **state) {
   assert_int_equal(toft_on_refusal(a, answer, &question), TOFT_OK);
   question.answer = 4096;
   take(80);
-  assert_true(question.asked == 1 && question.size == 80 && toft_get_stats(a).budget == 4096);
+  assert_true(question.attempts == 1 && question.size == 80 && toft_get_stats(a).budget == 4096);
   take(80);
-  assert_int_equal(question.asked, 1);
+  assert_int_equal(question.attempts, 1);
 }
 
 static void refusals_call_the_callback(void **state) {
@@ -539,14 +539,14 @@ static void refusals_call_the_callback(void **state) {
   assert_int_equal(toft_on_refusal(a, answer, &question), TOFT_OK);
   question.answer = 200;
   p = toft_resize(a, p, 96, 104, 8);
-  assert_true(p != NULL && question.asked == 1 && question.size == 104);
+  assert_true(p != NULL && question.attempts == 1 && question.size == 104);
   assert_int_equal(toft_get_stats(a).live, 104); /* in place, after all */
   assert_int_equal(toft_set_budget(a, 104), TOFT_OK);
   question.answer = 150;
-  assert_true(a->ops->resize(a, p, 104, 140, 8, TOFT_STAY, 0) == p && question.asked == 2 && question.size == 36);
+  assert_true(a->ops->resize(a, p, 104, 140, 8, TOFT_STAY, 0) == p && question.attempts == 2 && question.size == 36);
   assert_int_equal(toft_set_budget(a, 144), TOFT_OK);
   question.answer = 300;
-  assert_true(toft_cleanup_add(a, NULL, NULL) != NULL && question.asked == 3);
+  assert_true(toft_cleanup_add(a, NULL, NULL) != NULL && question.attempts == 3);
   uint64_t live = toft_get_stats(a).live;
   assert_int_equal(toft_set_budget(a, live + 8), TOFT_OK);
   question.answer = 0;
@@ -554,11 +554,11 @@ static void refusals_call_the_callback(void **state) {
   assert_non_null(toft_range_alloc(a, &r, 8));
   unsigned char *cursor = r.cursor;
   assert_null(toft_range_alloc(a, &r, 8));
-  assert_true(question.asked == 4 && r.cursor == cursor && question.live == live + 8);
+  assert_true(question.attempts == 4 && r.cursor == cursor && question.live == live + 8);
   question.answer = live + 100;
   assert_non_null(toft_range_alloc(a, &r, 8));
   assert_null(toft_alloc(a, 8)); /* the range has it all, and the answer is no more than there is */
-  assert_int_equal(question.asked, 6);
+  assert_int_equal(question.attempts, 6);
   assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_int_equal(live_of(""), live + 16);
   assert_int_equal(tag_of("").allocated, live + 16 - 96 + 96);
@@ -576,7 +576,7 @@ static void a_claim_that_did_not_go_on_counts_nothing(void **state) {
   assert_int_equal(toft_tag_push(a, "/other"), TOFT_OK);
   assert_non_null(toft_range_alloc(a, &r, 80));
   for (int i = 0; i < 3; i++) assert_null(toft_range_alloc(a, &r, 80));
-  assert_int_equal(question.asked, 3);
+  assert_int_equal(question.attempts, 3);
   assert_true(tag_of("other").allocated == 0 && tag_of("range").allocated == 0);
   assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_true(tag_of("range").allocated == 80 && live_of("range") == 80);

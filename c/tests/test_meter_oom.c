@@ -3,13 +3,13 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <stdlib.h>
 
-static size_t asked, fail_at, fail_from; /* counted from 1; 0: none */
-static void (*looking)(void);            /* in the midst of a call */
+static size_t attempts, fail_at, fail_from; /* counted from 1; 0: none */
+static void (*looking)(void);               /* in the midst of a call */
 
 static int fails(void) {
-  asked++;
+  attempts++;
   if (looking != NULL) looking();
-  return asked == fail_at || (fail_from != 0 && asked >= fail_from);
+  return attempts == fail_at || (fail_from != 0 && attempts >= fail_from);
 }
 static void *failing_malloc(size_t n) { return fails() ? NULL : malloc(n); }
 static void *failing_calloc(size_t n, size_t m) { return fails() ? NULL : calloc(n, m); }
@@ -115,15 +115,15 @@ static void run(int from_then_on) {
     counted c;
     fail_at = fail_from = 0;
     a = arena_on(counted_init(&c));
-    asked = 0;
+    attempts = 0;
     fail_at = from_then_on ? 0 : k;
     fail_from = from_then_on ? k : 0;
     size_t refusals = scenario();
-    assert_true(asked < k || refusals != 0 || k > 10); /* a phase or site without memory is no failure */
+    assert_true(attempts < k || refusals != 0 || k > 10); /* a phase or site without memory is no failure */
     toft_release(a);
     counted_all_back(&c);
     k++;
-  } while (asked + 1 >= k);
+  } while (attempts + 1 >= k);
   assert_true(k > 20);
 }
 
@@ -171,7 +171,7 @@ static void no_false_findings_without_memory(void **state) {
     fail_at = fail_from = 0;
     a = toft_create();
     assert_int_equal(toft_set_checked(a, 1), TOFT_OK);
-    asked = 0;
+    attempts = 0;
     fail_at = k;
     void *p = toft_alloc(a, 16);
     fail_at = 0;

@@ -548,7 +548,7 @@ static void run(size_t seeds, unsigned steps, uint32_t each, int sampled) {
     if (o.all_live > o.soft) o.soft = UINT64_MAX;
     assert_int_equal(toft_set_soft_budget(o.a, o.soft, over, &o), TOFT_OK);
     for (unsigned i = 0; i < steps; i++) {
-      if (seed % 3 == 0) o.source.fail_at = below(&o, 10) ? 0 : o.source.asked + 1;
+      if (seed % 3 == 0) o.source.fail_at = below(&o, 10) ? 0 : o.source.attempts + 1;
       step(&o);
       if (below(&o, each) == 0) compare(&o);
     }

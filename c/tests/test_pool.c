@@ -225,7 +225,7 @@ static void a_fixed_pool_is_one_block(void **state) {
       toft_pool_trim(&p);
       assert_int_equal(toft_pool_capacity(&p), counts[k]);
     }
-    assert_int_equal(c.asked, 1);
+    assert_int_equal(c.attempts, 1);
     assert_int_equal(toft_pool_get_stats(&p).reserved, c.bytes);
     toft_pool_release(&p);
     counted_all_back(&c);
@@ -701,7 +701,7 @@ static void absurd_options(void **state) {
   assert_int_equal(toft_pool_init(&p, &o), TOFT_EARG);
   is_closed(&p);
   counted_all_back(&c);
-  assert_int_equal(c.asked, 0);
+  assert_int_equal(c.attempts, 0);
 }
 
 /* What an older caller's structure has not is as in TOFT_POOL_OPTIONS. */

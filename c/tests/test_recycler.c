@@ -159,7 +159,7 @@ static void a_block_comes_back(void **state) {
   static void *p[5000];
   o.source = counted_init(&c);
   assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
-  assert_int_equal(c.asked, 0); /* nothing is taken before it is needed */
+  assert_int_equal(c.attempts, 0); /* nothing is taken before it is needed */
   for (size_t round = 0; round < rounds_of(1000); round++) {
     for (size_t i = 0; i < 5000; i++) p[i] = toft_recycler_alloc(&r, 40, 8);
     for (size_t i = 0; i < 5000; i++) toft_recycler_free(&r, p[round % 2 ? i : 4999 - i], 40);
@@ -687,7 +687,7 @@ static void no_memory(void **state) {
     for (size_t i = 0; i < rounds_of(3000); i++) {
       toft_recycler_stats before = toft_recycler_get_stats(&r);
       size_t size = i % 50 == 0 ? 50000 : i % 9 == 0 ? 6000 : i % 300;
-      c.fail_from = c.fail_at == c.asked + 1 ? c.fail_at : 0; /* nor does a smaller segment help */
+      c.fail_from = c.fail_at == c.attempts + 1 ? c.fail_at : 0; /* nor does a smaller segment help */
       if (!shadow_add(s, size, i % 70 == 0 ? 65536 : 8)) {
         failures++;
         assert_int_equal(toft_recycler_get_stats(&r).used, before.used);

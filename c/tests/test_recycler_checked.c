@@ -149,7 +149,7 @@ static void good_programs_run_unchanged(void **state) {
 static void a_source_without_memory_is_served_from_what_waits(void **state) {
   (void)state;
   for (int i = 0; i < 20; i++) toft_recycler_free(&r, toft_recycler_alloc(&r, 20000, 8), 20000);
-  source.fail_from = source.asked + 1;
+  source.fail_from = source.attempts + 1;
   for (int i = 0; i < 8; i++) assert_non_null(toft_recycler_alloc(&r, 20000, 8));
   assert_null(toft_recycler_alloc(&r, 100000000, 8));
   assert_int_equal(found, 0);
@@ -162,11 +162,11 @@ static void options_hold(void **state) {
   o.source = &source.source;
   o.count = 10;
   o.block_size = 1000;
-  size_t asked = source.asked;
+  size_t attempts = source.attempts;
   assert_int_equal(toft_recycler_init(&counted_blocks, &o), TOFT_OK);
-  assert_int_equal(source.asked, asked + 1); /* the blocks are taken at once */
+  assert_int_equal(source.attempts, attempts + 1); /* the blocks are taken at once */
   char *p = (char *)toft_recycler_alloc(&counted_blocks, 100, 8);
-  assert_int_equal(source.asked, asked + 1);
+  assert_int_equal(source.attempts, attempts + 1);
   write_wrongly(p, 100);
   toft_recycler_release(&counted_blocks);
   one(TOFT_FOUND_OVERRUN, "byte 100 of 100 bytes");

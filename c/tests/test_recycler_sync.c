@@ -131,7 +131,7 @@ static void bad_options(void **state) {
   assert_null(toft_sync_recycler_create(&o));
   o.block_size = 100;
   for (c.fail_at = 1; c.fail_at <= 2; c.fail_at++) {
-    c.asked = 0;
+    c.attempts = 0;
     assert_null(toft_sync_recycler_create(&o));
     counted_all_back(&c);
   }

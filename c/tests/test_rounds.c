@@ -33,12 +33,12 @@ static void resets(void **state) {
     size_t late = 0;
     toft_arena *a = arena_on(counted_init(&c));
     for (size_t round = 0; round < rounds(); round++) {
-      if (round == rounds() / 2) late = c.asked;
+      if (round == rounds() / 2) late = c.attempts;
       one_round(a, &random);
       assert_int_equal(toft_reset_keep(a, policies[k], 100000), TOFT_OK);
     }
     assert_true(c.peak <= (size_t)24 << 20);
-    if (policies[k] != TOFT_KEEP_BYTES) assert_true((c.asked - late) * 4 < rounds()); /* a quarter at most */
+    if (policies[k] != TOFT_KEEP_BYTES) assert_true((c.attempts - late) * 4 < rounds()); /* a quarter at most */
     toft_release(a);
     counted_all_back(&c);
   }
@@ -82,13 +82,13 @@ static void one_large_object_a_round(void **state) {
   (void)state;
   toft_arena *a = arena_on(counted_init(&c));
   for (size_t round = 0; round < rounds(); round++) {
-    if (round == 20) late = c.asked;
+    if (round == 20) late = c.attempts;
     unsigned char *p = (unsigned char *)toft_alloc(a, 1 << 20);
     assert_non_null(p);
     p[0] = p[(1 << 20) - 1] = 1;
     assert_int_equal(toft_reset(a), TOFT_OK);
   }
-  assert_int_equal(c.asked, late);
+  assert_int_equal(c.attempts, late);
   assert_true(c.peak <= (size_t)8 << 20);
   toft_release(a);
   counted_all_back(&c);
@@ -100,11 +100,11 @@ static void above_what_reset_merges(void **state) {
   (void)state;
   toft_arena *a = arena_on(counted_init(&c));
   for (int round = 0; round < 12; round++) {
-    if (round == 3) late = c.asked;
+    if (round == 3) late = c.attempts;
     for (int i = 0; i < 700; i++) assert_non_null(toft_alloc(a, 100000 + (size_t)(i % 3) * 70000));
     assert_int_equal(toft_reset(a), TOFT_OK);
   }
-  assert_int_equal(c.asked, late);
+  assert_int_equal(c.attempts, late);
   for (int round = 0; round < 64; round++) assert_int_equal(toft_reset(a), TOFT_OK);
   assert_int_equal(c.bytes, 4096); /* the recent rounds needed nothing */
   toft_release(a);

@@ -119,7 +119,7 @@ static void no_memory(void **state) {
       assert_non_null(p);
       fill(p, 9000, 1);
     }
-    size_t failed = c.asked >= k;
+    size_t failed = c.attempts >= k;
     assert_int_equal(toft_shared_release(s), TOFT_OK);
     counted_all_back(&c);
     if (!failed) break;
@@ -147,14 +147,14 @@ static void rounds(void **state) {
   toft_shared *s = toft_shared_create(counted_init(&c));
   (void)state;
   for (int i = 0; i < 50; i++) {
-    if (i == 5) c.asked = 0;
+    if (i == 5) c.attempts = 0;
     for (int k = 0; k < 300; k++) fill(toft_shared_alloc(s, 1000, 8), 1000, 1);
     toft_arena *part = toft_shared_local(s);
     for (int k = 0; k < 300; k++) fill(toft_alloc(part, 1000), 1000, 1);
     assert_int_equal(toft_shared_reset(s, TOFT_KEEP_RECENT, 0), TOFT_OK);
     assert_int_equal(toft_shared_get_stats(s).live, 0);
   }
-  assert_true(c.asked <= 2 && c.out == 1); /* one block is retained */
+  assert_true(c.attempts <= 2 && c.out == 1); /* one block is retained */
   size_t steady = c.bytes;
   for (int i = 0; i < 60; i++) {
     fill(toft_shared_alloc(s, 100, 8), 100, 1);

@@ -118,7 +118,7 @@ static void a_buffer_overflows_to_its_source(void **state) {
   toft_arena *a = toft_create_in(memory, sizeof memory, counted_init(&c));
   char *p = (char *)toft_alloc(a, 4000);
   assert_true(p > memory && p < memory + sizeof memory);
-  assert_int_equal(c.asked, 0);
+  assert_int_equal(c.attempts, 0);
   work_out(a);
   assert_true(c.takes != 0);
   toft_release(a);

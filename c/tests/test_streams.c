@@ -203,7 +203,7 @@ static void run(int checked, size_t seeds, unsigned steps) {
     s.a = arena_on(counted_init(&c));
     if (checked) assert_int_equal(toft_set_checked(s.a, 1), TOFT_OK);
     for (unsigned i = 0; i < steps; i++) {
-      if (seed % 3 == 0) c.fail_at = below(&s, 10) ? 0 : c.asked + 1; /* the source fails now and then */
+      if (seed % 3 == 0) c.fail_at = below(&s, 10) ? 0 : c.attempts + 1; /* the source fails now and then */
       step(&s);
     }
     toft_release(s.a);

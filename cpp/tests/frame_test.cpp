@@ -155,13 +155,13 @@ TEST(Frame, AdvanceFailsWhileAThreadHasEntered) {
     EXPECT_EQ(f.number(), 0u);
   }
   EXPECT_EQ(f.advance(), TOFT_OK);
-  bool asked = false;
+  bool attempts = false;
   f.arena().defer([&] {  // the frame ends just now
     toft::frame_entry in = f.try_enter();
-    asked = !in && in.code() == TOFT_EBUSY && f.try_arena() == nullptr;
+    attempts = !in && in.code() == TOFT_EBUSY && f.try_arena() == nullptr;
   });
   EXPECT_EQ(f.advance(), TOFT_OK);
-  EXPECT_TRUE(asked);
+  EXPECT_TRUE(attempts);
   EXPECT_EQ(f.advance(), TOFT_OK);  // what was refused does not leave
 }
 

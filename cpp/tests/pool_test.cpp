@@ -308,10 +308,10 @@ TEST_F(PoolTest, BadOptionsThrow) {
 /* Source of a fixed pool: only its block is requested. */
 struct poor_source {
   toft_source source{take, put, nullptr};
-  int asked = 0, out = 0, fail_at = 0;
+  int attempts = 0, out = 0, fail_at = 0;
   static void *take(toft_source *self, std::size_t size) {
     auto *s = reinterpret_cast<poor_source *>(self);
-    if (++s->asked == s->fail_at) return nullptr;
+    if (++s->attempts == s->fail_at) return nullptr;
     s->out++;
     return toft_heap()->take(toft_heap(), size);
   }
@@ -331,7 +331,7 @@ TEST_F(PoolTest, AFixedPoolAsksItsSourceOnce) {
     pool<tracked> p(o);
     for (int i = 0; i < 100; i++) p.emplace(i);
     EXPECT_THROW(p.emplace(1), std::bad_alloc);
-    EXPECT_EQ(s.asked, 2);
+    EXPECT_EQ(s.attempts, 2);
     pool<tracked> q(std::move(p));
     EXPECT_EQ(s.out, 1);
     EXPECT_EQ(q.size(), 100u);

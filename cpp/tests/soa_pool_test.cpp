@@ -241,10 +241,10 @@ TEST_F(SoaPoolTest, AFullPoolThrowsBadAlloc) {
 
 struct poor_source {
   toft_source source{take, put, nullptr};
-  int asked = 0, out = 0, fail_from = 0;
+  int attempts = 0, out = 0, fail_from = 0;
   static void *take(toft_source *self, std::size_t size) {
     auto *s = reinterpret_cast<poor_source *>(self);
-    if (++s->asked >= s->fail_from && s->fail_from != 0) return nullptr;
+    if (++s->attempts >= s->fail_from && s->fail_from != 0) return nullptr;
     s->out++;
     return toft_heap()->take(toft_heap(), size);
   }

@@ -35,7 +35,7 @@ pub fn check(path: &Path) -> Result<Option<String>> {
     let user = unsafe { libc::geteuid() };
     let set_id = meta.mode() & 0o4000 != 0 && meta.uid() != user || meta.mode() & 0o2000 != 0;
     if set_id {
-        bail!("{shown} runs with the rights of another user, for whom the system ignores preloaded libraries; record a copy without the set-uid bit");
+        bail!("{shown} is set-uid or set-gid, and the system ignores preloaded libraries for such programs; record a copy without these bits");
     }
     let bytes = std::fs::read(path).with_context(|| format!("cannot read {shown}"))?;
     if bytes.starts_with(b"#!") {

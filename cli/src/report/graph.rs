@@ -43,7 +43,7 @@ impl<T: Clone + Eq + Hash> Table<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Frame {
     pub kind: Kind,
-    /// The function, or what stands for it.
+    /// The name of the function; of `Unnamed` its address and module, of `Place` the location.
     pub label: u32,
     /// Empty: not known.
     pub file: u32,
@@ -63,7 +63,7 @@ pub enum Kind {
     Unnamed,
     /// A call that was inlined into the next one.
     Inlined,
-    /// A location that stands for its call, because no stack was recorded.
+    /// The location of a call whose stack was not recorded.
     Place,
 }
 
