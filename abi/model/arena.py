@@ -45,6 +45,16 @@ def is_pow2(n):
     return n > 0 and n & (n - 1) == 0
 
 
+def usable(size):
+    return size - (512 if size > 65536 else 64)
+
+
+def least(need):
+    """The smallest regular block that `need` bytes fit into."""
+    size = up(need + 64, 4096)
+    return size if size <= 65536 else up(need + 512, 4096)
+
+
 def merged(h):
     """W: the one block that would have served h bytes."""
     return INITIAL if h <= INITIAL else pow2(h) if h <= CAP else min(MERGE, up(h, CAP))
@@ -54,12 +64,13 @@ class Source:
     """Grants exactly what is asked, except at the acquisitions named in fail_at (the initial block is number 1)."""
 
     def __init__(self, fail_at=()):
-        self.fail_at, self.calls, self.out = frozenset(fail_at), 0, 0
+        self.fail_at, self.calls, self.refusals, self.out = frozenset(fail_at), 0, 0, 0
         self.took, self.gave = [], []   # logs, which the script reads and empties
 
     def take(self, size):
         self.calls += 1
         if self.calls in self.fail_at:
+            self.refusals += 1
             return False
         self.took.append(size)
         self.out += size
@@ -120,11 +131,15 @@ class Arena:
         self.round_peak = 0
         self.windows = [0] * WINDOWS    # the peak of each window of rounds, newest last
         self.resets = 0
+        self.refused = False            # the source refused the last request
+        self.round_refused = False      # the source refused a request of this round
+        self.keeps_blocks = False       # it refused, and has granted nothing in a later round
         self.emptied = 0                # the epoch at which trim took the current block of the empty arena
         self.cleanups = []
         self.busy = False
         self.holder = None              # the range that holds the claim
         self.claimed = (0, 0)           # where its cursor may be
+        self.range_grows = False        # the claimed range goes on: the current block holds it
         self.outside = None             # the block that serves allocations outside the claimed range
         w = merged(min(reserve, MERGE) + 512)
         if w > INITIAL:
@@ -148,6 +163,13 @@ class Arena:
     def idle(self, first):
         self.current, self.first = self.blocks[0], first
         self.cursor = self.current.end
+
+    def restart(self):
+        """Initial is current and not idle; older marks mean its first byte."""
+        self.current, self.first = self.blocks[0], 0
+        self.cursor = self.current.used_end = self.current.start
+        self.epoch += 2
+        self.emptied = self.epoch
 
     def over_budget(self, charge):
         claimed = self.claimed[1] - self.cursor if self.holder else 0     # all of a claimed range counts
@@ -176,20 +198,52 @@ class Arena:
         b = self.current
         if pad(self.cursor, align) + r <= b.end - self.cursor:
             return self.bump(r, align)
+        return self.place_in_new_block(r, align)
+
+    def place_in_new_block(self, r, align):
         wanted = self.live + pad(self.cursor, align) + r
         need = r + max(0, align - 64)
-        nxt = self.first if self.idles else min(CAP, 2 * b.size)
+        size = self.new_size(need)
+        p = self.regular(r, align, size) if size else self.dedicated(r, align, need)
+        if p is None and self.refused:
+            spare = max(self.spares, default=0)
+            if spare and need <= usable(spare):
+                p = self.regular(r, align, spare)
+            elif self.return_idle():
+                return self.place(r, align)
+            while p is None and self.refused and size > least(need):
+                size = max(least(need), up(size // 2, 4096))
+                p = self.regular(r, align, size)
+        if p:
+            self.note_peak(max(self.live, wanted))
+        return p
+
+    def new_size(self, need):
+        """0: a dedicated block."""
+        nxt = self.first if self.idles else min(CAP, 2 * self.current.size)
         if self.idles and need + 512 <= nxt:
-            size = nxt
-        elif need <= CAP // 4:
-            size = max(nxt, min(CAP, pow2(4 * need)))
-        else:
-            p = self.dedicated(r, align, need)
-            if p:
-                self.note_peak(wanted)
-            return p
+            return nxt
+        return max(nxt, min(CAP, pow2(4 * need))) if need <= CAP // 4 else 0
+
+    def return_idle(self):
+        """Returns what is kept and not in use; whether there was such a thing."""
+        found = bool(self.spares)
+        self.return_spares(0)
+        if self.holder or self.range_grows:
+            return found
+        if self.current_is_unused():
+            self.return_current()
+            return True
+        if self.idles:
+            self.restart()
+            return True
+        return found
+
+    def regular(self, r, align, size):
+        b = self.current
         new = Block(size, self.blocks[-1].index + 1, self.epoch + 2, True)
         # alignments above a page: what the base decides is known only when it is there
+        self.refused = False
         if self.over_budget(pad(new.start, min(align, INITIAL)) + r) or not self.acquire(size):
             return None
         if self.over_budget(pad(new.start, align) + r):
@@ -200,9 +254,7 @@ class Arena:
         b.used_end = self.cursor
         self.base_live += self.cursor - self.floor_of(b)
         self.current, self.cursor = new, new.start
-        p = self.bump(r, align)
-        self.note_peak(max(self.live, wanted))
-        return p
+        return self.bump(r, align)
 
     def bump(self, r, align):
         gap = pad(self.cursor, align)
@@ -214,6 +266,7 @@ class Arena:
 
     def dedicated(self, r, align, need):
         b = Block(up(need + 64, 4096), self.blocks[-1].index + 1, self.epoch + 2, False)
+        self.refused = False
         if self.over_budget(need) or not self.acquire(b.size):
             return None
         self.push(b)
@@ -221,7 +274,6 @@ class Arena:
         b.used_end = b.payload + r
         b.charge = need
         self.base_live += need
-        self.note_peak(self.live)
         return b, b.payload
 
     def place_outside(self, r, align):
@@ -239,8 +291,12 @@ class Arena:
                 b.charge += gap + r
                 self.base_live += gap + r
                 return p
-        p = self.dedicated(r, align, r + max(0, align - 64))
+        need = r + max(0, align - 64)
+        p = self.dedicated(r, align, need)
+        if p is None and self.refused and self.return_idle():
+            p = self.dedicated(r, align, need)
         if p:
+            self.note_peak(self.live)
             self.outside = p[0]
             self.outside.payload = None     # others may follow: never given back by free or resize
         return p
@@ -256,7 +312,12 @@ class Arena:
         if size in self.spares:
             self.spares.remove(size)    # the first with exactly this size
             return True
-        return self.source.take(size)
+        self.refused = not self.source.take(size)
+        if self.refused:
+            self.round_refused = self.keeps_blocks = True
+        elif not self.round_refused:
+            self.keeps_blocks = False
+        return not self.refused
 
     def drop(self, b):
         """A block that is not needed now is a spare. Of more than the bound allows the newest stay."""
@@ -385,16 +446,17 @@ class Arena:
         self.blocks, self.keep, self.first = [initial], 0, 0
         initial.used_end, initial.created = initial.start, self.epoch
         self.current, self.cursor = initial, initial.start
+        self.round_refused = False
         single = len(others) == 1 and others[0].regular and h <= MERGE
         sizes, kept = [b.size for b in reversed(others)] + self.spares, []
         if w == INITIAL:
             pass
-        elif single and w <= others[0].size <= top:
+        elif single and w <= others[0].size <= top and not self.keeps_blocks:
             b = Block(others[0].size, 1, self.epoch, True)
             self.blocks.append(b)
             self.current, self.cursor = b, b.start
             sizes.remove(b.size)
-        elif as_is:             # blocks are three quarters full, so half more than the round
+        elif as_is or self.keeps_blocks:    # blocks are three quarters full, so half more than the round
             first = CAP
             for i, size in enumerate(sizes):
                 if sum(kept) + size <= bound:
@@ -402,7 +464,8 @@ class Arena:
                     if i < len(others) and others[-1 - i].regular:
                         first = max(first, size)
             self.keep = bound
-            self.idle(first)
+            if not self.keeps_blocks:   # else the same requests find the same blocks again
+                self.idle(first)
         else:                   # a block that was rewound before the reset is as good as one that was not
             kept = [] if others else [size for size in self.spares if w <= size <= top][:1]
             self.idle(kept[0] if kept else w)
@@ -416,16 +479,22 @@ class Arena:
     def trim(self, keep=0):
         if self.holder or self.busy:
             return
+        self.return_spares(keep)
+        if self.current_is_unused() and self.current.size > keep:
+            self.return_current()
+        self.keep = min(self.keep, keep)
+
+    def return_spares(self, keep):
         while sum(self.spares) > keep:
             self.source.give(self.spares.pop(0))
-        only_block = len(self.blocks) == 2 and self.current is self.blocks[1]
-        if only_block and self.live == 0 and self.current.size > keep:
-            self.source.give(self.blocks.pop().size)
-            self.current, self.first = self.blocks[0], 0
-            self.cursor = self.current.used_end = self.current.start
-            self.epoch += 2
-            self.emptied = self.epoch
-        self.keep = min(self.keep, keep)
+
+    def current_is_unused(self):
+        """The current block is the only one beside Initial, and nothing is in it."""
+        return len(self.blocks) == 2 and self.current is self.blocks[1] and self.live == 0
+
+    def return_current(self):
+        self.source.give(self.blocks.pop().size)
+        self.restart()
 
     def release(self):
         if self.holder or self.busy:
@@ -455,10 +524,12 @@ class Arena:
         was = self.cursor, self.holder
         if self.holder:
             self.cursor = r8(rng.cursor)
-        self.holder = None
+        self.holder, self.range_grows = None, self.holder is not None
         p = self.place(r8(size), max(align, 8)) if size else (self.current, self.cursor)
+        grew, self.range_grows = self.range_grows, False
         if p is None:
-            self.cursor, self.holder = was
+            if grew:
+                self.cursor, self.holder = was
             return None
         remaining = min(self.current.end - self.cursor, max(0, self.budget - self.live) // 8 * 8)
         rng.block, rng.cursor, rng.limit = self.current, self.cursor, self.cursor + remaining

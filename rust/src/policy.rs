@@ -78,6 +78,16 @@ pub const fn dedicated_size(need: usize) -> usize {
     round(need + HEADER, BLOCK_MIN)
 }
 
+/// P9: the smallest regular block that `need` bytes fit into.
+pub const fn least_size(need: usize) -> usize {
+    let size = dedicated_size(need);
+    if size <= STAGGERED {
+        size
+    } else {
+        round(need + 8 * HEADER, BLOCK_MIN)
+    }
+}
+
 /// P10: the size of one block for a round of `high` bytes.
 pub fn merged_size(high: u64) -> usize {
     if high >= MERGE as u64 {

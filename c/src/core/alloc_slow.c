@@ -16,12 +16,6 @@ static int toft_check_request(size_t size, size_t align) {
   return size > TOFT_MAX_REQUEST || align > TOFT_MAX_REQUEST ? TOFT_ENOMEM : TOFT_OK;
 }
 
-/* After a reset that found the initial block too small: it counts as full, and `first_size` is the size of the next
- * block. */
-static int toft_initial_is_idle(const toft_state *a) {
-  return (a->state & TOFT_INITIAL_IDLE) != 0 && a->current == &a->initial;
-}
-
 /* NULL: it does not fit, or exceeds the budget. */
 static void *toft_alloc_in_current(toft_state *a, size_t size, size_t align) {
   size_t pad = toft_pad(a->head.cursor, align);
@@ -43,6 +37,7 @@ static int toft_fits_current(const toft_state *a, size_t size, size_t align) {
 /* P7: in a dedicated block; the current block stays. */
 static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   size_t need = toft_need(size, align);
+  a->state &= ~(uint32_t)TOFT_REFUSED;
   if (!toft_fits_budget(a, need) || !toft_reserve_detached(a)) return NULL;
   toft_block_header *b = toft_block_take(a, toft_dedicated_size(need));
   if (b == NULL) return NULL;
@@ -85,6 +80,7 @@ static void *toft_alloc_regular(toft_state *a, size_t size, size_t align, size_t
   /* The budget is checked before the source is called, with the padding that a page-aligned base gives. */
   size_t start = toft_stagger(block_size, a->newest->index + 1);
   size_t pad = (0 - start) & (align - 1) & (TOFT_BLOCK_MIN - 1);
+  a->state &= ~(uint32_t)TOFT_REFUSED;
   if (!toft_fits_budget(a, pad + TOFT_ROUND8(size))) return NULL;
   toft_block_header *b = toft_block_take(a, block_size);
   if (b == NULL) return NULL;
@@ -97,15 +93,46 @@ static void *toft_alloc_regular(toft_state *a, size_t size, size_t align, size_t
   return p;
 }
 
-static void *toft_alloc_in_new_block(toft_state *a, size_t size, size_t align) {
-  size_t need = toft_need(size, align);
+/* 0: a dedicated block. */
+static size_t toft_new_block_size(const toft_state *a, size_t need) {
   int idle = toft_initial_is_idle(a);
   size_t next = idle ? a->first_size : toft_min(TOFT_CAP, 2 * toft_min(TOFT_CAP, toft_round(a->current->size, 4096)));
-  size_t block_size = toft_regular_size(need, next, idle);
-  if (block_size == 0 && a->source != NULL && a->source->extend != NULL) block_size = toft_dedicated_size(need);
+  size_t size = toft_regular_size(need, next, idle);
+  return size == 0 && a->source != NULL && a->source->extend != NULL ? toft_dedicated_size(need) : size;
+}
+
+static size_t toft_largest_spare(const toft_state *a) {
+  size_t largest = 0;
+  for (const toft_block_header *b = a->spares; b != NULL; b = b->next) largest = toft_max(largest, b->size);
+  return largest;
+}
+
+/* P9: halves the size that the source refused, down to what the request needs. */
+static void *toft_alloc_in_smaller_block(toft_state *a, size_t size, size_t align, size_t refused) {
+  size_t least = toft_least_size(toft_need(size, align));
+  void *p = NULL;
+  while (p == NULL && toft_was_refused(a) && refused > least) {
+    refused = toft_max(least, toft_round(refused / 2, TOFT_BLOCK_MIN));
+    p = toft_alloc_regular(a, size, align, refused);
+  }
+  return p;
+}
+
+static void *toft_alloc_in_new_block(toft_state *a, size_t size, size_t align) {
+  size_t need = toft_need(size, align), block_size = toft_new_block_size(a, need);
   uint64_t wanted =
       a->live + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size); /* what the current block would have needed */
   void *p = block_size != 0 ? toft_alloc_regular(a, size, align, block_size) : toft_alloc_dedicated(a, size, align);
+  if (TOFT_UNLIKELY(p == NULL) && toft_was_refused(a)) {
+    size_t spare = toft_largest_spare(a);
+    if (spare != 0 && toft_usable(spare) >= need)
+      p = toft_alloc_regular(a, size, align, spare);
+    else if (toft_return_idle(a))
+      return toft_fits_current(a, size, align) ? toft_alloc_in_current(a, size, align)
+                                               : toft_alloc_in_new_block(a, size, align);
+    else if (block_size != 0)
+      p = toft_alloc_in_smaller_block(a, size, align, block_size);
+  }
   if (p != NULL) toft_update_round_peak(a, a->live > wanted ? a->live : wanted);
   return p;
 }
@@ -128,6 +155,7 @@ static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) 
     }
   }
   void *p = toft_alloc_dedicated(a, size, align);
+  if (p == NULL && toft_was_refused(a) && toft_return_idle(a)) p = toft_alloc_dedicated(a, size, align);
   if (p != NULL) {
     a->side_block = a->newest;
     a->side_block->u.payload = NULL; /* may hold several: not returned with its first allocation */
@@ -139,6 +167,7 @@ static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) 
 /* The placement rule. Precondition: the request passed toft_check_request and the arena is not busy. NULL: nothing
  * changed. */
 static void *toft_alloc_slow(toft_state *a, size_t size, size_t align) {
+  a->state &= ~(uint32_t)TOFT_REFUSED;
   if (a->state & TOFT_IS_CHECKED) return toft_alloc_checked(a, size, align);
   if (a->state & TOFT_CLAIMED) return toft_alloc_in_side_block(a, size, align);
   if (toft_fits_current(a, size, align)) return toft_alloc_in_current(a, size, align);

@@ -32,15 +32,19 @@ typedef struct toft_checks toft_checks;           /* debug/debug_records.c */
 typedef struct toft_instruments toft_instruments; /* debug/accounting.c */
 
 enum {
-  TOFT_PRISTINE = 1,       /* only the first part of toft_state is initialised: no slow call has happened yet */
-  TOFT_CLAIMED = 2,        /* a range is claimed */
-  TOFT_BUSY = 4,           /* a cleanup or a callback is running, or the arena was adopted */
-  TOFT_IS_CHECKED = 8,     /* every allocation takes the slow path and gets a record */
-  TOFT_INITIAL_IDLE = 16,  /* the initial block is empty and takes no allocations: see toft_initial_is_idle */
-  TOFT_CACHEABLE = 32,     /* from the heap source: the thread's cache may keep it */
-  TOFT_IN_BUFFER = 64,     /* the initial block is the caller's buffer */
-  TOFT_IS_HARDENED = 128,  /* freed memory is filled, and the state has a canary: see debug/hardened.c */
-  TOFT_INSTRUMENTED = 256, /* tags, samples or budget callbacks are on; `instruments` is not NULL */
+  TOFT_PRISTINE = 1,         /* only the first part of toft_state is initialised: no slow call has happened yet */
+  TOFT_CLAIMED = 2,          /* a range is claimed */
+  TOFT_BUSY = 4,             /* a cleanup or a callback is running, or the arena was adopted */
+  TOFT_IS_CHECKED = 8,       /* every allocation takes the slow path and gets a record */
+  TOFT_INITIAL_IDLE = 16,    /* the initial block is empty and takes no allocations: see toft_initial_is_idle */
+  TOFT_CACHEABLE = 32,       /* from the heap source: the thread's cache may keep it */
+  TOFT_IN_BUFFER = 64,       /* the initial block is the caller's buffer */
+  TOFT_IS_HARDENED = 128,    /* freed memory is filled, and the state has a canary: see debug/hardened.c */
+  TOFT_INSTRUMENTED = 256,   /* tags, samples or budget callbacks are on; `instruments` is not NULL */
+  TOFT_REFUSED = 512,        /* the source refused the last request; P9 */
+  TOFT_ROUND_REFUSED = 2048, /* the source refused a request of this round */
+  TOFT_KEEPS_BLOCKS = 4096,  /* the source refused, and has granted nothing in a later round: P10 merges no blocks */
+  TOFT_RANGE_GROWS = 8192,   /* the claimed range goes on: the current block holds it, even if nothing is live */
   TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */
 };
 #define TOFT_REFUSING (TOFT_CLAIMED | TOFT_BUSY)

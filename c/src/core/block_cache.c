@@ -92,6 +92,23 @@ static int toft_cache_put(void *block, size_t size) {
   return 1;
 }
 
+/* Frees the thread's cached blocks and ready arenas. */
+static void toft_cache_put_blocks(void) {
+  toft_cache *c = &toft_thread_cache;
+  for (toft_state *a; (a = c->ready) != NULL;) {
+    c->ready = (toft_state *)(void *)a->synced;
+    c->bytes -= TOFT_BLOCK_MIN;
+    toft_os_heap_put(a);
+  }
+  for (unsigned bin = 0; bin < TOFT_CACHE_BINS; bin++) {
+    for (toft_cached_block *b; (b = c->bins[bin]) != NULL;) {
+      c->bins[bin] = b->next;
+      c->bytes -= b->size;
+      toft_os_heap_put(b);
+    }
+  }
+}
+
 /* ---- the heap source: blocks of 1 MiB and more are pages, which malloc would map too, but as small ones ---- */
 
 /* Pages that are due go back to the system also if this thread uses none. */
@@ -99,12 +116,20 @@ TOFT_INLINE void toft_heap_count_block(void) {
   if (TOFT_UNLIKELY(++toft_thread_cache.blocks % TOFT_CACHE_AGE == 0)) toft_page_cache_age();
 }
 
+/* The process may be at a limit of memory: what is cached goes back, and the heap is called once more. */
+static TOFT_COLD void *toft_heap_take_after_refusal(size_t size, size_t align) {
+  toft_cache_put_blocks();
+  toft_page_cache_drop();
+  return toft_os_heap_take(size, align);
+}
+
 /* `align` is guaranteed for sizes below 1 MiB; larger blocks have the system's page alignment. */
 static void *toft_heap_take_aligned(size_t size, size_t align) {
   if (size >= TOFT_CAP) return toft_page_cache_take(size);
   toft_heap_count_block();
   void *block = toft_cache_take(size, align);
-  return block != NULL ? block : toft_os_heap_take(size, align);
+  if (block == NULL) block = toft_os_heap_take(size, align);
+  return TOFT_LIKELY(block != NULL) ? block : toft_heap_take_after_refusal(size, align);
 }
 
 static void *toft_heap_take(toft_source *self, size_t size) {
@@ -179,19 +204,9 @@ size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_limit_bytes
 size_t toft_cache_bytes(void) { return toft_thread_cache.bytes; }
 
 static void toft_cache_empty(void) {
-  toft_cache *c = &toft_thread_cache;
-  toft_state *a;
   toft_thread_release_leases();
-  while ((a = toft_cache_pop()) != NULL) toft_os_heap_put(a);
   toft_pool_drop_kept();
-  for (unsigned bin = 0; bin < TOFT_CACHE_BINS; bin++) {
-    toft_cached_block *b;
-    while ((b = c->bins[bin]) != NULL) {
-      c->bins[bin] = b->next;
-      c->bytes -= b->size;
-      toft_os_heap_put(b);
-    }
-  }
+  toft_cache_put_blocks();
 }
 
 void toft_cache_trim(void) {

@@ -151,12 +151,18 @@ static toft_block_header *toft_block_take(toft_state *a, size_t size) {
     a->source->put(a->source, b, size);
     return NULL;
   }
-  if (b != NULL) {
-    b->size = size;
-    b->source = a->source;
+  if (b == NULL) {
+    a->state |= TOFT_REFUSED | TOFT_ROUND_REFUSED | TOFT_KEEPS_BLOCKS;
+    return NULL;
   }
+  if (!(a->state & TOFT_ROUND_REFUSED)) a->state &= ~(uint32_t)TOFT_KEEPS_BLOCKS;
+  b->size = size;
+  b->source = a->source;
   return b;
 }
+
+/* Whether the source refused the last block that was requested. */
+static int toft_was_refused(const toft_state *a) { return (a->state & TOFT_REFUSED) != 0; }
 
 /* Makes b the newest block of the list. */
 static void toft_block_push(toft_state *a, toft_block_header *b, uint32_t kind) {
@@ -176,6 +182,20 @@ static void toft_make_current(toft_state *a, toft_block_header *b, unsigned char
   a->end = toft_block_end(a, b);
 }
 
+/* After a reset that found the initial block too small: it counts as full, and `first_size` is the size of the next
+ * block. */
+static int toft_initial_is_idle(const toft_state *a) {
+  return (a->state & TOFT_INITIAL_IDLE) != 0 && a->current == &a->initial;
+}
+
+static void toft_make_initial_current(toft_state *a, int idle) {
+  a->newest = &a->initial;
+  a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
+  if (idle) a->state |= TOFT_INITIAL_IDLE;
+  toft_make_current(a, &a->initial, idle ? a->initial_end : a->initial_start);
+  a->initial.used_end = a->head.cursor;
+}
+
 /* ---- returning ---- */
 
 static void toft_block_put(toft_state *a, toft_block_header *b) {
@@ -190,8 +210,19 @@ static void toft_block_keep(toft_state *a, toft_block_header *b) {
   a->spare_bytes += b->size;
 }
 
+static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
+
+/* The limit is for several arenas, so what one of them keeps would be refused to the others. */
+static int toft_is_limited(const toft_source *source) {
+  return source != NULL && source->take == toft_limited_source_take;
+}
+
 /* P12: keeps b as a spare; above the bound, the oldest spares go to the source. */
 static void toft_block_drop(toft_state *a, toft_block_header *b) {
+  if (toft_is_limited(a->source)) {
+    toft_block_put(a, b);
+    return;
+  }
   uint64_t bound = toft_max(toft_max(TOFT_SPARE, a->spare_keep), a->first_size);
   if (bound < 2 * a->round_peak) bound = 2 * a->round_peak;
   toft_block_keep(a, b);
@@ -211,6 +242,47 @@ static void toft_put_spares(toft_state *a, size_t keep) {
     a->spare_bytes -= b->size;
     toft_block_put(a, b);
   }
+}
+
+/* P13: whether the current block is the only one beside the initial block, and nothing was allocated from it. */
+static int toft_current_is_unused(const toft_state *a) {
+  toft_block_header *b = a->current;
+  return a->live == 0 && b != &a->initial && b == a->newest && b->next == &a->initial &&
+         a->head.cursor == toft_block_start(a, b);
+}
+
+/* P13: makes the empty initial block current and not idle. Older marks mean its first byte from then on. */
+static void toft_restart_in_initial(toft_state *a) {
+  toft_records_trimmed(a);
+  a->first_size = 0;
+  a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
+  toft_make_current(a, &a->initial, a->initial_start);
+  a->initial.used_end = a->head.cursor;
+  toft_next_epoch(a);
+  a->trim_epoch = toft_epoch(a);
+}
+
+/* Precondition: toft_current_is_unused. */
+static void toft_put_current(toft_state *a) {
+  toft_block_header *b = a->current;
+  a->newest = &a->initial;
+  toft_block_put(a, b);
+  toft_restart_in_initial(a);
+}
+
+/* P9: returns what the arena keeps and does not use: spares, an unused current block, the idleness of the initial
+ * block. 0: there is no such thing. */
+static int toft_return_idle(toft_state *a) {
+  int any = a->spares != NULL;
+  toft_put_spares(a, 0);
+  if (a->state & (TOFT_CLAIMED | TOFT_RANGE_GROWS)) return any;
+  if (toft_current_is_unused(a)) {
+    toft_put_current(a);
+    return 1;
+  }
+  if (!toft_initial_is_idle(a)) return any;
+  toft_restart_in_initial(a);
+  return 1;
 }
 
 /* Unlinks the newest block, subtracts its bytes from live, and makes the block below it current. Not for the initial

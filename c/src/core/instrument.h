@@ -13,8 +13,8 @@
 static size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented);
 /* Precondition: TOFT_INSTRUMENTED. Returns whether the current tag's budget allows `charge` more bytes. */
 static int toft_fits_tag_budget(toft_state *a, size_t charge);
-/* Called when a request was refused. Returns 1 if the refusal was due to the budget and the arena's callback raised
- * it. */
+/* Called when a request was refused. Returns 1 if the arena's callback raised the budget that was the cause, or if the
+ * cause was the source and there is a callback: then the request is tried again. */
 static int toft_budget_raised(toft_state *a, size_t size, size_t align);
 /* Calls the callback of the soft budget if live has passed it. */
 static void toft_check_soft_budget(toft_state *a);

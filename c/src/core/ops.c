@@ -119,6 +119,7 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
     code = TOFT_ENOMEM;
     q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
     size_t wanted = flags & TOFT_STAY ? new_size - toft_min(old_size, new_size) : new_size;
+    if (flags & TOFT_STAY) a->state &= ~(uint32_t)TOFT_REFUSED; /* no block was requested */
     if (q == NULL && code == TOFT_ENOMEM && toft_budget_raised(a, wanted, align))
       q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
     if (q != NULL)
@@ -226,14 +227,6 @@ static uint64_t toft_end_round(toft_state *a) {
   return high + 512;
 }
 
-static void toft_make_initial_current(toft_state *a, int idle) {
-  a->newest = &a->initial;
-  a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
-  if (idle) a->state |= TOFT_INITIAL_IDLE;
-  toft_make_current(a, &a->initial, idle ? a->initial_end : a->initial_start);
-  a->initial.used_end = a->head.cursor;
-}
-
 /* Unlinks all blocks but the initial one into one list: blocks, newest first, then spares in their order. */
 static toft_block_header *toft_unlink_all(toft_state *a) {
   toft_block_header *all = a->newest, **tail = &all;
@@ -302,9 +295,20 @@ static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
   int extends = a->initial.source != NULL && a->initial.source->extend != NULL;
   int fits = high <= (size_t)(a->initial_end - a->initial_start) + 512 && (policy != TOFT_KEEP_ALL || others == 0);
   int single = newest != &a->initial && newest->next == &a->initial && newest->kind == TOFT_BLOCK_REGULAR;
+  int refused = (a->state & TOFT_KEEPS_BLOCKS) != 0, limited = policy == TOFT_KEEP_RECENT && toft_is_limited(a->source);
+  a->state &= ~(uint32_t)TOFT_ROUND_REFUSED;
   a->spare_keep = 0;
   if (wanted <= TOFT_BLOCK_MIN || fits || a->source == NULL || extends) {
     (void)toft_retain_matching(a, toft_unlink_all(a), 0, 0, 0, 0);
+    a->first_size = 0;
+    toft_make_initial_current(a, 0);
+  } else if (limited) { /* what is kept would be refused to the other arenas of the limit */
+    (void)toft_retain_matching(a, toft_unlink_all(a), 0, 0, 0, 0);
+    a->first_size = wanted;
+    toft_make_initial_current(a, 1);
+  } else if (refused) { /* the source may refuse a merged block; the same requests find the same blocks again */
+    (void)toft_retain_matching(a, toft_unlink_all(a), 0, SIZE_MAX, bound, SIZE_MAX);
+    a->spare_keep = bound;
     a->first_size = 0;
     toft_make_initial_current(a, 0);
   } else if (single && high <= TOFT_MERGE && newest->size >= wanted && newest->size <= most) {
@@ -367,14 +371,8 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
     toft_put_spares(a, keep);
     toft_block_header *b = a->current;
     a->spare_keep = toft_min(a->spare_keep, keep);
-    if (a->live == 0 && b != &a->initial && b == a->newest && b->next == &a->initial &&
-        a->head.cursor == toft_block_start(a, b) && b->size > keep) {
-      toft_records_trimmed(a);
-      toft_block_put(a, b);
-      a->first_size = 0;
-      toft_make_initial_current(a, 0);
-      toft_next_epoch(a);
-      a->trim_epoch = toft_epoch(a);
+    if (toft_current_is_unused(a) && b->size > keep) {
+      toft_put_current(a);
     } else if (a->live == 0 && b == &a->initial && a->newest == b && b->source != NULL && b->source->extend != NULL) {
       size_t size = toft_max(TOFT_BLOCK_MIN, toft_round(toft_min(keep, b->size), TOFT_BLOCK_MIN));
       size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_BLOCK_MIN));
@@ -445,8 +443,10 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
     if (claimed) a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
     toft_sync(a);
     uint64_t allocated_before = a->allocated;
+    if (claimed) a->state |= TOFT_RANGE_GROWS;
     p = size != 0 ? (unsigned char *)toft_alloc_slow(a, size, align) : a->head.cursor;
     if (p == NULL && toft_budget_raised(a, size, align)) p = (unsigned char *)toft_alloc_slow(a, size, align);
+    a->state &= ~(uint32_t)TOFT_RANGE_GROWS;
     if (p != NULL) {
       toft_instrument_alloc(a, size, allocated_before, 0, TOFT_CALLER());
       toft_set_limit(a); /* the range gets what the inline path would have had */
@@ -459,7 +459,7 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
       r->claim = a->claim_id;
       a->state |= TOFT_CLAIMED;
     } else {
-      a->head.cursor = before;
+      if (claimed) a->head.cursor = before;
       toft_sync(a);
       a->allocated = allocated; /* the bytes in the range count when it is returned */
       a->peak = peak;

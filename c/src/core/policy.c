@@ -51,6 +51,12 @@ static size_t toft_regular_size(size_t need, size_t next, int idle) {
 /* P7 */
 static size_t toft_dedicated_size(size_t need) { return toft_round(need + TOFT_HEADER, TOFT_BLOCK_MIN); }
 
+/* P9: the smallest regular block that `need` bytes fit into. */
+static size_t toft_least_size(size_t need) {
+  size_t size = toft_dedicated_size(need);
+  return size <= TOFT_STAGGERED ? size : toft_round(need + 8 * TOFT_HEADER, TOFT_BLOCK_MIN);
+}
+
 /* P10: size of the one block that holds a round of `high` bytes. */
 static size_t toft_merged_size(uint64_t high) {
   if (high >= TOFT_MERGE) return TOFT_MERGE;

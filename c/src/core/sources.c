@@ -23,6 +23,10 @@ static void *toft_page_source_take(toft_source *self, size_t size) {
       return b;
     }
   }
+  void *block = toft_os_map(size, (pages->flags & TOFT_PAGES_HUGE) != 0);
+  if (block != NULL) return block;
+  toft_page_source_trim(pages);
+  toft_page_cache_drop();
   return toft_os_map(size, (pages->flags & TOFT_PAGES_HUGE) != 0);
 }
 

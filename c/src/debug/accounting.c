@@ -451,13 +451,13 @@ static TOFT_COLD int toft_ask_for_budget(toft_state *a, size_t size, size_t alig
     pad = align + 8; /* red zones are aligned to 16 */
   }
   uint64_t budget = a->budget, need = (uint64_t)charge + pad;
-  if (budget == UINT64_MAX || a->live + claimed + need <= budget || !toft_fits_tag_budget(a, charge)) return 0;
+  int fits = budget == UINT64_MAX || a->live + claimed + need <= budget;
+  if ((fits && !toft_was_refused(a)) || !toft_fits_tag_budget(a, charge)) return 0;
   uint32_t was_busy = toft_begin_callback(a);
   uint64_t answer = w->on_refusal(w->on_refusal_arg, &a->head, a->live, budget, size);
   toft_end_callback(a, was_busy);
-  if (answer <= budget) return 0;
-  a->budget = answer;
-  return 1;
+  if (answer > budget) a->budget = answer;
+  return fits || answer > budget; /* the callback may have returned memory to the source */
 }
 
 static int toft_budget_raised(toft_state *a, size_t size, size_t align) {

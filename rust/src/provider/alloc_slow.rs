@@ -39,6 +39,7 @@ impl RawArena {
     /// P7: allocates in a dedicated or side block; the current block stays.
     fn alloc_detached(self, size: usize, align: usize, kind: Kind) -> Start {
         let need = policy::need(size, align);
+        self.lower(REFUSED);
         if !self.fits_budget(need) || (self.is(INSTRUMENTED) && !self.reserve_detached()) {
             return None;
         }
@@ -107,6 +108,7 @@ impl RawArena {
         let slow = self.slow();
         // P9: the budget is checked before the source is called, with the padding of a page-aligned base.
         let start = policy::stagger(block_size, slow.newest.get().index.get() + 1);
+        self.lower(REFUSED);
         if !self.fits_budget((pad(start, align) & (BLOCK_MIN - 1)) + round8(size)) {
             return None;
         }
@@ -123,23 +125,54 @@ impl RawArena {
         p
     }
 
+    /// `None`: a dedicated block.
+    fn new_block_size(self, need: usize) -> Option<usize> {
+        let slow = self.slow();
+        let idle = self.initial_is_idle();
+        let next = if idle { slow.first_size.get() } else { policy::next_size(slow.current.get().size.get()) };
+        policy::regular_size(need, next, idle).or_else(|| self.is(EXTENDS).then(|| policy::dedicated_size(need)))
+        // the only block
+    }
+
     fn alloc_in_new_block(self, size: usize, align: usize) -> Start {
         let slow = self.slow();
         let need = policy::need(size, align);
-        let idle = self.initial_is_idle();
-        let next = if idle { slow.first_size.get() } else { policy::next_size(slow.current.get().size.get()) };
-        let mut block_size = policy::regular_size(need, next, idle);
-        if block_size.is_none() && self.is(EXTENDS) {
-            block_size = Some(policy::dedicated_size(need)); // the only block
-        }
+        let block_size = self.new_block_size(need);
         // P10: what the current block would have needed
         let wanted = slow.live.get() + (pad(self.head.cursor.get().addr(), align) + round8(size)) as u64;
-        let p = match block_size {
+        let mut p = match block_size {
             Some(block_size) => self.alloc_regular(size, align, block_size),
             None => self.alloc_detached(size, align, Kind::Dedicated),
-        }?;
-        self.update_round_peak(wanted.max(slow.live.get()));
-        Some(p)
+        };
+        if p.is_none() && self.is(REFUSED) {
+            let spare = self.largest_spare();
+            if spare != 0 && need <= policy::usable(spare) {
+                p = self.alloc_regular(size, align, spare);
+            } else if self.return_idle() {
+                return if self.fits_current(size, align) {
+                    self.alloc_in_current(size, align)
+                } else {
+                    self.alloc_in_new_block(size, align)
+                };
+            } else if let Some(refused) = block_size {
+                p = self.alloc_in_smaller_block(size, align, refused);
+            }
+        }
+        if p.is_some() {
+            self.update_round_peak(wanted.max(slow.live.get()));
+        }
+        p
+    }
+
+    /// P9: halves the size that the source refused, down to what the request needs.
+    fn alloc_in_smaller_block(self, size: usize, align: usize, mut refused: usize) -> Start {
+        let least = policy::least_size(policy::need(size, align));
+        let mut p = None;
+        while p.is_none() && self.is(REFUSED) && refused > least {
+            refused = policy::round(refused / 2, BLOCK_MIN).max(least);
+            p = self.alloc_regular(size, align, refused);
+        }
+        p
     }
 
     /// P14: while a range is claimed, other requests are served from a block that it cannot grow into.
@@ -163,7 +196,11 @@ impl RawArena {
                 return NonNull::new(left.wrapping_add(pad));
             }
         }
-        let p = self.alloc_detached(size, align, Kind::Side)?;
+        let mut p = self.alloc_detached(size, align, Kind::Side);
+        if p.is_none() && self.is(REFUSED) && self.return_idle() {
+            p = self.alloc_detached(size, align, Kind::Side);
+        }
+        let p = p?;
         slow.side_block.set(Some(slow.newest.get()));
         self.update_round_peak(slow.live.get());
         Some(p)

@@ -242,10 +242,17 @@ impl RawArena {
         let slow = self.slow();
         slow.source_calls.set(slow.source_calls.get() + 1);
         let base = match self.source.get() {
-            None => heap::take(size)?,
+            None => heap::take(size),
             // SAFETY: a source outlives its arenas.
-            Some(source) => unsafe { call_source(|| source.as_ref().take(size))? },
+            Some(source) => unsafe { call_source(|| source.as_ref().take(size)) },
         };
+        let Some(base) = base else {
+            self.raise(REFUSED | ROUND_REFUSED | KEEPS_BLOCKS);
+            return None;
+        };
+        if !self.is(ROUND_REFUSED) {
+            self.lower(KEEPS_BLOCKS);
+        }
         if base.addr().get() & 63 != 0 {
             // SAFETY: just taken.
             unsafe { put(self.source.get(), base, size) }; // violates the source's contract
@@ -275,6 +282,17 @@ impl RawArena {
             at = b.next.get();
         }
         self.parent.get()?.take_spare(size)
+    }
+
+    /// The size of the largest spare of this and the outer arenas; 0: there is none.
+    pub fn largest_spare(self) -> usize {
+        let mut largest = self.parent.get().map_or(0, RawArena::largest_spare);
+        let mut at = self.slow().spares.get();
+        while let Some(b) = at {
+            largest = largest.max(b.size.get());
+            at = b.next.get();
+        }
+        largest
     }
 
     /// Pushes a taken block onto the list.
@@ -354,6 +372,63 @@ impl RawArena {
             // SAFETY: a spare, unlinked.
             unsafe { self.put(b) };
         }
+    }
+
+    // ---- what is kept and not in use ----
+
+    /// P13: whether the current block is the only one beside the initial block, and nothing is in it.
+    pub fn current_is_unused(self) -> bool {
+        let (slow, initial) = (self.slow(), self.initial());
+        let b = slow.current.get();
+        slow.live.get() == 0
+            && b != initial
+            && b == slow.newest.get()
+            && b.next.get() == Some(initial)
+            && self.head.cursor.get() == self.start_of(b)
+    }
+
+    /// P13. Precondition: [`current_is_unused`](RawArena::current_is_unused).
+    pub fn put_current(self) {
+        let b = self.slow().current.get();
+        self.slow().newest.set(self.initial());
+        // SAFETY: the arena is empty, and continues in its initial block.
+        unsafe { self.put(b) };
+        self.restart_in_initial();
+    }
+
+    /// P13: makes the empty initial block current and not idle. Older marks mean its first byte from then on.
+    fn restart_in_initial(self) {
+        let (slow, initial) = (self.slow(), self.initial());
+        slow.first_size.set(0);
+        self.lower(INITIAL_IDLE);
+        self.make_current(initial, self.initial_start());
+        initial.used_end.set(self.head.cursor.get());
+        self.next_epoch();
+        slow.trim_epoch.set(self.epoch());
+        self.after_trim(); // the round continues
+    }
+
+    /// P9: returns what the arena keeps and does not use: its spares and those of outer arenas, an unused current
+    /// block, the idleness of the initial block. `false`: there is no such thing.
+    pub fn return_idle(self) -> bool {
+        let any = self.largest_spare() != 0;
+        let mut at = Some(self);
+        while let Some(a) = at {
+            a.put_spares(0);
+            at = a.parent.get();
+        }
+        if self.is(CLAIMED | RANGE_GROWS) {
+            return any;
+        }
+        if self.current_is_unused() {
+            self.put_current();
+            return true;
+        }
+        if self.initial_is_idle() {
+            self.restart_in_initial();
+            return true;
+        }
+        any
     }
 
     /// Removes the newest block from the list and from live. Precondition: not the initial block.

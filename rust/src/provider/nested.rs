@@ -90,7 +90,10 @@ impl RawArena {
                 RawArena::write(base, remaining - skip, self.source.get(), flags | BORROWED, Some(self), 2)
             }
         } else {
-            let block = self.take(BLOCK_MIN)?;
+            let block = match self.take(BLOCK_MIN) {
+                None if self.return_idle() => self.take(BLOCK_MIN)?,
+                block => block?,
+            };
             // SAFETY: a block taken for the scope; its header is not needed before the scope's end.
             unsafe {
                 let base = NonNull::new_unchecked(block.base());

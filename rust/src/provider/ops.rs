@@ -422,7 +422,11 @@ pub unsafe extern "C" fn claim_for(
             a.head.cursor.set(a.in_current(round8(r.cursor.addr())));
         }
         a.sync();
+        if claimed {
+            a.raise(RANGE_GROWS);
+        }
         p = if size == 0 { NonNull::new(a.head.cursor.get()) } else { a.alloc_slow_for(size, align, caller) };
+        a.lower(RANGE_GROWS);
         if let Some(p) = p {
             a.set_limit(); // the range ends where the inline path would (P18)
             let cursor = a.head.cursor.get();

@@ -229,28 +229,31 @@ impl RawArena {
         let one_block = self.is(FIXED) || (self.is(EXTENDS) && !self.is(BORROWED));
         let single = newest != initial && newest.next.get() == Some(initial) && newest.kind.get() == Kind::Regular;
         let size = newest.size.get();
+        let refused = self.is(KEEPS_BLOCKS); // the source may refuse a merged block
+        self.lower(ROUND_REFUSED);
         slow.spare_keep.set(0);
         if keep.wanted <= BLOCK_MIN || fits || one_block {
             self.retain_matching(|_| false);
             slow.first_size.set(0);
             self.make_initial_current(false);
-        } else if single && round.high <= MERGE as u64 && size >= keep.wanted && size <= keep.most {
+        } else if single && !refused && round.high <= MERGE as u64 && size >= keep.wanted && size <= keep.most {
             self.put_spares(0);
             slow.first_size.set(0);
             self.make_initial_current(true); // no mark of this round can point into it
             slow.newest.set(newest);
             newest.index.set(1);
             self.make_current(newest, self.start_of(newest));
-        } else if keep.unmerged {
+        } else if keep.unmerged || refused {
             let mut kept = 0;
             let largest = self.retain_matching(|size| {
                 let stays = size <= keep.bound && kept <= keep.bound - size;
                 kept += if stays { size } else { 0 };
                 stays
             });
-            slow.first_size.set(CAP.max(largest));
+            // After a refusal the same requests find the same blocks again.
+            slow.first_size.set(if refused { 0 } else { CAP.max(largest) });
             slow.spare_keep.set(keep.bound);
-            self.make_initial_current(true);
+            self.make_initial_current(!refused);
         } else {
             // A block that was rewound before the reset serves as well as one that was in use.
             let mut found = round.others != 0;
@@ -286,15 +289,8 @@ impl RawArena {
             return;
         }
         if b != initial {
-            let unused = b.next.get() == Some(initial) && self.head.cursor.get() == self.start_of(b);
-            if unused && b.size.get() > keep {
-                // SAFETY: the arena is empty, and continues in its initial block.
-                unsafe { self.put(b) };
-                slow.first_size.set(0);
-                self.make_initial_current(false);
-                self.next_epoch();
-                slow.trim_epoch.set(self.epoch());
-                self.after_trim(); // the round continues
+            if b.size.get() > keep && self.current_is_unused() {
+                self.put_current();
             }
         } else if let (true, Some(source)) = (self.is(EXTENDS) && !self.is(BORROWED), self.source.get()) {
             let used = self.head.cursor.get().addr() - self.base().addr();

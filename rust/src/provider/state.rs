@@ -40,6 +40,15 @@ pub const INSTRUMENTED: u32 = 2048;
 /// Every allocation has a record and red zones.
 pub const CHECKED: u32 = 4096;
 
+/// The source refused the last request (P9).
+pub const REFUSED: u32 = 1 << 14;
+/// The source refused a request of this round.
+pub const ROUND_REFUSED: u32 = 1 << 15;
+/// The source refused, and has granted nothing in a later round: P10 merges no blocks.
+pub const KEEPS_BLOCKS: u32 = 1 << 16;
+/// The claimed range goes on: the current block holds it, even if nothing is live.
+pub const RANGE_GROWS: u32 = 1 << 17;
+
 /// With `BUSY`: a hook for findings is running.
 #[cfg(feature = "std")]
 pub const IN_HOOK: u32 = 8192;
