@@ -857,15 +857,19 @@ typedef struct toft_checks toft_checks;           /* debug/debug_records.c */
 typedef struct toft_instruments toft_instruments; /* debug/accounting.c */
 
 enum {
-  TOFT_PRISTINE = 1,       /* only the first part of toft_state is initialised: no slow call has happened yet */
-  TOFT_CLAIMED = 2,        /* a range is claimed */
-  TOFT_BUSY = 4,           /* a cleanup or a callback is running, or the arena was adopted */
-  TOFT_IS_CHECKED = 8,     /* every allocation takes the slow path and gets a record */
-  TOFT_INITIAL_IDLE = 16,  /* the initial block is empty and takes no allocations: see toft_initial_is_idle */
-  TOFT_CACHEABLE = 32,     /* from the heap source: the thread's cache may keep it */
-  TOFT_IN_BUFFER = 64,     /* the initial block is the caller's buffer */
-  TOFT_IS_HARDENED = 128,  /* freed memory is filled, and the state has a canary: see debug/hardened.c */
-  TOFT_INSTRUMENTED = 256, /* tags, samples or budget callbacks are on; `instruments` is not NULL */
+  TOFT_PRISTINE = 1,         /* only the first part of toft_state is initialised: no slow call has happened yet */
+  TOFT_CLAIMED = 2,          /* a range is claimed */
+  TOFT_BUSY = 4,             /* a cleanup or a callback is running, or the arena was adopted */
+  TOFT_IS_CHECKED = 8,       /* every allocation takes the slow path and gets a record */
+  TOFT_INITIAL_IDLE = 16,    /* the initial block is empty and takes no allocations: see toft_initial_is_idle */
+  TOFT_CACHEABLE = 32,       /* from the heap source: the thread's cache may keep it */
+  TOFT_IN_BUFFER = 64,       /* the initial block is the caller's buffer */
+  TOFT_IS_HARDENED = 128,    /* freed memory is filled, and the state has a canary: see debug/hardened.c */
+  TOFT_INSTRUMENTED = 256,   /* tags, samples or budget callbacks are on; `instruments` is not NULL */
+  TOFT_REFUSED = 512,        /* the source refused the last request; P9 */
+  TOFT_ROUND_REFUSED = 2048, /* the source refused a request of this round */
+  TOFT_KEEPS_BLOCKS = 4096,  /* the source refused, and has granted nothing in a later round: P10 merges no blocks */
+  TOFT_RANGE_GROWS = 8192,   /* the claimed range goes on: the current block holds it, even if nothing is live */
   TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */
 };
 #define TOFT_REFUSING (TOFT_CLAIMED | TOFT_BUSY)
@@ -972,6 +976,12 @@ static size_t toft_regular_size(size_t need, size_t next, int idle) {
 
 /* P7 */
 static size_t toft_dedicated_size(size_t need) { return toft_round(need + TOFT_HEADER, TOFT_BLOCK_MIN); }
+
+/* P9: the smallest regular block that `need` bytes fit into. */
+static size_t toft_least_size(size_t need) {
+  size_t size = toft_dedicated_size(need);
+  return size <= TOFT_STAGGERED ? size : toft_round(need + 8 * TOFT_HEADER, TOFT_BLOCK_MIN);
+}
 
 /* P10: size of the one block that holds a round of `high` bytes. */
 static size_t toft_merged_size(uint64_t high) {
@@ -1345,6 +1355,23 @@ static int toft_cache_put(void *block, size_t size) {
   return 1;
 }
 
+/* Frees the thread's cached blocks and ready arenas. */
+static void toft_cache_put_blocks(void) {
+  toft_cache *c = &toft_thread_cache;
+  for (toft_state *a; (a = c->ready) != NULL;) {
+    c->ready = (toft_state *)(void *)a->synced;
+    c->bytes -= TOFT_BLOCK_MIN;
+    toft_os_heap_put(a);
+  }
+  for (unsigned bin = 0; bin < TOFT_CACHE_BINS; bin++) {
+    for (toft_cached_block *b; (b = c->bins[bin]) != NULL;) {
+      c->bins[bin] = b->next;
+      c->bytes -= b->size;
+      toft_os_heap_put(b);
+    }
+  }
+}
+
 /* ---- the heap source: blocks of 1 MiB and more are pages, which malloc would map too, but as small ones ---- */
 
 /* Pages that are due go back to the system also if this thread uses none. */
@@ -1352,12 +1379,20 @@ TOFT_INLINE void toft_heap_count_block(void) {
   if (TOFT_UNLIKELY(++toft_thread_cache.blocks % TOFT_CACHE_AGE == 0)) toft_page_cache_age();
 }
 
+/* The process may be at a limit of memory: what is cached goes back, and the heap is called once more. */
+static TOFT_COLD void *toft_heap_take_after_refusal(size_t size, size_t align) {
+  toft_cache_put_blocks();
+  toft_page_cache_drop();
+  return toft_os_heap_take(size, align);
+}
+
 /* `align` is guaranteed for sizes below 1 MiB; larger blocks have the system's page alignment. */
 static void *toft_heap_take_aligned(size_t size, size_t align) {
   if (size >= TOFT_CAP) return toft_page_cache_take(size);
   toft_heap_count_block();
   void *block = toft_cache_take(size, align);
-  return block != NULL ? block : toft_os_heap_take(size, align);
+  if (block == NULL) block = toft_os_heap_take(size, align);
+  return TOFT_LIKELY(block != NULL) ? block : toft_heap_take_after_refusal(size, align);
 }
 
 static void *toft_heap_take(toft_source *self, size_t size) {
@@ -1432,19 +1467,9 @@ size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_limit_bytes
 size_t toft_cache_bytes(void) { return toft_thread_cache.bytes; }
 
 static void toft_cache_empty(void) {
-  toft_cache *c = &toft_thread_cache;
-  toft_state *a;
   toft_thread_release_leases();
-  while ((a = toft_cache_pop()) != NULL) toft_os_heap_put(a);
   toft_pool_drop_kept();
-  for (unsigned bin = 0; bin < TOFT_CACHE_BINS; bin++) {
-    toft_cached_block *b;
-    while ((b = c->bins[bin]) != NULL) {
-      c->bins[bin] = b->next;
-      c->bytes -= b->size;
-      toft_os_heap_put(b);
-    }
-  }
+  toft_cache_put_blocks();
 }
 
 void toft_cache_trim(void) {
@@ -1480,6 +1505,10 @@ static void *toft_page_source_take(toft_source *self, size_t size) {
       return b;
     }
   }
+  void *block = toft_os_map(size, (pages->flags & TOFT_PAGES_HUGE) != 0);
+  if (block != NULL) return block;
+  toft_page_source_trim(pages);
+  toft_page_cache_drop();
   return toft_os_map(size, (pages->flags & TOFT_PAGES_HUGE) != 0);
 }
 
@@ -1712,8 +1741,8 @@ static void toft_guarded_end(void) {}
 static size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented);
 /* Precondition: TOFT_INSTRUMENTED. Returns whether the current tag's budget allows `charge` more bytes. */
 static int toft_fits_tag_budget(toft_state *a, size_t charge);
-/* Called when a request was refused. Returns 1 if the refusal was due to the budget and the arena's callback raised
- * it. */
+/* Called when a request was refused. Returns 1 if the arena's callback raised the budget that was the cause, or if the
+ * cause was the source and there is a callback: then the request is tried again. */
 static int toft_budget_raised(toft_state *a, size_t size, size_t align);
 /* Calls the callback of the soft budget if live has passed it. */
 static void toft_check_soft_budget(toft_state *a);
@@ -1978,12 +2007,18 @@ static toft_block_header *toft_block_take(toft_state *a, size_t size) {
     a->source->put(a->source, b, size);
     return NULL;
   }
-  if (b != NULL) {
-    b->size = size;
-    b->source = a->source;
+  if (b == NULL) {
+    a->state |= TOFT_REFUSED | TOFT_ROUND_REFUSED | TOFT_KEEPS_BLOCKS;
+    return NULL;
   }
+  if (!(a->state & TOFT_ROUND_REFUSED)) a->state &= ~(uint32_t)TOFT_KEEPS_BLOCKS;
+  b->size = size;
+  b->source = a->source;
   return b;
 }
+
+/* Whether the source refused the last block that was requested. */
+static int toft_was_refused(const toft_state *a) { return (a->state & TOFT_REFUSED) != 0; }
 
 /* Makes b the newest block of the list. */
 static void toft_block_push(toft_state *a, toft_block_header *b, uint32_t kind) {
@@ -2003,6 +2038,20 @@ static void toft_make_current(toft_state *a, toft_block_header *b, unsigned char
   a->end = toft_block_end(a, b);
 }
 
+/* After a reset that found the initial block too small: it counts as full, and `first_size` is the size of the next
+ * block. */
+static int toft_initial_is_idle(const toft_state *a) {
+  return (a->state & TOFT_INITIAL_IDLE) != 0 && a->current == &a->initial;
+}
+
+static void toft_make_initial_current(toft_state *a, int idle) {
+  a->newest = &a->initial;
+  a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
+  if (idle) a->state |= TOFT_INITIAL_IDLE;
+  toft_make_current(a, &a->initial, idle ? a->initial_end : a->initial_start);
+  a->initial.used_end = a->head.cursor;
+}
+
 /* ---- returning ---- */
 
 static void toft_block_put(toft_state *a, toft_block_header *b) {
@@ -2017,8 +2066,19 @@ static void toft_block_keep(toft_state *a, toft_block_header *b) {
   a->spare_bytes += b->size;
 }
 
+static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
+
+/* The limit is for several arenas, so what one of them keeps would be refused to the others. */
+static int toft_is_limited(const toft_source *source) {
+  return source != NULL && source->take == toft_limited_source_take;
+}
+
 /* P12: keeps b as a spare; above the bound, the oldest spares go to the source. */
 static void toft_block_drop(toft_state *a, toft_block_header *b) {
+  if (toft_is_limited(a->source)) {
+    toft_block_put(a, b);
+    return;
+  }
   uint64_t bound = toft_max(toft_max(TOFT_SPARE, a->spare_keep), a->first_size);
   if (bound < 2 * a->round_peak) bound = 2 * a->round_peak;
   toft_block_keep(a, b);
@@ -2038,6 +2098,47 @@ static void toft_put_spares(toft_state *a, size_t keep) {
     a->spare_bytes -= b->size;
     toft_block_put(a, b);
   }
+}
+
+/* P13: whether the current block is the only one beside the initial block, and nothing was allocated from it. */
+static int toft_current_is_unused(const toft_state *a) {
+  toft_block_header *b = a->current;
+  return a->live == 0 && b != &a->initial && b == a->newest && b->next == &a->initial &&
+         a->head.cursor == toft_block_start(a, b);
+}
+
+/* P13: makes the empty initial block current and not idle. Older marks mean its first byte from then on. */
+static void toft_restart_in_initial(toft_state *a) {
+  toft_records_trimmed(a);
+  a->first_size = 0;
+  a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
+  toft_make_current(a, &a->initial, a->initial_start);
+  a->initial.used_end = a->head.cursor;
+  toft_next_epoch(a);
+  a->trim_epoch = toft_epoch(a);
+}
+
+/* Precondition: toft_current_is_unused. */
+static void toft_put_current(toft_state *a) {
+  toft_block_header *b = a->current;
+  a->newest = &a->initial;
+  toft_block_put(a, b);
+  toft_restart_in_initial(a);
+}
+
+/* P9: returns what the arena keeps and does not use: spares, an unused current block, the idleness of the initial
+ * block. 0: there is no such thing. */
+static int toft_return_idle(toft_state *a) {
+  int any = a->spares != NULL;
+  toft_put_spares(a, 0);
+  if (a->state & (TOFT_CLAIMED | TOFT_RANGE_GROWS)) return any;
+  if (toft_current_is_unused(a)) {
+    toft_put_current(a);
+    return 1;
+  }
+  if (!toft_initial_is_idle(a)) return any;
+  toft_restart_in_initial(a);
+  return 1;
 }
 
 /* Unlinks the newest block, subtracts its bytes from live, and makes the block below it current. Not for the initial
@@ -2095,12 +2196,6 @@ static int toft_check_request(size_t size, size_t align) {
   return size > TOFT_MAX_REQUEST || align > TOFT_MAX_REQUEST ? TOFT_ENOMEM : TOFT_OK;
 }
 
-/* After a reset that found the initial block too small: it counts as full, and `first_size` is the size of the next
- * block. */
-static int toft_initial_is_idle(const toft_state *a) {
-  return (a->state & TOFT_INITIAL_IDLE) != 0 && a->current == &a->initial;
-}
-
 /* NULL: it does not fit, or exceeds the budget. */
 static void *toft_alloc_in_current(toft_state *a, size_t size, size_t align) {
   size_t pad = toft_pad(a->head.cursor, align);
@@ -2122,6 +2217,7 @@ static int toft_fits_current(const toft_state *a, size_t size, size_t align) {
 /* P7: in a dedicated block; the current block stays. */
 static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   size_t need = toft_need(size, align);
+  a->state &= ~(uint32_t)TOFT_REFUSED;
   if (!toft_fits_budget(a, need) || !toft_reserve_detached(a)) return NULL;
   toft_block_header *b = toft_block_take(a, toft_dedicated_size(need));
   if (b == NULL) return NULL;
@@ -2164,6 +2260,7 @@ static void *toft_alloc_regular(toft_state *a, size_t size, size_t align, size_t
   /* The budget is checked before the source is called, with the padding that a page-aligned base gives. */
   size_t start = toft_stagger(block_size, a->newest->index + 1);
   size_t pad = (0 - start) & (align - 1) & (TOFT_BLOCK_MIN - 1);
+  a->state &= ~(uint32_t)TOFT_REFUSED;
   if (!toft_fits_budget(a, pad + TOFT_ROUND8(size))) return NULL;
   toft_block_header *b = toft_block_take(a, block_size);
   if (b == NULL) return NULL;
@@ -2176,15 +2273,46 @@ static void *toft_alloc_regular(toft_state *a, size_t size, size_t align, size_t
   return p;
 }
 
-static void *toft_alloc_in_new_block(toft_state *a, size_t size, size_t align) {
-  size_t need = toft_need(size, align);
+/* 0: a dedicated block. */
+static size_t toft_new_block_size(const toft_state *a, size_t need) {
   int idle = toft_initial_is_idle(a);
   size_t next = idle ? a->first_size : toft_min(TOFT_CAP, 2 * toft_min(TOFT_CAP, toft_round(a->current->size, 4096)));
-  size_t block_size = toft_regular_size(need, next, idle);
-  if (block_size == 0 && a->source != NULL && a->source->extend != NULL) block_size = toft_dedicated_size(need);
+  size_t size = toft_regular_size(need, next, idle);
+  return size == 0 && a->source != NULL && a->source->extend != NULL ? toft_dedicated_size(need) : size;
+}
+
+static size_t toft_largest_spare(const toft_state *a) {
+  size_t largest = 0;
+  for (const toft_block_header *b = a->spares; b != NULL; b = b->next) largest = toft_max(largest, b->size);
+  return largest;
+}
+
+/* P9: halves the size that the source refused, down to what the request needs. */
+static void *toft_alloc_in_smaller_block(toft_state *a, size_t size, size_t align, size_t refused) {
+  size_t least = toft_least_size(toft_need(size, align));
+  void *p = NULL;
+  while (p == NULL && toft_was_refused(a) && refused > least) {
+    refused = toft_max(least, toft_round(refused / 2, TOFT_BLOCK_MIN));
+    p = toft_alloc_regular(a, size, align, refused);
+  }
+  return p;
+}
+
+static void *toft_alloc_in_new_block(toft_state *a, size_t size, size_t align) {
+  size_t need = toft_need(size, align), block_size = toft_new_block_size(a, need);
   uint64_t wanted =
       a->live + toft_pad(a->head.cursor, align) + TOFT_ROUND8(size); /* what the current block would have needed */
   void *p = block_size != 0 ? toft_alloc_regular(a, size, align, block_size) : toft_alloc_dedicated(a, size, align);
+  if (TOFT_UNLIKELY(p == NULL) && toft_was_refused(a)) {
+    size_t spare = toft_largest_spare(a);
+    if (spare != 0 && toft_usable(spare) >= need)
+      p = toft_alloc_regular(a, size, align, spare);
+    else if (toft_return_idle(a))
+      return toft_fits_current(a, size, align) ? toft_alloc_in_current(a, size, align)
+                                               : toft_alloc_in_new_block(a, size, align);
+    else if (block_size != 0)
+      p = toft_alloc_in_smaller_block(a, size, align, block_size);
+  }
   if (p != NULL) toft_update_round_peak(a, a->live > wanted ? a->live : wanted);
   return p;
 }
@@ -2207,6 +2335,7 @@ static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) 
     }
   }
   void *p = toft_alloc_dedicated(a, size, align);
+  if (p == NULL && toft_was_refused(a) && toft_return_idle(a)) p = toft_alloc_dedicated(a, size, align);
   if (p != NULL) {
     a->side_block = a->newest;
     a->side_block->u.payload = NULL; /* may hold several: not returned with its first allocation */
@@ -2218,6 +2347,7 @@ static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) 
 /* The placement rule. Precondition: the request passed toft_check_request and the arena is not busy. NULL: nothing
  * changed. */
 static void *toft_alloc_slow(toft_state *a, size_t size, size_t align) {
+  a->state &= ~(uint32_t)TOFT_REFUSED;
   if (a->state & TOFT_IS_CHECKED) return toft_alloc_checked(a, size, align);
   if (a->state & TOFT_CLAIMED) return toft_alloc_in_side_block(a, size, align);
   if (toft_fits_current(a, size, align)) return toft_alloc_in_current(a, size, align);
@@ -2343,6 +2473,7 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
     code = TOFT_ENOMEM;
     q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
     size_t wanted = flags & TOFT_STAY ? new_size - toft_min(old_size, new_size) : new_size;
+    if (flags & TOFT_STAY) a->state &= ~(uint32_t)TOFT_REFUSED; /* no block was requested */
     if (q == NULL && code == TOFT_ENOMEM && toft_budget_raised(a, wanted, align))
       q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
     if (q != NULL)
@@ -2450,14 +2581,6 @@ static uint64_t toft_end_round(toft_state *a) {
   return high + 512;
 }
 
-static void toft_make_initial_current(toft_state *a, int idle) {
-  a->newest = &a->initial;
-  a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
-  if (idle) a->state |= TOFT_INITIAL_IDLE;
-  toft_make_current(a, &a->initial, idle ? a->initial_end : a->initial_start);
-  a->initial.used_end = a->head.cursor;
-}
-
 /* Unlinks all blocks but the initial one into one list: blocks, newest first, then spares in their order. */
 static toft_block_header *toft_unlink_all(toft_state *a) {
   toft_block_header *all = a->newest, **tail = &all;
@@ -2526,9 +2649,20 @@ static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
   int extends = a->initial.source != NULL && a->initial.source->extend != NULL;
   int fits = high <= (size_t)(a->initial_end - a->initial_start) + 512 && (policy != TOFT_KEEP_ALL || others == 0);
   int single = newest != &a->initial && newest->next == &a->initial && newest->kind == TOFT_BLOCK_REGULAR;
+  int refused = (a->state & TOFT_KEEPS_BLOCKS) != 0, limited = policy == TOFT_KEEP_RECENT && toft_is_limited(a->source);
+  a->state &= ~(uint32_t)TOFT_ROUND_REFUSED;
   a->spare_keep = 0;
   if (wanted <= TOFT_BLOCK_MIN || fits || a->source == NULL || extends) {
     (void)toft_retain_matching(a, toft_unlink_all(a), 0, 0, 0, 0);
+    a->first_size = 0;
+    toft_make_initial_current(a, 0);
+  } else if (limited) { /* what is kept would be refused to the other arenas of the limit */
+    (void)toft_retain_matching(a, toft_unlink_all(a), 0, 0, 0, 0);
+    a->first_size = wanted;
+    toft_make_initial_current(a, 1);
+  } else if (refused) { /* the source may refuse a merged block; the same requests find the same blocks again */
+    (void)toft_retain_matching(a, toft_unlink_all(a), 0, SIZE_MAX, bound, SIZE_MAX);
+    a->spare_keep = bound;
     a->first_size = 0;
     toft_make_initial_current(a, 0);
   } else if (single && high <= TOFT_MERGE && newest->size >= wanted && newest->size <= most) {
@@ -2591,14 +2725,8 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
     toft_put_spares(a, keep);
     toft_block_header *b = a->current;
     a->spare_keep = toft_min(a->spare_keep, keep);
-    if (a->live == 0 && b != &a->initial && b == a->newest && b->next == &a->initial &&
-        a->head.cursor == toft_block_start(a, b) && b->size > keep) {
-      toft_records_trimmed(a);
-      toft_block_put(a, b);
-      a->first_size = 0;
-      toft_make_initial_current(a, 0);
-      toft_next_epoch(a);
-      a->trim_epoch = toft_epoch(a);
+    if (toft_current_is_unused(a) && b->size > keep) {
+      toft_put_current(a);
     } else if (a->live == 0 && b == &a->initial && a->newest == b && b->source != NULL && b->source->extend != NULL) {
       size_t size = toft_max(TOFT_BLOCK_MIN, toft_round(toft_min(keep, b->size), TOFT_BLOCK_MIN));
       size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_BLOCK_MIN));
@@ -2669,8 +2797,10 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
     if (claimed) a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
     toft_sync(a);
     uint64_t allocated_before = a->allocated;
+    if (claimed) a->state |= TOFT_RANGE_GROWS;
     p = size != 0 ? (unsigned char *)toft_alloc_slow(a, size, align) : a->head.cursor;
     if (p == NULL && toft_budget_raised(a, size, align)) p = (unsigned char *)toft_alloc_slow(a, size, align);
+    a->state &= ~(uint32_t)TOFT_RANGE_GROWS;
     if (p != NULL) {
       toft_instrument_alloc(a, size, allocated_before, 0, TOFT_CALLER());
       toft_set_limit(a); /* the range gets what the inline path would have had */
@@ -2683,7 +2813,7 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
       r->claim = a->claim_id;
       a->state |= TOFT_CLAIMED;
     } else {
-      a->head.cursor = before;
+      if (claimed) a->head.cursor = before;
       toft_sync(a);
       a->allocated = allocated; /* the bytes in the range count when it is returned */
       a->peak = peak;
@@ -3401,8 +3531,7 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  * freed objects. A block of 32 KiB that size classes share, and whose objects were freed one by one, but not all, is
  * swept before it is reused, in time linear in its holes. An allocation reuses at most 4 blocks of its class and 4
  * shared ones (16 with a count), and reads at most 64 headers of each; one above TOFT_RECYCLER_DIRECT reads at most 64
- * regions of up to 131 objects. It calls the source at most once, unless that fails: then it requests smaller
- * segments, down to 64 KiB. release, trim and statistics are linear in the blocks held.
+ * regions of up to 131 objects. It calls the source at most once, unless that fails (see REFUSAL). release, trim and statistics are linear in the blocks held.
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until
  * one has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer
@@ -3413,6 +3542,9 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  * returns to the source by trim and release only, except blocks of one request: these also return when regions serve
  * their size, or when they exceed twice the bytes that were ever in use at once (a block may be three times as large
  * as its object). A toft_recycler itself has 6.7 KiB.
+ *
+ * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
+ * more, then a smaller one that suffices.
  *
  * THREADS. A toft_recycler is used by one thread at a time. A toft_sync_recycler may be used by all threads at once,
  * and any thread may free its objects. After fork the child must not use one that other threads of the parent were
@@ -3887,6 +4019,7 @@ struct toft_recycler {
   size_t count, stride;
   size_t borrower; /* with a count: the class whose span is the end of the shared range; else TOFT_RECYCLER_CLASSES */
   uint64_t source_calls;
+  size_t refused;                      /* the source has refused a block */
   struct toft_recycler_checks *checks; /* checked recyclers: set by the first call */
   toft_recycler_class classes[TOFT_RECYCLER_SHARED + 1];
   toft_recycler_list medium[64 - TOFT_RECYCLER_MEDIUM_MIN]; /* by longest run; undefined without a bit in medium_runs */
@@ -4663,13 +4796,13 @@ static TOFT_COLD int toft_ask_for_budget(toft_state *a, size_t size, size_t alig
     pad = align + 8; /* red zones are aligned to 16 */
   }
   uint64_t budget = a->budget, need = (uint64_t)charge + pad;
-  if (budget == UINT64_MAX || a->live + claimed + need <= budget || !toft_fits_tag_budget(a, charge)) return 0;
+  int fits = budget == UINT64_MAX || a->live + claimed + need <= budget;
+  if ((fits && !toft_was_refused(a)) || !toft_fits_tag_budget(a, charge)) return 0;
   uint32_t was_busy = toft_begin_callback(a);
   uint64_t answer = w->on_refusal(w->on_refusal_arg, &a->head, a->live, budget, size);
   toft_end_callback(a, was_busy);
-  if (answer <= budget) return 0;
-  a->budget = answer;
-  return 1;
+  if (answer > budget) a->budget = answer;
+  return fits || answer > budget; /* the callback may have returned memory to the source */
 }
 
 static int toft_budget_raised(toft_state *a, size_t size, size_t align) {
@@ -7905,15 +8038,29 @@ static void toft_pool_update_capacity(toft_pool *p) {
   p->capacity = (uint32_t)toft_min(toft_min(p->max, slots), toft_min(key_mask, bits - 1));
 }
 
+/* For after a refusal by the system: the process may be at a limit of memory. */
+static void toft_pool_return_idle(void) {
+  toft_pool_drop_kept();
+  toft_page_cache_drop();
+}
+
+static int toft_pool_commit_parts(toft_pool *p, size_t bits, size_t keys, size_t slots) {
+  const unsigned char *end = (const unsigned char *)p->block + p->block_size;
+  return toft_pool_commit(p->live_bits, &p->bits_size, bits, toft_pool_distance(p->live_bits, p->keys)) &&
+         toft_pool_commit(p->keys, &p->keys_size, keys, toft_pool_distance(p->keys, p->slots)) &&
+         toft_pool_commit(p->slots, &p->slots_size, slots, toft_pool_distance(p->slots, end));
+}
+
 /* Commits memory for slots 1 to n, n <= max. On failure, parts that were committed stay so. */
 static int toft_pool_grow(toft_pool *p, size_t n) {
-  unsigned char *end = (unsigned char *)p->block + p->block_size;
   size_t bits = n / 64 * 8 + 8, keys = ((size_t)toft_pool_mask(n) + 1) * sizeof(uint32_t), slots = n * p->stride;
   if (slots > TOFT_POOL_SMALL_PAGES)
     slots = TOFT_POOL_SMALL_PAGES + toft_round(slots - TOFT_POOL_SMALL_PAGES, TOFT_HUGE_PAGE);
-  int done = toft_pool_commit(p->live_bits, &p->bits_size, bits, toft_pool_distance(p->live_bits, p->keys)) &&
-             toft_pool_commit(p->keys, &p->keys_size, keys, toft_pool_distance(p->keys, p->slots)) &&
-             toft_pool_commit(p->slots, &p->slots_size, slots, toft_pool_distance(p->slots, end));
+  int done = toft_pool_commit_parts(p, bits, keys, slots);
+  if (!done) {
+    toft_pool_return_idle();
+    done = toft_pool_commit_parts(p, bits, keys, slots);
+  }
   toft_pool_update_capacity(p);
   return done;
 }
@@ -8015,6 +8162,10 @@ static int toft_pool_init_growing(toft_pool *p, const toft_pool_options *o, size
     size = fits ? toft_pool_range_size(at.end, o->max_slots) : 0;
     if (fits && toft_pool_take_kept(p, &at, size, align)) break;
     block = fits ? (unsigned char *)toft_os_reserve(size) : NULL;
+    if (fits && block == NULL) {
+      toft_pool_return_idle();
+      block = (unsigned char *)toft_os_reserve(size);
+    }
     if (block != NULL) {
       p->block = block;
       p->block_size = size;
@@ -8271,10 +8422,24 @@ static void *toft_recycler_take(toft_recycler *r, size_t size) {
   r->source_calls++;
   p = r->source == &toft_heap_source ? toft_heap_take_aligned(size, TOFT_RECYCLER_UNIT)
                                      : r->source->take(r->source, size);
-  if (p == NULL) return NULL;
+  if (p == NULL) {
+    r->refused = 1;
+    return NULL;
+  }
   r->reserved += size;
   r->peak = toft_max(r->peak, r->reserved);
   return p;
+}
+
+static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep);
+
+/* As toft_recycler_take, and once more after a refusal, when memory without live objects is returned. */
+static void *toft_recycler_take_or_trim(toft_recycler *r, size_t size) {
+  void *p = toft_recycler_take(r, size);
+  size_t before = r->reserved;
+  if (p != NULL) return p;
+  (void)toft_recycler_trim_to(r, 0);
+  return r->reserved < before ? toft_recycler_take(r, size) : NULL;
 }
 
 static void toft_recycler_put(toft_recycler *r, void *p, size_t size) {
@@ -8562,8 +8727,8 @@ static int toft_recycler_segment_take(toft_recycler *r, size_t align) {
   toft_recycler_block *b;
   toft_recycler_segment *s;
   if (align > unit) least = size = align + 2 * unit;
-  while ((base = (unsigned char *)toft_recycler_take(r, size)) == NULL && size > least)
-    size = toft_max(size / 2, least);
+  base = (unsigned char *)toft_recycler_take_or_trim(r, size);
+  while (base == NULL && size > least) base = (unsigned char *)toft_recycler_take(r, size = toft_max(size / 2, least));
   if (base == NULL) return 0;
   if (align <= unit && r->segment_bytes < TOFT_CAP) r->segment_bytes = toft_max(2 * size, 2 * unit);
 
@@ -9155,7 +9320,7 @@ static void toft_recycler_clear(toft_recycler *r) {
   r->dedicated = NULL;
   r->dedicated_bytes = r->dedicated_peak = r->spare_bytes = r->spare_count = 0;
   r->segment_bytes = TOFT_RECYCLER_UNIT;
-  r->reserved = 0;
+  r->reserved = r->refused = 0;
   r->counted = r->counted_fresh = NULL;
   r->borrower = TOFT_RECYCLER_CLASSES;
   r->checks = NULL;
@@ -9757,7 +9922,7 @@ static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t siz
 }
 
 /* Block sizes differ by an eighth at most, so that blocks are reused; a block of more than three times the size is used
- * only if the source fails. */
+ * only if the source fails. After a refusal the same requests find the same blocks again: none is larger than needed. */
 static void *toft_recycler_dedicated_alloc(toft_recycler *r, size_t size, size_t align) {
   size_t need = toft_recycler_large_need(size, align), step = 4096, total;
   toft_recycler_spare block;
@@ -9765,12 +9930,16 @@ static void *toft_recycler_dedicated_alloc(toft_recycler *r, size_t size, size_t
   unsigned char *p;
   while (step < need / 16) step *= 2;
   total = toft_round(need, step);
-  block = toft_recycler_spare_find(r, size, align, 3 * total);
+  block = toft_recycler_spare_find(r, size, align, r->refused != 0 ? total : 3 * total);
   if (block.base == NULL) {
     block.base = (unsigned char *)toft_recycler_take(r, total);
     block.size = total;
   }
   if (block.base == NULL) block = toft_recycler_spare_find(r, size, align, SIZE_MAX);
+  if (block.base == NULL) {
+    block.size = toft_round(need, 4096);
+    block.base = (unsigned char *)toft_recycler_take_or_trim(r, block.size);
+  }
   if (block.base == NULL) return NULL;
   p = toft_recycler_dedicated_at(block.base, block.size, size, align);
   l = toft_recycler_large_of(p);
@@ -10638,12 +10807,30 @@ void toft_sync_recycler_release(toft_sync_recycler *r) {
   r->inner->put(r->inner, r, r->bytes);
 }
 
-void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align) {
+/* The source refused one shard: all return what they do not use, and each is tried. */
+static TOFT_COLD void *toft_sync_alloc_after_refusal(toft_sync_recycler *r, size_t size, size_t align, uintptr_t site) {
+  void *p = NULL;
+  if (r->count == 1 || toft_check_request(size, TOFT_OPS_ALIGN(align)) != TOFT_OK) return NULL;
+  toft_sync_recycler_trim(r, 0);
+  for (uint32_t i = 0; i < r->count && p == NULL; i++) {
+    toft_recycler_shard *s = &r->shards[i];
+    toft_lock_take(&s->lock);
+    if (s->initialised) p = toft_recycler_alloc_slow_at(&s->recycler, size, align, site);
+    toft_sync_unlock(s);
+  }
+  return p;
+}
+
+static void *toft_sync_alloc_at(toft_sync_recycler *r, size_t size, size_t align, uintptr_t site) {
   toft_recycler_shard *s = toft_sync_lock(r);
   void *p = toft_recycler_bump(&s->recycler, size, align);
-  if (p == NULL) p = toft_recycler_alloc_slow_at(&s->recycler, size, align, TOFT_CALLER());
+  if (p == NULL) p = toft_recycler_alloc_slow_at(&s->recycler, size, align, site);
   toft_sync_unlock(s);
-  return p;
+  return TOFT_LIKELY(p != NULL) ? p : toft_sync_alloc_after_refusal(r, size, align, site);
+}
+
+void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align) {
+  return toft_sync_alloc_at(r, size, align, TOFT_CALLER());
 }
 
 void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size) {
@@ -10664,6 +10851,11 @@ void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
   s = toft_sync_lock_of(r, p, old_size);
   q = toft_recycler_resize_at(&s->recycler, p, old_size, new_size, align, TOFT_CALLER());
   toft_sync_unlock(s);
+  if (TOFT_LIKELY(q != NULL)) return q;
+  q = toft_sync_alloc_after_refusal(r, new_size, align, TOFT_CALLER());
+  if (q == NULL) return NULL;
+  memcpy(q, p, toft_min(old_size, new_size));
+  toft_sync_recycler_free(r, p, old_size);
   return q;
 }
 
@@ -12096,6 +12288,7 @@ struct toft_shared {
   toft_cleanup_node *parts;                    /* local arenas, linked by their otherwise unused `adopted` */
   size_t next_size, reserved;
   uint32_t count;
+  int refused; /* 2: the source refused a block in this round; 1: in an earlier one, and has granted none since */
   uint64_t source_calls, allocated, peak, recent; /* allocated: in earlier rounds */
 };
 
@@ -12128,11 +12321,51 @@ static void toft_shared_push(toft_shared_block **list, toft_shared_block *b) {
   *list = b;
 }
 
-static toft_shared_block *toft_shared_take(toft_shared *s, size_t need, size_t least) {
-  size_t size = toft_max(toft_round(need + 8 * TOFT_HEADER, TOFT_BLOCK_MIN), least);
-  s->source_calls++;
-  toft_shared_block *b = (toft_shared_block *)s->inner->take(s->inner, size);
-  if (b == NULL) return NULL;
+static void toft_shared_put(toft_shared *s, toft_shared_block *b) {
+  s->reserved -= b->size;
+  s->inner->put(s->inner, b, b->size);
+}
+
+/* 0: there was none. */
+static int toft_shared_put_spares(toft_shared *s) {
+  int any = s->spares != NULL;
+  for (toft_shared_block *b; (b = s->spares) != NULL;) {
+    s->spares = b->next;
+    toft_shared_put(s, b);
+  }
+  return any;
+}
+
+static size_t toft_shared_least(size_t need) { return toft_round(need + 8 * TOFT_HEADER, TOFT_BLOCK_MIN); }
+
+/* The first spare of `size` bytes, or else in which `need` bytes fit; NULL: there is none. */
+static toft_shared_block *toft_shared_take_spare(toft_shared *s, size_t need, size_t size) {
+  toft_shared_block **found = NULL;
+  for (toft_shared_block **at = &s->spares; *at != NULL; at = &(*at)->next) {
+    if ((*at)->capacity < need || (found != NULL && (*at)->size != size)) continue;
+    found = at;
+    if ((*at)->size == size) break;
+  }
+  if (found == NULL) return NULL;
+  toft_shared_block *b = *found;
+  *found = b->next;
+  return b;
+}
+
+/* A block of `size` bytes. If the source refuses it: once more when the spares are returned, then smaller ones. */
+static toft_shared_block *toft_shared_take(toft_shared *s, size_t need, size_t size) {
+  size_t least = toft_shared_least(need);
+  toft_shared_block *b;
+  for (;;) {
+    s->source_calls++;
+    b = (toft_shared_block *)s->inner->take(s->inner, size);
+    if (b != NULL) break;
+    s->refused = 2;
+    if (toft_shared_put_spares(s)) continue;
+    if (size == least) return NULL;
+    size = toft_max(least, toft_round(size / 2, TOFT_BLOCK_MIN));
+  }
+  if (s->refused == 1) s->refused = 0;
   if (((uintptr_t)b & 63) != 0) {
     s->inner->put(s->inner, b, size);
     return NULL;
@@ -12145,20 +12378,11 @@ static toft_shared_block *toft_shared_take(toft_shared *s, size_t need, size_t l
   return b;
 }
 
-static void toft_shared_put(toft_shared *s, toft_shared_block *b) {
-  s->reserved -= b->size;
-  s->inner->put(s->inner, b, b->size);
-}
-
-/* Adds a block in which `need` bytes fit: the first such spare, or one from the source. */
-static toft_shared_block *toft_shared_block_new(toft_shared *s, size_t need, size_t least) {
-  toft_shared_block **at = &s->spares;
-  while (*at != NULL && (*at)->capacity < need) at = &(*at)->next;
-  toft_shared_block *b = *at;
-  if (b != NULL)
-    *at = b->next;
-  else
-    b = toft_shared_take(s, need, least);
+/* Adds a block of `due` bytes, or of what `need` takes if that is more: a spare, or one from the source. */
+static toft_shared_block *toft_shared_block_new(toft_shared *s, size_t need, size_t due) {
+  size_t size = toft_max(toft_shared_least(need), due);
+  toft_shared_block *b = toft_shared_take_spare(s, need, size);
+  if (b == NULL) b = toft_shared_take(s, need, size);
   if (b != NULL) toft_shared_push(&s->blocks, b);
   return b;
 }
@@ -12173,9 +12397,8 @@ static TOFT_COLD unsigned char *toft_shared_alloc_slow(toft_shared *s, size_t si
     if (b != NULL) p = toft_shared_bump(b, size, align);
   } else if (p == NULL) {
     b = toft_shared_block_new(s, need, s->next_size);
-    if (b == NULL) b = toft_shared_block_new(s, need, 0);
     if (b != NULL) {
-      s->next_size = toft_min(2 * s->next_size, TOFT_CAP);
+      s->next_size = toft_min(2 * toft_min(s->next_size, b->size), TOFT_CAP);
       p = toft_shared_bump(b, size, align); /* before other threads see the block */
       TOFT_STORE_POINTER_RELEASE(toft_shared_block, &s->current, b);
     }
@@ -12305,6 +12528,10 @@ static void toft_shared_keep_recent(toft_shared *s) {
   size_t wanted = toft_merged_size(s->recent + 8 * TOFT_HEADER);
   toft_shared_block *list = s->spares, *b;
   int others = 0;
+  if (toft_is_limited(s->inner)) { /* what is kept would be refused to others */
+    if (toft_shared_put_spares(s)) s->next_size = toft_max(wanted, TOFT_SHARED_FIRST);
+    return;
+  }
   s->spares = NULL;
   while ((b = list) != NULL) {
     list = b->next;
@@ -12337,10 +12564,14 @@ int toft_shared_reset(toft_shared *s, uint32_t policy, size_t keep) {
   }
   if (policy == TOFT_KEEP_BYTES)
     toft_shared_keep_bytes(s, keep);
-  else if (policy == TOFT_KEEP_RECENT && s->recent > TOFT_MERGE)
+  else if (policy == TOFT_KEEP_RECENT && (s->recent > TOFT_MERGE || s->refused != 0))
     toft_shared_keep_bytes(s, s->recent + s->recent / 2 + TOFT_CAP);
   else if (policy == TOFT_KEEP_RECENT)
     toft_shared_keep_recent(s);
+  if (s->refused != 0) { /* a merged block may be refused; the same requests find the same blocks again */
+    s->refused = 1;
+    s->next_size = TOFT_SHARED_FIRST;
+  }
   return code;
 }
 

@@ -35,6 +35,8 @@ typedef struct counted {
   size_t attempts;    /* calls of take */
   size_t fail_at;     /* the take that fails, counted from 1; 0: none */
   size_t fail_from;   /* every take from this one on fails; 0: none */
+  size_t size_max;    /* larger takes fail; 0: none */
+  size_t limit;       /* takes above this sum of bytes fail; 0: none */
   size_t bytes, peak; /* taken and not put back: now, and at most */
   void *blocks[COUNTED_MAX];
   size_t sizes[COUNTED_MAX];
@@ -46,6 +48,7 @@ static inline void *counted_take(toft_source *self, size_t size) {
   c->attempts++;
   assert_true(size % 4096 == 0 && size != 0);
   if (c->attempts == c->fail_at || (c->fail_from != 0 && c->attempts >= c->fail_from)) return NULL;
+  if ((c->size_max != 0 && size > c->size_max) || (c->limit != 0 && c->bytes + size > c->limit)) return NULL;
   assert_true(c->out < COUNTED_MAX);
   void *p = page_memory(size);
   assert_non_null(p);

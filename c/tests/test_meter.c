@@ -510,8 +510,9 @@ static void a_refusal_is_asked_about(void **state) {
   take(1000000);
   assert_int_equal(question.attempts, 6);
   source.fail_from = 1;
-  assert_null(toft_alloc(a, 2000000)); /* within the budget: it is memory that is missing */
-  assert_int_equal(question.attempts, 6);
+  assert_null(toft_alloc(a, 2000000)); /* within the budget: the source refuses */
+  assert_int_equal(question.attempts, 7);
+  assert_true(question.live + 2000000 <= question.budget);
   source.fail_from = 0;
   assert_int_equal(live_of("asker"), toft_get_stats(a).live);
 }

@@ -60,14 +60,7 @@ static void each_commit_fails_once(void **state) {
     o.slot_size = 100;
     o.slots = 700;
     begin(0, k);
-    int code = toft_pool_init(&p, &o);
-    if (k <= 3) {
-      assert_int_equal(code, TOFT_ENOMEM);
-      assert_int_equal(toft_pool_capacity(&p), 0);
-      toft_pool_release(&p);
-      continue;
-    }
-    assert_int_equal(code, TOFT_OK);
+    assert_int_equal(toft_pool_init(&p, &o), TOFT_OK);       /* the commit is attempted once more */
     for (uint32_t i = 0; i < N; i++) insert_numbered(&p, i); /* a smaller step succeeds at once */
     holds_numbers_below(&p, N);
     toft_pool_release(&p);

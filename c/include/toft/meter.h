@@ -104,8 +104,11 @@ typedef void toft_soft_budget_fn(void *arg, toft_arena *a, uint64_t live, uint64
  * bytes fall by other means. UINT64_MAX removes the soft budget. fn may be NULL. */
 TOFT_API int toft_set_soft_budget(toft_arena *a, uint64_t bytes, toft_soft_budget_fn *fn, void *arg);
 
-/* Called before an allocation fails because of the budget. Returns a new budget, or a value not above the present one
- * to let the allocation fail. `size` is the requested size; if the new budget is still too low, the call fails. */
+/* Called before an allocation fails because of the budget, or because the source refused a block; in the second case
+ * live + size is within the budget, which is UINT64_MAX if there is none. `size` is the requested size. Returns the
+ * budget from then on if that is above the present one; other values leave it. The allocation is tried once more if the
+ * budget was raised or the source was the cause: the callback may have freed memory of other arenas. It must not use
+ * this arena. */
 typedef uint64_t toft_refusal_fn(void *arg, toft_arena *a, uint64_t live, uint64_t budget, size_t size);
 /* Sets that callback; NULL removes it. */
 TOFT_API int toft_on_refusal(toft_arena *a, toft_refusal_fn *fn, void *arg);

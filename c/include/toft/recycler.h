@@ -22,8 +22,7 @@
  * freed objects. A block of 32 KiB that size classes share, and whose objects were freed one by one, but not all, is
  * swept before it is reused, in time linear in its holes. An allocation reuses at most 4 blocks of its class and 4
  * shared ones (16 with a count), and reads at most 64 headers of each; one above TOFT_RECYCLER_DIRECT reads at most 64
- * regions of up to 131 objects. It calls the source at most once, unless that fails: then it requests smaller
- * segments, down to 64 KiB. release, trim and statistics are linear in the blocks held.
+ * regions of up to 131 objects. It calls the source at most once, unless that fails (see REFUSAL). release, trim and statistics are linear in the blocks held.
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until
  * one has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer
@@ -34,6 +33,9 @@
  * returns to the source by trim and release only, except blocks of one request: these also return when regions serve
  * their size, or when they exceed twice the bytes that were ever in use at once (a block may be three times as large
  * as its object). A toft_recycler itself has 6.7 KiB.
+ *
+ * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
+ * more, then a smaller one that suffices.
  *
  * THREADS. A toft_recycler is used by one thread at a time. A toft_sync_recycler may be used by all threads at once,
  * and any thread may free its objects. After fork the child must not use one that other threads of the parent were
@@ -222,6 +224,7 @@ struct toft_recycler {
   size_t count, stride;
   size_t borrower; /* with a count: the class whose span is the end of the shared range; else TOFT_RECYCLER_CLASSES */
   uint64_t source_calls;
+  size_t refused;                      /* the source has refused a block */
   struct toft_recycler_checks *checks; /* checked recyclers: set by the first call */
   toft_recycler_class classes[TOFT_RECYCLER_SHARED + 1];
   toft_recycler_list medium[64 - TOFT_RECYCLER_MEDIUM_MIN]; /* by longest run; undefined without a bit in medium_runs */

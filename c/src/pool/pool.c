@@ -128,15 +128,29 @@ static void toft_pool_update_capacity(toft_pool *p) {
   p->capacity = (uint32_t)toft_min(toft_min(p->max, slots), toft_min(key_mask, bits - 1));
 }
 
+/* For after a refusal by the system: the process may be at a limit of memory. */
+static void toft_pool_return_idle(void) {
+  toft_pool_drop_kept();
+  toft_page_cache_drop();
+}
+
+static int toft_pool_commit_parts(toft_pool *p, size_t bits, size_t keys, size_t slots) {
+  const unsigned char *end = (const unsigned char *)p->block + p->block_size;
+  return toft_pool_commit(p->live_bits, &p->bits_size, bits, toft_pool_distance(p->live_bits, p->keys)) &&
+         toft_pool_commit(p->keys, &p->keys_size, keys, toft_pool_distance(p->keys, p->slots)) &&
+         toft_pool_commit(p->slots, &p->slots_size, slots, toft_pool_distance(p->slots, end));
+}
+
 /* Commits memory for slots 1 to n, n <= max. On failure, parts that were committed stay so. */
 static int toft_pool_grow(toft_pool *p, size_t n) {
-  unsigned char *end = (unsigned char *)p->block + p->block_size;
   size_t bits = n / 64 * 8 + 8, keys = ((size_t)toft_pool_mask(n) + 1) * sizeof(uint32_t), slots = n * p->stride;
   if (slots > TOFT_POOL_SMALL_PAGES)
     slots = TOFT_POOL_SMALL_PAGES + toft_round(slots - TOFT_POOL_SMALL_PAGES, TOFT_HUGE_PAGE);
-  int done = toft_pool_commit(p->live_bits, &p->bits_size, bits, toft_pool_distance(p->live_bits, p->keys)) &&
-             toft_pool_commit(p->keys, &p->keys_size, keys, toft_pool_distance(p->keys, p->slots)) &&
-             toft_pool_commit(p->slots, &p->slots_size, slots, toft_pool_distance(p->slots, end));
+  int done = toft_pool_commit_parts(p, bits, keys, slots);
+  if (!done) {
+    toft_pool_return_idle();
+    done = toft_pool_commit_parts(p, bits, keys, slots);
+  }
   toft_pool_update_capacity(p);
   return done;
 }
@@ -238,6 +252,10 @@ static int toft_pool_init_growing(toft_pool *p, const toft_pool_options *o, size
     size = fits ? toft_pool_range_size(at.end, o->max_slots) : 0;
     if (fits && toft_pool_take_kept(p, &at, size, align)) break;
     block = fits ? (unsigned char *)toft_os_reserve(size) : NULL;
+    if (fits && block == NULL) {
+      toft_pool_return_idle();
+      block = (unsigned char *)toft_os_reserve(size);
+    }
     if (block != NULL) {
       p->block = block;
       p->block_size = size;

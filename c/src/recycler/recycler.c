@@ -103,10 +103,24 @@ static void *toft_recycler_take(toft_recycler *r, size_t size) {
   r->source_calls++;
   p = r->source == &toft_heap_source ? toft_heap_take_aligned(size, TOFT_RECYCLER_UNIT)
                                      : r->source->take(r->source, size);
-  if (p == NULL) return NULL;
+  if (p == NULL) {
+    r->refused = 1;
+    return NULL;
+  }
   r->reserved += size;
   r->peak = toft_max(r->peak, r->reserved);
   return p;
+}
+
+static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep);
+
+/* As toft_recycler_take, and once more after a refusal, when memory without live objects is returned. */
+static void *toft_recycler_take_or_trim(toft_recycler *r, size_t size) {
+  void *p = toft_recycler_take(r, size);
+  size_t before = r->reserved;
+  if (p != NULL) return p;
+  (void)toft_recycler_trim_to(r, 0);
+  return r->reserved < before ? toft_recycler_take(r, size) : NULL;
 }
 
 static void toft_recycler_put(toft_recycler *r, void *p, size_t size) {
@@ -394,8 +408,8 @@ static int toft_recycler_segment_take(toft_recycler *r, size_t align) {
   toft_recycler_block *b;
   toft_recycler_segment *s;
   if (align > unit) least = size = align + 2 * unit;
-  while ((base = (unsigned char *)toft_recycler_take(r, size)) == NULL && size > least)
-    size = toft_max(size / 2, least);
+  base = (unsigned char *)toft_recycler_take_or_trim(r, size);
+  while (base == NULL && size > least) base = (unsigned char *)toft_recycler_take(r, size = toft_max(size / 2, least));
   if (base == NULL) return 0;
   if (align <= unit && r->segment_bytes < TOFT_CAP) r->segment_bytes = toft_max(2 * size, 2 * unit);
 
@@ -987,7 +1001,7 @@ static void toft_recycler_clear(toft_recycler *r) {
   r->dedicated = NULL;
   r->dedicated_bytes = r->dedicated_peak = r->spare_bytes = r->spare_count = 0;
   r->segment_bytes = TOFT_RECYCLER_UNIT;
-  r->reserved = 0;
+  r->reserved = r->refused = 0;
   r->counted = r->counted_fresh = NULL;
   r->borrower = TOFT_RECYCLER_CLASSES;
   r->checks = NULL;

@@ -269,7 +269,7 @@ static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t siz
 }
 
 /* Block sizes differ by an eighth at most, so that blocks are reused; a block of more than three times the size is used
- * only if the source fails. */
+ * only if the source fails. After a refusal the same requests find the same blocks again: none is larger than needed. */
 static void *toft_recycler_dedicated_alloc(toft_recycler *r, size_t size, size_t align) {
   size_t need = toft_recycler_large_need(size, align), step = 4096, total;
   toft_recycler_spare block;
@@ -277,12 +277,16 @@ static void *toft_recycler_dedicated_alloc(toft_recycler *r, size_t size, size_t
   unsigned char *p;
   while (step < need / 16) step *= 2;
   total = toft_round(need, step);
-  block = toft_recycler_spare_find(r, size, align, 3 * total);
+  block = toft_recycler_spare_find(r, size, align, r->refused != 0 ? total : 3 * total);
   if (block.base == NULL) {
     block.base = (unsigned char *)toft_recycler_take(r, total);
     block.size = total;
   }
   if (block.base == NULL) block = toft_recycler_spare_find(r, size, align, SIZE_MAX);
+  if (block.base == NULL) {
+    block.size = toft_round(need, 4096);
+    block.base = (unsigned char *)toft_recycler_take_or_trim(r, block.size);
+  }
   if (block.base == NULL) return NULL;
   p = toft_recycler_dedicated_at(block.base, block.size, size, align);
   l = toft_recycler_large_of(p);

@@ -127,12 +127,30 @@ void toft_sync_recycler_release(toft_sync_recycler *r) {
   r->inner->put(r->inner, r, r->bytes);
 }
 
-void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align) {
+/* The source refused one shard: all return what they do not use, and each is tried. */
+static TOFT_COLD void *toft_sync_alloc_after_refusal(toft_sync_recycler *r, size_t size, size_t align, uintptr_t site) {
+  void *p = NULL;
+  if (r->count == 1 || toft_check_request(size, TOFT_OPS_ALIGN(align)) != TOFT_OK) return NULL;
+  toft_sync_recycler_trim(r, 0);
+  for (uint32_t i = 0; i < r->count && p == NULL; i++) {
+    toft_recycler_shard *s = &r->shards[i];
+    toft_lock_take(&s->lock);
+    if (s->initialised) p = toft_recycler_alloc_slow_at(&s->recycler, size, align, site);
+    toft_sync_unlock(s);
+  }
+  return p;
+}
+
+static void *toft_sync_alloc_at(toft_sync_recycler *r, size_t size, size_t align, uintptr_t site) {
   toft_recycler_shard *s = toft_sync_lock(r);
   void *p = toft_recycler_bump(&s->recycler, size, align);
-  if (p == NULL) p = toft_recycler_alloc_slow_at(&s->recycler, size, align, TOFT_CALLER());
+  if (p == NULL) p = toft_recycler_alloc_slow_at(&s->recycler, size, align, site);
   toft_sync_unlock(s);
-  return p;
+  return TOFT_LIKELY(p != NULL) ? p : toft_sync_alloc_after_refusal(r, size, align, site);
+}
+
+void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align) {
+  return toft_sync_alloc_at(r, size, align, TOFT_CALLER());
 }
 
 void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size) {
@@ -153,6 +171,11 @@ void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
   s = toft_sync_lock_of(r, p, old_size);
   q = toft_recycler_resize_at(&s->recycler, p, old_size, new_size, align, TOFT_CALLER());
   toft_sync_unlock(s);
+  if (TOFT_LIKELY(q != NULL)) return q;
+  q = toft_sync_alloc_after_refusal(r, new_size, align, TOFT_CALLER());
+  if (q == NULL) return NULL;
+  memcpy(q, p, toft_min(old_size, new_size));
+  toft_sync_recycler_free(r, p, old_size);
   return q;
 }
 

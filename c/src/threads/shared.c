@@ -41,6 +41,7 @@ struct toft_shared {
   toft_cleanup_node *parts;                    /* local arenas, linked by their otherwise unused `adopted` */
   size_t next_size, reserved;
   uint32_t count;
+  int refused; /* 2: the source refused a block in this round; 1: in an earlier one, and has granted none since */
   uint64_t source_calls, allocated, peak, recent; /* allocated: in earlier rounds */
 };
 
@@ -73,11 +74,51 @@ static void toft_shared_push(toft_shared_block **list, toft_shared_block *b) {
   *list = b;
 }
 
-static toft_shared_block *toft_shared_take(toft_shared *s, size_t need, size_t least) {
-  size_t size = toft_max(toft_round(need + 8 * TOFT_HEADER, TOFT_BLOCK_MIN), least);
-  s->source_calls++;
-  toft_shared_block *b = (toft_shared_block *)s->inner->take(s->inner, size);
-  if (b == NULL) return NULL;
+static void toft_shared_put(toft_shared *s, toft_shared_block *b) {
+  s->reserved -= b->size;
+  s->inner->put(s->inner, b, b->size);
+}
+
+/* 0: there was none. */
+static int toft_shared_put_spares(toft_shared *s) {
+  int any = s->spares != NULL;
+  for (toft_shared_block *b; (b = s->spares) != NULL;) {
+    s->spares = b->next;
+    toft_shared_put(s, b);
+  }
+  return any;
+}
+
+static size_t toft_shared_least(size_t need) { return toft_round(need + 8 * TOFT_HEADER, TOFT_BLOCK_MIN); }
+
+/* The first spare of `size` bytes, or else in which `need` bytes fit; NULL: there is none. */
+static toft_shared_block *toft_shared_take_spare(toft_shared *s, size_t need, size_t size) {
+  toft_shared_block **found = NULL;
+  for (toft_shared_block **at = &s->spares; *at != NULL; at = &(*at)->next) {
+    if ((*at)->capacity < need || (found != NULL && (*at)->size != size)) continue;
+    found = at;
+    if ((*at)->size == size) break;
+  }
+  if (found == NULL) return NULL;
+  toft_shared_block *b = *found;
+  *found = b->next;
+  return b;
+}
+
+/* A block of `size` bytes. If the source refuses it: once more when the spares are returned, then smaller ones. */
+static toft_shared_block *toft_shared_take(toft_shared *s, size_t need, size_t size) {
+  size_t least = toft_shared_least(need);
+  toft_shared_block *b;
+  for (;;) {
+    s->source_calls++;
+    b = (toft_shared_block *)s->inner->take(s->inner, size);
+    if (b != NULL) break;
+    s->refused = 2;
+    if (toft_shared_put_spares(s)) continue;
+    if (size == least) return NULL;
+    size = toft_max(least, toft_round(size / 2, TOFT_BLOCK_MIN));
+  }
+  if (s->refused == 1) s->refused = 0;
   if (((uintptr_t)b & 63) != 0) {
     s->inner->put(s->inner, b, size);
     return NULL;
@@ -90,20 +131,11 @@ static toft_shared_block *toft_shared_take(toft_shared *s, size_t need, size_t l
   return b;
 }
 
-static void toft_shared_put(toft_shared *s, toft_shared_block *b) {
-  s->reserved -= b->size;
-  s->inner->put(s->inner, b, b->size);
-}
-
-/* Adds a block in which `need` bytes fit: the first such spare, or one from the source. */
-static toft_shared_block *toft_shared_block_new(toft_shared *s, size_t need, size_t least) {
-  toft_shared_block **at = &s->spares;
-  while (*at != NULL && (*at)->capacity < need) at = &(*at)->next;
-  toft_shared_block *b = *at;
-  if (b != NULL)
-    *at = b->next;
-  else
-    b = toft_shared_take(s, need, least);
+/* Adds a block of `due` bytes, or of what `need` takes if that is more: a spare, or one from the source. */
+static toft_shared_block *toft_shared_block_new(toft_shared *s, size_t need, size_t due) {
+  size_t size = toft_max(toft_shared_least(need), due);
+  toft_shared_block *b = toft_shared_take_spare(s, need, size);
+  if (b == NULL) b = toft_shared_take(s, need, size);
   if (b != NULL) toft_shared_push(&s->blocks, b);
   return b;
 }
@@ -118,9 +150,8 @@ static TOFT_COLD unsigned char *toft_shared_alloc_slow(toft_shared *s, size_t si
     if (b != NULL) p = toft_shared_bump(b, size, align);
   } else if (p == NULL) {
     b = toft_shared_block_new(s, need, s->next_size);
-    if (b == NULL) b = toft_shared_block_new(s, need, 0);
     if (b != NULL) {
-      s->next_size = toft_min(2 * s->next_size, TOFT_CAP);
+      s->next_size = toft_min(2 * toft_min(s->next_size, b->size), TOFT_CAP);
       p = toft_shared_bump(b, size, align); /* before other threads see the block */
       TOFT_STORE_POINTER_RELEASE(toft_shared_block, &s->current, b);
     }
@@ -250,6 +281,10 @@ static void toft_shared_keep_recent(toft_shared *s) {
   size_t wanted = toft_merged_size(s->recent + 8 * TOFT_HEADER);
   toft_shared_block *list = s->spares, *b;
   int others = 0;
+  if (toft_is_limited(s->inner)) { /* what is kept would be refused to others */
+    if (toft_shared_put_spares(s)) s->next_size = toft_max(wanted, TOFT_SHARED_FIRST);
+    return;
+  }
   s->spares = NULL;
   while ((b = list) != NULL) {
     list = b->next;
@@ -282,10 +317,14 @@ int toft_shared_reset(toft_shared *s, uint32_t policy, size_t keep) {
   }
   if (policy == TOFT_KEEP_BYTES)
     toft_shared_keep_bytes(s, keep);
-  else if (policy == TOFT_KEEP_RECENT && s->recent > TOFT_MERGE)
+  else if (policy == TOFT_KEEP_RECENT && (s->recent > TOFT_MERGE || s->refused != 0))
     toft_shared_keep_bytes(s, s->recent + s->recent / 2 + TOFT_CAP);
   else if (policy == TOFT_KEEP_RECENT)
     toft_shared_keep_recent(s);
+  if (s->refused != 0) { /* a merged block may be refused; the same requests find the same blocks again */
+    s->refused = 1;
+    s->next_size = TOFT_SHARED_FIRST;
+  }
   return code;
 }
 
