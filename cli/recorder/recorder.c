@@ -61,7 +61,7 @@ enum {
   CALLERS = 3,
   VARIANTS = 3, /* sites of one key that differ by all callers; more differ by the first */
   VERIFIED = 8,
-  WINDOW = 8192,
+  WINDOW = 2048,
 #if defined(__x86_64__)
   READS_STACK = 1, /* return addresses are below the frame's CFA */
 #else

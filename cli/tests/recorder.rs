@@ -200,7 +200,7 @@ fn there_is_no_verdict_on_a_part() {
     let said = folder.error(&program, &["unsteady", flag.to_str().unwrap()]);
     assert!(said.contains("does not end the same way each time"), "{said}");
     let said = folder.error(&program, &["small"]);
-    assert!(said.contains("lacks 1 processes") && said.contains("ulimit -f"), "{said}");
+    assert!(said.contains("lacks processes that allocate (1 of them)") && said.contains("ulimit -f"), "{said}");
     let plain = Command::new(&program).arg("disturbed").status().unwrap();
     assert_eq!((plain.code(), plain.signal()), (Some(0), None));
 }

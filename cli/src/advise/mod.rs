@@ -328,7 +328,7 @@ fn check_whole(recording: &Recording, folder: &Path) -> Result<()> {
         );
     }
     if let Some(loss) = Loss::of_processes(folder) {
-        bail!("the recording lacks {} processes that allocate: {}", loss.count, loss.reason());
+        bail!("the recording lacks processes that allocate ({} of them): {}", loss.count, loss.reason());
     }
     if !is_libc(Path::new(&recording.malloc))
         && let Some((function, module)) = unseen::find(&recording.mappings, &recording.malloc)
