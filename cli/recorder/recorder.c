@@ -1,9 +1,9 @@
 /* Records the calls of malloc and its relatives in a program: LD_PRELOAD=recorder.so TOFT_RECORDING=FOLDER program.
  * SPDX-License-Identifier: MIT OR Apache-2.0
  *
- * The recorder only observes. Each function that it defines calls the definition that the program would call without it,
- * the next one in the order of the dynamic linker: memory comes from the program's own malloc, and functions that are
- * not defined here, such as malloc_usable_size, receive pointers of that malloc.
+ * The recorder only observes. Each function that it defines calls the definition that the program would call
+ * without it, the next one in the order of the dynamic linker: memory comes from the program's own malloc, and
+ * functions that are not defined here, such as malloc_usable_size, receive pointers of that malloc.
  *
  * Each thread writes events into a segment that is mapped from the file of the recording, so that nothing is lost if
  * the process is killed. A full segment is appended to the file by a system call, which takes a quarter of the time
@@ -274,8 +274,8 @@ static inline __attribute__((always_inline)) int is_resolved(void) {
   return !UNLIKELY(!LOAD(&N.resolved)) || resolve();
 }
 
-/* An operator that is in no library of the program's global scope: a plug-in is in C++, and the program in C. That of the
- * caller's module and its libraries. */
+/* An operator that is in no library of the program's global scope: a plug-in is in C++, and the program in C. That
+ * of the caller's module and its libraries. */
 static NOINLINE operator_function *find_operator(int which, const void *caller) {
   operator_function *found = NULL;
   Dl_info at;
@@ -331,8 +331,8 @@ static void toft_recorder_on_stack(void (*function)(void *), void *arg, void *to
 }
 #endif
 
-/* Calls `function` on the recorder's own stack, behind the lock. No handler of a signal runs meanwhile: it could switch to
- * another context, or leave by longjmp. The thread is not cancelled either. */
+/* Calls `function` on the recorder's own stack, behind the lock. No handler of a signal runs meanwhile: it could
+ * switch to another context, or leave by longjmp. The thread is not cancelled either. */
 static NOINLINE void aside(void (*function)(void *), void *arg) {
   uint64_t all = ~(uint64_t)0, before = 0;
   int cancel, blocked = !LOAD(&R.sandbox);
@@ -377,7 +377,8 @@ static void hold(held *h, int fd) {
   h->fd = high;
 }
 
-/* Closes a descriptor with a low number, so that the program's next one has the number that it has without the recorder. */
+/* Closes a descriptor with a low number, so that the program's next one has the number that it has without
+ * the recorder. */
 static void release(held *h) {
   if (h->fd < 0 || h->fd >= FILE_LEAST) return;
   close(h->fd);
@@ -639,8 +640,8 @@ typedef struct unwinding {
   } frame[FRAMES_MAX];
 } unwinding;
 
-/* Reads a word of the program's stack through the kernel: a frame that was known once may be on another stack by now, in
- * pages that are inaccessible. 0: it cannot be read. */
+/* Reads a word of the program's stack through the kernel: a frame that was known once may be on another
+ * stack by now, in pages that are inaccessible. 0: it cannot be read. */
 static int read_stack(uint64_t at, uint64_t *word) {
   static uint64_t window[WINDOW / 8];
   if (at - W.start > W.size || W.size - (at - W.start) < 8) {

@@ -34,8 +34,8 @@ use std::{
 /// Computes what arenas would save in a program.
 ///
 /// The program is run some 15 to 50 times: as it is, once under a recorder of its allocations, under each other malloc that is
-/// installed, and on a recycler of Toft. It must be linked dynamically to glibc; it need not use Toft, and is not rebuilt. Debug information (-g) gives
-/// files and lines.
+/// installed, and on a recycler of Toft. It must be linked dynamically to glibc; it need not use Toft, and is not rebuilt.
+/// Debug information (-g) gives files and lines.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit codes: 0 advice was given; 1 the program could not be recorded, or not in full; 2 wrong arguments."
