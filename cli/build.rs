@@ -14,10 +14,18 @@ fn main() {
     }
     for name in ["recorder", "recycler"] {
         let out = PathBuf::from(var("OUT_DIR")).join(name).with_extension("so");
-        let compiler = cc::Build::new().opt_level(2).get_compiler();
+        // The recorder runs on the program's stack: a large frame is an error, and one that passes a guard page a fault.
+        let mut build = cc::Build::new();
+        build.opt_level(2).flag_if_supported("-fstack-clash-protection");
+        if name == "recorder" {
+            build.flag_if_supported("-Wframe-larger-than=512").flag_if_supported("-Werror=frame-larger-than=512");
+        }
+        let compiler = build.get_compiler();
         let mut command: Command = compiler.to_command();
-        command.args(["-shared", "-fPIC", "-O2", "-g", "-Wall", "-static-libgcc", "-pthread", "-o"]).arg(&out);
-        match command.arg(format!("{name}/{name}.c")).status() {
+        command
+            .args(["-shared", "-fPIC", "-O2", "-g", "-Wall", "-fexceptions", "-static-libgcc", "-pthread", "-o"])
+            .arg(&out);
+        match command.arg(format!("{name}/{name}.c")).arg("-ldl").status() {
             Ok(status) if status.success() => println!("cargo::rustc-cfg=has_recorder"),
             failed => panic!("{name}.c cannot be compiled ({failed:?}); a C compiler must be installed"),
         }

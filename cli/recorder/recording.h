@@ -19,19 +19,40 @@ typedef struct recording_header {
   uint64_t begin_ns, begin_ticks;
   uint64_t end_ns, end_ticks; /* 0 if the process was killed or replaced by exec */
   uint32_t pid, parent;
-  uint32_t full;   /* the limit of the recording was reached; later events are missing */
-  uint32_t forked; /* the process is a fork: objects of its parent are unknown */
+  uint32_t partial; /* a reason; 0: all events were recorded */
+  uint32_t forked;  /* the process is a fork: objects of its parent are unknown */
+  uint64_t lost;    /* events after the recording ended */
+  uint32_t error;   /* errno at its end, or 0 */
+  uint32_t unused;
 } recording_header;
 
+/* Why events, or a process, were not recorded. */
+enum recording_reason {
+  RECORDING_LIMIT = 1,       /* the limit of the recording */
+  RECORDING_FILE_SIZE = 2,   /* the process's limit on the size of files */
+  RECORDING_WRITE = 3,       /* a write has failed: `error` */
+  RECORDING_UNREACHABLE = 4, /* the file cannot be opened, after the program has closed it: `error` */
+  RECORDING_SANDBOX = 5,     /* the program restricts its system calls, and the memory that was mapped before is full */
+};
+
+/* The file "total" in the folder of the recordings, one page. */
+typedef struct recording_total {
+  uint64_t segments; /* of all processes */
+  uint64_t limit;
+  uint64_t unrecorded;    /* processes that allocate and have no recording */
+  uint32_t reason, error; /* of the last of them */
+} recording_total;
+
 enum recording_kind {
-  RECORDING_EVENTS = 1, /* words, until one is 0 */
-  RECORDING_STACKS = 2, /* recording_node, until one is 0 */
-  RECORDING_TEXT = 3,   /* bytes of /proc/self/maps, until a 0 */
-  RECORDING_NAME = 4,   /* path of the executable */
+  RECORDING_EVENTS = 1,   /* words, until one is 0 */
+  RECORDING_STACKS = 2,   /* recording_node, until one is 0 */
+  RECORDING_TEXT = 3,     /* bytes of /proc/self/maps, until a 0 */
+  RECORDING_NAME = 4,     /* path of the executable */
+  RECORDING_PROVIDER = 5, /* path of the library that malloc is from */
 };
 
 typedef struct recording_segment {
-  uint32_t kind, thread; /* the thread's id of the system */
+  uint32_t kind, thread; /* the thread's number, from 1 */
   uint64_t ns, ticks;    /* when the segment was taken into use */
   uint64_t reserved;
 } recording_segment;

@@ -76,6 +76,19 @@ void free(void *p) {
   (void)unlock(threads, p);
 }
 
+/* Old programs call it. */
+void cfree(void *p) { free(p); }
+
+void free_sized(void *p, size_t size) {
+  (void)size;
+  free(p);
+}
+
+void free_aligned_sized(void *p, size_t align, size_t size) {
+  (void)align, (void)size;
+  free(p);
+}
+
 void *realloc(void *p, size_t size) {
   if (p != NULL && size == 0) { /* as glibc's */
     free(p);

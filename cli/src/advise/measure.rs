@@ -4,9 +4,11 @@
 use anyhow::{Context, Result};
 use std::{
     ffi::OsString,
-    os::unix::process::CommandExt,
+    fmt,
+    os::unix::process::{CommandExt, ExitStatusExt},
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
 };
 
 /// How the program is started.
@@ -17,13 +19,35 @@ pub struct Program {
 }
 
 pub struct Run {
-    /// User and system time of the program and of the processes that it waited for, in seconds.
+    /// User and system time of the program and of all of its processes, in seconds.
     pub cpu: f64,
+    pub ending: Ending,
+}
+
+/// How a run ended.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Ending {
     pub status: ExitStatus,
+    /// The signals that ended processes in the background, in order of their numbers.
+    background: Vec<i32>,
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.status.signal() {
+            Some(signal) => write!(f, "by signal {signal}")?,
+            None => write!(f, "with exit code {}", self.status.code().unwrap_or(-1))?,
+        }
+        for signal in &self.background {
+            write!(f, " and a process in the background by signal {signal}")?;
+        }
+        Ok(())
+    }
 }
 
 impl Program {
-    /// Runs the program. Its output is shown if `shown`.
+    /// Runs the program, and waits for all of its processes, also those that it leaves in the background. Its output is
+    /// shown if `shown`.
     pub fn run(&self, environment: &[(&str, &Path)], shown: bool) -> Result<Run> {
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]).envs(environment.iter().copied());
@@ -34,6 +58,8 @@ impl Program {
         if !shown {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
+        // SAFETY: its arguments are numbers. Where it fails, processes in the background are not waited for.
+        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
         let before = children();
         let name = self.command[0].to_string_lossy();
         // SAFETY: the function calls only sigaction, which may be called between fork and exec.
@@ -44,7 +70,8 @@ impl Program {
             });
         }
         let status = command.status().with_context(|| format!("cannot start {name}"))?;
-        Ok(Run { cpu: children() - before, status })
+        let background = wait_for_background();
+        Ok(Run { cpu: children() - before, ending: Ending { status, background } })
     }
 
     /// The least CPU time under each of some preloaded libraries, since disturbances only add. Runs under different libraries
@@ -53,24 +80,51 @@ impl Program {
     pub fn least(
         &self,
         preloaded: &[Option<&Path>],
-        expected: ExitStatus,
+        expected: &Ending,
         seconds: f64,
         step: &dyn Fn(),
     ) -> Result<Vec<Option<f64>>> {
         let mut least = vec![Some(f64::INFINITY); preloaded.len()];
-        let (begin, seconds) = (std::time::Instant::now(), seconds * preloaded.len() as f64);
+        let (begin, seconds) = (Instant::now(), seconds * preloaded.len() as f64);
         let mut passes = 0;
         while passes < 3 || passes < 9 && begin.elapsed().as_secs_f64() < seconds {
             for (least, library) in least.iter_mut().zip(preloaded) {
                 let Some(before) = *least else { continue };
                 let environment: Vec<_> = library.iter().map(|&l| ("LD_PRELOAD", l)).collect();
                 let run = self.run(&environment, false)?;
-                *least = (run.status == expected).then_some(before.min(run.cpu));
+                *least = (run.ending == *expected).then_some(before.min(run.cpu));
                 step();
             }
             passes += 1;
         }
         Ok(least)
+    }
+}
+
+/// Waits for the processes that the program leaves, and returns the signals that ended some of them.
+fn wait_for_background() -> Vec<i32> {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    let (begin, mut said, mut signals) = (Instant::now(), false, Vec::new());
+    loop {
+        let mut status = 0;
+        // SAFETY: the address is valid; this process has no other children meanwhile.
+        let process = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
+        if process < 0 {
+            signals.sort_unstable();
+            return signals;
+        }
+        if process > 0 {
+            signals.extend(ExitStatus::from_raw(status).signal());
+            continue;
+        }
+        if !said && begin.elapsed() > PATIENCE {
+            eprintln!(
+                "toft: the program left a process in the background, and toft waits for its end. \
+                 If it became a daemon, end it, and run it in the foreground"
+            );
+            said = true;
+        }
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

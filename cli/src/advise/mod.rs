@@ -12,18 +12,20 @@ pub mod replay;
 mod scopes;
 mod symbols;
 mod target;
+mod unseen;
 mod verdict;
 
 use crate::advice::{Advice, Malloc};
 use anyhow::{bail, ensure, Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use measure::Program;
-use recording::Recording;
+use recording::{Loss, Recording};
 use replay::{Contender, Plan};
 use std::{
     ffi::OsString,
+    fs::Permissions,
     io::{IsTerminal, Write},
-    os::unix::process::ExitStatusExt,
+    os::unix::{fs::PermissionsExt, process::ExitStatusExt},
     path::{Path, PathBuf},
     process::ExitCode,
     time::Duration,
@@ -31,11 +33,13 @@ use std::{
 
 /// Computes what arenas would save in a program.
 ///
-/// The program is run some 10 to 40 times: as it is, under a recorder of its allocations, and under each other malloc that is
-/// installed. It must be linked dynamically to glibc; it need not use Toft, and is not rebuilt. Debug information (-g) gives
-/// files and lines.
+/// The program is run some 15 to 50 times: as it is, once under a recorder of its allocations, under each other malloc that is
+/// installed, and on a recycler of Toft. It must be linked dynamically to glibc; it need not use Toft, and is not rebuilt.
+/// Debug information (-g) gives files and lines.
 #[derive(clap::Args)]
-#[command(after_help = "Exit codes: 0 advice was given; 1 the program could not be recorded; 2 wrong arguments.")]
+#[command(
+    after_help = "Exit codes: 0 advice was given; 1 the program could not be recorded, or not in full; 2 wrong arguments."
+)]
 pub struct Arguments {
     /// Writes the advice as JSON, for `toft report` and --merge.
     #[arg(short, long, value_name = "FILE")]
@@ -136,23 +140,37 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
 
     progress.step("running the program");
     let first = program.run(&[], false)?;
-    if let Some(signal) = first.status.signal() {
+    if let Some(signal) = first.ending.status.signal() {
         bail!("the program was ended by signal {signal}; advise needs a run that ends by itself");
     }
-    if let Some(code) = first.status.code().filter(|&c| c != 0) {
+    if let Some(code) = first.ending.status.code().filter(|&c| c != 0) {
         notes.push(format!("The program ended with exit code {code}."));
     }
     progress.step("recording the program");
     let recordings = folder.path().join("recordings");
     std::fs::create_dir(&recordings)?;
+    // A server that changes its user creates recordings of its forks there. Others do not reach it: its parent is private.
+    std::fs::set_permissions(&recordings, Permissions::from_mode(0o777))?;
     let mut total = vec![0u8; 4096];
     total[8..16].copy_from_slice(&(arguments.limit * 16).to_ne_bytes()); // segments of 64 KiB
     std::fs::write(recordings.join("total"), total)?;
     let environment = [("LD_PRELOAD", &*recorder), ("TOFT_RECORDING", &*recordings)];
     let recorded = program.run(&environment, arguments.output)?;
+    if recorded.ending != first.ending {
+        let again = program.run(&[], false)?.ending;
+        ensure!(again == first.ending, ENDS_DIFFER);
+        bail!(
+            "the recorder disturbs this program: alone it ends {}, under the recorder {}. No advice is given; please \
+             report the program",
+            first.ending,
+            recorded.ending
+        );
+    }
     let recording = choose(&recordings, arguments.process.as_deref(), &mut notes)?;
-    if let Some(signal) = recorded.status.signal() {
-        notes.push(format!("The recorded run was ended by signal {signal}; the recording ends there."));
+    check_whole(&recording, &recordings)?;
+    let malloc = Some(Path::new(&recording.malloc)).filter(|m| !is_libc(m));
+    if let Some(malloc) = malloc {
+        notes.push(format!("The program's malloc is that of {}; savings are relative to it.", malloc.display()));
     }
     note_limits(&recording, &mut notes);
 
@@ -170,6 +188,7 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     }
 
     let mut installed = if arguments.quick { Vec::new() } else { measure::mallocs() };
+    installed.retain(|(_, path)| malloc.is_none_or(|m| path.canonicalize().ok() != m.canonicalize().ok()));
     if installed.is_empty() && !arguments.quick {
         notes.push("No other malloc was tried: none of mimalloc, jemalloc and tcmalloc is installed.".to_owned());
     }
@@ -177,14 +196,14 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     let operations = folder.path().join("operations");
     replay::write(&lifetimes, Plan::Malloc, &operations)?;
     let processes = if arguments.quick { 2 } else { 4 };
-    // The last library is the recycler, for programs of one thread.
+    // The last library is the recycler, for programs of one thread on the C library's malloc.
     let others = installed.len();
-    if recording.threads.len() == 1 && !arguments.quick {
+    if recording.threads.len() == 1 && malloc.is_none() && !arguments.quick {
         let library = folder.path().join("recycler.so");
         write_library(RECYCLER, &library)?;
         installed.push(("a recycler".to_owned(), library));
     }
-    let plain = Contender { operations: &operations, preload: None, empty: false };
+    let plain = Contender { operations: &operations, preload: malloc, empty: false };
     let mut contenders = vec![plain, Contender { empty: true, ..plain }];
     contenders.extend(installed.iter().map(|(_, library)| Contender { preload: Some(library), ..plain }));
     let replays = replay::run(&contenders, processes)?;
@@ -194,8 +213,8 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     let mut preloaded: Vec<Option<&Path>> = vec![None];
     preloaded.extend(installed.iter().map(|(_, library)| Some(library.as_path())));
     let seconds = if arguments.quick { 1.0 } else { 6.0 };
-    let measured = program.least(&preloaded, first.status, seconds, &|| progress.0.tick())?;
-    let cpu = measured[0].context("the program does not end the same way each time; advise needs runs that do")?;
+    let measured = program.least(&preloaded, &first.ending, seconds, &|| progress.0.tick())?;
+    let cpu = measured[0].context(ENDS_DIFFER)?;
     let mut recycler = None;
     let mut mallocs = Vec::new();
     for (i, (name, _)) in installed.into_iter().enumerate() {
@@ -237,6 +256,7 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         lifetimes: &lifetimes,
         operations: &operations,
         base,
+        malloc,
         recycler,
         processes,
         all: arguments.all,
@@ -277,6 +297,12 @@ fn choose(folder: &Path, name: Option<&str>, notes: &mut Vec<String>) -> Result<
     if !others.is_empty() && chosen.is_some() {
         notes.push(format!("Other processes allocate too: {}. Choose one with --process.", others.join(", ")));
     }
+    if let Some(fork) = chosen.as_mut().filter(|c| c.forked && c.mappings.is_empty()) {
+        let mut others = found.iter().filter_map(|(_, path)| Recording::open(path).ok());
+        if let Some(parent) = others.find(|r| r.pid == fork.parent) {
+            fork.inherit(&parent);
+        }
+    }
     match (chosen, name) {
         (Some(chosen), _) => Ok(chosen),
         (None, Some(name)) => bail!("no process {name} was recorded; there are: {}", others.join(", ")),
@@ -284,12 +310,39 @@ fn choose(folder: &Path, name: Option<&str>, notes: &mut Vec<String>) -> Result<
     }
 }
 
-fn note_limits(recording: &Recording, notes: &mut Vec<String>) {
-    if recording.full {
-        notes.push(
-            "The recording reached its limit: the advice is on the part before. Raise --limit for more.".to_owned(),
+const ENDS_DIFFER: &str = "the program does not end the same way each time; advise needs runs that do";
+
+fn is_libc(library: &Path) -> bool {
+    let name = library.file_name().unwrap_or_default().to_string_lossy();
+    name.is_empty() || name.starts_with("libc.so") || name.starts_with("libc-")
+}
+
+/// Fails if allocations of the program are not in the recording.
+fn check_whole(recording: &Recording, folder: &Path) -> Result<()> {
+    if let Some(loss) = recording.partial {
+        bail!(
+            "the recording of {} is partial ({} events are lost): {}",
+            recording.executable,
+            loss.count,
+            loss.reason()
         );
     }
+    if let Some(loss) = Loss::of_processes(folder) {
+        bail!("the recording lacks processes that allocate ({} of them): {}", loss.count, loss.reason());
+    }
+    if !is_libc(Path::new(&recording.malloc))
+        && let Some((function, module)) = unseen::find(&recording.mappings, &recording.malloc)
+    {
+        bail!(
+            "{module} calls {function}, a function of {} only: the recorder does not see the objects of such functions. \
+             Build the program without them",
+            recording.malloc
+        );
+    }
+    Ok(())
+}
+
+fn note_limits(recording: &Recording, notes: &mut Vec<String>) {
     if !recording.ended {
         notes.push("The process did not exit regularly: the events of its last moments may be missing.".to_owned());
     }

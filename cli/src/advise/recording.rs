@@ -60,14 +60,58 @@ pub struct Mapping {
     pub path: String,
 }
 
+/// What is missing in a recording, and why; see `enum recording_reason`.
+#[derive(Clone, Copy)]
+pub struct Loss {
+    reason: u32,
+    error: u32,
+    /// Events, or processes.
+    pub count: u64,
+}
+
+impl Loss {
+    fn read(reason: u32, error: u32, count: u64) -> Option<Loss> {
+        (reason != 0).then_some(Loss { reason, error, count })
+    }
+
+    /// Of processes that could not be recorded.
+    pub fn of_processes(folder: &Path) -> Option<Loss> {
+        let total = std::fs::read(folder.join("total")).ok().filter(|t| t.len() >= 32)?;
+        Loss::read(u32_at(&total, 24), u32_at(&total, 28), u64_at(&total, 16))
+    }
+
+    /// The reason as a sentence, without its end.
+    pub fn reason(&self) -> String {
+        let error = std::io::Error::from_raw_os_error(self.error as i32);
+        match self.reason {
+            1 => "the recording reached its limit; raise --limit, or give the program a smaller input".to_owned(),
+            2 => "the program is run with a limit on the size of files (ulimit -f), which the recording reached"
+                .to_owned(),
+            3 => format!("the recording cannot be written ({error}); set TMPDIR to a folder with space"),
+            4 => format!(
+                "the program closed the recording's descriptor, and it cannot be opened again ({error}): \
+                          the program has another root folder or other rights by then. Run it without these"
+            ),
+            5 => "the program restricts its system calls (seccomp), after which the recorder makes none; \
+                  run it without this restriction, or give it a smaller input"
+                .to_owned(),
+            n => format!("the recording ends by the unknown reason {n}"),
+        }
+    }
+}
+
 pub struct Recording {
     map: memmap2::Mmap,
     pub executable: String,
-    /// The limit was reached: later events are missing.
-    pub full: bool,
+    /// The library that the process's malloc is from.
+    pub malloc: String,
+    /// Why later events are missing.
+    pub partial: Option<Loss>,
     /// The process ended regularly; else it was killed, or replaced itself by exec.
     pub ended: bool,
     pub forked: bool,
+    pub pid: u32,
+    pub parent: u32,
     /// Ticks of stamps in a second.
     pub ticks: f64,
     /// Of each thread the offsets of its segments, and their times.
@@ -90,7 +134,7 @@ impl Recording {
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
         // SAFETY: the file is in a private folder, and its process has ended.
         let map = unsafe { memmap2::Mmap::map(&file) }.with_context(|| format!("cannot read {}", path.display()))?;
-        ensure!(map.len() >= 64 && u64_at(&map, 0) == MAGIC, "{} is not a recording", path.display());
+        ensure!(map.len() >= 80 && u64_at(&map, 0) == MAGIC, "{} is not a recording", path.display());
         let (begin_ns, begin_ticks) = (u64_at(&map, 16), u64_at(&map, 24));
         let (mut last_ns, mut last_ticks) = (u64_at(&map, 32), u64_at(&map, 40));
         let ended = last_ns != 0;
@@ -98,9 +142,12 @@ impl Recording {
         let mut stacks = Vec::new();
         let mut found = Recording {
             executable: String::new(),
-            full: u32_at(&map, 56) != 0,
+            malloc: String::new(),
+            partial: Loss::read(u32_at(&map, 56), u32_at(&map, 72), u64_at(&map, 64)),
             ended,
             forked: u32_at(&map, 60) != 0,
+            pid: u32_at(&map, 48),
+            parent: u32_at(&map, 52),
             ticks: 1e9,
             threads: Vec::new(),
             nodes: vec![Node::default()],
@@ -127,9 +174,10 @@ impl Recording {
                     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
                     text.push_str(&String::from_utf8_lossy(&bytes[..end]));
                 }
-                4 => {
+                4 | 5 => {
                     let path = segment[HEAD..].split(|&b| b == 0).next().unwrap_or_default();
-                    found.executable = String::from_utf8_lossy(path).into_owned();
+                    let path = String::from_utf8_lossy(path).into_owned();
+                    *(if kind == 4 { &mut found.executable } else { &mut found.malloc }) = path;
                 }
                 _ => {}
             }
@@ -201,6 +249,12 @@ impl Recording {
                 self.mappings.push(Mapping { start, end, offset, path });
             }
         }
+    }
+
+    /// Takes the mappings of the parent, in which a fork begins. Under another root it may not find its own.
+    pub fn inherit(&mut self, parent: &Recording) {
+        self.mappings.clone_from(&parent.mappings);
+        self.trim_stacks();
     }
 
     /// Removes the outermost calls, those of the C library that start `main` and threads.

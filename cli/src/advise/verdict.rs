@@ -34,6 +34,8 @@ pub struct Study<'a> {
     pub operations: &'a Path,
     /// The replay on the program's malloc.
     pub base: Times,
+    /// The library of the program's malloc; `None`: the C library.
+    pub malloc: Option<&'a Path>,
     /// The program and the replay on a recycler; `None`: not measured.
     pub recycler: Option<Recycler>,
     pub processes: usize,
@@ -98,7 +100,7 @@ impl Study<'_> {
         }
         let operations = self.operations.with_extension("arena");
         replay::write(self.lifetimes, Plan::Arena(&found.of), &operations)?;
-        let contender = |operations| Contender { operations, preload: None, empty: false };
+        let contender = |operations| Contender { operations, preload: self.malloc, empty: false };
         let times = replay::run(&[contender(self.operations), contender(&operations)], self.processes)?;
         // The replays beside each other have a ratio; the base, which was run most often, has the least time.
         let saved = |of: fn(&Times) -> f64| of(&self.base) * (1.0 - of(&times[1]) / of(&times[0]));

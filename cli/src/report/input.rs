@@ -138,7 +138,7 @@ impl Place<'_> {
             Some(version) if version == ours => Ok(()),
             Some(version) if version > ours => bail!(
                 "{name}:{line}: {what} of version {version}, and this program reads version {ours}. Install a newer \
-                 toft: cargo install toft-cli"
+                 toft: cargo install --path cli, in a newer clone"
             ),
             _ => bail!("{name}:{line}: {what} of version {version}, which does not exist. Write the file again"),
         }

@@ -1,0 +1,206 @@
+//! Programs end under the recorder of `toft advise` as they end without it, or get a reason why there is no advice.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
+
+use std::{
+    os::unix::process::ExitStatusExt,
+    path::{Path, PathBuf},
+    process::{Command, ExitStatus, Output},
+};
+
+const TOFT: &str = env!("CARGO_BIN_EXE_toft");
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    /// Compiles a program of `programs/`.
+    fn compile(&self, source: &str, name: &str, flags: &[&str]) -> PathBuf {
+        let path = self.0.path().join(name);
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+        let mut compiler = Command::new(if source.extension().is_some_and(|e| e == "cpp") { "c++" } else { "cc" });
+        let done = compiler.args(["-O1", "-pthread", "-o"]).arg(&path).arg(source).args(flags).status();
+        assert!(done.unwrap().success());
+        path
+    }
+
+    /// Runs a program under the recorder alone. Returns what it printed, and of the recording with most segments the reason
+    /// why it is partial and the number of lost events.
+    fn record(&self, program: &Path, arguments: &[&str]) -> (Output, u32, u64) {
+        let (library, recordings) = (self.0.path().join("recorder.so"), self.0.path().join("recordings"));
+        if !library.exists() {
+            assert!(Command::new(TOFT).arg("recorder").arg(&library).status().unwrap().success());
+        }
+        let _ = std::fs::remove_dir_all(&recordings);
+        std::fs::create_dir(&recordings).unwrap();
+        let mut total = vec![0; 4096];
+        total[8..16].copy_from_slice(&(1u64 << 14).to_ne_bytes());
+        std::fs::write(recordings.join("total"), total).unwrap();
+        let mut command = Command::new(program);
+        command.args(arguments).env("LD_PRELOAD", library).env("TOFT_RECORDING", &recordings);
+        let done = command.output().unwrap();
+        let files = std::fs::read_dir(recordings).unwrap().map(|e| std::fs::read(e.unwrap().path()).unwrap());
+        let bytes = files.filter(|b| b.starts_with(b"TOFTREC1")).max_by_key(Vec::len).expect("there is a recording");
+        let reason = u32::from_ne_bytes(bytes[56..60].try_into().unwrap());
+        (done, reason, u64::from_ne_bytes(bytes[64..72].try_into().unwrap()))
+    }
+
+    /// Requires that a program ends well and prints the same with and without the recorder, which loses nothing.
+    fn is_undisturbed(&self, program: &Path, arguments: &[&str]) {
+        let plain = Command::new(program).args(arguments).output().unwrap();
+        assert!(plain.status.success(), "{program:?} {arguments:?} alone: {plain:?}");
+        let (recorded, reason, lost) = self.record(program, arguments);
+        assert_eq!(shown(&recorded), shown(&plain), "{program:?} {arguments:?}");
+        assert_eq!((recorded.status, reason, lost), (plain.status, 0, 0), "{program:?} {arguments:?}");
+    }
+
+    fn advice_file(&self) -> PathBuf {
+        self.0.path().join("advice.json")
+    }
+
+    /// The exit status of `toft advise`, and what it printed.
+    fn advise(&self, program: &Path, arguments: &[&str]) -> (ExitStatus, String) {
+        let mut command = Command::new(TOFT);
+        command.args(["advise", "--quick", "--out"]).arg(self.advice_file());
+        let done = command.arg("--").arg(program).args(arguments).output().unwrap();
+        (done.status, format!("{}{}", shown(&done), String::from_utf8_lossy(&done.stderr)))
+    }
+
+    fn error(&self, program: &Path, arguments: &[&str]) -> String {
+        let (status, said) = self.advise(program, arguments);
+        assert_eq!(status.code(), Some(1), "{said}");
+        said
+    }
+}
+
+fn shown(done: &Output) -> String {
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+/// Names what this machine lacks. With CI=true all packages of `scripts/bootstrap check` are there.
+fn unavailable(what: &str, package: bool) {
+    assert!(!package || std::env::var("CI").as_deref() != Ok("true"), "unavailable: {what}");
+    eprintln!("unavailable, so not tested: {what}");
+}
+
+/// Whether a program can be linked to a library.
+fn is_installed(library: &str) -> bool {
+    let linked = Command::new("cc").args(["-shared", "-o", "/dev/null", &format!("-l:{library}")]).output();
+    let there = linked.unwrap().status.success();
+    if !there {
+        unavailable(library, true);
+    }
+    there
+}
+
+/// The family of malloc of each library is closed: pointers of one malloc do not reach functions of another.
+#[test]
+fn a_program_on_another_malloc_is_recorded_on_it() {
+    let folder = Folder::new();
+    let flags = ["-std=c++17", "-fno-builtin", "-ldl"];
+    let program = folder.compile("foreign.cpp", "glibc", &flags);
+    folder.is_undisturbed(&program, &[]);
+    let program = folder.compile("mallocs.c", "mallocs", &[]);
+    folder.is_undisturbed(&program, &["thread"]);
+    let libraries = [
+        ("libjemalloc.so.2", "-DJEMALLOC", "allocx", "-DCLASSES"),
+        ("libtcmalloc_minimal.so.4", "-DTCMALLOC", "tc_", "-DCLASSES"),
+        ("libmimalloc.so.2", "-DMIMALLOC", "mi_", "-DMEEK"), // compiled as C, it cannot throw
+    ];
+    for (library, define, own, kind) in libraries {
+        if !is_installed(library) {
+            continue;
+        }
+        let linked = format!("-Wl,--no-as-needed,-l:{library}");
+        let program = folder.compile("foreign.cpp", "own", &[&flags[..], &[&linked, kind, define]].concat());
+        folder.is_undisturbed(&program, &[]);
+        let said = folder.error(&program, &[]);
+        assert!(said.contains(own) && said.contains(library), "{said}");
+        let program = folder.compile("foreign.cpp", "standard", &[&flags[..], &[&linked, kind]].concat());
+        folder.is_undisturbed(&program, &[]);
+        let (status, said) = folder.advise(&program, &[]);
+        assert!(status.success() && said.contains("malloc is that of") && said.contains(library), "{said}");
+        // Of 11 sizes in 20 rounds. The operators of C++ are in the recording: they do not call malloc here.
+        let advice: serde_json::Value = serde_json::from_slice(&std::fs::read(folder.advice_file()).unwrap()).unwrap();
+        let sites = advice["sites"].as_array().unwrap().iter();
+        assert_eq!(sites.filter(|s| s["count"] == 220).count(), 18, "{advice:#}");
+    }
+}
+
+/// The library of C++ is not in the program's global scope.
+#[test]
+fn a_plug_in_in_another_language_finds_its_operators() {
+    let folder = Folder::new();
+    let host = folder.compile("host.c", "host", &["-ldl"]);
+    for (name, flags) in [("shared.so", "-shared-libgcc"), ("static.so", "-static-libstdc++")] {
+        let plugin = folder.compile("plugin.cpp", name, &["-shared", "-fPIC", flags]);
+        folder.is_undisturbed(&host, &[plugin.to_str().unwrap()]);
+    }
+}
+
+#[test]
+fn small_stacks_are_large_enough() {
+    let folder = Folder::new();
+    let program = folder.compile("stacks.c", "stacks", &[]);
+    for stack in ["threads", "8192", "4096"] {
+        folder.is_undisturbed(&program, &[stack]);
+    }
+}
+
+#[test]
+fn no_system_call_is_made_in_a_sandbox() {
+    let folder = Folder::new();
+    let program = folder.compile("sandbox.c", "sandbox", &[]);
+    if Command::new(&program).args(["open", "prctl", "0"]).output().unwrap().status.code() == Some(77) {
+        return unavailable("seccomp", false);
+    }
+    for filter in ["open", "all"] {
+        for by in ["prctl", "syscall"] {
+            folder.is_undisturbed(&program, &[filter, by, "1000"]);
+        }
+    }
+    let (done, reason, lost) = folder.record(&program, &["all", "prctl", "50000"]);
+    assert!(shown(&done).ends_with("ok\n") && done.status.success(), "{done:?}");
+    assert_eq!(reason, 5);
+    assert!((1_000_000..2_000_000).contains(&lost), "{lost}"); // of 10,000,000; 64 MiB have 8,000,000
+}
+
+#[test]
+fn servers_are_recorded() {
+    let folder = Folder::new();
+    let program = folder.compile("servers.c", "servers", &[]);
+    folder.is_undisturbed(&program, &["numbers"]);
+    let (status, said) = folder.advise(&program, &["daemon"]);
+    assert!(status.success() && said.contains("100,000"), "{said}");
+    if Command::new(&program).arg("chroot").status().unwrap().code() == Some(77) {
+        return unavailable("chroot, also in a namespace", false);
+    }
+    folder.is_undisturbed(&program, &["chroot"]);
+    let (status, said) = folder.advise(&program, &["fork"]);
+    assert!(status.success() && said.contains("100,000"), "{said}");
+    assert!(said.contains("work (+0x"), "{said}");
+    let said = folder.error(&program, &["lost"]);
+    assert!(said.contains("200000 events are lost") && said.contains("another root folder"), "{said}");
+}
+
+#[test]
+fn there_is_no_verdict_on_a_part() {
+    let folder = Folder::new();
+    let program = folder.compile("servers.c", "servers", &[]);
+    let said = folder.error(&program, &["disturbed"]);
+    assert!(said.contains("the recorder disturbs this program: alone it ends with exit code 0"), "{said}");
+    assert!(said.contains("under the recorder by signal 11"), "{said}");
+    let said = folder.error(&program, &["crash"]);
+    assert!(said.contains("the recorder disturbs this program") && said.contains("background by signal 6"), "{said}");
+    let flag = folder.0.path().join("flag");
+    let said = folder.error(&program, &["unsteady", flag.to_str().unwrap()]);
+    assert!(said.contains("does not end the same way each time"), "{said}");
+    let said = folder.error(&program, &["small"]);
+    assert!(said.contains("lacks processes that allocate (1 of them)") && said.contains("ulimit -f"), "{said}");
+    let plain = Command::new(&program).arg("disturbed").status().unwrap();
+    assert_eq!((plain.code(), plain.signal()), (Some(0), None));
+}
