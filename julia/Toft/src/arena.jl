@@ -356,10 +356,14 @@ end
     throw(OutOfMemoryError())
 end
 
+# The bytes from one T to the next, by which pointers step: more than sizeof(T) for a primitive type whose size is no
+# multiple of its alignment, such as one of 24 bits.
+@generated stride_of(::Type{T}) where {T} = isbitstype(T) ? Int(Base.elsize(Vector{T})) : sizeof(Ptr{Cvoid})
+
 # The bytes of n T. One compare for what is negative and for what overflows or is beyond any arena.
 @inline function bytes_of(::Type{T}, n::Int) where {T}
-    n % UInt <= MAX_REQUEST ÷ max(sizeof(T), 1) || bad_count(n)
-    n % UInt * (sizeof(T) % UInt)
+    n % UInt <= MAX_REQUEST ÷ max(stride_of(T), 1) || bad_count(n)
+    n % UInt * (stride_of(T) % UInt)
 end
 
 @noinline bad_align(align) = throw(ArgumentError("an alignment that is not a power of two: $align"))
@@ -410,7 +414,7 @@ it was.
 """
 @inline function alloc(a::Arena, ::Type{T}) where {T}
     isbitstype(T) || not_bits(T)
-    Ptr{T}(take(a, sizeof(T) % UInt, alignment(T)))
+    Ptr{T}(take(a, stride_of(T) % UInt, alignment(T)))
 end
 
 @inline function alloc(a::Arena, ::Type{T}, n::Integer; align::Integer = 1) where {T}

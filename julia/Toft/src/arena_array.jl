@@ -210,8 +210,8 @@ end
     invoke(axes, Tuple{SubArray}, V)
 end
 
-Base.elsize(::Type{<:InArena{T}}) where {T} = sizeof(T)
-Base.sizeof(A::InArena{T}) where {T} = length(A) * sizeof(T) # of the elements, as an Array's: for memset and such
+Base.elsize(::Type{<:InArena{T}}) where {T} = stride_of(T)
+Base.sizeof(A::InArena{T}) where {T} = length(A) * stride_of(T) # of the elements, as an Array's: for memset and such
 Base.strides(A::InArena) = strides_of(size(A))
 strides_of(dims::Tuple{}) = ()
 strides_of(dims::Tuple) = Base.front(cumprod_of(1, dims...))
@@ -258,7 +258,7 @@ function copy_elements!(dest, i::Int, src, j::Int, n::Int)
 end
 
 unsafe_copy_elements!(to::Ptr{T}, from::Ptr{T}, n) where {T} =
-    ccall(:memmove, Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), to, from, n * sizeof(T))
+    ccall(:memmove, Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), to, from, n * stride_of(T))
 
 # What Base stores side by side; since Julia 1.11 a Memory too.
 if isdefined(Base, :Memory)
