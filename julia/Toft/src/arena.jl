@@ -85,8 +85,9 @@ mutable struct Arena
 end
 
 # No Lifetime begins with the generation of another, so that a mark of another arena is detected, even if its epoch and
-# cursor fit.
-const LIFETIMES = Threads.Atomic{UInt}(1) # made so far, and one
+# cursor fit. Marks are bits, which Serialization and files copy, so the numbers of processes differ too.
+const LIFETIMES = Threads.Atomic{UInt}(1) # made so far, and a number of the process
+number_lifetimes() = LIFETIMES[] = hash((time_ns(), time(), getpid()))
 first_generation() = Threads.atomic_add!(LIFETIMES, UInt(1)) << (3 * WORD)
 
 const NO_LIFETIMES = Lifetime{Arena}[] # never changed: most arenas need no list of their own
@@ -312,9 +313,6 @@ end
 Whether `a` is not released yet.
 """
 Base.isopen(a::Arena) = a.head != CLOSED[]
-
-Base.deepcopy_internal(a::Arena, ::IdDict) =
-    throw(ArgumentError("an arena cannot be copied: two heads would hand out the same bytes"))
 
 # ---- allocation ----
 

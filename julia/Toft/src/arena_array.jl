@@ -29,6 +29,8 @@ side (C) gives back is not noticed, nor is `deallocate!` of its memory.
 The array keeps its arena from being finalized; under `@inbounds` only while the array is in use elsewhere too, as it is
 if it is an argument of the function that loops. `isvalid(A)` tells whether the memory is still there.
 
+`deepcopy` and `Serialization`, and so a call of `Distributed`, refuse an array: an `ArgumentError`. Pass `Array(A)`.
+
 Threads: as the arena's; but several tasks may read and write elements at the same time.
 
     julia> arena() do a
@@ -276,9 +278,6 @@ Base.copyto!(dest::InArena{T}, i::Integer, src::InArena{T}, j::Integer, n::Integ
 Base.copyto!(dest::InArena{T}, src::Flat{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
 Base.copyto!(dest::Flat{T}, src::InArena{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
 Base.copyto!(dest::InArena{T}, src::InArena{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
-
-Base.deepcopy_internal(A::InArena, ::IdDict) =
-    throw(ArgumentError("an array in an arena cannot be copied as it is: copy(A) gives an Array"))
 
 # ---- printing: also of arrays whose memory was given back ----
 
