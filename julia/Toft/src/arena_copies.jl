@@ -1,6 +1,6 @@
-# Copies field by field, by deepcopy and Serialization (so by Distributed too), are refused for whatever refers to the memory
-# of an arena: Serialization replaces each pointer by NULL. Arrays and collections are not replaced by Base's either, since
-# the field or the container that they are read back into may have their type.
+# Copies field by field, by deepcopy and Serialization (so by Distributed too), are refused for whatever refers to the
+# memory of an arena: Serialization replaces each pointer by NULL. It does not write an Array in the place of an array
+# either, since the field or the container that it is read back into may have the type of the array.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 using Serialization

@@ -183,6 +183,49 @@ end
     @test own() == 14
 end
 
+# One task is certainly in a call when it runs a cleanup.
+@testset "two tasks at once in a checked arena" begin
+    at_once(e) = e isa ErrorException && occursin("two tasks", e.msg)
+    made_checked, set_checked = Arena(checked=true), Arena()
+    checked!(set_checked)
+    for a in (made_checked, set_checked)
+        p = alloc(a, Int, 4)
+        m = mark(a)
+        calls = (() -> alloc(a, Int), () -> ArenaArray{Int}(a, undef, 3), () -> reset!(a), () -> rewind!(a, m),
+                 () -> stats(a), () -> Toft.resize!(a, p, 4, 100), () -> Toft.deallocate!(a, p, 4), () -> release!(a),
+                 () -> Toft.cleanup!(() -> 1, a), () -> budget!(a, 10), () -> Toft.trim!(a), () -> p in a,
+                 () -> (@no_escape a @alloc_ptr(8)), () -> checked!(a, false))
+        thrown = Any[]
+        Toft.cleanup!(a) do
+            for f in calls
+                push!(thrown, thrown_in(@async f()), thrown_in(Threads.@spawn f()))
+            end
+            push!(thrown, try
+                alloc(a, Int) # in the task itself
+            catch e
+                e
+            end)
+        end
+        reset!(a)
+        @test length(thrown) == 2 * length(calls) + 1 && all(at_once, thrown[1:end-1])
+        @test last(thrown) isa ArenaError && stats(a).live == 0
+        @test fetch(@async alloc(a, Int)) != C_NULL # one after the other
+
+        errors = Any[]
+        Threads.@threads for _ in 1:2
+            for _ in 1:2000
+                try
+                    alloc(a, Int)
+                catch e
+                    at_once(e) || push!(errors, e)
+                end
+            end
+        end
+        @test isempty(errors)
+        release!(a)
+    end
+end
+
 @testset "keywords of @alloc" begin
     a = Arena()
     aligned(n) = @no_escape a begin
