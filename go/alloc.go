@@ -49,7 +49,8 @@ func of[A AnyArena](a *A) *Arena { return (*Arena)(unsafe.Pointer(a)) }
 // ---- one value ----
 
 // New allocates a zeroed T. It panics and names the field if T contains what C memory cannot hold (a string, slice, map,
-// chan, func or interface, at any depth), and with an [AllocError] if there is no memory.
+// chan, func or interface, at any depth, or a pointer to a type that contains one), and with an [AllocError] if there is no
+// memory.
 func New[T any, A AnyArena](a *A) *T {
 	return (*T)((*Arena)(unsafe.Pointer(a)).zeroed(any((*T)(nil)), valueSize[T]()))
 }

@@ -10,9 +10,13 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"runtime/cgo"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+	"unique"
 	"unsafe"
 
 	"toft.dev/toft/internal/ctest"
@@ -316,10 +320,96 @@ func TestRefusedTypesAreNamed(t *testing.T) {
 		t.Error("the arena changed")
 	}
 	New[struct { // C's structs have pointers
-		P *string
+		P *int8
 		U unsafe.Pointer
 		N [0]string
 	}](a)
+}
+
+type (
+	event   struct{ When time.Time }
+	goList  struct{ next *goList }
+	goNamed struct {
+		next, other *goNamed
+		names       [2]*string
+	}
+	goWide   struct{ p **[3]*goNamed }
+	goThrice struct {
+		a *struct {
+			b *struct{ c *struct{ Done chan int } }
+		}
+	}
+)
+
+// No C memory has a string, slice, map, chan, func or interface, so a pointer to what contains one is a Go pointer.
+func TestPointersToGoTypesAreRefused(t *testing.T) {
+	a := newArena(t, Options{})
+	before := a.Stats()
+	wantPanic(t, "time.Time cannot be in an arena: field loc is a *time.Location, whose field name is a string",
+		func() { New[time.Time](a) })
+	wantPanic(t, "field When.loc is a *time.Location, whose field name is a string", func() { New[event](a) })
+	wantPanic(t, "it is a pointer to a string", func() { New[*string](a) })
+	wantPanic(t, "it is a pointer to an interface", func() { New[*error](a) })
+	wantPanic(t, "it is a pointer to a slice", func() { New[*[]int](a) })
+	wantPanic(t, "it is a pointer to a pointer to a map", func() { New[**map[int]int](a) })
+	wantPanic(t, "it is a pointer to a func", func() { New[*func()](a) })
+	wantPanic(t, "it is a *struct { Name string }, whose field Name is a string", func() { New[*struct{ Name string }](a) })
+	wantPanic(t, "field _ is a pointer to a string", func() { New[atomic.Pointer[string]](a) })
+	wantPanic(t, "field _ is a *toft.event, whose field When.loc is a *time.Location, whose", func() { New[atomic.Pointer[event]](a) })
+	wantPanic(t, "field names[0] is a pointer to a string", func() { New[goNamed](a) })
+	wantPanic(t, "field p is a pointer to a *[3]*toft.goNamed, whose field [0] is a *toft.goNamed, whose field names[0] is a pointer to a string",
+		func() { New[goWide](a) })
+	wantPanic(t, "whose field c is a *struct { Done chan int }, whose field Done is a chan", func() { New[goThrice](a) })
+	wantPanic(t, "is a pointer to a string", func() { New[struct{ h unique.Handle[string] }](a) })
+	for name, f := range map[string]func(){ // each function that takes a type
+		"TryNew":              func() { TryNew[event](a) },
+		"NewAligned":          func() { NewAligned[event](a, 64) },
+		"TryNewAligned":       func() { TryNewAligned[event](a, 64) },
+		"Copy":                func() { Copy(a, event{}) },
+		"TryCopy":             func() { TryCopy(a, event{}) },
+		"MakeSlice":           func() { MakeSlice[event](a, 1) },
+		"MakeSlice of none":   func() { MakeSlice[event](a, 0) },
+		"TryMakeSlice":        func() { TryMakeSlice[event](a, 1) },
+		"MakeSliceAligned":    func() { MakeSliceAligned[event](a, 1, 64) },
+		"TryMakeSliceAligned": func() { TryMakeSliceAligned[event](a, 1, 64) },
+		"CopySlice":           func() { CopySlice(a, []event{{}}) },
+		"TryCopySlice":        func() { TryCopySlice(a, []event{{}}) },
+		"UninitOf":            func() { UninitOf[event]() },
+		"New in a lease":      func() { With(func(a *Arena) error { New[event](a); return nil }) },
+	} {
+		for range 2 {
+			t.Run(name, func(t *testing.T) { wantPanic(t, "field When.loc is a", f) })
+		}
+	}
+	if a.Stats() != before {
+		t.Error("the arena changed")
+	}
+}
+
+// Types that C memory can have, as a wrapper writes them and as cgo declares them.
+func TestCTypesAreAccepted(t *testing.T) {
+	a := newArena(t, Options{})
+	New[goList](a).next = New[goList](a)
+	New[mixed](a)
+	New[atomic.Pointer[goList]](a)
+	New[atomic.Pointer[int32]](a)
+	New[*struct{ a *[0]byte }](a)
+	New[**uintptr](a)
+	New[cgo.Handle](a)
+	New[*cgo.Incomplete](a)
+	New[*Arena](a)
+	New[*Lease](a)
+	New[Mark](a)
+	New[ctest.BufferCreateInfo](a)
+	New[ctest.EveryKind](a)
+	New[*ctest.EveryKind](a)
+	New[ctest.Linked](a)
+	New[ctest.Linking](a)
+	New[ctest.Opaque](a)
+	New[ctest.Number](a)
+	New[ctest.Function](a)
+	New[ctest.Text](a)
+	New[ctest.ForeignArena](a)
 }
 
 func TestManyTypesShareTheCache(t *testing.T) {

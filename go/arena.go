@@ -148,8 +148,8 @@ func Own(p unsafe.Pointer) (*Arena, error) {
 // Release runs the cleanups and frees all memory. It panics if the arena was not returned by [NewArena] or [Own] or was
 // released before; with [ErrBusy], and then the arena is unchanged; and with [ErrCorrupt] after it has released the arena.
 //
-// The heads of the last 256 released arenas of NewArena are kept. Using one of these arenas panics, except for Mark,
-// Rewind and allocations of 0 bytes; C gets NULL from it; if it was checked, the use is a finding. The use of a released
+// The heads of the last 256 released arenas of NewArena are kept. Using one of these arenas panics, except for Mark
+// and allocations of 0 bytes; C gets NULL from it; if it was checked, the use is a finding. The use of a released
 // arena of Own is not detected.
 func (a *Arena) Release() {
 	value, ok := owned.LoadAndDelete(a)
@@ -207,9 +207,9 @@ func (a *Arena) Mark() Mark {
 //
 //	defer a.Rewind(a.Mark())
 //
-// It panics with [ErrMark] for a mark from before a Reset, and with [ErrBusy]. A mark of another arena or from before a
-// Return, and a Rewind after Return, are detected in checked arenas and with [SetDebug]; otherwise they may free memory
-// that is in use.
+// It panics with [ErrMark] for a mark from before a Reset or a Return, with [ErrBusy], and after Return. A mark of another
+// arena, or one that was rewound past, is detected in checked arenas and with [SetDebug]; otherwise it may free memory that
+// is in use.
 func (a *Arena) Rewind(m Mark) {
 	if raceBuild {
 		raceUse(a)
@@ -223,6 +223,9 @@ func (a *Arena) Rewind(m Mark) {
 
 func (a *Arena) rewindSlow(m Mark) {
 	a.check("Rewind")
+	if s := slotOf(a); s != nil && s.outlived(m) { // C would rewind to it if no block came since
+		panic(wrap("Rewind", ErrMark))
+	}
 	emptying{call: cRewind, a: a, m: m}.run(func(code int) {
 		rewindProfile(a)
 		must("Rewind", code)

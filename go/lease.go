@@ -19,7 +19,9 @@ import (
 // lease_pin.go needs no atomic operation, and lease_cas.go needs no function of Go's runtime.
 //
 // The arena of an idle lease is sealed: its cursor is at its limit. An allocation after Return therefore takes the slow
-// path, which panics. Get unseals the arena by setting its cursor to the start, and Return only sets the cursor.
+// path, which panics. Get unseals the arena by setting its cursor to the start, and Return only sets the cursor and advances
+// the epoch. The provider of these arenas is this package's own, which permits the latter; it makes every mark from before
+// the Return take the slow path of Rewind, which refuses it.
 
 // A Lease is an arena that is leased from a cache for the length of a call; see [Get]. It has the methods of [Arena] except
 // for Release, which does not compile: a lease ends with [Lease.Return].
@@ -50,6 +52,7 @@ type slot struct {
 	instrumented bool    // the arena was metered or sampled
 	_            [6]byte
 	checked      uintptr // bit 0 of the epoch of a new arena: whether all arenas of the process are checked
+	first        uintptr // if epoch is noEpoch: the arena's epoch when it is empty
 }
 
 const (
@@ -118,7 +121,37 @@ func slotOf(a *Arena) *slot {
 }
 
 // setChanged makes Return end the budget or the checks of the arena.
-func (s *slot) setChanged() { s.epoch, s.limited = noEpoch, true }
+func (s *slot) setChanged() {
+	s.returnSlowly()
+	s.limited = true
+}
+
+// returnSlowly makes the next Return take the slow path.
+func (s *slot) returnSlowly() {
+	if s.epoch != noEpoch {
+		s.first, s.epoch = s.epoch, noEpoch
+	}
+}
+
+// outlived reports whether the mark is older than the lease.
+func (s *slot) outlived(m Mark) bool {
+	if s.epoch != noEpoch {
+		return m.epoch < s.epoch
+	}
+	return m.epoch < s.first
+}
+
+// seal makes allocations and marks of an empty arena take the slow path. Precondition: a.epoch == s.epoch and !s.wraps().
+func (s *slot) seal(a *Arena) {
+	a.cursor = a.limit
+	s.epoch += 2
+	a.epoch += 2
+}
+
+// wraps reports whether the next epoch of the arena would be one that older marks may have. It takes 2^31 Returns.
+func (s *slot) wraps() bool { return unsafe.Sizeof(s.epoch) == 4 && s.epoch >= lastEpoch }
+
+const lastEpoch = ^uintptr(0) - 1
 
 // check panics if the arena must not be used. Every slow path begins with it.
 func (a *Arena) check(what string) {
@@ -138,8 +171,9 @@ func (a *Arena) check(what string) {
 
 // Return ends the lease: it frees everything that was allocated, runs the cleanups, and makes the arena available to the
 // next Get. Neither Go nor C may use the arena or its memory afterwards. Any goroutine may return a lease, once. A second
-// Return and the use of a returned arena panic until the arena is leased again, except for Mark, Rewind and allocations of
-// 0 bytes. With [SetDebug] both always panic, with the places of Get and Return.
+// Return and the use of a returned arena panic until the arena is leased again, except for Mark and allocations of 0 bytes;
+// a Rewind to a mark from before a Return always panics. With [SetDebug] all of these always panic, with the places of Get
+// and Return.
 //
 //go:nosplit
 func (l *Lease) Return() {
@@ -149,8 +183,8 @@ func (l *Lease) Return() {
 	}
 	if uintptr(unsafe.Pointer(a))-rangeStart < procBytes {
 		s := (*slot)(unsafe.Add(unsafe.Pointer(a), -slotSize))
-		if s.state == leasedBy && a.epoch == s.epoch {
-			a.cursor = a.limit
+		if s.state == leasedBy && a.epoch == s.epoch && !s.wraps() {
+			s.seal(a)
 			s.release()
 			return
 		}
@@ -161,8 +195,8 @@ func (l *Lease) Return() {
 func (a *Arena) returnSlow() {
 	i := extraOf(a)
 	if i >= 0 {
-		if s := extraAt(uint32(i)); s.state == leasedBy && a.epoch == s.epoch {
-			a.cursor = a.limit
+		if s := extraAt(uint32(i)); s.state == leasedBy && a.epoch == s.epoch && !s.wraps() {
+			s.seal(a)
 			releaseExtra(s, uint32(i))
 			return
 		}
@@ -177,7 +211,10 @@ func (a *Arena) returnSlow() {
 	if atomic.LoadUint32(&s.state) != leasedBy {
 		panic(misuse(a, "second Return"))
 	}
-	if a.epoch == s.epoch { // setting the cursor rewinds
+	if s.wraps() {
+		s.instrumented = true // refresh makes a new arena
+	} else if a.epoch == s.epoch { // setting the cursor rewinds
+		s.seal(a)
 		s.makeIdle(a, i)
 		return
 	}
@@ -231,9 +268,9 @@ func (s *slot) refresh(a *Arena) {
 
 // note records the state of an empty arena. Each Return of an instrumented one takes the slow path, which counts its bytes.
 func (s *slot) note(a *Arena) {
-	s.start, s.epoch = a.cursor, a.epoch
+	s.start, s.epoch = a.cursor, a.epoch&^1
 	if a.epoch&1 != 0 {
-		s.epoch = noEpoch
+		s.returnSlowly()
 	}
 }
 
@@ -425,7 +462,7 @@ func (s *slot) shrink() {
 // endRound makes the next Return of an arena that keeps blocks a round. Precondition: the caller has the slot to itself.
 func (s *slot) endRound() {
 	if s.kept != 0 {
-		s.epoch = noEpoch
+		s.returnSlowly()
 	}
 }
 

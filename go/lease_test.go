@@ -100,12 +100,140 @@ func TestUseAfterReturn(t *testing.T) {
 		wantPanic(t, "after Return", func() { a.Stats() })
 		wantPanic(t, "after Return", func() { a.Contains(nil) })
 		wantPanic(t, "after Return", func() { a.Cleanup(func() {}) })
+		wantPanic(t, "Rewind after Return", func() { a.Rewind(m) })
+		wantPanic(t, "Rewind after Return", func() { a.Rewind(Mark{}) })
+		a.Rewind(a.Mark()) // changes nothing
+		wantPanic(t, "after Return", func() { a.Scope(func() { New[int](a) }) })
+		wantPanic(t, "after Return", func() { a.SetMetered(true) })
 		wantPanic(t, "second Return", a.lease().Return)
-		_ = m
+		wantPanic(t, "after Return", func() { New[int](a) })
 	}
 	a := Get() // all that changed nothing
 	New[int](a)
 	a.Return()
+}
+
+// The order of the two lines below is wrong: the Rewind runs after the Return.
+func TestRewindDeferredBeforeReturn(t *testing.T) {
+	var a *Lease
+	wantPanic(t, "Rewind after Return", func() {
+		a = Get()
+		defer a.Rewind(a.Mark())
+		defer a.Return()
+		New[int](a)
+	})
+	wantPanic(t, "after Return", func() { New[int](a) })
+}
+
+// A mark from before a Return does not move the cursor of the next lease of the arena, which another goroutine has.
+func TestMarksEndWithTheirLease(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))      // so that all leases come from the slots of one processor
+	defer gcdebug.SetGCPercent(gcdebug.SetGCPercent(-1)) // two collections free extra leases
+	changes := map[string]func(a *Arena){
+		"nothing":      func(a *Arena) {},
+		"a block":      func(a *Arena) { New[[2 * bufferSize]byte](a) },
+		"a collection": func(a *Arena) { New[[2 * bufferSize]byte](a) },
+		"a cleanup":    func(a *Arena) { a.Cleanup(func() {}) },
+		"a budget":     func(a *Arena) { a.SetBudget(1 << 20) },
+		"checks":       func(a *Arena) { a.SetChecked(true) },
+		"a meter":      func(a *Arena) { a.SetMetered(true) },
+		"a reset":      func(a *Arena) { a.Reset() },
+	}
+	for first, before := range changes {
+		for second, after := range changes {
+			t.Run(first+", "+second, func(t *testing.T) {
+				var others []*Lease
+				defer func() {
+					for _, l := range others {
+						l.Return()
+					}
+				}()
+				for i := range 2 * perP { // also extra leases
+					a := &Get().Arena
+					empty := a.Mark()
+					New[int](a)
+					inside := a.Mark()
+					before(a)
+					late := a.Mark()
+					a.lease().Return()
+					if first == "a collection" {
+						collect(false)
+					}
+					leaseAgain(t, a)
+					done := make(chan bool)
+					go func() { // the owner of the next lease
+						defer close(done)
+						fresh := a.Mark()
+						x := Copy(a, i)
+						after(a)
+						if second == "a reset" {
+							fresh, x = a.Mark(), Copy(a, i)
+						}
+						cursor := a.cursor
+						for _, m := range []Mark{empty, inside, late} {
+							wantPanic(t, said(ErrMark), func() { a.Rewind(m) })
+						}
+						if y := Copy(a, 7); a.cursor < cursor || x == y || *x != i {
+							t.Errorf("the cursor was moved from %#x to %#x", cursor, a.cursor)
+						}
+						a.Rewind(fresh)
+					}()
+					<-done
+					others = append(others, a.lease())
+				}
+			})
+		}
+	}
+}
+
+// leaseAgain leases the idle arena a, as Get does on its processor; for an extra one it gets leases until one has it.
+func leaseAgain(t *testing.T, a *Arena) {
+	t.Helper()
+	if extraOf(a) < 0 {
+		s := slotOf(a)
+		if state := atomic.SwapUint32(&s.state, leasedBy); state != idle && state != unused {
+			t.Fatalf("the state of an idle lease is %d", state)
+		}
+		a.cursor = s.start
+		raceBegin(a)
+		return
+	}
+	var others []*Lease
+	defer func() {
+		for _, l := range others {
+			l.Return()
+		}
+	}()
+	for range 2000 {
+		l := Get()
+		if &l.Arena == a {
+			return
+		}
+		others = append(others, l)
+	}
+	t.Fatal("the arena was not leased again")
+}
+
+// A Return advances the epoch. Before the epochs of 32 bits begin again, the slot gets a new arena.
+func TestEpochsOfManyReturns(t *testing.T) {
+	if unsafe.Sizeof(uintptr(0)) != 4 {
+		t.Skip("for 32 bits")
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	for range 2 * perP { // also extra ones
+		l := Get()
+		defer l.Return()
+		a := &l.Arena
+		a.Reset()
+		s := slotOf(a)
+		a.epoch = lastEpoch
+		s.epoch = lastEpoch
+		l.Return()
+		leaseAgain(t, a)
+		if a.epoch < 2 || a.epoch >= lastEpoch || s.epoch != a.epoch {
+			t.Errorf("epoch %#x, %#x of the slot", a.epoch, s.epoch)
+		}
+	}
 }
 
 // If the system has no barrier, all leases are extra ones, under a mutex.
@@ -291,7 +419,7 @@ func TestSteadyCallsAskForNothing(t *testing.T) {
 		for range 1000 {
 			call(size)
 		}
-		return arena.epoch == epoch
+		return arena.epoch == epoch+2*1000 // advanced by each Return alone
 	}
 	for _, size := range []int{1000, 10_000, 20_000, 200_000} {
 		steady := settles(size)

@@ -43,7 +43,8 @@ func (a *Arena) instrument(what string, set func() int) error {
 	a.check(what)
 	code := set()
 	if s := slotOf(a); s != nil {
-		s.epoch, s.instrumented = noEpoch, true
+		s.returnSlowly()
+		s.instrumented = true
 	}
 	if code != 0 {
 		return wrap(what, errorOf(code))

@@ -15,7 +15,8 @@ import (
 )
 
 // C memory may hold numbers, pointers, and arrays and structs of these, but not what the Go runtime manages: string,
-// slice, map, chan, func, interface. Each type is examined once.
+// slice, map, chan, func, interface. A pointer whose target contains one of these could only be a Go pointer. Each type is
+// examined once.
 
 // The types that passed, by the address of their descriptor: a direct-mapped cache in front of a map.
 var (

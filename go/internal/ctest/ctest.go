@@ -77,6 +77,20 @@ type BufferCreateInfo struct {
 	QueueFamilies    *uint32
 }
 
+// EveryKind is struct every_kind of ctest.h, as cgo declares it.
+type EveryKind = C.struct_every_kind
+
+// The types of the same header that a wrapper allocates by themselves, as cgo declares them.
+type (
+	Linked       = C.struct_linked
+	Linking      = C.struct_linking
+	Opaque       = *C.struct_incomplete // for an out-parameter
+	Number       = C.union_number
+	Function     = C.compare_fn
+	Text         = *C.char
+	ForeignArena = C.toft_arena
+)
+
 // SumBufferInfo returns the sum of all numbers of the info, of its queue family indices, and of the infos linked to it.
 func SumBufferInfo(info *BufferCreateInfo) uint64 {
 	return uint64(C.ctest_x_sum_info((*C.struct_buffer_create_info)(unsafe.Pointer(info))))

@@ -28,6 +28,40 @@ struct buffer_create_info {
   uint32_t queue_family_count;
   const uint32_t *queue_families;
 };
+/* Each kind of type that cgo knows, behind pointers too. */
+struct incomplete;
+union number {
+  int64_t i;
+  double d;
+  void *p;
+};
+struct linked {
+  struct linked *next, **others;
+  struct linking *back;
+  int32_t v;
+};
+struct linking {
+  struct linked here, *there[3];
+};
+typedef int (*compare_fn)(const void *a, const void *b);
+struct every_kind {
+  struct linked list, *lists;
+  struct incomplete *opaque, **opaques;
+  union number number, *numbers;
+  enum kind { KIND_A, KIND_B } kind, *kinds;
+  char text[16], *name, **names;
+  void *data, **datas;
+  compare_fn compare, *compares;
+  _Bool on, *ons;
+  double d, *ds;
+  float _Complex c, *cs;
+  uintptr_t address, *addresses;
+  toft_arena *arena;
+  toft_source *source;
+  unsigned bits : 3;
+  struct every_kind *next;
+  char *rest[];
+};
 uint64_t ctest_x_sum_info(const struct buffer_create_info *info);
 int ctest_x_sum_strings(char **list, int *count);
 size_t ctest_x_strlen(const char *s);

@@ -45,8 +45,11 @@ include("concrete.jl")
 include("show.jl")
 include("arena.jl")
 include("arena_dict.jl")
+include("arena_copies.jl")
 include("dict_interface.jl")
 include("no_escape.jl")
 include("allocators.jl")
+
+__init__() = number_lifetimes()
 
 end

@@ -50,8 +50,9 @@ Throws `OutOfMemoryError` where there is no memory or address space, `ArgumentEr
 an `ErrorException` where libtoft is missing (see [`Toft.library`](@ref)), and while a package is precompiled, because
 the memory would be missing when the package is loaded; `arena() do` works there too, as long as `a` is not stored.
 
-Threads: one task at a time; it may pass from one to another. The finalizer, and the cleanups that it runs, may run on
-any thread.
+Threads: one task at a time; it may pass from one to another. Two tasks that use a checked arena at once are an
+`ErrorException` in one of them; in other arenas they may get the same memory. The finalizer, and the cleanups that it
+runs, may run on any thread.
 """
 mutable struct Arena
     head::Ptr{UInt}                # once released, that of an arena without room: the inline paths need no check
@@ -66,6 +67,7 @@ mutable struct Arena
     owned::Bool
     unchecked::Bool                # if it is watched, then only by meters
     range::Ptr{RawReserve}         # goes after the arena; NULL: none
+    user::Threads.Atomic{UInt}     # of a checked one: the address of the task that calls the provider; 0: none
 
     function Arena(head::Ptr{UInt}, owned::Bool, range::Ptr{RawReserve}, finalized::Bool)
         a = new(head)
@@ -79,18 +81,21 @@ mutable struct Arena
         a.owned = owned
         a.unchecked = false
         a.range = range
+        a.user = isodd(word(head, HEAD_EPOCH)) ? Threads.Atomic{UInt}(0) : UNCHECKED_USER
         finalized && finalizer(finish, a)
         a
     end
 end
 
 # No Lifetime begins with the generation of another, so that a mark of another arena is detected, even if its epoch and
-# cursor fit.
-const LIFETIMES = Threads.Atomic{UInt}(1) # made so far, and one
+# cursor fit. Marks are bits, which Serialization and files copy, so the numbers of processes differ too.
+const LIFETIMES = Threads.Atomic{UInt}(1) # made so far, and a number of the process
+number_lifetimes() = LIFETIMES[] = hash((time_ns(), time(), getpid()))
 first_generation() = Threads.atomic_add!(LIFETIMES, UInt(1)) << (3 * WORD)
 
 const NO_LIFETIMES = Lifetime{Arena}[] # never changed: most arenas need no list of their own
 const NO_CLEANUPS = Cleanup[]
+const UNCHECKED_USER = Threads.Atomic{UInt}(0) # never changed
 
 """
     Toft.ArenaError
@@ -259,8 +264,24 @@ Base.unsafe_convert(::Type{Ptr{Cvoid}}, a::Arena) = pointer(a)
 # Here and below: nothing refers to an arena whose last use this is, and the collector may run between reading its head
 # and the call, so it is preserved.
 
+# Calls f, which calls the provider, and refuses another task that does so at the same time.
+@inline by_one_task(f, a::Arena) = a.user === UNCHECKED_USER ? f() : by_one_task_checked(f, a)
+
+@noinline function by_one_task_checked(f, a::Arena)
+    task = UInt(pointer_from_objref(current_task()))
+    other = Threads.atomic_cas!(a.user, UInt(0), task)
+    other == 0 || other == task || two_tasks()
+    try
+        return f()
+    finally
+        other == 0 && (a.user[] = 0) # else a call within a cleanup
+    end
+end
+
+@noinline two_tasks() = error("two tasks use a checked arena at once")
+
 # Calls to the provider that may run cleanups. They must not nest, or an inner one would collect the outer's errors.
-@inline function calling(f, a::Arena, what)
+@inline calling(f, a::Arena, what) = by_one_task(a) do
     a.calling && throw(ArenaError(TOFT_EBUSY, what))
     head = opened(a)
     a.calling = true
@@ -313,9 +334,6 @@ Whether `a` is not released yet.
 """
 Base.isopen(a::Arena) = a.head != CLOSED[]
 
-Base.deepcopy_internal(a::Arena, ::IdDict) =
-    throw(ArgumentError("an arena cannot be copied: two heads would hand out the same bytes"))
-
 # ---- allocation ----
 
 # The inline path. Room is a multiple of 8, so the raw size is compared, and nothing can wrap. Size 0 goes the slow way,
@@ -338,8 +356,10 @@ end
 
 @noinline function take_slow(a::Arena, size::UInt, align::UInt)
     head = opened(a)
-    say_place(a, head)
-    p = op_alloc(head, size, align, UInt32(0))
+    p = by_one_task(a) do
+        say_place(a, head)
+        op_alloc(head, size, align, UInt32(0))
+    end
     p == 0 && throw(a.calling ? ArenaError(TOFT_EBUSY, "alloc") : OutOfMemoryError())
     p
 end
@@ -356,10 +376,14 @@ end
     throw(OutOfMemoryError())
 end
 
+# The bytes from one T to the next, by which pointers step: more than sizeof(T) for a primitive type whose size is no
+# multiple of its alignment, such as one of 24 bits.
+@generated stride_of(::Type{T}) where {T} = isbitstype(T) ? Int(Base.elsize(Vector{T})) : sizeof(Ptr{Cvoid})
+
 # The bytes of n T. One compare for what is negative and for what overflows or is beyond any arena.
 @inline function bytes_of(::Type{T}, n::Int) where {T}
-    n % UInt <= MAX_REQUEST ÷ max(sizeof(T), 1) || bad_count(n)
-    n % UInt * (sizeof(T) % UInt)
+    n % UInt <= MAX_REQUEST ÷ max(stride_of(T), 1) || bad_count(n)
+    n % UInt * (stride_of(T) % UInt)
 end
 
 @noinline bad_align(align) = throw(ArgumentError("an alignment that is not a power of two: $align"))
@@ -410,7 +434,7 @@ it was.
 """
 @inline function alloc(a::Arena, ::Type{T}) where {T}
     isbitstype(T) || not_bits(T)
-    Ptr{T}(take(a, sizeof(T) % UInt, alignment(T)))
+    Ptr{T}(take(a, stride_of(T) % UInt, alignment(T)))
 end
 
 @inline function alloc(a::Arena, ::Type{T}, n::Integer; align::Integer = 1) where {T}
@@ -439,8 +463,10 @@ function Base.resize!(a::Arena, p::Ptr{T}, old::Integer, new::Integer; align::In
             unsafe_store!(head, UInt(p) + ((to + 7) & ~UInt(7)), HEAD_CURSOR)
             return p
         end
-        say_place(a, head)
-        q = op_resize(head, UInt(p), from, to, align, UInt32(0))
+        q = by_one_task(a) do
+            say_place(a, head)
+            op_resize(head, UInt(p), from, to, align, UInt32(0))
+        end
         q == 0 && throw(a.calling ? ArenaError(TOFT_EBUSY, "resize!") : OutOfMemoryError())
         return Ptr{T}(q)
     end
@@ -461,8 +487,10 @@ function deallocate!(a::Arena, p::Ptr{T}, n::Integer = 1) where {T}
         elseif iseven(word(head, HEAD_EPOCH)) && word(head, HEAD_CURSOR) - UInt(p) == (size + 7) & ~UInt(7)
             unsafe_store!(head, UInt(p), HEAD_CURSOR)
         else
-            say_place(a, head)
-            op_free(head, UInt(p), size)
+            by_one_task(a) do
+                say_place(a, head)
+                op_free(head, UInt(p), size)
+            end
         end
     end
     nothing
@@ -657,7 +685,7 @@ and arrays stay good. Nothing happens in a cleanup of `a`.
 function trim!(a::Arena, keep::Integer = 0)
     keep >= 0 || throw(ArgumentError("trim!: negative: $keep"))
     bytes = min(keep, typemax(UInt)) % UInt
-    GC.@preserve a op_trim(opened(a), bytes)
+    GC.@preserve a by_one_task(() -> op_trim(opened(a), bytes), a)
 end
 
 """
@@ -669,7 +697,7 @@ It costs nothing until it is reached. A budget below what is live refuses everyt
 """
 function budget!(a::Arena, bytes::Union{Nothing,Integer})
     limit = limit_of(bytes)
-    GC.@preserve a check(op_set(opened(a), TOFT_SET_BUDGET, limit), "budget!")
+    GC.@preserve a check(by_one_task(() -> op_set(opened(a), TOFT_SET_BUDGET, limit), a), "budget!")
 end
 
 """
@@ -685,8 +713,9 @@ finding is then a line that names the places in Julia, on standard error or appe
 names. libtoft reads both variables, and ignores them in a privileged process.
 """
 function checked!(a::Arena, on::Bool = true)
-    GC.@preserve a check(op_set(opened(a), TOFT_SET_CHECKED, on), "checked!")
+    GC.@preserve a check(by_one_task(() -> op_set(opened(a), TOFT_SET_CHECKED, on), a), "checked!")
     on && (a.unchecked = false)
+    on && a.user === UNCHECKED_USER && (a.user = Threads.Atomic{UInt}(0))
     nothing
 end
 
@@ -731,7 +760,7 @@ end
 What the arena holds now: see [`ArenaStats`](@ref). An `ArgumentError` once it is released.
 """
 function stats(a::Arena)
-    s = GC.@preserve a op_stats(opened(a))
+    s = GC.@preserve a by_one_task(() -> op_stats(opened(a)), a)
     budget = s.budget > typemax(Int64) ? nothing : Int64(s.budget)
     ArenaStats(s.live, s.allocated, s.peak, budget, s.reserved, s.wasted, s.blocks, s.source_calls)
 end
@@ -742,7 +771,7 @@ end
 
 Whether `p` points into memory that the arena has handed out. Walks the blocks.
 """
-Base.in(p::Ptr, a::Arena) = GC.@preserve a op_contains(opened(a), Ptr{Cvoid}(p)) == 1
+Base.in(p::Ptr, a::Arena) = GC.@preserve a by_one_task(() -> op_contains(opened(a), Ptr{Cvoid}(p)), a) == 1
 
 Base.show(io::IO, s::ArenaStats) = (print(io, "ArenaStats("); say_stats(io, s); print(io, ")"))
 Base.show(io::IO, ::MIME"text/plain", s::ArenaStats) = (print(io, "ArenaStats"); list_stats(io, s))

@@ -29,6 +29,8 @@ side (C) gives back is not noticed, nor is `deallocate!` of its memory.
 The array keeps its arena from being finalized; under `@inbounds` only while the array is in use elsewhere too, as it is
 if it is an argument of the function that loops. `isvalid(A)` tells whether the memory is still there.
 
+`deepcopy` and `Serialization`, and so a call of `Distributed`, refuse an array: an `ArgumentError`. Pass `Array(A)`.
+
 Threads: as the arena's; but several tasks may read and write elements at the same time.
 
     julia> arena() do a
@@ -210,8 +212,8 @@ end
     invoke(axes, Tuple{SubArray}, V)
 end
 
-Base.elsize(::Type{<:InArena{T}}) where {T} = sizeof(T)
-Base.sizeof(A::InArena{T}) where {T} = length(A) * sizeof(T) # of the elements, as an Array's: for memset and such
+Base.elsize(::Type{<:InArena{T}}) where {T} = stride_of(T)
+Base.sizeof(A::InArena{T}) where {T} = length(A) * stride_of(T) # of the elements, as an Array's: for memset and such
 Base.strides(A::InArena) = strides_of(size(A))
 strides_of(dims::Tuple{}) = ()
 strides_of(dims::Tuple) = Base.front(cumprod_of(1, dims...))
@@ -258,7 +260,7 @@ function copy_elements!(dest, i::Int, src, j::Int, n::Int)
 end
 
 unsafe_copy_elements!(to::Ptr{T}, from::Ptr{T}, n) where {T} =
-    ccall(:memmove, Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), to, from, n * sizeof(T))
+    ccall(:memmove, Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), to, from, n * stride_of(T))
 
 # What Base stores side by side; since Julia 1.11 a Memory too.
 if isdefined(Base, :Memory)
@@ -276,9 +278,6 @@ Base.copyto!(dest::InArena{T}, i::Integer, src::InArena{T}, j::Integer, n::Integ
 Base.copyto!(dest::InArena{T}, src::Flat{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
 Base.copyto!(dest::Flat{T}, src::InArena{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
 Base.copyto!(dest::InArena{T}, src::InArena{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
-
-Base.deepcopy_internal(A::InArena, ::IdDict) =
-    throw(ArgumentError("an array in an arena cannot be copied as it is: copy(A) gives an Array"))
 
 # ---- printing: also of arrays whose memory was given back ----
 

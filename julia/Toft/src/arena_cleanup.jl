@@ -43,6 +43,10 @@ holds when C gives back, which must happen on a thread of Julia's. A cleanup tak
 function cleanup!(f, a::Arena)
     head = opened(a)
     c = Cleanup(f, a, false, nothing)
+    by_one_task(() -> register!(a, head, c), a)
+end
+
+function register!(a::Arena, head, c::Cleanup)
     a.cleanups === NO_CLEANUPS && (a.cleanups = Cleanup[])
     while !a.calling && !isempty(a.cleanups) && last(a.cleanups).done # another side gave back
         pop!(a.cleanups)

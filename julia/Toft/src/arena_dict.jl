@@ -45,6 +45,8 @@ Deleting and adding keys at a constant length allocates nothing, and `empty!` ke
 memory when the scope or the rewind ends it: call `sizehint!` before. Making and growing a dictionary throw what
 [`alloc`](@ref) throws, and leave the dictionary unchanged.
 
+`deepcopy` and `Serialization` refuse a dictionary with an `ArgumentError`: pass `copy(d)`.
+
 If keys are added or deleted during an iteration, it may skip pairs or repeat them.
 
 **Threads**: a dictionary belongs to the task of its arena. Several tasks may look up keys and iterate at the same time
@@ -149,9 +151,6 @@ end
 
 Base.copy(s::ArenaSet{K}) where {K} = Set{K}(s)
 Base.copy(d::ArenaDict{K,V}) where {K,V} = Dict{K,V}(d)
-
-Base.deepcopy_internal(c::Hashed, ::IdDict) =
-    throw(ArgumentError("deepcopy cannot copy a collection in an arena: copy makes a Set or a Dict of it"))
 
 function Base.show(io::IO, c::Hashed)
     isvalid(c) || return print(io, typeof(c), "(given back)")

@@ -163,8 +163,12 @@ end
     return nothing
 end
 
+# Julia cannot compile the load of a tuple whose parts are farther apart for LLVM than for Julia, such as one of 24 bits
+# and one of 8.
+is_padded(::Type{T}) where {T} = stride_of(T) != sizeof(T)
+
 @inline copy_entry!(t::HashTable{K,V}, to::Int, from::Ptr{UInt8}) where {K,V} =
-    by_address(entry_type(K, V)) ? move_bytes(entry(t, to), from, sizeof(entry_type(K, V))) :
+    by_address(entry_type(K, V)) || is_padded(K) ? move_bytes(entry(t, to), from, sizeof(entry_type(K, V))) :
     unsafe_store!(Ptr{entry_type(K, V)}(entry(t, to)), unsafe_load(Ptr{entry_type(K, V)}(from)))
 @inline move_bytes(to, from, n) = ccall(:memcpy, Ptr{Cvoid}, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t), to, from, n)
 

@@ -31,6 +31,9 @@ as an element of a tuple. `return` and `@goto` would leave the block without its
 an exception passes, the memory is given back by the next end of a block around it, or by `reset!` of the arena;
 [`scope`](@ref) gives it back at once, and costs a `try`.
 
+`@alloc` belongs to the task that runs the block. In another one (`Threads.@threads`, `@spawn`, `@async` within the
+block) it throws an `ErrorException`; a block in that task has the arena of that task.
+
     julia> using Toft: @no_escape
 
     julia> norm2(v) = @no_escape begin
@@ -50,7 +53,7 @@ macro no_escape(arena, block)
 end
 
 """
-    Toft.@alloc(T, dims...)
+    Toft.@alloc(T, dims...; align)
 
 Within [`Toft.@no_escape`](@ref): an array of the block's arena. Elsewhere an error of the macro.
 """
@@ -68,10 +71,13 @@ macro alloc_ptr(_...)
 end
 
 function no_escape(arena, block)
-    a, m, value = gensym(:arena), gensym(:mark), gensym(:value)
-    body = replace_allocs(block, a, false)
+    names = (arena=gensym(:arena), task=gensym(:task))
+    a, m, value = names.arena, gensym(:mark), gensym(:value)
+    body, asks = replace_allocs(block, names, false, false)
+    begin_task = asks ? :($(names.task) = $current_task()) : nothing
     return quote
         $(esc(a)) = $arena::Arena
+        $(esc(begin_task))
         $(esc(m)) = mark($(esc(a)))
         $(esc(value)) = $(esc(Expr(:let, Expr(:block), body)))
         rewind!($(esc(a)), $(esc(m)))
@@ -83,26 +89,43 @@ end
 macro_name(x) = x isa GlobalRef ? x.name : x isa Expr && x.head == :. ? macro_name(x.args[end]) :
                 x isa QuoteNode ? macro_name(x.value) : x
 
-# The block with its @alloc calls replaced. In a function of its own `return` does not leave the block.
-replace_allocs(x, a, in_function) = x
-function replace_allocs(x::Expr, a, in_function)
-    x.head in (:quote, :inert) && return x
+# The block with its @alloc calls replaced, and whether one of them compares its task with the block's. In a function of
+# its own `return` does not leave the block. Another task runs functions only, which a macro may make of its arguments:
+# elsewhere is whether the code is within either.
+replace_allocs(x, names, in_function, elsewhere) = x, false
+function replace_allocs(x::Expr, names, in_function, elsewhere)
+    x.head in (:quote, :inert) && return x, false
     if x.head == :macrocall
         name = macro_name(x.args[1])
-        arguments = x.args[3:end] # after the name and its line
-        name === Symbol("@no_escape") && return x
+        name === Symbol("@no_escape") && return x, false
         name === Symbol("@goto") && throw(ArgumentError("@goto in a @no_escape block"))
-        if name === Symbol("@alloc")
-            T, dims = arguments[1], map(d -> replace_allocs(d, a, in_function), arguments[2:end])
-            return :($ArenaArray{$T}($a, $undef, $(dims...)))
-        elseif name === Symbol("@alloc_ptr")
-            return :($Ptr{$Nothing}($alloc($a, $(replace_allocs(arguments[1], a, in_function)))))
+        if name in (Symbol("@alloc"), Symbol("@alloc_ptr"))
+            arguments = x.args[3:end] # after the name and its line
+            inner = map(y -> replace_allocs(y, names, in_function, elsewhere), arguments)
+            call = allocation(name, names.arena, map(first, inner))
+            elsewhere && (call = :($current_task() === $(names.task) || $other_task(); $call))
+            return call, elsewhere || any(last, inner)
         end
+        elsewhere = true
     end
     x.head == :return && !in_function && throw(ArgumentError("return in a @no_escape block"))
     in_function |= x.head in (:->, :function, :do) || x.head == :(=) && Meta.isexpr(x.args[1], (:call, :where))
-    return Expr(x.head, map(y -> replace_allocs(y, a, in_function), x.args)...)
+    elsewhere |= in_function || x.head == :generator
+    inner = map(y -> replace_allocs(y, names, in_function, elsewhere), x.args)
+    return Expr(x.head, map(first, inner)...), any(last, inner)
 end
+
+function allocation(name, a, arguments)
+    name === Symbol("@alloc_ptr") && return :($Ptr{$Nothing}($alloc($a, $(arguments...))))
+    keywords = filter(x -> Meta.isexpr(x, :parameters), arguments) # of @alloc(T, n; align = 64)
+    rest = filter(x -> !Meta.isexpr(x, :parameters), arguments)
+    isempty(rest) && throw(ArgumentError("@alloc without a type"))
+    dims = map(x -> Meta.isexpr(x, :(=)) ? Expr(:kw, x.args...) : x, rest[2:end]) # @alloc(T, n, align = 64)
+    return Expr(:call, :($ArenaArray{$(rest[1])}), keywords..., a, undef, dims...)
+end
+
+@noinline other_task() =
+    error("@alloc in another task than that of its @no_escape block: begin a @no_escape block in that task")
 
 # Whether a value is memory that was given back.
 @inline is_freed(x) = false

@@ -4,7 +4,7 @@
 module InstructionTests
 
 using InteractiveUtils, Test, Toft
-using Toft: Queue, Stack
+using Toft: Queue, Stack, @alloc, @no_escape
 
 # Instructions of f for these arguments, without what only fills up; and how many of them are calls.
 function instructions(f, arguments...)
@@ -31,8 +31,20 @@ push_one(stack, x) = (push!(stack, x); nothing)
 pop_one(stack) = pop!(stack)
 pop_first(queue) = popfirst!(queue)
 
+function four_arrays(a, n) # the task is compared only where an allocation may run in another one
+    @no_escape a begin
+        w, x, y, z = @alloc(Int, n), @alloc(Int, n), @alloc(Int, n), @alloc(Int, n)
+        @inbounds w[1] = x[1] = y[1] = z[1] = n
+        n
+    end
+end
+
 const OPTIONS = Base.JLOptions()
 const COUNTED = v"1.5" <= VERSION < v"1.6-" && Sys.ARCH === :x86_64 && OPTIONS.check_bounds == 0
+
+calls_current_task(f, arguments...) =
+    occursin("current_task", sprint(io -> code_llvm(io, f, typeof.(arguments); raw=true)))
+one_in_a_function(a, n) = @no_escape a (f = () -> sum(@alloc(Int, n)); f())
 
 # What f calls of Julia's runtime that a fast path must not: dynamic dispatch, boxes, objects.
 function runtime_calls(f, arguments...)
@@ -84,6 +96,8 @@ else
             @test counted[1] <= most
             @test counted[2] <= most_calls
         end
+        @test calls_current_task(one_in_a_function, Arena(), 4) && !calls_current_task(four_arrays, Arena(), 4)
+        COUNTED && @test instructions(four_arrays, Arena(), 4)[1] <= 209
     end
 end
 

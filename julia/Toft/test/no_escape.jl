@@ -50,6 +50,191 @@ end
     @test isopen(default_arena())
 end
 
+# What f throws in a task, on any thread.
+function thrown_in(task)
+    wait_for(task)
+    return task.exception
+end
+wait_for(task) = try
+    wait(task)
+catch
+end
+refused(e) = e isa ErrorException && occursin("another task", e.msg)
+
+# Each way to run code of a block in another task. They return what was thrown there, and what the block still allocates.
+function in_async(a)
+    @no_escape a begin
+        x = fill!(@alloc(Int, 4), 1)
+        e = thrown_in(@async sum(fill!(@alloc(Int, 4), 2)))
+        y = fill!(@alloc(Int, 4), 3)
+        (e, sum(x) + sum(y))
+    end
+end
+function in_spawn(a)
+    @no_escape a begin
+        x = fill!(@alloc(Int, 4), 1)
+        e = thrown_in(Threads.@spawn sum(fill!(@alloc(Int, 4), 2)))
+        (e, sum(x) + sum(fill!(@alloc(Int, 4), 3)))
+    end
+end
+function in_task(a)
+    @no_escape a begin
+        x = fill!(@alloc(Int, 4), 1)
+        e = thrown_in(schedule(Task(() -> unsafe_store!(Ptr{Int}(@alloc_ptr(8)), 2))))
+        (e, sum(x) + sum(fill!(@alloc(Int, 4), 3)))
+    end
+end
+function in_function(a)
+    @no_escape a begin
+        f() = sum(fill!(@alloc(Int, 4), 2))
+        function g()
+            yield()
+            f()
+        end
+        x = fill!(@alloc(Int, 4), 1)
+        e = thrown_in(@async g())
+        (e, sum(x) + g() + 4)
+    end
+end
+function in_generator(a)
+    @no_escape a begin
+        lazy = (sum(fill!(@alloc(Int, 4), 2)) for _ in 1:2)
+        x = fill!(@alloc(Int, 4), 1)
+        e = thrown_in(@async sum(lazy))
+        (e, sum(x) + sum(lazy) - 4)
+    end
+end
+function in_sync(a)
+    @no_escape a begin
+        x = fill!(@alloc(Int, 4), 1)
+        e = try
+            @sync for _ in 1:2
+                @async @alloc(Int, 1)
+            end
+        catch e
+            first(e.exceptions).task.exception
+        end
+        (e, sum(x) + 12)
+    end
+end
+function in_threads(a)
+    @no_escape a begin
+        x = fill!(@alloc(Int, 4), 1)
+        errors = Vector{Any}(undef, Threads.nthreads())
+        Threads.@threads for k in 1:Threads.nthreads()
+            errors[k] = try
+                @alloc(Int, 4)
+            catch e
+                e
+            end
+        end
+        others = filter(e -> !(e isa ArenaArray), errors) # with one thread the loop may run in the block's task
+        push!(others, Threads.nthreads() == 1 ? ErrorException("another task") : nothing)
+        (first(others), sum(x) + 12)
+    end
+end
+
+@testset "other tasks than that of the block" begin
+    a = Arena()
+    for f in (in_async, in_spawn, in_task, in_function, in_generator, in_sync, in_threads)
+        e, total = f(a)
+        @test refused(e) && total == 16 && stats(a).live == 0
+    end
+
+    # a block in each task, with yields, also within a block of the parent
+    function block(n)
+        @no_escape begin
+            x = fill!(@alloc(Int, 10), n)
+            yield()
+            y = @no_escape begin
+                z = fill!(@alloc(Int, 10), 1)
+                yield()
+                sum(z)
+            end
+            yield()
+            sum(x) + y
+        end
+    end
+    @test map(fetch, [@async block(n) for n in 1:20]) == [10n + 10 for n in 1:20]
+    @test map(fetch, [Threads.@spawn block(n) for n in 1:20]) == [10n + 10 for n in 1:20]
+    outer() = @no_escape begin
+        x = fill!(@alloc(Int, 10), 5)
+        sums = zeros(Int, 8)
+        Threads.@threads for k in 1:8
+            sums[k] = @no_escape begin
+                y = fill!(@alloc(Int, 10), k)
+                yield()
+                sum(y)
+            end
+        end
+        sums == [10k for k in 1:8] && all(==(5), x)
+    end
+    @test all(_ -> outer(), 1:20)
+
+    # in the block's own task: macros, functions, loops
+    own() = @no_escape begin
+        f(n) = sum(fill!(@alloc(Int, n), 1))
+        s = f(2) + sum(map(n -> f(n), 1:3))
+        @inbounds for n in 1:3
+            s += sum(fill!(@alloc(Int, n), 1))
+        end
+        s
+    end
+    @test own() == 14
+end
+
+# One task is certainly in a call when it runs a cleanup.
+@testset "two tasks at once in a checked arena" begin
+    at_once(e) = e isa ErrorException && occursin("two tasks", e.msg)
+    made_checked, set_checked = Arena(checked=true), Arena()
+    checked!(set_checked)
+    for a in (made_checked, set_checked)
+        p = alloc(a, Int, 4)
+        m = mark(a)
+        calls = (() -> alloc(a, Int), () -> ArenaArray{Int}(a, undef, 3), () -> reset!(a), () -> rewind!(a, m),
+                 () -> stats(a), () -> Toft.resize!(a, p, 4, 100), () -> Toft.deallocate!(a, p, 4), () -> release!(a),
+                 () -> Toft.cleanup!(() -> 1, a), () -> budget!(a, 10), () -> Toft.trim!(a), () -> p in a,
+                 () -> (@no_escape a @alloc_ptr(8)), () -> checked!(a, false))
+        thrown = Any[]
+        Toft.cleanup!(a) do
+            for f in calls
+                push!(thrown, thrown_in(@async f()), thrown_in(Threads.@spawn f()))
+            end
+            push!(thrown, try
+                alloc(a, Int) # in the task itself
+            catch e
+                e
+            end)
+        end
+        reset!(a)
+        @test length(thrown) == 2 * length(calls) + 1 && all(at_once, thrown[1:end-1])
+        @test last(thrown) isa ArenaError && stats(a).live == 0
+        @test fetch(@async alloc(a, Int)) != C_NULL # one after the other
+
+        errors = Any[]
+        Threads.@threads for _ in 1:2
+            for _ in 1:2000
+                try
+                    alloc(a, Int)
+                catch e
+                    at_once(e) || push!(errors, e)
+                end
+            end
+        end
+        @test isempty(errors)
+        release!(a)
+    end
+end
+
+@testset "keywords of @alloc" begin
+    a = Arena()
+    aligned(n) = @no_escape a begin
+        x, y, z = @alloc(Int8, n; align=64), @alloc(Int8, n, align=128), @alloc(Int8, n, 2; align=256)
+        (UInt(pointer(x)) % 64, UInt(pointer(y)) % 128, UInt(pointer(z)) % 256, size(y), size(z))
+    end
+    @test all(n -> aligned(n) == (0, 0, 0, (n,), (n, 2)), 1:5)
+end
+
 @testset "what must not leave a block" begin
     a = Arena()
     @test_throws ArgumentError @no_escape a @alloc(Int, 3)

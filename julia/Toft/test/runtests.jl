@@ -15,9 +15,9 @@ include("pool_model.jl")
 const TEST_SETS = ["names" => "names", "instructions" => "instructions of fast paths", "pools" => "pools",
                    "original" => "programs for Allocators.jl", "sequences" => "list, stack and queue",
                    "sorted" => "sorted set and dictionary", "protocol" => "sets and dictionaries as in Base",
-                   "arena" => "arenas", "similar" => "results in an arena",
+                   "arena" => "arenas", "widths" => "primitive types of all widths", "similar" => "results in an arena",
                    "arena_dict" => "set and dictionary in an arena",
-                   "no_escape" => "blocks and buffers", "meter" => "meters",
+                   "copies" => "copies field by field", "no_escape" => "blocks and buffers", "meter" => "meters",
                    "vectors" => "vectors of the ABI", "docs" => "docstrings", "aqua" => "Aqua"]
 
 const CHOSEN = isempty(ARGS) ? split(get(ENV, "TOFT_TEST_SETS", "")) : ARGS
