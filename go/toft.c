@@ -69,6 +69,7 @@ static void toft_thread_state_release(
 
 /* Called when the library is unloaded, in this order; before toft_thread_state_release the first. */
 static void toft_profile_end(void);              /* debug/process_profile.c */
+static void toft_background_thread_end(void);    /* core/background.c: ends the thread and waits for its end */
 static void toft_leases_unload(void);            /* threads/lease.c: the default cache of leases */
 static void toft_registry_end(void);             /* debug/live_registry.c */
 static void toft_quarantine_flush(size_t bytes); /* debug/quarantine.c: until at most `bytes` are held */
@@ -241,6 +242,7 @@ static int toft_os_arm_thread_exit(void) {
 #else
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -296,6 +298,19 @@ static void *toft_os_map(size_t size, int huge) {
   return toft_os_mmap(total, PROT_READ | PROT_WRITE, 0);
 }
 static void toft_os_unmap(void *p, size_t size) { munmap(p, toft_os_page(size)); }
+static uint64_t toft_os_nanoseconds(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+/* The system may take the pages, whose content is lost, before it runs out of memory. No effect where it cannot. */
+static void toft_os_free_lazily(void *p, size_t size) {
+#ifdef MADV_FREE
+  (void)madvise(p, size, MADV_FREE);
+#else
+  (void)p, (void)size;
+#endif
+}
 static void toft_os_discard(void *p, size_t size) {
 #ifdef MADV_FREE
   if (madvise(p, toft_os_page(size), MADV_FREE) == 0) return;
@@ -414,6 +429,33 @@ static void toft_os_mutex_drop(toft_os_mutex *m) { pthread_mutex_unlock(m); }
 static void toft_os_wait(toft_os_condition *c, toft_os_mutex *m) { pthread_cond_wait(c, m); }
 static void toft_os_wake_all(toft_os_condition *c) { pthread_cond_broadcast(c); }
 
+/* A thread that receives no signals. 0: there is none. */
+typedef pthread_t toft_os_thread;
+static int toft_os_thread_start(toft_os_thread *thread, void *(*run)(void *)) {
+  sigset_t all, before;
+  pthread_attr_t small;
+  sigfillset(&all);
+  if (pthread_attr_init(&small) != 0) return 0;
+  (void)pthread_attr_setstacksize(&small, 64 * 1024); /* if that is too small, the default stays */
+  int masked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
+  int code = pthread_create(thread, &small, run, NULL);
+  if (code != 0) code = pthread_create(thread, NULL, run, NULL); /* thread-local storage may need more */
+  if (masked) (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&small);
+  return code == 0;
+}
+static void toft_os_thread_join(toft_os_thread thread) { (void)pthread_join(thread, NULL); }
+
+/* Waits until it is woken or the time has passed. The caller holds the mutex. */
+static void toft_os_wait_for(toft_os_condition *c, toft_os_mutex *m, size_t milliseconds) {
+  struct timespec end;
+  (void)clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += (time_t)(milliseconds / 1000);
+  end.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+  if (end.tv_nsec >= 1000000000) end.tv_sec++, end.tv_nsec -= 1000000000;
+  (void)pthread_cond_timedwait(c, m, &end);
+}
+
 static void toft_os_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void)) {
   (void)pthread_atfork(before, parent, child);
 }
@@ -453,6 +495,7 @@ static TOFT_COLD size_t toft_os_env_number(const char *name, size_t otherwise) {
 __attribute__((destructor)) static void toft_os_unload(void) {
   __atomic_store_n(&toft_os_unloading, 1, __ATOMIC_RELAXED);
   toft_profile_end();
+  toft_background_thread_end();
   toft_thread_state_release();
   toft_leases_unload();
   toft_registry_end();
@@ -998,7 +1041,8 @@ static size_t toft_merged_size(uint64_t high) {
  *
  * What is kept follows use: together with the pages in use it never exceeds what was in use at once in the current or
  * the previous window of time. A program that makes one arena of 60 MiB after another keeps 60 MiB; after a peak of
- * use the surplus goes back to the system within two windows, at the next take or put of a block by any thread.
+ * use the surplus goes back to the system within two windows, at the next take or put of a block by any thread, or by
+ * the background thread (background.c). Until then the system may take whole free huge pages when it needs memory.
  *
  * The cache is a table of free ranges, sorted by address; ranges that touch are one. Where the lock is not free after
  * some hundred attempts, pages are mapped or unmapped directly. A fork takes the lock, so the child has a consistent
@@ -1019,12 +1063,18 @@ size_t toft_page_cache_bytes(void) { return 0; }
 
 #else
 
+static void toft_page_cache_kept(void);          /* background.c: pages are in the cache */
+static void toft_background_thread_forget(void); /* background.c: a forked child has no such thread */
+
 #define TOFT_PAGE_RANGES_MAX 256
 #ifndef TOFT_PAGE_LOCK_ATTEMPTS /* proofs/threads.c has fewer */
 #define TOFT_PAGE_LOCK_ATTEMPTS 512
 #endif
 #define TOFT_PAGE_VICTIMS 16 /* ranges that are unmapped each time the lock is taken */
 #define TOFT_PAGE_LIMIT (sizeof(void *) == 8 ? 256 * TOFT_MIB : 32 * TOFT_MIB)
+#define TOFT_PAGE_LAZY (32 * TOFT_MIB) /* cached bytes above which free huge pages are freed lazily */
+#define TOFT_PAGE_SLOW 10000           /* nanoseconds for a huge page; in small pages it takes 30000 and more */
+#define TOFT_PAGE_SLOW_CALLS 4
 #define TOFT_PAGE_WINDOW 500 /* milliseconds */
 
 typedef struct toft_page_range {
@@ -1034,10 +1084,11 @@ typedef struct toft_page_range {
 
 static struct {
   toft_lock lock;
-  unsigned ranges; /* entries of `range` */
-  size_t used;     /* bytes that callers hold */
-  size_t peak[2];  /* the most bytes in use at once, in the current and in the previous window */
-  size_t began;    /* start of the current window, in milliseconds */
+  unsigned ranges;     /* entries of `range` */
+  size_t used;         /* bytes that callers hold */
+  size_t peak[2];      /* the most bytes in use at once, in the current and in the previous window */
+  size_t began;        /* start of the current window, in milliseconds */
+  unsigned slow_calls; /* of toft_os_free_lazily, in a row */
   toft_page_range range[TOFT_PAGE_RANGES_MAX];
 } toft_free_pages;
 
@@ -1091,6 +1142,26 @@ static void toft_page_erase(unsigned i) {
   memmove(r + i, r + i + 1, (--toft_free_pages.ranges - i) * sizeof *r);
 }
 
+/* The system may take the whole huge pages that have become free with these bytes when it needs memory, and counts them
+ * as used until then. Where memory is in small pages this costs as much as writing them (22 ns each per KiB, with the
+ * next write; 0.6 ns per KiB with huge pages), so it ends when four calls in a row are slow. */
+static void toft_page_free_lazily(const unsigned char *p, size_t size) {
+#if TOFT_OS_CAN_SPLIT
+  const toft_page_range *r = &toft_free_pages.range[toft_page_find(p + 1) - 1];
+  uintptr_t page = TOFT_HUGE_PAGE, low = (uintptr_t)p & ~(page - 1);
+  uintptr_t high = ((uintptr_t)p + size + page - 1) & ~(page - 1), end = (uintptr_t)r->start + r->size;
+  if (low < (uintptr_t)r->start) low += page;
+  if (high > end) high -= page;
+  if (low >= high || toft_free_pages.slow_calls == TOFT_PAGE_SLOW_CALLS) return;
+  uint64_t began = toft_os_nanoseconds();
+  toft_os_free_lazily((unsigned char *)low, high - low);
+  int slow = toft_os_nanoseconds() - began > (high - low) / TOFT_HUGE_PAGE * TOFT_PAGE_SLOW;
+  toft_free_pages.slow_calls = slow ? toft_free_pages.slow_calls + 1 : 0;
+#else
+  (void)p, (void)size;
+#endif
+}
+
 /* Adds a free range and merges it with its neighbours. Returns 0 if the table is full. */
 static int toft_page_insert(unsigned char *p, size_t size) {
   toft_page_range *r = toft_free_pages.range;
@@ -1111,6 +1182,7 @@ static int toft_page_insert(unsigned char *p, size_t size) {
     toft_free_pages.ranges++;
   }
   TOFT_STORE(&toft_page_bytes, toft_page_bytes + size);
+  if (toft_page_bytes > TOFT_PAGE_LAZY) toft_page_free_lazily(p, size);
   return 1;
 }
 
@@ -1182,12 +1254,16 @@ static void toft_page_cache_unlock(size_t limit) {
 /* No caller waits for this lock without limit, so holding it while other handlers take theirs cannot deadlock. */
 static void toft_page_cache_before_fork(void) { toft_lock_take(&toft_free_pages.lock); }
 static void toft_page_cache_after_fork(void) { TOFT_UNLOCK(&toft_free_pages.lock); }
+static void toft_page_cache_in_child(void) {
+  TOFT_UNLOCK(&toft_free_pages.lock);
+  toft_background_thread_forget();
+}
 
 static void toft_page_cache_arm_fork(void) {
   static size_t armed; /* atomic */
   size_t before = 0;
   if (TOFT_LOAD(&armed) == 0 && TOFT_CAS_RELAXED(&armed, &before, 1))
-    toft_os_at_fork(toft_page_cache_before_fork, toft_page_cache_after_fork, toft_page_cache_after_fork);
+    toft_os_at_fork(toft_page_cache_before_fork, toft_page_cache_after_fork, toft_page_cache_in_child);
 }
 
 /* ---- the operations ---- */
@@ -1244,7 +1320,10 @@ static void toft_page_cache_put(void *p, size_t size) {
     toft_free_pages.used -=
         toft_free_pages.used < size ? toft_free_pages.used : size; /* it may have been taken directly */
     toft_page_cache_unlock(limit);
-    if (kept) return;
+    if (kept) {
+      toft_page_cache_kept();
+      return;
+    }
   }
   toft_os_unmap(p, size);
 }
@@ -1265,6 +1344,111 @@ size_t toft_page_cache_window(size_t milliseconds) {
 }
 
 size_t toft_page_cache_bytes(void) { return TOFT_LOAD(&toft_page_bytes); }
+#endif
+
+#endif
+
+/* ==== core/background.c ==== */
+/* The background thread: it returns cached pages to the system while the program calls nothing. It is off by default,
+ * starts when pages come to the cache, sleeps for a window at a time, and ends when the cache is empty. */
+#ifndef TOFT_CORE_BACKGROUND_C
+#define TOFT_CORE_BACKGROUND_C
+
+#if defined(TOFT_OMIT_PAGE_CACHE) || defined(TOFT_NO_OS) || defined(_WIN32) || defined(__wasi__)
+#ifndef TOFT_OMIT_PAGE_CACHE
+static void toft_page_cache_kept(void) {}
+static void toft_background_thread_forget(void) {}
+#endif
+static void toft_background_thread_end(void) {}
+int toft_background_thread(int on) { return on ? TOFT_ENOSYS : TOFT_OK; }
+
+#else
+
+enum { TOFT_BACKGROUND_NONE, TOFT_BACKGROUND_RUNS, TOFT_BACKGROUND_ENDED, TOFT_BACKGROUND_CHANGES };
+
+static struct {
+  size_t setting; /* atomic; 0: the environment has not been read yet; else 1, or 2 if it is on */
+  size_t state;   /* atomic; ENDED: not joined yet */
+  toft_os_thread thread;
+  toft_os_mutex mutex;
+  toft_os_condition stopped;
+  int stops; /* protected by the mutex */
+} toft_background = {0, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+
+static int toft_background_is_on(void) {
+  return toft_page_setting(&toft_background.setting, "TOFT_BACKGROUND_THREAD", 0) != 0;
+}
+
+/* Waits for a window. 0: the thread must end. */
+static int toft_background_wait(void) {
+  size_t window = toft_page_window();
+  toft_os_mutex_take(&toft_background.mutex);
+  if (!toft_background.stops)
+    toft_os_wait_for(&toft_background.stopped, &toft_background.mutex, window < 10 ? 10 : window);
+  int goes_on = !toft_background.stops;
+  toft_os_mutex_drop(&toft_background.mutex);
+  return goes_on;
+}
+
+static void *toft_background_run(void *unused) {
+  size_t ended = TOFT_BACKGROUND_ENDED;
+  int goes_on = 1;
+  (void)unused;
+  do { /* pages that came before the state changed are this thread's */
+    while (goes_on && TOFT_LOAD(&toft_page_bytes) != 0) {
+      goes_on = toft_background_wait();
+      toft_page_cache_age();
+    }
+    TOFT_STORE(&toft_background.state, ended);
+  } while (goes_on && TOFT_LOAD(&toft_page_bytes) != 0 &&
+           TOFT_CAS_RELAXED(&toft_background.state, &ended, TOFT_BACKGROUND_RUNS));
+  return NULL;
+}
+
+static TOFT_COLD void toft_background_start(void) {
+  size_t state = TOFT_LOAD(&toft_background.state);
+  if (state == TOFT_BACKGROUND_RUNS || state == TOFT_BACKGROUND_CHANGES || TOFT_LOAD(&toft_os_unloading)) return;
+  if (!TOFT_CAS_RELAXED(&toft_background.state, &state, TOFT_BACKGROUND_CHANGES)) return;
+  if (state == TOFT_BACKGROUND_ENDED) toft_os_thread_join(toft_background.thread);
+  toft_os_mutex_take(&toft_background.mutex);
+  toft_background.stops = 0;
+  toft_os_mutex_drop(&toft_background.mutex);
+  TOFT_STORE(&toft_background.state, TOFT_BACKGROUND_RUNS);
+  if (!toft_os_thread_start(&toft_background.thread, toft_background_run))
+    TOFT_STORE(&toft_background.state, TOFT_BACKGROUND_NONE); /* the next pages attempt it again */
+}
+
+static void toft_page_cache_kept(void) {
+  if (TOFT_UNLIKELY(toft_background_is_on())) toft_background_start();
+}
+
+static void toft_background_thread_end(void) {
+  size_t state = TOFT_LOAD(&toft_background.state);
+  if (state == TOFT_BACKGROUND_NONE || state == TOFT_BACKGROUND_CHANGES) return;
+  toft_os_mutex_take(&toft_background.mutex);
+  toft_background.stops = 1;
+  toft_os_wake_all(&toft_background.stopped);
+  toft_os_mutex_drop(&toft_background.mutex);
+  toft_os_thread_join(toft_background.thread);
+  TOFT_STORE(&toft_background.state, TOFT_BACKGROUND_NONE);
+}
+
+/* The mutex may have been held by a thread that the child does not have. */
+static void toft_background_thread_forget(void) {
+  static const toft_os_mutex mutex = PTHREAD_MUTEX_INITIALIZER;
+  static const toft_os_condition condition = PTHREAD_COND_INITIALIZER;
+  toft_background.mutex = mutex;
+  toft_background.stopped = condition;
+  toft_background.stops = 0;
+  TOFT_STORE(&toft_background.state, TOFT_BACKGROUND_NONE);
+}
+
+int toft_background_thread(int on) {
+  TOFT_STORE(&toft_background.setting, on ? 2 : 1);
+  if (on && TOFT_LOAD(&toft_page_bytes) != 0) toft_background_start();
+  if (!on) toft_background_thread_end();
+  return TOFT_OK;
+}
 #endif
 
 #endif
@@ -3716,6 +3900,7 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #ifdef TOFT_PREFIX
 #define toft_adopt TOFT_PASTE(TOFT_PREFIX, toft_adopt)
 #define toft_at_place TOFT_PASTE(TOFT_PREFIX, toft_at_place)
+#define toft_background_thread TOFT_PASTE(TOFT_PREFIX, toft_background_thread)
 #define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
 #define toft_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_cache_bytes)
 #define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)

@@ -242,6 +242,7 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #ifdef TOFT_PREFIX
 #define toft_adopt TOFT_PASTE(TOFT_PREFIX, toft_adopt)
 #define toft_at_place TOFT_PASTE(TOFT_PREFIX, toft_at_place)
+#define toft_background_thread TOFT_PASTE(TOFT_PREFIX, toft_background_thread)
 #define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
 #define toft_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_cache_bytes)
 #define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
@@ -2445,7 +2446,9 @@ TOFT_API int toft_blocks(toft_arena *a, int (*fn)(void *arg, const toft_block *b
  * pages in use and cached ones together never exceed the most that was in use at once in the current or the previous
  * window, which is half a second long by default, and cached ones never exceed a limit. So within two windows after a
  * peak the surplus is due, and it goes back to the system when any thread next takes or returns pages, or a number of
- * smaller blocks. A child that is forked inherits the cache.
+ * smaller blocks. A process whose threads call nothing keeps its pages; the system may take those of whole free huge
+ * pages (2 MiB) when it needs memory (MADV_FREE), toft_cache_trim returns all, and so does the background thread within
+ * three windows. A child that is forked inherits the cache.
  * ------------------------------------------------------------------------------------------------------------ */
 
 /* Sets the limit of each thread's cache, in bytes, and returns the old one. The default is 4 MiB; 0 switches the caches
@@ -2463,6 +2466,13 @@ TOFT_API size_t toft_page_cache_limit(size_t bytes);
 /* Sets the length of a window in milliseconds, and returns the old one. The default is TOFT_PAGE_CACHE_MS in the
  * environment, or 500. With 0 pages go back to the system as soon as they are not in use. Thread-safe. */
 TOFT_API size_t toft_page_cache_window(size_t milliseconds);
+/* Switches the background thread on or off; TOFT_BACKGROUND_THREAD=1 in the environment switches it on. While it is on,
+ * a thread of the library returns what is due also when the program calls nothing: it exists only while pages are
+ * cached, sleeps for a window at a time, has a stack of 64 KiB and blocks all signals. In an idle process the cache is
+ * empty after three windows. Off: the thread has ended when the call returns. TOFT_OK, or TOFT_ENOSYS where it is not
+ * supported: Windows, WASI, TOFT_NO_OS. Thread-safe, except against itself. A forked child has no such thread until
+ * pages come to its cache. */
+TOFT_API int toft_background_thread(int on);
 /* Returns the number of bytes in the cache of pages. Thread-safe. */
 TOFT_API size_t toft_page_cache_bytes(void);
 

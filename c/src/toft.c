@@ -13,6 +13,7 @@
 #include "core/arena_state.h"    /* the state of an arena, of a block, of a cleanup */
 #include "core/policy.c"         /* placement policy 1: arithmetic on sizes, no memory */
 #include "core/page_cache.c"     /* the process's cache of mapped pages */
+#include "core/background.c"     /* the thread that returns pages of an idle process */
 #include "core/block_cache.c"    /* the thread's cache, and the heap source on it */
 #include "core/sources.c"        /* pages, reserve-and-commit, limited */
 #include "core/guarded.c"        /* blocks between inaccessible pages */

@@ -7,6 +7,7 @@
 
 EXPORT size_t plugin_work(unsigned rounds);
 EXPORT void plugin_trim(void);
+EXPORT size_t plugin_background(void);
 
 /* Allocates and releases; returns how many bytes the calling thread's cache holds now, 0 on failure. */
 size_t plugin_work(unsigned rounds) {
@@ -26,3 +27,13 @@ size_t plugin_work(unsigned rounds) {
 }
 
 void plugin_trim(void) { toft_cache_trim(); }
+
+/* Leaves pages in the cache and a background thread that waits; returns the bytes. */
+size_t plugin_background(void) {
+  (void)toft_page_cache_window(3600 * 1000);
+  (void)toft_background_thread(1);
+  toft_arena *a = toft_create();
+  if (a == NULL || toft_alloc(a, 3000000) == NULL) return 0;
+  toft_release(a);
+  return toft_page_cache_bytes();
+}

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "support.h"
@@ -130,6 +131,51 @@ static void pages_go_back_when_they_are_not_used(void **state) {
   toft_page_cache_window(window);
   toft_page_cache_limit(limit);
 }
+
+#if !defined(_WIN32) && !defined(__wasi__)
+/* Waits until the background thread has emptied the cache. */
+static void wait_for_background(void) {
+  struct timespec wait = {0, 20 * 1000 * 1000};
+  for (int i = 0; i < 3000 && toft_page_cache_bytes() != 0; i++) nanosleep(&wait, NULL);
+  assert_int_equal(toft_page_cache_bytes(), 0);
+}
+
+static void the_background_thread_returns_pages(void **state) {
+  (void)state;
+  toft_cache_trim();
+  size_t floor = resident(), window = toft_page_cache_window(50), limit = toft_page_cache_limit((size_t)256 << 20);
+  one_arena(200 << 20, 1000);
+  assert_true(toft_page_cache_bytes() >= (size_t)199 << 20);
+  assert_int_equal(toft_background_thread(1), TOFT_OK); /* the pages were there before */
+  wait_for_background();
+  if (floor != 0) assert_true(resident() < floor + ((size_t)8 << 20));
+  for (int i = 0; i < 3; i++) { /* a new thread each time, since the one before has ended */
+    one_arena(30 << 20, 1000);
+    wait_for_background();
+  }
+  fflush(NULL);
+  pid_t child = fork(); /* the child has no such thread, and starts one */
+  if (child == 0) {
+    one_arena(30 << 20, 1000);
+    wait_for_background();
+    _exit(0);
+  }
+  int status = 0;
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_int_equal(status, 0);
+  one_arena(30 << 20, 1000);
+  assert_int_equal(toft_background_thread(0), TOFT_OK);
+  toft_cache_trim();
+  toft_page_cache_window(3600 * 1000);
+  one_arena(30 << 20, 1000);
+  assert_true(toft_page_cache_bytes() >= (size_t)29 << 20); /* no thread returns it */
+  assert_int_equal(toft_background_thread(1), TOFT_OK);
+  assert_int_equal(toft_background_thread(0), TOFT_OK); /* does not wait for the window */
+  toft_cache_trim();
+  toft_page_cache_window(window);
+  toft_page_cache_limit(limit);
+}
+#endif
 
 static void the_cache_of_pages_is_bounded(void **state) {
   (void)state;
@@ -308,20 +354,23 @@ static void destructors_come_in_any_order(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(release_feeds_create),
-      cmocka_unit_test(a_cached_arena_is_as_new),
-      cmocka_unit_test(the_cache_is_bounded),
+    cmocka_unit_test(release_feeds_create),
+    cmocka_unit_test(a_cached_arena_is_as_new),
+    cmocka_unit_test(the_cache_is_bounded),
 #ifndef TOFT_OMIT_PAGE_CACHE
-      cmocka_unit_test(pages_are_kept_as_they_are_used),
-      cmocka_unit_test(pages_go_back_when_they_are_not_used),
-      cmocka_unit_test(the_cache_of_pages_is_bounded),
-      cmocka_unit_test(page_ranges_split_and_merge),
-      cmocka_unit_test(threads_share_pages),
+    cmocka_unit_test(pages_are_kept_as_they_are_used),
+    cmocka_unit_test(pages_go_back_when_they_are_not_used),
+#if !defined(_WIN32) && !defined(__wasi__)
+    cmocka_unit_test(the_background_thread_returns_pages),
 #endif
-      cmocka_unit_test(blocks_come_back),
-      cmocka_unit_test(threads_are_independent),
-      cmocka_unit_test(an_arena_moves_between_threads),
-      cmocka_unit_test(destructors_come_in_any_order),
+    cmocka_unit_test(the_cache_of_pages_is_bounded),
+    cmocka_unit_test(page_ranges_split_and_merge),
+    cmocka_unit_test(threads_share_pages),
+#endif
+    cmocka_unit_test(blocks_come_back),
+    cmocka_unit_test(threads_are_independent),
+    cmocka_unit_test(an_arena_moves_between_threads),
+    cmocka_unit_test(destructors_come_in_any_order),
   };
   return cmocka_run_group_tests_name("cache", tests, NULL, NULL);
 }

@@ -145,6 +145,18 @@ static void an_unload_ends_the_requests_of_profiles(void **state) {
 
 /* ---- threads that end ---- */
 
+static void an_unload_ends_the_background_thread(void **state) {
+  (void)state;
+  for (int i = 0; i < 20; i++) {
+    plugin p = load();
+    size_t (*background)(void);
+    *(void **)&background = dlsym(p.handle, "plugin_background");
+    assert_non_null(background);
+    assert_true(background() > 0);
+    unload(&p);
+  }
+}
+
 static void *work_once(void *arg) { return ((plugin *)arg)->work(3) > 0 ? arg : NULL; }
 
 static void threads_end_before_an_unload(void **state) {
@@ -204,7 +216,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(full_caches_are_lost_without_harm), cmocka_unit_test(threads_live_across_unloads),
       cmocka_unit_test(threads_end_before_an_unload),      cmocka_unit_test(an_unload_ends_the_requests_of_profiles),
-      cmocka_unit_test(threads_end_after_an_unload),
+      cmocka_unit_test(threads_end_after_an_unload),       cmocka_unit_test(an_unload_ends_the_background_thread),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -253,6 +253,30 @@ static int use_limited_sources(void) {
 
 static int use_the_heap(void) { return fill_up(&kinds[0], kinds[0].create(NULL), 4 * ROOM) != 0; }
 
+#ifndef TOFT_OMIT_PAGE_CACHE
+/* In a group of 256 MiB: the process keeps 200 MiB of pages, and other code uses 150. */
+static int keep_pages_beside_others(void) {
+  toft_arena *a = toft_create();
+  (void)toft_page_cache_window(3600 * 1000);
+  for (size_t n = 0; n < (size_t)200 << 20; n += 1000) *(char *)toft_alloc(a, 1000) = 1;
+  toft_release(a);
+  if (toft_page_cache_bytes() < (size_t)199 << 20) return 1;
+  char *other = (char *)malloc((size_t)150 << 20);
+  if (other == NULL) return 2;
+  memset(other, 1, (size_t)150 << 20);
+  return other[12345] == 1 ? 0 : 3;
+}
+
+static int has_huge_pages(void) {
+  char text[64] = "";
+  FILE *in = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "r");
+  if (in == NULL) return 0;
+  int known = fgets(text, sizeof text, in) != NULL;
+  fclose(in);
+  return known && strstr(text, "[never]") == NULL;
+}
+#endif
+
 /* The status of a child that does this. In a group unless `procs` is NULL. */
 static int status_of(int (*work)(void), const char *procs) {
   int status = 0;
@@ -293,27 +317,42 @@ static int put_limit(const char *folder, const char *file, size_t bytes) {
   return out != NULL && fclose(out) == 0 && good;
 }
 
-static void a_group_runs_out_of_memory(void **state) {
+/* The status of a child that does this in a control group of so many bytes; -1: none can be made. */
+static int status_in_group(int (*work)(void), size_t bytes) {
   const char *const roots[] = {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"}; /* versions 1 and 2 */
   char folder[128], procs[160];
-  (void)state;
   for (size_t i = 0; i < 2 && !has_shadow_memory(); i++) {
     (void)snprintf(procs, sizeof procs, "%s/cgroup.procs", roots[i]);
     (void)snprintf(folder, sizeof folder, "%s/toft_%d", roots[i], (int)getpid());
     if (access(procs, W_OK) != 0 || mkdir(folder, 0755) != 0) continue;
-    int good = put_limit(folder, i == 0 ? "memory.limit_in_bytes" : "memory.max", 2 * ROOM);
-    (void)put_limit(folder, i == 0 ? "memory.memsw.limit_in_bytes" : "memory.swap.max", i == 0 ? 2 * ROOM : 0);
+    int good = put_limit(folder, i == 0 ? "memory.limit_in_bytes" : "memory.max", bytes);
+    (void)put_limit(folder, i == 0 ? "memory.memsw.limit_in_bytes" : "memory.swap.max", i == 0 ? bytes : 0);
     (void)snprintf(procs, sizeof procs, "%s/cgroup.procs", folder);
-    int limited = good ? status_of(use_limited_sources, procs) : 0, heap = good ? status_of(use_the_heap, procs) : 0;
+    int status = good ? status_of(work, procs) : -1;
     assert_int_equal(rmdir(folder), 0);
-    if (!good) continue;
-    assert_int_equal(limited, 0);
-    assert_true(WIFSIGNALED(heap) && WTERMSIG(heap) == SIGKILL); /* the limit was one */
-    return;
+    if (good) return status;
   }
   print_message("skipped: no control group with a limit of memory can be made here\n");
-  skip();
+  return -1;
 }
+
+static void a_group_runs_out_of_memory(void **state) {
+  (void)state;
+  int limited = status_in_group(use_limited_sources, 2 * ROOM);
+  if (limited < 0) skip();
+  int heap = status_in_group(use_the_heap, 2 * ROOM);
+  assert_int_equal(limited, 0);
+  assert_true(WIFSIGNALED(heap) && WTERMSIG(heap) == SIGKILL); /* the limit was one */
+}
+
+#ifndef TOFT_OMIT_PAGE_CACHE
+static void cached_pages_are_taken_before_a_process_is_killed(void **state) {
+  (void)state;
+  int status = has_huge_pages() ? status_in_group(keep_pages_beside_others, (size_t)256 << 20) : -1;
+  if (status < 0) skip();
+  assert_int_equal(status, 0);
+}
+#endif
 #endif
 
 int main(void) {
@@ -324,6 +363,9 @@ int main(void) {
 #ifdef __linux__
       cmocka_unit_test(address_space_runs_out),
       cmocka_unit_test(a_group_runs_out_of_memory),
+#ifndef TOFT_OMIT_PAGE_CACHE
+      cmocka_unit_test(cached_pages_are_taken_before_a_process_is_killed),
+#endif
 #endif
   };
   return cmocka_run_group_tests_name("out of memory", tests, NULL, NULL);

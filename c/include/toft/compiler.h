@@ -83,6 +83,7 @@
 #ifdef TOFT_PREFIX
 #define toft_adopt TOFT_PASTE(TOFT_PREFIX, toft_adopt)
 #define toft_at_place TOFT_PASTE(TOFT_PREFIX, toft_at_place)
+#define toft_background_thread TOFT_PASTE(TOFT_PREFIX, toft_background_thread)
 #define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
 #define toft_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_cache_bytes)
 #define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)

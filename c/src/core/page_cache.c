@@ -3,7 +3,8 @@
  *
  * What is kept follows use: together with the pages in use it never exceeds what was in use at once in the current or
  * the previous window of time. A program that makes one arena of 60 MiB after another keeps 60 MiB; after a peak of
- * use the surplus goes back to the system within two windows, at the next take or put of a block by any thread.
+ * use the surplus goes back to the system within two windows, at the next take or put of a block by any thread, or by
+ * the background thread (background.c). Until then the system may take whole free huge pages when it needs memory.
  *
  * The cache is a table of free ranges, sorted by address; ranges that touch are one. Where the lock is not free after
  * some hundred attempts, pages are mapped or unmapped directly. A fork takes the lock, so the child has a consistent
@@ -28,12 +29,18 @@ size_t toft_page_cache_bytes(void) { return 0; }
 
 #else
 
+static void toft_page_cache_kept(void);          /* background.c: pages are in the cache */
+static void toft_background_thread_forget(void); /* background.c: a forked child has no such thread */
+
 #define TOFT_PAGE_RANGES_MAX 256
 #ifndef TOFT_PAGE_LOCK_ATTEMPTS /* proofs/threads.c has fewer */
 #define TOFT_PAGE_LOCK_ATTEMPTS 512
 #endif
 #define TOFT_PAGE_VICTIMS 16 /* ranges that are unmapped each time the lock is taken */
 #define TOFT_PAGE_LIMIT (sizeof(void *) == 8 ? 256 * TOFT_MIB : 32 * TOFT_MIB)
+#define TOFT_PAGE_LAZY (32 * TOFT_MIB) /* cached bytes above which free huge pages are freed lazily */
+#define TOFT_PAGE_SLOW 10000           /* nanoseconds for a huge page; in small pages it takes 30000 and more */
+#define TOFT_PAGE_SLOW_CALLS 4
 #define TOFT_PAGE_WINDOW 500 /* milliseconds */
 
 typedef struct toft_page_range {
@@ -43,10 +50,11 @@ typedef struct toft_page_range {
 
 static struct {
   toft_lock lock;
-  unsigned ranges; /* entries of `range` */
-  size_t used;     /* bytes that callers hold */
-  size_t peak[2];  /* the most bytes in use at once, in the current and in the previous window */
-  size_t began;    /* start of the current window, in milliseconds */
+  unsigned ranges;     /* entries of `range` */
+  size_t used;         /* bytes that callers hold */
+  size_t peak[2];      /* the most bytes in use at once, in the current and in the previous window */
+  size_t began;        /* start of the current window, in milliseconds */
+  unsigned slow_calls; /* of toft_os_free_lazily, in a row */
   toft_page_range range[TOFT_PAGE_RANGES_MAX];
 } toft_free_pages;
 
@@ -100,6 +108,26 @@ static void toft_page_erase(unsigned i) {
   memmove(r + i, r + i + 1, (--toft_free_pages.ranges - i) * sizeof *r);
 }
 
+/* The system may take the whole huge pages that have become free with these bytes when it needs memory, and counts them
+ * as used until then. Where memory is in small pages this costs as much as writing them (22 ns each per KiB, with the
+ * next write; 0.6 ns per KiB with huge pages), so it ends when four calls in a row are slow. */
+static void toft_page_free_lazily(const unsigned char *p, size_t size) {
+#if TOFT_OS_CAN_SPLIT
+  const toft_page_range *r = &toft_free_pages.range[toft_page_find(p + 1) - 1];
+  uintptr_t page = TOFT_HUGE_PAGE, low = (uintptr_t)p & ~(page - 1);
+  uintptr_t high = ((uintptr_t)p + size + page - 1) & ~(page - 1), end = (uintptr_t)r->start + r->size;
+  if (low < (uintptr_t)r->start) low += page;
+  if (high > end) high -= page;
+  if (low >= high || toft_free_pages.slow_calls == TOFT_PAGE_SLOW_CALLS) return;
+  uint64_t began = toft_os_nanoseconds();
+  toft_os_free_lazily((unsigned char *)low, high - low);
+  int slow = toft_os_nanoseconds() - began > (high - low) / TOFT_HUGE_PAGE * TOFT_PAGE_SLOW;
+  toft_free_pages.slow_calls = slow ? toft_free_pages.slow_calls + 1 : 0;
+#else
+  (void)p, (void)size;
+#endif
+}
+
 /* Adds a free range and merges it with its neighbours. Returns 0 if the table is full. */
 static int toft_page_insert(unsigned char *p, size_t size) {
   toft_page_range *r = toft_free_pages.range;
@@ -120,6 +148,7 @@ static int toft_page_insert(unsigned char *p, size_t size) {
     toft_free_pages.ranges++;
   }
   TOFT_STORE(&toft_page_bytes, toft_page_bytes + size);
+  if (toft_page_bytes > TOFT_PAGE_LAZY) toft_page_free_lazily(p, size);
   return 1;
 }
 
@@ -191,12 +220,16 @@ static void toft_page_cache_unlock(size_t limit) {
 /* No caller waits for this lock without limit, so holding it while other handlers take theirs cannot deadlock. */
 static void toft_page_cache_before_fork(void) { toft_lock_take(&toft_free_pages.lock); }
 static void toft_page_cache_after_fork(void) { TOFT_UNLOCK(&toft_free_pages.lock); }
+static void toft_page_cache_in_child(void) {
+  TOFT_UNLOCK(&toft_free_pages.lock);
+  toft_background_thread_forget();
+}
 
 static void toft_page_cache_arm_fork(void) {
   static size_t armed; /* atomic */
   size_t before = 0;
   if (TOFT_LOAD(&armed) == 0 && TOFT_CAS_RELAXED(&armed, &before, 1))
-    toft_os_at_fork(toft_page_cache_before_fork, toft_page_cache_after_fork, toft_page_cache_after_fork);
+    toft_os_at_fork(toft_page_cache_before_fork, toft_page_cache_after_fork, toft_page_cache_in_child);
 }
 
 /* ---- the operations ---- */
@@ -253,7 +286,10 @@ static void toft_page_cache_put(void *p, size_t size) {
     toft_free_pages.used -=
         toft_free_pages.used < size ? toft_free_pages.used : size; /* it may have been taken directly */
     toft_page_cache_unlock(limit);
-    if (kept) return;
+    if (kept) {
+      toft_page_cache_kept();
+      return;
+    }
   }
   toft_os_unmap(p, size);
 }

@@ -17,6 +17,7 @@ static void toft_thread_state_release(
 
 /* Called when the library is unloaded, in this order; before toft_thread_state_release the first. */
 static void toft_profile_end(void);              /* debug/process_profile.c */
+static void toft_background_thread_end(void);    /* core/background.c: ends the thread and waits for its end */
 static void toft_leases_unload(void);            /* threads/lease.c: the default cache of leases */
 static void toft_registry_end(void);             /* debug/live_registry.c */
 static void toft_quarantine_flush(size_t bytes); /* debug/quarantine.c: until at most `bytes` are held */

@@ -123,6 +123,7 @@ static int toft_os_arm_thread_exit(void) {
 #else
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -178,6 +179,19 @@ static void *toft_os_map(size_t size, int huge) {
   return toft_os_mmap(total, PROT_READ | PROT_WRITE, 0);
 }
 static void toft_os_unmap(void *p, size_t size) { munmap(p, toft_os_page(size)); }
+static uint64_t toft_os_nanoseconds(void) {
+  struct timespec now;
+  (void)clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+/* The system may take the pages, whose content is lost, before it runs out of memory. No effect where it cannot. */
+static void toft_os_free_lazily(void *p, size_t size) {
+#ifdef MADV_FREE
+  (void)madvise(p, size, MADV_FREE);
+#else
+  (void)p, (void)size;
+#endif
+}
 static void toft_os_discard(void *p, size_t size) {
 #ifdef MADV_FREE
   if (madvise(p, toft_os_page(size), MADV_FREE) == 0) return;
@@ -296,6 +310,33 @@ static void toft_os_mutex_drop(toft_os_mutex *m) { pthread_mutex_unlock(m); }
 static void toft_os_wait(toft_os_condition *c, toft_os_mutex *m) { pthread_cond_wait(c, m); }
 static void toft_os_wake_all(toft_os_condition *c) { pthread_cond_broadcast(c); }
 
+/* A thread that receives no signals. 0: there is none. */
+typedef pthread_t toft_os_thread;
+static int toft_os_thread_start(toft_os_thread *thread, void *(*run)(void *)) {
+  sigset_t all, before;
+  pthread_attr_t small;
+  sigfillset(&all);
+  if (pthread_attr_init(&small) != 0) return 0;
+  (void)pthread_attr_setstacksize(&small, 64 * 1024); /* if that is too small, the default stays */
+  int masked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
+  int code = pthread_create(thread, &small, run, NULL);
+  if (code != 0) code = pthread_create(thread, NULL, run, NULL); /* thread-local storage may need more */
+  if (masked) (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&small);
+  return code == 0;
+}
+static void toft_os_thread_join(toft_os_thread thread) { (void)pthread_join(thread, NULL); }
+
+/* Waits until it is woken or the time has passed. The caller holds the mutex. */
+static void toft_os_wait_for(toft_os_condition *c, toft_os_mutex *m, size_t milliseconds) {
+  struct timespec end;
+  (void)clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += (time_t)(milliseconds / 1000);
+  end.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+  if (end.tv_nsec >= 1000000000) end.tv_sec++, end.tv_nsec -= 1000000000;
+  (void)pthread_cond_timedwait(c, m, &end);
+}
+
 static void toft_os_at_fork(void (*before)(void), void (*parent)(void), void (*child)(void)) {
   (void)pthread_atfork(before, parent, child);
 }
@@ -335,6 +376,7 @@ static TOFT_COLD size_t toft_os_env_number(const char *name, size_t otherwise) {
 __attribute__((destructor)) static void toft_os_unload(void) {
   __atomic_store_n(&toft_os_unloading, 1, __ATOMIC_RELAXED);
   toft_profile_end();
+  toft_background_thread_end();
   toft_thread_state_release();
   toft_leases_unload();
   toft_registry_end();
