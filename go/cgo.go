@@ -7,7 +7,7 @@ package toft
 // The calls to C: each function here makes one, which takes about 30 ns, and no fast path makes one. toft.c and toft.h are
 // Toft's C library. Its symbols have a prefix, so that a program may link the library for itself.
 
-// #cgo CFLAGS: -std=gnu11 -O2 -DTOFT_PREFIX=toftgo_
+// #cgo CFLAGS: -std=gnu11 -O2 -DTOFT_PREFIX=toftgo_ -DTOFT_BACKGROUND_DEFAULT=1
 // #cgo linux LDFLAGS: -lpthread
 //
 // // C copies the texts, names and results that it gets pointers to.
@@ -167,6 +167,18 @@ func cCreate(o Options) (*Arena, *creation) {
 
 // cWriteProfile writes the profile of the process, if TOFT_PROFILE is set.
 func cWriteProfile() { C.toft_write_profile() }
+
+// cTrimPages returns the pages that C caches to the system: all of them, or what is due.
+func cTrimPages(all bool) {
+	if all {
+		C.toft_cache_trim()
+	} else {
+		C.toft_page_cache_age()
+	}
+}
+
+// cCachedPages returns the bytes of the pages that C caches.
+func cCachedPages() uintptr { return uintptr(C.toft_page_cache_bytes()) }
 
 // cTrimQuarantine compares the memory of released arenas that were checked, and frees it.
 func cTrimQuarantine() { C.toft_quarantine_trim() }

@@ -385,6 +385,7 @@ type LeaseStats struct {
 	Leased int    // leases that were got and not returned
 	Idle   int    // arenas that are available to Get
 	Kept   uint64 // bytes of the idle ones: buffers and blocks
+	Cached uint64 // bytes of free pages that C caches for all arenas of the process: see [TrimLeases]
 }
 
 // ReadLeaseStats returns the statistics of the leases of the process.
@@ -404,6 +405,7 @@ func ReadLeaseStats() (stats LeaseStats) {
 	for i := range extra.made.Load() {
 		add(extraAt(i))
 	}
+	stats.Cached = uint64(cCachedPages())
 	freeing.Lock()
 	defer freeing.Unlock()
 	separate.Range(func(_, s any) bool {
@@ -422,14 +424,18 @@ func noteMade(i uintptr) {
 	}
 }
 
-// TrimLeases frees the blocks of idle leases. Each collection of garbage does so for leases that were not used since the
-// collection before; the Go runtime collects at least every two minutes.
+// TrimLeases frees the blocks of idle leases and returns the pages that C caches to the system. Each collection of garbage
+// does so for leases that were not used since the collection before, and for pages that are due: the Go runtime collects at
+// least every two minutes. Pages of 1 MiB and more are cached for as long as they were in use within the last second, 256 MiB
+// at most; a thread of C, which exists only while there are any, returns them in a process that is idle, unless the
+// environment has TOFT_BACKGROUND_THREAD=0.
 func TrimLeases() { collect(true) }
 
 var collecting sync.Mutex
 
 func collect(all bool) {
 	trim(all)
+	cTrimPages(all)
 	if !all && debug.any.Load() { // not in TrimLeases, and not on the runtime's goroutine, which runs finalizers
 		if debug.on.Load() {
 			checkReturned()

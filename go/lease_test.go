@@ -884,3 +884,31 @@ func TestUseOfAnEndedLease(t *testing.T) {
 		wantPanic(t, "after Return", func() { a.Stats() })
 	}
 }
+
+// After a burst an idle process returns the pages, without a call and without a collection.
+func TestIdleProcessReturnsPages(t *testing.T) {
+	const burst = 200 << 20
+	a := Get()
+	a.Alloc(burst, 8)
+	a.Return()
+	if cached := ReadLeaseStats().Cached; cached < burst {
+		t.Fatalf("%d bytes are cached after a burst of %d", cached, burst)
+	}
+	for range 600 {
+		if ReadLeaseStats().Cached < 8<<20 {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	t.Errorf("%d bytes are still cached after a minute", ReadLeaseStats().Cached)
+}
+
+func TestTrimLeasesReturnsPages(t *testing.T) {
+	a := Get()
+	a.Alloc(100<<20, 8)
+	a.Return()
+	TrimLeases()
+	if cached := ReadLeaseStats().Cached; cached != 0 {
+		t.Errorf("%d bytes are cached after TrimLeases", cached)
+	}
+}

@@ -1055,7 +1055,7 @@ static size_t toft_merged_size(uint64_t high) {
 #ifdef TOFT_OMIT_PAGE_CACHE /* also where there are no pages and no clock */
 static void *toft_page_cache_take(size_t size) { return toft_os_map(size, 1); }
 static void toft_page_cache_put(void *p, size_t size) { toft_os_unmap(p, size); }
-static void toft_page_cache_age(void) {}
+void toft_page_cache_age(void) {}
 static void toft_page_cache_drop(void) {}
 size_t toft_page_cache_limit(size_t bytes) { return (void)bytes, 0; }
 size_t toft_page_cache_window(size_t milliseconds) { return (void)milliseconds, 0; }
@@ -1273,8 +1273,7 @@ static void toft_page_cache_drop(void) {
   if (TOFT_LOAD(&toft_page_bytes) != 0 && toft_page_cache_lock()) toft_page_cache_unlock(0);
 }
 
-/* Returns what is due, if a window has ended. For callers that take or put other blocks. */
-static TOFT_COLD void toft_page_cache_age(void) {
+TOFT_COLD void toft_page_cache_age(void) {
   if (TOFT_LOAD(&toft_page_bytes) == 0 || !toft_page_cache_lock()) return;
   toft_page_use(0, 0);
   toft_page_cache_unlock(toft_page_limit());
@@ -1364,6 +1363,10 @@ int toft_background_thread(int on) { return on ? TOFT_ENOSYS : TOFT_OK; }
 
 #else
 
+#ifndef TOFT_BACKGROUND_DEFAULT /* 1 in the packages for Go and Julia */
+#define TOFT_BACKGROUND_DEFAULT 0
+#endif
+
 enum { TOFT_BACKGROUND_NONE, TOFT_BACKGROUND_RUNS, TOFT_BACKGROUND_ENDED, TOFT_BACKGROUND_CHANGES };
 
 static struct {
@@ -1376,7 +1379,7 @@ static struct {
 } toft_background = {0, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
 
 static int toft_background_is_on(void) {
-  return toft_page_setting(&toft_background.setting, "TOFT_BACKGROUND_THREAD", 0) != 0;
+  return toft_page_setting(&toft_background.setting, "TOFT_BACKGROUND_THREAD", TOFT_BACKGROUND_DEFAULT) != 0;
 }
 
 /* Waits for a window. 0: the thread must end. */
@@ -3962,6 +3965,7 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 #define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
 #define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
 #define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)
+#define toft_page_cache_age TOFT_PASTE(TOFT_PREFIX, toft_page_cache_age)
 #define toft_page_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_page_cache_bytes)
 #define toft_page_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_page_cache_limit)
 #define toft_page_cache_window TOFT_PASTE(TOFT_PREFIX, toft_page_cache_window)

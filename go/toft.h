@@ -304,6 +304,7 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
 #define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
 #define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)
+#define toft_page_cache_age TOFT_PASTE(TOFT_PREFIX, toft_page_cache_age)
 #define toft_page_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_page_cache_bytes)
 #define toft_page_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_page_cache_limit)
 #define toft_page_cache_window TOFT_PASTE(TOFT_PREFIX, toft_page_cache_window)
@@ -2466,6 +2467,9 @@ TOFT_API size_t toft_page_cache_limit(size_t bytes);
 /* Sets the length of a window in milliseconds, and returns the old one. The default is TOFT_PAGE_CACHE_MS in the
  * environment, or 500. With 0 pages go back to the system as soon as they are not in use. Thread-safe. */
 TOFT_API size_t toft_page_cache_window(size_t milliseconds);
+/* Returns to the system what is due, as each use of the cache does: for a program that has a moment for it.
+ * Thread-safe. */
+TOFT_API void toft_page_cache_age(void);
 /* Switches the background thread on or off; TOFT_BACKGROUND_THREAD=1 in the environment switches it on. While it is on,
  * a thread of the library returns what is due also when the program calls nothing: it exists only while pages are
  * cached, sleeps for a window at a time, has a stack of 64 KiB and blocks all signals. In an idle process the cache is

@@ -382,6 +382,9 @@ TOFT_API size_t toft_page_cache_limit(size_t bytes);
 /* Sets the length of a window in milliseconds, and returns the old one. The default is TOFT_PAGE_CACHE_MS in the
  * environment, or 500. With 0 pages go back to the system as soon as they are not in use. Thread-safe. */
 TOFT_API size_t toft_page_cache_window(size_t milliseconds);
+/* Returns to the system what is due, as each use of the cache does: for a program that has a moment for it.
+ * Thread-safe. */
+TOFT_API void toft_page_cache_age(void);
 /* Switches the background thread on or off; TOFT_BACKGROUND_THREAD=1 in the environment switches it on. While it is on,
  * a thread of the library returns what is due also when the program calls nothing: it exists only while pages are
  * cached, sleeps for a window at a time, has a stack of 64 KiB and blocks all signals. In an idle process the cache is

@@ -145,6 +145,7 @@
 #define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
 #define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
 #define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)
+#define toft_page_cache_age TOFT_PASTE(TOFT_PREFIX, toft_page_cache_age)
 #define toft_page_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_page_cache_bytes)
 #define toft_page_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_page_cache_limit)
 #define toft_page_cache_window TOFT_PASTE(TOFT_PREFIX, toft_page_cache_window)

@@ -19,6 +19,10 @@ int toft_background_thread(int on) { return on ? TOFT_ENOSYS : TOFT_OK; }
 
 #else
 
+#ifndef TOFT_BACKGROUND_DEFAULT /* 1 in the packages for Go and Julia */
+#define TOFT_BACKGROUND_DEFAULT 0
+#endif
+
 enum { TOFT_BACKGROUND_NONE, TOFT_BACKGROUND_RUNS, TOFT_BACKGROUND_ENDED, TOFT_BACKGROUND_CHANGES };
 
 static struct {
@@ -31,7 +35,7 @@ static struct {
 } toft_background = {0, 0, 0, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
 
 static int toft_background_is_on(void) {
-  return toft_page_setting(&toft_background.setting, "TOFT_BACKGROUND_THREAD", 0) != 0;
+  return toft_page_setting(&toft_background.setting, "TOFT_BACKGROUND_THREAD", TOFT_BACKGROUND_DEFAULT) != 0;
 }
 
 /* Waits for a window. 0: the thread must end. */

@@ -21,7 +21,7 @@
 #ifdef TOFT_OMIT_PAGE_CACHE /* also where there are no pages and no clock */
 static void *toft_page_cache_take(size_t size) { return toft_os_map(size, 1); }
 static void toft_page_cache_put(void *p, size_t size) { toft_os_unmap(p, size); }
-static void toft_page_cache_age(void) {}
+void toft_page_cache_age(void) {}
 static void toft_page_cache_drop(void) {}
 size_t toft_page_cache_limit(size_t bytes) { return (void)bytes, 0; }
 size_t toft_page_cache_window(size_t milliseconds) { return (void)milliseconds, 0; }
@@ -239,8 +239,7 @@ static void toft_page_cache_drop(void) {
   if (TOFT_LOAD(&toft_page_bytes) != 0 && toft_page_cache_lock()) toft_page_cache_unlock(0);
 }
 
-/* Returns what is due, if a window has ended. For callers that take or put other blocks. */
-static TOFT_COLD void toft_page_cache_age(void) {
+TOFT_COLD void toft_page_cache_age(void) {
   if (TOFT_LOAD(&toft_page_bytes) == 0 || !toft_page_cache_lock()) return;
   toft_page_use(0, 0);
   toft_page_cache_unlock(toft_page_limit());

@@ -205,6 +205,7 @@ mutable struct Library
     cache_limit::Ptr{Cvoid}
     cache_held::Ptr{Cvoid}
     cache_trim::Ptr{Cvoid}
+    pages_held::Ptr{Cvoid}
     at_place::Ptr{Cvoid}
     set_metered::Ptr{Cvoid}
     set_tag_budget::Ptr{Cvoid}
@@ -276,6 +277,7 @@ end
         LIBRARY.cache_limit = found(:toft_cache_limit)
         LIBRARY.cache_held = found(:toft_cache_bytes)
         LIBRARY.cache_trim = found(:toft_cache_trim)
+        LIBRARY.pages_held = found(:toft_page_cache_bytes)
         LIBRARY.at_place = found(:toft_at_place)
         LIBRARY.set_metered = found(:toft_set_metered)
         LIBRARY.set_tag_budget = found(:toft_set_tag_budget)
@@ -287,6 +289,10 @@ end
         LIBRARY.symbolize = found(:toft_symbolize)
         LIBRARY.path = path
         LIBRARY.version = version
+        background = found(:toft_background_thread)
+        if background != C_NULL && !haskey(ENV, "TOFT_BACKGROUND_THREAD")
+            ccall(background, Cint, (Cint,), 1) # returns pages while Julia is idle or computes something else
+        end
         LIBRARY.create = found(:toft_create) # last: it says that the rest is there
     end
     nothing
@@ -309,17 +315,20 @@ end
 """
     cache_held() -> Int
 
-Bytes that the calling thread's cache holds: see [`cache_limit!`](@ref).
+Bytes that the calling thread's cache holds (see [`cache_limit!`](@ref)), and those of the free pages that libtoft keeps
+for all threads, in blocks of 1 MiB and more. Pages are kept while as many were in use within the last second, 256 MiB at
+most; a thread of libtoft, which exists only while there are any, returns the others to the system, unless
+`ENV["TOFT_BACKGROUND_THREAD"]` is `"0"` when Toft makes its first arena.
 """
 function cache_held()
     library()
-    Int(ccall(LIBRARY.cache_held, Csize_t, ()))
+    Int(ccall(LIBRARY.cache_held, Csize_t, ()) + ccall(LIBRARY.pages_held, Csize_t, ()))
 end
 
 """
     cache_trim!()
 
-Returns all that the calling thread's cache holds to the system: see [`cache_limit!`](@ref).
+Returns all that the calling thread's cache and the cache of pages hold to the system: see [`cache_held`](@ref).
 """
 function cache_trim!()
     library()

@@ -588,6 +588,13 @@ end
     @test cache_held() > 100_000
     cache_trim!()
     @test cache_held() == 0
+    # An idle process returns the pages of large blocks unasked.
+    big = Arena()
+    alloc(big, UInt8, 200 << 20) .= 1
+    release!(big)
+    @test cache_held() >= 200 << 20
+    timedwait(() -> cache_held() < 8 << 20, 60.0)
+    @test cache_held() < 8 << 20
     @test cache_limit!(0) == 4 << 20
     arena(a -> alloc(a, 100_000))
     @test cache_held() == 0
