@@ -2409,6 +2409,11 @@ static toft_block_header *toft_newest_dedicated(const toft_state *a, const unsig
   return b->kind == TOFT_BLOCK_DEDICATED && b->u.payload == p ? b : NULL;
 }
 
+/* The same as a test with one compare: in other blocks the word is another block's address, where no object lies. */
+TOFT_INLINE int toft_frees_block(const toft_state *a, const unsigned char *p) {
+  return !(a->state & TOFT_PRISTINE) && a->newest->u.payload == p;
+}
+
 static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
                                    uint32_t flags) {
   int aligned = toft_pad(p, align) == 0;
@@ -2488,9 +2493,19 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
   return q;
 }
 
+/* Whether a free changes nothing: the usual case, as the inline path has freed the newest object. */
+static int toft_frees_nothing(const toft_state *a, const unsigned char *p, size_t size) {
+  return !(a->head.epoch & 1) && !(a->state & (TOFT_PRISTINE | TOFT_INSTRUMENTED)) && a->checks == NULL &&
+         (size_t)((uintptr_t)a->head.cursor - (uintptr_t)p) != TOFT_ROUND8(size) && !toft_frees_block(a, p);
+}
+
 static void toft_op_free(toft_arena *head, void *p, size_t size) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_OK;
+  if (TOFT_LIKELY(toft_frees_nothing(a, (const unsigned char *)p, size))) {
+    toft_sync(a); /* limit stays as it is */
+    return;
+  }
   if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "free", TOFT_CALLER()))) return;
   toft_sync_in(a);
   if (!(a->state & TOFT_REFUSING) && p != NULL && (size <= TOFT_MAX_REQUEST || (a->state & TOFT_IS_CHECKED))) {
@@ -3407,12 +3422,31 @@ void *toft_hook_realloc(void *arena, void *p, size_t size) {
   return base != NULL ? toft_hook_store_size(a, base, size) : NULL;
 }
 
-void toft_hook_free(void *arena, void *p) {
-  toft_arena *a = (toft_arena *)arena;
-  if (p == NULL) return;
-  toft_attribute_call(a, TOFT_CALLER());
+/* Most frees of a library do nothing: the object is neither the newest one nor alone in the newest block. The table's
+ * function would find the same, but brings the arena's counts and its limit up to date first. 0: it must be called,
+ * since the arena is instrumented or a block is returned. Precondition: the arena is the library's own. */
+TOFT_INLINE int toft_hook_free_fast(toft_arena *a, unsigned char *p) {
+  size_t size;
+  if (TOFT_UNLIKELY(a->epoch & 1)) return 0;
+  memcpy(&size, p - TOFT_HOOK_HEADER, sizeof size);
+  if (TOFT_UNLIKELY((size_t)(a->cursor - p) == TOFT_ROUND8(size))) {
+    a->cursor = p - TOFT_HOOK_HEADER;
+    return 1;
+  }
+  return !toft_frees_block(toft_state_of(a), p - TOFT_HOOK_HEADER);
+}
+
+static TOFT_NOINLINE void toft_hook_free_slow(toft_arena *a, void *p, uintptr_t caller) {
+  if (toft_is_leased(a) && toft_hook_free_fast(a, (unsigned char *)p)) return;
+  toft_attribute_call(a, caller);
   size_t size = toft_hook_load_size(a, p, "free");
   if (size != 0) toft_free(a, (unsigned char *)p - TOFT_HOOK_HEADER, size);
+}
+
+void toft_hook_free(void *arena, void *p) {
+  toft_arena *a = (toft_arena *)arena;
+  if (p == NULL || (TOFT_LIKELY(a->ops == &toft_table.ops) && toft_hook_free_fast(a, (unsigned char *)p))) return;
+  toft_hook_free_slow(a, p, TOFT_CALLER());
 }
 
 toft_arena *toft_current(void) { return toft_current_arena; }
@@ -3439,7 +3473,10 @@ void *toft_current_realloc(void *p, size_t size) {
 }
 
 void toft_current_free(void *p) {
-  if (toft_current_arena != NULL) toft_hook_free(toft_current_arena, p);
+  toft_arena *a = toft_current_arena;
+  if (a == NULL || p == NULL) return;
+  if (TOFT_LIKELY(a->ops == &toft_table.ops) && toft_hook_free_fast(a, (unsigned char *)p)) return;
+  toft_hook_free_slow(a, p, TOFT_CALLER());
 }
 
 #endif
