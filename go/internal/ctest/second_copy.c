@@ -1,3 +1,3 @@
-/* The second copy of the library, 3d4b2687418a33f2. Made by scripts/amalgamate.
+/* The second copy of the library, 0555605daf9d0fb6. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"
