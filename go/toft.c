@@ -1804,6 +1804,9 @@ static int toft_free_checked(toft_state *a, unsigned char *p, size_t size);
 /* Whether the mark is stale although its position is valid; reports a stale mark. */
 static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch);
 static void toft_report_stale_mark(toft_state *a);
+/* An allocation was made from the claimed range; the range was returned. Marks made in between are stale. */
+static void toft_checks_claim_alloc(toft_state *a);
+static void toft_checks_unclaim(toft_state *a);
 
 /* Ends the records of allocations made after `epoch`. TOFT_OK or TOFT_ECORRUPT. */
 static int toft_check_records(toft_state *a, uintptr_t epoch);
@@ -2818,6 +2821,7 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
     a->state &= ~(uint32_t)TOFT_RANGE_GROWS;
     if (p != NULL) {
       toft_instrument_alloc(a, size, allocated_before, 0, TOFT_CALLER());
+      if (size != 0) toft_checks_claim_alloc(a);
       toft_set_limit(a); /* the range gets what the inline path would have had */
       a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
       a->claim_limit = a->head.limit;
@@ -2855,6 +2859,7 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
     a->side_block = NULL;
     toft_sync(a);
     toft_accounting_unclaim(a);
+    toft_checks_unclaim(a);
     r->cursor = r->limit = NULL;
     r->claim = 0;
     code = TOFT_OK;
@@ -4192,6 +4197,8 @@ static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, 
   return 0;
 }
 static void toft_report_stale_mark(toft_state *a) { (void)a; }
+static void toft_checks_claim_alloc(toft_state *a) { (void)a; }
+static void toft_checks_unclaim(toft_state *a) { (void)a; }
 static int toft_check_records(toft_state *a, uintptr_t epoch) {
   (void)a, (void)epoch;
   return TOFT_OK;
@@ -5438,7 +5445,8 @@ static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_
                     f->arena != NULL ? " is no live allocation of this arena" : " is no live object of this recycler");
       break;
     case TOFT_FOUND_STALE_MARK:
-      toft_put_text(t, "stale mark: it is of another arena, from before a reset, or was rewound past");
+      toft_put_text(
+          t, "stale mark: it is of another arena, from before a reset, made inside a claim, or was rewound past");
       break;
     case TOFT_FOUND_WRONG_THREAD:
       toft_put_text(t, "wrong thread: the arena is pinned to thread ");
@@ -5633,7 +5641,8 @@ static void toft_findings_end(void) {
 enum { TOFT_POISON_REDZONE = 0xFD, TOFT_POISON_UNINIT = 0xCD, TOFT_POISON_FREED = 0xDD };
 
 /* A range of epochs whose marks are stale although their cursor may be valid: the allocation before them was in a block
- * of its own, so it did not move the cursor, and was freed. */
+ * of its own, so it did not move the cursor, and was freed; or they were made during a claim, after allocations from
+ * its range, which a rewind to them would free in an arena that is not checked. */
 typedef struct toft_stale_marks {
   uintptr_t from, to;
 } toft_stale_marks;
@@ -5669,10 +5678,11 @@ struct toft_checks {
   unsigned char *trimmed_cursor; /* the previous since_cursor, if a trim returned the block of the empty arena */
   toft_stale_marks *stale_marks; /* ascending and disjoint */
   size_t stale_marks_count, stale_marks_capacity;
-  toft_call_info call;  /* the running op */
-  size_t busy_thread;   /* the thread that runs it; 0: none. Atomic */
-  size_t depth;         /* depth of nested ops, which cleanups call */
-  size_t pinned_thread; /* the only thread allowed to call; 0: any. Atomic */
+  uintptr_t claim_epoch; /* epoch of the first allocation from the claimed range; 0: none */
+  toft_call_info call;   /* the running op */
+  size_t busy_thread;    /* the thread that runs it; 0: none. Atomic */
+  size_t depth;          /* depth of nested ops, which cleanups call */
+  size_t pinned_thread;  /* the only thread allowed to call; 0: any. Atomic */
   toft_report *reports;
   size_t reports_count, reports_dropped;
   toft_live_entry registered;
@@ -6564,14 +6574,11 @@ static toft_record *toft_newest_checked_record(const toft_checks *c, size_t coun
 
 #define TOFT_STALE_MARKS_MAX 4096 /* limit on recorded ranges; the older half is dropped */
 
-/* A rewind removed the records from `forgotten` on. */
-static void toft_add_stale_marks(toft_state *a, const toft_record *forgotten) {
+/* Marks made since the epoch `from` are stale. */
+static void toft_add_stale_marks(toft_state *a, uintptr_t from) {
   toft_checks *c = a->checks;
-  const toft_record *below = toft_newest_checked_record(c, c->count);
-  if (forgotten->cursor != (below != NULL ? below->cursor : c->since_cursor)) return;
   toft_next_epoch(a); /* marks taken from now on are valid */
-  while (c->stale_marks_count != 0 && c->stale_marks[c->stale_marks_count - 1].from > forgotten->epoch)
-    c->stale_marks_count--;
+  while (c->stale_marks_count != 0 && c->stale_marks[c->stale_marks_count - 1].from > from) c->stale_marks_count--;
   if (c->stale_marks_count == TOFT_STALE_MARKS_MAX) {
     c->stale_marks_count /= 2;
     memcpy(c->stale_marks, c->stale_marks + c->stale_marks_count, c->stale_marks_count * sizeof *c->stale_marks);
@@ -6582,8 +6589,25 @@ static void toft_add_stale_marks(toft_state *a, const toft_record *forgotten) {
     c->stale_marks = (toft_stale_marks *)more;
   }
   toft_stale_marks *stale = &c->stale_marks[c->stale_marks_count++];
-  stale->from = forgotten->epoch;
+  stale->from = from;
   stale->to = toft_epoch(a);
+}
+
+/* A rewind removed the records from `forgotten` on. */
+static void toft_forget_marks(toft_state *a, const toft_record *forgotten) {
+  const toft_record *below = toft_newest_checked_record(a->checks, a->checks->count);
+  if (forgotten->cursor == (below != NULL ? below->cursor : a->checks->since_cursor))
+    toft_add_stale_marks(a, forgotten->epoch);
+}
+
+static void toft_checks_claim_alloc(toft_state *a) {
+  if ((a->state & TOFT_IS_CHECKED) && a->checks->claim_epoch == 0) a->checks->claim_epoch = toft_epoch(a);
+}
+
+static void toft_checks_unclaim(toft_state *a) {
+  if (!(a->state & TOFT_IS_CHECKED) || a->checks->claim_epoch == 0) return;
+  toft_add_stale_marks(a, a->checks->claim_epoch);
+  a->checks->claim_epoch = 0;
 }
 
 static int toft_mark_in_stale_range(const toft_checks *c, uintptr_t epoch) {
@@ -6616,7 +6640,7 @@ static void toft_report_stale_mark(toft_state *a) {
 static int toft_rewind_records(toft_state *a, uintptr_t epoch) {
   size_t records = a->checks != NULL ? a->checks->count : 0;
   int code = toft_check_records(a, epoch);
-  if (records != 0 && a->checks->count != records) toft_add_stale_marks(a, &a->checks->records[a->checks->count]);
+  if (records != 0 && a->checks->count != records) toft_forget_marks(a, &a->checks->records[a->checks->count]);
   return code;
 }
 

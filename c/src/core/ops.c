@@ -464,6 +464,7 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
     a->state &= ~(uint32_t)TOFT_RANGE_GROWS;
     if (p != NULL) {
       toft_instrument_alloc(a, size, allocated_before, 0, TOFT_CALLER());
+      if (size != 0) toft_checks_claim_alloc(a);
       toft_set_limit(a); /* the range gets what the inline path would have had */
       a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
       a->claim_limit = a->head.limit;
@@ -501,6 +502,7 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
     a->side_block = NULL;
     toft_sync(a);
     toft_accounting_unclaim(a);
+    toft_checks_unclaim(a);
     r->cursor = r->limit = NULL;
     r->claim = 0;
     code = TOFT_OK;
