@@ -42,10 +42,13 @@
 #endif
 
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "toft.h"
+
+#ifndef TOFT_NO_LIBC
+#include <stdio.h>
+#include <stdlib.h>
+#endif
 
 #define TOFT_KIB ((size_t)1024)
 #define TOFT_MIB ((size_t)1024 * 1024)
@@ -1005,8 +1008,6 @@ static size_t toft_merged_size(uint64_t high) {
  * table. */
 #ifndef TOFT_CORE_PAGE_CACHE_C
 #define TOFT_CORE_PAGE_CACHE_C
-
-#include <string.h>
 
 #ifdef TOFT_OMIT_PAGE_CACHE /* also where there are no pages and no clock */
 static void *toft_page_cache_take(size_t size) { return toft_os_map(size, 1); }
@@ -3491,6 +3492,7 @@ void toft_current_free(void *p) {
 #ifndef TOFT_CORE_STRINGS_C
 #define TOFT_CORE_STRINGS_C
 
+#ifndef TOFT_NO_LIBC
 /* Formats into the remaining bytes, and a second time if they were too few. */
 char *toft_vprintf(toft_arena *a, const char *format, va_list args) {
   va_list copy;
@@ -3518,6 +3520,7 @@ char *toft_printf(toft_arena *a, const char *format, ...) {
   va_end(args);
   return s;
 }
+#endif
 
 /* Strings above a quarter of a chunk are allocated separately, so that at most a quarter of a chunk is wasted. Chunks
  * double up to 4 KiB. */
@@ -3595,8 +3598,6 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  */
 #ifndef TOFT_RECYCLER_H
 #define TOFT_RECYCLER_H
-
-#include <string.h>
 
 /* ==== toft/abi.h ==== */
 /* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md has the meaning of each
@@ -3678,6 +3679,31 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 /* Compiler attributes, linkage, and the renaming of symbols by TOFT_PREFIX. Nothing here changes a layout. */
 #ifndef TOFT_COMPILER_H
 #define TOFT_COMPILER_H
+
+/* TOFT_NO_LIBC: a build with TOFT_NO_OS for a target without a C library. The program provides the first four of these
+ * functions, which compilers call by themselves too, and the others if it duplicates strings. */
+#if !defined(TOFT_NO_LIBC) && defined(__has_include)
+#if !__has_include(<string.h>)
+#define TOFT_NO_LIBC 1
+#endif
+#endif
+#ifdef TOFT_NO_LIBC
+#include <stddef.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+void *memcpy(void *to, const void *from, size_t size);
+void *memmove(void *to, const void *from, size_t size);
+void *memset(void *p, int byte, size_t size);
+int memcmp(const void *p, const void *q, size_t size);
+void *memchr(const void *p, int byte, size_t size);
+size_t strlen(const char *s);
+#ifdef __cplusplus
+}
+#endif
+#else
+#include <string.h>
+#endif
 
 #if defined(__GNUC__) || defined(__clang__)
 #define TOFT_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -9330,8 +9356,8 @@ void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size) {
 
 /* The cursor and limit that end with p, of `bytes` bytes; NULL: p is not the newest allocation there. */
 static toft_recycler_span *toft_recycler_span_after(toft_recycler *r, const unsigned char *end, size_t bytes) {
-  toft_recycler_span *s = bytes <= TOFT_RECYCLER_CLASS_MAX ? &r->spans[toft_recycler_class_index(bytes)] : NULL;
-  return s != NULL && s->cursor == end ? s : NULL;
+  size_t k = toft_recycler_class_index(bytes);
+  return k < TOFT_RECYCLER_CLASSES && r->spans[k].cursor == end ? &r->spans[k] : NULL;
 }
 
 /* Extends a span by the memory after it, if that is the unused part of the shared range. */

@@ -162,6 +162,31 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #ifndef TOFT_COMPILER_H
 #define TOFT_COMPILER_H
 
+/* TOFT_NO_LIBC: a build with TOFT_NO_OS for a target without a C library. The program provides the first four of these
+ * functions, which compilers call by themselves too, and the others if it duplicates strings. */
+#if !defined(TOFT_NO_LIBC) && defined(__has_include)
+#if !__has_include(<string.h>)
+#define TOFT_NO_LIBC 1
+#endif
+#endif
+#ifdef TOFT_NO_LIBC
+#include <stddef.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+void *memcpy(void *to, const void *from, size_t size);
+void *memmove(void *to, const void *from, size_t size);
+void *memset(void *p, int byte, size_t size);
+int memcmp(const void *p, const void *q, size_t size);
+void *memchr(const void *p, int byte, size_t size);
+size_t strlen(const char *s);
+#ifdef __cplusplus
+}
+#endif
+#else
+#include <string.h>
+#endif
+
 #if defined(__GNUC__) || defined(__clang__)
 #define TOFT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TOFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -531,8 +556,6 @@ TOFT_INLINE toft_arena *toft_at(toft_arena *a, const char *place) {
  * toft.h documents the functions. */
 #ifndef TOFT_INLINE_H
 #define TOFT_INLINE_H
-
-#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -1280,8 +1303,6 @@ TOFT_INLINE int toft_set_sampling(toft_arena *a, uint64_t bytes) {
 #ifndef TOFT_POOL_H
 #define TOFT_POOL_H
 
-#include <string.h>
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -1749,8 +1770,6 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  */
 #ifndef TOFT_RECYCLER_H
 #define TOFT_RECYCLER_H
-
-#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {

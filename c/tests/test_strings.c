@@ -134,9 +134,11 @@ static void hooks_free_what_can_be_reused(void **state) {
   assert_int_equal(toft_set_budget(a, 8 << 20), TOFT_OK);
   check_hook_frees(a);
   toft_release(a);
+#ifndef TOFT_OMIT_THREADS
   toft_lease l = toft_lease_get(NULL);
   check_hook_frees(l.arena);
   assert_int_equal(toft_lease_return(NULL, l), TOFT_OK);
+#endif
 }
 
 static void the_current_arena_serves_hooks_without_a_context(void **state) {

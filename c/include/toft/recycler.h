@@ -46,8 +46,6 @@
 #ifndef TOFT_RECYCLER_H
 #define TOFT_RECYCLER_H
 
-#include <string.h>
-
 #include "toft/abi.h"
 #include "toft/compiler.h"
 

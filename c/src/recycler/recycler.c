@@ -944,8 +944,8 @@ void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size) {
 
 /* The cursor and limit that end with p, of `bytes` bytes; NULL: p is not the newest allocation there. */
 static toft_recycler_span *toft_recycler_span_after(toft_recycler *r, const unsigned char *end, size_t bytes) {
-  toft_recycler_span *s = bytes <= TOFT_RECYCLER_CLASS_MAX ? &r->spans[toft_recycler_class_index(bytes)] : NULL;
-  return s != NULL && s->cursor == end ? s : NULL;
+  size_t k = toft_recycler_class_index(bytes);
+  return k < TOFT_RECYCLER_CLASSES && r->spans[k].cursor == end ? &r->spans[k] : NULL;
 }
 
 /* Extends a span by the memory after it, if that is the unused part of the shared range. */
