@@ -482,7 +482,9 @@ __attribute__((destructor)) static void toft_os_unload(void) {
 #define TOFT_PLATFORM_ATOMIC_C
 
 /* ==== platform/thread_local.h ==== */
-/* Variables that each thread has. They must exist until toft_cache_end has run (lifecycle.h).
+/* Variables that each thread has. They must exist until toft_cache_end has run (lifecycle.h). None has the model
+ * initial-exec: one such variable puts all of the module's into static thread-local storage, of which a process has
+ * little for the libraries that it loads late.
  *
  *     TOFT_PER_THREAD int toft_depth;
  *     #define toft_depth TOFT_OWN(toft_depth)
@@ -1297,14 +1299,7 @@ typedef struct toft_cache {
   toft_cached_block *bins[TOFT_CACHE_BINS];
 } toft_cache;
 
-/* Makes the cache one load away in libtoft.so. Not for a plugin that embeds a copy: static TLS is scarce for
- * libraries loaded late, and musl has none for them. */
-#if defined(TOFT_BUILD) && defined(__GLIBC__) && defined(__GNUC__)
-#define TOFT_TLS_INITIAL_EXEC __attribute__((tls_model("initial-exec")))
-#else
-#define TOFT_TLS_INITIAL_EXEC
-#endif
-TOFT_PER_THREAD toft_cache toft_thread_cache TOFT_TLS_INITIAL_EXEC;
+TOFT_PER_THREAD toft_cache toft_thread_cache;
 #define toft_thread_cache TOFT_OWN(toft_thread_cache)
 
 static size_t toft_cache_limit_bytes = 4 * TOFT_MIB; /* limit per thread; accessed atomically */
@@ -11112,8 +11107,7 @@ typedef struct toft_thread_state {
   toft_frame_thread *frame_threads;
   int ended; /* the thread ends: it gets no new state */
 } toft_thread_state;
-TOFT_PER_THREAD toft_thread_state toft_this_thread TOFT_TLS_INITIAL_EXEC = {
-    NULL, &toft_no_lease_tls, 0, NULL, NULL, NULL, 0};
+TOFT_PER_THREAD toft_thread_state toft_this_thread = {NULL, &toft_no_lease_tls, 0, NULL, NULL, NULL, 0};
 #define toft_this_thread TOFT_OWN(toft_this_thread)
 
 /* Held while a thread registers or ends, and a cache or frames are created or released. A cache's own lock is taken

@@ -107,7 +107,7 @@ static void hooks_behave_like_malloc(void **state) {
 /* Frees in an arena: of the newest object, of the newest block's only object, and of others, which change nothing. */
 static void check_hook_frees(toft_arena *a) {
   unsigned char *old = (unsigned char *)toft_hook_malloc(a, 100), *p = (unsigned char *)toft_hook_malloc(a, 100);
-  size_t live = toft_get_stats(a).live;
+  uint64_t live = toft_get_stats(a).live;
   unsigned char *cursor = a->cursor;
   toft_hook_free(a, old);
   assert_ptr_equal(a->cursor, cursor);

@@ -1,3 +1,3 @@
-/* The second copy of the library, 4c7708cf480fccdb. Made by scripts/amalgamate.
+/* The second copy of the library, 419bbc62314e5093. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"
