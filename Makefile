@@ -138,7 +138,8 @@ check-aarch64: ; $(call cross,aarch64,aarch64-linux-gnu-gcc)
 check-armhf: ; $(call cross,armhf,arm-linux-gnueabihf-gcc)
 check-s390x: ; $(call cross,s390x,s390x-linux-gnu-gcc)
 check-riscv64: ; $(call cross,riscv64,riscv64-linux-gnu-gcc)
-check-m32: ; $(call cross,m32,gcc)
+# At -O3 gcc inlines more, and warns of more.
+check-m32: ; $(call cross,m32,gcc,gcc -std=c11 -O3 -m32 -Wall -Wextra -Werror -Ic/include -c c/src/toft.c -o /dev/null;)
 check-musl: ; $(call cross,musl,musl-gcc)
 check-mingw: ; $(call cross,mingw,x86_64-w64-mingw32-g++-posix,scripts/wine;,$(left_out))
 

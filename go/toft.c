@@ -42,10 +42,13 @@
 #endif
 
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "toft.h"
+
+#ifndef TOFT_NO_LIBC
+#include <stdio.h>
+#include <stdlib.h>
+#endif
 
 #define TOFT_KIB ((size_t)1024)
 #define TOFT_MIB ((size_t)1024 * 1024)
@@ -522,7 +525,9 @@ __attribute__((destructor)) static void toft_os_unload(void) {
 #define TOFT_PLATFORM_ATOMIC_C
 
 /* ==== platform/thread_local.h ==== */
-/* Variables that each thread has. They must exist until toft_cache_end has run (lifecycle.h).
+/* Variables that each thread has. They must exist until toft_cache_end has run (lifecycle.h). None has the model
+ * initial-exec: one such variable puts all of the module's into static thread-local storage, of which a process has
+ * little for the libraries that it loads late.
  *
  *     TOFT_PER_THREAD int toft_depth;
  *     #define toft_depth TOFT_OWN(toft_depth)
@@ -1050,8 +1055,6 @@ static size_t toft_merged_size(uint64_t high) {
 #ifndef TOFT_CORE_PAGE_CACHE_C
 #define TOFT_CORE_PAGE_CACHE_C
 
-#include <string.h>
-
 #ifdef TOFT_OMIT_PAGE_CACHE /* also where there are no pages and no clock */
 static void *toft_page_cache_take(size_t size) { return toft_os_map(size, 1); }
 static void toft_page_cache_put(void *p, size_t size) { toft_os_unmap(p, size); }
@@ -1483,14 +1486,7 @@ typedef struct toft_cache {
   toft_cached_block *bins[TOFT_CACHE_BINS];
 } toft_cache;
 
-/* Makes the cache one load away in libtoft.so. Not for a plugin that embeds a copy: static TLS is scarce for
- * libraries loaded late, and musl has none for them. */
-#if defined(TOFT_BUILD) && defined(__GLIBC__) && defined(__GNUC__)
-#define TOFT_TLS_INITIAL_EXEC __attribute__((tls_model("initial-exec")))
-#else
-#define TOFT_TLS_INITIAL_EXEC
-#endif
-TOFT_PER_THREAD toft_cache toft_thread_cache TOFT_TLS_INITIAL_EXEC;
+TOFT_PER_THREAD toft_cache toft_thread_cache;
 #define toft_thread_cache TOFT_OWN(toft_thread_cache)
 
 static size_t toft_cache_limit_bytes = 4 * TOFT_MIB; /* limit per thread; accessed atomically */
@@ -1991,6 +1987,9 @@ static int toft_free_checked(toft_state *a, unsigned char *p, size_t size);
 /* Whether the mark is stale although its position is valid; reports a stale mark. */
 static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch);
 static void toft_report_stale_mark(toft_state *a);
+/* An allocation was made from the claimed range; the range was returned. Marks made in between are stale. */
+static void toft_checks_claim_alloc(toft_state *a);
+static void toft_checks_unclaim(toft_state *a);
 
 /* Ends the records of allocations made after `epoch`. TOFT_OK or TOFT_ECORRUPT. */
 static int toft_check_records(toft_state *a, uintptr_t epoch);
@@ -2596,6 +2595,11 @@ static toft_block_header *toft_newest_dedicated(const toft_state *a, const unsig
   return b->kind == TOFT_BLOCK_DEDICATED && b->u.payload == p ? b : NULL;
 }
 
+/* The same as a test with one compare: in other blocks the word is another block's address, where no object lies. */
+TOFT_INLINE int toft_frees_block(const toft_state *a, const unsigned char *p) {
+  return !(a->state & TOFT_PRISTINE) && a->newest->u.payload == p;
+}
+
 static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
                                    uint32_t flags) {
   int aligned = toft_pad(p, align) == 0;
@@ -2675,9 +2679,19 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
   return q;
 }
 
+/* Whether a free changes nothing: the usual case, as the inline path has freed the newest object. */
+static int toft_frees_nothing(const toft_state *a, const unsigned char *p, size_t size) {
+  return !(a->head.epoch & 1) && !(a->state & (TOFT_PRISTINE | TOFT_INSTRUMENTED)) && a->checks == NULL &&
+         (size_t)((uintptr_t)a->head.cursor - (uintptr_t)p) != TOFT_ROUND8(size) && !toft_frees_block(a, p);
+}
+
 static void toft_op_free(toft_arena *head, void *p, size_t size) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_OK;
+  if (TOFT_LIKELY(toft_frees_nothing(a, (const unsigned char *)p, size))) {
+    toft_sync(a); /* limit stays as it is */
+    return;
+  }
   if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "free", TOFT_CALLER()))) return;
   toft_sync_in(a);
   if (!(a->state & TOFT_REFUSING) && p != NULL && (size <= TOFT_MAX_REQUEST || (a->state & TOFT_IS_CHECKED))) {
@@ -2990,6 +3004,7 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
     a->state &= ~(uint32_t)TOFT_RANGE_GROWS;
     if (p != NULL) {
       toft_instrument_alloc(a, size, allocated_before, 0, TOFT_CALLER());
+      if (size != 0) toft_checks_claim_alloc(a);
       toft_set_limit(a); /* the range gets what the inline path would have had */
       a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
       a->claim_limit = a->head.limit;
@@ -3027,6 +3042,7 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
     a->side_block = NULL;
     toft_sync(a);
     toft_accounting_unclaim(a);
+    toft_checks_unclaim(a);
     r->cursor = r->limit = NULL;
     r->claim = 0;
     code = TOFT_OK;
@@ -3594,12 +3610,31 @@ void *toft_hook_realloc(void *arena, void *p, size_t size) {
   return base != NULL ? toft_hook_store_size(a, base, size) : NULL;
 }
 
-void toft_hook_free(void *arena, void *p) {
-  toft_arena *a = (toft_arena *)arena;
-  if (p == NULL) return;
-  toft_attribute_call(a, TOFT_CALLER());
+/* Most frees of a library do nothing: the object is neither the newest one nor alone in the newest block. The table's
+ * function would find the same, but brings the arena's counts and its limit up to date first. 0: it must be called,
+ * since the arena is instrumented or a block is returned. Precondition: the arena is the library's own. */
+TOFT_INLINE int toft_hook_free_fast(toft_arena *a, unsigned char *p) {
+  size_t size;
+  if (TOFT_UNLIKELY(a->epoch & 1)) return 0;
+  memcpy(&size, p - TOFT_HOOK_HEADER, sizeof size);
+  if (TOFT_UNLIKELY((size_t)(a->cursor - p) == TOFT_ROUND8(size))) {
+    a->cursor = p - TOFT_HOOK_HEADER;
+    return 1;
+  }
+  return !toft_frees_block(toft_state_of(a), p - TOFT_HOOK_HEADER);
+}
+
+static TOFT_NOINLINE void toft_hook_free_slow(toft_arena *a, void *p, uintptr_t caller) {
+  if (toft_is_leased(a) && toft_hook_free_fast(a, (unsigned char *)p)) return;
+  toft_attribute_call(a, caller);
   size_t size = toft_hook_load_size(a, p, "free");
   if (size != 0) toft_free(a, (unsigned char *)p - TOFT_HOOK_HEADER, size);
+}
+
+void toft_hook_free(void *arena, void *p) {
+  toft_arena *a = (toft_arena *)arena;
+  if (p == NULL || (TOFT_LIKELY(a->ops == &toft_table.ops) && toft_hook_free_fast(a, (unsigned char *)p))) return;
+  toft_hook_free_slow(a, p, TOFT_CALLER());
 }
 
 toft_arena *toft_current(void) { return toft_current_arena; }
@@ -3626,7 +3661,10 @@ void *toft_current_realloc(void *p, size_t size) {
 }
 
 void toft_current_free(void *p) {
-  if (toft_current_arena != NULL) toft_hook_free(toft_current_arena, p);
+  toft_arena *a = toft_current_arena;
+  if (a == NULL || p == NULL) return;
+  if (TOFT_LIKELY(a->ops == &toft_table.ops) && toft_hook_free_fast(a, (unsigned char *)p)) return;
+  toft_hook_free_slow(a, p, TOFT_CALLER());
 }
 
 #endif
@@ -3636,6 +3674,7 @@ void toft_current_free(void *p) {
 #ifndef TOFT_CORE_STRINGS_C
 #define TOFT_CORE_STRINGS_C
 
+#ifndef TOFT_NO_LIBC
 /* Formats into the remaining bytes, and a second time if they were too few. */
 char *toft_vprintf(toft_arena *a, const char *format, va_list args) {
   va_list copy;
@@ -3663,6 +3702,7 @@ char *toft_printf(toft_arena *a, const char *format, ...) {
   va_end(args);
   return s;
 }
+#endif
 
 /* Strings above a quarter of a chunk are allocated separately, so that at most a quarter of a chunk is wasted. Chunks
  * double up to 4 KiB. */
@@ -3718,7 +3758,8 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  * freed objects. A block of 32 KiB that size classes share, and whose objects were freed one by one, but not all, is
  * swept before it is reused, in time linear in its holes. An allocation reuses at most 4 blocks of its class and 4
  * shared ones (16 with a count), and reads at most 64 headers of each; one above TOFT_RECYCLER_DIRECT reads at most 64
- * regions of up to 131 objects. It calls the source at most once, unless that fails (see REFUSAL). release, trim and statistics are linear in the blocks held.
+ * regions of up to 131 objects. It calls the source at most once, unless that fails (see REFUSAL). release and trim are
+ * linear in the blocks held, statistics in the objects that classes keep: at most 80 for each.
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until
  * one has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer
@@ -3728,7 +3769,7 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  * by side in regions of 4 MiB, unless one would be nearly alone there, and grow in place if there is space. Memory
  * returns to the source by trim and release only, except blocks of one request: these also return when regions serve
  * their size, or when they exceed twice the bytes that were ever in use at once (a block may be three times as large
- * as its object). A toft_recycler itself has 6.7 KiB.
+ * as its object). A toft_recycler itself has 6.8 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -3739,8 +3780,6 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  */
 #ifndef TOFT_RECYCLER_H
 #define TOFT_RECYCLER_H
-
-#include <string.h>
 
 /* ==== toft/abi.h ==== */
 /* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md has the meaning of each
@@ -3822,6 +3861,31 @@ TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) =
 /* Compiler attributes, linkage, and the renaming of symbols by TOFT_PREFIX. Nothing here changes a layout. */
 #ifndef TOFT_COMPILER_H
 #define TOFT_COMPILER_H
+
+/* TOFT_NO_LIBC: a build with TOFT_NO_OS for a target without a C library. The program provides the first four of these
+ * functions, which compilers call by themselves too, and the others if it duplicates strings. */
+#if !defined(TOFT_NO_LIBC) && defined(__has_include)
+#if !__has_include(<string.h>)
+#define TOFT_NO_LIBC 1
+#endif
+#endif
+#ifdef TOFT_NO_LIBC
+#include <stddef.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+void *memcpy(void *to, const void *from, size_t size);
+void *memmove(void *to, const void *from, size_t size);
+void *memset(void *p, int byte, size_t size);
+int memcmp(const void *p, const void *q, size_t size);
+void *memchr(const void *p, int byte, size_t size);
+size_t strlen(const char *s);
+#ifdef __cplusplus
+}
+#endif
+#else
+#include <string.h>
+#endif
 
 #if defined(__GNUC__) || defined(__clang__)
 #define TOFT_LIKELY(x) __builtin_expect(!!(x), 1)
@@ -4098,7 +4162,7 @@ TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, si
  * one thread at a time. Any thread may free any object. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
-/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.8
+/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.9
  * KiB for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
@@ -4208,6 +4272,11 @@ struct toft_recycler {
   size_t count, stride;
   size_t borrower; /* with a count: the class whose span is the end of the shared range; else TOFT_RECYCLER_CLASSES */
   uint64_t source_calls;
+  size_t live;                      /* sum over the blocks. This and the next lines are for statistics */
+  size_t cut_blocks, cut_bytes;     /* blocks, and their capacity */
+  size_t empty_blocks, empty_bytes; /* those without live bytes */
+  size_t dedicated_count, dedicated_used, dedicated_room; /* objects; their bytes; bytes of their blocks but headers */
+  size_t region_count, region_idle, region_objects;
   size_t refused;                      /* the source has refused a block */
   struct toft_recycler_checks *checks; /* checked recyclers: set by the first call */
   toft_recycler_class classes[TOFT_RECYCLER_SHARED + 1];
@@ -4338,6 +4407,8 @@ static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, 
   return 0;
 }
 static void toft_report_stale_mark(toft_state *a) { (void)a; }
+static void toft_checks_claim_alloc(toft_state *a) { (void)a; }
+static void toft_checks_unclaim(toft_state *a) { (void)a; }
 static int toft_check_records(toft_state *a, uintptr_t epoch) {
   (void)a, (void)epoch;
   return TOFT_OK;
@@ -5584,7 +5655,8 @@ static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_
                     f->arena != NULL ? " is no live allocation of this arena" : " is no live object of this recycler");
       break;
     case TOFT_FOUND_STALE_MARK:
-      toft_put_text(t, "stale mark: it is of another arena, from before a reset, or was rewound past");
+      toft_put_text(
+          t, "stale mark: it is of another arena, from before a reset, made inside a claim, or was rewound past");
       break;
     case TOFT_FOUND_WRONG_THREAD:
       toft_put_text(t, "wrong thread: the arena is pinned to thread ");
@@ -5779,7 +5851,8 @@ static void toft_findings_end(void) {
 enum { TOFT_POISON_REDZONE = 0xFD, TOFT_POISON_UNINIT = 0xCD, TOFT_POISON_FREED = 0xDD };
 
 /* A range of epochs whose marks are stale although their cursor may be valid: the allocation before them was in a block
- * of its own, so it did not move the cursor, and was freed. */
+ * of its own, so it did not move the cursor, and was freed; or they were made during a claim, after allocations from
+ * its range, which a rewind to them would free in an arena that is not checked. */
 typedef struct toft_stale_marks {
   uintptr_t from, to;
 } toft_stale_marks;
@@ -5815,10 +5888,11 @@ struct toft_checks {
   unsigned char *trimmed_cursor; /* the previous since_cursor, if a trim returned the block of the empty arena */
   toft_stale_marks *stale_marks; /* ascending and disjoint */
   size_t stale_marks_count, stale_marks_capacity;
-  toft_call_info call;  /* the running op */
-  size_t busy_thread;   /* the thread that runs it; 0: none. Atomic */
-  size_t depth;         /* depth of nested ops, which cleanups call */
-  size_t pinned_thread; /* the only thread allowed to call; 0: any. Atomic */
+  uintptr_t claim_epoch; /* epoch of the first allocation from the claimed range; 0: none */
+  toft_call_info call;   /* the running op */
+  size_t busy_thread;    /* the thread that runs it; 0: none. Atomic */
+  size_t depth;          /* depth of nested ops, which cleanups call */
+  size_t pinned_thread;  /* the only thread allowed to call; 0: any. Atomic */
   toft_report *reports;
   size_t reports_count, reports_dropped;
   toft_live_entry registered;
@@ -6710,14 +6784,11 @@ static toft_record *toft_newest_checked_record(const toft_checks *c, size_t coun
 
 #define TOFT_STALE_MARKS_MAX 4096 /* limit on recorded ranges; the older half is dropped */
 
-/* A rewind removed the records from `forgotten` on. */
-static void toft_add_stale_marks(toft_state *a, const toft_record *forgotten) {
+/* Marks made since the epoch `from` are stale. */
+static void toft_add_stale_marks(toft_state *a, uintptr_t from) {
   toft_checks *c = a->checks;
-  const toft_record *below = toft_newest_checked_record(c, c->count);
-  if (forgotten->cursor != (below != NULL ? below->cursor : c->since_cursor)) return;
   toft_next_epoch(a); /* marks taken from now on are valid */
-  while (c->stale_marks_count != 0 && c->stale_marks[c->stale_marks_count - 1].from > forgotten->epoch)
-    c->stale_marks_count--;
+  while (c->stale_marks_count != 0 && c->stale_marks[c->stale_marks_count - 1].from > from) c->stale_marks_count--;
   if (c->stale_marks_count == TOFT_STALE_MARKS_MAX) {
     c->stale_marks_count /= 2;
     memcpy(c->stale_marks, c->stale_marks + c->stale_marks_count, c->stale_marks_count * sizeof *c->stale_marks);
@@ -6728,8 +6799,25 @@ static void toft_add_stale_marks(toft_state *a, const toft_record *forgotten) {
     c->stale_marks = (toft_stale_marks *)more;
   }
   toft_stale_marks *stale = &c->stale_marks[c->stale_marks_count++];
-  stale->from = forgotten->epoch;
+  stale->from = from;
   stale->to = toft_epoch(a);
+}
+
+/* A rewind removed the records from `forgotten` on. */
+static void toft_forget_marks(toft_state *a, const toft_record *forgotten) {
+  const toft_record *below = toft_newest_checked_record(a->checks, a->checks->count);
+  if (forgotten->cursor == (below != NULL ? below->cursor : a->checks->since_cursor))
+    toft_add_stale_marks(a, forgotten->epoch);
+}
+
+static void toft_checks_claim_alloc(toft_state *a) {
+  if ((a->state & TOFT_IS_CHECKED) && a->checks->claim_epoch == 0) a->checks->claim_epoch = toft_epoch(a);
+}
+
+static void toft_checks_unclaim(toft_state *a) {
+  if (!(a->state & TOFT_IS_CHECKED) || a->checks->claim_epoch == 0) return;
+  toft_add_stale_marks(a, a->checks->claim_epoch);
+  a->checks->claim_epoch = 0;
 }
 
 static int toft_mark_in_stale_range(const toft_checks *c, uintptr_t epoch) {
@@ -6762,7 +6850,7 @@ static void toft_report_stale_mark(toft_state *a) {
 static int toft_rewind_records(toft_state *a, uintptr_t epoch) {
   size_t records = a->checks != NULL ? a->checks->count : 0;
   int code = toft_check_records(a, epoch);
-  if (records != 0 && a->checks->count != records) toft_add_stale_marks(a, &a->checks->records[a->checks->count]);
+  if (records != 0 && a->checks->count != records) toft_forget_marks(a, &a->checks->records[a->checks->count]);
   return code;
 }
 
@@ -8664,15 +8752,24 @@ static toft_recycler_block *toft_recycler_make(toft_recycler *r, toft_recycler_b
   b->capacity = (int32_t)(end - start);
   b->list = TOFT_RECYCLER_FILLED;
   b->size_class = TOFT_RECYCLER_SHARED;
+  b->live = 0;
+  r->cut_blocks++;
+  r->cut_bytes += (size_t)b->capacity;
   if (segment != NULL) segment->busy++;
   return b;
+}
+
+/* Adds to the live bytes of a block. */
+static void toft_recycler_live_add(toft_recycler *r, toft_recycler_block *b, ptrdiff_t bytes) {
+  b->live += (int32_t)bytes;
+  r->live += (size_t)bytes;
 }
 
 /* Begins to fill an empty block with the range of a class. */
 static void toft_recycler_open(toft_recycler *r, size_t k, toft_recycler_block *b) {
   toft_recycler_range *range = &r->classes[k].range;
   b->size_class = (int16_t)k;
-  b->live = b->capacity;
+  toft_recycler_live_add(r, b, b->capacity - b->live);
   b->threshold = INT32_MIN; /* never reached while it is filled */
   b->holes = TOFT_RECYCLER_NONE;
   b->swept = 0;
@@ -8685,7 +8782,16 @@ static void toft_recycler_open(toft_recycler *r, size_t k, toft_recycler_block *
 
 static void toft_recycler_block_emptied(toft_recycler *r, toft_recycler_block *b) {
   if (b->segment != NULL) b->segment->busy--;
+  r->empty_blocks++;
+  r->empty_bytes += (size_t)b->capacity;
   toft_recycler_push(toft_recycler_empty_list(r, b), b, TOFT_RECYCLER_EMPTY);
+}
+
+/* Takes a block off the list of empty ones. */
+static void toft_recycler_empty_take(toft_recycler *r, toft_recycler_block *b) {
+  r->empty_blocks--;
+  r->empty_bytes -= (size_t)b->capacity;
+  toft_recycler_unlink(toft_recycler_empty_list(r, b), b);
 }
 
 /* The next update is due when another eighth is free, or everything. */
@@ -8722,10 +8828,9 @@ static void toft_recycler_add_hole(toft_recycler_block *b, void *p, size_t size)
 
 /* Makes a piece a hole of its block, which loses as many live bytes. */
 static void toft_recycler_free_in_block(toft_recycler *r, toft_recycler_block *b, void *p, size_t bytes) {
-  int32_t live = b->live - (int32_t)bytes;
-  b->live = live;
+  toft_recycler_live_add(r, b, -(ptrdiff_t)bytes);
   toft_recycler_add_hole(b, p, bytes);
-  if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_update_block(r, b);
+  if (TOFT_UNLIKELY(b->live <= b->threshold)) toft_recycler_update_block(r, b);
 }
 
 static void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
@@ -8737,7 +8842,7 @@ static void toft_recycler_drop_rest(toft_recycler_range *range) {
   size_t rest = (size_t)(range->limit - range->cursor);
   if (rest == 0) return;
   toft_recycler_add_hole(range->block, range->cursor, rest);
-  range->block->live -= (int32_t)rest;
+  toft_recycler_live_add(range->block->owner, range->block, -(ptrdiff_t)rest);
   range->limit = range->cursor;
 }
 
@@ -8869,7 +8974,7 @@ static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, siz
       continue;
     }
     toft_recycler_drop_rest(range);
-    b->live += (int32_t)bytes;
+    toft_recycler_live_add(b->owner, b, (ptrdiff_t)bytes);
     range->cursor = p;
     range->limit = p + bytes;
     return 1;
@@ -8978,7 +9083,7 @@ static toft_recycler_block *toft_recycler_counted_find(toft_recycler *r, size_t 
   toft_recycler_block *b = r->empty_counted.first;
   unsigned char *header;
   if (b != NULL && toft_recycler_fits(b, size, align)) {
-    toft_recycler_unlink(&r->empty_counted, b);
+    toft_recycler_empty_take(r, b);
     return b;
   }
   if (r->counted == NULL && !toft_recycler_counted_take(r)) return NULL;
@@ -8997,7 +9102,7 @@ static toft_recycler_block *toft_recycler_find(toft_recycler *r, size_t size, si
   if (b != NULL || size > TOFT_RECYCLER_DIRECT) return b;
   for (b = r->empty.first; b != NULL && probes-- > 0; b = b->next) {
     if (!toft_recycler_fits(b, size, align)) continue;
-    toft_recycler_unlink(&r->empty, b);
+    toft_recycler_empty_take(r, b);
     b->segment->busy++;
     return b;
   }
@@ -9016,7 +9121,7 @@ static void *toft_recycler_alloc_in_range(toft_recycler_range *range, size_t siz
   if (q == NULL) return NULL;
   if (q != p) {
     toft_recycler_add_hole(range->block, p, (size_t)(q - p));
-    range->block->live -= (int32_t)(q - p);
+    toft_recycler_live_add(range->block->owner, range->block, p - q);
   }
   range->cursor = q + size;
   return q;
@@ -9199,10 +9304,6 @@ static void toft_recycler_flush(toft_recycler *r) {
     }
     while (c->held_count != 0) toft_recycler_drop(r, toft_recycler_held_take(c), toft_recycler_class_bytes(k));
   }
-}
-
-static int toft_recycler_contains(const toft_recycler_block *b, const unsigned char *p) {
-  return (uintptr_t)p - ((uintptr_t)b + (uintptr_t)(intptr_t)b->start) < (uintptr_t)b->capacity;
 }
 
 /* The block of p, which has `bytes` bytes; NULL: p is a large object. */
@@ -9439,8 +9540,8 @@ void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size) {
 
 /* The cursor and limit that end with p, of `bytes` bytes; NULL: p is not the newest allocation there. */
 static toft_recycler_span *toft_recycler_span_after(toft_recycler *r, const unsigned char *end, size_t bytes) {
-  toft_recycler_span *s = bytes <= TOFT_RECYCLER_CLASS_MAX ? &r->spans[toft_recycler_class_index(bytes)] : NULL;
-  return s != NULL && s->cursor == end ? s : NULL;
+  size_t k = toft_recycler_class_index(bytes);
+  return k < TOFT_RECYCLER_CLASSES && r->spans[k].cursor == end ? &r->spans[k] : NULL;
 }
 
 /* Extends a span by the memory after it, if that is the unused part of the shared range. */
@@ -9510,6 +9611,9 @@ static void toft_recycler_clear(toft_recycler *r) {
   r->dedicated_bytes = r->dedicated_peak = r->spare_bytes = r->spare_count = 0;
   r->segment_bytes = TOFT_RECYCLER_UNIT;
   r->reserved = r->refused = 0;
+  r->live = r->cut_blocks = r->cut_bytes = r->empty_blocks = r->empty_bytes = 0;
+  r->dedicated_count = r->dedicated_used = r->dedicated_room = 0;
+  r->region_count = r->region_idle = r->region_objects = 0;
   r->counted = r->counted_fresh = NULL;
   r->borrower = TOFT_RECYCLER_CLASSES;
   r->checks = NULL;
@@ -9599,62 +9703,89 @@ static unsigned char *toft_recycler_next_unit(unsigned char *p) {
   return p + (TOFT_RECYCLER_UNIT - ((uintptr_t)p & (TOFT_RECYCLER_UNIT - 1)));
 }
 
-/* The bytes of a span, if it is in b. */
-static size_t toft_recycler_free_in(const toft_recycler_block *b, const toft_recycler_span *s) {
-  return s->cursor < s->limit && toft_recycler_contains(b, s->cursor) ? toft_recycler_span_bytes(s) : 0;
+/* Bytes that count as live in b but are free. `lent`: they were taken from b->live; else they are put back. */
+static void toft_recycler_lend(toft_recycler_block *b, size_t bytes, toft_recycler_stats *lent) {
+  if (lent == NULL) {
+    b->live += (int32_t)bytes;
+    return;
+  }
+  b->live -= (int32_t)bytes;
+  lent->used -= bytes;
+  if (b->live != 0) return;
+  lent->blocks--;
+  lent->idle_blocks++;
+  lent->pinned -= (size_t)b->capacity;
+  lent->kept += (size_t)b->capacity;
 }
 
-/* Bytes of b that count as live but are free: those of ranges, spans and held pieces. */
-static size_t toft_recycler_unallocated(const toft_recycler *r, const toft_recycler_block *b) {
-  size_t sum = 0;
-  for (size_t k = 0; k <= TOFT_RECYCLER_SHARED; k++) {
-    const toft_recycler_class *c = &r->classes[k];
-    const unsigned char *p;
-    toft_recycler_span rest;
-    uint32_t i;
-    if (!toft_recycler_in_use(r, k)) continue;
-    if (c->range.block == b) sum += (size_t)(c->range.limit - c->range.cursor);
-    if (k >= TOFT_RECYCLER_CLASSES) continue;
-    sum += toft_recycler_free_in(b, &r->spans[k]);
-    for (rest.cursor = c->rests, i = 0; i < c->rest_count; i++) {
-      rest.limit = toft_recycler_link(rest.cursor + sizeof rest.cursor);
-      sum += toft_recycler_free_in(b, &rest);
-      rest.cursor = toft_recycler_link(rest.cursor);
-    }
-    for (p = c->held, i = 0; i < c->held_count; i++) {
-      if (toft_recycler_contains(b, p)) sum += toft_recycler_class_bytes(k);
-      p = toft_recycler_link(p);
+static void toft_recycler_lend_span(const toft_recycler_span *s, toft_recycler_stats *lent) {
+  if (s->cursor < s->limit) toft_recycler_lend(toft_recycler_block_of(s->cursor), toft_recycler_span_bytes(s), lent);
+}
+
+/* Spans and held pieces. The lists are followed side by side: the cache misses of one overlap with those of others. */
+static void toft_recycler_lend_kept(const toft_recycler *r, toft_recycler_stats *lent) {
+  toft_recycler_span rest;
+  unsigned char *held[TOFT_RECYCLER_CLASSES], *rests[TOFT_RECYCLER_CLASSES];
+  uint64_t left = r->active & TOFT_RECYCLER_SIZED, classes;
+  for (classes = left; classes != 0; classes &= classes - 1) {
+    size_t k = toft_lowest_bit(classes);
+    toft_recycler_lend_span(&r->spans[k], lent);
+    held[k] = r->classes[k].held;
+    rests[k] = r->classes[k].rests;
+  }
+  for (uint32_t i = 0; left != 0; i++) {
+    for (classes = left; classes != 0; classes &= classes - 1) {
+      size_t k = toft_lowest_bit(classes);
+      const toft_recycler_class *c = &r->classes[k];
+      if (i < c->rest_count) {
+        rest.cursor = rests[k];
+        rest.limit = toft_recycler_link(rest.cursor + sizeof rest.cursor);
+        rests[k] = toft_recycler_link(rest.cursor);
+        toft_recycler_lend_span(&rest, lent);
+      }
+      if (i < c->held_count) {
+        toft_recycler_lend(toft_recycler_block_of(held[k]), toft_recycler_class_bytes(k), lent);
+        held[k] = toft_recycler_link(held[k]);
+#if defined(__GNUC__)
+        __builtin_prefetch(held[k]); /* read in the next round */
+#endif
+      }
+      if (i >= c->held_count && i >= c->rest_count) left &= ~((uint64_t)1 << k);
     }
   }
-  if (r->borrower != TOFT_RECYCLER_CLASSES) sum += toft_recycler_free_in(b, &r->spans[r->borrower]);
-  return sum;
 }
 
-static void toft_recycler_count(const toft_recycler *r, const toft_recycler_block *b, toft_recycler_stats *s) {
-  size_t capacity = (size_t)b->capacity;
-  size_t used = b->list == TOFT_RECYCLER_EMPTY ? 0 : (size_t)b->live - toft_recycler_unallocated(r, b);
-  s->used += used;
-  *(used != 0 ? &s->pinned : &s->kept) += capacity - used;
-  *(used != 0 ? &s->blocks : &s->idle_blocks) += 1;
+/* The free bytes that classes keep: first what is in ranges, since the block of an empty range may have no live byte;
+ * then spans and held pieces. The borrower's span is the end of the shared range. */
+static void toft_recycler_lend_all(const toft_recycler *r, toft_recycler_stats *lent) {
+  for (size_t k = 0; k <= TOFT_RECYCLER_SHARED; k++) {
+    const toft_recycler_range *range = &r->classes[k].range;
+    size_t borrowed = k == TOFT_RECYCLER_SHARED && r->borrower != TOFT_RECYCLER_CLASSES
+                          ? toft_recycler_span_bytes(&r->spans[r->borrower])
+                          : 0;
+    if (toft_recycler_in_use(r, k) && range->block != NULL)
+      toft_recycler_lend(range->block, (size_t)(range->limit - range->cursor) + borrowed, lent);
+  }
+  toft_recycler_lend_kept(r, lent);
 }
 
+/* Only blocks that contain free bytes of a class are read. */
 toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r) {
   toft_recycler_stats s;
-  const toft_recycler_segment *segment;
   unsigned char *p;
   if (r->checked) return toft_recycler_stats_checked(r);
   memset(&s, 0, sizeof s);
-  for (segment = r->segments; segment != NULL; segment = segment->next) {
-    unsigned char *cut = toft_recycler_cut_end(r, segment);
-    for (p = segment->first; p < cut; p = toft_recycler_next_unit(p))
-      toft_recycler_count(r, toft_recycler_block_of(p), &s);
-    for (; p < segment->end; p = toft_recycler_next_unit(p))
-      s.kept += (size_t)(toft_recycler_next_unit(p) - p) - TOFT_RECYCLER_ZONE;
-  }
-  for (p = r->counted; p < r->counted_fresh; p += r->stride)
-    toft_recycler_count(r, (const toft_recycler_block *)(const void *)p, &s);
-  if (r->counted != NULL)
-    for (; p < r->counted + r->count * r->stride; p += r->stride) s.kept += r->stride - 64;
+  s.used = r->live;
+  s.blocks = r->cut_blocks - r->empty_blocks;
+  s.idle_blocks = r->empty_blocks;
+  s.pinned = r->cut_bytes - r->empty_bytes;
+  s.kept = r->empty_bytes;
+  toft_recycler_lend_all(r, &s);
+  toft_recycler_lend_all(r, NULL);
+  s.pinned -= s.used;
+  for (p = r->fresh; p != r->fresh_end; p = toft_recycler_next_unit(p))
+    s.kept += (size_t)(toft_recycler_next_unit(p) - p) - TOFT_RECYCLER_ZONE;
+  if (r->counted != NULL) s.kept += (r->count - (size_t)(r->counted_fresh - r->counted) / r->stride) * (r->stride - 64);
   toft_recycler_large_count(r, &s);
   s.reserved = r->reserved;
   s.wasted = s.reserved - s.used - s.pinned - s.kept;
@@ -9678,7 +9809,12 @@ static void toft_recycler_close_idle(toft_recycler *r) {
 static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment **at) {
   toft_recycler_segment s = **at;
   unsigned char *p, *cut = toft_recycler_cut_end(r, *at);
-  for (p = s.first; p < cut; p = toft_recycler_next_unit(p)) toft_recycler_unlink(&r->empty, toft_recycler_block_of(p));
+  for (p = s.first; p < cut; p = toft_recycler_next_unit(p)) {
+    toft_recycler_block *b = toft_recycler_block_of(p);
+    toft_recycler_empty_take(r, b);
+    r->cut_blocks--;
+    r->cut_bytes -= (size_t)b->capacity;
+  }
   if (*at == r->segments) r->fresh = r->fresh_end = NULL;
   *at = s.next;
   toft_recycler_put(r, s.base, s.size);
@@ -9793,7 +9929,7 @@ static void toft_recycler_medium_update(toft_recycler *r, toft_recycler_block *b
   size_t run = live != 0 ? toft_recycler_longest_run(grains) : 0;
   b->holes = (uint32_t)grains;
   b->widest = (uint32_t)(grains >> 32);
-  b->live = (int32_t)live;
+  toft_recycler_live_add(r, b, (ptrdiff_t)live - b->live);
   if (run != (size_t)b->swept) toft_recycler_medium_move(r, b, run);
   if (live == 0) toft_recycler_block_emptied(r, b);
 }
@@ -9813,7 +9949,6 @@ static void *toft_recycler_medium_alloc(toft_recycler *r, size_t size, size_t al
   } else {
     b = toft_recycler_take_block(r, size, align);
     if (b == NULL) return NULL;
-    b->live = 0;
     b->swept = 0; /* in no list */
     grains = toft_recycler_all_grains(b);
     p = toft_recycler_first_grain(b);
@@ -10001,6 +10136,9 @@ static void toft_recycler_region_unlink(toft_recycler *r, toft_recycler_region *
 
 static void toft_recycler_region_put(toft_recycler *r, toft_recycler_region *g) {
   toft_recycler_region_unlink(r, g);
+  r->region_count--;
+  r->region_idle -= g->live == 0;
+  r->region_objects -= g->live;
   toft_recycler_put(r, g, TOFT_RECYCLER_REGION);
 }
 
@@ -10012,6 +10150,8 @@ static toft_recycler_region *toft_recycler_region_take(toft_recycler *r) {
   g->count = 1;
   g->runs[0].first = 0;
   g->runs[0].count = TOFT_RECYCLER_GRAINS;
+  r->region_count++;
+  r->region_idle++;
   toft_recycler_region_link(r, g);
   return g;
 }
@@ -10032,7 +10172,8 @@ static void *toft_recycler_region_alloc_run(toft_recycler *r, toft_recycler_regi
   front->first = first;
   front->count = count;
   toft_recycler_run_cut(g, i, count);
-  g->live++;
+  r->region_idle -= g->live++ == 0;
+  r->region_objects++;
   r->region_used += size;
   return p;
 }
@@ -10062,7 +10203,8 @@ static void *toft_recycler_region_alloc(toft_recycler *r, size_t need, size_t si
 static void toft_recycler_region_free(toft_recycler *r, const toft_recycler_front *front, size_t size) {
   toft_recycler_region *g = front->region;
   toft_recycler_run_add(g, front->first, front->count);
-  g->live--;
+  r->region_idle += --g->live == 0;
+  r->region_objects--;
   r->region_used -= size;
   if (g != r->regions) { /* regions with free runs are searched first */
     toft_recycler_region_unlink(r, g);
@@ -10097,6 +10239,11 @@ static unsigned char *toft_recycler_dedicated_at(unsigned char *base, size_t tot
   return toft_recycler_fit(base + TOFT_RECYCLER_GRAIN, total - TOFT_RECYCLER_GRAIN - 8, size, toft_max(align, 64));
 }
 
+/* The bytes of an object's block from the object on. */
+static size_t toft_recycler_dedicated_room(const toft_recycler_large *l) {
+  return (size_t)((uintptr_t)l->base + l->size - (uintptr_t)(l + 1));
+}
+
 /* Removes and returns the kept block that was freed last and fits, of at most `most` bytes; it is likely to be in the
  * caches. base NULL: there is none. Does not touch the blocks' memory. */
 static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t size, size_t align, size_t most) {
@@ -10111,7 +10258,8 @@ static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t siz
 }
 
 /* Block sizes differ by an eighth at most, so that blocks are reused; a block of more than three times the size is used
- * only if the source fails. After a refusal the same requests find the same blocks again: none is larger than needed. */
+ * only if the source fails. After a refusal the same requests find the same blocks again: none is larger than
+ * needed. */
 static void *toft_recycler_dedicated_alloc(toft_recycler *r, size_t size, size_t align) {
   size_t need = toft_recycler_large_need(size, align), step = 4096, total;
   toft_recycler_spare block;
@@ -10142,6 +10290,9 @@ static void *toft_recycler_dedicated_alloc(toft_recycler *r, size_t size, size_t
   if (r->dedicated != NULL) r->dedicated->previous = l;
   r->dedicated = l;
   r->dedicated_bytes += l->size;
+  r->dedicated_count++;
+  r->dedicated_used += size;
+  r->dedicated_room += toft_recycler_dedicated_room(l);
   r->dedicated_peak = toft_max(r->dedicated_peak, r->dedicated_bytes);
   return p;
 }
@@ -10153,6 +10304,9 @@ static toft_recycler_spare toft_recycler_dedicated_unlink(toft_recycler *r, toft
   *(l->previous != NULL ? &l->previous->next : &r->dedicated) = l->next;
   if (l->next != NULL) l->next->previous = l->previous;
   r->dedicated_bytes -= l->size;
+  r->dedicated_count--;
+  r->dedicated_used -= l->used;
+  r->dedicated_room -= toft_recycler_dedicated_room(l);
   return block;
 }
 
@@ -10194,6 +10348,7 @@ static int toft_recycler_large_resize(toft_recycler *r, void *p, size_t was, siz
   if (toft_recycler_front_of(p)->region != NULL) return toft_recycler_region_resize(r, p, was, now);
   l = toft_recycler_large_of(p);
   if (now + 8 > (size_t)(l->base + l->size - (unsigned char *)p) || now < l->size / 4) return 0;
+  r->dedicated_used += now - l->used;
   l->used = now;
   return 1;
 }
@@ -10228,19 +10383,11 @@ static size_t toft_recycler_large_trim(toft_recycler *r, size_t idle, size_t kee
 }
 
 static void toft_recycler_large_count(const toft_recycler *r, toft_recycler_stats *s) {
-  const toft_recycler_region *g;
-  const toft_recycler_large *l;
-  for (g = r->regions; g != NULL; g = g->next) {
-    *(g->live != 0 ? &s->pinned : &s->kept) += TOFT_RECYCLER_REGION - TOFT_RECYCLER_REGION_HEAD;
-    s->large_blocks += g->live;
-  }
-  s->used += r->region_used;
-  s->pinned -= r->region_used;
-  for (l = r->dedicated; l != NULL; l = l->next) {
-    s->used += l->used;
-    s->pinned += (uintptr_t)l->base + l->size - (uintptr_t)(l + 1) - l->used;
-    s->large_blocks++;
-  }
+  const size_t room = TOFT_RECYCLER_REGION - TOFT_RECYCLER_REGION_HEAD;
+  s->used += r->region_used + r->dedicated_used;
+  s->pinned += (r->region_count - r->region_idle) * room - r->region_used + r->dedicated_room - r->dedicated_used;
+  s->large_blocks = r->region_objects + r->dedicated_count;
+  s->kept += r->region_idle * room;
   s->blocks += s->large_blocks;
   s->kept += r->spare_bytes;
 }
@@ -11149,8 +11296,7 @@ typedef struct toft_thread_state {
   toft_frame_thread *frame_threads;
   int ended; /* the thread ends: it gets no new state */
 } toft_thread_state;
-TOFT_PER_THREAD toft_thread_state toft_this_thread TOFT_TLS_INITIAL_EXEC = {
-    NULL, &toft_no_lease_tls, 0, NULL, NULL, NULL, 0};
+TOFT_PER_THREAD toft_thread_state toft_this_thread = {NULL, &toft_no_lease_tls, 0, NULL, NULL, NULL, 0};
 #define toft_this_thread TOFT_OWN(toft_this_thread)
 
 /* Held while a thread registers or ends, and a cache or frames are created or released. A cache's own lock is taken

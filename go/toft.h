@@ -162,6 +162,31 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #ifndef TOFT_COMPILER_H
 #define TOFT_COMPILER_H
 
+/* TOFT_NO_LIBC: a build with TOFT_NO_OS for a target without a C library. The program provides the first four of these
+ * functions, which compilers call by themselves too, and the others if it duplicates strings. */
+#if !defined(TOFT_NO_LIBC) && defined(__has_include)
+#if !__has_include(<string.h>)
+#define TOFT_NO_LIBC 1
+#endif
+#endif
+#ifdef TOFT_NO_LIBC
+#include <stddef.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+void *memcpy(void *to, const void *from, size_t size);
+void *memmove(void *to, const void *from, size_t size);
+void *memset(void *p, int byte, size_t size);
+int memcmp(const void *p, const void *q, size_t size);
+void *memchr(const void *p, int byte, size_t size);
+size_t strlen(const char *s);
+#ifdef __cplusplus
+}
+#endif
+#else
+#include <string.h>
+#endif
+
 #if defined(__GNUC__) || defined(__clang__)
 #define TOFT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TOFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -533,8 +558,6 @@ TOFT_INLINE toft_arena *toft_at(toft_arena *a, const char *place) {
  * toft.h documents the functions. */
 #ifndef TOFT_INLINE_H
 #define TOFT_INLINE_H
-
-#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -1282,8 +1305,6 @@ TOFT_INLINE int toft_set_sampling(toft_arena *a, uint64_t bytes) {
 #ifndef TOFT_POOL_H
 #define TOFT_POOL_H
 
-#include <string.h>
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -1729,7 +1750,8 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  * freed objects. A block of 32 KiB that size classes share, and whose objects were freed one by one, but not all, is
  * swept before it is reused, in time linear in its holes. An allocation reuses at most 4 blocks of its class and 4
  * shared ones (16 with a count), and reads at most 64 headers of each; one above TOFT_RECYCLER_DIRECT reads at most 64
- * regions of up to 131 objects. It calls the source at most once, unless that fails (see REFUSAL). release, trim and statistics are linear in the blocks held.
+ * regions of up to 131 objects. It calls the source at most once, unless that fails (see REFUSAL). release and trim are
+ * linear in the blocks held, statistics in the objects that classes keep: at most 80 for each.
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until
  * one has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer
@@ -1739,7 +1761,7 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  * by side in regions of 4 MiB, unless one would be nearly alone there, and grow in place if there is space. Memory
  * returns to the source by trim and release only, except blocks of one request: these also return when regions serve
  * their size, or when they exceed twice the bytes that were ever in use at once (a block may be three times as large
- * as its object). A toft_recycler itself has 6.7 KiB.
+ * as its object). A toft_recycler itself has 6.8 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -1750,8 +1772,6 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  */
 #ifndef TOFT_RECYCLER_H
 #define TOFT_RECYCLER_H
-
-#include <string.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -1817,7 +1837,7 @@ TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, si
  * one thread at a time. Any thread may free any object. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
-/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.8
+/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.9
  * KiB for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
@@ -1927,6 +1947,11 @@ struct toft_recycler {
   size_t count, stride;
   size_t borrower; /* with a count: the class whose span is the end of the shared range; else TOFT_RECYCLER_CLASSES */
   uint64_t source_calls;
+  size_t live;                      /* sum over the blocks. This and the next lines are for statistics */
+  size_t cut_blocks, cut_bytes;     /* blocks, and their capacity */
+  size_t empty_blocks, empty_bytes; /* those without live bytes */
+  size_t dedicated_count, dedicated_used, dedicated_room; /* objects; their bytes; bytes of their blocks but headers */
+  size_t region_count, region_idle, region_objects;
   size_t refused;                      /* the source has refused a block */
   struct toft_recycler_checks *checks; /* checked recyclers: set by the first call */
   toft_recycler_class classes[TOFT_RECYCLER_SHARED + 1];
@@ -2313,7 +2338,7 @@ TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 0) char *toft_vprintf(toft_arena *a, cons
  * Marks and scopes
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Returns a mark of the present state, two words that need no release. */
+/* Returns a mark of the present state, two words that need no release. Not while a range is claimed: see toft_claim. */
 TOFT_INLINE toft_mark toft_mark_here(const toft_arena *a);
 /* Frees everything that was allocated since the mark, and runs the cleanups registered since, newest first. The mark
  * can be used again. Returns TOFT_EMARK if it is from another arena or from before a reset, or TOFT_EBUSY. Only checked
@@ -2370,7 +2395,8 @@ TOFT_INLINE toft_cleanup *toft_cleanup_add(toft_arena *a, void (*fn)(void *), vo
 /* ------------------------------------------------------------------------------------------------------------
  * Claimed ranges, for loops that allocate several small objects in each iteration: cursor and limit live in local
  * variables. Until toft_unclaim the arena is sealed: other allocations come from other blocks, and rewind, reset,
- * release and a second claim fail.
+ * release and a second claim fail. A mark or a scope that begins during a claim is at the start of its range: a rewind
+ * to it after toft_unclaim also frees what was allocated from the range before it. Checked arenas report that.
  *
  *     toft_range r;
  *     toft_claim(a, &r);

@@ -228,7 +228,7 @@ TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 0) char *toft_vprintf(toft_arena *a, cons
  * Marks and scopes
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Returns a mark of the present state, two words that need no release. */
+/* Returns a mark of the present state, two words that need no release. Not while a range is claimed: see toft_claim. */
 TOFT_INLINE toft_mark toft_mark_here(const toft_arena *a);
 /* Frees everything that was allocated since the mark, and runs the cleanups registered since, newest first. The mark
  * can be used again. Returns TOFT_EMARK if it is from another arena or from before a reset, or TOFT_EBUSY. Only checked
@@ -285,7 +285,8 @@ TOFT_INLINE toft_cleanup *toft_cleanup_add(toft_arena *a, void (*fn)(void *), vo
 /* ------------------------------------------------------------------------------------------------------------
  * Claimed ranges, for loops that allocate several small objects in each iteration: cursor and limit live in local
  * variables. Until toft_unclaim the arena is sealed: other allocations come from other blocks, and rewind, reset,
- * release and a second claim fail.
+ * release and a second claim fail. A mark or a scope that begins during a claim is at the start of its range: a rewind
+ * to it after toft_unclaim also frees what was allocated from the range before it. Checked arenas report that.
  *
  *     toft_range r;
  *     toft_claim(a, &r);

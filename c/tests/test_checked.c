@@ -107,6 +107,38 @@ static void stale_marks_are_refused(void **state) {
   assert_int_equal(toft_rewind(a, outer), TOFT_EMARK);
 }
 
+static void is_stale_mark(void *arg, const toft_finding *f) {
+  (void)arg;
+  assert_int_equal(f->kind, TOFT_FOUND_STALE_MARK);
+}
+
+/* Such a mark is at the start of the range, so a rewind would free the older objects of the range. */
+static void marks_in_a_claim_are_refused(void **state) {
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    toft_range r;
+    toft_mark before = toft_mark_here(a);
+    assert_int_equal(toft_claim(a, &r), TOFT_OK);
+    toft_mark empty = toft_mark_here(a);
+    assert_non_null(toft_alloc(a, 24)); /* outside the range */
+    unsigned char *p = (unsigned char *)toft_range_alloc(a, &r, 32);
+    fill(p, 32, 1);
+    toft_mark within = toft_mark_here(a);
+    assert_non_null(toft_range_alloc(a, &r, 32));
+    assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
+    toft_mark after = toft_mark_here(a);
+    assert_non_null(toft_alloc(a, 16));
+    assert_int_equal(toft_rewind(a, within), TOFT_EMARK);
+    assert_int_equal(toft_findings(a, is_stale_mark, NULL), 1);
+    assert_true(filled(p, 32, 1));
+    assert_int_equal(toft_rewind(a, after), TOFT_OK);
+    assert_int_equal(toft_rewind(a, empty), TOFT_OK);
+    assert_int_equal(toft_rewind(a, within), TOFT_EMARK);
+    assert_int_equal(toft_rewind(a, i == 1 ? empty : before), TOFT_OK);
+    assert_int_equal(toft_findings(a, is_stale_mark, NULL), 1);
+  }
+}
+
 /* A large allocation has a block of its own, so the mark after it has the same cursor as the one before it. */
 static void marks_after_large_allocations(void **state) {
   (void)state;
@@ -345,6 +377,7 @@ int main(void) {
       test(overrun_and_underrun_are_found),
       test(what_is_given_back_is_poisoned),
       test(stale_marks_are_refused),
+      test(marks_in_a_claim_are_refused),
       test(marks_from_before_a_trim),
       test(marks_after_large_allocations),
       test(marks_with_the_same_cursor),

@@ -1,5 +1,9 @@
 /* Recyclers: a stream of allocations and frees against a shadow, and what the header promises about blocks.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef _WIN32
+#include <sys/mman.h>
+#endif
+
 #include "support.h"
 
 #define LIVE_MAX 4096
@@ -850,6 +854,61 @@ static void release_and_go_on(void **state) {
   assert_int_equal(s.blocks + s.idle_blocks, 0);
 }
 
+#ifndef _WIN32
+/* A source whose blocks can be made inaccessible. */
+#define PAGE_BLOCKS 64
+typedef struct page_blocks {
+  toft_source source;
+  unsigned char *base[PAGE_BLOCKS];
+  size_t size[PAGE_BLOCKS], count;
+} page_blocks;
+
+static void *page_blocks_take(toft_source *self, size_t size) {
+  page_blocks *b = (page_blocks *)(void *)self;
+  void *p = b->count < PAGE_BLOCKS ? mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                                   : MAP_FAILED;
+  if (p == MAP_FAILED) return NULL;
+  b->base[b->count] = (unsigned char *)p;
+  b->size[b->count++] = size;
+  return p;
+}
+
+static void page_blocks_put(toft_source *self, void *block, size_t size) {
+  (void)self;
+  munmap(block, size);
+}
+
+/* The cost of statistics does not grow with the blocks held. */
+static void statistics_read_no_full_block(void **state) {
+  (void)state;
+  static page_blocks b = {{page_blocks_take, page_blocks_put, NULL}, {NULL}, {0}, 0};
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  o.source = &b.source;
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  size_t used = 0;
+  for (; used < (8 << 20); used += 64 + 5000 + 100000) {
+    assert_non_null(toft_recycler_alloc(&r, 64, 8));
+    assert_non_null(toft_recycler_alloc(&r, 5000, 8));
+    assert_non_null(toft_recycler_alloc(&r, 100000, 8));
+  }
+  size_t last = b.count; /* the newest segment, which the class of 64 bytes fills */
+  for (size_t i = 0; i < b.count; i++) {
+    if (r.spans[7].cursor >= b.base[i] && r.spans[7].cursor < b.base[i] + b.size[i])
+      last = i;
+    else
+      assert_int_equal(mprotect(b.base[i], b.size[i], PROT_NONE), 0);
+  }
+  assert_true(last < b.count && b.count > 4);
+  toft_recycler_stats s = toft_recycler_get_stats(&r);
+  assert_int_equal(s.used, used);
+  assert_int_equal(s.used + s.pinned + s.kept + s.wasted, s.reserved);
+  for (size_t i = 0; i < b.count; i++)
+    if (i != last) assert_int_equal(mprotect(b.base[i], b.size[i], PROT_READ | PROT_WRITE), 0);
+  toft_recycler_release(&r);
+}
+#endif
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(streams),
@@ -880,6 +939,9 @@ int main(void) {
       cmocka_unit_test(a_double_free_is_survived),
       cmocka_unit_test(counted_blocks_do_not_spill),
       cmocka_unit_test(release_and_go_on),
+#ifndef _WIN32
+      cmocka_unit_test(statistics_read_no_full_block),
+#endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

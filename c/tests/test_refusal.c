@@ -170,6 +170,7 @@ static void tenants_do_not_starve_each_other(void **state) {
 }
 #endif
 
+#ifndef TOFT_OMIT_METERS
 static uint64_t seen_live;
 static size_t calls, seen_size;
 static uint64_t lift(void *arg, toft_arena *a, uint64_t live, uint64_t budget, size_t size) {
@@ -188,7 +189,6 @@ static uint64_t refuse(void *arg, toft_arena *a, uint64_t live, uint64_t budget,
   return budget;
 }
 
-#ifndef TOFT_OMIT_METERS
 static void the_callback_hears_of_the_source(void **state) {
   (void)state;
   counted c;

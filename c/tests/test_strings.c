@@ -104,6 +104,43 @@ static void hooks_behave_like_malloc(void **state) {
   toft_release(a);
 }
 
+/* Frees in an arena: of the newest object, of the newest block's only object, and of others, which change nothing. */
+static void check_hook_frees(toft_arena *a) {
+  unsigned char *old = (unsigned char *)toft_hook_malloc(a, 100), *p = (unsigned char *)toft_hook_malloc(a, 100);
+  uint64_t live = toft_get_stats(a).live;
+  unsigned char *cursor = a->cursor;
+  toft_hook_free(a, old);
+  assert_ptr_equal(a->cursor, cursor);
+  assert_int_equal(toft_get_stats(a).live, live);
+  unsigned char *large = (unsigned char *)toft_hook_malloc(a, 3 << 20);
+  assert_int_equal(toft_get_stats(a).live, live + (3 << 20) + 16);
+  toft_hook_free(a, old);
+  assert_int_equal(toft_get_stats(a).live, live + (3 << 20) + 16);
+  toft_hook_free(a, large);
+  assert_int_equal(toft_get_stats(a).live, live);
+  assert_ptr_equal(a->cursor, cursor);
+  toft_hook_free(a, p);
+  assert_int_equal(toft_get_stats(a).live, live - 112 - 16 + 8);
+  assert_ptr_equal(toft_hook_malloc(a, 100), p);
+}
+
+static void hooks_free_what_can_be_reused(void **state) {
+  (void)state;
+  toft_arena *a = toft_create();
+  unsigned char *p = (unsigned char *)toft_hook_malloc(a, 10), *q = (unsigned char *)toft_hook_malloc(a, 10);
+  toft_hook_free(a, p); /* before the first call of the table */
+  assert_ptr_equal(toft_hook_malloc(a, 10), q + 32);
+  check_hook_frees(a);
+  assert_int_equal(toft_set_budget(a, 8 << 20), TOFT_OK);
+  check_hook_frees(a);
+  toft_release(a);
+#ifndef TOFT_OMIT_THREADS
+  toft_lease l = toft_lease_get(NULL);
+  check_hook_frees(l.arena);
+  assert_int_equal(toft_lease_return(NULL, l), TOFT_OK);
+#endif
+}
+
 static void the_current_arena_serves_hooks_without_a_context(void **state) {
   (void)state;
   assert_null(toft_current());
@@ -134,6 +171,7 @@ int main(void) {
       cmocka_unit_test(printf_of_every_length),
       cmocka_unit_test(packs_waste_little),
       cmocka_unit_test(hooks_behave_like_malloc),
+      cmocka_unit_test(hooks_free_what_can_be_reused),
       cmocka_unit_test(the_current_arena_serves_hooks_without_a_context),
   };
   return cmocka_run_group_tests_name("text", tests, NULL, NULL);

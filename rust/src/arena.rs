@@ -306,7 +306,8 @@ impl Arena {
 
     // ---- marks ----
 
-    /// Returns a point to rewind to; two loads. While a cursor is open it is the point where the cursor began.
+    /// Returns a point to rewind to; two loads. While a cursor is open it is the point where the cursor began: a rewind
+    /// to it frees what the cursor allocated before the mark too. A checked arena refuses it.
     #[inline]
     pub fn mark(&self) -> Mark {
         // SAFETY: the arena is alive.
@@ -331,8 +332,8 @@ impl Arena {
     /// The mark is stale, or a scope or cursor is open. Nothing changed.
     ///
     /// # Safety
-    /// No allocation made since the mark is used any more, by collections in this arena neither. If the arena is from
-    /// another language, no scope of it is open.
+    /// No allocation made since the mark, or by a cursor that was open at the mark, is used any more, by collections in
+    /// this arena neither. If the arena is from another language, no scope of it is open.
     #[inline]
     pub unsafe fn rewind(&self, mark: Mark) -> Result<(), RewindError> {
         // SAFETY: the arena is alive; the rest is the caller's contract.

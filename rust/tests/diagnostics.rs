@@ -497,6 +497,30 @@ fn stale_marks_are_refused_exactly() {
     assert_eq!(arena.findings(), []);
 }
 
+/// Such a mark is where the cursor began, so a rewind would free what the cursor allocated before it.
+#[test]
+fn marks_made_while_a_cursor_is_open_are_refused() {
+    let arena = checked();
+    for _ in 0..3 {
+        let before = arena.mark();
+        let mut cursor = arena.cursor();
+        let empty = arena.mark();
+        let kept = cursor.alloc(1u64);
+        let within = arena.mark();
+        cursor.alloc(2u64);
+        drop(cursor);
+        let after = arena.mark();
+        arena.alloc(3u64);
+        assert_eq!(unsafe { arena.rewind(within) }, Err(RewindError::Stale));
+        assert_eq!(*kept, 1);
+        unsafe { arena.rewind(after) }.unwrap();
+        unsafe { arena.rewind(empty) }.unwrap();
+        assert_eq!(unsafe { arena.rewind(within) }, Err(RewindError::Stale));
+        unsafe { arena.rewind(before) }.unwrap();
+    }
+    assert_eq!(arena.findings(), []);
+}
+
 /// More than are noted one by one.
 #[test]
 fn very_many_stale_marks_are_refused() {

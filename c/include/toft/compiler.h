@@ -3,6 +3,31 @@
 #ifndef TOFT_COMPILER_H
 #define TOFT_COMPILER_H
 
+/* TOFT_NO_LIBC: a build with TOFT_NO_OS for a target without a C library. The program provides the first four of these
+ * functions, which compilers call by themselves too, and the others if it duplicates strings. */
+#if !defined(TOFT_NO_LIBC) && defined(__has_include)
+#if !__has_include(<string.h>)
+#define TOFT_NO_LIBC 1
+#endif
+#endif
+#ifdef TOFT_NO_LIBC
+#include <stddef.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+void *memcpy(void *to, const void *from, size_t size);
+void *memmove(void *to, const void *from, size_t size);
+void *memset(void *p, int byte, size_t size);
+int memcmp(const void *p, const void *q, size_t size);
+void *memchr(const void *p, int byte, size_t size);
+size_t strlen(const char *s);
+#ifdef __cplusplus
+}
+#endif
+#else
+#include <string.h>
+#endif
+
 #if defined(__GNUC__) || defined(__clang__)
 #define TOFT_LIKELY(x) __builtin_expect(!!(x), 1)
 #define TOFT_UNLIKELY(x) __builtin_expect(!!(x), 0)

@@ -4,8 +4,6 @@
 #ifndef TOFT_INLINE_H
 #define TOFT_INLINE_H
 
-#include <string.h>
-
 #include "toft/abi.h"
 #include "toft/compiler.h"
 

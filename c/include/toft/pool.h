@@ -36,8 +36,6 @@
 #ifndef TOFT_POOL_H
 #define TOFT_POOL_H
 
-#include <string.h>
-
 #include "toft/abi.h"
 #include "toft/compiler.h"
 

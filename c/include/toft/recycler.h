@@ -22,7 +22,8 @@
  * freed objects. A block of 32 KiB that size classes share, and whose objects were freed one by one, but not all, is
  * swept before it is reused, in time linear in its holes. An allocation reuses at most 4 blocks of its class and 4
  * shared ones (16 with a count), and reads at most 64 headers of each; one above TOFT_RECYCLER_DIRECT reads at most 64
- * regions of up to 131 objects. It calls the source at most once, unless that fails (see REFUSAL). release, trim and statistics are linear in the blocks held.
+ * regions of up to 131 objects. It calls the source at most once, unless that fails (see REFUSAL). release and trim are
+ * linear in the blocks held, statistics in the objects that classes keep: at most 80 for each.
  *
  * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until
  * one has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer
@@ -32,7 +33,7 @@
  * by side in regions of 4 MiB, unless one would be nearly alone there, and grow in place if there is space. Memory
  * returns to the source by trim and release only, except blocks of one request: these also return when regions serve
  * their size, or when they exceed twice the bytes that were ever in use at once (a block may be three times as large
- * as its object). A toft_recycler itself has 6.7 KiB.
+ * as its object). A toft_recycler itself has 6.8 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -44,8 +45,6 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_H
 #define TOFT_RECYCLER_H
-
-#include <string.h>
 
 #include "toft/abi.h"
 #include "toft/compiler.h"
@@ -114,7 +113,7 @@ TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, si
  * one thread at a time. Any thread may free any object. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
-/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.8
+/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.9
  * KiB for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
@@ -224,6 +223,11 @@ struct toft_recycler {
   size_t count, stride;
   size_t borrower; /* with a count: the class whose span is the end of the shared range; else TOFT_RECYCLER_CLASSES */
   uint64_t source_calls;
+  size_t live;                      /* sum over the blocks. This and the next lines are for statistics */
+  size_t cut_blocks, cut_bytes;     /* blocks, and their capacity */
+  size_t empty_blocks, empty_bytes; /* those without live bytes */
+  size_t dedicated_count, dedicated_used, dedicated_room; /* objects; their bytes; bytes of their blocks but headers */
+  size_t region_count, region_idle, region_objects;
   size_t refused;                      /* the source has refused a block */
   struct toft_recycler_checks *checks; /* checked recyclers: set by the first call */
   toft_recycler_class classes[TOFT_RECYCLER_SHARED + 1];

@@ -33,14 +33,7 @@ typedef struct toft_cache {
   toft_cached_block *bins[TOFT_CACHE_BINS];
 } toft_cache;
 
-/* Makes the cache one load away in libtoft.so. Not for a plugin that embeds a copy: static TLS is scarce for
- * libraries loaded late, and musl has none for them. */
-#if defined(TOFT_BUILD) && defined(__GLIBC__) && defined(__GNUC__)
-#define TOFT_TLS_INITIAL_EXEC __attribute__((tls_model("initial-exec")))
-#else
-#define TOFT_TLS_INITIAL_EXEC
-#endif
-TOFT_PER_THREAD toft_cache toft_thread_cache TOFT_TLS_INITIAL_EXEC;
+TOFT_PER_THREAD toft_cache toft_thread_cache;
 #define toft_thread_cache TOFT_OWN(toft_thread_cache)
 
 static size_t toft_cache_limit_bytes = 4 * TOFT_MIB; /* limit per thread; accessed atomically */

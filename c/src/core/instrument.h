@@ -76,6 +76,9 @@ static int toft_free_checked(toft_state *a, unsigned char *p, size_t size);
 /* Whether the mark is stale although its position is valid; reports a stale mark. */
 static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch);
 static void toft_report_stale_mark(toft_state *a);
+/* An allocation was made from the claimed range; the range was returned. Marks made in between are stale. */
+static void toft_checks_claim_alloc(toft_state *a);
+static void toft_checks_unclaim(toft_state *a);
 
 /* Ends the records of allocations made after `epoch`. TOFT_OK or TOFT_ECORRUPT. */
 static int toft_check_records(toft_state *a, uintptr_t epoch);

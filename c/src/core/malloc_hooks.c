@@ -7,6 +7,7 @@
 #include "../platform/thread_local.h"
 #include "arena_state.h"
 #include "instrument.h"
+#include "ops.c"
 
 TOFT_PER_THREAD toft_arena *toft_current_arena;
 #define toft_current_arena TOFT_OWN(toft_current_arena)
@@ -33,12 +34,31 @@ void *toft_hook_realloc(void *arena, void *p, size_t size) {
   return base != NULL ? toft_hook_store_size(a, base, size) : NULL;
 }
 
-void toft_hook_free(void *arena, void *p) {
-  toft_arena *a = (toft_arena *)arena;
-  if (p == NULL) return;
-  toft_attribute_call(a, TOFT_CALLER());
+/* Most frees of a library do nothing: the object is neither the newest one nor alone in the newest block. The table's
+ * function would find the same, but brings the arena's counts and its limit up to date first. 0: it must be called,
+ * since the arena is instrumented or a block is returned. Precondition: the arena is the library's own. */
+TOFT_INLINE int toft_hook_free_fast(toft_arena *a, unsigned char *p) {
+  size_t size;
+  if (TOFT_UNLIKELY(a->epoch & 1)) return 0;
+  memcpy(&size, p - TOFT_HOOK_HEADER, sizeof size);
+  if (TOFT_UNLIKELY((size_t)(a->cursor - p) == TOFT_ROUND8(size))) {
+    a->cursor = p - TOFT_HOOK_HEADER;
+    return 1;
+  }
+  return !toft_frees_block(toft_state_of(a), p - TOFT_HOOK_HEADER);
+}
+
+static TOFT_NOINLINE void toft_hook_free_slow(toft_arena *a, void *p, uintptr_t caller) {
+  if (toft_is_leased(a) && toft_hook_free_fast(a, (unsigned char *)p)) return;
+  toft_attribute_call(a, caller);
   size_t size = toft_hook_load_size(a, p, "free");
   if (size != 0) toft_free(a, (unsigned char *)p - TOFT_HOOK_HEADER, size);
+}
+
+void toft_hook_free(void *arena, void *p) {
+  toft_arena *a = (toft_arena *)arena;
+  if (p == NULL || (TOFT_LIKELY(a->ops == &toft_table.ops) && toft_hook_free_fast(a, (unsigned char *)p))) return;
+  toft_hook_free_slow(a, p, TOFT_CALLER());
 }
 
 toft_arena *toft_current(void) { return toft_current_arena; }
@@ -65,7 +85,10 @@ void *toft_current_realloc(void *p, size_t size) {
 }
 
 void toft_current_free(void *p) {
-  if (toft_current_arena != NULL) toft_hook_free(toft_current_arena, p);
+  toft_arena *a = toft_current_arena;
+  if (a == NULL || p == NULL) return;
+  if (TOFT_LIKELY(a->ops == &toft_table.ops) && toft_hook_free_fast(a, (unsigned char *)p)) return;
+  toft_hook_free_slow(a, p, TOFT_CALLER());
 }
 
 #endif

@@ -16,8 +16,6 @@
 #include "../platform/atomic.c"
 #include "../platform/os.c"
 
-#include <string.h>
-
 #ifdef TOFT_OMIT_PAGE_CACHE /* also where there are no pages and no clock */
 static void *toft_page_cache_take(size_t size) { return toft_os_map(size, 1); }
 static void toft_page_cache_put(void *p, size_t size) { toft_os_unmap(p, size); }

@@ -7,6 +7,7 @@
 #include "instrument.h"
 #include "policy.c"
 
+#ifndef TOFT_NO_LIBC
 /* Formats into the remaining bytes, and a second time if they were too few. */
 char *toft_vprintf(toft_arena *a, const char *format, va_list args) {
   va_list copy;
@@ -34,6 +35,7 @@ char *toft_printf(toft_arena *a, const char *format, ...) {
   va_end(args);
   return s;
 }
+#endif
 
 /* Strings above a quarter of a chunk are allocated separately, so that at most a quarter of a chunk is wasted. Chunks
  * double up to 4 KiB. */

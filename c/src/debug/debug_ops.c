@@ -93,14 +93,11 @@ static toft_record *toft_newest_checked_record(const toft_checks *c, size_t coun
 
 #define TOFT_STALE_MARKS_MAX 4096 /* limit on recorded ranges; the older half is dropped */
 
-/* A rewind removed the records from `forgotten` on. */
-static void toft_add_stale_marks(toft_state *a, const toft_record *forgotten) {
+/* Marks made since the epoch `from` are stale. */
+static void toft_add_stale_marks(toft_state *a, uintptr_t from) {
   toft_checks *c = a->checks;
-  const toft_record *below = toft_newest_checked_record(c, c->count);
-  if (forgotten->cursor != (below != NULL ? below->cursor : c->since_cursor)) return;
   toft_next_epoch(a); /* marks taken from now on are valid */
-  while (c->stale_marks_count != 0 && c->stale_marks[c->stale_marks_count - 1].from > forgotten->epoch)
-    c->stale_marks_count--;
+  while (c->stale_marks_count != 0 && c->stale_marks[c->stale_marks_count - 1].from > from) c->stale_marks_count--;
   if (c->stale_marks_count == TOFT_STALE_MARKS_MAX) {
     c->stale_marks_count /= 2;
     memcpy(c->stale_marks, c->stale_marks + c->stale_marks_count, c->stale_marks_count * sizeof *c->stale_marks);
@@ -111,8 +108,25 @@ static void toft_add_stale_marks(toft_state *a, const toft_record *forgotten) {
     c->stale_marks = (toft_stale_marks *)more;
   }
   toft_stale_marks *stale = &c->stale_marks[c->stale_marks_count++];
-  stale->from = forgotten->epoch;
+  stale->from = from;
   stale->to = toft_epoch(a);
+}
+
+/* A rewind removed the records from `forgotten` on. */
+static void toft_forget_marks(toft_state *a, const toft_record *forgotten) {
+  const toft_record *below = toft_newest_checked_record(a->checks, a->checks->count);
+  if (forgotten->cursor == (below != NULL ? below->cursor : a->checks->since_cursor))
+    toft_add_stale_marks(a, forgotten->epoch);
+}
+
+static void toft_checks_claim_alloc(toft_state *a) {
+  if ((a->state & TOFT_IS_CHECKED) && a->checks->claim_epoch == 0) a->checks->claim_epoch = toft_epoch(a);
+}
+
+static void toft_checks_unclaim(toft_state *a) {
+  if (!(a->state & TOFT_IS_CHECKED) || a->checks->claim_epoch == 0) return;
+  toft_add_stale_marks(a, a->checks->claim_epoch);
+  a->checks->claim_epoch = 0;
 }
 
 static int toft_mark_in_stale_range(const toft_checks *c, uintptr_t epoch) {
@@ -145,7 +159,7 @@ static void toft_report_stale_mark(toft_state *a) {
 static int toft_rewind_records(toft_state *a, uintptr_t epoch) {
   size_t records = a->checks != NULL ? a->checks->count : 0;
   int code = toft_check_records(a, epoch);
-  if (records != 0 && a->checks->count != records) toft_add_stale_marks(a, &a->checks->records[a->checks->count]);
+  if (records != 0 && a->checks->count != records) toft_forget_marks(a, &a->checks->records[a->checks->count]);
   return code;
 }
 

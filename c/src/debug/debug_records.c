@@ -16,7 +16,8 @@
 enum { TOFT_POISON_REDZONE = 0xFD, TOFT_POISON_UNINIT = 0xCD, TOFT_POISON_FREED = 0xDD };
 
 /* A range of epochs whose marks are stale although their cursor may be valid: the allocation before them was in a block
- * of its own, so it did not move the cursor, and was freed. */
+ * of its own, so it did not move the cursor, and was freed; or they were made during a claim, after allocations from
+ * its range, which a rewind to them would free in an arena that is not checked. */
 typedef struct toft_stale_marks {
   uintptr_t from, to;
 } toft_stale_marks;
@@ -52,10 +53,11 @@ struct toft_checks {
   unsigned char *trimmed_cursor; /* the previous since_cursor, if a trim returned the block of the empty arena */
   toft_stale_marks *stale_marks; /* ascending and disjoint */
   size_t stale_marks_count, stale_marks_capacity;
-  toft_call_info call;  /* the running op */
-  size_t busy_thread;   /* the thread that runs it; 0: none. Atomic */
-  size_t depth;         /* depth of nested ops, which cleanups call */
-  size_t pinned_thread; /* the only thread allowed to call; 0: any. Atomic */
+  uintptr_t claim_epoch; /* epoch of the first allocation from the claimed range; 0: none */
+  toft_call_info call;   /* the running op */
+  size_t busy_thread;    /* the thread that runs it; 0: none. Atomic */
+  size_t depth;          /* depth of nested ops, which cleanups call */
+  size_t pinned_thread;  /* the only thread allowed to call; 0: any. Atomic */
   toft_report *reports;
   size_t reports_count, reports_dropped;
   toft_live_entry registered;

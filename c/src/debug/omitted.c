@@ -44,6 +44,8 @@ static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, 
   return 0;
 }
 static void toft_report_stale_mark(toft_state *a) { (void)a; }
+static void toft_checks_claim_alloc(toft_state *a) { (void)a; }
+static void toft_checks_unclaim(toft_state *a) { (void)a; }
 static int toft_check_records(toft_state *a, uintptr_t epoch) {
   (void)a, (void)epoch;
   return TOFT_OK;

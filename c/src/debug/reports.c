@@ -256,7 +256,8 @@ static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_
                     f->arena != NULL ? " is no live allocation of this arena" : " is no live object of this recycler");
       break;
     case TOFT_FOUND_STALE_MARK:
-      toft_put_text(t, "stale mark: it is of another arena, from before a reset, or was rewound past");
+      toft_put_text(
+          t, "stale mark: it is of another arena, from before a reset, made inside a claim, or was rewound past");
       break;
     case TOFT_FOUND_WRONG_THREAD:
       toft_put_text(t, "wrong thread: the arena is pinned to thread ");

@@ -28,10 +28,13 @@
 #endif
 
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "toft.h"
+
+#ifndef TOFT_NO_LIBC
+#include <stdio.h>
+#include <stdlib.h>
+#endif
 
 #define TOFT_KIB ((size_t)1024)
 #define TOFT_MIB ((size_t)1024 * 1024)

@@ -1,4 +1,6 @@
-/* Variables that each thread has. They must exist until toft_cache_end has run (lifecycle.h).
+/* Variables that each thread has. They must exist until toft_cache_end has run (lifecycle.h). None has the model
+ * initial-exec: one such variable puts all of the module's into static thread-local storage, of which a process has
+ * little for the libraries that it loads late.
  *
  *     TOFT_PER_THREAD int toft_depth;
  *     #define toft_depth TOFT_OWN(toft_depth)

@@ -156,15 +156,24 @@ static toft_recycler_block *toft_recycler_make(toft_recycler *r, toft_recycler_b
   b->capacity = (int32_t)(end - start);
   b->list = TOFT_RECYCLER_FILLED;
   b->size_class = TOFT_RECYCLER_SHARED;
+  b->live = 0;
+  r->cut_blocks++;
+  r->cut_bytes += (size_t)b->capacity;
   if (segment != NULL) segment->busy++;
   return b;
+}
+
+/* Adds to the live bytes of a block. */
+static void toft_recycler_live_add(toft_recycler *r, toft_recycler_block *b, ptrdiff_t bytes) {
+  b->live += (int32_t)bytes;
+  r->live += (size_t)bytes;
 }
 
 /* Begins to fill an empty block with the range of a class. */
 static void toft_recycler_open(toft_recycler *r, size_t k, toft_recycler_block *b) {
   toft_recycler_range *range = &r->classes[k].range;
   b->size_class = (int16_t)k;
-  b->live = b->capacity;
+  toft_recycler_live_add(r, b, b->capacity - b->live);
   b->threshold = INT32_MIN; /* never reached while it is filled */
   b->holes = TOFT_RECYCLER_NONE;
   b->swept = 0;
@@ -177,7 +186,16 @@ static void toft_recycler_open(toft_recycler *r, size_t k, toft_recycler_block *
 
 static void toft_recycler_block_emptied(toft_recycler *r, toft_recycler_block *b) {
   if (b->segment != NULL) b->segment->busy--;
+  r->empty_blocks++;
+  r->empty_bytes += (size_t)b->capacity;
   toft_recycler_push(toft_recycler_empty_list(r, b), b, TOFT_RECYCLER_EMPTY);
+}
+
+/* Takes a block off the list of empty ones. */
+static void toft_recycler_empty_take(toft_recycler *r, toft_recycler_block *b) {
+  r->empty_blocks--;
+  r->empty_bytes -= (size_t)b->capacity;
+  toft_recycler_unlink(toft_recycler_empty_list(r, b), b);
 }
 
 /* The next update is due when another eighth is free, or everything. */
@@ -214,10 +232,9 @@ static void toft_recycler_add_hole(toft_recycler_block *b, void *p, size_t size)
 
 /* Makes a piece a hole of its block, which loses as many live bytes. */
 static void toft_recycler_free_in_block(toft_recycler *r, toft_recycler_block *b, void *p, size_t bytes) {
-  int32_t live = b->live - (int32_t)bytes;
-  b->live = live;
+  toft_recycler_live_add(r, b, -(ptrdiff_t)bytes);
   toft_recycler_add_hole(b, p, bytes);
-  if (TOFT_UNLIKELY(live <= b->threshold)) toft_recycler_update_block(r, b);
+  if (TOFT_UNLIKELY(b->live <= b->threshold)) toft_recycler_update_block(r, b);
 }
 
 static void toft_recycler_drop(toft_recycler *r, void *p, size_t bytes) {
@@ -229,7 +246,7 @@ static void toft_recycler_drop_rest(toft_recycler_range *range) {
   size_t rest = (size_t)(range->limit - range->cursor);
   if (rest == 0) return;
   toft_recycler_add_hole(range->block, range->cursor, rest);
-  range->block->live -= (int32_t)rest;
+  toft_recycler_live_add(range->block->owner, range->block, -(ptrdiff_t)rest);
   range->limit = range->cursor;
 }
 
@@ -361,7 +378,7 @@ static int toft_recycler_fill_holes(toft_recycler_range *range, size_t size, siz
       continue;
     }
     toft_recycler_drop_rest(range);
-    b->live += (int32_t)bytes;
+    toft_recycler_live_add(b->owner, b, (ptrdiff_t)bytes);
     range->cursor = p;
     range->limit = p + bytes;
     return 1;
@@ -470,7 +487,7 @@ static toft_recycler_block *toft_recycler_counted_find(toft_recycler *r, size_t 
   toft_recycler_block *b = r->empty_counted.first;
   unsigned char *header;
   if (b != NULL && toft_recycler_fits(b, size, align)) {
-    toft_recycler_unlink(&r->empty_counted, b);
+    toft_recycler_empty_take(r, b);
     return b;
   }
   if (r->counted == NULL && !toft_recycler_counted_take(r)) return NULL;
@@ -489,7 +506,7 @@ static toft_recycler_block *toft_recycler_find(toft_recycler *r, size_t size, si
   if (b != NULL || size > TOFT_RECYCLER_DIRECT) return b;
   for (b = r->empty.first; b != NULL && probes-- > 0; b = b->next) {
     if (!toft_recycler_fits(b, size, align)) continue;
-    toft_recycler_unlink(&r->empty, b);
+    toft_recycler_empty_take(r, b);
     b->segment->busy++;
     return b;
   }
@@ -508,7 +525,7 @@ static void *toft_recycler_alloc_in_range(toft_recycler_range *range, size_t siz
   if (q == NULL) return NULL;
   if (q != p) {
     toft_recycler_add_hole(range->block, p, (size_t)(q - p));
-    range->block->live -= (int32_t)(q - p);
+    toft_recycler_live_add(range->block->owner, range->block, p - q);
   }
   range->cursor = q + size;
   return q;
@@ -691,10 +708,6 @@ static void toft_recycler_flush(toft_recycler *r) {
     }
     while (c->held_count != 0) toft_recycler_drop(r, toft_recycler_held_take(c), toft_recycler_class_bytes(k));
   }
-}
-
-static int toft_recycler_contains(const toft_recycler_block *b, const unsigned char *p) {
-  return (uintptr_t)p - ((uintptr_t)b + (uintptr_t)(intptr_t)b->start) < (uintptr_t)b->capacity;
 }
 
 /* The block of p, which has `bytes` bytes; NULL: p is a large object. */
@@ -931,8 +944,8 @@ void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size) {
 
 /* The cursor and limit that end with p, of `bytes` bytes; NULL: p is not the newest allocation there. */
 static toft_recycler_span *toft_recycler_span_after(toft_recycler *r, const unsigned char *end, size_t bytes) {
-  toft_recycler_span *s = bytes <= TOFT_RECYCLER_CLASS_MAX ? &r->spans[toft_recycler_class_index(bytes)] : NULL;
-  return s != NULL && s->cursor == end ? s : NULL;
+  size_t k = toft_recycler_class_index(bytes);
+  return k < TOFT_RECYCLER_CLASSES && r->spans[k].cursor == end ? &r->spans[k] : NULL;
 }
 
 /* Extends a span by the memory after it, if that is the unused part of the shared range. */
@@ -1002,6 +1015,9 @@ static void toft_recycler_clear(toft_recycler *r) {
   r->dedicated_bytes = r->dedicated_peak = r->spare_bytes = r->spare_count = 0;
   r->segment_bytes = TOFT_RECYCLER_UNIT;
   r->reserved = r->refused = 0;
+  r->live = r->cut_blocks = r->cut_bytes = r->empty_blocks = r->empty_bytes = 0;
+  r->dedicated_count = r->dedicated_used = r->dedicated_room = 0;
+  r->region_count = r->region_idle = r->region_objects = 0;
   r->counted = r->counted_fresh = NULL;
   r->borrower = TOFT_RECYCLER_CLASSES;
   r->checks = NULL;
@@ -1091,62 +1107,89 @@ static unsigned char *toft_recycler_next_unit(unsigned char *p) {
   return p + (TOFT_RECYCLER_UNIT - ((uintptr_t)p & (TOFT_RECYCLER_UNIT - 1)));
 }
 
-/* The bytes of a span, if it is in b. */
-static size_t toft_recycler_free_in(const toft_recycler_block *b, const toft_recycler_span *s) {
-  return s->cursor < s->limit && toft_recycler_contains(b, s->cursor) ? toft_recycler_span_bytes(s) : 0;
+/* Bytes that count as live in b but are free. `lent`: they were taken from b->live; else they are put back. */
+static void toft_recycler_lend(toft_recycler_block *b, size_t bytes, toft_recycler_stats *lent) {
+  if (lent == NULL) {
+    b->live += (int32_t)bytes;
+    return;
+  }
+  b->live -= (int32_t)bytes;
+  lent->used -= bytes;
+  if (b->live != 0) return;
+  lent->blocks--;
+  lent->idle_blocks++;
+  lent->pinned -= (size_t)b->capacity;
+  lent->kept += (size_t)b->capacity;
 }
 
-/* Bytes of b that count as live but are free: those of ranges, spans and held pieces. */
-static size_t toft_recycler_unallocated(const toft_recycler *r, const toft_recycler_block *b) {
-  size_t sum = 0;
-  for (size_t k = 0; k <= TOFT_RECYCLER_SHARED; k++) {
-    const toft_recycler_class *c = &r->classes[k];
-    const unsigned char *p;
-    toft_recycler_span rest;
-    uint32_t i;
-    if (!toft_recycler_in_use(r, k)) continue;
-    if (c->range.block == b) sum += (size_t)(c->range.limit - c->range.cursor);
-    if (k >= TOFT_RECYCLER_CLASSES) continue;
-    sum += toft_recycler_free_in(b, &r->spans[k]);
-    for (rest.cursor = c->rests, i = 0; i < c->rest_count; i++) {
-      rest.limit = toft_recycler_link(rest.cursor + sizeof rest.cursor);
-      sum += toft_recycler_free_in(b, &rest);
-      rest.cursor = toft_recycler_link(rest.cursor);
-    }
-    for (p = c->held, i = 0; i < c->held_count; i++) {
-      if (toft_recycler_contains(b, p)) sum += toft_recycler_class_bytes(k);
-      p = toft_recycler_link(p);
+static void toft_recycler_lend_span(const toft_recycler_span *s, toft_recycler_stats *lent) {
+  if (s->cursor < s->limit) toft_recycler_lend(toft_recycler_block_of(s->cursor), toft_recycler_span_bytes(s), lent);
+}
+
+/* Spans and held pieces. The lists are followed side by side: the cache misses of one overlap with those of others. */
+static void toft_recycler_lend_kept(const toft_recycler *r, toft_recycler_stats *lent) {
+  toft_recycler_span rest;
+  unsigned char *held[TOFT_RECYCLER_CLASSES], *rests[TOFT_RECYCLER_CLASSES];
+  uint64_t left = r->active & TOFT_RECYCLER_SIZED, classes;
+  for (classes = left; classes != 0; classes &= classes - 1) {
+    size_t k = toft_lowest_bit(classes);
+    toft_recycler_lend_span(&r->spans[k], lent);
+    held[k] = r->classes[k].held;
+    rests[k] = r->classes[k].rests;
+  }
+  for (uint32_t i = 0; left != 0; i++) {
+    for (classes = left; classes != 0; classes &= classes - 1) {
+      size_t k = toft_lowest_bit(classes);
+      const toft_recycler_class *c = &r->classes[k];
+      if (i < c->rest_count) {
+        rest.cursor = rests[k];
+        rest.limit = toft_recycler_link(rest.cursor + sizeof rest.cursor);
+        rests[k] = toft_recycler_link(rest.cursor);
+        toft_recycler_lend_span(&rest, lent);
+      }
+      if (i < c->held_count) {
+        toft_recycler_lend(toft_recycler_block_of(held[k]), toft_recycler_class_bytes(k), lent);
+        held[k] = toft_recycler_link(held[k]);
+#if defined(__GNUC__)
+        __builtin_prefetch(held[k]); /* read in the next round */
+#endif
+      }
+      if (i >= c->held_count && i >= c->rest_count) left &= ~((uint64_t)1 << k);
     }
   }
-  if (r->borrower != TOFT_RECYCLER_CLASSES) sum += toft_recycler_free_in(b, &r->spans[r->borrower]);
-  return sum;
 }
 
-static void toft_recycler_count(const toft_recycler *r, const toft_recycler_block *b, toft_recycler_stats *s) {
-  size_t capacity = (size_t)b->capacity;
-  size_t used = b->list == TOFT_RECYCLER_EMPTY ? 0 : (size_t)b->live - toft_recycler_unallocated(r, b);
-  s->used += used;
-  *(used != 0 ? &s->pinned : &s->kept) += capacity - used;
-  *(used != 0 ? &s->blocks : &s->idle_blocks) += 1;
+/* The free bytes that classes keep: first what is in ranges, since the block of an empty range may have no live byte;
+ * then spans and held pieces. The borrower's span is the end of the shared range. */
+static void toft_recycler_lend_all(const toft_recycler *r, toft_recycler_stats *lent) {
+  for (size_t k = 0; k <= TOFT_RECYCLER_SHARED; k++) {
+    const toft_recycler_range *range = &r->classes[k].range;
+    size_t borrowed = k == TOFT_RECYCLER_SHARED && r->borrower != TOFT_RECYCLER_CLASSES
+                          ? toft_recycler_span_bytes(&r->spans[r->borrower])
+                          : 0;
+    if (toft_recycler_in_use(r, k) && range->block != NULL)
+      toft_recycler_lend(range->block, (size_t)(range->limit - range->cursor) + borrowed, lent);
+  }
+  toft_recycler_lend_kept(r, lent);
 }
 
+/* Only blocks that contain free bytes of a class are read. */
 toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r) {
   toft_recycler_stats s;
-  const toft_recycler_segment *segment;
   unsigned char *p;
   if (r->checked) return toft_recycler_stats_checked(r);
   memset(&s, 0, sizeof s);
-  for (segment = r->segments; segment != NULL; segment = segment->next) {
-    unsigned char *cut = toft_recycler_cut_end(r, segment);
-    for (p = segment->first; p < cut; p = toft_recycler_next_unit(p))
-      toft_recycler_count(r, toft_recycler_block_of(p), &s);
-    for (; p < segment->end; p = toft_recycler_next_unit(p))
-      s.kept += (size_t)(toft_recycler_next_unit(p) - p) - TOFT_RECYCLER_ZONE;
-  }
-  for (p = r->counted; p < r->counted_fresh; p += r->stride)
-    toft_recycler_count(r, (const toft_recycler_block *)(const void *)p, &s);
-  if (r->counted != NULL)
-    for (; p < r->counted + r->count * r->stride; p += r->stride) s.kept += r->stride - 64;
+  s.used = r->live;
+  s.blocks = r->cut_blocks - r->empty_blocks;
+  s.idle_blocks = r->empty_blocks;
+  s.pinned = r->cut_bytes - r->empty_bytes;
+  s.kept = r->empty_bytes;
+  toft_recycler_lend_all(r, &s);
+  toft_recycler_lend_all(r, NULL);
+  s.pinned -= s.used;
+  for (p = r->fresh; p != r->fresh_end; p = toft_recycler_next_unit(p))
+    s.kept += (size_t)(toft_recycler_next_unit(p) - p) - TOFT_RECYCLER_ZONE;
+  if (r->counted != NULL) s.kept += (r->count - (size_t)(r->counted_fresh - r->counted) / r->stride) * (r->stride - 64);
   toft_recycler_large_count(r, &s);
   s.reserved = r->reserved;
   s.wasted = s.reserved - s.used - s.pinned - s.kept;
@@ -1170,7 +1213,12 @@ static void toft_recycler_close_idle(toft_recycler *r) {
 static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment **at) {
   toft_recycler_segment s = **at;
   unsigned char *p, *cut = toft_recycler_cut_end(r, *at);
-  for (p = s.first; p < cut; p = toft_recycler_next_unit(p)) toft_recycler_unlink(&r->empty, toft_recycler_block_of(p));
+  for (p = s.first; p < cut; p = toft_recycler_next_unit(p)) {
+    toft_recycler_block *b = toft_recycler_block_of(p);
+    toft_recycler_empty_take(r, b);
+    r->cut_blocks--;
+    r->cut_bytes -= (size_t)b->capacity;
+  }
   if (*at == r->segments) r->fresh = r->fresh_end = NULL;
   *at = s.next;
   toft_recycler_put(r, s.base, s.size);

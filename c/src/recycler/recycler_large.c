@@ -159,6 +159,9 @@ static void toft_recycler_region_unlink(toft_recycler *r, toft_recycler_region *
 
 static void toft_recycler_region_put(toft_recycler *r, toft_recycler_region *g) {
   toft_recycler_region_unlink(r, g);
+  r->region_count--;
+  r->region_idle -= g->live == 0;
+  r->region_objects -= g->live;
   toft_recycler_put(r, g, TOFT_RECYCLER_REGION);
 }
 
@@ -170,6 +173,8 @@ static toft_recycler_region *toft_recycler_region_take(toft_recycler *r) {
   g->count = 1;
   g->runs[0].first = 0;
   g->runs[0].count = TOFT_RECYCLER_GRAINS;
+  r->region_count++;
+  r->region_idle++;
   toft_recycler_region_link(r, g);
   return g;
 }
@@ -190,7 +195,8 @@ static void *toft_recycler_region_alloc_run(toft_recycler *r, toft_recycler_regi
   front->first = first;
   front->count = count;
   toft_recycler_run_cut(g, i, count);
-  g->live++;
+  r->region_idle -= g->live++ == 0;
+  r->region_objects++;
   r->region_used += size;
   return p;
 }
@@ -220,7 +226,8 @@ static void *toft_recycler_region_alloc(toft_recycler *r, size_t need, size_t si
 static void toft_recycler_region_free(toft_recycler *r, const toft_recycler_front *front, size_t size) {
   toft_recycler_region *g = front->region;
   toft_recycler_run_add(g, front->first, front->count);
-  g->live--;
+  r->region_idle += --g->live == 0;
+  r->region_objects--;
   r->region_used -= size;
   if (g != r->regions) { /* regions with free runs are searched first */
     toft_recycler_region_unlink(r, g);
@@ -255,6 +262,11 @@ static unsigned char *toft_recycler_dedicated_at(unsigned char *base, size_t tot
   return toft_recycler_fit(base + TOFT_RECYCLER_GRAIN, total - TOFT_RECYCLER_GRAIN - 8, size, toft_max(align, 64));
 }
 
+/* The bytes of an object's block from the object on. */
+static size_t toft_recycler_dedicated_room(const toft_recycler_large *l) {
+  return (size_t)((uintptr_t)l->base + l->size - (uintptr_t)(l + 1));
+}
+
 /* Removes and returns the kept block that was freed last and fits, of at most `most` bytes; it is likely to be in the
  * caches. base NULL: there is none. Does not touch the blocks' memory. */
 static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t size, size_t align, size_t most) {
@@ -269,7 +281,8 @@ static toft_recycler_spare toft_recycler_spare_find(toft_recycler *r, size_t siz
 }
 
 /* Block sizes differ by an eighth at most, so that blocks are reused; a block of more than three times the size is used
- * only if the source fails. After a refusal the same requests find the same blocks again: none is larger than needed. */
+ * only if the source fails. After a refusal the same requests find the same blocks again: none is larger than
+ * needed. */
 static void *toft_recycler_dedicated_alloc(toft_recycler *r, size_t size, size_t align) {
   size_t need = toft_recycler_large_need(size, align), step = 4096, total;
   toft_recycler_spare block;
@@ -300,6 +313,9 @@ static void *toft_recycler_dedicated_alloc(toft_recycler *r, size_t size, size_t
   if (r->dedicated != NULL) r->dedicated->previous = l;
   r->dedicated = l;
   r->dedicated_bytes += l->size;
+  r->dedicated_count++;
+  r->dedicated_used += size;
+  r->dedicated_room += toft_recycler_dedicated_room(l);
   r->dedicated_peak = toft_max(r->dedicated_peak, r->dedicated_bytes);
   return p;
 }
@@ -311,6 +327,9 @@ static toft_recycler_spare toft_recycler_dedicated_unlink(toft_recycler *r, toft
   *(l->previous != NULL ? &l->previous->next : &r->dedicated) = l->next;
   if (l->next != NULL) l->next->previous = l->previous;
   r->dedicated_bytes -= l->size;
+  r->dedicated_count--;
+  r->dedicated_used -= l->used;
+  r->dedicated_room -= toft_recycler_dedicated_room(l);
   return block;
 }
 
@@ -352,6 +371,7 @@ static int toft_recycler_large_resize(toft_recycler *r, void *p, size_t was, siz
   if (toft_recycler_front_of(p)->region != NULL) return toft_recycler_region_resize(r, p, was, now);
   l = toft_recycler_large_of(p);
   if (now + 8 > (size_t)(l->base + l->size - (unsigned char *)p) || now < l->size / 4) return 0;
+  r->dedicated_used += now - l->used;
   l->used = now;
   return 1;
 }
@@ -386,19 +406,11 @@ static size_t toft_recycler_large_trim(toft_recycler *r, size_t idle, size_t kee
 }
 
 static void toft_recycler_large_count(const toft_recycler *r, toft_recycler_stats *s) {
-  const toft_recycler_region *g;
-  const toft_recycler_large *l;
-  for (g = r->regions; g != NULL; g = g->next) {
-    *(g->live != 0 ? &s->pinned : &s->kept) += TOFT_RECYCLER_REGION - TOFT_RECYCLER_REGION_HEAD;
-    s->large_blocks += g->live;
-  }
-  s->used += r->region_used;
-  s->pinned -= r->region_used;
-  for (l = r->dedicated; l != NULL; l = l->next) {
-    s->used += l->used;
-    s->pinned += (uintptr_t)l->base + l->size - (uintptr_t)(l + 1) - l->used;
-    s->large_blocks++;
-  }
+  const size_t room = TOFT_RECYCLER_REGION - TOFT_RECYCLER_REGION_HEAD;
+  s->used += r->region_used + r->dedicated_used;
+  s->pinned += (r->region_count - r->region_idle) * room - r->region_used + r->dedicated_room - r->dedicated_used;
+  s->large_blocks = r->region_objects + r->dedicated_count;
+  s->kept += r->region_idle * room;
   s->blocks += s->large_blocks;
   s->kept += r->spare_bytes;
 }

@@ -82,7 +82,7 @@ static void toft_recycler_medium_update(toft_recycler *r, toft_recycler_block *b
   size_t run = live != 0 ? toft_recycler_longest_run(grains) : 0;
   b->holes = (uint32_t)grains;
   b->widest = (uint32_t)(grains >> 32);
-  b->live = (int32_t)live;
+  toft_recycler_live_add(r, b, (ptrdiff_t)live - b->live);
   if (run != (size_t)b->swept) toft_recycler_medium_move(r, b, run);
   if (live == 0) toft_recycler_block_emptied(r, b);
 }
@@ -102,7 +102,6 @@ static void *toft_recycler_medium_alloc(toft_recycler *r, size_t size, size_t al
   } else {
     b = toft_recycler_take_block(r, size, align);
     if (b == NULL) return NULL;
-    b->live = 0;
     b->swept = 0; /* in no list */
     grains = toft_recycler_all_grains(b);
     p = toft_recycler_first_grain(b);

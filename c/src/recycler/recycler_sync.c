@@ -3,6 +3,7 @@
 #ifndef TOFT_RECYCLER_RECYCLER_SYNC_C
 #define TOFT_RECYCLER_RECYCLER_SYNC_C
 
+#include "../core/alloc_slow.c"
 #include "../core/instrument.h"
 #include "../platform/atomic.c"
 #include "recycler.c"

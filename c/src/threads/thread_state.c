@@ -67,8 +67,7 @@ typedef struct toft_thread_state {
   toft_frame_thread *frame_threads;
   int ended; /* the thread ends: it gets no new state */
 } toft_thread_state;
-TOFT_PER_THREAD toft_thread_state toft_this_thread TOFT_TLS_INITIAL_EXEC = {
-    NULL, &toft_no_lease_tls, 0, NULL, NULL, NULL, 0};
+TOFT_PER_THREAD toft_thread_state toft_this_thread = {NULL, &toft_no_lease_tls, 0, NULL, NULL, NULL, 0};
 #define toft_this_thread TOFT_OWN(toft_this_thread)
 
 /* Held while a thread registers or ends, and a cache or frames are created or released. A cache's own lock is taken

@@ -378,7 +378,8 @@ class arena : public arena_ref {
   }
 };
 
-// Frees at its end what was allocated in its lifetime, unless a range is claimed then. It must not outlive the arena.
+// Frees at its end what was allocated in its lifetime, unless a range is claimed then. It must not outlive the arena. A
+// scope that begins while a range is claimed and ends after it also frees what was allocated from the range before it.
 class scope {
  public:
   explicit scope(arena_ref a) noexcept : arena_(a), mark_(a.mark_here()) {}

@@ -70,8 +70,11 @@ pub(super) struct Own {
     /// `from`, before trim returned the block of an empty arena.
     pub(super) before: usize,
     /// Half-open ranges of epochs whose marks are stale although their cursor is valid: allocations in dedicated blocks
-    /// were freed after them, which does not move the cursor. Ascending and disjoint.
+    /// were freed after them, which does not move the cursor; or they were made during a claim, after allocations from
+    /// its range, which a rewind to them would free in an arena that is not checked. Ascending.
     pub(super) stale_marks: Vec<(usize, usize)>,
+    /// The epoch of the first allocation from the claimed range; 0: none.
+    pub(super) claim_epoch: usize,
     /// The value of `allocated` at which the next sample is due.
     pub(super) next_sample: u64,
     /// For bytes in regular blocks, counted from 0 and freed from the end: where the bytes of each tag begin.

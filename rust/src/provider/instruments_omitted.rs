@@ -33,6 +33,8 @@ omitted! {
     fn after_rewind(usize);
     fn after_trim();
     fn mark_is_stale(usize, usize) -> bool = false;
+    fn note_claim_alloc();
+    fn end_marks_of_claim();
     fn poison(*mut u8, *mut u8);
     fn poison_block(Block);
     fn poison_all();

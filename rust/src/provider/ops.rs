@@ -428,6 +428,9 @@ pub unsafe extern "C" fn claim_for(
         p = if size == 0 { NonNull::new(a.head.cursor.get()) } else { a.alloc_slow_for(size, align, caller) };
         a.lower(RANGE_GROWS);
         if let Some(p) = p {
+            if size != 0 && a.is(CHECKED) {
+                a.note_claim_alloc();
+            }
             a.set_limit(); // the range ends where the inline path would (P18)
             let cursor = a.head.cursor.get();
             let adjoins = p.addr().get() + round8(size) == cursor.addr();
@@ -474,6 +477,9 @@ unsafe extern "C" fn give(head: *mut Head, range: *mut Range) -> c_int {
             a.leave_claim_tag(present);
         }
         slow.side_block.set(None);
+        if a.is(CHECKED) {
+            a.end_marks_of_claim();
+        }
         if let Some(scope) = slow.scopes.get() {
             a.claim_for_scope(scope); // it began while the range was claimed
         }

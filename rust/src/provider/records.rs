@@ -55,7 +55,7 @@ impl Own {
         self.stale_marks.clear();
     }
 
-    /// Marks of these epochs are stale: a rewind to the present cursor freed the allocations after them.
+    /// Marks of these epochs are stale.
     pub(super) fn add_stale_marks(&mut self, epoch: usize, now: usize) {
         while self.stale_marks.last().is_some_and(|range| range.0 > epoch) {
             self.stale_marks.pop();
@@ -214,6 +214,32 @@ impl RawArena {
             let mut own = instruments.own.borrow_mut();
             own.before = own.from;
             own.from = self.head.cursor.get().addr();
+        }
+    }
+
+    /// Called after an allocation from the claimed range.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn note_claim_alloc(self) {
+        if let Some(instruments) = self.instruments().filter(|_| self.is(CHECKED)) {
+            let mut own = instruments.own.borrow_mut();
+            if own.claim_epoch == 0 {
+                own.claim_epoch = self.epoch();
+            }
+        }
+    }
+
+    /// The range was returned: marks made since its first allocation are stale.
+    #[cold]
+    #[inline(never)]
+    pub extern "C" fn end_marks_of_claim(self) {
+        if let Some(instruments) = self.instruments().filter(|_| self.is(CHECKED)) {
+            let mut own = instruments.own.borrow_mut();
+            let epoch = core::mem::take(&mut own.claim_epoch);
+            if epoch != 0 {
+                self.next_epoch();
+                own.add_stale_marks(epoch, self.epoch());
+            }
         }
     }
 
