@@ -8,6 +8,8 @@
 .DEFAULT_GOAL := help
 SHELL := bash
 WORKLOAD ?=
+# A sanitizer or Valgrind would switch the checks of arenas on: tests of that do so themselves.
+export TOFT_CHECKED := 0
 
 help:
 	@echo "make run                real programs on Toft: document trees, SQLite and Lua, std::pmr maps, Bevy, SQLite from Go, XML in Julia"

@@ -722,19 +722,30 @@ extern void toft_msan_allocated(const volatile void *p, size_t n) TOFT_TOOL("__m
 }
 #endif
 #define TOFT_CALL_TOOL(tool, p, n) ((tool) != NULL ? tool((p), (n)) : (void)0)
+#define TOFT_HAS_SANITIZER() (toft_asan_poison != NULL || toft_msan_poison != NULL)
 #else
 #define TOFT_CALL_TOOL(tool, p, n) ((void)(p), (void)(n))
+#define TOFT_HAS_SANITIZER() 0
 #endif
 
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__has_include)
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
 #define TOFT_VALGRIND(request, p, n) ((void)(__extension__ VALGRIND_MAKE_MEM_##request((p), (n))))
+/* Only memcheck answers this request. */
+#define TOFT_HAS_MEMCHECK(p, n) ((__extension__ VALGRIND_MAKE_MEM_DEFINED((p), (n))) != 0)
 #endif
 #endif
 #ifndef TOFT_VALGRIND
 #define TOFT_VALGRIND(request, p, n) ((void)0)
+#define TOFT_HAS_MEMCHECK(p, n) ((void)(p), (void)(n), 0)
 #endif
+
+/* Whether the process runs under AddressSanitizer, MemorySanitizer or Valgrind's memcheck. */
+static int toft_has_memory_tool(void) {
+  char byte = 0;
+  return TOFT_HAS_SANITIZER() || TOFT_HAS_MEMCHECK(&byte, 1);
+}
 
 /* Accessible and initialised. */
 static void toft_unpoison(const void *p, size_t n) {
@@ -1966,7 +1977,12 @@ static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, u
 /* ---- debug_records.c, debug_ops.c, debug_api.c, quarantine.c: checked arenas ---- */
 
 /* reports.c: what the environment switches on for all arenas of the process; 0: nothing. */
-enum { TOFT_PROCESS_CHECKS = 2, TOFT_PROCESS_METERS = 4, TOFT_PROCESS_HARDENED = 8 };
+enum {
+  TOFT_PROCESS_CHECKS = 2,
+  TOFT_PROCESS_METERS = 4,
+  TOFT_PROCESS_HARDENED = 8,
+  TOFT_PROCESS_HAS_TOOL = 16 /* with CHECKS: because of a sanitizer or Valgrind, and not by the environment */
+};
 static size_t toft_process_switches(void);
 
 static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site);
@@ -3244,6 +3260,8 @@ static TOFT_COLD toft_state *toft_create_switched(toft_state *a, size_t switches
     }
   }
   toft_sync_in(a);
+  /* A buffer's arena need not be released; checked, it would leave the buffer inaccessible to the tool. */
+  if ((switches & TOFT_PROCESS_HAS_TOOL) && (a->state & TOFT_IN_BUFFER)) switches &= ~(size_t)TOFT_PROCESS_CHECKS;
   if (switches & TOFT_PROCESS_METERS) toft_begin_process_meters(a);
   if (((switches & TOFT_PROCESS_CHECKS) && toft_begin_checks(a) != TOFT_OK) ||
       ((switches & TOFT_PROCESS_HARDENED) && toft_begin_hardening(a) != TOFT_OK)) {
@@ -5773,6 +5791,7 @@ static TOFT_COLD size_t toft_read_process_switch(void) {
   if (first) {
     const char *v = toft_os_env("TOFT_CHECKED");
     s = toft_is_on(v) ? 1 | TOFT_PROCESS_CHECKS : 1;
+    if (v == NULL && toft_has_memory_tool()) s |= TOFT_PROCESS_CHECKS | TOFT_PROCESS_HAS_TOOL;
     if (toft_read_process_meters(&reports)) s |= TOFT_PROCESS_METERS;
     toft_check_switch_aborts = v != NULL && toft_equals_ignoring_case(v, "abort");
     v = toft_os_env("TOFT_HARDENED");

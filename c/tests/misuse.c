@@ -210,10 +210,35 @@ static void recycler_overrun_at_exit(void) {
   exit(0);
 }
 
+/* Rows that commit no misuse: tools must be silent. */
+static void nothing_wrong(void) {
+  for (size_t round = 0; round < 3; round++) {
+    for (size_t i = 1; i < 3000; i += 7) memset(toft_alloc(a, i), 1, i);
+    toft_mark m = toft_mark_here(a);
+    memset(toft_alloc_zeroed(a, 70000, 64), 1, 70000);
+    if (toft_rewind(a, m) != TOFT_OK || toft_reset(a) != TOFT_OK) refused("rewind or reset");
+    char *object = (char *)recycled();
+    memset(object, 1, 16);
+    toft_recycler_free(&recycler, object, 16);
+    toft_recycler_release(&recycler);
+  }
+}
+
+/* An arena in a buffer need not be released before the buffer is used again. */
+static void buffer_used_again(void) {
+  char buffer[2000];
+  toft_arena *in = toft_create_in(buffer, sizeof buffer, NULL);
+  if (in == NULL) refused("create");
+  memset(toft_alloc(in, 100), 1, 100);
+  memset(buffer, 2, sizeof buffer);
+}
+
 static const struct {
   const char *row;
   void (*commit)(void);
 } rows[] = {
+    {"nothing wrong", nothing_wrong},
+    {"a buffer used again", buffer_used_again},
     {"overrun", overrun},
     {"underrun", underrun},
     {"write after rewind", write_after_rewind},

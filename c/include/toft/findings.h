@@ -13,7 +13,8 @@
  * process with more rights than its user (set-uid, set-gid, file capabilities) ignores them.
  *
  *   TOFT_CHECKED     empty, 0, off, no, false (in any case): off. abort: on, and the process aborts after its first
- *                    finding. Anything else: on.
+ *                    finding. Anything else: on. Not set: on in a process under AddressSanitizer, MemorySanitizer or
+ *                    Valgrind's memcheck, except for arenas in a caller's buffer; else off.
  *   TOFT_HARDENED    the same values; on: every arena is hardened (toft.h, docs/hardening.md). An overwritten state is
  *                    a finding.
  *   TOFT_FINDINGS    the file that lines are appended to; it is created with mode 0600, and a symbolic link is not

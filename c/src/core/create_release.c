@@ -64,6 +64,8 @@ static TOFT_COLD toft_state *toft_create_switched(toft_state *a, size_t switches
     }
   }
   toft_sync_in(a);
+  /* A buffer's arena need not be released; checked, it would leave the buffer inaccessible to the tool. */
+  if ((switches & TOFT_PROCESS_HAS_TOOL) && (a->state & TOFT_IN_BUFFER)) switches &= ~(size_t)TOFT_PROCESS_CHECKS;
   if (switches & TOFT_PROCESS_METERS) toft_begin_process_meters(a);
   if (((switches & TOFT_PROCESS_CHECKS) && toft_begin_checks(a) != TOFT_OK) ||
       ((switches & TOFT_PROCESS_HARDENED) && toft_begin_hardening(a) != TOFT_OK)) {

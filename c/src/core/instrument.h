@@ -55,7 +55,12 @@ static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, u
 /* ---- debug_records.c, debug_ops.c, debug_api.c, quarantine.c: checked arenas ---- */
 
 /* reports.c: what the environment switches on for all arenas of the process; 0: nothing. */
-enum { TOFT_PROCESS_CHECKS = 2, TOFT_PROCESS_METERS = 4, TOFT_PROCESS_HARDENED = 8 };
+enum {
+  TOFT_PROCESS_CHECKS = 2,
+  TOFT_PROCESS_METERS = 4,
+  TOFT_PROCESS_HARDENED = 8,
+  TOFT_PROCESS_HAS_TOOL = 16 /* with CHECKS: because of a sanitizer or Valgrind, and not by the environment */
+};
 static size_t toft_process_switches(void);
 
 static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site);

@@ -374,6 +374,7 @@ static TOFT_COLD size_t toft_read_process_switch(void) {
   if (first) {
     const char *v = toft_os_env("TOFT_CHECKED");
     s = toft_is_on(v) ? 1 | TOFT_PROCESS_CHECKS : 1;
+    if (v == NULL && toft_has_memory_tool()) s |= TOFT_PROCESS_CHECKS | TOFT_PROCESS_HAS_TOOL;
     if (toft_read_process_meters(&reports)) s |= TOFT_PROCESS_METERS;
     toft_check_switch_aborts = v != NULL && toft_equals_ignoring_case(v, "abort");
     v = toft_os_env("TOFT_HARDENED");

@@ -21,19 +21,30 @@ extern void toft_msan_allocated(const volatile void *p, size_t n) TOFT_TOOL("__m
 }
 #endif
 #define TOFT_CALL_TOOL(tool, p, n) ((tool) != NULL ? tool((p), (n)) : (void)0)
+#define TOFT_HAS_SANITIZER() (toft_asan_poison != NULL || toft_msan_poison != NULL)
 #else
 #define TOFT_CALL_TOOL(tool, p, n) ((void)(p), (void)(n))
+#define TOFT_HAS_SANITIZER() 0
 #endif
 
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__has_include)
 #if __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
 #define TOFT_VALGRIND(request, p, n) ((void)(__extension__ VALGRIND_MAKE_MEM_##request((p), (n))))
+/* Only memcheck answers this request. */
+#define TOFT_HAS_MEMCHECK(p, n) ((__extension__ VALGRIND_MAKE_MEM_DEFINED((p), (n))) != 0)
 #endif
 #endif
 #ifndef TOFT_VALGRIND
 #define TOFT_VALGRIND(request, p, n) ((void)0)
+#define TOFT_HAS_MEMCHECK(p, n) ((void)(p), (void)(n), 0)
 #endif
+
+/* Whether the process runs under AddressSanitizer, MemorySanitizer or Valgrind's memcheck. */
+static int toft_has_memory_tool(void) {
+  char byte = 0;
+  return TOFT_HAS_SANITIZER() || TOFT_HAS_MEMCHECK(&byte, 1);
+}
 
 /* Accessible and initialised. */
 static void toft_unpoison(const void *p, size_t n) {
