@@ -312,7 +312,7 @@ unsafe impl Memory for Heap {
             return Ok(dangling(layout));
         }
         // SAFETY: the size is not 0.
-        NonNull::new(unsafe { alloc::alloc::alloc(layout) }).ok_or(AllocError)
+        heap::or_without_caches(|| NonNull::new(unsafe { alloc::alloc::alloc(layout) })).ok_or(AllocError)
     }
 
     unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
@@ -328,7 +328,8 @@ unsafe impl Memory for Heap {
             if old.size() == 0 || new.size() == 0 || old.align() != new.align() {
                 return move_to_new(self, p, old, new, CallSite::caller(false));
             }
-            NonNull::new(alloc::alloc::realloc(p.as_ptr(), old, new.size())).ok_or(AllocError)
+            heap::or_without_caches(|| NonNull::new(alloc::alloc::realloc(p.as_ptr(), old, new.size())))
+                .ok_or(AllocError)
         }
     }
 

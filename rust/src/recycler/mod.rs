@@ -83,7 +83,8 @@ pub use sync::SyncRecycler;
 /// Sizes are rounded up: to 8, from 129 to 4096 bytes by at most an eighth. Blocks have 32 KiB and come from the source
 /// in segments that double from 32 KiB to 1 MiB. Requests above 28 KiB have a block each. Memory is returned to the
 /// source by [`trim`](Recycler::trim), [`release`](Recycler::release) and drop only, except for large blocks beyond
-/// twice the maximum in use. Any alignment is served; a size of 0 counts as 1.
+/// twice the maximum in use, and when the source refuses a block: then the block is requested once more, or a smaller
+/// one that suffices. Any alignment is served; a size of 0 counts as 1.
 ///
 /// The source is the heap, through the thread's [`cache`](crate::cache), or the [caller's](Recycler::from_source). A
 /// [`Limited`](crate::Limited) source is a budget:
