@@ -191,12 +191,6 @@ impl RecyclerStats {
     }
 }
 
-/// Whether an address stands for an empty allocation. allocator-api2's `Box` frees that of a slice from an empty `Vec`.
-#[inline(always)]
-fn is_dangling(p: NonNull<u8>, layout: Layout) -> bool {
-    layout.size() == 0 && p.addr().get() == layout.align()
-}
-
 impl State {
     /// Resizes in place. `false`: impossible, nothing changed.
     ///
@@ -395,9 +389,6 @@ unsafe impl<S: Source> Memory for Recycler<S> {
 
     #[inline(always)]
     unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
-        if is_dangling(p, layout) {
-            return;
-        }
         // SAFETY: the caller's contract.
         unsafe {
             if !self.state.free(p.addr().get(), layout.size(), layout.align()) {

@@ -7,7 +7,7 @@ use core::sync::atomic::AtomicBool;
 
 use super::state::State;
 use super::supply::{Index, Supply};
-use super::{block, calls_by_layout, checked, is_dangling, large, RecyclerStats};
+use super::{block, calls_by_layout, checked, large, RecyclerStats};
 use crate::arena::{debug_by_stats, default_by_new};
 use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError};
@@ -247,9 +247,6 @@ unsafe impl<S: Source> Memory for SyncRecycler<S> {
 
     #[inline]
     unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
-        if is_dangling(p, layout) {
-            return;
-        }
         let at = p.addr().get();
         // SAFETY: the caller's contract; the shard is this thread's while it has the lock.
         unsafe {
