@@ -312,7 +312,7 @@ unsafe impl Memory for Heap {
             return Ok(dangling(layout));
         }
         // SAFETY: the size is not 0.
-        heap::or_without_caches(|| NonNull::new(unsafe { alloc::alloc::alloc(layout) })).ok_or(AllocError)
+        NonNull::new(unsafe { alloc::alloc::alloc(layout) }).ok_or(AllocError)
     }
 
     unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
@@ -328,8 +328,7 @@ unsafe impl Memory for Heap {
             if old.size() == 0 || new.size() == 0 || old.align() != new.align() {
                 return move_to_new(self, p, old, new, CallSite::caller(false));
             }
-            heap::or_without_caches(|| NonNull::new(alloc::alloc::realloc(p.as_ptr(), old, new.size())))
-                .ok_or(AllocError)
+            NonNull::new(alloc::alloc::realloc(p.as_ptr(), old, new.size())).ok_or(AllocError)
         }
     }
 

@@ -6,7 +6,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use toft::{cache, Arena, Heap, Leases, Memory, Recycler, SharedArena};
+use toft::{cache, Arena, Leases, Recycler, SharedArena};
 
 /// The system's allocator, which refuses blocks while this thread's cache holds some.
 struct Tight;
@@ -34,14 +34,6 @@ unsafe impl GlobalAlloc for Tight {
     unsafe fn dealloc(&self, p: *mut u8, layout: Layout) {
         // SAFETY: the caller's contract.
         unsafe { System.dealloc(p, layout) }
-    }
-
-    unsafe fn realloc(&self, p: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if Tight::refuses(size) {
-            return std::ptr::null_mut();
-        }
-        // SAFETY: the caller's contract.
-        unsafe { System.realloc(p, layout, size) }
     }
 }
 
@@ -71,17 +63,4 @@ fn the_cache_is_returned_first() {
     let leases = Leases::new();
     let lease = leases.get();
     tight(|| assert!(lease.try_alloc_uninit_slice::<u8>(500_000).is_ok()));
-}
-
-#[test]
-fn pools_on_the_heap_grow() {
-    let mut pool = toft_pools::Pool::<u64>::new();
-    pool.insert(7);
-    tight(|| assert!(pool.try_reserve(10_000).is_ok()));
-    let (small, large) = (Layout::new::<u64>(), Layout::new::<[u64; 10_000]>());
-    let p = Heap.allocate(small).unwrap();
-    tight(|| {
-        // SAFETY: allocated there with that layout, and freed once.
-        unsafe { Heap.deallocate(Heap.grow(p, small, large).unwrap(), large) }
-    });
 }
