@@ -123,11 +123,8 @@ impl Object {
 
     fn verify(&self, n: usize) {
         // SAFETY: as above.
-        assert!(
-            (0..n).all(|i| unsafe { self.p.add(i).read() } == self.seed.wrapping_add(i as u8)),
-            "{:?}",
-            self.layout
-        );
+        let is_whole = (0..n).all(|i| unsafe { self.p.add(i).read() } == self.seed.wrapping_add(i as u8));
+        assert!(is_whole, "{:?}", self.layout);
     }
 }
 
