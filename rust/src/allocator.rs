@@ -7,6 +7,9 @@
 //! reference to one is not `Send`. A task arena's calls take its lock. Recyclers free any allocation, shared arenas
 //! only the newest one, and nothing else until they are borrowed exclusively. A `Local` may be dropped while its memory
 //! is in use, since the memory is the shared arena's, which the allocations borrow.
+//!
+//! A block of size 0 is an aligned address without memory, which no arena or recycler gets to see: it may come from
+//! another allocator of the same type, as that of an empty boxed slice does.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -18,23 +21,31 @@ use crate::memory::{dangling, Memory};
 use crate::source::Source;
 
 macro_rules! allocator {
-    ($api:path, $error:path, $frees:literal, [$($generics:tt)*] $of:ty) => {
+    ($api:path, $error:path, [$($generics:tt)*] $of:ty) => {
         // SAFETY: see the head of this file.
         unsafe impl<$($generics)*> $api for &$of {
             #[inline(always)]
             fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, $error> {
-                let p = Memory::allocate(*self, layout).map_err(|_| $error)?;
+                let p = match layout.size() {
+                    0 => dangling(layout),
+                    _ => Memory::allocate(*self, layout).map_err(|_| $error)?,
+                };
                 Ok(NonNull::slice_from_raw_parts(p, layout.size()))
             }
 
             #[inline(always)]
             unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
-                // SAFETY: the caller's contract.
-                unsafe { Memory::deallocate(*self, p, layout) }
+                if layout.size() != 0 {
+                    // SAFETY: the caller's contract.
+                    unsafe { Memory::deallocate(*self, p, layout) }
+                }
             }
 
             #[inline(always)]
             unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, $error> {
+                if old.size() == 0 {
+                    return <Self as $api>::allocate(self, new);
+                }
                 // SAFETY: the caller's contract.
                 let p = unsafe { Memory::grow(*self, p, old, new) }.map_err(|_| $error)?;
                 Ok(NonNull::slice_from_raw_parts(p, new.size()))
@@ -44,18 +55,17 @@ macro_rules! allocator {
             unsafe fn grow_zeroed(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, $error> {
                 // SAFETY: the caller's contract; the new bytes are this allocation's.
                 unsafe {
-                    let p = Memory::grow(*self, p, old, new).map_err(|_| $error)?;
-                    p.as_ptr().add(old.size()).write_bytes(0, new.size() - old.size());
-                    Ok(NonNull::slice_from_raw_parts(p, new.size()))
+                    let p = <Self as $api>::grow(self, p, old, new)?;
+                    p.cast::<u8>().as_ptr().add(old.size()).write_bytes(0, new.size() - old.size());
+                    Ok(p)
                 }
             }
 
             #[inline(always)]
             unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, $error> {
-                if $frees && new.size() == 0 {
-                    // allocator-api2's `Vec` does not free an allocation without bytes.
+                if new.size() == 0 {
                     // SAFETY: the caller's contract.
-                    unsafe { Memory::deallocate(*self, p, old) };
+                    unsafe { <Self as $api>::deallocate(self, p, old) };
                     return Ok(NonNull::slice_from_raw_parts(dangling(new), 0));
                 }
                 // SAFETY: the caller's contract.
@@ -67,29 +77,29 @@ macro_rules! allocator {
 }
 
 macro_rules! allocators {
-    ($frees:literal, $($of:tt)*) => {
+    ($($of:tt)*) => {
         #[cfg(feature = "allocator-api2")]
-        allocator!(allocator_api2::alloc::Allocator, allocator_api2::alloc::AllocError, $frees, $($of)*);
+        allocator!(allocator_api2::alloc::Allocator, allocator_api2::alloc::AllocError, $($of)*);
 
         #[cfg(feature = "allocator-api2-03")]
-        allocator!(allocator_api2_03::alloc::Allocator, allocator_api2_03::alloc::AllocError, $frees, $($of)*);
+        allocator!(allocator_api2_03::alloc::Allocator, allocator_api2_03::alloc::AllocError, $($of)*);
 
         #[cfg(feature = "allocator-api2-04")]
-        allocator!(allocator_api2_04::alloc::Allocator, allocator_api2_04::alloc::AllocError, $frees, $($of)*);
+        allocator!(allocator_api2_04::alloc::Allocator, allocator_api2_04::alloc::AllocError, $($of)*);
 
         #[cfg(feature = "nightly")]
-        allocator!(core::alloc::Allocator, core::alloc::AllocError, $frees, $($of)*);
+        allocator!(core::alloc::Allocator, core::alloc::AllocError, $($of)*);
     };
 }
 
-allocators!(false, [] Arena);
+allocators!([] Arena);
 #[cfg(feature = "recycler")]
-allocators!(true, [S: Source] crate::recycler::Recycler<S>);
+allocators!([S: Source] crate::recycler::Recycler<S>);
 #[cfg(all(feature = "std", feature = "recycler"))]
-allocators!(true, [S: Source] crate::recycler::SyncRecycler<S>);
+allocators!([S: Source] crate::recycler::SyncRecycler<S>);
 #[cfg(all(feature = "std", feature = "leases"))]
-allocators!(false, ['l] crate::task::TaskArena<'l>);
+allocators!(['l] crate::task::TaskArena<'l>);
 #[cfg(all(feature = "std", feature = "shared"))]
-allocators!(false, [S: Source] crate::shared::SharedArena<S>);
+allocators!([S: Source] crate::shared::SharedArena<S>);
 #[cfg(all(feature = "std", feature = "shared"))]
-allocators!(false, ['s, S: Source] crate::shared::Local<'s, S>);
+allocators!(['s, S: Source] crate::shared::Local<'s, S>);

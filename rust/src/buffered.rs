@@ -3,11 +3,10 @@
 
 use alloc::boxed::Box;
 use core::fmt;
-use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 
 use crate::frames::Frames;
-use crate::owner::Root;
+use crate::owner::{Erased, Root};
 
 /// The last N frames, each with the value that it published: double buffering, triple buffering, history.
 ///
@@ -45,28 +44,20 @@ pub struct Buffered<R: Root> {
 }
 
 struct Buffer<R: Root> {
-    /// Dropped before the frames' memory is reused. As uninitialised memory: see `Owner`.
-    root: Option<MaybeUninit<R::In<'static>>>,
+    /// Dropped before the frames' memory is reused.
+    root: Option<Erased<R>>,
     /// In a box, since the root may refer to it; as a raw pointer, since moving a box invalidates references.
     frames: NonNull<Frames>,
 }
 
-// SAFETY: frames are `Send`, and a root is `Send` for every lifetime if it is for this one.
-unsafe impl<R: Root> Send for Buffer<R> where R::In<'static>: Send {}
-// SAFETY: a shared buffer only gives `&R::In`.
-unsafe impl<R: Root> Sync for Buffer<R> where R::In<'static>: Sync {}
+// SAFETY: frames are `Send`.
+unsafe impl<R: Root> Send for Buffer<R> where for<'a> R::In<'a>: Send {}
+// SAFETY: a shared buffer gives no access to its frames.
+unsafe impl<R: Root> Sync for Buffer<R> where for<'a> R::In<'a>: Sync {}
 
 impl<R: Root> Buffer<R> {
-    fn drop_root(&mut self) {
-        if let Some(mut root) = self.root.take() {
-            // SAFETY: initialised, and taken: dropped once.
-            unsafe { root.assume_init_drop() }
-        }
-    }
-
     fn with<T>(&self, look: impl for<'a, 'b> FnOnce(&'b R::In<'a>) -> T) -> Option<T> {
-        // SAFETY: initialised. `look` is generic over 'a: it can neither store nor keep a reference.
-        self.root.as_ref().map(|root| look(unsafe { root.assume_init_ref() }))
+        self.root.as_ref().map(|root| root.with(look))
     }
 }
 
@@ -80,7 +71,7 @@ impl<R: Root> Drop for Buffer<R> {
             }
         }
         let _last = Last(self.frames); // also when dropping the root panics
-        self.drop_root();
+        self.root = None;
     }
 }
 
@@ -113,14 +104,14 @@ impl<R: Root> Buffered<R> {
         self.newest = (self.newest + 1) % self.ring.len();
         self.number += 1;
         let oldest = &mut self.ring[self.newest];
-        oldest.drop_root();
+        oldest.root = None;
         // SAFETY: only the root referred to the frames and their memory.
         unsafe { oldest.frames.as_mut() }.advance();
         let frames = oldest.frames;
         // SAFETY: the frames stay at their address until the root is dropped. No other reference can outlive `run`,
         // which is generic over 'a.
         let root = run(unsafe { frames.as_ref() }, Past { ring: &self.ring, newest: self.newest });
-        self.ring[self.newest].root = Some(MaybeUninit::new(root));
+        self.ring[self.newest].root = Some(Erased::new(root));
     }
 
     /// Calls `look` with what a frame published; `age` 0 is the newest frame. `None`: too old, or nothing published.

@@ -41,13 +41,14 @@ impl fmt::Display for SwitchError {
 
 impl core::error::Error for SwitchError {}
 
-/// An allocation that the budget does not allow: [`Arena::on_refusal`] has a hook for it.
+/// An allocation that the budget does not allow, or for which the source has refused a block: [`Arena::on_refusal`] has
+/// a hook for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Refusal {
     /// Allocated bytes.
     pub live: u64,
-    /// The budget on them.
+    /// The budget on them; `u64::MAX` if there is none. If the source refused, it allows `live` + `size`.
     pub budget: u64,
     /// Requested bytes.
     pub size: usize,
@@ -151,8 +152,10 @@ impl Arena {
         self.switch(|a| a.set_tag_budget(tag, bytes.unwrap_or(u64::MAX)))
     }
 
-    /// Calls `decide` before the [budget](Arena::set_budget) refuses an allocation: `Some` is the new budget, `None`
-    /// refuses. It may query the arena, but not allocate there. If it panics, that is `None`.
+    /// Calls `decide` before an allocation fails because of the [budget](Arena::set_budget), or because the source
+    /// refused a block. `Some` is the budget from then on, if it is above the present one. The allocation is tried once
+    /// more if the budget was raised or the source was the cause: `decide` may have freed memory of other arenas. It may
+    /// query the arena, but not allocate there. If it panics, that is `None`.
     ///
     /// ```
     /// let arena = toft::Options::new().budget(8).create().unwrap();

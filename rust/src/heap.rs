@@ -34,6 +34,16 @@ pub fn take(size: usize) -> Option<NonNull<u8>> {
     take_aligned(size, LINE)
 }
 
+/// What `take` returns: the process may be at a limit of memory, so after a refusal this thread's cache and the cache of
+/// pages are returned to the system, and `take` is called once more.
+#[inline]
+pub fn or_without_caches<T>(take: impl Fn() -> Option<T>) -> Option<T> {
+    take().or_else(|| {
+        return_caches();
+        take()
+    })
+}
+
 /// # Safety
 /// `block` came from [`take`] with that size, and is not used any more.
 pub unsafe fn put(block: NonNull<u8>, size: usize) {
@@ -68,10 +78,19 @@ pub const UNIT: usize = 32 << 10;
 #[cfg(feature = "std")]
 pub fn take_aligned(size: usize, align: usize) -> Option<NonNull<u8>> {
     if size >= CAP {
-        return page_cache::take(size);
+        return or_without_caches(|| page_cache::take(size));
     }
-    cache::take(size, align).or_else(|| take_global(size, align))
+    cache::take(size, align).or_else(|| or_without_caches(|| take_global(size, align)))
 }
+
+#[cfg(feature = "std")]
+#[cold]
+fn return_caches() {
+    cache::trim();
+}
+
+#[cfg(not(feature = "std"))]
+fn return_caches() {}
 
 /// # Safety
 /// `block` came from [`take_aligned`] with that size and alignment, and is not used any more.

@@ -158,16 +158,40 @@ pub(crate) unsafe trait Keeper {
     fn arena(&self) -> &Arena;
 }
 
-/// A root and the keeper of its arena: the contents of an [`Owner`] and of a parcel.
-pub(crate) struct Rooted<R: Root, K: Keeper> {
-    /// Dropped before the arena is released. As uninitialised memory, of which the compiler assumes nothing when it is
-    /// moved: the true lifetime of its references is not 'static.
-    root: MaybeUninit<R::In<'static>>,
-    keeper: K,
-}
+/// A root whose lifetime is erased. As uninitialised memory, of which the compiler assumes nothing when it is moved: the
+/// true lifetime of its references is not 'static. The owner drops what it borrows after it.
+pub(crate) struct Erased<R: Root>(MaybeUninit<R::In<'static>>);
 
 // SAFETY: the root is `Send` for any lifetime.
-unsafe impl<R: Root, K: Keeper + Send> Send for Rooted<R, K> where for<'a> R::In<'a>: Send {}
+unsafe impl<R: Root> Send for Erased<R> where for<'a> R::In<'a>: Send {}
+// SAFETY: it only gives `&R::In`, which may be shared for any lifetime.
+unsafe impl<R: Root> Sync for Erased<R> where for<'a> R::In<'a>: Sync {}
+
+impl<R: Root> Erased<R> {
+    pub(crate) fn new(root: R::In<'static>) -> Erased<R> {
+        Erased(MaybeUninit::new(root))
+    }
+
+    pub(crate) fn with<T>(&self, look: impl for<'a, 'b> FnOnce(&'b R::In<'a>) -> T) -> T {
+        // SAFETY: initialised. `look` is generic over 'a, so it can store nothing in the root that does not live as
+        // long as the arena, and keep no reference.
+        look(unsafe { self.0.assume_init_ref() })
+    }
+}
+
+impl<R: Root> Drop for Erased<R> {
+    fn drop(&mut self) {
+        // SAFETY: initialised, and dropped once.
+        unsafe { self.0.assume_init_drop() }
+    }
+}
+
+/// A root and the keeper of its arena: the contents of an [`Owner`] and of a parcel.
+pub(crate) struct Rooted<R: Root, K: Keeper> {
+    /// Dropped first, and before the arena is released, which the keeper's drop does also if this panics.
+    root: Erased<R>,
+    keeper: K,
+}
 
 impl<R: Root, K: Keeper> Rooted<R, K> {
     /// If `make` fails or panics, the keeper is dropped.
@@ -178,36 +202,23 @@ impl<R: Root, K: Keeper> Rooted<R, K> {
         // SAFETY: the arena stays at its address until the root is dropped. No other reference can outlive `make`,
         // which is generic over 'a.
         let root = make(unsafe { NonNull::from(keeper.arena()).as_ref() })?;
-        Ok(Rooted { root: MaybeUninit::new(root), keeper })
+        Ok(Rooted { root: Erased::new(root), keeper })
     }
 
     pub(crate) fn with<T>(&self, look: impl for<'a, 'b> FnOnce(&'b R::In<'a>) -> T) -> T {
-        // SAFETY: initialised. `look` is generic over 'a, so it can store nothing in the root that does not live as
-        // long as the arena.
-        look(unsafe { self.root.assume_init_ref() })
+        self.root.with(look)
     }
 
     pub(crate) fn with_mut<T>(&mut self, change: impl for<'a, 'b> FnOnce(&'b mut R::In<'a>, &'a Arena) -> T) -> T {
-        // SAFETY: as in `with`; the arena stays at its address.
-        unsafe { change(self.root.assume_init_mut(), NonNull::from(self.keeper.arena()).as_ref()) }
+        // SAFETY: as in `Erased::with`; the arena stays at its address.
+        unsafe { change(self.root.0.assume_init_mut(), NonNull::from(self.keeper.arena()).as_ref()) }
     }
 
     /// Drops the root.
     pub(crate) fn into_keeper(self) -> K {
-        let mut this = ManuallyDrop::new(self);
-        // SAFETY: read once; the keeper is dropped also if dropping the root panics.
-        unsafe {
-            let keeper = core::ptr::read(&this.keeper);
-            this.root.assume_init_drop();
-            keeper
-        }
-    }
-}
-
-impl<R: Root, K: Keeper> Drop for Rooted<R, K> {
-    fn drop(&mut self) {
-        // SAFETY: initialised, and dropped once. The keeper is dropped after it, also if it panics.
-        unsafe { self.root.assume_init_drop() }
+        let Rooted { root, keeper } = self;
+        drop(root); // if that panics, the keeper is dropped after it
+        keeper
     }
 }
 

@@ -262,10 +262,7 @@ fn pointer(start: usize) -> NonNull<u8> {
 #[cold]
 fn map(size: usize) -> Option<NonNull<u8>> {
     let pair = if os::SPLITS && size == HALF && limit() >= HALF { os::map(os::HUGE_PAGE, true) } else { None };
-    let p = pair.or_else(|| os::map(size, true)).or_else(|| {
-        trim(); // the process may be at a limit of memory
-        os::map(size, true)
-    })?;
+    let p = pair.or_else(|| os::map(size, true))?;
     let other = pair.map(|p| p.as_ptr().expose_provenance() + HALF);
     let mut kept = false;
     if let Some(locked) = lock() {

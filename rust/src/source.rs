@@ -66,6 +66,13 @@ pub unsafe trait Source {
     fn extends(&self) -> bool {
         false
     }
+
+    /// Whether what one arena holds may be refused to other users of the source, as of [`Limited`](crate::Limited).
+    /// Arenas on such a source return blocks at once instead of keeping them: at a rewind, and at a reset that keeps
+    /// what [recent](crate::Keep::Recent) rounds needed. Constant.
+    fn shares_limit(&self) -> bool {
+        false
+    }
 }
 
 // SAFETY: the same source.
@@ -86,5 +93,9 @@ unsafe impl<S: Source + ?Sized> Source for &S {
 
     fn extends(&self) -> bool {
         (**self).extends()
+    }
+
+    fn shares_limit(&self) -> bool {
+        (**self).shares_limit()
     }
 }

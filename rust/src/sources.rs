@@ -6,11 +6,13 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::error::AllocError;
+use crate::heap::or_without_caches;
 use crate::os;
 use crate::policy::{BLOCK_MIN, MAX_REQUEST};
 use crate::source::Source;
 
-/// A source of whole pages from the system, without a cache.
+/// A source of whole pages from the system, without a cache. When the system refuses pages, the caches of the heap and
+/// of pages are returned to it, and the pages are requested once more.
 ///
 /// ```
 /// use toft::{Options, Pages};
@@ -38,7 +40,7 @@ impl Pages {
 // SAFETY: the system's pages are valid until they are unmapped.
 unsafe impl Source for Pages {
     fn take(&self, size: usize) -> Option<NonNull<u8>> {
-        os::map(size, self.huge)
+        or_without_caches(|| os::map(size, self.huge))
     }
 
     unsafe fn put(&self, block: NonNull<u8>, size: usize) {
@@ -79,7 +81,7 @@ impl Reserve {
             return Err(AllocError);
         }
         let max = max.max(BLOCK_MIN).next_multiple_of(os::page_size());
-        let base = os::reserve(max).ok_or(AllocError)?;
+        let base = or_without_caches(|| os::reserve(max)).ok_or(AllocError)?;
         Ok(Reserve { base, max, committed: Cell::new(0), taken: Cell::new(false) })
     }
 
@@ -93,7 +95,8 @@ impl Reserve {
         if to > has {
             let to = to.max(has + STEP).min(self.max);
             // SAFETY: within the reserved range.
-            if !unsafe { os::commit(self.base.add(has), to - has) } {
+            let commit = || unsafe { os::commit(self.base.add(has), to - has) }.then_some(());
+            if or_without_caches(commit).is_none() {
                 return false;
             }
             self.committed.set(to);
@@ -148,7 +151,9 @@ unsafe impl Source for Reserve {
     }
 }
 
-/// A limit around another source, which several arenas may share: on the sum of the bytes that they hold.
+/// A limit around another source, which several arenas may share: on the sum of the bytes that they hold. So that none
+/// keeps what another one needs, they return blocks at once instead of keeping them
+/// ([`shares_limit`](Source::shares_limit)); [`Keep::All`](crate::Keep::All) keeps blocks nonetheless.
 ///
 /// ```
 /// use toft::{Limited, Pages, Scope};
@@ -224,5 +229,9 @@ unsafe impl<S: Source> Source for Limited<S> {
 
     fn extends(&self) -> bool {
         self.inner.extends()
+    }
+
+    fn shares_limit(&self) -> bool {
+        true
     }
 }

@@ -11,7 +11,7 @@ use std::process::Command;
 const COMPILER: &str = "rustc 1.95.";
 
 /// So that none is lost unseen.
-const PROGRAMS: usize = 67;
+const PROGRAMS: usize = 68;
 
 #[test]
 #[cfg_attr(miri, ignore = "runs the compiler")]

@@ -246,13 +246,19 @@ impl RawArena {
             // SAFETY: a source outlives its arenas.
             Some(source) => unsafe { call_source(|| source.as_ref().take(size)) },
         };
+        let mut at = Some(self);
+        while let Some(a) = at {
+            if base.is_none() {
+                a.raise(ROUND_REFUSED | KEEPS_BLOCKS);
+            } else if !a.is(ROUND_REFUSED) {
+                a.lower(KEEPS_BLOCKS);
+            }
+            at = a.parent.get(); // which the next reset is of
+        }
         let Some(base) = base else {
-            self.raise(REFUSED | ROUND_REFUSED | KEEPS_BLOCKS);
+            self.raise(REFUSED);
             return None;
         };
-        if !self.is(ROUND_REFUSED) {
-            self.lower(KEEPS_BLOCKS);
-        }
         if base.addr().get() & 63 != 0 {
             // SAFETY: just taken.
             unsafe { put(self.source.get(), base, size) }; // violates the source's contract
@@ -327,13 +333,18 @@ impl RawArena {
         unsafe { put(self.source.get(), NonNull::new_unchecked(b.base()), b.size.get()) }
     }
 
-    /// P12: makes a block a spare, and returns the oldest spares above the bound.
+    /// P12: makes a block a spare, and returns the oldest spares above the bound. Spares would be refused to the other
+    /// arenas of a limit.
     ///
     /// # Safety
     /// The block is this arena's and not in its list, and no allocation in it is used any more.
     pub unsafe fn drop_block(self, b: Block) {
         let slow = self.slow();
         self.leave_steady(); // the outer arena has not counted the scope's blocks: the next reset must be a full one
+        if self.is(SHARES_LIMIT) {
+            // SAFETY: the caller's contract.
+            return unsafe { self.put(b) };
+        }
         let bound = SPARE.max(slow.spare_keep.get()).max(slow.first_size.get()) as u64;
         let bound = bound.max(slow.round_peak.get().saturating_mul(2));
         b.kind.set(Kind::Spare);

@@ -78,10 +78,12 @@ impl RawArena {
                 self.alloc_slow(size, align)
             }
         };
+        self.lower(REFUSED);
         alloc().or_else(|| if self.raise_budgets(instruments, size, align) { alloc() } else { None })
     }
 
-    /// Called after a refusal. Whether it was by budgets, and all of them were raised.
+    /// Called after a refusal. Whether the request is to be tried again: all budgets that were the cause were raised, or
+    /// the cause was the source and the hook was called.
     pub(super) fn raise_budgets(self, instruments: &Instruments, size: usize, align: usize) -> bool {
         let (charge, align) = match self.is(CHECKED) {
             true => (size_with_redzones(size, align), align.max(REDZONE)),
@@ -93,21 +95,23 @@ impl RawArena {
         for a in self.self_and_outer() {
             let budget = a.budget.get();
             if budget != u64::MAX && a.live_and_claimed().saturating_add(need) > budget {
-                raised = self.call_refusal_hook(instruments, a, size);
+                raised = self.call_refusal_hook(instruments, a, size) == Some(true);
                 if !raised {
                     return false;
                 }
             }
         }
-        raised
+        // The hook may have freed memory of other arenas, which went back to the source.
+        raised || (self.is(REFUSED) && self.call_refusal_hook(instruments, self.root(), size).is_some())
     }
 
-    /// Calls the refusal hook for the budget of `over`, this arena or an outer one. Returns whether it was raised.
-    pub(super) fn call_refusal_hook(self, instruments: &Instruments, over: RawArena, size: usize) -> bool {
+    /// Calls the refusal hook for the budget of `over`, this arena or an outer one. Returns whether it was raised. `None`:
+    /// there is no hook.
+    pub(super) fn call_refusal_hook(self, instruments: &Instruments, over: RawArena, size: usize) -> Option<bool> {
         if self.self_and_outer().any(|a| a.is(BUSY)) {
-            return false; // called by a hook that has not returned yet
+            return None; // called by a hook that has not returned yet
         }
-        let Some(mut refusal_hook) = instruments.shared().borrow_mut().refusal_hook.take() else { return false };
+        let mut refusal_hook = instruments.shared().borrow_mut().refusal_hook.take()?;
         let (live, budget) = (over.live_with_scopes(), over.budget.get());
         self.self_and_outer().for_each(|a| a.raise(BUSY)); // the hook may query the arenas, not allocate there
         self.set_limit();
@@ -120,12 +124,10 @@ impl RawArena {
         } else {
             instruments.shared().borrow_mut().refusal_hook = Some(refusal_hook);
         }
-        match answer {
-            Some(more) if more > budget => {
-                over.budget.set(more);
-                true
-            }
-            _ => false,
+        let more = answer.filter(|more| *more > budget);
+        if let Some(more) = more {
+            over.budget.set(more);
         }
+        Some(more.is_some())
     }
 }

@@ -65,7 +65,12 @@ fn create_on(source: Option<NonNull<dyn Source>>) -> Option<RawArena> {
         None => (heap::take(BLOCK_MIN), CACHEABLE),
         // SAFETY: the source outlives the arena.
         Some(source) => unsafe {
-            call_source(|| (source.as_ref().take(BLOCK_MIN), if source.as_ref().extends() { EXTENDS } else { 0 }))
+            call_source(|| {
+                let source = source.as_ref();
+                let flag = |is: bool, flag| if is { flag } else { 0 };
+                let flags = flag(source.extends(), EXTENDS) | flag(source.shares_limit(), SHARES_LIMIT);
+                (source.take(BLOCK_MIN), flags)
+            })
         },
     };
     let base = base?;

@@ -236,6 +236,10 @@ impl RawArena {
             self.retain_matching(|_| false);
             slow.first_size.set(0);
             self.make_initial_current(false);
+        } else if self.is(SHARES_LIMIT) && policy == crate::abi_types::KEEP_RECENT {
+            self.retain_matching(|_| false);
+            slow.first_size.set(keep.wanted);
+            self.make_initial_current(true);
         } else if single && !refused && round.high <= MERGE as u64 && size >= keep.wanted && size <= keep.most {
             self.put_spares(0);
             slow.first_size.set(0);

@@ -49,6 +49,9 @@ pub const KEEPS_BLOCKS: u32 = 1 << 16;
 /// The claimed range goes on: the current block holds it, even if nothing is live.
 pub const RANGE_GROWS: u32 = 1 << 17;
 
+/// The source has a limit that other arenas share.
+pub const SHARES_LIMIT: u32 = 1 << 18;
+
 /// With `BUSY`: a hook for findings is running.
 #[cfg(feature = "std")]
 pub const IN_HOOK: u32 = 8192;

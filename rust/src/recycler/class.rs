@@ -283,15 +283,20 @@ impl State {
             }
         }
         let granted = c.granted.get();
-        let from = if granted >= OWN_MIN { k } else { SHARED };
-        let p = self.fill(supply, from, bytes, align)?;
-        if from == SHARED {
-            let shared = &self.class(SHARED).range;
-            let more = (granted / 8).clamp(GRANT_MIN, GRANT_MAX).min(shared.left()) / bytes * bytes;
-            c.range.set_span(shared.cursor.get(), more);
-            shared.cursor.set(shared.cursor.get().wrapping_add(more));
-            c.granted.set(granted + bytes + more);
-        }
+        let shared = &self.class(SHARED).range;
+        let p = if granted < OWN_MIN {
+            self.fill(supply, SHARED, bytes, align)?
+        } else if let Some(p) = self.fill(supply, k, bytes, align) {
+            return Some(p);
+        } else {
+            // The source refuses a block of its own.
+            let p = self.alloc_in_span(units, shared, bytes, align);
+            p.or_else(|| self.alloc_in_hole(units, shared, bytes, align))?
+        };
+        let more = (granted / 8).clamp(GRANT_MIN, GRANT_MAX).min(shared.left()) / bytes * bytes;
+        c.range.set_span(shared.cursor.get(), more);
+        shared.cursor.set(shared.cursor.get().wrapping_add(more));
+        c.granted.set(granted + bytes + more);
         Some(p)
     }
 

@@ -71,7 +71,11 @@ impl<T, const FEW: usize> Directory<T, FEW> {
     #[inline(always)]
     pub unsafe fn find(&self, key: usize) -> NonNull<T> {
         // SAFETY: the caller's contract.
-        unsafe { self.search(key).unwrap_unchecked() }
+        unsafe {
+            let found = self.search(key);
+            debug_assert!(found.is_some(), "not an address of this recycler");
+            found.unwrap_unchecked()
+        }
     }
 
     /// As [`find`](Directory::find) for a key that may be absent. A hit costs the same.

@@ -96,7 +96,8 @@ impl Larges {
     }
 
     /// Rounds sizes in steps of at most an eighth, so that blocks can be reused; a block above three times the size is
-    /// used only if the source has none.
+    /// used only if the source has none. After a refusal the same requests find the same blocks again: none is larger
+    /// than needed.
     #[inline(never)]
     pub fn alloc(&self, state: &State, supply: &Supply<'_>, size: usize, align: usize) -> Option<NonNull<u8>> {
         let align = align.max(LINE);
@@ -106,11 +107,11 @@ impl Larges {
             step *= 2;
         }
         let total = round(need, step);
-        let spare = self.find(size, align, total.saturating_mul(3)).or_else(|| {
-            let base = supply.take_large(state, total)?.as_ptr();
-            Some(Spare { base, size: total })
-        });
-        let spare = spare.or_else(|| self.find(size, align, usize::MAX))?;
+        let most = if state.refused.get() { total } else { total.saturating_mul(3) };
+        let take = |size| Some(Spare { base: supply.take_large(state, size)?.as_ptr(), size });
+        let spare = self.find(size, align, most).or_else(|| take(total)).or_else(|| self.find(size, align, usize::MAX));
+        let after_trim = || if state.trim_after_refusal(supply) { take(round(need, BLOCK_MIN)) } else { None };
+        let spare = spare.or_else(after_trim)?;
         // SAFETY: the block is owned by this call, and the object and its header fit in it.
         unsafe {
             let p = spare.base.add(object_start(spare.base.addr(), spare.size, size, align).unwrap_unchecked());
@@ -123,7 +124,8 @@ impl Larges {
                 used: size,
                 owner: supply.owner,
             });
-            if !supply.register(key_of(p.addr()), NonNull::new_unchecked(l)) {
+            let register = || supply.register(state, key_of(p.addr()), NonNull::new_unchecked(l));
+            if !(register() || state.trim_after_refusal(supply) && register()) {
                 supply.put_large(state, NonNull::new_unchecked(spare.base), spare.size);
                 return None;
             }

@@ -83,7 +83,8 @@ pub use sync::SyncRecycler;
 /// Sizes are rounded up: to 8, from 129 to 4096 bytes by at most an eighth. Blocks have 32 KiB and come from the source
 /// in segments that double from 32 KiB to 1 MiB. Requests above 28 KiB have a block each. Memory is returned to the
 /// source by [`trim`](Recycler::trim), [`release`](Recycler::release) and drop only, except for large blocks beyond
-/// twice the maximum in use. Any alignment is served; a size of 0 counts as 1.
+/// twice the maximum in use, and when the source refuses a block: then the block is requested once more, or a smaller
+/// one that suffices. Any alignment is served; a size of 0 counts as 1.
 ///
 /// The source is the heap, through the thread's [`cache`](crate::cache), or the [caller's](Recycler::from_source). A
 /// [`Limited`](crate::Limited) source is a budget:
@@ -188,12 +189,6 @@ impl RecyclerStats {
         self.wasted = self.reserved - self.live - self.pinned - self.kept;
         self
     }
-}
-
-/// Whether an address stands for an empty allocation. allocator-api2's `Box` frees that of a slice from an empty `Vec`.
-#[inline(always)]
-fn is_dangling(p: NonNull<u8>, layout: Layout) -> bool {
-    layout.size() == 0 && p.addr().get() == layout.align()
 }
 
 impl State {
@@ -394,9 +389,6 @@ unsafe impl<S: Source> Memory for Recycler<S> {
 
     #[inline(always)]
     unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
-        if is_dangling(p, layout) {
-            return;
-        }
         // SAFETY: the caller's contract.
         unsafe {
             if !self.state.free(p.addr().get(), layout.size(), layout.align()) {

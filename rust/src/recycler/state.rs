@@ -34,6 +34,8 @@ pub struct State {
     pub reserved: Cell<usize>,
     pub peak: Cell<usize>,
     pub source_calls: Cell<u64>,
+    /// The source has refused a block.
+    pub refused: Cell<bool>,
     /// See `checked.rs`: a box, or null.
     #[cfg(feature = "std")]
     pub checked: Cell<*const Checked>,
@@ -55,6 +57,7 @@ impl State {
             reserved: Cell::new(0),
             peak: Cell::new(0),
             source_calls: Cell::new(0),
+            refused: Cell::new(false),
             #[cfg(feature = "std")]
             checked: Cell::new(core::ptr::null()),
             #[cfg(feature = "std")]
@@ -192,7 +195,7 @@ impl State {
     }
 
     /// Allocates in the next hole of the block that fits, which becomes the span; a later sweep may use smaller ones.
-    fn alloc_in_hole(&self, units: &Units, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
+    pub fn alloc_in_hole(&self, units: &Units, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
         let b = range.block.get();
         // SAFETY: a range's block is alive, and of this state; the hole is in it.
         unsafe {
@@ -272,9 +275,9 @@ impl State {
         None
     }
 
-    /// Takes a segment with at least one block that fits any request.
+    /// Takes a segment with at least one block that fits any request, if the source has one.
     #[cold]
-    fn take_segment(&self, supply: &Supply<'_>) -> bool {
+    fn take_segment(&self, supply: &Supply<'_>) {
         let mut size = self.segment_bytes.get();
         // One unit suffices if the memory is aligned to it, as the heap's is; other sources may return any address.
         let mut rising = size == UNIT;
@@ -282,7 +285,8 @@ impl State {
             match supply.take_segment(self, size) {
                 Some(s) => break s,
                 None if rising && size == UNIT => size = 2 * UNIT,
-                None if rising || size == UNIT => return false,
+                None if self.trim_after_refusal(supply) => {}
+                None if rising || size == UNIT => return,
                 None => size /= 2,
             }
             rising &= size > UNIT;
@@ -293,7 +297,6 @@ impl State {
         // SAFETY: it was just made, for this state.
         unsafe { (*s).next = self.segments.get() };
         self.segments.set(s);
-        true
     }
 
     /// Allocates in the holes of sparse blocks: the range's own, then those that all classes share.
@@ -321,7 +324,10 @@ impl State {
         self.find(supply, size, align).or_else(|| {
             self.flush(&supply.index.units);
             let b = self.find(supply, size, align);
-            b.or_else(|| self.take_segment(supply).then(|| self.find(supply, size, align)).flatten())
+            b.or_else(|| {
+                self.take_segment(supply); // if refused, a trim may have emptied a block that was open
+                self.find(supply, size, align)
+            })
         })
     }
 

@@ -64,20 +64,28 @@ impl Supply<'_> {
     /// Reserves space for `more` keys in a directory; `false`: no memory.
     ///
     /// Under the lock, as the next two.
-    fn reserve<T>(&self, directory: &Directory<T, FEW>, more: usize) -> bool {
+    fn reserve<T>(&self, state: &State, directory: &Directory<T, FEW>, more: usize) -> bool {
         let bytes = directory.table_bytes_for(more);
         if bytes == 0 {
             return true;
         }
-        let Some(memory) = call_source(|| self.source.take(bytes)) else { return false };
+        let Some(memory) = self.call(state, bytes) else { return false };
         // SAFETY: memory of the source, which `clear` returns.
         unsafe { directory.grow(memory, bytes) };
         true
     }
 
+    fn call(&self, state: &State, size: usize) -> Option<NonNull<u8>> {
+        let p = call_source(|| self.source.take(size));
+        if p.is_none() {
+            state.refused.set(true);
+        }
+        p
+    }
+
     fn take(&self, state: &State, size: usize) -> Option<NonNull<u8>> {
         state.source_calls.set(state.source_calls.get() + 1);
-        let p = call_source(|| self.source.take(size))?;
+        let p = self.call(state, size)?;
         state.reserved.set(state.reserved.get() + size);
         state.peak.set(state.peak.get().max(state.reserved.get()));
         Some(p)
@@ -92,7 +100,7 @@ impl Supply<'_> {
     /// Takes a segment, and adds its blocks to the directory. `None`: no memory, or no whole block.
     pub fn take_segment(&self, state: &State, size: usize) -> Option<*mut Segment> {
         self.locked(|| {
-            if !self.reserve(&self.index.units, size / super::block::UNIT + 1) {
+            if !self.reserve(state, &self.index.units, size / super::block::UNIT + 1) {
                 return None;
             }
             let memory = self.take(state, size)?;
@@ -137,9 +145,9 @@ impl Supply<'_> {
     ///
     /// # Safety
     /// The key is absent.
-    pub unsafe fn register(&self, key: usize, large: NonNull<Large>) -> bool {
+    pub unsafe fn register(&self, state: &State, key: usize, large: NonNull<Large>) -> bool {
         self.locked(|| {
-            let room = self.reserve(&self.index.larges, 1);
+            let room = self.reserve(state, &self.index.larges, 1);
             if room {
                 // SAFETY: the caller's contract.
                 unsafe { self.index.larges.add(key, large) };

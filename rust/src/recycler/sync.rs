@@ -7,13 +7,14 @@ use core::sync::atomic::AtomicBool;
 
 use super::state::State;
 use super::supply::{Index, Supply};
-use super::{block, calls_by_layout, checked, is_dangling, large, RecyclerStats};
+use super::{block, calls_by_layout, checked, large, RecyclerStats};
 use crate::arena::{debug_by_stats, default_by_new};
 use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError};
 use crate::hook::DeferReports;
 use crate::lock::{Guard, Lock};
 use crate::memory::{memory_by_call_site, resize_in_place_or_move, Allocated, CallSite, Heap, Memory};
+use crate::policy::is_request;
 use crate::source::Source;
 use crate::thread_hint::hint;
 
@@ -131,8 +132,24 @@ impl<S: Source> SyncRecycler<S> {
         let deferred = DeferReports::new();
         let p = state.alloc_slow(&self.supply(i), size, align, site);
         drop(guard);
+        let p = p.or_else(|| self.alloc_after_refusal(i, layout, site));
         deferred.end();
         p
+    }
+
+    /// The source refused shard `i`: all return what they do not use, and each is tried.
+    #[cold]
+    fn alloc_after_refusal(&self, i: usize, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
+        let (size, align) = (layout.size(), layout.align());
+        if !is_request(size, align) {
+            return None;
+        }
+        self.trim(0);
+        (i..i + SHARDS).map(|k| k % SHARDS).find_map(|k| {
+            let _guard = self.shards[k].lock.take();
+            let state = &self.shards[k].state;
+            state.reuse(size, align).or_else(|| state.alloc_slow(&self.supply(k), size, align, site))
+        })
     }
 
     /// Frees an address that is not in the directory: a checked object of a shard, or a bad free.
@@ -230,9 +247,6 @@ unsafe impl<S: Source> Memory for SyncRecycler<S> {
 
     #[inline]
     unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
-        if is_dangling(p, layout) {
-            return;
-        }
         let at = p.addr().get();
         // SAFETY: the caller's contract; the shard is this thread's while it has the lock.
         unsafe {

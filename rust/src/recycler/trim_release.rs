@@ -51,6 +51,15 @@ impl State {
         idle
     }
 
+    /// Returns all memory without live objects, so that a block that was refused may be requested once more; `false`:
+    /// there is none.
+    #[cold]
+    pub fn trim_after_refusal(&self, supply: &Supply<'_>) -> bool {
+        let before = self.reserved.get();
+        self.trim(supply, 0);
+        self.reserved.get() < before
+    }
+
     fn idle_bytes(&self) -> usize {
         // SAFETY: segments are alive.
         self.segments().filter(|s| unsafe { (**s).busy } == 0).map(|s| unsafe { (*s).size }).sum()
@@ -74,6 +83,7 @@ impl State {
             self.runs.iter().for_each(List::clear);
         }
         self.segment_bytes.set(UNIT);
+        self.refused.set(false);
         let mut s = self.segments.replace(null_mut());
         while !s.is_null() {
             // SAFETY: segments are alive until they are returned, and not used.

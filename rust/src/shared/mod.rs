@@ -81,6 +81,10 @@ struct Guarded {
     used: Cell<*mut Block>,
     spare: Cell<*mut Block>,
     next_size: Cell<usize>,
+    /// The source refused a block in this round.
+    round_refused: Cell<bool>,
+    /// It refused one, and has granted none in a later round: resets merge no blocks.
+    keeps_blocks: Cell<bool>,
     count: Cell<u32>,
     reserved: Cell<usize>,
     source_calls: Cell<u64>,
@@ -113,6 +117,12 @@ fn pop(first: &Cell<*mut Block>) -> Option<NonNull<Block>> {
     Some(block)
 }
 
+fn pop_each(first: &Cell<*mut Block>, mut take: impl FnMut(NonNull<Block>)) {
+    while let Some(block) = pop(first) {
+        take(block);
+    }
+}
+
 impl SharedArena {
     /// Creates an empty arena on the heap. It takes no memory yet, and can be a `static`.
     pub const fn new() -> SharedArena {
@@ -135,6 +145,8 @@ impl<S: Source> SharedArena<S> {
             used: Cell::new(null_mut()),
             spare: Cell::new(null_mut()),
             next_size: Cell::new(FIRST_BLOCK),
+            round_refused: Cell::new(false),
+            keeps_blocks: Cell::new(false),
             count: Cell::new(0),
             reserved: Cell::new(0),
             source_calls: Cell::new(0),
@@ -166,10 +178,12 @@ impl<S: Source> SharedArena<S> {
         let recent = guarded.recent.get();
         guarded.recent.set(live.max(recent - recent / 8));
         self.current.clear();
-        while let Some(block) = pop(&guarded.used) {
-            push(&guarded.spare, block);
-        }
+        pop_each(&guarded.used, |block| push(&guarded.spare, block));
         self.keep(keep);
+        self.guarded.round_refused.set(false);
+        if self.guarded.keeps_blocks.get() {
+            self.guarded.next_size.set(FIRST_BLOCK); // the same requests find the same blocks again
+        }
     }
 
     /// Returns kept blocks to the source, until about `keep` bytes of them are left.
@@ -219,40 +233,56 @@ impl<S: Source> SharedArena<S> {
 // ---- blocks: with the lock, or exclusive access ----
 
 impl<S: Source> SharedArena<S> {
-    /// Takes a block with at least `need` bytes: a spare, or one of the source.
-    fn obtain_block(&self, need: usize, least: usize) -> Option<NonNull<Block>> {
-        let block = match self.take_spare(need) {
+    /// Takes a block of `due` bytes, or more if `need` bytes do not fit: a spare, or one of the source.
+    fn obtain_block(&self, need: usize, due: usize) -> Option<NonNull<Block>> {
+        let least = round(need + 8 * HEADER, BLOCK_MIN);
+        let block = match self.take_spare(need, least.max(due)) {
             Some(block) => block,
-            None => self.take_new(need, least)?,
+            None => self.take_new(least, least.max(due))?,
         };
         push(&self.guarded.used, block);
         Some(block)
     }
 
-    /// Unlinks the first spare that is large enough.
-    fn take_spare(&self, need: usize) -> Option<NonNull<Block>> {
-        let (mut found, others) = (None, Cell::new(null_mut()));
-        while let Some(block) = pop(&self.guarded.spare) {
-            // SAFETY: the block was in a list.
-            if found.is_none() && unsafe { block.as_ref() }.capacity >= need {
-                // SAFETY: as above; no other thread reads spares.
-                unsafe { block.as_ref() }.empty();
-                found = Some(block);
-            } else {
-                push(&others, block);
+    /// Unlinks the first spare that has `size` bytes, or else the first that is large enough for `need`.
+    fn take_spare(&self, need: usize, size: usize) -> Option<NonNull<Block>> {
+        let (mut count, mut found) = (0, None);
+        each(&self.guarded.spare, |block| {
+            if block.capacity >= need && found.is_none_or(|(_, is)| is != size && block.size == size) {
+                found = Some((count, block.size));
             }
-        }
-        while let Some(block) = pop(&others) {
-            push(&self.guarded.spare, block);
-        }
-        found
+            count += 1;
+        });
+        let (spare, before) = (&self.guarded.spare, Cell::new(null_mut()));
+        (0..found?.0).for_each(|_| pop(spare).into_iter().for_each(|block| push(&before, block)));
+        let block = pop(spare)?;
+        pop_each(&before, |block| push(spare, block));
+        // SAFETY: the block was in a list; no other thread reads spares.
+        unsafe { block.as_ref() }.empty();
+        Some(block)
     }
 
-    fn take_new(&self, need: usize, least: usize) -> Option<NonNull<Block>> {
+    /// Takes a block of `size` bytes from the source. If that refuses it: once more when the spares are returned, then
+    /// smaller ones, down to `least`.
+    fn take_new(&self, least: usize, mut size: usize) -> Option<NonNull<Block>> {
         let guarded = &self.guarded;
-        let size = round(need + 8 * HEADER, BLOCK_MIN).max(least);
-        guarded.source_calls.set(guarded.source_calls.get() + 1);
-        let memory = call_source(|| self.source.take(size))?;
+        let memory = loop {
+            guarded.source_calls.set(guarded.source_calls.get() + 1);
+            if let Some(memory) = call_source(|| self.source.take(size)) {
+                break memory;
+            }
+            guarded.round_refused.set(true);
+            guarded.keeps_blocks.set(true);
+            if !self.put_spares() {
+                if size == least {
+                    return None;
+                }
+                size = round(size / 2, BLOCK_MIN).max(least);
+            }
+        };
+        if !guarded.round_refused.get() {
+            guarded.keeps_blocks.set(false);
+        }
         let front = stagger(size, guarded.count.get());
         guarded.count.set(guarded.count.get().wrapping_add(1));
         guarded.reserved.set(guarded.reserved.get() + size);
@@ -273,12 +303,24 @@ impl<S: Source> SharedArena<S> {
         }
     }
 
+    /// Returns all spares to the source; `false`: there are none.
+    fn put_spares(&self) -> bool {
+        let any = !self.guarded.spare.get().is_null();
+        pop_each(&self.guarded.spare, |block| self.put(block));
+        any
+    }
+
     fn keep(&mut self, keep: Keep) {
         let recent = self.guarded.recent.get();
         match keep {
             Keep::All => {}
             Keep::Bytes(bytes) => self.keep_bytes(bytes),
-            Keep::Recent if recent > MERGE as u64 => {
+            Keep::Recent if self.source.shares_limit() => {
+                if self.put_spares() {
+                    self.guarded.next_size.set(merged_size(recent + 8 * HEADER as u64).max(FIRST_BLOCK));
+                }
+            }
+            Keep::Recent if recent > MERGE as u64 || self.guarded.keeps_blocks.get() => {
                 self.keep_bytes(usize::try_from(recent + recent / 2).unwrap_or(usize::MAX).saturating_add(CAP))
             }
             Keep::Recent => {
@@ -325,8 +367,10 @@ impl<S: Source> SharedArena<S> {
     /// Takes the next current block.
     fn next_block(&self, need: usize) -> Option<NonNull<Block>> {
         let size = self.guarded.next_size.get();
-        let block = self.obtain_block(need, size).or_else(|| self.obtain_block(need, 0))?;
-        self.guarded.next_size.set((2 * size).min(CAP.max(size)));
+        let block = self.obtain_block(need, size)?;
+        // SAFETY: it was just taken; its size is constant.
+        let got = unsafe { block.as_ref() }.size;
+        self.guarded.next_size.set((2 * size.min(got)).min(CAP.max(size)));
         Some(block)
     }
 
