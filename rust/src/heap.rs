@@ -7,6 +7,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 #[cfg(feature = "std")]
+use crate::background;
 use crate::page_cache;
 #[cfg(feature = "std")]
 use crate::policy::CAP;
@@ -63,6 +64,7 @@ pub unsafe fn put_uncached(block: NonNull<u8>, size: usize) {
             put_global(block, size, LINE);
         } else {
             page_cache::put(block, size);
+            background::pages_came();
         }
     }
 }
@@ -100,6 +102,7 @@ pub unsafe fn put_aligned(block: NonNull<u8>, size: usize, align: usize) {
     unsafe {
         if size >= CAP {
             page_cache::put(block, size);
+            background::pages_came();
         } else if !cache::put(block, size, align) {
             put_global(block, size, align);
         }

@@ -136,6 +136,8 @@ mod allocator;
 #[cfg(feature = "nightly")]
 mod allocator_clone;
 mod arena;
+#[cfg(feature = "std")]
+mod background;
 mod boxed;
 #[cfg(all(feature = "std", feature = "frames"))]
 mod buffered;
@@ -256,7 +258,9 @@ pub mod cache {
     //! Each thread keeps arenas, and blocks below 1 MiB, up to 4 MiB in all, and returns them to the system when it
     //! ends. Larger blocks are pages that all threads share: the process keeps as many as were in use at once in the
     //! current or the previous window of half a second, up to 256 MiB, and returns the surplus when a thread next takes
-    //! or returns blocks.
+    //! or returns blocks. In an idle process a [background thread](set_background_thread) does so, if it is switched on;
+    //! above 32 MiB whole huge pages are freed lazily, so that the system takes them when it needs memory.
+    pub use crate::background::set_background_thread;
     pub use crate::heap::cache::{held, set_limit, trim};
     pub use crate::page_cache::{held as pages_held, set_page_limit, set_page_window};
 }

@@ -105,6 +105,15 @@ mod system {
         unsafe { munmap(p.as_ptr().cast(), page(size)) };
     }
 
+    /// The system may take the pages, whose content is lost, before it runs out of memory.
+    ///
+    /// # Safety
+    /// Whole pages of a mapping of [`map`], whose content is not used any more.
+    pub unsafe fn free_lazily(p: NonNull<u8>, size: usize) {
+        // SAFETY: the caller's contract. It may fail: then the pages stay.
+        unsafe { madvise(p.as_ptr().cast(), size, if LINUX { 8 } else { 5 }) };
+    }
+
     pub fn reserve(size: usize) -> Option<NonNull<u8>> {
         map_as(page(size), 0, NORESERVE)
     }
@@ -157,6 +166,12 @@ mod system {
         unsafe { VirtualFree(p.as_ptr().cast(), 0, RELEASE) };
     }
 
+    /// Not supported here.
+    ///
+    /// # Safety
+    /// None is needed.
+    pub unsafe fn free_lazily(_p: NonNull<u8>, _size: usize) {}
+
     pub fn reserve(size: usize) -> Option<NonNull<u8>> {
         // SAFETY: a new mapping.
         NonNull::new(unsafe { VirtualAlloc(core::ptr::null_mut(), size, RESERVE, NO_ACCESS) }.cast())
@@ -207,6 +222,12 @@ mod system {
         // SAFETY: the caller's contract: it came from `map` with that size.
         unsafe { alloc::alloc::dealloc(p.as_ptr(), Layout::from_size_align_unchecked(size, 4096)) }
     }
+
+    /// Not supported here.
+    ///
+    /// # Safety
+    /// None is needed.
+    pub unsafe fn free_lazily(_p: NonNull<u8>, _size: usize) {}
 
     pub fn reserve(size: usize) -> Option<NonNull<u8>> {
         map(size, false)

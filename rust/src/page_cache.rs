@@ -3,7 +3,8 @@
 //!
 //! What is kept follows use: together with the pages in use it never exceeds what was in use at once in the current or
 //! the previous window of time. A program that makes one arena of 60 MiB after another keeps 60 MiB; after a peak of use
-//! the surplus goes back to the system within two windows, at the next take or put of a block by any thread.
+//! the surplus goes back to the system within two windows, at the next take or put of a block by any thread, or by the
+//! background thread. Until then the system may take whole free huge pages when it needs memory.
 //!
 //! The cache is a table of free ranges, sorted by address; ranges that touch are one. Where the lock is not free after
 //! some hundred attempts, pages are mapped or unmapped directly, and later callers attempt it once until one succeeds:
@@ -31,6 +32,11 @@ const LIMIT: usize = match usize::BITS {
     _ => 32 * MIB,
 };
 const WINDOW_MS: usize = 500;
+/// Cached bytes above which free huge pages are freed lazily.
+const LAZY: usize = 32 * MIB;
+/// For a huge page; in small pages it takes three times as long and more.
+const SLOW: Duration = Duration::from_micros(10);
+const SLOW_CALLS: u32 = 4;
 const HALF: usize = os::HUGE_PAGE / 2;
 
 /// A range of pages: an exposed address and a size in bytes.
@@ -47,6 +53,8 @@ struct Table {
     peak: [usize; 2],
     /// The start of the current window.
     began: Option<Instant>,
+    /// Of `os::free_lazily`, in a row.
+    slow_calls: u32,
     len: usize,
     ranges: [Range; RANGES_MAX],
 }
@@ -65,6 +73,7 @@ static CACHE: Cache = Cache {
         used: 0,
         peak: [0; 2],
         began: None,
+        slow_calls: 0,
         len: 0,
         ranges: [Range { start: 0, size: 0 }; RANGES_MAX],
     }),
@@ -76,18 +85,22 @@ static BYTES: AtomicUsize = AtomicUsize::new(0);
 // ---- settings ----
 
 /// A number that the environment may set.
-struct Setting {
+pub(crate) struct Setting {
     /// 0: the environment has not been read yet; else the value plus 1.
     value: AtomicUsize,
     name: &'static str,
     default: usize,
 }
 
-static LIMIT_SETTING: Setting = Setting { value: AtomicUsize::new(0), name: "TOFT_PAGE_CACHE", default: LIMIT };
-static WINDOW_SETTING: Setting = Setting { value: AtomicUsize::new(0), name: "TOFT_PAGE_CACHE_MS", default: WINDOW_MS };
+static LIMIT_SETTING: Setting = Setting::new("TOFT_PAGE_CACHE", LIMIT);
+static WINDOW_SETTING: Setting = Setting::new("TOFT_PAGE_CACHE_MS", WINDOW_MS);
 
 impl Setting {
-    fn get(&self) -> usize {
+    pub const fn new(name: &'static str, default: usize) -> Setting {
+        Setting { value: AtomicUsize::new(0), name, default }
+    }
+
+    pub fn get(&self) -> usize {
         match self.value.load(Ordering::Relaxed) {
             0 => self.read(),
             value => value - 1,
@@ -103,7 +116,7 @@ impl Setting {
         }
     }
 
-    fn set(&self, value: usize) -> usize {
+    pub fn set(&self, value: usize) -> usize {
         let before = self.get();
         self.value.store(value.min(usize::MAX / 2) + 1, Ordering::Relaxed);
         before
@@ -165,7 +178,31 @@ impl Table {
             }
         }
         BYTES.store(BYTES.load(Ordering::Relaxed) + size, Ordering::Relaxed);
+        if os::SPLITS && BYTES.load(Ordering::Relaxed) > LAZY && self.slow_calls < SLOW_CALLS {
+            self.free_lazily(start, size);
+        }
         true
+    }
+
+    /// The system may take the whole huge pages that have become free with these bytes when it needs memory, and counts
+    /// them as used until then. Where memory is in small pages this costs as much as writing them, so it ends when four
+    /// calls in a row are slow.
+    fn free_lazily(&mut self, start: usize, size: usize) {
+        let at = self.ranges[..self.len].partition_point(|r| r.start <= start);
+        let Some(range) = at.checked_sub(1).map(|at| self.ranges[at]) else { return };
+        let page = os::HUGE_PAGE;
+        let low = start.next_multiple_of(page) - if start % page != 0 { page } else { 0 };
+        let low = if low < range.start { low + page } else { low };
+        let high = (start + size).next_multiple_of(page);
+        let high = if high > range.start + range.size { high - page } else { high };
+        if low >= high {
+            return;
+        }
+        let began = Instant::now();
+        // SAFETY: free pages of the cache, whose content is not used any more.
+        unsafe { os::free_lazily(pointer(low), high - low) };
+        let slow = began.elapsed() > SLOW * ((high - low) / page) as u32;
+        self.slow_calls = if slow { self.slow_calls + 1 } else { 0 };
     }
 
     /// Removes `size` bytes from the smallest range that has them; where a mapping cannot be split, from a range of
@@ -186,7 +223,7 @@ impl Table {
 
     /// Adds `size` to the bytes in use; the peak counts `spare` bytes more.
     fn count_use(&mut self, size: usize, spare: usize) {
-        let (now, window) = (Instant::now(), Duration::from_millis(WINDOW_SETTING.get() as u64));
+        let (now, window) = (Instant::now(), window());
         let passed = self.began.map_or(Duration::MAX, |began| now - began);
         if passed >= window {
             self.peak[1] = if passed < window.saturating_mul(2) { self.peak[0] } else { self.used };
@@ -342,6 +379,10 @@ pub(crate) fn trim() {
 
 fn limit() -> usize {
     LIMIT_SETTING.get()
+}
+
+pub(crate) fn window() -> Duration {
+    Duration::from_millis(WINDOW_SETTING.get() as u64)
 }
 
 /// Sets how many bytes of pages the process keeps for the next arenas, and returns the previous limit.

@@ -589,9 +589,9 @@ end
     cache_trim!()
     @test cache_held() == 0
     # An idle process returns the pages of large blocks unasked.
-    big = Arena()
-    alloc(big, UInt8, 200 << 20) .= 1
-    release!(big)
+    large = Arena()
+    alloc(large, UInt8, 200 << 20) .= 1
+    release!(large)
     @test cache_held() >= 200 << 20
     timedwait(() -> cache_held() < 8 << 20, 60.0)
     @test cache_held() < 8 << 20

@@ -1,0 +1,43 @@
+//! Unit tests of `src/background.rs`, in one function: the cache of pages is the process's.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::*;
+use crate::page_cache::{set_page_window, trim};
+use crate::Arena;
+
+fn burst() {
+    let arena = Arena::new();
+    for _ in 0..30 << 10 {
+        arena.alloc([1u8; 1024]);
+    }
+}
+
+fn wait_until_empty() {
+    for _ in 0..3000 {
+        if held() == 0 {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("{} bytes are cached after a minute", held());
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "no pages are cached")]
+fn pages_of_an_idle_process_go_back() {
+    let window = set_page_window(Duration::from_millis(50));
+    burst(); // before it is switched on
+    set_background_thread(true);
+    for _ in 0..3 {
+        wait_until_empty(); // the thread ends, and the next pages start another
+        burst();
+    }
+    wait_until_empty();
+    assert!(set_background_thread(false));
+    trim();
+    set_page_window(Duration::from_secs(3600));
+    burst();
+    assert!(held() > 20 << 20, "no thread returns them");
+    trim();
+    set_page_window(window);
+}
