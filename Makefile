@@ -318,7 +318,7 @@ check-proofs: ; $(TESTS) "proofs/check cbmc"
 check-interleavings: ; $(TESTS) "proofs/check genmc"
 check-snippets: ; $(RUN) scripts/check-snippets
 check-copies: ; $(RUN) scripts/check-copies
-check-docs: ; $(RUN) --need mkdocs,doxygen,cargo docs/site/build
+check-docs: ; $(RUN) --need mkdocs,doxygen,cargo "docs/site/check-pages; docs/site/build; docs/site/check-search"
 check-dist: ; $(TESTS) --need cargo,go,cmake,ninja,dpkg-shlibdeps packaging/check-dist
 check-format: ; $(RUN) "scripts/lint format"
 check-lint: ; $(RUN) "scripts/lint analysis"

@@ -1,4 +1,4 @@
-//! The block list, its accounting by subtraction, and `set_limit`, the one function that writes `limit`. Every
+//! The block list, its accounting by subtraction, and `set_limit`, the one function that computes `limit`. Every
 //! operation begins with `sync_in` and ends with `end_op`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
