@@ -50,9 +50,9 @@ struct every_kind {
   union number number, *numbers;
   enum kind { KIND_A, KIND_B } kind, *kinds;
   char text[16], *name, **names;
-  void *data, **datas;
+  void *content, **contents;
   compare_fn compare, *compares;
-  _Bool on, *ons;
+  _Bool flag, *flags;
   double d, *ds;
   float _Complex c, *cs;
   uintptr_t address, *addresses;

@@ -315,10 +315,10 @@ end
 """
     cache_held() -> Int
 
-Bytes that the calling thread's cache holds (see [`cache_limit!`](@ref)), and those of the free pages that libtoft keeps
-for all threads, in blocks of 1 MiB and more. Pages are kept while as many were in use within the last second, 256 MiB at
-most; a thread of libtoft, which exists only while there are any, returns the others to the system, unless
-`ENV["TOFT_BACKGROUND_THREAD"]` is `"0"` when Toft makes its first arena.
+Bytes that the calling thread's cache holds (see [`cache_limit!`](@ref)), and those of the free pages that libtoft
+keeps for all threads, in blocks of 1 MiB and more. Pages are kept while as many were in use within the last second, 256
+MiB at most; a thread of libtoft, which exists only while there are any, returns the others to the system, unless
+`ENV["TOFT_BACKGROUND_THREAD"]` is set to `"0"` before Toft makes its first arena.
 """
 function cache_held()
     library()

@@ -590,7 +590,7 @@ end
     @test cache_held() == 0
     # An idle process returns the pages of large blocks unasked.
     large = Arena()
-    alloc(large, UInt8, 200 << 20) .= 1
+    fill!(unsafe_wrap(Array, alloc(large, UInt8, 200 << 20), 200 << 20), 1)
     release!(large)
     @test cache_held() >= 200 << 20
     timedwait(() -> cache_held() < 8 << 20, 60.0)

@@ -1,10 +1,11 @@
-# Copies that do not call a constructor of the package: deepcopy, Serialization, copymutable. Each is equal and independent,
-# or an ArgumentError; none refers to memory that it does not have.
+# Copies that do not call a constructor of the package: deepcopy, Serialization, copymutable. Each is equal and
+# independent, or an ArgumentError; none refers to memory that it does not have.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 module CopyTests
 
 using Serialization, Test, Toft
-using Toft: GenericList, GenericQueue, GenericStack, List, Mark, Queue, ScratchArray, SortedDict, SortedSet, Stack, alloc,
+using Toft: GenericList, GenericQueue, GenericStack, List, Mark, Queue, ScratchArray, SortedDict, SortedSet, Stack,
+            alloc,
     between, handle, report, scope, stats, with_similar
 
 function round_trip(x)
@@ -31,7 +32,8 @@ const COPIES = (round_trip, deepcopy)
               keys(D), values(D), ScratchArray(A), ArenaArray{Int}(a, undef, 0), pairs(A), enumerate(A), zip(A, A),
               (i for i in A))
         live = stats(a).live
-        for copy_of in COPIES, held in (x, Holder(x), MutableHolder(x), Any[x], [x], (1, x), Dict(1 => x), Ref(x), () -> x)
+        holders = (x, Holder(x), MutableHolder(x), Any[x], [x], (1, x), Dict(1 => x), Ref(x), () -> x)
+        for copy_of in COPIES, held in holders
             @test_throws ArgumentError copy_of(held)
         end
         @test stats(a).live == live
@@ -82,7 +84,8 @@ end
 
 # Lists, pools and sorted collections are memory of Julia's.
 @testset "pools and collections are copied whole" begin
-    for kind in (Allocator, SOAllocator, FreeListAllocator, FreeListSOAllocator), T in (Tuple{Int,String}, Tuple{Int,Float64})
+    kinds = (Allocator, SOAllocator, FreeListAllocator, FreeListSOAllocator)
+    for kind in kinds, T in (Tuple{Int,String}, Tuple{Int,Float64})
         pool = kind{T}(nothing, 4)
         element(i) = T === Tuple{Int,String} ? (i, string(i)) : (i, i / 2)
         slots = [allocateend!(pool, element(i)) for i in 1:20]

@@ -61,7 +61,8 @@ catch
 end
 refused(e) = e isa ErrorException && occursin("another task", e.msg)
 
-# Each way to run code of a block in another task. They return what was thrown there, and what the block still allocates.
+# Each way to run code of a block in another task. They return what was thrown there, and what the block still
+# allocates.
 function in_async(a)
     @no_escape a begin
         x = fill!(@alloc(Int, 4), 1)

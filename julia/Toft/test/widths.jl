@@ -1,5 +1,5 @@
-# Primitive types of all widths from 8 to 256 bits, in everything that holds elements. Those whose size is no multiple of
-# their alignment, such as 24, 48 and 72 bits, are farther apart than their size.
+# Primitive types of all widths from 8 to 256 bits, in everything that holds elements. Those whose size is no multiple
+# of their alignment, such as 24, 48 and 72 bits, are farther apart than their size.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 module WidthTests
 
@@ -46,7 +46,8 @@ function test_arrays(::Type{T}) where {T}
     a = Arena()
     source = values(T, 20)
     A = ArenaArray(a, source)
-    @test collect(A) == source && Array(A) == source && copy(A) == source && A[3:7] == source[3:7] && view(A, 3:7) == source[3:7]
+    @test collect(A) == source && Array(A) == source && copy(A) == source
+    @test A[3:7] == source[3:7] && view(A, 3:7) == source[3:7]
     @test pointer(A, 5) - pointer(A) == pointer(source, 5) - pointer(source)
     @test GC.@preserve(A, unsafe_wrap(Array, pointer(A), 20)) == source
     @test copyto!(Vector{T}(undef, 20), A) == source
