@@ -63,6 +63,8 @@ class Build:
         return self.path(name)
 
     def provider_c(self):
+        """Whole, and reduced to the full profile."""
+        self.c("provider_least", ["provider_c.c"], "-DLEAST", *INCLUDE, *self.c_library)
         return self.c("provider_c", ["provider_c.c"], *INCLUDE, *self.c_library)
 
     def provider_fixed(self):

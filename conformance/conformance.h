@@ -19,15 +19,20 @@ struct conformance_source {
   void (*put)(conformance_source *self, void *block, size_t size);
 };
 
-/* What a provider supports beyond the core profile of abi/SPEC.md, section 9. */
+/* What a provider supports beyond the core profile of abi/SPEC.md, section 9. The full profile is FULL; the rest is
+ * optional beyond it. */
 enum {
   CONFORMANCE_RESIZE = 1,
   CONFORMANCE_FREE = 2,
   CONFORMANCE_CLEANUP = 4,
   CONFORMANCE_CLAIM = 8,
   CONFORMANCE_BUDGET = 16,
-  CONFORMANCE_INFO = 32, /* a table with toft_abi_info.h's addition */
-  CONFORMANCE_FULL = 63
+  CONFORMANCE_INFO = 32,     /* a table with toft_abi_info.h's addition */
+  CONFORMANCE_SAMPLE = 64,   /* set(TOFT_SET_SAMPLE) */
+  CONFORMANCE_CHECKED = 128, /* set(TOFT_SET_CHECKED) */
+  CONFORMANCE_QUERY = 256,   /* with INFO: query answers for the settings that the bits here announce */
+  CONFORMANCE_FULL = 31,
+  CONFORMANCE_ALL = 511
 };
 
 typedef struct conformance_provider {

@@ -13,8 +13,10 @@ import subprocess
 import build
 
 PROVIDERS = {"C": "provider_c", "Rust": "provider_rust"}
-EXAMPLES = {"fixed": "provider_fixed", "core": "provider_core"}  # of the specification, in C
+# In C: examples of the specification, and no more than the full profile.
+EXAMPLES = {"fixed": "provider_fixed", "core": "provider_core", "least": "provider_least"}
 CLIENTS = {"C": "client_c", "C++": "client_cpp", "Rust": "client_rust", "Go": "client_go"}
+ALONE = "least"  # with the client of the line and no other, as the README runs a provider from outside
 TSAN = ("C", "C++")
 HOST = "Julia"
 JULIA = [build.ROOT / "scripts/julia", "--startup-file=no", "--depwarn=error",
@@ -65,7 +67,8 @@ def pair(made, provider, client):
     else:
         argv = [made.folder / "driver"]
     ways = "0" if made.tsan else "1" if made.asan else "2"
-    argv += loads(made, provider, TSAN if made.tsan else CLIENTS) + ["--row", client, "--ways", ways]
+    clients = [client] if provider == ALONE else TSAN if made.tsan else CLIENTS
+    argv += loads(made, provider, clients) + ["--row", client, "--ways", ways]
     env = {"TOFT_LIBRARY": str(made.path("toft"))} if client == HOST else {}
     if made.asan:
         env = {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1"}

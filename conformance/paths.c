@@ -28,30 +28,42 @@ void table_is_the_providers(void) {
   close_arena();
 }
 
-/* A provider's name, and the settings that a debugger may read, also while the arena is closed. */
+/* A provider's name, and those of its settings that it says it has and shows, also while the arena is closed. */
 void providers_name_themselves(void) {
+  static const struct {
+    uint32_t what, announced;
+    uint64_t off, on;
+    const char *name;
+  } settings[] = {{TOFT_SET_BUDGET, CONFORMANCE_BUDGET, UINT64_MAX, 100000, "budget"},
+                  {TOFT_SET_SAMPLE, CONFORMANCE_SAMPLE, 0, 5000, "samples"},
+                  {TOFT_SET_CHECKED, CONFORMANCE_CHECKED, 0, 1, "checks"}};
   open_arena(UINT64_MAX);
   const toft_provider_info *info = toft_info_of(arena);
   CHECK("9", (info != NULL) == ((provider->supports & CONFORMANCE_INFO) != 0), "toft_info_of is %p",
         (const void *)info);
   if (info != NULL) {
+    uint32_t shown = provider->supports & CONFORMANCE_QUERY ? provider->supports : 0;
     toft_range range = {NULL, NULL, 0};
     uint64_t value = 7;
     CHECK("9", info->name[0] != 0 && info->version[0] != 0, "no name or no version");
     CHECK("9", info->query(arena, 99, &value) == TOFT_ENOSYS && value == 7, "an unknown setting has a value");
-    CHECK("9", info->query(arena, TOFT_SET_BUDGET, &value) == TOFT_OK && value == UINT64_MAX, "budget %llu",
-          (unsigned long long)value);
-    CHECK("4 set", budget_by(row, 100000) == TOFT_OK, "no budget");
-    CHECK("4 set", arena->ops->set(arena, TOFT_SET_SAMPLE, 5000, NULL, 0) == TOFT_OK, "no sampling");
-    CHECK("4 set", arena->ops->set(arena, TOFT_SET_CHECKED, 1, NULL, 0) == TOFT_OK, "no checks");
-    CHECK("4 claim", arena->ops->claim(arena, &range, 0, 8) != NULL, "no claim");
-    CHECK("9", info->query(arena, TOFT_SET_BUDGET, &value) == TOFT_OK && value == 100000, "budget %llu",
-          (unsigned long long)value);
-    CHECK("9", info->query(arena, TOFT_SET_SAMPLE, &value) == TOFT_OK && value == 5000, "samples %llu",
-          (unsigned long long)value);
-    CHECK("9", info->query(arena, TOFT_SET_CHECKED, &value) == TOFT_OK && value == 1, "checks %llu",
-          (unsigned long long)value);
-    CHECK("4 give", arena->ops->give(arena, &range) == TOFT_OK, "the range is not given back");
+    for (int on = 0; on < 2; on++) {
+      for (size_t i = 0; i < 3 && on; i++) {
+        if ((provider->supports & settings[i].announced) == 0) continue;
+        int code =
+            i == 0 ? budget_by(row, settings[i].on) : arena->ops->set(arena, settings[i].what, settings[i].on, NULL, 0);
+        CHECK("4 set", code == TOFT_OK, "no %s", settings[i].name);
+      }
+      if (on && (provider->supports & CONFORMANCE_CLAIM))
+        CHECK("4 claim", arena->ops->claim(arena, &range, 0, 8) != NULL, "no claim");
+      for (size_t i = 0; i < 3; i++) {
+        if ((shown & settings[i].announced) == 0) continue;
+        uint64_t wanted = on ? settings[i].on : settings[i].off;
+        CHECK("9", info->query(arena, settings[i].what, &value) == TOFT_OK && value == wanted, "%s %llu",
+              settings[i].name, (unsigned long long)value);
+      }
+    }
+    if (range.claim != 0) CHECK("4 give", arena->ops->give(arena, &range) == TOFT_OK, "the range is not given back");
   }
   close_arena();
 }

@@ -69,13 +69,7 @@ __attribute__((visibility("default"))) const conformance_provider *conformance_p
   static const conformance_provider table = {"core", make, release, kept, 0, 0, BLOCK - 4096};
 #else
   static const conformance_provider table = {
-      "fixed",
-      make,
-      release,
-      kept,
-      CONFORMANCE_RESIZE | CONFORMANCE_FREE | CONFORMANCE_CLEANUP | CONFORMANCE_CLAIM | CONFORMANCE_BUDGET,
-      0,
-      BLOCK - 4096,
+      "fixed", make, release, kept, CONFORMANCE_FULL, 0, BLOCK - 4096,
   };
 #endif
   return &table;

@@ -3802,7 +3802,7 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
 /* ==== toft/abi.h ==== */
 /* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md has the meaning of each
  * member. Allocate inline: if (limit - cursor < size) call ops->alloc; else p = cursor, cursor += round_up(size, 8).
- * These structures never change: additions come in headers of their own, as toft_abi_info.h. */
+ * From 0.1.0 on these structures never change: additions come in headers of their own, as toft_abi_info.h. */
 #ifndef TOFT_ABI
 #define TOFT_ABI 1
 #include <stddef.h>

@@ -427,7 +427,7 @@ TEST(Frame, NoMemory) {
   std::size_t refused = 0;
   for (std::size_t k = 1, failed = 1; failed != 0; k++) {
     test::shared_source source;
-    source.fail_at = k;
+    source.fail_from = k;  // one refusal alone is served by a smaller block
     failed = 0;
     try {
       toft::frames f(2, source.options());

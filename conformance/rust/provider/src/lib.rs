@@ -66,8 +66,8 @@ pub struct Table {
     memory: usize,
 }
 
-/// CONFORMANCE_FULL.
-const FULL: u32 = 63;
+/// CONFORMANCE_ALL.
+const ALL: u32 = 511;
 
 // SAFETY: constant.
 unsafe impl Sync for Table {}
@@ -75,6 +75,6 @@ unsafe impl Sync for Table {}
 #[no_mangle]
 pub extern "C" fn conformance_provider_table() -> &'static Table {
     static TABLE: Table =
-        Table { name: c"Rust".as_ptr(), make, release, kept, supports: FULL, policy: 1, memory: usize::MAX };
+        Table { name: c"Rust".as_ptr(), make, release, kept, supports: ALL, policy: 1, memory: usize::MAX };
     &TABLE
 }
