@@ -18,7 +18,8 @@ C, CXX = ["-std=gnu11"] + FLAGS, ["-std=gnu++17"] + FLAGS
 FOONATHAN = ["-isystem/usr/include/foonathan_memory",
              "-isystem/usr/include/x86_64-linux-gnu/foonathan_memory"]
 
-OURS = ["toft", "toft_claimed", "toft_pack", "toft_lease", "toft_hardened", "floor_mem", "floor_cursor", "model_sensible", "malloc"]
+OURS = ["toft", "toft_claimed", "toft_pack", "toft_lease", "toft_hardened", "toft_senarena", "floor_mem", "floor_cursor",
+        "model_sensible", "malloc"]
 # file: (flags, libraries, where it comes from). Each is compiled and linked on its own first.
 RIVALS = {
     "upb.c": ([], [], "the C sources in the crate google-protobuf, fetched by cargo"),
