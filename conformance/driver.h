@@ -11,12 +11,15 @@ __attribute__((visibility("default"))) int conformance_main(int argc, char **arg
 /* The scenarios. What is wrong is printed by `broken` of stage.h. */
 void table_is_the_providers(void);    /* the slow path lies in the provider's object */
 void providers_name_themselves(void); /* toft_abi_info.h */
+void arguments_are_checked(void);     /* arguments that the clients' packages do not pass */
 void paths_are_inline(void);          /* what the row's client does without a call, and with which arguments it calls */
 void versions_are_checked(void);      /* a head that is not of version 1 */
 void all_fill_and_read(void);         /* each language reads what all wrote, over many blocks */
 void marks_pass_languages(void);      /* one marks, one fills, one registers, one rewinds */
 void budgets_bind_all(void);
 void sources_refuse_all(void);
+void refusals_come_late(void); /* a budget that the padding at the block's true base exceeds */
+void peaks_are_exact(void);
 void claims_hold(void); /* each client that can claims, and all are served outside the range */
 void resets_and_trims(void);
 void cleanups_use_others(void); /* an arena is closed to its own cleanups only */

@@ -68,6 +68,29 @@ void providers_name_themselves(void) {
   close_arena();
 }
 
+/* By ops, with arguments that the clients' packages do not pass. */
+void arguments_are_checked(void) {
+  open_arena(UINT64_MAX);
+  unsigned char *p = (unsigned char *)row->alloc(arena, 100, 8);
+  CHECK("4 alloc", p != NULL && row->alloc(arena, 8, 8) != NULL, "no memory");
+  unsigned char *cursor = arena->cursor;
+  CHECK("4 resize", arena->ops->resize(arena, p, SIZE_MAX / 4 + 1, 50, 8, 0, 0) == NULL && arena->cursor == cursor,
+        "an old size that no allocation has");
+  int in = arena->ops->contains(arena, NULL), own = arena->ops->contains(arena, p);
+  CHECK("4 contains", (in == 0 && own == 1) || (in == TOFT_ENOSYS && own == TOFT_ENOSYS), "NULL %d, its own %d", in,
+        own);
+  for (int closed = 0; closed < 2; closed++) { /* a meaningless argument comes before the closed arena */
+    toft_range range = {NULL, NULL, 0};
+    if (closed && arena->ops->claim(arena, &range, 0, 8) == NULL) break;
+    int tag = arena->ops->set(arena, TOFT_SET_TAG, 1, NULL, 5);
+    int switched = arena->ops->set(arena, TOFT_SET_CHECKED, 2, NULL, 0);
+    CHECK("4 set", tag == TOFT_EARG || tag == TOFT_ENOSYS, "a name of 5 bytes at NULL: %d", tag);
+    CHECK("4 set", switched == TOFT_EARG || switched == TOFT_ENOSYS, "2 as a switch: %d", switched);
+    if (closed) CHECK("4 give", arena->ops->give(arena, &range) == TOFT_OK, "the range is not given back");
+  }
+  close_arena();
+}
+
 /* The provider's table with the driver in front: it counts the clients' calls and keeps their arguments. */
 static struct {
   toft_arena_ops ops;

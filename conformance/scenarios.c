@@ -198,6 +198,66 @@ static void use_another(void *arg) {
 }
 
 /* A cleanup uses and releases another arena of the same provider: closed is an arena's own state. */
+/* Blocks on a boundary of 65536: the first byte of 131072 is 128, so 16384 needs 16256 bytes of padding, and not the 3968
+ * of a base that is a multiple of 4096. The block is a spare then, and the epoch has grown. */
+void refusals_come_late(void) {
+  open_arena(UINT64_MAX);
+  source.boundary = 65536;
+  CHECK("4 alloc", row->alloc(arena, 8, 8) != NULL, "no memory");
+  toft_mark m = row->mark(arena);
+  CHECK("4 set", budget_by(row, live() + 10000) == TOFT_OK, "no budget");
+  for (int i = 0; i < 2; i++) {
+    uint64_t before = live(), requests = source.requests;
+    uintptr_t epoch = arena->epoch;
+    unsigned char *cursor = arena->cursor;
+    CHECK("P9", row->alloc(arena, 1000, 16384) == NULL, "%s exceeds the budget by its padding", row->name);
+    CHECK("P12", source.requests == requests + (i == 0), "%llu calls of the source, before %llu",
+          (unsigned long long)source.requests, (unsigned long long)requests);
+    CHECK("P9", arena->epoch == epoch + 2, "the epoch grew by %llu at a late refusal",
+          (unsigned long long)(arena->epoch - epoch));
+    CHECK("M5", live() == before && arena->cursor == cursor, "a refusal changed the arena");
+  }
+  CHECK("P12", stats_of(row).reserved == 4096 + 131072, "the block that came is not a spare: %llu bytes",
+        (unsigned long long)stats_of(row).reserved);
+  CHECK("4 set", budget_by(row, live() + 20000) == TOFT_OK, "no budget");
+  uint64_t requests = source.requests;
+  unsigned char *p = (unsigned char *)row->alloc(arena, 1000, 16384);
+  CHECK("P12", p != NULL && ((uintptr_t)p & 16383) == 0 && source.requests == requests, "the spare does not serve");
+  CHECK("M14", rewind_by(row, m) == TOFT_OK && live() == 8, "a refusal made a mark stale");
+
+  CHECK("4 set", budget_by(row, UINT64_MAX) == TOFT_OK, "no budget");
+  m = row->mark(arena);
+  CHECK("4 alloc", row->alloc(arena, 300000, 8) != NULL, "no memory");
+  uintptr_t epoch = arena->epoch;
+  CHECK("M14", rewind_by(row, m) == TOFT_OK, "a mark is stale");
+  CHECK("M11", arena->epoch == epoch, "the epoch grew at a rewind within one block");
+  close_arena();
+}
+
+/* Between operations, whatever `live` was during one. Dedicated blocks have no padding, so the numbers are known. */
+void peaks_are_exact(void) {
+  open_arena(UINT64_MAX);
+  void *x = row->alloc(arena, 100, 8);
+  void *y = arena->ops->alloc(arena, 300000, 8, 0, 0);
+  CHECK("4 alloc", x != NULL && y != NULL, "no memory");
+  if (row->free != NULL) /* inline */
+    row->free(arena, x, 100);
+  else
+    arena->ops->free(arena, x, 100);
+  toft_stats s = stats_of(row);
+  CHECK("4 stats", s.live == 300000 && s.peak == 300104, "live %llu, peak %llu after a free",
+        (unsigned long long)s.live, (unsigned long long)s.peak);
+  y = arena->ops->resize(arena, y, 300000, 600000, 8, 0, 0);
+  s = stats_of(row);
+  CHECK("4 stats", y != NULL && s.live == 600000 && s.peak == 600000, "live %llu, peak %llu after a move",
+        (unsigned long long)s.live, (unsigned long long)s.peak);
+  y = arena->ops->resize(arena, y, 600000, 1000, 4096, 0, 0);
+  s = stats_of(row);
+  CHECK("4 stats", y != NULL && s.live == 4032 + 1000 && s.peak == 600000, "live %llu, peak %llu after a move down",
+        (unsigned long long)s.live, (unsigned long long)s.peak);
+  close_arena();
+}
+
 void cleanups_use_others(void) {
   open_arena(UINT64_MAX);
   toft_arena *other = provider->make(&source.source, UINT64_MAX, 0);

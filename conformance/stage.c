@@ -39,10 +39,12 @@ static void *take_locked(counting *s, size_t size) {
   s->requests++;
   if (size == 0 || size % 4096 != 0) s->misused = 1;
   if (s->refuses || s->out == BLOCKS) return NULL;
-  unsigned char *base = (unsigned char *)page_memory(size);
+  void *base = NULL;
+  if (s->boundary == 0) base = page_memory(size);
+  if (s->boundary != 0 && posix_memalign(&base, s->boundary, size) != 0) return NULL;
   if (base == NULL) return NULL;
   memset(base, 0xA5, size);
-  s->base[s->out] = base;
+  s->base[s->out] = (unsigned char *)base;
   s->size[s->out++] = size;
   s->bytes_taken += size;
   return base;

@@ -40,6 +40,7 @@ typedef struct counting {
   unsigned char *base[BLOCKS];
   size_t size[BLOCKS], out;
   uint64_t requests, bytes_taken, bytes_given; /* requests: the refused ones too */
+  size_t boundary;                             /* blocks are on a boundary of this; 0: of 4096 */
   int refuses, misused; /* misused: it got back a block that it did not grant, or an invalid size */
 } counting;
 

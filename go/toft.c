@@ -2080,13 +2080,17 @@ static void toft_complete_state(toft_state *a) {
   a->state &= ~(uint32_t)TOFT_PRISTINE;
 }
 
+static void toft_update_peak(toft_state *a) {
+  if (a->live > a->peak) a->peak = a->live;
+}
+
 /* Brings live and allocated up to the cursor. `allocated` misses what was allocated and rewound inline since. */
 static void toft_sync(toft_state *a) {
   ptrdiff_t moved = a->head.cursor - a->synced;
   if (moved > 0) a->allocated += (uint64_t)moved;
   a->live += (uint64_t)(int64_t)moved;
   a->synced = a->head.cursor;
-  if (a->live > a->peak) a->peak = a->live;
+  toft_update_peak(a);
 }
 
 /* A state that was overwritten, for instance by letters, may have TOFT_PRISTINE set. */
@@ -2435,6 +2439,7 @@ static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   b->charge = need;
   a->live += need;
   a->allocated += need;
+  toft_update_peak(a);
   toft_detached_add(a, b, need);
   return p;
 }
@@ -2532,6 +2537,7 @@ static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) 
       b->charge += take;
       a->live += take;
       a->allocated += take;
+      toft_update_peak(a);
       toft_detached_add(a, b, take);
       return p;
     }
@@ -2643,6 +2649,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
     return p;
   }
   if (flags & TOFT_STAY) return NULL;
+  uint64_t peak = a->peak;
   unsigned char *q = (unsigned char *)toft_alloc_slow(a, new_size, align);
   if (q == NULL) return NULL;
   memcpy(q, p, toft_min(old_size, new_size));
@@ -2651,6 +2658,8 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
     toft_block_header **at = a->newest == dedicated ? &a->newest : &a->newest->next;
     *at = dedicated->next;
     a->live -= dedicated->charge;
+    a->peak = peak; /* both places were not allocated at once for the caller */
+    toft_update_peak(a);
     toft_detached_remove(a, dedicated);
     toft_block_drop(a, dedicated);
   }

@@ -111,12 +111,12 @@ class Cleanup:
 
 
 class OutOfMemory(Exception):
-    """The source refused the initial block."""
+    """The source refused the initial block, or the reserve is larger than a request may be."""
 
 
 class Arena:
     def __init__(self, source, budget=NONE, reserve=0):
-        if not source.take(INITIAL):
+        if reserve > MAXREQ or not source.take(INITIAL):
             raise OutOfMemory
         self.source, self.budget = source, budget
         self.epoch = 2                  # bit 0, instrumented, is not modelled
@@ -339,7 +339,7 @@ class Arena:
         return SHRINKS and b is self.blocks[-1] and not b.regular and offset == b.payload
 
     def resize(self, p, old, new, align=8, flags=0):
-        if not is_pow2(align) or new > MAXREQ or align > MAXREQ:
+        if not is_pow2(align) or max(old, new, align) > MAXREQ:
             return None
         if p is None:
             return self.alloc(new, align, flags) if old == 0 else None

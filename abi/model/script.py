@@ -29,7 +29,7 @@ class Vector:
         self.ids, self.marks, self.ranges, self.nodes, self.ran = {}, {}, {}, {}, []
         self.source = Source(fail_at)
         try:
-            self.arena = Arena(self.source, number(budget), reserve)
+            self.arena = Arena(self.source, number(budget), number(reserve))
         except OutOfMemory:
             self.arena = None
         self.source.took.clear()

@@ -52,7 +52,7 @@ class Player:
         self.source = providers.Source(vector["fail_at"])
         budget = number(vector["options"]["budget"])
         self.address = provider.create_with(self.source, 0 if budget == abi.NO_BUDGET else budget,
-                                         vector["options"]["reserve"])
+                                         number(vector["options"]["reserve"]))
         self.bases = {}  # of blocks, by index, as far as they were told (P3)
         self.allocations, self.marks, self.nodes, self.ranges = {}, {}, {}, {}
         self.contents, self.clock = {}, 0  # address: (when, size, first and last byte)

@@ -53,6 +53,7 @@ static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   b->charge = need;
   a->live += need;
   a->allocated += need;
+  toft_update_peak(a);
   toft_detached_add(a, b, need);
   return p;
 }
@@ -150,6 +151,7 @@ static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) 
       b->charge += take;
       a->live += take;
       a->allocated += take;
+      toft_update_peak(a);
       toft_detached_add(a, b, take);
       return p;
     }

@@ -22,13 +22,17 @@ static void toft_complete_state(toft_state *a) {
   a->state &= ~(uint32_t)TOFT_PRISTINE;
 }
 
+static void toft_update_peak(toft_state *a) {
+  if (a->live > a->peak) a->peak = a->live;
+}
+
 /* Brings live and allocated up to the cursor. `allocated` misses what was allocated and rewound inline since. */
 static void toft_sync(toft_state *a) {
   ptrdiff_t moved = a->head.cursor - a->synced;
   if (moved > 0) a->allocated += (uint64_t)moved;
   a->live += (uint64_t)(int64_t)moved;
   a->synced = a->head.cursor;
-  if (a->live > a->peak) a->peak = a->live;
+  toft_update_peak(a);
 }
 
 /* A state that was overwritten, for instance by letters, may have TOFT_PRISTINE set. */

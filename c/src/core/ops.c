@@ -87,6 +87,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
     return p;
   }
   if (flags & TOFT_STAY) return NULL;
+  uint64_t peak = a->peak;
   unsigned char *q = (unsigned char *)toft_alloc_slow(a, new_size, align);
   if (q == NULL) return NULL;
   memcpy(q, p, toft_min(old_size, new_size));
@@ -95,6 +96,8 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
     toft_block_header **at = a->newest == dedicated ? &a->newest : &a->newest->next;
     *at = dedicated->next;
     a->live -= dedicated->charge;
+    a->peak = peak; /* both places were not allocated at once for the caller */
+    toft_update_peak(a);
     toft_detached_remove(a, dedicated);
     toft_block_drop(a, dedicated);
   }

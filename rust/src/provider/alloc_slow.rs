@@ -52,6 +52,7 @@ impl RawArena {
         let slow = self.slow();
         slow.live.set(slow.live.get() + need as u64);
         slow.allocated.set(slow.allocated.get() + need as u64);
+        self.update_peak();
         if self.is(INSTRUMENTED) {
             self.detached_add(b, need);
         }
@@ -190,6 +191,7 @@ impl RawArena {
                 b.charge.set(b.charge.get() + take);
                 slow.live.set(slow.live.get() + take as u64);
                 slow.allocated.set(slow.allocated.get() + take as u64);
+                self.update_peak();
                 if self.is(INSTRUMENTED) {
                     self.detached_add(b, take);
                 }

@@ -13,6 +13,13 @@ use crate::source::Source;
 impl RawArena {
     // ---- accounting ----
 
+    pub fn update_peak(self) {
+        let slow = self.slow();
+        if slow.live.get() > slow.peak.get() {
+            slow.peak.set(slow.live.get());
+        }
+    }
+
     /// M4: brings live up to the cursor. `allocated` misses what was allocated and rewound inline since.
     pub fn sync(self) {
         let slow = self.slow();
@@ -28,9 +35,7 @@ impl RawArena {
             self.steady_top.set(0); // the next reset must count the bytes up to here
         }
         self.synced.set(self.head.cursor.get());
-        if slow.live.get() > slow.peak.get() {
-            slow.peak.set(slow.live.get());
-        }
+        self.update_peak();
     }
 
     pub fn sync_in(self) {

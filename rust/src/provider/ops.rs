@@ -135,6 +135,7 @@ fn resize_in(a: RawArena, p: *mut u8, old: usize, new: usize, align: usize, flag
     if flags & abi::STAY != 0 {
         return None;
     }
+    let peak = a.slow().peak.get();
     let q = a.alloc_slow_for(new, align, caller)?;
     // SAFETY: p has `old` bytes by the caller's contract, q is new.
     unsafe { ptr::copy_nonoverlapping(p, q.as_ptr(), old.min(new)) };
@@ -147,6 +148,8 @@ fn resize_in(a: RawArena, p: *mut u8, old: usize, new: usize, align: usize, flag
             next => newest.next.set(next),
         }
         slow.live.set(slow.live.get() - b.charge.get() as u64);
+        slow.peak.set(peak); // both places were not allocated at once for the caller
+        a.update_peak();
         if a.is(INSTRUMENTED) {
             a.detached_remove(b);
         }
@@ -519,8 +522,14 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
     // SAFETY: the table's contract.
     let a = unsafe { RawArena::of(head) };
     a.sync_in();
+    let name = match what {
+        abi::SET_TAG if name.is_null() => (len == 0).then_some(""),
+        // SAFETY: the caller's contract: `name` has `len` bytes.
+        abi::SET_TAG => core::str::from_utf8(unsafe { core::slice::from_raw_parts(name.cast(), len) }).ok(),
+        _ => Some(""),
+    };
     let code = match what {
-        abi::SET_CHECKED if value > 1 => abi::EARG, // before EBUSY: an invalid argument in any state
+        _ if name.is_none() || (what == abi::SET_CHECKED && value > 1) => abi::EARG, // before EBUSY: in any state
         _ if a.is(BUSY) || (a.is(CLAIMED) && what != abi::SET_TAG) => abi::EBUSY,
         abi::SET_BUDGET => {
             a.budget.set(value);
@@ -530,23 +539,12 @@ unsafe extern "C" fn set(head: *mut Head, what: u32, value: u64, name: *const c_
         abi::SET_SAMPLE => a.set_sample(value),
         abi::SET_CHECKED => a.set_checked(value == 1),
         _ => {
-            let bytes: &[u8] = if name.is_null() {
-                &[]
+            let on = a.set_metered(true);
+            let tagged = on == abi::OK && a.set_tag(value, name.unwrap_or_default()).is_some();
+            if tagged {
+                abi::OK
             } else {
-                // SAFETY: the caller's contract: `name` has `len` bytes.
-                unsafe { core::slice::from_raw_parts(name.cast(), len) }
-            };
-            match core::str::from_utf8(bytes) {
-                Err(_) => abi::EARG,
-                Ok(name) => {
-                    let on = a.set_metered(true);
-                    let tagged = on == abi::OK && a.set_tag(value, name).is_some();
-                    if tagged {
-                        abi::OK
-                    } else {
-                        abi::ENOMEM
-                    }
-                }
+                abi::ENOMEM
             }
         }
     };
