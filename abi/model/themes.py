@@ -1446,8 +1446,8 @@ def sources():
     v.alloc(20000)
     v.alloc(20000)
     out.append(v)
-    many = range(3, 400)
-    v = Vector("refusal: the same requests find the same blocks after a reset", fail_at=range(5, 400))
+    many = range(3, 200)
+    v = Vector("refusal: the same requests find the same blocks after a reset", fail_at=range(5, 200))
     for policy in ("recent", "recent", "all"):
         for n in (3000, 6000, 15000, 40000, 90000, 300000, 500000, 100000):
             v.alloc(n)
@@ -1487,7 +1487,7 @@ def sources():
     v.alloc(65000)
     v.alloc(65472)
     out.append(v)
-    v = Vector("refusal: the largest spare serves", fail_at=range(4, 400))
+    v = Vector("refusal: the largest spare serves", fail_at=range(4, 200))
     v.mark("a")
     v.alloc(3584)
     v.alloc(8000)
@@ -1515,7 +1515,7 @@ def sources():
     v.rewind("a")
     v.alloc(32710)
     out.append(v)
-    v = Vector("refusal: the largest spare serves a large request", fail_at=range(4, 400))
+    v = Vector("refusal: the largest spare serves a large request", fail_at=range(4, 200))
     v.mark("a")
     v.alloc(300000)
     v.alloc(600000)
