@@ -12,19 +12,20 @@ import (
 	"toft.dev/toft/internal/ctest"
 )
 
-// The source fails in its 1st, 2nd, ... k-th call, until a run passes untouched: the call returns or panics with the
+// The source fails from its 1st, 2nd, ... k-th call on, until a run passes untouched: the call returns or panics with the
 // package's error, nothing has changed, and the next try succeeds.
 func TestEachRefusalOfTheSource(t *testing.T) {
 	sizes := []int{10, 3000, 24, 70000, 9000, 400000, 100, 5000, 300000, 40000, 1 << 20, 2000, 16}
 	refused := 0
 	for k := uintptr(1); ; k++ {
-		pages := ctest.NewPages([]uintptr{k})
+		pages := ctest.NewPagesFailingFrom(k) // smaller blocks are refused too
 		p := pages.Create(0, 0)
 		if p == nil {
 			if _, err := Own(p); err == nil || pages.Bytes() != 0 {
 				t.Fatalf("call %d: error %v, %d bytes", k, err, pages.Bytes())
 			}
 			refused++
+			pages.Grant()
 			p = pages.Create(0, 0)
 		}
 		a, err := Own(p)
@@ -46,7 +47,11 @@ func TestEachRefusalOfTheSource(t *testing.T) {
 				refused++
 				var e *AllocError
 				after := a.Stats()
-				before.SourceCalls++
+				if after.SourceCalls <= before.SourceCalls {
+					t.Fatalf("call %d: the source was not called", k)
+				}
+				before.SourceCalls = after.SourceCalls
+				pages.Grant()
 				if !errors.Is(err, ErrNoMemory) || !errors.As(err, &e) || after != before || a.Mark() != at {
 					t.Fatalf("call %d: %v; %+v, not %+v", k, err, after, before)
 				}
@@ -71,12 +76,13 @@ func TestEachRefusalOfTheSource(t *testing.T) {
 	if refused < 5 {
 		t.Errorf("%d refusals", refused)
 	}
-	pages := ctest.NewPages([]uintptr{2})
+	pages := ctest.NewPagesFailingFrom(2)
 	a, err := Own(pages.Create(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantPanic(t, "out of memory", func() { MakeSlice[byte](a, 70000) })
+	pages.Grant()
 	MakeSlice[byte](a, 70000)
 	a.Release()
 	pages.Free()

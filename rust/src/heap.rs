@@ -8,6 +8,7 @@ use core::ptr::NonNull;
 
 #[cfg(feature = "std")]
 use crate::background;
+#[cfg(feature = "std")]
 use crate::page_cache;
 #[cfg(feature = "std")]
 use crate::policy::CAP;

@@ -72,6 +72,8 @@ ctest_pages *ctest_v_pages(const size_t *fail_at, size_t n) {
   return s;
 }
 
+void ctest_v_grant(ctest_pages *s) { memset(s->fail_at, 0, sizeof s->fail_at); }
+
 size_t ctest_v_free(ctest_pages *s) {
   size_t left = s->count;
   while (s->count != 0) page_put(&s->source, s->out[0].base, s->out[0].size);

@@ -28,6 +28,18 @@ func NewPages(failAt []uintptr) Pages {
 	return Pages{C.ctest_v_pages((*C.size_t)(unsafe.Pointer(&failAt[0])), C.size_t(len(failAt)))}
 }
 
+// NewPagesFailingFrom makes a source that fails from that call on, until Grant.
+func NewPagesFailingFrom(call uintptr) Pages {
+	var failAt [200]uintptr
+	for i := range failAt {
+		failAt[i] = call + uintptr(i)
+	}
+	return NewPages(failAt[:])
+}
+
+// Grant ends the failures.
+func (s Pages) Grant() { C.ctest_v_grant(s.c) }
+
 // Free frees all blocks and returns how many were in use.
 func (s Pages) Free() int { return int(C.ctest_v_free(s.c)) }
 
