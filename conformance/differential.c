@@ -277,7 +277,8 @@ static void compare_stats(const toft_stats *c, const toft_stats *rust) {
   memcpy(in_rust, rust, sizeof in_rust);
   for (size_t i = 0; i < 8; i++)
     if (in_c[i] != in_rust[i])
-      wrong(&runs[1], "%s: C %llu, the other %llu", names[i], (unsigned long long)in_c[i], (unsigned long long)in_rust[i]);
+      wrong(&runs[1], "%s: C %llu, the other %llu", names[i], (unsigned long long)in_c[i],
+            (unsigned long long)in_rust[i]);
 }
 
 static void compare_settings(void) {

@@ -1,5 +1,5 @@
-/* The provider in C: libtoft, all of it in this object and nothing of it visible from outside. With LEAST defined, it has
- * the full profile of abi/SPEC.md and nothing more: no information, no sampling, no checks, no tags.
+/* The provider in C: libtoft, all of it in this object and nothing of it visible from outside. With LEAST defined, it
+ * has the full profile of abi/SPEC.md and nothing more: no information, no sampling, no checks, no tags.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define TOFT_STATIC
 #include "toft.c"
