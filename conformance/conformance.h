@@ -31,8 +31,9 @@ enum {
   CONFORMANCE_SAMPLE = 64,   /* set(TOFT_SET_SAMPLE) */
   CONFORMANCE_CHECKED = 128, /* set(TOFT_SET_CHECKED) */
   CONFORMANCE_QUERY = 256,   /* with INFO: query answers for the settings that the bits here announce */
+  CONFORMANCE_TAG = 512,     /* set(TOFT_SET_TAG) */
   CONFORMANCE_FULL = 31,
-  CONFORMANCE_ALL = 511
+  CONFORMANCE_ALL = 1023
 };
 
 typedef struct conformance_provider {

@@ -10,6 +10,7 @@
  * the model.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -66,6 +67,9 @@ static void page_memory_free(void *p) {
 const conformance_provider *conformance_provider_table(void); /* the crate's */
 const conformance_provider *differential_provider_in_c(void); /* libtoft's */
 static const conformance_provider *providers[2];
+
+/* What both of them support. */
+static int both(uint32_t bit) { return (providers[0]->supports & providers[1]->supports & bit) != 0; }
 
 enum { STEP = 4, HEAD = 8, STEPS = 400 };
 static uint32_t fails[STEPS + 8]; /* the calls of the source that it refuses */
@@ -273,16 +277,17 @@ static void compare_stats(const toft_stats *c, const toft_stats *rust) {
   memcpy(in_rust, rust, sizeof in_rust);
   for (size_t i = 0; i < 8; i++)
     if (in_c[i] != in_rust[i])
-      wrong(&runs[1], "%s: C %llu, Rust %llu", names[i], (unsigned long long)in_c[i], (unsigned long long)in_rust[i]);
+      wrong(&runs[1], "%s: C %llu, the other %llu", names[i], (unsigned long long)in_c[i],
+            (unsigned long long)in_rust[i]);
 }
 
 static void compare_settings(void) {
-  for (uint32_t what = TOFT_SET_BUDGET; what <= TOFT_SET_CHECKED; what++) {
+  for (uint32_t what = TOFT_SET_BUDGET; what <= TOFT_SET_CHECKED && both(CONFORMANCE_QUERY); what++) {
     uint64_t values[2] = {0, 0};
     for (int i = 0; i < 2; i++) runs[i].code = toft_info_of(runs[i].a)->query(runs[i].a, what, &values[i]);
     EQUAL("a setting's code", code);
     if (values[0] != values[1])
-      wrong(&runs[1], "setting %u: C %llu, Rust %llu", what, (unsigned long long)values[0],
+      wrong(&runs[1], "setting %u: C %llu, the other %llu", what, (unsigned long long)values[0],
             (unsigned long long)values[1]);
   }
 }
@@ -441,7 +446,9 @@ static int decode(const uint8_t *step, vec_op *op) {
       op->plus = a & 1 ? held->limit - held->cursor + 8 * (1 + (int)b) : client.start - held->cursor - 1 - (int)b;
       return 1;
     case VEC_RELEASE_EARLY: return held != NULL;
-    case TAG: op->n = b % 5; return held == NULL; /* while one is claimed a provider may set it or refuse (4 set) */
+    case TAG:
+      op->n = b % 5;
+      return held == NULL && both(CONFORMANCE_TAG); /* while one is claimed a provider may set it or refuse (4 set) */
     default: return 0;
   }
 }
@@ -629,6 +636,18 @@ static void report(uint8_t *bytes, size_t size, const char *folder, uint64_t num
 static void load_providers(void) {
   providers[0] = differential_provider_in_c();
   providers[1] = conformance_provider_table();
+  const char *other = getenv("DIFFERENTIAL_PROVIDER"); /* an object to load instead of the crate */
+  if (other == NULL) return;
+  const conformance_provider *(*table)(void) = NULL;
+  void *object = dlopen(other, RTLD_NOW | RTLD_LOCAL);
+  void *found = object != NULL ? dlsym(object, "conformance_provider_table") : NULL;
+  memcpy(&table, &found, sizeof table);
+  if (table != NULL) providers[1] = table();
+  if (table == NULL || providers[1] == NULL || providers[1]->policy != 1 ||
+      (~providers[1]->supports & CONFORMANCE_FULL) != 0) {
+    fprintf(stderr, "differential: %s is no provider of the full profile with placement policy 1\n", other);
+    exit(2);
+  }
 }
 
 #ifdef FUZZ

@@ -197,8 +197,7 @@ static void use_another(void *arg) {
   other->ops->release(other);
 }
 
-/* A cleanup uses and releases another arena of the same provider: closed is an arena's own state. */
-/* Blocks on a boundary of 65536: the first byte of 131072 is 128, so 16384 needs 16256 bytes of padding, and not the 3968
+/* Blocks on a boundary of 65536: the first byte of 131072 is 128, so 16384 needs 16256 bytes of padding, not the 3968
  * of a base that is a multiple of 4096. The block is a spare then, and the epoch has grown. */
 void refusals_come_late(void) {
   open_arena(UINT64_MAX);
@@ -258,6 +257,7 @@ void peaks_are_exact(void) {
   close_arena();
 }
 
+/* A cleanup uses and releases another arena of the same provider: closed is an arena's own state. */
 void cleanups_use_others(void) {
   open_arena(UINT64_MAX);
   toft_arena *other = provider->make(&source.source, UINT64_MAX, 0);

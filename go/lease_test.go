@@ -16,6 +16,7 @@ import (
 	"unsafe"
 
 	"toft.dev/toft/internal/ctest"
+	"toft.dev/toft/internal/offheap"
 	"toft.dev/toft/internal/testutil"
 )
 
@@ -910,5 +911,26 @@ func TestTrimLeasesReturnsPages(t *testing.T) {
 	TrimLeases()
 	if cached := ReadLeaseStats().Cached; cached != 0 {
 		t.Errorf("%d bytes are cached after TrimLeases", cached)
+	}
+}
+
+// The first page of the buffer has the state of the arena; the other pages read as zeros once they are returned.
+func TestTrimLeasesReturnsPagesOfBuffers(t *testing.T) {
+	if rangeStart == noAddress || offheap.PageSize >= bufferSize {
+		t.Skip("the buffers have no pages to return")
+	}
+	a := Get()
+	if a.epoch&1 != 0 {
+		t.Skip("checked leases keep their buffers")
+	}
+	const size = bufferSize - 1024
+	p := (*[size]byte)(a.AllocUninit(size, 8))
+	for i := range p {
+		p[i] = 0xA5
+	}
+	a.Return()
+	TrimLeases()
+	if last := p[size-1]; last != 0 {
+		t.Errorf("the last byte of a trimmed buffer is %#x", last)
 	}
 }

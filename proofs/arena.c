@@ -250,16 +250,21 @@ void spare_blocks_are_returned_above_a_limit(void) {
   prove(invariant());
 }
 
-/* After a reset no byte is in use, and each block is current, kept or returned once. */
+/* After a reset no byte is in use, each block is current, kept or returned once, and every mark from before is older
+ * than all blocks. */
 void reset_empties_the_arena(void) {
   any_arena();
+  toft_state before = state;
   uint32_t policy = nondet_u32();
   size_t keep = nondet_size();
-  assume(policy <= TOFT_KEEP_BYTES);
-  toft_retain_blocks(&state, policy, keep);
-  state.live = 0;
-  state.initial.epoch = state.current->epoch = toft_epoch(&state);
-  toft_set_limit(&state);
+  int code = toft_op_reset(&state.head, policy, keep);
+  prove(code == (policy <= TOFT_KEEP_BYTES ? TOFT_OK : TOFT_EARG));
+  if (code == TOFT_OK) {
+    prove(state.live == 0 && toft_epoch(&state) > toft_epoch(&before));
+    prove(state.initial.epoch == toft_epoch(&state) && state.current->epoch == toft_epoch(&state));
+  } else {
+    prove(same(&before));
+  }
   prove(invariant());
 }
 
@@ -343,7 +348,17 @@ void freed_bytes_are_returned(void) {
   prove(invariant());
 }
 
-/* An allocation grows or shrinks in place, or is copied. */
+/* The end of the bytes in use of the block that p points into. */
+static const unsigned char *used_end_of(const unsigned char *p) {
+  for (toft_block_header *b = state.newest;; b = b->next) {
+    if (__CPROVER_same_object(p, toft_block_start(&state, b))) return toft_block_used_end(&state, b);
+    prove(b != &state.initial);
+    if (b == &state.initial) return p;
+  }
+}
+
+/* An allocation grows or shrinks in place, or is copied, and its new bytes are in use. A refusal may have made the
+ * initial block usable (P9). */
 void resized_allocations_hold_their_request(void) {
   any_arena();
   toft_state before = state;
@@ -353,9 +368,9 @@ void resized_allocations_hold_their_request(void) {
   assume(toft_check_request(new_size, align) == TOFT_OK);
   unsigned char *q = (unsigned char *)toft_resize_unchecked(&state, p, old_size, new_size, align, flags);
   if (q == NULL) {
-    prove(same(&before));
+    prove(state.live == before.live && (same(&before) || state.current == &state.initial));
   } else {
-    prove(((uintptr_t)q & (align - 1)) == 0);
+    prove(((uintptr_t)q & (align - 1)) == 0 && new_size <= (size_t)(used_end_of(q) - q));
     prove(q == p || !(flags & TOFT_STAY));
   }
   toft_sync(&state);

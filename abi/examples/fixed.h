@@ -72,7 +72,7 @@ static void *fixed_resize(toft_arena *head, void *old, size_t old_size, size_t n
   fixed *a = (fixed *)(void *)head;
   unsigned char *p = (unsigned char *)old, *q = NULL;
   if (p == NULL) return old_size == 0 ? fixed_alloc(head, n, align, flags, site) : NULL;
-  if (closed(a) || !is_request(n, align)) return NULL;
+  if (closed(a) || !is_request(n, align) || !is_request(old_size, 8)) return NULL;
   int last = (size_t)(head->cursor - p) == R8(old_size), stays = pad_to(p, align) == 0;
   size_t more = R8(n) > R8(old_size) ? R8(n) - R8(old_size) : 0;
   if (stays && last && more <= (size_t)(a->end - head->cursor) && affords(a, more)) {

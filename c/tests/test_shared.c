@@ -65,6 +65,20 @@ static void the_newest(void **state) {
   assert_int_equal(toft_shared_release(s), TOFT_OK);
 }
 
+static void large_requests_leave_the_current_block(void **state) {
+  toft_shared *s = toft_shared_create(NULL);
+  (void)state;
+  assert_non_null(s);
+  unsigned char *p = (unsigned char *)toft_shared_alloc(s, 104, 8);
+  for (size_t size = 65 << 10; size < (size_t)4 << 20; size *= 2) {
+    assert_non_null(toft_shared_alloc(s, size, 8));
+    unsigned char *next = (unsigned char *)toft_shared_alloc(s, 104, 8);
+    assert_ptr_equal(next, p + 104);
+    p = next;
+  }
+  assert_int_equal(toft_shared_release(s), TOFT_OK);
+}
+
 static void invalid_arguments(void **state) {
   counted c;
   toft_shared *s = toft_shared_create(counted_init(&c));
@@ -394,6 +408,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(one_thread),
       cmocka_unit_test(the_newest),
+      cmocka_unit_test(large_requests_leave_the_current_block),
       cmocka_unit_test(invalid_arguments),
       cmocka_unit_test(no_memory),
       cmocka_unit_test(rounds),

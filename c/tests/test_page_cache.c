@@ -1,0 +1,96 @@
+/* The table of free pages: which range serves, which ranges join, what a window keeps. The program contains the
+ * library, to call what is static in it. Ranges of the first two tests are addresses only: no memory is behind them.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define TOFT_STATIC
+#include "toft.c"
+
+#include "support.h"
+
+#ifdef TOFT_OMIT_PAGE_CACHE
+int main(void) { return 77; }
+#else
+
+static unsigned char *at(size_t mib) { return (unsigned char *)(uintptr_t)((mib + 256) * TOFT_MIB); }
+
+static void empty_table(void) {
+  toft_free_pages.ranges = 0;
+  toft_free_pages.used = toft_free_pages.peak[0] = toft_free_pages.peak[1] = 0;
+  toft_free_pages.began = toft_os_milliseconds();
+  toft_page_bytes = 0;
+}
+
+static void the_smallest_range_serves(void **state) {
+  (void)state;
+  empty_table();
+  assert_true(toft_page_insert(at(0), 10 * TOFT_MIB));
+  assert_true(toft_page_insert(at(100), 3 * TOFT_MIB));
+  assert_true(toft_page_insert(at(200), 5 * TOFT_MIB));
+  assert_null(toft_page_remove(11 * TOFT_MIB));
+  if (TOFT_OS_CAN_SPLIT) {
+    assert_ptr_equal(toft_page_remove(2 * TOFT_MIB), at(100));
+    assert_ptr_equal(toft_page_remove(4 * TOFT_MIB), at(200));
+    assert_ptr_equal(toft_page_remove(1 * TOFT_MIB), at(102)); /* as large as the rest of another */
+    assert_ptr_equal(toft_page_remove(1 * TOFT_MIB), at(204));
+    assert_ptr_equal(toft_page_remove(1 * TOFT_MIB), at(0));
+    assert_int_equal(toft_page_bytes, 9 * TOFT_MIB);
+  } else {
+    assert_null(toft_page_remove(2 * TOFT_MIB));
+    assert_ptr_equal(toft_page_remove(5 * TOFT_MIB), at(200));
+  }
+  empty_table();
+}
+
+static void neighbours_join(void **state) {
+  (void)state;
+  if (!TOFT_OS_CAN_SPLIT) skip();
+  empty_table();
+  assert_true(toft_page_insert(at(10), TOFT_MIB));
+  assert_true(toft_page_insert(at(9), TOFT_MIB)); /* with the range above */
+  assert_int_equal(toft_free_pages.ranges, 1);
+  assert_true(toft_page_insert(at(11), TOFT_MIB)); /* with the range below */
+  assert_int_equal(toft_free_pages.ranges, 1);
+  assert_true(toft_page_insert(at(13), TOFT_MIB));
+  assert_int_equal(toft_free_pages.ranges, 2);
+  assert_true(toft_page_insert(at(12), TOFT_MIB)); /* with both */
+  assert_int_equal(toft_free_pages.ranges, 1);
+  assert_ptr_equal(toft_page_remove(5 * TOFT_MIB), at(9));
+  assert_int_equal(toft_free_pages.ranges, 0);
+
+  empty_table();
+  for (size_t i = 0; i < TOFT_PAGE_RANGES_MAX; i++) assert_true(toft_page_insert(at(i), 4096));
+  assert_false(toft_page_insert(at(TOFT_PAGE_RANGES_MAX), 4096)); /* the table is full */
+  assert_true(toft_page_insert(at(7) + 4096, 4096));
+  assert_int_equal(toft_free_pages.ranges, TOFT_PAGE_RANGES_MAX);
+  empty_table();
+}
+
+/* The windows are an hour long, and end because the test moves their begin. */
+static void two_windows_are_kept(void **state) {
+  enum { HOUR = 3600 * 1000, SIZE = 8 << 20 };
+  (void)state;
+  empty_table();
+  size_t window = toft_page_cache_window(HOUR), limit = toft_page_cache_limit((size_t)256 << 20);
+  for (int idle = 1; idle <= 2; idle++) { /* windows that pass without a call */
+    void *p = toft_page_cache_take(SIZE);
+    assert_non_null(p);
+    toft_page_cache_put(p, SIZE);
+    toft_free_pages.began -= (size_t)idle * HOUR;
+    toft_page_cache_age();
+    assert_int_equal(toft_page_cache_bytes(), idle == 1 ? SIZE : 0);
+    toft_free_pages.began -= HOUR;
+    toft_page_cache_age();
+    assert_int_equal(toft_page_cache_bytes(), 0);
+  }
+  toft_page_cache_window(window);
+  toft_page_cache_limit(limit);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(the_smallest_range_serves),
+      cmocka_unit_test(neighbours_join),
+      cmocka_unit_test(two_windows_are_kept),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
+#endif
