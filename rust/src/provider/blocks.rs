@@ -261,6 +261,7 @@ impl RawArena {
             at = a.parent.get(); // which the next reset is of
         }
         let Some(base) = base else {
+            self.leave_steady(); // the next reset decides anew which blocks stay
             self.raise(REFUSED);
             return None;
         };
