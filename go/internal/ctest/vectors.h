@@ -3,7 +3,7 @@
 
 typedef struct ctest_pages ctest_pages;
 ctest_pages *ctest_v_pages(const size_t *fail_at, size_t n);
-void ctest_v_grant(ctest_pages *s); /* refuse no more */
+void ctest_v_grant(ctest_pages *s);  /* refuse no more */
 size_t ctest_v_free(ctest_pages *s); /* how many blocks were still out */
 toft_arena *ctest_v_create(ctest_pages *s, uint64_t budget, size_t reserve);
 const size_t *ctest_v_took(ctest_pages *s, size_t *n); /* since it was last asked */
