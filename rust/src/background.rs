@@ -12,9 +12,12 @@ static ON: Setting = Setting::new("TOFT_BACKGROUND_THREAD", 0);
 /// The process whose background thread runs; 0: there is none. A forked child does not have its parent's thread.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
+/// WebAssembly has no threads, nor a number of the process.
+const HAS_THREADS: bool = !cfg!(target_family = "wasm");
+
 /// Pages are in the cache: if it is on, there is a thread for them.
 pub(crate) fn pages_came() {
-    if ON.get() != 0 && held() != 0 {
+    if HAS_THREADS && ON.get() != 0 && held() != 0 {
         start();
     }
 }
@@ -49,9 +52,10 @@ fn run(process: u32) {
 /// Switches the background thread on or off, and returns whether it was on.
 ///
 /// While it is on, a thread of the crate returns what is due also when the program calls nothing: it exists only while
-/// pages are cached, and sleeps for a window at a time. In an idle process the cache is empty after three windows. When it
-/// is switched off, the thread ends after its present window. Initially on if `TOFT_BACKGROUND_THREAD` in the environment
-/// is a number other than 0. A library with this crate in it must not be unloaded while the thread exists. Thread-safe.
+/// pages are cached, and sleeps for a window at a time. In an idle process the cache is empty after three windows. When
+/// it is switched off, the thread ends after its present window. Initially on if `TOFT_BACKGROUND_THREAD` in the
+/// environment is a number other than 0. It has no effect in WebAssembly. A library with this crate in it must not be
+/// unloaded while the thread exists. Thread-safe.
 ///
 /// ```
 /// use toft::{cache, Arena};

@@ -23,7 +23,7 @@ fn wait_until_empty() {
 }
 
 #[test]
-#[cfg_attr(miri, ignore = "no pages are cached")]
+#[cfg_attr(any(miri, target_family = "wasm"), ignore = "no pages are cached, or there are no threads")]
 fn pages_of_an_idle_process_go_back() {
     let window = set_page_window(Duration::from_millis(50));
     burst(); // before it is switched on
