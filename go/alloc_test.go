@@ -330,13 +330,13 @@ type (
 	event   struct{ When time.Time }
 	goList  struct{ next *goList }
 	goNamed struct {
-		next, other *goNamed
-		names       [2]*string
+		Next, Other *goNamed
+		Names       [2]*string
 	}
-	goWide   struct{ p **[3]*goNamed }
+	goWide   struct{ P **[3]*goNamed }
 	goThrice struct {
-		a *struct {
-			b *struct{ c *struct{ Done chan int } }
+		A *struct {
+			B *struct{ C *struct{ Done chan int } }
 		}
 	}
 )
@@ -356,10 +356,10 @@ func TestPointersToGoTypesAreRefused(t *testing.T) {
 	wantPanic(t, "it is a *struct { Name string }, whose field Name is a string", func() { New[*struct{ Name string }](a) })
 	wantPanic(t, "field _ is a pointer to a string", func() { New[atomic.Pointer[string]](a) })
 	wantPanic(t, "field _ is a *toft.event, whose field When.loc is a *time.Location, whose", func() { New[atomic.Pointer[event]](a) })
-	wantPanic(t, "field names[0] is a pointer to a string", func() { New[goNamed](a) })
-	wantPanic(t, "field p is a pointer to a *[3]*toft.goNamed, whose field [0] is a *toft.goNamed, whose field names[0] is a pointer to a string",
+	wantPanic(t, "field Names[0] is a pointer to a string", func() { New[goNamed](a) })
+	wantPanic(t, "field P is a pointer to a *[3]*toft.goNamed, whose field [0] is a *toft.goNamed, whose field Names[0] is a pointer to a string",
 		func() { New[goWide](a) })
-	wantPanic(t, "whose field c is a *struct { Done chan int }, whose field Done is a chan", func() { New[goThrice](a) })
+	wantPanic(t, "whose field C is a *struct { Done chan int }, whose field Done is a chan", func() { New[goThrice](a) })
 	wantPanic(t, "is a pointer to a string", func() { New[struct{ h unique.Handle[string] }](a) })
 	for name, f := range map[string]func(){ // each function that takes a type
 		"TryNew":              func() { TryNew[event](a) },

@@ -43,6 +43,7 @@ extern void toft_msan_allocated(const volatile void *p, size_t n) TOFT_TOOL("__m
 /* Whether the process runs under AddressSanitizer, MemorySanitizer or Valgrind's memcheck. */
 static int toft_has_memory_tool(void) {
   char byte = 0;
+  (void)byte;
   return TOFT_HAS_SANITIZER() || TOFT_HAS_MEMCHECK(&byte, 1);
 }
 

@@ -1,3 +1,3 @@
-/* The second copy of the library, 52701eee6b601f12. Made by scripts/amalgamate.
+/* The second copy of the library, e9ed38623782a469. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"
