@@ -3,8 +3,11 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
-#include <sys/wait.h>
 #include <unistd.h>
+#if !defined(_WIN32) && !defined(__wasi__)
+#include <sys/wait.h>
+#define HAS_BACKGROUND_THREAD
+#endif
 
 #include "support.h"
 
@@ -132,7 +135,7 @@ static void pages_go_back_when_they_are_not_used(void **state) {
   toft_page_cache_limit(limit);
 }
 
-#if !defined(_WIN32) && !defined(__wasi__)
+#ifdef HAS_BACKGROUND_THREAD
 /* Waits until the background thread has emptied the cache. */
 static void wait_for_background(void) {
   struct timespec wait = {0, 20 * 1000 * 1000};
@@ -374,24 +377,24 @@ static void destructors_come_in_any_order(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(release_feeds_create),
-    cmocka_unit_test(a_cached_arena_is_as_new),
-    cmocka_unit_test(the_cache_is_bounded),
+      cmocka_unit_test(release_feeds_create),
+      cmocka_unit_test(a_cached_arena_is_as_new),
+      cmocka_unit_test(the_cache_is_bounded),
 #ifndef TOFT_OMIT_PAGE_CACHE
-    cmocka_unit_test(pages_are_kept_as_they_are_used),
-    cmocka_unit_test(pages_go_back_when_they_are_not_used),
-#if !defined(_WIN32) && !defined(__wasi__)
-    cmocka_unit_test(the_background_thread_returns_pages),
-    cmocka_unit_test(a_child_has_a_background_thread_of_its_own),
+      cmocka_unit_test(pages_are_kept_as_they_are_used),
+      cmocka_unit_test(pages_go_back_when_they_are_not_used),
+#ifdef HAS_BACKGROUND_THREAD
+      cmocka_unit_test(the_background_thread_returns_pages),
+      cmocka_unit_test(a_child_has_a_background_thread_of_its_own),
 #endif
-    cmocka_unit_test(the_cache_of_pages_is_bounded),
-    cmocka_unit_test(page_ranges_split_and_merge),
-    cmocka_unit_test(threads_share_pages),
+      cmocka_unit_test(the_cache_of_pages_is_bounded),
+      cmocka_unit_test(page_ranges_split_and_merge),
+      cmocka_unit_test(threads_share_pages),
 #endif
-    cmocka_unit_test(blocks_come_back),
-    cmocka_unit_test(threads_are_independent),
-    cmocka_unit_test(an_arena_moves_between_threads),
-    cmocka_unit_test(destructors_come_in_any_order),
+      cmocka_unit_test(blocks_come_back),
+      cmocka_unit_test(threads_are_independent),
+      cmocka_unit_test(an_arena_moves_between_threads),
+      cmocka_unit_test(destructors_come_in_any_order),
   };
   return cmocka_run_group_tests_name("cache", tests, NULL, NULL);
 }

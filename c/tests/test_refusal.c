@@ -59,7 +59,8 @@ static size_t rounds(const kind *it, void *of, const counted *c, size_t n) {
 static size_t least_limit(const kind *it) { return is_recycler(it) ? 1 * MIB : 64 * KIB; }
 
 static void a_limit_of_bytes(void **state) {
-  size_t step = getenv("TOFT_SHORT") != NULL ? 31 * 4 * KIB : 4 * KIB;
+  int brief = getenv("TOFT_SHORT") != NULL || getenv("TOFT_EMULATED") != NULL;
+  size_t step = brief ? 31 * 4 * KIB : 4 * KIB;
   (void)state;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     for (int which = 0; which < 3; which++)
