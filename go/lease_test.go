@@ -886,13 +886,16 @@ func TestUseOfAnEndedLease(t *testing.T) {
 	}
 }
 
-// After a burst an idle process returns the pages, without a call and without a collection.
+// After a burst an idle process returns the pages, without a call and without a collection; on Windows by a collection.
 func TestIdleProcessReturnsPages(t *testing.T) {
-	const burst = 200 << 20
+	burst := 200 << 20
+	if unsafe.Sizeof(uintptr(0)) == 4 {
+		burst = 20 << 20 // at most 32 MiB are cached
+	}
 	a := Get()
 	a.Alloc(burst, 8)
 	a.Return()
-	if cached := ReadLeaseStats().Cached; cached < burst {
+	if cached := ReadLeaseStats().Cached; cached < uint64(burst) {
 		t.Fatalf("%d bytes are cached after a burst of %d", cached, burst)
 	}
 	for range 600 {
@@ -900,6 +903,9 @@ func TestIdleProcessReturnsPages(t *testing.T) {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
+		if runtime.GOOS == "windows" { // C has no such thread there
+			runtime.GC()
+		}
 	}
 	t.Errorf("%d bytes are still cached after a minute", ReadLeaseStats().Cached)
 }
