@@ -1158,8 +1158,8 @@ static void toft_page_erase(unsigned i) {
 }
 
 /* The system may take the whole huge pages that have become free with these bytes when it needs memory, and counts them
- * as used until then. Where memory is in small pages this costs as much as writing them (22 ns each per KiB, with the
- * next write; 0.6 ns per KiB with huge pages), so it ends when four calls in a row are slow. */
+ * as used until then. Where memory is in small pages this costs as much as writing them, a hundred times as much as
+ * with huge ones, so it ends when four calls in a row are slow. */
 static void toft_page_free_lazily(const unsigned char *p, size_t size) {
 #if TOFT_OS_CAN_SPLIT
   const toft_page_range *r = &toft_free_pages.range[toft_page_find(p + 1) - 1];

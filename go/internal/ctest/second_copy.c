@@ -1,3 +1,3 @@
-/* The second copy of the library, e9ed38623782a469. Made by scripts/amalgamate.
+/* The second copy of the library, ccfe3ed75a7cb1e3. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"

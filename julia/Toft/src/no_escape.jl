@@ -73,8 +73,8 @@ end
 function no_escape(arena, block)
     names = (arena=gensym(:arena), task=gensym(:task))
     a, m, value = names.arena, gensym(:mark), gensym(:value)
-    body, asks = replace_allocs(block, names, false, false)
-    begin_task = asks ? :($(names.task) = $current_task()) : nothing
+    body, compares = replace_allocs(block, names, false, false)
+    begin_task = compares ? :($(names.task) = $current_task()) : nothing
     return quote
         $(esc(a)) = $arena::Arena
         $(esc(begin_task))
