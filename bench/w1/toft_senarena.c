@@ -19,6 +19,7 @@ static int clear(struct arena *x) {
 }
 
 #define NAME toft_senarena
+#define SHOWN "toft senarena"
 #define LANGUAGE "C"
 #define TAKE(h, size) senarena_alloc(&(h)->a, size, 8)
 #define TAKE_ALIGNED(h, size, align) senarena_alloc(&(h)->a, size, align)

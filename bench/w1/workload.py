@@ -19,10 +19,15 @@ FOONATHAN = ["-isystem/usr/include/foonathan_memory",
              "-isystem/usr/include/x86_64-linux-gnu/foonathan_memory"]
 
 OURS = ["toft", "toft_claimed", "toft_pack", "toft_lease", "toft_hardened", "toft_senarena", "floor_mem", "floor_cursor",
-        "model_sensible", "malloc"]
+        "malloc"]
+SENSIBLE = os.environ.get("LIBSENSIBLE", "libsensible")
+SENSIBLE_ARENA = os.path.join(SENSIBLE, "sensible-allocators", "sensible-arena")
 # file: (flags, libraries, where it comes from). Each is compiled and linked on its own first.
 RIVALS = {
     "upb.c": ([], [], "the C sources in the crate google-protobuf, fetched by cargo"),
+    "sensible.c": (["-fgnu89-inline", "-isystem" + os.path.join(SENSIBLE_ARENA, "include"),
+                    "-isystem" + os.path.join(SENSIBLE, "sensible-macros", "include")], [],
+                   "a checkout of 414owen/libsensible, which LIBSENSIBLE names"),
     "foonathan.cc": (FOONATHAN, ["-lfoonathan_memory"], "Debian package libfoonathan-memory-dev"),
     "obstack.c": ([], [], "glibc"),
     "apr.c": (["-D_GNU_SOURCE", "-isystem/usr/include/apr-1.0"], ["-lapr-1"], "Debian package libapr1-dev"),
@@ -105,6 +110,9 @@ def build(bench):
                 made.append(os.path.join(out, "upb-" + part + ".o"))
                 source = os.path.join(upb, "upb", "mem", part)
                 error = error or compile_one(bench, source, made[-1], ["-w"] + flags)
+        if name == "sensible":
+            made.append(os.path.join(out, "sensible-arena.o"))
+            error = compile_one(bench, os.path.join(SENSIBLE_ARENA, "src", "sensible-arena.c"), made[1], ["-w"] + flags)
         error = error or compile_one(bench, os.path.join(HERE, file), made[0], flags)
         if not error:
             linked = subprocess.run(bench.cxx.split() + ["-xc++", "-", "-o", os.devnull] + libs, text=True,
