@@ -20,6 +20,8 @@
 #define HAS_ASAN 1
 #elif __has_feature(thread_sanitizer)
 #define HAS_TSAN 1
+#elif __has_feature(memory_sanitizer)
+#define HAS_MSAN 1
 #endif
 #elif defined(__SANITIZE_ADDRESS__)
 #define HAS_ASAN 1

@@ -296,7 +296,7 @@ static int has_shadow_memory(void) {
 #ifdef RUNNING_ON_VALGRIND
   if (RUNNING_ON_VALGRIND) return 1;
 #endif
-#if defined(HAS_ASAN) || defined(HAS_TSAN)
+#if defined(HAS_ASAN) || defined(HAS_TSAN) || defined(HAS_MSAN)
   return 1;
 #endif
   return getenv("TOFT_EMULATED") != NULL;

@@ -58,9 +58,10 @@ static size_t rounds(const kind *it, void *of, const counted *c, size_t n) {
 /* The first object of a kind takes up to 64 KiB; recyclers take memory by 64 KiB at least. */
 static size_t least_limit(const kind *it) { return is_recycler(it) ? 1 * MIB : 64 * KIB; }
 
+static int is_brief(void) { return getenv("TOFT_SHORT") != NULL || getenv("TOFT_EMULATED") != NULL; }
+
 static void a_limit_of_bytes(void **state) {
-  int brief = getenv("TOFT_SHORT") != NULL || getenv("TOFT_EMULATED") != NULL;
-  size_t step = brief ? 31 * 4 * KIB : 4 * KIB;
+  size_t step = is_brief() ? 31 * 4 * KIB : 4 * KIB;
   (void)state;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     for (int which = 0; which < 3; which++)
@@ -85,7 +86,7 @@ static void a_limit_of_sizes(void **state) {
   (void)state;
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     for (int which = 0; which < 3; which++)
-      for (size_t most = 4 * KIB; most <= 4 * MIB; most += most / 3 / 4096 * 4096 + 4096) {
+      for (size_t most = 4 * KIB; most <= 4 * MIB; most += most / (is_brief() ? 1 : 3) / 4096 * 4096 + 4096) {
         counted c;
         toft_source *source = counted_init(&c);
         c.size_max = most;
@@ -104,7 +105,7 @@ static void once_and_from_then_on(void **state) {
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     for (int which = 0; which < 3; which++)
       for (int once = 0; once < 2; once++)
-        for (size_t k = 2; k < 20; k++) {
+        for (size_t k = 2; k < (is_brief() ? 6 : 20); k++) {
           if (is(&kinds[i], "leases") && !once) continue; /* what the cache does not keep is returned to the source */
           counted c;
           toft_source *source = counted_init(&c);

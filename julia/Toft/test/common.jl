@@ -7,7 +7,7 @@ stream_length(n) = LONG ? 10n : n
 
 # The k-th of some types goes with this one of the kinds of pools, or with all of them. Most of the time goes into
 # compiling anew for each.
-goes_with_one(k, kind) = kind == mod1(k, 4)
+goes_with_one(k, kind) = kind == mod1(k, length(KINDS))
 goes_with(k, kind) = ALL_TYPES || goes_with_one(k, kind)
 
 # With --check-bounds=yes, @inbounds leaves nothing out.

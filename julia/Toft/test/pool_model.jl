@@ -1,11 +1,14 @@
 # A model of pools, against which random streams of operations are played, and the element types that they use.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
-const END_KINDS = (Allocator, SOAllocator)
-const FREE_KINDS = (FreeListAllocator, FreeListSOAllocator)
+# The kinds of pools. Most of the time goes into compiling for each, so the short tier has a kind without a free list, in
+# columns, and one with a free list, in rows.
+const END_KINDS = ALL_TYPES ? (Allocator, SOAllocator) : (SOAllocator,)
+const FREE_KINDS = ALL_TYPES ? (FreeListAllocator, FreeListSOAllocator) : (FreeListAllocator,)
 const KINDS = (END_KINDS..., FREE_KINDS...)
-const COLUMN_KINDS = (SOAllocator, FreeListSOAllocator)
-is_columns(@nospecialize(Kind)) = Kind in COLUMN_KINDS
+const COLUMN_KINDS = ALL_TYPES ? (SOAllocator, FreeListSOAllocator) : (SOAllocator,)
+has_free_list(@nospecialize(Kind)) = Kind <: Union{FreeListAllocator,FreeListSOAllocator}
+is_columns(@nospecialize(Kind)) = Kind <: Union{SOAllocator,FreeListSOAllocator}
 
 # Calls are dynamic where many types of pools go through, lest this file be compiled anew for each.
 function listed(@nospecialize(iterator))

@@ -353,7 +353,7 @@ end
         pool = Kind{T}(n)
         push!(filled_pools, (pool, filled(make, pool, allocate), make, allocate))
     end
-    @test length(filled_pools) == (ALL_TYPES ? 66 : 30)
+    @test length(filled_pools) == (ALL_TYPES ? 66 : 15)
     function kept(n)
         GC.gc()
         for (pool, refs) in filled_pools

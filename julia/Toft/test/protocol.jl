@@ -6,7 +6,7 @@ module ProtocolTests
 
 using Test, Toft
 using Toft: SortedDict, SortedSet
-using ..Main: ALL_TYPES
+using ..Main: KINDS
 
 # (:value, what f returned) or (:threw, what it threw)
 outcome(@nospecialize(f), @nospecialize(c)) = try
@@ -126,18 +126,15 @@ const SET_CALLS = Function[
     s -> isempty(setdiff(s, s)), s -> sort!(collect(s); rev=true), s -> indexin([2, 99], sorted(s)),
 ]
 
-# The k-th call is made on a sorted collection in the default kind of pool, on one in an arena, and on a sorted one in
-# one of the other kinds of pools, or in all of them.
-const OTHER_KINDS = (Allocator, SOAllocator, FreeListSOAllocator)
-kinds(k) = (FreeListAllocator, (Kind for (n, Kind) in enumerate(OTHER_KINDS) if ALL_TYPES || n == mod1(k, 3))...)
-dicts(k) = Any[(SortedDict{Int,Float64}(Kind) for Kind in kinds(k))..., ArenaDict{Int,Float64}(Arena())]
-sets(k) = Any[(SortedSet{Int}(Kind) for Kind in kinds(k))..., ArenaSet{Int}(Arena())]
+# Each call is made on sorted collections and on one in an arena.
+dicts() = Any[(SortedDict{Int,Float64}(Kind) for Kind in KINDS)..., ArenaDict{Int,Float64}(Arena())]
+sets() = Any[(SortedSet{Int}(Kind) for Kind in KINDS)..., ArenaSet{Int}(Arena())]
 
 @testset "AbstractDict" begin
     @test agree(length, Dict(1 => 2), Dict(1 => 2)) && !agree(typeof, SortedDict(1 => 2), Dict(1 => 2))
     @test !agree(d -> d isa Dict && (d[2] = 3; nothing), SortedDict(1 => 2), Dict(1 => 2))
     @test !agree(d -> throw(KeyError(d isa Dict)), SortedDict(1 => 2), Dict(1 => 2))
-    for (k, call) in enumerate(DICT_CALLS), d in dicts(k)
+    for call in DICT_CALLS, d in dicts()
         base = Dict{Int,Float64}()
         foreach(i -> (d[i] = i + 0.5; base[i] = i + 0.5), (5, 2, 8, 1, 4, 7, 3, 9, 6))
         same = agree(call, d, base)
@@ -147,7 +144,7 @@ sets(k) = Any[(SortedSet{Int}(Kind) for Kind in kinds(k))..., ArenaSet{Int}(Aren
 end
 
 @testset "AbstractSet" begin
-    for (k, call) in enumerate(SET_CALLS), s in sets(k)
+    for call in SET_CALLS, s in sets()
         base = Set{Int}()
         foreach(i -> (push!(s, i); push!(base, i)), (5, 2, 8, 1, 4, 7, 3, 9, 6))
         same = agree(call, s, base)

@@ -8,7 +8,7 @@ using Toft: @alloc, @no_escape, List, Queue, SortedDict, Stack, alloc, column, w
 
 const WIDTHS = 8:8:256
 const LONG = get(ENV, "TOFT_LONG", "0") != "0"
-is_compiled_for_all(bits) = LONG || bits in (24, 48, 72) # by default the collections of the others are not compiled
+is_compiled_for_all(bits) = LONG || bits in (24, 72) # by default the collections of the others are not compiled
 for bits in WIDTHS
     @eval primitive type $(Symbol(:Bits, bits)) $bits end
 end
