@@ -45,7 +45,8 @@ static void toft_guarded_end(void) {
 
 /* Fails also if the system has no random numbers. */
 static void *toft_guarded_take(toft_source *self, size_t size) {
-  size_t random = 0, page = toft_os_page(1), objects = toft_os_page(size) + page; /* the offset leaves room for `size` */
+  size_t random = 0, page = toft_os_page(1);
+  size_t objects = toft_os_page(size) + page; /* the offset leaves room for `size` */
   (void)self;
   if (!toft_os_random(&random, sizeof random)) return NULL;
   size_t front = page * (1 + random % 8), map_size = toft_pow2(front + 3 * page + objects);

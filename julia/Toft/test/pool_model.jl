@@ -1,8 +1,8 @@
 # A model of pools, against which random streams of operations are played, and the element types that they use.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
-# The kinds of pools. Most of the time goes into compiling for each, so the short tier has a kind without a free list, in
-# columns, and one with a free list, in rows.
+# The kinds of pools. Most of the time goes into compiling for each, so the short tier has a kind without a free list,
+# in columns, and one with a free list, in rows.
 const END_KINDS = ALL_TYPES ? (Allocator, SOAllocator) : (SOAllocator,)
 const FREE_KINDS = ALL_TYPES ? (FreeListAllocator, FreeListSOAllocator) : (FreeListAllocator,)
 const KINDS = (END_KINDS..., FREE_KINDS...)
