@@ -8,6 +8,10 @@
 //! unless the group is on it. An insertion takes a free slot of the current group; when that has none left, the top of
 //! the stack becomes the current group. So values that are inserted one after the other are adjacent, however scattered
 //! the removals were. While the stack is empty, insertions take unused slots in ascending order.
+//!
+//! A slot that was used [`Generation::USES`] times is *retired*: its generation stays the last one, which no handle
+//! has, and no insertion takes the slot. It is left out when its group becomes the current one: no slot from the
+//! high-water mark on is retired, and freeing a slot never adds it to the current group.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -60,6 +64,10 @@ pub(crate) struct FreeList<G> {
     /// more than `capacity`.
     capacity: usize,
     linked: usize,
+    /// No slot was used more often than this, and no slot from the high-water mark on as often: each use follows a
+    /// group that became current, a clear or a truncation, or is the first one. So generations are searched for
+    /// retired slots only in pools that may have some.
+    turns: u32,
 }
 
 impl<G: Generation> FreeList<G> {
@@ -77,6 +85,7 @@ impl<G: Generation> FreeList<G> {
             top: NONE,
             capacity: 0,
             linked: 0,
+            turns: 1,
         }
     }
 
@@ -145,11 +154,16 @@ impl<G: Generation> FreeList<G> {
         self.current_free != 0 || self.high_water < self.limit
     }
 
-    /// The slow path of an insertion: takes the next group or initializes slots. Returns false if no slot is free.
-    pub(crate) fn find_next(&mut self, unused: G) -> bool {
-        if self.top != NONE {
-            self.pop_group();
-        } else if self.high_water == self.initialized && self.high_water < self.slots {
+    /// The slow path of an insertion: takes the next group that has a free slot which is not retired, or initializes
+    /// slots. Returns false if there is none. Retired slots have the generation `retired`.
+    pub(crate) fn find_next(&mut self, unused: G, retired: Option<G>) -> bool {
+        while self.top != NONE {
+            self.pop_group(retired);
+            if self.current_free != 0 {
+                return true;
+            }
+        }
+        if self.high_water == self.initialized && self.high_water < self.slots {
             // Not up to the capacity, which is larger if there was no memory for its links.
             let end = self.linked.min(self.initialized + INITIALIZE_MAX.min(self.initialized.max(GROUP)));
             // SAFETY: there is a link for each group, and a generation for each slot.
@@ -226,8 +240,8 @@ impl<G: Generation> FreeList<G> {
         unsafe { self.generations.add(i).write(generation) }
     }
 
-    /// Removes the top of the stack and makes it the current group.
-    fn pop_group(&mut self) {
+    /// Removes the top of the stack and makes it the current group. Its free slots may all be retired.
+    fn pop_group(&mut self, retired: Option<G>) {
         let group = self.top as usize;
         // SAFETY: each group on the stack has a free slot below the high-water mark.
         unsafe {
@@ -235,8 +249,43 @@ impl<G: Generation> FreeList<G> {
             self.current_free = !self.occupied_bits(group) & mask(self.high_water - group * GROUP);
         }
         self.current_start = group * GROUP;
-        self.update_limit();
         debug_assert!(self.current_free != 0);
+        if let Some(retired) = retired.filter(|_| self.may_have_retired()) {
+            let mut rest = self.current_free;
+            while rest != 0 {
+                let bit = rest.trailing_zeros() as usize;
+                rest &= rest - 1;
+                // SAFETY: all slots of the group are initialized.
+                if unsafe { self.generation(self.current_start + bit) } == retired {
+                    self.current_free &= !(1 << bit);
+                }
+            }
+        }
+        self.turns = self.turns.saturating_add(1);
+        self.update_limit();
+    }
+
+    fn may_have_retired(&self) -> bool {
+        self.turns >= G::USES
+    }
+
+    /// The slots that are retired, in descending order.
+    fn retired_slots(&self, retired: Option<G>) -> impl Iterator<Item = usize> + '_ {
+        let retired = retired.filter(|_| self.may_have_retired());
+        let searched = if retired.is_some() { self.high_water } else { 0 };
+        let generations = self.generations(searched).iter().enumerate().rev();
+        generations.filter(move |(_, generation)| Some(**generation) == retired).map(|(i, _)| i)
+    }
+
+    /// The number of retired slots.
+    pub(crate) fn retired(&self, retired: Option<G>) -> usize {
+        self.retired_slots(retired).count()
+    }
+
+    /// The end of the slots whose own generations must be kept, since most of their uses are past.
+    pub(crate) fn worn_end(&self, retired: Option<G>) -> usize {
+        let mut generations = self.generations(self.initialized).iter();
+        retired.and_then(|retired| generations.rposition(|generation| generation.is_worn(retired))).map_or(0, |i| i + 1)
     }
 
     /// Frees a slot, whose generation is passed.
@@ -269,21 +318,25 @@ impl<G: Generation> FreeList<G> {
         bits & mask(self.high_water - group * GROUP)
     }
 
-    /// Frees all slots; insertions take them from the first on again.
-    pub(crate) fn clear(&mut self) {
+    /// Frees all slots; insertions take them from the first on again. The high-water mark stays above retired slots.
+    pub(crate) fn clear(&mut self, retired: Option<G>) {
         // SAFETY: slots below the high-water mark are initialized.
         for generation in unsafe { core::slice::from_raw_parts_mut(self.generations.as_ptr(), self.high_water) } {
             *generation = generation.after();
         }
-        self.high_water = 0;
+        self.turns = self.turns.saturating_add(1);
+        let last_retired = self.retired_slots(retired).next();
+        self.high_water = last_retired.map_or(0, |i| i + 1);
+        self.freed = self.high_water;
         self.rebuild_stack();
     }
 
-    /// Lowers the high-water mark. The slots from it on are free, and start with generation `unused` when they are used
-    /// again.
+    /// Sets the high-water mark, which is after all values and worn slots. The slots from it on are free, and start
+    /// with generation `unused` when they are used again.
     pub(crate) fn truncate(&mut self, high_water: usize, unused: G) {
-        self.freed -= self.high_water - high_water;
+        self.freed = high_water - self.len();
         self.high_water = high_water;
+        self.turns = self.turns.saturating_add(1);
         self.initialized = high_water.next_multiple_of(GROUP);
         for i in high_water..self.initialized {
             // SAFETY: the group is initialized, since it has a slot below the high-water mark.
@@ -296,7 +349,7 @@ impl<G: Generation> FreeList<G> {
     ///
     /// # Safety
     /// No slot was initialized, and as many are reserved.
-    pub(crate) unsafe fn set_generations(&mut self, generations: &[G], unused: G) {
+    pub(crate) unsafe fn set_generations(&mut self, generations: &[G], unused: G, retired: Option<G>) {
         let slots = generations.len();
         // SAFETY: the caller's contract; the capacity is a multiple of GROUP.
         unsafe {
@@ -306,6 +359,8 @@ impl<G: Generation> FreeList<G> {
             }
         }
         (self.high_water, self.freed) = (slots, slots);
+        let uses = |generation: &G| retired.map_or(0, |retired| G::USES - generation.until(retired) / 2);
+        self.turns = generations.iter().map(uses).fold(uses(&unused), u32::max) + 1;
     }
 
     /// Marks a slot as occupied, with this generation. `rebuild_stack` must be called afterwards.
@@ -332,9 +387,6 @@ impl<G: Generation> FreeList<G> {
             }
             // SAFETY: as above.
             unsafe { link.write(if free { top } else { NOT_STACKED }) }
-        }
-        if self.high_water == 0 {
-            self.freed = 0;
         }
         self.update_limit();
     }

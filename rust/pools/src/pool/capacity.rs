@@ -97,7 +97,8 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// # Errors
     /// There is not enough memory, or the pool is fixed or its keys cannot address as many slots. Nothing changes.
     pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
-        let wanted = self.len().checked_add(more).ok_or(AllocError)?;
+        let unavailable = self.len() + self.free_list.retired(K::retired(self.start));
+        let wanted = unavailable.checked_add(more).ok_or(AllocError)?;
         if wanted <= self.capacity() {
             return Ok(());
         }
@@ -108,7 +109,9 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         self.grow(wanted.max(doubled))
     }
 
-    /// Deallocates the slots after the last value. Their keys stay stale. A fixed pool is not changed.
+    /// Deallocates the slots after the last value, or after the last slot that is retired or has had more than half of
+    /// the uses after which a slot is retired ([`Handle`](crate::Handle)). Their keys stay stale. A fixed pool is not
+    /// changed.
     ///
     /// ```
     /// let mut pool: toft_pools::Pool<i32> = (0..1000).collect();
@@ -117,7 +120,8 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// assert_eq!(pool.capacity(), 10);
     /// ```
     pub fn shrink_to_fit(&mut self) {
-        let keep = self.free_list.last().map_or(0, |i| i + 1);
+        let worn_end = self.free_list.worn_end(K::retired(self.start));
+        let keep = self.free_list.last().map_or(0, |i| i + 1).max(worn_end);
         if self.fixed || keep == self.capacity() {
             return;
         }
