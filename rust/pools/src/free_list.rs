@@ -250,29 +250,36 @@ impl<G: Generation> FreeList<G> {
         }
         self.current_start = group * GROUP;
         debug_assert!(self.current_free != 0);
-        if let Some(retired) = retired.filter(|_| self.may_have_retired()) {
-            let mut rest = self.current_free;
-            while rest != 0 {
-                let bit = rest.trailing_zeros() as usize;
-                rest &= rest - 1;
-                // SAFETY: all slots of the group are initialized.
-                if unsafe { self.generation(self.current_start + bit) } == retired {
-                    self.current_free &= !(1 << bit);
-                }
-            }
+        if self.may_have(retired) {
+            self.leave_out_retired(retired);
         }
         self.turns = self.turns.saturating_add(1);
         self.update_limit();
     }
 
-    fn may_have_retired(&self) -> bool {
-        self.turns >= G::USES
+    /// Removes retired slots from the bits of the current group.
+    #[cold]
+    #[inline(never)]
+    fn leave_out_retired(&mut self, retired: Option<G>) {
+        let mut rest = self.current_free;
+        while rest != 0 {
+            let bit = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            // SAFETY: all slots of the group are initialized.
+            if Some(unsafe { self.generation(self.current_start + bit) }) == retired {
+                self.current_free &= !(1 << bit);
+            }
+        }
+    }
+
+    /// Whether there may be retired slots.
+    fn may_have(&self, retired: Option<G>) -> bool {
+        retired.is_some() && self.turns >= G::USES
     }
 
     /// The slots that are retired, in descending order.
     fn retired_slots(&self, retired: Option<G>) -> impl Iterator<Item = usize> + '_ {
-        let retired = retired.filter(|_| self.may_have_retired());
-        let searched = if retired.is_some() { self.high_water } else { 0 };
+        let searched = if self.may_have(retired) { self.high_water } else { 0 };
         let generations = self.generations(searched).iter().enumerate().rev();
         generations.filter(move |(_, generation)| Some(**generation) == retired).map(|(i, _)| i)
     }
@@ -376,17 +383,19 @@ impl<G: Generation> FreeList<G> {
     /// Makes the stack anew of the groups that have a free slot, with the first one on top.
     pub(crate) fn rebuild_stack(&mut self) {
         (self.top, self.current_free) = (NONE, 0);
-        for group in (0..self.initialized / GROUP).rev() {
-            // SAFETY: initialized groups have a link.
-            let link = unsafe { self.links.add(group) };
-            let (some, top) = (group * GROUP < self.high_water, self.top);
-            // SAFETY: `occupied_bits` is called only if the group has slots below the high-water mark.
-            let free = some && unsafe { !self.occupied_bits(group) } & mask(self.high_water - group * GROUP) != 0;
+        let (used, groups) = (self.high_water.div_ceil(GROUP), self.initialized / GROUP);
+        // SAFETY: initialized groups have a link.
+        let links = unsafe { core::slice::from_raw_parts_mut(self.links.as_ptr(), groups) };
+        links[used..].fill(NOT_STACKED);
+        for group in (0..used).rev() {
+            let top = self.top;
+            // SAFETY: the group has slots below the high-water mark.
+            let free = unsafe { !self.occupied_bits(group) } & mask(self.high_water - group * GROUP) != 0;
             if free {
                 self.top = group as u32;
             }
             // SAFETY: as above.
-            unsafe { link.write(if free { top } else { NOT_STACKED }) }
+            unsafe { self.links.add(group).write(if free { top } else { NOT_STACKED }) }
         }
         self.update_limit();
     }
