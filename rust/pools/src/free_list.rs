@@ -134,6 +134,26 @@ impl<G: Generation> FreeList<G> {
         Ok(())
     }
 
+    /// Returns memory that a growth reserved which failed afterwards, unless the memory refuses that.
+    #[cold]
+    pub(crate) fn shrink(&mut self, slots: usize, memory: &impl Memory) {
+        let kept = slots.max(self.initialized).next_multiple_of(GROUP);
+        let Ok(new) = Self::layouts(kept) else { return };
+        // SAFETY: each array was allocated with the layout for its capacity, and the new layout is smaller.
+        unsafe {
+            if let (true, Ok(old)) = (kept < self.capacity, Self::layouts(self.capacity)) {
+                if let Ok(p) = reduce(memory, self.generations.cast(), old[0], new[0]) {
+                    (self.generations, self.capacity) = (p.cast(), kept);
+                }
+            }
+            if let (true, Ok(old)) = (kept < self.linked, Self::layouts(self.linked)) {
+                if let Ok(p) = reduce(memory, self.links.cast(), old[1], new[1]) {
+                    (self.links, self.linked) = (p.cast(), kept);
+                }
+            }
+        }
+    }
+
     /// Deallocates both arrays.
     ///
     /// # Safety
@@ -442,6 +462,19 @@ unsafe fn enlarge(memory: &impl Memory, p: NonNull<u8>, old: Layout, new: Layout
         } else {
             memory.grow(p, old, new)
         }
+    }
+}
+
+/// # Safety
+/// As for [`Memory::shrink`].
+unsafe fn reduce(memory: &impl Memory, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if new.size() == 0 {
+            memory.deallocate(p, old);
+            return Ok(NonNull::<u32>::dangling().cast()); // aligned for all generations, and for links
+        }
+        memory.shrink(p, old, new)
     }
 }
 

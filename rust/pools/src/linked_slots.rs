@@ -4,7 +4,7 @@
 use core::marker::PhantomData;
 
 use super::capacity_error::capacity_panic;
-use super::contiguous::{drop_all, grown_capacity};
+use super::contiguous::{drop_all, grow_amortised, least_capacity};
 use super::field_layout::{CloneIn, FieldLayout};
 use super::key::{generation_seed, Handle, Key};
 use super::slots::Slots;
@@ -106,11 +106,11 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize) -> Result<(), AllocError> {
-        let wanted = self.len().checked_add(more).ok_or(AllocError)?;
-        if self.fixed || wanted > NONE as usize {
+        if self.fixed {
             return Err(AllocError);
         }
-        self.grow_to(grown_capacity::<T>(self.capacity(), self.len(), more)?.min(NONE as usize))
+        let needed = self.len().checked_add(more);
+        grow_amortised(self.capacity(), needed, least_capacity::<T>(), NONE as usize, |n| self.grow_to(n))
     }
 
     fn grow_to(&mut self, n: usize) -> Result<(), AllocError> {

@@ -9,6 +9,7 @@ use core::mem::needs_drop;
 
 use super::capacity_error::CapacityError;
 use super::columnar::Columnar;
+use super::contiguous::grow_amortised;
 use super::field_layout::{Columns, FieldLayout, Rows};
 use super::free_list::{FreeList, MAX_SLOTS};
 use super::key::{generation_seed, Generation, Handle, Key};
@@ -272,15 +273,19 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         if self.free_list.find_next(self.unused, retired) {
             return Ok(());
         }
-        // Keys may address fewer slots than a power of two: the last growth is to as many as they can.
-        let capacity = self.capacity();
-        let wanted = capacity.saturating_mul(2).max(MIN_SLOTS).min(K::SLOTS.min(MAX_SLOTS));
-        if self.fixed || wanted == capacity {
-            return Err(AllocError);
-        }
-        self.grow(wanted)?;
+        self.grow_to_at_least(self.capacity().checked_add(1))?;
         self.free_list.find_next(self.unused, retired);
         Ok(())
+    }
+
+    /// Increases the number of slots to so many, or to more. An error changes nothing.
+    #[cold]
+    fn grow_to_at_least(&mut self, needed: Option<usize>) -> Result<(), AllocError> {
+        if self.fixed {
+            return Err(AllocError);
+        }
+        // Keys may address fewer slots than a power of two: the last growth is to as many as they can.
+        grow_amortised(self.capacity(), needed, MIN_SLOTS, K::SLOTS.min(MAX_SLOTS), |n| self.grow(n))
     }
 
     /// Increases the number of slots. An error changes nothing.
@@ -288,8 +293,14 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         if capacity > K::SLOTS.min(MAX_SLOTS) {
             return Err(AllocError);
         }
-        self.free_list.reserve(capacity, self.slots.memory())?;
-        self.slots.grow(capacity, self.free_list.high_water())?;
+        let mut grown = self.free_list.reserve(capacity, self.slots.memory());
+        if grown.is_ok() {
+            grown = self.slots.grow(capacity, self.free_list.high_water());
+        }
+        if grown.is_err() {
+            self.free_list.shrink(self.slots.capacity(), self.slots.memory());
+            return grown;
+        }
         self.free_list.set_slots(capacity);
         Ok(())
     }

@@ -196,7 +196,9 @@ fn no_stale_handle_matches_after_any_number_of_uses() {
             if step % 300 == 299 {
                 change(&mut pool);
                 live.retain(|(handle, value)| pool.get(*handle).inspect(|found| assert_eq!(*found, value)).is_some());
-                assert_eq!(returned.iter().filter(|handle| pool.contains(**handle)).count(), live.len(), "{name}");
+                if step % 6000 == 5999 {
+                    assert_eq!(returned.iter().filter(|handle| pool.contains(**handle)).count(), live.len(), "{name}");
+                }
                 assert_eq!((pool.len(), pool.iter().count()), (live.len(), live.len()), "{name}");
             }
         }

@@ -3,7 +3,6 @@
 
 use super::{capacity_overflow, Pool};
 use crate::field_layout::FieldLayout;
-use crate::free_list::MAX_SLOTS;
 use crate::key::Key;
 use crate::slots::Slots;
 use toft::AllocError;
@@ -102,11 +101,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         if wanted <= self.capacity() {
             return Ok(());
         }
-        if self.fixed {
-            return Err(AllocError);
-        }
-        let doubled = self.capacity().saturating_mul(2).min(K::SLOTS.min(MAX_SLOTS));
-        self.grow(wanted.max(doubled))
+        self.grow_to_at_least(Some(wanted))
     }
 
     /// Deallocates the slots after the last value, or after the last slot that is retired or has had more than half of
