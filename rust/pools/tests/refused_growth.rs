@@ -14,8 +14,8 @@ use toft_pools::{Columns, FieldLayout, Handle, List, OrderedMap, Pool, Queue, Ro
 /// The largest requests that are served.
 const LARGEST: [usize; 12] = [0, 1, 7, 8, 63, 64, 100, 256, 1000, 4096, 5000, 20_000];
 
-/// `push` adds a value until there is no memory: then as many fit as `fixed` can allocate. `state` returns what a failed
-/// call must not change; `reserve` for so many values fails, too.
+/// `push` adds a value until there is no memory: then as many fit as `fixed` can allocate. `state` returns what a
+/// failed call must not change.
 fn grows_to_the_limit<'a, C: 'a>(
     name: &str,
     new: impl Fn(Shared<'a>) -> C,
