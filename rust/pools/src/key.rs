@@ -293,11 +293,8 @@ mod odd_bits {
 ///
 /// The generations of a slot do not repeat: after `2^31 - 1` insertions into it (`u16`: `2^15 - 1`; `u8`: 127) the slot
 /// is *retired*. It stays free, no insertion takes it, and its memory is lost until the pool is dropped. So a stale
-/// handle never matches in its pool. In a [`List`](crate::List) generations repeat after `2^31` insertions into a slot:
-/// a stale handle that is kept for exactly so many, or a multiple, matches again.
-///
-/// The first generations of `n` pools are about `2^32 / n` apart; after so many insertions
-/// into one slot, a handle of another pool may match.
+/// handle never matches in its pool or [`List`](crate::List). The first generations of `n` pools are about `2^32 / n`
+/// apart; after so many insertions into one slot, a handle of another pool may match.
 ///
 /// ```
 /// use toft_pools::{Handle, Pool};
