@@ -577,7 +577,7 @@ mod tests {
             list.reserve(100);
             list.slots.set_generations(generations);
             let mut random = 1u64;
-            for step in 0..if cfg!(miri) { 2000 } else { steps } {
+            for step in 0..if cfg!(miri) { 200 } else { steps } {
                 random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
                 let handles: Vec<_> = list.handles().collect();
                 match random >> 60 {
