@@ -178,11 +178,30 @@ pub(super) unsafe fn drop_all<T, L: FieldLayout<T>, G: Copy>(raw: L::Raw<G>, slo
     }
 }
 
-/// The capacity to grow to: at least doubled, so that the copies are O(1) amortised for each value.
-pub(super) fn grown_capacity<T>(capacity: usize, len: usize, more: usize) -> Result<usize, AllocError> {
-    let least = if size_of::<T>() == 1 { 8 } else { 4 };
-    let wanted = len.checked_add(more).ok_or(AllocError)?;
-    Ok(wanted.max(capacity.saturating_mul(2)).max(least))
+/// The capacity after the first growth.
+pub(super) const fn least_capacity<T>() -> usize {
+    if size_of::<T>() == 1 {
+        8
+    } else {
+        4
+    }
+}
+
+/// Calls `grow` with the new capacity: at least doubled, so that the copies are O(1) amortised for each value, and not
+/// more than `most`; if there is no memory for that, with the capacity that is needed.
+pub(super) fn grow_amortised(
+    capacity: usize,
+    needed: Option<usize>,
+    least: usize,
+    most: usize,
+    mut grow: impl FnMut(usize) -> Result<(), AllocError>,
+) -> Result<(), AllocError> {
+    let needed = needed.filter(|needed| *needed <= most).ok_or(AllocError)?;
+    let doubled = needed.max(capacity.saturating_mul(2)).max(least).min(most);
+    match grow(doubled) {
+        Err(AllocError) if needed < doubled => grow(needed),
+        grown => grown,
+    }
 }
 
 /// The positions of a range.

@@ -8,6 +8,10 @@
 //! unless the group is on it. An insertion takes a free slot of the current group; when that has none left, the top of
 //! the stack becomes the current group. So values that are inserted one after the other are adjacent, however scattered
 //! the removals were. While the stack is empty, insertions take unused slots in ascending order.
+//!
+//! A slot that was used [`Generation::USES`] times is *retired*: its generation stays the last one, which no handle
+//! has, and no insertion takes the slot. It is left out when its group becomes the current one: no slot from the
+//! high-water mark on is retired, and freeing a slot never adds it to the current group.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
@@ -60,6 +64,10 @@ pub(crate) struct FreeList<G> {
     /// more than `capacity`.
     capacity: usize,
     linked: usize,
+    /// No slot was used more often than this, and no slot from the high-water mark on as often: each use follows a
+    /// group that became current, a clear or a truncation, or is the first one. So generations are searched for
+    /// retired slots only in pools that may have some.
+    turns: u32,
 }
 
 impl<G: Generation> FreeList<G> {
@@ -77,6 +85,7 @@ impl<G: Generation> FreeList<G> {
             top: NONE,
             capacity: 0,
             linked: 0,
+            turns: 1,
         }
     }
 
@@ -125,6 +134,26 @@ impl<G: Generation> FreeList<G> {
         Ok(())
     }
 
+    /// Returns memory that a growth reserved which failed afterwards, unless the memory refuses that.
+    #[cold]
+    pub(crate) fn shrink(&mut self, slots: usize, memory: &impl Memory) {
+        let kept = slots.max(self.initialized).next_multiple_of(GROUP);
+        let Ok(new) = Self::layouts(kept) else { return };
+        // SAFETY: each array was allocated with the layout for its capacity, and the new layout is smaller.
+        unsafe {
+            if let (true, Ok(old)) = (kept < self.capacity, Self::layouts(self.capacity)) {
+                if let Ok(p) = reduce(memory, self.generations.cast(), old[0], new[0]) {
+                    (self.generations, self.capacity) = (p.cast(), kept);
+                }
+            }
+            if let (true, Ok(old)) = (kept < self.linked, Self::layouts(self.linked)) {
+                if let Ok(p) = reduce(memory, self.links.cast(), old[1], new[1]) {
+                    (self.links, self.linked) = (p.cast(), kept);
+                }
+            }
+        }
+    }
+
     /// Deallocates both arrays.
     ///
     /// # Safety
@@ -145,11 +174,16 @@ impl<G: Generation> FreeList<G> {
         self.current_free != 0 || self.high_water < self.limit
     }
 
-    /// The slow path of an insertion: takes the next group or initializes slots. Returns false if no slot is free.
-    pub(crate) fn find_next(&mut self, unused: G) -> bool {
-        if self.top != NONE {
-            self.pop_group();
-        } else if self.high_water == self.initialized && self.high_water < self.slots {
+    /// The slow path of an insertion: takes the next group that has a free slot which is not retired, or initializes
+    /// slots. Returns false if there is none. Retired slots have the generation `retired`.
+    pub(crate) fn find_next(&mut self, unused: G, retired: Option<G>) -> bool {
+        while self.top != NONE {
+            self.pop_group(retired);
+            if self.current_free != 0 {
+                return true;
+            }
+        }
+        if self.high_water == self.initialized && self.high_water < self.slots {
             // Not up to the capacity, which is larger if there was no memory for its links.
             let end = self.linked.min(self.initialized + INITIALIZE_MAX.min(self.initialized.max(GROUP)));
             // SAFETY: there is a link for each group, and a generation for each slot.
@@ -226,8 +260,8 @@ impl<G: Generation> FreeList<G> {
         unsafe { self.generations.add(i).write(generation) }
     }
 
-    /// Removes the top of the stack and makes it the current group.
-    fn pop_group(&mut self) {
+    /// Removes the top of the stack and makes it the current group. Its free slots may all be retired.
+    fn pop_group(&mut self, retired: Option<G>) {
         let group = self.top as usize;
         // SAFETY: each group on the stack has a free slot below the high-water mark.
         unsafe {
@@ -235,8 +269,50 @@ impl<G: Generation> FreeList<G> {
             self.current_free = !self.occupied_bits(group) & mask(self.high_water - group * GROUP);
         }
         self.current_start = group * GROUP;
-        self.update_limit();
         debug_assert!(self.current_free != 0);
+        if self.may_have(retired) {
+            self.leave_out_retired(retired);
+        }
+        self.turns = self.turns.saturating_add(1);
+        self.update_limit();
+    }
+
+    /// Removes retired slots from the bits of the current group.
+    #[cold]
+    #[inline(never)]
+    fn leave_out_retired(&mut self, retired: Option<G>) {
+        let mut rest = self.current_free;
+        while rest != 0 {
+            let bit = rest.trailing_zeros() as usize;
+            rest &= rest - 1;
+            // SAFETY: all slots of the group are initialized.
+            if Some(unsafe { self.generation(self.current_start + bit) }) == retired {
+                self.current_free &= !(1 << bit);
+            }
+        }
+    }
+
+    /// Whether there may be retired slots.
+    fn may_have(&self, retired: Option<G>) -> bool {
+        retired.is_some() && self.turns >= G::USES
+    }
+
+    /// The slots that are retired, in descending order.
+    fn retired_slots(&self, retired: Option<G>) -> impl Iterator<Item = usize> + '_ {
+        let searched = if self.may_have(retired) { self.high_water } else { 0 };
+        let generations = self.generations(searched).iter().enumerate().rev();
+        generations.filter(move |(_, generation)| Some(**generation) == retired).map(|(i, _)| i)
+    }
+
+    /// The number of retired slots.
+    pub(crate) fn retired(&self, retired: Option<G>) -> usize {
+        self.retired_slots(retired).count()
+    }
+
+    /// The end of the slots whose own generations must be kept, since most of their uses are past.
+    pub(crate) fn worn_end(&self, retired: Option<G>) -> usize {
+        let mut generations = self.generations(self.initialized).iter();
+        retired.and_then(|retired| generations.rposition(|generation| generation.is_worn(retired))).map_or(0, |i| i + 1)
     }
 
     /// Frees a slot, whose generation is passed.
@@ -269,21 +345,25 @@ impl<G: Generation> FreeList<G> {
         bits & mask(self.high_water - group * GROUP)
     }
 
-    /// Frees all slots; insertions take them from the first on again.
-    pub(crate) fn clear(&mut self) {
+    /// Frees all slots; insertions take them from the first on again. The high-water mark stays above retired slots.
+    pub(crate) fn clear(&mut self, retired: Option<G>) {
         // SAFETY: slots below the high-water mark are initialized.
         for generation in unsafe { core::slice::from_raw_parts_mut(self.generations.as_ptr(), self.high_water) } {
             *generation = generation.after();
         }
-        self.high_water = 0;
+        self.turns = self.turns.saturating_add(1);
+        let last_retired = self.retired_slots(retired).next();
+        self.high_water = last_retired.map_or(0, |i| i + 1);
+        self.freed = self.high_water;
         self.rebuild_stack();
     }
 
-    /// Lowers the high-water mark. The slots from it on are free, and start with generation `unused` when they are used
-    /// again.
+    /// Sets the high-water mark, which is after all values and worn slots. The slots from it on are free, and start
+    /// with generation `unused` when they are used again.
     pub(crate) fn truncate(&mut self, high_water: usize, unused: G) {
-        self.freed -= self.high_water - high_water;
+        self.freed = high_water - self.len();
         self.high_water = high_water;
+        self.turns = self.turns.saturating_add(1);
         self.initialized = high_water.next_multiple_of(GROUP);
         for i in high_water..self.initialized {
             // SAFETY: the group is initialized, since it has a slot below the high-water mark.
@@ -296,7 +376,7 @@ impl<G: Generation> FreeList<G> {
     ///
     /// # Safety
     /// No slot was initialized, and as many are reserved.
-    pub(crate) unsafe fn set_generations(&mut self, generations: &[G], unused: G) {
+    pub(crate) unsafe fn set_generations(&mut self, generations: &[G], unused: G, retired: Option<G>) {
         let slots = generations.len();
         // SAFETY: the caller's contract; the capacity is a multiple of GROUP.
         unsafe {
@@ -306,6 +386,8 @@ impl<G: Generation> FreeList<G> {
             }
         }
         (self.high_water, self.freed) = (slots, slots);
+        let uses = |generation: &G| retired.map_or(0, |retired| G::USES - generation.until(retired) / 2);
+        self.turns = generations.iter().map(uses).fold(uses(&unused), u32::max) + 1;
     }
 
     /// Marks a slot as occupied, with this generation. `rebuild_stack` must be called afterwards.
@@ -321,20 +403,19 @@ impl<G: Generation> FreeList<G> {
     /// Makes the stack anew of the groups that have a free slot, with the first one on top.
     pub(crate) fn rebuild_stack(&mut self) {
         (self.top, self.current_free) = (NONE, 0);
-        for group in (0..self.initialized / GROUP).rev() {
-            // SAFETY: initialized groups have a link.
-            let link = unsafe { self.links.add(group) };
-            let (some, top) = (group * GROUP < self.high_water, self.top);
-            // SAFETY: `occupied_bits` is called only if the group has slots below the high-water mark.
-            let free = some && unsafe { !self.occupied_bits(group) } & mask(self.high_water - group * GROUP) != 0;
+        let (used, groups) = (self.high_water.div_ceil(GROUP), self.initialized / GROUP);
+        // SAFETY: initialized groups have a link.
+        let links = unsafe { core::slice::from_raw_parts_mut(self.links.as_ptr(), groups) };
+        links[used..].fill(NOT_STACKED);
+        for group in (0..used).rev() {
+            let top = self.top;
+            // SAFETY: the group has slots below the high-water mark.
+            let free = unsafe { !self.occupied_bits(group) } & mask(self.high_water - group * GROUP) != 0;
             if free {
                 self.top = group as u32;
             }
             // SAFETY: as above.
-            unsafe { link.write(if free { top } else { NOT_STACKED }) }
-        }
-        if self.high_water == 0 {
-            self.freed = 0;
+            unsafe { self.links.add(group).write(if free { top } else { NOT_STACKED }) }
         }
         self.update_limit();
     }
@@ -381,6 +462,19 @@ unsafe fn enlarge(memory: &impl Memory, p: NonNull<u8>, old: Layout, new: Layout
         } else {
             memory.grow(p, old, new)
         }
+    }
+}
+
+/// # Safety
+/// As for [`Memory::shrink`].
+unsafe fn reduce(memory: &impl Memory, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+    // SAFETY: the caller's contract.
+    unsafe {
+        if new.size() == 0 {
+            memory.deallocate(p, old);
+            return Ok(NonNull::<u32>::dangling().cast()); // aligned for all generations, and for links
+        }
+        memory.shrink(p, old, new)
     }
 }
 

@@ -28,6 +28,9 @@ pub trait Key<T>: Copy + Eq + sealed::Sealed {
     /// The generation of unused slots in a pool with this seed.
     #[doc(hidden)]
     fn unused(start: u32) -> Self::Generation;
+    /// The generation of retired slots in a pool with this seed; `None` if keys have no generation.
+    #[doc(hidden)]
+    fn retired(start: u32) -> Option<Self::Generation>;
     /// The key of an occupied slot.
     #[doc(hidden)]
     fn new(index: usize, generation: Self::Generation) -> Self;
@@ -49,17 +52,18 @@ mod sealed {
 
 /// The value from which a pool derives its first generation: multiples of the golden ratio of all values there are,
 /// which are as far apart as so many points can be (Knuth, The Art of Computer Programming 3, 6.4). A handle of another
-/// pool matches nothing until a slot was used about 2^31 / n times, where n pools were made between the two.
+/// pool matches nothing until a slot was used about 2^31 / n times, where n pools were made between the two. It is odd,
+/// so it is not 0; the first generation does not depend on the lowest bit.
 #[cfg(target_has_atomic = "32")]
 pub(crate) fn generation_seed() -> u32 {
     use core::sync::atomic::{AtomicU32, Ordering};
     static MADE: AtomicU32 = AtomicU32::new(1);
-    MADE.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B1)
+    MADE.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B1) | 1
 }
 
 #[cfg(not(target_has_atomic = "32"))]
 pub(crate) fn generation_seed() -> u32 {
-    0 // A processor without atomic counters: a handle of another pool may match.
+    1 // A processor without atomic counters: a handle of another pool may match.
 }
 
 macro_rules! index {
@@ -71,6 +75,9 @@ macro_rules! index {
 
             fn unused(_: u32) -> u8 {
                 0
+            }
+            fn retired(_: u32) -> Option<u8> {
+                None
             }
             #[inline(always)]
             fn new(index: usize, _: u8) -> $int {
@@ -101,9 +108,24 @@ pub trait Generation: Copy + Eq + Ord + Hash + Send + Sync + 'static + count::Se
     /// The type of an odd generation, which is not 0.
     #[doc(hidden)]
     type NonZero: Copy + Eq + Ord + Hash + fmt::Debug + 'static;
+    /// The number of uses after which a slot is retired: an insertion and a removal are two generations, and the last
+    /// generation is that of retired slots.
+    #[doc(hidden)]
+    const USES: u32;
     /// The first, even generation of a pool with this seed.
     #[doc(hidden)]
     fn even(start: u32) -> Self;
+    /// The last, even generation of a pool with this seed.
+    #[doc(hidden)]
+    fn last(start: u32) -> Self;
+    /// The number of generations from this one until the last one.
+    #[doc(hidden)]
+    fn until(self, last: Self) -> u32;
+    /// Whether a slot with this generation has had most of its uses.
+    #[doc(hidden)]
+    fn is_worn(self, last: Self) -> bool {
+        self.until(last) < Self::USES
+    }
     #[doc(hidden)]
     fn next(self) -> Self;
     /// The next even generation, or this one if it is even.
@@ -117,9 +139,6 @@ pub trait Generation: Copy + Eq + Ord + Hash + Send + Sync + 'static + count::Se
     /// A word with a bit for each generation, which is set if that is odd.
     #[doc(hidden)]
     fn odd_bits(group: &[Self; 64]) -> u64;
-    /// The number of generations since the first one of a pool with this seed.
-    #[doc(hidden)]
-    fn since(self, start: u32) -> u32;
     #[doc(hidden)]
     fn widen(self) -> u32;
     #[doc(hidden)]
@@ -144,9 +163,16 @@ macro_rules! count {
     ($($int:ident)*) => {$(
         impl Generation for $int {
             type NonZero = core::num::NonZero<$int>;
+            const USES: u32 = <$int>::MAX as u32 / 2;
             fn even(start: u32) -> $int {
                 // The upper bits of a product with an odd number differ most.
                 (start >> (32 - <$int>::BITS)) as $int & !1
+            }
+            fn last(start: u32) -> $int {
+                Self::even(start).wrapping_sub(2)
+            }
+            fn until(self, last: $int) -> u32 {
+                last.wrapping_sub(self).into()
             }
             #[inline(always)]
             fn next(self) -> $int {
@@ -167,9 +193,6 @@ macro_rules! count {
             #[inline(never)] // keeps the registers of the caller's loop
             fn odd_bits(group: &[$int; 64]) -> u64 {
                 odd_bits::$int(group)
-            }
-            fn since(self, start: u32) -> u32 {
-                self.wrapping_sub(Self::even(start)).into()
             }
             fn widen(self) -> u32 {
                 self.into()
@@ -268,9 +291,10 @@ mod odd_bits {
 /// it finds nothing, also when the slot has another value. A handle of another pool finds nothing either, since the
 /// generations of different pools start at different numbers.
 ///
-/// The generations of a slot repeat after `2^31` insertions into it (`u16`: `2^15`; `u8`: 128): a stale handle that is
-/// kept for exactly that many insertions, or a multiple, matches again. The first generations of `n` pools are about
-/// `2^32 / n` apart; after so many insertions into one slot, a handle of another pool may match.
+/// The generations of a slot do not repeat: after `2^31 - 1` insertions into it (`u16`: `2^15 - 1`; `u8`: 127) the slot
+/// is *retired*. It stays free, no insertion takes it, and its memory is lost until the pool is dropped. So a stale
+/// handle never matches in its pool or [`List`](crate::List). The first generations of `n` pools are about `2^32 / n`
+/// apart; after so many insertions into one slot, a handle of another pool may match.
 ///
 /// ```
 /// use toft_pools::{Handle, Pool};
@@ -339,6 +363,9 @@ impl<T, G: Generation> Key<T> for Handle<T, G> {
 
     fn unused(start: u32) -> G {
         G::even(start)
+    }
+    fn retired(start: u32) -> Option<G> {
+        Some(G::last(start))
     }
     #[inline(always)]
     fn new(index: usize, generation: G) -> Self {

@@ -40,8 +40,11 @@
 //! # Panics and errors
 //!
 //! A call that allocates panics if there is no memory, or if the collection is fixed and full; its `try_` variant
-//! returns an error. In both cases nothing has changed. If a destructor, a clone, a comparison or a closure panics, the
-//! collection stays usable, and each value is dropped once.
+//! returns an error. In both cases nothing has changed. Growth requests twice the memory; if that is refused, it
+//! requests what the call needs (a queue: the next power of two) before it fails.
+//!
+//! If a destructor, a clone, a comparison or a closure panics, the collection stays usable, and each value is dropped
+//! once.
 //!
 //! # Features
 //!

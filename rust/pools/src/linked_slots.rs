@@ -4,7 +4,7 @@
 use core::marker::PhantomData;
 
 use super::capacity_error::capacity_panic;
-use super::contiguous::{drop_all, grown_capacity};
+use super::contiguous::{drop_all, grow_amortised, least_capacity};
 use super::field_layout::{CloneIn, FieldLayout};
 use super::key::{generation_seed, Handle, Key};
 use super::slots::Slots;
@@ -30,12 +30,20 @@ pub(super) struct LinkedSlots<T, L: FieldLayout<T>, M: Memory> {
     free: u32,
     /// The high-water mark: slots below it have an initialized link.
     high_water: u32,
-    len: u32,
+    /// The number of slots that have a value or are retired.
+    taken: u32,
+    /// The number of retired slots: those with the last generation, which are on no list.
+    retired: u32,
     fixed: bool,
     /// The even generation from which unused slots start, and the largest distance of a generation from it.
     start: u32,
     latest: u32,
+    /// The generation of retired slots: the one before the first start.
+    last: u32,
 }
+
+/// Unused slots do not start with so few generations left until the last one.
+const WORN: u32 = u32::MAX / 2;
 
 impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
     pub(super) fn new_in(memory: M) -> Self {
@@ -43,10 +51,12 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
             slots: Slots::new_in(memory),
             free: NONE,
             high_water: 0,
-            len: 0,
+            taken: 0,
+            retired: 0,
             fixed: false,
             start: 0,
             latest: 0,
+            last: 0,
         }
     }
 
@@ -66,7 +76,7 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
 
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
-        self.len as usize
+        (self.taken - self.retired) as usize
     }
 
     pub(super) fn capacity(&self) -> usize {
@@ -89,7 +99,7 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
     /// Allocates memory for `more` further slots. An error changes nothing.
     #[inline(always)]
     pub(super) fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
-        if more > self.capacity() - self.len() {
+        if more > self.capacity() - self.taken as usize {
             self.grow(more)?;
         }
         Ok(())
@@ -106,11 +116,11 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize) -> Result<(), AllocError> {
-        let wanted = self.len().checked_add(more).ok_or(AllocError)?;
-        if self.fixed || wanted > NONE as usize {
+        if self.fixed {
             return Err(AllocError);
         }
-        self.grow_to(grown_capacity::<T>(self.capacity(), self.len(), more)?.min(NONE as usize))
+        let needed = (self.taken as usize).checked_add(more);
+        grow_amortised(self.capacity(), needed, least_capacity::<T>(), NONE as usize, |n| self.grow_to(n))
     }
 
     fn grow_to(&mut self, n: usize) -> Result<(), AllocError> {
@@ -121,6 +131,7 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
         self.slots.grow(n, self.high_water as usize)?;
         if first {
             self.start = generation_seed() & !1; // as for pools: the start differs between lists
+            self.last = self.start.wrapping_sub(2);
         }
         Ok(())
     }
@@ -150,11 +161,11 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
             L::meta(raw, i as usize).write(Link { generation, next, other });
             L::write(raw, i as usize, value);
         }
-        self.len += 1;
+        self.taken += 1;
         i
     }
 
-    /// Frees a slot. The caller owns its value.
+    /// Frees a slot, or retires it. The caller owns its value.
     ///
     /// # Safety
     /// The slot has a value.
@@ -163,27 +174,51 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
         // SAFETY: the caller's contract.
         unsafe {
             let link = L::meta(self.raw(), i as usize);
-            (*link).generation = (*link).generation.wrapping_add(1);
+            let generation = (*link).generation.wrapping_add(1);
+            (*link).generation = generation;
             (*link).next = self.free;
+            self.free = i;
+            self.taken -= 1;
+            if generation == self.last {
+                self.retire();
+            }
         }
-        self.free = i;
-        self.len -= 1;
     }
 
-    /// Frees all slots at once: every handle becomes stale. The caller owns the values.
-    pub(super) fn free_all(&mut self) {
+    /// Takes the slot that was freed last off the free list, for ever.
+    #[cold]
+    #[inline(never)]
+    fn retire(&mut self) {
+        // SAFETY: the slot is free, so it has a link.
+        self.free = unsafe { (*self.link(self.free)).next };
+        self.taken += 1;
+        self.retired += 1;
+    }
+
+    /// Frees all slots at once: every handle becomes stale. The caller owns the values. Returns false, and frees none,
+    /// if unused slots would start with few generations left: then the slots must be freed one by one.
+    pub(super) fn free_all(&mut self) -> bool {
         if self.high_water != 0 {
-            self.start = self.start.wrapping_add(self.latest).wrapping_add(1);
-            (self.free, self.high_water, self.len, self.latest) = (NONE, 0, 0, 0);
+            let start = self.start.wrapping_add(self.latest).wrapping_add(1);
+            if self.last.wrapping_sub(start) < WORN {
+                return false;
+            }
+            self.start = start;
+            (self.free, self.high_water, self.taken, self.latest) = (NONE, 0, 0, 0);
         }
+        true
     }
 
-    /// Drops all values, in the order of their slots, and frees the slots.
-    pub(super) fn clear(&mut self) {
-        let (raw, high_water) = (self.raw(), self.high_water as usize);
-        self.free_all();
-        // SAFETY: a slot whose generation is odd has a value, which is not reachable any more.
-        unsafe { drop_all::<T, L, Link>(raw, (0..high_water).filter(|&i| (*L::meta(raw, i)).generation % 2 == 1)) }
+    /// Sets the number of generations from the start to the last one.
+    #[cfg(test)]
+    pub(super) fn set_generations(&mut self, n: u32) {
+        self.last = self.start.wrapping_add(n);
+    }
+
+    /// Whether a handle has one of so many generations before the last one.
+    #[cfg(test)]
+    pub(super) fn uses_generation(&self, handle: Handle<T>, n: u32) -> bool {
+        (1..n).contains(&self.last.wrapping_sub((handle.to_bits() >> 32) as u32))
     }
 
     /// The slot of a handle that is not stale.
@@ -344,14 +379,16 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for LinkedSlots<T, L, M> {
             }
             clone.high_water += 1;
         }
-        (clone.free, clone.len, clone.fixed) = (self.free, self.len, self.fixed);
-        (clone.start, clone.latest) = (self.start, self.latest);
+        (clone.free, clone.taken, clone.retired, clone.fixed) = (self.free, self.taken, self.retired, self.fixed);
+        (clone.start, clone.latest, clone.last) = (self.start, self.latest, self.last);
         clone
     }
 }
 
 impl<T, L: FieldLayout<T>, M: Memory> Drop for LinkedSlots<T, L, M> {
     fn drop(&mut self) {
-        self.clear();
+        let (raw, high_water) = (self.raw(), self.high_water as usize);
+        // SAFETY: a slot whose generation is odd has a value, which is not reachable any more.
+        unsafe { drop_all::<T, L, Link>(raw, (0..high_water).filter(|&i| (*L::meta(raw, i)).generation % 2 == 1)) }
     }
 }

@@ -396,7 +396,8 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
 
     // ---- all ----
 
-    /// Drops all values; their handles are stale. The memory is kept. O(1) without destructors.
+    /// Drops all values; their handles are stale. The memory is kept. O(1) without destructors, until a slot has had half
+    /// of its uses ([`Handle`]).
     ///
     /// ```
     /// let mut list = toft_pools::List::from([1, 2]);
@@ -405,10 +406,33 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// ```
     pub fn clear(&mut self) {
         let range = self.range();
-        self.slots.free_all();
+        if !self.slots.free_all() {
+            return self.pop_all();
+        }
         (self.front, self.back) = (NONE, NONE);
         // SAFETY: they had values, and their links are kept until the slots are reused.
         unsafe { drop_all::<T, L, _>(self.slots.raw(), LinkedIndices::<T, L>::new(self.slots.raw(), range)) }
+    }
+
+    /// Removes and drops the values one by one. If a destructor panics, the others are dropped as well.
+    #[cold]
+    #[inline(never)]
+    fn pop_all(&mut self) {
+        struct Rest<'a, T, L: FieldLayout<T>, M: Memory>(&'a mut List<T, L, M>);
+
+        impl<T, L: FieldLayout<T>, M: Memory> Rest<'_, T, L, M> {
+            fn run(&mut self) {
+                while self.0.pop_front().is_some() {}
+            }
+        }
+
+        impl<T, L: FieldLayout<T>, M: Memory> Drop for Rest<'_, T, L, M> {
+            fn drop(&mut self) {
+                self.run();
+            }
+        }
+
+        Rest(self).run();
     }
 
     // ---- slots ----
@@ -534,5 +558,61 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for List<T, L, M> {
 impl<T, L: FieldLayout<T>, M: Memory> Drop for List<T, L, M> {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::List;
+    use alloc::collections::BTreeSet;
+    use alloc::rc::Rc;
+    use alloc::vec::Vec;
+
+    /// No handle is returned twice or has a generation from the last one on, however values are removed.
+    #[test]
+    fn slots_are_retired_before_generations_repeat() {
+        // With more than `WORN` a clear frees all slots at once for some time.
+        for (generations, steps) in [(254, 100_000), (u32::MAX / 2 + 60, 2000)] {
+            let (mut list, mut returned) = (List::new(), BTreeSet::new());
+            list.reserve(100);
+            list.slots.set_generations(generations);
+            let mut random = 1u64;
+            for step in 0..if cfg!(miri) { 200 } else { steps } {
+                random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let handles: Vec<_> = list.handles().collect();
+                match random >> 60 {
+                    0..9 => {
+                        let handle = list.push_back(step);
+                        assert!(returned.insert(handle), "step {step}");
+                        assert!(list.slots.uses_generation(handle, generations), "step {step}: {handle:?}");
+                    }
+                    9..14 if !handles.is_empty() => {
+                        assert!(list.remove(handles[(random >> 33) as usize % handles.len()]).is_some());
+                    }
+                    14 => list = list.clone(),
+                    _ if step % 5 == 0 => list.clear(),
+                    _ => (),
+                }
+                assert_eq!(list.iter().count(), list.len());
+            }
+            assert_eq!(returned.iter().filter(|handle| list.get(**handle).is_some()).count(), list.len());
+            assert!(list.slots.capacity() <= 2 * (100 + returned.len() / 64));
+        }
+    }
+
+    #[test]
+    fn a_fixed_list_of_retired_slots_is_full() {
+        let mut list = List::fixed(2);
+        list.slots.set_generations(6);
+        for _ in 0..2 * 3 {
+            let value = Rc::new(());
+            list.push_back(value.clone());
+            list.clear();
+            assert_eq!(Rc::strong_count(&value), 1);
+        }
+        assert!(list.try_push_back(Rc::new(())).is_err() && list.clone().try_push_front(Rc::new(())).is_err());
+        assert_eq!((list.len(), list.capacity(), list.iter().count()), (0, 2, 0));
+        list.clear();
+        assert!(list.try_push_back(Rc::new(())).is_err());
     }
 }

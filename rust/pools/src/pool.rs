@@ -9,6 +9,7 @@ use core::mem::needs_drop;
 
 use super::capacity_error::CapacityError;
 use super::columnar::Columnar;
+use super::contiguous::grow_amortised;
 use super::field_layout::{Columns, FieldLayout, Rows};
 use super::free_list::{FreeList, MAX_SLOTS};
 use super::key::{generation_seed, Generation, Handle, Key};
@@ -26,7 +27,9 @@ pub use iter::{Drain, IntoIter, Iter, IterMut, Keys, Values, ValuesMut};
 ///
 /// A value stays in its slot, so its key is valid until it is removed. Its address is not: growth may move the values.
 /// A pool that [`fixed`](Pool::fixed) creates never grows. Freed slots are reused; values that are inserted one after
-/// the other are adjacent as far as possible.
+/// the other are adjacent as far as possible. A slot is reused until its handles have had all generations
+/// ([`Handle`]): with 32 bits the memory of one slot is lost in 2^31 insertions, or in 2^30 if the pool was shrunk.
+/// Slots of plain indices are reused without end.
 ///
 /// * `L`, the field layout: [`Rows`], or [`Columns`] for each field in an array of its own (struct of arrays);
 /// * `K`, the key: a [`Handle`], which detects that its value was removed, or a plain index: `u16`, `u32`, `u64`,
@@ -56,7 +59,7 @@ pub struct Pool<T, L: FieldLayout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = 
     fixed: bool,
     /// The seed of the generations; 0 until the first insertion.
     start: u32,
-    /// The generation of unused slots.
+    /// The generation of unused slots, which is not worn.
     unused: K::Generation,
     of: PhantomData<fn() -> K>,
 }
@@ -94,8 +97,8 @@ impl<T> Pool<T> {
         Self::with_capacity_in(n, Heap)
     }
 
-    /// A pool of `n` slots that never grows: addresses never change, and [`insert`](Pool::insert) panics when all are
-    /// taken.
+    /// A pool of `n` slots that never grows: addresses never change, and [`insert`](Pool::insert) panics when each slot
+    /// has a value or is retired ([`Handle`]).
     ///
     /// ```
     /// let mut pool = toft_pools::Pool::fixed(1);
@@ -188,7 +191,8 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// ```
     ///
     /// # Panics
-    /// The pool is fixed and full, keys cannot address more slots, or there is no memory.
+    /// The pool is fixed and each slot has a value or is retired, keys cannot address more slots, or there is no
+    /// memory.
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> K {
         if !self.free_list.has_next() && self.prepare_slot().is_err() {
@@ -265,18 +269,23 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
             self.start = generation_seed();
             self.unused = K::unused(self.start);
         }
-        if self.free_list.find_next(self.unused) {
+        let retired = K::retired(self.start);
+        if self.free_list.find_next(self.unused, retired) {
             return Ok(());
         }
-        // Keys may address fewer slots than a power of two: the last growth is to as many as they can.
-        let capacity = self.capacity();
-        let wanted = capacity.saturating_mul(2).max(MIN_SLOTS).min(K::SLOTS.min(MAX_SLOTS));
-        if self.fixed || wanted == capacity {
+        self.grow_to_at_least(self.capacity().checked_add(1))?;
+        self.free_list.find_next(self.unused, retired);
+        Ok(())
+    }
+
+    /// Increases the number of slots to so many, or to more. An error changes nothing.
+    #[cold]
+    fn grow_to_at_least(&mut self, needed: Option<usize>) -> Result<(), AllocError> {
+        if self.fixed {
             return Err(AllocError);
         }
-        self.grow(wanted)?;
-        self.free_list.find_next(self.unused);
-        Ok(())
+        // Keys may address fewer slots than a power of two: the last growth is to as many as they can.
+        grow_amortised(self.capacity(), needed, MIN_SLOTS, K::SLOTS.min(MAX_SLOTS), |n| self.grow(n))
     }
 
     /// Increases the number of slots. An error changes nothing.
@@ -284,8 +293,14 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         if capacity > K::SLOTS.min(MAX_SLOTS) {
             return Err(AllocError);
         }
-        self.free_list.reserve(capacity, self.slots.memory())?;
-        self.slots.grow(capacity, self.free_list.high_water())?;
+        let mut grown = self.free_list.reserve(capacity, self.slots.memory());
+        if grown.is_ok() {
+            grown = self.slots.grow(capacity, self.free_list.high_water());
+        }
+        if grown.is_err() {
+            self.free_list.shrink(self.slots.capacity(), self.slots.memory());
+            return grown;
+        }
         self.free_list.set_slots(capacity);
         Ok(())
     }
@@ -487,16 +502,23 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
                 }
             }
         }
-        self.free_list.clear();
+        self.free_list.clear(K::retired(self.start));
     }
 
     /// The generation from which the slots from index `n` on, which are free, must start after the high-water mark is
-    /// lowered to `n`: none of them has had it.
-    pub(super) fn first_generation_from(&self, n: usize) -> K::Generation {
+    /// lowered to `n`: none of them has had a later one.
+    fn first_generation_from(&self, n: usize) -> K::Generation {
+        let Some(retired) = K::retired(self.start) else { return self.unused };
         let removed = &self.free_list.generations(self.free_list.initialized())[n..];
-        removed.iter().fold(self.unused, |latest, generation| {
-            core::cmp::max_by_key(latest, generation.after(), |generation| generation.since(self.start))
+        removed.iter().fold(self.unused, |latest, &generation| {
+            core::cmp::min_by_key(latest, generation, |generation| generation.until(retired))
         })
+    }
+
+    /// The generations that a copy of the pool needs: those of its first slots, and that of the others.
+    pub(super) fn generations(&self) -> (&[K::Generation], K::Generation) {
+        let n = self.free_list.high_water().max(self.free_list.worn_end(K::retired(self.start)));
+        (self.free_list.generations(n), self.first_generation_from(n))
     }
 
     /// A pool of slots with these generations and values. The indices of the values ascend and are less than the number
@@ -513,10 +535,11 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     {
         let mut pool = Self::default();
         pool.grow(generations.len())?;
-        (pool.start, pool.unused) = (start, unused);
+        // A pool that has slots has a seed, and the generations do not depend on its lowest bit.
+        (pool.start, pool.unused) = (if generations.is_empty() { start } else { start | 1 }, unused);
         // SAFETY: there are as many slots, and each is free until its value is written.
         unsafe {
-            pool.free_list.set_generations(generations, unused);
+            pool.free_list.set_generations(generations, unused, K::retired(start));
             for (i, value) in values {
                 L::write(pool.raw(), i, value);
                 pool.free_list.set_occupied(i, generations[i]);

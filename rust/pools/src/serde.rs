@@ -66,9 +66,9 @@ fn store<'a, T, L: FieldLayout<T>, K: Key<T>, M: Memory, S: Serializer, V: Seria
     value: impl Fn(L::Ref<'a>) -> V,
 ) -> Result<S::Ok, S::Error> {
     let mut fields = serializer.serialize_struct("Pool", FIELDS.len())?;
+    let (generations, unused) = pool.generations();
     fields.serialize_field(FIELDS[0], &pool.start())?;
-    fields.serialize_field(FIELDS[1], &pool.first_generation_from(pool.free_list().high_water()).widen())?;
-    let generations = pool.free_list().generations(pool.free_list().high_water());
+    fields.serialize_field(FIELDS[1], &unused.widen())?;
     fields.serialize_field(FIELDS[2], &Sequence(|| generations.iter().map(|generation| generation.widen())))?;
     fields.serialize_field(FIELDS[3], &Sequence(|| pool.iter().map(|(key, held)| (key.index(), value(held)))))?;
     fields.end()
@@ -153,12 +153,19 @@ fn restore<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Default, E: Error>(
     values: Vec<(usize, T)>,
 ) -> Result<Pool<T, L, K, M>, E> {
     let wrong = || E::custom("a generation that no slot has");
-    let unused = K::Generation::narrow(unused).filter(|_| unused % 2 == 0).ok_or_else(wrong)?;
+    let retired = K::retired(start);
+    let unused = K::Generation::narrow(unused).filter(|unused| !unused.is_odd()).ok_or_else(wrong)?;
+    if retired.is_some_and(|retired| unused.is_worn(retired)) {
+        return Err(wrong());
+    }
     let slots = generations.len();
     let mut parsed = Vec::with_capacity(slots);
     let mut live = values.iter().map(|(i, _)| *i).peekable();
     for (i, stored) in generations.into_iter().enumerate() {
         let generation = K::Generation::narrow(stored).ok_or_else(wrong)?;
+        if retired.is_some_and(|retired| generation == retired.next()) {
+            return Err(wrong());
+        }
         let has_value = live.next_if_eq(&i).is_some();
         if has_value != (stored % 2 == 1) {
             return Err(E::custom("a generation that does not say whether its slot has a value"));

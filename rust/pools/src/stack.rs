@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::capacity_error::{capacity_panic, CapacityError};
-use super::contiguous::{drop_all, grown_capacity};
+use super::contiguous::{drop_all, grow_amortised, least_capacity};
 use super::field_layout::{CloneIn, FieldLayout, Rows};
 use super::slots::Slots;
 use toft::AllocError;
@@ -246,7 +246,9 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         if self.fixed {
             return Err(AllocError);
         }
-        self.slots.grow(grown_capacity::<T>(self.capacity(), self.len, more)?, self.len)
+        let (capacity, len) = (self.capacity(), self.len);
+        let grow = |n| self.slots.grow(n, len);
+        grow_amortised(capacity, len.checked_add(more), least_capacity::<T>(), usize::MAX, grow)
     }
 
     /// Returns unused memory. Nothing happens if the stack is fixed, or if there is no memory for the smaller copy.

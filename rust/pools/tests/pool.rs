@@ -136,21 +136,112 @@ fn a_foreign_handle_finds_nothing() {
     }
 }
 
+type ShortHandle = Handle<u32, u8>;
+
 #[test]
-fn generations_begin_again_where_the_documentation_says() {
-    let mut pool: Pool<u32, Rows, Handle<u32, u8>> = Pool::fixed_in(1, Heap);
-    let first = pool.insert(0);
-    for round in 1..128 {
-        pool.remove(pool.key_at(0).unwrap());
-        pool.insert(round);
-        assert_eq!(pool.get(first), None, "{round} uses after it");
+#[cfg_attr(target_family = "wasm", ignore)]
+fn a_slot_is_retired_where_the_documentation_says() {
+    let mut pool: Pool<u32, Rows, ShortHandle> = Pool::fixed_in(1, Heap);
+    let mut old = vec![];
+    for round in 0..127 {
+        let handle = pool.insert(round);
+        assert!(old.iter().all(|handle| pool.get(*handle).is_none()), "{round} uses after the first one");
+        old.push(handle);
+        // Clearing is a use like another.
+        if round % 2 == 0 {
+            pool.remove(handle);
+        } else {
+            pool.clear();
+        }
     }
-    pool.remove(pool.key_at(0).unwrap());
-    pool.insert(128);
-    assert_eq!(pool.get(first), Some(&128), "after 128 uses a handle of 8 bits is taken for a new one");
-    // Clearing is a use like another.
-    pool.clear();
-    assert_eq!(pool.get(first), None);
+    for _ in 0..3 {
+        assert_eq!(pool.try_insert(127).unwrap_err().into_inner(), 127);
+        assert!(panics(|| pool.insert(127)).is_err());
+        assert!(old.iter().all(|handle| !pool.contains(*handle)));
+        assert_eq!((pool.len(), pool.capacity(), pool.iter().count(), pool.key_at(0)), (0, 1, 0, None));
+        pool.clear();
+    }
+    assert!(pool.clone().try_insert(127).is_err());
+}
+
+#[test]
+fn slots_of_plain_indices_are_not_retired() {
+    let mut pool: Pool<u32, Rows, u32> = Pool::fixed_in(1, Heap);
+    for round in 0..1000 {
+        assert_eq!(pool.insert(round), 0);
+        assert_eq!(pool.remove(0), Some(round));
+        assert_eq!(pool.insert(round), 0);
+        pool.clear();
+    }
+}
+
+/// No handle is returned twice in 10^5 steps, also if the pool is changed as a whole from time to time; memory is lost
+/// only for slots that had at least half of their uses.
+#[test]
+fn no_stale_handle_matches_after_any_number_of_uses() {
+    fn play(name: &str, change: impl Fn(&mut Pool<u32, Rows, ShortHandle>)) {
+        let (mut pool, mut live, mut returned) = (Pool::new_in(Heap), vec![], HashSet::new());
+        let mut random = 1u64;
+        for step in 0..if cfg!(miri) { 400 } else { 100_000 } {
+            random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let number = (random >> 33) as usize;
+            if number % 128 >= live.len() {
+                let handle: ShortHandle = pool.insert(step);
+                assert!(returned.insert(handle), "{name}, step {step}: {handle:?} was returned before");
+                live.push((handle, step));
+            } else {
+                let (handle, value) = live.swap_remove(number / 128 % live.len());
+                assert_eq!(pool.remove(handle), Some(value), "{name}");
+            }
+            if step % 300 == 299 {
+                change(&mut pool);
+                live.retain(|(handle, value)| pool.get(*handle).inspect(|found| assert_eq!(*found, value)).is_some());
+                if step % 6000 == 5999 {
+                    assert_eq!(returned.iter().filter(|handle| pool.contains(**handle)).count(), live.len(), "{name}");
+                }
+                assert_eq!((pool.len(), pool.iter().count()), (live.len(), live.len()), "{name}");
+            }
+        }
+        assert!(pool.capacity() <= 2 * (128 + returned.len() / 64), "{name}: {} slots", pool.capacity());
+        // Slots that are retired are not among those that are reserved.
+        pool.reserve(100);
+        let capacity = pool.capacity();
+        for _ in 0..100 {
+            assert!(returned.insert(pool.insert(0)), "{name}");
+        }
+        assert_eq!(pool.capacity(), capacity, "{name}");
+    }
+    play("no change", |_| ());
+    play("clear", Pool::clear);
+    play("drain", |pool| drop(pool.drain()));
+    play("retain", |pool| pool.retain(|handle, _| handle.index() % 3 == 0));
+    play("truncate", |pool| {
+        pool.retain(|handle, _| handle.index() < 20);
+        pool.shrink_to_fit();
+    });
+    play("clear and shrink", |pool| {
+        pool.clear();
+        pool.shrink_to_fit();
+    });
+    play("clone", |pool| *pool = pool.clone());
+    play("clear and clone", |pool| {
+        pool.clear();
+        *pool = pool.clone();
+    });
+    #[cfg(feature = "serde")]
+    {
+        let restored = |pool: &Pool<_, _, _>| serde_json::from_str(&serde_json::to_string(pool).unwrap()).unwrap();
+        play("store", |pool| *pool = restored(pool));
+        play("clear and store", |pool| {
+            pool.clear();
+            *pool = restored(pool);
+        });
+        play("clear, shrink and store", |pool| {
+            pool.clear();
+            pool.shrink_to_fit();
+            *pool = restored(pool);
+        });
+    }
 }
 
 #[test]

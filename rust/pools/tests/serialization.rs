@@ -100,6 +100,12 @@ fn data_that_is_no_pools_is_refused() {
     let narrow: Result<Pool<u8, Rows, Handle<u8, u8>>, _> =
         from_value(json!({"start": 0, "unused": 0, "generations": [257], "values": [[0, 7]]}));
     assert!(narrow.unwrap_err().to_string().contains("no slot has"));
+    // No slot is used again after the last generation, 254 here; unused slots have most of their uses left.
+    for (unused, generation) in [(0, 255), (254, 1), (130, 1)] {
+        let wrapped: Result<Pool<u8, Rows, Handle<u8, u8>>, _> =
+            from_value(json!({"start": 0, "unused": unused, "generations": [generation], "values": [[0, 7]]}));
+        assert!(wrapped.unwrap_err().to_string().contains("no slot has"));
+    }
     // A plain index has no generations, but slots must be said to be there.
     let far: Result<Pool<u8, Rows, u64>, _> =
         from_value(json!({"start": 0, "unused": 0, "generations": [0], "values": [[1u64 << 30, 7]]}));

@@ -123,7 +123,13 @@ impl NodeStorage {
                 }
             }
             let align = NodeLayout::<K, V, L>::ALIGN;
-            self.add::<K, V, L>(align + size.max((self.bytes / 4).next_multiple_of(align)), memory)?;
+            let chunk = size.max((self.bytes / 4).next_multiple_of(align));
+            let added = self.add::<K, V, L>(align + chunk, memory);
+            if added.is_err() && size < chunk {
+                self.add::<K, V, L>(align + size, memory)?;
+            } else {
+                added?;
+            }
         }
     }
 

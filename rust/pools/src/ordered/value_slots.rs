@@ -1,6 +1,7 @@
 //! Slots for values that are not stored in leaves: large ones, and columns. It owns the tree's memory.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use crate::contiguous::grow_amortised;
 use crate::field_layout::FieldLayout;
 use crate::slots::Slots;
 use toft::AllocError;
@@ -62,11 +63,7 @@ impl<V, L: FieldLayout<V>, M: Memory> ValueSlots<V, L, M> {
             return Ok(i);
         }
         if self.used == self.slots.capacity() {
-            // The last growth is to `MAX_SLOTS`.
-            match self.used.saturating_mul(2).clamp(MIN_SLOTS, MAX_SLOTS) {
-                as_many if as_many == self.used => return Err(AllocError),
-                more => self.reserve(more)?,
-            }
+            self.grow()?;
         }
         self.used += 1;
         Ok((self.used - 1) as u32)
@@ -86,6 +83,13 @@ impl<V, L: FieldLayout<V>, M: Memory> ValueSlots<V, L, M> {
     /// Frees all slots, whose values are moved or dropped.
     pub fn reset(&mut self) {
         (self.used, self.free) = (0, NONE);
+    }
+
+    /// Grows for one more value. Precondition: all slots are used.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) -> Result<(), AllocError> {
+        grow_amortised(self.used, self.used.checked_add(1), MIN_SLOTS, MAX_SLOTS, |n| self.reserve(n))
     }
 
     /// Grows to at least so many slots.

@@ -3,7 +3,6 @@
 
 use super::{capacity_overflow, Pool};
 use crate::field_layout::FieldLayout;
-use crate::free_list::MAX_SLOTS;
 use crate::key::Key;
 use crate::slots::Slots;
 use toft::AllocError;
@@ -97,18 +96,17 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// # Errors
     /// There is not enough memory, or the pool is fixed or its keys cannot address as many slots. Nothing changes.
     pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
-        let wanted = self.len().checked_add(more).ok_or(AllocError)?;
+        let unavailable = self.len() + self.free_list.retired(K::retired(self.start));
+        let wanted = unavailable.checked_add(more).ok_or(AllocError)?;
         if wanted <= self.capacity() {
             return Ok(());
         }
-        if self.fixed {
-            return Err(AllocError);
-        }
-        let doubled = self.capacity().saturating_mul(2).min(K::SLOTS.min(MAX_SLOTS));
-        self.grow(wanted.max(doubled))
+        self.grow_to_at_least(Some(wanted))
     }
 
-    /// Deallocates the slots after the last value. Their keys stay stale. A fixed pool is not changed.
+    /// Deallocates the slots after the last value, or after the last slot that is retired or has had more than half of
+    /// the uses after which a slot is retired ([`Handle`](crate::Handle)). Their keys stay stale. A fixed pool is not
+    /// changed.
     ///
     /// ```
     /// let mut pool: toft_pools::Pool<i32> = (0..1000).collect();
@@ -117,7 +115,8 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// assert_eq!(pool.capacity(), 10);
     /// ```
     pub fn shrink_to_fit(&mut self) {
-        let keep = self.free_list.last().map_or(0, |i| i + 1);
+        let worn_end = self.free_list.worn_end(K::retired(self.start));
+        let keep = self.free_list.last().map_or(0, |i| i + 1).max(worn_end);
         if self.fixed || keep == self.capacity() {
             return;
         }

@@ -39,13 +39,12 @@ impl<T, L: CloneIn<T>, K: Key<T>, M: Memory + Clone> Clone for Pool<T, L, K, M> 
         if pool.grow(self.capacity()).is_err() {
             capacity_overflow(self.capacity())
         }
-        let unused = self.first_generation_from(self.free_list.high_water());
+        let (generations, unused) = self.generations();
         (pool.fixed, pool.start, pool.unused) = (self.fixed, self.start, unused);
         // SAFETY: the clone has as many slots; each is free until its value is written, so if a clone panics, the
         // values written so far are dropped. In the end all generations are those of `self`.
         unsafe {
-            let generations = self.free_list.generations(self.free_list.high_water());
-            pool.free_list.set_generations(generations, unused);
+            pool.free_list.set_generations(generations, unused, K::retired(self.start));
             let mut live = self.free_list.occupied();
             while let Some(i) = live.next() {
                 L::write(pool.slots.raw(), i, L::clone_at(self.slots.raw(), i));

@@ -3,7 +3,7 @@
 
 use super::Queue;
 use crate::capacity_error::capacity_panic;
-use crate::contiguous::grown_capacity;
+use crate::contiguous::{grow_amortised, least_capacity};
 use crate::field_layout::FieldLayout;
 use toft::AllocError;
 use toft::Memory;
@@ -95,7 +95,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         if self.fixed {
             return Err(AllocError);
         }
-        self.grow_to(grown_capacity::<T>(self.slots.capacity(), self.len(), more)?)
+        let needed = self.len().checked_add(more).and_then(usize::checked_next_power_of_two);
+        grow_amortised(self.slots.capacity(), needed, least_capacity::<T>(), usize::MAX, |n| self.grow_to(n))
     }
 
     pub(super) fn grow_to(&mut self, n: usize) -> Result<(), AllocError> {

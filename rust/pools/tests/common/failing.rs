@@ -1,4 +1,4 @@
-//! Memory that fails at a request of one's choice, and knows what is out.
+//! Memory that fails at a request of one's choice or at large ones, and knows what is out.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(dead_code)]
 
@@ -12,6 +12,8 @@ use toft::{AllocError, Heap, Memory};
 pub struct Failing {
     /// How many requests are served before one fails; all, where it is `None`.
     pub left: Cell<Option<usize>>,
+    /// Requests for more bytes fail; none, where it is `None`.
+    pub largest: Cell<Option<usize>>,
     pub failed: Cell<usize>,
     out: RefCell<HashMap<usize, Layout>>,
 }
@@ -29,7 +31,11 @@ impl Failing {
         self.out.borrow().values().map(Layout::size).sum()
     }
 
-    fn serves(&self) -> bool {
+    fn serves(&self, layout: Layout) -> bool {
+        if self.largest.get().is_some_and(|largest| layout.size() > largest) {
+            self.failed.set(self.failed.get() + 1);
+            return false;
+        }
         match self.left.get() {
             Some(0) => {
                 self.failed.set(self.failed.get() + 1);
@@ -60,7 +66,7 @@ pub struct Shared<'a>(pub &'a Failing);
 unsafe impl Memory for Shared<'_> {
     fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         assert_ne!(layout.size(), 0);
-        let p = self.0.serves().then(|| Heap.allocate(guarded(layout))).ok_or(AllocError)??;
+        let p = self.0.serves(layout).then(|| Heap.allocate(guarded(layout))).ok_or(AllocError)??;
         self.0.out.borrow_mut().insert(p.as_ptr() as usize, layout);
         // So that nobody takes what is there for what he wrote.
         // SAFETY: it has that many bytes.
