@@ -1,12 +1,15 @@
 //! Compiles the libraries that `toft advise` embeds and preloads into programs: the recorder, and a recycler as malloc.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use std::{env, path::PathBuf, process::Command};
+use std::path::{Path, PathBuf};
+use std::{env, process::Command};
 
 fn main() {
     println!("cargo::rerun-if-changed=recorder");
     println!("cargo::rerun-if-changed=recycler");
-    println!("cargo::rerun-if-changed=recycler/toft.c");
+    // The crate that is published contains the library; in the tree it is Go's copy.
+    let library = if Path::new("recycler/toft.c").exists() { "recycler" } else { "../go" };
+    println!("cargo::rerun-if-changed={library}/toft.c");
     println!("cargo::rustc-check-cfg=cfg(has_recorder)");
     let var = |name| env::var(name).unwrap_or_default();
     if var("CARGO_CFG_TARGET_OS") != "linux" || var("CARGO_CFG_TARGET_ENV") != "gnu" {
@@ -24,7 +27,8 @@ fn main() {
         let mut command: Command = compiler.to_command();
         command
             .args(["-shared", "-fPIC", "-O2", "-g", "-Wall", "-fexceptions", "-static-libgcc", "-pthread", "-o"])
-            .arg(&out);
+            .arg(&out)
+            .args(["-I", library]);
         match command.arg(format!("{name}/{name}.c")).arg("-ldl").status() {
             Ok(status) if status.success() => println!("cargo::rustc-cfg=has_recorder"),
             failed => panic!("{name}.c cannot be compiled ({failed:?}); a C compiler must be installed"),
