@@ -348,6 +348,26 @@ void freed_bytes_are_returned(void) {
   prove(invariant());
 }
 
+/* What the arena keeps and does not use is returned before a request is refused (P9). */
+void idle_memory_is_returned(void) {
+  any_arena();
+  toft_state before = state;
+  int any = toft_return_idle(&state);
+  prove(state.live == before.live && state.spares == NULL && (any || same(&before)));
+  prove(!any || before.spares != NULL || toft_epoch(&state) > toft_epoch(&before));
+  toft_set_limit(&state);
+  prove(invariant());
+}
+
+/* In the place of toft_alloc_slow, whose parts have harnesses: an allocation in the current block or a new one. */
+void *any_alloc_slow(toft_state *a, size_t size, size_t align) {
+  size_t block_size = nondet_int() ? TOFT_BLOCK_MIN : SPACE;
+  if (toft_fits_current(a, size, align)) return toft_alloc_in_current(a, size, align);
+  if (nondet_int()) return NULL;
+  if (nondet_int()) return toft_alloc_dedicated(a, size, align);
+  return toft_need(size, align) <= toft_usable(block_size) ? toft_alloc_regular(a, size, align, block_size) : NULL;
+}
+
 /* The end of the bytes in use of the block that p points into. */
 static const unsigned char *used_end_of(const unsigned char *p) {
   for (toft_block_header *b = state.newest;; b = b->next) {
@@ -357,8 +377,7 @@ static const unsigned char *used_end_of(const unsigned char *p) {
   }
 }
 
-/* An allocation grows or shrinks in place, or is copied, and its new bytes are in use. A refusal may have made the
- * initial block usable (P9). */
+/* An allocation grows or shrinks in place, or is copied, and its new bytes are in use. A refusal changes nothing. */
 void resized_allocations_hold_their_request(void) {
   any_arena();
   toft_state before = state;
@@ -368,7 +387,7 @@ void resized_allocations_hold_their_request(void) {
   assume(toft_check_request(new_size, align) == TOFT_OK);
   unsigned char *q = (unsigned char *)toft_resize_unchecked(&state, p, old_size, new_size, align, flags);
   if (q == NULL) {
-    prove(state.live == before.live && (same(&before) || state.current == &state.initial));
+    prove(same(&before));
   } else {
     prove(((uintptr_t)q & (align - 1)) == 0 && new_size <= (size_t)(used_end_of(q) - q));
     prove(q == p || !(flags & TOFT_STAY));
