@@ -185,6 +185,8 @@ mod provider;
 mod recycler;
 #[cfg(feature = "diagnostics")]
 mod report;
+#[cfg(all(feature = "std", feature = "diagnostics"))]
+mod sanitizers;
 mod scope;
 #[cfg(all(feature = "std", feature = "shared"))]
 mod shared;

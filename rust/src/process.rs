@@ -15,6 +15,8 @@ use crate::finding::Finding;
 
 pub(crate) struct Settings {
     pub checks: bool,
+    /// The checks are on because of a sanitizer's runtime, and not by the environment.
+    pub by_sanitizer: bool,
     /// Abort after the first finding.
     aborts: bool,
     output: Output,
@@ -106,7 +108,9 @@ impl Settings {
             !["", "0", "off", "no", "false"].into_iter().any(|word| value.eq_ignore_ascii_case(word))
         };
         let number = |name| bytes_of(&text(name)).unwrap_or(0);
-        let (checks, budget, findings) = (is_on("TOFT_CHECKED"), number("TOFT_BUDGET"), variable("TOFT_FINDINGS"));
+        let by_sanitizer = variable("TOFT_CHECKED").is_none() && crate::sanitizers::has_runtime();
+        let checks = by_sanitizer || is_on("TOFT_CHECKED");
+        let (budget, findings) = (number("TOFT_BUDGET"), variable("TOFT_FINDINGS"));
         let output = match findings.as_deref().and_then(OsStr::to_str) {
             Some("stdout" | "/dev/stdout") => Output::Stdout,
             Some("stderr" | "/dev/stderr") => Output::Stderr,
@@ -120,6 +124,7 @@ impl Settings {
         let named = ["USR1", "USR2"].into_iter().position(|name| name == signal).map(|i| USER_SIGNALS[i]);
         Settings {
             checks,
+            by_sanitizer,
             aborts: text("TOFT_CHECKED").eq_ignore_ascii_case("abort"),
             output,
             metered: is_on("TOFT_METERED"),

@@ -89,7 +89,8 @@ fn created(a: RawArena) -> Option<RawArena> {
     if let Some(settings) = switches() {
         a.sync_in();
         a.begin_process_meters(settings);
-        if settings.checks && a.set_checked(true) != crate::abi_types::OK {
+        let checks = settings.checks && !(settings.by_sanitizer && a.is(BORROWED));
+        if checks && a.set_checked(true) != crate::abi_types::OK {
             a.release_instruments();
             a.put_initial();
             return None;
