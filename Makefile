@@ -39,12 +39,12 @@ TEST := check-rust check-c check-cpp check-julia check-go check-conformance chec
 # and from x86-64 in no property that the code depends on, and are in the long tier.
 CARGO := check-rust-ui check-rust-lint check-rust-ffi check-rust-features check-rust-loom check-rust-fast-path check-rust-msrv \
   check-rust-nightly check-rust-miri check-rust-m32 check-differential check-cli check-snapshot check-snippets check-misuse \
-  check-conformance-asan check-conformance-broken check-python-user check-relay check-docs check-cli-report
+  check-conformance-broken check-python-user check-relay check-docs check-cli-report
 CHECK := $(CARGO) check-julia-pkg check-msan check-valgrind check-asan check-tsan check-clang-shared check-mutants check-soak \
   check-lint check-cpp-headers check-smallest check-install check-single check-findings check-report check-programs check-go-race \
   check-go-asan check-go-user check-go-nocgo check-go-windows check-go-m32 check-go-fuzz check-go-examples check-julia-nolib \
   check-julia-xmltree check-armhf check-s390x check-mingw
-LONG_CARGO := check-rust-streams check-rust-bevy check-rust-wasm check-rust-kani check-rust-arm check-rust-bare \
+LONG_CARGO := check-rust-streams check-conformance-asan check-rust-bevy check-rust-wasm check-rust-kani check-rust-arm check-rust-bare \
   check-rust-miri-stacked check-rust-asan check-rust-tsan check-rust-valgrind check-rust-fuzz check-differential-fuzz
 LONG := check-omit check-proofs check-interleavings check-zig check-julia-long check-julia-bounds check-go-arm64 check-go-arm \
   check-go-cgocheck2 check-go-portable check-dist check-oxc-parser check-aarch64 check-riscv64 check-m32 check-musl $(LONG_CARGO)
