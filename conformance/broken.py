@@ -1,4 +1,4 @@
-"""Wrong builds, with each of which the pairs must fail: providers under a false name, and a client whose copy of toft_abi.h has
+"""Wrong builds; with each one the pairs must fail: providers under a false name, and a client whose copy of toft_abi.h has
 two members swapped.
 
 SPDX-License-Identifier: MIT OR Apache-2.0

@@ -11,7 +11,7 @@ namespace {
 
 using toft::arena_ref;
 
-// Whatever is thrown must not reach the driver, which is C.
+// No exception must reach the driver, which is C.
 template <class F>
 auto guarded(F f) noexcept -> decltype(f()) {
   try {

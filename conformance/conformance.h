@@ -19,7 +19,7 @@ struct conformance_source {
   void (*put)(conformance_source *self, void *block, size_t size);
 };
 
-/* What a provider supports beyond the core profile of abi/SPEC.md, section 9. The full profile is FULL; the rest is
+/* Support of a provider beyond the core profile of abi/SPEC.md, section 9. The full profile is FULL; the rest is
  * optional beyond it. */
 enum {
   CONFORMANCE_RESIZE = 1,
@@ -57,7 +57,7 @@ struct conformance_record {
   uint64_t size, seed; /* byte i behind it is (seed * 131 + i * 7 + i / 256) mod 256 */
 };
 
-/* What a client's package does with an arena of any provider, by its public interface and its own inline paths. A
+/* The operations of a client's package on an arena of any provider, by its public interface and its own inline paths. A
  * member is NULL where the package has no such call: then the driver calls ops. Results and codes are those of ops,
  * however the language shows them. */
 typedef struct conformance_client {

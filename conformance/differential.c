@@ -2,7 +2,7 @@
  * offset, codes, contents, statistics, settings, the head, and the traffic of the source and the cleanups.
  * `differential` builds it.
  *
- *     differential OPERATIONS SEED EVERY FOLDER   so many operations; every EVERY-th stream is written to FOLDER
+ *     differential OPERATIONS SEED EVERY FOLDER   OPERATIONS operations; every EVERY-th stream is written to FOLDER
  *     differential                                plays the vectors that it was compiled with on each provider
  *
  * A stream is a sequence of bytes, random or from libFuzzer (with FUZZ defined). One in which the providers differ is
@@ -25,7 +25,7 @@
 #define TOFT_TEST_PAGE_MEMORY_H
 enum { BOUNDARY = 65536, KEPT = 64, LARGEST = 160 << 20 };
 #if defined(__SANITIZE_ADDRESS__) || defined(FUZZ)
-static const int keeps = 0; /* a block that was given back must not be readable */
+static const int keeps = 0; /* a returned block must not be readable */
 #else
 static const int keeps = 1;
 #endif
@@ -236,7 +236,7 @@ static uintptr_t first_epochs[2];
 
 static uint64_t place(const run *r, const void *p) {
   const page *g = page_of(r, p);
-  int is_empty = r->op->kind == VEC_RESIZE && r->op->n == 0; /* its block may have been given back */
+  int is_empty = r->op->kind == VEC_RESIZE && r->op->n == 0; /* its block may have been returned */
   if (p != NULL && g == NULL && !is_empty) wrong(r, "%p is in no block of the arena", p);
   return g != NULL ? g->call << 40 | (uint64_t)((const unsigned char *)p - g->base) : 0;
 }
@@ -453,7 +453,7 @@ static int decode(const uint8_t *step, vec_op *op) {
   }
 }
 
-/* What a client knows after the op, which had the same answers on both sides. */
+/* The client's state after the op, which had the same answers on both sides. */
 static void learn(const vec_op *op) {
   run *r = &runs[0];
   switch (op->kind) {
@@ -575,7 +575,7 @@ static void play_stream(const uint8_t *bytes, size_t size, int is_traced) {
     if (runs[i].src.out != NULL) wrong(&runs[i], "a block was not given back");
 }
 
-/* 0: no difference. Otherwise `message` says what it is. */
+/* 0: no difference. Otherwise `message` describes it. */
 static int differs(const uint8_t *bytes, size_t size, int is_traced) {
   int bad = setjmp(failed);
   if (bad == 0) play_stream(bytes, size, is_traced);

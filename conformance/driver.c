@@ -63,7 +63,7 @@ static void play(size_t i) {
     scenarios[i].play();
 }
 
-/* ---- what is loaded ---- */
+/* ---- loaded libraries ---- */
 
 static void *load(const char *path, const char *symbol) {
   void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL), *found = object != NULL ? dlsym(object, symbol) : NULL;

@@ -5,10 +5,10 @@
 #include "conformance.h"
 
 /* All scenarios for one pair. Arguments as of a program; process: a client that cannot be loaded, since it
- * is the process; or NULL. 0: the pair keeps all rules; 1: what it broke was printed; 2: it could not be loaded. */
+ * is the process; or NULL. 0: the pair keeps all rules; 1: the broken rule was printed; 2: it could not be loaded. */
 __attribute__((visibility("default"))) int conformance_main(int argc, char **argv, const conformance_client *process);
 
-/* The scenarios. What is wrong is printed by `broken` of stage.h. */
+/* The scenarios. Failures are printed by `broken` of stage.h. */
 void table_is_the_providers(void);    /* the slow path lies in the provider's object */
 void providers_name_themselves(void); /* toft_abi_info.h */
 void arguments_are_checked(void);     /* arguments that the clients' packages do not pass */
@@ -34,7 +34,7 @@ typedef struct conformance_vectors {
   const char *wrong; /* NULL: nothing */
 } conformance_vectors;
 
-/* Every vector that one client can play on one provider's arenas. ways: 1, each once; 2, once more without a look at
+/* Every vector that one client can play on one provider's arenas. ways: 1, each once; 2, once more without reading
  * statistics in between; 0, none. */
 conformance_vectors conformance_play(const conformance_provider *provider, const conformance_client *client, int ways);
 

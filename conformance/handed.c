@@ -21,8 +21,8 @@ typedef struct handed {
   int cleanups, ran; /* ran: written on the thread that resets */
 } handed;
 
-/* The arenas on their way. `step` and `wrong` change under the lock; an arena belongs to the thread that has it.
- * The rest is written before the threads start. */
+/* The arenas on their way. `step` and `wrong` change under the lock; an arena belongs to the thread that received it
+ * last. The rest is written before the threads start. */
 static struct {
   pthread_mutex_t lock;
   pthread_cond_t moved;
@@ -40,7 +40,7 @@ __attribute__((format(printf, 1, 2))) static void found(const char *format, ...)
   va_end(args);
 }
 
-/* `broken` ends a scenario on the driver's thread only; a step reports what it found, and ends. */
+/* `broken` ends a scenario on the driver's thread only; a step reports its failure, and ends. */
 #define STEP(condition, ...) \
   do {                       \
     if (!(condition)) {      \

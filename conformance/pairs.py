@@ -78,7 +78,7 @@ def pair(made, provider, client):
 
 
 def misnamed(made, providers):
-    """Providers that were compiled by another compiler than their name says. rustc writes its version into each object."""
+    """Providers that were compiled by another compiler than that of their name. rustc writes its version into each object."""
     return [provider for provider, name in providers.items()
             if (b"rustc version" in made.path(name).read_bytes()) != (provider == "Rust")]
 

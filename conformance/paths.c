@@ -28,7 +28,7 @@ void table_is_the_providers(void) {
   close_arena();
 }
 
-/* A provider's name, and those of its settings that it says it has and shows, also while the arena is closed. */
+/* A provider's name, and those of its settings that it announces and shows, also while the arena is closed. */
 void providers_name_themselves(void) {
   static const struct {
     uint32_t what, announced;

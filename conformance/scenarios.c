@@ -233,7 +233,7 @@ void refusals_come_late(void) {
   close_arena();
 }
 
-/* Between operations, whatever `live` was during one. Dedicated blocks have no padding, so the numbers are known. */
+/* Between operations; during one `live` may differ. Dedicated blocks have no padding, so the numbers are known. */
 void peaks_are_exact(void) {
   open_arena(UINT64_MAX);
   void *x = row->alloc(arena, 100, 8);

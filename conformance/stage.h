@@ -95,6 +95,6 @@ extern cleanup_log log_of;
 
 void start_log(void);
 void add_cleanup(const conformance_client *c, int number); /* numbers from 0, in the order in which they are added */
-void check_log(int count); /* so many ran, newest first, in a closed arena that was intact */
+void check_log(int count); /* `count` ran, newest first, in a closed arena that was intact */
 
 #endif

@@ -69,7 +69,7 @@ static void put(toft_source *s, void *p, size_t size) {
 
 /* ---- the invariant ---- */
 
-/* Each block is in the list, a spare, or with the source; bytes in use and epochs are as the state says. */
+/* Each block is in the list, a spare, or with the source; bytes in use and epochs are as in the state. */
 static int invariant(void) {
   const toft_state *a = &state;
   const toft_block_header *regular = a->current, *b = a->newest;
@@ -311,7 +311,7 @@ void new_blocks_hold_their_request(void) {
   prove(invariant());
 }
 
-/* The newest block goes, and what was in use below it is in use again. */
+/* The newest block goes, and the bytes in use below it are in use again. */
 void dropped_blocks_are_spare_or_returned(void) {
   any_arena();
   if (state.newest == &state.initial) return;

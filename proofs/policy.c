@@ -20,7 +20,7 @@ void blocks_hold_the_request(void) {
   }
 }
 
-/* What a block loses to its header and to the staggered start is at most what toft_usable subtracts. */
+/* A block loses at most the bytes that toft_usable subtracts to its header and to the staggered start. */
 void staggered_blocks_hold_what_is_usable(void) {
   size_t size = nondet_size();
   uint32_t index = nondet_u32();

@@ -16,7 +16,7 @@ toft_handle toft_pool_insert_slow(toft_pool *p) {
   return 0;
 }
 
-/* A pool of which `used` slots were used and `free` is the first free one. The index has three bits, the rest of a key
+/* A pool with `used` used slots, whose first free one is `free`. The index has three bits, the rest of a key
  * is the generation; a live slot's key contains its index, a free slot's the next free one. */
 static void any_pool(void) {
   pool.keys = keys;

@@ -33,7 +33,7 @@ void classes_are_in_order(void) {
   prove(k <= l && bytes <= more);
 }
 
-/* A span serves only what it has, at the alignment, and the next allocation starts after it. */
+/* A span serves only its own bytes, at the alignment, and the next allocation starts after it. */
 static void any_span(toft_recycler *r, unsigned char *memory, size_t bytes, size_t k) {
   size_t from = nondet_size(), to = nondet_size();
   assume(from <= to && to <= bytes && from % 8 == 0 && to % 8 == 0);

@@ -3,7 +3,7 @@
  * and reports data races, false assertions and threads that wait forever. main runs the harness HARNESS.
  *
  * The library is the real one. Replaced are the operating system, thread-local storage, and copies and fills of memory
- * whose type GenMC does not know.
+ * whose type GenMC does not support.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define TOFT_STATIC 1
 #define TOFT_OMIT_CHECKS 1

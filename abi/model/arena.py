@@ -10,7 +10,7 @@ KIB, MIB = 1 << 10, 1 << 20
 INITIAL = 4096          # bytes of block 0
 STATE = 512             # its first bytes, which hold the arena itself
 CAP = MIB               # doubling stops here
-MERGE = 64 * MIB        # the largest block that a reset asks for
+MERGE = 64 * MIB        # the largest block that a reset requests
 SPARE = 4 * MIB         # bytes of spares an arena keeps by itself
 WINDOWS = WINDOW = 8    # a reset looks back over 8 windows of 8 rounds
 NODE = 32               # bytes of a cleanup node, where a word is 8
@@ -61,7 +61,7 @@ def merged(h):
 
 
 class Source:
-    """Grants exactly what is asked, except at the acquisitions named in fail_at (the initial block is number 1)."""
+    """Grants exactly the requested bytes, except at the acquisitions named in fail_at (the initial block is number 1)."""
 
     def __init__(self, fail_at=()):
         self.fail_at, self.calls, self.refusals, self.out = frozenset(fail_at), 0, 0, 0
@@ -90,7 +90,7 @@ class Block:
         elif regular and size > 65536:      # staggered, so that equal blocks do not share cache sets
             self.start = 64 * (1 + index % 8)
             self.end = size - 512 + self.start
-        self.used_end = self.start          # end of what is in use, unless the block is current
+        self.used_end = self.start          # end of the bytes in use, unless the block is current
         self.charge = 0                     # dedicated blocks: the bytes that it adds to live
         self.payload = None                 # dedicated blocks: offset of the only allocation, if only one
 
@@ -153,7 +153,7 @@ class Arena:
 
     @property
     def floor(self):
-        """Where the current block begins. An idle initial block begins at its end: no byte of it is in use."""
+        """Where the current block begins. That of an idle initial block is its end: no byte of it is in use."""
         return self.current.end if self.idles else self.current.start
 
     @property
@@ -185,7 +185,7 @@ class Arena:
             return None
         align = max(align, 8)
         if n == 0 and pad(self.cursor, align) == 0:
-            return self.current, self.cursor    # the inline path says so whatever the state is
+            return self.current, self.cursor    # the inline path returns this in every state
         if self.busy:
             return None
         return self.serve(r8(n), align)
@@ -226,7 +226,7 @@ class Arena:
         return max(nxt, min(CAP, pow2(4 * need))) if need <= CAP // 4 else 0
 
     def return_idle(self):
-        """Returns what is kept and not in use; whether there was such a thing."""
+        """Returns the kept blocks that are not in use; whether there was one."""
         found = bool(self.spares)
         self.return_spares(0)
         if self.holder or self.range_grows:
@@ -298,7 +298,7 @@ class Arena:
         if p:
             self.note_peak(self.live)
             self.outside = p[0]
-            self.outside.payload = None     # others may follow: never given back by free or resize
+            self.outside.payload = None     # others may follow: free and resize never return it
         return p
 
     def floor_of(self, b):

@@ -11,7 +11,7 @@ from arena import Arena, Range, Source, KIB, MIB
 
 
 class Oracle:
-    """What a client of the arena knows: allocations in order, each with the live bytes that it added."""
+    """A client's view of the arena: allocations in order, each with the live bytes that it added."""
 
     def __init__(self):
         self.all = []       # [block, offset, size, charge]
@@ -39,7 +39,7 @@ def align_of(r):
 
 
 def unchanged(a, before, refused):
-    """A refusal by the source may have returned what was kept and not in use."""
+    """A refusal by the source may have returned kept blocks that were not in use."""
     return a.live == before[0] and (refused or (a.live, a.cursor, a.epoch, a.blocks, a.spares) == before)
 
 
@@ -73,7 +73,7 @@ def stream(seed, steps=600):
                 assert ran == due[nodes:][::-1]
                 marks, due = marks[:j + 1], due[:nodes]
                 ran.clear()
-                # what was placed outside a claim in a block older than the mark stays
+                # allocations outside a claim in a block older than the mark stay
                 old = [q for q in o.all[count:] if not q[0].regular and q[0].created <= mark[2]]
                 o.all = o.all[:count] + old
         elif k < .80 and o.all and (not marks or marks[-1][1] < len(o.all)):
@@ -249,7 +249,7 @@ def rounds(only=None):
 
 
 def stuck(seeds=3000):
-    """A steady workload (each round the same) must come to rest, whatever its sizes and alignments are."""
+    """A steady workload (each round the same) must come to rest, for all sizes and alignments."""
     worst = 0
     for seed in range(seeds):
         r = random.Random(seed)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Writes abi/vectors/policy1/*.json and abi/vectors/rules/*.json, whose format is in abi/vectors/README.md.
 
---check: writes nothing, and exits 1 if a file is not what it would write.
+--check: writes nothing, and exits 1 if a file differs from what would be written.
 """
 import json
 import pathlib

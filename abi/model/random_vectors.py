@@ -13,7 +13,7 @@ from to_c import header
 
 
 class Tracked(Vector):
-    """Tracks which allocations a rewind has given back: these must not be resized or freed."""
+    """Tracks which allocations a rewind has freed: these must not be resized or freed."""
 
     def __init__(self, *args, **more):
         super().__init__(*args, **more)

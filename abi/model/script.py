@@ -11,7 +11,7 @@ NO_POLICY = NO_SETTING = 99
 
 
 def number(n):
-    """"max-7" is SIZE_MAX - 7 and "half+1" is PTRDIFF_MAX + 1, whatever the word is; "none" is no budget."""
+    """"max-7" is SIZE_MAX - 7 and "half+1" is PTRDIFF_MAX + 1, for each word size; "none" is no budget."""
     if not isinstance(n, str):
         return n
     if n == "none":
@@ -35,7 +35,7 @@ class Vector:
         self.source.took.clear()
 
     def note(self, op, **more):
-        """Every op ends here: what it answered, and what it did to the arena and the source."""
+        """Every op ends here: its answer, and its effects on the arena and the source."""
         for log in ("took", "gave"):
             if getattr(self.source, log):
                 more[log] = list(getattr(self.source, log)) if log == "took" else sorted(self.source.gave)
@@ -131,7 +131,7 @@ class Vector:
         self.note({"op": "budget", "n": n}, code=self.arena.set(BUDGET, number(n)))
 
     def set_unknown(self):
-        """A `what` that no provider knows."""
+        """A `what` that no provider supports."""
         self.note({"op": "set_unknown"}, code=self.arena.set(NO_SETTING, 0))
 
     def cleanup(self, id):

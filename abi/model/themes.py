@@ -66,7 +66,7 @@ def alignment():
 
 
 def sizes():
-    """sizes 0, 1, around 8, around what is left, and absurd ones"""
+    """sizes 0, 1, around 8, around the bytes that are left, and absurd ones"""
     out = []
     v = Vector("size: small ones round up to 8")
     for n in (0, 1, 7, 8, 9, 15, 16, 17, 0, 63, 64, 65):

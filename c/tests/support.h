@@ -1,4 +1,4 @@
-/* What the tests share: cmocka, and a source that counts, fails on order and checks what it gets back.
+/* What the tests share: cmocka, and a source that counts, fails on order and checks the blocks that it takes back.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_TEST_SUPPORT_H
 #define TOFT_TEST_SUPPORT_H

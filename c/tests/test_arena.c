@@ -539,7 +539,7 @@ static void a_budget_is_exact(void **state) {
   assert_null(toft_alloc(a, 1));
   assert_int_equal(toft_set_budget(a, 1008), TOFT_OK);
   assert_non_null(toft_alloc(a, 1));
-  assert_int_equal(toft_set_budget(a, 10), TOFT_OK); /* below what is live */
+  assert_int_equal(toft_set_budget(a, 10), TOFT_OK); /* below the live bytes */
   assert_null(toft_alloc(a, 1));
   assert_int_equal(toft_set_budget(a, UINT64_MAX), TOFT_OK);
   assert_non_null(toft_alloc(a, 100000));
@@ -715,7 +715,7 @@ static void a_range_stays_within_the_budget(void **state) {
   for (int i = 0; i < 10; i++) assert_null(toft_range_alloc(a, &r, 16));
   assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_int_equal(toft_get_stats(a).live, 992);
-  assert_int_equal(toft_get_stats(a).allocated, 992); /* what was refused counts nothing */
+  assert_int_equal(toft_get_stats(a).allocated, 992); /* refused requests are not counted */
 }
 
 /* ---- adopt ---- */

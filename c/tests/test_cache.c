@@ -1,4 +1,4 @@
-/* The thread's cache: what it keeps, that it is bounded, that it goes when its thread does. Under TSan too.
+/* The thread's cache: the blocks that it keeps, its bound, and its end with the thread. Under TSan too.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <pthread.h>
 #include <stdio.h>
@@ -350,7 +350,8 @@ static void an_arena_moves_between_threads(void **state) {
   }
 }
 
-/* A destructor of another key may run after ours: what it releases must go to the system, not into a dead cache. */
+/* A destructor of another key may run after ours: the blocks that it releases are returned to the system, not to the
+ * cache, which has ended. */
 static pthread_key_t late_key;
 static void late(void *arg) {
   toft_arena *a = toft_create();

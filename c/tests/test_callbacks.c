@@ -206,7 +206,7 @@ static void each_callback_does_each_of_these(void **state) {
   int actions = ACTIONS;
   (void)state;
 #ifdef RUNNING_ON_VALGRIND
-  if (RUNNING_ON_VALGRIND) actions = END_THREAD; /* what a call that never ends holds is lost */
+  if (RUNNING_ON_VALGRIND) actions = END_THREAD; /* memory of a call that never ends is lost */
 #endif
   for (size_t call = 0; call < sizeof calls / sizeof *calls; call++) {
     for (action = 0; action < actions; action++) {

@@ -1,4 +1,4 @@
-/* Checked arenas: every misuse that the header says is detected, committed deliberately.
+/* Checked arenas: every misuse that is detected according to the header, committed deliberately.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "support.h"
 

@@ -56,7 +56,7 @@ static void every_arena_is_checked(void **state) {
   counted_all_back(&c);
 }
 
-/* What is not fresh when it is released must not be taken for it. */
+/* An arena that is not fresh when it is released must not be reused as a fresh one. */
 static void nothing_is_found_in_a_good_program(void **state) {
   (void)state;
   FILE *in = fopen(file, "r");

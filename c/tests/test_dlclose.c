@@ -60,7 +60,7 @@ static void *crew_member(void *arg) {
     if (p == NULL) break;
     pthread_mutex_unlock(&c->lock);
     size_t held = p->work(3);
-    if (p->trim != NULL) p->trim(); /* what a living thread holds at an unload is lost */
+    if (p->trim != NULL) p->trim(); /* memory that a living thread holds at an unload is lost */
     pthread_mutex_lock(&c->lock);
     c->failed += held == 0;
     c->done++;
@@ -188,7 +188,7 @@ static void threads_end_after_an_unload(void **state) {
 }
 
 /* Threads whose caches and leases are full when the library is unloaded use the next copy, and end after it. In a child
- * that no leak checker sees the end of, since what they held is lost. */
+ * whose end no leak checker sees, since their memory is lost. */
 static void full_caches_are_lost_without_harm(void **state) {
   int status = 0;
   (void)state;

@@ -255,7 +255,7 @@ static void late_writes_are_found_at_reset_and_release(void **state) {
   a = NULL;
 }
 
-/* Reused bytes are not checked, whatever the sizes of the new allocations. */
+/* Reused bytes are not checked, for all sizes of the new allocations. */
 static void what_is_handed_out_again_is_the_users(void **state) {
   uint32_t random = 7;
   (void)state;

@@ -1,4 +1,4 @@
-/* Frames: what is emptied and what stays, refused calls, threads that begin and end; the barrier. Also run under TSan.
+/* Frames: arenas that are emptied and that stay, refused calls, threads that begin and end; the barrier. Under TSan.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <pthread.h>
 #include <sched.h>

@@ -196,7 +196,7 @@ static void pointers_of_the_state_are_covered(void **state) {
   size_t covered = 0, words = (sizeof(toft_state) - sizeof(toft_arena)) / sizeof(void *);
   (void)state;
   for (size_t word = 0; word < words; word++) covered += in_child(change_word, word, NULL) == REFUSED;
-  /* 14 pointers, the canary, and on a little-endian processor a bit that says that there is none */
+  /* 14 pointers, the canary, and on a little-endian processor a bit for a missing canary */
   assert_in_range(covered, 15u + *(const unsigned char *)&one, words);
 }
 

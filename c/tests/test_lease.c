@@ -1,4 +1,4 @@
-/* Leases: what is kept, what is refused, and that threads that get, return, misuse and trim at once lose nothing. Under
+/* Leases: kept memory, refused calls, and threads that get, return, misuse and trim at once and lose nothing. Under
  * TSan too.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <pthread.h>
@@ -498,7 +498,7 @@ static void bad_options(void **state) {
   assert_int_equal(toft_leases_release(l), TOFT_OK);
 }
 
-/* The source fails at the k-th block; whatever happens, what is out can be returned, and all comes back. */
+/* The source fails at the k-th block: each lease can still be returned, and all blocks come back. */
 static void no_memory(void **state) {
   (void)state;
   for (size_t k = 1, failed = 1; failed; k++) {
@@ -558,7 +558,7 @@ static void checked_leases_see_late_writes(void **state) {
   assert_int_equal(toft_leases_release(l), TOFT_OK);
 }
 
-/* What a lease switches on is the lease's. */
+/* Settings of a lease end with the lease. */
 static void a_lease_is_metered_separately(void **state) {
   char text[4096];
   (void)state;
@@ -729,7 +729,7 @@ static void many_threads_come_and_go(void **state) {
   shared_all_back(&c);
 }
 
-/* Two caches, of which one is released before its threads end. */
+/* Two caches; one is released before its threads end. */
 static void *outlive(void *arg) {
   size_t good = (size_t)(uintptr_t)lease_once(parked.leases);
   (void)arg;

@@ -558,7 +558,7 @@ static void refusals_call_the_callback(void **state) {
   assert_true(question.attempts == 4 && r.cursor == cursor && question.live == live + 8);
   question.answer = live + 100;
   assert_non_null(toft_range_alloc(a, &r, 8));
-  assert_null(toft_alloc(a, 8)); /* the range has it all, and the answer is no more than there is */
+  assert_null(toft_alloc(a, 8)); /* the range has all that is left of the budget */
   assert_int_equal(question.attempts, 6);
   assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_int_equal(live_of(""), live + 16);

@@ -163,7 +163,7 @@ static void none_found(void *arg, const toft_finding *f) {
   fail_msg("%s", f->message);
 }
 
-/* What a checked arena could not note is no finding. */
+/* An allocation that a checked arena could not record causes no finding. */
 static void no_false_findings_without_memory(void **state) {
   (void)state;
   size_t served = 0;

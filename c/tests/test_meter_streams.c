@@ -216,7 +216,7 @@ static void compare(oracle *o) {
   assert_int_equal(o->reports, o->expected_reports);
 }
 
-/* ---- what is done ---- */
+/* ---- operations ---- */
 
 static size_t any_size(oracle *o) {
   switch (below(o, 14)) {

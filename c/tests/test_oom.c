@@ -21,7 +21,7 @@ static void clean(void *arg) {
   cleaned++;
 }
 
-/* What a failing call must leave alone. */
+/* The state that a failing call must not change. */
 typedef struct seen {
   unsigned char *cursor;
   uintptr_t epoch;
@@ -317,7 +317,7 @@ static int put_limit(const char *folder, const char *file, size_t bytes) {
   return out != NULL && fclose(out) == 0 && good;
 }
 
-/* The status of a child that does this in a control group of so many bytes; -1: none can be made. */
+/* The status of a child that does this in a control group with a limit of `bytes`; -1: no group can be made. */
 static int status_in_group(int (*work)(void), size_t bytes) {
   const char *const roots[] = {"/sys/fs/cgroup/memory", "/sys/fs/cgroup"}; /* versions 1 and 2 */
   char folder[128], procs[160];

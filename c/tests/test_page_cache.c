@@ -1,5 +1,5 @@
-/* The table of free pages: which range serves, which ranges join, what a window keeps. The program contains the
- * library, to call what is static in it. Ranges of the first two tests are addresses only: no memory is behind them.
+/* The table of free pages: which range serves, which ranges join, which a window keeps. The program contains the
+ * library, to call its static functions. Ranges of the first two tests are addresses only: no memory is behind them.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define TOFT_STATIC
 #include "toft.c"

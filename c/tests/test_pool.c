@@ -538,7 +538,7 @@ static void removal_during_a_walk(void **state) {
   toft_pool_release(&p);
 }
 
-/* A clear and new inserts during a walk: whatever it visits then is live. */
+/* A clear and new inserts during a walk: each value that it visits then is live. */
 static void inserts_during_a_walk(void **state) {
   (void)state;
   toft_pool p;
@@ -578,7 +578,7 @@ static void walks_of_few(void **state) {
   toft_pool_options o = sized(8);
   assert_int_equal(toft_pool_init(&p, &o), TOFT_OK);
   assert_int_equal(walk(&p), 0);
-  for (size_t only = 1; only <= 300; only++) { /* one live slot, wherever */
+  for (size_t only = 1; only <= 300; only++) { /* one live slot, at any place */
     toft_handle h[300];
     toft_pool_clear(&p);
     for (int i = 0; i < 300; i++) h[i] = add(&p);
@@ -740,7 +740,7 @@ typedef struct model {
   toft_handle handles[MODEL];
   unsigned seeds[MODEL];
   size_t live;
-  toft_handle stale[256]; /* of what was removed last */
+  toft_handle stale[256]; /* of the values that were removed last */
   size_t removed;
 } model;
 

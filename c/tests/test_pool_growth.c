@@ -70,7 +70,7 @@ static void each_commit_fails_once(void **state) {
   begin(0, 0);
 }
 
-/* From some commit on all fail: the pool is full where it is, keeps what it has, and grows when there is memory
+/* From some commit on all fail: the pool is full at its size, keeps its values, and grows when there is memory
  * again. */
 static void all_commits_fail_from_the_kth_on(void **state) {
   (void)state;

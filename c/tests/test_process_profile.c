@@ -398,7 +398,7 @@ static void threads_go_on_during_a_profile(void **state) {
   (void)state;
   IN_CHILD(profile_running_threads, "TOFT_METERED", "1", "TOFT_SAMPLING", "10000", "TOFT_PROFILE", profile);
   assert_true(read_file(profile));
-  /* two arenas, each of 100000 bytes, of which at most 16 KiB were not seen yet */
+  /* two arenas, each of 100000 bytes; at most 16 KiB were not seen yet */
   assert_in_range(number("stats", "\"live\":"), 2 * (100000 - 16384), 200000);
   assert_in_range(number("\"thread\"", "\"allocated\":"), 2 * 50000, UINT64_MAX);
 }
@@ -538,7 +538,7 @@ static void forks_leave_no_lock_taken(void **state) {
 #endif
 }
 
-/* A child that writes profiles and is ended from outside (`most` SIZE_MAX), or by a limit of so many bytes of a file.
+/* A child that writes profiles and is ended from outside (`most` SIZE_MAX), or by a limit of the bytes of a file.
  * If it ignores the limit's signal, its write fails. Afterwards the file at the path is a whole one. */
 static void write_until_killed(unsigned delay, size_t most, int ignores) {
   char temporary[96];

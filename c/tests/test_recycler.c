@@ -174,7 +174,7 @@ static void a_block_comes_back(void **state) {
   counted_all_back(&c);
 }
 
-/* One object in eleven stays: what was between them is filled again, and memory does not grow. */
+/* One object in eleven stays: the memory between them is filled again, and does not grow. */
 static void holes_are_filled(void **state) {
   (void)state;
   counted c;
@@ -721,7 +721,7 @@ static void trim_keeps_the_requested_bytes(void **state) {
   void *large = toft_recycler_alloc(&r, 500000, 8);
   size_t full = c.bytes;
   toft_recycler_trim(&r, 0);
-  assert_true(c.bytes > full / 2); /* what is live stays */
+  assert_true(c.bytes > full / 2); /* live objects stay */
   for (size_t i = 1; i < 50000; i++) toft_recycler_free(&r, p[i], 64);
   toft_recycler_free(&r, large, 500000);
   toft_recycler_trim(&r, SIZE_MAX);

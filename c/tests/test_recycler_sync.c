@@ -13,7 +13,7 @@ typedef struct parcel {
   unsigned seed;
 } parcel;
 
-/* Each takes what is in a slot, puts something else there, and frees what it took: mostly another thread's. */
+/* Each replaces the object in a slot by a new one, and frees the old one, which is mostly another thread's. */
 static struct exchange {
   toft_sync_recycler *r;
   pthread_mutex_t locks[SLOTS];

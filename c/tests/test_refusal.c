@@ -1,4 +1,4 @@
-/* What a refusal by the source leaves behind, for every kind of object: a source that refuses once, from a call on,
+/* The state after a refusal by the source, for every kind of object: a source that refuses once, from a call on,
  * above a size, or above a sum of bytes. When the object is empty again, the requests that it served before the refusal
  * are served again, and no part of a limit stays unused.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
@@ -35,11 +35,11 @@ static int is(const kind *it, const char *name) { return strcmp(it->name, name) 
 
 static int is_recycler(const kind *it) { return is(it, "recycler") || is(it, "malloc") || is(it, "sync"); }
 
-/* Recyclers place objects by what is free; a lease cache keeps a part of an arena's blocks. */
+/* Recyclers place objects in free memory of any age; a lease cache keeps a part of an arena's blocks. */
 static int places_by_history(const kind *it) { return is_recycler(it) || is(it, "leases"); }
 
 /* Serves the sequence ROUNDS times: no fewer requests than in the round before, unless the only refusal was in between,
- * or what was returned before the source began to refuse for good is missing. */
+ * or blocks that were returned before the source began to refuse for good are missing. */
 static size_t rounds(const kind *it, void *of, const counted *c, size_t n) {
   size_t served = 0;
   for (int round = 0; round < ROUNDS; round++) {

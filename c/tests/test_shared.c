@@ -178,7 +178,7 @@ static void rounds(void **state) {
   fill(toft_shared_alloc(s, 500000, 8), 500000, 1);
   assert_int_equal(toft_shared_reset(s, TOFT_KEEP_ALL, 0), TOFT_OK);
   assert_true(c.bytes > 500000);
-  fill(toft_shared_alloc(s, 400000, 8), 400000, 1); /* in what is kept */
+  fill(toft_shared_alloc(s, 400000, 8), 400000, 1); /* in kept blocks */
   assert_int_equal(toft_shared_reset(s, TOFT_KEEP_BYTES, 100000), TOFT_OK);
   assert_true(c.bytes <= 100000);
   toft_shared_trim(s, 0);
@@ -204,7 +204,7 @@ static void local_arenas(void **state) {
   unsigned char *p = (unsigned char *)toft_alloc(one, 100);
   assert_true(toft_shared_contains(s, p) && toft_contains(one, p) && !toft_contains(two, p));
   fill(p, 100, 9);
-  toft_release(one); /* has no effect: readers of its data do not know about it */
+  toft_release(one); /* has no effect: readers of its data do not see it */
   assert_non_null(toft_alloc(one, 100));
   toft_arena *other = toft_create();
   assert_int_equal(toft_adopt(other, one), TOFT_EBUSY);

@@ -1,6 +1,6 @@
-/* Signals that interrupt the inline paths, as section 7 of SPEC has it: between any two instructions of these the head
- * is valid, and the handler may read it and use other arenas. On x86-64 the handler runs after each instruction (the
- * trap flag), elsewhere at the rate of a timer.
+/* Signals that interrupt the inline paths, as section 7 of SPEC requires: between any two instructions of these the
+ * head is valid, and the handler may read it and use other arenas. On x86-64 the handler runs after each instruction
+ * (the trap flag), elsewhere at the rate of a timer.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "support.h"
 

@@ -43,7 +43,7 @@ static void pages_of_every_kind(void **state) {
       assert_true(pages.kept_bytes != 0);
     else
       assert_int_equal(pages.kept_bytes, 0);
-    a = arena_on(&pages.source); /* from what is kept, if anything is */
+    a = arena_on(&pages.source); /* from a kept range, if there is one */
     work_out(a);
     toft_release(a);
     toft_page_source_trim(&pages);
@@ -94,7 +94,7 @@ static void a_reserve_never_moves(void **state) {
 static void a_buffer_fills_and_refuses(void **state) {
   char memory[TOFT_BUFFER(1000) + 1];
   (void)state;
-  for (size_t offset = 0; offset < 2; offset++) { /* wherever it starts */
+  for (size_t offset = 0; offset < 2; offset++) { /* at both starts */
     toft_arena *a = toft_create_in(memory + offset, TOFT_BUFFER(1000), NULL);
     assert_non_null(a);
     size_t n = 0;

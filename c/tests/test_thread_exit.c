@@ -1,5 +1,5 @@
 /* Threads that end: their destructors of thread-specific data use every kind of allocator, before the library's own
- * destructor and after it; and what they made is used and released by other threads.
+ * destructor and after it; and their objects are used and released by other threads.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <pthread.h>
 

@@ -40,7 +40,7 @@ typedef struct binding {
   int records; /* answers are recorded in the run, for the caller to compare, and not compared with the vector's */
 } binding;
 
-/* ---- a source of pages that logs, and fails as the vector says ---- */
+/* ---- a source of pages that logs, and fails as the vector requires ---- */
 
 typedef struct page {
   struct page *next;
@@ -257,7 +257,7 @@ static void shorten(run *r, const unsigned char *end) {
 
 /* ---- expected addresses and codes ---- */
 
-/* The code of the op, which is `want` where the vector says so. */
+/* The code of the op, which is `want` where the vector has no other. */
 static int check_code(run *r, int code, int want) {
   if (!r->binding->records) SAME("the code", code, want);
   return r->code = code;
@@ -539,7 +539,7 @@ static void play(const vec *v, const binding *h, run *r) {
   if (r->src.out != NULL) wrong(r, "a block was not given back");
 }
 
-/* Plays one vector by one binding: NULL, or what is wrong. */
+/* Plays one vector by one binding: NULL, or a description of the difference. */
 static const char *outcome(const vec *v, const binding *h) {
   run *r = (run *)calloc(1, sizeof *r);
   if (r == NULL) abort();

@@ -7,7 +7,7 @@
  *
  * Each thread writes events into a segment that is mapped from the file of the recording, so that nothing is lost if
  * the process is killed. A full segment is appended to the file by a system call, which takes a quarter of the time
- * of mapping new pages of a file. A site is what is known of a call: its return address, its stack pointer and the
+ * of mapping new pages of a file. A site describes a call: its return address, its stack pointer and the
  * return addresses of up to three callers. The stack of a site is unwound when the site is first seen, and only up to
  * a frame that is known from another stack.
  *
@@ -331,7 +331,7 @@ static void toft_recorder_on_stack(void (*function)(void *), void *arg, void *to
 }
 #endif
 
-/* Calls `function` on the recorder's own stack, behind the lock. No handler of a signal runs meanwhile: it could
+/* Calls `function` on the recorder's own stack, behind the lock. No handler of a signal runs until it returns: it could
  * switch to another context, or leave by longjmp. The thread is not cancelled either. */
 static NOINLINE void aside(void (*function)(void *), void *arg) {
   uint64_t all = ~(uint64_t)0, before = 0;
@@ -349,7 +349,7 @@ static NOINLINE void aside(void (*function)(void *), void *arg) {
 
 /* ---- the file ---- */
 
-/* The recording ends here, and says why. The first reason is kept. */
+/* The recording ends here, with the reason. The first reason is kept. */
 static void end_recording(uint32_t reason, int error) {
   recording_header *h = R.header;
   if (h->partial != 0) return;
@@ -628,7 +628,7 @@ static uint32_t node_hash(uint64_t ip, uint64_t cfa) {
   return (uint32_t)(h >> 32) ^ (uint32_t)h;
 }
 
-/* What was read last of the stack that is unwound. */
+/* The last bytes that were read of the stack that is unwound. */
 static struct { uint64_t start, size; } W;
 
 typedef struct unwinding {
@@ -718,7 +718,7 @@ static uint32_t add_nodes(const unwinding *u, uint32_t *ids) {
   return parent;
 }
 
-/* Fills the site `i`, which no other thread knows yet. It differs from others by that many callers. */
+/* Fills the site `i`, which no other thread sees yet. It differs from others by that many callers. */
 static void fill_site(uint32_t i, uint64_t key, uint64_t ra, uint64_t sp, int callers) {
   static unwinding u;
   static uint32_t ids[FRAMES_MAX];

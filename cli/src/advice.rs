@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The version of the format that this program writes and reads.
 pub const VERSION: u32 = 1;
 
-/// Advice on one program. Times are CPU seconds of one run of the program unless a field says otherwise.
+/// Advice on one program. Times are CPU seconds of one run of the program unless a field has another unit.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Advice {
     /// [`VERSION`]; its name distinguishes an advice from a snapshot.

@@ -28,7 +28,7 @@ impl Folder {
         path
     }
 
-    /// Runs a program under the recorder alone. Returns what it printed, and of the recording with most segments the reason
+    /// Runs a program under the recorder alone. Returns its output, and of the recording with most segments the reason
     /// why it is partial and the number of lost events.
     fn record(&self, program: &Path, arguments: &[&str]) -> (Output, u32, u64) {
         let (library, recordings) = (self.0.path().join("recorder.so"), self.0.path().join("recordings"));
@@ -62,7 +62,7 @@ impl Folder {
         self.0.path().join("advice.json")
     }
 
-    /// The exit status of `toft advise`, and what it printed.
+    /// The exit status and the output of `toft advise`.
     fn advise(&self, program: &Path, arguments: &[&str]) -> (ExitStatus, String) {
         let mut command = Command::new(TOFT);
         command.args(["advise", "--quick", "--out"]).arg(self.advice_file());

@@ -34,7 +34,7 @@ impl Programs {
                 .arg(root.join("c/src/toft.c"))
                 .status();
             assert!(done.unwrap().success());
-            // A libdw that does not work: the library then knows no lines.
+            // A libdw that does not work: the library then has no lines.
             let empty = folder.path().join("libdw.so.1");
             let done = Command::new("cc").args(["-shared", "-x", "c", "/dev/null", "-o"]).arg(empty).status();
             assert!(done.unwrap().success());
@@ -351,7 +351,7 @@ fn each_process_has_a_profile() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().filter(named).count(), 3);
 }
 
-/// Waits until the program says that it is ready.
+/// Waits until the program prints that it is ready.
 fn ready(child: &mut Child) -> BufReader<std::process::ChildStdout> {
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();

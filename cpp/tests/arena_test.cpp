@@ -1,4 +1,4 @@
-// Arenas: objects and their destructors, scopes, claims, views, and what is refused.
+// Arenas: objects and their destructors, scopes, claims, views, and refused calls.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #if defined(__linux__) && __has_include(<valgrind/memcheck.h>)
 #include <valgrind/memcheck.h>
@@ -79,7 +79,7 @@ TEST(Arena, OwnsAndMoves) {
     toft::arena &same = c;
     c = std::move(same);
     EXPECT_NE(c.get(), nullptr);
-    a = toft::arena();  // what was moved from can be used again
+    a = toft::arena();  // a moved-from arena can be used again
     a.make<witness>(4);
   }
   EXPECT_EQ(witness::destroyed, 4);
@@ -170,7 +170,7 @@ TEST(Arena, ConstructorsThatAllocate) {
   EXPECT_EQ(witness::destroyed, 2);
 }
 
-// Fails at each source call and each budget: what was made is destroyed once, and the arena goes on.
+// Fails at each source call and each budget: each object is destroyed once, and the arena works afterwards.
 TEST(Arena, RunsOutOfMemory) {
   for (std::uint64_t budget = 0; budget < 6000; budget += 8) {
     witness::begin();

@@ -1,4 +1,4 @@
-// What is thrown when, and by whom.
+// Which call throws which exception, and when.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <toft/config.hpp>
 #if __has_include(<memory_resource>)

@@ -17,7 +17,7 @@ struct floor_arena {
   void *ops;
   unsigned char *limit;
 };
-struct floor_holder {  // as a resource is: what is virtual, then the arena
+struct floor_holder {  // as a resource: the table of virtual functions, then the arena
   void *table;
   floor_arena *arena;
 };

@@ -1,4 +1,4 @@
-// Frames: what lives how long, on which thread, and what is refused.
+// Frames: lifetimes of objects on each thread, and refused calls.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <gtest/gtest.h>
 
@@ -162,7 +162,7 @@ TEST(Frame, AdvanceFailsWhileAThreadHasEntered) {
   });
   EXPECT_EQ(f.advance(), TOFT_OK);
   EXPECT_TRUE(attempts);
-  EXPECT_EQ(f.advance(), TOFT_OK);  // what was refused does not leave
+  EXPECT_EQ(f.advance(), TOFT_OK);  // a refused call does not leave the frame
 }
 
 TEST(Frame, AClaimedArenaIsNotEmptied) {

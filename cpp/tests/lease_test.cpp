@@ -66,7 +66,7 @@ TEST(Lease, TheProcessHasACache) {
     EXPECT_NE(a.get(), b.get());
     EXPECT_EQ(a.from().get(), nullptr);
     EXPECT_EQ(toft::leases_ref().stats().leased, out + 2);
-    toft::leases_ref().trim();  // what is out stays
+    toft::leases_ref().trim();  // leases in use stay
     EXPECT_EQ(a.copy("text"), "text");
   }
   EXPECT_EQ(toft::leases_ref().stats().leased, out);
@@ -94,7 +94,7 @@ TEST(Lease, MovesAndHasOneOwner) {
   EXPECT_EQ(counted::live, 1);
   EXPECT_EQ(c.return_arena(), TOFT_OK);
   EXPECT_EQ(counted::live, 0);
-  b = toft::lease(other);  // what was moved from can be assigned to
+  b = toft::lease(other);  // a moved-from lease can be assigned to
   EXPECT_TRUE(b);
   EXPECT_EQ(b.from().get(), other.get());
   std::vector<toft::lease> many;
@@ -324,7 +324,7 @@ TEST(Lease, NonsenseIsRefused) {
   EXPECT_EQ(a.stats().live, 0u);
 }
 
-// The source fails at the k-th block. Whatever that hits, what is out ends, and all comes back.
+// The source fails at the k-th block. Each lease still ends, and all blocks come back.
 TEST(Lease, NoMemory) {
   std::size_t refused = 0;
   for (std::size_t k = 1, failed = 1; failed != 0; k++) {

@@ -1,5 +1,5 @@
 // Commits one misuse, on purpose, and ends: `misuse ROW`, a row of the tables in docs/checked.md. make check-misuse
-// builds it, runs it, and compares what was found with the table.
+// builds it, runs it, and compares the findings with the table.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <cstdio>

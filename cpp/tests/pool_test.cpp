@@ -20,7 +20,7 @@
 
 namespace {
 
-/* Knows where values live: a second construction or destruction at one address is an error. */
+/* Records the addresses of values: a second construction or destruction at one address is an error. */
 struct ledger {
   std::set<const void *> alive;
   std::size_t made = 0, ended = 0;

@@ -1,4 +1,4 @@
-// What a recycler holds beside what is live, in the patterns that programs have.
+// The memory of a recycler beside its live objects, in the patterns of programs.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <gtest/gtest.h>
 

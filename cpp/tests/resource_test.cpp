@@ -150,7 +150,7 @@ TYPED_TEST(Rules, ThrowsBadAllocForWhatNoMemoryCanHold) {
   m->deallocate(p, 8, 8);
 }
 
-// Every call to upstream fails once. What it throws comes through, nothing is lost, and the resource goes on.
+// Every call to upstream fails once. Its exceptions reach the caller, nothing is lost, the resource works afterwards.
 TYPED_TEST(Rules, LetsThroughWhatUpstreamThrows) {
   for (std::size_t fail_at = 1;; fail_at++) {
     test::upstream up;

@@ -254,7 +254,7 @@ struct poor_source {
   }
 };
 
-/* The k-th block cannot be had: what is in the pool stays, and it goes on when there is memory again. */
+/* The k-th block is refused: the values stay, and the pool works when there is memory again. */
 TEST_F(SoaPoolTest, NoMemoryForColumns) {
   for (int k = 1; k < 6; k++) {
     poor_source s;

@@ -1,4 +1,4 @@
-// A memory resource for tests: counts live blocks, checks what is deallocated, and fails on demand.
+// A memory resource for tests: counts live blocks, checks deallocations, and fails on demand.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #ifndef TOFT_TESTS_UPSTREAM_HPP
 #define TOFT_TESTS_UPSTREAM_HPP
@@ -13,7 +13,7 @@
 
 namespace test {
 
-struct no_more {  // what it throws, which is no std::bad_alloc
+struct no_more {  // its exception, which is no std::bad_alloc
   int code;
 };
 

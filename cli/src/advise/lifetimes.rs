@@ -63,11 +63,11 @@ pub struct Lifetimes {
     pub contradictions: u64,
 }
 
-/// What is known of a thread while the events are merged.
+/// The state of a thread while the events are merged.
 struct Thread {
     /// Maxima of stack pointers: (step, stack pointer), with falling stack pointers.
     maxima: Vec<(u32, u64)>,
-    /// The object that a realloc in progress gives back.
+    /// The object that a realloc in progress frees.
     resizing: u32,
     last_stamp: u64,
     /// Frees since another event.
@@ -134,7 +134,7 @@ pub fn lifetimes(recording: &Recording, progress: impl Fn(u64)) -> Lifetimes {
             }
         }
     }
-    // What is never freed lasts as long as the outermost call.
+    // Objects that are never freed last as long as the outermost call.
     for o in merger.found.objects.iter_mut().filter(|o| !o.dead) {
         let stack = &recording.sites[o.site as usize].stack;
         o.owner = if stack.is_empty() { NO_OWNER } else { stack.len() as u16 - 1 };

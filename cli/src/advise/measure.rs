@@ -107,7 +107,7 @@ fn wait_for_background() -> Vec<i32> {
     let (begin, mut said, mut signals) = (Instant::now(), false, Vec::new());
     loop {
         let mut status = 0;
-        // SAFETY: the address is valid; this process has no other children meanwhile.
+        // SAFETY: the address is valid; this process has no other children at that time.
         let process = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
         if process < 0 {
             signals.sort_unstable();

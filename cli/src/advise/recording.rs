@@ -10,7 +10,7 @@ const SEGMENT: usize = 65536;
 const HEAD: usize = 32;
 const SITE: u32 = 1 << 31;
 
-/// What a thread did; see `enum recording_call`.
+/// The actions of a thread; see `enum recording_call`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Call {
     Malloc,
@@ -60,7 +60,7 @@ pub struct Mapping {
     pub path: String,
 }
 
-/// What is missing in a recording, and why; see `enum recording_reason`.
+/// The missing part of a recording, and the reason; see `enum recording_reason`.
 #[derive(Clone, Copy)]
 pub struct Loss {
     reason: u32,

@@ -177,7 +177,7 @@ pub struct Times {
     pub repeated: f64,
     /// One free within many, later rounds.
     pub burst_free: f64,
-    /// The most memory of the process, less what it had before, in bytes.
+    /// The most memory of the process, less its memory before, in bytes.
     pub peak: u64,
 }
 
@@ -220,7 +220,7 @@ const ALIGN: usize = 16;
 /// Bytes before an object that store its size.
 const HEADER: usize = 16;
 
-/// What a library's allocator hooks call.
+/// The functions that a library's allocator hooks call.
 struct Hooks {
     malloc: fn(&toft::Arena, u32) -> *mut u8,
     calloc: fn(&toft::Arena, u32) -> *mut u8,
@@ -374,7 +374,7 @@ fn replay(operations: &[u8], empty: bool) -> Times {
         arenas = arenas.max(usize::from(bytes[2]) + 1);
     }
     let mut replay = Replay {
-        // A pointer that the compiler does not know, as that of a hook.
+        // A pointer whose value the compiler cannot compute, as that of a hook.
         hooks: std::hint::black_box(Hooks {
             malloc: hook_malloc,
             calloc: hook_calloc,

@@ -89,7 +89,7 @@ pub fn candidates(recording: &Recording, groups: &[Group], least: u64) -> Vec<Ca
     candidates
 }
 
-/// What a scope would do.
+/// The effects of a scope.
 pub struct Instances {
     /// Of each object the number of its instance, from 1; 0: not in the arena.
     pub of: Vec<u32>,

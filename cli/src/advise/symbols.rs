@@ -135,7 +135,7 @@ fn short(name: &str) -> String {
 impl Module {
     fn open(path: &Path) -> Option<Module> {
         let file = std::fs::File::open(path).ok()?;
-        // SAFETY: a file that changes meanwhile makes wrong names at worst, or ends this command.
+        // SAFETY: a file that changes at the same time makes wrong names at worst, or ends this command.
         let map = unsafe { memmap2::Mmap::map(&file).ok()? };
         let object = object::File::parse(&*map).ok()?;
         let segments = object.segments().map(|s| (s.file_range().0, s.file_range().1, s.address())).collect();

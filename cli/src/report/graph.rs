@@ -89,7 +89,7 @@ pub struct Graph {
     offsets: bool,
 }
 
-/// A site of one report, and what was allocated there.
+/// A site of one report, and its allocations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amount {
     pub site: u32,

@@ -1,4 +1,4 @@
-//! Reads the files of `toft report`, and says of each file that it cannot read what is wrong and what to do.
+//! Reads the files of `toft report`, and describes for each file that it cannot read the cause and the remedy.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::snapshot::{Frames, Moment, Report, VERSION};
@@ -172,7 +172,7 @@ impl Place<'_> {
     }
 }
 
-/// The message of an error. Its position is that within one document, and the caller knows that within the file.
+/// The message of an error. Its position is that within one document; the caller adds the document's position in the file.
 fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or(&text).to_string()

@@ -21,7 +21,7 @@ pub fn signed(number: i128) -> String {
     }
 }
 
-/// The exact number of bytes, and that in a unit of which there are less than 1024: `1,536 bytes (1.5 KiB)`.
+/// The exact number of bytes, and that in a unit with a number below 1024: `1,536 bytes (1.5 KiB)`.
 pub fn bytes(number: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let (mut value, mut unit) = (number as f64 / 1024.0, 0);
@@ -65,7 +65,7 @@ pub fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// At most so many columns: the middle of a longer text is replaced by an ellipsis.
+/// At most `width` columns: the middle of a longer text is replaced by an ellipsis.
 pub fn shorten(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.into();
@@ -73,7 +73,7 @@ pub fn shorten(text: &str, width: usize) -> String {
     if width <= 1 {
         return "…".chars().take(width).collect();
     }
-    // The end says more: a file and a line, the last part of a path.
+    // The end is more specific: a file and a line, the last part of a path.
     let end_width = (width - 1).div_ceil(2);
     let begin = taken(text.chars(), width - 1 - end_width);
     let end: String = taken(text.chars().rev(), end_width).chars().rev().collect();

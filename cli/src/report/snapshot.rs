@@ -1,4 +1,4 @@
-//! Snapshots as docs/snapshot.md describes them, and what a program reads out of a series of them.
+//! Snapshots as docs/snapshot.md describes them, and the values that are computed from a series of them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use serde::{de::Error, Deserialize, Deserializer};

@@ -97,7 +97,7 @@ pub fn run(command: &[OsString], environment: &[(&str, OsString)]) -> io::Result
     forward_signals();
     let variables = environment.iter().map(|(name, value)| (name, value));
     let mut child = Command::new(&command[0]).args(&command[1..]).envs(variables).spawn()?;
-    // The system does not tell the file of a process that has ended already.
+    // The system does not give the file of a process that has ended already.
     let executable = std::fs::read_link(format!("/proc/{}/exe", child.id())).ok().or_else(|| found(&command[0]));
     CHILD.store(child.id() as i32, Ordering::SeqCst);
     let early = PENDING.swap(0, Ordering::SeqCst);

@@ -4,7 +4,7 @@
 use object::{Object, ObjectSection};
 use std::path::{Path, PathBuf};
 
-/// What a program contains.
+/// The languages and libraries that a program contains.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Contains {
     Nothing,

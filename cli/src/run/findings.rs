@@ -32,7 +32,7 @@ pub enum Kind {
     Other,
 }
 
-/// What a line begins with, and the name for --fail-on.
+/// The begin of a line, and the name for --fail-on.
 const NAMES: [(Kind, &str, &str); 17] = [
     (Kind::Overrun, "overrun", "overrun"),
     (Kind::Underrun, "underrun", "underrun"),

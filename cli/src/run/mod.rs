@@ -86,7 +86,7 @@ fn bytes(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).filter(|n| *n <= i64::MAX as u64).ok_or_else(|| "too large".into())
 }
 
-/// The name of a signal as the library knows it.
+/// The name of a signal in the library.
 fn signal(text: &str) -> Result<String, String> {
     let name = text.strip_prefix("SIG").unwrap_or(text);
     match name {

@@ -74,7 +74,7 @@ impl Places {
         found.filter(|call| call.file.is_some() && call.line != 0)
     }
 
-    /// The file of a module of which the name is known: the program, or a library where the dynamic linker looks.
+    /// The file of a module with a known name: the program, or a library where the dynamic linker looks.
     pub fn module_named(&self, name: &str) -> Option<PathBuf> {
         if self.executable.file_name().is_some_and(|file| file.to_string_lossy() == name) {
             return Some(self.executable.clone());

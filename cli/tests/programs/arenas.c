@@ -76,7 +76,7 @@ static void on_term(int number) {
 
 static void on_user(int number) { (void)number; }
 
-/* Says that it is ready, and waits. */
+/* Prints that it is ready, and waits. */
 static void wait_for_signals(void) {
   leave_alive();
   puts("ready");

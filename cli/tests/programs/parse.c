@@ -1,4 +1,4 @@
-/* Allocations of known lifetimes: parse() frees what it allocates, except for one object in a hundred calls.
+/* Allocations of known lifetimes: parse() frees its allocations, except for one object in a hundred calls.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// ArenaMR's first benchmark: ten times 100,000 nodes, more than what is set aside.
+// ArenaMR's first benchmark: ten times 100,000 nodes, more than is reserved.
 //     benchmark1 [warm-ups [runs]]
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #define TOFT_IMPLEMENTATION

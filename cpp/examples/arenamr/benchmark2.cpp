@@ -1,4 +1,4 @@
-// ArenaMR's second benchmark: a hundred times 1,000 nodes, within what is set aside.
+// ArenaMR's second benchmark: a hundred times 1,000 nodes, within the reserved memory.
 //     benchmark2 [warm-ups [runs]]
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #define TOFT_IMPLEMENTATION

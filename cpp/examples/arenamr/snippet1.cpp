@@ -1,6 +1,6 @@
 // The first snippet of ArenaMR's page, and what that page says of it: ten blocks of 10,000 bytes are taken beforehand;
-// containers are served from them; a block that holds nothing any more is used again; what is larger than a block comes
-// from the upstream. And one thing more: in the end everything is given back.
+// containers are served from them; an empty block is used again; larger requests are served
+// by the upstream. In addition: at the end everything is returned.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #define TOFT_IMPLEMENTATION
 #include <toft/pmr.hpp>

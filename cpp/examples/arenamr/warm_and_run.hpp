@@ -1,4 +1,4 @@
-// The pattern of ArenaMR's benchmarks: so many warm-up runs, then the mean of so many. In each run the resource and the
+// The pattern of ArenaMR's benchmarks: warm-up runs, then the mean of several runs. In each run the resource and the
 // map are made before the clock starts and destroyed after it stops.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #pragma once

@@ -200,7 +200,7 @@ class arena_ref {
   // ---- marks and resets ----
 
   mark mark_here() const noexcept { return toft_mark_here(arena_); }
-  // Frees what was allocated since the mark, and runs the destructors and cleanups since, newest first. Returns
+  // Frees the allocations since the mark, and runs the destructors and cleanups since, newest first. Returns
   // TOFT_OK; or, having done nothing, TOFT_EMARK for a mark of another arena or from before a reset, TOFT_EBUSY while a
   // range is claimed or a cleanup runs.
   int rewind(mark m) const noexcept { return toft_rewind(arena_, m); }
@@ -378,7 +378,7 @@ class arena : public arena_ref {
   }
 };
 
-// Frees at its end what was allocated in its lifetime, unless a range is claimed then. It must not outlive the arena. A
+// Frees at its end the allocations of its lifetime, unless a range is claimed then. It must not outlive the arena. A
 // scope that begins while a range is claimed and ends after it also frees what was allocated from the range before it.
 class scope {
  public:

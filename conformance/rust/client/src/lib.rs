@@ -11,7 +11,7 @@ use toft::abi::{self, Head, Mark};
 use toft::{Arena, Lease, Leases, RewindError, SwitchError};
 
 // What all of these rely on: the driver gives the head of a living arena, uses it on one thread at a time, and uses nothing
-// that was given back.
+// that was returned.
 
 /// The arena, which stays the driver's.
 unsafe fn borrowed(head: *mut Head) -> ManuallyDrop<Arena> {
@@ -179,7 +179,7 @@ unsafe extern "C" fn write(head: *mut Head, older: *const Record, size: u64, see
     let at = unsafe { alloc(head, size_of::<Record>() + size as usize, align) }.cast::<Record>();
     if !at.is_null() {
         let record = Record { older, size, seed };
-        // SAFETY: so many bytes are ours.
+        // SAFETY: these bytes belong to this call.
         unsafe {
             for i in 0..size {
                 at.add(1).cast::<u8>().add(i as usize).write(record.byte(i));
