@@ -6,8 +6,8 @@ SPDX-License-Identifier: MIT OR Apache-2.0
 """
 module Toft
 
-# Exported are names that say what they belong to. Words that other packages export, or that a program uses for its own
-# variables, are public without being exported: `using Toft: Stack, alloc` or `Toft.alloc`.
+# Exported are names that contain the name of their subject. Words that other packages export, or programs use as names
+# of variables, are public without being exported: `using Toft: Stack, alloc` or `Toft.alloc`.
 
 export PoolFullError, StaleIndexError,
     AbstractPool, Allocator, SOAllocator, FreeListAllocator, FreeListSOAllocator,

@@ -1,11 +1,11 @@
-# Arenas: memory that is handed out by moving a pointer and given back at once, outside the garbage collector. The head
+# Arenas: memory that is handed out by moving a pointer and freed at once, outside the garbage collector. The head
 # is the four words that C, C++, Rust and Go see too: Julia moves its cursor inline and calls the provider when a block
 # is full.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 include("arena_library.jl")
 
-# How arrays know that their memory was given back: an array holds a Lifetime and the generation that it had. There is
+# How arrays detect that their memory was freed: an array holds a Lifetime and the generation that it had. There is
 # one Lifetime for each part of the arena between two marks in which an array was made; giving that part back increments
 # its generation. It is an object of its own, and arrays keep the arena reachable through it.
 #
@@ -30,7 +30,7 @@ end
     arena(f; ...)
 
 Memory outside the garbage collector, handed out by moving a pointer ([`alloc`](@ref), [`ArenaArray`](@ref),
-[`cstring`](@ref)) and given back as a whole ([`release!`](@ref), [`reset!`](@ref), [`rewind!`](@ref)). It holds bits
+[`cstring`](@ref)) and freed as a whole ([`release!`](@ref), [`reset!`](@ref), [`rewind!`](@ref)). It holds bits
 types only. C, C++, Rust and Go can allocate from the same arena: pass [`pointer(a)`](@ref pointer(::Arena)).
 
     arena() do a
@@ -43,7 +43,7 @@ included. Raw pointers do not keep it: `GC.@preserve a` does.
 
 * `budget`: bytes that may be live at once, paddings included; `nothing`: no limit (see [`budget!`](@ref)).
 * `reserve`: bytes expected; the first block is made that large.
-* `contiguous`: not 0: one range of at most so many bytes of address space, committed as the arena grows.
+* `contiguous`: not 0: one range of at most this number of bytes of address space, committed as the arena grows.
 * `checked`: start with checks (see [`checked!`](@ref)).
 
 Throws `OutOfMemoryError` where there is no memory or address space, `ArgumentError` for options that make no sense, and
@@ -129,7 +129,7 @@ check(code, what) = code >= TOFT_OK ? nothing : throw(failure(code, what))
 
 const CLOSED = Ref{Ptr{UInt}}(C_NULL)
 
-# The head of released arenas: no room, and watched, so that every inline path ends in a slow one, which knows it.
+# The head of released arenas: no room, and watched, so that every inline path ends in a slow one, which recognizes it.
 function closed_head()
     CLOSED[] == C_NULL && lock(LOADING) do
         CLOSED[] == C_NULL || return
@@ -150,7 +150,7 @@ function opened(a::Arena)
     a.head
 end
 
-# A package is being precompiled, or a system image made: what is reachable at the end is written to a file, with null
+# A package is being precompiled, or a system image made: reachable objects are written to a file at the end, with null
 # for each pointer.
 precompiling() = ccall(:jl_generating_output, Cint, ()) != 0
 
@@ -253,7 +253,7 @@ end
 """
     pointer(a::Arena) -> Ptr{Cvoid}
 
-The arena as C knows it, a `toft_arena *`: for `ccall`s that allocate from it. Keep `a` reachable until then
+The arena's pointer in C, a `toft_arena *`: for `ccall`s that allocate from it. Keep `a` reachable until then
 (`GC.@preserve a`). Throws an `ArgumentError` once `a` is released.
 """
 Base.pointer(a::Arena) = Ptr{Cvoid}(opened(a))
@@ -295,7 +295,7 @@ end
     release!(a::Arena)
     close(a::Arena)
 
-Runs the cleanups and gives all memory back. Arrays of `a` throw from then on, and so does whatever is asked of `a`.
+Runs the cleanups and frees all memory. Arrays of `a` throw from then on, and so does each call with `a`.
 A released arena is left as it is. Throws `Toft.ArenaError` (`TOFT_EBUSY`), having done nothing, while a cleanup is
 running or a range is claimed; `TOFT_ECORRUPT`, having done its work, where a checked arena found damage; and what
 cleanups threw. An arena that was wrapped without `own` is not ours to release: `ArgumentError`.
@@ -319,7 +319,7 @@ end
 
 Base.close(a::Arena) = release!(a)
 
-# A range that C claimed and never gave keeps the arena for ever, as the ABI has it.
+# A range that C claimed and never gave keeps the arena for ever, as the ABI requires.
 finish(a::Arena) = try
     a.unchecked = true # whose code this interrupts did not do it
     release!(a)
@@ -338,7 +338,7 @@ Base.isopen(a::Arena) = a.head != CLOSED[]
 
 # The inline path. Room is a multiple of 8, so the raw size is compared, and nothing can wrap. Size 0 goes the slow way,
 # by `size - 1`, because on a released arena it must not succeed.
-# `a.head` is read for each allocation, since the store may have been to it for all the compiler knows: about 1 ns each.
+# `a.head` is read for each allocation, since the compiler cannot exclude that the store was to it: about 1 ns each.
 @inline function take(a::Arena, size::UInt, align::UInt)
     GC.@preserve a begin
         head = a.head
@@ -380,7 +380,7 @@ end
 # multiple of its alignment, such as one of 24 bits.
 @generated stride_of(::Type{T}) where {T} = isbitstype(T) ? Int(Base.elsize(Vector{T})) : sizeof(Ptr{Cvoid})
 
-# The bytes of n T. One compare for what is negative and for what overflows or is beyond any arena.
+# The bytes of n T. One compare for negative counts, for overflows, and for sizes beyond any arena.
 @inline function bytes_of(::Type{T}, n::Int) where {T}
     n % UInt <= MAX_REQUEST ÷ max(stride_of(T), 1) || bad_count(n)
     n % UInt * (stride_of(T) % UInt)
@@ -422,7 +422,7 @@ end
     alloc(a::Arena, bytes; align = 8) -> Ptr{UInt8}
 
 Memory for one `T`, `n` of them, or a number of bytes, not initialised: an add and a compare, and no Julia allocation.
-Aligned as `T` is and to 8 at least; `align` asks for any other power of two. `n` or `bytes` 0 gives an address that
+Aligned as `T` is and to 8 at least; `align` requests any other power of two. `n` or `bytes` 0 gives an address that
 must not be read. `T` must be a bits type: else an `ArgumentError` names the field at fault.
 
 The memory is valid until `a` is rewound to a mark from before, reset or released; no part of it is freed alone. The
@@ -448,7 +448,7 @@ end
     resize!(a::Arena, p::Ptr{T}, old, new; align) -> Ptr{T}
 
 Grows or shrinks what `alloc(a, T, old)` gave to `new` elements: where it is if it is the newest and there is room, or
-if it shrinks; else it is copied, and the old place stays used until a rewind or reset. `old` is the count last asked
+if it shrinks; else it is copied, and the old place stays used until a rewind or reset. `old`: the count last requested
 for. Errors as [`alloc`](@ref); then `p` is as it was. An [`ArenaArray`](@ref) over `p` keeps its own size.
 """
 function Base.resize!(a::Arena, p::Ptr{T}, old::Integer, new::Integer; align::Integer = 1) where {T}
@@ -475,8 +475,8 @@ end
 """
     deallocate!(a::Arena, p::Ptr{T}, n = 1)
 
-Gives back what `alloc(a, T, n)` gave, if it is the newest allocation, and does nothing else: older ones wait for a
-rewind or reset. `n` is the count last asked for. `C_NULL` is ignored.
+Frees the memory of `alloc(a, T, n)`, if it is the newest allocation, and does nothing else: older ones wait for a
+rewind or reset. `n` is the count last requested. `C_NULL` is ignored.
 """
 function deallocate!(a::Arena, p::Ptr{T}, n::Integer = 1) where {T}
     isbitstype(T) || not_bits(T)
@@ -499,7 +499,7 @@ end
 """
     cstring(a::Arena, s::AbstractString) -> Ptr{UInt8}
 
-A copy of `s` in the arena with a NUL at its end, as C wants it: UTF-8, valid as long as what [`alloc`](@ref) gives, and
+A copy of `s` in the arena with a NUL at the end, as C requires: UTF-8, valid as long as what [`alloc`](@ref) gives, and
 with its errors. `ArgumentError` if `s` holds a NUL itself.
 """
 function cstring(a::Arena, s::Union{String,SubString{String}})
@@ -548,7 +548,7 @@ end
 """
     rewind!(a::Arena, m::Toft.Mark)
 
-Gives back everything allocated since `m = mark(a)` and runs the cleanups registered since, the newest first. Arrays
+Frees everything allocated since `m = mark(a)` and runs the cleanups registered since, the newest first. Arrays
 made since throw from then on. The mark stays good for another rewind. Inline, a compare and a store, unless a block
 came or cleanups were registered since the mark.
 
@@ -593,7 +593,7 @@ outlived(a, m) = m.depth >= a.depth || m.generation != generation_at(a, m.depth)
 """
     scope(f, a::Arena)
 
-Calls `f()` and gives back what was allocated by it, also when an exception passes: [`rewind!`](@ref) to where it
+Calls `f()` and frees its allocations, also when an exception passes: [`rewind!`](@ref) to where it
 began. Returns what `f` did, which must not be memory of the scope.
 
     scope(a) do
@@ -661,7 +661,7 @@ end
 """
     reset!(a::Arena; keep = :recent)
 
-Gives back every allocation and runs the cleanups, but keeps memory for the next round: `:recent`, as much as the
+Frees every allocation and runs the cleanups, but keeps memory for the next round: `:recent`, as much as the
 largest of the last 64 rounds needed; `:all`; or at most about a number of bytes. Marks and arrays from before are
 refused then. Throws `Toft.ArenaError` (`TOFT_EBUSY`; `TOFT_ECORRUPT`, having done its work) and what cleanups threw;
 `ArgumentError` for another `keep` and for a released arena.
@@ -691,8 +691,8 @@ end
 """
     budget!(a::Arena, bytes)
 
-From now on at most so many bytes may be live in `a`, paddings included: what would exceed it throws `OutOfMemoryError`.
-It costs nothing until it is reached. A budget below what is live refuses everything until enough is given back.
+From now on at most `bytes` bytes may be live in `a`, paddings included: an allocation above throws `OutOfMemoryError`.
+It costs nothing until it is reached. A budget below the live bytes refuses every allocation until enough is freed.
 `nothing` lifts it. Throws `Toft.ArenaError` (`TOFT_EBUSY`).
 """
 function budget!(a::Arena, bytes::Union{Nothing,Integer})
@@ -703,8 +703,8 @@ end
 """
     checked!(a::Arena, on = true)
 
-Switches checks of what is allocated from now on: red zones around it, looked at when it is given back (`rewind!`,
-`reset!` and `release!` then throw `Toft.ArenaError` with `TOFT_ECORRUPT`, having done their work); what is given back
+Switches checks of later allocations: red zones around each, compared when it is freed (`rewind!`,
+`reset!` and `release!` then throw `Toft.ArenaError` with `TOFT_ECORRUPT`, having done their work); freed memory
 is filled with `0xDD`; marks already rewound past are refused. Slow, and exact. Throws `Toft.ArenaError`: `TOFT_EBUSY`,
 or `TOFT_ENOSYS` where the provider offers no checks.
 
@@ -724,10 +724,10 @@ end
 """
     ArenaStats
 
-What [`stats`](@ref) tells, in bytes: `live`, allocated and not given back, with paddings: exact; `allocated`, ever, and
-`peak`, the most that was live: as seen at slow calls, so that what was allocated and rewound in between within one
+The result of [`stats`](@ref), in bytes: `live`, allocated and not freed, with paddings: exact; `allocated`, ever, and
+`peak`, the most that was live: as seen at slow calls, so that memory allocated and rewound in between within one
 block is missing; `budget`, or `nothing`; `reserved`, held of the source, kept blocks included; `wasted`, about what
-headers and unused ends of blocks come to. And counts: `blocks` in use; `source_calls`, how often blocks were asked for,
+headers and unused ends of blocks come to. And counts: `blocks` in use; `source_calls`, how often blocks were requested,
 ever. It prints for people, and is equal to another whose fields are.
 
     julia> using Toft: stats

@@ -1,4 +1,4 @@
-# Arrays in arenas. Each knows the Lifetime it belongs to, so that it notices when its memory was given back, and
+# Arrays in arenas. Each refers to its Lifetime, so that it detects when its memory was freed, and
 # keeps the arena reachable through it.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -13,21 +13,21 @@ the first dimension is contiguous. Making one is an allocation of the arena and,
 power of two; as `T` is, and 8 at least, unless given. Errors as [`alloc`](@ref), and `ArgumentError` for a negative
 dimension.
 
-It is a strided array: it goes to `ccall`, BLAS and LAPACK without a copy. What is computed from it (`similar`, `copy`,
+It is a strided array: it goes to `ccall`, BLAS and LAPACK without a copy. Results computed from it (`similar`, `copy`,
 `map`, `A .+ 1`) is an ordinary `Array`: it may outlive the arena, and temporaries would fill the arena, which gives
 nothing back before its end. To compute into the arena, assign: `B .= A .+ 1`, `mul!(C, A, B)`; or let temporaries lie
 there for the length of a block, by [`Toft.with_similar`](@ref). Where both sides overlap (`A[2:end] .= view(A, 1:n)`),
 a copy of the source is made first, in its arena: a [`scope`](@ref) gives it back.
 
-**After the memory is given back** (`rewind!` to a mark from before, `reset!`, `release!`, the end of a `scope` or
-`arena` block), the array throws an `ArgumentError`: `A[i]` and `A[i] = x` wherever they check bounds, and always
-`size`, `length`, `axes`, `eachindex`, iteration, `pointer` and thus whatever begins with them: `sum`, broadcasting,
+**After the memory is freed** (`rewind!` to a mark from before, `reset!`, `release!`, the end of a `scope` or
+`arena` block), the array throws an `ArgumentError`: `A[i]` and `A[i] = x` where they check bounds, and always
+`size`, `length`, `axes`, `eachindex`, iteration, `pointer` and thus all that begins with them: `sum`, broadcasting,
 `copyto!`, views, `ccall`. Under `@inbounds` (and `--check-bounds=no`) the accesses themselves are not checked, and are
 as fast as those of an `Array`: a promise that the index is right and that the arena is open and reachable. What another
-side (C) gives back is not noticed, nor is `deallocate!` of its memory.
+side (C) frees is not noticed, nor is `deallocate!` of its memory.
 
 The array keeps its arena from being finalized; under `@inbounds` only while the array is in use elsewhere too, as it is
-if it is an argument of the function that loops. `isvalid(A)` tells whether the memory is still there.
+if it is an argument of the function that loops. `isvalid(A)` returns whether the memory is still there.
 
 `deepcopy` and `Serialization`, and so a call of `Distributed`, refuse an array: an `ArgumentError`. Pass `Array(A)`.
 
@@ -73,7 +73,7 @@ const ArenaMatrix{T} = ArenaArray{T,2}
 """
     Toft.ScratchArray{T,N} <: DenseArray{T,N}
 
-The memory of an [`ArenaArray`](@ref) as [`Toft.with_similar`](@ref) passes it on: what is computed from it lies in the
+The memory of an [`ArenaArray`](@ref) as [`Toft.with_similar`](@ref) passes it on: results computed from it are in the
 same arena, as another `ScratchArray`.
 """
 struct ScratchArray{T,N} <: DenseArray{T,N}
@@ -121,8 +121,8 @@ Base.ones(a::Arena, ::Type{T}, dims::Integer...) where {T} = ones(a, T, dims)
 """
     unsafe_wrap(ArenaArray, a::Arena, p::Ptr{T}, dims)
 
-Memory that `alloc` gave, or that C allocated in `a`, as an array of `a`: it throws when what is allocated at this point
-is given back. Unsafe: `p` must point to that many `T` in `a`. `dims` is an `Int` or a tuple of them.
+Memory that `alloc` gave, or that C allocated in `a`, as an array of `a`: it throws when memory allocated at this point
+is freed. Unsafe: `p` must point to that many `T` in `a`. `dims` is an `Int` or a tuple of them.
 """
 function Base.unsafe_wrap(::Type{<:ArenaArray}, a::Arena, p::Ptr{T}, dims::Tuple{Vararg{Int,N}}) where {T,N}
     isbitstype(T) || not_bits(T)
@@ -138,12 +138,12 @@ Base.unsafe_wrap(::Type{A}, a::Arena, p::Ptr{T}, n::Int) where {T,A<:ArenaArray}
 """
     isvalid(A::ArenaArray) -> Bool
 
-Whether the memory of `A` was not given back yet, as far as Julia did it.
+Whether the memory of `A` was not freed yet, as far as Julia did it.
 """
 @inline Base.isvalid(A::InArena) = A.lifetime.generation == A.generation
 
 @noinline throw_freed() =
-    throw(ArgumentError("the memory of this array was given back: its arena was rewound, reset or released"))
+    throw(ArgumentError("the memory of this array was freed: its arena was rewound, reset or released"))
 @inline valid(A::InArena) = isvalid(A) ? nothing : throw_freed()
 
 # ---- the interface of arrays ----
@@ -188,7 +188,7 @@ end
     A
 end
 
-# Those of AbstractArray ask for the size at each access, also under @inbounds.
+# Those of AbstractArray read the size at each access, also under @inbounds.
 @inline function Base.getindex(A::InArena, i::Int, j::Int, more::Int...)
     @boundscheck inside(A, i, j, more...)
     unsafe_load(A.at, linear(A.dims, i, j, more...))
@@ -206,7 +206,7 @@ end
 @inline Base.iterate(A::InArena, i::Int = 1) =
     (i - 1) % UInt < length(A) % UInt ? (unsafe_load(A.at, i), i + 1) : nothing
 
-# A view checks its own bounds, not its parent's: so it asks here.
+# A view checks its own bounds, not its parent's, which are checked here.
 @inline function Base.axes(V::SubArray{T,N,<:InArena}) where {T,N}
     valid(parent(V))
     invoke(axes, Tuple{SubArray}, V)
@@ -279,7 +279,7 @@ Base.copyto!(dest::InArena{T}, src::Flat{T}) where {T} = copy_elements!(dest, 1,
 Base.copyto!(dest::Flat{T}, src::InArena{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
 Base.copyto!(dest::InArena{T}, src::InArena{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
 
-# ---- printing: also of arrays whose memory was given back ----
+# ---- printing: also of arrays whose memory was freed ----
 
 function Base.show(io::IO, mime::MIME"text/plain", A::InArena)
     isvalid(A) && return invoke(show, Tuple{IO,typeof(mime),AbstractArray}, io, mime, A)
@@ -289,15 +289,15 @@ end
 # A BoundsError is printed with this, as a rule after its arena's block has ended.
 function Base.summary(io::IO, A::InArena)
     isvalid(A) && return invoke(summary, Tuple{IO,AbstractArray}, io, A)
-    print(io, join(A.dims, "×"), " ", typeof(A), " whose memory was given back")
+    print(io, join(A.dims, "×"), " ", typeof(A), " whose memory was freed")
 end
 
 function Base.summary(io::IO, V::SubArray{T,N,<:InArena}) where {T,N}
     isvalid(parent(V)) && return invoke(summary, Tuple{IO,AbstractArray}, io, V)
-    print(io, typeof(V), " whose memory was given back")
+    print(io, typeof(V), " whose memory was freed")
 end
 
 function Base.show(io::IO, A::InArena)
     isvalid(A) && return invoke(show, Tuple{IO,AbstractArray}, io, A)
-    print(io, typeof(A), "(given back)")
+    print(io, typeof(A), "(freed)")
 end

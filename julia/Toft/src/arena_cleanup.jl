@@ -1,4 +1,4 @@
-# Cleanups: Julia functions that the provider runs when their point is given back. C gets one static function, and
+# Cleanups: Julia functions that the provider runs when their point is freed. C gets one static function, and
 # as its argument a Cleanup, which the arena keeps; so a cleanup that refers to its arena does not keep that for ever.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -29,16 +29,16 @@ end
     cleanup!(f, a::Arena)
 
 Has `f()` called once, when this point of the arena is rewound, reset or released; the newest first, before the memory
-is given back.
+is freed.
 
     cleanup!(() -> ccall(:close, Cint, (Cint,), fd), a)
 
 `f` may use other arenas, but not allocate from `a` nor rewind, reset or release it (`Toft.ArenaError`, `TOFT_EBUSY`).
 What `f` throws is thrown by the `rewind!`, `reset!` or `release!` that ran it, after all cleanups have run and the
-memory is given back; several as a `CompositeException`. When the finalizer releases the arena, `f` runs in the
-finalizer: it must not wait, and what it refers to may have been finalized before; what it throws is printed. The same
-holds when C gives back, which must happen on a thread of Julia's. A cleanup takes about 40 bytes of the arena, and
-`OutOfMemoryError` says that they are not there; `Toft.ArenaError` (`TOFT_EBUSY`) in a cleanup of `a`.
+memory is freed; several as a `CompositeException`. When the finalizer releases the arena, `f` runs in the
+finalizer: it must not wait, and what it uses may have been finalized before; exceptions are printed. The same
+holds when C frees the memory, which must be on a thread of Julia's. A cleanup takes about 40 bytes of the arena, and
+`OutOfMemoryError` if they are not available; `Toft.ArenaError` (`TOFT_EBUSY`) in a cleanup of `a`.
 """
 function cleanup!(f, a::Arena)
     head = opened(a)
@@ -60,7 +60,7 @@ function register!(a::Arena, head, c::Cleanup)
     throw(a.calling ? ArenaError(TOFT_EBUSY, "cleanup!") : OutOfMemoryError())
 end
 
-# After a call that may have run cleanups: throws what they threw, and what the call's own code says.
+# After a call that may have run cleanups: throws their exceptions, and the error of the call's own code.
 @inline check_cleanups(a::Arena, code, what) =
     isempty(a.cleanups) ? check(code, what) : check_cleanups_slow(a, code, what)
 

@@ -1,4 +1,4 @@
-# Copies field by field, by deepcopy and Serialization (so by Distributed too), are refused for whatever refers to the
+# Copies field by field, by deepcopy and Serialization (so by Distributed too), are refused for objects that refer to
 # memory of an arena: Serialization replaces each pointer by NULL. It does not write an Array in the place of an array
 # either, since the field or the container that it is read back into may have the type of the array.
 # SPDX-License-Identifier: MIT OR Apache-2.0

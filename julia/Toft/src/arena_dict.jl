@@ -10,7 +10,7 @@ include("hash_table.jl")
 
 A set of bits types whose table lies in an arena: an `AbstractSet`, in no order, with the equality of Base's `Set`.
 Only the object itself is memory of the garbage collector. Memory, its end and threads are as described for
-[`ArenaDict`](@ref). What is computed from a set (`copy`, `union`, `filter`, `empty`) is a `Set`.
+[`ArenaDict`](@ref). Results computed from a set (`copy`, `union`, `filter`, `empty`) are a `Set`.
 
     julia> arena() do a
                s = ArenaSet(a, [3, 1, 2, 3])
@@ -29,17 +29,17 @@ end
     ArenaDict(a::Arena, pairs)
 
 A dictionary of bits types whose table lies in an arena: an `AbstractDict`, in no order, with the equality of Base's
-`Dict`. Only the object itself is memory of the garbage collector. What is computed from a dictionary (`copy`, `merge`,
+`Dict`. Only the object itself is memory of the garbage collector. Results computed from a dictionary (`copy`, `merge`,
 `filter`, `empty`) is a `Dict`, which may outlive the arena.
 
-**Memory**: a table has 16 places, or a greater power of two, of which at most two thirds are taken. A place has room
+**Memory**: a table has 16 places, or a greater power of two; at most two thirds are taken. A place has room
 for a key and a value, and one byte more; nine bytes more if the keys are not integers, floats, `Char` or `Bool`. When a
 table is full, it is copied to new memory of the arena, with four times the places, or twice from 4096 places on. So
 after it doubled, a pair takes 1.5 to 3 places. The old memory stays allocated until the arena is rewound or reset; all
 old tables together are smaller than the new one. `sizehint!(d, n)` before the first key is added avoids the copies.
 Deleting and adding keys at a constant length allocates nothing, and `empty!` keeps the table.
 
-**End**: after its memory was given back, an access to the dictionary throws an `ArgumentError`, as with
+**End**: after its memory was freed, an access to the dictionary throws an `ArgumentError`, as with
 [`ArenaArray`](@ref);
 `isvalid(d)` is `true` while the memory exists. A dictionary that grows within a `scope`, or after a mark, loses its
 memory when the scope or the rewind ends it: call `sizehint!` before. Making and growing a dictionary throw what
@@ -153,7 +153,7 @@ Base.copy(s::ArenaSet{K}) where {K} = Set{K}(s)
 Base.copy(d::ArenaDict{K,V}) where {K,V} = Dict{K,V}(d)
 
 function Base.show(io::IO, c::Hashed)
-    isvalid(c) || return print(io, typeof(c), "(given back)")
+    isvalid(c) || return print(io, typeof(c), "(freed)")
     print_elements(io, c)
 end
 Base.show(io::IO, ::MIME"text/plain", s::ArenaSet) = show(io, s)

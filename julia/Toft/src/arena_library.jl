@@ -1,5 +1,5 @@
 # The C side of arenas: libtoft, which makes them, and the words and tables of the ABI, through which arenas of every
-# provider are used. libtoft is loaded when the first arena is made; nothing else in this package asks for it.
+# provider are used. libtoft is loaded when the first arena is made; nothing else in this package needs it.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 using Libdl
@@ -143,7 +143,7 @@ function look(head::Ptr{UInt})
     version == 1 && size >= OPS_SIZE ? TOFT_OK : TOFT_ENOSYS
 end
 
-# Where this package was called from, for what a checked arena finds. Before each call to the provider of a watched one
+# Where this package was called from, for findings of checked arenas. Before each call to the provider of a watched one
 # that may be checked: looking at the stack takes long.
 @inline say_place(a, head::Ptr{UInt}) =
     (isodd(word(head, HEAD_EPOCH)) && !a.unchecked && say_place_slow(head); nothing)
@@ -238,7 +238,7 @@ built_library() = normpath(joinpath(@__DIR__, "..", "deps", "libtoft." * Libdl.d
 """
     Toft.library() -> (path, version)
 
-Loads libtoft, if that has not happened yet, and tells which file it is and its version. The file is
+Loads libtoft, if that has not happened yet, and returns its file and its version. The file is
 `ENV["TOFT_LIBRARY"]` if that is set, else the one that `Pkg.build("Toft")` made. Throws an `ErrorException` where there
 is none, where it cannot be loaded, or where it is of another release. Making an arena calls this; pools and collections
 never do. Safe from any thread.
@@ -293,7 +293,7 @@ end
         if background != C_NULL && !haskey(ENV, "TOFT_BACKGROUND_THREAD")
             ccall(background, Cint, (Cint,), 1) # returns pages while Julia is idle or computes something else
         end
-        LIBRARY.create = found(:toft_create) # last: it says that the rest is there
+        LIBRARY.create = found(:toft_create) # last: readers take it as a sign that the rest is there
     end
     nothing
 end
@@ -302,8 +302,8 @@ end
     cache_limit!(bytes) -> Int
 
 How many bytes of released arenas and blocks libtoft keeps for each thread, for the next arena: 4 MiB unless set, 0 is
-off. Returns the limit there was. Every thread sees it from its next release on; what a finalizer releases, the thread
-that runs it keeps. Safe from any thread.
+off. Returns the limit there was. Each thread reads it at its next release; blocks released by a finalizer are those of
+the thread that runs it. Safe from any thread.
 """
 function cache_limit!(bytes::Integer)
     bytes >= 0 || throw(ArgumentError("cache_limit!: negative: $bytes"))

@@ -15,7 +15,7 @@
 """
     AbstractPool{T,I}
 
-A pool: slots for elements of type `T`, addressed by indices of the integer type `I`, of which 0 is none. The four kinds
+A pool: slots for elements of type `T`, addressed by indices of the integer type `I`; 0 is none. The four kinds
 are [`Allocator`](@ref), [`SOAllocator`](@ref), [`FreeListAllocator`](@ref) and [`FreeListSOAllocator`](@ref).
 
 A pool belongs to one task at a time.
@@ -58,13 +58,13 @@ end
 A pool of elements of type `T` in a `Vector{T}`: of `n` slots for good, or one that grows (it begins with 16 slots).
 
 [`allocateend!`](@ref) and [`allocatebegin!`](@ref) take a slot at one of the ends and return its index, of the type
-`I`; [`deallocateend!`](@ref) and [`deallocatebegin!`](@ref) give back the last or the first. An index is good until its
-slot is given back: growth does not move it. A fixed pool is a ring: what is given back at one end can be taken at the
+`I`; [`deallocateend!`](@ref) and [`deallocatebegin!`](@ref) free the last or the first. An index is good until its
+slot is freed: growth does not move it. A fixed pool is a ring: a slot freed at one end can be taken at the
 other. The first `init` slots are left out until the pool is emptied.
 
-[`deallocate!`](@ref) gives back nothing in a pool of this kind; [`emptyend!`](@ref) gives back all. An index outside of
+[`deallocate!`](@ref) frees nothing in a pool of this kind; [`emptyend!`](@ref) frees all. An index outside of
 the live slots is a `BoundsError`; `@inbounds` leaves the check out. While the live slots go around, from a higher to a
-lower index, only an index outside of the pool is one, and a slot that was given back reads as what is left in it:
+lower index, only an index outside of the pool is one, and a slot that was freed reads as its old bytes:
 [`isvalid`](@ref) is exact then too. When all slots are taken, a
 fixed pool throws [`PoolFullError`](@ref), as one that grows does when `I` cannot number more.
 
@@ -381,9 +381,9 @@ end
     allocateend!(pool, t) -> index
     allocateend!(pool) -> index
 
-Take a slot after the last one, put `t` there, and return its index. Without `t` the slot holds what was there before,
+Take a slot after the last one, put `t` there, and return its index. Without `t` the slot keeps its old value,
 or nothing (`UndefRefError` when it is read before it is set, for types that hold references). In the free-list kinds a
-slot that was given back is taken first, the last such first. Throws [`PoolFullError`](@ref) when there is none.
+slot that was freed is taken first, the last such first. Throws [`PoolFullError`](@ref) when there is none.
 """
 @inline function allocateend!(p::DequePool{T,I}, t::T) where {T,I}
     need_fields(p.store, t)
@@ -412,24 +412,24 @@ allocatebegin!(p::DequePool{T,I}) where {T,I} = take_begin!(p) % I
 """
     deallocateend!(pool)
 
-Give back the last slot. Throws `ArgumentError` when the pool is empty. Not for the free-list kinds, where any slot can
-be given back: [`deallocate!`](@ref).
+Free the last slot. Throws `ArgumentError` when the pool is empty. Not for the free-list kinds, where any slot can
+be freed: [`deallocate!`](@ref).
 """
 @inline deallocateend!(p::DequePool) = drop_end!(p)
 
 """
     deallocatebegin!(pool)
 
-Give back the first slot. Throws `ArgumentError` when the pool is empty. Not for the free-list kinds.
+Free the first slot. Throws `ArgumentError` when the pool is empty. Not for the free-list kinds.
 """
 @inline deallocatebegin!(p::DequePool) = drop_begin!(p)
 
 """
     deallocate!(pool, index)
 
-Give back the slot with this index, or [`handle`](@ref). In [`Allocator`](@ref) and [`SOAllocator`](@ref), which give
+Free the slot with this index, or [`handle`](@ref). In [`Allocator`](@ref) and [`SOAllocator`](@ref), which give
 back at their ends alone, this only checks the index: the memory returns with [`emptyend!`](@ref). In the free-list
-kinds an index that was given back already is a [`StaleIndexError`](@ref); one outside of what was ever taken, a
+kinds an index that was freed already is a [`StaleIndexError`](@ref); one that was never taken, a
 `BoundsError`.
 """
 Base.@propagate_inbounds function deallocate!(p::DequePool, i::Integer)
@@ -440,7 +440,7 @@ end
 """
     emptyend!(pool)
 
-Give back all slots; [`allocateend!`](@ref) begins at index 1 again. The memory is kept: [`trim!`](@ref) returns it.
+Free all slots; [`allocateend!`](@ref) begins at index 1 again. The memory is kept: [`trim!`](@ref) returns it.
 The time does not depend on the number of slots, unless they hold references; in the free-list kinds, if any slot is
 live, one byte is written for each slot that was ever taken.
 """
@@ -458,7 +458,7 @@ end
 """
     emptybegin!(pool)
 
-Give back all slots; [`allocatebegin!`](@ref) begins at the highest index again.
+Free all slots; [`allocatebegin!`](@ref) begins at the highest index again.
 """
 function emptybegin!(p::DequePool)
     forget_all!(p)

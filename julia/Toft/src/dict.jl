@@ -19,7 +19,7 @@ end
     SortedDict{K,V}(pairs...)
     SortedDict(pairs...)
 
-A dictionary whose keys are in the order of `isless`: an `AbstractDict`. What [`SortedSet`](@ref) says of elements holds
+A dictionary whose keys are in the order of `isless`: an `AbstractDict`. [`SortedSet`](@ref)'s rules for elements hold
 for its keys. Values stay where they were put until they are deleted, however the order changes; with a
 structure-of-arrays kind of pool the keys and the values are a column each. [`between`](@ref) gives the pairs of a range
 of keys, `first` and `last` the pairs of the least and greatest, `pop!(dict)` removes the last, `popfirst!` the first.

@@ -1,4 +1,4 @@
-# Pools whose slots can be given back one by one: FreeListAllocator and FreeListSOAllocator.
+# Pools whose slots can be freed one by one: FreeListAllocator and FreeListSOAllocator.
 #
 # Beside the slots lie, for each, whether it is live and how often it was freed; and a stack of the freed slots. The
 # generation of a slot is that number, plus the number of times that the whole pool was emptied. An access compares its
@@ -14,10 +14,10 @@ struct Dead end
 struct Live end
 
 mutable struct FreeListPool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
-    used::DequePool{T,I,S} # what was ever taken
+    used::DequePool{T,I,S} # the slots that were ever taken
     flags::Vector{Union{Dead,Live}}
     frees::Vector{UInt32} # of each slot; not shorter than flags
-    free::Vector{I} # the slots given back: the first free_count of it
+    free::Vector{I} # the freed slots: the first free_count of it
     free_count::Int
     new_frees::UInt32 # of new slots: not below those of slots that trim! returned
     emptied::UInt32 # how often all slots were freed at once
@@ -33,8 +33,8 @@ dead_flags(n::Int) = fill!(Vector{Union{Dead,Live}}(undef, n), Dead())
     FreeListAllocator{T,I=Int}(n, init=0)
     FreeListAllocator{T,I=Int}(nothing, init=0)
 
-As [`Allocator`](@ref), but any slot can be given back by [`deallocate!`](@ref) and is taken again: the last one given
-back first. An index that was given back is a [`StaleIndexError`](@ref) until its slot is taken again; a
+As [`Allocator`](@ref), but any slot can be freed by [`deallocate!`](@ref) and is taken again: the last one freed
+is the first. An index that was freed is a [`StaleIndexError`](@ref) until its slot is taken again; a
 [`handle`](@ref) is one for good. `@inbounds` leaves these checks out.
 
     julia> using Toft: handle
@@ -112,7 +112,7 @@ end
 
 # Slots
 
-# The slot given back last; there is one.
+# The slot freed last; there is one.
 @inline function take_free!(p::FreeListPool)
     count = p.free_count
     i = @inbounds p.free[count] % Int
@@ -203,7 +203,7 @@ is_fixed(p::FreeListPool) = is_fixed(p.used)
 @inline column(p::FreeListPool, j::Field) = column(p.used, j)
 
 """
-Slots given back at the highest indices are forgotten first, so that a pool of which many were given back shrinks.
+Slots freed at the highest indices are forgotten first, so that a pool with many freed slots shrinks.
 """
 function trim!(p::FreeListPool)
     used = p.used
@@ -230,7 +230,7 @@ end
 """
     Handle{I}
 
-A slot's index and generation, from [`handle`](@ref). It takes the place of an index; once its slot was given back it is
+A slot's index and generation, from [`handle`](@ref). It takes the place of an index; once its slot was freed it is
 a [`StaleIndexError`](@ref), also when the slot was taken again. (After 2^32 such rounds of one slot it would be good
 again.)
 """

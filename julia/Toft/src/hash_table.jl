@@ -43,7 +43,7 @@ const EMPTY_TAG = 0x00
 @inline Base.isvalid(t::HashTable) = t.lifetime.generation == t.generation
 @inline must_be_valid(t::HashTable) = isvalid(t) ? nothing : throw_freed_table()
 @noinline throw_freed_table() =
-    throw(ArgumentError("the memory of this collection was given back: its arena was rewound, reset or released"))
+    throw(ArgumentError("the memory of this collection was freed: its arena was rewound, reset or released"))
 
 # Entries
 
@@ -122,7 +122,7 @@ end
     return nothing
 end
 
-# Two thirds of the places: beyond that, searches for what is not there become long.
+# Two thirds of the places: beyond that, searches for missing keys become long.
 limit_of_places(places::Int) = places ÷ 3 * 2
 
 function places_for(n::Int)

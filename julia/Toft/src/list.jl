@@ -25,12 +25,12 @@ A singly linked list of elements of type `T`: `pushfirst!`, `popfirst!` and `pus
 iteration from the first. Its cells are `Tuple{T,I}`, an element and the index of the next cell (0: none). They lie in a
 pool of its own of this kind, for `n` elements at most, or as many as there are; or in a pool of such cells that several
 lists share, each with cells of its own. When the pool is full, [`PoolFullError`](@ref) is thrown. In the kinds that do
-not free, what is removed keeps its slot until `empty!` (where the pool is shared, until [`emptyend!`](@ref) of it),
+not free, a removed element keeps its slot until `empty!` (where the pool is shared, until [`emptyend!`](@ref) of it),
 unless it was the last one taken.
 
 While a list is walked, elements may be added, and those that the walk has given may be removed. If the one that would
 come next is removed, the walk ends with a [`StaleIndexError`](@ref), or where the kind does not free, with a
-`BoundsError` or by giving what is left in the slot.
+`BoundsError` or by the slot's old value.
 
 A number alone, which could be meant as a size, is an `ArgumentError`. `List{T}` is the concrete type of a list in a
 `FreeListAllocator` of cells `Tuple{T,Int}`; with another kind or pool the constructor makes another
@@ -104,7 +104,7 @@ end
     return x
 end
 
-# A pool that does not free gives back its last slot.
+# A pool without a free list frees its last slot.
 @inline drop_cell!(p::FreeListPool, i::Int) = @inbounds deallocate!(p, i)
 @inline drop_cell!(p::DequePool, i::Int) = i == p.last ? drop_end!(p) : give_back!(p, i)
 
@@ -123,7 +123,7 @@ end
 """
     empty!(list)
 
-Remove all elements. A list with a pool of its own gives back all slots at once, one that shares its cells one by one.
+Remove all elements. A list with a pool of its own frees all slots at once, one that shares its cells one by one.
 """
 function Base.empty!(l::GenericList)
     if l.shares

@@ -1,8 +1,8 @@
 # Meters: where an arena's memory goes. Bytes by tag, exact; who allocates, by sampling; budgets of tags. Switched on
-# for each arena while the program runs; off, they cost nothing. libtoft does the work: its toft/meter.h says how.
+# for each arena while the program runs; off, they cost nothing. libtoft does the work: see its toft/meter.h.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
-# Has the arena's provider switch something, and throws what it says.
+# Switches a setting of the arena's provider, and throws its error.
 function switch(f, a::Arena, what)
     head = opened(a)
     watched = isodd(word(head, HEAD_EPOCH))
@@ -17,8 +17,8 @@ end
 """
     metered!(a::Arena, on = true)
 
-Switches the accounting by tags, which [`tag`](@ref) begins. What is live then counts for no tag; switched off, all tags
-end. Allocations stay inline, and what gives back becomes a call of the C library. Throws `OutOfMemoryError`,
+Switches the accounting by tags, which [`tag`](@ref) begins. Bytes that are live then have no tag; switched off, tags
+end. Allocations stay inline, and frees become calls of the C library. Throws `OutOfMemoryError`,
 `Toft.ArenaError` (`TOFT_EBUSY`), and `ArgumentError` for a released arena or one of another provider (Rust), which
 has switches of its own. Nothing has changed then.
 """
@@ -31,9 +31,9 @@ end
 """
     tag(f, a::Arena, name)
 
-Calls `f()`, counts what it allocates for a tag, and returns what `f` did. Within another tag the name
+Calls `f()`, counts its allocations for a tag, and returns its result. Within another tag the name
 is a path; one that begins with `/` is a path as it stands. The tag ends with `f`, also when an exception passes. Bytes
-stay their tag's until they are given back, whatever the tag is then.
+stay their tag's until they are freed, under any other tag too.
 
     julia> using Toft: alloc, report, tag
 
@@ -77,8 +77,8 @@ end
 """
     tagbudget!(a::Arena, path, bytes)
 
-At most so many bytes may be live under the tag with this path while the arena is metered, to the byte and without those
-of the tags within it: what would exceed them throws `OutOfMemoryError`. The path `""` is what is under no tag;
+At most `bytes` bytes may be live under the tag with this path while the arena is metered, to the byte and without those
+of the tags within it: an allocation above throws `OutOfMemoryError`. The path `""` is that of bytes without a tag;
 `nothing` lifts the budget. Throws as [`metered!`](@ref) does, and `ArgumentError` for a negative budget and for a path
 that is not UTF-8 or holds a NUL.
 
@@ -105,8 +105,8 @@ end
 """
     sampled!(a::Arena, bytes)
 
-Looks at about one allocation in so many bytes, notes its tag and the calls that led there, and estimates from these how
-many there are: [`report`](@ref) tells. 0 or `nothing` switches it off; what was noted stays. An estimate of B bytes
+Samples about one allocation in this number of bytes, records its tag and its callers, and estimates from these how
+many there are: [`report`](@ref) has them. 0 or `nothing` switches it off; the records stay. An estimate of B bytes
 with a period of n comes from about B / n looks: a hundred are good to about 10 %. Throws as [`metered!`](@ref) does,
 and `ArgumentError` for a negative period; an arena of another provider is sampled if that can do so, for reports of its
 own.
@@ -122,7 +122,7 @@ end
 """
     TagStats
 
-The bytes of a tag, without those of the tags within it: `name`, its path, empty for what is under no tag; `live`;
+The bytes of a tag, without those of the tags within it: `name`, its path, empty for bytes without a tag; `live`;
 `allocated`, since the arena was metered; `budget`, or `nothing` (see [`tagbudget!`](@ref)).
 """
 struct TagStats
@@ -135,7 +135,7 @@ end
 """
     SiteStats
 
-Allocations of one stack of calls under one tag, estimated: `tag`, its path; `count`, how many; `bytes`, as asked for,
+Allocations of one stack of calls under one tag, estimated: `tag`, its path; `count`, how many; `bytes`, as requested,
 without paddings; `stack`, the calls that led there, the newest first, as `stacktrace` has them.
 """
 struct SiteStats
@@ -148,9 +148,9 @@ end
 """
     ArenaReport
 
-What [`report`](@ref) tells: `stats`, an [`ArenaStats`](@ref); `tags`, the [`TagStats`](@ref) of a metered arena, the
-first of which is what is under no tag; `sites`, the [`SiteStats`](@ref) of a sampled one, most bytes first. Iterates
-its tags; `r[path]` is the tag with that path, a `KeyError` if there is none, and `haskey(r, path)` asks.
+The result of [`report`](@ref): `stats`, an [`ArenaStats`](@ref); `tags`, the [`TagStats`](@ref) of a metered arena, the
+first one for bytes without a tag; `sites`, the [`SiteStats`](@ref) of a sampled one, most bytes first. Iterates
+its tags; `r[path]` is the tag with that path, a `KeyError` if there is none, and `haskey(r, path)` works.
 """
 struct ArenaReport
     stats::ArenaStats
@@ -283,7 +283,7 @@ end
 
 # ---- snapshots ----
 
-# What a call is called, or nothing if it is C's. The strings must stay as long as C may read them.
+# The name of a call, or nothing if it is C's. The strings must stay as long as C may read them.
 const Named = Union{Nothing,Tuple{String,String,Cuint}}
 
 function name_of(address)::Named
@@ -291,7 +291,7 @@ function name_of(address)::Named
     frame.from_c ? nothing : (string(frame.func), string(frame.file), max(frame.line, 0) % Cuint)
 end
 
-# What C asks of each call: a function of Julia's, whose first byte is not known; else what the dynamic linker knows.
+# C calls it for each call: a function of Julia's, whose first byte is not known; else the dynamic linker's name.
 function symbolize(at::Ptr{Cvoid}, address::Ptr{Cvoid}, out::Ptr{RawSymbol})
     try
         names = unsafe_pointer_to_objref(at)::Dict{Ptr{Cvoid},Named}
@@ -311,7 +311,7 @@ end
     snapshot(io::IO, a::Arena)
 
 The report as one object of JSON in a line, as the C library and the Rust crate write it too: docs/snapshot.md and
-abi/snapshot.schema.json say what is in it. Throws an `ArgumentError` for a released arena.
+abi/snapshot.schema.json describe its members. Throws an `ArgumentError` for a released arena.
 """
 function snapshot(a::Arena)
     head = opened(a)

@@ -1,4 +1,4 @@
-# The arena of a task, and blocks of code that give back what they allocated.
+# The arena of a task, and blocks of code that free their allocations.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 """
@@ -22,13 +22,13 @@ struct DefaultArena end # the key in the task's storage
     Toft.@no_escape begin ... end
     Toft.@no_escape arena begin ... end
 
-Runs the block, then gives back what was allocated in the arena by it, and returns the block's value. Without an
+Runs the block, then frees its allocations in the arena, and returns the block's value. Without an
 argument the arena is the task's: [`Toft.default_arena`](@ref). Within the block `@alloc(T, dims...)` is an
 [`ArenaArray`](@ref) of this arena, and `@alloc_ptr(bytes)` a `Ptr{Nothing}`; an inner `@no_escape` has its own.
 
 The value must not be memory of the block: an `ArenaArray` of it is an `ArgumentError`, also as the parent of a view and
 as an element of a tuple. `return` and `@goto` would leave the block without its end, and the macro refuses them. When
-an exception passes, the memory is given back by the next end of a block around it, or by `reset!` of the arena;
+an exception passes, the memory is freed by the next end of a block around it, or by `reset!` of the arena;
 [`scope`](@ref) gives it back at once, and costs a `try`.
 
 `@alloc` belongs to the task that runs the block. In another one (`Threads.@threads`, `@spawn`, `@async` within the
@@ -127,7 +127,7 @@ end
 @noinline other_task() =
     error("@alloc in another task than that of its @no_escape block: begin a @no_escape block in that task")
 
-# Whether a value is memory that was given back.
+# Whether a value is memory that was freed.
 @inline is_freed(x) = false
 @inline is_freed(x::InArena) = !isvalid(x)
 @inline is_freed(x::SubArray) = is_freed(parent(x))

@@ -1,7 +1,7 @@
 # SortedSet: the elements in a pool, their order in a tree.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
-struct Member{K} # what a set has in its pool: of any type K, in any kind of pool
+struct Member{K} # an element of a set in its pool: of any type K, in any kind of pool
     key::K
     Member{K}(key::K) where {K} = new{K}(key)
 end
@@ -26,13 +26,13 @@ end
 A set whose elements are in the order of `isless`: an `AbstractSet`. They are stored in a pool of this kind
 ([`Allocator`](@ref), [`FreeListAllocator`](@ref), [`SOAllocator`](@ref) or [`FreeListSOAllocator`](@ref)), for `n`
 elements at most, or as many as there are; when a fixed one is full, `push!` throws [`PoolFullError`](@ref). In the two
-kinds without a free list, the slot of what is deleted stays taken until `empty!`.
+kinds without a free list, the slot of a deleted element stays taken until `empty!`.
 
 `first`, `last`, `pop!` (the last), `popfirst!`, iteration, `Iterators.reverse` and [`between`](@ref) go by the order.
 Searching, adding and deleting take time in proportion to the logarithm of the length. Steady use makes no garbage.
 
 While a set is walked, adding and deleting may have the walk leave elements out, even all that would follow, or give
-them twice; what it gives is in the set at that moment. To delete some of the elements there is `filter!`. Walks and
+them twice; each value is in the set at that moment. To delete some of the elements there is `filter!`. Walks and
 lookups may run on several threads at a time while nothing changes the set.
 
     julia> using Toft: SortedSet, between

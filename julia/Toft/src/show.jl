@@ -28,7 +28,7 @@ function Base.show(io::IO, c::Sequence)
     print(io, ")")
 end
 
-# Equal: of the same kind, with equal elements in the same order, wherever they are stored.
+# Equal: of the same kind, with equal elements in the same order, in any storage.
 same_elements(a, b) = length(a) == length(b) && all(pair -> isequal(pair...), zip(a, b))
 Base.:(==)(a::GenericList, b::GenericList) = same_elements(a, b)
 Base.:(==)(a::GenericStack, b::GenericStack) = same_elements(a, b)

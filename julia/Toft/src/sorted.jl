@@ -42,7 +42,7 @@ end
     end
 end
 
-# The pool's slot of an element that is no more; the collection knows that it is live.
+# The pool's slot of an element that is no more; the collection has checked that it is live.
 @inline give_back!(p::FreeListPool, i::Integer) = @inbounds deallocate!(p, i)
 @inline give_back!(p::DequePool, i::Integer) = (refers(p.store) && forget!(p.store, i % Int); nothing)
 

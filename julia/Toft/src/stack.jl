@@ -8,7 +8,7 @@ The stacks of elements of type `T` whose memory is of any type `S`. [`Stack`](@r
 an [`Allocator`](@ref).
 """
 struct GenericStack{T,S}
-    items::S # a DequePool, of which the end is the top; or a list, of which the first is
+    items::S # a DequePool, whose end is the top; or a list, whose first element is
     global stack_on(::Type{T}, items::S) where {T,S} = new{T,S}(items)
 end
 
@@ -143,7 +143,7 @@ Base.last(q::EndQueue) = isempty(q.items) ? throw_empty() : element_at(q, q.item
 Base.first(c::Line) = first(c.items)
 Base.last(c::Line) = last(c.items)
 
-# From the top of a stack, down. Checked: what was to come next may have been removed.
+# From the top of a stack, down. Checked: the next element may have been removed.
 @inline checked_element_at(c::Union{EndStack{T},EndQueue{T}}, i::Int) where {T} = unpack(T, c.items, c.items[i])::T
 
 function Base.iterate(s::EndStack, (i, k)=last_slot(s.items))
@@ -168,7 +168,7 @@ function Base.iterate(r::Iterators.Reverse{<:EndQueue}, (i, k)=last_slot(r.itr.i
     return checked_element_at(r.itr, i), slot_before(r.itr.items, i, k)
 end
 
-# A cell of a list does not know the one before it.
+# A cell of a list does not refer to the one before it.
 function Base.iterate(r::Iterators.Reverse{<:Line}, (elements, i)=(collect(r.itr), length(r.itr)))
     i == 0 && return nothing
     return elements[i], (elements, i - 1)

@@ -1,12 +1,12 @@
 # Where the elements of a pool lie: a Vector, or Columns with a Vector for each field. Both offer: store[i], field i j,
-# resizing, and forgetting what a slot referred to.
+# resizing, and clearing references in slots.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 """
     Columns{T}(n)
 
 A vector of `n` elements of the tuple, named tuple or struct type `T`, stored as one `Vector` a field: a *structure of
-arrays*. What a `T` needs to be built is its fields, as its default constructor takes them; an inner constructor is not
+arrays*. A `T` is built of its fields, as by its default constructor; an inner constructor is not
 called. The fields of a nested struct stay together in one column.
 """
 struct Columns{T,V<:Tuple} <: AbstractVector{T}
@@ -96,7 +96,7 @@ Base.@propagate_inbounds function Base.setindex!(c::Columns{T}, t, i::Int) where
 end
 
 # A field of one element, without moving the others. The callers have checked i. A constant j is not known to Julia's
-# type inference here, so what is done is a chain over all fields, of which the compiler leaves one.
+# type inference here, so this is a chain over all fields, and the compiler leaves one.
 
 function field_chain(leaf::Function, T, j)
     T = with_fields(T)

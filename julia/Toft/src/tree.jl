@@ -82,7 +82,7 @@ mutable struct Tree{K}
     links::Vector{Links}
     leaf_count::Int # leaves that were taken so far, free ones included
     free_leaf::UInt32
-    bounds::Vector{K} # FANOUT an inner node, of which one less is used: keys from the i-th on belong behind child i
+    bounds::Vector{K} # FANOUT an inner node, one less is used: keys from the i-th on belong behind child i
     children::Vector{UInt32} # FANOUT an inner node
     child_counts::Vector{Int32}
     inner_count::Int
@@ -180,7 +180,7 @@ function new_leaf!(t::Tree)
         resize!(t.keys, more * FANOUT)
         resize!(t.slots, more * FANOUT)
         resize!(t.links, more)
-        resize!(t.windows, more) # the last, whose length says how much room there is
+        resize!(t.windows, more) # the last, whose length is the room
     end
     t.leaf_count += 1
     return t.leaf_count % UInt32
@@ -233,7 +233,7 @@ function free_inner!(t::Tree, node::UInt32)
     return nothing
 end
 
-# One empty leaf. What was there before is forgotten, its memory kept.
+# One empty leaf. Earlier contents are dropped, their memory is kept.
 function start!(t::Tree{K}) where {K}
     if has_references(K)
         foreach(i -> unset!(t.keys, i), 1:t.leaf_count*FANOUT)
@@ -317,8 +317,8 @@ child_of(t::Tree, node::UInt32, x) = bisect(t.bounds, base(node), 0, t.child_cou
     return node
 end
 
-# The order is isless, which may be the user's: it may throw, and it may change this very tree. Then what was found so
-# far means nothing, so each comparison is followed by a look at the number of changes, before the next node is read.
+# The order is isless, which may be the user's: it may throw, and it may change this very tree. Then the result so
+# far means nothing, so after each comparison the number of changes is compared, before the next node is read.
 
 @inline must_be_unchanged(t::Tree, changes::Int) = t.changes == changes || throw_changed()
 @noinline throw_changed() = throw(ArgumentError("isless or isequal of the keys changed the collection that called it"))
@@ -446,7 +446,7 @@ end
 end
 
 # The keys at a to b - 1, the upper or the lower part of a window, move by one. Few are moved as a block of 8, if their
-# leaf has that many: what is beyond the window moves with them, and is unused and the same everywhere.
+# leaf has that many: entries beyond the window move with them; they are unused and equal everywhere.
 
 @inline function move_upper!(v::Vector{E}, a::Int, b::Int, by::Int) where {E}
     a == b && return nothing

@@ -6,10 +6,10 @@ ScratchArray(A::ArenaArray{T,N}) where {T,N} = ScratchArray{T,N}(A.at, A.dims, A
 """
     Toft.with_similar(f, arrays::ArenaArray...)
 
-Calls `f(arrays...)` with the same memory as [`Toft.ScratchArray`](@ref)s: within `f`, what is computed from them lies
-in their arena too, not in `Array`s, and what is computed from that as well: `similar`, `copy`, `map`, `A .+ 1`,
+Calls `f(arrays...)` with the same memory as [`Toft.ScratchArray`](@ref)s: within `f`, results computed from them are
+in their arena too, not in `Array`s, and results of these as well: `similar`, `copy`, `map`, `A .+ 1`,
 `A * B`.
-Afterwards what was allocated in the arena is given back, as by [`scope`](@ref), also when an exception passes. Elements
+Afterwards the allocations in the arena are freed, as by [`scope`](@ref), also when an exception passes. Elements
 that are no bits types still make an `Array`, and so do broadcasts of views and of other wrappers alone.
 
 Returns what `f` did, which must not be memory of the block: an array of it is an `ArgumentError`. Assign to an array

@@ -116,7 +116,7 @@ end
         @test_throws OutOfMemoryError alloc(a, 1 << 30)
     end
     if Sys.WORD_SIZE == 64
-        for _ in 1:(LONG ? 20_000 : 3000) # 64 GiB of address space each: were it not given back, it would end
+        for _ in 1:(LONG ? 20_000 : 3000) # 64 GiB of address space each: were it not freed, it would end
             arena(a -> alloc(a, 10_000), contiguous = 1 << 36)
         end
         @test isopen(Arena(contiguous = 1 << 36))
@@ -220,7 +220,7 @@ end
     release!(a)
 end
 
-# What a call does, once compiled: the functions it calls, and if it allocates. With coverage counted, it is another.
+# The effects of a compiled call: the functions it calls, and if it allocates. With coverage counted, it differs.
 function calls(f, types)
     found = String[]
     for s in only(code_typed(f, types; optimize = true)).first.code
@@ -324,7 +324,7 @@ end
     @test code_of(() -> rewind!(a, m)) == TOFT_EMARK
     @test code_of(() -> scope(() -> reset!(a), a)) == TOFT_EMARK
     release!(a)
-    a = Arena() # of one block, where the provider is not asked
+    a = Arena() # of one block, where the provider is not called
     outer = mark(a)
     ArenaArray(a, [1])
     stale = mark(a)
@@ -339,7 +339,7 @@ end
 @testset "a BoundsError is printed though the arena has ended, and sizeof is of the elements" begin
     for f in (a -> zeros(a, Int, 3)[4], a -> view(zeros(a, Int, 3), 1:2)[3], a -> zeros(a, Int, 2, 2)[3, 1])
         e = try arena(f) catch e; e end
-        @test e isa BoundsError && occursin("whose memory was given back", sprint(showerror, e))
+        @test e isa BoundsError && occursin("whose memory was freed", sprint(showerror, e))
     end
     arena() do a
         @test sizeof(zeros(a, Int8, 3)) == 3 && sizeof(zeros(a, Float64, 2, 3)) == 48 && sizeof(zeros(a, Int, 0)) == 0
@@ -390,7 +390,7 @@ end
     scalar[] = 3
     @test ndims(scalar) == 0 && scalar[] == 3 && strides(scalar) == ()
     @test isempty(ArenaArray{Int}(a, undef, 0)) && sum(ArenaArray{Int}(a, undef, 3, 0)) == 0
-    # Copies in and out, and what is computed.
+    # Copies in and out, and computed arrays.
     @test ArenaArray(a, [1 2; 3 4]) == [1 2; 3 4] && ArenaArray{Float64}(a, 1:3) isa ArenaVector{Float64}
     @test ArenaArray{Float64,1}(a, 1:3) == 1:3 && ArenaArray(a, view(v, 2:4)) == 2:4 && ArenaArray(a, v) == v
     @test zeros(a, Int, 2, 3) == zeros(a, Int, (2, 3)) == zeros(Int, 2, 3)
@@ -443,7 +443,7 @@ end
     release!(a)
 end
 
-@testset "arrays whose memory was given back" begin
+@testset "arrays whose memory was freed" begin
     a = Arena()
     old = ArenaArray(a, [1, 2, 3])
     m = mark(a)
@@ -459,9 +459,9 @@ end
               () -> maximum(new), () -> map(abs, new), () -> mul!(ones(2, 2), new, ones(2, 2)), () -> new[:, 1],
               () -> ccall(:memcmp, Cint, (Ptr{Int}, Ptr{Int}, Csize_t), new, old, 1), () -> eachindex(new))
         @test_throws ArgumentError f()
-        @test occursin("given back", message_of(f))
+        @test occursin("freed", message_of(f))
     end
-    @test occursin("given back", sprint(show, MIME"text/plain"(), new)) && occursin("given back", sprint(show, new))
+    @test occursin("freed", sprint(show, MIME"text/plain"(), new)) && occursin("freed", sprint(show, new))
     again = ArenaArray(a, [8, 9])
     @test isvalid(again) && !isvalid(new) && again == [8, 9]
     views = (view(again, 1:1), view(again, [1]), again', reinterpret(UInt64, again), view(reshape(again, 1, 2), :, 1))
@@ -569,7 +569,7 @@ end
     end
     @test maximum(footprints[end÷2:end]) <= 4 * 600_000 && stats(a).live == 0
     calls = stats(a).source_calls
-    for _ in 1:200 # and a steady one asks for no block
+    for _ in 1:200 # and a steady one requests no block
         foreach(_ -> alloc(a, 1000), 1:100)
         reset!(a)
     end
@@ -582,7 +582,7 @@ end
     trim!(a)
     @test stats(a).reserved == 4096
     release!(a)
-    # What is released goes to the thread's cache, and from there to the system.
+    # Released blocks go to the thread's cache, and from there to the system.
     limit = cache_limit!(4 << 20)
     arena(a -> alloc(a, 100_000))
     @test cache_held() > 100_000
@@ -676,7 +676,7 @@ Base.convert(::Type{Int}, r::Resets) = (reset!(r.arena); 1)
     cleanup!(() -> cleanup!(() -> 0, a), a) # one that registers another: refused, and the call throws
     @test code_of(() -> reset!(a)) == TOFT_EBUSY
     @test alloc(a, 8) in a && reset!(a) === nothing
-    # Blocks that end what they are in.
+    # Blocks that end the arena or mark around them.
     @test code_of(() -> scope(() -> reset!(a), a)) == TOFT_EMARK && isopen(a)
     @test_throws DomainError scope(() -> (alloc(a, 100); GC.gc(); throw(DomainError(1))), a)
     @test stats(a).live == 0
@@ -749,7 +749,7 @@ end
     rewind!(a, m)
     @test codes == fill(TOFT_EBUSY, 8) && other[] == 5 && isopen(a) && !isopen(b)
     @test alloc(a, 8) in a
-    # What they throw comes out when all is done.
+    # Their exceptions are thrown when all have run.
     empty!(ran)
     m = mark(a)
     cleanup!(() -> push!(ran, 1), a)
@@ -835,7 +835,7 @@ end
     foreach(_ -> cyclic(), 1:10)
     collect_garbage()
     @test ran[] >= 9
-    # Many, with no memory left behind: finalizers run on whatever thread collects.
+    # Many, with no memory left behind: finalizers run on the thread that collects.
     tasks = [Threads.@spawn(for _ in 1:200
                                 a = Arena()
                                 @assert ArenaArray(a, [i, 2i])[2] == 2i
@@ -900,7 +900,7 @@ end
     foreach(_ -> own(), 1:10)
     collect_garbage()
     @test ran[] >= 9
-    # What is no arena.
+    # Values that are no arena.
     zeros4 = zeros(UInt, 4)
     @test_throws ArgumentError unsafe_wrap(Arena, C_NULL)
     GC.@preserve zeros4 @test_throws ArgumentError unsafe_wrap(Arena, pointer(zeros4))
@@ -990,7 +990,7 @@ end
 
 # ---- libtoft is missing, or is another ----
 
-# A Julia of its own, with this one's packages and `library` as TOFT_LIBRARY ("" is: not set).
+# A Julia of its own, with the packages of this process and `library` as TOFT_LIBRARY ("" is: not set).
 function elsewhere(code, library; errors = devnull)
     paths = join(map(Base.load_path_expand, filter(p -> Base.load_path_expand(p) !== nothing, LOAD_PATH)),
                  Sys.iswindows() ? ';' : ':')
@@ -1052,7 +1052,7 @@ end
             @test elsewhere(code, Toft.library().path) == "385 2870 2"
             @test any(name -> endswith(name, ".ji"), [f for (_, _, files) in walkdir(folder) for f in files])
         end
-        # What would be in the image is refused, and the error says what to do.
+        # Arenas in an image are refused, and the error names the remedy.
         for body in ("const A = Arena()", "const A = arena(identity)")
             write(joinpath(folder, "Early.jl"), early(body))
             said = joinpath(folder, "said")

@@ -22,7 +22,7 @@ Base.hash(c::Crowded, h::UInt) = UInt(c.number % 3)
 
 struct Nothings end
 
-# What is true of a table: each key is found from its home without a gap, and counted.
+# The invariants of a table: each key is found from its home without a gap, and counted.
 function sound(c)
     t = c.table
     t.limit == 0 && return t.count == 0
@@ -191,7 +191,7 @@ end
               s -> sizehint!(s, 100), s -> s == Set(1), copy, hash, s -> union!(s, [1]))
         @test thrown(f, s) isa ArgumentError
     end
-    @test occursin("given back", repr(s)) && occursin("given back", repr("text/plain", s))
+    @test occursin("freed", repr(s)) && occursin("freed", repr("text/plain", s))
     scope(a) do # its memory is from before
         foreach(k -> d[k] = k, 1:10)
     end
@@ -206,8 +206,8 @@ end
     scope(() -> (alloc(a, 1000); d[1] = 3), a)
     @test d[1] == 3
     release!(a)
-    @test !isvalid(d) && thrown(haskey, d, 1) isa ArgumentError && occursin("given back", repr(d))
-    @test occursin("given back", repr("text/plain", d)) && occursin("given back", summary(d))
+    @test !isvalid(d) && thrown(haskey, d, 1) isa ArgumentError && occursin("freed", repr(d))
+    @test occursin("freed", repr("text/plain", d)) && occursin("freed", summary(d))
     @test thrown(ArenaDict{Int,Int}, a) isa ArgumentError
     @test ArenaDict(Arena(), [1 => 2])[1] == 2 # it keeps its arena
     kept = [ArenaDict(Arena(), [k => 2k]) for k in 1:100]

@@ -1,4 +1,4 @@
-# What the tests share: the length of random streams, element types, and how a stream says what went wrong.
+# Shared by the tests: the length of random streams, element types, and the reports of streams.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 const LONG = get(ENV, "TOFT_LONG", "0") != "0"
@@ -13,7 +13,7 @@ goes_with(k, kind) = ALL_TYPES || goes_with_one(k, kind)
 # With --check-bounds=yes, @inbounds leaves nothing out.
 const ALWAYS_CHECKED = Base.JLOptions().check_bounds == 1
 
-# A stream has too many checks to record each: the first that does not hold ends it, with what was done.
+# A stream has too many checks to record each: the first that does not hold ends it, with its operations.
 must(ok::Bool, @nospecialize(what...)) = ok ? nothing : error(string(what...))
 
 # What f throws, or nothing.

@@ -60,7 +60,7 @@ end
         @test stats(a).live == 0
         @test_throws ArenaError rewind!(b, copy_of(m))
     end
-    # those of other processes have other numbers, wherever their memory is
+    # those of other processes have other numbers, at any address
     code = "using Toft; print(mark(Arena()).generation)"
     run_here = `$(Base.julia_cmd()) --startup-file=no --project=$(Base.active_project()) -e $code`
     others = [parse(UInt, read(run_here, String)) for _ in 1:2]

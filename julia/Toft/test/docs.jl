@@ -1,11 +1,11 @@
-# The examples in docstrings run, and print what they say: lines that begin with a prompt, and the lines under them.
-# What they print is printed by this package, or alike by every release of Julia.
+# The examples in docstrings run, and print the results shown: lines that begin with a prompt, and the lines under them.
+# Their output is printed by this package, or alike by every release of Julia.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 module DocTests
 
 using Test, Toft
 
-# [(code, what it prints)] of a docstring.
+# [(code, its output)] of a docstring.
 function examples(text)
     found = Tuple{String,String}[]
     for line in split(text, '\n')

@@ -81,7 +81,7 @@ else
             ("swap the fields of columns, checked", 31, 1, swap_checked, (columns, 1)),
             ("swap the fields of a slot of a free list, checked", 32, 2, swap_checked, (free, 1)),
             ("link two slots of a free list, checked", 41, 4, link_two, (free, 1)),
-            ("take a slot that was given back, or a new one", 71, 2, take_slot, (free, (1, 2))),
+            ("take a slot that was freed, or a new one", 71, 2, take_slot, (free, (1, 2))),
             ("give a slot back", 35, 1, give_slot, (free, 1)),
             ("push", 21, 1, push_one, (stack, 1)),
             ("pop", 23, 1, pop_one, (stack,)),

@@ -1,4 +1,4 @@
-# Meters: bytes by tag against a count at the call, budgets to the byte, samples of known paths, what is printed.
+# Meters: bytes by tag against a count at the call, budgets to the byte, samples of known paths, printed reports.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 module MeterTests
 
@@ -89,7 +89,7 @@ end
     @test_throws ErrorException tag(() -> tag(() -> error("out"), a, "in"), a, "thrown")
     alloc(a, 8)
     @test lives(a)[""] == 104 && report(a)["thrown/in"].live == 0
-    # What was there when it is switched on belongs to no tag; off, there are none, on any level.
+    # Bytes that are live when it is switched on belong to no tag; off, there are none, on any level.
     tag(a, "level") do
         metered!(a, false)
         alloc(a, 8)
@@ -270,7 +270,7 @@ end
 # ---- random streams against a count at the call ----
 
 mutable struct Oracle
-    live::Vector{Tuple{String,Int,Ptr{UInt8},Int}} # tag, bytes, where, as asked for: in their order
+    live::Vector{Tuple{String,Int,Ptr{UInt8},Int}} # tag, bytes, where, as requested: in their order
     allocated::Dict{String,Int}
     marks::Vector{Tuple{Toft.Mark,Int}}
 end

@@ -1,5 +1,5 @@
 # Commits one misuse, on purpose, and ends: `julia misuse.jl ROW`, a row of the tables in docs/checked.md. scripts/test
-# misuse runs it, and compares what was found with the table.
+# misuse runs it, and compares the findings with the table.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 using Toft
 using Toft: alloc, reset!

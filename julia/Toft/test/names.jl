@@ -2,7 +2,7 @@
 # of Base's own names is there: without one it works less well, and does not say so.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
-# Since Julia 1.11, names gives what is public too.
+# Since Julia 1.11, names returns public names too.
 exported(M) = filter(name -> !isdefined(Base, :isexported) || Base.isexported(M, name), names(M))
 
 @testset "names" begin
@@ -51,7 +51,7 @@ end
     @test isdefined(Base, :ismutabletype) == (VERSION >= v"1.7")
     @test isdefined(Base, :datatype_alignment)
     @test cglobal(:jl_generating_output) != C_NULL
-    # a slot that was given back keeps no object alive
+    # a slot that was freed keeps no object alive
     v = Vector{Any}([1, "two"])
     Toft.unset!(v, 2)
     @test !isassigned(v, 2) && v[1] == 1

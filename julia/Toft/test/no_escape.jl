@@ -26,7 +26,7 @@ function nested(a, b)
     end
 end
 
-@testset "blocks give back what they allocated" begin
+@testset "blocks free what they allocated" begin
     a = default_arena()
     @test a === default_arena() && a isa Arena
     @test sum_of_squares([3, 4]) == 25.0 && stats(a).live == 0
@@ -61,7 +61,7 @@ catch
 end
 refused(e) = e isa ErrorException && occursin("another task", e.msg)
 
-# Each way to run code of a block in another task. They return what was thrown there, and what the block still
+# Each way to run code of a block in another task. They return the exception, and what the block still
 # allocates.
 function in_async(a)
     @no_escape a begin

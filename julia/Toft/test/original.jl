@@ -22,7 +22,7 @@ function original_pools(::Type{T}, ::Type{I}, n) where {T,I}
     ]
 end
 
-# Its names are the only ones that this module has. What is left to see is that the programs do not say `Toft`,
+# Its names are the only ones that this module has. The other condition is that the programs do not contain `Toft`,
 # nor use a field of a pool that the original's do not have.
 @testset "they use the interface of the original, and nothing else" begin
     used, fields = Set{Symbol}(), Set{Symbol}()
@@ -103,7 +103,7 @@ end
 end
 
 @testset "set and dictionary, indices $I" for I in (Int, Int32)
-    # 1000 distinct values, half of them deleted at random: the others are right, whatever the kind of pool
+    # 1000 distinct values, half of them deleted at random: the others are right, in each kind of pool
     for (pool, frees) in original_pools(Original.TreeNode{Int,I,String}, I, 1000)
         rng = MersenneTwister(3)
         keys = shuffle(rng, 1:1000)
@@ -121,7 +121,7 @@ end
         @test Original.tree_pairs(root, pool) == sort(collect(model); by=first)
         @test all(k -> Original.tree_has(root, k, pool) == haskey(model, k), 0:1001)
         @test all(k -> Original.tree_get(root, k, pool) == model[k], Base.keys(model))
-        # what was deleted comes again where pools free: a fixed one of 1000 has room for it
+        # deleted values come again where pools free: a fixed one of 1000 has room for it
         if frees
             for k in setdiff(1:1000, Base.keys(model))
                 root = Original.tree_insert!(root, k, "again", pool)
@@ -159,7 +159,7 @@ end
         @test all(i -> refused(() -> pool[i], BoundsError) && refused(() -> pool[i] = (0, 0), BoundsError), (0, 3, -1))
         @test all(i -> refused(() -> pool[i, 1], BoundsError) && refused(() -> pool[i, 1] = 0, BoundsError), (0, 3, -1))
     end
-    for make in sized[3:4] # given back twice, used after that, and taken again
+    for make in sized[3:4] # freed twice, used after that, and taken again
         pool = make(2)
         i = allocateend!(pool, (1, 1))
         h = handle(pool, i)

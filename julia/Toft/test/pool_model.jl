@@ -19,7 +19,7 @@ function listed(@nospecialize(iterator))
     return found
 end
 
-# ---- What is true of each pool at each moment ----
+# ---- Invariants of pools ----
 
 # `live` is pairs of index and value, in order where the pool has one.
 function agree(@nospecialize(pool), live::Vector{Pair{Int,Any}}, @nospecialize(I), ordered::Bool)
@@ -143,7 +143,7 @@ function end_step!(rng, s::EndShadow, make, filling::Bool)
             end
         end
         s.live[k] = i => value
-        must(deallocate!(pool, i) === nothing, "deallocate!") # gives back nothing in these kinds
+        must(deallocate!(pool, i) === nothing, "deallocate!") # frees nothing in these kinds
     elseif dice <= 96
         dead = Any[0, -1, top(pool) + 1, typemax(Int)]
         eltype(pool) === Int && append!(dead, (UInt(1) << 63 + 1, Int128(1) << 64 + 1, big(2)^64 + 1))
@@ -180,12 +180,12 @@ function end_stream(seed, @nospecialize(pool), @nospecialize(I), most, fixed, ma
     return true
 end
 
-# ---- Pools whose slots are given back one by one, against a Dict, a stack of free slots, and handles ----
+# ---- Pools whose slots are freed one by one, against a Dict, a stack of free slots, and handles ----
 
 mutable struct FreeShadow
     pool::Any
     live::Dict{Int,Any}
-    freed::Union{Vector{Int},Nothing} # the last one given back last; unknown after trim!
+    freed::Union{Vector{Int},Nothing} # the last one freed last; unknown after trim!
     handles::Dict{Int,Any} # of the live slots
     stale::Vector{Any} # some of the others
     index_type::Any
@@ -213,7 +213,7 @@ function take!(rng, s::FreeShadow, value, at_end::Bool, with_value::Bool)
     must(1 <= i <= top(pool) && !haskey(s.live, i), "index ", i)
     must(capacity(pool) == had || length(s.live) == had && !s.fixed, "grew with ", length(s.live), " of ", had)
     if s.freed !== nothing && !isempty(s.freed)
-        must(i == pop!(s.freed), "not the slot given back last")
+        must(i == pop!(s.freed), "not the slot freed last")
     end
     with_value || (pool[i] = value)
     s.live[i] = value

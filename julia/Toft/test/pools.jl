@@ -1,4 +1,4 @@
-# Pools against models under random streams, and what is promised of each operation, one by one.
+# Pools against models under random streams, and the contract of each operation, one by one.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 @testset "streams of operations" begin
@@ -297,7 +297,7 @@ end
         @test_throws StaleIndexError(h) pool[h, 1] = 4
         @test_throws StaleIndexError(h) deallocate!(pool, h)
         @test pool[i] == (3, 3) && length(pool) == 2
-        # what is given back twice does not get two owners
+        # a slot that is freed twice does not get two owners
         @test allocateend!(pool, (5, 5)) != allocateend!(pool, (6, 6))
         @test_throws PoolFullError allocateend!(pool, (7, 7))
         @test_throws BoundsError pool[0]
@@ -305,7 +305,7 @@ end
         @test_throws MethodError deallocateend!(pool)
         @test_throws MethodError deallocatebegin!(pool)
     end
-    # A generation outlives emptying and trimming, in whatever state the slot was.
+    # A generation outlives emptying and trimming, in each state of the slot.
     for Kind in FREE_KINDS, clear in (emptyend!, emptybegin!, trim!), given_back in (false, true)
         pool = Kind{Tuple{Int}}(nothing)
         indices = [allocateend!(pool, (k,)) for k in 1:100]
@@ -342,7 +342,7 @@ struct Holder
     box::Box
 end
 
-@testset "references: what is given back is not kept alive" begin
+@testset "references: what is freed is not kept alive" begin
     makes = Any[Union{Nothing,Box} => identity, Holder => b -> Holder(1, b), Tuple{Int,Box,Any} => b -> (1, b, b)]
     ALL_TYPES && append!(makes, [Box => identity, Any => identity, NamedTuple{(:a,),Tuple{Box}} => b -> (a = b,),
                                  Tuple{Tuple{Int,Box}} => b -> ((1, b),)])
@@ -382,7 +382,7 @@ end
         (pool, filled(make, pool, allocate), make, allocate)
     end
     @test kept(20)
-    for (k, (pool, _)) in enumerate(filled_pools) # as soon as it is full, with nothing given back
+    for (k, (pool, _)) in enumerate(filled_pools) # as soon as it is full, with nothing freed
         isodd(k) ? emptybegin!(pool) : emptyend!(pool)
     end
     @test kept(0)
@@ -501,18 +501,18 @@ end
         while length(pool) > 10
             pool isa Toft.FreeListPool ? deallocate!(pool, pop!(indices)) : (deallocateend!(pool); pop!(indices))
         end
-        @test Base.summarysize(store(pool)) == full # kept until asked for
+        @test Base.summarysize(store(pool)) == full # kept until a trim
         trim!(pool)
         @test Base.summarysize(store(pool)) < 1000
         @test capacity(pool) == 16 && all(k -> pool[indices[k]] == (k, k), 1:10)
         @test [allocateend!(pool, (k, 0.0)) for k in 11:100] == 11:100
-        # one live slot at a high index keeps what is below
+        # one live slot at a high index keeps those below
         kept_index = 100
         pool isa Toft.FreeListPool ? foreach(i -> deallocate!(pool, i), 1:99) :
         foreach(_ -> deallocatebegin!(pool), 1:99)
         trim!(pool)
         @test pool[kept_index] == (100, 0.0) && capacity(pool) == 100
-        @test sort([allocateend!(pool, (0, 0.0)) for _ in 1:99]) == 1:99 # and what is below is used again
+        @test sort([allocateend!(pool, (0, 0.0)) for _ in 1:99]) == 1:99 # and those below are used again
         emptyend!(pool)
         trim!(pool)
         @test capacity(pool) == 16
@@ -572,7 +572,7 @@ garbage(f, pool, value, n) = (f(pool, value, n); f(pool, value, n); @allocated f
 
 @testset "no garbage in a steady state" begin
     for Kind in KINDS, n in (nothing, 1000), f in (rounds, steady)
-        # what is left is of the call, the pool's type not being known here
+        # the rest is of the call, the pool's type not being known here
         @test garbage(f, Kind{Tuple{Int,Float64}}(n), (1, 2.0), 1000) <= 64
     end
 end

@@ -8,7 +8,7 @@ using Test, Toft
 using Toft: SortedDict, SortedSet
 using ..Main: KINDS
 
-# (:value, what f returned) or (:threw, what it threw)
+# (:value, the result of f) or (:threw, its exception)
 outcome(@nospecialize(f), @nospecialize(c)) = try
     (:value, f(c))
 catch e

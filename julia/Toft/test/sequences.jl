@@ -27,7 +27,7 @@ function agree_sequence(@nospecialize(c), model)
     return
 end
 
-# A list in a plain pool gives back a slot if it was the last one taken, and keeps it until empty! otherwise.
+# A list in a plain pool frees a slot if it was the last one taken, and keeps it until empty! otherwise.
 function room_for(@nospecialize(c), taken, model, most)
     line = c isa GenericList ? c : c.items
     return line isa GenericList && line.pool isa Toft.DequePool ? taken < most : length(model) < most
@@ -172,7 +172,7 @@ end
         end
         @test seen == [1] && collect(l) == 3:50
     end
-    for C in (List, Stack, Queue), Kind in KINDS # all are removed, and their memory is given back
+    for C in (List, Stack, Queue), Kind in KINDS # all are removed, and their memory is freed
         c = append!(C{Int}(Kind), 1:1000)
         @test_throws Union{StaleIndexError,BoundsError} for x in c
             trim!(empty!(c))
@@ -191,7 +191,7 @@ end
         @test map(x -> 2x, c) == 2order
         @test c == C([1, 2, 3]) && c != C([1, 2]) && c != C([1, 2, 4]) && hash(c) == hash(C([1, 2, 3]))
         @test hash(c) != hash(C([3, 1, 2]))
-        @test c == append!(C{Int}(FreeListSOAllocator, 3), [1, 2, 3]) # wherever they are stored
+        @test c == append!(C{Int}(FreeListSOAllocator, 3), [1, 2, 3]) # in any storage
         @test isequal(C([NaN]), C([NaN]))
         other = copy(c)
         push!(other, 9)

@@ -28,7 +28,7 @@ end
             f === similar || @test axes(got) == axes(want) && (got ≈ want || size(got) == (7,))
             nothing
         end
-        @test stats(a).live == live # all of it was given back
+        @test stats(a).live == live # all of it was freed
     end
     @test with_similar((A, v) -> sum(A * v .+ v), A, v) == sum(A * v .+ v)
     with_similar(A) do S

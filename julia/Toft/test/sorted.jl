@@ -1,7 +1,7 @@
 # SortedSet and SortedDict against Base's Set and Dict, and their tree against what must be true of it.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
-struct Day # a key type of one's own
+struct Day # a key type of the user's
     year::Int
     day::Int
 end
@@ -14,7 +14,7 @@ Base.isless(a::Label, b::Label) = isless(a.number, b.number)
 Base.isequal(a::Label, b::Label) = a.number == b.number
 Base.hash(a::Label, h::UInt) = hash(a.number, h)
 
-# ---- What is true of a tree ----
+# ---- Invariants of a tree ----
 
 # Its leaves from the left, by the way down; and whether each inner node is as it must be.
 function leaves_below(t, node, depth, found)
@@ -140,7 +140,7 @@ end
 
 same_list(a, b) = length(a) == length(b) && all(k -> isequal(a[k], b[k]), eachindex(a))
 
-# In a fixed plain pool what is deleted counts until empty!.
+# In a fixed plain pool deleted elements count until empty!.
 mutable struct Room
     most::Int
     spent::Int
@@ -922,7 +922,7 @@ alive(refs) = count(r -> r.value !== nothing, refs)
     for (d, _) in dicts
         foreach(k -> delete!(d, k), 1:50)
         foreach(k -> (pop!(d, k); nothing), 51:100)
-        d[101] = Box(0) # what was there before was removed
+        d[101] = Box(0) # the element there was removed
     end
     for (s, _) in sets
         foreach(k -> delete!(s, Label(k)), 1:2:499)

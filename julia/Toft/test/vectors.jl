@@ -65,7 +65,7 @@ function amount(n::String)
     by === nothing ? base : base + parse(Int128, sign * by)
 end
 
-# ---- a source of pages that logs, and refuses what the vector says ----
+# ---- a source of pages that logs, and refuses as the vector requires ----
 
 mutable struct Pages
     fail_at::Vector{Int}
@@ -348,7 +348,7 @@ function play_all(m, ops)
     end
 end
 
-# Nothing, or what is wrong.
+# Nothing, or a description of the difference.
 function play(v, quiet)
     o = v["options"]
     s = Pages(Int.(get(v, "fail_at", [])))
@@ -366,7 +366,7 @@ function play(v, quiet)
         GC.@preserve m Toft.op_release(head)
         traffic(m, v["end"])
         s.open && return "a cleanup found the arena open"
-        isempty(s.out) || return "$(length(s.out)) blocks were not given back"
+        isempty(s.out) || return "$(length(s.out)) blocks were not freed"
         s.wrong && return "gave a block that it did not take"
         return nothing
     catch e

@@ -1,4 +1,4 @@
-# A list of cells, as a program for Allocators.jl has it: a cell is a tuple of an element and the index of the next.
+# A list of cells, as in a program for Allocators.jl: a cell is a tuple of an element and the index of the next.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 const Cell{T,I} = Tuple{T,I}

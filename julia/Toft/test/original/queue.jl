@@ -1,4 +1,4 @@
-# A queue between the two ends of a pool, as a program for Allocators.jl has it, and one that goes the other way.
+# A queue between the two ends of a pool, as in a program for Allocators.jl, and one that goes the other way.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 struct PoolQueue{T,I,A<:AbstractAllocator{T,I}}

@@ -1,4 +1,4 @@
-# A stack at the end of a pool, as a program for Allocators.jl has it.
+# A stack at the end of a pool, as in a program for Allocators.jl.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 struct PoolStack{T,I,A<:AbstractAllocator{T,I}}

@@ -1,4 +1,4 @@
-# A balanced tree (AVL) for ordered sets and dictionaries, as a program for Allocators.jl has it: a node is a tuple, and
+# A balanced tree (AVL) for ordered sets and dictionaries, as in a program for Allocators.jl: a node is a tuple, and
 # its fields are read and written one by one where the pool has a column for each. Deletion moves no node: a node with
 # two children gives its place to the one that follows it.
 # SPDX-License-Identifier: MIT OR Apache-2.0
