@@ -1,13 +1,12 @@
-//! The methods of the views, which call `ColumnarViews`.
+//! The methods of the views, which call `ColumnarViews`, and the code that clones a value from a view.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote, ToTokens};
 
-use crate::input::Input;
+use crate::input::{Field, Input};
 use crate::names::Names;
-use crate::traits::{clone_bounds, cloned};
-use crate::views::allowances;
+use crate::views::{allowances, pairs};
 
 pub fn write(input: &Input, names: &Names) -> TokenStream {
     let (row_ref, row_mut) = (row_ref(input, names), row_mut(input, names));
@@ -208,4 +207,34 @@ fn slices_mut(input: &Input, names: &Names) -> TokenStream {
             }
         }
     }
+}
+
+/// Clones a value, field by field, from a view.
+pub fn cloned(input: &Input, names: &Names, view: TokenStream) -> TokenStream {
+    let (this, pool) = (&names.this, &names.pool);
+    let plain = || input.fields.iter().filter(|field| !field.nested);
+    let locals = (0..plain().count()).map(|i| format_ident!("__field_{i}")).collect::<Vec<_>>();
+    let bound = pairs(locals.iter().map(|local| quote!(#local)));
+    let types = pairs(plain().map(|Field { ty, .. }| ty.to_token_stream()));
+    let refs = pairs(plain().map(|Field { member, .. }| quote!(#view.#member)));
+    let members = plain().map(|field| &field.member);
+    let nested = input
+        .fields
+        .iter()
+        .filter(|field| field.nested)
+        .map(|Field { member, ty, .. }| quote!(#member: <#ty as #pool::ColumnarClone>::clone_ref(#view.#member),));
+    quote! {
+        let #bound = <_ as #pool::derive_support::CloneFields<#types>>::clone_fields(#refs);
+        #this { #(#members: #locals,)* #(#nested)* }
+    }
+}
+
+/// The bounds of the fields for that.
+pub fn clone_bounds<'i>(input: &'i Input, names: &'i Names) -> impl Iterator<Item = TokenStream> + 'i {
+    let (pool, trivial) = (&names.pool, &names.trivial);
+    let plain = || input.fields.iter().filter(|field| !field.nested).map(|field| &field.ty);
+    let (refs, types) = (pairs(plain().map(|ty| quote!(&#trivial #ty))), pairs(plain().map(|ty| quote!(#ty))));
+    let nested = input.fields.iter().filter(|field| field.nested);
+    let nested = nested.map(move |field| names.bound(&field.ty, quote!(#pool::ColumnarClone)));
+    nested.chain([names.bound(refs, quote!(#pool::derive_support::CloneFields<#types>))])
 }

@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote, ToTokens};
+use quote::{quote, ToTokens};
 use syn::Index;
 
 use crate::columns::{Column, Columns, Group};
 use crate::input::{Field, Input};
-use crate::methods;
+use crate::methods::{self, clone_bounds, cloned};
 use crate::names::Names;
-use crate::views::{allowances, group_marker, pairs};
+use crate::views::{allowances, group_marker};
 
 /// In a scope of its own, so that the name of the struct of addresses is not visible.
 pub fn write(input: &Input, columns: &Columns, names: &Names) -> TokenStream {
@@ -258,36 +258,6 @@ impl Code {
             ..Code::array(group.name.to_token_stream(), i)
         }
     }
-}
-
-/// Clones a value, field by field, from a view.
-pub fn cloned(input: &Input, names: &Names, view: TokenStream) -> TokenStream {
-    let (this, pool) = (&names.this, &names.pool);
-    let plain = || input.fields.iter().filter(|field| !field.nested);
-    let locals = (0..plain().count()).map(|i| format_ident!("__field_{i}")).collect::<Vec<_>>();
-    let bound = pairs(locals.iter().map(|local| quote!(#local)));
-    let types = pairs(plain().map(|Field { ty, .. }| ty.to_token_stream()));
-    let refs = pairs(plain().map(|Field { member, .. }| quote!(#view.#member)));
-    let members = plain().map(|field| &field.member);
-    let nested = input
-        .fields
-        .iter()
-        .filter(|field| field.nested)
-        .map(|Field { member, ty, .. }| quote!(#member: <#ty as #pool::ColumnarClone>::clone_ref(#view.#member),));
-    quote! {
-        let #bound = <_ as #pool::derive_support::CloneFields<#types>>::clone_fields(#refs);
-        #this { #(#members: #locals,)* #(#nested)* }
-    }
-}
-
-/// The bounds of the fields for that.
-pub fn clone_bounds<'i>(input: &'i Input, names: &'i Names) -> impl Iterator<Item = TokenStream> + 'i {
-    let (pool, trivial) = (&names.pool, &names.trivial);
-    let plain = || input.fields.iter().filter(|field| !field.nested).map(|field| &field.ty);
-    let (refs, types) = (pairs(plain().map(|ty| quote!(&#trivial #ty))), pairs(plain().map(|ty| quote!(#ty))));
-    let nested = input.fields.iter().filter(|field| field.nested);
-    let nested = nested.map(move |field| names.bound(&field.ty, quote!(#pool::ColumnarClone)));
-    nested.chain([names.bound(refs, quote!(#pool::derive_support::CloneFields<#types>))])
 }
 
 fn write_clone(input: &Input, names: &Names) -> TokenStream {

@@ -3,17 +3,12 @@
 #![forbid(unsafe_code)]
 #![allow(improper_ctypes_definitions)] // these functions do not unwind
 
-use alloc::boxed::Box;
-
 use super::caller::Caller;
-use super::instruments::Instruments;
+use super::instrument_types::{Instruments, RefusalHook};
 use super::records::{size_with_redzones, REDZONE};
 use super::state::*;
 use crate::abi_types as abi;
 use crate::policy::round8;
-
-/// Called with the live bytes, the budget and the requested size; `Some` is the new budget.
-pub type RefusalHook = Box<dyn FnMut(u64, u64, usize) -> Option<u64> + Send>;
 
 impl RawArena {
     pub fn set_tag_budget(self, name: &str, bytes: u64) -> i32 {

@@ -3,12 +3,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::boxed::Box;
+use core::cell::Cell;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use super::blocks::put;
-use super::ops::run_cleanups;
+use super::ops::{run_cleanups, OPS};
 use super::state::*;
+use crate::abi_types::Head;
 use crate::heap;
 use crate::hook::call_source;
 use crate::policy::{self, BLOCK_MIN, INITIAL_START, MAX_REQUEST};
@@ -155,6 +157,47 @@ pub unsafe fn create_in(
 }
 
 impl RawArena {
+    /// Initialises the first part of the state, in `size` bytes at `base`.
+    ///
+    /// # Safety
+    /// `base` is a multiple of 64 and valid for `size` bytes, a multiple of 8 above [`INITIAL_START`], until the arena is released.
+    #[inline]
+    pub unsafe fn write(
+        base: NonNull<u8>,
+        size: usize,
+        source: Option<NonNull<dyn Source>>,
+        flags: u32,
+        parent: Option<RawArena>,
+        epoch: usize,
+    ) -> RawArena {
+        base.as_ptr().expose_provenance(); // M22
+        let at = base.cast::<State>();
+        let start = base.as_ptr().wrapping_add(INITIAL_START);
+        let end = base.as_ptr().wrapping_add(size);
+        // SAFETY: the caller's contract. Field by field, so that the second part is not touched.
+        unsafe {
+            let s = at.as_ptr();
+            (&raw mut (*s).head).write(Head {
+                cursor: Cell::new(start),
+                ops: Cell::new(OPS),
+                limit: Cell::new(end),
+                epoch: Cell::new(epoch),
+            });
+            (&raw mut (*s).end).write(Cell::new(end));
+            (&raw mut (*s).synced).write(Cell::new(start));
+            (&raw mut (*s).steady_top).write(Cell::new(0));
+            (&raw mut (*s).flags).write(Cell::new(PRISTINE | flags));
+            (&raw mut (*s).budget).write(Cell::new(u64::MAX));
+            (&raw mut (*s).source).write(Cell::new(source));
+            (&raw mut (*s).initial_end).write(Cell::new(end));
+            (&raw mut (*s).initial_size).write(Cell::new(size));
+            (&raw mut (*s).parent).write(Cell::new(parent));
+            (&raw mut (*s).sibling).write(Cell::new(None));
+        }
+        // SAFETY: it was just written.
+        unsafe { RawArena::of(at.as_ptr().cast()) }
+    }
+
     /// Returns the initial block: as a ready arena to the cache, or to its source.
     fn put_initial(self) {
         let epoch = (self.head.epoch.get() & !1) + 2;

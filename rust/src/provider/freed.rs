@@ -5,16 +5,9 @@
 use alloc::vec::Vec;
 
 use super::damage::Damage;
-use super::faults::Fault;
-use super::instruments::Instruments;
-use super::records::{Record, FREED_BYTE};
+use super::instrument_types::{BlockLog, Fault, Instruments, Record};
+use super::records::FREED_BYTE;
 use super::state::*;
-
-/// Freed regions of a block, in descending order, since a block is freed from its end.
-pub struct BlockLog {
-    block: Block,
-    records: Vec<Record>,
-}
 
 fn verify_log(instruments: &Instruments, records: &[Record]) {
     for fault in records.iter().filter_map(|record| record.find_late_write(record.start, record.end)) {

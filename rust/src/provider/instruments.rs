@@ -15,79 +15,14 @@ use core::cell::{Cell, RefCell};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use super::budgets::RefusalHook;
 use super::caller::Caller;
-use super::faults::Fault;
-use super::freed::BlockLog;
-use super::records::Record;
-use super::sampling::Count;
+use super::instrument_types::{Fault, Instruments, Own, Shared, Tag};
 use super::state::*;
-use super::tags::{Phase, Tag};
 #[cfg(feature = "std")]
 use crate::abi_types as abi;
 
 /// Further findings are counted, not kept.
 const FINDINGS_MAX: usize = 1000;
-
-/// The part of the instruments that an arena shares with its scopes.
-#[derive(Default)]
-pub struct Shared {
-    pub tags: Vec<Tag>,
-    pub counts: Vec<Count>,
-    pub phases: Vec<Phase>,
-    pub faults: Vec<Fault>,
-    pub faults_lost: u64,
-    pub soft_budget: u64,
-    pub(super) soft_passed: bool,
-    pub(super) tag_budgets: bool,
-    pub(super) random: u64,
-    pub(super) refusal_hook: Option<RefusalHook>,
-    /// `None`: not in the process's profile.
-    #[cfg(feature = "std")]
-    pub(super) record: Option<alloc::sync::Arc<std::sync::Mutex<super::profile::Record>>>,
-}
-
-/// The instruments of an arena. Created when one is first switched on; released with the arena.
-pub struct Instruments {
-    /// A box of the outermost instrumented arena: see `root`.
-    pub(super) shared: NonNull<RefCell<Shared>>,
-    pub(super) own: RefCell<Own>,
-    pub freed: RefCell<Vec<BlockLog>>,
-    pub(super) metered: Cell<bool>,
-    pub(super) period: Cell<u64>,
-    /// The thread that the arena is pinned to, as of `thread_id`; 0: none.
-    pub(super) thread: Cell<usize>,
-    /// Number of calls by other threads.
-    pub(super) wrong_thread_calls: AtomicUsize,
-}
-
-#[derive(Default)]
-pub(super) struct Own {
-    pub(super) records: Vec<Record>,
-    /// The epoch and the cursor at the last reset, or when the checks began: older allocations have no record.
-    pub(super) since: usize,
-    pub(super) from: usize,
-    /// `from`, before trim returned the block of an empty arena.
-    pub(super) before: usize,
-    /// Half-open ranges of epochs whose marks are stale although their cursor is valid: allocations in dedicated blocks
-    /// were freed after them, which does not move the cursor; or they were made during a claim, after allocations from
-    /// its range, which a rewind to them would free in an arena that is not checked. Ascending.
-    pub(super) stale_marks: Vec<(usize, usize)>,
-    /// The epoch of the first allocation from the claimed range; 0: none.
-    pub(super) claim_epoch: usize,
-    /// The value of `allocated` at which the next sample is due.
-    pub(super) next_sample: u64,
-    /// For bytes in regular blocks, counted from 0 and freed from the end: where the bytes of each tag begin.
-    pub(super) tag_stack: Vec<(u64, usize)>,
-    /// Bytes in detached blocks in order of allocation: block, tag, size.
-    pub(super) detached: Vec<(usize, usize, u64)>,
-    pub(super) detached_bytes: u64,
-    pub(super) tag: usize,
-    /// The tag at the time of the present claim.
-    pub(super) claim_tag: usize,
-    /// The value of `allocated` up to which tags are counted.
-    pub(super) counted: u64,
-}
 
 impl Shared {
     pub(super) fn fault(&mut self, fault: Fault) {

@@ -6,9 +6,6 @@ use super::caller::Caller;
 use super::state::*;
 use crate::abi_types::{ENOSYS, OK};
 
-/// Never made.
-pub enum Instruments {}
-
 /// Methods that ignore their arguments.
 macro_rules! omitted {
     ($(fn $name:ident($($of:ty),*) $(-> $result:ty = $value:expr)?;)*) => {

@@ -1,9 +1,19 @@
-//! The Rust provider: arenas behind the ABI's head. Reading order: `state`, `blocks`, `alloc_slow`, `ops`, `reset`,
-//! `create_release`, `nested`, `inspect`; then the instruments: `instruments`, `records`, `tags`, `sampling`, `budgets`,
-//! `faults`, `damage`, `freed`, `quarantine`.
+//! The Rust provider: arenas behind the ABI's head. Reading order: `block`, `state`, `blocks`, `alloc_slow`, `ops`,
+//! `reset`, `create_release`, `nested`, `inspect`; then the instruments: `instrument_types`, `instruments`, `records`,
+//! `tags`, `sampling`, `budgets`, `damage`, `freed`, `quarantine`, `findings`, `profile`.
+//!
+//! Each operation begins with `sync_in`, which initialises the second part of the state on the first slow call and adds
+//! what was allocated inline to the live bytes. It ends with `end_op`, which delivers findings and calls `set_limit`.
+//! `raise` and `lower` set and clear flags of an arena, for example `BUSY` while a cleanup runs.
+//!
+//! `Instruments` exist from the first time that one is switched on. `Own` is the part of one arena: the records of its
+//! allocations, the epochs whose marks are stale, the bytes of each tag. After `Own::begin` no older allocation has a
+//! record. `Shared` is the part that an arena has in common with its scopes: tags, counts by call site, phases, and
+//! each `Fault`, which `findings` converts to a finding.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod alloc_slow;
+mod block;
 mod blocks;
 #[cfg(feature = "diagnostics")]
 mod budgets;
@@ -12,10 +22,12 @@ mod create_release;
 #[cfg(feature = "diagnostics")]
 mod damage;
 #[cfg(feature = "diagnostics")]
-mod faults;
+mod findings;
 #[cfg(feature = "diagnostics")]
 mod freed;
 mod inspect;
+#[cfg(feature = "diagnostics")]
+mod instrument_types;
 #[cfg(feature = "diagnostics")]
 mod instruments;
 #[cfg(not(feature = "diagnostics"))]
@@ -43,13 +55,13 @@ pub(crate) use ops::{alloc_for, claim_for, resize_for, OPS};
 pub(crate) use state::RawArena;
 
 #[cfg(feature = "diagnostics")]
-pub(crate) use self::budgets::RefusalHook;
+pub(crate) use self::instrument_types::RefusalHook;
 #[cfg(all(feature = "std", feature = "frames"))]
 pub(crate) use self::instruments::thread_id;
 #[cfg(all(feature = "std", feature = "recycler"))]
 pub(crate) use self::{
     damage::Damage,
-    faults::Fault,
+    instrument_types::Fault,
     records::{FREED_BYTE, REDZONE, REDZONE_BYTE, UNINIT_BYTE},
 };
 

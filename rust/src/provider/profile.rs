@@ -14,9 +14,8 @@ use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once, PoisonError};
 
 use super::caller::Caller;
-use super::instruments::{Instruments, Shared};
+use super::instrument_types::{Instruments, Phase, ProfileRecord, Shared, Tag};
 use super::state::*;
-use super::tags::{Phase, Tag};
 use crate::abi_types::Stats;
 use crate::process::{self, Settings};
 use crate::report::{Report, TagReport};
@@ -26,20 +25,10 @@ pub const LAG: u64 = 16 << 10;
 /// A smaller change of an arena's live bytes is not counted in `LIVE` yet.
 const DRIFT: usize = 4096;
 
-/// An arena and its scopes after the last slow call.
-#[derive(Default)]
-pub struct Record {
-    report: Report,
-    /// Calls until the blocks are counted again, which takes a step for each.
-    walk_in: u64,
-    /// Bytes in `LIVE`.
-    counted: usize,
-}
-
 #[derive(Default)]
 struct Totals {
     /// Of arenas that are alive.
-    records: Vec<Arc<Mutex<Record>>>,
+    records: Vec<Arc<Mutex<ProfileRecord>>>,
     /// Sites and phases of all arenas.
     shared: Shared,
     /// Statistics and tags of arenas that were released.
@@ -62,7 +51,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Record {
+impl ProfileRecord {
     fn count_live(&mut self, live: usize, drift: usize) {
         if live.abs_diff(self.counted) >= drift {
             let change = live.wrapping_sub(self.counted);
@@ -95,7 +84,7 @@ impl RawArena {
         let Some(instruments) = self.instruments_or_new().filter(|_| !settings.profile.is_empty()) else { return };
         #[cfg(all(unix, not(miri)))]
         BEGUN.call_once(|| SIGNAL.store(request::begin(settings.signal), Ordering::Relaxed));
-        let record = Arc::<Mutex<Record>>::default();
+        let record = Arc::<Mutex<ProfileRecord>>::default();
         lock(&TOTALS).records.push(record.clone());
         instruments.shared().borrow_mut().record = Some(record);
         self.update_instrumented(instruments);

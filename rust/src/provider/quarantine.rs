@@ -11,8 +11,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use super::caller::Caller;
 use super::damage::Damage;
-use super::faults::Fault;
-use super::records::{Record, FREED_BYTE};
+use super::instrument_types::{Fault, Record};
+use super::records::FREED_BYTE;
 use crate::finding::Finding;
 use crate::policy::MIB;
 use crate::{heap, hook};

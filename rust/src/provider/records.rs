@@ -8,8 +8,7 @@ use core::ptr::NonNull;
 
 use super::caller::Caller;
 use super::damage::Damage;
-use super::faults::Fault;
-use super::instruments::{Instruments, Own};
+use super::instrument_types::{Fault, Instruments, Own, Record};
 use super::state::*;
 use crate::abi_types as abi;
 use crate::policy::{pad, round8, MAX_REQUEST};
@@ -24,23 +23,6 @@ pub const UNINIT_BYTE: u8 = 0xCD;
 pub const FREED_BYTE: u8 = 0xDD;
 /// Ranges of stale marks that are remembered; older ones are forgotten.
 const STALE_MARKS_MAX: usize = 4096;
-
-/// A live or freed allocation of a checked arena.
-#[derive(Clone, Copy)]
-pub struct Record {
-    /// A red zone, `size` bytes at `p`, a red zone up to `end`.
-    pub start: *mut u8,
-    pub p: *mut u8,
-    pub size: usize,
-    pub end: *mut u8,
-    pub(super) epoch: usize,
-    /// The arena's cursor after the allocation, as in a mark taken then.
-    pub(super) cursor: usize,
-    pub(super) freed: bool,
-    /// An allocation of the arena's own.
-    pub(super) hidden: bool,
-    pub caller: Caller,
-}
 
 /// Returns the size with red zones; the front one is as large as the alignment. `None`: too large.
 pub fn size_with_redzones(size: usize, align: usize) -> Option<usize> {

@@ -4,18 +4,9 @@
 #![allow(improper_ctypes_definitions)] // these functions do not unwind
 
 use super::caller::Caller;
-use super::faults::Fault;
-use super::instruments::{Instruments, Shared};
+use super::instrument_types::{Count, Fault, Instruments, Shared};
 use super::state::*;
 use crate::abi_types as abi;
-
-/// Allocations by call site and tag.
-pub struct Count {
-    pub caller: Caller,
-    pub tag: usize,
-    pub count: f64,
-    pub bytes: f64,
-}
 
 impl Shared {
     pub(super) fn count(&mut self, caller: Caller, tag: usize, count: f64, bytes: f64) {

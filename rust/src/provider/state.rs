@@ -7,7 +7,10 @@ use core::mem::{size_of, MaybeUninit};
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use super::instruments::Instruments;
+use super::block::BlockHeader;
+pub(super) use super::block::{Block, Kind};
+#[cfg(feature = "diagnostics")]
+use super::instrument_types::Instruments;
 pub(crate) use crate::abi_types::Start;
 use crate::abi_types::{Cleanup, Head, Range};
 use crate::policy::{HEADER, INITIAL_START};
@@ -60,81 +63,6 @@ pub const IN_HOOK: u32 = 8192;
 pub const WINDOWS: usize = 8;
 pub const WINDOW: u32 = 8;
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
-    Initial,
-    Regular,
-    /// One allocation, which can be freed while the block is the newest.
-    Dedicated,
-    /// Serves allocations while a range is claimed.
-    Side,
-    Spare,
-}
-
-/// A block's header, at its base. That of the initial block is in the arena's state.
-#[repr(C)]
-pub struct BlockHeader {
-    /// The block acquired before it; of a spare, the next spare.
-    pub next: Cell<Option<Block>>,
-    /// Regular: the regular block that was current before it.
-    pub below: Cell<Option<Block>>,
-    /// S, as requested from the source.
-    pub size: Cell<usize>,
-    /// Creation epoch (M13).
-    pub epoch: Cell<usize>,
-    /// End of the bytes in use; not maintained for the current block, where it is the cursor.
-    pub used_end: Cell<*mut u8>,
-    /// Dedicated: the bytes counted in live.
-    pub charge: Cell<usize>,
-    pub index: Cell<u32>,
-    pub kind: Cell<Kind>,
-}
-
-/// A block, as the address of its header. The pointer's provenance covers the block (of an initial block, the arena's).
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Block(NonNull<BlockHeader>);
-
-impl Block {
-    /// Writes the header of a block of `size` bytes at `base`.
-    ///
-    /// # Safety
-    /// `base` is a multiple of 64 and valid for `size` bytes, at least a header, for as long as the block is used.
-    pub unsafe fn write(base: NonNull<u8>, size: usize) -> Block {
-        base.as_ptr().expose_provenance(); // M22: clients may compute the cursor from integers
-        let at = base.cast::<BlockHeader>();
-        // SAFETY: the caller's contract.
-        unsafe { at.write(BlockHeader::new(size)) };
-        Block(at)
-    }
-
-    pub fn base(self) -> *mut u8 {
-        self.0.as_ptr().cast()
-    }
-}
-
-impl BlockHeader {
-    const fn new(size: usize) -> BlockHeader {
-        BlockHeader {
-            next: Cell::new(None),
-            below: Cell::new(None),
-            size: Cell::new(size),
-            epoch: Cell::new(0),
-            used_end: Cell::new(core::ptr::null_mut()),
-            charge: Cell::new(0),
-            index: Cell::new(0),
-            kind: Cell::new(Kind::Initial),
-        }
-    }
-}
-
-impl Deref for Block {
-    type Target = BlockHeader;
-    fn deref(&self) -> &BlockHeader {
-        // SAFETY: `write` initialised it, and blocks are used only while their arena has them. All fields are cells.
-        unsafe { self.0.as_ref() }
-    }
-}
-
 /// The entry of a [`Cleanup`] in the arena's list. Four words: the vectors depend on it (P17).
 #[repr(C)]
 pub struct Node {
@@ -142,6 +70,10 @@ pub struct Node {
     pub older: Cell<Option<NonNull<Node>>>,
     pub epoch: Cell<usize>,
 }
+
+/// Never made.
+#[cfg(not(feature = "diagnostics"))]
+pub enum Instruments {}
 
 /// At the base of an arena's initial block.
 #[repr(C)]
@@ -252,46 +184,6 @@ impl RawArena {
 
     pub fn base(self) -> *mut u8 {
         self.0.as_ptr().cast()
-    }
-
-    /// Initialises the first part of the state, in `size` bytes at `base`.
-    ///
-    /// # Safety
-    /// `base` is a multiple of 64 and valid for `size` bytes, a multiple of 8 above [`INITIAL_START`], until the arena is released.
-    #[inline]
-    pub unsafe fn write(
-        base: NonNull<u8>,
-        size: usize,
-        source: Option<NonNull<dyn Source>>,
-        flags: u32,
-        parent: Option<RawArena>,
-        epoch: usize,
-    ) -> RawArena {
-        base.as_ptr().expose_provenance(); // M22
-        let at = base.cast::<State>();
-        let start = base.as_ptr().wrapping_add(INITIAL_START);
-        let end = base.as_ptr().wrapping_add(size);
-        // SAFETY: the caller's contract. Field by field, so that the second part is not touched.
-        unsafe {
-            let s = at.as_ptr();
-            (&raw mut (*s).head).write(Head {
-                cursor: Cell::new(start),
-                ops: Cell::new(super::OPS),
-                limit: Cell::new(end),
-                epoch: Cell::new(epoch),
-            });
-            (&raw mut (*s).end).write(Cell::new(end));
-            (&raw mut (*s).synced).write(Cell::new(start));
-            (&raw mut (*s).steady_top).write(Cell::new(0));
-            (&raw mut (*s).flags).write(Cell::new(PRISTINE | flags));
-            (&raw mut (*s).budget).write(Cell::new(u64::MAX));
-            (&raw mut (*s).source).write(Cell::new(source));
-            (&raw mut (*s).initial_end).write(Cell::new(end));
-            (&raw mut (*s).initial_size).write(Cell::new(size));
-            (&raw mut (*s).parent).write(Cell::new(parent));
-            (&raw mut (*s).sibling).write(Cell::new(None));
-        }
-        RawArena(at)
     }
 
     #[inline(always)]

@@ -5,24 +5,9 @@
 
 use alloc::string::String;
 
-use super::instruments::{Instruments, Own, Shared};
+use super::instrument_types::{Instruments, Own, Phase, Shared, Tag};
 use super::state::*;
 use crate::abi_types as abi;
-
-pub struct Tag {
-    pub number: Option<u64>,
-    pub name: String,
-    pub budget: u64,
-    pub allocated: u64,
-}
-
-#[derive(Clone, Copy)]
-pub struct Phase {
-    pub name: &'static str,
-    pub entries: u64,
-    pub allocated: u64,
-    pub kept: i64,
-}
 
 impl Shared {
     pub(super) fn tag_named(&mut self, number: Option<u64>, name: &str) -> Option<usize> {

@@ -7,18 +7,13 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use core::cell::RefCell;
-use core::hash::BuildHasherDefault;
-use core::panic::Location;
 use core::ptr::{null_mut, NonNull};
-use std::collections::HashMap;
-use std::hash::DefaultHasher;
 
 use super::block;
-use super::state::State;
-use super::supply::{Index, Supply};
-use super::RecyclerStats;
+use super::state::{Checked, Index, Object, Objects, State};
+use super::stats::RecyclerStats;
+use super::supply::Supply;
 use crate::finding::Finding;
 use crate::hook;
 use crate::memory::CallSite;
@@ -28,23 +23,6 @@ use crate::try_box::try_box;
 
 /// Bytes that a recycler's quarantine holds.
 const QUARANTINE_MAX: usize = MIB;
-
-pub struct Checked {
-    objects: RefCell<Objects>,
-    inner: State,
-    index: Index,
-}
-
-/// A red zone, `size` bytes at `p`, a red zone.
-#[derive(Clone, Copy)]
-struct Object {
-    start: *mut u8,
-    p: *mut u8,
-    end: *mut u8,
-    size: usize,
-    freed: bool,
-    at: &'static Location<'static>,
-}
 
 impl Object {
     fn caller(&self) -> Caller {
@@ -75,15 +53,6 @@ fn found(fault: Option<Fault>) {
     if let Some(fault) = fault {
         hook::found(|| Finding::of(fault));
     }
-}
-
-/// The live and quarantined objects.
-#[derive(Default)]
-struct Objects {
-    by_address: HashMap<usize, Object, BuildHasherDefault<DefaultHasher>>,
-    /// Addresses, oldest first, and the objects' total size.
-    quarantined: VecDeque<usize>,
-    quarantined_bytes: usize,
 }
 
 impl Objects {

@@ -6,18 +6,13 @@
 //! its own, in which every hole fits. Blocks count what classes keep as live; `flush` passes all of it to the blocks.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::cell::Cell;
 use core::ptr::{null_mut, NonNull};
 
 use super::block::{self, LINE};
 use super::range::Range;
-use super::state::State;
-use super::supply::{Supply, Units};
+use super::state::{Class, State, Units, SHARED};
+use super::supply::Supply;
 
-const CLASSES: usize = 56;
-/// The range of classes without blocks of their own.
-pub const SHARED: usize = CLASSES;
-pub const RANGES: usize = CLASSES + 1;
 /// Requests up to this have a size class.
 const CLASS_MAX: usize = 4096;
 /// Up to this the classes are the multiples of 8; then each power of two has eight.
@@ -65,32 +60,7 @@ pub fn kind(size: usize, align: usize) -> Kind {
     }
 }
 
-/// A range, and what a size class has beside it.
-pub struct Class {
-    /// Of a class that shares blocks only the span is used.
-    pub range: Range,
-    /// The newest held piece; each starts with the address of the one held before.
-    held: Cell<*mut u8>,
-    held_bytes: Cell<u32>,
-    rest_count: Cell<u32>,
-    /// Spans that frees replaced, newest first; each starts with the address of the next and its end.
-    rests: Cell<*mut u8>,
-    /// Bytes taken from shared blocks, less those passed back.
-    granted: Cell<usize>,
-}
-
 impl Class {
-    pub const fn new() -> Class {
-        Class {
-            range: Range::new(),
-            held: Cell::new(null_mut()),
-            held_bytes: Cell::new(0),
-            rest_count: Cell::new(0),
-            rests: Cell::new(null_mut()),
-            granted: Cell::new(0),
-        }
-    }
-
     pub fn clear(&self) {
         self.range.clear();
         self.held.set(null_mut());

@@ -1,52 +1,16 @@
 //! Large objects: each has a block of its own; some freed blocks are kept for reuse.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::cell::Cell;
 use core::ptr::{null_mut, NonNull};
 
 use super::block::{self, LINE};
-use super::state::State;
+use super::state::{Large, Larges, Spare, State, SPARES};
+use super::stats::RecyclerStats;
 use super::supply::Supply;
-use super::RecyclerStats;
 use crate::policy::{round, BLOCK_MIN, MIB};
-
-const SPARES: usize = 16;
-
-/// The header of a large object, in the line before it.
-#[repr(C, align(64))]
-pub struct Large {
-    next: *mut Large,
-    previous: *mut Large,
-    /// As requested from the source.
-    base: *mut u8,
-    size: usize,
-    used: usize,
-    /// The shard of a synchronized recycler that owns it. Written before other threads can find the object.
-    pub owner: u32,
-}
-
-const _: () = assert!(size_of::<Large>() == LINE);
 
 pub const fn key_of(object: usize) -> usize {
     object / LINE
-}
-
-/// The block of a freed object, kept for reuse.
-#[derive(Clone, Copy)]
-struct Spare {
-    base: *mut u8,
-    size: usize,
-}
-
-pub struct Larges {
-    first: Cell<*mut Large>,
-    /// Bytes of the blocks of live objects: now, and the maximum.
-    bytes: Cell<usize>,
-    peak: Cell<usize>,
-    spare_bytes: Cell<usize>,
-    spare_count: Cell<usize>,
-    /// Newest last.
-    spares: [Cell<Spare>; SPARES],
 }
 
 /// The offset of an object in its block, behind its header.
@@ -55,17 +19,6 @@ fn object_start(base: usize, total: usize, size: usize, align: usize) -> Option<
 }
 
 impl Larges {
-    pub const fn new() -> Larges {
-        Larges {
-            first: Cell::new(null_mut()),
-            bytes: Cell::new(0),
-            peak: Cell::new(0),
-            spare_bytes: Cell::new(0),
-            spare_count: Cell::new(0),
-            spares: [const { Cell::new(Spare { base: null_mut(), size: 0 }) }; SPARES],
-        }
-    }
-
     fn take_spare(&self, i: usize) -> Spare {
         let spare = self.spares[i].get();
         let count = self.spare_count.get() - 1;

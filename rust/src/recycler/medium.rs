@@ -6,8 +6,8 @@
 use core::ptr::NonNull;
 
 use super::block::{self, Block, ListName};
-use super::state::State;
-use super::supply::{Supply, Units};
+use super::state::{State, Units};
+use super::supply::Supply;
 
 /// 64 of these fill the shortest whole block; what a block has beyond its grains belongs to no run.
 const GRAIN: usize = 504;

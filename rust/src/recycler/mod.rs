@@ -3,8 +3,10 @@
 //! | file | |
 //! |---|---|
 //! | `block.rs` | blocks with live counts, segments, holes |
-//! | `range.rs`, `state.rs` | ranges and lists; the slow path |
-//! | `trim_release.rs` | trim, release, statistics |
+//! | `range.rs` | ranges and lists |
+//! | `state.rs` | the data types, whose methods are in the files below |
+//! | `alloc_slow.rs` | blocks with frees; the slow path |
+//! | `trim_release.rs`, `stats.rs` | trim and release; statistics |
 //! | `class.rs` | size classes: the inline paths |
 //! | `medium.rs` | requests above the size classes that share blocks |
 //! | `large.rs` | objects with a block of their own |
@@ -13,6 +15,7 @@
 //! | `checked.rs` | checked processes: red zones and a quarantine |
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+mod alloc_slow;
 mod block;
 #[cfg(feature = "std")]
 mod checked;
@@ -22,6 +25,7 @@ mod large;
 mod medium;
 mod range;
 mod state;
+mod stats;
 mod supply;
 #[cfg(feature = "std")]
 mod sync;
@@ -36,11 +40,11 @@ use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError};
 use crate::memory::{memory_by_call_site, resize_in_place_or_move, Allocated, CallSite, Heap, Memory};
 use crate::source::Source;
-use block::Segment;
 use class::Kind;
-use state::State;
-use supply::{Index, Supply};
+use state::{Index, State};
+use supply::Supply;
 
+pub use stats::RecyclerStats;
 #[cfg(feature = "std")]
 pub use sync::SyncRecycler;
 
@@ -115,80 +119,6 @@ pub struct Recycler<S: Source = Heap> {
     state: State,
     index: Index,
     source: S,
-}
-
-/// The statistics of a recycler: bytes, except for the counts.
-///
-/// ```
-/// use std::alloc::Layout;
-/// let recycler = toft::Recycler::new();
-/// recycler.alloc_layout(Layout::new::<[u8; 100]>());
-/// let s = recycler.stats();
-/// assert_eq!((s.live, s.blocks, s.reserved), (104, 1, 32 << 10));
-/// assert_eq!(s.reserved, s.live + s.pinned + s.kept + s.wasted);
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-#[non_exhaustive]
-pub struct RecyclerStats {
-    /// Of live objects, each rounded up: to 8, above 128 bytes to a size class, above 4096 to 8.
-    pub live: u64,
-    /// Free, in blocks with live objects.
-    pub pinned: u64,
-    /// Free, in blocks without live objects: trim returns those in unused segments.
-    pub kept: u64,
-    /// Headers, tables and padding.
-    pub wasted: u64,
-    /// Held from the source: the sum of the four above.
-    pub reserved: u64,
-    /// The maximum of `reserved`, without the address tables. Of a [`SyncRecycler`](crate::SyncRecycler) the sum over
-    /// its shards, an upper bound.
-    pub peak: u64,
-    /// Blocks with live objects, large ones included.
-    pub blocks: u64,
-    /// Used blocks without live objects.
-    pub idle_blocks: u64,
-    /// The part of `blocks` that have one large object each.
-    pub large_blocks: u64,
-    /// Blocks requested from the source so far.
-    pub source_calls: u64,
-}
-
-impl RecyclerStats {
-    fn add(&mut self, state: &State, units: &supply::Units) {
-        #[cfg(feature = "std")]
-        if let Some(checked) = state.checked() {
-            checked.count(self);
-        }
-        state.flush(units); // so that blocks count live bytes only
-        state.larges.count(self);
-        for s in state.segments() {
-            // SAFETY: segments and their initialised blocks are alive.
-            unsafe {
-                for i in 0..(*s).count {
-                    let capacity = Segment::extent(s, i).1 as u64;
-                    if i >= (*s).cut {
-                        self.kept += capacity;
-                        continue;
-                    }
-                    let b = Segment::block(s, i);
-                    let live = (*b).live as u64;
-                    self.live += live;
-                    *(if live != 0 { &mut self.pinned } else { &mut self.kept }) += capacity - live;
-                    *(if live != 0 { &mut self.blocks } else { &mut self.idle_blocks }) += 1;
-                }
-            }
-        }
-        self.reserved += state.reserved.get() as u64;
-        self.peak += state.peak.get() as u64;
-        self.source_calls += state.source_calls.get();
-    }
-
-    fn finish(mut self, index: &Index) -> RecyclerStats {
-        self.reserved += index.bytes() as u64;
-        self.wasted = self.reserved - self.live - self.pinned - self.kept;
-        self
-    }
 }
 
 impl State {

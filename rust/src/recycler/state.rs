@@ -1,23 +1,34 @@
-//! The state of a recycler, or of a shard: the ranges that are filled, the lists of blocks, and the slow path.
+//! The data types of a recycler, or of a shard. Their methods are in the other files.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::cell::Cell;
-use core::ptr::{null_mut, NonNull};
-
-use super::block::{self, Block, ListName, Segment, NO_HOLE, UNIT};
 #[cfg(feature = "std")]
-use super::checked::Checked;
-use super::class::{self, Class, Kind, RANGES, SHARED};
-use super::large::Larges;
-use super::range::{List, Range};
-use super::supply::{Supply, Units};
-use crate::memory::CallSite;
-use crate::policy::{is_request, CAP};
+use alloc::collections::VecDeque;
+use core::cell::Cell;
+#[cfg(feature = "std")]
+use core::cell::RefCell;
+#[cfg(feature = "std")]
+use core::hash::BuildHasherDefault;
+#[cfg(feature = "std")]
+use core::panic::Location;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicUsize};
+#[cfg(feature = "std")]
+use std::collections::HashMap;
+#[cfg(feature = "std")]
+use std::hash::DefaultHasher;
 
-/// Blocks of a list tested for a fit.
-const PROBES_MAX: usize = 16;
-/// Sparse blocks swept before a new one is used.
-const SWEEPS_MAX: usize = 4;
+use super::block::{Block, Segment, LINE, UNIT};
+use super::directory::{Directory, Slot};
+use super::range::{List, Range};
+
+const CLASSES: usize = 56;
+/// The range of classes without blocks of their own.
+pub(super) const SHARED: usize = CLASSES;
+const RANGES: usize = CLASSES + 1;
+pub(super) const SPARES: usize = 16;
+pub(super) const FEW: usize = 16;
+
+pub(super) type Units = Directory<Block, FEW>;
 
 pub struct State {
     pub classes: [Class; RANGES],
@@ -72,283 +83,125 @@ impl State {
         state.is_decided.set(true);
         state
     }
+}
 
-    /// Makes a piece a hole of its block.
-    ///
-    /// # Safety
-    /// `bytes` at `at` are in a block of this state that is in `units`, and are not used any more.
-    pub unsafe fn give(&self, units: &Units, at: usize, bytes: usize) {
-        // SAFETY: the caller's contract: the block is in the directory, alive and this thread's; the piece is not used.
-        unsafe {
-            let b = units.find(block::unit_of(at)).as_ptr();
-            let live = (*b).live - bytes as i32;
-            (*b).live = live;
-            Block::mark(b, at - (*b).base.addr(), bytes, true);
-            if live <= (*b).threshold {
-                self.update_block(b);
-            }
+/// A range, and what a size class has beside it.
+pub struct Class {
+    /// Of a class that shares blocks only the span is used.
+    pub range: Range,
+    /// The newest held piece; each starts with the address of the one held before.
+    pub(super) held: Cell<*mut u8>,
+    pub(super) held_bytes: Cell<u32>,
+    pub(super) rest_count: Cell<u32>,
+    /// Spans that frees replaced, newest first; each starts with the address of the next and its end.
+    pub(super) rests: Cell<*mut u8>,
+    /// Bytes taken from shared blocks, less those passed back.
+    pub(super) granted: Cell<usize>,
+}
+
+impl Class {
+    pub const fn new() -> Class {
+        Class {
+            range: Range::new(),
+            held: Cell::new(null_mut()),
+            held_bytes: Cell::new(0),
+            rest_count: Cell::new(0),
+            rests: Cell::new(null_mut()),
+            granted: Cell::new(0),
         }
     }
 }
 
-// ---- blocks with frees ----
+pub struct Larges {
+    pub(super) first: Cell<*mut Large>,
+    /// Bytes of the blocks of live objects: now, and the maximum.
+    pub(super) bytes: Cell<usize>,
+    pub(super) peak: Cell<usize>,
+    pub(super) spare_bytes: Cell<usize>,
+    pub(super) spare_count: Cell<usize>,
+    /// Newest last.
+    pub(super) spares: [Cell<Spare>; SPARES],
+}
 
-impl State {
-    /// The next update is due when another eighth is free, or everything.
-    unsafe fn set_threshold(b: *mut Block) {
-        // SAFETY: the caller's contract: a block of this state.
-        unsafe {
-            let eighth = ((*b).capacity / 8) as i32;
-            (*b).threshold = ((*b).live - eighth).max(0);
+impl Larges {
+    pub const fn new() -> Larges {
+        Larges {
+            first: Cell::new(null_mut()),
+            bytes: Cell::new(0),
+            peak: Cell::new(0),
+            spare_bytes: Cell::new(0),
+            spare_count: Cell::new(0),
+            spares: [const { Cell::new(Spare { base: null_mut(), size: 0 }) }; SPARES],
         }
-    }
-
-    unsafe fn sparse_list(&self, b: *mut Block) -> &List {
-        // SAFETY: the caller's contract: a block of this state.
-        &self.class(unsafe { (*b).class } as usize).range.sparse
-    }
-
-    #[cold]
-    #[inline(never)]
-    unsafe fn update_block(&self, b: *mut Block) {
-        // SAFETY: as above.
-        unsafe {
-            let listed = (*b).list == ListName::Sparse;
-            if (*b).live != 0 {
-                Self::set_threshold(b);
-                if !listed {
-                    self.sparse_list(b).push(b, ListName::Sparse);
-                }
-                return;
-            }
-            if listed {
-                self.sparse_list(b).unlink(b);
-            }
-            self.block_emptied(b);
-        }
-    }
-
-    pub unsafe fn block_emptied(&self, b: *mut Block) {
-        // SAFETY: as above; its segment is alive.
-        unsafe { (*(*b).segment).busy -= 1 };
-        self.empty.push(b, ListName::Empty);
-    }
-
-    /// Ends the use of a range's block. A block with a quarter free is listed for a sweep, at the end of the list: a
-    /// sweep may have left holes that were too narrow.
-    pub fn close(&self, units: &Units, range: &Range) {
-        let b = range.block.replace(null_mut());
-        self.drop_span(units, range);
-        if b.is_null() {
-            return;
-        }
-        // SAFETY: a range's block is of this state.
-        unsafe {
-            (*b).list = ListName::Full;
-            (*b).threshold = ((*b).capacity - (*b).capacity / 4) as i32;
-            if (*b).live == 0 {
-                self.block_emptied(b);
-            } else if (*b).live <= (*b).threshold {
-                Self::set_threshold(b);
-                self.sparse_list(b).append(b, ListName::Sparse);
-            }
-        }
-    }
-
-    /// Passes the rest of a span to its block.
-    pub fn drop_span(&self, units: &Units, range: &Range) {
-        let (at, left) = (range.cursor.get().addr(), range.left());
-        range.set_span(null_mut(), 0);
-        if left != 0 {
-            // SAFETY: a span is in a block of this state, and not used.
-            unsafe { self.give(units, at, left) };
-        }
-    }
-
-    /// Begins to fill an empty block with a range that has no block.
-    fn open(&self, range: &Range, k: usize, b: *mut Block) {
-        // SAFETY: the block is empty, and of this state.
-        unsafe {
-            (*b).live = (*b).capacity as i32;
-            (*b).threshold = i32::MIN; // never reached while it is filled
-            Block::mark(b, 0, UNIT, false);
-            (*b).list = ListName::Open;
-            (*b).class = k as u8;
-            (*b).sweep = 0; // what is freed while it is filled is used once more
-            range.block.set(b);
-            range.set_span((*b).base, (*b).capacity as usize);
-        }
-    }
-
-    /// Allocates in the span, if the request fits.
-    pub fn alloc_in_span(&self, units: &Units, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
-        let p = range.cursor.get();
-        let pad = block::fit(p.addr(), range.left(), size, align)?;
-        // SAFETY: it fits, so the span is in a block of this state; the padding is not used.
-        unsafe {
-            range.cursor.set(p.add(pad + size));
-            if pad != 0 {
-                self.give(units, p.addr(), pad);
-            }
-            NonNull::new(p.add(pad))
-        }
-    }
-
-    /// Allocates in the next hole of the block that fits, which becomes the span; a later sweep may use smaller ones.
-    pub fn alloc_in_hole(&self, units: &Units, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
-        let b = range.block.get();
-        // SAFETY: a range's block is alive, and of this state; the hole is in it.
-        unsafe {
-            if b.is_null() || (*b).sweep == NO_HOLE {
-                return None;
-            }
-            self.drop_span(units, range);
-            let mut from = (*b).sweep as usize;
-            while let Some((at, wide)) = Block::hole(b, from, size) {
-                from = at + wide;
-                if block::fit((*b).base.addr() + at, wide, size, align).is_some() {
-                    Block::mark(b, at, wide, false);
-                    (*b).live += wide as i32;
-                    (*b).sweep = from as u32;
-                    range.set_span((*b).base.add(at), wide);
-                    return self.alloc_in_span(units, range, size, align);
-                }
-            }
-            (*b).sweep = NO_HOLE;
-        }
-        None
     }
 }
 
-// ---- the slow path of allocation ----
+/// The header of a large object, in the line before it.
+#[repr(C, align(64))]
+pub struct Large {
+    pub(super) next: *mut Large,
+    pub(super) previous: *mut Large,
+    /// As requested from the source.
+    pub(super) base: *mut u8,
+    pub(super) size: usize,
+    pub(super) used: usize,
+    /// The shard of a synchronized recycler that owns it. Written before other threads can find the object.
+    pub owner: u32,
+}
 
-impl State {
-    /// Allocates in the holes of the first blocks of a list.
-    fn alloc_from(&self, list: &List, units: &Units, range: &Range, size: usize, align: usize) -> Option<NonNull<u8>> {
-        for _ in 0..SWEEPS_MAX {
-            let b = NonNull::new(list.first.get())?.as_ptr();
-            // SAFETY: a listed block is alive and of this state.
-            unsafe {
-                list.unlink(b);
-                self.close(units, range);
-                (*b).threshold = i32::MIN;
-                (*b).sweep = 0;
-                range.block.set(b);
-                if let Some(p) = self.alloc_in_hole(units, range, size, align) {
-                    return Some(p);
-                }
-                self.close(units, range);
-            }
-        }
-        None
-    }
+const _: () = assert!(size_of::<Large>() == LINE);
 
-    /// Unlinks an empty block that fits the request.
-    fn find(&self, supply: &Supply<'_>, size: usize, align: usize) -> Option<*mut Block> {
-        let fits = |b: *mut Block| {
-            // SAFETY: a listed block is alive and of this state, and so is one that was just initialised.
-            unsafe { block::fit((*b).base.addr(), (*b).capacity as usize, size, align).is_some() }
-        };
-        let (mut b, mut probes) = (self.empty.first.get(), PROBES_MAX);
-        while !b.is_null() && probes != 0 {
-            probes -= 1;
-            if fits(b) {
-                self.empty.unlink(b);
-                // SAFETY: as above; its segment is alive.
-                unsafe { (*(*b).segment).busy += 1 };
-                return Some(b);
-            }
-            // SAFETY: as above.
-            b = unsafe { (*b).next };
-        }
-        let s = self.segments.get();
-        // SAFETY: the segments are alive.
-        while !s.is_null() && unsafe { (*s).cut < (*s).count } {
-            // SAFETY: it has a block that was never used.
-            let b = unsafe { Segment::cut(s, supply.owner) };
-            if fits(b) {
-                return Some(b);
-            }
-            // SAFETY: it was just made.
-            unsafe { self.block_emptied(b) };
-        }
-        None
-    }
+/// The block of a freed object, kept for reuse.
+#[derive(Clone, Copy)]
+pub(super) struct Spare {
+    pub(super) base: *mut u8,
+    pub(super) size: usize,
+}
 
-    /// Takes a segment with at least one block that fits any request, if the source has one.
-    #[cold]
-    fn take_segment(&self, supply: &Supply<'_>) {
-        let mut size = self.segment_bytes.get();
-        // One unit suffices if the memory is aligned to it, as the heap's is; other sources may return any address.
-        let mut rising = size == UNIT;
-        let s = loop {
-            match supply.take_segment(self, size) {
-                Some(s) => break s,
-                None if rising && size == UNIT => size = 2 * UNIT,
-                None if self.trim_after_refusal(supply) => {}
-                None if rising || size == UNIT => return,
-                None => size /= 2,
-            }
-            rising &= size > UNIT;
-        };
-        if self.segment_bytes.get() < CAP {
-            self.segment_bytes.set(2 * size);
-        }
-        // SAFETY: it was just made, for this state.
-        unsafe { (*s).next = self.segments.get() };
-        self.segments.set(s);
-    }
+/// The directory: from addresses to blocks and large objects.
+pub struct Index {
+    pub units: Units,
+    /// Large objects, by their line.
+    pub larges: Directory<Large, FEW>,
+}
 
-    /// Allocates in the holes of sparse blocks: the range's own, then those that all classes share.
-    fn alloc_from_sparse(&self, units: &Units, k: usize, size: usize, align: usize) -> Option<NonNull<u8>> {
-        let (range, shared) = (&self.class(k).range, &self.class(SHARED).range);
-        let own = self.alloc_from(&range.sparse, units, range, size, align);
-        own.or_else(|| self.alloc_from(&shared.sparse, units, range, size, align))
-    }
+const fn empty<T>() -> Directory<T, FEW> {
+    let slots = [const { Slot::of(AtomicUsize::new(0), AtomicPtr::new(null_mut())) }; FEW];
+    Directory::of(slots, AtomicPtr::new(null_mut()), AtomicUsize::new(0))
+}
 
-    /// Allocates in the span of a range, holes, an empty block, or a new segment, in this order.
-    pub fn fill(&self, supply: &Supply<'_>, k: usize, size: usize, align: usize) -> Option<NonNull<u8>> {
-        let (range, units) = (&self.class(k).range, &supply.index.units);
-        self.activate(k);
-        let p = self.alloc_in_span(units, range, size, align).or_else(|| self.alloc_in_hole(units, range, size, align));
-        if let Some(p) = p.or_else(|| self.alloc_from_sparse(units, k, size, align)) {
-            return Some(p);
-        }
-        self.close(units, range);
-        self.open(range, k, self.take_block(supply, size, align)?);
-        self.alloc_in_span(units, range, size, align)
+impl Index {
+    pub const fn new() -> Index {
+        Index { units: empty(), larges: empty() }
     }
+}
 
-    /// Unlinks an empty block that fits the request; takes it from the source only if no block gets empty by a flush.
-    pub fn take_block(&self, supply: &Supply<'_>, size: usize, align: usize) -> Option<*mut Block> {
-        self.find(supply, size, align).or_else(|| {
-            self.flush(&supply.index.units);
-            let b = self.find(supply, size, align);
-            b.or_else(|| {
-                self.take_segment(supply); // if refused, a trim may have emptied a block that was open
-                self.find(supply, size, align)
-            })
-        })
-    }
+/// The checks of a recycler: its objects, and the inner recycler that they are allocated in.
+#[cfg(feature = "std")]
+pub struct Checked {
+    pub(super) objects: RefCell<Objects>,
+    pub(super) inner: State,
+    pub(super) index: Index,
+}
 
-    #[cold]
-    #[inline(never)]
-    pub fn alloc_slow(&self, supply: &Supply<'_>, size: usize, align: usize, site: CallSite) -> Option<NonNull<u8>> {
-        if !is_request(size, align) {
-            return None;
-        }
-        #[cfg(feature = "std")]
-        if let Some(checked) = self.decide_checked().ok()? {
-            let p = checked.alloc(supply, size, align, site);
-            crate::hook::deliver();
-            return p;
-        }
-        let _ = site;
-        let align = align.max(8);
-        match class::kind(size, align) {
-            Kind::Class(k, bytes) => self.alloc_in_class(supply, k, bytes, align),
-            Kind::Medium(bytes) => self.alloc_medium(supply, bytes, align),
-            Kind::Large(bytes) => self.larges.alloc(self, supply, bytes, align),
-        }
-    }
+/// The live and quarantined objects.
+#[cfg(feature = "std")]
+#[derive(Default)]
+pub(super) struct Objects {
+    pub(super) by_address: HashMap<usize, Object, BuildHasherDefault<DefaultHasher>>,
+    /// Addresses, oldest first, and the objects' total size.
+    pub(super) quarantined: VecDeque<usize>,
+    pub(super) quarantined_bytes: usize,
+}
+
+/// A red zone, `size` bytes at `p`, a red zone.
+#[cfg(feature = "std")]
+#[derive(Clone, Copy)]
+pub(super) struct Object {
+    pub(super) start: *mut u8,
+    pub(super) p: *mut u8,
+    pub(super) end: *mut u8,
+    pub(super) size: usize,
+    pub(super) freed: bool,
+    pub(super) at: &'static Location<'static>,
 }

@@ -1,39 +1,17 @@
 //! The source of a recycler and its directory of addresses, shared by all shards, under a lock.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::ptr::{null_mut, NonNull};
-use core::sync::atomic::{AtomicPtr, AtomicUsize};
+use core::ptr::NonNull;
 
-use super::block::{Block, Segment};
-use super::directory::{Directory, Slot};
-use super::large::Large;
-use super::state::State;
+use super::block::Segment;
+use super::directory::Directory;
+use super::state::{Index, Large, State, FEW};
 use crate::hook::call_source;
 #[cfg(feature = "std")]
 use crate::lock::Lock;
 use crate::source::Source;
 
-const FEW: usize = 16;
-
-pub type Units = Directory<Block, FEW>;
-
-/// The directory: from addresses to blocks and large objects.
-pub struct Index {
-    pub units: Units,
-    /// Large objects, by their line.
-    pub larges: Directory<Large, FEW>,
-}
-
-const fn empty<T>() -> Directory<T, FEW> {
-    let slots = [const { Slot::of(AtomicUsize::new(0), AtomicPtr::new(null_mut())) }; FEW];
-    Directory::of(slots, AtomicPtr::new(null_mut()), AtomicUsize::new(0))
-}
-
 impl Index {
-    pub const fn new() -> Index {
-        Index { units: empty(), larges: empty() }
-    }
-
     pub fn bytes(&self) -> usize {
         self.units.bytes() + self.larges.bytes()
     }

@@ -5,8 +5,8 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicBool;
 
-use super::state::State;
-use super::supply::{Index, Supply};
+use super::state::{Index, State};
+use super::supply::Supply;
 use super::{block, calls_by_layout, checked, large, RecyclerStats};
 use crate::arena::{debug_by_stats, default_by_new};
 use crate::construct::Construct;

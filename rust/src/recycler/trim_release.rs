@@ -1,4 +1,4 @@
-//! Trim, release and statistics of a recycler.
+//! Trim and release of a recycler.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::null_mut;

@@ -1,4 +1,4 @@
-//! What the instruments detect and count, and the findings and reports made of it.
+//! The findings and reports of what the instruments detect and count.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
@@ -7,19 +7,11 @@ use alloc::string::ToString;
 
 use super::caller::Caller;
 use super::damage::Damage;
-use super::instruments::Shared;
+use super::instrument_types::{Fault, Shared};
 use crate::abi_types::Stats;
 use crate::finding::{Finding, Site, Written};
 use crate::report::{PhaseReport, Report, SiteReport, TagReport};
 
-#[derive(Clone, Copy)]
-pub enum Fault {
-    Corrupt { caller: Caller, size: usize, damage: Damage },
-    LateWrite { caller: Caller, size: usize, damage: Damage },
-    BadFree { caller: Caller, size: usize },
-    Leak { caller: Caller, size: usize },
-    OverBudget { caller: Caller, live: u64, budget: u64 },
-}
 impl Written {
     fn of(damage: &Damage) -> Written {
         Written { count: damage.count, or_more: damage.or_more, bytes: damage.shown().to_vec() }
