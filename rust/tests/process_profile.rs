@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
 use serde_json::Value;
 use toft::{Arena, Finding, Frames, Leases};
@@ -137,17 +137,26 @@ fn child() {
         }
         Ok("threads") => {
             drop(Arena::new()); // before it the signal has its default effect
+            static BEGUN: AtomicUsize = AtomicUsize::new(0);
             static ENDS: AtomicBool = AtomicBool::new(false);
             let threads = [0; 2].map(|_| {
                 std::thread::spawn(|| {
                     let arena = Box::leak(Box::new(Arena::new()));
-                    while !ENDS.load(Ordering::Relaxed) {
+                    let round = || {
                         let _tag = arena.tag("thread");
                         arena.scope(|scope| (0..100u64).for_each(|i| _ = scope.alloc([i; 60])));
+                    };
+                    round();
+                    BEGUN.fetch_add(1, Ordering::Relaxed);
+                    while !ENDS.load(Ordering::Relaxed) {
+                        round();
                     }
                     (0..100u64).for_each(|i| _ = arena.alloc([i; 125]));
                 })
             });
+            while BEGUN.load(Ordering::Relaxed) < 2 {
+                std::thread::yield_now();
+            }
             for _ in 0..20 {
                 unsafe { raise(USR2) };
                 wait_for(&profile());
