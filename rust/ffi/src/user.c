@@ -1,4 +1,4 @@
-/* A user of arenas that knows nothing of their providers: a list, a scope with a cleanup, text in a claimed range.
+/* A user of arenas, independent of their provider: a list, a scope with a cleanup, text in a claimed range.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <string.h>
 

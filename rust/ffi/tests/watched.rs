@@ -1,4 +1,4 @@
-//! Instrumented arenas of the crate, used from C code that does not know about the instrumentation.
+//! Instrumented arenas of the crate, used from C code that is not instrumented itself.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use toft::{abi, Arena, Finding, SwitchError};
