@@ -1,4 +1,4 @@
-"""W2: frames in Rust. Builds one program of all contenders with cargo, runs it, prints what it found.
+"""W2: frames in Rust. Builds one program of all contenders with cargo, runs it, prints the results.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
