@@ -13,7 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 class Program:
-    """`rivals`: the crate behind each rival's feature."""
+    """`rivals`: the crate of each rival's feature."""
 
     def __init__(self, workload, name, folder, rivals):
         self.workload, self.name, self.folder, self.rivals = workload, name, folder, rivals
@@ -25,7 +25,7 @@ class Program:
         return os.path.join(self.target(bench), "release", self.name)
 
     def cargo(self, bench, command, features):
-        """None, or the first thing that cargo complained of."""
+        """None, or cargo's first error."""
         done = subprocess.run(["cargo", command, "--release", "--quiet", "--no-default-features", "--bin", self.name,
                                "--features", ",".join(features), "--target-dir", self.target(bench)],
                               cwd=self.folder, capture_output=True, text=True,
@@ -40,7 +40,7 @@ class Program:
             bench.stop("%s needs cargo; scripts/bootstrap bench installs it" % self.workload)
         present = list(self.rivals)
         error = self.cargo(bench, "build", ["toft"] + present)
-        if error:  # whose fault is it?
+        if error:  # determines which feature fails
             wrong = self.cargo(bench, "check", ["toft"])
             if wrong:
                 bench.stop("%s cannot be built: %s" % (self.name, wrong))
@@ -55,7 +55,7 @@ class Program:
             bench.stop("%s cannot be built: %s" % (self.name, error))
 
     def run(self, bench):
-        """The rows; a row says itself that something was wrong."""
+        """The rows; a row itself records wrong results."""
         command = [self.path(bench)] + ["--quick"] * bench.quick
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
         if done.returncode > 1 or not done.stdout.endswith("}\n"):
@@ -63,14 +63,14 @@ class Program:
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def versions(self, more=None):
-        """{contender: version}, as they are locked."""
+        """{contender: locked version}"""
         with open(os.path.join(ROOT, "Cargo.lock")) as f:
             locked = dict(re.findall(r'name = "([^"]+)"\nversion = "([^"]+)"', f.read()))
         return {name: locked.get(crate, "unknown") for name, crate in (self.rivals | (more or {})).items()}
 
 
 def vendor(bench, name):
-    """The folder of the crates that bench/rivals/NAME/Cargo.toml names, fetched once; None and a reason if that fails."""
+    """The folder of the crates that bench/rivals/NAME/Cargo.toml names, fetched once; None and a reason on failure."""
     place = os.path.join(bench.build, name)
     sources = os.path.join(place, "vendor")
     if not os.path.exists(sources):

@@ -1,4 +1,4 @@
-"""The report's plots, as SVG that can stand in a page.
+"""The report's plots, as SVG for a page.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -12,7 +12,7 @@ matplotlib.use("svg")
 from matplotlib import pyplot  # noqa: E402
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator  # noqa: E402
 
-# Told apart by whoever cannot see colours, too: by place, and by shape.
+# Distinguishable without colour: by position and shape.
 KINDS = {"ahead": ("#0072b2", "o"), "level": ("#767676", "s"), "LOST": ("#c44e00", "D")}
 LINE = 0.19  # inches for each row
 matplotlib.rcParams.update({
@@ -22,7 +22,7 @@ matplotlib.rcParams.update({
 
 
 def svg(figure, name, label):
-    """The figure; what it names begins with the plot's name, so that plots of one page do not mix theirs up."""
+    """The figure; its identifiers begin with the plot's name, so that they are unique in a page."""
     matplotlib.rcParams["svg.hashsalt"] = name
     out = io.StringIO()
     figure.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
@@ -49,7 +49,7 @@ def scale(axis, values):
 
 
 def standings(name, title, all_):
-    """A line for each case, a point for each of ours: the time it takes, in times the fastest rival's."""
+    """A line for each case, a point for each kind of Toft: its time relative to the fastest rival's."""
     cases = list(dict.fromkeys(s.case for s in all_))
     figure, axes = pyplot.subplots(figsize=(7.5, 0.9 + LINE * len(cases)))
     place = {case: i for i, case in enumerate(cases)}
@@ -72,7 +72,7 @@ def standings(name, title, all_):
 
 
 def history(name, title, lines):
-    """`lines`: of each workload its points, as (commit, date, machine, ratio)."""
+    """`lines`: the points of each workload, as (commit, date, machine, ratio)."""
     figure, axes = pyplot.subplots(figsize=(7.5, 3.2))
     axes.set_yscale("log", base=2)
     commits = [c for c, _ in sorted({c: date for points in lines.values() for c, date, _, _ in reversed(points)}.items(),

@@ -1,10 +1,10 @@
-"""How figures are written, and how ours stand against the others'.
+"""Format of figures, and the standing of Toft's figures among others.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
 import typing
 
-# What is said to be neither slower nor faster: hot rows repeat within so much.
+# Differences up to this count as level: hot rows repeat within it.
 TOLERANCE = 0.03
 
 
@@ -19,7 +19,7 @@ def ratio(a, b):
 
 
 def time(ns):
-    """With the unit that leaves few digits."""
+    """With the unit that needs few digits."""
     if ns is None:
         return "-"
     for unit, size in (("ms", 1e6), ("us", 1e3), ("ns", 1)):
@@ -41,7 +41,7 @@ def verdict(value, rival):
 
 
 class Standing(typing.NamedTuple):
-    """One of ours in a row, and the fastest of the others there. A group is a malloc, a language or a build."""
+    """A kind of Toft in a row, and the fastest of the others there. A group is a malloc, a language or a build."""
     group: str
     case: str
     ours: str

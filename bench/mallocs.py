@@ -1,4 +1,4 @@
-"""The mallocs everything is measured under: where Debian puts them and which version is there.
+"""The mallocs under which everything is measured: their paths in Debian and installed versions.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -43,7 +43,7 @@ def find():
 
 
 def environment(path):
-    """The environment in which a program runs on that malloc."""
+    """The environment for a program with that malloc."""
     env = dict(os.environ)
     env.pop("LD_PRELOAD", None)
     if path:

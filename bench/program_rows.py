@@ -1,5 +1,5 @@
 """Rows and tables of W6 and W7: real programs on each malloc and on Toft. A case is a program in one way of running it, and
-what is compared: times of a process's first round and of later ones, the most memory it ever held, page faults.
+the compared figure: times of a process's first round and of later ones, the most memory it ever held, page faults.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -17,8 +17,8 @@ sys.path.insert(0, EXAMPLES)
 import programs  # noqa: E402
 
 WHAT = ["first", "again", "peak", "first faults", "again faults"]
-LEAST_SHARE = 99  # % of the requests that must come from blocks that Toft has
-CLEARLY = 1.5  # page faults swing: so much is a win
+LEAST_SHARE = 99  # % of the requests that blocks of Toft must serve
+CLEARLY = 1.5  # page faults vary: this factor counts as a win
 
 
 # ---- building and measuring ----
@@ -94,11 +94,11 @@ class Table:
         return min(((r["median"], c) for c, r in self.of(case).items() if not ours(c)), default=(None, None))
 
     def first_of_ours(self, case):
-        """The recommended way: one way to run a program must meet all marks."""
+        """The recommended way: it must meet all marks of a program."""
         return next(((r["median"], c) for c, r in self.of(case).items() if ours(c)), (None, None))
 
     def against(self, case, limit):
-        """(what was measured, whether ours is within the limit)"""
+        """(measured value, whether Toft is within the limit)"""
         (value, who), (best, rival) = self.first_of_ours(case), self.best_rival(case)
         met = value is not None and best is not None and value <= limit * best
         unit = self.row[case, who]["unit"] if who else ""
@@ -144,7 +144,7 @@ def standings(rows_):
     t = Table(rows_)
     for (case, c), r in t.row.items():
         best, rival = t.best_rival(case)
-        if ours(c) and r["median"] and best:  # no faults at all cannot be compared
+        if ours(c) and r["median"] and best:  # zero faults cannot be compared
             yield Standing("", case, c, r["median"], rival, best, r["unit"])
 
 
@@ -161,7 +161,7 @@ def print_marks(head, marks):
 
 
 def history(rows_):
-    """What one line of history keeps: times; ours, and the best rival."""
+    """The fields of a line of history: times of Toft and of the best rival."""
     t = Table(rows_)
     kept = {}
     for case in t.cases:

@@ -1,6 +1,6 @@
-"""What the originals published, on which machine, and what their workload is called here.
+"""Published results of the originals, their machines, and the names of their workloads here.
 
-The numbers are the originals' own; where their way of measuring is not ours, the note says how.
+The numbers are the originals' own; where their method differs, the note describes it.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -81,7 +81,7 @@ PUBLISHED = {
 
 
 def print_published(name, here=None):
-    """The table of one workload: the original's numbers, and beside them ours, or "not yet"."""
+    """The table of one workload: the original's numbers next to ours, or "not yet"."""
     title, machine, lines, note = PUBLISHED[name]
     print("%s %s: %s" % (name, title, machine))
     if lines:

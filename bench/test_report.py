@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The report, made of the newest line that history.jsonl has of each workload, and opened in a browser.
+"""Tests of the report, made of the newest line of each workload in history.jsonl, in a browser.
 
     bench/test_report.py [FOLDER]     where the page is left
 
@@ -18,9 +18,9 @@ import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LANGUAGES = {"W1": "C", "W2": "Rust", "W3": "Go", "W5": "C++", "W6": "C", "W7": "C"}
-STALE = "W3"  # is given another commit than the one that is checked out
-ABSENT = "W5"  # was not measured
-QUICK = "W1"  # was measured with QUICK=1
+STALE = "W3"  # gets another commit than the one that is checked out
+ABSENT = "W5"  # not measured
+QUICK = "W1"  # measured with QUICK=1
 COMMIT = "0123456789ab"
 
 
@@ -39,7 +39,7 @@ def rows_of(name, line):
 
 
 def verdicts(name, line):
-    """How often ours are ahead, level and behind: counted here, from what is recorded alone."""
+    """Counts of rows ahead, level and behind, computed from the recorded lines only."""
     found = {"ahead": 0, "level": 0, "lost": 0}
     for medians in line["medians"].values():
         rivals = [v for c, v in medians.items() if not c.startswith(("toft", "floor"))]
@@ -51,7 +51,7 @@ def verdicts(name, line):
 
 
 class Page(html.parser.HTMLParser):
-    """What of a page is looked at."""
+    """The examined parts of a page."""
 
     def __init__(self, text):
         super().__init__()
@@ -117,7 +117,7 @@ class Report(unittest.TestCase):
         browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
         if browser is None:
             raise AssertionError("no browser: scripts/bootstrap test installs chromium")
-        # Every name is unknown to it: a page that wants anything from elsewhere says so in the console.
+        # No name resolves: a page that loads external resources reports it in the console.
         def show(path):
             return subprocess.run(
                 [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
@@ -130,7 +130,7 @@ class Report(unittest.TestCase):
         with open(cls.path) as f:
             cls.source = f.read()
         cls.page = Page(shown.stdout)
-        phone = os.path.join(cls.out, "phone.html")  # the page in a frame as wide as a phone; the title says what it takes
+        phone = os.path.join(cls.out, "phone.html")  # the page in a frame as wide as a phone; the title has its width
         with open(phone, "w") as f:
             f.write('<!DOCTYPE html><iframe width="390" height="800" srcdoc="%s" onload="document.title = '
                     'this.contentDocument.documentElement.scrollWidth"></iframe>' % html.escape(cls.source))
@@ -178,7 +178,7 @@ class Report(unittest.TestCase):
     def test_plots_and_tables_have_every_win_and_every_loss(self):
         told = {"ahead": 0, "level": 0, "lost": 0}
         for name, line in self.history.items():
-            if name in (ABSENT, "W4"):  # of W4 the best and the default are compared, not all
+            if name in (ABSENT, "W4"):  # for W4 the best and the default are compared, not all
                 continue
             expected = verdicts(name, line)
             drawn = {"ahead": 0, "level": 0, "lost": 0}

@@ -1,4 +1,4 @@
-/* What an attacker reaches with an overflow, a stale pointer, or a second free. Prints a line for each attack.
+/* Effects of an overflow, a stale pointer, or a double free. Prints a line for each attack.
  *     attacks malloc                     the process's malloc, as LD_PRELOAD sets it
  *     attacks plain|hardened|checked     arenas of Toft
  * Each attack is a child; its answer is a line of text, or the signal that ended it. Linux.
@@ -128,7 +128,7 @@ static void overflow_function(void) {
   (void)toft_reset(arena);
 }
 
-/* One byte behind an object and, in front of it, 16. Is it noticed when the object goes back? */
+/* Writes one byte behind an object, or 16 in front of it. Reports whether the free detects it. */
 static void smash(ptrdiff_t from, ptrdiff_t to) {
   take_objects();
   for (ptrdiff_t i = from; i < to; i++) ((volatile unsigned char *)objects[9])[i] ^= 0x41;
@@ -141,7 +141,7 @@ static void smash_8_behind(void) { smash(32, 40); }
 static void smash_32_behind(void) { smash(32, 64); }
 static void smash_16_before(void) { smash(-16, 0); }
 
-/* Bytes of an object that can be read after it went back. */
+/* Counts the bytes of an object that can be read after its free. */
 static void stale_read(size_t size) {
   unsigned char *p = take(size);
   volatile size_t old = 0;

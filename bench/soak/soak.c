@@ -26,7 +26,7 @@ static uint64_t now(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Nothing before the first and nothing after the second is executed between them. */
+/* Serializing: no code from before the first read or after the second is executed between them. */
 static inline uint64_t first_tick(void) {
 #if defined(__x86_64__)
   _mm_lfence();
@@ -77,7 +77,7 @@ struct thread {
   uint64_t ticks[EACH];
   size_t n;
   void *own;        /* the row's object of this thread */
-  void *live[LIVE]; /* what a row that frees holds */
+  void *live[LIVE]; /* the live objects of a row that frees */
   size_t sizes[LIVE];
   toft_handle handles[LIVE];
 };
@@ -87,7 +87,7 @@ struct row {
   int threads;
   void (*begin)(struct thread *t);
   void (*round)(struct thread *t);
-  void (*between)(void); /* while no thread is in a round; NULL: nothing */
+  void (*between)(void); /* called while no thread is in a round; NULL: nothing */
   void (*end)(struct thread *t);
 };
 
@@ -263,7 +263,7 @@ static void add(struct thread *t, int disturbed) {
   }
 }
 
-/* Threads wait for each other only if something is done between their rounds. */
+/* Threads wait for each other only if `between` is set. */
 static int comes_last(const struct thread *t) {
   if (t->row->between == NULL) return t->number == 0;
   return pthread_barrier_wait(&barrier) == PTHREAD_BARRIER_SERIAL_THREAD;

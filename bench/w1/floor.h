@@ -1,5 +1,5 @@
-/* What an arena cannot be faster than: a bump with a limit check in one block that is known to be large
- * enough. The check is kept honest by a slow path that the compiler cannot see into.
+/* Lower bound for arenas: a bump with a limit check in one block that is known to be large
+ * enough. The check cannot be optimized away, since its slow path is opaque.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef W1_FLOOR_H
 #define W1_FLOOR_H
@@ -32,7 +32,7 @@ static inline __attribute__((always_inline)) void *take(struct arena *x, size_t 
   unsigned char *p = x->cursor;
   if (__builtin_expect((size_t)(x->limit - p) < size, 0)) return w1_full();
   x->cursor = p + ((size + 7) & ~(size_t)7);
-  if (p == NULL) __builtin_unreachable(); /* so that a caller's check costs nothing here */
+  if (p == NULL) __builtin_unreachable(); /* avoids a null check in the caller */
   return p;
 }
 static inline __attribute__((always_inline)) void *take_aligned(struct arena *x, size_t size, size_t align) {

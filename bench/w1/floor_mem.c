@@ -1,4 +1,4 @@
-/* The floor with its cursor in memory, where every arena that is passed by pointer has it.
+/* The floor with its cursor in memory, as in every arena that is passed by pointer.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "floor.h"
 

@@ -1,5 +1,5 @@
 /* malloc, and free of each object in allocation order. Pointers are kept in an array, as the original does.
- * Which malloc it is depends on what is preloaded.
+ * The preloaded library determines the malloc.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "w1.h"
 
@@ -14,7 +14,7 @@ static int create(struct arena *x, size_t count, size_t bytes) {
   (void)bytes;
   x->used = 0;
   x->all = count <= FEW ? x->few : (void **)malloc(count * sizeof *x->all);
-  /* Its pages are not the point: */
+  /* Page faults of the array are not measured: */
   if (x->all != NULL && x->all != x->few) memset(x->all, 0, count * sizeof *x->all);
   return x->all != NULL;
 }

@@ -1,6 +1,6 @@
 /* A mimalloc heap of its own. It has no reset: mi_heap_destroy frees all without visiting, mi_heap_new
- * starts again. It is opened at run time, because linking to it would replace malloc for everyone; a call
- * through the pointer costs what a call to a shared library costs.
+ * starts again. It is opened at run time, because linking to it would replace malloc for all contenders; a
+ * call through the pointer costs as much as a call of a shared library.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <dlfcn.h>
 #include <mimalloc.h>

@@ -1,4 +1,4 @@
-/* glibc's obstack, aligned to 8 like everyone else. Reset: obstack_free of the first object frees all and
+/* glibc's obstack, aligned to 8 like the others. Reset: obstack_free of the first object frees all and
  * keeps the first chunk; obstack_free of NULL frees everything.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #pragma GCC diagnostic ignored "-Wsign-conversion" /* its macros pass int for size_t */

@@ -1,4 +1,5 @@
-// Room for a T that is made and destroyed by hand, so that an arena of C++ is a plain struct to the loops.
+// Storage for a T that is constructed and destroyed explicitly, so that an arena of C++ is a plain struct for the
+// loops.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #pragma once
 #include <new>

@@ -7,7 +7,7 @@
 #include "placed.hpp"
 #include "w1.h"
 
-// Allocates without going through the table of virtual functions, as when the compiler knows the object.
+// Allocates without the table of virtual functions, as when the object's type is known.
 struct direct final : std::pmr::monotonic_buffer_resource {
   using monotonic_buffer_resource::monotonic_buffer_resource;
   void *take(std::size_t size, std::size_t align) { return monotonic_buffer_resource::do_allocate(size, align); }

@@ -3,7 +3,7 @@
 #include "pmr.hpp"
 
 static inline std::pmr::memory_resource *hidden(std::pmr::memory_resource *r) {
-  __asm__("" : "+r"(r));  // what it points to is not known any more
+  __asm__("" : "+r"(r));  // hides the object from the compiler
   return r;
 }
 

@@ -1,4 +1,4 @@
-// Protobuf's Arena, asked for arrays of char, which it aligns to 8. Reset() keeps the first block.
+// Protobuf's Arena with arrays of char, which it aligns to 8. Reset() keeps the first block.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <google/protobuf/arena.h>
 

@@ -1,6 +1,6 @@
 /* Runs W1: all contenders side by side in one process, in rotated rounds, under the malloc that is preloaded.
  *     w1 [--quick] [--objects N] MALLOC
- * MALLOC is the name to print. Writes one JSON object a row to stdout, and what it is doing to stderr.
+ * MALLOC is the name to print. Writes one JSON object a row to stdout, and its progress to stderr.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -140,7 +140,7 @@ static size_t hint(size_t id) {
   }
 }
 
-/* It makes its arenas itself. */
+/* It makes its own arenas. */
 static int lives(size_t id) { return id == W1_LIFE || id == W1_LIFE_IN || id == W1_LEASE; }
 
 /* Resident bytes gained by 180 rounds of 1 MiB after the first 20. */
@@ -168,9 +168,9 @@ static void run_hot(size_t id, size_t rounds, double sample_ns) {
     if (c->loop[id] == NULL) continue;
     arenas[i] = calloc(1, c->size);
     if (arenas[i] == NULL || (!lives(id) && !c->create(arenas[i], 4096, hint(id)))) stop(c->name, "cannot be made");
-    t.reps = 32; /* memory is there, and the sizes of blocks have settled */
+    t.reps = 32; /* memory is allocated, and the sizes of blocks are stable */
     if (c->loop[id](arenas[i], &t) != t.n * t.reps) stop(c->name, loops[id].name);
-    for (reps[i] = 1;; reps[i] *= 2) { /* how many make a sample */
+    for (reps[i] = 1;; reps[i] *= 2) { /* the number for a sample */
       uint64_t start = now();
       t.reps = reps[i];
       if (c->loop[id](arenas[i], &t) != t.n * t.reps) stop(c->name, loops[id].name);
@@ -187,7 +187,7 @@ static void run_hot(size_t id, size_t rounds, double sample_ns) {
       double ns;
       if (c->loop[id] == NULL) continue;
       t.reps = 1;
-      if (c->loop[id](arenas[i], &t) != t.n) samples[i].good = 0; /* its memory back into the cache */
+      if (c->loop[id](arenas[i], &t) != t.n) samples[i].good = 0; /* brings its memory back into the cache */
       t.reps = reps[i];
       start = now();
       if (c->loop[id](arenas[i], &t) != t.n * t.reps) samples[i].good = 0;
@@ -251,8 +251,8 @@ static int run_once(const struct w1_contender *c, void **lasting, size_t n, doub
   return good;
 }
 
-/* Each contender has a process of its own, as in the original, so that no heap is shaped by another
- * contender; rounds are rotated all the same: the parent asks one child after the other for a round. */
+/* Each contender has its own process, as in the original, so that other contenders do not shape its heap;
+ * rounds are rotated nevertheless: the parent requests a round from one child after the other. */
 struct child {
   pid_t pid;
   int ask, answer;
@@ -272,7 +272,7 @@ static struct child spawn(const struct w1_contender *who, const struct child *ot
     struct answer a;
     void *lasting = NULL;
     memset(&a, 0, sizeof a);
-    for (size_t i = 0; i < other_count; i++) close(others[i].ask); /* or they would not see it closed */
+    for (size_t i = 0; i < other_count; i++) close(others[i].ask); /* otherwise they would not see it closed */
     close(ask[1]);
     while (read(ask[0], &n, sizeof n) == (ssize_t)sizeof n) {
       a.good = run_once(who, lasts ? &lasting : NULL, n, a.ns, &a.faults);
@@ -367,7 +367,7 @@ int main(int argc, char **argv) {
     verified[i] = contenders[i]->verify();
     if (!verified[i]) fprintf(stderr, "w1: %s: NOT VERIFIED\n", contenders[i]->name);
   }
-  /* These fork, so they come before anything has used the heap. */
+  /* These fork, so they run before the heap is used. */
   if (n == 0) n = calibrate(quick ? 20e6 : 250e6, quick ? 1000000 : 20000000);
   run_many(original, n, quick ? 7 : 20);
   run_many(small, 100000, quick ? 7 : 20);

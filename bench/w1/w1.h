@@ -1,4 +1,4 @@
-/* W1: what a contender offers and what is timed. A contender is one file: an arena, how it is made, emptied
+/* W1: the interface of contenders, and the timed loops. A contender is one file: an arena, how it is made, emptied
  * and destroyed, how it allocates, and then #include "loops.inc", which instantiates every loop with that
  * allocation inlined, as its users would have it. w1.c runs them side by side.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
@@ -16,7 +16,7 @@ extern "C" {
 
 struct w1_contender;
 
-/* What the loops work on; the same for everyone. */
+/* The input of the loops; the same for all contenders. */
 struct w1_task {
   size_t n, reps;        /* operations a repetition, repetitions */
   const uint32_t *sizes; /* n of each, for the loops that use them */
@@ -24,11 +24,11 @@ struct w1_task {
   const char *const *strings;
 };
 
-/* Runs the task on an arena; how many operations succeeded: n * reps, or it has failed. */
+/* Runs the task on an arena. Returns the number of allocations that succeeded: n * reps, or fewer after a failure. */
 typedef size_t w1_loop(void *arena, const struct w1_task *task);
 
 /* The hot loops: an arena lives across samples and is emptied after each repetition; except LIFE, LIFE_IN
- * and LEASE, which make and destroy one in each operation. X(id, name, operations in a repetition, what it is) */
+ * and LEASE, which make and destroy one in each operation. X(id, name, operations in a repetition, description) */
 #define W1_LOOPS(X)                                                                                   \
   X(HOT, "hot", 4096, "8 B, written")                                                                 \
   X(HOT_UNTOUCHED, "hot untouched", 4096, "8 B, untouched")                                           \
@@ -55,18 +55,17 @@ enum w1_loop_id {
 struct w1_contender {
   const char *name, *language;
   size_t size; /* of its arena */
-  /* count, bytes: what is to come; floors and malloc's list of pointers need to know */
+  /* count, bytes: sizes of the coming task, for floors and malloc's list of pointers */
   int (*create)(void *arena, size_t count, size_t bytes);
   void (*destroy)(void *arena);
   int (*clear)(void *arena);
   w1_loop *fill;                /* n x 8 B, written */
   w1_loop *grow;                /* 8 B and 1 MiB, every page written, and a reset: for the footprint */
-  w1_loop *loop[W1_LOOP_COUNT]; /* NULL: it has no such operation */
+  w1_loop *loop[W1_LOOP_COUNT]; /* NULL: no such operation */
   int (*verify)(void);          /* mixed sizes, twice, every byte written and read back */
 };
 
-/* In another file, so that no compiler can know what they do, and none can prove that a full floor never
- * returns. */
+/* In another file, opaque to the compiler, which thus cannot prove that a full floor never returns. */
 void *w1_full(void);
 void w1_escape(void *p);
 

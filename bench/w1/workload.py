@@ -1,4 +1,4 @@
-"""W1: regions in C. Builds one program of all contenders, runs it under each malloc, prints what it found.
+"""W1: regions in C. Builds one program of all contenders, runs it under each malloc, prints the results.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -12,7 +12,7 @@ import mallocs
 from figures import Standing, number, ratio, verdict
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Loops of two cycles swing by a third with where they happen to lie: everyone's start at a cache line.
+# Loops of two cycles vary by a third with their alignment, so every loop starts at a cache line.
 FLAGS = "-O2 -DNDEBUG -falign-functions=64 -falign-loops=64 -Wall -Wextra -Wconversion -Wshadow".split()
 C, CXX = ["-std=gnu11"] + FLAGS, ["-std=gnu++17"] + FLAGS
 FOONATHAN = ["-isystem/usr/include/foonathan_memory",
@@ -22,7 +22,7 @@ OURS = ["toft", "toft_claimed", "toft_pack", "toft_lease", "toft_hardened", "tof
         "malloc"]
 SENSIBLE = os.environ.get("LIBSENSIBLE", "libsensible")
 SENSIBLE_ARENA = os.path.join(SENSIBLE, "sensible-allocators", "sensible-arena")
-# file: (flags, libraries, where it comes from). Each is compiled and linked on its own first.
+# file: (flags, libraries, origin). Each is first compiled and linked on its own.
 RIVALS = {
     "upb.c": ([], [], "the C sources in the crate google-protobuf, fetched by cargo"),
     "sensible.c": (["-fgnu89-inline", "-isystem" + os.path.join(SENSIBLE_ARENA, "include"),
@@ -51,7 +51,7 @@ def compilers(bench):
 
 
 def fetch_upb(bench):
-    """upb's folder, fetched once; None and a reason if that fails."""
+    """upb's folder, fetched once; None and a reason on failure."""
     fetched, error = cargo.vendor(bench, "upb")
     return (None, error) if error else (os.path.join(fetched, "google-protobuf", "libupb"), None)
 
@@ -62,7 +62,7 @@ def newest(*folders):
 
 
 def compile_one(bench, source, output, flags):
-    """None, or what the compiler said."""
+    """None, or the compiler's message."""
     cxx = source.endswith(".cc")
     command = (bench.cxx if cxx else bench.cc).split() + (CXX if cxx else C) + flags
     command += ["-I" + HERE, "-I" + os.path.join(bench.root, "c", "include"), "-c", source, "-o", output]
@@ -135,7 +135,7 @@ def build(bench):
     command = bench.cxx.split() + ["-o", program(bench), main] + objects + libraries + ["-pthread"]
     if subprocess.run(command).returncode != 0:
         bench.stop("w1 cannot be linked")
-    if len(present) == len(OURS) + len(RIVALS):  # else try again next time
+    if len(present) == len(OURS) + len(RIVALS):  # otherwise it tries again next time
         with open(stamp, "w") as f:
             f.write(state)
 
@@ -178,7 +178,7 @@ class Table:
 
 
 def here(rows_):
-    """Our numbers beside those the original published; the order is that of published.py."""
+    """Our results next to those that the original published, in the order of published.py."""
     tables = {m: Table(rows_, m) for m in ("glibc", "tcmalloc", "mimalloc", "jemalloc")}
 
     def times(case, against):
@@ -249,7 +249,7 @@ def print_all(table, malloc, version):
 
 
 def marks(table):
-    """(mark, what was measured, met)"""
+    """(target, measured value, whether it was met)"""
     def mark(what, ours_, limit, theirs):
         measured = "%s / %s = %s" % (number(ours_), number(theirs), ratio(ours_, theirs))
         return "%s <= %s" % (what, limit), measured, bool(theirs) and ours_ <= limit_of[limit] * theirs
@@ -311,7 +311,7 @@ def table(head, rows_):
 
 
 def history(rows_):
-    """What one line of history keeps: medians under glibc, ours and the floor's, and the best rival."""
+    """The fields of a line of history: medians under glibc of Toft, the floor and the best rival."""
     t = Table(rows_, "glibc")
     kept = {}
     for case in t.cases:

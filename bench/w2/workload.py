@@ -1,4 +1,4 @@
-"""W2: frames in Rust. Builds one program of all contenders with cargo, runs it, prints what it found.
+"""W2: frames in Rust. Builds one program of all contenders with cargo, runs it, prints the results.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -11,7 +11,7 @@ from figures import Standing, number, ratio, verdict
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# feature: the crate behind it. Each can be left out.
+# feature: the crate behind it. Each is optional.
 RIVALS = {"bumpalo": "bumpalo", "bump-scope": "bump-scope", "blink-alloc": "blink-alloc", "stumpalo": "stumpalo",
           "multitude": "multitude", "typed-arena": "typed-arena", "mimalloc": "mimalloc",
           "jemalloc": "tikv-jemallocator", "snmalloc": "snmalloc-rs"}
@@ -84,7 +84,7 @@ def is_held(row):
 
 
 class Table:
-    """Times of contenders that do the same."""
+    """Times of comparable contenders."""
 
     def __init__(self, rows_):
         rows_ = [r for r in rows_ if not is_watched(r) and not is_held(r)]
@@ -110,7 +110,7 @@ class Table:
 
 
 def here(rows_):
-    """Our numbers beside those the original published; nothing is written."""
+    """Our results next to those that the original published; writes nothing."""
     t = Table(rows_)
 
     def times(case, operations, *contenders, unit=1):
@@ -235,7 +235,7 @@ def print_lacking(t):
 
 
 def all_marks(rows_):
-    """(mark, what was measured, met)"""
+    """(target, measured value, whether it was met)"""
     t = Table(rows_)
 
     def against(what, value, limit, floor, name):
@@ -305,7 +305,7 @@ def table(head, rows_):
 
 
 def history(rows_):
-    """What one line of history keeps: medians, ours and the floors', and the best rival; bytes that are held."""
+    """The fields of a line of history: medians of Toft, the floors and the best rival; bytes held."""
     t = Table(rows_)
     kept = {}
     for case in t.cases:

@@ -10,7 +10,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 LANGUAGE = "Julia"
 
-# Of what the package takes when it is not told: these kinds.
+# The kinds that the package chooses by default.
 DEFAULTS = {"list": "free list growing", "stack": "growing", "queue": "growing", "set": "free list growing",
             "dict": "free list growing", "scan": "free list fixed", "iterate": "free list", "head": "mark"}
 BASE = ["heap nodes", "Vector", "Vector fresh", "Set", "Set reused", "Dict", "Dict reused", "Vector{Union}", "Vectors",
@@ -26,7 +26,7 @@ def folder(bench):
 
 
 def julia(bench, *arguments, **how):
-    """In a depot of our own for what is compiled; after it those where a user's packages are."""
+    """Compiles into a depot of its own; further depots contain the user's packages."""
     depots = "%s:%s" % (os.path.join(folder(bench), "depot"), os.environ.get("JULIA_DEPOT_PATH", ""))
     library = os.path.join(folder(bench), "libtoft.so")
     return subprocess.Popen((script(bench), "--startup-file=no", "--project=" + os.path.join(bench.root, "julia/Toft"))
@@ -53,7 +53,7 @@ def build(bench):
 
 def rows(bench):
     main = os.path.join(HERE, "julia", "main.jl")
-    # A quick run mostly compiles: it does so on two processors, and its times are the rougher for it.
+    # A quick run mostly compiles: it uses two processors, and its times are less accurate.
     parts = 2 if bench.quick and (os.cpu_count() or 1) > 1 else 1
     flags = ["--quick"] if bench.quick else []
     running = [julia(bench, main, "--part=%d/%d" % (k, parts), *flags) for k in range(parts)]
@@ -64,7 +64,7 @@ def rows(bench):
             if "left_out" not in said:
                 found.append(said)
             elif k == 0:
-                # Packages of the language's own registry, which is not always to be had: not an error in CI.
+                # Packages of the language's own registry, which may be unavailable: not an error in CI.
                 bench.left_out[said["left_out"]] = said["why"]
                 print("bench: left out: %(left_out)s: %(why)s" % said, file=sys.stderr)
     if any(process.wait() != 0 for process in running):
@@ -73,7 +73,7 @@ def rows(bench):
 
 
 def marks(t):
-    """(mark, what was measured, met)"""
+    """(target, measured value, whether it was met)"""
     kinds = {"list": ("model",), "stack": ("model",), "queue": ("model",), "set": ("model", "base"),
              "dict": ("model", "base")}
     for kind, families in kinds.items():

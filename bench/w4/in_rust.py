@@ -8,12 +8,12 @@ import subprocess
 from cargo import Program
 
 LANGUAGE = "Rust"
-# feature: the crate behind it. Each can be left out.
+# feature: the crate behind it. Each is optional.
 RIVALS = {"slab": "slab", "slotmap": "slotmap", "thunderdome": "thunderdome",
           "generational-arena": "generational-arena", "hashbrown": "hashbrown", "indexset": "indexset"}
 PROGRAM = Program("W4", "w4", os.path.join(os.path.dirname(os.path.abspath(__file__)), "rust"), RIVALS)
 
-# In every case the kind that one gets by `new()` is called toft and nothing else.
+# In every case the kind that `new()` returns is called just toft.
 DEFAULTS = {}
 BASE = ["LinkedList", "LinkedList popped", "Box nodes", "Vec", "Vec fresh", "VecDeque", "VecDeque fresh", "BTreeSet",
         "BTreeMap", "HashSet", "HashSet fresh", "HashMap", "HashMap fresh"]
@@ -39,7 +39,7 @@ def rows(bench):
 # ---- marks ----
 
 POOLS = ["fresh", "insert", "get", "iterate", "remove half", "refill", "remove"]
-# It moves values so that they stay side by side.
+# It moves values so that they stay contiguous.
 DENSE = "slotmap DenseSlotMap"
 SETS = {"omap": "BTreeMap", "oset": "BTreeSet"}
 
@@ -49,13 +49,13 @@ def told(lost, cases):
 
 
 def marks(t):
-    """(mark, what was measured, met)"""
+    """(target, measured value, whether it was met)"""
     def rivals(case, who=None):
         return {c: t.median(case, c) for c in t.contenders
                 if (case, c) in t.row and t.family(c) in ("base", "other") and (who is None or c in who)}
 
     def ahead(cases, who=None, factor=1, tolerance=1.03):
-        """What our best and what our default loses."""
+        """The losses of Toft's best kind and of its default."""
         for which, of_ours in (("our best", lambda case: t.best(case, "toft")[1]), ("by default", t.default)):
             lost = []
             for case in cases:

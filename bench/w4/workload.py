@@ -1,4 +1,4 @@
-"""W4: indexed pools, and lists, stacks, queues, ordered sets and dictionaries on them. Prints what it found.
+"""W4: indexed pools, and lists, stacks, queues, ordered sets and dictionaries on them. Prints the results.
 
 A language is a module with LANGUAGE, DEFAULTS, BASE, compilers, build, rows and marks, as in_julia.py; its rows have
 contenders of ours (toft), models of the original (model), what the language itself has (BASE), floors, and others.
@@ -31,7 +31,7 @@ def rows(bench):
 
 # ---- tables ----
 
-# what others than ours there are, and the widths of their columns
+# the kinds of rivals, and the widths of their columns
 SIDES = [("base", "of the language", 20), ("model", "model", 26), ("other", "others", 26)]
 
 
@@ -67,7 +67,7 @@ class Table:
 
 
 def print_best(t):
-    """Of each case the fastest of ours and, where that is another, what the package takes by default."""
+    """For each case Toft's fastest kind and, if different, the package's default."""
     print("%s: the best of each side, medians; a case is what is done, the payload's numbers, and n"
           % t.language.LANGUAGE)
     shown = [(family, title, width) for family, title, width in SIDES
@@ -116,7 +116,7 @@ def cell(t, case, who):
 
 
 def print_held(t):
-    """What a structure holds, where that was counted; of a life with several rows, once."""
+    """The bytes of a structure, where counted; once for a lifetime with several rows."""
     cases = [case for case in t.cases if any("held" in t.row.get((case, who), {}) for who in t.contenders)
              and (" insert " in case or not case.startswith(("pool", "omap", "oset")))]
     if not cases:
@@ -134,7 +134,7 @@ def print_held(t):
 
 
 def here(rows_):
-    """Our numbers beside those the original published: minima too."""
+    """Our results next to those that the original published, including minima."""
     found = {(r["case"], r["contender"]): r["min"] for r in rows_ if r["language"] == "Julia"}
     large = next((n for n in (100000, 10000) if ("list p1 %d" % n, "toft fixed") in found), None)
     if large is None:
@@ -168,7 +168,7 @@ GROUP = "language"
 
 
 def standings(rows_):
-    """Of each case the fastest of ours, and what the package takes by default."""
+    """For each case Toft's fastest kind, and the package's default."""
     for t in tables_of(rows_):
         for case in t.cases:
             best, rival = t.best_rival(case)
@@ -197,7 +197,7 @@ def table(head, rows_):
 
 
 def history(rows_):
-    """What one line of history keeps: medians, of ours the best and the default, and the best of each other side."""
+    """A line of history: medians of Toft's best and default kinds, and of the best of each other group."""
     kept = {}
     for t in tables_of(rows_):
         for case in t.cases:

@@ -6,8 +6,8 @@
 
 namespace w5 {
 
-void *full();                  // in another file: none can prove that it never returns
-unsigned char *floor_block();  // of floor_size bytes, at a 64-byte line; the same for all, its pages there
+void *full();                  // opaque: the compiler cannot prove that it never returns
+unsigned char *floor_block();  // of floor_size bytes, 64-byte aligned, resident; shared by all
 constexpr std::size_t floor_size = std::size_t(24) << 20;
 
 struct bump {
@@ -18,7 +18,7 @@ struct bump {
     if (align > 8) p += (0 - reinterpret_cast<std::uintptr_t>(p)) & (align - 1);
     if (__builtin_expect(std::size_t(limit - p) < size, 0)) return full();
     cursor = p + ((size + 7) & ~std::size_t(7));
-    if (p == nullptr) __builtin_unreachable();  // so that a caller's check costs nothing here
+    if (p == nullptr) __builtin_unreachable();  // avoids a null check in the caller
     return p;
   }
   void deallocate(void *, std::size_t, std::size_t) {}

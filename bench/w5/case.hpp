@@ -1,6 +1,6 @@
-// W5: what cases share. A case is a struct with n, the elements of a repetition, and body(door, reset, task), the loop,
-// which tells its time and whether what it computed is right. Every result is checked, and whatever was allocated is
-// written, so that no compiler can leave anything out.
+// W5: shared parts of the cases. A case is a struct with n, the elements of a repetition, and body(door, reset, task),
+// the loop, which returns its time and whether its result is correct. Every result is checked, and all allocations are
+// written, so that no compiler can remove them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #pragma once
 #include <chrono>
@@ -13,7 +13,7 @@ inline double now() {
   return double(std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1));
 }
 
-// Empties a contender that gives memory back by reset only; does nothing to others, which have freed piece by piece.
+// Empties a contender that frees memory by reset only; does nothing for others, which have freed each piece.
 struct resetter {
   void (*fn)(void *);
   void *contender;
@@ -25,7 +25,7 @@ struct result {
   bool good;
 };
 
-// The same numbers for everyone.
+// Deterministic numbers, the same for all contenders.
 struct random {
   std::uint64_t state = 12345;
   std::uint32_t operator()() {

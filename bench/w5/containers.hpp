@@ -112,7 +112,7 @@ struct churn {
     std::vector<std::uint32_t> keys(size);
     std::uint32_t next = 0;
     random r;
-    // Odd multiples do not meet within 2^32.
+    // Odd multiples are distinct modulo 2^32.
     for (auto &k : keys) map.emplace(k = next++ * 2654435769u, next);
     std::size_t erased = 0, inserted = 0;
     double start = now();
@@ -184,7 +184,7 @@ struct strings {
   }
 };
 
-// An unordered_map is made, filled with 100,000 and destroyed: what it grows through is part of it.
+// An unordered_map is made, filled with 100,000 and destroyed: its rehashes are part of the time.
 struct unordered {
   static constexpr std::size_t n = 100000;
   template <class D>

@@ -1,4 +1,4 @@
-// W5: which cases a contender is in, and how it runs one.
+// W5: the cases of a contender, and how they run.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #pragma once
 #include "containers.hpp"
@@ -21,7 +21,7 @@ outcome run(const task &t) {
     o.work = r.work;
     o.good = r.good;
   }
-  o.whole = now() - start;
+  o.with_setup = now() - start;
   return o;
 }
 
@@ -43,7 +43,7 @@ outcome run_life(const task &t) {
     if constexpr ((C::traits & global) != 0)
       for (auto &p : taken) door.deallocate(p, 32, 8);
   }
-  o.work = o.whole = now() - start;
+  o.work = o.with_setup = now() - start;
   return o;
 }
 
@@ -76,7 +76,7 @@ contender describe(bool (*here)() = always_here<C>) {
   return c;
 }
 
-// One that has a hot row only.
+// A contender with a hot row only.
 template <class C>
 contender describe_hot(case_id which) {
   contender c{C::name, C::traits, always_here<C>, {}};

@@ -1,6 +1,7 @@
-// What no resource can be faster than: a bump with a limit check in one block that is there and large enough; giving
-// back is nothing, a reset moves the cursor back. The check is kept honest by a slow path that the compiler cannot see
-// into. (Maps are slower in one contiguous block than in staggered small ones: there the floor can be beaten.)
+// Lower bound for resources: a bump with a limit check in one block that is allocated in advance and large enough;
+// deallocation does nothing, a reset moves the cursor back. The check cannot be optimized away, since its slow path is
+// opaque to the compiler. (Maps are slower in one contiguous block than in staggered small ones: there the floor can be
+// beaten.)
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "bump.hpp"
 #include "describe.hpp"
@@ -24,7 +25,7 @@ struct floor_mem : floor_inline {
 };
 
 #if W5_PMR
-// The same behind the virtual call that a memory_resource is; alignments up to 8 only.
+// The same behind the virtual call of a memory_resource; alignments up to 8 only.
 struct virtual_bump final : std::pmr::memory_resource {
   bump b;
 

@@ -1,5 +1,5 @@
-// mimalloc and jemalloc, called by their own names. They are opened at run time, because linking to them would replace
-// malloc for everyone; a call through the pointer costs what a call to a shared library costs.
+// mimalloc and jemalloc, called directly. They are opened at run time, because linking to them would replace malloc for
+// all contenders; a call through the pointer costs as much as a call of a shared library.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <dlfcn.h>
 

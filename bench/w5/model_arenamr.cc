@@ -1,7 +1,7 @@
-// A few lines of our own that follow the scheme of ArenaMR: a number of arenas is taken beforehand; each is filled by a
-// cursor and counts what is live in it; the owner of a piece is found by binary search over the sorted bases; when an
-// arena's count is 0 it is empty again. Larger requests get an arena of their own. Unlike the original it pads for
-// large alignments, lets go of an emptied large arena, and returns everything in its destructor.
+// A short reimplementation of the scheme of ArenaMR: a fixed number of arenas is allocated in advance; each is filled
+// by a cursor and counts its live pieces; the owner of a piece is found by binary search over the sorted bases; an
+// arena with count 0 is empty again. Larger requests get their own arena. Unlike the original it pads for large
+// alignments, frees an emptied large arena, and returns everything in its destructor.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <algorithm>
 

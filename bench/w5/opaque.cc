@@ -1,4 +1,4 @@
-// What no contender's compiler may look into.
+// Functions that are opaque to the contenders' compiler.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <cstdlib>
 #include <cstring>

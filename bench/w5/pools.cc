@@ -3,10 +3,10 @@
  * Writes one JSON object a row to stdout. All contenders are in this process, and take turns in rounds of changing
  * order.
  *
- * Everyone writes the same 48 bytes for each value, and every sum is checked. `toft_pool` is toft::pool without
- * options, `toft_c_pool` the C calls. `model_freelist_scan` is what one writes oneself: a vector of slots with the
- * index of the next free one and a flag, walked slot by slot; its handles are indexes that cannot be told from stale
- * ones. Handles of the lists are iterators, which are not checked at all.
+ * All contenders write the same 48 bytes for each value, and every sum is checked. `toft_pool` is toft::pool without
+ * options, `toft_c_pool` the C calls. `model_freelist_scan` is a usual manual solution: a vector of slots with the
+ * index of the next free one and a flag, walked slot by slot; its handles are indexes, and stale ones cannot be
+ * detected. Handles of the lists are iterators, which are not checked at all.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define TOFT_IMPLEMENTATION
 #include "toft/pool.hpp"
@@ -38,7 +38,7 @@ struct item {
 };
 static_assert(sizeof(item) == 48);
 
-/* ---- contenders: insert gives a handle; remove; get, nullptr if it can tell that there is none; sum walks ---- */
+/* ---- contenders: insert gives a handle; remove; get, nullptr if it can detect that there is none; sum walks ---- */
 
 struct toft_pool_contender {
   static constexpr const char *name = "toft_pool";
@@ -212,7 +212,7 @@ void print() {
   }
 }
 
-/* What it holds may be read and written behind the compiler's back. */
+/* Makes the compiler assume that its memory is read and written. */
 template <class T>
 void opaque(T &value) {
   __asm__ volatile("" : : "g"(&value) : "memory");
@@ -249,7 +249,7 @@ __attribute__((noinline)) void remove_first(C &c, const std::vector<typename C::
 template <class C>
 void round_of() {
   std::vector<typename C::handle> h(count);
-  { /* a new one, and its end */
+  { /* a new one, and its destruction */
     bool good = true;
     double ns = timed([&] {
       C c;
@@ -306,7 +306,7 @@ void round_of() {
   }
   bool emptied = c.size() == 0;
   fill(c, h);
-  { /* the slots are in the order of the removals now: as after long use */
+  { /* the free list is now in the order of the removals, as after long use */
     double ns = timed([&] {
       for (std::size_t i = 0; i < picks.size(); i++) {
         typename C::handle &one = h[picks[i]];
@@ -419,10 +419,10 @@ int main(int argc, char **argv) {
       soa_round_of<soa_contender>,   soa_round_of<vector_contender>,
   };
   for (std::size_t round = 0; round < rounds + 1; round++) {
-    std::shuffle(all.begin(), all.end(), random); /* nobody always follows the same one */
+    std::shuffle(all.begin(), all.end(), random); /* a varying order of contenders */
     for (auto one : all) one();
     if (round == 0)
-      for (auto &s : samples) s.ns.clear(); /* the first warms up */
+      for (auto &s : samples) s.ns.clear(); /* the first round warms up */
   }
   print();
   return std::all_of(samples.begin(), samples.end(), [](const sample &s) { return s.good; }) ? 0 : 1;

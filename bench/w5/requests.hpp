@@ -1,4 +1,4 @@
-// W5: the cases without a container: pieces are taken and given back.
+// W5: the cases without a container: pieces are allocated and freed.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #pragma once
 #include <vector>
@@ -13,7 +13,7 @@ struct request {
 
 inline bool aligned(void *p, std::size_t align) { return (reinterpret_cast<std::uintptr_t>(p) & (align - 1)) == 0; }
 
-// All of the requests, then all of them back in the same order. Both ends are written.
+// Allocates all of the requests, then frees them in the same order. Both ends are written.
 template <class D>
 bool take_and_give(D door, const request *wanted, std::size_t n) {
   static void *taken[4096];
@@ -28,7 +28,7 @@ bool take_and_give(D door, const request *wanted, std::size_t n) {
   return good == n;
 }
 
-// The same with every byte written, and looked at before it is given back.
+// The same with every byte written, and verified before it is freed.
 template <class D>
 bool take_and_check(D door, const request *wanted, std::size_t n) {
   std::vector<unsigned char *> taken(n);
@@ -61,7 +61,7 @@ struct requests {
   request all[N];
 };
 
-// A map's nodes without the map.
+// The allocations of a map's nodes, without the map.
 struct nodes {
   static constexpr std::size_t n = 1000;
   template <class D>
@@ -75,8 +75,8 @@ struct nodes {
   }
 };
 
-// Mostly small; one in four of 64 or 128 B at 64, one in 32 of 4096 B at 4096. As of types, sizes are multiples of
-// alignments: of others the pools of libstdc++ 12 lose the alignment.
+// Mostly small; one in four has 64 or 128 B at alignment 64, one in 32 has 4096 B at 4096. Sizes are multiples of
+// alignments, as in types: otherwise the pools of libstdc++ 12 lose the alignment.
 struct over_aligned {
   static constexpr std::size_t n = 512;
   template <class D>

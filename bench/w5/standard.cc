@@ -1,6 +1,6 @@
-// The standard library's own: new and delete, the pools, and the monotonic buffer with a release() in each round, which
-// gives everything back to the upstream. "std pool" has the options of ArenaMR's benchmarks, which fit a map's nodes:
-// of anything larger libstdc++'s keeps a sorted list, and is slow beyond measure.
+// The standard library's resources: new and delete, the pools, and the monotonic buffer with a release() in each round,
+// which returns everything to the upstream. "std pool" has the options of ArenaMR's benchmarks, which fit a map's
+// nodes: for larger sizes libstdc++'s pool keeps a sorted list, and is too slow to measure.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include "bump.hpp"
 #include "describe.hpp"
@@ -56,7 +56,7 @@ struct monotonic {
   void reset() { r.release(); }
 };
 
-// On a buffer, where release() goes back to.
+// On a buffer, to which release() returns.
 struct monotonic_in_buffer {
   static constexpr const char *name = "std monotonic";
   static constexpr unsigned traits = bulk;
@@ -67,7 +67,7 @@ struct monotonic_in_buffer {
   void reset() { r.release(); }
 };
 
-// The same without the virtual call, as when the compiler knows the object.
+// The same without the virtual call, as when the object's type is known.
 struct direct final : std::pmr::monotonic_buffer_resource {
   using monotonic_buffer_resource::monotonic_buffer_resource;
   void *allocate(std::size_t size, std::size_t align) { return monotonic_buffer_resource::do_allocate(size, align); }

@@ -1,7 +1,7 @@
-// Toft: "toft" is a recycling_resource as it comes, behind a memory_resource *; "toft_direct" the same by
+// Toft: "toft" is a recycling_resource with defaults, behind a memory_resource *; "toft_direct" the same through
 // toft::allocator, without the virtual call; "toft_tuned" has the parameters of ArenaMR's benchmarks; "toft_sync"
-// serves all threads; "toft_arena" is reset in each round, "toft_arena_ref" the same by its head. Without std::pmr all
-// are reached by toft::allocator.
+// serves all threads; "toft_arena" is reset in each round, "toft_arena_ref" the same through its head. Without std::pmr
+// all are used through toft::allocator.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <toft/toft.hpp>
 
@@ -33,7 +33,7 @@ using recycler = toft::recycling_resource;
 using synchronized_recycler = toft::synchronized_recycling_resource;
 using arena = toft::arena_resource;
 
-// As it comes; on the task's upstream where there is one.
+// With defaults; on the task's upstream if there is one.
 template <class R, class>
 R make(const task &t, toft_source *) {
   return t.from != nullptr ? R(t.from) : R();
@@ -66,7 +66,7 @@ recycler make_tuned(const task &t, toft_source *source) {
 
 #endif
 
-// The task's upstream for what knows no memory_resource.
+// The task's upstream for resources that do not accept a memory_resource.
 struct upstream_blocks : toft_source {
   upstream *from;
 
@@ -129,7 +129,7 @@ struct direct_arena : of_toft<arena, toft::arena_options, bulk> {
   toft_door<arena> open() { return toft_door<arena>(&r); }
 };
 
-// By an arena_ref, which is the pointer to the arena's head, as floor_mem's is.
+// Through an arena_ref, which is the pointer to the arena's head, as floor_mem's is.
 struct arena_ref_door {
   toft::arena_ref a;
 

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* TRACE_RESIZED names the old address of a realloc; TRACE_REALLOC follows with the new one, if there is any. */
+/* TRACE_RESIZED has the old address of a realloc; TRACE_REALLOC follows with the new one, if the call succeeded. */
 enum { TRACE_MALLOC = 1, TRACE_CALLOC, TRACE_REALLOC, TRACE_FREE, TRACE_RESIZED };
 
 typedef struct trace_event {

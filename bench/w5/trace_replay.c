@@ -20,7 +20,7 @@ typedef struct step {
   uint32_t call, slot, size;
 } step;
 
-typedef struct entry { /* of a table of live addresses */
+typedef struct entry { /* a table of live addresses */
   uint64_t address;    /* 0: free */
   uint32_t slot, size;
 } entry;
@@ -57,7 +57,7 @@ static void erase(entry *table, size_t mask, entry *hole) {
   }
 }
 
-/* Turns addresses into slots. Frees of unknown addresses are left out, objects that are never freed stay. */
+/* Turns addresses into slots. Frees of unknown addresses are omitted; objects that are never freed stay. */
 static void read_trace(const char *path) {
   int file = open(path, O_RDONLY);
   struct stat st;
@@ -87,7 +87,7 @@ static void read_trace(const char *path) {
       size = e[++i].size != 0 ? e[i].size : 1;
       steps[step_count++] = (step){TRACE_REALLOC, old.slot, size};
       *place_of(table, mask, e[i].address) = (entry){e[i].address, old.slot, size};
-    } else if (at->address == 0) { /* else its free was not seen */
+    } else if (at->address == 0) { /* otherwise its free was not recorded */
       uint32_t slot = free_count > 0 ? free_slots[--free_count] : (uint32_t)slot_count++;
       steps[step_count++] = (step){e[i].call == TRACE_CALLOC ? TRACE_CALLOC : TRACE_MALLOC, slot, size};
       *at = (entry){e[i].address, slot, size};

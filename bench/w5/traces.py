@@ -1,4 +1,4 @@
-"""Traces of real programs, replayed: each malloc, and toft_malloc. A program that is not installed is left out.
+"""Traces of real programs, replayed: each malloc, and toft_malloc. Programs that are not installed are omitted.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """

@@ -1,7 +1,7 @@
 // Runs W5: all contenders side by side in one process, in rotated rounds.
 //     w5 [--quick] [--once] [--only CASE] BUILD
-// BUILD is the name to print: compiler and library. --once: with what need not be done for each compiler: the
-// footprints, and when quick the verification. --only: one case. Writes one JSON object a row to stdout.
+// BUILD is the name to print: compiler and library. --once: includes measurements that do not depend on the compiler:
+// the footprints, and with --quick the verification. --only: one case. Writes one JSON object a row to stdout.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <algorithm>
 #include <cstdio>
@@ -22,11 +22,11 @@ GROUPS
 namespace {
 
 struct info {
-  const char *name, *whole;              // whole: the row with making and destroying in it, or null
+  const char *name, *with_setup;         // with_setup: the row that includes construction and destruction, or null
   std::size_t n;                         // elements in a repetition
   std::size_t reps, quick_reps;          // the same for all
   double quick_seconds;                  // no further round that would not end by then
-  std::size_t arena_bytes, pool_blocks;  // as ArenaMR's benchmarks have them; there are ten arenas
+  std::size_t arena_bytes, pool_blocks;  // as in ArenaMR's benchmarks; there are ten arenas
 };
 const info infos[CASES] = {
     {"B1", "B1 + destroy", 100000, 10, 2, 1.2, 100000, 150000},
@@ -51,10 +51,10 @@ const char *build_name;
 const char *only;  // null: all cases
 bool quick, once;
 std::vector<contender> contenders;
-std::vector<char> right;  // of each: everything it computed was
+std::vector<char> verified;  // by contender: all its results were correct
 
-[[noreturn]] void stop(const char *who, const char *why) {
-  std::fprintf(stderr, "w5: %s: %s\n", who, why);
+[[noreturn]] void fail(const char *contender, const char *reason) {
+  std::fprintf(stderr, "w5: %s: %s\n", contender, reason);
   std::exit(1);
 }
 
@@ -73,11 +73,11 @@ void print_row(const char *name, std::size_t who, std::vector<double> ns, std::s
       "{\"workload\":\"W5\",\"case\":\"%s\",\"contender\":\"%s\",\"language\":\"C++\",\"build\":\"%s\",\"unit\":\"ns\","
       "\"median\":%.4f,\"min\":%.4f,\"max\":%.4f,\"rounds\":%zu,\"n\":%zu,\"verified\":%s%s}\n",
       name, contenders[who].name, build_name, median, ns.front(), ns.back(), ns.size(), n,
-      good && right[who] ? "true" : "false", more);
+      good && verified[who] ? "true" : "false", more);
   std::fflush(stdout);
 }
 
-// ---- verification: every case once over an upstream that counts ----
+// ---- verification: every case once over a counting upstream ----
 
 bool verify(const contender &c) {
   bool good = true;
@@ -100,7 +100,7 @@ bool verify(const contender &c) {
 
 struct samples {
   bool good = true;
-  std::vector<double> work, whole;
+  std::vector<double> work, with_setup;
 };
 
 void run_case(int k, std::size_t rounds) {
@@ -112,7 +112,7 @@ void run_case(int k, std::size_t rounds) {
   for (std::size_t round = 0; round < rounds; round++) {
     double spent = (now() - start) / 1e9;
     if (quick && round > 0 && spent + spent / double(round) > i.quick_seconds) break;
-    // Every other round the other way: who comes before whom matters to a heap.
+    // Every other round in reverse: the order of contenders matters to a heap.
     for (std::size_t step = 0; step < contenders.size(); step++) {
       std::size_t back = round % 2 == 0 ? step : contenders.size() - 1 - step;
       std::size_t who = (round + back) % contenders.size();
@@ -121,19 +121,19 @@ void run_case(int k, std::size_t rounds) {
       outcome o = run(t);
       all[who].good &= o.good;
       all[who].work.push_back(o.work / double(i.n * t.reps));
-      all[who].whole.push_back(o.whole / double(i.n * t.reps));
+      all[who].with_setup.push_back(o.with_setup / double(i.n * t.reps));
     }
   }
   for (std::size_t who = 0; who < contenders.size(); who++) {
     const contender &c = contenders[who];
     if (c.run[k] == nullptr) continue;
     print_row(i.name, who, all[who].work, i.n * t.reps, all[who].good);
-    if (i.whole != nullptr && (c.traits & is_floor) == 0)
-      print_row(i.whole, who, all[who].whole, i.n * t.reps, all[who].good);
+    if (i.with_setup != nullptr && (c.traits & is_floor) == 0)
+      print_row(i.with_setup, who, all[who].with_setup, i.n * t.reps, all[who].good);
   }
 }
 
-// ---- footprint: each contender in a process of its own, which nobody's memory has grown before ----
+// ---- footprint: each contender in a process of its own, whose memory has not grown before ----
 
 double resident() {
   unsigned long size = 0, pages = 0;
@@ -155,7 +155,7 @@ footprint in_child(const contender &c, int k, std::size_t reps) {
   int ends[2];
   pid_t pid;
   std::fflush(stdout);
-  if (pipe(ends) != 0 || (pid = fork()) < 0) stop(c.name, "no process");
+  if (pipe(ends) != 0 || (pid = fork()) < 0) fail(c.name, "no process");
   if (pid == 0) {
     counting heap;
     task t = task_of(infos[k]);
@@ -172,7 +172,7 @@ footprint in_child(const contender &c, int k, std::size_t reps) {
   bool heard = read(ends[0], &f, sizeof f) == ssize_t(sizeof f);
   close(ends[0]);
   waitpid(pid, nullptr, 0);
-  if (!heard) stop(c.name, "its process died");
+  if (!heard) fail(c.name, "its process died");
   return f;
 }
 
@@ -211,14 +211,14 @@ int main(int argc, char **argv) {
     if (c.here()) contenders.push_back(c);
   GROUPS
 #undef X
-  right.assign(contenders.size(), 1);
-  // These fork, so they come before anything has used the heap.
+  verified.assign(contenders.size(), 1);
+  // These fork, so they run before the heap is used.
   if (once) {
     run_footprint(OVERSIZE, "oversize memory", (quick ? 10000 : 100000) / oversize::n);
     run_footprint(INTERLEAVED, "interleaved memory", 10);
   }
   if (once || !quick)
-    for (std::size_t who = 0; who < contenders.size(); who++) right[who] = verify(contenders[who]);
+    for (std::size_t who = 0; who < contenders.size(); who++) verified[who] = verify(contenders[who]);
   for (int k = 0; k < CASES; k++)
     if (only == nullptr || std::strcmp(only, infos[k].name) == 0) run_case(k, 11);
   return 0;

@@ -1,6 +1,6 @@
-// W5: what a contender is, and how containers reach it. A contender is a struct of a few lines, in a file with those of
-// its kind: it is made from a task, has a door, and a reset() that empties it where lifetimes allow. The loops are in
-// containers.hpp and requests.hpp, the same for everyone; w5.cc runs them side by side.
+// W5: the interface of contenders, and how containers use it. A contender is a struct of a few lines, in a file with
+// others of its kind: it is constructed from a task, has a door, and a reset() that empties it where lifetimes allow.
+// The loops are in containers.hpp and requests.hpp, the same for all; w5.cc runs them side by side.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #pragma once
 #include <cstddef>
@@ -13,12 +13,12 @@
 #include <memory_resource>
 #define W5_PMR 1
 #else
-#define W5_PMR 0  // libc++ before 16: everyone is reached by a classic allocator
+#define W5_PMR 0  // libc++ before 16: all are used through a classic allocator
 #endif
 
 namespace w5 {
 
-// ---- where blocks come from ----
+// ---- upstreams ----
 
 #if W5_PMR
 using upstream = std::pmr::memory_resource;
@@ -46,7 +46,7 @@ inline void to_heap(void *p, std::size_t align) {
     ::operator delete(p);
 }
 
-// The heap, and how much of it is out: what is not zero when a contender is gone has leaked.
+// The heap, with a count of live bytes: a remainder after a contender's end is a leak.
 class counting final : public upstream {
  public:
   std::size_t live = 0, peak = 0;
@@ -67,9 +67,9 @@ class counting final : public upstream {
 #endif
 };
 
-// ---- doors: how containers reach a resource ----
+// ---- doors: how containers access a resource ----
 
-// What it points to is not known to the compiler any more.
+// Hides the object from the compiler.
 template <class T>
 T *hidden(T *p) {
   __asm__("" : "+r"(p));
@@ -77,7 +77,7 @@ T *hidden(T *p) {
 }
 
 #if W5_PMR
-// As std::pmr containers do: a virtual call each way.
+// As std::pmr containers do: a virtual call for each operation.
 struct pmr_door {
   template <class T>
   using allocator = std::pmr::polymorphic_allocator<T>;
@@ -133,27 +133,27 @@ struct direct_door {
 
 struct task {
   std::size_t reps = 1;
-  bool verify = false;               // sum up what is in the container, once
+  bool verify = false;               // sum up the container's contents, once
   upstream *from = nullptr;          // null: the contender's own default
   std::size_t arenas = 10;           // ArenaMR's parameters in this case
   std::size_t arena_bytes = 100000;  //
   std::size_t pool_blocks = 150000;  // max_blocks_per_chunk there
-  void (*at_end)() = nullptr;        // called when the work is done and the resource still there
+  void (*at_end)() = nullptr;        // called when the work is done and the resource is still alive
 };
 
 struct outcome {
-  double work = 0, whole = 0;  // ns: the loops; and with making and destroying resource and container
+  double work = 0, with_setup = 0;  // ns: the loops; and with construction and destruction of resource and container
   bool good = false;
 };
 
 enum trait : unsigned {
   plain = 0,
-  bulk = 1,          // gives memory back by reset only: such a lifetime is not in every case
-  global = 2,        // makes and destroys nothing: each piece must be freed
+  bulk = 1,          // frees memory by reset only: excluded from some cases
+  global = 2,        // constructs and destroys nothing: each piece must be freed
   threads = 4,       // may be shared by threads
-  is_floor = 8,      // its block is there beforehand
-  fundamental = 16,  // refuses alignments beyond max_align_t's
-  map_nodes = 32,    // set up for the nodes of map<int, int>, and bad at all else
+  is_floor = 8,      // its block is allocated in advance
+  fundamental = 16,  // refuses alignments above max_align_t's
+  map_nodes = 32,    // configured for the nodes of map<int, int>, and slow for others
 };
 
 enum case_id {
@@ -179,11 +179,11 @@ enum case_id {
 struct contender {
   const char *name;
   unsigned traits;
-  bool (*here)();                       // false: cannot be had
-  outcome (*run[CASES])(const task &);  // null: it has no such row
+  bool (*here)();                       // false: unavailable
+  outcome (*run[CASES])(const task &);  // null: no such row
 };
 
-// Those of one file; the files that could be built are named to the compiler.
+// The contenders of one file; the files that could be built are passed to the compiler.
 using group = std::vector<contender>;
 
 }  // namespace w5

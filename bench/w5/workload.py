@@ -1,5 +1,5 @@
-"""W5: the recycler in C++. Builds a program of all contenders for each compiler and library, runs them, prints what
-they found; and the same for the pools.
+"""W5: the recycler in C++. Builds a program of all contenders for each compiler and library, runs them, prints
+the results; and the same for the pools.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -17,17 +17,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import traces  # noqa: E402
 
-# As in W1: everyone's loops start at a cache line.
+# As in W1: every loop starts at a cache line.
 FLAGS = ("-std=c++17 -O2 -DNDEBUG -falign-functions=64 -falign-loops=64 "
          "-Wall -Wextra -Wconversion -Wshadow").split()
 
 OURS = ["toft", "floors", "model_arenamr", "standard", "mallocs"]
-BOOST = "boost"  # a rival with a library: left out if it cannot be built
+BOOST = "boost"  # a rival with a library: omitted if it cannot be built
 CONTENDERS = ["toft", "toft_direct", "toft_tuned", "toft_sync", "toft_arena", "toft_arena_ref", "floor", "floor_mem",
               "floor_virtual", "model-arenamr", "new_delete", "std pool", "std pool default", "std sync pool",
               "std monotonic", "boost pool", "boost monotonic", "mimalloc", "jemalloc"]
-THREADS = {"toft_sync", "std sync pool", "new_delete", "mimalloc", "jemalloc"}  # that may share
-# Room for jemalloc's thread-local variables, which it wants at a fixed place although it is opened at run time.
+THREADS = {"toft_sync", "std sync pool", "new_delete", "mimalloc", "jemalloc"}  # that may be shared
+# Space for jemalloc's thread-local variables, which need static TLS although it is opened at run time.
 TUNABLES = "glibc.rtld.optional_static_tls=16384"
 
 
@@ -46,7 +46,7 @@ def kind(cxx):
 
 
 def find_compilers(bench):
-    """{kind: command}: CXX, and one of the other kind."""
+    """{kind: command}: CXX, and a compiler of the other kind."""
     found = {kind(bench.cxx.split()): bench.cxx.split()}
     for other, names in (("gcc", ["g++"]), ("clang", ["clang++"] + ["clang++-%d" % v for v in range(22, 13, -1)])):
         name = next((n for n in names if shutil.which(n)), None)
@@ -56,7 +56,7 @@ def find_compilers(bench):
 
 
 def libcxx_folder(clang):
-    """Where libc++'s headers are, by clang's own words."""
+    """The folder of libc++'s headers, according to clang."""
     said = output_of(clang + ["-stdlib=libc++", "-E", "-v", "-xc++", "-"]) or ""
     return next((d.strip() for d in said.splitlines() if os.path.exists(os.path.join(d.strip(), "__config"))), None)
 
@@ -77,7 +77,7 @@ class Build:
         return said is not None
 
     def compile(self, source, *flags):
-        """(object, None), or (None, what the compiler said)."""
+        """(object, None), or (None, the compiler's message)."""
         made = os.path.join(self.folder, os.path.basename(source) + ".o")
         include = ["-I" + os.path.join(self.bench.root, package, "include") for package in ("cpp", "c")]
         command = self.cxx + FLAGS + list(flags) + include + ["-c", source, "-o", made]
@@ -93,7 +93,7 @@ class Build:
         return None if done.returncode == 0 else (done.stderr.strip().split("\n") or [""])[-1]
 
     def make(self, pool):
-        """Builds w5 and, in the first build, the pools; the last one's rivals may be missing."""
+        """Builds w5 and, in the first build, the pools; rivals of the latter may be missing."""
         os.makedirs(self.folder, exist_ok=True)
         boost_links = output_of(self.cxx + ["-xc++", "-", "-o", os.devnull, "-lboost_container"] + self.libraries,
                                 "int main() {}") is not None
@@ -171,7 +171,7 @@ def build(bench):
     error = error or first.link(pools_program(bench), [made], [])
     if error:
         bench.stop("pools: " + error)
-    if complete:  # else try again next time
+    if complete:  # otherwise it tries again next time
         with open(stamp, "w") as f:
             f.write(state)
 
@@ -185,7 +185,7 @@ def compilers(bench):
 def run(bench, command):
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True,
                           env=dict(os.environ, GLIBC_TUNABLES=TUNABLES))
-    if done.returncode > 1 or not done.stdout.endswith("}\n"):  # 1: something was wrong, and its row says so
+    if done.returncode > 1 or not done.stdout.endswith("}\n"):  # 1: a result was wrong, which its row records
         bench.stop("%s failed with %d" % (" ".join(command), done.returncode))
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -229,7 +229,7 @@ class Table:
         return row and row["median"]
 
     def best_rival(self, case, contender="toft"):
-        """Who may be shared by threads is compared with those that may."""
+        """Contenders that threads may share are compared with each other."""
         return min(((self.row[case, c]["median"], c) for c in self.contenders if not ours(c) and (case, c) in self.row
                     and (contender not in THREADS or c in THREADS)), default=(None, None))
 
@@ -246,7 +246,7 @@ def tables_of(rows_):
 
 
 def here(rows_):
-    """Our numbers beside those the original published: the first build, ms."""
+    """Our results next to those that the original published: the first build, ms."""
     t = tables_of(rows_)[0][0]
 
     def ms(case, c, elements):
@@ -339,14 +339,14 @@ def print_pools(t):
 
 
 def lost(tables, who):
-    """(how many rows, those lost)"""
+    """(number of rows, the lost ones)"""
     all_ = [(t, case, value, *t.best_rival(case, c)) for t in tables for case, c, value in t.rows_of_toft() if c == who]
     return len(all_), ["%s, %s (%s, %s)" % (case, t.build, rival, ratio(value, best))
                        for t, case, value, best, rival in all_ if verdict(value, best) == "LOST"]
 
 
 def all_marks(rows_):
-    """(mark, what was measured, met)"""
+    """(target, measured value, whether it was met)"""
     tables, pools = tables_of(rows_)
     count, rows_ = lost(tables, "toft")
     yield ("default-constructed, first in every row (3 %)",
@@ -361,7 +361,7 @@ def all_marks(rows_):
                        bool(value) and value <= 1.10 * unit)
     for t in tables:
         r, live = (t.row.get(("oversize memory", c)) for c in ("toft", "boost pool"))
-        if r and live:  # which gives back what it can at once
+        if r and live:  # which frees at once where it can
             yield ("oversize rounds leave at most twice what was live; %s" % t.build,
                    "%.1f / %.1f MiB" % (r["peak_bytes"] / 2**20, live["peak_bytes"] / 2**20),
                    r["peak_bytes"] <= 2 * live["peak_bytes"])
@@ -409,7 +409,7 @@ def table(head, rows_):
 
 
 def history(rows_):
-    """What one line of history keeps: medians of the first build, ours and the floors', and the best rival."""
+    """The fields of a line of history: medians of the first build of Toft, the floors and the best rival."""
     t = tables_of(rows_)[0][0]
     kept = {}
     for case in t.cases:

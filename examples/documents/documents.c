@@ -1,7 +1,7 @@
-/* Builds the tree of each document, walks it and lets it go, again and again:
+/* Builds the tree of each document, walks it and frees it, repeatedly:
  *     documents [--keep | --count] ROUNDS FILE...
- * Prints what ../programs.py reads, and a line of what was built. --count: instead of times, on Toft, how many requests
- * the trees made, and how often Toft asked its source.
+ * Prints what ../programs.py reads, and a line about the trees. --count: instead of times, on Toft, the
+ * numbers of the trees' requests and of Toft's calls of its source.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <errno.h>
 

@@ -1,8 +1,8 @@
-/* Where the nodes and strings of a document come from, chosen when the program is compiled so that each
+/* The allocator of a document's nodes and strings, chosen when the program is compiled so that each
  * build calls its allocator as directly as a real program would:
  *   -DDOCUMENTS_MALLOC  malloc, and free by walking the tree; run it under LD_PRELOAD for other mallocs
  *   -DDOCUMENTS_TOFT    an arena; a document ends with a reset or, unless `keep`, with its arena's release
- *   -DDOCUMENTS_NONE    nothing is built: what the parser itself costs
+ *   -DDOCUMENTS_NONE    nothing is built: measures the parser alone
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef DOCUMENTS_MEMORY_H
 #define DOCUMENTS_MEMORY_H
@@ -20,7 +20,7 @@ enum { BUILDS = 1, FREES_BY_WALK = 0 };
 struct memory {
   toft_source *source; /* NULL: the heap */
   toft_arena *arena;
-  toft_pack text; /* strings lie side by side, not rounded to 8 */
+  toft_pack text; /* strings are contiguous, not rounded to 8 */
   int keep;       /* one arena for all documents, reset between them */
 };
 
@@ -68,7 +68,7 @@ static inline char *memory_text(struct memory *m, size_t size) { return (void)m,
 static inline void memory_free(struct memory *m, void *p) { (void)m, free(p); }
 static inline void memory_end(struct memory *m) { (void)m; }
 static inline void memory_done(struct memory *m) { (void)m; }
-static inline int memory_count(struct memory *m) { return (void)m, 0; } /* there is nothing to count */
+static inline int memory_count(struct memory *m) { return (void)m, 0; } /* no statistics */
 static inline void memory_print_counts(uint64_t requests) { (void)requests; }
 #endif
 

@@ -1,4 +1,4 @@
-/* A document tree as a DOM keeps it: one node an element or value, linked to parent, children and next
+/* A document tree like a DOM: one node an element or value, linked to parent, children and next
  * sibling, with its own copies of names, text and attributes. json.c and xml.c drive the same calls.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef DOCUMENTS_TREE_H
@@ -26,7 +26,7 @@ struct node {
 
 struct tree {
   struct memory *memory;
-  struct node *root, *open; /* open: where the next node goes */
+  struct node *root, *open; /* open: the parent of the next node */
   char *name;               /* of the next node */
   uint64_t nodes, attributes, strings, bytes;
 };
@@ -41,7 +41,7 @@ static inline char *tree_text(struct tree *t, const char *s, size_t n) {
   return copy;
 }
 
-/* Remembers the key of the next value. 0 when out of memory, as below. */
+/* Stores the key of the next value. Returns 0 when out of memory, like the functions below. */
 static inline int tree_key(struct tree *t, const char *s, size_t n) {
   if (!BUILDS) return 1;
   t->name = tree_text(t, s, n);
@@ -110,7 +110,7 @@ static inline int tree_attribute(struct tree *t, const char *name, const char *v
   return (a->value = tree_text(t, value, strlen(value))) != NULL;
 }
 
-/* What a program on malloc must do and a program on an arena need not. */
+/* A program on malloc must free each node; a program on an arena need not. */
 static inline void tree_free(struct memory *m, struct node *n) {
   while (n != NULL) {
     struct node *next = n->next;
@@ -129,7 +129,7 @@ static inline void tree_free(struct memory *m, struct node *n) {
   }
 }
 
-/* Equal for equal documents, whoever keeps them. The end of a list of children is part of it. */
+/* Equal documents have equal hashes, with every allocator. The end of a list of children is part of the hash. */
 static inline uint64_t tree_hash(uint64_t h, const struct node *n) {
   for (; n != NULL; n = n->next) {
     h = hash_bytes(h, &n->kind, sizeof n->kind);
@@ -145,7 +145,7 @@ static inline uint64_t tree_hash(uint64_t h, const struct node *n) {
   return hash_bytes(h, "", 1);
 }
 
-/* Parse one document into t. 0 and a message in error[] on failure. */
+/* Parses one document into t. Returns 0, with a message in error[], on failure. */
 int json_parse(struct tree *t, const char *s, size_t size, char *error, size_t error_size);
 int xml_parse(struct tree *t, const char *s, size_t size, char *error, size_t error_size);
 

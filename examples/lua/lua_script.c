@@ -1,8 +1,8 @@
 /* Runs a script in a new Lua state, round after round:
  *     lua_script [--toft [--count] | --toft-heap] incremental|generational SCRIPT ROUNDS FILE...
- * The script is given two tables: the texts of the files that end in .json, and of the others; and a function to
- * call when a part of it is done. What it returns is hashed. Prints what ../programs.py reads. --count: instead of
- * times, how many requests Lua made, and how often Toft asked its source.
+ * The script gets two tables: the texts of the files that end in .json, and of the others; and a function to
+ * call when a part of it is done. Its result is hashed. Prints what ../programs.py reads. --count: instead of
+ * times, the numbers of Lua's requests and of Toft's calls of its source.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <lauxlib.h>
 #include <lualib.h>
@@ -65,7 +65,7 @@ static void push_texts(lua_State *L, const struct text *files, int count, int js
   }
 }
 
-/* What can raise an error. */
+/* The part that can raise an error. */
 static int play(lua_State *L) {
   const char *script = (const char *)lua_touserdata(L, 1);
   const struct text *files = (const struct text *)lua_touserdata(L, 2);

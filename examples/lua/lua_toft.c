@@ -1,14 +1,14 @@
-/* Lua says the size of what it frees: that is all a recycler needs to know. The collector frees objects in the order of
- * their birth, or against it, so what it frees lies side by side and blocks come back soon.
- * The system's small pages hold least: what was never touched of a block takes no memory, nor what a trim gave back.
+/* Lua passes the size of each object it frees, as a recycler requires. The collector frees objects in the order of
+ * their allocation, or in reverse, so freed objects are adjacent and blocks become empty soon.
+ * Small pages of the system take least memory: untouched and trimmed parts of a block take none.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "lua_toft.h"
 
-/* Where p is NULL, old_size is the kind of an object. Lua asks again after a collection when it gets NULL. */
+/* Where p is NULL, old_size is the kind of an object. After NULL Lua collects garbage and retries. */
 void *lua_toft_alloc(void *ud, void *p, size_t old_size, size_t size) {
   lua_toft *memory = (lua_toft *)ud;
   if (size == 0) {
-    if (!memory->closing) toft_recycler_free(&memory->recycler, p, old_size); /* which ignores NULL */
+    if (!memory->closing) toft_recycler_free(&memory->recycler, p, old_size); /* ignores NULL */
     return NULL;
   }
   if (p == NULL) return toft_recycler_alloc(&memory->recycler, size, 8); /* as resize would, but inline */

@@ -1,4 +1,4 @@
-/* A Lua state on Toft, for your own program: copy this pair. README.md says why it is as it is.
+/* A Lua state on Toft, for your own program: copy this pair. README.md gives the reasons for its design.
  *
  *     lua_toft memory;
  *     lua_State *L = lua_toft_open(&memory, NULL);
@@ -23,15 +23,15 @@ typedef struct lua_toft {
   int closing;
 } lua_toft;
 
-/* A new state, without libraries, as lua_newstate makes it: set lua_atpanic if errors can reach it. All that it
- * allocates is taken from blocks of this source, which must outlive the state; NULL: pages of the system. NULL if there
- * is no memory. `memory` must stay where it is. */
+/* A new state, without libraries, as lua_newstate makes it: set lua_atpanic if errors can reach it. It
+ * allocates from blocks of this source, which must outlive the state; NULL: pages of the system. Returns NULL without
+ * memory. `memory` must not be moved. */
 lua_State *lua_toft_open(lua_toft *memory, toft_source *source);
 
-/* In place of lua_close: finalizers run, and then all memory goes at once, without a free for each object. */
+/* Replaces lua_close: runs finalizers, and then frees all memory at once, without a call for each object. */
 void lua_toft_close(lua_toft *memory, lua_State *L);
 
-/* Returns what holds nothing to the source, but for about `keep` bytes: after lua_gc(L, LUA_GCCOLLECT), say. */
+/* Returns empty blocks to the source, except for about `keep` bytes: for example after lua_gc(L, LUA_GCCOLLECT). */
 void lua_toft_trim(lua_toft *memory, size_t keep);
 
 /* The lua_Alloc of such a state; ud: its lua_toft. */

@@ -1,6 +1,6 @@
--- What a program in Lua does to its memory: documents read and dropped, words counted, trees and closures made and left.
--- It is given the texts of some documents in JSON and some in English, and a function to call when a part is done; it
--- returns what it found, as one string that does not depend on where anything lies.
+-- The memory use of a typical program in Lua: documents read and dropped, words counted, trees and closures made.
+-- It gets the texts of some documents in JSON and some in English, and a function to call when a part is done; it
+-- returns its results as one string that does not depend on addresses.
 -- SPDX-License-Identifier: MIT OR Apache-2.0
 local documents, texts, part = ...
 local found = {}

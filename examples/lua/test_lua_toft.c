@@ -1,5 +1,5 @@
-/* lua_toft.c: the same answers as on malloc, Lua's rules for an allocator, and memory that runs out anywhere.
- * TOFT_STEP in the environment: where it runs out, every so many requests; 1 if it is not set.
+/* lua_toft.c: the same results as on malloc, Lua's rules for an allocator, and out-of-memory at every point.
+ * TOFT_STEP in the environment: the distance of requests that fail in turn; 1 if it is not set.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,15 +43,15 @@ static const char *const script =
     "setmetatable({}, { __gc = function() at_the_end(('y'):rep(100):upper()) end })\n"
     "return table.concat(out, ' ')\n";
 
-/* In front of an allocator. */
-struct door {
+/* Wraps an allocator. */
+struct wrapper {
   lua_Alloc alloc;
   void *ud;
-  unsigned long requests, refuse; /* the number of the request that gets nothing; 0: none */
+  unsigned long requests, refuse; /* refuse: the number of the request that fails; 0: none */
 };
 
 static void *pass(void *ud, void *p, size_t old_size, size_t size) {
-  struct door *d = (struct door *)ud;
+  struct wrapper *d = (struct wrapper *)ud;
   if (size != 0 && ++d->requests == d->refuse) return NULL;
   return d->alloc(d->ud, p, old_size, size);
 }
@@ -80,7 +80,7 @@ static int play(lua_State *L) {
   return 1;
 }
 
-/* LUA_OK and the hash of the answer; LUA_ERRMEM. */
+/* Returns LUA_OK and the hash of the result, or LUA_ERRMEM. */
 static int run(lua_State *L, int generational, uint64_t *hash) {
   int code;
   if (generational)
@@ -102,7 +102,7 @@ static int run(lua_State *L, int generational, uint64_t *hash) {
 }
 
 static uint64_t on_malloc(int generational, unsigned long *requests) {
-  struct door d = {heap, NULL, 0, 0};
+  struct wrapper d = {heap, NULL, 0, 0};
   lua_State *L = lua_newstate(pass, &d);
   uint64_t hash = 0;
   assert_non_null(L);
@@ -112,7 +112,7 @@ static uint64_t on_malloc(int generational, unsigned long *requests) {
   return hash;
 }
 
-static void all_went_back(void) { assert_int_equal(counts.held, 0); }
+static void all_blocks_were_returned(void) { assert_int_equal(counts.held, 0); }
 
 static lua_State *begin(lua_toft *memory) {
   memset(&counts, 0, sizeof counts);
@@ -130,20 +130,20 @@ static void the_same_as_on_malloc(void **state) {
     ended = 0;
     assert_int_equal(run(L, round % 2, &hash), LUA_OK);
     assert_true(hash == expected);
-    assert_true(counts.calls * 100 < requests); /* 99 of 100 are served from blocks that are there */
-    if (round < 2) {                            /* the fast end, and the slow one: both run finalizers */
+    assert_true(counts.calls * 100 < requests); /* blocks serve 99 of 100 requests */
+    if (round < 2) {                            /* the fast close, and the slow one: both run finalizers */
       lua_toft_close(&memory, L);
     } else {
       lua_close(L);
-      assert_int_equal(toft_recycler_get_stats(&memory.recycler).used, 0); /* Lua freed what it took, to the byte */
+      assert_int_equal(toft_recycler_get_stats(&memory.recycler).used, 0); /* Lua freed all its memory, to the byte */
       toft_recycler_release(&memory.recycler);
     }
     assert_int_equal(ended, 1);
-    all_went_back();
+    all_blocks_were_returned();
   }
 }
 
-/* After a collection nothing is in use that was dropped, and trim gives it back. */
+/* After a collection dropped objects are freed, and trim returns their memory. */
 static void dropped_tables_go_back(void **state) {
   lua_toft memory;
   lua_State *L = begin(&memory);
@@ -162,7 +162,7 @@ static void dropped_tables_go_back(void **state) {
   lua_toft_trim(&memory, 0);
   assert_true(counts.held < held / 2);
   lua_toft_close(&memory, L);
-  all_went_back();
+  all_blocks_were_returned();
 }
 
 static void rules_of_the_function(void **state) {
@@ -189,7 +189,7 @@ static void rules_of_the_function(void **state) {
     assert_null(lua_toft_alloc(&memory, p, was, 0));
   }
   lua_toft_close(&memory, L);
-  all_went_back();
+  all_blocks_were_returned();
 }
 
 static unsigned long step(void) {
@@ -197,9 +197,9 @@ static unsigned long step(void) {
   return text != NULL && atol(text) > 0 ? (unsigned long)atol(text) : 1;
 }
 
-/* Lua collects and asks again where one request fails: it fails if nothing is had from then on. */
+/* Lua collects and retries when a request fails: the state fails only if all later requests fail. */
 static void *starve(void *ud, void *p, size_t old_size, size_t size) {
-  struct door *d = (struct door *)ud;
+  struct wrapper *d = (struct wrapper *)ud;
   if (size > (p != NULL ? old_size : 0) && ++d->requests >= d->refuse && d->refuse != 0) return NULL;
   return d->alloc(d->ud, p, old_size, size);
 }
@@ -210,7 +210,7 @@ static void one_request_fails(void **state) {
   (void)state;
   for (unsigned long k = 1; k <= requests; k += step()) {
     lua_toft memory;
-    struct door d = {lua_toft_alloc, &memory, 0, k};
+    struct wrapper d = {lua_toft_alloc, &memory, 0, k};
     lua_State *L = begin(&memory);
     uint64_t hash = 0;
     assert_non_null(L);
@@ -218,7 +218,7 @@ static void one_request_fails(void **state) {
     if (run(L, 0, &hash) == LUA_OK) assert_true(hash == expected);
     d.refuse = 0;
     lua_toft_close(&memory, L);
-    all_went_back();
+    all_blocks_were_returned();
   }
 }
 
@@ -228,7 +228,7 @@ static void nothing_more_is_had(void **state) {
   (void)state;
   for (unsigned long k = 1; k <= requests / 2; k += 7 * step()) {
     lua_toft memory;
-    struct door d = {lua_toft_alloc, &memory, 0, k};
+    struct wrapper d = {lua_toft_alloc, &memory, 0, k};
     lua_State *L = begin(&memory);
     uint64_t hash = 0;
     assert_non_null(L);
@@ -240,7 +240,7 @@ static void nothing_more_is_had(void **state) {
     tried++;
     d.refuse = 0;
     lua_toft_close(&memory, L);
-    all_went_back();
+    all_blocks_were_returned();
   }
   assert_true(failed > tried / 2);
 }
@@ -259,13 +259,13 @@ static void no_block_to_be_had(void **state) {
     counts.refuse = k;
     L = lua_toft_open(&memory, counted_source());
     if (L == NULL) {
-      all_went_back();
+      all_blocks_were_returned();
       continue;
     }
     code = run(L, 0, &hash);
     if (code == LUA_OK) assert_true(hash == expected);
     lua_toft_close(&memory, L);
-    all_went_back();
+    all_blocks_were_returned();
     if (code == LUA_OK) break;
   }
   assert_true(k > 3);

@@ -1,9 +1,9 @@
-"""A user of the Toft arena ABI in Python, written from abi/SPEC.md: allocation by moving the cursor of a head that somebody
-else made, in whatever language. U4, M14 and so on are the rules of that document.
+"""A user of the Toft arena ABI in Python, written from abi/SPEC.md: allocation by moving the cursor of a head that any
+provider made. U4, M14 and so on are the rules of that document.
 
-Addresses are integers, sizes are bytes. Nobody frees an allocation: it lives until the arena is rewound past it, reset or
-released, and whatever looks at its memory (ctypes objects, addresses) must not be used after that (U11). An arena belongs
-to one thread at a time (U16).
+Addresses are integers, sizes are bytes. Allocations are not freed individually: they live until the arena is rewound
+past them, reset or released, and references to their memory (ctypes objects, addresses) must not be used after that
+(U11). An arena belongs to one thread at a time (U16).
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -21,7 +21,7 @@ ZERO, STAY = 1, 2
 KEEP_RECENT, KEEP_ALL, KEEP_BYTES = 0, 1, 2
 SET_BUDGET = 1
 
-# The structures of section 2. The words that user code computes with are integers, as section 8 has it for Go and Julia.
+# The structures of section 2. Words for user code's arithmetic are integers, as in section 8 for Go and Julia.
 
 Mark = collections.namedtuple("Mark", "cursor epoch")
 
@@ -70,7 +70,7 @@ class Unsupported(Exception):
 
 
 class ArenaError(Exception):
-    """An operation was refused and changed nothing, but for ECORRUPT: that was done, and damage was found. `code` is the
+    """An operation was refused and changed nothing; after ECORRUPT it was done, and damage was found. `code` is the
     ABI's."""
 
     NAMES = {ENOMEM: "no memory", EMARK: "no mark of this arena that is still good", EARG: "an argument without meaning",
@@ -87,7 +87,7 @@ def round_up(n):
 
 
 def word(n):
-    """n as the C functions get it. ctypes would cut a larger number off, and a huge request would become a small one (U15)."""
+    """n as a C argument. ctypes would truncate a larger number, and a huge request would become a small one (U15)."""
     if n < 0:
         raise ValueError("negative: %d" % n)
     return min(n, SIZE_MAX)
@@ -99,7 +99,7 @@ def power_of_two(align):
 
 
 class Arena:
-    """An arena that somebody made, at `address`. It is used, not copied (U6); whoever owns it calls release."""
+    """An arena of any provider, at `address`. It is used, not copied (U6); its owner calls release."""
 
     def __init__(self, address):
         if not address:
@@ -111,7 +111,7 @@ class Arena:
         if ops.size < ctypes.sizeof(Ops):  # section 9: nothing beyond it may be read
             raise Unsupported("the arena's table has %d bytes, not %d" % (ops.size, ctypes.sizeof(Ops)))
         self._live_head, self.address = head, address
-        self._running, self._raised = 0, []  # cleanups; what they raised
+        self._running, self._raised = 0, []  # cleanups; their exceptions
 
     @property
     def head(self):
@@ -124,7 +124,7 @@ class Arena:
         return self.head.ops.contents  # read each time (U2): the provider may have swapped it
 
     def _done(self, code):
-        """Raises what a cleanup raised, if any did (only the first is told); else what the code says."""
+        """Raises the first exception of a cleanup, if any; else that of the code."""
         if self._raised and not self._running:
             raised, self._raised = self._raised, []
             raise raised[0]
@@ -134,13 +134,13 @@ class Arena:
     # The inline paths, section 3.
 
     def alloc(self, size, align=8, zero=False):
-        """The address of size bytes, zeroed if that is asked for. MemoryError: no memory, no budget, or the arena is closed;
+        """The address of size bytes, zeroed if requested. MemoryError: no memory, no budget, or the arena is closed;
         nothing changed."""
         power_of_two(align)
         size, head = word(size), self.head
         p = head.cursor
         pad = -p % align if align > 8 else 0
-        if head.limit - p < pad + size:  # a sum of Python's integers does not wrap
+        if head.limit - p < pad + size:  # the sum of Python's integers does not overflow
             p = self.ops.alloc(self.address, size, align, ZERO if zero else 0, 0)
             if p is None:
                 raise MemoryError("arena: %d bytes, aligned to %d" % (size, align))
@@ -155,7 +155,7 @@ class Arena:
         return Mark(head.cursor, head.epoch & ~1)
 
     def rewind(self, mark):
-        """Gives back what was allocated since the mark, and runs the cleanups registered since."""
+        """Frees the allocations since the mark, and runs the cleanups registered since."""
         head = self.head
         if mark.epoch != head.epoch or mark.cursor > head.cursor:
             self._done(self.ops.rewind(self.address, mark.cursor, mark.epoch))
@@ -163,8 +163,8 @@ class Arena:
             head.cursor = mark.cursor
 
     def resize(self, p, old_size, new_size, align=8, zero=False, stay=False):
-        """The allocation's address, which may be new; old_size is the size last asked for (U8). MemoryError: it is as it was.
-        stay: rather that than another address."""
+        """The allocation's address, which may be new; old_size is the last requested size (U8). MemoryError: it is
+        unchanged. stay: rather that than another address."""
         power_of_two(align)
         old_size, new_size = word(old_size), word(new_size)
         head = self.head
@@ -180,14 +180,14 @@ class Arena:
         return q
 
     def free(self, p, size):
-        """Gives p back if it is the newest allocation; else does nothing. size is the size last asked for (U8)."""
+        """Frees p if it is the newest allocation; else does nothing. size is the last requested size (U8)."""
         size, head = word(size), self.head
         if p and not head.epoch & 1 and head.cursor - p == round_up(size):
             head.cursor = p
         elif p and self.ops.free:
             self.ops.free(self.address, p, size)
 
-    # What needs a call.
+    # Operations that need a call.
 
     def reset(self, policy=KEEP_RECENT, keep=0):
         self._done(self.ops.reset(self.address, policy, word(keep)))
@@ -199,19 +199,19 @@ class Arena:
         return self.ops.contains(self.address, p) == 1
 
     def stats(self):
-        stats = Stats()  # what this provider does not know stays 0
+        stats = Stats()  # members that this provider does not fill stay 0
         self.ops.stats(self.address, stats, ctypes.sizeof(stats))
         return stats
 
     def set_budget(self, size):
-        """At most so many bytes may be live from now on; None: no limit."""
+        """Limits live bytes from now on; None: no limit."""
         if size is not None and not 0 <= size <= NO_BUDGET:
             raise ValueError("no budget: %d" % size)
         self._done(self.ops.set(self.address, SET_BUDGET, NO_BUDGET if size is None else size, None, 0))
 
     def cleanup(self, function):
-        """Calls function() when the arena is rewound past this point, reset or released. Its exceptions are raised where that
-        was asked for, since none may pass through the provider (U13). MemoryError: no memory, or the arena is closed."""
+        """Calls function() when the arena is rewound past this point, reset or released. Its exceptions are raised by
+        that call, since none may pass through the provider (U13). MemoryError: no memory, or the arena is closed."""
         key = next(_keys)
         node = self.ops.cleanup(self.address, _run_address, key)
         if node is None:
@@ -223,8 +223,8 @@ class Arena:
         return Claim(self)
 
     def release(self):
-        """Runs the cleanups and returns all memory, the head too. A provider ignores this in a closed arena and tells nobody; but
-        a rewind is then EBUSY whatever the mark is, and (0, 0) is never a mark (M11), so that changes nothing."""
+        """Runs the cleanups and returns all memory, the head too. A provider ignores this in a closed arena without an
+        error; but a rewind is then EBUSY for every mark, and (0, 0) is never a mark (M11), so that changes nothing."""
         if self.ops.rewind(self.address, None, 0) == EBUSY:
             raise ArenaError(EBUSY)
         self.ops.release(self.address)
@@ -239,7 +239,7 @@ class Arena:
         return p
 
     def new(self, ctype):
-        """A ctypes object in the arena, zeroed. It looks at the arena's memory: not to be used when that is given back."""
+        """A ctypes object in the arena, zeroed. It refers to the arena's memory: invalid after that is freed."""
         return ctype.from_address(self.alloc(ctypes.sizeof(ctype), ctypes.alignment(ctype), zero=True))
 
     @contextlib.contextmanager
@@ -252,8 +252,8 @@ class Arena:
 
 
 class Claim:
-    """The rest of the current block for one writer, byte by byte: for text side by side. A context manager, because an arena
-    whose range is never given can never be released (section 4)."""
+    """The rest of the current block for one writer, byte by byte: for contiguous text. A context manager, because an
+    arena with a claimed range cannot be released (section 4)."""
 
     def __init__(self, arena):
         self.arena, self.range = arena, Range()  # zeroed before the first claim (U12)
@@ -261,8 +261,8 @@ class Claim:
             raise MemoryError("arena: nothing to claim")
 
     def append(self, data):
-        """The address of a copy of data, which stays together, aligned to 1: nothing for resize and free, which would take
-        what is beside it along. MemoryError: no memory; the range is as it was."""
+        """The address of a copy of data, contiguous, aligned to 1. It must not be resized or freed, which would include
+        its neighbours. MemoryError: no memory; the range is unchanged."""
         r, size = self.range, len(data)
         p = r.cursor
         if r.limit - p < size:
@@ -270,7 +270,7 @@ class Claim:
             if p is None:
                 raise MemoryError("arena: %d bytes" % size)
             if r.cursor == p + round_up(size):
-                r.cursor = p + size  # the rest of its last 8 bytes is ours too
+                r.cursor = p + size  # the rest of its last 8 bytes belongs to the range, too
         else:
             r.cursor = p + size
         ctypes.memmove(p, bytes(data), size)
@@ -293,12 +293,13 @@ class Cleanup:
         self.node, self._key = node, key
 
     def cancel(self):
-        """Nothing is run. It is too late where the function ran: then the node is gone, and this does nothing (U14)."""
+        """Cancels the function. After the function ran the node is freed, and this does nothing (U14)."""
         if _pending.pop(self._key, None):
             Node.from_address(self.node).fn = None
 
 
-# One C function for all cleanups. Its argument is a key, not an object's address: Python's objects stay here until they ran.
+# One C function for all cleanups. Its argument is a key, not an object's address: Python's objects stay here until
+# their call.
 _pending, _keys = {}, itertools.count(1)
 
 

@@ -1,7 +1,7 @@
-"""Where the arenas come from: how one is made is no part of the ABI, and each provider has its own way.
+"""The providers of arenas: creation is not part of the ABI, and differs between providers.
 
-C's is libtoft, a shared library; Rust's is the crate, which rust_provider/ puts behind one C function. Both ask a Source for their
-blocks: it counts them, and none of its functions raises.
+C's is libtoft, a shared library; Rust's is the crate, which rust_provider/ puts behind one C function. Both take
+blocks from a Source, which counts them and raises no exceptions.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -18,7 +18,7 @@ class Source:
 
     def __init__(self, fail_at=()):
         self.held, self.asked, self.fail_at = {}, 0, set(fail_at)
-        self.took, self.gave, self.wrong = [], [], []  # sizes; and what a provider did that it may not
+        self.took, self.gave, self.wrong = [], [], []  # sizes; and violations of the rules by a provider
         self.take, self.put = TAKE(self._take), PUT(self._put)
 
     def _take(self, _, size):

@@ -20,7 +20,7 @@ BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 
 
 class Spy:
-    """The arena's table, copied, with a count of the calls: put in its place as a provider may do (M20)."""
+    """The arena's table, copied, with a count of the calls: which replaces it, as a provider may do (M20)."""
 
     def __init__(self, arena, **replaced):
         self.calls, self.kept = collections.Counter(), []
@@ -46,12 +46,12 @@ class OnEachProvider:
     def tearDown(self):
         if self.arena._live_head:
             self.arena.release()
-        self.assertEqual((self.source.held, self.source.wrong), ({}, []))  # everything went back
+        self.assertEqual((self.source.held, self.source.wrong), ({}, []))  # everything was returned
 
     def block_of(self, p):
         return next(base for base, (size, _) in self.source.held.items() if base + 64 <= p <= base + size)
 
-    # Tables that may not be used.
+    # Tables that must be refused.
 
     def refused(self, **changes):
         ops = abi.Ops.from_buffer_copy(self.arena.head.ops.contents)
@@ -137,7 +137,7 @@ class OnEachProvider:
         self.assertEqual(self.arena.head.cursor, p + 16)
         self.assertEqual(spy.calls, {})
         q = self.arena.alloc(1)
-        self.assertEqual(self.arena.resize(p, 10, 4), p)  # an older one shrinks where it is
+        self.assertEqual(self.arena.resize(p, 10, 4), p)  # an older one shrinks in place
         with self.assertRaises(MemoryError):
             self.arena.resize(p, 4, 100, stay=True)
         moved = self.arena.resize(p, 10, 100)
@@ -177,7 +177,7 @@ class OnEachProvider:
                 self.arena.alloc(size)
                 self.arena.rewind(mark)
                 self.assertEqual((self.arena.head.cursor, self.arena.stats().live), (mark.cursor, 8))
-            self.assertEqual(spy.calls["rewind"], {100: 0, 100_000: 3, 3_000_000: 6}[size])  # one for each block that came
+            self.assertEqual(spy.calls["rewind"], {100: 0, 100_000: 3, 3_000_000: 6}[size])  # one for each new block
         self.assertEqual(ctypes.string_at(kept, 4), b"kept")
 
     def test_refuses_marks_that_are_not_good(self):
@@ -188,7 +188,7 @@ class OnEachProvider:
         another.alloc(8)
         for bad in (mark, abi.Mark(0, 0), another.mark(), abi.Mark(mark.cursor + 1, mark.epoch)):
             if bad.epoch == self.arena.head.epoch:
-                bad = abi.Mark(bad.cursor, bad.epoch + 2)  # inline, no foreign mark is told apart: U10
+                bad = abi.Mark(bad.cursor, bad.epoch + 2)  # the inline path detects no foreign mark: U10
             with self.assertRaises(abi.ArenaError) as raised:
                 self.arena.rewind(bad)
             self.assertEqual(raised.exception.code, abi.EMARK)
@@ -209,7 +209,7 @@ class OnEachProvider:
         self.assertEqual(ran, [2, 1, 0, "kept"])
         late = self.arena.cleanup(lambda: ran.append("released"))
         self.arena.release()
-        late.cancel()  # its node is gone
+        late.cancel()  # its node is freed
         self.assertEqual(ran, [2, 1, 0, "kept", "released"])
         self.assertEqual([p for p in abi._pending.values() if p[0] is self.arena], [])
 
@@ -236,7 +236,7 @@ class OnEachProvider:
         with self.assertRaisesRegex(KeyError, "the first to raise"):
             a.rewind(mark)
         self.assertEqual(seen, [abi.EBUSY] * 8)
-        a.alloc(1)  # all is well
+        a.alloc(1)  # usable again
         self.assertEqual(a.stats().live, 8)
 
     # Claims.
@@ -275,7 +275,7 @@ class OnEachProvider:
             claim.give()
         self.assertEqual(raised.exception.code, abi.EARG)
 
-    # Budgets, memory that is kept, the end.
+    # Budgets, kept memory, and the end.
 
     def test_a_budget_is_exact(self):
         self.arena.alloc(100)
@@ -287,7 +287,7 @@ class OnEachProvider:
             self.arena.cleanup(print)
         self.assertEqual((self.arena.stats().live, self.arena.stats().budget), (128, 128))
         self.arena.free(p, 24)
-        self.arena.set_budget(50)  # below what is live
+        self.arena.set_budget(50)  # below the live bytes
         with self.assertRaises(MemoryError):
             self.arena.alloc(1)
         self.assertEqual(self.arena.alloc(0), self.arena.head.cursor)
@@ -298,7 +298,7 @@ class OnEachProvider:
                 self.arena.set_budget(bad)
 
     def test_no_memory_changes_nothing(self):
-        self.source.fail_at = range(2, 100)  # smaller blocks too
+        self.source.fail_at = range(2, 100)  # smaller blocks, too
         p, mark = self.arena.copy(b"here"), self.arena.mark()
         with self.assertRaises(MemoryError):
             self.arena.alloc(10_000)
@@ -317,7 +317,7 @@ class OnEachProvider:
                 for _ in range(10):
                     self.arena.alloc(30_000)
                 self.arena.reset(policy, keep)
-            self.assertEqual((self.source.asked, self.arena.stats().live), (asked, 0))  # at rest
+            self.assertEqual((self.source.asked, self.arena.stats().live), (asked, 0))  # steady state
         self.assertGreater(self.arena.stats().reserved, 300_000)
         self.arena.trim()
         self.assertEqual(self.source.bytes_held(), self.arena.stats().reserved)
@@ -357,7 +357,7 @@ class OnEachProvider:
             with self.assertRaisesRegex(ValueError, "released"):
                 call()
 
-    # All together.
+    # Larger programs.
 
     def test_vectors(self):
         played = 0
@@ -371,7 +371,7 @@ class OnEachProvider:
     def test_tree(self):
         with tempfile.TemporaryDirectory() as folder:
             sizes = {}
-            for n in range(60):  # the more, the deeper
+            for n in range(60):  # deeper with each
                 place = os.path.join(folder, *("d%d" % k for k in range(n % 7)), "e%d" % n)
                 os.makedirs(place)
                 for k in range(n):

@@ -1,5 +1,5 @@
-/* Reads a tree of directories that another language laid out in an arena, and puts its answer into the same arena. Of
- * Toft it knows the ABI's header alone.
+/* Reads a tree of directories that another language built in an arena, and puts its result into the same arena. It
+ * depends only on the ABI's header.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 #include "../../abi/toft_abi.h"
 
 typedef struct entry { /* as Entry in tree.py */
-  struct entry *older; /* the entry made before: a directory is made before what is in it */
+  struct entry *older; /* the entry made before: a directory is made before its contents */
   struct entry *parent;
   const char *name; /* not terminated */
   uint64_t name_size;
-  uint64_t size; /* bytes: of a file; of a directory with all that is in it, once totalled */
+  uint64_t size; /* bytes: of a file; of a directory the total of its contents, once summed */
   uint64_t directory;
 } entry;
 
@@ -23,7 +23,7 @@ static int larger_first(const void *a, const void *b) {
 /* Adds up the sizes and returns the directories, largest first, *n of them: an array in the arena. NULL: no memory. */
 entry **tree_total(toft_arena *a, entry *newest, size_t *n) {
   size_t count = 0;
-  for (entry *e = newest; e != NULL; e = e->older) { /* so children come before their parents */
+  for (entry *e = newest; e != NULL; e = e->older) { /* children come before their parents */
     if (e->parent != NULL) e->parent->size += e->size;
     count += e->directory != 0;
   }

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What takes the room in a folder: tree.py LIBTOFT LIBTREE [FOLDER].
+"""The disk use of a folder: tree.py LIBTOFT LIBTREE [FOLDER].
 
-Python lays out every file and directory in an arena of libtoft's, C adds the sizes up and sorts, and Python prints what C left
-in the arena. Between the two goes one address each way, and one release frees all of it.
+Python builds an entry for every file and directory in an arena of libtoft, C sums the sizes and sorts, and Python
+prints C's result from the arena. One address is passed in each direction, and one release frees everything.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -23,7 +23,7 @@ class Entry(Structure):
 
 
 def load(library):
-    """C's half."""
+    """Loads the C part."""
     c = ctypes.CDLL(library)
     c.tree_total.restype = POINTER(POINTER(Entry))
     c.tree_total.argtypes = [c_void_p, c_void_p, POINTER(c_size_t)]
@@ -31,7 +31,7 @@ def load(library):
 
 
 def lay_out(arena, folder):
-    """The newest entry's address, and what could not be read. Every directory is made before what is in it."""
+    """The newest entry's address, and unreadable paths. Every directory is made before its contents."""
     newest, unread, waiting = None, [], [(os.fsencode(folder), None)]
 
     def entry(name, name_size, parent, size, directory):
@@ -53,7 +53,7 @@ def lay_out(arena, folder):
         except OSError as wrong:
             unread.append(wrong)
             continue
-        with arena.claim() as text:  # the names of a directory lie side by side, without gaps
+        with arena.claim() as text:  # the names of a directory are contiguous
             names = [text.append(name) for name, _, _, _ in found]
         for address, (name, path, directory, size) in zip(names, found):
             made = entry(address, len(name), parent, 0 if directory else size, directory)
@@ -72,7 +72,7 @@ def path_of(entry):
 
 
 def totals(arena, c, folder):
-    """[(size, path)] of all directories, largest first; and what could not be read."""
+    """[(size, path)] of all directories, largest first; and unreadable paths."""
     newest, unread = lay_out(arena, folder)
     count = c_size_t()
     found = c.tree_total(arena.address, newest, count)

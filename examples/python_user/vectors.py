@@ -1,4 +1,4 @@
-"""Plays abi/vectors on a provider's arenas, as a client of the ABI: section 13 of abi/SPEC.md.
+"""Runs abi/vectors on a provider's arenas, as a client of the ABI: section 13 of abi/SPEC.md.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -19,11 +19,11 @@ MIB = 1 << 20
 
 
 class Differs(Exception):
-    """The provider's answer is not the vector's."""
+    """The provider's result differs from the vector's."""
 
 
 def load():
-    """[(theme's file, vector)] of what this machine's word can play."""
+    """[(theme's file, vector)] that this machine's word size allows."""
     found = []
     for path in sorted(VECTORS.glob("*/*.json")):
         found += [("%s/%s" % (path.parent.name, path.stem), v) for v in json.loads(path.read_text())["vectors"]
@@ -32,7 +32,7 @@ def load():
 
 
 def number(value):
-    """A size, or what "max-7" and the like stand for here."""
+    """A size, or the value of "max-7" and the like."""
     if isinstance(value, int):
         return value
     name, sign, rest = re.fullmatch(r"(\w+)(?:([+-])(\d+))?", value).groups()
@@ -53,7 +53,7 @@ class Player:
         budget = number(vector["options"]["budget"])
         self.address = provider.create_with(self.source, 0 if budget == abi.NO_BUDGET else budget,
                                          number(vector["options"]["reserve"]))
-        self.bases = {}  # of blocks, by index, as far as they were told (P3)
+        self.bases = {}  # of blocks, by index, once known (P3)
         self.allocations, self.marks, self.nodes, self.ranges = {}, {}, {}, {}
         self.contents, self.clock = {}, 0  # address: (when, size, first and last byte)
         self.ran = []
@@ -114,7 +114,7 @@ class Player:
     # Results.
 
     def at(self, p, wanted):
-        """An address is of the block with base + 64 <= address <= base + size (M8)."""
+        """An address belongs to the block with base + 64 <= address <= base + size (M8)."""
         if p is None or wanted is None:
             return expect("address", p, wanted)
         if wanted is True:
@@ -127,7 +127,7 @@ class Player:
         expect("one index for a block", sum(b == base for b in self.bases.values()), 1)
 
     def forget(self):
-        """Blocks may have gone: their indices will be those of others."""
+        """Blocks may have been returned: their indices may be reused."""
         self.bases = {0: self.bases[0]}
 
     def code(self, call, *arguments):
@@ -143,7 +143,7 @@ class Player:
         except MemoryError:
             return None
 
-    # Contents, which must survive.
+    # Contents, which must be preserved.
 
     def fill(self, op):
         self.ranges[op["id"]].cursor += op["n"]
@@ -164,7 +164,7 @@ class Player:
                 expect("contains", self.arena.contains(p), True)
 
     def survive(self, since):
-        """Only what was written up to then is looked at from now on."""
+        """From now on only contents written up to then are checked."""
         self.contents = {p: entry for p, entry in self.contents.items() if entry[0] <= since}
 
     # The ops.
@@ -215,13 +215,13 @@ class Player:
             self.contents.pop(p, None)
             self.wrote(q, new)
             self.allocations[op["id"]] = q, new
-        self.forget_if_gone(op)
+        self.forget_if_freed(op)
         if op["at"] == "stays":
             expect("address", q, p)
         else:
             self.at(q, op["at"])
 
-    def forget_if_gone(self, op):
+    def forget_if_freed(self, op):
         if self.source.gave or op.get("blocks", 0) <= len(self.bases):
             self.forget()
 
@@ -286,7 +286,7 @@ class Player:
             self.nodes[op["id"]] = made
 
     def run(self, name):
-        """What a cleanup's function finds."""
+        """Checks the state in a cleanup's function."""
         a = self.arena
         self.ran.append(name)
         expect("alloc in a cleanup", self.address_of(a.alloc, 8), None)
@@ -312,10 +312,10 @@ class Player:
             if self.vector["policy"] == 1:
                 self.at(r.cursor, op["from"])
                 self.at(r.limit, op["to"])
-            ctypes.memset(r.cursor, 0xAA, min(r.limit - r.cursor, MIB))  # it is the holder's
+            ctypes.memset(r.cursor, 0xAA, min(r.limit - r.cursor, MIB))  # it belongs to the owner of the range
 
     def moved(self, op, call):
-        """A call with a range whose cursor is not within what was claimed: refused, and the range is as it was."""
+        """A call with a range whose cursor is outside of the claimed range: refused, and the range is unchanged."""
         r = self.range_of(op)
         r.cursor += op["n"]
         was = bytes(r)

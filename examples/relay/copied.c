@@ -1,4 +1,4 @@
-/* C's half with a copy at the border, as bindings do it: what is handed out is its receiver's, piece by piece.
+/* C's part with a copy at the border, as in bindings: the receiver owns the results, and frees each.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ void relay_free(void *p) {
   free(p);
 }
 
-/* Makes the text its own. Without memory it is empty. */
+/* Copies the text. Without memory it is empty. */
 static int own(relay_text *t) {
   char *p = relay_malloc(t->size);
   if (p == NULL) {
@@ -31,7 +31,7 @@ static int own(relay_text *t) {
   return 1;
 }
 
-/* All three, also if one fails: so each is its own, or none. */
+/* Copies all three, also after a failure: each is then owned, or empty. */
 static int own_all(relay_record *r) {
   int host = own(&r->host), method = own(&r->method), path = own(&r->path);
   return host && method && path;
@@ -50,7 +50,7 @@ relay_log *relay_copied_parse(relay_text text) {
       log->malformed++;
       continue;
     }
-    if (log->count == room) { /* it grows by halves, as vectors do */
+    if (log->count == room) { /* grows by halves, as vectors do */
       size_t more = room + room / 2 + 16;
       relay_record *grown = relay_malloc(more * sizeof *grown);
       if (grown != NULL && room != 0) memcpy(grown, log->records, log->count * sizeof *grown);

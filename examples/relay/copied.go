@@ -13,10 +13,10 @@ import (
 	"unsafe"
 )
 
-// The same relay with a copy at each border, as bindings do it: each language has what it works with to itself, and what it
-// hands out is its receiver's to free.
+// The same relay with a copy at each border, as in bindings: each language works on its own memory, and the receiver
+// frees the results that it gets.
 
-// A request and a group as Go would have them.
+// A request and a group as plain Go types.
 type request struct {
 	host, method, path    string
 	status, bytes, micros uint64
@@ -65,7 +65,7 @@ func groupsOf(index *C.relay_index) []group {
 	return groups
 }
 
-// own is C.GoStringN, counted.
+// own is C.GoStringN with a count.
 func own(t C.relay_text) string {
 	C.relay_counts.copied += C.uint64_t(t.size)
 	return C.GoStringN(t.at, C.int(t.size))
@@ -96,7 +96,7 @@ func lookUpCopied(groups []group, paths []string) []answer {
 
 func asDuration(micros uint64) time.Duration { return time.Duration(micros) * time.Microsecond }
 
-// counts of what was asked of malloc and copied over borders, by all three, ever.
+// counts returns the totals of malloc and free calls, and of bytes copied over borders, by all three.
 func counts() (allocations, frees, copied uint64) {
 	return uint64(C.relay_counts.allocations), uint64(C.relay_counts.frees), uint64(C.relay_counts.copied)
 }

@@ -75,8 +75,8 @@ type contender struct {
 	name  string
 	relay func(log io.Reader, size int, paths []string) ([]answer, error)
 
-	times                     []time.Duration
-	allocations, copied, gone uint64 // in all rounds; gone: what Go's heap was asked for
+	times                         []time.Duration
+	allocations, copied, goAllocs uint64 // totals of all rounds; goAllocs: allocations of Go's heap
 }
 
 func chosen(way string) ([]*contender, error) {
@@ -93,7 +93,7 @@ func chosen(way string) ([]*contender, error) {
 	return nil, fmt.Errorf("relay: no way %q", way)
 }
 
-// leased relays in an arena for the length of the call: one release.
+// leased relays in an arena that is leased for the call: one release.
 func leased(log io.Reader, size int, paths []string) ([]answer, error) {
 	a := toft.Get()
 	defer a.Return()
@@ -102,9 +102,9 @@ func leased(log io.Reader, size int, paths []string) ([]answer, error) {
 	return inArena(&a.Arena, log, size, paths)
 }
 
-var blocks uint64 // that arenas asked malloc for
+var blocks uint64 // calls of malloc by arenas
 
-// measure times the ways by turns; each answer is compared.
+// measure times the ways in turn; each result is compared.
 func measure(ways []*contender, log []byte, paths []string, want []answer) {
 	for round := range *rounds {
 		for i := range ways {
@@ -124,7 +124,7 @@ func measure(ways []*contender, log []byte, paths []string, want []answer) {
 			runtime.ReadMemStats(&after)
 			w.allocations += nowAllocations + blocks - allocations
 			w.copied += nowCopied - copied
-			w.gone += after.Mallocs - before.Mallocs
+			w.goAllocs += after.Mallocs - before.Mallocs
 		}
 	}
 	fmt.Printf("\nA round, medians of %d by turns, all answers compared:\n%-30s%10s%16s%16s%18s\n", *rounds, "", "us", "calls of malloc",
@@ -132,7 +132,7 @@ func measure(ways []*contender, log []byte, paths []string, want []answer) {
 	for _, w := range ways {
 		slices.Sort(w.times)
 		n := uint64(*rounds)
-		fmt.Printf("%-30s%10.1f%16d%16d%18d\n", w.name, middle(w), w.allocations/n, w.copied/n, w.gone/n)
+		fmt.Printf("%-30s%10.1f%16d%16d%18d\n", w.name, middle(w), w.allocations/n, w.copied/n, w.goAllocs/n)
 	}
 	if len(ways) == 2 {
 		fmt.Printf("In short: a log through Go, C, Rust and back to Go: %.0f us in one arena; %.0f with a copy at each border\n", middle(ways[0]),
@@ -140,10 +140,10 @@ func measure(ways []*contender, log []byte, paths []string, want []answer) {
 	}
 }
 
-// middle tells the microseconds of the middle round, when the rounds are sorted.
+// middle returns the microseconds of the median round; the rounds must be sorted.
 func middle(w *contender) float64 { return float64(w.times[len(w.times)/2]) / 1e3 }
 
-// madeUp is a log of so many lines, some of which are none.
+// madeUp returns a log with this number of lines, some of them malformed.
 func madeUp(lines int, r *rand.Rand) []byte {
 	var b bytes.Buffer
 	at := time.Date(2026, 11, 22, 11, 12, 36, 0, time.UTC)

@@ -3,7 +3,7 @@
 
 #include "relay.h"
 
-/* Moves *p behind the next c, and t over what was before it. */
+/* Moves *p behind the next c; t becomes the text before it. */
 static int until(const char **p, const char *end, char c, relay_text *t) {
   const char *found = memchr(*p, c, (size_t)(end - *p));
   if (found == NULL) return 0;
@@ -12,7 +12,7 @@ static int until(const char **p, const char *end, char c, relay_text *t) {
   return 1;
 }
 
-/* Digits, of a number below 10^18; how many there were. */
+/* Reads the digits of a number below 10^18; returns how many there were. */
 static int number(const char **p, const char *end, uint64_t *n) {
   int digits = 0;
   for (*n = 0; *p < end && **p >= '0' && **p <= '9' && digits < 18; digits++) *n = *n * 10 + (uint64_t)(*(*p)++ - '0');
@@ -41,13 +41,13 @@ int relay_parse_line(const char *at, const char *end, relay_record *r) {
 /* Section 3 of the ABI: compare, then add. */
 static relay_record *room_for(toft_arena *a, size_t n) {
   unsigned char *p = a->cursor;
-  size_t size = n <= SIZE_MAX / sizeof(relay_record) ? n * sizeof(relay_record) : SIZE_MAX; /* which is refused */
+  size_t size = n <= SIZE_MAX / sizeof(relay_record) ? n * sizeof(relay_record) : SIZE_MAX; /* too large: refused */
   if ((size_t)(a->limit - p) < size) return (relay_record *)a->ops->alloc(a, size, 8, 0, 0);
   a->cursor = p + size;
   return (relay_record *)(void *)p;
 }
 
-/* The newest allocation shrinks to n: an inline resize, where the provider need not see it. */
+/* Shrinks the newest allocation to n: an inline resize, if the provider need not see it. */
 static void keep(toft_arena *a, relay_record *r, size_t had, size_t n) {
   if ((a->epoch & 1) == 0 && a->cursor == (unsigned char *)(r + had)) a->cursor = (unsigned char *)(r + n);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// The program relays a log through three languages in one arena: Go lays it out, C splits it into records, Rust groups them,
-// Go looks up. And once more with a copy at each border, to compare.
+// The program relays a log through three languages in one arena: Go reads it, C splits it into records, Rust groups
+// them, Go searches them. It then does the same with a copy at each border, for comparison.
 package main
 
 // #cgo CFLAGS: -std=c11 -O2 -Wall -Wextra -Wconversion
@@ -23,7 +23,7 @@ import (
 
 var errNoMemory = errors.New("relay: no memory, or no budget")
 
-// An answer is what is told about a path. It is Go's own.
+// An answer is the result for a path, in Go's memory.
 type answer struct {
 	path                    string
 	requests, errors, bytes uint64
@@ -32,8 +32,8 @@ type answer struct {
 	p99                     time.Duration
 }
 
-// inArena reads a log of size bytes, relays it, and looks the paths up; all of them if there are none. The arena is the
-// caller's: what the three have put there is given back with it.
+// inArena reads a log of size bytes, relays it, and looks the paths up; all of them if there are none. The caller owns
+// the arena: everything that the three languages allocate is freed with it.
 func inArena(a *toft.Arena, log io.Reader, size int, paths []string) ([]answer, error) {
 	text, err := toft.TryMakeSlice[byte](a, size)
 	if err != nil {
@@ -68,7 +68,7 @@ func failed(code C.int) error {
 	return fmt.Errorf("relay: code %d", code)
 }
 
-// lookUp searches the groups where Rust has sorted them.
+// lookUp searches the groups, which Rust has sorted.
 func lookUp(groups []C.relay_group, paths []string) []answer {
 	answers := make([]answer, 0, max(len(paths), 1))
 	for _, path := range paths {
@@ -97,7 +97,7 @@ func answerOf(g *C.relay_group) answer {
 
 func micros(r *C.relay_record) time.Duration { return time.Duration(r.micros) * time.Microsecond }
 
-// view is the text where it lies: for as long as the arena's memory is there.
+// view returns the text without a copy: valid as long as the arena's memory.
 func view(t C.relay_text) string {
 	return unsafe.String((*byte)(unsafe.Pointer(t.at)), int(t.size))
 }

@@ -20,7 +20,7 @@ import (
 
 var form = regexp.MustCompile(`^([^ ]*) [^"]*"([^ "]*) ([^ "]*) [^"]*" (\d{3}) (\d{1,18}) (\d{1,9})\.(\d{1,6})$`)
 
-// inGo is the same in Go alone, as simple as can be.
+// inGo is a simple implementation in Go alone.
 func inGo(log []byte) []answer {
 	type one struct {
 		host   string
@@ -83,7 +83,7 @@ func logs() [][]byte {
 		r := rand.New(rand.NewPCG(seed, 0))
 		log := madeUp(r.IntN(300)+int(seed)*20, r)
 		found = append(found, log)
-		for range 5 { // as it may come from a network: bytes of it are others
+		for range 5 { // like a network connection, which overwrites its buffer
 			log = bytes.Clone(log)
 			for range 1 + len(log)/50 {
 				if len(log) > 0 {
@@ -125,10 +125,10 @@ func TestAnswersAreTheSame(t *testing.T) {
 			}
 		}
 	}
-	allBack(t)
+	checkAllReturned(t)
 }
 
-func allBack(t *testing.T) {
+func checkAllReturned(t *testing.T) {
 	t.Helper()
 	if allocations, frees, _ := counts(); allocations != frees {
 		t.Errorf("%d calls of malloc, %d of free", allocations, frees)
@@ -139,7 +139,7 @@ func allBack(t *testing.T) {
 }
 
 func TestEverythingIsInTheArena(t *testing.T) {
-	log := madeUp(20_000, rand.New(rand.NewPCG(3, 3))) // so many that a stable sort would need memory
+	log := madeUp(20_000, rand.New(rand.NewPCG(3, 3))) // so long that a stable sort would allocate
 	a, err := toft.NewArena(toft.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestEverythingIsInTheArena(t *testing.T) {
 		t.Errorf("%d bytes are live after the rewind", live)
 	}
 	a.Release()
-	allBack(t)
+	checkAllReturned(t)
 }
 
 func TestAnswersOutliveTheArena(t *testing.T) {
@@ -182,10 +182,10 @@ func TestAnswersOutliveTheArena(t *testing.T) {
 		t.Errorf("not what it was: %v", answers)
 	}
 	a.Release()
-	allBack(t)
+	checkAllReturned(t)
 }
 
-// Whoever of the three runs out of budget: the caller is told, and the arena is well.
+// When any of the three exceeds the budget, the caller gets an error, and the arena stays usable.
 func TestEachMayRunOut(t *testing.T) {
 	log := madeUp(500, rand.New(rand.NewPCG(4, 4)))
 	want := inGo(log)
@@ -215,7 +215,7 @@ func TestEachMayRunOut(t *testing.T) {
 		if !errors.Is(err, errNoMemory) {
 			t.Fatal(budget, err)
 		}
-		switch text := uint64(len(log)); { // by what was there already
+		switch text := uint64(len(log)); { // by the memory in use before
 		case live < text:
 			refused["Go"]++
 		case live < text+64:
@@ -230,7 +230,7 @@ func TestEachMayRunOut(t *testing.T) {
 		}
 	}
 	a.Release()
-	allBack(t)
+	checkAllReturned(t)
 }
 
 func TestAReaderThatFails(t *testing.T) {
@@ -242,7 +242,7 @@ func TestAReaderThatFails(t *testing.T) {
 			t.Errorf("%s: %v", name, answers)
 		}
 	}
-	allBack(t)
+	checkAllReturned(t)
 }
 
 func TestWays(t *testing.T) {

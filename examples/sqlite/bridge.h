@@ -1,4 +1,4 @@
-/* The C half of the wrapper: what would be many calls from Go is one here.
+/* The C part of the wrapper, which combines many calls from Go into one.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <sqlite3.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 struct sq_value {  /* a parameter or a column */
   int kind;        /* SQLITE_INTEGER, SQLITE_FLOAT, SQLITE_TEXT, SQLITE_BLOB or SQLITE_NULL */
-  sqlite3_int64 i; /* the integer; of text and blobs, how many bytes are at p */
+  sqlite3_int64 i; /* the integer; for text and blobs the number of bytes at p */
   double f;
   const void *p;
 };
@@ -25,7 +25,7 @@ static inline int sq_exec_all(sqlite3 *db, char **sql, char **error) {
   return code;
 }
 
-/* After this SQLite reads none of the memory that was bound. */
+/* Afterwards SQLite reads none of the bound memory. */
 static inline void sq_reset(sqlite3_stmt *s) {
   sqlite3_reset(s);
   if (s != NULL) sqlite3_clear_bindings(s);
@@ -62,7 +62,7 @@ static inline int sq_exec(sqlite3_stmt *s, const struct sq_value *params, int n,
 
 /* ---- rows, in an arena that Go leased ---- */
 
-/* All that there is to allocating: one compare, one add; the arena's provider is asked where there is no room. */
+/* The whole inline path: one compare, one add; without room it calls the arena's provider. */
 static inline void *sq_alloc(toft_arena *a, size_t size) {
   unsigned char *p = a->cursor;
   if ((size_t)(a->limit - p) < size) return a->ops->alloc(a, size, 8, 0, 0);
@@ -81,7 +81,7 @@ static inline int sq_column(sqlite3_stmt *s, int i, struct sq_value *v, toft_are
     case SQLITE_TEXT: p = sqlite3_column_text(s, i); break;
     case SQLITE_BLOB: p = sqlite3_column_blob(s, i); break;
   }
-  v->i = sqlite3_column_bytes(s, i); /* after the text was asked for */
+  v->i = sqlite3_column_bytes(s, i); /* after the text was requested */
   v->p = sq_alloc(a, (size_t)v->i);
   if (v->p != NULL && p != NULL) memcpy((void *)v->p, p, (size_t)v->i);
   return v->p != NULL && (p != NULL || v->i == 0);
@@ -101,8 +101,9 @@ static inline struct sq_row *sq_row(sqlite3_stmt *s, toft_arena *a, size_t *byte
   return r;
 }
 
-/* Binds n parameters (-1: they are bound) and puts rows into the arena, until about `enough` bytes are there: then it
- * says SQLITE_ROW, and is called again for more. Anything else: there are no more, and the statement is reset. */
+/* Binds n parameters (-1: they are bound) and puts rows into the arena, until it has about `enough` bytes: then it
+ * returns SQLITE_ROW, and is called again for more. Any other result: there are no more rows, and the statement is
+ * reset. */
 static inline int sq_query(sqlite3_stmt *s, const struct sq_value *params, int n, toft_arena *a, size_t enough,
                            struct sq_row **rows) {
   size_t bytes = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// Package sqlite wraps SQLite, to show how a wrapper of a C library is written with Toft. It is small and does what it
-// says, but it is no driver for database/sql: no pool of connections, no contexts, no times, and no conversions.
+// Package sqlite wraps SQLite, as an example of a wrapper of a C library with Toft. It is small and complete within its
+// scope, but it is no driver for database/sql: it has no connection pool, no contexts, no times, and no conversions.
 //
 // A DB and its statements are for one goroutine at a time. Values are nil, int64, float64, string and []byte; int is
-// taken too.
+// accepted, too.
 package sqlite
 
 // #cgo pkg-config: sqlite3
@@ -21,7 +21,7 @@ import (
 // A DB is a connection.
 type DB struct{ p *C.sqlite3 }
 
-// An Error is what SQLite says, with its extended result code.
+// An Error is an error of SQLite, with its extended result code.
 type Error struct {
 	Code    int
 	Message string
@@ -29,19 +29,19 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("sqlite: %s (%d)", e.Message, e.Code) }
 
-// Open opens a database, or makes it, and executes setup there: pragmas, and what else each connection needs. The name
+// Open opens or creates a database, and executes setup there: pragmas, and other settings of each connection. The name
 // ":memory:" is a new database in memory.
 func Open(name string, setup ...string) (*DB, error) {
 	a := toft.Get()
 	defer a.Return()
-	cname, err := a.CString(name) // and no free: Return takes back all
+	cname, err := a.CString(name) // without a free: Return frees everything
 	if err != nil {
 		return nil, fmt.Errorf("sqlite: Open: %w", err)
 	}
 	out := toft.New[*C.sqlite3](a) // an out-parameter, sqlite3 **
 	const flags = C.SQLITE_OPEN_READWRITE | C.SQLITE_OPEN_CREATE | C.SQLITE_OPEN_NOMUTEX | C.SQLITE_OPEN_EXRESCODE
 	code := C.sqlite3_open_v2((*C.char)(cname), out, flags, nil)
-	db := &DB{*out} // SQLite gives a connection for the message, also if it fails
+	db := &DB{*out} // SQLite returns a connection for the message, also after a failure
 	if err = db.failed(code); err == nil {
 		err = db.Exec(setup...)
 	}
@@ -52,7 +52,7 @@ func Open(name string, setup ...string) (*DB, error) {
 	return db, nil
 }
 
-// Pointer is the sqlite3 *, for what is not wrapped here.
+// Pointer returns the sqlite3 *, for calls that are not wrapped here.
 func (db *DB) Pointer() unsafe.Pointer { return unsafe.Pointer(db.p) }
 
 // Close closes the connection. It fails, and changes nothing, if statements are still open.
@@ -78,11 +78,11 @@ func (db *DB) Exec(sql ...string) error {
 		return db.failed(code)
 	}
 	err = &Error{int(code), C.GoString(*message)}
-	C.sqlite3_free(unsafe.Pointer(*message)) // the string is SQLite's, only its address was in the arena
+	C.sqlite3_free(unsafe.Pointer(*message)) // SQLite owns the string; only its address was in the arena
 	return err
 }
 
-// failed makes an error of a result code.
+// failed converts a result code to an error.
 func (db *DB) failed(code C.int) error {
 	if code == C.SQLITE_OK {
 		return nil

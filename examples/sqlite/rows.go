@@ -15,8 +15,8 @@ import (
 	"toft.dev/toft"
 )
 
-// A crossing from Go to C costs more than what SQLite does to bind a number. So here the parameters are laid out in an
-// arena as an array of structs, and one call binds all of them; C lays the rows out in the same arena, for Go to read.
+// A call from Go to C costs more than SQLite's binding of a number. So the parameters are put into an arena as an array
+// of structs, and one call binds all of them; C puts the rows into the same arena, for Go to read.
 
 const (
 	chunk  = 256      // groups of parameters in one call
@@ -51,12 +51,12 @@ func (s *Stmt) ExecEach(lists [][]any) error {
 		if err := s.db.failed(code); err != nil {
 			return err
 		}
-		a.Rewind(m) // the next part in the same memory
+		a.Rewind(m) // the next part reuses the memory
 	}
 	return nil
 }
 
-// Query executes the statement and gives its rows. The statement is reset when the loop ends.
+// Query executes the statement and returns its rows. The statement is reset when the loop ends.
 func (s *Stmt) Query(args ...any) iter.Seq2[[]any, error] {
 	return func(yield func([]any, error) bool) {
 		if s.a != nil {
@@ -78,7 +78,7 @@ func (s *Stmt) Query(args ...any) iter.Seq2[[]any, error] {
 			for r := *first; r != nil; r = r.next {
 				rows = append(rows, values(r))
 			}
-			a.Rewind(m) // the rows are Go's now; the parameters stay, SQLite still looks at them
+			a.Rewind(m) // the rows were copied to Go; SQLite still reads the parameters
 			for _, row := range rows {
 				if !yield(row, nil) || s.a != a {
 					return

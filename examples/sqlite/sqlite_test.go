@@ -21,7 +21,7 @@ import (
 	"toft.dev/toft"
 )
 
-// After all tests every lease is back; with TOFT_DEBUG=1 those that are not are named.
+// After all tests every lease is returned; with TOFT_DEBUG=1 leaked ones are named.
 func TestMain(m *testing.M) {
 	code := m.Run()
 	for _, lease := range toft.Leases() {
@@ -74,7 +74,7 @@ func equal(t *testing.T, got, want any) {
 	}
 }
 
-// step runs a round by single calls.
+// step runs a round with single calls.
 func step(t *testing.T, s *Stmt, args ...any) (out [][]any) {
 	t.Helper()
 	defer s.Reset()
@@ -117,7 +117,7 @@ func TestValues(t *testing.T) {
 	equal(t, all(t, s.Query([]byte(nil), nil, "äö")), [][]any{{"blob", "null", int64(2)}})
 }
 
-// What was bound stays as it was while other leases come and go and the collector runs.
+// Bound values stay unchanged while other leases are used and the collector runs.
 func TestLifetime(t *testing.T) {
 	db := open(t)
 	s := prepare(t, db, "SELECT ?, ?")
@@ -179,7 +179,7 @@ func TestCRUD(t *testing.T) {
 	check(t, db.Close())
 }
 
-// Random changes, by both ways, against a map.
+// Random changes, with both APIs, against a map.
 func TestRandom(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	db := open(t, "CREATE TABLE t(k INTEGER PRIMARY KEY, v, w)")
@@ -308,7 +308,7 @@ func TestLoops(t *testing.T) {
 		lists[i] = []any{i, bytes.Repeat([]byte{byte(i)}, 1000)}
 	}
 	check(t, insert.ExecEach(lists))
-	// Each row looks at the parameters, which must live through all batches.
+	// Each row reads the parameters, which must live through all batches.
 	s := prepare(t, db, "SELECT i FROM t WHERE substr(?, 1 + i % 5, 1) = substr('small', 1 + i % 5, 1) AND "+
 		"substr(?, 1 + i * 50, 1) = X'01' ORDER BY rowid")
 	big := bytes.Repeat([]byte{1}, 100_000)
@@ -421,7 +421,7 @@ func TestErrors(t *testing.T) {
 			wants(err, 1, "integer overflow")
 		}
 	}
-	equal(t, n, 3) // the rows before the error were given
+	equal(t, n, 3) // the rows before the error were returned
 
 	wants(db.Close(), 5, "unable to close due to unfinalized statements or unfinished backups")
 }
@@ -446,9 +446,9 @@ func TestNUL(t *testing.T) {
 	}
 }
 
-// ---- what Toft sees ----
+// ---- leaks ----
 
-// A statement that is never closed is found, and named.
+// A statement that is never closed is detected, and named.
 func TestForgotten(t *testing.T) {
 	defer toft.SetDebug(toft.SetDebug(true))
 	s := prepare(t, open(t), "SELECT ?")

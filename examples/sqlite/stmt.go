@@ -14,12 +14,12 @@ import (
 	"toft.dev/toft"
 )
 
-// A Stmt is a prepared statement. This file has the calls that are SQLite's own, a crossing from Go to C each; Exec and
-// Query in rows.go do all of a round in one.
+// A Stmt is a prepared statement. This file has SQLite's own calls, each a call from Go to C; Exec and Query in rows.go
+// do a whole round in one.
 //
-// What Bind binds must stay where it is until SQLite has forgotten it: SQLite is told SQLITE_STATIC, copies nothing and
-// looks at the memory in each Step. sqlite3_reset does not make it forget, sqlite3_clear_bindings does. So a statement
-// leases an arena when it first binds, and returns it when it has reset and cleared.
+// Bound memory must stay valid until SQLite drops it: with SQLITE_STATIC it copies nothing and reads the memory in each
+// Step. sqlite3_reset does not drop it, sqlite3_clear_bindings does. So a statement leases an arena when it first
+// binds, and returns it after resetting and clearing.
 type Stmt struct {
 	p  *C.sqlite3_stmt
 	db *DB
@@ -50,10 +50,10 @@ func (db *DB) Prepare(sql string) (*Stmt, error) {
 	return s, nil
 }
 
-// Own makes a Stmt of a sqlite3_stmt * that other code prepared. Close it.
+// Own makes a Stmt of a sqlite3_stmt * that other code prepared. The caller closes it.
 func (db *DB) Own(p unsafe.Pointer) *Stmt { return &Stmt{p: (*C.sqlite3_stmt)(p), db: db} }
 
-// Pointer is the sqlite3_stmt *, for what is not wrapped here.
+// Pointer returns the sqlite3_stmt *, for calls that are not wrapped here.
 func (s *Stmt) Pointer() unsafe.Pointer { return unsafe.Pointer(s.p) }
 
 // Close ends the statement.
@@ -63,7 +63,7 @@ func (s *Stmt) Close() {
 	s.p = nil
 }
 
-// Reset ends a round: the statement can be bound and stepped anew, and nothing is bound. The arena is returned last.
+// Reset ends a round: the statement can be bound and stepped again, and nothing is bound. The arena is returned last.
 func (s *Stmt) Reset() {
 	C.sq_reset(s.p)
 	if s.a != nil {
@@ -79,8 +79,8 @@ func (s *Stmt) arena() *toft.Lease {
 	return s.a
 }
 
-// Bind sets parameter i, counted from 1, until Reset. Text with a NUL in it is refused: what SQL does with that is
-// undefined. A NaN becomes NULL.
+// Bind sets parameter i, counted from 1, until Reset. Text with a NUL in it is refused: its effect in SQL is undefined.
+// A NaN becomes NULL.
 func (s *Stmt) Bind(i int, v any) error {
 	var code C.int
 	switch n := C.int(i); v := v.(type) {
@@ -99,7 +99,7 @@ func (s *Stmt) Bind(i int, v any) error {
 		}
 		code = C.sqlite3_bind_text64(s.p, n, (*C.char)(p), C.sqlite3_uint64(len(v)), static, C.SQLITE_UTF8)
 	case []byte:
-		p := s.arena().CBytes(v) // of no bytes too it is not NULL, as SQL's NULL would be
+		p := s.arena().CBytes(v) // not NULL for zero bytes either, which would be SQL's NULL
 		code = C.sqlite3_bind_blob64(s.p, n, p, C.sqlite3_uint64(len(v)), static)
 	default:
 		return fmt.Errorf("sqlite: parameter %d: a %T", i, v)
@@ -111,7 +111,7 @@ var static C.sqlite3_destructor_type // SQLITE_STATIC, a macro that cgo cannot r
 
 // ---- rows ----
 
-// Step goes to the next row, and tells if there is one.
+// Step advances to the next row, and returns whether there is one.
 func (s *Stmt) Step() (bool, error) {
 	switch code := C.sqlite3_step(s.p); code {
 	case C.SQLITE_ROW:
@@ -123,10 +123,10 @@ func (s *Stmt) Step() (bool, error) {
 	}
 }
 
-// Columns is how many there are in a row.
+// Columns returns the number of columns in a row.
 func (s *Stmt) Columns() int { return int(C.sqlite3_column_count(s.p)) }
 
-// Column is a value of the row, counted from 0, copied.
+// Column returns a copy of a value of the row, counted from 0.
 func (s *Stmt) Column(i int) any {
 	c := C.int(i)
 	switch C.sqlite3_column_type(s.p, c) {
@@ -135,7 +135,7 @@ func (s *Stmt) Column(i int) any {
 	case C.SQLITE_FLOAT:
 		return float64(C.sqlite3_column_double(s.p, c))
 	case C.SQLITE_TEXT:
-		p := C.sqlite3_column_text(s.p, c) // before its length is asked for
+		p := C.sqlite3_column_text(s.p, c) // before its length is requested
 		return C.GoStringN((*C.char)(unsafe.Pointer(p)), C.sqlite3_column_bytes(s.p, c))
 	case C.SQLITE_BLOB:
 		p := C.sqlite3_column_blob(s.p, c)

@@ -1,5 +1,5 @@
-//! The contract of `Allocator` and of `Memory`, for every implementation: random allocations, resizes and frees, with sizes
-//! from 0, changed alignments, and contents that stay.
+//! The contract of `Allocator` and of `Memory`, for every implementation: random allocations, resizes and frees, with
+//! sizes from 0, changed alignments, and contents that are preserved.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(all(
     feature = "full",
@@ -37,7 +37,7 @@ impl Random {
 trait Calls {
     fn allocate(&self, layout: Layout, zeroed: bool) -> Option<NonNull<u8>>;
     /// # Safety
-    /// As of the traits, and for the next two.
+    /// As the trait's function, also for the next two.
     unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout, zeroed: bool) -> Option<NonNull<u8>>;
     unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>>;
     unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout);
@@ -46,7 +46,7 @@ trait Calls {
 struct ByMemory<M>(M);
 
 fn zeroed_from(p: NonNull<u8>, from: usize, to: usize) -> NonNull<u8> {
-    // SAFETY: the allocation has so many bytes.
+    // SAFETY: the allocation has at least `to` bytes.
     unsafe { p.add(from).write_bytes(0, to - from) };
     p
 }
@@ -116,7 +116,7 @@ struct Object {
 impl Object {
     fn new(p: NonNull<u8>, layout: Layout, seed: u8) -> Object {
         assert_eq!(p.addr().get() % layout.align(), 0, "{layout:?}");
-        // SAFETY: allocated with that layout, as in `verify`.
+        // SAFETY: allocated with that layout, also in `verify`.
         (0..layout.size()).for_each(|i| unsafe { p.add(i).write(seed.wrapping_add(i as u8)) });
         Object { p, layout, seed }
     }
@@ -129,7 +129,7 @@ impl Object {
 }
 
 fn is_zero(p: NonNull<u8>, from: usize, to: usize) -> bool {
-    // SAFETY: the allocation has so many bytes, which were written.
+    // SAFETY: the allocation has at least `to` bytes, which were initialized.
     (from..to).all(|i| unsafe { p.add(i).read() } == 0)
 }
 
@@ -151,7 +151,7 @@ fn drive(of: &dyn Calls, seed: u64) {
         let (p, old) = (object.p, object.layout);
         object.verify(old.size());
         let other = random.layout();
-        // SAFETY: allocated there with that layout, and used at the new address only.
+        // SAFETY: allocated by `of` with that layout; after a resize only the new address is used.
         unsafe {
             match action {
                 3 | 4 => {
@@ -180,7 +180,7 @@ fn drive(of: &dyn Calls, seed: u64) {
     }
 }
 
-/// By every trait, with a new one of each for each seed.
+/// Runs `drive` through each trait, with a new allocator for each seed.
 macro_rules! drive_all {
     ($make:expr, $of:ident => $reference:expr) => {
         drive_all!($make, $of => $reference, SEEDS)
@@ -230,7 +230,7 @@ fn arenas() {
 }
 
 #[test]
-fn arenas_of_threads() {
+fn shared_and_task_arenas() {
     drive_all!(SharedArena::new(), arena => &arena);
     drive_all!(SharedArena::new(), arena => &arena.local());
     drive_all!(TaskArena::new(), arena => &arena);
@@ -259,9 +259,9 @@ fn bumps() {
     }
 }
 
-/// A size of 0 is not resized in place, and its address frees nothing.
+/// An allocation that was shrunk to size 0 is not resized in place, and freeing its address frees nothing.
 #[test]
-fn a_block_shrunk_to_nothing_grows_to_new_memory() {
+fn an_allocation_shrunk_to_size_0_grows_into_new_memory() {
     let layout = |size, align| Layout::from_size_align(size, align).unwrap();
     let recycler = Recycler::new();
     let of = ByApi02(&recycler);

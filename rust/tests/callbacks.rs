@@ -1,6 +1,7 @@
-//! Code of the program that runs in the midst of a call here, and does with the arena what safe code can: allocates, opens
-//! scopes and leaks them, grows collections, calls the same again, panics after all that. What was allocated keeps its
-//! contents. Hooks for findings are in `hook.rs`, memory that is given back in `panics.rs`, destructors in `drops.rs`.
+//! Code of the program that runs during a call of the library, and uses the arena as safe code can: it allocates, opens
+//! scopes and leaks them, grows collections, calls the same function again, and panics afterwards. All allocations
+//! keep their contents. Hooks for findings are tested in `hook.rs`, memory returned after a panic in `panics.rs`,
+//! destructors in `drops.rs`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
@@ -11,8 +12,8 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use toft::{Arena, Options, Scope};
 
-/// What callbacks do, one after the other; some keep what they allocated, to be looked at later.
-struct Deeds<'a> {
+/// The actions of callbacks, one per call in turn; some keep their allocations for a later check.
+struct Actions<'a> {
     arena: &'a Arena,
     kept: RefCell<Vec<(&'a [u64], u64)>>,
     guards: RefCell<Vec<Scope<'a>>>,
@@ -22,9 +23,9 @@ struct Deeds<'a> {
     depth: Cell<u32>,
 }
 
-impl<'a> Deeds<'a> {
-    fn new(arena: &'a Arena) -> Deeds<'a> {
-        Deeds {
+impl<'a> Actions<'a> {
+    fn new(arena: &'a Arena) -> Actions<'a> {
+        Actions {
             arena,
             kept: RefCell::default(),
             guards: RefCell::default(),
@@ -47,7 +48,7 @@ impl<'a> Deeds<'a> {
             4 => {
                 let guard = arena.scope_guard();
                 guard.alloc(turn);
-                forget(guard); // its memory comes back with the arena's
+                forget(guard); // its memory is freed with the arena's
             }
             5 if self.depth.get() < 3 => {
                 self.depth.set(self.depth.get() + 1);
@@ -70,7 +71,7 @@ impl<'a> Deeds<'a> {
     }
 }
 
-struct Acts<'d, 'a>(&'d Deeds<'a>);
+struct Acts<'d, 'a>(&'d Actions<'a>);
 
 impl Clone for Acts<'_, '_> {
     fn clone(&self) -> Self {
@@ -85,7 +86,7 @@ impl fmt::Display for Acts<'_, '_> {
     }
 }
 
-type Call = (&'static str, fn(&Arena, &Deeds<'_>));
+type Call = (&'static str, fn(&Arena, &Actions<'_>));
 
 const CALLS: &[Call] = &[
     ("alloc_with", |a, d| assert!(*a.alloc_with(|| d.act()) < u64::MAX)),
@@ -136,7 +137,7 @@ const CALLS: &[Call] = &[
 ];
 
 fn play(arena: &Arena) {
-    let deeds = Deeds::new(arena);
+    let deeds = Actions::new(arena);
     for (call, run) in CALLS {
         for start in (0..8).step_by(if cfg!(miri) { 3 } else { 1 }) {
             for panics_after in [None, Some(0), Some(2), Some(4)] {
@@ -180,9 +181,9 @@ fn callbacks_use_a_checked_arena() {
     assert!(!arena.findings().iter().any(wrong));
 }
 
-/// A decision about a refusal that uses the arena, replaces itself, and panics.
+/// A refusal handler that uses the arena, replaces itself, and panics.
 #[test]
-fn decisions_use_the_arena() {
+fn refusal_handlers_use_the_arena() {
     thread_local!(static ARENA: Cell<Option<&'static Arena>> = const { Cell::new(None) });
     let arena: &'static Arena = Box::leak(Box::new(Options::new().budget(1000).create().unwrap()));
     ARENA.set(Some(arena));
@@ -202,14 +203,14 @@ fn decisions_use_the_arena() {
         })
         .unwrap();
     assert_eq!(arena.alloc_slice_fill(900, 8u8), &[8; 900]);
-    assert!(arena.try_alloc([0u8; 6000]).is_err()); // it panicked, which is a refusal
+    assert!(arena.try_alloc([0u8; 6000]).is_err()); // the handler panicked, which counts as a refusal
     assert_eq!(arena.alloc_slice_fill(900, 9u8), &[9; 900]);
     assert_eq!((turns.load(std::sync::atomic::Ordering::Relaxed), &kept[..]), (3, &[7u8; 500][..]));
 }
 
-/// A destructor in a scope, which allocates in the arena around it: that is claimed, not closed.
+/// A destructor in a scope that allocates in the arena around the scope: that arena is claimed, not closed.
 #[test]
-fn destructors_use_the_arena_around() {
+fn destructors_use_the_arena_around_their_scope() {
     struct Uses<'a>(&'a Arena, &'a Cell<usize>);
     impl Drop for Uses<'_> {
         fn drop(&mut self) {

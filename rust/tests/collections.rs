@@ -1,4 +1,5 @@
-//! Collections of others in an arena: allocator-api2's and hashbrown's on stable, the standard library's on nightly.
+//! Collections of other crates in an arena: allocator-api2's and hashbrown's on stable, the standard library's on
+//! nightly.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 #![cfg(feature = "allocator-api2")]
@@ -39,7 +40,7 @@ fn a_vector_of_values_with_destructors() {
     });
 }
 
-/// hashbrown's maps in each of its versions that takes a version of allocator-api2's trait that the crate has.
+/// hashbrown's maps, in each of its versions whose allocator-api2 trait the crate implements.
 macro_rules! maps_of {
     ($($hashbrown:ident),*) => {$(
         #[test]
@@ -116,7 +117,7 @@ fn boxes_and_vectors_in_vectors() {
 }
 
 #[test]
-fn a_vector_that_fails_to_grow_stays_whole() {
+fn a_vector_that_fails_to_grow_keeps_its_elements() {
     let arena = Options::new().budget(1000).create().unwrap();
     let mut v = ApiVec::<u64, &Arena>::new_in(&arena);
     while v.try_reserve(1).is_ok() {
@@ -129,11 +130,11 @@ fn a_vector_that_fails_to_grow_stays_whole() {
 
 /// The contract of the trait, call by call.
 #[test]
-fn the_allocators_contract() {
+fn allocate_grow_and_shrink_keep_the_contract() {
     let arena = Arena::new();
     let a = &arena;
     let layout = |size, align| Layout::from_size_align(size, align).unwrap();
-    // SAFETY: blocks of this allocator with their layouts, as the trait wants them.
+    // SAFETY: blocks of this allocator with their layouts.
     unsafe {
         for (size, align) in [(0, 1), (0, 4096), (1, 1), (8, 8), (24, 64), (100, 4096), (10_000, 16)] {
             let p = a.allocate(layout(size, align)).unwrap();
@@ -141,7 +142,7 @@ fn the_allocators_contract() {
             p.cast::<u8>().write_bytes(7, size);
             let z = a.allocate_zeroed(layout(size, align)).unwrap();
             assert!((0..size).all(|i| z.cast::<u8>().add(i).read() == 0));
-            // Grown to another alignment, and shrunk.
+            // Grown with a larger alignment, and shrunk.
             let g = a.grow(p.cast(), layout(size, align), layout(size + 100, 2 * align)).unwrap();
             assert_eq!((g.cast::<u8>().addr().get() % (2 * align), g.len()), (0, size + 100));
             assert!((0..size).all(|i| g.cast::<u8>().add(i).read() == 7));
@@ -164,7 +165,7 @@ fn the_allocators_contract() {
 }
 
 #[test]
-fn a_collection_in_a_scope_sees_the_outer_ones_grow() {
+fn collections_of_the_outer_arena_grow_beside_one_in_a_scope() {
     let arena = Arena::new();
     let mut outer: HashMap<u64, u64, std::hash::RandomState, &Arena> =
         HashMap::with_hasher_in(std::hash::RandomState::new(), &arena);
@@ -242,12 +243,12 @@ mod of_the_standard_library {
 
 // ---- the same calls on every type ----
 
-/// Calls each allocating method of a value, by its name.
+/// Calls each allocating method of a value, by name.
 macro_rules! each_method {
     ($arena:ident: $($name:ident $([$($generics:tt)*])? ($($argument:expr),*);)*) => {
         const METHODS: &[&str] = &[$(stringify!($name)),*];
 
-        /// For types that have the methods themselves: the trait is not in scope.
+        /// For types that have inherent methods: the trait is not in scope.
         macro_rules! call_each {
             ($value:expr) => {{
                 let $arena = $value;
@@ -333,7 +334,7 @@ fn each_method_is_called() {
     assert_eq!(names, methods);
 }
 
-/// Vectors and strings grow in memory of any kind, and are sent where a reference to it may be.
+/// Vectors and strings grow in memory of any kind, and are `Send` if a reference to the memory is.
 #[cfg(feature = "std")]
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]

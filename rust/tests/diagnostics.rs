@@ -1,4 +1,4 @@
-//! Arenas that are checked, told of and refused: each finding where it is due, and none where nothing is wrong.
+//! Findings and reports: each misuse is found once; correct programs give none.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 #![allow(clippy::undocumented_unsafe_blocks)] // it commits faults on purpose
@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 use toft::{abi, AllocError, Arena, Finding, Frames, Options, Owner, Refusal, RewindError, Scope, Source, SwitchError};
 
 const MIRI: bool = cfg!(miri);
-const NEW: u8 = 0xCD;
-const GONE: u8 = 0xDD;
+const UNINIT_BYTE: u8 = 0xCD;
+const FREED_BYTE: u8 = 0xDD;
 
 type SwitchTo = fn(&Arena, bool) -> Result<(), SwitchError>;
 type SwitchOn = fn(&Arena) -> Result<(), SwitchError>;
@@ -53,7 +53,7 @@ fn bytes_at(p: *const u8, n: usize) -> Vec<u8> {
 // ---- red zones and poison ----
 
 #[test]
-fn each_byte_around_an_allocation_is_watched() {
+fn a_write_to_any_byte_around_an_allocation_is_found() {
     let sizes: &[usize] = if MIRI { &[0, 13] } else { &[0, 1, 7, 8, 13, 16, 100, 5000] };
     let aligns: &[usize] = if MIRI { &[64] } else { &[1, 8, 16, 64, 4096] };
     let mut arena = checked();
@@ -62,13 +62,13 @@ fn each_byte_around_an_allocation_is_watched() {
             let around = (-16..0).chain(size as isize..size.next_multiple_of(8) as isize + 16);
             for offset in around {
                 if size == 0 && align <= 8 {
-                    continue; // nobody's memory: it is no allocation
+                    continue; // padding, which belongs to no allocation
                 }
                 let (before, line) = (arena.alloc(1u64) as *const u64, line!() + 1);
                 let p = arena.alloc_layout(layout(size, align)).as_ptr();
                 let after = arena.alloc(2u64) as *const u64;
                 assert_eq!(p.addr() % align, 0);
-                assert_eq!(bytes_at(p, size), vec![NEW; size]);
+                assert_eq!(bytes_at(p, size), vec![UNINIT_BYTE; size]);
                 unsafe {
                     p.write_bytes(1, size);
                     assert_eq!((*before, *after), (1, 2));
@@ -85,7 +85,7 @@ fn each_byte_around_an_allocation_is_watched() {
 }
 
 #[test]
-fn the_first_byte_that_was_written_is_told_for_each_allocation() {
+fn the_first_written_byte_of_each_allocation_is_reported() {
     let mut arena = checked();
     let first = arena.alloc_layout(layout(10, 1)).as_ptr();
     let fine = arena.alloc_layout(layout(10, 1)).as_ptr();
@@ -104,7 +104,7 @@ fn the_first_byte_that_was_written_is_told_for_each_allocation() {
     assert_eq!(offsets.collect::<Vec<_>>(), [-3, 11]);
 }
 
-/// How many bytes were written, and which; at the end of what is looked at there may be more.
+/// Findings show how many bytes were written, and which; "or more" where the examined bytes end.
 #[test]
 fn findings_show_what_was_written() {
     let written = |size: usize, at: isize, bytes: &[u8]| {
@@ -118,7 +118,7 @@ fn findings_show_what_was_written() {
     };
     assert_eq!(written(16, 16, b"a"), "1 byte \"a\"");
     assert_eq!(written(16, 17, b"a\xFDb"), "3 bytes \"a\\xfdb\"");
-    assert_eq!(written(16, 16, &[0xFD, 0xFD, 1]), "1 byte \"\\x01\""); // from the first that changed
+    assert_eq!(written(16, 16, &[0xFD, 0xFD, 1]), "1 byte \"\\x01\""); // from the first byte that changed
     assert_eq!(written(16, 16, br#"a"b\c"#), r#"5 bytes "a\"b\\c""#);
     assert_eq!(written(16, 31, b"z"), "1 byte or more \"z\"");
     assert_eq!(written(16, 16, &[b'x'; 16]), "16 bytes or more \"xxxxxxxxxxxxxxxx\"");
@@ -143,25 +143,25 @@ fn a_finding_is_one_line() {
 }
 
 #[test]
-fn what_is_given_back_is_filled() {
+fn freed_memory_is_filled() {
     let mut arena = checked();
     let kept = arena.alloc_layout(layout(40, 8)).as_ptr();
     unsafe { kept.write_bytes(7, 40) };
     // A rewind.
     let mark = arena.mark();
-    let gone = arena.alloc_layout(layout(40, 8)).as_ptr();
+    let freed_address = arena.alloc_layout(layout(40, 8)).as_ptr();
     unsafe { arena.rewind(mark) }.unwrap();
-    assert_eq!((bytes_at(gone, 40), bytes_at(kept, 40)), (vec![GONE; 40], vec![7; 40]));
-    // A scope, whose memory is the arena's again.
-    let gone = arena.scope(|inner| inner.alloc_slice_fill(40, 7u8).as_ptr().addr());
-    assert_eq!(bytes_at(kept.with_addr(gone), 40), vec![GONE; 40]);
-    let gone = {
+    assert_eq!((bytes_at(freed_address, 40), bytes_at(kept, 40)), (vec![FREED_BYTE; 40], vec![7; 40]));
+    // The memory of a scope, which belongs to the arena again.
+    let freed_address = arena.scope(|inner| inner.alloc_slice_fill(40, 7u8).as_ptr().addr());
+    assert_eq!(bytes_at(kept.with_addr(freed_address), 40), vec![FREED_BYTE; 40]);
+    let freed_address = {
         let outer = arena.scope_guard();
         let inner = outer.scope_guard();
         inner.alloc_slice_fill(40, 7u8).as_ptr().addr()
     };
-    assert_eq!(bytes_at(kept.with_addr(gone), 40), vec![GONE; 40]);
-    // A free, an end of a box, a resize that moved, and one that gave up the end.
+    assert_eq!(bytes_at(kept.with_addr(freed_address), 40), vec![FREED_BYTE; 40]);
+    // A free, the end of a box, a resize that moved, and a shrink in place.
     let p = arena.alloc_layout(layout(40, 8));
     let q = arena.alloc_layout(layout(40, 8));
     unsafe {
@@ -170,23 +170,23 @@ fn what_is_given_back_is_filled() {
         let moved = abi::resize(arena.as_raw(), q.as_ptr(), 40, 80, 8).unwrap();
         assert_ne!(moved, q);
         assert_eq!(bytes_at(moved.as_ptr(), 40), vec![3; 40]);
-        assert_eq!(bytes_at(moved.as_ptr().wrapping_add(40), 40), vec![NEW; 40]);
-        assert_eq!((bytes_at(p.as_ptr(), 40), bytes_at(q.as_ptr(), 40)), (vec![GONE; 40], vec![GONE; 40]));
+        assert_eq!(bytes_at(moved.as_ptr().wrapping_add(40), 40), vec![UNINIT_BYTE; 40]);
+        assert_eq!((bytes_at(p.as_ptr(), 40), bytes_at(q.as_ptr(), 40)), (vec![FREED_BYTE; 40], vec![FREED_BYTE; 40]));
         let same = abi::resize(arena.as_raw(), moved.as_ptr(), 80, 10, 8).unwrap();
         assert_eq!(same, moved);
-        same.as_ptr().wrapping_add(10).write(0); // given up: a red zone now
+        same.as_ptr().wrapping_add(10).write(0); // freed by the shrink: a red zone now
     }
     // A reset.
     arena.reset();
-    assert_eq!(bytes_at(kept, 40), vec![GONE; 40]);
+    assert_eq!(bytes_at(kept, 40), vec![FREED_BYTE; 40]);
     let found = arena.findings();
     assert!(matches!(found[..], [Finding::Corrupt { size: 10, offset: 10, .. }]), "{found:?}");
 }
 
-// ---- frees and marks that are wrong ----
+// ---- invalid frees and marks ----
 
 #[test]
-fn writes_to_what_was_given_back_are_told_when_it_is_used_again() {
+fn late_writes_are_reported_when_the_memory_is_used_again() {
     let mut arena = checked();
     let mark = arena.mark();
     let first = arena.alloc_layout(layout(64, 8)).as_ptr();
@@ -203,7 +203,7 @@ fn writes_to_what_was_given_back_are_told_when_it_is_used_again() {
     assert!(matches!(found[0], Finding::LateWrite { offset: 5, .. }), "{found:?}");
     assert!(found[0].to_string().contains(" was written after they were given back: 1 byte \"\\x01\"; "));
 
-    // At a reset; what was freed before; and of blocks that are kept.
+    // At a reset; of memory that was freed earlier; and of blocks that are kept.
     let (large, line) = (arena.alloc_layout(layout(20000, 8)).as_ptr(), line!());
     unsafe {
         arena.rewind(mark).unwrap();
@@ -219,7 +219,7 @@ fn writes_to_what_was_given_back_are_told_when_it_is_used_again() {
     arena.reset();
     assert_eq!(lines(&arena.findings()), [("late write", line, 24)]);
 
-    // A scope may use the same bytes, and so may an arena that is not checked any more.
+    // A scope may use the same bytes, and so may an arena whose checks ended.
     arena.alloc_slice_fill(5000, 1u8);
     arena.reset();
     arena.scope(|inner| inner.alloc_slice_fill(100, 2u8).len());
@@ -233,10 +233,10 @@ fn writes_to_what_was_given_back_are_told_when_it_is_used_again() {
 
 #[test]
 #[cfg_attr(miri, ignore = "starts a program")]
-fn the_environment_switches_every_arena_of_a_process() {
+fn the_environment_variable_checks_every_arena_of_a_process() {
     if std::env::var_os("TOFT_CHECKED").is_some_and(|value| value == "1") {
         for _ in 0..20 {
-            let arena = Arena::new(); // none comes unchecked from the thread's cache
+            let arena = Arena::new(); // the thread's cache holds no unchecked arena
             arena.alloc(1u8);
             assert_eq!(arena.allocations().len(), 1);
         }
@@ -250,11 +250,11 @@ fn the_environment_switches_every_arena_of_a_process() {
         let ended = Arena::new();
         let p = ended.alloc_layout(layout(20, 1)).as_ptr();
         drop(ended);
-        unsafe { p.add(7).write(1) }; // told when the process ends
+        unsafe { p.add(7).write(1) }; // reported when the process ends
         return;
     }
     let file = std::env::temp_dir().join(format!("toft_findings_{}", std::process::id()));
-    let name = "the_environment_switches_every_arena_of_a_process";
+    let name = "the_environment_variable_checks_every_arena_of_a_process";
     let child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", name])
         .env("TOFT_CHECKED", "1")
@@ -262,20 +262,20 @@ fn the_environment_switches_every_arena_of_a_process() {
         .output()
         .unwrap();
     assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
-    let told = std::fs::read_to_string(&file).unwrap();
+    let reported = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
     let words = [
         "toft: overrun: byte 10 of 10 bytes at 0x",
         &format!(" was written: 1 byte \"\\x01\"; allocated at {}:", file!()),
     ];
-    let [first, last] = told.lines().collect::<Vec<_>>()[..] else { panic!("{told}") };
-    assert!(words.iter().all(|part| first.contains(part)) && first.starts_with(words[0]), "{told}");
-    assert!(first.ends_with(":26"), "{told}");
-    assert!(last.starts_with("toft: late write: byte 7 of 20 bytes at 0x") && last.contains(file!()), "{told}");
+    let [first, last] = reported.lines().collect::<Vec<_>>()[..] else { panic!("{reported}") };
+    assert!(words.iter().all(|part| first.contains(part)) && first.starts_with(words[0]), "{reported}");
+    assert!(first.ends_with(":26"), "{reported}");
+    assert!(last.starts_with("toft: late write: byte 7 of 20 bytes at 0x") && last.contains(file!()), "{reported}");
 }
 
 #[test]
-fn frees_and_resizes_that_do_not_match_are_told_and_do_nothing() {
+fn mismatched_frees_and_resizes_are_reported_and_have_no_effect() {
     let mut arena = checked();
     let head = arena.as_raw();
     let p = arena.alloc_layout(layout(24, 8)).as_ptr();
@@ -288,7 +288,7 @@ fn frees_and_resizes_that_do_not_match_are_told_and_do_nothing() {
         assert!(abi::resize(head, nobodys, 64, 65, 8).is_none());
         assert_eq!(bytes_at(p, 24), vec![9; 24]);
         abi::free(head, p, 24);
-        abi::free(head, p, 24); // twice
+        abi::free(head, p, 24); // a double free
         assert!(abi::resize(head, p, 24, 8, 8).is_none());
         drop(Box::from_raw(nobodys.cast::<[u8; 64]>()));
     }
@@ -296,16 +296,16 @@ fn frees_and_resizes_that_do_not_match_are_told_and_do_nothing() {
     let sizes: Vec<usize> =
         lines(&found).into_iter().map(|(kind, _, size)| (kind == "bad free") as usize * size).collect();
     assert_eq!(sizes, [16, 32, 64, 64, 24, 24]);
-    // Resizes know who asked.
+    // Resizes record their call site.
     let known: Vec<bool> = lines(&found).into_iter().map(|(_, line, _)| line != 0).collect();
     assert_eq!(known, [false, true, false, true, false, true]);
     arena.reset();
     assert_eq!(arena.findings(), []);
 }
 
-/// An allocation of no bytes is an address like another: nothing is known of it, so nothing is told.
+/// An allocation of size 0 has no record, so nothing is reported for it.
 #[test]
-fn what_has_no_bytes_is_resized_as_if_it_were_new() {
+fn a_resize_from_size_0_allocates() {
     let mut arena = checked();
     let head = arena.as_raw();
     arena.alloc(1u64);
@@ -317,7 +317,7 @@ fn what_has_no_bytes_is_resized_as_if_it_were_new() {
         assert!(stays.is_null());
         assert_eq!(arena.allocations().len(), before);
         let q = abi::resize(head, p, 0, 24, 64).unwrap().as_ptr();
-        assert_eq!((q.addr() % 64, bytes_at(q, 24)), (0, vec![NEW; 24]));
+        assert_eq!((q.addr() % 64, bytes_at(q, 24)), (0, vec![UNINIT_BYTE; 24]));
         assert_eq!(arena.allocations().len(), before + 1);
         q.wrapping_add(24).write(1);
     }
@@ -326,7 +326,7 @@ fn what_has_no_bytes_is_resized_as_if_it_were_new() {
     assert_eq!(sizes, [("corrupt", 24)]);
 }
 
-/// What lay in a block is looked at once more before a scope begins in it, and then no more.
+/// Freed memory of a block is examined once more before a scope begins in it, and not again.
 #[test]
 fn a_block_that_held_allocations_may_hold_a_scope() {
     for late in [false, true] {
@@ -334,7 +334,7 @@ fn a_block_that_held_allocations_may_hold_a_scope() {
         let mark = arena.mark();
         let first = arena.scope_guard();
         let line = line!() + 1;
-        let p = arena.alloc_layout(layout(100, 8)).as_ptr(); // beside it: in a block of 4096 bytes
+        let p = arena.alloc_layout(layout(100, 8)).as_ptr(); // in a block of 4096 bytes that also holds freed memory
         drop(first);
         unsafe { arena.rewind(mark) }.unwrap();
         if late {
@@ -352,9 +352,10 @@ fn a_block_that_held_allocations_may_hold_a_scope() {
     }
 }
 
-/// What code in another language does: it switches by the table, and learns from `reset` that something was found.
+/// Code in another language switches the checks on through the table, and `reset` returns a code if something was
+/// found.
 #[test]
-fn the_table_switches_checks_and_tells_of_damage() {
+fn the_table_switches_checks_and_reports_damage() {
     let arena = Arena::new();
     let head = arena.as_raw();
     let table = unsafe { &*head.as_ref().ops.get() };
@@ -371,21 +372,21 @@ fn the_table_switches_checks_and_tells_of_damage() {
     let mark = arena.mark();
     let p = arena.alloc_layout(layout(10, 1)).as_ptr();
     unsafe { arena.rewind(mark) }.unwrap();
-    unsafe { p.wrapping_add(3).write(1) }; // given back already
+    unsafe { p.wrapping_add(3).write(1) }; // freed already
     assert_eq!(reset(), abi::ECORRUPT);
-    assert_eq!(reset(), abi::OK); // it is told of once
+    assert_eq!(reset(), abi::OK); // each fault is reported once
     assert_eq!((set(0), is_on()), (abi::OK, false));
     assert_eq!(arena.findings().len(), 2);
-    // A tag may have a number alone.
+    // A tag may have only a number.
     let tagged = unsafe { (table.set)(head.as_ptr(), abi::SET_TAG, 7, std::ptr::null(), 0) };
     arena.alloc(1u64);
     let live = arena.report().tags.iter().find(|tag| tag.number == Some(7)).map(|tag| tag.live);
     assert_eq!((tagged, live), (abi::OK, Some(8)));
 }
 
-/// What is older than the checks has no red zones, but is filled like the rest.
+/// Allocations that are older than the checks have no red zones, but are filled when freed.
 #[test]
-fn what_is_older_than_the_checks_is_filled_when_it_is_given_back() {
+fn allocations_older_than_the_checks_are_filled_when_freed() {
     let mut arena = Arena::new();
     let (p, q) = (arena.alloc_layout(layout(100, 8)).as_ptr(), arena.alloc_layout(layout(100, 8)).as_ptr());
     unsafe {
@@ -395,11 +396,11 @@ fn what_is_older_than_the_checks_is_filled_when_it_is_given_back() {
     arena.set_checked(true).unwrap();
     assert_eq!(bytes_at(p, 100), [1; 100]);
     arena.reset();
-    assert_eq!((bytes_at(p, 100), bytes_at(q, 100)), (vec![GONE; 100], vec![GONE; 100]));
+    assert_eq!((bytes_at(p, 100), bytes_at(q, 100)), (vec![FREED_BYTE; 100], vec![FREED_BYTE; 100]));
 }
 
 #[test]
-fn memory_that_may_never_hold_a_value_is_no_leak() {
+fn uninitialized_memory_is_no_leak() {
     let mut arena = checked();
     arena.alloc_uninit::<String>();
     arena.try_alloc_uninit::<String>().unwrap();
@@ -414,44 +415,44 @@ fn memory_that_may_never_hold_a_value_is_no_leak() {
     assert_eq!(arena.findings(), []);
 }
 
-/// Nobody looks at what was given back before the checks ended.
+/// Freed memory is not examined after the checks ended.
 #[test]
-fn what_was_given_back_is_forgotten_when_the_checks_end() {
+fn freed_memory_is_not_examined_after_the_checks_end() {
     let mut arena = checked();
     let mark = arena.mark();
     let p = arena.alloc_layout(layout(100, 8)).as_ptr();
     unsafe { arena.rewind(mark) }.unwrap();
     arena.set_checked(false).unwrap();
-    unsafe { p.write_bytes(1, 100) }; // nobody's, and nobody asks
+    unsafe { p.write_bytes(1, 100) }; // freed, and not examined any more
     arena.set_checked(true).unwrap();
     arena.reset();
     assert_eq!(arena.findings(), []);
 }
 
-/// The blocks that checked arenas gave back wait, but not all of them.
+/// The number of blocks of released checked arenas that wait in quarantine is bounded.
 #[test]
-fn blocks_that_wait_are_bounded() {
+fn blocks_in_quarantine_are_bounded() {
     for _ in 0..if MIRI { 2 } else { 40 } {
         let arena = checked();
         arena.alloc_layout(layout(COUNTED - 100, 8));
         let out = OUT.load(Ordering::Relaxed);
-        assert!(out < 16, "{out}"); // those in the thread's cache too
+        assert!(out < 16, "{out}"); // including those in the thread's cache
     }
 }
 
 #[test]
-fn frees_of_what_lies_within_or_is_gone_are_told() {
+fn frees_of_inner_or_freed_addresses_are_reported() {
     let arena = checked();
     let head = arena.as_raw();
     let p = arena.alloc_layout(layout(64, 8)).as_ptr();
     let mark = arena.mark();
-    let gone = arena.alloc_layout(layout(64, 8)).as_ptr();
+    let freed_address = arena.alloc_layout(layout(64, 8)).as_ptr();
     unsafe {
         arena.rewind(mark).unwrap();
         abi::free(head, p.wrapping_add(8), 8);
         assert!(abi::resize(head, p.wrapping_add(8), 8, 16, 8).is_none());
-        abi::free(head, gone, 64);
-        assert!(abi::resize(head, gone, 64, 65, 8).is_none());
+        abi::free(head, freed_address, 64);
+        assert!(abi::resize(head, freed_address, 64, 65, 8).is_none());
     }
     let sizes: Vec<_> = lines(&arena.findings()).into_iter().map(|(kind, _, size)| (kind, size)).collect();
     assert_eq!(sizes, [("bad free", 8), ("bad free", 8), ("bad free", 64), ("bad free", 64)]);
@@ -466,14 +467,14 @@ fn stale_marks_are_refused_exactly() {
     let one = arena.mark();
     arena.alloc(2u64);
     let two = arena.mark();
-    unsafe { arena.rewind(two) }.unwrap(); // nothing came after it
+    unsafe { arena.rewind(two) }.unwrap(); // nothing was allocated after it
     unsafe { arena.rewind(one) }.unwrap();
     refused(&arena, two);
-    // An allocation of the same size at the same place does not make it good.
+    // An allocation of the same size at the same address does not make the mark valid.
     arena.alloc(3u64);
     refused(&arena, two);
     unsafe { arena.rewind(one) }.unwrap();
-    // Nor do large ones, which have blocks of their own.
+    // Nor do large allocations, which have dedicated blocks.
     arena.alloc_layout(layout(1 << 20, 1));
     let large = arena.mark();
     unsafe { arena.rewind(one) }.unwrap();
@@ -490,14 +491,14 @@ fn stale_marks_are_refused_exactly() {
     refused(&arena, stale2);
     arena.alloc(1u8);
     refused(&arena, stale2);
-    let _ = stale; // at the start, as everything is after a reset
+    let _ = stale; // a mark at the start, where a reset leaves the cursor
     let good = arena.mark();
     arena.scope(|inner| inner.alloc(4u8) as *const u8);
     unsafe { arena.rewind(good) }.unwrap();
     assert_eq!(arena.findings(), []);
 }
 
-/// Such a mark is where the cursor began, so a rewind would free what the cursor allocated before it.
+/// Such a mark is at the start of the cursor's range, so a rewind would free the cursor's earlier allocations.
 #[test]
 fn marks_made_while_a_cursor_is_open_are_refused() {
     let arena = checked();
@@ -521,7 +522,7 @@ fn marks_made_while_a_cursor_is_open_are_refused() {
     assert_eq!(arena.findings(), []);
 }
 
-/// More than are noted one by one.
+/// More stale marks than the arena records individually.
 #[test]
 fn very_many_stale_marks_are_refused() {
     let arena = checked();
@@ -544,7 +545,7 @@ fn very_many_stale_marks_are_refused() {
 }
 
 #[test]
-fn good_marks_stay_good() {
+fn valid_marks_stay_valid() {
     let arena = Arena::new();
     let first = arena.mark();
     let before = arena.alloc_layout(layout(8, 8)).as_ptr();
@@ -564,16 +565,16 @@ fn good_marks_stay_good() {
         unsafe { arena.rewind(good) }.unwrap();
         let p = arena.alloc_layout(layout(2000, 1)).as_ptr();
         unsafe { arena.rewind(good) }.unwrap();
-        assert_eq!((bytes_at(p, 1)[0], unsafe { *before }), (GONE, 1));
+        assert_eq!((bytes_at(p, 1)[0], unsafe { *before }), (FREED_BYTE, 1));
         arena.scope(|inner| inner.alloc(1u8) as *const u8);
     }
     unsafe { arena.rewind(first) }.unwrap();
     assert_eq!((arena.stats().live, arena.findings()), (0, vec![]));
 }
 
-/// Whose bytes before it name a record that is not there, or one that is another's.
+/// The bytes before the address name a record that does not exist, or that of another allocation.
 #[test]
-fn a_free_of_bytes_that_look_like_a_zone_is_told() {
+fn a_free_of_bytes_that_look_like_a_red_zone_is_reported() {
     let arena = checked();
     let head = arena.as_raw();
     let word = size_of::<usize>();
@@ -582,11 +583,11 @@ fn a_free_of_bytes_that_look_like_a_zone_is_told() {
     let inside = p.wrapping_add(32);
     for number in [0, 1, 2, 3, usize::MAX] {
         unsafe {
-            // Before the first allocation stands the number 0, in whatever way.
+            // The bytes before the first allocation hold the number 0.
             let none = first.wrapping_sub(16).cast::<usize>().read_unaligned();
             p.wrapping_add(16).cast::<usize>().write_unaligned(none ^ number);
             p.wrapping_add(16 + word).cast::<usize>().write_unaligned(none ^ number);
-            abi::free(head, inside, 64); // as large as what the number names
+            abi::free(head, inside, 64); // the size of the allocation that the number names
             assert!(abi::resize(head, inside, 64, 8, 8).is_none());
         }
     }
@@ -595,9 +596,10 @@ fn a_free_of_bytes_that_look_like_a_zone_is_told() {
     assert_eq!(arena.allocations().len(), 2);
 }
 
-/// While a scope is open, a free beside it gives nothing back; in a checked arena it ends the allocation all the same.
+/// While a scope is open, freeing an allocation of the arena around it returns no memory; in a checked arena it ends
+/// the allocation nevertheless.
 #[test]
-fn frees_beside_an_open_scope() {
+fn a_free_beside_an_open_scope_ends_the_allocation() {
     for (is_checked, size) in [(false, 64), (false, 1 << 20), (true, 64), (true, 1 << 20)] {
         let arena = Arena::new();
         arena.set_checked(is_checked).unwrap();
@@ -608,13 +610,13 @@ fn frees_beside_an_open_scope() {
         let before = (arena.stats().live, arena.stats().reserved);
         unsafe { abi::free(arena.as_raw(), p, size) };
         assert_eq!((arena.stats().live, arena.stats().reserved), before);
-        assert_eq!(bytes_at(p, size), vec![if is_checked { GONE } else { 7 }; size]);
+        assert_eq!(bytes_at(p, size), vec![if is_checked { FREED_BYTE } else { 7 }; size]);
         let other = arena.alloc_layout(layout(size, 8)).as_ptr();
         assert!(other.addr().abs_diff(p.addr()) >= size && inner.iter().all(|x| *x == 5));
         drop(scope);
         unsafe { abi::free(arena.as_raw(), p, size) };
         let sizes: Vec<_> = lines(&arena.findings()).into_iter().map(|(kind, _, size)| (kind, size)).collect();
-        assert_eq!(sizes, if is_checked { vec![("bad free", size)] } else { vec![] }); // twice
+        assert_eq!(sizes, if is_checked { vec![("bad free", size)] } else { vec![] }); // a double free
         assert_eq!(arena.allocations().len(), is_checked as usize);
     }
 }
@@ -624,9 +626,9 @@ fn frees_beside_an_open_scope() {
 struct Noisy(#[allow(dead_code)] Arc<()>);
 
 #[test]
-fn values_that_nobody_drops_are_told_by_who_made_them() {
+fn leaked_values_are_reported_with_their_call_site() {
     let mut arena = checked();
-    let text = || String::from("somebody should drop it");
+    let text = || String::from("should be dropped");
     let s = size_of::<String>();
     let mut due: Vec<(&str, u32, usize)> = vec![];
     macro_rules! leaks {
@@ -677,20 +679,20 @@ fn values_that_nobody_drops_are_told_by_who_made_them() {
     fine!(toft::Box::into_inner(arena.boxed(text())));
     fine!(toft::unsize!(arena.boxed(text()) => dyn std::fmt::Debug));
     fine!(arena.alloc_try_with(|| Err::<String, ()>(())).is_err());
-    assert_eq!(arena.findings(), []); // what lives is no leak yet
+    assert_eq!(arena.findings(), []); // live values are no leaks yet
     arena.reset();
     due.reverse(); // newest first
     let mut found = lines(&arena.findings());
     found.iter_mut().zip(&due).for_each(|(f, d)| {
         if f.2 > d.2 {
-            f.2 = d.2; // a collected slice may have asked for more than it has
+            f.2 = d.2; // a collected slice may have a larger allocation than its elements need
         }
     });
     assert_eq!(found, due);
 }
 
 #[test]
-fn a_value_that_was_made_of_an_attempt_is_told_too() {
+fn leaked_values_of_try_calls_are_reported() {
     let mut arena = checked();
     let line = line!() + 1;
     arena.alloc_try_with(|| Ok::<String, ()>(String::from("x"))).unwrap();
@@ -701,7 +703,7 @@ fn a_value_that_was_made_of_an_attempt_is_told_too() {
 }
 
 #[test]
-fn what_was_never_made_does_not_leak() {
+fn values_that_were_not_made_do_not_leak() {
     let mut arena = checked();
     let panicked = |f: &dyn Fn()| assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_err());
     std::panic::set_hook(Box::new(|_| ()));
@@ -729,12 +731,12 @@ fn a_cleanup_that_runs_leaves_no_finding() {
         drop(scope);
     }
     assert_eq!(Arc::strong_count(&shared), 4);
-    assert_eq!(arena.report().count(), 9); // the arena's own notes are nobody's allocations
+    assert_eq!(arena.report().count(), 9); // the arena's own records are not counted as allocations
     arena.reset();
     assert_eq!((Arc::strong_count(&shared), arena.findings()), (1, vec![]));
 }
 
-// ---- everything that lives in arenas lives in checked ones ----
+// ---- everything works in checked arenas ----
 
 #[cfg(feature = "allocator-api2")]
 fn fill_collections(arena: &Arena, n: usize) {
@@ -787,7 +789,7 @@ fn collections_grow_and_shrink_in_checked_arenas() {
 
 #[cfg(feature = "allocator-api2")]
 #[test]
-fn what_lives_outside_of_a_checked_scope_grows_meanwhile() {
+fn outer_collections_grow_while_a_checked_scope_is_open() {
     let mut arena = checked();
     let mut outer = allocator_api2::vec::Vec::new_in(&arena);
     for round in 0..if MIRI { 3 } else { 50u64 } {
@@ -808,20 +810,20 @@ fn what_lives_outside_of_a_checked_scope_grows_meanwhile() {
 
 #[cfg(feature = "allocator-api2")]
 #[test]
-fn what_is_served_aside_is_known() {
+fn allocations_beside_an_open_scope_are_recorded() {
     let mut arena = checked();
     arena.alloc_slice_fill(3000, 1u8);
     let scope = arena.scope_guard();
     let aside = arena.alloc_layout(layout(100, 8)).as_ptr();
     let mut vec = allocator_api2::vec::Vec::with_capacity_in(3, &arena);
     vec.extend([1u64, 2, 3, 4, 5]);
-    drop(scope); // a free does nothing while it is open
+    drop(scope); // a free has no effect while it is open
     unsafe {
         abi::free(arena.as_raw(), aside, 100);
         abi::free(arena.as_raw(), aside, 100);
         aside.wrapping_add(100).write(0);
     }
-    assert_eq!(bytes_at(aside, 100), vec![GONE; 100]);
+    assert_eq!(bytes_at(aside, 100), vec![FREED_BYTE; 100]);
     assert_eq!(*vec, [1, 2, 3, 4, 5]);
     drop(vec);
     assert_eq!(arena.allocations().len(), 1);
@@ -850,9 +852,9 @@ fn cursors_and_packs_work_in_checked_arenas() {
     }
 }
 
-/// What is allocated beside a cursor shares one block, also where a meter counts it.
+/// Allocations beside a cursor share one block, also while a meter counts them.
 #[test]
-fn a_metered_arena_serves_beside_a_cursor() {
+fn a_metered_arena_allocates_beside_a_cursor() {
     let mut arena = Arena::new();
     arena.set_metered(true).unwrap();
     for _ in 0..2 {
@@ -874,7 +876,7 @@ fn scopes_end_in_any_order() {
         let mut scopes = [0; 3].map(|_| Some(arena.scope_guard()));
         let values: Vec<*mut u8> =
             scopes.iter().flatten().map(|scope| scope.alloc_layout(layout(8, 8)).as_ptr()).collect();
-        let p = arena.alloc_layout(layout(10, 1)).as_ptr(); // outside, while all are open
+        let p = arena.alloc_layout(layout(10, 1)).as_ptr(); // in the outer arena, while all are open
         for (k, i) in order.into_iter().enumerate() {
             scopes[i].as_ref().unwrap().alloc_layout(layout(100_000, 1));
             unsafe { values[i].wrapping_add(8 + k).write(0) };
@@ -890,7 +892,7 @@ fn scopes_end_in_any_order() {
 }
 
 #[test]
-fn leaked_guards_end_with_a_reset_and_tell() {
+fn leaked_guards_end_with_a_reset_and_are_reported() {
     let mut arena = checked();
     let scope = arena.scope_guard();
     let line = line!() + 1;
@@ -907,7 +909,7 @@ fn leaked_guards_end_with_a_reset_and_tell() {
     found.sort();
     assert_eq!(found, [("leak", line, size_of::<String>()), ("leak", line + 2, size_of::<String>())]);
     assert_eq!((arena.stats().live, arena.set_checked(false)), (0, Ok(())));
-    // The arena may end with them as well.
+    // The arena may be dropped with the leaked guards, too.
     arena.set_checked(true).unwrap();
     let scope = arena.scope_guard();
     scope.alloc_drop(String::from("dropped, or leaked with its scope"));
@@ -929,7 +931,7 @@ fn an_owner_may_have_a_checked_arena() {
 
 #[cfg(feature = "allocator-api2")]
 #[test]
-fn it_is_switched_in_the_middle_of_a_life() {
+fn checks_are_switched_while_allocations_are_live() {
     let mut arena = Arena::new();
     let early = arena.alloc([7u64; 4]) as *mut [u64; 4];
     let (text, boxed) = (arena.alloc_str("before"), arena.boxed(String::from("before")));
@@ -944,7 +946,7 @@ fn it_is_switched_in_the_middle_of_a_life() {
         vec.extend(0..many * (round + 1));
         large.extend(0..many << 9);
         let live = arena.allocations();
-        assert!(live.iter().all(|a| a.size != 32), "what is older is not known");
+        assert!(live.iter().all(|a| a.size != 32), "older allocations are not recorded");
     }
     arena.set_checked(true).unwrap();
     vec.shrink_to_fit();
@@ -959,9 +961,9 @@ fn it_is_switched_in_the_middle_of_a_life() {
 }
 
 #[test]
-fn what_is_live_stays_as_it_is_when_the_checks_end() {
-    struct Told(Arc<AtomicU64>);
-    impl Drop for Told {
+fn live_allocations_are_unchanged_when_the_checks_end() {
+    struct Recorded(Arc<AtomicU64>);
+    impl Drop for Recorded {
         fn drop(&mut self) {
             self.0.fetch_add(1, Ordering::Relaxed);
         }
@@ -970,7 +972,7 @@ fn what_is_live_stays_as_it_is_when_the_checks_end() {
     let mut arena = checked();
     let number = arena.alloc(7u64) as *const u64;
     let text = arena.alloc(String::from("lives")) as *mut String;
-    arena.alloc_drop(Told(ended.clone()));
+    arena.alloc_drop(Recorded(ended.clone()));
     let short = arena.alloc_layout(layout(10, 1)).as_ptr();
     unsafe { short.add(10).write(0) };
     arena.set_checked(false).unwrap();
@@ -982,7 +984,7 @@ fn what_is_live_stays_as_it_is_when_the_checks_end() {
 }
 
 #[test]
-fn what_is_older_than_the_checks_is_resized_by_the_rules() {
+fn allocations_older_than_the_checks_are_resized_in_place() {
     let arena = Arena::new();
     let (head, p) = (arena.as_raw(), arena.alloc_layout(layout(64, 8)));
     unsafe { p.write_bytes(7, 64) };
@@ -1016,7 +1018,7 @@ fn the_checks_of_frames_end_while_values_live() {
 }
 
 #[test]
-fn off_means_off() {
+fn an_arena_without_checks_has_no_red_zones() {
     let mut arena = Arena::new();
     arena.alloc([0u8; 100]);
     let end = |arena: &Arena| unsafe { (*arena.as_raw().as_ptr()).limit.get().addr() };
@@ -1081,7 +1083,7 @@ fn switches_are_refused_while_something_is_open() {
 // ---- threads ----
 
 #[test]
-fn another_thread_gets_nothing_and_is_told() {
+fn use_by_another_thread_is_refused_and_reported() {
     struct Raw(NonNull<abi::Head>);
     unsafe impl Send for Raw {}
     let mut frames = Frames::new();
@@ -1106,11 +1108,11 @@ fn another_thread_gets_nothing_and_is_told() {
     frames.set_checked(false).unwrap();
     let raw = Raw(frames.here().as_raw());
     let got = std::thread::spawn(move || unsafe { abi::alloc({ raw }.0, 8).is_some() });
-    assert!(got.join().unwrap(), "nobody asks any more");
+    assert!(got.join().unwrap(), "checks are off");
 }
 
 #[test]
-fn threads_that_come_later_have_checked_arenas_of_their_own() {
+fn later_threads_get_checked_arenas() {
     let mut frames = Frames::new();
     frames.set_checked(true).unwrap();
     for _ in 0..3 {
@@ -1130,9 +1132,9 @@ fn threads_that_come_later_have_checked_arenas_of_their_own() {
     }
 }
 
-// ---- how much, and how far ----
+// ---- many allocations, and bounds ----
 
-/// So many that a test would not end if each step looked at all of them. Fewer under Miri, and with `TOFT_SHORT`
+/// So many that the test would not end if each step visited all of them. Fewer under Miri, and with `TOFT_SHORT`
 /// (Valgrind).
 fn very_many() -> usize {
     if MIRI {
@@ -1151,7 +1153,7 @@ fn very_many_allocations_are_freed_in_any_order() {
     let all: Vec<_> = (0..n).map(|i| (arena.alloc_layout(layout(i % 64 + 1, 8)).as_ptr(), i % 64 + 1)).collect();
     for turn in [0, 1, 2] {
         for (k, (p, size)) in all.iter().enumerate().filter(|(k, _)| (k * 7) % 3 == turn) {
-            assert_eq!(bytes_at(*p, 1), [NEW], "{k}");
+            assert_eq!(bytes_at(*p, 1), [UNINIT_BYTE], "{k}");
             unsafe { abi::free(arena.as_raw(), *p, *size) };
         }
     }
@@ -1171,7 +1173,7 @@ fn marks_among_very_many_allocations() {
     assert_eq!((arena.findings(), arena.allocations().len()), (vec![], n));
 }
 
-#[cfg_attr(miri, ignore)] // it is slow
+#[cfg_attr(miri, ignore)] // slow
 #[test]
 fn findings_are_bounded() {
     let (mut arena, lost) = (checked(), Arc::new(()));
@@ -1202,20 +1204,20 @@ fn live_allocations_are_listed() {
     assert_eq!(arena.allocations().len(), 1);
 }
 
-// ---- those who decide ----
+// ---- refusal handlers ----
 
 #[test]
-fn a_decision_is_asked_for_where_the_budget_ends_and_nowhere_else() {
-    let asked = Arc::new(Mutex::new(vec![]));
+fn the_refusal_handler_runs_only_when_the_budget_is_exceeded() {
+    let refusals = Arc::new(Mutex::new(vec![]));
     let arena = Options::new().budget(64).create().unwrap();
-    let log = asked.clone();
+    let log = refusals.clone();
     arena
         .on_refusal(move |refusal| {
             log.lock().unwrap().push((refusal.live, refusal.budget, refusal.size));
             (refusal.size <= 32).then_some(refusal.live + 32)
         })
         .unwrap();
-    let take = || std::mem::take(&mut *asked.lock().unwrap());
+    let take = || std::mem::take(&mut *refusals.lock().unwrap());
     arena.alloc([0u8; 64]);
     assert_eq!(take(), []);
     arena.alloc_slice_fill(0, 0u64);
@@ -1226,10 +1228,10 @@ fn a_decision_is_asked_for_where_the_budget_ends_and_nowhere_else() {
     assert_eq!((take(), arena.stats().budget), (vec![(64, 64, 20)], 96));
     arena.alloc([0u8; 8]);
     assert_eq!(take(), []);
-    // Far more than there is of addresses is not a matter of budgets.
+    // A request larger than the address space is not a matter of budgets.
     assert!(arena.try_alloc_uninit_slice::<u64>(usize::MAX / 8).is_err());
     assert_eq!(take(), []);
-    // A growth that does not fit where it is is asked for as well.
+    // A resize that cannot grow in place calls the handler as well.
     arena.set_budget(Some(104)).unwrap();
     let p = arena.alloc([0u8; 8]).as_mut_ptr();
     assert_eq!(take(), []);
@@ -1239,44 +1241,44 @@ fn a_decision_is_asked_for_where_the_budget_ends_and_nowhere_else() {
 }
 
 /// Live bytes, the budget and the size of each refusal.
-type Asked = Arc<Mutex<Vec<(u64, u64, usize)>>>;
+type Refusals = Arc<Mutex<Vec<(u64, u64, usize)>>>;
 
-fn asked_for(budget: u64, decide: fn(Refusal) -> Option<u64>) -> (Arena, Asked) {
-    let asked = Arc::new(Mutex::new(vec![]));
+fn refusals_of(budget: u64, decide: fn(Refusal) -> Option<u64>) -> (Arena, Refusals) {
+    let refusals = Arc::new(Mutex::new(vec![]));
     let arena = Options::new().budget(budget).create().unwrap();
-    let log = asked.clone();
+    let log = refusals.clone();
     let ask = move |refusal: Refusal| {
         log.lock().unwrap().push((refusal.live, refusal.budget, refusal.size));
         decide(refusal)
     };
     arena.on_refusal(ask).unwrap();
-    (arena, asked)
+    (arena, refusals)
 }
 
 #[test]
-fn a_decision_is_asked_for_what_red_zones_take() {
-    let (arena, asked) = asked_for(100, |refusal| Some(refusal.live + 200));
+fn the_refusal_handler_sees_bytes_of_red_zones() {
+    let (arena, refusals) = refusals_of(100, |refusal| Some(refusal.live + 200));
     arena.set_checked(true).unwrap();
     assert!(arena.try_alloc([0u8; 64]).is_ok());
-    assert_eq!(*asked.lock().unwrap(), []);
+    assert_eq!(*refusals.lock().unwrap(), []);
     assert!(arena.try_alloc([0u8; 1]).is_ok());
-    assert_eq!(*asked.lock().unwrap(), [(96, 100, 1)]);
+    assert_eq!(*refusals.lock().unwrap(), [(96, 100, 1)]);
     assert!(arena.try_alloc_layout(layout(usize::MAX / 4, 1)).is_err());
-    assert_eq!(asked.lock().unwrap().len(), 1);
+    assert_eq!(refusals.lock().unwrap().len(), 1);
 }
 
 #[test]
-fn a_decision_is_asked_for_what_an_alignment_takes() {
-    let (arena, asked) = asked_for(1000, |refusal| Some(refusal.budget + 100));
+fn the_refusal_handler_sees_bytes_of_padding() {
+    let (arena, refusals) = refusals_of(1000, |refusal| Some(refusal.budget + 100));
     arena.alloc([0u8; 944]);
-    assert!(arena.try_alloc_layout(layout(48, 64)).is_ok()); // 16 bytes in front of it
-    assert_eq!(*asked.lock().unwrap(), [(944, 1000, 48)]);
+    assert!(arena.try_alloc_layout(layout(48, 64)).is_ok()); // 16 bytes of padding in front of it
+    assert_eq!(*refusals.lock().unwrap(), [(944, 1000, 48)]);
     assert_eq!(arena.stats().live, 1008);
 }
 
 #[test]
-fn a_decision_is_asked_for_in_scopes_by_the_budget_that_ends_there() {
-    let (arena, asked) = asked_for(1000, |refusal| Some(refusal.live + 600));
+fn the_refusal_handler_in_a_scope_sees_the_exceeded_budget() {
+    let (arena, refusals) = refusals_of(1000, |refusal| Some(refusal.live + 600));
     arena.scope(|outer| {
         assert!(outer.try_alloc([0u8; 600]).is_ok());
         outer.scope(|inner| {
@@ -1288,23 +1290,23 @@ fn a_decision_is_asked_for_in_scopes_by_the_budget_that_ends_there() {
         });
         assert!(outer.try_alloc([0u8; 600]).is_ok());
     });
-    assert_eq!(*asked.lock().unwrap(), [(600, 1000, 600), (600, 700, 400), (1200, 1200, 400)]);
+    assert_eq!(*refusals.lock().unwrap(), [(600, 1000, 600), (600, 700, 400), (1200, 1200, 400)]);
     assert_eq!((arena.stats().live, arena.stats().budget), (0, 1800));
 }
 
 #[test]
-fn a_decision_is_asked_for_before_a_destructor_is_refused() {
+fn the_refusal_handler_runs_before_a_destructor_is_refused() {
     const NODE: usize = 4 * size_of::<usize>();
-    let (arena, asked) = asked_for(0, |refusal| Some(refusal.budget + NODE as u64));
+    let (arena, refusals) = refusals_of(0, |refusal| Some(refusal.budget + NODE as u64));
     assert_eq!(*arena.try_alloc_drop(vec![1]).unwrap(), [1]);
-    assert_eq!(*asked.lock().unwrap(), [(0, 0, NODE), (NODE as u64, NODE as u64, size_of::<Vec<i32>>())]);
-    let (arena, _) = asked_for(0, |_| None);
+    assert_eq!(*refusals.lock().unwrap(), [(0, 0, NODE), (NODE as u64, NODE as u64, size_of::<Vec<i32>>())]);
+    let (arena, _) = refusals_of(0, |_| None);
     assert!(arena.try_alloc_drop(vec![1]).is_err());
     assert_eq!(arena.stats().live, 0);
 }
 
 #[test]
-fn a_decision_in_a_scope_does_not_allocate_around_it() {
+fn a_refusal_handler_in_a_scope_does_not_allocate_in_the_outer_arena() {
     thread_local!(static ARENA: *mut Arena = Box::into_raw(Box::new(Options::new().budget(64).create().unwrap())));
     static SEEN: AtomicU64 = AtomicU64::new(0);
     let arena = unsafe { &*ARENA.with(|arena| *arena) };
@@ -1327,7 +1329,7 @@ fn a_decision_in_a_scope_does_not_allocate_around_it() {
 }
 
 #[test]
-fn a_decision_may_panic_look_and_be_replaced_but_not_allocate() {
+fn a_refusal_handler_may_panic_read_and_be_replaced_but_not_allocate() {
     thread_local!(static ARENA: *mut Arena = Box::into_raw(Box::new(Options::new().budget(64).create().unwrap())));
     let arena = unsafe { &*ARENA.with(|arena| *arena) };
     static SEEN: AtomicU64 = AtomicU64::new(0);
@@ -1353,18 +1355,18 @@ fn a_decision_may_panic_look_and_be_replaced_but_not_allocate() {
     arena.on_refusal(|_| panic!("no")).unwrap();
     assert!(arena.try_alloc(1u8).is_err());
     let _ = std::panic::take_hook();
-    arena.on_refusal(|refusal| Some(refusal.budget)).unwrap(); // no more than it was
+    arena.on_refusal(|refusal| Some(refusal.budget)).unwrap(); // not more than before
     assert!(arena.try_alloc(1u8).is_err());
-    arena.on_refusal(|refusal| Some(refusal.budget + 1)).unwrap(); // not enough
+    arena.on_refusal(|refusal| Some(refusal.budget + 1)).unwrap(); // too little
     assert!(arena.try_alloc(1u8).is_err());
     arena.on_refusal(|_| Some(u64::MAX)).unwrap();
     arena.alloc([0u8; 1000]);
     drop(unsafe { Box::from_raw(ARENA.with(|arena| *arena)) });
 }
 
-/// By a scope of the arena, which shares it, and is not closed while the decision runs.
+/// Through a scope of the arena, which shares the handler, and is not closed while the handler runs.
 #[test]
-fn a_decision_may_replace_itself_while_it_runs() {
+fn a_refusal_handler_may_replace_itself_while_it_runs() {
     struct Counts(&'static AtomicU64);
     impl Drop for Counts {
         fn drop(&mut self) {
@@ -1379,7 +1381,7 @@ fn a_decision_may_replace_itself_while_it_runs() {
         .on_refusal(move |_| {
             let inner = unsafe { Arena::borrow_raw(INNER.get().unwrap()) }.unwrap();
             inner.on_refusal(|refusal| Some(refusal.budget * 2)).unwrap();
-            let whole = &counts; // what runs is there until it returns
+            let whole = &counts; // the handler that runs is kept until it returns
             assert_eq!(whole.0.load(Ordering::Relaxed), 0);
             None
         })
@@ -1393,7 +1395,7 @@ fn a_decision_may_replace_itself_while_it_runs() {
 }
 
 #[test]
-fn a_decision_that_is_dropped_may_use_the_arena() {
+fn a_refusal_handler_that_is_dropped_may_use_the_arena() {
     thread_local!(static ARENA: *mut Arena = Box::into_raw(Box::new(Options::new().budget(1 << 20).create().unwrap())));
     struct Uses;
     impl Drop for Uses {
@@ -1430,12 +1432,12 @@ fn a_decision_that_is_dropped_may_use_the_arena() {
 
 // ---- no memory ----
 
-/// The global allocator, which a thread may tell to refuse.
+/// The global allocator, which refuses requests of a thread that switched this on.
 struct Refusing;
 
 thread_local!(static LEFT: Cell<usize> = const { Cell::new(usize::MAX) });
 
-/// A size of blocks that one test uses, and how many of them are out.
+/// A block size that one test uses, and the number of such blocks that are allocated.
 const COUNTED: usize = 98 * 4096;
 static OUT: AtomicU64 = AtomicU64::new(0);
 
@@ -1463,7 +1465,7 @@ fn without_memory<R>(f: impl FnOnce() -> R) -> R {
     after_allocations(0, f)
 }
 
-/// `f` while the global allocator serves this thread so many times and no more.
+/// Calls `f` while the global allocator serves `n` requests of this thread and no more.
 fn after_allocations<R>(n: usize, f: impl FnOnce() -> R) -> R {
     LEFT.set(n);
     let result = f();
@@ -1552,7 +1554,7 @@ fn without_memory_a_scope_of_a_checked_arena_is_refused_or_works() {
 
 #[test]
 #[cfg_attr(miri, ignore = "needs addresses of the system")]
-fn without_memory_to_note_it_a_block_of_its_own_is_refused() {
+fn a_dedicated_block_is_refused_without_memory_for_its_record() {
     let pages = toft::Pages::new();
     let arena = Scope::from_source(&pages).unwrap();
     arena.set_metered(true).unwrap();
@@ -1564,14 +1566,14 @@ fn without_memory_to_note_it_a_block_of_its_own_is_refused() {
     assert_eq!(arena.stats().live % (1 << 20), before);
     arena.alloc_uninit::<[u8; 1 << 20]>();
     let report = arena.report();
-    let told = report.tags.iter().find(|tag| tag.name == "large").unwrap();
-    assert_eq!(told.live, arena.stats().live);
+    let reported = report.tags.iter().find(|tag| tag.name == "large").unwrap();
+    assert_eq!(reported.live, arena.stats().live);
 }
 
-/// Gives so many blocks and no more.
-struct Few(Cell<usize>);
+/// Serves this number of blocks and no more.
+struct Limited(Cell<usize>);
 
-unsafe impl Source for Few {
+unsafe impl Source for Limited {
     fn take(&self, size: usize) -> Option<NonNull<u8>> {
         self.0.set(self.0.get().checked_sub(1)?);
         NonNull::new(unsafe { std::alloc::alloc(layout(size, 64)) })
@@ -1583,9 +1585,9 @@ unsafe impl Source for Few {
 }
 
 #[test]
-fn where_there_is_no_more_memory_what_there_is_stays_right() {
+fn live_allocations_stay_correct_when_memory_ends() {
     for blocks in 1..if MIRI { 2 } else { 6 } {
-        let source = Few(Cell::new(blocks));
+        let source = Limited(Cell::new(blocks));
         let mut arena = Scope::from_source(&source).unwrap();
         arena.set_checked(true).unwrap();
         arena.set_metered(true).unwrap();
@@ -1609,7 +1611,7 @@ fn where_there_is_no_more_memory_what_there_is_stays_right() {
 }
 
 #[test]
-fn a_tags_budget_holds_while_the_arena_is_metered_alone() {
+fn a_tags_budget_holds_in_an_arena_that_is_only_metered() {
     let arena = Arena::new();
     arena.set_checked(true).unwrap();
     arena.set_tag_budget("", Some(0)).unwrap();
@@ -1621,7 +1623,7 @@ fn a_tags_budget_holds_while_the_arena_is_metered_alone() {
 }
 
 #[test]
-fn what_one_scope_sets_holds_in_those_beside_and_around_it() {
+fn settings_of_a_scope_hold_in_sibling_and_outer_scopes() {
     let arena = Arena::new();
     arena.set_metered(true).unwrap();
     let (one, other) = (arena.scope_guard(), arena.scope_guard());
@@ -1639,30 +1641,30 @@ fn what_one_scope_sets_holds_in_those_beside_and_around_it() {
 
 /// Neither the reset of a scope nor a trim ends a round.
 #[test]
-fn a_soft_budget_is_told_of_once_between_resets() {
+fn a_soft_budget_is_reported_once_between_resets() {
     let mut arena = Arena::new();
     for _ in 0..3 {
         arena.alloc([0u8; 20_000]);
-        arena.reset(); // keeps a block, which the trim takes
+        arena.reset(); // keeps a block, which the trim returns
     }
     arena.set_soft_budget(Some(100)).unwrap();
     for round in 0..2 {
-        for told in [1, 0, 0] {
+        for reported in [1, 0, 0] {
             let mut scope = arena.scope_guard();
             scope.alloc([0u8; 200]);
             scope.reset();
             scope.alloc([0u8; 200]);
             drop(scope);
-            assert_eq!(arena.findings().len(), told, "round {round}");
+            assert_eq!(arena.findings().len(), reported, "round {round}");
             arena.trim(0);
         }
         arena.reset();
     }
 }
 
-/// Of what was given back only a part is used again: the rest is still watched.
+/// Only a part of the freed memory is used again: the rest is still checked.
 #[test]
-fn what_is_behind_an_allocation_is_looked_at_when_it_is_due() {
+fn freed_memory_behind_a_new_allocation_is_still_checked() {
     let mut arena = checked();
     let mark = arena.mark();
     let line = line!() + 1;
@@ -1674,9 +1676,9 @@ fn what_is_behind_an_allocation_is_looked_at_when_it_is_due() {
     assert_eq!(lines(&arena.findings()), [("late write", line, 1000)]);
 }
 
-/// What was there before the arena was metered is nobody's, also when it is given back.
+/// Allocations older than the meter belong to no tag, also when they are freed.
 #[test]
-fn what_is_older_than_the_meter_is_nobodys() {
+fn allocations_older_than_the_meter_have_no_tag() {
     let arena = Arena::new();
     let p = arena.alloc_layout(layout(1 << 20, 8)).as_ptr();
     arena.set_metered(true).unwrap();
@@ -1704,7 +1706,7 @@ fn a_report_has_tags_while_the_arena_is_metered_and_each_phase_once() {
 }
 
 #[test]
-fn what_grows_in_place_is_sampled() {
+fn growth_in_place_is_sampled() {
     let arena = Arena::with_capacity(1 << 20);
     arena.set_sampling(1).unwrap();
     unsafe {
@@ -1717,20 +1719,20 @@ fn what_grows_in_place_is_sampled() {
 }
 
 #[test]
-fn a_soft_budget_of_any_number_is_told_of_where_it_is_passed() {
+fn a_soft_budget_of_any_size_is_reported_when_exceeded() {
     for budget in 1001..1018 {
         let arena = Arena::new();
         arena.set_soft_budget(Some(budget)).unwrap();
         for n in 1..200 {
             arena.alloc(1u8);
-            let told = arena.findings().len();
-            assert_eq!(told, (arena.stats().live > budget && (n - 1) * 8 <= budget) as usize, "{budget}, {n}");
+            let reported = arena.findings().len();
+            assert_eq!(reported, (arena.stats().live > budget && (n - 1) * 8 <= budget) as usize, "{budget}, {n}");
         }
         assert_eq!(arena.stats().live, 199 * 8);
     }
 }
 
-/// What was given back of a block that shrinks is not looked at later: the bytes are other ones then.
+/// Freed memory at the end of a block that shrinks is not examined later: the addresses may hold other memory then.
 #[test]
 #[cfg_attr(miri, ignore = "needs addresses of the system")]
 fn a_checked_block_shrinks_without_a_finding() {
@@ -1745,15 +1747,15 @@ fn a_checked_block_shrinks_without_a_finding() {
     assert_eq!(arena.findings(), []);
 }
 
-/// Such a mark is good: what was allocated just before it still is.
+/// Such a mark is valid: the allocation just before it is still live.
 #[test]
-fn a_mark_where_was_rewound_to_is_good() {
+fn a_mark_made_after_a_rewind_is_valid() {
     let arena = checked();
     arena.alloc(1u64);
     let one = arena.mark();
     arena.alloc(2u64);
     let within = arena.mark();
-    // SAFETY: what is given back here is not used again.
+    // SAFETY: the memory that the rewind frees is not used again.
     let rewind = |mark| unsafe { arena.rewind(mark) };
     rewind(one).unwrap();
     let two = arena.mark();
@@ -1764,16 +1766,16 @@ fn a_mark_where_was_rewound_to_is_good() {
     assert_eq!(rewind(within), Err(RewindError::Stale));
 }
 
-/// A mark from before the checks is good, and so are those that are taken where it leads.
+/// A mark from before the checks is valid, and so are marks made after a rewind to it.
 #[test]
-fn a_mark_from_before_the_checks_is_good() {
+fn a_mark_from_before_the_checks_is_valid() {
     let arena = Arena::new();
     arena.alloc(1u64);
     let old = arena.mark();
     arena.alloc(2u64);
     arena.set_checked(true).unwrap();
     arena.alloc(3u64);
-    // SAFETY: what is given back here is not used again.
+    // SAFETY: the memory that the rewind frees is not used again.
     unsafe {
         for _ in 0..2 {
             arena.rewind(old).unwrap();
@@ -1787,18 +1789,18 @@ fn a_mark_from_before_the_checks_is_good() {
     assert_eq!(arena.findings().len(), 0);
 }
 
-/// A mark from before a trim is as good or as stale as before.
+/// A trim does not change whether an earlier mark is valid or stale.
 #[test]
 fn a_stale_mark_is_refused_after_a_trim() {
     let mut arena = checked();
     for _ in 0..3 {
         arena.alloc([0u8; 20_000]);
-        arena.reset(); // keeps a block, which the trim takes
+        arena.reset(); // keeps a block, which the trim returns
     }
     let outer = arena.mark();
     arena.alloc([0u8; 100]);
     let inner = arena.mark();
-    // SAFETY: what is given back here is not used again.
+    // SAFETY: the memory that the rewind frees is not used again.
     unsafe { arena.rewind(outer) }.unwrap();
     arena.trim(0);
     arena.alloc(7u64);
@@ -1810,7 +1812,7 @@ fn a_stale_mark_is_refused_after_a_trim() {
 }
 
 #[test]
-fn a_scope_is_watched_by_itself() {
+fn instrumentation_of_a_scope_covers_that_scope_only() {
     let captured = Arc::new(());
     let mut arena = Arena::new();
     for round in 0..2 {
@@ -1822,20 +1824,20 @@ fn a_scope_is_watched_by_itself() {
         scope.set_soft_budget(Some(100)).unwrap();
         let kept = captured.clone();
         scope.on_refusal(move |_| Arc::into_inner(kept.clone()).map(|()| 1)).unwrap();
-        arena.alloc([0u8; 100]); // of the arena around
+        arena.alloc([0u8; 100]); // of the outer arena
         scope.scope(|inner| inner.alloc([0u8; 96]).len());
         let found = scope.findings();
         assert!(matches!(found[..], [Finding::OverBudget { live: 112, budget: 100, .. }]), "{found:?}");
         drop(scope);
         assert_eq!((Arc::strong_count(&captured), arena.findings()), (1, vec![]), "{round}");
-        arena.set_metered(true).unwrap(); // it was, when the next one begins
+        arena.set_metered(true).unwrap(); // metered when the next scope begins
         arena.set_metered(false).unwrap();
     }
     arena.reset();
 }
 
 #[test]
-fn what_a_decision_captured_may_panic_when_it_ends() {
+fn captures_of_a_refusal_handler_may_panic_when_dropped() {
     struct Loud;
     impl Drop for Loud {
         fn drop(&mut self) {
@@ -1851,5 +1853,5 @@ fn what_a_decision_captured_may_panic_when_it_ends() {
         })
         .unwrap();
     assert!(arena.try_alloc([0u8; 200]).is_ok());
-    drop(arena); // goes on
+    drop(arena); // the panic does not stop the release
 }

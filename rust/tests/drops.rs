@@ -1,4 +1,4 @@
-//! Destructors run exactly once, newest first, whatever ends their memory, and whatever panics or is leaked meanwhile.
+//! Destructors run exactly once, newest first, whichever call frees the memory, also after panics and leaks.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
@@ -19,7 +19,7 @@ use pages::Pages;
 use toft::abi::Head;
 use toft::{Arena, Keep, Options, Owner, Scope};
 
-/// What was dropped, in order.
+/// The numbers of dropped values, in order.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u32>>>);
 
@@ -27,7 +27,7 @@ struct Logs {
     log: Log,
     id: u32,
     panics: bool,
-    text: Option<Box<u32>>, // so that a second drop shows
+    text: Option<Box<u32>>, // makes a double drop detectable
 }
 
 impl Log {
@@ -35,15 +35,15 @@ impl Log {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 
-    fn made(&self, id: u32, panics: bool) -> Logs {
+    fn value_with(&self, id: u32, panics: bool) -> Logs {
         Logs { log: self.clone(), id, panics, text: Some(Box::new(id)) }
     }
 
     fn value(&self, id: u32) -> Logs {
-        self.made(id, false)
+        self.value_with(id, false)
     }
 
-    /// A value that will not be dropped, and has nothing that would leak but its share of the log.
+    /// A value that will not be dropped; it owns nothing but its reference to the log.
     fn lost(&self, id: u32) -> Logs {
         let mut value = self.value(id);
         value.text = None;
@@ -52,7 +52,7 @@ impl Log {
 
     /// A value whose destructor panics with its number.
     fn bomb(&self, id: u32) -> Logs {
-        self.made(id, true)
+        self.value_with(id, true)
     }
 }
 
@@ -66,7 +66,7 @@ impl Drop for Logs {
     }
 }
 
-/// The number of the bomb whose panic came out of `f`.
+/// The number of the value whose panic propagated out of `f`.
 fn bomb_of(f: impl FnOnce()) -> Option<u32> {
     catch_unwind(AssertUnwindSafe(f)).err().map(|panic| *panic.downcast::<u32>().expect("a bomb's panic"))
 }
@@ -103,7 +103,7 @@ fn every_policy_of_reset_drops() {
 }
 
 #[test]
-fn the_arenas_end_drops_over_many_blocks() {
+fn release_drops_values_in_all_blocks() {
     strict::balanced(|| {
         let log = Log::default();
         let arena = Arena::new();
@@ -140,7 +140,7 @@ fn a_scope_drops_its_own_only() {
 }
 
 #[test]
-fn while_a_scope_is_open_the_arena_around_it_takes_destructors() {
+fn destructors_are_accepted_beside_an_open_scope() {
     let log = Log::default();
     let mut arena = Arena::new();
     let scope = arena.scope_guard();
@@ -154,13 +154,13 @@ fn while_a_scope_is_open_the_arena_around_it_takes_destructors() {
 }
 
 #[test]
-fn while_a_cursor_is_open_the_arena_takes_no_destructors() {
+fn destructors_are_refused_while_a_cursor_is_open() {
     let log = Log::default();
     let arena = Arena::new();
     let cursor = arena.cursor();
     let before = arena.stats();
     assert!(arena.try_alloc_drop(log.value(1)).is_err());
-    assert_eq!((log.take(), arena.stats()), (vec![1], before)); // the value ended with the call
+    assert_eq!((log.take(), arena.stats()), (vec![1], before)); // the value was dropped by the call
     assert!(arena.try_alloc_pin(log.value(2)).is_err());
     assert_eq!((log.take(), arena.stats()), (vec![2], before));
     assert!(catch_unwind(AssertUnwindSafe(|| arena.alloc_drop(log.value(3)).id)).is_err());
@@ -233,7 +233,7 @@ fn a_value_in_a_scope_may_borrow_and_need_not_be_send() {
 }
 
 #[test]
-fn what_needs_no_drop_costs_no_cleanup() {
+fn types_without_drop_register_no_cleanup() {
     let arena = Arena::new();
     arena.alloc_drop(7u64);
     assert_eq!(arena.stats().live, 8);
@@ -243,7 +243,7 @@ fn what_needs_no_drop_costs_no_cleanup() {
 }
 
 #[test]
-fn values_without_size_drop_as_often_as_they_were_made() {
+fn each_zero_sized_value_is_dropped_once() {
     use std::sync::atomic::{AtomicU32, Ordering};
     static DROPPED: AtomicU32 = AtomicU32::new(0);
     struct Counts;
@@ -309,7 +309,7 @@ fn every_kind_of_arena_drops() {
     assert_eq!(log.take(), [3, 1]);
 
     let mut memory = fixed::Memory::new(40_000);
-    // SAFETY: a live head, and nobody else's.
+    // SAFETY: a live head without another owner.
     let arena = unsafe { Arena::from_raw(memory.make()) }.unwrap();
     round(&arena);
     drop(arena);
@@ -335,11 +335,11 @@ fn a_box_drops_its_value_at_once() {
         assert_eq!(log.take(), [3, 4, 5]);
         let raw = toft::Box::into_raw(arena.boxed(log.value(6)));
         assert_eq!(log.take(), []);
-        // SAFETY: the value of a box that let go of it.
+        // SAFETY: the value of a box that was turned into a raw pointer.
         drop(unsafe { toft::Box::from_raw(raw) });
         assert_eq!(log.take(), [6]);
         let leaked = toft::Box::leak(arena.boxed(log.value(7)));
-        // SAFETY: the value is nobody's; here so that its log is not leaked.
+        // SAFETY: the value has no other owner; it is dropped here so that its log is not leaked.
         unsafe { std::ptr::drop_in_place(leaked) };
         assert_eq!(log.take(), [7]);
         let any = toft::unsize!(arena.boxed(log.value(8)) => dyn std::any::Any);
@@ -366,14 +366,14 @@ fn a_box_that_panics_drops_once() {
 // ---- panics ----
 
 #[test]
-fn a_panic_in_a_destructor_goes_on_when_all_have_run() {
+fn a_panic_in_a_destructor_propagates_after_all_have_run() {
     let log = Log::default();
     let mut arena = Arena::new();
     let fill = |arena: &Arena| {
         arena.alloc_drop(log.value(1));
         arena.alloc_drop(log.bomb(2));
         arena.alloc_drop(log.value(3));
-        arena.alloc_drop(log.bomb(4)); // the newest: the first to panic, and the one that goes on
+        arena.alloc_drop(log.bomb(4)); // the newest: the first to panic, whose panic propagates
         arena.alloc_drop(log.value(5));
     };
     let all = [5, 4, 3, 2, 1];
@@ -404,7 +404,7 @@ fn a_panic_in_a_destructor_goes_on_when_all_have_run() {
 }
 
 #[test]
-fn panics_whose_payloads_panic_when_dropped_are_stopped() {
+fn payloads_that_panic_when_dropped_are_contained() {
     struct Payload;
     impl Drop for Payload {
         fn drop(&mut self) {
@@ -452,7 +452,8 @@ fn a_panic_in_a_scope_ends_it() {
         });
     });
     assert_eq!((panicked, log.take(), arena.stats().live), (Some(8), vec![3], 8));
-    // A destructor panics while the closure's panic goes through: both in one would abort, so the first goes on.
+    // A destructor panics during the unwinding of the closure's panic: a double panic would abort, so the first one
+    // propagates.
     let panicked = bomb_of(|| {
         arena.scope(|inner| {
             inner.alloc_drop(log.value(4));
@@ -464,7 +465,7 @@ fn a_panic_in_a_scope_ends_it() {
 }
 
 #[test]
-fn a_destructor_may_use_other_arenas_that_panic_too() {
+fn a_destructor_may_use_other_arenas_whose_destructors_panic() {
     struct Nested(Log);
     impl Drop for Nested {
         fn drop(&mut self) {
@@ -490,7 +491,7 @@ fn the_arena_is_closed_while_destructors_run() {
     unsafe impl Send for Looks {}
     impl Drop for Looks {
         fn drop(&mut self) {
-            // SAFETY: the arena is alive, and this thread's.
+            // SAFETY: the arena is alive, and belongs to this thread.
             let arena = unsafe { Arena::borrow_raw(self.1) }.unwrap();
             let closed = [
                 arena.try_alloc(1u8).is_err(),
@@ -523,7 +524,7 @@ fn a_closure_that_panics_leaves_the_arena_usable() {
         arena.alloc_slice_fill_with(5, |i| if i == 3 { std::panic::panic_any(2u32) } else { i });
     });
     assert_eq!(panicked, Some(2));
-    // What an iterator yielded before it panicked is dropped once at most.
+    // A value that an iterator yielded before it panicked is dropped at most once.
     let panicked = bomb_of(|| {
         let values = (0..9).map(|id| if id == 3 { std::panic::panic_any(3u32) } else { log.lost(id) });
         drop(arena.boxed_slice(values));
@@ -537,10 +538,10 @@ fn a_closure_that_panics_leaves_the_arena_usable() {
     assert_eq!(*arena.alloc(5), 5);
 }
 
-/// Values of this log were lost, which the documentation says: their share of it must not count as a leak.
+/// Values of this log were lost, as documented: their references must not count as a leak.
 fn strict_forget(log: &Log, values: usize) {
     for _ in 0..values {
-        // SAFETY: each lost value held one.
+        // SAFETY: each lost value held one reference.
         unsafe { Arc::decrement_strong_count(Arc::as_ptr(&log.0)) };
     }
 }
@@ -553,8 +554,8 @@ fn a_leaked_scope_is_ended_by_the_next_reset() {
     let mut arena = Arena::new();
     let scope = arena.scope_guard();
     let borrows = log.value(1);
-    scope.alloc_drop(log.lost(2)); // may borrow what is gone by the reset, so it is not dropped
-                                   // By `Arena`'s own call: `Send + 'static`, so it is.
+    scope.alloc_drop(log.lost(2)); // it may borrow freed memory at the reset, so it is not dropped
+                                   // `Arena::alloc_drop` requires `Send + 'static`, so it is dropped.
     Arena::alloc_drop(&scope, borrows);
     scope.alloc_slice_fill(20_000, 1u8);
     forget(scope);
@@ -611,7 +612,7 @@ fn a_leaked_cursor_is_ended_by_the_next_reset() {
     let n = cursor.alloc(5u64);
     forget(cursor);
     assert_eq!(*n, 5);
-    assert_eq!(*arena.alloc(6u64), 6); // elsewhere
+    assert_eq!(*arena.alloc(6u64), 6); // in another block
     arena.reset();
     assert_eq!(arena.stats().live, 0);
     arena.alloc_drop(log.value(1));
@@ -620,7 +621,7 @@ fn a_leaked_cursor_is_ended_by_the_next_reset() {
 }
 
 #[test]
-fn an_arena_ends_whole_after_leaks_in_it() {
+fn an_arena_is_released_completely_after_leaks() {
     let log = Log::default();
     strict::balanced(|| {
         let arena = Arena::new();
@@ -641,9 +642,10 @@ fn an_arena_ends_whole_after_leaks_in_it() {
     assert_eq!(log.take(), [1]);
 }
 
-/// The scope gets a block of its own, since the room is the cursor's; and is on the list when the cursor is gone.
+/// The cursor has claimed the rest of the block, so the scope gets its own block; the arena lists the scope once the
+/// cursor has ended.
 #[test]
-fn a_scope_that_began_beside_a_cursor_ends_when_it_was_leaked() {
+fn a_leaked_scope_beside_a_cursor_is_ended_by_a_reset() {
     let log = Log::default();
     strict::balanced(|| {
         let mut arena = Arena::new();
@@ -681,7 +683,7 @@ fn a_destructor_of_a_leaked_scope_that_panics_lets_the_others_run() {
     Arena::alloc_drop(&scope, log.bomb(3));
     forget(scope);
     assert_eq!(bomb_of(|| arena.reset()), Some(3));
-    // The scope is ended; whether the reset was done too, the next one does.
+    // The scope has ended; the next reset completes this one.
     arena.reset();
     let mut dropped = log.take();
     dropped.sort_unstable();
@@ -713,17 +715,17 @@ fn pinned_values_are_refused_where_a_leak_would_free_them() {
     assert!(!ok(&scope) && !scope.scope(ok));
     drop(scope);
     let mut memory = fixed::Memory::new(40_000);
-    // SAFETY: a live head, and nobody else's.
+    // SAFETY: a live head without another owner.
     let foreign = unsafe { Arena::from_raw(memory.make()) }.unwrap();
     assert!(!ok(&foreign) && !foreign.scope(ok));
     let panic = catch_unwind(AssertUnwindSafe(|| _ = foreign.alloc_pin(vec![1]))).unwrap_err();
     assert!(panic.downcast_ref::<String>().unwrap().starts_with("toft: "));
-    // Where it is refused, the other call is there.
+    // Where pinned values are refused, unpinned values with a destructor still work.
     assert_eq!(foreign.alloc_drop(vec![1]).len(), 1);
 }
 
 #[test]
-fn pinned_values_of_a_leaked_scope_drop_before_their_memory_is_used_again() {
+fn pinned_values_of_a_leaked_scope_drop_before_their_memory_is_reused() {
     let log = Log::default();
     let mut arena = Arena::new();
     let scope = arena.scope_guard();
@@ -759,7 +761,7 @@ fn an_owner_drops_its_root_before_its_arena() {
 }
 
 #[test]
-fn an_owner_ends_its_arena_also_when_something_panics() {
+fn an_owner_releases_its_arena_when_a_destructor_panics() {
     let log = Log::default();
     let owner = Owner::<Held>::new(Arena::new(), |arena| (vec![&*arena.alloc_drop(log.value(1))], log.bomb(2)));
     assert_eq!(bomb_of(|| drop(owner)), Some(2));
@@ -782,13 +784,13 @@ fn a_leaked_owner_leaks_its_arena_whole() {
     let owner = Owner::<Held>::new(Arena::new(), |arena| (vec![&*arena.alloc_drop(log.value(1))], log.value(2)));
     let owner = std::mem::ManuallyDrop::new(owner);
     assert_eq!(log.take(), []);
-    assert_eq!(owner.with(|(all, own)| all[0].id + own.id), 3); // still there
+    assert_eq!(owner.with(|(all, own)| all[0].id + own.id), 3); // still alive
     drop(std::mem::ManuallyDrop::into_inner(owner));
     assert_eq!(log.take(), [2, 1]);
 }
 
 #[test]
-fn an_owner_moves_between_threads_with_what_it_drops() {
+fn an_owner_moves_between_threads_with_its_values() {
     let log = Log::default();
     let owner = Owner::<Held>::new(Arena::new(), |arena| (vec![&*arena.alloc_drop(log.value(1))], log.value(2)));
     let sum = std::thread::spawn(move || owner.with(|(all, own)| all[0].id + own.id)).join().unwrap();

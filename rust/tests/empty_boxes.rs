@@ -1,4 +1,4 @@
-//! Empty `Vec`s of allocator-api2 as boxed slices: these have no memory, and are given back all the same.
+//! Empty `Vec`s of allocator-api2 as boxed slices: they have no memory, and are deallocated nevertheless.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 #![cfg(feature = "allocator-api2")]
@@ -27,7 +27,7 @@ fn empty_slices<A: Allocator + Copy>(a: A) {
 }
 
 #[test]
-fn boxed_slices_of_nothing_end() {
+fn empty_boxed_slices_are_deallocated() {
     let recycler = toft::Recycler::new();
     empty_slices(&recycler);
     assert_eq!(recycler.stats().live, 0);

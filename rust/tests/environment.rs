@@ -1,4 +1,4 @@
-//! What TOFT_CHECKED and TOFT_FINDINGS do, each in a process of its own.
+//! Effects of TOFT_CHECKED and TOFT_FINDINGS, each in its own process.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 #![cfg(all(feature = "std", unix, not(miri)))] // it starts programs
@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 
 use toft::Arena;
 
-/// Which of the deeds below a child does.
+/// Selects the action of the child process.
 const DEED: &str = "TEST_DEED";
 
 fn overrun(arena: Arena) {
@@ -20,7 +20,7 @@ fn overrun(arena: Arena) {
     unsafe { p.wrapping_add(10).copy_from(b"a\"\\\n".as_ptr(), 4) };
 }
 
-/// Not a test: what a child does.
+/// Not a test: the actions of a child process.
 #[test]
 fn child() {
     match std::env::var(DEED).as_deref() {
@@ -107,7 +107,7 @@ impl Drop for Folder {
 }
 
 #[test]
-fn what_switches_the_checks_on() {
+fn values_of_the_variable_that_switch_checks_on() {
     for off in [None, Some(""), Some("0"), Some("off"), Some("OFF"), Some("no"), Some("No"), Some("false")] {
         let done = run("overrun", off, Some("stderr"));
         assert!(done.status.success() && lines(&done.stderr).is_empty(), "{off:?} {done:?}");
@@ -118,7 +118,7 @@ fn what_switches_the_checks_on() {
     }
 }
 
-/// The switches of `Frames` are off, which does not switch the environment's off.
+/// The switches of `Frames` are off, which does not override the environment.
 #[test]
 fn arenas_of_frames_are_checked() {
     let done = run("frames", Some("1"), None);
@@ -126,7 +126,7 @@ fn arenas_of_frames_are_checked() {
 }
 
 #[test]
-fn where_findings_go() {
+fn findings_go_to_the_configured_file() {
     let both = |findings| {
         let done = run("overrun", Some("1"), findings);
         (lines(&done.stdout).len(), lines(&done.stderr).len())
@@ -142,11 +142,11 @@ fn where_findings_go() {
         .current_dir(&folder.0)
         .output();
     assert!(lines(&done.unwrap().stderr).is_empty());
-    assert!(folder.0.join("stderr").exists()); // a path is a path
+    assert!(folder.0.join("stderr").exists()); // a path is used literally
 }
 
 #[test]
-fn one_line_with_the_bytes_that_were_written() {
+fn a_finding_is_one_line_with_the_written_bytes() {
     let done = run("overrun", Some("1"), None);
     let found = lines(&done.stderr);
     assert!(found[0].starts_with("toft: overrun: byte 10 of 10 bytes at 0x"), "{found:?}");
@@ -183,7 +183,7 @@ fn the_variables_are_read_once() {
     assert!(!Path::new("elsewhere").exists());
 }
 
-/// The locks of the standard library's streams are the program's.
+/// Findings are written without the locks of the standard library's streams.
 #[test]
 fn findings_wait_for_no_lock_of_the_streams() {
     for to in ["stdout", "stderr"] {
@@ -193,7 +193,7 @@ fn findings_wait_for_no_lock_of_the_streams() {
 }
 
 #[test]
-fn a_file_is_appended_to_and_its_owners_alone() {
+fn a_file_is_appended_to_and_private_to_its_owner() {
     let folder = Folder::new("file");
     let file = folder.0.join("findings");
     for n in 1..=3 {
@@ -205,7 +205,7 @@ fn a_file_is_appended_to_and_its_owners_alone() {
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
 }
 
-/// Who may write to the folder of the findings does not choose another file to be written.
+/// A user who may write to the folder of the findings cannot redirect them to another file.
 #[test]
 fn a_symbolic_link_is_not_followed() {
     let folder = Folder::new("link");
@@ -219,7 +219,7 @@ fn a_symbolic_link_is_not_followed() {
     assert!(nowhere.status.success() && lines(&nowhere.stderr).is_empty(), "{nowhere:?}");
 }
 
-/// A program with a file's capabilities, or set-user-id, takes no orders from the environment of who starts it.
+/// A program with file capabilities or set-user-id ignores the environment of its caller.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_privileged_process_ignores_the_variables() {
@@ -234,17 +234,17 @@ fn a_privileged_process_ignores_the_variables() {
         let run = || {
             let mut command = command(&program, "privileged", Some("abort"), findings.to_str());
             if root {
-                command.uid(65534).gid(65534); // what the superuser starts is not privileged
+                command.uid(65534).gid(65534); // a program started by the superuser is not privileged
             }
             loop {
                 match command.output() {
-                    // A child of another test, not yet in its own program, has the file open.
+                    // A child that another test forked still has the file open.
                     Err(e) if e.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
                     done => return done.unwrap(),
                 }
             }
         };
-        // As it is, it obeys.
+        // Without privileges the variable has its effect.
         let plain = run();
         assert_eq!((plain.status.signal(), findings.exists()), (Some(6), true), "{plain:?}");
         fs::remove_file(&findings).unwrap();
@@ -257,7 +257,7 @@ fn a_privileged_process_ignores_the_variables() {
             }
             None => {
                 eprintln!("NOT TESTED: a program with {kind}: not possible here");
-                assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "in CI it must be tested");
+                assert!(std::env::var_os("CI").is_none_or(|ci| ci != "true"), "CI must test it");
             }
         }
     };

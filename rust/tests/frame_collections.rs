@@ -1,5 +1,5 @@
-//! What programs with frames do beside `alloc`: growing collections, batches, values promoted to a longer-lived arena.
-//! Collections do what the standard library's do; a destructor runs once, whatever panics or is refused.
+//! Operations of programs with frames besides `alloc`: growing collections, batches, values promoted to a longer-lived
+//! arena. Collections behave like the standard library's; a destructor runs once, also after panics and refusals.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
@@ -20,7 +20,7 @@ fn config() -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
-/// Counts its drops, and panics in the first one if it is told to.
+/// Counts its drops, and panics in the first one if the flag is set.
 struct Counted(Rc<Cell<u32>>, bool);
 
 impl Drop for Counted {
@@ -55,7 +55,7 @@ enum Edit {
     Elsewhere(u8),
 }
 
-/// Under Miri a value of a strategy takes a second or so.
+/// Under Miri generating a value of a strategy takes about a second.
 const MANY: usize = if cfg!(miri) { 10 } else { 80 };
 
 fn edit() -> impl Strategy<Value = Edit> {
@@ -128,9 +128,9 @@ fn apply(v: &mut toft::collections::Vec<'_, u32>, model: &mut Vec<u32>, edit: Ed
 proptest! {
     #![proptest_config(config())]
 
-    /// The same edits, in an outer arena, in a scope of it that is open meanwhile, and in the standard library.
+    /// The same edits in an outer arena, in a scope of it that is open at the same time, and in the standard library.
     #[test]
-    fn a_vec_does_what_the_standard_librarys_does(edits in proptest::collection::vec((any::<bool>(), edit()), 0..MANY)) {
+    fn a_vec_behaves_like_the_standard_librarys(edits in proptest::collection::vec((any::<bool>(), edit()), 0..MANY)) {
         let arena = Arena::new();
         let mut kept = arena.vec();
         let mut kept_model = Vec::new();
@@ -148,13 +148,13 @@ proptest! {
                 prop_assert_eq!(&inner[..], &inner_model[..]);
             }
         }
-        // What an outer collection got while the scope was open survives it.
+        // Memory that an outer collection allocated while the scope was open survives the scope.
         arena.alloc_slice_fill(5000, 0xEEu8);
         prop_assert_eq!(kept.into_slice(), &kept_model[..]);
     }
 
     #[test]
-    fn a_string_does_what_the_standard_librarys_does(parts in proptest::collection::vec(text(), 0..MANY / 2)) {
+    fn a_string_behaves_like_the_standard_librarys(parts in proptest::collection::vec(text(), 0..MANY / 2)) {
         let arena = Arena::new();
         let (mut s, mut model) = (arena.string(), String::new());
         let mut t = arena.string_from("start ");
@@ -169,7 +169,7 @@ proptest! {
             if i % 5 == 4 {
                 prop_assert_eq!(s.pop(), model.pop());
             }
-            t.push_str(part); // takes turns at the arena's tip
+            t.push_str(part); // grows alternately with another one at the cursor
         }
         prop_assert_eq!(s.as_str(), &model);
         prop_assert_eq!(t.len(), 6 + parts.iter().map(|part| part.len()).sum::<usize>());
@@ -189,14 +189,14 @@ fn elements_are_dropped_with_their_vec_unless_it_becomes_a_slice() {
         assert_eq!(drops.get(), 2);
         let kept = arena.vec_from_iter([Counted(drops.clone(), false)]).into_slice();
         assert_eq!(drops.get(), 2);
-        // SAFETY: nobody else has it.
+        // SAFETY: the value has no other owner.
         unsafe { std::ptr::from_mut(&mut kept[0]).drop_in_place() };
         assert_eq!(drops.get(), 3);
     });
 }
 
 #[test]
-fn a_refused_collection_is_as_it_was() {
+fn a_refused_growth_leaves_the_collection_unchanged() {
     let tight = Options::new().budget(100).create().unwrap();
     let live = tight.stats().live;
     assert_eq!(tight.try_vec_with_capacity::<u64>(13).unwrap_err(), AllocError);
@@ -219,7 +219,7 @@ fn a_refused_collection_is_as_it_was() {
 }
 
 #[test]
-fn an_iterator_that_lies_about_its_length_gets_no_more_than_it_yields() {
+fn a_wrong_size_hint_does_not_change_the_length() {
     struct Liar(u32);
     impl Iterator for Liar {
         type Item = u32;
@@ -233,7 +233,7 @@ fn an_iterator_that_lies_about_its_length_gets_no_more_than_it_yields() {
     }
     let arena = Arena::new();
     let mut v = arena.vec_from_iter([7]);
-    assert_eq!(v.try_extend(Liar(10)), Err(AllocError)); // it asks for more than there is
+    assert_eq!(v.try_extend(Liar(10)), Err(AllocError)); // it reserves more than the arena has
     assert_eq!(v, [7]);
 }
 
@@ -248,7 +248,7 @@ mod maps {
         #![proptest_config(config())]
 
         #[test]
-        fn a_map_does_what_the_standard_librarys_does(
+        fn a_map_behaves_like_the_standard_librarys(
             edits in proptest::collection::vec((0..6u8, 0..40u16, any::<u32>()), 0..2 * MANY),
         ) {
             let arena = Arena::new();
@@ -320,7 +320,7 @@ fn a_batch_is_one_allocation_and_each_value_is_borrowed_by_itself() {
     let [a, b, c] = arena.alloc_batch([1u8, 2, 3]);
     std::mem::swap(a, c);
     *b += 10;
-    assert_eq!((*a, *b, *c, arena.stats().live), (3, 12, 1, 8)); // three bytes, side by side
+    assert_eq!((*a, *b, *c, arena.stats().live), (3, 12, 1, 8)); // three bytes, contiguous
     let rest = arena.alloc_batch_with::<_, 5>(|i| i * i);
     *rest[4] += 1;
     assert_eq!(rest.map(|x| *x), [0, 1, 4, 9, 17]);
@@ -338,7 +338,7 @@ fn a_batch_is_one_allocation_and_each_value_is_borrowed_by_itself() {
 }
 
 #[test]
-fn a_batch_that_makes_values_in_the_arena_itself() {
+fn a_batch_whose_closure_allocates_in_the_arena() {
     let arena = Arena::new();
     let [a, b] = arena.alloc_batch_with(|i| arena.alloc(i));
     assert_eq!((**a, **b), (0, 1));
@@ -347,7 +347,7 @@ fn a_batch_that_makes_values_in_the_arena_itself() {
 }
 
 #[test]
-fn a_refused_batch_drops_its_values_and_one_that_panics_what_it_made() {
+fn refused_and_panicking_batches_drop_their_values() {
     let (drops, value) = counted();
     let tight = Options::new().budget(16).create().unwrap();
     let big = |value| (value, [0u64; 2]);
@@ -434,14 +434,14 @@ fn a_promoted_value_keeps_its_alignment() {
 }
 
 #[test]
-fn a_refused_promotion_gives_the_box_back() {
+fn a_refused_promotion_returns_the_box() {
     let arena = Arena::new();
     let tight = Options::new().budget(8).create().unwrap();
     let (drops, value) = counted();
     let refused = Box::try_promote(arena.boxed((value, [0u64; 4])), &tight);
     let Err(back) = refused else { panic!("more than the budget") };
     assert_eq!((drops.get(), tight.stats().live), (0, 0));
-    let again = Box::try_promote(back, &arena).ok().expect("there is room here"); // into its own arena, too
+    let again = Box::try_promote(back, &arena).ok().expect("there is room here"); // within budget
     assert_eq!(drops.get(), 0);
     assert!(catch_unwind(AssertUnwindSafe(|| drop(Box::promote(again, &tight)))).is_err());
     assert_eq!((drops.get(), tight.stats().live), (1, 0)); // dropped by the panic
@@ -457,7 +457,7 @@ fn a_promoted_value_whose_destructor_panics_is_dropped_once() {
     assert!(catch_unwind(AssertUnwindSafe(|| drop(bomb))).is_err());
     assert_eq!(drops.get(), 1);
 
-    // In a slice the others are dropped as well.
+    // The other elements of a slice are dropped as well.
     let drops = Rc::new(Cell::new(0));
     let bombs = longer.scope(|scope| {
         let bombs = scope.boxed_slice([false, true, false].map(|panics| Counted(drops.clone(), panics)));

@@ -1,5 +1,5 @@
-//! Frames: each thread has an arena of its own, all of them are emptied together, what a frame publishes lasts as long as
-//! it says, and a destructor runs once, whatever panics, is leaked, or ends first.
+//! Frames: each thread has its own arena, all of them are emptied together, a published root lives for the configured
+//! number of frames, and a destructor runs once, also after panics and leaks, whatever ends first.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
@@ -29,7 +29,7 @@ fn rounds(most: usize, miri: usize) -> usize {
     }
 }
 
-/// A number that looks like chance, and is the same each time.
+/// A deterministic pseudo-random generator.
 struct Dice(u64);
 
 impl Dice {
@@ -41,7 +41,7 @@ impl Dice {
     }
 }
 
-/// Counts its drops, and panics in the first one if it is told to.
+/// Counts its drops, and panics in the first one if the flag is set.
 struct Counted(Arc<AtomicUsize>, bool);
 
 impl Drop for Counted {
@@ -76,7 +76,8 @@ impl Drops {
 }
 
 fn panics(f: impl FnOnce()) -> bool {
-    // The standard library's would write a whole backtrace of a panic within a panic, at which Miri is minutes.
+    // A one-line hook: the standard library's would print a backtrace of a panic within a panic, which takes minutes
+    // under Miri.
     static ONE_LINE: Once = Once::new();
     ONE_LINE.call_once(|| std::panic::set_hook(Box::new(|panic| eprintln!("{panic}"))));
     catch_unwind(AssertUnwindSafe(f)).is_err()
@@ -94,12 +95,12 @@ fn reserved(frames: &mut Frames) -> u64 {
     frames.arenas().map(|arena| arena.stats().reserved).sum()
 }
 
-/// On a thread that has ended when this returns, its locals too.
+/// On a thread that has ended when this returns, including its thread-locals.
 fn elsewhere<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     thread::scope(|threads| threads.spawn(f).join().unwrap())
 }
 
-// ---- whose arena ----
+// ---- an arena for each thread ----
 
 #[test]
 fn frames_may_be_sent_and_shared() {
@@ -116,7 +117,7 @@ fn two_frames_on_one_thread_share_nothing() {
         let mine = a.here().alloc(frame);
         let other = b.here().alloc_slice_fill(100, frame);
         assert_ne!(address(&a), address(&b));
-        assert_eq!((address(&a), address(&b)), (address(&a), address(&b))); // taking turns
+        assert_eq!((address(&a), address(&b)), (address(&a), address(&b))); // alternately
         assert_eq!((*mine, other[99]), (frame, frame));
         a.advance();
         assert_eq!((live(&mut a), live(&mut b), a.number(), b.number()), (0, 800, frame, frame - 1));
@@ -186,10 +187,10 @@ fn frames_move_and_advance_anywhere() {
     assert_eq!(drops.count(), 7);
 }
 
-// ---- all together ----
+// ---- several threads ----
 
 #[test]
-fn eight_threads_use_what_the_main_thread_ends() {
+fn eight_threads_use_frames_that_the_main_thread_ends() {
     const THREADS: usize = 8;
     let frames = RwLock::new(Frames::new());
     let (begin, end) = (Barrier::new(THREADS + 1), Barrier::new(THREADS + 1));
@@ -230,7 +231,7 @@ fn eight_threads_use_what_the_main_thread_ends() {
 }
 
 #[test]
-fn what_a_thread_made_is_anothers_within_the_frame() {
+fn threads_share_values_within_a_frame() {
     let mut frames = Frames::new();
     for round in 0..rounds(20, 2) as u64 {
         let shared = &frames;
@@ -265,7 +266,7 @@ fn a_frame_in_a_frame_is_a_scope() {
                 inner.alloc_drop(drops.value());
                 inner.scope(|innermost| {
                     innermost.alloc_drop(drops.value());
-                    longest.extend(innermost.alloc_slice_fill(100, depth).iter().copied()); // outside both
+                    longest.extend(innermost.alloc_slice_fill(100, depth).iter().copied()); // in neither inner frame
                     words.push(inner.string());
                 });
                 assert_eq!((words.len(), drops.alive()), (depth + 1, 1));
@@ -282,14 +283,14 @@ fn a_frame_in_a_frame_is_a_scope() {
 // ---- threads that end ----
 
 #[test]
-fn an_ended_threads_arena_is_the_next_ones_in_the_next_frame() {
+fn the_arena_of_an_ended_thread_is_reused_in_the_next_frame() {
     let mut frames = Frames::new();
     let mut places = HashSet::new();
     for i in 0..rounds(200, 5) as u64 {
         let first = elsewhere(|| frames.here().alloc_slice_fill(100, i));
         let (second, place) = elsewhere(|| (frames.here().alloc_slice_fill(100, i + 1), address(&frames)));
         places.insert(place);
-        assert!(first.iter().all(|x| *x == i) && second.iter().all(|x| *x == i + 1)); // neither is in the other's way
+        assert!(first.iter().all(|x| *x == i) && second.iter().all(|x| *x == i + 1)); // the two do not overlap
         frames.advance();
         assert!(frames.arenas().count() <= 2);
     }
@@ -321,7 +322,7 @@ fn frames_may_end_before_the_threads_that_used_them() {
             drop(theirs);
             ready.wait();
             gone.wait();
-            let others = Frames::new(); // the thread's place in the old ones is of no use, and no harm
+            let others = Frames::new(); // the thread's slot in the old frames is neither used nor harmful
             others.here().alloc(1);
         });
         ready.wait();
@@ -330,7 +331,7 @@ fn frames_may_end_before_the_threads_that_used_them() {
     });
 }
 
-/// Runs something when its thread's locals end.
+/// Runs a closure when its thread's locals are destroyed.
 struct AtTheEnd(RefCell<Option<Box<dyn FnOnce()>>>);
 
 impl AtTheEnd {
@@ -366,7 +367,7 @@ fn destructors_of_a_threads_locals_use_its_frames() {
             }
         };
         let (first, now, later) = (uses(), uses(), uses());
-        // One that ends after the frames' own local, and one that ends before it, whatever order this system has.
+        // One local is destroyed after the frames' own local and one before it, whichever order this system uses.
         thread::spawn(move || {
             FIRST.with(|end| end.set(first));
             now();
@@ -378,15 +379,16 @@ fn destructors_of_a_threads_locals_use_its_frames() {
         let mut frames = frames.write().unwrap();
         assert_eq!(frames.arenas().map(|arena| arena.stats().live).sum::<u64>(), 3 * 208);
         frames.advance();
-        assert!(frames.arenas().count() <= 3); // one for the thread, and two for a thread that has no locals any more
+        assert!(frames.arenas().count() <= 3); // for the thread, and two made after its locals ended
         assert_eq!(live(&mut frames), 0);
     }
 }
 
-/// A thread that comes to frames when its locals are gone has nothing left to say that it ends.
+/// A thread whose locals are destroyed cannot signal its end to frames that it uses afterwards.
 #[test]
-fn an_arena_that_an_ending_thread_took_is_the_next_ones_too() {
-    // In one of the two the thread's seats end before the destructor runs, whatever order this system has.
+fn an_arena_taken_during_thread_exit_is_reused() {
+    // In one of the two cases the frames' thread-local ends before the destructor runs, whichever order this system
+    // uses.
     for first in [true, false] {
         let frames = Arc::new(RwLock::new(Frames::new()));
         for _ in 0..3 {
@@ -416,9 +418,9 @@ fn an_arena_that_an_ending_thread_took_is_the_next_ones_too() {
     }
 }
 
-/// Frames that never end give arenas for good: a thread's last destructor may still use its own.
+/// Frames that never end keep such arenas for good: the thread's last destructor may still use its own.
 #[test]
-fn nobody_gets_the_arena_of_a_thread_that_is_still_ending() {
+fn the_arena_of_a_thread_that_is_still_ending_is_not_reused() {
     static FRAMES: OnceLock<Frames> = OnceLock::new();
     static ENDING: Barrier = Barrier::new(2);
     static ENDED: AtomicBool = AtomicBool::new(false);
@@ -428,7 +430,7 @@ fn nobody_gets_the_arena_of_a_thread_that_is_still_ending() {
         let theirs = kept.clone();
         FIRST.with(|end| {
             end.set(move || {
-                ENDING.wait(); // the frames' own local has ended, where locals end in reverse
+                ENDING.wait(); // the frames' own local has ended, on systems that destroy locals in reverse order
                 ENDING.wait(); // another thread has an arena now
                 let arena = theirs.get().unwrap();
                 arena.alloc_slice_fill(100, 1u8);
@@ -443,13 +445,13 @@ fn nobody_gets_the_arena_of_a_thread_that_is_still_ending() {
     ENDING.wait();
     assert_ne!(ending.join().unwrap(), next);
     assert!(ENDED.load(SeqCst));
-    strict::forgive(2); // arenas for good
+    strict::forgive(2); // these arenas are never released
 }
 
 // ---- destructors, leaks, refusals ----
 
 #[test]
-fn a_frames_end_drops_what_all_threads_gave_it_once() {
+fn the_end_of_a_frame_drops_the_values_of_all_threads_once() {
     let mut frames = Frames::new();
     let drops = Drops::default();
     for round in 1..=rounds(20, 2) {
@@ -472,7 +474,7 @@ fn a_frames_end_drops_what_all_threads_gave_it_once() {
 }
 
 #[test]
-fn a_destructors_panic_ends_the_frame_all_the_same() {
+fn a_frame_ends_completely_when_a_destructor_panics() {
     let mut frames = Frames::new();
     let drops = Drops::default();
     let all = Barrier::new(4);
@@ -486,7 +488,7 @@ fn a_destructors_panic_ends_the_frame_all_the_same() {
                         frames.here().alloc_drop(drops.bomb()); // in two of the four arenas
                     }
                     frames.here().alloc_drop(drops.value());
-                    all.wait(); // so that none of them has another's arena
+                    all.wait(); // so that no thread reuses another's arena
                 })
             })
             .collect();
@@ -498,7 +500,7 @@ fn a_destructors_panic_ends_the_frame_all_the_same() {
     frames.advance();
     assert_eq!((drops.count(), frames.number()), (10, 2));
 
-    // The same when the frames end, and when a panic is under way already.
+    // The same at the end of the frames, and during another panic.
     frames.here().alloc_drop(drops.bomb());
     elsewhere(|| frames.here().alloc_drop(drops.value()).1);
     assert!(panics(|| drop(frames)));
@@ -513,7 +515,7 @@ fn a_destructors_panic_ends_the_frame_all_the_same() {
 }
 
 #[test]
-fn scopes_and_cursors_that_were_forgotten_end_with_the_frame() {
+fn leaked_scopes_and_cursors_end_with_the_frame() {
     let mut frames = Frames::new();
     let drops = Drops::default();
     let leak = |frames: &Frames| {
@@ -557,11 +559,11 @@ fn a_destructor_may_use_other_frames() {
     });
     frames.advance();
     assert_eq!(used.load(SeqCst), 20);
-    assert_eq!(others.here().stats().live, 32); // on this thread, which ended the frame
+    assert_eq!(others.here().stats().live, 32); // of this thread, which ended the frame
 }
 
 #[test]
-fn a_thread_that_gets_no_arena_may_ask_again() {
+fn a_thread_whose_arena_was_refused_may_try_again() {
     let turn = Arc::new(AtomicUsize::new(0));
     let turns = turn.clone();
     let mut frames = Frames::with(move || match turns.fetch_add(1, SeqCst) {
@@ -580,7 +582,7 @@ fn a_thread_that_gets_no_arena_may_ask_again() {
 }
 
 #[test]
-fn an_arena_may_be_made_with_other_frames_and_even_with_these() {
+fn the_maker_of_an_arena_may_use_frames() {
     static THESE: OnceLock<Frames> = OnceLock::new();
     thread_local!(static INSIDE: Cell<bool> = const { Cell::new(false) });
     let others = Frames::new();
@@ -600,7 +602,7 @@ fn an_arena_may_be_made_with_other_frames_and_even_with_these() {
     arena.alloc(3u64);
     assert!(std::ptr::eq(arena, these.here()));
     assert_eq!((arena.stats().live, theirs.here().stats().live), (8, 16));
-    strict::forgive(3); // those of `these`, and of `theirs`, which they hold
+    strict::forgive(3); // those of `these`, and of `theirs`, which the former own
 }
 
 // ---- many frames ----
@@ -658,25 +660,25 @@ fn elsewhere_sometimes(frames: &Frames, dice: &mut Dice) {
 
 toft::root!(struct Numbers => &'a mut [u64]);
 
-/// What a frame publishes: text in the frame's memory, a box in it, and a value with a destructor of its own.
+/// The root that a frame publishes: text in the frame's memory, a box in it, and a value with its own destructor.
 struct Report<'a> {
     text: &'a str,
     boxed: toft::Box<'a, Counted>,
-    #[allow(dead_code)] // it is there to be dropped
+    #[allow(dead_code)] // only its drop matters
     value: Counted,
 }
 
 toft::root!(struct Reports => Report<'a>);
 
 #[test]
-fn what_is_published_stays_for_n_frames_and_is_dropped_once() {
+fn a_root_lives_for_n_frames_and_is_dropped_once() {
     for n in 1..=4usize {
         let drops = Drops::default();
         let mut frames = Buffered::<Reports>::new(n);
         let many = rounds(200, 6);
         for k in 0..many {
             frames.frame(|now, past| {
-                // Frame k - n is gone, its root and what its arenas had been given.
+                // Frame k - n has ended, with its root and its arenas' memory.
                 assert_eq!(drops.count(), 3 * (k + 1).saturating_sub(n));
                 assert!(past.with(0, |_| ()).is_none() && past.with(n, |_| ()).is_none());
                 for age in 1..n {
@@ -702,7 +704,7 @@ fn what_is_published_stays_for_n_frames_and_is_dropped_once() {
 }
 
 #[test]
-fn a_frame_copies_the_past_and_changes_its_own() {
+fn a_frame_copies_the_previous_root_and_changes_the_copy() {
     let mut frames = Buffered::<Numbers>::new(2);
     for k in 0..rounds(100, 5) as u64 {
         frames.frame(|now, past| {
@@ -711,7 +713,7 @@ fn a_frame_copies_the_past_and_changes_its_own() {
         });
         assert_eq!(frames.with(0, |numbers| numbers.to_vec()), Some(vec![k; 10]));
     }
-    // It is moved and shared as its root allows.
+    // The frames are `Send` and `Sync` if their root is.
     let frames = elsewhere(move || frames);
     thread::scope(|threads| {
         for _ in 0..2 {
@@ -738,10 +740,10 @@ fn a_frame_that_panics_publishes_nothing() {
         panic!("in the frame")
     })));
     assert_eq!([0, 1, 2].map(|age| frames.with(age, |_| ()).is_some()), [false, true, false]);
-    frames.trim(0); // whoever published nothing is emptied or not; what was published stays
+    frames.trim(0); // frames without a root may be emptied; published roots stay
     assert_eq!(frames.with(1, |report| report.text.len()), Some(9));
 
-    // A root whose destructor panics, in the frame that ends it: all else is dropped, and the frames go on.
+    // A root's destructor panics at the end of the frame: everything else is dropped, and the frames remain usable.
     publish(&mut frames, true);
     for _ in 0..2 {
         publish(&mut frames, false);

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use toft::{Arena, Frames, Options};
 use toft_pools::{Handle, Pool};
 
-/// It is refused by the compiler: `ui.rs` compares its words.
+/// The compiler refuses these programs: `ui.rs` compares its messages.
 fn refused(names: &[&str]) {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ui");
     assert!(names.iter().all(|name| cfg!(miri) || folder.join(name).exists()), "{names:?}");
@@ -28,7 +28,7 @@ fn destructors() {
     arena.set_checked(true).unwrap();
     arena.alloc(Vec::<u8>::new());
     arena.set_checked(false).unwrap();
-    assert!(arena.findings().is_empty()); // the value lives on
+    assert!(arena.findings().is_empty()); // the value is still alive
 }
 
 fn alignments() {
@@ -103,7 +103,7 @@ fn ended_threads() {
     assert!(held(&mut frames) <= before.min(100_000));
 }
 
-/// There is no lock, so what threads share is behind one of the program's.
+/// The arena has no lock; what threads share is protected by a lock of the program.
 fn handles() {
     let pool: Mutex<Pool<u64>> = Mutex::new(Pool::new());
     std::thread::scope(|s| {
@@ -147,10 +147,10 @@ fn each_row_is_true() {
     }
 }
 
-/// The page has these rows and no others.
+/// The page has exactly these rows.
 #[test]
 #[cfg_attr(miri, ignore = "reads a file")]
-fn each_row_is_tried() {
+fn the_page_has_the_same_rows() {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/from-framealloc.md");
     let page = std::fs::read_to_string(page).unwrap();
     let table = page.split("## What was wrong there").nth(1).unwrap().split("\n## ").next().unwrap();

@@ -1,4 +1,5 @@
-//! Memory stays bounded and comes to rest; the cache keeps what it may, and each thread returns its own.
+//! Memory is bounded and source calls stop in steady state; the cache stays within its limit, and each thread returns
+//! its own.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
@@ -30,7 +31,7 @@ fn rounds(most: usize) -> usize {
     }
 }
 
-/// The limit of the caches is for all threads: who changes it, or allocates much, is alone.
+/// The limit of the caches is global: a test that changes it, or allocates much, runs alone.
 static CACHE: Mutex<()> = Mutex::new(());
 
 fn alone() -> impl Drop {
@@ -59,7 +60,7 @@ impl Dice {
     }
 }
 
-/// Memory, not written: its pages are not what these tests are about.
+/// Allocates memory and writes only its ends: these tests do not measure page faults.
 fn take(arena: &Arena, size: usize, align: usize) -> *mut u8 {
     let p = arena.alloc_layout(Layout::from_size_align(size, align).unwrap()).as_ptr();
     assert_eq!(p.addr() % align, 0);
@@ -76,7 +77,7 @@ fn take(arena: &Arena, size: usize, align: usize) -> *mut u8 {
 // ---- rounds ----
 
 #[test]
-fn a_hundred_thousand_rounds_of_any_mix_are_bounded() {
+fn memory_is_bounded_over_a_hundred_thousand_rounds() {
     let pages = Pages::new();
     let mut arena = Scope::from_source(&pages).unwrap();
     let mut dice = Dice(1);
@@ -116,7 +117,7 @@ fn a_hundred_thousand_rounds_of_any_mix_are_bounded() {
 }
 
 #[test]
-fn a_steady_workload_comes_to_rest() {
+fn a_steady_workload_stops_calling_the_source() {
     for size in [100, 3000, 50_000, 300_000, 3_000_000] {
         if MIRI && size > 50_000 {
             continue;
@@ -139,10 +140,10 @@ fn a_steady_workload_comes_to_rest() {
     }
 }
 
-/// To set a budget, also none, is an event, after which a reset is a whole one. What the short resets of a settled arena
-/// leave unsaid must come out the same, at whatever call it is asked for.
+/// Setting a budget, also none, is an event that makes the next reset a full one. What the short resets of an arena in
+/// steady state leave uncounted must be included in the result of any later call.
 #[test]
-fn a_settled_arena_counts_as_one_that_counts_each_round() {
+fn short_resets_count_like_full_ones() {
     let _alone = alone();
     for seed in 1..=if MIRI { 2 } else { 60 } {
         let mut dice = Dice(seed * 0x9E37_79B9);
@@ -150,7 +151,7 @@ fn a_settled_arena_counts_as_one_that_counts_each_round() {
         let (mut most, mut left) = (3000, 0);
         for round in 0..if MIRI { 40 } else { 1500 } {
             if left == 0 {
-                // A time of steady rounds, mostly small, some empty; then another.
+                // A series of steady rounds, mostly small, some empty; then another.
                 most = [0, 1, 500, 3000, 60_000, 200_000][dice.below(6)];
                 left = 1 + dice.below(150);
             }
@@ -169,10 +170,10 @@ fn a_settled_arena_counts_as_one_that_counts_each_round() {
             match dice.below(12) {
                 0 => assert_eq!(said(&quick), said(&whole), "seed {seed}, round {round}"),
                 1 => {
-                    // Given back inline: what the provider saw of it, and what not.
-                    let look = dice.below(2) == 0;
+                    // Freed inline: with or without a call of the provider that counts it.
+                    let reads = dice.below(2) == 0;
                     for (arena, mark) in [(&quick, before.0), (&whole, before.1)] {
-                        if look {
+                        if reads {
                             arena.stats();
                         }
                         // SAFETY: nothing is used.
@@ -183,11 +184,11 @@ fn a_settled_arena_counts_as_one_that_counts_each_round() {
                     }
                 }
                 2 => {
-                    let look = dice.below(2) == 0; // which the arena around hears of
+                    let reads = dice.below(2) == 0; // which makes the outer arena count it
                     for arena in [&quick, &whole] {
                         arena.scope(|inner| {
                             take(inner, size, 8);
-                            look.then(|| inner.stats())
+                            reads.then(|| inner.stats())
                         });
                     }
                     if dice.below(2) == 0 {
@@ -223,14 +224,14 @@ fn a_settled_arena_counts_as_one_that_counts_each_round() {
     }
 }
 
-/// Rounds that need nothing count too: memory that only one round needed goes back.
+/// Empty rounds count too: memory that only one round needed is returned.
 #[test]
-fn empty_rounds_return_what_a_peak_took() {
+fn empty_rounds_return_the_memory_of_a_peak() {
     let _alone = alone();
     let mut arena = Arena::new();
     for peak in 0..3 {
         (0..2).for_each(|_| {
-            take(&arena, 1 << 20, 8); // the second time in one block, which stays
+            take(&arena, 1 << 20, 8); // the second time in one block, which is kept
             arena.reset();
         });
         assert!(arena.stats().reserved > 1 << 20);
@@ -243,14 +244,14 @@ fn empty_rounds_return_what_a_peak_took() {
             take(&arena, 1 << 20, 8);
             arena.reset();
         });
-        (0..70).for_each(|_| arena.reset()); // nobody looks meanwhile
+        (0..70).for_each(|_| arena.reset()); // without a call that reads the counters
         assert_eq!(arena.stats().reserved, 4096);
     }
 }
 
-/// What a scope took, of which the arena around it sees nothing but the blocks that it leaves.
+/// Memory of a scope, of which the outer arena sees only the blocks that it leaves.
 #[test]
-fn a_scopes_peak_goes_back_too() {
+fn the_memory_of_a_scopes_peak_is_returned() {
     let _alone = alone();
     let mut arena = Arena::new();
     let mut steady = |rounds: usize| {
@@ -269,7 +270,7 @@ fn a_scopes_peak_goes_back_too() {
     for rounds in 70..90 {
         assert_eq!(steady(rounds), 4096);
     }
-    // One that needs no more in all, but a block of its own.
+    // A round that needs no more in total, but a dedicated block.
     let mut arena = Arena::new();
     for size in [3000, 3000, 2600] {
         take(&arena, size, 8);
@@ -283,7 +284,7 @@ fn a_scopes_peak_goes_back_too() {
 }
 
 #[test]
-fn what_a_reset_keeps() {
+fn a_reset_keeps_what_recent_rounds_needed() {
     let pages = Pages::new();
     let mut arena = Scope::from_source(&pages).unwrap();
     let fill = |arena: &Arena| (0..100).for_each(|_| _ = take(arena, 5000, 8));
@@ -307,7 +308,7 @@ fn what_a_reset_keeps() {
     arena.reset();
     let kept = pages.bytes.get();
     assert!(kept >= 500_000 && kept <= 4 * used, "{kept}");
-    // The need is forgotten when the rounds stay small.
+    // The peak is forgotten when later rounds stay small.
     for _ in 0..80 {
         take(&arena, 100, 8);
         arena.reset();
@@ -315,9 +316,9 @@ fn what_a_reset_keeps() {
     assert_eq!(pages.bytes.get(), 4096);
 }
 
-/// Beside a range the block that was taken for one allocation serves others too, up to its very end.
+/// Beside a range, the block that was allocated for one request serves others too, up to its very end.
 #[test]
-fn what_is_served_beside_a_range_fills_its_block() {
+fn allocations_beside_a_range_fill_their_block() {
     for (large, rest) in [(1000, 3032), (65_600, 3968), (1 << 20, 4032)] {
         let pages = Pages::new();
         let arena = Scope::from_source(&pages).unwrap();
@@ -333,7 +334,7 @@ fn what_is_served_beside_a_range_fills_its_block() {
     }
 }
 
-/// What a buffer holds stays there, whatever a reset keeps.
+/// A request that fits the buffer is served from it, whatever a reset keeps.
 #[test]
 fn a_buffer_that_was_large_enough_is_used_again() {
     let mut buffer = vec![MaybeUninit::uninit(); 20_000];
@@ -359,7 +360,7 @@ fn a_buffer_of_any_size_is_used_to_its_last_word() {
             let arena = Arena::in_buffer(&mut buffer[skip..skip + size]).unwrap();
             let mut bytes = 0;
             while let Ok(p) = arena.try_alloc_layout(Layout::new::<u8>()) {
-                // SAFETY: a word of its own, though one byte was asked for.
+                // SAFETY: the allocation is a word, though one byte was requested.
                 unsafe { p.as_ptr().write_bytes(1, 8) };
                 bytes += 8;
             }
@@ -372,9 +373,9 @@ fn a_buffer_of_any_size_is_used_to_its_last_word() {
     }
 }
 
-/// Many equal blocks stay as they are, up to a half more than recent rounds needed.
+/// Blocks of equal size are kept, up to one half more than recent rounds needed.
 #[test]
-#[cfg_attr(miri, ignore = "takes its time")]
+#[cfg_attr(miri, ignore = "slow")]
 fn a_peak_of_equal_blocks_is_forgotten() {
     let pages = Pages::new();
     let mut arena = Scope::from_source(&pages).unwrap();
@@ -390,7 +391,7 @@ fn a_peak_of_equal_blocks_is_forgotten() {
 }
 
 #[test]
-fn blocks_that_wait_are_listed_behind_the_others() {
+fn spare_blocks_are_listed_last() {
     let pages = Pages::new();
     let mut arena = Scope::from_source(&pages).unwrap();
     take(&arena, 100, 8);
@@ -404,10 +405,10 @@ fn blocks_that_wait_are_listed_behind_the_others() {
     assert!(blocks.len() > 2);
 }
 
-/// A block that grows in place grows by half of itself, so that the source is asked seldom.
+/// A block that grows in place grows by half of its size, so that the source is called rarely.
 #[test]
 #[cfg_attr(miri, ignore = "needs addresses of the system")]
-fn a_source_that_extends_is_asked_seldom() {
+fn a_source_that_extends_is_called_rarely() {
     struct Counted(Reserve, Cell<usize>, Cell<usize>);
     // SAFETY: as `Reserve`.
     unsafe impl Source for Counted {
@@ -440,7 +441,7 @@ fn a_source_that_extends_is_asked_seldom() {
     }
     let extended = source.1.get();
     assert!(extended < 30, "{extended}");
-    arena.reset(); // the block keeps the size that it grew to
+    arena.reset(); // the block keeps its grown size
     for _ in 0..8000 {
         take(&arena, 4096, 8);
     }
@@ -448,7 +449,7 @@ fn a_source_that_extends_is_asked_seldom() {
 }
 
 #[test]
-fn what_has_a_block_of_its_own_counts_as_allocated() {
+fn dedicated_blocks_count_as_allocated() {
     let mut arena = Arena::new();
     take(&arena, 100, 8);
     take(&arena, 1 << 20, 8);
@@ -481,7 +482,7 @@ fn a_round_that_needs_a_little_more_gets_a_larger_block() {
 }
 
 #[test]
-fn trim_returns_what_holds_nothing() {
+fn trim_returns_empty_blocks() {
     let pages = Pages::new();
     let mut arena = Scope::from_source(&pages).unwrap();
     for _ in 0..3 {
@@ -494,7 +495,7 @@ fn trim_returns_what_holds_nothing() {
     let p = take(&arena, 100, 8);
     arena.trim(0);
     assert!(arena.contains(p));
-    // SAFETY: it was not given back.
+    // SAFETY: it was not freed.
     assert_eq!(unsafe { p.read() }, 1);
     arena.reset();
     arena.trim(0);
@@ -503,7 +504,7 @@ fn trim_returns_what_holds_nothing() {
 }
 
 #[test]
-fn a_rewound_peak_is_kept_for_the_next() {
+fn rewound_memory_is_kept_for_the_next_peak() {
     let pages = Pages::new();
     let mut arena = Scope::from_source(&pages).unwrap();
     for _ in 0..50 {
@@ -552,7 +553,7 @@ fn a_vector_at_the_tip_grows_in_place() {
 }
 
 #[test]
-fn an_iterators_slice_is_as_large_as_what_it_yielded() {
+fn a_collected_slice_has_the_length_of_its_iterator() {
     let arena = Arena::with_capacity(100_000);
     for n in [0, 1, 3, 4, 5, 1000] {
         let before = arena.stats().live;
@@ -563,14 +564,14 @@ fn an_iterators_slice_is_as_large_as_what_it_yielded() {
         assert_eq!(text.len(), n.max(1));
         assert_eq!(arena.stats().live - before, (n.max(1) as u64 + 7) & !7);
     }
-    // One that allocates here itself moves, and is right.
+    // An iterator that itself allocates in the arena makes the slice move, and the result is correct.
     let words = arena.alloc_slice_from_iter((0..50).map(|i| &*toft::format_in!(arena, "word {i}")));
     assert!(words.iter().enumerate().all(|(i, w)| **w == format!("word {i}")));
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "needs addresses of the system")]
-fn reserved_addresses_are_one_piece() {
+fn blocks_on_reserved_addresses_are_contiguous() {
     let mut arena = Options::new().source(Reserve::new(64 << 20).unwrap()).create().unwrap();
     for _ in 0..3 {
         let first = take(&arena, 1000, 8).addr();
@@ -634,7 +635,7 @@ fn values_are_aligned_as_their_types() {
 }
 
 #[test]
-fn what_has_no_size_takes_nothing() {
+fn zero_sized_values_take_no_memory() {
     #[repr(align(256))]
     struct Nothing;
     let arena = Arena::new();
@@ -654,7 +655,7 @@ fn what_has_no_size_takes_nothing() {
 }
 
 #[test]
-fn packed_text_is_side_by_side() {
+fn packed_text_is_contiguous() {
     let arena = Arena::new();
     let pack = arena.pack();
     let words: Vec<&str> =
@@ -669,7 +670,7 @@ fn packed_text_is_side_by_side() {
 // ---- the cache ----
 
 #[test]
-fn arenas_and_blocks_wait_in_the_cache() {
+fn arenas_and_blocks_are_reused_from_the_cache() {
     let _alone = alone();
     assert_eq!(cache::held(), 0);
     drop(Arena::new());
@@ -683,7 +684,7 @@ fn arenas_and_blocks_wait_in_the_cache() {
     let allocations = strict::allocations();
     let arena = Arena::new();
     take(&arena, 100_000, 8);
-    assert!(MIRI || strict::allocations() == allocations, "what waited was not taken");
+    assert!(MIRI || strict::allocations() == allocations, "the cached arena was not reused");
     drop(arena);
     cache::trim();
     assert_eq!(cache::held(), 0);
@@ -696,7 +697,7 @@ fn one_arena(bytes: usize) {
     }
 }
 
-/// The window of the page cache for one test.
+/// Sets the window of the page cache during one test.
 struct Window(Duration);
 
 impl Window {
@@ -711,13 +712,13 @@ impl Drop for Window {
     }
 }
 
-/// Nearly all that the cache may keep on 32 bits, and a quarter of it on 64.
+/// Nearly all that the cache may keep on 32-bit systems, and a quarter of it on 64-bit ones.
 const LARGE: usize = if usize::BITS < 64 { 28 << 20 } else { 60 << 20 };
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
 #[cfg(not(miri))]
-fn pages_are_kept_as_they_are_used() {
+fn pages_in_use_are_kept() {
     let _alone = alone();
     let _window = Window::of(3_600_000);
     assert_eq!(cache::pages_held(), 0);
@@ -737,7 +738,7 @@ fn pages_are_kept_as_they_are_used() {
 
 #[test]
 #[cfg(not(miri))]
-fn pages_go_back_when_they_are_not_used() {
+fn unused_pages_are_returned() {
     let _alone = alone();
     let window = Window::of(200);
     one_arena(LARGE);
@@ -789,7 +790,7 @@ fn page_ranges_split_and_merge() {
                 let size = (1 << 20) + if seed >> 62 == 0 { ((seed >> 40) % 500) as usize * 4096 } else { 0 };
                 let arena = Options::new().reserve(size).create().unwrap();
                 let bytes = take(&arena, size, 8);
-                // SAFETY: it is used only while the arena lives, which is beside it.
+                // SAFETY: it is used only while the arena, stored next to it, is alive.
                 let bytes = unsafe { std::slice::from_raw_parts_mut(bytes, size) };
                 (bytes[0], bytes[size - 1]) = (i as u8, i as u8);
                 held[i] = Some((arena, bytes));
@@ -808,7 +809,7 @@ fn the_cache_holds_no_more_than_its_limit() {
     drop(all);
     assert_eq!(cache::held(), 8192);
     assert_eq!(cache::set_limit(0), 10_000);
-    assert_eq!(cache::held(), 8192); // stays until it is used or trimmed
+    assert_eq!(cache::held(), 8192); // kept until it is used or trimmed
     let arena = Arena::new();
     assert_eq!(cache::held(), 4096);
     drop(arena);
@@ -818,7 +819,7 @@ fn the_cache_holds_no_more_than_its_limit() {
     assert_eq!(cache::held(), 0);
     cache::set_limit(usize::MAX / 8);
     let arena = Arena::new();
-    take(&arena, if MIRI { 100_000 } else { 40 << 20 }, 8); // pages, of which the thread keeps none
+    take(&arena, if MIRI { 100_000 } else { 40 << 20 }, 8); // of pages, of which the thread caches none
     take(&arena, 100_000, 8);
     drop(arena);
     assert!(cache::held() > 100_000 && cache::held() < 1 << 20, "{}", cache::held());
@@ -839,7 +840,7 @@ fn a_thread_that_ends_returns_its_cache() {
         .join()
         .unwrap();
     }
-    // That all came back is what the strict allocator looks for when this program ends.
+    // The strict allocator verifies at exit that everything was returned.
 }
 
 #[test]
@@ -875,7 +876,7 @@ fn an_arena_may_end_on_another_thread() {
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn threads_do_not_meet() {
+fn threads_do_not_share_cached_arenas() {
     let _alone = alone();
     let (send, receive) = std::sync::mpsc::channel::<Arena>();
     let receive = Mutex::new(receive);
@@ -902,16 +903,16 @@ fn threads_do_not_meet() {
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn an_arena_in_a_thread_local_ends_after_the_cache_or_before() {
+fn an_arena_in_a_thread_local_may_outlive_the_cache() {
     let _alone = alone();
     thread_local! {
-        static BEFORE: Arena = Arena::new(); // made before the cache was used by others, or after
+        static BEFORE: Arena = Arena::new(); // made before or after the cache is first used
         static AFTER: std::cell::RefCell<Vec<Arena>> = const { std::cell::RefCell::new(vec![]) };
     }
     struct Uses;
     impl Drop for Uses {
         fn drop(&mut self) {
-            let arena = Arena::new(); // when the cache may be gone already
+            let arena = Arena::new(); // the cache may be destroyed already
             arena.alloc_drop(vec![1]);
             take(&arena, 50_000, 8);
             arena.scope(|inner| _ = take(inner, 5000, 8));
@@ -951,9 +952,9 @@ fn an_arena_that_is_dropped_and_made_anew_is_fresh() {
     drop(arena);
     let arena = Arena::new();
     assert_eq!(arena.stats().live, 0);
-    // A mark of the arena before this one in the same place: refused, or of no effect on what is allocated since.
+    // A mark of the previous arena at the same address: refused, or without effect on later allocations.
     let p = take(&arena, 100, 8);
-    // SAFETY: what is above that mark's place is not used.
+    // SAFETY: the memory above that mark's address is not used.
     let _ = unsafe { arena.rewind(mark) };
     assert_eq!(arena.contains(p), arena.stats().live != 0);
 }

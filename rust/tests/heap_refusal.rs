@@ -1,5 +1,5 @@
-//! When the global allocator refuses a block, what the thread's cache holds is returned to it, and it is called once
-//! more.
+//! When the global allocator refuses a block, the blocks in the thread's cache are returned to it, and it is called
+//! once more.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
@@ -8,7 +8,7 @@ use std::cell::Cell;
 
 use toft::{cache, Arena, Leases, Recycler, SharedArena};
 
-/// The system's allocator, which refuses blocks while this thread's cache holds some.
+/// The system's allocator, which refuses blocks while this thread's cache is not empty.
 struct Tight;
 
 thread_local! {
@@ -40,7 +40,7 @@ unsafe impl GlobalAlloc for Tight {
 #[global_allocator]
 static TIGHT: Tight = Tight;
 
-/// Calls `f` while the cache holds blocks of sizes that it cannot use.
+/// Calls `f` while the cache holds blocks of sizes that `f` cannot use.
 fn tight(f: impl FnOnce()) {
     let arena = Arena::new();
     (0..30).for_each(|_| _ = arena.alloc([0u8; 3000]));
@@ -53,7 +53,7 @@ fn tight(f: impl FnOnce()) {
 }
 
 #[test]
-fn the_cache_is_returned_first() {
+fn a_refusal_empties_the_cache_and_retries() {
     let arena = Arena::new();
     tight(|| assert!(arena.try_alloc_uninit_slice::<u8>(500_000).is_ok()));
     let shared = SharedArena::new();

@@ -1,4 +1,4 @@
-//! Hooks for findings that do what a hook may do: use the arena of the finding, panic, cause findings, replace themselves.
+//! Hooks for findings that use the arena of the finding, panic, cause findings, and replace themselves.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 #![allow(clippy::undocumented_unsafe_blocks)] // it commits faults on purpose
@@ -15,7 +15,7 @@ thread_local! {
     static GUARD: RefCell<Option<Scope<'static>>> = const { RefCell::new(None) };
 }
 
-/// The hook is the process's: one test at a time has it.
+/// The hook is global: one test at a time uses it.
 fn with_hook(hook: fn(&Finding)) -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     let one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -24,15 +24,15 @@ fn with_hook(hook: fn(&Finding)) -> MutexGuard<'static, ()> {
     one
 }
 
-fn hear(finding: &Finding) {
-    HEARD.with_borrow_mut(|heard| heard.push(finding.to_string()));
+fn record(finding: &Finding) {
+    HEARD.with_borrow_mut(|recorded| recorded.push(finding.to_string()));
 }
 
-fn heard() -> Vec<String> {
+fn recorded() -> Vec<String> {
     HEARD.take()
 }
 
-/// An arena that hooks find. It is leaked, since a hook's reference may outlive any borrow.
+/// A leaked arena, since a hook's reference may outlive any borrow.
 fn shared() -> &'static Arena {
     let arena: &'static Arena = Box::leak(Box::new(Arena::new()));
     arena.set_checked(true).unwrap();
@@ -45,9 +45,9 @@ fn bytes(arena: &Arena) -> *mut u8 {
 }
 
 type Act = fn(&'static Arena);
-type Deed = fn(&'static Arena) -> bool;
+type Action = fn(&'static Arena) -> bool;
 
-/// Operations in which something is found, once each.
+/// Operations that cause one finding each.
 const FINDINGS: &[(&str, &str, Act)] = &[
     ("a free", "bad free", |a| {
         let p = bytes(a);
@@ -110,8 +110,8 @@ const FINDINGS: &[(&str, &str, Act)] = &[
     }),
 ];
 
-/// What a hook does with the arena. `false`: the arena gave it memory, which its caller could give back.
-const DEEDS: &[(&str, Deed)] = &[
+/// Actions of a hook. `false`: the arena returned memory, which the caller could have used.
+const ACTIONS: &[(&str, Action)] = &[
     ("allocates", |a| a.try_alloc([1u8; 100]).is_err()),
     ("allocates much", |a| a.try_alloc([1u8; 100_000]).is_err()),
     ("allocates with a destructor", |a| a.try_alloc_drop(vec![1]).is_err()),
@@ -152,39 +152,39 @@ const DEEDS: &[(&str, Deed)] = &[
         }
         std::panic::panic_any(Bomb)
     }),
-    ("replaces itself", |_| on_finding(Some(hear)).is_some()),
+    ("replaces itself", |_| on_finding(Some(record)).is_some()),
     ("removes itself", |_| on_finding(None).is_some()),
 ];
 
-thread_local!(static DEED: Cell<usize> = const { Cell::new(0) });
+thread_local!(static ACTION: Cell<usize> = const { Cell::new(0) });
 
 fn act(finding: &Finding) {
-    hear(finding);
-    let (name, deed) = DEEDS[DEED.get()];
-    assert!(deed(ARENA.get().unwrap()), "{name}");
-    hear(finding); // not reached if it panics
+    record(finding);
+    let (name, action) = ACTIONS[ACTION.get()];
+    assert!(action(ARENA.get().unwrap()), "{name}");
+    record(finding); // not reached if it panics
 }
 
 #[test]
-fn a_hook_may_do_anything_with_the_arena_of_the_finding() {
+fn a_hook_may_use_the_arena_of_the_finding() {
     let _one = with_hook(act);
-    for (i, (deed, _)) in DEEDS.iter().enumerate() {
+    for (i, (action, _)) in ACTIONS.iter().enumerate() {
         for (name, kind, operation) in FINDINGS {
             on_finding(Some(act));
-            DEED.set(i);
+            ACTION.set(i);
             let arena = shared();
             let kept = arena.alloc_slice_copy(&[7u8; 100]);
-            if *deed == "ends a scope" && *kind == "bad free" {
+            if *action == "ends a scope" && *kind == "bad free" {
                 GUARD.set(Some(arena.scope_guard())); // other operations need an arena without a scope
             }
             operation(arena);
             GUARD.take();
-            let heard = heard();
-            let times = if deed.starts_with("panics") { 1 } else { 2 };
-            assert_eq!(heard.len(), times, "{name}, {deed}: {heard:?}");
-            assert!(heard[0].starts_with(kind), "{name}, {deed}: {heard:?}");
+            let recorded = recorded();
+            let times = if action.starts_with("panics") { 1 } else { 2 };
+            assert_eq!(recorded.len(), times, "{name}, {action}: {recorded:?}");
+            assert!(recorded[0].starts_with(kind), "{name}, {action}: {recorded:?}");
             assert_eq!(kept, [7; 100]);
-            // It is as good as before.
+            // The arena is as usable as before.
             arena.set_checked(false).unwrap();
             arena.set_checked(true).unwrap();
             assert_eq!(*arena.alloc(7), 7);
@@ -195,51 +195,51 @@ fn a_hook_may_do_anything_with_the_arena_of_the_finding() {
     on_finding(None);
 }
 
-/// The hook runs when the operation is over: all that it was to do is done.
+/// The hook runs after the operation: all its effects are visible.
 #[test]
-fn a_hook_sees_the_operation_done() {
+fn a_hook_runs_after_the_operation() {
     let _one = with_hook(|finding| {
-        hear(finding);
+        record(finding);
         let arena = ARENA.get().unwrap();
-        hear(&arena.findings()[0]);
+        record(&arena.findings()[0]);
         assert_eq!(arena.stats().live, 0);
-        hear(finding);
+        record(finding);
     });
     let arena = shared();
     let mark = arena.mark();
     arena.alloc(vec![1]);
     unsafe { arena.rewind(mark) }.unwrap();
     on_finding(None);
-    let heard = heard();
-    assert!(heard.len() == 3 && heard[0] == heard[1], "{heard:?}");
+    let recorded = recorded();
+    assert!(recorded.len() == 3 && recorded[0] == recorded[1], "{recorded:?}");
 }
 
-/// What a hook causes itself it does not hear of; the arena tells.
+/// The hook is not called for findings that it causes itself; the arena reports them.
 #[test]
 fn a_hook_that_causes_findings_is_not_called_for_them() {
     let _one = with_hook(|finding| {
-        hear(finding);
+        record(finding);
         let other = Arena::new();
         other.set_checked(true).unwrap();
         unsafe { abi::free(other.as_raw(), [0u8; 8].as_mut_ptr(), 8) };
         assert!(matches!(other.findings()[..], [Finding::BadFree { size: 8, .. }]));
         other.alloc(vec![1]);
         drop(other);
-        hear(finding);
+        record(finding);
     });
     let arena = shared();
     unsafe { abi::free(arena.as_raw(), [0u8; 24].as_mut_ptr(), 24) };
     unsafe { abi::free(arena.as_raw(), [0u8; 24].as_mut_ptr(), 24) };
     on_finding(None);
-    assert_eq!(heard().len(), 4);
+    assert_eq!(recorded().len(), 4);
     assert_eq!(arena.findings().len(), 2);
 }
 
-/// A hook's panic is not the caller's, also where the caller is unwinding already.
+/// A hook's panic does not reach the caller, not even during unwinding.
 #[test]
 fn a_hook_that_panics_while_a_panic_unwinds() {
     let _one = with_hook(|finding| {
-        hear(finding);
+        record(finding);
         panic!("the hook");
     });
     let done = catch_unwind(AssertUnwindSafe(|| {
@@ -250,13 +250,13 @@ fn a_hook_that_panics_while_a_panic_unwinds() {
     }));
     on_finding(None);
     assert_eq!(done.unwrap_err().downcast_ref::<&str>(), Some(&"the program"));
-    assert_eq!(heard().len(), 1);
+    assert_eq!(recorded().len(), 1);
 }
 
-/// Each thread hears of what it finds itself, at once.
+/// Each thread's hook is called at once for the thread's own findings.
 #[test]
-fn each_thread_hears_its_own() {
-    let _one = with_hook(hear);
+fn each_threads_hook_gets_its_own_findings() {
+    let _one = with_hook(record);
     std::thread::scope(|s| {
         for n in 1..=4 {
             s.spawn(move || {
@@ -265,15 +265,15 @@ fn each_thread_hears_its_own() {
                     arena.set_checked(true).unwrap();
                     arena.alloc(vec![1]);
                 }
-                assert_eq!(heard().len(), n);
+                assert_eq!(recorded().len(), n);
             });
         }
     });
     on_finding(None);
-    assert_eq!(heard(), [""; 0]);
+    assert_eq!(recorded(), [""; 0]);
 }
 
-/// While a task's arena is locked no hook runs: one that allocates there would wait for itself.
+/// The hook does not run while a task's arena is locked: it would deadlock if it allocated there.
 #[test]
 #[cfg_attr(miri, ignore = "starts a program")]
 fn a_hook_may_use_the_task_arena_of_the_finding() {
@@ -288,9 +288,9 @@ fn a_hook_may_use_the_task_arena_of_the_finding() {
     }
     thread_local!(static TASK: Cell<Option<&'static TaskArena<'static>>> = const { Cell::new(None) });
     let _one = with_hook(|finding| {
-        hear(finding);
+        record(finding);
         assert_eq!(TASK.get().unwrap().alloc_str("allocated"), "allocated");
-        hear(finding);
+        record(finding);
     });
     let mut task = TaskArena::new();
     let p = task.alloc([0u8; 16]).as_mut_ptr();
@@ -298,9 +298,9 @@ fn a_hook_may_use_the_task_arena_of_the_finding() {
     unsafe { p.add(3).write_volatile(1) };
     let task: &TaskArena<'_> = Box::leak(Box::new(task));
     TASK.set(Some(task));
-    task.alloc([0u8; 16]); // there again
+    task.alloc([0u8; 16]); // the arena is available again
     on_finding(None);
-    assert_eq!(heard().len(), 2);
+    assert_eq!(recorded().len(), 2);
 }
 
 fn checked() -> Arena {
@@ -309,11 +309,11 @@ fn checked() -> Arena {
     arena
 }
 
-/// Blocks of arenas that ended wait for a while, and are looked at before others use them.
+/// Blocks of released arenas stay in quarantine for a while, and are checked before their reuse.
 #[test]
-#[cfg_attr(miri, ignore = "Miri sees itself what is written late")]
-fn what_is_written_after_the_end_of_its_arena_is_told() {
-    let _one = with_hook(hear);
+#[cfg_attr(miri, ignore = "Miri reports late writes itself")]
+fn writes_after_the_release_are_reported() {
+    let _one = with_hook(record);
     let large = std::alloc::Layout::new::<[u8; 100_000]>();
     for at in [-16, 5, 99_999] {
         let arena = checked();
@@ -323,21 +323,21 @@ fn what_is_written_after_the_end_of_its_arena_is_told() {
         arena.alloc_layout(large);
         drop(arena);
         unsafe { p.offset(at).write_volatile(1) };
-        assert_eq!(heard(), [""; 0]);
+        assert_eq!(recorded(), [""; 0]);
         for _ in 0..4 {
             checked().alloc_layout(large);
         }
-        let heard = heard();
-        assert_eq!(heard.len(), 1);
+        let recorded = recorded();
+        assert_eq!(recorded.len(), 1);
         let words = ["late write", &format!("{}:{line}", file!()), "100000"];
-        assert!(words.iter().all(|word| heard[0].contains(word)), "{heard:?}");
+        assert!(words.iter().all(|word| recorded[0].contains(word)), "{recorded:?}");
     }
     on_finding(None);
 }
 
 #[test]
-fn what_was_written_late_is_told_when_the_arena_ends() {
-    let _one = with_hook(hear);
+fn late_writes_are_reported_at_the_release() {
+    let _one = with_hook(record);
     let arena = checked();
     let mark = arena.mark();
     let p = bytes(&arena);
@@ -345,6 +345,6 @@ fn what_was_written_late_is_told_when_the_arena_ends() {
     unsafe { p.add(3).write_volatile(1) };
     drop(arena);
     on_finding(None);
-    let heard = heard();
-    assert!(heard.len() == 1 && heard[0].contains("late write"), "{heard:?}");
+    let recorded = recorded();
+    assert!(recorded.len() == 1 && recorded[0].contains("late write"), "{recorded:?}");
 }

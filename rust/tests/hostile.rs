@@ -1,6 +1,6 @@
-//! Safe functions that take or return raw pointers, called as a program without unsafe code can call them: with addresses of
-//! nothing, types without a size, of strong alignment, with destructors. Miri is the judge. The list of them is in
-//! `safe_functions.rs`.
+//! Safe functions that take or return raw pointers, called as a program without unsafe code can call them: with invalid
+//! addresses, and types of size 0, with strong alignment, or with destructors. Miri reports violations.
+//! `safe_functions.rs` lists the functions.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 #![forbid(unsafe_code)]
@@ -16,7 +16,7 @@ use toft_bumpalo::Bump;
 #[derive(Clone, Default)]
 struct Page;
 
-/// Layouts without a size, of strong alignment, and larger than all memory.
+/// Layouts of size 0, with strong alignment, and larger than the address space.
 fn layouts() -> Vec<Layout> {
     let of = |size, align| Layout::from_size_align(size, align).unwrap();
     vec![
@@ -51,14 +51,14 @@ fn memory_of_any_layout() {
         }
     }
     if cfg!(miri) || usize::BITS < 64 {
-        return; // what is more than its host has ends Miri; a process of 32 bits may have half of all addresses
+        return; // more memory than the host has would end Miri; a 32-bit process may have half of the address space
     }
     assert!(Source::take(&Heap, usize::MAX / 2).is_none());
     assert!(Heap.allocate(Layout::from_size_align(isize::MAX as usize, 1).unwrap()).is_err());
 }
 
 #[test]
-fn addresses_of_nothing() {
+fn invalid_addresses() {
     let arena = Arena::new();
     let kept = arena.alloc(7u64);
     assert!(arena.contains(kept));
@@ -74,12 +74,12 @@ fn addresses_of_nothing() {
     assert!(!arena.contains(wide));
     let head = arena.as_raw();
     assert_eq!(head, arena.as_raw());
-    drop(arena); // `head` is an address like another
+    drop(arena); // `head` is an ordinary address afterwards
     assert_ne!(head.addr().get(), 0);
 }
 
 #[test]
-fn boxes_of_any_type_by_their_address() {
+fn boxes_of_any_type_from_raw() {
     let arena = Arena::new();
     assert_eq!(Box::into_raw(arena.boxed(Page)).addr() % 4096, 0);
     assert!(!Box::into_raw(arena.boxed_slice(Vec::<String>::new())).is_null());
@@ -95,7 +95,7 @@ fn boxes_of_any_type_by_their_address() {
 }
 
 #[test]
-fn values_without_a_size() {
+fn zero_sized_values() {
     let arena = Options::new().budget(8).create().unwrap();
     assert_eq!(std::ptr::from_mut(arena.alloc(Page)).addr() % 4096, 0);
     assert_eq!(arena.alloc_slice_fill(1 << 12, Page).len(), 1 << 12);

@@ -1,5 +1,5 @@
-//! Arenas from a cache that threads share: nobody has one that another has, what is returned is empty, bounds hold, and
-//! nothing is lost but what was leaked. Parcels and arenas of tasks, by threads.
+//! Arenas from a cache that threads share: no arena is leased twice at once, returned arenas are empty, bounds hold,
+//! and only leaked leases are lost. Parcels and task arenas with many threads.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
@@ -19,7 +19,7 @@ const MIRI: bool = cfg!(miri);
 const THREADS: usize = if MIRI { 3 } else { 8 };
 const ROUNDS: usize = if MIRI { 12 } else { 4000 };
 
-/// A generator of numbers, the same in each run.
+/// A deterministic pseudo-random generator.
 struct Random(u64);
 
 impl Random {
@@ -29,7 +29,7 @@ impl Random {
     }
 }
 
-/// A few slices that say whose they are.
+/// Allocates a few slices filled with the tag of their owner.
 fn fill<'a>(arena: &'a Arena, random: &mut Random, tag: u64) -> Vec<&'a mut [u64]> {
     (0..1 + random.below(6))
         .map(|_| {
@@ -41,11 +41,11 @@ fn fill<'a>(arena: &'a Arena, random: &mut Random, tag: u64) -> Vec<&'a mut [u64
 
 fn verify(slices: &[&mut [u64]], tag: u64) {
     for slice in slices {
-        assert!(slice.iter().enumerate().all(|(i, x)| *x == tag ^ i as u64), "another wrote here");
+        assert!(slice.iter().enumerate().all(|(i, x)| *x == tag ^ i as u64), "overwritten by another thread");
     }
 }
 
-/// The panic of a test's own. Its message would be printed, which allocates where nothing may be left.
+/// The payload of a test's own panic. The default hook would print a message, which allocates during the leak checks.
 struct Planned;
 
 fn planned() -> ! {
@@ -61,7 +61,7 @@ fn planned() -> ! {
     std::panic::panic_any(Planned)
 }
 
-/// What was dropped counts itself; some panic.
+/// Counts its drops; panics if the flag is set.
 struct Counts(Arc<AtomicUsize>, bool);
 
 impl Drop for Counts {
@@ -108,7 +108,7 @@ fn threads_share_a_cache_and_no_arena() {
     assert!(stats.made >= stats.idle && leases.held() <= 5 * ((256 << 10) + 4096));
 }
 
-/// What travels: a lease with the offsets of what is in it would need unsafe code, a parcel does not.
+/// A message between threads: a lease with offsets into it would need unsafe code, a parcel does not.
 struct Message<'a> {
     tag: u64,
     slices: Vec<&'a mut [u64]>,
@@ -165,7 +165,7 @@ fn parcels_travel_and_arenas_return() {
     assert_eq!(dropped.load(SeqCst), providers * (ROUNDS / 2));
     let stats = leases.stats();
     assert!(stats.made - stats.ended == stats.idle, "{stats:?}");
-    assert!(MIRI || stats.made < providers * (ROUNDS / 2) / 2, "arenas that receivers return are not found: {stats:?}");
+    assert!(MIRI || stats.made < providers * (ROUNDS / 2) / 2, "receivers' arenas are not reused: {stats:?}");
 }
 
 #[test]
@@ -189,9 +189,9 @@ fn leases_change_threads() {
     assert_eq!(stats.made - stats.ended, stats.idle);
 }
 
-/// Trimming, looking and leasing at once.
+/// Concurrent trims, reads of statistics and leases.
 #[test]
-fn looked_at_and_trimmed_meanwhile() {
+fn statistics_and_trims_during_leases() {
     let leases = Leases::new();
     thread::scope(|s| {
         for t in 0..THREADS {
@@ -217,9 +217,9 @@ fn looked_at_and_trimmed_meanwhile() {
     assert_eq!((stats.idle, stats.made), (0, stats.ended));
 }
 
-/// A thread that ends leaves nothing behind, also if it leases while its locals end.
+/// A thread that ends returns everything, even if its last destructors use leases.
 #[test]
-fn a_thread_that_ends_leaves_nothing() {
+fn a_thread_that_ends_returns_everything() {
     struct Late;
     impl Drop for Late {
         fn drop(&mut self) {
@@ -244,7 +244,7 @@ fn a_thread_that_ends_leaves_nothing() {
 // ---- one thread ----
 
 #[test]
-fn nothing_is_lost() {
+fn every_lease_is_returned() {
     strict::balanced(|| {
         let leases = Leases::new().keep_idle(3);
         for n in [1, 100, 5000, 300_000, 5] {
@@ -269,18 +269,18 @@ fn a_steady_workload_makes_no_slow_call() {
 }
 
 #[test]
-fn what_an_idle_arena_keeps_is_bounded() {
+fn memory_of_idle_arenas_is_bounded() {
     for keep in if MIRI { &[5000][..] } else { &[0, 5000, 100_000, 1 << 20] } {
         let keep = *keep;
         let leases = Leases::new().keep_bytes(keep);
         for n in [100, 5_000, 50_000, 2_000_000, 100, 40_000, 40_000, 40_000] {
             leases.get().alloc_uninit_slice::<u8>(n);
             assert!(leases.held() <= keep.next_multiple_of(4096) + 4096, "{keep}, {n}: {}", leases.held());
-            leases.get().alloc(1u8); // and the next one's first allocation takes no more than that
+            leases.get().alloc(1u8); // and the next lease's first allocation takes no more than that
             assert!(leases.held() <= keep.next_multiple_of(4096) + 4096, "{keep}, {n}: {}", leases.held());
         }
     }
-    // Whatever its holder told it to keep.
+    // Whatever limit the holder of the lease set.
     let leases = Leases::new().keep_bytes(10_000);
     let mut lease = leases.get();
     for _ in 0..4 {
@@ -298,7 +298,7 @@ fn what_an_idle_arena_keeps_is_bounded() {
 }
 
 #[test]
-fn a_small_lease_after_a_large_one_is_small() {
+fn a_small_lease_after_a_large_one_gets_a_small_arena() {
     let leases = Leases::new().keep_bytes(100_000);
     leases.get().alloc_uninit_slice::<u8>(8 << 20);
     for _ in 0..20 {
@@ -309,7 +309,7 @@ fn a_small_lease_after_a_large_one_is_small() {
 }
 
 #[test]
-fn as_many_wait_as_may() {
+fn the_number_of_idle_arenas_is_bounded() {
     let (many, bounds): (usize, &[usize]) =
         if MIRI { (20, &[0, 2, 17]) } else { (140, &[0, 1, 2, 3, 15, 16, 17, 33, 127, 128, 1000]) };
     for &bound in bounds {
@@ -322,7 +322,7 @@ fn as_many_wait_as_may() {
 }
 
 #[test]
-fn every_place_is_filled_by_enough_threads() {
+fn enough_threads_fill_every_slot() {
     let (places, each) = if MIRI { (16, 2) } else { (128, 40) };
     let leases = Leases::new().keep_idle(places);
     let all = Barrier::new(16);
@@ -356,7 +356,7 @@ fn each_lease_has_the_budget() {
         lease.set_budget(Some(10)).unwrap();
     }
     assert_eq!((leases.stats().made, free.stats().made), (1, 1));
-    // One below what is live: the next lease does not have it.
+    // A budget below the live bytes: the next lease does not inherit it.
     let lease = free.get();
     lease.alloc([0u8; 100]);
     lease.set_budget(Some(10)).unwrap();
@@ -365,9 +365,9 @@ fn each_lease_has_the_budget() {
     free.get().alloc([0u8; 100]);
 }
 
-/// What a holder switched on is not for the next.
+/// Instrumentation that a holder switched on does not carry over to the next lease.
 #[test]
-fn a_watched_arena_does_not_return() {
+fn an_instrumented_arena_is_not_reused() {
     let leases = Leases::new();
     for switch in [Arena::set_metered, Arena::set_checked] {
         let mut lease = leases.get();
@@ -389,7 +389,7 @@ fn a_watched_arena_does_not_return() {
 }
 
 #[test]
-fn destructors_run_once_and_panics_go_on() {
+fn destructors_run_once_and_panics_propagate() {
     let _ = catch_unwind(|| planned());
     strict::balanced(|| {
         let (leases, dropped) = (Leases::new(), Arc::new(AtomicUsize::new(0)));
@@ -413,7 +413,7 @@ fn destructors_run_once_and_panics_go_on() {
         assert!(catch_unwind(AssertUnwindSafe(|| parcel.into_lease())).is_err());
         assert_eq!((dropped.load(SeqCst), leases.idle(), leases.stats().made), (8, 1, 1));
 
-        // While another panic is on its way.
+        // During another panic.
         let unwound = catch_unwind(AssertUnwindSafe(|| {
             let lease = leases.get();
             lease.alloc_drop(Counts(dropped.clone(), true));
@@ -424,9 +424,9 @@ fn destructors_run_once_and_panics_go_on() {
     });
 }
 
-/// A destructor that leases of the cache its lease returns to.
+/// A destructor that takes a lease of the cache to which its own lease returns.
 #[test]
-fn a_destructor_may_lease() {
+fn a_destructor_may_take_a_lease() {
     struct Leasing(Arc<Leases>);
     impl Drop for Leasing {
         fn drop(&mut self) {
@@ -436,13 +436,14 @@ fn a_destructor_may_lease() {
     let leases = Arc::new(Leases::new());
     leases.get().alloc_drop(Leasing(leases.clone()));
     assert_eq!((leases.idle(), leases.stats().made), (2, 2));
-    leases.get(); // the arena has no share of the cache any more, or neither would end
+    leases.get(); // the arena does not own the cache any more, or neither would be released
     assert_eq!(Arc::strong_count(&leases), 1);
 }
 
-/// A place is kept for what was taken out of it. What does not come back leaves it, and what is out for long keeps few.
+/// A slot is reserved for the arena that was taken out of it. A lease that is not returned releases its slot, and long
+/// leases reserve few slots.
 #[test]
-fn places_are_not_lost() {
+fn slots_are_not_lost() {
     let leases = Leases::new();
     let fill = || {
         let all: Vec<_> = (0..64).map(|_| leases.get()).collect();
@@ -452,8 +453,8 @@ fn places_are_not_lost() {
     assert_eq!(fill(), 64);
     for _ in 0..20 {
         drop(leases.get().into_arena());
-        drop(leases.get()); // to the first place again
-        leases.get().set_metered(true).unwrap(); // it ends when it comes back
+        drop(leases.get()); // into the first slot again
+        leases.get().set_metered(true).unwrap(); // the arena is released when it is returned
         drop(leases.get());
         drop(leases.parcel::<Number>(|arena| &*arena.alloc(1)));
         leases.held();
@@ -461,7 +462,7 @@ fn places_are_not_lost() {
     assert_eq!(fill(), 64);
     leases.trim();
     assert_eq!((leases.idle(), fill()), (0, 64));
-    // Threads that hold one each, for long: what others need meanwhile waits as ever.
+    // Threads that each hold a lease for long: other threads' arenas are cached as usual.
     let (taken, done) = (Barrier::new(17), Barrier::new(17));
     thread::scope(|threads| {
         for _ in 0..16 {
@@ -492,7 +493,7 @@ fn a_leaked_lease_leaks_its_arena_alone() {
     let stats = leases.stats();
     assert_eq!((stats.made, stats.idle, stats.ended), (2, 1, 0));
     drop(leases);
-    // SAFETY: nobody has it any more.
+    // SAFETY: the arena has no other owner.
     let arena = unsafe { Arena::from_raw(head) }.unwrap();
     assert_eq!(*arena.alloc(7), 7);
 }
@@ -530,7 +531,7 @@ fn a_lease_is_an_arena() {
 }
 
 #[test]
-fn parcels_that_are_not_made() {
+fn failed_parcels_return_their_arena() {
     let _ = catch_unwind(|| planned());
     strict::balanced(|| {
         let (leases, dropped) = (Leases::new(), Arc::new(AtomicUsize::new(0)));
@@ -601,9 +602,9 @@ fn threads_share_a_task_arena() {
 #[repr(align(128))]
 struct Line([u64; 2]);
 
-/// Code of the user's that uses the arena in the middle of a call: it would wait for itself if that held the lock.
+/// User code that uses the arena during a call: it would deadlock if the call held the lock.
 #[test]
-fn nothing_of_the_users_runs_under_the_lock() {
+fn user_code_runs_without_the_lock() {
     struct Uses<'a, 'l>(&'a TaskArena<'l>);
     impl std::fmt::Display for Uses<'_, '_> {
         fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -625,7 +626,7 @@ fn nothing_of_the_users_runs_under_the_lock() {
     assert_eq!(arena.alloc_slice_fill_with(3, |i| *arena.alloc(i)), &[0, 1, 2]);
     assert_eq!(**arena.alloc_with(|| arena.boxed(7)), 7);
 
-    // A destructor of what was refused; and hooks of panics, which run while a call refuses.
+    // A destructor of a refused value, and panic hooks, which run while a call refuses.
     static TIGHT: Leases = Leases::new().budget(100);
     struct Late(Arc<TaskArena<'static>>, Arc<AtomicUsize>);
     impl Drop for Late {
@@ -644,7 +645,7 @@ fn nothing_of_the_users_runs_under_the_lock() {
 }
 
 #[test]
-fn what_panics_in_a_task_arena_is_dropped_once() {
+fn panicking_values_in_a_task_arena_are_dropped_once() {
     let _ = catch_unwind(|| planned());
     strict::balanced(|| {
         let (mut arena, dropped) = (TaskArena::new(), Arc::new(AtomicUsize::new(0)));
@@ -663,7 +664,7 @@ fn what_panics_in_a_task_arena_is_dropped_once() {
 }
 
 #[test]
-fn text_that_cannot_be_formatted_is_given_back() {
+fn failed_formatting_frees_its_text() {
     let arena = TaskArena::new();
     arena.alloc(1);
     struct Fails;
@@ -678,7 +679,7 @@ fn text_that_cannot_be_formatted_is_given_back() {
 }
 
 #[test]
-fn what_may_go_where() {
+fn types_are_send_and_sync_as_documented() {
     fn sent<T: Send>() {}
     fn shared<T: Sync>() {}
     fn lasts<T: 'static>() {}

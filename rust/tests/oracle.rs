@@ -1,4 +1,4 @@
-//! Each number that a watched arena tells, against somebody who counted at the call.
+//! Reports of instrumented arenas, compared with counts taken at each call.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 #![allow(clippy::undocumented_unsafe_blocks)]
@@ -8,7 +8,7 @@ mod oracle;
 
 use std::collections::BTreeSet;
 
-use oracle::{Counted, Granules, Tally, COUNTED, QUIET};
+use oracle::{Counted, Granules, Tally, COUNTED, NON_ALLOCATING};
 use proptest::prelude::*;
 use proptest::test_runner::Config;
 use toft::{abi, Arena, Finding, Frames, Mark, Options, Report, Scope};
@@ -24,12 +24,12 @@ fn config(cases: u32) -> Config {
     Config { cases: if is_short() { 4 } else { cases }, failure_persistence: None, ..Config::default() }
 }
 
-// ---- is everybody on the list? ----
+// ---- every public function is listed ----
 
-/// Public functions of a source, as `Type::function`; of no type: of the file.
+/// Public functions of a source file as `Type::function`; free functions as `file::function`.
 fn public_functions(source: &str, file: &str) -> Vec<String> {
     let mut all = vec![];
-    // The impls that this line is in, with their indentation.
+    // The impls that enclose this line, with their indentation.
     let mut within: Vec<(usize, String)> = vec![(0, file.to_string())];
     for line in source.lines() {
         let text = line.trim_start();
@@ -41,7 +41,7 @@ fn public_functions(source: &str, file: &str) -> Vec<String> {
             text.strip_prefix("impl").filter(|rest| rest.starts_with([' ', '<']) && !rest.ends_with('}'))
         {
             let mut depth = 0;
-            // After the parameters of the impl, and a trait.
+            // The text after the parameters of the impl, and after a trait.
             let from = rest.char_indices().find(|(_, c)| {
                 depth += (*c == '<') as i32 - (*c == '>') as i32;
                 depth == 0 && (*c == ' ')
@@ -57,7 +57,7 @@ fn public_functions(source: &str, file: &str) -> Vec<String> {
                 all.push(format!("{of}::{name}"));
             }
         }
-        // Of the macros for the methods of all arenas; `fn name | try_name[...]` is a pair.
+        // Methods from the macros for all arenas; `fn name | try_name[...]` is a pair.
         let pair = text.strip_prefix("fn ").filter(|rest| rest.contains(" | try_"));
         if let Some(rest) = text.strip_prefix("$vis fn ").filter(|rest| !rest.starts_with('$')).or(pair) {
             for rest in rest.split(" | ").take(if pair.is_some() { 2 } else { 1 }) {
@@ -85,8 +85,8 @@ fn sources() -> [(&'static str, &'static str); 11] {
     ]
 }
 
-/// Functions that are on no list, and those of a list that are gone.
-fn strays(more: &str) -> (Vec<String>, Vec<&'static str>) {
+/// Public functions that are on no list, and listed functions that do not exist.
+fn unlisted(more: &str) -> (Vec<String>, Vec<&'static str>) {
     let mut there: BTreeSet<String> = BTreeSet::new();
     for (file, source) in sources() {
         there.extend(public_functions(source, file));
@@ -94,32 +94,32 @@ fn strays(more: &str) -> (Vec<String>, Vec<&'static str>) {
     there.extend(public_functions(more, "allocate"));
     for source in [include_str!("../src/abi_types.rs"), include_str!("../src/dispatch.rs")] {
         let of_the_abi = public_functions(source, "abi");
-        // Those with the caller's location are the crate's.
+        // Those that take the caller's location are private to the crate.
         there.extend(of_the_abi.into_iter().filter(|name| name.starts_with("abi::") && !name.ends_with("_by")));
     }
-    let listed: BTreeSet<&str> = COUNTED.iter().map(|c| c.name).chain(QUIET.iter().copied()).collect();
+    let listed: BTreeSet<&str> = COUNTED.iter().map(|c| c.name).chain(NON_ALLOCATING.iter().copied()).collect();
     let new = there.iter().filter(|name| !listed.contains(&***name)).cloned().collect();
-    // Of vectors and strings, examples are counted.
-    let gone = listed
+    // Of vectors and strings, only examples are counted.
+    let removed = listed
         .into_iter()
         .filter(|name| !there.contains(*name) && !name.starts_with("Vec::") && !name.starts_with("String::"))
         .collect();
-    (new, gone)
+    (new, removed)
 }
 
 #[test]
 fn every_public_function_that_allocates_is_counted() {
-    let (new, gone) = strays("");
-    assert!(new.is_empty(), "neither in COUNTED nor in QUIET of tests/common/oracle.rs: {new:?}");
-    assert!(gone.is_empty(), "on a list of tests/common/oracle.rs, and not there any more: {gone:?}");
-    let (new, _) = strays("impl<'a> Arena {\n    pub fn alloc_twice<T>(&self) -> &mut T {\n}\n");
+    let (new, removed) = unlisted("");
+    assert!(new.is_empty(), "neither in COUNTED nor in NON_ALLOCATING of tests/common/oracle.rs: {new:?}");
+    assert!(removed.is_empty(), "on a list of tests/common/oracle.rs, but not in the sources: {removed:?}");
+    let (new, _) = unlisted("impl<'a> Arena {\n    pub fn alloc_twice<T>(&self) -> &mut T {\n}\n");
     assert_eq!(new, ["Arena::alloc_twice"]);
 }
 
 // ---- one by one ----
 
 #[test]
-fn each_call_is_told_as_it_was_made() {
+fn each_call_is_reported() {
     let mut wrong = vec![];
     for Counted { name, line, call } in COUNTED {
         for n in [1, 7, 100, 3000] {
@@ -143,12 +143,12 @@ fn each_call_is_told_as_it_was_made() {
 
 // ---- streams ----
 
-/// What a vector takes in an arena that drops it: a cleanup of four words, and the vector.
+/// The bytes of a vector that its arena drops: a cleanup of four words, and the vector.
 const DROPPED: usize = (7 * size_of::<usize>()).next_multiple_of(8);
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// One of the list.
+    /// A call of the list.
     Call(usize, usize),
     Alloc(usize),
     Drops,
@@ -191,7 +191,7 @@ fn rounds() -> impl Strategy<Value = Vec<Vec<Op>>> {
     prop::collection::vec(prop::collection::vec(op(), if MIRI { 1..15 } else { 1..120 }), 1..5)
 }
 
-/// Counts and bytes by site and tag, exact: of a checked arena, with tags, and scopes that end in any order.
+/// Counts and bytes by site and tag are exact in a checked arena, with tags, and scopes that end in any order.
 fn check_counts(rounds: &[Vec<Op>]) {
     let mut arena = Arena::new();
     arena.set_metered(true).unwrap();
@@ -199,7 +199,7 @@ fn check_counts(rounds: &[Vec<Op>]) {
     for round in rounds {
         let mut tally = Tally::default();
         {
-            // The tag of each arena, and those before.
+            // Each scope, with its previous tag.
             let mut scopes: Vec<(Scope<'_>, usize)> = vec![];
             let (mut tags, mut now): (Vec<toft::Tag<'_>>, Vec<usize>) = (vec![], vec![0]);
             for op in round {
@@ -245,7 +245,7 @@ fn check_counts(rounds: &[Vec<Op>]) {
 }
 
 struct Place<'a> {
-    /// `None`: the ground.
+    /// `None`: the arena itself.
     scope: Option<Scope<'a>>,
     granules: Granules,
     tag: usize,
@@ -259,10 +259,11 @@ struct Spent {
     by_tag: [u64; 4],
 }
 
-/// Bytes by tag and phase, exact; the tags' budgets, to the byte; one finding of a soft budget, at the right call.
+/// Bytes by tag and phase are exact; budgets of tags hold to the byte; a soft budget gives one finding, at the right
+/// call.
 ///
-/// Allocations that have a block of their own are not given back early here: by section 6 of the ABI's specification
-/// their bytes are then taken off the newest ones, whatever tag those have.
+/// Dedicated blocks are not freed early here: by section 6 of the ABI's specification their bytes are then subtracted
+/// from the newest ones, whatever their tag.
 fn check_bytes(rounds: &[Vec<Op>], budgets: [Option<u64>; 4], soft: Option<u64>) {
     let mut arena = Arena::new();
     arena.set_metered(true).unwrap();
@@ -298,7 +299,7 @@ fn check_bytes(rounds: &[Vec<Op>], budgets: [Option<u64>; 4], soft: Option<u64>)
                     spent.allocated += bytes.next_multiple_of(8) as u64;
                     spent.by_tag[place.tag] += bytes.next_multiple_of(8) as u64;
                     if open {
-                        place.marks.clear(); // what is served aside may stay when such a mark is rewound
+                        place.marks.clear(); // allocations outside of the range may survive a rewind to such a mark
                     }
                     let live = live(&places);
                     if passed.is_none() && soft.is_some_and(|soft| live > soft) {
@@ -335,7 +336,7 @@ fn check_bytes(rounds: &[Vec<Op>], budgets: [Option<u64>; 4], soft: Option<u64>)
                                 assert!(allows(&places, more as usize));
                                 took!(more as usize, line);
                             } else if !open {
-                                places[i].granules.fall(-more as usize);
+                                places[i].granules.pop(-more as usize);
                             } else {
                                 continue;
                             }
@@ -352,7 +353,7 @@ fn check_bytes(rounds: &[Vec<Op>], budgets: [Option<u64>; 4], soft: Option<u64>)
                 Op::Free if !open => {
                     let Some((p, n)) = places[i].newest.take() else { continue };
                     unsafe { abi::free(a.as_raw(), p, n) };
-                    places[i].granules.fall(n);
+                    places[i].granules.pop(n);
                 }
                 Op::Cursor(n) if !open => {
                     let mut cursor = a.cursor();
@@ -429,9 +430,9 @@ fn check_bytes(rounds: &[Vec<Op>], budgets: [Option<u64>; 4], soft: Option<u64>)
         let report = arena.take_report();
         check_tags(&report, &places, &spent);
         for (name, (entries, allocated, kept)) in ["load", "draw"].iter().zip(expected) {
-            let told = report.phases.iter().find(|phase| phase.name == *name);
-            let told = told.map_or((0, 0, 0), |phase| (phase.entries, phase.allocated, phase.kept));
-            assert_eq!(told, (entries, allocated, kept), "phase {name}");
+            let reported = report.phases.iter().find(|phase| phase.name == *name);
+            let reported = reported.map_or((0, 0, 0), |phase| (phase.entries, phase.allocated, phase.kept));
+            assert_eq!(reported, (entries, allocated, kept), "phase {name}");
         }
         let found: Vec<(u32, u64)> = arena
             .findings()
@@ -442,9 +443,10 @@ fn check_bytes(rounds: &[Vec<Op>], budgets: [Option<u64>; 4], soft: Option<u64>)
             })
             .collect();
         match passed {
-            // A claimed range counts when it is given, or another is claimed: who passed it is not known to the byte.
+            // A claimed range counts when it is given, or another is claimed: which call exceeded the budget is not
+            // exact to the byte.
             Some((0, _)) => assert!(found.len() <= 1, "{found:?}"),
-            // A cursor may have been told of something later.
+            // A cursor may report it at a later call.
             Some(passed) => assert_eq!(found, [passed]),
             None => assert_eq!(found, []),
         }
@@ -458,10 +460,10 @@ fn check_bytes(rounds: &[Vec<Op>], budgets: [Option<u64>; 4], soft: Option<u64>)
 
 fn check_tags(report: &Report, places: &[Place<'_>], spent: &Spent) {
     for (k, name) in TAGS.iter().enumerate() {
-        let told = report.tags.iter().find(|tag| tag.name == *name);
+        let reported = report.tags.iter().find(|tag| tag.name == *name);
         let live: u64 = places.iter().map(|place| place.granules.live_of(k)).sum();
-        let told = told.map_or((0, 0), |tag| (tag.live, tag.allocated));
-        assert_eq!(told, (live, spent.by_tag[k]), "tag {name:?}: live and allocated");
+        let reported = reported.map_or((0, 0), |tag| (tag.live, tag.allocated));
+        assert_eq!(reported, (live, spent.by_tag[k]), "tag {name:?}: live and allocated");
     }
 }
 
@@ -484,12 +486,12 @@ proptest! {
     }
 
     #[test]
-    fn a_soft_budget_tells_once_a_round(rounds in rounds(), soft in 0..20_000u64) {
+    fn a_soft_budget_is_reported_once_a_round(rounds in rounds(), soft in 0..20_000u64) {
         check_bytes(&rounds, [None; 4], Some(soft));
     }
 
     #[test]
-    fn all_of_them_together(rounds in rounds(), a in 0..8000u64, soft in 0..20_000u64) {
+    fn budgets_of_tags_and_soft_budgets_together(rounds in rounds(), a in 0..8000u64, soft in 0..20_000u64) {
         check_bytes(&rounds, [None, Some(a), None, Some(a / 2)], Some(soft));
     }
 }
@@ -526,18 +528,18 @@ fn phases_within_phases_count_for_both() {
     drop(outer); // in the wrong order
     arena.alloc([0u64; 3]);
     drop(inner);
-    let told: Vec<_> = arena.report().phases.iter().map(|p| (p.name.clone(), p.allocated, p.kept)).collect();
-    assert_eq!(told, [("outer".into(), 88, 8), ("inner".into(), 104, 24)]);
+    let reported: Vec<_> = arena.report().phases.iter().map(|p| (p.name.clone(), p.allocated, p.kept)).collect();
+    assert_eq!(reported, [("outer".into(), 88, 8), ("inner".into(), 104, 24)]);
 }
 
 // ---- tags by number and by name ----
 
 #[test]
-fn what_scopes_within_scopes_allocate_counts_at_once_and_for_good() {
+fn allocations_in_nested_scopes_count_at_once_and_permanently() {
     let arena = Arena::new();
     arena.set_metered(true).unwrap();
     let phase = arena.phase("all");
-    let told = || {
+    let reported = || {
         let report = arena.report();
         assert_eq!(report.tags[0].allocated, report.stats.allocated);
         report.stats.allocated
@@ -547,14 +549,14 @@ fn what_scopes_within_scopes_allocate_counts_at_once_and_for_good() {
         outer.alloc([0u8; 16]);
         outer.scope(|inner| {
             inner.alloc([0u8; 32]);
-            assert_eq!(told(), 56);
+            assert_eq!(reported(), 56);
         });
-        assert_eq!(told(), 56);
+        assert_eq!(reported(), 56);
         outer.scope(|inner| inner.alloc([0u8; 64]).len());
-        assert_eq!((told(), outer.stats().allocated), (120, 112));
+        assert_eq!((reported(), outer.stats().allocated), (120, 112));
         assert_eq!(arena.report().tags[0].live, 24);
     });
-    assert_eq!(told(), 120);
+    assert_eq!(reported(), 120);
     arena.scope(|inner| {
         inner.scope(|inner| {
             inner.alloc([0u8; 8]);
@@ -567,12 +569,12 @@ fn what_scopes_within_scopes_allocate_counts_at_once_and_for_good() {
 }
 
 #[test]
-fn what_a_cursor_takes_is_of_the_tag_it_was_made_under() {
+fn allocations_of_a_cursor_have_the_tag_of_its_creation() {
     let arena = Arena::new();
     arena.set_metered(true).unwrap();
     arena.set_tag_budget("a", Some(20_000)).unwrap();
     arena.set_tag_budget("b", Some(64)).unwrap();
-    let told = || -> Vec<(u64, u64)> {
+    let reported = || -> Vec<(u64, u64)> {
         let tags = arena.report().tags;
         ["", "a", "b"]
             .map(|name| tags.iter().find(|tag| tag.name == name).unwrap())
@@ -588,9 +590,9 @@ fn what_a_cursor_takes_is_of_the_tag_it_was_made_under() {
     assert!(cursor.try_alloc(1u8).is_err());
     assert!(arena.try_alloc([0u64; 8]).is_ok() && arena.try_alloc(1u8).is_err());
     drop(cursor);
-    assert_eq!(told(), [(0, 0), (20_000, 20_000), (64, 64)]);
+    assert_eq!(reported(), [(0, 0), (20_000, 20_000), (64, 64)]);
     drop((b, a));
-    // One that does not go on.
+    // A cursor without further ranges.
     arena.set_budget(Some(arena.stats().live + 1000)).unwrap();
     arena.on_refusal(|_| None).unwrap();
     let mut cursor = arena.cursor();
@@ -599,11 +601,11 @@ fn what_a_cursor_takes_is_of_the_tag_it_was_made_under() {
     assert!(cursor.try_alloc([0u64; 200]).is_err());
     drop(a);
     drop(cursor);
-    assert_eq!(told(), [(80, 80), (20_000, 20_000), (64, 64)]);
+    assert_eq!(reported(), [(80, 80), (20_000, 20_000), (64, 64)]);
 }
 
 #[test]
-fn no_tag_is_the_first_and_numbers_stay_apart() {
+fn untagged_is_the_first_tag_and_numbers_are_distinct() {
     let arenas = [Arena::new(), Arena::new()];
     for (k, arena) in arenas.iter().enumerate() {
         // As other languages do.
@@ -622,9 +624,9 @@ fn no_tag_is_the_first_and_numbers_stay_apart() {
     }
     let mut report = arenas[0].report();
     report.add(&arenas[1].report());
-    let told: Vec<_> = report.tags.iter().map(|tag| (&*tag.name, tag.number, tag.live)).collect();
-    assert_eq!(told, [("", Some(0), 16), ("", Some(5), 96), ("", Some(6), 112), ("seven", Some(7), 16)]);
-    // The empty name is no tag.
+    let reported: Vec<_> = report.tags.iter().map(|tag| (&*tag.name, tag.number, tag.live)).collect();
+    assert_eq!(reported, [("", Some(0), 16), ("", Some(5), 96), ("", Some(6), 112), ("seven", Some(7), 16)]);
+    // The empty name means no tag.
     let tag = arenas[0].tag("");
     arenas[0].alloc(1u64);
     drop(tag);
@@ -634,7 +636,7 @@ fn no_tag_is_the_first_and_numbers_stay_apart() {
 // ---- tags within tags, and blocks of their own ----
 
 #[test]
-fn names_within_names_are_paths() {
+fn nested_tags_are_paths() {
     let mut arena = Arena::new();
     arena.set_metered(true).unwrap();
     let level = arena.tag("level");
@@ -660,25 +662,28 @@ fn names_within_names_are_paths() {
     assert!(arena.try_alloc(1u64).is_err());
     drop(level);
     let report = arena.report();
-    let told: Vec<_> = report.tags.iter().map(|tag| (&*tag.name, tag.live)).collect();
-    assert_eq!(told, [("", 48), ("level", 72), ("level/sound", 16), ("level/sound/a/b", 24), ("level/sound/scope", 0)]);
+    let reported: Vec<_> = report.tags.iter().map(|tag| (&*tag.name, tag.live)).collect();
+    assert_eq!(
+        reported,
+        [("", 48), ("level", 72), ("level/sound", 16), ("level/sound/a/b", 24), ("level/sound/scope", 0)]
+    );
     arena.reset();
     assert!(arena.report().tags.iter().all(|tag| tag.live == 0));
 }
 
 #[test]
-fn what_has_a_block_of_its_own_goes_alone() {
+fn dedicated_blocks_are_subtracted_from_their_tag() {
     let arena = Arena::new();
     let live = |name| arena.report().tags.iter().find(|tag| tag.name == name).map_or(0, |tag| tag.live);
     let bytes = |n: usize| arena.alloc_uninit_slice::<u8>(n).as_mut_ptr().cast::<u8>();
-    bytes(700_000); // before it is metered: nobody's
+    bytes(700_000); // before the arena is metered: no tag
     arena.set_metered(true).unwrap();
     let big = arena.tag("big");
     let p = bytes(1_000_000);
     drop(big);
     let small = arena.tag("small");
     bytes(100);
-    // Its new bytes are those of who asks now.
+    // The new bytes belong to the tag at the time of the resize.
     let p = unsafe { abi::resize(arena.as_raw(), p, 1_000_000, 2_000_000, 8) }.unwrap();
     assert_eq!((live("big"), live("small"), live("")), (0, 2_000_104, 700_000));
     drop(small);
@@ -697,21 +702,24 @@ fn count_at(report: &Report, line: u32) -> (f64, f64) {
     sites.fold((0.0, 0.0), |sum, site| (sum.0 + site.count as f64, sum.1 + site.bytes as f64))
 }
 
-/// Within six deviations of `hits` samples; rounding to bytes takes its part for short periods.
+/// Within six deviations of `hits` samples; rounding to bytes adds an error for short periods.
 #[track_caller]
-fn about(told: f64, asked: f64, hits: f64, what: &str) {
+fn about(reported: f64, expected: f64, hits: f64, what: &str) {
     let bound = (6.0 / hits.sqrt()).max(0.02);
-    assert!((told - asked).abs() <= asked * bound, "{what}: told {told}, asked {asked}, within {bound}");
+    assert!(
+        (reported - expected).abs() <= expected * bound,
+        "{what}: reported {reported}, expected {expected}, within {bound}"
+    );
 }
 
 #[test]
-fn estimates_are_near_for_each_size_and_period() {
+fn estimates_are_accurate_for_each_size_and_period() {
     let n = if MIRI { 2000 } else { 100_000u64 };
     for period in [8, 64, 1000, 4096, 65_536] {
         let mut arena = Arena::new();
         arena.set_sampling(period).unwrap();
         let lines = [6, 7, 8].map(|below| line!() + below);
-        // A pattern that repeats: 32, 8 and 64 + 8 bytes, again and again.
+        // A repeating pattern: 32, 8 and 64 + 8 bytes.
         for i in 0..n {
             if i % 1000 == 999 {
                 arena.reset();
@@ -721,17 +729,17 @@ fn estimates_are_near_for_each_size_and_period() {
             arena.alloc([i; 9]);
         }
         let report = arena.report();
-        for (line, asked, charge) in [(lines[0], 32, 32), (lines[1], 3, 8), (lines[2], 72, 72)] {
+        for (line, expected, charge) in [(lines[0], 32, 32), (lines[1], 3, 8), (lines[2], 72, 72)] {
             let (count, bytes) = count_at(&report, line);
             let hits = (n * charge) as f64 / period as f64;
-            about(count, n as f64, hits, &format!("count of {asked}, period {period}"));
-            about(bytes, (n * asked) as f64, hits, &format!("bytes of {asked}, period {period}"));
+            about(count, n as f64, hits, &format!("count of {expected}, period {period}"));
+            about(bytes, (n * expected) as f64, hits, &format!("bytes of {expected}, period {period}"));
         }
     }
 }
 
 #[test]
-fn the_shortest_periods_are_no_less_true() {
+fn estimates_are_accurate_for_the_shortest_periods() {
     let most = if is_short() { 20_000 } else { 100_000u64 };
     let n = if MIRI { 10 } else { most };
     for period in [1, 2, 4] {
@@ -751,7 +759,7 @@ fn the_shortest_periods_are_no_less_true() {
 }
 
 #[test]
-fn what_comes_after_a_large_one_has_the_chance_of_its_size() {
+fn an_allocation_after_a_large_one_is_sampled_by_its_size() {
     let (n, period) = (if MIRI { 20 } else { 20_000u64 }, 4096);
     let mut arena = Arena::new();
     arena.set_sampling(period).unwrap();
@@ -765,10 +773,10 @@ fn what_comes_after_a_large_one_has_the_chance_of_its_size() {
 }
 
 #[test]
-fn no_place_is_missed_however_a_program_repeats() {
+fn each_site_of_a_repeating_program_is_sampled() {
     let rounds = if MIRI { 40 } else { 20_000u64 };
     for period in [512, 4096] {
-        // Rounds of exactly a period, of half of it, and of less.
+        // Rounds of exactly a period, of half a period, and less.
         for words in [8, period / 16, period / 8] {
             let mut arena = Arena::new();
             arena.set_sampling(period).unwrap();
@@ -779,8 +787,8 @@ fn no_place_is_missed_however_a_program_repeats() {
                     arena.alloc(i);
                 }
             }
-            let asked = (rounds * words) as f64;
-            about(count_at(&arena.report(), line).0, asked, asked * 8.0 / period as f64, "resets");
+            let expected = (rounds * words) as f64;
+            about(count_at(&arena.report(), line).0, expected, expected * 8.0 / period as f64, "resets");
         }
     }
 }
@@ -800,14 +808,14 @@ fn scopes_are_sampled_like_the_arena_around_them() {
                     }
                 });
             }
-            let asked = (rounds * words) as f64;
-            about(count_at(&arena.report(), line).0, asked, asked * 8.0 / period as f64, "scopes");
+            let expected = (rounds * words) as f64;
+            about(count_at(&arena.report(), line).0, expected, expected * 8.0 / period as f64, "scopes");
         }
     }
 }
 
 #[test]
-fn scopes_side_by_side_are_sampled_each() {
+fn sibling_scopes_are_both_sampled() {
     let rounds = if MIRI { 150 } else { 100_000u64 };
     let arena = Arena::new();
     arena.set_sampling(1024).unwrap();
@@ -828,13 +836,13 @@ fn scopes_side_by_side_are_sampled_each() {
     }
     let report = arena.report();
     for (line, times, size) in [(3, rounds, 32), (5, rounds / 2, 16), (7, rounds, 8), (13, rounds, 24)] {
-        let told = count_at(&report, below + line).0;
-        about(told, times as f64, (times * size) as f64 / 1024.0, &format!("{size} bytes"));
+        let reported = count_at(&report, below + line).0;
+        about(reported, times as f64, (times * size) as f64 / 1024.0, &format!("{size} bytes"));
     }
 }
 
 #[test]
-fn a_scope_in_which_nothing_happens_hides_nothing() {
+fn empty_scopes_do_not_change_the_estimate() {
     let rounds = if MIRI { 150 } else { 100_000u64 };
     let (beside, around) = (Arena::new(), Arena::new());
     beside.set_sampling(1024).unwrap();
@@ -850,13 +858,13 @@ fn a_scope_in_which_nothing_happens_hides_nothing() {
         drop(scope);
     }
     for (arena, line) in [(&beside, 3), (&around, 7)] {
-        let told = count_at(&arena.report(), below + line).0;
-        about(told, rounds as f64, (rounds * 32) as f64 / 1024.0, "beside and around");
+        let reported = count_at(&arena.report(), below + line).0;
+        about(reported, rounds as f64, (rounds * 32) as f64 / 1024.0, "beside and around");
     }
 }
 
 #[test]
-fn what_is_rewound_is_sampled_too() {
+fn rewound_allocations_are_sampled_too() {
     let rounds = if MIRI { 300 } else { 200_000u64 };
     let arena = Arena::new();
     arena.set_sampling(1024).unwrap();
@@ -940,7 +948,7 @@ fn a_sum_of_no_arenas_has_no_budget() {
 
 #[cfg(feature = "serde")]
 #[test]
-fn json_says_the_same() {
+fn json_has_the_same_values() {
     let mut frames = Frames::new();
     frames.set_metered(true).unwrap();
     frames.set_checked(true).unwrap();

@@ -1,4 +1,4 @@
-//! Owners and parcels that many threads read. What must not be shared is in `ui/owner_*` and `ui/parcel_*`.
+//! Owners and parcels that many threads read. `ui/owner_*` and `ui/parcel_*` are programs that must not share them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
@@ -39,7 +39,7 @@ fn threads_read_one_document() {
         .map(|_| {
             let words = words.clone();
             std::thread::spawn(move || {
-                assert_eq!(format!("{words:?}"), "Owner { .. }"); // which does not look at the arena
+                assert_eq!(format!("{words:?}"), "Owner { .. }"); // which does not read the arena
                 words.with(|first| bytes(*first))
             })
         })
@@ -63,7 +63,7 @@ fn threads_read_one_parcel() {
 }
 
 #[test]
-fn what_is_synchronized_may_change() {
+fn atomics_in_an_owner_may_be_changed() {
     let count = Owner::<Count>::new(Arena::new(), |arena| arena.alloc(AtomicU32::new(0)));
     std::thread::scope(|s| {
         for _ in 0..4 {

@@ -1,5 +1,6 @@
-//! One rule for all arenas and all calls that run code of the program while they make values: when that panics or fails,
-//! what was made is dropped, and the memory is given back, if it is the newest. Each type and each call, in a table.
+//! One rule for all arenas and all calls that run code of the program while they make values: if that code panics or
+//! fails, the values made so far are dropped, and the memory is freed if it is the newest. A table of each type and
+//! each call.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
@@ -11,39 +12,39 @@ use toft::{Arena, Leases, Scope, SharedArena, TaskArena};
 use toft_bumpalo::Bump;
 
 thread_local! {
-    /// Values to be made until one panics or fails.
+    /// Number of values that can be made before one panics or fails.
     static FUSE: Cell<usize> = const { Cell::new(usize::MAX) };
-    /// Values that are there.
-    static THERE: Cell<isize> = const { Cell::new(0) };
+    /// Number of live values.
+    static LIVE: Cell<isize> = const { Cell::new(0) };
     static MADE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How many values each call is to make.
+/// Number of values that each call makes.
 const N: usize = 4;
 
-/// Counted, with memory of its own, so that a second drop shows.
+/// A counted value that owns memory, so that a double drop is detected.
 #[derive(Debug)]
 struct Value(#[allow(dead_code)] Box<usize>);
 
-fn burnt() -> bool {
+fn fuse_burnt() -> bool {
     FUSE.set(FUSE.get() - 1);
     FUSE.get() == 0
 }
 
 impl Value {
     fn new() -> Value {
-        assert!(!burnt(), "the fuse");
+        assert!(!fuse_burnt(), "the fuse");
         Value::safe()
     }
 
     fn safe() -> Value {
-        THERE.set(THERE.get() + 1);
+        LIVE.set(LIVE.get() + 1);
         MADE.set(MADE.get() + 1);
         Value(Box::new(1))
     }
 
     fn tried() -> Result<Value, &'static str> {
-        if burnt() {
+        if fuse_burnt() {
             return Err("the fuse");
         }
         Ok(Value::safe())
@@ -52,7 +53,7 @@ impl Value {
 
 impl Drop for Value {
     fn drop(&mut self) {
-        THERE.set(THERE.get() - 1);
+        LIVE.set(LIVE.get() - 1);
     }
 }
 
@@ -79,7 +80,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// An iterator whose length is known, and that panics.
+/// An iterator of known length that panics.
 struct Known(usize);
 impl Iterator for Known {
     type Item = Value;
@@ -106,7 +107,7 @@ impl Iterator for Tried {
 }
 impl ExactSizeIterator for Tried {}
 
-/// An iterator of which nothing is known.
+/// An iterator of unknown length.
 fn unknown() -> impl Iterator<Item = Value> {
     Known(N).filter(|_| true)
 }
@@ -115,7 +116,7 @@ fn four() -> [Value; N] {
     std::array::from_fn(|_| Value::safe())
 }
 
-/// One call: how many values it makes, and its name.
+/// A call: its name, and the number of values that it makes.
 type Calls<A> = &'static [(&'static str, usize, fn(&A))];
 
 /// An address that moves with the arena's cursor.
@@ -238,29 +239,29 @@ macro_rules! bump {
 bump!(BUMP, Bump);
 bump!(BUMP_16, Bump<16>);
 
-/// Every call at every place of the fuse. `live`: bytes in use, where the arena knows them.
+/// Runs every call with a failure at every value. `live`: the live bytes, for arenas that count them.
 fn each<A: Probe>(of: &str, arena: &A, calls: Calls<A>, live: impl Fn(&A) -> u64) {
     for (call, makes, run) in calls {
         for fuse in 1..=*makes {
             let step = arena.probe().wrapping_sub(arena.probe());
-            let (there, at) = (THERE.get(), arena.probe());
+            let (live_before, at) = (LIVE.get(), arena.probe());
             let before = live(arena);
             MADE.set(0);
             FUSE.set(fuse);
             let _ = catch_unwind(AssertUnwindSafe(|| run(arena)));
-            let burnt = FUSE.replace(usize::MAX) == 0;
+            let fuse_burnt = FUSE.replace(usize::MAX) == 0;
             let what = format!("{of}, {call}, {fuse}");
-            assert!(burnt, "{what}: neither panicked nor failed");
+            assert!(fuse_burnt, "{what}: neither panicked nor failed");
             assert!(MADE.get() >= fuse - 1, "{what}");
-            assert_eq!(THERE.get(), there, "{what}: what was made is dropped");
+            assert_eq!(LIVE.get(), live_before, "{what}: the values made are dropped");
             assert_eq!(live(arena), before, "{what}: live bytes");
-            assert_eq!(at.wrapping_sub(arena.probe()), step, "{what}: the memory is given back");
+            assert_eq!(at.wrapping_sub(arena.probe()), step, "{what}: the memory is freed");
         }
-        // And once without.
+        // And once without a failure.
         FUSE.set(100);
-        let there = THERE.get();
+        let live_before = LIVE.get();
         run(arena);
-        THERE.set(there); // what is left in the arena
+        LIVE.set(live_before); // values that the call left in the arena
     }
 }
 
@@ -271,7 +272,7 @@ fn arenas() {
     let scope = arena.scope_guard();
     each("a scope", &*scope, ARENA, |a| a.stats().live);
     drop(scope);
-    // A reset leaves one block with room for what was there before it: nothing moves to another one.
+    // After a reset the arena has one block with room for its earlier contents: no call needs another block.
     let fill = |arena: &Arena| (0..100).for_each(|_| _ = arena.alloc([0u8; 2000]));
     let mut scope = Scope::new();
     fill(&scope);
@@ -302,10 +303,10 @@ fn other_arenas() {
 fn bumpalos() {
     each("Bump", &Bump::with_capacity(1 << 20), BUMP, |a| a.as_ref().stats().live);
     each("Bump<16>", &Bump::<16>::with_min_align_and_capacity(1 << 20), BUMP_16, |_| 0);
-    // what alignment skips stays
+    // padding is not freed
 }
 
-/// A checked arena gives nothing back early, and reports no leak of what was dropped or never made.
+/// A checked arena frees nothing early, and reports no leak of values that were dropped or not made.
 #[test]
 fn checked_arenas() {
     let mut arena = Arena::new();
@@ -313,20 +314,20 @@ fn checked_arenas() {
     for (call, makes, run) in ARENA {
         for fuse in 1..=*makes {
             FUSE.set(fuse);
-            let there = THERE.get();
+            let live_before = LIVE.get();
             let _ = catch_unwind(AssertUnwindSafe(|| run(&arena)));
-            assert_eq!((FUSE.replace(usize::MAX), THERE.get()), (0, there), "{call}");
+            assert_eq!((FUSE.replace(usize::MAX), LIVE.get()), (0, live_before), "{call}");
             arena.reset();
             assert_eq!(arena.findings(), [], "{call}");
         }
     }
 }
 
-/// Memory that is not the newest stays; all else is as above.
+/// Memory that is not the newest is not freed; everything else is as above.
 #[test]
-fn what_is_not_the_newest_stays() {
+fn memory_that_is_not_the_newest_is_not_freed() {
     let arena = Arena::new();
-    let there = THERE.get();
+    let live_before = LIVE.get();
     let kept = Cell::new(None);
     FUSE.set(3);
     let done = catch_unwind(AssertUnwindSafe(|| {
@@ -338,12 +339,12 @@ fn what_is_not_the_newest_stays() {
     FUSE.set(usize::MAX);
     assert!(done.is_err());
     assert_eq!(
-        (THERE.get(), kept.get(), arena.stats().live),
-        (there, Some(&2), (size_of::<[Value; N]>() + 3 * 8) as u64)
+        (LIVE.get(), kept.get(), arena.stats().live),
+        (live_before, Some(&2), (size_of::<[Value; N]>() + 3 * 8) as u64)
     );
 }
 
-/// A destructor that panics while an error goes on: the others run, and the memory is given back.
+/// A destructor panics while an error is returned: the other destructors run, and the memory is freed.
 #[test]
 fn a_destructor_panics_too() {
     struct Bomb<'a>(&'a Cell<usize>, bool);

@@ -1,4 +1,4 @@
-//! What TOFT_METERED, TOFT_SAMPLING, TOFT_BUDGET, TOFT_PROFILE and TOFT_PROFILE_SIGNAL do, each in a process of its own.
+//! Effects of TOFT_METERED, TOFT_SAMPLING, TOFT_BUDGET, TOFT_PROFILE and TOFT_PROFILE_SIGNAL, each in its own process.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 #![cfg(all(feature = "std", unix, not(miri)))] // it starts programs
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use serde_json::Value;
 use toft::{Arena, Finding, Frames, Leases};
 
-/// Which of the deeds below a child does.
+/// Selects the action of the child process.
 const DEED: &str = "TEST_DEED";
 
 const USR2: c_int = if cfg!(target_os = "linux") { 12 } else { 31 };
@@ -56,7 +56,7 @@ fn wait_for(path: &Path) -> Value {
     }
 }
 
-/// Not a test: what a child does.
+/// Not a test: the actions of a child process.
 #[test]
 fn child() {
     match std::env::var(DEED).as_deref() {
@@ -71,7 +71,7 @@ fn child() {
                 Arena::new().scope(is_metered);
             }
             let arena = Arena::new();
-            arena.set_metered(false).unwrap(); // the program's call has the last word
+            arena.set_metered(false).unwrap(); // the program's call overrides the environment
             let _tag = arena.tag("tag");
             arena.alloc(1u64);
             assert!(arena.report().tags.is_empty()); // it may be sampled
@@ -93,7 +93,7 @@ fn child() {
             let findings = arena.findings();
             assert!(matches!(findings[..], [Finding::OverBudget { live: 10_008, budget: 10_000, .. }]), "{findings:?}");
             arena.alloc([0u8; 50_000]);
-            assert_eq!(found(&arena), 0); // once in a round
+            assert_eq!(found(&arena), 0); // once a round
             arena.reset();
             arena.alloc([0u8; 50_000]);
             assert_eq!(found(&arena), 1);
@@ -132,11 +132,11 @@ fn child() {
                 for i in 0..50_000u64 {
                     arena.alloc([i; 8]);
                 }
-                arena.take_report(); // the program's own reports are another matter
+                arena.take_report(); // the program's own reports do not affect the profile
             }
         }
         Ok("threads") => {
-            drop(Arena::new()); // before it the signal has its default effect
+            drop(Arena::new()); // before the first arena the signal has its default effect
             static BEGUN: AtomicUsize = AtomicUsize::new(0);
             static ENDS: AtomicBool = AtomicBool::new(false);
             let threads = [0; 2].map(|_| {
@@ -211,7 +211,7 @@ impl Folder {
         self.0.join("profile").to_str().unwrap().into()
     }
 
-    /// The profile that a child writes.
+    /// The profile that the child process writes.
     fn run(&self, deed: &str, variables: &[(&str, &str)]) -> Value {
         let _ = fs::remove_file(self.profile());
         run(deed, &[&[("TOFT_PROFILE", self.profile().as_str())], variables].concat());
@@ -253,7 +253,7 @@ fn every_arena_is_sampled() {
 }
 
 #[test]
-fn the_budget_is_soft() {
+fn the_budget_of_the_environment_is_soft() {
     let done = run("budget", &[("TOFT_BUDGET", "10000")]);
     let text = String::from_utf8(done.stderr).unwrap();
     let found: Vec<&str> = text.lines().filter(|line| line.starts_with("toft: ")).collect();
@@ -299,7 +299,7 @@ fn samples_of_released_arenas_stay() {
 }
 
 #[test]
-fn the_name_of_the_file() {
+fn placeholders_in_the_file_name() {
     let folder = Folder::new("name");
     let pattern = folder.0.join("%p.%l.%x");
     run("exit", &[("TOFT_PROFILE", pattern.to_str().unwrap())]);
@@ -307,7 +307,7 @@ fn the_name_of_the_file() {
     assert_eq!(names.len(), 1);
     let profile: Value = serde_json::from_slice(&fs::read(names[0].path()).unwrap()).unwrap();
     assert_eq!(names[0].file_name().into_string().unwrap(), format!("{}.rust.%x", profile["process"]["id"]));
-    // A link is replaced, not followed; and what cannot be written changes nothing.
+    // A link is replaced, not followed; a file that cannot be written changes nothing.
     let target = folder.0.join("target");
     std::os::unix::fs::symlink(&target, folder.profile()).unwrap();
     folder.run("exit", &[]);
@@ -316,11 +316,11 @@ fn the_name_of_the_file() {
 }
 
 #[test]
-fn threads_go_on_during_a_profile() {
+fn threads_run_during_a_profile() {
     let folder = Folder::new("threads");
     let variables = [("TOFT_METERED", "1"), ("TOFT_SAMPLING", "10000"), ("TOFT_PROFILE_SIGNAL", "USR2")];
     let profile = folder.run("threads", &variables);
-    // Two arenas, each of 100000 bytes, of which at most 16 KiB were not seen yet.
+    // Two arenas, each of 100000 bytes, of which at most 16 KiB are not counted yet.
     let live = profile["stats"]["live"].as_u64().unwrap();
     assert!((2 * (100_000 - 16_384)..=200_000).contains(&live), "{profile}");
     assert!(tag(&profile, "thread")["allocated"].as_u64() >= Some(2 * 48_000));
@@ -336,7 +336,7 @@ fn a_signal_requests_a_profile() {
 }
 
 #[test]
-fn a_programs_handler_stays() {
+fn a_signal_handler_of_the_program_is_kept() {
     let folder = Folder::new("handler");
     let profile = folder.run("own handler", &[("TOFT_PROFILE_SIGNAL", "USR2")]);
     assert_eq!(profile["process"]["signal"], Value::Null);

@@ -1,5 +1,5 @@
-//! Recyclers, of one thread and of all: what they give does not overlap, keeps its bytes, counts, comes back, and does not
-//! grow without end.
+//! Recyclers, unsynchronized and synchronized: their allocations do not overlap, keep their contents, are counted and
+//! returned, and memory is bounded.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn streams_of_a_synchronized_one(steps in steps(), shift in 0usize..512) {
+    fn streams_on_a_synchronized_recycler(steps in steps(), shift in 0usize..512) {
         play(&SyncRecycler::from_source(&Blocks::shifted(shift)), &steps, false);
         strict::balanced(|| play(&SyncRecycler::new(), &steps, false));
     }
@@ -106,7 +106,7 @@ fn each_call_of_the_source_fails_once() {
 }
 
 #[test]
-fn a_failure_changes_nothing() {
+fn a_refusal_changes_nothing() {
     let r = Recycler::from_source(Limited::new(Heap, 64 << 10));
     let kept = Object::of(&r, layout(1000, 8), 1).unwrap();
     let before = r.stats();
@@ -120,9 +120,9 @@ fn a_failure_changes_nothing() {
 }
 
 #[test]
-fn what_is_freed_is_given_out_again() {
+fn freed_memory_is_reused() {
     let r = Recycler::new();
-    // Any order, as long as all of a block goes: it is filled anew, and no source is asked.
+    // Objects are freed in any order: a block without objects is filled again without calling the source.
     let mut calls = 0;
     for round in 0..if MIRI { 4 } else { 50 } {
         let mut objects: Vec<Object> =
@@ -186,7 +186,7 @@ fn memory_stays_bounded() {
     live.into_iter().for_each(|object| object.free(&r));
 }
 
-/// What is freed in no order is given out after the rest of a span, before other memory.
+/// Objects that are freed in random order are reused after the rest of a span, before other memory.
 #[test]
 fn freed_objects_of_a_class_are_reused_first() {
     let r = Recycler::new();
@@ -205,7 +205,7 @@ fn freed_objects_of_a_class_are_reused_first() {
     }
 }
 
-/// Objects of random sizes, replaced in no order: bytes held for each live one.
+/// Replaces objects of random sizes in random order; returns the bytes held per live byte.
 fn held_by_replacement(count: usize, sizes: std::ops::Range<u64>) -> f64 {
     let r = Recycler::new();
     let mut random = 1u64;
@@ -257,7 +257,7 @@ fn large_objects_reuse_their_blocks() {
         object.free(&r);
     }
     assert!(source.takes() <= 3, "{}", source.takes());
-    // What is kept is bounded by what was live at once.
+    // Kept memory is bounded by the peak of live bytes.
     let many: Vec<Object> = (0..10).map(|i| Object::of(&r, layout(300_000, 8), i).unwrap()).collect();
     many.into_iter().for_each(|object| object.free(&r));
     assert!(r.stats().reserved <= 2 * 10 * 320_000);
@@ -266,7 +266,7 @@ fn large_objects_reuse_their_blocks() {
 }
 
 #[test]
-fn the_newest_grows_in_place() {
+fn the_newest_object_grows_in_place() {
     let r = Recycler::new();
     let mut object = Object::of(&r, layout(8, 8), 1).unwrap();
     for size in 1..if MIRI { 100 } else { 3500 } {
@@ -278,7 +278,7 @@ fn the_newest_grows_in_place() {
     assert_eq!(unsafe { r.reallocate(p, layout(8, 8), layout(400, 8)) }, Ok(p));
     // SAFETY: as above.
     unsafe { r.deallocate(p, layout(400, 8)) };
-    // What another stands behind does not; what shrinks gives its end back.
+    // An object with another one behind it does not grow in place; an object that shrinks frees its end.
     let mut first = Object::of(&r, layout(100, 8), 2).unwrap();
     let second = Object::of(&r, layout(100, 8), 3).unwrap();
     let live = r.stats().live;
@@ -291,7 +291,7 @@ fn the_newest_grows_in_place() {
 }
 
 #[test]
-fn trim_leaves_what_is_in_use() {
+fn trim_keeps_blocks_in_use() {
     let source = Blocks::shifted(0);
     let r = Recycler::from_source(&source);
     let many: Vec<Object> =
@@ -312,7 +312,7 @@ fn trim_leaves_what_is_in_use() {
     assert!(source.bytes() <= 2 * left + 8192, "{} of {left}", source.bytes());
     more.into_iter().for_each(|object| object.free(&r));
     kept.into_iter().for_each(|(_, object)| object.free(&r));
-    // A new beginning, small again.
+    // An empty recycler starts with small blocks again.
     r.trim(0);
     let object = Object::of(&r, layout(100, 8), 1).unwrap();
     assert!(r.stats().reserved <= (64 << 10) + 8192, "{:?}", r.stats());
@@ -320,7 +320,7 @@ fn trim_leaves_what_is_in_use() {
 }
 
 #[test]
-fn all_at_once() {
+fn release_frees_all_objects() {
     let source = Blocks::shifted(9);
     let mut r = Recycler::from_source(&source);
     for round in 0..3 {

@@ -1,4 +1,4 @@
-//! Recyclers of a process that is checked: each misuse is found, and nothing else.
+//! Recyclers of a checked process: each misuse is found, and correct programs give no findings.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 #![allow(clippy::undocumented_unsafe_blocks)] // it commits faults on purpose
@@ -14,7 +14,7 @@ use toft_pools::{Handle, Pool, Rows};
 static FOUND: Mutex<Vec<String>> = Mutex::new(Vec::new());
 static ONE: Mutex<()> = Mutex::new(());
 
-/// Runs `f` in a process that is checked, alone: `name` is the test's own.
+/// Runs `f` in a checked process of its own: `name` is the name of the calling test.
 fn checked(name: &str, f: impl FnOnce()) {
     if std::env::var("TOFT_CHECKED").as_deref() == Ok("1") {
         let _one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -24,7 +24,7 @@ fn checked(name: &str, f: impl FnOnce()) {
         return;
     }
     if cfg!(miri) {
-        return; // it starts no programs, but may be started with the variable
+        return; // the target cannot start programs, but may itself run with the variable set
     }
     let mut child = std::process::Command::new(std::env::current_exe().unwrap());
     let done = child.args(["--exact", name]).env("TOFT_CHECKED", "1").output().unwrap();
@@ -41,14 +41,14 @@ fn found() -> Vec<String> {
     std::mem::take(&mut *FOUND.lock().unwrap())
 }
 
-/// The one finding, which begins so.
+/// Returns the only finding, which must begin with `begin`.
 fn expect(begin: &str) -> String {
     let found = found();
     assert!(matches!(&found[..], [one] if one.starts_with(begin)), "{begin}: {found:?}");
     found[0].clone()
 }
 
-/// What both kinds do.
+/// Operations of both kinds of recycler.
 trait Recycles {
     fn take(&self, layout: Layout) -> NonNull<u8>;
     unsafe fn put(&self, p: NonNull<u8>, layout: Layout);
@@ -102,7 +102,7 @@ fn write(p: NonNull<u8>, at: isize, bytes: &[u8]) {
     }
 }
 
-/// In blocks that many share, large ones, and in between: with their zones these are large.
+/// Sizes in shared blocks, large ones, and in between: with red zones the latter are large.
 const SIZES: &[(usize, usize)] = &[(1, 1), (13, 1), (16, 8), (100, 64), (28 << 10, 8), (100_000, 8), (64, 32 << 10)];
 
 #[test]
@@ -115,14 +115,14 @@ fn overruns_and_underruns() {
                 write(p, size as isize, b"abc");
                 unsafe { r.put(p, layout(size, align)) };
                 let bytes = if size == 1 { "byte" } else { "bytes" };
-                let told =
+                let report =
                     expect(&format!("overrun: byte {size} of {size} {bytes} at {p:p} was written: 3 bytes \"abc\"; "));
-                assert!(told.contains(&format!("; allocated at {}:", file!())), "{told}");
+                assert!(report.contains(&format!("; allocated at {}:", file!())), "{report}");
                 let p = r.take(layout(size, align));
                 write(p, -1, b"x");
                 unsafe { r.put(p, layout(size, align)) };
                 expect(&format!("underrun: byte -1 of {size} {bytes} at {p:p} was written: 1 byte"));
-                // Also of what is never freed.
+                // Also of objects that are never freed.
                 let p = r.take(layout(size, align));
                 write(p, size as isize + 2, b"x");
                 r.clear();
@@ -148,7 +148,8 @@ fn late_writes() {
                 r.clear();
                 expect("late write: byte 0 of ");
             }
-            // It waits while others come and go, and is looked at before its memory is used again.
+            // Freed memory waits in quarantine while other objects are allocated and freed, and is checked before its
+            // reuse.
             let p = r.take(layout(64, 8));
             unsafe { r.put(p, layout(64, 8)) };
             write(p, 3, b"late");
@@ -173,8 +174,8 @@ fn late_writes() {
 }
 
 #[test]
-fn frees_that_do_not_match() {
-    checked("frees_that_do_not_match", || {
+fn mismatched_frees() {
+    checked("mismatched_frees", || {
         both(|r, other| {
             for &(size, align) in SIZES {
                 let (one, two) = (layout(size, align), layout(size + 8, align));
@@ -183,21 +184,21 @@ fn frees_that_do_not_match() {
                 let bytes = |size: usize| format!("bad free: {} bytes ", size.next_multiple_of(8));
                 unsafe { r.put(p, two) };
                 expect(&bytes(size + 8)); // the wrong size
-                assert_eq!(unsafe { p.read() }, b'x'); // nothing was done
+                assert_eq!(unsafe { p.read() }, b'x'); // the free had no effect
                 unsafe { r.put(p, one) };
                 assert_eq!(found(), [""; 0]);
                 unsafe { r.put(p, one) };
-                expect(&bytes(size)); // twice
+                expect(&bytes(size)); // a double free
                 r.look();
                 unsafe { r.put(p, one) };
-                expect(&bytes(size)); // also when its memory is used again
+                expect(&bytes(size)); // also after its memory was reused
                 let foreign = other.take(one);
                 unsafe { r.put(foreign, one) };
                 expect(&bytes(size));
                 unsafe { other.put(foreign, one) };
                 assert_eq!(found(), [""; 0]);
                 let q = r.take(layout(4096, 64));
-                unsafe { r.put(q.add(64), one) }; // in the midst of one
+                unsafe { r.put(q.add(64), one) }; // within an object
                 expect(&bytes(size));
                 unsafe { r.put(q, layout(4096, 64)) };
                 let mut local = [0u64; 8];
@@ -210,8 +211,8 @@ fn frees_that_do_not_match() {
 }
 
 #[test]
-fn resizes() {
-    checked("resizes", || {
+fn mismatched_resizes() {
+    checked("mismatched_resizes", || {
         both(|r, _| {
             let p = r.take(layout(100, 8));
             unsafe { p.write_bytes(7, 100) };
@@ -220,14 +221,14 @@ fn resizes() {
             let q = unsafe { r.size(q, layout(99, 8), layout(40_000, 64)) };
             assert!((0..97).all(|i| unsafe { q.add(i).read() } == 7));
             let q = unsafe { r.size(q, layout(40_000, 64), layout(13, 1)) };
-            write(q, 13, b"x"); // given up
+            write(q, 13, b"x"); // freed by the shrink
             unsafe { r.put(q, layout(13, 1)) };
             expect("overrun: byte 13 of 13 bytes");
             write(p, 5, b"x");
             r.look();
-            expect("late write: byte 5 of 9"); // where it was before it moved
+            expect("late write: byte 5 of 9"); // in the memory from before the move
             let p = r.take(layout(16, 8));
-            let q = unsafe { r.size(p, layout(24, 8), layout(32, 8)) }; // of another size than is said
+            let q = unsafe { r.size(p, layout(24, 8), layout(32, 8)) }; // with a wrong old size
             expect("bad free: 24 bytes");
             unsafe { r.put(q, layout(32, 8)) };
             unsafe { r.put(p, layout(16, 8)) };
@@ -236,8 +237,8 @@ fn resizes() {
 }
 
 #[test]
-fn what_is_right_is_not_found() {
-    checked("what_is_right_is_not_found", || {
+fn correct_programs_give_no_findings() {
+    checked("correct_programs_give_no_findings", || {
         both(|r, _| {
             let mut random = 1u64;
             let mut next = |n: usize| {
@@ -285,10 +286,10 @@ fn what_is_right_is_not_found() {
     });
 }
 
-/// What waits in quarantine does not count against a limit.
+/// Memory in quarantine does not count against a limit.
 #[test]
-fn a_limit_is_kept_and_all_is_returned() {
-    checked("a_limit_is_kept_and_all_is_returned", || {
+fn a_limit_holds_and_all_memory_is_returned() {
+    checked("a_limit_holds_and_all_memory_is_returned", || {
         let source = Limited::new(Heap, 64 << 10);
         let recycler = Recycler::from_source(&source);
         for _ in 0..if cfg!(miri) { 10 } else { 1000 } {
@@ -332,7 +333,7 @@ fn many_threads() {
     });
 }
 
-/// A hook may use the recycler of the finding: no lock is held, and it is in order.
+/// A hook may use the recycler of the finding: no lock is held, and the recycler is consistent.
 #[test]
 fn a_hook_may_use_the_recycler() {
     checked("a_hook_may_use_the_recycler", || {
@@ -373,7 +374,7 @@ fn a_hook_may_use_the_recycler() {
     });
 }
 
-/// What is built on recyclers.
+/// Collections in recyclers.
 #[test]
 fn collections() {
     checked("collections", || {
@@ -394,7 +395,7 @@ fn collections() {
                 allocator_api2::vec::Vec::new_in(&recycler).into_boxed_slice();
             drop((words, empty));
         }
-        recycler.trim(0); // what waits counts as live
+        recycler.trim(0); // memory in quarantine counts as live
         assert_eq!((found(), recycler.stats().live), (Vec::new(), 0));
     });
 }

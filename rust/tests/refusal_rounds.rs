@@ -1,6 +1,6 @@
-//! What a refusal by the source leaves behind, for every kind of object: a source that refuses once, from a call on,
-//! above a size, or above a sum of bytes. When the object is empty again, the requests that it served before the refusal
-//! are served again, and no part of a limit stays unused.
+//! Effects of a refusal by the source on every kind of object: a source that refuses once, from a call on, above a
+//! block size, or above a sum of bytes. When the object is empty again, it serves the same requests as before the
+//! refusal, and no part of a limit stays unused.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
@@ -13,7 +13,7 @@ use toft::{AllocError, Arena, Frames, Limited, Local, Options, Recycler, SharedA
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
 const ROUNDS: usize = 3;
-/// Of the limits. All that differ in optimized builds; fewer where they take long.
+/// Step between limits. Optimized builds try every limit that makes a difference; others try fewer.
 const STEP: usize = match () {
     () if cfg!(miri) => 500 * 4 * KIB,
     () if cfg!(debug_assertions) => 61 * 4 * KIB,
@@ -28,13 +28,13 @@ enum Refuses {
     From(usize),
     /// Blocks above this size.
     Above(usize),
-    /// Blocks with which more bytes would be out.
+    /// Blocks that would raise the bytes in use above this sum.
     Beyond(usize),
 }
 
 struct Counted {
     refuses: Refuses,
-    /// Added to what may be out.
+    /// Added to the limit.
     lifted: AtomicUsize,
     attempts: AtomicUsize,
     bytes: AtomicUsize,
@@ -45,7 +45,7 @@ fn layout(size: usize) -> Layout {
     Layout::from_size_align(size, if size % (32 * KIB) == 0 { 32 * KIB } else { 4 * KIB }).unwrap()
 }
 
-// SAFETY: blocks of the global allocator, valid until they are put back.
+// SAFETY: blocks of the global allocator, valid until they are returned.
 unsafe impl Source for Counted {
     fn take(&self, size: usize) -> Option<NonNull<u8>> {
         let attempt = self.attempts.fetch_add(1, SeqCst) + 1;
@@ -67,19 +67,19 @@ unsafe impl Source for Counted {
 
     unsafe fn put(&self, block: NonNull<u8>, size: usize) {
         self.bytes.fetch_sub(size, SeqCst);
-        // SAFETY: allocated so.
+        // SAFETY: allocated with this layout.
         unsafe { dealloc(block.as_ptr(), layout(size)) }
     }
 }
 
 type Of = &'static (dyn Source + Send + Sync);
 
-/// Calls `f` with a source that lives long enough for owners of a reference, and verifies that all blocks came back.
+/// Calls `f` with a source that outlives the objects that borrow it, and verifies that all blocks were returned.
 fn with_source(refuses: Refuses, f: impl FnOnce(&'static Counted)) {
     let zero = || AtomicUsize::new(0);
     let source = Counted { refuses, lifted: zero(), attempts: zero(), bytes: zero(), peak: zero() };
     let source = Box::into_raw(Box::new(source));
-    // SAFETY: a box, which is dropped below, when nothing borrows it.
+    // SAFETY: the box is dropped below, when it is not borrowed any more.
     f(unsafe { &*source });
     // SAFETY: as above.
     let source = unsafe { Box::from_raw(source) };
@@ -92,7 +92,7 @@ type Object = (NonNull<u8>, Layout);
 
 trait Kind {
     fn alloc(&mut self, layout: Layout) -> Result<NonNull<u8>, AllocError>;
-    /// Frees the objects, which are all that are live.
+    /// Frees the objects, which are all live ones.
     fn empty(&mut self, objects: &[Object]);
     fn live(&mut self) -> u64;
 }
@@ -205,7 +205,7 @@ impl Kind for Frames {
 struct Maker {
     name: &'static str,
     make: fn(Of) -> Result<Box<dyn Kind>, AllocError>,
-    /// It places objects by what is free, and takes memory by larger steps.
+    /// It places objects in free memory, and takes memory in larger steps.
     recycles: bool,
 }
 
@@ -240,7 +240,7 @@ const MAKERS: &[Maker] = &[
     Maker { name: "sync", make: |s| Ok(Box::new(SyncRecycler::from_source(s))), recycles: true },
 ];
 
-/// Checked arenas compare each freed byte, which takes long unless it is optimized: there the limits of bytes must do.
+/// Checked arenas compare each freed byte, which is slow without optimization: such builds test limits of bytes only.
 fn makers() -> impl Iterator<Item = &'static Maker> {
     MAKERS.iter().filter(|maker| maker.name != "checked" || !cfg!(debug_assertions))
 }
@@ -258,7 +258,7 @@ impl Maker {
 
 // ---- rounds ----
 
-/// A sequence of sizes, about `bytes` together.
+/// A sequence of sizes, about `bytes` in total.
 fn sequence(which: usize, bytes: usize) -> Vec<usize> {
     const MIXED: [usize; 13] = [10, 3000, 24, 70_000, 9000, 200_000, 100, 5000, 300_000, 40_000, MIB, 2000, 16];
     let sizes: &[usize] = match which {
@@ -280,7 +280,7 @@ fn serve(of: &mut dyn Kind, sizes: &[usize]) -> Vec<Object> {
     let layouts = sizes.iter().map(|size| Layout::from_size_align(*size, 8).unwrap());
     let objects: Vec<Object> = layouts.map_while(|layout| Some((of.alloc(layout).ok()?, layout))).collect();
     for (i, (p, _)) in objects.iter().enumerate() {
-        // SAFETY: each has a byte.
+        // SAFETY: each allocation has at least one byte.
         unsafe { p.write(i as u8) };
     }
     // SAFETY: as above.
@@ -288,8 +288,9 @@ fn serve(of: &mut dyn Kind, sizes: &[usize]) -> Vec<Object> {
     objects
 }
 
-/// Serves the sequence in rounds: no fewer requests than in the round before, unless the only refusal was in between, or
-/// what was returned before the source began to refuse for good is missing. Returns the requests of the last round.
+/// Serves the sequence in rounds: no fewer requests than in the round before, unless the only refusal occurred in
+/// between, or blocks that were returned before the source began to refuse for good are missing. Returns the requests
+/// of the last round.
 fn rounds(maker: &Maker, of: &mut dyn Kind, source: &Counted, sizes: &[usize]) -> usize {
     let mut served = 0;
     for round in 0..ROUNDS {
@@ -311,7 +312,7 @@ fn rounds(maker: &Maker, of: &mut dyn Kind, source: &Counted, sizes: &[usize]) -
 }
 
 #[test]
-fn a_limit_of_bytes() {
+fn a_limit_of_bytes_is_used_fully() {
     for maker in MAKERS {
         for which in 0..3 {
             let step = if which == 0 && maker.name != "checked" { STEP } else { 7 * STEP };
@@ -332,7 +333,7 @@ fn a_limit_of_bytes() {
 }
 
 #[test]
-fn a_limit_of_sizes() {
+fn a_limit_of_block_sizes_is_used_fully() {
     for maker in makers() {
         for which in 0..3 {
             let mut most = if cfg!(miri) { MIB } else { 4 * KIB };
@@ -351,9 +352,9 @@ fn a_limit_of_sizes() {
     }
 }
 
-/// An object that is empty when its source refuses is tried again without the requests that were refused.
+/// An object that is empty when its source refuses is retried without the refused requests.
 #[test]
-fn once_and_from_then_on() {
+fn the_source_refuses_once_or_permanently() {
     for maker in makers() {
         for which in 0..3 {
             for k in if cfg!(miri) { 3..5 } else { 2..20 } {
@@ -368,15 +369,15 @@ fn once_and_from_then_on() {
     }
 }
 
-/// The refusal comes in a later round, of an object that keeps memory from the rounds before.
+/// The refusal occurs in a later round of an object that keeps memory from earlier rounds.
 #[test]
-fn after_rounds_of_other_sizes() {
+fn the_source_refuses_after_rounds_of_other_sizes() {
     for maker in makers() {
         for limit in (MIB..=4 * MIB).step_by(if cfg!(miri) { 3 * MIB } else { 300 * KIB }) {
             for part in 8..=10 {
                 with_source(Refuses::Beyond(limit), |source| {
                     let mut of = (maker.make)(source).unwrap();
-                    // Below the limit, by small requests and by large ones in turn.
+                    // Below the limit, with small and large requests in turn.
                     for round in 0..12 {
                         let sizes = sequence(round % 2, limit * part / if maker.recycles { 32 } else { 16 });
                         let objects = serve(&mut *of, &sizes);
@@ -400,7 +401,7 @@ fn arenas_of_one_limit_do_not_starve_each_other() {
     for maker in makers().filter(|maker| !maker.recycles) {
         with_source(Refuses::Once(0), |source| {
             let limited = Box::into_raw(Box::new(Limited::new(source, ALL)));
-            // SAFETY: a box, which is dropped below, when nothing borrows it.
+            // SAFETY: the box is dropped below, when it is not borrowed any more.
             let mut both = [0, 1].map(|_| (maker.make)(unsafe { &*limited }).unwrap());
             for round in 0..10 {
                 let bytes = if round % 3 == 0 { ALL / 4 } else { ALL / 4 * 3 };
@@ -434,7 +435,7 @@ fn small_rounds_follow_one_that_was_too_large() {
 // ---- the hook ----
 
 #[test]
-fn the_hook_is_called_for_the_source() {
+fn the_refusal_handler_is_called_for_the_source() {
     with_source(Refuses::Beyond(64 * KIB), |source| {
         static CALLS: AtomicUsize = AtomicUsize::new(0);
         let arena = Options::new().source(source).create().unwrap();
@@ -452,7 +453,7 @@ fn the_hook_is_called_for_the_source() {
         assert_eq!(CALLS.swap(0, SeqCst), 1);
         assert!(arena.try_alloc_uninit_slice::<u8>(9 * MIB).is_err());
         assert_eq!(CALLS.swap(0, SeqCst), 1);
-        assert!(arena.try_alloc_uninit_slice::<u8>(usize::MAX / 2).is_err()); // no source has so much
+        assert!(arena.try_alloc_uninit_slice::<u8>(usize::MAX / 2).is_err()); // larger than any source
         assert_eq!(CALLS.swap(0, SeqCst), 0);
     });
 }

@@ -1,5 +1,5 @@
-//! Safe functions with raw pointers, and macros with unsafe code, are few, and each is here with the reason why it is sound: what a
-//! caller without unsafe code can do with it. A new one must be judged, and tried with hostile types, before it is added.
+//! Every safe function with raw pointers, and every macro with unsafe code, is listed here with the reason why it is
+//! sound for callers without unsafe code. A new one must be judged, and tested with hostile types, before it is added.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 #![cfg(not(miri))] // it reads files
@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Modules that no program can name: `pub` there is for the crate. `each_module_is_private` looks at their declarations.
+/// Modules that programs cannot name: `pub` in them means the crate. `each_module_is_private` verifies their
+/// declarations.
 const PRIVATE: &[&str] = &[
     "collections/buffer.rs",
     "construct.rs",
@@ -32,9 +33,9 @@ const PRIVATE: &[&str] = &[
 
 const NEW_MEMORY: &str = "new memory by its address, which only unsafe code reads or writes";
 const ADDRESS: &str = "an address that the caller's own reference or box gives, which only unsafe code reads";
-const UNSAFE_TRAIT: &str = "the trait is unsafe: who implements it answers for the address";
+const UNSAFE_TRAIT: &str = "the trait is unsafe: its implementer guarantees the address";
 
-/// Of each file: safe functions that take or return a raw pointer or a pointer to a function.
+/// By file: safe functions that take or return a raw pointer or a function pointer.
 const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("allocate.rs", "alloc_layout", NEW_MEMORY),
     ("allocate.rs", "try_alloc_layout", NEW_MEMORY),
@@ -47,11 +48,7 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("bumpalo/boxed.rs", "into_raw", ADDRESS),
     ("collections/vec/mod.rs", "as_mut_ptr", ADDRESS),
     ("collections/vec/mod.rs", "as_ptr", ADDRESS),
-    (
-        "hook.rs",
-        "on_finding",
-        "a safe function, called with a reference; it may do anything, which tests/hook.rs tries",
-    ),
+    ("hook.rs", "on_finding", "a safe function, called with a reference; tests/hook.rs tests its possible actions"),
     ("memory.rs", "__allocate", UNSAFE_TRAIT),
     ("memory.rs", "__allocate_typed", UNSAFE_TRAIT),
     ("memory.rs", "allocate", UNSAFE_TRAIT),
@@ -62,14 +59,14 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("source.rs", "take", UNSAFE_TRAIT),
 ];
 
-/// Exported macros whose code is unsafe.
+/// Exported macros that contain unsafe code.
 const MACROS: &[(&str, &str, &str)] =
     &[("boxed.rs", "unsize", "a coercion site: tests/ui/unsize_*.rs are its misuses")];
 
 const SEALED: &str = "sealed: programs cannot implement it";
 const NO_TRUST: &str = "unsafe code does not rely on what an implementation does";
 
-/// Traits that are not unsafe: an implementation needs no unsafe code, so unsafe code must not trust it.
+/// Safe traits: an implementation needs no unsafe code, so unsafe code must not rely on it.
 const TRAITS: &[(&str, &str, &str)] = &[
     (
         "allocate.rs",
@@ -92,8 +89,7 @@ fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// Each file by its path in `src`, those of the other crates with the crate's name before it, without comments and unit
-/// tests.
+/// Each file by its path in `src`, for other crates with the crate's name as prefix, without comments and unit tests.
 fn files() -> Vec<(String, String)> {
     fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -119,7 +115,7 @@ fn files() -> Vec<(String, String)> {
     paths.iter().map(|path| (name(path), text(path))).collect()
 }
 
-/// Signatures: of functions that are public, and of those of public traits.
+/// Signatures of public functions, and of functions of public traits.
 fn signatures(code: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut in_trait = false;
@@ -136,9 +132,9 @@ fn signatures(code: &str) -> Vec<String> {
             let words = words.strip_prefix("extern \"C\" ").unwrap_or(words);
             words.starts_with("fn ")
         };
-        // `$vis` is that of a macro for methods.
+        // `$vis` is from a macro for methods.
         let after = words.strip_prefix("pub ").or(words.strip_prefix("$vis "));
-        // `fn name | try_name` is a pair of them.
+        // `fn name | try_name` is a pair of functions.
         let pair = is_fn(words) && words.contains(" | try_");
         let public = after.is_some_and(is_fn) || (in_trait && is_fn(words)) || pair;
         if public {
@@ -151,7 +147,7 @@ fn signatures(code: &str) -> Vec<String> {
 }
 
 fn has_pointer(signature: &str) -> bool {
-    // The last two are other names of types with a pointer.
+    // The last two are type aliases that contain a pointer.
     ["*mut ", "*const ", "NonNull<", "fn(", "-> Start", "-> Allocated"].iter().any(|kind| signature.contains(kind))
 }
 
@@ -160,7 +156,7 @@ fn name_of(signature: &str) -> String {
     name.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap().into()
 }
 
-fn known(list: &[(&str, &str, &str)]) -> BTreeSet<(String, String)> {
+fn listed(list: &[(&str, &str, &str)]) -> BTreeSet<(String, String)> {
     list.iter().map(|entry| (entry.0.into(), entry.1.into())).collect()
 }
 
@@ -169,22 +165,22 @@ fn is_private(file: &str) -> bool {
 }
 
 #[test]
-fn each_safe_function_with_a_pointer_is_known() {
+fn each_safe_function_with_a_pointer_is_listed() {
     let mut found = BTreeSet::new();
     for (file, code) in files().iter().filter(|file| !is_private(&file.0)) {
         for signature in signatures(code).iter().filter(|signature| has_pointer(signature)) {
             found.insert((file.clone(), name_of(signature)));
         }
     }
-    let known = known(FUNCTIONS);
-    let new: Vec<_> = found.difference(&known).collect();
+    let listed = listed(FUNCTIONS);
+    let new: Vec<_> = found.difference(&listed).collect();
     assert!(new.is_empty(), "judge these, and add them with the reason: {new:?}");
-    let gone: Vec<_> = known.difference(&found).collect();
-    assert!(gone.is_empty(), "not there any more: {gone:?}");
+    let removed: Vec<_> = listed.difference(&found).collect();
+    assert!(removed.is_empty(), "listed, but not in the sources: {removed:?}");
 }
 
 #[test]
-fn each_macro_with_unsafe_code_is_known() {
+fn each_macro_with_unsafe_code_is_listed() {
     let mut found = BTreeSet::new();
     for (file, code) in files() {
         for text in code.split("#[macro_export]").skip(1) {
@@ -195,24 +191,24 @@ fn each_macro_with_unsafe_code_is_known() {
             }
         }
     }
-    assert_eq!(found, known(MACROS));
+    assert_eq!(found, listed(MACROS));
 }
 
 #[test]
-fn each_safe_trait_is_known() {
+fn each_safe_trait_is_listed() {
     let mut found = BTreeSet::new();
     for (file, code) in files().iter().filter(|file| !is_private(&file.0)) {
         for line in code.lines().filter(|line| line.starts_with("pub trait ")) {
             let name = line["pub trait ".len()..].split(|c: char| !c.is_alphanumeric()).next().unwrap();
             found.insert((file.clone(), name.to_string()));
-            let reason = TRAITS.iter().find(|known| known.0 == file && known.1 == name).map(|known| known.2);
+            let reason = TRAITS.iter().find(|listed| listed.0 == file && listed.1 == name).map(|listed| listed.2);
             assert!(reason != Some(SEALED) || line.contains("Sealed"), "{file}: {name} is not sealed");
         }
     }
-    assert_eq!(found, known(TRAITS), "judge what is new, and add it with the reason");
+    assert_eq!(found, listed(TRAITS), "judge the new ones, and add them with the reason");
 }
 
-/// Hidden functions are as public as others.
+/// Hidden functions are callable like others.
 #[test]
 fn each_hidden_function_is_safe_from_pointers_or_unsafe() {
     for (file, code) in files().iter().filter(|file| !is_private(&file.0)) {
@@ -221,7 +217,7 @@ fn each_hidden_function_is_safe_from_pointers_or_unsafe() {
             let item = hidden[..end].split_whitespace().collect::<Vec<_>>().join(" ");
             if item.contains("fn ") && !item.contains("unsafe fn ") && has_pointer(&item) {
                 let name = name_of(&item);
-                assert!(known(FUNCTIONS).contains(&(file.clone(), name)), "{file}: {item}");
+                assert!(listed(FUNCTIONS).contains(&(file.clone(), name)), "{file}: {item}");
             }
         }
     }
@@ -242,9 +238,9 @@ fn each_module_is_private() {
     }
 }
 
-/// The net has no holes: what it is to catch, it catches.
+/// The scan detects examples of each kind.
 #[test]
-fn it_would_notice() {
+fn the_scan_detects_each_kind() {
     let code =
         "impl<T> Box<T> {\n    pub fn __unsize<U>(b: Box<T>, cast: fn(*mut T) -> *mut U) -> Box<U> {\n    }\n}\n";
     assert!(signatures(code).iter().any(|signature| has_pointer(signature) && name_of(signature) == "__unsize"));

@@ -1,4 +1,5 @@
-//! Scopes: what lives outside them may grow meanwhile and survives, their memory is used again, budgets hold across them.
+//! Scopes: outer values may grow while a scope is open and survive it, its memory is reused, budgets hold across
+//! scopes.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 #![cfg(feature = "allocator-api2")]
@@ -32,7 +33,7 @@ fn rounds(most: usize) -> usize {
     }
 }
 
-/// A number that looks like chance, and is the same each time.
+/// A deterministic pseudo-random generator.
 struct Dice(u64);
 
 impl Dice {
@@ -44,7 +45,7 @@ impl Dice {
     }
 }
 
-/// A vector that checks itself: it holds 0, 1, 2 and so on, from a start of its own.
+/// A vector that checks itself: it holds consecutive numbers from its own start.
 struct Counting<'a>(ArenaVec<u64, &'a Arena>, u64);
 
 impl<'a> Counting<'a> {
@@ -74,7 +75,7 @@ fn nested(outer: &Arena, vectors: &mut Vec<Counting<'_>>, depth: u64) {
             vectors.iter_mut().for_each(|v| v.push(30));
         }
         if depth < if MIRI { 2 } else { 4 } {
-            // Those of the arenas around it keep growing in there.
+            // Vectors of the outer arenas grow while this scope is open.
             let mut within = vec![Counting::of(inner, 1)];
             nested(inner, &mut within, depth + 1);
             within[0].push(10);
@@ -104,7 +105,7 @@ fn vectors_of_the_outer_arena_grow_in_scopes_and_survive() {
 }
 
 #[test]
-fn they_survive_in_arenas_from_every_source() {
+fn outer_vectors_survive_in_arenas_from_every_source() {
     outer_vectors_survive(&Options::new().source(toft::Pages::new()).create().unwrap());
     outer_vectors_survive(&Options::new().reserve(100_000).create().unwrap());
     let mut buffer = [MaybeUninit::uninit(); 5000];
@@ -155,7 +156,7 @@ fn guards_in_any_order(arena: &mut Arena, rounds: usize, seed: u64) {
                     0 => guards.push((arena.scope_guard(), step, vec![])),
                     1 if !guards.is_empty() => {
                         let (guard, tag, all) = guards.swap_remove(dice.below(guards.len()));
-                        // SAFETY: the guard is still there.
+                        // SAFETY: the guard is alive.
                         assert!(all.iter().all(|p| unsafe { **p } == tag));
                         drop(guard);
                     }
@@ -178,7 +179,7 @@ fn guards_in_any_order(arena: &mut Arena, rounds: usize, seed: u64) {
                     _ => {}
                 }
                 for (_, tag, all) in &guards {
-                    // SAFETY: the guards are still there.
+                    // SAFETY: the guards are alive.
                     assert!(all.iter().all(|p| unsafe { **p } == *tag));
                 }
             }
@@ -198,13 +199,13 @@ fn guards_end_in_any_order() {
 }
 
 #[test]
-fn cursors_and_scopes_of_one_arena_live_beside_each_other() {
+fn cursors_and_scopes_of_one_arena_coexist() {
     let arena = Arena::new();
     let mut first = arena.cursor();
     let a = first.alloc(1u64);
     let scope = arena.scope_guard();
     let b = scope.alloc(2u64);
-    let mut second = arena.cursor(); // slow, and right
+    let mut second = arena.cursor(); // served by the slow path
     let c = second.alloc(3u64);
     let d = first.alloc(4u64);
     drop(first);
@@ -225,9 +226,9 @@ fn cursors_and_scopes_of_one_arena_live_beside_each_other() {
 
 // ---- memory is used again ----
 
-/// Where a range lies that goes on says nothing of the next.
+/// The place where one range was extended does not determine where the next one begins.
 #[test]
-fn a_cursor_goes_on_wherever_another_began() {
+fn a_cursor_extends_its_range_after_another_began() {
     let mut arena = Arena::new();
     arena.scope_mut(|inner| {
         inner.alloc([0u8; 3000]);
@@ -240,7 +241,7 @@ fn a_cursor_goes_on_wherever_another_began() {
 }
 
 #[test]
-fn a_scope_gives_back_all_and_the_next_takes_it() {
+fn a_scopes_memory_is_reused_by_the_next() {
     let arena = Arena::new();
     arena.alloc(1u64);
     let at = |arena: &Arena| arena.scope(|inner| std::ptr::from_mut(inner.alloc_slice_fill(100, 1u8)) as *const u8);
@@ -254,7 +255,7 @@ fn a_scope_gives_back_all_and_the_next_takes_it() {
 }
 
 #[test]
-fn a_hundred_thousand_scopes_take_no_more_than_the_largest_needs() {
+fn memory_is_bounded_over_a_hundred_thousand_scopes() {
     let arena = Arena::new();
     let mut kept = Counting::of(&arena, 0);
     let mut dice = Dice(9);
@@ -271,7 +272,7 @@ fn a_hundred_thousand_scopes_take_no_more_than_the_largest_needs() {
                 }
             }
             if round == rounds / 10 {
-                kept.push(1); // an outer vector grows once in the middle of it
+                kept.push(1); // an outer vector grows once, halfway
             }
         });
         if round == rounds / 2 {
@@ -331,7 +332,7 @@ fn blocks_of_a_scope_serve_the_arena_around_it() {
 // ---- statistics ----
 
 #[test]
-fn what_scopes_hold_counts_with_the_arena_around_them() {
+fn the_outer_arenas_statistics_include_its_scopes() {
     let pages = Pages::new();
     let arena = Scope::from_source(&pages).unwrap();
     arena.alloc_slice_fill(100, 1u64);
@@ -354,7 +355,7 @@ fn what_scopes_hold_counts_with_the_arena_around_them() {
 
 // ---- budgets ----
 
-/// Allocates until it is refused, by less and less.
+/// Allocates decreasing sizes until each is refused.
 fn exhaust(arena: &Arena) -> u64 {
     let mut n = 0;
     while arena.try_alloc_uninit::<[u64; 32]>().is_ok() {
@@ -372,7 +373,7 @@ fn a_budget_holds_across_scopes_to_the_byte() {
         let arena = Options::new().budget(budget).create().unwrap();
         let whole = budget & !7;
         assert_eq!(exhaust(&arena.scope_guard()), whole);
-        let used = exhaust(&arena.scope_guard().scope_guard()); // given back, and spent again
+        let used = exhaust(&arena.scope_guard().scope_guard()); // returned, and used again
         assert_eq!(used, whole);
         if budget < 64 {
             continue;
@@ -401,9 +402,9 @@ fn a_budget_holds_across_scopes_to_the_byte() {
     }
 }
 
-/// A scope goes on inline as far as the budget allows: that ends where others spend it.
+/// A scope allocates inline up to the budget, which ends earlier when others use it.
 #[test]
-fn what_others_spend_of_a_budget_a_scope_has_not() {
+fn a_scopes_budget_excludes_bytes_of_others() {
     for scopes in 1..=3 {
         for spender in 0..=scopes {
             let arena = Options::new().budget(1000).create().unwrap();
@@ -419,9 +420,9 @@ fn what_others_spend_of_a_budget_a_scope_has_not() {
     }
 }
 
-/// A range counts whole for all who allocate beside it: in its arena, in scopes of that, and around it.
+/// A range counts in full for all allocations beside it: in its arena, in scopes of that, and around it.
 #[test]
-fn what_a_cursor_claimed_of_a_budget_nobody_else_gets() {
+fn a_cursors_claimed_bytes_count_against_the_budget() {
     fn fill(mut cursor: toft::Cursor) {
         while cursor.try_alloc(1u64).is_ok() {}
     }
@@ -452,7 +453,7 @@ fn what_a_cursor_claimed_of_a_budget_nobody_else_gets() {
 }
 
 #[test]
-fn a_budget_holds_after_a_cursor() {
+fn a_budget_holds_after_a_cursor_ended() {
     let arena = Options::new().budget(1000).create().unwrap();
     drop(arena.cursor());
     arena.cursor().alloc(1u64);
@@ -461,7 +462,7 @@ fn a_budget_holds_after_a_cursor() {
 }
 
 #[test]
-fn a_scopes_own_budget_and_the_outer_one_hold_both() {
+fn a_scopes_budget_and_the_outer_one_both_hold() {
     let arena = Options::new().budget(5000).create().unwrap();
     let scope = arena.scope_guard();
     scope.set_budget(Some(1000)).unwrap();
@@ -476,7 +477,7 @@ fn a_scopes_own_budget_and_the_outer_one_hold_both() {
 }
 
 #[test]
-fn a_budget_set_before_a_scope_is_seen_in_it_and_not_set_meanwhile() {
+fn a_budget_cannot_be_set_while_a_scope_is_open() {
     let arena = Arena::new();
     let scope = arena.scope_guard();
     assert!(arena.set_budget(Some(8)).is_err());
@@ -493,7 +494,7 @@ fn exhaust_some(arena: &Arena, most: usize) -> usize {
 }
 
 #[test]
-fn vectors_under_a_budget_fail_and_stay_whole() {
+fn refused_growth_leaves_vectors_unchanged() {
     let arena = Options::new().budget(4000).create().unwrap();
     let mut outer = ArenaVec::<u8, &Arena>::new_in(&arena);
     outer.extend_from_slice(&[1; 100]);
@@ -514,7 +515,7 @@ fn vectors_under_a_budget_fail_and_stay_whole() {
 // ---- in places that do not grow ----
 
 #[test]
-fn scopes_in_a_buffer_share_it_and_give_it_back() {
+fn scopes_in_a_buffer_share_and_return_it() {
     let mut buffer = [MaybeUninit::uninit(); 8192];
     let ends = buffer.as_ptr_range();
     let arena = Arena::in_buffer(&mut buffer).unwrap();
@@ -540,7 +541,7 @@ fn scopes_in_a_buffer_share_it_and_give_it_back() {
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn a_full_buffer_refuses_a_scope_and_stays_as_it_was() {
+fn a_full_buffer_refuses_a_scope_and_is_unchanged() {
     let mut buffer = [MaybeUninit::uninit(); 2048];
     let arena = Arena::in_buffer(&mut buffer).unwrap();
     exhaust(&arena);
@@ -580,7 +581,7 @@ fn scopes_on_reserved_addresses_grow_in_place() {
 
 #[test]
 #[cfg_attr(miri, ignore = "needs addresses of the system")]
-fn on_reserved_addresses_a_scope_begins_wherever_the_block_ends() {
+fn on_reserved_addresses_a_scope_begins_at_the_end_of_the_block() {
     for used in (2000..4200).step_by(8) {
         let arena = Options::new().source(toft::Reserve::new(1 << 20).unwrap()).create().unwrap();
         arena.alloc_uninit_slice::<u8>(used);
@@ -591,7 +592,7 @@ fn on_reserved_addresses_a_scope_begins_wherever_the_block_ends() {
 
 #[test]
 #[cfg_attr(miri, ignore = "needs addresses of the system")]
-fn on_reserved_addresses_what_a_budget_refuses_takes_no_memory() {
+fn on_reserved_addresses_a_request_over_budget_takes_no_memory() {
     let reserve = toft::Reserve::new(16 << 20).unwrap();
     let arena = Options::new().source(reserve).budget(10_000).create().unwrap();
     arena.alloc(1u64);
@@ -604,11 +605,11 @@ fn on_reserved_addresses_what_a_budget_refuses_takes_no_memory() {
 
 #[test]
 #[cfg_attr(miri, ignore = "needs addresses of the system")]
-fn on_reserved_addresses_a_second_scope_or_an_outer_allocation_is_refused_or_right() {
+fn on_reserved_addresses_a_second_scope_is_refused_or_correct() {
     let arena = Options::new().source(toft::Reserve::new(4 << 20).unwrap()).create().unwrap();
     let scope = arena.scope_guard();
     let a = scope.alloc(1u64);
-    // The source has this one block, which is the scope's now.
+    // The source has this one block, which the scope uses now.
     if let Ok(b) = arena.try_alloc(2u64) {
         assert_eq!((*a, *b), (1, 2));
     }
@@ -623,10 +624,10 @@ fn on_reserved_addresses_a_second_scope_or_an_outer_allocation_is_refused_or_rig
 // ---- in arenas of other languages ----
 
 #[test]
-fn an_arena_of_another_version_is_refused_and_left_alone() {
+fn an_arena_of_another_version_is_refused_and_unchanged() {
     let mut memory = fixed::Memory::new(4000);
     let head = memory.make();
-    // SAFETY: a live head; the table is plain data, and stays as long as the arena is looked at.
+    // SAFETY: a live head; the table is plain data, and outlives its use.
     unsafe {
         let mut table = head.as_ref().ops.get().read();
         table.version = toft::abi::VERSION + 1;
@@ -638,9 +639,9 @@ fn an_arena_of_another_version_is_refused_and_left_alone() {
 }
 
 #[test]
-fn scopes_in_a_foreign_buffer_share_it_and_give_it_back() {
+fn scopes_in_a_foreign_buffer_share_and_return_it() {
     let mut memory = fixed::Memory::new(20_000);
-    // SAFETY: a live head, and nobody else's.
+    // SAFETY: a live head without another owner.
     let mut arena = unsafe { Arena::from_raw(memory.make()) }.unwrap();
     let before = arena.alloc([7u64; 5]);
     let whole = exhaust(&arena.scope_guard());
@@ -663,7 +664,7 @@ fn scopes_in_a_foreign_buffer_share_it_and_give_it_back() {
 }
 
 #[test]
-fn a_foreign_arena_keeps_what_it_served_aside() {
+fn allocations_beside_a_scope_of_a_foreign_arena_survive_it() {
     let arena = Disguised::new(Arena::new());
     let a = arena.alloc(1u64);
     let (b, c) = arena.scope(|inner| {
@@ -688,9 +689,9 @@ fn a_budget_of_a_foreign_arena_holds_in_its_scopes() {
     assert!(arena.stats().live <= 20_000);
 }
 
-/// What has no meaning is `EARG` beside an open scope too, which closes the arena.
+/// An invalid setting is `EARG` also beside an open scope, which closes the arena.
 #[test]
-fn a_setting_without_meaning_is_refused_as_such() {
+fn an_invalid_setting_is_refused_as_invalid() {
     let arena = Arena::new();
     let set = |value| {
         let head = arena.as_raw().as_ptr();
@@ -706,13 +707,13 @@ fn a_setting_without_meaning_is_refused_as_such() {
 
 /// A tag may be set beside an open scope; from then on the provider must see marks and rewinds.
 #[test]
-fn a_tag_that_is_set_beside_a_scope_stays_watched() {
+fn a_tag_set_beside_a_scope_instruments_the_arena() {
     let arena = Arena::new();
     arena.stats(); // the scope begins in its block
     let head = arena.as_raw();
     let scope = arena.scope_guard();
     scope.alloc(1);
-    // SAFETY: the arena is alive, as are its head and table; the name has so many bytes.
+    // SAFETY: the arena is alive, as are its head and table; the name has that length.
     let (code, watched) = unsafe {
         let head = head.as_ref();
         let set = (*head.ops.get()).set;
@@ -723,7 +724,7 @@ fn a_tag_that_is_set_beside_a_scope_stays_watched() {
     assert_eq!((code, watched), (toft::abi::OK, 1));
 }
 
-/// The second arena is made where the first one was, by the thread's cache or in the same buffer.
+/// The second arena is made at the address of the first, by the thread's cache or in the same buffer.
 #[test]
 fn marks_of_an_arena_that_ended_are_stale() {
     for large in [false, true] {

@@ -21,7 +21,7 @@ use pages::Pages;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestError, TestRng, TestRunner};
-use shadow::{Ground, Rules, Step, World};
+use shadow::{Rules, Step, TestArena, World};
 use toft::{Arena, Limited, Options, Reserve, Scope};
 
 const ENDLESS: Rules = Rules { may_refuse: false, is_foreign: false, is_checked: false };
@@ -29,14 +29,14 @@ const BOUNDED: Rules = Rules { may_refuse: true, ..ENDLESS };
 const FOREIGN: Rules = Rules { may_refuse: true, is_foreign: true, ..ENDLESS };
 const CHECKED: Rules = Rules { is_checked: true, ..ENDLESS };
 
-/// How many streams, and how long: `PROPTEST_CASES` says how many, as it does for all tests of that kind.
+/// Number and length of the streams: `PROPTEST_CASES` sets the number, as for all property tests.
 fn streams() -> (u32, usize) {
     let few = if cfg!(miri) { 2 } else { 120 };
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(few);
     (cases, if cfg!(miri) { 60 } else { 400 })
 }
 
-/// Plays streams; one that fails is shrunk. The same ones each time, as a test must be; the fuzz target has others.
+/// Runs streams, and shrinks one that fails. They are deterministic, as tests must be; the fuzz target has others.
 fn play(kind: u8, mut stream: impl FnMut(&[Step])) {
     let (cases, length) = streams();
     let config = ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 20_000, ..Default::default() };
@@ -55,7 +55,8 @@ fn play(kind: u8, mut stream: impl FnMut(&[Step])) {
     }
 }
 
-/// While a stream is shrunk it fails some hundred times: only the last one is told.
+/// Suppresses panic messages while a stream is shrunk, which fails some hundred times: only the last failure is
+/// printed.
 fn quietly(quiet: bool) {
     thread_local!(static QUIET: std::cell::Cell<bool> = const { std::cell::Cell::new(false) });
     static ONCE: std::sync::Once = std::sync::Once::new();
@@ -70,10 +71,10 @@ fn quietly(quiet: bool) {
     QUIET.set(quiet);
 }
 
-fn on(ground: &mut dyn Ground, rules: Rules, steps: &[Step]) {
-    World::new(ground, rules).play(steps);
-    // The same arena serves a second time.
-    World::new(ground, rules).play(steps);
+fn on(test_arena: &mut dyn TestArena, rules: Rules, steps: &[Step]) {
+    World::new(test_arena, rules).play(steps);
+    // The same arena runs the stream a second time.
+    World::new(test_arena, rules).play(steps);
 }
 
 #[test]
@@ -163,7 +164,7 @@ fn within_a_scope() {
 fn in_a_foreign_buffer() {
     play(11, |steps| {
         let mut memory = fixed::Memory::new(60_000);
-        // SAFETY: a live head, and nobody else's.
+        // SAFETY: a live head without another owner.
         on(&mut unsafe { Arena::from_raw(memory.make()) }.unwrap(), FOREIGN, steps);
         assert!(memory.is_released());
     });

@@ -1,4 +1,4 @@
-//! Arenas that many threads fill at once: what they hand out does not overlap, keeps its bytes, is aligned, and comes back.
+//! Arenas that many threads fill at once: allocations do not overlap, keep their contents, are aligned, and are freed.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
@@ -28,14 +28,14 @@ impl Random {
     }
 }
 
-/// What a thread was given: where, how much, and what it wrote there.
+/// An allocation of a thread: address, size, and the byte written there.
 struct Piece {
     at: *mut u8,
     size: usize,
     tag: u8,
 }
 
-// SAFETY: bytes that nobody else has, until they are looked at by one.
+// SAFETY: the bytes have one owner at a time.
 unsafe impl Send for Piece {}
 
 fn layout(random: &mut Random) -> Layout {
@@ -60,15 +60,18 @@ fn check(pieces: &mut [Piece]) {
         // SAFETY: written by `piece`, and the arena was not reset.
         let bytes = unsafe { std::slice::from_raw_parts(piece.at, piece.size) };
         let mut some = bytes.iter().step_by(if MIRI { 61 } else { 1 });
-        assert!(some.all(|b| *b == piece.tag) && bytes.last().is_none_or(|b| *b == piece.tag), "another wrote here");
+        assert!(
+            some.all(|b| *b == piece.tag) && bytes.last().is_none_or(|b| *b == piece.tag),
+            "overwritten by another thread"
+        );
     }
     pieces.sort_by_key(|piece| piece.at as usize);
-    // Those without bytes have an address of their own all the same.
+    // Allocations of size 0 have distinct addresses, too.
     let overlap = pieces.windows(2).any(|two| two[0].at as usize + two[0].size.max(1) > two[1].at as usize);
-    assert!(!overlap, "two have the same bytes");
+    assert!(!overlap, "two allocations overlap");
 }
 
-/// Half of it from the arena itself, half from a part of it.
+/// Allocates one half from the arena itself, and the other from a part of it.
 fn fill<S: Source>(arena: &SharedArena<S>, thread: usize, round: usize) -> Vec<Piece> {
     let (local, mut random) = (arena.local(), Random((thread * 1000 + round) as u64));
     (0..if MIRI { 30 } else { 1500 })
@@ -117,7 +120,7 @@ fn rounds(most: usize) -> usize {
 }
 
 #[test]
-fn threads_fill_it_at_once() {
+fn threads_fill_an_arena_at_once() {
     let source = Blocks::shifted(1);
     let mut arena = SharedArena::from_source(&source);
     stress(&mut arena, rounds(12));
@@ -150,7 +153,7 @@ fn values_of_all_kinds() {
         found
     }
     let arena = SharedArena::new();
-    let found = all(&arena, &arena.local()); // which ends before they are looked at
+    let found = all(&arena, &arena.local()); // the part ends before the values are read
     for (i, four) in found.chunks(4).enumerate() {
         assert_eq!(four, [format!("whole {i}"), format!("whole {i}"), format!("local {i}"), format!("local {i}")]);
     }
@@ -160,7 +163,7 @@ fn values_of_all_kinds() {
 }
 
 #[test]
-fn a_panic_leaves_it_as_it_is() {
+fn a_panic_leaves_the_arena_unchanged() {
     let arena = SharedArena::new();
     let rc = std::rc::Rc::new(());
     let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -172,22 +175,22 @@ fn a_panic_leaves_it_as_it_is() {
     }));
     drop(std::panic::take_hook());
     assert!(made.is_err());
-    assert_eq!(std::rc::Rc::strong_count(&rc), 1); // what was made is dropped
+    assert_eq!(std::rc::Rc::strong_count(&rc), 1); // the values were dropped
     assert_eq!(*arena.alloc(7), 7);
 }
 
 #[test]
-fn what_is_newest_is_given_back() {
+fn the_newest_allocation_is_freed() {
     let arena = SharedArena::new();
     let local = arena.local();
     local.alloc(1u64);
     assert_eq!(arena.stats().live, 2048);
-    drop(local); // all but what it gave out
+    drop(local); // returns all but its allocations
     assert_eq!(arena.stats().live, 8);
     let (one, two) = (arena.local(), arena.local());
     one.alloc(1u64);
     two.alloc(1u64);
-    drop(one); // two's is behind it
+    drop(one); // two's allocation is behind it
     drop(two);
     assert_eq!(arena.stats().live, 8 + 2048 + 8);
 }
@@ -220,7 +223,7 @@ fn collections() {
 }
 
 #[test]
-fn failures_change_nothing() {
+fn refusals_change_nothing() {
     let source = Blocks::shifted(3);
     for fails in 1..6 {
         source.fails.store(fails, SeqCst);
@@ -250,7 +253,7 @@ fn failures_change_nothing() {
 }
 
 #[test]
-fn rounds_come_to_rest() {
+fn steady_rounds_call_no_source() {
     let source = Blocks::default();
     let mut arena = SharedArena::from_source(&source);
     let mut calls = 0;
@@ -264,7 +267,7 @@ fn rounds_come_to_rest() {
             calls = source.takes();
         }
     }
-    assert_eq!(source.takes(), calls, "a steady round asks for nothing");
+    assert_eq!(source.takes(), calls, "a steady round calls no source");
     arena.reset_with(Keep::All);
     assert!(arena.stats().reserved > 0);
     arena.alloc(1);

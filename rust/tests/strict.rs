@@ -1,4 +1,4 @@
-//! A program of the usual kind under an allocator that takes nobody's word; and proofs that this allocator sees faults.
+//! A typical program under a strict allocator; and tests that this allocator detects faults.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 #![allow(clippy::undocumented_unsafe_blocks)] // it commits faults on purpose
@@ -15,7 +15,7 @@ struct Node<'a> {
     notes: toft::Box<'a, [String]>,
 }
 
-/// "a(b(c)d)" as a tree, which drops its notes.
+/// Parses "a(b(c)d)" into a tree whose nodes have destructors.
 fn parse<'a>(arena: &'a Arena, text: &mut std::str::Chars<'_>) -> toft::Box<'a, [Node<'a>]> {
     let mut nodes = vec![];
     let mut name = String::new();
@@ -48,7 +48,7 @@ fn names(nodes: &[Node<'_>]) -> usize {
 toft::root!(struct Tree => toft::Box<'a, [Node<'a>]>);
 
 #[test]
-fn a_program_of_many_kinds_of_calls() {
+fn a_program_with_many_kinds_of_calls() {
     let text = "root(branch(leaf)twig(bud(petal)thorn)stem)".repeat(if cfg!(miri) { 2 } else { 50 });
     let expected = {
         let arena = Arena::new();
@@ -90,7 +90,7 @@ fn a_program_of_many_kinds_of_calls() {
     assert_eq!(cache::held(), 0);
 }
 
-// ---- it does see faults: each in a process of its own, which must abort ----
+// ---- each fault is committed in its own process, which must abort ----
 
 #[cfg(not(any(miri, toft_plain_heap)))]
 mod faults {
@@ -102,7 +102,7 @@ mod faults {
     }
 
     const FAULTS: &[(&str, fn())] = &[
-        // SAFETY (of none of these): each commits the fault that it is named for, on memory that is really there.
+        // SAFETY (of none of these): each commits the fault that it is named for, in memory that is allocated.
         ("freed twice", || unsafe {
             let p = alloc(layout(64));
             dealloc(p, layout(64));
@@ -129,14 +129,14 @@ mod faults {
     ];
 
     #[test]
-    fn each_fault_ends_the_program() {
+    fn each_fault_aborts_the_program() {
         if let Ok(name) = std::env::var("TOFT_FAULT") {
             FAULTS.iter().filter(|(fault, _)| *fault == name).for_each(|(_, commit)| commit());
             return;
         }
         for (name, _) in FAULTS {
             let out = Command::new(std::env::current_exe().unwrap())
-                .args(["--exact", "faults::each_fault_ends_the_program"])
+                .args(["--exact", "faults::each_fault_aborts_the_program"])
                 .env("TOFT_FAULT", name)
                 .stdout(Stdio::null())
                 .output()

@@ -1,5 +1,5 @@
-//! Leases in tasks that move between threads, under a runtime that moves them: each task finds its memory as it left it,
-//! and a task that is cancelled returns its arena.
+//! Leases in tasks that the runtime moves between threads: each task finds its memory unchanged, and a cancelled task
+//! returns its arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(all(feature = "full", not(target_family = "wasm")))]
 
@@ -25,7 +25,7 @@ fn is_send<F: Future + Send>(future: F) -> F {
     future
 }
 
-/// A cache that lives as long as the program; each test has its own, and empties it at its end.
+/// A static cache; each test has its own, and empties it at its end.
 fn a_static_cache() -> &'static Leases {
     static CACHES: [Leases; 8] = [const { Leases::new() }; 8];
     static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -38,7 +38,7 @@ fn end(leases: &'static Leases) {
     leases.trim(); // a static is never dropped
 }
 
-/// Yields, and says whether the thread is another one then.
+/// Yields; returns whether the task runs on another thread afterwards.
 async fn moves() -> bool {
     let before = thread::current().id();
     yield_now().await;
@@ -75,7 +75,7 @@ fn a_thousand_tasks_keep_their_memory() {
     end(leases);
 }
 
-/// Dropped in the middle, on whatever thread: what they had is dropped once, and their arenas return.
+/// Cancelled on any thread: their values are dropped once, and their arenas return.
 #[test]
 fn cancelled_tasks_return_their_arenas() {
     struct Counts(Arc<AtomicUsize>);
@@ -113,7 +113,7 @@ fn cancelled_tasks_return_their_arenas() {
     end(leases);
 }
 
-/// Futures of one task share its arena, and run one inside the other.
+/// Futures of one task share its arena, and are polled within each other.
 #[test]
 fn futures_of_a_task_share_its_arena() {
     async fn part<'a>(arena: &'a TaskArena<'_>, tag: u64) -> (&'a mut [u64], &'a str) {
@@ -148,7 +148,7 @@ fn futures_of_a_task_share_its_arena() {
     end(leases);
 }
 
-/// One arena that many tasks share at the same time.
+/// Many tasks share one arena at the same time.
 #[test]
 fn tasks_share_an_arena() {
     let arena = Arc::new(TaskArena::new());
@@ -168,7 +168,7 @@ fn tasks_share_an_arena() {
     assert!(arena.stats().live > 0);
 }
 
-/// From task to task.
+/// Parcels are sent from task to task.
 #[test]
 fn parcels_go_through_a_channel() {
     toft::root!(struct Words => Vec<&'a str>);

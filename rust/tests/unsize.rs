@@ -1,4 +1,4 @@
-//! `unsize!` converts what the compiler coerces, from crates without unsafe code. What it must refuse is in `ui/unsize_*`.
+//! `unsize!` converts what the compiler coerces, in crates without unsafe code. `ui/unsize_*` must not compile.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 #![forbid(unsafe_code)]
@@ -38,7 +38,7 @@ fn to_slices_and_to_fewer_auto_traits() {
     assert_eq!(*unsize!(arena.boxed(5) => i32), 5); // the same type
 }
 
-/// The value is dropped once, by the box that it is in last.
+/// The value is dropped once, by its last box.
 #[test]
 fn drops_once() {
     let arena = Arena::new();

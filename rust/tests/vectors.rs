@@ -1,7 +1,7 @@
-//! Plays the ABI's vectors on arenas of this crate, and compares every answer: abi/SPEC.md, section 13.
+//! Runs the ABI's vectors on arenas of this crate, and compares every result: abi/SPEC.md, section 13.
 //!
-//! Each is played three times: by the inline paths, by the table alone, and by the inline paths without statistics in
-//! between (they are slow calls, which could hide work that inline calls left undone).
+//! Each is run three times: with the inline paths, with the table only, and with the inline paths without statistics in
+//! between (these are slow calls, which could hide work that inline calls left undone).
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 #![allow(unsafe_op_in_unsafe_fn)]
@@ -25,7 +25,7 @@ use serde_json::Value;
 use toft::abi::{self, Head, Mark, Ops, Range};
 use toft::Scope;
 
-/// A change of the number of vectors is a change of this line, so that none is lost unseen.
+/// A change of the number of vectors must change this line, so that a missing vector is noticed.
 const VECTORS: usize = 253 + 69;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +35,7 @@ enum How {
     Quiet,
 }
 
-/// No provider has these.
+/// Values that no provider supports.
 const NO_POLICY: u32 = 99;
 const NO_SETTING: u32 = 99;
 
@@ -61,13 +61,13 @@ impl Calls {
         unsafe { &*(*self.at()).ops.get() }
     }
 
-    /// May the inline paths have it? They want a real layout.
+    /// Whether the inline paths accept the request: they require a valid layout.
     fn is_layout(&self, n: usize, align: usize) -> bool {
         self.how != How::Table && std::alloc::Layout::from_size_align(n, align).is_ok()
     }
 
     fn alloc(&self, n: usize, align: usize, zero: bool) -> *mut u8 {
-        // SAFETY: a live arena of this thread's.
+        // SAFETY: a live arena of this thread.
         unsafe {
             if zero || !(self.is_layout(n, align) || (self.how != How::Table && align == 8)) {
                 (self.table().alloc)(self.at(), n, align, if zero { abi::ZERO } else { 0 }, 0).cast()
@@ -80,7 +80,7 @@ impl Calls {
     }
 
     fn resize(&self, p: *mut u8, old: usize, n: usize, align: usize, flags: u32) -> *mut u8 {
-        // SAFETY: a live arena; p is its allocation, or null and 0.
+        // SAFETY: a live arena; p is its allocation, or null with size 0.
         unsafe {
             if flags != 0 || !self.is_layout(n, align) {
                 (self.table().resize)(self.at(), p.cast(), old, n, align, flags, 0).cast()
@@ -91,7 +91,7 @@ impl Calls {
     }
 
     fn free(&self, p: *mut u8, n: usize) {
-        // SAFETY: a live arena; p is its allocation, and used no more.
+        // SAFETY: a live arena; p is its allocation, and not used any more.
         unsafe {
             if self.how != How::Table {
                 abi::free(self.head, p, n);
@@ -107,7 +107,7 @@ impl Calls {
     }
 
     fn rewind(&self, mark: Mark) -> c_int {
-        // SAFETY: a live arena; what came after the mark is used no more.
+        // SAFETY: a live arena; allocations after the mark are not used any more.
         unsafe {
             if self.how == How::Table {
                 (self.table().rewind)(self.at(), mark.cursor, mark.epoch)
@@ -118,7 +118,7 @@ impl Calls {
     }
 
     fn reset(&self, policy: u32, keep: usize) -> c_int {
-        // SAFETY: a live arena; nothing of it is used any more.
+        // SAFETY: a live arena; none of its allocations are used any more.
         unsafe { (self.table().reset)(self.at(), policy, keep) }
     }
 
@@ -145,7 +145,7 @@ impl Calls {
 
 // ---- cleanups ----
 
-/// What a cleanup is called with.
+/// The argument of a cleanup.
 struct Cleaner {
     id: String,
     calls: Calls,
@@ -169,7 +169,7 @@ unsafe extern "C" fn on_cleanup(arg: *mut c_void) {
     (*cleaner.ran).borrow_mut().push(if closed { cleaner.id.clone() } else { format!("{}, open", cleaner.id) });
 }
 
-// ---- contents: what is live must stay what was written ----
+// ---- contents of live allocations must not change ----
 
 #[derive(Clone, Copy)]
 struct Entry {
@@ -185,7 +185,7 @@ impl Entry {
         unsafe { pattern::fill(self.p, self.n, self.seed) }
     }
 
-    /// Is at `p` what was written here, as far as `kept`?
+    /// Whether the bytes at `p` match what was written here, up to `kept`.
     fn is_whole_at(&self, p: *const u8, kept: usize) -> bool {
         // SAFETY: a live allocation of at least `kept` bytes.
         unsafe { pattern::is_whole(p, self.n, kept, self.seed) }
@@ -196,13 +196,13 @@ impl Entry {
 
 struct Run<'a> {
     name: &'a str,
-    /// Whether the vector determines placement; those of the rules do not.
+    /// Whether the vector determines placement; vectors of the rules do not.
     placed: bool,
     /// The op's number.
     op: usize,
     calls: Calls,
     pages: &'a Pages,
-    /// Of block i, once an address in it was seen.
+    /// The base of block i, once an address in it was returned.
     bases: HashMap<i64, usize>,
     entries: Vec<Entry>,
     serial: u64,
@@ -237,7 +237,7 @@ fn number(value: &Value, or: usize) -> usize {
     let word = match &text[..at] {
         "max" => usize::MAX,
         "half" => isize::MAX as usize,
-        other => panic!("what is {other}?"),
+        other => panic!("unknown number {other}"),
     };
     match text[at..].chars().next() {
         Some('-') => word - text[at + 1..].parse::<usize>().unwrap(),
@@ -246,7 +246,7 @@ fn number(value: &Value, or: usize) -> usize {
     }
 }
 
-/// As `number`, and "none" is no budget.
+/// As `number`; "none" means no budget.
 fn budget(value: &Value) -> u64 {
     if value == "none" {
         u64::MAX
@@ -268,7 +268,7 @@ impl Run<'_> {
         op["id"].as_str().expect("an id").to_string()
     }
 
-    // ---- what is live ----
+    // ---- live allocations ----
 
     fn enter(&mut self, p: *mut u8, n: usize) -> Entry {
         self.serial += 1;
@@ -291,7 +291,8 @@ impl Run<'_> {
         self.entries.retain(|e| e.serial <= serial);
     }
 
-    /// Live allocations are contained. While a range is claimed either answer is right for its bytes, and none is checked.
+    /// Live allocations are contained. While a range is claimed the result for its bytes is unspecified, and not
+    /// checked.
     fn check_contents(&self) {
         for e in &self.entries {
             check!(self, e.is_whole_at(e.p, e.n), "an allocation of {} was overwritten", e.n);
@@ -303,7 +304,7 @@ impl Run<'_> {
             let holds = self.calls.contains(e.p) && self.calls.contains(e.p.wrapping_add(e.n - 1));
             check!(self, holds, "an allocation of {} that the arena does not contain", e.n);
         }
-        check!(self, !self.calls.contains((&raw const self.op).cast()), "contains what is not its memory");
+        check!(self, !self.calls.contains((&raw const self.op).cast()), "contains foreign memory");
     }
 
     // ---- addresses ----
@@ -320,12 +321,15 @@ impl Run<'_> {
             return;
         }
         let (block, offset) = (want[0].as_i64().unwrap(), want[1].as_u64().unwrap() as usize);
-        // The end of one block may be the base of another, so what is expected decides which one is looked for.
+        // The end of one block may be the base of another, so the expected block determines which one is searched.
         let at = self.pages.out().into_iter().find(|(base, size)| p.addr() == base + offset && offset <= *size);
         let Some((base, _)) = at else {
             let inside = self.pages.out().into_iter().find(|(base, size)| p.addr().wrapping_sub(*base) <= *size);
             let found = inside.map(|(base, size)| (p.addr() - base, size));
-            panic!("{} [{:?}], op {}: {found:?}, not block {block} + {offset}", self.name, self.calls.how, self.op);
+            panic!(
+                "{} [{:?}], op {}: {found:?}, expected block {block} + {offset}",
+                self.name, self.calls.how, self.op
+            );
         };
         self.bases.entry(block).or_insert(base);
         for (i, known) in &self.bases {
@@ -340,7 +344,7 @@ impl Run<'_> {
     fn check_fresh(&self, p: *mut u8, align: usize, zeroed: std::ops::Range<usize>, zero: bool) {
         check!(self, p.addr() & (align - 1) == 0, "not aligned to {align}");
         if zero {
-            // SAFETY: so many bytes were just allocated, and zeroed by the provider.
+            // SAFETY: these bytes were just allocated, and zeroed by the provider.
             let clean = zeroed.into_iter().all(|i| unsafe { p.add(i).read() } == 0);
             check!(self, clean, "not zeroed");
         }
@@ -385,7 +389,7 @@ impl Run<'_> {
         let old = self.slots.get(&id).copied();
         let (p, size) = old.map_or((ptr::null_mut(), 0), |e| (e.p, e.n));
         same!(self, "the old size", size, number(&op["old"], 0));
-        // Rewound or reset meanwhile, it is not live any more.
+        // After a rewind or reset it is not live any more.
         let live = old.and_then(|e| self.entries.iter().find(|l| l.serial == e.serial).copied());
         let q = self.calls.resize(p, size, n, align, flags);
         self.blocks_may_move();
@@ -416,7 +420,7 @@ impl Run<'_> {
             mark.cursor = (&raw mut foreign).cast();
         }
         mark.epoch = mark.epoch.wrapping_add_signed(op["epoch_plus"].as_i64().unwrap_or(0) as isize);
-        // SAFETY: a live arena; what came after the mark is used no more.
+        // SAFETY: a live arena; allocations after the mark are not used any more.
         let code = unsafe { (self.calls.table().rewind)(self.calls.at(), mark.cursor, mark.epoch) };
         self.rewound(op, code, serial);
     }
@@ -455,7 +459,7 @@ impl Run<'_> {
         }
     }
 
-    /// With the range's cursor moved to where it may not be: refused, and the range stays as it was.
+    /// A range with an invalid cursor is refused and unchanged.
     fn past(&mut self, op: &Value, give: bool) {
         let id = self.id(op);
         let mut range = self.ranges.remove(&id).unwrap();
@@ -465,7 +469,7 @@ impl Run<'_> {
         if give {
             same!(self, "the code", self.calls.give(&mut range), code(&op["code"]));
         } else {
-            check!(self, self.calls.claim(&mut range, 0, 8).is_null(), "a range whose cursor is elsewhere was claimed");
+            check!(self, self.calls.claim(&mut range, 0, 8).is_null(), "a range with an invalid cursor was claimed");
         }
         check!(self, (range.cursor, range.limit, range.claim) == (moved, was.1, was.2), "the range changed");
         range.cursor = was.0;
@@ -478,7 +482,7 @@ impl Run<'_> {
         let done = self.calls.give(&mut range);
         same!(self, "the code", done, code(&op["code"]));
         let zeroed = range.cursor.is_null() && range.limit.is_null() && range.claim == 0;
-        check!(self, done != abi::OK || zeroed, "a range that was given is not zeroed");
+        check!(self, done != abi::OK || zeroed, "a range that was returned is not zeroed");
         self.ranges.insert(id, range);
     }
 
@@ -491,7 +495,7 @@ impl Run<'_> {
         if n > 0 {
             self.enter(p, n as usize);
         }
-        // The holder of a range may have moved its cursor back.
+        // The range's owner may have moved its cursor back.
         for e in &mut self.entries {
             if e.p <= end && end < e.p.wrapping_add(e.n) {
                 e.n = end.addr() - e.p.addr();
@@ -504,7 +508,7 @@ impl Run<'_> {
         let id = self.id(op);
         let cleaner = Box::into_raw(Box::new(Cleaner { id: id.clone(), calls: self.calls, ran: self.ran }));
         self.cleaners.push(cleaner);
-        // SAFETY: a live arena; the cleaner lives longer.
+        // SAFETY: a live arena; the cleaner outlives it.
         let node = unsafe { (self.calls.table().cleanup)(self.calls.at(), Some(on_cleanup), cleaner.cast()) };
         self.check_address(node.cast(), &op["at"]);
         if !node.is_null() {
@@ -567,19 +571,19 @@ impl Run<'_> {
             }
             // SAFETY: ignored, since a range is claimed.
             "release_early" => unsafe { (calls.table().release)(calls.at()) },
-            other => panic!("an op that is not known: {other}"),
+            other => panic!("unknown op {other}"),
         }
     }
 
-    // ---- what is checked after every op ----
+    // ---- checks after every op ----
 
     fn check_traffic(&self, of: &Value) {
         let mut gave = self.pages.gave.take();
         gave.sort_unstable();
         let took = self.pages.took.take();
         if self.placed {
-            same!(self, "what the source gave", took, sizes(&of["took"]));
-            same!(self, "what the source got", gave, sizes(&of["gave"]));
+            same!(self, "blocks taken from the source", took, sizes(&of["took"]));
+            same!(self, "blocks returned to the source", gave, sizes(&of["gave"]));
         }
         let none = vec![];
         let ran: Vec<&str> = of["ran"].as_array().unwrap_or(&none).iter().map(|id| id.as_str().unwrap()).collect();
@@ -630,7 +634,7 @@ fn play(vector: &Value, how: How) {
     let name = vector["name"].as_str().unwrap();
     let options = &vector["options"];
     let limit = Some(budget(&options["budget"])).filter(|n| *n != u64::MAX);
-    let ran = RefCell::default(); // of cleanups, also those that run when a check failed
+    let ran = RefCell::default(); // cleanups that ran, also after a failed check
     let made = Scope::from_source_with(&pages, number(&options["reserve"], 0), limit);
     assert_eq!(made.is_ok(), vector["created"] == true, "{name}: whether it was created");
     let Ok(arena) = made else { return };
@@ -660,12 +664,12 @@ fn play(vector: &Value, how: How) {
     drop(arena);
     run.check_traffic(&vector["end"]);
     for cleaner in run.cleaners {
-        // SAFETY: made by `cleanup`, and the arena is gone.
+        // SAFETY: made by `cleanup`, and the arena was released.
         drop(unsafe { Box::from_raw(cleaner) });
     }
 }
 
-/// All vectors of the repository; `None`: the crate stands alone, without them.
+/// All vectors of the repository; `None`: the crate is tested without them.
 fn vectors() -> Option<&'static [Value]> {
     static ALL: OnceLock<Option<Vec<Value>>> = OnceLock::new();
     ALL.get_or_init(read).as_deref()
@@ -685,7 +689,8 @@ fn read() -> Option<Vec<Value>> {
     let (mut all, mut count) = (vec![], 0);
     for file in files {
         let text = std::fs::read_to_string(file).unwrap();
-        // One by one: Miri's time for a parser grows with the square of the text. It reads a fourth of those that are short.
+        // One by one: Miri's time for a parser grows with the square of the text. Under Miri a fourth of the short ones
+        // is read.
         for piece in text.split("\n{\"name\"").skip(1) {
             let vector = format!("{{\"name\"{piece}");
             let mut values = serde_json::Deserializer::from_str(&vector).into_iter();
@@ -699,7 +704,7 @@ fn read() -> Option<Vec<Value>> {
     Some(all)
 }
 
-/// How many operations there are, and how many bytes they take of the source.
+/// The number of operations, and the bytes that they take of the source.
 fn weight(ops: &[Value]) -> (u64, usize) {
     ops.iter().fold((0, 0), |(count, bytes), op| {
         let (inner, taken) = op["ops"].as_array().map_or((1, 0), |body| weight(body));
@@ -707,7 +712,7 @@ fn weight(ops: &[Value]) -> (u64, usize) {
     })
 }
 
-/// Under Miri the small ones do.
+/// Under Miri only small ones are run.
 fn is_played(vector: &Value) -> bool {
     let (count, bytes) = weight(vector["ops"].as_array().unwrap());
     (vector["word"] == "any" || usize::BITS == 64) && (!cfg!(miri) || (count <= 60 && bytes <= 1 << 20))
@@ -715,7 +720,7 @@ fn is_played(vector: &Value) -> bool {
 
 fn play_all(how: How) {
     let Some(all) = vectors() else { return };
-    // Under Miri each is played one way.
+    // Under Miri each is run in one way.
     let ways = all.iter().enumerate().filter(|(i, _)| !cfg!(miri) || (i + how as usize) % 3 == 0);
     let played: Vec<_> = ways.map(|(_, v)| v).filter(|v| is_played(v)).collect();
     assert!(cfg!(miri) || usize::BITS < 64 || played.len() == VECTORS);
@@ -731,16 +736,16 @@ fn play_all(how: How) {
 }
 
 #[test]
-fn inline_paths_give_every_answer() {
+fn the_inline_paths_give_every_result() {
     play_all(How::Inline);
 }
 
 #[test]
-fn the_table_alone_gives_every_answer() {
+fn the_table_alone_gives_every_result() {
     play_all(How::Table);
 }
 
 #[test]
-fn nothing_depends_on_being_looked_at() {
+fn results_do_not_depend_on_reading_statistics() {
     play_all(How::Quiet);
 }

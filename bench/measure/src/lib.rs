@@ -1,10 +1,10 @@
-//! What the benchmarks in Rust share: how long a sample is, in which order contenders come, what is told of samples.
+//! Shared parts of the benchmarks in Rust: duration of samples, order of contenders, statistics.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::time::Duration;
 
-/// What was measured of one row, a number a sample.
+/// The measurements of one row, one number for each sample.
 #[derive(Clone, Default, Debug)]
 pub struct Samples(Vec<f64>);
 
@@ -25,7 +25,7 @@ impl Samples {
         self.0.is_empty()
     }
 
-    /// 0 of no samples.
+    /// 0 without samples.
     pub fn median(&self) -> f64 {
         let mut values = self.0.clone();
         values.sort_by(f64::total_cmp);
@@ -37,14 +37,14 @@ impl Samples {
         }
     }
 
-    /// The least and the greatest.
+    /// The minimum and the maximum.
     pub fn range(&self) -> (f64, f64) {
         self.0.iter().fold((f64::MAX, 0f64), |(low, high), &value| (low.min(value), high.max(value)))
     }
 }
 
-/// How many times `run` must repeat to take as long as a sample should. It is told how often to repeat, and tells how
-/// long that took; `None`: it went wrong.
+/// The number of repetitions of `run` that take as long as a sample. `run(n)` returns the time of n repetitions;
+/// `None`: it failed.
 pub fn repetitions(sample: Duration, mut run: impl FnMut(usize) -> Option<Duration>) -> Option<usize> {
     let mut repetitions = 1;
     loop {
@@ -57,7 +57,7 @@ pub fn repetitions(sample: Duration, mut run: impl FnMut(usize) -> Option<Durati
     }
 }
 
-/// The contenders' order in a round: each begins with another one.
+/// The contenders' order in a round: each round begins with a different one.
 pub fn turns(count: usize, round: usize) -> impl Iterator<Item = usize> {
     (0..count).map(move |turn| (turn + 5 * round) % count)
 }

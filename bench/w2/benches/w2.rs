@@ -1,5 +1,5 @@
-//! The cases of W2 for criterion: `cargo bench`, or `cargo bench -- 'physics/'`. All in one process, new + fill + drop
-//! too: for that row believe the program `w2`.
+//! The cases of W2 for criterion: `cargo bench`, or `cargo bench -- 'physics/'`. All in one process, including new +
+//! fill + drop: for that row only the program `w2` is accurate.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 

@@ -2,7 +2,7 @@
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::contender::{Contender, Hand, Pushed, Room};
+use crate::contender::{Batch, Contender, Handle, Pushed};
 use crate::push_all;
 use allocator_api2_04::alloc::Allocator;
 use allocator_api2_04::vec::Vec;
@@ -14,16 +14,16 @@ pub struct BlinkAlloc(Blink);
 
 impl Contender for BlinkAlloc {
     const NAME: &'static str = "blink-alloc";
-    type Hand<'a> = &'a Blink;
+    type Handle<'a> = &'a Blink;
 
-    fn new(_room: Room) -> Self {
+    fn new(_batch: Batch) -> Self {
         BlinkAlloc(Blink::new())
     }
-    fn with_room(room: Room) -> Self {
-        BlinkAlloc(Blink::with_chunk_size(room.bytes))
+    fn with_batch(batch: Batch) -> Self {
+        BlinkAlloc(Blink::with_chunk_size(batch.bytes))
     }
     #[inline(always)]
-    fn hand(&mut self) -> &Blink {
+    fn handle(&mut self) -> &Blink {
         &self.0
     }
     #[inline(always)]
@@ -32,12 +32,12 @@ impl Contender for BlinkAlloc {
     }
 }
 
-impl Hand for &Blink {
+impl Handle for &Blink {
     #[inline(always)]
     fn take<T: 'static>(&mut self) -> *mut T {
         self.uninit::<T>().as_mut_ptr()
     }
-    /// A slice of memory not yet written it gives by a layout only.
+    /// It has slices of uninitialized memory only through a layout.
     #[inline(always)]
     fn take_slice<T: 'static>(&mut self, len: usize) -> *mut T {
         let Ok(layout) = Layout::array::<T>(len) else { return ptr::null_mut() };

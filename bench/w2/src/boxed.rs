@@ -1,8 +1,8 @@
-//! Rust's own: `Box`, and what else allocates by the program's allocator, which is the C library's.
+//! Rust's `Box`, and the other types that use the global allocator, which is the C library's.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::contender::{Contender, Hand, Pushed, Room};
+use crate::contender::{Batch, Contender, Handle, Pushed};
 use crate::loops::ten;
 use crate::push_all;
 use allocator_api2::alloc::{Allocator, Global};
@@ -16,23 +16,23 @@ impl Contender for Boxed {
     const LACKS_EMPTY: Option<&'static str> = Some("frees each: an empty frame is nothing");
     const LACKS_NESTED: Option<&'static str> = None;
     const LACKS_HERE: Option<&'static str> = None;
-    type Hand<'a> = Boxed;
+    type Handle<'a> = Boxed;
 
-    fn new(_room: Room) -> Self {
+    fn new(_batch: Batch) -> Self {
         Boxed
     }
-    fn with_room(_room: Room) -> Self {
+    fn with_batch(_batch: Batch) -> Self {
         Boxed
     }
     #[inline(always)]
-    fn hand(&mut self) -> Boxed {
+    fn handle(&mut self) -> Boxed {
         Boxed
     }
-    /// What dropping a box does.
+    /// The deallocations of dropped boxes.
     #[inline(always)]
     unsafe fn reset(&mut self, taken: impl Iterator<Item = (*mut u8, Layout)>) {
         for (data, layout) in taken {
-            // SAFETY: taken from the program's allocator with that layout, and not used again.
+            // SAFETY: allocated by the global allocator with that layout, and not used again.
             unsafe { std::alloc::dealloc(data, layout) };
         }
     }
@@ -43,22 +43,22 @@ impl Contender for Boxed {
     }
     #[inline(always)]
     fn nested<const CHECK: bool>(&mut self, slots: &mut [*mut u8; 10], tag: u8) -> bool {
-        let good = ten::<_, [u64; 8], CHECK>(&mut self.hand(), slots, tag);
-        // SAFETY: just taken, each once; a null ends the measuring.
+        let good = ten::<_, [u64; 8], CHECK>(&mut self.handle(), slots, tag);
+        // SAFETY: just allocated, each once; a null ends the measurement.
         unsafe { self.reset(slots.iter().map(|&data| (data, Layout::new::<[u64; 8]>()))) };
         good
     }
     #[inline(always)]
     fn here<T: 'static>(&mut self) -> *mut T {
-        self.hand().take()
+        self.handle().take()
     }
     unsafe fn occupied(data: *mut u8) -> Option<usize> {
-        // SAFETY: the program's allocator is the C library's.
+        // SAFETY: the global allocator is the C library's.
         Some(unsafe { libc::malloc_usable_size(data.cast()) })
     }
 }
 
-impl Hand for Boxed {
+impl Handle for Boxed {
     #[inline(always)]
     fn take<T: 'static>(&mut self) -> *mut T {
         Box::into_raw(Box::<T>::new_uninit()).cast()
@@ -73,7 +73,7 @@ impl Hand for Boxed {
     }
     #[inline(always)]
     fn take_layout(&mut self, layout: Layout) -> *mut u8 {
-        // SAFETY: no case asks for nothing.
+        // SAFETY: no case has an empty layout.
         unsafe { std::alloc::alloc(layout) }
     }
     #[inline(always)]

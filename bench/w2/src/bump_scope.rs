@@ -1,9 +1,8 @@
-//! bump-scope, as it is by default (upwards, alignment 1) and downwards with alignment 8. Reset keeps its largest
-//! chunk.
+//! bump-scope with its defaults (upwards, alignment 1) and downwards with alignment 8. Reset keeps its largest chunk.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::contender::{Contender, Hand, Pushed, Room};
+use crate::contender::{Batch, Contender, Handle, Pushed};
 use crate::loops::ten;
 use crate::{push_all, values_only};
 use allocator_api2::alloc::Allocator;
@@ -22,16 +21,16 @@ macro_rules! contender {
             const NAME: &'static str = $shown;
             const DOWN: bool = $down;
             const LACKS_NESTED: Option<&'static str> = None;
-            type Hand<'a> = &'a Bump<Global, $settings>;
+            type Handle<'a> = &'a Bump<Global, $settings>;
 
-            fn new(_room: Room) -> Self {
+            fn new(_batch: Batch) -> Self {
                 $name(Bump::new())
             }
-            fn with_room(room: Room) -> Self {
-                $name(Bump::with_size(room.bytes))
+            fn with_batch(batch: Batch) -> Self {
+                $name(Bump::with_size(batch.bytes))
             }
             #[inline(always)]
-            fn hand(&mut self) -> &Bump<Global, $settings> {
+            fn handle(&mut self) -> &Bump<Global, $settings> {
                 &self.0
             }
             #[inline(always)]
@@ -44,7 +43,7 @@ macro_rules! contender {
             }
         }
 
-        impl Hand for &BumpScope<'_, Global, $settings> {
+        impl Handle for &BumpScope<'_, Global, $settings> {
             #[inline(always)]
             fn take<T: 'static>(&mut self) -> *mut T {
                 self.alloc_uninit::<T>().into_raw().as_ptr().cast()
@@ -52,7 +51,7 @@ macro_rules! contender {
             values_only!();
         }
 
-        impl Hand for &Bump<Global, $settings> {
+        impl Handle for &Bump<Global, $settings> {
             #[inline(always)]
             fn take<T: 'static>(&mut self) -> *mut T {
                 self.alloc_uninit::<T>().into_raw().as_ptr().cast()

@@ -2,7 +2,7 @@
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::contender::{Contender, Hand, Pushed, Room};
+use crate::contender::{Batch, Contender, Handle, Pushed};
 use crate::push_all;
 use allocator_api2::alloc::Allocator;
 use bumpalo::Bump;
@@ -15,16 +15,16 @@ pub struct Bumpalo<const MIN_ALIGN: usize>(Bump<MIN_ALIGN>);
 impl<const MIN_ALIGN: usize> Contender for Bumpalo<MIN_ALIGN> {
     const NAME: &'static str = if MIN_ALIGN == 1 { "bumpalo" } else { "bumpalo<8>" };
     const DOWN: bool = true;
-    type Hand<'a> = &'a Bump<MIN_ALIGN>;
+    type Handle<'a> = &'a Bump<MIN_ALIGN>;
 
-    fn new(_room: Room) -> Self {
+    fn new(_batch: Batch) -> Self {
         Bumpalo(Bump::with_min_align())
     }
-    fn with_room(room: Room) -> Self {
-        Bumpalo(Bump::with_min_align_and_capacity(room.bytes))
+    fn with_batch(batch: Batch) -> Self {
+        Bumpalo(Bump::with_min_align_and_capacity(batch.bytes))
     }
     #[inline(always)]
-    fn hand(&mut self) -> &Bump<MIN_ALIGN> {
+    fn handle(&mut self) -> &Bump<MIN_ALIGN> {
         &self.0
     }
     #[inline(always)]
@@ -33,7 +33,7 @@ impl<const MIN_ALIGN: usize> Contender for Bumpalo<MIN_ALIGN> {
     }
 }
 
-impl<const MIN_ALIGN: usize> Hand for &Bump<MIN_ALIGN> {
+impl<const MIN_ALIGN: usize> Handle for &Bump<MIN_ALIGN> {
     #[inline(always)]
     fn take<T: 'static>(&mut self) -> *mut T {
         self.alloc_with(MaybeUninit::<T>::uninit).as_mut_ptr()
@@ -55,7 +55,7 @@ impl<const MIN_ALIGN: usize> Hand for &Bump<MIN_ALIGN> {
     fn allocate(&mut self, layout: Layout) -> *mut u8 {
         Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
     }
-    /// Its own vector has the default alignment only.
+    /// Its own vector requires the default alignment.
     fn push_all(&mut self, count: u64) -> Pushed {
         if MIN_ALIGN == 1 {
             // SAFETY: with MIN_ALIGN == 1 it is the same type.

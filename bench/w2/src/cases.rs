@@ -2,16 +2,16 @@
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::contender::{Contender, Hand, Need, Room};
+use crate::contender::{Batch, Contender, Handle, Need};
 use crate::identifiers::IDENTIFIERS;
 use crate::loops::{
-    many, measure, measure_lives, measure_vectors, measure_whole, one, slices, Content, Outcome, READ, UNTOUCHED,
+    many, measure, measure_lifetimes, measure_vectors, measure_whole, one, slices, Content, Outcome, READ, UNTOUCHED,
     WRITTEN,
 };
 use std::alloc::Layout;
 use std::hint::black_box;
 
-/// Runs a sample of so many batches. The vector is a place for addresses.
+/// Runs a sample with this number of batches. The vector is reused for addresses.
 pub type Run = fn(usize, &mut Vec<*mut u8>) -> Outcome;
 
 pub struct Entry {
@@ -19,22 +19,22 @@ pub struct Entry {
     pub contender: &'static str,
     /// Operations in a batch.
     pub operations: usize,
-    /// It is measured in a process of its own, so that no heap is shaped by a neighbour.
+    /// Whether it is measured in its own process, so that other rows do not shape its heap.
     pub alone: bool,
-    /// Bytes asked for and occupied are part of the row.
+    /// Whether the row includes requested and occupied bytes.
     pub weighs: bool,
-    /// A sample takes so many times as long as others.
+    /// Factor of the duration of a sample.
     pub long: u32,
-    /// Or why it cannot do that.
+    /// The measurement, or the reason why the contender cannot do it.
     pub run: Result<Run, &'static str>,
 }
 
-/// Beyond what a batch asks for: a block's header, and alignment at its ends.
+/// Additional bytes of a batch: a block's header, and alignment at its ends.
 const SPARE: usize = 8192;
 
-pub fn room_of(count: usize, layout_of: impl Fn(usize) -> Layout) -> Room {
+pub fn batch_of(count: usize, layout_of: impl Fn(usize) -> Layout) -> Batch {
     let bytes: usize = (0..count).map(|i| layout_of(i).size() + layout_of(i).align()).sum();
-    Room { bytes: bytes + SPARE, count, size: layout_of(0).size() }
+    Batch { bytes: bytes + SPARE, count, size: layout_of(0).size() }
 }
 
 pub fn slots(place: &mut Vec<*mut u8>, count: usize) -> &mut [*mut u8] {
@@ -62,14 +62,14 @@ pub fn values<A: Contender, T: 'static, const N: usize, const USE: u8, const PRE
     measure::<A, false>(
         repetitions,
         slots,
-        room_of(N, layout_of),
+        batch_of(N, layout_of),
         content_of(USE),
         layout_of,
-        |mut hand, slots, tag| many::<A, T, USE, PREFETCH>(&mut hand, slots, tag),
+        |mut handle, slots, tag| many::<A, T, USE, PREFETCH>(&mut handle, slots, tag),
     )
 }
 
-/// Four of 64 B in a loop body.
+/// Four values of 64 B in a loop body.
 fn by_four<A: Contender, const N: usize>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
     type Value = [u64; 8];
     let layout_of = |_| Layout::new::<Value>();
@@ -77,15 +77,15 @@ fn by_four<A: Contender, const N: usize>(repetitions: usize, place: &mut Vec<*mu
     measure::<A, false>(
         repetitions,
         slots,
-        room_of(N, layout_of),
+        batch_of(N, layout_of),
         Content::Anything,
         layout_of,
-        |mut hand, slots, tag| {
+        |mut handle, slots, tag| {
             slots.chunks_exact_mut(4).all(|four| {
-                one::<A, Value, UNTOUCHED, false>(&mut hand, &mut four[0], tag)
-                    && one::<A, Value, UNTOUCHED, false>(&mut hand, &mut four[1], tag)
-                    && one::<A, Value, UNTOUCHED, false>(&mut hand, &mut four[2], tag)
-                    && one::<A, Value, UNTOUCHED, false>(&mut hand, &mut four[3], tag)
+                one::<A, Value, UNTOUCHED, false>(&mut handle, &mut four[0], tag)
+                    && one::<A, Value, UNTOUCHED, false>(&mut handle, &mut four[1], tag)
+                    && one::<A, Value, UNTOUCHED, false>(&mut handle, &mut four[2], tag)
+                    && one::<A, Value, UNTOUCHED, false>(&mut handle, &mut four[3], tag)
             })
         },
     )
@@ -101,14 +101,14 @@ fn slices_of<A: Contender, const LEN: usize, const N: usize, const USE: u8>(
     measure::<A, false>(
         repetitions,
         slots,
-        room_of(N, layout_of),
+        batch_of(N, layout_of),
         content_of(USE),
         layout_of,
-        |mut hand, slots, tag| slices::<A, LEN, USE>(&mut hand, slots, tag),
+        |mut handle, slots, tag| slices::<A, LEN, USE>(&mut handle, slots, tag),
     )
 }
 
-/// A few types, many values of each: `$words` of 8 B, `$count` times, ...
+/// A few types with many values each: `$words` of 8 B, `$count` times, ...
 macro_rules! mix {
     ($name:ident, $($words:literal x $count:literal),+) => {
         pub fn $name<A: Contender, const USE: u8>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
@@ -124,12 +124,12 @@ macro_rules! mix {
             };
             let count = 0 $(+ $count)+;
             let slots = slots(place, count);
-            let room = room_of(count, layout_of);
-            measure::<A, false>(repetitions, slots, room, content_of(USE), layout_of, |mut hand, slots, tag| {
+            let batch = batch_of(count, layout_of);
+            measure::<A, false>(repetitions, slots, batch, content_of(USE), layout_of, |mut handle, slots, tag| {
                 let rest = slots;
                 $(
                     let (part, rest) = rest.split_at_mut($count);
-                    if !many::<A, [u64; $words], USE, false>(&mut hand, part, tag) {
+                    if !many::<A, [u64; $words], USE, false>(&mut handle, part, tag) {
                         return false;
                     }
                 )+
@@ -142,7 +142,7 @@ mix!(physics, 12 x 500, 33 x 100, 13 x 200);
 mix!(render, 3 x 2000, 4 x 5500);
 mix!(ui, 10 x 100, 20 x 60, 45 x 40);
 
-/// 7, 31 and 63 B at alignments 1, 8, 16 and 64, both going round.
+/// 7, 31 and 63 B at alignments 1, 8, 16 and 64, in all combinations.
 const SIZES: [usize; 3] = [7, 31, 63];
 const ALIGNS: [usize; 4] = [1, 8, 16, 64];
 const ALIGNED: usize = 996;
@@ -162,11 +162,11 @@ fn aligned_types<A: Contender>(repetitions: usize, place: &mut Vec<*mut u8>) -> 
         // SAFETY: a size of at most 64 and a power of two.
         unsafe { Layout::from_size_align_unchecked(SIZES[i % 3], ALIGNS[i % 4]) }.pad_to_align()
     };
-    let (slots, room) = (slots(place, ALIGNED), room_of(ALIGNED, layout_of));
-    measure::<A, false>(repetitions, slots, room, Content::Anything, layout_of, |mut hand, slots, tag| {
+    let (slots, batch) = (slots(place, ALIGNED), batch_of(ALIGNED, layout_of));
+    measure::<A, false>(repetitions, slots, batch, Content::Anything, layout_of, |mut handle, slots, tag| {
         macro_rules! twelve {
             ($slots:ident: $($at:literal $type:ty),+) => {
-                true $(&& one::<A, $type, UNTOUCHED, false>(&mut hand, &mut $slots[$at], tag))+
+                true $(&& one::<A, $type, UNTOUCHED, false>(&mut handle, &mut $slots[$at], tag))+
             };
         }
         slots.chunks_exact_mut(12).all(|s| {
@@ -176,14 +176,14 @@ fn aligned_types<A: Contender>(repetitions: usize, place: &mut Vec<*mut u8>) -> 
     })
 }
 
-/// As layouts that the compiler does not know.
+/// As layouts that are unknown at compile time.
 fn aligned_layouts<A: Contender>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
     let layouts: Vec<Layout> =
         (0..ALIGNED).map(|i| Layout::from_size_align(SIZES[i % 3], ALIGNS[i % 4]).expect("a small layout")).collect();
     by_layout::<A, false>(repetitions, place, &black_box(layouts))
 }
 
-/// 1 to 128 B, mostly small, at alignments 1 to 16, by the trait `Allocator`.
+/// 1 to 128 B, mostly small, at alignments 1 to 16, through the trait `Allocator`.
 fn allocator<A: Contender, const N: usize>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
     let mut state = 12345u32;
     let mut next = |below: u32| {
@@ -206,10 +206,10 @@ fn by_layout<A: Contender, const ALLOCATOR: bool>(
     layouts: &[Layout],
 ) -> Outcome {
     let layout_of = |i: usize| layouts[i];
-    let (slots, room) = (slots(place, layouts.len()), room_of(layouts.len(), layout_of));
-    measure::<A, ALLOCATOR>(repetitions, slots, room, Content::Anything, layout_of, |mut hand, slots, _| {
+    let (slots, batch) = (slots(place, layouts.len()), batch_of(layouts.len(), layout_of));
+    measure::<A, ALLOCATOR>(repetitions, slots, batch, Content::Anything, layout_of, |mut handle, slots, _| {
         slots.iter_mut().zip(layouts).all(|(slot, &layout)| {
-            *slot = if ALLOCATOR { hand.allocate(layout) } else { hand.take_layout(layout) };
+            *slot = if ALLOCATOR { handle.allocate(layout) } else { handle.take_layout(layout) };
             !slot.is_null()
         })
     })
@@ -218,37 +218,37 @@ fn by_layout<A: Contender, const ALLOCATOR: bool>(
 /// Copies of names.
 fn strings<A: Contender>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
     let texts: &[&str] = black_box(&IDENTIFIERS);
-    // SAFETY: the length of a string, and no alignment.
+    // SAFETY: the length of a string, and a valid alignment.
     let layout_of = |i: usize| unsafe { Layout::from_size_align_unchecked(texts[i].len(), 1) };
-    let room = room_of(texts.len(), |i| Layout::from_size_align(texts[i].len(), 8).expect("a short string"));
+    let batch = batch_of(texts.len(), |i| Layout::from_size_align(texts[i].len(), 8).expect("a short string"));
     let slots = slots(place, texts.len());
-    measure::<A, false>(repetitions, slots, room, Content::Strings(texts), layout_of, |mut hand, slots, _| {
+    measure::<A, false>(repetitions, slots, batch, Content::Strings(texts), layout_of, |mut handle, slots, _| {
         slots.iter_mut().zip(texts).all(|(slot, text)| {
-            *slot = hand.take_str(text);
+            *slot = handle.take_str(text);
             !slot.is_null()
         })
     })
 }
 
-/// Nothing: what a frame costs by itself.
+/// No allocation: the cost of a frame itself.
 fn empty<A: Contender>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
     let layout_of = |_| Layout::new::<u64>();
-    let room = room_of(1, layout_of);
+    let batch = batch_of(1, layout_of);
     let no_slots = slots(place, 0);
-    measure::<A, false>(repetitions, no_slots, room, Content::Anything, layout_of, |mut hand, _, _| {
-        black_box(&mut hand); // so that it is asked for
+    measure::<A, false>(repetitions, no_slots, batch, Content::Anything, layout_of, |mut handle, _, _| {
+        black_box(&mut handle); // keeps the call in the loop
         true
     })
 }
 
-/// A value, and frames in the frame.
+/// A value, and nested frames.
 fn nested<A: Contender, const N: usize>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
     let layout_of = |_| Layout::new::<[u64; 8]>();
-    let (slots, room) = (slots(place, 1), room_of(11, layout_of));
+    let (slots, batch) = (slots(place, 1), batch_of(11, layout_of));
     let run = |repetitions, slots: &mut [*mut u8]| {
-        measure_whole::<A, false>(repetitions, slots, room, Content::Tag, layout_of, |arena: &mut A, slots, tag| {
+        measure_whole::<A, false>(repetitions, slots, batch, Content::Tag, layout_of, |arena: &mut A, slots, tag| {
             let mut inner = [std::ptr::null_mut(); 10];
-            let good = one::<A, [u64; 8], WRITTEN, false>(&mut arena.hand(), &mut slots[0], tag)
+            let good = one::<A, [u64; 8], WRITTEN, false>(&mut arena.handle(), &mut slots[0], tag)
                 && (0..N).all(|_| {
                     let good = arena.nested::<false>(&mut inner, tag);
                     black_box(inner.as_mut_ptr());
@@ -261,27 +261,27 @@ fn nested<A: Contender, const N: usize>(repetitions: usize, place: &mut Vec<*mut
     let checked = measure_whole::<A, false>(
         2,
         slots,
-        room,
+        batch,
         Content::Tag,
         layout_of,
         |arena: &mut A, slots: &mut [*mut u8], tag| {
             let mut inner = [std::ptr::null_mut(); 10];
-            one::<A, [u64; 8], WRITTEN, false>(&mut arena.hand(), &mut slots[0], tag)
+            one::<A, [u64; 8], WRITTEN, false>(&mut arena.handle(), &mut slots[0], tag)
                 && (0..N).all(|_| arena.nested::<true>(&mut inner, !tag))
         },
     );
     Outcome { verified: outcome.verified && checked.verified, ..outcome }
 }
 
-/// 64 B, and the thread's arena looked up for each.
+/// 64 B, with a lookup of the thread's arena for each.
 fn here<A: Contender, const N: usize>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
     type Value = [u64; 8];
     let layout_of = |_| Layout::new::<Value>();
-    let (slots, room) = (slots(place, N), room_of(N, layout_of));
+    let (slots, batch) = (slots(place, N), batch_of(N, layout_of));
     measure_whole::<A, false>(
         repetitions,
         slots,
-        room,
+        batch,
         Content::Anything,
         layout_of,
         |arena: &mut A, slots: &mut [*mut u8], _| {
@@ -299,18 +299,18 @@ fn pushes<A: Contender>(repetitions: usize, _place: &mut Vec<*mut u8>) -> Outcom
     measure_vectors::<A>(repetitions, PUSHES as u64)
 }
 
-fn lives<A: Contender, const N: usize>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
-    measure_lives::<A>(repetitions, slots(place, N))
+fn lifetimes<A: Contender, const N: usize>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
+    measure_lifetimes::<A>(repetitions, slots(place, N))
 }
 
-/// The rows of one contender, one by one.
+/// The rows of one contender.
 struct Rows(Vec<Entry>);
 
 impl Rows {
     fn add<A: Contender>(&mut self, case: &'static str, operations: usize, need: Need, run: Run) {
         self.add_unless::<A>(case, operations, A::lacks(need), run);
         let entry = self.0.last_mut().expect("just added");
-        entry.alone = need == Need::Life;
+        entry.alone = need == Need::Lifetime;
         entry.weighs = matches!(need, Need::Str | Need::Layout | Need::Vec) || case == "aligned types";
     }
 
@@ -326,7 +326,7 @@ impl Rows {
     }
 }
 
-use Need::{Allocator, Life, Mixed, Slice, Str, Typed};
+use Need::{Allocator, Lifetime, Mixed, Slice, Str, Typed};
 const U: u8 = UNTOUCHED;
 const W: u8 = WRITTEN;
 
@@ -369,12 +369,12 @@ pub fn entries<A: Contender>() -> Vec<Entry> {
     add("Allocator", 1000, Allocator, allocator::<A, 1000>);
     add("vec push", PUSHES, Need::Vec, pushes::<A>);
 
-    add("life of 1", 1, Life, lives::<A, 1>);
-    add("life of 100", 100, Life, lives::<A, 100>);
-    add("life of 10,000", 10_000, Life, lives::<A, 10_000>);
-    add("life of 1 MiB", 1 << 14, Life, lives::<A, { 1 << 14 }>);
-    add("life of 9 MiB", 9 << 14, Life, lives::<A, { 9 << 14 }>);
-    add("life of 60 MiB", 60 << 14, Life, lives::<A, { 60 << 14 }>);
+    add("life of 1", 1, Lifetime, lifetimes::<A, 1>);
+    add("life of 100", 100, Lifetime, lifetimes::<A, 100>);
+    add("life of 10,000", 10_000, Lifetime, lifetimes::<A, 10_000>);
+    add("life of 1 MiB", 1 << 14, Lifetime, lifetimes::<A, { 1 << 14 }>);
+    add("life of 9 MiB", 9 << 14, Lifetime, lifetimes::<A, { 9 << 14 }>);
+    add("life of 60 MiB", 60 << 14, Lifetime, lifetimes::<A, { 60 << 14 }>);
     rows.0
 }
 
@@ -399,7 +399,7 @@ fn add_frames<A: Contender>(rows: &mut Rows) {
     rows.add_unless::<A>("here", 1000, A::LACKS_HERE, here::<A, 1000>);
 }
 
-/// The rows of frames alone: what an arena does in others, it does without them.
+/// The rows of frames only: other rows are those of their arenas.
 pub fn entries_of_frames<A: Contender>() -> Vec<Entry> {
     let mut rows = Rows(Vec::new());
     add_frames::<A>(&mut rows);

@@ -1,42 +1,42 @@
-//! What the loops ask of everyone. An arena, and the hand that takes from it.
+//! The interface of the contenders: an allocator, and the handle through which a batch allocates.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::alloc::Layout;
 
-/// What a case needs of a contender; who has not got it says why.
+/// Capabilities of a contender; `lacks` gives the reason for a missing one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Need {
     /// Many values of one type, known to the compiler.
     Typed,
     /// Values of several types.
     Mixed,
-    /// A new arena, values of one type, its end.
-    Life,
+    /// A new arena, values of one type, and its drop.
+    Lifetime,
     /// Slices.
     Slice,
     /// Copies of strings.
     Str,
-    /// Layouts that the compiler does not know.
+    /// Layouts that are unknown at compile time.
     Layout,
-    /// The same by the trait `Allocator` (of allocator-api2: the language's own is not stable).
+    /// The same through the trait `Allocator` (of allocator-api2: the standard library's is unstable).
     Allocator,
     /// A vector that grows.
     Vec,
 }
 
-/// How much a batch takes, so that an arena can be made which holds it without growing.
+/// The size of a batch, for which an arena can be made that does not grow.
 #[derive(Clone, Copy)]
-pub struct Room {
-    /// Of all allocations, with their alignment and something to spare.
+pub struct Batch {
+    /// All allocations, with their alignment and a margin.
     pub bytes: usize,
-    /// How many allocations.
+    /// The number of allocations.
     pub count: usize,
-    /// The size of each, if it is the same.
+    /// The size of each, if they are equal.
     pub size: usize,
 }
 
-/// A vector as `push_all` left it.
+/// The vector that `push_all` filled.
 pub struct Pushed {
     pub data: *mut u64,
     pub len: usize,
@@ -46,41 +46,41 @@ pub struct Pushed {
 /// An arena, or a heap that is used as one.
 pub trait Contender: Sized + 'static {
     const NAME: &'static str;
-    /// Its addresses fall: the line to prefetch is below.
+    /// Allocates downwards: the line to prefetch is below.
     const DOWN: bool = false;
-    /// With room it is one block, so that addresses tell what was consumed.
+    /// `with_batch` makes one block, so that addresses show the memory consumed.
     const ONE_BLOCK: bool = true;
 
-    /// Why it has no row of an empty frame.
+    /// The reason for having no row of an empty frame.
     const LACKS_EMPTY: Option<&'static str> = None;
-    /// Why `nested` is not called.
+    /// The reason why `nested` is not called.
     const LACKS_NESTED: Option<&'static str> = Some("has no scopes");
-    /// Why `here` is not called.
+    /// The reason why `here` is not called.
     const LACKS_HERE: Option<&'static str> = Some("is passed on, or held in a variable");
 
-    /// What is kept in a local variable while a batch is taken.
-    type Hand<'a>: Hand
+    /// The local variable through which a batch allocates.
+    type Handle<'a>: Handle
     where
         Self: 'a;
 
-    /// Why it cannot do that.
+    /// The reason why it lacks a capability.
     fn lacks(_need: Need) -> Option<&'static str> {
         None
     }
 
-    /// As its users make it, who do not know what is to come; `room` is for the floor.
-    fn new(room: Room) -> Self;
-    /// One that holds so much without growing, whatever it calls that.
-    fn with_room(room: Room) -> Self;
-    fn hand(&mut self) -> Self::Hand<'_>;
+    /// Made like its users make it, without a known size; `batch` is for the floor.
+    fn new(batch: Batch) -> Self;
+    /// Made with capacity for the batch.
+    fn with_batch(batch: Batch) -> Self;
+    fn handle(&mut self) -> Self::Handle<'_>;
 
-    /// Gives back all that was taken. Heaps free each, arenas do what their documentation says.
+    /// Returns all memory of the batch. Heaps free each allocation, arenas use their documented call.
     ///
     /// # Safety
-    /// `taken` is what hands gave since the last reset, each once, and is not used again.
+    /// `taken` contains the allocations since the last reset, each once, which are not used again.
     unsafe fn reset(&mut self, taken: impl Iterator<Item = (*mut u8, Layout)>);
 
-    /// The same after `Hand::allocate`.
+    /// The same after `Handle::allocate`.
     ///
     /// # Safety
     /// As `reset`.
@@ -89,23 +89,23 @@ pub trait Contender: Sized + 'static {
         unsafe { self.reset(taken) }
     }
 
-    /// The end of a life: arenas are dropped, heaps free each.
+    /// The end of a lifetime: arenas are dropped, heaps free each allocation.
     ///
     /// # Safety
     /// As `reset`.
     unsafe fn end(self, _taken: impl Iterator<Item = (*mut u8, Layout)>) {}
 
-    /// A frame in the frame: a scope in which `ten` values are taken, and given back at its end.
+    /// A nested frame: a scope in which `ten` values are allocated, and freed at its end.
     fn nested<const CHECK: bool>(&mut self, _slots: &mut [*mut u8; 10], _tag: u8) -> bool {
         unreachable!()
     }
 
-    /// Takes one value, and asks for this thread's arena to do so.
+    /// Allocates one value in the arena of this thread.
     fn here<T: 'static>(&mut self) -> *mut T {
         unreachable!()
     }
 
-    /// How many bytes an allocation occupies, where a heap says so.
+    /// The bytes that an allocation occupies, if the heap reports them.
     ///
     /// # Safety
     /// `data` is live.
@@ -114,16 +114,15 @@ pub trait Contender: Sized + 'static {
     }
 }
 
-/// Takes memory, which nobody has written yet. Null: there was none, and the loop ends. What `lacks` names is not
-/// called.
-pub trait Hand {
+/// Allocates uninitialized memory. Null: out of memory, which ends the loop. Calls that `lacks` names are not made.
+pub trait Handle {
     fn take<T: 'static>(&mut self) -> *mut T;
     fn take_slice<T: 'static>(&mut self, len: usize) -> *mut T;
     fn take_str(&mut self, text: &str) -> *mut u8;
     fn take_layout(&mut self, layout: Layout) -> *mut u8;
-    /// By the trait `Allocator`.
+    /// Through the trait `Allocator`.
     fn allocate(&mut self, layout: Layout) -> *mut u8;
-    /// Pushes 0, 1, 2 ... onto a vector that begins empty, and leaves it where it is.
+    /// Pushes 0, 1, 2 ... onto an empty vector, and leaks it.
     fn push_all(&mut self, count: u64) -> Pushed;
 }
 
@@ -139,7 +138,7 @@ macro_rules! push_all {
     }};
 }
 
-/// The rest of a hand that takes single values only.
+/// The other methods of a handle that allocates single values only.
 #[macro_export]
 macro_rules! values_only {
     () => {

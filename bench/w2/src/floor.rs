@@ -1,9 +1,9 @@
-//! What an arena cannot be faster than: a bump with a limit check and a cold function that grows. `floor_mem` keeps the
-//! cursor in a struct, `floor_cursor` in registers while it takes.
+//! Lower bound for arenas: a bump with a limit check and a cold function that grows. `floor_mem` keeps the cursor in a
+//! struct, `floor_cursor` in registers during a batch.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::contender::{Contender, Hand, Need, Pushed, Room};
+use crate::contender::{Batch, Contender, Handle, Need, Pushed};
 use crate::loops::ten;
 use crate::push_all;
 use allocator_api2::alloc::{AllocError, Allocator};
@@ -11,7 +11,7 @@ use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
 use std::ptr::{self, NonNull};
 
-/// Blocks begin at a line.
+/// Blocks begin at a cache line.
 const LINE: usize = 64;
 const FIRST: usize = 1 << 10;
 
@@ -26,7 +26,7 @@ impl Block {
     }
 }
 
-/// The struct that the cursor is in.
+/// The struct that holds the cursor.
 pub struct Head {
     cursor: Cell<*mut u8>,
     limit: Cell<*mut u8>,
@@ -38,13 +38,13 @@ impl Head {
         Head { cursor: Cell::new(ptr::null_mut()), limit: Cell::new(ptr::null_mut()), blocks: RefCell::new(Vec::new()) }
     }
 
-    fn with_room(bytes: usize) -> Head {
+    fn with_batch(bytes: usize) -> Head {
         let head = Head::empty();
         head.grow(bytes, LINE);
         head
     }
 
-    /// A further block, twice the last, that has room for so much; the cursor is at its begin.
+    /// Adds a block, twice as large as the last one, that fits the request; the cursor is set to its start.
     #[cold]
     #[inline(never)]
     fn grow(&self, size: usize, align: usize) {
@@ -76,7 +76,7 @@ impl Head {
             let cursor = self.cursor.get();
             let pad = if align > 8 { (cursor as usize).wrapping_neg() & (align - 1) } else { 0 };
             if self.limit.get() as usize - cursor as usize >= pad + size {
-                // SAFETY: there is room for that, and for what rounds it up to a multiple of 8, as the limit is one.
+                // SAFETY: the block has room for that, and for rounding up to a multiple of 8, as the limit is one.
                 unsafe {
                     let at = cursor.add(pad);
                     self.cursor.set(at.add((size + 7) & !7));
@@ -91,32 +91,32 @@ impl Head {
 impl Drop for Head {
     fn drop(&mut self) {
         for block in self.blocks.get_mut() {
-            // SAFETY: it was allocated so, and goes away with its list.
+            // SAFETY: allocated with this layout, and freed with its list.
             unsafe { std::alloc::dealloc(block.memory, block.layout) };
         }
     }
 }
 
-/// The head is behind a pointer, as everyone's is who lets others use it. A loop stores the cursor each time; whether
-/// it also loads it is the compiler's affair, here as elsewhere.
+/// The head is behind a pointer, as in every arena that can be shared. A loop stores the cursor each time; whether it
+/// also loads it depends on the compiler, as for the contenders.
 pub struct FloorMem(Box<Head>);
 
 impl Contender for FloorMem {
     const NAME: &'static str = "floor_mem";
     const LACKS_NESTED: Option<&'static str> = None;
-    type Hand<'a> = &'a Head;
+    type Handle<'a> = &'a Head;
 
     fn lacks(need: Need) -> Option<&'static str> {
-        (need == Need::Life).then_some("see floor_exact")
+        (need == Need::Lifetime).then_some("see floor_exact")
     }
-    fn new(room: Room) -> Self {
-        FloorMem::with_room(room)
+    fn new(batch: Batch) -> Self {
+        FloorMem::with_batch(batch)
     }
-    fn with_room(room: Room) -> Self {
-        FloorMem(Box::new(Head::with_room(room.bytes)))
+    fn with_batch(batch: Batch) -> Self {
+        FloorMem(Box::new(Head::with_batch(batch.bytes)))
     }
     #[inline(always)]
-    fn hand(&mut self) -> &Head {
+    fn handle(&mut self) -> &Head {
         &self.0
     }
     #[inline(always)]
@@ -132,11 +132,11 @@ impl Contender for FloorMem {
     }
 }
 
-impl Hand for &Head {
+impl Handle for &Head {
     #[inline(always)]
     fn take<T: 'static>(&mut self) -> *mut T {
         let data: *mut T = self.bump(size_of::<T>(), align_of::<T>()).cast();
-        // So that a caller's check costs nothing here. SAFETY: a block's address is not null.
+        // Avoids a null check in the caller. SAFETY: a block's address is not null.
         unsafe { NonNull::new_unchecked(data).as_ptr() }
     }
     #[inline(always)]
@@ -146,7 +146,7 @@ impl Hand for &Head {
     #[inline(always)]
     fn take_str(&mut self, text: &str) -> *mut u8 {
         let data = self.bump(text.len(), 1);
-        // SAFETY: as many bytes as were just taken.
+        // SAFETY: the bytes were just allocated.
         unsafe { ptr::copy_nonoverlapping(text.as_ptr(), data, text.len()) };
         data
     }
@@ -167,7 +167,7 @@ impl Hand for &Head {
     }
 }
 
-// SAFETY: memory stays until a reset or the end, both of which borrow the arena mutably.
+// SAFETY: memory stays valid until a reset or the end, both of which borrow the arena mutably.
 unsafe impl Allocator for &Head {
     #[inline(always)]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
@@ -177,13 +177,13 @@ unsafe impl Allocator for &Head {
     }
     #[inline(always)]
     unsafe fn deallocate(&self, _data: NonNull<u8>, _layout: Layout) {}
-    /// In place, if it is the newest and there is room.
+    /// In place, if it is the newest and fits.
     unsafe fn grow(&self, data: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: within the block, since the caller has it from here.
+        // SAFETY: within the block, as the caller allocated it here.
         let end = unsafe { data.as_ptr().add((old.size() + 7) & !7) };
         let more = ((new.size() + 7) & !7) - ((old.size() + 7) & !7);
         if end == self.cursor.get() && self.limit.get() as usize - end as usize >= more {
-            // SAFETY: there is room.
+            // SAFETY: the block has room.
             self.cursor.set(unsafe { end.add(more) });
             return Ok(NonNull::slice_from_raw_parts(data, new.size()));
         }
@@ -204,7 +204,7 @@ pub struct Registers<'a> {
 }
 
 impl Registers<'_> {
-    /// A further block: what is left of this one is lost.
+    /// Adds a block: the rest of this one stays unused.
     #[cold]
     #[inline(never)]
     fn grow(home: &Head, size: usize, align: usize) -> (*mut u8, *mut u8) {
@@ -239,23 +239,23 @@ impl Drop for Registers<'_> {
 
 impl Contender for FloorCursor {
     const NAME: &'static str = "floor_cursor";
-    type Hand<'a> = Registers<'a>;
+    type Handle<'a> = Registers<'a>;
 
     fn lacks(need: Need) -> Option<&'static str> {
         match need {
             Need::Slice | Need::Allocator | Need::Vec => Some("a cursor in registers takes values"),
-            Need::Life => Some("see floor_exact"),
+            Need::Lifetime => Some("see floor_exact"),
             _ => None,
         }
     }
-    fn new(room: Room) -> Self {
-        FloorCursor::with_room(room)
+    fn new(batch: Batch) -> Self {
+        FloorCursor::with_batch(batch)
     }
-    fn with_room(room: Room) -> Self {
-        FloorCursor(Box::new(Head::with_room(room.bytes)))
+    fn with_batch(batch: Batch) -> Self {
+        FloorCursor(Box::new(Head::with_batch(batch.bytes)))
     }
     #[inline(always)]
-    fn hand(&mut self) -> Registers<'_> {
+    fn handle(&mut self) -> Registers<'_> {
         Registers { cursor: self.0.cursor.get(), limit: self.0.limit.get(), home: &self.0 }
     }
     #[inline(always)]
@@ -264,7 +264,7 @@ impl Contender for FloorCursor {
     }
 }
 
-impl Hand for Registers<'_> {
+impl Handle for Registers<'_> {
     #[inline(always)]
     fn take<T: 'static>(&mut self) -> *mut T {
         self.bump::<8>(size_of::<T>(), align_of::<T>()).cast()
@@ -272,11 +272,11 @@ impl Hand for Registers<'_> {
     fn take_slice<T: 'static>(&mut self, _len: usize) -> *mut T {
         unreachable!()
     }
-    /// To the byte: the floor of packed strings.
+    /// Without rounding: the floor of packed strings.
     #[inline(always)]
     fn take_str(&mut self, text: &str) -> *mut u8 {
         let data = self.bump::<1>(text.len(), 1);
-        // SAFETY: as many bytes as were just taken.
+        // SAFETY: the bytes were just allocated.
         unsafe { ptr::copy_nonoverlapping(text.as_ptr(), data, text.len()) };
         data
     }
@@ -292,24 +292,24 @@ impl Hand for Registers<'_> {
     }
 }
 
-/// One block of the right size, from the heap and back: the floor of new + fill + drop without kept memory.
+/// One block of the exact size, allocated and freed: the floor of new + fill + drop without kept memory.
 pub struct FloorExact(Head);
 
 impl Contender for FloorExact {
     const NAME: &'static str = "floor_exact";
     const LACKS_EMPTY: Option<&'static str> = Some("a floor of new + fill + drop only");
-    type Hand<'a> = &'a Head;
+    type Handle<'a> = &'a Head;
 
     fn lacks(need: Need) -> Option<&'static str> {
-        (need != Need::Life).then_some("a floor of new + fill + drop only")
+        (need != Need::Lifetime).then_some("a floor of new + fill + drop only")
     }
-    fn new(room: Room) -> Self {
-        FloorExact(Head::with_room(room.bytes))
+    fn new(batch: Batch) -> Self {
+        FloorExact(Head::with_batch(batch.bytes))
     }
-    fn with_room(room: Room) -> Self {
-        FloorExact::new(room)
+    fn with_batch(batch: Batch) -> Self {
+        FloorExact::new(batch)
     }
-    fn hand(&mut self) -> &Head {
+    fn handle(&mut self) -> &Head {
         &self.0
     }
     unsafe fn reset(&mut self, _taken: impl Iterator<Item = (*mut u8, Layout)>) {}

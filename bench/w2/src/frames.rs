@@ -1,11 +1,11 @@
-//! What a thread reaches without being given it: Toft's `Frames`, and what users of bumpalo write for that.
+//! Arenas that a thread finds without a parameter: Toft's `Frames`, and the usual replacement with bumpalo.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-/// `Frames`: an arena for each thread, reached by `here`, emptied by `advance`.
+/// `Frames`: an arena for each thread, found with `here`, emptied by `advance`.
 #[cfg(feature = "toft")]
 pub mod toft {
-    use crate::contender::{Contender, Hand, Room};
+    use crate::contender::{Batch, Contender, Handle};
     use crate::loops::ten;
     use std::alloc::Layout;
     use toft::{Arena, Frames, Options};
@@ -16,16 +16,16 @@ pub mod toft {
         const NAME: &'static str = "toft frames";
         const LACKS_NESTED: Option<&'static str> = None;
         const LACKS_HERE: Option<&'static str> = None;
-        type Hand<'a> = &'a Arena;
+        type Handle<'a> = &'a Arena;
 
-        fn new(_room: Room) -> Self {
+        fn new(_batch: Batch) -> Self {
             ToftFrames(Frames::new())
         }
-        fn with_room(room: Room) -> Self {
-            ToftFrames(Frames::with(move || Options::new().reserve(room.bytes).create()))
+        fn with_batch(batch: Batch) -> Self {
+            ToftFrames(Frames::with(move || Options::new().reserve(batch.bytes).create()))
         }
         #[inline(always)]
-        fn hand(&mut self) -> &Arena {
+        fn handle(&mut self) -> &Arena {
             self.0.here()
         }
         #[inline(always)]
@@ -43,10 +43,10 @@ pub mod toft {
     }
 }
 
-/// A `Bump` in a `RefCell` in a thread's local. Those who use it borrow it once a frame, within `with`.
+/// A `Bump` in a `RefCell` in a thread-local. Its users borrow it once a frame, within `with`.
 #[cfg(feature = "bumpalo")]
 pub mod bumpalo {
-    use crate::contender::{Contender, Hand, Room};
+    use crate::contender::{Batch, Contender, Handle};
     use crate::values_only;
     use bumpalo::Bump;
     use std::alloc::Layout;
@@ -58,26 +58,26 @@ pub mod bumpalo {
 
     pub struct LocalBumpalo(());
 
-    pub struct LocalHand<'a>(Ref<'a, Bump>);
+    pub struct LocalHandle<'a>(Ref<'a, Bump>);
 
     impl Contender for LocalBumpalo {
         const NAME: &'static str = "bumpalo, local";
         const DOWN: bool = true;
         const LACKS_HERE: Option<&'static str> = None;
-        type Hand<'a> = LocalHand<'a>;
+        type Handle<'a> = LocalHandle<'a>;
 
-        fn new(_room: Room) -> Self {
+        fn new(_batch: Batch) -> Self {
             BUMP.set(Bump::new());
             LocalBumpalo(())
         }
-        fn with_room(room: Room) -> Self {
-            BUMP.set(Bump::with_capacity(room.bytes));
+        fn with_batch(batch: Batch) -> Self {
+            BUMP.set(Bump::with_capacity(batch.bytes));
             LocalBumpalo(())
         }
         #[inline(always)]
-        fn hand(&mut self) -> LocalHand<'_> {
-            // SAFETY: a batch ends before its thread does, whose local it is.
-            LocalHand(BUMP.with(|bump| unsafe { &*std::ptr::from_ref(bump) }).borrow())
+        fn handle(&mut self) -> LocalHandle<'_> {
+            // SAFETY: a batch ends before its thread, whose local it is.
+            LocalHandle(BUMP.with(|bump| unsafe { &*std::ptr::from_ref(bump) }).borrow())
         }
         #[inline(always)]
         unsafe fn reset(&mut self, _taken: impl Iterator<Item = (*mut u8, Layout)>) {
@@ -89,7 +89,7 @@ pub mod bumpalo {
         }
     }
 
-    impl Hand for LocalHand<'_> {
+    impl Handle for LocalHandle<'_> {
         #[inline(always)]
         fn take<T: 'static>(&mut self) -> *mut T {
             (&*self.0).take()

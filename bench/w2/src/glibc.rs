@@ -1,4 +1,4 @@
-//! The C library's malloc and free, which are glibc's on Linux, called as C does.
+//! The C library's malloc and free (glibc's on Linux), called as C does.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -6,7 +6,7 @@ use crate::heap::Malloc;
 use std::alloc::Layout;
 use std::ptr;
 
-/// What malloc aligns to on 64-bit systems.
+/// The alignment of malloc on 64-bit systems.
 pub const ALIGNED: usize = 16;
 
 pub struct Glibc;
@@ -16,7 +16,7 @@ impl Malloc for Glibc {
 
     #[inline(always)]
     unsafe fn take(layout: Layout) -> *mut u8 {
-        // SAFETY: any size and any power of two will do.
+        // SAFETY: any size and any power of two are valid.
         unsafe {
             if layout.align() <= ALIGNED {
                 libc::malloc(layout.size()).cast()

@@ -1,8 +1,8 @@
-//! Heaps: each allocation is freed, in the order they were made. They are called by name; none is the program's own.
+//! Heaps: each allocation is freed, in the order of allocation. They are called directly; none is the global allocator.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::contender::{Contender, Hand, Pushed, Room};
+use crate::contender::{Batch, Contender, Handle, Pushed};
 use crate::loops::ten;
 use crate::push_all;
 use allocator_api2::alloc::{AllocError, Allocator};
@@ -11,7 +11,7 @@ use std::alloc::Layout;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
-/// A heap's calls.
+/// The functions of a heap.
 pub trait Malloc: 'static {
     const NAME: &'static str;
     /// # Safety
@@ -21,7 +21,7 @@ pub trait Malloc: 'static {
     /// `data` is live, of that layout.
     unsafe fn give(data: *mut u8, layout: Layout);
     /// # Safety
-    /// `data` is live, of that layout; null leaves it so.
+    /// `data` is live, of that layout; it stays live if the result is null.
     unsafe fn resize(data: *mut u8, layout: Layout, size: usize) -> *mut u8;
     /// # Safety
     /// `data` is live.
@@ -30,12 +30,12 @@ pub trait Malloc: 'static {
 
 pub struct Heap<M>(PhantomData<M>);
 
-/// What is kept of a heap in a local variable: nothing.
-pub struct HeapHand<M>(PhantomData<M>);
+/// The handle of a heap, which holds nothing.
+pub struct HeapHandle<M>(PhantomData<M>);
 
-impl<M> Clone for HeapHand<M> {
+impl<M> Clone for HeapHandle<M> {
     fn clone(&self) -> Self {
-        HeapHand(PhantomData)
+        HeapHandle(PhantomData)
     }
 }
 
@@ -44,22 +44,22 @@ impl<M: Malloc> Contender for Heap<M> {
     const LACKS_EMPTY: Option<&'static str> = Some("frees each: an empty frame is nothing");
     const LACKS_NESTED: Option<&'static str> = None;
     const LACKS_HERE: Option<&'static str> = None;
-    type Hand<'a> = HeapHand<M>;
+    type Handle<'a> = HeapHandle<M>;
 
-    fn new(_room: Room) -> Self {
+    fn new(_batch: Batch) -> Self {
         Heap(PhantomData)
     }
-    fn with_room(_room: Room) -> Self {
+    fn with_batch(_batch: Batch) -> Self {
         Heap(PhantomData)
     }
     #[inline(always)]
-    fn hand(&mut self) -> HeapHand<M> {
-        HeapHand(PhantomData)
+    fn handle(&mut self) -> HeapHandle<M> {
+        HeapHandle(PhantomData)
     }
     #[inline(always)]
     unsafe fn reset(&mut self, taken: impl Iterator<Item = (*mut u8, Layout)>) {
         for (data, layout) in taken {
-            // SAFETY: taken from here with that layout, and not used again.
+            // SAFETY: allocated here with that layout, and not used again.
             unsafe { M::give(data, layout) };
         }
     }
@@ -70,14 +70,14 @@ impl<M: Malloc> Contender for Heap<M> {
     }
     #[inline(always)]
     fn nested<const CHECK: bool>(&mut self, slots: &mut [*mut u8; 10], tag: u8) -> bool {
-        let good = ten::<_, [u64; 8], CHECK>(&mut self.hand(), slots, tag);
-        // SAFETY: just taken, each once; a null ends the measuring.
+        let good = ten::<_, [u64; 8], CHECK>(&mut self.handle(), slots, tag);
+        // SAFETY: just allocated, each once; a null ends the measurement.
         unsafe { self.reset(slots.iter().map(|&data| (data, Layout::new::<[u64; 8]>()))) };
         good
     }
     #[inline(always)]
     fn here<T: 'static>(&mut self) -> *mut T {
-        self.hand().take()
+        self.handle().take()
     }
     unsafe fn occupied(data: *mut u8) -> Option<usize> {
         // SAFETY: the same contract.
@@ -85,7 +85,7 @@ impl<M: Malloc> Contender for Heap<M> {
     }
 }
 
-impl<M: Malloc> Hand for HeapHand<M> {
+impl<M: Malloc> Handle for HeapHandle<M> {
     #[inline(always)]
     fn take<T: 'static>(&mut self) -> *mut T {
         self.take_layout(Layout::new::<T>()).cast()
@@ -100,14 +100,14 @@ impl<M: Malloc> Hand for HeapHand<M> {
         let Ok(layout) = Layout::array::<u8>(text.len()) else { return ptr::null_mut() };
         let data = self.take_layout(layout);
         if !data.is_null() {
-            // SAFETY: as many bytes as were just taken.
+            // SAFETY: the bytes were just allocated.
             unsafe { ptr::copy_nonoverlapping(text.as_ptr(), data, text.len()) };
         }
         data
     }
     #[inline(always)]
     fn take_layout(&mut self, layout: Layout) -> *mut u8 {
-        // SAFETY: no case asks for nothing.
+        // SAFETY: no case has an empty layout.
         unsafe { M::take(layout) }
     }
     #[inline(always)]
@@ -122,11 +122,11 @@ impl<M: Malloc> Hand for HeapHand<M> {
     }
 }
 
-// SAFETY: a heap's blocks stay until they are given back, whoever holds its name.
-unsafe impl<M: Malloc> Allocator for HeapHand<M> {
+// SAFETY: a heap's blocks stay valid until they are freed, through any handle.
+unsafe impl<M: Malloc> Allocator for HeapHandle<M> {
     #[inline(always)]
     fn allocate(&self, layout: Layout) -> Result<NonNull<[u8]>, AllocError> {
-        // SAFETY: no case asks for nothing.
+        // SAFETY: no case has an empty layout.
         let data = NonNull::new(unsafe { M::take(layout) }).ok_or(AllocError)?;
         Ok(NonNull::slice_from_raw_parts(data, layout.size()))
     }

@@ -1,12 +1,11 @@
-//! Bytes that are held while nothing is allocated: after frames have ended, by threads that are still there. Each row
-//! is a process of its own.
+//! Bytes held between allocations: after frames have ended, by threads that still run. Each row is its own process.
 //!
-//! What an allocator says it holds is taken apart where it says so. `resident` is what the process's memory grew by, in
-//! pages, after the threads had been started; `malloc` what the C library counts as in use.
+//! Bytes that an allocator reports are split into parts. `resident` is the growth of the process's memory, in pages,
+//! after the threads were started; `malloc` is the C library's count of bytes in use.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::contender::Hand;
+use crate::contender::Handle;
 use std::hint::black_box;
 use std::ops::Add;
 use std::sync::{Barrier, Mutex, PoisonError, RwLock};
@@ -15,13 +14,13 @@ use std::thread;
 /// Bytes.
 #[derive(Clone, Copy, Default)]
 struct Parts {
-    /// The block that an arena itself is in.
+    /// The block that contains the arena itself.
     home: usize,
     /// Blocks that the next frame fills first.
     kept: usize,
-    /// Those for when they are full.
+    /// Further blocks for later in the frame.
     spares: usize,
-    /// What the threads have for their next arenas; that of the one who ends the frames among them.
+    /// Cached blocks of all threads for their next arenas, including the thread that ends the frames.
     cache: usize,
 }
 
@@ -50,7 +49,7 @@ enum Frame {
     Physics,
 }
 
-/// What is measured: how many threads, how many frames of which kind each has had, whether they have ended.
+/// The number of threads, the number and kind of frames of each, and whether they have ended.
 struct Case {
     name: &'static str,
     threads: usize,
@@ -70,44 +69,44 @@ const CASES: [Case; 8] = [
     Case { name: "held, 16 ended", threads: 16, frame: Frame::Physics, frames: 10, ended: true },
 ];
 
-/// The most that a frame takes.
+/// The maximum of allocations in a frame.
 const MOST: usize = 800;
 
-/// Takes the frame, and writes it. Addresses are noted where all is freed one by one.
-fn take<H: Hand>(hand: &mut H, frame: Frame, slots: &mut [*mut u8; MOST]) -> usize {
+/// Allocates the frame and writes it. Addresses are recorded for allocators that free individually.
+fn take<H: Handle>(handle: &mut H, frame: Frame, slots: &mut [*mut u8; MOST]) -> usize {
     let mut count = 0;
     let mut put = |data: *mut u8, size: usize| {
         assert!(!data.is_null(), "no memory");
-        // SAFETY: just taken, of that size.
+        // SAFETY: just allocated, of that size.
         unsafe { data.write_bytes(1, size) };
         slots[count] = data;
         count += 1;
     };
     match frame {
         Frame::None => (),
-        Frame::One => put(hand.take::<[u64; 8]>().cast(), 64),
+        Frame::One => put(handle.take::<[u64; 8]>().cast(), 64),
         Frame::Physics => {
-            (0..500).for_each(|_| put(hand.take::<[u64; 12]>().cast(), 96));
-            (0..100).for_each(|_| put(hand.take::<[u64; 33]>().cast(), 264));
-            (0..200).for_each(|_| put(hand.take::<[u64; 13]>().cast(), 104));
+            (0..500).for_each(|_| put(handle.take::<[u64; 12]>().cast(), 96));
+            (0..100).for_each(|_| put(handle.take::<[u64; 33]>().cast(), 264));
+            (0..200).for_each(|_| put(handle.take::<[u64; 13]>().cast(), 104));
         }
     }
     count
 }
 
-/// Who holds. Threads have it together; what each has for itself is `Own`.
+/// The owner of the memory. Threads share it; `Own` is the part of each thread.
 trait Holder: Send + Sync + Sized {
     const NAME: &'static str;
     type Own;
     fn new() -> Self;
     fn own(&self) -> Self::Own;
-    /// A frame of this thread, ended as far as a thread does that.
+    /// A frame of this thread, ended as far as the thread itself ends it.
     fn frame(&self, own: &mut Self::Own, frame: Frame, slots: &mut [*mut u8; MOST]);
     /// The end of the frame for all.
     fn advance(&mut self) {}
-    /// What this thread holds; asked on it. Nothing: it does not say.
+    /// Bytes that this thread holds; called on it. `None`: not reported.
     fn parts(&self, own: &Self::Own) -> Option<Parts>;
-    /// What is held besides; asked on the thread that ends the frames. `ended`: there are no other threads any more.
+    /// The other bytes that are held; called on the thread that ends the frames. `ended`: no other thread is left.
     fn parts_at_end(&mut self, ended: bool) -> Option<Parts>;
 }
 
@@ -152,7 +151,7 @@ mod of_toft {
             self.0.advance();
         }
         fn parts(&self, own: &bool) -> Option<Parts> {
-            // To ask a thread that has none would make it one.
+            // A lookup on a thread without an arena would make one.
             let arena = if *own { parts_of(self.0.here()) } else { Parts::default() };
             Some(Parts { cache: cache::held(), ..arena })
         }
@@ -163,7 +162,7 @@ mod of_toft {
         }
     }
 
-    /// Each frame is a lease: what waits is nobody's.
+    /// Each frame is a lease: idle arenas belong to no thread.
     pub struct InLeases(Leases);
 
     impl Holder for InLeases {
@@ -258,12 +257,12 @@ impl Holder for Malloc {
     }
     fn own(&self) {}
     fn frame(&self, _own: &mut (), frame: Frame, slots: &mut [*mut u8; MOST]) {
-        use crate::contender::{Contender, Room};
+        use crate::contender::{Batch, Contender};
         use std::alloc::Layout;
         type Heap = crate::heap::Heap<crate::glibc::Glibc>;
-        let mut heap = Heap::new(Room { bytes: 0, count: 0, size: 0 });
-        let count = take(&mut heap.hand(), frame, slots);
-        // SAFETY: just taken, each once; malloc's free wants no layout.
+        let mut heap = Heap::new(Batch { bytes: 0, count: 0, size: 0 });
+        let count = take(&mut heap.handle(), frame, slots);
+        // SAFETY: just allocated, each once; free() needs no layout.
         unsafe { heap.reset(slots[..count].iter().map(|&data| (data, Layout::new::<u64>()))) };
     }
     fn parts(&self, _own: &()) -> Option<Parts> {
@@ -274,16 +273,16 @@ impl Holder for Malloc {
     }
 }
 
-/// Pages of this process that are in memory and not a file's, in bytes; counted, where `statm` would tell a guess.
+/// Resident anonymous pages of this process, in bytes; counted, since `statm` is approximate.
 fn resident() -> usize {
     let told = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
     let line = told.lines().find_map(|line| line.strip_prefix("Anonymous:"));
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<usize>().ok()).map_or(0, |kib| kib << 10)
 }
 
-/// What the C library counts as in use.
+/// Bytes in use according to the C library.
 fn malloc_in_use() -> usize {
-    // SAFETY: asks for numbers.
+    // SAFETY: reads statistics.
     let info = unsafe { libc::mallinfo2() };
     info.uordblks + info.hblkhd
 }
@@ -298,10 +297,10 @@ fn row<H: Holder>(case: &Case) -> String {
     let write = || holder.write().unwrap_or_else(PoisonError::into_inner);
     let barrier = Barrier::new(case.threads + 1);
     let all = Mutex::new((Some(Parts::default()), 0));
-    black_box(bytes()); // the first time takes memory
+    black_box(bytes()); // the first call allocates
     let before_all = bytes();
     let thread = || {
-        drop(black_box(Box::new(0u64))); // the heap has made what it wants for a thread
+        drop(black_box(Box::new(0u64))); // the heap now has its structures for this thread
         let mut own = read().own();
         let mut slots = [std::ptr::null_mut(); MOST];
         black_box(&mut slots);
@@ -352,11 +351,11 @@ fn row<H: Holder>(case: &Case) -> String {
     format!(r#"{{{names},{numbers},"verified":{verified},"resident":{resident},"malloc":{malloc}{more}}}"#)
 }
 
-/// A row that is a process's only work.
+/// A row that is measured in its own process.
 pub struct Held {
     pub case: &'static str,
     pub contender: &'static str,
-    /// Measures, and says it as JSON.
+    /// Measures the row, and returns it as JSON.
     pub row: Box<dyn Fn() -> String>,
 }
 
@@ -364,7 +363,7 @@ fn rows<H: Holder>() -> impl Iterator<Item = Held> {
     CASES.iter().map(|case| Held { case: case.name, contender: H::NAME, row: Box::new(move || row::<H>(case)) })
 }
 
-/// All of them.
+/// All rows.
 pub fn all() -> Vec<Held> {
     let mut all: Vec<Held> = Vec::new();
     #[cfg(feature = "toft")]

@@ -1,5 +1,5 @@
-//! Names as programs have them: an even sample of the identifiers of this repository's sources, in C, C++ and Go, each
-//! name once, in order of appearance.
+//! Typical names: an even sample of the identifiers in this repository's sources in C, C++ and Go, each name once, in
+//! order of appearance.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 

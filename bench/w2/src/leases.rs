@@ -1,9 +1,9 @@
-//! Leases: an arena for the length of a call. Get one, take 10 x 32 B, write them, give it back.
+//! Leases: an arena for the duration of a call. Get one, allocate 10 x 32 B, write them, return it.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::cases::{Entry, Run};
-use crate::contender::{Contender, Room};
+use crate::contender::{Batch, Contender};
 use crate::loops::{faults, ten, Outcome};
 use crate::threads::{race, Span, LONG};
 use std::alloc::Layout;
@@ -14,15 +14,15 @@ use std::time::Instant;
 type Value = [u64; 4];
 type Ten = [*mut u8; 10];
 
-/// Who lends arenas, or makes one each time.
+/// A cache of arenas, or a replacement that makes one each time.
 pub trait Lender: 'static {
     const NAME: &'static str;
     fn new() -> Self;
-    /// One lease. `CHECK`: what was written is looked at while it is there.
+    /// One lease. `CHECK`: the contents are verified before its end.
     fn lease<const CHECK: bool>(&mut self, slots: &mut Ten, tag: u8) -> bool;
 }
 
-/// One who lends to several threads at a time.
+/// A cache that several threads use at the same time.
 pub trait Lends: Lender + Sync {
     fn lend<const CHECK: bool>(&self, slots: &mut Ten, tag: u8) -> bool;
 }
@@ -48,7 +48,7 @@ impl Lends for toft::Leases {
     }
 }
 
-/// A new one each time, and its end. Heaps free each.
+/// A new one each time, and its end. Heaps free each allocation.
 pub struct Anew<A>(std::marker::PhantomData<fn() -> A>);
 
 impl<A: Contender> Lender for Anew<A> {
@@ -65,15 +65,15 @@ impl<A: Contender> Lender for Anew<A> {
 impl<A: Contender> Lends for Anew<A> {
     #[inline(always)]
     fn lend<const CHECK: bool>(&self, slots: &mut Ten, tag: u8) -> bool {
-        let mut arena = A::new(Room { bytes: 320, count: 10, size: size_of::<Value>() });
-        let good = ten::<_, Value, CHECK>(&mut arena.hand(), slots, tag);
-        // SAFETY: just taken, each once.
+        let mut arena = A::new(Batch { bytes: 320, count: 10, size: size_of::<Value>() });
+        let good = ten::<_, Value, CHECK>(&mut arena.handle(), slots, tag);
+        // SAFETY: just allocated, each once.
         unsafe { arena.end(slots.iter().map(|&data| (data, Layout::new::<Value>()))) };
         good
     }
 }
 
-/// What users write around bumpalo: a list of arenas behind a lock, emptied when they come back.
+/// The usual code around bumpalo: a list of arenas behind a lock, emptied when they are returned.
 #[cfg(feature = "bumpalo")]
 pub struct Locked(std::sync::Mutex<Vec<bumpalo::Bump>>);
 
@@ -102,7 +102,7 @@ impl Lends for Locked {
     }
 }
 
-/// Its members come back as they are, and `reset` empties all: after each lease, so that it is one.
+/// Arenas are returned unchanged, and `reset` empties all: called after each lease, to be comparable.
 #[cfg(feature = "bumpalo")]
 impl Lender for bumpalo_herd::Herd {
     const NAME: &'static str = "bumpalo-herd";
@@ -117,7 +117,7 @@ impl Lender for bumpalo_herd::Herd {
     }
 }
 
-/// bump-scope's, downwards with alignment 8.
+/// bump-scope's pool, downwards with alignment 8.
 #[cfg(feature = "bump-scope")]
 pub type BumpPool = bump_scope::BumpPool<bump_scope::alloc::Global, bump_scope::settings::BumpSettings<8, false>>;
 
@@ -155,7 +155,7 @@ fn measure<L: Lender>(repetitions: usize, _place: &mut Vec<*mut u8>) -> Outcome 
     Outcome::new(time, warm && good && right, faults)
 }
 
-/// Threads that borrow from one.
+/// Threads that share one cache.
 fn together<L: Lends, const THREADS: usize>(repetitions: usize, _place: &mut Vec<*mut u8>) -> Outcome {
     #[inline(never)]
     fn repeat<L: Lends, const CHECK: bool>(lender: &L, slots: &mut Ten, repetitions: usize) -> bool {
@@ -188,7 +188,7 @@ pub fn entries<L: Lender>() -> Vec<Entry> {
     vec![entry("lease", L::NAME, 1, measure::<L>)]
 }
 
-/// The same by several threads too.
+/// The same with several threads, too.
 pub fn entries_together<L: Lends>() -> Vec<Entry> {
     vec![
         entry("lease", L::NAME, 1, measure::<L>),

@@ -1,8 +1,8 @@
-//! W2, frames in Rust: Toft's arena beside the other arenas of Rust and beside heaps. The program `w2` prints its rows
-//! as JSON, `cargo bench` gives the same cases to criterion.
+//! W2, frames in Rust: Toft's arena, other arenas of Rust, and heaps. The program `w2` prints its rows as JSON, `cargo
+//! bench` runs the same cases with criterion.
 //!
-//! A contender is one file: an arena and its hand, by the traits of `contender`. Each that depends on a crate is behind
-//! a feature of its own.
+//! A contender is one file: an arena and its handle, which implement the traits of `contender`. Each that depends on a
+//! crate has its own feature.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -44,7 +44,7 @@ mod watched;
 
 use cases::{entries, Entry};
 
-/// The rows, case by case, in the order of the tables.
+/// The rows, by case, in the order of the tables.
 pub fn all() -> Vec<Vec<Entry>> {
     let mut cases: Vec<Vec<Entry>> = Vec::new();
     let mut lists = single();
@@ -104,7 +104,7 @@ fn single() -> Vec<Vec<Entry>> {
     ]
 }
 
-/// Several threads, each with its own, then all with one.
+/// Several threads, each with its own arena, then all with one.
 fn several() -> Vec<Vec<Entry>> {
     use threads::{entries_apart, entries_together, Freed};
     vec![
@@ -154,7 +154,7 @@ fn several() -> Vec<Vec<Entry>> {
     ]
 }
 
-/// Arenas for the length of a call.
+/// Arenas for the duration of a call.
 fn leases() -> Vec<Vec<Entry>> {
     use leases::{entries_together, Anew};
     vec![

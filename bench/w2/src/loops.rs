@@ -1,10 +1,10 @@
-//! The loops: a batch is taken, its addresses are noted, and all is given back; so many times. Every contender gets the
-//! same source, compiled for it alone. Results are checked in the loop for being there, and the last batch for being
-//! right: aligned, apart from each other, with the bytes that were written.
+//! The loops: a batch is allocated, its addresses are recorded, and all is freed; this is repeated. Every contender
+//! gets the same source, compiled for it alone. Each result is compared with null in the loop, and the last batch is
+//! verified: alignment, overlaps, contents.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::contender::{Contender, Hand, Room};
+use crate::contender::{Batch, Contender, Handle};
 use std::alloc::Layout;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 /// One sample.
 pub struct Outcome {
     pub time: Duration,
-    /// Nothing was null, and the last batch was right.
+    /// Nothing was null, and the last batch was correct.
     pub verified: bool,
-    /// Pages that the system had to bring meanwhile.
+    /// Page faults during the sample.
     pub faults: u64,
     pub bytes: Option<Bytes>,
-    /// Of several threads the one that took longest, by its own clock.
+    /// The time of the slowest thread, by its own clock.
     pub slowest: Option<Duration>,
 }
 
@@ -28,14 +28,14 @@ impl Outcome {
     }
 }
 
-/// What a batch asked for, and what it occupied.
+/// Requested and occupied bytes of a batch.
 #[derive(Clone, Copy)]
 pub struct Bytes {
     pub asked: usize,
     pub occupied: usize,
 }
 
-/// What is done with an allocation.
+/// The use of an allocation.
 pub const UNTOUCHED: u8 = 0;
 /// Every byte is written.
 pub const WRITTEN: u8 = 1;
@@ -45,12 +45,12 @@ pub const READ: u8 = 2;
 /// What the last batch must contain.
 pub enum Content<'a> {
     Anything,
-    /// The lowest byte of the repetition's number, everywhere.
+    /// The lowest byte of the repetition's number in every byte.
     Tag,
     Strings(&'a [&'a str]),
 }
 
-/// Brings the line of the next allocation, where the processor has an instruction for it.
+/// Prefetches the line of the next allocation, if the processor has an instruction for it.
 #[inline(always)]
 fn prefetch(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
@@ -63,14 +63,14 @@ fn prefetch(at: *const u8) {
     let _ = at;
 }
 
-/// Takes one value, uses it, notes its address.
+/// Allocates one value, uses it, records its address.
 #[inline(always)]
 pub fn one<A: Contender, T: 'static, const USE: u8, const PREFETCH: bool>(
-    hand: &mut A::Hand<'_>,
+    handle: &mut A::Handle<'_>,
     slot: &mut *mut u8,
     tag: u8,
 ) -> bool {
-    let data = hand.take::<T>();
+    let data = handle.take::<T>();
     if data.is_null() {
         return false;
     }
@@ -78,11 +78,11 @@ pub fn one<A: Contender, T: 'static, const USE: u8, const PREFETCH: bool>(
         prefetch(if A::DOWN { data.wrapping_sub(1) } else { data.wrapping_add(1) }.cast());
     }
     match USE {
-        // SAFETY: it is ours, and of that size.
+        // SAFETY: just allocated, of that size.
         WRITTEN => unsafe { data.cast::<u8>().write_bytes(tag, size_of::<T>()) },
         READ => {
             for i in 0..size_of::<T>() / 8 {
-                // SAFETY: it is ours; nobody has written it, and nobody looks at the value.
+                // SAFETY: just allocated; its bytes are uninitialized, and the value is not used.
                 unsafe { data.cast::<MaybeUninit<u64>>().add(i).read_volatile() };
             }
         }
@@ -95,43 +95,43 @@ pub fn one<A: Contender, T: 'static, const USE: u8, const PREFETCH: bool>(
 /// Many values of one type.
 #[inline(always)]
 pub fn many<A: Contender, T: 'static, const USE: u8, const PREFETCH: bool>(
-    hand: &mut A::Hand<'_>,
+    handle: &mut A::Handle<'_>,
     slots: &mut [*mut u8],
     tag: u8,
 ) -> bool {
-    slots.iter_mut().all(|slot| one::<A, T, USE, PREFETCH>(hand, slot, tag))
+    slots.iter_mut().all(|slot| one::<A, T, USE, PREFETCH>(handle, slot, tag))
 }
 
-/// Takes ten values, written. `CHECK`: looks at them too, as far as their memory may be gone soon.
+/// Allocates and writes ten values. `CHECK`: verifies them at once, since their memory may be freed soon.
 #[inline(always)]
-pub fn ten<H: Hand, T: 'static, const CHECK: bool>(hand: &mut H, slots: &mut [*mut u8; 10], tag: u8) -> bool {
+pub fn ten<H: Handle, T: 'static, const CHECK: bool>(handle: &mut H, slots: &mut [*mut u8; 10], tag: u8) -> bool {
     let taken = slots.iter_mut().all(|slot| {
-        let data = hand.take::<T>();
+        let data = handle.take::<T>();
         if data.is_null() {
             return false;
         }
-        // SAFETY: it is ours, and of that size.
+        // SAFETY: just allocated, of that size.
         unsafe { data.cast::<u8>().write_bytes(tag, size_of::<T>()) };
         *slot = data.cast();
         true
     });
-    taken && (!CHECK || is_right(slots, |_| Layout::new::<T>(), Content::Tag, tag))
+    taken && (!CHECK || is_correct(slots, |_| Layout::new::<T>(), Content::Tag, tag))
 }
 
-/// Slices of that many 64 B.
+/// Slices of `LEN` times 64 B.
 #[inline(always)]
 pub fn slices<A: Contender, const LEN: usize, const USE: u8>(
-    hand: &mut A::Hand<'_>,
+    handle: &mut A::Handle<'_>,
     slots: &mut [*mut u8],
     tag: u8,
 ) -> bool {
     slots.iter_mut().all(|slot| {
-        let data = hand.take_slice::<[u64; 8]>(LEN);
+        let data = handle.take_slice::<[u64; 8]>(LEN);
         if data.is_null() {
             return false;
         }
         if USE == WRITTEN {
-            // SAFETY: it is ours, and of that size.
+            // SAFETY: just allocated, of that size.
             unsafe { data.cast::<u8>().write_bytes(tag, 64 * LEN) };
         }
         *slot = data.cast();
@@ -139,15 +139,15 @@ pub fn slices<A: Contender, const LEN: usize, const USE: u8>(
     })
 }
 
-/// What `repeat` needs besides.
+/// Further parameters of `repeat`.
 #[derive(Clone, Copy)]
 pub struct Times {
     pub repetitions: usize,
-    /// The last batch stays, to be looked at.
+    /// Whether the last batch is kept, to be verified.
     pub keep: bool,
 }
 
-/// The loop that is timed. `ALLOCATOR`: the batch was taken by the trait `Allocator`.
+/// The loop that is timed. `ALLOCATOR`: the batch was allocated through the trait `Allocator`.
 #[inline(never)]
 pub fn repeat<A: Contender, const ALLOCATOR: bool>(
     arena: &mut A,
@@ -165,7 +165,7 @@ pub fn repeat<A: Contender, const ALLOCATOR: bool>(
             break;
         }
         let taken = slots.iter().enumerate().map(|(i, &data)| (data, layout_of(i)));
-        // SAFETY: just taken, each once.
+        // SAFETY: just allocated, each once.
         unsafe {
             if ALLOCATOR {
                 arena.reset_allocated(taken);
@@ -177,37 +177,37 @@ pub fn repeat<A: Contender, const ALLOCATOR: bool>(
     true
 }
 
-/// A sample of batches that one hand takes.
+/// A sample of batches that one handle allocates.
 pub fn measure<A: Contender, const ALLOCATOR: bool>(
     repetitions: usize,
     slots: &mut [*mut u8],
-    room: Room,
+    batch: Batch,
     content: Content,
     layout_of: impl Fn(usize) -> Layout + Copy,
-    fill: impl for<'a> Fn(A::Hand<'a>, &mut [*mut u8], u8) -> bool + Copy,
+    fill: impl for<'a> Fn(A::Handle<'a>, &mut [*mut u8], u8) -> bool + Copy,
 ) -> Outcome {
     measure_whole::<A, ALLOCATOR>(
         repetitions,
         slots,
-        room,
+        batch,
         content,
         layout_of,
         #[inline(always)]
-        |arena: &mut A, slots: &mut [*mut u8], tag| fill(arena.hand(), slots, tag),
+        |arena: &mut A, slots: &mut [*mut u8], tag| fill(arena.handle(), slots, tag),
     )
 }
 
-/// A sample: a new arena with room for the batch, two batches to warm up, then `repetitions` of them, a reset after
+/// A sample: a new arena with capacity for the batch, two batches to warm up, then `repetitions` of them, a reset after
 /// each.
 pub fn measure_whole<A: Contender, const ALLOCATOR: bool>(
     repetitions: usize,
     slots: &mut [*mut u8],
-    room: Room,
+    batch: Batch,
     content: Content,
     layout_of: impl Fn(usize) -> Layout + Copy,
     fill: impl Fn(&mut A, &mut [*mut u8], u8) -> bool + Copy,
 ) -> Outcome {
-    let mut arena = A::with_room(room);
+    let mut arena = A::with_batch(batch);
     let mut run = |repetitions, keep| {
         let before = (faults(), Instant::now());
         let good = repeat::<A, ALLOCATOR>(&mut arena, slots, Times { repetitions, keep }, layout_of, fill);
@@ -218,7 +218,7 @@ pub fn measure_whole<A: Contender, const ALLOCATOR: bool>(
     if !good || !run(2, true).2 {
         return Outcome::new(time, false, faults);
     }
-    let verified = is_right(slots, layout_of, content, 1);
+    let verified = is_correct(slots, layout_of, content, 1);
     let bytes = Some(bytes_of::<A>(slots, layout_of));
     let taken = slots.iter().enumerate().map(|(i, &data)| (data, layout_of(i)));
     // SAFETY: the batch that was kept.
@@ -232,83 +232,83 @@ pub fn measure_whole<A: Contender, const ALLOCATOR: bool>(
     Outcome { bytes, ..Outcome::new(time, verified, faults) }
 }
 
-/// A sample of lives: a new arena, values of 64 B written, its end.
-pub fn measure_lives<A: Contender>(repetitions: usize, slots: &mut [*mut u8]) -> Outcome {
+/// A sample of lifetimes: a new arena, values of 64 B written, its end.
+pub fn measure_lifetimes<A: Contender>(repetitions: usize, slots: &mut [*mut u8]) -> Outcome {
     type Value = [u64; 8];
-    let room = Room { bytes: size_of_val(slots) / size_of::<*mut u8>() * 64, count: slots.len(), size: 64 };
+    let batch = Batch { bytes: size_of_val(slots) / size_of::<*mut u8>() * 64, count: slots.len(), size: 64 };
 
-    /// The last one is returned as it is.
+    /// Returns the last one.
     #[inline(never)]
-    fn repeat<A: Contender>(slots: &mut [*mut u8], room: Room, repetitions: usize) -> Option<A> {
+    fn repeat<A: Contender>(slots: &mut [*mut u8], batch: Batch, repetitions: usize) -> Option<A> {
         for i in 0..repetitions {
-            let mut arena = A::new(room);
-            if !many::<A, Value, WRITTEN, false>(&mut arena.hand(), slots, i as u8) {
+            let mut arena = A::new(batch);
+            if !many::<A, Value, WRITTEN, false>(&mut arena.handle(), slots, i as u8) {
                 return None;
             }
             black_box(slots.as_mut_ptr());
             if i + 1 == repetitions {
                 return Some(arena);
             }
-            // SAFETY: just taken, each once.
+            // SAFETY: just allocated, each once.
             unsafe { arena.end(slots.iter().map(|&data| (data, Layout::new::<Value>()))) };
         }
         None
     }
     let end = |arena: A, slots: &[*mut u8]| {
-        // SAFETY: the ones that were kept.
+        // SAFETY: the values that were kept.
         unsafe { arena.end(slots.iter().map(|&data| (data, Layout::new::<Value>()))) };
     };
 
-    if let Some(arena) = repeat::<A>(slots, room, 3) {
+    if let Some(arena) = repeat::<A>(slots, batch, 3) {
         end(arena, slots);
     }
     let before = (faults(), Instant::now());
-    let last = repeat::<A>(slots, room, repetitions);
+    let last = repeat::<A>(slots, batch, repetitions);
     let Some(arena) = last else {
         return Outcome::new(Duration::MAX, false, 0);
     };
-    // The last end belongs to the time; what was written is looked at in one more life.
+    // The last end is part of the time; the contents are verified in one more lifetime.
     end(arena, slots);
     let (time, faults) = (before.1.elapsed(), faults() - before.0);
-    let Some(arena) = repeat::<A>(slots, room, 2) else {
+    let Some(arena) = repeat::<A>(slots, batch, 2) else {
         return Outcome::new(time, false, faults);
     };
-    let verified = is_right(slots, |_| Layout::new::<Value>(), Content::Tag, 1);
+    let verified = is_correct(slots, |_| Layout::new::<Value>(), Content::Tag, 1);
     end(arena, slots);
     Outcome::new(time, verified, faults)
 }
 
 /// A sample of vectors that grow from nothing.
 pub fn measure_vectors<A: Contender>(repetitions: usize, count: u64) -> Outcome {
-    /// What a vector that doubles leaves behind, twice.
+    /// The outgrown memory of a vector that doubles, twice.
     const BYTES: usize = 1 << 20;
-    let room = Room { bytes: BYTES, count: 1, size: BYTES };
+    let batch = Batch { bytes: BYTES, count: 1, size: BYTES };
 
     #[inline(never)]
     fn repeat<A: Contender>(arena: &mut A, repetitions: usize, count: u64) -> bool {
         let mut good = true;
         for _ in 0..repetitions {
-            let pushed = arena.hand().push_all(black_box(count));
+            let pushed = arena.handle().push_all(black_box(count));
             black_box(pushed.data);
             good &= pushed.len as u64 == count;
             let Ok(layout) = Layout::array::<u64>(pushed.capacity) else { return false };
-            // SAFETY: all that there is.
+            // SAFETY: all live allocations.
             unsafe { arena.reset(std::iter::once((pushed.data.cast(), layout))) };
         }
         good
     }
-    let mut arena = A::with_room(room);
+    let mut arena = A::with_batch(batch);
     let warm = repeat(&mut arena, 2, count);
     let before = (faults(), Instant::now());
     let mut verified = warm && repeat(&mut arena, repetitions, count);
     let (time, faults) = (before.1.elapsed(), faults() - before.0);
 
-    let mut hand = arena.hand();
-    let first: *mut u64 = hand.take();
-    let pushed = hand.push_all(count);
-    let last: *mut u64 = hand.take();
-    drop(hand);
-    // SAFETY: the vector is there, and initialized as far as its length.
+    let mut handle = arena.handle();
+    let first: *mut u64 = handle.take();
+    let pushed = handle.push_all(count);
+    let last: *mut u64 = handle.take();
+    drop(handle);
+    // SAFETY: the vector is live, and initialized up to its length.
     let values = unsafe { std::slice::from_raw_parts(pushed.data, pushed.len) };
     verified &= values.iter().copied().eq(0..count);
     let asked = size_of_val(values);
@@ -319,13 +319,13 @@ pub fn measure_vectors<A: Contender>(repetitions: usize, count: u64) -> Outcome 
     });
     let vector = (pushed.data.cast(), Layout::array::<u64>(pushed.capacity).unwrap_or(Layout::new::<u64>()));
     let word = Layout::new::<u64>();
-    // SAFETY: all that there is.
+    // SAFETY: all live allocations.
     unsafe { arena.reset([vector, (first.cast(), word), (last.cast(), word)].into_iter()) };
     let bytes = occupied.map(|occupied| Bytes { asked, occupied });
     Outcome { bytes, ..Outcome::new(time, verified, faults) }
 }
 
-pub fn is_right(slots: &[*mut u8], layout_of: impl Fn(usize) -> Layout, content: Content, tag: u8) -> bool {
+pub fn is_correct(slots: &[*mut u8], layout_of: impl Fn(usize) -> Layout, content: Content, tag: u8) -> bool {
     let mut spans: Vec<(usize, usize)> = Vec::with_capacity(slots.len());
     for (i, &data) in slots.iter().enumerate() {
         let layout = layout_of(i);
@@ -333,7 +333,7 @@ pub fn is_right(slots: &[*mut u8], layout_of: impl Fn(usize) -> Layout, content:
             return false;
         }
         let holds = |expected: &dyn Fn(usize) -> u8| {
-            // SAFETY: live, and written where it is looked at.
+            // SAFETY: live, and written where it is read.
             (0..layout.size()).all(|at| unsafe { data.add(at).read() } == expected(at))
         };
         let right = match content {
@@ -350,8 +350,8 @@ pub fn is_right(slots: &[*mut u8], layout_of: impl Fn(usize) -> Layout, content:
     spans.windows(2).all(|two| two[0].0 + two[0].1 <= two[1].0)
 }
 
-/// Heaps say what they use. In an arena it is the way from the lowest to the highest, without what lies between its
-/// blocks.
+/// Heaps report their use. In an arena it is the distance from the lowest to the highest address, without gaps between
+/// its blocks.
 fn bytes_of<A: Contender>(slots: &[*mut u8], layout_of: impl Fn(usize) -> Layout) -> Bytes {
     const BETWEEN_BLOCKS: usize = 4096;
     let asked = (0..slots.len()).map(|i| layout_of(i).size()).sum();

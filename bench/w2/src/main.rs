@@ -2,9 +2,9 @@
 //!
 //!     w2 [--quick] [--only CASE] [--contender NAME]
 //!
-//! Each round samples everyone once in each case, and begins with another one. New + fill + drop (`life`) runs in a
-//! process of its own per case and contender: this program starts itself with `--alone`. So do the rows of bytes held.
-//! A CASE that ends in a star means those that begin so.
+//! Each round samples every contender once in each case, beginning with a different one. New + fill + drop (`life`)
+//! runs in its own process for each case and contender: this program starts itself with `--alone`. So do the rows of
+//! bytes held. A CASE that ends in a star selects all cases with that prefix.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -14,11 +14,11 @@ use std::time::Duration;
 use w2::cases::{Entry, Run};
 use w2::loops::{Bytes, Outcome};
 
-/// How much is measured.
+/// The amount of measurement.
 #[derive(Clone, Copy)]
 struct Effort {
     rounds: usize,
-    /// At least so long is a sample.
+    /// Minimum duration of a sample.
     sample: Duration,
     /// Processes for each row that needs its own, and samples in each.
     processes: usize,
@@ -28,14 +28,14 @@ struct Effort {
 const FULL: Effort = Effort { rounds: 31, sample: Duration::from_micros(1500), processes: 7, samples: 5 };
 const QUICK: Effort = Effort { rounds: 11, sample: Duration::from_micros(600), processes: 2, samples: 3 };
 
-/// What is known of one row.
+/// The samples of one row.
 struct Row<'a> {
     entry: &'a Entry,
-    /// ns an operation, one a sample.
+    /// ns per operation, one for each sample.
     times: Samples,
-    /// Page faults a batch.
+    /// Page faults per batch.
     faults: Samples,
-    /// ns an operation of the slowest of several threads, one a sample.
+    /// ns per operation of the slowest of several threads, one for each sample.
     slowest: Samples,
     bytes: Option<Bytes>,
     verified: bool,
@@ -91,8 +91,8 @@ impl Row<'_> {
     }
 }
 
-/// How many batches take as long as a sample should; 0 if they go wrong. Threads do not begin at the same moment: of
-/// their samples the shortest of three counts, by the slowest thread's own clock.
+/// The number of batches that take as long as a sample should; 0 if they fail. Threads do not begin at the same moment:
+/// of their samples the shortest of three counts, by the slowest thread's own clock.
 fn calibrate(run: Run, place: &mut Vec<*mut u8>, sample: Duration) -> usize {
     let time_of = |count| {
         let mut outcome = run(count, place);
@@ -107,7 +107,7 @@ fn calibrate(run: Run, place: &mut Vec<*mut u8>, sample: Duration) -> usize {
     repetitions(sample, time_of).unwrap_or(0)
 }
 
-/// Rounds of one case, everyone in turn.
+/// Rounds of one case, with all contenders in turn.
 fn measure_together(rows: &mut [Row], effort: Effort, place: &mut Vec<*mut u8>) {
     for row in rows.iter_mut() {
         if let Ok(run) = row.entry.run {
@@ -127,7 +127,7 @@ fn measure_together(rows: &mut [Row], effort: Effort, place: &mut Vec<*mut u8>) 
     }
 }
 
-/// The samples of one row in this process: a line each.
+/// The samples of one row in this process, one a line.
 fn measure_alone(entry: &Entry, effort: Effort) {
     let Ok(run) = entry.run else { return };
     let mut place = Vec::new();
@@ -144,7 +144,7 @@ fn measure_alone(entry: &Entry, effort: Effort) {
     }
 }
 
-/// Rounds of processes, everyone in turn.
+/// Rounds of processes, with all contenders in turn.
 fn measure_in_processes(rows: &mut [Row], effort: Effort, quick: bool) -> Result<(), String> {
     let program = std::env::current_exe().map_err(|e| e.to_string())?;
     let count = rows.len();

@@ -1,4 +1,4 @@
-//! mimalloc, called as Rust's programs call it: by `GlobalAlloc`.
+//! mimalloc, called as Rust programs call it: through `GlobalAlloc`.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 

@@ -1,9 +1,9 @@
-//! multitude. Its chunks are of 64 KiB at most, and `with_capacity` fills its cache of them; reset keeps them there. It
-//! takes no layout but by `Allocator`, and counts those blocks: each must be deallocated, or its chunk stays.
+//! multitude. Its chunks have at most 64 KiB, and `with_capacity` fills its cache of them; reset keeps them there. It
+//! has layouts only through `Allocator`, and counts those blocks: each must be deallocated, or its chunk is kept.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::contender::{Contender, Hand, Need, Pushed, Room};
+use crate::contender::{Batch, Contender, Handle, Need, Pushed};
 use crate::push_all;
 use allocator_api2::alloc::Allocator;
 use multitude::Arena;
@@ -15,19 +15,19 @@ pub struct Multitude(Arena);
 impl Contender for Multitude {
     const NAME: &'static str = "multitude";
     const ONE_BLOCK: bool = false;
-    type Hand<'a> = &'a Arena;
+    type Handle<'a> = &'a Arena;
 
     fn lacks(need: Need) -> Option<&'static str> {
         (need == Need::Layout).then_some("takes a layout by Allocator only")
     }
-    fn new(_room: Room) -> Self {
+    fn new(_batch: Batch) -> Self {
         Multitude(Arena::new())
     }
-    fn with_room(room: Room) -> Self {
-        Multitude(Arena::builder().with_capacity(room.bytes).build())
+    fn with_batch(batch: Batch) -> Self {
+        Multitude(Arena::builder().with_capacity(batch.bytes).build())
     }
     #[inline(always)]
-    fn hand(&mut self) -> &Arena {
+    fn handle(&mut self) -> &Arena {
         &self.0
     }
     #[inline(always)]
@@ -36,14 +36,14 @@ impl Contender for Multitude {
     }
     unsafe fn reset_allocated(&mut self, taken: impl Iterator<Item = (*mut u8, Layout)>) {
         for (data, layout) in taken {
-            // SAFETY: each was allocated by this arena, and is given back once.
+            // SAFETY: each was allocated by this arena, and is freed once.
             unsafe { Allocator::deallocate(&&self.0, NonNull::new_unchecked(data), layout) };
         }
         self.0.reset();
     }
 }
 
-impl Hand for &Arena {
+impl Handle for &Arena {
     #[inline(always)]
     fn take<T: 'static>(&mut self) -> *mut T {
         self.alloc_uninit::<T>().as_mut_ptr()

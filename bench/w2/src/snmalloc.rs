@@ -1,4 +1,4 @@
-//! snmalloc, called as Rust's programs call it: by `GlobalAlloc`.
+//! snmalloc, called as Rust programs call it: through `GlobalAlloc`.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 

@@ -2,7 +2,7 @@
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::contender::{Contender, Hand, Pushed, Room};
+use crate::contender::{Batch, Contender, Handle, Pushed};
 use crate::loops::ten;
 use crate::{push_all, values_only};
 use allocator_api2_04::alloc::Allocator;
@@ -18,16 +18,16 @@ impl Contender for Stumpalo {
     const NAME: &'static str = "stumpalo";
     const DOWN: bool = true;
     const LACKS_NESTED: Option<&'static str> = None;
-    type Hand<'a> = &'a Arena;
+    type Handle<'a> = &'a Arena;
 
-    fn new(_room: Room) -> Self {
+    fn new(_batch: Batch) -> Self {
         Stumpalo(Arena::new())
     }
-    fn with_room(room: Room) -> Self {
-        Stumpalo(Arena::with_capacity(room.bytes))
+    fn with_batch(batch: Batch) -> Self {
+        Stumpalo(Arena::with_capacity(batch.bytes))
     }
     #[inline(always)]
-    fn hand(&mut self) -> &Arena {
+    fn handle(&mut self) -> &Arena {
         &self.0
     }
     #[inline(always)]
@@ -40,7 +40,7 @@ impl Contender for Stumpalo {
     }
 }
 
-impl Hand for &ArenaRef<'_> {
+impl Handle for &ArenaRef<'_> {
     #[inline(always)]
     fn take<T: 'static>(&mut self) -> *mut T {
         self.alloc_with(MaybeUninit::<T>::uninit).as_mut_ptr()
@@ -48,7 +48,7 @@ impl Hand for &ArenaRef<'_> {
     values_only!();
 }
 
-impl Hand for &Arena {
+impl Handle for &Arena {
     #[inline(always)]
     fn take<T: 'static>(&mut self) -> *mut T {
         self.alloc_with(MaybeUninit::<T>::uninit).as_mut_ptr()

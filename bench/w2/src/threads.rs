@@ -1,14 +1,14 @@
-//! Threads at the same time: each with an arena of its own, or all with one `Frames` or pool that is emptied for all of
-//! them. They are started beforehand, make their arenas, warm them up and wait for each other; then the clock runs.
+//! Concurrent threads: each with its own arena, or all with one `Frames` or pool that is emptied for all of them. They
+//! are started in advance, make their arenas, warm them up and wait for each other; then the clock starts.
 //!
-//! An operation is one allocation, and its time is that of a processor: the wall's, times the processors at work. Where
-//! nobody waits for another, a row is the same for all numbers of threads.
+//! An operation is one allocation, and its time is processor time: wall time, times the processors at work. Without
+//! contention a row is the same for all numbers of threads.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::cases::{room_of, slots, Entry};
-use crate::contender::{Contender, Hand, Room};
-use crate::loops::{faults, is_right, many, repeat, Content, Outcome, Times, WRITTEN};
+use crate::cases::{batch_of, slots, Entry};
+use crate::contender::{Batch, Contender, Handle};
+use crate::loops::{faults, is_correct, many, repeat, Content, Outcome, Times, WRITTEN};
 use std::alloc::Layout;
 use std::hint::black_box;
 use std::ptr;
@@ -17,25 +17,25 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 type Value = [u64; 8];
-/// Of 64 B, written, in a batch or frame of one thread.
+/// Allocations of 64 B, written, in a batch or frame of one thread.
 const BATCH: usize = 1000;
 
 fn layout_of(_: usize) -> Layout {
     Layout::new::<Value>()
 }
 
-fn room() -> Room {
-    room_of(BATCH, layout_of)
+fn batch() -> Batch {
+    batch_of(BATCH, layout_of)
 }
 
-/// What one thread saw.
+/// The measurement of one thread.
 pub struct Span {
     pub begin: Instant,
     pub end: Instant,
     pub good: bool,
 }
 
-/// The processors at work.
+/// The number of processors at work.
 fn at_work(threads: usize) -> u32 {
     thread::available_parallelism().map_or(1, |cores| cores.get().min(threads)) as u32
 }
@@ -45,13 +45,13 @@ fn outcome(spans: &[Span], threads: usize, faults: u64) -> Outcome {
     let end = spans.iter().map(|span| span.end).max();
     let wall = begin.zip(end).map_or(Duration::MAX, |(begin, end)| end - begin);
     let verified = spans.len() == threads && spans.iter().all(|span| span.good);
-    // Its own allocations only, and a row divides by everyone's.
+    // Bytes of its own allocations only; a row divides by those of all threads.
     let slowest = spans.iter().map(|span| span.end - span.begin).max().map(|slowest| slowest * threads as u32);
     Outcome { slowest, ..Outcome::new(wall * at_work(threads), verified, faults) }
 }
 
-/// Threads that do the same. What each times begins when all have come to the first barrier; none goes on beyond the
-/// second before all are there.
+/// Runs threads that do the same. Each starts its clock when all have reached the first barrier, and none continues
+/// after the second before all have reached it.
 pub fn race(threads: usize, thread: impl Fn(&Barrier, &Barrier) -> Span + Sync) -> Outcome {
     let (start, done, before) = (Barrier::new(threads), Barrier::new(threads), faults());
     let spans: Vec<Span> = thread::scope(|scope| {
@@ -61,15 +61,15 @@ pub fn race(threads: usize, thread: impl Fn(&Barrier, &Barrier) -> Span + Sync) 
     outcome(&spans, threads, faults() - before)
 }
 
-/// Each has its own.
+/// Each thread has its own arena.
 fn apart<A: Contender, const THREADS: usize>(repetitions: usize, _place: &mut Vec<*mut u8>) -> Outcome {
     race(THREADS, |start, done| {
         let mut place = Vec::new();
         let slots = slots(&mut place, BATCH);
-        let mut arena = A::with_room(room());
+        let mut arena = A::with_batch(batch());
         let mut run = |repetitions, keep| {
             repeat::<A, false>(&mut arena, slots, Times { repetitions, keep }, layout_of, |arena, slots, tag| {
-                many::<A, Value, WRITTEN, false>(&mut arena.hand(), slots, tag)
+                many::<A, Value, WRITTEN, false>(&mut arena.handle(), slots, tag)
             })
         };
         let warm = run(2, false);
@@ -79,44 +79,44 @@ fn apart<A: Contender, const THREADS: usize>(repetitions: usize, _place: &mut Ve
         let end = Instant::now();
         done.wait();
         let kept = run(2, true);
-        let right = kept && is_right(slots, layout_of, Content::Tag, 1);
+        let right = kept && is_correct(slots, layout_of, Content::Tag, 1);
         // SAFETY: the batch that was kept.
         unsafe { arena.reset(slots.iter().map(|&data| (data, Layout::new::<Value>()))) };
         Span { begin, end, good: warm && good && right }
     })
 }
 
-/// What all threads take from, and one of them empties.
+/// A shared allocator, which one of the threads empties.
 pub trait Shared: Sync + 'static {
     const NAME: &'static str;
     fn new() -> Self;
-    /// A thread's part of a frame: the slots are filled.
+    /// A thread's part of a frame: fills the slots.
     fn part(&self, slots: &mut [*mut u8], tag: u8) -> bool;
-    /// The end of the frame, where threads do something for it.
+    /// The end of a thread's part, for allocators that free by thread.
     ///
     /// # Safety
-    /// The slots are as `part` left them, and not used again.
+    /// The slots are those that `part` filled, and are not used again.
     unsafe fn end_part(&self, _slots: &mut [*mut u8]) {}
     /// The end of the frame for all.
     fn advance(&mut self);
 }
 
-/// Takes what a part takes.
+/// Allocates one part.
 #[inline(always)]
-fn take_part<H: Hand>(hand: &mut H, slots: &mut [*mut u8], tag: u8) -> bool {
+fn take_part<H: Handle>(handle: &mut H, slots: &mut [*mut u8], tag: u8) -> bool {
     slots.iter_mut().all(|slot| {
-        let data = hand.take::<Value>();
+        let data = handle.take::<Value>();
         if data.is_null() {
             return false;
         }
-        // SAFETY: it is ours, and of that size.
+        // SAFETY: just allocated, of that size.
         unsafe { data.cast::<u8>().write_bytes(tag, size_of::<Value>()) };
         *slot = data.cast();
         true
     })
 }
 
-/// One for all. A frame is begun and ended together.
+/// One allocator for all threads. A frame begins and ends for all at once.
 fn together<S: Shared + Send, const THREADS: usize>(repetitions: usize, _place: &mut Vec<*mut u8>) -> Outcome {
     const WARM: usize = 3;
     let shared = RwLock::new(S::new());
@@ -132,9 +132,9 @@ fn together<S: Shared + Send, const THREADS: usize>(repetitions: usize, _place: 
             good &= shared.part(slots, frame as u8);
             black_box(slots.as_mut_ptr());
             if frame + 1 == frames {
-                good = good && is_right(slots, layout_of, Content::Tag, frame as u8);
+                good = good && is_correct(slots, layout_of, Content::Tag, frame as u8);
             }
-            // SAFETY: just taken; a null ends the measuring.
+            // SAFETY: just allocated; a null ends the measurement.
             unsafe { shared.end_part(slots) };
             drop(shared);
             end.wait();
@@ -154,13 +154,13 @@ fn together<S: Shared + Send, const THREADS: usize>(repetitions: usize, _place: 
         let (began, before) = (Instant::now(), faults());
         run(repetitions);
         let (wall, faults) = (began.elapsed(), faults() - before);
-        run(1); // the one that is looked at
+        run(1); // the frame that is verified
         let verified = threads.into_iter().all(|thread| thread.join().unwrap_or(false));
         Outcome::new(wall * at_work(THREADS), verified, faults)
     })
 }
 
-/// The floor: the barriers, and the writes. Each thread has a place for all.
+/// The floor: the barriers, and the writes. Each thread reuses one buffer.
 pub struct Barriers;
 
 thread_local! {
@@ -189,7 +189,7 @@ impl Shared for Barriers {
 impl Shared for toft::Frames {
     const NAME: &'static str = "toft frames";
     fn new() -> Self {
-        toft::Frames::with(|| toft::Options::new().reserve(room().bytes).create())
+        toft::Frames::with(|| toft::Options::new().reserve(batch().bytes).create())
     }
     fn part(&self, slots: &mut [*mut u8], tag: u8) -> bool {
         take_part(&mut self.here(), slots, tag)
@@ -199,7 +199,7 @@ impl Shared for toft::Frames {
     }
 }
 
-/// A thread's own, which it empties before its next part.
+/// A thread's own arena, which it empties before its next part.
 #[cfg(feature = "bumpalo")]
 pub struct Locals;
 
@@ -212,7 +212,7 @@ impl Shared for Locals {
     fn part(&self, slots: &mut [*mut u8], tag: u8) -> bool {
         thread_local! {
             static BUMP: std::cell::RefCell<bumpalo::Bump> =
-                std::cell::RefCell::new(bumpalo::Bump::with_capacity(room().bytes));
+                std::cell::RefCell::new(bumpalo::Bump::with_capacity(batch().bytes));
         }
         BUMP.with_borrow_mut(bumpalo::Bump::reset);
         BUMP.with_borrow(|mut bump| take_part(&mut bump, slots, tag))
@@ -248,7 +248,7 @@ impl Shared for crate::leases::BumpPool {
     }
 }
 
-/// A heap: each thread frees what it took.
+/// A heap: each thread frees its allocations.
 pub struct Freed<A>(std::marker::PhantomData<fn() -> A>);
 
 impl<A: Contender> Shared for Freed<A> {
@@ -257,23 +257,23 @@ impl<A: Contender> Shared for Freed<A> {
         Freed(std::marker::PhantomData)
     }
     fn part(&self, slots: &mut [*mut u8], tag: u8) -> bool {
-        take_part(&mut A::new(room()).hand(), slots, tag)
+        take_part(&mut A::new(batch()).handle(), slots, tag)
     }
     unsafe fn end_part(&self, slots: &mut [*mut u8]) {
         // SAFETY: the same contract.
-        unsafe { A::new(room()).reset(slots.iter().map(|&data| (data, Layout::new::<Value>()))) };
+        unsafe { A::new(batch()).reset(slots.iter().map(|&data| (data, Layout::new::<Value>()))) };
     }
     fn advance(&mut self) {}
 }
 
-/// Samples of threads last longer: they do not begin at the same moment.
+/// Samples of threads are longer, since threads do not begin at the same moment.
 pub const LONG: u32 = 8;
 
 fn entry(case: &'static str, contender: &'static str, threads: usize, run: crate::cases::Run) -> Entry {
     Entry { case, contender, operations: threads * BATCH, alone: false, weighs: false, long: LONG, run: Ok(run) }
 }
 
-/// Each thread with its own.
+/// Each thread with its own arena.
 pub fn entries_apart<A: Contender>() -> Vec<Entry> {
     vec![
         entry("1 thread", A::NAME, 1, apart::<A, 1>),
@@ -284,7 +284,7 @@ pub fn entries_apart<A: Contender>() -> Vec<Entry> {
     ]
 }
 
-/// All threads with one.
+/// All threads with one allocator.
 pub fn entries_together<S: Shared + Send>() -> Vec<Entry> {
     vec![
         entry("1 shared", S::NAME, 1, together::<S, 1>),

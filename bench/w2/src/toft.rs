@@ -2,7 +2,7 @@
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::contender::{Contender, Hand, Need, Pushed, Room};
+use crate::contender::{Batch, Contender, Handle, Need, Pushed};
 use crate::loops::ten;
 use crate::{push_all, values_only};
 use allocator_api2::alloc::Allocator;
@@ -10,8 +10,8 @@ use std::alloc::Layout;
 use std::ptr;
 use toft::{Arena, Options};
 
-pub fn arena_with(room: Room) -> Arena {
-    Options::new().reserve(room.bytes).create().expect("memory for the arena")
+pub fn arena_with(batch: Batch) -> Arena {
+    Options::new().reserve(batch.bytes).create().expect("memory for the arena")
 }
 
 pub struct Toft(Arena);
@@ -19,16 +19,16 @@ pub struct Toft(Arena);
 impl Contender for Toft {
     const NAME: &'static str = "toft";
     const LACKS_NESTED: Option<&'static str> = None;
-    type Hand<'a> = &'a Arena;
+    type Handle<'a> = &'a Arena;
 
-    fn new(_room: Room) -> Self {
+    fn new(_batch: Batch) -> Self {
         Toft(Arena::new())
     }
-    fn with_room(room: Room) -> Self {
-        Toft(arena_with(room))
+    fn with_batch(batch: Batch) -> Self {
+        Toft(arena_with(batch))
     }
     #[inline(always)]
-    fn hand(&mut self) -> &Arena {
+    fn handle(&mut self) -> &Arena {
         &self.0
     }
     #[inline(always)]
@@ -41,7 +41,7 @@ impl Contender for Toft {
     }
 }
 
-impl Hand for &Arena {
+impl Handle for &Arena {
     #[inline(always)]
     fn take<T: 'static>(&mut self) -> *mut T {
         self.alloc_uninit::<T>().as_mut_ptr()
@@ -74,19 +74,19 @@ pub struct ToftCursor(Arena);
 
 impl Contender for ToftCursor {
     const NAME: &'static str = "toft cursor";
-    type Hand<'a> = toft::Cursor<'a>;
+    type Handle<'a> = toft::Cursor<'a>;
 
     fn lacks(need: Need) -> Option<&'static str> {
-        (!matches!(need, Need::Typed | Need::Mixed | Need::Life)).then_some("a cursor in registers takes values")
+        (!matches!(need, Need::Typed | Need::Mixed | Need::Lifetime)).then_some("a cursor in registers takes values")
     }
-    fn new(_room: Room) -> Self {
+    fn new(_batch: Batch) -> Self {
         ToftCursor(Arena::new())
     }
-    fn with_room(room: Room) -> Self {
-        ToftCursor(arena_with(room))
+    fn with_batch(batch: Batch) -> Self {
+        ToftCursor(arena_with(batch))
     }
     #[inline(always)]
-    fn hand(&mut self) -> toft::Cursor<'_> {
+    fn handle(&mut self) -> toft::Cursor<'_> {
         self.0.cursor()
     }
     #[inline(always)]
@@ -95,7 +95,7 @@ impl Contender for ToftCursor {
     }
 }
 
-impl Hand for toft::Cursor<'_> {
+impl Handle for toft::Cursor<'_> {
     #[inline(always)]
     fn take<T: 'static>(&mut self) -> *mut T {
         self.alloc_uninit::<T>().as_mut_ptr()
@@ -108,19 +108,19 @@ pub struct ToftPack(Arena);
 impl Contender for ToftPack {
     const NAME: &'static str = "toft pack";
     const LACKS_EMPTY: Option<&'static str> = Some("packs strings");
-    type Hand<'a> = toft::Pack<'a>;
+    type Handle<'a> = toft::Pack<'a>;
 
     fn lacks(need: Need) -> Option<&'static str> {
         (need != Need::Str).then_some("packs strings")
     }
-    fn new(_room: Room) -> Self {
+    fn new(_batch: Batch) -> Self {
         ToftPack(Arena::new())
     }
-    fn with_room(room: Room) -> Self {
-        ToftPack(arena_with(room))
+    fn with_batch(batch: Batch) -> Self {
+        ToftPack(arena_with(batch))
     }
     #[inline(always)]
-    fn hand(&mut self) -> toft::Pack<'_> {
+    fn handle(&mut self) -> toft::Pack<'_> {
         self.0.pack()
     }
     #[inline(always)]
@@ -129,7 +129,7 @@ impl Contender for ToftPack {
     }
 }
 
-impl Hand for toft::Pack<'_> {
+impl Handle for toft::Pack<'_> {
     fn take<T: 'static>(&mut self) -> *mut T {
         unreachable!()
     }

@@ -3,7 +3,7 @@
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::contender::{Contender, Hand, Need, Room};
+use crate::contender::{Batch, Contender, Handle, Need};
 use crate::values_only;
 use std::alloc::Layout;
 use std::hint::unreachable_unchecked;
@@ -12,7 +12,7 @@ use typed_arena::Arena;
 
 type Values<const WORDS: usize> = Arena<MaybeUninit<[u64; WORDS]>>;
 
-/// An arena of one of the types in the cases, by its words.
+/// An arena of one of the cases' types, by its number of words.
 pub enum Typed {
     W2(Values<2>),
     W6(Values<6>),
@@ -25,23 +25,23 @@ pub enum Typed {
 
 pub struct TypedArena {
     arena: Typed,
-    room: Room,
+    batch: Batch,
 }
 
 impl Contender for TypedArena {
     const NAME: &'static str = "typed-arena";
     const LACKS_EMPTY: Option<&'static str> = Some("has no reset");
-    type Hand<'a> = &'a Typed;
+    type Handle<'a> = &'a Typed;
 
     fn lacks(need: Need) -> Option<&'static str> {
-        (!matches!(need, Need::Typed | Need::Life)).then_some("an arena has values of one type, taken one by one")
+        (!matches!(need, Need::Typed | Need::Lifetime)).then_some("an arena has values of one type, taken one by one")
     }
-    fn new(room: Room) -> Self {
-        TypedArena { arena: Typed::W8(Arena::new()), room }
+    fn new(batch: Batch) -> Self {
+        TypedArena { arena: Typed::W8(Arena::new()), batch }
     }
-    fn with_room(room: Room) -> Self {
-        let n = room.count;
-        let arena = match room.size {
+    fn with_batch(batch: Batch) -> Self {
+        let n = batch.count;
+        let arena = match batch.size {
             16 => Typed::W2(Arena::with_capacity(n)),
             48 => Typed::W6(Arena::with_capacity(n)),
             64 => Typed::W8(Arena::with_capacity(n)),
@@ -51,14 +51,14 @@ impl Contender for TypedArena {
             65536 => Typed::W8192(Arena::with_capacity(n)),
             size => unreachable!("no arena for values of {size} bytes"),
         };
-        TypedArena { arena, room }
+        TypedArena { arena, batch }
     }
     #[inline(always)]
-    fn hand(&mut self) -> &Typed {
+    fn handle(&mut self) -> &Typed {
         &self.arena
     }
     unsafe fn reset(&mut self, _taken: impl Iterator<Item = (*mut u8, Layout)>) {
-        *self = TypedArena::with_room(self.room);
+        *self = TypedArena::with_batch(self.batch);
     }
 }
 
@@ -66,14 +66,14 @@ macro_rules! take_from {
     ($self:expr, $variant:ident) => {
         match $self {
             Typed::$variant(arena) => arena.alloc(MaybeUninit::uninit()).as_mut_ptr().cast(),
-            // SAFETY: `with_room` chose the variant by the size of the values that are taken here. A check would be its
-            // users' loss: they know the type.
+            // SAFETY: `with_batch` chose the variant by the size of the values that are allocated here. A check would
+            // be a cost that its users, who know the type, do not have.
             _ => unsafe { unreachable_unchecked() },
         }
     };
 }
 
-impl Hand for &Typed {
+impl Handle for &Typed {
     #[inline(always)]
     fn take<T: 'static>(&mut self) -> *mut T {
         match size_of::<T>() {

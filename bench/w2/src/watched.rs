@@ -1,9 +1,9 @@
-//! What watching costs: an arena and frames with each diagnostic switched on, and with none.
+//! The cost of diagnostics: an arena and frames with each of them switched on, and with none.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::cases::{physics, values, Entry, Run};
-use crate::contender::{Contender, Room};
+use crate::contender::{Batch, Contender};
 use crate::frames::toft::ToftFrames;
 use crate::loops::WRITTEN;
 use crate::toft::arena_with;
@@ -15,13 +15,13 @@ pub const METERED: u8 = 1;
 pub const SAMPLED_512: u8 = 2;
 pub const SAMPLED_64: u8 = 3;
 pub const CHECKED: u8 = 4;
-/// It was metered and sampled, and is no more.
+/// It was metered and sampled earlier.
 pub const OFF_AGAIN: u8 = 5;
 
 const NAMES: [&str; 6] =
     ["toft off", "toft metered", "toft sampled 512 K", "toft sampled 64 K", "toft checked", "toft off again"];
 
-/// What an arena and what frames have in common.
+/// The switches that arenas and frames share.
 trait Watch {
     fn meter(&mut self, on: bool) -> Result<(), SwitchError>;
     fn sample(&mut self, bytes: u64) -> Result<(), SwitchError>;
@@ -65,18 +65,18 @@ pub struct Watched<const HOW: u8>(Arena);
 
 impl<const HOW: u8> Contender for Watched<HOW> {
     const NAME: &'static str = NAMES[HOW as usize];
-    type Hand<'a> = &'a Arena;
+    type Handle<'a> = &'a Arena;
 
-    fn new(_room: Room) -> Self {
+    fn new(_batch: Batch) -> Self {
         unreachable!()
     }
-    fn with_room(room: Room) -> Self {
-        let mut arena = arena_with(room);
+    fn with_batch(batch: Batch) -> Self {
+        let mut arena = arena_with(batch);
         switch::<HOW>(&mut arena);
         Watched(arena)
     }
     #[inline(always)]
-    fn hand(&mut self) -> &Arena {
+    fn handle(&mut self) -> &Arena {
         &self.0
     }
     #[inline(always)]
@@ -85,23 +85,23 @@ impl<const HOW: u8> Contender for Watched<HOW> {
     }
 }
 
-/// Frames, which make a summary of each while they are watched.
+/// Frames, which make a summary of each frame while they are instrumented.
 pub struct WatchedFrames<const HOW: u8>(ToftFrames);
 
 impl<const HOW: u8> Contender for WatchedFrames<HOW> {
     const NAME: &'static str = NAMES[HOW as usize];
-    type Hand<'a> = &'a Arena;
+    type Handle<'a> = &'a Arena;
 
-    fn new(_room: Room) -> Self {
+    fn new(_batch: Batch) -> Self {
         unreachable!()
     }
-    fn with_room(room: Room) -> Self {
-        let mut frames = ToftFrames::with_room(room);
+    fn with_batch(batch: Batch) -> Self {
+        let mut frames = ToftFrames::with_batch(batch);
         switch::<HOW>(&mut frames.0);
         WatchedFrames(frames)
     }
     #[inline(always)]
-    fn hand(&mut self) -> &Arena {
+    fn handle(&mut self) -> &Arena {
         self.0 .0.here()
     }
     #[inline(always)]

@@ -1,4 +1,4 @@
-# AVLTrees: made inside the timing, as its users have it.
+# AVLTrees: made inside the timing, as its users make it.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 

@@ -1,8 +1,8 @@
-# DataStructures: made inside the timing, as its users have them, except for what is only read.
+# DataStructures: made inside the timing, as its users make them, except for collections that are only read.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
-struct Blocks{Q} # a Queue, whose verbs were enqueue! and dequeue! before 0.19
+struct Blocks{Q} # a Queue, whose functions were enqueue! and dequeue! before 0.19
     queue::Q
 end
 
@@ -14,7 +14,7 @@ else
     @inline Base.popfirst!(q::Blocks) = popfirst!(q.queue)
 end
 @inline Base.isempty(q::Blocks) = isempty(q.queue)
-@inline Base.empty!(q::Blocks) = q # which is thrown away
+@inline Base.empty!(q::Blocks) = q # not used again
 
 struct Deque{S} # a Stack
     stack::S
@@ -41,7 +41,7 @@ const Searched = Union{DataStructures.AVLTree,DataStructures.RBTree,DataStructur
 @inline add!(c::Searched, k) = push!(c, k)
 @inline ended(c::Searched) = length(c) == 0
 
-# upto: a deletion from an AVLTree is linear; of 100,000 keys it would take seconds.
+# upto: a deletion from an AVLTree is linear; with 100,000 keys it would take seconds.
 push!(MORE[sets], order -> [
     Contender("DataStructures SortedSet", n -> (keys = order(n); () -> set(DataStructures.SortedSet{Int}(), keys))),
     Contender("DataStructures AVLTree", n -> (keys = order(n); () -> set(DataStructures.AVLTree{Int}(), keys)), 1000),

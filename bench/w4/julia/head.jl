@@ -1,4 +1,4 @@
-# Four allocations of 32 B, a number written to each and read again, and all given back: n times.
+# Four allocations of 32 B, a number written to each and read again, and all freed: n times.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -43,7 +43,8 @@ function with_reset(a, n)
     return right
 end
 
-# The maker's function, from the table behind the second word of the head (abi/SPEC.md): what a foreign call costs.
+# The provider's function, from the table that the second word of the head points to (abi/SPEC.md): the cost of a
+# foreign call.
 function by_ccall(a, n)
     right = true
     GC.@preserve a begin
@@ -72,7 +73,7 @@ function by_malloc(n)
     return right
 end
 
-@noinline vector() = Vector{Int}(undef, 4) # as a function elsewhere would return it
+@noinline vector() = Vector{Int}(undef, 4) # as a function of another module would return it
 
 function by_vectors(n)
     right = true
@@ -84,7 +85,7 @@ function by_vectors(n)
     return right
 end
 
-# A cursor and a limit in an object of Julia's, and nothing else.
+# A cursor and a limit in an object of Julia's, without anything else.
 mutable struct Bump
     cursor::UInt
     limit::UInt

@@ -1,4 +1,4 @@
-# Going over the live slots of a pool of which a random half was given back.
+# Iterating over the live slots of a pool after a random half was freed.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -10,7 +10,7 @@ function sum_first(elements)
     return sum
 end
 
-# By index: of a pool of columns the first alone is read.
+# By index: of a pool of columns only the first column is read.
 function sum_slots(pool)
     sum = 0
     for i in eachindex(pool)
@@ -19,7 +19,7 @@ function sum_slots(pool)
     return sum
 end
 
-# What one writes where a pool cannot say which slots are live: an array beside it.
+# The usual code for pools that do not record which slots are live: a separate array.
 struct Marked{P}
     pool::P
     live::Vector{Bool}
@@ -45,7 +45,7 @@ end
 
 gone(n) = shuffle(MersenneTwister(4), 1:n)[1:n÷2]
 
-# Fills a pool with (j, payload), gives a half back; (indices by j are what take returned).
+# Fills a pool with (j, payload) and frees a half; (indices by j are the results of take).
 function halve(take, give, n, payload)
     at = [take((j, payload)) for j in 1:n]
     foreach(j -> give(at[j], j), gone(n))

@@ -2,7 +2,7 @@
 #
 #     scripts/julia --project=julia/Toft bench/w4/julia/main.jl [--quick] [--part=K/M] [WORDS...]
 #
-# WORDS: only cases whose names have them. --part: every M-th case from the K-th on, where K is 0 to M - 1.
+# WORDS: only cases whose names contain them. --part: every M-th case from the K-th on, where K is 0 to M - 1.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 using Random
@@ -22,7 +22,7 @@ include("packages.jl")
 const SMALL = 10
 
 function cases(large)
-    found = Tuple{String,Int,Int,Any}[] # name, n, operations of which one is told, what makes the contenders
+    found = Tuple{String,Int,Int,Any}[] # name, n, operations per call (times are for one), the contenders' maker
     add(name, n, made) = push!(found, ("$name $n", n, 1, made))
     for p in (1, 10, 100), n in (large, SMALL)
         for (name, case) in (("list", lists), ("stack", stacks), ("queue", queues))

@@ -1,5 +1,5 @@
-# How everything is timed: calls of a body in batches long enough for the clock, contenders rotated from round to round,
-# the collector run between them. What a batch allocates, and how long the collector runs in it, is read from Base.
+# The measurement: calls of a body in batches long enough for the clock, contenders rotated from round to round, the
+# collector run between them. Allocations of a batch, and the collector's time in it, are read from Base.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -14,8 +14,8 @@ Contender(name, make) = Contender(name, make, typemax(Int))
 
 struct Settings
     rounds::Int
-    batch_ns::Int # a batch takes at least so long
-    case_ns::Int  # of a case no further round begins after so long
+    batch_ns::Int # minimum duration of a batch
+    case_ns::Int  # no further round of a case begins after this time
     collect::Bool # before each contender, or only before the case
 end
 
@@ -36,7 +36,7 @@ function timed(body, k)
     return time, Base.gc_alloc_count(spent), spent.allocd, spent.total_time, right
 end
 
-# Calls until a batch is long enough. The first of them touch memory that is new.
+# Calls until a batch is long enough. The first calls touch new memory.
 function calls(body, batch_ns)
     right = batch(body, 1)
     k = 1
@@ -55,7 +55,7 @@ text(x::Real) = string(isinteger(x) && abs(x) < 1e15 ? Int(x) : round(x; sigdigi
 
 line(pairs...) = println("{", join((text(k) * ": " * text(v) for (k, v) in pairs), ", "), "}")
 
-# Times are of one call of the body, or of one of the `per` operations of a call.
+# Times are for one call of the body, or for one of the `per` operations of a call.
 function measure(case, order, contenders, n, per, settings::Settings)
     contenders = filter(c -> n <= c.upto, contenders)
     isempty(contenders) && return nothing

@@ -1,9 +1,9 @@
-# Pools by the scheme of Allocators.jl, in a few lines of our own: the rivals named model.
+# Pools by the scheme of Allocators.jl, reimplemented in a few lines: the rivals named model.
 #
-# A pool is a vector whose live part is first:last; an index is a place in it, and 0 is none. Taking at the end moves
-# `last`, and a pool that may grow doubles when it is full, and halves when a quarter is in use. A pool with a free list
-# has a second pool beside it, a stack of the places given back. Columns hold one vector for each field. As in the
-# original no access is checked, and a fixed pool does not look at its capacity.
+# A pool is a vector whose live part is first:last; an index is a position in it, and 0 means none. Allocating at the
+# end moves `last`; a growing pool doubles when it is full, and halves when a quarter is in use. A pool with a free list
+# has a second pool, a stack of the freed positions. Columns hold one vector for each field. As in the original no
+# access is checked, and a fixed pool does not check its capacity.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 module Model

@@ -1,9 +1,9 @@
-# Sets and dictionaries, ordered ones and those by hashing: of n keys j and -j each, all are put in, looked up, and
-# taken out again, one after the other.
+# Sets and dictionaries, ordered and hashed: n keys j and n keys -j are inserted, looked up, and removed one after the
+# other.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
-# The verbs in which the bodies are written, for those who have other names for them.
+# The functions that the bodies call, for packages with other names.
 @inline has(c, k) = haskey(c, k)
 @inline has(c::AbstractSet, k) = k in c
 @inline add!(c::AbstractSet, k) = push!(c, k)
@@ -50,7 +50,7 @@ function set(c, keys::Keys)
     return right & ended(c)
 end
 
-# Each key with the same payload, or with one of its own.
+# Each key with the same payload, or with its own.
 struct Same{P}
     payload::P
 end
@@ -82,7 +82,7 @@ function dict(c, keys::Keys, payload::F) where {F}
     return right & ended(c)
 end
 
-# Half of the keys are taken out first, so that nodes have moved: what is left must have kept its own data.
+# Half of the keys are removed first, so that nodes move: the remaining keys must have kept their own data.
 function dict_half(c, keys::Keys, payload::F) where {F}
     n = length(keys.in)
     for j in keys.in
@@ -166,7 +166,7 @@ function sets(order)
     return all
 end
 
-# Each time a collection in an arena that is empty again.
+# Each time a new collection in an arena that was emptied.
 function in_new(create, body)
     a = Toft.Arena()
     return () -> (right = body(create(a)); Toft.reset!(a); right)

@@ -1,4 +1,4 @@
-# Rivals from other packages: they are in the tables when they can be loaded, and named as not installed otherwise.
+# Rivals from other packages: they are in the tables if they can be loaded, and reported as not installed otherwise.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -18,7 +18,7 @@ for name in PACKAGES
     INSTALLED[name] || left_out(string(name), "not installed")
 end
 
-# What they add to a case; each is given what the function of that case is given.
+# Their contenders for a case; each function has the arguments of that case's function.
 const MORE = Dict{Function,Vector{Function}}(c => [] for c in (lists, stacks, queues, sets, dicts, scanned))
 
 with_packages(case, given...) = vcat(case(given...), (more(given...) for more in MORE[case])...)

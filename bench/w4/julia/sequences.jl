@@ -16,7 +16,7 @@ sum_to(n) = n * (n + 1) ÷ 2
 
 # ---- lists ----
 
-# Cells in a pool, linked by index: the list that one makes by hand.
+# Cells in a pool, linked by index: a manually linked list.
 const Cell{P} = Tuple{Item{P},Int}
 
 @inline take(pool, cell) = Model.allocateend!(pool, cell)
@@ -30,7 +30,7 @@ const Cell{P} = Tuple{Item{P},Int}
 @inline give(pool::Toft.AbstractPool, i) = @inbounds Toft.deallocate!(pool, i)
 @inline give_all(pool::Toft.AbstractPool) = Toft.emptyend!(pool)
 
-# The same with every access checked, as it is without @inbounds.
+# The same with bounds checks, as without @inbounds.
 struct Checked{P}
     pool::P
 end
@@ -129,7 +129,7 @@ function vector_list(v, n, payload)
     return sum == sum_to(n)
 end
 
-# ---- stacks and queues: one body, for what is pushed at the end and popped at one of them ----
+# ---- stacks and queues: one body, which pushes at the end and pops at one of the ends ----
 
 function stack(s, n, payload)
     for j in 1:n
@@ -170,7 +170,7 @@ end
 
 # ---- contenders ----
 
-# The kinds of pools, by the names of the tables: (name, with columns, with a free list, fixed)
+# The kinds of pools, by their names in the tables: (name, with columns, with a free list, fixed)
 const KINDS = [(string(free ? "free " : "", columns ? "columns " : free ? "list " : "", fixed ? "fixed" : "growing"),
                 columns, free, fixed) for free in (false, true) for columns in (false, true) for fixed in (true, false)]
 

@@ -1,6 +1,6 @@
-# An AVL tree with links to the parents, iterative, over any place for nodes: pools by the scheme of Allocators.jl, and
-# objects of Julia's heap. Its deletion takes a neighbour's data along with the key when a node has two children; the
-# original leaves the old data there, so its dictionary answers wrongly.
+# An AVL tree with links to the parents, iterative, over any storage of nodes: pools by the scheme of Allocators.jl, and
+# objects of Julia's heap. Its deletion moves a neighbour's data with its key when a node has two children; the original
+# leaves the old data there, so its dictionary returns wrong values.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 module Trees
@@ -71,9 +71,9 @@ function find(t::Tree, k)
 end
 
 @inline Base.haskey(t::Tree, k) = find(t, k) !== none(t.nodes)
-@inline lookup(t::Tree, k) = data(t.nodes, find(t, k)) # the key is there
+@inline lookup(t::Tree, k) = data(t.nodes, find(t, k)) # the key exists
 
-# Puts `i`, or none, where `old` hung.
+# Replaces the child `old` by `i`, or by none.
 @inline function hang!(t, old, i, above)
     s = t.nodes
     if above === none(s)
@@ -117,7 +117,7 @@ function turn_left!(t, i)
     return up
 end
 
-# From `i` upwards until a height is what it was.
+# From `i` upwards until a height is unchanged.
 function balance!(t, i)
     s = t.nodes
     while i !== none(s)
@@ -167,7 +167,7 @@ function delete(t::Tree, k)
     s, i = t.nodes, find(t, k)
     i === none(s) && return nothing
     l, r = left(s, i), right(s, i)
-    if l !== none(s) && r !== none(s) # a neighbour takes its place
+    if l !== none(s) && r !== none(s) # a neighbour replaces it
         at = i
         if height(s, l) >= height(s, r)
             i = l
@@ -190,7 +190,7 @@ function delete(t::Tree, k)
         hang!(t, i, none(s), above)
         drop(s, i)
         balance!(t, above)
-    else # which is a leaf: it moves into this slot
+    else # a leaf: it moves into this slot
         key!(s, i, key(s, child))
         data!(s, i, data(s, child))
         left!(s, i, none(s))
@@ -202,7 +202,7 @@ function delete(t::Tree, k)
     return nothing
 end
 
-# Whether nothing is left; and everything is given back.
+# Whether nothing is left; frees everything.
 function finish(t::Tree{<:PoolNodes})
     t.root === 0 || return false
     whole = !(t.nodes.pool isa FreePool) || isempty(t.nodes.pool)

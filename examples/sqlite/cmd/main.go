@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-// The program shows package sqlite at work, and then what a round of calls costs with and without Toft.
+// The program demonstrates package sqlite, and then measures a round of calls with and without Toft.
 package main
 
 import (
@@ -37,7 +37,7 @@ func prepare(db *sqlite.DB, sql string) *sqlite.Stmt {
 	return s
 }
 
-// ---- what it does ----
+// ---- demonstration ----
 
 func show(db *sqlite.DB) {
 	check(db.Exec(`CREATE TABLE star(id INTEGER PRIMARY KEY, name TEXT UNIQUE, magnitude REAL, spectrum BLOB)`, `BEGIN`))
@@ -69,7 +69,7 @@ func show(db *sqlite.DB) {
 
 func ms(start time.Time) float64 { return time.Since(start).Seconds() * 1e3 }
 
-// ---- what it costs ----
+// ---- measurement ----
 
 type contender struct {
 	name    string
@@ -77,7 +77,7 @@ type contender struct {
 	round   func(s *sqlite.Stmt, args []any) []any // bind, step, read the columns, reset
 }
 
-// compare prints a line for each way, and answers one about all.
+// compare prints a line for each way, and returns one about all.
 func compare(db *sqlite.DB) string {
 	contenders := []contender{
 		{"C.CString, C.CBytes, C.free", mallocPrepare, mallocEach},
@@ -145,7 +145,7 @@ func toftEach(s *sqlite.Stmt, args []any) []any {
 	return step(s, len(args))
 }
 
-// step ends a round that is bound.
+// step runs and ends a round whose parameters are bound.
 func step(s *sqlite.Stmt, n int) []any {
 	_, err := s.Step()
 	check(err)

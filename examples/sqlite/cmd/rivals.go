@@ -16,7 +16,7 @@ static int bind_copy(sqlite3_stmt *s, int i, struct sq_value v) {
 	return sq_bind(s, i, &v);
 }
 
-// Binds, steps, and reads the row into v. Text and blobs stay SQLite's: the row is read before the reset.
+// Binds, steps, and reads the row into v. Text and blobs stay in SQLite's memory: the row is read before the reset.
 static int round_of(sqlite3_stmt *s, struct sq_value *v, int n) {
 	int code = sq_bind_all(s, v, n);
 	if (code == SQLITE_OK) code = sqlite3_step(s);
@@ -39,7 +39,7 @@ import (
 	"toft.dev/toft/examples/sqlite"
 )
 
-// What wrappers do without Toft, on the same calls of SQLite: only where the parameters lie is different.
+// Wrappers without Toft, with the same calls of SQLite: only the memory of the parameters differs.
 
 func ok(code, wanted C.int) {
 	if code != wanted {
@@ -56,7 +56,7 @@ func mallocPrepare(db *sqlite.DB, sql string) *sqlite.Stmt {
 	return db.Own(unsafe.Pointer(s))
 }
 
-// value is arg for C: text and blobs from malloc, or where they are in Go's memory.
+// value converts arg for C: text and blobs in malloc's memory, or in Go's.
 func value(arg any, malloc bool) (v C.struct_sq_value) {
 	switch arg := arg.(type) {
 	case nil:
@@ -87,7 +87,7 @@ func freeAll(list *[]unsafe.Pointer) {
 	}
 }
 
-// A call for each parameter, and for each text and blob a malloc and a free.
+// A call for each parameter, with a malloc and a free for each text and blob.
 func mallocEach(s *sqlite.Stmt, args []any) []any {
 	mallocs := make([]unsafe.Pointer, 0, 8)
 	defer freeAll(&mallocs)
@@ -99,7 +99,7 @@ func mallocEach(s *sqlite.Stmt, args []any) []any {
 	return step(s, len(args))
 }
 
-// Go's memory passed as it is, and copied by SQLite (SQLITE_TRANSIENT). Few C libraries offer that.
+// Go's memory is passed directly, and copied by SQLite (SQLITE_TRANSIENT). Few C libraries offer that.
 func copyEach(s *sqlite.Stmt, args []any) []any {
 	for i, arg := range args {
 		ok(C.bind_copy((*C.sqlite3_stmt)(s.Pointer()), C.int(i+1), value(arg, false)), C.SQLITE_OK)
@@ -107,7 +107,7 @@ func copyEach(s *sqlite.Stmt, args []any) []any {
 	return step(s, len(args))
 }
 
-// One call for a round; the array of structs from malloc too.
+// One call for a round; the array of structs comes from malloc, too.
 func mallocArray(s *sqlite.Stmt, args []any) []any {
 	n := len(args)
 	p := (*C.struct_sq_value)(C.malloc(C.size_t(n) * C.sizeof_struct_sq_value))

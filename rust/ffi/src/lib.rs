@@ -1,4 +1,4 @@
-//! What C has: libtoft's arenas, and a user of any arena.
+//! Bindings for libtoft's arenas, and for C code that uses any arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::ffi::{c_char, c_int, c_void};
@@ -26,16 +26,16 @@ unsafe extern "C" {
     pub fn watched_misuse(arena: *mut Head, size: usize) -> c_int;
 }
 
-/// An arena of libtoft's, in Rust's hands.
+/// Creates an arena of libtoft, owned by Rust.
 pub fn created_in_c() -> Arena {
-    // SAFETY: new, and nobody else's; libtoft's arenas may change their thread.
+    // SAFETY: it is new, and has no other owner; libtoft's arenas may move between threads.
     unsafe { Arena::from_raw(NonNull::new(toft_create()).expect("memory")).expect("version 1") }
 }
 
-/// The values of a list, from the newest.
+/// Returns the values of a list, newest first.
 ///
 /// # Safety
-/// The list is alive.
+/// The list must be alive.
 pub unsafe fn values(list: *const Node) -> Vec<u64> {
     let mut values = vec![];
     let mut at = NonNull::new(list.cast_mut());
@@ -48,7 +48,7 @@ pub unsafe fn values(list: *const Node) -> Vec<u64> {
     values
 }
 
-/// A phase of libtoft's.
+/// libtoft's `toft_phase`.
 #[repr(C)]
 pub struct Phase {
     pub name: *const c_char,
@@ -56,7 +56,7 @@ pub struct Phase {
     pub live: u64,
 }
 
-/// What a snapshot of libtoft's is told.
+/// Options of libtoft's snapshots.
 #[repr(C)]
 pub struct SnapshotOptions {
     pub size: usize,
@@ -75,7 +75,7 @@ unsafe extern "C" {
     pub fn toft_snapshot_text(arena: *mut Head, o: *const SnapshotOptions, text: *mut c_char, size: usize) -> usize;
 }
 
-/// The snapshot of one of libtoft's arenas. Bit 0 of the flags clears, bit 1 asks libdw.
+/// The snapshot of an arena of libtoft. Bit 0 of the flags clears the counts; bit 1 resolves symbols with libdw.
 pub fn snapshot_in_c(arena: &Arena, flags: u32) -> String {
     let options = SnapshotOptions {
         size: size_of::<SnapshotOptions>(),
@@ -84,7 +84,7 @@ pub fn snapshot_in_c(arena: &Arena, flags: u32) -> String {
         symbolizer_arg: std::ptr::null(),
     };
     let mut text = vec![0u8; 4 << 20];
-    // SAFETY: a live arena, and so many bytes.
+    // SAFETY: a live arena, and a buffer of that size.
     let n = unsafe { toft_snapshot_text(arena.as_raw().as_ptr(), &options, text.as_mut_ptr().cast(), text.len()) };
     assert!(n != 0 && n < text.len());
     text.truncate(n);

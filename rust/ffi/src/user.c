@@ -1,4 +1,4 @@
-/* A user of arenas that knows nothing of their providers: a list, a scope with a cleanup, text in a claimed range.
+/* A user of arenas, independent of their provider: a list, a scope with a cleanup, text in a claimed range.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <string.h>
 
@@ -24,7 +24,8 @@ struct node *user_list(toft_arena *a, uint64_t n) {
 
 static void count(void *arg) { ++*(int *)arg; }
 
-/* Registers a cleanup in a scope, fills the scope, ends it. How often the cleanup ran, or a negative code. */
+/* Registers a cleanup in a scope, fills the scope and ends it. Returns how often the cleanup ran, or a negative code.
+   */
 int user_scope(toft_arena *a, size_t size);
 int user_scope(toft_arena *a, size_t size) {
   int ran = 0;
@@ -37,7 +38,7 @@ int user_scope(toft_arena *a, size_t size) {
   return code == TOFT_OK ? ran : code;
 }
 
-/* n bytes, one by one, in a claimed range; NULL if they are not where they were put. */
+/* Writes n bytes one by one into a claimed range; NULL if they are not contiguous. */
 char *user_bytes(toft_arena *a, size_t n);
 char *user_bytes(toft_arena *a, size_t n) {
   toft_range r;

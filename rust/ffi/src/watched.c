@@ -4,7 +4,7 @@
 
 #include "toft.h"
 
-/* n allocations of size bytes by who says it is `site`, under a tag. How many there were. */
+/* Makes n allocations of size bytes at call site `site`, under a tag. Returns the number that succeeded. */
 size_t watched_fill(toft_arena *a, size_t n, size_t size, uintptr_t site, uint64_t tag, const char *name);
 size_t watched_fill(toft_arena *a, size_t n, size_t size, uintptr_t site, uint64_t tag, const char *name) {
   size_t made = 0;
@@ -18,7 +18,7 @@ size_t watched_fill(toft_arena *a, size_t n, size_t size, uintptr_t site, uint64
   return a->ops->set(a, TOFT_SET_TAG, 0, NULL, 0) == TOFT_OK ? made : 0;
 }
 
-/* Writes a byte that many behind the start of a new allocation. What the rewind says to that. */
+/* Writes a byte at offset `at` of a new allocation. Returns the code of the rewind. */
 int watched_fault(toft_arena *a, size_t size, ptrdiff_t at);
 int watched_fault(toft_arena *a, size_t size, ptrdiff_t at) {
   toft_mark m = toft_mark_here(a);
@@ -28,7 +28,7 @@ int watched_fault(toft_arena *a, size_t size, ptrdiff_t at) {
   return toft_rewind(a, m);
 }
 
-/* Frees twice, resizes what is gone, rewinds to what is stale. What the last rewind says. */
+/* Commits a double free, a resize after free and a stale rewind. Returns the code of the rewind. */
 int watched_misuse(toft_arena *a, size_t size);
 int watched_misuse(toft_arena *a, size_t size) {
   toft_mark before = toft_mark_here(a);

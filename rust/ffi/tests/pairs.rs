@@ -11,7 +11,7 @@ fn providers() -> [(&'static str, fn() -> Arena); 2] {
 }
 
 #[test]
-fn the_slow_path_is_the_providers() {
+fn each_provider_has_its_own_slow_path() {
     let (ours, theirs) = (Arena::new(), created_in_c());
     // SAFETY: live arenas.
     unsafe {
@@ -50,7 +50,7 @@ fn c_opens_scopes_and_claims_ranges() {
             assert_eq!(unsafe { user_scope(arena.as_raw().as_ptr(), size) }, 1, "{provider} {size}");
             assert_eq!(arena.stats().live, 8, "{provider} {size}");
         }
-        // SAFETY: a live arena; so many bytes were written, and those of one block lie side by side.
+        // SAFETY: a live arena; 100 bytes were written, contiguous within one block.
         let bytes = unsafe { std::slice::from_raw_parts(user_bytes(arena.as_raw().as_ptr(), 100), 100) };
         assert!(bytes.iter().zip(0..).all(|(b, i)| *b == b'a' + i % 26), "{provider}");
         assert_eq!(*kept, 7);
@@ -58,7 +58,7 @@ fn c_opens_scopes_and_claims_ranges() {
 }
 
 #[test]
-fn rust_fills_everything_rust_has() {
+fn rust_allocates_with_collections_scopes_and_cursors() {
     for (provider, make) in providers() {
         let mut arena = make();
         let shared = Arc::new(());
@@ -90,12 +90,12 @@ fn rust_fills_everything_rust_has() {
 }
 
 #[test]
-fn a_borrowed_arena_stays_its_owners() {
+fn borrowing_an_arena_leaves_its_ownership() {
     for (provider, make) in providers() {
         let arena = make();
         let there = arena.alloc(1u32);
         {
-            // SAFETY: alive, and nobody else uses it meanwhile.
+            // SAFETY: the arena is alive, and not used otherwise during the borrow.
             let borrowed = unsafe { Arena::borrow_raw(arena.as_raw()) }.expect("version 1");
             borrowed.alloc(2u32);
             let guard = borrowed.scope_guard();
@@ -103,17 +103,17 @@ fn a_borrowed_arena_stays_its_owners() {
         }
         assert_eq!((*there, arena.stats().live), (1, 16), "{provider}");
         let raw = arena.into_raw();
-        // SAFETY: ours again.
+        // SAFETY: `into_raw` returned it.
         drop(unsafe { Arena::from_raw(raw) });
     }
 }
 
 #[test]
-fn budgets_hold_whoever_asks() {
+fn budgets_hold_for_allocations_from_both_languages() {
     for (provider, make) in providers() {
         let arena = make();
         arena.set_budget(Some(16_000)).unwrap();
-        // SAFETY: a live arena; null: refused.
+        // SAFETY: a live arena; a null list is not read.
         unsafe {
             assert!(user_list(arena.as_raw().as_ptr(), 1001).is_null(), "{provider}");
             assert_eq!(user_live(arena.as_raw().as_ptr()), 16_000, "{provider}");
@@ -126,7 +126,7 @@ fn budgets_hold_whoever_asks() {
 }
 
 #[test]
-fn memory_comes_back() {
+fn reset_and_trim_return_memory() {
     for (_, make) in providers() {
         let mut arena = make();
         arena.alloc_slice_fill(3_000_000, 0u8);

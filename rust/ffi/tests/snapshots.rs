@@ -1,5 +1,6 @@
-//! The same calls on an arena of C and on one of Rust: the same bytes by tag and phase, and snapshots of the same shape.
-//! With TOFT_SNAPSHOTS, a folder, they are kept there: abi/check-snapshot holds them against the schema.
+//! The same calls on an arena of C and on one of Rust give the same bytes by tag and phase, and snapshots of the same
+//! shape. With TOFT_SNAPSHOTS set to a folder, the snapshots are written there for abi/check-snapshot, which validates
+//! them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::ffi::CString;
@@ -40,7 +41,7 @@ impl Random {
     }
 }
 
-/// An arena of either provider, with what is open in it.
+/// An arena of either provider, with its open scopes and marks.
 struct Side<'a> {
     arena: &'a Arena,
     in_rust: bool,
@@ -71,10 +72,10 @@ impl<'a> Side<'a> {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// One step of a script, which both sides play.
+    /// One step of a script, which runs on both sides.
     fn step(&mut self, random: &mut Random) {
         let head = self.head();
-        // SAFETY: a live arena; marks and allocations of it that are not rewound past; names that end.
+        // SAFETY: a live arena; its marks and allocations were not rewound; the names are NUL-terminated.
         unsafe {
             let ops = &*(*head.as_ptr()).ops.get();
             match random.below(100) {
@@ -100,7 +101,7 @@ impl<'a> Side<'a> {
                     }
                 }
                 55..58 => {
-                    // One that need not be the newest allocation, but has the newest block.
+                    // It need not be the newest allocation, but is in the newest block.
                     if let Some((p, size)) = self.large.pop() {
                         abi::free(head, p.as_ptr(), size);
                         self.newest = self.newest.filter(|newest| newest.0 != p);
@@ -151,11 +152,11 @@ impl<'a> Side<'a> {
                     let mut range = abi::Range::EMPTY;
                     self.newest = None;
                     if (ops.claim)(head.as_ptr(), &mut range, random.size(), 8).is_null() {
-                        return; // a budget's end
+                        return; // over the budget
                     }
                     let room = range.limit.addr() - range.cursor.addr();
                     range.cursor = range.cursor.add(room.min(random.below(3000) as usize));
-                    let _ = abi::alloc(head, random.size()); // aside
+                    let _ = abi::alloc(head, random.size()); // beside the claimed range
                     assert_eq!((ops.give)(head.as_ptr(), &mut range), abi::OK);
                 }
                 94..96 => {
@@ -246,14 +247,14 @@ fn both_snapshots_have_the_same_members() {
     assert_eq!(keys(&rust["sites"][0]["site"]), keys(&c["sites"][0]["site"]));
     let stack = c["sites"][0]["stack"].as_array().unwrap();
     assert!(!stack.is_empty() && stack[0]["address"].as_str().unwrap().starts_with("0x"));
-    for told in [&rust, &c] {
-        let count: u64 = told["sites"].as_array().unwrap().iter().map(|site| site["count"].as_u64().unwrap()).sum();
+    for parsed in [&rust, &c] {
+        let count: u64 = parsed["sites"].as_array().unwrap().iter().map(|site| site["count"].as_u64().unwrap()).sum();
         assert!((700..1300).contains(&count), "{count}");
     }
 }
 
 #[test]
-fn all_threads_at_once() {
+fn frames_snapshot_after_a_frame() {
     let mut frames = Frames::new();
     frames.set_metered(true).unwrap();
     frames.set_checked(true).unwrap();
@@ -267,11 +268,11 @@ fn all_threads_at_once() {
     }
     let text = serde_json::to_string(&frames.snapshot()).unwrap();
     keep("rust-frames", &text);
-    let told: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(told["last"]["report"]["version"], json!(1));
+    let parsed: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(parsed["last"]["report"]["version"], json!(1));
 }
 
-/// Not a test: with TOFT_PROFILE a process whose profiles the next test reads.
+/// Not a test: with TOFT_PROFILE set, the process whose profiles the next test reads.
 #[test]
 fn profiled_process() {
     if std::env::var_os("TOFT_PROFILE").is_none() {
@@ -308,13 +309,13 @@ fn profiles(variables: &[(&str, &str)]) -> [String; 2] {
         .status();
     assert!(status.unwrap().success());
     let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort(); // c-number, rust
+    files.sort(); // order: c-number, rust
     let texts = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect::<Vec<_>>();
     std::fs::remove_dir_all(&folder).unwrap();
     texts.try_into().unwrap()
 }
 
-/// Both libraries meter all of their arenas, and add them up in the same way.
+/// Both libraries meter all of their arenas, and sum them in the same way.
 #[test]
 fn profiles_of_a_process_agree() {
     let [in_c, in_rust] = profiles(&[("TOFT_METERED", "1")]).map(|text| serde_json::from_str::<Value>(&text).unwrap());
@@ -337,7 +338,7 @@ fn profiles_of_a_process_agree() {
 }
 
 #[test]
-fn profiles_with_samples() {
+fn sampled_profiles_have_sites() {
     let [c, rust] = profiles(&[("TOFT_METERED", "1"), ("TOFT_SAMPLING", "10000")]);
     keep("c-profile", &c);
     keep("rust-profile", &rust);

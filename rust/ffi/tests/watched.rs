@@ -1,4 +1,4 @@
-//! Arenas of the crate that are watched, and used from C, which knows nothing of that.
+//! Instrumented arenas of the crate, used from C code that is not instrumented itself.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use toft::{abi, Arena, Finding, SwitchError};
@@ -25,7 +25,7 @@ fn c_runs_in_checked_sampled_and_metered_arenas() {
         switch(&arena).unwrap();
         for n in [0, 1, 100, 5000] {
             let head = arena.as_raw().as_ptr();
-            // SAFETY: a live arena, a list in it, and so many bytes.
+            // SAFETY: a live arena, a list in it, and 100 bytes.
             unsafe {
                 assert!(values(user_list(head, n)).into_iter().eq((0..n).rev()));
                 assert_eq!(user_scope(head, n as usize), 1);
@@ -39,10 +39,10 @@ fn c_runs_in_checked_sampled_and_metered_arenas() {
 }
 
 #[test]
-fn cs_tags_and_sites_are_told() {
+fn tags_and_sites_of_c_are_reported() {
     let mut arena = checked();
     let head = arena.as_raw().as_ptr();
-    // SAFETY: a live arena, and strings that end.
+    // SAFETY: a live arena, and NUL-terminated strings.
     unsafe {
         assert_eq!(watched_fill(head, 10, 24, 0x1234, 5, c"ai".as_ptr()), 10);
         assert_eq!(watched_fill(head, 3, 8, 0x1234, 6, c"".as_ptr()), 3);
@@ -67,11 +67,11 @@ fn cs_tags_and_sites_are_told() {
 }
 
 #[test]
-fn cs_bytes_by_tag_are_exact() {
+fn bytes_by_tag_of_c_are_exact() {
     let arena = Arena::new();
     arena.set_metered(true).unwrap();
     let head = arena.as_raw().as_ptr();
-    // SAFETY: a live arena, and strings that end.
+    // SAFETY: a live arena, and NUL-terminated strings.
     unsafe {
         assert_eq!(watched_fill(head, 1000, 20, 1, 5, c"ai".as_ptr()), 1000);
         assert_eq!(watched_fill(head, 100, 8, 1, 0, c"".as_ptr()), 100);
@@ -83,17 +83,17 @@ fn cs_bytes_by_tag_are_exact() {
 }
 
 #[test]
-fn cs_faults_are_found() {
+fn faults_of_c_are_found() {
     let arena = checked();
     let head = arena.as_raw().as_ptr();
     for (size, at) in [(10, 10), (10, -1), (16, 16), (1, 8), (100, -16), (5000, 5000)] {
-        // SAFETY: a live arena. What is written is a red zone of it.
+        // SAFETY: a live arena. The byte that is written is in one of its red zones.
         assert_eq!(unsafe { watched_fault(head, size, at) }, abi::ECORRUPT, "{size} {at}");
         let found = arena.findings();
-        let [Finding::Corrupt { size: told, offset, ref site, .. }] = found[..] else { panic!("{found:?}") };
-        assert_eq!((told, offset, &*site.file), (size, at, ""));
+        let [Finding::Corrupt { size: reported_size, offset, ref site, .. }] = found[..] else { panic!("{found:?}") };
+        assert_eq!((reported_size, offset, &*site.file), (size, at, ""));
     }
-    // SAFETY: a live arena, which refuses what is wrong.
+    // SAFETY: a live arena, which refuses the misuse.
     assert_eq!(unsafe { watched_misuse(head, 40) }, abi::EMARK);
     let found = arena.findings();
     let bad =
@@ -102,7 +102,7 @@ fn cs_faults_are_found() {
 }
 
 #[test]
-fn samples_of_c_are_near() {
+fn samples_of_c_estimate_the_count() {
     let mut arena = Arena::new();
     arena.set_sampling(1024).unwrap();
     for _ in 0..100 {
@@ -115,7 +115,7 @@ fn samples_of_c_are_near() {
 }
 
 #[test]
-fn another_providers_arenas_have_switches_of_their_own() {
+fn switches_of_another_provider_are_unsupported() {
     let arena = created_in_c();
     assert_eq!(arena.set_metered(true), Err(SwitchError::Unsupported));
     assert_eq!(arena.set_soft_budget(Some(1)), Err(SwitchError::Unsupported));
@@ -123,7 +123,7 @@ fn another_providers_arenas_have_switches_of_their_own() {
     drop((arena.tag("nothing"), arena.phase("nothing")));
     arena.alloc(1u64);
     assert_eq!((arena.report().stats.live, arena.report().sites.len(), arena.findings()), (8, 0, vec![]));
-    // libtoft may know these two, or say that it does not.
+    // libtoft may have these two, or report that it does not.
     for result in [arena.set_checked(true), arena.set_sampling(100)] {
         assert!(matches!(result, Ok(()) | Err(SwitchError::Unsupported)), "{result:?}");
     }

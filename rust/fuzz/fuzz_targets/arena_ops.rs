@@ -17,13 +17,13 @@ use std::mem::MaybeUninit;
 
 use libfuzzer_sys::fuzz_target;
 use pages::Pages;
-use shadow::{Ground, Rules, Step, World};
+use shadow::{Rules, Step, TestArena, World};
 use toft::{Arena, Limited, Options, Reserve, Scope};
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((kind, bytes)) = bytes.split_first() else { return };
     let steps = Step::all(&bytes[..bytes.len().min(4000)]);
-    let on = |ground: &mut dyn Ground, may_refuse: bool, is_foreign: bool| {
+    let on = |ground: &mut dyn TestArena, may_refuse: bool, is_foreign: bool| {
         World::new(ground, Rules { may_refuse, is_foreign, is_checked: false }).play(&steps);
     };
     let pages = Pages::new();

@@ -1,2 +1,2 @@
-//! The tests of this package are all there is: `cargo test --release`.
+//! This package has tests only: `cargo test --release`.
 // SPDX-License-Identifier: MIT OR Apache-2.0

@@ -1,5 +1,5 @@
-//! Every interleaving of threads that look up whose an address is, without a lock, while one adds, removes and moves to a
-//! larger table; and of threads that want one lock.
+//! Every interleaving of lock-free lookups of an address's owner with a thread that adds and removes blocks and grows
+//! the table; and of threads that contend for one lock.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use loom::cell::UnsafeCell;
@@ -8,7 +8,7 @@ use loom::thread::{self, yield_now};
 use std::ptr::{null_mut, NonNull};
 use std::sync::atomic::{AtomicUsize as Count, Ordering::SeqCst};
 
-/// What the lock waits before it yields: here at once.
+/// Iterations before the lock yields: none here.
 const SPINS: usize = 0;
 
 #[path = "../../src/recycler/directory.rs"]
@@ -21,36 +21,36 @@ use atomic::Ordering::{Acquire, Release};
 use directory::{Directory, Slot};
 use lock::Lock;
 
-/// What an address leads to: written before anybody knows of it, and read by whoever frees.
+/// The value that the directory stores for an address: written before it is published, and read by the freeing thread.
 struct Block {
     owner: UnsafeCell<usize>,
 }
 
-struct Known {
+struct Fixture {
     directory: Directory<Block, 2>,
     tables: Count,
 }
 
-// SAFETY: blocks are in loom's cells, which say so if two threads are in one's way.
-unsafe impl Send for Known {}
+// SAFETY: loom's cells report concurrent access to a block.
+unsafe impl Send for Fixture {}
 // SAFETY: as above.
-unsafe impl Sync for Known {}
+unsafe impl Sync for Fixture {}
 
 type Memory = Vec<u128>;
 
-impl Known {
-    fn new() -> Arc<Known> {
+impl Fixture {
+    fn new() -> Arc<Fixture> {
         let slot = |_| Slot::of(atomic::AtomicUsize::new(0), atomic::AtomicPtr::new(null_mut()));
-        let few = std::array::from_fn(slot);
-        let directory = Directory::of(few, atomic::AtomicPtr::new(null_mut()), atomic::AtomicUsize::new(0));
-        Arc::new(Known { directory, tables: Count::new(0) })
+        let initial_slots = std::array::from_fn(slot);
+        let directory = Directory::of(initial_slots, atomic::AtomicPtr::new(null_mut()), atomic::AtomicUsize::new(0));
+        Arc::new(Fixture { directory, tables: Count::new(0) })
     }
 
-    /// A block of that key, and room for it if need be. One thread at a time.
+    /// Adds a block with this key, and grows the table if it is full. One thread at a time.
     fn add(&self, key: usize) {
         let bytes = self.directory.table_bytes_for(1);
         let block = NonNull::from(Box::leak(Box::new(Block { owner: UnsafeCell::new(0) })));
-        // SAFETY: the memory is as large as was asked for; the block is nobody else's yet.
+        // SAFETY: the memory has the requested size; no other thread has the block yet.
         unsafe {
             if bytes != 0 {
                 let memory = Box::leak(Memory::from_iter((0..bytes / 16).map(|_| 0)).into_boxed_slice());
@@ -62,8 +62,8 @@ impl Known {
         }
     }
 
-    fn look(&self, key: usize) -> NonNull<Block> {
-        // SAFETY: who looks was told of the key by who added it.
+    fn find(&self, key: usize) -> NonNull<Block> {
+        // SAFETY: the key was published by the adding thread.
         unsafe {
             let block = self.directory.find(key);
             block.as_ref().owner.with(|owner| assert_eq!(*owner, key));
@@ -72,8 +72,8 @@ impl Known {
     }
 
     fn remove(&self, key: usize) {
-        let block = self.look(key);
-        // SAFETY: nobody looks for it any more.
+        let block = self.find(key);
+        // SAFETY: no thread looks it up any more.
         unsafe {
             self.directory.remove(key);
             drop(Box::from_raw(block.as_ptr()));
@@ -83,7 +83,7 @@ impl Known {
     fn finish(&self, keys: &[usize], tables: usize) {
         keys.iter().for_each(|key| self.remove(*key));
         assert_eq!(self.tables.load(SeqCst), tables);
-        // SAFETY: nobody else is left; the tables are of `add`.
+        // SAFETY: no other thread is left; the tables were allocated by `add`.
         unsafe {
             self.directory.clear(|p, bytes| {
                 self.tables.fetch_sub(1, SeqCst);
@@ -94,77 +94,78 @@ impl Known {
     }
 }
 
-/// One thread is told of a key, and looks while the other goes on adding: first into the few, then into tables.
+/// One thread finds published keys while the other adds more: first into the initial slots, then into tables.
 #[test]
-fn looked_up_while_a_table_is_outgrown() {
+fn keys_are_found_while_the_table_grows() {
     for before in [0, 1] {
         loom::model(move || {
-            let known = Known::new();
-            (0..before).for_each(|key| known.add(key));
-            let told = Arc::new(atomic::AtomicUsize::new(0));
+            let fixture = Fixture::new();
+            (0..before).for_each(|key| fixture.add(key));
+            let published = Arc::new(atomic::AtomicUsize::new(0));
             let freer = thread::spawn({
-                let (known, told) = (known.clone(), told.clone());
+                let (fixture, published) = (fixture.clone(), published.clone());
                 move || {
-                    // Told of the first, or of the first two.
-                    (0..told.load(Acquire)).for_each(|key| drop(known.look(key)));
+                    // The first key, or the first two.
+                    (0..published.load(Acquire)).for_each(|key| drop(fixture.find(key)));
                 }
             });
             for key in before..before + 2 {
-                known.add(key);
-                told.store(key + 1, Release);
+                fixture.add(key);
+                published.store(key + 1, Release);
             }
             freer.join().unwrap();
-            known.finish(&[0, 1, 2][..before + 2], 1);
+            fixture.finish(&[0, 1, 2][..before + 2], 1);
         });
     }
 }
 
-/// Others come and go, and their slots are used again, while a key that stays is looked up.
+/// Other keys are removed and added, and their slots reused, while lookups find a key that stays.
 #[test]
-fn looked_up_while_others_are_removed() {
+fn keys_are_found_while_others_are_removed() {
     loom::model(|| {
-        let known = Known::new();
-        (0..3).for_each(|key| known.add(key));
+        let fixture = Fixture::new();
+        (0..3).for_each(|key| fixture.add(key));
         let freer = thread::spawn({
-            let known = known.clone();
-            move || drop((known.look(2), known.look(2)))
+            let fixture = fixture.clone();
+            move || drop((fixture.find(2), fixture.find(2)))
         });
-        known.remove(0);
-        known.add(7);
-        known.remove(1);
-        known.add(0);
+        fixture.remove(0);
+        fixture.add(7);
+        fixture.remove(1);
+        fixture.add(0);
         freer.join().unwrap();
-        known.finish(&[0, 2, 7], 1);
+        fixture.finish(&[0, 2, 7], 1);
     });
 }
 
 #[test]
-fn two_look_while_one_adds() {
+fn two_threads_find_a_key_while_one_adds() {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(3);
     model.check(|| {
-        let known = Known::new();
-        known.add(0);
+        let fixture = Fixture::new();
+        fixture.add(0);
         let freers = [0, 1].map(|_| {
-            let known = known.clone();
-            thread::spawn(move || drop(known.look(0)))
+            let fixture = fixture.clone();
+            thread::spawn(move || drop(fixture.find(0)))
         });
-        (1..3).for_each(|key| known.add(key));
+        (1..3).for_each(|key| fixture.add(key));
         freers.into_iter().for_each(|freer| freer.join().unwrap());
-        known.finish(&[0, 1, 2], 1);
+        fixture.finish(&[0, 1, 2], 1);
     });
 }
 
-/// Who has the lock has what is behind it alone, and sees what was done there.
+/// The holder of the lock has exclusive access, and sees the writes of earlier holders.
 #[test]
-fn one_at_a_time() {
+fn the_lock_excludes_other_threads() {
     struct Shard {
         lock: Lock,
         uses: UnsafeCell<usize>,
     }
-    // SAFETY: loom's cells say so if two use one at a time.
+    // SAFETY: loom's cells report concurrent access.
     unsafe impl Sync for Shard {}
-    // Of three, none waits: loom would run one of two that do in the hope that the other lets go.
+    // No thread of three waits: with two waiting threads loom would schedule one of them before the holder releases the
+    // lock.
     for waits in [&[false, false, false][..], &[true, true]] {
         loom::model(move || {
             let shard = Arc::new(Shard { lock: Lock::of(atomic::AtomicBool::new(false)), uses: UnsafeCell::new(0) });
@@ -180,7 +181,7 @@ fn one_at_a_time() {
             let threads: Vec<_> = waits[1..].iter().map(start).collect();
             let mut used = use_it(&shard, waits[0]);
             used += threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>();
-            let _guard = shard.lock.try_take().expect("nobody has it");
+            let _guard = shard.lock.try_take().expect("the lock is free");
             // SAFETY: as above.
             shard.uses.with(|uses| assert_eq!(unsafe { *uses }, used));
             assert!(used >= 1 && (!waits[0] || used == 2));

@@ -1,5 +1,5 @@
-//! Every interleaving of threads that fill one block, and of what happens when it is full. Each 8 bytes have a cell that
-//! whoever has them writes: two at a time, or one that does not see what the one before wrote, is an error of loom's.
+//! Every interleaving of threads that fill one block, and replace it when it is full. Each 8 bytes have a cell that the
+//! owner of the bytes writes: loom reports concurrent writes, and a write that does not see the one before it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use loom::cell::UnsafeCell;
@@ -22,14 +22,14 @@ const WORDS: usize = 3;
 
 struct Arena {
     current: Current,
-    /// Written behind the lock.
+    /// Written while the lock is held.
     made: UnsafeCell<Vec<NonNull<Block>>>,
-    /// Of the blocks that may be made, the memory, and a cell for each 8 bytes.
+    /// Memory of the blocks that may be made, and a cell for each 8 bytes of it.
     memory: Vec<Box<[u64; WORDS]>>,
     cells: Vec<[UnsafeCell<usize>; WORDS]>,
 }
 
-// SAFETY: loom's cells say so if two use what only one may.
+// SAFETY: loom's cells report concurrent access.
 unsafe impl Send for Arena {}
 // SAFETY: as above.
 unsafe impl Sync for Arena {}
@@ -46,11 +46,11 @@ impl Arena {
     }
 
     fn make(&self) -> Option<NonNull<Block>> {
-        // SAFETY: behind the lock; loom sees it if not.
+        // SAFETY: the lock is held; loom reports it otherwise.
         self.made.with_mut(|made| unsafe {
             let i = (*made).len();
             let base = NonNull::from(&**self.memory.get(i)?).cast();
-            // A block begins where it likes here: in the crate it is at the front of its memory.
+            // The block's header is separate from its memory here; in the crate it is at the front.
             let block = Block::of(base, 8 * WORDS, 0, atomic::AtomicUsize::new(0));
             let block = NonNull::from(Box::leak(Box::new(block)));
             (*made).push(block);
@@ -64,13 +64,13 @@ impl Arena {
         Some((p.as_ptr() as usize, size))
     }
 
-    /// Says whose cells these are.
+    /// Marks these bytes as used by the calling thread.
     fn write(&self, at: usize, size: usize) {
         for (memory, cells) in self.memory.iter().zip(&self.cells) {
             let first = at.wrapping_sub(memory.as_ptr() as usize) / 8;
             if first < WORDS {
                 for cell in &cells[first..first + size / 8] {
-                    // SAFETY: whoever was given the bytes is alone; loom sees it if not.
+                    // SAFETY: the bytes were allocated to this thread alone; loom reports it otherwise.
                     cell.with_mut(|uses| unsafe { *uses += 1 });
                 }
             }
@@ -81,9 +81,9 @@ impl Arena {
         self.current.block().is_some_and(|block| block.free_newest(at, at + size))
     }
 
-    /// How many blocks were made, and how much of them was given out.
+    /// Returns the number of blocks that were made, and the words allocated in them.
     fn finish(&self) -> (usize, usize) {
-        // SAFETY: nobody else is left.
+        // SAFETY: no other thread is left.
         self.made.with_mut(|made| unsafe {
             let used = (*made).iter().map(|block| block.as_ref().used()).sum::<usize>() / 8;
             let made = std::mem::take(&mut *made);
@@ -101,8 +101,8 @@ fn each_interleaving(blocks: usize, work: &'static [fn(&Arena)], check: fn(usize
     model.check(move || {
         let arena = Arena::new(blocks);
         if work.len() > 2 {
-            // The first block is there: of three, two would wait for the lock, and loom would run one of them in the hope
-            // that the other lets go.
+            // Makes the first block in advance: of three threads two would wait for the lock, and loom would schedule
+            // one of them before the holder releases it.
             arena.take(0, 0);
         }
         let threads: Vec<_> = work[1..]
@@ -126,23 +126,23 @@ fn two(arena: &Arena) {
     assert!(arena.take(1, 1).is_some());
 }
 
-/// Both find no block: one makes it, and both fill it until one more is needed.
+/// Both threads find no block: one of them makes it, and both fill it until another is needed.
 #[test]
-fn two_fill_a_block_and_the_next() {
+fn two_threads_fill_a_block_and_the_next() {
     each_interleaving(2, &[two, two], |made, used| assert_eq!((made, used), (2, 4)));
 }
 
 #[test]
-fn three_want_one_block() {
+fn three_threads_share_one_block() {
     fn one(arena: &Arena) {
         assert!(arena.take(1, 1).is_some());
     }
     each_interleaving(1, &[one, one, one], |made, used| assert_eq!((made, used), (1, 3)));
 }
 
-/// What does not fit leaves the rest of a block; there is no more than two of them.
+/// A request that does not fit leaves the rest of the block unused; at most two blocks are made.
 #[test]
-fn larger_ones_and_no_memory() {
+fn a_request_that_does_not_fit_takes_the_next_block() {
     fn large(arena: &Arena) {
         arena.take(2, 2);
         arena.take(2, 2);
@@ -150,9 +150,9 @@ fn larger_ones_and_no_memory() {
     each_interleaving(2, &[large, large], |made, used| assert_eq!((made, used), (2, 4)));
 }
 
-/// A range takes what is there; what it does not need goes back, if nobody came after it.
+/// A range takes the bytes that are left, and returns the unused end if no allocation follows it.
 #[test]
-fn ranges_that_give_back() {
+fn ranges_return_their_unused_end() {
     fn range(arena: &Arena) {
         let (at, size) = arena.take(1, 3).unwrap();
         if size > 8 {
@@ -162,9 +162,9 @@ fn ranges_that_give_back() {
     each_interleaving(2, &[range, two], |made, used| assert!(made <= 2 && (3..=6).contains(&used), "{made} {used}"));
 }
 
-/// Who is given what another gave back comes after it.
+/// A freed range is allocated again by either thread.
 #[test]
-fn taken_given_and_taken_again() {
+fn freed_bytes_are_allocated_again() {
     fn again(arena: &Arena) {
         for _ in 0..2 {
             let (at, size) = arena.take(1, 1).unwrap();
@@ -174,9 +174,9 @@ fn taken_given_and_taken_again() {
     each_interleaving(2, &[again, again], |made, used| assert!(made <= 2 && used <= 3, "{made} {used}"));
 }
 
-/// Grown in place, where nobody came after it.
+/// An allocation grows in place if no other follows it.
 #[test]
-fn grown_in_place() {
+fn the_last_allocation_grows_in_place() {
     fn grow(arena: &Arena) {
         let (at, size) = arena.take(1, 1).unwrap();
         if arena.current.block().unwrap().extend(at + size, at + size + 8) {

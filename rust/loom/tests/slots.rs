@@ -1,6 +1,6 @@
-//! Every interleaving, and every reordering that the memory model allows, of two threads that put into, take out of and
-//! empty the same slots; of three threads, those with up to three interruptions. Each value has a cell that whoever has
-//! the value writes: two at a time, or one that does not see what the one before wrote, is an error of loom's.
+//! Every interleaving, and every reordering that the memory model allows, of two threads that put values into, take
+//! them out of and empty the same slots; of three threads, those with up to three preemptions. Each value has a cell
+//! that its owner writes: loom reports concurrent writes, and a write that does not see the one before it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use loom::cell::UnsafeCell;
@@ -15,17 +15,16 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 mod slots;
 use slots::{Line, ReservedSlot, Slots};
 
-/// What waits in a slot.
+/// A value that the slots hold.
 struct Value {
     uses: UnsafeCell<usize>,
 }
 
-/// Slots, and a count of the values that live. The slots' capacity and everything else is small: there are many
-/// interleavings.
+/// Slots, and a count of live values. Capacities are small, since the number of interleavings grows fast.
 struct Cache<const LINES: usize, const SLOTS_PER_LINE: usize> {
     slots: Slots<Value, LINES, SLOTS_PER_LINE>,
     bound: usize,
-    /// Of the standard library, so that loom does not see it: it is no part of what is tried.
+    /// Of the standard library, so that loom does not explore its interleavings.
     live: AtomicUsize,
 }
 
@@ -41,7 +40,7 @@ impl<const LINES: usize, const SLOTS_PER_LINE: usize> Cache<LINES, SLOTS_PER_LIN
     }
 
     fn end(&self, value: NonNull<Value>) {
-        // SAFETY: who ends it has it, and it came of a box.
+        // SAFETY: the caller owns the value, which came from a box.
         unsafe {
             value.as_ref().uses.with_mut(|_| ());
             drop(Box::from_raw(value.as_ptr()));
@@ -55,7 +54,7 @@ impl<const LINES: usize, const SLOTS_PER_LINE: usize> Cache<LINES, SLOTS_PER_LIN
         }
     }
 
-    /// A lease: taken, or made; used; put back.
+    /// A lease: takes or makes a value, uses it, and puts it back.
     fn lease(&self, hint: usize) {
         let (value, place) = self.take(hint);
         match place {
@@ -64,7 +63,7 @@ impl<const LINES: usize, const SLOTS_PER_LINE: usize> Cache<LINES, SLOTS_PER_LIN
         }
     }
 
-    /// A lease that does not come back.
+    /// A lease that is not returned.
     fn keep(&self, hint: usize) {
         let (value, place) = self.take(hint);
         if let Some(place) = place {
@@ -75,13 +74,13 @@ impl<const LINES: usize, const SLOTS_PER_LINE: usize> Cache<LINES, SLOTS_PER_LIN
 
     fn take(&self, hint: usize) -> (NonNull<Value>, Option<ReservedSlot<'_, Value>>) {
         let (value, place) = self.slots.take(hint, self.bound).unwrap_or_else(|| (self.make(), None));
-        // SAFETY: who took it has it; loom sees it if not.
+        // SAFETY: taking a value gives ownership; loom reports it otherwise.
         unsafe { value.as_ref().uses.with_mut(|uses| *uses += 1) };
         (value, place)
     }
 
-    /// Each is looked at, and put back to where it was.
-    fn look(&self) {
+    /// Visits each value, and puts it back into its slot.
+    fn visit(&self) {
         self.slots.each(|value| {
             // SAFETY: it is out of its slot.
             unsafe { value.as_ref().uses.with_mut(|uses| *uses += 1) };
@@ -96,15 +95,15 @@ impl<const LINES: usize, const SLOTS_PER_LINE: usize> Cache<LINES, SLOTS_PER_LIN
         });
     }
 
-    /// Nobody else is there any more: what waits is what lives, and not more than it may be.
+    /// When no other thread is left: the slots hold all live values, and no more than the bound.
     fn finish(&self) -> usize {
         let left = self.slots.full();
         assert!(left <= self.bound, "{left} wait");
-        assert_eq!(self.live.load(SeqCst), left, "lost, or in two slots");
+        assert_eq!(self.live.load(SeqCst), left, "a value was lost, or is in two slots");
         self.trim();
         assert_eq!((self.slots.full(), self.live.load(SeqCst)), (0, 0));
         for hint in 0..self.bound {
-            assert!(self.slots.put(hint, self.bound, self.make()), "a slot is lost");
+            assert!(self.slots.put(hint, self.bound, self.make()), "a slot was lost");
         }
         self.trim();
         left
@@ -117,7 +116,7 @@ impl<const LINES: usize, const SLOTS_PER_LINE: usize> Drop for Cache<LINES, SLOT
     }
 }
 
-/// Runs `work` of each thread, by its number, on a cache that `before` prepared, in all interleavings.
+/// Runs each thread's `work` with the thread's index, in all interleavings, on a cache with `waiting` values.
 fn each_interleaving<const LINES: usize, const SLOTS_PER_LINE: usize>(
     bound: usize,
     waiting: usize,
@@ -126,7 +125,7 @@ fn each_interleaving<const LINES: usize, const SLOTS_PER_LINE: usize>(
     let tried = std::sync::Arc::new(AtomicUsize::new(0));
     let (count, work) = (tried.clone(), work.to_vec());
     let mut model = loom::model::Builder::new();
-    // All of them for two threads; of three, those in which a thread is interrupted so many times.
+    // All interleavings of two threads; of three, those with at most this number of preemptions.
     model.preemption_bound = (work.len() > 2).then_some(3);
     model.check(move || {
         let cache = Cache::new(bound);
@@ -148,32 +147,32 @@ fn each_interleaving<const LINES: usize, const SLOTS_PER_LINE: usize>(
     println!("{} interleavings", tried.load(SeqCst));
 }
 
-/// Both want the one that waits.
+/// Both threads take from the slot that holds the only value.
 #[test]
 fn two_take_from_one_slot() {
     each_interleaving::<1, 1>(1, 1, &[|c, _| c.lease(0), |c, _| c.lease(0)]);
 }
 
-/// None waits: two come back, and one slot is there.
+/// The cache is empty: two values are returned to one slot.
 #[test]
-fn two_put_into_one_slot() {
+fn two_return_to_one_slot() {
     each_interleaving::<1, 1>(1, 0, &[|c, _| c.lease(0), |c, _| c.lease(0)]);
 }
 
-/// What one thread put, the other takes, and sees what was written.
+/// A thread that takes a value sees the writes of the thread that returned it.
 #[test]
-fn two_rounds_each() {
+fn two_threads_lease_twice() {
     let twice: fn(&Cache<1, 1>, usize) = |c, _| (0..2).for_each(|_| c.lease(0));
     each_interleaving(1, 0, &[twice, twice]);
 }
 
-/// Each has a line of its own, and goes to the other's when there is nothing in it.
+/// Each thread has its own line, and uses the other's when its own is empty.
 #[test]
-fn two_lines() {
+fn each_thread_has_its_own_line() {
     each_interleaving::<2, 1>(2, 1, &[|c, i| c.lease(i), |c, i| c.lease(i)]);
 }
 
-/// One line, two slots in it.
+/// One line with two slots.
 #[test]
 fn one_wide_line() {
     each_interleaving::<1, 2>(2, 1, &[|c, _| c.lease(0), |c, _| c.lease(0)]);
@@ -192,20 +191,20 @@ fn three_threads_and_two_lines() {
 }
 
 #[test]
-fn trimmed_meanwhile() {
+fn leases_during_a_trim() {
     each_interleaving::<2, 1>(2, 2, &[|c, _| c.trim(), |c, i| c.lease(i)]);
     each_interleaving::<1, 1>(1, 1, &[|c, _| c.trim(), |c, _| c.lease(0), |c, _| c.lease(0)]);
 }
 
-/// Looked at, one by one, and put back to where it was.
+/// Values are visited one by one, and put back into their slots.
 #[test]
-fn looked_at_meanwhile() {
-    each_interleaving::<1, 1>(1, 1, &[|c, _| c.look(), |c, _| c.lease(0), |c, _| c.lease(0)]);
+fn leases_during_a_visit() {
+    each_interleaving::<1, 1>(1, 1, &[|c, _| c.visit(), |c, _| c.lease(0), |c, _| c.lease(0)]);
 }
 
-/// A line's first slot is kept for what was taken there, if there are others.
+/// A line's first slot is reserved for the value that was taken from it, if the line has other slots.
 #[test]
-fn kept_slots() {
+fn a_reserved_slot_keeps_its_value() {
     type Cache2 = Cache<1, 2>;
     assert_eq!(Slots::<Value, 1, 2>::RESERVE_MIN, 2);
     let lease: fn(&Cache2, usize) = |c, _| c.lease(0);
@@ -215,15 +214,15 @@ fn kept_slots() {
     each_interleaving(2, 2, &[lease, lease, lease]);
     each_interleaving(2, 2, &[lease, keep, lease]);
     each_interleaving(2, 1, &[lease, keep, |c, _| c.trim()]);
-    each_interleaving(2, 1, &[lease, |c, _| c.look(), |c, _| c.trim()]);
-    each_interleaving(2, 2, &[lease, |c, _| c.look(), |c, _| c.look()]);
+    each_interleaving(2, 1, &[lease, |c, _| c.visit(), |c, _| c.trim()]);
+    each_interleaving(2, 2, &[lease, |c, _| c.visit(), |c, _| c.visit()]);
     let lines: fn(&Cache<2, 2>, usize) = |c, i| c.lease(i);
     each_interleaving(4, 1, &[lines, lines]);
 }
 
-/// What one thread took another returns, to where it was.
+/// A value that one thread took is returned by another, to its slot.
 #[test]
-fn returned_by_another_thread() {
+fn another_thread_returns_a_value() {
     loom::model(|| {
         let cache = Cache::<1, 2>::new(2);
         let value = cache.make();
@@ -231,7 +230,7 @@ fn returned_by_another_thread() {
         let other = cache.clone();
         let taker = thread::spawn(move || {
             let (value, place) = other.take(0);
-            // SAFETY: the cache lives until both have ended.
+            // SAFETY: the cache lives until both threads have ended.
             let place = place.map(|place| unsafe {
                 std::mem::transmute::<ReservedSlot<'_, Value>, ReservedSlot<'static, Value>>(place)
             });
@@ -256,9 +255,9 @@ fn returned_by_another_thread() {
     });
 }
 
-/// The slots end while values wait in them: none is left.
+/// Values that are still in the slots are dropped with them.
 #[test]
-fn dropped_by_the_last_thread() {
+fn the_last_thread_drops_the_values() {
     loom::model(|| {
         let cache = Cache::<1, 1>::new(1);
         let other = cache.clone();

@@ -1,5 +1,5 @@
-//! Every interleaving of a thread that ends and a frame that ends: the thread's arena, a cell here, is the next thread's
-//! only when the one before has left, and then the next one sees what was written there.
+//! Every interleaving of a thread that ends and a frame that ends: the next thread gets the first one's arena (a cell
+//! here) only after the first thread exited, and then sees its writes.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use loom::cell::UnsafeCell;
@@ -12,7 +12,7 @@ mod thread_flag;
 use thread_flag::{AnyExited, ThreadFlag};
 
 struct Arena(UnsafeCell<usize>);
-// SAFETY: loom's cells say so if two use one at a time.
+// SAFETY: loom's cells report concurrent access.
 unsafe impl Send for Arena {}
 // SAFETY: as above.
 unsafe impl Sync for Arena {}
@@ -25,7 +25,7 @@ impl Arena {
 }
 
 #[test]
-fn the_next_thread_gets_the_arena_of_one_that_has_left() {
+fn the_next_thread_gets_the_arena_of_an_exited_thread() {
     loom::model(|| {
         let (arena, flag) = (Arc::new(Arena(UnsafeCell::new(0))), ThreadFlag::new(AnyExited::new()));
         assert!(!flag.is_shared() && flag.is_running());
@@ -33,15 +33,15 @@ fn the_next_thread_gets_the_arena_of_one_that_has_left() {
             let (arena, flag) = (arena.clone(), flag.clone());
             move || {
                 arena.fill();
-                flag.set_exited(); // nothing else tells: whoever waits for a scope's threads does not wait for this
+                flag.set_exited(); // the only signal: a scope does not wait for this code of its threads
             }
         });
-        // The frame ends, once before and once after the thread does.
+        // The frame ends once before the thread does, and once after.
         let mut got = 0;
-        let seat = Mutex::new(());
+        let slot_lock = Mutex::new(());
         for _ in 0..2 {
             if !flag.is_running() {
-                let locked = seat.lock().unwrap();
+                let locked = slot_lock.lock().unwrap();
                 flag.set_running();
                 drop(locked);
                 got += 1;
@@ -58,13 +58,13 @@ fn the_next_thread_gets_the_arena_of_one_that_has_left() {
             }
         }
         first.join().unwrap();
-        // SAFETY: nobody else is left.
+        // SAFETY: no other thread is left.
         arena.0.with(|uses| assert_eq!(unsafe { *uses }, 1 + got));
     });
 }
 
 /// Two threads end while frames end. Each slot is found free once, though a frame reads the flags only if one was set;
-/// and the frame sees what the thread wrote.
+/// and the frame sees the thread's writes.
 #[test]
 fn no_ended_thread_is_missed() {
     loom::model(|| {
@@ -96,7 +96,7 @@ fn no_ended_thread_is_missed() {
         frame();
         for (arena, _, free) in &slots {
             assert!(free.get());
-            // SAFETY: nobody else is left.
+            // SAFETY: no other thread is left.
             arena.0.with(|uses| assert_eq!(unsafe { *uses }, 2));
         }
     });

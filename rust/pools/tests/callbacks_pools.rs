@@ -1,11 +1,11 @@
-//! Code of the program that runs in the midst of a call of a pool or collection: comparisons, clones, destructors,
-//! hashes, formatting, closures and iterators. Each operation of the tables is played with each behaviour: code that
-//! looks at the same collection through a shared reference and fills another one; that answers at random; that panics
-//! at its n-th call. After that each value is there once, in the collection or dropped, and the collection works as
-//! before. What the program does with arenas there is in `callbacks.rs`.
+//! Code of the program that runs during a call of a pool or collection: comparisons, clones, destructors, hashes,
+//! formatting, closures and iterators. Each operation of the tables runs with each behaviour: code that reads the same
+//! collection through a shared reference and fills another one; that returns random answers; that panics at its n-th
+//! call. Afterwards each value exists once, in the collection or dropped, and the collection is usable as before.
+//! `callbacks.rs` tests such code with arenas.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "derive")]
-// One table is for all types; and what orders them is a lie.
+// One table serves all types; and the orders are inconsistent on purpose.
 #![allow(clippy::redundant_closure, clippy::forget_non_drop, clippy::non_canonical_partial_ord_impl)]
 
 use std::cell::{Cell, RefCell};
@@ -19,29 +19,29 @@ use std::rc::Rc;
 use toft::Heap;
 use toft_pools::{Columnar, Columns, Handle, List, OrderedMap, OrderedSet, Pool, Queue, Rows, Stack};
 
-// ---- what code of the program does ----
+// ---- behaviours of the program's code ----
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Deed {
+enum Behaviour {
     Behaves,
-    /// Looks at the collection, where it may, and makes and drops another one.
+    /// Reads the collection, where it may, and makes and drops another one.
     Enters,
-    /// Answers by dice.
+    /// Returns random answers.
     Lies(u64),
     /// At its n-th call.
     Panics(u64),
 }
 
 thread_local! {
-    static DEED: Cell<Deed> = const { Cell::new(Deed::Behaves) };
+    static BEHAVIOUR: Cell<Behaviour> = const { Cell::new(Behaviour::Behaves) };
     static CALLS: Cell<u64> = const { Cell::new(0) };
     static DICE: Cell<u64> = const { Cell::new(1) };
-    /// What `Enters` does; not while it does it.
+    /// The action of `Enters`; `None` while it runs.
     static VISIT: RefCell<Option<Rc<dyn Fn()>>> = const { RefCell::new(None) };
-    /// Whether the value of a number is there; and how many are.
-    static THERE: RefCell<Vec<bool>> = const { RefCell::new(Vec::new()) };
+    /// Whether the value of each number is live, and how many are.
+    static IS_LIVE: RefCell<Vec<bool>> = const { RefCell::new(Vec::new()) };
     static LIVE: Cell<usize> = const { Cell::new(0) };
-    /// A value was dropped that was not there: kept, since a panic in a destructor may be caught.
+    /// A value was dropped twice: recorded, since a panic in a destructor may be caught.
     static TWICE: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -54,19 +54,19 @@ fn roll(below: u64) -> u64 {
     x % below
 }
 
-/// One call of the program's code. Whether it is to lie.
+/// One call of the program's code. Returns whether it must answer at random.
 fn act() -> bool {
     CALLS.set(CALLS.get() + 1);
-    match DEED.get() {
-        Deed::Behaves => false,
-        Deed::Lies(_) => true,
-        Deed::Panics(n) => {
+    match BEHAVIOUR.get() {
+        Behaviour::Behaves => false,
+        Behaviour::Lies(_) => true,
+        Behaviour::Panics(n) => {
             if CALLS.get() == n {
-                resume_unwind(Box::new("the program's code")); // a panic without a word on the terminal
+                resume_unwind(Box::new("the program's code")); // a panic without a message
             }
             false
         }
-        Deed::Enters => {
+        Behaviour::Enters => {
             let visit = VISIT.with_borrow_mut(Option::take);
             if let Some(visit) = visit {
                 visit();
@@ -77,8 +77,8 @@ fn act() -> bool {
     }
 }
 
-/// What a closure answers that is asked about a value.
-fn asked(value: impl Number) -> bool {
+/// The answer of a closure about a value.
+fn answer(value: impl Number) -> bool {
     let n = value.number();
     match act() {
         true => roll(2) == 0,
@@ -86,16 +86,16 @@ fn asked(value: impl Number) -> bool {
     }
 }
 
-/// A value all of whose traits are the program's code.
+/// A value whose trait implementations are all code of the program.
 struct Wild {
     number: i64,
     id: usize,
-    /// So that a look at a value that is no more is seen by Miri and sanitizers.
+    /// On the heap, so that Miri and sanitizers detect reads of a dropped value.
     memory: Box<i64>,
 }
 
 fn wild(number: i64) -> Wild {
-    let id = THERE.with_borrow_mut(|there| {
+    let id = IS_LIVE.with_borrow_mut(|there| {
         there.push(true);
         there.len() - 1
     });
@@ -105,7 +105,7 @@ fn wild(number: i64) -> Wild {
 
 impl Drop for Wild {
     fn drop(&mut self) {
-        let was = THERE.with_borrow_mut(|there| there.get_mut(self.id).is_some_and(std::mem::take));
+        let was = IS_LIVE.with_borrow_mut(|there| there.get_mut(self.id).is_some_and(std::mem::take));
         if was && *self.memory == self.number {
             LIVE.set(LIVE.get() - 1);
         } else {
@@ -167,7 +167,7 @@ impl fmt::Debug for Wild {
     }
 }
 
-/// Two of them and a number, in columns.
+/// Two such values and a number, in columns.
 #[derive(Columnar)]
 struct Pair {
     a: Wild,
@@ -180,7 +180,7 @@ fn pair(number: i64) -> Pair {
     Pair { a: wild(number), plain: number, b: wild(number) }
 }
 
-/// One that does not live in a leaf of a map.
+/// A value that is too large for a leaf of a map.
 struct Large(Wild, #[allow(dead_code)] [u64; 40]);
 
 impl Clone for Large {
@@ -190,7 +190,7 @@ impl Clone for Large {
 }
 
 trait Number {
-    /// Read out of the value's own memory.
+    /// Read from the value's own memory.
     fn number(&self) -> i64;
 }
 
@@ -232,7 +232,7 @@ impl Number for PairMut<'_> {
     }
 }
 
-/// Values by an iterator that is the program's code, and lies about how many there are.
+/// Values of an iterator that is code of the program, with a random size hint.
 struct Yields<T>(std::ops::Range<i64>, fn(i64) -> T);
 
 impl<T> Iterator for Yields<T> {
@@ -253,53 +253,53 @@ impl<T> Iterator for Yields<T> {
     }
 }
 
-// ---- how an operation is played ----
+// ---- running an operation ----
 
-/// A collection, as the tables see it.
+/// The interface of a collection for the tables.
 trait Subject: Default + 'static {
-    /// Wild values in each of its values.
+    /// The number of `Wild` values in each of its values.
     const EACH: usize;
-    /// Puts `n` values in, from a number on.
+    /// Adds `n` values, numbered from `from`.
     fn fill(&mut self, from: i64, n: i64);
     fn count(&self) -> usize;
-    /// Reads all values; how many there are.
+    /// Reads all values; returns their number.
     fn read(&self) -> usize;
 }
 
 type Changes<C> = &'static [(&'static str, fn(&mut C))];
 type Looks<C> = &'static [(&'static str, fn(&C))];
 
-/// These forget values: nobody drops them.
+/// The names of operations that leak values contain this word.
 const FORGETS: &str = "leaked";
 
-/// Of each operation's behaviours one, in turn, under Miri and with `TOFT_SHORT` (Valgrind).
-fn deeds(turn: usize) -> Vec<Deed> {
+/// All behaviours; one per operation, in turn, under Miri and with `TOFT_SHORT` (Valgrind).
+fn behaviours(turn: usize) -> Vec<Behaviour> {
     if cfg!(miri) || std::env::var_os("TOFT_SHORT").is_some() {
-        return vec![[Deed::Panics(2), Deed::Lies(1), Deed::Panics(9), Deed::Enters][turn % 4]];
+        return vec![[Behaviour::Panics(2), Behaviour::Lies(1), Behaviour::Panics(9), Behaviour::Enters][turn % 4]];
     }
-    let mut deeds = vec![Deed::Behaves, Deed::Enters];
-    deeds.extend((1..16).map(|seed| Deed::Lies(seed * 0x9E37_79B9)));
-    deeds.extend((1..40).chain((40..400).step_by(17)).map(Deed::Panics));
-    deeds
+    let mut behaviours = vec![Behaviour::Behaves, Behaviour::Enters];
+    behaviours.extend((1..16).map(|seed| Behaviour::Lies(seed * 0x9E37_79B9)));
+    behaviours.extend((1..40).chain((40..400).step_by(17)).map(Behaviour::Panics));
+    behaviours
 }
 
 fn play<C: Subject>(n: i64, changes: Changes<C>, looks: Looks<C>) {
     for (turn, (name, change)) in changes.iter().enumerate() {
         let mut last = u64::MAX;
-        for deed in deeds(turn) {
-            last = one::<C>(name, deed, n, last, |c| change(&mut c.borrow_mut()));
+        for behaviour in behaviours(turn) {
+            last = one::<C>(name, behaviour, n, last, |c| change(&mut c.borrow_mut()));
         }
     }
     for (turn, (name, look)) in looks.iter().enumerate() {
         let mut last = u64::MAX;
-        for deed in deeds(turn) {
-            last = one::<C>(name, deed, n, last, |c| look(&c.borrow()));
+        for behaviour in behaviours(turn) {
+            last = one::<C>(name, behaviour, n, last, |c| look(&c.borrow()));
         }
     }
 }
 
-/// What is played: an operation, a collection, a behaviour.
-struct What<'a>(&'a str, &'a str, Deed);
+/// An operation, a collection and a behaviour.
+struct What<'a>(&'a str, &'a str, Behaviour);
 
 impl fmt::Display for What<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -307,13 +307,13 @@ impl fmt::Display for What<'_> {
     }
 }
 
-/// Plays one operation. `last`: how many calls there were when the code behaved, behind which no panic need be tried.
-fn one<C: Subject>(name: &str, deed: Deed, n: i64, last: u64, run: impl Fn(&RefCell<C>)) -> u64 {
-    if matches!(deed, Deed::Panics(at) if at > last) {
+/// Runs one operation. `last`: the number of calls with `Behaves`, beyond which a panic cannot occur.
+fn one<C: Subject>(name: &str, behaviour: Behaviour, n: i64, last: u64, run: impl Fn(&RefCell<C>)) -> u64 {
+    if matches!(behaviour, Behaviour::Panics(at) if at > last) {
         return last;
     }
-    let what = What(name, std::any::type_name::<C>(), deed);
-    assert_eq!(LIVE.get(), 0, "{what}: begins with nothing");
+    let what = What(name, std::any::type_name::<C>(), behaviour);
+    assert_eq!(LIVE.get(), 0, "{what}: live values before the test");
     let collection = Rc::new(RefCell::new(C::default()));
     collection.borrow_mut().fill(0, n);
     let seen = Rc::downgrade(&collection);
@@ -328,14 +328,17 @@ fn one<C: Subject>(name: &str, deed: Deed, n: i64, last: u64, run: impl Fn(&RefC
         assert_eq!(other.read(), 3);
     })));
     CALLS.set(0);
-    DICE.set(if let Deed::Lies(seed) = deed { seed } else { 1 });
-    DEED.set(deed);
+    DICE.set(if let Behaviour::Lies(seed) = behaviour { seed } else { 1 });
+    BEHAVIOUR.set(behaviour);
     let done = catch_unwind(AssertUnwindSafe(|| run(&collection)));
-    DEED.set(Deed::Behaves);
+    BEHAVIOUR.set(Behaviour::Behaves);
     let calls = CALLS.get();
-    // Lies may make an operation panic: a range that seems to end before it starts, an order that is none.
-    assert!(done.is_ok() || matches!(deed, Deed::Panics(_) | Deed::Lies(_)), "{what}: panicked");
-    assert!(done.is_err() || !matches!(deed, Deed::Panics(_)) || calls < n as u64 * 9, "{what}: did not panic");
+    // Random answers may make an operation panic: a range with its ends swapped, an inconsistent order.
+    assert!(done.is_ok() || matches!(behaviour, Behaviour::Panics(_) | Behaviour::Lies(_)), "{what}: panicked");
+    assert!(
+        done.is_err() || !matches!(behaviour, Behaviour::Panics(_)) || calls < n as u64 * 9,
+        "{what}: did not panic"
+    );
 
     let check = |more: &str| {
         let collection = collection.borrow();
@@ -343,7 +346,7 @@ fn one<C: Subject>(name: &str, deed: Deed, n: i64, last: u64, run: impl Fn(&RefC
         assert_eq!(collection.read(), collection.count(), "{what}{more}: values");
         let live = LIVE.get();
         let own = collection.count() * C::EACH;
-        assert!(live == own || live > own && name.contains(FORGETS), "{what}{more}: {live} live, {own} there");
+        assert!(live == own || live > own && name.contains(FORGETS), "{what}{more}: {live} live, {own} owned");
     };
     check("");
     collection.borrow_mut().fill(1000, 5);
@@ -354,11 +357,11 @@ fn one<C: Subject>(name: &str, deed: Deed, n: i64, last: u64, run: impl Fn(&RefC
     VISIT.set(None);
     drop(collection);
     assert!(!TWICE.get(), "{what}: a value was dropped twice");
-    THERE.take();
+    IS_LIVE.take();
     let left = LIVE.take();
     assert!(left == 0 || name.contains(FORGETS), "{what}: {left} were never dropped");
-    match deed {
-        Deed::Behaves => calls,
+    match behaviour {
+        Behaviour::Behaves => calls,
         _ => last,
     }
 }
@@ -369,7 +372,7 @@ fn hash(value: &impl Hash) -> u64 {
     state.finish()
 }
 
-/// Text of a value; a value that refuses to be shown is an error there.
+/// Formats a value; the error of a value that refuses is ignored.
 fn show(value: &impl fmt::Debug) {
     let mut text = String::new();
     let _ = fmt::Write::write_fmt(&mut text, format_args!("{value:?}"));
@@ -377,19 +380,19 @@ fn show(value: &impl fmt::Debug) {
 
 const N: i64 = if cfg!(miri) { 8 } else { 20 };
 
-/// One of the same values, to be compared with.
+/// A collection with the same values, for comparisons.
 fn like<C: Subject>(c: &C) -> C {
     let mut other = C::default();
     other.fill(0, c.count() as i64);
     other
 }
 
-/// Takes some of an iterator, from both ends, and drops the rest with it.
+/// Takes some items of an iterator, from both ends, and drops it with the rest.
 fn some<I: DoubleEndedIterator>(mut values: I) {
     drop((values.next(), values.next_back(), values.next()));
 }
 
-/// Leaks an iterator that has begun.
+/// Leaks an iterator after its first item.
 fn leak<I: Iterator>(mut values: I) {
     drop(values.next());
     forget(values);
@@ -416,7 +419,7 @@ macro_rules! subject {
     };
 }
 
-/// With gaps: some are taken out again.
+/// With gaps: some values are removed again.
 macro_rules! pool {
     ($test:ident, $type:ty, $make:ident, $each:expr) => {
         subject!(
@@ -444,7 +447,7 @@ macro_rules! pool {
                     ("remove", |c| (0..9).for_each(|i| drop(c.key_at(i).map(|key| c.remove(key))))),
                     ("extend", |c| c.extend(Yields(0..30, $make))),
                     ("collect", |c| *c = Yields(0..30, $make).collect()),
-                    ("retain", |c| c.retain(|_, v| asked(v))),
+                    ("retain", |c| c.retain(|_, v| answer(v))),
                     ("clear", |c| c.clear()),
                     ("drain", |c| drop(c.drain())),
                     ("drain, some", |c| drop(c.drain().nth(2))),
@@ -452,8 +455,8 @@ macro_rules! pool {
                     ("into_iter", |c| drop(take(c).into_iter())),
                     ("into_iter, some", |c| drop(take(c).into_iter().nth(3))),
                     ("into_iter, leaked", |c| leak(take(c).into_iter())),
-                    ("values_mut", |c| c.values_mut().for_each(|v| _ = asked(v))),
-                    ("iter_mut, from the back", |c| c.iter_mut().rev().for_each(|(_, v)| _ = asked(v))),
+                    ("values_mut", |c| c.values_mut().for_each(|v| _ = answer(v))),
+                    ("iter_mut, from the back", |c| c.iter_mut().rev().for_each(|(_, v)| _ = answer(v))),
                     ("clone, and the old one is dropped", |c| *c = c.clone()),
                     ("shrink_to_fit", |c| {
                         c.retain(|_, v| v.number() < 4);
@@ -463,8 +466,8 @@ macro_rules! pool {
                 ],
                 &[
                     ("clone", |c| drop(c.clone())),
-                    ("iter", |c| _ = c.iter().filter(|(_, v)| asked(*v)).count()),
-                    ("fold", |c| _ = c.values().fold(0, |n, v| n + usize::from(asked(v)))),
+                    ("iter", |c| _ = c.iter().filter(|(_, v)| answer(*v)).count()),
+                    ("fold", |c| _ = c.values().fold(0, |n, v| n + usize::from(answer(v)))),
                     ("fmt", |c| c.values().for_each(|v| show_one(&v))),
                 ],
             );
@@ -482,7 +485,7 @@ pool!(pools_by_index, Pool<Wild, Rows, u16>, wild, 1);
 
 // ---- stacks, queues, rings, lists ----
 
-/// What all that have ends share.
+/// Operations shared by collections with ends.
 macro_rules! ended {
     ($test:ident, $type:ty, $make:ident, $each:expr, $push:ident, $pop:ident; $($more:tt)*) => {
         subject!($type, $each, |c, from, n| (from..from + n).for_each(|i| _ = c.$push($make(i))), |c| c
@@ -501,17 +504,17 @@ macro_rules! ended {
                 ("into_iter", |c| drop(take(c).into_iter())),
                 ("into_iter, some", |c| some(take(c).into_iter())),
                 ("into_iter, leaked", |c| leak(take(c).into_iter())),
-                ("iter_mut", |c| c.iter_mut().for_each(|v| _ = asked(v))),
-                ("iter_mut, from the back", |c| c.iter_mut().rev().for_each(|v| _ = asked(v))),
-                ("iter_mut, any", |c| _ = c.iter_mut().any(|v| !asked(v))),
+                ("iter_mut", |c| c.iter_mut().for_each(|v| _ = answer(v))),
+                ("iter_mut, from the back", |c| c.iter_mut().rev().for_each(|v| _ = answer(v))),
+                ("iter_mut, any", |c| _ = c.iter_mut().any(|v| !answer(v))),
                 ("clone, and the old one is dropped", |c| *c = c.clone()),
                 ("dropped", |c| drop(take(c))),
                 $($more)*
             ],
             &[
                 ("clone", |c| drop(c.clone())),
-                ("fold", |c| _ = c.iter().fold(0, |n, v| n + usize::from(asked(v)))),
-                ("rfold", |c| _ = c.iter().rfold(0, |n, v| n + usize::from(asked(v)))),
+                ("fold", |c| _ = c.iter().fold(0, |n, v| n + usize::from(answer(v)))),
+                ("rfold", |c| _ = c.iter().rfold(0, |n, v| n + usize::from(answer(v)))),
                 ("min_by", |c| _ = c.iter().min_by(|_, _| if act() { Ordering::Less } else { Ordering::Equal })),
             ],
         );
@@ -519,7 +522,7 @@ macro_rules! ended {
     };
 }
 
-/// What compares, where values are rows.
+/// Comparisons of collections of rows.
 macro_rules! compared {
     ($test:ident, $type:ty, $n:expr) => {
         #[test]
@@ -540,9 +543,9 @@ macro_rules! compared {
 }
 
 ended!(stacks, Stack<Wild>, wild, 1, push, pop;
-    ("retain", |c| c.retain(|v| asked(v))),
-    ("retain_mut", |c| c.retain_mut(|v| asked(v))),
-    ("pop_if", |c| drop(c.pop_if(|v| asked(v)))),
+    ("retain", |c| c.retain(|v| answer(v))),
+    ("retain_mut", |c| c.retain_mut(|v| answer(v))),
+    ("pop_if", |c| drop(c.pop_if(|v| answer(v)))),
     ("truncate", |c| c.truncate(4)),
     ("extend_from_slice", |c| {
         let more = [wild(1), wild(2), wild(3)];
@@ -560,7 +563,7 @@ ended!(stacks, Stack<Wild>, wild, 1, push, pop;
 compared!(stacks_compared, Stack<Wild>, N);
 
 #[test]
-fn stacks_looked_at() {
+fn stacks_with_callbacks() {
     play::<Stack<Wild>>(
         N,
         &[],
@@ -573,8 +576,8 @@ fn stacks_looked_at() {
 }
 
 ended!(stacks_of_columns, Stack<Pair, Columns>, pair, 2, push, pop;
-    ("retain", |c| c.retain(|v| asked(v))),
-    ("retain_mut", |c| c.retain_mut(|v| asked(v))),
+    ("retain", |c| c.retain(|v| answer(v))),
+    ("retain_mut", |c| c.retain_mut(|v| answer(v))),
     ("truncate", |c| c.truncate(4)),
     ("drain", |c| drop(c.drain(2..7))),
     ("drain, some", |c| some(c.drain(1..))),
@@ -589,7 +592,7 @@ ended!(stacks_of_columns, Stack<Pair, Columns>, pair, 2, push, pop;
 );
 
 #[test]
-fn stacks_of_columns_looked_at() {
+fn stacks_of_columns_with_callbacks() {
     play::<Stack<Pair, Columns>>(
         N,
         &[],
@@ -605,10 +608,10 @@ fn stacks_of_columns_looked_at() {
 }
 
 ended!(queues, Queue<Wild>, wild, 1, push_back, pop_front;
-    ("retain", |c| c.retain(|v| asked(v))),
+    ("retain", |c| c.retain(|v| answer(v))),
     ("retain_mut", |c| {
         c.rotate_left(5);
-        c.retain_mut(|v| asked(v));
+        c.retain_mut(|v| answer(v));
     }),
     ("truncate", |c| c.truncate(4)),
     ("resize, less", |c| c.resize(3, wild(1))),
@@ -634,13 +637,13 @@ ended!(queues, Queue<Wild>, wild, 1, push_back, pop_front;
         c.push_front(wild(1));
         c.make_contiguous().sort();
     }),
-    ("range_mut", |c| c.range_mut(2..5).for_each(|v| _ = asked(v))),
+    ("range_mut", |c| c.range_mut(2..5).for_each(|v| _ = answer(v))),
     ("into a Vec", |c| drop(Vec::from(take(c)))),
 );
 compared!(queues_compared, Queue<Wild>, N);
 
 #[test]
-fn queues_looked_at() {
+fn queues_with_callbacks() {
     play::<Queue<Wild>>(
         N,
         &[],
@@ -648,7 +651,7 @@ fn queues_looked_at() {
             ("contains", |c| _ = c.contains(&wild(5))),
             ("binary_search", |c| _ = c.binary_search(&wild(5))),
             ("binary_search_by_key", |c| _ = c.binary_search_by_key(&wild(5), |v| wild(v.number))),
-            ("partition_point", |c| assert!(c.partition_point(|v| asked(v)) <= c.len())),
+            ("partition_point", |c| assert!(c.partition_point(|v| answer(v)) <= c.len())),
             ("eq of an array", |c| _ = *c == [wild(0), wild(1)]),
         ],
     );
@@ -657,9 +660,9 @@ fn queues_looked_at() {
 ended!(queues_of_columns, Queue<Pair, Columns>, pair, 2, push_back, pop_front;
     ("retain", |c| {
         c.rotate_left(5);
-        c.retain(|v| asked(v));
+        c.retain(|v| answer(v));
     }),
-    ("retain_mut", |c| c.retain_mut(|v| asked(v))),
+    ("retain_mut", |c| c.retain_mut(|v| answer(v))),
     ("drain, some", |c| some(c.drain(1..5))),
     ("drain, leaked", |c| leak(c.drain(2..6))),
     ("split_off", |c| drop(c.split_off(4))),
@@ -667,13 +670,13 @@ ended!(queues_of_columns, Queue<Pair, Columns>, pair, 2, push_back, pop_front;
 );
 
 #[test]
-fn queues_of_columns_looked_at() {
+fn queues_of_columns_with_callbacks() {
     play::<Queue<Pair, Columns>>(N, &[], &[("eq", |c| _ = *c == like(c)), ("fmt", |c| show(c))]);
 }
 
 ended!(lists, List<Wild>, wild, 1, push_back, pop_front;
-    ("retain", |c| c.retain(|v| asked(v))),
-    ("retain_mut", |c| c.retain_mut(|v| asked(v))),
+    ("retain", |c| c.retain(|v| answer(v))),
+    ("retain_mut", |c| c.retain_mut(|v| answer(v))),
     ("append", |c| c.append(&mut like(c))),
     ("split_off", |c| drop(c.split_off(4))),
     ("remove", |c| {
@@ -683,7 +686,7 @@ ended!(lists, List<Wild>, wild, 1, push_back, pop_front;
     ("cursor", |c| {
         let mut cursor = c.cursor_front_mut();
         while let Some(value) = cursor.current() {
-            match asked(value) {
+            match answer(value) {
                 true => cursor.move_next(),
                 false => {
                     cursor.insert_before(wild(1));
@@ -696,19 +699,19 @@ ended!(lists, List<Wild>, wild, 1, push_back, pop_front;
 compared!(lists_compared, List<Wild>, N);
 
 #[test]
-fn lists_looked_at() {
+fn lists_with_callbacks() {
     play::<List<Wild>>(N, &[], &[("contains", |c| _ = c.contains(&wild(5)))]);
 }
 
 ended!(lists_of_columns, List<Pair, Columns>, pair, 2, push_back, pop_front;
-    ("retain", |c| c.retain(|v| asked(v))),
-    ("retain_mut", |c| c.retain_mut(|v| asked(v))),
+    ("retain", |c| c.retain(|v| answer(v))),
+    ("retain_mut", |c| c.retain_mut(|v| answer(v))),
     ("split_off", |c| drop(c.split_off(4))),
     ("append", |c| c.append(&mut like(c))),
 );
 
 #[test]
-fn lists_of_columns_looked_at() {
+fn lists_of_columns_with_callbacks() {
     play::<List<Pair, Columns>>(N, &[], &[("eq", |c| _ = *c == like(c)), ("fmt", |c| show(c))]);
 }
 
@@ -735,7 +738,7 @@ macro_rules! map {
                     ("insert, there", |c| drop(c.insert($key(3), $value(1)))),
                     ("remove", |c| drop(c.remove(&$key(3)))),
                     ("remove_entry", |c| drop(c.remove_entry(&$key(3)))),
-                    ("get_mut", |c| _ = c.get_mut(&$key(3)).map(|v| asked(v))),
+                    ("get_mut", |c| _ = c.get_mut(&$key(3)).map(|v| answer(v))),
                     ("or_insert_with", |c| {
                         c.entry($key(MAP + 2)).or_insert_with(|| {
                             act();
@@ -749,17 +752,17 @@ macro_rules! map {
                         });
                     }),
                     ("and_modify", |c| {
-                        c.entry($key(3)).and_modify(|v| _ = asked(v)).or_insert($value(2));
+                        c.entry($key(3)).and_modify(|v| _ = answer(v)).or_insert($value(2));
                     }),
                     ("insert_entry", |c| drop(c.entry($key(3)).insert_entry($value(2)).remove())),
                     ("entry, leaked", |c| forget(c.entry($key(3)))),
                     ("pop", |c| drop((c.pop_first(), c.pop_last()))),
                     ("first_entry", |c| drop(c.first_entry().map(|entry| entry.remove_entry()))),
-                    ("range_mut", |c| c.range_mut($key(2)..$key(20)).for_each(|(_, v)| _ = asked(v))),
+                    ("range_mut", |c| c.range_mut($key(2)..$key(20)).for_each(|(_, v)| _ = answer(v))),
                     ("range_mut, from both ends", |c| {
                         let (from, to) = ($key(2), $key(20));
                         let mut range = c.range_mut(&from..=&to);
-                        let mut seen = Vec::new(); // all at once: were one there twice, Miri would say so
+                        let mut seen = Vec::new(); // collected, so that Miri detects a value yielded twice
                         while let Some(((_, a), b)) = range.next().map(|a| (a, range.next_back())) {
                             seen.push(a);
                             seen.extend(b.map(|b| b.1));
@@ -767,7 +770,7 @@ macro_rules! map {
                         }
                         seen.into_iter().for_each(|v| assert!(v.number() >= 0));
                     }),
-                    ("retain", |c| c.retain(|_, v| asked(v))),
+                    ("retain", |c| c.retain(|_, v| answer(v))),
                     ("split_off", |c| drop(c.split_off(&$key(9)))),
                     ("append", |c| {
                         let mut other = <$type>::default();
@@ -783,7 +786,7 @@ macro_rules! map {
                     ("into_iter, leaked", |c| leak(take(c).into_iter())),
                     ("into_keys", |c| some(take(c).into_keys())),
                     ("into_values", |c| take(c).into_values().for_each(drop)),
-                    ("values_mut", |c| c.values_mut().for_each(|v| _ = asked(v))),
+                    ("values_mut", |c| c.values_mut().for_each(|v| _ = answer(v))),
                     ("clone, and the old one is dropped", |c| *c = c.clone()),
                     ("shrink_to_fit", |c| {
                         c.retain(|_, v| v.number() % 5 == 0);
@@ -792,11 +795,11 @@ macro_rules! map {
                     ("dropped", |c| drop(take(c))),
                 ],
                 &[
-                    ("get", |c| _ = c.get(&$key(3)).map(|v| asked(v))),
+                    ("get", |c| _ = c.get(&$key(3)).map(|v| answer(v))),
                     ("contains_key", |c| _ = c.contains_key(&$key(MAP + 3))),
-                    ("range", |c| _ = c.range($key(2)..$key(20)).filter(|(_, v)| asked(*v)).count()),
+                    ("range", |c| _ = c.range($key(2)..$key(20)).filter(|(_, v)| answer(*v)).count()),
                     ("clone", |c| drop(c.clone())),
-                    ("fold", |c| _ = c.iter().fold(0, |n, (_, v)| n + usize::from(asked(v)))),
+                    ("fold", |c| _ = c.iter().fold(0, |n, (_, v)| n + usize::from(answer(v)))),
                 ],
             );
         }
@@ -841,18 +844,18 @@ map!(ordered_maps_by_number, OrderedMap<i64, Wild>, number, wild, 1);
 
 compared!(ordered_maps_compared, OrderedMap<Wild, Wild>, MAP);
 
-/// Found among numbers by a type that is no number, and lies.
+/// A type that is compared with integer keys, and has an inconsistent order.
 #[derive(PartialEq, Eq)]
-struct Sly(i64);
+struct Inconsistent(i64);
 
-impl PartialOrd for Sly {
-    fn partial_cmp(&self, other: &Sly) -> Option<Ordering> {
+impl PartialOrd for Inconsistent {
+    fn partial_cmp(&self, other: &Inconsistent) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Sly {
-    fn cmp(&self, other: &Sly) -> Ordering {
+impl Ord for Inconsistent {
+    fn cmp(&self, other: &Inconsistent) -> Ordering {
         match act() {
             true => [Ordering::Less, Ordering::Equal, Ordering::Greater][roll(3) as usize],
             false => self.0.cmp(&other.0),
@@ -860,20 +863,20 @@ impl Ord for Sly {
     }
 }
 
-static ALL_SLY: [Sly; 256] = {
-    let mut all = [const { Sly(0) }; 256];
+static ALL_INCONSISTENT: [Inconsistent; 256] = {
+    let mut all = [const { Inconsistent(0) }; 256];
     let mut i = 0;
     while i < 256 {
-        all[i] = Sly(i as i64);
+        all[i] = Inconsistent(i as i64);
         i += 1;
     }
     all
 };
 
-impl std::borrow::Borrow<Sly> for u8 {
-    fn borrow(&self) -> &Sly {
+impl std::borrow::Borrow<Inconsistent> for u8 {
+    fn borrow(&self) -> &Inconsistent {
         act();
-        &ALL_SLY[usize::from(*self)]
+        &ALL_INCONSISTENT[usize::from(*self)]
     }
 }
 
@@ -889,13 +892,16 @@ fn numbers_found_by_another_type() {
     play::<OrderedMap<u8, Wild>>(
         MAP,
         &[
-            ("remove", |c| drop(c.remove(&Sly(5)))),
-            ("get_mut", |c| _ = c.get_mut(&Sly(5)).map(|v| asked(v))),
-            ("range_mut", |c| c.range_mut(Sly(5)..Sly(90)).for_each(|(_, v)| _ = asked(v))),
-            ("split_off", |c| drop(c.split_off(&Sly(30)))),
-            ("many", |c| (0..50).for_each(|i| drop(c.remove(&Sly(i))))),
+            ("remove", |c| drop(c.remove(&Inconsistent(5)))),
+            ("get_mut", |c| _ = c.get_mut(&Inconsistent(5)).map(|v| answer(v))),
+            ("range_mut", |c| c.range_mut(Inconsistent(5)..Inconsistent(90)).for_each(|(_, v)| _ = answer(v))),
+            ("split_off", |c| drop(c.split_off(&Inconsistent(30)))),
+            ("many", |c| (0..50).for_each(|i| drop(c.remove(&Inconsistent(i))))),
         ],
-        &[("get", |c| _ = c.get(&Sly(5))), ("range", |c| _ = c.range(Sly(5)..Sly(90)).count())],
+        &[
+            ("get", |c| _ = c.get(&Inconsistent(5))),
+            ("range", |c| _ = c.range(Inconsistent(5)..Inconsistent(90)).count()),
+        ],
     );
 }
 
@@ -904,7 +910,7 @@ subject!(OrderedSet<Wild>, 1, |c, from, n| (from..from + n).for_each(|i| _ = c.i
     .map(|v| v.number()));
 
 #[test]
-fn ordered_sets() {
+fn ordered_sets_with_callbacks() {
     fn other() -> OrderedSet<Wild> {
         let mut other = OrderedSet::default();
         other.fill(5, MAP / 2);
@@ -916,7 +922,7 @@ fn ordered_sets() {
             ("insert", |c| _ = c.insert(wild(3))),
             ("replace", |c| drop(c.replace(wild(3)))),
             ("take", |c| drop(c.take(&wild(3)))),
-            ("retain", |c| c.retain(|v| asked(v))),
+            ("retain", |c| c.retain(|v| answer(v))),
             ("append", |c| c.append(&mut other())),
             ("split_off", |c| drop(c.split_off(&wild(9)))),
             ("extend", |c| c.extend(Yields(0..30, |i| wild(i * 5 % 31)))),
@@ -932,7 +938,7 @@ fn ordered_sets() {
             ("symmetric difference", |c| drop(c ^ &other())),
             ("is_subset", |c| _ = other().is_subset(c)),
             ("is_disjoint", |c| _ = c.is_disjoint(&other())),
-            ("range", |c| _ = c.range(wild(2)..wild(20)).filter(|v| asked(*v)).count()),
+            ("range", |c| _ = c.range(wild(2)..wild(20)).filter(|v| answer(*v)).count()),
             ("eq", |c| _ = *c == other()),
             ("hash", |c| _ = hash(c)),
             ("fmt", |c| show(&c.union(&other()))),

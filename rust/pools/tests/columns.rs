@@ -1,5 +1,4 @@
-//! Types whose columns are derived, through the pools: each kind of field comes out as it went in, where it should
-//! lie, and is dropped once.
+//! Types with derived columns in every pool: each kind of field keeps its value and alignment, and is dropped once.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "derive")]
 
@@ -14,14 +13,14 @@ use toft::Arena;
 use toft_pools::Columnar;
 use toft_pools::{ColumnarViews, Columns, Handle, List, Pool, Queue, Stack};
 
-/// What stands for a field's address, modulo an alignment.
+/// The address of a field modulo an alignment.
 fn misaligned<F>(column: &[F], align: usize) -> usize {
     column.as_ptr() as usize % align
 }
 
 #[derive(Columnar, Clone, Debug, PartialEq)]
 struct Inner {
-    /// A line of its own.
+    /// Aligned to its own cache line.
     #[columns(align = 128)]
     wide: u8,
     text: String,
@@ -73,7 +72,7 @@ fn everything(n: u16) -> Everything<u16, 3> {
 
 type Rows<T> = Stack<T, Columns>;
 
-/// Miri takes its time.
+/// Fewer under Miri, which is slow.
 fn fewer(n: u16) -> u16 {
     if cfg!(miri) {
         n.min(20)
@@ -83,12 +82,12 @@ fn fewer(n: u16) -> u16 {
 }
 
 #[test]
-fn each_kind_of_field_comes_back() {
+fn each_kind_of_field_keeps_its_value() {
     let mut stack: Rows<Everything<u16, 3>> = Stack::default();
     let mut pool: Pool<Everything<u16, 3>, Columns> = Pool::default();
     let handles: Vec<Handle<_>> = (0..fewer(1000)).map(|n| pool.insert(everything(n))).collect();
     for n in 0..fewer(1000) {
-        stack.push(everything(n)); // and moves as it grows
+        stack.push(everything(n)); // moves as it grows
     }
     for (n, handle) in handles.iter().enumerate() {
         let (row, value) = (pool.get(*handle).unwrap(), everything(n as u16));
@@ -132,7 +131,7 @@ fn a_row_differs_in_any_field() {
 }
 
 #[test]
-fn columns_begin_where_they_should() {
+fn columns_are_aligned() {
     for n in [1, 2, 63, 64, 65, 1000, 4096, 5000].map(fewer) {
         let mut stack: Rows<Everything<u16, 3>> = Stack::default();
         (0..n).for_each(|i| stack.push(everything(i)));
@@ -150,7 +149,7 @@ fn columns_begin_where_they_should() {
         assert_eq!(misaligned(slices.cold, 256), 0);
         assert_eq!(slices.nothing.len(), usize::from(n));
     }
-    // A group is one column: its fields lie side by side.
+    // A group is one column: its fields are adjacent.
     let mut stack: Rows<Everything<u16, 3>> = Stack::default();
     stack.push(everything(1));
     let (row, slices) = (stack.last().unwrap(), stack.as_slice());
@@ -179,7 +178,7 @@ fn columns_of_a_power_of_two_do_not_share_cache_sets() {
 }
 
 #[test]
-fn slices_are_what_a_loop_over_arrays_wants() {
+fn slices_of_columns_are_plain_slices() {
     #[derive(Columnar)]
     struct Particle {
         x: f32,
@@ -239,7 +238,7 @@ fn slices_walk_row_by_row() {
     assert!(walk.nth(usize::MAX).is_none() && walk.next_back().is_none());
 
     let mut slices = stack.as_mut_slice();
-    // Rows that were handed out stay good while others are.
+    // References to rows stay valid while others are returned.
     let mut rows: Vec<_> = slices.iter_mut().collect();
     for row in rows.iter_mut().rev() {
         *row.x += 100.0;
@@ -262,10 +261,10 @@ fn slices_walk_row_by_row() {
     assert!(stack.as_mut_slice().as_slices().middle.iter().all(|row| row.inner.wide <= &9));
 }
 
-/// Safe code can take slices out of their struct, and put others in: rows are then those that all of them have.
+/// Safe code can replace the slices of the struct by others: the rows are then those that all slices have.
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn slices_that_were_exchanged() {
+fn replaced_slices() {
     let mut stack: Rows<Everything<u16, 3>> = Stack::default();
     (0..10).for_each(|n| stack.push(everything(n)));
     let mut slices = stack.as_mut_slice();
@@ -311,7 +310,7 @@ fn structs_without_names_and_without_fields() {
     assert_eq!(format!("{:?}", empty.last().unwrap()), "Empty");
 }
 
-/// For any type, by the trait.
+/// Generic over the type, through the trait.
 fn sum<T: ColumnarViews>(stack: &mut Rows<T>, of: fn(T::Ref<'_>) -> u64, other: impl Fn() -> T) -> (u64, u64) {
     let before = toft_pools::ColumnsIter::<T>::new(stack.as_slice()).map(of).sum();
     let mut slices = stack.as_mut_slice();
@@ -340,7 +339,7 @@ fn columns_of_a_parameter() {
 }
 
 #[test]
-fn every_collection_has_what_its_rows_have() {
+fn every_collection_has_the_traits_of_its_rows() {
     let values = || (0..fewer(100)).map(everything);
     macro_rules! shown_cloned_and_compared {
         ($($collection:ty, $push:ident;)*) => {$(
@@ -361,7 +360,7 @@ fn every_collection_has_what_its_rows_have() {
     }
 }
 
-/// Neither Clone nor Debug nor comparable: what the derive then leaves out is no error.
+/// Neither Clone nor Debug nor comparable: the derive omits these traits without an error.
 struct Opaque(u8);
 
 #[derive(Columnar)]
@@ -374,7 +373,7 @@ struct Holds {
 }
 
 #[test]
-fn fields_that_can_do_nothing() {
+fn fields_without_traits() {
     let mut stack: Rows<Holds> = Stack::default();
     stack.push(Holds { opaque: Opaque(1), one: Opaque(2), two: 3 });
     let slices = stack.as_slice();
@@ -441,20 +440,20 @@ fn each_field_is_dropped_once() {
     let value = stack.last().unwrap().to_value();
     stack.truncate(10);
     drop((stack, pool, copy));
-    assert_eq!(ledger.live(), 4, "those that were cloned, and the one that is shared");
+    assert_eq!(ledger.live(), 4, "the cloned values, and the shared one");
     drop(value);
     ledger.assert_empty();
 }
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn a_destructor_that_panics_keeps_no_field_from_its_own() {
+fn a_panicking_destructor_does_not_stop_those_of_other_fields() {
     for at in 1..=4 {
         let ledger = Ledger::new();
         let mut stack: Rows<Counts> = Stack::default();
         (0..3).for_each(|n| stack.push(counts(&ledger, n)));
         ledger.panic_at_drop(at);
-        // The old value goes when the new one is in place.
+        // The old value is dropped after the new one is in place.
         assert!(panics(|| stack.get_mut(1).unwrap().set(counts(&ledger, 5))).is_err());
         assert_eq!((ledger.live(), stack.get(1).unwrap().nested.second.number), (12, 21));
         ledger.panic_at_drop(at);
@@ -480,7 +479,8 @@ fn a_clone_that_panics_loses_nothing() {
     }
 }
 
-/// A type that has a destructor itself is taken apart without it, and has it when it is put together and dropped.
+/// A type with its own destructor is split into fields without running it; the destructor runs when the value is
+/// reassembled and dropped.
 #[test]
 fn a_struct_with_a_destructor() {
     #[derive(Columnar)]
@@ -508,7 +508,7 @@ fn a_struct_with_a_destructor() {
     assert_eq!((dropped.get(), Rc::strong_count(&dropped)), (10, 1));
 }
 
-/// What may go to a thread is what each field may.
+/// A collection is `Send` and `Sync` if each field is.
 mod threads {
     use super::*;
     use std::cell::Cell;
@@ -521,14 +521,14 @@ mod threads {
         grouped: T,
     }
 
-    /// A type that says of itself that it may go anywhere does not say so of its field, to which columns give
-    /// references.
+    /// A type with its own `Send` and `Sync` implementations does not make its fields `Send` or `Sync`; columns return
+    /// references to the fields.
     #[derive(Columnar)]
     #[allow(dead_code)]
     struct Vouches {
         guarded: Cell<u8>,
     }
-    // SAFETY: for the test; nobody has one.
+    // SAFETY: for the test only; no value is made.
     unsafe impl Sync for Vouches {}
 
     #[derive(Columnar)]
@@ -560,7 +560,7 @@ mod threads {
     }
 
     #[test]
-    fn views_go_where_their_fields_go() {
+    fn views_are_send_and_sync_if_their_fields_are() {
         use toft_pools::{ColumnsIter, ColumnsIterMut};
         threads! {
             OfRef<'_, u8>: true true,

@@ -1,4 +1,4 @@
-//! What the derive writes compiles wherever a struct does, and without a warning.
+//! The derive's output compiles without warnings in every place where a struct does.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "derive")]
 #![forbid(unsafe_code)]
@@ -8,7 +8,7 @@
 
 use toft_pools::{Columns, Stack};
 
-/// Nothing is imported here, and what one expects to find under its name is something else.
+/// A module without imports, in which the usual names mean something else.
 pub mod hostile {
     #![no_implicit_prelude]
     #![allow(missing_docs, dead_code, missing_debug_implementations)]
@@ -35,7 +35,7 @@ pub mod hostile {
     #[allow(non_camel_case_types)]
     pub struct bool;
 
-    /// Its fields have the names of what generated code might call its own.
+    /// Its fields have names that generated code might use itself.
     #[derive(::toft_pools::Columnar)]
     pub struct Row<'a, 'b, T: 'b, const N: ::core::primitive::usize> {
         pub raw: u32,
@@ -56,7 +56,7 @@ pub mod hostile {
     }
 }
 
-/// A struct with everything that a struct can be generic over.
+/// A struct with every kind of generic parameter.
 #[derive(toft_pools::Columnar, Clone, Debug)]
 pub struct Generic<'s, 'long: 's, T: Iterator<Item = U> + Clone = std::vec::IntoIter<u8>, U = u8, const N: usize = 3>
 where
@@ -65,9 +65,9 @@ where
     Self: Sized,
     for<'x> &'x [U]: Sized,
 {
-    /// What comes.
+    /// The next item.
     pub next: Option<T::Item>,
-    /// Where from.
+    /// The source.
     pub from: T,
     pub(crate) items: [U; N],
     text: &'s str,
@@ -111,16 +111,16 @@ fn generics_of_every_kind() {
     assert_eq!(stack.clone().pop().unwrap().next, Some(3));
 }
 
-/// Neither the struct's own types nor its private fields are to be had from outside.
+/// The struct's own types and private fields are not accessible from outside.
 mod private {
     struct Secret(#[allow(dead_code)] u8);
 
-    /// Its views may be seen; what is in them may not.
+    /// Its views are visible; their private fields are not.
     #[derive(toft_pools::Columnar)]
     #[allow(unreachable_pub, missing_debug_implementations)]
     pub struct Guarded {
         secret: Secret,
-        /// This may.
+        /// Visible.
         pub open: u8,
     }
 
@@ -168,7 +168,7 @@ fn another_path_and_more_traits() {
     assert_ne!(hash(first), hash(second));
 }
 
-/// A type that is named in a macro, and a struct that is made in one.
+/// A type that is named in a macro, and a struct that is defined by one.
 macro_rules! made {
     ($name:ident, $field:ident: $ty:ty, $align:literal) => {
         #[derive(toft_pools::Columnar)]

@@ -1,4 +1,4 @@
-//! Doubly linked lists against a vector of handles, `LinkedList`'s calls each in a case of our own, and each promise of the
+//! Doubly linked lists against a vector of handles, a test for each call of `LinkedList`, and for each guarantee of the
 //! documentation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -41,17 +41,17 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn rows_play_as_the_model(steps in steps::steps(KINDS, 100)) {
+    fn rows_match_the_model(steps in steps::steps(KINDS, 100)) {
         play_all::<Rows>(&steps);
     }
 
     #[test]
-    fn columns_play_as_the_model(steps in steps::steps(KINDS, 100)) {
+    fn columns_match_the_model(steps in steps::steps(KINDS, 100)) {
         play_all::<Columns>(&steps);
     }
 }
 
-// ---- what LinkedList has as well ----
+// ---- calls of LinkedList ----
 
 #[test]
 fn append() {
@@ -211,11 +211,11 @@ fn compares_and_collects() {
     assert_eq!(format!("{columns:?}"), "[(1, 2)]");
 }
 
-// ---- promises ----
+// ---- guarantees ----
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn panics_of_values_leave_it_whole() {
+fn panics_of_values_leave_the_list_consistent() {
     fn shake<L: Look>() {
         let actions: [Action<List<Twin, L>>; 7] = [
             ("clear", |list| list.clear()),
@@ -290,7 +290,7 @@ fn out_of_memory_changes_nothing() {
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn what_does_not_fit_is_refused() {
+fn fixed_lists_refuse_more_values() {
     let mut list = List::fixed(2);
     let one = list.push_back(1);
     list.push_back(2);
@@ -357,7 +357,7 @@ fn values_of_no_size_and_of_pages() {
 }
 
 #[test]
-fn it_grows_while_a_scope_of_its_arena_is_open() {
+fn a_list_grows_while_a_scope_of_its_arena_is_open() {
     let mut arena = Arena::new();
     {
         let mut list = List::<u64, Rows, _>::new_in(&arena);
@@ -392,7 +392,7 @@ fn values_may_borrow_and_go_to_threads() {
 }
 
 #[test]
-fn the_order_of_drops_is_the_lists() {
+fn values_are_dropped_in_the_lists_order() {
     use std::cell::RefCell;
     thread_local!(static SEEN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
     struct Noted(u8);

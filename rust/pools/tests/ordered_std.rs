@@ -1,4 +1,4 @@
-//! What the standard library's documentation shows of `BTreeMap` and `BTreeSet`, shown of ours: an example for each item.
+//! The examples of the standard library's documentation of `BTreeMap` and `BTreeSet`, for each item.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::cell::RefCell;
@@ -84,7 +84,7 @@ fn map_first_and_last() {
 }
 
 #[test]
-fn map_insert_answers_the_old_value() {
+fn map_insert_returns_the_old_value() {
     let mut map = OrderedMap::new();
     assert_eq!(map.insert(37, "a"), None);
     assert!(!map.is_empty());
@@ -115,7 +115,7 @@ fn map_append() {
     let mut b = OrderedMap::from([(3, "d"), (4, "e"), (5, "f")]);
     a.append(&mut b);
     assert_eq!((a.len(), b.len()), (5, 0));
-    assert_eq!(a.values().copied().collect::<String>(), "abdef"); // of 3 the value of b
+    assert_eq!(a.values().copied().collect::<String>(), "abdef"); // b's value replaced a's for key 3
 }
 
 #[test]
@@ -133,14 +133,14 @@ fn map_range() {
 
 #[test]
 #[should_panic(expected = "ends before it starts")]
-fn map_range_the_wrong_way_round() {
+fn map_range_with_swapped_ends() {
     let (low, high) = (3, 5);
     OrderedMap::from([(4, ())]).range(high..low);
 }
 
 #[test]
 #[should_panic(expected = "excludes")]
-fn map_range_of_nothing() {
+fn map_empty_range() {
     OrderedMap::from([(4, ())]).range((Excluded(4), Excluded(4)));
 }
 
@@ -188,11 +188,11 @@ fn map_iterators() {
 }
 
 #[test]
-fn map_built_of_what_comes() {
+fn map_collected_and_extended() {
     let pairs = [(2, 'b'), (1, 'a'), (2, 'c')];
     let map = OrderedMap::from(pairs);
     assert_eq!(map, pairs.into_iter().collect());
-    assert_eq!(map[&2], 'c'); // the last one counts
+    assert_eq!(map[&2], 'c'); // the last value of equal keys is kept
     let mut other = OrderedMap::new();
     other.extend(&map);
     assert_eq!(other, map);
@@ -202,7 +202,7 @@ fn map_built_of_what_comes() {
 
 #[test]
 #[should_panic(expected = "sorted")]
-fn map_from_sorted_that_is_not() {
+fn map_from_unsorted_input_of_from_sorted() {
     OrderedMap::from_sorted([(1, 'a'), (1, 'b')]);
 }
 
@@ -262,9 +262,9 @@ fn entries() {
     assert_eq!(map.entry("more".into()).insert_entry(7).get(), &7);
 }
 
-/// A call that is refused panics where it stands.
+/// A call that is refused panics with its caller's location.
 #[test]
-fn panics_where_the_map_was_called() {
+fn panics_have_the_callers_location() {
     thread_local! {
         static FILE: RefCell<String> = const { RefCell::new(String::new()) };
     }
@@ -356,12 +356,12 @@ fn set_algebra() {
     assert!(empty.is_disjoint(&empty) && empty.is_subset(&a) && a.is_superset(&empty));
 }
 
-/// Of all pairs of small sets, and of sets of which one is much larger.
+/// All pairs of small sets, and pairs with one much larger set.
 #[test]
-fn set_algebra_as_std_has_it() {
+fn set_algebra_matches_std() {
     let sets: Vec<Vec<u16>> =
         (0..16u16).map(|bits| (0..4).filter(|i| bits >> i & 1 == 1).collect()).chain([(0..500).collect()]).collect();
-    let step = if cfg!(miri) { 4 } else { 1 }; // with none, one, and all of many among them
+    let step = if cfg!(miri) { 4 } else { 1 }; // with none, one, and all of many elements in common
     for x in sets.iter().step_by(step) {
         for y in sets.iter().step_by(step) {
             let (a, b): (OrderedSet<u16>, OrderedSet<u16>) = (x.iter().copied().collect(), y.iter().copied().collect());

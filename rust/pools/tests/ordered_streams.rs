@@ -1,5 +1,5 @@
-//! Ordered maps against `BTreeMap`: streams of operations, on keys and values of every kind. After each step all that
-//! should hold of the tree is checked.
+//! Ordered maps against `BTreeMap`: streams of operations, on keys and values of every kind. After each step the
+//! invariants of the tree are checked.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 #[path = "common/failing.rs"]
@@ -29,7 +29,7 @@ use toft_pools::{OrderedMap, OrderedSet};
 type Small = Pair<Counted, i64>;
 type Wide = Pair<Counted, [i64; 9]>;
 
-/// So many, or what is enough where each takes long: under Miri, and with `TOFT_SHORT` (Valgrind).
+/// `all`, or `enough` where each case is slow: under Miri, and with `TOFT_SHORT` (Valgrind).
 fn or_fewer<T>(all: T, enough: T) -> T {
     let short = cfg!(miri) || std::env::var_os("TOFT_SHORT").is_some();
     if short {
@@ -39,7 +39,7 @@ fn or_fewer<T>(all: T, enough: T) -> T {
     }
 }
 
-/// The same streams each time, as a test must be; the fuzz target has others.
+/// Deterministic streams; the fuzz target has others.
 fn play<K: TestKey, V: TestValue, L: Look<V>, M: Memory + Clone>(seed: u8, map: impl Fn() -> OrderedMap<K, V, L, M>) {
     let few = or_fewer(24, 1);
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(few);
@@ -56,7 +56,7 @@ fn play<K: TestKey, V: TestValue, L: Look<V>, M: Memory + Clone>(seed: u8, map: 
 }
 
 #[test]
-fn numbers() {
+fn integer_keys_match_the_model() {
     play::<i64, Small, Rows, Heap>(1, || OrderedMap::new_in(Heap));
     play::<u64, Small, Columns, Heap>(2, || OrderedMap::new_in(Heap));
     play::<u8, Wide, Rows, Heap>(3, || OrderedMap::new_in(Heap));
@@ -79,7 +79,7 @@ fn deep_trees() {
 }
 
 #[test]
-fn fixed_ones() {
+fn fixed_maps_match_the_model() {
     let failing = Failing::new();
     for limit in or_fewer(&[0, 1, 5, 70, 300][..], &[5, 70]).iter().copied() {
         let map = || OrderedMap::try_fixed_in(limit, Shared(&failing)).unwrap();
@@ -99,7 +99,7 @@ fn in_other_memory() {
     play::<String, Small, Columns, _>(42, || OrderedMap::new_in(&arena));
 }
 
-/// A fixed map takes all it needs when it is made, whatever comes and goes after.
+/// A fixed map allocates all its memory when it is made, and none later.
 #[test]
 fn a_fixed_map_takes_no_more_memory() {
     let failing = Failing::new();
@@ -112,7 +112,7 @@ fn a_fixed_map_takes_no_more_memory() {
                 map.insert(K::key(&ledger, i.wrapping_mul([1, 37, 509, 1023][round % 4])), u32::from(i));
             }
             map.check();
-            // Leaves that have as few keys as they may, and are not merged.
+            // Leaves with the minimum of keys, which are not merged.
             let mut i = 0usize;
             map.retain(|_, _| {
                 i += 1;
@@ -133,9 +133,9 @@ fn a_fixed_map_takes_no_more_memory() {
     assert_eq!(failing.bytes_out(), 0);
 }
 
-/// What is reserved is enough for keys between those that are there, though all leaves are full and all slots taken.
+/// Reserved memory suffices for keys between existing ones, though all leaves are full and all slots used.
 #[test]
-fn a_map_with_keys_takes_what_was_reserved_for() {
+fn a_map_with_keys_uses_reserved_memory() {
     fn run<K: TestKey, V: TestValue, L: Look<V>>(n: u16, mores: &[u16]) {
         for &more in mores {
             let (failing, ledger) = (Failing::new(), Ledger::new());
@@ -171,7 +171,7 @@ fn a_fixed_map_reserves_no_more() {
     assert_eq!(failing.bytes_out(), taken);
 }
 
-/// More than there can be is refused before memory is asked for.
+/// Sizes above the maximum are refused before memory is requested.
 #[test]
 fn absurd_sizes_are_refused() {
     fn run<K, V>(sizes: &[usize]) {
@@ -185,13 +185,13 @@ fn absurd_sizes_are_refused() {
     }
     run::<u64, u64>(&[usize::MAX, usize::MAX - 1]);
     run::<[u8; 512], ()>(&[usize::MAX, usize::MAX - 1]);
-    // Slots have numbers of 32 bits.
+    // Slots are numbered with 32 bits.
     run::<u64, [u64; 5]>(&[usize::MAX, usize::MAX / 2, (u32::MAX as usize).saturating_add(1)]);
 }
 
-/// What a full map refuses is lost, and the rest stays where it was.
+/// A value that a full map refuses is dropped, and the map is unchanged.
 #[test]
-fn an_append_that_does_not_fit() {
+fn a_refused_append_leaves_both_maps_consistent() {
     let ledger = Ledger::new();
     let pair = |i: i64| (i, Small::value(&ledger, i));
     for n in [5, 100] {
@@ -208,7 +208,7 @@ fn an_append_that_does_not_fit() {
     ledger.assert_empty();
 }
 
-/// Trees of numbers so large that inner nodes are split and merged.
+/// Trees of integer keys that are large enough to split and merge inner nodes.
 #[test]
 fn large_trees_of_numbers() {
     let n: u64 = or_fewer(60_000, 150);
@@ -218,7 +218,7 @@ fn large_trees_of_numbers() {
             0 => i,
             1 => n - i,
             2 => spread(i),
-            _ => i % 16 * n + i / 16, // sixteen runs side by side
+            _ => i % 16 * n + i / 16, // sixteen interleaved runs
         };
         let mut map = OrderedMap::new();
         let mut model = BTreeMap::new();
@@ -247,14 +247,14 @@ fn large_trees_of_numbers() {
             assert_eq!(map.len(), model.len());
         }
         if order < 2 {
-            // Keys that come in order fill their leaves: 17 bytes each, with what nodes have besides.
+            // Keys that are added in order fill their leaves: 17 bytes each, with the overhead of nodes.
             map.shrink_to_fit();
             assert!(n < 1000 || map.memory_use() < n as usize * 18, "{} bytes", map.memory_use());
         }
     }
 }
 
-/// Memory that runs out: at each request once. Nothing changes then, and the next try succeeds.
+/// Memory runs out at each request once: nothing changes, and the next try succeeds.
 #[test]
 fn no_memory() {
     fn run<K: TestKey, V: TestValue, L: Look<V>>() {
@@ -287,7 +287,7 @@ fn no_memory() {
             drop(model);
             ledger.assert_empty();
             if failing.failed.get() == 2 || requests > 60 {
-                break; // the last ones are those of split_off and shrink_to_fit
+                break; // the last requests are those of split_off and shrink_to_fit
             }
         }
     }
@@ -299,12 +299,12 @@ fn no_memory() {
 }
 
 thread_local! {
-    /// How many comparisons go well before one panics; and a state from which lies come, unless it is 0.
+    /// The number of comparisons before one panics; and the seed of random answers, unless it is 0.
     static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
     static LIE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A key whose order cannot be relied on.
+/// A key with an inconsistent order.
 struct Fickle(Counted);
 
 impl Ord for Fickle {
@@ -337,9 +337,9 @@ impl PartialEq for Fickle {
 
 impl Eq for Fickle {}
 
-/// Comparisons that lie misplace keys: no value is lost or dropped twice, and nothing else happens.
+/// Inconsistent comparisons misplace keys: no value is lost or dropped twice, and memory stays valid.
 #[test]
-fn an_order_that_makes_no_sense() {
+fn inconsistent_orders_lose_no_values() {
     for seed in 1..or_fewer(200u64, 3) {
         let ledger = Ledger::new();
         let mut map: OrderedMap<Fickle, Small> = OrderedMap::new();
@@ -352,7 +352,7 @@ fn an_order_that_makes_no_sense() {
                 3..=5 => drop(map.remove(&fickle(i))),
                 6 => {
                     let (a, b) = (fickle(3), fickle(100));
-                    // The range may seem to end before it starts.
+                    // The range's ends may seem to be swapped.
                     let n = panics(|| map.range_mut(&a..&b).filter(|(_, v)| v.number() >= 0).count());
                     assert!(n.is_err() || n.is_ok_and(|n| n <= map.len()));
                 }
@@ -369,7 +369,7 @@ fn an_order_that_makes_no_sense() {
     }
 }
 
-/// A comparison that panics leaves the map as it was.
+/// A comparison that panics leaves the map unchanged.
 #[test]
 fn comparisons_that_panic() {
     for n in 0..or_fewer(12, 3) {
@@ -446,7 +446,7 @@ fn destructors_that_panic() {
     run::<Wide, Rows>();
 }
 
-/// The n-th clone panics: what was cloned is dropped, and the map is as it was.
+/// The n-th clone panics: the clones are dropped, and the map is unchanged.
 #[test]
 fn clones_that_panic() {
     fn run<V: TestValue, L: Look<V>>() {
@@ -467,7 +467,7 @@ fn clones_that_panic() {
     run::<Wide, Rows>();
 }
 
-/// A closure that panics keeps what it was not asked about.
+/// A closure that panics keeps the values that it did not see.
 #[test]
 fn a_retain_that_panics() {
     for at in [0, 1, 70, 199] {
@@ -487,7 +487,7 @@ fn a_retain_that_panics() {
     }
 }
 
-/// Equal to others of its first number, and told apart by the second.
+/// Compares equal by its first number, and is distinguished by the second.
 #[derive(Clone, Copy, Debug)]
 struct Twofold(i64, usize);
 
@@ -508,7 +508,7 @@ impl Ord for Twofold {
     }
 }
 
-/// In order, in order up to a place, backwards, at random, with equal keys: as std, which keeps the last of equal ones.
+/// Sorted, sorted up to a position, reversed, random, with equal keys: as in std, the last of equal keys is kept.
 #[test]
 fn collected_in_any_order() {
     let ledger = Ledger::new();
@@ -542,7 +542,7 @@ fn collected_in_any_order() {
     ledger.assert_empty();
 }
 
-/// Keys and values of no size, and of large alignment.
+/// Keys and values of size 0, and of large alignment.
 #[test]
 fn odd_sizes() {
     let mut map = OrderedMap::new();
@@ -564,7 +564,7 @@ fn odd_sizes() {
         assert_eq!((key as *const Page as usize % 4096, value as *const Page as usize % 4096), (0, 0));
         assert_eq!(value.0 * 37 % 100, key.0);
     }
-    // Eight slots of a value and a number, and a leaf with numbers of slots, which need not be where values may.
+    // Eight slots of a value and a number, and a leaf of slot numbers, which needs no alignment for values.
     let map = OrderedMap::from([(1u8, Page(1))]);
     assert!(map.memory_use() <= 8 * 2 * 4096 + 1024, "{} bytes", map.memory_use());
     #[repr(align(32))]
@@ -574,7 +574,7 @@ fn odd_sizes() {
     assert!(map.iter().all(|(key, value)| value as *const Wide as usize % 32 == 0 && value.0 == u64::from(*key)));
 }
 
-/// What is shared between threads is what may be.
+/// Maps are `Send` and `Sync` if their keys and values are.
 #[test]
 fn auto_traits() {
     fn send<T: Send>(_: &T) {}

@@ -1,4 +1,4 @@
-//! Pools against a model, and each promise of their documentation.
+//! Pools against a model, and each guarantee of their documentation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 #[path = "common/failing.rs"]
@@ -27,7 +27,7 @@ fn steps(n: usize) -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec((0..KINDS, any::<u16>()), 0..if cfg!(miri) { n / 4 } else { n })
 }
 
-/// Every kind: layouts, keys, fixed and growing.
+/// Every kind of pool: layouts, keys, fixed and growing.
 fn play_all<L: Plays>(steps: &[Step]) {
     play::<L, Handle<L::T>, _>(Pool::new_in(Heap), steps);
     play::<L, Handle<L::T>, _>(Pool::fixed_in(9, Heap), steps);
@@ -40,7 +40,7 @@ fn play_all<L: Plays>(steps: &[Step]) {
 
 type PoolOf<L, K> = Pool<<L as Plays>::T, L, K, Heap>;
 
-/// How many streams: each is played on several kinds.
+/// The number of streams: each runs on several kinds of pool.
 fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60)
 }
@@ -49,21 +49,22 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: cases(), ..ProptestConfig::default() })]
 
     #[test]
-    fn rows_play_as_the_model(steps in steps(200)) {
-        // An index that was freed is the next value's: it is not stale, so plain indices forget.
+    fn rows_match_the_model(steps in steps(200)) {
+        // The index of a freed slot is reused for the next value: plain indices do not detect staleness, so the model
+        // forgets them.
         play::<Rows, Handle<Counted>, _>(Pool::new_in(Heap), &steps);
         play::<Rows, Handle<Counted>, _>(Pool::fixed_in(9, Heap), &steps);
         play::<Rows, Handle<Counted, u16>, _>(Pool::fixed_in(70, Heap), &steps);
     }
 
     #[test]
-    fn columns_play_as_the_model(steps in steps(200)) {
+    fn columns_match_the_model(steps in steps(200)) {
         play::<Columns, Handle<Pair<u8, Counted>>, _>(Pool::new_in(Heap), &steps);
         play::<Columns, Handle<Pair<u8, Counted>>, _>(Pool::fixed_in(9, Heap), &steps);
     }
 
     #[test]
-    fn plain_indices_play_as_the_model(steps in steps(200)) {
+    fn plain_indices_match_the_model(steps in steps(200)) {
         play::<Rows, u16, _>(Pool::new_in(Heap), &steps);
         play::<Rows, u64, _>(Pool::fixed_in(65, Heap), &steps);
         play::<Columns, u32, _>(Pool::new_in(Heap), &steps);
@@ -71,7 +72,7 @@ proptest! {
     }
 
     #[test]
-    fn other_memory_plays_as_the_model(steps in steps(120)) {
+    fn pools_in_other_memory_match_the_model(steps in steps(120)) {
         let failing = Failing::new();
         play::<Rows, Handle<Counted>, _>(Pool::new_in(Shared(&failing)), &steps);
         play::<Columns, u32, _>(Pool::new_in(Shared(&failing)), &steps);
@@ -83,14 +84,14 @@ proptest! {
 }
 
 #[test]
-fn many_values_play_as_the_model() {
+fn many_values_match_the_model() {
     let steps: Vec<Step> =
         (0..6000u32).map(|i| ((i.wrapping_mul(2654435761) >> 20) as u8 % 11, (i * 7) as u16)).collect();
     let steps = if cfg!(miri) { &steps[..300] } else { &steps[..] };
     let few = &steps[..steps.len() / 12];
     play_all::<Rows>(few);
     play_all::<Columns>(few);
-    // Without a look at everything after each step there is time for many more.
+    // Without a full check after each step there is time for many more values.
     let ledger = Ledger::new();
     let (mut pool, mut model) = (Pool::new(), BTreeMap::new());
     for (i, &(what, n)) in steps.iter().enumerate() {
@@ -147,7 +148,7 @@ fn a_slot_is_retired_where_the_documentation_says() {
         let handle = pool.insert(round);
         assert!(old.iter().all(|handle| pool.get(*handle).is_none()), "{round} uses after the first one");
         old.push(handle);
-        // Clearing is a use like another.
+        // Clearing counts as a use.
         if round % 2 == 0 {
             pool.remove(handle);
         } else {
@@ -175,8 +176,8 @@ fn slots_of_plain_indices_are_not_retired() {
     }
 }
 
-/// No handle is returned twice in 10^5 steps, also if the pool is changed as a whole from time to time; memory is lost
-/// only for slots that had at least half of their uses.
+/// No handle is returned twice in 10^5 steps, also if whole-pool operations run from time to time; memory is lost only
+/// for slots with at least half of their uses.
 #[test]
 fn no_stale_handle_matches_after_any_number_of_uses() {
     fn play(name: &str, change: impl Fn(&mut Pool<u32, Rows, ShortHandle>)) {
@@ -203,7 +204,7 @@ fn no_stale_handle_matches_after_any_number_of_uses() {
             }
         }
         assert!(pool.capacity() <= 2 * (128 + returned.len() / 64), "{name}: {} slots", pool.capacity());
-        // Slots that are retired are not among those that are reserved.
+        // Retired slots do not count as reserved ones.
         pool.reserve(100);
         let capacity = pool.capacity();
         for _ in 0..100 {
@@ -249,7 +250,7 @@ fn shrinking_does_not_revive_handles() {
     let mut pool: Pool<u32, Rows, Handle<u32, u8>> = Pool::new_in(Heap);
     let mut seen = HashSet::new();
     for round in 0..60 {
-        // The slots are used a different number of times each.
+        // The slots have different numbers of uses.
         let handles: Vec<_> = (0..100).map(|i| pool.insert(i)).collect();
         for handle in &handles {
             assert!(seen.insert(*handle), "round {round}: {handle:?} was given before");
@@ -266,13 +267,13 @@ fn shrinking_does_not_revive_handles() {
 }
 
 #[test]
-fn bits_of_a_handle_make_it_again() {
+fn a_handle_is_restored_from_its_bits() {
     let mut pool = Pool::new();
     let handles: Vec<Handle<u8>> = (0..100).map(|i| pool.insert(i)).collect();
     for handle in handles {
         assert_eq!(Handle::from_bits(handle.to_bits()), Some(handle));
     }
-    // Any number is safe, and what no pool gave finds nothing.
+    // Any bits are safe, and bits of no existing handle find no value.
     for bits in [0, 1, u64::MAX, 1 << 32, (1 << 32) + 5, u64::MAX << 32, 0xFFFF_FFFF] {
         if let Some(handle) = Handle::<u8>::from_bits(bits) {
             assert_eq!(handle.to_bits(), bits);
@@ -319,7 +320,7 @@ fn keys_limit_the_slots() {
     assert!(Pool::<u8, Rows, u16>::try_fixed_in(65535, Heap).is_ok());
 }
 
-// ---- room ----
+// ---- capacity ----
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
@@ -353,7 +354,7 @@ fn a_fixed_pool_never_moves_its_values() {
     assert!(addresses.iter().all(|(handle, address)| std::ptr::eq(&pool[*handle], *address)));
 }
 
-/// With a request that fails at each point there is, until none does: nothing changed then.
+/// Fails each request once, until none fails: nothing has changed after a failure.
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
 fn out_of_memory_changes_nothing() {
@@ -392,7 +393,7 @@ fn out_of_memory_changes_nothing() {
     assert_eq!(grow::<Columns>(1000), 0);
 }
 
-/// Memory for more generations, but none for the links of their groups: no slot is made ready that has no link.
+/// Memory for more generations, but none for the links of their groups: no slot without a link is made available.
 #[test]
 fn generations_without_links() {
     let failing = Failing::new();
@@ -438,7 +439,7 @@ fn values_of_any_alignment_and_none() {
     all(Heap);
     all(Arena::new());
     all(Blocks(Pages::new()));
-    all(Blocks(Pages::new())); // what was put back serves again
+    all(Blocks(Pages::new())); // returned blocks serve again
     let mut nothing = Pool::new();
     let handles: Vec<_> = (0..1000).map(|_| nothing.insert(())).collect();
     assert!(handles.iter().all(|handle| nothing.remove(*handle) == Some(())));
@@ -446,7 +447,7 @@ fn values_of_any_alignment_and_none() {
 }
 
 #[test]
-fn an_arenas_scope_may_be_open() {
+fn a_pool_grows_while_a_scope_of_its_arena_is_open() {
     let mut arena = Arena::new();
     {
         let mut pool: Pool<u64, Rows, u32, _> = Pool::new_in(&arena);
@@ -468,14 +469,14 @@ fn an_arenas_scope_may_be_open() {
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn a_destructor_that_panics_leaves_a_whole_pool() {
+fn a_destructor_that_panics_leaves_the_pool_consistent() {
     for n in 1..=10 {
         let ledger = Ledger::new();
         let mut pool: Pool<Counted> = (0..10).map(|i| ledger.value(i)).collect();
         ledger.panic_at_drop(n);
         assert!(panics(|| pool.clear()).is_err());
         assert_eq!(pool.len(), ledger.live());
-        assert_eq!(pool.len() as u64, 10 - n, "the rest is as it was");
+        assert_eq!(pool.len() as u64, 10 - n, "the rest is unchanged");
         pool.insert(ledger.value(10));
         assert_eq!(pool.values().count(), pool.len());
         drop(pool);
@@ -503,7 +504,7 @@ fn a_destructor_that_panics_leaves_a_whole_pool() {
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn a_clone_that_panics_loses_nothing() {
+fn a_clone_that_panics_leaks_nothing() {
     for n in 1..=10 {
         let ledger = Ledger::new();
         let mut pool: Pool<Counted> = (0..12).map(|i| ledger.value(i)).collect();
@@ -546,7 +547,7 @@ fn closures_that_panic_change_nothing() {
 }
 
 #[test]
-fn runs_are_what_lies_side_by_side() {
+fn runs_are_maximal() {
     let mut pool: Pool<Pair<u32, u8>, Columns, u32> = Pool::default();
     for i in 0..300 {
         pool.insert(Pair(i, i as u8));
@@ -594,7 +595,7 @@ fn values_may_borrow() {
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn a_pool_goes_where_its_values_may() {
+fn a_pool_is_send_and_sync_if_its_values_are() {
     fn send<T: Send>(_: &T) {}
     fn sync<T: Sync>(_: &T) {}
     let mut pool: Pool<String> = Pool::new();
@@ -615,7 +616,7 @@ fn a_pool_goes_where_its_values_may() {
 }
 
 #[test]
-fn it_prints_what_it_holds() {
+fn debug_prints_the_values() {
     let mut pool: Pool<&str, Rows, u16> = Pool::default();
     pool.insert("a");
     pool.insert("b");

@@ -1,5 +1,5 @@
-//! Queues against `VecDeque`, and each promise of their documentation. Examples of how they are used, beside those in
-//! the documentation, are in queue_examples.rs.
+//! Queues against `VecDeque`, and each guarantee of their documentation. Further examples of their use are in
+//! queue_examples.rs.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 #[path = "common/failing.rs"]
@@ -44,19 +44,22 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn rows_play_as_a_deque(steps in steps::steps(KINDS, 160)) {
+    fn rows_match_a_deque(steps in steps::steps(KINDS, 160)) {
         play_all::<Rows>(&steps);
     }
 
     #[test]
-    fn columns_play_as_a_deque(steps in steps::steps(KINDS, 160)) {
+    fn columns_match_a_deque(steps in steps::steps(KINDS, 160)) {
         play_all::<Columns>(&steps);
     }
 
-    /// Growth by any power of two, from any place within the memory.
+    /// Growth by any power of two, from any offset in the memory.
     #[test]
     fn growth_keeps_the_order(skip in 0_u32..40, len in 0_u32..=16, more in 0_usize..300) {
-        fn grows<L: toft_pools::FieldLayout<Pair<u32, u32>>>(skip: u32, len: u32, more: usize, get: fn(L::Ref<'_>) -> u32) {
+        fn grows<L>(skip: u32, len: u32, more: usize, get: fn(L::Ref<'_>) -> u32)
+        where
+            L: toft_pools::FieldLayout<Pair<u32, u32>>,
+        {
             let mut queue = Queue::<Pair<u32, u32>, L, Heap>::with_capacity_in(16, Heap);
             for _ in 0..skip {
                 queue.push_back(Pair(0, 0));
@@ -74,9 +77,9 @@ proptest! {
         grows::<Columns>(skip, len, more, |(a, _)| *a);
     }
 
-    /// From any place in the memory, full or not.
+    /// From any offset in the memory, full or not.
     #[test]
-    fn it_is_made_contiguous_in_place(skip in 0_u32..16, len in 0_u32..=16) {
+    fn a_queue_is_made_contiguous_in_place(skip in 0_u32..16, len in 0_u32..=16) {
         fn contiguous<L: toft_pools::FieldLayout<Pair<u32, u32>>>(skip: u32, len: u32, get: fn(L::Ref<'_>) -> u32) {
             let mut queue = Queue::<Pair<u32, u32>, L, Heap>::with_capacity_in(16, Heap);
             for _ in 0..skip {
@@ -101,7 +104,7 @@ proptest! {
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn panics_of_values_leave_it_whole() {
+fn panics_of_values_leave_the_queue_consistent() {
     fn shake<L: Look>() {
         let actions: [Action<Queue<Twin, L>>; 13] = [
             ("clear", |queue| queue.clear()),
@@ -197,7 +200,7 @@ fn out_of_memory_changes_nothing() {
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn what_does_not_fit_is_refused() {
+fn fixed_queues_refuse_more_values() {
     let mut queue = Queue::fixed(3);
     queue.extend([1, 2, 3]);
     assert!(panics(|| queue.push_back(4)).is_err());
@@ -247,7 +250,7 @@ fn values_of_no_size_and_of_pages() {
 }
 
 #[test]
-fn it_grows_while_a_scope_of_its_arena_is_open() {
+fn a_queue_grows_while_a_scope_of_its_arena_is_open() {
     let mut arena = Arena::new();
     {
         let mut queue = Queue::<u64, Rows, _>::new_in(&arena);
@@ -269,7 +272,7 @@ fn it_grows_while_a_scope_of_its_arena_is_open() {
 fn a_leaked_drain_leaks_only() {
     use std::cell::RefCell;
     thread_local!(static SEEN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
-    struct Noted(u8); // nothing on the heap: what is leaked is seen by its destructor alone
+    struct Noted(u8); // not on the heap: only its destructor detects a leak
     impl Drop for Noted {
         fn drop(&mut self) {
             SEEN.with_borrow_mut(|seen| seen.push(self.0));

@@ -1,4 +1,4 @@
-//! How queues are used: for each call that `VecDeque` has as well, what its documentation shows of it, in a case of our own.
+//! Uses of queues: for each call that `VecDeque` has as well, the example of its documentation as a test.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::cmp::Ordering;
@@ -7,7 +7,7 @@ use std::hash::{Hash, Hasher};
 
 use toft_pools::Queue;
 
-/// Five platforms of a station, such that the values wrap around the end of the memory.
+/// Five platforms of a station, whose values wrap around the end of the memory.
 fn platforms() -> Queue<u32> {
     let mut queue = Queue::with_capacity(8);
     queue.extend([0; 6]);
@@ -327,7 +327,7 @@ fn retain() {
     let mut queue = platforms();
     queue.retain(|&n| n % 2 == 1);
     assert_eq!(queue, [1, 3, 5]);
-    // What stays may be said by something else.
+    // An external iterator may determine which values stay.
     let mut stays = [false, true, true].into_iter();
     queue.retain(|_| stays.next().unwrap());
     assert_eq!(queue, [3, 5]);
@@ -361,7 +361,7 @@ fn make_contiguous() {
     queue.make_contiguous().sort_unstable();
     assert_eq!(queue.as_slices(), (&[1, 2, 3, 4, 5][..], &[][..]));
     queue.make_contiguous().sort_by(|a, b| b.cmp(a));
-    // By a shared reference, if it is known to be contiguous.
+    // A shared reference suffices if the queue is contiguous.
     if let (all, []) = queue.as_slices() {
         assert_eq!(all, [5, 4, 3, 2, 1]);
     }
@@ -400,7 +400,7 @@ fn binary_search() {
 }
 
 #[test]
-fn binary_search_finds_where_to_insert() {
+fn binary_search_finds_the_insertion_point() {
     let mut queue: Queue<u32> = [2, 3, 7, 19].into();
     let at = queue.binary_search(&5).unwrap_or_else(|at| at);
     queue.insert(at, 5);

@@ -11,12 +11,12 @@ use failing::{Failing, Shared};
 use pair::Pair;
 use toft_pools::{Columns, FieldLayout, Handle, List, OrderedMap, Pool, Queue, Rows, Stack};
 
-/// The largest requests that are served.
+/// The largest request that is served.
 const LARGEST: &[usize] =
     if cfg!(miri) { &[0, 8, 300] } else { &[0, 1, 7, 8, 63, 64, 100, 256, 1000, 4096, 5000, 20_000] };
 
-/// `push` adds a value until there is no memory: then as many fit as `fixed` can allocate. `state` returns what a
-/// failed call must not change.
+/// `push` adds a value until memory runs out: then as many values fit as `fixed` can allocate. `state` returns the
+/// state that a failed call must not change.
 fn grows_to_the_limit<'a, C: 'a>(
     name: &str,
     failing: &'a Failing,
@@ -43,7 +43,7 @@ fn grows_to_the_limit<'a, C: 'a>(
         assert!(full == (state(&collection), failing.bytes_out()), "{name} {largest}: a refused growth changed it");
         assert!(fixed(len, Shared(failing)), "{name} {largest}: {len} values");
         assert!(!fixed(len + 1, Shared(failing)), "{name} {largest}: only {len} values");
-        // One call may need less than twice as much.
+        // One call may need less than twice the memory.
         let mut reserved = new(Shared(failing));
         let some = len * 3 / 8;
         assert!(reserve(&mut reserved, some) && reserve(&mut reserved, len), "{name} {largest}");
@@ -54,7 +54,7 @@ fn grows_to_the_limit<'a, C: 'a>(
     }
 }
 
-/// A value of 8 bytes, in columns two of 4.
+/// A value of 8 bytes, in two columns of 4.
 type Value = Pair<u32, u32>;
 
 fn value(n: u32) -> Value {
@@ -105,7 +105,7 @@ fn collections_grow_to_what_the_memory_permits() {
     sequences!(failing, Columns, |pair| *pair.0, Stack try_push Queue try_push_back List try_push_back);
 }
 
-/// There is memory for more generations, but none for as many values.
+/// Memory suffices for more generations, but not for as many values.
 #[test]
 fn a_pool_that_cannot_grow_returns_its_generations() {
     let failing = Failing::new();
@@ -132,14 +132,15 @@ fn a_pool_that_cannot_grow_returns_its_generations() {
 #[test]
 fn ordered_maps_grow_to_what_the_memory_permits() {
     let failing = Failing::new();
-    // Nodes are allocated in chunks, here of one or a few nodes each.
+    // Nodes are allocated in chunks of one or a few nodes here.
     failing.largest.set(Some(2048));
     let mut map: OrderedMap<u32, u32, Rows, _> = OrderedMap::new_in(Shared(&failing));
     for n in 0..if cfg!(miri) { 2000 } else { 20_000 } {
         assert!(map.try_insert(n, n).is_ok(), "{n}");
     }
     assert!(failing.failed.get() > 0);
-    // A value in columns has 12 bytes outside of the nodes, with an index; 512 slots doubled are more than 8000 bytes.
+    // A value in columns takes 12 bytes outside of the nodes, including an index; 512 slots doubled are more than 8000
+    // bytes.
     failing.largest.set(Some(8000));
     let mut columns: OrderedMap<u32, Value, Columns, _> = OrderedMap::new_in(Shared(&failing));
     let full = (0..).find(|n| columns.try_insert(*n, value(*n)).is_err()).unwrap();

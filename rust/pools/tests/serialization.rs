@@ -1,4 +1,4 @@
-//! Serialization of handles, pools and collections, and back.
+//! Serialization and deserialization of handles, pools and collections.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "serde")]
 
@@ -19,7 +19,7 @@ fn pool() -> (Pool<String>, Vec<Handle<String>>) {
 }
 
 #[test]
-fn handles_mean_the_same_in_a_pool_that_was_stored() {
+fn handles_are_valid_in_a_deserialized_pool() {
     let (mut pool, handles) = pool();
     let stored = to_value(&pool).unwrap();
     let stored_handles = to_value(&handles).unwrap();
@@ -30,7 +30,7 @@ fn handles_mean_the_same_in_a_pool_that_was_stored() {
         assert_eq!(back.get(*handle), pool.get(*handle));
     }
     assert!(back.iter().eq(pool.iter()));
-    // Stale handles stay so, whatever the slots are used for.
+    // Stale handles stay stale after later uses of the slots.
     for i in 0..50 {
         back.insert(format!("new {i}"));
     }
@@ -46,7 +46,7 @@ fn handles_mean_the_same_in_a_pool_that_was_stored() {
 }
 
 #[test]
-fn every_kind_is_stored() {
+fn every_kind_of_pool_is_serialized() {
     let mut plain: Pool<char, Rows, u16> = Pool::default();
     for c in 'a'..'f' {
         plain.insert(c);
@@ -54,7 +54,7 @@ fn every_kind_is_stored() {
     plain.remove(2);
     let back: Pool<char, Rows, u16> = from_value(to_value(&plain).unwrap()).unwrap();
     assert!(back.iter().eq(plain.iter()));
-    // As a row where the columns were, and the other way round.
+    // Columns are read back as rows, and rows as columns.
     let mut columns: Pool<Pair<u8, bool>, Columns, u32> = Pool::default();
     columns.insert(Pair(1, true));
     columns.insert(Pair(2, false));
@@ -70,31 +70,31 @@ fn every_kind_is_stored() {
 }
 
 #[test]
-fn data_that_is_no_pools_is_refused() {
+fn invalid_data_is_refused() {
     let (pool, handles) = pool();
     let good = to_value(&pool).unwrap();
     assert!(from_value::<Pool<String>>(good.clone()).is_ok());
-    let told = |change: &dyn Fn(&mut Value)| {
+    let error_of = |change: &dyn Fn(&mut Value)| {
         let mut bad = good.clone();
         change(&mut bad);
-        from_value::<Pool<String>>(bad).expect_err("data that is no pool's").to_string()
+        from_value::<Pool<String>>(bad).expect_err("data of no pool").to_string()
     };
-    // The slot of no value is said to have one, and the other way round.
-    assert!(told(&|v| v["generations"][3] = v["generations"][0].clone()).contains("whether its slot has a value"));
-    assert!(told(&|v| v["generations"][0] = v["generations"][3].clone()).contains("whether its slot has a value"));
-    assert!(told(&|v| v["values"][0][0] = json!(3)).contains("whether its slot"));
-    assert!(told(&|v| v["values"][16][0] = json!(20)).contains("whether its slot"));
-    assert!(told(&|v| v["values"].as_array_mut().unwrap().swap(0, 1)).contains("whether its slot"));
+    // An empty slot with a value's generation, and the reverse.
+    assert!(error_of(&|v| v["generations"][3] = v["generations"][0].clone()).contains("whether its slot has a value"));
+    assert!(error_of(&|v| v["generations"][0] = v["generations"][3].clone()).contains("whether its slot has a value"));
+    assert!(error_of(&|v| v["values"][0][0] = json!(3)).contains("whether its slot"));
+    assert!(error_of(&|v| v["values"][16][0] = json!(20)).contains("whether its slot"));
+    assert!(error_of(&|v| v["values"].as_array_mut().unwrap().swap(0, 1)).contains("whether its slot"));
     let twice = |v: &mut Value| {
         let last = v["values"][16].clone();
         v["values"].as_array_mut().unwrap().push(last);
     };
-    assert!(told(&twice).contains("order of the slots"));
-    assert!(told(&|v| v["unused"] = json!(1)).contains("no slot has"));
-    assert!(told(&|v| v["generations"][0] = json!(u64::MAX)).contains("invalid value"));
-    assert!(told(&|v| drop(v.as_object_mut().unwrap().remove("start"))).contains("missing field `start`"));
-    assert!(told(&|v| *v = json!([1, 2])).contains("invalid length 2"));
-    assert!(told(&|v| *v = json!("a pool")).contains("the parts of a pool"));
+    assert!(error_of(&twice).contains("order of the slots"));
+    assert!(error_of(&|v| v["unused"] = json!(1)).contains("no slot has"));
+    assert!(error_of(&|v| v["generations"][0] = json!(u64::MAX)).contains("invalid value"));
+    assert!(error_of(&|v| drop(v.as_object_mut().unwrap().remove("start"))).contains("missing field `start`"));
+    assert!(error_of(&|v| *v = json!([1, 2])).contains("invalid length 2"));
+    assert!(error_of(&|v| *v = json!("a pool")).contains("the parts of a pool"));
     let twice = r#"{"start": 1, "start": 2, "unused": 0, "generations": [], "values": []}"#;
     assert!(serde_json::from_str::<Pool<u8>>(twice).unwrap_err().to_string().contains("duplicate field"));
     let narrow: Result<Pool<u8, Rows, Handle<u8, u8>>, _> =
@@ -106,7 +106,7 @@ fn data_that_is_no_pools_is_refused() {
             from_value(json!({"start": 0, "unused": unused, "generations": [generation], "values": [[0, 7]]}));
         assert!(wrapped.unwrap_err().to_string().contains("no slot has"));
     }
-    // A plain index has no generations, but slots must be said to be there.
+    // A plain index has no generations, but the slots must exist.
     let far: Result<Pool<u8, Rows, u64>, _> =
         from_value(json!({"start": 0, "unused": 0, "generations": [0], "values": [[1u64 << 30, 7]]}));
     assert!(far.unwrap_err().to_string().contains("not there"));

@@ -1,4 +1,4 @@
-//! Stacks against `Vec`, and each promise of their documentation.
+//! Stacks against `Vec`, and each guarantee of their documentation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 #[path = "common/failing.rs"]
@@ -41,18 +41,18 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn rows_play_as_a_vec(steps in steps::steps(KINDS, 120)) {
+    fn rows_match_a_vec(steps in steps::steps(KINDS, 120)) {
         play_all::<Rows>(&steps);
     }
 
     #[test]
-    fn columns_play_as_a_vec(steps in steps::steps(KINDS, 120)) {
+    fn columns_match_a_vec(steps in steps::steps(KINDS, 120)) {
         play_all::<Columns>(&steps);
     }
 }
 
-/// A destructor, a clone or a closure that panics at the k-th call, for each k until none does: what the call leaves is
-/// whole, and every value is dropped once.
+/// A destructor, a clone or a closure panics at the k-th call, for each k until none does: the call leaves the stack
+/// consistent, and every value is dropped once.
 fn shake<L: Look>() {
     let actions: [Action<Stack<Twin, L>>; 10] = [
         ("clear", |stack| stack.clear()),
@@ -93,14 +93,14 @@ fn shake<L: Look>() {
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn panics_of_values_leave_it_whole() {
+fn panics_of_values_leave_the_stack_consistent() {
     shake::<Rows>();
     shake::<Columns>();
 }
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn extend_from_slice_keeps_what_was_cloned_before_a_panic() {
+fn extend_from_slice_keeps_the_clones_made_before_a_panic() {
     let ledger = Ledger::new();
     let values: Vec<_> = (0..5).map(|n| ledger.value(n)).collect();
     let mut stack = Stack::new();
@@ -133,7 +133,7 @@ fn starve<L: Look>() {
         ledger.assert_empty();
         assert_eq!(memory.bytes_out(), 0);
         if memory.failed.get() == 0 {
-            assert!(k > 3, "memory was asked for");
+            assert!(k > 3, "memory was requested");
             return;
         }
     }
@@ -217,7 +217,7 @@ fn alignments_are_kept() {
 }
 
 #[test]
-fn it_grows_while_a_scope_of_its_arena_is_open() {
+fn a_stack_grows_while_a_scope_of_its_arena_is_open() {
     let mut arena = Arena::new();
     {
         let mut stack = Stack::<u64, Rows, _>::new_in(&arena);
@@ -239,7 +239,7 @@ fn it_grows_while_a_scope_of_its_arena_is_open() {
 fn a_leaked_drain_leaks_only() {
     use std::cell::RefCell;
     thread_local!(static SEEN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
-    struct Noted(u8); // nothing on the heap: what is leaked is seen by its destructor alone
+    struct Noted(u8); // not on the heap: only its destructor detects a leak
     impl Drop for Noted {
         fn drop(&mut self) {
             SEEN.with_borrow_mut(|seen| seen.push(self.0));
@@ -254,7 +254,7 @@ fn a_leaked_drain_leaks_only() {
 }
 
 #[test]
-fn it_is_a_slice_and_a_vec() {
+fn a_stack_derefs_to_a_slice_and_converts_to_a_vec() {
     let mut stack = Stack::from(vec![3, 1, 2]);
     stack.sort();
     stack[1..].reverse();
@@ -281,7 +281,7 @@ fn values_may_borrow() {
 }
 
 #[test]
-fn it_goes_where_its_values_may() {
+fn a_stack_is_send_and_sync_if_its_values_are() {
     fn sends<T: Send>() {}
     fn shares<T: Sync>() {}
     sends::<Stack<u8>>();

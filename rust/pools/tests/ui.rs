@@ -1,16 +1,16 @@
-//! What the derive must refuse, one program each in `ui/`, with the compiler's own words beside it.
+//! Programs in `ui/` that the derive must refuse, each with the compiler's message.
 //!
-//! The words change between compilers, so they are compared on one, the stable one named below; on others the test says
-//! that it compared nothing. `TRYBUILD=overwrite` writes them anew.
+//! The messages differ between compilers, so they are compared on one stable compiler, named below; with others the
+//! test reports that it compared nothing. `TRYBUILD=overwrite` rewrites the messages.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "derive")]
 
 use std::process::Command;
 
-/// The compiler whose words are in `ui/*.stderr`.
+/// The compiler whose messages are in `ui/*.stderr`.
 const COMPILER: &str = "rustc 1.95.";
 
-/// So that none is lost unseen.
+/// A missing program is an error.
 const PROGRAMS: usize = 15;
 
 #[test]
@@ -24,12 +24,12 @@ fn each_misuse_is_refused() {
     let version = Command::new(std::env::var("RUSTC").unwrap_or("rustc".into())).arg("--version").output().unwrap();
     let version = String::from_utf8(version.stdout).unwrap();
     if !version.starts_with(COMPILER) || version.contains("nightly") {
-        eprintln!("NOT TESTED: the words in tests/ui are those of {COMPILER}x, and this is {version}");
+        eprintln!("NOT TESTED: the messages in tests/ui are those of {COMPILER}x, and this is {version}");
         return;
     }
     let cases = trybuild::TestCases::new();
     for path in &programs {
-        // By the name that the compiler's words have, not by that of this machine.
+        // The path that the compiler's messages use, not the absolute one.
         cases.compile_fail(std::path::Path::new("tests/ui").join(path.file_name().unwrap()));
     }
 }

@@ -1,4 +1,4 @@
-//! A source of blocks that begin where one likes, that fails when one likes, and knows what is out.
+//! A source whose blocks begin at a given offset, that fails on demand, and records the blocks that it has out.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(dead_code, clippy::field_reassign_with_default)]
 
@@ -12,14 +12,14 @@ use toft::Source;
 
 #[derive(Default)]
 pub struct Blocks {
-    /// Each block begins so many lines behind a multiple of 32 KiB, times how many were taken.
+    /// The n-th block begins at n times this number of 64-byte lines behind a multiple of 32 KiB.
     pub shift: usize,
-    /// How many takes are served before one fails; 0: all.
+    /// Number of takes that are served before one fails; 0: all.
     pub fails: AtomicUsize,
-    /// Whether those after it fail too, until `fails` is 0.
+    /// Whether later takes fail too, until `fails` is 0.
     pub lasting: AtomicBool,
     pub failed: AtomicUsize,
-    /// May be called by several threads, but by one at a time.
+    /// Set during a call: several threads may call, but one at a time.
     pub alone: AtomicBool,
     taken: AtomicUsize,
     out: Mutex<HashMap<usize, (usize, usize)>>,
@@ -47,7 +47,7 @@ fn layout(size: usize) -> Layout {
     Layout::from_size_align(size + UNIT, UNIT).unwrap()
 }
 
-// SAFETY: the global allocator's blocks, and each time another part of one.
+// SAFETY: blocks of the global allocator, each at another offset of its memory.
 unsafe impl Source for Blocks {
     fn take(&self, size: usize) -> Option<NonNull<u8>> {
         assert!(!self.alone.swap(true, SeqCst), "two at a time");
@@ -62,7 +62,7 @@ unsafe impl Source for Blocks {
             None
         } else {
             let skip = 64 * (taken * self.shift % (UNIT / 64));
-            // SAFETY: the size is not 0; what is skipped is there.
+            // SAFETY: the size is not 0; the offset is within the memory.
             unsafe {
                 let base = NonNull::new(alloc(layout(size))).unwrap();
                 let block = base.add(skip);
@@ -79,7 +79,7 @@ unsafe impl Source for Blocks {
         assert!(!self.alone.swap(true, SeqCst), "two at a time");
         let (base, had) = self.out.lock().unwrap().remove(&(block.as_ptr() as usize)).expect("not of this source");
         assert_eq!(had, size);
-        // SAFETY: allocated so; `block` has the base's provenance.
+        // SAFETY: allocated with this layout; `block` has the base's provenance.
         unsafe { dealloc(block.as_ptr().sub(block.as_ptr() as usize - base), layout(size)) };
         self.alone.store(false, SeqCst);
     }

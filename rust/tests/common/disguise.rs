@@ -1,5 +1,5 @@
-//! An arena of this crate behind a copy of its table, so that the crate takes it for one of another language: a foreign
-//! arena that grows, claims and serves others aside.
+//! An arena of this crate with a copied table, so that the crate treats it as one of another language: a foreign arena
+//! that grows, claims ranges and allocates beside them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(dead_code, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
@@ -17,7 +17,7 @@ pub struct Disguised {
 impl Disguised {
     pub fn new(arena: Arena) -> Disguised {
         static COPY: OnceLock<Ops> = OnceLock::new();
-        // SAFETY: the arena is alive; the table is plain data that stays.
+        // SAFETY: the arena is alive; the table is plain data that outlives it.
         unsafe {
             let head = arena.as_raw().as_ref();
             let own = head.ops.get();
@@ -40,7 +40,7 @@ impl Deref for Disguised {
 }
 
 impl Drop for Disguised {
-    /// Its provider may keep the head for another arena, which must be its own again.
+    /// The provider may reuse the head for another arena, which must have its own table again.
     fn drop(&mut self) {
         // SAFETY: the arena is alive.
         unsafe { self.as_raw().as_ref() }.ops.set(self.own);

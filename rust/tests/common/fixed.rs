@@ -1,5 +1,5 @@
-//! A provider that is not this crate's: an arena in a buffer that does not grow, as abi/examples/fixed.h
-//! shows one. To this crate its arenas are those of another language.
+//! Another provider: an arena in a fixed buffer, like abi/examples/fixed.h. The crate treats its arenas as those of
+//! another language.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(dead_code, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
@@ -15,7 +15,7 @@ struct Fixed {
     head: Head,
     start: Cell<*mut u8>,
     end: Cell<*mut u8>,
-    born: Cell<usize>,
+    creation_epoch: Cell<usize>,
     budget: Cell<u64>,
     cleanups: Cell<*mut Node>,
     busy: Cell<bool>,
@@ -30,7 +30,7 @@ struct Fixed {
 struct Node {
     user: Cell<Cleanup>,
     older: *mut Node,
-    born: usize,
+    creation_epoch: usize,
 }
 
 fn round8(n: usize) -> usize {
@@ -71,7 +71,7 @@ impl Fixed {
         self.head.epoch.set(self.head.epoch.get() + 2);
     }
 
-    fn aim(&self) {
+    fn seal_or_unseal(&self) {
         let room = (self.end.get().addr() - self.cursor()) as u64;
         let left = self.budget.get().saturating_sub(self.live()) & !7;
         let room = if self.closed() { 0 } else { room.min(left) };
@@ -96,8 +96,8 @@ impl Fixed {
 
     unsafe fn clean(&self, since: usize) {
         self.busy.set(true);
-        self.aim();
-        while !self.cleanups.get().is_null() && (*self.cleanups.get()).born > since {
+        self.seal_or_unseal();
+        while !self.cleanups.get().is_null() && (*self.cleanups.get()).creation_epoch > since {
             let node = &*self.cleanups.get();
             self.cleanups.set(node.older);
             let Cleanup { function, arg } = node.user.get();
@@ -122,7 +122,7 @@ unsafe extern "C" fn fixed_alloc(head: *mut Head, n: usize, align: usize, flags:
         return a.head.cursor.get().cast();
     }
     let p = if a.closed() { None } else { a.place(n, align) };
-    a.aim();
+    a.seal_or_unseal();
     if let (Some(p), true) = (p, flags & abi::ZERO != 0) {
         p.write_bytes(0, n);
     }
@@ -159,7 +159,7 @@ unsafe extern "C" fn fixed_resize(
             q.copy_from(p, old.min(n));
         }
     }
-    a.aim();
+    a.seal_or_unseal();
     if let (Some(q), true) = (q, flags & abi::ZERO != 0 && n > old) {
         q.add(old).write_bytes(0, n - old);
     }
@@ -170,7 +170,7 @@ unsafe extern "C" fn fixed_free(head: *mut Head, p: *mut c_void, n: usize) {
     let a = of(head);
     if !p.is_null() && !a.closed() && a.cursor().wrapping_sub(p.addr()) == round8(n) {
         a.move_to(p.addr());
-        a.aim();
+        a.seal_or_unseal();
     }
 }
 
@@ -179,7 +179,7 @@ unsafe extern "C" fn fixed_rewind(head: *mut Head, cursor: *mut u8, epoch: usize
     if a.closed() {
         return abi::EBUSY;
     }
-    if at % 8 != 0 || epoch & 1 != 0 || epoch > a.epoch() || epoch < a.born.get() {
+    if at % 8 != 0 || epoch & 1 != 0 || epoch > a.epoch() || epoch < a.creation_epoch.get() {
         return abi::EMARK;
     }
     if at < a.start.get().addr() || at > a.end.get().addr() {
@@ -189,7 +189,7 @@ unsafe extern "C" fn fixed_rewind(head: *mut Head, cursor: *mut u8, epoch: usize
     if at < a.cursor() {
         a.move_to(at);
     }
-    a.aim();
+    a.seal_or_unseal();
     abi::OK
 }
 
@@ -204,8 +204,8 @@ unsafe extern "C" fn fixed_reset(head: *mut Head, policy: u32, _keep: usize) -> 
     a.clean(0);
     a.move_to(a.start.get().addr());
     a.bump();
-    a.born.set(a.epoch());
-    a.aim();
+    a.creation_epoch.set(a.epoch());
+    a.seal_or_unseal();
     abi::OK
 }
 
@@ -221,9 +221,9 @@ unsafe extern "C" fn fixed_cleanup(
     let Some(p) = place else { return null_mut() };
     a.bump();
     let node = p.cast::<Node>();
-    node.write(Node { user: Cell::new(Cleanup { function, arg }), older: a.cleanups.get(), born: a.epoch() });
+    node.write(Node { user: Cell::new(Cleanup { function, arg }), older: a.cleanups.get(), creation_epoch: a.epoch() });
     a.cleanups.set(node);
-    a.aim();
+    a.seal_or_unseal();
     node.cast()
 }
 
@@ -243,7 +243,7 @@ unsafe extern "C" fn fixed_claim(head: *mut Head, range: *mut Range, n: usize, a
     let p = if n == 0 { Some(a.head.cursor.get()) } else { a.place(n, align) };
     if let Some(p) = p {
         a.claimed.set(false);
-        a.aim();
+        a.seal_or_unseal();
         *r = Range { cursor: a.head.cursor.get(), limit: a.head.limit.get(), claim: head.addr() };
         a.to.set(r.limit.addr());
         a.from.set(p.addr());
@@ -251,7 +251,7 @@ unsafe extern "C" fn fixed_claim(head: *mut Head, range: *mut Range, n: usize, a
     } else {
         a.move_to(was);
     }
-    a.aim();
+    a.seal_or_unseal();
     p.unwrap_or(null_mut()).cast()
 }
 
@@ -264,7 +264,7 @@ unsafe extern "C" fn fixed_give(head: *mut Head, range: *mut Range) -> c_int {
     a.move_to(round8(r.cursor.addr()));
     a.claimed.set(false);
     *r = Range::EMPTY;
-    a.aim();
+    a.seal_or_unseal();
     abi::OK
 }
 
@@ -300,7 +300,7 @@ unsafe extern "C" fn fixed_set(head: *mut Head, what: u32, value: u64, _name: *c
     }
     a.budget.set(value);
     a.bump();
-    a.aim();
+    a.seal_or_unseal();
     abi::OK
 }
 
@@ -332,7 +332,7 @@ static OPS: Ops = Ops {
 
 const START: usize = size_of::<Fixed>().next_multiple_of(64);
 
-/// The memory of one such arena. Drop it after the arena.
+/// The memory of such an arena. Drop it after the arena.
 pub struct Memory {
     base: NonNull<u8>,
     size: usize,
@@ -347,7 +347,7 @@ impl Memory {
         Memory { base, size }
     }
 
-    /// Makes the arena. Not while another one is in it.
+    /// Makes the arena. The memory must not hold another live one.
     pub fn make(&mut self) -> NonNull<Head> {
         self.base.as_ptr().expose_provenance(); // M22
         let start = self.base.as_ptr().wrapping_add(START);
@@ -360,7 +360,7 @@ impl Memory {
                 head,
                 start: Cell::new(start),
                 end: Cell::new(self.base.as_ptr().wrapping_add(self.size)),
-                born: Cell::new(2),
+                creation_epoch: Cell::new(2),
                 budget: Cell::new(u64::MAX),
                 cleanups: Cell::new(null_mut()),
                 busy: Cell::new(false),
@@ -370,12 +370,12 @@ impl Memory {
                 size: Cell::new(self.size),
                 released: Cell::new(false),
             });
-            at.as_ref().aim();
+            at.as_ref().seal_or_unseal();
         }
         at.cast()
     }
 
-    /// Was the arena that was made last released?
+    /// Whether the arena that was made last was released.
     pub fn is_released(&self) -> bool {
         // SAFETY: `make` wrote it.
         unsafe { self.base.cast::<Fixed>().as_ref() }.released.get()

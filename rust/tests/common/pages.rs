@@ -1,4 +1,4 @@
-//! A source for tests: bases at multiples of 4096, a log of what it gave and got, and refusals when it is told to.
+//! A source for tests: bases at multiples of 4096, a log of blocks taken and returned, and refusals on demand.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(dead_code, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
@@ -8,24 +8,24 @@ use std::ptr::NonNull;
 
 use toft::Source;
 
-/// Fresh memory is filled, so that nobody takes it for zeroes; so much of a block.
+/// The number of bytes of a fresh block that are filled, so that they cannot pass for zeroes.
 const FILLED: usize = if cfg!(miri) { 4096 } else { 1 << 20 };
 
 #[derive(Default)]
 pub struct Pages {
     /// The takes to refuse, counted from 1.
     pub fail_at: RefCell<Vec<u64>>,
-    /// Takes, refused ones too.
+    /// Takes, including refused ones.
     pub calls: Cell<u64>,
-    /// Bytes that are out.
+    /// Bytes in use.
     pub bytes: Cell<u64>,
-    /// Sizes since somebody looked.
+    /// Sizes taken since the log was read.
     pub took: RefCell<Vec<usize>>,
     pub gave: RefCell<Vec<usize>>,
     out: RefCell<Vec<(NonNull<u8>, usize)>>,
 }
 
-// SAFETY: one thread at a time has it with its arena.
+// SAFETY: one thread at a time uses it, with its arena.
 unsafe impl Send for Pages {}
 
 impl Pages {
@@ -40,7 +40,7 @@ impl Pages {
         pages
     }
 
-    /// Every block that is out: base and size.
+    /// Every block in use: base and size.
     pub fn out(&self) -> Vec<(usize, usize)> {
         self.out.borrow().iter().map(|(p, n)| (p.as_ptr() as usize, *n)).collect()
     }
@@ -50,7 +50,7 @@ fn layout(size: usize) -> Layout {
     Layout::from_size_align(size, 4096).expect("a block's size")
 }
 
-// SAFETY: blocks of the global allocator, aligned to 4096, valid until they are put back.
+// SAFETY: blocks of the global allocator, aligned to 4096, valid until they are returned.
 unsafe impl Source for Pages {
     fn take(&self, size: usize) -> Option<NonNull<u8>> {
         self.calls.set(self.calls.get() + 1);
@@ -62,7 +62,7 @@ unsafe impl Source for Pages {
         }
         // SAFETY: the size is not 0.
         let base = NonNull::new(unsafe { alloc(layout(size)) })?;
-        // SAFETY: as many bytes are there.
+        // SAFETY: the block has that many bytes.
         unsafe { base.as_ptr().write_bytes(0xA5, size.min(FILLED)) };
         self.out.borrow_mut().push((base, size));
         self.took.borrow_mut().push(size);
@@ -84,7 +84,7 @@ unsafe impl Source for Pages {
 
 /// A source must not unwind.
 fn fault(what: &str) -> ! {
-    // Not by `eprintln!`, which a test's harness would capture.
+    // Not `eprintln!`, which the test harness captures.
     let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("test source: {what}\n"));
     std::process::abort()
 }
@@ -94,7 +94,7 @@ impl Drop for Pages {
         let out = std::mem::take(self.out.get_mut());
         let left = out.len();
         for (block, size) in out {
-            // SAFETY: nobody has the source any more, so nobody its blocks.
+            // SAFETY: the source is dropped, so its blocks are not used any more.
             unsafe { dealloc(block.as_ptr(), layout(size)) };
         }
         assert!(left == 0 || std::thread::panicking(), "{left} blocks were never put back");

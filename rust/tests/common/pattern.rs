@@ -1,8 +1,8 @@
-//! What tests write into an allocation, so that they see whether it is still theirs. By table: copied and compared whole.
+//! The pattern that tests write into an allocation and verify later. It is copied and compared as a whole from a table.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(dead_code, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
-/// Of a large allocation, so much at each end is looked at.
+/// Of a large allocation, this many bytes at each end are written and verified.
 pub const SAMPLED: usize = if cfg!(miri) { 64 } else { 32 << 10 };
 
 const STARTS: usize = 251;
@@ -37,7 +37,7 @@ pub unsafe fn fill(p: *mut u8, n: usize, seed: u64) {
     }
 }
 
-/// Is at `p` what was written as `n` bytes, as far as `kept`?
+/// Whether the bytes at `p` match what was written as `n` bytes, up to `kept`.
 ///
 /// # Safety
 /// `kept` bytes at `p` may be read, and were written by [`fill`].

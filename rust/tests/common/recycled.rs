@@ -1,4 +1,4 @@
-//! What a recycler gave, and what was written there: a model that sees overlaps, lost bytes and wrong numbers.
+//! A model of a recycler's objects and their contents, which detects overlaps, lost bytes and wrong statistics.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(dead_code)]
 
@@ -7,14 +7,14 @@ use std::ptr::NonNull;
 
 use toft::{AllocError, Recycler, RecyclerStats, Source, SyncRecycler};
 
-/// What both kinds can do.
+/// Operations of both kinds of recycler.
 pub trait Recycling {
     fn get(&self, layout: Layout) -> Result<NonNull<u8>, AllocError>;
     /// # Safety
-    /// As of the recyclers.
+    /// As the recycler's function.
     unsafe fn give(&self, p: NonNull<u8>, layout: Layout);
     /// # Safety
-    /// As of the recyclers.
+    /// As the recycler's function.
     unsafe fn change(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError>;
     fn shrink(&self, keep: usize);
     fn numbers(&self) -> RecyclerStats;
@@ -53,10 +53,10 @@ pub struct Object {
     seed: u8,
 }
 
-// SAFETY: memory that nobody else writes.
+// SAFETY: the object owns its memory.
 unsafe impl Send for Object {}
 
-/// What is written, 256 bytes at a time: so that tests are not about how fast a loop is in a debug build.
+/// The pattern that is written, 256 bytes at a time, so that debug builds are not dominated by the loop.
 static PATTERN: [u8; 512] = {
     let mut pattern = [0; 512];
     let mut i = 0;
@@ -74,7 +74,7 @@ fn pattern(seed: u8, chunk: usize, n: usize) -> &'static [u8] {
 
 impl Object {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: it is this object's memory alone, of which each byte was written first.
+        // SAFETY: the object owns this memory, of which each byte was written.
         unsafe { std::slice::from_raw_parts(self.p.as_ptr(), self.layout.size()) }
     }
 
@@ -94,7 +94,7 @@ impl Object {
         assert_eq!(wrong, None, "of {:?} at {:?}", self.layout, self.p);
     }
 
-    /// As it counts.
+    /// The bytes that the recycler counts for it.
     pub fn taken(&self) -> u64 {
         let size = self.layout.size().max(1).next_multiple_of(8);
         let is_classed = size > 128 && size <= 4096 && self.layout.align() <= 64;
@@ -107,11 +107,11 @@ impl Object {
 
     pub fn free(self, r: &impl Recycling) {
         self.verify(self.layout.size());
-        // SAFETY: it came from there with that layout; nobody uses it.
+        // SAFETY: allocated by `r` with that layout, and not used any more.
         unsafe { r.give(self.p, self.layout) }
     }
 
-    /// `false`: it is as it was.
+    /// Returns `false` if the request was refused and the object is unchanged.
     pub fn resize(&mut self, r: &impl Recycling, layout: Layout, seed: u8) -> bool {
         self.verify(self.layout.size());
         // SAFETY: as above.
@@ -135,14 +135,14 @@ pub struct Step {
     pub size: u16,
 }
 
-/// Sizes from nothing to some hundred KiB, small ones most, and alignments up to 64 KiB.
+/// Sizes from 0 to some hundred KiB, mostly small, and alignments up to 64 KiB.
 pub fn layout_of(step: Step) -> Layout {
     let size = match step.pick % 64 {
         0 => 0,
         1..=40 => step.size as usize % 200,
         41..=55 => step.size as usize % 5000,
         56..=60 => step.size as usize % 29_000,
-        61 => 28_600 + step.size as usize % 200, // about where blocks of their own begin
+        61 => 28_600 + step.size as usize % 200, // near the limit of dedicated blocks
         _ => 3 * step.size as usize,
     };
     let align = match step.size % 32 {
@@ -157,7 +157,7 @@ pub fn layout_of(step: Step) -> Layout {
 #[derive(Default)]
 pub struct World {
     pub objects: Vec<Object>,
-    /// Others allocate there too.
+    /// Other threads allocate there too.
     pub is_shared: bool,
     pub seed: u8,
 }
@@ -177,10 +177,10 @@ impl World {
                 let seed = self.seed;
                 assert!(self.objects[at].resize(r, layout, seed) || refuses, "{layout:?}");
             }
-            // As containers are cleared: some by their age, some against it.
+            // As containers are cleared: some oldest first, some newest first.
             12 => self.objects.drain(at.min(self.objects.len())..).for_each(|object| object.free(r)),
             13 => self.objects.drain(at.min(self.objects.len())..).rev().for_each(|object| object.free(r)),
-            // Every other one: what is left pins its block.
+            // Every other object: the remaining ones pin their blocks.
             14 => {
                 let mut i = 0;
                 let (gone, stay) = self.objects.drain(..).partition(|_| {

@@ -1,8 +1,8 @@
-//! Plays a stream of operations on an arena and, beside it, on a plain list of what must be live: contents, overlaps,
-//! alignment, bytes, budgets, destructors. `shadow.rs` and the fuzz target feed it.
+//! Runs a stream of operations on an arena and on a model, a list of the live allocations, and compares contents,
+//! overlaps, alignment, bytes, budgets and destructors. `shadow.rs` and the fuzz target provide the streams.
 //!
-//! Scopes and cursors are kept in a list, with lifetimes that say more than is true; the order in which they may end is
-//! kept here: what is in a scope ends before it.
+//! Scopes and cursors are kept in a list with extended lifetimes; this module enforces the order in which they may end:
+//! everything in a scope ends before the scope.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(dead_code, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
@@ -14,7 +14,7 @@ use toft::{abi, Arena, Cursor, Keep, Mark, Pack, RewindError, Scope};
 
 use super::pattern;
 
-/// One operation: which, on what, how large.
+/// One operation: its kind, target and size.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Step {
     pub what: u8,
@@ -29,24 +29,24 @@ impl std::fmt::Debug for Step {
 }
 
 impl Step {
-    /// A stream of bytes as steps, four each.
+    /// Decodes a stream of bytes as steps of four bytes.
     pub fn all(bytes: &[u8]) -> Vec<Step> {
         let step = |b: &[u8]| Step { what: b[0], pick: b[1], size: u16::from_le_bytes([b[2], b[3]]) };
         bytes.chunks_exact(4).map(step).collect()
     }
 }
 
-/// An arena of any kind, to be had exclusively.
-pub trait Ground {
+/// An arena with exclusive access.
+pub trait TestArena {
     fn arena(&self) -> &Arena;
     fn reset_with(&mut self, keep: Keep);
     fn trim(&mut self, keep: usize);
     fn scope_mut(&mut self, f: &mut dyn FnMut(&Arena));
 }
 
-macro_rules! ground {
+macro_rules! test_arena {
     ($of:ty) => {
-        impl Ground for $of {
+        impl TestArena for $of {
             fn arena(&self) -> &Arena {
                 self
             }
@@ -63,17 +63,17 @@ macro_rules! ground {
     };
 }
 
-ground!(Arena);
-ground!(Scope<'_>);
+test_arena!(Arena);
+test_arena!(Scope<'_>);
 
-/// What is known of the arena under test.
+/// Properties of the arena under test.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Its memory may end: a refusal need not be the budget's.
+    /// Its memory is limited: a refusal may have another cause than the budget.
     pub may_refuse: bool,
-    /// Made in another language: a scope takes its memory as allocations there, and there is one at a time.
+    /// Made in another language: a scope takes its memory as allocations of the arena, and only one may be open.
     pub is_foreign: bool,
-    /// With red zones, which count as live too.
+    /// With red zones, which count as live bytes.
     pub is_checked: bool,
 }
 
@@ -83,14 +83,14 @@ struct Entry {
     n: usize,
     align: usize,
     serial: u64,
-    /// By a call that hands it out as a whole: it may be resized and freed.
+    /// The allocation of a call that returns it whole: it may be resized and freed.
     whole: bool,
 }
 
 struct Marked {
     mark: Mark,
     serial: u64,
-    /// Unless something older was resized or freed since.
+    /// `None` if something older was resized or freed since.
     live: Option<u64>,
 }
 
@@ -99,16 +99,16 @@ struct Node {
     scope: Option<Scope<'static>>,
     parent: usize,
     open: bool,
-    /// Its guard was forgotten: it is there until the arena around it is emptied.
+    /// Its guard was leaked: the scope exists until the arena around it is emptied.
     leaked: bool,
     cursors: Vec<(Cursor<'static>, bool)>,
     leaked_cursor: bool,
     pack: Option<Pack<'static>>,
     marks: Vec<Marked>,
     stale: Vec<Mark>,
-    /// Without scopes in it.
+    /// Without the scopes in it.
     live: u64,
-    /// Is `live` known to the byte?
+    /// Whether `live` is exact.
     exact: bool,
     budget: Option<u64>,
     /// Values that it will drop, oldest first: number and serial.
@@ -137,7 +137,7 @@ impl Node {
 
 type Log = Arc<Mutex<Vec<u32>>>;
 
-/// Logs its end.
+/// Logs its drop.
 struct Value {
     id: u32,
     check: std::boxed::Box<u32>,
@@ -152,7 +152,7 @@ impl Drop for Value {
 }
 
 pub struct World<'g> {
-    ground: &'g mut dyn Ground,
+    test_arena: &'g mut dyn TestArena,
     rules: Rules,
     nodes: Vec<Node>,
     entries: Vec<Entry>,
@@ -166,7 +166,7 @@ fn round8(n: usize) -> u64 {
 }
 
 impl Drop for World<'_> {
-    /// Also when a check failed: what is in a scope ends before it.
+    /// Also after a failed check: everything in a scope ends before the scope.
     fn drop(&mut self) {
         for node in self.nodes.iter_mut().rev() {
             node.cursors.clear();
@@ -179,10 +179,10 @@ impl Drop for World<'_> {
 }
 
 impl<'g> World<'g> {
-    pub fn new(ground: &'g mut dyn Ground, rules: Rules) -> World<'g> {
+    pub fn new(test_arena: &'g mut dyn TestArena, rules: Rules) -> World<'g> {
         let mut root = Node::new(None, 0, true);
-        root.live = ground.arena().stats().live;
-        World { ground, rules, nodes: vec![root], entries: vec![], serial: 0, values: 0, log: Log::default() }
+        root.live = test_arena.arena().stats().live;
+        World { test_arena, rules, nodes: vec![root], entries: vec![], serial: 0, values: 0, log: Log::default() }
     }
 
     pub fn play(&mut self, steps: &[Step]) {
@@ -193,16 +193,16 @@ impl<'g> World<'g> {
         self.look();
         self.empty(0);
         self.exclusive(0, Keep::Recent);
-        self.ground.arena().set_budget(None).expect("nothing is open");
+        self.test_arena.arena().set_budget(None).expect("nothing is open");
     }
 
     // ---- the tree ----
 
     fn arena(&self, i: usize) -> &Arena {
-        self.nodes[i].scope.as_deref().unwrap_or_else(|| self.ground.arena())
+        self.nodes[i].scope.as_deref().unwrap_or_else(|| self.test_arena.arena())
     }
 
-    /// An open arena of the tree, by choice.
+    /// Chooses an open arena of the tree.
     fn choose(&self, pick: u8) -> usize {
         let open: Vec<usize> =
             (0..self.nodes.len()).filter(|i| self.nodes[*i].open && !self.nodes[*i].leaked).collect();
@@ -217,7 +217,7 @@ impl<'g> World<'g> {
         self.nodes[i].leaked_cursor || self.nodes[i].cursors.iter().any(|(_, claims)| *claims)
     }
 
-    /// Do a scope or a cursor keep it closed?
+    /// Whether a scope or a cursor keeps it closed.
     fn is_busy(&self, i: usize) -> bool {
         self.has_range(i) || self.children(i).next().is_some()
     }
@@ -230,7 +230,7 @@ impl<'g> World<'g> {
         chain
     }
 
-    /// With the scopes in it; `None`: not known.
+    /// With the scopes in it; `None`: unknown.
     fn total(&self, i: usize) -> Option<u64> {
         if self.rules.is_checked {
             return None;
@@ -242,7 +242,7 @@ impl<'g> World<'g> {
         Some(sum)
     }
 
-    /// Takes the arena's word for what is live, where paddings and moves leave it open.
+    /// Takes the live bytes from the arena, where padding and moves make them unpredictable.
     fn resync(&mut self, i: usize) {
         let children: Vec<usize> = self.children(i).collect();
         let mut inner = 0;
@@ -275,33 +275,33 @@ impl<'g> World<'g> {
     }
 
     fn check_entry(&self, e: &Entry) {
-        // SAFETY: live, as far as the list knows.
+        // SAFETY: live, according to the model.
         assert!(unsafe { pattern::is_whole(e.p, e.n, e.n, e.serial) }, "{:?} of {} bytes was overwritten", e.p, e.n);
     }
 
     fn check_contents(&self) {
         for e in &self.entries {
             self.check_entry(e);
-            // Bytes of an open range may count or not.
+            // `contains` is unspecified for the bytes of an open range.
             if !self.chain(e.node).into_iter().any(|i| self.has_range(i)) {
                 let arena = self.arena(e.node);
                 assert!(arena.contains(e.p) && arena.contains(e.p.wrapping_add(e.n - 1)), "{:?} is not contained", e.p);
             }
         }
-        assert!(!self.ground.arena().contains(&raw const self.serial));
+        assert!(!self.test_arena.arena().contains(&raw const self.serial));
     }
 
     fn forget_since(&mut self, node: usize, serial: u64) {
-        let gone = |e: &Entry| e.node == node && e.serial > serial;
-        for e in self.entries.iter().filter(|e| gone(e)) {
+        let verify_before_end = |e: &Entry| e.node == node && e.serial > serial;
+        for e in self.entries.iter().filter(|e| verify_before_end(e)) {
             self.check_entry(e);
         }
-        self.entries.retain(|e| !gone(e));
+        self.entries.retain(|e| !verify_before_end(e));
     }
 
     // ---- results ----
 
-    /// What a successful allocation must leave as it found it: no budget of the chain is passed.
+    /// Verifies a successful allocation: no budget of the chain is exceeded.
     fn allocated(&mut self, i: usize, p: *mut u8, n: usize, align: usize, whole: bool) {
         self.nodes[i].live += round8(n);
         if align > 8 {
@@ -316,7 +316,7 @@ impl<'g> World<'g> {
         }
     }
 
-    /// Was it right to refuse so many bytes?
+    /// Verifies that a request of `n` bytes was refused for a reason.
     fn refused(&self, i: usize, n: usize, align: usize) {
         let chain = self.chain(i);
         if self.rules.may_refuse || chain.iter().any(|a| self.has_range(*a)) {
@@ -328,7 +328,7 @@ impl<'g> World<'g> {
             (Some(_), None) => true,
             (None, _) => false,
         });
-        assert!(over && (n != 0 || align > 8), "{n} bytes refused; budgets would allow them");
+        assert!(over && (n != 0 || align > 8), "{n} bytes refused; the budgets allow them");
     }
 
     // ---- steps ----
@@ -388,7 +388,7 @@ impl<'g> World<'g> {
         }
     }
 
-    /// By the calls that write.
+    /// Allocates through the calls that also write.
     fn alloc_value(&mut self, i: usize, size: usize, pick: u8) {
         let n = size % 700;
         let words: Vec<u64> = (0..n as u64 / 8).collect();
@@ -405,7 +405,7 @@ impl<'g> World<'g> {
                 (v.as_mut_ptr(), v.len())
             }),
             3 => arena.try_alloc_zeroed_slice::<u32>(n / 4).map(|v| {
-                // SAFETY: zeroes are numbers.
+                // SAFETY: zero is a valid number.
                 assert!(v.iter().all(|x| unsafe { x.assume_init() } == 0));
                 (v.as_mut_ptr().cast(), size_of_val(v))
             }),
@@ -426,7 +426,7 @@ impl<'g> World<'g> {
         };
         match got {
             Ok((p, n)) => {
-                let moved = matches!(pick % 9, 4 | 5); // a slice that grew may have left copies behind
+                let moved = matches!(pick % 9, 4 | 5); // growing slices may have left earlier copies
                 self.enter(i, p, n, 1, false);
                 self.nodes[i].live += round8(n);
                 if moved {
@@ -451,12 +451,12 @@ impl<'g> World<'g> {
         assert_eq!((before.live, before.blocks), (now.live, now.blocks));
     }
 
-    /// An allocation of an arena that nobody has a range of. By number.
+    /// Selects an allocation by number, in an arena without a claimed range.
     fn entry(&self, number: usize) -> Option<usize> {
         let free = |e: &Entry| e.whole && !self.nodes[e.node].leaked;
         let all: Vec<usize> = (0..self.entries.len()).filter(|k| free(&self.entries[*k])).collect();
         (!all.is_empty()).then(|| all[all.len() - 1 - number % all.len().min(4)])
-        // mostly the newest
+        // prefers new ones
     }
 
     fn changed_old(&mut self, i: usize) {
@@ -471,18 +471,18 @@ impl<'g> World<'g> {
         let n = if size % 3 == 0 { size % 9000 } else { size % 200 };
         let align = e.align.max(1 << (pick % 5));
         let head = self.arena(e.node).as_raw();
-        // SAFETY: a live allocation of that arena; a real layout.
+        // SAFETY: a live allocation of that arena; a valid layout.
         let Some(q) = (unsafe { abi::resize(head, e.p, e.n, n, align) }) else {
             self.check_entry(&e);
             if n > e.n || align > e.align {
-                self.refused(e.node, n, align); // also of no bytes: the place may take padding
+                self.refused(e.node, n, align); // also of size 0: the alignment may need padding
             } else {
                 assert!(self.rules.may_refuse, "refused to shrink");
             }
             self.entries.push(e);
             return;
         };
-        // SAFETY: the first bytes of what it was.
+        // SAFETY: the first bytes of the allocation.
         assert!(unsafe { pattern::is_whole(q.as_ptr(), e.n, e.n.min(n), e.serial) }, "lost by a resize");
         self.enter(e.node, q.as_ptr(), n, align, true);
         self.changed_old(e.node);
@@ -492,7 +492,7 @@ impl<'g> World<'g> {
         let Some(k) = self.entry(size) else { return };
         let e = self.entries.swap_remove(k);
         self.check_entry(&e);
-        // SAFETY: a live allocation of that arena, used no more.
+        // SAFETY: a live allocation of that arena, not used any more.
         unsafe { abi::free(self.arena(e.node).as_raw(), e.p, e.n) };
         self.changed_old(e.node);
     }
@@ -501,10 +501,10 @@ impl<'g> World<'g> {
 
     fn mark(&mut self, i: usize) {
         if self.has_range(i) || (i == 0 && self.rules.is_foreign && self.is_busy(i)) {
-            return; // it would count as made before the range was claimed
+            return; // the mark would count as made before the range was claimed
         }
         let mark = self.arena(i).mark();
-        // What is served aside while a scope is open, in a block from before the mark, stays when that is rewound.
+        // Allocations made beside an open scope, in a block older than the mark, survive the rewind.
         let live = (self.nodes[i].exact && !self.is_busy(i)).then_some(self.nodes[i].live);
         let serial = self.serial;
         self.nodes[i].marks.push(Marked { mark, serial, live });
@@ -519,13 +519,13 @@ impl<'g> World<'g> {
         let Marked { mark, serial, live } = self.nodes[i].marks[k];
         let busy = self.is_busy(i);
         if busy && i == 0 && self.rules.is_foreign {
-            return; // the scopes that did not claim keep nobody out
+            return; // scopes that did not claim exclude no one
         }
         if !busy {
-            self.nodes[i].pack = None; // it must not be used any more
+            self.nodes[i].pack = None; // invalid from here on
             self.forget_since(i, serial);
         }
-        // SAFETY: nothing of this arena that came after the mark is used from here on.
+        // SAFETY: allocations of this arena after the mark are not used any more.
         let result = unsafe { self.arena(i).rewind(mark) };
         if busy {
             assert_eq!(result, Err(RewindError::Busy));
@@ -540,7 +540,7 @@ impl<'g> World<'g> {
         }
     }
 
-    /// A mark from before a reset is of no use.
+    /// A mark from before a reset is stale.
     fn rewind_stale(&mut self, i: usize, size: usize) {
         let stale = &self.nodes[i].stale;
         if stale.is_empty() || self.is_busy(i) {
@@ -576,12 +576,12 @@ impl<'g> World<'g> {
         self.resync(i);
     }
 
-    /// Those since then were dropped, newest first, and no others.
+    /// Verifies that the values since `serial` were dropped, newest first, and no others.
     fn dropped(&mut self, i: usize, serial: u64) {
         let drops = &mut self.nodes[i].drops;
         let kept = drops.iter().filter(|(_, s)| *s <= serial).count();
-        let gone: Vec<u32> = drops.split_off(kept).into_iter().rev().map(|(id, _)| id).collect();
-        assert_eq!(std::mem::take(&mut *self.log.lock().unwrap()), gone);
+        let verify_before_end: Vec<u32> = drops.split_off(kept).into_iter().rev().map(|(id, _)| id).collect();
+        assert_eq!(std::mem::take(&mut *self.log.lock().unwrap()), verify_before_end);
     }
 
     // ---- scopes ----
@@ -591,7 +591,7 @@ impl<'g> World<'g> {
             return;
         }
         let one_only = i == 0 && self.rules.is_foreign && self.is_busy(0);
-        // SAFETY: only the lifetime; what is around the scope outlives it, by the order kept here.
+        // SAFETY: extends the lifetime only; whatever surrounds the scope outlives it, by the order enforced here.
         let scope = self.arena(i).try_scope_guard().map(|s| unsafe { transmute::<Scope<'_>, Scope<'static>>(s) });
         let Ok(scope) = scope else {
             assert!(self.rules.may_refuse || one_only, "a scope was refused");
@@ -603,7 +603,7 @@ impl<'g> World<'g> {
         self.nodes.push(Node::new(Some(scope), i, true));
     }
 
-    /// Ends a scope that has none in it, or leaks it.
+    /// Ends a scope without scopes in it, or leaks it.
     fn close(&mut self, size: usize, pick: u8) {
         let leaf = |i: &usize| self.nodes[*i].open && !self.nodes[*i].leaked && self.live_children(*i).is_empty();
         let leaves: Vec<usize> = (1..self.nodes.len()).filter(leaf).collect();
@@ -611,7 +611,7 @@ impl<'g> World<'g> {
             return;
         }
         let i = leaves[size % leaves.len()];
-        // Nobody can end what is leaked directly in a foreign arena.
+        // A scope that is leaked directly in a foreign arena cannot be ended.
         let may_leak = !(self.rules.is_foreign && self.nodes[i].parent == 0);
         if pick % 16 == 0 && may_leak {
             self.end_cursors(i, true);
@@ -619,7 +619,7 @@ impl<'g> World<'g> {
             return;
         }
         self.end_cursors(i, pick % 5 == 0);
-        self.gone(i);
+        self.verify_before_end(i);
         let scope = self.nodes[i].scope.take();
         drop(scope);
         self.check_drops_of(i);
@@ -633,11 +633,11 @@ impl<'g> World<'g> {
         self.children(i).filter(|c| !self.nodes[*c].leaked).collect()
     }
 
-    /// It, and the leaked scopes in it, are about to end: what is in them must be whole until then.
-    fn gone(&mut self, i: usize) {
+    /// Verifies the contents of a scope, and of leaked scopes in it, before they end.
+    fn verify_before_end(&mut self, i: usize) {
         let children: Vec<usize> = self.children(i).collect();
         for child in children {
-            self.gone(child);
+            self.verify_before_end(child);
             forget(self.nodes[child].scope.take());
         }
         self.forget_since(i, 0);
@@ -645,7 +645,7 @@ impl<'g> World<'g> {
         self.nodes[i].pack = None;
     }
 
-    /// What leaked scopes are to drop comes in an order of its own.
+    /// Values of leaked scopes are dropped in a different order.
     fn check_drops_of(&mut self, i: usize) {
         let mut all: Vec<u32> = vec![];
         let ended: Vec<usize> = (0..self.nodes.len()).filter(|k| *k == i || !self.nodes[*k].open).collect();
@@ -658,11 +658,11 @@ impl<'g> World<'g> {
         assert_eq!(got, all, "values dropped");
     }
 
-    /// Ends all that is in it, so that it can be had exclusively. What was leaked stays.
+    /// Ends everything in it, for exclusive access. Leaked scopes remain.
     fn empty(&mut self, i: usize) {
         for child in self.live_children(i) {
             self.empty(child);
-            self.gone(child);
+            self.verify_before_end(child);
             let scope = self.nodes[child].scope.take();
             drop(scope);
             self.check_drops_of(child);
@@ -671,11 +671,11 @@ impl<'g> World<'g> {
     }
 
     fn exclusive(&mut self, i: usize, keep: Keep) {
-        self.gone(i);
+        self.verify_before_end(i);
         self.nodes[i].open = true;
         match &mut self.nodes[i].scope {
             Some(scope) => scope.reset_with(keep),
-            None => self.ground.reset_with(keep),
+            None => self.test_arena.reset_with(keep),
         }
         let node = &mut self.nodes[i];
         node.stale = node.marks.drain(..).map(|m| m.mark).collect();
@@ -690,13 +690,13 @@ impl<'g> World<'g> {
         self.nodes[i].pack = None;
         match &mut self.nodes[i].scope {
             Some(scope) => scope.trim(size * 3),
-            None => self.ground.trim(size * 3),
+            None => self.test_arena.trim(size * 3),
         }
     }
 
     fn scope_mut(&mut self, i: usize, size: usize) {
         if self.is_busy(i) {
-            return; // of what was leaked, say
+            return; // of leaked scopes, for example
         }
         self.nodes[i].cursors.clear();
         self.nodes[i].pack = None;
@@ -714,7 +714,7 @@ impl<'g> World<'g> {
         };
         match &mut self.nodes[i].scope {
             Some(scope) => scope.scope_mut(f),
-            None => self.ground.scope_mut(&mut f),
+            None => self.test_arena.scope_mut(&mut f),
         }
         if let (Some(total), false) = (self.total(i), i == 0 && self.rules.is_foreign) {
             assert_eq!(self.arena(i).stats().live, total, "after a scope_mut");
@@ -727,7 +727,8 @@ impl<'g> World<'g> {
     fn open_cursor(&mut self, i: usize) {
         if self.nodes[i].cursors.len() < 2 {
             let claims = !self.is_busy(i) || (i == 0 && self.rules.is_foreign);
-            // SAFETY: only the lifetime; it ends before its arena is emptied, by the order kept here.
+            // SAFETY: extends the lifetime only; the cursor ends before its arena is emptied, by the order enforced
+            // here.
             let cursor = unsafe { transmute::<Cursor<'_>, Cursor<'static>>(self.arena(i).cursor()) };
             self.nodes[i].cursors.push((cursor, claims));
             self.nodes[i].exact = false;
@@ -786,11 +787,11 @@ impl<'g> World<'g> {
 
     fn pack(&mut self, i: usize, size: usize) {
         if self.nodes[i].pack.is_none() {
-            // SAFETY: only the lifetime. The arena is where its guard is: a pack has a reference to it.
+            // SAFETY: extends the lifetime only. A pack refers to the guard, which must not move.
             self.nodes[i].pack = match &self.nodes[i].scope {
                 // A scope's guard moves with the list, so its pack is made for each call.
                 Some(_) => None,
-                None => Some(unsafe { transmute::<Pack<'_>, Pack<'static>>(self.ground.arena().pack()) }),
+                None => Some(unsafe { transmute::<Pack<'_>, Pack<'static>>(self.test_arena.arena().pack()) }),
             };
         }
         let text = "words and words and words and words, some of them long enough for a chunk of their own";
@@ -825,7 +826,7 @@ impl<'g> World<'g> {
         let live = self.arena(i).stats().live;
         let budget = match pick % 4 {
             0 => None,
-            1 => Some(live.saturating_sub(size as u64 % 100)), // below what is live, perhaps
+            1 => Some(live.saturating_sub(size as u64 % 100)), // possibly below the live bytes
             _ => Some(live + size as u64),
         };
         if self.is_busy(i) && i == 0 && self.rules.is_foreign {
@@ -840,7 +841,7 @@ impl<'g> World<'g> {
         }
     }
 
-    // ---- looking ----
+    // ---- reading ----
 
     fn look(&mut self) {
         for i in 0..self.nodes.len() {

@@ -1,8 +1,8 @@
-//! A global allocator that takes nobody's word: layouts must match, red zones must be whole, what was freed must not be
-//! written, and when the program ends no block of an arena may be left.
+//! A strict global allocator: layouts must match, red zones must be intact, freed memory must not be written, and at
+//! exit no block of an arena may be left.
 //!
-//! It serves the test binary that has this module. Not under Miri, which sees all of this itself; nor with
-//! `--cfg toft_plain_heap`, for Valgrind and the sanitizers, which it would blind.
+//! It serves the test binary that includes this module. It is off under Miri, which detects these faults itself, and
+//! with `--cfg toft_plain_heap`, for Valgrind and the sanitizers, which it would make ineffective.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(dead_code, unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
@@ -19,7 +19,7 @@ const IS_ON: bool = cfg!(not(any(miri, toft_plain_heap)));
 
 pub struct Strict;
 
-/// Directly before what the program gets.
+/// Directly in front of the memory that the program gets.
 #[repr(C)]
 struct Front {
     magic: u64,
@@ -36,14 +36,14 @@ const RED: u8 = 0xFB;
 const NEW: u8 = 0xA5;
 const OLD: u8 = 0xDD;
 
-/// Arena blocks, and those of test sources, are the only allocations aligned to so much.
+/// Only arena blocks, and those of test sources, have this alignment.
 const BLOCK_ALIGN: usize = 64;
 static BLOCKS: AtomicIsize = AtomicIsize::new(0);
 static FORGIVEN: AtomicIsize = AtomicIsize::new(0);
 static WATCHED: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
-    /// Bytes that this thread allocated, less those it freed.
+    /// Bytes that this thread allocated, less those that it freed.
     static NET: Cell<isize> = const { Cell::new(0) };
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
@@ -53,7 +53,7 @@ unsafe extern "C" {
 }
 
 fn fail(what: &str, layout: Layout, found: usize) -> ! {
-    // Not by `eprintln!`, which a test's harness would capture.
+    // Not `eprintln!`, which the test harness captures.
     let _ = writeln!(std::io::stderr(), "strict allocator: {what}; layout {layout:?}, found {found}");
     std::process::abort()
 }
@@ -62,7 +62,7 @@ extern "C" fn at_exit() {
     let counts = || (BLOCKS.load(Ordering::SeqCst), FORGIVEN.load(Ordering::SeqCst));
     let (mut left, mut forgiven) = counts();
     if left > forgiven && std::env::var_os("TOFT_ALLOW_LEAKS").is_none() {
-        // `thread::scope` returns when its closures have: a thread may still be returning its cache.
+        // `thread::scope` returns when its closures have returned: a thread may still be emptying its cache.
         for _ in 0..500 {
             std::thread::sleep(std::time::Duration::from_millis(2));
             (left, forgiven) = counts();
@@ -75,17 +75,17 @@ extern "C" fn at_exit() {
     }
 }
 
-/// So many blocks will never be freed, and that is what the test is about.
+/// Excludes blocks that a test leaks on purpose.
 pub fn forgive(blocks: usize) {
     FORGIVEN.fetch_add(blocks as isize, Ordering::SeqCst);
 }
 
-/// Allocations that this thread made so far: the harness makes some on others at any time.
+/// Allocations of this thread so far: the harness allocates on other threads at any time.
 pub fn allocations() -> usize {
     ALLOCATIONS.get()
 }
 
-/// Runs `f`, which must free on this thread all that it allocates, but for what the thread's cache keeps.
+/// Runs `f`, which must free on this thread all that it allocates, except for the thread's cache.
 pub fn balanced<R>(f: impl FnOnce() -> R) -> R {
     toft::cache::trim();
     let before = NET.with(Cell::get);
@@ -96,14 +96,14 @@ pub fn balanced<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// The last ones that were freed wait here, so that who writes to them is found out.
+/// The allocations that were freed last are kept here to detect late writes.
 struct Quarantine {
     locked: AtomicBool,
     slots: UnsafeCell<[(usize, usize, usize); 256]>, // payload, size, align
     next: UnsafeCell<usize>,
 }
 
-// SAFETY: whoever touches the slots holds the lock.
+// SAFETY: the slots are accessed with the lock held.
 unsafe impl Sync for Quarantine {}
 
 static QUARANTINE: Quarantine =
@@ -169,7 +169,7 @@ unsafe impl GlobalAlloc for Strict {
             align: layout.align(),
             red: [RED; 8],
         });
-        p.write_bytes(NEW, layout.size().min(1 << 20)); // more would take too long
+        p.write_bytes(NEW, layout.size().min(1 << 20)); // more would be slow
         p.add(layout.size()).write_bytes(RED, BACK);
         p
     }
@@ -180,7 +180,7 @@ unsafe impl GlobalAlloc for Strict {
         match front.magic {
             LIVE => {}
             DEAD => fail("freed twice", layout, p as usize),
-            _ => fail("freed, but never allocated, or its red zone was written", layout, p as usize),
+            _ => fail("an invalid free, or its red zone was written", layout, p as usize),
         }
         if front.size != layout.size() || front.align != layout.align() {
             fail("freed with another layout than it was allocated with", layout, front.size);

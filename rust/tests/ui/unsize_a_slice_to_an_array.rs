@@ -1,4 +1,4 @@
-//! How long a slice is the compiler does not know.
+//! The length of a slice is unknown at compile time.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 

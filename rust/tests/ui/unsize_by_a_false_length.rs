@@ -1,4 +1,4 @@
-//! The function behind `unsize!` is unsafe: it believes its caller.
+//! The function behind `unsize!` is unsafe: it does not check its arguments.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What a trait object borrows must outlive it, also after `unsize!`.
+//! The borrows of a trait object must outlive it, also after `unsize!`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 

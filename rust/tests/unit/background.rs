@@ -1,4 +1,4 @@
-//! Unit tests of `src/background.rs`, in one function: the cache of pages is the process's.
+//! Unit tests of `src/background.rs`, in one function: the cache of pages is global.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;
@@ -24,9 +24,9 @@ fn wait_until_empty() {
 
 #[test]
 #[cfg_attr(any(miri, target_family = "wasm"), ignore = "no pages are cached, or there are no threads")]
-fn pages_of_an_idle_process_go_back() {
+fn pages_of_an_idle_process_are_returned() {
     let window = set_page_window(Duration::from_millis(50));
-    burst(); // before it is switched on
+    burst(); // before the thread is switched on
     set_background_thread(true);
     for _ in 0..3 {
         wait_until_empty(); // the thread ends, and the next pages start another
@@ -37,7 +37,7 @@ fn pages_of_an_idle_process_go_back() {
     trim();
     set_page_window(Duration::from_secs(3600));
     burst();
-    assert!(held() > 20 << 20, "no thread returns them");
+    assert!(held() > 20 << 20, "pages returned without a thread");
     trim();
     set_page_window(window);
 }

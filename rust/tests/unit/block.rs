@@ -4,7 +4,7 @@
 use super::*;
 
 #[test]
-fn what_is_shared() {
+fn sizes_in_shared_blocks() {
     assert!(is_direct(0, 1) && is_direct(DIRECT, 64) && is_direct(DIRECT - 64, 128) && is_direct(64, DIRECT));
     assert!(!is_direct(DIRECT + 1, 1) && !is_direct(DIRECT - 63, 128) && !is_direct(8, 1 << 15));
     assert!(!is_direct(8, 1 << (usize::BITS - 1)) && !is_direct(usize::MAX, 8));
@@ -34,10 +34,10 @@ fn each_segment_has_a_block_for_each_request() {
 }
 
 #[test]
-fn holes() {
+fn holes_are_found_and_joined() {
     let mut memory = [0u64; UNIT / 8 + 8 * LINE];
     let at = NonNull::from(&mut memory).cast::<u8>();
-    // SAFETY: the memory has eight lines more than a unit.
+    // SAFETY: the memory is eight lines longer than a unit.
     let at = unsafe { at.add(at.align_offset(LINE)) };
     let holes = |b| {
         let mut from = 0;
@@ -56,7 +56,7 @@ fn holes() {
         assert_eq!(holes(b), []);
         Block::mark(b, 8, 16, true);
         Block::mark(b, 504, 16, true); // across two words
-        Block::mark(b, 24, 8, true); // joins
+        Block::mark(b, 24, 8, true); // joins its neighbour
         Block::mark(b, 1024, 1536, true); // whole words
         Block::mark(b, UNIT - 8, 8, true);
         assert_eq!(holes(b), [(8, 24), (504, 16), (1024, 1536), (UNIT - 8, 8)]);

@@ -1,5 +1,5 @@
 //! Contracts of functions, for all values of their parameters under Kani (`make check-rust-kani`), and for random ones
-//! in `cargo test`. `assume!` leaves out what violates a precondition.
+//! in `cargo test`. `assume!` skips values that violate a precondition.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 /// Defines a proof and a test for each function.

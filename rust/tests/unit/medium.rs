@@ -27,15 +27,15 @@ contracts! {
         assert!((runs_of(grains, count) >> start & 1 == 1) == is_run(grains, start, count));
     }
 
-    fn the_longest_run_is_known(grains: u64, count: usize, start: usize) {
-        assume!(grains != u64::MAX); // a block without objects is in another list
+    fn the_longest_run_is_found(grains: u64, count: usize, start: usize) {
+        assume!(grains != u64::MAX); // blocks without objects are in another list
         let (count, start, longest) = (count % 64 + 1, start % 64, longest_run(grains));
         assert!(longest < 64 && (longest == 0 || runs_of(grains, longest) != 0));
         assume!(count > longest);
         assert!(!is_run(grains, start, count));
     }
 
-    // A byte of an object is in one of its grains, and each of these has a byte of the object.
+    // A byte of an object is in one of its grains, and each of its grains has a byte of the object.
     fn an_object_has_its_grains(from: usize, size: usize, at: usize, grain: usize) {
         assume!(size > 0 && size <= DIRECT && from <= DIRECT - size);
         assume!(at < size && from + size <= 64 * GRAIN);

@@ -4,7 +4,7 @@
 use super::*;
 
 #[test]
-fn numbers_of_the_environment() {
+fn numbers_in_the_environment_are_parsed() {
     let cases = [("0", 0), ("7", 7), ("64M", 64 << 20), ("2k", 2048), ("1G", 1 << 30), ("12 MB", 12)];
     for (text, bytes) in cases {
         assert_eq!(bytes_of(text), Some(bytes), "{text}");

@@ -56,7 +56,7 @@ contracts! {
         assert!(size as u64 >= high || size == MERGE);
     }
 
-    // A block starts on a line of 64 bytes.
+    // A block starts at a multiple of 64 bytes.
     fn aligned_requests_fit_their_need(line: usize, size: usize, align_bits: u32) {
         let align = 1 << (align_bits % usize::BITS);
         assume!(is_request(size, align));

@@ -1,4 +1,4 @@
-//! Unit tests of `src/process.rs`: what the variables of the environment mean.
+//! Unit tests of `src/process.rs`: the variables of the environment.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;
@@ -11,7 +11,7 @@ fn of(checked: Option<&str>, findings: Option<&str>) -> (bool, bool, Output) {
 }
 
 #[test]
-fn what_the_variables_mean() {
+fn variables_of_the_environment_are_parsed() {
     for off in
         [None, Some(""), Some("0"), Some("off"), Some("OFF"), Some("no"), Some("No"), Some("false"), Some("False")]
     {

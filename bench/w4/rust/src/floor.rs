@@ -1,4 +1,4 @@
-//! Floors: the least that each could do, written by hand, without checks.
+//! Floors: minimal hand-written versions of each structure, without checks.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -10,7 +10,7 @@ use crate::sets::{Scan, Scans, Set, Sets};
 use crate::standard::sum_keys;
 use std::mem::ManuallyDrop;
 
-/// A vacant slot has the next vacant one; nobody knows which are.
+/// A vacant slot stores the next vacant one; vacant slots cannot be distinguished from others.
 union Slot<T: Copy> {
     value: ManuallyDrop<T>,
     next: u32,
@@ -39,7 +39,7 @@ impl<T: Copy> FreeList<T> {
             return self.slots.len() as u32 - 1;
         }
         let i = self.free;
-        // SAFETY: what is in the list is the number of a vacant slot, which has the next one.
+        // SAFETY: the list contains numbers of vacant slots, which store the next one.
         unsafe {
             let slot = self.slots.get_unchecked_mut(i as usize);
             self.free = slot.next;
@@ -51,7 +51,7 @@ impl<T: Copy> FreeList<T> {
     #[inline(always)]
     fn take(&mut self, i: u32) -> T {
         self.len -= 1;
-        // SAFETY: the callers have what `put` told, once.
+        // SAFETY: the callers use each result of `put` once.
         unsafe {
             let slot = self.slots.get_unchecked_mut(i as usize);
             let value = *slot.value;
@@ -81,7 +81,7 @@ impl<const REST: usize> Pool<REST> for FreeList<Value<REST>> {
     }
     #[inline(always)]
     fn sum(&self) -> u64 {
-        // SAFETY: a vacant slot had a value once.
+        // SAFETY: a vacant slot had a value earlier.
         self.slots.iter().map(|slot| unsafe { slot.value.first }).sum()
     }
     #[inline(always)]
@@ -130,7 +130,7 @@ impl<const P: usize> Front<P> for Cells<P> {
     }
 }
 
-/// An array that has room.
+/// An array with fixed capacity.
 struct Array<T, const FRONT: bool> {
     items: Box<[T]>,
     begin: usize,
@@ -140,13 +140,13 @@ struct Array<T, const FRONT: bool> {
 impl<const P: usize, const FRONT: bool> Ends<P> for Array<Item<P>, FRONT> {
     #[inline(always)]
     fn push(&mut self, item: Item<P>) {
-        // SAFETY: it has room for all that is pushed.
+        // SAFETY: its capacity is the number of pushes.
         unsafe { *self.items.get_unchecked_mut(self.end) = item }
         self.end += 1;
     }
     #[inline(always)]
     fn pop(&mut self) -> Option<Item<P>> {
-        // SAFETY: no more is popped than was pushed.
+        // SAFETY: there are no more pops than pushes.
         unsafe {
             if !FRONT {
                 self.end -= 1;
@@ -211,7 +211,7 @@ impl Scan for Sorted {
     }
 }
 
-/// An insertion moves half of the vector: only where that is not much.
+/// An insertion moves half of the vector: only for sizes where that is cheap.
 pub fn sets(rows: &mut Sets) {
     if rows.most() <= 2000 {
         rows.add("floor sorted Vec", || Sorted(vec![]));
@@ -223,7 +223,7 @@ pub fn scans(rows: &mut Scans) {
     rows.add("floor sorted Vec", sorted, |_, _| true);
 }
 
-/// The same of other numbers; it is only read.
+/// The same with another type of numbers; it is only read.
 struct Ascending(Vec<u64>);
 
 impl Map for Ascending {

@@ -1,5 +1,5 @@
-//! The global allocator: the system's, which counts while it is asked to. When times are taken it does not: then it
-//! costs everyone a branch on one word.
+//! The global allocator: the system's, with counters that can be switched on. They are off while times are measured:
+//! then each call costs one branch on one word.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -13,7 +13,7 @@ static ALLOCS: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 static FREED: AtomicU64 = AtomicU64::new(0);
 
-/// Since the program began, of the times when it counted.
+/// Totals of the periods with counting.
 #[derive(Clone, Copy, Default)]
 pub struct Counts {
     pub allocs: u64,

@@ -2,10 +2,10 @@
 //!
 //!     w4 [--quick] [--part K/M] [--only PATTERN] [--contender PATTERN]
 //!
-//! In a PATTERN a star stands for anything: `--only 'pool80 iterate*'`. --part: every M-th case from the K-th on, where
-//! K is 0 to M - 1. Each round samples everyone once in each case, and begins with another one.
+//! In a PATTERN a star matches anything: `--only 'pool80 iterate*'`. --part: every M-th case from the K-th on, where K
+//! is 0 to M - 1. Each round samples every contender once in each case, beginning with a different one.
 //!
-//! What makes a contender speak the verbs of a case is inlined always, so that it costs nothing.
+//! The adapters of contenders are always inlined, so that they cost nothing.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -44,7 +44,7 @@ static HEAP: heap::Heap = heap::Heap;
 const FULL: Effort = Effort { rounds: 15, sample: Duration::from_millis(1), case: Duration::from_secs(15) };
 const QUICK: Effort = Effort { rounds: 7, sample: Duration::from_micros(300), case: Duration::from_millis(250) };
 
-/// Whether a name is as a pattern says, whose stars stand for anything.
+/// Whether a name matches a pattern, whose stars match anything.
 fn is_like(name: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
         None => name == pattern,

@@ -1,4 +1,4 @@
-//! Contenders, and how they are timed: a body in batches long enough for the clock, everyone in turn.
+//! Contenders and their measurement: a body in batches long enough for the clock, all contenders in turn.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -7,20 +7,20 @@ use measure::{repetitions, turns, Samples};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// How much is measured.
+/// The amount of measurement.
 #[derive(Clone, Copy)]
 pub struct Effort {
     pub rounds: usize,
-    /// At least so long is a sample.
+    /// Minimum duration of a sample.
     pub sample: Duration,
-    /// Of a case no further round begins after so long.
+    /// No further round of a case begins after this time.
     pub case: Duration,
 }
 
-/// Rows of one case at most.
+/// Maximum of rows of a case.
 pub const ROWS: usize = 9;
 
-/// What a body did, by row: how long it took, what it allocated.
+/// Results of a body by row: times and allocations.
 #[derive(Default)]
 pub struct Phases {
     times: [Option<Duration>; ROWS],
@@ -42,20 +42,21 @@ impl Phases {
         result
     }
 
-    /// What it computed was right, or was not.
+    /// Records whether its result was correct.
     pub fn check(&mut self, right: bool) {
         self.wrong |= !right;
     }
 }
 
-/// One that takes part in a case: its name, what it does so many times, and the bytes it holds for an element.
+/// A contender of a case: its name, `run(n)`, which repeats the body n times, and the bytes that it holds for each
+/// element.
 pub struct Contender {
     name: String,
     held: Option<f64>,
     run: Box<dyn FnMut(usize) -> Phases>,
 }
 
-/// The bytes that a structure holds for each of `n` elements, when `fill` has put them in.
+/// The bytes that a structure holds for each of `n` elements after `fill` inserted them.
 pub fn weigh<C>(n: usize, fill: impl FnOnce() -> C) -> f64 {
     let (filled, counts) = watch(fill);
     drop(black_box(filled));
@@ -63,7 +64,7 @@ pub fn weigh<C>(n: usize, fill: impl FnOnce() -> C) -> f64 {
 }
 
 impl Contender {
-    /// The body is timed as a whole; it tells whether what it found was right.
+    /// The body is timed as a whole; it returns whether its result was correct.
     pub fn whole(name: &str, mut body: impl FnMut() -> bool + 'static) -> Contender {
         Contender::of_phases(name, move |repetitions, phases| {
             let right = phases.time(0, || (0..repetitions).fold(true, |right, _| body() & right));
@@ -90,9 +91,9 @@ impl Contender {
     }
 }
 
-/// What everyone does with as many elements: a row each for its parts.
+/// The work of all contenders with the same number of elements: a row for each of its parts.
 pub struct Case {
-    /// The name of each row, and how many operations it tells the time of one of.
+    /// The name of each row, and its number of operations; times are for one.
     pub rows: Vec<(String, usize)>,
     pub contenders: Box<dyn Fn() -> Vec<Contender>>,
 }
@@ -104,7 +105,7 @@ struct Row {
     wrong: bool,
 }
 
-/// Measures what is asked for, and prints a line for each row and contender. False: something was wrong.
+/// Measures the requested cases, and prints a line for each row and contender. False: a result was wrong.
 pub fn measure(case: &Case, order: usize, effort: Effort, asked: impl Fn(&str, &str) -> bool) -> bool {
     if !case.rows.iter().any(|(name, _)| asked(name, "")) {
         return true;
@@ -140,7 +141,7 @@ pub fn measure(case: &Case, order: usize, effort: Effort, asked: impl Fn(&str, &
     rows.iter().all(|row| !row.wrong)
 }
 
-/// The first calls, which touch memory that is new; one that counts; how many take as long as a sample.
+/// The first calls, which touch new memory; one that counts; the number of calls for a sample.
 fn begin(case: &Case, contender: &mut Contender, effort: Effort) -> Row {
     let mut wrong = (contender.run)(1).wrong;
     let (phases, _) = watch(|| (contender.run)(1));

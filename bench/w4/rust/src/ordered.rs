@@ -1,4 +1,4 @@
-//! Ordered maps and sets of numbers of 64 bits: a life of n keys, each of its parts a row.
+//! Ordered maps and sets of 64-bit numbers: the lifetime of n keys, with a row for each part.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -6,20 +6,20 @@ use crate::measure::{weigh, Case, Contender, Phases};
 use crate::random::{shuffled, Random};
 use std::hint::black_box;
 
-/// A map of numbers to the same numbers; or a set.
+/// A map of numbers to equal numbers, or a set.
 pub trait Map {
-    /// True: it is new.
+    /// True: the key is new.
     fn insert(&mut self, key: u64) -> bool;
     /// The value.
     fn get(&self, key: u64) -> Option<u64>;
     fn remove(&mut self, key: u64) -> bool;
     /// The sum of all keys and values.
     fn sum(&self) -> u64;
-    /// The sum of the keys and values of the first `COUNT` keys that are not below this one.
+    /// The sum of the first `COUNT` keys from this one on, and of their values.
     fn range(&self, _from: u64) -> Option<u64> {
         None
     }
-    /// Of keys that ascend.
+    /// Made of ascending keys.
     fn bulk(_ascending: &[u64]) -> Option<Self>
     where
         Self: Sized,
@@ -31,20 +31,20 @@ pub trait Map {
     const IS_READ: bool = false;
 }
 
-/// The rows' names.
+/// The names of the rows.
 const PARTS: [&str; 7] = ["insert", "hit", "miss", "iterate", "range", "delete", "bulk"];
-/// How many ranges are read, and how many keys of each.
+/// The number of ranges, and of keys in each.
 const RANGES: usize = 1000;
 pub const COUNT: usize = 100;
 
-// Each is compiled once for each type: what the compiler makes of it shall not depend on how a contender was made.
+// Each is compiled once for each type: its code must not depend on the construction of the contender.
 
 #[inline(never)]
 fn insert(c: &mut impl Map, keys: &[u64]) -> usize {
     keys.iter().filter(|&&key| c.insert(key)).count()
 }
 
-/// How many are found, and the sum of their values.
+/// The number of keys found, and the sum of their values.
 #[inline(never)]
 fn look(c: &impl Map, keys: &[u64]) -> (usize, u64) {
     keys.iter().fold((0, 0), |(found, sum), &key| match c.get(key) {
@@ -73,13 +73,13 @@ struct Keys {
     go_in: Vec<u64>,
     asked: Vec<u64>,
     absent: Vec<u64>,
-    go_out: Vec<u64>,
+    remove_order: Vec<u64>,
     starts: Vec<u64>,
     sum_of_ranges: u64,
 }
 
 impl Keys {
-    /// Even keys are there, odd ones absent.
+    /// Even keys exist, odd ones do not.
     fn new(n: usize, random: bool) -> Keys {
         let mut from = Random(7);
         let mut ascending: Vec<u64> = (0..n as u64).map(|i| 2 * i).collect();
@@ -95,16 +95,16 @@ impl Keys {
             ascending.sort_unstable();
         }
         let order = |seed| if random { shuffled(&ascending, seed) } else { ascending.clone() };
-        let [go_in, asked, go_out] = [order(1), order(2), order(3)];
+        let [go_in, asked, remove_order] = [order(1), order(2), order(3)];
         let absent = asked.iter().map(|key| key + 1).collect();
         let begins: Vec<usize> = (0..RANGES).map(|_| from.below(n)).collect();
         let range = |&i: &usize| ascending[i..n.min(i + COUNT)].iter().sum::<u64>();
         let sum_of_ranges = begins.iter().map(range).fold(0, u64::wrapping_add);
         let starts = begins.iter().map(|&i| ascending[i]).collect();
-        Keys { go_in, asked, absent, go_out, starts, sum_of_ranges, ascending }
+        Keys { go_in, asked, absent, remove_order, starts, sum_of_ranges, ascending }
     }
 
-    /// `columns`: 2 of a map, whose values are as the keys; 1 of a set.
+    /// `columns`: 2 for a map, whose values equal the keys; 1 for a set.
     fn live<C: Map>(&self, c: &mut C, columns: u64, phases: &mut Phases) {
         let n = self.ascending.len();
         let sum = self.ascending.iter().fold(0, |sum: u64, &key| sum.wrapping_add(key));
@@ -126,11 +126,11 @@ impl Keys {
             phases.check(found == self.sum_of_ranges.wrapping_mul(columns));
         }
         if !C::IS_READ {
-            let gone = phases.time(5, || remove(c, &self.go_out));
-            phases.check(gone == n && c.len() == 0);
+            let removed = phases.time(5, || remove(c, &self.remove_order));
+            phases.check(removed == n && c.len() == 0);
         }
         if C::bulk(&[]).is_some() {
-            // Its end is part of the time.
+            // Its drop is part of the time.
             let len = phases.time(6, || C::bulk(&self.ascending).map_or(0, |c| black_box(c).len()));
             phases.check(len == n);
         }

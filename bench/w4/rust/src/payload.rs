@@ -1,4 +1,4 @@
-//! What is stored.
+//! The stored elements.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 

@@ -1,4 +1,4 @@
-//! Pools: a life of n values, each of its parts a row.
+//! Pools: the lifetime of n values, with a row for each part.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -18,43 +18,43 @@ pub trait Pool<const REST: usize> {
     fn sum(&self) -> u64;
     fn clear(&mut self);
     fn len(&self) -> usize;
-    /// It cannot tell which slots are vacant: its sum is of all.
+    /// It does not record which slots are vacant: its sum includes all.
     const BLIND: bool = false;
 }
 
-/// The rows' names.
+/// The names of the rows.
 const PARTS: [&str; 9] =
     ["fresh", "insert", "get", "iterate", "remove half", "iterate half", "refill", "remove", "clear"];
-/// The pool is gone over so many times.
-const TIMES: u64 = 4;
+/// Number of iterations over the pool.
+const ITERATIONS: u64 = 4;
 
 #[inline(never)]
 fn sum_of<const REST: usize>(c: &impl Pool<REST>) -> u64 {
-    (0..TIMES).map(|_| black_box(c).sum()).sum()
+    (0..ITERATIONS).map(|_| black_box(c).sum()).sum()
 }
 
-/// Puts in what is numbered so, and tells the keys. As the others here it is compiled once for each type: what the
-/// compiler makes of it shall not depend on how a contender was made.
+/// Inserts the values with these numbers; returns their keys. Like the others here it is compiled once for each type:
+/// its code must not depend on the construction of the contender.
 #[inline(never)]
 fn fill<const REST: usize, C: Pool<REST>>(c: &mut C, numbers: &[u64], keys: &mut Vec<C::Key>) {
     keys.clear();
     keys.extend(numbers.iter().map(|&j| c.insert(Value::new(j))));
 }
 
-/// Takes out what has these keys, and tells the sum.
+/// Removes the values with these keys; returns their sum.
 #[inline(never)]
 fn take<const REST: usize, C: Pool<REST>>(c: &mut C, keys: &[C::Key]) -> u64 {
     keys.iter().map(|&key| c.remove(key).map_or(0, |value| value.first)).sum()
 }
 
-/// The sum of the first numbers of what has these keys.
+/// The sum of the first numbers of the values with these keys.
 #[inline(never)]
-fn look<const REST: usize, C: Pool<REST>>(c: &C, keys: &[C::Key]) -> u64 {
+fn lookup<const REST: usize, C: Pool<REST>>(c: &C, keys: &[C::Key]) -> u64 {
     keys.iter().map(|&key| c.get(key)).sum()
 }
 
-/// What a life needs, made outside of the time.
-struct Life<K> {
+/// The inputs of a lifetime, made outside of the time.
+struct Lifetime<K> {
     /// 0 ... n - 1, and the same in random order.
     numbers: Vec<u64>,
     random: Vec<u64>,
@@ -63,12 +63,12 @@ struct Life<K> {
     new: Vec<K>,
 }
 
-impl<K: Copy> Life<K> {
+impl<K: Copy> Lifetime<K> {
     fn new(n: usize) -> Self {
         let numbers: Vec<u64> = (0..n as u64).collect();
         let random = shuffled(&numbers, 4);
         let [keys, picked, new] = [n, n, n / 2].map(Vec::with_capacity);
-        Life { numbers, random, keys, picked, new }
+        Lifetime { numbers, random, keys, picked, new }
     }
 
     fn live<const REST: usize, C: Pool<REST, Key = K>>(
@@ -77,10 +77,10 @@ impl<K: Copy> Life<K> {
         make: &impl Fn() -> C,
         phases: &mut Phases,
     ) {
-        let Life { numbers, random, keys, picked, new } = self;
+        let Lifetime { numbers, random, keys, picked, new } = self;
         let (n, sum) = (numbers.len(), numbers.iter().sum::<u64>());
-        let (gone, kept) = random.split_at(n / 2);
-        let (sum_gone, sum_kept) = (gone.iter().sum::<u64>(), kept.iter().sum::<u64>());
+        let (removed, kept) = random.split_at(n / 2);
+        let (sum_removed, sum_kept) = (removed.iter().sum::<u64>(), kept.iter().sum::<u64>());
 
         phases.time(0, || {
             let mut fresh = make();
@@ -93,19 +93,19 @@ impl<K: Copy> Life<K> {
         picked.clear();
         picked.extend(random.iter().map(|&j| keys[j as usize]));
 
-        let got = phases.time(2, || look(c, picked));
+        let got = phases.time(2, || lookup(c, picked));
         phases.check(got == sum);
         let got = phases.time(3, || sum_of(c));
-        phases.check(got == TIMES * sum);
+        phases.check(got == ITERATIONS * sum);
 
         let got = phases.time(4, || take(c, &picked[..n / 2]));
-        phases.check(got == sum_gone && c.len() == n - n / 2);
+        phases.check(got == sum_removed && c.len() == n - n / 2);
         let got = phases.time(5, || sum_of(c));
-        phases.check(got == TIMES * sum_kept || C::BLIND);
+        phases.check(got == ITERATIONS * sum_kept || C::BLIND);
 
-        phases.time(6, || fill(c, gone, new));
+        phases.time(6, || fill(c, removed, new));
         phases.check(c.len() == n);
-        gone.iter().zip(&*new).for_each(|(&j, &key)| keys[j as usize] = key);
+        removed.iter().zip(&*new).for_each(|(&j, &key)| keys[j as usize] = key);
         let got = phases.time(7, || take(c, keys));
         phases.check(got == sum && c.len() == 0);
 
@@ -122,7 +122,7 @@ pub struct Pools<const REST: usize> {
 
 impl<const REST: usize> Pools<REST> {
     pub fn add<C: Pool<REST, Key: 'static> + 'static>(&mut self, name: &str, make: impl Fn() -> C + 'static) {
-        let (mut c, mut life) = (make(), Life::new(self.n));
+        let (mut c, mut life) = (make(), Lifetime::new(self.n));
         let held = weigh(self.n, || {
             let mut c = make();
             for &j in &life.numbers {
@@ -158,8 +158,8 @@ fn pools<const REST: usize>(n: usize) -> Vec<Contender> {
 pub fn cases(large: usize) -> Vec<Case> {
     fn of<const REST: usize>(n: usize) -> Case {
         let operations = |part: &str| match part {
-            "iterate" => TIMES as usize * n,
-            "iterate half" => TIMES as usize * (n - n / 2),
+            "iterate" => ITERATIONS as usize * n,
+            "iterate half" => ITERATIONS as usize * (n - n / 2),
             "remove half" | "refill" => n / 2,
             _ => n,
         };

@@ -1,4 +1,4 @@
-//! Orders and keys that are random, and the same in each run.
+//! Deterministic random orders and keys.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// Those values in random order.
+/// These values in random order.
 pub fn shuffled<T: Clone>(values: &[T], seed: u64) -> Vec<T> {
     let mut values = values.to_vec();
     Random(seed).shuffle(&mut values);

@@ -6,17 +6,17 @@ use crate::measure::{weigh, Case, Contender};
 use crate::payload::{sum_to, Item, Payload};
 use std::hint::black_box;
 
-/// One end at which items are put.
+/// A sequence with one end at which items are pushed.
 pub trait Front<const P: usize> {
-    /// Where a list begins, of those that leave that to their user, who has it in a variable.
+    /// The head of a list, for contenders whose users keep it in a variable.
     type Begin: Default;
 
     fn put(&mut self, begin: &mut Self::Begin, item: Item<P>);
-    /// The sum of the numbers, from the newest on; empty afterwards.
+    /// The sum of the numbers, newest first; the sequence is empty afterwards.
     fn walk(&mut self, begin: Self::Begin) -> u64;
 }
 
-/// Items are pushed at one end, and popped at the same, or at the other.
+/// Items are pushed at one end, and popped at the same or the other.
 pub trait Ends<const P: usize> {
     fn push(&mut self, item: Item<P>);
     fn pop(&mut self) -> Option<Item<P>>;
@@ -85,7 +85,7 @@ impl<const P: usize> Rows<P> {
         self.queue.push(Contender::whole(name, move || queue(&mut c, n)).holding(self.weigh(make, C::push)));
     }
 
-    /// One that is made for each round.
+    /// A contender that is made for each round.
     pub fn fresh_list<C: Front<P> + 'static>(&mut self, name: &str, make: impl Fn() -> C + 'static) {
         let n = self.n;
         self.list.push(Contender::whole(name, move || list(&mut make(), n)));

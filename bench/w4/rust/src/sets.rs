@@ -1,4 +1,4 @@
-//! Sets and dictionaries: of n keys j and -j each, all are put in, looked up, and taken out again, one after the other.
+//! Sets and dictionaries: n keys j and n keys -j are inserted, looked up, and removed one after the other.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -18,7 +18,7 @@ pub trait Set {
 pub trait Dict<V> {
     fn put(&mut self, key: i64, value: V);
     fn has(&self, key: i64) -> bool;
-    /// Whether it is there, with that value.
+    /// Whether the key exists with that value.
     fn agrees(&self, key: i64, value: &V) -> bool;
     fn remove(&mut self, key: i64);
     fn is_empty(&self) -> bool;
@@ -29,7 +29,7 @@ pub trait Scan {
     fn between(&self, low: i64, high: i64) -> i64;
 }
 
-/// In which order keys go in, and in which they are looked up and taken out.
+/// The orders of insertion, and of lookup and removal.
 #[derive(Clone)]
 struct Keys {
     go_in: Vec<i64>,
@@ -98,7 +98,7 @@ fn dict<V>(c: &mut impl Dict<V>, keys: &Keys, value: impl Fn(i64) -> V) -> bool 
     right & c.is_empty()
 }
 
-/// Half of the keys are taken out first: what is left must have kept its own value.
+/// Half of the keys are removed first: the remaining ones must have kept their own values.
 #[inline(never)]
 fn half<V>(c: &mut impl Dict<V>, keys: &Keys, value: impl Fn(i64) -> V) -> bool {
     for &j in &keys.go_in {
@@ -122,7 +122,7 @@ pub struct Sets {
 }
 
 impl Sets {
-    /// How many keys there are at most: j and -j.
+    /// The maximum of keys: j and -j.
     pub fn most(&self) -> usize {
         2 * self.keys.go_in.len()
     }
@@ -137,21 +137,21 @@ impl Sets {
         self.all.push(Contender::whole(name, move || set(&mut c, black_box(&keys))).holding(held));
     }
 
-    /// One that is made for each round.
+    /// A contender that is made for each round.
     pub fn fresh<C: Set + 'static>(&mut self, name: &str, make: impl Fn() -> C + 'static) {
         let keys = self.keys.clone();
         self.all.push(Contender::whole(name, move || set(&mut make(), black_box(&keys))));
     }
 }
 
-/// What is done with a dictionary.
+/// The use of a dictionary.
 #[derive(Clone, Copy, PartialEq)]
 enum Body {
     /// Each key has the same value.
     Same,
     /// Each has its own.
     Own,
-    /// Each has its own, and a half is taken out.
+    /// Each has its own, and half of the keys are removed.
     Half,
 }
 
@@ -190,7 +190,7 @@ impl<const P: usize> Dicts<P> {
         });
     }
 
-    /// `begin` tells which one a round is done with.
+    /// `begin` returns the collection of a round.
     fn push<S: 'static, C: Dict<Payload<P>> + 'static>(
         &mut self,
         name: &str,

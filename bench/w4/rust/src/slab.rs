@@ -36,7 +36,7 @@ impl<const REST: usize> Pool<REST> for Slab<Value<REST>> {
     }
 }
 
-/// Cells that one links oneself.
+/// A manually linked list of cells.
 struct Cells<const P: usize>(Slab<(Item<P>, Option<usize>)>);
 
 impl<const P: usize> Front<P> for Cells<P> {

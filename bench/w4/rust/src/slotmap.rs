@@ -44,7 +44,7 @@ macro_rules! pool {
 
 pool!(SlotMap HopSlotMap DenseSlotMap);
 
-/// Cells that one links oneself.
+/// A manually linked list of cells.
 struct Cells<const P: usize>(SlotMap<DefaultKey, (Item<P>, Option<DefaultKey>)>);
 
 impl<const P: usize> Front<P> for Cells<P> {

@@ -1,4 +1,4 @@
-//! What the language itself has.
+//! Collections of the standard library.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -42,7 +42,7 @@ impl<const P: usize> Front<P> for LinkedList<Item<P>> {
     }
 }
 
-/// Nodes are freed one by one, on the way.
+/// Nodes are freed one by one during the removal.
 struct OneByOne<C>(C);
 
 impl<const P: usize> Front<P> for OneByOne<LinkedList<Item<P>>> {
@@ -58,7 +58,7 @@ impl<const P: usize> Front<P> for OneByOne<LinkedList<Item<P>>> {
     }
 }
 
-/// The list that one writes oneself.
+/// A manually linked list.
 #[derive(Default)]
 struct Boxed<const P: usize>(Option<Box<(Item<P>, Boxed<P>)>>);
 
@@ -264,7 +264,7 @@ pub fn scans(rows: &mut Scans) {
 
 // ---- ordered ----
 
-/// The sum of what goes in pairs.
+/// The sum of pairs.
 pub fn sum_pairs<'a>(pairs: impl Iterator<Item = (&'a u64, &'a u64)>) -> u64 {
     pairs.fold(0, |sum, (key, value)| sum.wrapping_add(*key).wrapping_add(*value))
 }

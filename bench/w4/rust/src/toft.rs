@@ -1,4 +1,4 @@
-//! Ours.
+//! Toft.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -13,7 +13,7 @@ use toft::{Heap, Memory};
 use toft_pools::{Columns, FieldLayout, Handle, Key, List, Pool, Queue, Rows, Stack};
 use toft_pools::{OrderedMap, OrderedSet};
 
-/// An arena that others point to.
+/// An arena that others refer to.
 struct Home(*mut Arena);
 
 impl Drop for Home {
@@ -23,7 +23,7 @@ impl Drop for Home {
     }
 }
 
-/// What lives in an arena of its own, which ends after it.
+/// A collection with its own arena, which is dropped after it.
 struct Housed<C> {
     c: C,
     _home: Home,
@@ -31,7 +31,7 @@ struct Housed<C> {
 
 fn housed<C>(make: impl Fn(&'static Arena) -> C) -> Housed<C> {
     let home = Home(Box::into_raw(Box::new(Arena::new())));
-    // SAFETY: the arena ends after `c`, which is dropped first, and which nobody takes out.
+    // SAFETY: the arena is dropped after `c`, which is not moved out.
     let c = make(unsafe { &*home.0 });
     Housed { c, _home: home }
 }
@@ -57,7 +57,7 @@ impl<const REST: usize> First for crate::payload::ValueRef<'_, REST> {
     }
 }
 
-/// Values that are found in this layout.
+/// Access to values in this layout.
 trait Lies<const REST: usize>: for<'a> FieldLayout<Value<REST>, Ref<'a>: First> {}
 impl<const REST: usize, L: for<'a> FieldLayout<Value<REST>, Ref<'a>: First>> Lies<REST> for L {}
 
@@ -138,7 +138,7 @@ pub fn pools<const REST: usize>(rows: &mut Pools<REST>) {
 
 // ---- lists, stacks and queues ----
 
-/// Cells in a pool, which one links oneself.
+/// A manually linked list of cells in a pool.
 struct Cell<const P: usize> {
     item: Item<P>,
     next: Option<Handle<Cell<P>>>,
@@ -183,11 +183,11 @@ impl<const P: usize> Number for crate::payload::ItemRef<'_, P> {
     }
 }
 
-/// Items that are found in this layout.
+/// Access to items in this layout.
 trait Holds<const P: usize>: for<'a> FieldLayout<Item<P>, Ref<'a>: Number> {}
 impl<const P: usize, L: for<'a> FieldLayout<Item<P>, Ref<'a>: Number>> Holds<P> for L {}
 
-/// Given back one by one, on the way.
+/// Freed one by one during the removal.
 struct OneByOne<C>(C);
 
 /// Doubly linked.

@@ -1,5 +1,5 @@
-//! Containers whose nodes come and go, on the global allocator, mimalloc and Toft's recyclers: nanoseconds of the processor
-//! an element, medians of rounds in which everyone takes turns.
+//! Containers whose elements are replaced, on the global allocator, mimalloc and Toft's recyclers: nanoseconds of
+//! processor time for each element, medians of rounds in which the allocators take turns.
 //!
 //!     cargo run --release                            chained maps, and boxes that come and go
 //!     cargo +nightly run --release --features nightly      and BTreeMap
@@ -55,12 +55,12 @@ unsafe impl std::alloc::Allocator for Mimalloc {
 }
 
 #[cfg(feature = "nightly")]
-// SAFETY: all of them are the one heap.
+// SAFETY: all instances are the same heap.
 unsafe impl std::alloc::AllocatorClone for Mimalloc {}
 #[cfg(feature = "nightly")]
 impl std::alloc::AllocatorNightly for Mimalloc {}
 
-/// A map of chains: a node of 40 bytes for each key, as a `std::map` of numbers has.
+/// A map of chains: a node of 40 bytes for each key, as in a `std::map` of numbers.
 struct Node<A: Allocator> {
     key: u64,
     value: [u64; 3],
@@ -84,7 +84,7 @@ fn chained<A: Allocator + Copy>(a: A, rounds: usize, n: usize) {
     }
 }
 
-/// `n` boxes of 16 to 271 bytes are live; each round one of them in no order goes, and another comes.
+/// `n` boxes of 16 to 271 bytes are live; each round replaces a random one.
 fn churn<A: Allocator + Copy>(a: A, rounds: usize, n: usize) {
     let mut random = 1u64;
     let mut below = |n: usize| {
@@ -101,20 +101,20 @@ fn churn<A: Allocator + Copy>(a: A, rounds: usize, n: usize) {
             live.push((p, layout));
         } else {
             let (p, layout) = std::mem::replace(&mut live[below(n)], (p, layout));
-            // SAFETY: allocated so.
+            // SAFETY: allocated with this layout.
             unsafe { a.deallocate(p.cast(), layout) };
         }
     }
     for (p, layout) in live {
-        // SAFETY: allocated so.
+        // SAFETY: allocated with this layout.
         unsafe { a.deallocate(p.cast(), layout) };
     }
 }
 
-/// The processor's time of this thread: other programs may run beside this one.
+/// Processor time of this thread: other programs may run at the same time.
 fn spent() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the clock is there.
+    // SAFETY: the clock exists.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -1,4 +1,4 @@
-//! Arenas of the crate, for whoever can call a C function. Each is released through its own table.
+//! Arenas of the crate for any caller of C functions. Each is released through its own table.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::ffi::c_void;
@@ -10,10 +10,10 @@ use toft::{Options, Source};
 type Take = unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void;
 type Put = unsafe extern "C" fn(*mut c_void, *mut c_void, usize);
 
-/// A source made of two C functions, which are given no context.
+/// A source made of two C functions without a context.
 struct Functions(Take, Put);
 
-// SAFETY: the caller of `rust_arena_on` promises what a source must.
+// SAFETY: the caller of `rust_arena_on` guarantees the contract of a source.
 unsafe impl Source for Functions {
     fn take(&self, size: usize) -> Option<NonNull<u8>> {
         // SAFETY: the caller's function.
@@ -36,10 +36,10 @@ pub extern "C" fn rust_arena() -> *mut Head {
     made(Options::new())
 }
 
-/// An arena on a source; a budget of 0 is none. Null: there is no memory.
+/// An arena on a source; a budget of 0 means none. Null: out of memory.
 ///
 /// # Safety
-/// The functions are what `toft::Source` asks for, and live as long as the arena.
+/// The functions must satisfy the contract of `toft::Source`, and outlive the arena.
 #[no_mangle]
 pub unsafe extern "C" fn rust_arena_on(take: Take, put: Put, budget: u64, reserve: usize) -> *mut Head {
     let options = Options::new().source(Functions(take, put)).reserve(reserve);

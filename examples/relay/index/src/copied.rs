@@ -1,5 +1,5 @@
-//! Rust's half with a copy at each border, as bindings do it: what comes in is copied into values of Rust's, and what goes out
-//! is copied for its receiver. And a count of what is asked of malloc.
+//! Rust's part with a copy at each border, as in bindings: inputs are copied into values of Rust, and results are
+//! copied for their receiver. It also counts calls of malloc.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -50,7 +50,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// A record as Rust would have it.
+/// A record as a plain Rust type.
 struct Request {
     host: Vec<u8>,
     method: Vec<u8>,
@@ -74,8 +74,8 @@ impl Request {
     }
 }
 
-/// A copy that C's free gives back, by [`relay_copied_index_free`]. Without memory the program ends, as with any of Rust's own
-/// allocations above.
+/// A copy that C frees with [`relay_copied_index_free`]. Out of memory ends the program, as for Rust's own allocations
+/// above.
 unsafe fn array<T>(values: impl ExactSizeIterator<Item = T>) -> *mut T {
     let at = relay_malloc(values.len() * size_of::<T>()).cast::<T>();
     assert!(!at.is_null(), "no memory");
@@ -97,7 +97,7 @@ unsafe fn free<T>(p: *const T) {
 /// `relay_copied_index` of relay.h.
 ///
 /// # Safety
-/// `log` is of `relay_copied_parse`.
+/// `log` is a result of `relay_copied_parse`.
 #[no_mangle]
 pub unsafe extern "C" fn relay_copied_index(log: &Log) -> *mut Index {
     let requests: Vec<Request> = log.records().iter().map(Request::from_c).collect();
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn relay_copied_index(log: &Log) -> *mut Index {
 /// `relay_copied_index_free` of relay.h.
 ///
 /// # Safety
-/// `index` is of [`relay_copied_index`], and used no more; or null.
+/// `index` is a result of [`relay_copied_index`], not used any more; or null.
 #[no_mangle]
 pub unsafe extern "C" fn relay_copied_index_free(index: *mut Index) {
     if index.is_null() {

@@ -1,4 +1,4 @@
-//! Rust's half: requests grouped by path, in the arena that Go made and C has filled.
+//! Rust's part: requests grouped by path, in the arena that Go made and C has filled.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod copied;
@@ -12,9 +12,9 @@ use shared::{Group, Index, Log, Record};
 use toft::abi::{self, Head};
 use toft::{AllocError, Arena};
 
-/// The index of a log. Everything that it grows, its map too, is in the arena; there is nothing to drop.
+/// The index of a log. All its memory, including the map, is in the arena; nothing needs to be dropped.
 fn index<'a>(arena: &'a Arena, records: &'a [Record]) -> Result<&'a [Group], AllocError> {
-    let mut numbers = arena.map::<&[u8], usize>(); // of groups, by path, in the order they are met
+    let mut numbers = arena.map::<&[u8], usize>(); // of groups, by path, in the order of appearance
     let mut groups = arena.vec();
     let group_of = arena.try_alloc_slice_fill(records.len(), 0)?;
     for (record, number) in records.iter().zip(group_of.iter_mut()) {
@@ -30,7 +30,7 @@ fn index<'a>(arena: &'a Arena, records: &'a [Record]) -> Result<&'a [Group], All
         Some(first) => arena.try_alloc_slice_fill(records.len(), first)?,
         None => &mut [],
     };
-    let mut parts = arena.try_vec_with_capacity::<(usize, &mut [&Record])>(groups.len())?; // how much of it is filled
+    let mut parts = arena.try_vec_with_capacity::<(usize, &mut [&Record])>(groups.len())?; // with their lengths so far
     for group in &groups {
         let (part, rest) = by_slowest.split_at_mut(group.requests as usize);
         parts.try_push((0, part))?;
@@ -42,7 +42,7 @@ fn index<'a>(arena: &'a Arena, records: &'a [Record]) -> Result<&'a [Group], All
         *filled += 1;
     }
     for (group, (_, part)) in groups.iter_mut().zip(parts) {
-        // In place, since a stable sort would ask malloc: records are in the order of the log.
+        // In place, since a stable sort would call malloc: records are in the order of the log.
         part.sort_unstable_by_key(|record| (Reverse(record.micros), *record as *const Record));
         group.by_slowest = part.as_ptr().cast();
     }
@@ -53,13 +53,13 @@ fn index<'a>(arena: &'a Arena, records: &'a [Record]) -> Result<&'a [Group], All
 /// `relay_index_in` of relay.h.
 ///
 /// # Safety
-/// `arena` is a live arena that only this thread uses meanwhile, `log` one that `relay_parse` put into it.
+/// `arena` is a live arena that only this thread uses during the call; `log` is one that `relay_parse` put into it.
 #[no_mangle]
 pub unsafe extern "C" fn relay_index_in(arena: NonNull<Head>, log: &Log, out: &mut Index) -> c_int {
-    // SAFETY: the caller's contract. What is made here lives as long as the arena, longer than the loan.
+    // SAFETY: the caller's contract. The index lives as long as the arena, which outlives this borrow.
     let Some(arena) = (unsafe { Arena::borrow_raw(arena) }) else { return abi::ENOSYS };
     match index(&arena, log.records()) {
-        Ok([]) => *out = Index { groups: null(), count: 0 }, // Rust's address of nothing would be none to Go
+        Ok([]) => *out = Index { groups: null(), count: 0 }, // not Rust's dangling address
         Ok(groups) => *out = Index { groups: groups.as_ptr(), count: groups.len() },
         Err(AllocError) => return abi::ENOMEM,
     }

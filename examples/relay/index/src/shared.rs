@@ -1,4 +1,4 @@
-//! What relay.h declares.
+//! The types of relay.h.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::slice;
@@ -12,7 +12,7 @@ pub struct Text {
 
 impl Text {
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: whoever has records or groups keeps the text that they are parts of; C's parser never makes null.
+        // SAFETY: the owner of a record or group keeps its text alive; C's parser never makes a null pointer.
         unsafe { slice::from_raw_parts(self.at, self.size) }
     }
 }
@@ -37,9 +37,9 @@ pub struct Log {
 impl Log {
     pub fn records(&self) -> &[Record] {
         if self.count == 0 {
-            return &[]; // whatever the address is
+            return &[]; // the address may be dangling or null
         }
-        // SAFETY: so many are there.
+        // SAFETY: the array has `requests` elements.
         unsafe { slice::from_raw_parts(self.records, self.count) }
     }
 }

@@ -1,4 +1,4 @@
-//! `toft_bumpalo::boxed::Box`: what programs that were written for bumpalo count on.
+//! `toft_bumpalo::boxed::Box` as programs that were written for bumpalo use it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::any::Any;
@@ -30,7 +30,7 @@ fn values_are_dropped_once() {
     Box::leak(Box::new_in(Counts(&drops), &bump));
     let raw = Box::into_raw(Box::new_in(Counts(&drops), &bump));
     assert_eq!(drops.get(), 2);
-    // SAFETY: of a box that is not there any more.
+    // SAFETY: the pointer of a box that was consumed.
     drop(unsafe { Box::from_raw(raw) });
     assert_eq!(drops.get(), 3);
     drop(Box::from_iter_in((0..5).map(|_| Counts(&drops)), &bump));
@@ -88,15 +88,15 @@ fn traits() {
     assert_eq!(Box::new_in(1, &bump), Box::new_in(1, &other));
 }
 
-/// A pointer out of a box may be written through, and a leaked box is the arena's.
+/// A box's raw pointer may be written through, and a leaked box lives as long as the arena.
 #[test]
-fn pointers_of_boxes() {
+fn raw_pointers_and_leaked_boxes() {
     let bump = Bump::new();
     let raw = Box::into_raw(Box::new_in([1, 2], &bump));
-    // SAFETY: the box is gone, and nobody else has its value.
+    // SAFETY: the box was consumed, and its value has no other reference.
     let value = unsafe { &mut *raw };
     value[0] += 6;
-    // SAFETY: of a box that is not there any more; the reference is not used again.
+    // SAFETY: the pointer of a box that was consumed; the reference is not used again.
     let boxed: Box<[i32; 2]> = unsafe { Box::from_raw(raw) };
     assert_eq!(*boxed, [7, 2]);
     let leaked: &mut [i32] = Box::leak(boxed.into());
@@ -108,7 +108,7 @@ fn pointers_of_boxes() {
     assert_eq!((&**text, format!("{text} {text:?}")), ("PLOTS", "PLOTS \"PLOTS\"".to_string()));
 }
 
-/// What may be sent is sent with its box, and a box of what lives longer is one of what lives shorter.
+/// A box is `Send` and `Sync` if its value is, and covariant in its lifetime.
 #[test]
 fn boxes_are_sent_shared_and_shortened() {
     fn send_sync<T: Send + Sync + ?Sized>(_: &T) {}
@@ -126,7 +126,7 @@ fn boxes_are_sent_shared_and_shortened() {
     assert_eq!(std::thread::scope(|s| s.spawn(|| *boxed + 1).join().unwrap()), 6);
 }
 
-/// A future that may move is polled in its box, and one of any type in a pinned one.
+/// A future that is `Unpin` is polled in its box, and any other in a pinned box.
 #[test]
 fn futures() {
     use std::future::Future;
@@ -186,7 +186,7 @@ fn errors_hashers_and_ranges() {
     assert_eq!(*any.downcast::<u8>().unwrap(), 5);
 }
 
-/// An iterator that panics: what it yielded before is dropped, and the memory is given back.
+/// An iterator that panics: the values yielded before are dropped, and the memory is freed.
 #[test]
 fn a_slice_whose_iterator_panics() {
     let (bump, drops) = (Bump::new(), Cell::new(0));
@@ -197,7 +197,7 @@ fn a_slice_whose_iterator_panics() {
     assert_eq!((drops.get(), bump.allocated_bytes()), (3, 0));
 }
 
-/// Boxes in a vector, through all that moves or drops them: each value ends once, when it should.
+/// Boxes in a vector, through every call that moves or drops them: each value is dropped once, at the right call.
 #[test]
 fn vectors_of_boxes() {
     struct Noted<'a>(u32, &'a std::cell::RefCell<Vec<u32>>);

@@ -1,4 +1,4 @@
-//! `toft_bumpalo::Bump` does what programs that were written for bumpalo count on.
+//! `toft_bumpalo::Bump` as programs that were written for bumpalo use it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 #[path = "../../../tests/common/pages.rs"]
@@ -68,7 +68,7 @@ fn slices() {
 }
 
 #[test]
-fn slices_that_fail_give_their_memory_back() {
+fn failed_slices_free_their_memory() {
     let bump = Bump::new();
     bump.alloc(0);
     let before = live(&bump);
@@ -81,9 +81,9 @@ fn slices_that_fail_give_their_memory_back() {
 }
 
 #[test]
-fn an_iterator_may_lie_about_its_length() {
-    struct Says(usize, usize);
-    impl Iterator for Says {
+fn iterators_with_a_wrong_length() {
+    struct WrongLength(usize, usize);
+    impl Iterator for WrongLength {
         type Item = usize;
         fn next(&mut self) -> Option<usize> {
             self.1 = self.1.checked_sub(1)?;
@@ -93,10 +93,10 @@ fn an_iterator_may_lie_about_its_length() {
             (self.0, Some(self.0))
         }
     }
-    impl ExactSizeIterator for Says {}
+    impl ExactSizeIterator for WrongLength {}
     let bump = Bump::new();
-    assert_eq!(bump.alloc_slice_fill_iter(Says(2, 5)), [4, 3]);
-    let less = catch_unwind(AssertUnwindSafe(|| bump.alloc_slice_fill_iter(Says(5, 2)).len()));
+    assert_eq!(bump.alloc_slice_fill_iter(WrongLength(2, 5)), [4, 3]);
+    let less = catch_unwind(AssertUnwindSafe(|| bump.alloc_slice_fill_iter(WrongLength(5, 2)).len()));
     assert!(less.unwrap_err().downcast_ref::<&str>().unwrap().contains("less than it promised"));
 }
 
@@ -171,7 +171,7 @@ fn capacities() {
 }
 
 #[test]
-fn what_no_arena_can_serve() {
+fn layouts_that_no_arena_can_serve() {
     let bump = Bump::new();
     let most = Layout::from_size_align(isize::MAX as usize, 1).unwrap();
     assert!(bump.try_alloc_layout(most).is_err());
@@ -205,7 +205,7 @@ fn chunks() {
     for i in 0..n {
         bump.alloc(i);
     }
-    // SAFETY: the arena is not used meanwhile.
+    // SAFETY: the arena is not used during the iteration.
     let raw: Vec<_> = unsafe { bump.iter_allocated_chunks_raw() }.collect();
     let (mut next, mut chunks) = (n, 0);
     for (chunk, (at, len)) in bump.iter_allocated_chunks().zip(raw) {
@@ -224,7 +224,7 @@ fn chunks() {
 }
 
 #[test]
-fn memory_is_given_back_by_arenas_of_any_make() {
+fn every_constructor_returns_its_memory() {
     let bump: Bump = toft::Arena::new().into();
     bump.alloc(1);
     let arena = toft::Arena::from(bump);
@@ -236,7 +236,7 @@ fn memory_is_given_back_by_arenas_of_any_make() {
 }
 
 #[test]
-fn it_moves_between_threads() {
+fn a_bump_moves_between_threads() {
     let bump = Bump::new();
     let address = bump.alloc(size_of::<usize>()) as *const usize as usize;
     let bump = std::thread::spawn(move || {
@@ -266,9 +266,9 @@ fn allocator() {
     assert_eq!(map["a"], 1);
 }
 
-/// Slices of no elements, values and layouts of no bytes: no memory is taken, no closure runs, the limit allows it.
+/// Slices without elements, values and layouts of size 0: they take no memory, run no closure, and fit any limit.
 #[test]
-fn what_has_no_bytes_takes_none() {
+fn values_of_size_0_take_no_memory() {
     struct Nothing;
     fn check<const M: usize>() {
         let bump = Bump::<M>::with_min_align();
@@ -302,14 +302,14 @@ fn what_has_no_bytes_takes_none() {
     check::<16>();
 }
 
-/// A slice too long for any address space: an error, or a panic that says why, and nothing is made before.
+/// A slice longer than the address space gives an error, or a panic with a message, before any element is made.
 #[test]
 fn lengths_that_overflow() {
     struct Long;
     impl Iterator for Long {
         type Item = u64;
         fn next(&mut self) -> Option<u64> {
-            panic!("asked for an element that has no place")
+            panic!("an element without memory was requested")
         }
         fn size_hint(&self) -> (usize, Option<usize>) {
             (usize::MAX, Some(usize::MAX))
@@ -335,7 +335,7 @@ fn lengths_that_overflow() {
     }
     assert!(bump.try_alloc_slice_fill_iter(Long).is_err());
     assert!(message(|| _ = bump.alloc_slice_fill_iter(Long)).contains("out of memory"));
-    // With the end of the block so near that an address would wrap around.
+    // At the end of the address space an address would wrap around.
     let at = bump.alloc(0u8) as *const u8 as usize;
     bump.set_allocation_limit(Some(bump.allocated_bytes()));
     let around = [at + 1, (isize::MAX as usize).wrapping_sub(at), at.wrapping_neg()];
@@ -352,9 +352,9 @@ fn message(f: impl FnOnce()) -> String {
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
-/// One that has a block of its own too.
+/// The same for a slice with a dedicated block.
 #[test]
-fn a_long_slice_that_fails_gives_its_block_back() {
+fn a_failed_long_slice_frees_its_block() {
     let n = if cfg!(miri) { 100_000 } else { 10_000_000 };
     let bump = Bump::new();
     bump.alloc([1u8; 17]);
@@ -374,12 +374,12 @@ fn strong_alignments() {
         let at = bump.alloc_layout(Layout::from_size_align(size, align).unwrap()).as_ptr();
         assert_eq!(at.addr() % align, 0);
         assert!(bump.allocated_bytes() >= before + size);
-        // SAFETY: so many bytes are there.
+        // SAFETY: the allocation has that size.
         unsafe { at.write_bytes(0x5A, size) };
     }
 }
 
-/// Values of one type come back by the chunks, whatever the first block was asked to be.
+/// The chunks contain all values of one type, whatever the capacity of the first block.
 #[test]
 fn chunks_of_any_capacity() {
     let n = if cfg!(miri) { 600 } else { 10_000u64 };
@@ -403,10 +403,10 @@ fn chunks_of_any_capacity() {
     }
 }
 
-/// A source that has no more memory: every call that may fail returns an error and changes nothing, and when there is
-/// memory again the same calls succeed.
+/// A source without memory: every call that may fail returns an error and changes nothing, and when memory is available
+/// again the same calls succeed.
 #[test]
-fn a_source_without_memory() {
+fn refused_calls_change_nothing_and_can_be_retried() {
     let pages = Pages::new();
     let arena = toft::Scope::from_source(&pages).unwrap();
     let bump = Bump::from_ref(&arena);
@@ -450,12 +450,13 @@ fn config(under_miri: u32, otherwise: u32) -> ProptestConfig {
     ProptestConfig { cases, failure_persistence: None, ..Default::default() }
 }
 
-/// Steps of so many kinds, each with two numbers.
+/// Steps of `kinds` kinds, each with two numbers.
 fn ops(kinds: u8, most: usize) -> impl Strategy<Value = Vec<(u8, u16, u8)>> {
     prop::collection::vec((0..kinds, any::<u16>(), any::<u8>()), 0..most)
 }
 
-/// What was allocated since the last reset: address, size, and the byte that fills it.
+/// Runs the steps; the model is a list of allocations since the last reset: address, size, and the byte that fills
+/// them.
 fn play<const M: usize>(ops: &[(u8, u16, u8)]) {
     let mut bump = Bump::<M>::with_min_align();
     let mut live: Vec<(usize, usize, u8)> = Vec::new();
@@ -499,12 +500,12 @@ fn play<const M: usize>(ops: &[(u8, u16, u8)]) {
             let from = chunk.as_ptr().addr();
             for (at, n, byte) in live.iter().filter(|(at, _, _)| (from..from + chunk.len()).contains(at)) {
                 let bytes = &chunk[at - from..][..*n];
-                // SAFETY: these were written when they were allocated.
+                // SAFETY: these bytes were written when they were allocated.
                 assert!(bytes.iter().all(|b| unsafe { b.assume_init() } == *byte), "bytes have changed");
                 inside += 1;
             }
         }
-        assert_eq!(inside, live.len(), "what is allocated is in a chunk");
+        assert_eq!(inside, live.len(), "all allocations are in a chunk");
     }
 }
 
@@ -517,7 +518,7 @@ proptest! {
         play::<16>(&ops);
     }
 
-    /// Whatever the limit is, no more is ever allocated.
+    /// The allocated bytes never exceed any limit.
     #[test]
     fn a_limit_of_any_size(limit in any::<u32>(), parts in 1u32..40) {
         let limit = if cfg!(miri) { limit % 20_000 } else { limit % 50_000_000 } as usize;
@@ -531,7 +532,8 @@ proptest! {
     }
 }
 
-/// Sequences of growing, growing with zeroes and shrinking, to other alignments: the bytes that both layouts have stay.
+/// Sequences of growing, growing with zeroes and shrinking, with changed alignments: the bytes common to both layouts
+/// are preserved.
 #[cfg(feature = "allocator-api2")]
 fn play_allocator<const M: usize>(first: (u16, u8), ops: &[(u8, u16, u8)]) {
     use allocator_api2::alloc::Allocator;
@@ -541,7 +543,7 @@ fn play_allocator<const M: usize>(first: (u16, u8), ops: &[(u8, u16, u8)]) {
     let mut now = layout(usize::from(first.0) % 1024, first.1);
     let mut at = bump.allocate(now).unwrap().cast::<u8>();
     let mut bytes: Vec<u8> = (0..now.size()).map(|i| i as u8).collect();
-    // SAFETY: an allocation of this allocator and its layout, of which the last answer is used alone.
+    // SAFETY: an allocation of this allocator with its layout; only the latest address is used.
     unsafe {
         at.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         for (step, &(op, delta, align)) in ops.iter().enumerate() {
@@ -587,11 +589,11 @@ proptest! {
 
 #[cfg(feature = "allocator-api2")]
 #[test]
-fn a_box_of_the_allocators_goes_through_a_pointer() {
+fn a_box_of_the_allocator_is_rebuilt_from_its_pointer() {
     let bump = Bump::new();
     let one = allocator_api2::boxed::Box::new_in(1u8, &bump);
     let (raw, allocator) = allocator_api2::boxed::Box::into_raw_with_allocator(one);
-    // SAFETY: of the box that was.
+    // SAFETY: the pointer of a box that was consumed.
     drop(unsafe { allocator_api2::boxed::Box::from_raw_in(raw, allocator) });
     assert_eq!(bump.allocated_bytes(), 0);
     let two = allocator_api2::boxed::Box::new_in(2u16, &bump);

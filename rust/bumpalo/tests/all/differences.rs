@@ -1,4 +1,5 @@
-//! Each row of the table "What differs" of docs/from-bumpalo.md, tried on both: bumpalo's own crate, and the one with its names.
+//! Each row of the table "What differs" of docs/from-bumpalo.md, tested on both: bumpalo's own crate, and the one that
+//! replaces it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "std")]
 
@@ -13,7 +14,7 @@ fn addr<T>(value: &mut T) -> usize {
     std::ptr::from_mut(value).addr()
 }
 
-/// What the table says of both, as a pair: (bumpalo, Toft).
+/// Evaluates the expression with both crates: (bumpalo, Toft).
 macro_rules! both {
     (|$crate_:ident| $body:block) => {
         (
@@ -75,8 +76,8 @@ fn allocation_limit() {
         bump.set_allocation_limit(Some(100));
         (0..1000).take_while(|_| bump.try_alloc(0u64).is_ok()).count() * 8
     });
-    assert_ne!(allowed.0, 96); // as chunks go
-    assert_eq!(allowed.1, 96); // to the byte
+    assert_ne!(allowed.0, 96); // rounded to chunks
+    assert_eq!(allowed.1, 96); // exact to the byte
 }
 
 fn allocated_bytes() {
@@ -116,7 +117,7 @@ fn alloc_try_with() {
     let moved = both!(|it| {
         let bump = it::Bump::with_capacity(4096);
         let before = addr(bump.alloc(0u64));
-        // An error, after something was allocated meanwhile.
+        // An error, after an allocation within the closure.
         let _ = bump.alloc_try_with(|| -> Result<[u64; 100], u8> {
             bump.alloc(1u64);
             Err(1)
@@ -144,7 +145,7 @@ fn large_capacities() {
     assert!(!chunks(ours.allocated_bytes_including_metadata()));
 }
 
-/// That a type that is not `Unpin` does not compile is in `ui/pin_of_what_must_not_move.rs`.
+/// `ui/pin_of_what_must_not_move.rs` verifies that a type that is not `Unpin` does not compile.
 fn pins() {
     let bump = ours::Bump::new();
     let pinned = ours::boxed::Box::pin_in(std::future::ready(7), &bump);
@@ -161,7 +162,7 @@ fn a_vec_that_ends() {
         slice.as_ptr().addr().abs_diff(addr(bump.alloc(2u64)))
     });
     assert_eq!(same.1, 8);
-    assert!(same.0 == 8 || same.0 >= 800, "{same:?}"); // as it goes there
+    assert!(same.0 == 8 || same.0 >= 800, "{same:?}"); // bumpalo's result may be either
 }
 
 fn growth_that_the_limit_refuses() {
@@ -179,7 +180,7 @@ fn growth_that_the_limit_refuses() {
         std::mem::forget(v);
         pushed
     });
-    assert!(pushed.1 > 3500 / 8 && pushed.0 < 3500 / 8, "{pushed:?}"); // as much as one block has
+    assert!(pushed.1 > 3500 / 8 && pushed.0 < 3500 / 8, "{pushed:?}"); // as many as fit one block
 }
 
 fn panics() {
@@ -194,7 +195,7 @@ fn panics() {
     assert!(messages.1.iter().all(|text| text.starts_with("toft: ")), "{messages:?}");
 }
 
-/// Drops of values that a closure had made before it panicked, and bytes that are lost then.
+/// Drops of values that a closure made before it panicked, and the bytes lost.
 fn panics_in_closures() {
     struct Counts<'a>(&'a Cell<usize>);
     impl Drop for Counts<'_> {
@@ -240,14 +241,14 @@ fn drain_filter() {
     assert_eq!(drops, (2, 3));
 }
 
-/// A thread's cache serves when the global allocator does not.
+/// The thread's cache serves requests when the global allocator refuses.
 fn without_memory() {
     toft::cache::trim();
     drop(ours::Bump::new());
     assert!(toft::cache::held() >= 4096);
 }
 
-/// Each name of theirs that 3.20 lacks is there.
+/// Names of bumpalo's that version 3.20 lacks exist.
 fn names() {
     #[cfg(feature = "next")]
     {
@@ -260,7 +261,7 @@ fn names() {
     }
 }
 
-/// Without the feature the crate needs no standard library, as theirs.
+/// Without default features neither crate needs the standard library.
 fn default_features() {
     assert_eq!(toft::cache::set_limit(toft::cache::set_limit(1 << 20)), 1 << 20);
 }
@@ -301,10 +302,10 @@ fn each_row_is_true() {
     }
 }
 
-/// The page has these rows and no others.
+/// The page has exactly these rows.
 #[test]
 #[cfg_attr(miri, ignore = "reads a file")]
-fn each_row_is_tried() {
+fn the_page_has_the_same_rows() {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/from-bumpalo.md");
     let page = std::fs::read_to_string(page).unwrap();
     let table = page.split("## What differs").nth(1).unwrap();

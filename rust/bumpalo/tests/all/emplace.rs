@@ -21,7 +21,7 @@ fn an_unused_reservation_is_freed() {
 }
 
 #[test]
-fn slices_grow_and_give_back_their_unused_capacity() {
+fn slices_grow_and_free_their_unused_capacity() {
     let bump = Bump::<16>::with_min_align();
     let mut slice = bump.emplace_slice_with_capacity(100);
     slice.extend(0..10u64);
@@ -79,7 +79,7 @@ fn checkpoints_nest() {
     let a = bump.alloc('a');
     let inner = bump.raw_checkpoint();
     bump.alloc_slice_fill_copy(10_000, 0u8);
-    // SAFETY: the checkpoints are this arena's, and what was allocated since is not used any more.
+    // SAFETY: the checkpoints are of this arena, and later allocations are not used any more.
     unsafe { bump.reset_to_raw_checkpoint(inner) };
     assert_eq!((*a, bump.allocated_bytes()), ('a', 8));
     // SAFETY: as above.

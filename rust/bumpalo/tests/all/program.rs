@@ -1,4 +1,4 @@
-//! One program, compiled twice: with bumpalo, and with this crate under bumpalo's names. Only the `use` differs.
+//! One program, compiled twice: with bumpalo, and with this crate under bumpalo's name. Only the `use` differs.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod before {
@@ -24,7 +24,7 @@ const SOURCES: [&str; 9] = [
 ];
 
 #[test]
-fn both_say_the_same() {
+fn both_print_the_same() {
     let before = before::say(&SOURCES);
     assert_eq!(before, after::say(&SOURCES));
     assert_eq!(before[0].as_deref(), Ok("Number(7);"));
@@ -32,7 +32,7 @@ fn both_say_the_same() {
 }
 
 #[test]
-fn both_say_the_same_of_a_long_program() {
+fn both_print_the_same_for_a_long_program() {
     let long =
         "a = a0 ".replace("a0", "[1, 'b, [2]]") + &"a = a + [3 * 4] say a ".repeat(if cfg!(miri) { 3 } else { 200 });
     assert_eq!(before::say(&[&long, &long]), after::say(&[&long, &long]));

@@ -1,6 +1,6 @@
-//! `toft_bumpalo::collections::String` beside the standard library's.
+//! `toft_bumpalo::collections::String`, compared with the standard library's.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![allow(clippy::cmp_owned, clippy::op_ref, clippy::nonminimal_bool)] // comparing is what is tested
+#![allow(clippy::cmp_owned, clippy::op_ref, clippy::nonminimal_bool)] // these comparisons are under test
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -119,7 +119,7 @@ fn a_panic_while_retaining_leaves_text() {
     assert_eq!(s, "æåæøå");
 }
 
-/// Text that outgrows its block, alone at the tip and beside others.
+/// Text that outgrows its block, alone at the cursor and with other allocations behind it.
 #[test]
 fn long_text() {
     let bump = Bump::new();
@@ -143,7 +143,7 @@ fn long_text() {
     assert!(ours.is_empty() && ours.capacity() >= theirs.len());
 }
 
-/// The ways in and out that check nothing.
+/// Unchecked conversions.
 #[test]
 fn bytes_and_parts() {
     let bump = Bump::new();
@@ -154,12 +154,12 @@ fn bytes_and_parts() {
     }
     assert_eq!(s, "plöts ✓");
     s.as_mut_str().make_ascii_uppercase();
-    // SAFETY: bytes of a String.
+    // SAFETY: the bytes of a String.
     let s = unsafe { String::from_utf8_unchecked(s.into_bytes()) };
     assert_eq!(s, "PLöTS ✓");
     let mut s = std::mem::ManuallyDrop::new(s);
     let (at, len, capacity) = (s.as_mut_ptr(), s.len(), s.capacity());
-    // SAFETY: of a String that is forgotten.
+    // SAFETY: the parts of a forgotten String.
     let mut s = unsafe { String::from_raw_parts_in(at, len, capacity, &bump) };
     s.insert(0, '→');
     s.reserve_exact(100);
@@ -167,8 +167,8 @@ fn bytes_and_parts() {
     assert_eq!(s, "→PLöTS ✓");
 }
 
-/// A drain shows what is left of it. One that is leaked leaves the text as it was; an iterator that panics leaves what
-/// it yielded before.
+/// `as_str` of a drain is its rest. A leaked drain leaves the text unchanged; after a panic of an iterator, the
+/// characters yielded before are in the text.
 #[test]
 fn drains_and_iterators_that_end_early() {
     let bump = Bump::new();
@@ -190,7 +190,7 @@ fn drains_and_iterators_that_end_early() {
     assert!(catch_unwind(AssertUnwindSafe(|| drop(String::from_iter_in(letters(5), &bump)))).is_err());
 }
 
-/// At its ends everything may be empty, and a range may have any kind of bound.
+/// Empty ranges at both ends, and ranges with every kind of bound.
 #[test]
 fn ranges_of_text() {
     use std::ops::Bound::{Excluded, Included, Unbounded};

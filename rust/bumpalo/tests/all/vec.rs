@@ -1,4 +1,4 @@
-//! `toft_bumpalo::collections::Vec` beside the standard library's.
+//! `toft_bumpalo::collections::Vec`, compared with the standard library's.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::cell::RefCell;
@@ -15,7 +15,7 @@ fn panics(f: impl FnOnce()) {
     assert!(catch_unwind(AssertUnwindSafe(f)).is_err());
 }
 
-// ---- what each call does ----
+// ---- each call ----
 
 #[test]
 fn making() {
@@ -33,7 +33,7 @@ fn making() {
     assert_eq!([Some(1), None, Some(3)].into_iter().collect_in::<Option<Vec<_>>>(&bump), None);
     assert_eq!([Some(1)].into_iter().collect_in::<Option<Vec<_>>>(&bump).unwrap(), [1]);
     assert_eq!([Ok(1), Err('e')].into_iter().collect_in::<Result<Vec<_>, _>>(&bump), Err('e'));
-    const N: i32 = 5; // the macro's own names are not the caller's
+    const N: i32 = 5; // the macro is hygienic
     let n = 6;
     assert_eq!(bumpalo::vec![in &bump; N, n], [5, 6]);
     let mixed: Vec<&dyn std::fmt::Debug> = bumpalo::vec![in &bump; &1, &"a"];
@@ -44,7 +44,7 @@ fn making() {
 fn parts() {
     let bump = Bump::new();
     let mut v = std::mem::ManuallyDrop::new(bumpalo::vec![in &bump; 1, 2]);
-    // SAFETY: of a Vec that is forgotten.
+    // SAFETY: the parts of a forgotten Vec.
     let mut v = unsafe { Vec::from_raw_parts_in(v.as_mut_ptr(), v.len(), v.capacity(), v.bump()) };
     v.push(3);
     assert_eq!(v, [1, 2, 3]);
@@ -65,11 +65,11 @@ fn growing_at_the_tip() {
     assert!(v.iter().copied().eq(0..=500));
     assert_eq!(*other, 1);
     drop(v);
-    assert_eq!(bump.allocated_bytes(), 2008); // what it had last is given back
+    assert_eq!(bump.allocated_bytes(), 2008); // the unused end was freed
 }
 
 #[test]
-fn slices_of_the_arena_leave_no_room() {
+fn slices_of_the_arena_have_no_unused_capacity() {
     let bump = Bump::new();
     let mut v = Vec::with_capacity_in(100, &bump);
     v.extend_from_slice(&[1u64, 2]);
@@ -82,7 +82,7 @@ fn slices_of_the_arena_leave_no_room() {
 }
 
 #[test]
-fn large_ones_are_given_back_though_not_the_newest_address() {
+fn large_vecs_are_freed_in_any_order() {
     let bump = Bump::new();
     let before = bump.allocated_bytes();
     drop(Vec::<u64>::with_capacity_in(1 << 20, &bump));
@@ -90,7 +90,7 @@ fn large_ones_are_given_back_though_not_the_newest_address() {
 }
 
 #[test]
-fn room() {
+fn capacity_of_growing_vecs() {
     let bump = Bump::new();
     let mut v: Vec<u16> = Vec::new_in(&bump);
     assert_eq!(v.try_reserve(usize::MAX), Err(CollectionAllocErr::CapacityOverflow));
@@ -100,7 +100,7 @@ fn room() {
     v.push(1);
     bump.set_allocation_limit(Some(bump.allocated_bytes() + 8));
     assert_eq!(v.try_reserve(1000), Err(CollectionAllocErr::AllocErr));
-    v.extend([2, 3, 4, 5, 6, 7, 8]); // the limit leaves less than twice the room: that is used to its end
+    v.extend([2, 3, 4, 5, 6, 7, 8]); // the limit leaves less than twice the capacity: the rest is used to its end
     panics(|| v.push(9));
     assert_eq!(v, [1, 2, 3, 4, 5, 6, 7, 8]);
     assert_eq!(v.write_all_of(&bump), std::io::ErrorKind::OutOfMemory);
@@ -182,7 +182,7 @@ fn iterators_send_and_show() {
 }
 
 #[test]
-fn types_without_a_size() {
+fn zero_sized_types() {
     let bump = Bump::new();
     let mut v = bumpalo::vec![in &bump; (); 3];
     v.push(());
@@ -259,12 +259,12 @@ fn copies_are_added_at_the_end() {
         slices.iter().for_each(|s| cloned.extend_from_slice(s));
         let all = slices.concat();
         assert!(by_one == &all[..] && at_once == &all[..] && cloned == &all[..]);
-        assert!(at_once.capacity() == all.len() || all.len() < 4, "room was made once");
+        assert!(at_once.capacity() == all.len() || all.len() < 4, "capacity was reserved once");
         at_once.extend_from_slices_copy(&[]);
         at_once.extend_from_slices_copy(&[&[], &[]]);
         assert_eq!(at_once, by_one);
     }
-    // Of what has no size there may be more than can be counted.
+    // There may be more zero-sized elements than `usize` can count.
     let mut nothing: Vec<()> = Vec::new_in(&bump);
     let most = &[(); usize::MAX][..];
     panics(|| nothing.extend_from_slices_copy(&[most, &[(); 2]]));
@@ -280,9 +280,9 @@ fn copies_are_added_at_the_end() {
     assert_eq!((nothing.pop(), nothing.len()), (Some(()), usize::MAX - 1));
 }
 
-/// The first room is what was asked for, and so is what is more than twice the room; less doubles it.
+/// The first capacity is the requested one, and so is one above twice the capacity; smaller requests double it.
 #[test]
-fn how_room_grows() {
+fn capacity_grows_by_doubling_or_as_requested() {
     let bump = Bump::new();
     let mut v: Vec<u32> = Vec::new_in(&bump);
     v.reserve(0);
@@ -292,7 +292,7 @@ fn how_room_grows() {
     v.resize(9, 0);
     v.reserve(90);
     assert_eq!(v.capacity(), 99);
-    v.reserve(90); // is there
+    v.reserve(90); // within the capacity
     assert_eq!(v.capacity(), 99);
     v.resize(99, 0);
     v.reserve(1);
@@ -312,7 +312,7 @@ fn how_room_grows() {
     assert!(rooms.len() < 15 && rooms.windows(2).all(|w| w[1] >= 2 * w[0]), "{rooms:?}");
 }
 
-/// Up and down over the borders of blocks, at the tip and not, with all room given back each time.
+/// Grows and shrinks over the ends of blocks, at the cursor and elsewhere, with all unused capacity freed each time.
 #[test]
 fn resizing_back_and_forth() {
     let bump = Bump::new();
@@ -333,9 +333,10 @@ fn resizing_back_and_forth() {
     }
 }
 
-/// The macro evaluates its count once, and its element once if there is any; the last place gets the element itself.
+/// The macro evaluates its count once, and its element once unless the count is 0; the last element is the value
+/// itself.
 #[test]
-fn what_the_macro_evaluates() {
+fn the_macro_evaluates_its_arguments_once() {
     struct Clones<'a>(&'a std::cell::Cell<u32>);
     impl Clone for Clones<'_> {
         fn clone(&self) -> Self {
@@ -363,7 +364,7 @@ fn neighbours_with_equal_keys() {
         ours.dedup_by_key(|n| *n / 10);
         theirs.dedup_by_key(|n| *n / 10);
         assert_eq!(ours, &theirs[..]);
-        // The later one is first, and may be changed as the other may.
+        // The later element is the first argument, and both may be changed.
         let mut pairs = std::vec::Vec::new();
         let (mut ours, mut theirs) = (Vec::from_iter_in(numbers.iter().copied(), &bump), numbers.to_vec());
         ours.dedup_by(|a, b| {
@@ -381,11 +382,11 @@ fn neighbours_with_equal_keys() {
     }
 }
 
-/// A promise about the length that is not kept, either way. An iterator that goes on after its end is not asked again.
+/// Wrong size hints, too small and too large. An iterator that would continue after its end is not called again.
 #[test]
-fn iterators_that_promise_wrongly() {
-    struct Promises(usize, std::vec::IntoIter<Option<u8>>);
-    impl Iterator for Promises {
+fn iterators_with_wrong_size_hints() {
+    struct WrongHint(usize, std::vec::IntoIter<Option<u8>>);
+    impl Iterator for WrongHint {
         type Item = u8;
         fn next(&mut self) -> Option<u8> {
             self.1.next().flatten()
@@ -397,26 +398,26 @@ fn iterators_that_promise_wrongly() {
     let values = || std::vec![Some(1), Some(2), Some(3), None, Some(9)].into_iter();
     let bump = Bump::new();
     for promise in [0, 1, 3, 100] {
-        let mut v = Vec::from_iter_in(Promises(promise, values()), &bump);
+        let mut v = Vec::from_iter_in(WrongHint(promise, values()), &bump);
         assert_eq!(v, [1, 2, 3]);
-        v.splice(1..2, Promises(promise, values()));
+        v.splice(1..2, WrongHint(promise, values()));
         assert_eq!(v, [1, 1, 2, 3, 3]);
-        v.extend(Promises(promise, values()));
+        v.extend(WrongHint(promise, values()));
         assert_eq!(v, [1, 1, 2, 3, 3, 1, 2, 3]);
-        v.splice(8.., Promises(promise, values()));
+        v.splice(8.., WrongHint(promise, values()));
         assert_eq!((v.len(), v.last()), (11, Some(&3)));
     }
     let mut v = bumpalo::vec![in &bump; 1, 2, 3];
-    panics(|| v.extend(Promises(usize::MAX, values())));
+    panics(|| v.extend(WrongHint(usize::MAX, values())));
     assert_eq!(v, [1, 2, 3]);
-    panics(|| drop(v.splice(0..1, Promises(usize::MAX, values()))));
-    assert_eq!(v, [1, 2, 3]); // the first one went into the gap
-    panics(|| drop(Vec::from_iter_in(Promises(usize::MAX, values()), &bump)));
+    panics(|| drop(v.splice(0..1, WrongHint(usize::MAX, values()))));
+    assert_eq!(v, [1, 2, 3]); // the first one filled the gap
+    panics(|| drop(Vec::from_iter_in(WrongHint(usize::MAX, values()), &bump)));
 }
 
 // ---- destructors and panics ----
 
-/// Notes its drop by number; one whose number is fatal panics then.
+/// Logs its drop by number; panics if its number is the fatal one.
 #[derive(Clone)]
 struct Item<'l>(u32, &'l Log);
 
@@ -592,7 +593,7 @@ fn splices_of_unknown_length() {
     }
 }
 
-// ---- any program ----
+// ---- random programs ----
 
 #[derive(Clone, Debug)]
 enum Op {

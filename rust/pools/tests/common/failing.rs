@@ -1,4 +1,4 @@
-//! Memory that fails at a request of one's choice or at large ones, and knows what is out.
+//! Memory that fails at a chosen request or at large ones, and records the allocations that are out.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(dead_code)]
 
@@ -10,9 +10,9 @@ use toft::{AllocError, Heap, Memory};
 
 #[derive(Default)]
 pub struct Failing {
-    /// How many requests are served before one fails; all, where it is `None`.
+    /// The number of requests that are served before one fails; `None`: all.
     pub left: Cell<Option<usize>>,
-    /// Requests for more bytes fail; none, where it is `None`.
+    /// Larger requests fail; `None`: no limit.
     pub largest: Cell<Option<usize>>,
     pub failed: Cell<usize>,
     out: RefCell<HashMap<usize, Layout>>,
@@ -50,25 +50,24 @@ impl Failing {
     }
 }
 
-/// So many bytes behind each piece are not the collection's: that nobody wrote there is seen when it is put back. Miri sees
-/// the write itself.
+/// Guard bytes behind each allocation, which are verified when it is freed. Miri detects such writes itself.
 const GUARD: usize = if cfg!(miri) { 0 } else { 64 };
 
 fn guarded(layout: Layout) -> Layout {
     Layout::from_size_align(layout.size() + GUARD, layout.align()).unwrap()
 }
 
-/// By reference: a collection and its test look at the same.
+/// By reference: a collection and its test share it.
 #[derive(Clone, Copy)]
 pub struct Shared<'a>(pub &'a Failing);
 
-// SAFETY: the heap's memory.
+// SAFETY: memory of the heap.
 unsafe impl Memory for Shared<'_> {
     fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
         assert_ne!(layout.size(), 0);
         let p = self.0.serves(layout).then(|| Heap.allocate(guarded(layout))).ok_or(AllocError)??;
         self.0.out.borrow_mut().insert(p.as_ptr() as usize, layout);
-        // So that nobody takes what is there for what he wrote.
+        // Overwritten, so that stale bytes cannot pass for written ones.
         // SAFETY: it has that many bytes.
         unsafe { p.as_ptr().write_bytes(0xA5, guarded(layout).size()) };
         Ok(p)
@@ -76,11 +75,11 @@ unsafe impl Memory for Shared<'_> {
 
     unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
         let was = self.0.out.borrow_mut().remove(&(p.as_ptr() as usize));
-        assert_eq!(was, Some(layout), "put back with another layout, or twice");
-        // SAFETY: it came from allocate.
+        assert_eq!(was, Some(layout), "freed with another layout, or twice");
+        // SAFETY: returned by `allocate`.
         unsafe {
             let guard = core::slice::from_raw_parts(p.as_ptr().add(layout.size()), GUARD);
-            assert!(guard.iter().all(|byte| *byte == 0xA5), "written behind what was asked for");
+            assert!(guard.iter().all(|byte| *byte == 0xA5), "written behind the allocation");
             Heap.deallocate(p, guarded(layout));
         }
     }

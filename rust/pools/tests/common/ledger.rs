@@ -1,5 +1,5 @@
-//! Values that are counted: each is entered in a ledger when it is made, and struck out when it is dropped. A value that
-//! is dropped twice, or was never made, ends the test; so does a ledger that is closed while values are in it.
+//! Counted values: each is entered in a ledger when it is made, and removed when it is dropped. A double drop, or a
+//! drop of a value that was not made, fails the test; so does a ledger that is closed with values in it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(dead_code)]
 
@@ -14,7 +14,7 @@ struct Pages {
     made: Cell<u64>,
     drops: Cell<u64>,
     clones: Cell<u64>,
-    /// The drop, or the clone, that panics: counted from the ledger's beginning.
+    /// The drop, or the clone, that panics, counted from the ledger's beginning.
     fatal_drop: Cell<u64>,
     fatal_clone: Cell<u64>,
 }
@@ -38,7 +38,7 @@ impl Ledger {
         self.0.live.borrow().len()
     }
 
-    /// The n-th drop from now on panics, when the value is struck out.
+    /// The n-th drop from now on panics, after the value was removed.
     pub fn panic_at_drop(&self, n: u64) {
         self.0.fatal_drop.set(self.0.drops.get() + n);
     }
@@ -114,7 +114,7 @@ impl fmt::Debug for Counted {
     }
 }
 
-/// What the closure does, or that it panicked; without a word on the terminal.
+/// The closure's result, or its panic; without a message on the terminal.
 pub fn panics<R>(f: impl FnOnce() -> R) -> Result<R, ()> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).map_err(|_| ())
 }

@@ -7,10 +7,10 @@ use crate::look::{out, twin, within, Look, Step, Twin};
 use toft::Memory;
 use toft_pools::{CapacityError, Handle, List};
 
-/// How many kinds of steps there are.
+/// The number of kinds of steps.
 pub const KINDS: u8 = 25;
 
-/// What the list says of itself agrees with what it should hold, forwards and backwards, by value and by handle.
+/// The list's contents agree with the model, forwards and backwards, by value and by handle.
 pub fn check<L: Look, M: Memory>(list: &mut List<Twin, L, M>, model: &[(Handle<Twin>, i64)]) {
     assert_eq!((list.len(), list.is_empty()), (model.len(), model.is_empty()));
     assert!(list.len() <= list.capacity());
@@ -52,7 +52,7 @@ pub fn play<L: Look, M: Memory + Clone>(mut list: List<Twin, L, M>, steps: &[Ste
         };
         let len = model.len();
         let any = (len > 0).then(|| usize::from(a) % len);
-        // Where a value goes that is added, and the answer to the call that adds it.
+        // The position of an added value, and the result of the call.
         let (at, added, n) = match (kind, any) {
             (0..=3, _) | (8..=11, None) => {
                 let n = number();

@@ -1,4 +1,4 @@
-//! Counted values in both layouts, and how a test that is generic over layouts looks at them.
+//! Counted values in both layouts, and how tests that are generic over layouts read them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(dead_code)]
 
@@ -7,7 +7,7 @@ use crate::pair::Pair;
 use toft::Memory;
 use toft_pools::{CloneIn, Columns, List, Queue, Rows, Stack};
 
-/// A number twice: if the parts of a value were ever mixed up, they differ.
+/// The same number twice: if the parts of two values were mixed up, they would differ.
 pub type Twin = Pair<Counted, i64>;
 
 pub fn twin(ledger: &Ledger, number: i64) -> Twin {
@@ -82,16 +82,16 @@ impl Look for Columns {
     }
 }
 
-/// What is done to a collection, and its name.
+/// A change of a collection, and its name.
 pub type Action<C> = (&'static str, fn(&mut C));
 
-/// An operation, and two numbers that say on what.
+/// An operation, and two numbers that select its target.
 pub type Step = (u8, u8, u8);
 
-/// Miri takes its time: of what is repeated it does one in so many.
+/// Under Miri, which is slow, one of this number of repetitions runs.
 pub const FEWER: usize = if cfg!(miri) { 7 } else { 1 };
 
-/// A position of `len`, or of those and the end.
+/// A position below `len`, or up to `len`.
 pub fn within(n: u8, len: usize) -> usize {
     usize::from(n) % (len + 1)
 }

@@ -1,4 +1,4 @@
-//! Streams of operations on an ordered map and on std's, compared and checked after each.
+//! Streams of operations on an ordered map and on std's, compared after each step.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(dead_code)]
 
@@ -12,18 +12,18 @@ use toft::Memory;
 use toft_pools::ordered_map::Entry;
 use toft_pools::{CapacityError, CloneIn, Columns, OrderedMap, Rows};
 
-/// Keys, by number: a greater number is a greater key.
+/// Keys made of numbers, in the order of the numbers.
 pub trait TestKey: Ord + Clone + Debug {
     fn key(ledger: &Ledger, n: u16) -> Self;
 }
 
 impl TestKey for u8 {
     fn key(_: &Ledger, n: u16) -> u8 {
-        n as u8 // more numbers than keys: many are there already
+        n as u8 // more numbers than keys: most keys exist already
     }
 }
 
-/// With both ends of the type among them: the greatest number is also what unused places hold.
+/// With both ends of the type among them: unused places also hold the greatest number.
 impl TestKey for i64 {
     fn key(_: &Ledger, n: u16) -> i64 {
         match n % 1024 {
@@ -70,7 +70,7 @@ impl TestKey for Counted {
     }
 }
 
-/// So large that nodes have 4 places: the tree gets deep. Three numbers in a row are as good as the same.
+/// So large that nodes have 4 places, which makes the tree deep.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(align(128))]
 pub struct Large([u16; 100]);
@@ -81,7 +81,7 @@ impl TestKey for Large {
     }
 }
 
-/// Values that are counted, and know their number twice.
+/// Counted values that hold their number twice.
 pub trait TestValue: Sized + Clone {
     fn value(ledger: &Ledger, number: i64) -> Self;
     fn number(&self) -> i64;
@@ -97,7 +97,7 @@ impl TestValue for Pair<Counted, i64> {
     }
 }
 
-/// Rows of this do not live in leaves.
+/// Too large for leaves.
 impl TestValue for Pair<Counted, [i64; 9]> {
     fn value(ledger: &Ledger, number: i64) -> Self {
         Pair(ledger.value(number), [number; 9])
@@ -108,7 +108,7 @@ impl TestValue for Pair<Counted, [i64; 9]> {
     }
 }
 
-/// How a test that is generic over layouts looks at values.
+/// Access to values for tests that are generic over layouts.
 pub trait Look<V>: CloneIn<V> {
     fn number(value: Self::Ref<'_>) -> i64;
     fn set(value: Self::Mut<'_>, new: V);
@@ -151,10 +151,10 @@ impl Look<Pair<Counted, i64>> for Columns {
     }
 }
 
-/// What to do, on which key, and how far from there.
+/// An operation, a key, and a distance from it.
 pub type Step = (u8, u16, u16);
 
-/// How many kinds of steps there are.
+/// The number of kinds of steps.
 pub const KINDS: u8 = 24;
 
 pub struct World<K, V, L: Look<V>, M: Memory> {
@@ -259,7 +259,7 @@ impl<K: TestKey, V: TestValue, L: Look<V>, M: Memory + Clone> World<K, V, L, M> 
         assert_eq!(found.collect::<Vec<_>>(), expected);
         let found = self.map.range::<K, _>(bounds).rev().map(|(k, v)| (k.clone(), L::number(v)));
         assert!(found.eq(expected.iter().rev().cloned()));
-        // From both ends, to where they meet.
+        // From both ends to the middle.
         let mut found = self.map.range_mut::<K, _>(bounds);
         let mut expected = expected.into_iter();
         for i in 0.. {

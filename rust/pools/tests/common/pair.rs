@@ -1,4 +1,4 @@
-//! A type of two columns, its trait written by hand: what the derive writes is tested elsewhere.
+//! A type of two columns with a hand-written implementation of the trait; other tests cover the derive.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(dead_code)]
 
@@ -9,7 +9,7 @@ use toft_pools::{Columnar, ColumnarClone, Planner};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Pair<A, B>(pub A, pub B);
 
-// SAFETY: each function reaches the elements of its number in both columns.
+// SAFETY: each function accesses the elements of its index in both columns.
 unsafe impl<A, B> Columnar for Pair<A, B> {
     type Fields = (A, B);
     type Raw = (NonNull<A>, NonNull<B>);

@@ -1,4 +1,4 @@
-//! Operations on a pool beside a model of what it should hold.
+//! Operations on a pool and on a model, which are compared.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::collections::{HashMap, HashSet};
@@ -11,7 +11,7 @@ use toft_pools::{CloneIn, Columns, FieldLayout, Key, Pool, Rows};
 use crate::ledger::{Counted, Ledger};
 use crate::pair::Pair;
 
-/// What a layout does with counted values.
+/// Operations of a layout on counted values.
 pub trait Plays: FieldLayout<Self::T> + CloneIn<Self::T> + Sized {
     type T;
     fn make(value: Counted) -> Self::T;
@@ -73,16 +73,16 @@ impl Plays for Columns {
     }
 }
 
-/// An operation, with a number that says on what.
+/// An operation, and a number that selects its target.
 pub type Step = (u8, u16);
 
-/// The numbers that a step may begin with are below this.
+/// The number of kinds of steps.
 pub const KINDS: u8 = 24;
 
-/// What the pool should hold, and the keys that it should know no more.
+/// The values that the pool should hold, and keys that should be stale.
 struct Model<K> {
     live: HashMap<K, i64>,
-    /// In the order in which they came, so that one can be chosen.
+    /// In the order of insertion, for a deterministic choice.
     keys: Vec<K>,
     stale: Vec<K>,
     next: i64,
@@ -111,7 +111,7 @@ impl<K: Copy + Eq + Hash> Model<K> {
     }
 }
 
-/// Plays the steps on an empty pool, and looks at everything after each.
+/// Runs the steps on an empty pool, and checks everything after each.
 pub fn play<L: Plays, K: Key<L::T> + Hash + Debug, M: Memory + Clone>(mut pool: Pool<L::T, L, K, M>, steps: &[Step]) {
     let ledger = Ledger::new();
     let fixed = pool.is_fixed().then(|| pool.capacity());
@@ -196,7 +196,7 @@ pub fn play<L: Plays, K: Key<L::T> + Hash + Debug, M: Memory + Clone>(mut pool: 
             }
             23 if n % 4 == 0 => {
                 let copy = pool.clone();
-                // Either is as good as the other.
+                // Both are equivalent.
                 drop(std::mem::replace(&mut pool, copy));
             }
             _ => {}
@@ -231,7 +231,7 @@ fn check<L: Plays, K: Key<L::T> + Hash + Debug, M: Memory>(
         assert_eq!(pool.key_at(key.index()), Some(*key));
     }
     if std::any::type_name::<K>().contains("Handle") {
-        // The last ones: those that a slot of now had before.
+        // The latest ones: earlier generations of present slots.
         for key in model.stale.iter().rev().take(50) {
             assert!(pool.get(*key).is_none() && !pool.contains(*key), "{key:?} is stale");
         }

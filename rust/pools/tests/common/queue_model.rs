@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use toft::Memory;
 use toft_pools::{CapacityError, Queue};
 
-/// How many kinds of steps there are.
+/// The number of kinds of steps.
 pub const KINDS: u8 = 31;
 
 pub fn play<L: Look, M: Memory + Clone>(mut queue: Queue<Twin, L, M>, steps: &[Step]) {

@@ -7,7 +7,7 @@ use crate::look::{out, twin, within, Look, Step, Twin};
 use toft::{Heap, Memory};
 use toft_pools::{CapacityError, Stack};
 
-/// How many kinds of steps there are.
+/// The number of kinds of steps.
 pub const KINDS: u8 = 22;
 
 pub fn play<L: Look, M: Memory + Clone>(mut stack: Stack<Twin, L, M>, steps: &[Step]) {

@@ -1,4 +1,5 @@
-// A small language: `name = expression`, `say expression`, `repeat expression [ ... ]`, with numbers, texts and lists.
+// A small language: `name = expression`, `say expression`, `repeat expression [ ... ]`, with numbers, strings and
+// lists.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use self::bumpalo::boxed::Box;
@@ -26,7 +27,7 @@ enum Value<'b> {
     List(Vec<'b, Value<'b>>),
 }
 
-/// What a builtin does with two values: boxed closures, as programs keep them in tables.
+/// A builtin of two operands: boxed closures, as programs keep them in tables.
 type Builtin<'b> = Box<'b, dyn Fn(&Value<'b>, &Value<'b>) -> Option<Value<'b>> + 'b>;
 
 fn builtin<'b>(bump: &'b Bump, f: impl Fn(&Value<'b>, &Value<'b>) -> Option<Value<'b>> + 'b) -> Builtin<'b> {
@@ -37,7 +38,7 @@ fn builtin<'b>(bump: &'b Bump, f: impl Fn(&Value<'b>, &Value<'b>) -> Option<Valu
 
 struct Parser<'b> {
     bump: &'b Bump,
-    /// Last first.
+    /// In reverse order.
     tokens: Vec<'b, &'b str>,
 }
 
@@ -193,7 +194,7 @@ fn evaluate<'b>(bump: &'b Bump, source: &str) -> Result<String<'b>, String<'b>> 
     Ok(machine.said)
 }
 
-/// What the programs say, one after the other in one arena.
+/// Runs the programs one after the other in one arena, and returns their output.
 pub fn say(sources: &[&str]) -> std::vec::Vec<Result<std::string::String, std::string::String>> {
     let mut bump = Bump::new();
     let mut all = std::vec::Vec::new();
