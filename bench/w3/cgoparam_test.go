@@ -13,7 +13,7 @@ import (
 // cgoparam itself, beside the few lines that follow its scheme (model_cgoparam_test.go). It zeroes nothing.
 
 func init() {
-	add("cgoparam", map[string]maker{
+	add("cgoparam", map[string]factory{
 		"Small": each(cgoparamSmall), "SmallDefer": each(cgoparamSmallDefer),
 		"Multi": each(cgoparamMulti), "MultiDefer": each(cgoparamMultiDefer), "Steady": each(cgoparamSteady),
 	})

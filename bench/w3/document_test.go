@@ -155,9 +155,9 @@ func parse[S store](s S, in []byte) uint64 {
 	return sum(p.value())
 }
 
-// documentLoops is a maker for each size; read parses a text and frees the document.
-func documentLoops(prepare func() (read func(in []byte) uint64, end func())) map[string]maker {
-	loops := map[string]maker{}
+// documentLoops is a factory for each size; read parses a text and frees the document.
+func documentLoops(prepare func() (read func(in []byte) uint64, end func())) map[string]factory {
+	loops := map[string]factory{}
 	for _, rows := range documentRows {
 		loops[documentName(rows)] = func() (loop, func()) {
 			read, end := prepare()

@@ -17,20 +17,20 @@ import (
 // bit is set if one of them was wrong. That is also why the compiler can leave none of them out.
 type loop func(n int) uintptr
 
-// A maker prepares what one goroutine keeps, outside the timing, and gives it back with end.
-type maker func() (do loop, end func())
+// A factory prepares what one goroutine keeps, outside the timing, and gives it back with end.
+type factory func() (do loop, end func())
 
-// each is the maker of a loop that keeps nothing.
-func each(do loop) maker { return func() (loop, func()) { return do, func() {} } }
+// each is the factory of a loop that keeps nothing.
+func each(do loop) factory { return func() (loop, func()) { return do, func() {} } }
 
 type contender struct {
 	name  string
-	loops map[string]maker // by the name of the benchmark that runs them
+	loops map[string]factory // by the name of the benchmark that runs them
 }
 
 var contenders []contender
 
-func add(name string, loops map[string]maker) {
+func add(name string, loops map[string]factory) {
 	for _, c := range contenders {
 		if c.name == name {
 			maps.Copy(c.loops, loops)
@@ -57,7 +57,7 @@ func run(b *testing.B, name string, goroutines int) {
 const grain = 64
 
 // measure runs on -cpu goroutines (at least on so many as asked for), the caller alone if that is one.
-func measure(b *testing.B, prepare maker, goroutines int) {
+func measure(b *testing.B, prepare factory, goroutines int) {
 	procs := runtime.GOMAXPROCS(0)
 	if procs == 1 && goroutines <= 1 {
 		do, end := prepare()

@@ -54,7 +54,7 @@ func zero(p unsafe.Pointer, size int) unsafe.Pointer {
 	return p
 }
 
-func onFloor(do func(f *floor, n int) uintptr) maker {
+func onFloor(do func(f *floor, n int) uintptr) factory {
 	return func() (loop, func()) {
 		f := newFloor()
 		return func(n int) uintptr { return do(f, n) }, func() { free(f.base) }
@@ -63,7 +63,7 @@ func onFloor(do func(f *floor, n int) uintptr) maker {
 
 func init() {
 	small, multi := onFloor(cursorSmall), onFloor(cursorMulti)
-	add("floor_cursor", map[string]maker{
+	add("floor_cursor", map[string]factory{
 		"Small": small, "SmallDefer": small, "Owned": small, "Multi": multi, "MultiDefer": multi,
 		"SmallZeroed": onFloor(cursorSmallZeroed), "SmallZeroedDefer": onFloor(cursorSmallZeroed),
 		"MultiZeroed": onFloor(cursorMultiZeroed), "MultiZeroedDefer": onFloor(cursorMultiZeroed),
@@ -71,16 +71,16 @@ func init() {
 		"Steady": onFloor(cursorSteady),
 	})
 	small, multi = onFloor(memSmall), onFloor(memMulti)
-	add("floor_mem", map[string]maker{
+	add("floor_mem", map[string]factory{
 		"Small": small, "SmallDefer": small, "Owned": small, "Multi": multi, "MultiDefer": multi,
 	})
 	pool := each(poolAlone)
-	add("floor_pool", map[string]maker{
+	add("floor_pool", map[string]factory{
 		"Small": pool, "SmallDefer": pool, "SmallZeroed": pool, "SmallZeroedDefer": pool, "SmallWritten": pool,
 		"Multi": pool, "MultiDefer": pool, "MultiZeroed": pool, "MultiZeroedDefer": pool, "MultiWritten": pool,
 		"Steady": pool, "Owned": pool, "Call": pool,
 	})
-	add("floor_call", map[string]maker{"Call": callOnly, "Nothing": each(callNothing)})
+	add("floor_call", map[string]factory{"Call": callOnly, "Nothing": each(callNothing)})
 }
 
 func cursorSmall(f *floor, n int) (bad uintptr) {

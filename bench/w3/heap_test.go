@@ -12,7 +12,7 @@ import "unsafe"
 
 type kept [3 * 20]unsafe.Pointer
 
-func onHeap(do func(k *kept, n int) uintptr) maker {
+func onHeap(do func(k *kept, n int) uintptr) factory {
 	return func() (loop, func()) {
 		k := new(kept)
 		return func(n int) uintptr { return do(k, n) }, func() {}
@@ -20,7 +20,7 @@ func onHeap(do func(k *kept, n int) uintptr) maker {
 }
 
 func init() {
-	add("heap", map[string]maker{
+	add("heap", map[string]factory{
 		"Small": onHeap(heapSmall), "SmallZeroed": onHeap(heapSmallZeroed), "SmallWritten": onHeap(heapSmallWritten),
 		"Multi": onHeap(heapMulti), "MultiZeroed": onHeap(heapMultiZeroed), "MultiWritten": onHeap(heapMultiWritten),
 		"Owned": onHeap(heapSmall), "Steady": onHeap(heapSteady),

@@ -21,9 +21,9 @@ var uninitHeld = toft.UninitOf[[heldBytes]byte]()
 
 func heldName(k int) string { return fmt.Sprintf("Held%d", k) }
 
-// held is the maker of such a loop for each k.
-func held[A any](get func() A, use func(A) unsafe.Pointer, put func(A)) map[string]maker {
-	loops := map[string]maker{}
+// held is the factory of such a loop for each k.
+func held[A any](get func() A, use func(A) unsafe.Pointer, put func(A)) map[string]factory {
+	loops := map[string]factory{}
 	for _, k := range heldAtOnce {
 		loops[heldName(k)] = func() (loop, func()) {
 			out := make([]A, k)

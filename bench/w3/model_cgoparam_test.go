@@ -67,7 +67,7 @@ func (m *model) cString(s string) *char {
 }
 
 func init() {
-	add("model-cgoparam", map[string]maker{
+	add("model-cgoparam", map[string]factory{
 		"Small": each(modelSmall), "SmallDefer": each(modelSmallDefer),
 		"SmallZeroed": each(modelSmallZeroed), "SmallZeroedDefer": each(modelSmallZeroedDefer),
 		"SmallWritten": each(modelSmallWritten),

@@ -13,7 +13,7 @@ import (
 // modernc.org/memory: malloc and free in Go, on memory of mmap. An allocator serves one goroutine, so each here
 // keeps one and saves the Get; the calls by address are its fastest. A failure is an address of 0.
 
-func onModernc(do func(a *memory.Allocator, n int) uintptr) maker {
+func onModernc(do func(a *memory.Allocator, n int) uintptr) factory {
 	return func() (loop, func()) {
 		a := new(memory.Allocator)
 		return func(n int) uintptr { return do(a, n) }, func() { _ = a.Close() }
@@ -22,7 +22,7 @@ func onModernc(do func(a *memory.Allocator, n int) uintptr) maker {
 
 func init() {
 	small := onModernc(moderncSmall)
-	add("modernc", map[string]maker{
+	add("modernc", map[string]factory{
 		"Small": small, "SmallDefer": onModernc(moderncSmallDefer),
 		"SmallZeroed": onModernc(moderncSmallZeroed), "SmallZeroedDefer": onModernc(moderncSmallZeroedDefer),
 		"SmallWritten": onModernc(moderncSmallWritten),

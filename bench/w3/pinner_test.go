@@ -17,7 +17,7 @@ type pinned struct {
 	runtime.Pinner
 }
 
-func onPinned(do func(k *pinned, n int) uintptr) maker {
+func onPinned(do func(k *pinned, n int) uintptr) factory {
 	return func() (loop, func()) {
 		k := new(pinned)
 		return func(n int) uintptr { return do(k, n) }, func() {}
@@ -25,7 +25,7 @@ func onPinned(do func(k *pinned, n int) uintptr) maker {
 }
 
 func init() {
-	add("pinner", map[string]maker{
+	add("pinner", map[string]factory{
 		"Small": onPinned(pinnedSmall), "SmallDefer": onPinned(pinnedSmallDefer),
 		"SmallZeroed": onPinned(pinnedSmallZeroed), "SmallZeroedDefer": onPinned(pinnedSmallZeroedDefer),
 		"SmallWritten": onPinned(pinnedSmallWritten),

@@ -49,7 +49,7 @@ func (g *page) cString(s string) *char {
 }
 
 func init() {
-	add("pool-bump", map[string]maker{
+	add("pool-bump", map[string]factory{
 		"Small": each(pageSmall), "SmallDefer": each(pageSmallDefer),
 		"SmallZeroed": each(pageSmallZeroed), "SmallZeroedDefer": each(pageSmallZeroedDefer),
 		"SmallWritten": each(pageSmallWritten),

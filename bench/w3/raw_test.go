@@ -10,7 +10,7 @@ import "unsafe"
 // blocks of a multi-page batch are kept in an array; the original appended them to a slice.
 
 func init() {
-	add("raw", map[string]maker{
+	add("raw", map[string]factory{
 		"Small": each(rawSmall), "SmallDefer": each(rawSmallDefer),
 		"SmallZeroed": each(rawSmallZeroed), "SmallZeroedDefer": each(rawSmallZeroedDefer),
 		"SmallWritten": each(rawSmallWritten),

@@ -14,7 +14,7 @@ import (
 // zeroes, so sizes are rounded to 8 by hand; zeroed means AllocateAligned. Its memory is Go's unless it is built with
 // jemalloc, and so must not hold the pointers of a cgo call: it is not in BenchmarkCall.
 
-func onRistretto(do func(a *z.Allocator, n int) uintptr) maker {
+func onRistretto(do func(a *z.Allocator, n int) uintptr) factory {
 	return func() (loop, func()) {
 		a := z.NewAllocator(64<<10, "w3")
 		return func(n int) uintptr { return do(a, n) }, a.Release
@@ -22,7 +22,7 @@ func onRistretto(do func(a *z.Allocator, n int) uintptr) maker {
 }
 
 func init() {
-	add("ristretto", map[string]maker{
+	add("ristretto", map[string]factory{
 		"Small": onRistretto(ristrettoSmall), "SmallDefer": onRistretto(ristrettoSmallDefer),
 		"SmallZeroed": onRistretto(ristrettoSmallZeroed), "SmallZeroedDefer": onRistretto(ristrettoSmallZeroedDefer),
 		"SmallWritten": onRistretto(ristrettoSmallWritten),

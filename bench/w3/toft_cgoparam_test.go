@@ -9,7 +9,7 @@ import "toft.dev/toft/cgoparam"
 // Toft with the interface of cgoparam. It zeroes nothing, as cgoparam.
 
 func init() {
-	add("toft-cgoparam", map[string]maker{
+	add("toft-cgoparam", map[string]factory{
 		"Small": each(dropInSmall), "SmallDefer": each(dropInSmallDefer),
 		"Multi": each(dropInMulti), "MultiDefer": each(dropInMultiDefer), "Steady": each(dropInSteady),
 	})

@@ -29,8 +29,8 @@ var (
 	uninitC    = toft.UninitOf[[steadyC]byte]()
 )
 
-// ownArena is the maker of a loop in an arena that its goroutine keeps.
-func ownArena(do func(a *toft.Arena, n int) uintptr) maker {
+// ownArena is the factory of a loop in an arena that its goroutine keeps.
+func ownArena(do func(a *toft.Arena, n int) uintptr) factory {
 	return func() (loop, func()) {
 		a, err := toft.NewArena(toft.Options{})
 		if err != nil {
@@ -41,7 +41,7 @@ func ownArena(do func(a *toft.Arena, n int) uintptr) maker {
 }
 
 func init() {
-	add("toft-typed", map[string]maker{
+	add("toft-typed", map[string]factory{
 		"Small": each(typedSmall), "SmallDefer": each(typedSmallDefer),
 		"SmallZeroed": each(typedSmallZeroed), "SmallZeroedDefer": each(typedSmallZeroedDefer),
 		"SmallWritten": each(typedSmallWritten),
@@ -50,7 +50,7 @@ func init() {
 		"MultiWritten": each(typedMultiWritten),
 		"Owned":        ownArena(typedOwned), "Steady": each(typedSteady), "Call": each(typedCall),
 	})
-	add("toft-owned", map[string]maker{"Call": ownArena(ownedCall)})
+	add("toft-owned", map[string]factory{"Call": ownArena(ownedCall)})
 }
 
 func typedSmall(n int) (bad uintptr) {

@@ -10,11 +10,11 @@ import (
 	"toft.dev/toft"
 )
 
-// Toft, untyped: AllocUninit, and Alloc where zeroed. As C's malloc they are told a size; the alignment is that of
+// Toft, untyped: AllocUninit, and Alloc where zeroed. As C's malloc they get a size; the alignment is that of
 // all the others here.
 
 func init() {
-	add("toft-untyped", map[string]maker{
+	add("toft-untyped", map[string]factory{
 		"Small": each(untypedSmall), "SmallDefer": each(untypedSmallDefer),
 		"SmallZeroed": each(untypedSmallZeroed), "SmallZeroedDefer": each(untypedSmallZeroedDefer),
 		"SmallWritten": each(untypedSmallWritten),

@@ -152,7 +152,7 @@ func TestCRUD(t *testing.T) {
 	check(t, err)
 	check(t, insert.Exec(1, "one", nil))
 	equal(t, step(t, insert, 2, []byte{0, 2, 0}, 2.5), [][]any(nil))
-	check(t, insert.ExecEach([][]any{{3, nil, nil}, {4, "", []byte{}}, {5, "gone", nil}}))
+	check(t, insert.ExecEach([][]any{{3, nil, nil}, {4, "", []byte{}}, {5, "last", nil}}))
 	check(t, insert.ExecEach(nil))
 	insert.Close()
 	update, err := db.Prepare("UPDATE t SET b = ? WHERE a IS ?")

@@ -36,7 +36,7 @@ fn main() {
             unsafe { Box::from_raw_in(raw as *mut dyn Fn(&str) -> bool, allocator) }
         };
 
-        // A scope: a collection inside it, and one outside that grows meanwhile.
+        // A scope: a collection inside it, and one outside that grows at the same time.
         let mut repeated = Vec::new_in(&arena);
         arena.scope(|inner| {
             let mut sorted = Vec::new_in(inner);

@@ -35,7 +35,7 @@ fn main() {
         let total = arena.scope(|inner| {
             let mut boxes = Vec::new_in(inner);
             boxes.extend(squares.values().map(|square| Box::new_in(*square, inner)));
-            squares.insert(1000, 0); // the map outside grows meanwhile
+            squares.insert(1000, 0); // the map outside grows inside the scope
             boxes.iter().map(|b| **b).sum::<u64>()
         });
         assert_eq!(total, 332_833_500 + 1000 * round);

@@ -36,7 +36,7 @@ pub struct Site {
 /// use toft::Finding;
 /// let mut arena = toft::Arena::new();
 /// arena.set_checked(true)?;
-/// arena.alloc(String::from("nobody drops it"));
+/// arena.alloc(String::from("it is never dropped"));
 /// arena.reset();
 /// assert!(matches!(arena.findings()[..], [Finding::Leak { .. }]));
 /// # Ok::<(), toft::SwitchError>(())

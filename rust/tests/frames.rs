@@ -313,7 +313,7 @@ fn a_living_threads_arena_survives_trims() {
 
 #[test]
 fn frames_may_end_before_the_threads_that_used_them() {
-    let (ready, gone) = (Barrier::new(2), Barrier::new(2));
+    let (ready, left) = (Barrier::new(2), Barrier::new(2));
     let frames = Arc::new(Frames::new());
     let theirs = frames.clone();
     thread::scope(|threads| {
@@ -321,13 +321,13 @@ fn frames_may_end_before_the_threads_that_used_them() {
             theirs.here().alloc([1u8; 100]);
             drop(theirs);
             ready.wait();
-            gone.wait();
+            left.wait();
             let others = Frames::new(); // the thread's slot in the old frames is neither used nor harmful
             others.here().alloc(1);
         });
         ready.wait();
         drop(Arc::into_inner(frames).expect("the last one"));
-        gone.wait();
+        left.wait();
     });
 }
 
@@ -582,7 +582,7 @@ fn a_thread_whose_arena_was_refused_may_try_again() {
 }
 
 #[test]
-fn the_maker_of_an_arena_may_use_frames() {
+fn a_function_that_creates_an_arena_may_use_frames() {
     static THESE: OnceLock<Frames> = OnceLock::new();
     thread_local!(static INSIDE: Cell<bool> = const { Cell::new(false) });
     let others = Frames::new();

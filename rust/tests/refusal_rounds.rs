@@ -202,16 +202,16 @@ impl Kind for Frames {
     }
 }
 
-struct Maker {
+struct Case {
     name: &'static str,
     make: fn(Of) -> Result<Box<dyn Kind>, AllocError>,
     /// It places objects in free memory, and takes memory in larger steps.
     recycles: bool,
 }
 
-const MAKERS: &[Maker] = &[
-    Maker { name: "arena", make: |s| Ok(Box::new(Options::new().source(s).create()?)), recycles: false },
-    Maker {
+const CASES: &[Case] = &[
+    Case { name: "arena", make: |s| Ok(Box::new(Options::new().source(s).create()?)), recycles: false },
+    Case {
         name: "checked",
         make: |s| {
             let arena = Options::new().source(s).create()?;
@@ -220,32 +220,32 @@ const MAKERS: &[Maker] = &[
         },
         recycles: false,
     },
-    Maker {
+    Case {
         name: "scope",
         make: |s| Ok(Box::new(InScope { scope: None, arena: Box::new(Options::new().source(s).create()?) })),
         recycles: false,
     },
-    Maker {
+    Case {
         name: "frames",
         make: |s| Ok(Box::new(Frames::with(move || Options::new().source(s).create()))),
         recycles: false,
     },
-    Maker { name: "shared", make: |s| Ok(Box::new(SharedArena::from_source(s))), recycles: false },
-    Maker {
+    Case { name: "shared", make: |s| Ok(Box::new(SharedArena::from_source(s))), recycles: false },
+    Case {
         name: "local",
         make: |s| Ok(Box::new(InLocal { local: None, arena: Box::new(SharedArena::from_source(s)) })),
         recycles: false,
     },
-    Maker { name: "recycler", make: |s| Ok(Box::new(Recycler::from_source(s))), recycles: true },
-    Maker { name: "sync", make: |s| Ok(Box::new(SyncRecycler::from_source(s))), recycles: true },
+    Case { name: "recycler", make: |s| Ok(Box::new(Recycler::from_source(s))), recycles: true },
+    Case { name: "sync", make: |s| Ok(Box::new(SyncRecycler::from_source(s))), recycles: true },
 ];
 
 /// Checked arenas compare each freed byte, which is slow without optimization: such builds test limits of bytes only.
-fn makers() -> impl Iterator<Item = &'static Maker> {
-    MAKERS.iter().filter(|maker| maker.name != "checked" || !cfg!(debug_assertions))
+fn cases() -> impl Iterator<Item = &'static Case> {
+    CASES.iter().filter(|case| case.name != "checked" || !cfg!(debug_assertions))
 }
 
-impl Maker {
+impl Case {
     /// The first object of a kind takes up to 64 KiB; recyclers take memory by 64 KiB at least.
     fn least_limit(&self) -> usize {
         if self.recycles {
@@ -291,7 +291,7 @@ fn serve(of: &mut dyn Kind, sizes: &[usize]) -> Vec<Object> {
 /// Serves the sequence in rounds: no fewer requests than in the round before, unless the only refusal occurred in
 /// between, or blocks that were returned before the source began to refuse for good are missing. Returns the requests
 /// of the last round.
-fn rounds(maker: &Maker, of: &mut dyn Kind, source: &Counted, sizes: &[usize]) -> usize {
+fn rounds(case: &Case, of: &mut dyn Kind, source: &Counted, sizes: &[usize]) -> usize {
     let mut served = 0;
     for round in 0..ROUNDS {
         let first = match source.refuses {
@@ -301,8 +301,8 @@ fn rounds(maker: &Maker, of: &mut dyn Kind, source: &Counted, sizes: &[usize]) -
         let before = source.attempts.load(SeqCst);
         let objects = serve(of, sizes);
         let compares = before >= first || source.attempts.load(SeqCst) < first;
-        let least = if maker.recycles { served - served / 8 } else { served };
-        let (name, now, refuses) = (maker.name, objects.len(), source.refuses);
+        let least = if case.recycles { served - served / 8 } else { served };
+        let (name, now, refuses) = (case.name, objects.len(), source.refuses);
         assert!(!compares || now >= least, "{name}: round {round} of {refuses:?} served {now} requests, not {served}");
         served = now;
         of.empty(&objects);
@@ -313,18 +313,18 @@ fn rounds(maker: &Maker, of: &mut dyn Kind, source: &Counted, sizes: &[usize]) -
 
 #[test]
 fn a_limit_of_bytes_is_used_fully() {
-    for maker in MAKERS {
+    for case in CASES {
         for which in 0..3 {
-            let step = if which == 0 && maker.name != "checked" { STEP } else { 7 * STEP };
+            let step = if which == 0 && case.name != "checked" { STEP } else { 7 * STEP };
             for limit in (4 * KIB..=4 * MIB).step_by(step) {
                 with_source(Refuses::Beyond(limit), |source| {
-                    let Ok(mut of) = (maker.make)(source) else { return assert!(limit < 128 * KIB) };
-                    let served = rounds(maker, &mut *of, source, &sequence(which, 5 * MIB));
+                    let Ok(mut of) = (case.make)(source) else { return assert!(limit < 128 * KIB) };
+                    let served = rounds(case, &mut *of, source, &sequence(which, 5 * MIB));
                     let unused = limit - source.peak.load(SeqCst);
                     assert!(
-                        which != 0 || limit < maker.least_limit() || unused <= limit / 8,
+                        which != 0 || limit < case.least_limit() || unused <= limit / 8,
                         "{}: {unused} of {limit} bytes are not used, {served} requests are served",
-                        maker.name
+                        case.name
                     );
                 });
             }
@@ -334,16 +334,16 @@ fn a_limit_of_bytes_is_used_fully() {
 
 #[test]
 fn a_limit_of_block_sizes_is_used_fully() {
-    for maker in makers() {
+    for case in cases() {
         for which in 0..3 {
             let mut most = if cfg!(miri) { MIB } else { 4 * KIB };
             while most <= 4 * MIB {
                 with_source(Refuses::Above(most), |source| {
-                    let Ok(mut of) = (maker.make)(source) else { return };
+                    let Ok(mut of) = (case.make)(source) else { return };
                     let sizes = sequence(which, 3 * MIB);
-                    let served = rounds(maker, &mut *of, source, &sizes);
-                    if which == 0 && most >= maker.least_limit() {
-                        assert_eq!(served, sizes.len(), "{}: all fits in small blocks", maker.name);
+                    let served = rounds(case, &mut *of, source, &sizes);
+                    if which == 0 && most >= case.least_limit() {
+                        assert_eq!(served, sizes.len(), "{}: all fits in small blocks", case.name);
                     }
                 });
                 most += (most / 3).next_multiple_of(4 * KIB);
@@ -355,13 +355,13 @@ fn a_limit_of_block_sizes_is_used_fully() {
 /// An object that is empty when its source refuses is retried without the refused requests.
 #[test]
 fn the_source_refuses_once_or_permanently() {
-    for maker in makers() {
+    for case in cases() {
         for which in 0..3 {
             for k in if cfg!(miri) { 3..5 } else { 2..20 } {
                 for refuses in [Refuses::Once(k), Refuses::From(k)] {
                     with_source(refuses, |source| {
-                        let Ok(mut of) = (maker.make)(source) else { return };
-                        rounds(maker, &mut *of, source, &sequence(which, 3 * MIB));
+                        let Ok(mut of) = (case.make)(source) else { return };
+                        rounds(case, &mut *of, source, &sequence(which, 3 * MIB));
                     });
                 }
             }
@@ -372,20 +372,20 @@ fn the_source_refuses_once_or_permanently() {
 /// The refusal occurs in a later round of an object that keeps memory from earlier rounds.
 #[test]
 fn the_source_refuses_after_rounds_of_other_sizes() {
-    for maker in makers() {
+    for case in cases() {
         for limit in (MIB..=4 * MIB).step_by(if cfg!(miri) { 3 * MIB } else { 300 * KIB }) {
             for part in 8..=10 {
                 with_source(Refuses::Beyond(limit), |source| {
-                    let mut of = (maker.make)(source).unwrap();
+                    let mut of = (case.make)(source).unwrap();
                     // Below the limit, with small and large requests in turn.
                     for round in 0..12 {
-                        let sizes = sequence(round % 2, limit * part / if maker.recycles { 32 } else { 16 });
+                        let sizes = sequence(round % 2, limit * part / if case.recycles { 32 } else { 16 });
                         let objects = serve(&mut *of, &sizes);
-                        assert_eq!(objects.len(), sizes.len(), "{}: limit {limit}, round {round}", maker.name);
+                        assert_eq!(objects.len(), sizes.len(), "{}: limit {limit}, round {round}", case.name);
                         of.empty(&objects);
                     }
                     let half = serve(&mut *of, &[limit / 2]); // one request, when nothing is live
-                    assert_eq!(half.len(), 1, "{}: half of {limit} bytes are not served", maker.name);
+                    assert_eq!(half.len(), 1, "{}: half of {limit} bytes are not served", case.name);
                     of.empty(&half);
                 });
             }
@@ -398,16 +398,16 @@ fn the_source_refuses_after_rounds_of_other_sizes() {
 #[test]
 fn arenas_of_one_limit_do_not_starve_each_other() {
     const ALL: usize = if cfg!(miri) { 2 * MIB } else { 16 * MIB };
-    for maker in makers().filter(|maker| !maker.recycles) {
+    for case in cases().filter(|case| !case.recycles) {
         with_source(Refuses::Once(0), |source| {
             let limited = Box::into_raw(Box::new(Limited::new(source, ALL)));
             // SAFETY: the box is dropped below, when it is not borrowed any more.
-            let mut both = [0, 1].map(|_| (maker.make)(unsafe { &*limited }).unwrap());
+            let mut both = [0, 1].map(|_| (case.make)(unsafe { &*limited }).unwrap());
             for round in 0..10 {
                 let bytes = if round % 3 == 0 { ALL / 4 } else { ALL / 4 * 3 };
                 let (of, sizes) = (&mut both[round % 2], sequence(round % 3, bytes));
                 let objects = serve(&mut **of, &sizes);
-                assert_eq!(objects.len(), sizes.len(), "{}: round {round}", maker.name);
+                assert_eq!(objects.len(), sizes.len(), "{}: round {round}", case.name);
                 of.empty(&objects);
             }
             drop(both);

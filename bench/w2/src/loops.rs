@@ -356,8 +356,8 @@ fn bytes_of<A: Contender>(slots: &[*mut u8], layout_of: impl Fn(usize) -> Layout
     const BETWEEN_BLOCKS: usize = 4096;
     let asked = (0..slots.len()).map(|i| layout_of(i).size()).sum();
     // SAFETY: the batch is live.
-    let told: Option<usize> = slots.iter().map(|&data| unsafe { A::occupied(data) }).sum();
-    let occupied = told.unwrap_or_else(|| {
+    let counted: Option<usize> = slots.iter().map(|&data| unsafe { A::occupied(data) }).sum();
+    let occupied = counted.unwrap_or_else(|| {
         let mut spans: Vec<(usize, usize)> =
             slots.iter().enumerate().map(|(i, &data)| (data as usize, layout_of(i).size())).collect();
         spans.sort_unstable();

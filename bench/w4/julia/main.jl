@@ -22,7 +22,7 @@ include("packages.jl")
 const SMALL = 10
 
 function cases(large)
-    found = Tuple{String,Int,Int,Any}[] # name, n, operations per call (times are for one), the contenders' maker
+    found = Tuple{String,Int,Int,Any}[] # name, n, operations per call (times are for one), the contenders' constructor
     add(name, n, made) = push!(found, ("$name $n", n, 1, made))
     for p in (1, 10, 100), n in (large, SMALL)
         for (name, case) in (("list", lists), ("stack", stacks), ("queue", queues))

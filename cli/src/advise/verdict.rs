@@ -340,7 +340,7 @@ fn without_dominated(scopes: Vec<Scope>) -> Vec<Scope> {
             && a.recipe != Recipe::Recycler
     };
     let dominated: Vec<bool> = scopes.iter().map(|a| scopes.iter().any(|b| is_dominated(a, b))).collect();
-    scopes.into_iter().zip(dominated).filter_map(|(s, gone)| (!gone).then_some(s)).collect()
+    scopes.into_iter().zip(dominated).filter_map(|(s, is_dominated)| (!is_dominated).then_some(s)).collect()
 }
 
 /// The saving of one run; below 0 for a scope that takes much more memory than malloc.

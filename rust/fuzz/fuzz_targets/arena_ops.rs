@@ -43,7 +43,7 @@ fuzz_target!(|bytes: &[u8]| {
         9 => on(&mut Arena::new().scope_guard(), false, false),
         10 => {
             let mut memory = fixed::Memory::new(60_000);
-            // SAFETY: a live head, and nobody else's.
+            // SAFETY: a live head that no other code uses.
             let mut arena = unsafe { Arena::from_raw(memory.make()) }.unwrap();
             on(&mut arena, true, true)
         }

@@ -114,7 +114,7 @@ impl RawArena {
     }
 
     #[cfg(not(feature = "std"))]
-    pub fn quarantine(self, _block: Block, _gone: Vec<Record>) -> bool {
+    pub fn quarantine(self, _block: Block, _records: Vec<Record>) -> bool {
         false
     }
 

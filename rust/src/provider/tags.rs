@@ -209,8 +209,8 @@ impl RawArena {
             let block = block.base().addr();
             let end = own.detached.iter().rposition(|entry| entry.0 == block).map_or(0, |last| last + 1);
             let start = own.detached[..end].iter().rposition(|entry| entry.0 != block).map_or(0, |other| other + 1);
-            let gone: u64 = own.detached.drain(start..end).map(|entry| entry.2).sum();
-            own.detached_bytes -= gone;
+            let bytes: u64 = own.detached.drain(start..end).map(|entry| entry.2).sum();
+            own.detached_bytes -= bytes;
         }
     }
 

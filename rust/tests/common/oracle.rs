@@ -13,7 +13,7 @@ pub enum Expected {
     /// The number of allocations and the sum of their bytes.
     Exactly(u64, u64),
     /// At least this many: it grows repeatedly.
-    AtLeast(u64, u64),
+    NotBelow(u64, u64),
 }
 use Expected::*;
 
@@ -89,15 +89,15 @@ pub const COUNTED: &[Counted] = counted! {
     "Arena::alloc_slice_default" line!(), |a, n| a.alloc_slice_default::<u16>(n) => Exactly(1, 2 * n as u64);
     "Arena::try_alloc_slice_default" line!(), |a, n| a.try_alloc_slice_default::<u16>(n) => Exactly(1, 2 * n as u64);
     "Arena::alloc_slice_from_iter" line!(), |a, n| a.alloc_slice_from_iter(words(n)) => Exactly(1, 4 * n as u64);
-    "Arena::try_alloc_slice_from_iter" line!(), |a, n| a.try_alloc_slice_from_iter(some(n)) => AtLeast(1, 4 * n as u64);
+    "Arena::try_alloc_slice_from_iter" line!(), |a, n| a.try_alloc_slice_from_iter(some(n)) => NotBelow(1, 4 * n as u64);
     "Arena::alloc_uninit_slice" line!(), |a, n| a.alloc_uninit_slice::<u16>(n) => Exactly(1, 2 * n as u64);
     "Arena::try_alloc_uninit_slice" line!(), |a, n| a.try_alloc_uninit_slice::<u16>(n) => Exactly(1, 2 * n as u64);
     "Arena::alloc_zeroed_slice" line!(), |a, n| a.alloc_zeroed_slice::<u16>(n) => Exactly(1, 2 * n as u64);
     "Arena::try_alloc_zeroed_slice" line!(), |a, n| a.try_alloc_zeroed_slice::<u16>(n) => Exactly(1, 2 * n as u64);
     "Arena::alloc_str" line!(), |a, n| a.alloc_str(&"x".repeat(n)) => Exactly(1, n as u64);
     "Arena::try_alloc_str" line!(), |a, n| a.try_alloc_str(&"x".repeat(n)) => Exactly(1, n as u64);
-    "Arena::alloc_fmt" line!(), |a, n| toft::format_in!(a, "{n:>9}") => AtLeast(1, 9);
-    "Arena::try_alloc_fmt" line!(), |a, n| toft::try_format_in!(a, "{n:>9}") => AtLeast(1, 9);
+    "Arena::alloc_fmt" line!(), |a, n| toft::format_in!(a, "{n:>9}") => NotBelow(1, 9);
+    "Arena::try_alloc_fmt" line!(), |a, n| toft::try_format_in!(a, "{n:>9}") => NotBelow(1, 9);
     "Arena::boxed" line!(), |a, n| a.boxed(n as u64) => Exactly(1, 8);
     "Arena::try_boxed" line!(), |a, n| a.try_boxed(n as u64) => Exactly(1, 8);
     "Arena::boxed_slice" line!(), |a, n| a.boxed_slice(words(n)) => Exactly(1, 4 * n as u64);
@@ -122,24 +122,24 @@ pub const COUNTED: &[Counted] = counted! {
     "Cursor::try_alloc" line!(), |a, n| a.cursor().try_alloc(n as u64) => Exactly(1, 8);
     "Cursor::alloc_uninit" line!(), |a, _n| a.cursor().alloc_uninit::<[u8; 13]>() => Exactly(1, 13);
     "Cursor::try_alloc_uninit" line!(), |a, _n| a.cursor().try_alloc_uninit::<[u8; 13]>() => Exactly(1, 13);
-    "Pack::alloc_str" line!(), |a, n| a.pack().alloc_str(&"x".repeat(n)) => AtLeast(1, n as u64);
-    "Pack::try_alloc_str" line!(), |a, n| a.pack().try_alloc_str(&"x".repeat(n)).map(|_| ()) => AtLeast(1, n as u64);
-    "Pack::alloc_bytes" line!(), |a, n| a.pack().alloc_bytes(&vec![7; n]) => AtLeast(1, n as u64);
-    "Pack::try_alloc_bytes" line!(), |a, n| a.pack().try_alloc_bytes(&vec![7; n]).map(|_| ()) => AtLeast(1, n as u64);
-    "Arena::vec_with_capacity" line!(), |a, n| a.vec_with_capacity::<u32>(n) => AtLeast(1, 4 * n as u64);
+    "Pack::alloc_str" line!(), |a, n| a.pack().alloc_str(&"x".repeat(n)) => NotBelow(1, n as u64);
+    "Pack::try_alloc_str" line!(), |a, n| a.pack().try_alloc_str(&"x".repeat(n)).map(|_| ()) => NotBelow(1, n as u64);
+    "Pack::alloc_bytes" line!(), |a, n| a.pack().alloc_bytes(&vec![7; n]) => NotBelow(1, n as u64);
+    "Pack::try_alloc_bytes" line!(), |a, n| a.pack().try_alloc_bytes(&vec![7; n]).map(|_| ()) => NotBelow(1, n as u64);
+    "Arena::vec_with_capacity" line!(), |a, n| a.vec_with_capacity::<u32>(n) => NotBelow(1, 4 * n as u64);
     "Arena::try_vec_with_capacity" line!(), |a, n| a.try_vec_with_capacity::<u32>(n).unwrap()
-        => AtLeast(1, 4 * n as u64);
-    "Arena::vec_from_iter" line!(), |a, n| a.vec_from_iter(words(n)) => AtLeast(1, 4 * n as u64);
-    "Arena::try_vec_from_iter" line!(), |a, n| a.try_vec_from_iter(words(n)).unwrap() => AtLeast(1, 4 * n as u64);
-    "Arena::string_with_capacity" line!(), |a, n| a.string_with_capacity(n) => AtLeast(1, n as u64);
-    "Arena::try_string_with_capacity" line!(), |a, n| a.try_string_with_capacity(n).unwrap() => AtLeast(1, n as u64);
-    "Arena::string_from" line!(), |a, n| a.string_from(&"x".repeat(n)) => AtLeast(1, n as u64);
-    "Arena::try_string_from" line!(), |a, n| a.try_string_from(&"x".repeat(n)).unwrap() => AtLeast(1, n as u64);
-    "Vec::try_push" line!(), |a, n| { a.vec().try_push(n).unwrap(); } => AtLeast(1, WORD);
-    "Vec::try_extend" line!(), |a, n| { a.vec().try_extend(words(n)).unwrap(); } => AtLeast(1, 4 * n as u64);
-    "String::try_reserve" line!(), |a, n| { a.string().try_reserve(n).unwrap(); } => AtLeast(1, n as u64);
+        => NotBelow(1, 4 * n as u64);
+    "Arena::vec_from_iter" line!(), |a, n| a.vec_from_iter(words(n)) => NotBelow(1, 4 * n as u64);
+    "Arena::try_vec_from_iter" line!(), |a, n| a.try_vec_from_iter(words(n)).unwrap() => NotBelow(1, 4 * n as u64);
+    "Arena::string_with_capacity" line!(), |a, n| a.string_with_capacity(n) => NotBelow(1, n as u64);
+    "Arena::try_string_with_capacity" line!(), |a, n| a.try_string_with_capacity(n).unwrap() => NotBelow(1, n as u64);
+    "Arena::string_from" line!(), |a, n| a.string_from(&"x".repeat(n)) => NotBelow(1, n as u64);
+    "Arena::try_string_from" line!(), |a, n| a.try_string_from(&"x".repeat(n)).unwrap() => NotBelow(1, n as u64);
+    "Vec::try_push" line!(), |a, n| { a.vec().try_push(n).unwrap(); } => NotBelow(1, WORD);
+    "Vec::try_extend" line!(), |a, n| { a.vec().try_extend(words(n)).unwrap(); } => NotBelow(1, 4 * n as u64);
+    "String::try_reserve" line!(), |a, n| { a.string().try_reserve(n).unwrap(); } => NotBelow(1, n as u64);
     "String::try_push_str" line!(), |a, n| { a.string().try_push_str(&"x".repeat(n)).unwrap(); }
-        => AtLeast(1, n as u64);
+        => NotBelow(1, n as u64);
     "abi::alloc" line!(), |a, n| unsafe { abi::alloc(a.as_raw(), n) } => Exactly(1, n as u64);
     "abi::alloc_aligned" line!(), |a, n| unsafe { abi::alloc_aligned(a.as_raw(), n, 16) } => Exactly(1, n as u64);
     "abi::resize" line!(), |a, n| unsafe { abi::resize(a.as_raw(), std::ptr::null_mut(), 0, n, 8) }
@@ -245,7 +245,7 @@ impl Tally {
     pub fn note(&mut self, line: u32, tag: &str, expected: Expected) {
         let (count, bytes, exact) = match expected {
             Exactly(count, bytes) => (count, bytes, true),
-            AtLeast(count, bytes) => (count, bytes, false),
+            NotBelow(count, bytes) => (count, bytes, false),
         };
         if count != 0 {
             let at = self.0.entry((line, tag.to_string())).or_insert((0, 0, true));

@@ -16,7 +16,7 @@ const SOURCES: [&str; 9] = [
     "x = 'plot y = x + 'of repeat 3 [ y = y + x say y ] say [x, [y]]",
     "a = [1] repeat 6 [ a = a + a ] say a + [2 * (3 + 4)]",
     "n = 1 repeat 62 [ n = n * 2 ] say n say n + n",
-    "say nobody",
+    "say unknown",
     "repeat 'x [ ]",
     "say (1 + ",
     "]",

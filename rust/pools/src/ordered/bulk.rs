@@ -142,7 +142,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         while let Some(node) = leaf {
             // SAFETY: links lead to leaves of the tree.
             unsafe {
-                Self::settle(node);
+                Self::left_align(node);
                 leaf = (*node.as_ptr()).next;
             }
         }

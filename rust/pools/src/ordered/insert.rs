@@ -176,7 +176,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
     ///
     /// # Safety
     /// The leaf is one of the tree's.
-    pub(super) unsafe fn settle(leaf: Node) {
+    pub(super) unsafe fn left_align(leaf: Node) {
         // SAFETY: the caller's contract.
         unsafe {
             let (first, n) = (start(leaf), len(leaf));

@@ -94,8 +94,8 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
                 false => (i - 1, NodeLayout::<K, V, L>::child(parent, i - 1), leaf),
             };
             let (l, r) = (len(left), len(right));
-            Self::settle(left);
-            Self::settle(right);
+            Self::left_align(left);
+            Self::left_align(right);
             if l + r <= Self::MERGED_KEYS {
                 NodeLayout::<K, V, L>::shift(right, 0, left, l, r);
                 ((*left.as_ptr()).end, (*right.as_ptr()).end) = (l + r, 0);
