@@ -159,7 +159,7 @@ def inputs(patterns):
 
 
 def settings(name):
-    """(where to build, the compiler), as the environment says."""
+    """(where to build, the compiler), by the environment."""
     return os.path.abspath(os.environ.get("BUILD", os.path.join(ROOT, "build", name))), os.environ.get("CC", "cc")
 
 
@@ -204,7 +204,7 @@ def show(program, found):
 
 
 def main(name, program):
-    """What a `run` does."""
+    """The work of a `run`."""
     try:
         found = found_mallocs(name)
         show(program(*settings(name)), found)

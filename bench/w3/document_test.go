@@ -68,7 +68,7 @@ func (p *parser[S]) string() (*byte, uint32) {
 	return p.store.copyOf(s), uint32(len(s))
 }
 
-// members parses what is between brackets.
+// members parses the values between brackets.
 func (p *parser[S]) members(n *node, closing byte, keys bool) {
 	p.at++
 	last := &n.child

@@ -13,7 +13,7 @@ import (
 	"unsafe"
 )
 
-// A loop does an operation n times. It answers with what at, used or a check said of every result, ORed: the top
+// A loop does an operation n times. It returns the results of at, used or a check, ORed: the top
 // bit is set if one of them was wrong. That is also why the compiler can leave none of them out.
 type loop func(n int) uintptr
 
@@ -52,11 +52,11 @@ func run(b *testing.B, name string, goroutines int) {
 	}
 }
 
-// grain is how many operations a goroutine does between two looks at the count that all share: a look costs as
+// grain is how many operations a goroutine does between two reads of the count that all share: a read costs as
 // much as a few allocations.
 const grain = 64
 
-// measure runs on -cpu goroutines (at least on so many as asked for), the caller alone if that is one.
+// measure runs on -cpu goroutines (at least on as many as are requested), the caller alone if that is one.
 func measure(b *testing.B, prepare factory, goroutines int) {
 	procs := runtime.GOMAXPROCS(0)
 	if procs == 1 && goroutines <= 1 {
@@ -133,7 +133,7 @@ func intact(p unsafe.Pointer, size, k int) uintptr {
 	return 0
 }
 
-// writeSmall fills a small batch, then looks whether a block reached into another. Everyone pays this call.
+// writeSmall fills a small batch, then checks whether a block overlaps another. Each contender makes this call.
 //
 //go:noinline
 func writeSmall(p, q, r, s unsafe.Pointer) uintptr {

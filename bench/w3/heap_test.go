@@ -6,7 +6,7 @@ package w3
 
 import "unsafe"
 
-// Go's heap: new, always zeroed, given back by the collector; C must not keep it, nor find pointers in it. The
+// Go's heap: new, always zeroed, freed by the collector; C must not keep it, nor find pointers in it. The
 // blocks are stored where the compiler must take them to live on, else it would put them on the stack. There is
 // nothing to defer.
 

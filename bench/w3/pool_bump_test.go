@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// sync.Pool + bump: what a careful author writes in ten lines. A pool of 64 KiB pages of C memory, and a bump that
+// sync.Pool + bump: ten lines that a careful author writes. A pool of 64 KiB pages of C memory, and a bump that
 // the compiler inlines. A page that is full is an error: this one does not grow.
 
 const pagePage = 64 << 10

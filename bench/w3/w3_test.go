@@ -43,7 +43,7 @@ func BenchmarkDocument10(b *testing.B)    { run(b, documentName(10), 1) }
 func BenchmarkDocument100(b *testing.B)   { run(b, documentName(100), 1) }
 func BenchmarkDocument10000(b *testing.B) { run(b, documentName(10_000), 1) }
 
-// BenchmarkCall: parameters of several parts are built, a C function reads them all, they are given back.
+// BenchmarkCall: parameters of several parts are built, a C function reads them all, they are freed.
 func BenchmarkCall(b *testing.B) { run(b, "Call", 1) }
 
 // BenchmarkNothing is a cgo call that does nothing.

@@ -1,4 +1,4 @@
-"""W3: leases in Go. Builds one test binary of all contenders, runs it in rounds, prints what it found.
+"""W3: leases in Go. Builds one test binary of all contenders, runs it in rounds, prints the results.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -186,7 +186,7 @@ class Table:
         return row and row["median"]
 
     def unit(self, case):
-        """sync.Pool's Get and Put, measured beside everyone else in that case."""
+        """sync.Pool's Get and Put, measured beside the contenders of that case."""
         return self.median(case, "floor sync.Pool")
 
     def best_rival(self, case):
@@ -260,7 +260,7 @@ def print_eight(t):
     print()
 
 
-# (what, case, contender, at most so many units)
+# (name, case, contender, the largest number of units)
 MARKS = [("small batch typed", "small", "toft typed", 0.64), ("small batch untyped", "small", "toft untyped", 1.0),
          ("small batch typed, zeroed", "small zeroed", "toft typed", 1.9),
          ("small batch untyped, zeroed", "small zeroed", "toft untyped", 1.9),
@@ -274,7 +274,7 @@ SHARES = [("small batch, cgoparam's interface", "small defer", "toft cgoparam", 
 
 
 def all_marks(rows_):
-    """(mark, what was measured, met)"""
+    """(mark, measured value, met)"""
     t = Table(rows_)
     for what, case, c, limit in MARKS:
         value, unit = t.median(case, c), t.unit(case)

@@ -1,6 +1,6 @@
 /* What the programs of W7 have in common: they read files, then repeat a round in which the library processes them.
  *     PROGRAM WAY ROUNDS FILE...
- * WAY: malloc, or a way that the program's adapter knows. The output is that of ../../examples/measure.h.
+ * WAY: malloc, or a way that the program's adapter supports. The output is that of ../../examples/measure.h.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef W7_DRIVER_H
 #define W7_DRIVER_H
@@ -33,7 +33,7 @@ static inline void output(const void *p, size_t n) {
   driver_hash = hash_bytes(driver_hash, s, n);
 }
 
-/* adapt is called once, before the library is used, and returns whether it knows the way; then prepare, unless it is
+/* adapt is called once, before the library is used, and returns whether it supports the way; then prepare, unless it is
  * NULL; then play, in each round. */
 static inline int drive(int argc, char **argv, int (*adapt)(const char *way), void (*prepare)(struct text *, int),
                         void (*play)(struct text *, int)) {

@@ -16,7 +16,7 @@ import numpy as np
 
 
 def expressions(points, times):
-    """A polynomial and a distance, on arrays of so many points."""
+    """A polynomial and a distance, on arrays of `points` points."""
     x = np.linspace(-1, 1, points)
     y = np.linspace(1, 3, points)
     for _ in range(times):

@@ -157,7 +157,7 @@ def print_summary(t):
 
 
 def all_marks(rows_):
-    """(mark, what was measured, met)"""
+    """(mark, measured value, met)"""
     t = Table(rows_)
     found = summaries(t)
     ahead = [s.name for s in found if s.time < s.best]

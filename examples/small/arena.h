@@ -11,7 +11,7 @@ static int fill_and_reset(void *buffer, size_t size) {
   for (int round = 0; round < 3; round++) {
     size_t count = 0;
     for (char *p; (p = (char *)toft_alloc(a, 24)) != NULL; count++) memset(p, round, 24);
-    if (count == 0 || (round > 0 && count != first)) return 0; /* a reset gives back all of it */
+    if (count == 0 || (round > 0 && count != first)) return 0; /* a reset frees all of it */
     first = count;
     if (toft_alloc_aligned(a, SIZE_MAX, 64) != NULL) return 0;
     if (toft_reset(a) != TOFT_OK) return 0;

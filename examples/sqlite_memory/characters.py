@@ -1,4 +1,4 @@
-"""Writes the table of all assigned characters of Unicode, as Python knows them: a line for each, columns with tabs.
+"""Writes the table of all assigned characters of Unicode, from Python's tables: a line for each, columns with tabs.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """

@@ -1,6 +1,6 @@
 /* Imports a table and runs a script of SQL on it, round after round, each time in a new database:
  *     sqlite_script [--toft | --toft-heap] [--count] DATABASE SCRIPT TABLE ROUNDS
- * Prints what ../programs.py reads. --count: instead of times, how many requests SQLite made, and how often Toft asked
+ * Prints what ../programs.py reads. --count: instead of times, how many requests SQLite made, and how often Toft called
  * its source. A DATABASE in a file is removed before and after each round.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <sqlite3.h>
@@ -22,7 +22,7 @@ static void fail(const char *what) {
 static uint64_t hash_row(uint64_t h, sqlite3_stmt *s) {
   for (int i = 0; i < sqlite3_column_count(s); i++) {
     int type = sqlite3_column_type(s, i);
-    const void *text = sqlite3_column_text(s, i); /* before the number of its bytes is asked for */
+    const void *text = sqlite3_column_text(s, i); /* before the number of its bytes */
     h = hash_bytes(h, &type, sizeof type);
     if (text != NULL) h = hash_bytes(h, text, (size_t)sqlite3_column_bytes(s, i) + 1);
   }
@@ -128,7 +128,7 @@ int main(int argc, char **argv) {
   }
   if ((script = load(a[1], NULL)) == NULL) fail(a[1]);
   if ((table = load(a[2], NULL)) == NULL) fail(a[2]);
-  /* No locks and no counts: what is left of an allocation is the allocator. The same for all. */
+  /* No locks and no counts: the rest of an allocation is the allocator. The same for all. */
   if (sqlite3_config(SQLITE_CONFIG_SINGLETHREAD) != SQLITE_OK ||
       sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0) != SQLITE_OK)
     fail("sqlite3_config");

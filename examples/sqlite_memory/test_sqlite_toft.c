@@ -1,5 +1,5 @@
 /* sqlite_toft.c: the same answers as on malloc, SQLite's rules for an allocator, and memory that runs out anywhere.
- * TOFT_STEP in the environment: where it runs out, every so many requests; 1 if it is not set.
+ * TOFT_STEP in the environment: the number of requests between refusals; 1 if it is not set.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -123,7 +123,7 @@ static void the_same_as_on_malloc(void **state) {
   }
 }
 
-/* What SQLite's documentation asks of the methods. */
+/* The requirements of SQLite's documentation on the methods. */
 static void rules_of_the_methods(void **state) {
   static const int sizes[] = {1,    7,          8,     9,     100,   511,         512,    4096,
                               4360, 4096 + 264, 32000, 32768, 40000, 65536 + 264, 1 << 20};

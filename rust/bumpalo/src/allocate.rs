@@ -243,7 +243,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
         Allocate::try_alloc_str(self, src)
     }
 
-    /// `len` values, by their index. Where `f` panics, what it made is dropped and the memory is given back:
+    /// `len` values, by their index. Where `f` panics, its values are dropped and the memory is freed:
     /// [the rule](crate#panics) of this crate.
     ///
     /// ```
@@ -269,8 +269,8 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
         Allocate::try_alloc_slice_fill_with(self, len, f)
     }
 
-    /// `len` values, by their index, the first error of which ends it: then what was made is dropped, and the memory is
-    /// given back.
+    /// `len` values, by their index; the first error ends it: then the values are dropped, and the memory is
+    /// freed.
     ///
     /// ```
     /// let bump = toft_bumpalo::Bump::new();
@@ -347,7 +347,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
         Allocate::try_alloc_slice_fill_with(self, iter.len(), |_| promised(iter.next()))
     }
 
-    /// As [`alloc_slice_fill_iter`](Bump::alloc_slice_fill_iter) of results, the first error of which ends it, as in
+    /// As [`alloc_slice_fill_iter`](Bump::alloc_slice_fill_iter) of results; the first error ends it, as in
     /// [`alloc_slice_try_fill_with`](Bump::alloc_slice_try_fill_with).
     ///
     /// # Panics

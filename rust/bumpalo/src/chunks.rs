@@ -1,4 +1,4 @@
-//! The walk over what is allocated, block by block.
+//! The walk over the allocations, block by block.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::vec;

@@ -73,7 +73,7 @@ pub use toft::{AllocError as AllocErr, InitError as AllocOrInitError};
 
 /// An [`Arena`] with bumpalo's calls. Every allocation is aligned to `MIN_ALIGN`, and to 8, at the least.
 ///
-/// It belongs to one thread at a time: it is `Send`, not `Sync`. Destructors of what it returns do not run; a
+/// It belongs to one thread at a time: it is `Send`, not `Sync`. Destructors of values in it do not run; a
 /// [`boxed::Box`] runs its value's. Calls that allocate panic when there is no memory or the limit does not allow more;
 /// each has a twin, `try_...`, that returns an error and changes nothing.
 ///
@@ -186,7 +186,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
         Ok(Bump { arena })
     }
 
-    /// `MIN_ALIGN`. What is allocated here is aligned to 8 in any case.
+    /// `MIN_ALIGN`. Allocations are aligned to 8 in any case.
     #[inline]
     pub fn min_align(&self) -> usize {
         MIN_ALIGN
@@ -204,8 +204,8 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     /// Limits the bytes that may be allocated at a time; `None`: no limit.
     ///
-    /// This is the arena's [budget](Arena::set_budget). It counts what is allocated and not given back, to the byte,
-    /// and holds for the block at hand, too. bumpalo counts the blocks, and asks only when it takes a new one. Blocks
+    /// This is the arena's [budget](Arena::set_budget). It counts bytes that are allocated and not freed, exactly,
+    /// and holds for the block at hand, too. bumpalo counts the blocks, and compares only when it takes a new one. Blocks
     /// may hold more than the limit allows: [`toft::Limited`] is a source that counts those.
     ///
     /// ```
@@ -226,7 +226,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
 
     // ---- giving back ----
 
-    /// Gives back every allocation, and keeps what recent rounds needed for the next. Takes time linear in blocks.
+    /// Frees every allocation, and keeps the memory that recent rounds needed for the next. Takes time linear in blocks.
     ///
     /// ```
     /// let mut bump = toft_bumpalo::Bump::new();
@@ -254,7 +254,7 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
         self.arena.remaining()
     }
 
-    /// Bytes that are allocated and not given back, paddings included: what the limit counts.
+    /// Bytes that are allocated and not freed, paddings included: the limit counts these.
     ///
     /// bumpalo counts what its blocks have left, too. What is held of the heap is
     /// [`allocated_bytes_including_metadata`](Bump::allocated_bytes_including_metadata).

@@ -32,7 +32,7 @@ macro_rules! vec {
 }
 
 /// A [`String`](crate::collections::String) of formatted text: as the standard library's, with the arena in
-/// front. What a formatting trait wrote before it returned an error stays.
+/// front. Text that a formatting trait wrote before it returned an error stays.
 ///
 /// ```
 /// use toft_bumpalo::{self as bumpalo, Bump};

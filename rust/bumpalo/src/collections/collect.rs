@@ -15,7 +15,7 @@ use crate::Bump;
 /// assert_eq!(Vec::from_iter_in(0..3, &bump), [0, 1, 2]);
 /// ```
 pub trait FromIteratorIn<A> {
-    /// What it is made in: a reference to an arena.
+    /// The memory of the collection: a reference to an arena.
     type Alloc;
 
     /// All that the iterator yields.
@@ -76,7 +76,7 @@ impl<'bump> FromIteratorIn<char> for String<'bump> {
     }
 }
 
-/// `None` if the iterator yields one: then it is asked no further.
+/// `None` if the iterator yields one: then it is not called again.
 impl<T, V: FromIteratorIn<T>> FromIteratorIn<Option<T>> for Option<V> {
     type Alloc = V::Alloc;
 
@@ -96,7 +96,7 @@ impl<T, V: FromIteratorIn<T>> FromIteratorIn<Option<T>> for Option<V> {
     }
 }
 
-/// The first error that the iterator yields: then it is asked no further.
+/// The first error that the iterator yields: then it is not called again.
 impl<T, E, V: FromIteratorIn<T>> FromIteratorIn<Result<T, E>> for Result<V, E> {
     type Alloc = V::Alloc;
 
