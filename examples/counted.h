@@ -1,4 +1,4 @@
-/* A source that counts, and may refuse: how often Toft asks for memory, and that all goes back.
+/* A source that counts, and may refuse: the number of calls, and that all memory is returned.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef EXAMPLES_COUNTED_H
 #define EXAMPLES_COUNTED_H

@@ -1,5 +1,5 @@
 /* What the programs here measure of themselves, and how they say it: ../bench reads it, and programs.py.
- *     parts NAME...                            what a round consists of
+ *     parts NAME...                            the parts of a round
  *     round PROCESSOR WALL FAULTS TIME...      nanoseconds; page faults; the processor's nanoseconds for each part
  *     total HASH PEAK                          of all that was computed; the most memory ever held, in KiB
  * Times are the processor's: other programs and the disk take none of it.
