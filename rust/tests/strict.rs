@@ -141,8 +141,8 @@ mod faults {
                 .stdout(Stdio::null())
                 .output()
                 .unwrap();
-            let told = String::from_utf8_lossy(&out.stderr);
-            assert!(!out.status.success() && told.contains("strict allocator"), "{name}: {told}");
+            let message = String::from_utf8_lossy(&out.stderr);
+            assert!(!out.status.success() && message.contains("strict allocator"), "{name}: {message}");
         }
     }
 }

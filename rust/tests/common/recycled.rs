@@ -183,13 +183,13 @@ impl World {
             // Every other object: the remaining ones pin their blocks.
             14 => {
                 let mut i = 0;
-                let (gone, stay) = self.objects.drain(..).partition(|_| {
+                let (freed, stay) = self.objects.drain(..).partition(|_| {
                     i += 1;
                     i % 2 == 0
                 });
                 self.objects = stay;
-                let gone: Vec<Object> = gone;
-                gone.into_iter().for_each(|object| object.free(r));
+                let freed: Vec<Object> = freed;
+                freed.into_iter().for_each(|object| object.free(r));
             }
             _ if step.pick % 4 == 0 => r.shrink(step.size as usize * 8),
             _ => self.verify(r),

@@ -518,11 +518,11 @@ fn closures_that_panic() {
         ),
         (|v| drop(v.pop_if(|_| panic!())), &[0, 1, 2, 3, 4, 5], &[]),
     ];
-    for (i, (job, left, gone)) in jobs.into_iter().enumerate() {
+    for (i, (job, left, dropped_numbers)) in jobs.into_iter().enumerate() {
         let (bump, log) = &(Bump::new(), Log::new(SAFE));
         let mut v = log.items(bump, 6);
         panics(|| job(&mut v));
-        assert_eq!((numbers(&v), log.dropped()), (left.to_vec(), gone.to_vec()), "job {i}");
+        assert_eq!((numbers(&v), log.dropped()), (left.to_vec(), dropped_numbers.to_vec()), "job {i}");
     }
 }
 
