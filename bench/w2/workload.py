@@ -164,7 +164,7 @@ def print_all(t):
 
 
 def print_bytes(t):
-    print("Bytes occupied, and what is more than was asked for; in an arena, from the first allocation to the last")
+    print("Bytes occupied, and the excess over the requests; in an arena, from the first allocation to the last")
     print("  %-18s%s" % ("", "".join("%24s" % what for what in BYTES.values())))
     for c in t.contenders:
         cells = []
@@ -216,7 +216,7 @@ def print_held(rows_):
     rows_ = [r for r in rows_ if is_held(r)]
     print("Bytes held when frames have ended: what the allocator tells, in parts; what malloc counts as in use; pages")
     columns = ("home", "kept", "spares", "cache")
-    print("  %-28s%-14s%10s%10s%10s%10s%10s%12s%12s" % (("", "", "told") + columns + ("malloc", "resident")))
+    print("  %-28s%-14s%10s%10s%10s%10s%10s%12s%12s" % (("", "", "reported") + columns + ("malloc", "resident")))
     for r in rows_:
         cells = ["-" if r.get(k) is None else "%d" % r[k] for k in ("median",) + columns + ("malloc", "resident")]
         print("  %-28s%-14s%10s%10s%10s%10s%10s%12s%12s" % (r["case"], r["contender"], *cells))

@@ -44,7 +44,7 @@ DENSE = "slotmap DenseSlotMap"
 SETS = {"omap": "BTreeMap", "oset": "BTreeSet"}
 
 
-def told(lost, cases):
+def summary(lost, cases):
     return "lost %d of %d%s" % (len(lost), len(cases), ": " + ", ".join(lost) if lost else "")
 
 
@@ -64,7 +64,7 @@ def marks(t):
                 if value is None or rival is None or value * factor > tolerance * beaten[rival]:
                     lost.append("%s (%s, %s)" % (case, rival, "%.2f" % (value / beaten[rival])
                                                  if value and rival else "-"))
-            yield which, told(lost, cases), bool(cases) and not lost
+            yield which, summary(lost, cases), bool(cases) and not lost
 
     def of_kind(*kinds):
         return [case for case in t.cases if case.split()[0] in kinds]

@@ -43,16 +43,16 @@ function sum_first(v::Vector{Union{Nothing,T}}) where {T}
     return sum
 end
 
-gone(n) = shuffle(MersenneTwister(4), 1:n)[1:n÷2]
+removed(n) = shuffle(MersenneTwister(4), 1:n)[1:n÷2]
 
 # Fills a pool with (j, payload) and frees a half; (indices by j are the results of take).
 function halve(take, give, n, payload)
     at = [take((j, payload)) for j in 1:n]
-    foreach(j -> give(at[j], j), gone(n))
+    foreach(j -> give(at[j], j), removed(n))
     return nothing
 end
 
-expected(n) = sum_to(n) - sum(gone(n))
+expected(n) = sum_to(n) - sum(removed(n))
 
 function iterations(p)
     payload = filled(Payload{p}, 0)
@@ -63,7 +63,7 @@ function iterations(p)
            Contender("Dict", n -> (d = Dict{Int,T}();
                 halve(x -> (d[x[1]] = x; x[1]), (i, j) -> delete!(d, i), n, payload); body(sum_first, values(d), n))),
            Contender("floor dense Vector", n ->
-                (v = T[(j, payload) for j in setdiff(1:n, gone(n))]; body(sum_first, v, n)))]
+                (v = T[(j, payload) for j in setdiff(1:n, removed(n))]; body(sum_first, v, n)))]
     for columns in (false, true)
         name = columns ? "free columns" : "free list"
         make() = (kind = toft_kind(columns, true); kind{T})
