@@ -984,7 +984,7 @@ fn live_allocations_are_unchanged_when_the_checks_end() {
 }
 
 #[test]
-fn allocations_older_than_the_checks_are_resized_in_place() {
+fn resizes_of_allocations_older_than_the_checks_keep_the_rules() {
     let arena = Arena::new();
     let (head, p) = (arena.as_raw(), arena.alloc_layout(layout(64, 8)));
     unsafe { p.write_bytes(7, 64) };
@@ -1812,7 +1812,7 @@ fn a_stale_mark_is_refused_after_a_trim() {
 }
 
 #[test]
-fn instrumentation_of_a_scope_covers_that_scope_only() {
+fn findings_of_a_scope_are_reported_by_that_scope() {
     let captured = Arc::new(());
     let mut arena = Arena::new();
     for round in 0..2 {
