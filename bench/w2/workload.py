@@ -164,7 +164,7 @@ def print_all(t):
 
 
 def print_bytes(t):
-    print("Bytes occupied, and what is more than was asked for; in an arena, from the first allocation to the last")
+    print("Bytes occupied, and the excess over the requests; in an arena, from the first allocation to the last")
     print("  %-18s%s" % ("", "".join("%24s" % what for what in BYTES.values())))
     for c in t.contenders:
         cells = []

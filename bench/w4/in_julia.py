@@ -78,14 +78,14 @@ def marks(t):
              "dict": ("model", "base")}
     for kind, families in kinds.items():
         for which in ("best", "default"):
-            losses, met, cases = [], True, [case for case in t.cases if case.split()[0] == kind]
+            lost, met, cases = [], True, [case for case in t.cases if case.split()[0] == kind]
             for case in cases:
                 who = t.best(case, "toft")[1] if which == "best" else t.default(case)
                 value, (best, rival) = t.median(case, who), t.best(case, *families)
                 if value > 1.03 * best:
-                    losses.append("%s (%s, %s)" % (case, rival, "%.2f" % (value / best)))
+                    lost.append("%s (%s, %s)" % (case, rival, "%.2f" % (value / best)))
             if cases:
                 what = "the model%s" % (" and the language's own" if "base" in families else "")
                 yield ("%s, %s: ahead of %s in every row (3 %%)" % (
                     kind, "our best" if which == "best" else "by default", what),
-                       "lost %d of %d%s" % (len(losses), len(cases), ": " + ", ".join(losses) if losses else ""), not losses)
+                       "lost %d of %d%s" % (len(lost), len(cases), ": " + ", ".join(lost) if lost else ""), not lost)

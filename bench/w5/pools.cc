@@ -296,11 +296,11 @@ void round_of() {
   walks("pool iterate 100%", count, sum_below(count));
   {
     std::uint64_t left = sum_below(count);
-    std::size_t gone = count / 2, most = count - count / 20;
-    for (std::size_t i = 0; i < gone; i++) left -= shuffled[i];
-    remove_first(c, h, gone);
-    walks("pool iterate 50%", count - gone, left);
-    for (std::size_t i = gone; i < most; i++) left -= shuffled[i], c.remove(h[shuffled[i]]);
+    std::size_t removed = count / 2, most = count - count / 20;
+    for (std::size_t i = 0; i < removed; i++) left -= shuffled[i];
+    remove_first(c, h, removed);
+    walks("pool iterate 50%", count - removed, left);
+    for (std::size_t i = removed; i < most; i++) left -= shuffled[i], c.remove(h[shuffled[i]]);
     walks("pool iterate 5%", count - most, left);
     for (std::size_t i = most; i < count; i++) c.remove(h[shuffled[i]]);
   }

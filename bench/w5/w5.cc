@@ -165,14 +165,14 @@ footprint in_child(const contender &c, int k, std::size_t reps) {
     double before = resident();
     outcome o = c.run[k](t);
     f = {o.work, double(heap.peak), std::max(0.0, resident_at_end - before), o.good && heap.live == 0};
-    bool told = write(ends[1], &f, sizeof f) == ssize_t(sizeof f);
-    _exit(told ? 0 : 1);
+    bool sent = write(ends[1], &f, sizeof f) == ssize_t(sizeof f);
+    _exit(sent ? 0 : 1);
   }
   close(ends[1]);
-  bool heard = read(ends[0], &f, sizeof f) == ssize_t(sizeof f);
+  bool received = read(ends[0], &f, sizeof f) == ssize_t(sizeof f);
   close(ends[0]);
   waitpid(pid, nullptr, 0);
-  if (!heard) fail(c.name, "its process died");
+  if (!received) fail(c.name, "its process died");
   return f;
 }
 

@@ -17,13 +17,13 @@ class Source:
     """Blocks of exact sizes on page boundaries, which it refuses at the acquisitions numbered in fail_at (1 is the first)."""
 
     def __init__(self, fail_at=()):
-        self.held, self.asked, self.fail_at = {}, 0, set(fail_at)
+        self.held, self.takes, self.fail_at = {}, 0, set(fail_at)
         self.took, self.gave, self.wrong = [], [], []  # sizes; and violations of the rules by a provider
         self.take, self.put = TAKE(self._take), PUT(self._put)
 
     def _take(self, _, size):
-        self.asked += 1
-        if self.asked in self.fail_at or size > 2**40:
+        self.takes += 1
+        if self.takes in self.fail_at or size > 2**40:
             return None
         memory = mmap.mmap(-1, size)
         base = ctypes.addressof(c_char.from_buffer(memory))

@@ -312,12 +312,12 @@ class OnEachProvider:
                 for _ in range(10):
                     self.arena.alloc(30_000)
                 self.arena.reset(policy, keep)
-            asked = self.source.asked
+            takes = self.source.takes
             for _ in range(4):
                 for _ in range(10):
                     self.arena.alloc(30_000)
                 self.arena.reset(policy, keep)
-            self.assertEqual((self.source.asked, self.arena.stats().live), (asked, 0))  # steady state
+            self.assertEqual((self.source.takes, self.arena.stats().live), (takes, 0))  # steady state
         self.assertGreater(self.arena.stats().reserved, 300_000)
         self.arena.trim()
         self.assertEqual(self.source.bytes_held(), self.arena.stats().reserved)
@@ -331,7 +331,7 @@ class OnEachProvider:
             self.arena.alloc(1000)
         stats = self.arena.stats()
         self.assertEqual((stats.live, stats.budget), (20_000, abi.NO_BUDGET))
-        self.assertEqual((stats.reserved, stats.source_calls), (self.source.bytes_held(), self.source.asked))
+        self.assertEqual((stats.reserved, stats.source_calls), (self.source.bytes_held(), self.source.takes))
         self.assertEqual(stats.blocks, len(self.source.held))
         part = abi.Stats(blocks=77)
         self.assertEqual(self.arena.ops.stats(self.arena.address, part, 8), 8)

@@ -109,7 +109,7 @@ class Player:
         expect("live", stats.live, op.get("live", stats.live))
         expect("blocks", stats.blocks, op.get("blocks", stats.blocks))
         expect("reserved", stats.reserved, self.source.bytes_held())
-        expect("source_calls", stats.source_calls, self.source.asked)
+        expect("source_calls", stats.source_calls, self.source.takes)
 
     # Results.
 

@@ -279,18 +279,18 @@ fn mismatched_frees_and_resizes_are_reported_and_have_no_effect() {
     let mut arena = checked();
     let head = arena.as_raw();
     let p = arena.alloc_layout(layout(24, 8)).as_ptr();
-    let nobodys = Box::leak(Box::new([0u8; 64])).as_mut_ptr();
+    let outside = Box::leak(Box::new([0u8; 64])).as_mut_ptr();
     unsafe {
         p.write_bytes(9, 24);
         abi::free(head, p, 16);
         assert!(abi::resize(head, p, 32, 100, 8).is_none());
-        abi::free(head, nobodys, 64);
-        assert!(abi::resize(head, nobodys, 64, 65, 8).is_none());
+        abi::free(head, outside, 64);
+        assert!(abi::resize(head, outside, 64, 65, 8).is_none());
         assert_eq!(bytes_at(p, 24), vec![9; 24]);
         abi::free(head, p, 24);
         abi::free(head, p, 24); // a double free
         assert!(abi::resize(head, p, 24, 8, 8).is_none());
-        drop(Box::from_raw(nobodys.cast::<[u8; 64]>()));
+        drop(Box::from_raw(outside.cast::<[u8; 64]>()));
     }
     let found = arena.findings();
     let sizes: Vec<usize> =
@@ -984,7 +984,7 @@ fn live_allocations_are_unchanged_when_the_checks_end() {
 }
 
 #[test]
-fn allocations_older_than_the_checks_are_resized_in_place() {
+fn resizes_of_allocations_older_than_the_checks_keep_the_rules() {
     let arena = Arena::new();
     let (head, p) = (arena.as_raw(), arena.alloc_layout(layout(64, 8)));
     unsafe { p.write_bytes(7, 64) };
@@ -1812,7 +1812,7 @@ fn a_stale_mark_is_refused_after_a_trim() {
 }
 
 #[test]
-fn instrumentation_of_a_scope_covers_that_scope_only() {
+fn findings_of_a_scope_are_reported_by_that_scope() {
     let captured = Arc::new(());
     let mut arena = Arena::new();
     for round in 0..2 {

@@ -32,12 +32,12 @@ fn child() {
             frames.advance();
         }
         Ok("twice") => {
-            toft::on_finding(Some(|finding| println!("heard {finding}")));
+            toft::on_finding(Some(|finding| println!("hook: {finding}")));
             overrun(Arena::new());
             overrun(Arena::new());
         }
         Ok("checked by a call") => {
-            toft::on_finding(Some(|finding| println!("heard {finding}")));
+            toft::on_finding(Some(|finding| println!("hook: {finding}")));
             let arena = Arena::new();
             arena.set_checked(true).unwrap();
             overrun(arena);
@@ -159,7 +159,7 @@ fn without_the_variables_nothing_is_written_and_hooks_are_called() {
     for off in [None, Some("off")] {
         let done = run("checked by a call", off, None);
         assert!(lines(&done.stderr).is_empty(), "{done:?}");
-        assert!(matches!(&lines(&done.stdout)[..], [line] if line.starts_with("heard overrun: ")), "{done:?}");
+        assert!(matches!(&lines(&done.stdout)[..], [line] if line.starts_with("hook: overrun: ")), "{done:?}");
     }
     let done = run("checked by a call", None, Some("stderr"));
     assert_eq!((lines(&done.stdout).len(), lines(&done.stderr).len()), (1, 1));
@@ -210,11 +210,11 @@ fn a_file_is_appended_to_and_private_to_its_owner() {
 fn a_symbolic_link_is_not_followed() {
     let folder = Folder::new("link");
     let (target, link) = (folder.0.join("target"), folder.0.join("link"));
-    fs::write(&target, "as it was").unwrap();
+    fs::write(&target, "unchanged").unwrap();
     symlink(&target, &link).unwrap();
     let done = run("overrun", Some("1"), link.to_str());
     assert!(done.status.success() && lines(&done.stderr).is_empty(), "{done:?}");
-    assert_eq!(fs::read(&target).unwrap(), b"as it was");
+    assert_eq!(fs::read(&target).unwrap(), b"unchanged");
     let nowhere = run("overrun", Some("1"), Some("/no/such/folder/file"));
     assert!(nowhere.status.success() && lines(&nowhere.stderr).is_empty(), "{nowhere:?}");
 }

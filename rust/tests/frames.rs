@@ -313,7 +313,7 @@ fn a_living_threads_arena_survives_trims() {
 
 #[test]
 fn frames_may_end_before_the_threads_that_used_them() {
-    let (ready, left) = (Barrier::new(2), Barrier::new(2));
+    let (ready, frames_dropped) = (Barrier::new(2), Barrier::new(2));
     let frames = Arc::new(Frames::new());
     let theirs = frames.clone();
     thread::scope(|threads| {
@@ -321,13 +321,13 @@ fn frames_may_end_before_the_threads_that_used_them() {
             theirs.here().alloc([1u8; 100]);
             drop(theirs);
             ready.wait();
-            left.wait();
+            frames_dropped.wait();
             let others = Frames::new(); // the thread's slot in the old frames is neither used nor harmful
             others.here().alloc(1);
         });
         ready.wait();
         drop(Arc::into_inner(frames).expect("the last one"));
-        left.wait();
+        frames_dropped.wait();
     });
 }
 
@@ -418,7 +418,7 @@ fn an_arena_taken_during_thread_exit_is_reused() {
     }
 }
 
-/// Frames that never end keep such arenas for good: the thread's last destructor may still use its own.
+/// Frames that never end never release such arenas: the thread's last destructor may still use its own.
 #[test]
 fn the_arena_of_a_thread_that_is_still_ending_is_not_reused() {
     static FRAMES: OnceLock<Frames> = OnceLock::new();

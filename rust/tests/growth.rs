@@ -718,7 +718,7 @@ const LARGE: usize = if usize::BITS < 64 { 28 << 20 } else { 60 << 20 };
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
 #[cfg(not(miri))]
-fn pages_in_use_are_kept() {
+fn reused_pages_stay_cached() {
     let _alone = alone();
     let _window = Window::of(3_600_000);
     assert_eq!(cache::pages_held(), 0);
@@ -876,7 +876,7 @@ fn an_arena_may_end_on_another_thread() {
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn threads_do_not_share_cached_arenas() {
+fn threads_create_send_and_trim_arenas_concurrently() {
     let _alone = alone();
     let (send, receive) = std::sync::mpsc::channel::<Arena>();
     let receive = Mutex::new(receive);

@@ -296,9 +296,9 @@ fn trim_keeps_blocks_in_use() {
     let r = Recycler::from_source(&source);
     let many: Vec<Object> =
         (0..if MIRI { 900 } else { 60_000 }).map(|i| Object::of(&r, layout(100, 8), i as u8).unwrap()).collect();
-    let (kept, others): (Vec<_>, Vec<_>) = many.into_iter().enumerate().partition(|(i, _)| *i < 10);
+    let (kept, rest): (Vec<_>, Vec<_>) = many.into_iter().enumerate().partition(|(i, _)| *i < 10);
     let full = source.bytes();
-    others.into_iter().for_each(|(_, object)| object.free(&r));
+    rest.into_iter().for_each(|(_, object)| object.free(&r));
     r.trim(usize::MAX);
     assert_eq!(source.bytes(), full);
     r.trim(0);

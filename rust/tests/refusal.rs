@@ -439,7 +439,7 @@ fn a_limit_is_shared_and_released() {
 }
 
 #[test]
-fn reserved_addresses_have_the_requested_size() {
+fn reserved_addresses_are_used_to_their_end() {
     let mut arena = Options::new().source(Reserve::new(1 << 20).unwrap()).create().unwrap();
     let mut taken = 0;
     while arena.try_alloc_uninit_slice::<u8>(1000).is_ok() {

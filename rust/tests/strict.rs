@@ -141,8 +141,8 @@ mod faults {
                 .stdout(Stdio::null())
                 .output()
                 .unwrap();
-            let text = String::from_utf8_lossy(&out.stderr);
-            assert!(!out.status.success() && text.contains("strict allocator"), "{name}: {text}");
+            let message = String::from_utf8_lossy(&out.stderr);
+            assert!(!out.status.success() && message.contains("strict allocator"), "{name}: {message}");
         }
     }
 }

@@ -275,8 +275,8 @@ impl Holder for Malloc {
 
 /// Resident anonymous pages of this process, in bytes; counted, since `statm` is approximate.
 fn resident() -> usize {
-    let text = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("Anonymous:"));
+    let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Anonymous:"));
     line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<usize>().ok()).map_or(0, |kib| kib << 10)
 }
 
@@ -340,14 +340,14 @@ fn row<H: Holder>(case: &Case) -> String {
         parts = parts.zip(theirs).map(|(mine, theirs)| mine + theirs);
     }
     let (resident, malloc) = (after.0 as isize - before.0 as isize, after.1 as isize - before.1 as isize);
-    let value = parts.map_or(String::from("null"), |parts| parts.sum().to_string());
+    let median = parts.map_or(String::from("null"), |parts| parts.sum().to_string());
     let mut more = String::new();
     if let Some(Parts { home, kept, spares, cache }) = parts {
         more = format!(r#","home":{home},"kept":{kept},"spares":{spares},"cache":{cache}"#);
     }
     let (name, contender, threads, verified) = (case.name, H::NAME, case.threads, reported == case.threads);
     let names = format!(r#""workload":"W2","case":"{name}","contender":"{contender}","language":"Rust","unit":"B""#);
-    let numbers = format!(r#""median":{value},"min":{value},"max":{value},"rounds":1,"n":{threads}"#);
+    let numbers = format!(r#""median":{median},"min":{median},"max":{median},"rounds":1,"n":{threads}"#);
     format!(r#"{{{names},{numbers},"verified":{verified},"resident":{resident},"malloc":{malloc}{more}}}"#)
 }
 

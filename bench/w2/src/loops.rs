@@ -31,7 +31,7 @@ impl Outcome {
 /// Requested and occupied bytes of a batch.
 #[derive(Clone, Copy)]
 pub struct Bytes {
-    pub asked: usize,
+    pub requested: usize,
     pub occupied: usize,
 }
 
@@ -311,7 +311,7 @@ pub fn measure_vectors<A: Contender>(repetitions: usize, count: u64) -> Outcome 
     // SAFETY: the vector is live, and initialized up to its length.
     let values = unsafe { std::slice::from_raw_parts(pushed.data, pushed.len) };
     verified &= values.iter().copied().eq(0..count);
-    let asked = size_of_val(values);
+    let requested = size_of_val(values);
     // SAFETY: it is live.
     let occupied = unsafe { A::occupied(pushed.data.cast()) }.or_else(|| {
         let between = (first as usize).abs_diff(last as usize);
@@ -321,7 +321,7 @@ pub fn measure_vectors<A: Contender>(repetitions: usize, count: u64) -> Outcome 
     let word = Layout::new::<u64>();
     // SAFETY: all live allocations.
     unsafe { arena.reset([vector, (first.cast(), word), (last.cast(), word)].into_iter()) };
-    let bytes = occupied.map(|occupied| Bytes { asked, occupied });
+    let bytes = occupied.map(|occupied| Bytes { requested, occupied });
     Outcome { bytes, ..Outcome::new(time, verified, faults) }
 }
 
@@ -354,17 +354,17 @@ pub fn is_correct(slots: &[*mut u8], layout_of: impl Fn(usize) -> Layout, conten
 /// its blocks.
 fn bytes_of<A: Contender>(slots: &[*mut u8], layout_of: impl Fn(usize) -> Layout) -> Bytes {
     const BETWEEN_BLOCKS: usize = 4096;
-    let asked = (0..slots.len()).map(|i| layout_of(i).size()).sum();
+    let requested = (0..slots.len()).map(|i| layout_of(i).size()).sum();
     // SAFETY: the batch is live.
-    let counted: Option<usize> = slots.iter().map(|&data| unsafe { A::occupied(data) }).sum();
-    let occupied = counted.unwrap_or_else(|| {
+    let reported: Option<usize> = slots.iter().map(|&data| unsafe { A::occupied(data) }).sum();
+    let occupied = reported.unwrap_or_else(|| {
         let mut spans: Vec<(usize, usize)> =
             slots.iter().enumerate().map(|(i, &data)| (data as usize, layout_of(i).size())).collect();
         spans.sort_unstable();
         let gaps = spans.windows(2).map(|two| two[1].0.saturating_sub(two[0].0 + two[0].1));
-        asked + gaps.filter(|&gap| gap < BETWEEN_BLOCKS).sum::<usize>()
+        requested + gaps.filter(|&gap| gap < BETWEEN_BLOCKS).sum::<usize>()
     });
-    Bytes { asked, occupied }
+    Bytes { requested, occupied }
 }
 
 /// Page faults of this process so far.

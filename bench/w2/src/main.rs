@@ -74,9 +74,9 @@ impl Row<'_> {
             return;
         }
         let mut more = String::new();
-        if let (true, Some(Bytes { asked, occupied })) = (weighs, self.bytes) {
-            let waste = occupied as f64 / asked as f64 - 1.0;
-            more += &format!(r#","bytes":{occupied},"asked":{asked},"waste":{waste:.4}"#);
+        if let (true, Some(Bytes { requested, occupied })) = (weighs, self.bytes) {
+            let waste = occupied as f64 / requested as f64 - 1.0;
+            more += &format!(r#","bytes":{occupied},"asked":{requested},"waste":{waste:.4}"#);
         }
         if *alone {
             more += &format!(r#","faults":{:.2}"#, self.faults.median());

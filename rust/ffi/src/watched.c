@@ -1,4 +1,4 @@
-/* What C does in an arena that Rust watches: tags and sites of its own, and faults.
+/* C code in an arena that Rust instruments: its own tags and sites, and faults.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <string.h>
 

@@ -254,7 +254,7 @@ fn both_snapshots_have_the_same_members() {
 }
 
 #[test]
-fn frames_snapshot_after_a_frame() {
+fn a_snapshot_of_frames_has_the_last_report() {
     let mut frames = Frames::new();
     frames.set_metered(true).unwrap();
     frames.set_checked(true).unwrap();

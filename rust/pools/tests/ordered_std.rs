@@ -22,8 +22,8 @@ fn films() {
     let seen: Vec<_> = ["Stalker", "Jaws"].iter().map(|film| films.get(film)).collect();
     assert_eq!(seen, [Some(&"rain"), None]);
     assert_eq!(films["Alien"], "a cat");
-    let lines: Vec<String> = films.iter().map(|(film, about)| format!("{film}: {about}")).collect();
-    assert_eq!(lines, ["Alien: a cat", "Metropolis: robots", "Stalker: rain"]);
+    let listed: Vec<String> = films.iter().map(|(film, about)| format!("{film}: {about}")).collect();
+    assert_eq!(listed, ["Alien: a cat", "Metropolis: robots", "Stalker: rain"]);
 }
 
 #[test]

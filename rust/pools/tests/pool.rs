@@ -532,12 +532,12 @@ fn closures_that_panic_change_nothing() {
     assert!(panics(|| pool.insert_with(|_| panic!("no value"))).is_err());
     assert_eq!((pool.len(), ledger.live()), (5, 5));
     assert_eq!(pool.insert(ledger.value(5)).index(), 5);
-    let mut asked = 0;
+    let mut calls = 0;
     let done = panics(|| {
         pool.retain(|_, _| {
-            asked += 1;
-            assert!(asked < 4, "no answer");
-            asked % 2 == 0
+            calls += 1;
+            assert!(calls < 4, "no answer");
+            calls % 2 == 0
         })
     });
     assert!(done.is_err());

@@ -81,13 +81,13 @@ fn main() -> ExitCode {
     cases.extend(sets::cases(large, 10));
     cases.extend(pools::cases(large));
     cases.extend(ordered::cases([large, 10 * large]));
-    let is_asked = |name: &str, pattern: &Option<String>| {
+    let is_selected = |name: &str, pattern: &Option<String>| {
         name.is_empty() || pattern.as_ref().is_none_or(|pattern| is_like(name, pattern))
     };
     let mut right = true;
     for (order, case) in cases.iter().enumerate().filter(|(order, _)| order % m == k) {
-        let asked = |row: &str, who: &str| is_asked(row, &only) && is_asked(who, &contender);
-        right &= measure::measure(case, order, effort, asked);
+        let selected = |row: &str, who: &str| is_selected(row, &only) && is_selected(who, &contender);
+        right &= measure::measure(case, order, effort, selected);
     }
     ExitCode::from(u8::from(!right))
 }

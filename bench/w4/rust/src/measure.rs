@@ -106,12 +106,12 @@ struct Row {
 }
 
 /// Measures the requested cases, and prints a line for each row and contender. False: a result was wrong.
-pub fn measure(case: &Case, order: usize, effort: Effort, asked: impl Fn(&str, &str) -> bool) -> bool {
-    if !case.rows.iter().any(|(name, _)| asked(name, "")) {
+pub fn measure(case: &Case, order: usize, effort: Effort, selected: impl Fn(&str, &str) -> bool) -> bool {
+    if !case.rows.iter().any(|(name, _)| selected(name, "")) {
         return true;
     }
     let mut contenders = (case.contenders)();
-    contenders.retain(|contender| case.rows.iter().any(|(name, _)| asked(name, &contender.name)));
+    contenders.retain(|contender| case.rows.iter().any(|(name, _)| selected(name, &contender.name)));
     let mut rows: Vec<Row> = contenders.iter_mut().map(|contender| begin(case, contender, effort)).collect();
     let began = Instant::now();
     for round in 0..effort.rounds {
@@ -133,7 +133,7 @@ pub fn measure(case: &Case, order: usize, effort: Effort, asked: impl Fn(&str, &
     }
     for (k, (name, operations)) in case.rows.iter().enumerate() {
         for (contender, row) in contenders.iter().zip(&rows) {
-            if asked(name, &contender.name) && (row.wrong || !row.times[k].is_empty()) {
+            if selected(name, &contender.name) && (row.wrong || !row.times[k].is_empty()) {
                 print(name, *operations, order, contender, row, k);
             }
         }

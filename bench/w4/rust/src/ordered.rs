@@ -70,8 +70,8 @@ fn remove(c: &mut impl Map, keys: &[u64]) -> usize {
 
 struct Keys {
     ascending: Vec<u64>,
-    go_in: Vec<u64>,
-    asked: Vec<u64>,
+    insert_order: Vec<u64>,
+    lookup_order: Vec<u64>,
     absent: Vec<u64>,
     remove_order: Vec<u64>,
     starts: Vec<u64>,
@@ -95,13 +95,13 @@ impl Keys {
             ascending.sort_unstable();
         }
         let order = |seed| if random { shuffled(&ascending, seed) } else { ascending.clone() };
-        let [go_in, asked, remove_order] = [order(1), order(2), order(3)];
-        let absent = asked.iter().map(|key| key + 1).collect();
+        let [insert_order, lookup_order, remove_order] = [order(1), order(2), order(3)];
+        let absent = lookup_order.iter().map(|key| key + 1).collect();
         let begins: Vec<usize> = (0..RANGES).map(|_| from.below(n)).collect();
         let range = |&i: &usize| ascending[i..n.min(i + COUNT)].iter().sum::<u64>();
         let sum_of_ranges = begins.iter().map(range).fold(0, u64::wrapping_add);
         let starts = begins.iter().map(|&i| ascending[i]).collect();
-        Keys { go_in, asked, absent, remove_order, starts, sum_of_ranges, ascending }
+        Keys { insert_order, lookup_order, absent, remove_order, starts, sum_of_ranges, ascending }
     }
 
     /// `columns`: 2 for a map, whose values equal the keys; 1 for a set.
@@ -111,11 +111,11 @@ impl Keys {
         if C::IS_READ {
             C::bulk(&self.ascending).into_iter().for_each(|made| *c = made);
         } else {
-            let new = phases.time(0, || insert(c, &self.go_in));
+            let new = phases.time(0, || insert(c, &self.insert_order));
             phases.check(new == n);
         }
         phases.check(c.len() == n);
-        let found = phases.time(1, || look(c, &self.asked));
+        let found = phases.time(1, || look(c, &self.lookup_order));
         phases.check(found == (n, sum));
         let found = phases.time(2, || look(c, &self.absent));
         phases.check(found == (0, 0));
@@ -149,7 +149,7 @@ impl Ordered {
         let (mut c, keys, columns) = (make(), Keys::new(self.n, self.random), self.columns);
         let held = weigh(self.n, || {
             let mut c = make();
-            keys.go_in.iter().for_each(|&key| assert!(c.insert(key) | C::IS_READ));
+            keys.insert_order.iter().for_each(|&key| assert!(c.insert(key) | C::IS_READ));
             if C::IS_READ {
                 C::bulk(&keys.ascending).into_iter().for_each(|made| c = made);
             }

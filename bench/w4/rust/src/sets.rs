@@ -32,37 +32,37 @@ pub trait Scan {
 /// The orders of insertion, and of lookup and removal.
 #[derive(Clone)]
 struct Keys {
-    go_in: Vec<i64>,
-    go_out: Vec<i64>,
+    insert_order: Vec<i64>,
+    remove_order: Vec<i64>,
 }
 
 type Order = fn(usize) -> Keys;
 
 fn ascending(n: usize) -> Keys {
     let keys: Vec<i64> = (1..=n as i64).collect();
-    Keys { go_in: keys.clone(), go_out: keys }
+    Keys { insert_order: keys.clone(), remove_order: keys }
 }
 
 fn random(n: usize) -> Keys {
-    let keys = ascending(n).go_in;
-    Keys { go_in: shuffled(&keys, 1), go_out: shuffled(&keys, 2) }
+    let keys = ascending(n).insert_order;
+    Keys { insert_order: shuffled(&keys, 1), remove_order: shuffled(&keys, 2) }
 }
 
 #[inline(never)]
 fn set(c: &mut impl Set, keys: &Keys) -> bool {
-    let n = keys.go_in.len() as i64;
-    for &j in &keys.go_in {
+    let n = keys.insert_order.len() as i64;
+    for &j in &keys.insert_order {
         c.add(j);
         c.add(-j);
     }
     let mut right = !c.has(0);
-    for &j in &keys.go_out {
+    for &j in &keys.remove_order {
         right &= c.has(j);
         right &= c.has(-j);
     }
     right &= !c.has(n + 1);
     right &= !c.has(-n - 1);
-    for &j in &keys.go_out {
+    for &j in &keys.remove_order {
         right &= c.has(j);
         right &= c.has(-j);
         c.remove(j);
@@ -75,19 +75,19 @@ fn set(c: &mut impl Set, keys: &Keys) -> bool {
 
 #[inline(never)]
 fn dict<V>(c: &mut impl Dict<V>, keys: &Keys, value: impl Fn(i64) -> V) -> bool {
-    let n = keys.go_in.len() as i64;
-    for &j in &keys.go_in {
+    let n = keys.insert_order.len() as i64;
+    for &j in &keys.insert_order {
         c.put(j, value(j));
         c.put(-j, value(-j));
     }
     let mut right = !c.has(0);
-    for &j in &keys.go_out {
+    for &j in &keys.remove_order {
         right &= c.agrees(j, &value(j));
         right &= c.agrees(-j, &value(-j));
     }
     right &= !c.has(n + 1);
     right &= !c.has(-n - 1);
-    for &j in &keys.go_out {
+    for &j in &keys.remove_order {
         right &= c.has(j);
         right &= c.has(-j);
         c.remove(j);
@@ -101,10 +101,10 @@ fn dict<V>(c: &mut impl Dict<V>, keys: &Keys, value: impl Fn(i64) -> V) -> bool 
 /// Half of the keys are removed first: the remaining ones must have kept their own values.
 #[inline(never)]
 fn half<V>(c: &mut impl Dict<V>, keys: &Keys, value: impl Fn(i64) -> V) -> bool {
-    for &j in &keys.go_in {
+    for &j in &keys.insert_order {
         c.put(j, value(j));
     }
-    let (first, second) = keys.go_out.split_at(keys.go_out.len() / 2);
+    let (first, second) = keys.remove_order.split_at(keys.remove_order.len() / 2);
     first.iter().for_each(|&j| c.remove(j));
     let mut right = true;
     for &j in second {
@@ -124,14 +124,14 @@ pub struct Sets {
 impl Sets {
     /// The maximum of keys: j and -j.
     pub fn most(&self) -> usize {
-        2 * self.keys.go_in.len()
+        2 * self.keys.insert_order.len()
     }
 
     pub fn add<C: Set + 'static>(&mut self, name: &str, make: impl Fn() -> C) {
         let (mut c, keys) = (make(), self.keys.clone());
         let held = weigh(self.most(), || {
             let mut c = make();
-            keys.go_in.iter().for_each(|&j| (c.add(j), c.add(-j)).0);
+            keys.insert_order.iter().for_each(|&j| (c.add(j), c.add(-j)).0);
             c
         });
         self.all.push(Contender::whole(name, move || set(&mut c, black_box(&keys))).holding(held));
@@ -163,14 +163,14 @@ pub struct Dicts<const P: usize> {
 
 impl<const P: usize> Dicts<P> {
     pub fn most(&self) -> usize {
-        2 * self.keys.go_in.len()
+        2 * self.keys.insert_order.len()
     }
 
     pub fn add<C: Dict<Payload<P>> + 'static>(&mut self, name: &str, make: impl Fn() -> C) {
         let (keys, n) = (&self.keys, if self.body == Body::Half { self.most() / 2 } else { self.most() });
         let held = weigh(n, || {
             let mut c = make();
-            for &j in &keys.go_in {
+            for &j in &keys.insert_order {
                 c.put(j, Payload::filled(0.0));
                 if self.body != Body::Half {
                     c.put(-j, Payload::filled(0.0));
@@ -276,7 +276,7 @@ fn dicts<const P: usize>(keys: Keys, body: Body) -> Vec<Contender> {
 }
 
 fn scans(n: usize) -> Vec<Contender> {
-    let (keys, mut from) = (Rc::new(random(n).go_in), Random(3));
+    let (keys, mut from) = (Rc::new(random(n).insert_order), Random(3));
     let most = n.saturating_sub(WIDTH as usize - 1).max(1);
     let starts = Rc::new((0..SCANS).map(|_| 1 + from.below(most) as i64).collect());
     let mut rows = Scans { keys, starts, all: vec![] };

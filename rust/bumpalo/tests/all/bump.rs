@@ -224,7 +224,7 @@ fn chunks() {
 }
 
 #[test]
-fn every_constructor_returns_its_memory() {
+fn an_arena_converts_to_a_bump_and_back() {
     let bump: Bump = toft::Arena::new().into();
     bump.alloc(1);
     let arena = toft::Arena::from(bump);

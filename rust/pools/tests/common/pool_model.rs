@@ -154,12 +154,12 @@ pub fn play<L: Plays, K: Key<L::T> + Hash + Debug, M: Memory + Clone>(mut pool: 
             17 => {
                 let number = model.number();
                 if fixed.is_none_or(|most| pool.len() < most) {
-                    let mut passed = None;
+                    let mut passed_key = None;
                     let key = pool.insert_with(|key| {
-                        passed = Some(key);
+                        passed_key = Some(key);
                         L::make(ledger.value(number))
                     });
-                    assert_eq!(passed, Some(key));
+                    assert_eq!(passed_key, Some(key));
                     model.add(key, number);
                 }
             }
