@@ -11,25 +11,26 @@ import rules
 import themes
 
 HEAD = ("name", "policy", "word", "options", "fail_at", "created", "needs", "memory")
+COMMENT = "Made by abi/model/generate.py: do not edit. ../README.md has the format."
 
 
 def dump(about, vectors):
-    texts = []
+    """The text of a file: one line for each vector."""
+    rows = []
     for v in vectors:
-        head = ", ".join("%s: %s" % (json.dumps(k), json.dumps(v[k])) for k in HEAD if k in v)
-        end = ', "end": ' + json.dumps(v["end"]) if v["created"] else ""
-        texts.append("{%s, \"ops\": [\n%s\n]%s}" % (head, ",\n".join(lines(v["ops"], "  ")), end))
-    return '{\n"_comment": "Made by abi/model/generate.py: do not edit. ../README.md has the format.",\n"theme": %s,\n' \
-        '"vectors": [\n%s\n]\n}\n' % (json.dumps(about), ",\n".join(texts))
+        row = {k: v[k] for k in HEAD if k in v}
+        row["ops"] = written(v["ops"])
+        if v["created"]:
+            row["end"] = v["end"]
+        rows.append(json.dumps(row, separators=(",", ":")))
+    return '{\n"_comment": %s,\n"theme": %s,\n"vectors": [\n%s\n]\n}\n' % (
+        json.dumps(COMMENT), json.dumps(about), ",\n".join(rows))
 
 
-def lines(ops, indent):
-    for op in ops:
-        if op["op"] == "repeat":
-            yield '%s{"op": "repeat", "times": %d, "ops": [\n%s\n%s]}' % (
-                indent, op["times"], ",\n".join(lines(op["ops"], indent + "  ")), indent)
-        else:
-            yield indent + json.dumps({k: v for k, v in op.items() if k != "stays"})
+def written(ops):
+    """The operations without "stays", which rules.py alone reads."""
+    return [{**op, "ops": written(op["ops"])} if op["op"] == "repeat" else {k: a for k, a in op.items() if k != "stays"}
+            for op in ops]
 
 
 def main():

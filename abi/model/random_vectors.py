@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Random vectors as a C header, in place of to_c.py's: random_vectors.py OUT.h [first seed [count]]
 
-For a change of a provider: play some thousands of these, and add each failure to themes.py, made small.
+For a change of a provider: play some thousands of these, and add each failure to themes/, made small.
 """
 import pathlib
 import random

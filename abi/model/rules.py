@@ -31,13 +31,11 @@ NEEDS.update((op, "claim") for op in ("claim", "claim_past", "fill", "copy", "gi
 @contextlib.contextmanager
 def policy(constants):
     before = {name: getattr(arena, name) for name in constants}
-    vector, themes.Vector = themes.Vector, script.Rules
     for name, value in constants.items():
         setattr(arena, name, value)
     try:
         yield
     finally:
-        themes.Vector = vector
         for name, value in before.items():
             setattr(arena, name, value)
 
@@ -109,7 +107,7 @@ def derive(policy1):
     others = []
     for constants in OTHERS:
         with policy(constants):
-            others.append({theme: f for theme, f in themes.all(THEMES).items()})
+            others.append(themes.all(THEMES, script.Rules))
             for _, vectors in others[-1].values():
                 vectors[:] = [(v, v.end()) for v in vectors]
     out = {}
