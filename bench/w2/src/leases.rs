@@ -5,7 +5,7 @@
 use crate::cases::{Entry, Run};
 use crate::contender::{Batch, Contender};
 use crate::loops::{faults, ten, Outcome};
-use crate::threads::{race, Span, LONG};
+use crate::race::{race, Span, LONG};
 use std::alloc::Layout;
 use std::hint::black_box;
 use std::ptr;

@@ -30,6 +30,7 @@ pub mod leases;
 mod mimalloc;
 #[cfg(feature = "multitude")]
 mod multitude;
+mod race;
 #[cfg(feature = "snmalloc")]
 mod snmalloc;
 #[cfg(feature = "stumpalo")]

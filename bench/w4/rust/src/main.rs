@@ -9,6 +9,7 @@
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
+mod contenders;
 mod floor;
 #[cfg(feature = "generational-arena")]
 mod generational_arena;
@@ -34,6 +35,7 @@ mod thunderdome;
 #[cfg(feature = "toft")]
 mod toft;
 
+use contenders::All;
 use measure::Effort;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -77,10 +79,10 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let (effort, large) = if quick { (QUICK, 10_000) } else { (FULL, 100_000) };
-    let mut cases = sequences::cases(large, 10);
-    cases.extend(sets::cases(large, 10));
-    cases.extend(pools::cases(large));
-    cases.extend(ordered::cases([large, 10 * large]));
+    let mut cases = sequences::cases::<All>(large, 10);
+    cases.extend(sets::cases::<All>(large, 10));
+    cases.extend(pools::cases::<All>(large));
+    cases.extend(ordered::cases::<All>([large, 10 * large]));
     let is_selected = |name: &str, pattern: &Option<String>| {
         name.is_empty() || pattern.as_ref().is_none_or(|pattern| is_like(name, pattern))
     };

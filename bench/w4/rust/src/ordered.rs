@@ -163,39 +163,26 @@ impl Ordered {
     }
 }
 
-fn maps(n: usize, random: bool) -> Vec<Contender> {
-    let mut rows = Ordered { n, random, columns: 2, all: vec![] };
-    crate::standard::maps(&mut rows);
-    #[cfg(feature = "hashbrown")]
-    crate::hashbrown::maps(&mut rows);
-    #[cfg(feature = "indexset")]
-    crate::indexset::maps(&mut rows);
-    #[cfg(feature = "toft")]
-    crate::toft::maps(&mut rows);
+/// The contenders of the cases.
+pub trait Contenders {
+    fn maps(rows: &mut Ordered);
+    fn ordered_sets(rows: &mut Ordered);
+}
+
+fn contenders(n: usize, random: bool, columns: u64, add: fn(&mut Ordered)) -> Vec<Contender> {
+    let mut rows = Ordered { n, random, columns, all: vec![] };
+    add(&mut rows);
     rows.all
 }
 
-fn sets(n: usize, random: bool) -> Vec<Contender> {
-    let mut rows = Ordered { n, random, columns: 1, all: vec![] };
-    crate::standard::ordered_sets(&mut rows);
-    #[cfg(feature = "hashbrown")]
-    crate::hashbrown::ordered_sets(&mut rows);
-    #[cfg(feature = "indexset")]
-    crate::indexset::ordered_sets(&mut rows);
-    #[cfg(feature = "toft")]
-    crate::toft::ordered_sets(&mut rows);
-    crate::floor::ordered_sets(&mut rows);
-    rows.all
-}
-
-pub fn cases(larges: [usize; 2]) -> Vec<Case> {
+pub fn cases<C: Contenders + 'static>(larges: [usize; 2]) -> Vec<Case> {
     let mut cases = vec![];
-    for (kind, make) in [("omap", maps as fn(usize, bool) -> Vec<Contender>), ("oset", sets)] {
+    for (kind, columns, add) in [("omap", 2, C::maps as fn(&mut Ordered)), ("oset", 1, C::ordered_sets)] {
         for n in larges {
             for (order, random) in [("random", true), ("sequential", false)] {
                 let operations = |part: &str| if part == "range" { RANGES } else { n };
                 let rows = PARTS.iter().map(|part| (format!("{kind} {order} {part} {n}"), operations(part))).collect();
-                cases.push(Case { rows, contenders: Box::new(move || make(n, random)) });
+                cases.push(Case { rows, contenders: Box::new(move || contenders(n, random, columns, add)) });
             }
         }
     }

@@ -139,24 +139,13 @@ impl<const REST: usize> Pools<REST> {
     }
 }
 
-fn pools<const REST: usize>(n: usize) -> Vec<Contender> {
-    let mut rows = Pools::<REST> { n, all: vec![] };
-    #[cfg(feature = "slab")]
-    crate::slab::pools(&mut rows);
-    #[cfg(feature = "slotmap")]
-    crate::slotmap::pools(&mut rows);
-    #[cfg(feature = "thunderdome")]
-    crate::thunderdome::pools(&mut rows);
-    #[cfg(feature = "generational-arena")]
-    crate::generational_arena::pools(&mut rows);
-    #[cfg(feature = "toft")]
-    crate::toft::pools(&mut rows);
-    crate::floor::pools(&mut rows);
-    rows.all
+/// The contenders of the cases.
+pub trait Contenders {
+    fn pools<const REST: usize>(rows: &mut Pools<REST>);
 }
 
-pub fn cases(large: usize) -> Vec<Case> {
-    fn of<const REST: usize>(n: usize) -> Case {
+pub fn cases<C: Contenders + 'static>(large: usize) -> Vec<Case> {
+    fn of<C: Contenders + 'static, const REST: usize>(n: usize) -> Case {
         let operations = |part: &str| match part {
             "iterate" => ITERATIONS as usize * n,
             "iterate half" => ITERATIONS as usize * (n - n / 2),
@@ -165,7 +154,12 @@ pub fn cases(large: usize) -> Vec<Case> {
         };
         let name = |part: &str| format!("pool{} {part} {n}", 8 * (1 + REST));
         let rows = PARTS.iter().map(|part| (name(part), operations(part))).collect();
-        Case { rows, contenders: Box::new(move || pools::<REST>(n)) }
+        let contenders = move || {
+            let mut rows = Pools::<REST> { n, all: vec![] };
+            C::pools(&mut rows);
+            rows.all
+        };
+        Case { rows, contenders: Box::new(contenders) }
     }
-    vec![of::<0>(large), of::<9>(large), of::<99>(large)]
+    vec![of::<C, 0>(large), of::<C, 9>(large), of::<C, 99>(large)]
 }

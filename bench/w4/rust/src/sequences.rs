@@ -114,31 +114,29 @@ impl<const P: usize> Rows<P> {
     }
 }
 
-fn rows<const P: usize>(n: usize) -> Rows<P> {
+/// The contenders of the cases.
+pub trait Contenders {
+    fn sequences<const P: usize>(rows: &mut Rows<P>);
+}
+
+fn rows<C: Contenders, const P: usize>(n: usize) -> Rows<P> {
     let mut rows = Rows { n, list: vec![], stack: vec![], queue: vec![] };
-    crate::standard::sequences(&mut rows);
-    #[cfg(feature = "slab")]
-    crate::slab::sequences(&mut rows);
-    #[cfg(feature = "slotmap")]
-    crate::slotmap::sequences(&mut rows);
-    #[cfg(feature = "toft")]
-    crate::toft::sequences(&mut rows);
-    crate::floor::sequences(&mut rows);
+    C::sequences(&mut rows);
     rows
 }
 
-pub fn cases(large: usize, small: usize) -> Vec<Case> {
-    fn of<const P: usize>(large: usize, small: usize, cases: &mut Vec<Case>) {
+pub fn cases<C: Contenders + 'static>(large: usize, small: usize) -> Vec<Case> {
+    fn of<C: Contenders + 'static, const P: usize>(large: usize, small: usize, cases: &mut Vec<Case>) {
         let whole = |name: &str, n| vec![(format!("{name} p{P} {n}"), 1)];
         for n in [large, small] {
-            cases.push(Case { rows: whole("list", n), contenders: Box::new(move || rows::<P>(n).list) });
-            cases.push(Case { rows: whole("stack", n), contenders: Box::new(move || rows::<P>(n).stack) });
-            cases.push(Case { rows: whole("queue", n), contenders: Box::new(move || rows::<P>(n).queue) });
+            cases.push(Case { rows: whole("list", n), contenders: Box::new(move || rows::<C, P>(n).list) });
+            cases.push(Case { rows: whole("stack", n), contenders: Box::new(move || rows::<C, P>(n).stack) });
+            cases.push(Case { rows: whole("queue", n), contenders: Box::new(move || rows::<C, P>(n).queue) });
         }
     }
     let mut cases = vec![];
-    of::<1>(large, small, &mut cases);
-    of::<10>(large, small, &mut cases);
-    of::<100>(large, small, &mut cases);
+    of::<C, 1>(large, small, &mut cases);
+    of::<C, 10>(large, small, &mut cases);
+    of::<C, 100>(large, small, &mut cases);
     cases
 }

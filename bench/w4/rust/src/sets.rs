@@ -248,68 +248,55 @@ impl Scans {
     }
 }
 
-// ---- contenders ----
+/// The contenders of the cases.
+pub trait Contenders {
+    fn sets(rows: &mut Sets);
+    fn dicts<const P: usize>(rows: &mut Dicts<P>);
+    fn scans(rows: &mut Scans);
+}
 
-fn sets(keys: Keys) -> Vec<Contender> {
+fn sets<C: Contenders>(keys: Keys) -> Vec<Contender> {
     let mut rows = Sets { keys, all: vec![] };
-    crate::standard::sets(&mut rows);
-    #[cfg(feature = "hashbrown")]
-    crate::hashbrown::sets(&mut rows);
-    #[cfg(feature = "indexset")]
-    crate::indexset::sets(&mut rows);
-    #[cfg(feature = "toft")]
-    crate::toft::sets(&mut rows);
-    crate::floor::sets(&mut rows);
+    C::sets(&mut rows);
     rows.all
 }
 
-fn dicts<const P: usize>(keys: Keys, body: Body) -> Vec<Contender> {
+fn dicts<C: Contenders, const P: usize>(keys: Keys, body: Body) -> Vec<Contender> {
     let mut rows = Dicts::<P> { keys, body, all: vec![] };
-    crate::standard::dicts(&mut rows);
-    #[cfg(feature = "hashbrown")]
-    crate::hashbrown::dicts(&mut rows);
-    #[cfg(feature = "indexset")]
-    crate::indexset::dicts(&mut rows);
-    #[cfg(feature = "toft")]
-    crate::toft::dicts(&mut rows);
+    C::dicts(&mut rows);
     rows.all
 }
 
-fn scans(n: usize) -> Vec<Contender> {
+fn scans<C: Contenders>(n: usize) -> Vec<Contender> {
     let (keys, mut from) = (Rc::new(random(n).insert_order), Random(3));
     let most = n.saturating_sub(WIDTH as usize - 1).max(1);
     let starts = Rc::new((0..SCANS).map(|_| 1 + from.below(most) as i64).collect());
     let mut rows = Scans { keys, starts, all: vec![] };
-    crate::standard::scans(&mut rows);
-    #[cfg(feature = "indexset")]
-    crate::indexset::scans(&mut rows);
-    #[cfg(feature = "toft")]
-    crate::toft::scans(&mut rows);
-    crate::floor::scans(&mut rows);
+    C::scans(&mut rows);
     rows.all
 }
 
-pub fn cases(large: usize, small: usize) -> Vec<Case> {
+pub fn cases<C: Contenders + 'static>(large: usize, small: usize) -> Vec<Case> {
     fn of(name: &str, n: usize, contenders: impl Fn(usize) -> Vec<Contender> + 'static) -> Case {
         Case { rows: vec![(format!("{name} {n}"), 1)], contenders: Box::new(move || contenders(n)) }
     }
-    fn of_payload<const P: usize>(large: usize, small: usize, cases: &mut Vec<Case>) {
+    fn of_payload<C: Contenders + 'static, const P: usize>(large: usize, small: usize, cases: &mut Vec<Case>) {
         let orders: [(&str, Order, usize); 3] =
             [("", ascending, large), ("", ascending, small), (" shuffled", random, large)];
         for (more, order, n) in orders {
-            cases.push(of(&format!("dict{more} p{P}"), n, move |n| dicts::<P>(order(n), Body::Same)));
+            cases.push(of(&format!("dict{more} p{P}"), n, move |n| dicts::<C, P>(order(n), Body::Same)));
         }
     }
     let mut cases = vec![];
     for n in [large, 1000, small] {
-        cases.push(of("set", n, |n| sets(ascending(n))));
-        cases.push(of("set shuffled", n, |n| sets(random(n))));
+        cases.push(of("set", n, |n| sets::<C>(ascending(n))));
+        cases.push(of("set shuffled", n, |n| sets::<C>(random(n))));
     }
-    of_payload::<1>(large, small, &mut cases);
-    of_payload::<10>(large, small, &mut cases);
-    of_payload::<100>(large, small, &mut cases);
-    cases.push(of("dict distinct p10", large, |n| dicts::<10>(random(n), Body::Own)));
-    cases.push(of("dict half p10", 1000, |n| dicts::<10>(random(n), Body::Half)));
-    cases.push(of("scan", large, scans));
+    of_payload::<C, 1>(large, small, &mut cases);
+    of_payload::<C, 10>(large, small, &mut cases);
+    of_payload::<C, 100>(large, small, &mut cases);
+    cases.push(of("dict distinct p10", large, |n| dicts::<C, 10>(random(n), Body::Own)));
+    cases.push(of("dict half p10", 1000, |n| dicts::<C, 10>(random(n), Body::Half)));
+    cases.push(of("scan", large, scans::<C>));
     cases
 }
