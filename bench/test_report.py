@@ -176,7 +176,7 @@ class Report(unittest.TestCase):
         self.assertFalse(os.path.exists(os.path.join(HERE, "report.html")))
 
     def test_plots_and_tables_have_every_win_and_every_loss(self):
-        verdicts = {"ahead": 0, "level": 0, "lost": 0}
+        totals = {"ahead": 0, "level": 0, "lost": 0}
         for name, line in self.history.items():
             if name in (ABSENT, "W4"):  # for W4 the best and the default are compared, not all
                 continue
@@ -188,8 +188,8 @@ class Report(unittest.TestCase):
             self.assertEqual(drawn, expected, name)
             summary = next(row for _, row in self.page.tables["summary"] if row[0].startswith(name))
             self.assertEqual([int(n) for n in summary[2:5]], list(expected.values()), name)
-            verdicts = {verdict: verdicts[verdict] + n for verdict, n in expected.items()}
-        self.assertGreater(min(verdicts.values()), 0, "nothing is tested")
+            totals = {verdict: totals[verdict] + n for verdict, n in expected.items()}
+        self.assertGreater(min(totals.values()), 0, "nothing is tested")
         said = [row[6] for _, row in self.page.tables["standings"][1:] if len(row) == 8]
         self.assertEqual(said.count("LOST"), sum(n for group, n in self.page.points.items() if "points-lost" in group))
 
