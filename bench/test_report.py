@@ -44,7 +44,7 @@ def verdicts(name, line):
     for medians in line["medians"].values():
         rivals = [v for c, v in medians.items() if not c.startswith(("toft", "floor"))]
         for c, value in medians.items():
-            if rivals and c.startswith("toft"):
+            if rivals and c.startswith("toft") and c != "toft hardened":  # compared with toft only
                 share = value / min(rivals)
                 found["lost" if share > 1.03 else "level" if share > 0.97 else "ahead"] += 1
     return found
