@@ -97,17 +97,23 @@ trait Kind {
     fn live(&mut self) -> u64;
 }
 
-impl Kind for Arena {
-    fn alloc(&mut self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        self.try_alloc_layout(layout)
-    }
-    fn empty(&mut self, _: &[Object]) {
-        self.reset();
-    }
-    fn live(&mut self) -> u64 {
-        self.stats().live
-    }
+macro_rules! emptied_by_reset {
+    ($name:ty) => {
+        impl Kind for $name {
+            fn alloc(&mut self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+                self.try_alloc_layout(layout)
+            }
+            fn empty(&mut self, _: &[Object]) {
+                self.reset();
+            }
+            fn live(&mut self) -> u64 {
+                self.stats().live
+            }
+        }
+    };
 }
+emptied_by_reset!(Arena);
+emptied_by_reset!(SharedArena<Of>);
 
 /// Each round is one scope of the arena, which is reset afterwards.
 struct InScope {
@@ -155,18 +161,6 @@ macro_rules! recycling {
 }
 recycling!(Recycler);
 recycling!(SyncRecycler);
-
-impl Kind for SharedArena<Of> {
-    fn alloc(&mut self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        self.try_alloc_layout(layout)
-    }
-    fn empty(&mut self, _: &[Object]) {
-        self.reset();
-    }
-    fn live(&mut self) -> u64 {
-        self.stats().live
-    }
-}
 
 struct InLocal {
     /// Borrows the box, and is dropped first.

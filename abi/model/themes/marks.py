@@ -263,7 +263,7 @@ def valid_after_a_rewind_over_a_block_edge(v):
     v.alloc(64)
 
 
-@theme.case("mark: ping-pong over a block edge asks the source once")
+@theme.case("mark: rewinds over a block edge call the source once")
 def ping_pong_over_a_block_edge(v):
     v.alloc(USABLE - 8)
 
