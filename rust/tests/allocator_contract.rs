@@ -15,7 +15,7 @@ use std::ptr::NonNull;
 use toft::{Arena, Blocks, Heap, Leases, Memory, Pages, Recycler, SharedArena, SyncRecycler, TaskArena};
 
 const SEEDS: u64 = if cfg!(miri) { 1 } else { 3 };
-const STEPS: usize = if cfg!(miri) { 150 } else { 1500 };
+const STEPS: usize = if cfg!(miri) { 20 } else { 1500 };
 const LIVE_MAX: usize = 30;
 
 struct Random(u64);
