@@ -11,53 +11,14 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "aligned_memory.h"
 #include "conformance.h"
 #include "toft.h"
 #include "toft_abi_info.h"
-
-/* ---- memory for blocks: the same distance from a boundary of 64 KiB on both sides ---- */
-
-#define TOFT_TEST_PAGE_MEMORY_H
-enum { BOUNDARY = 65536, KEPT = 64, LARGEST = 160 << 20 };
-#if defined(__SANITIZE_ADDRESS__) || defined(FUZZ)
-static const int keeps = 0; /* a returned block must not be readable */
-#else
-static const int keeps = 1;
-#endif
-static size_t skew; /* of the next block's base, a multiple of 4096 */
-static struct {
-  unsigned char *at; /* on a boundary */
-  size_t size;
-} unused[KEPT];
-static size_t unused_count;
-
-static void *page_memory(size_t size) {
-  for (size_t i = 0; i < unused_count; i++) {
-    if (unused[i].size != size) continue;
-    unsigned char *at = unused[i].at;
-    unused[i] = unused[--unused_count];
-    return at + skew;
-  }
-  unsigned char *at = (unsigned char *)aligned_alloc(BOUNDARY, (size + 2 * BOUNDARY - 1) / BOUNDARY * BOUNDARY);
-  return at != NULL ? at + skew : NULL;
-}
-
-static size_t freed_size; /* of the block that page_memory_free gets next */
-
-static void page_memory_free(void *p) {
-  unsigned char *at = (unsigned char *)((uintptr_t)p & ~(uintptr_t)(BOUNDARY - 1));
-  if (keeps && unused_count < KEPT && freed_size <= 256 << 10) {
-    unused[unused_count].at = at;
-    unused[unused_count++].size = freed_size;
-  } else {
-    free(at);
-  }
-}
 
 #define SAMPLED ((size_t)1200) /* twice that is more than a holder takes of its range at once */
 #include "vector_player.h"
@@ -367,18 +328,29 @@ static int live_id(unsigned b) {
 
 static int known_mark(unsigned b) { return client.marks[b % (unsigned)client.mark_count]; }
 
+static const enum vec_kind kinds[] = {
+    VEC_ALLOC,  VEC_ALLOC,  VEC_ALLOC, VEC_ALLOC,      VEC_ALLOC,     VEC_ALLOC,      VEC_ALLOC,         VEC_ALLOC,
+    VEC_ALLOC,  VEC_ALLOC,  VEC_ALLOC, VEC_ALLOC,      VEC_ALLOC,     VEC_ALLOC,      VEC_ALLOC,         VEC_ALLOC,
+    VEC_ALLOC,  VEC_ALLOC,  VEC_ALLOC, VEC_ALLOC,      VEC_RESIZE,    VEC_RESIZE,     VEC_RESIZE,        VEC_RESIZE,
+    VEC_RESIZE, VEC_RESIZE, VEC_FREE,  VEC_FREE,       VEC_FREE,      VEC_FREE,       VEC_FREE,          VEC_MARK,
+    VEC_MARK,   VEC_MARK,   VEC_MARK,  VEC_MARK,       VEC_REWIND,    VEC_REWIND,     VEC_REWIND,        VEC_REWIND,
+    VEC_REWIND, VEC_REWIND, VEC_RESET, VEC_CLEANUP,    VEC_CLEANUP,   VEC_CLEANUP,    VEC_CANCEL,        VEC_CLAIM,
+    VEC_CLAIM,  VEC_CLAIM,  VEC_FILL,  VEC_FILL,       VEC_FILL,      VEC_GIVE,       VEC_GIVE,          VEC_GIVE,
+    VEC_BUDGET, VEC_TRIM,   VEC_RESET, VEC_REWIND_RAW, VEC_GIVE_PAST, VEC_CLAIM_PAST, VEC_RELEASE_EARLY, TAG};
+static const size_t keeps_of[] = {0, 5000, 100000, 400000, 2u << 20, 70u << 20, SIZE_MAX, 4096};
+
+/* Moves the holder's cursor: forwards, or back into its last fill. */
+static int decode_fill(vec_op *op, const toft_range *held, unsigned a, unsigned b, unsigned c) {
+  if (held == NULL) return 0;
+  op->id = client.holder;
+  op->plus = (long)(b * 8 + c);
+  if (op->plus > held->limit - held->cursor) op->plus = held->limit - held->cursor;
+  if (a < 50) op->plus = client.last_fill != 0 ? -(long)(c % (unsigned)client.last_fill) : 0;
+  return op->plus != 0;
+}
+
 /* 0: it would break a rule for clients, or have no effect. */
 static int decode(const uint8_t *step, vec_op *op) {
-  static const enum vec_kind kinds[] = {
-      VEC_ALLOC,  VEC_ALLOC,  VEC_ALLOC, VEC_ALLOC,      VEC_ALLOC,     VEC_ALLOC,      VEC_ALLOC,         VEC_ALLOC,
-      VEC_ALLOC,  VEC_ALLOC,  VEC_ALLOC, VEC_ALLOC,      VEC_ALLOC,     VEC_ALLOC,      VEC_ALLOC,         VEC_ALLOC,
-      VEC_ALLOC,  VEC_ALLOC,  VEC_ALLOC, VEC_ALLOC,      VEC_RESIZE,    VEC_RESIZE,     VEC_RESIZE,        VEC_RESIZE,
-      VEC_RESIZE, VEC_RESIZE, VEC_FREE,  VEC_FREE,       VEC_FREE,      VEC_FREE,       VEC_FREE,          VEC_MARK,
-      VEC_MARK,   VEC_MARK,   VEC_MARK,  VEC_MARK,       VEC_REWIND,    VEC_REWIND,     VEC_REWIND,        VEC_REWIND,
-      VEC_REWIND, VEC_REWIND, VEC_RESET, VEC_CLEANUP,    VEC_CLEANUP,   VEC_CLEANUP,    VEC_CANCEL,        VEC_CLAIM,
-      VEC_CLAIM,  VEC_CLAIM,  VEC_FILL,  VEC_FILL,       VEC_FILL,      VEC_GIVE,       VEC_GIVE,          VEC_GIVE,
-      VEC_BUDGET, VEC_TRIM,   VEC_RESET, VEC_REWIND_RAW, VEC_GIVE_PAST, VEC_CLAIM_PAST, VEC_RELEASE_EARLY, TAG};
-  static const size_t keeps_of[] = {0, 5000, 100000, 400000, 2u << 20, 70u << 20, SIZE_MAX, 4096};
   unsigned a = step[1], b = step[2], c = step[3];
   const toft_range *held = client.holder >= 0 ? &runs[0].ranges[client.holder] : NULL;
   memset(op, 0, sizeof *op);
@@ -431,13 +403,7 @@ static int decode(const uint8_t *step, vec_op *op) {
       op->n = a < 80 ? 0 : size_of(b, c);
       op->align = align_of(a);
       return 1;
-    case VEC_FILL:
-      if (held == NULL) return 0;
-      op->id = client.holder;
-      op->plus = (long)(b * 8 + c);
-      if (op->plus > held->limit - held->cursor) op->plus = held->limit - held->cursor;
-      if (a < 50) op->plus = client.last_fill != 0 ? -(long)(c % (unsigned)client.last_fill) : 0;
-      return op->plus != 0;
+    case VEC_FILL: return decode_fill(op, held, a, b, c);
     case VEC_GIVE: op->id = held != NULL && a < 240 ? client.holder : (int)(b % RANGES); return 1;
     case VEC_GIVE_PAST:
     case VEC_CLAIM_PAST:

@@ -123,12 +123,7 @@ static int spy_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
 
 static int spy_calls(void) { return spy.alloc + spy.resize + spy.free + spy.rewind; }
 
-/* What the row's client does without a call, and with which arguments it calls. A table may be swapped (M20). */
-void paths_are_inline(void) {
-  static uint64_t far_away[32];
-  open_arena(UINT64_MAX);
-  unsigned char *first = (unsigned char *)row->alloc(arena, 8, 8);
-  CHECK("M7", first != NULL && (uintptr_t)first % 64 == 0, "the first byte of a block is %p", (void *)first);
+static void install_spy(void) {
   memset(&spy, 0, sizeof spy);
   spy.real = arena->ops;
   spy.ops = *arena->ops;
@@ -138,8 +133,10 @@ void paths_are_inline(void) {
   spy.ops.free = spy_free;
   spy.ops.rewind = spy_rewind;
   arena->ops = &spy.ops;
-  toft_arena before = {arena->cursor, arena->ops, arena->limit, arena->epoch};
+}
 
+/* What the client does without a call. Returns a mark after the allocations. */
+static toft_mark operations_are_inline(void) {
   static const size_t sizes[] = {1, 8, 24, 7, 100, 16, 33};
   for (size_t i = 0; i < 20; i++) {
     unsigned char *cursor = arena->cursor;
@@ -163,7 +160,13 @@ void paths_are_inline(void) {
     CHECK("3", arena->cursor == p, "the newest is not given back");
   }
   CHECK("3", spy_calls() == 0, "%d calls for what is inline", spy_calls());
+  return m;
+}
 
+/* At the end of the block, and with which arguments the client calls beyond it. Precondition: the cursor is at m. */
+static void limits_are_exact(toft_mark m) {
+  static uint64_t far_away[32];
+  toft_arena before = *arena;
   size_t remaining = (size_t)(arena->limit - arena->cursor);
   unsigned char *end = arena->cursor;
   for (size_t less = 0; less < 8; less += 7) {
@@ -185,8 +188,10 @@ void paths_are_inline(void) {
         "a size that wraps was served");
   CHECK("U3", arena->ops == before.ops && arena->limit == before.limit && arena->epoch == before.epoch,
         "a client wrote ops, limit or epoch");
+}
 
-  /* Instrumented: live is above the budget. */
+/* Live is above the budget. Precondition: the cursor is at m. */
+static void instrumented_arenas_are_called(toft_mark m) {
   void *p = row->alloc(arena, 40, 8);
   CHECK("M12", budget_by(row, 8) == TOFT_OK && (arena->epoch & 1) != 0, "a budget below live is not instrumented");
   CHECK("M12", budget_by(row, UINT64_MAX) == TOFT_OK && (arena->epoch & 1) == 0,
@@ -201,6 +206,17 @@ void paths_are_inline(void) {
     CHECK("U8", spy.size == 30, "ops->free got the size %zu, not 30", spy.size);
   }
   CHECK("M11", row->rewind(arena, m) == TOFT_OK && spy.rewind == was + 1, "an instrumented arena was rewound inline");
+}
+
+/* What the row's client does without a call, and with which arguments it calls. A table may be swapped (M20). */
+void paths_are_inline(void) {
+  open_arena(UINT64_MAX);
+  unsigned char *first = (unsigned char *)row->alloc(arena, 8, 8);
+  CHECK("M7", first != NULL && (uintptr_t)first % 64 == 0, "the first byte of a block is %p", (void *)first);
+  install_spy();
+  toft_mark m = operations_are_inline();
+  limits_are_exact(m);
+  instrumented_arenas_are_called(m);
   arena->ops = spy.real;
   close_arena();
 }

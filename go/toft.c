@@ -1052,6 +1052,98 @@ static size_t toft_merged_size(uint64_t high) {
 
 #endif
 
+/* ==== core/retention.c ==== */
+/* P10 of abi/SPEC.md: which blocks a reset keeps, decided from sizes alone. reset.c carries the decision out. */
+#ifndef TOFT_CORE_RETENTION_C
+#define TOFT_CORE_RETENTION_C
+
+/* The memory of an arena at the end of a round. `others`: the blocks in use beside the initial one. */
+typedef struct toft_round_memory {
+  uint64_t high;          /* the highest peak of the recent rounds, and 512 bytes for the state in the initial block */
+  size_t others;          /* bytes */
+  size_t dedicated_count; /* of the others */
+  size_t single;          /* size of the only one of the others, if it is regular; else 0 */
+  size_t spare_bytes;
+  size_t initial_usable; /* bytes of the initial block for allocations */
+  int initial_only;      /* no block can be added: there is no source, or it extends the initial block */
+  int limited;           /* the source shares a limit with other arenas */
+  int refused;           /* the source refused a block, and has granted none in a later round */
+} toft_round_memory;
+
+typedef enum toft_retained_blocks {
+  TOFT_RETAIN_NONE,     /* every block returns to its source */
+  TOFT_RETAIN_IN_PLACE, /* the single block becomes the current one */
+  TOFT_RETAIN_UP_TO,    /* blocks become spares in their order while their sum is at most `bound` */
+  TOFT_RETAIN_SPARE     /* the first spare of `at_least` to `at_most` bytes */
+} toft_retained_blocks;
+
+typedef struct toft_retention {
+  toft_retained_blocks blocks;
+  int initial_idle; /* nothing is allocated from the initial block in the next round */
+  size_t at_least, at_most, bound;
+  size_t first_size; /* the least size of the first block that is requested then; 0: by growth */
+} toft_retention;
+
+/* One block of `wanted` bytes holds a round; an existing one of up to `most` bytes serves as well. */
+typedef struct toft_merge {
+  size_t wanted, most, bound;
+  int unmerged; /* blocks of up to `bound` bytes stay as they are */
+} toft_merge;
+
+static toft_merge toft_decide_merge(const toft_round_memory *m, uint32_t policy, size_t keep) {
+  uint64_t high = m->high;
+  toft_merge merge;
+  /* equal blocks serve a round as well as one large block, and their pages have been touched already */
+  int alike = m->dedicated_count == 0 && m->others > TOFT_CAP;
+  merge.wanted = toft_merged_size(high);
+  merge.unmerged = high > TOFT_MERGE || (alike && high > TOFT_CAP);
+  if (policy == TOFT_KEEP_ALL) {
+    merge.wanted = toft_max(merge.wanted, toft_min(TOFT_MERGE, m->others));
+    merge.most = SIZE_MAX;
+    merge.unmerged = high > TOFT_MERGE || m->others > TOFT_MERGE || alike;
+    merge.bound = m->others + m->spare_bytes;
+  } else if (policy == TOFT_KEEP_BYTES) {
+    merge.bound = toft_min(keep, TOFT_MAX_REQUEST);
+    merge.wanted = toft_min(merge.wanted, toft_max(TOFT_BLOCK_MIN, toft_round(merge.bound, TOFT_BLOCK_MIN)));
+    merge.most = toft_min(4 * merge.wanted, toft_max(merge.wanted, merge.bound));
+    merge.unmerged = merge.unmerged && merge.bound > (high > TOFT_MERGE ? TOFT_MERGE : TOFT_CAP);
+  } else { /* half more than the round, as P6 may waste a quarter of each block */
+    merge.most = 4 * merge.wanted;
+    merge.bound =
+        toft_round((size_t)(high < TOFT_MAX_REQUEST / 2 ? high + high / 2 : TOFT_MAX_REQUEST), TOFT_CAP) + TOFT_CAP;
+  }
+  return merge;
+}
+
+static toft_retention toft_decide_retention(const toft_round_memory *m, uint32_t policy, size_t keep) {
+  toft_merge merge = toft_decide_merge(m, policy, keep);
+  toft_retention r = {TOFT_RETAIN_NONE, 0, 0, 0, 0, 0};
+  int fits = m->high <= m->initial_usable + 512 && (policy != TOFT_KEEP_ALL || m->others == 0);
+  if (merge.wanted <= TOFT_BLOCK_MIN || fits || m->initial_only) return r;
+  r.initial_idle = 1;
+  if (m->limited && policy == TOFT_KEEP_RECENT) { /* kept memory would be refused to the other arenas of the limit */
+    r.first_size = merge.wanted;
+  } else if (m->refused) { /* a merged block may be refused; the same requests find the same blocks again */
+    r.blocks = TOFT_RETAIN_UP_TO;
+    r.bound = merge.bound;
+    r.initial_idle = 0;
+  } else if (m->single != 0 && m->high <= TOFT_MERGE && m->single >= merge.wanted && m->single <= merge.most) {
+    r.blocks = TOFT_RETAIN_IN_PLACE;
+  } else if (merge.unmerged) {
+    r.blocks = TOFT_RETAIN_UP_TO;
+    r.bound = merge.bound;
+    r.first_size = TOFT_CAP;
+  } else { /* a block that was rewound before the reset serves as well as one that was in use */
+    if (m->others == 0) r.blocks = TOFT_RETAIN_SPARE;
+    r.at_least = merge.wanted;
+    r.at_most = merge.most;
+    r.first_size = merge.wanted;
+  }
+  return r;
+}
+
+#endif
+
 /* ==== core/page_cache.c ==== */
 /* The process's cache of mapped pages, for blocks of 1 MiB and more of every thread. Without it each release of an
  * arena would unmap them, and the next arena would fault all of its pages in again.
@@ -2568,6 +2660,160 @@ static void *toft_alloc_slow(toft_state *a, size_t size, size_t align) {
 
 #endif
 
+/* ==== core/reset.c ==== */
+/* Reset and trim: the end of a round, and what an empty arena keeps. */
+#ifndef TOFT_CORE_RESET_C
+#define TOFT_CORE_RESET_C
+
+/* P10: adds this round's peak to its window. Returns the highest peak of all windows, and 512 for the state in the
+ * initial block. */
+static uint64_t toft_end_round(toft_state *a) {
+  uint64_t *window = &a->window_peaks[a->rounds / TOFT_ROUNDS_PER_WINDOW % TOFT_PEAK_WINDOWS], high = 0;
+  if (a->rounds++ % TOFT_ROUNDS_PER_WINDOW == 0) *window = 0;
+  if (a->round_peak > *window) *window = a->round_peak;
+  a->round_peak = 0;
+  for (int i = 0; i < TOFT_PEAK_WINDOWS; i++)
+    if (a->window_peaks[i] > high) high = a->window_peaks[i];
+  return high + 512;
+}
+
+/* Unlinks all blocks but the initial one into one list: blocks, newest first, then spares in their order. */
+static toft_block_header *toft_unlink_all(toft_state *a) {
+  toft_block_header *all = a->newest, **tail = &all;
+  while (*tail != &a->initial) tail = &(*tail)->next;
+  *tail = a->spares;
+  a->spares = NULL;
+  a->spare_bytes = 0;
+  return all;
+}
+
+static toft_round_memory toft_measure_round(toft_state *a) {
+  const toft_block_header *newest = a->newest;
+  toft_round_memory m = {0, 0, 0, 0, 0, 0, 0, 0, 0};
+  m.high = toft_end_round(a);
+  for (const toft_block_header *b = newest; b != &a->initial; b = b->next) {
+    m.others += b->size;
+    m.dedicated_count += b->kind == TOFT_BLOCK_DEDICATED;
+  }
+  if (newest != &a->initial && newest->next == &a->initial && newest->kind == TOFT_BLOCK_REGULAR)
+    m.single = newest->size;
+  m.spare_bytes = a->spare_bytes;
+  m.initial_usable = (size_t)(a->initial_end - a->initial_start);
+  m.initial_only = a->source == NULL || (a->initial.source != NULL && a->initial.source->extend != NULL);
+  m.limited = toft_is_limited(a->source);
+  m.refused = (a->state & TOFT_KEEPS_BLOCKS) != 0;
+  return m;
+}
+
+static int toft_is_retained(const toft_state *a, const toft_retention *r, size_t size) {
+  if (r->blocks == TOFT_RETAIN_UP_TO) return size <= r->bound && a->spare_bytes <= r->bound - size;
+  return r->blocks == TOFT_RETAIN_SPARE && a->spare_bytes == 0 && size >= r->at_least && size <= r->at_most;
+}
+
+/* Makes each block of the list that is retained a spare, in order, and returns the others to the source. Returns the
+ * size of the largest retained regular block that was in use. */
+static size_t toft_retain_matching(toft_state *a, toft_block_header *list, const toft_retention *r) {
+  toft_block_header **tail = &a->spares;
+  size_t largest = 0;
+  while (list != NULL) {
+    toft_block_header *b = list;
+    list = b->next;
+    if (toft_is_retained(a, r, b->size)) {
+      *tail = b;
+      tail = &b->next;
+      a->spare_bytes += b->size;
+      if (b->kind == TOFT_BLOCK_REGULAR) largest = toft_max(largest, b->size);
+      b->kind = TOFT_BLOCK_SPARE;
+    } else {
+      toft_block_put(a, b);
+    }
+  }
+  *tail = NULL;
+  return largest;
+}
+
+/* P10: ends the round of an arena in which nothing is live. */
+static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
+  toft_round_memory m = toft_measure_round(a);
+  toft_retention r = toft_decide_retention(&m, policy, keep);
+  a->state &= ~(uint32_t)TOFT_ROUND_REFUSED;
+  a->spare_keep = r.bound;
+  if (r.blocks == TOFT_RETAIN_IN_PLACE) {
+    toft_block_header *single = a->newest;
+    toft_put_spares(a, 0);
+    toft_make_initial_current(a, r.initial_idle); /* no mark of this round can point into it */
+    a->newest = single;
+    single->index = 1;
+    toft_make_current(a, single, toft_block_start(a, single));
+  } else {
+    size_t largest = toft_retain_matching(a, toft_unlink_all(a), &r);
+    if (r.blocks == TOFT_RETAIN_SPARE && a->spares != NULL) r.first_size = a->spares->size;
+    if (r.first_size != 0) r.first_size = toft_max(r.first_size, largest);
+    toft_make_initial_current(a, r.initial_idle);
+  }
+  a->first_size = r.first_size;
+}
+
+/* `releasing`: not the blocks that become inaccessible. */
+static void toft_mark_all_freed(toft_state *a, int releasing) {
+  for (toft_block_header *b = a->newest; b != NULL && a->checks != NULL; b = b->next)
+    if (!releasing || !toft_is_guarded(b->source))
+      toft_mark_freed(a, toft_block_start(a, b), toft_block_used_end(a, b));
+}
+
+static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
+  toft_state *a = toft_state_of(head);
+  int code = TOFT_OK;
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "reset", TOFT_CALLER()))) return TOFT_EBUSY;
+  toft_sync_in(a);
+  if (policy > TOFT_KEEP_BYTES) {
+    code = TOFT_EARG;
+  } else if (a->state & TOFT_REFUSING) {
+    code = TOFT_EBUSY;
+  } else {
+    toft_update_round_peak(a, a->live);
+    toft_run_cleanups(a, 0);
+    code = toft_verify_freed(a);
+    if (toft_check_records(a, 0) != TOFT_OK) code = TOFT_ECORRUPT;
+    toft_mark_all_freed(a, 0);
+    toft_retain_blocks(a, policy, keep);
+    a->live = 0;
+    toft_accounting_reset(a);
+    toft_next_epoch(a);
+    a->initial.epoch = a->current->epoch = toft_epoch(a);
+    toft_restart_checks(a);
+  }
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+  return code;
+}
+
+static void toft_op_trim(toft_arena *head, size_t keep) {
+  toft_state *a = toft_state_of(head);
+  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "trim", TOFT_CALLER()))) return;
+  toft_sync_in(a);
+  if (!(a->state & TOFT_REFUSING)) {
+    toft_put_spares(a, keep);
+    toft_block_header *b = a->current;
+    a->spare_keep = toft_min(a->spare_keep, keep);
+    if (toft_current_is_unused(a) && b->size > keep) {
+      toft_put_current(a);
+    } else if (a->live == 0 && b == &a->initial && a->newest == b && b->source != NULL && b->source->extend != NULL) {
+      size_t size = toft_max(TOFT_BLOCK_MIN, toft_round(toft_min(keep, b->size), TOFT_BLOCK_MIN));
+      size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_BLOCK_MIN));
+      if (size < b->size) toft_checks_shrink_initial(a, (unsigned char *)a + size);
+      if (size < b->size && b->source->extend(b->source, a, b->size, size)) {
+        b->size = size;
+        a->end = a->initial_end = (unsigned char *)a + size;
+      }
+    }
+  }
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+}
+
+#endif
+
 /* ==== core/ops.c ==== */
 /* The operations table of the arenas that this library makes: the functions behind every public call. */
 #ifndef TOFT_CORE_OPS_C
@@ -2793,180 +3039,6 @@ static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epo
   toft_set_limit(a);
   toft_debug_end_call(a);
   return code;
-}
-
-/* ---- reset and trim ---- */
-
-/* P10: adds this round's peak to its window. Returns the highest peak of all windows, and 512 for the state in the
- * initial block. */
-static uint64_t toft_end_round(toft_state *a) {
-  uint64_t *window = &a->window_peaks[a->rounds / TOFT_ROUNDS_PER_WINDOW % TOFT_PEAK_WINDOWS], high = 0;
-  if (a->rounds++ % TOFT_ROUNDS_PER_WINDOW == 0) *window = 0;
-  if (a->round_peak > *window) *window = a->round_peak;
-  a->round_peak = 0;
-  for (int i = 0; i < TOFT_PEAK_WINDOWS; i++)
-    if (a->window_peaks[i] > high) high = a->window_peaks[i];
-  return high + 512;
-}
-
-/* Unlinks all blocks but the initial one into one list: blocks, newest first, then spares in their order. */
-static toft_block_header *toft_unlink_all(toft_state *a) {
-  toft_block_header *all = a->newest, **tail = &all;
-  while (*tail != &a->initial) tail = &(*tail)->next;
-  *tail = a->spares;
-  a->spares = NULL;
-  a->spare_bytes = 0;
-  return all;
-}
-
-/* Makes each matching block of the list a spare, in order, and returns the others to the source. Returns the size of
- * the largest retained regular block that was in use. */
-static size_t toft_retain_matching(toft_state *a, toft_block_header *list, size_t at_least, size_t at_most,
-                                   size_t bound, size_t count) {
-  toft_block_header **tail = &a->spares;
-  size_t largest = 0;
-  while (list != NULL) {
-    toft_block_header *b = list;
-    list = b->next;
-    if (count != 0 && b->size >= at_least && b->size <= at_most && b->size <= bound &&
-        a->spare_bytes <= bound - b->size) {
-      *tail = b;
-      tail = &b->next;
-      a->spare_bytes += b->size;
-      if (b->kind == TOFT_BLOCK_REGULAR) largest = toft_max(largest, b->size);
-      b->kind = TOFT_BLOCK_SPARE;
-      count--;
-    } else {
-      toft_block_put(a, b);
-    }
-  }
-  *tail = NULL;
-  return largest;
-}
-
-/* P10: decides which blocks the empty arena keeps for its next round. */
-static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
-  uint64_t high = toft_end_round(a);
-  toft_block_header *newest = a->newest;
-  size_t others = 0, dedicated_count = 0;
-  for (toft_block_header *b = newest; b != &a->initial; b = b->next) {
-    others += b->size;
-    dedicated_count += b->kind == TOFT_BLOCK_DEDICATED;
-  }
-
-  /* one block of this size holds a round; an existing block of up to `most` will do */
-  size_t wanted = toft_merged_size(high), most = 4 * wanted;
-  /* otherwise blocks stay unmerged up to half more than the round, as P6 may waste a quarter of each */
-  size_t bound =
-      toft_round((size_t)(high < TOFT_MAX_REQUEST / 2 ? high + high / 2 : TOFT_MAX_REQUEST), TOFT_CAP) + TOFT_CAP;
-  /* many equal blocks serve as well as one large one, and their pages are touched already */
-  int unmerged = high > TOFT_MERGE || (dedicated_count == 0 && others > TOFT_CAP && high > TOFT_CAP);
-  if (policy == TOFT_KEEP_ALL) {
-    wanted = toft_max(wanted, toft_min(TOFT_MERGE, others));
-    most = SIZE_MAX;
-    unmerged = high > TOFT_MERGE || others > TOFT_MERGE || (dedicated_count == 0 && others > TOFT_CAP);
-    bound = others + a->spare_bytes;
-  } else if (policy == TOFT_KEEP_BYTES) {
-    bound = toft_min(keep, TOFT_MAX_REQUEST);
-    wanted = toft_min(wanted, toft_max(TOFT_BLOCK_MIN, toft_round(bound, TOFT_BLOCK_MIN)));
-    most = toft_min(4 * wanted, toft_max(wanted, bound));
-    unmerged = unmerged && bound > (high > TOFT_MERGE ? TOFT_MERGE : TOFT_CAP);
-  }
-
-  /* the initial block is enough if the round fits, if it is the only memory, or if its source extends it */
-  int extends = a->initial.source != NULL && a->initial.source->extend != NULL;
-  int fits = high <= (size_t)(a->initial_end - a->initial_start) + 512 && (policy != TOFT_KEEP_ALL || others == 0);
-  int single = newest != &a->initial && newest->next == &a->initial && newest->kind == TOFT_BLOCK_REGULAR;
-  int refused = (a->state & TOFT_KEEPS_BLOCKS) != 0, limited = policy == TOFT_KEEP_RECENT && toft_is_limited(a->source);
-  a->state &= ~(uint32_t)TOFT_ROUND_REFUSED;
-  a->spare_keep = 0;
-  if (wanted <= TOFT_BLOCK_MIN || fits || a->source == NULL || extends) {
-    (void)toft_retain_matching(a, toft_unlink_all(a), 0, 0, 0, 0);
-    a->first_size = 0;
-    toft_make_initial_current(a, 0);
-  } else if (limited) { /* what is kept would be refused to the other arenas of the limit */
-    (void)toft_retain_matching(a, toft_unlink_all(a), 0, 0, 0, 0);
-    a->first_size = wanted;
-    toft_make_initial_current(a, 1);
-  } else if (refused) { /* the source may refuse a merged block; the same requests find the same blocks again */
-    (void)toft_retain_matching(a, toft_unlink_all(a), 0, SIZE_MAX, bound, SIZE_MAX);
-    a->spare_keep = bound;
-    a->first_size = 0;
-    toft_make_initial_current(a, 0);
-  } else if (single && high <= TOFT_MERGE && newest->size >= wanted && newest->size <= most) {
-    toft_put_spares(a, 0);
-    a->first_size = 0;
-    toft_make_initial_current(a, 1); /* no mark of this round can point into it */
-    a->newest = newest;
-    newest->index = 1;
-    toft_make_current(a, newest, toft_block_start(a, newest));
-  } else if (unmerged) {
-    a->first_size = toft_max(TOFT_CAP, toft_retain_matching(a, toft_unlink_all(a), 0, SIZE_MAX, bound, SIZE_MAX));
-    a->spare_keep = bound;
-    toft_make_initial_current(a, 1);
-  } else { /* spares from rewinds before the reset count as well */
-    (void)toft_retain_matching(a, toft_unlink_all(a), wanted, most, SIZE_MAX, others == 0);
-    a->first_size = a->spares != NULL ? a->spares->size : wanted;
-    toft_make_initial_current(a, 1);
-  }
-}
-
-/* `releasing`: not the blocks that become inaccessible. */
-static void toft_mark_all_freed(toft_state *a, int releasing) {
-  for (toft_block_header *b = a->newest; b != NULL && a->checks != NULL; b = b->next)
-    if (!releasing || !toft_is_guarded(b->source))
-      toft_mark_freed(a, toft_block_start(a, b), toft_block_used_end(a, b));
-}
-
-static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
-  toft_state *a = toft_state_of(head);
-  int code = TOFT_OK;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "reset", TOFT_CALLER()))) return TOFT_EBUSY;
-  toft_sync_in(a);
-  if (policy > TOFT_KEEP_BYTES) {
-    code = TOFT_EARG;
-  } else if (a->state & TOFT_REFUSING) {
-    code = TOFT_EBUSY;
-  } else {
-    toft_update_round_peak(a, a->live);
-    toft_run_cleanups(a, 0);
-    code = toft_verify_freed(a);
-    if (toft_check_records(a, 0) != TOFT_OK) code = TOFT_ECORRUPT;
-    toft_mark_all_freed(a, 0);
-    toft_retain_blocks(a, policy, keep);
-    a->live = 0;
-    toft_accounting_reset(a);
-    toft_next_epoch(a);
-    a->initial.epoch = a->current->epoch = toft_epoch(a);
-    toft_restart_checks(a);
-  }
-  toft_set_limit(a);
-  toft_debug_end_call(a);
-  return code;
-}
-
-static void toft_op_trim(toft_arena *head, size_t keep) {
-  toft_state *a = toft_state_of(head);
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "trim", TOFT_CALLER()))) return;
-  toft_sync_in(a);
-  if (!(a->state & TOFT_REFUSING)) {
-    toft_put_spares(a, keep);
-    toft_block_header *b = a->current;
-    a->spare_keep = toft_min(a->spare_keep, keep);
-    if (toft_current_is_unused(a) && b->size > keep) {
-      toft_put_current(a);
-    } else if (a->live == 0 && b == &a->initial && a->newest == b && b->source != NULL && b->source->extend != NULL) {
-      size_t size = toft_max(TOFT_BLOCK_MIN, toft_round(toft_min(keep, b->size), TOFT_BLOCK_MIN));
-      size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_BLOCK_MIN));
-      if (size < b->size) toft_checks_shrink_initial(a, (unsigned char *)a + size);
-      if (size < b->size && b->source->extend(b->source, a, b->size, size)) {
-        b->size = size;
-        a->end = a->initial_end = (unsigned char *)a + size;
-      }
-    }
-  }
-  toft_set_limit(a);
-  toft_debug_end_call(a);
 }
 
 /* ---- cleanups ---- */
@@ -8628,14 +8700,14 @@ toft_pool_stats toft_pool_get_stats(const toft_pool *p) {
 /* ---- recycler: individual deallocation ---- */
 #ifndef TOFT_OMIT_RECYCLER
 
-/* ==== recycler/recycler.c ==== */
+/* ==== recycler/recycler_blocks.c ==== */
 /* Recyclers: blocks with live counts. See recycler.h for the layout and the inline fast paths.
  *
- * Each size class allocates from its span, without a call. When the span is used up, the class takes, in this order,
- * the newest of the freed pieces that it holds, the spans that frees replaced, and a grant of new memory. A
- * class that has taken less than TOFT_RECYCLER_OWN_MIN is granted a few objects from a range that all such classes
- * share, so that a small heap does not have a block for each size. After that the class fills blocks of its own, in
- * which every hole fits every request.
+ * Each size class (recycler_classes.c) allocates from its span, without a call. When the span is used up, the class
+ * takes, in this order, the newest of the freed pieces that it holds, the spans that frees replaced, and a grant of new
+ * memory. A class that has taken less than TOFT_RECYCLER_OWN_MIN is granted a few objects from a range that all such
+ * classes share, so that a small heap does not have a block for each size. After that the class fills blocks of its
+ * own, in which every hole fits every request.
  *
  * A freed piece is held by its class or becomes its span; each class holds a few pieces, and passes others to their
  * block. A block is fresh, filled (by a range), full, sparse or empty. Pieces that a block gets are linked through
@@ -8643,8 +8715,8 @@ toft_pool_stats toft_pool_get_stats(const toft_pool *p) {
  * by piece. A shared one is swept before: the pieces are sorted and joined with a bitmap on the stack.
  *
  * Objects above TOFT_RECYCLER_CLASS_MAX have blocks of another kind: recycler_medium.c. */
-#ifndef TOFT_RECYCLER_RECYCLER_C
-#define TOFT_RECYCLER_RECYCLER_C
+#ifndef TOFT_RECYCLER_RECYCLER_BLOCKS_C
+#define TOFT_RECYCLER_RECYCLER_BLOCKS_C
 
 enum { TOFT_RECYCLER_FILLED = 0, TOFT_RECYCLER_FULL, TOFT_RECYCLER_SPARSE, TOFT_RECYCLER_EMPTY };
 
@@ -9223,7 +9295,12 @@ static void *toft_recycler_fill(toft_recycler *r, size_t k, size_t size, size_t 
   return p != NULL ? p : toft_recycler_fill_new(r, k, size, align);
 }
 
-/* ---- size classes ---- */
+#endif
+
+/* ==== recycler/recycler_classes.c ==== */
+/* The size classes of a recycler: spans, the freed pieces that a class holds, grants of new memory. */
+#ifndef TOFT_RECYCLER_RECYCLER_CLASSES_C
+#define TOFT_RECYCLER_RECYCLER_CLASSES_C
 
 /* Empties the span of a class that is in use. No allocation starts or ends at this address. */
 static void toft_recycler_span_clear(toft_recycler *r, toft_recycler_span *s) {
@@ -9475,6 +9552,13 @@ static void toft_recycler_class_put(toft_recycler *r, size_t k, unsigned char *p
     toft_recycler_class_free(r, k, p, bytes);
 }
 
+#endif
+
+/* ==== recycler/recycler.c ==== */
+/* The calls of toft/recycler.h: the slow paths of allocation and deallocation, resize, init and release. */
+#ifndef TOFT_RECYCLER_RECYCLER_C
+#define TOFT_RECYCLER_RECYCLER_C
+
 /* ---- slow paths of the API ---- */
 
 /* With a count: the class that allocated last borrows the unused part of the range. */
@@ -9721,7 +9805,12 @@ static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {
 
 void toft_recycler_release(toft_recycler *r) { toft_recycler_release_at(r, TOFT_CALLER()); }
 
-/* ---- statistics ---- */
+#endif
+
+/* ==== recycler/recycler_stats.c ==== */
+/* Statistics of a recycler, and trim: what its blocks and classes keep. */
+#ifndef TOFT_RECYCLER_RECYCLER_STATS_C
+#define TOFT_RECYCLER_RECYCLER_STATS_C
 
 /* The end of the last unit in use. */
 static unsigned char *toft_recycler_cut_end(const toft_recycler *r, const toft_recycler_segment *s) {

@@ -12,6 +12,7 @@
 /* ---- core: the arena ---- */
 #include "core/arena_state.h"    /* the state of an arena, of a block, of a cleanup */
 #include "core/policy.c"         /* placement policy 1: arithmetic on sizes, no memory */
+#include "core/retention.c"      /* which blocks a reset keeps: a decision from sizes alone */
 #include "core/page_cache.c"     /* the process's cache of mapped pages */
 #include "core/background.c"     /* the thread that returns pages of an idle process */
 #include "core/block_cache.c"    /* the thread's cache, and the heap source on it */
@@ -20,6 +21,7 @@
 #include "core/instrument.h"     /* what the core calls of debug/ */
 #include "core/blocks.c"         /* the list of blocks: take, drop, keep; accounting; the one writer of limit */
 #include "core/alloc_slow.c"     /* the slow path of allocation */
+#include "core/reset.c"          /* reset and trim */
 #include "core/ops.c"            /* the table of operations */
 #include "core/reset_fast.c"     /* the fast reset of an arena unchanged but for its cursor */
 #include "core/create_release.c" /* create, release, adopt */
@@ -50,7 +52,10 @@
 
 /* ---- recycler: individual deallocation ---- */
 #ifndef TOFT_OMIT_RECYCLER
-#include "recycler/recycler.c"         /* blocks with live counts */
+#include "recycler/recycler_blocks.c"  /* blocks with live counts */
+#include "recycler/recycler_classes.c" /* spans and held pieces of the size classes */
+#include "recycler/recycler.c"         /* the calls of toft/recycler.h */
+#include "recycler/recycler_stats.c"   /* statistics and trim */
 #include "recycler/recycler_medium.c"  /* objects of 4 to 32 KiB */
 #include "recycler/recycler_large.c"   /* large objects */
 #include "recycler/recycler_checked.c" /* recyclers of a checked process */

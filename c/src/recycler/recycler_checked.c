@@ -12,6 +12,7 @@
 #include "../debug/reports.c"
 #include "../platform/lifecycle.h"
 #include "recycler.c"
+#include "recycler_stats.c"
 
 typedef struct toft_object {
   struct toft_object *next;       /* of the bucket */

@@ -9,6 +9,7 @@
 #include "../core/policy.c"
 #include "../platform/thread_local.h"
 #include "recycler.c"
+#include "recycler_stats.c"
 #include "toft/malloc.h"
 
 #define TOFT_MALLOC_WIDE ((size_t)1) /* the piece starts 16 bytes before the object */

@@ -8,6 +8,7 @@
 #include "../platform/atomic.c"
 #include "recycler.c"
 #include "recycler_large.c"
+#include "recycler_stats.c"
 
 /* A thread that finds its shard's lock taken usually uses another shard. */
 #define TOFT_SHARDS_DEFAULT 8
