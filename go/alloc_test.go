@@ -539,7 +539,11 @@ func TestTryNeverPanics(t *testing.T) {
 			t.Errorf("%s: %d bytes are live, not %d", c.want, s.Live, before)
 		}
 	}
-	// If they succeed, their results are those of the other functions.
+}
+
+// If they succeed, their results are those of the other functions.
+func TestTrySucceeds(t *testing.T) {
+	a := newArena(t, Options{Budget: 1000})
 	if p, err := TryCopy(a, 42); err != nil || *p != 42 {
 		t.Error(p, err)
 	}

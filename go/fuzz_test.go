@@ -70,6 +70,13 @@ func (m *arenaModel) check() {
 
 func (m *arenaModel) clear() { m.live, m.marks, m.depths = nil, nil, nil }
 
+func (m *arenaModel) rewind(i int) {
+	m.check()
+	m.a.Rewind(m.marks[i])
+	m.live = m.live[:m.depths[i]]
+	m.marks, m.depths = m.marks[:i+1], m.depths[:i+1]
+}
+
 func (m *arenaModel) run(stream []byte) {
 	next := func() int {
 		if len(stream) == 0 {
@@ -105,11 +112,7 @@ func (m *arenaModel) run(stream []byte) {
 			if len(m.marks) == 0 {
 				break
 			}
-			m.check()
-			i := next() % len(m.marks)
-			m.a.Rewind(m.marks[i])
-			m.live = m.live[:m.depths[i]]
-			m.marks, m.depths = m.marks[:i+1], m.depths[:i+1]
+			m.rewind(next() % len(m.marks))
 		case 11:
 			m.check()
 			if op&16 != 0 {
@@ -136,21 +139,25 @@ func (m *arenaModel) run(stream []byte) {
 				m.t.Fatal("not the list")
 			}
 		case 15:
-			switch next() % 8 {
-			case 0:
-				m.a.SetChecked(true)
-			case 1, 2:
-				m.a.SetChecked(false)
-			case 3:
-				m.a.SetBudget(m.a.Stats().Live + 100)
-				if _, err := m.a.TryAlloc(200, 8); err == nil {
-					m.t.Fatal("beyond the budget")
-				}
-				m.a.SetBudget(NoBudget)
-			}
+			m.set(next() % 8)
 		}
 	}
 	m.check()
+}
+
+func (m *arenaModel) set(what int) {
+	switch what {
+	case 0:
+		m.a.SetChecked(true)
+	case 1, 2:
+		m.a.SetChecked(false)
+	case 3:
+		m.a.SetBudget(m.a.Stats().Live + 100)
+		if _, err := m.a.TryAlloc(200, 8); err == nil {
+			m.t.Fatal("beyond the budget")
+		}
+		m.a.SetBudget(NoBudget)
+	}
 }
 
 // Runs one stream on an arena of each kind.

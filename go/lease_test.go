@@ -666,6 +666,65 @@ func start(group *sync.WaitGroup, f func()) {
 	}()
 }
 
+// A lease that another goroutine returns, and what it finds in it.
+type handedLease struct {
+	a    *Arena
+	p    *uint64
+	want uint64
+}
+
+func (h handedLease) finish(t *testing.T, fault string) {
+	if atomic.LoadUint64(h.p) != h.want {
+		t.Error(fault)
+	}
+	h.a.lease().Return()
+}
+
+func getHanded(want uint64) handedLease {
+	b := Get()
+	h := handedLease{&b.Arena, New[uint64](b), want}
+	atomic.StoreUint64(h.p, want)
+	return h
+}
+
+// One lease, used in a random way.
+func useLease(t *testing.T, r *rand.Rand, want uint64, handed chan handedLease) {
+	a := Get()
+	p := New[uint64](a)
+	if *p != 0 {
+		t.Error("not zeroed")
+	}
+	atomic.StoreUint64(p, want)
+	if r.IntN(50) == 0 {
+		runtime.Gosched()
+	}
+	switch r.IntN(20) {
+	case 0:
+		a.AllocUninit(r.IntN(50_000), 8)
+	case 1:
+		b := Get()
+		*New[uint64](b) = ^want
+		b.Return()
+	case 2:
+		handed <- handedLease{&a.Arena, p, want}
+		return
+	case 3:
+		ctest.List(a.Pointer(), 10)
+	case 4:
+		more := make([]handedLease, r.IntN(2*listSize))
+		for k := range more {
+			more[k] = getHanded(want + uint64(k)<<48)
+		}
+		for _, h := range more {
+			h.finish(t, "one of many at once was overwritten")
+		}
+	}
+	if atomic.LoadUint64(p) != want {
+		t.Error("overwritten by another goroutine")
+	}
+	a.Return()
+}
+
 func hammer(t *testing.T, goroutines, rounds int) {
 	stop := make(chan bool)
 	var background, workers sync.WaitGroup
@@ -680,64 +739,17 @@ func hammer(t *testing.T, goroutines, rounds int) {
 			}
 		}
 	})
-	type given struct {
-		a    *Arena
-		p    *uint64
-		want uint64
-	}
-	handed := make(chan given, 16)
+	handed := make(chan handedLease, 16)
 	start(&background, func() {
-		for g := range handed {
-			if atomic.LoadUint64(g.p) != g.want {
-				t.Error("handed over, and overwritten")
-			}
-			g.a.lease().Return()
+		for h := range handed {
+			h.finish(t, "handed over, and overwritten")
 		}
 	})
 	for id := range goroutines {
 		start(&workers, func() {
 			r := rand.New(rand.NewPCG(uint64(id), 0))
 			for i := range rounds {
-				a := Get()
-				want := uint64(id)<<32 | uint64(i)
-				p := New[uint64](a)
-				if *p != 0 {
-					t.Error("not zeroed")
-				}
-				atomic.StoreUint64(p, want)
-				if r.IntN(50) == 0 {
-					runtime.Gosched()
-				}
-				switch r.IntN(20) {
-				case 0:
-					a.AllocUninit(r.IntN(50_000), 8)
-				case 1:
-					b := Get()
-					*New[uint64](b) = ^want
-					b.Return()
-				case 2:
-					handed <- given{&a.Arena, p, want}
-					continue
-				case 3:
-					ctest.List(a.Pointer(), 10)
-				case 4:
-					more := make([]given, r.IntN(2*listSize))
-					for k := range more {
-						b := Get()
-						more[k] = given{&b.Arena, New[uint64](b), want + uint64(k)<<48}
-						atomic.StoreUint64(more[k].p, more[k].want)
-					}
-					for _, g := range more {
-						if atomic.LoadUint64(g.p) != g.want {
-							t.Error("one of many at once was overwritten")
-						}
-						g.a.lease().Return()
-					}
-				}
-				if atomic.LoadUint64(p) != want {
-					t.Error("overwritten by another goroutine")
-				}
-				a.Return()
+				useLease(t, r, uint64(id)<<32|uint64(i), handed)
 			}
 		})
 	}

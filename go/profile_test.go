@@ -87,30 +87,35 @@ func TestProfileHasLiveBytesByCallSite(t *testing.T) {
 	}
 }
 
+const profiledLeases = 2000
+
+func useProfiledLeases(t *testing.T) {
+	if debug.on.Load() {
+		t.Error("meters switch debugging on")
+	}
+	for range profiledLeases {
+		a := Get()
+		end := a.Tag("lease")
+		a.Alloc(1000, 8)
+		end()
+		a.Return()
+		b := Get() // no call but these
+		b.Alloc(504, 8)
+		b.Return()
+	}
+	a, err := NewArena(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Tag("arena")()
+	a.Alloc(100000, 8)
+	CheckReturned()
+}
+
 // With TOFT_PROFILE all arenas of the process are in one file, leases too, with places in Go.
 func TestProfileOfTheProcess(t *testing.T) {
-	const leases = 2000
 	if os.Getenv("TOFT_PROFILE") != "" {
-		if debug.on.Load() {
-			t.Error("meters switch debugging on")
-		}
-		for range leases {
-			a := Get()
-			end := a.Tag("lease")
-			a.Alloc(1000, 8)
-			end()
-			a.Return()
-			b := Get() // no call but these
-			b.Alloc(504, 8)
-			b.Return()
-		}
-		a, err := NewArena(Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer a.Tag("arena")()
-		a.Alloc(100000, 8)
-		CheckReturned()
+		useProfiledLeases(t)
 		return
 	}
 	folder, err := os.MkdirTemp("", "toft")
@@ -147,7 +152,7 @@ func TestProfileOfTheProcess(t *testing.T) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	for _, tag := range profile.Tags {
-		if tag.Name == "lease" && tag.Allocated != leases*1000 || tag.Name == "" && tag.Allocated != leases*504 || tag.Name == "arena" && (tag.Live != 100000 || tag.Allocated != 100000) {
+		if tag.Name == "lease" && tag.Allocated != profiledLeases*1000 || tag.Name == "" && tag.Allocated != profiledLeases*504 || tag.Name == "arena" && (tag.Live != 100000 || tag.Allocated != 100000) {
 			t.Errorf("%+v", tag)
 		}
 	}
@@ -160,7 +165,7 @@ func TestProfileOfTheProcess(t *testing.T) {
 			bytes[site.Tag] += site.Bytes
 		}
 	}
-	if n := bytes["lease"]; n < leases*800 || n > leases*1200 { // 490 samples
+	if n := bytes["lease"]; n < profiledLeases*800 || n > profiledLeases*1200 { // 490 samples
 		t.Errorf("%d bytes by leases: %+v", n, profile.Sites)
 	}
 }

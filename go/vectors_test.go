@@ -326,15 +326,7 @@ func (m *player) one(o *vectorOp) {
 	case "rewind":
 		m.rewind(m.marks[o.ID])
 	case "rewind_raw":
-		mark := m.marks[o.ID]
-		cursor := mark.cursor + uintptr(o.Plus)
-		if o.Foreign {
-			cursor = uintptr(unsafe.Pointer(m.pages.Range(0))) &^ 7
-		}
-		m.code(ctest.Rewind(a, cursor, mark.epoch+uintptr(o.EpochPlus)))
-		if o.Code == 0 {
-			m.moved()
-		}
+		m.rewindRaw(o)
 	case "reset":
 		policy, known := map[string]uint32{`"recent"`: 0, `"all"`: 1, `"bytes"`: 2}[string(o.Policy)]
 		if !known {
@@ -358,6 +350,18 @@ func (m *player) one(o *vectorOp) {
 		ctest.OpsRelease(a)
 	default:
 		m.ranges(o)
+	}
+}
+
+func (m *player) rewindRaw(o *vectorOp) {
+	mark := m.marks[o.ID]
+	cursor := mark.cursor + uintptr(o.Plus)
+	if o.Foreign {
+		cursor = uintptr(unsafe.Pointer(m.pages.Range(0))) &^ 7
+	}
+	m.code(ctest.Rewind(m.a.Pointer(), cursor, mark.epoch+uintptr(o.EpochPlus)))
+	if o.Code == 0 {
+		m.moved()
 	}
 }
 

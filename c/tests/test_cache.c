@@ -232,7 +232,7 @@ static void page_ranges_split_and_merge(void **state) {
   (void)state;
   toft_cache_trim();
   size_t window = toft_page_cache_window(3600 * 1000), limit = toft_page_cache_limit((size_t)256 << 20);
-  for (int step = 0; step < (long_run() ? 200000 : 5000); step++) {
+  for (int step = 0; step < (long_run() ? 200000 : 1500); step++) {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
     unsigned i = (unsigned)(seed >> 33) % N;
     if (held[i].p != NULL) {
@@ -301,7 +301,7 @@ static void blocks_come_back(void **state) {
 
 static void *worker(void *arg) {
   unsigned seed = (unsigned)(uintptr_t)arg;
-  for (unsigned round = 0; round < (long_run() ? 4000u : 400u); round++) {
+  for (unsigned round = 0; round < (long_run() ? 4000u : 120u); round++) {
     toft_arena *a = toft_create();
     for (unsigned i = 0; i < 50; i++) {
       size_t size = (seed + round * i * 31u) % 3000;

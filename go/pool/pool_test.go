@@ -863,17 +863,20 @@ func TestForgottenPoolIsUnmapped(t *testing.T) {
 
 // ---- iteration ----
 
+// A pool of the numbers below n.
+func numbered(t *testing.T, n int) (*Pool[int], []Handle[int]) {
+	p := newPool[int](t, Options{})
+	hs := make([]Handle[int], n)
+	for i := range hs {
+		hs[i] = mustNew(t, p)
+		*p.At(hs[i]) = i
+	}
+	return p, hs
+}
+
 func TestAllWhileThePoolChanges(t *testing.T) {
 	const n = 1000
-	fill := func() (*Pool[int], []Handle[int]) {
-		p := newPool[int](t, Options{})
-		hs := make([]Handle[int], n)
-		for i := range hs {
-			hs[i] = mustNew(t, p)
-			*p.At(hs[i]) = i
-		}
-		return p, hs
-	}
+	fill := func() (*Pool[int], []Handle[int]) { return numbered(t, n) }
 	count := func(p *Pool[int], f func(Handle[int], int)) (visits int) {
 		for h, v := range p.All() {
 			visits++
@@ -916,7 +919,11 @@ func TestAllWhileThePoolChanges(t *testing.T) {
 	}); visits != 11 {
 		t.Error("closing: ", visits)
 	}
-	p, _ = fill()
+}
+
+func TestAllWhileThePoolGrows(t *testing.T) {
+	const n = 1000
+	p, _ := numbered(t, n)
 	added := map[Handle[int]]bool{}
 	for h := range p.All() {
 		if len(added) < 100 && !added[h] {

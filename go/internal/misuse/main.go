@@ -18,6 +18,28 @@ type cell [16]byte
 
 func write(p *cell, at int) { *(*byte)(unsafe.Add(unsafe.Pointer(p), at)) = 1 }
 
+// Two threads are certain to use the arena at once: one is in a cleanup of its reset.
+func allocateDuringReset(a *toft.Arena) {
+	a.Cleanup(func() {
+		done := make(chan bool)
+		go func() {
+			_, err := toft.TryNew[cell](a)
+			done <- err == nil
+		}()
+		<-done
+	})
+	a.Reset()
+}
+
+func rewindToStaleMark(a *toft.Arena) {
+	outer := a.Mark()
+	toft.New[cell](a)
+	inner := a.Mark()
+	a.Rewind(outer)
+	toft.New[cell](a)
+	a.Rewind(inner)
+}
+
 func main() {
 	a, err := toft.NewArena(toft.Options{})
 	if err != nil {
@@ -75,22 +97,9 @@ func main() {
 		l.Return()
 		l.Return()
 	case "stale mark":
-		outer := a.Mark()
-		toft.New[cell](a)
-		inner := a.Mark()
-		a.Rewind(outer)
-		toft.New[cell](a)
-		a.Rewind(inner)
-	case "two threads at once": // certain to meet: one is in a cleanup of its reset
-		a.Cleanup(func() {
-			done := make(chan bool)
-			go func() {
-				_, err := toft.TryNew[cell](a)
-				done <- err == nil
-			}()
-			<-done
-		})
-		a.Reset()
+		rewindToStaleMark(a)
+	case "two threads at once":
+		allocateDuringReset(a)
 	default:
 		fmt.Fprintln(os.Stderr, "misuse: what is to be done?")
 		os.Exit(2)
