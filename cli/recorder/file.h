@@ -1,0 +1,318 @@
+/* The file of a recording, and the recorder's own stack, on which it is written.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_RECORDER_FILE_H
+#define TOFT_RECORDER_FILE_H
+
+#include "program_functions.h"
+
+/* ---- the recorder's own stack ---- */
+
+static void lock(void) {
+  while (__atomic_exchange_n(&R.lock, 1, __ATOMIC_ACQUIRE))
+    if (!LOAD(&R.sandbox)) sched_yield();
+}
+
+static void unlock(void) { STORE(&R.lock, 0); }
+
+/* Calls `function` with the stack pointer `top`. It can be unwound: the frame is found by the frame pointer. */
+#if defined(__x86_64__)
+void toft_recorder_on_stack(void (*function)(void *), void *arg, void *top);
+__asm__(
+    ".text\n.type toft_recorder_on_stack,@function\n.hidden toft_recorder_on_stack\ntoft_recorder_on_stack:\n"
+    ".cfi_startproc\n"
+    "push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset %rbp,-16\n"
+    "mov %rsp,%rbp\n.cfi_def_cfa_register %rbp\n"
+    "mov %rdx,%rsp\nmov %rdi,%rax\nmov %rsi,%rdi\ncall *%rax\n"
+    "mov %rbp,%rsp\npop %rbp\n.cfi_def_cfa %rsp,8\nret\n"
+    ".cfi_endproc\n.size toft_recorder_on_stack,.-toft_recorder_on_stack\n");
+#elif defined(__aarch64__)
+void toft_recorder_on_stack(void (*function)(void *), void *arg, void *top);
+__asm__(
+    ".text\n.type toft_recorder_on_stack,%function\n.hidden toft_recorder_on_stack\ntoft_recorder_on_stack:\n"
+    ".cfi_startproc\n"
+    "stp x29,x30,[sp,#-16]!\n.cfi_def_cfa_offset 16\n.cfi_offset x29,-16\n.cfi_offset x30,-8\n"
+    "mov x29,sp\n.cfi_def_cfa_register x29\n"
+    "mov sp,x2\nmov x9,x0\nmov x0,x1\nblr x9\n"
+    "mov sp,x29\n.cfi_def_cfa_register sp\n"
+    "ldp x29,x30,[sp],#16\n.cfi_def_cfa_offset 0\n.cfi_restore x29\n.cfi_restore x30\nret\n"
+    ".cfi_endproc\n.size toft_recorder_on_stack,.-toft_recorder_on_stack\n");
+#else
+static void toft_recorder_on_stack(void (*function)(void *), void *arg, void *top) {
+  (void)top;
+  function(arg);
+}
+#endif
+
+/* Calls `function` on the recorder's own stack, behind the lock. No handler of a signal runs until it returns: it could
+ * switch to another context, or leave by longjmp. The thread is not cancelled either. */
+static NOINLINE void aside(void (*function)(void *), void *arg) {
+  uint64_t all = ~(uint64_t)0, before = 0;
+  int cancel, blocked = !LOAD(&R.sandbox);
+  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+  if (blocked) N.syscall(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&before, 8, 0, 0);
+  T.busy = 1;
+  lock();
+  toft_recorder_on_stack(function, arg, R.stack_top);
+  unlock();
+  T.busy = 0;
+  if (blocked) N.syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, 8, 0, 0);
+  (void)pthread_setcancelstate(cancel, &cancel);
+}
+
+/* ---- the file ---- */
+
+/* The recording ends here, with the reason. The first reason is kept. */
+static void end_recording(uint32_t reason, int error) {
+  recording_header *h = R.header;
+  if (h->partial != 0) return;
+  h->error = (uint32_t)error;
+  STORE(&h->partial, reason);
+}
+
+static int same_file(const held *h) {
+  struct stat found;
+  return h->fd >= 0 && fstat(h->fd, &found) == 0 && found.st_dev == h->device && found.st_ino == h->inode;
+}
+
+/* Keeps a new descriptor, at a high number. Where the limit of descriptors is too low it is kept for one use. */
+static void hold(held *h, int fd) {
+  struct stat found;
+  struct rlimit r;
+  h->fd = fd;
+  if (fd < 0 || fstat(fd, &found) != 0) return;
+  h->device = found.st_dev;
+  h->inode = found.st_ino;
+  int least = getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur >= 2048 ? 1000 : FILE_LEAST;
+  int high = fcntl(fd, F_DUPFD_CLOEXEC, least);
+  if (high < 0) return;
+  close(fd);
+  h->fd = high;
+}
+
+/* Closes a descriptor with a low number, so that the program's next one has the number that it has without
+ * the recorder. */
+static void release(held *h) {
+  if (h->fd < 0 || h->fd >= FILE_LEAST) return;
+  close(h->fd);
+  h->fd = -1;
+}
+
+/* The number of a file of the folder, which another root or other rights do not hide while its descriptor is open. */
+static int open_in_folder(int flags) {
+  if (!same_file(&R.folder_file)) hold(&R.folder_file, open(R.folder, O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (R.folder_file.fd < 0) return -1;
+  int fd = openat(R.folder_file.fd, R.name, flags | O_CLOEXEC, 0600);
+  int error = errno;
+  release(&R.folder_file);
+  errno = error;
+  return fd;
+}
+
+/* The descriptor of the recording; -1: the recording has ended. To be released. */
+static int recording_file(void) {
+  if (same_file(&R.file)) return R.file.fd;
+  hold(&R.file, open_in_folder(O_RDWR));
+  if (R.file.fd < 0) end_recording(RECORDING_UNREACHABLE, errno);
+  return R.file.fd;
+}
+
+/* How many segments the file may have. A write beyond the process's limit would raise SIGXFSZ. */
+static uint64_t segments_allowed(void) {
+  struct rlimit r;
+  if (getrlimit(RLIMIT_FSIZE, &r) != 0 || r.rlim_cur == RLIM_INFINITY) return UINT64_MAX;
+  return r.rlim_cur / RECORDING_SEGMENT;
+}
+
+/* The number of the first of some new segments of the file; 0: the recording has reached its limit. */
+static uint64_t reserve_segments(uint64_t count) {
+  recording_header *h = R.header;
+  if (h == NULL || h->partial) return 0;
+  if (h->segments + count > segments_allowed()) {
+    end_recording(RECORDING_FILE_SIZE, 0);
+    return 0;
+  }
+  if (__atomic_add_fetch(&R.total->segments, count, __ATOMIC_RELAXED) > R.total_limit) {
+    end_recording(RECORDING_LIMIT, 0);
+    return 0;
+  }
+  h->segments += count;
+  return h->segments - count;
+}
+
+static int write_all(int file, const char *from, size_t size, off_t at) {
+  while (size > 0) {
+    ssize_t n = pwrite(file, from, size, at);
+    if (n < 0 && errno == EINTR) continue;
+    if (n == 0) errno = ENOSPC;
+    if (n <= 0) return 0;
+    from += n, at += n, size -= (size_t)n;
+  }
+  return 1;
+}
+
+/* Appends a segment of `size` bytes to the file. */
+static int append(const void *bytes, size_t size) {
+  uint64_t i = reserve_segments(1);
+  int file = i != 0 ? recording_file() : -1;
+  if (file < 0) return 0;
+  int done = write_all(file, (const char *)bytes, size, (off_t)(i * RECORDING_SEGMENT));
+  if (!done) end_recording(RECORDING_WRITE, errno);
+  release(&R.file);
+  return done;
+}
+
+static void start_segment(recording_segment *s, uint32_t kind) {
+  if (T.id == 0) T.id = ++R.threads;
+  s->kind = kind;
+  s->thread = T.id;
+  s->ns = now();
+  s->ticks = ticks();
+}
+
+/* Allocates the space of a part of a file. */
+static int allocate_space(int file, off_t at, size_t size) {
+  static const char zeros[PAGE];
+  if (fallocate(file, 0, at, (off_t)size) == 0) return 1;
+  for (size_t k = 0; k < size; k += PAGE)
+    if (!write_all(file, zeros, PAGE, at + (off_t)k)) return 0;
+  return 1;
+}
+
+/* Maps new segments of the file, whose space is allocated. */
+static char *map_segments(uint64_t count) {
+  uint64_t i = reserve_segments(count);
+  int file = i != 0 ? recording_file() : -1;
+  if (file < 0) return NULL;
+  off_t at = (off_t)(i * RECORDING_SEGMENT);
+  size_t size = count * RECORDING_SEGMENT;
+  void *p = MAP_FAILED;
+  if (allocate_space(file, at, size)) p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, at);
+  if (p == MAP_FAILED) end_recording(RECORDING_WRITE, errno);
+  release(&R.file);
+  return p != MAP_FAILED ? (char *)p : NULL;
+}
+
+static recording_segment *segment_of_sandbox(void) {
+  if (R.reserve == R.reserve_end) {
+    end_recording(R.reserve_reason, 0);
+    return NULL;
+  }
+  R.reserve += RECORDING_SEGMENT;
+  return (recording_segment *)(R.reserve - RECORDING_SEGMENT);
+}
+
+/* An empty segment of the calling thread: the contents of `s` are appended to the file. NULL: the recording has
+ * ended. */
+static recording_segment *next_segment(recording_segment *s, uint32_t kind) {
+  if (R.header->partial) return NULL;
+  if (R.sandbox) {
+    if ((s = segment_of_sandbox()) == NULL) return NULL;
+  } else if (s != NULL) {
+    if (!append(s, RECORDING_SEGMENT)) return NULL;
+    memset(s + 1, 0, RECORDING_SEGMENT - sizeof *s);
+  } else {
+    if (R.unused_count > 0)
+      s = R.unused[--R.unused_count];
+    else if ((s = (recording_segment *)map_segments(1)) == NULL)
+      return NULL;
+    if (R.has_key) (void)pthread_setspecific(R.key, &T);
+  }
+  start_segment(s, kind);
+  return s;
+}
+
+/* Gives the mapped segments of a thread that ends to later threads. */
+static void give_segments(void *arg) {
+  recording_segment *mine[2] = {T.events, T.stacks};
+  (void)arg;
+  T.next = T.end = NULL;
+  T.stack_next = T.stack_end = NULL;
+  T.events = T.stacks = NULL;
+  for (int i = 0; i < 2 && !R.sandbox; i++) {
+    recording_segment *s = mine[i];
+    if (s == NULL || !append(s, RECORDING_SEGMENT)) continue;
+    memset(s, 0, RECORDING_SEGMENT);
+    if (R.unused_count < UNUSED_MAX)
+      R.unused[R.unused_count++] = s;
+    else
+      munmap(s, RECORDING_SEGMENT);
+  }
+}
+
+static void end_thread(void *arg) {
+  if (LOAD(&R.header) != NULL) aside(give_segments, arg);
+}
+
+/* Copies /proc/self/maps. Without it, functions of libraries that were loaded since have no names. */
+static void write_maps(void) {
+  static char segment[RECORDING_SEGMENT];
+  if (R.sandbox) return;
+  int from = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (from < 0) return;
+  for (ssize_t n = 1; n > 0;) {
+    size_t end = sizeof(recording_segment);
+    while (end < sizeof segment && (n = read(from, segment + end, sizeof segment - end)) > 0) end += (size_t)n;
+    start_segment((recording_segment *)segment, RECORDING_TEXT);
+    memset(segment + end, 0, sizeof segment - end);
+    if (end > sizeof(recording_segment) && !append(segment, end)) break;
+  }
+  close(from);
+}
+
+static void write_text(uint32_t kind, const char *text) {
+  static struct {
+    recording_segment head;
+    char text[PAGE];
+  } s;
+  start_segment(&s.head, kind);
+  memset(s.text, 0, sizeof s.text);
+  memcpy(s.text, text, strnlen(text, sizeof s.text - 1));
+  (void)append(&s, sizeof s);
+}
+
+/* Creates the file of this process. 0: nothing is recorded. */
+static int create_recording(int forked) {
+  errno = 0;
+  if (R.sandbox || segments_allowed() < 2) return 0;
+  snprintf(R.name, sizeof R.name, "%ld-%llu.rec", (long)getpid(), (unsigned long long)now());
+  int file = open_in_folder(O_RDWR | O_CREAT | O_EXCL);
+  if (file < 0) return 0;
+  hold(&R.file, file);
+  void *p = MAP_FAILED;
+  if (allocate_space(R.file.fd, 0, PAGE)) p = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, R.file.fd, 0);
+  release(&R.file);
+  if (p == MAP_FAILED) return 0;
+  recording_header *h = (recording_header *)p;
+  h->segments = 1;
+  h->begin_ns = now();
+  h->begin_ticks = ticks();
+  h->pid = (uint32_t)getpid();
+  h->parent = (uint32_t)getppid();
+  h->forked = (uint32_t)forked;
+  h->magic = RECORDING_MAGIC;
+  STORE(&R.header, h);
+  write_text(RECORDING_NAME, R.executable);
+  write_text(RECORDING_PROVIDER, R.provider);
+  write_maps(); /* under another root it may not be there later */
+  return 1;
+}
+
+/* Starts the recording of this process: counts it if it cannot be recorded. */
+static void open_recording(int forked) {
+  if (create_recording(forked)) return;
+  R.total->error = (uint32_t)errno;
+  R.total->reason = R.sandbox                ? RECORDING_SANDBOX
+                    : segments_allowed() < 2 ? RECORDING_FILE_SIZE
+                                             : RECORDING_UNREACHABLE;
+  __atomic_add_fetch(&R.total->unrecorded, 1, __ATOMIC_RELEASE);
+}
+
+/* Memory of 0 bytes. A table is accessed at random: with large pages it has fewer page faults and TLB misses. */
+static void *reserve_memory(size_t size, int table) {
+  void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return NULL;
+  (void)madvise(p, size, table ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+  return p;
+}
+
+#endif

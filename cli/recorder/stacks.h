@@ -1,0 +1,221 @@
+/* The sites of calls: their stacks are unwound once and entered into a tree.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_RECORDER_STACKS_H
+#define TOFT_RECORDER_STACKS_H
+
+#include "file.h"
+
+static void put_node(uint64_t ip, uint64_t cfa, uint64_t function, uint32_t id, uint32_t parent) {
+  if (T.stack_next == T.stack_end) {
+    if ((T.stack_segments & (T.stack_segments - 1)) == 0) write_maps();
+    T.stack_segments++;
+    recording_segment *s = next_segment(T.stacks, RECORDING_STACKS);
+    if (s == NULL) return;
+    T.stacks = s;
+    T.stack_next = (recording_node *)(s + 1);
+    T.stack_end = (recording_node *)((char *)s + RECORDING_SEGMENT);
+  }
+  recording_node *n = T.stack_next++;
+  n->ip = ip;
+  n->cfa = cfa;
+  n->function = function;
+  n->parent = parent;
+  STORE(&n->id, id);
+}
+
+static uint32_t node_hash(uint64_t ip, uint64_t cfa) {
+  uint64_t h = (ip * 0x9E3779B97F4A7C15u) ^ (cfa * 0xC2B2AE3D27D4EB4Fu);
+  return (uint32_t)(h >> 32) ^ (uint32_t)h;
+}
+
+/* The last bytes that were read of the stack that is unwound. */
+static struct { uint64_t start, size; } W;
+
+typedef struct unwinding {
+  uint64_t ra, sp;
+  unsigned count, skipped;
+  uint32_t known; /* the node of the frame after the last */
+  struct {
+    uint64_t ip, cfa, function;
+  } frame[FRAMES_MAX];
+} unwinding;
+
+/* Reads a word of the program's stack through the kernel: a frame that was known once may be on another
+ * stack by now, in pages that are inaccessible. 0: it cannot be read. */
+static int read_stack(uint64_t at, uint64_t *word) {
+  static uint64_t window[WINDOW / 8];
+  if (at - W.start > W.size || W.size - (at - W.start) < 8) {
+    struct iovec to = {window, WINDOW}, from = {(void *)(uintptr_t)at, WINDOW};
+    ssize_t n = R.sandbox ? 0 : process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+    W.start = at;
+    W.size = n > 0 ? (uint64_t)n : 0;
+    if (W.size < 8) return 0;
+  }
+  memcpy(word, (char *)window + (at - W.start), 8);
+  return 1;
+}
+
+/* Whether the callers of a known frame are those of the current stack: the return addresses of the next VERIFIED
+ * callers are compared with those in the stack. Frames further out are taken to be the same. */
+static int has_chain(const node_link *n, const unwinding *u) {
+  for (int i = 0; i < VERIFIED && n->parent != 0; i++, n = &R.nodes[n->parent]) {
+    uint64_t found;
+    if (n->cfa <= u->sp || !read_stack(n->cfa - 8, &found) || found != R.nodes[n->parent].ip) return 0;
+  }
+  return 1;
+}
+
+/* The number of a known frame of the same function, address and callers, or 0. */
+static uint32_t known_node(uint64_t ip, uint64_t cfa, const unwinding *u) {
+  uint32_t i = node_hash(ip, cfa), id;
+  if (!READS_STACK) return 0;
+  for (; (id = R.node_table[i & (NODES - 1)]) != 0; i++)
+    if (R.nodes[id].ip == ip && R.nodes[id].cfa == cfa && has_chain(&R.nodes[id], u)) return id;
+  return 0;
+}
+
+static _Unwind_Reason_Code on_frame(struct _Unwind_Context *c, void *arg) {
+  unwinding *u = (unwinding *)arg;
+  uint64_t ip = _Unwind_GetIP(c), cfa = _Unwind_GetCFA(c);
+  if (u->count == 0 && ip != u->ra) return ++u->skipped < 8 ? _URC_NO_REASON : _URC_END_OF_STACK;
+  if (u->count > 0) {
+    unsigned last = u->count - 1;
+    u->frame[last].cfa = cfa; /* libgcc states the stack pointer at the call in this frame: the previous frame's CFA */
+    if (u->count == FRAMES_MAX || cfa <= u->sp) return _URC_END_OF_STACK;
+    u->known = known_node(u->frame[last].ip, cfa, u);
+    if (u->known != 0) {
+      u->count--;
+      return _URC_END_OF_STACK;
+    }
+  }
+  u->frame[u->count].ip = ip;
+  u->frame[u->count].cfa = 0;
+  u->frame[u->count++].function = _Unwind_GetRegionStart(c);
+  return _URC_NO_REASON;
+}
+
+static _Unwind_Reason_Code no_frame(struct _Unwind_Context *c, void *arg) {
+  (void)c, (void)arg;
+  return _URC_END_OF_STACK;
+}
+
+/* Enters the frames of a stack into the tree, from the outermost. Returns the innermost frame's number. */
+static uint32_t add_nodes(const unwinding *u, uint32_t *ids) {
+  uint32_t parent = u->known;
+  for (unsigned k = u->count; k-- > 0;) {
+    uint32_t id = R.node_count + 1, i = node_hash(u->frame[k].ip, u->frame[k].cfa);
+    if (id > NODES_MAX) return 0;
+    R.node_count = id;
+    R.nodes[id].ip = u->frame[k].ip;
+    R.nodes[id].cfa = u->frame[k].cfa;
+    R.nodes[id].parent = parent;
+    unsigned same = 0;
+    for (uint32_t other; (other = R.node_table[i & (NODES - 1)]) != 0; i++)
+      same += R.nodes[other].ip == u->frame[k].ip && R.nodes[other].cfa == u->frame[k].cfa;
+    if (same < SAME_MAX) STORE(&R.node_table[i & (NODES - 1)], id);
+    ids[k] = parent = id;
+  }
+  return parent;
+}
+
+/* Fills the site `i`, which no other thread sees yet. It differs from others by that many callers. */
+static void fill_site(uint32_t i, uint64_t key, uint64_t ra, uint64_t sp, int callers) {
+  static unwinding u;
+  static uint32_t ids[FRAMES_MAX];
+  site *s = &R.sites[i];
+  memset(s, 0, sizeof *s); /* after a fork it has the parent's contents */
+  u.ra = ra;
+  u.sp = sp;
+  u.count = u.skipped = 0;
+  u.known = 0;
+  W.size = 0;
+  _Unwind_Backtrace(on_frame, &u);
+  uint32_t leaf = add_nodes(&u, ids), known = u.known;
+  if (leaf != 0) {
+    uint32_t parent = known;
+    for (unsigned k = u.count; k-- > 0; parent = ids[k])
+      put_node(u.frame[k].ip, u.frame[k].cfa, u.frame[k].function, ids[k], parent);
+    put_node(ra, sp, 0, i | RECORDING_SITE, leaf);
+#if defined(__x86_64__)
+    uint64_t page_end = (sp | (PAGE - 1)) + 1;
+    for (int j = 0; j < callers; j++, leaf = R.nodes[leaf].parent) {
+      uint32_t caller = R.nodes[leaf].parent;
+      if (caller == 0 || R.nodes[leaf].cfa > page_end || R.nodes[leaf].cfa < sp + 8) break;
+      s->slot[j] = (const void *)(uintptr_t)(R.nodes[leaf].cfa - 8);
+      s->caller[j] = R.nodes[caller].ip;
+    }
+#endif
+  }
+  s->key = key;
+}
+
+/* Whether the callers of a site are those of the current stack. The slots are in the page of the stack pointer. */
+static inline int has_callers(const site *s) {
+  for (int j = 0; j < CALLERS; j++) {
+    if (s->slot[j] == NULL) return 1;
+    if (*(const uint64_t *)s->slot[j] != s->caller[j]) return 0;
+  }
+  return 1;
+}
+
+static site_table *new_table(unsigned bits) {
+  size_t bytes = sizeof(site_table) + sizeof(uint32_t) * ((size_t)1 << bits);
+  site_table *t = (site_table *)reserve_memory(bytes, 0);
+  if (t == NULL) return NULL;
+  t->shift = 64 - bits;
+  t->mask = ((uint32_t)1 << bits) - 1;
+  return t;
+}
+
+static void enter(site_table *t, uint64_t key, uint32_t id) {
+  uint32_t i = (uint32_t)(key >> t->shift);
+  while (t->number[i] != 0) i = (i + 1) & t->mask;
+  STORE(&t->number[i], id);
+}
+
+/* `same`: sites of the same key that differ by their callers. */
+static uint32_t lookup(const site_table *t, uint64_t key, int *same) {
+  uint32_t id, i = (uint32_t)(key >> t->shift);
+  for (*same = 0; (id = LOAD(&t->number[i])) != 0; i = (i + 1) & t->mask) {
+    if (R.sites[id].key != key) continue;
+    if (has_callers(&R.sites[id])) return id;
+    ++*same;
+  }
+  return 0;
+}
+
+static void grow_table(unsigned bits) {
+  site_table *t = R.table, *larger = new_table(bits);
+  if (larger == NULL) return;
+  for (uint32_t i = 0; i <= t->mask; i++)
+    if (t->number[i] != 0) enter(larger, R.sites[t->number[i]].key, t->number[i]);
+  STORE(&R.table, larger);
+}
+
+typedef struct call_site {
+  uint64_t key, ra, sp;
+  uint32_t id;
+} call_site;
+
+/* Finds or enters a site. The old table stays mapped: other threads may read it. */
+static void enter_site(void *arg) {
+  call_site *c = (call_site *)arg;
+  int same;
+  c->id = lookup(R.table, c->key, &same);
+  if (c->id != 0 || R.site_count + 1 >= SITES_MAX) return;
+  c->id = ++R.site_count;
+  fill_site(c->id, c->key, c->ra, c->sp, same < VARIANTS ? CALLERS : 1);
+  if (R.entered++ > R.table->mask / 2 && !R.sandbox) grow_table(64 - R.table->shift + 1);
+  if (R.entered <= R.table->mask) enter(R.table, c->key, c->id);
+}
+
+/* The number of the site of a call; 0 if there are too many. */
+static NOINLINE uint32_t find_site(uint64_t key, uint64_t ra, uint64_t sp) {
+  int same, error = errno;
+  call_site c = {key, ra, sp, lookup(LOAD(&R.table), key, &same)};
+  if (c.id == 0) aside(enter_site, &c);
+  errno = error;
+  return c.id;
+}
+
+#endif
