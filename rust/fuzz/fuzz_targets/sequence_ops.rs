@@ -1,20 +1,20 @@
-//! The first byte says which collection of which kind, the rest are steps of three bytes each: the models of `tests/common`.
+//! The first byte says which collection of which kind, the rest are steps of three bytes each: the models of `rust/pools/tests/pools`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![no_main]
 
-#[path = "../../pools/tests/common/failing.rs"]
+#[path = "../../pools/tests/pools/failing.rs"]
 mod failing;
-#[path = "../../pools/tests/common/ledger.rs"]
+#[path = "../../pools/tests/pools/ledger.rs"]
 mod ledger;
-#[path = "../../pools/tests/common/list_model.rs"]
+#[path = "../../pools/tests/pools/list_model.rs"]
 mod list_model;
-#[path = "../../pools/tests/common/look.rs"]
+#[path = "../../pools/tests/pools/look.rs"]
 mod look;
-#[path = "../../pools/tests/common/pair.rs"]
+#[path = "../../pools/tests/pools/pair.rs"]
 mod pair;
-#[path = "../../pools/tests/common/queue_model.rs"]
+#[path = "../../pools/tests/pools/queue_model.rs"]
 mod queue_model;
-#[path = "../../pools/tests/common/stack_model.rs"]
+#[path = "../../pools/tests/pools/stack_model.rs"]
 mod stack_model;
 
 use failing::{Failing, Shared};

@@ -57,8 +57,8 @@ macro_rules! sequence {
             #[doc = concat!("An empty ", $noun, " with memory for `n` values.")]
             ///
             /// ```
-            #[doc = concat!("use toft_pools::{Heap, Rows, ", stringify!($Name), "};")]
-            #[doc = concat!("let values = ", stringify!($Name), "::<u8, Rows, _>::with_capacity_in(10, Heap);")]
+            #[doc = concat!("use toft_pools::{Heap, ", stringify!($Name), "};")]
+            #[doc = concat!("let values = ", stringify!($Name), "::<u8>::with_capacity_in(10, Heap);")]
             /// assert!(values.capacity() >= 10);
             /// ```
             ///
@@ -72,9 +72,8 @@ macro_rules! sequence {
             /// As [`with_capacity_in`](Self::with_capacity_in), with an error instead of a panic.
             ///
             /// ```
-            #[doc = concat!("use toft_pools::{Heap, Rows, ", stringify!($Name), "};")]
-            #[doc = concat!("let all = ", stringify!($Name), "::<u8, Rows, _>::try_with_capacity_in(usize::MAX, Heap);")]
-            /// assert!(all.is_err());
+            #[doc = concat!("use toft_pools::{Heap, ", stringify!($Name), "};")]
+            #[doc = concat!("assert!(", stringify!($Name), "::<u8>::try_with_capacity_in(usize::MAX, Heap).is_err());")]
             /// ```
             ///
             /// # Errors
@@ -90,8 +89,8 @@ macro_rules! sequence {
             #[doc = concat!("An empty ", $noun, " of at most `n` values, which never grows.")]
             ///
             /// ```
-            #[doc = concat!("use toft_pools::{Heap, Rows, ", stringify!($Name), "};")]
-            #[doc = concat!("let values = ", stringify!($Name), "::<u8, Rows, _>::fixed_in(10, Heap);")]
+            #[doc = concat!("use toft_pools::{Heap, ", stringify!($Name), "};")]
+            #[doc = concat!("let values = ", stringify!($Name), "::<u8>::fixed_in(10, Heap);")]
             /// assert!(values.is_fixed() && values.capacity() == 10);
             /// ```
             ///

@@ -1,25 +1,12 @@
 //! Stacks against `Vec`, and each guarantee of their documentation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-#[path = "common/failing.rs"]
-mod failing;
-#[path = "common/ledger.rs"]
-mod ledger;
-#[path = "common/look.rs"]
-mod look;
-#[path = "common/pair.rs"]
-mod pair;
-#[path = "common/stack_model.rs"]
-mod stack_model;
-#[path = "common/steps.rs"]
-mod steps;
-
-use failing::{Failing, Shared};
-use ledger::{panics, Ledger};
-use look::{out, twin, Action, Look, Step, Twin, FEWER};
-use pair::Pair;
+use crate::failing::{Failing, Shared};
+use crate::ledger::{panics, Ledger};
+use crate::look::{out, twin, Action, Look, Step, Twin, FEWER};
+use crate::pair::Pair;
+use crate::stack_model::{play, KINDS};
 use proptest::prelude::*;
-use stack_model::{play, KINDS};
 use toft::{Arena, Pages};
 use toft::{Blocks, Heap, Memory};
 use toft_pools::{CapacityError, Columns, Rows, Stack};
@@ -41,12 +28,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn rows_match_a_vec(steps in steps::steps(KINDS, 120)) {
+    fn rows_match_a_vec(steps in crate::steps::steps(KINDS, 120)) {
         play_all::<Rows>(&steps);
     }
 
     #[test]
-    fn columns_match_a_vec(steps in steps::steps(KINDS, 120)) {
+    fn columns_match_a_vec(steps in crate::steps::steps(KINDS, 120)) {
         play_all::<Columns>(&steps);
     }
 }

@@ -287,7 +287,7 @@ impl<K: TestKey, V: TestValue, L: Look<V>, M: Memory + Clone> World<K, V, L, M> 
             .map(|(k, v)| (k.clone(), L::number(v)))
             .eq(self.model.iter().map(|(k, v)| (k.clone(), *v))));
         assert!(self.map.keys().rev().eq(self.model.keys().rev()));
-        assert_eq!(self.map.values().map(L::number).sum::<i64>(), self.model.values().sum());
+        assert_eq!(self.map.values().map(L::number).sum::<i64>(), self.model.values().sum::<i64>());
         let mut walked = Vec::new();
         self.map.iter().for_each(|(k, _)| walked.push(k.clone())); // by fold
         assert!(walked.iter().eq(self.model.keys()));

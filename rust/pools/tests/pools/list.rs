@@ -2,24 +2,11 @@
 //! documentation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-#[path = "common/failing.rs"]
-mod failing;
-#[path = "common/ledger.rs"]
-mod ledger;
-#[path = "common/list_model.rs"]
-mod list_model;
-#[path = "common/look.rs"]
-mod look;
-#[path = "common/pair.rs"]
-mod pair;
-#[path = "common/steps.rs"]
-mod steps;
-
-use failing::{Failing, Shared};
-use ledger::{panics, Ledger};
-use list_model::{check, play, KINDS};
-use look::{out, twin, Action, Look, Step, Twin, FEWER};
-use pair::Pair;
+use crate::failing::{Failing, Shared};
+use crate::ledger::{panics, Ledger};
+use crate::list_model::{check, play, KINDS};
+use crate::look::{out, twin, Action, Look, Step, Twin, FEWER};
+use crate::pair::Pair;
 use proptest::prelude::*;
 use toft::{Arena, Pages};
 use toft::{Blocks, Heap, Memory};
@@ -41,12 +28,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn rows_match_the_model(steps in steps::steps(KINDS, 100)) {
+    fn rows_match_the_model(steps in crate::steps::steps(KINDS, 100)) {
         play_all::<Rows>(&steps);
     }
 
     #[test]
-    fn columns_match_the_model(steps in steps::steps(KINDS, 100)) {
+    fn columns_match_the_model(steps in crate::steps::steps(KINDS, 100)) {
         play_all::<Columns>(&steps);
     }
 }

@@ -2,27 +2,14 @@
 //! queue_examples.rs.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-#[path = "common/failing.rs"]
-mod failing;
-#[path = "common/ledger.rs"]
-mod ledger;
-#[path = "common/look.rs"]
-mod look;
-#[path = "common/pair.rs"]
-mod pair;
-#[path = "common/queue_model.rs"]
-mod queue_model;
-#[path = "common/steps.rs"]
-mod steps;
-
 use std::collections::VecDeque;
 
-use failing::{Failing, Shared};
-use ledger::{panics, Ledger};
-use look::{out, twin, Action, Look, Step, Twin, FEWER};
-use pair::Pair;
+use crate::failing::{Failing, Shared};
+use crate::ledger::{panics, Ledger};
+use crate::look::{out, twin, Action, Look, Step, Twin, FEWER};
+use crate::pair::Pair;
+use crate::queue_model::{play, KINDS};
 use proptest::prelude::*;
-use queue_model::{play, KINDS};
 use toft::{Arena, Pages};
 use toft::{Blocks, Heap, Memory};
 use toft_pools::{CapacityError, Columns, Queue, Rows};
@@ -44,12 +31,12 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn rows_match_a_deque(steps in steps::steps(KINDS, 160)) {
+    fn rows_match_a_deque(steps in crate::steps::steps(KINDS, 160)) {
         play_all::<Rows>(&steps);
     }
 
     #[test]
-    fn columns_match_a_deque(steps in steps::steps(KINDS, 160)) {
+    fn columns_match_a_deque(steps in crate::steps::steps(KINDS, 160)) {
         play_all::<Columns>(&steps);
     }
 
