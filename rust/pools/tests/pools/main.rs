@@ -9,7 +9,6 @@ pub mod columns_hygiene;
 mod failing;
 mod ledger;
 mod list;
-mod list_model;
 mod look;
 #[cfg(not(target_family = "wasm"))] // a panic ends the program there
 mod ordered_model;
@@ -22,11 +21,11 @@ mod pool;
 mod pool_model;
 mod queue;
 mod queue_examples;
-mod queue_model;
 #[cfg(not(target_family = "wasm"))]
 mod refused_growth;
+mod sequence_model;
+mod sequences;
 #[cfg(feature = "serde")]
 mod serialization;
 mod stack;
-mod stack_model;
 mod steps;

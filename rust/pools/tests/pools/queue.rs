@@ -1,44 +1,38 @@
-//! Queues against `VecDeque`, and each guarantee of their documentation. Further examples of their use are in
+//! Queues against the model, and each guarantee of their documentation. Further examples of their use are in
 //! queue_examples.rs.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use std::collections::VecDeque;
-
 use crate::failing::{Failing, Shared};
-use crate::ledger::{panics, Ledger};
-use crate::look::{out, twin, Action, Look, Step, Twin, FEWER};
+use crate::ledger::panics;
+use crate::look::{Look, Twin};
 use crate::pair::Pair;
-use crate::queue_model::{play, KINDS};
+use crate::sequence_model::kinds;
+use crate::sequences::{sequence_tests, Page};
 use proptest::prelude::*;
-use toft::{Arena, Pages};
-use toft::{Blocks, Heap, Memory};
-use toft_pools::{CapacityError, Columns, Queue, Rows};
+use toft::{Arena, Blocks, Heap, Memory, Pages};
+use toft_pools::{Columns, Queue, Rows};
 
-fn play_all<L: Look>(steps: &[Step]) {
-    play(Queue::<Twin, L, _>::new_in(Heap), steps);
-    play(Queue::<Twin, L, _>::with_capacity_in(9, Heap), steps);
-    play(Queue::<Twin, L, _>::fixed_in(13, Heap), steps);
-    play(Queue::<Twin, L, _>::fixed_in(8, Heap), steps);
-    play(Queue::<Twin, L, _>::fixed_in(0, Heap), steps);
-    play(Queue::<Twin, L, _>::new_in(&Arena::new()), steps);
-    play(Queue::<Twin, L, _>::new_in(Blocks(Pages::new())), steps);
-    let memory = Failing::new();
-    play(Queue::<Twin, L, _>::new_in(Shared(&memory)), steps);
-    assert_eq!(memory.bytes_out(), 0);
-}
+sequence_tests!(
+    Queue,
+    push_back,
+    ("truncate", |queue| queue.truncate(2)),
+    ("drain front", |queue| drop(queue.drain(1..5))),
+    ("drain back", |queue| drop(queue.drain(5..8))),
+    ("drain some", |queue| drop(queue.drain(..).nth(2))),
+    ("resize", |queue| {
+        let value = queue.pop_front().unwrap();
+        queue.resize(12, value);
+        queue.rotate_right(1);
+    }),
+    ("resize down", |queue| {
+        let value = queue.pop_back().unwrap();
+        queue.resize(3, value);
+    }),
+    ("split off", |queue| drop(queue.split_off(4))),
+);
 
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn rows_match_a_deque(steps in crate::steps::steps(KINDS, 160)) {
-        play_all::<Rows>(&steps);
-    }
-
-    #[test]
-    fn columns_match_a_deque(steps in crate::steps::steps(KINDS, 160)) {
-        play_all::<Columns>(&steps);
-    }
 
     /// Growth by any power of two, from any offset in the memory.
     #[test]
@@ -91,102 +85,6 @@ proptest! {
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn panics_of_values_leave_the_queue_consistent() {
-    fn shake<L: Look>() {
-        let actions: [Action<Queue<Twin, L>>; 13] = [
-            ("clear", |queue| queue.clear()),
-            ("truncate", |queue| queue.truncate(2)),
-            ("drain front", |queue| drop(queue.drain(1..5))),
-            ("drain back", |queue| drop(queue.drain(5..8))),
-            ("drain some", |queue| drop(queue.drain(..).nth(2))),
-            ("retain", |queue| L::retain_queue(queue, |n| n % 2 == 0)),
-            ("retain with a panic", |queue| {
-                L::retain_queue(queue, |n| if n == 5 { panic!("of the closure") } else { n % 2 == 0 })
-            }),
-            ("resize", |queue| {
-                let value = queue.pop_front().unwrap();
-                queue.resize(12, value);
-                queue.rotate_right(1);
-            }),
-            ("resize down", |queue| {
-                let value = queue.pop_back().unwrap();
-                queue.resize(3, value);
-            }),
-            ("into_iter", |queue| drop(core::mem::take(queue).into_iter().nth(3))),
-            ("drop", |queue| drop(core::mem::take(queue))),
-            ("clone", |queue| drop(queue.clone())),
-            ("clone and drop", |queue| *queue = queue.clone()),
-        ];
-        for (name, action) in actions {
-            for k in (0..20).step_by(FEWER) {
-                for clones in [false, true] {
-                    let ledger = Ledger::new();
-                    let mut queue: Queue<Twin, L> = (4..9).map(|n| twin(&ledger, n)).collect();
-                    for n in (0..4).rev() {
-                        queue.push_front(twin(&ledger, n));
-                    }
-                    if clones {
-                        ledger.panic_at_clone(k);
-                    } else {
-                        ledger.panic_at_drop(k);
-                    }
-                    let _ = panics(|| action(&mut queue));
-                    ledger.calm();
-                    let left: Vec<i64> = queue.iter().map(L::number).collect();
-                    assert!(name.starts_with("resize") || left.is_sorted(), "{name} {k}: {left:?}");
-                    assert_eq!(ledger.live(), left.len(), "{name} {k}");
-                    queue.push_back(twin(&ledger, 99));
-                    queue.push_front(twin(&ledger, 98));
-                    drop(queue);
-                    ledger.assert_empty();
-                }
-            }
-        }
-    }
-    shake::<Rows>();
-    shake::<Columns>();
-}
-
-#[test]
-#[cfg_attr(target_family = "wasm", ignore)]
-fn out_of_memory_changes_nothing() {
-    fn starve<L: Look>() {
-        for k in 0.. {
-            let (ledger, memory) = (Ledger::new(), Failing::after(k));
-            let mut queue = Queue::<Twin, L, _>::new_in(Shared(&memory));
-            let mut model = VecDeque::new();
-            for n in 0..100 / FEWER as i64 {
-                let at = (n as usize * 7) % (model.len() + 1);
-                let value = twin(&ledger, n);
-                let added = match n % 3 {
-                    0 => queue.try_insert(at, value).map(|()| model.insert(at, n)),
-                    1 => queue.try_push_front(value).map(|()| model.push_front(n)),
-                    _ => queue.try_push_back(value).map(|()| model.push_back(n)),
-                };
-                if let Err(CapacityError(value)) = added {
-                    assert_eq!(out(value), n);
-                }
-                assert!(queue.iter().map(L::number).eq(model.iter().copied()));
-            }
-            let _ = panics(|| drop(queue.split_off(model.len() / 2))).map(|()| model.truncate(model.len() / 2));
-            let _ = panics(|| queue.append(&mut Queue::<Twin, L, _>::new_in(Heap)));
-            queue.shrink_to_fit();
-            assert!(queue.iter().map(L::number).eq(model.iter().copied()));
-            drop(queue);
-            ledger.assert_empty();
-            assert_eq!(memory.bytes_out(), 0);
-            if memory.failed.get() == 0 {
-                assert!(k > 3);
-                return;
-            }
-        }
-    }
-    starve::<Rows>();
-    starve::<Columns>();
-}
-
-#[test]
-#[cfg_attr(target_family = "wasm", ignore)]
 fn fixed_queues_refuse_more_values() {
     let mut queue = Queue::fixed(3);
     queue.extend([1, 2, 3]);
@@ -209,7 +107,7 @@ fn fixed_queues_refuse_more_values() {
 }
 
 #[test]
-fn values_of_no_size_and_of_pages() {
+fn values_of_no_size_need_no_memory() {
     let memory = Failing::after(0);
     let mut queue = Queue::<(), Rows, _>::new_in(Shared(&memory));
     queue.resize(1000, ());
@@ -219,40 +117,6 @@ fn values_of_no_size_and_of_pages() {
     queue.make_contiguous();
     queue.retain(|()| true);
     assert_eq!((queue.len(), queue.iter().count(), queue.remove(9)), (304, 304, Some(())));
-
-    #[repr(align(4096))]
-    #[derive(Clone)]
-    struct Page(usize);
-    fn pages<M: Memory>(memory: M) {
-        let mut queue = Queue::<Page, Rows, M>::new_in(memory);
-        for n in 0..20 {
-            queue.insert(n / 2, Page(n));
-            assert!(queue.iter().all(|page| (page as *const Page as usize) % 4096 == 0));
-        }
-        assert_eq!(queue.iter().map(|page| page.0).sum::<usize>(), 190);
-    }
-    pages(Heap);
-    pages(Arena::new());
-    pages(Blocks(Pages::new()));
-}
-
-#[test]
-fn a_queue_grows_while_a_scope_of_its_arena_is_open() {
-    let mut arena = Arena::new();
-    {
-        let mut queue = Queue::<u64, Rows, _>::new_in(&arena);
-        queue.extend(0..5);
-        arena.scope(|scope| {
-            let mut inner = Queue::<u64, Rows, _>::new_in(scope);
-            for n in 5..500 {
-                queue.push_back(n);
-                inner.push_front(n);
-            }
-            assert!(inner.iter().rev().copied().eq(5..500));
-        });
-        assert!(queue.iter().copied().eq(0..500));
-    }
-    arena.reset();
 }
 
 #[test]

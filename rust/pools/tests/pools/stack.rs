@@ -1,89 +1,22 @@
-//! Stacks against `Vec`, and each guarantee of their documentation.
+//! Stacks against the model, and each guarantee of their documentation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::failing::{Failing, Shared};
 use crate::ledger::{panics, Ledger};
-use crate::look::{out, twin, Action, Look, Step, Twin, FEWER};
+use crate::look::{Look, Twin};
 use crate::pair::Pair;
-use crate::stack_model::{play, KINDS};
-use proptest::prelude::*;
-use toft::{Arena, Pages};
-use toft::{Blocks, Heap, Memory};
-use toft_pools::{CapacityError, Columns, Rows, Stack};
+use crate::sequence_model::kinds;
+use crate::sequences::{sequence_tests, Page};
+use toft::{Arena, Blocks, Heap, Memory, Pages};
+use toft_pools::{Columns, Rows, Stack};
 
-fn play_all<L: Look>(steps: &[Step]) {
-    play(Stack::<Twin, L, _>::new_in(Heap), steps);
-    play(Stack::<Twin, L, _>::with_capacity_in(9, Heap), steps);
-    play(Stack::<Twin, L, _>::fixed_in(13, Heap), steps);
-    play(Stack::<Twin, L, _>::fixed_in(0, Heap), steps);
-    let arena = Arena::new();
-    play(Stack::<Twin, L, _>::new_in(&arena), steps);
-    play(Stack::<Twin, L, _>::new_in(Blocks(Pages::new())), steps);
-    let memory = Failing::new();
-    play(Stack::<Twin, L, _>::new_in(Shared(&memory)), steps);
-    assert_eq!(memory.bytes_out(), 0);
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn rows_match_a_vec(steps in crate::steps::steps(KINDS, 120)) {
-        play_all::<Rows>(&steps);
-    }
-
-    #[test]
-    fn columns_match_a_vec(steps in crate::steps::steps(KINDS, 120)) {
-        play_all::<Columns>(&steps);
-    }
-}
-
-/// A destructor, a clone or a closure panics at the k-th call, for each k until none does: the call leaves the stack
-/// consistent, and every value is dropped once.
-fn shake<L: Look>() {
-    let actions: [Action<Stack<Twin, L>>; 10] = [
-        ("clear", |stack| stack.clear()),
-        ("truncate", |stack| stack.truncate(2)),
-        ("drain", |stack| drop(stack.drain(1..5))),
-        ("drain some", |stack| drop(stack.drain(..).nth(2))),
-        ("retain", |stack| L::retain_stack(stack, |n| n % 2 == 0)),
-        ("retain with a panic", |stack| {
-            L::retain_stack(stack, |n| if n == 5 { panic!("of the closure") } else { n % 2 == 0 })
-        }),
-        ("into_iter", |stack| drop(core::mem::take(stack).into_iter().nth(3))),
-        ("drop", |stack| drop(core::mem::take(stack))),
-        ("clone", |stack| drop(stack.clone())),
-        ("clone and drop", |stack| *stack = stack.clone()),
-    ];
-    for (name, action) in actions {
-        for k in (0..20).step_by(FEWER) {
-            for clones in [false, true] {
-                let ledger = Ledger::new();
-                let mut stack: Stack<Twin, L> = (0..9).map(|n| twin(&ledger, n)).collect();
-                if clones {
-                    ledger.panic_at_clone(k);
-                } else {
-                    ledger.panic_at_drop(k);
-                }
-                let _ = panics(|| action(&mut stack));
-                ledger.calm();
-                let left: Vec<i64> = stack.iter().map(L::number).collect();
-                assert!(left.is_sorted() && left.len() <= 9, "{name} {k}: {left:?}");
-                assert_eq!(ledger.live(), left.len(), "{name} {k}");
-                stack.push(twin(&ledger, 99));
-                drop(stack);
-                ledger.assert_empty();
-            }
-        }
-    }
-}
-
-#[test]
-#[cfg_attr(target_family = "wasm", ignore)]
-fn panics_of_values_leave_the_stack_consistent() {
-    shake::<Rows>();
-    shake::<Columns>();
-}
+sequence_tests!(
+    Stack,
+    push,
+    ("truncate", |stack| stack.truncate(2)),
+    ("drain", |stack| drop(stack.drain(1..5))),
+    ("drain some", |stack| drop(stack.drain(..).nth(2))),
+);
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
@@ -96,40 +29,6 @@ fn extend_from_slice_keeps_the_clones_made_before_a_panic() {
     assert_eq!(stack, values[..3]);
     drop((stack, values));
     ledger.assert_empty();
-}
-
-fn starve<L: Look>() {
-    for k in 0.. {
-        let (ledger, memory) = (Ledger::new(), Failing::after(k));
-        let mut stack = Stack::<Twin, L, _>::new_in(Shared(&memory));
-        let mut model = Vec::new();
-        for n in 0..100 / FEWER as i64 {
-            match stack.try_push(twin(&ledger, n)) {
-                Ok(()) => model.push(n),
-                Err(CapacityError(value)) => assert_eq!(out(value), n),
-            }
-            assert!(stack.iter().map(L::number).eq(model.iter().copied()));
-        }
-        let before = stack.capacity();
-        if stack.try_reserve(1000).is_err() {
-            assert_eq!(stack.capacity(), before);
-        }
-        stack.shrink_to_fit();
-        assert!(stack.iter().map(L::number).eq(model.iter().copied()));
-        drop(stack);
-        ledger.assert_empty();
-        assert_eq!(memory.bytes_out(), 0);
-        if memory.failed.get() == 0 {
-            assert!(k > 3, "memory was requested");
-            return;
-        }
-    }
-}
-
-#[test]
-fn out_of_memory_changes_nothing() {
-    starve::<Rows>();
-    starve::<Columns>();
 }
 
 #[test]
@@ -179,47 +78,13 @@ fn values_of_no_size_need_no_memory() {
     assert_eq!(columns.as_slice().0.len(), 100);
 }
 
-#[repr(align(4096))]
-#[derive(Clone, Debug, PartialEq)]
-struct Page(u64);
-
 #[test]
-fn alignments_are_kept() {
-    fn aligned<M: Memory>(memory: M) {
-        let mut stack = Stack::<Page, Rows, M>::new_in(memory);
-        for n in 0..9 {
-            stack.push(Page(n));
-            assert!(stack.iter().all(|page| (page as *const Page as usize) % 4096 == 0));
-        }
-        assert!(stack.iter().map(|page| page.0).eq(0..9));
-    }
-    aligned(Heap);
-    aligned(Arena::new());
-    aligned(Blocks(Pages::new()));
+fn columns_are_aligned() {
     let mut columns: Stack<Pair<u8, Page>, Columns> = Stack::default();
     columns.extend((0..9).map(|n| Pair(n, Page(n.into()))));
     let (bytes, pages) = columns.as_slice();
     assert!(bytes.as_ptr() as usize % 64 == 0 && pages.as_ptr() as usize % 4096 == 0);
     assert!(pages.iter().zip(bytes).all(|(page, byte)| page.0 == u64::from(*byte)));
-}
-
-#[test]
-fn a_stack_grows_while_a_scope_of_its_arena_is_open() {
-    let mut arena = Arena::new();
-    {
-        let mut stack = Stack::<u64, Rows, _>::new_in(&arena);
-        stack.extend(0..5);
-        arena.scope(|scope| {
-            let inner = scope.alloc(7_u64);
-            stack.extend(5..500);
-            let mut other = Stack::<u64, Rows, _>::new_in(scope);
-            other.extend(0..100);
-            stack.extend(500..600);
-            assert!(*inner == 7 && other.iter().copied().eq(0..100));
-        });
-        assert!(stack.iter().copied().eq(0..600));
-    }
-    arena.reset();
 }
 
 #[test]
