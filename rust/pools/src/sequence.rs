@@ -259,6 +259,26 @@ macro_rules! sequence {
 }
 pub(crate) use sequence;
 
+/// Conversions from a vector, of rows on the heap, and into one.
+macro_rules! vec_conversions {
+    ($Name:ident) => {
+        impl<T> From<Vec<T>> for $Name<T> {
+            fn from(values: Vec<T>) -> Self {
+                let mut sequence = Self::with_capacity(values.len());
+                sequence.extend(values);
+                sequence
+            }
+        }
+
+        impl<T, L: FieldLayout<T>, M: Memory> From<$Name<T, L, M>> for Vec<T> {
+            fn from(sequence: $Name<T, L, M>) -> Vec<T> {
+                sequence.into_iter().collect()
+            }
+        }
+    };
+}
+pub(crate) use vec_conversions;
+
 /// `Index` and `IndexMut` of rows, by what `get` takes.
 macro_rules! index_by {
     ($Name:ident, $by:ty, $missing:literal) => {

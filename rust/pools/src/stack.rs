@@ -10,13 +10,11 @@ use super::slots::Slots;
 use toft::AllocError;
 use toft::{Heap, Memory};
 
-mod drain;
 mod iter;
 mod retain;
 mod traits;
 
-pub use drain::Drain;
-pub use iter::{IntoIter, Iter, IterMut};
+pub use iter::{Drain, IntoIter, Iter, IterMut};
 
 /// A vector: contiguous values in rows or [`Columns`](super::Columns), growing or fixed, in any [`Memory`]. With rows
 /// it dereferences to a slice. `push` is O(1) amortised, `pop` and access by index are O(1). Values are dropped with

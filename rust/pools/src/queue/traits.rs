@@ -8,21 +8,7 @@ use super::Queue;
 
 crate::sequence::sequence!(Queue, "queue", push_back, try_push_back, "there is no memory");
 crate::sequence::index_by!(Queue, usize, "queue has no value at this position");
-
-// Only for rows on the heap, as `From` of an array.
-impl<T> From<Vec<T>> for Queue<T> {
-    fn from(values: Vec<T>) -> Self {
-        let mut queue = Self::with_capacity(values.len());
-        queue.extend(values);
-        queue
-    }
-}
-
-impl<T, L: FieldLayout<T>, M: Memory> From<Queue<T, L, M>> for Vec<T> {
-    fn from(queue: Queue<T, L, M>) -> Vec<T> {
-        queue.into_iter().collect()
-    }
-}
+crate::sequence::vec_conversions!(Queue);
 
 macro_rules! equals {
     ($([$($generics:tt)*] $other:ty;)*) => {$(

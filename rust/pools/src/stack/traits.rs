@@ -9,6 +9,7 @@ use core::slice::SliceIndex;
 use super::Stack;
 
 crate::sequence::sequence!(Stack, "stack", push, try_push, "there is no memory");
+crate::sequence::vec_conversions!(Stack);
 
 impl<T, M: Memory> Deref for Stack<T, Rows, M> {
     type Target = [T];
@@ -56,26 +57,12 @@ impl<T, I: SliceIndex<[T]>, M: Memory> IndexMut<I> for Stack<T, Rows, M> {
     }
 }
 
-// Only for rows on the heap, here and below, as `From` of an array.
-impl<T> From<Vec<T>> for Stack<T> {
-    fn from(values: Vec<T>) -> Self {
-        let mut stack = Self::with_capacity(values.len());
-        stack.extend(values);
-        stack
-    }
-}
-
+// Only for rows on the heap, as `From` of an array.
 impl<T: Clone> From<&[T]> for Stack<T> {
     fn from(values: &[T]) -> Self {
         let mut stack = Self::default();
         stack.extend_from_slice(values);
         stack
-    }
-}
-
-impl<T, L: FieldLayout<T>, M: Memory> From<Stack<T, L, M>> for Vec<T> {
-    fn from(stack: Stack<T, L, M>) -> Vec<T> {
-        stack.into_iter().collect()
     }
 }
 

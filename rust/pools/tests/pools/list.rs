@@ -7,7 +7,7 @@ use crate::ledger::panics;
 use crate::look::{Look, Twin};
 use crate::pair::Pair;
 use crate::sequence_model::kinds;
-use crate::sequences::{sequence_tests, Page};
+use crate::sequences::{sequence_tests, Noted, Page};
 use toft::{Arena, Blocks, Heap, Memory, Pages};
 use toft_pools::{Columns, Handle, List, Rows};
 
@@ -247,19 +247,11 @@ fn values_may_borrow_and_go_to_threads() {
 
 #[test]
 fn values_are_dropped_in_the_lists_order() {
-    use std::cell::RefCell;
-    thread_local!(static SEEN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
-    struct Noted(u8);
-    impl Drop for Noted {
-        fn drop(&mut self) {
-            SEEN.with_borrow_mut(|seen| seen.push(self.0));
-        }
-    }
     let mut list = List::new();
     list.push_back(Noted(2));
     list.push_front(Noted(1));
     let last = list.push_front(Noted(3));
     list.move_to_back(last);
     drop(list);
-    assert_eq!(SEEN.take(), [1, 2, 3]);
+    assert_eq!(Noted::dropped(), [1, 2, 3]);
 }

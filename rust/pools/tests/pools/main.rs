@@ -28,4 +28,3 @@ mod sequences;
 #[cfg(feature = "serde")]
 mod serialization;
 mod stack;
-mod steps;

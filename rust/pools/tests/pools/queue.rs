@@ -7,7 +7,7 @@ use crate::ledger::panics;
 use crate::look::{Look, Twin};
 use crate::pair::Pair;
 use crate::sequence_model::kinds;
-use crate::sequences::{sequence_tests, Page};
+use crate::sequences::{sequence_tests, Noted, Page};
 use proptest::prelude::*;
 use toft::{Arena, Blocks, Heap, Memory, Pages};
 use toft_pools::{Columns, Queue, Rows};
@@ -121,21 +121,13 @@ fn values_of_no_size_need_no_memory() {
 
 #[test]
 fn a_leaked_drain_leaks_only() {
-    use std::cell::RefCell;
-    thread_local!(static SEEN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
-    struct Noted(u8); // not on the heap: only its destructor detects a leak
-    impl Drop for Noted {
-        fn drop(&mut self) {
-            SEEN.with_borrow_mut(|seen| seen.push(self.0));
-        }
-    }
     let mut queue: Queue<Noted> = (0..5).map(Noted).collect();
     queue.rotate_left(2);
     core::mem::forget(queue.drain(1..3));
     assert_eq!(queue.len(), 1);
     queue.push_back(Noted(9));
     drop(queue);
-    assert_eq!(SEEN.take(), [2, 9]);
+    assert_eq!(Noted::dropped(), [2, 9]);
 }
 
 #[test]

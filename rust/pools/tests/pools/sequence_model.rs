@@ -39,6 +39,8 @@ pub trait Sequence: Sized + Clone {
     fn retain_numbers(&mut self, keeps: impl FnMut(i64) -> bool);
     fn is_reserved(&mut self, more: usize) -> bool;
     fn clear(&mut self);
+    /// Drops the values from a position on.
+    fn cut(&mut self, i: usize);
     /// The length, the capacity, and whether it is fixed.
     fn size(&self) -> (usize, usize, bool);
     /// By the iterator's `fold` and `rfold`, where it has them.
@@ -252,6 +254,10 @@ impl<L: Look, M: Memory + Clone> Sequence for Stack<Twin, L, M> {
         assert!(other.is_empty());
     }
 
+    fn cut(&mut self, i: usize) {
+        self.truncate(i);
+    }
+
     fn add_at(&mut self, _: usize, value: Twin) -> Pushed {
         self.try_push(value)
     }
@@ -393,6 +399,10 @@ impl<L: Look, M: Memory + Clone> Sequence for Queue<Twin, L, M> {
         }
     }
 
+    fn cut(&mut self, i: usize) {
+        drop(self.split_off(i));
+    }
+
     fn add_at(&mut self, i: usize, value: Twin) -> Pushed {
         match i {
             0 if value.1 % 2 == 0 => self.try_push_front(value),
@@ -452,6 +462,10 @@ impl<L: Look, M: Memory + Clone> Sequence for List<Twin, L, M> {
             }
             _ => at_cursor(world, i, handle, b % 2 == 0),
         }
+    }
+
+    fn cut(&mut self, i: usize) {
+        drop(self.split_off(i));
     }
 
     fn add_at(&mut self, i: usize, value: Twin) -> Pushed {

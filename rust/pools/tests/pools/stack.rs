@@ -6,7 +6,7 @@ use crate::ledger::{panics, Ledger};
 use crate::look::{Look, Twin};
 use crate::pair::Pair;
 use crate::sequence_model::kinds;
-use crate::sequences::{sequence_tests, Page};
+use crate::sequences::{sequence_tests, Noted, Page};
 use toft::{Arena, Blocks, Heap, Memory, Pages};
 use toft_pools::{Columns, Rows, Stack};
 
@@ -89,20 +89,12 @@ fn columns_are_aligned() {
 
 #[test]
 fn a_leaked_drain_leaks_only() {
-    use std::cell::RefCell;
-    thread_local!(static SEEN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
-    struct Noted(u8); // not on the heap: only its destructor detects a leak
-    impl Drop for Noted {
-        fn drop(&mut self) {
-            SEEN.with_borrow_mut(|seen| seen.push(self.0));
-        }
-    }
     let mut stack: Stack<Noted> = (0..5).map(Noted).collect();
     core::mem::forget(stack.drain(1..3));
     assert_eq!(stack.len(), 1);
     stack.push(Noted(9));
     drop(stack);
-    assert_eq!(SEEN.take(), [0, 9]);
+    assert_eq!(Noted::dropped(), [0, 9]);
 }
 
 #[test]
