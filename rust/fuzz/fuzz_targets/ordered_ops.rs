@@ -2,16 +2,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![no_main]
 
-#[path = "../../pools/tests/common/ledger.rs"]
+#[path = "../../pools/tests/pools/ledger.rs"]
 mod ledger;
-#[path = "../../pools/tests/common/ordered.rs"]
-mod ordered;
-#[path = "../../pools/tests/common/pair.rs"]
+#[path = "../../pools/tests/pools/ordered_model.rs"]
+mod ordered_model;
+#[path = "../../pools/tests/pools/pair.rs"]
 mod pair;
 
 use ledger::Counted;
 use libfuzzer_sys::fuzz_target;
-use ordered::{Large, Look, Step, TestKey, TestValue, World, KINDS};
+use ordered_model::{Large, Look, Step, TestKey, TestValue, World, KINDS};
 use pair::Pair;
 use toft::Heap;
 use toft_pools::{Columns, OrderedMap, Rows};

@@ -1,14 +1,14 @@
-//! The first byte says what kind of pool, the rest are steps of three bytes each: `tests/common/pool_model.rs`.
+//! The first byte says what kind of pool, the rest are steps of three bytes each: `rust/pools/tests/pools/pool_model.rs`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![no_main]
 
-#[path = "../../pools/tests/common/failing.rs"]
+#[path = "../../pools/tests/pools/failing.rs"]
 mod failing;
-#[path = "../../pools/tests/common/ledger.rs"]
+#[path = "../../pools/tests/pools/ledger.rs"]
 mod ledger;
-#[path = "../../pools/tests/common/pair.rs"]
+#[path = "../../pools/tests/pools/pair.rs"]
 mod pair;
-#[path = "../../pools/tests/common/pool_model.rs"]
+#[path = "../../pools/tests/pools/pool_model.rs"]
 mod pool_model;
 
 use failing::{Failing, Shared};

@@ -1,40 +1,40 @@
-//! The first byte says which collection of which kind, the rest are steps of three bytes each: the models of `tests/common`.
+//! The first byte says which collection of which kind, the rest are steps of three bytes each: the models of `rust/pools/tests/pools`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![no_main]
 
-#[path = "../../pools/tests/common/failing.rs"]
+#[path = "../../pools/tests/pools/failing.rs"]
 mod failing;
-#[path = "../../pools/tests/common/ledger.rs"]
+#[path = "../../pools/tests/pools/ledger.rs"]
 mod ledger;
-#[path = "../../pools/tests/common/list_model.rs"]
-mod list_model;
-#[path = "../../pools/tests/common/look.rs"]
+#[path = "../../pools/tests/pools/look.rs"]
 mod look;
-#[path = "../../pools/tests/common/pair.rs"]
+#[path = "../../pools/tests/pools/pair.rs"]
 mod pair;
-#[path = "../../pools/tests/common/queue_model.rs"]
-mod queue_model;
-#[path = "../../pools/tests/common/stack_model.rs"]
-mod stack_model;
+#[path = "../../pools/tests/pools/sequence_model.rs"]
+mod sequence_model;
 
 use failing::{Failing, Shared};
 use libfuzzer_sys::fuzz_target;
-use look::{Look, Step};
+use look::{Look, Step, Twin};
+use sequence_model::{kinds, Sequence};
 use toft::Arena;
 use toft::{Heap, Memory};
 use toft_pools::{Columns, List, Queue, Rows, Stack};
 
+fn play<S: Sequence>(values: S, bytes: &[u8]) {
+    let step = |b: &[u8]| -> Step { (b[0] % kinds::<S>(), b[1], b[2]) };
+    let steps: Vec<Step> = bytes[..bytes.len().min(900)].chunks_exact(3).map(step).collect();
+    sequence_model::play(values, &steps);
+}
+
 fn run<L: Look, M: Memory + Clone>(which: u8, memory: M, bytes: &[u8]) {
-    let steps = |kinds: u8| -> Vec<Step> {
-        bytes[..bytes.len().min(900)].chunks_exact(3).map(|b| (b[0] % kinds, b[1], b[2])).collect()
-    };
     match which {
-        0 => stack_model::play::<L, M>(Stack::new_in(memory), &steps(stack_model::KINDS)),
-        1 => stack_model::play::<L, M>(Stack::fixed_in(13, memory), &steps(stack_model::KINDS)),
-        2 => queue_model::play::<L, M>(Queue::new_in(memory), &steps(queue_model::KINDS)),
-        3 => queue_model::play::<L, M>(Queue::fixed_in(13, memory), &steps(queue_model::KINDS)),
-        4 => list_model::play::<L, M>(List::new_in(memory), &steps(list_model::KINDS)),
-        _ => list_model::play::<L, M>(List::fixed_in(13, memory), &steps(list_model::KINDS)),
+        0 => play(Stack::<Twin, L, M>::new_in(memory), bytes),
+        1 => play(Stack::<Twin, L, M>::fixed_in(13, memory), bytes),
+        2 => play(Queue::<Twin, L, M>::new_in(memory), bytes),
+        3 => play(Queue::<Twin, L, M>::fixed_in(13, memory), bytes),
+        4 => play(List::<Twin, L, M>::new_in(memory), bytes),
+        _ => play(List::<Twin, L, M>::fixed_in(13, memory), bytes),
     }
 }
 

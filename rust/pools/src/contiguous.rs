@@ -223,94 +223,74 @@ pub(super) fn resolve_range(range: impl RangeBounds<usize>, len: usize) -> Range
 
 /// Implements the traits of a double-ended iterator whose field `at` iterates over indices of slots.
 macro_rules! double_ended_iterator {
-    ([$($generics:tt)*] $type:ty, $item:ty, |$self:ident, $i:ident| $get:expr) => {
-        impl<$($generics)*> Iterator for $type {
-            type Item = $item;
+    ([$($generics:tt)*] $type:ty, $item:ty, |$this:ident, $i:ident| $get:expr) => {
+        $crate::contiguous::draining_iterator! {
+            [$($generics)*] $type, $item, |$this, $i| $get;
+            {
+                #[inline]
+                fn nth(&mut self, n: usize) -> Option<Self::Item> {
+                    let $i = self.at.nth(n)?;
+                    let $this = self;
+                    // SAFETY: see next.
+                    Some(unsafe { $get })
+                }
 
-            #[inline]
-            fn next(&mut self) -> Option<Self::Item> {
-                let $i = self.at.next()?;
-                let $self = self;
-                // SAFETY: the slot has a value, and is returned once.
-                Some(unsafe { $get })
+                #[inline]
+                fn count(self) -> usize {
+                    self.at.len()
+                }
+
+                #[inline]
+                fn last(mut self) -> Option<Self::Item> {
+                    self.next_back()
+                }
+
+                #[inline]
+                #[allow(unused_mut)]
+                fn fold<A, F: FnMut(A, Self::Item) -> A>(mut self, start: A, mut f: F) -> A {
+                    let at = self.at.clone();
+                    let $this = &mut self;
+                    // SAFETY: see next.
+                    at.fold(start, |a, $i| f(a, unsafe { $get }))
+                }
             }
+            {
+                #[inline]
+                fn nth_back(&mut self, n: usize) -> Option<Self::Item> {
+                    let $i = self.at.nth_back(n)?;
+                    let $this = self;
+                    // SAFETY: see next.
+                    Some(unsafe { $get })
+                }
 
-            #[inline]
-            fn size_hint(&self) -> (usize, Option<usize>) {
-                self.at.size_hint()
-            }
-
-            #[inline]
-            fn nth(&mut self, n: usize) -> Option<Self::Item> {
-                let $i = self.at.nth(n)?;
-                let $self = self;
-                // SAFETY: see next.
-                Some(unsafe { $get })
-            }
-
-            #[inline]
-            fn count(self) -> usize {
-                self.at.len()
-            }
-
-            #[inline]
-            fn last(mut self) -> Option<Self::Item> {
-                self.next_back()
-            }
-
-            #[inline]
-            #[allow(unused_mut)]
-            fn fold<A, F: FnMut(A, Self::Item) -> A>(mut self, start: A, mut f: F) -> A {
-                let at = self.at.clone();
-                let $self = &mut self;
-                // SAFETY: see next.
-                at.fold(start, |a, $i| f(a, unsafe { $get }))
-            }
-        }
-
-        impl<$($generics)*> DoubleEndedIterator for $type {
-            #[inline]
-            fn next_back(&mut self) -> Option<Self::Item> {
-                let $i = self.at.next_back()?;
-                let $self = self;
-                // SAFETY: see next.
-                Some(unsafe { $get })
-            }
-
-            #[inline]
-            fn nth_back(&mut self, n: usize) -> Option<Self::Item> {
-                let $i = self.at.nth_back(n)?;
-                let $self = self;
-                // SAFETY: see next.
-                Some(unsafe { $get })
-            }
-
-            #[inline]
-            #[allow(unused_mut)]
-            fn rfold<A, F: FnMut(A, Self::Item) -> A>(mut self, start: A, mut f: F) -> A {
-                let at = self.at.clone();
-                let $self = &mut self;
-                // SAFETY: see next.
-                at.rfold(start, |a, $i| f(a, unsafe { $get }))
+                #[inline]
+                #[allow(unused_mut)]
+                fn rfold<A, F: FnMut(A, Self::Item) -> A>(mut self, start: A, mut f: F) -> A {
+                    let at = self.at.clone();
+                    let $this = &mut self;
+                    // SAFETY: see next.
+                    at.rfold(start, |a, $i| f(a, unsafe { $get }))
+                }
             }
         }
-
-        impl<$($generics)*> ExactSizeIterator for $type {}
-        impl<$($generics)*> core::iter::FusedIterator for $type {}
     };
 }
-pub(super) use double_ended_iterator;
+pub(crate) use double_ended_iterator;
 
-/// The same for an iterator that returns values: values that `nth` skips are dropped.
+/// The same for an iterator that returns values, with the standard library's `nth` and `fold`: values that are skipped
+/// are dropped.
 macro_rules! draining_iterator {
-    ([$($generics:tt)*] $type:ty, $item:ty, |$self:ident, $i:ident| $get:expr) => {
+    (
+        [$($generics:tt)*] $type:ty, $item:ty, |$this:ident, $i:ident| $get:expr
+        $(; {$($methods:tt)*} {$($methods_back:tt)*})?
+    ) => {
         impl<$($generics)*> Iterator for $type {
             type Item = $item;
 
             #[inline]
             fn next(&mut self) -> Option<Self::Item> {
                 let $i = self.at.next()?;
-                let $self = self;
+                let $this = self;
                 // SAFETY: the slot has a value, and is returned once.
                 Some(unsafe { $get })
             }
@@ -319,23 +299,27 @@ macro_rules! draining_iterator {
             fn size_hint(&self) -> (usize, Option<usize>) {
                 self.at.size_hint()
             }
+
+            $($($methods)*)?
         }
 
         impl<$($generics)*> DoubleEndedIterator for $type {
             #[inline]
             fn next_back(&mut self) -> Option<Self::Item> {
                 let $i = self.at.next_back()?;
-                let $self = self;
-                // SAFETY: see next.
+                let $this = self;
+                // SAFETY: the slot has a value, and is returned once.
                 Some(unsafe { $get })
             }
+
+            $($($methods_back)*)?
         }
 
         impl<$($generics)*> ExactSizeIterator for $type {}
         impl<$($generics)*> core::iter::FusedIterator for $type {}
     };
 }
-pub(super) use draining_iterator;
+pub(crate) use draining_iterator;
 
 /// `Debug` of an iterator that cannot read its values: their number.
 macro_rules! debug_remaining {
@@ -347,67 +331,7 @@ macro_rules! debug_remaining {
         }
     )*};
 }
-pub(super) use debug_remaining;
-
-/// Comparisons, `Debug` and `Hash` of a collection that has `iter()`: of rows by value, of columns by the references to
-/// the fields.
-macro_rules! comparison_traits {
-    ($name:ident, $($arg:ident: $bound:path),*) => {
-        impl<T: core::fmt::Debug $(, $arg: $bound)*> core::fmt::Debug for $name<T, Rows $(, $arg)*> {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.debug_list().entries(self.iter()).finish()
-            }
-        }
-
-        impl<T: Columnar $(, $arg: $bound)*> core::fmt::Debug for $name<T, Columns $(, $arg)*>
-        where
-            for<'a> T::Ref<'a>: core::fmt::Debug,
-        {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.debug_list().entries(self.iter()).finish()
-            }
-        }
-
-        impl<T: PartialEq $(, $arg: $bound)*> PartialEq for $name<T, Rows $(, $arg)*> {
-            fn eq(&self, other: &Self) -> bool {
-                self.len() == other.len() && self.iter().eq(other.iter())
-            }
-        }
-
-        impl<T: Columnar $(, $arg: $bound)*> PartialEq for $name<T, Columns $(, $arg)*>
-        where
-            for<'a> T::Ref<'a>: PartialEq,
-        {
-            fn eq(&self, other: &Self) -> bool {
-                self.len() == other.len() && self.iter().zip(other.iter()).all(|(a, b)| columns_eq::<T>(a, b))
-            }
-        }
-
-        impl<T: Eq $(, $arg: $bound)*> Eq for $name<T, Rows $(, $arg)*> {}
-
-        impl<T: Columnar $(, $arg: $bound)*> Eq for $name<T, Columns $(, $arg)*> where for<'a> T::Ref<'a>: Eq {}
-
-        impl<T: PartialOrd $(, $arg: $bound)*> PartialOrd for $name<T, Rows $(, $arg)*> {
-            fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
-                self.iter().partial_cmp(other.iter())
-            }
-        }
-
-        impl<T: Ord $(, $arg: $bound)*> Ord for $name<T, Rows $(, $arg)*> {
-            fn cmp(&self, other: &Self) -> core::cmp::Ordering {
-                self.iter().cmp(other.iter())
-            }
-        }
-
-        impl<T: core::hash::Hash $(, $arg: $bound)*> core::hash::Hash for $name<T, Rows $(, $arg)*> {
-            fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-                self.len().hash(state);
-                self.iter().for_each(|value| value.hash(state));
-            }
-        }
-    };
-}
-pub(super) use comparison_traits;
+pub(crate) use debug_remaining;
 
 /// Whether two values in columns are equal. Both references have one lifetime, which `PartialEq` requires.
 pub(super) fn columns_eq<'a, T>(a: T::Ref<'a>, b: T::Ref<'a>) -> bool

@@ -80,6 +80,7 @@ mod ordered;
 mod planner;
 mod pool;
 pub mod queue;
+mod sequence;
 #[cfg(feature = "serde")]
 mod serde;
 mod slots;

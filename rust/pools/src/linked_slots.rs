@@ -68,10 +68,8 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
         Ok(slots)
     }
 
-    pub(super) fn fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        let mut slots = Self::with_capacity_in(n, memory)?;
-        slots.fixed = true;
-        Ok(slots)
+    pub(super) fn fix(&mut self) {
+        self.fixed = true;
     }
 
     #[inline(always)]
@@ -123,7 +121,7 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
         grow_amortised(self.capacity(), needed, least_capacity::<T>(), NONE as usize, |n| self.grow_to(n))
     }
 
-    fn grow_to(&mut self, n: usize) -> Result<(), AllocError> {
+    pub(super) fn grow_to(&mut self, n: usize) -> Result<(), AllocError> {
         if n > NONE as usize {
             return Err(AllocError);
         }

@@ -40,47 +40,6 @@ pub struct List<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     back: u32,
 }
 
-impl<T> List<T> {
-    /// An empty list of rows on the heap, which has allocated nothing yet.
-    ///
-    /// ```
-    /// let mut list = toft_pools::List::new();
-    /// list.push_back(1);
-    /// ```
-    pub fn new() -> List<T> {
-        List::new_in(Heap)
-    }
-
-    /// An empty list with memory for `n` values.
-    ///
-    /// ```
-    /// let list = toft_pools::List::<u8>::with_capacity(10);
-    /// assert!(list.capacity() >= 10);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory, or a handle cannot address as many slots.
-    #[track_caller]
-    pub fn with_capacity(n: usize) -> List<T> {
-        List::with_capacity_in(n, Heap)
-    }
-
-    /// An empty list of at most `n` values, which never grows.
-    ///
-    /// ```
-    /// let mut list = toft_pools::List::fixed(1);
-    /// list.push_back('a');
-    /// assert!(list.try_push_back('b').is_err());
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory, or a handle cannot address as many slots.
-    #[track_caller]
-    pub fn fixed(n: usize) -> List<T> {
-        List::fixed_in(n, Heap)
-    }
-}
-
 impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// An empty list, which has allocated nothing yet.
     ///
@@ -94,64 +53,13 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         List { slots: LinkedSlots::new_in(memory), front: NONE, back: NONE }
     }
 
-    /// An empty list with memory for `n` values.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::{List, Rows};
-    /// let list: List<u8, Rows, _> = List::with_capacity_in(10, Heap);
-    /// assert!(list.capacity() >= 10);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory, or a handle cannot address as many slots.
-    #[track_caller]
-    pub fn with_capacity_in(n: usize, memory: M) -> Self {
-        Self::try_with_capacity_in(n, memory).expect("toft: no memory for a list")
+    /// Allocates memory for `n` values; there are none yet.
+    fn allocate(&mut self, n: usize) -> Result<(), AllocError> {
+        self.slots.grow_to(n)
     }
 
-    /// As [`with_capacity_in`](List::with_capacity_in), with an error instead of a panic.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::{List, Rows};
-    /// assert!(List::<u8, Rows, _>::try_with_capacity_in(usize::MAX, Heap).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// There is no memory, or a handle cannot address as many slots.
-    pub fn try_with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        Ok(List { slots: LinkedSlots::with_capacity_in(n, memory)?, front: NONE, back: NONE })
-    }
-
-    /// An empty list of at most `n` values, which never grows.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::{List, Rows};
-    /// let list: List<u8, Rows, _> = List::fixed_in(10, Heap);
-    /// assert_eq!(list.capacity(), 10);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory, or a handle cannot address as many slots.
-    #[track_caller]
-    pub fn fixed_in(n: usize, memory: M) -> Self {
-        Self::try_fixed_in(n, memory).expect("toft: no memory for a list")
-    }
-
-    /// As [`fixed_in`](List::fixed_in), with an error instead of a panic.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::{List, Rows};
-    /// assert!(List::<u8, Rows, _>::try_fixed_in(usize::MAX, Heap).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// There is no memory, or a handle cannot address as many slots.
-    pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        Ok(List { slots: LinkedSlots::fixed_in(n, memory)?, front: NONE, back: NONE })
+    fn fix(&mut self, _: usize) {
+        self.slots.fix();
     }
 
     // ---- size ----
@@ -164,16 +72,6 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     #[inline]
     pub fn len(&self) -> usize {
         self.slots.len()
-    }
-
-    /// Whether there are no values.
-    ///
-    /// ```
-    /// assert!(toft_pools::List::<u8>::new().is_empty());
-    /// ```
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// The number of values that fit without growth; of a fixed list, the largest number of values.
@@ -192,30 +90,6 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// ```
     pub fn is_fixed(&self) -> bool {
         self.slots.is_fixed()
-    }
-
-    /// The memory that the slots are allocated in.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::List::<u8>::new().memory(), &toft::Heap);
-    /// ```
-    pub fn memory(&self) -> &M {
-        self.slots.memory()
-    }
-
-    /// Reserves memory for `more` further values.
-    ///
-    /// ```
-    /// let mut list = toft_pools::List::from([1]);
-    /// list.reserve(10);
-    /// assert!(list.capacity() >= 11);
-    /// ```
-    ///
-    /// # Panics
-    /// The list is fixed and its capacity is too small, a handle cannot address as many slots, or there is no memory.
-    #[track_caller]
-    pub fn reserve(&mut self, more: usize) {
-        self.slots.reserve_or_panic(more);
     }
 
     /// As [`reserve`](List::reserve), with an error instead of a panic.
@@ -405,7 +279,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// assert!(list.is_empty());
     /// ```
     pub fn clear(&mut self) {
-        let range = self.range();
+        let range = self.in_order();
         if !self.slots.free_all() {
             return self.pop_all();
         }
@@ -452,8 +326,9 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         (i != NONE).then(|| unsafe { self.slots.handle(i) })
     }
 
+    /// The slots of the values, in their order.
     #[inline]
-    fn range(&self) -> LinkedRange {
+    fn in_order(&self) -> LinkedRange {
         LinkedRange::new(self.front, self.back, self.len())
     }
 

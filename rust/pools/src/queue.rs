@@ -8,7 +8,6 @@ use super::capacity_error::{capacity_panic, CapacityError};
 use super::contiguous::{drop_all, SlotRanges};
 use super::field_layout::{CloneIn, FieldLayout, Rows};
 use super::slots::Slots;
-use toft::AllocError;
 use toft::{Heap, Memory};
 
 mod capacity;
@@ -48,47 +47,6 @@ pub struct Queue<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     fixed: bool,
 }
 
-impl<T> Queue<T> {
-    /// An empty queue of rows on the heap, which has allocated nothing yet.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::new();
-    /// queue.push_back(1);
-    /// ```
-    pub fn new() -> Queue<T> {
-        Queue::new_in(Heap)
-    }
-
-    /// An empty queue with memory for `n` values.
-    ///
-    /// ```
-    /// let queue = toft_pools::Queue::<u8>::with_capacity(10);
-    /// assert!(queue.capacity() >= 10);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory.
-    #[track_caller]
-    pub fn with_capacity(n: usize) -> Queue<T> {
-        Queue::with_capacity_in(n, Heap)
-    }
-
-    /// An empty queue of at most `n` values, which never grows.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::fixed(1);
-    /// queue.push_back('a');
-    /// assert!(queue.try_push_back('b').is_err());
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory.
-    #[track_caller]
-    pub fn fixed(n: usize) -> Queue<T> {
-        Queue::fixed_in(n, Heap)
-    }
-}
-
 impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// An empty queue, which has allocated nothing yet.
     ///
@@ -100,72 +58,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     pub fn new_in(memory: M) -> Self {
         Queue { slots: Slots::new_in(memory), head: 0, tail: 0, limit: 0, fixed: false }
-    }
-
-    /// An empty queue with memory for `n` values.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::{Queue, Rows};
-    /// let queue: Queue<u8, Rows, _> = Queue::with_capacity_in(10, Heap);
-    /// assert!(queue.capacity() >= 10);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory.
-    #[track_caller]
-    pub fn with_capacity_in(n: usize, memory: M) -> Self {
-        Self::try_with_capacity_in(n, memory).expect("toft: no memory for a queue")
-    }
-
-    /// As [`with_capacity_in`](Queue::with_capacity_in), with an error instead of a panic.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::{Queue, Rows};
-    /// assert!(Queue::<u8, Rows, _>::try_with_capacity_in(usize::MAX, Heap).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// There is no memory.
-    pub fn try_with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        let mut queue = Self::new_in(memory);
-        if n > 0 {
-            queue.grow_to(n)?;
-        }
-        Ok(queue)
-    }
-
-    /// An empty queue of at most `n` values, which never grows.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::{Queue, Rows};
-    /// let queue: Queue<u8, Rows, _> = Queue::fixed_in(10, Heap);
-    /// assert_eq!(queue.capacity(), 10);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory.
-    #[track_caller]
-    pub fn fixed_in(n: usize, memory: M) -> Self {
-        Self::try_fixed_in(n, memory).expect("toft: no memory for a queue")
-    }
-
-    /// As [`fixed_in`](Queue::fixed_in), with an error instead of a panic.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::{Queue, Rows};
-    /// assert!(Queue::<u8, Rows, _>::try_fixed_in(usize::MAX, Heap).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// There is no memory.
-    pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        let mut queue = Self::try_with_capacity_in(n, memory)?;
-        (queue.limit, queue.fixed) = (n, true);
-        Ok(queue)
     }
 
     // ---- the ends ----
@@ -380,7 +272,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     #[inline]
     pub fn as_slices(&self) -> (L::Slices<'_>, L::Slices<'_>) {
-        let (SlotRanges { front, back }, raw) = (self.slot_ranges(), self.slots.raw());
+        let (SlotRanges { front, back }, raw) = (self.in_order(), self.slots.raw());
         // SAFETY: see get.
         unsafe { (L::slices(raw, front.start, front.len()), L::slices(raw, back.start, back.len())) }
     }
@@ -394,7 +286,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// ```
     #[inline]
     pub fn as_mut_slices(&mut self) -> (L::SlicesMut<'_>, L::SlicesMut<'_>) {
-        let (SlotRanges { front, back }, raw) = (self.slot_ranges(), self.slots.raw());
+        let (SlotRanges { front, back }, raw) = (self.in_order(), self.slots.raw());
         // SAFETY: see get; the two have no slot in common.
         unsafe { (L::slices_mut(raw, front.start, front.len()), L::slices_mut(raw, back.start, back.len())) }
     }
@@ -423,7 +315,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// assert!(queue.is_empty());
     /// ```
     pub fn clear(&mut self) {
-        let ranges = self.slot_ranges();
+        let ranges = self.in_order();
         self.head = self.tail;
         // SAFETY: they had values and are outside the range of values now.
         unsafe { drop_all::<T, L, ()>(self.slots.raw(), ranges) }
@@ -437,8 +329,9 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         counter & self.slots.capacity().wrapping_sub(1)
     }
 
+    /// The slots of the values, in their order.
     #[inline]
-    fn slot_ranges(&self) -> SlotRanges {
+    fn in_order(&self) -> SlotRanges {
         self.slot_ranges_of(0..self.len())
     }
 
@@ -474,7 +367,7 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Queue<T, L, M> {
         if self.fixed {
             (clone.limit, clone.fixed) = (n, true);
         }
-        for slot in self.slot_ranges() {
+        for slot in self.in_order() {
             // SAFETY: the slot has a value, and the clone has the capacity. `tail` rises after each value, since the
             // next clone may panic.
             unsafe { clone.write_back(L::clone_at(self.slots.raw(), slot)) };

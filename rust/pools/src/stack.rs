@@ -1,6 +1,8 @@
 //! A stack, or vector: contiguous values that are added and removed at the end.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use core::ops::Range;
+
 use super::capacity_error::{capacity_panic, CapacityError};
 use super::contiguous::{drop_all, grow_amortised, least_capacity};
 use super::field_layout::{CloneIn, FieldLayout, Rows};
@@ -37,48 +39,6 @@ pub struct Stack<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     fixed: bool,
 }
 
-impl<T> Stack<T> {
-    /// An empty stack of rows on the heap, which has allocated nothing yet.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::new();
-    /// stack.push(1);
-    /// assert_eq!(stack.pop(), Some(1));
-    /// ```
-    pub fn new() -> Stack<T> {
-        Stack::new_in(Heap)
-    }
-
-    /// An empty stack of rows on the heap, with memory for `n` values.
-    ///
-    /// ```
-    /// let stack = toft_pools::Stack::<u8>::with_capacity(10);
-    /// assert!(stack.capacity() >= 10);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory.
-    #[track_caller]
-    pub fn with_capacity(n: usize) -> Stack<T> {
-        Stack::with_capacity_in(n, Heap)
-    }
-
-    /// An empty stack of rows on the heap of at most `n` values, which never grows.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::fixed(1);
-    /// stack.push('a');
-    /// assert!(stack.try_push('b').is_err());
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory.
-    #[track_caller]
-    pub fn fixed(n: usize) -> Stack<T> {
-        Stack::fixed_in(n, Heap)
-    }
-}
-
 impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// An empty stack, which has allocated nothing yet.
     ///
@@ -95,68 +55,19 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         Stack { slots: Slots::new_in(memory), len: 0, fixed: false }
     }
 
-    /// An empty stack with memory for `n` values.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::Rows;
-    /// let stack: toft_pools::Stack<u8, Rows, _> = toft_pools::Stack::with_capacity_in(10, Heap);
-    /// assert_eq!(stack.capacity(), 10);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory.
-    #[track_caller]
-    pub fn with_capacity_in(n: usize, memory: M) -> Self {
-        Self::try_with_capacity_in(n, memory).expect("toft: no memory for a stack")
+    /// Allocates memory for `n` values; there are none yet.
+    fn allocate(&mut self, n: usize) -> Result<(), AllocError> {
+        self.slots.grow(n, 0)
     }
 
-    /// As [`with_capacity_in`](Stack::with_capacity_in), with an error instead of a panic.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::Rows;
-    /// assert!(toft_pools::Stack::<u64, Rows, _>::try_with_capacity_in(usize::MAX, Heap).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// There is no memory.
-    pub fn try_with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        let mut stack = Self::new_in(memory);
-        stack.slots.grow(n, 0)?;
-        Ok(stack)
+    fn fix(&mut self, _: usize) {
+        self.fixed = true;
     }
 
-    /// An empty stack of at most `n` values, which never grows.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::Rows;
-    /// let stack: toft_pools::Stack<u8, Rows, _> = toft_pools::Stack::fixed_in(10, Heap);
-    /// assert!(stack.is_fixed());
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory.
-    #[track_caller]
-    pub fn fixed_in(n: usize, memory: M) -> Self {
-        Self::try_fixed_in(n, memory).expect("toft: no memory for a stack")
-    }
-
-    /// As [`fixed_in`](Stack::fixed_in), with an error instead of a panic.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::Rows;
-    /// assert!(toft_pools::Stack::<u64, Rows, _>::try_fixed_in(usize::MAX, Heap).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// There is no memory.
-    pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        let mut stack = Self::try_with_capacity_in(n, memory)?;
-        stack.fixed = true;
-        Ok(stack)
+    /// The slots of the values, in their order.
+    #[inline]
+    fn in_order(&self) -> Range<usize> {
+        0..self.len
     }
 
     /// The number of values.
@@ -167,16 +78,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     #[inline]
     pub fn len(&self) -> usize {
         self.len
-    }
-
-    /// Whether there are no values.
-    ///
-    /// ```
-    /// assert!(toft_pools::Stack::<u8>::new().is_empty());
-    /// ```
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// The number of values that fit without growth; of a fixed stack, the largest number of values.
@@ -196,32 +97,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// ```
     pub fn is_fixed(&self) -> bool {
         self.fixed
-    }
-
-    /// The memory that the slots are allocated in.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::Stack::<u8>::new().memory(), &toft::Heap);
-    /// ```
-    pub fn memory(&self) -> &M {
-        self.slots.memory()
-    }
-
-    /// Reserves memory for `more` further values.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::from([1]);
-    /// stack.reserve(10);
-    /// assert!(stack.capacity() >= 11);
-    /// ```
-    ///
-    /// # Panics
-    /// The stack is fixed and its capacity is too small, or there is no memory.
-    #[track_caller]
-    pub fn reserve(&mut self, more: usize) {
-        if self.try_reserve(more).is_err() {
-            capacity_panic()
-        }
     }
 
     /// As [`reserve`](Stack::reserve), with an error instead of a panic.

@@ -14,7 +14,6 @@ impl sequences::Contenders for All {
         crate::slotmap::sequences(rows);
         #[cfg(feature = "toft")]
         crate::toft::sequences(rows);
-        crate::floor::sequences(rows);
     }
 }
 
@@ -27,7 +26,6 @@ impl sets::Contenders for All {
         crate::indexset::sets(rows);
         #[cfg(feature = "toft")]
         crate::toft::sets(rows);
-        crate::floor::sets(rows);
     }
 
     fn dicts<const P: usize>(rows: &mut sets::Dicts<P>) {
@@ -46,7 +44,6 @@ impl sets::Contenders for All {
         crate::indexset::scans(rows);
         #[cfg(feature = "toft")]
         crate::toft::scans(rows);
-        crate::floor::scans(rows);
     }
 }
 
@@ -62,7 +59,6 @@ impl pools::Contenders for All {
         crate::generational_arena::pools(rows);
         #[cfg(feature = "toft")]
         crate::toft::pools(rows);
-        crate::floor::pools(rows);
     }
 }
 
@@ -85,6 +81,5 @@ impl ordered::Contenders for All {
         crate::indexset::ordered_sets(rows);
         #[cfg(feature = "toft")]
         crate::toft::ordered_sets(rows);
-        crate::floor::ordered_sets(rows);
     }
 }

@@ -10,7 +10,6 @@
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod contenders;
-mod floor;
 #[cfg(feature = "generational-arena")]
 mod generational_arena;
 #[cfg(feature = "hashbrown")]

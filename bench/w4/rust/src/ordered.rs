@@ -27,8 +27,6 @@ pub trait Map {
         None
     }
     fn len(&self) -> usize;
-    /// It is made of all keys at once, and then only read.
-    const IS_READ: bool = false;
 }
 
 /// The names of the rows.
@@ -108,13 +106,8 @@ impl Keys {
     fn live<C: Map>(&self, c: &mut C, columns: u64, phases: &mut Phases) {
         let n = self.ascending.len();
         let sum = self.ascending.iter().fold(0, |sum: u64, &key| sum.wrapping_add(key));
-        if C::IS_READ {
-            C::bulk(&self.ascending).into_iter().for_each(|made| *c = made);
-        } else {
-            let new = phases.time(0, || insert(c, &self.insert_order));
-            phases.check(new == n);
-        }
-        phases.check(c.len() == n);
+        let new = phases.time(0, || insert(c, &self.insert_order));
+        phases.check(new == n && c.len() == n);
         let found = phases.time(1, || look(c, &self.lookup_order));
         phases.check(found == (n, sum));
         let found = phases.time(2, || look(c, &self.absent));
@@ -125,10 +118,8 @@ impl Keys {
             let found = phases.time(4, || ranges(c, &self.starts));
             phases.check(found == self.sum_of_ranges.wrapping_mul(columns));
         }
-        if !C::IS_READ {
-            let removed = phases.time(5, || remove(c, &self.remove_order));
-            phases.check(removed == n && c.len() == 0);
-        }
+        let removed = phases.time(5, || remove(c, &self.remove_order));
+        phases.check(removed == n && c.len() == 0);
         if C::bulk(&[]).is_some() {
             // Its drop is part of the time.
             let len = phases.time(6, || C::bulk(&self.ascending).map_or(0, |c| black_box(c).len()));
@@ -149,10 +140,7 @@ impl Ordered {
         let (mut c, keys, columns) = (make(), Keys::new(self.n, self.random), self.columns);
         let held = weigh(self.n, || {
             let mut c = make();
-            keys.insert_order.iter().for_each(|&key| assert!(c.insert(key) | C::IS_READ));
-            if C::IS_READ {
-                C::bulk(&keys.ascending).into_iter().for_each(|made| c = made);
-            }
+            keys.insert_order.iter().for_each(|&key| assert!(c.insert(key)));
             c
         });
         self.all.push(Contender::life(name, move |phases| keys.live(&mut c, columns, phases)).holding(held));

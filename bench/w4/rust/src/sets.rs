@@ -242,10 +242,6 @@ impl Scans {
             right
         }));
     }
-
-    pub fn n(&self) -> usize {
-        self.keys.len()
-    }
 }
 
 /// The contenders of the cases.

@@ -1,13 +1,11 @@
-//! slotmap: its three maps, by keys with versions.
+//! slotmap: its maps, by keys with versions.
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
-
-#![allow(deprecated)] // HopSlotMap
 
 use crate::payload::{Item, Value};
 use crate::pools::{Pool, Pools};
 use crate::sequences::{Front, Rows};
-use slotmap::{DefaultKey, DenseSlotMap, HopSlotMap, SlotMap};
+use slotmap::{DefaultKey, DenseSlotMap, SlotMap};
 
 macro_rules! pool {
     ($($map:ident)*) => {$(
@@ -42,7 +40,7 @@ macro_rules! pool {
     )*};
 }
 
-pool!(SlotMap HopSlotMap DenseSlotMap);
+pool!(SlotMap DenseSlotMap);
 
 /// A manually linked list of cells.
 struct Cells<const P: usize>(SlotMap<DefaultKey, (Item<P>, Option<DefaultKey>)>);
@@ -67,7 +65,6 @@ impl<const P: usize> Front<P> for Cells<P> {
 
 pub fn pools<const REST: usize>(rows: &mut Pools<REST>) {
     rows.add("slotmap SlotMap", SlotMap::new);
-    rows.add("slotmap HopSlotMap", HopSlotMap::new);
     rows.add("slotmap DenseSlotMap", DenseSlotMap::new);
 }
 

@@ -42,55 +42,6 @@ impl<const P: usize> Front<P> for LinkedList<Item<P>> {
     }
 }
 
-/// Nodes are freed one by one during the removal.
-struct OneByOne<C>(C);
-
-impl<const P: usize> Front<P> for OneByOne<LinkedList<Item<P>>> {
-    type Begin = ();
-
-    #[inline(always)]
-    fn put(&mut self, (): &mut (), item: Item<P>) {
-        self.0.push_front(item);
-    }
-    #[inline(always)]
-    fn walk(&mut self, (): ()) -> u64 {
-        std::iter::from_fn(|| self.0.pop_front()).map(|item| item.number).sum()
-    }
-}
-
-/// A manually linked list.
-#[derive(Default)]
-struct Boxed<const P: usize>(Option<Box<(Item<P>, Boxed<P>)>>);
-
-struct Boxes;
-
-impl<const P: usize> Front<P> for Boxes {
-    type Begin = Boxed<P>;
-
-    #[inline(always)]
-    fn put(&mut self, begin: &mut Boxed<P>, item: Item<P>) {
-        begin.0 = Some(Box::new((item, Boxed(begin.0.take()))));
-    }
-    #[inline(always)]
-    fn walk(&mut self, mut begin: Boxed<P>) -> u64 {
-        let mut sum = 0;
-        while let Some(mut node) = begin.0.take() {
-            sum += node.0.number;
-            begin.0 = node.1 .0.take();
-        }
-        sum
-    }
-}
-
-impl<const P: usize> Drop for Boxed<P> {
-    fn drop(&mut self) {
-        let mut rest = self.0.take();
-        while let Some(mut node) = rest {
-            rest = node.1 .0.take();
-        }
-    }
-}
-
 impl<const P: usize> Ends<P> for Vec<Item<P>> {
     #[inline(always)]
     fn push(&mut self, item: Item<P>) {
@@ -122,51 +73,14 @@ impl<const P: usize> Ends<P> for VecDeque<Item<P>> {
     }
 }
 
-impl<const P: usize> Ends<P> for LinkedList<Item<P>> {
-    #[inline(always)]
-    fn push(&mut self, item: Item<P>) {
-        self.push_back(item);
-    }
-    #[inline(always)]
-    fn pop(&mut self) -> Option<Item<P>> {
-        self.pop_front()
-    }
-    #[inline(always)]
-    fn is_empty(&self) -> bool {
-        self.is_empty()
-    }
-}
-
-/// As a stack.
-struct AtBack<C>(C);
-
-impl<const P: usize> Ends<P> for AtBack<VecDeque<Item<P>>> {
-    #[inline(always)]
-    fn push(&mut self, item: Item<P>) {
-        self.0.push_back(item);
-    }
-    #[inline(always)]
-    fn pop(&mut self) -> Option<Item<P>> {
-        self.0.pop_back()
-    }
-    #[inline(always)]
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
 pub fn sequences<const P: usize>(rows: &mut Rows<P>) {
     rows.list("LinkedList", LinkedList::<Item<P>>::new);
-    rows.list("LinkedList popped", || OneByOne(LinkedList::<Item<P>>::new()));
-    rows.list("Box nodes", || Boxes);
     rows.list("Vec", Vec::<Item<P>>::new);
     rows.fresh_list("Vec fresh", Vec::<Item<P>>::new);
     rows.stack("Vec", Vec::<Item<P>>::new);
     rows.fresh_stack("Vec fresh", Vec::<Item<P>>::new);
-    rows.stack("VecDeque", || AtBack(VecDeque::<Item<P>>::new()));
     rows.queue("VecDeque", VecDeque::<Item<P>>::new);
     rows.fresh_queue("VecDeque fresh", VecDeque::<Item<P>>::new);
-    rows.queue("LinkedList", LinkedList::<Item<P>>::new);
 }
 
 // ---- sets and dictionaries ----

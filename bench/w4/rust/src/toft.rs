@@ -138,32 +138,6 @@ pub fn pools<const REST: usize>(rows: &mut Pools<REST>) {
 
 // ---- lists, stacks and queues ----
 
-/// A manually linked list of cells in a pool.
-struct Cell<const P: usize> {
-    item: Item<P>,
-    next: Option<Handle<Cell<P>>>,
-}
-
-struct Cells<const P: usize>(Pool<Cell<P>>);
-
-impl<const P: usize> Front<P> for Cells<P> {
-    type Begin = Option<Handle<Cell<P>>>;
-
-    #[inline(always)]
-    fn put(&mut self, begin: &mut Self::Begin, item: Item<P>) {
-        *begin = Some(self.0.insert(Cell { item, next: *begin }));
-    }
-    #[inline(always)]
-    fn walk(&mut self, mut begin: Self::Begin) -> u64 {
-        let mut sum = 0;
-        while let Some(cell) = begin.and_then(|cell| self.0.remove(cell)) {
-            sum += cell.item.number;
-            begin = cell.next;
-        }
-        sum
-    }
-}
-
 /// The number of an item, of rows or of columns.
 trait Number {
     fn number(self) -> u64;
@@ -187,9 +161,6 @@ impl<const P: usize> Number for crate::payload::ItemRef<'_, P> {
 trait Holds<const P: usize>: for<'a> FieldLayout<Item<P>, Ref<'a>: Number> {}
 impl<const P: usize, L: for<'a> FieldLayout<Item<P>, Ref<'a>: Number>> Holds<P> for L {}
 
-/// Freed one by one during the removal.
-struct OneByOne<C>(C);
-
 /// Doubly linked.
 impl<const P: usize, L: Holds<P>, M: Memory> Front<P> for List<Item<P>, L, M> {
     type Begin = ();
@@ -203,19 +174,6 @@ impl<const P: usize, L: Holds<P>, M: Memory> Front<P> for List<Item<P>, L, M> {
         let sum = self.iter().map(Number::number).sum();
         self.clear();
         sum
-    }
-}
-
-impl<const P: usize, L: FieldLayout<Item<P>>, M: Memory> Front<P> for OneByOne<List<Item<P>, L, M>> {
-    type Begin = ();
-
-    #[inline(always)]
-    fn put(&mut self, (): &mut (), item: Item<P>) {
-        self.0.push_front(item);
-    }
-    #[inline(always)]
-    fn walk(&mut self, (): ()) -> u64 {
-        std::iter::from_fn(|| self.0.pop_front()).map(|item| item.number).sum()
     }
 }
 
@@ -272,14 +230,10 @@ impl<const P: usize, C: Ends<P>> Ends<P> for Housed<C> {
 pub fn sequences<const P: usize>(rows: &mut Sequences<P>) {
     let n = rows.n();
     rows.list("toft", List::<Item<P>>::new);
-    rows.list("toft popped", || OneByOne(List::<Item<P>>::new()));
     rows.list("toft fixed", || List::<Item<P>>::fixed(n));
-    rows.list("toft fixed popped", || OneByOne(List::<Item<P>>::fixed(n)));
     rows.list("toft columns", List::<Item<P>, Columns>::default);
-    rows.list("toft columns popped", || OneByOne(List::<Item<P>, Columns>::default()));
     rows.list("toft columns fixed", || List::<Item<P>, Columns>::fixed_in(n, Heap));
     rows.list("toft arena", || housed(List::<Item<P>, Rows, _>::new_in));
-    rows.list("toft by hand", || Cells::<P>(Pool::new()));
 
     rows.stack("toft", Stack::<Item<P>>::new);
     rows.fresh_stack("toft fresh", Stack::<Item<P>>::new);
@@ -409,13 +363,6 @@ impl Scan for OrderedSet<i64> {
     }
 }
 
-impl<V> Scan for OrderedMap<i64, V> {
-    #[inline(always)]
-    fn between(&self, low: i64, high: i64) -> i64 {
-        self.range(low..=high).map(|(key, _)| key).sum()
-    }
-}
-
 pub fn sets(rows: &mut Sets) {
     let most = rows.most();
     rows.add("toft", OrderedSet::<i64>::new);
@@ -436,7 +383,6 @@ pub fn dicts<const P: usize>(rows: &mut Dicts<P>) {
 
 pub fn scans(rows: &mut Scans) {
     rows.add("toft", OrderedSet::new(), |c, j| c.insert(j));
-    rows.add("toft map", OrderedMap::new(), |c, j| c.insert(j, Payload::<1>::filled(0.0)).is_none());
 }
 
 // ---- ordered ----

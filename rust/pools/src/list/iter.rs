@@ -4,37 +4,11 @@
 use core::iter::FusedIterator;
 
 use super::List;
-use crate::contiguous::{debug_remaining, View, ViewMut};
-use crate::field_layout::{FieldLayout, Rows};
 use crate::key::{Handle, Key};
 use crate::linked_slots::{Link, LinkedRange};
-use toft::{Heap, Memory};
+use crate::sequence::reference_iterators;
 
-/// The values of a [`List`], by [`List::iter`].
-///
-/// ```
-/// use toft_pools::list::{Iter, List};
-/// let list = List::from([1, 2]);
-/// let iter: Iter<i32> = list.iter();
-/// assert_eq!(iter.len(), 2);
-/// ```
-pub struct Iter<'a, T, L: FieldLayout<T> = Rows> {
-    view: View<'a, T, L, Link>,
-    range: LinkedRange,
-}
-
-/// The values of a [`List`], exclusive, by [`List::iter_mut`].
-///
-/// ```
-/// use toft_pools::list::{IterMut, List};
-/// let mut list = List::from([1, 2]);
-/// let iter: IterMut<i32> = list.iter_mut();
-/// assert_eq!(iter.len(), 2);
-/// ```
-pub struct IterMut<'a, T, L: FieldLayout<T> = Rows> {
-    view: ViewMut<'a, T, L, Link>,
-    range: LinkedRange,
-}
+reference_iterators!(List, "list", Link, LinkedRange);
 
 /// The handles of a [`List`]'s values, by [`List::handles`].
 ///
@@ -46,7 +20,7 @@ pub struct IterMut<'a, T, L: FieldLayout<T> = Rows> {
 /// ```
 pub struct Handles<'a, T, L: FieldLayout<T> = Rows> {
     view: View<'a, T, L, Link>,
-    range: LinkedRange,
+    at: LinkedRange,
 }
 
 /// A [`List`] by value, in order: its `into_iter()`. Dropping the iterator drops the remaining values.
@@ -58,33 +32,13 @@ pub struct Handles<'a, T, L: FieldLayout<T> = Rows> {
 /// ```
 pub struct IntoIter<T, L: FieldLayout<T> = Rows, M: Memory = Heap>(List<T, L, M>);
 
-impl<T, L: FieldLayout<T>> Iter<'_, T, L> {
-    /// # Safety
-    /// The range is that of a list whose values do not change during the lifetime.
-    #[inline]
-    pub(super) unsafe fn new(raw: L::Raw<Link>, range: LinkedRange) -> Self {
-        // SAFETY: the caller's contract.
-        Iter { view: unsafe { View::new(raw) }, range }
-    }
-}
-
-impl<T, L: FieldLayout<T>> IterMut<'_, T, L> {
-    /// # Safety
-    /// The range is that of a list whose values have no other reference during the lifetime.
-    #[inline]
-    pub(super) unsafe fn new(raw: L::Raw<Link>, range: LinkedRange) -> Self {
-        // SAFETY: the caller's contract.
-        IterMut { view: unsafe { ViewMut::new(raw) }, range }
-    }
-}
-
 impl<T, L: FieldLayout<T>> Handles<'_, T, L> {
     /// # Safety
     /// The range is that of a list that does not change during the lifetime.
     #[inline]
-    pub(super) unsafe fn new(raw: L::Raw<Link>, range: LinkedRange) -> Self {
+    pub(super) unsafe fn new(raw: L::Raw<Link>, at: LinkedRange) -> Self {
         // SAFETY: the caller's contract.
-        Handles { view: unsafe { View::new(raw) }, range }
+        Handles { view: unsafe { View::new(raw) }, at }
     }
 }
 
@@ -97,7 +51,7 @@ macro_rules! iterators {
             fn next(&mut self) -> Option<Self::Item> {
                 let raw = self.view.raw();
                 // SAFETY: the contract of `new`.
-                let $i = unsafe { self.range.next(|i| L::meta(raw, i)) }?;
+                let $i = unsafe { self.at.next(|i| L::meta(raw, i)) }?;
                 let $this = self;
                 // SAFETY: the slot has a value, and is returned once.
                 Some(unsafe { $get })
@@ -105,7 +59,7 @@ macro_rules! iterators {
 
             #[inline]
             fn size_hint(&self) -> (usize, Option<usize>) {
-                (self.range.remaining, Some(self.range.remaining))
+                (self.at.remaining, Some(self.at.remaining))
             }
 
             #[inline]
@@ -119,7 +73,7 @@ macro_rules! iterators {
             fn next_back(&mut self) -> Option<Self::Item> {
                 let raw = self.view.raw();
                 // SAFETY: the contract of `new`.
-                let $i = unsafe { self.range.next_back(|i| L::meta(raw, i)) }?;
+                let $i = unsafe { self.at.next_back(|i| L::meta(raw, i)) }?;
                 let $this = self;
                 // SAFETY: the slot has a value, and is returned once.
                 Some(unsafe { $get })
@@ -137,17 +91,11 @@ iterators! {
     Handles, Handle<T>, |this, i| Handle::new(i, (*L::meta(this.view.raw(), i)).generation);
 }
 
-macro_rules! clones {
-    ($($name:ident)*) => {$(
-        impl<T, L: FieldLayout<T>> Clone for $name<'_, T, L> {
-            fn clone(&self) -> Self {
-                $name { view: self.view.clone(), range: self.range.clone() }
-            }
-        }
-    )*};
+impl<T, L: FieldLayout<T>> Clone for Handles<'_, T, L> {
+    fn clone(&self) -> Self {
+        Handles { view: self.view.clone(), at: self.at.clone() }
+    }
 }
-
-clones!(Iter Handles);
 
 impl<T, L: FieldLayout<T>, M: Memory> Iterator for IntoIter<T, L, M> {
     type Item = T;
@@ -174,38 +122,10 @@ impl<T, L: FieldLayout<T>, M: Memory> ExactSizeIterator for IntoIter<T, L, M> {}
 impl<T, L: FieldLayout<T>, M: Memory> FusedIterator for IntoIter<T, L, M> {}
 
 debug_remaining! {
-    ['a, T: 'a, L: FieldLayout<T> + 'a] Iter<'a, T, L>, "Iter";
-    ['a, T: 'a, L: FieldLayout<T> + 'a] IterMut<'a, T, L>, "IterMut";
     ['a, T: 'a, L: FieldLayout<T> + 'a] Handles<'a, T, L>, "Handles";
-    [T, L: FieldLayout<T>, M: Memory] IntoIter<T, L, M>, "IntoIter";
 }
 
 impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
-    /// The values, from the front on.
-    ///
-    /// ```
-    /// let list = toft_pools::List::from([1, 2]);
-    /// assert!(list.iter().rev().eq(&[2, 1]));
-    /// ```
-    #[inline]
-    pub fn iter(&self) -> Iter<'_, T, L> {
-        // SAFETY: the values are borrowed with the list.
-        unsafe { Iter::new(self.slots.raw(), self.range()) }
-    }
-
-    /// The values, mutable, from the front on.
-    ///
-    /// ```
-    /// let mut list = toft_pools::List::from([1, 2]);
-    /// list.iter_mut().for_each(|value| *value *= 10);
-    /// assert!(list.iter().eq(&[10, 20]));
-    /// ```
-    #[inline]
-    pub fn iter_mut(&mut self) -> IterMut<'_, T, L> {
-        // SAFETY: see iter.
-        unsafe { IterMut::new(self.slots.raw(), self.range()) }
-    }
-
     /// The handles of the values, from the front on.
     ///
     /// ```
@@ -214,8 +134,8 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// assert!(list.handles().eq([one, two]));
     /// ```
     pub fn handles(&self) -> Handles<'_, T, L> {
-        // SAFETY: see iter.
-        unsafe { Handles::new(self.slots.raw(), self.range()) }
+        // SAFETY: the values are borrowed with the list.
+        unsafe { Handles::new(self.slots.raw(), self.in_order()) }
     }
 }
 
@@ -225,23 +145,5 @@ impl<T, L: FieldLayout<T>, M: Memory> IntoIterator for List<T, L, M> {
 
     fn into_iter(self) -> IntoIter<T, L, M> {
         IntoIter(self)
-    }
-}
-
-impl<'a, T, L: FieldLayout<T>, M: Memory> IntoIterator for &'a List<T, L, M> {
-    type Item = L::Ref<'a>;
-    type IntoIter = Iter<'a, T, L>;
-
-    fn into_iter(self) -> Iter<'a, T, L> {
-        self.iter()
-    }
-}
-
-impl<'a, T, L: FieldLayout<T>, M: Memory> IntoIterator for &'a mut List<T, L, M> {
-    type Item = L::Mut<'a>;
-    type IntoIter = IterMut<'a, T, L>;
-
-    fn into_iter(self) -> IterMut<'a, T, L> {
-        self.iter_mut()
     }
 }

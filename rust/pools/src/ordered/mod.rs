@@ -20,6 +20,7 @@ mod node_storage;
 mod remove;
 mod set;
 mod set_operations;
+mod set_traits;
 #[cfg(all(feature = "std", target_arch = "x86_64", not(miri)))]
 mod simd;
 mod traits;

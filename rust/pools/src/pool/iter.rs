@@ -284,37 +284,9 @@ pub struct Drain<'a, T, L: FieldLayout<T> = Rows, K: Key<T> = Handle<T>, M: Memo
     live: OccupiedSlots<'a, K::Generation>,
 }
 
-impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Iterator for Drain<'_, T, L, K, M> {
-    type Item = (K, T);
-
-    #[inline]
-    fn next(&mut self) -> Option<(K, T)> {
-        let i = self.live.next()?;
-        // SAFETY: the slot has a value, and the iterator has returned it.
-        unsafe {
-            let taken = (self.pool.key(i), L::read(self.pool.raw(), i));
-            self.pool.vacate(i);
-            Some(taken)
-        }
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.live.len(), Some(self.live.len()))
-    }
-}
-
-impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> ExactSizeIterator for Drain<'_, T, L, K, M> {}
-impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> FusedIterator for Drain<'_, T, L, K, M> {}
-
 impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Drop for Drain<'_, T, L, K, M> {
     fn drop(&mut self) {
         self.pool.clear();
-    }
-}
-
-impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> fmt::Debug for Drain<'_, T, L, K, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Drain").field("len", &self.live.len()).finish_non_exhaustive()
     }
 }
 
@@ -336,33 +308,39 @@ pub struct IntoIter<T, L: FieldLayout<T> = Rows, K: Key<T> = Handle<T>, M: Memor
     pool: Pool<T, L, K, M>,
 }
 
-impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Iterator for IntoIter<T, L, K, M> {
-    type Item = (K, T);
+/// Iterators that take each value out of the field `pool`.
+macro_rules! taking {
+    ($($name:ident<$($a:lifetime)?>)*) => {$(
+        impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Iterator for $name<$($a,)? T, L, K, M> {
+            type Item = (K, T);
 
-    #[inline]
-    fn next(&mut self) -> Option<(K, T)> {
-        let i = self.live.next()?;
-        // SAFETY: the slot has a value, and the iterator has returned it.
-        unsafe {
-            let taken = (self.pool.key(i), L::read(self.pool.raw(), i));
-            self.pool.vacate(i);
-            Some(taken)
+            #[inline]
+            fn next(&mut self) -> Option<(K, T)> {
+                let i = self.live.next()?;
+                // SAFETY: the slot has a value, and the iterator has returned it.
+                unsafe {
+                    let taken = (self.pool.key(i), L::read(self.pool.raw(), i));
+                    self.pool.vacate(i);
+                    Some(taken)
+                }
+            }
+
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                (self.live.len(), Some(self.live.len()))
+            }
         }
-    }
 
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.live.len(), Some(self.live.len()))
-    }
+        impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> ExactSizeIterator for $name<$($a,)? T, L, K, M> {}
+        impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> FusedIterator for $name<$($a,)? T, L, K, M> {}
+
+        impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> fmt::Debug for $name<$($a,)? T, L, K, M> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($name)).field("len", &self.live.len()).finish_non_exhaustive()
+            }
+        }
+    )*};
 }
-
-impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> ExactSizeIterator for IntoIter<T, L, K, M> {}
-impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> FusedIterator for IntoIter<T, L, K, M> {}
-
-impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> fmt::Debug for IntoIter<T, L, K, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IntoIter").field("len", &self.live.len()).finish_non_exhaustive()
-    }
-}
+taking!(Drain<'_> IntoIter<>);
 
 // SAFETY: as the pool.
 unsafe impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Send> Send for IntoIter<T, L, K, M> where L::Parts: Send {}

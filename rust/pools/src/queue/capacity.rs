@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::Queue;
-use crate::capacity_error::capacity_panic;
 use crate::contiguous::{grow_amortised, least_capacity};
 use crate::field_layout::FieldLayout;
 use toft::AllocError;
@@ -17,16 +16,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.tail.wrapping_sub(self.head)
-    }
-
-    /// Whether there are no values.
-    ///
-    /// ```
-    /// assert!(toft_pools::Queue::<u8>::new().is_empty());
-    /// ```
-    #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.head == self.tail
     }
 
     /// The number of values that fit without growth; of a fixed queue, the largest number of values.
@@ -47,32 +36,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.fixed
     }
 
-    /// The memory that the slots are allocated in.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::Queue::<u8>::new().memory(), &toft::Heap);
-    /// ```
-    pub fn memory(&self) -> &M {
-        self.slots.memory()
-    }
-
-    /// Reserves memory for `more` further values.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from([1]);
-    /// queue.reserve(10);
-    /// assert!(queue.capacity() >= 11);
-    /// ```
-    ///
-    /// # Panics
-    /// The queue is fixed and its capacity is too small, or there is no memory.
-    #[track_caller]
-    pub fn reserve(&mut self, more: usize) {
-        if self.try_reserve(more).is_err() {
-            capacity_panic()
-        }
-    }
-
     /// As [`reserve`](Queue::reserve), with an error instead of a panic.
     ///
     /// ```
@@ -89,6 +52,15 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         Ok(())
     }
 
+    /// Allocates memory for `n` values; there are none yet.
+    pub(super) fn allocate(&mut self, n: usize) -> Result<(), AllocError> {
+        self.grow_to(n)
+    }
+
+    pub(super) fn fix(&mut self, n: usize) {
+        (self.limit, self.fixed) = (n, true);
+    }
+
     #[cold]
     #[inline(never)]
     pub(super) fn grow(&mut self, more: usize) -> Result<(), AllocError> {
@@ -99,7 +71,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         grow_amortised(self.slots.capacity(), needed, least_capacity::<T>(), usize::MAX, |n| self.grow_to(n))
     }
 
-    pub(super) fn grow_to(&mut self, n: usize) -> Result<(), AllocError> {
+    fn grow_to(&mut self, n: usize) -> Result<(), AllocError> {
         let (old, new) = (self.slots.capacity(), n.checked_next_power_of_two().ok_or(AllocError)?);
         if !L::ROWS || old == 0 {
             self.replace(new)?;

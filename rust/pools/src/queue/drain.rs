@@ -68,7 +68,9 @@ impl<T, L: FieldLayout<T>, M: Memory> Drop for Drain<'_, T, L, M> {
     }
 }
 
-draining_iterator!(['a, T, L: FieldLayout<T>, M: Memory] Drain<'a, T, L, M>, T, |this, i| L::read(this.queue.slots.raw(), i));
+draining_iterator!(
+    ['a, T, L: FieldLayout<T>, M: Memory] Drain<'a, T, L, M>, T, |this, i| L::read(this.queue.slots.raw(), i)
+);
 
 debug_remaining! {
     [T, L: FieldLayout<T>, M: Memory] Drain<'_, T, L, M>, "Drain";

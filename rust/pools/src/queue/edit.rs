@@ -184,7 +184,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     #[track_caller]
     pub fn append<N: Memory>(&mut self, other: &mut Queue<T, L, N>) {
         self.reserve(other.len());
-        let from = other.slot_ranges();
+        let from = other.in_order();
         other.head = other.tail;
         // SAFETY: there is memory for them; the values are no longer in the other queue.
         unsafe { self.move_here(other.slots.raw(), from) }
@@ -252,7 +252,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// assert_eq!(queue.as_slices(), (&[3, 2, 1][..], &[][..]));
     /// ```
     pub fn make_contiguous(&mut self) -> L::SlicesMut<'_> {
-        let (SlotRanges { front, back }, raw, len) = (self.slot_ranges(), self.slots.raw(), self.len());
+        let (SlotRanges { front, back }, raw, len) = (self.in_order(), self.slots.raw(), self.len());
         if !back.is_empty() {
             // SAFETY: the front part is at the end of the memory, and the back part at its beginning. The slots between
             // them have no values.

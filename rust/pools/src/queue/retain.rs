@@ -1,86 +1,9 @@
-//! `retain` and `retain_mut` of a queue. Each exists once for each layout: a closure that takes `L::Mut<'_>` of any
-//! layout would require `T: 'static`.
+//! `retain` and `retain_mut` of a queue.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::Queue;
-use crate::columnar::Columnar;
-use crate::field_layout::{Columns, FieldLayout, Rows};
-use toft::Memory;
 
-impl<T, M: Memory> Queue<T, Rows, M> {
-    /// Keeps the values for which `keep` returns true, in their order, and drops the others. O(n).
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from([1, 2, 3, 4]);
-    /// queue.retain(|&value| value % 2 == 0);
-    /// assert_eq!(queue, [2, 4]);
-    /// ```
-    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
-        self.retain_mut(|value| keep(value));
-    }
-
-    /// As `retain`; the function may change the values.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from([1, 2, 3, 4]);
-    /// queue.retain_mut(|value| {
-    ///     *value += 1;
-    ///     *value % 2 == 0
-    /// });
-    /// assert_eq!(queue, [2, 4]);
-    /// ```
-    pub fn retain_mut(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
-        // SAFETY: the slot has a value.
-        self.filter(|raw, i| keep(unsafe { <Rows as FieldLayout<T>>::get_mut(raw, i) }));
-    }
-}
-
-impl<T: Columnar, M: Memory> Queue<T, Columns, M> {
-    /// Keeps the values for which `keep` returns true, in their order, and drops the others. O(n).
-    ///
-    /// ```
-    /// # #[cfg(feature = "derive")] {
-    /// use toft_pools::{Queue, Columns};
-    ///
-    /// #[derive(toft_pools::Columnar)]
-    /// struct Item {
-    ///     number: u32,
-    /// }
-    ///
-    /// let mut queue: Queue<Item, Columns> = (1..5).map(|number| Item { number }).collect();
-    /// queue.retain(|item| item.number % 2 == 0);
-    /// assert_eq!(queue.len(), 2);
-    /// # }
-    /// ```
-    pub fn retain(&mut self, mut keep: impl FnMut(T::Ref<'_>) -> bool) {
-        // SAFETY: the slot has a value.
-        self.filter(|raw, i| keep(unsafe { T::get(raw.0, i) }));
-    }
-
-    /// As `retain`; the function may change the values.
-    ///
-    /// ```
-    /// # #[cfg(feature = "derive")] {
-    /// use toft_pools::{Queue, Columns};
-    ///
-    /// #[derive(toft_pools::Columnar)]
-    /// struct Item {
-    ///     number: u32,
-    /// }
-    ///
-    /// let mut queue: Queue<Item, Columns> = (1..5).map(|number| Item { number }).collect();
-    /// queue.retain_mut(|item| {
-    ///     *item.number += 1;
-    ///     *item.number > 2
-    /// });
-    /// assert_eq!(queue.len(), 3);
-    /// # }
-    /// ```
-    pub fn retain_mut(&mut self, mut keep: impl FnMut(T::Mut<'_>) -> bool) {
-        // SAFETY: the slot has a value.
-        self.filter(|raw, i| keep(unsafe { T::get_mut(raw.0, i) }));
-    }
-}
+crate::sequence::retain!(Queue);
 
 impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     fn filter(&mut self, mut keep: impl FnMut(L::Raw<()>, usize) -> bool) {

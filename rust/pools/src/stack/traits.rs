@@ -1,4 +1,4 @@
-//! Traits of the standard library for a stack.
+//! Constructors and traits of the standard library for a stack.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
@@ -7,18 +7,9 @@ use core::ops::{Deref, DerefMut, Index, IndexMut};
 use core::slice::SliceIndex;
 
 use super::Stack;
-use crate::columnar::Columnar;
-use crate::contiguous::{columns_eq, comparison_traits};
-use crate::field_layout::{Columns, FieldLayout, Rows};
-use toft::Memory;
 
-comparison_traits!(Stack, M: Memory);
-
-impl<T, L: FieldLayout<T>, M: Memory + Default> Default for Stack<T, L, M> {
-    fn default() -> Self {
-        Stack::new_in(M::default())
-    }
-}
+crate::sequence::sequence!(Stack, "stack", push, try_push, "there is no memory");
+crate::sequence::vec_conversions!(Stack);
 
 impl<T, M: Memory> Deref for Stack<T, Rows, M> {
     type Target = [T];
@@ -66,65 +57,12 @@ impl<T, I: SliceIndex<[T]>, M: Memory> IndexMut<I> for Stack<T, Rows, M> {
     }
 }
 
-impl<T, L: FieldLayout<T>, M: Memory> Extend<T> for Stack<T, L, M> {
-    /// # Panics
-    /// The stack is fixed and full, or there is no memory.
-    #[track_caller]
-    fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
-        let mut values = values.into_iter();
-        while let Some(value) = values.next() {
-            if self.len() == self.capacity() && !self.is_fixed() {
-                self.reserve(values.size_hint().0.saturating_add(1));
-            }
-            self.push(value);
-        }
-    }
-}
-
-impl<'a, T: Copy + 'a, L: FieldLayout<T>, M: Memory> Extend<&'a T> for Stack<T, L, M> {
-    #[track_caller]
-    fn extend<I: IntoIterator<Item = &'a T>>(&mut self, values: I) {
-        self.extend(values.into_iter().copied());
-    }
-}
-
-impl<T, L: FieldLayout<T>, M: Memory + Default> FromIterator<T> for Stack<T, L, M> {
-    #[track_caller]
-    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
-        let mut stack = Self::default();
-        stack.extend(values);
-        stack
-    }
-}
-
-// Only for rows on the heap, here and below, so that the type of `Stack::from` can be inferred.
-impl<T, const N: usize> From<[T; N]> for Stack<T> {
-    fn from(values: [T; N]) -> Self {
-        let mut stack = Self::with_capacity(N);
-        stack.extend(values);
-        stack
-    }
-}
-
-impl<T> From<Vec<T>> for Stack<T> {
-    fn from(values: Vec<T>) -> Self {
-        let mut stack = Self::with_capacity(values.len());
-        stack.extend(values);
-        stack
-    }
-}
-
+// Only for rows on the heap, as `From` of an array.
 impl<T: Clone> From<&[T]> for Stack<T> {
     fn from(values: &[T]) -> Self {
         let mut stack = Self::default();
         stack.extend_from_slice(values);
         stack
-    }
-}
-
-impl<T, L: FieldLayout<T>, M: Memory> From<Stack<T, L, M>> for Vec<T> {
-    fn from(stack: Stack<T, L, M>) -> Vec<T> {
-        stack.into_iter().collect()
     }
 }
 

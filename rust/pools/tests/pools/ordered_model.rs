@@ -287,7 +287,7 @@ impl<K: TestKey, V: TestValue, L: Look<V>, M: Memory + Clone> World<K, V, L, M> 
             .map(|(k, v)| (k.clone(), L::number(v)))
             .eq(self.model.iter().map(|(k, v)| (k.clone(), *v))));
         assert!(self.map.keys().rev().eq(self.model.keys().rev()));
-        assert_eq!(self.map.values().map(L::number).sum::<i64>(), self.model.values().sum());
+        assert_eq!(self.map.values().map(L::number).sum::<i64>(), self.model.values().sum::<i64>());
         let mut walked = Vec::new();
         self.map.iter().for_each(|(k, _)| walked.push(k.clone())); // by fold
         assert!(walked.iter().eq(self.model.keys()));
@@ -331,6 +331,30 @@ impl<K: TestKey, V: TestValue, L: Look<V>, M: Memory + Clone> World<K, V, L, M> 
             }
             13 => self.entry(a, b),
             14 => self.range(a, b),
+            15.. => self.step_of_all(kind, a, b),
+        }
+        assert_eq!(self.map.len(), self.model.len());
+        self.map.check();
+    }
+
+    /// Splits the map at a key; the part from there on returns or is dropped.
+    fn split(&mut self, a: u16, returns: bool) {
+        let key = self.key(a);
+        let mut high = self.map.split_off(&key);
+        let expected = self.model.split_off(&key);
+        self.map.check();
+        high.check();
+        assert!(high.iter().map(|(k, v)| (k.clone(), L::number(v))).eq(expected.clone()));
+        if returns {
+            self.map.append(&mut high);
+            assert!(high.is_empty());
+            self.model.extend(expected);
+        }
+    }
+
+    /// Steps that concern many keys.
+    fn step_of_all(&mut self, kind: u8, a: u16, b: u16) {
+        match kind {
             15 => {
                 for _ in 0..b % 40 {
                     assert_eq!(self.map.first_key_value().map(|(k, _)| k), self.model.keys().next());
@@ -356,19 +380,7 @@ impl<K: TestKey, V: TestValue, L: Look<V>, M: Memory + Clone> World<K, V, L, M> 
                 L::retain(&mut self.map, |_| *x.next().unwrap());
                 self.model.retain(|_, _| *y.next().unwrap());
             }
-            18 => {
-                let key = self.key(a);
-                let mut high = self.map.split_off(&key);
-                let expected = self.model.split_off(&key);
-                self.map.check();
-                high.check();
-                assert!(high.iter().map(|(k, v)| (k.clone(), L::number(v))).eq(expected.clone()));
-                if b % 2 == 0 {
-                    self.map.append(&mut high);
-                    assert!(high.is_empty());
-                    self.model.extend(expected);
-                }
-            }
+            18 => self.split(a, b % 2 == 0),
             19 if b % 8 == 0 => {
                 self.map.clear();
                 self.model.clear();
@@ -400,8 +412,6 @@ impl<K: TestKey, V: TestValue, L: Look<V>, M: Memory + Clone> World<K, V, L, M> 
             }
             _ => self.all(),
         }
-        assert_eq!(self.map.len(), self.model.len());
-        self.map.check();
     }
 
     pub fn play(mut self, steps: &[Step]) {

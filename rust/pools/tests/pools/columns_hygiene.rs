@@ -1,6 +1,5 @@
 //! The derive's output compiles without warnings in every place where a struct does.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![cfg(feature = "derive")]
 #![forbid(unsafe_code)]
 #![deny(missing_docs, missing_debug_implementations, unsafe_op_in_unsafe_fn, rust_2018_idioms, unused, clippy::all)]
 #![deny(unused_qualifications, unused_lifetimes, single_use_lifetimes, unreachable_pub, trivial_casts)]

@@ -2,13 +2,8 @@
 //! growth changes nothing.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-#[path = "common/failing.rs"]
-mod failing;
-#[path = "common/pair.rs"]
-mod pair;
-
-use failing::{Failing, Shared};
-use pair::Pair;
+use crate::failing::{Failing, Shared};
+use crate::pair::Pair;
 use toft_pools::{Columns, FieldLayout, Handle, List, OrderedMap, Pool, Queue, Rows, Stack};
 
 /// The largest request that is served.

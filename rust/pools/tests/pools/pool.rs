@@ -1,21 +1,12 @@
 //! Pools against a model, and each guarantee of their documentation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-#[path = "common/failing.rs"]
-mod failing;
-#[path = "common/ledger.rs"]
-mod ledger;
-#[path = "common/pair.rs"]
-mod pair;
-#[path = "common/pool_model.rs"]
-mod pool_model;
-
 use std::collections::{BTreeMap, HashSet};
 
-use failing::{Failing, Shared};
-use ledger::{panics, Counted, Ledger};
-use pair::Pair;
-use pool_model::{play, Plays, Step, KINDS};
+use crate::failing::{Failing, Shared};
+use crate::ledger::{panics, Counted, Ledger};
+use crate::pair::Pair;
+use crate::pool_model::{play, Plays, Step, KINDS};
 use proptest::prelude::*;
 use toft::{Arena, Pages};
 use toft::{Blocks, Heap, Memory};

@@ -319,7 +319,7 @@ fn append() {
     let mut more = platforms();
     queue.append(&mut more);
     assert_eq!(queue, [1, 2, 3, 4, 5, 1, 2, 3, 4, 5]);
-    assert_eq!(more, []);
+    assert!(more.is_empty());
 }
 
 #[test]

@@ -2,23 +2,14 @@
 //! invariants of the tree are checked.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-#[path = "common/failing.rs"]
-mod failing;
-#[path = "common/ledger.rs"]
-mod ledger;
-#[path = "common/ordered.rs"]
-mod ordered;
-#[path = "common/pair.rs"]
-mod pair;
-
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use failing::{Failing, Shared};
-use ledger::{panics, Counted, Ledger};
-use ordered::{Large, Look, Step, TestKey, TestValue, World, KINDS};
-use pair::Pair;
+use crate::failing::{Failing, Shared};
+use crate::ledger::{panics, Counted, Ledger};
+use crate::ordered_model::{Large, Look, Step, TestKey, TestValue, World, KINDS};
+use crate::pair::Pair;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use toft::{Arena, Pages};

@@ -1,55 +1,17 @@
-//! Doubly linked lists against a vector of handles, a test for each call of `LinkedList`, and for each guarantee of the
+//! Doubly linked lists against the model, a test for each call of `LinkedList`, and for each guarantee of the
 //! documentation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-#[path = "common/failing.rs"]
-mod failing;
-#[path = "common/ledger.rs"]
-mod ledger;
-#[path = "common/list_model.rs"]
-mod list_model;
-#[path = "common/look.rs"]
-mod look;
-#[path = "common/pair.rs"]
-mod pair;
-#[path = "common/steps.rs"]
-mod steps;
+use crate::failing::{Failing, Shared};
+use crate::ledger::panics;
+use crate::look::{Look, Twin};
+use crate::pair::Pair;
+use crate::sequence_model::kinds;
+use crate::sequences::{sequence_tests, Noted, Page};
+use toft::{Arena, Blocks, Heap, Memory, Pages};
+use toft_pools::{Columns, Handle, List, Rows};
 
-use failing::{Failing, Shared};
-use ledger::{panics, Ledger};
-use list_model::{check, play, KINDS};
-use look::{out, twin, Action, Look, Step, Twin, FEWER};
-use pair::Pair;
-use proptest::prelude::*;
-use toft::{Arena, Pages};
-use toft::{Blocks, Heap, Memory};
-use toft_pools::{CapacityError, Columns, Handle, List, Rows};
-
-fn play_all<L: Look>(steps: &[Step]) {
-    play(List::<Twin, L, _>::new_in(Heap), steps);
-    play(List::<Twin, L, _>::with_capacity_in(9, Heap), steps);
-    play(List::<Twin, L, _>::fixed_in(13, Heap), steps);
-    play(List::<Twin, L, _>::fixed_in(0, Heap), steps);
-    play(List::<Twin, L, _>::new_in(&Arena::new()), steps);
-    play(List::<Twin, L, _>::new_in(Blocks(Pages::new())), steps);
-    let memory = Failing::new();
-    play(List::<Twin, L, _>::new_in(Shared(&memory)), steps);
-    assert_eq!(memory.bytes_out(), 0);
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn rows_match_the_model(steps in steps::steps(KINDS, 100)) {
-        play_all::<Rows>(&steps);
-    }
-
-    #[test]
-    fn columns_match_the_model(steps in steps::steps(KINDS, 100)) {
-        play_all::<Columns>(&steps);
-    }
-}
+sequence_tests!(List, push_back, ("split off", |list| drop(list.split_off(4))));
 
 // ---- calls of LinkedList ----
 
@@ -215,81 +177,6 @@ fn compares_and_collects() {
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
-fn panics_of_values_leave_the_list_consistent() {
-    fn shake<L: Look>() {
-        let actions: [Action<List<Twin, L>>; 7] = [
-            ("clear", |list| list.clear()),
-            ("retain", |list| L::retain_list(list, |n| n % 2 == 0)),
-            ("retain with a panic", |list| {
-                L::retain_list(list, |n| if n == 5 { panic!("of the closure") } else { n % 2 == 0 })
-            }),
-            ("into_iter", |list| drop(core::mem::take(list).into_iter().nth(3))),
-            ("drop", |list| drop(core::mem::take(list))),
-            ("clone", |list| drop(list.clone())),
-            ("clone and drop", |list| *list = list.clone()),
-        ];
-        for (name, action) in actions {
-            for k in (0..20).step_by(FEWER) {
-                for clones in [false, true] {
-                    let ledger = Ledger::new();
-                    let mut list: List<Twin, L> = (4..9).map(|n| twin(&ledger, n)).collect();
-                    for n in (0..4).rev() {
-                        list.push_front(twin(&ledger, n));
-                    }
-                    if clones {
-                        ledger.panic_at_clone(k);
-                    } else {
-                        ledger.panic_at_drop(k);
-                    }
-                    let _ = panics(|| action(&mut list));
-                    ledger.calm();
-                    let model: Vec<_> = list.handles().zip(list.iter().map(L::number)).collect();
-                    assert!(model.is_sorted_by_key(|(_, n)| *n), "{name} {k}");
-                    check(&mut list, &model);
-                    assert_eq!(ledger.live(), model.len(), "{name} {k}");
-                    list.push_back(twin(&ledger, 99));
-                    list.push_front(twin(&ledger, -1));
-                    drop(list);
-                    ledger.assert_empty();
-                }
-            }
-        }
-    }
-    shake::<Rows>();
-    shake::<Columns>();
-}
-
-#[test]
-fn out_of_memory_changes_nothing() {
-    fn starve<L: Look>() {
-        for k in 0.. {
-            let (ledger, memory) = (Ledger::new(), Failing::after(k));
-            let mut list = List::<Twin, L, _>::new_in(Shared(&memory));
-            let mut model = Vec::new();
-            for n in 0..100 / FEWER as i64 {
-                match list.try_push_back(twin(&ledger, n)) {
-                    Ok(handle) => model.push((handle, n)),
-                    Err(CapacityError(value)) => assert_eq!(out(value), n),
-                }
-                check(&mut list, &model);
-            }
-            let _ = list.try_reserve(1000);
-            check(&mut list, &model);
-            drop(list);
-            ledger.assert_empty();
-            assert_eq!(memory.bytes_out(), 0);
-            if memory.failed.get() == 0 {
-                assert!(k > 3);
-                return;
-            }
-        }
-    }
-    starve::<Rows>();
-    starve::<Columns>();
-}
-
-#[test]
-#[cfg_attr(target_family = "wasm", ignore)]
 fn fixed_lists_refuse_more_values() {
     let mut list = List::fixed(2);
     let one = list.push_back(1);
@@ -332,7 +219,7 @@ fn handles_are_stale_after_clear_and_in_other_lists() {
 }
 
 #[test]
-fn values_of_no_size_and_of_pages() {
+fn values_of_no_size() {
     let mut list = List::new();
     let handles: Vec<_> = (0..100).map(|_| list.push_back(())).collect();
     assert_eq!(list.remove(handles[50]), Some(()));
@@ -340,39 +227,6 @@ fn values_of_no_size_and_of_pages() {
     let mut columns: List<Pair<(), u64>, Columns> = List::default();
     columns.extend((0..100).map(|n| Pair((), n)));
     assert!(columns.iter().map(|(_, n)| *n).eq(0..100));
-
-    #[repr(align(4096))]
-    struct Page(u32);
-    fn pages<M: Memory>(memory: M) {
-        let mut list = List::<Page, Rows, M>::new_in(memory);
-        for n in 0..10 {
-            list.push_front(Page(n));
-            assert!(list.iter().all(|page| (page as *const Page as usize) % 4096 == 0));
-        }
-        assert!(list.iter().rev().map(|page| page.0).eq(0..10));
-    }
-    pages(Heap);
-    pages(Arena::new());
-    pages(Blocks(Pages::new()));
-}
-
-#[test]
-fn a_list_grows_while_a_scope_of_its_arena_is_open() {
-    let mut arena = Arena::new();
-    {
-        let mut list = List::<u64, Rows, _>::new_in(&arena);
-        list.extend(0..5);
-        arena.scope(|scope| {
-            let mut inner = List::<u64, Rows, _>::new_in(scope);
-            for n in 5..300 {
-                list.push_back(n);
-                inner.push_front(n);
-            }
-            assert!(inner.iter().rev().copied().eq(5..300));
-        });
-        assert!(list.iter().copied().eq(0..300));
-    }
-    arena.reset();
 }
 
 #[test]
@@ -393,19 +247,11 @@ fn values_may_borrow_and_go_to_threads() {
 
 #[test]
 fn values_are_dropped_in_the_lists_order() {
-    use std::cell::RefCell;
-    thread_local!(static SEEN: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
-    struct Noted(u8);
-    impl Drop for Noted {
-        fn drop(&mut self) {
-            SEEN.with_borrow_mut(|seen| seen.push(self.0));
-        }
-    }
     let mut list = List::new();
     list.push_back(Noted(2));
     list.push_front(Noted(1));
     let last = list.push_front(Noted(3));
     list.move_to_back(last);
     drop(list);
-    assert_eq!(SEEN.take(), [1, 2, 3]);
+    assert_eq!(Noted::dropped(), [1, 2, 3]);
 }

@@ -1,11 +1,7 @@
 //! Serialization and deserialization of handles, pools and collections.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![cfg(feature = "serde")]
 
-#[path = "common/pair.rs"]
-mod pair;
-
-use pair::Pair;
+use crate::pair::Pair;
 use serde_json::{from_value, json, to_value, Value};
 use toft_pools::{Columns, Handle, List, OrderedMap, OrderedSet, Pool, Queue, Rows, Stack};
 

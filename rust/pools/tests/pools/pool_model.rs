@@ -113,98 +113,124 @@ impl<K: Copy + Eq + Hash> Model<K> {
 
 /// Runs the steps on an empty pool, and checks everything after each.
 pub fn play<L: Plays, K: Key<L::T> + Hash + Debug, M: Memory + Clone>(mut pool: Pool<L::T, L, K, M>, steps: &[Step]) {
-    let ledger = Ledger::new();
-    let fixed = pool.is_fixed().then(|| pool.capacity());
+    let (ledger, fixed) = (Ledger::new(), pool.is_fixed().then(|| pool.capacity()));
     let mut model = Model { live: HashMap::new(), keys: vec![], stale: vec![], next: 0 };
-    for &(what, n) in steps {
-        match what {
-            0..=9 => {
-                let number = model.number();
-                match pool.try_insert(L::make(ledger.value(number))) {
-                    Ok(key) => model.add(key, number),
-                    Err(full) => {
-                        assert_eq!(L::back(full.into_inner()), number);
-                        assert_eq!(fixed, Some(pool.len()), "only a fixed pool is full");
-                    }
-                }
-            }
-            10..=14 => {
-                if let Some(key) = model.any(n) {
-                    assert_eq!(pool.remove(key).map(L::back), Some(model.take(key)));
-                }
-            }
-            15 => {
-                if let Some(key) = model.any(n) {
-                    let number = model.number();
-                    L::change(pool.get_mut(key).unwrap(), ledger.value(number));
-                    model.live.insert(key, number);
-                }
-            }
-            16 => {
-                if let (Some(a), Some(b)) = (model.any(n), model.any(n / 3)) {
-                    let both = pool.get_disjoint_mut([a, b]);
-                    assert_eq!(both.is_some(), a != b);
-                    for (key, value) in [a, b].into_iter().zip(both.into_iter().flatten()) {
-                        let number = model.number();
-                        L::change(value, ledger.value(number));
-                        model.live.insert(key, number);
-                    }
-                }
-            }
-            17 => {
-                let number = model.number();
-                if fixed.is_none_or(|most| pool.len() < most) {
-                    let mut passed_key = None;
-                    let key = pool.insert_with(|key| {
-                        passed_key = Some(key);
-                        L::make(ledger.value(number))
-                    });
-                    assert_eq!(passed_key, Some(key));
-                    model.add(key, number);
-                }
-            }
-            18 if n % 4 == 0 => {
-                let by = i64::from(n % 5) + 2;
-                let mut seen = vec![];
-                L::retain(&mut pool, |key, value| {
-                    seen.push(key);
-                    assert_eq!(value.number, model.live[&key]);
-                    *value = ledger.value(value.number);
-                    value.number % by != 0
-                });
-                assert_eq!(seen.len(), model.live.len());
-                for key in seen {
-                    if model.live[&key] % by == 0 {
-                        model.take(key);
-                    }
-                }
-            }
-            19 if n % 8 == 0 => {
-                pool.clear();
-                model.clear();
-            }
-            20 if n % 4 == 0 => {
-                let mut drained: Vec<_> = pool.drain().take(usize::from(n) % 7).collect();
-                drained.drain(..).for_each(|(key, value)| assert_eq!(L::back(value), model.live[&key]));
-                assert!(pool.is_empty());
-                model.clear();
-            }
-            21 => pool.shrink_to_fit(),
-            22 if fixed.is_none() && n < 4096 => {
-                pool.reserve(usize::from(n) % 200);
-                assert!(pool.capacity() >= pool.len() + usize::from(n) % 200);
-            }
-            23 if n % 4 == 0 => {
-                let copy = pool.clone();
-                // Both are equivalent.
-                drop(std::mem::replace(&mut pool, copy));
-            }
-            _ => {}
+    for &step in steps {
+        match step.0 {
+            0..=17 => change_one(&mut pool, &mut model, &ledger, fixed, step),
+            _ => change_all(&mut pool, &mut model, &ledger, fixed, step),
         }
         check(&pool, &model, &ledger);
     }
     drop(pool);
     ledger.assert_empty();
+}
+
+/// A step that changes one or two values of the pool.
+fn change_one<L: Plays, K: Key<L::T> + Hash + Debug, M: Memory>(
+    pool: &mut Pool<L::T, L, K, M>,
+    model: &mut Model<K>,
+    ledger: &Ledger,
+    fixed: Option<usize>,
+    (what, n): Step,
+) {
+    match what {
+        0..=9 => {
+            let number = model.number();
+            match pool.try_insert(L::make(ledger.value(number))) {
+                Ok(key) => model.add(key, number),
+                Err(full) => {
+                    assert_eq!(L::back(full.into_inner()), number);
+                    assert_eq!(fixed, Some(pool.len()), "only a fixed pool is full");
+                }
+            }
+        }
+        10..=14 => {
+            if let Some(key) = model.any(n) {
+                assert_eq!(pool.remove(key).map(L::back), Some(model.take(key)));
+            }
+        }
+        15 => {
+            if let Some(key) = model.any(n) {
+                let number = model.number();
+                L::change(pool.get_mut(key).unwrap(), ledger.value(number));
+                model.live.insert(key, number);
+            }
+        }
+        16 => {
+            if let (Some(a), Some(b)) = (model.any(n), model.any(n / 3)) {
+                let both = pool.get_disjoint_mut([a, b]);
+                assert_eq!(both.is_some(), a != b);
+                for (key, value) in [a, b].into_iter().zip(both.into_iter().flatten()) {
+                    let number = model.number();
+                    L::change(value, ledger.value(number));
+                    model.live.insert(key, number);
+                }
+            }
+        }
+        17 => {
+            let number = model.number();
+            if fixed.is_none_or(|most| pool.len() < most) {
+                let mut passed_key = None;
+                let key = pool.insert_with(|key| {
+                    passed_key = Some(key);
+                    L::make(ledger.value(number))
+                });
+                assert_eq!(passed_key, Some(key));
+                model.add(key, number);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A step that concerns all values, or the capacity.
+fn change_all<L: Plays, K: Key<L::T> + Hash + Debug, M: Memory + Clone>(
+    pool: &mut Pool<L::T, L, K, M>,
+    model: &mut Model<K>,
+    ledger: &Ledger,
+    fixed: Option<usize>,
+    (what, n): Step,
+) {
+    match what {
+        18 if n % 4 == 0 => {
+            let by = i64::from(n % 5) + 2;
+            let mut seen = vec![];
+            L::retain(pool, |key, value| {
+                seen.push(key);
+                assert_eq!(value.number, model.live[&key]);
+                *value = ledger.value(value.number);
+                value.number % by != 0
+            });
+            assert_eq!(seen.len(), model.live.len());
+            for key in seen {
+                if model.live[&key] % by == 0 {
+                    model.take(key);
+                }
+            }
+        }
+        19 if n % 8 == 0 => {
+            pool.clear();
+            model.clear();
+        }
+        20 if n % 4 == 0 => {
+            let mut drained: Vec<_> = pool.drain().take(usize::from(n) % 7).collect();
+            drained.drain(..).for_each(|(key, value)| assert_eq!(L::back(value), model.live[&key]));
+            assert!(pool.is_empty());
+            model.clear();
+        }
+        21 => pool.shrink_to_fit(),
+        22 if fixed.is_none() && n < 4096 => {
+            pool.reserve(usize::from(n) % 200);
+            assert!(pool.capacity() >= pool.len() + usize::from(n) % 200);
+        }
+        23 if n % 4 == 0 => {
+            let copy = pool.clone();
+            // Both are equivalent.
+            drop(std::mem::replace(pool, copy));
+        }
+        _ => {}
+    }
 }
 
 fn check<L: Plays, K: Key<L::T> + Hash + Debug, M: Memory>(

@@ -1,14 +1,10 @@
 //! Types with derived columns in every pool: each kind of field keeps its value and alignment, and is dropped once.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![cfg(feature = "derive")]
-
-#[path = "common/ledger.rs"]
-mod ledger;
 
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use ledger::{panics, Counted, Ledger};
+use crate::ledger::{panics, Counted, Ledger};
 use toft::Arena;
 use toft_pools::Columnar;
 use toft_pools::{ColumnarViews, Columns, Handle, List, Pool, Queue, Stack};

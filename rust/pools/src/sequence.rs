@@ -1,0 +1,575 @@
+//! What stacks, queues and lists have in common, as macros: each method is one of the type, with its documentation.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+/// Constructors, `reserve` and the traits of the standard library. The type has the methods `new_in`, `len`,
+/// `try_reserve`, `allocate`, which allocates memory for so many values in an empty collection, and `fix`, after which
+/// its capacity is that number.
+macro_rules! sequence {
+    ($Name:ident, $noun:literal, $push:ident, $try_push:ident, $refused:literal) => {
+        use crate::columnar::Columnar;
+        use crate::contiguous::columns_eq;
+        use crate::field_layout::{Columns, FieldLayout, Rows};
+        use toft::{AllocError, Heap, Memory};
+
+        impl<T> $Name<T> {
+            #[doc = concat!("An empty ", $noun, " of rows on the heap, which has allocated nothing yet.")]
+            ///
+            /// ```
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::new();")]
+            #[doc = concat!("values.", stringify!($push), "(1);")]
+            /// assert_eq!(values.len(), 1);
+            /// ```
+            pub fn new() -> Self {
+                Self::new_in(Heap)
+            }
+
+            #[doc = concat!("An empty ", $noun, " of rows on the heap, with memory for `n` values.")]
+            ///
+            /// ```
+            #[doc = concat!("let values = toft_pools::", stringify!($Name), "::<u8>::with_capacity(10);")]
+            /// assert!(values.capacity() >= 10);
+            /// ```
+            ///
+            /// # Panics
+            #[doc = concat!("If ", $refused, ".")]
+            #[track_caller]
+            pub fn with_capacity(n: usize) -> Self {
+                Self::with_capacity_in(n, Heap)
+            }
+
+            #[doc = concat!("An empty ", $noun, " of rows on the heap of at most `n` values, which never grows.")]
+            ///
+            /// ```
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::fixed(1);")]
+            #[doc = concat!("values.", stringify!($push), "('a');")]
+            #[doc = concat!("assert!(values.", stringify!($try_push), "('b').is_err());")]
+            /// ```
+            ///
+            /// # Panics
+            #[doc = concat!("If ", $refused, ".")]
+            #[track_caller]
+            pub fn fixed(n: usize) -> Self {
+                Self::fixed_in(n, Heap)
+            }
+        }
+
+        impl<T, L: FieldLayout<T>, M: Memory> $Name<T, L, M> {
+            #[doc = concat!("An empty ", $noun, " with memory for `n` values.")]
+            ///
+            /// ```
+            #[doc = concat!("use toft_pools::{Heap, ", stringify!($Name), "};")]
+            #[doc = concat!("let values = ", stringify!($Name), "::<u8>::with_capacity_in(10, Heap);")]
+            /// assert!(values.capacity() >= 10);
+            /// ```
+            ///
+            /// # Panics
+            #[doc = concat!("If ", $refused, ".")]
+            #[track_caller]
+            pub fn with_capacity_in(n: usize, memory: M) -> Self {
+                Self::try_with_capacity_in(n, memory).expect(concat!("toft: no memory for a ", $noun))
+            }
+
+            /// As [`with_capacity_in`](Self::with_capacity_in), with an error instead of a panic.
+            ///
+            /// ```
+            #[doc = concat!("use toft_pools::{Heap, ", stringify!($Name), "};")]
+            #[doc = concat!("assert!(", stringify!($Name), "::<u8>::try_with_capacity_in(usize::MAX, Heap).is_err());")]
+            /// ```
+            ///
+            /// # Errors
+            #[doc = concat!("If ", $refused, ".")]
+            pub fn try_with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
+                let mut values = Self::new_in(memory);
+                if n > 0 {
+                    values.allocate(n)?;
+                }
+                Ok(values)
+            }
+
+            #[doc = concat!("An empty ", $noun, " of at most `n` values, which never grows.")]
+            ///
+            /// ```
+            #[doc = concat!("use toft_pools::{Heap, ", stringify!($Name), "};")]
+            #[doc = concat!("let values = ", stringify!($Name), "::<u8>::fixed_in(10, Heap);")]
+            /// assert!(values.is_fixed() && values.capacity() == 10);
+            /// ```
+            ///
+            /// # Panics
+            #[doc = concat!("If ", $refused, ".")]
+            #[track_caller]
+            pub fn fixed_in(n: usize, memory: M) -> Self {
+                Self::try_fixed_in(n, memory).expect(concat!("toft: no memory for a ", $noun))
+            }
+
+            /// As [`fixed_in`](Self::fixed_in), with an error instead of a panic.
+            ///
+            /// ```
+            #[doc = concat!("use toft_pools::{Heap, Rows, ", stringify!($Name), "};")]
+            #[doc = concat!("let all = ", stringify!($Name), "::<u64, Rows, _>::try_fixed_in(usize::MAX, Heap);")]
+            /// assert!(all.is_err());
+            /// ```
+            ///
+            /// # Errors
+            #[doc = concat!("If ", $refused, ".")]
+            pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
+                let mut values = Self::try_with_capacity_in(n, memory)?;
+                values.fix(n);
+                Ok(values)
+            }
+
+            /// Whether there are no values.
+            ///
+            /// ```
+            #[doc = concat!("assert!(toft_pools::", stringify!($Name), "::<u8>::new().is_empty());")]
+            /// ```
+            #[inline]
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
+            }
+
+            /// The memory that the slots are allocated in.
+            ///
+            /// ```
+            #[doc = concat!("assert_eq!(toft_pools::", stringify!($Name), "::<u8>::new().memory(), &toft::Heap);")]
+            /// ```
+            pub fn memory(&self) -> &M {
+                self.slots.memory()
+            }
+
+            /// Reserves memory for `more` further values.
+            ///
+            /// ```
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::from([1]);")]
+            /// values.reserve(10);
+            /// assert!(values.capacity() >= 11);
+            /// ```
+            ///
+            /// # Panics
+            #[doc = concat!("If the ", $noun, " is fixed and its capacity is too small, or ", $refused, ".")]
+            #[track_caller]
+            pub fn reserve(&mut self, more: usize) {
+                if self.try_reserve(more).is_err() {
+                    crate::capacity_error::capacity_panic()
+                }
+            }
+        }
+
+        impl<T, L: FieldLayout<T>, M: Memory + Default> Default for $Name<T, L, M> {
+            fn default() -> Self {
+                Self::new_in(M::default())
+            }
+        }
+
+        impl<T, L: FieldLayout<T>, M: Memory> Extend<T> for $Name<T, L, M> {
+            /// At the end.
+            ///
+            /// # Panics
+            #[doc = concat!("As [`", stringify!($push), "`](Self::", stringify!($push), ").")]
+            #[track_caller]
+            fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
+                let mut values = values.into_iter();
+                while let Some(value) = values.next() {
+                    if self.len() == self.capacity() && !self.is_fixed() {
+                        self.reserve(values.size_hint().0.saturating_add(1));
+                    }
+                    self.$push(value);
+                }
+            }
+        }
+
+        impl<'a, T: Copy + 'a, L: FieldLayout<T>, M: Memory> Extend<&'a T> for $Name<T, L, M> {
+            #[track_caller]
+            fn extend<I: IntoIterator<Item = &'a T>>(&mut self, values: I) {
+                self.extend(values.into_iter().copied());
+            }
+        }
+
+        impl<T, L: FieldLayout<T>, M: Memory + Default> FromIterator<T> for $Name<T, L, M> {
+            #[track_caller]
+            fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+                let mut sequence = Self::default();
+                sequence.extend(values);
+                sequence
+            }
+        }
+
+        // Only for rows on the heap, so that the parameters of a call of `from` can be inferred.
+        impl<T, const N: usize> From<[T; N]> for $Name<T> {
+            fn from(values: [T; N]) -> Self {
+                let mut sequence = Self::with_capacity(N);
+                sequence.extend(values);
+                sequence
+            }
+        }
+
+        // Comparisons, `Debug` and `Hash`: of rows by value, of columns by the references to the fields.
+        impl<T: core::fmt::Debug, M: Memory> core::fmt::Debug for $Name<T, Rows, M> {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.debug_list().entries(self.iter()).finish()
+            }
+        }
+
+        impl<T: Columnar, M: Memory> core::fmt::Debug for $Name<T, Columns, M>
+        where
+            for<'a> T::Ref<'a>: core::fmt::Debug,
+        {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.debug_list().entries(self.iter()).finish()
+            }
+        }
+
+        impl<T: PartialEq, M: Memory> PartialEq for $Name<T, Rows, M> {
+            fn eq(&self, other: &Self) -> bool {
+                self.len() == other.len() && self.iter().eq(other.iter())
+            }
+        }
+
+        impl<T: Columnar, M: Memory> PartialEq for $Name<T, Columns, M>
+        where
+            for<'a> T::Ref<'a>: PartialEq,
+        {
+            fn eq(&self, other: &Self) -> bool {
+                self.len() == other.len() && self.iter().zip(other.iter()).all(|(a, b)| columns_eq::<T>(a, b))
+            }
+        }
+
+        impl<T: Eq, M: Memory> Eq for $Name<T, Rows, M> {}
+
+        impl<T: Columnar, M: Memory> Eq for $Name<T, Columns, M> where for<'a> T::Ref<'a>: Eq {}
+
+        impl<T: PartialOrd, M: Memory> PartialOrd for $Name<T, Rows, M> {
+            fn partial_cmp(&self, other: &Self) -> Option<core::cmp::Ordering> {
+                self.iter().partial_cmp(other.iter())
+            }
+        }
+
+        impl<T: Ord, M: Memory> Ord for $Name<T, Rows, M> {
+            fn cmp(&self, other: &Self) -> core::cmp::Ordering {
+                self.iter().cmp(other.iter())
+            }
+        }
+
+        impl<T: core::hash::Hash, M: Memory> core::hash::Hash for $Name<T, Rows, M> {
+            fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+                self.len().hash(state);
+                self.iter().for_each(|value| value.hash(state));
+            }
+        }
+    };
+}
+pub(crate) use sequence;
+
+/// Conversions from a vector, of rows on the heap, and into one.
+macro_rules! vec_conversions {
+    ($Name:ident) => {
+        impl<T> From<Vec<T>> for $Name<T> {
+            fn from(values: Vec<T>) -> Self {
+                let mut sequence = Self::with_capacity(values.len());
+                sequence.extend(values);
+                sequence
+            }
+        }
+
+        impl<T, L: FieldLayout<T>, M: Memory> From<$Name<T, L, M>> for Vec<T> {
+            fn from(sequence: $Name<T, L, M>) -> Vec<T> {
+                sequence.into_iter().collect()
+            }
+        }
+    };
+}
+pub(crate) use vec_conversions;
+
+/// `Index` and `IndexMut` of rows, by what `get` takes.
+macro_rules! index_by {
+    ($Name:ident, $by:ty, $missing:literal) => {
+        impl<T, M: Memory> core::ops::Index<$by> for $Name<T, Rows, M> {
+            type Output = T;
+
+            /// # Panics
+            #[doc = concat!("The ", $missing, ".")]
+            #[inline]
+            #[track_caller]
+            fn index(&self, by: $by) -> &T {
+                match self.get(by) {
+                    Some(value) => value,
+                    None => missing(),
+                }
+            }
+        }
+
+        impl<T, M: Memory> core::ops::IndexMut<$by> for $Name<T, Rows, M> {
+            #[inline]
+            #[track_caller]
+            fn index_mut(&mut self, by: $by) -> &mut T {
+                match self.get_mut(by) {
+                    Some(value) => value,
+                    None => missing(),
+                }
+            }
+        }
+
+        #[cold]
+        #[inline(never)]
+        #[track_caller]
+        fn missing() -> ! {
+            panic!(concat!("toft: the ", $missing))
+        }
+    };
+}
+pub(crate) use index_by;
+
+/// `retain` and `retain_mut`. Each exists once for each layout: a closure that takes `L::Mut<'_>` of any layout would
+/// require `T: 'static`. The type has a method `filter`, which passes the index of a slot with a value.
+macro_rules! retain {
+    ($Name:ident) => {
+        use crate::columnar::Columnar;
+        use crate::field_layout::{Columns, FieldLayout, Rows};
+        use toft::Memory;
+
+        impl<T, M: Memory> $Name<T, Rows, M> {
+            /// Keeps the values for which `keep` returns true, in their order, and drops the others. O(n).
+            ///
+            /// ```
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::from([1, 2, 3, 4]);")]
+            /// values.retain(|&value| value % 2 == 0);
+            /// assert!(values.iter().eq(&[2, 4]));
+            /// ```
+            pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+                self.retain_mut(|value| keep(value));
+            }
+
+            /// As `retain`; the function may change the values.
+            ///
+            /// ```
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::from([1, 2, 3, 4]);")]
+            /// values.retain_mut(|value| {
+            ///     *value += 1;
+            ///     *value % 2 == 0
+            /// });
+            /// assert!(values.iter().eq(&[2, 4]));
+            /// ```
+            pub fn retain_mut(&mut self, mut keep: impl FnMut(&mut T) -> bool) {
+                // SAFETY: the slot has a value.
+                self.filter(|raw, i| keep(unsafe { <Rows as FieldLayout<T>>::get_mut(raw, i) }));
+            }
+        }
+
+        impl<T: Columnar, M: Memory> $Name<T, Columns, M> {
+            /// Keeps the values for which `keep` returns true, in their order, and drops the others. O(n).
+            ///
+            /// ```
+            /// # #[cfg(feature = "derive")] {
+            #[doc = concat!("use toft_pools::{Columns, ", stringify!($Name), "};")]
+            ///
+            /// #[derive(toft_pools::Columnar)]
+            /// struct Item {
+            ///     number: u32,
+            /// }
+            ///
+            #[doc = concat!("let mut values: ", stringify!($Name), "<Item, Columns> = Default::default();")]
+            /// values.extend((1..5).map(|number| Item { number }));
+            /// values.retain(|item| item.number % 2 == 0);
+            /// assert_eq!(values.len(), 2);
+            /// # }
+            /// ```
+            pub fn retain(&mut self, mut keep: impl FnMut(T::Ref<'_>) -> bool) {
+                // SAFETY: the slot has a value.
+                self.filter(|raw, i| keep(unsafe { T::get(raw.0, i) }));
+            }
+
+            /// As `retain`; the function may change the values.
+            ///
+            /// ```
+            /// # #[cfg(feature = "derive")] {
+            #[doc = concat!("use toft_pools::{Columns, ", stringify!($Name), "};")]
+            ///
+            /// #[derive(toft_pools::Columnar)]
+            /// struct Item {
+            ///     number: u32,
+            /// }
+            ///
+            #[doc = concat!("let mut values: ", stringify!($Name), "<Item, Columns> = Default::default();")]
+            /// values.extend((1..5).map(|number| Item { number }));
+            /// values.retain_mut(|item| {
+            ///     *item.number += 1;
+            ///     *item.number > 2
+            /// });
+            /// assert_eq!(values.len(), 3);
+            /// # }
+            /// ```
+            pub fn retain_mut(&mut self, mut keep: impl FnMut(T::Mut<'_>) -> bool) {
+                // SAFETY: the slot has a value.
+                self.filter(|raw, i| keep(unsafe { T::get_mut(raw.0, i) }));
+            }
+        }
+    };
+}
+pub(crate) use retain;
+
+/// The types `Iter` and `IterMut` of the module `$module`, and what returns them. `$At` is the slots in their order,
+/// which the collection's method `in_order` returns; `$G` is the data beside a value.
+macro_rules! reference_iterators {
+    ($Name:ident, $module:literal, $G:ty, $At:ty) => {
+        use crate::contiguous::{debug_remaining, View, ViewMut};
+        use crate::field_layout::{FieldLayout, Rows};
+        use toft::{Heap, Memory};
+
+        #[doc = concat!("The values of a [`", stringify!($Name), "`]: its `iter()`.")]
+        ///
+        /// ```
+        #[doc = concat!("use toft_pools::", $module, "::{Iter, ", stringify!($Name), "};")]
+        #[doc = concat!("let values = ", stringify!($Name), "::from([1, 2]);")]
+        /// let iter: Iter<i32> = values.iter();
+        /// assert_eq!(iter.len(), 2);
+        /// ```
+        pub struct Iter<'a, T, L: FieldLayout<T> = Rows> {
+            view: View<'a, T, L, $G>,
+            at: $At,
+        }
+
+        impl<T, L: FieldLayout<T>> Iter<'_, T, L> {
+            /// # Safety
+            /// The slots have values, which nothing changes during the lifetime.
+            #[inline]
+            pub(super) unsafe fn new(raw: L::Raw<$G>, at: $At) -> Self {
+                // SAFETY: the caller's contract.
+                Iter { view: unsafe { View::new(raw) }, at }
+            }
+        }
+
+        impl<T, L: FieldLayout<T>> Clone for Iter<'_, T, L> {
+            fn clone(&self) -> Self {
+                Iter { view: self.view.clone(), at: self.at.clone() }
+            }
+        }
+
+        #[doc = concat!("The values of a [`", stringify!($Name), "`], mutable: its `iter_mut()`.")]
+        ///
+        /// ```
+        #[doc = concat!("use toft_pools::", $module, "::{IterMut, ", stringify!($Name), "};")]
+        #[doc = concat!("let mut values = ", stringify!($Name), "::from([1, 2]);")]
+        /// let iter: IterMut<i32> = values.iter_mut();
+        /// assert_eq!(iter.len(), 2);
+        /// ```
+        pub struct IterMut<'a, T, L: FieldLayout<T> = Rows> {
+            view: ViewMut<'a, T, L, $G>,
+            at: $At,
+        }
+
+        impl<T, L: FieldLayout<T>> IterMut<'_, T, L> {
+            /// # Safety
+            /// The slots have values, to which no other reference exists during the lifetime.
+            #[inline]
+            pub(super) unsafe fn new(raw: L::Raw<$G>, at: $At) -> Self {
+                // SAFETY: the caller's contract.
+                IterMut { view: unsafe { ViewMut::new(raw) }, at }
+            }
+        }
+
+        debug_remaining! {
+            ['a, T: 'a, L: FieldLayout<T> + 'a] Iter<'a, T, L>, "Iter";
+            ['a, T: 'a, L: FieldLayout<T> + 'a] IterMut<'a, T, L>, "IterMut";
+            [T, L: FieldLayout<T>, M: Memory] IntoIter<T, L, M>, "IntoIter";
+        }
+
+        impl<T, L: FieldLayout<T>, M: Memory> $Name<T, L, M> {
+            /// The values in their order.
+            ///
+            /// ```
+            #[doc = concat!("let values = toft_pools::", stringify!($Name), "::from([1, 2]);")]
+            /// assert!(values.iter().rev().eq(&[2, 1]));
+            /// ```
+            #[inline]
+            pub fn iter(&self) -> Iter<'_, T, L> {
+                // SAFETY: the values are borrowed with the collection.
+                unsafe { Iter::new(self.slots.raw(), self.in_order()) }
+            }
+
+            /// The values in their order, mutable.
+            ///
+            /// ```
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::from([1, 2]);")]
+            /// values.iter_mut().for_each(|value| *value *= 10);
+            /// assert!(values.iter().eq(&[10, 20]));
+            /// ```
+            #[inline]
+            pub fn iter_mut(&mut self) -> IterMut<'_, T, L> {
+                // SAFETY: see iter.
+                unsafe { IterMut::new(self.slots.raw(), self.in_order()) }
+            }
+        }
+
+        impl<'a, T, L: FieldLayout<T>, M: Memory> IntoIterator for &'a $Name<T, L, M> {
+            type Item = L::Ref<'a>;
+            type IntoIter = Iter<'a, T, L>;
+
+            fn into_iter(self) -> Iter<'a, T, L> {
+                self.iter()
+            }
+        }
+
+        impl<'a, T, L: FieldLayout<T>, M: Memory> IntoIterator for &'a mut $Name<T, L, M> {
+            type Item = L::Mut<'a>;
+            type IntoIter = IterMut<'a, T, L>;
+
+            fn into_iter(self) -> IterMut<'a, T, L> {
+                self.iter_mut()
+            }
+        }
+    };
+}
+pub(crate) use reference_iterators;
+
+/// The iterators of a collection whose slots are adjacent: those above, and `IntoIter`.
+macro_rules! slot_iterators {
+    ($Name:ident, $module:literal, $At:ty) => {
+        use crate::contiguous::{double_ended_iterator, draining_iterator, drop_all};
+        use crate::sequence::reference_iterators;
+        use crate::slots::Slots;
+
+        reference_iterators!($Name, $module, (), $At);
+
+        double_ended_iterator!(
+            ['a, T: 'a, L: FieldLayout<T> + 'a] Iter<'a, T, L>, L::Ref<'a>, |this, i| this.view.get(i)
+        );
+        double_ended_iterator!(
+            ['a, T: 'a, L: FieldLayout<T> + 'a] IterMut<'a, T, L>, L::Mut<'a>, |this, i| this.view.get(i)
+        );
+
+        #[doc = concat!("A [`", stringify!($Name), "`] by value, in order: its `into_iter()`.")]
+        /// Dropping the iterator drops the remaining values.
+        ///
+        /// ```
+        #[doc = concat!("use toft_pools::", $module, "::{IntoIter, ", stringify!($Name), "};")]
+        #[doc = concat!("let mut iter: IntoIter<i32> = ", stringify!($Name), "::from([1, 2]).into_iter();")]
+        /// assert_eq!((iter.next_back(), iter.next(), iter.next()), (Some(2), Some(1), None));
+        /// ```
+        pub struct IntoIter<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
+            slots: Slots<T, L, (), M>,
+            at: $At,
+        }
+
+        impl<T, L: FieldLayout<T>, M: Memory> Drop for IntoIter<T, L, M> {
+            fn drop(&mut self) {
+                // SAFETY: these slots have values and are not read again.
+                unsafe { drop_all::<T, L, ()>(self.slots.raw(), self.at.clone()) }
+            }
+        }
+
+        draining_iterator!(
+            [T, L: FieldLayout<T>, M: Memory] IntoIter<T, L, M>, T, |this, i| L::read(this.slots.raw(), i)
+        );
+
+        impl<T, L: FieldLayout<T>, M: Memory> IntoIterator for $Name<T, L, M> {
+            type Item = T;
+            type IntoIter = IntoIter<T, L, M>;
+
+            fn into_iter(self) -> IntoIter<T, L, M> {
+                let this = core::mem::ManuallyDrop::new(self);
+                // SAFETY: the collection is not used again, and not dropped.
+                IntoIter { slots: unsafe { core::ptr::read(&this.slots) }, at: this.in_order() }
+            }
+        }
+    };
+}
+pub(crate) use slot_iterators;

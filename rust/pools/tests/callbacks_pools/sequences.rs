@@ -1,0 +1,214 @@
+//! Code of the program in calls of stacks, queues and lists.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use crate::*;
+
+/// Operations shared by collections with ends.
+macro_rules! ended {
+    ($test:ident, $type:ty, $make:ident, $each:expr, $push:ident, $pop:ident; $($more:tt)*) => {
+        subject!($type, $each, |c, from, n| (from..from + n).for_each(|i| _ = c.$push($make(i))), |c| c
+            .iter()
+            .map(|v| v.number()));
+
+        #[test]
+        fn $test() {
+        play::<$type>(
+            N,
+            &[
+                ("extend", |c| c.extend(Yields(0..30, $make))),
+                ("collect", |c| *c = Yields(0..30, $make).collect()),
+                ("pop", |c| (0..3).for_each(|_| drop(c.$pop()))),
+                ("clear", |c| c.clear()),
+                ("into_iter", |c| drop(take(c).into_iter())),
+                ("into_iter, some", |c| some(take(c).into_iter())),
+                ("into_iter, leaked", |c| leak(take(c).into_iter())),
+                ("iter_mut", |c| c.iter_mut().for_each(|v| _ = answer(v))),
+                ("iter_mut, from the back", |c| c.iter_mut().rev().for_each(|v| _ = answer(v))),
+                ("iter_mut, any", |c| _ = c.iter_mut().any(|v| !answer(v))),
+                ("clone, and the old one is dropped", |c| *c = c.clone()),
+                ("dropped", |c| drop(take(c))),
+                $($more)*
+            ],
+            &[
+                ("clone", |c| drop(c.clone())),
+                ("fold", |c| _ = c.iter().fold(0, |n, v| n + usize::from(answer(v)))),
+                ("rfold", |c| _ = c.iter().rfold(0, |n, v| n + usize::from(answer(v)))),
+                ("min_by", |c| _ = c.iter().min_by(|_, _| if act() { Ordering::Less } else { Ordering::Equal })),
+            ],
+        );
+        }
+    };
+}
+
+ended!(stacks, Stack<Wild>, wild, 1, push, pop;
+    ("retain", |c| c.retain(|v| answer(v))),
+    ("retain_mut", |c| c.retain_mut(|v| answer(v))),
+    ("pop_if", |c| drop(c.pop_if(|v| answer(v)))),
+    ("truncate", |c| c.truncate(4)),
+    ("extend_from_slice", |c| {
+        let more = [wild(1), wild(2), wild(3)];
+        c.extend_from_slice(&more);
+    }),
+    ("drain", |c| drop(c.drain(2..7))),
+    ("drain, some", |c| some(c.drain(1..))),
+    ("drain, leaked", |c| leak(c.drain(2..6))),
+    ("append", |c| c.append(&mut like(c))),
+    ("sort", |c| c.sort()),
+    ("sort_by", |c| c.sort_unstable_by(|a, b| b.cmp(a))),
+    ("into a Vec", |c| drop(Vec::from(take(c)))),
+    ("from a slice", |c| *c = Stack::from(&[wild(1), wild(2)][..])),
+);
+compared!(stacks_compared, Stack<Wild>, N);
+
+#[test]
+fn stacks_with_callbacks() {
+    play::<Stack<Wild>>(
+        N,
+        &[],
+        &[
+            ("contains", |c| _ = c.contains(&wild(5))),
+            ("binary_search", |c| _ = c.binary_search(&wild(5))),
+            ("eq of a slice", |c| _ = *c == [wild(0), wild(1)][..]),
+        ],
+    );
+}
+
+ended!(stacks_of_columns, Stack<Pair, Columns>, pair, 2, push, pop;
+    ("retain", |c| c.retain(|v| answer(v))),
+    ("retain_mut", |c| c.retain_mut(|v| answer(v))),
+    ("truncate", |c| c.truncate(4)),
+    ("drain", |c| drop(c.drain(2..7))),
+    ("drain, some", |c| some(c.drain(1..))),
+    ("drain, leaked", |c| leak(c.drain(2..6))),
+    ("append", |c| c.append(&mut like(c))),
+    ("set", |c| c.iter_mut().for_each(|mut v| v.set(pair(7)))),
+    ("replace", |c| c.iter_mut().for_each(|mut v| drop(v.replace(pair(7))))),
+    ("fields", |c| c.iter_mut().take(3).for_each(|v| {
+        *v.a = wild(v.a.number);
+        *v.b = wild(v.b.number);
+    })),
+);
+
+#[test]
+fn stacks_of_columns_with_callbacks() {
+    play::<Stack<Pair, Columns>>(
+        N,
+        &[],
+        &[
+            ("eq", |c| _ = *c == like(c)),
+            ("fmt", |c| show(c)),
+            ("to_value", |c| c.iter().for_each(|v| drop(v.to_value()))),
+            ("eq of rows", |c| _ = c.iter().filter(|v| *v == pair(3)).count()),
+            ("slices", |c| _ = c.as_slice() == like(c).as_slice()),
+            ("fmt of slices", |c| show(&c.as_slice())),
+        ],
+    );
+}
+
+ended!(queues, Queue<Wild>, wild, 1, push_back, pop_front;
+    ("retain", |c| c.retain(|v| answer(v))),
+    ("retain_mut", |c| {
+        c.rotate_left(5);
+        c.retain_mut(|v| answer(v));
+    }),
+    ("truncate", |c| c.truncate(4)),
+    ("resize, less", |c| c.resize(3, wild(1))),
+    ("resize, more", |c| c.resize(30, wild(1))),
+    ("resize_with", |c| c.resize_with(30, || {
+        act();
+        wild(2)
+    })),
+    ("drain", |c| drop(c.drain(2..7))),
+    ("drain, some", |c| {
+        c.push_front(wild(1));
+        some(c.drain(1..5));
+    }),
+    ("drain, leaked", |c| leak(c.drain(2..6))),
+    ("append", |c| c.append(&mut like(c))),
+    ("split_off", |c| drop(c.split_off(4))),
+    ("insert and remove", |c| {
+        c.insert(3, wild(1));
+        drop(c.remove(2));
+        drop(c.swap_remove_back(1));
+    }),
+    ("sort", |c| {
+        c.push_front(wild(1));
+        c.make_contiguous().sort();
+    }),
+    ("range_mut", |c| c.range_mut(2..5).for_each(|v| _ = answer(v))),
+    ("into a Vec", |c| drop(Vec::from(take(c)))),
+);
+compared!(queues_compared, Queue<Wild>, N);
+
+#[test]
+fn queues_with_callbacks() {
+    play::<Queue<Wild>>(
+        N,
+        &[],
+        &[
+            ("contains", |c| _ = c.contains(&wild(5))),
+            ("binary_search", |c| _ = c.binary_search(&wild(5))),
+            ("binary_search_by_key", |c| _ = c.binary_search_by_key(&wild(5), |v| wild(v.number))),
+            ("partition_point", |c| assert!(c.partition_point(|v| answer(v)) <= c.len())),
+            ("eq of an array", |c| _ = *c == [wild(0), wild(1)]),
+        ],
+    );
+}
+
+ended!(queues_of_columns, Queue<Pair, Columns>, pair, 2, push_back, pop_front;
+    ("retain", |c| {
+        c.rotate_left(5);
+        c.retain(|v| answer(v));
+    }),
+    ("retain_mut", |c| c.retain_mut(|v| answer(v))),
+    ("drain, some", |c| some(c.drain(1..5))),
+    ("drain, leaked", |c| leak(c.drain(2..6))),
+    ("split_off", |c| drop(c.split_off(4))),
+    ("truncate", |c| c.truncate(2)),
+);
+
+#[test]
+fn queues_of_columns_with_callbacks() {
+    play::<Queue<Pair, Columns>>(N, &[], &[("eq", |c| _ = *c == like(c)), ("fmt", |c| show(c))]);
+}
+
+ended!(lists, List<Wild>, wild, 1, push_back, pop_front;
+    ("retain", |c| c.retain(|v| answer(v))),
+    ("retain_mut", |c| c.retain_mut(|v| answer(v))),
+    ("append", |c| c.append(&mut like(c))),
+    ("split_off", |c| drop(c.split_off(4))),
+    ("remove", |c| {
+        let handles: Vec<Handle<Wild>> = c.handles().step_by(2).collect();
+        handles.into_iter().for_each(|handle| drop(c.remove(handle)));
+    }),
+    ("cursor", |c| {
+        let mut cursor = c.cursor_front_mut();
+        while let Some(value) = cursor.current() {
+            match answer(value) {
+                true => cursor.move_next(),
+                false => {
+                    cursor.insert_before(wild(1));
+                    drop(cursor.remove_current());
+                }
+            }
+        }
+    }),
+);
+compared!(lists_compared, List<Wild>, N);
+
+#[test]
+fn lists_with_callbacks() {
+    play::<List<Wild>>(N, &[], &[("contains", |c| _ = c.contains(&wild(5)))]);
+}
+
+ended!(lists_of_columns, List<Pair, Columns>, pair, 2, push_back, pop_front;
+    ("retain", |c| c.retain(|v| answer(v))),
+    ("retain_mut", |c| c.retain_mut(|v| answer(v))),
+    ("split_off", |c| drop(c.split_off(4))),
+    ("append", |c| c.append(&mut like(c))),
+);
+
+#[test]
+fn lists_of_columns_with_callbacks() {
+    play::<List<Pair, Columns>>(N, &[], &[("eq", |c| _ = *c == like(c)), ("fmt", |c| show(c))]);
+}

@@ -1,0 +1,210 @@
+//! Tests that stacks, queues and lists have in common.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use std::cell::RefCell;
+
+use crate::failing::Failing;
+use crate::ledger::{panics, Ledger};
+use crate::look::{out, twin, Action, Step, FEWER};
+use crate::sequence_model::Sequence;
+use proptest::prelude::{any, Strategy};
+use toft_pools::CapacityError;
+
+/// Streams of steps of `kinds` kinds, with a full check after each step: a quarter of the length, for Miri, takes a
+/// tenth of the time.
+pub fn steps(kinds: u8, most: usize) -> impl Strategy<Value = Vec<Step>> {
+    proptest::collection::vec((0..kinds, any::<u8>(), any::<u8>()), 0..if cfg!(miri) { most / 4 } else { most })
+}
+
+/// A destructor, a clone or a closure panics at the k-th call, for each k until none does: the call leaves the sequence
+/// consistent, and every value is dropped once. `more` are the changes of this type.
+pub fn shake<S: Sequence + Default>(more: &[Action<S>]) {
+    let actions: [Action<S>; 7] = [
+        ("clear", |values| values.clear()),
+        ("retain", |values| values.retain_numbers(|n| n % 2 == 0)),
+        ("retain with a panic", |values| {
+            values.retain_numbers(|n| if n == 5 { panic!("of the closure") } else { n % 2 == 0 })
+        }),
+        ("into_iter", |values| drop(core::mem::take(values).owned().nth(3))),
+        ("drop", |values| drop(core::mem::take(values))),
+        ("clone", |values| drop(values.clone())),
+        ("clone and drop", |values| *values = values.clone()),
+    ];
+    for (name, action) in actions.iter().chain(more) {
+        for k in (0..20).step_by(FEWER) {
+            for clones in [false, true] {
+                let ledger = Ledger::new();
+                let mut values = S::default();
+                // A queue's values wrap around the end of the memory.
+                let first = if S::TWO_ENDS { 4 } else { 0 };
+                values.add_all((first..9).map(|n| twin(&ledger, n)));
+                (0..first).rev().for_each(|n| assert!(values.add_at(0, twin(&ledger, n)).is_ok()));
+                if clones {
+                    ledger.panic_at_clone(k);
+                } else {
+                    ledger.panic_at_drop(k);
+                }
+                let _ = panics(|| action(&mut values));
+                ledger.calm();
+                let left: Vec<i64> = values.numbers().collect();
+                assert!(name.starts_with("resize") || left.is_sorted(), "{name} {k}: {left:?}");
+                assert_eq!((ledger.live(), values.size().0), (left.len(), left.len()), "{name} {k}");
+                assert!(values.numbers().rev().eq(left.iter().rev().copied()), "{name} {k}");
+                assert!(values.add_at(left.len(), twin(&ledger, 99)).is_ok());
+                assert!(values.add_at(0, twin(&ledger, 98)).is_ok());
+                drop(values);
+                ledger.assert_empty();
+            }
+        }
+    }
+}
+
+/// Fills a sequence whose memory fails at some request: what fails changes nothing. Returns whether no request failed.
+pub fn starve<S: Sequence>(mut values: S, memory: &Failing) -> bool {
+    let (ledger, mut model) = (Ledger::new(), Vec::new());
+    for n in 0..100 / FEWER as i64 {
+        let at = if S::TWO_ENDS { n as usize * 7 % (model.len() + 1) } else { model.len() };
+        match values.add_at(at, twin(&ledger, n)) {
+            Ok(()) => model.insert(at, n),
+            Err(CapacityError(value)) => assert_eq!(out(value), n),
+        }
+        assert!(values.numbers().eq(model.iter().copied()));
+    }
+    let before = values.size();
+    assert!(values.is_reserved(1000) || values.size() == before);
+    assert!(values.numbers().eq(model.iter().copied()));
+    let half = model.len() / 2;
+    if panics(|| values.cut(half)).is_ok() {
+        model.truncate(half);
+    }
+    let _ = panics(|| values = values.clone());
+    assert!(values.numbers().eq(model.iter().copied()));
+    drop(values);
+    ledger.assert_empty();
+    memory.failed.get() == 0
+}
+
+thread_local!(static DROPPED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
+
+/// A value that is not on the heap: only its destructor detects a leak.
+pub struct Noted(pub u8);
+
+impl Drop for Noted {
+    fn drop(&mut self) {
+        DROPPED.with_borrow_mut(|dropped| dropped.push(self.0));
+    }
+}
+
+impl Noted {
+    /// The numbers of the values that this thread dropped.
+    pub fn dropped() -> Vec<u8> {
+        DROPPED.take()
+    }
+}
+
+/// Values with the alignment of a page.
+#[repr(align(4096))]
+#[derive(Clone, Debug, PartialEq)]
+pub struct Page(pub u64);
+
+impl Page {
+    pub fn is_aligned(&self) -> bool {
+        core::ptr::from_ref(self) as usize % 4096 == 0
+    }
+}
+
+macro_rules! sequence_tests {
+    ($Name:ident, $push:ident, $($more:tt)*) => {
+        fn play_all<L: Look>(steps: &[crate::look::Step]) {
+            use crate::sequence_model::play;
+            play($Name::<Twin, L, _>::new_in(Heap), steps);
+            play($Name::<Twin, L, _>::with_capacity_in(9, Heap), steps);
+            for n in [13, 8, 0] {
+                play($Name::<Twin, L, _>::fixed_in(n, Heap), steps);
+            }
+            play($Name::<Twin, L, _>::new_in(&Arena::new()), steps);
+            play($Name::<Twin, L, _>::new_in(Blocks(Pages::new())), steps);
+            let memory = Failing::new();
+            play($Name::<Twin, L, _>::new_in(Shared(&memory)), steps);
+            assert_eq!(memory.bytes_out(), 0);
+        }
+
+        proptest::proptest! {
+            #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
+
+            #[test]
+            fn rows_match_the_model(steps in crate::sequences::steps(kinds::<$Name<Twin>>(), 140)) {
+                play_all::<Rows>(&steps);
+            }
+
+            #[test]
+            fn columns_match_the_model(steps in crate::sequences::steps(kinds::<$Name<Twin>>(), 140)) {
+                play_all::<Columns>(&steps);
+            }
+        }
+
+        #[test]
+        #[cfg_attr(target_family = "wasm", ignore)]
+        fn panics_of_values_leave_it_consistent() {
+            fn shake<L: Look>() {
+                crate::sequences::shake::<$Name<Twin, L>>(&[$($more)*]);
+            }
+            shake::<Rows>();
+            shake::<Columns>();
+        }
+
+        #[test]
+        #[cfg_attr(target_family = "wasm", ignore)]
+        fn out_of_memory_changes_nothing() {
+            fn starve<L: Look>() {
+                for k in 0.. {
+                    let memory = Failing::after(k);
+                    let all = crate::sequences::starve($Name::<Twin, L, _>::new_in(Shared(&memory)), &memory);
+                    assert_eq!(memory.bytes_out(), 0);
+                    if all {
+                        assert!(k > 3, "memory was requested");
+                        return;
+                    }
+                }
+            }
+            starve::<Rows>();
+            starve::<Columns>();
+        }
+
+        #[test]
+        fn alignments_are_kept() {
+            fn aligned<M: Memory>(memory: M) {
+                let mut values = $Name::<Page, Rows, M>::new_in(memory);
+                for n in 0..20 {
+                    values.$push(Page(n));
+                    assert!(values.iter().all(Page::is_aligned));
+                }
+                assert!(values.iter().map(|page| page.0).eq(0..20));
+            }
+            aligned(Heap);
+            aligned(Arena::new());
+            aligned(Blocks(Pages::new()));
+        }
+
+        #[test]
+        fn it_grows_while_a_scope_of_its_arena_is_open() {
+            let mut arena = Arena::new();
+            {
+                let mut values = $Name::<u64, Rows, _>::new_in(&arena);
+                values.extend(0..5);
+                arena.scope(|scope| {
+                    let inner = scope.alloc(7_u64);
+                    let mut other = $Name::<u64, Rows, _>::new_in(scope);
+                    for n in 5..500 {
+                        values.$push(n);
+                        other.$push(n);
+                    }
+                    assert!(*inner == 7 && other.iter().copied().eq(5..500));
+                });
+                assert!(values.iter().copied().eq(0..500));
+            }
+            arena.reset();
+        }
+    };
+}
+pub(crate) use sequence_tests;
