@@ -6,10 +6,10 @@
 use std::ffi::CString;
 use std::ptr::NonNull;
 
+use conformance_libtoft::*;
 use serde_json::{json, Value};
 use toft::abi::{self, Head};
 use toft::{Arena, Frames};
-use toft_ffi::*;
 
 const PHASES: [&std::ffi::CStr; 2] = [c"load", c"draw"];
 const NAMES: [&str; 8] = ["world", "sound", "/world", "/ai/path", "/", "", "a \"b\"\n\u{1F40D}", "level 1"];
@@ -74,11 +74,40 @@ impl<'a> Side<'a> {
 
     /// One step of a script, which runs on both sides.
     fn step(&mut self, random: &mut Random) {
+        match random.below(100) {
+            which @ 0..58 => self.allocate(which, random),
+            which @ 58..83 => self.name(which, random),
+            which @ 83..92 => self.mark_or_rewind(which),
+            92..94 => self.claim(random),
+            94..96 => {
+                let head = self.head();
+                // SAFETY: a live arena.
+                let _ = unsafe { ((*(*head.as_ptr()).ops.get()).cleanup)(head.as_ptr(), None, std::ptr::null_mut()) };
+                self.newest = None;
+            }
+            96..98 => self.set_tag_budget(random),
+            _ => {
+                let head = self.head();
+                // SAFETY: a live arena, whose marks and allocations are not used again.
+                let code = unsafe { ((*(*head.as_ptr()).ops.get()).reset)(head.as_ptr(), abi::KEEP_RECENT, 0) };
+                assert_eq!(code, abi::OK);
+                self.marks.clear();
+                self.forget();
+            }
+        }
+    }
+
+    fn forget(&mut self) {
+        self.newest = None;
+        self.large.clear();
+    }
+
+    /// Allocates, frees or resizes.
+    fn allocate(&mut self, which: u64, random: &mut Random) {
         let head = self.head();
-        // SAFETY: a live arena; its marks and allocations were not rewound; the names are NUL-terminated.
+        // SAFETY: a live arena, and allocations of it.
         unsafe {
-            let ops = &*(*head.as_ptr()).ops.get();
-            match random.below(100) {
+            match which {
                 0..45 => {
                     let (size, align) = (random.size(), 1 << random.below(7));
                     let p = abi::alloc_aligned(head, size, align);
@@ -100,87 +129,95 @@ impl<'a> Side<'a> {
                         self.newest = abi::resize(head, p.as_ptr(), old, size, 8).map(|p| (p, size)).or(Some((p, old)));
                     }
                 }
-                55..58 => {
+                _ => {
                     // It need not be the newest allocation, but is in the newest block.
                     if let Some((p, size)) = self.large.pop() {
                         abi::free(head, p.as_ptr(), size);
                         self.newest = self.newest.filter(|newest| newest.0 != p);
                     }
                 }
-                58..70 if self.tags.len() < 4 => {
-                    let name = NAMES[random.below(NAMES.len() as u64) as usize];
-                    let guard = self.in_rust.then(|| self.arena.tag(name));
-                    if !self.in_rust {
-                        let name = CString::new(name).unwrap();
-                        assert_eq!(toft_tag_push_slow(head.as_ptr(), name.as_ptr()), abi::OK);
-                    }
-                    self.tags.push(guard);
+            }
+        }
+    }
+
+    /// Begins or ends a tag or a phase.
+    fn name(&mut self, which: u64, random: &mut Random) {
+        let head = self.head().as_ptr();
+        match which {
+            58..70 if self.tags.len() < 4 => {
+                let name = NAMES[random.below(NAMES.len() as u64) as usize];
+                let guard = self.in_rust.then(|| self.arena.tag(name));
+                if !self.in_rust {
+                    let name = CString::new(name).unwrap();
+                    // SAFETY: a live arena, and a NUL-terminated name.
+                    assert_eq!(unsafe { toft_tag_push_slow(head, name.as_ptr()) }, abi::OK);
                 }
-                58..76 => {
-                    if let Some(guard) = self.tags.pop() {
-                        if guard.is_none() {
-                            toft_tag_pop_slow(head.as_ptr());
-                        }
-                    }
-                }
-                76..80 if self.phases.len() < 3 => {
-                    let name = PHASES[random.below(2) as usize];
-                    self.phases.push(if self.in_rust {
-                        (Some(self.arena.phase(name.to_str().unwrap())), None)
-                    } else {
-                        (None, Some(toft_phase_begin_slow(head.as_ptr(), name.as_ptr())))
-                    });
-                }
-                76..83 => {
-                    if let Some((_, Some(mut phase))) = self.phases.pop() {
-                        toft_phase_end_slow(head.as_ptr(), &mut phase);
-                    }
-                }
-                83..88 => {
-                    self.marks.push(abi::mark(head));
-                    self.newest = None;
-                    self.large.clear();
-                }
-                88..92 => {
-                    if let Some(mark) = self.marks.pop() {
-                        assert_eq!(abi::rewind(head, mark), abi::OK);
-                        self.newest = None;
-                        self.large.clear();
-                    }
-                }
-                92..94 => {
-                    let mut range = abi::Range::EMPTY;
-                    self.newest = None;
-                    if (ops.claim)(head.as_ptr(), &mut range, random.size(), 8).is_null() {
-                        return; // over the budget
-                    }
-                    let room = range.limit.addr() - range.cursor.addr();
-                    range.cursor = range.cursor.add(room.min(random.below(3000) as usize));
-                    let _ = abi::alloc(head, random.size()); // beside the claimed range
-                    assert_eq!((ops.give)(head.as_ptr(), &mut range), abi::OK);
-                }
-                94..96 => {
-                    let _ = (ops.cleanup)(head.as_ptr(), None, std::ptr::null_mut());
-                    self.newest = None;
-                }
-                96..98 => {
-                    let path = ["world", "world/sound", "ai/path"][random.below(3) as usize];
-                    let bytes = (random.below(2) == 0).then(|| 1_000_000 + random.below(1_000_000));
-                    if self.in_rust {
-                        self.arena.set_tag_budget(path, bytes).unwrap();
-                    } else {
-                        let path = CString::new(path).unwrap();
-                        let bytes = bytes.unwrap_or(u64::MAX);
-                        assert_eq!(toft_set_tag_budget(head.as_ptr(), path.as_ptr(), bytes), abi::OK);
-                    }
-                }
-                _ => {
-                    assert_eq!((ops.reset)(head.as_ptr(), abi::KEEP_RECENT, 0), abi::OK);
-                    self.newest = None;
-                    self.large.clear();
-                    self.marks.clear();
+                self.tags.push(guard);
+            }
+            58..76 => {
+                if let Some(None) = self.tags.pop() {
+                    // SAFETY: a live arena.
+                    unsafe { toft_tag_pop_slow(head) };
                 }
             }
+            76..80 if self.phases.len() < 3 => {
+                let name = PHASES[random.below(2) as usize];
+                self.phases.push(if self.in_rust {
+                    (Some(self.arena.phase(name.to_str().unwrap())), None)
+                } else {
+                    // SAFETY: a live arena, and a NUL-terminated name.
+                    (None, Some(unsafe { toft_phase_begin_slow(head, name.as_ptr()) }))
+                });
+            }
+            _ => {
+                if let Some((_, Some(mut phase))) = self.phases.pop() {
+                    // SAFETY: a live arena, and a phase of it.
+                    unsafe { toft_phase_end_slow(head, &mut phase) };
+                }
+            }
+        }
+    }
+
+    fn mark_or_rewind(&mut self, which: u64) {
+        // SAFETY: a live arena, and a mark of it that was not rewound.
+        unsafe {
+            if which < 88 {
+                self.marks.push(abi::mark(self.head()));
+            } else if let Some(mark) = self.marks.pop() {
+                assert_eq!(abi::rewind(self.head(), mark), abi::OK);
+            } else {
+                return;
+            }
+        }
+        self.forget();
+    }
+
+    fn claim(&mut self, random: &mut Random) {
+        let head = self.head();
+        let mut range = abi::Range::EMPTY;
+        self.newest = None;
+        // SAFETY: a live arena, and a range of it.
+        unsafe {
+            let ops = &*(*head.as_ptr()).ops.get();
+            if (ops.claim)(head.as_ptr(), &mut range, random.size(), 8).is_null() {
+                return; // over the budget
+            }
+            let room = range.limit.addr() - range.cursor.addr();
+            range.cursor = range.cursor.add(room.min(random.below(3000) as usize));
+            let _ = abi::alloc(head, random.size()); // beside the claimed range
+            assert_eq!((ops.give)(head.as_ptr(), &mut range), abi::OK);
+        }
+    }
+
+    fn set_tag_budget(&mut self, random: &mut Random) {
+        let path = [c"world", c"world/sound", c"ai/path"][random.below(3) as usize];
+        let bytes = (random.below(2) == 0).then(|| 1_000_000 + random.below(1_000_000));
+        if self.in_rust {
+            self.arena.set_tag_budget(path.to_str().unwrap(), bytes).unwrap();
+        } else {
+            let bytes = bytes.unwrap_or(u64::MAX);
+            // SAFETY: a live arena, and a NUL-terminated path.
+            assert_eq!(unsafe { toft_set_tag_budget(self.head().as_ptr(), path.as_ptr(), bytes) }, abi::OK);
         }
     }
 }
