@@ -163,39 +163,10 @@ fn short_resets_count_like_full_ones() {
                 let (a, b) = (offset(&quick), offset(&whole));
                 assert_eq!(a & 63, b & 63);
             }
-            let said = |arena: &Arena| {
-                let s = arena.stats();
-                (s.live, s.allocated, s.peak, s.reserved, s.blocks, s.wasted, s.source_calls)
-            };
             match dice.below(12) {
-                0 => assert_eq!(said(&quick), said(&whole), "seed {seed}, round {round}"),
-                1 => {
-                    // Freed inline: with or without a call of the provider that counts it.
-                    let reads = dice.below(2) == 0;
-                    for (arena, mark) in [(&quick, before.0), (&whole, before.1)] {
-                        if reads {
-                            arena.stats();
-                        }
-                        // SAFETY: nothing is used.
-                        unsafe { arena.rewind(mark) }.unwrap();
-                    }
-                    if dice.below(2) == 0 {
-                        assert_eq!((quick.stats().live, whole.stats().live), (0, 0));
-                    }
-                }
-                2 => {
-                    let reads = dice.below(2) == 0; // which makes the outer arena count it
-                    for arena in [&quick, &whole] {
-                        arena.scope(|inner| {
-                            take(inner, size, 8);
-                            reads.then(|| inner.stats())
-                        });
-                    }
-                    if dice.below(2) == 0 {
-                        std::mem::forget(quick.scope_guard());
-                        std::mem::forget(whole.scope_guard());
-                    }
-                }
+                0 => assert_eq!(counts(&quick), counts(&whole), "seed {seed}, round {round}"),
+                1 => rewind_both([(&quick, before.0), (&whole, before.1)], &mut dice),
+                2 => open_scopes_in_both([&quick, &whole], size, &mut dice),
                 3 if dice.below(8) == 0 => {
                     let keep = dice.below(100_000);
                     quick.trim(keep);
@@ -221,6 +192,39 @@ fn short_resets_count_like_full_ones() {
         }
         let (a, b) = (quick.stats(), whole.stats());
         assert_eq!((a.live, a.allocated, a.peak, a.source_calls), (b.live, b.allocated, b.peak, b.source_calls));
+    }
+}
+
+fn counts(arena: &Arena) -> [u64; 7] {
+    let s = arena.stats();
+    [s.live, s.allocated, s.peak, s.reserved, s.blocks, s.wasted, s.source_calls]
+}
+
+/// Frees inline: with or without a call of the provider that counts it.
+fn rewind_both(both: [(&Arena, toft::Mark); 2], dice: &mut Dice) {
+    let reads = dice.below(2) == 0;
+    for (arena, mark) in both {
+        if reads {
+            arena.stats();
+        }
+        // SAFETY: nothing is used.
+        unsafe { arena.rewind(mark) }.unwrap();
+    }
+    if dice.below(2) == 0 {
+        assert_eq!(both.map(|(arena, _)| arena.stats().live), [0, 0]);
+    }
+}
+
+fn open_scopes_in_both(both: [&Arena; 2], size: usize, dice: &mut Dice) {
+    let reads = dice.below(2) == 0; // which makes the outer arena count it
+    for arena in both {
+        arena.scope(|inner| {
+            take(inner, size, 8);
+            reads.then(|| inner.stats())
+        });
+    }
+    if dice.below(2) == 0 {
+        both.map(|arena| std::mem::forget(arena.scope_guard()));
     }
 }
 
