@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use toft::{Arena, Frames, Options};
 use toft_pools::{Handle, Pool};
 
-/// Programs of which the compiler refuses each function: `ui.rs` compares its messages.
+/// The compiler refuses each function of these programs: `ui.rs` compares its messages.
 const REFUSED: [&str; 4] = [
     include_str!("ui/buffered.rs"),
     include_str!("ui/collections.rs"),

@@ -10,7 +10,7 @@ use std::process::Command;
 /// The compiler whose messages are in `ui/*.stderr`.
 const COMPILER: &str = "rustc 1.95.";
 
-/// Compares the messages of the programs, of which there are so many, with so many errors together.
+/// Compares the messages of the programs, and verifies the number of the programs and of all errors.
 pub fn check(programs: usize, errors: usize) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ui");
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());

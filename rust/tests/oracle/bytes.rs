@@ -97,7 +97,7 @@ impl<'a> Round<'a> {
         self.budgets[tag].is_none_or(|budget| tag == 0 || used + more.next_multiple_of(8) as u64 <= budget)
     }
 
-    /// Counts what a call in this line allocated.
+    /// Counts the bytes that a call in this line allocated.
     fn took(&mut self, i: usize, bytes: usize, line: u32) {
         let open = self.open(i);
         let place = &mut self.places[i];

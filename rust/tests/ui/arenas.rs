@@ -1,4 +1,4 @@
-//! Arenas, what is in them, and the sources of their memory.
+//! Arenas, their values, and the sources of their memory.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::mem::MaybeUninit;

@@ -1,4 +1,4 @@
-//! `unsize!`: what is no coercion of the language.
+//! `unsize!`: coercions that the language does not have.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
