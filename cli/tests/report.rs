@@ -146,7 +146,7 @@ fn snapshots() -> BTreeMap<&'static str, String> {
         frames.advance();
         writeln!(series, "{}", serde_json::to_string(&frames.snapshot()).unwrap()).unwrap();
     }
-    let c = toft_ffi::created_in_c();
+    let c = conformance_libtoft::created_in_c();
     c.set_sampling(64).unwrap();
     for i in 0..1000u64 {
         c.alloc(i);
@@ -154,7 +154,7 @@ fn snapshots() -> BTreeMap<&'static str, String> {
     BTreeMap::from([
         ("rust", serde_json::to_string(&rust.report()).unwrap()),
         ("frames", series),
-        ("c", toft_ffi::snapshot_in_c(&c, 2)),
+        ("c", conformance_libtoft::snapshot_in_c(&c, 2)),
     ])
 }
 

@@ -41,10 +41,10 @@ fn recycler(misuse: impl FnOnce(&Recycled<'_>)) {
     misuse(&Recycled(&recycler, recycler.alloc_layout(SIXTEEN)));
 }
 
-fn main() {
-    let row = std::env::args().nth(1).unwrap_or_default();
+/// Returns whether there is such a misuse.
+fn misuse_arena(row: &str) -> bool {
     let mut arena = Arena::new();
-    match row.as_str() {
+    match row {
         "overrun" => write_at(bytes(&arena), 16),
         "underrun" => write_at(bytes(&arena), -1),
         "write after rewind" => {
@@ -102,33 +102,51 @@ fn main() {
             bytes(&arena);
             unsafe { arena.rewind(inner) }.unwrap();
         }
-        "recycler overrun" => recycler(|r| r.write(16)),
-        "recycler underrun" => recycler(|r| r.write(-1)),
-        "recycler late write" => recycler(|r| {
-            r.free(16);
-            r.write(3);
-        }),
-        "recycler double free" => recycler(|r| {
-            r.free(16);
-            r.free(16);
-        }),
-        "recycler wrong size" => recycler(|r| r.free(24)),
-        "recycler foreign pointer" => {
-            let other = Recycler::new();
-            let p = other.alloc_layout(SIXTEEN);
-            recycler(|r| unsafe { r.0.deallocate(p, SIXTEEN) });
-        }
         "overrun, alive at exit" => {
             write_at(bytes(&arena), 16);
             core::mem::forget(arena);
         }
-        "recycler overrun, alive at exit" => recycler(|r| {
+        _ => return false,
+    }
+    true
+}
+
+/// Returns whether there is such a misuse.
+fn misuse_recycler(row: &str) -> bool {
+    match row {
+        "overrun" => recycler(|r| r.write(16)),
+        "underrun" => recycler(|r| r.write(-1)),
+        "late write" => recycler(|r| {
+            r.free(16);
+            r.write(3);
+        }),
+        "double free" => recycler(|r| {
+            r.free(16);
+            r.free(16);
+        }),
+        "wrong size" => recycler(|r| r.free(24)),
+        "foreign pointer" => {
+            let other = Recycler::new();
+            let p = other.alloc_layout(SIXTEEN);
+            recycler(|r| unsafe { r.0.deallocate(p, SIXTEEN) });
+        }
+        "overrun, alive at exit" => recycler(|r| {
             r.write(16);
             std::process::exit(0);
         }),
-        _ => {
-            eprintln!("misuse: what is to be done?");
-            std::process::exit(2);
-        }
+        _ => return false,
+    }
+    true
+}
+
+fn main() {
+    let row = std::env::args().nth(1).unwrap_or_default();
+    let known = match row.strip_prefix("recycler ") {
+        Some(row) => misuse_recycler(row),
+        None => misuse_arena(&row),
+    };
+    if !known {
+        eprintln!("misuse: what is to be done?");
+        std::process::exit(2);
     }
 }

@@ -1,7 +1,7 @@
 //! Code of the program that runs during a call of the library, and uses the arena as safe code can: it allocates, opens
 //! scopes and leaks them, grows collections, calls the same function again, and panics afterwards. All allocations
 //! keep their contents. Hooks for findings are tested in `hook.rs`, memory returned after a panic in `panics.rs`,
-//! destructors in `drops.rs`.
+//! destructors in `drops`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 

@@ -61,132 +61,148 @@ fn wait_for(path: &Path) -> Value {
 fn child() {
     match std::env::var(DEED).as_deref() {
         Ok("off") => assert!((0..3).all(|_| is_off(&Arena::new()))),
-        Ok("metered") => {
-            let leases = Leases::new();
-            for _ in 0..3 {
-                is_metered(&Arena::new());
-                is_metered(&leases.get());
-                is_metered(&toft::Options::new().reserve(100_000).create().unwrap());
-                is_metered(Frames::new().here());
-                Arena::new().scope(is_metered);
-            }
-            let arena = Arena::new();
-            arena.set_metered(false).unwrap(); // the program's call overrides the environment
-            let _tag = arena.tag("tag");
-            arena.alloc(1u64);
-            assert!(arena.report().tags.is_empty()); // it may be sampled
-        }
-        Ok("sampled") => {
-            let arena = Arena::new();
-            for i in 0..100_000u64 {
-                arena.alloc([i; 8]);
-            }
-            let count = arena.report().count();
-            assert!((90_000..110_000).contains(&count), "{count}"); // 6400 samples: 1.25 %
-        }
-        Ok("budget") => {
-            let mut arena = Arena::new();
-            let found = |arena: &Arena| arena.findings().len();
-            arena.alloc([0u8; 10_000]);
-            assert_eq!(found(&arena), 0);
-            arena.alloc([0u8; 8]);
-            let findings = arena.findings();
-            assert!(matches!(findings[..], [Finding::OverBudget { live: 10_008, budget: 10_000, .. }]), "{findings:?}");
-            arena.alloc([0u8; 50_000]);
-            assert_eq!(found(&arena), 0); // once a round
-            arena.reset();
-            arena.alloc([0u8; 50_000]);
-            assert_eq!(found(&arena), 1);
-        }
-        Ok("exit") => {
-            Arena::new().alloc_slice_fill(1_000_000, 0u8); // the peak
-            let alive = Box::leak(Box::new(Arena::new()));
-            let tag = alive.tag("alive");
-            {
-                let _phase = alive.phase("start");
-                alive.alloc([0u8; 10_000]);
-            }
-            alive.alloc_slice_fill(300_000, 0u8);
-            drop(tag);
-            for _ in 0..100 {
-                let arena = Arena::new();
-                let _tag = arena.tag("alive");
-                arena.alloc([0u8; 80]);
-                arena.scope(|scope| {
-                    let _tag = scope.tag("within");
-                    scope.alloc([0u8; 800]);
-                });
-            }
-            let leases = Leases::new();
-            for _ in 0..100 {
-                let lease = leases.get();
-                let _tag = lease.tag("lease");
-                let _phase = lease.phase("request");
-                lease.alloc([0u8; 104]);
-            }
-        }
-        Ok("sites") => {
-            for _ in 0..2 {
-                let arena = Arena::new();
-                let _tag = arena.tag("\"samples\"\n");
-                for i in 0..50_000u64 {
-                    arena.alloc([i; 8]);
-                }
-                arena.take_report(); // the program's own reports do not affect the profile
-            }
-        }
-        Ok("threads") => {
-            drop(Arena::new()); // before the first arena the signal has its default effect
-            static BEGUN: AtomicUsize = AtomicUsize::new(0);
-            static ENDS: AtomicBool = AtomicBool::new(false);
-            let threads = [0; 2].map(|_| {
-                std::thread::spawn(|| {
-                    let arena = Box::leak(Box::new(Arena::new()));
-                    let round = || {
-                        let _tag = arena.tag("thread");
-                        arena.scope(|scope| (0..100u64).for_each(|i| _ = scope.alloc([i; 60])));
-                    };
-                    round();
-                    BEGUN.fetch_add(1, Ordering::Relaxed);
-                    while !ENDS.load(Ordering::Relaxed) {
-                        round();
-                    }
-                    (0..100u64).for_each(|i| _ = arena.alloc([i; 125]));
-                })
-            });
-            while BEGUN.load(Ordering::Relaxed) < 2 {
-                std::thread::yield_now();
-            }
-            for _ in 0..20 {
-                unsafe { raise(USR2) };
-                wait_for(&profile());
-                fs::remove_file(profile()).unwrap();
-            }
-            ENDS.store(true, Ordering::Relaxed);
-            threads.into_iter().for_each(|thread| thread.join().unwrap());
-        }
-        Ok("signal") => {
-            let arena = Arena::new();
-            arena.alloc_slice_fill(100_000, 0u8);
-            for _ in 0..3 {
-                unsafe { raise(USR2) }; // no call on an arena follows
-                let profile_then = wait_for(&profile());
-                assert_eq!(
-                    (&profile_then["stats"]["live"], &profile_then["process"]["signal"]),
-                    (&100_000.into(), &USR2.into())
-                );
-                fs::remove_file(profile()).unwrap();
-            }
-        }
-        Ok("own handler") => {
-            unsafe { signal(USR2, handle) };
-            drop(Arena::new());
-            unsafe { raise(USR2) };
-            assert_eq!(HANDLED.load(Ordering::Relaxed), USR2);
-            assert!(!profile().exists());
-        }
+        Ok("metered") => metered(),
+        Ok("sampled") => sampled(),
+        Ok("budget") => budget(),
+        Ok("exit") => exit(),
+        Ok("sites") => sites(),
+        Ok("threads") => threads(),
+        Ok("signal") => signals(),
+        Ok("own handler") => own_handler(),
         _ => {}
     }
+}
+
+fn metered() {
+    let leases = Leases::new();
+    for _ in 0..3 {
+        is_metered(&Arena::new());
+        is_metered(&leases.get());
+        is_metered(&toft::Options::new().reserve(100_000).create().unwrap());
+        is_metered(Frames::new().here());
+        Arena::new().scope(is_metered);
+    }
+    let arena = Arena::new();
+    arena.set_metered(false).unwrap(); // the program's call overrides the environment
+    let _tag = arena.tag("tag");
+    arena.alloc(1u64);
+    assert!(arena.report().tags.is_empty()); // it may be sampled
+}
+
+fn sampled() {
+    let arena = Arena::new();
+    for i in 0..100_000u64 {
+        arena.alloc([i; 8]);
+    }
+    let count = arena.report().count();
+    assert!((90_000..110_000).contains(&count), "{count}"); // 6400 samples: 1.25 %
+}
+
+fn budget() {
+    let mut arena = Arena::new();
+    let found = |arena: &Arena| arena.findings().len();
+    arena.alloc([0u8; 10_000]);
+    assert_eq!(found(&arena), 0);
+    arena.alloc([0u8; 8]);
+    let findings = arena.findings();
+    assert!(matches!(findings[..], [Finding::OverBudget { live: 10_008, budget: 10_000, .. }]), "{findings:?}");
+    arena.alloc([0u8; 50_000]);
+    assert_eq!(found(&arena), 0); // once a round
+    arena.reset();
+    arena.alloc([0u8; 50_000]);
+    assert_eq!(found(&arena), 1);
+}
+
+fn exit() {
+    Arena::new().alloc_slice_fill(1_000_000, 0u8); // the peak
+    let alive = Box::leak(Box::new(Arena::new()));
+    let tag = alive.tag("alive");
+    {
+        let _phase = alive.phase("start");
+        alive.alloc([0u8; 10_000]);
+    }
+    alive.alloc_slice_fill(300_000, 0u8);
+    drop(tag);
+    for _ in 0..100 {
+        let arena = Arena::new();
+        let _tag = arena.tag("alive");
+        arena.alloc([0u8; 80]);
+        arena.scope(|scope| {
+            let _tag = scope.tag("within");
+            scope.alloc([0u8; 800]);
+        });
+    }
+    let leases = Leases::new();
+    for _ in 0..100 {
+        let lease = leases.get();
+        let _tag = lease.tag("lease");
+        let _phase = lease.phase("request");
+        lease.alloc([0u8; 104]);
+    }
+}
+
+fn sites() {
+    for _ in 0..2 {
+        let arena = Arena::new();
+        let _tag = arena.tag("\"samples\"\n");
+        for i in 0..50_000u64 {
+            arena.alloc([i; 8]);
+        }
+        arena.take_report(); // the program's own reports do not affect the profile
+    }
+}
+
+fn threads() {
+    drop(Arena::new()); // before the first arena the signal has its default effect
+    static BEGUN: AtomicUsize = AtomicUsize::new(0);
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    let threads = [0; 2].map(|_| {
+        std::thread::spawn(|| {
+            let arena = Box::leak(Box::new(Arena::new()));
+            let round = || {
+                let _tag = arena.tag("thread");
+                arena.scope(|scope| (0..100u64).for_each(|i| _ = scope.alloc([i; 60])));
+            };
+            round();
+            BEGUN.fetch_add(1, Ordering::Relaxed);
+            while !ENDS.load(Ordering::Relaxed) {
+                round();
+            }
+            (0..100u64).for_each(|i| _ = arena.alloc([i; 125]));
+        })
+    });
+    while BEGUN.load(Ordering::Relaxed) < 2 {
+        std::thread::yield_now();
+    }
+    for _ in 0..20 {
+        unsafe { raise(USR2) };
+        wait_for(&profile());
+        fs::remove_file(profile()).unwrap();
+    }
+    ENDS.store(true, Ordering::Relaxed);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+fn signals() {
+    let arena = Arena::new();
+    arena.alloc_slice_fill(100_000, 0u8);
+    for _ in 0..3 {
+        unsafe { raise(USR2) }; // no call on an arena follows
+        let profile_then = wait_for(&profile());
+        assert_eq!(
+            (&profile_then["stats"]["live"], &profile_then["process"]["signal"]),
+            (&100_000.into(), &USR2.into())
+        );
+        fs::remove_file(profile()).unwrap();
+    }
+}
+
+fn own_handler() {
+    unsafe { signal(USR2, handle) };
+    drop(Arena::new());
+    unsafe { raise(USR2) };
+    assert_eq!(HANDLED.load(Ordering::Relaxed), USR2);
+    assert!(!profile().exists());
 }
 
 fn run(deed: &str, variables: &[(&str, &str)]) -> Output {

@@ -60,8 +60,7 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
 ];
 
 /// Exported macros that contain unsafe code.
-const MACROS: &[(&str, &str, &str)] =
-    &[("boxed.rs", "unsize", "a coercion site: tests/ui/unsize_*.rs are its misuses")];
+const MACROS: &[(&str, &str, &str)] = &[("boxed.rs", "unsize", "a coercion site: tests/ui/unsize.rs has its misuses")];
 
 const SEALED: &str = "sealed: programs cannot implement it";
 const NO_TRUST: &str = "unsafe code does not rely on what an implementation does";

@@ -174,56 +174,71 @@ fn measure_in_processes(rows: &mut [Row], effort: Effort, quick: bool) -> Result
     Ok(())
 }
 
-fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    let (mut quick, mut only, mut contender) = (false, None, None);
-    let (mut alone, mut held) = (None, None);
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--quick" => quick = true,
-            "--only" => only = arguments.next(),
-            "--contender" => contender = arguments.next(),
-            "--held" => held = arguments.next().zip(arguments.next()),
-            "--alone" => alone = arguments.next().zip(arguments.next()),
-            _ => {
-                eprintln!("w2 [--quick] [--only CASE] [--contender NAME]");
-                return ExitCode::from(2);
+/// The command line. `alone`, `held`: a case and a contender whose row this process measures.
+#[derive(Default)]
+struct Arguments {
+    quick: bool,
+    only: Option<String>,
+    contender: Option<String>,
+    alone: Option<(String, String)>,
+    held: Option<(String, String)>,
+}
+
+impl Arguments {
+    /// `None`: there is an unknown one.
+    fn read() -> Option<Arguments> {
+        let (mut read, mut arguments) = (Arguments::default(), std::env::args().skip(1));
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--quick" => read.quick = true,
+                "--only" => read.only = arguments.next(),
+                "--contender" => read.contender = arguments.next(),
+                "--held" => read.held = arguments.next().zip(arguments.next()),
+                "--alone" => read.alone = arguments.next().zip(arguments.next()),
+                _ => return None,
             }
         }
+        Some(read)
     }
-    let effort = if quick { QUICK } else { FULL };
-    let all = w2::all();
 
-    if let Some((case, contender)) = alone {
+    fn select(&self, case: &str, contender: &str) -> bool {
+        let only = self.only.as_ref().is_none_or(|only| match only.strip_suffix('*') {
+            Some(begin) => case.starts_with(begin),
+            None => case == only,
+        });
+        only && self.contender.as_ref().is_none_or(|selected| selected == contender)
+    }
+}
+
+fn main() -> ExitCode {
+    let Some(arguments) = Arguments::read() else {
+        eprintln!("w2 [--quick] [--only CASE] [--contender NAME]");
+        return ExitCode::from(2);
+    };
+    let effort = if arguments.quick { QUICK } else { FULL };
+    let all = w2::all();
+    if let Some((case, contender)) = &arguments.alone {
         for entry in all.iter().flatten().filter(|e| e.case == case && e.contender == contender) {
             measure_alone(entry, effort);
         }
         return ExitCode::SUCCESS;
     }
-
-    if let Some((case, contender)) = held {
+    if let Some((case, contender)) = &arguments.held {
         for held in w2::held::all().iter().filter(|h| h.case == case && h.contender == contender) {
             println!("{}", (held.row)());
         }
         return ExitCode::SUCCESS;
     }
-
-    let is_asked = |case: &str, name: &str| {
-        let only = only.as_ref().is_none_or(|only| match only.strip_suffix('*') {
-            Some(begin) => case.starts_with(begin),
-            None => case == only,
-        });
-        only && contender.as_ref().is_none_or(|contender| contender == name)
-    };
     let mut place = Vec::new();
     let mut good = true;
     for entries in &all {
-        let mut rows: Vec<Row> = entries.iter().filter(|e| is_asked(e.case, e.contender)).map(Row::of).collect();
+        let mut rows: Vec<Row> =
+            entries.iter().filter(|e| arguments.select(e.case, e.contender)).map(Row::of).collect();
         if rows.is_empty() {
             continue;
         }
         if rows[0].entry.alone {
-            if let Err(why) = measure_in_processes(&mut rows, effort, quick) {
+            if let Err(why) = measure_in_processes(&mut rows, effort, arguments.quick) {
                 eprintln!("w2: {}: {why}", rows[0].entry.case);
                 return ExitCode::FAILURE;
             }
@@ -235,10 +250,17 @@ fn main() -> ExitCode {
             good &= row.verified;
         }
     }
-    for held in w2::held::all().iter().filter(|h| is_asked(h.case, h.contender)) {
-        let said = std::env::current_exe()
+    good &= measure_bytes_held(&arguments);
+    ExitCode::from(u8::from(!good))
+}
+
+/// Prints the rows of bytes held, which processes of their own measure. Returns whether all could be measured.
+fn measure_bytes_held(arguments: &Arguments) -> bool {
+    let mut good = true;
+    for held in w2::held::all().iter().filter(|h| arguments.select(h.case, h.contender)) {
+        let done = std::env::current_exe()
             .and_then(|program| Command::new(program).args(["--held", held.case, held.contender]).output());
-        match said {
+        match done {
             Ok(done) if done.status.success() => print!("{}", String::from_utf8_lossy(&done.stdout)),
             _ => {
                 eprintln!("w2: {}, {}: could not be measured", held.case, held.contender);
@@ -246,5 +268,5 @@ fn main() -> ExitCode {
             }
         }
     }
-    ExitCode::from(u8::from(!good))
+    good
 }

@@ -18,9 +18,10 @@ mod verdict;
 use crate::advice::{Advice, Malloc};
 use anyhow::{bail, ensure, Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
-use measure::Program;
+use lifetimes::Lifetimes;
+use measure::{Ending, Program};
 use recording::{Loss, Recording};
-use replay::{Contender, Plan};
+use replay::{Contender, Plan, Times};
 use std::{
     ffi::OsString,
     fs::Permissions,
@@ -133,10 +134,11 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     let mut notes: Vec<String> = target::check(&program)?.into_iter().collect();
     let folder =
         tempfile::Builder::new().prefix("toft-").tempdir().context("cannot create a temporary folder; set TMPDIR")?;
-    let recorder = folder.path().join("recorder.so");
+    let folder = folder.path();
+    let recorder = folder.join("recorder.so");
     write_recorder(&recorder)?;
     let progress = Progress::new();
-    let program = Program { command: arguments.command.clone(), input: copy_of_input(folder.path())? };
+    let program = Program { command: arguments.command.clone(), input: copy_of_input(folder)? };
 
     progress.step("running the program");
     let first = program.run(&[], false)?;
@@ -147,25 +149,8 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         notes.push(format!("The program ended with exit code {code}."));
     }
     progress.step("recording the program");
-    let recordings = folder.path().join("recordings");
-    std::fs::create_dir(&recordings)?;
-    // A server that changes its user creates recordings of its forks there. Others do not reach it: its parent is private.
-    std::fs::set_permissions(&recordings, Permissions::from_mode(0o777))?;
-    let mut total = vec![0u8; 4096];
-    total[8..16].copy_from_slice(&(arguments.limit * 16).to_ne_bytes()); // segments of 64 KiB
-    std::fs::write(recordings.join("total"), total)?;
-    let environment = [("LD_PRELOAD", &*recorder), ("TOFT_RECORDING", &*recordings)];
-    let recorded = program.run(&environment, arguments.output)?;
-    if recorded.ending != first.ending {
-        let again = program.run(&[], false)?.ending;
-        ensure!(again == first.ending, ENDS_DIFFER);
-        bail!(
-            "the recorder disturbs this program: alone it ends {}, under the recorder {}. No advice is given; please \
-             report the program",
-            first.ending,
-            recorded.ending
-        );
-    }
+    let recordings = folder.join("recordings");
+    let cpu_recorded = record(arguments, &program, &first.ending, &recorder, &recordings)?;
     let recording = choose(&recordings, arguments.process.as_deref(), &mut notes)?;
     check_whole(&recording, &recordings)?;
     let malloc = Some(Path::new(&recording.malloc)).filter(|m| !is_libc(m));
@@ -173,80 +158,26 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         notes.push(format!("The program's malloc is that of {}; savings are relative to it.", malloc.display()));
     }
     note_limits(&recording, &mut notes);
+    let lifetimes = match_frees(&recording, &progress, &mut notes)?;
 
-    progress.step("matching allocations and frees");
-    let lifetimes =
-        lifetimes::lifetimes(&recording, |n| progress.step(format!("matching allocations and frees: {n} events")));
-    ensure!(
-        !lifetimes.objects.is_empty(),
-        "the recorder saw no allocation: the program allocates nothing, or has a malloc of its own linked into it"
-    );
-
-    if lifetimes.handed * 100 > lifetimes.objects.len() as u64 {
-        let percent = verdict::percent(lifetimes.handed as f64, lifetimes.objects.len() as f64);
-        notes.push(format!("{percent:.0} % of the objects are freed by another thread; no scope captures them."));
-    }
-
-    let mut installed = if arguments.quick { Vec::new() } else { measure::mallocs() };
-    installed.retain(|(_, path)| malloc.is_none_or(|m| path.canonicalize().ok() != m.canonicalize().ok()));
-    if installed.is_empty() && !arguments.quick {
-        notes.push("No other malloc was tried: none of mimalloc, jemalloc and tcmalloc is installed.".to_owned());
-    }
-    progress.step("replaying on malloc");
-    let operations = folder.path().join("operations");
-    replay::write(&lifetimes, Plan::Malloc, &operations)?;
-    let processes = if arguments.quick { 2 } else { 4 };
-    // The last library is the recycler, for programs of one thread on the C library's malloc.
-    let others = installed.len();
-    if recording.threads.len() == 1 && malloc.is_none() && !arguments.quick {
-        let library = folder.path().join("recycler.so");
-        write_library(RECYCLER, &library)?;
-        installed.push(("a recycler".to_owned(), library));
-    }
-    let plain = Contender { operations: &operations, preload: malloc, empty: false };
-    let mut contenders = vec![plain, Contender { empty: true, ..plain }];
-    contenders.extend(installed.iter().map(|(_, library)| Contender { preload: Some(library), ..plain }));
-    let replays = replay::run(&contenders, processes)?;
-    let (base, empty) = (replays[0], replays[1]);
-
-    progress.step("running the program on each malloc");
-    let mut preloaded: Vec<Option<&Path>> = vec![None];
-    preloaded.extend(installed.iter().map(|(_, library)| Some(library.as_path())));
-    let seconds = if arguments.quick { 1.0 } else { 6.0 };
-    let measured = program.least(&preloaded, &first.ending, seconds, &|| progress.0.tick())?;
-    let cpu = measured[0].context(ENDS_DIFFER)?;
-    let mut recycler = None;
-    let mut mallocs = Vec::new();
-    for (i, (name, _)) in installed.into_iter().enumerate() {
-        let replay = replays[i + 2];
-        let Some(measured) = measured[i + 1] else {
-            notes.push(format!("The program ends otherwise on {name}, which is left out."));
-            continue;
-        };
-        if i == others {
-            recycler = Some(verdict::Recycler { saving: cpu - measured, replay });
-        } else {
-            mallocs.push(Malloc { name, measured, predicted: (cpu - base.first + replay.first).max(0.0) });
-        }
-    }
-    mallocs.sort_by(|a, b| a.measured.total_cmp(&b.measured));
-    let allocation = (base.first - empty.first).clamp(0.0, cpu);
-
+    let comparison =
+        Comparison { arguments, program: &program, ending: &first.ending, folder, malloc, progress: &progress };
+    let measured = comparison.measure(&recording, &lifetimes, &mut notes)?;
     let mut advice = Advice {
         toft_advice: crate::advice::VERSION,
         command: arguments.command.iter().map(|w| w.to_string_lossy().into_owned()).collect(),
         process: recording.executable.clone(),
         verdict: crate::advice::Verdict::DoNothing,
         summary: String::new(),
-        cpu,
-        cpu_recorded: recorded.cpu,
+        cpu: measured.cpu,
+        cpu_recorded,
         events: lifetimes.events,
         objects: lifetimes.objects.len() as u64,
         bytes: lifetimes.bytes,
         threads: recording.threads.len() as u64,
         peak: lifetimes.peak,
-        allocation,
-        mallocs,
+        allocation: measured.allocation,
+        mallocs: measured.mallocs,
         scopes: Vec::new(),
         sites: Vec::new(),
         notes,
@@ -254,16 +185,152 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     let study = verdict::Study {
         recording: &recording,
         lifetimes: &lifetimes,
-        operations: &operations,
-        base,
+        operations: &comparison.operations(),
+        base: measured.base,
         malloc,
-        recycler,
-        processes,
+        recycler: measured.recycler,
+        processes: comparison.processes(),
         all: arguments.all,
     };
     study.fill(&mut advice, &|text| progress.step(text))?;
     progress.0.finish_and_clear();
     Ok(advice)
+}
+
+/// Runs the program under the recorder. Returns its CPU time.
+fn record(
+    arguments: &Arguments,
+    program: &Program,
+    expected: &Ending,
+    recorder: &Path,
+    recordings: &Path,
+) -> Result<f64> {
+    std::fs::create_dir(recordings)?;
+    // A server that changes its user creates recordings of its forks there. Others do not reach it: its parent is private.
+    std::fs::set_permissions(recordings, Permissions::from_mode(0o777))?;
+    let mut total = vec![0u8; 4096];
+    total[8..16].copy_from_slice(&(arguments.limit * 16).to_ne_bytes()); // segments of 64 KiB
+    std::fs::write(recordings.join("total"), total)?;
+    let environment = [("LD_PRELOAD", recorder), ("TOFT_RECORDING", recordings)];
+    let recorded = program.run(&environment, arguments.output)?;
+    if recorded.ending != *expected {
+        let again = program.run(&[], false)?.ending;
+        ensure!(again == *expected, ENDS_DIFFER);
+        bail!(
+            "the recorder disturbs this program: alone it ends {expected}, under the recorder {}. No advice is given; please \
+             report the program",
+            recorded.ending
+        );
+    }
+    Ok(recorded.cpu)
+}
+
+fn match_frees(recording: &Recording, progress: &Progress, notes: &mut Vec<String>) -> Result<Lifetimes> {
+    progress.step("matching allocations and frees");
+    let lifetimes =
+        lifetimes::lifetimes(recording, |n| progress.step(format!("matching allocations and frees: {n} events")));
+    ensure!(
+        !lifetimes.objects.is_empty(),
+        "the recorder saw no allocation: the program allocates nothing, or has a malloc of its own linked into it"
+    );
+    if lifetimes.handed * 100 > lifetimes.objects.len() as u64 {
+        let percent = verdict::percent(lifetimes.handed as f64, lifetimes.objects.len() as f64);
+        notes.push(format!("{percent:.0} % of the objects are freed by another thread; no scope captures them."));
+    }
+    Ok(lifetimes)
+}
+
+/// The program and its replay, on its malloc and on others.
+struct Comparison<'a> {
+    arguments: &'a Arguments,
+    program: &'a Program,
+    ending: &'a Ending,
+    folder: &'a Path,
+    malloc: Option<&'a Path>,
+    progress: &'a Progress,
+}
+
+struct Measured {
+    cpu: f64,
+    base: Times,
+    /// Of the CPU time, that of allocation.
+    allocation: f64,
+    mallocs: Vec<Malloc>,
+    recycler: Option<verdict::Recycler>,
+}
+
+impl Comparison<'_> {
+    fn operations(&self) -> PathBuf {
+        self.folder.join("operations")
+    }
+
+    fn processes(&self) -> usize {
+        if self.arguments.quick {
+            2
+        } else {
+            4
+        }
+    }
+
+    fn measure(&self, recording: &Recording, lifetimes: &Lifetimes, notes: &mut Vec<String>) -> Result<Measured> {
+        let mut installed = self.other_mallocs(notes);
+        let others = installed.len();
+        // The last library is the recycler, for programs of one thread on the C library's malloc.
+        if recording.threads.len() == 1 && self.malloc.is_none() && !self.arguments.quick {
+            let library = self.folder.join("recycler.so");
+            write_library(RECYCLER, &library)?;
+            installed.push(("a recycler".to_owned(), library));
+        }
+        self.progress.step("replaying on malloc");
+        let replays = self.replay(lifetimes, &installed)?;
+        let (base, empty) = (replays[0], replays[1]);
+
+        self.progress.step("running the program on each malloc");
+        let mut preloaded: Vec<Option<&Path>> = vec![None];
+        preloaded.extend(installed.iter().map(|(_, library)| Some(library.as_path())));
+        let seconds = if self.arguments.quick { 1.0 } else { 6.0 };
+        let measured = self.program.least(&preloaded, self.ending, seconds, &|| self.progress.0.tick())?;
+        let cpu = measured[0].context(ENDS_DIFFER)?;
+        let mut recycler = None;
+        let mut mallocs = Vec::new();
+        for (i, (name, _)) in installed.into_iter().enumerate() {
+            let replay = replays[i + 2];
+            let Some(measured) = measured[i + 1] else {
+                notes.push(format!("The program ends otherwise on {name}, which is left out."));
+                continue;
+            };
+            if i == others {
+                recycler = Some(verdict::Recycler { saving: cpu - measured, replay });
+            } else {
+                mallocs.push(Malloc { name, measured, predicted: (cpu - base.first + replay.first).max(0.0) });
+            }
+        }
+        mallocs.sort_by(|a, b| a.measured.total_cmp(&b.measured));
+        let allocation = (base.first - empty.first).clamp(0.0, cpu);
+        Ok(Measured { cpu, base, allocation, mallocs, recycler })
+    }
+
+    fn other_mallocs(&self, notes: &mut Vec<String>) -> Vec<(String, PathBuf)> {
+        if self.arguments.quick {
+            return Vec::new();
+        }
+        let mut installed = measure::mallocs();
+        installed.retain(|(_, path)| self.malloc.is_none_or(|m| path.canonicalize().ok() != m.canonicalize().ok()));
+        if installed.is_empty() {
+            notes.push("No other malloc was tried: none of mimalloc, jemalloc and tcmalloc is installed.".to_owned());
+        }
+        installed
+    }
+
+    /// The times on the program's malloc, of an empty replay, and on each of these.
+    fn replay(&self, lifetimes: &Lifetimes, installed: &[(String, PathBuf)]) -> Result<Vec<Times>> {
+        let operations = self.operations();
+        replay::write(lifetimes, Plan::Malloc, &operations)?;
+        let plain = Contender { operations: &operations, preload: self.malloc, empty: false };
+        let mut contenders = vec![plain, Contender { empty: true, ..plain }];
+        contenders.extend(installed.iter().map(|(_, library)| Contender { preload: Some(library), ..plain }));
+        replay::run(&contenders, self.processes())
+    }
 }
 
 /// The recording of the process with the most events, or of the one of that name.

@@ -7,7 +7,7 @@
 //! be preloaded. A byte of each cache line of an object is written after its allocation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::lifetimes::{Action, Lifetimes, NONE};
+use super::lifetimes::{Action, Lifetimes, Step, NONE};
 use allocator_api2::alloc::Allocator;
 use anyhow::{ensure, Context, Result};
 use serde::{Deserialize, Serialize};
@@ -91,35 +91,22 @@ pub fn write(lifetimes: &Lifetimes, plan: Plan<'_>, path: &Path) -> Result<()> {
 }
 
 fn write_steps(lifetimes: &Lifetimes, plan: Plan<'_>, w: &mut Writer<impl Write>) -> std::io::Result<()> {
-    let mut slots = vec![NONE; lifetimes.objects.len()];
-    let (mut free, mut next) = (Vec::new(), 0u32);
+    let mut slots = Slots { of: vec![NONE; lifetimes.objects.len()], free: Vec::new(), next: 0 };
     let mut last = [0u32; 1 << 8]; // the instance of each thread's arena
     let in_arena = |object: u32| match plan {
         Plan::Arena(of) => of[object as usize],
         _ => 0,
     };
     let steps = &lifetimes.steps;
-    let (mut frees_end, mut timed) = (0, false);
-    for (i, step) in steps.iter().enumerate() {
+    let mut i = 0;
+    while let Some(step) = steps.get(i) {
         if step.action == Action::Free {
-            if i >= frees_end {
-                let end = steps[i..].iter().position(|s| s.action != Action::Free).map_or(steps.len(), |n| i + n);
-                timed = plan == Plan::Malloc && end - i >= FREES;
-                if timed {
-                    w.put(Kind::FreesBegin, 0, 0, (end - i) as u32)?;
-                }
-                frees_end = end;
-            }
-            let slot = slots[step.object as usize];
-            let size = lifetimes.objects[step.object as usize].size;
-            let kind = if in_arena(step.object) == 0 { Kind::Free } else { Kind::ArenaFree };
-            w.put(kind, 0, slot, size)?;
-            free.push(slot);
-            if timed && i + 1 == frees_end {
-                w.put(Kind::FreesEnd, 0, 0, 0)?;
-            }
+            let end = steps[i..].iter().position(|s| s.action != Action::Free).map_or(steps.len(), |n| i + n);
+            write_frees(&steps[i..end], lifetimes, plan, &mut slots, w)?;
+            i = end;
             continue;
         }
+        i += 1;
         let size = lifetimes.objects[step.object as usize].size;
         let (now, was) = (in_arena(step.object), if step.old == NONE { 0 } else { in_arena(step.old) });
         let arena = step.thread & 0xff;
@@ -127,18 +114,14 @@ fn write_steps(lifetimes: &Lifetimes, plan: Plan<'_>, w: &mut Writer<impl Write>
             last[usize::from(arena)] = now;
             w.put(Kind::Reset, arena, 0, 0)?;
         }
-        if step.old != NONE && (now != 0) == (was != 0) && now == was {
-            let slot = slots[step.old as usize];
-            slots[step.object as usize] = slot;
+        if step.old != NONE && now == was {
+            let slot = slots.of[step.old as usize];
+            slots.of[step.object as usize] = slot;
             let kind = if now != 0 { Kind::ArenaResize } else { Kind::Realloc };
             w.put(kind, arena, slot, size)?;
             continue;
         }
-        let slot = free.pop().unwrap_or_else(|| {
-            next += 1;
-            next - 1
-        });
-        slots[step.object as usize] = slot;
+        let slot = slots.take(step.object);
         let kind = match (step.action, now != 0) {
             (Action::Calloc, true) => Kind::ArenaZeroed,
             (_, true) => Kind::Arena,
@@ -147,23 +130,68 @@ fn write_steps(lifetimes: &Lifetimes, plan: Plan<'_>, w: &mut Writer<impl Write>
         };
         w.put(kind, arena, slot, size)?;
         if step.old != NONE {
-            let old = slots[step.old as usize];
+            let old = slots.of[step.old as usize];
             if was == 0 {
                 w.put(Kind::Free, 0, old, lifetimes.objects[step.old as usize].size)?;
             }
-            free.push(old);
+            slots.free.push(old);
         }
     }
     w.put(Kind::End, 0, 0, 0)?;
     for (object, o) in lifetimes.objects.iter().enumerate() {
         if !o.dead && in_arena(object as u32) == 0 {
-            w.put(Kind::Free, 0, slots[object], o.size)?;
+            w.put(Kind::Free, 0, slots.of[object], o.size)?;
         }
     }
     for arena in 0..256u16 {
         if last[usize::from(arena)] != 0 {
             w.put(Kind::Reset, arena, 0, 0)?;
         }
+    }
+    Ok(())
+}
+
+/// The numbers of living objects in a replay, and those that are free again.
+struct Slots {
+    of: Vec<u32>,
+    free: Vec<u32>,
+    next: u32,
+}
+
+impl Slots {
+    fn take(&mut self, object: u32) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        });
+        self.of[object as usize] = slot;
+        slot
+    }
+}
+
+/// Writes consecutive frees, with marks around them if their time is to be taken.
+fn write_frees(
+    steps: &[Step],
+    lifetimes: &Lifetimes,
+    plan: Plan<'_>,
+    slots: &mut Slots,
+    w: &mut Writer<impl Write>,
+) -> std::io::Result<()> {
+    let timed = plan == Plan::Malloc && steps.len() >= FREES;
+    if timed {
+        w.put(Kind::FreesBegin, 0, 0, steps.len() as u32)?;
+    }
+    for step in steps {
+        let object = step.object as usize;
+        let kind = match plan {
+            Plan::Arena(of) if of[object] != 0 => Kind::ArenaFree,
+            _ => Kind::Free,
+        };
+        w.put(kind, 0, slots.of[object], lifetimes.objects[object].size)?;
+        slots.free.push(slots.of[object]);
+    }
+    if timed {
+        w.put(Kind::FreesEnd, 0, 0, 0)?;
     }
     Ok(())
 }

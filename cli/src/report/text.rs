@@ -220,9 +220,20 @@ pub fn difference(old: &Moment, new: &Moment, top: usize, width: usize) -> Strin
     let old = old.views.iter().find(|old| old.name == view.name).unwrap_or(&old.views[old.main_view()]);
     let begin = text.len();
     let (old, new) = (&old.report, &view.report);
+    add(&mut text, &statistics_of_both(&old.stats, &new.stats), width);
+    for table in tags_of_both(&old.tags, &new.tags) {
+        add(&mut text, &table, width);
+    }
+    add(&mut text, &sites_of_both(old, new, top), width);
+    add(&mut text, &phases_of_both(&old.phases, &new.phases), width);
+    if text.len() == begin {
+        text += "\nNo number differs.\n";
+    }
+    text
+}
 
+fn statistics_of_both(a: &Stats, b: &Stats) -> Table {
     let mut table = Table::new(&["Statistics", "before", "after", "change"]);
-    let (a, b) = (&old.stats, &new.stats);
     for (name, before, after) in [
         ("live", a.live, b.live),
         ("allocated", a.allocated, b.allocated),
@@ -235,11 +246,14 @@ pub fn difference(old: &Moment, new: &Moment, top: usize, width: usize) -> Strin
         row(&mut table, 0, name, Some(before), Some(after));
     }
     budget(&mut table, 0, a.budget, b.budget);
-    add(&mut text, &table, width);
+    table
+}
 
+/// The live and the allocated bytes.
+fn tags_of_both(old: &[Tag], new: &[Tag]) -> [Table; 2] {
     let mut pairs: HashMap<_, (Option<&Tag>, Option<&Tag>)> = HashMap::new();
     let mut order = Vec::new();
-    for (is_new, tag) in old.tags.iter().map(|tag| (false, tag)).chain(new.tags.iter().map(|tag| (true, tag))) {
+    for (is_new, tag) in old.iter().map(|tag| (false, tag)).chain(new.iter().map(|tag| (true, tag))) {
         let pair = pairs.entry(tag.key()).or_insert_with(|| {
             order.push(tag);
             (None, None)
@@ -259,9 +273,10 @@ pub fn difference(old: &Moment, new: &Moment, top: usize, width: usize) -> Strin
         budget(&mut live, 2 * line.depth + 4, old.and_then(|tag| tag.budget), new.and_then(|tag| tag.budget));
         row(&mut allocated, 2 * line.depth, &line.name, c, d);
     }
-    add(&mut text, &live, width);
-    add(&mut text, &allocated, width);
+    [live, allocated]
+}
 
+fn sites_of_both(old: &Report, new: &Report, top: usize) -> Table {
     let mut graph = Graph::new(false);
     let mut by_site: HashMap<u32, (u64, u64)> = HashMap::new();
     for amount in graph.report(old) {
@@ -280,21 +295,19 @@ pub fn difference(old: &Moment, new: &Moment, top: usize, width: usize) -> Strin
     for (number, (old, new)) in changed.into_iter().take(top) {
         site(&mut table, &graph, number, vec![grouped(old), grouped(new), change(old, new)]);
     }
-    add(&mut text, &table, width);
+    table
+}
 
+fn phases_of_both(old: &[Phase], new: &[Phase]) -> Table {
     let mut table = Table::new(&["Bytes allocated in phases", "before", "after", "change"]);
     let of = |phases: &[Phase], name: &str| phases.iter().find(|phase| phase.name == name).map(|phase| phase.allocated);
-    for phase in &old.phases {
-        row(&mut table, 0, &visible(&phase.name), Some(phase.allocated), of(&new.phases, &phase.name));
+    for phase in old {
+        row(&mut table, 0, &visible(&phase.name), Some(phase.allocated), of(new, &phase.name));
     }
-    for phase in new.phases.iter().filter(|phase| of(&old.phases, &phase.name).is_none()) {
+    for phase in new.iter().filter(|phase| of(old, &phase.name).is_none()) {
         row(&mut table, 0, &visible(&phase.name), None, Some(phase.allocated));
     }
-    add(&mut text, &table, width);
-    if text.len() == begin {
-        text += "\nNo number differs.\n";
-    }
-    text
+    table
 }
 
 fn row(table: &mut Table, indent: usize, name: &str, old: Option<u64>, new: Option<u64>) {

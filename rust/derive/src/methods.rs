@@ -131,12 +131,12 @@ fn slices_mut(input: &Input, names: &Names) -> TokenStream {
     let anonymous = syn::Lifetime::new("'_", proc_macro2::Span::call_site());
     let ty = names.view_type(&names.slices_mut, a);
     let mut_type = names.view_type(&names.row_mut, a);
-    let [ref_short, mut_short, slices_short, slices_mut_short] =
-        [&names.row_ref, &names.row_mut, &names.slices, &names.slices_mut]
-            .map(|view| names.view_type(view, &anonymous));
+    let [slices_short, slices_mut_short] =
+        [&names.slices, &names.slices_mut].map(|view| names.view_type(view, &anonymous));
     let (impl_generics, _, _) = names.view_generics.split_for_impl();
     let bounds = names.bounds(names.nested_views(input));
     let views = quote!(<#this as #pool::ColumnarViews>);
+    let rows = rows_of_slices_mut(names, &views);
     quote! {
         #[automatically_derived]
         #allowances
@@ -165,36 +165,7 @@ fn slices_mut(input: &Input, names: &Names) -> TokenStream {
                 #views::reborrow_slices(self)
             }
 
-            /// The row at an index, or `None` if there are fewer.
-            #[inline]
-            pub fn get(&self, index: ::core::primitive::usize) -> ::core::option::Option<#ref_short> {
-                #views::row(#views::as_slices(self), index)
-            }
-
-            /// The row at an index, mutable, or `None` if there are fewer.
-            #[inline]
-            pub fn get_mut(&mut self, index: ::core::primitive::usize) -> ::core::option::Option<#mut_short> {
-                #views::row_mut(#views::reborrow_slices(self), index)
-            }
-
-            /// The rows, in order.
-            #[inline]
-            pub fn iter(&self) -> #pool::ColumnsIter<'_, #this> {
-                #pool::ColumnsIter::new(#views::as_slices(self))
-            }
-
-            /// The rows, in order, mutable.
-            #[inline]
-            pub fn iter_mut(&mut self) -> #pool::ColumnsIterMut<'_, #this> {
-                #pool::ColumnsIterMut::new(#views::reborrow_slices(self))
-            }
-
-            /// The rows before `mid`, and those from `mid` on. Panics if there are fewer than `mid`.
-            #[inline]
-            #[track_caller]
-            pub fn split_at_mut(self, mid: ::core::primitive::usize) -> (Self, Self) {
-                #views::split_at_mut(self, mid)
-            }
+            #rows
         }
         #[automatically_derived]
         #allowances
@@ -205,6 +176,45 @@ fn slices_mut(input: &Input, names: &Names) -> TokenStream {
             fn into_iter(self) -> Self::IntoIter {
                 #pool::ColumnsIterMut::new(self)
             }
+        }
+    }
+}
+
+/// The methods of mutable slices that return rows, or the slices of some rows.
+fn rows_of_slices_mut(names: &Names, views: &TokenStream) -> TokenStream {
+    let (this, pool) = (names.this_type(), &names.pool);
+    let anonymous = syn::Lifetime::new("'_", proc_macro2::Span::call_site());
+    let [ref_short, mut_short] = [&names.row_ref, &names.row_mut].map(|view| names.view_type(view, &anonymous));
+    quote! {
+        /// The row at an index, or `None` if there are fewer.
+        #[inline]
+        pub fn get(&self, index: ::core::primitive::usize) -> ::core::option::Option<#ref_short> {
+            #views::row(#views::as_slices(self), index)
+        }
+
+        /// The row at an index, mutable, or `None` if there are fewer.
+        #[inline]
+        pub fn get_mut(&mut self, index: ::core::primitive::usize) -> ::core::option::Option<#mut_short> {
+            #views::row_mut(#views::reborrow_slices(self), index)
+        }
+
+        /// The rows, in order.
+        #[inline]
+        pub fn iter(&self) -> #pool::ColumnsIter<'_, #this> {
+            #pool::ColumnsIter::new(#views::as_slices(self))
+        }
+
+        /// The rows, in order, mutable.
+        #[inline]
+        pub fn iter_mut(&mut self) -> #pool::ColumnsIterMut<'_, #this> {
+            #pool::ColumnsIterMut::new(#views::reborrow_slices(self))
+        }
+
+        /// The rows before `mid`, and those from `mid` on. Panics if there are fewer than `mid`.
+        #[inline]
+        #[track_caller]
+        pub fn split_at_mut(self, mid: ::core::primitive::usize) -> (Self, Self) {
+            #views::split_at_mut(self, mid)
         }
     }
 }

@@ -82,12 +82,8 @@ fn write_columnar(input: &Input, columns: &Columns, names: &Names) -> TokenStrea
 
     let each: Vec<Code> =
         columns.0.iter().enumerate().map(|(i, column)| Code::of(input, column, Index::from(i), names)).collect();
-    let all = |part: fn(&Code) -> &TokenStream| each.iter().map(part).cloned().collect::<TokenStream>();
-    let plan = if each.is_empty() { quote!(()) } else { all(|code| &code.plan) };
-    let (write, read, copy) = (all(|code| &code.write), all(|code| &code.read), all(|code| &code.copy));
-    let (get, get_mut) = (all(|code| &code.get), all(|code| &code.get_mut));
-    let (shared, exclusive) = (all(|code| &code.slices), all(|code| &code.slices_mut));
-    let (of, of_slices) = empty(input);
+    let plan = if each.is_empty() { quote!(()) } else { all(&each, |code| &code.plan) };
+    let (elements, columns) = (element_functions(input, &each, names), column_functions(input, &each, names));
     quote! {
         // Each function accesses the elements of its index, one of each column.
         #[automatically_derived]
@@ -105,69 +101,94 @@ fn write_columnar(input: &Input, columns: &Columns, names: &Names) -> TokenStrea
                 #raw(#plan)
             }
 
-            #[inline(always)]
-            unsafe fn write(__raw: Self::Raw, __i: ::core::primitive::usize, __value: Self) {
-                // Not destructured: a struct with a destructor cannot be, and the destructor must not run.
-                let __value = ::core::mem::ManuallyDrop::new(__value);
-                let __value: *const Self = &raw const *__value;
-                unsafe { #write }
-            }
+            #elements
+            #columns
+        }
+    }
+}
 
-            #[inline(always)]
-            unsafe fn read(__raw: Self::Raw, __i: ::core::primitive::usize) -> Self {
-                unsafe { Self { #read } }
-            }
+fn all(each: &[Code], part: fn(&Code) -> &TokenStream) -> TokenStream {
+    each.iter().map(part).cloned().collect()
+}
 
-            #[inline(always)]
-            unsafe fn get<#a>(__raw: Self::Raw, __i: ::core::primitive::usize) -> Self::Ref<#a>
-            where
-                Self: #a,
-            {
-                unsafe { #row_ref { #get #of } }
-            }
+/// The functions of one element of each column.
+fn element_functions(input: &Input, each: &[Code], names: &Names) -> TokenStream {
+    let Names { row_ref, row_mut, a, .. } = names;
+    let (write, read) = (all(each, |code| &code.write), all(each, |code| &code.read));
+    let (get, get_mut) = (all(each, |code| &code.get), all(each, |code| &code.get_mut));
+    let (of, _) = empty(input);
+    quote! {
+        #[inline(always)]
+        unsafe fn write(__raw: Self::Raw, __i: ::core::primitive::usize, __value: Self) {
+            // Not destructured: a struct with a destructor cannot be, and the destructor must not run.
+            let __value = ::core::mem::ManuallyDrop::new(__value);
+            let __value: *const Self = &raw const *__value;
+            unsafe { #write }
+        }
 
-            #[inline(always)]
-            unsafe fn get_mut<#a>(__raw: Self::Raw, __i: ::core::primitive::usize) -> Self::Mut<#a>
-            where
-                Self: #a,
-            {
-                unsafe { #row_mut { #get_mut #of } }
-            }
+        #[inline(always)]
+        unsafe fn read(__raw: Self::Raw, __i: ::core::primitive::usize) -> Self {
+            unsafe { Self { #read } }
+        }
 
-            #[inline(always)]
-            unsafe fn slices<#a>(
-                __raw: Self::Raw,
-                __start: ::core::primitive::usize,
-                __len: ::core::primitive::usize,
-            ) -> Self::Slices<#a>
-            where
-                Self: #a,
-            {
-                unsafe { #slices { #shared #of_slices } }
-            }
+        #[inline(always)]
+        unsafe fn get<#a>(__raw: Self::Raw, __i: ::core::primitive::usize) -> Self::Ref<#a>
+        where
+            Self: #a,
+        {
+            unsafe { #row_ref { #get #of } }
+        }
 
-            #[inline(always)]
-            unsafe fn slices_mut<#a>(
-                __raw: Self::Raw,
-                __start: ::core::primitive::usize,
-                __len: ::core::primitive::usize,
-            ) -> Self::SlicesMut<#a>
-            where
-                Self: #a,
-            {
-                unsafe { #slices_mut { #exclusive #of_slices } }
-            }
+        #[inline(always)]
+        unsafe fn get_mut<#a>(__raw: Self::Raw, __i: ::core::primitive::usize) -> Self::Mut<#a>
+        where
+            Self: #a,
+        {
+            unsafe { #row_mut { #get_mut #of } }
+        }
+    }
+}
 
-            #[inline(always)]
-            unsafe fn copy(
-                __raw: Self::Raw,
-                __i: ::core::primitive::usize,
-                __to: Self::Raw,
-                __j: ::core::primitive::usize,
-                __n: ::core::primitive::usize,
-            ) {
-                unsafe { #copy }
-            }
+/// The functions of several elements of each column.
+fn column_functions(input: &Input, each: &[Code], names: &Names) -> TokenStream {
+    let Names { slices, slices_mut, a, .. } = names;
+    let (shared, exclusive) = (all(each, |code| &code.slices), all(each, |code| &code.slices_mut));
+    let copy = all(each, |code| &code.copy);
+    let (_, of_slices) = empty(input);
+    quote! {
+        #[inline(always)]
+        unsafe fn slices<#a>(
+            __raw: Self::Raw,
+            __start: ::core::primitive::usize,
+            __len: ::core::primitive::usize,
+        ) -> Self::Slices<#a>
+        where
+            Self: #a,
+        {
+            unsafe { #slices { #shared #of_slices } }
+        }
+
+        #[inline(always)]
+        unsafe fn slices_mut<#a>(
+            __raw: Self::Raw,
+            __start: ::core::primitive::usize,
+            __len: ::core::primitive::usize,
+        ) -> Self::SlicesMut<#a>
+        where
+            Self: #a,
+        {
+            unsafe { #slices_mut { #exclusive #of_slices } }
+        }
+
+        #[inline(always)]
+        unsafe fn copy(
+            __raw: Self::Raw,
+            __i: ::core::primitive::usize,
+            __to: Self::Raw,
+            __j: ::core::primitive::usize,
+            __n: ::core::primitive::usize,
+        ) {
+            unsafe { #copy }
         }
     }
 }
@@ -278,10 +299,24 @@ fn write_clone(input: &Input, names: &Names) -> TokenStream {
 }
 
 fn write_views(input: &Input, columns: &Columns, names: &Names) -> TokenStream {
-    let Names { this, row_ref, row_mut, slices, raw, pool, b, .. } = names;
-    let (this_type, allowances) = (names.this_type(), allowances());
+    let (this_type, pool, allowances) = (names.this_type(), &names.pool, allowances());
     let (impl_generics, _, _) = names.generics.split_for_impl();
     let bounds = names.bounds(names.nested_views(input));
+    let (rows, slices) = (views_of_rows(input, names), views_of_slices(input, columns, names));
+    quote! {
+        // The number of rows is the length of the shortest column. Addresses are those of the slices.
+        #[automatically_derived]
+        #allowances
+        unsafe impl #impl_generics #pool::ColumnarViews for #this_type #bounds {
+            #rows
+            #slices
+        }
+    }
+}
+
+/// The functions of the views of one row.
+fn views_of_rows(input: &Input, names: &Names) -> TokenStream {
+    let Names { this, row_ref, row_mut, pool, b, .. } = names;
     let of = |ty: &syn::Type| quote!(<#ty as #pool::ColumnarViews>);
 
     let fields = |plain: &dyn Fn(&Field) -> TokenStream, nested: &dyn Fn(&Field, TokenStream) -> TokenStream| {
@@ -314,7 +349,38 @@ fn write_views(input: &Input, columns: &Columns, names: &Names) -> TokenStream {
             quote!(#of::replace(&mut __row.#member, #taken))
         },
     );
+    let (empty_row, _) = empty(input);
+    quote! {
+        #[inline(always)]
+        fn as_ref<#b>(__row: &#b Self::Mut<'_>) -> Self::Ref<#b>
+        where
+            Self: #b,
+        {
+            #row_ref { #as_ref #empty_row }
+        }
 
+        #[inline(always)]
+        fn reborrow<#b>(__row: &#b mut Self::Mut<'_>) -> Self::Mut<#b>
+        where
+            Self: #b,
+        {
+            #row_mut { #reborrow #empty_row }
+        }
+
+        #[inline]
+        fn replace(__row: &mut Self::Mut<'_>, __value: Self) -> Self {
+            // Not destructured: a struct with a destructor cannot be, and the destructor must not run.
+            let __value = ::core::mem::ManuallyDrop::new(__value);
+            let __value: *const Self = &raw const *__value;
+            #this { #replace }
+        }
+    }
+}
+
+/// The functions of the views of slices.
+fn views_of_slices(input: &Input, columns: &Columns, names: &Names) -> TokenStream {
+    let Names { slices, raw, pool, b, .. } = names;
+    let of = |ty: &syn::Type| quote!(<#ty as #pool::ColumnarViews>);
     // For each column: its length, its length as a mutable slice, its address, and so on.
     let parts: Vec<[TokenStream; 5]> = columns.0.iter().map(|column| column_views(column, &of)).collect();
     let part = |i: usize| parts.iter().map(move |codes| codes[i].clone());
@@ -325,67 +391,37 @@ fn write_views(input: &Input, columns: &Columns, names: &Names) -> TokenStream {
     let (raws, raws_mut) = (addresses(2), addresses(3));
     let as_slices: TokenStream = part(4).collect();
     let (len, len_mut) = (shortest(part(0)), shortest(part(1)));
-    let (empty_row, _) = empty(input);
     let empty_slices = match input.fields.is_empty() {
         true => quote!(__len: __slices.__len, __of: ::core::marker::PhantomData),
         false => quote!(),
     };
     quote! {
-        // The number of rows is the length of the shortest column. Addresses are those of the slices.
-        #[automatically_derived]
-        #allowances
-        unsafe impl #impl_generics #pool::ColumnarViews for #this_type #bounds {
-            #[inline(always)]
-            fn as_ref<#b>(__row: &#b Self::Mut<'_>) -> Self::Ref<#b>
-            where
-                Self: #b,
-            {
-                #row_ref { #as_ref #empty_row }
-            }
+        #[inline(always)]
+        fn len(__slices: &Self::Slices<'_>) -> ::core::primitive::usize {
+            #len
+        }
 
-            #[inline(always)]
-            fn reborrow<#b>(__row: &#b mut Self::Mut<'_>) -> Self::Mut<#b>
-            where
-                Self: #b,
-            {
-                #row_mut { #reborrow #empty_row }
-            }
+        #[inline(always)]
+        fn raw(__slices: &Self::Slices<'_>) -> Self::Raw {
+            #raw(#raws)
+        }
 
-            #[inline]
-            fn replace(__row: &mut Self::Mut<'_>, __value: Self) -> Self {
-                // Not destructured: a struct with a destructor cannot be, and the destructor must not run.
-                let __value = ::core::mem::ManuallyDrop::new(__value);
-                let __value: *const Self = &raw const *__value;
-                #this { #replace }
-            }
+        #[inline(always)]
+        fn len_mut(__slices: &Self::SlicesMut<'_>) -> ::core::primitive::usize {
+            #len_mut
+        }
 
-            #[inline(always)]
-            fn len(__slices: &Self::Slices<'_>) -> ::core::primitive::usize {
-                #len
-            }
+        #[inline(always)]
+        fn raw_mut(__slices: &mut Self::SlicesMut<'_>) -> Self::Raw {
+            #raw(#raws_mut)
+        }
 
-            #[inline(always)]
-            fn raw(__slices: &Self::Slices<'_>) -> Self::Raw {
-                #raw(#raws)
-            }
-
-            #[inline(always)]
-            fn len_mut(__slices: &Self::SlicesMut<'_>) -> ::core::primitive::usize {
-                #len_mut
-            }
-
-            #[inline(always)]
-            fn raw_mut(__slices: &mut Self::SlicesMut<'_>) -> Self::Raw {
-                #raw(#raws_mut)
-            }
-
-            #[inline(always)]
-            fn as_slices<#b>(__slices: &#b Self::SlicesMut<'_>) -> Self::Slices<#b>
-            where
-                Self: #b,
-            {
-                #slices { #as_slices #empty_slices }
-            }
+        #[inline(always)]
+        fn as_slices<#b>(__slices: &#b Self::SlicesMut<'_>) -> Self::Slices<#b>
+        where
+            Self: #b,
+        {
+            #slices { #as_slices #empty_slices }
         }
     }
 }

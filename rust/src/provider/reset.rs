@@ -207,6 +207,27 @@ impl RawArena {
 
     /// P10: selects the blocks to keep. Precondition: nothing is allocated.
     pub fn retain_blocks(self, policy: u32, bytes: usize) {
+        let round = self.count_blocks();
+        let keep = policy::keep(&round, policy, bytes);
+        self.keep_blocks(&round, &keep, policy);
+        let slow = self.slow();
+        slow.live.set(0);
+        self.next_epoch();
+        self.initial().epoch.set(self.epoch());
+        slow.current.get().epoch.set(self.epoch());
+        slow.last_reset.set(self.epoch());
+        if self.is(INSTRUMENTED) {
+            self.begin_round();
+        }
+        let free = self.budget.get() == u64::MAX && !self.is(BUDGETED | INSTRUMENTED);
+        if policy == crate::abi_types::KEEP_RECENT && free && slow.spares.get().is_none() && !self.initial_is_idle() {
+            self.become_steady(round.high - 512);
+        }
+    }
+
+    /// Ends the round, and counts its blocks.
+    #[inline]
+    fn count_blocks(self) -> policy::Round {
         let (slow, initial) = (self.slow(), self.initial());
         let mut round = policy::Round {
             high: self.end_round(),
@@ -214,15 +235,20 @@ impl RawArena {
             dedicated_count: 0,
             spare_bytes: slow.spare_bytes.get(),
         };
-        let newest = slow.newest.get();
-        let mut at = newest;
+        let mut at = slow.newest.get();
         while at != initial {
             round.others += at.size.get();
             round.dedicated_count += (at.kind.get() != Kind::Regular) as usize;
             at = at.next.get().unwrap_or(initial);
         }
-        let keep = policy::keep(&round, policy, bytes);
+        round
+    }
 
+    /// Keeps the initial block alone, or one other as it is, or several as spares, or the size of one that is merged.
+    #[inline]
+    fn keep_blocks(self, round: &policy::Round, keep: &policy::Keep, policy: u32) {
+        let (slow, initial) = (self.slow(), self.initial());
+        let newest = slow.newest.get();
         // The initial block suffices: by its size, or since it is a buffer, or since its source extends it.
         let remaining = (self.initial_end.get().addr() - self.initial_start().addr()) as u64;
         let fits = round.high <= remaining + 512 && (policy != crate::abi_types::KEEP_ALL || round.others == 0);
@@ -268,18 +294,6 @@ impl RawArena {
             });
             slow.first_size.set(slow.spares.get().map_or(keep.wanted, |b| b.size.get()));
             self.make_initial_current(true);
-        }
-        slow.live.set(0);
-        self.next_epoch();
-        initial.epoch.set(self.epoch());
-        slow.current.get().epoch.set(self.epoch());
-        slow.last_reset.set(self.epoch());
-        if self.is(INSTRUMENTED) {
-            self.begin_round();
-        }
-        let free = self.budget.get() == u64::MAX && !self.is(BUDGETED | INSTRUMENTED);
-        if policy == crate::abi_types::KEEP_RECENT && free && slow.spares.get().is_none() && !self.initial_is_idle() {
-            self.become_steady(round.high - 512);
         }
     }
 

@@ -12,3 +12,4 @@ mod emplace;
 mod program;
 mod string;
 mod vec;
+mod vec_streams;

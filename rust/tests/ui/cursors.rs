@@ -1,0 +1,31 @@
+//! Cursors.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use toft::Arena;
+
+fn cursor_outlives_its_arena() {
+    let mut cursor = {
+        let arena = Arena::new();
+        arena.cursor()
+    };
+    cursor.alloc(1);
+}
+
+fn cursor_sent_to_a_thread() {
+    let arena = Arena::new();
+    let mut cursor = arena.cursor();
+    std::thread::scope(|s| {
+        s.spawn(move || *cursor.alloc(1));
+    });
+}
+
+fn value_of_a_cursor_outlives_its_arena() {
+    let mut arena = Arena::new();
+    let mut cursor = arena.cursor();
+    let x = cursor.alloc(1);
+    drop(cursor);
+    arena.reset();
+    *x += 1;
+}
+
+fn main() {}

@@ -1,0 +1,53 @@
+//! Frames.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use std::sync::RwLock;
+use toft::{Arena, Box, Frames};
+
+fn frame_used_after_advance() {
+    let mut frames = Frames::new();
+    let number = frames.here().alloc(1);
+    frames.advance();
+    *number += 1;
+}
+
+fn frame_advanced_while_a_thread_uses_it() {
+    let mut frames = Frames::new();
+    std::thread::scope(|threads| {
+        threads.spawn(|| *frames.here().alloc(1));
+        frames.advance();
+    });
+}
+
+fn frame_arena_sent_to_a_thread() {
+    let frames = Frames::new();
+    let here = frames.here();
+    std::thread::scope(|threads| {
+        threads.spawn(|| *here.alloc(1));
+    });
+}
+
+fn frame_data_in_a_promoted_value() {
+    let (longer, mut frames) = (Arena::new(), Frames::new());
+    let here = frames.here();
+    let names = here.boxed(vec![&*here.alloc_str("of the frame")]);
+    let kept = Box::promote(names, &longer);
+    frames.advance();
+    assert_eq!(kept[0], "of the frame");
+}
+
+fn frame_outlives_a_lock() {
+    let frames = RwLock::new(Frames::new());
+    let number = frames.read().unwrap().here().alloc(1);
+    frames.write().unwrap().advance();
+    *number += 1;
+}
+
+fn frame_scope_outlives_it() {
+    let mut frames = Frames::new();
+    let scope = frames.here().scope_guard();
+    frames.advance();
+    scope.alloc(1);
+}
+
+fn main() {}

@@ -1,7 +1,0 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
-fn main() {
-    let leases = toft::Leases::new();
-    let lease = leases.get();
-    drop(leases);
-    lease.alloc(1);
-}

@@ -1,0 +1,52 @@
+//! Owners: an arena with a value in it.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use std::cell::Cell;
+use toft::{Arena, Owner};
+
+toft::root!(struct Number => &'a i32);
+toft::root!(struct Numbers => Vec<&'a i32>);
+toft::root!(struct Count => &'a Cell<u32>);
+toft::root!(struct Own => &'a Arena);
+
+fn escapes_an_owners_new() {
+    let mut out: Option<&i32> = None;
+    let owner = Owner::<Number>::new(Arena::new(), |arena| {
+        let n = &*arena.alloc(1);
+        out = Some(n);
+        n
+    });
+    drop(owner);
+    println!("{out:?}");
+}
+
+fn escapes_an_owners_with() {
+    let owner = Owner::<Number>::new(Arena::new(), |arena| arena.alloc(1));
+    let n: &i32 = owner.with(|n| *n);
+    drop(owner);
+    println!("{n}");
+}
+
+fn shorter_lived_value_in_an_owner() {
+    let mut owner = Owner::<Numbers>::new(Arena::new(), |_| vec![]);
+    let n = 1;
+    owner.with_mut(|all, _| all.push(&n));
+}
+
+/// An owner of a cell is not shared by threads.
+fn owner_of_a_cell_shared() {
+    let count = Owner::<Count>::new(Arena::new(), |arena| arena.alloc(Cell::new(1)));
+    std::thread::scope(|s| {
+        s.spawn(|| count.with(|count| count.set(2)));
+    });
+}
+
+/// An owner whose root is its arena is not shared by threads: both could allocate.
+fn owner_of_its_arena_shared() {
+    let own = Owner::<Own>::new(Arena::new(), |arena| arena);
+    std::thread::scope(|s| {
+        s.spawn(|| own.with(|arena| *arena.alloc(1)));
+    });
+}
+
+fn main() {}

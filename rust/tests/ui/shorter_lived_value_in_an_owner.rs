@@ -1,8 +1,0 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
-use toft::{Arena, Owner};
-toft::root!(struct Numbers => Vec<&'a i32>);
-fn main() {
-    let mut owner = Owner::<Numbers>::new(Arena::new(), |_| vec![]);
-    let n = 1;
-    owner.with_mut(|all, _| all.push(&n));
-}

@@ -1,9 +1,0 @@
-//! Three bytes are not four.
-// SPDX-License-Identifier: MIT OR Apache-2.0
-#![forbid(unsafe_code)]
-
-fn main() {
-    let arena = toft::Arena::new();
-    let bytes = toft::unsize!(arena.boxed([1u8, 2, 3]) => [u8; 4]);
-    println!("{}", bytes[3]);
-}
