@@ -6,7 +6,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 using Libdl
 using Toft
-using Toft: alloc, reset!, stats
+using Toft: alloc, reset!, stats, checked!
 
 # conformance_record; its bytes follow.
 struct Record

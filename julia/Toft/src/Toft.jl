@@ -13,18 +13,18 @@ export PoolFullError, StaleIndexError,
     AbstractPool, Allocator, SOAllocator, FreeListAllocator, FreeListSOAllocator,
     allocateend!, allocatebegin!, deallocateend!, deallocatebegin!, deallocate!, emptyend!, emptybegin!, trim!,
     concretetype,
-    Arena, arena, cstring, release!, rewind!, budget!, checked!, cleanup!, ArenaStats,
-    ArenaArray, ArenaVector, ArenaMatrix, ArenaSet, ArenaDict, ArenaError, cache_limit!, cache_held, cache_trim!,
-    metered!, tagbudget!, sampled!, ArenaReport, TagStats, SiteStats
+    Arena, arena, cstring, release!, rewind!, budget!, cleanup!,
+    ArenaArray, ArenaVector, ArenaMatrix, ArenaSet, ArenaDict, ArenaError
 
 const PUBLIC = (
     :Columns, :capacity, :column, :Handle, :handle,
-    :List, :Stack, :Queue, :SortedSet, :SortedDict, :between,
+    :List, :Stack, :Queue, :SortedSet, :SortedDict, :between, :nth,
     :GenericList, :GenericStack, :GenericQueue, :GenericSortedSet, :GenericSortedDict,
     :alloc, :Mark, :scope, :with_similar, :ScratchArray, :default_arena,
     Symbol("@no_escape"), Symbol("@alloc"), Symbol("@alloc_ptr"),
     :reset!, :stats, :library,
-    :tag, :report, :snapshot,
+    :checked!, :metered!, :tagbudget!, :sampled!, :tag, :report, :snapshot,
+    :ArenaStats, :ArenaReport, :TagStats, :SiteStats, :cache_limit!, :cache_held, :cache_trim!,
     :Allocators,
 )
 @static if isdefined(Base, :ispublic)

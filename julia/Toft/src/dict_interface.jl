@@ -38,6 +38,10 @@ Base.replace(new::Union{Function,Type}, c::Associative; count::Integer=typemax(I
 Base.replace(c::Associative, old_new::Pair...; count::Integer=typemax(Int)) =
     replace!(copy(c), old_new...; count=count)
 
+# Base's functions empty the collection before they copy it.
+Base.copy!(d::Dictionary, other::AbstractDict) = d === other ? d : merge!(empty!(d), other)
+Base.copy!(s::Collection, other::AbstractSet) = s === other ? s : union!(empty!(s), other)
+
 key_of(::AbstractSet, element) = element
 key_of(::AbstractDict, pair) = pair.first
 

@@ -20,12 +20,17 @@ mutable struct FreeListPool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T
     free::Vector{I} # the freed slots: the first free_count of it
     free_count::Int
     new_frees::UInt32 # of new slots: not below those of slots that trim! returned
-    emptied::UInt32 # how often all slots were freed at once
+    emptied::UInt32 # how often all slots were freed at once, on top of a number of the pool
 
     FreeListPool{T,I,S}(used::DequePool{T,I,S}) where {T,I<:Integer,S<:AbstractVector{T}} =
         new{T,I,S}(used, dead_flags(used.n), zeros(UInt32, used.n), Vector{I}(undef, used.resizable ? 0 : used.n), 0, 0,
-                   0)
+                   pool_number())
 end
+
+# Pools begin with generations that are far apart, so that a handle of another pool is stale here. Two tasks that make a
+# pool at the same time may get one number.
+const POOLS = Ref{UInt32}(0)
+@inline pool_number() = POOLS[] += 0x9e3779b9
 
 dead_flags(n::Int) = fill!(Vector{Union{Dead,Live}}(undef, n), Dead())
 
@@ -231,8 +236,8 @@ end
     Handle{I}
 
 A slot's index and generation, from [`handle`](@ref). It takes the place of an index; once its slot was freed it is
-a [`StaleIndexError`](@ref), also when the slot was taken again. (After 2^32 such rounds of one slot it would be good
-again.)
+a [`StaleIndexError`](@ref), also when the slot was taken again, and so it is in another pool, but not in a copy of
+its own. (Generations have 32 bits: after 2^32 such rounds of one slot its handle would be good again.)
 """
 struct Handle{I<:Integer}
     index::I

@@ -35,7 +35,7 @@ Calls `f()`, counts its allocations for a tag, and returns its result. Within an
 is a path; one that begins with `/` is a path as it stands. The tag ends with `f`, also when an exception passes. Bytes
 stay their tag's until they are freed, under any other tag too.
 
-    julia> using Toft: alloc, report, tag
+    julia> using Toft: alloc, metered!, report, tag, tagbudget!
 
     julia> arena() do a
                metered!(a)
@@ -82,7 +82,7 @@ of the tags within it: an allocation above throws `OutOfMemoryError`. The path `
 `nothing` lifts the budget. Throws as [`metered!`](@ref) does, and `ArgumentError` for a negative budget and for a path
 that is not UTF-8 or holds a NUL.
 
-    julia> using Toft: alloc, tag
+    julia> using Toft: alloc, metered!, tag, tagbudget!
 
     julia> arena() do a
                metered!(a)
@@ -214,7 +214,7 @@ end
 
 What the arena holds now, and by whom: of one of another provider its statistics alone. See [`ArenaReport`](@ref).
 
-    julia> using Toft: alloc, report, tag
+    julia> using Toft: alloc, metered!, report, tag, tagbudget!
 
     julia> arena() do a
                metered!(a)

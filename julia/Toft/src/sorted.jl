@@ -107,6 +107,71 @@ end
 Base.first(c::Sorted) = isempty(c) ? throw_empty() : element(c, first_at(c.tree))
 Base.last(c::Sorted) = isempty(c) ? throw_empty() : element(c, last_at(c.tree))
 
+# What Base's functions return: a missing or a NaN if there is one, and both are behind all others.
+function Base.minimum(c::Sorted; options...)
+    isempty(c) || !isempty(options) ? invoke(minimum, Tuple{Any}, c; options...) :
+    is_unordered(last(c)) ? last(c) : first(c)
+end
+Base.maximum(c::Sorted; options...) =
+    isempty(c) || !isempty(options) ? invoke(maximum, Tuple{Any}, c; options...) : last(c)
+Base.extrema(c::Sorted) = (minimum(c), maximum(c))
+is_unordered(x) = ismissing(x) || x isa AbstractFloat && isnan(x)
+
+# The number of keys before a place; -1: of all.
+function count_before(t::Tree, at::Int)
+    at < 0 && return t.count
+    count, leaf = place_at(at) - t.windows[leaf_at(at)].from % Int, t.links[leaf_at(at)].prev
+    while leaf != 0
+        count += width(t.windows[leaf])
+        leaf = t.links[leaf].prev
+    end
+    return count
+end
+
+"""
+    searchsortedfirst(set, x) -> Int
+    searchsortedlast(set, x) -> Int
+    searchsorted(set, x) -> UnitRange{Int}
+
+The places of `x`, as in a sorted vector of the elements; of a [`SortedDict`](@ref), among the keys. They take time in
+proportion to a fortieth of the length, as [`Toft.nth`](@ref).
+"""
+Base.searchsortedfirst(c::Sorted{K}, x) where {K} = count_before(c.tree, first_from(c.tree, encode(K, convert(K, x)::K))) + 1
+function Base.searchsortedlast(c::Sorted{K}, x) where {K}
+    key = convert(K, x)::K
+    return searchsortedfirst(c, key) - !search(c.tree, encode(K, key))[2]
+end
+Base.searchsorted(c::Sorted, x) = searchsortedfirst(c, x):searchsortedlast(c, x)
+
+"""
+    Toft.nth(set, n) -> element
+    Toft.nth(dict, n) -> pair
+
+The `n`-th element in the order, from 1; `BoundsError` if there is none. It passes over whole leaves of the tree, from
+the nearer end: time in proportion to a fortieth of the length.
+"""
+function nth(c::Sorted, n::Integer)
+    1 <= n <= length(c) || throw(BoundsError(c, n))
+    t, left = c.tree, n % Int - 1
+    if left < t.count >> 1
+        leaf = t.first_leaf
+        while left >= width(t.windows[leaf])
+            left -= width(t.windows[leaf])
+            leaf = t.links[leaf].next
+        end
+        return element(c, base(leaf) + t.windows[leaf].from + left)
+    end
+    leaf, left = t.last_leaf, t.count - 1 - left
+    while left >= width(t.windows[leaf])
+        left -= width(t.windows[leaf])
+        leaf = t.links[leaf].prev
+    end
+    return element(c, base(leaf) + t.windows[leaf].upto - 1 - left)
+end
+@static if isdefined(Iterators, :nth)
+    Iterators.nth(c::Sorted, n::Integer) = nth(c, n)
+end
+
 struct Between{C,K}
     collection::C
     low::K
@@ -121,6 +186,8 @@ The elements of a [`SortedSet`](@ref) from `low` to `high`, both included, in or
 pairs whose keys are in that range. Nothing is copied: an iterator, which finds its beginning when it is run.
 """
 between(c::Sorted{K}, low, high) where {K} = Between{typeof(c),K}(c, low, high)
+
+Base.show(io::IO, b::Between) = print(io, "between(", b.collection, ", ", repr(b.low), ", ", repr(b.high), ")")
 
 Base.IteratorSize(::Type{<:Between}) = Base.SizeUnknown()
 Base.eltype(::Type{<:Between{C}}) where {C} = eltype(C)

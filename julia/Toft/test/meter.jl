@@ -3,7 +3,8 @@
 module MeterTests
 
 using Random, Test, Toft
-using Toft: TOFT_EBUSY, TOFT_ENOSYS, alloc, report, reset!, scope, snapshot, stats, tag
+using Toft: TOFT_EBUSY, TOFT_ENOSYS, alloc, report, reset!, scope, snapshot, stats, tag, checked!, metered!,
+    tagbudget!, sampled!, ArenaReport, TagStats, ArenaStats
 
 const LONG = get(ENV, "TOFT_LONG", "0") != "0"
 

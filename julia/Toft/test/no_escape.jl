@@ -3,7 +3,7 @@
 module NoEscapeTests
 
 using Test, Toft
-using Toft: @alloc, @alloc_ptr, @no_escape, alloc, default_arena, reset!, stats
+using Toft: @alloc, @alloc_ptr, @no_escape, alloc, default_arena, reset!, stats, checked!
 
 sum_of_squares(v) = @no_escape begin
     squares = @alloc(Float64, length(v))

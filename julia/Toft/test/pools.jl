@@ -278,6 +278,17 @@ end
     end
 end
 
+@testset "handles of other pools" begin
+    for Kind in FREE_KINDS
+        p, q = Kind{Tuple{Int,Int}}(4), Kind{Tuple{Int,Int}}(4)
+        h, i = handle(p, allocateend!(p, (1, 2))), allocateend!(q, (3, 4))
+        @test !isvalid(q, h) && throws(StaleIndexError, getindex, q, h) && throws(StaleIndexError, deallocate!, q, h)
+        @test p[h] == deepcopy(p)[h] == (1, 2) && q[handle(q, i)] == (3, 4)
+        emptyend!(q)
+        @test !isvalid(q, h)
+    end
+end
+
 @testset "stale indices and handles" begin
     for Kind in FREE_KINDS, I in (Int, UInt16)
         pool = Kind{Tuple{Int,Int},I}(4)

@@ -6,7 +6,7 @@
 using Random
 using Test
 using Toft
-using Toft: Columns, GenericList, GenericStack, Handle, List, Queue, SortedDict, SortedSet, Stack, between,
+using Toft: Columns, GenericList, GenericStack, Handle, List, Queue, SortedDict, SortedSet, Stack, between, nth,
     capacity, column, handle
 
 include("common.jl")
