@@ -136,7 +136,8 @@ end
 The places of `x`, as in a sorted vector of the elements; of a [`SortedDict`](@ref), among the keys. They take time in
 proportion to a fortieth of the length, as [`Toft.nth`](@ref).
 """
-Base.searchsortedfirst(c::Sorted{K}, x) where {K} = count_before(c.tree, first_from(c.tree, encode(K, convert(K, x)::K))) + 1
+Base.searchsortedfirst(c::Sorted{K}, x) where {K} =
+    count_before(c.tree, first_from(c.tree, encode(K, convert(K, x)::K))) + 1
 function Base.searchsortedlast(c::Sorted{K}, x) where {K}
     key = convert(K, x)::K
     return searchsortedfirst(c, key) - !search(c.tree, encode(K, key))[2]

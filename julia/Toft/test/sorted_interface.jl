@@ -237,7 +237,7 @@ end
             @test throws(ArgumentError, minimum, s) && throws(ArgumentError, maximum, s)
         else
             @test isequal(minimum(s), minimum(v)) && isequal(maximum(s), maximum(v))
-            @test isequal(extrema(s), (minimum(v), maximum(v))) && isequal(minimum(d), first(d)) && isequal(maximum(d), last(d))
+            @test isequal(extrema(s), (minimum(v), maximum(v))) && isequal(extrema(d), (first(d), last(d)))
         end
     end
     s = SortedSet(1:2000) # after changes in the middle
