@@ -48,9 +48,13 @@ include("arena.jl")
 include("arena_dict.jl")
 include("arena_copies.jl")
 include("dict_interface.jl")
+include("block_arena.jl")
 include("no_escape.jl")
 include("allocators.jl")
 
-__init__() = number_lifetimes()
+function __init__()
+    number_lifetimes()
+    make_thread_arenas()
+end
 
 end

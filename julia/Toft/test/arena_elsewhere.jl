@@ -186,7 +186,13 @@ squares(n) = arena(budget = 1 << 20) do a
     cleanup!(() -> CLEANED[] += 1, a)
     sum(v)
 end
+block(v) = Toft.@no_escape begin
+    x = @alloc(Float64, length(v))
+    x .= v .^ 2
+    sum(x)
+end
 const CLEANED = Ref(0)
+const BLOCK = block([3, 4])
 const SUM = squares(10)
 try
     arena(a -> error("thrown"))
@@ -202,8 +208,9 @@ end
         # What ends within its block works, before and after the package is loaded from its cache.
         write(joinpath(folder, "Workload.jl"), WORKLOAD)
         for round in 1:2
-            code = use("using Workload; print(Workload.SUM, ' ', Workload.squares(20), ' ', Workload.CLEANED[])")
-            @test elsewhere(code, Toft.library().path) == "385 2870 2"
+            code = use("using Workload; print(Workload.SUM, ' ', Workload.squares(20), ' ', Workload.CLEANED[], ' ', " *
+                       "Workload.BLOCK + Workload.block([1.0]))")
+            @test elsewhere(code, Toft.library().path) == "385 2870 2 26.0"
             @test any(name -> endswith(name, ".ji"), [f for (_, _, files) in walkdir(folder) for f in files])
         end
         # Arenas in an image are refused, and the error names the remedy.

@@ -2,8 +2,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 module NoEscapeTests
 
-using Test, Toft
+using Random, Test, Toft
 using Toft: @alloc, @alloc_ptr, @no_escape, alloc, default_arena, reset!, stats, checked!
+
+# Bytes in the arenas of blocks that the threads have.
+open_bytes() = sum(stats(b.arena).live for b in block_arenas())
+block_arenas() =
+    unique(b for t in Toft.THREADS for b in [t.idle; collect(values(t.displaced)); something(t.current, [])])
 
 sum_of_squares(v) = @no_escape begin
     squares = @alloc(Float64, length(v))
@@ -27,20 +32,173 @@ function nested(a, b)
 end
 
 @testset "blocks free what they allocated" begin
-    a = default_arena()
-    @test a === default_arena() && a isa Arena
-    @test sum_of_squares([3, 4]) == 25.0 && stats(a).live == 0
+    @test default_arena() === default_arena() && default_arena() isa Arena
+    @test sum_of_squares([3, 4]) == 25.0 && open_bytes() == 0
     sum_of_squares([3, 4])
     @test @allocated(sum_of_squares([3, 4])) <= 256 # the vector and what @allocated sees of it
-    b = Arena()
+    a, b = Arena(), Arena()
     @test nested(a, b) == 43 && nested(a, a) == 43 && stats(a).live == stats(b).live == 0
+    outside = default_arena()
     before = @no_escape begin
-        alloc(a, 100)
-        stats(a).live
+        inside = default_arena()
+        alloc(inside, 100)
+        inside === outside ? 0 : stats(inside).live
     end
-    @test before >= 100 && stats(a).live == 0
+    @test before >= 100 && open_bytes() == 0 && default_arena() === outside
     loops() = @no_escape (s = 0; for i in 1:3; s += map(j -> (return j), i); end; s)
     @test loops() == 6
+end
+
+# ---- ways out of a block ----
+
+function leave_by_continue(n)
+    s = 0
+    for i in 1:n
+        @no_escape begin
+            x = fill!(@alloc(Int, 100), i)
+            isodd(i) && continue
+            i > n - 2 && break
+            s += x[1]
+        end
+    end
+    return s
+end
+leave_by_return(i) = @no_escape begin
+    x = fill!(@alloc(Int, 100), 1)
+    for k in 1:3 # its own loop
+        k == 3 && break
+        k == i && return sum(x)
+    end
+    -1
+end
+function leave_by_goto()
+    @no_escape begin
+        x = fill!(@alloc(Int, 100), 7)
+        @goto inside
+        x[1] = 8
+        @label inside
+        x[1] == 7 && @goto out
+    end
+    @label out
+    return 5
+end
+macro return_if(condition)
+    return esc(:($condition && return 3))
+end
+leave_by_macro(x) = @no_escape begin
+    y = @alloc(Int, 100)
+    @return_if x
+    y[1] = 4
+end
+leave_two(a, i) = @no_escape begin
+    x = fill!(@alloc(Int, 10), 1)
+    @no_escape a begin
+        y = fill!(@alloc(Int, 10), 2)
+        i == 1 && return sum(y)
+        @no_escape begin
+            z = fill!(@alloc(Int, 10), 3)
+            i == 2 && return sum(x) + sum(z)
+        end
+    end
+    sum(x)
+end
+give_away(a) = @no_escape a begin
+    return @alloc(Int, 3)
+end
+
+@testset "ways out of a block" begin
+    a = Arena()
+    @test leave_by_continue(1000) == sum(2:2:998) && open_bytes() == 0
+    @test [leave_by_return(i) for i in 1:3] == [100, 100, -1] && open_bytes() == 0
+    @test leave_by_goto() == 5 && leave_by_macro(true) == 3 && leave_by_macro(false) == 4 && open_bytes() == 0
+    @test [leave_two(a, i) for i in 1:3] == [20, 40, 10] && open_bytes() == stats(a).live == 0
+    @test_throws ArgumentError give_away(a)
+    @test stats(a).live == 0
+end
+
+leave_by_exception(n) = @no_escape begin
+    x = fill!(@alloc(Int, 1000), n)
+    n == 0 && error("thrown")
+    leave_by_exception(n - 1)
+end
+function catch_in_one_function(n)
+    for i in 1:n
+        try
+            @no_escape begin
+                @alloc(Int, 1000)
+                error("thrown")
+            end
+        catch
+        end
+    end
+end
+# Blocks within blocks, and exceptions at random: each block finds its memory as it was.
+function random_blocks(rng, depth)
+    @no_escape begin
+        x = fill!(@alloc(Int, rand(rng, 1:100)), depth)
+        for _ in 1:2
+            dice = rand(rng, 1:6)
+            dice == 1 && depth > 3 && error("thrown")
+            dice == 2 && return depth
+            if dice > 3 && depth < 12
+                try
+                    random_blocks(rng, depth + 1)
+                catch
+                end
+            end
+        end
+        all(==(depth), x) || error("overwritten")
+        depth
+    end
+end
+
+@testset "blocks that an exception leaves" begin
+    for _ in 1:1000
+        @test_throws ErrorException leave_by_exception(3)
+    end
+    @test open_bytes() <= 4 * 8000
+    catch_in_one_function(1000)
+    @test open_bytes() <= 5 * 8000
+    rng = Random.MersenneTwister(1)
+    for _ in 1:2000
+        @test random_blocks(rng, 1) == 1
+    end
+    arenas = length(block_arenas())
+    for _ in 1:50 # tasks that end by one
+        @test_throws Exception fetch(@async leave_by_exception(2))
+    end
+    @test length(block_arenas()) <= arenas + 2
+end
+
+@testset "tasks share the arenas of their threads" begin
+    work(i) = @no_escape begin
+        x = fill!(@alloc(Int, 1000), i)
+        i % 3 == 0 && yield()
+        all(==(i), x) ? i : error("overwritten")
+    end
+    before = length(block_arenas())
+    @test all(i -> fetch(@async work(3i + 1)) == 3i + 1, 1:1000)
+    @test length(block_arenas()) <= before + 1
+    for start in (i -> (@async work(i)), i -> Threads.@spawn work(i))
+        @test map(fetch, [start(i) for i in 1:200]) == 1:200
+        @test map(fetch, [start(i) for i in 1:200]) == 1:200 # of those that the first ones have left
+    end
+    @test length(block_arenas()) <= 1000
+    release!(@no_escape default_arena()) # by mistake
+    @test work(1) == 1
+end
+
+@testset "a loop of several threads in a block" begin
+    sums() = @no_escape begin
+        s, x = zeros(Int, 64), fill!(@alloc(Int, 4), 1)
+        Threads.@threads for i in 1:64
+            y = fill!(@alloc(Int, 10), i)
+            isodd(i) && continue
+            s[i] = sum(y)
+        end
+        sum(s) + sum(x)
+    end
+    @test all(_ -> sums() == sum(10i for i in 2:2:64) + 4, 1:20)
 end
 
 @testset "each task has an arena" begin
@@ -119,7 +277,7 @@ function in_sync(a)
     end
 end
 function in_threads(a)
-    @no_escape a begin
+    @no_escape a begin # with an argument
         x = fill!(@alloc(Int, 4), 1)
         errors = Vector{Any}(undef, Threads.nthreads())
         Threads.@threads for k in 1:Threads.nthreads()
@@ -244,7 +402,7 @@ end
     @test (@no_escape a kept) === kept && isvalid(kept)
     live = stats(a).live
     @test live > 0
-    # an exception leaves the memory to the block around it
+    # an exception leaves the memory of a given arena to the block around it
     @no_escape a begin
         try
             @no_escape a (@alloc(Int, 1000); error("thrown"))
@@ -253,7 +411,8 @@ end
         @test stats(a).live >= live + 8000
     end
     @test stats(a).live == live
-    for code in ("@no_escape return 1", "@no_escape begin; @goto out; end", "@alloc(Int, 3)", "@alloc_ptr(3)")
+    for code in ("@alloc(Int, 3)", "@alloc_ptr(3)", "@no_escape try return 1 finally 2 end",
+                 "for i in 1:2; @no_escape (try; break; catch; finally; 2; end); end")
         thrown = try
             macroexpand(NoEscapeTests, Meta.parse(code))
             nothing
