@@ -1,8 +1,8 @@
 # The arenas of blocks: a task takes one from its thread at the beginning of its outermost block, and returns it at the
 # end, so that tasks of any number share a few.
 #
-# A block that an exception leaves has no end. So an arena records where each open block lies on the task's stack, which
-# grows downwards. A block that begins at the place of a recorded one, or above, proves that this one was left: functions
+# A block that an exception leaves has no end. So an arena records where each open block lies on the task's stack,
+# which grows downwards. A block that begins at the place of a recorded one, or above, proves that this one was left: functions
 # with blocks are not inlined, and a block within another one in the same function does not come here.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
