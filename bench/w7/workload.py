@@ -86,7 +86,7 @@ PROGRAMS = {
     "numpy": numpy,
     "sqlite_memory": example("sqlite_memory"),
     "lua": example("lua"),
-    "oxc_parser": example("oxc_parser"),
+    "php_parser": example("php_parser"),
 }
 
 
