@@ -74,7 +74,7 @@ PUBLISHED = {
         [],
         "nothing of the kind was published by a forerunner: the mallocs are the rivals"),
     "W7": (
-        "programs through their allocator hooks", "cmark, libxml2, tree-sitter, Duktape, QuickJS, protobuf, NumPy, SQLite, Lua, oxc",
+        "programs through their allocator hooks", "cmark, libxml2, tree-sitter, Duktape, QuickJS, protobuf, prism, SQLite, Lua, php-rs-parser",
         [],
         "the mallocs are the rivals"),
 }

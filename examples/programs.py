@@ -37,9 +37,9 @@ class Case:
 
 class Program:
     """rounds(quick): how many a process runs, put at the commands' "ROUNDS". warm: the first one is a round as any.
-    adapter: the file with the adapter, if it is marked there."""
+    adapter: the files that mark parts of the adapter."""
 
-    def __init__(self, name, says, cases, rounds, passes, warm=False, language="C", adapter=None):
+    def __init__(self, name, says, cases, rounds, passes, warm=False, language="C", adapter=()):
         self.name, self.says, self.cases, self.rounds, self.passes, self.warm = name, says, cases, rounds, passes, warm
         self.language, self.adapter = language, adapter
 

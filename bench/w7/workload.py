@@ -15,8 +15,6 @@ GROUP = None
 ADAPTER_LINES = 30  # at most, in each program
 NOT_BOUND = 0.97  # of glibc's time, on the best malloc: a program that gains less is not bound by allocation
 TIME, PEAK, WON = 1.02, 1.05, 8  # the marks: of the best malloc; in how many programs Toft is ahead
-PYTHON = "/usr/bin/python3"  # of the distribution, which has NumPy
-NUMPY = "/usr/lib/python3/dist-packages/numpy/core/include/numpy/arrayobject.h"
 
 MARKDOWN = [("/usr/share/doc/nodejs/api/*.md", "nodejs-doc")]
 XML = [("/usr/share/mime/packages/freedesktop.org.xml", "shared-mime-info"),
@@ -25,6 +23,7 @@ HEADERS = [("/usr/include/sqlite3.h", "libsqlite3-dev")] + [
     ("/usr/include/linux/%s.h" % name, "linux-libc-dev") for name in ("bpf", "ethtool", "kvm", "nl80211", "v4l2-controls")]
 SCRIPTS = [("/usr/share/javascript/lunr/lunr.js", "libjs-lunr"), (os.path.join(HERE, "search.js"), "")] + [
     ("/usr/share/common-licenses/" + name, "base-files") for name in ("GPL-3", "MPL-2.0")]
+RUBY = [("/usr/lib/ruby/[0-9]*/%s*.rb" % folder, "libruby") for folder in ("", "rdoc/")]
 JSON = [("/usr/share/iso-codes/json/iso_*.json", "iso-codes")]
 
 TOFT = {"toft": "toft"}
@@ -33,7 +32,7 @@ ARENA = {"toft, arena": "arena", "toft, freed": "malloc-on-toft"}
 
 # ---- building ----
 
-def made(name, says, ways, files, needs=(), sources=None, language="C", file=None):
+def made(name, says, ways, files, needs=(), sources=None, language="C", files_of_adapter=()):
     """What builds a program of this folder. ways: {contender: the adapter's name of it}. sources: (the name below
     bench/rivals, the folder within what cargo fetches)."""
     def of(bench):
@@ -52,22 +51,8 @@ def made(name, says, ways, files, needs=(), sources=None, language="C", file=Non
 
         case = programs.Case(name, command("malloc"), {ours: command(way) for ours, way in ways.items()})
         return programs.Program(name, says, [case], rounds={False: 4, True: 3}, passes={False: 7, True: 1},
-                                language=language, adapter=os.path.join(HERE, file or name + ".c"))
+                                language=language, adapter=[os.path.join(HERE, file) for file in files_of_adapter or [name + ".c"]])
     return of
-
-
-def numpy(bench):
-    folder = os.path.join(bench.build, "w7")
-    if not os.path.exists(NUMPY):
-        raise programs.Missing("no header %s: install the Debian package python3-numpy" % NUMPY)
-    programs.make(HERE, folder, bench.cc, [], "numpy_toft", ["PYTHON=" + PYTHON])
-
-    def command(way):
-        return [PYTHON, "-B", os.path.join(HERE, "numpy_arrays.py"), way, "ROUNDS", folder]
-
-    return programs.Program("numpy", "expressions, a heat equation and clusters", [
-        programs.Case("numpy", command("malloc"), {"toft": command("toft")})],
-        rounds={False: 4, True: 3}, passes={False: 7, True: 1}, language="Python", adapter=os.path.join(HERE, "numpy_toft.c"))
 
 
 def example(name):
@@ -82,11 +67,12 @@ PROGRAMS = {
     "duktape": made("duktape", "a full-text index by lunr.js", TOFT, SCRIPTS, [("duktape.h", "duktape-dev")]),
     "quickjs": made("quickjs", "a full-text index by lunr.js", TOFT, SCRIPTS, [], ("quickjs", "rquickjs-sys/quickjs")),
     "protobuf": made("protobuf", "messages, parsed and serialized", TOFT, JSON,
-                     [("/usr/include/google/protobuf/arena.h", "libprotobuf-dev")], None, "C++", "protobuf.cc"),
-    "numpy": numpy,
+                     [("/usr/include/google/protobuf/arena.h", "libprotobuf-dev")], None, "C++", ["protobuf.cc"]),
+    "prism": made("prism", "files of Ruby, parsed and visited", ARENA, RUBY, [], ("prism", "ruby-prism-sys/vendor/prism-2.1.0"),
+                  files_of_adapter=["prism.c", "prism_xallocator.h"]),
     "sqlite_memory": example("sqlite_memory"),
     "lua": example("lua"),
-    "oxc_parser": example("oxc_parser"),
+    "php_parser": example("php_parser"),
 }
 
 
@@ -108,7 +94,7 @@ def build(bench):
             continue
         except programs.Failure as failure:
             bench.stop("W7: %s: %s" % (name, failure))
-        if program.adapter and lines_of_adapter(program.adapter) > ADAPTER_LINES:
+        if sum(map(lines_of_adapter, program.adapter)) > ADAPTER_LINES:
             bench.stop("W7: %s: the adapter has more than %d lines" % (name, ADAPTER_LINES))
         bench.w7.append(program)
 

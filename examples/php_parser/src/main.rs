@@ -1,23 +1,20 @@
-//! Parses JavaScript files with oxc. `trees FILE...` prints a hash of their syntax trees. `new ROUNDS FILE...` and `reset ROUNDS
-//! FILE...` measure rounds, with a new arena for each file or one that is reset after each, and print them in the format of
-//! ../measure.h.
+//! Parses PHP files. `trees FILE...` prints a hash of their syntax trees, and the type of the arena that they are in.
+//! `new ROUNDS FILE...` and `reset ROUNDS FILE...` measure rounds, with a new arena for each file or one that is reset before
+//! each, and print them in the format of ../measure.h.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hasher};
 use std::hint::black_box;
 
-use oxc_allocator::Allocator;
-use oxc_ast::ast::Program;
-use oxc_parser::Parser;
-use oxc_span::SourceType;
+use php_rs_parser::bumpalo::Bump;
+use php_rs_parser::{ArenaParseResult, ParserContext, parse_arena};
 
 mod measure;
 
-fn parse<'a>(arena: &'a Allocator, text: &'a str) -> Program<'a> {
-    let parsed = Parser::new(arena, text, SourceType::cjs()).parse();
-    assert!(parsed.errors.is_empty() && !parsed.panicked, "{:?}", parsed.errors);
-    parsed.program
+fn correct<'a, 'b>(parsed: ArenaParseResult<'a, 'b>) -> ArenaParseResult<'a, 'b> {
+    assert!(parsed.errors.is_empty(), "{:?}", parsed.errors);
+    parsed
 }
 
 /// Hashes what is written.
@@ -34,23 +31,22 @@ impl std::fmt::Write for Hash {
 fn trees(texts: &[String]) -> u64 {
     let mut hash = Hash(DefaultHasher::new());
     for text in texts {
-        let arena = Allocator::new();
-        write!(hash, "{:?}", parse(&arena, text)).unwrap();
+        let arena = Bump::new();
+        write!(hash, "{:?}", correct(parse_arena(&arena, text)).program).unwrap();
     }
     hash.0.finish()
 }
 
 fn with_new_arenas(texts: &[String]) {
     for text in texts {
-        let arena = Allocator::new();
-        black_box(parse(&arena, text));
+        let arena = Bump::new();
+        black_box(correct(parse_arena(&arena, text)));
     }
 }
 
-fn with_reset(texts: &[String], arena: &mut Allocator) {
+fn with_reset(texts: &[String], context: &mut ParserContext) {
     for text in texts {
-        black_box(parse(arena, text));
-        arena.reset();
+        black_box(correct(context.reparse(text)));
     }
 }
 
@@ -61,17 +57,17 @@ fn main() {
         files.iter().map(|file| std::fs::read_to_string(file).unwrap_or_else(|e| panic!("{file}: {e}"))).collect()
     };
     if mode == "trees" {
-        println!("{:016x}", trees(&read(arguments)));
+        println!("{:016x} {}", trees(&read(arguments)), std::any::type_name::<Bump>());
         return;
     }
     let (rounds, files) = arguments.split_first().expect("a number of rounds");
     let (rounds, texts) = (rounds.parse().expect("a number of rounds"), read(files));
-    let mut arena = Allocator::new();
+    let mut context = ParserContext::new();
     println!("parts");
     for _ in 0..rounds {
         match mode.as_str() {
             "new" => measure::round(|| with_new_arenas(&texts)),
-            "reset" => measure::round(|| with_reset(&texts, &mut arena)),
+            "reset" => measure::round(|| with_reset(&texts, &mut context)),
             _ => panic!("trees, new or reset"),
         }
     }
