@@ -2,8 +2,8 @@
 # end, so that tasks of any number share a few.
 #
 # A block that an exception leaves has no end. So an arena records where each open block lies on the task's stack,
-# which grows downwards. A block that begins at the place of a recorded one, or above, proves that this one was left: functions
-# with blocks are not inlined, and a block within another one in the same function does not come here.
+# which grows downwards. A block that begins at the place of a recorded one, or above, proves that this one was left:
+# functions with blocks are not inlined, and a block within another one in the same function does not come here.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 mutable struct BlockArena

@@ -153,6 +153,7 @@ function random_blocks(rng, depth)
 end
 
 @testset "blocks that an exception leaves" begin
+    @test any(==(Expr(:meta, :noinline)), code_lowered(sum_of_squares, (Vector{Int},))[1].code)
     for _ in 1:1000
         @test_throws ErrorException leave_by_exception(3)
     end
