@@ -83,9 +83,13 @@ end
 @inline strict_key(::Type{K}, k::K) where {K} = k
 function strict_key(::Type{K}, k) where {K}
     key = convert(K, k)::K
-    isequal(key, k) || throw(ArgumentError("$(repr(k; context=:limit => true)) is not a valid key for type $K"))
+    isequal(key, k) || throw_key_type(K, k)
     return key
 end
+
+@noinline throw_key_type(K, k) = throw(
+    isdefined(Base, :KeyTypeError) ? Base.KeyTypeError(K, k) : # since 1.11
+    ArgumentError("$(repr(k; context=:limit => true)) is not a valid key for type $K"))
 
 @inline Base.setindex!(d::Dictionary{K,V}, v, k) where {K,V} = put_pair!(d, strict_key(K, k), convert(V, v)::V)
 

@@ -19,14 +19,6 @@ function Columns{T}(n::Integer) where {T}
     return make_columns(T, convert(Int, n))
 end
 
-@generated function make_columns(::Type{T}, n::Int) where {T}
-    vectors = [:(Vector{$F}(undef, n)) for F in fieldtypes(with_fields(T))]
-    return quote
-        vectors = ($(vectors...),)
-        return Columns{T,typeof(vectors)}(vectors)
-    end
-end
-
 if isdefined(Base, :ismutabletype)
     is_mutable(::Type{T}) where {T} = Base.ismutabletype(T)
 else
@@ -56,6 +48,15 @@ function has_fields_in(@nospecialize(T))
     T isa DataType || return false
     T <: Tuple && return !is_open(T) && fieldcount(T) > 0 # also one whose fields are of abstract types
     return isconcretetype(T) && isstructtype(T) && !is_mutable(T) && fieldcount(T) > 0
+end
+
+# Below the functions that it calls when it is expanded: without precompilation it does not see later ones.
+@generated function make_columns(::Type{T}, n::Int) where {T}
+    vectors = [:(Vector{$F}(undef, n)) for F in fieldtypes(with_fields(T))]
+    return quote
+        vectors = ($(vectors...),)
+        return Columns{T,typeof(vectors)}(vectors)
+    end
 end
 
 Base.size(c::Columns) = (length(c.vectors[1]),)
