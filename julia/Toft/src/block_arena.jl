@@ -24,7 +24,7 @@ mutable struct ThreadArenas
 end
 
 const THREADS = ThreadArenas[]
-const ROUNDS = 512 # outermost blocks between two resets, which return memory that is no longer needed
+const ROUNDS = 512 # outermost blocks of an arena between two times at which memory that is not needed is returned
 
 # Of this process: what a system image has kept is without its memory.
 function make_thread_arenas()
@@ -74,11 +74,22 @@ end
     rewind!(b.arena, m)
     if depth == 1
         b.rounds += 1
-        b.rounds % ROUNDS == 0 && reset!(b.arena)
+        b.rounds % ROUNDS == 0 && return_memory!(b)
         b.home == Threads.threadid() || Threads.atomic_fence()
     end
     b.depth = depth - 1
     nothing
+end
+
+# Of the arena itself, and of every second one that is idle: a thread needs few unless many tasks wait in blocks.
+@noinline function return_memory!(b::BlockArena)
+    reset!(b.arena)
+    b.home == Threads.threadid() || return
+    t = THREADS[b.home]
+    collect_idle!(t)
+    for _ in 1:length(t.idle)÷2
+        release!(popfirst!(t.idle).arena)
+    end
 end
 
 @noinline function end_left_blocks!(b::BlockArena, place)
@@ -117,19 +128,21 @@ end
 end
 
 function pop_idle!(t::ThreadArenas)
-    if isempty(t.idle) && length(t.displaced) >= t.check_at
-        for b in values(t.displaced)
-            istaskdone(b.task) && empty_arena!(b)
-            b.depth == 0 && push!(t.idle, b)
-        end
-        filter!(entry -> entry.second.depth != 0, t.displaced)
-        t.check_at = 2 * length(t.displaced) + 16
-    end
+    isempty(t.idle) && length(t.displaced) >= t.check_at && collect_idle!(t)
     while !isempty(t.idle)
         b = pop!(t.idle)
         isopen(b.arena) && return b
     end
     return nothing
+end
+
+function collect_idle!(t::ThreadArenas)
+    for b in values(t.displaced)
+        istaskdone(b.task) && empty_arena!(b)
+        b.depth == 0 && push!(t.idle, b)
+    end
+    filter!(entry -> entry.second.depth != 0, t.displaced)
+    t.check_at = 2 * length(t.displaced) + 16
 end
 
 # A task has ended by an exception in its block.

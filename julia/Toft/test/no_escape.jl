@@ -185,6 +185,8 @@ end
         @test map(fetch, [start(i) for i in 1:200]) == 1:200 # of those that the first ones have left
     end
     @test length(block_arenas()) <= 1000
+    foreach(_ -> work(1), 1:20*Toft.ROUNDS)
+    @test length(Toft.THREADS[Threads.threadid()].idle) <= 1
     release!(@no_escape default_arena()) # by mistake
     @test work(1) == 1
 end
