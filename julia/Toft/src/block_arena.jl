@@ -38,14 +38,14 @@ function new_block_arena(task, home)
     return BlockArena(Arena(head, true, range, true), task, home, 0, Vector{UInt}(undef, 8), Vector{Mark}(undef, 8), 0)
 end
 
-# An address in the frame of the function that this is inlined to.
-if VERSION >= v"1.12"
-    @eval @inline stack_place() = Base.llvmcall($("%p = alloca i8\n%i = ptrtoint ptr %p to i$(Sys.WORD_SIZE)\n" *
-                                                  "ret i$(Sys.WORD_SIZE) %i"), UInt, Tuple{})
-else
-    @eval @inline stack_place() = Base.llvmcall($("%p = alloca i8\n%i = ptrtoint i8* %p to i$(Sys.WORD_SIZE)\n" *
-                                                  "ret i$(Sys.WORD_SIZE) %i"), UInt, Tuple{})
-end
+# An address in the frame of the function that this is inlined to, or below it. (The name is imported, so that a function
+# that an interpreter would run is compiled.)
+using Core.Intrinsics: llvmcall
+const PLACE_IR = """
+    %p = alloca i8
+    %i = ptrtoint $(VERSION >= v"1.12" ? "ptr" : "i8*") %p to i$(Sys.WORD_SIZE)
+    ret i$(Sys.WORD_SIZE) %i"""
+@eval @inline stack_place() = llvmcall($PLACE_IR, UInt, Tuple{})
 
 # Begins a block, and returns what its end needs.
 @inline function begin_block(place::UInt)
