@@ -4,6 +4,7 @@ module NoEscapeTests
 
 using Random, Test, Toft
 using Toft: @alloc, @alloc_ptr, @no_escape, alloc, default_arena, reset!, stats, checked!
+using ..Main: throws
 
 # Bytes in the arenas of blocks that the threads have.
 open_bytes() = sum(stats(b.arena).live for b in block_arenas())
@@ -154,20 +155,14 @@ end
 
 @testset "blocks that an exception leaves" begin
     @test any(==(Expr(:meta, :noinline)), code_lowered(sum_of_squares, (Vector{Int},))[1].code)
-    for _ in 1:1000
-        @test_throws ErrorException leave_by_exception(3)
-    end
+    @test all(_ -> throws(ErrorException, leave_by_exception, 3), 1:1000)
     @test open_bytes() <= 4 * 8000
     catch_in_one_function(1000)
     @test open_bytes() <= 5 * 8000
     rng = Random.MersenneTwister(1)
-    for _ in 1:2000
-        @test random_blocks(rng, 1) == 1
-    end
+    @test all(_ -> random_blocks(rng, 1) == 1, 1:2000)
     arenas = length(block_arenas())
-    for _ in 1:50 # tasks that end by one
-        @test_throws Exception fetch(@async leave_by_exception(2))
-    end
+    @test all(_ -> throws(Exception, fetch, @async leave_by_exception(2)), 1:50) # tasks that end by one
     @test length(block_arenas()) <= arenas + 2
 end
 
