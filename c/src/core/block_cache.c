@@ -6,6 +6,7 @@
 #define TOFT_CORE_BLOCK_CACHE_C
 
 #include "../platform/atomic.c"
+#include "../platform/held.c"
 #include "../platform/lifecycle.h"
 #include "../platform/os.c"
 #include "../platform/thread_local.h"
@@ -85,19 +86,30 @@ static int toft_cache_put(void *block, size_t size) {
   return 1;
 }
 
+static void *toft_heap_get(size_t size, size_t align) {
+  void *block = toft_os_heap_take(size, align);
+  if (block != NULL) TOFT_HELD_MORE(size);
+  return block;
+}
+
+static void toft_heap_return(void *block, size_t size) {
+  toft_os_heap_put(block);
+  TOFT_HELD_LESS(size);
+}
+
 /* Frees the thread's cached blocks and ready arenas. */
 static void toft_cache_put_blocks(void) {
   toft_cache *c = &toft_thread_cache;
   for (toft_state *a; (a = c->ready) != NULL;) {
     c->ready = (toft_state *)(void *)a->synced;
     c->bytes -= TOFT_BLOCK_MIN;
-    toft_os_heap_put(a);
+    toft_heap_return(a, TOFT_BLOCK_MIN);
   }
   for (unsigned bin = 0; bin < TOFT_CACHE_BINS; bin++) {
     for (toft_cached_block *b; (b = c->bins[bin]) != NULL;) {
       c->bins[bin] = b->next;
       c->bytes -= b->size;
-      toft_os_heap_put(b);
+      toft_heap_return(b, b->size);
     }
   }
 }
@@ -113,7 +125,7 @@ TOFT_INLINE void toft_heap_count_block(void) {
 static TOFT_COLD void *toft_heap_take_after_refusal(size_t size, size_t align) {
   toft_cache_put_blocks();
   toft_page_cache_drop();
-  return toft_os_heap_take(size, align);
+  return toft_heap_get(size, align);
 }
 
 /* `align` is guaranteed for sizes below 1 MiB; larger blocks have the system's page alignment. */
@@ -121,7 +133,7 @@ static void *toft_heap_take_aligned(size_t size, size_t align) {
   if (size >= TOFT_CAP) return toft_page_cache_take(size);
   toft_heap_count_block();
   void *block = toft_cache_take(size, align);
-  if (block == NULL) block = toft_os_heap_take(size, align);
+  if (block == NULL) block = toft_heap_get(size, align);
   return TOFT_LIKELY(block != NULL) ? block : toft_heap_take_after_refusal(size, align);
 }
 
@@ -137,7 +149,7 @@ static void toft_heap_put(toft_source *self, void *block, size_t size) {
     return;
   }
   toft_heap_count_block();
-  if (!toft_cache_put(block, size)) toft_os_heap_put(block);
+  if (!toft_cache_put(block, size)) toft_heap_return(block, size);
 }
 
 static toft_source toft_heap_source = {toft_heap_take, toft_heap_put, NULL};
