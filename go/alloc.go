@@ -425,8 +425,12 @@ func (a *Arena) more(size uintptr) unsafe.Pointer {
 
 func (a *Arena) slow(size, align uintptr) unsafe.Pointer {
 	a.check("allocation")
+	var p unsafe.Pointer
 	if a.epoch&1 != 0 {
-		return a.allocInstrumented(size, align)
+		p = a.allocInstrumented(size, align)
+	} else {
+		p = cAlloc(a, size, align)
 	}
-	return cAlloc(a, size, align)
+	memoryGrew()
+	return p
 }

@@ -81,6 +81,8 @@ var (
 	active     atomic.Uintptr             // the number of processors whose slots and lists may be used: 0 or maxP
 	canPin     bool                       // active may be maxP
 	separate   sync.Map                   // *Arena -> *slot: those whose buffer is on the C heap
+
+	separateBuffers atomic.Int64
 )
 
 func init() {
@@ -259,7 +261,7 @@ func (s *slot) refresh(a *Arena) {
 		cSetBudget(a, NoBudget)
 	}
 	s.setKept(keptOf(stats))
-	if over := keptBytes.Load() - keptLimit.Load(); over > 0 && s.kept != 0 {
+	if over := keptBytes.Load() - min(keptLimit.Load(), limiter.kept.Load()); over > 0 && s.kept != 0 {
 		cTrim(a, s.kept-min(s.kept, uintptr(over)))
 		s.setKept(keptOf(cStats(a)))
 	}
@@ -321,6 +323,7 @@ func newSeparate() *slot {
 	if buffer == nil {
 		panic(&AllocError{Size: bufferSize, Align: 8})
 	}
+	separateBuffers.Add(1)
 	s := (*slot)(buffer)
 	*s = slot{state: leasedBy}
 	s.initArena(s.behind())
@@ -341,6 +344,7 @@ func (s *slot) destroy() {
 	a.cursor = s.start
 	cRelease(emptying{a: a}, 0)
 	cFreeBuffer(unsafe.Pointer(s))
+	separateBuffers.Add(-1)
 }
 
 // ---- kept memory ----
@@ -352,7 +356,7 @@ func (s *slot) destroy() {
 // lease that is not used between two collections frees its blocks.
 type LeaseLimits struct {
 	// Total limits the bytes of the blocks of all leases of the process; it is 64 MiB unless set. A Return by which the
-	// sum would exceed it frees blocks. In addition each lease has a buffer of 8 KiB.
+	// sum would exceed it frees blocks. In addition each lease has a buffer of 8 KiB. [AdjustMemoryLimit] may lower it.
 	Total uint
 }
 
@@ -436,6 +440,7 @@ var collecting sync.Mutex
 func collect(all bool) {
 	trim(all)
 	cTrimPages(all)
+	adjustLimit(false)
 	if !all && debug.any.Load() { // not in TrimLeases, and not on the runtime's goroutine, which runs finalizers
 		if debug.on.Load() {
 			checkReturned()

@@ -1673,14 +1673,31 @@ static int toft_cache_put(void *block, size_t size) {
   return 1;
 }
 
+/* Blocks below 1 MiB from the system's heap. With TOFT_RUNTIME, where the threads do not cache them, they are aligned
+ * here: after aligned allocations glibc's heap has free chunks that the next ones of that size do not fit into, and it
+ * grows to several MiB for each thread. */
 static void *toft_heap_get(size_t size, size_t align) {
+#ifdef TOFT_RUNTIME
+  unsigned char *chunk = (unsigned char *)malloc(size + align + sizeof chunk);
+  if (chunk == NULL) return NULL;
+  unsigned char *block = chunk + sizeof chunk + toft_pad(chunk + sizeof chunk, align);
+  memcpy(block - sizeof chunk, &chunk, sizeof chunk);
+#else
   void *block = toft_os_heap_take(size, align);
-  if (block != NULL) TOFT_HELD_MORE(size);
+  if (block == NULL) return NULL;
+#endif
+  TOFT_HELD_MORE(size);
   return block;
 }
 
 static void toft_heap_return(void *block, size_t size) {
+#ifdef TOFT_RUNTIME
+  void *chunk;
+  memcpy(&chunk, (unsigned char *)block - sizeof chunk, sizeof chunk);
+  free(chunk);
+#else
   toft_os_heap_put(block);
+#endif
   TOFT_HELD_LESS(size);
 }
 

@@ -2519,8 +2519,8 @@ TOFT_API size_t toft_held_bytes(void);
  * cursor of NULL the mark is the start of the arena. If *arg is NULL, none is left, or the arena refuses the call
  * (another provider's, busy, or the mark is not valid), which the rewind, reset or release that follows reports.
  *
- * While *arg is not NULL, the arena is busy, as inside a cleanup; the caller repeats the call with `again` set until *arg
- * is NULL. No argument of fn may be NULL. */
+ * While *arg is not NULL, the arena is busy, as inside a cleanup; the caller repeats the call with `again` set until
+ * *arg is NULL. No argument of fn may be NULL. */
 TOFT_API void toft_next_cleanup(toft_arena *a, unsigned char *cursor, uintptr_t epoch, int again, void (*fn)(void *),
                                 void **arg);
 #endif
