@@ -51,8 +51,8 @@ var emptyings = map[string]struct {
 	},
 	"Return of an extra lease": {
 		func(t *testing.T) (*Arena, func()) {
-			own := active.Swap(0)
-			defer active.Store(own)
+			useSlots(false)
+			defer useSlots(true)
 			a := Get()
 			return &a.Arena, a.Return
 		},

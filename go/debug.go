@@ -104,11 +104,7 @@ func SetDebug(on bool) (was bool) {
 			debug.profile = pprof.NewProfile("toft.leases")
 		}
 	}
-	if on {
-		active.Store(0)
-	} else if canPin {
-		active.Store(maxP)
-	}
+	useSlots(!on)
 	return debug.on.Swap(on)
 }
 

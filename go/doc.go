@@ -90,4 +90,7 @@
 // # Building
 //
 // This package needs cgo and a C compiler. The build tag toft_portable leaves out the one use of the runtime's internals.
+//
+// On Linux leases use membarrier(2). Where a filter of system calls refuses it when the process starts, Get and Return use
+// atomic operations instead, which take some nanoseconds more.
 package toft
