@@ -18,10 +18,13 @@ import (
 // not be rounded, and nothing overflows. What does not fit, and every allocation of an instrumented arena, goes to the
 // arena's provider. Functions that are documented as inlined must stay within the inliner's budget of 80; a test checks it.
 
-// An AllocError describes an allocation that failed. It wraps [ErrNoMemory].
+// An AllocError describes an allocation that failed. It wraps [ErrNoMemory], or [ErrBusy] if a cleanup of the arena was
+// running.
 type AllocError struct {
 	Size, Align int // in bytes, as requested
 	Len         int // the length of a slice whose elements have Size bytes; 0 for others
+
+	busy bool // a cleanup of the arena is running
 }
 
 func (e *AllocError) Error() string {
@@ -36,12 +39,25 @@ func (e *AllocError) Error() string {
 		why = "a negative length"
 	case !isAlign(uint(e.Align)):
 		why = "not a power of two"
+	case e.busy:
+		why = "a cleanup of the arena is running"
 	}
 	return fmt.Sprintf("toft: cannot allocate %s bytes aligned to %d: %s", what, e.Align, why)
 }
 
-// Unwrap returns [ErrNoMemory].
-func (e *AllocError) Unwrap() error { return ErrNoMemory }
+// Unwrap returns [ErrNoMemory] or [ErrBusy].
+func (e *AllocError) Unwrap() error {
+	if e.busy {
+		return ErrBusy
+	}
+	return ErrNoMemory
+}
+
+// refusal returns e with its cause. Precondition: the arena has refused the allocation.
+func (a *Arena) refusal(e AllocError) *AllocError {
+	e.busy = runsCleanup(a)
+	return &e
+}
 
 // of returns the arena that a points to: the Arena of a Lease is at the address of the Lease.
 func of[A AnyArena](a *A) *Arena { return (*Arena)(unsafe.Pointer(a)) }
@@ -112,7 +128,7 @@ func TryMakeSliceAligned[T any, A AnyArena](a *A, n int, align uint) ([]T, error
 	size := unsafe.Sizeof(*new(T))
 	p, err := of(a).try(any((*T)(nil)), sliceSize(n, size), align)
 	if err != nil {
-		return nil, &AllocError{int(size), int(align), n}
+		return nil, of(a).refusal(AllocError{Size: int(size), Align: int(align), Len: n})
 	}
 	return unsafe.Slice((*T)(p), n), nil
 }
@@ -240,7 +256,7 @@ func (a *Arena) alloc(size, align int) unsafe.Pointer {
 	mustBytes(size, align)
 	p := a.aligned(uintptr(size), uintptr(align))
 	if p == nil {
-		panic(&AllocError{Size: size, Align: align})
+		panic(a.refusal(AllocError{Size: size, Align: align}))
 	}
 	return p
 }
@@ -376,7 +392,7 @@ func (a *Arena) try(typ any, size uintptr, align uint) (unsafe.Pointer, error) {
 		p = a.aligned(size, uintptr(align))
 	}
 	if p == nil {
-		return nil, &AllocError{Size: int(size), Align: int(align)}
+		return nil, a.refusal(AllocError{Size: int(size), Align: int(align)})
 	}
 	wipe(p, size)
 	return p, nil
@@ -402,15 +418,19 @@ func (a *Arena) aligned(size, align uintptr) unsafe.Pointer {
 func (a *Arena) more(size uintptr) unsafe.Pointer {
 	p := a.slow(size, 8)
 	if p == nil {
-		panic(&AllocError{Size: int(size), Align: 8})
+		panic(a.refusal(AllocError{Size: int(size), Align: 8}))
 	}
 	return p
 }
 
 func (a *Arena) slow(size, align uintptr) unsafe.Pointer {
 	a.check("allocation")
+	var p unsafe.Pointer
 	if a.epoch&1 != 0 {
-		return a.allocInstrumented(size, align)
+		p = a.allocInstrumented(size, align)
+	} else {
+		p = cAlloc(a, size, align)
 	}
-	return cAlloc(a, size, align)
+	memoryGrew()
+	return p
 }

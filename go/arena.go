@@ -6,7 +6,6 @@ package toft
 
 import (
 	"fmt"
-	"runtime/cgo"
 	"slices"
 	"sync"
 	"unsafe"
@@ -309,13 +308,18 @@ func (a *Arena) Contains(p unsafe.Pointer) bool {
 
 // ---- cleanups ----
 
-// Cleanup registers f to be called once, when this point of the arena is rewound, reset, returned or released. Cleanups run
-// newest first. f may use other arenas but not this one. It runs on its own goroutine while Rewind, Reset, Return or Release
-// waits. If it panics or calls [runtime.Goexit], the other cleanups still run and the memory is freed; then the caller's
-// goroutine panics with the same value, or exits. If several do so, the last one counts.
+// Cleanup registers f to be called once, when this point of the arena is rewound, reset, returned or released. f may read
+// and write all memory that the call frees, and use other arenas but not this one: an allocation then fails with an
+// [AllocError] that wraps [ErrBusy].
 //
-// If C rewinds, resets or releases the arena, f is called from C and must neither panic nor call Goexit. Cleanups that C
-// registered run on the thread that frees the memory.
+// Cleanups run newest first, those that C registered too, and each arena that C has adopted is released at its place among
+// them. They run on the goroutine that calls Rewind, Reset, Return or Release. If f panics or calls [runtime.Goexit], the
+// other cleanups still run and the memory is freed while the panic or exit continues. If several do so, Go's rules for
+// deferred functions apply.
+//
+// The cleanups of an adopted arena, and those of an arena of another provider than this package's C library, run on a
+// goroutine of their own each while the call waits, and then the call repeats the last panic or exit. If C rewinds, resets
+// or releases the arena, f is called from C and must neither panic nor call Goexit.
 //
 // Cleanup panics with an [AllocError] if there is no memory.
 func (a *Arena) Cleanup(f func()) {
@@ -323,12 +327,10 @@ func (a *Arena) Cleanup(f func()) {
 		panic("toft: Cleanup: nil function")
 	}
 	a.check("Cleanup")
-	h := cgo.NewHandle(cleanup{a, f})
-	countCleanup(a, 1)
-	if !cCleanup(a, uintptr(h)) {
-		countCleanup(a, -1)
-		h.Delete()
-		panic(&AllocError{Size: cleanupSize, Align: 8})
+	pushCleanup(a, f)
+	if !cCleanup(a) {
+		popCleanup(a, 0)
+		panic(a.refusal(AllocError{Size: cleanupSize, Align: 8}))
 	}
 }
 

@@ -7,7 +7,7 @@ package toft
 // The calls to C: each function here makes one, which takes about 30 ns, and no fast path makes one. toft.c and toft.h are
 // Toft's C library. Its symbols have a prefix, so that a program may link the library for itself.
 
-// #cgo CFLAGS: -std=gnu11 -O2 -DTOFT_PREFIX=toftgo_ -DTOFT_BACKGROUND_DEFAULT=1
+// #cgo CFLAGS: -std=gnu11 -O2 -DTOFT_PREFIX=toftgo_ -DTOFT_BACKGROUND_DEFAULT=1 -DTOFT_RUNTIME
 // #cgo linux LDFLAGS: -lpthread
 //
 // // C copies the texts, names and results that it gets pointers to.
@@ -149,10 +149,21 @@ func cStats(a *Arena) Stats {
 	}
 }
 
-// cCleanup registers the function of a handle. It reports false if there is no memory.
-func cCleanup(a *Arena, handle uintptr) bool {
-	return C.toftgo_x_cleanup(cArena(a), C.uintptr_t(handle)) != 0
+// cCleanup registers a cleanup of Go. It reports false if there is no memory.
+func cCleanup(a *Arena) bool { return C.toftgo_x_cleanup(cArena(a)) != 0 }
+
+// cNextCleanup runs the cleanups of C up to the next one of Go, and reports whether there is one, which the caller runs. again:
+// the arena is busy because of that.
+func cNextCleanup(e emptying, again bool, operation uintptr) bool {
+	var repeated C.int
+	if again {
+		repeated = 1
+	}
+	return C.toftgo_x_next_cleanup(cArena(e.a), C.uintptr_t(e.m.cursor), C.uintptr_t(e.m.epoch), repeated, C.uintptr_t(operation)) != 0
 }
+
+// cHeld returns the bytes of blocks, pages and caches.
+func cHeld() uint64 { return uint64(C.toft_held_bytes()) }
 
 // cCreate makes an arena. It returns nil if there is no memory.
 func cCreate(o Options) (*Arena, *creation) {

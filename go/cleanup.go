@@ -12,30 +12,82 @@ import (
 	"runtime/cgo"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
-// C is called on the goroutine and thread that frees the arena's memory, and C's own cleanups run there. A cleanup of Go
-// runs on its own goroutine while that one waits, so that a panic or runtime.Goexit does not unwind C in the middle of its
-// work. The caller's goroutine repeats the panic or the exit when the work is done.
+// The functions of an arena's cleanups are on a stack in Go. For each, C has a cleanup that keeps its place among those of C.
+// A call of this package that frees memory first calls C in steps: C runs its own cleanups up to the next one of Go, which
+// then runs here, on the caller's goroutine, while the arena is busy and its memory is valid. The call that frees the memory
+// comes last. A panic or runtime.Goexit of a cleanup unwinds Go only, and a deferred call does the rest.
+//
+// C cannot be left in the middle of its work, so the cleanups that it runs in one go, those of arenas of another provider and
+// of adopted arenas, run on a goroutine of their own while the caller waits; its panic or exit is repeated.
 
-type cleanup struct {
-	a *Arena
-	f func()
+// cleanups are those of one arena.
+type cleanups struct {
+	functions []func() // the newest last
+	running   int
 }
 
-// The number of registered cleanups, of all arenas and of each.
+// The cleanups of all arenas, in parts so that few goroutines wait for each other.
 var (
-	cleanupCount atomic.Int64
-	cleanupsOf   = map[*Arena]int{}
-	cleanupLock  sync.Mutex
+	cleanupCount atomic.Int64 // the number of registered functions
+	cleanupParts [64]cleanupTable
 )
 
-func countCleanup(a *Arena, n int) {
-	cleanupLock.Lock()
-	defer cleanupLock.Unlock()
-	cleanupCount.Add(int64(n))
-	if cleanupsOf[a] += n; cleanupsOf[a] == 0 {
-		delete(cleanupsOf, a)
+type cleanupTable struct {
+	sync.Mutex
+	of map[*Arena]*cleanups
+	_  [48]byte
+}
+
+func cleanupPart(a *Arena) *cleanupTable {
+	return &cleanupParts[uintptr(unsafe.Pointer(a))>>6%uintptr(len(cleanupParts))]
+}
+
+func pushCleanup(a *Arena, f func()) {
+	part := cleanupPart(a)
+	part.Lock()
+	defer part.Unlock()
+	c := part.of[a]
+	if c == nil {
+		if part.of == nil {
+			part.of = map[*Arena]*cleanups{}
+		}
+		c = new(cleanups)
+		part.of[a] = c
+	}
+	c.functions = append(c.functions, f)
+	cleanupCount.Add(1)
+}
+
+// popCleanup removes the newest cleanup. If it is going to run, running is 1, and endCleanup follows, else 0.
+func popCleanup(a *Arena, running int) (f func()) {
+	part := cleanupPart(a)
+	part.Lock()
+	defer part.Unlock()
+	c := part.of[a]
+	last := len(c.functions) - 1
+	f, c.functions[last] = c.functions[last], nil
+	c.functions = c.functions[:last]
+	c.running += running
+	part.dropEmpty(a, c)
+	cleanupCount.Add(-1)
+	return f
+}
+
+func endCleanup(a *Arena) {
+	part := cleanupPart(a)
+	part.Lock()
+	defer part.Unlock()
+	c := part.of[a]
+	c.running--
+	part.dropEmpty(a, c)
+}
+
+func (t *cleanupTable) dropEmpty(a *Arena, c *cleanups) {
+	if len(c.functions) == 0 && c.running == 0 {
+		delete(t.of, a)
 	}
 }
 
@@ -43,9 +95,27 @@ func hasCleanups(a *Arena) bool {
 	if cleanupCount.Load() == 0 {
 		return false
 	}
-	cleanupLock.Lock()
-	defer cleanupLock.Unlock()
-	return cleanupsOf[a] != 0
+	part := cleanupPart(a)
+	part.Lock()
+	defer part.Unlock()
+	c := part.of[a]
+	return c != nil && len(c.functions) != 0
+}
+
+// runsCleanup reports whether a cleanup of the arena is running.
+func runsCleanup(a *Arena) bool {
+	part := cleanupPart(a)
+	part.Lock()
+	defer part.Unlock()
+	c := part.of[a]
+	return c != nil && c.running != 0
+}
+
+// runCleanup runs the newest cleanup of the arena.
+func runCleanup(a *Arena) {
+	f := popCleanup(a, 1)
+	defer endCleanup(a)
+	f()
 }
 
 // An emptying is a call to C that frees memory and therefore runs cleanups.
@@ -53,14 +123,8 @@ type emptying struct {
 	call  func(e emptying, operation uintptr) int
 	a     *Arena
 	place *placeText
-	m     Mark
+	m     Mark // of a rewind
 	made  *creation
-}
-
-// An operation is an emptying that runs cleanups. It records how the last cleanup ended that did not return.
-type operation struct {
-	panicked, exited bool
-	value            any
 }
 
 // run makes the call and then calls `then`, also if a cleanup panics or calls runtime.Goexit.
@@ -70,32 +134,83 @@ func (e emptying) run(then func(code int)) {
 		then(e.call(e, 0))
 		return
 	}
-	e.runCleanups(then)
+	e.runCleanups(newOperation(), false, then)
 }
 
-func (e emptying) runCleanups(then func(code int)) {
-	o := &operation{}
-	h := cgo.NewHandle(o)
-	code := e.call(e, uintptr(h))
-	h.Delete()
-	then(code)
-	if o.panicked {
-		panic(o.value)
+// runCleanups is run with cleanups. again: the arena is busy because one of them did not return.
+func (e emptying) runCleanups(o *operation, again bool, then func(code int)) {
+	interrupted := true
+	defer func() {
+		if interrupted {
+			e.runCleanups(o, true, then)
+		}
+	}()
+	for cNextCleanup(e, again, uintptr(o.handle)) {
+		again = true
+		runCleanup(e.a)
 	}
-	if o.exited {
+	interrupted = false
+	code := e.call(e, uintptr(o.handle))
+	how := o.end()
+	then(code)
+	if how.panicked {
+		panic(how.value)
+	}
+	if how.exited {
 		runtime.Goexit()
 	}
 }
 
-// run calls f and records how it ends.
+// ---- cleanups that C calls ----
+
+// An operation is an emptying that runs cleanups. It records how the last one ended that C called and that did not return.
+type operation struct {
+	handle cgo.Handle
+	ending
+}
+
+type ending struct {
+	panicked, exited bool
+	value            any
+}
+
+// The operations that are not in use.
+var idleOperations struct {
+	sync.Mutex
+	all []*operation
+}
+
+func newOperation() *operation {
+	idleOperations.Lock()
+	defer idleOperations.Unlock()
+	if last := len(idleOperations.all) - 1; last >= 0 {
+		o := idleOperations.all[last]
+		idleOperations.all = idleOperations.all[:last]
+		return o
+	}
+	o := &operation{}
+	o.handle = cgo.NewHandle(o)
+	return o
+}
+
+func (o *operation) end() ending {
+	how := o.ending
+	o.ending = ending{}
+	idleOperations.Lock()
+	defer idleOperations.Unlock()
+	idleOperations.all = append(idleOperations.all, o)
+	return how
+}
+
+// run calls f on its own goroutine and records how it ends.
 func (o *operation) run(f func()) {
 	done := make(chan struct{})
 	go func() {
 		returned := false
 		defer func() {
 			if !returned {
-				o.value = recover()
-				o.panicked, o.exited = o.value != nil, o.value == nil
+				value := recover()
+				o.ending = ending{value != nil, value == nil, value}
 			}
 			close(done)
 		}()
@@ -105,17 +220,14 @@ func (o *operation) run(f func()) {
 	<-done
 }
 
-// C calls this to run a cleanup. from is 0 if C itself freed the memory.
+// C calls this to run the newest cleanup of an arena. from is 0 if C itself frees the memory, else the handle of an operation.
 //
 //export toftgoCleanup
-func toftgoCleanup(handle, from C.uintptr_t) {
-	h := cgo.Handle(handle)
-	c := h.Value().(cleanup)
-	h.Delete()
-	countCleanup(c.a, -1)
+func toftgoCleanup(arena unsafe.Pointer, from C.uintptr_t) {
+	a := (*Arena)(arena)
 	if from == 0 {
-		c.f()
+		runCleanup(a)
 		return
 	}
-	cgo.Handle(from).Value().(*operation).run(c.f)
+	cgo.Handle(from).Value().(*operation).run(func() { runCleanup(a) })
 }

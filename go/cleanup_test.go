@@ -6,8 +6,11 @@ package toft
 
 import (
 	"errors"
+	"fmt"
 	"runtime"
+	stacks "runtime/debug"
 	"slices"
+	"strings"
 	"testing"
 
 	"toft.dev/toft/internal/ctest"
@@ -48,8 +51,8 @@ var emptyings = map[string]struct {
 	},
 	"Return of an extra lease": {
 		func(t *testing.T) (*Arena, func()) {
-			own := active.Swap(0)
-			defer active.Store(own)
+			useSlots(false)
+			defer useSlots(true)
 			a := Get()
 			return &a.Arena, a.Return
 		},
@@ -243,17 +246,145 @@ func TestFunctionsThatDoNotReturn(t *testing.T) {
 	}
 }
 
-// A cleanup runs on its own goroutine, which may lock its thread, while the caller's locked thread waits.
-func TestCleanupsHaveTheirOwnGoroutine(t *testing.T) {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	here, there := ctest.Thread(), uint64(0)
-	a := Get()
-	a.Cleanup(func() { there = ctest.Thread() })
-	a.Cleanup(func() { runtime.LockOSThread() }) // not unlocked: its thread ends with it
-	a.Return()
-	if there == 0 || there == here {
-		t.Errorf("on thread %d, the caller's being %d", there, here)
+// A cleanup runs on the thread that the caller has locked.
+func TestCleanupsRunOnTheCallersThread(t *testing.T) {
+	for name, e := range emptyings {
+		runtime.LockOSThread()
+		here, there := ctest.Thread(), uint64(0)
+		a, empty := e.get(t)
+		a.Cleanup(func() { there = ctest.Thread() })
+		empty()
+		if there != here {
+			t.Errorf("%s: on thread %d, the caller's being %d", name, there, here)
+		}
+		runtime.UnlockOSThread()
+		e.after(t, a)
+	}
+}
+
+func (c *cleanupBug) panics() { c.next.n++ } // dereferences nil
+
+type cleanupBug struct {
+	next *cleanupBug
+	n    int
+}
+
+// The stack of a cleanup's panic has the cleanup and the call that freed the memory.
+func TestPanicsOfCleanupsKeepTheirStack(t *testing.T) {
+	a := newArena(t, Options{})
+	var stack string
+	func() {
+		defer func() {
+			recover()
+			stack = string(stacks.Stack())
+		}()
+		a.Cleanup(func() {})
+		a.Cleanup(new(cleanupBug).panics)
+		a.Reset()
+	}()
+	for _, part := range []string{"(*cleanupBug).panics", "(*Arena).Reset", "TestPanicsOfCleanupsKeepTheirStack"} {
+		if !strings.Contains(stack, part) {
+			t.Errorf("the stack is without %s:\n%s", part, stack)
+		}
+	}
+}
+
+// An allocation in an arena whose cleanup runs fails for that reason, by each function.
+func TestAllocationsInCleanups(t *testing.T) {
+	failed := func(name string, f func(a *Arena) error) {
+		a := newArena(t, Options{})
+		var err error
+		a.Cleanup(func() {
+			defer func() {
+				if p, ok := recover().(error); ok {
+					err = p
+				}
+			}()
+			err = f(a)
+		})
+		a.Reset()
+		var e *AllocError
+		if !errors.As(err, &e) || !errors.Is(err, ErrBusy) || errors.Is(err, ErrNoMemory) || !strings.HasSuffix(err.Error(), "a cleanup of the arena is running") {
+			t.Errorf("%s: %v", name, err)
+		}
+		a.Alloc(1, 8)
+	}
+	failed("New", func(a *Arena) error { New[int](a); return nil })
+	failed("TryNew", func(a *Arena) error { _, err := TryNew[int](a); return err })
+	failed("TryMakeSlice", func(a *Arena) error { _, err := TryMakeSlice[int](a, 3); return err })
+	failed("AllocUninit", func(a *Arena) error { a.AllocUninit(1, 8); return nil })
+	failed("CString", func(a *Arena) error { _, err := a.CString("x"); return err })
+	failed("CStringN", func(a *Arena) error { a.CStringN("x"); return nil })
+	failed("Cleanup", func(a *Arena) error { a.Cleanup(func() {}); return nil })
+	a := newArena(t, Options{Budget: 8})
+	if _, err := TryMakeSlice[int](a, 3); !errors.Is(err, ErrNoMemory) || errors.Is(err, ErrBusy) {
+		t.Error(err)
+	}
+}
+
+// Cleanups of Go, of C and of an adopted arena run in one order, newest first, also if one panics.
+func TestCleanupsOfGoAndC(t *testing.T) {
+	boom := errors.New("boom")
+	for name, e := range emptyings {
+		a, empty := e.get(t)
+		donor, err := NewArena(Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		add := func(to *Arena, n int) { to.Cleanup(func() { ctest.Log(n) }) }
+		add(a, 1)
+		ctest.LogAtCleanup(a.Pointer(), 2)
+		add(donor, 3)
+		add(donor, 4)
+		if !ctest.Adopt(a.Pointer(), donor.Pointer()) {
+			t.Fatal("not adopted")
+		}
+		owned.Delete(donor)
+		a.Cleanup(func() { ctest.Log(5); panic(boom) })
+		ctest.LogAtCleanup(a.Pointer(), 6)
+		add(a, 7)
+		if how := outcome(empty); how != boom {
+			t.Error(how)
+		}
+		if ran := ctest.TakeLog(); !slices.Equal(ran, []int{7, 6, 5, 4, 3, 2, 1}) {
+			t.Errorf("%s: ran %v", name, ran)
+		}
+		e.after(t, a)
+	}
+}
+
+// Cleanups of an arena of another provider run in order, each on a goroutine of its own.
+func TestCleanupsOfAnotherProvider(t *testing.T) {
+	a, err := Own(ctest.Create(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ran []int
+	for i := range 3 {
+		a.Cleanup(func() {
+			ran = append(ran, i)
+			if i == 1 {
+				panic("boom")
+			}
+		})
+	}
+	if how := outcome(a.Release); how != "boom" || !slices.Equal(ran, []int{2, 1, 0}) || cleanupCount.Load() != 0 {
+		t.Error(how, ran, cleanupCount.Load())
+	}
+}
+
+// The time of registering and running a cleanup.
+func BenchmarkCleanup(b *testing.B) {
+	for _, n := range []int{1, 10, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for i := 0; i < b.N; i += n {
+				a := Get()
+				for range n {
+					a.Cleanup(func() {})
+				}
+				a.Return()
+			}
+		})
 	}
 }
 

@@ -104,11 +104,7 @@ func SetDebug(on bool) (was bool) {
 			debug.profile = pprof.NewProfile("toft.leases")
 		}
 	}
-	if on {
-		active.Store(0)
-	} else if canPin {
-		active.Store(maxP)
-	}
+	useSlots(!on)
 	return debug.on.Swap(on)
 }
 
@@ -203,7 +199,7 @@ func debugGet() *Arena {
 	defer debug.Unlock()
 	debug.records[a] = r
 	debug.any.Store(true)
-	debug.profile.Add(a, 3)
+	debug.profile.Add(a, ownFrames(r.got)) // callers and Add count from themselves on
 	return a
 }
 
@@ -290,6 +286,14 @@ func frames(pcs []uintptr) []runtime.Frame {
 		}
 	}
 	return out
+}
+
+// ownFrames returns how many calls frames leaves out, which depends on what the compiler has inlined.
+func ownFrames(pcs []uintptr) (n int) {
+	for fs, more := runtime.CallersFrames(pcs), true; more; n++ {
+		_, more = fs.Next()
+	}
+	return n - len(frames(pcs))
 }
 
 // goroutine returns the number of the calling goroutine, which only the text of its stack contains.

@@ -59,9 +59,9 @@
 //
 // Leases keep memory between calls: as much as recent calls needed, at most 64 MiB in all (see [LeaseLimits]), until two
 // collections of garbage have passed without a use. The runtime does not count C memory. It is not part of the heap size
-// that triggers collections, and not of GOMEMLIMIT. In a process with a memory limit, set GOMEMLIMIT to the limit less the
-// largest sum of LeaseStats.Kept and Cached, the budgets of owned arenas, and what C itself allocates; [TrimLeases] frees
-// the idle part.
+// that triggers collections, and not of GOMEMLIMIT. [Held] returns what leases, owned arenas, caches and pools hold. In a
+// process with a memory limit, [AdjustMemoryLimit] keeps the runtime's limit at a total less that. [TrimLeases] frees the
+// idle part.
 //
 // [Arena.Stats] and [ReadLeaseStats] return numbers. [WriteProfile] writes a pprof profile of live bytes by call site for
 // arenas with [Arena.SetSampling]; the profile "toft.leases" of runtime/pprof shows the leases that were not returned, with
@@ -90,4 +90,7 @@
 // # Building
 //
 // This package needs cgo and a C compiler. The build tag toft_portable leaves out the one use of the runtime's internals.
+//
+// On Linux leases use membarrier(2). Where a filter of system calls refuses it when the process starts, Get and Return use
+// atomic operations instead, which take some nanoseconds more.
 package toft

@@ -11,6 +11,7 @@ import (
 	"expvar"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"strings"
 	"unsafe"
 
@@ -787,4 +788,52 @@ func ExampleWriteProfile() {
 	var file bytes.Buffer // or os.Create("toft.pprof"), for go tool pprof
 	fmt.Println(toft.WriteProfile(&file))
 	// Output: <nil>
+}
+
+// The memory of arenas and pools beside the metrics of the runtime.
+func ExampleHeld() {
+	toft.TrimLeases()
+	before := toft.Held()
+	a := toft.Get()
+	a.AllocUninit(100<<20, 8)
+	fmt.Println((toft.Held() - before) >> 20)
+	a.Return()
+	toft.TrimLeases()
+	// Output: 100
+}
+
+func ExampleMetrics() {
+	for _, m := range toft.Metrics() {
+		fmt.Println(m.Name)
+	}
+	// Output:
+	// /toft/leases/idle:leases
+	// /toft/leases/leased:leases
+	// /toft/memory/cached:bytes
+	// /toft/memory/held:bytes
+	// /toft/memory/kept:bytes
+}
+
+func ExampleMetric() {
+	held := expvar.NewInt("/toft/memory/held:bytes")
+	for _, m := range toft.Metrics() {
+		if m.Name == "/toft/memory/held:bytes" {
+			held.Set(int64(m.Value))
+			fmt.Println(m.Description)
+		}
+	}
+	// Output: Memory of leases, owned arenas, caches and pools, which is in no metric of Go.
+}
+
+// A server in a container of 1 GiB leaves some percent to the system.
+func ExampleAdjustMemoryLimit() {
+	toft.TrimLeases()
+	stop := toft.AdjustMemoryLimit(950 << 20)
+	defer stop()
+	before := debug.SetMemoryLimit(-1)
+	a := toft.Get()
+	defer a.Return()
+	a.AllocUninit(100<<20, 8)
+	fmt.Println((before - debug.SetMemoryLimit(-1)) >> 20)
+	// Output: 100
 }

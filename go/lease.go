@@ -16,7 +16,8 @@ import (
 // Leases: arenas for the length of a call. Each processor (a P of Go's scheduler) has four slots of its own, in buffers of
 // 8 KiB that are side by side in one range of addresses, so that the slot of an arena is found by arithmetic. If all leases
 // of the processor are in use, Get takes an extra one; see lease_extra.go. There are two ways to take a processor's lease:
-// lease_pin.go needs no atomic operation, and lease_cas.go needs no function of Go's runtime.
+// lease_pin.go needs no atomic operation, and lease_cas.go needs neither a function of Go's runtime nor a barrier of the
+// system. The package chooses when it starts.
 //
 // The arena of an idle lease is sealed: its cursor is at its limit. An allocation after Return therefore takes the slow
 // path, which panics. Get unseals the arena by setting its cursor to the start, and Return only sets the cursor and advances
@@ -78,19 +79,33 @@ const noEpoch = 0 // an epoch that no arena has: Return takes the slow path
 
 var (
 	rangeStart uintptr        = noAddress // the buffers of the processors' slots; extra slots and their buffers follow
-	active     atomic.Uintptr             // the number of processors whose slots and lists may be used: 0 or maxP
-	canPin     bool                       // active may be maxP
+	pins       bool                       // leases are taken as in lease_pin.go, else as in lease_cas.go
+	active     atomic.Uintptr             // the number of processors whose slots and lists may be used if pins: 0 or maxP
+	grouped    atomic.Bool                // slots and lists may be used if not pins
 	separate   sync.Map                   // *Arena -> *slot: those whose buffer is on the C heap
+
+	separateBuffers atomic.Int64
 )
 
 func init() {
 	keptLimit.Store(defaultKept)
 	cNoCache()
 	reserveBuffers()
-	if canPin = rangeStart != noAddress && canCollect(); canPin {
-		active.Store(maxP)
-	}
+	pins = canPin()
+	useSlots(true)
 	startDebug()
+}
+
+// useSlots makes Get use the slots of processors, if there are any, or ends that.
+func useSlots(on bool) {
+	switch on = on && rangeStart != noAddress; {
+	case !pins:
+		grouped.Store(on)
+	case on:
+		active.Store(maxP)
+	default:
+		active.Store(0)
+	}
 }
 
 func slotAt(i uintptr) *slot { return (*slot)(unsafe.Add(nil, rangeStart+i*bufferSize)) }
@@ -259,7 +274,7 @@ func (s *slot) refresh(a *Arena) {
 		cSetBudget(a, NoBudget)
 	}
 	s.setKept(keptOf(stats))
-	if over := keptBytes.Load() - keptLimit.Load(); over > 0 && s.kept != 0 {
+	if over := keptBytes.Load() - min(keptLimit.Load(), limiter.kept.Load()); over > 0 && s.kept != 0 {
 		cTrim(a, s.kept-min(s.kept, uintptr(over)))
 		s.setKept(keptOf(cStats(a)))
 	}
@@ -321,6 +336,7 @@ func newSeparate() *slot {
 	if buffer == nil {
 		panic(&AllocError{Size: bufferSize, Align: 8})
 	}
+	separateBuffers.Add(1)
 	s := (*slot)(buffer)
 	*s = slot{state: leasedBy}
 	s.initArena(s.behind())
@@ -341,6 +357,7 @@ func (s *slot) destroy() {
 	a.cursor = s.start
 	cRelease(emptying{a: a}, 0)
 	cFreeBuffer(unsafe.Pointer(s))
+	separateBuffers.Add(-1)
 }
 
 // ---- kept memory ----
@@ -352,7 +369,7 @@ func (s *slot) destroy() {
 // lease that is not used between two collections frees its blocks.
 type LeaseLimits struct {
 	// Total limits the bytes of the blocks of all leases of the process; it is 64 MiB unless set. A Return by which the
-	// sum would exceed it frees blocks. In addition each lease has a buffer of 8 KiB.
+	// sum would exceed it frees blocks. In addition each lease has a buffer of 8 KiB. [AdjustMemoryLimit] may lower it.
 	Total uint
 }
 
@@ -436,6 +453,7 @@ var collecting sync.Mutex
 func collect(all bool) {
 	trim(all)
 	cTrimPages(all)
+	adjustLimit(false)
 	if !all && debug.any.Load() { // not in TrimLeases, and not on the runtime's goroutine, which runs finalizers
 		if debug.on.Load() {
 			checkReturned()

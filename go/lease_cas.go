@@ -1,4 +1,4 @@
-//go:build cgo && (!linux || !(amd64 || arm64) || race || toft_portable)
+//go:build cgo
 
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -10,31 +10,10 @@ import (
 )
 
 // Taking a lease by compare and swap, in a group of slots that is selected by the address of the caller's stack: a
-// goroutine returns to the same group, and two goroutines that run at once rarely share one. The race detector, which
-// understands atomic operations, needs this way too.
+// goroutine returns to the same group, and two goroutines that run at once rarely share one. This is the way of builds
+// without lease_pin.go and of processes whose system refuses the barrier that lease_pin.go needs.
 
 const groups = 64
-
-// Get leases an empty arena. The caller must return it:
-//
-//	a := toft.Get()
-//	defer a.Return()
-//
-// Any number of leases may be in use; Get never waits for a Return. It panics with an [AllocError] if there is no memory
-// for another arena.
-func Get() *Lease {
-	var here byte
-	g := groupOf(&here)
-	if active.Load() != 0 {
-		s := slotAt(g * perP)
-		if atomic.CompareAndSwapUint32(&s.state, idle, leasedBy) {
-			a := s.behind()
-			a.cursor = s.start
-			return raceBegin(a).lease()
-		}
-	}
-	return getNear(g)
-}
 
 func groupOf(here *byte) uintptr {
 	h := uintptr(unsafe.Pointer(here)) >> 11
@@ -43,7 +22,7 @@ func groupOf(here *byte) uintptr {
 
 // getNear tries all slots of one group.
 func getNear(group uintptr) *Lease {
-	if active.Load() == 0 {
+	if !grouped.Load() {
 		return getSlow()
 	}
 	for i := group * perP; i < (group+1)*perP; i++ {
@@ -62,7 +41,7 @@ func getNear(group uintptr) *Lease {
 	}
 	if l := &lists[group]; l.tryLock() {
 		s := l.pop()
-		l.leave()
+		l.unlock()
 		if s != nil {
 			a := s.arena()
 			a.cursor = s.start
@@ -74,10 +53,12 @@ func getNear(group uintptr) *Lease {
 
 func (l *list) tryLock() bool { return atomic.CompareAndSwapUint32(&l.busy, 0, 1) }
 
-// enter returns the list of the group, for the caller alone until it calls leave, or nil if the list is in use.
-func enter() *list {
+func (l *list) unlock() { atomic.StoreUint32(&l.busy, 0) }
+
+// enterGroup returns the list of the group, for the caller alone until it calls unlock, or nil if the list is in use.
+func enterGroup() *list {
 	var here byte
-	if active.Load() != 0 {
+	if grouped.Load() {
 		g := groupOf(&here)
 		if l := &lists[g]; l.tryLock() {
 			noteList(g)
@@ -87,26 +68,16 @@ func enter() *list {
 	return nil
 }
 
-func (l *list) leave() { atomic.StoreUint32(&l.busy, 0) }
-
-// releaseExtra makes an extra slot idle whose arena is sealed.
-func releaseExtra(s *slot, i uint32) {
-	s.release()
-	push(i)
-}
-
-// exclusively calls f with the list for itself, unless the list is in use.
-func (l *list) exclusively(f func(l *list)) {
+// locked calls f with the list for itself, unless the list is in use.
+func (l *list) locked(f func(l *list)) {
 	if l.tryLock() {
 		f(l)
-		l.leave()
+		l.unlock()
 	}
 }
 
-func canCollect() bool { return true }
-
-// trimProcs shrinks the idle slots of processors: all of them, or those that were not used since the collection before.
-func trimProcs(all bool) {
+// trimGroups is trimProcs for this way.
+func trimGroups(all bool) {
 	for i := range made.Load() {
 		s := slotAt(i)
 		switch {

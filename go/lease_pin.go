@@ -61,7 +61,8 @@ func Get() *Lease {
 func getPinned(p uintptr) *Lease {
 	if p >= active.Load() {
 		procUnpin()
-		return getSlow()
+		var here byte
+		return getNear(groupOf(&here))
 	}
 	for i := p * perP; i < (p+1)*perP; i++ {
 		s := slotAt(i)
@@ -88,13 +89,13 @@ func getPinned(p uintptr) *Lease {
 	l.busy = 1
 	if atomic.LoadUint32(&l.hold) == holdNone {
 		if s := l.pop(); s != nil {
-			l.leave()
+			l.leavePinned()
 			a := s.arena()
 			a.cursor = s.start
 			return a.lease()
 		}
 	}
-	l.leave()
+	l.leavePinned()
 	return getSlow()
 }
 
@@ -111,10 +112,18 @@ func enter() *list {
 		l.release()
 	}
 	procUnpin()
-	return nil
+	return enterGroup()
 }
 
 func (l *list) leave() {
+	if pins {
+		l.leavePinned()
+	} else {
+		l.unlock()
+	}
+}
+
+func (l *list) leavePinned() {
 	l.release()
 	procUnpin()
 }
@@ -132,7 +141,7 @@ func releaseExtra(s *slot, i uint32) {
 			}
 			l.items[l.n] = i
 			l.n++
-			l.leave()
+			l.leavePinned()
 			return
 		}
 		l.release()
@@ -144,21 +153,31 @@ func releaseExtra(s *slot, i uint32) {
 // exclusively calls f with the list for itself, unless the list is empty or in use. Goroutines that need the list at the
 // same time use the list of all processors.
 func (l *list) exclusively(f func(l *list)) {
+	if !pins {
+		l.locked(f)
+		return
+	}
 	if atomic.LoadUint32(&l.n) == 0 || !atomic.CompareAndSwapUint32(&l.hold, holdNone, holdTaken) {
 		return
 	}
-	cBarrier() // from here on, a goroutine that enters sees hold, or has set busy
-	if atomic.LoadUint32(&l.busy) == 0 {
+	// After the barrier, a goroutine that enters sees hold, or has set busy. A filter that the program has installed since
+	// may refuse it.
+	if cBarrier() && atomic.LoadUint32(&l.busy) == 0 {
 		f(l)
 	}
 	atomic.StoreUint32(&l.hold, holdNone)
 }
 
-// canCollect reports whether there is a barrier, without which the collector could not have a slot to itself.
-func canCollect() bool { return cBarrier() }
+// canPin reports whether there is a barrier, without which the collector could not have a slot to itself. Some filters of
+// system calls refuse it.
+func canPin() bool { return cBarrier() }
 
 // trimProcs shrinks the idle slots of processors: all of them, or those that were not used since the collection before.
 func trimProcs(all bool) {
+	if !pins {
+		trimGroups(all)
+		return
+	}
 	type candidate struct {
 		s      *slot
 		unused bool
@@ -177,10 +196,10 @@ func trimProcs(all bool) {
 	if len(candidates) == 0 {
 		return
 	}
-	cBarrier()
+	alone := cBarrier()
 	for _, c := range candidates {
 		after := uint32(holdNone)
-		if atomic.LoadUint32(&c.s.state) == idle {
+		if alone && atomic.LoadUint32(&c.s.state) == idle {
 			after = holdUnused
 			if all || c.unused && c.s.kept != 0 {
 				c.s.shrink()

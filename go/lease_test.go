@@ -239,8 +239,8 @@ func TestEpochsOfManyReturns(t *testing.T) {
 
 // If the system has no barrier, all leases are extra ones, under a mutex.
 func TestExtraLeasesAlone(t *testing.T) {
-	own := active.Swap(0)
-	defer active.Store(own)
+	useSlots(false)
+	defer useSlots(true)
 	hammer(t, 4, 500)
 	a := Get()
 	if extraOf(&a.Arena) < 0 {
@@ -253,8 +253,8 @@ func TestExtraLeasesAlone(t *testing.T) {
 
 // If the range of addresses is used up, leases are on the C heap, and Return frees them.
 func TestSeparateLeases(t *testing.T) {
-	own := active.Swap(0)
-	defer active.Store(own)
+	useSlots(false)
+	defer useSlots(true)
 	TrimLeases()
 	limit, made, vacant := extra.limit, extra.made.Load(), extra.vacant
 	extra.limit, extra.vacant = made, nil
@@ -761,8 +761,8 @@ func hammer(t *testing.T, goroutines, rounds int) {
 
 // ReadLeaseStats reads no separate lease that a Return has freed.
 func TestLeasesWhileSeparateOnesEnd(t *testing.T) {
-	own := active.Swap(0)
-	defer active.Store(own)
+	useSlots(false)
+	defer useSlots(true)
 	TrimLeases()
 	limit, vacant := extra.limit, extra.vacant
 	extra.limit, extra.vacant = extra.made.Load(), nil

@@ -6,9 +6,11 @@ package toft
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"testing"
@@ -84,6 +86,35 @@ func TestProfileHasLiveBytesByCallSite(t *testing.T) {
 	}
 	if n := profiled.count.Load(); n != 1 {
 		t.Errorf("%d arenas are profiled, not 1", n)
+	}
+}
+
+//go:noinline
+func forgetLease() *Lease { return Get() }
+
+// The profile of leases has the caller of Get as its first frame.
+func TestProfileOfLeasesHasTheCallersFirst(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs go tool pprof")
+	}
+	defer SetDebug(SetDebug(true))
+	for range 10 {
+		defer forgetLease().Return()
+	}
+	file := t.TempDir() + "/profile"
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(pprof.Lookup("toft.leases").WriteTo(f, 0), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("go", "tool", "pprof", "-top", "-nodefraction=0", file).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if !regexp.MustCompile(`(?m)^\s*10 .* toft\.dev/toft\.forgetLease`).Match(out) || regexp.MustCompile(`toft\.(Get|get|debugGet|callers)`).Match(out) {
+		t.Errorf("%s", out)
 	}
 }
 

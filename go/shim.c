@@ -103,10 +103,16 @@ int toftgo_x_contains(const toft_arena *a, const void *p) { return toft_contains
 
 void toftgo_x_stats(toft_arena *a, toft_stats *out) { *out = toft_get_stats(a); }
 
-static void run_cleanup(void *handle) { toftgoCleanup((uintptr_t)handle, operation_here); }
+static void run_cleanup(void *a) { toftgoCleanup(a, operation_here); }
 
-int toftgo_x_cleanup(toft_arena *a, uintptr_t handle) {
-  return toft_cleanup_add(a, run_cleanup, (void *)handle) != NULL;
+int toftgo_x_cleanup(toft_arena *a) { return toft_cleanup_add(a, run_cleanup, a) != NULL; }
+
+int toftgo_x_next_cleanup(toft_arena *a, uintptr_t cursor, uintptr_t epoch, int again, uintptr_t operation) {
+  void *next;
+  operation_here = operation;
+  toft_next_cleanup(a, (unsigned char *)cursor, epoch, again, run_cleanup, &next);
+  operation_here = 0;
+  return next != NULL;
 }
 
 int toftgo_x_release(toft_arena *a, const char *place, uintptr_t operation) {

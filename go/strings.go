@@ -17,7 +17,7 @@ func (a *Arena) CString(s string) (unsafe.Pointer, error) {
 	}
 	p := a.aligned(uintptr(len(s))+1, 1)
 	if p == nil {
-		return nil, &AllocError{Size: len(s) + 1, Align: 1}
+		return nil, a.refusal(AllocError{Size: len(s) + 1, Align: 1})
 	}
 	copyTo(p, s)
 	*(*byte)(unsafe.Add(p, len(s))) = 0
@@ -36,7 +36,7 @@ func (a *Arena) CStringN(s string) unsafe.Pointer {
 func (a *Arena) TryCStringN(s string) (unsafe.Pointer, error) {
 	p := a.aligned(uintptr(len(s)), 1)
 	if p == nil {
-		return nil, &AllocError{Size: len(s), Align: 1}
+		return nil, a.refusal(AllocError{Size: len(s), Align: 1})
 	}
 	copyTo(p, s)
 	return p, nil
@@ -69,7 +69,7 @@ func (a *Arena) CStrings(ss []string) (unsafe.Pointer, error) {
 	}
 	p := a.aligned(size, word)
 	if p == nil {
-		return nil, &AllocError{Size: int(size), Align: int(word)}
+		return nil, a.refusal(AllocError{Size: int(size), Align: int(word)})
 	}
 	at := list
 	for i, s := range ss {

@@ -1159,9 +1159,40 @@ static toft_retention toft_decide_retention(const toft_round_memory *m, uint32_t
 #ifndef TOFT_CORE_PAGE_CACHE_C
 #define TOFT_CORE_PAGE_CACHE_C
 
+/* ==== platform/held.c ==== */
+/* The bytes that arenas and caches have taken from the system and not returned. They are counted for packages whose
+ * runtime has a limit of memory, which define TOFT_RUNTIME: in other programs each block that a thread takes from its
+ * heap would write to a cache line that all threads share. */
+#ifndef TOFT_PLATFORM_HELD_C
+#define TOFT_PLATFORM_HELD_C
+
+#ifdef TOFT_RUNTIME
+static size_t toft_held; /* atomic */
+#define TOFT_HELD_MORE(bytes) ((void)TOFT_ADD(&toft_held, (size_t)(bytes)))
+#define TOFT_HELD_LESS(bytes) ((void)TOFT_ADD(&toft_held, (size_t)0 - (size_t)(bytes)))
+
+size_t toft_held_bytes(void) { return TOFT_LOAD(&toft_held); }
+#else
+#define TOFT_HELD_MORE(bytes) ((void)(bytes))
+#define TOFT_HELD_LESS(bytes) ((void)(bytes))
+#endif
+
+#endif
+
+static void *toft_page_map(size_t size) {
+  void *p = toft_os_map(size, 1);
+  if (p != NULL) TOFT_HELD_MORE(size);
+  return p;
+}
+
+static void toft_page_unmap(void *p, size_t size) {
+  toft_os_unmap(p, size);
+  TOFT_HELD_LESS(size);
+}
+
 #ifdef TOFT_OMIT_PAGE_CACHE /* also where there are no pages and no clock */
-static void *toft_page_cache_take(size_t size) { return toft_os_map(size, 1); }
-static void toft_page_cache_put(void *p, size_t size) { toft_os_unmap(p, size); }
+static void *toft_page_cache_take(size_t size) { return toft_page_map(size); }
+static void toft_page_cache_put(void *p, size_t size) { toft_page_unmap(p, size); }
 void toft_page_cache_age(void) {}
 static void toft_page_cache_drop(void) {}
 size_t toft_page_cache_limit(size_t bytes) { return (void)bytes, 0; }
@@ -1352,7 +1383,7 @@ static void toft_page_cache_unlock(size_t limit) {
     size_t keep = peak > toft_free_pages.used ? peak - toft_free_pages.used : 0;
     n = toft_page_evict(keep < limit ? keep : limit, limit, victims);
     TOFT_UNLOCK(&toft_free_pages.lock);
-    for (unsigned i = 0; i < n; i++) toft_os_unmap(victims[i].start, victims[i].size);
+    for (unsigned i = 0; i < n; i++) toft_page_unmap(victims[i].start, victims[i].size);
   } while (n == TOFT_PAGE_VICTIMS && toft_page_cache_lock());
 }
 
@@ -1389,11 +1420,11 @@ TOFT_COLD void toft_page_cache_age(void) {
 /* Maps pages. With half a huge page the other half is mapped too, and goes to the cache. */
 static TOFT_COLD void *toft_page_cache_map(size_t size) {
   int half = TOFT_OS_CAN_SPLIT && size == TOFT_HUGE_PAGE / 2 && toft_page_limit() >= TOFT_HUGE_PAGE / 2;
-  unsigned char *p = half ? (unsigned char *)toft_os_map(TOFT_HUGE_PAGE, 1) : NULL;
-  if (p == NULL) half = 0, p = (unsigned char *)toft_os_map(size, 1);
+  unsigned char *p = half ? (unsigned char *)toft_page_map(TOFT_HUGE_PAGE) : NULL;
+  if (p == NULL) half = 0, p = (unsigned char *)toft_page_map(size);
   if (p == NULL) { /* the process may be at a limit of memory */
     toft_page_cache_drop();
-    if ((p = (unsigned char *)toft_os_map(size, 1)) == NULL) return NULL;
+    if ((p = (unsigned char *)toft_page_map(size)) == NULL) return NULL;
   }
   toft_page_cache_arm_fork();
   if (toft_page_cache_lock()) {
@@ -1401,7 +1432,7 @@ static TOFT_COLD void *toft_page_cache_map(size_t size) {
     if (half && toft_page_insert(p + size, size)) half = 0;
     toft_page_cache_unlock(toft_page_limit());
   }
-  if (half) toft_os_unmap(p + size, size);
+  if (half) toft_page_unmap(p + size, size);
   return p;
 }
 
@@ -1431,7 +1462,7 @@ static void toft_page_cache_put(void *p, size_t size) {
       return;
     }
   }
-  toft_os_unmap(p, size);
+  toft_page_unmap(p, size);
 }
 
 /* ---- control ---- */
@@ -1642,19 +1673,47 @@ static int toft_cache_put(void *block, size_t size) {
   return 1;
 }
 
+/* Blocks below 1 MiB from the system's heap. With TOFT_RUNTIME, where the threads do not cache them, they are aligned
+ * here: after aligned allocations glibc's heap has free chunks that the next ones of that size do not fit into, and it
+ * grows to several MiB for each thread. */
+static void *toft_heap_get(size_t size, size_t align) {
+#ifdef TOFT_RUNTIME
+  unsigned char *chunk = (unsigned char *)malloc(size + align + sizeof chunk);
+  if (chunk == NULL) return NULL;
+  unsigned char *block = chunk + sizeof chunk + toft_pad(chunk + sizeof chunk, align);
+  memcpy(block - sizeof chunk, &chunk, sizeof chunk);
+#else
+  void *block = toft_os_heap_take(size, align);
+  if (block == NULL) return NULL;
+#endif
+  TOFT_HELD_MORE(size);
+  return block;
+}
+
+static void toft_heap_return(void *block, size_t size) {
+#ifdef TOFT_RUNTIME
+  void *chunk;
+  memcpy(&chunk, (unsigned char *)block - sizeof chunk, sizeof chunk);
+  free(chunk);
+#else
+  toft_os_heap_put(block);
+#endif
+  TOFT_HELD_LESS(size);
+}
+
 /* Frees the thread's cached blocks and ready arenas. */
 static void toft_cache_put_blocks(void) {
   toft_cache *c = &toft_thread_cache;
   for (toft_state *a; (a = c->ready) != NULL;) {
     c->ready = (toft_state *)(void *)a->synced;
     c->bytes -= TOFT_BLOCK_MIN;
-    toft_os_heap_put(a);
+    toft_heap_return(a, TOFT_BLOCK_MIN);
   }
   for (unsigned bin = 0; bin < TOFT_CACHE_BINS; bin++) {
     for (toft_cached_block *b; (b = c->bins[bin]) != NULL;) {
       c->bins[bin] = b->next;
       c->bytes -= b->size;
-      toft_os_heap_put(b);
+      toft_heap_return(b, b->size);
     }
   }
 }
@@ -1670,7 +1729,7 @@ TOFT_INLINE void toft_heap_count_block(void) {
 static TOFT_COLD void *toft_heap_take_after_refusal(size_t size, size_t align) {
   toft_cache_put_blocks();
   toft_page_cache_drop();
-  return toft_os_heap_take(size, align);
+  return toft_heap_get(size, align);
 }
 
 /* `align` is guaranteed for sizes below 1 MiB; larger blocks have the system's page alignment. */
@@ -1678,7 +1737,7 @@ static void *toft_heap_take_aligned(size_t size, size_t align) {
   if (size >= TOFT_CAP) return toft_page_cache_take(size);
   toft_heap_count_block();
   void *block = toft_cache_take(size, align);
-  if (block == NULL) block = toft_os_heap_take(size, align);
+  if (block == NULL) block = toft_heap_get(size, align);
   return TOFT_LIKELY(block != NULL) ? block : toft_heap_take_after_refusal(size, align);
 }
 
@@ -1694,7 +1753,7 @@ static void toft_heap_put(toft_source *self, void *block, size_t size) {
     return;
   }
   toft_heap_count_block();
-  if (!toft_cache_put(block, size)) toft_os_heap_put(block);
+  if (!toft_cache_put(block, size)) toft_heap_return(block, size);
 }
 
 static toft_source toft_heap_source = {toft_heap_take, toft_heap_put, NULL};
@@ -1841,9 +1900,11 @@ static int toft_reserve_source_extend(toft_source *self, void *block, size_t siz
   if (to > r->committed) {
     to = toft_min(r->max, toft_max(to, toft_os_page(r->committed + 64 * TOFT_KIB)));
     if (!toft_os_commit(r->base + r->committed, to - r->committed)) return 0;
+    TOFT_HELD_MORE(to - r->committed);
     r->committed = to;
   } else if (want < size && to < r->committed) {
     toft_os_decommit(r->base + to, r->committed - to);
+    TOFT_HELD_LESS(r->committed - to);
     r->committed = to;
   }
   return 1;
@@ -1860,6 +1921,7 @@ static void toft_reserve_source_put(toft_source *self, void *block, size_t size)
   toft_reserve_source *r = (toft_reserve_source *)(void *)self;
   (void)block, (void)size;
   toft_os_decommit(r->base, r->committed);
+  TOFT_HELD_LESS(r->committed);
   r->committed = 0;
   r->taken = 0;
 }
@@ -1877,6 +1939,7 @@ toft_source *toft_reserve_source_init(toft_reserve_source *r, size_t max) {
 
 void toft_reserve_source_release(toft_reserve_source *r) {
   if (r->base != NULL) toft_os_unmap(r->base, r->max);
+  TOFT_HELD_LESS(r->committed);
   memset(r, 0, sizeof *r);
 }
 
@@ -1984,6 +2047,7 @@ static void *toft_guarded_take(toft_source *self, size_t size) {
   g->map_size = map_size;
   g->start = first + random / 8 % 64 * 16;
   g->end = first + objects;
+  TOFT_HELD_MORE(page + objects);
   return block;
 }
 
@@ -1991,6 +2055,7 @@ static void toft_guarded_put(toft_source *self, void *block, size_t size) {
   const toft_guard g = *toft_guard_of(block);
   size_t random = 0, bits = 0;
   (void)self, (void)size;
+  TOFT_HELD_LESS((size_t)(g.end - (unsigned char *)block) - toft_os_page(1));
   toft_unpoison(g.start, (size_t)(g.end - g.start));
   while ((size_t)1 << bits < g.map_size) bits++;
   if (g.map_size > TOFT_GUARDED_KEPT_SIZE || !toft_os_random(&random, sizeof random)) {
@@ -2461,8 +2526,10 @@ static toft_block_header *toft_block_pop(toft_state *a) {
 
 /* Runs the cleanups registered after `epoch`, newest first, each once. The arena is sealed and refuses ops during
  * it. */
-static void toft_run_cleanups(toft_state *a, uintptr_t epoch) {
-  if (a->cleanups == NULL || a->cleanups->epoch <= epoch) return;
+/* Runs cleanups up to the first one whose function is `until`, which is removed and whose argument is returned; the
+ * arena stays busy then. NULL: there is none, or `until` is NULL. */
+static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*until)(void *)) {
+  if (a->cleanups == NULL || a->cleanups->epoch <= epoch) return NULL;
   a->state |= TOFT_BUSY;
   toft_set_limit(a);
   while (a->cleanups != NULL && a->cleanups->epoch > epoch) {
@@ -2476,10 +2543,15 @@ static void toft_run_cleanups(toft_state *a, uintptr_t epoch) {
     }
     toft_cleanup run = node->user;
     if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) toft_cleanup_taken(a, node);
-    if (run.fn != NULL) run.fn(run.arg);
+    if (run.fn == NULL) continue;
+    if (run.fn == until) return run.arg;
+    run.fn(run.arg);
   }
   a->state &= ~(uint32_t)TOFT_BUSY;
+  return NULL;
 }
+
+static void toft_run_cleanups(toft_state *a, uintptr_t epoch) { (void)toft_run_cleanups_until(a, epoch, NULL); }
 
 #endif
 
@@ -3229,6 +3301,22 @@ static const toft_info_ops toft_table = {
 /* Whether this library made the arena. */
 static int toft_is_leased(const toft_arena *a); /* threads/lease_cache.c */
 static int toft_is_own(const toft_arena *a) { return a->ops == &toft_table.ops || toft_is_leased(a); }
+
+#ifdef TOFT_RUNTIME
+void toft_next_cleanup(toft_arena *head, unsigned char *cursor, uintptr_t epoch, int again, void (*fn)(void *),
+                       void **arg) {
+  toft_state *a = toft_state_of(head);
+  *arg = NULL;
+  if (!toft_is_own(head) || !toft_debug_begin_call(a, "cleanup", TOFT_CALLER())) return;
+  toft_sync_in(a);
+  if (again) a->state &= ~(uint32_t)TOFT_BUSY;
+  const unsigned char *marked = cursor;
+  int valid = cursor == NULL || (toft_mark_block(a, &cursor, epoch) != NULL && !toft_mark_is_stale(a, marked, epoch));
+  if (!(a->state & TOFT_REFUSING) && valid) *arg = toft_run_cleanups_until(a, epoch, fn);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+}
+#endif
 
 #endif
 
@@ -4100,6 +4188,7 @@ size_t strlen(const char *s);
 #define toft_frames_set_parties TOFT_PASTE(TOFT_PREFIX, toft_frames_set_parties)
 #define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
 #define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
+#define toft_held_bytes TOFT_PASTE(TOFT_PREFIX, toft_held_bytes)
 #define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
 #define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
@@ -4127,6 +4216,7 @@ size_t strlen(const char *s);
 #define toft_malloc_trim TOFT_PASTE(TOFT_PREFIX, toft_malloc_trim)
 #define toft_malloc_usable_size TOFT_PASTE(TOFT_PREFIX, toft_malloc_usable_size)
 #define toft_on_finding TOFT_PASTE(TOFT_PREFIX, toft_on_finding)
+#define toft_next_cleanup TOFT_PASTE(TOFT_PREFIX, toft_next_cleanup)
 #define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
 #define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
 #define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)

@@ -299,6 +299,7 @@ size_t strlen(const char *s);
 #define toft_frames_set_parties TOFT_PASTE(TOFT_PREFIX, toft_frames_set_parties)
 #define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
 #define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
+#define toft_held_bytes TOFT_PASTE(TOFT_PREFIX, toft_held_bytes)
 #define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
 #define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
@@ -326,6 +327,7 @@ size_t strlen(const char *s);
 #define toft_malloc_trim TOFT_PASTE(TOFT_PREFIX, toft_malloc_trim)
 #define toft_malloc_usable_size TOFT_PASTE(TOFT_PREFIX, toft_malloc_usable_size)
 #define toft_on_finding TOFT_PASTE(TOFT_PREFIX, toft_on_finding)
+#define toft_next_cleanup TOFT_PASTE(TOFT_PREFIX, toft_next_cleanup)
 #define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
 #define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
 #define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)
@@ -2506,6 +2508,22 @@ TOFT_API void toft_page_cache_age(void);
 TOFT_API int toft_background_thread(int on);
 /* Returns the number of bytes in the cache of pages. Thread-safe. */
 TOFT_API size_t toft_page_cache_bytes(void);
+
+#ifdef TOFT_RUNTIME /* defined by the package of a language with a runtime of its own, such as Go's */
+/* Returns the bytes that arenas, caches and recyclers have taken from the system by this library and not returned:
+ * blocks, also those that are cached, and committed parts of reserved ranges. Memory of the user's own sources and of
+ * toft_page_source is not included. Thread-safe. */
+TOFT_API size_t toft_held_bytes(void);
+/* Runs the cleanups registered after the mark, newest first, up to the first one whose function is fn. That one is not
+ * called but removed; *arg is its argument, and the caller does its work before the next call on the arena. With a
+ * cursor of NULL the mark is the start of the arena. If *arg is NULL, none is left, or the arena refuses the call
+ * (another provider's, busy, or the mark is not valid), which the rewind, reset or release that follows reports.
+ *
+ * While *arg is not NULL, the arena is busy, as inside a cleanup; the caller repeats the call with `again` set until
+ * *arg is NULL. No argument of fn may be NULL. */
+TOFT_API void toft_next_cleanup(toft_arena *a, unsigned char *cursor, uintptr_t epoch, int again, void (*fn)(void *),
+                                void **arg);
+#endif
 
 /* ------------------------------------------------------------------------------------------------------------
  * Hooks: malloc-like functions for libraries with a configurable allocator. They store the size in 16 bytes before each

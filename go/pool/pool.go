@@ -8,7 +8,8 @@
 // million nodes in a pool add nothing to the time of a collection.
 //
 // The memory is not counted by the runtime: it is not part of the heap size that triggers collections, nor of
-// GOMEMLIMIT. In a process with a memory limit, set GOMEMLIMIT lower by what the pools commit; see [Pool.Bytes].
+// GOMEMLIMIT. In a process with a memory limit, set GOMEMLIMIT lower by what the pools commit; see [Pool.Bytes]. Where cgo is
+// available, AdjustMemoryLimit of toft.dev/toft does so, and Held returns the memory of all pools.
 package pool
 
 import (

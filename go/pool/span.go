@@ -44,7 +44,7 @@ func (s *span) commit(n uintptr) bool {
 	if !commitRange(unsafe.Add(s.base, s.committed), to-s.committed) {
 		return false
 	}
-	s.committed = to
+	s.setCommitted(to)
 	return true
 }
 
@@ -55,8 +55,13 @@ var commitRange = offheap.Commit
 func (s *span) decommit(n uintptr) {
 	if n = offheap.RoundUp(n, offheap.PageSize); n < s.committed {
 		offheap.Discard(unsafe.Add(s.base, n), s.committed-n, false)
-		s.committed = n
+		s.setCommitted(n)
 	}
+}
+
+func (s *span) setCommitted(n uintptr) {
+	s.committed = n
+	offheap.SetCommitted(s.base, n)
 }
 
 // discard returns the memory between two offsets but leaves it committed. Its contents are undefined afterwards.
@@ -68,6 +73,7 @@ func (s *span) discard(from, to uintptr) {
 
 func (s *span) release() {
 	if s.base != nil {
+		s.setCommitted(0)
 		offheap.Release(s.mapping)
 	}
 	*s = span{}

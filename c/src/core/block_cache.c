@@ -6,6 +6,7 @@
 #define TOFT_CORE_BLOCK_CACHE_C
 
 #include "../platform/atomic.c"
+#include "../platform/held.c"
 #include "../platform/lifecycle.h"
 #include "../platform/os.c"
 #include "../platform/thread_local.h"
@@ -85,19 +86,47 @@ static int toft_cache_put(void *block, size_t size) {
   return 1;
 }
 
+/* Blocks below 1 MiB from the system's heap. With TOFT_RUNTIME, where the threads do not cache them, they are aligned
+ * here: after aligned allocations glibc's heap has free chunks that the next ones of that size do not fit into, and it
+ * grows to several MiB for each thread. */
+static void *toft_heap_get(size_t size, size_t align) {
+#ifdef TOFT_RUNTIME
+  unsigned char *chunk = (unsigned char *)malloc(size + align + sizeof chunk);
+  if (chunk == NULL) return NULL;
+  unsigned char *block = chunk + sizeof chunk + toft_pad(chunk + sizeof chunk, align);
+  memcpy(block - sizeof chunk, &chunk, sizeof chunk);
+#else
+  void *block = toft_os_heap_take(size, align);
+  if (block == NULL) return NULL;
+#endif
+  TOFT_HELD_MORE(size);
+  return block;
+}
+
+static void toft_heap_return(void *block, size_t size) {
+#ifdef TOFT_RUNTIME
+  void *chunk;
+  memcpy(&chunk, (unsigned char *)block - sizeof chunk, sizeof chunk);
+  free(chunk);
+#else
+  toft_os_heap_put(block);
+#endif
+  TOFT_HELD_LESS(size);
+}
+
 /* Frees the thread's cached blocks and ready arenas. */
 static void toft_cache_put_blocks(void) {
   toft_cache *c = &toft_thread_cache;
   for (toft_state *a; (a = c->ready) != NULL;) {
     c->ready = (toft_state *)(void *)a->synced;
     c->bytes -= TOFT_BLOCK_MIN;
-    toft_os_heap_put(a);
+    toft_heap_return(a, TOFT_BLOCK_MIN);
   }
   for (unsigned bin = 0; bin < TOFT_CACHE_BINS; bin++) {
     for (toft_cached_block *b; (b = c->bins[bin]) != NULL;) {
       c->bins[bin] = b->next;
       c->bytes -= b->size;
-      toft_os_heap_put(b);
+      toft_heap_return(b, b->size);
     }
   }
 }
@@ -113,7 +142,7 @@ TOFT_INLINE void toft_heap_count_block(void) {
 static TOFT_COLD void *toft_heap_take_after_refusal(size_t size, size_t align) {
   toft_cache_put_blocks();
   toft_page_cache_drop();
-  return toft_os_heap_take(size, align);
+  return toft_heap_get(size, align);
 }
 
 /* `align` is guaranteed for sizes below 1 MiB; larger blocks have the system's page alignment. */
@@ -121,7 +150,7 @@ static void *toft_heap_take_aligned(size_t size, size_t align) {
   if (size >= TOFT_CAP) return toft_page_cache_take(size);
   toft_heap_count_block();
   void *block = toft_cache_take(size, align);
-  if (block == NULL) block = toft_os_heap_take(size, align);
+  if (block == NULL) block = toft_heap_get(size, align);
   return TOFT_LIKELY(block != NULL) ? block : toft_heap_take_after_refusal(size, align);
 }
 
@@ -137,7 +166,7 @@ static void toft_heap_put(toft_source *self, void *block, size_t size) {
     return;
   }
   toft_heap_count_block();
-  if (!toft_cache_put(block, size)) toft_os_heap_put(block);
+  if (!toft_cache_put(block, size)) toft_heap_return(block, size);
 }
 
 static toft_source toft_heap_source = {toft_heap_take, toft_heap_put, NULL};

@@ -309,8 +309,10 @@ static toft_block_header *toft_block_pop(toft_state *a) {
 
 /* Runs the cleanups registered after `epoch`, newest first, each once. The arena is sealed and refuses ops during
  * it. */
-static void toft_run_cleanups(toft_state *a, uintptr_t epoch) {
-  if (a->cleanups == NULL || a->cleanups->epoch <= epoch) return;
+/* Runs cleanups up to the first one whose function is `until`, which is removed and whose argument is returned; the
+ * arena stays busy then. NULL: there is none, or `until` is NULL. */
+static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*until)(void *)) {
+  if (a->cleanups == NULL || a->cleanups->epoch <= epoch) return NULL;
   a->state |= TOFT_BUSY;
   toft_set_limit(a);
   while (a->cleanups != NULL && a->cleanups->epoch > epoch) {
@@ -324,9 +326,14 @@ static void toft_run_cleanups(toft_state *a, uintptr_t epoch) {
     }
     toft_cleanup run = node->user;
     if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) toft_cleanup_taken(a, node);
-    if (run.fn != NULL) run.fn(run.arg);
+    if (run.fn == NULL) continue;
+    if (run.fn == until) return run.arg;
+    run.fn(run.arg);
   }
   a->state &= ~(uint32_t)TOFT_BUSY;
+  return NULL;
 }
+
+static void toft_run_cleanups(toft_state *a, uintptr_t epoch) { (void)toft_run_cleanups_until(a, epoch, NULL); }
 
 #endif

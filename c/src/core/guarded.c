@@ -10,6 +10,7 @@
 #define TOFT_CORE_GUARDED_C
 
 #include "../platform/atomic.c"
+#include "../platform/held.c"
 #include "../platform/lifecycle.h"
 #include "../platform/os.c"
 #include "../platform/sanitizers.c"
@@ -62,6 +63,7 @@ static void *toft_guarded_take(toft_source *self, size_t size) {
   g->map_size = map_size;
   g->start = first + random / 8 % 64 * 16;
   g->end = first + objects;
+  TOFT_HELD_MORE(page + objects);
   return block;
 }
 
@@ -69,6 +71,7 @@ static void toft_guarded_put(toft_source *self, void *block, size_t size) {
   const toft_guard g = *toft_guard_of(block);
   size_t random = 0, bits = 0;
   (void)self, (void)size;
+  TOFT_HELD_LESS((size_t)(g.end - (unsigned char *)block) - toft_os_page(1));
   toft_unpoison(g.start, (size_t)(g.end - g.start));
   while ((size_t)1 << bits < g.map_size) bits++;
   if (g.map_size > TOFT_GUARDED_KEPT_SIZE || !toft_os_random(&random, sizeof random)) {

@@ -421,4 +421,20 @@ static const toft_info_ops toft_table = {
 static int toft_is_leased(const toft_arena *a); /* threads/lease_cache.c */
 static int toft_is_own(const toft_arena *a) { return a->ops == &toft_table.ops || toft_is_leased(a); }
 
+#ifdef TOFT_RUNTIME
+void toft_next_cleanup(toft_arena *head, unsigned char *cursor, uintptr_t epoch, int again, void (*fn)(void *),
+                       void **arg) {
+  toft_state *a = toft_state_of(head);
+  *arg = NULL;
+  if (!toft_is_own(head) || !toft_debug_begin_call(a, "cleanup", TOFT_CALLER())) return;
+  toft_sync_in(a);
+  if (again) a->state &= ~(uint32_t)TOFT_BUSY;
+  const unsigned char *marked = cursor;
+  int valid = cursor == NULL || (toft_mark_block(a, &cursor, epoch) != NULL && !toft_mark_is_stale(a, marked, epoch));
+  if (!(a->state & TOFT_REFUSING) && valid) *arg = toft_run_cleanups_until(a, epoch, fn);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+}
+#endif
+
 #endif

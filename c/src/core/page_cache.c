@@ -14,11 +14,23 @@
 #define TOFT_CORE_PAGE_CACHE_C
 
 #include "../platform/atomic.c"
+#include "../platform/held.c"
 #include "../platform/os.c"
 
+static void *toft_page_map(size_t size) {
+  void *p = toft_os_map(size, 1);
+  if (p != NULL) TOFT_HELD_MORE(size);
+  return p;
+}
+
+static void toft_page_unmap(void *p, size_t size) {
+  toft_os_unmap(p, size);
+  TOFT_HELD_LESS(size);
+}
+
 #ifdef TOFT_OMIT_PAGE_CACHE /* also where there are no pages and no clock */
-static void *toft_page_cache_take(size_t size) { return toft_os_map(size, 1); }
-static void toft_page_cache_put(void *p, size_t size) { toft_os_unmap(p, size); }
+static void *toft_page_cache_take(size_t size) { return toft_page_map(size); }
+static void toft_page_cache_put(void *p, size_t size) { toft_page_unmap(p, size); }
 void toft_page_cache_age(void) {}
 static void toft_page_cache_drop(void) {}
 size_t toft_page_cache_limit(size_t bytes) { return (void)bytes, 0; }
@@ -209,7 +221,7 @@ static void toft_page_cache_unlock(size_t limit) {
     size_t keep = peak > toft_free_pages.used ? peak - toft_free_pages.used : 0;
     n = toft_page_evict(keep < limit ? keep : limit, limit, victims);
     TOFT_UNLOCK(&toft_free_pages.lock);
-    for (unsigned i = 0; i < n; i++) toft_os_unmap(victims[i].start, victims[i].size);
+    for (unsigned i = 0; i < n; i++) toft_page_unmap(victims[i].start, victims[i].size);
   } while (n == TOFT_PAGE_VICTIMS && toft_page_cache_lock());
 }
 
@@ -246,11 +258,11 @@ TOFT_COLD void toft_page_cache_age(void) {
 /* Maps pages. With half a huge page the other half is mapped too, and goes to the cache. */
 static TOFT_COLD void *toft_page_cache_map(size_t size) {
   int half = TOFT_OS_CAN_SPLIT && size == TOFT_HUGE_PAGE / 2 && toft_page_limit() >= TOFT_HUGE_PAGE / 2;
-  unsigned char *p = half ? (unsigned char *)toft_os_map(TOFT_HUGE_PAGE, 1) : NULL;
-  if (p == NULL) half = 0, p = (unsigned char *)toft_os_map(size, 1);
+  unsigned char *p = half ? (unsigned char *)toft_page_map(TOFT_HUGE_PAGE) : NULL;
+  if (p == NULL) half = 0, p = (unsigned char *)toft_page_map(size);
   if (p == NULL) { /* the process may be at a limit of memory */
     toft_page_cache_drop();
-    if ((p = (unsigned char *)toft_os_map(size, 1)) == NULL) return NULL;
+    if ((p = (unsigned char *)toft_page_map(size)) == NULL) return NULL;
   }
   toft_page_cache_arm_fork();
   if (toft_page_cache_lock()) {
@@ -258,7 +270,7 @@ static TOFT_COLD void *toft_page_cache_map(size_t size) {
     if (half && toft_page_insert(p + size, size)) half = 0;
     toft_page_cache_unlock(toft_page_limit());
   }
-  if (half) toft_os_unmap(p + size, size);
+  if (half) toft_page_unmap(p + size, size);
   return p;
 }
 
@@ -288,7 +300,7 @@ static void toft_page_cache_put(void *p, size_t size) {
       return;
     }
   }
-  toft_os_unmap(p, size);
+  toft_page_unmap(p, size);
 }
 
 /* ---- control ---- */

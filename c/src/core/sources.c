@@ -4,6 +4,7 @@
 #define TOFT_CORE_SOURCES_C
 
 #include "../platform/atomic.c"
+#include "../platform/held.c"
 #include "../platform/os.c"
 #include "arena_state.h"
 #include "block_cache.c"
@@ -72,9 +73,11 @@ static int toft_reserve_source_extend(toft_source *self, void *block, size_t siz
   if (to > r->committed) {
     to = toft_min(r->max, toft_max(to, toft_os_page(r->committed + 64 * TOFT_KIB)));
     if (!toft_os_commit(r->base + r->committed, to - r->committed)) return 0;
+    TOFT_HELD_MORE(to - r->committed);
     r->committed = to;
   } else if (want < size && to < r->committed) {
     toft_os_decommit(r->base + to, r->committed - to);
+    TOFT_HELD_LESS(r->committed - to);
     r->committed = to;
   }
   return 1;
@@ -91,6 +94,7 @@ static void toft_reserve_source_put(toft_source *self, void *block, size_t size)
   toft_reserve_source *r = (toft_reserve_source *)(void *)self;
   (void)block, (void)size;
   toft_os_decommit(r->base, r->committed);
+  TOFT_HELD_LESS(r->committed);
   r->committed = 0;
   r->taken = 0;
 }
@@ -108,6 +112,7 @@ toft_source *toft_reserve_source_init(toft_reserve_source *r, size_t max) {
 
 void toft_reserve_source_release(toft_reserve_source *r) {
   if (r->base != NULL) toft_os_unmap(r->base, r->max);
+  TOFT_HELD_LESS(r->committed);
   memset(r, 0, sizeof *r);
 }
 

@@ -128,3 +128,24 @@ int ctest_x_divide(int a, int b, int *quotient, int *rest) {
   *rest = a % b;
   return 0;
 }
+
+/* ---- cleanups ---- */
+
+static int logged[16], logged_count;
+
+void ctest_x_log(int n) {
+  if (logged_count < 16) logged[logged_count++] = n;
+}
+
+static void log_number(void *n) { ctest_x_log((int)(intptr_t)n); }
+
+int ctest_x_log_at_cleanup(toft_arena *a, intptr_t n) { return toft_cleanup_add(a, log_number, (void *)n) != NULL; }
+
+int ctest_x_take_log(int *out) {
+  int n = logged_count;
+  memcpy(out, logged, sizeof logged);
+  logged_count = 0;
+  return n;
+}
+
+int ctest_x_adopt(toft_arena *a, toft_arena *donor) { return toft_adopt(a, donor); }

@@ -64,6 +64,28 @@ func Claim(a unsafe.Pointer) bool { return C.ctest_x_claim((*C.toft_arena)(a)) !
 // Give makes C unclaim the range.
 func Give(a unsafe.Pointer) bool { return C.ctest_x_give((*C.toft_arena)(a)) != 0 }
 
+// Log appends n to a list, of which TakeLog returns the last 16 at most.
+func Log(n int) { C.ctest_x_log(C.int(n)) }
+
+// LogAtCleanup registers a cleanup of C that appends n.
+func LogAtCleanup(a unsafe.Pointer, n int) bool {
+	return C.ctest_x_log_at_cleanup((*C.toft_arena)(a), C.intptr_t(n)) != 0
+}
+
+// TakeLog empties the list.
+func TakeLog() (out []int) {
+	var all [16]C.int
+	for _, n := range all[:C.ctest_x_take_log(&all[0])] {
+		out = append(out, int(n))
+	}
+	return out
+}
+
+// Adopt makes arena a release the donor.
+func Adopt(a, donor unsafe.Pointer) bool {
+	return C.ctest_x_adopt((*C.toft_arena)(a), (*C.toft_arena)(donor)) == 0
+}
+
 // ---- readers ----
 
 // BufferCreateInfo is struct buffer_create_info, with the parts of a struct of a graphics library.

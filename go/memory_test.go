@@ -1,0 +1,297 @@
+//go:build cgo && !asan
+
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+package toft
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	runtimedebug "runtime/debug"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"toft.dev/toft/pool"
+)
+
+// anonymous returns the resident bytes of the process that are in no file.
+func anonymous(t *testing.T) int64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		t.Skip("this system does not say what is resident: ", err)
+	}
+	var size, resident, shared int64
+	if _, err := fmt.Sscan(string(text), &size, &resident, &shared); err != nil {
+		t.Fatal(err)
+	}
+	return (resident - shared) * int64(os.Getpagesize())
+}
+
+// statusOf returns a number of bytes of the process.
+func statusOf(t *testing.T, name string) (bytes int64) {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/status")
+	_, rest, found := strings.Cut(string(text), name)
+	if _, scan := fmt.Sscan(rest, &bytes); err != nil || !found || scan != nil {
+		t.Fatal(err, found, scan)
+	}
+	return bytes << 10
+}
+
+// inChild runs the calling test in a process of its own, and reports whether this is that process.
+func inChild(t *testing.T, environment ...string) bool {
+	t.Helper()
+	if os.Getenv("TOFT_TEST_CHILD") == t.Name() {
+		return true
+	}
+	child := exec.Command(os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")
+	child.Env = append(append(os.Environ(), "TOFT_TEST_CHILD="+t.Name()), environment...)
+	if out, err := child.CombinedOutput(); err != nil || !regexp.MustCompile("--- (PASS|SKIP)").Match(out) {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return false
+}
+
+func fill(b []byte) {
+	for i := 0; i < len(b); i += 1024 {
+		b[i] = 1
+	}
+}
+
+const MiB = 1 << 20
+
+// Held changes as the resident memory does, for each kind of memory, in use and idle.
+func TestHeldIsWhatIsResident(t *testing.T) {
+	if runtime.GOOS != "linux" || raceBuild || unsafe.Sizeof(uintptr(0)) == 4 {
+		t.Skip("compares with /proc, without the race detector's memory, and needs many addresses")
+	}
+	if !inChild(t, "GODEBUG=") {
+		return
+	}
+	runtimedebug.SetGCPercent(-1)
+	resident, held := anonymous(t), Held()
+	compare := func(what string, least uint64) {
+		t.Helper()
+		r, h := anonymous(t)-resident, int64(Held()-held)
+		if d := max(r-h, h-r); d > h/20+3*MiB || uint64(h) < least {
+			t.Errorf("%s: %.1f MiB are resident, %.1f held", what, float64(r)/MiB, float64(h)/MiB)
+		}
+	}
+	leases := make([]*Lease, 20_000)
+	for i := range leases {
+		leases[i] = Get()
+		leases[i].AllocUninit(16, 8)
+	}
+	compare("20,000 small leases", 80*MiB)
+	for _, l := range leases {
+		MakeSlice[byte](l, 3000)
+	}
+	compare("20,000 larger leases", 80*MiB)
+	for _, l := range leases {
+		l.Return()
+	}
+	compare("20,000 idle leases", 80*MiB)
+	TrimLeases()
+	compare("no lease", 0)
+	if h := Held() - held; h > 2*MiB { // the slots of the leases
+		t.Errorf("%d bytes are held after TrimLeases", h)
+	}
+
+	l := Get()
+	for range 2000 {
+		fill(MakeSlice[byte](l, 100_000))
+	}
+	compare("many allocations", 200*MiB)
+	l.Return()
+	compare("cached pages", 200*MiB)
+	TrimLeases()
+	compare("nothing", 0)
+
+	a, err := NewArena(Options{Contiguous: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fill(MakeSlice[byte](a, 100*MiB))
+	compare("a contiguous arena", 100*MiB)
+	a.Release()
+	a = newArena(t, Options{}) // released at the end
+	fill(MakeSlice[byte](a, 100*MiB))
+	compare("an owned arena", 100*MiB)
+	a.Reset()
+	a.Trim(0)
+	TrimLeases()
+	compare("an empty one", 0)
+
+	p, err := pool.New[[64]byte](pool.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 1_100_000 { // a little more than 64 MiB, for which more is committed
+		if _, _, err := p.New(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for h := range p.All() {
+		p.At(h)[0] = 1
+	}
+	compare("a pool", 64*MiB)
+	p.Close()
+	compare("a closed pool", 0)
+}
+
+func TestMetrics(t *testing.T) {
+	defer Get().Return()
+	values := map[string]uint64{}
+	before := ""
+	for _, m := range Metrics() {
+		if !regexp.MustCompile(`^/toft(/[a-z]+)+:(bytes|leases)$`).MatchString(m.Name) || !strings.HasSuffix(m.Description, ".") || m.Name <= before {
+			t.Errorf("%+v", m)
+		}
+		values[m.Name], before = m.Value, m.Name
+	}
+	if values["/toft/leases/leased:leases"] == 0 || values["/toft/memory/held:bytes"] < values["/toft/memory/cached:bytes"]+uint64(os.Getpagesize()) {
+		t.Error(values)
+	}
+}
+
+// The limit follows what leases, arenas and pools hold, and is restored.
+func TestAdjustMemoryLimit(t *testing.T) {
+	if !inChild(t) {
+		return
+	}
+	const total = 4 << 30
+	if math.MaxInt < total {
+		t.Skip("without the addresses")
+	}
+	limit := func() int64 { return runtimedebug.SetMemoryLimit(-1) }
+	about := func(what string, want int64) {
+		t.Helper()
+		if d := limit() - (total - want*MiB); d > 16*MiB || d < -80*MiB {
+			t.Errorf("%s: the limit is %d MiB less than the total, not %d", what, (total-limit())/MiB, want)
+		}
+	}
+	most := int64(total)
+	wantPanic(t, "not positive", func() { AdjustMemoryLimit(0) })
+	runtimedebug.SetMemoryLimit(5 << 30)
+	stopFirst := AdjustMemoryLimit(total / 2)
+	stop := AdjustMemoryLimit(total)
+	stopFirst()
+	about("nothing", 0)
+	l := Get()
+	l.AllocUninit(500*MiB, 8)
+	about("a lease", 500)
+	a := newArena(t, Options{})
+	a.AllocUninit(500*MiB, 8)
+	about("an arena", 1000)
+	p, err := pool.New[[1024]byte](pool.Options{Slots: 300_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for h := uint32(0); h < 300_000; h++ {
+		if _, v, err := p.New(); err == nil {
+			v[0] = 1
+		}
+	}
+	collectAndWait()
+	about("a pool", 1300)
+	p.Close()
+	l.Return()
+	a.Reset()
+	a.Trim(0)
+	TrimLeases()
+	collectAndWait()
+	about("nothing again", 0)
+	l = Get()
+	l.AllocUninit(int(most)-100*MiB, 8)
+	if limit() != total/leastPart {
+		t.Errorf("the limit is %d MiB, not the least", limit()/MiB)
+	}
+	l.Return()
+	stop()
+	stop()
+	if limit() != 5<<30 || limiter.kept.Load() != math.MaxInt64 {
+		t.Errorf("the limit is %d MiB after the end", limit()/MiB)
+	}
+}
+
+func collectAndWait() {
+	for range 3 {
+		runtime.GC()
+		time.Sleep(20 * time.Millisecond) // the finalizer runs
+	}
+}
+
+// Memory that C caches goes when a pool needs it.
+func TestCachedPagesGoBeforeTheTotalIsExceeded(t *testing.T) {
+	if !inChild(t) {
+		return
+	}
+	defer AdjustMemoryLimit(256 * MiB)()
+	l := Get()
+	fill(unsafe.Slice((*byte)(l.AllocUninit(200*MiB, 8)), 200*MiB))
+	l.Return()
+	p, err := pool.New[[1024]byte](pool.Options{Slots: 150 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 150 << 10 {
+		if _, v, err := p.New(); err != nil {
+			t.Fatal(err)
+		} else {
+			v[0] = 1
+		}
+	}
+	collectAndWait()
+	if n := ReadLeaseStats().Cached; n != 0 {
+		t.Errorf("%d MiB are cached", n/MiB)
+	}
+}
+
+// Bursts of leases and garbage stay below the total, whatever their shape, and idle memory goes before it would exceed it.
+func TestBurstsStayBelowTheTotal(t *testing.T) {
+	if runtime.GOOS != "linux" || raceBuild {
+		t.Skip("reads the peak from /proc")
+	}
+	if !inChild(t) {
+		return
+	}
+	started := statusOf(t, "VmRSS:") // the program itself
+	resident, runtimes := anonymous(t)-int64(Held()), runtimeMemory()
+	defer AdjustMemoryLimit(256 * MiB)()
+	rounds := 200
+	if testing.Short() {
+		rounds = 20
+	}
+	for i := range rounds {
+		done := make(chan bool)
+		go func() { // on various processors
+			defer close(done)
+			l := Get()
+			defer l.Return()
+			if i%2 == 0 {
+				fill(unsafe.Slice((*byte)(l.AllocUninit(200*MiB, 8)), 200*MiB))
+			} else {
+				for range 2000 {
+					fill(unsafe.Slice((*byte)(l.AllocUninit(100_000, 8)), 100_000))
+				}
+			}
+			for range 16 {
+				fill(make([]byte, MiB))
+			}
+		}()
+		<-done
+	}
+	if left := anonymous(t) - resident - int64(Held()) - (runtimeMemory() - runtimes); left > 8*MiB {
+		t.Errorf("%.1f MiB are resident that are not held", float64(left)/MiB)
+	}
+	if peak := statusOf(t, "VmHWM:"); peak > 256*MiB+started {
+		t.Errorf("at most %d MiB were resident, %d at the start", peak/MiB, started/MiB)
+	}
+}
