@@ -34,12 +34,12 @@ function make_thread_arenas()
 end
 
 function new_block_arena(task, home)
-    head, range = make(nothing, 0, 0, false) # allowed while a package is precompiled: it is not in the package's image
+    head, range = make(nothing, 0, 0, false) # while a package is precompiled too: it is not in the package's image
     return BlockArena(Arena(head, true, range, true), task, home, 0, Vector{UInt}(undef, 8), Vector{Mark}(undef, 8), 0)
 end
 
-# An address in the frame of the function that this is inlined to, or below it. (The name is imported, so that a function
-# that an interpreter would run is compiled.)
+# An address in the frame of the function that this is inlined to, or below it. (The name is imported: with it, a
+# function that an interpreter would run is compiled.)
 using Core.Intrinsics: llvmcall
 const PLACE_IR = """
     %p = alloca i8
