@@ -199,7 +199,8 @@ function replace_allocs(x::Expr, names, shared, in_function, elsewhere)
             return call, elsewhere || any(last, inner)
         elseif name === Symbol("@threads") && shared && Meta.isexpr(x.args[end], :for)
             iterators, body = x.args[end].args
-            return Expr(:macrocall, x.args[1:end-1]..., Expr(:for, iterators, inner_block(nothing, body))), false
+            inner = inner_block(nothing, Expr(:block, body, nothing)) # a loop's body has no value
+            return Expr(:macrocall, x.args[1:end-1]..., Expr(:for, iterators, inner)), false
         end
         elsewhere = true
     end

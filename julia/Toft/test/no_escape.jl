@@ -193,6 +193,7 @@ end
             y = fill!(@alloc(Int, 10), i)
             isodd(i) && continue
             s[i] = sum(y)
+            fill!(y, 0)
         end
         sum(s) + sum(x)
     end
