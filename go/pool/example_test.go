@@ -225,7 +225,7 @@ func ExamplePool_Close() {
 	p.Close()
 	_, _, err := p.New()
 	fmt.Println(p.At(h), p.Free(h), err)
-	// Output: <nil> false pool: closed
+	// Output: <nil> false pool: closed or never made
 }
 
 func Example_errFull() {

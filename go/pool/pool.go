@@ -28,8 +28,8 @@ import (
 var (
 	// ErrFull is returned by New if the pool has reached its maximum.
 	ErrFull = errors.New("pool: full")
-	// ErrClosed is returned by operations on a closed pool or table.
-	ErrClosed = errors.New("pool: closed")
+	// ErrClosed is returned by operations on a pool or table that was closed, or was not made by [New] or [NewTable].
+	ErrClosed = errors.New("pool: closed or never made")
 	// ErrNoMemory is returned if there is no memory or no address space.
 	ErrNoMemory = errors.New("pool: out of memory")
 )
@@ -44,9 +44,13 @@ var (
 // T must contain no pointers: numbers, bools, handles, and arrays and structs of these.
 //
 // A Pool must not be used by several goroutines at the same time, except for reading while no goroutine changes it.
+// It must not be copied, which go vet reports; a copy panics where that costs the fast paths nothing. The zero Pool is a
+// closed one.
+//
 // [Pool.Close] frees its memory; otherwise the garbage collector does, some time after the last use of the *Pool. A *T
 // does not keep the pool reachable: if it is used after the last use of the *Pool, call [runtime.KeepAlive].
 type Pool[T any] struct {
+	_      noCopy
 	values unsafe.Pointer // slot 0, which is never used
 	slots
 	_ [128 - unsafe.Sizeof(uintptr(0)) - unsafe.Sizeof(slots{})]byte // two pools do not share a cache line
@@ -157,11 +161,11 @@ func (p *Pool[T]) value(i uint32) *T {
 // pool did not return, and after Close.
 func (p *Pool[T]) At(h Handle[T]) *T {
 	i := uint32(h) & p.mask
-	if *p.key(i) != uint32(h) {
-		return nil
+	if i != 0 && *p.key(i) == uint32(h) {
+		runtime.KeepAlive(p)
+		return p.value(i)
 	}
-	runtime.KeepAlive(p)
-	return p.value(i)
+	return nil
 }
 
 // Free frees the slot of a handle. It reports false and does nothing where At returns nil.
@@ -171,6 +175,7 @@ func (p *Pool[T]) Free(h Handle[T]) bool { return p.release(uint32(h)) }
 // included; a value that is freed before it is reached is not visited. Whether values added by the loop are visited is
 // undefined.
 func (p *Pool[T]) All() iter.Seq2[Handle[T], *T] {
+	p.check()
 	return func(yield func(Handle[T], *T) bool) {
 		for from := uintptr(0); from < uintptr(p.used); from += 64 {
 			for set := p.liveIn(from); set != 0; set &= set - 1 {
@@ -197,7 +202,10 @@ func (p *Pool[T]) Retired() int { return int(p.retired) }
 
 // Bytes returns how much address space the pool has reserved and how much of it is committed. Committed memory is
 // promised by the system, which provides it when it is first used.
-func (p *Pool[T]) Bytes() (reserved, committed uint64) { return p.memory.bytes() }
+func (p *Pool[T]) Bytes() (reserved, committed uint64) {
+	p.check()
+	return p.memory.bytes()
+}
 
 // Clear frees all values; every handle is stale afterwards. It takes about a nanosecond for each slot that was used
 // since the last Clear, because each slot has its own generation. It keeps the memory; see [Pool.Trim].

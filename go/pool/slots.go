@@ -26,8 +26,10 @@ type Handle[T any] uint32
 //	unused     0; after a Clear, the next generation, and 0
 //
 // Slot 0 is never used and no slot is linked to itself, so a key contains the index of its own slot only if the slot is
-// live, and one compare, keys[index of h] == h, decides whether h is live. Keys of slots without memory read as 0, key 0
-// is 1, and no handle equals the key that its index leads to: the compare needs no bounds check before it.
+// live, and one compare, keys[index of h] == h, decides whether h is live if its index is not 0. Keys of slots without
+// memory read as 0, and no handle equals the key that its index leads to: the compare needs no bounds check before it.
+//
+// The zero slots are closed. Their mask is 0, so that each handle has the index 0 and no key is read.
 type slots struct {
 	keys     unsafe.Pointer
 	mask     uint32 // of the index
@@ -45,8 +47,19 @@ type slots struct {
 	cleanup  runtime.Cleanup
 }
 
-// The keys of a closed pool, whose mask is 1: no handle is found there.
-var closedKeys = [2]uint32{1, 0}
+// noCopy makes go vet report copies of a pool, table or column. They would use the same memory, and give out the same
+// slots.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
+
+// check panics if l is a copy. The fast paths do not call it.
+func (l *slots) check() {
+	if l.memory != nil && l.memory.owner != uintptr(unsafe.Pointer(l)) {
+		panic("pool: use of a copied Pool or Table")
+	}
+}
 
 // The largest number of slots: one bit is left for the generation.
 const (
@@ -78,7 +91,8 @@ func (l *slots) open(count, limit int, fixed, retires bool, stride uintptr) erro
 	if !ok {
 		return errNoSpace(uint64(mask)*4, limit)
 	}
-	*l = slots{mask: mask, last: ^uint32(0), max: uint32(limit), fixed: fixed, retires: retires, memory: &stores{}}
+	*l = slots{mask: mask, last: ^uint32(0), max: uint32(limit), fixed: fixed, retires: retires,
+		memory: &stores{owner: uintptr(unsafe.Pointer(l))}}
 	if retires {
 		l.last = ^mask - (mask + 1) // the last generation marks a retired slot
 	}
@@ -88,7 +102,6 @@ func (l *slots) open(count, limit int, fixed, retires bool, stride uintptr) erro
 		return ErrNoMemory
 	}
 	l.keys = keys.at(0)
-	*l.key(0) = 1
 	return nil
 }
 
@@ -125,7 +138,7 @@ func (l *slots) key(i uint32) *uint32 { return (*uint32)(unsafe.Add(l.keys, uint
 // find returns the slot of h, or 0 if h is not a live handle.
 func (l *slots) find(h uint32) uint32 {
 	i := h & l.mask
-	if *l.key(i) != h {
+	if i == 0 || *l.key(i) != h {
 		return 0
 	}
 	runtime.KeepAlive(l)
@@ -155,7 +168,7 @@ func (l *slots) take() uint32 {
 func (l *slots) release(h uint32) bool {
 	i := h & l.mask
 	k := l.key(i)
-	if *k != h {
+	if i == 0 || *k != h {
 		return false
 	}
 	l.live--
@@ -163,10 +176,10 @@ func (l *slots) release(h uint32) bool {
 	if h > l.last {
 		*k = next
 		l.retired++
-		return true
+	} else {
+		*k = next | l.free
+		l.free = i
 	}
-	*k = next | l.free
-	l.free = i
 	return true
 }
 
@@ -180,6 +193,7 @@ func (l *slots) takeSlow() (uint32, error) {
 
 // grow makes the next take succeed: it finds a slot that is not retired, or commits memory.
 func (l *slots) grow() error {
+	l.check()
 	for {
 		for l.used < l.capacity && l.isRetired(l.used+1) {
 			l.used++
@@ -230,6 +244,10 @@ func shiftIn(set uint64, n uint32) uint64 {
 
 // clear frees all slots, in time proportional to how many have been used since the last clear.
 func (l *slots) clear() {
+	l.check()
+	if l.used == 0 {
+		return
+	}
 	mask, last := l.mask, l.last
 	keys := unsafe.Slice(l.key(0), uintptr(l.used)+1)[1:]
 	for i, k := range keys {
@@ -244,6 +262,7 @@ func (l *slots) clear() {
 
 // trim makes the slots above the highest live one unused and returns their memory.
 func (l *slots) trim() {
+	l.check()
 	if l.memory == nil {
 		return
 	}
@@ -272,10 +291,11 @@ func (l *slots) trim() {
 }
 
 func (l *slots) close() {
+	l.check()
 	if l.memory == nil {
 		return
 	}
 	l.cleanup.Stop()
 	l.memory.release()
-	*l = slots{keys: unsafe.Pointer(&closedKeys), mask: 1}
+	*l = slots{}
 }

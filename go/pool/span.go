@@ -108,7 +108,10 @@ func (s *store) capacity(limit uint32) uint32 {
 }
 
 // stores are the memory of one pool or table, the keys first.
-type stores struct{ all []*store }
+type stores struct {
+	all   []*store
+	owner uintptr // the address of the slots; a pointer would keep them from being collected
+}
 
 func (m *stores) release() {
 	for _, s := range m.all {
