@@ -9,6 +9,13 @@
 //
 // The memory is not counted by the runtime: it is not part of the heap size that triggers collections, nor of
 // GOMEMLIMIT. In a process with a memory limit, set GOMEMLIMIT lower by what the pools commit; see [Pool.Bytes].
+//
+// On js, wasip1, Plan 9, Solaris, illumos and AIX a pool is one allocation on the Go heap instead. The garbage collector
+// does not scan it, but counts its full size, and frees it after the last use: Trim and Close return nothing to the system.
+//
+// On Linux a process has at most vm.max_map_count mappings, 65530 by default. A pool costs up to one mapping if MaxSlots
+// values take up to 64 KiB, up to two with up to 8,191 slots, up to four otherwise, and two more while it uses huge pages.
+// A table and each of its columns cost as much.
 package pool
 
 import (
@@ -63,7 +70,8 @@ type Options struct {
 
 	// MaxSlots is the number of slots to which the pool may grow. Address space is reserved for all of them. If it is
 	// 0, the limit is 1<<24 - 1 slots or 1 TiB of address space (256 MiB where pointers have 32 bits), whichever is
-	// less, but at least Slots.
+	// less, but at least Slots. On systems where pools are on the Go heap (see the package) it is 1<<18 - 1 slots or 16
+	// MiB, which are allocated at once, and no more than 256 MiB are allocated for a pool or a column.
 	//
 	// Of the 32 bits of a handle, the index has as many as MaxSlots needs, and the generation has the others. With the
 	// default, 8 bits, a stale handle is detected until its slot was freed 256 times; with 1000 slots the generation has
@@ -87,16 +95,11 @@ func New[T any](o Options) (*Pool[T], error) {
 	if err == nil {
 		err = p.open(o.Slots, o.MaxSlots, o.Fixed, o.Retire, size)
 	}
-	if err == nil {
-		var s *store
-		if s, err = p.addStore(size, 0, uint32(o.Slots)); err == nil {
-			p.values = s.at(0)
-		}
-	}
 	if err != nil {
 		p.close()
 		return nil, wrap(fmt.Sprintf("Pool[%v]", typeOf[T]()), err)
 	}
+	p.values = p.memory.all[1].at(0)
 	p.start()
 	p.cleanup = runtime.AddCleanup(p, (*stores).release, p.memory)
 	return p, nil

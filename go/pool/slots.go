@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"math/bits"
 	"runtime"
+	"slices"
 	"unsafe"
+
+	"toft.dev/toft/internal/offheap"
 )
 
 // A Handle refers to a value in a [Pool] for as long as the value lives. It has 4 bytes and is no pointer, so that values
@@ -62,17 +65,11 @@ func (l *slots) check() {
 }
 
 // The largest number of slots: one bit is left for the generation.
-const (
-	mostSlots    = 1<<31 - 1
-	defaultSlots = 1<<24 - 1
-)
+const mostSlots = 1<<31 - 1
 
-// The most address space that is reserved if MaxSlots is not given.
-const defaultSpan = min(1<<40, uint64(^uintptr(0))>>4)
-
-// open reserves the address space of the keys. count slots have memory from the start; stride is the size of what the
-// caller will store for each.
-func (l *slots) open(count, limit int, fixed, retires bool, stride uintptr) error {
+// open reserves address space for the keys and for a store of each stride, which are memory.all from then on. count slots
+// have memory from the start.
+func (l *slots) open(count, limit int, fixed, retires bool, strides ...uintptr) error {
 	switch {
 	case count < 0 || limit < 0 || count > mostSlots || limit > mostSlots:
 		return fmt.Errorf("number of slots out of range 0 to %d", mostSlots)
@@ -83,45 +80,57 @@ func (l *slots) open(count, limit int, fixed, retires bool, stride uintptr) erro
 	case fixed:
 		limit = count
 	case limit == 0:
-		limit = max(count, min(defaultSlots, int(defaultSpan/uint64(max(stride, 4)))), 1)
+		limit = max(count, min(offheap.DefaultSlots, int(offheap.DefaultSpan/uint64(max(4, slices.Max(append(strides, 0)))))), 1)
 	}
 	width := max(bits.Len32(uint32(limit)), 2)
 	mask := uint32(1)<<width - 1
-	keys, ok := reserveStore(mask+64, 4, 0, true) // liveIn reads 64 at a time
-	if !ok {
-		return errNoSpace(uint64(mask)*4, limit)
-	}
 	*l = slots{mask: mask, last: ^uint32(0), max: uint32(limit), fixed: fixed, retires: retires,
-		memory: &stores{owner: uintptr(unsafe.Pointer(l))}}
+		memory: &stores{owner: uintptr(unsafe.Pointer(l)), least: uint32(count)}}
 	if retires {
 		l.last = ^mask - (mask + 1) // the last generation marks a retired slot
 	}
-	l.memory.all = append(l.memory.all, keys)
-	if !keys.commit(keys.bytes(uint32(count))) {
-		l.memory.release()
-		return ErrNoMemory
+	keys := newStore(mask+64, 4, 0) // liveIn reads 64 at a time
+	keys.readable = true
+	list := []*store{keys}
+	for _, stride := range strides {
+		list = append(list, newStore(l.max, stride, 0))
+	}
+	if err := l.add(list...); err != nil {
+		return err
 	}
 	l.keys = keys.at(0)
 	return nil
 }
 
-func errNoSpace(bytes uint64, count int) error {
-	return fmt.Errorf("no %d bytes of address space for %d slots (see MaxSlots): %w", bytes, count, ErrNoMemory)
+// add reserves one range for all of the stores, and commits memory for the slots that have it from the start. If it fails,
+// l is unchanged.
+func (l *slots) add(list ...*store) error {
+	mapping, ok := reserve(list)
+	if !ok {
+		var stride uintptr
+		for _, s := range list {
+			stride += s.stride
+		}
+		return fmt.Errorf("no address space for %d slots of %d bytes (see MaxSlots): %w", l.max, stride, noMemory())
+	}
+	for _, s := range list {
+		if !s.start(l.memory.least) {
+			offheap.Release(mapping)
+			return noMemory()
+		}
+	}
+	l.memory.all = append(l.memory.all, list...)
+	l.memory.mappings = append(l.memory.mappings, mapping)
+	return nil
 }
 
-// addStore reserves a store, and commits memory for count slots or as many as the other stores have.
-func (l *slots) addStore(stride, lines uintptr, count uint32) (*store, error) {
-	s, ok := reserveStore(l.max, stride, lines, false)
-	if !ok {
-		_, bytes := bits.Mul64(uint64(l.max)+1, uint64(stride))
-		return nil, errNoSpace(bytes, int(l.max))
+// noMemory is ErrNoMemory, or an error that wraps it if the system's limit of mappings is a likely cause: a refused change
+// of a range may need some more mappings than there are.
+func noMemory() error {
+	if n, limit := offheap.Mappings(); limit != 0 && n+8 >= limit {
+		return fmt.Errorf("%w: the process has %d mappings, and vm.max_map_count is %d", ErrNoMemory, n, limit)
 	}
-	if count = max(count, l.capacity); !s.commit(s.bytes(count)) {
-		s.release()
-		return nil, ErrNoMemory
-	}
-	l.memory.all = append(l.memory.all, s)
-	return s, nil
+	return ErrNoMemory
 }
 
 // start allows slots to be taken. Precondition: all stores have been added.
@@ -216,7 +225,7 @@ func (l *slots) grow() error {
 		}
 		step := min(l.memory.step(l.capacity), l.max-l.capacity)
 		if !l.memory.commit(l.capacity+step) && !l.memory.commit(l.capacity+1) {
-			return ErrNoMemory
+			return noMemory()
 		}
 		l.capacity = l.memory.capacity(l.max)
 	}
@@ -278,14 +287,12 @@ func (l *slots) trim() {
 			l.free = n
 		}
 	}
-	if l.fixed {
-		for _, s := range l.memory.all[1:] {
-			s.discard(s.bytes(l.used), s.committed)
-		}
-		return
-	}
 	for _, s := range l.memory.all[1:] { // the keys stay, because they hold the generations
-		s.decommit(s.bytes(l.used))
+		if l.fixed || s.whole() {
+			s.discard(s.bytes(l.used), s.committed)
+		} else {
+			s.decommit(s.bytes(l.used))
+		}
 	}
 	l.capacity = l.memory.capacity(l.max)
 }

@@ -77,29 +77,21 @@ type Column[T any] struct {
 // NewTable returns a table without columns. It fails as [New] does.
 func NewTable(o TableOptions) (*Table, error) {
 	t := new(Table)
-	err := t.open(o.Rows, o.MaxRows, o.Fixed, o.Retire, 4)
-	if t.rows = t.keys; err == nil && o.Packed {
-		err = t.openPacked(uint32(o.Rows))
+	var strides []uintptr
+	if o.Packed {
+		strides = []uintptr{4, 4}
 	}
-	if err != nil {
+	if err := t.open(o.Rows, o.MaxRows, o.Fixed, o.Retire, strides...); err != nil {
 		t.close()
 		return nil, wrap("Table", err)
+	}
+	t.rows = t.keys
+	if o.Packed {
+		t.positions, t.rows = t.memory.all[1].at(0), t.memory.all[2].at(0)
 	}
 	t.start()
 	t.cleanup = runtime.AddCleanup(t, (*stores).release, t.memory)
 	return t, nil
-}
-
-func (t *Table) openPacked(count uint32) error {
-	positions, err := t.addStore(4, 0, count)
-	if err != nil {
-		return err
-	}
-	rows, err := t.addStore(4, 0, count)
-	if err == nil {
-		t.positions, t.rows = positions.at(0), rows.at(0)
-	}
-	return err
 }
 
 // AddColumn adds a column to a table that has no rows yet. It fails as [New] does, and with [ErrClosed].
@@ -118,7 +110,10 @@ func AddColumn[T any](t *Table) (*Column[T], error) {
 		c.column = column{keys: t.keys, positions: t.positions, stride: size, mask: t.mask, table: t}
 		// Each column starts one line later than the one before: otherwise all elements of a row would be in the same
 		// set of a cache.
-		c.store, err = t.addStore(size, uintptr(len(t.columns)+1)%64, t.capacity)
+		c.store = newStore(t.max, size, uintptr(len(t.columns)+1)%64)
+		if err = t.add(c.store); err == nil {
+			t.capacity, t.top = t.memory.capacity(t.max), 0 // the column may have memory for fewer rows
+		}
 	}
 	if err != nil {
 		return nil, wrap(fmt.Sprintf("Column[%v]", typeOf[T]()), err)
