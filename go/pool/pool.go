@@ -37,7 +37,8 @@ var (
 	ErrFull = errors.New("pool: full")
 	// ErrClosed is returned by operations on a pool or table that was closed, or was not made by [New] or [NewTable].
 	ErrClosed = errors.New("pool: closed or never made")
-	// ErrNoMemory is returned if there is no memory or no address space.
+	// ErrNoMemory is returned if there is no memory or no address space. The error that wraps it names the limit of
+	// mappings if the process has reached it.
 	ErrNoMemory = errors.New("pool: out of memory")
 )
 
