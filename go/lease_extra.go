@@ -55,7 +55,7 @@ const (
 // reserveBuffers reserves the range of addresses, or less if the process has not enough.
 func reserveBuffers() {
 	for n := uintptr(mostExtra); n >= leastExtra; n /= 4 { // powers of two, so that all is on its boundary
-		if p, _ := offheap.Reserve(procBytes+n*(slotSize+bufferSize)+bufferSize, false, true); p != nil { // never released
+		if p, _ := offheap.Reserve(procBytes + n*(slotSize+bufferSize) + bufferSize); p != nil { // never released
 			p = unsafe.Add(p, -uintptr(p)&(bufferSize-1)) // create relies on it
 			if commitBuffers(p, procBytes) {
 				rangeStart, extra.limit = uintptr(p), uint32(n)

@@ -178,7 +178,7 @@ func ExamplePool_Cap() {
 }
 
 func ExamplePool_Retired() {
-	p, _ := pool.New[int](pool.Options{Retire: true}) // 8 bits of generation
+	p, _ := pool.New[int](pool.Options{MaxSlots: 1<<24 - 1, Retire: true}) // 8 bits of generation
 	defer p.Close()
 	for range 1000 {
 		h, _, _ := p.New()
@@ -225,7 +225,7 @@ func ExamplePool_Close() {
 	p.Close()
 	_, _, err := p.New()
 	fmt.Println(p.At(h), p.Free(h), err)
-	// Output: <nil> false pool: closed
+	// Output: <nil> false pool: closed or never made
 }
 
 func Example_errFull() {
@@ -463,7 +463,7 @@ func ExampleTable_Cap() {
 }
 
 func ExampleTable_Retired() {
-	t, _ := pool.NewTable(pool.TableOptions{Retire: true}) // 8 bits of generation
+	t, _ := pool.NewTable(pool.TableOptions{MaxRows: 1<<24 - 1, Retire: true}) // 8 bits of generation
 	defer t.Close()
 	for range 255 {
 		row, _ := t.New()

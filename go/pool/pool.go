@@ -10,6 +10,13 @@
 // The memory is not counted by the runtime: it is not part of the heap size that triggers collections, nor of
 // GOMEMLIMIT. In a process with a memory limit, set GOMEMLIMIT lower by what the pools commit; see [Pool.Bytes]. Where cgo is
 // available, AdjustMemoryLimit of toft.dev/toft does so, and Held returns the memory of all pools.
+//
+// On js, wasip1, Plan 9, Solaris, illumos and AIX a pool is one allocation on the Go heap instead. The garbage collector
+// does not scan it, but counts its full size, and frees it after the last use: Trim and Close return nothing to the system.
+//
+// On Linux a process has at most vm.max_map_count mappings, 65530 by default. A pool costs up to one mapping if MaxSlots
+// values take up to 64 KiB, up to two with up to 8,191 slots, up to four otherwise, and two more while it uses huge pages.
+// A table and each of its columns cost as much.
 package pool
 
 import (
@@ -29,9 +36,10 @@ import (
 var (
 	// ErrFull is returned by New if the pool has reached its maximum.
 	ErrFull = errors.New("pool: full")
-	// ErrClosed is returned by operations on a closed pool or table.
-	ErrClosed = errors.New("pool: closed")
-	// ErrNoMemory is returned if there is no memory or no address space.
+	// ErrClosed is returned by operations on a pool or table that was closed, or was not made by [New] or [NewTable].
+	ErrClosed = errors.New("pool: closed or never made")
+	// ErrNoMemory is returned if there is no memory or no address space. The error that wraps it names the limit of
+	// mappings if the process has reached it.
 	ErrNoMemory = errors.New("pool: out of memory")
 )
 
@@ -45,9 +53,13 @@ var (
 // T must contain no pointers: numbers, bools, handles, and arrays and structs of these.
 //
 // A Pool must not be used by several goroutines at the same time, except for reading while no goroutine changes it.
+// It must not be copied, which go vet reports; a copy panics where that costs the fast paths nothing. The zero Pool is a
+// closed one.
+//
 // [Pool.Close] frees its memory; otherwise the garbage collector does, some time after the last use of the *Pool. A *T
 // does not keep the pool reachable: if it is used after the last use of the *Pool, call [runtime.KeepAlive].
 type Pool[T any] struct {
+	_      noCopy
 	values unsafe.Pointer // slot 0, which is never used
 	slots
 	_ [128 - unsafe.Sizeof(uintptr(0)) - unsafe.Sizeof(slots{})]byte // two pools do not share a cache line
@@ -60,7 +72,8 @@ type Options struct {
 
 	// MaxSlots is the number of slots to which the pool may grow. Address space is reserved for all of them. If it is
 	// 0, the limit is 1<<24 - 1 slots or 1 TiB of address space (256 MiB where pointers have 32 bits), whichever is
-	// less, but at least Slots.
+	// less, but at least Slots. On systems where pools are on the Go heap (see the package) it is 1<<18 - 1 slots or 16
+	// MiB, which are allocated at once, and no more than 256 MiB are allocated for a pool or a column.
 	//
 	// Of the 32 bits of a handle, the index has as many as MaxSlots needs, and the generation has the others. With the
 	// default, 8 bits, a stale handle is detected until its slot was freed 256 times; with 1000 slots the generation has
@@ -84,16 +97,11 @@ func New[T any](o Options) (*Pool[T], error) {
 	if err == nil {
 		err = p.open(o.Slots, o.MaxSlots, o.Fixed, o.Retire, size)
 	}
-	if err == nil {
-		var s *store
-		if s, err = p.addStore(size, 0, uint32(o.Slots)); err == nil {
-			p.values = s.at(0)
-		}
-	}
 	if err != nil {
 		p.close()
 		return nil, wrap(fmt.Sprintf("Pool[%v]", typeOf[T]()), err)
 	}
+	p.values = p.memory.all[1].at(0)
 	p.start()
 	p.cleanup = runtime.AddCleanup(p, (*stores).release, p.memory)
 	return p, nil
@@ -158,11 +166,11 @@ func (p *Pool[T]) value(i uint32) *T {
 // pool did not return, and after Close.
 func (p *Pool[T]) At(h Handle[T]) *T {
 	i := uint32(h) & p.mask
-	if *p.key(i) != uint32(h) {
-		return nil
+	if i != 0 && *p.key(i) == uint32(h) {
+		runtime.KeepAlive(p)
+		return p.value(i)
 	}
-	runtime.KeepAlive(p)
-	return p.value(i)
+	return nil
 }
 
 // Free frees the slot of a handle. It reports false and does nothing where At returns nil.
@@ -172,6 +180,7 @@ func (p *Pool[T]) Free(h Handle[T]) bool { return p.release(uint32(h)) }
 // included; a value that is freed before it is reached is not visited. Whether values added by the loop are visited is
 // undefined.
 func (p *Pool[T]) All() iter.Seq2[Handle[T], *T] {
+	p.check()
 	return func(yield func(Handle[T], *T) bool) {
 		for from := uintptr(0); from < uintptr(p.used); from += 64 {
 			for set := p.liveIn(from); set != 0; set &= set - 1 {
@@ -198,7 +207,10 @@ func (p *Pool[T]) Retired() int { return int(p.retired) }
 
 // Bytes returns how much address space the pool has reserved and how much of it is committed. Committed memory is
 // promised by the system, which provides it when it is first used.
-func (p *Pool[T]) Bytes() (reserved, committed uint64) { return p.memory.bytes() }
+func (p *Pool[T]) Bytes() (reserved, committed uint64) {
+	p.check()
+	return p.memory.bytes()
+}
 
 // Clear frees all values; every handle is stale afterwards. It takes about a nanosecond for each slot that was used
 // since the last Clear, because each slot has its own generation. It keeps the memory; see [Pool.Trim].

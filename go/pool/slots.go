@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"math/bits"
 	"runtime"
+	"slices"
 	"unsafe"
+
+	"toft.dev/toft/internal/offheap"
 )
 
 // A Handle refers to a value in a [Pool] for as long as the value lives. It has 4 bytes and is no pointer, so that values
@@ -26,8 +29,10 @@ type Handle[T any] uint32
 //	unused     0; after a Clear, the next generation, and 0
 //
 // Slot 0 is never used and no slot is linked to itself, so a key contains the index of its own slot only if the slot is
-// live, and one compare, keys[index of h] == h, decides whether h is live. Keys of slots without memory read as 0, key 0
-// is 1, and no handle equals the key that its index leads to: the compare needs no bounds check before it.
+// live, and one compare, keys[index of h] == h, decides whether h is live if its index is not 0. Keys of slots without
+// memory read as 0, and no handle equals the key that its index leads to: the compare needs no bounds check before it.
+//
+// The zero slots are closed. Their mask is 0, so that each handle has the index 0 and no key is read.
 type slots struct {
 	keys     unsafe.Pointer
 	mask     uint32 // of the index
@@ -45,21 +50,26 @@ type slots struct {
 	cleanup  runtime.Cleanup
 }
 
-// The keys of a closed pool, whose mask is 1: no handle is found there.
-var closedKeys = [2]uint32{1, 0}
+// noCopy makes go vet report copies of a pool, table or column. They would use the same memory, and give out the same
+// slots.
+type noCopy struct{}
+
+func (*noCopy) Lock()   {}
+func (*noCopy) Unlock() {}
+
+// check panics if l is a copy. The fast paths do not call it.
+func (l *slots) check() {
+	if l.memory != nil && l.memory.owner != uintptr(unsafe.Pointer(l)) {
+		panic("pool: use of a copied Pool or Table")
+	}
+}
 
 // The largest number of slots: one bit is left for the generation.
-const (
-	mostSlots    = 1<<31 - 1
-	defaultSlots = 1<<24 - 1
-)
+const mostSlots = 1<<31 - 1
 
-// The most address space that is reserved if MaxSlots is not given.
-const defaultSpan = min(1<<40, uint64(^uintptr(0))>>4)
-
-// open reserves the address space of the keys. count slots have memory from the start; stride is the size of what the
-// caller will store for each.
-func (l *slots) open(count, limit int, fixed, retires bool, stride uintptr) error {
+// open reserves address space for the keys and for a store of each stride, which are memory.all from then on. count slots
+// have memory from the start.
+func (l *slots) open(count, limit int, fixed, retires bool, strides ...uintptr) error {
 	switch {
 	case count < 0 || limit < 0 || count > mostSlots || limit > mostSlots:
 		return fmt.Errorf("number of slots out of range 0 to %d", mostSlots)
@@ -70,45 +80,60 @@ func (l *slots) open(count, limit int, fixed, retires bool, stride uintptr) erro
 	case fixed:
 		limit = count
 	case limit == 0:
-		limit = max(count, min(defaultSlots, int(defaultSpan/uint64(max(stride, 4)))), 1)
+		limit = max(count, min(offheap.DefaultSlots, int(offheap.DefaultSpan/uint64(max(4, slices.Max(append(strides, 0)))))), 1)
 	}
 	width := max(bits.Len32(uint32(limit)), 2)
 	mask := uint32(1)<<width - 1
-	keys, ok := reserveStore(mask+64, 4, 0, true) // liveIn reads 64 at a time
-	if !ok {
-		return errNoSpace(uint64(mask)*4, limit)
-	}
-	*l = slots{mask: mask, last: ^uint32(0), max: uint32(limit), fixed: fixed, retires: retires, memory: &stores{}}
+	*l = slots{mask: mask, last: ^uint32(0), max: uint32(limit), fixed: fixed, retires: retires,
+		memory: &stores{owner: uintptr(unsafe.Pointer(l)), least: uint32(count)}}
 	if retires {
 		l.last = ^mask - (mask + 1) // the last generation marks a retired slot
 	}
-	l.memory.all = append(l.memory.all, keys)
-	if !keys.commit(keys.bytes(uint32(count))) {
-		l.memory.release()
-		return ErrNoMemory
+	keys := newStore(mask+64, 4, 0) // liveIn reads 64 at a time
+	keys.readable = true
+	list := []*store{keys}
+	for _, stride := range strides {
+		list = append(list, newStore(l.max, stride, 0))
+	}
+	if err := l.add(list...); err != nil {
+		return err
 	}
 	l.keys = keys.at(0)
-	*l.key(0) = 1
 	return nil
 }
 
-func errNoSpace(bytes uint64, count int) error {
-	return fmt.Errorf("no %d bytes of address space for %d slots (see MaxSlots): %w", bytes, count, ErrNoMemory)
+// add reserves one range for all of the stores, and commits memory for the slots that have it from the start. If it fails,
+// l is unchanged.
+func (l *slots) add(list ...*store) error {
+	mapping, ok := reserve(list)
+	if !ok {
+		var stride uintptr
+		for _, s := range list {
+			stride += s.stride
+		}
+		return fmt.Errorf("no address space for %d slots of %d bytes (see MaxSlots): %w", l.max, stride, noMemory())
+	}
+	for _, s := range list {
+		if !s.start(l.memory.least) {
+			for _, started := range list {
+				started.setCommitted(0)
+			}
+			offheap.Release(mapping)
+			return noMemory()
+		}
+	}
+	l.memory.all = append(l.memory.all, list...)
+	l.memory.mappings = append(l.memory.mappings, mapping)
+	return nil
 }
 
-// addStore reserves a store, and commits memory for count slots or as many as the other stores have.
-func (l *slots) addStore(stride, lines uintptr, count uint32) (*store, error) {
-	s, ok := reserveStore(l.max, stride, lines, false)
-	if !ok {
-		_, bytes := bits.Mul64(uint64(l.max)+1, uint64(stride))
-		return nil, errNoSpace(bytes, int(l.max))
+// noMemory is ErrNoMemory, or an error that wraps it if the system's limit of mappings is a likely cause: a refused change
+// of a range may need some more mappings than there are.
+func noMemory() error {
+	if n, limit := offheap.Mappings(); limit != 0 && n+8 >= limit {
+		return fmt.Errorf("%w: the process has %d mappings, and vm.max_map_count is %d", ErrNoMemory, n, limit)
 	}
-	if count = max(count, l.capacity); !s.commit(s.bytes(count)) {
-		s.release()
-		return nil, ErrNoMemory
-	}
-	l.memory.all = append(l.memory.all, s)
-	return s, nil
+	return ErrNoMemory
 }
 
 // start allows slots to be taken. Precondition: all stores have been added.
@@ -125,7 +150,7 @@ func (l *slots) key(i uint32) *uint32 { return (*uint32)(unsafe.Add(l.keys, uint
 // find returns the slot of h, or 0 if h is not a live handle.
 func (l *slots) find(h uint32) uint32 {
 	i := h & l.mask
-	if *l.key(i) != h {
+	if i == 0 || *l.key(i) != h {
 		return 0
 	}
 	runtime.KeepAlive(l)
@@ -155,7 +180,7 @@ func (l *slots) take() uint32 {
 func (l *slots) release(h uint32) bool {
 	i := h & l.mask
 	k := l.key(i)
-	if *k != h {
+	if i == 0 || *k != h {
 		return false
 	}
 	l.live--
@@ -163,10 +188,10 @@ func (l *slots) release(h uint32) bool {
 	if h > l.last {
 		*k = next
 		l.retired++
-		return true
+	} else {
+		*k = next | l.free
+		l.free = i
 	}
-	*k = next | l.free
-	l.free = i
 	return true
 }
 
@@ -180,6 +205,7 @@ func (l *slots) takeSlow() (uint32, error) {
 
 // grow makes the next take succeed: it finds a slot that is not retired, or commits memory.
 func (l *slots) grow() error {
+	l.check()
 	for {
 		for l.used < l.capacity && l.isRetired(l.used+1) {
 			l.used++
@@ -202,7 +228,7 @@ func (l *slots) grow() error {
 		}
 		step := min(l.memory.step(l.capacity), l.max-l.capacity)
 		if !l.memory.commit(l.capacity+step) && !l.memory.commit(l.capacity+1) {
-			return ErrNoMemory
+			return noMemory()
 		}
 		l.capacity = l.memory.capacity(l.max)
 	}
@@ -230,6 +256,10 @@ func shiftIn(set uint64, n uint32) uint64 {
 
 // clear frees all slots, in time proportional to how many have been used since the last clear.
 func (l *slots) clear() {
+	l.check()
+	if l.used == 0 {
+		return
+	}
 	mask, last := l.mask, l.last
 	keys := unsafe.Slice(l.key(0), uintptr(l.used)+1)[1:]
 	for i, k := range keys {
@@ -244,6 +274,7 @@ func (l *slots) clear() {
 
 // trim makes the slots above the highest live one unused and returns their memory.
 func (l *slots) trim() {
+	l.check()
 	if l.memory == nil {
 		return
 	}
@@ -259,23 +290,22 @@ func (l *slots) trim() {
 			l.free = n
 		}
 	}
-	if l.fixed {
-		for _, s := range l.memory.all[1:] {
-			s.discard(s.bytes(l.used), s.committed)
-		}
-		return
-	}
 	for _, s := range l.memory.all[1:] { // the keys stay, because they hold the generations
-		s.decommit(s.bytes(l.used))
+		if l.fixed || s.whole() {
+			s.discard(s.bytes(l.used), s.committed)
+		} else {
+			s.decommit(s.bytes(l.used))
+		}
 	}
 	l.capacity = l.memory.capacity(l.max)
 }
 
 func (l *slots) close() {
+	l.check()
 	if l.memory == nil {
 		return
 	}
 	l.cleanup.Stop()
 	l.memory.release()
-	*l = slots{keys: unsafe.Pointer(&closedKeys), mask: 1}
+	*l = slots{}
 }

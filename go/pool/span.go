@@ -9,42 +9,42 @@ import (
 	"toft.dev/toft/internal/offheap"
 )
 
-// A span is a range of address space that is committed from its start. It grows without moving, so pointers into it
+// A span is a part of a reserved range that is committed from its start. It grows without moving, so pointers into it
 // stay valid.
 type span struct {
 	base            unsafe.Pointer
 	size, committed uintptr // multiples of the page size
-	mapping         offheap.Mapping
+	readable        bool    // what is not committed reads as zero
+	huge            bool    // huge pages are requested
 }
 
-// The largest span: sums of a few such sizes cannot overflow.
+// The largest span, and the largest sum of those in one range: sums of a few such sizes cannot overflow.
 const maxSpan = ^uintptr(0) >> 2
 
-// reserveSpan reserves address space. It reports false if there is none. If readable is set, what is not committed
-// reads as zero.
-func reserveSpan(size uintptr, readable bool) (span, bool) {
-	if size > maxSpan {
-		return span{}, false
-	}
-	size = offheap.RoundUp(max(size, 1), offheap.PageSize)
-	base, m := offheap.Reserve(size, readable, false)
-	return span{base: base, size: size, mapping: m}, base != nil
-}
+// whole reports whether the span is committed as one from the start. Each boundary between committed and other memory
+// costs the process a mapping, of which Linux allows 65530 by default.
+func (s *span) whole() bool { return s.size <= minStep }
 
-// commit makes the first n bytes writable, rounded up to a page or a huge page. It reports false if there is no memory.
+// commit makes the first n bytes writable, rounded up to the end of a page or huge page. It reports false if there is no
+// memory. Huge pages are requested for all but the first 2 MiB once they are used, so that a small pool stays small: they
+// shorten the page walks of a large one.
 func (s *span) commit(n uintptr) bool {
 	if n <= s.committed {
 		return true
 	}
-	unit := offheap.PageSize
+	unit, base := offheap.PageSize, uintptr(s.base)
 	if n >= offheap.HugePage {
 		unit = offheap.HugePage
 	}
-	to := min(offheap.RoundUp(n, unit), s.size)
+	to := min(offheap.RoundUp(base+n, unit)-base, s.size)
 	if !commitRange(unsafe.Add(s.base, s.committed), to-s.committed) {
 		return false
 	}
 	s.setCommitted(to)
+	if to > offheap.HugePage && !s.huge {
+		s.huge = true
+		offheap.AdviseHuge(unsafe.Add(s.base, offheap.HugePage), s.size-offheap.HugePage)
+	}
 	return true
 }
 
@@ -71,30 +71,51 @@ func (s *span) discard(from, to uintptr) {
 	}
 }
 
-func (s *span) release() {
-	if s.base != nil {
-		s.setCommitted(0)
-		offheap.Release(s.mapping)
-	}
-	*s = span{}
-}
-
 // A store is a span of items of one size, one for each slot, counted from 0. Item 0 is at the offset first.
 type store struct {
 	span
 	first, stride uintptr
 }
 
-// reserveStore reserves address space for the items 0 to slots. Item 1, the first in use, starts a cache line; lines
-// more lines are skipped before it, so that equal items of stores side by side are in different sets of a cache.
-func reserveStore(slots uint32, stride, lines uintptr, readable bool) (*store, bool) {
-	over, bytes := bits.Mul(uint(slots)+1, uint(stride))
-	if over != 0 || uintptr(bytes) > maxSpan {
-		return nil, false
+// newStore lays out the items 0 to slots; see [slots.add]. Item 1, the first in use, starts a cache line; lines more lines
+// are skipped before it, so that equal items of stores side by side are in different sets of a cache. If the items are too
+// large, so is the size: more than maxSpan.
+func newStore(slots uint32, stride, lines uintptr) *store {
+	s := &store{first: offheap.RoundUp(max(stride, 1), 64) + 64*lines - stride, stride: stride}
+	s.size = maxSpan + 1
+	if over, bytes := bits.Mul(uint(slots)+1, uint(stride)); over == 0 && uintptr(bytes) <= maxSpan {
+		s.size = offheap.RoundUp(s.first+uintptr(bytes), offheap.PageSize)
 	}
-	first := offheap.RoundUp(max(stride, 1), 64) + 64*lines - stride
-	s, ok := reserveSpan(first+uintptr(bytes), readable)
-	return &store{s, first, stride}, ok
+	return s
+}
+
+// reserve reserves one range for stores, which costs fewer mappings than one for each.
+func reserve(list []*store) (mapping offheap.Mapping, ok bool) {
+	var size uintptr
+	for _, s := range list {
+		if s.size > maxSpan-size {
+			return mapping, false
+		}
+		size += s.size
+	}
+	base, mapping := offheap.Reserve(size)
+	size = 0
+	for _, s := range list {
+		s.base = unsafe.Add(base, size)
+		size += s.size
+	}
+	return mapping, base != nil
+}
+
+// start commits memory for count slots, or all if the store is small. Precondition: its base is set.
+func (s *store) start(count uint32) bool {
+	if s.whole() {
+		return s.commit(s.size)
+	}
+	if s.readable && !offheap.Readable(s.base, s.size) {
+		return false
+	}
+	return s.commit(s.bytes(count))
 }
 
 func (s *store) at(i uintptr) unsafe.Pointer { return unsafe.Add(s.base, s.first+i*s.stride) }
@@ -114,13 +135,21 @@ func (s *store) capacity(limit uint32) uint32 {
 }
 
 // stores are the memory of one pool or table, the keys first.
-type stores struct{ all []*store }
+type stores struct {
+	all      []*store
+	mappings []offheap.Mapping
+	least    uint32  // this number of slots have memory from the start
+	owner    uintptr // the address of the slots; a pointer would keep them from being collected
+}
 
 func (m *stores) release() {
 	for _, s := range m.all {
-		s.release()
+		s.setCommitted(0)
 	}
-	m.all = nil
+	for _, mapping := range m.mappings {
+		offheap.Release(mapping)
+	}
+	m.all, m.mappings = nil, nil
 }
 
 func (m *stores) commit(slots uint32) bool {

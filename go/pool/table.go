@@ -30,10 +30,12 @@ type Row uint32
 // Rows stay where they were made, with holes where rows were freed. In a packed table Free moves the last row into the
 // hole. A Row stays valid in both cases.
 //
-// A Table and its columns must not be used by several goroutines at the same time, except for reading, and for writing
+// A Table and its columns must not be copied; see [Pool]. The zero Table is a closed one, and the zero Column is one of a
+// closed table. They must not be used by several goroutines at the same time, except for reading, and for writing
 // different elements, while no goroutine makes or frees rows. A Column keeps its Table reachable; for slices and pointers
 // from a column the rules of [Pool] hold.
 type Table struct {
+	_ noCopy
 	slots
 	dirty     uint32         // the elements up to this position may be nonzero
 	positions unsafe.Pointer // packed: the position of a row, by its index; else nil
@@ -67,38 +69,34 @@ type column struct {
 }
 
 // A Column holds one field of all rows of a [Table].
-type Column[T any] struct{ column }
+type Column[T any] struct {
+	_ noCopy
+	column
+}
 
 // NewTable returns a table without columns. It fails as [New] does.
 func NewTable(o TableOptions) (*Table, error) {
 	t := new(Table)
-	err := t.open(o.Rows, o.MaxRows, o.Fixed, o.Retire, 4)
-	if t.rows = t.keys; err == nil && o.Packed {
-		err = t.openPacked(uint32(o.Rows))
+	var strides []uintptr
+	if o.Packed {
+		strides = []uintptr{4, 4}
 	}
-	if err != nil {
+	if err := t.open(o.Rows, o.MaxRows, o.Fixed, o.Retire, strides...); err != nil {
 		t.close()
 		return nil, wrap("Table", err)
+	}
+	t.rows = t.keys
+	if o.Packed {
+		t.positions, t.rows = t.memory.all[1].at(0), t.memory.all[2].at(0)
 	}
 	t.start()
 	t.cleanup = runtime.AddCleanup(t, (*stores).release, t.memory)
 	return t, nil
 }
 
-func (t *Table) openPacked(count uint32) error {
-	positions, err := t.addStore(4, 0, count)
-	if err != nil {
-		return err
-	}
-	rows, err := t.addStore(4, 0, count)
-	if err == nil {
-		t.positions, t.rows = positions.at(0), rows.at(0)
-	}
-	return err
-}
-
 // AddColumn adds a column to a table that has no rows yet. It fails as [New] does, and with [ErrClosed].
 func AddColumn[T any](t *Table) (*Column[T], error) {
+	t.check()
 	c := new(Column[T])
 	size := unsafe.Sizeof(*new(T))
 	err := checkType[T]()
@@ -112,7 +110,10 @@ func AddColumn[T any](t *Table) (*Column[T], error) {
 		c.column = column{keys: t.keys, positions: t.positions, stride: size, mask: t.mask, table: t}
 		// Each column starts one line later than the one before: otherwise all elements of a row would be in the same
 		// set of a cache.
-		c.store, err = t.addStore(size, uintptr(len(t.columns)+1)%64, t.capacity)
+		c.store = newStore(t.max, size, uintptr(len(t.columns)+1)%64)
+		if err = t.add(c.store); err == nil {
+			t.capacity, t.top = t.memory.capacity(t.max), 0 // the column may have memory for fewer rows
+		}
 	}
 	if err != nil {
 		return nil, wrap(fmt.Sprintf("Column[%v]", typeOf[T]()), err)
@@ -217,6 +218,7 @@ func (t *Table) height() uint32 {
 // packed table the row that is moved to the position of such another row is visited twice. Whether rows made by the loop
 // are visited is undefined.
 func (t *Table) Rows() iter.Seq[Row] {
+	t.check()
 	return func(yield func(Row) bool) {
 		if t.positions != nil {
 			for i := t.live; i != 0; i = min(i-1, t.live) {
@@ -250,7 +252,10 @@ func (t *Table) Cap() int { return int(t.capacity) }
 func (t *Table) Retired() int { return int(t.retired) }
 
 // Bytes returns how much address space the table has reserved and how much of it is committed; see [Pool.Bytes].
-func (t *Table) Bytes() (reserved, committed uint64) { return t.memory.bytes() }
+func (t *Table) Bytes() (reserved, committed uint64) {
+	t.check()
+	return t.memory.bytes()
+}
 
 // Clear frees all rows, at the cost of [Pool.Clear]. It keeps the memory; see [Table.Trim].
 func (t *Table) Clear() { t.clear() }
@@ -268,7 +273,7 @@ func (t *Table) Trim() {
 func (t *Table) Close() {
 	t.close()
 	for _, c := range t.columns {
-		*c = column{keys: t.keys, mask: t.mask, table: t}
+		*c = column{}
 	}
 	t.positions, t.rows, t.columns, t.dirty = nil, nil, nil, 0
 }
@@ -276,20 +281,23 @@ func (t *Table) Close() {
 // At returns the element of a row, or nil if the row is not live.
 func (c *Column[T]) At(row Row) *T {
 	i := uint32(row) & c.mask
-	if *word(c.keys, i) != uint32(row) {
-		return nil
+	if i != 0 && *word(c.keys, i) == uint32(row) {
+		if c.positions != nil {
+			i = *word(c.positions, i)
+		}
+		runtime.KeepAlive(c)
+		return (*T)(unsafe.Add(c.base, uintptr(i)*unsafe.Sizeof(*new(T))))
 	}
-	if c.positions != nil {
-		i = *word(c.positions, i)
-	}
-	runtime.KeepAlive(c)
-	return (*T)(unsafe.Add(c.base, uintptr(i)*unsafe.Sizeof(*new(T))))
+	return nil
 }
 
 // Slice returns the whole column, aligned to 64 bytes. In a packed table these are the live rows; otherwise all rows up
 // to the last used one, where freed elements keep their contents and [Table.RowAt] returns 0. The slice does not change
 // with the table: call Slice again after New and Free.
 func (c *Column[T]) Slice() []T {
+	if c.table == nil {
+		return nil
+	}
 	n := c.table.height()
 	if n == 0 {
 		return nil

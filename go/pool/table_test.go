@@ -397,6 +397,17 @@ func TestColumnsAreAddedToAnEmptyTable(t *testing.T) {
 	}
 }
 
+func TestWideColumnsStartSmall(t *testing.T) {
+	table := newTable(t, TableOptions{Rows: 3, MaxRows: 8000}) // whose rows have memory from the start
+	addColumn[[10_000]byte](t, table)
+	if _, committed := table.Bytes(); committed > 256<<10 || table.Cap() < 3 || table.Cap() > 100 {
+		t.Errorf("%d bytes are committed for %d rows", committed, table.Cap())
+	}
+	for range 100 {
+		mustRow(t, table)
+	}
+}
+
 func TestTableWithoutMemoryChangesNothing(t *testing.T) {
 	for k := range 6 {
 		for _, packed := range []bool{false, true} {

@@ -5,9 +5,6 @@ package offheap
 
 import "os"
 
-// HugePage is the size of a huge page on x86-64 and arm64.
-const HugePage = 2 << 20
-
 // PageSize is the size of the system's pages.
 var PageSize = uintptr(os.Getpagesize())
 

@@ -12,34 +12,36 @@ import (
 // A Mapping identifies a reserved range for Release.
 type Mapping []byte
 
-// Reserve reserves size bytes of address space and returns its start, or nil if there is none. The range must not be
-// read before Commit; if readable is set, it reads as zero instead.
-//
-// If small is set, the system uses small pages. Otherwise huge pages are requested for all but the first 2 MiB: they
-// shorten the page walks of a large pool, and a small pool stays small.
-func Reserve(size uintptr, readable, small bool) (base unsafe.Pointer, m Mapping) {
-	protection := syscall.PROT_NONE
-	if readable {
-		protection = syscall.PROT_READ
-	}
-	mapped := size
-	huge := !small && size > HugePage && adviseHuge != 0
-	if huge {
-		mapped += HugePage // room to align the start
-	}
-	if int(mapped) < 0 {
+// HugePage is the size of a huge page on x86-64 and arm64.
+const HugePage = 2 << 20
+
+// The limits of pools without one: the number of slots, and the address space for their values.
+const (
+	DefaultSlots = 1<<24 - 1
+	DefaultSpan  = min(1<<40, uint64(^uintptr(0))>>4)
+)
+
+// Reserve reserves size bytes of address space and returns its start, or nil if there is none. No part may be read before
+// Commit or Readable.
+func Reserve(size uintptr) (base unsafe.Pointer, m Mapping) {
+	if int(size) < 0 {
 		return nil, nil
 	}
-	m, err := syscall.Mmap(-1, 0, int(mapped), protection, syscall.MAP_PRIVATE|syscall.MAP_ANON|noReserve)
+	m, err := syscall.Mmap(-1, 0, int(size), syscall.PROT_NONE, syscall.MAP_PRIVATE|syscall.MAP_ANON|noReserve)
 	if err != nil {
 		return nil, nil
 	}
-	base = unsafe.Pointer(unsafe.SliceData(m))
-	if huge {
-		base = unsafe.Add(base, -uintptr(base)&(HugePage-1))
-		advise(unsafe.Add(base, HugePage), size-HugePage, adviseHuge) // small pages serve as well if it fails
+	return unsafe.Pointer(unsafe.SliceData(m)), m
+}
+
+// Readable makes a part of a range read as zero, without committing it where the system has such memory.
+func Readable(p unsafe.Pointer, size uintptr) bool { return protect(p, size, syscall.PROT_READ) }
+
+// AdviseHuge requests huge pages for a part of a range.
+func AdviseHuge(p unsafe.Pointer, size uintptr) {
+	if adviseHuge != 0 {
+		advise(p, size, adviseHuge) // small pages serve as well if it fails
 	}
-	return base, m
 }
 
 // Commit makes a part of a range writable. It reports false if there is no memory.

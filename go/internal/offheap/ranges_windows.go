@@ -21,16 +21,27 @@ const (
 // A Mapping identifies a reserved range for Release.
 type Mapping = uintptr
 
-// Reserve reserves size bytes of address space and returns its start, or nil if there is none. The range must not be
-// read before Commit; if readable is set, it is committed and reads as zero, because only committed memory can be read.
-func Reserve(size uintptr, readable, small bool) (base unsafe.Pointer, m Mapping) {
-	kind, protection := uintptr(memReserve), uintptr(pageNoAccess)
-	if readable {
-		kind, protection = memReserve|memCommit, pageReadWrite
-	}
-	p, _, _ := virtualAlloc.Call(0, size, kind, protection)
+// HugePage is the size of a huge page on x86-64 and arm64.
+const HugePage = 2 << 20
+
+// The limits of pools without one: the number of slots, and the address space for their values.
+const (
+	DefaultSlots = 1<<24 - 1
+	DefaultSpan  = min(1<<40, uint64(^uintptr(0))>>4)
+)
+
+// Reserve reserves size bytes of address space and returns its start, or nil if there is none. No part may be read before
+// Commit or Readable.
+func Reserve(size uintptr) (base unsafe.Pointer, m Mapping) {
+	p, _, _ := virtualAlloc.Call(0, size, memReserve, pageNoAccess)
 	return unsafe.Add(nil, p), p
 }
+
+// Readable makes a part of a range read as zero. It commits it, because only committed memory can be read.
+func Readable(p unsafe.Pointer, size uintptr) bool { return Commit(p, size) }
+
+// AdviseHuge does nothing: the system has no such request.
+func AdviseHuge(unsafe.Pointer, uintptr) {}
 
 // Commit makes a part of a range writable. It reports false if there is no memory.
 func Commit(p unsafe.Pointer, size uintptr) bool {

@@ -34,12 +34,12 @@ func InlineCosts(t *testing.T) map[string]int {
 	return costs
 }
 
-// ReadProc returns a file of /proc/self. It skips the test if there is none, or if it is not the test's, as under Wine,
-// where it describes Wine's server.
+// ReadProc returns a file of /proc/self. It skips the test if there is none, or if it is not the test's, as under Wine
+// and Node.js, where it describes their process.
 func ReadProc(t testing.TB, name string) string {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/" + name)
-	if err == nil && runtime.GOOS == "windows" {
+	if err == nil && (runtime.GOOS == "windows" || runtime.GOOS == "js") {
 		err = errors.New("/proc is that of another process")
 	}
 	if err != nil {
