@@ -327,9 +327,8 @@ func (a *Arena) Cleanup(f func()) {
 		panic("toft: Cleanup: nil function")
 	}
 	a.check("Cleanup")
-	pushCleanup(a, f)
-	if !cCleanup(a) {
-		popCleanup(a, 0)
+	if number := pushCleanup(a, f); !cCleanup(a, number) {
+		popCleanup(a, number, 0)
 		panic(a.refusal(AllocError{Size: cleanupSize, Align: 8}))
 	}
 }

@@ -150,16 +150,16 @@ func cStats(a *Arena) Stats {
 }
 
 // cCleanup registers a cleanup of Go. It reports false if there is no memory.
-func cCleanup(a *Arena) bool { return C.toftgo_x_cleanup(cArena(a)) != 0 }
+func cCleanup(a *Arena, number int) bool { return C.toftgo_x_cleanup(cArena(a), C.int(number&7)) != 0 }
 
-// cNextCleanup runs the cleanups of C up to the next one of Go, and reports whether there is one, which the caller runs. again:
-// the arena is busy because of that.
-func cNextCleanup(e emptying, again bool, operation uintptr) bool {
+// cNextCleanup runs the cleanups of C up to the next one of Go, and returns its number modulo 8, for the caller to run it; -1:
+// there is none. again: the arena is busy because of that.
+func cNextCleanup(e emptying, again bool, operation uintptr) int {
 	var repeated C.int
 	if again {
 		repeated = 1
 	}
-	return C.toftgo_x_next_cleanup(cArena(e.a), C.uintptr_t(e.m.cursor), C.uintptr_t(e.m.epoch), repeated, C.uintptr_t(operation)) != 0
+	return int(C.toftgo_x_next_cleanup(cArena(e.a), C.uintptr_t(e.m.cursor), C.uintptr_t(e.m.epoch), repeated, C.uintptr_t(operation)))
 }
 
 // cHeld returns the bytes of blocks, pages and caches.

@@ -15,7 +15,8 @@ import (
 	"unsafe"
 )
 
-// The functions of an arena's cleanups are on a stack in Go. For each, C has a cleanup that keeps its place among those of C.
+// The functions of an arena's cleanups are on a stack in Go. For each, C has a cleanup that keeps its place among those of C
+// and the number of the function modulo 8, so that up to seven newer ones in a row may have been cancelled in C.
 // A call of this package that frees memory first calls C in steps: C runs its own cleanups up to the next one of Go, which
 // then runs here, on the caller's goroutine, while the arena is busy and its memory is valid. The call that frees the memory
 // comes last. A panic or runtime.Goexit of a cleanup unwinds Go only, and a deferred call does the rest.
@@ -45,7 +46,8 @@ func cleanupPart(a *Arena) *cleanupTable {
 	return &cleanupParts[uintptr(unsafe.Pointer(a))>>6%uintptr(len(cleanupParts))]
 }
 
-func pushCleanup(a *Arena, f func()) {
+// pushCleanup returns the number of the function.
+func pushCleanup(a *Arena, f func()) int {
 	part := cleanupPart(a)
 	part.Lock()
 	defer part.Unlock()
@@ -59,20 +61,24 @@ func pushCleanup(a *Arena, f func()) {
 	}
 	c.functions = append(c.functions, f)
 	cleanupCount.Add(1)
+	return len(c.functions) - 1
 }
 
-// popCleanup removes the newest cleanup. If it is going to run, running is 1, and endCleanup follows, else 0.
-func popCleanup(a *Arena, running int) (f func()) {
+// popCleanup removes the newest cleanup with this number modulo 8, and newer ones. If it is going to run, running is 1, and
+// endCleanup follows, else 0.
+func popCleanup(a *Arena, number, running int) (f func()) {
 	part := cleanupPart(a)
 	part.Lock()
 	defer part.Unlock()
 	c := part.of[a]
-	last := len(c.functions) - 1
-	f, c.functions[last] = c.functions[last], nil
+	end := len(c.functions)
+	last := end - 1 - (end-1-number)&7
+	f = c.functions[last]
+	clear(c.functions[last:])
 	c.functions = c.functions[:last]
 	c.running += running
 	part.dropEmpty(a, c)
-	cleanupCount.Add(-1)
+	cleanupCount.Add(int64(last - end))
 	return f
 }
 
@@ -111,9 +117,9 @@ func runsCleanup(a *Arena) bool {
 	return c != nil && c.running != 0
 }
 
-// runCleanup runs the newest cleanup of the arena.
-func runCleanup(a *Arena) {
-	f := popCleanup(a, 1)
+// runCleanup runs the newest cleanup of the arena with this number modulo 8.
+func runCleanup(a *Arena, number int) {
+	f := popCleanup(a, number, 1)
 	defer endCleanup(a)
 	f()
 }
@@ -145,9 +151,13 @@ func (e emptying) runCleanups(o *operation, again bool, then func(code int)) {
 			e.runCleanups(o, true, then)
 		}
 	}()
-	for cNextCleanup(e, again, uintptr(o.handle)) {
+	for {
+		number := cNextCleanup(e, again, uintptr(o.handle))
+		if number < 0 {
+			break
+		}
 		again = true
-		runCleanup(e.a)
+		runCleanup(e.a, number)
 	}
 	interrupted = false
 	code := e.call(e, uintptr(o.handle))
@@ -220,14 +230,14 @@ func (o *operation) run(f func()) {
 	<-done
 }
 
-// C calls this to run the newest cleanup of an arena. from is 0 if C itself frees the memory, else the handle of an operation.
+// C calls this to run a cleanup of an arena. from is 0 if C itself frees the memory, else the handle of an operation.
 //
 //export toftgoCleanup
-func toftgoCleanup(arena unsafe.Pointer, from C.uintptr_t) {
+func toftgoCleanup(arena unsafe.Pointer, number C.int, from C.uintptr_t) {
 	a := (*Arena)(arena)
 	if from == 0 {
-		runCleanup(a)
+		runCleanup(a, int(number))
 		return
 	}
-	cgo.Handle(from).Value().(*operation).run(func() { runCleanup(a) })
+	cgo.Handle(from).Value().(*operation).run(func() { runCleanup(a, int(number)) })
 }

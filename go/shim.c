@@ -103,16 +103,21 @@ int toftgo_x_contains(const toft_arena *a, const void *p) { return toft_contains
 
 void toftgo_x_stats(toft_arena *a, toft_stats *out) { *out = toft_get_stats(a); }
 
-static void run_cleanup(void *a) { toftgoCleanup(a, operation_here); }
+/* The argument is the arena's address, a multiple of 8, and the number of the function in Go modulo 8. */
+static int number_of(const void *arg) { return (int)((uintptr_t)arg & 7); }
 
-int toftgo_x_cleanup(toft_arena *a) { return toft_cleanup_add(a, run_cleanup, a) != NULL; }
+static void run_cleanup(void *arg) { toftgoCleanup((char *)arg - number_of(arg), number_of(arg), operation_here); }
+
+int toftgo_x_cleanup(toft_arena *a, int number) {
+  return toft_cleanup_add(a, run_cleanup, (char *)a + (number & 7)) != NULL;
+}
 
 int toftgo_x_next_cleanup(toft_arena *a, uintptr_t cursor, uintptr_t epoch, int again, uintptr_t operation) {
   void *next;
   operation_here = operation;
   toft_next_cleanup(a, (unsigned char *)cursor, epoch, again, run_cleanup, &next);
   operation_here = 0;
-  return next != NULL;
+  return next != NULL ? number_of(next) : -1;
 }
 
 int toftgo_x_release(toft_arena *a, const char *place, uintptr_t operation) {

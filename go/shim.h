@@ -22,8 +22,9 @@ int toftgo_x_tag_push(toft_arena *a, const char *name);
 void toftgo_x_tag_pop(toft_arena *a);
 size_t toftgo_x_snapshot(toft_arena *a, char *text, size_t size); /* as toft_snapshot_text */
 void toftgo_x_stats(toft_arena *a, toft_stats *out);
-int toftgo_x_cleanup(toft_arena *a); /* runs toftgoCleanup(a, operation); 0: no memory */
-/* 1: the newest cleanup registered by cleanup is to be run, by the caller. As toft_next_cleanup. */
+/* A cleanup that runs toftgoCleanup(a, number modulo 8, operation). 0: no memory. */
+int toftgo_x_cleanup(toft_arena *a, int number);
+/* The number, modulo 8, of the cleanup that the caller is to run; -1: none. As toft_next_cleanup. */
 int toftgo_x_next_cleanup(toft_arena *a, uintptr_t cursor, uintptr_t epoch, int again, uintptr_t operation);
 /* Does nothing and returns TOFT_EBUSY while the arena is busy. */
 int toftgo_x_release(toft_arena *a, const char *place, uintptr_t operation);

@@ -307,10 +307,9 @@ static toft_block_header *toft_block_pop(toft_state *a) {
 
 /* ---- cleanups ---- */
 
-/* Runs the cleanups registered after `epoch`, newest first, each once. The arena is sealed and refuses ops during
- * it. */
-/* Runs cleanups up to the first one whose function is `until`, which is removed and whose argument is returned; the
- * arena stays busy then. NULL: there is none, or `until` is NULL. */
+/* Runs the cleanups registered after `epoch`, newest first, each once, up to the first one whose function is `until`,
+ * which is removed and whose argument is returned. The arena is sealed and refuses ops during it, and then stays so.
+ * NULL: there is none, or `until` is NULL. */
 static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*until)(void *)) {
   if (a->cleanups == NULL || a->cleanups->epoch <= epoch) return NULL;
   a->state |= TOFT_BUSY;

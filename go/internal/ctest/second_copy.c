@@ -1,3 +1,3 @@
-/* The second copy of the library, c8bae0cbb9113898. Made by scripts/amalgamate.
+/* The second copy of the library, 2cd244178e1e47d0. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"
