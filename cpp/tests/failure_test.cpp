@@ -60,6 +60,55 @@ TEST(Failure, NoStaleExceptionFromAnotherResource) {
   EXPECT_THROW((void)other.allocate(SIZE_MAX), std::bad_alloc);
 }
 
+// Refuses each block above a size with an exception that owns an object.
+class refusing final : public std::pmr::memory_resource {
+ public:
+  struct refusal {
+    std::shared_ptr<int> owned;
+  };
+  explicit refusing(std::size_t above) : above_(above) {}
+  const std::weak_ptr<int> &last() const { return last_; }
+
+ private:
+  void *do_allocate(std::size_t size, std::size_t align) override {
+    if (size <= above_) return std::pmr::new_delete_resource()->allocate(size, align);
+    refusal thrown{std::make_shared<int>(1)};
+    last_ = thrown.owned;
+    throw thrown;
+  }
+  void do_deallocate(void *p, std::size_t size, std::size_t align) override {
+    std::pmr::new_delete_resource()->deallocate(p, size, align);
+  }
+  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
+
+  std::size_t above_;
+  std::weak_ptr<int> last_;
+};
+
+// Also where the exception passes through two resources, and where the call outlives a smaller request's success.
+template <class Resource>
+void keep_no_exception() {
+  for (std::size_t above : {100000u, 30000u, 3000u, 0u}) {
+    refusing up(above);
+    Resource inner(&up);
+    Resource outer(&inner);
+    for (std::size_t size : {64u, 2000u, 20000u, 90000u, 900000u}) {
+      try {
+        outer.deallocate(outer.allocate(size, 8), size, 8);
+      } catch (const refusing::refusal &thrown) {
+        EXPECT_EQ(*thrown.owned, 1);
+      }
+      EXPECT_TRUE(up.last().expired()) << above << ' ' << size;
+    }
+  }
+}
+
+TEST(Failure, KeepsNoExceptionOfUpstream) {
+  keep_no_exception<toft::recycling_resource>();
+  keep_no_exception<toft::synchronized_recycling_resource>();
+  keep_no_exception<toft::arena_resource>();
+}
+
 TEST(Failure, SynchronizedRejectsTheSameArguments) {
   EXPECT_THROW(toft::recycling_resource(1, (std::size_t(1) << 30) + 1), std::invalid_argument);
   EXPECT_THROW(toft::synchronized_recycling_resource(1, (std::size_t(1) << 30) + 1), std::invalid_argument);

@@ -32,72 +32,18 @@
 
 #include <atomic>
 #include <cstddef>
-#include <exception>
 #include <memory_resource>
 #include <thread>
-#include <utility>
 
 #include "arena.hpp"
 #include "config.hpp"
 #include "frame.hpp"
 #include "recycler.hpp"
 #include "shared.hpp"
+#include "upstream.hpp"
 
 namespace toft {
 inline namespace TOFT_NAMESPACE {
-
-// A toft_source that takes blocks from a memory resource. Must outlive its users.
-class upstream_source : public toft_source {
- public:
-  explicit upstream_source(std::pmr::memory_resource *upstream) noexcept
-      : toft_source{take_block, put_block, nullptr}, upstream_(upstream) {}
-
-  std::pmr::memory_resource *upstream() const noexcept { return upstream_; }
-
-  // To be called before a call that may reach upstream: discards an earlier exception.
-  void begin() const noexcept {
-#if TOFT_EXCEPTIONS
-    if (upstream_ != nullptr) last() = nullptr;
-#endif
-  }
-  // To be called after a failure: rethrows the exception of upstream since begin(), else throws std::bad_alloc.
-  [[noreturn]] TOFT_COLD void fail() const {
-#if TOFT_EXCEPTIONS
-    if (upstream_ != nullptr)
-      if (std::exception_ptr thrown = std::exchange(last(), nullptr)) std::rethrow_exception(thrown);
-#endif
-    detail::throw_bad_alloc();
-  }
-
- private:
-  // Exceptions must not pass through the C code between here and the caller, so they are stored per thread.
-  static void *take_block(toft_source *self, std::size_t size) noexcept {
-    std::pmr::memory_resource *upstream = static_cast<upstream_source *>(self)->upstream_;
-#if TOFT_EXCEPTIONS
-    try {
-      return upstream->allocate(size, 64);
-    } catch (...) {
-      last() = std::current_exception();
-      return nullptr;
-    }
-#else
-    return upstream->allocate(size, 64);
-#endif
-  }
-  static void put_block(toft_source *self, void *block, std::size_t size) noexcept {
-    static_cast<upstream_source *>(self)->upstream_->deallocate(block, size, 64);
-  }
-
-#if TOFT_EXCEPTIONS
-  // Hidden, since gcc otherwise makes it unique in the process, and a plugin with it could not be unloaded.
-  TOFT_HIDDEN static std::exception_ptr &last() noexcept {
-    static thread_local std::exception_ptr thrown;
-    return thrown;
-  }
-#endif
-
-  std::pmr::memory_resource *upstream_;
-};
 
 namespace detail {
 
@@ -165,19 +111,19 @@ class recycling_resource : public std::pmr::memory_resource {
 
  private:
   void start(recycler_options options) {
-    source_.begin();
+    upstream_source::call call(source_);
     if (source_.upstream() != nullptr) options.source = &source_;
     int code = toft_recycler_init(&r_, &options);
     if (code == TOFT_EARG)
       detail::throw_invalid_argument("toft: recycling_resource: options contradict each other or exceed a limit");
-    if (code != TOFT_OK) source_.fail();
+    if (code != TOFT_OK) call.fail();
   }
 
   // The slow path, out of line, with the throw.
   TOFT_COLD void *allocate_slow(std::size_t size, std::size_t align) {
-    source_.begin();
+    upstream_source::call call(source_);
     void *p = toft_recycler_alloc_slow_at(&r_, size, align, TOFT_CALLER());
-    if (TOFT_UNLIKELY(p == nullptr)) source_.fail();
+    if (TOFT_UNLIKELY(p == nullptr)) call.fail();
     return p;
   }
 
@@ -210,9 +156,9 @@ class synchronized_recycling_resource : public std::pmr::memory_resource {
 
   [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
     toft_sync_recycler *r = recycler();
-    if (source_.upstream() != nullptr) source_.begin();
+    if (source_.upstream() != nullptr) return allocate_upstream(r, size, align);
     void *p = toft_sync_recycler_alloc(r, size, align);
-    if (TOFT_UNLIKELY(p == nullptr)) source_.fail();
+    if (TOFT_UNLIKELY(p == nullptr)) detail::throw_bad_alloc();
     return p;
   }
   TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = alignof(std::max_align_t)) {
@@ -247,6 +193,12 @@ class synchronized_recycling_resource : public std::pmr::memory_resource {
     toft_sync_recycler *r = existing();
     return TOFT_LIKELY(r != nullptr) ? r : create();
   }
+  void *allocate_upstream(toft_sync_recycler *r, std::size_t size, std::size_t align) {
+    upstream_source::call call(source_);
+    void *p = toft_sync_recycler_alloc(r, size, align);
+    if (TOFT_UNLIKELY(p == nullptr)) call.fail();
+    return p;
+  }
   // Called by the first allocation. One thread at a time, since upstream is called.
   TOFT_COLD toft_sync_recycler *create() {
     struct spin_lock {
@@ -257,9 +209,9 @@ class synchronized_recycling_resource : public std::pmr::memory_resource {
       ~spin_lock() { flag.clear(std::memory_order_release); }
     } lock(creating_);
     if (toft_sync_recycler *r = existing()) return r;
-    source_.begin();
+    upstream_source::call call(source_);
     toft_sync_recycler *r = toft_sync_recycler_create(&options_);
-    if (r == nullptr) source_.fail();
+    if (r == nullptr) call.fail();
     r_.store(r, std::memory_order_release);
     return r;
   }
@@ -356,7 +308,7 @@ class arena_resource : public std::pmr::memory_resource {
   }
 
   TOFT_COLD void create() {
-    source_.begin();
+    upstream_source::call call(source_);
     toft_arena *made = toft_create_with(&options_);
     if (made == nullptr && options_.buffer != nullptr && options_.source != nullptr) {  // the buffer is too small
       arena_options o = options_;
@@ -364,7 +316,7 @@ class arena_resource : public std::pmr::memory_resource {
       o.buffer_size = 0;
       made = toft_create_with(&o);
     }
-    if (made == nullptr) source_.fail();
+    if (made == nullptr) call.fail();
     arena_ = made;
     first_ = toft_mark_here(made);
   }
@@ -372,9 +324,9 @@ class arena_resource : public std::pmr::memory_resource {
   // The slow path, out of line, with the throw.
   TOFT_COLD void *allocate_slow(std::size_t size, std::size_t align) {
     if (arena_ == &empty_) create();
-    source_.begin();
+    upstream_source::call call(source_);
     void *p = arena_->ops->alloc(arena_, size, align, 0, TOFT_CALLER());
-    if (TOFT_UNLIKELY(p == nullptr)) source_.fail();
+    if (TOFT_UNLIKELY(p == nullptr)) call.fail();
     return p;
   }
 
