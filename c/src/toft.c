@@ -44,6 +44,7 @@
 #include "debug/hardened.c"        /* hardened arenas: the canary, overwritten states */
 #include "debug/snapshot.c"        /* accounting as JSON */
 #include "debug/process_profile.c" /* meters of all arenas, by the environment; the profile of the process */
+#include "debug/fork.c"            /* the locks at a fork */
 
 /* ---- pool: slots of one size ---- */
 #ifndef TOFT_OMIT_POOLS

@@ -171,39 +171,6 @@ static void a_child_has_cached_pages(void **state) {
   toft_release(a);
 }
 
-/* What checked arenas share. The other thread takes no memory: not every sanitizer's malloc can be forked beside it. */
-static void *thread_says_places(void *arg) {
-  while (!__atomic_load_n(&forked, __ATOMIC_RELAXED)) {
-    toft_quarantine_trim();
-    if (toft_site("a place") == 0) return NULL;
-  }
-  return arg;
-}
-
-static int check_in_the_child(toft_arena *a) {
-  alarm(20); /* a deadlock must fail the test */
-  CHECK(toft_alloc(toft_at(a, "a place"), 8) != NULL);
-  toft_release(a);
-  toft_quarantine_trim();
-  return 0;
-}
-
-static void a_child_checks(void **state) {
-  pthread_t other;
-  char done;
-  void *result = NULL;
-  (void)state;
-  __atomic_store_n(&forked, 0, __ATOMIC_RELAXED);
-  toft_arena *a = toft_create();
-  assert_int_equal(toft_set_checked(a, 1), TOFT_OK);
-  assert_int_equal(pthread_create(&other, NULL, thread_says_places, &done), 0);
-  for (int i = 0; i < 100; i++) in_child(check_in_the_child, a);
-  __atomic_store_n(&forked, 1, __ATOMIC_RELAXED);
-  assert_int_equal(pthread_join(other, &result), 0);
-  assert_ptr_equal(result, &done);
-  toft_release(a);
-}
-
 /* Forks while other threads use every kind of allocator, and while this thread has a claimed range, a lease and a
  * recycler's objects. */
 static toft_frames *frames;
@@ -277,7 +244,6 @@ int main(void) {
       cmocka_unit_test(the_forking_threads_cache_goes_on),
       cmocka_unit_test(a_child_starts_threads),
       cmocka_unit_test(threads_fork_at_once),
-      cmocka_unit_test(a_child_checks),
       cmocka_unit_test(a_child_has_cached_pages),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,8 +104,8 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *by) {
   memcpy(&size, (unsigned char *)p - TOFT_HOOK_HEADER, sizeof size);
   return size + TOFT_HOOK_HEADER;
 }
-#ifndef TOFT_OMIT_THREADS /* a fork takes these locks: see threads/thread_state.c */
-static toft_lock toft_registry_lock, toft_quarantine_lock, toft_findings_lock;
+#ifndef TOFT_NO_OS
+static toft_lock toft_registry_lock, toft_quarantine_lock, toft_findings_lock; /* see fork.c */
 #endif
 static size_t toft_pin_to(toft_state *a, size_t thread) {
   (void)a, (void)thread;
@@ -235,7 +235,7 @@ static void toft_pool_drop_kept(void) {}
 static void toft_thread_release_leases(void) {}
 static void toft_thread_state_release(void) {}
 static void toft_leases_unload(void) {}
-static void toft_arm_fork(void) {}
+static void toft_threads_at_fork(int phase) { (void)phase; }
 static int toft_is_leased(const toft_arena *a) {
   (void)a;
   return 0;

@@ -268,7 +268,7 @@ static toft_lease_tls *toft_lease_tls_new(toft_leases *l, toft_state **surplus) 
   s->id = l->id;
   s->visible = &toft_no_lease_slot;
   toft_lock_take(&toft_threads_lock);
-  toft_arm_fork_locked();
+  toft_arm_fork();
   toft_lease_tls_sweep();
   toft_lock_take(&l->lock);
   if (l->tls_count < l->idle_max / 2) {

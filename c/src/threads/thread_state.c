@@ -5,10 +5,7 @@
 
 #include "../core/block_cache.c"
 #include "../core/reset_fast.c"
-#include "../debug/live_registry.c"
-#include "../debug/process_profile.c"
-#include "../debug/quarantine.c"
-#include "../debug/reports.c"
+#include "../debug/fork.c"
 #include "../platform/atomic.c"
 #include "../platform/lifecycle.h"
 #include "../platform/os.c"
@@ -141,52 +138,16 @@ static void toft_thread_state_release(void) {
 static void toft_frames_reset_after_fork(void); /* frame.c */
 static void toft_leases_at_fork(int phase);     /* lease_cache.c: 0 before, 1 in the parent, 2 in the child */
 
-static void toft_before_fork(void) {
-  toft_lock_take(&toft_threads_lock);
-  toft_leases_at_fork(0);
-  toft_profile_at_fork(0);
-  toft_lock_take(&toft_registry_lock);
-  toft_lock_take(&toft_quarantine_lock);
-  toft_lock_take(&toft_findings_lock);
-}
-static void toft_debug_after_fork(int phase) {
-  TOFT_UNLOCK(&toft_findings_lock);
-  TOFT_UNLOCK(&toft_quarantine_lock);
-  TOFT_UNLOCK(&toft_registry_lock);
-  toft_profile_at_fork(phase);
-}
-static void toft_after_fork_in_parent(void) {
-  toft_debug_after_fork(1);
-  toft_leases_at_fork(1);
-  TOFT_UNLOCK(&toft_threads_lock);
-}
-static void toft_after_fork_in_child(void) {
-  toft_debug_after_fork(2);
-  toft_leases_at_fork(2);
-  toft_frames_reset_after_fork();
-  TOFT_UNLOCK(&toft_threads_lock);
-}
-
-static size_t toft_fork_armed; /* atomic */
-
-/* With toft_threads_lock. */
-static void toft_arm_fork_locked(void) {
-  if (TOFT_LOAD(&toft_fork_armed)) return;
-  toft_os_at_fork(toft_before_fork, toft_after_fork_in_parent, toft_after_fork_in_child);
-  (void)TOFT_SWAP(&toft_fork_armed, 1);
-}
-
-/* Without toft_threads_lock. */
-static void toft_arm_fork(void) {
-  if (TOFT_LOAD(&toft_fork_armed)) return;
-  toft_lock_take(&toft_threads_lock);
-  toft_arm_fork_locked();
-  TOFT_UNLOCK(&toft_threads_lock);
+static void toft_threads_at_fork(int phase) {
+  if (phase == 0) toft_lock_take(&toft_threads_lock);
+  toft_leases_at_fork(phase);
+  if (phase == 2) toft_frames_reset_after_fork();
+  if (phase != 0) TOFT_UNLOCK(&toft_threads_lock);
 }
 
 /* Returns an id for a new cache. With toft_threads_lock. */
 static size_t toft_new_owner_id(void) {
-  toft_arm_fork_locked();
+  toft_arm_fork();
   return ++toft_last_id;
 }
 

@@ -1,0 +1,42 @@
+/* The library's locks at a fork: taken before it, free in both processes after it.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_DEBUG_FORK_C
+#define TOFT_DEBUG_FORK_C
+
+#include "../platform/atomic.c"
+#include "../platform/lifecycle.h"
+#include "../platform/os.c"
+#include "live_registry.c"
+#include "omitted.c"
+#include "process_profile.c"
+#include "quarantine.c"
+#include "reports.c"
+
+#ifdef TOFT_NO_OS
+static void toft_arm_fork(void) {}
+#else
+static void toft_before_fork(void) {
+  toft_threads_at_fork(0);
+  toft_profile_at_fork(0);
+  toft_lock_take(&toft_registry_lock);
+  toft_lock_take(&toft_quarantine_lock);
+  toft_lock_take(&toft_findings_lock);
+}
+static void toft_after_fork(int phase) {
+  TOFT_UNLOCK(&toft_findings_lock);
+  TOFT_UNLOCK(&toft_quarantine_lock);
+  TOFT_UNLOCK(&toft_registry_lock);
+  toft_profile_at_fork(phase);
+  toft_threads_at_fork(phase);
+}
+static void toft_after_fork_in_parent(void) { toft_after_fork(1); }
+static void toft_after_fork_in_child(void) { toft_after_fork(2); }
+
+static void toft_arm_fork(void) {
+  static size_t armed; /* atomic */
+  if (TOFT_LOAD(&armed) || TOFT_SWAP(&armed, 1)) return;
+  toft_os_at_fork(toft_before_fork, toft_after_fork_in_parent, toft_after_fork_in_child);
+}
+#endif
+
+#endif
