@@ -179,12 +179,14 @@ func cCreate(o Options) (*Arena, *creation) {
 // cWriteProfile writes the profile of the process, if TOFT_PROFILE is set.
 func cWriteProfile() { C.toft_write_profile() }
 
-// cTrimPages returns the pages that C caches to the system: all of them, or what is due.
+// cTrimPages returns the pages that C caches, and the free ones of the C heap, to the system: all of them, or what is due.
 func cTrimPages(all bool) {
 	if all {
 		C.toft_cache_trim()
+		C.toft_heap_trim(1)
 	} else {
 		C.toft_page_cache_age()
+		C.toft_heap_trim(4 << 20)
 	}
 }
 

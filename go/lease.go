@@ -441,9 +441,9 @@ func noteMade(i uintptr) {
 	}
 }
 
-// TrimLeases frees the blocks of idle leases and returns the pages that C caches to the system. Each collection of garbage
-// does so for leases that were not used since the collection before, and for pages that are due: the Go runtime collects at
-// least every two minutes. Pages of 1 MiB and more are cached for as long as they were in use within the last second, 256 MiB
+// TrimLeases frees the blocks of idle leases and returns the pages that C caches to the system, with glibc also the free pages
+// of the C heap. Each collection of garbage does so for leases that were not used since the collection before, for pages that
+// are due, and for the heap after 4 MiB of blocks went back to it: the Go runtime collects at least every two minutes. Pages of 1 MiB and more are cached for as long as they were in use within the last second, 256 MiB
 // at most; a thread of C, which exists only while there are any, returns them in a process that is idle, unless the
 // environment has TOFT_BACKGROUND_THREAD=0.
 func TrimLeases() { collect(true) }

@@ -295,3 +295,41 @@ func TestBurstsStayBelowTheTotal(t *testing.T) {
 		t.Errorf("at most %d MiB were resident, %d at the start", peak/MiB, started/MiB)
 	}
 }
+
+// Blocks below 1 MiB come from the C heap, which has a part for each thread and keeps pages of what is freed there. The system
+// gets them.
+func TestTrimReturnsPagesOfTheHeap(t *testing.T) {
+	if runtime.GOOS != "linux" || raceBuild {
+		t.Skip("compares with /proc, without the race detector's memory")
+	}
+	if !inChild(t) {
+		return
+	}
+	use := func() {
+		leases := make([]*Lease, 20_000)
+		for i := range leases {
+			leases[i] = Get()
+			MakeSlice[byte](leases[i], 6000)
+		}
+		for _, l := range leases {
+			l.Return()
+		}
+	}
+	most := int64(8 * MiB)
+	if unsafe.Sizeof(uintptr(0)) == 4 {
+		most = 32 * MiB // glibc's heaps of 1 MiB each keep their last pages
+	}
+	for _, way := range []struct {
+		name string
+		trim func()
+	}{{"TrimLeases", TrimLeases}, {"collections", collectAndWait}} {
+		resident, runtimes := anonymous(t)-int64(Held()), runtimeMemory()
+		for range 3 {
+			use()
+			way.trim()
+		}
+		if left := anonymous(t) - resident - int64(Held()) - (runtimeMemory() - runtimes); left > most {
+			t.Errorf("%s: %.1f MiB are resident that are not held", way.name, float64(left)/MiB)
+		}
+	}
+}

@@ -150,6 +150,7 @@ static size_t toft_os_page(size_t n) { return (n + 0xffff) & ~(size_t)0xffff; } 
 
 static void *toft_os_heap_take(size_t size, size_t align) { return _aligned_malloc(size, align); }
 static void toft_os_heap_put(void *p) { _aligned_free(p); }
+static inline void toft_os_heap_trim(void) {}
 
 static void *toft_os_map(size_t size, int huge) {
   (void)huge; /* large pages need a privilege on Windows */
@@ -248,6 +249,9 @@ static int toft_os_arm_thread_exit(void) {
 
 #else
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <pthread.h>
 #include <signal.h>
 #include <sched.h>
@@ -281,6 +285,13 @@ static void *toft_os_heap_take(size_t size, size_t align) {
   return posix_memalign(&p, align, size) == 0 ? p : NULL;
 }
 static void toft_os_heap_put(void *p) { free(p); }
+
+/* Returns the heap's free pages to the system. By itself glibc returns those at the end of a thread's heap only. */
+static inline void toft_os_heap_trim(void) {
+#ifdef __GLIBC__
+  (void)malloc_trim(0);
+#endif
+}
 
 static void *toft_os_mmap(size_t size, int protection, int flags) {
   void *p = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
@@ -1171,7 +1182,8 @@ static toft_retention toft_decide_retention(const toft_round_memory *m, uint32_t
 #define TOFT_PLATFORM_HELD_C
 
 #ifdef TOFT_RUNTIME
-static size_t toft_held; /* atomic */
+static size_t toft_held;       /* atomic */
+static size_t toft_heap_freed; /* atomic; bytes given back to the C heap since toft_heap_trim */
 #define TOFT_HELD_MORE(bytes) ((void)TOFT_ADD(&toft_held, (size_t)(bytes)))
 #define TOFT_HELD_LESS(bytes) ((void)TOFT_ADD(&toft_held, (size_t)0 - (size_t)(bytes)))
 
@@ -1699,6 +1711,7 @@ static void toft_heap_return(void *block, size_t size) {
   void *chunk;
   memcpy(&chunk, (unsigned char *)block - sizeof chunk, sizeof chunk);
   free(chunk);
+  (void)TOFT_ADD(&toft_heap_freed, size);
 #else
   toft_os_heap_put(block);
 #endif
@@ -1826,6 +1839,14 @@ void toft_cache_trim(void) {
   toft_cache_empty();
   toft_page_cache_drop();
 }
+
+#ifdef TOFT_RUNTIME
+void toft_heap_trim(size_t least) {
+  if (TOFT_LOAD(&toft_heap_freed) < toft_max(least, 1)) return;
+  (void)TOFT_SWAP(&toft_heap_freed, 0);
+  toft_os_heap_trim();
+}
+#endif
 
 static void toft_cache_end(void) {
   toft_thread_state_release();
@@ -4191,6 +4212,7 @@ size_t strlen(const char *s);
 #define toft_frames_set_parties TOFT_PASTE(TOFT_PREFIX, toft_frames_set_parties)
 #define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
 #define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
+#define toft_heap_trim TOFT_PASTE(TOFT_PREFIX, toft_heap_trim)
 #define toft_held_bytes TOFT_PASTE(TOFT_PREFIX, toft_held_bytes)
 #define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)

@@ -299,6 +299,7 @@ size_t strlen(const char *s);
 #define toft_frames_set_parties TOFT_PASTE(TOFT_PREFIX, toft_frames_set_parties)
 #define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
 #define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
+#define toft_heap_trim TOFT_PASTE(TOFT_PREFIX, toft_heap_trim)
 #define toft_held_bytes TOFT_PASTE(TOFT_PREFIX, toft_held_bytes)
 #define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
@@ -2514,6 +2515,10 @@ TOFT_API size_t toft_page_cache_bytes(void);
  * blocks, also those that are cached, and committed parts of reserved ranges. Memory of the user's own sources and of
  * toft_page_source is not included. Thread-safe. */
 TOFT_API size_t toft_held_bytes(void);
+/* Returns the free pages of the C heap to the system, if blocks of at least `least` bytes went back to that heap since
+ * the last call. Does so with glibc, which otherwise keeps pages between used ones; elsewhere it does nothing. Takes
+ * time for each free part of the heap. Thread-safe. */
+TOFT_API void toft_heap_trim(size_t least);
 /* Runs the cleanups registered after the mark, newest first, up to the first one whose function is fn. That one is not
  * called but removed; *arg is its argument, and the caller does its work before the next call on the arena. With a
  * cursor of NULL the mark is the start of the arena. If *arg is NULL, none is left, or the arena refuses the call

@@ -140,6 +140,7 @@ size_t strlen(const char *s);
 #define toft_frames_set_parties TOFT_PASTE(TOFT_PREFIX, toft_frames_set_parties)
 #define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
 #define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
+#define toft_heap_trim TOFT_PASTE(TOFT_PREFIX, toft_heap_trim)
 #define toft_held_bytes TOFT_PASTE(TOFT_PREFIX, toft_held_bytes)
 #define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)

@@ -108,6 +108,7 @@ static void toft_heap_return(void *block, size_t size) {
   void *chunk;
   memcpy(&chunk, (unsigned char *)block - sizeof chunk, sizeof chunk);
   free(chunk);
+  (void)TOFT_ADD(&toft_heap_freed, size);
 #else
   toft_os_heap_put(block);
 #endif
@@ -235,6 +236,14 @@ void toft_cache_trim(void) {
   toft_cache_empty();
   toft_page_cache_drop();
 }
+
+#ifdef TOFT_RUNTIME
+void toft_heap_trim(size_t least) {
+  if (TOFT_LOAD(&toft_heap_freed) < toft_max(least, 1)) return;
+  (void)TOFT_SWAP(&toft_heap_freed, 0);
+  toft_os_heap_trim();
+}
+#endif
 
 static void toft_cache_end(void) {
   toft_thread_state_release();

@@ -9,7 +9,8 @@
 #include "base.h"
 
 #ifdef TOFT_RUNTIME
-static size_t toft_held; /* atomic */
+static size_t toft_held;       /* atomic */
+static size_t toft_heap_freed; /* atomic; bytes given back to the C heap since toft_heap_trim */
 #define TOFT_HELD_MORE(bytes) ((void)TOFT_ADD(&toft_held, (size_t)(bytes)))
 #define TOFT_HELD_LESS(bytes) ((void)TOFT_ADD(&toft_held, (size_t)0 - (size_t)(bytes)))
 

@@ -24,6 +24,7 @@ static size_t toft_os_page(size_t n) { return (n + 0xffff) & ~(size_t)0xffff; } 
 
 static void *toft_os_heap_take(size_t size, size_t align) { return _aligned_malloc(size, align); }
 static void toft_os_heap_put(void *p) { _aligned_free(p); }
+static inline void toft_os_heap_trim(void) {}
 
 static void *toft_os_map(size_t size, int huge) {
   (void)huge; /* large pages need a privilege on Windows */
@@ -122,6 +123,9 @@ static int toft_os_arm_thread_exit(void) {
 
 #else
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <pthread.h>
 #include <signal.h>
 #include <sched.h>
@@ -155,6 +159,13 @@ static void *toft_os_heap_take(size_t size, size_t align) {
   return posix_memalign(&p, align, size) == 0 ? p : NULL;
 }
 static void toft_os_heap_put(void *p) { free(p); }
+
+/* Returns the heap's free pages to the system. By itself glibc returns those at the end of a thread's heap only. */
+static inline void toft_os_heap_trim(void) {
+#ifdef __GLIBC__
+  (void)malloc_trim(0);
+#endif
+}
 
 static void *toft_os_mmap(size_t size, int protection, int flags) {
   void *p = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
