@@ -373,7 +373,8 @@ TOFT_API int toft_blocks(toft_arena *a, int (*fn)(void *arg, const toft_block *b
 TOFT_API size_t toft_cache_limit(size_t bytes);
 /* Returns the number of bytes in the calling thread's cache. */
 TOFT_API size_t toft_cache_bytes(void);
-/* Empties the calling thread's cache and the cache of pages, and returns their memory to the system. */
+/* Empties the calling thread's cache and the cache of pages: blocks go back to the C heap, which may keep their pages,
+ * and pages to the system. */
 TOFT_API void toft_cache_trim(void);
 
 /* Sets the limit of the cache of pages, in bytes, and returns the old one. What exceeds a lower limit goes back to
