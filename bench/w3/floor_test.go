@@ -211,23 +211,29 @@ func callNothing(n int) uintptr {
 
 // callOnly writes the values into parameters that are built beforehand.
 func callOnly() (loop, func()) {
-	m := getModel()
-	array := (*[3]*char)(m.malloc(int(unsafe.Sizeof([3]*char{}))))
+	array := (*[3]*char)(malloc(int(unsafe.Sizeof([3]*char{}))))
 	for k, name := range names {
-		array[k] = m.cString(name)
+		array[k] = cString(name)
 	}
-	links := (*[3]link)(m.malloc(int(unsafe.Sizeof([3]link{}))))
+	links := (*[3]link)(malloc(int(unsafe.Sizeof([3]link{}))))
 	links[0].next, links[1].next, links[2].next = &links[1], &links[2], nil
 	for k := range links {
 		links[k].kind = u64(kinds[k])
 	}
-	p := (*params)(m.malloc(int(unsafe.Sizeof(params{}))))
+	p := (*params)(malloc(int(unsafe.Sizeof(params{}))))
 	p.kind, p.count, p.names, p.chain = paramsKind, 3, &array[0], &links[0]
 	return func(n int) (bad uintptr) {
-		for i := range n {
-			links[0].value, links[1].value, links[2].value = u64(i), u64(i), u64(i)
-			bad |= checked(p, i)
+			for i := range n {
+				links[0].value, links[1].value, links[2].value = u64(i), u64(i), u64(i)
+				bad |= checked(p, i)
+			}
+			return bad
+		}, func() {
+			for _, name := range array {
+				free(unsafe.Pointer(name))
+			}
+			free(unsafe.Pointer(array))
+			free(unsafe.Pointer(links))
+			free(unsafe.Pointer(p))
 		}
-		return bad
-	}, m.put
 }

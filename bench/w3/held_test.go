@@ -13,7 +13,7 @@ import (
 
 // Held: k arenas are got, each for 64 bytes, and then all are returned. An operation is one of them.
 
-var heldAtOnce = []int{1, 4, 8, 64, 100, 1000, 10000}
+var heldAtOnce = []int{1, 4, 8, 64, 100, 1000, 3000, 10000, 30000}
 
 const heldBytes = 64
 
@@ -58,7 +58,6 @@ func init() {
 		(*toft.Lease).Return))
 	add("toft-untyped", held(toft.Get, func(a *toft.Lease) unsafe.Pointer { return a.AllocUninit(heldBytes, 8) },
 		(*toft.Lease).Return))
-	add("model-cgoparam", held(getModel, func(m *model) unsafe.Pointer { return m.malloc(heldBytes) }, (*model).put))
 	add("floor_pool", held(func() *floor { return emptyPool.Get().(*floor) },
 		func(f *floor) unsafe.Pointer { return unsafe.Pointer(f) }, func(f *floor) { emptyPool.Put(f) }))
 }

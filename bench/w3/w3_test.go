@@ -36,7 +36,9 @@ func BenchmarkHeld8(b *testing.B)     { run(b, heldName(8), 1) }
 func BenchmarkHeld64(b *testing.B)    { run(b, heldName(64), 1) }
 func BenchmarkHeld100(b *testing.B)   { run(b, heldName(100), 1) }
 func BenchmarkHeld1000(b *testing.B)  { run(b, heldName(1000), 1) }
+func BenchmarkHeld3000(b *testing.B)  { run(b, heldName(3000), 1) }
 func BenchmarkHeld10000(b *testing.B) { run(b, heldName(10000), 1) }
+func BenchmarkHeld30000(b *testing.B) { run(b, heldName(30000), 1) }
 
 // BenchmarkDocument: a document is parsed, walked and freed; see document_test.go.
 func BenchmarkDocument10(b *testing.B)    { run(b, documentName(10), 1) }

@@ -20,7 +20,7 @@ CASES = {"Small": "small", "SmallDefer": "small defer", "SmallZeroed": "small ze
          "MultiZeroedDefer": "multi zeroed defer", "MultiWritten": "multi written",
          "Steady": "steady", "Owned": "owned", "Call": "whole call", "Eight": "8 goroutines",
          "Nothing": "empty cgo call"}
-HELD = [1, 4, 8, 64, 100, 1000, 10000]  # arenas held at once, as in held_test.go
+HELD = [1, 4, 8, 64, 100, 1000, 3000, 10000, 30000]  # arenas held at once, as in held_test.go
 CASES.update({"Held%d" % k: "held %d" % k for k in HELD})
 DOCUMENTS = [10, 100, 10000]  # rows of a document, as in document_test.go
 CASES.update({"Document%d" % n: "document %d" % n for n in DOCUMENTS})
@@ -34,7 +34,6 @@ CONTENDERS = {"toft-typed": "toft typed", "toft-untyped": "toft untyped", "toft-
               "toft-cgoparam": "toft cgoparam",
               "floor_cursor": "floor_cursor", "floor_mem": "floor_mem", "floor_pool": "floor sync.Pool",
               "floor_call": "floor cgo call", "raw": "raw cgo", "cgoparam": "cgoparam",
-              "model-cgoparam": "model-cgoparam",
               "pool-bump": "sync.Pool + bump", "modernc": "modernc memory", "ristretto": "ristretto z",
               "pinner": "runtime.Pinner", "heap": "Go heap", "slabs": "sync.Pool of slabs",
               "go-arena": "Go's arena"}
@@ -203,19 +202,19 @@ class Table:
 def here(rows_):
     """Our numbers beside those the original published, measured as it did: untyped, with defer."""
     t = Table(rows_)
-    return ["%s / %s ns (model-cgoparam %s)" % tuple(number(t.median(case, c)) for case, c in (
-        (batch + " defer", "toft untyped"), (batch, "raw cgo"), (batch + " defer", "model-cgoparam")))
+    return ["%s / %s ns (cgoparam %s)" % tuple(number(t.median(case, c)) for case, c in (
+        (batch + " defer", "toft untyped"), (batch, "raw cgo"), (batch + " defer", "cgoparam")))
             for batch in ("small", "multi")]
 
 
 def print_original(t):
     print("As the original measures it: untyped, not zeroed, returned by defer; ns, medians")
-    print("  %-18s%12s%16s%10s  %s" % ("", "toft", "model-cgoparam", "raw cgo", "times as fast as raw: toft, model"))
+    print("  %-18s%12s%16s%10s  %s" % ("", "toft", "cgoparam", "raw cgo", "times as fast as raw: toft, cgoparam"))
     for batch, what in (("small", "small batch"), ("multi", "multi-page")):
-        toft, model = t.median(batch + " defer", "toft untyped"), t.median(batch + " defer", "model-cgoparam")
+        toft, cgoparam = t.median(batch + " defer", "toft untyped"), t.median(batch + " defer", "cgoparam")
         raw = t.median(batch, "raw cgo")
-        print("  %-18s%12s%16s%10s  %s, %s" % (what, number(toft), number(model), number(raw),
-                                               ratio(raw, toft), ratio(raw, model)))
+        print("  %-18s%12s%16s%10s  %s, %s" % (what, number(toft), number(cgoparam), number(raw),
+                                               ratio(raw, toft), ratio(raw, cgoparam)))
     print()
 
 
