@@ -1,10 +1,13 @@
-"""The mallocs under which everything is measured: their paths in Debian and installed versions.
+"""The mallocs under which everything is measured: glibc's, those of Debian's packages, and newer ones that are built.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
 import os
 import platform
+import re
 import subprocess
+
+import cargo
 
 # name: (file to preload, Debian package that owns it)
 LIBRARIES = {
@@ -40,6 +43,56 @@ def find():
         else:
             missing.append("%s (%s, Debian package %s)" % (name, file, package))
     return found, missing
+
+
+def build_mimalloc(bench, sources, to):
+    """The commands that make the library. The flags are those of its own CMake file."""
+    return [bench.cc.split() + [
+        "-O3", "-DNDEBUG", "-DMI_MALLOC_OVERRIDE", "-DMI_SHARED_LIB", "-DMI_SHARED_LIB_EXPORT", "-fPIC", "-shared", "-w",
+        "-fvisibility=hidden", "-ftls-model=initial-exec", "-fno-builtin-malloc", "-I" + os.path.join(sources, "include"),
+        os.path.join(sources, "src", "static.c"), "-o", to, "-pthread"]]
+
+
+def build_snmalloc(bench, sources, to):
+    folder = os.path.join(os.path.dirname(to), "snmalloc")
+    return [["cmake", "-S", os.path.join(sources, "upstream"), "-B", folder, "-DCMAKE_BUILD_TYPE=Release",
+             "-DSNMALLOC_BUILD_TESTING=OFF", "-DCMAKE_CXX_COMPILER=" + bench.cxx.split()[0]],
+            ["cmake", "--build", folder, "--target", "snmallocshim"],
+            ["cp", os.path.join(folder, "libsnmallocshim.so"), to]]
+
+
+def version_in(path, pattern):
+    with open(path) as f:
+        found = re.search(pattern, f.read(), re.M).group(1)
+    return found if "." in found else "%d.%d.%d" % (int(found) // 10000, int(found) // 100 % 100, int(found) % 100)
+
+
+# name: (file, how, folder of the sources among the vendored crates, the file with the version, where)
+MI_VERSION = ("include/mimalloc.h", r"#define MI_MALLOC_VERSION (\d+)")
+BUILT = {
+    "mimalloc": ("libmimalloc.so.2", build_mimalloc, "libmimalloc-sys/c_src/mimalloc/v2", *MI_VERSION),
+    "mimalloc 3": ("libmimalloc.so.3", build_mimalloc, "libmimalloc-sys/c_src/mimalloc/v3", *MI_VERSION),
+    "snmalloc": ("libsnmalloc.so", build_snmalloc, "snmalloc-sys", "Cargo.toml", r'^version = "(.+)"'),
+}
+
+
+def build(bench):
+    """Adds the built ones to those found, in place of Debian's mimalloc. Programs that open libmimalloc.so.2 find it."""
+    vendored, why = cargo.vendor(bench, "mallocs")
+    place = os.path.join(bench.build, "mallocs")
+    for name, (file, how, below, version_file, pattern) in BUILT.items():
+        if vendored is None:
+            bench.leave_out(name, why)
+            continue
+        sources, path = os.path.join(vendored, below), os.path.join(place, file)
+        for step in how(bench, sources, path) if not os.path.exists(path) else []:
+            done = subprocess.run(step, capture_output=True, text=True)
+            if done.returncode != 0:
+                bench.leave_out(name, "it cannot be built: " + (done.stderr.strip().split("\n") or [""])[-1])
+                break
+        if os.path.exists(path):
+            bench.mallocs[name] = path, version_in(os.path.join(sources, version_file), pattern)
+    os.environ["LD_LIBRARY_PATH"] = ":".join(filter(None, [place, os.environ.get("LD_LIBRARY_PATH")]))
 
 
 def environment(path):

@@ -18,6 +18,7 @@ C, CXX = ["-std=gnu11"] + FLAGS, ["-std=gnu++17"] + FLAGS
 FOONATHAN = ["-isystem/usr/include/foonathan_memory",
              "-isystem/usr/include/x86_64-linux-gnu/foonathan_memory"]
 
+MALLOCS = ("glibc", "tcmalloc", "mimalloc", "jemalloc")  # that the program itself runs under
 OURS = ["toft", "toft_claimed", "toft_pack", "toft_lease", "toft_hardened", "toft_senarena", "floor_mem", "floor_cursor",
         "malloc"]
 SENSIBLE = os.environ.get("LIBSENSIBLE", "libsensible")
@@ -142,7 +143,10 @@ def build(bench):
 
 def rows(bench):
     found, objects = [], []
-    for name, (path, _) in bench.mallocs.items():
+    for name in MALLOCS:
+        if name not in bench.mallocs:
+            continue
+        path = bench.mallocs[name][0]
         print("bench: W1 under " + name, file=sys.stderr)
         command = [program(bench)] + ["--quick"] * bench.quick + objects + [name]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=mallocs.environment(path))
@@ -179,7 +183,7 @@ class Table:
 
 def here(rows_):
     """Our results next to those that the original published, in the order of published.py."""
-    tables = {m: Table(rows_, m) for m in ("glibc", "tcmalloc", "mimalloc", "jemalloc")}
+    tables = {m: Table(rows_, m) for m in MALLOCS}
 
     def times(case, against):
         return " / ".join(ratio(t.median(against, "malloc"), t.median(case, "toft")) for t in tables.values())
