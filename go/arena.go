@@ -103,9 +103,13 @@ func NewArena(o Options) (*Arena, error) {
 	if o.Contiguous != 0 && o.Reserve > o.Contiguous {
 		return nil, wrap("NewArena: Reserve exceeds Contiguous", errArgument)
 	}
-	a, m := cCreate(o)
+	create := cCreate
+	if debug.on.Load() && o.Contiguous == 0 {
+		create = createDebugged
+	}
+	a, m := create(o)
 	if a == nil && endRetired() {
-		a, m = cCreate(o)
+		a, m = create(o)
 	}
 	if a == nil {
 		return nil, wrap("NewArena", ErrNoMemory)
@@ -168,6 +172,9 @@ func (a *Arena) Release() {
 	if retires {
 		e.call = cRetire
 	}
+	if m != nil && m.faults != nil {
+		setFreed(m.faults, placeNumber("released", callers()))
+	}
 	e.run(func(code int) {
 		if code == codeBusy {
 			owned.Store(a, m)
@@ -177,8 +184,11 @@ func (a *Arena) Release() {
 		switch {
 		case retires:
 			retire(a, m)
+		case m != nil && m.faults != nil:
+			m.released = true
+			retire(a, m)
 		case m != nil:
-			cFreeExtra(m.extra)
+			cFreeExtra(m)
 		}
 		must("Release", code)
 	})
@@ -227,12 +237,18 @@ func (a *Arena) rewindSlow(m Mark) {
 	}
 	emptying{call: cRewind, a: a, m: m}.run(func(code int) {
 		rewindProfile(a)
+		if isDebugged(a) {
+			cTrim(a, 0)
+		}
 		must("Rewind", code)
 	})
 }
 
 // Scope calls f and then frees what f allocated, also if f panics.
 func (a *Arena) Scope(f func()) {
+	if a.epoch&1 != 0 && isDebugged(a) && cStats(a).Budget == NoBudget {
+		cFillBlock(a) // so that the blocks of f become inaccessible
+	}
 	defer a.Rewind(a.Mark())
 	f()
 }
@@ -243,6 +259,9 @@ func (a *Arena) Reset() {
 	a.check("Reset")
 	emptying{call: cReset, a: a}.run(func(code int) {
 		rewindProfile(a)
+		if isDebugged(a) && code != codeBusy {
+			cShrink(a)
+		}
 		must("Reset", code)
 	})
 }
@@ -250,6 +269,9 @@ func (a *Arena) Reset() {
 // Trim frees memory without allocations until about keep bytes of it are left.
 func (a *Arena) Trim(keep uint) {
 	a.check("Trim")
+	if debug.any.Load() {
+		defer beginFreeing(a)()
+	}
 	cTrim(a, uintptr(keep))
 }
 

@@ -63,7 +63,7 @@ const quarantined = 1024 // the number of returned arenas whose memory is kept, 
 var debug struct {
 	sync.Mutex
 	on         atomic.Bool
-	any        atomic.Bool // there are records
+	any        atomic.Bool // debugging was on
 	records    map[*Arena]*record
 	quarantine []*slot // oldest first
 	forgotten  func(LeaseInfo)
@@ -88,7 +88,21 @@ func isOn(value string) bool {
 // SetDebug switches the debugging of later leases on or off, and reports whether it was on. With debugging each lease has an
 // arena of its own, which is checked (see [Arena.SetChecked]); a lease then takes microseconds. A second Return and the use
 // of a returned arena from Go panic with the places of Get and Return while the arena is among the last 1024 returned ones;
-// C gets NULL from it. [Leases], [OnForgotten] and the profile "toft.leases" of runtime/pprof show the leases that were not
+// C gets NULL from it.
+//
+// The blocks of such a lease, and of an arena that [NewArena] makes without Contiguous while debugging is on, are on pages
+// of their own. They become inaccessible when they are freed: all of them by Return, Release and [Arena.Reset], those that
+// f allocated by [Arena.Scope] if the arena has no budget, and by another Rewind or by Trim the blocks that become empty.
+// So a stale pointer faults, in Go and in C, and a handler writes a message to standard error with the places where the
+// arena was made and where the memory was freed, before Go ends the program with the stack of the access. After
+// [runtime/debug.SetPanicOnFault] Go panics instead. On Windows the fault has Go's message only. A system call that gets a
+// stale pointer fails with EFAULT.
+//
+// The memory of freed blocks returns to the system. Their addresses are used again, those of the oldest ones first, when 32
+// GiB of addresses have been used, 128 MiB where addresses have 32 bits; these include a page behind each block. SetDebug
+// panics with an [AllocError] if the process cannot reserve 16 MiB of addresses.
+//
+// [Leases], [OnForgotten] and the profile "toft.leases" of runtime/pprof show the leases that were not
 // returned. A lease that was forgotten keeps its memory, because C may use it.
 //
 // The environment variable TOFT_DEBUG=1 switches debugging on at the start. The values "", "0", "off", "no" and "false", in
@@ -98,6 +112,10 @@ func isOn(value string) bool {
 func SetDebug(on bool) (was bool) {
 	debug.Lock()
 	defer debug.Unlock()
+	if on {
+		startFaults()
+		debug.any.Store(true)
+	}
 	if debug.profile == nil && on {
 		debug.records = map[*Arena]*record{}
 		if debug.profile = pprof.Lookup("toft.leases"); debug.profile == nil {
@@ -136,7 +154,7 @@ func Leases() []LeaseInfo {
 	return out
 }
 
-// CheckReturned compares the memory of returned leases and released arenas that is still kept, and reports late writes as
+// CheckReturned compares the memory of released arenas of C that were checked and is still kept, and reports late writes as
 // findings (see TOFT_FINDINGS at [SetDebug]). While debugging is on, each collection of garbage does so too. Call it at the
 // end of a program, because Go ends a program without notice to C. If the environment variable TOFT_PROFILE names a file, it
 // also writes the profile of all arenas there; call it after a signal to see what a running program holds.
@@ -146,11 +164,6 @@ func CheckReturned() {
 }
 
 func checkReturned() {
-	debug.Lock()
-	for _, s := range debug.quarantine {
-		cReset(emptying{a: s.arena()}, 0)
-	}
-	debug.Unlock()
 	cTrimQuarantine()
 }
 
@@ -190,15 +203,14 @@ func debugGet() *Arena {
 	if !debug.on.Load() {
 		return nil
 	}
-	s := newSeparate()
+	r := &record{goroutine: goroutine(), got: callers()}
+	s := newSeparate(func(s *slot) *Arena { return s.createFaulting(placeNumber("got", r.got)) })
 	a := s.arena()
 	must("Get", cSetChecked(a, true))
 	s.setChanged()
-	r := &record{goroutine: goroutine(), got: callers()}
 	debug.Lock()
 	defer debug.Unlock()
 	debug.records[a] = r
-	debug.any.Store(true)
 	debug.profile.Add(a, ownFrames(r.got)) // callers and Add count from themselves on
 	return a
 }
@@ -221,6 +233,7 @@ func debugReturn(a *Arena) bool {
 	r.returned = callers()
 	debug.Unlock()
 	s := slotOf(a)
+	setFreed(s.faulting(), placeNumber("returned", r.returned))
 	emptying{call: cReset, a: a}.run(func(code int) { r.end(s, code) })
 	return true
 }
@@ -238,6 +251,7 @@ func (r *record) end(s *slot, code int) {
 		debug.Unlock()
 		panic(wrap("Return", errorOf(code)))
 	}
+	cShrink(a)
 	cSetBudget(a, 0) // C, which does not know of leases, gets no more memory from it
 	stopProfile(a)
 	atomic.StoreUint32(&s.state, idle)

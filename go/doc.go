@@ -42,8 +42,9 @@
 // may be held at once: if there are more than four for each processor, a Get and its Return take 10 to 15 ns longer.
 //
 // A second Return and the use of a returned arena from Go panic until the arena is leased again. With TOFT_DEBUG=1 in the
-// environment or [SetDebug] they always panic, with the places of Get and Return. The use of a returned arena by C is not
-// detected otherwise.
+// environment or [SetDebug] they always panic, with the places of Get and Return, and a pointer to the memory of a returned
+// lease faults, in Go and in C, with a message that names these places. The use of a returned arena by C is not detected
+// otherwise.
 //
 // In programs built with the race detector, two goroutines that use one arena at once are reported. The detector does not
 // observe C memory, so it does not report races on the contents.

@@ -304,7 +304,10 @@ func (s *slot) create() *Arena {
 // initArena makes the arena of an empty slot. It panics if there is no memory for it.
 func (s *slot) initArena(at *Arena) {
 	s.at = uintptr(unsafe.Pointer(at))
-	a := s.create()
+	s.setArena(s.create())
+}
+
+func (s *slot) setArena(a *Arena) {
 	if a == nil {
 		atomic.StoreUint32(&s.state, empty)
 		panic(&AllocError{Size: bufferSize, Align: 8})
@@ -326,20 +329,20 @@ func getSlow() *Lease {
 		a.cursor = s.start
 		return raceBegin(a).lease()
 	}
-	return raceBegin(newSeparate().arena()).lease()
+	return raceBegin(newSeparate((*slot).create).arena()).lease()
 }
 
 // newSeparate makes a slot whose buffer is on the C heap: for debugging, which must not reuse memory, and if the range of
 // addresses is used up.
-func newSeparate() *slot {
+func newSeparate(create func(*slot) *Arena) *slot {
 	buffer := cAllocBuffer()
 	if buffer == nil {
 		panic(&AllocError{Size: bufferSize, Align: 8})
 	}
 	separateBuffers.Add(1)
 	s := (*slot)(buffer)
-	*s = slot{state: leasedBy}
-	s.initArena(s.behind())
+	*s = slot{state: leasedBy, at: uintptr(unsafe.Pointer(s.behind()))}
+	s.setArena(create(s))
 	separate.Store(s.arena(), s)
 	return s
 }
