@@ -326,18 +326,37 @@ func (a *Arena) zeroed(typ any, size uintptr) unsafe.Pointer {
 }
 
 func (a *Arena) zeroedSlow(typ any, size uintptr) unsafe.Pointer {
-	examine(typ)
+	pointers := examine(typ)
 	p := a.bump(size)
 	wipe(p, size)
+	if pointers {
+		a.noteTyped(typ, p, size)
+	}
 	return p
 }
 
 func (a *Arena) zeroedArray(typ any, n int, size uintptr) unsafe.Pointer {
-	if passedAt(typeWord(typ)).Load()&^holdsPointers != typeWord(typ) {
-		examine(typ)
+	if raceBuild {
+		raceUse(a)
 	}
+	passes := passedAt(typeWord(typ)).Load()&^holdsPointers == typeWord(typ)
+	hi, whole := bits.Mul64(uint64(n), uint64(size))
+	if !passes || n < 0 || hi != 0 || uint64(a.limit-a.cursor) < whole {
+		return a.zeroedArraySlow(typ, n, size)
+	}
+	p := unsafe.Add(nil, a.cursor)
+	a.cursor += (uintptr(whole) + 7) &^ 7
+	wipe(p, uintptr(whole))
+	return p
+}
+
+func (a *Arena) zeroedArraySlow(typ any, n int, size uintptr) unsafe.Pointer {
+	pointers := examine(typ)
 	p := a.array(n, size)
 	wipe(p, uintptr(n)*size)
+	if pointers {
+		a.noteTyped(typ, p, uintptr(n)*size)
+	}
 	return p
 }
 
@@ -366,6 +385,7 @@ func (a *Arena) typed(typ any, size uintptr) unsafe.Pointer {
 	p := a.bump(size)
 	if pointers {
 		wipe(p, size)
+		a.noteTyped(typ, p, size)
 	}
 	return p
 }
@@ -384,9 +404,7 @@ func (a *Arena) bump(size uintptr) unsafe.Pointer {
 
 // try examines the type unless it is nil, and returns failures, also for a size or an alignment out of range.
 func (a *Arena) try(typ any, size uintptr, align uint) (unsafe.Pointer, error) {
-	if typ != nil {
-		examine(typ)
-	}
+	pointers := typ != nil && examine(typ)
 	var p unsafe.Pointer
 	if isAlign(align) && size <= maxSize {
 		p = a.aligned(size, uintptr(align))
@@ -395,6 +413,9 @@ func (a *Arena) try(typ any, size uintptr, align uint) (unsafe.Pointer, error) {
 		return nil, a.refusal(AllocError{Size: int(size), Align: int(align)})
 	}
 	wipe(p, size)
+	if pointers {
+		a.noteTyped(typ, p, size)
+	}
 	return p, nil
 }
 

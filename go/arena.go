@@ -167,6 +167,7 @@ func (a *Arena) Release() {
 		raceUse(a)
 		defer raceEnd(a)
 	}
+	var found error
 	e := emptying{call: cRelease, a: a, made: m}
 	retires := m != nil && a.epoch&1 == 0 // C keeps a checked one in its quarantine
 	if retires {
@@ -174,6 +175,7 @@ func (a *Arena) Release() {
 	}
 	if m != nil && m.faults != nil {
 		setFreed(m.faults, placeNumber("released", callers()))
+		found = storedGoPointer("Release", a)
 	}
 	e.run(func(code int) {
 		if code == codeBusy {
@@ -191,6 +193,7 @@ func (a *Arena) Release() {
 			cFreeExtra(m)
 		}
 		must("Release", code)
+		panicWith(found)
 	})
 }
 
@@ -238,6 +241,7 @@ func (a *Arena) rewindSlow(m Mark) {
 	emptying{call: cRewind, a: a, m: m}.run(func(code int) {
 		rewindProfile(a)
 		if isDebugged(a) {
+			rewindTyped(a)
 			cTrim(a, 0)
 		}
 		must("Rewind", code)
@@ -257,10 +261,12 @@ func (a *Arena) Scope(f func()) {
 // needed. [Lease.Return] resets a leased arena. It panics with [ErrBusy] and [ErrCorrupt] as [Arena.Release] does.
 func (a *Arena) Reset() {
 	a.check("Reset")
+	found := storedGoPointer("Reset", a)
 	emptying{call: cReset, a: a}.run(func(code int) {
 		rewindProfile(a)
 		if isDebugged(a) && code != codeBusy {
 			cShrink(a)
+			defer panicWith(found)
 		}
 		must("Reset", code)
 	})

@@ -33,6 +33,7 @@ package toft
 // #cgo nocallback toftgo_x_free_buffer
 // #cgo nocallback toftgo_x_free_extra
 // #cgo nocallback toftgo_x_no_cache
+// #cgo nocallback toftgo_x_nothing
 // #cgo nocallback toftgo_x_place
 // #cgo nocallback toftgo_x_privileged
 // #cgo nocallback toftgo_x_released_ops
@@ -268,6 +269,9 @@ func setFreed(f *faulting, place uint32) { f.freed = C.uint32_t(place) }
 
 // cFillBlock makes the next allocation begin a block.
 func cFillBlock(a *Arena) { C.toftgo_x_fill_block(cArena(a)) }
+
+// cCheckPointer panics in Go, as all cgo calls do, if p points to Go memory that has a pointer to unpinned Go memory.
+func cCheckPointer(p unsafe.Pointer) { C.toftgo_x_nothing(p) }
 
 // cFaultingBytes returns the bytes of the blocks of debugged arenas.
 func cFaultingBytes() uint64 { return uint64(C.toftgo_x_faulting_bytes()) }

@@ -65,7 +65,8 @@ var debug struct {
 	on         atomic.Bool
 	any        atomic.Bool // debugging was on
 	records    map[*Arena]*record
-	quarantine []*slot // oldest first
+	quarantine []*slot                 // oldest first
+	typed      map[*Arena][]typedValue // of debugged arenas, in the order of their allocation
 	forgotten  func(LeaseInfo)
 	profile    *pprof.Profile
 }
@@ -102,6 +103,13 @@ func isOn(value string) bool {
 // GiB of addresses have been used, 128 MiB where addresses have 32 bits; these include a page behind each block. SetDebug
 // panics with an [AllocError] if the process cannot reserve 16 MiB of addresses.
 //
+// Return, and for a checked arena Release and Reset, compare the pointers in the values of [New], [Copy], [MakeSlice], [CopySlice] and their Try
+// forms with the Go heap, and panic with [ErrGoPointer] after their work if one of them points there, which the message
+// names: its type, its field, and the place of the allocation. Pointers to objects that a [runtime.Pinner] pins and to
+// global variables are allowed, as by the rules of cgo. The comparison is that of cgo calls, so GODEBUG=cgocheck=0
+// switches it off. It finds no pointer to an object that was collected and whose memory has left the heap, compares the
+// first 65536 pointers of an allocation, and omits values that a Rewind has freed.
+//
 // [Leases], [OnForgotten] and the profile "toft.leases" of runtime/pprof show the leases that were not
 // returned. A lease that was forgotten keeps its memory, because C may use it.
 //
@@ -118,6 +126,7 @@ func SetDebug(on bool) (was bool) {
 	}
 	if debug.profile == nil && on {
 		debug.records = map[*Arena]*record{}
+		debug.typed = map[*Arena][]typedValue{}
 		if debug.profile = pprof.Lookup("toft.leases"); debug.profile == nil {
 			debug.profile = pprof.NewProfile("toft.leases")
 		}
@@ -234,15 +243,19 @@ func debugReturn(a *Arena) bool {
 	debug.Unlock()
 	s := slotOf(a)
 	setFreed(s.faulting(), placeNumber("returned", r.returned))
-	emptying{call: cReset, a: a}.run(func(code int) { r.end(s, code) })
+	found := storedGoPointer("Return", a)
+	emptying{call: cReset, a: a}.run(func(code int) { r.end(s, code, found) })
 	return true
 }
 
-// end completes a Return when the arena is empty.
-func (r *record) end(s *slot, code int) {
+// end completes a Return when the arena is empty, and panics with found, if that is not nil.
+func (r *record) end(s *slot, code int, found error) {
 	a := s.arena()
 	switch code {
 	case 0:
+		if found != nil {
+			defer panic(found)
+		}
 	case codeCorrupt:
 		defer panic(fmt.Errorf("%w; lease\n\tgot at %s", wrap("Return", ErrCorrupt), placeOf(frames(r.got))))
 	default:

@@ -28,8 +28,8 @@
 // They panic for types that contain a string, slice, map, chan, func or interface, at any depth, and for pointers to such
 // types, since no C memory contains one: *string, [time.Time] (which has a *time.Location), atomic.Pointer of such a type.
 // The message names the field. Memory is zeroed except by [Arena.AllocUninit] and by [Uninit], which accepts types without
-// pointers only. As in all C memory, no Go pointer may be stored in a pointer to numbers either, nor in an unsafe.Pointer;
-// GOEXPERIMENT=cgocheck2 detects such stores in the tests of a wrapper.
+// pointers only. As in all C memory, no Go pointer may be stored in a pointer to numbers either, nor in an unsafe.Pointer.
+// With [SetDebug] Return finds them; GOEXPERIMENT=cgocheck2 detects the stores.
 //
 // # Leases and arenas
 //

@@ -279,6 +279,8 @@ void toftgo_x_show_roots(const void *p, size_t size) {
 #endif
 }
 
+void toftgo_x_nothing(const void *p) { (void)p; }
+
 void toftgo_x_no_cache(void) { toft_cache_limit(0); }
 
 /* Private and expedited: Linux 4.14. */

@@ -58,6 +58,7 @@ void toftgo_x_fill_block(toft_arena *a); /* the next allocation begins a block *
 
 int toftgo_x_barrier(void);
 void toftgo_x_no_cache(void);
+void toftgo_x_nothing(const void *p);
 int toftgo_x_privileged(void);
 int toftgo_x_checked(void); /* an arena that is made now is checked */
 #endif
