@@ -101,7 +101,7 @@ func endRetired() bool {
 // call [Get] is faster. It fails if there is no memory or address space.
 func NewArena(o Options) (*Arena, error) {
 	if o.Contiguous != 0 && o.Reserve > o.Contiguous {
-		return nil, wrap("NewArena: Reserve exceeds Contiguous", errArgument)
+		return nil, wrap("NewArena: Reserve exceeds Contiguous", ErrArgument)
 	}
 	create := cCreate
 	if debug.on.Load() && o.Contiguous == 0 {

@@ -53,8 +53,9 @@
 //
 // # Errors
 //
-// If there is no memory, or no budget for it, an allocation panics with an [AllocError]. The Try functions return it, also
-// for sizes, lengths and alignments out of range, for callers that take these from others.
+// An allocation that fails panics with an [AllocError], which wraps its cause: [ErrNoMemory] also if a budget is used up,
+// [ErrArgument] for sizes, lengths and alignments out of range, [ErrBusy] in a cleanup of the same arena. The Try functions
+// return it.
 //
 // # Memory
 //

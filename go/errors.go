@@ -29,7 +29,8 @@ var (
 	// ErrNUL means that a string for C contains a NUL byte.
 	ErrNUL = errors.New("toft: string contains a NUL byte")
 
-	errArgument = errors.New("toft: bad argument")
+	// ErrArgument means that a size, a length, an alignment or an option is out of range. [AllocError] wraps it.
+	ErrArgument = errors.New("toft: bad argument")
 )
 
 // errorOf returns the error for a code of the ABI.
@@ -48,7 +49,7 @@ func errorOf(code int) error {
 	case codeNoSys:
 		return fmt.Errorf("toft: the arena's provider does not offer this: %w", errors.ErrUnsupported)
 	}
-	return errArgument
+	return ErrArgument
 }
 
 // must panics if a call failed that fails on misuse only.

@@ -287,11 +287,11 @@ func ExampleAllocError() {
 	defer func() {
 		var e *toft.AllocError
 		if errors.As(recover().(error), &e) {
-			fmt.Println(e.Size, e.Align)
+			fmt.Println(e.Len, e.Size, e.Align)
 		}
 	}()
 	toft.MakeSlice[int64](a, 100)
-	// Output: 800 8
+	// Output: 100 8 8
 }
 
 func ExampleAllocError_Error() {
@@ -312,6 +312,22 @@ func ExampleArena_CString() {
 	s, err := a.CString("hello") // (*C.char)(s)
 	fmt.Println(ctest.Strlen(s), err)
 	// Output: 5 <nil>
+}
+
+func ExampleArena_TryCString() {
+	a, _ := toft.NewArena(toft.Options{Budget: 16})
+	defer a.Release()
+	_, err := a.TryCString("more than sixteen bytes")
+	fmt.Println(err)
+	// Output: toft: cannot allocate 24 bytes aligned to 1: out of memory or over budget
+}
+
+func ExampleArena_TryCStrings() {
+	a, _ := toft.NewArena(toft.Options{Budget: 16})
+	defer a.Release()
+	_, err := a.TryCStrings([]string{"a", "b", "c"})
+	fmt.Println(errors.Is(err, toft.ErrNoMemory))
+	// Output: true
 }
 
 func ExampleArena_CStrings() {

@@ -59,12 +59,15 @@ func (a *Arena) instrument(what string, set func() int) error {
 //	defer a.Tag("parse")()
 //
 // Tags must end in the reverse order: each of the functions ends the newest tag. In an arena that is not metered Tag makes
-// one compare and does nothing. It panics with [ErrNUL] if the name contains a NUL byte.
+// two compares and does nothing. It panics with [ErrNUL] if the name contains a NUL byte.
 func (a *Arena) Tag(name string) (end func()) {
-	if a.epoch&1 == 0 {
+	if a.epoch&1 == 0 && a.cursor != a.limit { // a returned arena is sealed
 		return noTag
 	}
 	a.check("Tag")
+	if a.epoch&1 == 0 {
+		return noTag
+	}
 	c, err := nameOf(name)
 	if err != nil {
 		panic(err)
