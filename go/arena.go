@@ -220,7 +220,7 @@ func (a *Arena) Mark() Mark {
 //	defer a.Rewind(a.Mark())
 //
 // It panics with [ErrMark] for a mark from before a Reset or a Return, with [ErrBusy], and after Return. A mark of another
-// arena, or one that was rewound past, is detected in checked arenas and with [SetDebug]; otherwise it may free memory that
+// arena, or one that was rewound past, is detected in checked arenas and with leasetest.SetDebug; otherwise it may free memory that
 // is in use.
 func (a *Arena) Rewind(m Mark) {
 	if raceBuild {

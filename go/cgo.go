@@ -43,7 +43,11 @@ package toft
 // #include "shim.h"
 import "C"
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"toft.dev/toft/internal/link"
+)
 
 const (
 	codeNoMemory = C.TOFT_ENOMEM
@@ -65,7 +69,7 @@ func callerPlace(a *Arena) *placeText {
 	if a.epoch&1 == 0 {
 		return nil
 	}
-	text := placeOf(frames(callers())) + "\x00"
+	text := link.Place(frames(callers())) + "\x00"
 	return (*C.char)(unsafe.Pointer(unsafe.StringData(text)))
 }
 

@@ -19,6 +19,10 @@
 //		return errorOf(C.lib_open(info))
 //	}
 //
+// A wrapper needs these names: [Get] and [Lease.Return], [New], [MakeSlice], [Copy] and [CopySlice] for structs and arrays,
+// [Arena.CString] and [Arena.CBytes] for text and bytes, and [Arena.Alloc] for other memory. The package
+// [toft.dev/toft/leasetest] finds misuse in its tests, and [toft.dev/toft/meter] shows what uses the memory of an arena.
+//
 // [Get] and [Lease.Return] may be called from any goroutine and take a few nanoseconds; an allocation moves a pointer. An
 // arena frees everything at once. It has no finalizer, and its contents are not scanned.
 //
@@ -29,7 +33,7 @@
 // types, since no C memory contains one: *string, [time.Time] (which has a *time.Location), atomic.Pointer of such a type.
 // The message names the field. Memory is zeroed except by [Arena.AllocUninit] and by [Uninit], which accepts types without
 // pointers only. As in all C memory, no Go pointer may be stored in a pointer to numbers either, nor in an unsafe.Pointer.
-// With [SetDebug] Return finds them; GOEXPERIMENT=cgocheck2 detects the stores.
+// With leasetest.SetDebug Return finds them; GOEXPERIMENT=cgocheck2 detects the stores.
 //
 // # Leases and arenas
 //
@@ -42,7 +46,7 @@
 // may be held at once: if there are more than four for each processor, a Get and its Return take 10 to 15 ns longer.
 //
 // A second Return and the use of a returned arena from Go panic until the arena is leased again. With TOFT_DEBUG=1 in the
-// environment or [SetDebug] they always panic, with the places of Get and Return, and a pointer to the memory of a returned
+// environment or leasetest.SetDebug they always panic, with the places of Get and Return, and a pointer to the memory of a returned
 // lease faults, in Go and in C, with a message that names these places. The use of a returned arena by C is not detected
 // otherwise.
 //
@@ -65,9 +69,8 @@
 // process with a memory limit, [AdjustMemoryLimit] keeps the runtime's limit at a total less that. [TrimLeases] frees the
 // idle part.
 //
-// [Arena.Stats] and [ReadLeaseStats] return numbers. [WriteProfile] writes a pprof profile of live bytes by call site for
-// arenas with [Arena.SetSampling]; the profile "toft.leases" of runtime/pprof shows the leases that were not returned, with
-// [SetDebug].
+// [Arena.Stats] and [ReadLeaseStats] return numbers. The package [toft.dev/toft/meter] writes a pprof profile of live bytes
+// by call site; with leasetest.SetDebug the profile "toft.leases" of runtime/pprof shows the leases that were not returned.
 //
 // # Costs
 //

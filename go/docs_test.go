@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"toft.dev/toft/internal/ctest"
+	"toft.dev/toft/internal/link"
 )
 
 // The pages' tables of misuse: each row is committed here and its effect compared. A row without a test fails.
@@ -186,8 +187,8 @@ func TestWhatDiffersFromCgoparam(t *testing.T) {
 		"a forgotten return": func(t *testing.T) {
 			debugging(t)
 			forget()
-			var found []LeaseInfo
-			for _, l := range Leases() {
+			var found []link.LeaseInfo
+			for _, l := range openLeases() {
 				if l.Ended {
 					found = append(found, l)
 				}
@@ -196,7 +197,7 @@ func TestWhatDiffersFromCgoparam(t *testing.T) {
 				t.Errorf("%v, %d in the profile", found, debug.profile.Count())
 			}
 			for _, l := range found {
-				l.Lease.Return() // its memory was there all the time
+				(*Lease)(l.Lease).Return() // its memory was there all the time
 			}
 		},
 		"Go types that C cannot hold": func(t *testing.T) {
@@ -270,11 +271,11 @@ func TestWhatIsRefused(t *testing.T) {
 		"the leases that were not returned": func(t *testing.T) {
 			debugging(t)
 			a := getHere()
-			if found := Leases(); len(found) != 1 || found[0].Lease != a.lease() {
+			if found := openLeases(); len(found) != 1 || found[0].Lease != unsafe.Pointer(a) {
 				t.Error(found)
 			}
 			a.lease().Return()
-			if found := Leases(); len(found) != 0 {
+			if found := openLeases(); len(found) != 0 {
 				t.Error(found)
 			}
 		},

@@ -20,7 +20,7 @@ var (
 	ErrBusy = errors.New("toft: a range of the arena is claimed, or a cleanup is running")
 	// ErrCorrupt means that a checked arena has found bytes that were written outside an allocation.
 	ErrCorrupt = errors.New("toft: bytes were written outside an allocation")
-	// ErrGoPointer means that a value in a debugged arena has a pointer to the Go heap; see [SetDebug].
+	// ErrGoPointer means that a value in a debugged arena has a pointer to the Go heap; see leasetest.SetDebug.
 	ErrGoPointer = errors.New("toft: a pointer to the Go heap is in an arena")
 	// ErrNoArena means that a pointer does not refer to an arena.
 	ErrNoArena = errors.New("toft: not the head of an arena")

@@ -7,6 +7,8 @@ package toft
 import (
 	"sync"
 	"unsafe"
+
+	"toft.dev/toft/internal/link"
 )
 
 // The memory of debugged leases and of arenas that are made while debugging is on: blocks on pages of their own, which become inaccessible when they are freed. See faults.c.
@@ -92,7 +94,7 @@ var places struct {
 
 // placeNumber returns the number of "VERB at PLACE", for C.
 func placeNumber(verb string, pcs []uintptr) uint32 {
-	text := verb + " at " + placeOf(frames(pcs)) + "\x00"
+	text := verb + " at " + link.Place(frames(pcs)) + "\x00"
 	places.Lock()
 	defer places.Unlock()
 	n, known := places.numbers[text]

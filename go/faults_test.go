@@ -22,9 +22,9 @@ import (
 // Programs with a stale pointer. Each runs in a process with TOFT_DEBUG=1, where its last access must fault, and the
 // message must name the lines that are marked "got" and "freed". What a program calls before must not fault.
 
-type link struct {
+type chain struct {
 	value int64
-	next  *link
+	next  *chain
 }
 
 var (
@@ -58,7 +58,7 @@ var stalePrograms = map[string]func(){
 	},
 	"a pointer is written": func() {
 		a := Get() // got
-		p := New[link](a)
+		p := New[chain](a)
 		a.Return() // freed
 		try(func() { p.next = nil })
 	},
@@ -144,8 +144,12 @@ var stalePrograms = map[string]func(){
 		})
 	},
 	"after a Reset": func() {
-		a := Get() // got
-		p := New[int64](a)
+		a := Get()     // got
+		for range 10 { // until it would keep its blocks
+			a.AllocUninit(10_000, 8)
+			a.Reset()
+		}
+		p := &MakeSlice[int64](a, 1000)[500]
 		a.Reset() // freed
 		sum += *New[int64](a)
 		readInt(p)
@@ -276,7 +280,7 @@ var stalePrograms = map[string]func(){
 		a := Get() // got
 		b := Get()
 		defer b.Return()
-		list := Copy(b, link{next: New[link](a)})
+		list := Copy(b, chain{next: New[chain](a)})
 		a.Return() // freed
 		try(func() { sum += list.next.value })
 	},

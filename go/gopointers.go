@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"unsafe"
+
+	"toft.dev/toft/internal/link"
 )
 
 // The comparison of pointers in debugged arenas with the Go heap. The types say where pointers are; whether one points to
@@ -63,7 +65,7 @@ func storedGoPointer(what string, a *Arena) error {
 			continue
 		}
 		if field := v.goPointer(); field != "" {
-			return fmt.Errorf("%w; %s, allocated at %s", wrap(what, ErrGoPointer), field, placeOf(frames(v.place)))
+			return fmt.Errorf("%w; %s, allocated at %s", wrap(what, ErrGoPointer), field, link.Place(frames(v.place)))
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ type pointing struct {
 	n     int32
 	text  *byte
 	inner struct {
-		list [3]*link
+		list [3]*chain
 		data unsafe.Pointer
 	}
 	self *pointing
@@ -26,7 +26,7 @@ type pointing struct {
 
 var (
 	heapByte   *byte
-	heapLink   *link
+	heapLink   *chain
 	heapValue  *pointing
 	globalByte byte
 )
@@ -36,18 +36,18 @@ func store[T any](at **T, p *T) { *(*uintptr)(unsafe.Pointer(at)) = addressOf(p)
 
 func TestGoPointersAreFound(t *testing.T) {
 	debugging(t)
-	heapByte, heapLink, heapValue = new(byte), &link{value: 1}, new(pointing)
+	heapByte, heapLink, heapValue = new(byte), &chain{value: 1}, new(pointing)
 	for want, f := range map[string]func(a *Arena){
 		"field text of a toft.pointing":       func(a *Arena) { store(&New[pointing](a).text, heapByte) },
 		"field inner.list[2] of a toft.point": func(a *Arena) { store(&New[pointing](a).inner.list[2], heapLink) },
 		"field inner.data of a toft.pointing": func(a *Arena) {
 			store((**byte)(unsafe.Pointer(&New[pointing](a).inner.data)), (*byte)(unsafe.Add(unsafe.Pointer(heapLink), 8)))
 		},
-		"[4].next of a []toft.link":   func(a *Arena) { store(&MakeSlice[link](a, 5)[4].next, heapLink) },
-		"[1] of a []*toft.link":       func(a *Arena) { store(&CopySlice(a, make([]*link, 2))[1], heapLink) },
-		"; a *toft.link, allocated":   func(a *Arena) { store(New[*link](a), heapLink) },
-		"field next of a toft.link":   func(a *Arena) { store(&Copy(a, link{}).next, heapLink) },
-		"field [1] of a [2]*toft.lin": func(a *Arena) { p, _ := TryNew[[2]*link](a); store(&p[1], heapLink) },
+		"[4].next of a []toft.chain":  func(a *Arena) { store(&MakeSlice[chain](a, 5)[4].next, heapLink) },
+		"[1] of a []*toft.chain":      func(a *Arena) { store(&CopySlice(a, make([]*chain, 2))[1], heapLink) },
+		"; a *toft.chain, allocated":  func(a *Arena) { store(New[*chain](a), heapLink) },
+		"field next of a toft.chain":  func(a *Arena) { store(&Copy(a, chain{}).next, heapLink) },
+		"field [1] of a [2]*toft.cha": func(a *Arena) { p, _ := TryNew[[2]*chain](a); store(&p[1], heapLink) },
 		"field self of a toft.pointi": func(a *Arena) { store(&NewAligned[pointing](a, 64).self, heapValue) },
 	} {
 		t.Run(want, func(t *testing.T) {
@@ -83,30 +83,30 @@ func TestOtherPointersAreAllowed(t *testing.T) {
 	all := New[pointing](a)
 	all.self = New[pointing](b)
 	all.inner.data, _ = a.CString("text")
-	all.inner.list[0] = (*link)(unsafe.Pointer(ctest.List(b.Pointer(), 2)))
+	all.inner.list[0] = (*chain)(unsafe.Pointer(ctest.List(b.Pointer(), 2)))
 	MakeSlice[*byte](a, 2)[1] = nil
 	for _, handle := range []uintptr{1, 4095, 0x1234_5678, ^uintptr(0)} { // numbers that C declares as pointers
 		*(*uintptr)(unsafe.Pointer(New[unsafe.Pointer](a))) = handle
 	}
 	store(New[*byte](a), &globalByte) // is never moved nor freed
-	heapLink = new(link)
+	heapLink = new(chain)
 	pinned := heapLink
 	var pinner runtime.Pinner
 	pinner.Pin(pinned)
 	defer pinner.Unpin()
-	store(New[*link](a), pinned)
-	heapLink = new(link)
+	store(New[*chain](a), pinned)
+	heapLink = new(chain)
 
 	m := a.Mark() // what is freed does not count
-	store(New[*link](a), heapLink)
+	store(New[*chain](a), heapLink)
 	a.Rewind(m)
 	*New[uintptr](a) = addressOf(heapLink) // a number, in the same place
-	a.Scope(func() { store(New[*link](a), heapLink) })
+	a.Scope(func() { store(New[*chain](a), heapLink) })
 	a.Return()
 	b.Return()
 
 	c := Get() // and what C has freed is not read
-	store(New[*link](c), heapLink)
+	store(New[*chain](c), heapLink)
 	ctest.Reset(c.Pointer(), 0, 0)
 	c.Return()
 }
@@ -115,13 +115,13 @@ func TestOtherPointersAreAllowed(t *testing.T) {
 func TestComparisonOfManyPointers(t *testing.T) {
 	debugging(t)
 	a := Get()
-	many := MakeSlice[*link](a, mostPointers+1)
+	many := MakeSlice[*chain](a, mostPointers+1)
 	store(&many[mostPointers], heapLink)
 	a.Return()
 	a = Get()
-	many = MakeSlice[*link](a, mostPointers+1)
+	many = MakeSlice[*chain](a, mostPointers+1)
 	store(&many[mostPointers-1], heapLink)
-	wantPanic(t, "[65535] of a []*toft.link", a.Return)
+	wantPanic(t, "[65535] of a []*toft.chain", a.Return)
 
 	for range 20 {
 		a := Get()

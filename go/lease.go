@@ -187,7 +187,7 @@ func (a *Arena) check(what string) {
 // Return ends the lease: it frees everything that was allocated, runs the cleanups, and makes the arena available to the
 // next Get. Neither Go nor C may use the arena or its memory afterwards. Any goroutine may return a lease, once. A second
 // Return and the use of a returned arena panic until the arena is leased again, except for Mark and allocations of 0 bytes;
-// a Rewind to a mark from before a Return always panics. With [SetDebug] all of these always panic, with the places of Get
+// a Rewind to a mark from before a Return always panics. With leasetest.SetDebug all of these always panic, with the places of Get
 // and Return.
 //
 //go:nosplit
