@@ -25,9 +25,9 @@ import (
 )
 
 // SetDebug switches the debugging of later leases on or off, and reports whether it was on. With debugging each lease has an
-// arena of its own, which is checked (see [toft.Arena.SetChecked]); a lease then takes microseconds. A second Return and the use
-// of a returned arena from Go panic with the places of Get and Return while the arena is among the last 1024 returned ones;
-// C gets NULL from it.
+// arena of its own, which is checked (see [toft.Arena.SetChecked]); a lease then takes some ten microseconds. A second Return and
+// the use of a returned arena from Go panic with the places of Get and Return while the arena is among the last 1024
+// returned ones; C gets NULL from it.
 //
 // The blocks of such a lease, and of an arena that [toft.NewArena] makes without Contiguous while debugging is on, are on pages
 // of their own. They become inaccessible when they are freed: all of them by Return, Release and [toft.Arena.Reset], those that
