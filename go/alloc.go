@@ -18,8 +18,8 @@ import (
 // not be rounded, and nothing overflows. What does not fit, and every allocation of an instrumented arena, goes to the
 // arena's provider. Functions that are documented as inlined must stay within the inliner's budget of 80; a test checks it.
 
-// An AllocError describes an allocation that failed. It wraps [ErrNoMemory], or [ErrBusy] if a cleanup of the arena was
-// running.
+// An AllocError describes an allocation that failed. It wraps [ErrArgument] if the size or the length is negative or the
+// alignment is not a power of two, [ErrBusy] if a cleanup of the arena was running, and otherwise [ErrNoMemory].
 type AllocError struct {
 	Size, Align int // in bytes, as requested
 	Len         int // the length of a slice whose elements have Size bytes; 0 for others
@@ -28,26 +28,39 @@ type AllocError struct {
 }
 
 func (e *AllocError) Error() string {
-	what, why := fmt.Sprint(e.Size), "out of memory or over budget"
+	what, why := fmt.Sprint(e.Size), e.badArgument()
 	if e.Len != 0 {
 		what = fmt.Sprintf("%d x %d", e.Len, e.Size)
 	}
 	switch {
-	case e.Size < 0:
-		why = "a negative size"
-	case e.Len < 0:
-		why = "a negative length"
-	case !isAlign(uint(e.Align)):
-		why = "not a power of two"
+	case why != "":
 	case e.busy:
 		why = "a cleanup of the arena is running"
+	default:
+		why = "out of memory or over budget"
 	}
 	return fmt.Sprintf("toft: cannot allocate %s bytes aligned to %d: %s", what, e.Align, why)
 }
 
-// Unwrap returns [ErrNoMemory] or [ErrBusy].
+// badArgument returns what is wrong with the request, or "".
+func (e *AllocError) badArgument() string {
+	switch {
+	case e.Size < 0:
+		return "a negative size"
+	case e.Len < 0:
+		return "a negative length"
+	case !isAlign(uint(e.Align)):
+		return "not a power of two"
+	}
+	return ""
+}
+
+// Unwrap returns [ErrArgument], [ErrBusy] or [ErrNoMemory].
 func (e *AllocError) Unwrap() error {
-	if e.busy {
+	switch {
+	case e.badArgument() != "":
+		return ErrArgument
+	case e.busy:
 		return ErrBusy
 	}
 	return ErrNoMemory
@@ -77,7 +90,6 @@ func TryNew[T any, A AnyArena](a *A) (*T, error) { return TryNewAligned[T](a, 8)
 // NewAligned is like [New] at an address that is a multiple of align, a power of two. It serves types that C aligns more
 // strictly than Go, such as vectors.
 func NewAligned[T any, A AnyArena](a *A, align uint) *T {
-	mustAlign(align)
 	return must1(TryNewAligned[T](a, align))
 }
 
@@ -105,7 +117,7 @@ func TryCopy[T any, A AnyArena](a *A, v T) (*T, error) {
 
 // ---- slices ----
 
-// MakeSlice allocates a slice of n zeroed elements. It panics as make does if n is out of range, and as [New] does.
+// MakeSlice allocates a slice of n zeroed elements. It panics as [New] does, and with an [AllocError] if n is out of range.
 func MakeSlice[T any, A AnyArena](a *A, n int) []T {
 	return unsafe.Slice((*T)((*Arena)(unsafe.Pointer(a)).zeroedArray(any((*T)(nil)), n, unsafe.Sizeof(*new(T)))), n)
 }
@@ -117,8 +129,6 @@ func TryMakeSlice[T any, A AnyArena](a *A, n int) ([]T, error) {
 
 // MakeSliceAligned is like [MakeSlice], with the first element at a multiple of align, a power of two.
 func MakeSliceAligned[T any, A AnyArena](a *A, n int, align uint) []T {
-	mustFit(n, unsafe.Sizeof(*new(T)))
-	mustAlign(align)
 	return must1(TryMakeSliceAligned[T](a, n, align))
 }
 
@@ -196,8 +206,8 @@ func (uninit[T]) MakeSlice(a *Arena, n int) []T {
 
 // ---- bytes ----
 
-// Alloc allocates size zeroed bytes at a multiple of align, a power of two. It panics if size is negative or align is not a
-// power of two, and with an [AllocError] if there is no memory.
+// Alloc allocates size zeroed bytes at a multiple of align, a power of two. It panics with an [AllocError] if there is no
+// memory, size is negative or align is not a power of two.
 func (a *Arena) Alloc(size, align int) unsafe.Pointer {
 	p := a.AllocUninit(size, align)
 	wipe(p, uintptr(size))
@@ -229,20 +239,7 @@ func (a *Arena) TryAlloc(size, align int) (unsafe.Pointer, error) {
 	return a.try(nil, uintptr(size), uint(align))
 }
 
-func mustBytes(size, align int) {
-	if size < 0 {
-		panic(fmt.Sprintf("toft: Alloc: size %d", size))
-	}
-	mustAlign(uint(align))
-}
-
 func isAlign(align uint) bool { return bits.OnesCount(align) == 1 && int(align) > 0 }
-
-func mustAlign(align uint) {
-	if !isAlign(align) {
-		panic(fmt.Sprintf("toft: alignment %d is not a power of two", int(align)))
-	}
-}
 
 func must1[R any](r R, err error) R {
 	if err != nil {
@@ -253,24 +250,19 @@ func must1[R any](r R, err error) R {
 
 // alloc is the slow path of AllocUninit.
 func (a *Arena) alloc(size, align int) unsafe.Pointer {
-	mustBytes(size, align)
-	p := a.aligned(uintptr(size), uintptr(align))
-	if p == nil {
-		panic(a.refusal(AllocError{Size: size, Align: align}))
+	e := AllocError{Size: size, Align: align}
+	if e.badArgument() == "" {
+		if p := a.aligned(uintptr(size), uintptr(align)); p != nil {
+			return p
+		}
 	}
-	return p
+	panic(a.refusal(e))
 }
 
 // ---- common parts ----
 
 // valueSize returns the size of a T, but at least 1, because Go reads at the address of a value of size 0.
 func valueSize[T any]() uintptr { return max(unsafe.Sizeof(*new(T)), 1) }
-
-func mustFit(n int, size uintptr) {
-	if n < 0 || sliceSize(n, size) > maxSize {
-		panic(fmt.Sprintf("toft: MakeSlice: len %d out of range", n))
-	}
-}
 
 const (
 	maxSize  = ^uintptr(0) >> 1                       // the largest size of a slice in Go
@@ -326,18 +318,37 @@ func (a *Arena) zeroed(typ any, size uintptr) unsafe.Pointer {
 }
 
 func (a *Arena) zeroedSlow(typ any, size uintptr) unsafe.Pointer {
-	examine(typ)
+	pointers := examine(typ)
 	p := a.bump(size)
 	wipe(p, size)
+	if pointers {
+		a.noteTyped(typ, p, size)
+	}
 	return p
 }
 
 func (a *Arena) zeroedArray(typ any, n int, size uintptr) unsafe.Pointer {
-	if passedAt(typeWord(typ)).Load()&^holdsPointers != typeWord(typ) {
-		examine(typ)
+	if raceBuild {
+		raceUse(a)
 	}
+	passes := passedAt(typeWord(typ)).Load()&^holdsPointers == typeWord(typ)
+	hi, whole := bits.Mul64(uint64(n), uint64(size))
+	if !passes || n < 0 || hi != 0 || uint64(a.limit-a.cursor) < whole {
+		return a.zeroedArraySlow(typ, n, size)
+	}
+	p := unsafe.Add(nil, a.cursor)
+	a.cursor += (uintptr(whole) + 7) &^ 7
+	wipe(p, uintptr(whole))
+	return p
+}
+
+func (a *Arena) zeroedArraySlow(typ any, n int, size uintptr) unsafe.Pointer {
+	pointers := examine(typ)
 	p := a.array(n, size)
 	wipe(p, uintptr(n)*size)
+	if pointers {
+		a.noteTyped(typ, p, uintptr(n)*size)
+	}
 	return p
 }
 
@@ -348,8 +359,12 @@ func (a *Arena) array(n int, size uintptr) unsafe.Pointer {
 	}
 	hi, whole := bits.Mul64(uint64(n), uint64(size))
 	if n < 0 || hi != 0 || uint64(a.limit-a.cursor) < whole {
-		mustFit(n, size)
-		return a.more(uintptr(whole))
+		if whole := sliceSize(n, size); whole <= maxSize {
+			if p := a.slow(whole, 8); p != nil {
+				return p
+			}
+		}
+		panic(a.refusal(AllocError{Size: int(size), Align: 8, Len: n}))
 	}
 	p := unsafe.Add(nil, a.cursor)
 	a.cursor += (uintptr(whole) + 7) &^ 7
@@ -366,6 +381,7 @@ func (a *Arena) typed(typ any, size uintptr) unsafe.Pointer {
 	p := a.bump(size)
 	if pointers {
 		wipe(p, size)
+		a.noteTyped(typ, p, size)
 	}
 	return p
 }
@@ -384,9 +400,7 @@ func (a *Arena) bump(size uintptr) unsafe.Pointer {
 
 // try examines the type unless it is nil, and returns failures, also for a size or an alignment out of range.
 func (a *Arena) try(typ any, size uintptr, align uint) (unsafe.Pointer, error) {
-	if typ != nil {
-		examine(typ)
-	}
+	pointers := typ != nil && examine(typ)
 	var p unsafe.Pointer
 	if isAlign(align) && size <= maxSize {
 		p = a.aligned(size, uintptr(align))
@@ -395,6 +409,9 @@ func (a *Arena) try(typ any, size uintptr, align uint) (unsafe.Pointer, error) {
 		return nil, a.refusal(AllocError{Size: int(size), Align: int(align)})
 	}
 	wipe(p, size)
+	if pointers {
+		a.noteTyped(typ, p, size)
+	}
 	return p, nil
 }
 

@@ -147,10 +147,14 @@ func TestMakeSlice(t *testing.T) {
 	}
 	for _, n := range []int{-1, math.MinInt, math.MaxInt, math.MaxInt/4 + 1} {
 		before := a.Stats()
-		wantPanic(t, "len", func() { MakeSlice[uint32](a, n) })
-		wantPanic(t, "out of range", func() { UninitOf[uint32]().MakeSlice(a, n) })
-		wantPanic(t, "out of range", func() { MakeSliceAligned[uint32](a, n, 64) })
-		if _, err := TryMakeSlice[uint32](a, n); !errors.Is(err, ErrNoMemory) {
+		cause := ErrNoMemory
+		if n < 0 {
+			cause = ErrArgument
+		}
+		wantRefusal(t, fmt.Sprintf("%d x 4 bytes aligned to 8", n), cause, func() { MakeSlice[uint32](a, n) })
+		wantRefusal(t, fmt.Sprintf("%d x 4 bytes aligned to 8", n), cause, func() { UninitOf[uint32]().MakeSlice(a, n) })
+		wantRefusal(t, fmt.Sprintf("%d x 4 bytes aligned to 64", n), cause, func() { MakeSliceAligned[uint32](a, n, 64) })
+		if _, err := TryMakeSlice[uint32](a, n); !errors.Is(err, cause) {
 			t.Errorf("%d: %v", n, err)
 		}
 		if a.Stats() != before {
@@ -179,9 +183,10 @@ func TestAlignment(t *testing.T) {
 	}
 	for _, align := range []int{0, -8, 3, 5, 6, 7, 12, math.MinInt, math.MaxInt} {
 		before := a.Stats()
-		wantPanic(t, "is not a power of two", func() { a.Alloc(8, align) })
-		wantPanic(t, "is not a power of two", func() { a.AllocUninit(8, align) })
-		wantPanic(t, "is not a power of two", func() { NewAligned[int](a, uint(align)) })
+		wantRefusal(t, "not a power of two", ErrArgument, func() { a.Alloc(8, align) })
+		wantRefusal(t, "not a power of two", ErrArgument, func() { a.AllocUninit(8, align) })
+		wantRefusal(t, "not a power of two", ErrArgument, func() { NewAligned[int](a, uint(align)) })
+		wantRefusal(t, "not a power of two", ErrArgument, func() { MakeSliceAligned[int](a, 1, uint(align)) })
 		if a.Stats() != before {
 			t.Errorf("an alignment of %d changed the arena", align)
 		}
@@ -193,8 +198,8 @@ func TestAllocRefusesNegativeSizes(t *testing.T) {
 	a.Alloc(64, 8)
 	before := a.Stats()
 	for _, n := range []int{-1, -32, math.MinInt} {
-		wantPanic(t, fmt.Sprintf("size %d", n), func() { a.Alloc(n, 8) })
-		wantPanic(t, fmt.Sprintf("size %d", n), func() { a.AllocUninit(n, 8) })
+		wantRefusal(t, fmt.Sprintf("%d bytes aligned to 8: a negative size", n), ErrArgument, func() { a.Alloc(n, 8) })
+		wantRefusal(t, fmt.Sprintf("%d bytes aligned to 8: a negative size", n), ErrArgument, func() { a.AllocUninit(n, 8) })
 	}
 	if _, err := a.TryAlloc(math.MaxInt, 8); !errors.Is(err, ErrNoMemory) {
 		t.Error(err)
@@ -479,13 +484,14 @@ func TestCStrings(t *testing.T) {
 		t.Error("not the bytes")
 	}
 	small := newArena(t, Options{Budget: 16})
-	if p, err := small.CString("more than sixteen bytes"); p != nil || !errors.Is(err, ErrNoMemory) {
+	long := "more than sixteen bytes"
+	wantRefusal(t, "24 bytes", ErrNoMemory, func() { small.CString(long) })
+	wantRefusal(t, "bytes", ErrNoMemory, func() { small.CStrings([]string{"a", "b", "c"}) })
+	wantRefusal(t, "23 bytes", ErrNoMemory, func() { small.CStringN(long) })
+	wantRefusal(t, "23 bytes", ErrNoMemory, func() { small.CBytes([]byte(long)) })
+	if p, err := small.TryCString("a\x00b"); p != nil || err != ErrNUL {
 		t.Error(p, err)
 	}
-	if p, err := small.CStrings([]string{"a", "b", "c"}); p != nil || !errors.Is(err, ErrNoMemory) {
-		t.Error(p, err)
-	}
-	wantPanic(t, "over budget", func() { small.CStringN("more than sixteen bytes") })
 }
 
 func addressOf[T any](p *T) uintptr { return uintptr(unsafe.Pointer(p)) }
@@ -524,12 +530,16 @@ func TestTryNeverPanics(t *testing.T) {
 		{func() (any, error) { return TryCopySlice(a, big) }, "2000 x 1 bytes"},
 		{func() (any, error) { return a.TryCBytes(big) }, "2000 bytes aligned to 1"},
 		{func() (any, error) { return a.TryCStringN(string(big)) }, "2000 bytes aligned to 1"},
-		{func() (any, error) { return a.CString(strings.Repeat("x", 2000)) }, "2001 bytes aligned to 1"},
-		{func() (any, error) { return a.CStrings([]string{strings.Repeat("x", 2000)}) }, "bytes aligned to"},
+		{func() (any, error) { return a.TryCString(strings.Repeat("x", 2000)) }, "2001 bytes aligned to 1"},
+		{func() (any, error) { return a.TryCStrings([]string{strings.Repeat("x", 2000)}) }, "bytes aligned to"},
 	} {
 		p, err := c.try()
 		var e *AllocError
-		if !errors.As(err, &e) || !errors.Is(err, ErrNoMemory) || !strings.Contains(err.Error(), c.want) {
+		cause := ErrNoMemory
+		if strings.Contains(c.want, "negative") || strings.Contains(c.want, "power") || strings.HasPrefix(c.want, "-") {
+			cause = ErrArgument
+		}
+		if !errors.As(err, &e) || !errors.Is(err, cause) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, not %s", err, c.want)
 		}
 		if v := reflect.ValueOf(p); !v.IsNil() {

@@ -101,11 +101,15 @@ func endRetired() bool {
 // call [Get] is faster. It fails if there is no memory or address space.
 func NewArena(o Options) (*Arena, error) {
 	if o.Contiguous != 0 && o.Reserve > o.Contiguous {
-		return nil, wrap("NewArena: Reserve exceeds Contiguous", errArgument)
+		return nil, wrap("NewArena: Reserve exceeds Contiguous", ErrArgument)
 	}
-	a, m := cCreate(o)
+	create := cCreate
+	if debug.on.Load() && o.Contiguous == 0 {
+		create = createDebugged
+	}
+	a, m := create(o)
 	if a == nil && endRetired() {
-		a, m = cCreate(o)
+		a, m = create(o)
 	}
 	if a == nil {
 		return nil, wrap("NewArena", ErrNoMemory)
@@ -163,10 +167,15 @@ func (a *Arena) Release() {
 		raceUse(a)
 		defer raceEnd(a)
 	}
+	var found error
 	e := emptying{call: cRelease, a: a, made: m}
 	retires := m != nil && a.epoch&1 == 0 // C keeps a checked one in its quarantine
 	if retires {
 		e.call = cRetire
+	}
+	if m != nil && m.faults != nil {
+		setFreed(m.faults, placeNumber("released", callers()))
+		found = storedGoPointer("Release", a)
 	}
 	e.run(func(code int) {
 		if code == codeBusy {
@@ -177,10 +186,14 @@ func (a *Arena) Release() {
 		switch {
 		case retires:
 			retire(a, m)
+		case m != nil && m.faults != nil:
+			m.released = true
+			retire(a, m)
 		case m != nil:
-			cFreeExtra(m.extra)
+			cFreeExtra(m)
 		}
 		must("Release", code)
+		panicWith(found)
 	})
 }
 
@@ -207,7 +220,7 @@ func (a *Arena) Mark() Mark {
 //	defer a.Rewind(a.Mark())
 //
 // It panics with [ErrMark] for a mark from before a Reset or a Return, with [ErrBusy], and after Return. A mark of another
-// arena, or one that was rewound past, is detected in checked arenas and with [SetDebug]; otherwise it may free memory that
+// arena, or one that was rewound past, is detected in checked arenas and with leasetest.SetDebug; otherwise it may free memory that
 // is in use.
 func (a *Arena) Rewind(m Mark) {
 	if raceBuild {
@@ -227,12 +240,19 @@ func (a *Arena) rewindSlow(m Mark) {
 	}
 	emptying{call: cRewind, a: a, m: m}.run(func(code int) {
 		rewindProfile(a)
+		if isDebugged(a) {
+			rewindTyped(a)
+			cTrim(a, 0)
+		}
 		must("Rewind", code)
 	})
 }
 
 // Scope calls f and then frees what f allocated, also if f panics.
 func (a *Arena) Scope(f func()) {
+	if a.epoch&1 != 0 && isDebugged(a) && cStats(a).Budget == NoBudget {
+		cFillBlock(a) // so that the blocks of f become inaccessible
+	}
 	defer a.Rewind(a.Mark())
 	f()
 }
@@ -241,8 +261,13 @@ func (a *Arena) Scope(f func()) {
 // needed. [Lease.Return] resets a leased arena. It panics with [ErrBusy] and [ErrCorrupt] as [Arena.Release] does.
 func (a *Arena) Reset() {
 	a.check("Reset")
+	found := storedGoPointer("Reset", a)
 	emptying{call: cReset, a: a}.run(func(code int) {
 		rewindProfile(a)
+		if isDebugged(a) && code != codeBusy {
+			cShrink(a)
+			defer panicWith(found)
+		}
 		must("Reset", code)
 	})
 }
@@ -250,6 +275,9 @@ func (a *Arena) Reset() {
 // Trim frees memory without allocations until about keep bytes of it are left.
 func (a *Arena) Trim(keep uint) {
 	a.check("Trim")
+	if debug.any.Load() {
+		defer beginFreeing(a)()
+	}
 	cTrim(a, uintptr(keep))
 }
 

@@ -304,7 +304,7 @@ func TestUseAfterRelease(t *testing.T) {
 					"TryNew": func() { TryNew[int](a) }, "Copy": func() { Copy(a, 1) },
 					"Reset": a.Reset, "Trim": func() { a.Trim(0) }, "SetBudget": func() { a.SetBudget(1) },
 					"SetChecked": func() { a.SetChecked(true) }, "Stats": func() { a.Stats() }, "Contains": func() { a.Contains(nil) },
-					"Cleanup": func() { a.Cleanup(func() {}) }, "Tag": func() { a.Tag("x") }, "Rewind": func() { a.Rewind(m) },
+					"Cleanup": func() { a.Cleanup(func() {}) }, "Tag": func() { a.tag("x") }, "Rewind": func() { a.Rewind(m) },
 				} {
 					if how, _ := outcome(f).(string); !strings.HasSuffix(how, "after Release") {
 						t.Errorf("%s: %q", what, how)

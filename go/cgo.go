@@ -15,6 +15,7 @@ package toft
 // #cgo noescape toftgo_x_contains
 // #cgo noescape toftgo_x_create
 // #cgo noescape toftgo_x_end_retired
+// #cgo noescape toftgo_x_place
 // #cgo noescape toftgo_x_release
 // #cgo noescape toftgo_x_reset
 // #cgo noescape toftgo_x_retire
@@ -28,17 +29,25 @@ package toft
 // #cgo nocallback toftgo_x_barrier
 // #cgo nocallback toftgo_x_buffer
 // #cgo nocallback toftgo_x_check
+// #cgo nocallback toftgo_x_faulting_bytes
 // #cgo nocallback toftgo_x_free_buffer
 // #cgo nocallback toftgo_x_free_extra
 // #cgo nocallback toftgo_x_no_cache
+// #cgo nocallback toftgo_x_nothing
+// #cgo nocallback toftgo_x_place
 // #cgo nocallback toftgo_x_privileged
 // #cgo nocallback toftgo_x_released_ops
 // #cgo nocallback toftgo_x_show_roots
+// #cgo nocallback toftgo_x_start_faults
 //
 // #include "shim.h"
 import "C"
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"toft.dev/toft/internal/link"
+)
 
 const (
 	codeNoMemory = C.TOFT_ENOMEM
@@ -60,7 +69,7 @@ func callerPlace(a *Arena) *placeText {
 	if a.epoch&1 == 0 {
 		return nil
 	}
-	text := placeOf(frames(callers())) + "\x00"
+	text := link.Place(frames(callers())) + "\x00"
 	return (*C.char)(unsafe.Pointer(unsafe.StringData(text)))
 }
 
@@ -201,17 +210,32 @@ func cRetire(e emptying, operation uintptr) int {
 	return int(C.toftgo_x_retire(cArena(e.a), e.place, C.uintptr_t(operation), &e.made.head))
 }
 
-func cFreeExtra(p unsafe.Pointer) { C.toftgo_x_free_extra(p) }
+// cFreeExtra frees what the arena of a creation needed besides its blocks.
+func cFreeExtra(m *creation) {
+	if m.faults != nil {
+		cFreeBuffer(m.extra)
+	} else {
+		C.toftgo_x_free_extra(m.extra)
+	}
+}
 
-func cEndRetired(a *Arena, m *creation) { C.toftgo_x_end_retired(cArena(a), m.extra, &m.head) }
+func cEndRetired(a *Arena, m *creation) {
+	if !m.released {
+		C.toftgo_x_end_retired(cArena(a), &m.head)
+	}
+	cFreeExtra(m)
+}
 
 var releasedOps = uintptr(C.toftgo_x_released_ops())
 
 // A creation describes an arena that NewArena made.
 type creation struct {
 	space uint           // the size of its address space, if contiguous
-	extra unsafe.Pointer // for cFreeExtra after the release; nil unless contiguous
+	extra unsafe.Pointer // for cFreeExtra after the release; nil unless contiguous or debugged
 	head  C.toft_arena   // the head as it was, while the arena is retired
+
+	faults   *faulting // of a debugged arena, in the buffer extra
+	released bool      // C has released the retired arena
 }
 
 // cCheck returns 0 if the memory at p looks like the head of an arena, else a code.
@@ -229,6 +253,34 @@ func cShowRoots(p unsafe.Pointer, size uintptr) { C.toftgo_x_show_roots(p, C.siz
 func cCreateIn(buffer unsafe.Pointer, size uintptr) *Arena {
 	return goArena(C.toftgo_x_create_in(buffer, C.size_t(size)))
 }
+
+// A faulting is the source of a debugged arena; see faults.c.
+type faulting = C.toftgo_faulting
+
+// cStartFaults reserves the addresses of debugged arenas once. It reports false if there are not so many.
+func cStartFaults(size uintptr) bool { return C.toftgo_x_start_faults(C.size_t(size)) != 0 }
+
+// cPlace returns a number for a text that ends with a NUL.
+func cPlace(text string) uint32 {
+	return uint32(C.toftgo_x_place((*C.char)(unsafe.Pointer(unsafe.StringData(text)))))
+}
+
+// cCreateFaulting makes an arena with a source. It returns nil if there is no memory.
+func cCreateFaulting(buffer unsafe.Pointer, size uintptr, source *faulting, made uint32) *Arena {
+	return goArena(C.toftgo_x_create_faulting(buffer, C.size_t(size), source, C.uint32_t(made)))
+}
+
+// setFreed sets the place that blocks name which are freed next.
+func setFreed(f *faulting, place uint32) { f.freed = C.uint32_t(place) }
+
+// cFillBlock makes the next allocation begin a block.
+func cFillBlock(a *Arena) { C.toftgo_x_fill_block(cArena(a)) }
+
+// cCheckPointer panics in Go, as all cgo calls do, if p points to Go memory that has a pointer to unpinned Go memory.
+func cCheckPointer(p unsafe.Pointer) { C.toftgo_x_nothing(p) }
+
+// cFaultingBytes returns the bytes of the blocks of debugged arenas.
+func cFaultingBytes() uint64 { return uint64(C.toftgo_x_faulting_bytes()) }
 
 // cBarrier makes every thread of this process execute a full barrier. It reports false if the system cannot do that.
 func cBarrier() bool { return C.toftgo_x_barrier() != 0 }

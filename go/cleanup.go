@@ -136,6 +136,9 @@ type emptying struct {
 // run makes the call and then calls `then`, also if a cleanup panics or calls runtime.Goexit.
 func (e emptying) run(then func(code int)) {
 	e.place = callerPlace(e.a)
+	if debug.any.Load() {
+		defer beginFreeing(e.a)()
+	}
 	if !hasCleanups(e.a) {
 		then(e.call(e, 0))
 		return

@@ -60,7 +60,7 @@ var emptyings = map[string]struct {
 	},
 	"Return in debug mode": {
 		func(t *testing.T) (*Arena, func()) {
-			defer SetDebug(SetDebug(true))
+			defer setDebug(setDebug(true))
 			a := Get()
 			return &a.Arena, a.Return
 		},

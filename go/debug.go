@@ -15,38 +15,13 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"unsafe"
+
+	"toft.dev/toft/internal/link"
 )
 
 // Debugging of leases. It costs nothing while it is off: switching it on takes the processors' slots out of use, so that
 // every Get calls debugGet.
-
-// A LeaseInfo describes a lease that was got while debugging was on.
-type LeaseInfo struct {
-	Lease     *Lease
-	Goroutine uint64          // the number of the goroutine that called Get
-	Ended     bool            // whether that goroutine has ended
-	Got       []runtime.Frame // the call of Get and its callers
-	Returned  []runtime.Frame // the call of Return and its callers; nil if the lease was not returned
-}
-
-// String returns the goroutine and the places of Get and Return.
-func (l LeaseInfo) String() string {
-	s := fmt.Sprintf("toft: lease of goroutine %d\n\tgot at %s", l.Goroutine, placeOf(l.Got))
-	if l.Ended {
-		s = fmt.Sprintf("toft: lease of goroutine %d, which has ended\n\tgot at %s", l.Goroutine, placeOf(l.Got))
-	}
-	if l.Returned != nil {
-		s += "\n\treturned at " + placeOf(l.Returned)
-	}
-	return s
-}
-
-func placeOf(frames []runtime.Frame) string {
-	if len(frames) == 0 {
-		return "an unknown place"
-	}
-	return fmt.Sprintf("%s:%d in %s", frames[0].File, frames[0].Line, frames[0].Function)
-}
 
 type record struct {
 	goroutine     uint64
@@ -54,8 +29,8 @@ type record struct {
 	reported      bool
 }
 
-func (r *record) info(a *Arena) LeaseInfo {
-	return LeaseInfo{Lease: a.lease(), Goroutine: r.goroutine, Got: frames(r.got), Returned: frames(r.returned)}
+func (r *record) info(a *Arena) link.LeaseInfo {
+	return link.LeaseInfo{Lease: unsafe.Pointer(a), Goroutine: r.goroutine, Got: frames(r.got), Returned: frames(r.returned)}
 }
 
 const quarantined = 1024 // the number of returned arenas whose memory is kept, so that their use is detected
@@ -63,16 +38,17 @@ const quarantined = 1024 // the number of returned arenas whose memory is kept, 
 var debug struct {
 	sync.Mutex
 	on         atomic.Bool
-	any        atomic.Bool // there are records
+	any        atomic.Bool // debugging was on
 	records    map[*Arena]*record
-	quarantine []*slot // oldest first
-	forgotten  func(LeaseInfo)
+	quarantine []*slot                 // oldest first
+	typed      map[*Arena][]typedValue // of debugged arenas, in the order of their allocation
+	forgotten  func(link.LeaseInfo)
 	profile    *pprof.Profile
 }
 
 func startDebug() {
 	if isOn(os.Getenv("TOFT_DEBUG")) && !cPrivileged() || cChecked() {
-		SetDebug(true)
+		setDebug(true)
 	}
 }
 
@@ -85,21 +61,17 @@ func isOn(value string) bool {
 	return true
 }
 
-// SetDebug switches the debugging of later leases on or off, and reports whether it was on. With debugging each lease has an
-// arena of its own, which is checked (see [Arena.SetChecked]); a lease then takes microseconds. A second Return and the use
-// of a returned arena from Go panic with the places of Get and Return while the arena is among the last 1024 returned ones;
-// C gets NULL from it. [Leases], [OnForgotten] and the profile "toft.leases" of runtime/pprof show the leases that were not
-// returned. A lease that was forgotten keeps its memory, because C may use it.
-//
-// The environment variable TOFT_DEBUG=1 switches debugging on at the start. The values "", "0", "off", "no" and "false", in
-// upper or lower case, mean off; a privileged process (set-user-ID, file capabilities) does not read it. TOFT_CHECKED=1
-// switches debugging on too, and checks all other arenas. TOFT_FINDINGS=FILE appends the findings of checked arenas to a
-// file, with their places.
-func SetDebug(on bool) (was bool) {
+// setDebug is leasetest.SetDebug.
+func setDebug(on bool) (was bool) {
 	debug.Lock()
 	defer debug.Unlock()
+	if on {
+		startFaults()
+		debug.any.Store(true)
+	}
 	if debug.profile == nil && on {
 		debug.records = map[*Arena]*record{}
+		debug.typed = map[*Arena][]typedValue{}
 		if debug.profile = pprof.Lookup("toft.leases"); debug.profile == nil {
 			debug.profile = pprof.NewProfile("toft.leases")
 		}
@@ -108,24 +80,22 @@ func SetDebug(on bool) (was bool) {
 	return debug.on.Swap(on)
 }
 
-// OnForgotten makes each collection of garbage call f once for each lease whose goroutine has ended without a Return, if the
-// lease was got while debugging was on. Each call runs on a goroutine of its own, one after the other: f may block, call any
-// function of this package, and call [runtime.Goexit]; if it panics, the program ends.
-func OnForgotten(f func(LeaseInfo)) {
+// onForgotten is leasetest.OnForgotten.
+func onForgotten(f func(link.LeaseInfo)) {
 	debug.Lock()
 	defer debug.Unlock()
 	debug.forgotten = f
 }
 
-// Leases returns the leases that were got while debugging was on and were not returned.
-func Leases() []LeaseInfo {
+// openLeases is leasetest.Leases.
+func openLeases() []link.LeaseInfo {
 	if !debug.any.Load() {
 		return nil
 	}
 	living := goroutines()
 	debug.Lock()
 	defer debug.Unlock()
-	var out []LeaseInfo
+	var out []link.LeaseInfo
 	for a, r := range debug.records {
 		if r.returned == nil {
 			l := r.info(a)
@@ -136,21 +106,13 @@ func Leases() []LeaseInfo {
 	return out
 }
 
-// CheckReturned compares the memory of returned leases and released arenas that is still kept, and reports late writes as
-// findings (see TOFT_FINDINGS at [SetDebug]). While debugging is on, each collection of garbage does so too. Call it at the
-// end of a program, because Go ends a program without notice to C. If the environment variable TOFT_PROFILE names a file, it
-// also writes the profile of all arenas there; call it after a signal to see what a running program holds.
-func CheckReturned() {
+// checkAtEnd is leasetest.CheckReturned.
+func checkAtEnd() {
 	checkReturned()
 	cWriteProfile()
 }
 
 func checkReturned() {
-	debug.Lock()
-	for _, s := range debug.quarantine {
-		cReset(emptying{a: s.arena()}, 0)
-	}
-	debug.Unlock()
 	cTrimQuarantine()
 }
 
@@ -161,12 +123,12 @@ func reportForgotten() {
 	if f == nil {
 		return
 	}
-	for _, l := range Leases() {
+	for _, l := range openLeases() {
 		if !l.Ended {
 			continue
 		}
 		debug.Lock()
-		r := debug.records[&l.Lease.Arena]
+		r := debug.records[(*Arena)(l.Lease)]
 		report := r != nil && r.returned == nil && !r.reported
 		if report {
 			r.reported = true
@@ -190,15 +152,14 @@ func debugGet() *Arena {
 	if !debug.on.Load() {
 		return nil
 	}
-	s := newSeparate()
+	r := &record{goroutine: goroutine(), got: callers()}
+	s := newSeparate(func(s *slot) *Arena { return s.createFaulting(placeNumber("got", r.got)) })
 	a := s.arena()
 	must("Get", cSetChecked(a, true))
 	s.setChanged()
-	r := &record{goroutine: goroutine(), got: callers()}
 	debug.Lock()
 	defer debug.Unlock()
 	debug.records[a] = r
-	debug.any.Store(true)
 	debug.profile.Add(a, ownFrames(r.got)) // callers and Add count from themselves on
 	return a
 }
@@ -221,23 +182,29 @@ func debugReturn(a *Arena) bool {
 	r.returned = callers()
 	debug.Unlock()
 	s := slotOf(a)
-	emptying{call: cReset, a: a}.run(func(code int) { r.end(s, code) })
+	setFreed(s.faulting(), placeNumber("returned", r.returned))
+	found := storedGoPointer("Return", a)
+	emptying{call: cReset, a: a}.run(func(code int) { r.end(s, code, found) })
 	return true
 }
 
-// end completes a Return when the arena is empty.
-func (r *record) end(s *slot, code int) {
+// end completes a Return when the arena is empty, and panics with found, if that is not nil.
+func (r *record) end(s *slot, code int, found error) {
 	a := s.arena()
 	switch code {
 	case 0:
+		if found != nil {
+			defer panic(found)
+		}
 	case codeCorrupt:
-		defer panic(fmt.Errorf("%w; lease\n\tgot at %s", wrap("Return", ErrCorrupt), placeOf(frames(r.got))))
+		defer panic(fmt.Errorf("%w; lease\n\tgot at %s", wrap("Return", ErrCorrupt), link.Place(frames(r.got))))
 	default:
 		debug.Lock()
 		r.returned = nil
 		debug.Unlock()
 		panic(wrap("Return", errorOf(code)))
 	}
+	cShrink(a)
 	cSetBudget(a, 0) // C, which does not know of leases, gets no more memory from it
 	stopProfile(a)
 	atomic.StoreUint32(&s.state, idle)
@@ -260,9 +227,9 @@ func misuse(a *Arena, what string) string {
 	defer debug.Unlock()
 	r := debug.records[a]
 	if r == nil {
-		return "toft: " + what + " (toft.SetDebug shows the places)"
+		return "toft: " + what + " (leasetest.SetDebug shows the places)"
 	}
-	return fmt.Sprintf("toft: %s\n\treturned at %s\n\tgot at %s", what, placeOf(frames(r.returned)), placeOf(frames(r.got)))
+	return fmt.Sprintf("toft: %s\n\treturned at %s\n\tgot at %s", what, link.Place(frames(r.returned)), link.Place(frames(r.got)))
 }
 
 // ---- places ----

@@ -16,12 +16,13 @@ import (
 	"unsafe"
 
 	"toft.dev/toft/internal/ctest"
+	"toft.dev/toft/internal/link"
 )
 
 func debugging(t *testing.T) {
 	t.Helper()
-	was := SetDebug(true)
-	t.Cleanup(func() { SetDebug(was) })
+	was := setDebug(true)
+	t.Cleanup(func() { setDebug(was) })
 }
 
 func getHere() *Arena { return &Get().Arena }
@@ -64,12 +65,12 @@ func TestDebugNamesBothPlaces(t *testing.T) {
 }
 
 func TestLeases(t *testing.T) {
-	before := len(Leases())
+	before := len(openLeases())
 	debugging(t)
 	a := getHere()
-	find := func() *LeaseInfo {
-		for _, l := range Leases() {
-			if &l.Lease.Arena == a {
+	find := func() *link.LeaseInfo {
+		for _, l := range openLeases() {
+			if l.Lease == unsafe.Pointer(a) {
 				return &l
 			}
 		}
@@ -83,7 +84,7 @@ func TestLeases(t *testing.T) {
 	if pprof.Lookup("toft.leases").Count() != before+1 {
 		t.Error("not in the profile")
 	}
-	SetDebug(false) // it ends as it began
+	setDebug(false) // it ends as it began
 	a.lease().Return()
 	if find() != nil || pprof.Lookup("toft.leases").Count() != before {
 		t.Error("still there")
@@ -97,9 +98,9 @@ func TestLeases(t *testing.T) {
 
 func TestForgotten(t *testing.T) {
 	debugging(t)
-	reported := make(chan LeaseInfo, 100)
-	OnForgotten(func(l LeaseInfo) { reported <- l })
-	defer OnForgotten(nil)
+	reported := make(chan link.LeaseInfo, 100)
+	onForgotten(func(l link.LeaseInfo) { reported <- l })
+	defer onForgotten(nil)
 	mine := Get() // its goroutine lives
 	defer mine.Return()
 	var p *mixed
@@ -115,7 +116,7 @@ func TestForgotten(t *testing.T) {
 		runtime.GC()
 		select {
 		case l := <-reported:
-			if &l.Lease.Arena != a || !l.Ended {
+			if l.Lease != unsafe.Pointer(a) || !l.Ended {
 				t.Fatalf("%v", l)
 			}
 			wantPlaces(t, l.String(), "which has ended", "toft.getHere")
@@ -169,8 +170,8 @@ func TestDebugByEnvironment(t *testing.T) {
 func TestTrimOfTheForgotten(t *testing.T) {
 	debugging(t)
 	reported := make(chan *Arena, 1)
-	OnForgotten(func(l LeaseInfo) { TrimLeases(); reported <- &l.Lease.Arena })
-	defer OnForgotten(nil)
+	onForgotten(func(l link.LeaseInfo) { TrimLeases(); reported <- (*Arena)(l.Lease) })
+	defer onForgotten(nil)
 	go func() { Get() }()
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
 		runtime.GC()
@@ -187,7 +188,7 @@ func TestTrimOfTheForgotten(t *testing.T) {
 // If all arenas are checked and leases are not debugged, a trim is not reported as a late write.
 func TestTrimOfCheckedLeases(t *testing.T) {
 	if os.Getenv("TOFT_CHECKED") == "yes" {
-		if !SetDebug(false) {
+		if !setDebug(false) {
 			t.Error("off in spite of TOFT_CHECKED")
 		}
 		for range 3 {
@@ -238,20 +239,20 @@ func TestOnForgottenThatDoesNotReturn(t *testing.T) {
 		"calls back": func() {
 			Get().Return()
 			TrimLeases()
-			Leases()
-			CheckReturned()
+			openLeases()
+			checkAtEnd()
 			runtime.GC()
-			SetDebug(SetDebug(true))
+			setDebug(setDebug(true))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			debugging(t)
 			reported := make(chan *Arena, 100)
-			OnForgotten(func(l LeaseInfo) { // f has ended before the test ends: one of them switches debugging on
-				defer func() { reported <- &l.Lease.Arena }()
+			onForgotten(func(l link.LeaseInfo) { // f has ended before the test ends: one of them switches debugging on
+				defer func() { reported <- (*Arena)(l.Lease) }()
 				f()
 			})
-			defer OnForgotten(nil)
+			defer onForgotten(nil)
 			for range 3 {
 				forget()
 			}
@@ -270,10 +271,10 @@ func TestOnForgottenThatDoesNotReturn(t *testing.T) {
 			if len(seen) < 3 {
 				t.Errorf("called for %d leases", len(seen))
 			}
-			OnForgotten(nil)
-			for _, l := range Leases() {
+			onForgotten(nil)
+			for _, l := range openLeases() {
 				if l.Ended {
-					l.Lease.Return()
+					(*Lease)(l.Lease).Return()
 				}
 			}
 			ran := make(chan bool)
@@ -296,8 +297,8 @@ func TestOnForgottenThatDoesNotReturn(t *testing.T) {
 // A panic of that function ends the program.
 func TestOnForgottenThatPanics(t *testing.T) {
 	if os.Getenv("TOFT_TEST_FORGOTTEN") != "" {
-		SetDebug(true)
-		OnForgotten(func(LeaseInfo) { panic("on purpose") })
+		setDebug(true)
+		onForgotten(func(link.LeaseInfo) { panic("on purpose") })
 		forget()
 		for range 1000 {
 			runtime.GC()

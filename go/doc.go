@@ -19,6 +19,10 @@
 //		return errorOf(C.lib_open(info))
 //	}
 //
+// A wrapper needs these names: [Get] and [Lease.Return], [New], [MakeSlice], [Copy] and [CopySlice] for structs and arrays,
+// [Arena.CString] and [Arena.CBytes] for text and bytes, and [Arena.Alloc] for other memory. The package
+// [toft.dev/toft/leasetest] finds misuse in its tests, and [toft.dev/toft/meter] shows what uses the memory of an arena.
+//
 // [Get] and [Lease.Return] may be called from any goroutine and take a few nanoseconds; an allocation moves a pointer. An
 // arena frees everything at once. It has no finalizer, and its contents are not scanned.
 //
@@ -28,8 +32,8 @@
 // They panic for types that contain a string, slice, map, chan, func or interface, at any depth, and for pointers to such
 // types, since no C memory contains one: *string, [time.Time] (which has a *time.Location), atomic.Pointer of such a type.
 // The message names the field. Memory is zeroed except by [Arena.AllocUninit] and by [Uninit], which accepts types without
-// pointers only. As in all C memory, no Go pointer may be stored in a pointer to numbers either, nor in an unsafe.Pointer;
-// GOEXPERIMENT=cgocheck2 detects such stores in the tests of a wrapper.
+// pointers only. As in all C memory, no Go pointer may be stored in a pointer to numbers either, nor in an unsafe.Pointer.
+// With leasetest.SetDebug Return finds them; GOEXPERIMENT=cgocheck2 detects the stores.
 //
 // # Leases and arenas
 //
@@ -42,8 +46,9 @@
 // may be held at once: if there are more than four for each processor, a Get and its Return take 10 to 15 ns longer.
 //
 // A second Return and the use of a returned arena from Go panic until the arena is leased again. With TOFT_DEBUG=1 in the
-// environment or [SetDebug] they always panic, with the places of Get and Return. The use of a returned arena by C is not
-// detected otherwise.
+// environment or leasetest.SetDebug they always panic, with the places of Get and Return, and a pointer to the memory of a returned
+// lease faults, in Go and in C, with a message that names these places. The use of a returned arena by C is not detected
+// otherwise.
 //
 // In programs built with the race detector, two goroutines that use one arena at once are reported. The detector does not
 // observe C memory, so it does not report races on the contents.
@@ -52,8 +57,9 @@
 //
 // # Errors
 //
-// If there is no memory, or no budget for it, an allocation panics with an [AllocError]. The Try functions return it, also
-// for sizes, lengths and alignments out of range, for callers that take these from others.
+// An allocation that fails panics with an [AllocError], which wraps its cause: [ErrNoMemory] also if a budget is used up,
+// [ErrArgument] for sizes, lengths and alignments out of range, [ErrBusy] in a cleanup of the same arena. The Try functions
+// return it.
 //
 // # Memory
 //
@@ -63,9 +69,8 @@
 // process with a memory limit, [AdjustMemoryLimit] keeps the runtime's limit at a total less that. [TrimLeases] frees the
 // idle part.
 //
-// [Arena.Stats] and [ReadLeaseStats] return numbers. [WriteProfile] writes a pprof profile of live bytes by call site for
-// arenas with [Arena.SetSampling]; the profile "toft.leases" of runtime/pprof shows the leases that were not returned, with
-// [SetDebug].
+// [Arena.Stats] and [ReadLeaseStats] return numbers. The package [toft.dev/toft/meter] writes a pprof profile of live bytes
+// by call site; with leasetest.SetDebug the profile "toft.leases" of runtime/pprof shows the leases that were not returned.
 //
 // # Costs
 //

@@ -20,6 +20,8 @@ var (
 	ErrBusy = errors.New("toft: a range of the arena is claimed, or a cleanup is running")
 	// ErrCorrupt means that a checked arena has found bytes that were written outside an allocation.
 	ErrCorrupt = errors.New("toft: bytes were written outside an allocation")
+	// ErrGoPointer means that a value in a debugged arena has a pointer to the Go heap; see leasetest.SetDebug.
+	ErrGoPointer = errors.New("toft: a pointer to the Go heap is in an arena")
 	// ErrNoArena means that a pointer does not refer to an arena.
 	ErrNoArena = errors.New("toft: not the head of an arena")
 	// ErrVersion means that the provider of an arena follows another version of the ABI.
@@ -27,7 +29,8 @@ var (
 	// ErrNUL means that a string for C contains a NUL byte.
 	ErrNUL = errors.New("toft: string contains a NUL byte")
 
-	errArgument = errors.New("toft: bad argument")
+	// ErrArgument means that a size, a length, an alignment or an option is out of range. [AllocError] wraps it.
+	ErrArgument = errors.New("toft: bad argument")
 )
 
 // errorOf returns the error for a code of the ABI.
@@ -46,7 +49,7 @@ func errorOf(code int) error {
 	case codeNoSys:
 		return fmt.Errorf("toft: the arena's provider does not offer this: %w", errors.ErrUnsupported)
 	}
-	return errArgument
+	return ErrArgument
 }
 
 // must panics if a call failed that fails on misuse only.

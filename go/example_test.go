@@ -5,7 +5,6 @@
 package toft_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"expvar"
@@ -73,7 +72,7 @@ func ExampleLease_Return() {
 	a.Return()
 	defer func() { fmt.Println(recover()) }()
 	a.Return()
-	// Output: toft: second Return (toft.SetDebug shows the places)
+	// Output: toft: second Return (leasetest.SetDebug shows the places)
 }
 
 func ExampleWith() {
@@ -287,11 +286,11 @@ func ExampleAllocError() {
 	defer func() {
 		var e *toft.AllocError
 		if errors.As(recover().(error), &e) {
-			fmt.Println(e.Size, e.Align)
+			fmt.Println(e.Len, e.Size, e.Align)
 		}
 	}()
 	toft.MakeSlice[int64](a, 100)
-	// Output: 800 8
+	// Output: 100 8 8
 }
 
 func ExampleAllocError_Error() {
@@ -312,6 +311,22 @@ func ExampleArena_CString() {
 	s, err := a.CString("hello") // (*C.char)(s)
 	fmt.Println(ctest.Strlen(s), err)
 	// Output: 5 <nil>
+}
+
+func ExampleArena_TryCString() {
+	a, _ := toft.NewArena(toft.Options{Budget: 16})
+	defer a.Release()
+	_, err := a.TryCString("more than sixteen bytes")
+	fmt.Println(err)
+	// Output: toft: cannot allocate 24 bytes aligned to 1: out of memory or over budget
+}
+
+func ExampleArena_TryCStrings() {
+	a, _ := toft.NewArena(toft.Options{Budget: 16})
+	defer a.Release()
+	_, err := a.TryCStrings([]string{"a", "b", "c"})
+	fmt.Println(errors.Is(err, toft.ErrNoMemory))
+	// Output: true
 }
 
 func ExampleArena_CStrings() {
@@ -507,120 +522,6 @@ func ExampleStats_UnmarshalJSON() {
 	// Output: 104 true <nil>
 }
 
-// ---- accounting ----
-
-func ExampleArena_SetMetered() {
-	a := toft.Get()
-	defer a.Return()
-	if err := a.SetMetered(true); err != nil {
-		fmt.Println(err) // its provider does not offer it
-		return
-	}
-	a.Alloc(100, 8)
-	fmt.Println(a.Report().Tags[0].Live)
-	// Output: 104
-}
-
-func ExampleArena_Tag() {
-	a := toft.Get()
-	defer a.Return()
-	a.SetMetered(true)
-	parse := func() {
-		defer a.Tag("parse")()
-		a.Alloc(1000, 8)
-	}
-	parse()
-	a.Alloc(10, 8)
-	for _, tag := range a.Report().Tags {
-		fmt.Printf("%q %d\n", tag.Name, tag.Live)
-	}
-	// Output:
-	// "" 16
-	// "parse" 1000
-}
-
-func ExampleArena_SetTagBudget() {
-	a := toft.Get()
-	defer a.Return()
-	a.SetMetered(true)
-	a.SetTagBudget("parse", 512)
-	defer a.Tag("parse")()
-	_, err := a.TryAlloc(513, 8)
-	fmt.Println(errors.Is(err, toft.ErrNoMemory))
-	// Output: true
-}
-
-func ExampleArena_SetSampling() {
-	a := toft.Get()
-	defer a.Return()
-	a.SetSampling(4096)
-	for range 10_000 {
-		a.Alloc(64, 8)
-	}
-	var count uint64
-	for _, site := range a.Report().Sites {
-		count += site.Count
-	}
-	fmt.Println(count > 5_000 && count < 20_000) // about
-	// Output: true
-}
-
-func ExampleArena_Report() {
-	a := toft.Get()
-	defer a.Return()
-	fmt.Println(a.Report().Stats.Live)
-	// Output: 0
-}
-
-func ExampleReport() {
-	a := toft.Get()
-	defer a.Return()
-	var r toft.Report = a.Report()
-	fmt.Println(len(r.Tags), len(r.Sites)) // nothing is switched on
-	// Output: 0 0
-}
-
-func ExampleTagStats() {
-	a := toft.Get()
-	defer a.Return()
-	a.SetMetered(true)
-	a.Alloc(8, 8)
-	var all toft.TagStats = a.Report().Tags[0]
-	fmt.Println(all.Live, all.Allocated, all.Budget == nil)
-	// Output: 8 8 true
-}
-
-func ExampleSiteStats() {
-	site := toft.SiteStats{Tag: "parse", Count: 31, Stack: []toft.Frame{{Function: "decode"}}}
-	fmt.Println(site.Tag, site.Count, site.Stack[0].Function)
-	// Output: parse 31 decode
-}
-
-func ExampleFrame() {
-	frame := toft.Frame{Address: "0x55d0c8a012f7", Function: "decode"}
-	fmt.Println(frame.Function)
-	// Output: decode
-}
-
-func ExampleSite() {
-	site := toft.Site{File: "decode.c", Line: 12}
-	fmt.Printf("%s:%d\n", site.File, site.Line)
-	// Output: decode.c:12
-}
-
-func ExamplePhaseStats() {
-	phase := toft.PhaseStats{Name: "load", Entries: 1, Allocated: 8104, Kept: 8104}
-	fmt.Println(phase.Name, phase.Kept)
-	// Output: load 8104
-}
-
-func ExampleArena_Snapshot() {
-	a := toft.Get()
-	defer a.Return()
-	fmt.Println(json.Valid(a.Snapshot()))
-	// Output: true
-}
-
 func ExampleArena_Contains() {
 	a := toft.Get()
 	defer a.Return()
@@ -719,76 +620,6 @@ func ExampleTrimLeases() {
 }
 
 // ---- debugging ----
-
-func ExampleSetDebug() {
-	defer toft.SetDebug(toft.SetDebug(true))
-	a := toft.Get()
-	a.Return()
-	defer func() {
-		for _, place := range strings.Split(fmt.Sprint(recover()), "\n\t")[1:] {
-			what, _, _ := strings.Cut(place, " at ")
-			_, function, _ := strings.Cut(place, " in ")
-			fmt.Println(what, "in", function)
-		}
-	}()
-	a.Return()
-	// Output:
-	// returned in toft.dev/toft_test.ExampleSetDebug
-	// got in toft.dev/toft_test.ExampleSetDebug
-}
-
-func ExampleCheckReturned() {
-	// At the end of a program that runs with TOFT_CHECKED=1 and TOFT_FINDINGS=/dev/stderr:
-	defer toft.CheckReturned()
-	// Output:
-}
-
-func ExampleLeases() {
-	defer toft.SetDebug(toft.SetDebug(true))
-	a := toft.Get()
-	for _, l := range toft.Leases() {
-		fmt.Println(l.Lease == a, l.Got[0].Function)
-	}
-	a.Return()
-	// Output: true toft.dev/toft_test.ExampleLeases
-}
-
-func ExampleLeaseInfo() {
-	defer toft.SetDebug(toft.SetDebug(true))
-	a := toft.Get()
-	var l toft.LeaseInfo = toft.Leases()[0]
-	fmt.Println(l.Ended, l.Returned == nil)
-	a.Return()
-	// Output: false true
-}
-
-func ExampleLeaseInfo_String() {
-	fmt.Println(toft.LeaseInfo{Goroutine: 7})
-	// Output:
-	// toft: lease of goroutine 7
-	// 	got at an unknown place
-}
-
-func ExampleOnForgotten() {
-	toft.OnForgotten(func(l toft.LeaseInfo) { fmt.Println("never returned:", l) })
-	defer toft.OnForgotten(nil)
-	// Output:
-}
-
-func ExampleWriteProfile() {
-	a, err := toft.NewArena(toft.Options{})
-	if err != nil {
-		panic(err)
-	}
-	defer a.Release()
-	if err := a.SetSampling(512 << 10); err != nil { // as Go's own heap profile
-		panic(err)
-	}
-	a.Alloc(4<<20, 8)
-	var file bytes.Buffer // or os.Create("toft.pprof"), for go tool pprof
-	fmt.Println(toft.WriteProfile(&file))
-	// Output: <nil>
-}
 
 // The memory of arenas and pools beside the metrics of the runtime.
 func ExampleHeld() {

@@ -3,6 +3,7 @@
 package toft
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -31,6 +32,16 @@ func panicsWith(t testing.TB, f func()) (text string, value any) {
 
 // said returns the text of an error without the package's name, as other errors contain it.
 func said(err error) string { return strings.TrimPrefix(err.Error(), "toft: ") }
+
+// wantRefusal runs f, which must panic with an AllocError that wraps cause and has this text.
+func wantRefusal(t testing.TB, want string, cause error, f func()) {
+	t.Helper()
+	_, value := panicsWith(t, f)
+	var e *AllocError
+	if err, ok := value.(error); !ok || !errors.As(err, &e) || !errors.Is(err, cause) || !strings.Contains(err.Error(), want) {
+		t.Errorf("the panic is %v, not an AllocError with %q and %q", value, want, cause)
+	}
+}
 
 func wantPanic(t testing.TB, want string, f func()) {
 	t.Helper()

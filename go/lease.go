@@ -187,7 +187,7 @@ func (a *Arena) check(what string) {
 // Return ends the lease: it frees everything that was allocated, runs the cleanups, and makes the arena available to the
 // next Get. Neither Go nor C may use the arena or its memory afterwards. Any goroutine may return a lease, once. A second
 // Return and the use of a returned arena panic until the arena is leased again, except for Mark and allocations of 0 bytes;
-// a Rewind to a mark from before a Return always panics. With [SetDebug] all of these always panic, with the places of Get
+// a Rewind to a mark from before a Return always panics. With leasetest.SetDebug all of these always panic, with the places of Get
 // and Return.
 //
 //go:nosplit
@@ -304,7 +304,10 @@ func (s *slot) create() *Arena {
 // initArena makes the arena of an empty slot. It panics if there is no memory for it.
 func (s *slot) initArena(at *Arena) {
 	s.at = uintptr(unsafe.Pointer(at))
-	a := s.create()
+	s.setArena(s.create())
+}
+
+func (s *slot) setArena(a *Arena) {
 	if a == nil {
 		atomic.StoreUint32(&s.state, empty)
 		panic(&AllocError{Size: bufferSize, Align: 8})
@@ -326,20 +329,20 @@ func getSlow() *Lease {
 		a.cursor = s.start
 		return raceBegin(a).lease()
 	}
-	return raceBegin(newSeparate().arena()).lease()
+	return raceBegin(newSeparate((*slot).create).arena()).lease()
 }
 
 // newSeparate makes a slot whose buffer is on the C heap: for debugging, which must not reuse memory, and if the range of
 // addresses is used up.
-func newSeparate() *slot {
+func newSeparate(create func(*slot) *Arena) *slot {
 	buffer := cAllocBuffer()
 	if buffer == nil {
 		panic(&AllocError{Size: bufferSize, Align: 8})
 	}
 	separateBuffers.Add(1)
 	s := (*slot)(buffer)
-	*s = slot{state: leasedBy}
-	s.initArena(s.behind())
+	*s = slot{state: leasedBy, at: uintptr(unsafe.Pointer(s.behind()))}
+	s.setArena(create(s))
 	separate.Store(s.arena(), s)
 	return s
 }

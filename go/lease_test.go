@@ -98,14 +98,14 @@ func TestUseAfterReturn(t *testing.T) {
 		wantPanic(t, "after Return", func() { a.Trim(0) })
 		wantPanic(t, "after Return", func() { a.SetBudget(1) })
 		wantPanic(t, "after Return", func() { a.SetChecked(true) })
-		wantPanic(t, "after Return", func() { a.Stats() })
-		wantPanic(t, "after Return", func() { a.Contains(nil) })
+		wantPanic(t, "after Return", func() { a.Stats(); a.Contains(nil) })
+		wantPanic(t, "Tag after Return", func() { a.tag("x") })
 		wantPanic(t, "after Return", func() { a.Cleanup(func() {}) })
 		wantPanic(t, "Rewind after Return", func() { a.Rewind(m) })
 		wantPanic(t, "Rewind after Return", func() { a.Rewind(Mark{}) })
 		a.Rewind(a.Mark()) // changes nothing
 		wantPanic(t, "after Return", func() { a.Scope(func() { New[int](a) }) })
-		wantPanic(t, "after Return", func() { a.SetMetered(true) })
+		wantPanic(t, "after Return", func() { a.setMetered(true) })
 		wantPanic(t, "second Return", a.lease().Return)
 		wantPanic(t, "after Return", func() { New[int](a) })
 	}
@@ -137,7 +137,7 @@ func TestMarksEndWithTheirLease(t *testing.T) {
 		"a cleanup":    func(a *Arena) { a.Cleanup(func() {}) },
 		"a budget":     func(a *Arena) { a.SetBudget(1 << 20) },
 		"checks":       func(a *Arena) { a.SetChecked(true) },
-		"a meter":      func(a *Arena) { a.SetMetered(true) },
+		"a meter":      func(a *Arena) { a.setMetered(true) },
 		"a reset":      func(a *Arena) { a.Reset() },
 	}
 	for first, before := range changes {
@@ -804,7 +804,7 @@ func TestSetByCEndsWithTheLease(t *testing.T) {
 		a.Alloc(8, 8)
 		a.Return()
 		b := Get()
-		if s := b.Stats(); s.Budget != NoBudget || b.epoch&1 != 0 || len(b.Report().Tags) != 0 {
+		if s := b.Stats(); s.Budget != NoBudget || b.epoch&1 != 0 || len(reportOf(b).Tags) != 0 {
 			t.Errorf("%s: left from the lease before: %v", what, s)
 		}
 		b.Return()

@@ -25,7 +25,7 @@ import (
 //
 // Held may be called at any time. It calls the system to learn which pages of buffers and pools are resident.
 func Held() uint64 {
-	held := cHeld() + uint64(separateBuffers.Load())*bufferSize + offheap.Held()
+	held := cHeld() + cFaultingBytes() + uint64(separateBuffers.Load())*bufferSize + offheap.Held()
 	if rangeStart == noAddress {
 		return held
 	}

@@ -44,7 +44,4 @@ func TestDebugChecksArenas(t *testing.T) {
 	p := New[[8]byte](a)
 	*(*byte)(unsafe.Add(unsafe.Pointer(p), 8)) = 1
 	wantPlaces(t, panics(t, a.lease().Return), said(ErrCorrupt), "toft.getHere")
-	if p[0] != 0xDD {
-		t.Errorf("%#x is left of what was returned", p[0])
-	}
 }

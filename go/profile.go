@@ -38,7 +38,7 @@ var profiled struct {
 	of    map[*Arena]*samples
 }
 
-// setSampling is SetSampling without its checks.
+// setSampling is meter.SetSampling.
 func (a *Arena) setSampling(bytes uint64) error {
 	err := a.instrument("SetSampling", func() int { return cSetSampling(a, bytes) })
 	if err != nil {
@@ -100,10 +100,8 @@ func rewindProfile(a *Arena) {
 	}
 }
 
-// WriteProfile writes a profile of the live memory of all arenas for which [Arena.SetSampling] is on, in the format of
-// pprof: estimates of the objects and bytes that Go code has allocated and not freed, by call stack. The command "go tool
-// pprof" shows it. Allocations by C are in [Arena.Report] only.
-func WriteProfile(w io.Writer) error {
+// writeProfile is meter.WriteProfile.
+func writeProfile(w io.Writer) error {
 	var b profileBuilder
 	b.add(func() {
 		profiled.Lock()

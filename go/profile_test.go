@@ -24,7 +24,7 @@ func liveOf(t *testing.T, function string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteProfile(f); err != nil {
+	if err := writeProfile(f); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
@@ -61,7 +61,7 @@ func TestProfileHasLiveBytesByCallSite(t *testing.T) {
 	}
 	const function = "toft.dev/toft.allocProfiled"
 	for name, a := range map[string]*Arena{"owned": newArena(t, Options{}), "leased": &Get().Arena} {
-		if err := a.SetSampling(10_000); err != nil {
+		if err := a.setSampling(10_000); err != nil {
 			t.Fatal(err)
 		}
 		about := func(want int) {
@@ -97,7 +97,7 @@ func TestProfileOfLeasesHasTheCallersFirst(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs go tool pprof")
 	}
-	defer SetDebug(SetDebug(true))
+	defer setDebug(setDebug(true))
 	for range 10 {
 		defer forgetLease().Return()
 	}
@@ -126,7 +126,7 @@ func useProfiledLeases(t *testing.T) {
 	}
 	for range profiledLeases {
 		a := Get()
-		end := a.Tag("lease")
+		end := a.tag("lease")
 		a.Alloc(1000, 8)
 		end()
 		a.Return()
@@ -138,9 +138,9 @@ func useProfiledLeases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.Tag("arena")()
+	defer a.tag("arena")()
 	a.Alloc(100000, 8)
-	CheckReturned()
+	checkAtEnd()
 }
 
 // With TOFT_PROFILE all arenas of the process are in one file, leases too, with places in Go.

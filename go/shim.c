@@ -234,13 +234,12 @@ int toftgo_x_retire(toft_arena *a, const char *place, uintptr_t operation, toft_
   return code;
 }
 
-void toftgo_x_end_retired(toft_arena *a, void *extra, const toft_arena *head) {
+void toftgo_x_end_retired(toft_arena *a, const toft_arena *head) {
 #ifdef __ELF__
   if (__lsan_unregister_root_region != NULL) __lsan_unregister_root_region(a, TOFT_BUFFER(0) - 64);
 #endif
   *a = *head;
   toft_release(a);
-  toftgo_x_free_extra(extra);
 }
 
 void toftgo_x_free_extra(void *extra) {
@@ -279,6 +278,8 @@ void toftgo_x_show_roots(const void *p, size_t size) {
   (void)p, (void)size;
 #endif
 }
+
+void toftgo_x_nothing(const void *p) { (void)p; }
 
 void toftgo_x_no_cache(void) { toft_cache_limit(0); }
 

@@ -35,7 +35,7 @@ toft_arena *toftgo_x_create(uint64_t budget, size_t reserve, size_t contiguous, 
  * argument of that. Does nothing and returns TOFT_EBUSY while the arena is busy. */
 int toftgo_x_retire(toft_arena *a, const char *place, uintptr_t operation, toft_arena *head);
 void toftgo_x_free_extra(void *extra);
-void toftgo_x_end_retired(toft_arena *a, void *extra, const toft_arena *head);
+void toftgo_x_end_retired(toft_arena *a, const toft_arena *head);
 const void *toftgo_x_released_ops(void); /* the ops of retired heads */
 int toftgo_x_check(const void *p);       /* TOFT_OK, TOFT_EARG, TOFT_ENOSYS: a version that is not ours */
 
@@ -43,8 +43,22 @@ void *toftgo_x_buffer(size_t size); /* at a multiple of size, a power of two */
 void toftgo_x_free_buffer(void *buffer);
 void toftgo_x_show_roots(const void *p, size_t size);
 toft_arena *toftgo_x_create_in(void *buffer, size_t size);
+
+/* Debugged arenas; faults.c. The numbers are those of toftgo_x_place. */
+typedef struct toftgo_faulting {
+  toft_source source;
+  uint32_t made;  /* where the arena was made */
+  uint32_t freed; /* where its blocks are being freed; set before */
+} toftgo_faulting;
+int toftgo_x_start_faults(size_t size); /* bytes of addresses. 0: there are none */
+uint32_t toftgo_x_place(const char *text);
+toft_arena *toftgo_x_create_faulting(void *buffer, size_t size, toftgo_faulting *source, uint32_t made);
+size_t toftgo_x_faulting_bytes(void);
+void toftgo_x_fill_block(toft_arena *a); /* the next allocation begins a block */
+
 int toftgo_x_barrier(void);
 void toftgo_x_no_cache(void);
+void toftgo_x_nothing(const void *p);
 int toftgo_x_privileged(void);
 int toftgo_x_checked(void); /* an arena that is made now is checked */
 #endif

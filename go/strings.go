@@ -9,9 +9,18 @@ import (
 	"unsafe"
 )
 
-// CString allocates a copy of s that ends with a NUL, for C: (*C.char)(p). It fails with [ErrNUL] if s contains a NUL, and
-// with an [AllocError] if there is no memory.
+// CString allocates a copy of s that ends with a NUL, for C: (*C.char)(p). It fails with [ErrNUL] if s contains a NUL. It
+// panics with an [AllocError] if there is no memory.
 func (a *Arena) CString(s string) (unsafe.Pointer, error) {
+	p, err := a.TryCString(s)
+	if err != nil && err != ErrNUL {
+		panic(err)
+	}
+	return p, err
+}
+
+// TryCString is like [Arena.CString] and returns the [AllocError].
+func (a *Arena) TryCString(s string) (unsafe.Pointer, error) {
 	if holdsNUL(s) {
 		return nil, ErrNUL
 	}
@@ -56,8 +65,17 @@ func (a *Arena) TryCBytes(b []byte) (unsafe.Pointer, error) {
 }
 
 // CStrings allocates an array of C strings that ends with a NULL: (**C.char)(p). It fails with [ErrNUL] if a string
-// contains a NUL, and with an [AllocError] if there is no memory; the arena is then unchanged.
+// contains a NUL; the arena is then unchanged. It panics with an [AllocError] if there is no memory.
 func (a *Arena) CStrings(ss []string) (unsafe.Pointer, error) {
+	p, err := a.TryCStrings(ss)
+	if err != nil && err != ErrNUL {
+		panic(err)
+	}
+	return p, err
+}
+
+// TryCStrings is like [Arena.CStrings] and returns the [AllocError].
+func (a *Arena) TryCStrings(ss []string) (unsafe.Pointer, error) {
 	const word = unsafe.Sizeof(uintptr(0))
 	list := uintptr(len(ss)+1) * word
 	size := list

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"toft.dev/toft"
+	"toft.dev/toft/leasetest"
 )
 
 var form = regexp.MustCompile(`^([^ ]*) [^"]*"([^ "]*) ([^ "]*) [^"]*" (\d{3}) (\d{1,18}) (\d{1,9})\.(\d{1,6})$`)
@@ -134,7 +135,7 @@ func checkAllReturned(t *testing.T) {
 		t.Errorf("%d calls of malloc, %d of free", allocations, frees)
 	}
 	if out := toft.ReadLeaseStats().Leased; out != 0 {
-		t.Errorf("%d leases are out: %v", out, toft.Leases())
+		t.Errorf("%d leases are out: %v", out, leasetest.Leases())
 	}
 }
 

@@ -19,12 +19,13 @@ import (
 	"testing"
 
 	"toft.dev/toft"
+	"toft.dev/toft/leasetest"
 )
 
 // After all tests every lease is returned; with TOFT_DEBUG=1 leaked ones are named.
 func TestMain(m *testing.M) {
 	code := m.Run()
-	for _, lease := range toft.Leases() {
+	for _, lease := range leasetest.Leases() {
 		fmt.Println(lease)
 		code = 1
 	}
@@ -450,17 +451,17 @@ func TestNUL(t *testing.T) {
 
 // A statement that is never closed is detected, and named.
 func TestForgotten(t *testing.T) {
-	defer toft.SetDebug(toft.SetDebug(true))
+	defer leasetest.SetDebug(leasetest.SetDebug(true))
 	s := prepare(t, open(t), "SELECT ?")
-	before := len(toft.Leases())
+	before := len(leasetest.Leases())
 	check(t, s.Bind(1, "text"))
-	found := toft.Leases()
+	found := leasetest.Leases()
 	equal(t, len(found), before+1)
 	if name := found[before].Got[0].Function; !strings.HasSuffix(name, "sqlite.(*Stmt).arena") {
 		t.Error(name)
 	}
 	s.Reset()
-	equal(t, len(toft.Leases()), before)
+	equal(t, len(leasetest.Leases()), before)
 }
 
 func TestCopyOfHeader(t *testing.T) {

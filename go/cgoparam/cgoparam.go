@@ -6,7 +6,7 @@
 //	replace github.com/CannibalVox/cgoparam => toft.dev/toft/cgoparam v0.1.0
 //
 // It differs in errors: a negative size, an exhausted memory, a second ReturnAlloc and the use of a returned allocator
-// panic. TOFT_DEBUG=1 in the environment makes the last two exact, as toft.SetDebug describes.
+// panic. TOFT_DEBUG=1 in the environment makes the last two exact, as the package toft.dev/toft/leasetest describes.
 package cgoparam
 
 import (

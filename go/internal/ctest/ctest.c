@@ -120,6 +120,10 @@ int ctest_x_sum_strings(char **list, int *count) {
   return sum;
 }
 
+static const int64_t *kept;
+void ctest_x_keep(const int64_t *p) { kept = p; }
+int64_t ctest_x_read_kept(void) { return *kept; }
+
 size_t ctest_x_strlen(const char *s) { return strlen(s); }
 
 int ctest_x_divide(int a, int b, int *quotient, int *rest) {

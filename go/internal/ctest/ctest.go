@@ -127,6 +127,12 @@ func SumStrings(list unsafe.Pointer) (sum, n int) {
 // Strlen calls strlen of C.
 func Strlen(s unsafe.Pointer) int { return int(C.ctest_x_strlen((*C.char)(s))) }
 
+// Keep makes C keep a pointer, which ReadKept reads.
+func Keep(p *int64) { C.ctest_x_keep((*C.int64_t)(p)) }
+
+// ReadKept returns the value at the pointer of Keep.
+func ReadKept() int64 { return int64(C.ctest_x_read_kept()) }
+
 // Divide writes two results.
 func Divide(a, b int32, quotient, rest *int32) bool {
 	return C.ctest_x_divide(C.int(a), C.int(b), (*C.int)(quotient), (*C.int)(rest)) == 0

@@ -68,5 +68,7 @@ struct every_kind {
 };
 uint64_t ctest_x_sum_info(const struct buffer_create_info *info);
 int ctest_x_sum_strings(char **list, int *count);
+void ctest_x_keep(const int64_t *p);
+int64_t ctest_x_read_kept(void);
 size_t ctest_x_strlen(const char *s);
 int ctest_x_divide(int a, int b, int *quotient, int *rest);

@@ -13,6 +13,7 @@ import (
 
 	"toft.dev/toft"
 	"toft.dev/toft/internal/ctest"
+	"toft.dev/toft/leasetest"
 )
 
 type cell [16]byte
@@ -65,13 +66,13 @@ func main() {
 		p := toft.New[cell](a)
 		a.Release()
 		write(p, 3)
-		end = toft.CheckReturned
+		end = leasetest.CheckReturned
 	case "write after return":
 		l := toft.Get()
 		p := toft.New[cell](l)
 		l.Return()
 		write(p, 3)
-		toft.CheckReturned()
+		leasetest.CheckReturned()
 	case "read after reset":
 		p := toft.New[cell](a)
 		p[3] = 1
