@@ -130,12 +130,8 @@ end
         i = @inbounds p.free[count] % Int
         count -= 1
     else
-        i = last == used.stop ? take_end_slow!(used) : last + 1
-        if i > length(p.flags)
-            used.last = i
-            grow_flags!(p, i)
-        end
-        last = i
+        last = (last == used.stop) | (last >= length(p.flags)) ? take_end_slow!(p) : last + 1
+        i = last
     end
     used.free_count, used.last = count, last
     @inbounds p.flags[i] = Live()
@@ -153,6 +149,12 @@ end
         i > length(p.flags) && grow_flags!(p, i)
     end
     @inbounds p.flags[i] = Live()
+    return i
+end
+
+@noinline function take_end_slow!(p::FreeListPool)
+    i = take_end!(p.used)
+    i > length(p.flags) && grow_flags!(p, i)
     return i
 end
 
