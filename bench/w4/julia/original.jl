@@ -41,10 +41,12 @@ function program(example, structures, toft)
     return made
 end
 
-const STRUCTURES = Dict("list" => "list.jl", "stack" => "stack.jl", "queue" => "queue.jl",
-                        "set" => "tree_iter.jl", "dict" => "tree_iter.jl")
-const PROGRAMS = Dict((example, toft) => program(example, file, toft)
-                      for (example, file) in STRUCTURES for toft in (false, true))
+const STRUCTURES = ("list" => "list.jl", "stack" => "stack.jl", "queue" => "queue.jl", "set" => "tree_iter.jl",
+                    "dict" => "tree_iter.jl")
+const PROGRAMS = Dict{Tuple{String,Bool},Module}()
+for (example, file) in STRUCTURES, toft in (false, true)
+    PROGRAMS[example, toft] = program(example, file, toft)
+end
 
 # ---- its pools: (columns, free list, fixed) ----
 

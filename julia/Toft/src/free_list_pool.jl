@@ -1,8 +1,8 @@
 # Pools whose slots can be freed one by one: FreeListAllocator and FreeListSOAllocator.
 #
-# Beside the slots lie, for each, whether it is live, and a stack of the freed slots, which has room for all: freeing one
-# calls nothing, so in a loop the compiler keeps the addresses in registers. For the same reason a pool is immutable,
-# and all that changes in the fast paths is in `used`.
+# Beside the slots lie, for each, whether it is live, and a stack of the freed slots, which has room for all: freeing
+# one calls nothing, so in a loop the compiler keeps the addresses in registers. For the same reason a pool is
+# immutable, and all that changes in the fast paths is in `used`.
 #
 # Once a handle was made, there is also how often each slot was freed since. The generation of a slot is that number,
 # plus the number of times that the whole pool was emptied.
