@@ -37,11 +37,11 @@ concretetype(::Type{FreeListSOAllocator{T}}) where {T} = concretetype(FreeListSO
 concretetype(::Type{FreeListSOAllocator{T,I}}) where {T,I} = FreeListSOAllocator{T,I,columns_type(T)}
 
 concretetype(::Type{SortedDict{K,V}}, kind::Type{<:AbstractPool}) where {K,V} =
-    GenericSortedDict{K,V,concretetype(kind{Pair{K,V},UInt32})}
+    GenericSortedDict{K,V,own_pool(kind, Pair{K,V}, UInt32)}
 concretetype(::Type{SortedSet{K}}, kind::Type{<:AbstractPool}) where {K} =
-    GenericSortedSet{K,concretetype(kind{Member{K},UInt32})}
+    GenericSortedSet{K,own_pool(kind, Member{K}, UInt32)}
 concretetype(::Type{List{T}}, kind::Type{<:AbstractPool}) where {T} =
-    GenericList{T,Int,concretetype(kind{Tuple{T,Int},Int})}
+    GenericList{T,Int,cells_type(kind, T)}
 concretetype(::Type{Stack{T}}, kind::Type{<:AbstractPool}) where {T} = GenericStack{T,items_type(T, kind)}
 concretetype(::Type{Queue{T}}, kind::Type{<:AbstractPool}) where {T} = GenericQueue{T,items_type(T, kind)}
 

@@ -43,11 +43,12 @@ mutable struct DequePool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
     runs::Vector{UnitRange{Int}} # all slots, in the order in which they follow each other, and around
     end_run::Int # in which of them is last
     begin_run::Int # and first
+    free_count::Int # of a FreeListPool: how many of the slots from first to last are free
 
     function DequePool{T,I,S}(store::S, n::Int, resizable::Bool, init::Int) where {T,I<:Integer,S<:AbstractVector{T}}
         low = init + 1
         return new{T,I,S}(store, low, init, n, init, low, low, true, typemax(Int), 0, init == 0, resizable, false, low,
-                           n, [low:n], 1, 1)
+                           n, [low:n], 1, 1, 0)
     end
 end
 

@@ -5,7 +5,7 @@
     GenericSortedDict{K,V,P}
 
 The sorted dictionaries of keys of type `K` and values of type `V` in a pool of any type `P`. [`SortedDict`](@ref)
-constructs them, and is the one in a [`FreeListAllocator`](@ref).
+constructs them, and is the one whose pool frees its slots one by one, in rows.
 """
 struct GenericSortedDict{K,V,P<:AbstractPool{Pair{K,V},UInt32}} <: AbstractDict{K,V}
     pool::P
@@ -31,13 +31,13 @@ of keys, `first` and `last` the pairs of the least and greatest, `pop!(dict)` re
     julia> first(d)
     "a" => 1
 
-`SortedDict{K,V}` is the concrete type of a dictionary in a `FreeListAllocator`; with another kind the constructor makes
-another [`GenericSortedDict`](@ref).
+`SortedDict{K,V}` is the concrete type of a dictionary of the kind `FreeListAllocator`; with another kind the
+constructor makes another [`GenericSortedDict`](@ref).
 """
-const SortedDict{K,V} = GenericSortedDict{K,V,FreeListAllocator{Pair{K,V},UInt32}}
+const SortedDict{K,V} = GenericSortedDict{K,V,CellPool{Pair{K,V},UInt32,Vector{Pair{K,V}}}}
 
 function SortedDict{K,V}(kind::Type{<:AbstractPool}, n::Union{Integer,Nothing}=nothing) where {K,V}
-    pool = kind{Pair{K,V},UInt32}(n)
+    pool = own_pool(kind, Pair{K,V}, UInt32)(n)
     return GenericSortedDict{K,V,typeof(pool)}(pool, Tree{K}(something(n, 0)))
 end
 

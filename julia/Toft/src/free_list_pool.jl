@@ -1,8 +1,11 @@
 # Pools whose slots can be freed one by one: FreeListAllocator and FreeListSOAllocator.
 #
-# Beside the slots lie, for each, whether it is live and how often it was freed; and a stack of the freed slots. The
-# generation of a slot is that number, plus the number of times that the whole pool was emptied. An access compares its
-# index with the number of flags, and tests the slot's flag.
+# Beside the slots lie, for each, whether it is live, and a stack of the freed slots, which has room for all: freeing
+# one calls nothing, so in a loop the compiler keeps the addresses in registers. For the same reason a pool is
+# immutable, and all that changes in the fast paths is in `used`.
+#
+# Once a handle was made, there is also how often each slot was freed since. The generation of a slot is that number,
+# plus the number of times that the whole pool was emptied.
 #
 # A flag is a value of a union of two types without fields. Of an array of such values, Julia stores one byte for each,
 # the index of its type. The compiler assumes that a store to the elements of another array does not change these bytes,
@@ -13,18 +16,20 @@
 struct Dead end
 struct Live end
 
-mutable struct FreeListPool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
-    used::DequePool{T,I,S} # the slots that were ever taken
-    flags::Vector{Union{Dead,Live}}
-    frees::Vector{UInt32} # of each slot; not shorter than flags
-    free::Vector{I} # the freed slots: the first free_count of it
-    free_count::Int
+mutable struct Generations
+    frees::Vector{UInt32} # of each slot; empty before the first handle
     new_frees::UInt32 # of new slots: not below those of slots that trim! returned
     emptied::UInt32 # how often all slots were freed at once, on top of a number of the pool
+end
+
+struct FreeListPool{T,I<:Integer,S<:AbstractVector{T}} <: AbstractPool{T,I}
+    used::DequePool{T,I,S} # the slots that were ever taken
+    flags::Vector{Union{Dead,Live}}
+    free::Vector{I} # the freed slots: the first used.free_count of it; not shorter than flags
+    generations::Generations
 
     FreeListPool{T,I,S}(used::DequePool{T,I,S}) where {T,I<:Integer,S<:AbstractVector{T}} =
-        new{T,I,S}(used, dead_flags(used.n), zeros(UInt32, used.n), Vector{I}(undef, used.resizable ? 0 : used.n), 0, 0,
-                   pool_number())
+        new{T,I,S}(used, dead_flags(used.n), Vector{I}(undef, used.n), Generations(UInt32[], 0, pool_number()))
 end
 
 # Pools begin with generations that are far apart, so that a handle of another pool is stale here. Two tasks that make a
@@ -117,37 +122,58 @@ end
 
 # Slots
 
-# The slot freed last; there is one.
-@inline function take_free!(p::FreeListPool)
-    count = p.free_count
-    i = @inbounds p.free[count] % Int
-    p.free_count = count - 1
-    return i
-end
-
-@inline function open_slot!(p::FreeListPool, i::Int)
-    i > length(p.flags) && grow_flags!(p, i)
+# `last` and `free_count` are stored where the paths meet: so in a loop the compiler keeps them in registers.
+@inline function take_end!(p::FreeListPool)
+    used = p.used
+    count, last = used.free_count, used.last
+    if count > 0
+        i = @inbounds p.free[count] % Int
+        count -= 1
+    else
+        last = (last == used.stop) | (last >= length(p.flags)) ? take_end_slow!(p) : last + 1
+        i = last
+    end
+    used.free_count, used.last = count, last
     @inbounds p.flags[i] = Live()
     return i
 end
 
-# Slot i, which was just taken, is the last or the first: it goes back where there is no memory for the flags.
+@inline function take_begin!(p::FreeListPool)
+    used = p.used
+    count = used.free_count
+    if count > 0
+        i = @inbounds p.free[count] % Int
+        used.free_count = count - 1
+    else
+        i = take_begin!(used)
+        i > length(p.flags) && grow_flags!(p, i)
+    end
+    @inbounds p.flags[i] = Live()
+    return i
+end
+
+@noinline function take_end_slow!(p::FreeListPool)
+    i = take_end!(p.used)
+    i > length(p.flags) && grow_flags!(p, i)
+    return i
+end
+
+# Slot i, which was just taken, is the last or the first: it goes back where there is no memory for what lies beside it.
+# The flags grow last, since their number is compared.
 @noinline function grow_flags!(p::FreeListPool, i::Int)
-    have = length(p.flags)
+    n, have, generations = p.used.n, length(p.flags), p.generations
     try
-        resize!(p.frees, p.used.n)
-        resize!(p.flags, p.used.n)
+        resize!(p.free, n)
+        isempty(generations.frees) || resize!(generations.frees, n)
+        resize!(p.flags, n)
     catch
         i == p.used.last ? drop_end!(p.used) : drop_begin!(p.used)
         rethrow()
     end
-    fill!(view(p.frees, have+1:p.used.n), p.new_frees)
-    fill!(view(p.flags, have+1:p.used.n), Dead())
+    isempty(generations.frees) || fill!(view(generations.frees, have+1:n), generations.new_frees)
+    fill!(view(p.flags, have+1:n), Dead())
     return nothing
 end
-
-@inline take_end!(p::FreeListPool) = open_slot!(p, p.free_count > 0 ? take_free!(p) : take_end!(p.used))
-@inline take_begin!(p::FreeListPool) = open_slot!(p, p.free_count > 0 ? take_free!(p) : take_begin!(p.used))
 
 @inline function allocateend!(p::FreeListPool{T,I}, t::T) where {T,I}
     need_fields(p.used.store, t)
@@ -167,18 +193,15 @@ allocatebegin!(p::FreeListPool{T,I}) where {T,I} = take_begin!(p) % I
 
 Base.@propagate_inbounds function deallocate!(p::FreeListPool{T,I}, i::Integer) where {T,I}
     @boundscheck check_slot(p, i)
-    count = p.free_count + 1
-    count > length(p.free) && grow_free!(p)
-    slot = i % Int
-    refers(p.used.store) && forget!(p.used.store, slot)
+    slot, used, frees = i % Int, p.used, p.generations.frees
+    count = used.free_count + 1
+    refers(used.store) && forget!(used.store, slot)
     @inbounds p.flags[slot] = Dead()
-    @inbounds p.frees[slot] += 0x00000001
+    isempty(frees) || @inbounds frees[slot] += 0x00000001
     @inbounds p.free[count] = slot % I
-    p.free_count = count
+    used.free_count = count
     return nothing
 end
-
-@noinline grow_free!(p::FreeListPool) = resize!(p.free, min(max(LEAST, 2 * length(p.free)), p.used.n))
 
 # Frees all live slots.
 @noinline function end_generations!(p::FreeListPool)
@@ -187,19 +210,19 @@ end
     @inbounds for i in slots
         flags[i] = Dead()
     end
-    p.emptied += 0x00000001
+    p.generations.emptied += 0x00000001
     return nothing
 end
 
 @inline function emptyend!(p::FreeListPool)
     p.used.contiguous && isempty(p) || end_generations!(p)
-    p.free_count = 0
+    p.used.free_count = 0
     return emptyend!(p.used)
 end
 
 function emptybegin!(p::FreeListPool)
     p.used.contiguous && isempty(p) || end_generations!(p)
-    p.free_count = 0
+    p.used.free_count = 0
     return emptybegin!(p.used)
 end
 
@@ -217,18 +240,26 @@ function trim!(p::FreeListPool)
         drop_end!(used)
     end
     top = isempty(used) ? 0 : used.last
-    keep = filter!(i -> used.first <= i <= top, p.free[1:p.free_count])
-    p.free, p.free_count = keep, length(keep)
+    keep = filter!(i -> used.first <= i <= top, p.free[1:used.free_count])
+    copyto!(p.free, keep)
+    used.free_count = length(keep)
     trim!(used)
-    if used.n < length(p.flags)
-        p.new_frees = max(p.new_frees, maximum(@view p.frees[used.n+1:length(p.flags)]))
-        p.flags, p.frees = p.flags[1:used.n], p.frees[1:used.n]
+    n, generations = used.n, p.generations
+    if n < length(p.flags)
+        if !isempty(generations.frees)
+            generations.new_frees = max(generations.new_frees, maximum(@view generations.frees[n+1:end]))
+            cut!(generations.frees, n)
+        end
+        cut!(p.flags, n)
+        cut!(p.free, n)
     end
     return p
 end
 
+cut!(v::Vector, n::Int) = sizehint!(resize!(v, n), n) # returns the memory
+
 @inline Base.isempty(p::FreeListPool) = length(p) == 0
-@inline Base.length(p::FreeListPool) = length(p.used) - p.free_count
+@inline Base.length(p::FreeListPool) = length(p.used) - p.used.free_count
 
 # Handles
 
@@ -238,13 +269,21 @@ end
 A slot's index and generation, from [`handle`](@ref). It takes the place of an index; once its slot was freed it is
 a [`StaleIndexError`](@ref), also when the slot was taken again, and so it is in another pool, but not in a copy of
 its own. (Generations have 32 bits: after 2^32 such rounds of one slot its handle would be good again.)
+The first handle of a pool takes 4 bytes more for each slot, and from then on each free is counted.
 """
 struct Handle{I<:Integer}
     index::I
     generation::UInt32
 end
 
-@inline generation(p::FreeListPool, i::Int) = @inbounds(p.frees[i]) + p.emptied
+# Of a slot, once a handle was made.
+@inline generation(p::FreeListPool, i::Int) = @inbounds(p.generations.frees[i]) + p.generations.emptied
+
+# From the first handle on, frees are counted.
+@noinline function count_frees!(p::FreeListPool)
+    p.generations.frees = zeros(UInt32, length(p.flags))
+    return nothing
+end
 
 """
     handle(pool, index) -> Handle
@@ -253,6 +292,7 @@ The [`Handle`](@ref) of a live slot of a free-list pool.
 """
 Base.@propagate_inbounds function handle(p::FreeListPool{T,I}, i::Integer) where {T,I}
     @boundscheck check_slot(p, i)
+    isempty(p.generations.frees) && count_frees!(p)
     return Handle{I}(i % I, generation(p, i % Int))
 end
 
@@ -263,7 +303,7 @@ Whether the slot of this handle, or with this index, is live (and for a handle, 
 """
 function Base.isvalid(p::FreeListPool, h::Handle)
     i = h.index % Int
-    return i == h.index && is_live(p, i) && generation(p, i) == h.generation
+    return i == h.index && is_live(p, i) && !isempty(p.generations.frees) && generation(p, i) == h.generation
 end
 Base.isvalid(p::AbstractPool, i::Integer) = i % Int == i && is_live(p, i % Int)
 

@@ -10,7 +10,7 @@ end
     GenericSortedSet{K,P}
 
 The sorted sets of elements of type `K` in a pool of any type `P`. [`SortedSet`](@ref) constructs them, and is the one
-in a [`FreeListAllocator`](@ref).
+whose pool frees its slots one by one.
 """
 struct GenericSortedSet{K,P<:AbstractPool{Member{K},UInt32}} <: AbstractSet{K}
     pool::P
@@ -23,10 +23,11 @@ end
     SortedSet{K}(elements)
     SortedSet(elements)
 
-A set whose elements are in the order of `isless`: an `AbstractSet`. They are stored in a pool of this kind
-([`Allocator`](@ref), [`FreeListAllocator`](@ref), [`SOAllocator`](@ref) or [`FreeListSOAllocator`](@ref)), for `n`
-elements at most, or as many as there are; when a fixed one is full, `push!` throws [`PoolFullError`](@ref). In the two
-kinds without a free list, the slot of a deleted element stays taken until `empty!`.
+A set whose elements are in the order of `isless`: an `AbstractSet`. They are stored in slots of its own, as in this
+kind of pool ([`Allocator`](@ref), [`FreeListAllocator`](@ref), [`SOAllocator`](@ref) or
+[`FreeListSOAllocator`](@ref)), for `n` elements at most, or as many as there are; when a fixed one is full, `push!`
+throws [`PoolFullError`](@ref). In the two kinds without a free list, the slot of a deleted element stays taken until
+`empty!`.
 
 `first`, `last`, `pop!` (the last), `popfirst!`, iteration, `Iterators.reverse` and [`between`](@ref) go by the order.
 Searching, adding and deleting take time in proportion to the logarithm of the length. Steady use makes no garbage.
@@ -43,13 +44,13 @@ lookups may run on several threads at a time while nothing changes the set.
     julia> collect(between(s, 2, 9)) == [2, 3]
     true
 
-`SortedSet{K}` is the concrete type of a set in a `FreeListAllocator`; with another kind the constructor makes another
-[`GenericSortedSet`](@ref).
+`SortedSet{K}` is the concrete type of a set of the kind `FreeListAllocator`; with another kind the constructor makes
+another [`GenericSortedSet`](@ref).
 """
-const SortedSet{K} = GenericSortedSet{K,FreeListAllocator{Member{K},UInt32}}
+const SortedSet{K} = GenericSortedSet{K,CellPool{Member{K},UInt32,Vector{Member{K}}}}
 
 function SortedSet{K}(kind::Type{<:AbstractPool}=FreeListAllocator, n::Union{Integer,Nothing}=nothing) where {K}
-    pool = kind{Member{K},UInt32}(n)
+    pool = own_pool(kind, Member{K}, UInt32)(n)
     return GenericSortedSet{K,typeof(pool)}(pool, Tree{K}(something(n, 0)))
 end
 

@@ -43,7 +43,6 @@ end
 end
 
 # The pool's slot of an element that is no more; the collection has checked that it is live.
-@inline give_back!(p::FreeListPool, i::Integer) = @inbounds deallocate!(p, i)
 @inline give_back!(p::DequePool, i::Integer) = (refers(p.store) && forget!(p.store, i % Int); nothing)
 
 @inline function Base.delete!(c::Sorted{K}, k::K) where {K}

@@ -4,7 +4,7 @@
 module InstructionTests
 
 using InteractiveUtils, Test, Toft
-using Toft: Queue, Stack, @alloc, @no_escape
+using Toft: List, Queue, Stack, @alloc, @no_escape
 
 # Instructions of f for these arguments, without what only fills up; and how many of them are calls.
 function instructions(f, arguments...)
@@ -30,6 +30,14 @@ end
 push_one(stack, x) = (push!(stack, x); nothing)
 pop_one(stack) = pop!(stack)
 pop_first(queue) = popfirst!(queue)
+push_first(list, x) = (pushfirst!(list, x); nothing)
+function sum_of(list)
+    sum = 0
+    for x in list
+        sum += x
+    end
+    return sum
+end
 
 function four_arrays(a, n) # the task is compared only where an allocation may run in another one
     @no_escape a begin
@@ -67,6 +75,7 @@ else
         pool, columns = Allocator{Tuple{Int,Int}}(8), SOAllocator{Tuple{Int,Int}}(8)
         free = FreeListAllocator{Tuple{Int,Int}}(8)
         allocateend!(pool, (1, 2)), allocateend!(columns, (1, 2)), allocateend!(free, (1, 2))
+        list = List{Int}()
         stack, queue = Stack{Int}(Allocator, 8), Queue{Int}(Allocator, 8)
         for (what, most, most_calls, f, arguments) in (
             ("take a slot", 24, 1, take_slot, (pool, (1, 2))),
@@ -81,11 +90,15 @@ else
             ("swap the fields of columns, checked", 31, 1, swap_checked, (columns, 1)),
             ("swap the fields of a slot of a free list, checked", 32, 2, swap_checked, (free, 1)),
             ("link two slots of a free list, checked", 41, 4, link_two, (free, 1)),
-            ("take a slot that was freed, or a new one", 71, 2, take_slot, (free, (1, 2))),
-            ("give a slot back", 35, 1, give_slot, (free, 1)),
+            ("take a slot that was freed, or a new one", 60, 2, take_slot, (free, (1, 2))),
+            ("give a slot back", 18, 0, give_slot, (free, 1)),
             ("push", 21, 1, push_one, (stack, 1)),
             ("pop", 23, 1, pop_one, (stack,)),
             ("pop the first", 29, 1, pop_first, (queue,)),
+            ("push to a list", 45, 1, push_one, (list, 1)),
+            ("push before the first of a list", 44, 1, push_first, (list, 1)),
+            ("pop the first of a list", 22, 1, pop_first, (list,)),
+            ("a walk of a list", 76, 4, sum_of, (list,)),
         )
             calls = runtime_calls(f, arguments...)
             isempty(calls) || println(what, " calls ", calls)

@@ -30,7 +30,7 @@ end
 # A list in a plain pool frees a slot if it was the last one taken, and keeps it until empty! otherwise.
 function room_for(@nospecialize(c), taken, model, most)
     line = c isa GenericList ? c : c.items
-    return line isa GenericList && line.pool isa Toft.DequePool ? taken < most : length(model) < most
+    return line isa GenericList && line.cells isa Toft.PoolCells ? taken < most : length(model) < most
 end
 
 function sequence_stream(seed, @nospecialize(c), @nospecialize(Kind), make, most, steps)
@@ -178,6 +178,39 @@ end
             trim!(empty!(c))
         end
         @test isempty(c) && collect(push!(c, 7)) == [7]
+    end
+end
+
+@testset "trim! keeps the cells that are in use" begin
+    for Kind in FREE_KINDS, T in (Int, String)
+        values = T === Int ? collect(1:200) : string.(1:200)
+        l = append!(List{T}(Kind), values)
+        foreach(_ -> popfirst!(l), 1:50)
+        foreach(x -> push!(l, x), values[1:20]) # 20 of the freed cells
+        for _ in 1:3
+            @test trim!(l) === l && capacity(l.cells) == 200 && l.cells.free_count == 30
+            @test collect(l) == [values[51:200]; values[1:20]] && length(l) == 170
+        end
+        foreach(_ -> popfirst!(l), 1:150) # those that are left are in the first 50 cells
+        @test capacity(trim!(l).cells) == 50 && collect(l) == values[1:20]
+        append!(l, values)
+        @test collect(l) == [values[1:20]; values] && length(l) == 220
+        @test capacity(trim!(empty!(l)).cells) == 16 && isempty(l) && collect(append!(l, values)) == values
+    end
+end
+
+@testset "a list that cannot grow is as it was" begin
+    for part in (CAN_SHARE ? (:store, :links) : ()), push in (push!, pushfirst!)
+        l = append!(List{String}(), string.(1:16))
+        shared = share!(getfield(l.cells, part))
+        for _ in 1:3
+            @test_throws ErrorException push(l, "17")
+            @test collect(l) == string.(1:16) && length(l) == 16 && length(shared) == 16
+        end
+        popfirst!(l)
+        @test length(push(l, "0")) == 16 && "0" in l # there is room for this one
+        setfield!(l.cells, part, copy(getfield(l.cells, part))) # there is memory again
+        @test length(push(l, "18")) == 17 && "18" in l && "16" in l
     end
 end
 
