@@ -139,11 +139,18 @@ func adjustLimit(collect bool) {
 	}
 	limiter.near.Store(nearHeld())
 	least := limiter.total / leastPart
-	limit, used := limiter.total-int64(Held()), runtimeMemory()
+	left := func() int64 {
+		held := int64(Held())
+		if collect { // what has just grown is not resident yet
+			held = max(held, nearHeld())
+		}
+		return limiter.total - held
+	}
+	limit, used := left(), runtimeMemory()
 	if limit-used < limiter.total/sparePart { // idle memory goes before the collector works for it
 		trim(true)
 		cTrimPages(true)
-		limit = limiter.total - int64(Held())
+		limit = left()
 	}
 	limit = max(limit, least)
 	if limit != runtimedebug.SetMemoryLimit(-1) {
