@@ -7,9 +7,10 @@ use std::{env, process::Command};
 fn main() {
     println!("cargo::rerun-if-changed=recorder");
     println!("cargo::rerun-if-changed=recycler");
-    // The crate that is published contains the library; in the tree it is Go's copy.
-    let library = if Path::new("recycler/toft.c").exists() { "recycler" } else { "../go" };
-    println!("cargo::rerun-if-changed={library}/toft.c");
+    // The crate that is published contains the library in two files.
+    let library: &[&str] =
+        if Path::new("recycler/toft.c").exists() { &["recycler"] } else { &["../c/src", "../c/include"] };
+    library.iter().for_each(|folder| println!("cargo::rerun-if-changed={folder}"));
     println!("cargo::rustc-check-cfg=cfg(has_recorder)");
     let var = |name| env::var(name).unwrap_or_default();
     if var("CARGO_CFG_TARGET_OS") != "linux" || var("CARGO_CFG_TARGET_ENV") != "gnu" {
@@ -28,7 +29,7 @@ fn main() {
         command
             .args(["-shared", "-fPIC", "-O2", "-g", "-Wall", "-fexceptions", "-static-libgcc", "-pthread", "-o"])
             .arg(&out)
-            .args(["-I", library]);
+            .args(library.iter().flat_map(|folder| ["-I", *folder]));
         match command.arg(format!("{name}/{name}.c")).arg("-ldl").status() {
             Ok(status) if status.success() => println!("cargo::rustc-cfg=has_recorder"),
             failed => panic!("{name}.c cannot be compiled ({failed:?}); a C compiler must be installed"),
