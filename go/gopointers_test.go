@@ -15,7 +15,7 @@ import (
 )
 
 type pointing struct {
-	n     int32
+	_     int32
 	text  *byte
 	inner struct {
 		list [3]*chain

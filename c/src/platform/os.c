@@ -24,7 +24,9 @@ static size_t toft_os_page(size_t n) { return (n + 0xffff) & ~(size_t)0xffff; } 
 
 static void *toft_os_heap_take(size_t size, size_t align) { return _aligned_malloc(size, align); }
 static void toft_os_heap_put(void *p) { _aligned_free(p); }
-static inline void toft_os_heap_trim(void) {}
+#ifdef TOFT_RUNTIME
+static void toft_os_heap_trim(void) {}
+#endif
 
 static void *toft_os_map(size_t size, int huge) {
   (void)huge; /* large pages need a privilege on Windows */
@@ -123,7 +125,7 @@ static int toft_os_arm_thread_exit(void) {
 
 #else
 #include <fcntl.h>
-#ifdef __GLIBC__
+#if defined(TOFT_RUNTIME) && defined(__GLIBC__)
 #include <malloc.h>
 #endif
 #include <pthread.h>
@@ -160,12 +162,14 @@ static void *toft_os_heap_take(size_t size, size_t align) {
 }
 static void toft_os_heap_put(void *p) { free(p); }
 
+#ifdef TOFT_RUNTIME
 /* Returns the heap's free pages to the system. By itself glibc returns those at the end of a thread's heap only. */
-static inline void toft_os_heap_trim(void) {
+static void toft_os_heap_trim(void) {
 #ifdef __GLIBC__
   (void)malloc_trim(0);
 #endif
 }
+#endif
 
 static void *toft_os_mmap(size_t size, int protection, int flags) {
   void *p = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
