@@ -27,7 +27,18 @@ fn main() {
         let compiler = build.get_compiler();
         let mut command: Command = compiler.to_command();
         command
-            .args(["-shared", "-fPIC", "-O2", "-g", "-Wall", "-fexceptions", "-static-libgcc", "-pthread", "-o"])
+            .args([
+                "-shared",
+                "-fPIC",
+                "-O2",
+                "-g",
+                "-Wall",
+                "-fexceptions",
+                "-static-libgcc",
+                "-pthread",
+                "-Wl,-z,defs",
+                "-o",
+            ])
             .arg(&out)
             .args(library.iter().flat_map(|folder| ["-I", *folder]));
         match command.arg(format!("{name}/{name}.c")).arg("-ldl").status() {
