@@ -46,7 +46,7 @@ def find():
 
 
 def build_mimalloc(bench, sources, to):
-    """The commands that make the library. The flags are those of its own CMake file."""
+    """The commands that make the library. The flags are those of its own CMake file for gcc."""
     return [bench.cc.split() + [
         "-O3", "-DNDEBUG", "-DMI_MALLOC_OVERRIDE", "-DMI_SHARED_LIB", "-DMI_SHARED_LIB_EXPORT", "-fPIC", "-shared", "-w",
         "-fvisibility=hidden", "-ftls-model=initial-exec", "-fno-builtin-malloc", "-I" + os.path.join(sources, "include"),

@@ -11,7 +11,8 @@ import (
 	"toft.dev/toft/internal/link"
 )
 
-// The memory of debugged leases and of arenas that are made while debugging is on: blocks on pages of their own, which become inaccessible when they are freed. See faults.c.
+// The memory of debugged leases and of arenas that are made while debugging is on: blocks on pages of their own, which become
+// inaccessible when they are freed. See faults.c.
 
 const (
 	mostFaulting  = 1 << (27 + 8*(unsafe.Sizeof(uintptr(0))/8)) // 32 GiB of addresses, 128 MiB where they have 32 bits

@@ -85,8 +85,8 @@ const (
 // while arenas hold much. total should be some percent less than what the system allows the process. The limit is
 // adjusted at each collection of garbage, and when Go code makes arenas or pools grow by 1/64 of total, and 1 MiB at least. If
 // less than 1/8 of total is left then, idle leases and caches return their memory; if the Go runtime has more than the new
-// limit, the collector runs and its free memory goes back to the system; both before the allocation returns. The limit is never less than 1/16 of total, so that a process whose arenas hold nearly all
-// of it slows down but goes on. Leases keep 1/16 of total at most (see [LeaseLimits]).
+// limit, the collector runs and its free memory goes back to the system; both before the allocation returns. The limit is
+// never less than 1/16 of total, so that a process whose arenas hold nearly all of it slows down but goes on. Leases keep 1/16 of total at most (see [LeaseLimits]).
 //
 // While it is in force, the program must not call debug.SetMemoryLimit. Another call replaces the total. stop ends the last
 // call and restores the limit from before the first one; the stop of a call that was replaced does nothing.

@@ -25,8 +25,8 @@ import (
 )
 
 // SetDebug switches the debugging of later leases on or off, and reports whether it was on. With debugging each lease has an
-// arena of its own, which is checked (see [toft.Arena.SetChecked]); a lease then takes some ten microseconds. A second Return and
-// the use of a returned arena from Go panic with the places of Get and Return while the arena is among the last 1024
+// arena of its own, which is checked (see [toft.Arena.SetChecked]); a lease then takes less than a tenth of a millisecond.
+// A second Return and the use of a returned arena from Go panic with the places of Get and Return while the arena is among the last 1024
 // returned ones; C gets NULL from it.
 //
 // The blocks of such a lease, and of an arena that [toft.NewArena] makes without Contiguous while debugging is on, are on pages
@@ -41,8 +41,8 @@ import (
 // GiB of addresses have been used, 128 MiB where addresses have 32 bits; these include a page behind each block. SetDebug
 // panics with an [toft.AllocError] if the process cannot reserve 16 MiB of addresses.
 //
-// Return, and for a checked arena Release and Reset, compare the pointers in the values of [toft.New], [toft.Copy], [toft.MakeSlice], [toft.CopySlice] and their Try
-// forms with the Go heap, and panic with [toft.ErrGoPointer] after their work if one of them points there, which the message
+// Return, and for a checked arena Release and Reset, compare the pointers in the values of [toft.New], [toft.Copy],
+// [toft.MakeSlice], [toft.CopySlice] and their Try forms with the Go heap, and panic with [toft.ErrGoPointer] after their work if one of them points there, which the message
 // names: its type, its field, and the place of the allocation. Pointers to objects that a [runtime.Pinner] pins and to
 // global variables are allowed, as by the rules of cgo. The comparison is that of cgo calls, so GODEBUG=cgocheck=0
 // switches it off. It finds no pointer to an object that was collected and whose memory has left the heap, compares the

@@ -32,6 +32,7 @@ static void toft_after_fork(int phase) {
 static void toft_after_fork_in_parent(void) { toft_after_fork(1); }
 static void toft_after_fork_in_child(void) { toft_after_fork(2); }
 
+/* A second thread does not wait for the registration by the first: a fork in between runs no handler. */
 static void toft_arm_fork(void) {
   static size_t armed; /* atomic */
   if (TOFT_LOAD(&armed) || TOFT_SWAP(&armed, 1)) return;
