@@ -1718,7 +1718,7 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  * Functions with a context take the toft_malloc as `void *m`, as such libraries pass it. For libraries without a
  * context pointer a thread has a current toft_malloc.
  *
- * Objects are aligned to 16 bytes. The 8 bytes before each object store its size; a large object has 16. A call that
+ * Objects are aligned to 16 bytes, and have no header. A call that
  * fails returns NULL and changes nothing. For a library that frees nothing before the end of a document, the hooks of
  * an arena (toft_hook_malloc in toft.h) are faster.
  *
@@ -1730,9 +1730,8 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
 #define TOFT_MALLOC_H
 
 /* ==== toft/recycler.h ==== */
-/* Recyclers: arena-like allocators with individual deallocation. Allocation moves the cursor of a size class, which
- * takes freed objects of that class before new memory. Each block counts its live bytes and is reused when they reach
- * 0. In blocks that a few long-lived objects pin, the holes are reused.
+/* Recyclers: arena-like allocators with individual deallocation. Objects of one size class lie in slabs of 4 to 32 KiB,
+ * which take freed objects before new memory. A slab without live objects serves any class again.
  *
  *     toft_recycler r;
  *     toft_recycler_init(&r, NULL);
@@ -1741,31 +1740,26 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  *     toft_recycler_free(&r, n, sizeof *n);      with the requested size
  *     toft_recycler_release(&r);                 frees all remaining objects
  *
- * Objects have no header: a free needs the size and computes the block from the address. Sizes are rounded up to a
- * multiple of 8, and from 129 to 4096 bytes to a multiple of an eighth of the power of two below; a size of 0 counts as
- * 1. Any power of two is a valid alignment. A call that fails returns NULL or a negative code and changes nothing.
+ * Objects have no header: a free finds the slab by the address. Sizes are rounded up to a multiple of the alignment and
+ * of 8, from 129 to 4096 bytes to a multiple of an eighth of the power of two below, and from there to 4592, 5360, 6448,
+ * 8048, 10736 or 16112; a size of 0 counts as 1. Any power of two is a valid alignment. A call that fails returns NULL
+ * or a negative code and changes nothing.
  *
- * MISUSE. A free with a wrong size, of another recycler's memory, or of an object that was freed before is undefined.
- * Recyclers created in a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, and
+ * MISUSE. A free of another recycler's memory, or of an object that was freed before, is undefined. Recyclers created in
+ * a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, frees with a wrong size, and
  * writes outside an object or after its free; each call then takes the slow path, and each object has red zones and a
  * record.
  *
- * COST. alloc, free and resize in place take constant time; an allocation at an alignment above 8 may examine up to 64
- * freed objects. A block of 32 KiB that size classes share, and whose objects were freed one by one, but not all, is
- * swept before it is reused, in time linear in its holes. An allocation reuses at most 4 blocks of its class and 4
- * shared ones (16 with a count), and reads at most 64 headers of each; one above TOFT_RECYCLER_DIRECT reads at most 64
- * regions of up to 131 objects. It calls the source at most once, unless that fails (see REFUSAL). release and trim are
- * linear in the blocks held, statistics in the objects that classes keep: at most 80 for each.
+ * COST. alloc, free and resize in place take constant time, except that a slab is looked for in the segments that have
+ * space. An object above TOFT_RECYCLER_DIRECT, or with an alignment above 64, takes whole pages of 4 KiB; its
+ * allocation reads at most 64 regions of up to 256 free runs. An allocation calls the source at most once, unless that
+ * fails (see REFUSAL). Statistics take constant time; release and trim are linear in the memory held.
  *
- * MEMORY. Blocks come from the source in segments that double from 32 KiB to 1 MiB. Size classes share blocks until
- * one has 256 KiB of live objects; it then fills blocks of its own. A class keeps up to 64 freed objects and 16 longer
- * free ranges for itself; all classes pass these to their blocks before the source is called. Larger objects up to
- * TOFT_RECYCLER_DIRECT bytes take multiples of 504 bytes of a block, best fit first. A request above that has a block
- * of its own, which is kept for reuse. When more than 512 KiB of these are in use, those up to 1 MiB are placed side
- * by side in regions of 4 MiB, unless one would be nearly alone there, and grow in place if there is space. Memory
- * returns to the source by trim and release only, except blocks of one request: these also return when regions serve
- * their size, or when they exceed twice the bytes that were ever in use at once (a block may be three times as large
- * as its object). A toft_recycler itself has 6.8 KiB.
+ * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it together. Larger objects have a block of their
+ * own; when more than 512 KiB of these are in use, those up to 1 MiB are placed side by side in regions of 4 MiB, and
+ * grow in place if there is space. A recycler keeps what was in use at once in the current or the previous half second
+ * (toft_page_cache_window): the surplus returns to the source, or its pages to the system, at one of the next calls
+ * that frees a slab or a large object. trim and release return memory at once. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -1777,6 +1771,8 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
 #ifndef TOFT_RECYCLER_H
 #define TOFT_RECYCLER_H
 
+#include <string.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -1786,62 +1782,64 @@ struct toft_source; /* toft.h */
 typedef struct toft_recycler_options {
   size_t size;                /* sizeof(toft_recycler_options): TOFT_RECYCLER_OPTIONS sets it */
   struct toft_source *source; /* NULL: toft_heap() */
-  size_t count, block_size;   /* take `count` blocks of block_size bytes at once, and use these first; 0: none */
+  size_t count, block_size;   /* take memory for `count` objects of block_size bytes at once, and keep it; 0: none */
   uint32_t shards;            /* shards of a toft_sync_recycler: concurrent allocations; 0: 8, or 1 with count */
 } toft_recycler_options;
 #define TOFT_RECYCLER_OPTIONS \
   { sizeof(toft_recycler_options), NULL, 0, 0, 0 }
 
-/* Bytes, but for the counts. */
+/* Bytes, but for the counts. A block is a slab, or the memory of one large object. */
 typedef struct toft_recycler_stats {
   uint64_t used;     /* bytes of live objects, rounded up as above */
-  uint64_t pinned;   /* free bytes in blocks with live objects, which cannot be recycled as a whole */
-  uint64_t kept;     /* free bytes in blocks without live objects: trim returns these, except blocks taken by count */
+  uint64_t pinned;   /* free bytes in blocks with live objects, which serve their size class only */
+  uint64_t kept;     /* free bytes that serve any request: trim returns those of segments without live objects */
   uint64_t wasted;   /* bytes of headers and padding */
   uint64_t reserved; /* bytes held from the source: the sum of the four above */
   uint64_t peak;     /* the maximum of reserved; of a synchronized one the sum of its shards' maxima */
-  uint64_t blocks;   /* blocks with live objects, large ones included */
-  uint64_t idle_blocks;  /* blocks without live objects that have been used */
+  uint64_t blocks;   /* blocks with live objects */
+  uint64_t idle_blocks;  /* blocks without live objects */
   uint64_t large_blocks; /* blocks of one large object each, included in `blocks` */
   uint64_t source_calls; /* calls of the source since the init */
 } toft_recycler_stats;
 
-/* Requests up to this size share blocks. */
-#define TOFT_RECYCLER_DIRECT (TOFT_RECYCLER_UNIT - TOFT_RECYCLER_ZONE)
+/* Requests up to this size share slabs. */
+#define TOFT_RECYCLER_DIRECT ((size_t)16112)
 
 typedef struct toft_recycler toft_recycler;
 
-/* Validates options: TOFT_EARG if they contradict each other or exceed a limit: a block of more than 1 GiB, more than
+/* Validates options: TOFT_EARG if they contradict each other or exceed a limit: an object of more than 1 GiB, more than
  * 256 shards, or shards together with a count. */
 TOFT_API int toft_recycler_check(const toft_recycler_options *options);
 
-/* Initialises a recycler. Takes no memory unless options->count is set. options == NULL: the defaults. TOFT_EARG;
- * TOFT_ENOMEM. The structure must not move until its last call. */
-TOFT_API int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
+/* Initialises a recycler. Takes no memory unless options->count is set. options == NULL: the defaults. TOFT_EARG, also
+ * if the program was compiled for another layout of toft_recycler than the library; TOFT_ENOMEM. The structure must not
+ * move until its last call. */
+TOFT_INLINE int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
 /* Returns all memory to the source, including objects that were not freed. r is then as after init, except that the
- * blocks of options->count are taken when they are needed. */
+ * memory of options->count is taken when it is needed. */
 TOFT_API void toft_recycler_release(toft_recycler *r);
 /* Returns memory without live objects to the source, until about `keep` bytes of it are left. */
 TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
 TOFT_API toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r);
 
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
-/* Frees an object. `size` is the requested size. NULL is ignored. */
+/* Frees an object. `size` is the requested size, which only checked processes read. NULL is ignored. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
-/* Resizes in place if the object shrinks, or if p is the newest allocation and there is space; else copies, also if a
- * large object would keep four times what it needs, or shrinks to TOFT_RECYCLER_DIRECT or less. Returns NULL, and
- * changes nothing, if there is no memory for the copy. p == NULL allocates. */
+/* Returns p itself if the bytes at p suffice and at least half of them are needed, or if a large object has space behind
+ * it; else copies. Returns NULL, and changes nothing, if there is no memory for an object that grows; one that shrinks
+ * then stays at p. p == NULL allocates. */
 TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
                                                    size_t align);
 
 /* ---- synchronized ---- */
 
 /* Threads are distributed over shards, each a recycler with a lock: an allocation takes the lock of the thread's shard,
- * or of another if that is held; a free takes the lock of the shard that the memory came from. The source is called by
- * one thread at a time. Any thread may free any object. */
+ * or of another if that is held. A free takes the lock of the shard that the memory came from; if it is held, the object
+ * goes to a list, which the next call in that shard frees. The source is called by one thread at a time. Any thread may
+ * free any object. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
-/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 6.9
+/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 1.2
  * KiB for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
 TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
 /* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
@@ -1857,126 +1855,94 @@ TOFT_API void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep);
 TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r);
 
 /* ------------------------------------------------------------------------------------------------------------
- * The inline fast paths. The members below are private to them and to src/recycler.
+ * The inline fast paths. The members below are private to them and to src/recycler; TOFT_RECYCLER_LAYOUT changes with
+ * them, so that a program that was compiled for others is refused by the init.
  *
- * Segments are divided into units of 32 KiB, aligned to 32 KiB. The last 512 bytes of a unit are its zone: one of the
- * zone's eight cache lines is the block's header. The unit's address selects it, so that the headers of many blocks do
- * not fall into one cache set.
+ * Segments are divided into units of 32 KiB, aligned to 32 KiB, and units into pages of 4 KiB. A slab is a run of pages
+ * of a unit. The last 512 bytes of a unit are its zone: one cache line for each page describes the slab that starts
+ * there. The unit's address rotates the lines, so that those of many units do not fall into one cache set.
  * ------------------------------------------------------------------------------------------------------------ */
 
+#define TOFT_RECYCLER_LAYOUT 1
 #define TOFT_RECYCLER_UNIT ((size_t)32768)
 #define TOFT_RECYCLER_ZONE ((size_t)512)
 
-/* Values are bytes, multiples of 8. The low half of a hole's address identifies it: a block is smaller than that. */
-#define TOFT_RECYCLER_NONE 1u /* no hole */
-typedef struct toft_recycler_block {
-  int32_t live;      /* allocated bytes; includes the unused part of a range */
-  int32_t threshold; /* toft_recycler_update_block is called when live <= threshold */
-  uint32_t holes;    /* the newest hole; each links to the one freed before. Of medium objects, with widest: the free */
-  uint32_t widest;   /* grains. widest is else the largest hole found by the last sweep; 0: unknown */
-  int16_t list;      /* TOFT_RECYCLER_... of recycler.c: the list that contains the block */
-  int16_t size_class; /* the class whose range filled it last, and whose sparse list may contain it */
-  int32_t start;      /* offset from the header, of either sign */
-  int32_t capacity;
-  int32_t swept; /* whether it was swept since it was empty. Of medium objects: its longest run of free grains */
-  toft_recycler *owner;
-  struct toft_recycler_segment *segment; /* NULL: a block of options.count */
-  struct toft_recycler_block *next, *previous;
-} toft_recycler_block;
+/* `map` and what follows are set in the line of page 0 only, and describe the unit. */
+typedef struct toft_recycler_slab {
+  void *free;            /* freed objects, newest first; each starts with the address of the next */
+  unsigned char *cursor; /* the first object that was never allocated */
+  uint32_t end, last;    /* low halves of addresses: the cursor stops at `end`, and goes on behind it up to `last` */
+  uint16_t bytes, used;  /* of an object; allocated objects */
+  int16_t threshold;     /* toft_recycler_slab_freed is called when used <= threshold */
+  uint8_t size_class, state;
+  struct toft_recycler_slab *next, *previous; /* of its class, if it has free objects; the first is `current` */
+  uint8_t map[8];                             /* of a page: the first page of its slab */
+  uint8_t pages, free_pages;                  /* pages of the slab; free pages of the unit, one bit each */
+  uint8_t index, gap, shard;                  /* of the unit: in its segment; length class of its longest free run */
+  int16_t segment;                            /* distance from unit 0 to the segment's header in 16 bytes */
+} toft_recycler_slab;
 
-/* Stored in the first 8 bytes of a freed piece. */
-typedef struct toft_recycler_hole {
-  uint32_t next, size;
-} toft_recycler_hole;
+/* Requests up to this size have a size class in the inline paths, or 16112 in the slow one. */
+#define TOFT_RECYCLER_CLASS_MAX ((size_t)4096)
+#define TOFT_RECYCLER_EXACT_MAX ((size_t)128) /* up to here the classes are the multiples of 8 */
+#define TOFT_RECYCLER_ALIGN_MAX ((size_t)64)  /* of objects in slabs */
+#define TOFT_RECYCLER_CLASSES 62
 
-/* The part of a block that allocations are taken from. */
-typedef struct toft_recycler_range {
-  unsigned char *cursor, *limit;
-  toft_recycler_block *block; /* NULL: none, and cursor == limit */
-  uint32_t sweep;             /* holes of the block still to be used, by address */
-} toft_recycler_range;
-
-typedef struct toft_recycler_list {
-  toft_recycler_block *first, *last;
-} toft_recycler_list;
-
-/* Free memory of a size class from which the next allocations are taken: a freed piece, adjacent freed pieces, or the
- * unused part of a block. Blocks count it as live. */
-typedef struct toft_recycler_span {
-  unsigned char *cursor, *limit; /* cursor > limit if the class is not in use */
-} toft_recycler_span;
-
-/* What the slow paths keep of a size class. Undefined until the class is used. */
-typedef struct toft_recycler_class {
-  toft_recycler_range range; /* the block being filled, for a class with blocks of its own and the shared one */
-  toft_recycler_list sparse; /* its blocks with enough free bytes for a sweep */
-  unsigned char *held;       /* freed pieces, newest first; each starts with the address of the next */
-  unsigned char *rests;      /* longer spans that frees replaced, each with the address of the next and its limit */
-  uint32_t held_count, rest_count;
-  uint32_t granted; /* bytes that the class took from the shared range and has not passed back */
-  int32_t own;      /* the class fills blocks of its own */
-} toft_recycler_class;
-
-/* The block of a freed large object, kept for reuse. */
+/* A free block of a large object, kept for reuse. */
 typedef struct toft_recycler_spare {
   unsigned char *base;
   size_t size;
 } toft_recycler_spare;
-#define TOFT_RECYCLER_SPARES 16
-
-/* Requests up to this size have a size class. */
-#define TOFT_RECYCLER_CLASS_MAX ((size_t)4096)
-#define TOFT_RECYCLER_EXACT_MAX ((size_t)128) /* up to here the classes are the multiples of 8 */
-#define TOFT_RECYCLER_CLASSES 56
-#define TOFT_RECYCLER_SHARED TOFT_RECYCLER_CLASSES /* index of the blocks that classes share */
-#define TOFT_RECYCLER_MEDIUM_MIN 9                 /* grains of the smallest object above TOFT_RECYCLER_CLASS_MAX */
+#define TOFT_RECYCLER_SPARES 8
 
 struct toft_recycler {
-  toft_recycler_span spans[TOFT_RECYCLER_CLASSES];
-  int32_t shard;   /* index of this shard in a toft_sync_recycler */
-  int32_t checked; /* created in a checked process: no call takes the fast path */
-  uint64_t active; /* bit k: classes[k] is in use */
-  size_t phase;    /* blocks of segments start this much after a multiple of 16: 0, or 8 for a toft_malloc */
-  toft_recycler_list empty, empty_counted;
-  uint64_t medium_runs;                   /* bit n: medium[n - TOFT_RECYCLER_MEDIUM_MIN] has blocks */
-  struct toft_recycler_segment *segments; /* newest first, except over-aligned ones */
-  unsigned char *fresh, *fresh_end;       /* unused part of the newest segment */
-  struct toft_recycler_region *regions;   /* shared by large objects; the first contains the newest free */
-  size_t region_used;                     /* bytes of live objects in regions */
-  struct toft_recycler_large *dedicated;  /* large objects in blocks of their own */
-  size_t dedicated_bytes, dedicated_peak, spare_bytes, spare_count;
-  size_t segment_bytes, reserved, peak;
+  toft_recycler_slab *current[TOFT_RECYCLER_CLASSES]; /* the slab that a class allocates from */
+  size_t live;           /* bytes of live objects in slabs */
+  uintptr_t object_mask; /* a free at a multiple of object_mask + 1 takes the slow path: large objects, NULL; 0: all */
   struct toft_source *source;
-  unsigned char *counted, *counted_fresh; /* the blocks of options.count; NULL: not taken yet */
-  size_t count, stride;
-  size_t borrower; /* with a count: the class whose span is the end of the shared range; else TOFT_RECYCLER_CLASSES */
+  struct toft_recycler_segment *segments; /* those with space were used last */
+  struct toft_recycler_region *regions;   /* shared by large objects; the first contains the newest free */
+  struct toft_recycler_large *dedicated;  /* large objects in blocks of their own */
+  struct toft_recycler_checks *checks;    /* checked recyclers: set by the first call */
+  size_t reserved, peak;                  /* bytes held from the source */
+  size_t in_use, idle, recent[2], began;  /* retention: see recycler_retention.c */
+  size_t floor;                           /* bytes of options.count, which only a release returns */
+  size_t count, block_size;               /* of the options */
+  size_t slab_count, slab_bytes, page_bytes;
+  size_t region_bytes, region_idle_bytes, region_used, region_objects;
+  size_t dedicated_bytes, dedicated_count, dedicated_used, dedicated_room;
   uint64_t source_calls;
-  size_t live;                      /* sum over the blocks. This and the next lines are for statistics */
-  size_t cut_blocks, cut_bytes;     /* blocks, and their capacity */
-  size_t empty_blocks, empty_bytes; /* those without live bytes */
-  size_t dedicated_count, dedicated_used, dedicated_room; /* objects; their bytes; bytes of their blocks but headers */
-  size_t region_count, region_idle, region_objects;
-  size_t refused;                      /* the source has refused a block */
-  struct toft_recycler_checks *checks; /* checked recyclers: set by the first call */
-  toft_recycler_class classes[TOFT_RECYCLER_SHARED + 1];
-  toft_recycler_list medium[64 - TOFT_RECYCLER_MEDIUM_MIN]; /* by longest run; undefined without a bit in medium_runs */
-  toft_recycler_spare spare[TOFT_RECYCLER_SPARES];          /* newest last; undefined from spare_count on */
+  size_t free_units, gaps[3]; /* units without a slab; units with one, by their longest free run */
+  uint16_t held[TOFT_RECYCLER_CLASSES]; /* pages of a class */
+  uint8_t checked, refused, shard, spare_count;
+  toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* newest last; undefined from spare_count on */
 };
 
-TOFT_STATIC_ASSERT(recycler_block, sizeof(toft_recycler_block) <= 64);
-TOFT_STATIC_ASSERT(recycler_hole, sizeof(toft_recycler_hole) == 8);
+TOFT_STATIC_ASSERT(recycler_slab, sizeof(toft_recycler_slab) <= 64);
+TOFT_STATIC_ASSERT(recycler, sizeof(toft_recycler) <= 1024);
 
+TOFT_API int toft_recycler_init_layout(toft_recycler *r, const toft_recycler_options *options, size_t layout);
 TOFT_API void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align);
 TOFT_API void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size);
 /* The same with a call site for findings. */
 TOFT_API void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
 TOFT_API void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
+TOFT_API void toft_recycler_slab_freed(toft_recycler *r, toft_recycler_slab *d);
 
-/* Returns the header of the unit that contains p. */
-TOFT_INLINE toft_recycler_block *toft_recycler_block_of(void *p) {
+TOFT_INLINE int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
+  return toft_recycler_init_layout(r, options, TOFT_RECYCLER_LAYOUT << 16 | sizeof *r);
+}
+
+/* Returns the line of page `page` of the unit that contains p. */
+TOFT_INLINE toft_recycler_slab *toft_recycler_line(const void *p, unsigned page) {
   uintptr_t at = (uintptr_t)p;
-  uintptr_t header = (at | (TOFT_RECYCLER_UNIT - 1)) - 63 - (at >> 9 & (TOFT_RECYCLER_ZONE - 64));
-  return (toft_recycler_block *)(void *)((unsigned char *)p + (header - at));
+  uintptr_t line = (at | (TOFT_RECYCLER_UNIT - 1)) - 63 - (((at >> 9) + (page << 6)) & (TOFT_RECYCLER_ZONE - 64));
+  return (toft_recycler_slab *)((uintptr_t)p + (line - at));
+}
+
+/* Returns the slab that contains p. */
+TOFT_INLINE toft_recycler_slab *toft_recycler_slab_of(const void *p) {
+  return toft_recycler_line(p, toft_recycler_line(p, 0)->map[(uintptr_t)p >> 12 & 7]);
 }
 
 /* Returns log2 of the distance between size classes at `size`: an eighth of the power of two below. Precondition:
@@ -1989,7 +1955,7 @@ TOFT_INLINE unsigned toft_recycler_class_shift(size_t size) {
 #endif
 }
 
-/* Stores the index of the class of a size, and its bytes. 0: the size has no class. */
+/* Stores the index of the class of a size, and its bytes. 0: the size has no class here. */
 TOFT_INLINE int toft_recycler_classify(size_t size, size_t *index, size_t *bytes) {
   if (size - 1 < TOFT_RECYCLER_EXACT_MAX) {
     *bytes = (size + 7) & ~(size_t)7;
@@ -2005,21 +1971,30 @@ TOFT_INLINE int toft_recycler_classify(size_t size, size_t *index, size_t *bytes
   return 0;
 }
 
+/* Takes an object from the current slab of a class, whose objects have `bytes` bytes. NULL: the slab has none. */
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_pop(toft_recycler *r, toft_recycler_slab *d, size_t bytes) {
+  void *p = d->free;
+  if (TOFT_LIKELY(p != NULL)) {
+    memcpy(&d->free, p, sizeof p);
+  } else {
+    p = d->cursor;
+    if (TOFT_UNLIKELY((uint32_t)(uintptr_t)p == d->end)) return NULL;
+    d->cursor = (unsigned char *)p + bytes;
+  }
+  d->used++;
+  r->live += bytes;
+  return p;
+}
+
 /* The fast path; NULL if the slow path is needed, as for size 0, which counts as 1. */
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r, size_t size, size_t align) {
   size_t k, bytes;
-  toft_recycler_span *s;
-  unsigned char *p;
-  int slow;
+  if (align > 8) {
+    if (TOFT_UNLIKELY((align & (align - 1)) != 0 || align > TOFT_RECYCLER_ALIGN_MAX)) return NULL;
+    size = (size + align - 1) & ~(align - 1);
+  }
   if (TOFT_UNLIKELY(!toft_recycler_classify(size, &k, &bytes))) return NULL;
-  s = &r->spans[k];
-  p = s->cursor;
-  slow = (ptrdiff_t)bytes > (ptrdiff_t)((uintptr_t)s->limit - (uintptr_t)p);
-  if (align > 8) slow |= (align & (align - 1)) != 0 || ((uintptr_t)p & (align - 1)) != 0;
-  if (TOFT_UNLIKELY(slow)) return NULL;
-  s->cursor = p + bytes;
-  TOFT_ASSUME(p != NULL);
-  return p;
+  return toft_recycler_pop(r, r->current[k], bytes);
 }
 
 TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align) {
@@ -2027,23 +2002,20 @@ TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t alig
   return TOFT_LIKELY(p != NULL) ? p : toft_recycler_alloc_slow(r, size, align);
 }
 
-/* A freed piece that is next to the span of its class extends it: containers free in order of addresses, or against
- * it. */
+/* Frees an object of a slab. */
+TOFT_INLINE void toft_recycler_push(toft_recycler *r, void *p) {
+  toft_recycler_slab *d = toft_recycler_slab_of(p);
+  memcpy(p, &d->free, sizeof p);
+  d->free = p;
+  r->live -= d->bytes;
+  if (TOFT_UNLIKELY((int)--d->used <= d->threshold)) toft_recycler_slab_freed(r, d);
+}
+
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
-  size_t k, bytes;
-  if (TOFT_LIKELY(toft_recycler_classify(size, &k, &bytes))) {
-    toft_recycler_span *s = &r->spans[k];
-    unsigned char *q = (unsigned char *)p, *end = (unsigned char *)((uintptr_t)p + bytes);
-    if (end == s->cursor) {
-      s->cursor = q;
-      return;
-    }
-    if (q == s->limit) {
-      s->limit = end;
-      return;
-    }
-  }
-  toft_recycler_free_slow(r, p, size);
+  if (TOFT_LIKELY(((uintptr_t)p & r->object_mask) != 0))
+    toft_recycler_push(r, p);
+  else
+    toft_recycler_free_slow(r, p, size);
 }
 
 #ifdef __cplusplus
@@ -2055,17 +2027,16 @@ TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
 extern "C" {
 #endif
 
-typedef struct toft_malloc {
-  toft_recycler recycler;
+typedef struct toft_malloc { /* opaque, with room for later versions */
+  uint64_t opaque[128];
 } toft_malloc;
 
 /* Initialises m. source == NULL: toft_heap(). Takes no memory. The structure must not move until its last call. */
-TOFT_API void toft_malloc_init(toft_malloc *m, struct toft_source *source);
+TOFT_INLINE void toft_malloc_init(toft_malloc *m, struct toft_source *source);
 /* Returns all memory to the source, including objects that were not freed. m is then as after init. */
 TOFT_API void toft_malloc_release(toft_malloc *m);
 /* Returns memory without live objects to the source, until about `keep` bytes of it are left. */
 TOFT_API void toft_malloc_trim(toft_malloc *m, size_t keep);
-/* In bytes, with the words before objects. */
 TOFT_API toft_recycler_stats toft_malloc_get_stats(const toft_malloc *m);
 
 TOFT_API TOFT_SIZED(2) void *toft_malloc_alloc(void *m, size_t size);
@@ -2090,6 +2061,13 @@ TOFT_API TOFT_SIZED(1) void *toft_malloc_current_alloc(size_t size);
 TOFT_API TOFT_SIZED2(1, 2) void *toft_malloc_current_calloc(size_t count, size_t size);
 TOFT_API TOFT_SIZED(2) void *toft_malloc_current_realloc(void *p, size_t size);
 TOFT_API void toft_malloc_current_free(void *p);
+
+/* The size of the caller's toft_malloc is compared with that of the library's. */
+TOFT_API void toft_malloc_init_size(toft_malloc *m, struct toft_source *source, size_t size);
+
+TOFT_INLINE void toft_malloc_init(toft_malloc *m, struct toft_source *source) {
+  toft_malloc_init_size(m, source, sizeof *m);
+}
 
 #ifdef __cplusplus
 }

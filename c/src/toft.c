@@ -53,14 +53,14 @@
 
 /* ---- recycler: individual deallocation ---- */
 #ifndef TOFT_OMIT_RECYCLER
-#include "recycler/recycler_blocks.c"  /* blocks with live counts */
-#include "recycler/recycler_classes.c" /* spans and held pieces of the size classes */
-#include "recycler/recycler.c"         /* the calls of toft/recycler.h */
-#include "recycler/recycler_stats.c"   /* statistics and trim */
-#include "recycler/recycler_medium.c"  /* objects of 4 to 32 KiB */
-#include "recycler/recycler_large.c"   /* large objects */
-#include "recycler/recycler_checked.c" /* recyclers of a checked process */
-#include "recycler/recycler_malloc.c"  /* malloc on a recycler */
+#include "recycler/recycler_segments.c"  /* segments, units, pages */
+#include "recycler/recycler_slabs.c"     /* size classes and slabs */
+#include "recycler/recycler_large.c"     /* large objects */
+#include "recycler/recycler_retention.c" /* what is kept; trim */
+#include "recycler/recycler_stats.c"     /* statistics */
+#include "recycler/recycler.c"           /* the calls of toft/recycler.h */
+#include "recycler/recycler_checked.c"   /* recyclers of a checked process */
+#include "recycler/recycler_malloc.c"    /* malloc on a recycler */
 #ifndef TOFT_OMIT_THREADS
 #include "recycler/recycler_sync.c" /* recyclers for many threads */
 #endif

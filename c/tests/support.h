@@ -178,13 +178,21 @@ static inline size_t rounds_of(size_t rounds) {
   return getenv("TOFT_EMULATED") != NULL ? rounds / 8 : getenv("TOFT_SHORT") != NULL ? rounds / 4 : rounds;
 }
 
-/* Bytes that a recycler counts for an object: a multiple of 8 up to 128 and above 4096, else of an eighth of the power
- * of two below. */
-static inline size_t recycler_bytes(size_t size) {
-  size_t step = 8, power = 128;
-  if (size <= 4096)
-    for (; size > power; power *= 2) step = power / 8;
-  return size == 0 ? 8 : (size + step - 1) / step * step;
+/* Bytes that a recycler counts for an object: a multiple of its alignment and of 8 up to 128, of an eighth of the power of
+ * two below up to 4096, a part of a unit up to 16112; large objects have a multiple of 8. */
+static inline size_t recycler_bytes(size_t size, size_t align) {
+  static const size_t parts[] = {4592, 5360, 6448, 8048, 10736, 16112};
+  size_t step = 8, power = 128, i = 0, rounded;
+  if (align < 8) align = 8;
+  if (size == 0) size = 1;
+  rounded = (size + align - 1) / align * align;
+  if (align > 64 || rounded > (align > 16 ? 4096 : 16112)) return (size + 7) / 8 * 8;
+  if (rounded > 4096) {
+    while (parts[i] < rounded) i++;
+    return parts[i];
+  }
+  for (; rounded > power; power *= 2) step = power / 8;
+  return (rounded + step - 1) / step * step;
 }
 
 #endif

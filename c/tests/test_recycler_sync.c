@@ -9,7 +9,7 @@
 
 typedef struct parcel {
   unsigned char *p;
-  size_t size;
+  size_t size, bytes; /* bytes: as recycler_bytes counts */
   unsigned seed;
 } parcel;
 
@@ -39,11 +39,13 @@ static void *trader(void *arg) {
     mine.seed = next_random(&random);
     mine.p = (unsigned char *)toft_sync_recycler_alloc(shared.r, mine.size, kind % 7 == 0 ? 64 : 8);
     if (mine.p == NULL) return (void *)(uintptr_t)1;
+    mine.bytes = recycler_bytes(mine.size, kind % 7 == 0 ? 64 : 8);
     if (kind == 1) {
       unsigned char *q = (unsigned char *)toft_sync_recycler_resize(shared.r, mine.p, mine.size, mine.size * 2, 8);
       if (q == NULL) return (void *)(uintptr_t)1;
-      mine.p = q;
       mine.size *= 2;
+      if (q != mine.p || (uintptr_t)q % 4096 == 0) mine.bytes = recycler_bytes(mine.size, q != mine.p ? 8 : 4096);
+      mine.p = q;
     }
     fill(mine.p, mine.size, mine.seed);
     mine = swap_parcel(next_random(&random) % SLOTS, mine);
@@ -75,7 +77,7 @@ static void trade(toft_recycler_options *o) {
   for (size_t i = 0; i < SLOTS; i++) {
     parcel *p = &shared.slots[i];
     if (p->p == NULL) continue;
-    live += recycler_bytes(p->size);
+    live += p->bytes;
   }
   assert_int_equal(toft_sync_recycler_get_stats(shared.r).used, live);
   for (size_t i = 0; i < SLOTS; i++) {

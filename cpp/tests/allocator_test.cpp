@@ -110,7 +110,7 @@ TYPED_TEST(Recyclers, WithoutAStandardResource) {
   TypeParam r;
   void *p = r.allocate(100);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % alignof(std::max_align_t), 0u);
-  EXPECT_EQ(r.stats().used, 104u);
+  EXPECT_EQ(r.stats().used, 112u);
   p = r.try_resize(p, 100, 5000);
   ASSERT_NE(p, nullptr);
   EXPECT_EQ(r.try_resize(p, 5000, SIZE_MAX), nullptr);

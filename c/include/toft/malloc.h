@@ -9,7 +9,7 @@
  * Functions with a context take the toft_malloc as `void *m`, as such libraries pass it. For libraries without a
  * context pointer a thread has a current toft_malloc.
  *
- * Objects are aligned to 16 bytes. The 8 bytes before each object store its size; a large object has 16. A call that
+ * Objects are aligned to 16 bytes, and have no header. A call that
  * fails returns NULL and changes nothing. For a library that frees nothing before the end of a document, the hooks of
  * an arena (toft_hook_malloc in toft.h) are faster.
  *
@@ -27,17 +27,16 @@
 extern "C" {
 #endif
 
-typedef struct toft_malloc {
-  toft_recycler recycler;
+typedef struct toft_malloc { /* opaque, with room for later versions */
+  uint64_t opaque[128];
 } toft_malloc;
 
 /* Initialises m. source == NULL: toft_heap(). Takes no memory. The structure must not move until its last call. */
-TOFT_API void toft_malloc_init(toft_malloc *m, struct toft_source *source);
+TOFT_INLINE void toft_malloc_init(toft_malloc *m, struct toft_source *source);
 /* Returns all memory to the source, including objects that were not freed. m is then as after init. */
 TOFT_API void toft_malloc_release(toft_malloc *m);
 /* Returns memory without live objects to the source, until about `keep` bytes of it are left. */
 TOFT_API void toft_malloc_trim(toft_malloc *m, size_t keep);
-/* In bytes, with the words before objects. */
 TOFT_API toft_recycler_stats toft_malloc_get_stats(const toft_malloc *m);
 
 TOFT_API TOFT_SIZED(2) void *toft_malloc_alloc(void *m, size_t size);
@@ -62,6 +61,13 @@ TOFT_API TOFT_SIZED(1) void *toft_malloc_current_alloc(size_t size);
 TOFT_API TOFT_SIZED2(1, 2) void *toft_malloc_current_calloc(size_t count, size_t size);
 TOFT_API TOFT_SIZED(2) void *toft_malloc_current_realloc(void *p, size_t size);
 TOFT_API void toft_malloc_current_free(void *p);
+
+/* The size of the caller's toft_malloc is compared with that of the library's. */
+TOFT_API void toft_malloc_init_size(toft_malloc *m, struct toft_source *source, size_t size);
+
+TOFT_INLINE void toft_malloc_init(toft_malloc *m, struct toft_source *source) {
+  toft_malloc_init_size(m, source, sizeof *m);
+}
 
 #ifdef __cplusplus
 }

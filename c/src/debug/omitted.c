@@ -132,6 +132,10 @@ static void *toft_recycler_resize_checked(toft_recycler *r, void *p, size_t old_
   (void)r, (void)p, (void)old_size, (void)new_size, (void)align, (void)site;
   return NULL;
 }
+static size_t toft_recycler_size_checked(const toft_recycler *r, const void *p) {
+  (void)r, (void)p;
+  return 0;
+}
 static struct toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r) {
   (void)r;
   return NULL;

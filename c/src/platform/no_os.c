@@ -26,6 +26,7 @@ static void toft_os_unmap(void *p, size_t size) {
   TOFT_HEAP_FREE(p);
 }
 static void toft_os_discard(void *p, size_t size) { (void)p, (void)size; }
+static void toft_os_forget(unsigned char *p, size_t size) { (void)p, (void)size; }
 static void *toft_os_reserve(size_t size) {
   (void)size;
   return NULL;

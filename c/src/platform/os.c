@@ -37,6 +37,10 @@ static void toft_os_unmap(void *p, size_t size) {
   VirtualFree(p, 0, MEM_RELEASE);
 }
 static void toft_os_discard(void *p, size_t size) { VirtualAlloc(p, size, MEM_RESET, PAGE_READWRITE); }
+static void toft_os_forget(unsigned char *p, size_t size) {
+  size_t front = (size_t)(0 - (uintptr_t)p) & 4095, back = (size_t)((uintptr_t)p + size) & 4095;
+  if (front + back < size) VirtualAlloc(p + front, size - front - back, MEM_RESET, PAGE_READWRITE);
+}
 static void *toft_os_reserve(size_t size) { return VirtualAlloc(NULL, size, MEM_RESERVE, PAGE_NOACCESS); }
 static int toft_os_commit(void *p, size_t size) { return VirtualAlloc(p, size, MEM_COMMIT, PAGE_READWRITE) != NULL; }
 static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DECOMMIT); }
@@ -212,6 +216,13 @@ static void toft_os_discard(void *p, size_t size) {
   if (madvise(p, toft_os_page(size), MADV_FREE) == 0) return;
 #endif
   (void)madvise(p, toft_os_page(size), MADV_DONTNEED);
+}
+/* Discards the content of the whole pages in a range at once. */
+static void toft_os_forget(unsigned char *p, size_t size) {
+  size_t front = (size_t)(0 - (uintptr_t)p) & (toft_os_page(1) - 1), back;
+  if (front >= size) return;
+  back = (size_t)((uintptr_t)p + size) & (toft_os_page(1) - 1);
+  if (front + back < size) (void)madvise(p + front, size - front - back, MADV_DONTNEED);
 }
 static void *toft_os_reserve(size_t size) { return toft_os_mmap(toft_os_page(size), PROT_NONE, MAP_NORESERVE); }
 static int toft_os_commit(void *p, size_t size) { return mprotect(p, toft_os_page(size), PROT_READ | PROT_WRITE) == 0; }

@@ -1,5 +1,5 @@
-/* Recyclers of a checked process. cursor == limit and `direct` is 0, so every call takes the slow path. Each object has
- * red zones and lies in a second recycler on the same source; its record lies outside it. A freed object stays in
+/* Recyclers of a checked process. No class has a slab and object_mask is 0, so every call takes the slow path. Each
+ * object has red zones and lies in a second recycler on the same source; its record lies outside it. A freed object stays in
  * quarantine, filled, until TOFT_QUARANTINE_MAX bytes were freed after it.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_CHECKED_C
@@ -180,8 +180,8 @@ static toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r) {
   toft_arm_fork();
   o.source = r->source;
   o.count = r->count;
-  o.block_size = r->stride; /* block_size of the options: only c->memory uses the stride */
-  if (toft_recycler_init_unchecked(&c->memory, &o) != TOFT_OK) {
+  o.block_size = r->block_size;
+  if (toft_recycler_init_as(&c->memory, &o, 0) != TOFT_OK) {
     free(c);
     return NULL;
   }
@@ -279,7 +279,8 @@ static toft_object *toft_object_require(const toft_recycler_checks *c, const voi
     toft_object_report_misuse(c, o == NULL ? TOFT_FOUND_FOREIGN : TOFT_FOUND_DOUBLE_FREE, p, size, o);
     return NULL;
   }
-  if (o->record.size != size) toft_object_report_misuse(c, TOFT_FOUND_WRONG_SIZE, p, size, o);
+  if (size != TOFT_SIZE_UNKNOWN && o->record.size != size)
+    toft_object_report_misuse(c, TOFT_FOUND_WRONG_SIZE, p, size, o);
   return o;
 }
 
@@ -298,6 +299,12 @@ static void toft_recycler_free_checked(toft_recycler *r, void *p, size_t size, u
   toft_object *o = toft_object_require(c, p, size);
   if (o != NULL) toft_recycler_quarantine_push(c, o);
   toft_recycler_end_call(c);
+}
+
+/* The requested size of the object at p. 0: there is none, which the next call that frees it reports. */
+static size_t toft_recycler_size_checked(const toft_recycler *r, const void *p) {
+  const toft_object *o = r->checks != NULL ? toft_object_find(r->checks, p) : NULL;
+  return o != NULL ? o->record.size : 0;
 }
 
 /* Resizes in place if the object shrinks; else copies, so that uses of the old address are detected. */

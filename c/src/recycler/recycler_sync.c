@@ -1,4 +1,5 @@
-/* Synchronized recyclers: shards with a lock each, over which threads are distributed.
+/* Synchronized recyclers: shards with a lock each, over which threads are distributed. A free that finds the lock of the
+ * object's shard taken does not wait: it puts the object on the shard's list, which the next holder of the lock frees.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_SYNC_C
 #define TOFT_RECYCLER_RECYCLER_SYNC_C
@@ -7,8 +8,6 @@
 #include "../core/instrument.h"
 #include "../platform/atomic.c"
 #include "recycler.c"
-#include "recycler_large.c"
-#include "recycler_stats.c"
 
 /* A thread that finds its shard's lock taken usually uses another shard. */
 #define TOFT_SHARDS_DEFAULT 8
@@ -17,6 +16,7 @@
 typedef struct toft_recycler_shard {
   toft_lock lock;
   int initialised; /* the first allocation does this */
+  size_t deferred; /* atomic: the newest of the objects whose frees found the lock taken; each has the next's address */
   toft_recycler recycler;
   unsigned char pad[128];
 } toft_recycler_shard;
@@ -53,9 +53,37 @@ static void toft_sync_unlock(toft_recycler_shard *s) { TOFT_UNLOCK(&s->lock); }
 
 static int toft_sync_initialise(toft_sync_recycler *r, toft_recycler_shard *s) {
   int code = toft_recycler_init(&s->recycler, &r->options);
-  s->recycler.shard = (int32_t)(s - r->shards);
+  s->recycler.shard = (uint8_t)(s - r->shards);
   s->initialised = code == TOFT_OK;
   return code;
+}
+
+/* Frees an object instead of its owner, which holds the lock. */
+static void toft_sync_defer(toft_recycler_shard *s, void *p) {
+  size_t next = TOFT_LOAD(&s->deferred);
+  do memcpy(p, &next, sizeof next);
+  while (!TOFT_CAS_ACQ_REL(&s->deferred, &next, (size_t)(uintptr_t)p));
+}
+
+/* Frees the objects of the list. Precondition: the lock is held. */
+static TOFT_NOINLINE void toft_sync_free_deferred(toft_recycler_shard *s) {
+  size_t at = TOFT_LOAD(&s->deferred);
+  while (!TOFT_CAS_ACQ_REL(&s->deferred, &at, 0)) continue;
+  while (at != 0) {
+    void *p = (void *)(uintptr_t)at;
+    memcpy(&at, p, sizeof at);
+    toft_recycler_free(&s->recycler, p, TOFT_SIZE_UNKNOWN);
+  }
+}
+
+/* Begins the use of a shard whose lock this thread has taken. */
+static void toft_sync_enter(toft_recycler_shard *s) {
+  if (TOFT_UNLIKELY(TOFT_LOAD(&s->deferred) != 0)) toft_sync_free_deferred(s);
+}
+
+static void toft_sync_lock_shard(toft_recycler_shard *s) {
+  toft_lock_take(&s->lock);
+  toft_sync_enter(s);
 }
 
 /* Locks a shard for an allocation: the thread's own, or one whose lock is free. */
@@ -70,20 +98,16 @@ static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
     s = &r->shards[own];
     toft_lock_take(&s->lock);
   }
+  toft_sync_enter(s);
   if (TOFT_UNLIKELY(!s->initialised)) (void)toft_sync_initialise(r, s); /* without a count this cannot fail */
   return s;
 }
 
-/* Locks the shard that p came from. The owner stored in memory does not change while p is live. */
-static toft_recycler_shard *toft_sync_lock_of(toft_sync_recycler *r, void *p, size_t size) {
-  toft_recycler_shard *s = r->shards;
-  if (r->count > 1) {
-    toft_recycler *owner =
-        size <= TOFT_RECYCLER_DIRECT ? toft_recycler_block_of(p)->owner : toft_recycler_front_of(p)->owner;
-    s = &r->shards[owner->shard];
-  }
-  toft_lock_take(&s->lock);
-  return s;
+/* The shard that p came from. What is stored in memory of it does not change while p is live. */
+static toft_recycler_shard *toft_sync_shard_of(toft_sync_recycler *r, void *p) {
+  if (r->count == 1) return r->shards;
+  return &r->shards[toft_recycler_is_large(p) ? toft_recycler_front_of(p)->owner->shard
+                                              : toft_recycler_line(p, 0)->shard];
 }
 
 toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options) {
@@ -113,6 +137,7 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   for (i = 0; i < o.shards; i++) {
     memset(&r->shards[i].lock, 0, sizeof r->shards[i].lock);
     r->shards[i].initialised = 0;
+    r->shards[i].deferred = 0;
   }
   if (o.count != 0 && toft_sync_initialise(r, r->shards) != TOFT_OK) {
     inner->put(inner, r, bytes);
@@ -136,7 +161,7 @@ static TOFT_COLD void *toft_sync_alloc_after_refusal(toft_sync_recycler *r, size
   toft_sync_recycler_trim(r, 0);
   for (uint32_t i = 0; i < r->count && p == NULL; i++) {
     toft_recycler_shard *s = &r->shards[i];
-    toft_lock_take(&s->lock);
+    toft_sync_lock_shard(s);
     if (s->initialised) p = toft_recycler_alloc_slow_at(&s->recycler, size, align, site);
     toft_sync_unlock(s);
   }
@@ -158,11 +183,17 @@ void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align)
 void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size) {
   toft_recycler_shard *s;
   if (p == NULL) return;
-  s = toft_sync_lock_of(r, p, size);
-  if (TOFT_UNLIKELY(s->recycler.checked))
+  s = toft_sync_shard_of(r, p);
+  if (TOFT_UNLIKELY(s->recycler.checked)) {
+    toft_lock_take(&s->lock);
     toft_recycler_free_slow_at(&s->recycler, p, size, TOFT_CALLER());
-  else
+  } else if (TOFT_LIKELY(TOFT_LOCK_TRY(&s->lock))) {
+    toft_sync_enter(s);
     toft_recycler_free(&s->recycler, p, size);
+  } else {
+    toft_sync_defer(s, p);
+    return;
+  }
   toft_sync_unlock(s);
 }
 
@@ -170,7 +201,8 @@ void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
   toft_recycler_shard *s;
   void *q;
   if (p == NULL) return toft_sync_recycler_alloc(r, new_size, align);
-  s = toft_sync_lock_of(r, p, old_size);
+  s = toft_sync_shard_of(r, p);
+  toft_sync_lock_shard(s);
   q = toft_recycler_resize_at(&s->recycler, p, old_size, new_size, align, TOFT_CALLER());
   toft_sync_unlock(s);
   if (TOFT_LIKELY(q != NULL)) return q;
@@ -185,6 +217,7 @@ void toft_sync_recycler_reset(toft_sync_recycler *r) {
   uint32_t i;
   for (i = 0; i < r->count; i++) {
     toft_lock_take(&r->shards[i].lock);
+    TOFT_STORE(&r->shards[i].deferred, 0);
     if (r->shards[i].initialised) toft_recycler_release(&r->shards[i].recycler);
     toft_sync_unlock(&r->shards[i]);
   }
@@ -193,7 +226,7 @@ void toft_sync_recycler_reset(toft_sync_recycler *r) {
 void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep) {
   uint32_t i;
   for (i = 0; i < r->count; i++) {
-    toft_lock_take(&r->shards[i].lock);
+    toft_sync_lock_shard(&r->shards[i]);
     if (r->shards[i].initialised) keep -= toft_min(keep, toft_recycler_trim_to(&r->shards[i].recycler, keep));
     toft_sync_unlock(&r->shards[i]);
   }
@@ -208,7 +241,7 @@ toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r) {
     toft_recycler_stats s;
     const uint64_t *part = (const uint64_t *)(const void *)&s;
     size_t k;
-    toft_lock_take(&r->shards[i].lock);
+    toft_sync_lock_shard(&r->shards[i]);
     memset(&s, 0, sizeof s);
     if (r->shards[i].initialised) s = toft_recycler_get_stats(&r->shards[i].recycler);
     toft_sync_unlock(&r->shards[i]);

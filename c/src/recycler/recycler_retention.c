@@ -1,0 +1,114 @@
+/* What a recycler keeps: the rule of the page cache. Bytes are in use (units with a slab, runs of large objects, blocks
+ * of one object) or idle (the same without objects, if their pages may be resident). Idle bytes up to what was in use at
+ * once in the current or the previous window of time are kept, and as much again, up to 1 MiB, for requests of other
+ * sizes. The surplus returns to the source where a whole block is idle, and else, if it is pages, to the system.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_RECYCLER_RECYCLER_RETENTION_C
+#define TOFT_RECYCLER_RECYCLER_RETENTION_C
+
+#include "../platform/os.c"
+#include "recycler_large.c"
+
+#define TOFT_RECYCLER_SURPLUS_MIN (64 * TOFT_KIB) /* less is not returned by itself */
+#define TOFT_RECYCLER_MORE_MAX TOFT_MIB           /* kept beyond what was in use */
+
+static void toft_recycler_peak(toft_recycler *r, size_t bytes) { r->recent[0] = toft_max(r->recent[0], bytes); }
+
+/* Bytes are used from now on; they were counted as idle or not. */
+static void toft_recycler_use(toft_recycler *r, size_t bytes, int were_idle) {
+  r->in_use += bytes;
+  if (were_idle) r->idle -= bytes;
+  toft_recycler_peak(r, r->in_use);
+}
+
+static void toft_recycler_unuse(toft_recycler *r, size_t bytes) {
+  r->in_use -= bytes;
+  r->idle += bytes;
+}
+
+/* New memory counts as if it had been in use, so that it is kept for a window. */
+static void toft_recycler_add_idle(toft_recycler *r, size_t bytes) {
+  r->idle += bytes;
+  toft_recycler_peak(r, r->in_use + r->idle);
+}
+
+/* Whether `bytes` of an idle block may return: not if less than `keep` would remain, or less than options.count needs. */
+static int toft_recycler_may_return(const toft_recycler *r, size_t bytes, size_t size, size_t keep) {
+  return r->idle >= bytes && r->idle - bytes >= keep && r->reserved - size >= r->floor;
+}
+
+static void toft_recycler_return_blocks(toft_recycler *r, size_t keep) {
+  while (r->spare_count != 0 && toft_recycler_may_return(r, r->spare[0].size, r->spare[0].size, keep))
+    toft_recycler_spare_put(r, 0);
+  for (toft_recycler_region *g = r->regions, *next; g != NULL; g = next) {
+    next = g->next;
+    if (g->live == 0 && toft_recycler_may_return(r, g->dirty * TOFT_RECYCLER_PAGE, g->size, keep))
+      toft_recycler_region_put(r, g);
+  }
+  for (toft_recycler_segment *s = r->segments, *next; s != NULL; s = next) {
+    next = s->next;
+    if (s->free == toft_recycler_segment_units(s) &&
+        toft_recycler_may_return(r, toft_count_bits(s->dirty) * TOFT_RECYCLER_UNIT, s->size, keep))
+      toft_recycler_segment_put(r, s);
+  }
+}
+
+/* Gives the pages of idle units and runs back to the system, whose addresses stay. */
+static void toft_recycler_discard_pages(toft_recycler *r, size_t keep) {
+  for (toft_recycler_segment *s = r->segments; s != NULL && r->idle > keep; s = s->next) {
+    uint64_t units = s->size >= TOFT_CAP ? s->dirty & ~(uint64_t)1 : 0; /* unit 0 contains the header */
+    while (units != 0 && r->idle > keep) {
+      unsigned first = toft_lowest_bit(units), count = 0;
+      for (; first + count < TOFT_RECYCLER_UNITS && (units >> (first + count) & 1) != 0; count++) {
+        units &= ~((uint64_t)1 << (first + count));
+        s->dirty &= ~((uint64_t)1 << (first + count));
+      }
+      toft_os_forget(s->units + first * TOFT_RECYCLER_UNIT, count * TOFT_RECYCLER_UNIT);
+      r->idle -= count * TOFT_RECYCLER_UNIT;
+    }
+  }
+  for (toft_recycler_region *g = r->regions; g != NULL && r->idle > keep; g = g->next) {
+    if (g->dirty == 0) continue;
+    for (uint32_t i = 0; i < g->count; i++) /* the last 64 bytes of a run may belong to the next object */
+      toft_os_forget(g->pages + g->runs[i].first * TOFT_RECYCLER_PAGE, (g->runs[i].count - 1u) * TOFT_RECYCLER_PAGE);
+    r->idle -= g->dirty * TOFT_RECYCLER_PAGE;
+    g->dirty = 0;
+  }
+}
+
+static void toft_recycler_return_down_to(toft_recycler *r, size_t keep) {
+  toft_recycler_flush(r);
+  toft_recycler_return_blocks(r, keep);
+  if (r->source == &toft_heap_source) toft_recycler_discard_pages(r, keep);
+}
+
+/* Returns the surplus if a window has passed. */
+static void toft_recycler_settle(toft_recycler *r) {
+#ifndef TOFT_OMIT_PAGE_CACHE
+  size_t now, window = toft_page_window(), passed, kept;
+  if (r->idle <= TOFT_RECYCLER_SURPLUS_MIN) return;
+  now = toft_os_milliseconds();
+  passed = now - r->began;
+  if (passed >= window) {
+    r->recent[1] = passed < 2 * window ? r->recent[0] : r->in_use;
+    r->recent[0] = r->in_use;
+    r->began = now;
+  }
+  kept = toft_max(r->recent[0], r->recent[1]);
+  kept += toft_min(kept, TOFT_RECYCLER_MORE_MAX) - r->in_use;
+  if (r->idle > kept + TOFT_RECYCLER_SURPLUS_MIN) toft_recycler_return_down_to(r, kept);
+#else
+  (void)r;
+#endif
+}
+
+/* Returns memory without live objects until about `keep` bytes are left; returns these. */
+static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
+  if (r->checked) return toft_recycler_trim_checked(r, keep, TOFT_CALLER());
+  toft_recycler_return_down_to(r, keep);
+  return r->idle;
+}
+
+void toft_recycler_trim(toft_recycler *r, size_t keep) { (void)toft_recycler_trim_to(r, keep); }
+
+#endif

@@ -1,0 +1,227 @@
+/* The slabs of a recycler: runs of pages with objects of one class.
+ *
+ * A class allocates from its current slab: freed objects, then new ones. A slab is current, full or partial. A full one
+ * becomes partial when an eighth of its objects were freed; so a class that replaces objects at random does not change
+ * its slab at each call. A partial one without objects goes back to its unit.
+ *
+ * No object starts at a multiple of the page size, so that a free tells large objects, which do, by their address. The
+ * objects of classes that are multiples of 128 start 64 bytes after one; in other classes such an object is left out.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_RECYCLER_RECYCLER_SLABS_C
+#define TOFT_RECYCLER_RECYCLER_SLABS_C
+
+#include "recycler_segments.c"
+
+enum { TOFT_RECYCLER_CURRENT, TOFT_RECYCLER_FULL, TOFT_RECYCLER_PARTIAL };
+
+#define TOFT_RECYCLER_SHARED_CLASSES 56 /* those up to TOFT_RECYCLER_CLASS_MAX; the others are parts of a unit */
+#define TOFT_RECYCLER_HOT_PAGES 16      /* a class that has these takes whole units */
+#define TOFT_RECYCLER_SLACK 8           /* a full slab is used again when this part of it is free */
+
+/* The current slab of a class that has none: full. It is never written. */
+static toft_recycler_slab toft_recycler_no_slab;
+
+/* ---- classes ---- */
+
+/* Bytes of each object of a class. */
+static size_t toft_recycler_class_bytes(size_t k) {
+  static const uint16_t parts[] = {4592, 5360, 6448, 8048, 10736, 16112};
+  size_t shift = k < 16 ? 3 : 2 + k / 8;
+  return k < TOFT_RECYCLER_SHARED_CLASSES ? (k - 8 * (shift - 3) + 1) << shift
+                                          : parts[k - TOFT_RECYCLER_SHARED_CLASSES];
+}
+
+/* Precondition: 0 < size <= TOFT_RECYCLER_DIRECT. */
+static size_t toft_recycler_class_index(size_t size) {
+  size_t k = TOFT_RECYCLER_SHARED_CLASSES, bytes;
+  if (toft_recycler_classify(size, &k, &bytes)) return k;
+  while (toft_recycler_class_bytes(k) < size) k++;
+  return k;
+}
+
+static unsigned toft_recycler_class_pages(size_t bytes) {
+  return bytes <= 512 ? 1 : bytes <= 1024 ? 2 : bytes <= 2048 ? 4 : 8;
+}
+
+/* ---- slabs ---- */
+
+/* The first page of a slab: its line is that of the page. */
+static unsigned toft_recycler_first_page(const toft_recycler_slab *d) {
+  uintptr_t line = ((uintptr_t)d & (TOFT_RECYCLER_ZONE - 1)) >> 6;
+  return (unsigned)(7 - line - ((uintptr_t)d >> 15)) & 7;
+}
+
+/* The address in the unit of d with this low half. */
+static unsigned char *toft_recycler_widen(const toft_recycler_slab *d, uint32_t low) {
+  unsigned char *unit = toft_recycler_unit_base(d);
+  return unit + (uint32_t)(low - (uint32_t)(uintptr_t)unit);
+}
+
+/* Sets the end of the new objects: the first that would start at a page, or `last`. */
+static void toft_recycler_slab_stop(toft_recycler_slab *d) {
+  const unsigned char *last = toft_recycler_widen(d, d->last);
+  const unsigned char *page = d->cursor + toft_pad(d->cursor, TOFT_RECYCLER_PAGE);
+  d->end = d->last;
+  if (d->bytes % 128 == 0) return;
+  for (; page < last; page += TOFT_RECYCLER_PAGE) {
+    if ((size_t)(page - d->cursor) % d->bytes != 0) continue;
+    d->end = (uint32_t)(uintptr_t)page;
+    return;
+  }
+}
+
+/* Goes on behind the object that was left out. 0: that was the last. */
+static int toft_recycler_slab_skip(toft_recycler_slab *d) {
+  if (d->end == d->last) return 0;
+  d->cursor += d->bytes;
+  toft_recycler_slab_stop(d);
+  return d->end != (uint32_t)(uintptr_t)d->cursor;
+}
+
+/* Address of the first object of a slab. */
+static unsigned char *toft_recycler_slab_begin(unsigned char *from, size_t bytes) {
+  size_t align = toft_min(bytes & (0 - bytes), TOFT_RECYCLER_ALIGN_MAX);
+  unsigned char *p = from + toft_pad(from, align);
+  if (bytes % 128 == 0) return ((uintptr_t)p & 64) != 0 ? p : p + 64;
+  return ((uintptr_t)p & (TOFT_RECYCLER_PAGE - 1)) != 0 ? p : p + align;
+}
+
+/* The usable bytes of the pages of a slab. */
+static size_t toft_recycler_slab_room(const toft_recycler_slab *d) {
+  const toft_recycler_segment *s = toft_recycler_segment_of(toft_recycler_line(d, 0));
+  unsigned char *unit = toft_recycler_unit_base(d);
+  unsigned first = toft_recycler_first_page(d);
+  return (size_t)(toft_recycler_page_end(unit, first + d->pages) - toft_recycler_page_start(s, unit, first));
+}
+
+/* Takes a slab of up to `pages` pages that is the current one from now on. NULL: there is no such run. */
+static toft_recycler_slab *toft_recycler_slab_take(toft_recycler *r, size_t k, unsigned pages) {
+  unsigned first;
+  toft_recycler_slab *unit = toft_recycler_pages_take(r, pages, &first), *d;
+  if (unit == NULL) return NULL;
+  const toft_recycler_segment *s = toft_recycler_segment_of(unit);
+  unsigned char *base = toft_recycler_unit_base(unit), *from = toft_recycler_page_start(s, base, first);
+  const unsigned char *to = toft_recycler_page_end(base, first + pages);
+  size_t bytes = toft_recycler_class_bytes(k);
+  for (unsigned i = 0; i < pages; i++) unit->map[first + i] = (uint8_t)first;
+  d = toft_recycler_line(base, first);
+  d->pages = (uint8_t)pages;
+  d->free = NULL;
+  d->cursor = toft_recycler_slab_begin(from, bytes);
+  d->last = (uint32_t)(uintptr_t)(d->cursor + (size_t)(to - d->cursor) / bytes * bytes);
+  d->bytes = (uint16_t)bytes;
+  d->used = 0;
+  d->size_class = (uint8_t)k;
+  d->next = d->previous = NULL;
+  toft_recycler_slab_stop(d);
+  r->held[k] = (uint16_t)toft_min(r->held[k] + pages, UINT16_MAX);
+  r->slab_count++;
+  r->slab_bytes += (size_t)(to - from);
+  return d;
+}
+
+/* Returns a slab without objects to its unit. Precondition: no list contains it. */
+static void toft_recycler_slab_put(toft_recycler *r, toft_recycler_slab *d) {
+  r->held[d->size_class] -= (uint16_t)toft_min(r->held[d->size_class], d->pages);
+  r->slab_count--;
+  r->slab_bytes -= toft_recycler_slab_room(d);
+  toft_recycler_pages_put(r, toft_recycler_line(d, 0), d->pages, toft_recycler_first_page(d));
+}
+
+static void toft_recycler_set_current(toft_recycler *r, size_t k, toft_recycler_slab *d) {
+  r->current[k] = d != NULL ? d : &toft_recycler_no_slab;
+  if (d == NULL) return;
+  d->previous = NULL;
+  d->state = TOFT_RECYCLER_CURRENT;
+  d->threshold = -1;
+}
+
+/* Returns the current slabs without objects to their units. */
+static void toft_recycler_flush(toft_recycler *r) {
+  for (size_t k = 0; k < TOFT_RECYCLER_CLASSES; k++) {
+    toft_recycler_slab *d = r->current[k];
+    if (d == &toft_recycler_no_slab || d->used != 0) continue;
+    toft_recycler_set_current(r, k, d->next);
+    toft_recycler_slab_put(r, d);
+  }
+}
+
+/* Takes a slab of `most` to `least` pages, powers of two. */
+static toft_recycler_slab *toft_recycler_slab_take_down_to(toft_recycler *r, size_t k, unsigned most, unsigned least) {
+  toft_recycler_slab *d = NULL;
+  for (unsigned pages = most; d == NULL && pages >= least; pages /= 2) d = toft_recycler_slab_take(r, k, pages);
+  return d;
+}
+
+/* The smallest run that holds an object wherever it lies. */
+static unsigned toft_recycler_least_pages(size_t bytes) {
+  unsigned pages = 1;
+  while (pages < 8 && pages * TOFT_RECYCLER_PAGE < bytes + TOFT_RECYCLER_PAGE_MIN) pages *= 2;
+  return pages;
+}
+
+/* Takes a slab; calls the source if no pages are free. */
+static toft_recycler_slab *toft_recycler_slab_new(toft_recycler *r, size_t k) {
+  size_t bytes = toft_recycler_class_bytes(k);
+  unsigned least = toft_recycler_class_pages(bytes), most = r->held[k] >= TOFT_RECYCLER_HOT_PAGES ? 8 : least;
+  toft_recycler_slab *d = toft_recycler_slab_take_down_to(r, k, most, least);
+  if (d != NULL) return d;
+  if (r->segments != NULL) {
+    toft_recycler_flush(r);
+    d = toft_recycler_slab_take_down_to(r, k, most, least);
+    if (d != NULL) return d;
+  }
+  if (toft_recycler_segment_take(r)) return toft_recycler_slab_take(r, k, most);
+  return toft_recycler_slab_take_down_to(r, k, most, toft_recycler_least_pages(bytes));
+}
+
+/* Makes a slab with free objects the current one. 0: there is no memory. */
+static int toft_recycler_slab_next(toft_recycler *r, size_t k) {
+  toft_recycler_slab *full = r->current[k], *d = full->next;
+  if (d == NULL && (d = toft_recycler_slab_new(r, k)) == NULL) return 0;
+  if (full != &toft_recycler_no_slab && full == r->current[k]) {
+    full->state = TOFT_RECYCLER_FULL;
+    full->threshold = (int16_t)(full->used - 1 - full->used / TOFT_RECYCLER_SLACK);
+  }
+  toft_recycler_set_current(r, k, d);
+  return 1;
+}
+
+/* Allocates an object of a class. NULL: there is no memory. */
+static void *toft_recycler_class_alloc(toft_recycler *r, size_t k) {
+  size_t bytes = toft_recycler_class_bytes(k);
+  for (;;) {
+    void *p = toft_recycler_pop(r, r->current[k], bytes);
+    if (p != NULL) return p;
+    if (!toft_recycler_slab_skip(r->current[k]) && !toft_recycler_slab_next(r, k)) return NULL;
+  }
+}
+
+/* recycler_retention.c */
+static void toft_recycler_settle(toft_recycler *r);
+
+void toft_recycler_slab_freed(toft_recycler *r, toft_recycler_slab *d) {
+  toft_recycler_slab *current = r->current[d->size_class];
+  if (d->used != 0 && current == &toft_recycler_no_slab) { /* it was full, as below */
+    d->next = NULL;
+    toft_recycler_set_current(r, d->size_class, d);
+    return;
+  }
+  if (d->used != 0) {
+    d->state = TOFT_RECYCLER_PARTIAL;
+    d->threshold = 0;
+    d->previous = current;
+    d->next = current->next;
+    if (d->next != NULL) d->next->previous = d;
+    current->next = d;
+    return;
+  }
+  if (d->state == TOFT_RECYCLER_PARTIAL) {
+    d->previous->next = d->next;
+    if (d->next != NULL) d->next->previous = d->previous;
+  }
+  toft_recycler_slab_put(r, d);
+  toft_recycler_settle(r);
+}
+
+#endif
