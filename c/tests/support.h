@@ -178,8 +178,8 @@ static inline size_t rounds_of(size_t rounds) {
   return getenv("TOFT_EMULATED") != NULL ? rounds / 8 : getenv("TOFT_SHORT") != NULL ? rounds / 4 : rounds;
 }
 
-/* Bytes that a recycler counts for an object: a multiple of its alignment and of 8 up to 128, of an eighth of the power of
- * two below up to 4096, a part of a unit up to 16112; large objects have a multiple of 8. */
+/* Bytes that a recycler counts for an object: a multiple of its alignment and of 8 up to 128, of an eighth of the power
+ * of two below up to 4096, a part of a unit up to 16112; large objects have a multiple of 8. */
 static inline size_t recycler_bytes(size_t size, size_t align) {
   static const size_t parts[] = {4592, 5360, 6448, 8048, 10736, 16112};
   size_t step = 8, power = 128, i = 0, rounded;

@@ -9,25 +9,26 @@
  *     toft_recycler_release(&r);                 frees all remaining objects
  *
  * Objects have no header: a free finds the slab by the address. Sizes are rounded up to a multiple of the alignment and
- * of 8, from 129 to 4096 bytes to a multiple of an eighth of the power of two below, and from there to 4592, 5360, 6448,
- * 8048, 10736 or 16112; a size of 0 counts as 1. Any power of two is a valid alignment. A call that fails returns NULL
- * or a negative code and changes nothing.
+ * of 8, from 129 to 4096 bytes to a multiple of an eighth of the power of two below, and from there to 4592, 5360,
+ * 6448, 8048, 10736 or 16112; a size of 0 counts as 1. Any power of two is a valid alignment. A call that fails returns
+ * NULL or a negative code and changes nothing.
  *
- * MISUSE. A free of another recycler's memory, or of an object that was freed before, is undefined. Recyclers created in
- * a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, frees with a wrong size, and
- * writes outside an object or after its free; each call then takes the slow path, and each object has red zones and a
- * record.
+ * MISUSE. A free of another recycler's memory, or of an object that was freed before, is undefined. Recyclers created
+ * in a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, frees with a wrong size,
+ * and writes outside an object or after its free; each call then takes the slow path, and each object has red zones and
+ * a record.
  *
  * COST. alloc, free and resize in place take constant time, except that a slab is looked for in the segments that have
  * space. An object above TOFT_RECYCLER_DIRECT, or with an alignment above 64, takes whole pages of 4 KiB; its
  * allocation reads at most 64 regions of up to 256 free runs. An allocation calls the source at most once, unless that
  * fails (see REFUSAL). Statistics take constant time; release and trim are linear in the memory held.
  *
- * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it together. Larger objects have a block of their
- * own; when more than 512 KiB of these are in use, those up to 1 MiB are placed side by side in regions of 4 MiB, and
- * grow in place if there is space. A recycler keeps what was in use at once in the current or the previous half second
- * (toft_page_cache_window): the surplus returns to the source, or its pages to the system, at one of the next calls
- * that frees a slab or a large object. trim and release return memory at once. A toft_recycler itself has 1 KiB.
+ * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it
+ * together. Larger objects have a block of their own; when more than 512 KiB of these are in use, those up to 1 MiB are
+ * placed side by side in regions of 4 MiB, and grow in place if there is space. A recycler keeps what was in use at
+ * once in the current or the previous half second (toft_page_cache_window): the surplus returns to the source, or its
+ * pages to the system, at one of the next calls that frees a slab or a large object. trim and release return memory at
+ * once. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -97,18 +98,18 @@ TOFT_API toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r);
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
 /* Frees an object. `size` is the requested size, which only checked processes read. NULL is ignored. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
-/* Returns p itself if the bytes at p suffice and at least half of them are needed, or if a large object has space behind
- * it; else copies. Returns NULL, and changes nothing, if there is no memory for an object that grows; one that shrinks
- * then stays at p. p == NULL allocates. */
+/* Returns p itself if the bytes at p suffice and at least half of them are needed, or if a large object has space
+ * behind it; else copies. Returns NULL, and changes nothing, if there is no memory for an object that grows; one that
+ * shrinks then stays at p. p == NULL allocates. */
 TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
                                                    size_t align);
 
 /* ---- synchronized ---- */
 
 /* Threads are distributed over shards, each a recycler with a lock: an allocation takes the lock of the thread's shard,
- * or of another if that is held. A free takes the lock of the shard that the memory came from; if it is held, the object
- * goes to a list, which the next call in that shard frees. The source is called by one thread at a time. Any thread may
- * free any object. */
+ * or of another if that is held. A free takes the lock of the shard that the memory came from; if it is held, the
+ * object goes to a list, which the next call in that shard frees. The source is called by one thread at a time. Any
+ * thread may free any object. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
 /* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 1.2
@@ -139,19 +140,20 @@ TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r)
 #define TOFT_RECYCLER_UNIT ((size_t)32768)
 #define TOFT_RECYCLER_ZONE ((size_t)512)
 
-/* `map` and what follows are set in the line of page 0 only, and describe the unit. */
+/* `index` and what follows are set in the line of page 0 only, and describe the unit. */
 typedef struct toft_recycler_slab {
-  void *free;            /* freed objects, newest first; each starts with the address of the next */
-  unsigned char *cursor; /* the first object that was never allocated */
-  uint32_t end, last;    /* low halves of addresses: the cursor stops at `end`, and goes on behind it up to `last` */
-  uint16_t bytes, used;  /* of an object; allocated objects */
-  int16_t threshold;     /* toft_recycler_slab_freed is called when used <= threshold */
-  uint8_t size_class, state;
+  void *free;                                 /* freed objects, newest first; each starts with the address of the next */
+  unsigned char *cursor;                      /* the first object that was never allocated */
+  uint32_t end, last;                         /* low halves of addresses: the cursor goes to `end`, and behind it to `last` */
   struct toft_recycler_slab *next, *previous; /* of its class, if it has free objects; the first is `current` */
-  uint8_t map[8];                             /* of a page: the first page of its slab */
-  uint8_t pages, free_pages;                  /* pages of the slab; free pages of the unit, one bit each */
-  uint8_t index, gap, shard;                  /* of the unit: in its segment; length class of its longest free run */
-  int16_t segment;                            /* distance from unit 0 to the segment's header in 16 bytes */
+  uint16_t bytes;                             /* of an object */
+  uint16_t freed, most;                       /* length of `free`; toft_recycler_slab_freed is called when it is `most` */
+  uint16_t capacity;                          /* objects; known when the slab has been full */
+  uint8_t size_class, state, pages;
+  uint8_t index, shard; /* the unit's index in its segment; the recycler's in a synchronized one */
+  uint8_t free_pages;   /* of the unit, one bit each */
+  int16_t segment;      /* distance from unit 0 to the segment's header in 16 bytes */
+  uint8_t map[8];       /* of a page: the line of its slab, counted from the end of the zone */
 } toft_recycler_slab;
 
 /* Requests up to this size have a size class in the inline paths, or 16112 in the slow one. */
@@ -169,7 +171,7 @@ typedef struct toft_recycler_spare {
 
 struct toft_recycler {
   toft_recycler_slab *current[TOFT_RECYCLER_CLASSES]; /* the slab that a class allocates from */
-  size_t live;                                        /* bytes of live objects in slabs */
+  size_t freed, full; /* bytes of freed objects in slabs; of all objects in those that are not current */
   uintptr_t object_mask; /* a free at a multiple of object_mask + 1 takes the slow path: large objects, NULL; 0: all */
   struct toft_source *source;
   struct toft_recycler_segment *segments; /* those with space were used last */
@@ -205,16 +207,19 @@ TOFT_INLINE int toft_recycler_init(toft_recycler *r, const toft_recycler_options
   return toft_recycler_init_layout(r, options, TOFT_RECYCLER_LAYOUT << 16 | sizeof *r);
 }
 
-/* Returns the line of page `page` of the unit that contains p. */
-TOFT_INLINE toft_recycler_slab *toft_recycler_line(const void *p, unsigned page) {
-  uintptr_t at = (uintptr_t)p;
-  uintptr_t line = (at | (TOFT_RECYCLER_UNIT - 1)) - 63 - (((at >> 9) + (page << 6)) & (TOFT_RECYCLER_ZONE - 64));
-  return (toft_recycler_slab *)((uintptr_t)p + (line - at));
+/* Returns the line `line`, times 64, of the unit that contains p. */
+TOFT_INLINE toft_recycler_slab *toft_recycler_line(const void *p, uintptr_t line) {
+  return (toft_recycler_slab *)(((uintptr_t)p | (TOFT_RECYCLER_UNIT - 1)) - 63 - line);
+}
+
+/* Returns the line of the unit that contains p, which is that of its page 0. */
+TOFT_INLINE toft_recycler_slab *toft_recycler_unit_of(const void *p) {
+  return toft_recycler_line(p, (uintptr_t)p >> 9 & (TOFT_RECYCLER_ZONE - 64));
 }
 
 /* Returns the slab that contains p. */
 TOFT_INLINE toft_recycler_slab *toft_recycler_slab_of(const void *p) {
-  return toft_recycler_line(p, toft_recycler_line(p, 0)->map[(uintptr_t)p >> 12 & 7]);
+  return toft_recycler_line(p, (uintptr_t)toft_recycler_unit_of(p)->map[(uintptr_t)p >> 12 & 7] << 6);
 }
 
 /* Returns log2 of the distance between size classes at `size`: an eighth of the power of two below. Precondition:
@@ -248,13 +253,14 @@ TOFT_INLINE TOFT_NODISCARD void *toft_recycler_pop(toft_recycler *r, toft_recycl
   void *p = d->free;
   if (TOFT_LIKELY(p != NULL)) {
     memcpy(&d->free, p, sizeof p);
-  } else {
-    p = d->cursor;
-    if (TOFT_UNLIKELY((uint32_t)(uintptr_t)p == d->end)) return NULL;
-    d->cursor = (unsigned char *)p + bytes;
+    d->freed--;
+    r->freed -= bytes;
+    return p;
   }
-  d->used++;
-  r->live += bytes;
+  p = d->cursor;
+  if (TOFT_UNLIKELY((uint32_t)(uintptr_t)p == d->end)) return NULL;
+  d->cursor = (unsigned char *)p + bytes;
+  TOFT_ASSUME(p != NULL);
   return p;
 }
 
@@ -279,8 +285,8 @@ TOFT_INLINE void toft_recycler_push(toft_recycler *r, void *p) {
   toft_recycler_slab *d = toft_recycler_slab_of(p);
   memcpy(p, &d->free, sizeof p);
   d->free = p;
-  r->live -= d->bytes;
-  if (TOFT_UNLIKELY((int)--d->used <= d->threshold)) toft_recycler_slab_freed(r, d);
+  r->freed += d->bytes;
+  if (TOFT_UNLIKELY(++d->freed >= d->most)) toft_recycler_slab_freed(r, d);
 }
 
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {

@@ -115,7 +115,7 @@ static int toft_recycler_take_regions(toft_recycler *r, size_t count, size_t byt
   return 1;
 }
 
-/* Takes the memory of options.count. 0: the source refuses; what it gave goes back. */
+/* Takes the memory of options.count. 0: the source refuses; all of it is returned. */
 static int toft_recycler_take_counted(toft_recycler *r) {
   size_t bytes = toft_round(r->block_size, 8);
   int small = toft_recycler_is_small(bytes, 8);

@@ -1,6 +1,6 @@
 /* Recyclers of a checked process. No class has a slab and object_mask is 0, so every call takes the slow path. Each
- * object has red zones and lies in a second recycler on the same source; its record lies outside it. A freed object stays in
- * quarantine, filled, until TOFT_QUARANTINE_MAX bytes were freed after it.
+ * object has red zones and lies in a second recycler on the same source; its record lies outside it. A freed object
+ * stays in quarantine, filled, until TOFT_QUARANTINE_MAX bytes were freed after it.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_CHECKED_C
 #define TOFT_RECYCLER_RECYCLER_CHECKED_C

@@ -1,8 +1,8 @@
-/* Large objects of recyclers: whole pages, at a multiple of the page size. Each has a block of its own, and up to 8 free
- * blocks are kept. When more than 512 KiB is in use, objects up to 1 MiB share regions of 4 MiB instead: each takes the
- * first free run that is long enough, so the memory in use stays in few pages and in the caches. In a region an object
- * that doubles can grow in place, even beyond 1 MiB; with blocks of its own it would be copied, and leave twice its
- * size.
+/* Large objects of recyclers: whole pages, at a multiple of the page size. Each has a block of its own, and up to 8
+ * free blocks are kept. When more than 512 KiB is in use, objects up to 1 MiB share regions of 4 MiB instead: each
+ * takes the first free run that is long enough, so the memory in use stays in few pages and in the caches. In a region
+ * an object that doubles can grow in place, even beyond 1 MiB; with blocks of its own it would be copied, and leave
+ * twice its size.
  *
  * The free runs of a region are recorded in its header: search and free do not read the allocated memory, except the
  * line before the object.
@@ -383,7 +383,7 @@ static void toft_recycler_large_free(toft_recycler *r, void *p) {
     toft_recycler_region_free(r, front);
   else
     toft_recycler_dedicated_free(r, toft_recycler_large_of(p));
-  toft_recycler_settle(r);
+  toft_recycler_return_surplus(r);
 }
 
 /* Bytes that may be used at p. */

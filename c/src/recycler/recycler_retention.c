@@ -1,7 +1,8 @@
-/* What a recycler keeps: the rule of the page cache. Bytes are in use (units with a slab, runs of large objects, blocks
- * of one object) or idle (the same without objects, if their pages may be resident). Idle bytes up to what was in use at
- * once in the current or the previous window of time are kept, and as much again, up to 1 MiB, for requests of other
- * sizes. The surplus returns to the source where a whole block is idle, and else, if it is pages, to the system.
+/* The retention of recyclers, by the rule of the page cache. Bytes are in use (units with a slab, runs of large
+ * objects, blocks of one object) or idle (the same without objects, if their pages may be resident). Idle bytes up to
+ * the peak of use in the current or the previous window of time are kept, and as much again, up to 1 MiB, for requests
+ * of other sizes. The surplus returns to the source where a whole block is idle, and else, if it is pages, to the
+ * system.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_RETENTION_C
 #define TOFT_RECYCLER_RECYCLER_RETENTION_C
@@ -10,7 +11,7 @@
 #include "recycler_large.c"
 
 #define TOFT_RECYCLER_SURPLUS_MIN (64 * TOFT_KIB) /* less is not returned by itself */
-#define TOFT_RECYCLER_MORE_MAX TOFT_MIB           /* kept beyond what was in use */
+#define TOFT_RECYCLER_MORE_MAX TOFT_MIB           /* kept beyond the peak of use */
 
 static void toft_recycler_peak(toft_recycler *r, size_t bytes) { r->recent[0] = toft_max(r->recent[0], bytes); }
 
@@ -32,7 +33,8 @@ static void toft_recycler_add_idle(toft_recycler *r, size_t bytes) {
   toft_recycler_peak(r, r->in_use + r->idle);
 }
 
-/* Whether `bytes` of an idle block may return: not if less than `keep` would remain, or less than options.count needs. */
+/* Whether `bytes` of an idle block may return: not if less than `keep` would remain, or less than options.count
+ * needs. */
 static int toft_recycler_may_return(const toft_recycler *r, size_t bytes, size_t size, size_t keep) {
   return r->idle >= bytes && r->idle - bytes >= keep && r->reserved - size >= r->floor;
 }
@@ -83,7 +85,7 @@ static void toft_recycler_return_down_to(toft_recycler *r, size_t keep) {
 }
 
 /* Returns the surplus if a window has passed. */
-static void toft_recycler_settle(toft_recycler *r) {
+static void toft_recycler_return_surplus(toft_recycler *r) {
 #ifndef TOFT_OMIT_PAGE_CACHE
   size_t now, window = toft_page_window(), passed, kept;
   if (r->idle <= TOFT_RECYCLER_SURPLUS_MIN) return;

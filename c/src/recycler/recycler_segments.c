@@ -133,19 +133,20 @@ static unsigned toft_recycler_longest_run(unsigned pages) {
   return pairs != 0 ? TOFT_RECYCLER_RUN_2 : pages != 0 ? TOFT_RECYCLER_RUN_1 : TOFT_RECYCLER_RUN_NONE;
 }
 
-/* Moves a unit with a slab to the list of its longest run. */
-static void toft_recycler_unit_list(toft_recycler *r, toft_recycler_segment *s, toft_recycler_slab *unit,
-                                    unsigned gap) {
+/* Sets the free pages of a unit with a slab, and moves it to the list of its longest run. 0: no list. */
+static void toft_recycler_unit_set(toft_recycler *r, toft_recycler_segment *s, toft_recycler_slab *unit,
+                                   unsigned pages) {
+  unsigned was = toft_recycler_longest_run(unit->free_pages), run = toft_recycler_longest_run(pages);
   uint64_t bit = (uint64_t)1 << unit->index;
-  if (gap == unit->gap) return;
-  if (unit->gap != TOFT_RECYCLER_RUN_NONE) {
-    s->gaps[unit->gap] &= ~bit;
-    r->gaps[unit->gap - 1]--;
+  unit->free_pages = (uint8_t)pages;
+  if (run == was) return;
+  if (was != TOFT_RECYCLER_RUN_NONE) {
+    s->gaps[was] &= ~bit;
+    r->gaps[was - 1]--;
   }
-  unit->gap = (uint8_t)gap;
-  if (gap == TOFT_RECYCLER_RUN_NONE) return;
-  s->gaps[gap] |= bit;
-  r->gaps[gap - 1]++;
+  if (run == TOFT_RECYCLER_RUN_NONE) return;
+  s->gaps[run] |= bit;
+  r->gaps[run - 1]++;
 }
 
 static void toft_recycler_segment_link(toft_recycler *r, toft_recycler_segment *s) {
@@ -167,15 +168,14 @@ static void toft_recycler_segment_to_front(toft_recycler *r, toft_recycler_segme
   toft_recycler_segment_link(r, s);
 }
 
-/* Begins to use a free unit. */
+/* Begins to use a free unit, whose pages are not listed as free. */
 static toft_recycler_slab *toft_recycler_unit_open(toft_recycler *r, toft_recycler_segment *s, unsigned index) {
   uint64_t bit = (uint64_t)1 << index;
-  toft_recycler_slab *unit = toft_recycler_line(s->units + index * TOFT_RECYCLER_UNIT, 0);
+  toft_recycler_slab *unit = toft_recycler_unit_of(s->units + index * TOFT_RECYCLER_UNIT);
   unit->index = (uint8_t)index;
   unit->segment = (int16_t)(((unsigned char *)s - s->units) / 16);
   unit->shard = r->shard;
-  unit->gap = TOFT_RECYCLER_RUN_NONE;
-  unit->free_pages = (uint8_t)toft_recycler_unit_pages(s, index);
+  unit->free_pages = 0;
   toft_recycler_use(r, TOFT_RECYCLER_UNIT, (s->dirty & bit) != 0);
   s->free &= ~bit;
   s->dirty &= ~bit;
@@ -185,7 +185,7 @@ static toft_recycler_slab *toft_recycler_unit_open(toft_recycler *r, toft_recycl
 
 /* Ends the use of a unit without a slab. */
 static void toft_recycler_unit_close(toft_recycler *r, toft_recycler_segment *s, toft_recycler_slab *unit) {
-  toft_recycler_unit_list(r, s, unit, TOFT_RECYCLER_RUN_NONE);
+  toft_recycler_unit_set(r, s, unit, 0);
   s->free |= (uint64_t)1 << unit->index;
   s->dirty |= (uint64_t)1 << unit->index;
   r->free_units++;
@@ -267,7 +267,7 @@ static toft_recycler_slab *toft_recycler_unit_find(toft_recycler *r, unsigned ru
   for (unsigned k = run; k < TOFT_RECYCLER_RUN_ALL; k++) {
     if (r->gaps[k - 1] == 0) continue;
     for (s = r->segments; s->gaps[k] == 0;) s = s->next;
-    return toft_recycler_line(s->units + toft_lowest_bit(s->gaps[k]) * TOFT_RECYCLER_UNIT, 0);
+    return toft_recycler_unit_of(s->units + toft_lowest_bit(s->gaps[k]) * TOFT_RECYCLER_UNIT);
   }
   if (r->free_units == 0) return NULL;
   for (s = r->segments; s != NULL; s = s->next) {
@@ -283,22 +283,24 @@ static unsigned toft_recycler_run_class(unsigned pages) { return toft_lowest_bit
 /* Takes `pages` pages, a power of two; stores the first. Returns their unit. NULL: there is no such run. */
 static toft_recycler_slab *toft_recycler_pages_take(toft_recycler *r, unsigned pages, unsigned *first) {
   toft_recycler_slab *unit = toft_recycler_unit_find(r, toft_recycler_run_class(pages));
-  unsigned mask = (1u << pages) - 1, at = 0;
+  toft_recycler_segment *s;
+  unsigned mask = (1u << pages) - 1, at = 0, free_pages;
   if (unit == NULL) return NULL;
-  while ((unit->free_pages >> at & mask) != mask) at += pages;
-  unit->free_pages &= (uint8_t) ~(mask << at);
-  toft_recycler_unit_list(r, toft_recycler_segment_of(unit), unit, toft_recycler_longest_run(unit->free_pages));
+  s = toft_recycler_segment_of(unit);
+  free_pages = unit->free_pages != 0 ? unit->free_pages : toft_recycler_unit_pages(s, unit->index);
+  while ((free_pages >> at & mask) != mask) at += pages;
+  toft_recycler_unit_set(r, s, unit, free_pages & ~(mask << at));
   *first = at;
   return unit;
 }
 
 static void toft_recycler_pages_put(toft_recycler *r, toft_recycler_slab *unit, unsigned pages, unsigned first) {
   toft_recycler_segment *s = toft_recycler_segment_of(unit);
-  unit->free_pages |= (uint8_t)(((1u << pages) - 1) << first);
-  if (unit->free_pages == toft_recycler_unit_pages(s, unit->index))
+  unsigned free_pages = unit->free_pages | ((1u << pages) - 1) << first;
+  if (free_pages == toft_recycler_unit_pages(s, unit->index))
     toft_recycler_unit_close(r, s, unit);
   else
-    toft_recycler_unit_list(r, s, unit, toft_recycler_longest_run(unit->free_pages));
+    toft_recycler_unit_set(r, s, unit, free_pages);
   toft_recycler_segment_to_front(r, s);
 }
 

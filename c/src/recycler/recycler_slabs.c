@@ -4,8 +4,9 @@
  * becomes partial when an eighth of its objects were freed; so a class that replaces objects at random does not change
  * its slab at each call. A partial one without objects goes back to its unit.
  *
- * No object starts at a multiple of the page size, so that a free tells large objects, which do, by their address. The
- * objects of classes that are multiples of 128 start 64 bytes after one; in other classes such an object is left out.
+ * No object starts at a multiple of the page size, so that a free recognizes large objects, which do, by the address.
+ * The objects of classes that are multiples of 128 start 64 bytes after one; in other classes such an object is left
+ * out.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_SLABS_C
 #define TOFT_RECYCLER_RECYCLER_SLABS_C
@@ -45,10 +46,15 @@ static unsigned toft_recycler_class_pages(size_t bytes) {
 
 /* ---- slabs ---- */
 
-/* The first page of a slab: its line is that of the page. */
+/* The line of a page of a unit: unit k of eight begins with line k. */
+static unsigned toft_recycler_line_of_page(const void *p, unsigned page) {
+  return (unsigned)(((uintptr_t)p >> 15) + page) & 7;
+}
+
+/* The first page of a slab. */
 static unsigned toft_recycler_first_page(const toft_recycler_slab *d) {
-  uintptr_t line = ((uintptr_t)d & (TOFT_RECYCLER_ZONE - 1)) >> 6;
-  return (unsigned)(7 - line - ((uintptr_t)d >> 15)) & 7;
+  uintptr_t line = 7 - (((uintptr_t)d & (TOFT_RECYCLER_ZONE - 1)) >> 6);
+  return (unsigned)(line - ((uintptr_t)d >> 15)) & 7;
 }
 
 /* The address in the unit of d with this low half. */
@@ -88,7 +94,7 @@ static unsigned char *toft_recycler_slab_begin(unsigned char *from, size_t bytes
 
 /* The usable bytes of the pages of a slab. */
 static size_t toft_recycler_slab_room(const toft_recycler_slab *d) {
-  const toft_recycler_segment *s = toft_recycler_segment_of(toft_recycler_line(d, 0));
+  const toft_recycler_segment *s = toft_recycler_segment_of(toft_recycler_unit_of(d));
   unsigned char *unit = toft_recycler_unit_base(d);
   unsigned first = toft_recycler_first_page(d);
   return (size_t)(toft_recycler_page_end(unit, first + d->pages) - toft_recycler_page_start(s, unit, first));
@@ -103,15 +109,17 @@ static toft_recycler_slab *toft_recycler_slab_take(toft_recycler *r, size_t k, u
   unsigned char *base = toft_recycler_unit_base(unit), *from = toft_recycler_page_start(s, base, first);
   const unsigned char *to = toft_recycler_page_end(base, first + pages);
   size_t bytes = toft_recycler_class_bytes(k);
-  for (unsigned i = 0; i < pages; i++) unit->map[first + i] = (uint8_t)first;
-  d = toft_recycler_line(base, first);
+  unsigned line = toft_recycler_line_of_page(base, first);
+  for (unsigned i = 0; i < pages; i++) unit->map[first + i] = (uint8_t)line;
+  d = toft_recycler_line(base, line << 6);
   d->pages = (uint8_t)pages;
   d->free = NULL;
   d->cursor = toft_recycler_slab_begin(from, bytes);
   d->last = (uint32_t)(uintptr_t)(d->cursor + (size_t)(to - d->cursor) / bytes * bytes);
   d->bytes = (uint16_t)bytes;
-  d->used = 0;
+  d->freed = 0;
   d->size_class = (uint8_t)k;
+  d->state = TOFT_RECYCLER_CURRENT;
   d->next = d->previous = NULL;
   toft_recycler_slab_stop(d);
   r->held[k] = (uint16_t)toft_min(r->held[k] + pages, UINT16_MAX);
@@ -120,27 +128,45 @@ static toft_recycler_slab *toft_recycler_slab_take(toft_recycler *r, size_t k, u
   return d;
 }
 
+/* The number of objects that a slab has handed out, also those freed since. */
+static unsigned toft_recycler_slab_handed(const toft_recycler_slab *d) {
+  unsigned char *unit = toft_recycler_unit_base(d);
+  unsigned char *from = toft_recycler_page_start(toft_recycler_segment_of(toft_recycler_unit_of(d)), unit,
+                                                 toft_recycler_first_page(d));
+  const unsigned char *begin = toft_recycler_slab_begin(from, d->bytes), *page;
+  unsigned count = (unsigned)((size_t)(d->cursor - begin) / d->bytes);
+  if (d->bytes % 128 == 0) return count;
+  for (page = begin + toft_pad(begin, TOFT_RECYCLER_PAGE); page < d->cursor; page += TOFT_RECYCLER_PAGE)
+    count -= (size_t)(page - begin) % d->bytes == 0;
+  return count;
+}
+
+static int toft_recycler_slab_is_empty(const toft_recycler_slab *d) { return d->freed == toft_recycler_slab_handed(d); }
+
 /* Returns a slab without objects to its unit. Precondition: no list contains it. */
 static void toft_recycler_slab_put(toft_recycler *r, toft_recycler_slab *d) {
+  r->freed -= (size_t)d->freed * d->bytes;
   r->held[d->size_class] -= (uint16_t)toft_min(r->held[d->size_class], d->pages);
   r->slab_count--;
   r->slab_bytes -= toft_recycler_slab_room(d);
-  toft_recycler_pages_put(r, toft_recycler_line(d, 0), d->pages, toft_recycler_first_page(d));
+  toft_recycler_pages_put(r, toft_recycler_unit_of(d), d->pages, toft_recycler_first_page(d));
 }
 
+/* Makes d, which is new, partial or full, the current slab. NULL: none is. */
 static void toft_recycler_set_current(toft_recycler *r, size_t k, toft_recycler_slab *d) {
   r->current[k] = d != NULL ? d : &toft_recycler_no_slab;
   if (d == NULL) return;
+  if (d->state != TOFT_RECYCLER_CURRENT) r->full -= (size_t)d->capacity * d->bytes;
   d->previous = NULL;
   d->state = TOFT_RECYCLER_CURRENT;
-  d->threshold = -1;
+  d->most = UINT16_MAX;
 }
 
 /* Returns the current slabs without objects to their units. */
 static void toft_recycler_flush(toft_recycler *r) {
   for (size_t k = 0; k < TOFT_RECYCLER_CLASSES; k++) {
     toft_recycler_slab *d = r->current[k];
-    if (d == &toft_recycler_no_slab || d->used != 0) continue;
+    if (d == &toft_recycler_no_slab || !toft_recycler_slab_is_empty(d)) continue;
     toft_recycler_set_current(r, k, d->next);
     toft_recycler_slab_put(r, d);
   }
@@ -153,7 +179,7 @@ static toft_recycler_slab *toft_recycler_slab_take_down_to(toft_recycler *r, siz
   return d;
 }
 
-/* The smallest run that holds an object wherever it lies. */
+/* The smallest run that has room for an object in every place. */
 static unsigned toft_recycler_least_pages(size_t bytes) {
   unsigned pages = 1;
   while (pages < 8 && pages * TOFT_RECYCLER_PAGE < bytes + TOFT_RECYCLER_PAGE_MIN) pages *= 2;
@@ -181,7 +207,9 @@ static int toft_recycler_slab_next(toft_recycler *r, size_t k) {
   if (d == NULL && (d = toft_recycler_slab_new(r, k)) == NULL) return 0;
   if (full != &toft_recycler_no_slab && full == r->current[k]) {
     full->state = TOFT_RECYCLER_FULL;
-    full->threshold = (int16_t)(full->used - 1 - full->used / TOFT_RECYCLER_SLACK);
+    full->capacity = (uint16_t)toft_recycler_slab_handed(full);
+    full->most = (uint16_t)toft_max(full->capacity / TOFT_RECYCLER_SLACK, 1);
+    r->full += (size_t)full->capacity * full->bytes;
   }
   toft_recycler_set_current(r, k, d);
   return 1;
@@ -198,18 +226,18 @@ static void *toft_recycler_class_alloc(toft_recycler *r, size_t k) {
 }
 
 /* recycler_retention.c */
-static void toft_recycler_settle(toft_recycler *r);
+static void toft_recycler_return_surplus(toft_recycler *r);
 
 void toft_recycler_slab_freed(toft_recycler *r, toft_recycler_slab *d) {
   toft_recycler_slab *current = r->current[d->size_class];
-  if (d->used != 0 && current == &toft_recycler_no_slab) { /* it was full, as below */
+  if (d->freed != d->capacity && current == &toft_recycler_no_slab) { /* it was full, as below */
     d->next = NULL;
     toft_recycler_set_current(r, d->size_class, d);
     return;
   }
-  if (d->used != 0) {
+  if (d->freed != d->capacity) {
     d->state = TOFT_RECYCLER_PARTIAL;
-    d->threshold = 0;
+    d->most = d->capacity;
     d->previous = current;
     d->next = current->next;
     if (d->next != NULL) d->next->previous = d;
@@ -220,8 +248,9 @@ void toft_recycler_slab_freed(toft_recycler *r, toft_recycler_slab *d) {
     d->previous->next = d->next;
     if (d->next != NULL) d->next->previous = d->previous;
   }
+  r->full -= (size_t)d->capacity * d->bytes;
   toft_recycler_slab_put(r, d);
-  toft_recycler_settle(r);
+  toft_recycler_return_surplus(r);
 }
 
 #endif

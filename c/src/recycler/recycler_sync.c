@@ -1,5 +1,6 @@
-/* Synchronized recyclers: shards with a lock each, over which threads are distributed. A free that finds the lock of the
- * object's shard taken does not wait: it puts the object on the shard's list, which the next holder of the lock frees.
+/* Synchronized recyclers: shards with a lock each, over which threads are distributed. A free that finds the lock of
+ * the object's shard taken does not wait: it puts the object on the shard's list, which the next holder of the lock
+ * frees.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_SYNC_C
 #define TOFT_RECYCLER_RECYCLER_SYNC_C
@@ -107,7 +108,7 @@ static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
 static toft_recycler_shard *toft_sync_shard_of(toft_sync_recycler *r, void *p) {
   if (r->count == 1) return r->shards;
   return &r->shards[toft_recycler_is_large(p) ? toft_recycler_front_of(p)->owner->shard
-                                              : toft_recycler_line(p, 0)->shard];
+                                              : toft_recycler_unit_of(p)->shard];
 }
 
 toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options) {
@@ -154,7 +155,7 @@ void toft_sync_recycler_release(toft_sync_recycler *r) {
   r->inner->put(r->inner, r, r->bytes);
 }
 
-/* The source refused one shard: all return what they do not use, and each is tried. */
+/* The source refused one shard: all shards return idle memory, and each is tried. */
 static TOFT_COLD void *toft_sync_alloc_after_refusal(toft_sync_recycler *r, size_t size, size_t align, uintptr_t site) {
   void *p = NULL;
   if (r->count == 1 || toft_check_request(size, TOFT_OPS_ALIGN(align)) != TOFT_OK) return NULL;
