@@ -322,7 +322,7 @@ size_t strlen(const char *s);
 #define toft_malloc_current_swap TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_swap)
 #define toft_malloc_free TOFT_PASTE(TOFT_PREFIX, toft_malloc_free)
 #define toft_malloc_get_stats TOFT_PASTE(TOFT_PREFIX, toft_malloc_get_stats)
-#define toft_malloc_init TOFT_PASTE(TOFT_PREFIX, toft_malloc_init)
+#define toft_malloc_init_size TOFT_PASTE(TOFT_PREFIX, toft_malloc_init_size)
 #define toft_malloc_realloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_realloc)
 #define toft_malloc_release TOFT_PASTE(TOFT_PREFIX, toft_malloc_release)
 #define toft_malloc_trim TOFT_PASTE(TOFT_PREFIX, toft_malloc_trim)
@@ -357,9 +357,10 @@ size_t strlen(const char *s);
 #define toft_recycler_free_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow)
 #define toft_recycler_free_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow_at)
 #define toft_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_recycler_get_stats)
-#define toft_recycler_init TOFT_PASTE(TOFT_PREFIX, toft_recycler_init)
+#define toft_recycler_init_layout TOFT_PASTE(TOFT_PREFIX, toft_recycler_init_layout)
 #define toft_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_recycler_release)
 #define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
+#define toft_recycler_slab_freed TOFT_PASTE(TOFT_PREFIX, toft_recycler_slab_freed)
 #define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
 #define toft_reserve_source_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_init)
 #define toft_reserve_source_release TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_release)
@@ -1741,25 +1742,26 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  *     toft_recycler_release(&r);                 frees all remaining objects
  *
  * Objects have no header: a free finds the slab by the address. Sizes are rounded up to a multiple of the alignment and
- * of 8, from 129 to 4096 bytes to a multiple of an eighth of the power of two below, and from there to 4592, 5360, 6448,
- * 8048, 10736 or 16112; a size of 0 counts as 1. Any power of two is a valid alignment. A call that fails returns NULL
- * or a negative code and changes nothing.
+ * of 8, from 129 to 4096 bytes to a multiple of an eighth of the power of two below, and from there to 4592, 5360,
+ * 6448, 8048, 10736 or 16112; a size of 0 counts as 1. Any power of two is a valid alignment. A call that fails returns
+ * NULL or a negative code and changes nothing.
  *
- * MISUSE. A free of another recycler's memory, or of an object that was freed before, is undefined. Recyclers created in
- * a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, frees with a wrong size, and
- * writes outside an object or after its free; each call then takes the slow path, and each object has red zones and a
- * record.
+ * MISUSE. A free of another recycler's memory, or of an object that was freed before, is undefined. Recyclers created
+ * in a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, frees with a wrong size,
+ * and writes outside an object or after its free; each call then takes the slow path, and each object has red zones and
+ * a record.
  *
  * COST. alloc, free and resize in place take constant time, except that a slab is looked for in the segments that have
  * space. An object above TOFT_RECYCLER_DIRECT, or with an alignment above 64, takes whole pages of 4 KiB; its
  * allocation reads at most 64 regions of up to 256 free runs. An allocation calls the source at most once, unless that
  * fails (see REFUSAL). Statistics take constant time; release and trim are linear in the memory held.
  *
- * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it together. Larger objects have a block of their
- * own; when more than 512 KiB of these are in use, those up to 1 MiB are placed side by side in regions of 4 MiB, and
- * grow in place if there is space. A recycler keeps what was in use at once in the current or the previous half second
- * (toft_page_cache_window): the surplus returns to the source, or its pages to the system, at one of the next calls
- * that frees a slab or a large object. trim and release return memory at once. A toft_recycler itself has 1 KiB.
+ * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it
+ * together. Larger objects have a block of their own; when more than 512 KiB of these are in use, those up to 1 MiB are
+ * placed side by side in regions of 4 MiB, and grow in place if there is space. A recycler keeps what was in use at
+ * once in the current or the previous half second (toft_page_cache_window): the surplus returns to the source, or its
+ * pages to the system, at one of the next calls that frees a slab or a large object. trim and release return memory at
+ * once. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -1782,7 +1784,7 @@ struct toft_source; /* toft.h */
 typedef struct toft_recycler_options {
   size_t size;                /* sizeof(toft_recycler_options): TOFT_RECYCLER_OPTIONS sets it */
   struct toft_source *source; /* NULL: toft_heap() */
-  size_t count, block_size;   /* take memory for `count` objects of block_size bytes at once, and keep it; 0: none */
+  size_t count, block_size;   /* take segments for `count` times block_size bytes at once, and keep them; 0: none */
   uint32_t shards;            /* shards of a toft_sync_recycler: concurrent allocations; 0: 8, or 1 with count */
 } toft_recycler_options;
 #define TOFT_RECYCLER_OPTIONS \
@@ -1790,13 +1792,13 @@ typedef struct toft_recycler_options {
 
 /* Bytes, but for the counts. A block is a slab, or the memory of one large object. */
 typedef struct toft_recycler_stats {
-  uint64_t used;     /* bytes of live objects, rounded up as above */
-  uint64_t pinned;   /* free bytes in blocks with live objects, which serve their size class only */
-  uint64_t kept;     /* free bytes that serve any request: trim returns those of segments without live objects */
-  uint64_t wasted;   /* bytes of headers and padding */
-  uint64_t reserved; /* bytes held from the source: the sum of the four above */
-  uint64_t peak;     /* the maximum of reserved; of a synchronized one the sum of its shards' maxima */
-  uint64_t blocks;   /* blocks with live objects */
+  uint64_t used;         /* bytes of live objects, rounded up as above */
+  uint64_t pinned;       /* free bytes in blocks with live objects, which serve their size class only */
+  uint64_t kept;         /* free bytes that serve any request: trim returns those of segments without live objects */
+  uint64_t wasted;       /* bytes of headers and padding */
+  uint64_t reserved;     /* bytes held from the source: the sum of the four above */
+  uint64_t peak;         /* the maximum of reserved; of a synchronized one the sum of its shards' maxima */
+  uint64_t blocks;       /* blocks with live objects */
   uint64_t idle_blocks;  /* blocks without live objects */
   uint64_t large_blocks; /* blocks of one large object each, included in `blocks` */
   uint64_t source_calls; /* calls of the source since the init */
@@ -1825,18 +1827,18 @@ TOFT_API toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r);
 TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
 /* Frees an object. `size` is the requested size, which only checked processes read. NULL is ignored. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
-/* Returns p itself if the bytes at p suffice and at least half of them are needed, or if a large object has space behind
- * it; else copies. Returns NULL, and changes nothing, if there is no memory for an object that grows; one that shrinks
- * then stays at p. p == NULL allocates. */
+/* Returns p itself if the bytes at p suffice and at least half of them are needed, or if a large object has space
+ * behind it; else copies. Returns NULL, and changes nothing, if there is no memory for an object that grows; one that
+ * shrinks then stays at p. p == NULL allocates. */
 TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
                                                    size_t align);
 
 /* ---- synchronized ---- */
 
 /* Threads are distributed over shards, each a recycler with a lock: an allocation takes the lock of the thread's shard,
- * or of another if that is held. A free takes the lock of the shard that the memory came from; if it is held, the object
- * goes to a list, which the next call in that shard frees. The source is called by one thread at a time. Any thread may
- * free any object. */
+ * or of another if that is held. A free takes the lock of the shard that the memory came from; if it is held, the
+ * object goes to a list, which the next call in that shard frees. The source is called by one thread at a time. Any
+ * thread may free any object. */
 typedef struct toft_sync_recycler toft_sync_recycler;
 
 /* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 1.2
@@ -1867,19 +1869,20 @@ TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r)
 #define TOFT_RECYCLER_UNIT ((size_t)32768)
 #define TOFT_RECYCLER_ZONE ((size_t)512)
 
-/* `map` and what follows are set in the line of page 0 only, and describe the unit. */
+/* `index` and what follows are set in the line of page 0 only, and describe the unit. */
 typedef struct toft_recycler_slab {
-  void *free;            /* freed objects, newest first; each starts with the address of the next */
-  unsigned char *cursor; /* the first object that was never allocated */
-  uint32_t end, last;    /* low halves of addresses: the cursor stops at `end`, and goes on behind it up to `last` */
-  uint16_t bytes, used;  /* of an object; allocated objects */
-  int16_t threshold;     /* toft_recycler_slab_freed is called when used <= threshold */
-  uint8_t size_class, state;
+  void *free;                                 /* freed objects, newest first; each starts with the address of the next */
+  unsigned char *cursor;                      /* the first object that was never allocated */
+  uint32_t end, last;                         /* low halves of addresses: the cursor goes to `end`, and behind it to `last` */
   struct toft_recycler_slab *next, *previous; /* of its class, if it has free objects; the first is `current` */
-  uint8_t map[8];                             /* of a page: the first page of its slab */
-  uint8_t pages, free_pages;                  /* pages of the slab; free pages of the unit, one bit each */
-  uint8_t index, gap, shard;                  /* of the unit: in its segment; length class of its longest free run */
-  int16_t segment;                            /* distance from unit 0 to the segment's header in 16 bytes */
+  uint16_t bytes;                             /* of an object */
+  uint16_t freed, most;                       /* length of `free`; toft_recycler_slab_freed is called when it is `most` */
+  uint16_t capacity;                          /* objects; known when the slab has been full */
+  uint8_t size_class, state, pages;
+  uint8_t index, shard; /* the unit's index in its segment; the recycler's in a synchronized one */
+  uint8_t free_pages;   /* of the unit, one bit each */
+  int16_t segment;      /* distance from unit 0 to the segment's header in 16 bytes */
+  uint8_t map[8];       /* of a page: the line of its slab, counted from the end of the zone */
 } toft_recycler_slab;
 
 /* Requests up to this size have a size class in the inline paths, or 16112 in the slow one. */
@@ -1897,7 +1900,7 @@ typedef struct toft_recycler_spare {
 
 struct toft_recycler {
   toft_recycler_slab *current[TOFT_RECYCLER_CLASSES]; /* the slab that a class allocates from */
-  size_t live;           /* bytes of live objects in slabs */
+  size_t freed, full; /* bytes of freed objects in slabs; of all objects in those that are not current */
   uintptr_t object_mask; /* a free at a multiple of object_mask + 1 takes the slow path: large objects, NULL; 0: all */
   struct toft_source *source;
   struct toft_recycler_segment *segments; /* those with space were used last */
@@ -1912,7 +1915,7 @@ struct toft_recycler {
   size_t region_bytes, region_idle_bytes, region_used, region_objects;
   size_t dedicated_bytes, dedicated_count, dedicated_used, dedicated_room;
   uint64_t source_calls;
-  size_t free_units, gaps[3]; /* units without a slab; units with one, by their longest free run */
+  size_t free_units, gaps[3];           /* units without a slab; units with one, by their longest free run */
   uint16_t held[TOFT_RECYCLER_CLASSES]; /* pages of a class */
   uint8_t checked, refused, shard, spare_count;
   toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* newest last; undefined from spare_count on */
@@ -1933,16 +1936,19 @@ TOFT_INLINE int toft_recycler_init(toft_recycler *r, const toft_recycler_options
   return toft_recycler_init_layout(r, options, TOFT_RECYCLER_LAYOUT << 16 | sizeof *r);
 }
 
-/* Returns the line of page `page` of the unit that contains p. */
-TOFT_INLINE toft_recycler_slab *toft_recycler_line(const void *p, unsigned page) {
-  uintptr_t at = (uintptr_t)p;
-  uintptr_t line = (at | (TOFT_RECYCLER_UNIT - 1)) - 63 - (((at >> 9) + (page << 6)) & (TOFT_RECYCLER_ZONE - 64));
-  return (toft_recycler_slab *)((uintptr_t)p + (line - at));
+/* Returns the line `line`, times 64, of the unit that contains p. */
+TOFT_INLINE toft_recycler_slab *toft_recycler_line(const void *p, uintptr_t line) {
+  return (toft_recycler_slab *)(((uintptr_t)p | (TOFT_RECYCLER_UNIT - 1)) - 63 - line);
+}
+
+/* Returns the line of the unit that contains p, which is that of its page 0. */
+TOFT_INLINE toft_recycler_slab *toft_recycler_unit_of(const void *p) {
+  return toft_recycler_line(p, (uintptr_t)p >> 9 & (TOFT_RECYCLER_ZONE - 64));
 }
 
 /* Returns the slab that contains p. */
 TOFT_INLINE toft_recycler_slab *toft_recycler_slab_of(const void *p) {
-  return toft_recycler_line(p, toft_recycler_line(p, 0)->map[(uintptr_t)p >> 12 & 7]);
+  return toft_recycler_line(p, (uintptr_t)toft_recycler_unit_of(p)->map[(uintptr_t)p >> 12 & 7] << 6);
 }
 
 /* Returns log2 of the distance between size classes at `size`: an eighth of the power of two below. Precondition:
@@ -1976,13 +1982,14 @@ TOFT_INLINE TOFT_NODISCARD void *toft_recycler_pop(toft_recycler *r, toft_recycl
   void *p = d->free;
   if (TOFT_LIKELY(p != NULL)) {
     memcpy(&d->free, p, sizeof p);
-  } else {
-    p = d->cursor;
-    if (TOFT_UNLIKELY((uint32_t)(uintptr_t)p == d->end)) return NULL;
-    d->cursor = (unsigned char *)p + bytes;
+    d->freed--;
+    r->freed -= bytes;
+    return p;
   }
-  d->used++;
-  r->live += bytes;
+  p = d->cursor;
+  if (TOFT_UNLIKELY((uint32_t)(uintptr_t)p == d->end)) return NULL;
+  d->cursor = (unsigned char *)p + bytes;
+  TOFT_ASSUME(p != NULL);
   return p;
 }
 
@@ -2007,8 +2014,8 @@ TOFT_INLINE void toft_recycler_push(toft_recycler *r, void *p) {
   toft_recycler_slab *d = toft_recycler_slab_of(p);
   memcpy(p, &d->free, sizeof p);
   d->free = p;
-  r->live -= d->bytes;
-  if (TOFT_UNLIKELY((int)--d->used <= d->threshold)) toft_recycler_slab_freed(r, d);
+  r->freed += d->bytes;
+  if (TOFT_UNLIKELY(++d->freed >= d->most)) toft_recycler_slab_freed(r, d);
 }
 
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
@@ -2049,7 +2056,8 @@ TOFT_API TOFT_SIZED(3) void *toft_malloc_realloc(void *m, void *p, size_t size);
 TOFT_API void toft_malloc_free(void *m, void *p);
 /* Aligns to a power of two; NULL if `align` is none. */
 TOFT_API TOFT_SIZED(3) void *toft_malloc_aligned(void *m, size_t align, size_t size);
-/* Returns the bytes that may be used at p: at least the requested ones. NULL: 0. */
+/* Returns the bytes that may be used at p: at least the requested ones. p == NULL: 0. For hooks without a context m may
+ * be NULL; in a checked process the result is 0 then. */
 TOFT_API size_t toft_malloc_usable_size(void *m, const void *p);
 
 /* Returns the current toft_malloc of the calling thread. NULL until it is set. */

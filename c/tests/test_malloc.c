@@ -14,6 +14,11 @@ static size_t some_size(uint32_t *random) {
   return kind < 80 ? r % 300 : kind < 96 ? r % 5000 : kind < 99 ? 32000 + r % 600 : r % 400000;
 }
 
+static int is_checked(void) {
+  const char *s = getenv("TOFT_CHECKED");
+  return s != NULL && s[0] == '1';
+}
+
 /* Allocates, resizes and frees at random. Contents stay, and no two objects overlap. */
 static void stream(toft_malloc *m, uint32_t random, int steps) {
   enum { MANY = 600 };
@@ -44,6 +49,7 @@ static void stream(toft_malloc *m, uint32_t random, int steps) {
     }
     assert_true(o->p != NULL && is_aligned(o->p, 16));
     assert_true(toft_malloc_usable_size(m, o->p) >= size);
+    assert_int_equal(toft_malloc_usable_size(NULL, o->p), is_checked() ? 0 : toft_malloc_usable_size(m, o->p));
     o->size = toft_malloc_usable_size(m, o->p); /* all of it may be written */
     o->seed = next_random(&random);
     fill(o->p, o->size, o->seed);
@@ -76,6 +82,7 @@ static void edges(void **state) {
   toft_malloc_init(&m, NULL);
   toft_malloc_free(&m, NULL);
   assert_int_equal(toft_malloc_usable_size(&m, NULL), 0);
+  assert_int_equal(toft_malloc_usable_size(NULL, NULL), 0);
   assert_null(toft_malloc_alloc(&m, most));
   assert_null(toft_malloc_alloc(&m, most - 16));
   assert_null(toft_malloc_calloc(&m, most / 2, 4));

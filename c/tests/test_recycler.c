@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #endif
 
+#include <time.h>
+
 #include "support.h"
 
 #define LIVE_MAX 4096
@@ -29,11 +31,16 @@ static shadow *shadow_of(toft_recycler *r, uint32_t seed) {
   return s;
 }
 
+/* Whether objects of this size lie in slabs. */
+static int is_small(size_t size, size_t align) { return align <= 64 && size <= (align > 16 ? 4096 : 16112); }
+
 static int shadow_add(shadow *s, size_t size, size_t align) {
   object *o = &s->live[s->count];
   o->p = (unsigned char *)toft_recycler_alloc(s->r, size, align);
   if (o->p == NULL) return 0;
   assert_true(is_aligned(o->p, align < 8 ? 8 : align));
+  /* a free recognizes large objects by the address */
+  assert_int_equal((uintptr_t)o->p % 4096 != 0, is_small(size, align));
   o->size = size;
   o->align = align;
   o->seed = next_random(&s->random);
@@ -140,7 +147,7 @@ static void streams_on_the_heap(void **state) {
 static void streams_on_counted_blocks(void **state) {
   static const struct {
     size_t count, size;
-  } some[] = {{10, 10000}, {3, 100}, {7, 50000}, {2, 1000000}, {100, 1}, {1, 32768}};
+  } some[] = {{10, 10000}, {3, 100}, {7, 50000}, {2, 900000}, {100, 1}, {1, 32768}};
   (void)state;
   for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
     counted c;
@@ -843,6 +850,83 @@ static void release_and_go_on(void **state) {
   assert_int_equal(s.blocks + s.idle_blocks, 0);
 }
 
+/* A program that was compiled for another layout gets an error. */
+static void another_layout(void **state) {
+  (void)state;
+  toft_recycler r;
+  assert_int_equal(toft_recycler_init_layout(&r, NULL, TOFT_RECYCLER_LAYOUT << 16 | (sizeof r + 8)), TOFT_EARG);
+  assert_int_equal(toft_recycler_init_layout(&r, NULL, (TOFT_RECYCLER_LAYOUT + 1) << 16 | sizeof r), TOFT_EARG);
+}
+
+#ifndef TOFT_OMIT_PAGE_CACHE
+enum { MANY = 40000 };
+static void *many[MANY];
+
+/* Fills 10 MB with objects of all sizes and frees those whose index is no multiple of `kept`. */
+static void fill_and_free(toft_recycler *r, size_t kept) {
+  for (size_t i = 0; i < MANY; i++) assert_non_null(many[i] = toft_recycler_alloc(r, i % 50 ? i % 300 : i % 7000, 8));
+  for (size_t i = 0; i < MANY; i++)
+    if (i % kept != 0) toft_recycler_free(r, many[i], i % 50 ? i % 300 : i % 7000);
+}
+
+static void free_the_rest(toft_recycler *r, size_t kept) {
+  for (size_t i = 0; i < MANY; i += kept) toft_recycler_free(r, many[i], i % 50 ? i % 300 : i % 7000);
+}
+
+/* A large object comes and goes, two windows later. */
+static void use_later(toft_recycler *r) {
+  struct timespec pause = {0, 30 * 1000 * 1000};
+  for (int i = 0; i < 3; i++) {
+    (void)nanosleep(&pause, NULL);
+    toft_recycler_free(r, toft_recycler_alloc(r, 20000, 8), 20000);
+  }
+}
+
+/* After a peak of use the memory returns without a call of trim; before that it stays. */
+static void memory_follows_use(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  size_t window = toft_page_cache_window(10000);
+  o.source = counted_init(&c);
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  fill_and_free(&r, MANY);
+  free_the_rest(&r, MANY);
+  size_t peak = c.bytes;
+  assert_true(peak > 5 << 20);
+  fill_and_free(&r, MANY);
+  free_the_rest(&r, MANY);
+  assert_int_equal(c.bytes, peak); /* used again */
+  toft_page_cache_window(10);
+  use_later(&r);
+  assert_true(c.bytes < 512 << 10);
+  toft_page_cache_window(window);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
+/* So do the idle pages of segments with a few objects, where the source gives pages. */
+static void pages_follow_use(void **state) {
+  (void)state;
+  toft_recycler r;
+  size_t window = toft_page_cache_window(10000);
+  assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+  fill_and_free(&r, 500);
+  size_t idle = r.idle, reserved = r.reserved;
+  assert_true(idle > 2 << 20);
+  toft_page_cache_window(10);
+  use_later(&r);
+  assert_true(r.idle < idle / 4);
+  assert_true(r.reserved > reserved / 4); /* the addresses stay, as far as segments have objects */
+  for (size_t i = 0; i < MANY; i += 500) memset(many[i], 1, i % 50 ? i % 300 : i % 7000);
+  free_the_rest(&r, 500);
+  fill_and_free(&r, 2); /* the pages come back */
+  toft_page_cache_window(window);
+  toft_recycler_release(&r);
+}
+#endif
+
 #ifndef _WIN32
 /* A source whose blocks can be made inaccessible. */
 #define PAGE_BLOCKS 64
@@ -927,6 +1011,11 @@ int main(void) {
       cmocka_unit_test(a_shrink_cannot_fail),
       cmocka_unit_test(counted_blocks_do_not_spill),
       cmocka_unit_test(release_and_go_on),
+      cmocka_unit_test(another_layout),
+#ifndef TOFT_OMIT_PAGE_CACHE
+      cmocka_unit_test(memory_follows_use),
+      cmocka_unit_test(pages_follow_use),
+#endif
 #ifndef _WIN32
       cmocka_unit_test(statistics_read_no_full_block),
 #endif

@@ -154,10 +154,66 @@ static void release_and_go_on(void **state) {
   toft_sync_recycler_release(r);
 }
 
+/* A source that waits for a signal. */
+static struct waiting_source {
+  toft_source source;
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+  int closed, waiting;
+} gate = {{NULL, NULL, NULL}, PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0};
+
+static void *gate_take(toft_source *self, size_t size) {
+  (void)self;
+  pthread_mutex_lock(&gate.mutex);
+  gate.waiting = gate.closed;
+  pthread_cond_broadcast(&gate.changed);
+  while (gate.closed) pthread_cond_wait(&gate.changed, &gate.mutex);
+  pthread_mutex_unlock(&gate.mutex);
+  return malloc(size);
+}
+
+static void gate_put(toft_source *self, void *block, size_t size) {
+  (void)self, (void)size;
+  free(block);
+}
+
+static void *allocate_large(void *r) { return toft_sync_recycler_alloc((toft_sync_recycler *)r, 3000000, 8); }
+
+/* A free whose shard is locked by a thread in the source does not wait. The next call in the shard frees the object. */
+static void a_free_does_not_wait(void **state) {
+  (void)state;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  pthread_t thread;
+  void *small, *large, *other;
+  gate.source.take = gate_take;
+  gate.source.put = gate_put;
+  o.source = &gate.source;
+  o.shards = 1;
+  toft_sync_recycler *r = toft_sync_recycler_create(&o);
+  assert_non_null(small = toft_sync_recycler_alloc(r, 100, 8));
+  assert_non_null(large = toft_sync_recycler_alloc(r, 50000, 8));
+  gate.closed = 1;
+  assert_int_equal(pthread_create(&thread, NULL, allocate_large, r), 0);
+  pthread_mutex_lock(&gate.mutex);
+  while (!gate.waiting) pthread_cond_wait(&gate.changed, &gate.mutex);
+  pthread_mutex_unlock(&gate.mutex);
+  toft_sync_recycler_free(r, small, 100);
+  toft_sync_recycler_free(r, large, 50000);
+  pthread_mutex_lock(&gate.mutex);
+  gate.closed = 0;
+  pthread_cond_broadcast(&gate.changed);
+  pthread_mutex_unlock(&gate.mutex);
+  assert_int_equal(pthread_join(thread, &other), 0);
+  assert_non_null(other);
+  assert_int_equal(toft_sync_recycler_get_stats(r).used, 3000000);
+  assert_ptr_equal(toft_sync_recycler_alloc(r, 100, 8), small);
+  toft_sync_recycler_release(r);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(eight_shards), cmocka_unit_test(two_shards),        cmocka_unit_test(counted_blocks),
-      cmocka_unit_test(bad_options),  cmocka_unit_test(release_and_go_on),
+      cmocka_unit_test(bad_options),  cmocka_unit_test(release_and_go_on), cmocka_unit_test(a_free_does_not_wait),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

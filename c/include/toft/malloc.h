@@ -49,7 +49,8 @@ TOFT_API TOFT_SIZED(3) void *toft_malloc_realloc(void *m, void *p, size_t size);
 TOFT_API void toft_malloc_free(void *m, void *p);
 /* Aligns to a power of two; NULL if `align` is none. */
 TOFT_API TOFT_SIZED(3) void *toft_malloc_aligned(void *m, size_t align, size_t size);
-/* Returns the bytes that may be used at p: at least the requested ones. NULL: 0. */
+/* Returns the bytes that may be used at p: at least the requested ones. p == NULL: 0. For hooks without a context m may
+ * be NULL; in a checked process the result is 0 then. */
 TOFT_API size_t toft_malloc_usable_size(void *m, const void *p);
 
 /* Returns the current toft_malloc of the calling thread. NULL until it is set. */

@@ -55,7 +55,7 @@ struct toft_source; /* toft.h */
 typedef struct toft_recycler_options {
   size_t size;                /* sizeof(toft_recycler_options): TOFT_RECYCLER_OPTIONS sets it */
   struct toft_source *source; /* NULL: toft_heap() */
-  size_t count, block_size;   /* take memory for `count` objects of block_size bytes at once, and keep it; 0: none */
+  size_t count, block_size;   /* take segments for `count` times block_size bytes at once, and keep them; 0: none */
   uint32_t shards;            /* shards of a toft_sync_recycler: concurrent allocations; 0: 8, or 1 with count */
 } toft_recycler_options;
 #define TOFT_RECYCLER_OPTIONS \
@@ -142,13 +142,13 @@ TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r)
 
 /* `index` and what follows are set in the line of page 0 only, and describe the unit. */
 typedef struct toft_recycler_slab {
-  void *free;                                 /* freed objects, newest first; each starts with the address of the next */
-  unsigned char *cursor;                      /* the first object that was never allocated */
-  uint32_t end, last;                         /* low halves of addresses: the cursor goes to `end`, and behind it to `last` */
+  void *free;            /* freed objects, newest first; each starts with the address of the next */
+  unsigned char *cursor; /* the first object that was never allocated */
+  uint32_t end, last;    /* low halves of addresses: the cursor goes to `end`, and behind it to `last` */
   struct toft_recycler_slab *next, *previous; /* of its class, if it has free objects; the first is `current` */
   uint16_t bytes;                             /* of an object */
-  uint16_t freed, most;                       /* length of `free`; toft_recycler_slab_freed is called when it is `most` */
-  uint16_t capacity;                          /* objects; known when the slab has been full */
+  uint16_t freed, most; /* length of `free`; toft_recycler_slab_freed is called when it is `most` */
+  uint16_t capacity;    /* objects; known when the slab has been full */
   uint8_t size_class, state, pages;
   uint8_t index, shard; /* the unit's index in its segment; the recycler's in a synchronized one */
   uint8_t free_pages;   /* of the unit, one bit each */
@@ -171,7 +171,7 @@ typedef struct toft_recycler_spare {
 
 struct toft_recycler {
   toft_recycler_slab *current[TOFT_RECYCLER_CLASSES]; /* the slab that a class allocates from */
-  size_t freed, full; /* bytes of freed objects in slabs; of all objects in those that are not current */
+  size_t freed, full;    /* bytes of freed objects in slabs; of all objects in those that are not current */
   uintptr_t object_mask; /* a free at a multiple of object_mask + 1 takes the slow path: large objects, NULL; 0: all */
   struct toft_source *source;
   struct toft_recycler_segment *segments; /* those with space were used last */

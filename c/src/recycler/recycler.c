@@ -90,41 +90,26 @@ static size_t toft_recycler_unit_objects(size_t bytes) {
   return n;
 }
 
-/* Takes segments for `count` objects of a size class. */
-static int toft_recycler_take_units(toft_recycler *r, size_t count, size_t bytes) {
-  size_t each = toft_recycler_unit_objects(toft_recycler_class_bytes(toft_recycler_class_index(bytes)));
-  for (size_t units = (count - 1) / each + 1; units != 0;) {
+/* Takes the memory of options.count. 0: the source refuses; all of it is returned. */
+static int toft_recycler_take_counted(toft_recycler *r) {
+  size_t bytes = toft_round(r->block_size, 8), unit = TOFT_RECYCLER_UNIT - TOFT_RECYCLER_ZONE - 128, units;
+  if (toft_recycler_is_small(bytes, 8))
+    units =
+        (r->count - 1) / toft_recycler_unit_objects(toft_recycler_class_bytes(toft_recycler_class_index(bytes))) + 1;
+  else
+    units = (r->count * bytes - 1) / unit + 1;
+  while (units != 0) {
     size_t some = toft_min(units, TOFT_RECYCLER_UNITS - 2), size = (some + 2) * TOFT_RECYCLER_UNIT; /* any address */
     unsigned char *base = (unsigned char *)toft_recycler_take(r, size);
-    if (base == NULL) return 0;
+    if (base == NULL) {
+      toft_recycler_release(r);
+      return 0;
+    }
     toft_recycler_segment_init(r, base, size);
     units -= some;
   }
+  r->floor = r->reserved;
   return 1;
-}
-
-/* Takes regions for `count` large objects. */
-static int toft_recycler_take_regions(toft_recycler *r, size_t count, size_t bytes) {
-  size_t each = toft_recycler_region_pages(bytes, 1) * TOFT_RECYCLER_PAGE;
-  while (count != 0) {
-    size_t some = toft_min(count, toft_max(TOFT_RECYCLER_REGION / each, 1));
-    if (toft_recycler_region_take(r, toft_round(sizeof(toft_recycler_region), 4096) + (some + 1) * each) == NULL)
-      return 0;
-    count -= some;
-  }
-  return 1;
-}
-
-/* Takes the memory of options.count. 0: the source refuses; all of it is returned. */
-static int toft_recycler_take_counted(toft_recycler *r) {
-  size_t bytes = toft_round(r->block_size, 8);
-  int small = toft_recycler_is_small(bytes, 8);
-  if (small ? toft_recycler_take_units(r, r->count, bytes) : toft_recycler_take_regions(r, r->count, bytes)) {
-    r->floor = r->reserved;
-    return 1;
-  }
-  toft_recycler_release(r);
-  return 0;
 }
 
 /* ---- init and release ---- */
@@ -135,8 +120,8 @@ static void toft_recycler_clear(toft_recycler *r, int checked) {
   size_t count = r->count, block_size = r->block_size, peak = r->peak;
   uint64_t source_calls = r->source_calls;
   uint8_t shard = r->shard;
-  memset(r, 0, sizeof *r);
   for (size_t k = 0; k < TOFT_RECYCLER_CLASSES; k++) r->current[k] = &toft_recycler_no_slab;
+  memset(&r->freed, 0, offsetof(toft_recycler, spare) - offsetof(toft_recycler, freed));
   r->object_mask = checked ? 0 : TOFT_RECYCLER_PAGE - 1;
   r->checked = (uint8_t)checked;
   r->source = source;
@@ -182,6 +167,7 @@ static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {
     toft_recycler_release_checked(r, site);
     return;
   }
+  if (r->reserved == 0) return;
   while (r->segments != NULL) {
     toft_recycler_segment s = *r->segments;
     r->segments = s.next;

@@ -168,8 +168,9 @@ static void toft_recycler_region_put(toft_recycler *r, toft_recycler_region *g) 
 
 static toft_recycler_region *toft_recycler_region_take(toft_recycler *r, size_t size) {
   unsigned char *base = (unsigned char *)toft_recycler_take(r, size), *pages;
-  toft_recycler_region *g = (toft_recycler_region *)(void *)(base + toft_pad(base, 64));
+  toft_recycler_region *g;
   if (base == NULL) return NULL;
+  g = (toft_recycler_region *)(void *)(base + toft_pad(base, 64));
   pages = (unsigned char *)(g + 1) + TOFT_RECYCLER_FRONT;
   pages += toft_pad(pages, TOFT_RECYCLER_PAGE);
   g->base = base;
@@ -212,11 +213,6 @@ static void *toft_recycler_region_alloc_run(toft_recycler *r, toft_recycler_regi
   return p;
 }
 
-/* Whether frees of all objects could leave more runs than the header has room for. */
-static int toft_recycler_region_is_full(const toft_recycler_region *g) {
-  return g->total > 2 * TOFT_RECYCLER_RUNS_MAX && g->live >= TOFT_RECYCLER_RUNS_MAX - 1;
-}
-
 /* Whether a further region is worthwhile. An object that is nearly alone has a block of its own. */
 static int toft_recycler_region_pays(const toft_recycler *r, size_t need) {
   size_t others = r->region_used + r->dedicated_bytes;
@@ -229,7 +225,7 @@ static void *toft_recycler_region_alloc(toft_recycler *r, size_t size, size_t al
   int probes = TOFT_RECYCLER_REGION_PROBES_MAX;
   toft_recycler_region *g;
   for (g = r->regions; g != NULL && probes-- > 0; g = g->next) {
-    if (g->widest < count || toft_recycler_region_is_full(g)) continue;
+    if (g->widest < count) continue;
     i = toft_recycler_run_find(g, count);
     if (i < g->count) return toft_recycler_region_alloc_run(r, g, i, count, size, align);
   }
@@ -371,9 +367,8 @@ static void toft_recycler_dedicated_free(toft_recycler *r, toft_recycler_large *
 
 static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t align) {
   size_t pages = toft_recycler_region_pages(size, align);
-  int has_region =
-      pages <= TOFT_RECYCLER_REGION_OBJECT_MAX / TOFT_RECYCLER_PAGE || (r->count != 0 && r->regions != NULL);
-  void *p = has_region && pages < UINT32_MAX ? toft_recycler_region_alloc(r, size, align) : NULL;
+  void *p =
+      pages <= TOFT_RECYCLER_REGION_OBJECT_MAX / TOFT_RECYCLER_PAGE ? toft_recycler_region_alloc(r, size, align) : NULL;
   return p != NULL ? p : toft_recycler_dedicated_alloc(r, size, align);
 }
 

@@ -91,6 +91,7 @@ static size_t toft_malloc_room(toft_recycler *r, void *p) {
 static void *toft_malloc_realloc_at(void *m, void *p, size_t size, uintptr_t site) {
   toft_recycler *r = toft_malloc_recycler(m);
   if (p == NULL) return toft_malloc_alloc_at(m, size, site);
+  if (((uintptr_t)p & r->object_mask) != 0 && toft_recycler_stays(toft_recycler_slab_of(p)->bytes, size)) return p;
   return toft_recycler_resize_at(r, p, toft_malloc_room(r, p), size, TOFT_MALLOC_ALIGN, site);
 }
 
@@ -110,7 +111,10 @@ void *toft_malloc_aligned(void *m, size_t align, size_t size) {
 }
 
 size_t toft_malloc_usable_size(void *m, const void *p) {
-  return p != NULL ? toft_malloc_room(toft_malloc_recycler(m), (void *)(uintptr_t)p) : 0;
+  void *q = (void *)(uintptr_t)p;
+  if (p == NULL) return 0;
+  if (m != NULL) return toft_malloc_room(toft_malloc_recycler(m), q);
+  return toft_process_switches() & TOFT_PROCESS_CHECKS ? 0 : toft_recycler_room(q);
 }
 
 toft_malloc *toft_malloc_current(void) { return toft_current_malloc_heap; }

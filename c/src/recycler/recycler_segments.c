@@ -16,6 +16,7 @@
 #define TOFT_RECYCLER_PAGE ((size_t)4096)
 #define TOFT_RECYCLER_PAGE_MIN ((size_t)2048) /* a part of a page that is used */
 #define TOFT_RECYCLER_SEGMENT_MAX (2 * TOFT_MIB)
+#define TOFT_RECYCLER_HUGE_MIN (448 * TOFT_KIB) /* with this much the next segment from the heap is a huge page */
 #define TOFT_RECYCLER_SEGMENT_HEAD ((size_t)128)
 #define TOFT_RECYCLER_UNITS 64 /* of a segment */
 
@@ -238,6 +239,7 @@ static int toft_recycler_segment_take(toft_recycler *r) {
   size_t size = least;
   unsigned char *base;
   while (2 * size <= r->page_bytes && size < TOFT_RECYCLER_SEGMENT_MAX) size *= 2;
+  if (r->source == &toft_heap_source && r->page_bytes >= TOFT_RECYCLER_HUGE_MIN) size = TOFT_RECYCLER_SEGMENT_MAX;
   base = toft_recycler_take_down_to(r, &size, least);
   if (base == NULL) return 0;
   toft_recycler_segment_init(r, base, size);

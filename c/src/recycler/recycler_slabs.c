@@ -48,13 +48,13 @@ static unsigned toft_recycler_class_pages(size_t bytes) {
 
 /* The line of a page of a unit: unit k of eight begins with line k. */
 static unsigned toft_recycler_line_of_page(const void *p, unsigned page) {
-  return (unsigned)(((uintptr_t)p >> 15) + page) & 7;
+  return (((uintptr_t)p >> 15 & 7) + page) & 7;
 }
 
 /* The first page of a slab. */
 static unsigned toft_recycler_first_page(const toft_recycler_slab *d) {
-  uintptr_t line = 7 - (((uintptr_t)d & (TOFT_RECYCLER_ZONE - 1)) >> 6);
-  return (unsigned)(line - ((uintptr_t)d >> 15)) & 7;
+  unsigned line = 7 - ((uintptr_t)d >> 6 & 7);
+  return (line + 8 - ((uintptr_t)d >> 15 & 7)) & 7;
 }
 
 /* The address in the unit of d with this low half. */
@@ -131,8 +131,8 @@ static toft_recycler_slab *toft_recycler_slab_take(toft_recycler *r, size_t k, u
 /* The number of objects that a slab has handed out, also those freed since. */
 static unsigned toft_recycler_slab_handed(const toft_recycler_slab *d) {
   unsigned char *unit = toft_recycler_unit_base(d);
-  unsigned char *from = toft_recycler_page_start(toft_recycler_segment_of(toft_recycler_unit_of(d)), unit,
-                                                 toft_recycler_first_page(d));
+  unsigned char *from =
+      toft_recycler_page_start(toft_recycler_segment_of(toft_recycler_unit_of(d)), unit, toft_recycler_first_page(d));
   const unsigned char *begin = toft_recycler_slab_begin(from, d->bytes), *page;
   unsigned count = (unsigned)((size_t)(d->cursor - begin) / d->bytes);
   if (d->bytes % 128 == 0) return count;

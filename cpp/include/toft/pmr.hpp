@@ -1,6 +1,6 @@
 // Memory resources for std::pmr:
 //
-//     toft::recycling_resource                individual deallocation; blocks without live objects are reused
+//     toft::recycling_resource                individual deallocation; freed objects are reused first
 //     toft::synchronized_recycling_resource   the same for all threads at once
 //     toft::arena_resource                    monotonic, with marks, and a reset that keeps its memory
 //     toft::frame_resource                    monotonic, in the calling thread's arena of a frame
@@ -63,7 +63,7 @@ inline recycler_options counted_options(std::size_t count, std::size_t size) {
 
 }  // namespace detail
 
-// With a count, that many blocks of `size` bytes are taken at once and used first. upstream nullptr: Toft's heap.
+// With a count, memory for that many blocks of `size` bytes is taken at once and kept. upstream nullptr: Toft's heap.
 class recycling_resource : public std::pmr::memory_resource {
  public:
   recycling_resource() : source_(detail::default_upstream()) {
@@ -99,7 +99,6 @@ class recycling_resource : public std::pmr::memory_resource {
   void release() noexcept { toft_recycler_release(&r_); }
   // Returns memory without live objects, until about `keep` bytes of it are left.
   void trim(std::size_t keep = 0) noexcept { toft_recycler_trim(&r_, keep); }
-  // Linear in blocks.
   recycler_stats stats() const noexcept { return toft_recycler_get_stats(&r_); }
   // nullptr: blocks do not come from a memory resource.
   std::pmr::memory_resource *upstream_resource() const noexcept { return source_.upstream(); }

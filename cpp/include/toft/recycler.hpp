@@ -1,8 +1,8 @@
 // toft::recycler and toft::synchronized_recycler: arena-like allocators with individual deallocation, for use under the
 // standard's containers by pmr.hpp and allocator.hpp. toft/recycler.h has the details and the cost.
 //
-// Blocks without live objects are reused; so are the holes in blocks that long-lived objects pin. deallocate needs the
-// requested size. Size 0 counts as 1; any power of two is a valid alignment.
+// Freed objects are reused before new memory, and slabs without objects by any size. deallocate needs the requested
+// size. Size 0 counts as 1; any power of two is a valid alignment.
 //
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #ifndef TOFT_RECYCLER_HPP
@@ -69,7 +69,6 @@ class recycler {
   void release() noexcept { toft_recycler_release(&r_); }
   // Returns memory without live objects, until about `keep` bytes of it are left.
   void trim(std::size_t keep = 0) noexcept { toft_recycler_trim(&r_, keep); }
-  // Linear in blocks.
   recycler_stats stats() const noexcept { return toft_recycler_get_stats(&r_); }
 
   toft_recycler *get() noexcept { return &r_; }
