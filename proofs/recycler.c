@@ -58,8 +58,8 @@ void classes_keep_alignments(void) {
 
 /* ---- objects ---- */
 
-/* The first object of a slab lies at the alignment of its class, up to 64, and not at the start of a page. In classes of
- * multiples of 128 no object does. */
+/* The first object of a slab lies at the alignment of its class, up to 64, and not at the start of a page. In classes
+ * of multiples of 128 no object does. */
 void objects_are_aligned(void) {
   size_t from = nondet_size(), k = nondet_size(), i = nondet_size(), bytes, align;
   assume(from < TOFT_RECYCLER_UNIT / 2 && from % 64 == 0 && k < TOFT_RECYCLER_CLASSES && i < 8);
