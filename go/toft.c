@@ -3985,15 +3985,15 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  *
  * COST. alloc, free and resize in place take constant time, except that a slab is looked for in the segments that have
  * space. An object above TOFT_RECYCLER_DIRECT, or with an alignment above 64, takes whole pages of 4 KiB; its
- * allocation reads at most 64 regions of up to 256 free runs. An allocation calls the source at most once, unless that
+ * allocation reads at most 64 regions of up to 512 free runs. An allocation calls the source at most once, unless that
  * fails (see REFUSAL). Statistics take constant time; release and trim are linear in the memory held.
  *
  * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it
- * together. Larger objects have a block of their own; when more than 512 KiB of these are in use, those up to 1 MiB are
- * placed side by side in regions of 4 MiB, and grow in place if there is space. A recycler keeps what was in use at
- * once in the current or the previous half second (toft_page_cache_window): the surplus returns to the source, or its
- * pages to the system, at one of the next calls that frees a slab or a large object. trim and release return memory at
- * once. A toft_recycler itself has 1 KiB.
+ * together. Larger objects lie in regions: of their own size at first; when more than 512 KiB of them is in use, those up
+ * to 1 MiB side by side in regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler keeps
+ * the peak of use of the current and the previous half second (toft_page_cache_window), and as much again up to 1 MiB:
+ * the surplus returns to the source, or its pages to the system, at one of the next calls that frees a slab or a large
+ * object. trim and release return memory at once. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -4004,8 +4004,6 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  */
 #ifndef TOFT_RECYCLER_H
 #define TOFT_RECYCLER_H
-
-#include <string.h>
 
 /* ==== toft/abi.h ==== */
 /* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md has the meaning of each
@@ -4424,13 +4422,13 @@ TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r)
 
 /* `index` and what follows are set in the line of page 0 only, and describe the unit. */
 typedef struct toft_recycler_slab {
-  void *free;                                 /* freed objects, newest first; each starts with the address of the next */
-  unsigned char *cursor;                      /* the first object that was never allocated */
-  uint32_t end, last;                         /* low halves of addresses: the cursor goes to `end`, and behind it to `last` */
+  void *free;            /* freed objects, newest first; each starts with the address of the next */
+  unsigned char *cursor; /* the first object that was never allocated */
+  uint32_t end, last;    /* low halves of addresses: the cursor goes to `end`, and behind it to `last` */
   struct toft_recycler_slab *next, *previous; /* of its class, if it has free objects; the first is `current` */
   uint16_t bytes;                             /* of an object */
-  uint16_t freed, most;                       /* length of `free`; toft_recycler_slab_freed is called when it is `most` */
-  uint16_t capacity;                          /* objects; known when the slab has been full */
+  uint16_t freed, most; /* length of `free`; toft_recycler_slab_freed is called when it is `most` */
+  uint16_t capacity;    /* objects; known when the slab has been full */
   uint8_t size_class, state, pages;
   uint8_t index, shard; /* the unit's index in its segment; the recycler's in a synchronized one */
   uint8_t free_pages;   /* of the unit, one bit each */
@@ -4444,21 +4442,13 @@ typedef struct toft_recycler_slab {
 #define TOFT_RECYCLER_ALIGN_MAX ((size_t)64)  /* of objects in slabs */
 #define TOFT_RECYCLER_CLASSES 62
 
-/* A free block of a large object, kept for reuse. */
-typedef struct toft_recycler_spare {
-  unsigned char *base;
-  size_t size;
-} toft_recycler_spare;
-#define TOFT_RECYCLER_SPARES 8
-
 struct toft_recycler {
   toft_recycler_slab *current[TOFT_RECYCLER_CLASSES]; /* the slab that a class allocates from */
-  size_t freed, full; /* bytes of freed objects in slabs; of all objects in those that are not current */
+  size_t freed, full;    /* bytes of freed objects in slabs; of all objects in those that are not current */
   uintptr_t object_mask; /* a free at a multiple of object_mask + 1 takes the slow path: large objects, NULL; 0: all */
   struct toft_source *source;
   struct toft_recycler_segment *segments; /* those with space were used last */
   struct toft_recycler_region *regions;   /* shared by large objects; the first contains the newest free */
-  struct toft_recycler_large *dedicated;  /* large objects in blocks of their own */
   struct toft_recycler_checks *checks;    /* checked recyclers: set by the first call */
   size_t reserved, peak;                  /* bytes held from the source */
   size_t in_use, idle, recent[2], began;  /* retention: see recycler_retention.c */
@@ -4466,12 +4456,10 @@ struct toft_recycler {
   size_t count, block_size;               /* of the options */
   size_t slab_count, slab_bytes, page_bytes;
   size_t region_bytes, region_idle_bytes, region_used, region_objects;
-  size_t dedicated_bytes, dedicated_count, dedicated_used, dedicated_room;
   uint64_t source_calls;
   size_t free_units, gaps[3];           /* units without a slab; units with one, by their longest free run */
   uint16_t held[TOFT_RECYCLER_CLASSES]; /* pages of a class */
-  uint8_t checked, refused, shard, spare_count;
-  toft_recycler_spare spare[TOFT_RECYCLER_SPARES]; /* newest last; undefined from spare_count on */
+  uint8_t checked, shard;
 };
 
 TOFT_STATIC_ASSERT(recycler_slab, sizeof(toft_recycler_slab) <= 64);

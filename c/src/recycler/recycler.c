@@ -121,7 +121,7 @@ static void toft_recycler_clear(toft_recycler *r, int checked) {
   uint64_t source_calls = r->source_calls;
   uint8_t shard = r->shard;
   for (size_t k = 0; k < TOFT_RECYCLER_CLASSES; k++) r->current[k] = &toft_recycler_no_slab;
-  memset(&r->freed, 0, offsetof(toft_recycler, spare) - offsetof(toft_recycler, freed));
+  memset(&r->freed, 0, sizeof *r - offsetof(toft_recycler, freed));
   r->object_mask = checked ? 0 : TOFT_RECYCLER_PAGE - 1;
   r->checked = (uint8_t)checked;
   r->source = source;

@@ -30,7 +30,7 @@ static void toft_recycler_unuse(toft_recycler *r, size_t bytes) {
 /* New memory counts as if it had been in use, so that it is kept for a window. */
 static void toft_recycler_add_idle(toft_recycler *r, size_t bytes) {
   r->idle += bytes;
-  toft_recycler_peak(r, r->in_use + r->idle);
+  toft_recycler_peak(r, r->in_use + bytes);
 }
 
 /* Whether `bytes` of an idle block may return: not if less than `keep` would remain, or less than options.count
@@ -40,8 +40,6 @@ static int toft_recycler_may_return(const toft_recycler *r, size_t bytes, size_t
 }
 
 static void toft_recycler_return_blocks(toft_recycler *r, size_t keep) {
-  while (r->spare_count != 0 && toft_recycler_may_return(r, r->spare[0].size, r->spare[0].size, keep))
-    toft_recycler_spare_put(r, 0);
   for (toft_recycler_region *g = r->regions, *next; g != NULL; g = next) {
     next = g->next;
     if (g->live == 0 && toft_recycler_may_return(r, g->dirty * TOFT_RECYCLER_PAGE, g->size, keep))

@@ -72,10 +72,7 @@ static void *toft_recycler_take(toft_recycler *r, size_t size) {
 #endif
   p = r->source == &toft_heap_source ? toft_heap_take_aligned(size, TOFT_RECYCLER_UNIT)
                                      : r->source->take(r->source, size);
-  if (p == NULL) {
-    r->refused = 1;
-    return NULL;
-  }
+  if (p == NULL) return NULL;
   r->reserved += size;
   r->peak = toft_max(r->peak, r->reserved);
   return p;
