@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import cargo
+import litter
 import mallocs
 from figures import Standing, number, ratio, verdict
 
@@ -143,16 +144,26 @@ def build(bench):
 
 def rows(bench):
     found, objects = [], []
+    options = ["--quick"] * bench.quick + ["--heap"] * bench.littered
+    if bench.littered:
+        litter.record(bench, [program(bench), "--quick", "--heap", "--objects", "100000", "glibc"])
     for name in MALLOCS:
         if name not in bench.mallocs:
             continue
         path = bench.mallocs[name][0]
         print("bench: W1 under " + name, file=sys.stderr)
-        command = [program(bench)] + ["--quick"] * bench.quick + objects + [name]
+        if bench.littered:
+            path = litter.preload(bench, path)
+        command = [program(bench)] + options + objects + [name]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=mallocs.environment(path))
         if done.returncode != 0:
             bench.stop("%s failed with %d" % (" ".join(command), done.returncode))
-        found += [json.loads(line) for line in done.stdout.splitlines()]
+        lines = done.stdout.splitlines()
+        here_ = [json.loads(line) for line in lines if line.startswith("{")]
+        reports = [line.split()[1:] for line in lines if line.startswith("littered")]
+        if bench.littered and len(reports) <= len({r["contender"] for r in here_ if r["case"] == "fresh"}):
+            bench.stop("W1: not all processes littered their heaps")
+        found += [dict(r, **litter.fields(reports[0])) for r in here_] if reports else here_
         n = next(r["n"] for r in found if r["case"] == "fresh")
         objects = ["--objects", str(n)]  # the same for all
     return found
