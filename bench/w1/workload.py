@@ -22,6 +22,7 @@ FOONATHAN = ["-isystem/usr/include/foonathan_memory",
 MALLOCS = ("glibc", "tcmalloc", "mimalloc", "jemalloc")  # that the program itself runs under
 OURS = ["toft", "toft_claimed", "toft_pack", "toft_lease", "toft_hardened", "toft_senarena", "floor_mem", "floor_cursor",
         "malloc"]
+LITTERED_OBJECTS = "1000000"  # of the row fresh: fewer than the free places of a littered heap
 SENSIBLE = os.environ.get("LIBSENSIBLE", "libsensible")
 SENSIBLE_ARENA = os.path.join(SENSIBLE, "sensible-allocators", "sensible-arena")
 # file: (flags, libraries, origin). Each is first compiled and linked on its own.
@@ -143,7 +144,7 @@ def build(bench):
 
 
 def rows(bench):
-    found, objects = [], []
+    found, objects = [], ["--objects", LITTERED_OBJECTS] * bench.littered
     options = ["--quick"] * bench.quick + ["--heap"] * bench.littered
     if bench.littered:
         litter.record(bench, [program(bench), "--quick", "--heap", "--objects", "100000", "glibc"])
