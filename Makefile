@@ -41,7 +41,7 @@ CARGO := check-rust-ui check-rust-lint check-rust-features check-rust-loom check
   check-rust-nightly check-rust-miri check-rust-m32 check-differential check-cli check-snapshot check-snippets check-misuse \
   check-conformance-broken check-python-user check-relay check-docs check-cli-report
 CHECK := $(CARGO) check-julia-pkg check-msan check-valgrind check-asan check-tsan check-clang-shared check-mutants check-soak \
-  check-lint check-cpp-headers check-smallest check-install check-single check-findings check-report check-programs check-go-race \
+  check-lint check-cpp-headers check-smallest check-install check-single check-findings check-report check-litter check-programs check-go-race \
   check-go-asan check-go-user check-go-nocgo check-go-windows check-go-m32 check-go-fuzz check-go-examples check-julia-nolib \
   check-julia-xmltree check-armhf check-s390x check-mingw
 LONG_CARGO := check-rust-streams check-conformance-asan check-rust-bevy check-rust-wasm check-rust-kani check-rust-arm check-rust-bare \
@@ -172,6 +172,7 @@ check-programs: ; $(TESTS) --need gcc,valgrind,pkg-config "examples/check progra
 # Its own target directories: it does not wait for Cargo's other checks.
 check-php-parser: ; $(TESTS) --need cargo "examples/php_parser/run --test"
 check-report: ; $(TESTS) "python3 -B bench/test_report.py build/report"
+check-litter: ; $(TESTS) --need gcc "bench/litter/test.py build/litter"
 # Debian 12 has no CBMC, and no distribution has GenMC: proofs/README.md.
 check-proofs: ; $(TESTS) "proofs/check cbmc"
 check-interleavings: ; $(TESTS) "proofs/check genmc"

@@ -10,6 +10,7 @@ import statistics
 import subprocess
 import sys
 
+import litter
 from figures import Standing, number, plain, ratio, verdict
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "examples")
@@ -19,6 +20,7 @@ import programs  # noqa: E402
 WHAT = ["first", "again", "peak", "first faults", "again faults"]
 LEAST_SHARE = 99  # % of the requests that blocks of Toft must serve
 CLEARLY = 1.5  # page faults vary: this factor counts as a win
+LITTERED_PASSES = 3  # at most: littering takes longer than most programs
 
 
 # ---- building and measuring ----
@@ -43,19 +45,30 @@ def rows_of(workload, name, case, program, bench):
                 "rounds": len(values), "n": 1, "verified": True, **more}
 
     contenders = programs.contenders_of(program, case, bench.mallocs, bench.quick)
-    programs.measure(contenders, program.passes[bench.quick], "%s, %s" % (workload, name))
+    passes = program.passes[bench.quick]
+    if bench.littered:
+        passes = min(passes, LITTERED_PASSES)
+        litter.record(bench, ["1" if word == "ROUNDS" else word for word in case.malloc])
+        for c in contenders:
+            c.preload = litter.preload(bench, c.preload)
+    programs.measure(contenders, passes, "%s, %s" % (workload, name))
     found = []
-    sure = {"hash": programs.same(contenders, name)}
     for c in contenders:
+        sure = {"hash": programs.same(contenders, name)}
+        if bench.littered:
+            if "littered" not in c.other:
+                bench.stop("%s: %s did not litter its heap" % (name, c.name))
+            sure.update(litter.fields(c.other["littered"]))
         if c.first:
             found.append(row("first", c.name, "ns", c.first, **sure))
         found.append(row("again", c.name, "ns", c.again, wall=statistics.median(c.wall), **sure,
                          parts=dict(zip(c.names, map(c.part, c.names)))))
-        found.append(row("peak", c.name, "MiB", [kib / 1024 for kib in c.peaks]))
+        if not bench.littered:
+            found.append(row("peak", c.name, "MiB", [kib / 1024 for kib in c.peaks]))
         if c.faults_first:
             found.append(row("first faults", c.name, "faults", c.faults_first))
         found.append(row("again faults", c.name, "faults", c.faults_again))
-    if case.count:
+    if case.count and not bench.littered:
         requests, served = programs.share_of(case)
         share = 100 * served / requests
         found.append(dict(row("served", "toft", "%", [share], allocs=requests), verified=share >= LEAST_SHARE))

@@ -3989,11 +3989,11 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  * fails (see REFUSAL). Statistics take constant time; release and trim are linear in the memory held.
  *
  * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it
- * together. Larger objects lie in regions: of their own size at first; when more than 512 KiB of them is in use, those up
- * to 1 MiB side by side in regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler keeps
- * the peak of use of the current and the previous half second (toft_page_cache_window), and as much again up to 1 MiB:
- * the surplus returns to the source, or its pages to the system, at one of the next calls that frees a slab or a large
- * object. trim and release return memory at once. A toft_recycler itself has 1 KiB.
+ * together. Larger objects lie in regions: of their own size at first; when more than 512 KiB of them is in use, those
+ * up to 1 MiB side by side in regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler
+ * keeps the peak of use of the current and the previous half second (toft_page_cache_window), and as much again up to 1
+ * MiB: the surplus returns to the source, or its pages to the system, at one of the next calls that frees a slab or a
+ * large object. trim and release return memory at once. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.

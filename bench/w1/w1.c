@@ -1,8 +1,10 @@
 /* Runs W1: all contenders side by side in one process, in rotated rounds, under the malloc that is preloaded.
- *     w1 [--quick] [--objects N] MALLOC
- * MALLOC is the name to print. Writes one JSON object a row to stdout, and its progress to stderr.
+ *     w1 [--quick] [--heap] [--objects N] MALLOC
+ * MALLOC is the name to print; --heap: only the rows in which the state of the heap decides. Writes one JSON object a
+ * row to stdout, and its progress to stderr.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -252,7 +254,8 @@ static int run_once(const struct w1_contender *c, void **lasting, size_t n, doub
 }
 
 /* Each contender has its own process, as in the original, so that other contenders do not shape its heap;
- * rounds are rotated nevertheless: the parent requests a round from one child after the other. */
+ * rounds are rotated nevertheless: the parent requests a round from one child after the other. If ../litter/litter.c is
+ * preloaded, each process litters its heap again, since writes to pages that it shares with its parent are slow. */
 struct child {
   pid_t pid;
   int ask, answer;
@@ -271,7 +274,10 @@ static struct child spawn(const struct w1_contender *who, const struct child *ot
     size_t n;
     struct answer a;
     void *lasting = NULL;
+    void (*litter)(void);
     memset(&a, 0, sizeof a);
+    *(void **)&litter = dlsym(RTLD_DEFAULT, "litter");
+    if (litter != NULL) litter();
     for (size_t i = 0; i < other_count; i++) close(others[i].ask); /* otherwise they would not see it closed */
     close(ask[1]);
     while (read(ask[0], &n, sizeof n) == (ssize_t)sizeof n) {
@@ -300,21 +306,21 @@ static void reap(struct child c) {
   waitpid(c.pid, NULL, 0);
 }
 
-/* names[phase]: the row to print, or NULL. */
-static void run_many(const char *const names[PHASES], size_t n, size_t rounds) {
+/* The contenders from `first` to before `end`. names[phase]: the row to print, or NULL. */
+static void run_many(const char *const names[PHASES], size_t n, size_t rounds, size_t first, size_t end) {
   struct sample(*samples)[PHASES] = (struct sample(*)[PHASES])calloc(COUNT, sizeof *samples);
   struct child children[COUNT];
   size_t i, k, p, round;
   if (samples == NULL) stop("w1", "no memory");
-  for (i = 0; i < COUNT; i++) {
+  for (i = first; i < end; i++) {
     for (p = 0; p < PHASES; p++) samples[i][p].faults = samples[i][p].peak = -1, samples[i][p].good = 1;
     samples[i][FRESH].faults = 0;
-    children[i] = spawn(contenders[i], children, i, names[REUSED] != NULL);
+    children[i] = spawn(contenders[i], children + first, i - first, names[REUSED] != NULL);
   }
   for (round = 0; round < rounds; round++)
-    for (k = 0; k < COUNT; k++) {
+    for (k = 0; k < end - first; k++) {
       struct answer a;
-      i = (round + k) % COUNT;
+      i = first + (round + k) % (end - first);
       if (contenders[i]->fill == NULL) continue;
       progress(contenders[i]->name);
       a = ask(contenders[i], children[i], n);
@@ -324,9 +330,9 @@ static void run_many(const char *const names[PHASES], size_t n, size_t rounds) {
       }
       samples[i][FRESH].faults += (double)a.faults / (double)rounds;
     }
-  for (i = 0; i < COUNT; i++) reap(children[i]);
+  for (i = first; i < end; i++) reap(children[i]);
   for (p = 0; p < PHASES; p++)
-    for (i = 0; i < COUNT && names[p] != NULL; i++)
+    for (i = first; i < end && names[p] != NULL; i++)
       if (contenders[i]->fill != NULL) print_row(names[p], i, &samples[i][p], n);
   free(samples);
 }
@@ -347,20 +353,23 @@ static size_t calibrate(double enough_ns, size_t most) {
 
 int main(int argc, char **argv) {
   static const char *const original[PHASES] = {"fresh", "free", "fresh + free", "reused", NULL};
+  static const char *const on_heap[PHASES] = {"fresh", "free", "fresh + free", NULL, NULL};
   static const char *const small[PHASES] = {NULL, NULL, NULL, NULL, "refill 0.1 M"};
   static const char *const large[PHASES] = {NULL, NULL, NULL, NULL, "refill 1.6 M"};
-  int quick = 0;
+  int quick = 0, heap = 0;
   size_t n = 0;
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--quick") == 0)
       quick = 1;
+    else if (strcmp(argv[i], "--heap") == 0)
+      heap = 1;
     else if (strcmp(argv[i], "--objects") == 0 && i + 1 < argc)
       n = strtoul(argv[++i], NULL, 10);
     else
       malloc_name = argv[i];
   }
   if (malloc_name == NULL) {
-    fprintf(stderr, "usage: w1 [--quick] [--objects N] MALLOC\n");
+    fprintf(stderr, "usage: w1 [--quick] [--heap] [--objects N] MALLOC\n");
     return 2;
   }
   for (size_t i = 0; i < COUNT; i++) {
@@ -369,10 +378,15 @@ int main(int argc, char **argv) {
   }
   /* These fork, so they run before the heap is used. */
   if (n == 0) n = calibrate(quick ? 20e6 : 250e6, quick ? 1000000 : 20000000);
-  run_many(original, n, quick ? 7 : 20);
-  run_many(small, 100000, quick ? 7 : 20);
-  run_many(large, 1600000, quick ? 5 : 10);
+  if (heap) { /* one process at a time: a littered heap may have more than 1.5 GiB */
+    for (size_t i = 0; i < COUNT; i++) run_many(on_heap, n, quick ? 7 : 20, i, i + 1);
+  } else {
+    run_many(original, n, quick ? 7 : 20, 0, COUNT);
+    run_many(small, 100000, quick ? 7 : 20, 0, COUNT);
+    run_many(large, 1600000, quick ? 5 : 10, 0, COUNT);
+  }
   for (size_t id = 0; id < W1_LOOP_COUNT; id++) {
+    if (heap && id != W1_LIFE && id != W1_LEASE) continue;
     progress(loops[id].name);
     run_hot(id, quick ? 11 : 41, quick ? 250e3 : 1e6);
   }

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import cargo
+import litter
 import mallocs
 from figures import Standing, number, ratio, verdict
 
@@ -21,6 +22,7 @@ FOONATHAN = ["-isystem/usr/include/foonathan_memory",
 MALLOCS = ("glibc", "tcmalloc", "mimalloc", "jemalloc")  # that the program itself runs under
 OURS = ["toft", "toft_claimed", "toft_pack", "toft_lease", "toft_hardened", "toft_senarena", "floor_mem", "floor_cursor",
         "malloc"]
+LITTERED_OBJECTS = "1000000"  # of the row fresh: fewer than the free places of a littered heap
 SENSIBLE = os.environ.get("LIBSENSIBLE", "libsensible")
 SENSIBLE_ARENA = os.path.join(SENSIBLE, "sensible-allocators", "sensible-arena")
 # file: (flags, libraries, origin). Each is first compiled and linked on its own.
@@ -142,17 +144,27 @@ def build(bench):
 
 
 def rows(bench):
-    found, objects = [], []
+    found, objects = [], ["--objects", LITTERED_OBJECTS] * bench.littered
+    options = ["--quick"] * bench.quick + ["--heap"] * bench.littered
+    if bench.littered:
+        litter.record(bench, [program(bench), "--quick", "--heap", "--objects", "100000", "glibc"])
     for name in MALLOCS:
         if name not in bench.mallocs:
             continue
         path = bench.mallocs[name][0]
         print("bench: W1 under " + name, file=sys.stderr)
-        command = [program(bench)] + ["--quick"] * bench.quick + objects + [name]
+        if bench.littered:
+            path = litter.preload(bench, path)
+        command = [program(bench)] + options + objects + [name]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=mallocs.environment(path))
         if done.returncode != 0:
             bench.stop("%s failed with %d" % (" ".join(command), done.returncode))
-        found += [json.loads(line) for line in done.stdout.splitlines()]
+        lines = done.stdout.splitlines()
+        here_ = [json.loads(line) for line in lines if line.startswith("{")]
+        reports = [line.split()[1:] for line in lines if line.startswith("littered")]
+        if bench.littered and len(reports) <= len({r["contender"] for r in here_ if r["case"] == "fresh"}):
+            bench.stop("W1: not all processes littered their heaps")
+        found += [dict(r, **litter.fields(reports[0])) for r in here_] if reports else here_
         n = next(r["n"] for r in found if r["case"] == "fresh")
         objects = ["--objects", str(n)]  # the same for all
     return found

@@ -50,13 +50,14 @@ def made(name, says, ways, files, needs=(), sources=None, language="C", files_of
             return [os.path.join(folder, name), way, "ROUNDS", *texts]
 
         case = programs.Case(name, command("malloc"), {ours: command(way) for ours, way in ways.items()})
-        return programs.Program(name, says, [case], rounds={False: 4, True: 3}, passes={False: 7, True: 1},
+        return programs.Program(name, says, [case], rounds={False: 4, True: 2}, passes={False: 7, True: 1},
                                 language=language, adapter=[os.path.join(HERE, file) for file in files_of_adapter or [name + ".c"]])
     return of
 
 
-def example(name):
-    return lambda bench: program_rows.example(name).program(os.path.join(bench.build, "w7", name), bench.cc)
+def example(name, **options):
+    return lambda bench: program_rows.example(name).program(
+        os.path.join(bench.build, "w7", name), bench.cc, **{option: of(bench) for option, of in options.items()})
 
 
 PROGRAMS = {
@@ -70,7 +71,7 @@ PROGRAMS = {
                      [("/usr/include/google/protobuf/arena.h", "libprotobuf-dev")], None, "C++", ["protobuf.cc"]),
     "prism": made("prism", "files of Ruby, parsed and visited", ARENA, RUBY, [], ("prism", "ruby-prism-sys/vendor/prism-2.1.0"),
                   files_of_adapter=["prism.c", "prism_xallocator.h"]),
-    "sqlite_memory": example("sqlite_memory"),
+    "sqlite_memory": example("sqlite_memory", quick=lambda bench: bench.quick),
     "lua": example("lua"),
     "php_parser": example("php_parser"),
 }
