@@ -20,8 +20,9 @@
  *
  * COST. alloc, free and resize in place take constant time, except that a slab is looked for in the segments that have
  * space. An object above TOFT_RECYCLER_DIRECT, or with an alignment above 64, takes whole pages of 4 KiB; its
- * allocation reads at most 64 regions of up to 512 free runs. An allocation calls the source at most once, unless that
- * fails (see REFUSAL). Statistics take constant time; release and trim are linear in the memory held.
+ * allocation is linear in the regions, and in the free runs of the one that it takes. An allocation calls the source at
+ * most once, unless that fails (see REFUSAL). Statistics take constant time; release and trim are linear in the memory
+ * held.
  *
  * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it
  * together. Larger objects lie in regions: of their own size at first; when more than 512 KiB of them is in use, those
@@ -166,7 +167,7 @@ struct toft_recycler {
   uintptr_t object_mask; /* a free at a multiple of object_mask + 1 takes the slow path: large objects, NULL; 0: all */
   struct toft_source *source;
   struct toft_recycler_segment *segments; /* those with space were used last */
-  struct toft_recycler_region *regions;   /* shared by large objects; the first contains the newest free */
+  struct toft_recycler_region *regions;   /* of large objects, the oldest first */
   struct toft_recycler_checks *checks;    /* checked recyclers: set by the first call */
   size_t reserved, peak;                  /* bytes held from the source */
   size_t in_use, idle, recent[2], began;  /* retention: see recycler_retention.c */

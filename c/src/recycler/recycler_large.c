@@ -1,7 +1,7 @@
-/* Large objects of recyclers: runs of pages in regions, which start at a multiple of the page size. A region of up to 4
- * MiB is shared: each object takes the first free run that is long enough, so that the memory in use stays in few pages
- * and in the caches, and an object can grow into free pages behind it. An object above 1 MiB has a region of its own
- * size, which later serves objects of at least a quarter of it.
+/* Large objects of recyclers: runs of pages in regions, which start at a multiple of the page size. An object takes the
+ * first sufficient run of the oldest region that has one. So the memory in use stays in few pages, the same requests
+ * find the same places again when all are free, and an object can grow into free pages behind it. An object above 1 MiB
+ * has a region of its own size, which later serves objects of at least a quarter of it.
  *
  * The free runs of a region are recorded in its header: search and free do not read the allocated memory, except the
  * line before the object.
@@ -11,13 +11,11 @@
 
 #include "recycler_slabs.c"
 
-#define TOFT_RECYCLER_SHARED_OBJECT_MAX TOFT_MIB
+#define TOFT_RECYCLER_SHARED_OBJECT_MAX TOFT_MIB /* in a region with others */
 #define TOFT_RECYCLER_REGION_MIN (64 * TOFT_KIB)
 #define TOFT_RECYCLER_REGION_FEW (512 * TOFT_KIB) /* up to these bytes in use, a region is as large as its object */
 #define TOFT_RECYCLER_REGION_SOME (2 * TOFT_MIB)  /* then these, */
 #define TOFT_RECYCLER_REGION_MAX (4 * TOFT_MIB)   /* and these when there are four */
-#define TOFT_RECYCLER_SHARED_PAGES (TOFT_RECYCLER_REGION_MAX / TOFT_RECYCLER_PAGE)
-#define TOFT_RECYCLER_REGION_PROBES_MAX 64
 #define TOFT_RECYCLER_FRONT ((size_t)64) /* bytes before a large object for its record, which end the run before it */
 
 /* In pages. */
@@ -28,12 +26,12 @@ typedef struct toft_recycler_free_run {
 /* Stored at the base of the region's block. */
 typedef struct toft_recycler_region {
   struct toft_recycler_region *next, *previous;
-  unsigned char *base, *pages; /* the source's block; page 0 */
-  size_t size;                 /* of the block */
-  uint32_t live;               /* objects */
-  uint32_t widest;             /* upper bound on the length of a run */
-  uint32_t total, dirty;       /* pages; free pages that may be resident */
-  uint32_t count, pad;
+  unsigned char *base, *pages;    /* the source's block; page 0 */
+  size_t size;                    /* of the block */
+  uint32_t live;                  /* objects */
+  uint32_t widest;                /* upper bound on the length of a run */
+  uint32_t total, dirty;          /* pages; free pages that may be resident */
+  uint32_t count, least;          /* free runs; pages of the smallest object */
   toft_recycler_free_run runs[1]; /* `count` of them, by address, never adjacent; toft_recycler_runs_max have room */
 } toft_recycler_region;
 
@@ -51,11 +49,15 @@ static toft_recycler_front *toft_recycler_front_of(void *p) { return (toft_recyc
 
 static int toft_recycler_is_large(const void *p) { return ((uintptr_t)p & (TOFT_RECYCLER_PAGE - 1)) == 0; }
 
-/* The smallest object of a region, in pages: at most four lie in one that is not shared. */
-static size_t toft_recycler_least_object(size_t total) { return total > TOFT_RECYCLER_SHARED_PAGES ? total / 4 : 1; }
+static int toft_recycler_is_shared(size_t pages) {
+  return pages <= TOFT_RECYCLER_SHARED_OBJECT_MAX / TOFT_RECYCLER_PAGE;
+}
 
-/* Limit on the free runs of a region, which lie between its objects. */
-static size_t toft_recycler_runs_max(size_t total) { return total > TOFT_RECYCLER_SHARED_PAGES ? 6 : total / 2 + 1; }
+/* Limit on the free runs of a region of `total` pages made for an object of `pages`: they lie between its objects, of
+ * which there are at most four if it is not shared. */
+static size_t toft_recycler_runs_max(size_t pages, size_t total) {
+  return toft_recycler_is_shared(pages) ? total / 2 + 1 : 6;
+}
 
 /* ---- free runs ---- */
 
@@ -118,11 +120,13 @@ static void toft_recycler_run_add(toft_recycler *r, toft_recycler_region *g, uin
 
 /* ---- regions ---- */
 
+/* Regions are in the order in which they were taken. */
 static void toft_recycler_region_link(toft_recycler *r, toft_recycler_region *g) {
+  toft_recycler_region **at = &r->regions;
   g->previous = NULL;
-  g->next = r->regions;
-  if (g->next != NULL) g->next->previous = g;
-  r->regions = g;
+  for (; *at != NULL; at = &(*at)->next) g->previous = *at;
+  g->next = NULL;
+  *at = g;
 }
 
 static void toft_recycler_region_unlink(toft_recycler *r, toft_recycler_region *g) {
@@ -149,9 +153,10 @@ static size_t toft_recycler_region_pages(size_t size, size_t align) {
  * */
 static size_t toft_recycler_region_size(const toft_recycler *r, size_t count, size_t *least) {
   size_t bytes = count * TOFT_RECYCLER_PAGE, size = TOFT_RECYCLER_REGION_MIN, step = TOFT_RECYCLER_PAGE;
-  size_t header = sizeof(toft_recycler_region) + toft_recycler_runs_max(count) * sizeof(toft_recycler_free_run);
+  size_t header =
+      sizeof(toft_recycler_region) + toft_recycler_runs_max(count, 2 * count) * sizeof(toft_recycler_free_run);
   *least = toft_round(bytes + header + TOFT_RECYCLER_FRONT, TOFT_RECYCLER_PAGE) + TOFT_RECYCLER_PAGE;
-  if (bytes > TOFT_RECYCLER_SHARED_OBJECT_MAX) { /* sizes that differ by an eighth at most are reused */
+  if (!toft_recycler_is_shared(count)) { /* sizes that differ by an eighth at most are reused */
     while (step < bytes / 16) step *= 2;
     return toft_round(*least, step);
   }
@@ -170,7 +175,7 @@ static toft_recycler_region *toft_recycler_region_take(toft_recycler *r, size_t 
   if (base == NULL) return NULL;
   total = size / TOFT_RECYCLER_PAGE; /* at most */
   g = (toft_recycler_region *)(void *)(base + toft_pad(base, 64));
-  pages = (unsigned char *)(g->runs + toft_recycler_runs_max(total)) + TOFT_RECYCLER_FRONT;
+  pages = (unsigned char *)(g->runs + toft_recycler_runs_max(count, total)) + TOFT_RECYCLER_FRONT;
   pages += toft_pad(pages, TOFT_RECYCLER_PAGE);
   g->base = base;
   g->size = size;
@@ -178,6 +183,7 @@ static toft_recycler_region *toft_recycler_region_take(toft_recycler *r, size_t 
   g->live = 0;
   g->total = g->dirty = g->widest = (uint32_t)((size_t)(base + size - pages) / TOFT_RECYCLER_PAGE);
   g->count = 1;
+  g->least = toft_recycler_is_shared(count) ? 1 : g->total / 4;
   g->runs[0].first = 0;
   g->runs[0].count = g->total;
   r->region_bytes += g->total * TOFT_RECYCLER_PAGE;
@@ -206,20 +212,15 @@ static void *toft_recycler_region_alloc_run(toft_recycler *r, toft_recycler_regi
   return p;
 }
 
-/* The region with the shortest sufficient run among its longest ones, so that requests that come again find the same
- * regions. Stores the run that is used. NULL: nothing fits. */
+/* The oldest region with a sufficient run, which is stored. NULL: nothing fits. */
 static toft_recycler_region *toft_recycler_region_find(toft_recycler *r, size_t count, uint32_t *run) {
-  int probes = TOFT_RECYCLER_REGION_PROBES_MAX;
-  toft_recycler_region *g, *best = NULL;
-  for (g = r->regions; g != NULL && probes-- > 0; g = g->next) {
-    if (g->widest < count || count < toft_recycler_least_object(g->total)) continue;
-    if (best != NULL && g->widest >= best->widest) continue;
-    uint32_t i = toft_recycler_run_find(g, (uint32_t)count);
-    if (i == g->count) continue;
-    best = g;
-    *run = i;
+  for (toft_recycler_region *g = r->regions; g != NULL; g = g->next) {
+    if (g->widest < count || count < g->least) continue;
+    *run = toft_recycler_run_find(g, (uint32_t)count);
+    if (*run < g->count) return g;
   }
-  return best;
+  *run = 0;
+  return NULL;
 }
 
 static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t align) {
@@ -238,10 +239,6 @@ static void toft_recycler_large_free(toft_recycler *r, void *p) {
   toft_recycler_run_add(r, g, front->first, front->count);
   if (--g->live == 0) r->region_idle_bytes += g->total * TOFT_RECYCLER_PAGE;
   r->region_objects--;
-  if (g != r->regions) { /* regions with free runs are searched first */
-    toft_recycler_region_unlink(r, g);
-    toft_recycler_region_link(r, g);
-  }
   toft_recycler_return_surplus(r);
 }
 
@@ -253,7 +250,7 @@ static int toft_recycler_large_resize(toft_recycler *r, void *p, size_t now) {
   uint32_t count, end = front->first + front->count, i;
   if (now <= TOFT_RECYCLER_DIRECT || now > g->size) return 0;
   need = toft_recycler_region_pages(before + now, 1);
-  if (need < toft_recycler_least_object(g->total)) return 0;
+  if (need < g->least) return 0;
   count = (uint32_t)need;
   if (count > front->count) {
     i = toft_recycler_run_after(g, end);

@@ -1,6 +1,6 @@
 /* The retention of recyclers, by the rule of the page cache. Bytes are in use (units with a slab, runs of large
  * objects, blocks of one object) or idle (the same without objects, if their pages may be resident). Idle bytes up to
- * the peak of use in the current or the previous window of time are kept, and as much again, up to 1 MiB, for requests
+ * the peak of use in the current or the previous window of time are kept, and as much again, up to 4 MiB, for requests
  * of other sizes. The surplus returns to the source where a whole block is idle, and else, if it is pages, to the
  * system.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
@@ -11,7 +11,7 @@
 #include "recycler_large.c"
 
 #define TOFT_RECYCLER_SURPLUS_MIN (64 * TOFT_KIB) /* less is not returned by itself */
-#define TOFT_RECYCLER_MORE_MAX TOFT_MIB           /* kept beyond the peak of use */
+#define TOFT_RECYCLER_MORE_MAX (4 * TOFT_MIB)     /* kept beyond the peak of use */
 
 static void toft_recycler_peak(toft_recycler *r, size_t bytes) { r->recent[0] = toft_max(r->recent[0], bytes); }
 
@@ -39,14 +39,19 @@ static int toft_recycler_may_return(const toft_recycler *r, size_t bytes, size_t
   return r->idle >= bytes && r->idle - bytes >= keep && r->reserved - size >= r->floor;
 }
 
+/* The newest regions return first, and the segments that were used last return last. */
 static void toft_recycler_return_blocks(toft_recycler *r, size_t keep) {
-  for (toft_recycler_region *g = r->regions, *next; g != NULL; g = next) {
-    next = g->next;
+  toft_recycler_region *g = r->regions;
+  toft_recycler_segment *s = r->segments;
+  while (g != NULL && g->next != NULL) g = g->next;
+  for (toft_recycler_region *previous; g != NULL; g = previous) {
+    previous = g->previous;
     if (g->live == 0 && toft_recycler_may_return(r, g->dirty * TOFT_RECYCLER_PAGE, g->size, keep))
       toft_recycler_region_put(r, g);
   }
-  for (toft_recycler_segment *s = r->segments, *next; s != NULL; s = next) {
-    next = s->next;
+  while (s != NULL && s->next != NULL) s = s->next;
+  for (toft_recycler_segment *previous; s != NULL; s = previous) {
+    previous = s->previous;
     if (s->free == toft_recycler_segment_units(s) &&
         toft_recycler_may_return(r, toft_count_bits(s->dirty) * TOFT_RECYCLER_UNIT, s->size, keep))
       toft_recycler_segment_put(r, s);

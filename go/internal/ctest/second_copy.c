@@ -1,3 +1,3 @@
-/* The second copy of the library, fbc65a00b0450bd6. Made by scripts/amalgamate.
+/* The second copy of the library, 7e60a2659e3b8f19. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"
