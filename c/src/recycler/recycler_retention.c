@@ -73,8 +73,8 @@ static void toft_recycler_discard_pages(toft_recycler *r, size_t keep) {
     }
   }
   for (toft_recycler_region *g = r->regions; g != NULL && r->idle > keep; g = g->next) {
-    if (g->dirty == 0) continue;
-    for (uint32_t i = 0; i < g->count; i++) /* the last 64 bytes of a run may belong to the next object */
+    if (g->dirty == 0 || g->size < TOFT_CAP) continue; /* smaller blocks are no mapping of their own */
+    for (uint32_t i = 0; i < g->count; i++)            /* the last 64 bytes of a run may belong to the next object */
       toft_os_forget(g->pages + g->runs[i].first * TOFT_RECYCLER_PAGE, (g->runs[i].count - 1u) * TOFT_RECYCLER_PAGE);
     r->idle -= g->dirty * TOFT_RECYCLER_PAGE;
     g->dirty = 0;

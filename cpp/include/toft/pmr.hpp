@@ -67,10 +67,10 @@ inline recycler_options counted_options(std::size_t count, std::size_t size) {
 class recycling_resource : public std::pmr::memory_resource {
  public:
   recycling_resource() : source_(detail::default_upstream()) {
-    if (source_.upstream() == nullptr)
-      (void)toft_recycler_init(&r_, nullptr);  // cannot fail
-    else
+    if (source_.upstream() != nullptr)
       start(recycler_options());
+    else if (TOFT_UNLIKELY(toft_recycler_init(&r_, nullptr) != TOFT_OK))
+      detail::throw_invalid_argument("toft: recycling_resource: the library has another layout of toft_recycler");
   }
   explicit recycling_resource(std::pmr::memory_resource *upstream) : recycling_resource(recycler_options(), upstream) {}
   recycling_resource(std::size_t count, std::size_t size)

@@ -35,15 +35,11 @@ TOFT_COLD inline void *more(toft_recycler *r, std::size_t size, std::size_t alig
 // Used by one thread at a time.
 class recycler {
  public:
-  recycler() noexcept { (void)toft_recycler_init(&r_, nullptr); }
-  // Throws std::invalid_argument if count and block_size contradict each other, std::bad_alloc if there is no memory
-  // for them.
-  explicit recycler(const recycler_options &options) {
-    int code = toft_recycler_init(&r_, &options);
-    if (code == TOFT_EARG)
-      detail::throw_invalid_argument("toft: recycler_options contradict each other or exceed a limit");
-    if (code != TOFT_OK) detail::throw_bad_alloc();
-  }
+  // Throws std::invalid_argument if the library has another layout of toft_recycler than the program.
+  recycler() { start(nullptr); }
+  // Throws std::invalid_argument, also if count and block_size contradict each other, and std::bad_alloc if there is no
+  // memory for them.
+  explicit recycler(const recycler_options &options) { start(&options); }
   recycler(const recycler &) = delete;  // blocks have pointers to it
   recycler &operator=(const recycler &) = delete;
   // Returns all memory, including objects that were not freed.
@@ -74,6 +70,13 @@ class recycler {
   toft_recycler *get() noexcept { return &r_; }
 
  private:
+  void start(const recycler_options *options) {
+    int code = toft_recycler_init(&r_, options);
+    if (code == TOFT_EARG)
+      detail::throw_invalid_argument("toft: recycler_options contradict each other, or the library has another layout");
+    if (code != TOFT_OK) detail::throw_bad_alloc();
+  }
+
   toft_recycler r_;
 };
 
