@@ -192,7 +192,7 @@ static void freed_memory_is_reused(void **state) {
   for (int i = 0; i < RECORDS; i++) inner.xFree(record[i]);
   for (int i = 0; i < PAGES; i++) assert_non_null(page[i] = inner.xMalloc(4368));
   before = counts.held;
-  assert_true(before < PAGES * 4368 * 3 / 2); /* segments are taken in steps of up to 2 MiB */
+  assert_true(before < PAGES * 4368 * 7 / 4); /* segments are taken in steps of up to 2 MiB, at any address */
   for (int i = 0; i < PAGES; i += 2) inner.xFree(page[i]);
   for (int i = 0; i < PAGES; i += 2) assert_non_null(page[i] = inner.xMalloc(4368));
   assert_int_equal(counts.held, before);
