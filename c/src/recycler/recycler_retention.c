@@ -92,7 +92,8 @@ static void toft_recycler_return_surplus(toft_recycler *r) {
 #ifndef TOFT_OMIT_PAGE_CACHE
   size_t now, window = toft_page_window(), passed, kept;
   if (r->idle <= TOFT_RECYCLER_SURPLUS_MIN) return;
-  now = toft_os_milliseconds();
+  now = toft_max(toft_os_milliseconds(), 1);
+  if (r->began == 0) r->began = now;
   passed = now - r->began;
   if (passed >= window) {
     r->recent[1] = passed < 2 * window ? r->recent[0] : r->in_use;

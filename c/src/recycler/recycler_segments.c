@@ -67,9 +67,6 @@ static size_t toft_count_bits(uint64_t bits) {
 static void *toft_recycler_take(toft_recycler *r, size_t size) {
   void *p;
   r->source_calls++;
-#ifndef TOFT_OMIT_PAGE_CACHE
-  if (r->began == 0) r->began = toft_max(toft_os_milliseconds(), 1);
-#endif
   p = r->source == &toft_heap_source ? toft_heap_take_aligned(size, TOFT_RECYCLER_UNIT)
                                      : r->source->take(r->source, size);
   if (p == NULL) return NULL;
