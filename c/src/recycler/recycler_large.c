@@ -140,7 +140,7 @@ static void toft_recycler_region_put(toft_recycler *r, toft_recycler_region *g) 
   if (g->live == 0) r->region_idle_bytes -= g->total * TOFT_RECYCLER_PAGE;
   r->region_objects -= g->live;
   r->idle -= toft_min(r->idle, g->dirty * TOFT_RECYCLER_PAGE);
-  toft_recycler_put(r, g->base, g->size);
+  toft_recycler_put_idle(r, g->base, g->size);
 }
 
 /* Pages for an object and the record of the next one. */
@@ -274,7 +274,11 @@ static size_t toft_recycler_large_room(void *p) {
 
 /* Returns everything to the source. */
 static void toft_recycler_large_release(toft_recycler *r) {
-  while (r->regions != NULL) toft_recycler_region_put(r, r->regions);
+  while (r->regions != NULL) {
+    toft_recycler_region *g = r->regions;
+    r->regions = g->next;
+    toft_recycler_put(r, g->base, g->size);
+  }
 }
 
 #endif

@@ -80,6 +80,12 @@ static void toft_recycler_put(toft_recycler *r, void *p, size_t size) {
   r->source->put(r->source, p, size);
 }
 
+/* Returns a block that was idle for some time: its pages go back to the system at once, not to the cache. */
+static void toft_recycler_put_idle(toft_recycler *r, unsigned char *p, size_t size) {
+  if (r->source == &toft_heap_source && size >= TOFT_CAP) toft_os_forget(p, size);
+  toft_recycler_put(r, p, size);
+}
+
 /* Takes `size` bytes. After a refusal memory without live objects is returned, and the source is called once more; then
  * for less, down to `least`. Stores the size. */
 static unsigned char *toft_recycler_take_down_to(toft_recycler *r, size_t *size, size_t least) {
@@ -246,7 +252,7 @@ static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment *s
   r->page_bytes -= toft_recycler_segment_bytes(s);
   r->idle -= toft_count_bits(s->dirty) * TOFT_RECYCLER_UNIT;
   toft_recycler_segment_unlink(r, s);
-  toft_recycler_put(r, s->base, s->size);
+  toft_recycler_put_idle(r, s->base, s->size);
 }
 
 /* ---- runs of pages ---- */
