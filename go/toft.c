@@ -4448,13 +4448,13 @@ struct toft_recycler {
   size_t freed, full;    /* bytes of freed objects in slabs; of all objects in those that are not current */
   uintptr_t object_mask; /* a free at a multiple of object_mask + 1 takes the slow path: large objects, NULL; 0: all */
   struct toft_source *source;
-  struct toft_recycler_segment *segments; /* those with space were used last */
-  struct toft_recycler_region *regions;   /* of large objects, the oldest first */
-  struct toft_recycler_checks *checks;    /* checked recyclers: set by the first call */
-  size_t reserved, peak;                  /* bytes held from the source */
-  size_t in_use, idle, recent[2], began;  /* retention: see recycler_retention.c */
-  size_t floor;                           /* bytes of options.count, which only a release returns */
-  size_t count, block_size;               /* of the options */
+  struct toft_recycler_segment *segments;      /* those with space were used last */
+  struct toft_recycler_region *regions;        /* of large objects, the oldest first */
+  struct toft_recycler_checks *checks;         /* checked recyclers: set by the first call */
+  size_t reserved, peak;                       /* bytes held from the source */
+  size_t in_use, idle, recent[2], began, left; /* retention: see recycler_retention.c */
+  size_t floor;                                /* bytes of options.count, which only a release returns */
+  size_t count, block_size;                    /* of the options */
   size_t slab_count, slab_bytes, page_bytes;
   size_t region_bytes, region_idle_bytes, region_used, region_objects;
   uint64_t source_calls;

@@ -36,7 +36,7 @@ void classes_hold_their_sizes(void) {
     prove(size == 0 || size > TOFT_RECYCLER_CLASS_MAX);
     return;
   }
-  prove(size != 0 && size <= TOFT_RECYCLER_CLASS_MAX && k < TOFT_RECYCLER_SHARED_CLASSES);
+  prove(size != 0 && size <= TOFT_RECYCLER_CLASS_MAX && k < TOFT_RECYCLER_INLINE_CLASSES);
   prove(bytes >= size && bytes % 8 == 0 && bytes == toft_recycler_class_bytes(k));
   prove(size <= 128 ? bytes - size < 8 : bytes - size <= size / 8);
 }

@@ -907,6 +907,34 @@ static void memory_follows_use(void **state) {
   counted_all_back(&c);
 }
 
+/* Idle memory between objects, which cannot return, is searched once in a window: a call that follows keeps the empty
+ * slab of another class. */
+static void what_cannot_return_is_searched_once(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  size_t window = toft_page_cache_window(10);
+  o.source = counted_init(&c);
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  fill_and_free(&r, 1000);
+  use_later(&r);
+  toft_page_cache_window(10000);
+  toft_recycler_free(&r, toft_recycler_alloc(&r, 20000, 8), 20000);
+  assert_true(r.idle > 3 * r.in_use && r.idle > 2 << 20); /* there is a surplus */
+  size_t k, bytes;
+  assert_true(toft_recycler_classify(2500, &k, &bytes)); /* a class without live objects */
+  toft_recycler_free(&r, toft_recycler_alloc(&r, 2500, 8), 2500);
+  const toft_recycler_slab *slab = r.current[k];
+  assert_int_equal(slab->bytes, bytes);
+  toft_recycler_free(&r, toft_recycler_alloc(&r, 20000, 8), 20000);
+  assert_ptr_equal(r.current[k], slab);
+  free_the_rest(&r, 1000);
+  toft_page_cache_window(window);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
 /* So do the idle pages of segments with a few objects, where the source gives pages. */
 static void pages_follow_use(void **state) {
   (void)state;
@@ -1015,6 +1043,7 @@ int main(void) {
       cmocka_unit_test(another_layout),
 #ifndef TOFT_OMIT_PAGE_CACHE
       cmocka_unit_test(memory_follows_use),
+      cmocka_unit_test(what_cannot_return_is_searched_once),
       cmocka_unit_test(pages_follow_use),
 #endif
 #ifndef _WIN32

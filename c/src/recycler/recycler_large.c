@@ -149,8 +149,7 @@ static size_t toft_recycler_region_pages(size_t size, size_t align) {
   return (size + TOFT_RECYCLER_FRONT + pad + TOFT_RECYCLER_PAGE - 1) / TOFT_RECYCLER_PAGE;
 }
 
-/* The size of a region for an object of `count` pages; stores the least that suffices. The block may have any address.
- * */
+/* The size of a region for an object of `count` pages; stores the least that suffices at any address. */
 static size_t toft_recycler_region_size(const toft_recycler *r, size_t count, size_t *least) {
   size_t bytes = count * TOFT_RECYCLER_PAGE, size = TOFT_RECYCLER_REGION_MIN, step = TOFT_RECYCLER_PAGE;
   size_t header =

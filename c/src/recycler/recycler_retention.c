@@ -1,8 +1,7 @@
 /* The retention of recyclers, by the rule of the page cache. Bytes are in use (units with a slab, runs of large
- * objects, blocks of one object) or idle (the same without objects, if their pages may be resident). Idle bytes up to
- * the peak of use in the current or the previous window of time are kept, and as much again, up to 4 MiB, for requests
- * of other sizes. The surplus returns to the source where a whole block is idle, and else, if it is pages, to the
- * system.
+ * objects) or idle (the same without objects, if their pages may be resident). Idle bytes up to the peak of use in the
+ * current or the previous window of time are kept, and as much again, up to 4 MiB, for requests of other sizes. The
+ * surplus returns to the source where a whole block is idle, and else, if it is pages, to the system.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_RETENTION_C
 #define TOFT_RECYCLER_RECYCLER_RETENTION_C
@@ -87,7 +86,7 @@ static void toft_recycler_return_down_to(toft_recycler *r, size_t keep) {
   if (r->source == &toft_heap_source) toft_recycler_discard_pages(r, keep);
 }
 
-/* Returns the surplus if a window has passed. */
+/* Returns the surplus. What could not return, because its block has objects, is not searched again in this window. */
 static void toft_recycler_return_surplus(toft_recycler *r) {
 #ifndef TOFT_OMIT_PAGE_CACHE
   size_t now, window = toft_page_window(), passed, kept;
@@ -99,10 +98,13 @@ static void toft_recycler_return_surplus(toft_recycler *r) {
     r->recent[1] = passed < 2 * window ? r->recent[0] : r->in_use;
     r->recent[0] = r->in_use;
     r->began = now;
+    r->left = 0;
   }
   kept = toft_max(r->recent[0], r->recent[1]);
   kept += toft_min(kept, TOFT_RECYCLER_MORE_MAX) - r->in_use;
-  if (r->idle > kept + TOFT_RECYCLER_SURPLUS_MIN) toft_recycler_return_down_to(r, kept);
+  if (r->idle <= toft_max(kept, r->left) + TOFT_RECYCLER_SURPLUS_MIN) return;
+  toft_recycler_return_down_to(r, kept);
+  r->left = r->idle;
 #else
   (void)r;
 #endif

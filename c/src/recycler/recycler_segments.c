@@ -80,7 +80,7 @@ static void toft_recycler_put(toft_recycler *r, void *p, size_t size) {
   r->source->put(r->source, p, size);
 }
 
-/* Returns a block that was idle for some time: its pages go back to the system at once, not to the cache. */
+/* Returns an idle block: its pages go back to the system at once, not to the page cache. */
 static void toft_recycler_put_idle(toft_recycler *r, unsigned char *p, size_t size) {
   if (r->source == &toft_heap_source && size >= TOFT_CAP) toft_os_forget(p, size);
   toft_recycler_put(r, p, size);

@@ -15,7 +15,7 @@
 
 enum { TOFT_RECYCLER_CURRENT, TOFT_RECYCLER_FULL, TOFT_RECYCLER_PARTIAL };
 
-#define TOFT_RECYCLER_SHARED_CLASSES 56 /* those up to TOFT_RECYCLER_CLASS_MAX; the others are parts of a unit */
+#define TOFT_RECYCLER_INLINE_CLASSES 56 /* those up to TOFT_RECYCLER_CLASS_MAX; the others are parts of a unit */
 #define TOFT_RECYCLER_HOT_PAGES 16      /* a class that has these takes whole units */
 #define TOFT_RECYCLER_SLACK 8           /* a full slab is used again when this part of it is free */
 
@@ -28,13 +28,13 @@ static toft_recycler_slab toft_recycler_no_slab;
 static size_t toft_recycler_class_bytes(size_t k) {
   static const uint16_t parts[] = {4592, 5360, 6448, 8048, 10736, 16112};
   size_t shift = k < 16 ? 3 : 2 + k / 8;
-  return k < TOFT_RECYCLER_SHARED_CLASSES ? (k - 8 * (shift - 3) + 1) << shift
-                                          : parts[k - TOFT_RECYCLER_SHARED_CLASSES];
+  return k < TOFT_RECYCLER_INLINE_CLASSES ? (k - 8 * (shift - 3) + 1) << shift
+                                          : parts[k - TOFT_RECYCLER_INLINE_CLASSES];
 }
 
 /* Precondition: 0 < size <= TOFT_RECYCLER_DIRECT. */
 static size_t toft_recycler_class_index(size_t size) {
-  size_t k = TOFT_RECYCLER_SHARED_CLASSES, bytes;
+  size_t k = TOFT_RECYCLER_INLINE_CLASSES, bytes;
   if (toft_recycler_classify(size, &k, &bytes)) return k;
   while (toft_recycler_class_bytes(k) < size) k++;
   return k;
@@ -100,7 +100,7 @@ static size_t toft_recycler_slab_room(const toft_recycler_slab *d) {
   return (size_t)(toft_recycler_page_end(unit, first + d->pages) - toft_recycler_page_start(s, unit, first));
 }
 
-/* Takes a slab of up to `pages` pages that is the current one from now on. NULL: there is no such run. */
+/* Takes a slab of `pages` pages, which the caller makes the current one. NULL: there is no such run. */
 static toft_recycler_slab *toft_recycler_slab_take(toft_recycler *r, size_t k, unsigned pages) {
   unsigned first;
   toft_recycler_slab *unit = toft_recycler_pages_take(r, pages, &first), *d;
