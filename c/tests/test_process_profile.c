@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+extern char **environ;
+
 #define CHECK(condition) \
   if (!(condition)) exit(__LINE__ % 250 + 1)
 
@@ -528,9 +530,50 @@ static void fork_among_threads(void) {
   for (int i = 0; i < 2; i++) CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
+/* In user-mode emulation, and with ThreadSanitizer, whose allocator's locks a fork may leave taken. */
+static void skip_where_forks_among_threads_stop(void) {
+#ifdef HAS_TSAN
+  skip();
+#endif
+  if (getenv("TOFT_EMULATED") != NULL) skip();
+}
+
+static void *create_and_release(void *arg) {
+  toft_release(toft_create());
+  return arg;
+}
+
+/* Forks while another thread reads the environment, which takes long here: no child waits for that thread. */
+static void fork_during_the_first_call(void) {
+  static char *many[1000001], other[] = "OTHER=1";
+  pthread_t thread;
+  int status = 0;
+  for (int i = 0; i < 1000000; i++) many[i] = other;
+  environ = many;
+  CHECK(pthread_create(&thread, NULL, create_and_release, NULL) == 0);
+  for (int i = 0; i < 5; i++) {
+    CHECK(usleep(200) == 0);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+      (void)alarm(20);
+      toft_arena *a = toft_create();
+      _exit(a == NULL);
+    }
+    CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  }
+  CHECK(pthread_join(thread, NULL) == 0);
+}
+
+static void a_fork_during_the_first_call(void **state) {
+  (void)state;
+  skip_where_forks_among_threads_stop();
+  for (int i = 0; i < 4; i++) IN_CHILD(fork_during_the_first_call, "OTHER", "1");
+}
+
 static void forks_leave_no_lock_taken(void **state) {
   (void)state;
-  if (getenv("TOFT_EMULATED") != NULL) skip(); /* a fork among threads may stop user-mode emulation */
+  skip_where_forks_among_threads_stop();
 #ifdef __i386__ /* a fork may leave the lock of the C library's unwinder taken, so the child cannot sample */
   IN_CHILD(fork_among_threads, "TOFT_METERED", "1", "TOFT_PROFILE", profile);
 #else
@@ -603,6 +646,7 @@ int main(void) {
       cmocka_unit_test(a_signal_requests_a_profile),
       cmocka_unit_test(a_programs_handler_stays),
       cmocka_unit_test(a_forked_child_has_a_profile_of_its_own),
+      cmocka_unit_test(a_fork_during_the_first_call),
       cmocka_unit_test(forks_leave_no_lock_taken),
   };
   if (mkdtemp(folder) == NULL) return 1;

@@ -69,7 +69,11 @@ pub(crate) fn checks() -> bool {
 }
 
 pub(crate) fn settings() -> &'static Settings {
-    SETTINGS.get_or_init(|| Settings::of(variable))
+    SETTINGS.get().unwrap_or_else(|| {
+        // Read before `get_or_init`: a child that is forked during it has no thread that completes it.
+        let read = Settings::of(variable);
+        SETTINGS.get_or_init(|| read)
+    })
 }
 
 /// Whether the environment selects an output or an abort.

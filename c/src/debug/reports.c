@@ -367,25 +367,36 @@ static int toft_read_process_meters(int *reports);
 /* Prepares for requests of a profile and for forks, without the lock. */
 static void toft_start_process_meters(void);
 
+/* The number of the process in which a thread reads the environment; 0: none does. It is not a lock: a child that is
+ * forked during the read does not have that thread, and reads again. */
+static size_t toft_switch_reader;
+
+static size_t toft_read_environment(void) {
+  int reports = 0;
+  const char *v = toft_os_env("TOFT_CHECKED");
+  size_t s = toft_is_on(v) ? 1 | TOFT_PROCESS_CHECKS : 1;
+  if (v == NULL && toft_has_memory_tool()) s |= TOFT_PROCESS_CHECKS | TOFT_PROCESS_HAS_TOOL;
+  if (toft_read_process_meters(&reports)) s |= TOFT_PROCESS_METERS;
+  toft_check_switch_aborts = v != NULL && toft_equals_ignoring_case(v, "abort");
+  v = toft_os_env("TOFT_HARDENED");
+  if (toft_is_on(v)) s |= TOFT_PROCESS_HARDENED;
+  toft_check_switch_aborts |= v != NULL && toft_equals_ignoring_case(v, "abort");
+  toft_read_findings_file(toft_os_env("TOFT_FINDINGS"), reports || (s & (TOFT_PROCESS_CHECKS | TOFT_PROCESS_HARDENED)));
+  return s;
+}
+
 static TOFT_COLD size_t toft_read_process_switch(void) {
-  toft_lock_take(&toft_findings_lock);
-  size_t s = TOFT_LOAD(&toft_process_switch);
-  int first = s == 0, reports = 0;
-  if (first) {
-    const char *v = toft_os_env("TOFT_CHECKED");
-    s = toft_is_on(v) ? 1 | TOFT_PROCESS_CHECKS : 1;
-    if (v == NULL && toft_has_memory_tool()) s |= TOFT_PROCESS_CHECKS | TOFT_PROCESS_HAS_TOOL;
-    if (toft_read_process_meters(&reports)) s |= TOFT_PROCESS_METERS;
-    toft_check_switch_aborts = v != NULL && toft_equals_ignoring_case(v, "abort");
-    v = toft_os_env("TOFT_HARDENED");
-    if (toft_is_on(v)) s |= TOFT_PROCESS_HARDENED;
-    toft_check_switch_aborts |= v != NULL && toft_equals_ignoring_case(v, "abort");
-    toft_read_findings_file(toft_os_env("TOFT_FINDINGS"),
-                            reports || (s & (TOFT_PROCESS_CHECKS | TOFT_PROCESS_HARDENED)));
-    TOFT_STORE_RELEASE(&toft_process_switch, s);
+  size_t process = (size_t)toft_os_process_id(), s;
+  while ((s = TOFT_LOAD_ACQUIRE(&toft_process_switch)) == 0) {
+    size_t reader = TOFT_LOAD(&toft_switch_reader);
+    if (reader != process && TOFT_CAS_RELAXED(&toft_switch_reader, &reader, process)) {
+      s = toft_read_environment();
+      TOFT_STORE_RELEASE(&toft_process_switch, s);
+      if (s & TOFT_PROCESS_METERS) toft_start_process_meters();
+      return s;
+    }
+    toft_os_yield();
   }
-  TOFT_UNLOCK(&toft_findings_lock);
-  if (first && (s & TOFT_PROCESS_METERS)) toft_start_process_meters();
   return s;
 }
 
@@ -418,6 +429,7 @@ TOFT_PER_THREAD int toft_in_hook; /* findings caused by the hook's own calls are
 
 static void toft_publish_report(const toft_report *f) {
   (void)toft_process_switches();
+  (void)TOFT_LOAD_ACQUIRE(&toft_process_switch); /* orders the reads of what the environment sets */
   toft_lock_take(&toft_findings_lock);
   toft_finding_fn *fn = toft_finding_hook;
   void *arg = toft_finding_hook_arg;
