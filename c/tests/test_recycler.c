@@ -954,6 +954,39 @@ static void pages_follow_use(void **state) {
   toft_page_cache_window(window);
   toft_recycler_release(&r);
 }
+
+/* Within a window a free returns whole blocks, but no pages between objects: they are used again soon. Sizes change
+ * while the bytes in use do not, so that ever more pages are idle. */
+static void pages_between_objects_stay_in_a_window(void **state) {
+  (void)state;
+  enum { COUNT = 2000, LIVE = 24 << 20 };
+  static const size_t least[] = {16200, 100000, 30000, 400000, 20000};
+  static void *p[COUNT];
+  static size_t sizes[COUNT];
+  size_t window = toft_page_cache_window(1000000), live = 0, count = 0, surplus = 0;
+  uint32_t random = 7;
+  toft_recycler r;
+  assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+  for (int i = 0; i < 4000; i++) {
+    size_t size = least[i / 400 % 5];
+    size += next_random(&random) % size;
+    while (live + size > LIVE) {
+      size_t k = next_random(&random) % count--, idle = r.idle, reserved = r.reserved;
+      toft_recycler_free(&r, p[k], sizes[k]);
+      assert_true(r.idle + (reserved - r.reserved) > idle);
+      if (r.idle > surplus) surplus = r.idle;
+      live -= sizes[k];
+      p[k] = p[count];
+      sizes[k] = sizes[count];
+    }
+    assert_non_null(p[count] = toft_recycler_alloc(&r, size, 8));
+    sizes[count++] = size;
+    live += size;
+  }
+  assert_true(surplus > LIVE / 4); /* more than is kept beyond the peak of use */
+  toft_page_cache_window(window);
+  toft_recycler_release(&r);
+}
 #endif
 
 #ifndef _WIN32
@@ -1045,6 +1078,7 @@ int main(void) {
       cmocka_unit_test(memory_follows_use),
       cmocka_unit_test(what_cannot_return_is_searched_once),
       cmocka_unit_test(pages_follow_use),
+      cmocka_unit_test(pages_between_objects_stay_in_a_window),
 #endif
 #ifndef _WIN32
       cmocka_unit_test(statistics_read_no_full_block),

@@ -20,16 +20,17 @@
  *
  * COST. alloc, free and resize in place take constant time, except that a slab is looked for in the segments that have
  * space. An object above TOFT_RECYCLER_DIRECT, or with an alignment above 64, takes whole pages of 4 KiB; its
- * allocation is linear in the regions, and in the free runs of the one that it takes. An allocation calls the source at
- * most once, unless that fails (see REFUSAL). Statistics take constant time; release and trim are linear in the memory
- * held.
+ * allocation and free are linear in the free runs of its region, which has up to 1024 pages. An allocation calls the
+ * source at most once, unless that fails (see REFUSAL). Statistics take constant time; release and trim are linear in
+ * the memory held.
  *
  * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it
  * together. Larger objects lie in regions: of their own size at first; when more than 512 KiB of them is in use, those
  * up to 1 MiB side by side in regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler
- * keeps the peak of use of the current and the previous half second (toft_page_cache_window), and as much again up to 1
- * MiB: the surplus returns to the source, or its pages to the system, at one of the next calls that frees a slab or a
- * large object. trim and release return memory at once. A toft_recycler itself has 1 KiB.
+ * keeps the peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to
+ * the larger of 4 MiB and an eighth of the peak: one of the next calls that frees a slab or a large object returns the
+ * surplus to the source, and after each half second the surplus of single pages to the system. trim and release return
+ * memory at once. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -160,24 +161,27 @@ typedef struct toft_recycler_slab {
 #define TOFT_RECYCLER_EXACT_MAX ((size_t)128) /* up to here the classes are the multiples of 8 */
 #define TOFT_RECYCLER_ALIGN_MAX ((size_t)64)  /* of objects in slabs */
 #define TOFT_RECYCLER_CLASSES 62
+#define TOFT_RECYCLER_REGION_LISTS 25
 
 struct toft_recycler {
   toft_recycler_slab *current[TOFT_RECYCLER_CLASSES]; /* the slab that a class allocates from */
   size_t freed, full;    /* bytes of freed objects in slabs; of all objects in those that are not current */
   uintptr_t object_mask; /* a free at a multiple of object_mask + 1 takes the slow path: large objects, NULL; 0: all */
   struct toft_source *source;
-  struct toft_recycler_segment *segments;      /* those with space were used last */
-  struct toft_recycler_region *regions;        /* of large objects, the oldest first */
-  struct toft_recycler_checks *checks;         /* checked recyclers: set by the first call */
-  size_t reserved, peak;                       /* bytes held from the source */
-  size_t in_use, idle, recent[2], began, left; /* retention: see recycler_retention.c */
-  size_t floor;                                /* bytes of options.count, which only a release returns */
-  size_t count, block_size;                    /* of the options */
+  struct toft_recycler_segment *segments;                            /* those with space were used last */
+  struct toft_recycler_region *regions;                              /* of large objects, the oldest first */
+  struct toft_recycler_region *with_run[TOFT_RECYCLER_REGION_LISTS]; /* regions by their longest free run */
+  struct toft_recycler_checks *checks;                               /* checked recyclers: set by the first call */
+  size_t reserved, peak;                                             /* bytes held from the source */
+  size_t in_use, idle, recent[2], began, left;                       /* retention: see recycler_retention.c */
+  size_t floor;             /* bytes of options.count, which only a release returns */
+  size_t count, block_size; /* of the options */
   size_t slab_count, slab_bytes, page_bytes;
   size_t region_bytes, region_idle_bytes, region_used, region_objects;
   uint64_t source_calls;
-  size_t free_units, gaps[3];           /* units without a slab; units with one, by their longest free run */
-  uint16_t held[TOFT_RECYCLER_CLASSES]; /* pages of a class */
+  size_t free_units, gaps[3];          /* units without a slab; units with one, by their longest free run */
+  uint32_t have_run;                   /* a bit for each list of with_run that is not empty */
+  uint8_t held[TOFT_RECYCLER_CLASSES]; /* pages of a class, at most 255 */
   uint8_t checked, shard;
 };
 

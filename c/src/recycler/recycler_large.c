@@ -1,7 +1,7 @@
-/* Large objects of recyclers: runs of pages in regions, which start at a multiple of the page size. An object takes the
- * first sufficient run of the oldest region that has one. So the memory in use stays in few pages, the same requests
- * find the same places again when all are free, and an object can grow into free pages behind it. An object above 1 MiB
- * has a region of its own size, which later serves objects of at least a quarter of it.
+/* Large objects of recyclers: runs of pages in regions, which start at a multiple of the page size. Regions are listed
+ * by the length of their longest free run. An object takes the first sufficient run of a region whose longest is not
+ * much longer: so regions that are almost free become free, and an object can grow into free pages behind it. An object
+ * above 1 MiB has a region of its own size, which later serves objects of at least a quarter of it.
  *
  * The free runs of a region are recorded in its header: search and free do not read the allocated memory, except the
  * line before the object.
@@ -25,11 +25,12 @@ typedef struct toft_recycler_free_run {
 
 /* Stored at the base of the region's block. */
 typedef struct toft_recycler_region {
-  struct toft_recycler_region *next, *previous;
-  unsigned char *base, *pages;    /* the source's block; page 0 */
-  size_t size;                    /* of the block */
-  uint32_t live;                  /* objects */
-  uint32_t widest;                /* upper bound on the length of a run */
+  struct toft_recycler_region *next, *previous;             /* in the order in which they were taken */
+  struct toft_recycler_region *listed_next, *listed_before; /* in with_run[list] */
+  unsigned char *base, *pages;                              /* the source's block; page 0 */
+  size_t size;                                              /* of the block */
+  uint32_t live;                                            /* objects */
+  uint32_t widest, list;          /* upper bound on the length of a run; its list, or NO_LIST */
   uint32_t total, dirty;          /* pages; free pages that may be resident */
   uint32_t count, least;          /* free runs; pages of the smallest object */
   toft_recycler_free_run runs[1]; /* `count` of them, by address, never adjacent; toft_recycler_runs_max have room */
@@ -59,16 +60,52 @@ static size_t toft_recycler_runs_max(size_t pages, size_t total) {
   return toft_recycler_is_shared(pages) ? total / 2 + 1 : 6;
 }
 
+/* ---- regions by their longest run ---- */
+
+#define TOFT_RECYCLER_NO_LIST TOFT_RECYCLER_REGION_LISTS
+
+/* Four for each power of two from 4 pages on, two from 32 pages on, to 8 MiB or more. */
+static unsigned toft_recycler_list_of(size_t pages) {
+  unsigned k = 2;
+  if (pages < 4) return pages != 0 ? 0 : TOFT_RECYCLER_NO_LIST;
+  while (pages >> (k + 1) != 0) k++;
+  if (k < 5) return 4 * (k - 2) + (unsigned)(pages >> (k - 2) & 3);
+  return (unsigned)toft_min(12 + 2 * (k - 5) + (pages >> (k - 1) & 1), TOFT_RECYCLER_REGION_LISTS - 1);
+}
+
+static void toft_recycler_region_unlist(toft_recycler *r, toft_recycler_region *g) {
+  if (g->list == TOFT_RECYCLER_NO_LIST) return;
+  *(g->listed_before != NULL ? &g->listed_before->listed_next : &r->with_run[g->list]) = g->listed_next;
+  if (g->listed_next != NULL) g->listed_next->listed_before = g->listed_before;
+  if (r->with_run[g->list] == NULL) r->have_run &= ~((uint32_t)1 << g->list);
+  g->list = TOFT_RECYCLER_NO_LIST;
+}
+
+/* Sets the length of the longest run. */
+static void toft_recycler_region_set_widest(toft_recycler *r, toft_recycler_region *g, uint32_t pages) {
+  unsigned list = toft_recycler_list_of(pages);
+  g->widest = pages;
+  if (list == g->list) return;
+  toft_recycler_region_unlist(r, g);
+  if (list == TOFT_RECYCLER_NO_LIST) return;
+  g->list = list;
+  g->listed_before = NULL;
+  g->listed_next = r->with_run[list];
+  if (g->listed_next != NULL) g->listed_next->listed_before = g;
+  r->with_run[list] = g;
+  r->have_run |= (uint32_t)1 << list;
+}
+
 /* ---- free runs ---- */
 
-/* Returns the first run of at least `count` pages; g->count if there is none, and then g->widest is exact. */
-static uint32_t toft_recycler_run_find(toft_recycler_region *g, uint32_t count) {
+/* Returns the first run of at least `count` pages; g->count if there is none, and then g->widest becomes exact. */
+static uint32_t toft_recycler_run_find(toft_recycler *r, toft_recycler_region *g, uint32_t count) {
   uint32_t i, most = 0;
   for (i = 0; i < g->count; i++) {
     if (g->runs[i].count >= count) return i;
     if (g->runs[i].count > most) most = g->runs[i].count;
   }
-  g->widest = most;
+  toft_recycler_region_set_widest(r, g, most);
   return i;
 }
 
@@ -115,7 +152,7 @@ static void toft_recycler_run_add(toft_recycler *r, toft_recycler_region *g, uin
     f->first = first;
     f->count = count;
   }
-  if (count > g->widest) g->widest = count;
+  if (count > g->widest) toft_recycler_region_set_widest(r, g, count);
 }
 
 /* ---- regions ---- */
@@ -130,6 +167,7 @@ static void toft_recycler_region_link(toft_recycler *r, toft_recycler_region *g)
 }
 
 static void toft_recycler_region_unlink(toft_recycler *r, toft_recycler_region *g) {
+  toft_recycler_region_unlist(r, g);
   *(g->previous != NULL ? &g->previous->next : &r->regions) = g->next;
   if (g->next != NULL) g->next->previous = g->previous;
 }
@@ -174,13 +212,16 @@ static toft_recycler_region *toft_recycler_region_take(toft_recycler *r, size_t 
   if (base == NULL) return NULL;
   total = size / TOFT_RECYCLER_PAGE; /* at most */
   g = (toft_recycler_region *)(void *)(base + toft_pad(base, 64));
+  /* The headers of large regions, which are aligned alike, do not fall into one cache set. */
+  if (size >= TOFT_RECYCLER_REGION_SOME)
+    g = (toft_recycler_region *)(void *)((unsigned char *)g + r->source_calls % 32 * 64);
   pages = (unsigned char *)(g->runs + toft_recycler_runs_max(count, total)) + TOFT_RECYCLER_FRONT;
   pages += toft_pad(pages, TOFT_RECYCLER_PAGE);
   g->base = base;
   g->size = size;
   g->pages = pages;
   g->live = 0;
-  g->total = g->dirty = g->widest = (uint32_t)((size_t)(base + size - pages) / TOFT_RECYCLER_PAGE);
+  g->total = g->dirty = (uint32_t)((size_t)(base + size - pages) / TOFT_RECYCLER_PAGE);
   g->count = 1;
   g->least = toft_recycler_is_shared(count) ? 1 : g->total / 4;
   g->runs[0].first = 0;
@@ -188,6 +229,8 @@ static toft_recycler_region *toft_recycler_region_take(toft_recycler *r, size_t 
   r->region_bytes += g->total * TOFT_RECYCLER_PAGE;
   r->region_idle_bytes += g->total * TOFT_RECYCLER_PAGE;
   toft_recycler_add_idle(r, g->dirty * TOFT_RECYCLER_PAGE);
+  g->list = TOFT_RECYCLER_NO_LIST;
+  toft_recycler_region_set_widest(r, g, g->total);
   toft_recycler_region_link(r, g);
   return g;
 }
@@ -211,12 +254,26 @@ static void *toft_recycler_region_alloc_run(toft_recycler *r, toft_recycler_regi
   return p;
 }
 
-/* The oldest region with a sufficient run, which is stored. NULL: nothing fits. */
+#define TOFT_RECYCLER_PROBES 4
+
+/* Of the first regions of a list the one whose longest run is the shortest that may suffice. NULL: none does. */
+static toft_recycler_region *toft_recycler_region_best(toft_recycler_region *g, size_t count) {
+  int all = g->list == TOFT_RECYCLER_REGION_LISTS - 1;
+  toft_recycler_region *best = NULL;
+  for (int probes = 0; g != NULL && (probes < TOFT_RECYCLER_PROBES || all); g = g->listed_next, probes++)
+    if (g->widest >= count && count >= g->least && (best == NULL || g->widest < best->widest)) best = g;
+  return best;
+}
+
+/* A region with a sufficient run, which is stored. NULL: none is found. */
 static toft_recycler_region *toft_recycler_region_find(toft_recycler *r, size_t count, uint32_t *run) {
-  for (toft_recycler_region *g = r->regions; g != NULL; g = g->next) {
-    if (g->widest < count || count < g->least) continue;
-    *run = toft_recycler_run_find(g, (uint32_t)count);
-    if (*run < g->count) return g;
+  uint32_t lists = r->have_run & ~(uint32_t)0 << toft_recycler_list_of(count);
+  for (; lists != 0; lists &= lists - 1) {
+    toft_recycler_region *const *list = &r->with_run[toft_lowest_bit(lists)], *g;
+    while (*list != NULL && (g = toft_recycler_region_best(*list, count)) != NULL) {
+      *run = toft_recycler_run_find(r, g, (uint32_t)count);
+      if (*run < g->count) return g;
+    }
   }
   *run = 0;
   return NULL;

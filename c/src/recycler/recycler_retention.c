@@ -1,7 +1,8 @@
 /* The retention of recyclers, by the rule of the page cache. Bytes are in use (units with a slab, runs of large
  * objects) or idle (the same without objects, if their pages may be resident). Idle bytes up to the peak of use in the
- * current or the previous window of time are kept, and as much again, up to 4 MiB, for requests of other sizes. The
- * surplus returns to the source where a whole block is idle, and else, if it is pages, to the system.
+ * current or the previous window of time are kept, and as much again, up to the larger of 4 MiB and an eighth of it,
+ * for requests of other sizes. The surplus returns to the source where a whole block is idle, and else, if it is pages,
+ * to the system.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_RETENTION_C
 #define TOFT_RECYCLER_RECYCLER_RETENTION_C
@@ -10,7 +11,7 @@
 #include "recycler_large.c"
 
 #define TOFT_RECYCLER_SURPLUS_MIN (64 * TOFT_KIB) /* less is not returned by itself */
-#define TOFT_RECYCLER_MORE_MAX (4 * TOFT_MIB)     /* kept beyond the peak of use */
+#define TOFT_RECYCLER_MORE_MIN (4 * TOFT_MIB)     /* kept beyond the peak of use; an eighth of it if that is more */
 
 static void toft_recycler_peak(toft_recycler *r, size_t bytes) { r->recent[0] = toft_max(r->recent[0], bytes); }
 
@@ -57,8 +58,9 @@ static void toft_recycler_return_blocks(toft_recycler *r, size_t keep) {
   }
 }
 
-/* Gives the pages of idle units and runs back to the system, whose addresses stay. */
+/* Gives the pages of idle units and runs back to the system, whose addresses stay, if they are of the heap. */
 static void toft_recycler_discard_pages(toft_recycler *r, size_t keep) {
+  if (r->source != &toft_heap_source) return;
   for (toft_recycler_segment *s = r->segments; s != NULL && r->idle > keep; s = s->next) {
     uint64_t units = s->size >= TOFT_CAP ? s->dirty & ~(uint64_t)1 : 0; /* unit 0 contains the header */
     while (units != 0 && r->idle > keep) {
@@ -83,27 +85,43 @@ static void toft_recycler_discard_pages(toft_recycler *r, size_t keep) {
 static void toft_recycler_return_down_to(toft_recycler *r, size_t keep) {
   toft_recycler_flush(r);
   toft_recycler_return_blocks(r, keep);
-  if (r->source == &toft_heap_source) toft_recycler_discard_pages(r, keep);
+  toft_recycler_discard_pages(r, keep);
 }
 
-/* Returns the surplus. What could not return, because its block has objects, is not searched again in this window. */
-static void toft_recycler_return_surplus(toft_recycler *r) {
 #ifndef TOFT_OMIT_PAGE_CACHE
-  size_t now, window = toft_page_window(), passed, kept;
-  if (r->idle <= TOFT_RECYCLER_SURPLUS_MIN) return;
-  now = toft_max(toft_os_milliseconds(), 1);
+/* Bytes that may be idle. */
+static size_t toft_recycler_kept(const toft_recycler *r) {
+  size_t peak = toft_max(r->recent[0], r->recent[1]);
+  return peak + toft_max(toft_min(peak, TOFT_RECYCLER_MORE_MIN), peak / 8) - r->in_use;
+}
+
+/* Begins a window of time if one has ended; returns whether it has. */
+static int toft_recycler_turn_window(toft_recycler *r) {
+  size_t now = toft_max(toft_os_milliseconds(), 1), window = toft_page_window(), passed;
   if (r->began == 0) r->began = now;
   passed = now - r->began;
-  if (passed >= window) {
-    r->recent[1] = passed < 2 * window ? r->recent[0] : r->in_use;
-    r->recent[0] = r->in_use;
-    r->began = now;
-    r->left = 0;
-  }
-  kept = toft_max(r->recent[0], r->recent[1]);
-  kept += toft_min(kept, TOFT_RECYCLER_MORE_MAX) - r->in_use;
+  if (passed < window) return 0;
+  r->recent[1] = passed < 2 * window ? r->recent[0] : r->in_use;
+  r->recent[0] = r->in_use;
+  r->began = now;
+  r->left = 0;
+  return 1;
+}
+#endif
+
+/* Returns the surplus: whole blocks at once, pages between objects, which are used again soon, when a window has ended.
+ * Blocks that could not return, since they have objects, are not searched again in this window. */
+static void toft_recycler_return_surplus(toft_recycler *r) {
+#ifndef TOFT_OMIT_PAGE_CACHE
+  size_t kept;
+  int turned;
+  if (r->idle <= TOFT_RECYCLER_SURPLUS_MIN) return;
+  turned = toft_recycler_turn_window(r);
+  kept = toft_recycler_kept(r);
   if (r->idle <= toft_max(kept, r->left) + TOFT_RECYCLER_SURPLUS_MIN) return;
-  toft_recycler_return_down_to(r, kept);
+  toft_recycler_flush(r);
+  toft_recycler_return_blocks(r, kept);
+  if (turned) toft_recycler_discard_pages(r, kept);
   r->left = r->idle;
 #else
   (void)r;

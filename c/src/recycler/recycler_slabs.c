@@ -122,7 +122,7 @@ static toft_recycler_slab *toft_recycler_slab_take(toft_recycler *r, size_t k, u
   d->state = TOFT_RECYCLER_CURRENT;
   d->next = d->previous = NULL;
   toft_recycler_slab_stop(d);
-  r->held[k] = (uint16_t)toft_min(r->held[k] + pages, UINT16_MAX);
+  r->held[k] = (uint8_t)toft_min(r->held[k] + pages, UINT8_MAX);
   r->slab_count++;
   r->slab_bytes += (size_t)(to - from);
   return d;
@@ -146,7 +146,7 @@ static int toft_recycler_slab_is_empty(const toft_recycler_slab *d) { return d->
 /* Returns a slab without objects to its unit. Precondition: no list contains it. */
 static void toft_recycler_slab_put(toft_recycler *r, toft_recycler_slab *d) {
   r->freed -= (size_t)d->freed * d->bytes;
-  r->held[d->size_class] -= (uint16_t)toft_min(r->held[d->size_class], d->pages);
+  r->held[d->size_class] -= (uint8_t)toft_min(r->held[d->size_class], d->pages);
   r->slab_count--;
   r->slab_bytes -= toft_recycler_slab_room(d);
   toft_recycler_pages_put(r, toft_recycler_unit_of(d), d->pages, toft_recycler_first_page(d));
