@@ -1761,9 +1761,9 @@ TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return 
  * together. Larger objects lie in regions: of their own size at first; when more than 512 KiB of them is in use, those
  * up to 1 MiB side by side in regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler
  * keeps the peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to
- * the larger of 4 MiB and an eighth of the peak: one of the next calls that frees a slab or a large object returns the
- * surplus to the source, and after each half second the surplus of single pages to the system. trim and release return
- * memory at once. A toft_recycler itself has 1 KiB.
+ * the larger of 4 MiB and an eighth of the peak: a call that frees a slab or a large object returns the surplus to the
+ * source when there has been one for 16 milliseconds, and after each half second the surplus of single pages to the
+ * system. trim and release return memory at once. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -1902,7 +1902,7 @@ struct toft_recycler {
   struct toft_recycler_region *with_run[TOFT_RECYCLER_REGION_LISTS]; /* regions by their longest free run */
   struct toft_recycler_checks *checks;                               /* checked recyclers: set by the first call */
   size_t reserved, peak;                                             /* bytes held from the source */
-  size_t in_use, idle, recent[2], began, left;                       /* retention: see recycler_retention.c */
+  size_t in_use, idle, recent[2], began, left, surplus_since;        /* retention: see recycler_retention.c */
   size_t floor;             /* bytes of options.count, which only a release returns */
   size_t count, block_size; /* of the options */
   size_t slab_count, slab_bytes, page_bytes;

@@ -71,6 +71,7 @@ contender describe(bool (*here)() = always_here<C>) {
     c.run[NODES] = run<C, nodes>;
     if constexpr ((C::traits & fundamental) == 0) c.run[ALIGNED] = run<C, over_aligned>;
     c.run[OVERSIZE] = run<C, oversize>;
+    if constexpr ((C::traits & bulk) == 0) c.run[BUFFERS] = run<C, buffers>;
     if constexpr ((C::traits & is_floor) == 0) c.run[LIFE] = run_life<C>;
   }
   return c;

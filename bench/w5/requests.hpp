@@ -1,6 +1,7 @@
 // W5: the cases without a container: pieces are allocated and freed.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #pragma once
+#include <utility>
 #include <vector>
 
 #include "case.hpp"
@@ -112,6 +113,41 @@ struct oversize {
     }
     double work = now() - start;
     if (t.at_end != nullptr) t.at_end();
+    return {work, good};
+  }
+};
+
+// 64 MiB of buffers, whose range of sizes changes five times: each new one replaces others at random.
+struct buffers {
+  static constexpr std::size_t n = 5000, most = 64 << 20;
+  template <class D>
+  [[gnu::noinline]] static result body(D door, resetter, const task &t) {
+    static const std::size_t least[] = {16200, 100000, 30000, 400000, 20000};
+    std::vector<std::pair<void *, std::size_t>> live;
+    std::size_t bytes = 0;
+    bool good = true;
+    random r;
+    auto remove = [&](std::size_t i) {
+      auto [p, size] = live[i];
+      good &= *static_cast<volatile unsigned char *>(p) == static_cast<unsigned char>(size);
+      door.deallocate(p, size, 16);
+      bytes -= size;
+      live[i] = live.back();
+      live.pop_back();
+    };
+    double start = now();
+    for (std::size_t i = 0; i < (t.reps + 1) * n; i++) {
+      if (i == n) start = now();  // the first round fills the memory
+      std::size_t size = least[i % n / (n / 5)];
+      size += r() % size;
+      while (bytes + size > most) remove(r() % live.size());
+      void *p = door.allocate(size, 16);
+      *static_cast<volatile unsigned char *>(p) = static_cast<unsigned char>(size);
+      live.emplace_back(p, size);
+      bytes += size;
+    }
+    double work = now() - start;
+    while (!live.empty()) remove(live.size() - 1);
     return {work, good};
   }
 };

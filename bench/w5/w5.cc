@@ -42,6 +42,7 @@ const info infos[CASES] = {
     {"nodes", nullptr, nodes::n, 300, 50, 0.1, 100000, 150000},
     {"aligned", nullptr, over_aligned::n, 600, 100, 0.1, 100000, 150000},
     {"oversize", nullptr, oversize::n, 2000, 500, 0.2, 100000, 150000},
+    {"buffers", nullptr, buffers::n, 4, 1, 0.5, 100000, 150000},
     {"life", nullptr, 1, 5000, 1000, 0.2, 10000, 150000},
     {"hot", nullptr, hot::n, 250, 100, 0.1, 100000, 150000},
     {"hot direct", nullptr, hot::n, 250, 100, 0.1, 100000, 150000},

@@ -170,6 +170,7 @@ enum case_id {
   NODES,
   ALIGNED,
   OVERSIZE,
+  BUFFERS,
   LIFE,
   HOT,
   HOT_DIRECT,

@@ -11,6 +11,7 @@
 #include "recycler_large.c"
 
 #define TOFT_RECYCLER_SURPLUS_MIN (64 * TOFT_KIB) /* less is not returned by itself */
+#define TOFT_RECYCLER_SURPLUS_DELAY 32            /* in parts of a window */
 #define TOFT_RECYCLER_MORE_MIN (4 * TOFT_MIB)     /* kept beyond the peak of use; an eighth of it if that is more */
 
 static void toft_recycler_peak(toft_recycler *r, size_t bytes) { r->recent[0] = toft_max(r->recent[0], bytes); }
@@ -89,15 +90,17 @@ static void toft_recycler_return_down_to(toft_recycler *r, size_t keep) {
 }
 
 #ifndef TOFT_OMIT_PAGE_CACHE
+static size_t toft_recycler_recent_peak(const toft_recycler *r) { return toft_max(r->recent[0], r->recent[1]); }
+
 /* Bytes that may be idle. */
 static size_t toft_recycler_kept(const toft_recycler *r) {
-  size_t peak = toft_max(r->recent[0], r->recent[1]);
+  size_t peak = toft_recycler_recent_peak(r);
   return peak + toft_max(toft_min(peak, TOFT_RECYCLER_MORE_MIN), peak / 8) - r->in_use;
 }
 
 /* Begins a window of time if one has ended; returns whether it has. */
-static int toft_recycler_turn_window(toft_recycler *r) {
-  size_t now = toft_max(toft_os_milliseconds(), 1), window = toft_page_window(), passed;
+static int toft_recycler_turn_window(toft_recycler *r, size_t now, size_t window) {
+  size_t passed;
   if (r->began == 0) r->began = now;
   passed = now - r->began;
   if (passed < window) return 0;
@@ -109,20 +112,31 @@ static int toft_recycler_turn_window(toft_recycler *r) {
 }
 #endif
 
-/* Returns the surplus: whole blocks at once, pages between objects, which are used again soon, when a window has ended.
- * Blocks that could not return, since they have objects, are not searched again in this window. */
+/* Returns the surplus: whole blocks when there has been one for a part of a window, since a program often takes them
+ * again at once, or when it exceeds the peak of use; pages between objects when a window has ended. Blocks that could
+ * not return, since they have objects, are not searched again in this window. */
 static void toft_recycler_return_surplus(toft_recycler *r) {
 #ifndef TOFT_OMIT_PAGE_CACHE
-  size_t kept;
+  size_t now, window, kept;
   int turned;
   if (r->idle <= TOFT_RECYCLER_SURPLUS_MIN) return;
-  turned = toft_recycler_turn_window(r);
+  now = toft_max(toft_os_milliseconds(), 1);
+  window = toft_page_window();
+  turned = toft_recycler_turn_window(r, now, window);
   kept = toft_recycler_kept(r);
-  if (r->idle <= toft_max(kept, r->left) + TOFT_RECYCLER_SURPLUS_MIN) return;
+  if (r->idle <= toft_max(kept, r->left) + TOFT_RECYCLER_SURPLUS_MIN) {
+    r->surplus_since = 0;
+    return;
+  }
+  if (r->surplus_since == 0) r->surplus_since = now;
+  if (!turned && now - r->surplus_since < window / TOFT_RECYCLER_SURPLUS_DELAY &&
+      r->idle <= kept + toft_recycler_recent_peak(r))
+    return;
   toft_recycler_flush(r);
   toft_recycler_return_blocks(r, kept);
   if (turned) toft_recycler_discard_pages(r, kept);
   r->left = r->idle;
+  r->surplus_since = 0;
 #else
   (void)r;
 #endif
