@@ -187,7 +187,7 @@ macro_rules! memory_by_call_site {
 pub(crate) use memory_by_call_site;
 
 /// `__resize` of a type with a method `resize_in_place`, which returns whether it was possible.
-#[cfg(any(feature = "recycler", feature = "shared"))]
+#[cfg(feature = "shared")]
 macro_rules! resize_in_place_or_move {
     ($inline:meta) => {
         #[$inline]
@@ -202,7 +202,7 @@ macro_rules! resize_in_place_or_move {
         }
     };
 }
-#[cfg(any(feature = "recycler", feature = "shared"))]
+#[cfg(feature = "shared")]
 pub(crate) use resize_in_place_or_move;
 
 /// Moves an allocation to new memory. Out of line, so that `Heap::grow` is small enough to be inlined.

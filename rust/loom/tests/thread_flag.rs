@@ -1,5 +1,5 @@
-//! Every interleaving of a thread that ends and a frame that ends: the next thread gets the first one's arena (a cell
-//! here) only after the first thread exited, and then sees its writes.
+//! Every interleaving of the ends of a thread and of a frame: the next thread takes the arena (a cell here) of the first
+//! only when that has exited, and then sees its writes.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use loom::cell::UnsafeCell;

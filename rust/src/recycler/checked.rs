@@ -1,7 +1,8 @@
 //! Recyclers of a checked process: each object has red zones, is filled, and is quarantined when it is freed.
 //!
-//! The inline paths have no test for this. All spans stay empty, so that each allocation calls `State::alloc_slow`, and
-//! each free `State::free_slow`. A recycler is switched at its first allocation, since a `const fn` creates it.
+//! The inline paths have no test for this. No class has a slab, so that each allocation calls `State::alloc_slow`, and
+//! `State::inline_max` is 0, so that each free calls `State::free_slow`. A recycler is switched at its first
+//! allocation, since a `const fn` creates it.
 //!
 //! An inner recycler on the same source allocates the objects with their red zones.
 // SPDX-License-Identifier: MIT OR Apache-2.0
@@ -10,8 +11,8 @@ use alloc::boxed::Box;
 use core::cell::RefCell;
 use core::ptr::{null_mut, NonNull};
 
-use super::block;
-use super::state::{Checked, Index, Object, Objects, State};
+use super::class;
+use super::state::{Checked, Object, Objects, State};
 use super::stats::RecyclerStats;
 use super::supply::Supply;
 use crate::finding::Finding;
@@ -67,25 +68,18 @@ impl Objects {
 
 impl Checked {
     pub fn new() -> Option<Box<Checked>> {
-        try_box(Checked { objects: RefCell::default(), inner: State::plain(), index: Index::new() })
-    }
-
-    fn supply<'a>(&'a self, supply: &Supply<'a>) -> Supply<'a> {
-        Supply { index: &self.index, ..*supply }
+        try_box(Checked { objects: RefCell::default(), inner: State::plain() })
     }
 
     pub fn alloc(&self, supply: &Supply<'_>, size: usize, align: usize, site: CallSite) -> Option<NonNull<u8>> {
         let front = align.max(REDZONE);
         let whole =
-            front.checked_add(block::rounded_size(size))?.checked_add(REDZONE).filter(|whole| *whole <= MAX_REQUEST)?;
+            front.checked_add(class::rounded_size(size))?.checked_add(REDZONE).filter(|whole| *whole <= MAX_REQUEST)?;
         self.flush(supply, QUARANTINE_MAX);
         if !self.objects.borrow_mut().reserve() {
             return None;
         }
-        let inner = || {
-            let or_reuse = self.inner.bump(whole, front).or_else(|| self.inner.reuse(whole, front));
-            or_reuse.or_else(|| self.inner.alloc_slow(&self.supply(supply), whole, front, site))
-        };
+        let inner = || self.inner.bump(whole, front).or_else(|| self.inner.alloc_slow(supply, whole, front, site));
         // The quarantine may hold all that a limited source has left.
         let start = inner().or_else(|| {
             self.flush(supply, 0);
@@ -108,7 +102,7 @@ impl Checked {
     pub fn free(&self, address: usize, bytes: usize) -> bool {
         let mut objects = self.objects.borrow_mut();
         let Some(object) = objects.by_address.get_mut(&address) else { return false };
-        if object.freed || block::rounded_size(object.size) != bytes {
+        if object.freed || class::rounded_size(object.size) != bytes {
             bad_free(bytes);
             return true;
         }
@@ -154,16 +148,12 @@ impl Checked {
         found(object.find_late_write());
         let (whole, front) = (object.whole(), object.p.addr() - object.start.addr());
         // SAFETY: allocated there with this layout, and not used any more.
-        unsafe {
-            if !self.inner.free(object.start.addr(), whole, front) {
-                self.inner.free_slow(&self.supply(supply), object.start.addr(), whole, front);
-            }
-        }
+        unsafe { self.inner.free_slow(supply, object.start.addr(), whole, front) }
     }
 
     pub fn trim(&self, supply: &Supply<'_>, keep: usize) -> usize {
         self.flush(supply, 0);
-        self.inner.trim(&self.supply(supply), keep)
+        self.inner.trim(supply, keep)
     }
 
     /// Checks all objects, and returns all memory.
@@ -175,17 +165,12 @@ impl Checked {
         for object in self.objects.borrow().by_address.values() {
             found(object.find_damage());
         }
-        let supply = self.supply(supply);
         // SAFETY: the caller's contract.
-        unsafe {
-            self.inner.release(&supply);
-            supply.clear();
-        }
+        unsafe { self.inner.release(supply) };
     }
 
     pub fn count(&self, stats: &mut RecyclerStats) {
-        stats.add(&self.inner, &self.index.units);
-        stats.reserved += self.index.bytes() as u64;
+        stats.add(&self.inner);
     }
 }
 
@@ -201,6 +186,7 @@ impl State {
             if crate::process::checks() {
                 let checked = Box::leak(Checked::new().ok_or(())?);
                 self.checked.set(checked);
+                self.inline_max.set(0);
             }
             self.is_decided.set(true);
         }
@@ -228,6 +214,7 @@ impl State {
     pub unsafe fn release_checked(&self, supply: &Supply<'_>) {
         let checked = self.checked.replace(null_mut());
         self.is_decided.set(false);
+        self.inline_max.set(class::CLASS_MAX);
         if checked.is_null() {
             return;
         }

@@ -1,47 +1,43 @@
-//! Recyclers: allocation with individual frees, in blocks that are reused when they have no live object.
+//! Recyclers: allocation with individual frees, in slabs of one size class.
 //!
 //! | file | |
 //! |---|---|
-//! | `block.rs` | blocks with live counts, segments, holes |
-//! | `range.rs` | ranges and lists |
+//! | `class.rs` | size classes |
+//! | `segment.rs` | segments, units, pages: the descriptors and their geometry |
 //! | `state.rs` | the data types, whose methods are in the files below |
-//! | `alloc_slow.rs` | blocks with frees; the slow path |
-//! | `trim_release.rs`, `stats.rs` | trim and release; statistics |
-//! | `class.rs` | size classes: the inline paths |
-//! | `medium.rs` | requests above the size classes that share blocks |
-//! | `large.rs` | objects with a block of their own |
-//! | `directory.rs`, `supply.rs` | from addresses to blocks; the source |
+//! | `slab.rs` | slabs and their pages; the inline paths |
+//! | `region.rs`, `large.rs` | regions and their runs of pages; larger objects |
+//! | `retention.rs`, `stats.rs` | what is kept, trim and release; statistics |
+//! | `supply.rs` | the source |
 //! | `sync.rs` | shards for many threads |
 //! | `checked.rs` | checked processes: red zones and a quarantine |
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-mod alloc_slow;
-mod block;
 #[cfg(feature = "std")]
 mod checked;
 mod class;
-mod directory;
 mod large;
-mod medium;
-mod range;
+mod region;
+mod retention;
+mod segment;
+mod slab;
 mod state;
 mod stats;
 mod supply;
 #[cfg(feature = "std")]
 mod sync;
-mod trim_release;
 
 use core::alloc::Layout;
 use core::ptr::NonNull;
-use core::sync::atomic;
 
 use crate::arena::{debug_by_stats, default_by_new};
 use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError};
-use crate::memory::{memory_by_call_site, resize_in_place_or_move, Allocated, CallSite, Heap, Memory};
+use crate::memory::{memory_by_call_site, move_to_new, Allocated, CallSite, Heap, Memory};
+use crate::policy::is_request;
 use crate::source::Source;
-use class::Kind;
-use state::{Index, State};
+use segment::Slab;
+use state::State;
 use supply::Supply;
 
 pub use stats::RecyclerStats;
@@ -50,9 +46,9 @@ pub use sync::SyncRecycler;
 
 /// An allocator with individual frees, for containers that churn.
 ///
-/// Allocation moves a cursor, as in an [`Arena`](crate::Arena): one for each of 56 size classes, which also reuse what
-/// was freed last. Blocks without live objects serve any class. Objects have no header. With the feature
-/// `allocator-api2` or `nightly`, `&Recycler` is an allocator; it is [`Memory`](crate::Memory) for pools.
+/// Objects of one size class lie in slabs of 4 to 32 KiB, which take freed objects before new memory. A slab without
+/// live objects serves any class again. Objects have no header. With the feature `allocator-api2` or `nightly`,
+/// `&Recycler` is an allocator; it is [`Memory`](crate::Memory) for pools.
 ///
 #[cfg_attr(feature = "allocator-api2", doc = "```")]
 #[cfg_attr(not(feature = "allocator-api2"), doc = "```ignore")]
@@ -84,11 +80,20 @@ pub use sync::SyncRecycler;
 ///
 /// # Memory
 ///
-/// Sizes are rounded up: to 8, from 129 to 4096 bytes by at most an eighth. Blocks have 32 KiB and come from the source
-/// in segments that double from 32 KiB to 1 MiB. Requests above 28 KiB have a block each. Memory is returned to the
-/// source by [`trim`](Recycler::trim), [`release`](Recycler::release) and drop only, except for large blocks beyond
-/// twice the maximum in use, and when the source refuses a block: then the block is requested once more, or a smaller
-/// one that suffices. Any alignment is served; a size of 0 counts as 1.
+/// Sizes are rounded up to a multiple of the alignment and of 8, from 129 to 4096 bytes to a multiple of an eighth of
+/// the power of two below, and from there to 4592, 5360, 6448, 8048, 10736 or 16112; a size of 0 counts as 1. Slabs come
+/// from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it together. Larger
+/// objects, those above 4096 bytes that are aligned to 32 or more, and those aligned to more than 4096 take whole pages of
+/// 4 KiB in regions: of their own size at first; when more than 512 KiB of them is in use, those up to 1 MiB side by side
+/// in regions of 2 and then 4 MiB, in which they grow in place if there is space.
+///
+/// A recycler keeps what was in use at once in the current or the previous half second
+/// (`cache::set_page_window`), and as much again, up to the larger of 4 MiB and an eighth of it: a call that frees a slab
+/// or a large object returns the surplus to the source, in whole segments and regions, when there has been one for 16
+/// milliseconds. Without the feature `std` there is no clock, and this is the most that was ever
+/// in use. [`trim`](Recycler::trim), [`release`](Recycler::release) and drop return memory at once. When the source
+/// refuses a block, memory without live objects is returned to it, the block is requested once more, then a smaller one
+/// that suffices.
 ///
 /// The source is the heap, through the thread's [`cache`](crate::cache), or the [caller's](Recycler::from_source). A
 /// [`Limited`](crate::Limited) source is a budget:
@@ -112,38 +117,101 @@ pub use sync::SyncRecycler;
 ///
 /// # Cost
 ///
-/// Allocation and free take constant time; both are inlined. Holes are searched in at most nine blocks, each in time
-/// linear in its size. `trim` and `stats` are linear in blocks, and pass what size classes keep to its blocks.
-/// A recycler itself has 6 KiB, a `SyncRecycler` 45 KiB.
+/// Allocation, free and `stats` take constant time, except that a slab is looked for in the segments that have space;
+/// the first two are inlined. Those of a larger object are linear in the free runs of its region, which has up to 1024 pages.
+/// `trim` is linear in segments and regions. A recycler itself has 1.1 KiB, a `SyncRecycler` 9.5 KiB.
 pub struct Recycler<S: Source = Heap> {
     state: State,
-    index: Index,
     source: S,
 }
 
 impl State {
-    /// Resizes in place. `false`: impossible, nothing changed.
+    #[cold]
+    #[inline(never)]
+    fn alloc_slow(&self, supply: &Supply<'_>, size: usize, align: usize, site: CallSite) -> Option<NonNull<u8>> {
+        if !is_request(size, align) {
+            return None;
+        }
+        #[cfg(feature = "std")]
+        if let Some(checked) = self.decide_checked().ok()? {
+            let p = checked.alloc(supply, size, align, site);
+            crate::hook::deliver();
+            return p;
+        }
+        let _ = site;
+        match class::any_of(size, align) {
+            Some((k, bytes)) => self.alloc_in_class(supply, k, bytes),
+            None => self.alloc_large(supply, class::rounded_size(size), align),
+        }
+    }
+
+    /// Frees any object.
+    ///
+    /// # Safety
+    /// The `size` bytes at `at` are an allocation of this state with this layout, and are not used any more.
+    unsafe fn free_slow(&self, supply: &Supply<'_>, at: usize, size: usize, align: usize) {
+        #[cfg(feature = "std")]
+        if let Some(checked) = self.checked() {
+            return self.free_checked(checked, at, class::rounded_size(size));
+        }
+        // SAFETY: the caller's contract.
+        unsafe {
+            if !class::is_small(size, align) {
+                self.free_large(supply, at);
+            } else if let Some(d) = self.push(at) {
+                self.slab_freed(supply, d);
+            }
+        }
+    }
+
+    /// Resizes in place; a small object stays in its slab if it needs half of its bytes or more, or if it suffices that
+    /// it `fits`. `false`: impossible, nothing changed.
     ///
     /// # Safety
     /// As for [`deallocate`](Memory::deallocate), for the bytes behind `new`, in this state.
-    #[inline(always)]
-    unsafe fn resize_in_place(&self, supply: &Supply<'_>, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+    unsafe fn resize_in_place(&self, p: NonNull<u8>, old: Layout, new: Layout, fits: bool) -> bool {
         #[cfg(feature = "std")]
         if let Some(checked) = self.checked() {
             return checked.resize_in_place(p.addr().get(), old.size(), new.size());
         }
-        let (at, units) = (p.addr().get(), &supply.index.units);
+        let (at, size) = (p.addr().get(), class::rounded_size(new.size()));
+        let is_small = class::is_small(new.size(), new.align());
         // SAFETY: the caller's contract.
         unsafe {
-            match (class::kind(old.size(), old.align()), class::kind(new.size(), new.align())) {
-                (Kind::Class(_, was), Kind::Class(_, now)) => self.resize(units, at, was, now),
-                (Kind::Medium(was), Kind::Medium(now)) => self.resize_medium(units, at, was, now),
-                (Kind::Large(_), Kind::Large(now)) => self.larges.resize(supply, at, now),
-                _ => false,
+            if is_small != class::is_small(old.size(), old.align()) {
+                return false;
             }
+            if !is_small {
+                return self.resize_large(at, size, fits);
+            }
+            let has = (*Slab::of(at)).bytes as usize;
+            size <= has && (fits || size >= has / 2)
         }
     }
 }
+
+/// `__resize` of both recyclers: one that cannot move since there is no memory stays if it fits.
+macro_rules! resize_or_move {
+    ($inline:meta) => {
+        #[$inline]
+        unsafe fn __resize(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Allocated {
+            let is_aligned = p.addr().get() & (new.align() - 1) == 0;
+            // SAFETY: the caller's contract.
+            unsafe {
+                if is_aligned && self.resize_in_place(p, old, new, false) {
+                    return Ok(p);
+                }
+                let moved = move_to_new(self, p, old, new, site);
+                if moved.is_err() && is_aligned && self.resize_in_place(p, old, new, true) {
+                    return Ok(p);
+                }
+                moved
+            }
+        }
+    };
+}
+#[cfg(feature = "std")]
+use resize_or_move;
 
 /// The calls by layout of both recyclers. `$made` is the line of the examples that makes one.
 macro_rules! calls_by_layout {
@@ -175,13 +243,14 @@ macro_rules! calls_by_layout {
             unsafe { Memory::deallocate(self, p, layout) }
         }
 
-        /// Resizes an allocation: in place if it shrinks, or is the newest and fits; else it moves, also if one above 28
-        /// KiB shrinks to less, or to a quarter of its block. Nothing changes on an error.
+        /// Resizes an allocation: in place if the bytes of its size class suffice and at least half of them are needed,
+        /// or if a larger object shrinks or the pages behind it are free; else it moves. If there is no memory for that,
+        /// one that shrinks stays, unless it shrinks from pages to a size class. Nothing changes on an error.
         ///
         /// ```
         #[doc = $made]
         /// use std::alloc::Layout;
-        /// let (small, large) = (Layout::new::<[u8; 8]>(), Layout::new::<[u8; 64]>());
+        /// let (small, large) = (Layout::new::<[u8; 130]>(), Layout::new::<[u8; 144]>()); // of one size class
         /// let p = recycler.alloc_layout(small);
         /// // SAFETY: allocated here with that layout.
         /// assert_eq!(unsafe { recycler.reallocate(p, small, large) }, Ok(p));
@@ -210,7 +279,7 @@ impl Recycler {
 impl<S: Source> Recycler<S> {
     /// Creates a recycler whose blocks come from `source`: owned, or `&source`.
     pub const fn from_source(source: S) -> Recycler<S> {
-        Recycler { state: State::new(), index: Index::new(), source }
+        Recycler { state: State::new(), source }
     }
 
     /// Returns the source.
@@ -228,7 +297,6 @@ impl<S: Source> Recycler<S> {
     fn supply(&self) -> Supply<'_> {
         Supply {
             source: &self.source,
-            index: &self.index,
             owner: 0,
             #[cfg(feature = "std")]
             lock: None,
@@ -238,16 +306,15 @@ impl<S: Source> Recycler<S> {
     /// # Safety
     /// As for `State::resize_in_place`.
     #[inline(always)]
-    unsafe fn resize_in_place(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+    unsafe fn resize_in_place(&self, p: NonNull<u8>, old: Layout, new: Layout, fits: bool) -> bool {
         // SAFETY: the caller's contract.
-        unsafe { self.state.resize_in_place(&self.supply(), p, old, new) }
+        unsafe { self.state.resize_in_place(p, old, new, fits) }
     }
 
     #[cold]
     #[inline(never)]
     fn alloc_slow(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
-        let (size, align) = (layout.size(), layout.align());
-        self.state.reuse(size, align).or_else(|| self.state.alloc_slow(&self.supply(), size, align, site))
+        self.state.alloc_slow(&self.supply(), layout.size(), layout.align(), site)
     }
 
     /// # Safety
@@ -258,9 +325,18 @@ impl<S: Source> Recycler<S> {
         unsafe { self.state.free_slow(&self.supply(), p.addr().get(), layout.size(), layout.align()) }
     }
 
+    /// # Safety
+    /// As for `State::slab_freed`.
+    #[cold]
+    #[inline(never)]
+    unsafe fn slab_freed(&self, d: *mut Slab) {
+        // SAFETY: the caller's contract.
+        unsafe { self.state.slab_freed(&self.supply(), d) }
+    }
+
     calls_by_layout!("let recycler = toft::Recycler::new();");
 
-    /// Returns memory without live objects to the source, in whole segments and large blocks, until about `keep` bytes
+    /// Returns memory without live objects to the source, in whole segments and regions, until about `keep` bytes
     /// of it are left.
     ///
     /// ```
@@ -293,15 +369,14 @@ impl<S: Source> Recycler<S> {
         // SAFETY: borrowed exclusively, so no allocation is used.
         unsafe {
             self.state.release(&supply);
-            supply.clear();
         }
     }
 
     /// Returns the statistics.
     pub fn stats(&self) -> RecyclerStats {
         let mut stats = RecyclerStats::default();
-        stats.add(&self.state, &self.index.units);
-        stats.finish(&self.index)
+        stats.add(&self.state);
+        stats.finish()
     }
 }
 
@@ -319,15 +394,19 @@ unsafe impl<S: Source> Memory for Recycler<S> {
 
     #[inline(always)]
     unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
+        let at = p.addr().get();
         // SAFETY: the caller's contract.
         unsafe {
-            if !self.state.free(p.addr().get(), layout.size(), layout.align()) {
-                self.free_slow(p, layout);
+            if !class::is_inline(layout.size(), layout.align(), self.state.inline_max.get()) {
+                return self.free_slow(p, layout);
+            }
+            if let Some(d) = self.state.push(at) {
+                self.slab_freed(d);
             }
         }
     }
 
-    resize_in_place_or_move!(inline(always));
+    resize_or_move!(inline(always));
 }
 
 // SAFETY: it owns its blocks, and its source is `Send`. Allocations borrow it, so it is not sent while they exist.

@@ -11,42 +11,51 @@ use core::hash::BuildHasherDefault;
 #[cfg(feature = "std")]
 use core::panic::Location;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, AtomicUsize};
 #[cfg(feature = "std")]
 use std::collections::HashMap;
 #[cfg(feature = "std")]
 use std::hash::DefaultHasher;
+#[cfg(feature = "std")]
+use std::time::Instant;
 
-use super::block::{Block, Segment, LINE, UNIT};
-use super::directory::{Directory, Slot};
-use super::range::{List, Range};
+use super::class::{CLASSES, CLASS_MAX};
+use super::region::{Pages, Region, LISTS};
+use super::segment::{Segment, Slab, LINE, NO_SLAB, RUN_ALL};
 
-const CLASSES: usize = 56;
-/// The range of classes without blocks of their own.
-pub(super) const SHARED: usize = CLASSES;
-const RANGES: usize = CLASSES + 1;
-pub(super) const SPARES: usize = 16;
-pub(super) const FEW: usize = 16;
+struct Never(Slab);
+// SAFETY: it is never written.
+unsafe impl Sync for Never {}
+static NONE: Never = Never(NO_SLAB);
 
-pub(super) type Units = Directory<Block, FEW>;
+/// The current slab of a class that has none: full. It is never written.
+pub(super) const fn no_slab() -> *mut Slab {
+    (&raw const NONE.0).cast_mut()
+}
 
 pub struct State {
-    pub classes: [Class; RANGES],
-    /// A bit for each that is not as new.
-    pub active: Cell<u64>,
-    /// Blocks of medium objects by their longest run of free grains, and a bit for each list that is not empty.
-    pub runs: [List; 64],
-    pub run_bits: Cell<u64>,
-    pub empty: List,
-    /// Newest first; only that one may have unused blocks.
+    /// The slab that a class allocates from.
+    pub current: [Cell<*mut Slab>; CLASSES],
+    /// Sizes above this take the slow path of a free: all in a checked recycler.
+    pub inline_max: Cell<usize>,
+    /// Bytes of live objects in slabs.
+    pub live: Cell<usize>,
+    /// Those with space were used last.
     pub segments: Cell<*mut Segment>,
-    pub segment_bytes: Cell<usize>,
     pub larges: Larges,
+    /// Units without a slab; units with one, by their longest free run; [0] is not used.
+    pub free_units: Cell<usize>,
+    pub gaps: [Cell<usize>; RUN_ALL],
+    /// Pages of a class.
+    pub held: [Cell<u16>; CLASSES],
+    pub slab_count: Cell<usize>,
+    pub slab_bytes: Cell<usize>,
+    pub page_bytes: Cell<usize>,
+    /// Bytes held from the source; those of blocks without objects.
     pub reserved: Cell<usize>,
+    pub idle: Cell<usize>,
     pub peak: Cell<usize>,
     pub source_calls: Cell<u64>,
-    /// The source has refused a block.
-    pub refused: Cell<bool>,
+    pub retention: Retention,
     /// See `checked.rs`: a box, or null.
     #[cfg(feature = "std")]
     pub checked: Cell<*const Checked>,
@@ -57,18 +66,22 @@ pub struct State {
 impl State {
     pub const fn new() -> State {
         State {
-            classes: [const { Class::new() }; RANGES],
-            active: Cell::new(0),
-            runs: [const { List::new() }; 64],
-            run_bits: Cell::new(0),
-            empty: List::new(),
+            current: [const { Cell::new(no_slab()) }; CLASSES],
+            inline_max: Cell::new(CLASS_MAX),
+            live: Cell::new(0),
             segments: Cell::new(null_mut()),
-            segment_bytes: Cell::new(UNIT),
             larges: Larges::new(),
+            free_units: Cell::new(0),
+            gaps: [const { Cell::new(0) }; RUN_ALL],
+            held: [const { Cell::new(0) }; CLASSES],
+            slab_count: Cell::new(0),
+            slab_bytes: Cell::new(0),
+            page_bytes: Cell::new(0),
             reserved: Cell::new(0),
+            idle: Cell::new(0),
             peak: Cell::new(0),
             source_calls: Cell::new(0),
-            refused: Cell::new(false),
+            retention: Retention::new(),
             #[cfg(feature = "std")]
             checked: Cell::new(core::ptr::null()),
             #[cfg(feature = "std")]
@@ -85,103 +98,84 @@ impl State {
     }
 }
 
-/// A range, and what a size class has beside it.
-pub struct Class {
-    /// Of a class that shares blocks only the span is used.
-    pub range: Range,
-    /// The newest held piece; each starts with the address of the one held before.
-    pub(super) held: Cell<*mut u8>,
-    pub(super) held_bytes: Cell<u32>,
-    pub(super) rest_count: Cell<u32>,
-    /// Spans that frees replaced, newest first; each starts with the address of the next and its end.
-    pub(super) rests: Cell<*mut u8>,
-    /// Bytes taken from shared blocks, less those passed back.
-    pub(super) granted: Cell<usize>,
+/// See `retention.rs`.
+pub struct Retention {
+    /// The most bytes in use at once, in the current and in the previous window.
+    pub(super) recent: [Cell<usize>; 2],
+    /// The start of the current window.
+    #[cfg(feature = "std")]
+    pub(super) began: Cell<Option<Instant>>,
+    /// Since then there has been a surplus.
+    #[cfg(feature = "std")]
+    pub(super) surplus_since: Cell<Option<Instant>>,
+    /// Idle bytes that the last return left in this window.
+    pub(super) left: Cell<usize>,
 }
 
-impl Class {
-    pub const fn new() -> Class {
-        Class {
-            range: Range::new(),
-            held: Cell::new(null_mut()),
-            held_bytes: Cell::new(0),
-            rest_count: Cell::new(0),
-            rests: Cell::new(null_mut()),
-            granted: Cell::new(0),
+impl Retention {
+    const fn new() -> Retention {
+        Retention {
+            recent: [const { Cell::new(0) }; 2],
+            #[cfg(feature = "std")]
+            began: Cell::new(None),
+            #[cfg(feature = "std")]
+            surplus_since: Cell::new(None),
+            left: Cell::new(0),
         }
     }
 }
 
+/// See `region.rs` and `large.rs`.
 pub struct Larges {
-    pub(super) first: Cell<*mut Large>,
-    /// Bytes of the blocks of live objects: now, and the maximum.
-    pub(super) bytes: Cell<usize>,
-    pub(super) peak: Cell<usize>,
-    pub(super) spare_bytes: Cell<usize>,
-    pub(super) spare_count: Cell<usize>,
-    /// Newest last.
-    pub(super) spares: [Cell<Spare>; SPARES],
+    /// In the order in which they were taken.
+    pub(super) regions: Cell<*mut Region>,
+    pub(super) last_region: Cell<*mut Region>,
+    /// By their longest free run, and a bit for each list that is not empty.
+    pub(super) with_run: [Cell<*mut Region>; LISTS],
+    pub(super) have_run: Cell<u32>,
+    /// Bytes of their pages, and of those in use; regions without objects.
+    pub(super) region_bytes: Cell<usize>,
+    pub(super) run_bytes: Cell<usize>,
+    pub(super) idle_regions: Cell<usize>,
+    /// Live objects, their bytes, and those up to the ends of their runs.
+    pub(super) count: Cell<usize>,
+    pub(super) used: Cell<usize>,
+    pub(super) room: Cell<usize>,
 }
 
 impl Larges {
-    pub const fn new() -> Larges {
+    const fn new() -> Larges {
         Larges {
-            first: Cell::new(null_mut()),
-            bytes: Cell::new(0),
-            peak: Cell::new(0),
-            spare_bytes: Cell::new(0),
-            spare_count: Cell::new(0),
-            spares: [const { Cell::new(Spare { base: null_mut(), size: 0 }) }; SPARES],
+            regions: Cell::new(null_mut()),
+            last_region: Cell::new(null_mut()),
+            with_run: [const { Cell::new(null_mut()) }; LISTS],
+            have_run: Cell::new(0),
+            region_bytes: Cell::new(0),
+            run_bytes: Cell::new(0),
+            idle_regions: Cell::new(0),
+            count: Cell::new(0),
+            used: Cell::new(0),
+            room: Cell::new(0),
         }
     }
 }
 
-/// The header of a large object, in the line before it.
+/// The record of a large object, in the line before it.
 #[repr(C, align(64))]
 pub struct Large {
-    pub(super) next: *mut Large,
-    pub(super) previous: *mut Large,
-    /// As requested from the source.
-    pub(super) base: *mut u8,
-    pub(super) size: usize,
+    pub(super) pages: Pages,
     pub(super) used: usize,
     /// The shard of a synchronized recycler that owns it. Written before other threads can find the object.
-    pub owner: u32,
+    pub owner: u8,
 }
 
 const _: () = assert!(size_of::<Large>() == LINE);
-
-/// The block of a freed object, kept for reuse.
-#[derive(Clone, Copy)]
-pub(super) struct Spare {
-    pub(super) base: *mut u8,
-    pub(super) size: usize,
-}
-
-/// The directory: from addresses to blocks and large objects.
-pub struct Index {
-    pub units: Units,
-    /// Large objects, by their line.
-    pub larges: Directory<Large, FEW>,
-}
-
-const fn empty<T>() -> Directory<T, FEW> {
-    let slots = [const { Slot::of(AtomicUsize::new(0), AtomicPtr::new(null_mut())) }; FEW];
-    Directory::of(slots, AtomicPtr::new(null_mut()), AtomicUsize::new(0))
-}
-
-impl Index {
-    pub const fn new() -> Index {
-        Index { units: empty(), larges: empty() }
-    }
-}
 
 /// The checks of a recycler: its objects, and the inner recycler that they are allocated in.
 #[cfg(feature = "std")]
 pub struct Checked {
     pub(super) objects: RefCell<Objects>,
     pub(super) inner: State,
-    pub(super) index: Index,
 }
 
 /// The live and quarantined objects.

@@ -1,10 +1,10 @@
 //! The statistics of a recycler.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::block::Segment;
-use super::state::{Index, State, Units};
+use super::slab::room_of;
+use super::state::State;
 
-/// The statistics of a recycler: bytes, except for the counts.
+/// The statistics of a recycler: bytes, except for the counts. A block is a slab, or the memory of one large object.
 ///
 /// ```
 /// use std::alloc::Layout;
@@ -18,22 +18,22 @@ use super::state::{Index, State, Units};
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RecyclerStats {
-    /// Of live objects, each rounded up: to 8, above 128 bytes to a size class, above 4096 to 8.
+    /// Of live objects, each rounded up to its size class, or if it is large to 8.
     pub live: u64,
-    /// Free, in blocks with live objects.
+    /// Free, in blocks with live objects: it serves their size class only.
     pub pinned: u64,
-    /// Free, in blocks without live objects: trim returns those in unused segments.
+    /// Free for any request: trim returns what is in segments without live objects.
     pub kept: u64,
-    /// Headers, tables and padding.
+    /// Headers and padding.
     pub wasted: u64,
     /// Held from the source: the sum of the four above.
     pub reserved: u64,
-    /// The maximum of `reserved`, without the address tables. Of a [`SyncRecycler`](crate::SyncRecycler) the sum over
+    /// The maximum of `reserved`. Of a [`SyncRecycler`](crate::SyncRecycler) the sum over
     /// its shards, an upper bound.
     pub peak: u64,
     /// Blocks with live objects, large ones included.
     pub blocks: u64,
-    /// Used blocks without live objects.
+    /// Blocks without live objects.
     pub idle_blocks: u64,
     /// The part of `blocks` that have one large object each.
     pub large_blocks: u64,
@@ -42,37 +42,29 @@ pub struct RecyclerStats {
 }
 
 impl RecyclerStats {
-    pub(super) fn add(&mut self, state: &State, units: &Units) {
+    /// Adds the counters of a state.
+    pub(super) fn add(&mut self, state: &State) {
         #[cfg(feature = "std")]
         if let Some(checked) = state.checked() {
             checked.count(self);
         }
-        state.flush(units); // so that blocks count live bytes only
-        state.larges.count(self);
-        for s in state.segments() {
-            // SAFETY: segments and their initialised blocks are alive.
-            unsafe {
-                for i in 0..(*s).count {
-                    let capacity = Segment::extent(s, i).1 as u64;
-                    if i >= (*s).cut {
-                        self.kept += capacity;
-                        continue;
-                    }
-                    let b = Segment::block(s, i);
-                    let live = (*b).live as u64;
-                    self.live += live;
-                    *(if live != 0 { &mut self.pinned } else { &mut self.kept }) += capacity - live;
-                    *(if live != 0 { &mut self.blocks } else { &mut self.idle_blocks }) += 1;
-                }
-            }
-        }
+        let larges = &state.larges;
+        // SAFETY: current slabs are alive.
+        let (slabs, empty) = state.empty_slabs().fold((0, 0), |(n, sum), (_, d)| (n + 1, sum + unsafe { room_of(d) }));
+        let [live, used] = [state.live.get(), larges.used.get()];
+        self.live += (live + used) as u64;
+        self.pinned += (state.slab_bytes.get() - empty - live + larges.room.get() - used) as u64;
+        self.kept += (state.page_bytes.get() - state.slab_bytes.get() + empty + larges.region_bytes.get()
+            - larges.run_bytes.get()) as u64;
+        self.blocks += (state.slab_count.get() - slabs + larges.count.get()) as u64;
+        self.idle_blocks += (slabs + larges.idle_regions.get()) as u64;
+        self.large_blocks += larges.count.get() as u64;
         self.reserved += state.reserved.get() as u64;
         self.peak += state.peak.get() as u64;
         self.source_calls += state.source_calls.get();
     }
 
-    pub(super) fn finish(mut self, index: &Index) -> RecyclerStats {
-        self.reserved += index.bytes() as u64;
+    pub(super) fn finish(mut self) -> RecyclerStats {
         self.wasted = self.reserved - self.live - self.pinned - self.kept;
         self
     }

@@ -5,15 +5,16 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicBool;
 
-use super::state::{Index, State};
+use super::segment::Slab;
+use super::state::{Large, State};
 use super::supply::Supply;
-use super::{block, calls_by_layout, checked, large, RecyclerStats};
+use super::{calls_by_layout, checked, class, resize_or_move, RecyclerStats};
 use crate::arena::{debug_by_stats, default_by_new};
 use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError};
 use crate::hook::DeferReports;
 use crate::lock::{Guard, Lock};
-use crate::memory::{memory_by_call_site, resize_in_place_or_move, Allocated, CallSite, Heap, Memory};
+use crate::memory::{memory_by_call_site, move_to_new, Allocated, CallSite, Heap, Memory};
 use crate::policy::is_request;
 use crate::source::Source;
 use crate::thread_hint::hint;
@@ -50,7 +51,6 @@ struct Shard {
 /// ```
 pub struct SyncRecycler<S: Source = Heap> {
     shards: [Shard; SHARDS],
-    index: Index,
     source_lock: Lock,
     source: S,
 }
@@ -74,7 +74,6 @@ impl<S: Source> SyncRecycler<S> {
     pub const fn from_source(source: S) -> SyncRecycler<S> {
         SyncRecycler {
             shards: [const { Shard { lock: Lock::of(AtomicBool::new(false)), state: State::new() } }; SHARDS],
-            index: Index::new(),
             source_lock: Lock::of(AtomicBool::new(false)),
             source,
         }
@@ -82,7 +81,7 @@ impl<S: Source> SyncRecycler<S> {
 
     #[inline(always)]
     fn supply(&self, shard: usize) -> Supply<'_> {
-        Supply { source: &self.source, index: &self.index, owner: shard as u32, lock: Some(&self.source_lock) }
+        Supply { source: &self.source, owner: shard as u8, lock: Some(&self.source_lock) }
     }
 
     /// Locks a shard for an allocation: the thread's own, or a free one.
@@ -102,20 +101,23 @@ impl<S: Source> SyncRecycler<S> {
         free.unwrap_or_else(|| (self.shards[own].lock.take(), own))
     }
 
-    /// Returns the shard that `p` came from, which is constant while `p` is live. `None`: the address is not in the
-    /// directory, as in a checked recycler.
+    /// Returns the shard that an object came from, which is constant while it is live. `None`: it is checked, and any
+    /// shard may have it.
     ///
     /// # Safety
-    /// If `p` is of this recycler, it is live and has this layout.
+    /// The object is live, of this recycler, and has this layout.
     #[inline(always)]
     unsafe fn shard_of(&self, p: NonNull<u8>, layout: Layout) -> Option<usize> {
+        if crate::process::checks() {
+            return None;
+        }
         let at = p.addr().get();
-        // SAFETY: the caller's contract: the address stays in the directory.
+        // SAFETY: the caller's contract.
         let owner = unsafe {
-            if block::is_direct(layout.size(), layout.align()) {
-                (*self.index.units.search(block::unit_of(at))?.as_ptr()).owner
+            if class::is_small(layout.size(), layout.align()) {
+                (*Slab::unit_of(at)).owner
             } else {
-                (*self.index.larges.search(large::key_of(at))?.as_ptr()).owner
+                (*Large::of(at)).owner
             }
         };
         Some(owner as usize % SHARDS)
@@ -126,9 +128,6 @@ impl<S: Source> SyncRecycler<S> {
     #[inline(never)]
     fn alloc_slow(&self, guard: Guard<'_>, i: usize, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
         let (state, size, align) = (&self.shards[i].state, layout.size(), layout.align());
-        if let Some(p) = state.reuse(size, align) {
-            return Some(p); // the guard is dropped
-        }
         let deferred = DeferReports::new();
         let p = state.alloc_slow(&self.supply(i), size, align, site);
         drop(guard);
@@ -148,19 +147,16 @@ impl<S: Source> SyncRecycler<S> {
         (i..i + SHARDS).map(|k| k % SHARDS).find_map(|k| {
             let _guard = self.shards[k].lock.take();
             let state = &self.shards[k].state;
-            state.reuse(size, align).or_else(|| state.alloc_slow(&self.supply(k), size, align, site))
+            state.alloc_slow(&self.supply(k), size, align, site)
         })
     }
 
-    /// Frees an address that is not in the directory: a checked object of a shard, or a bad free.
+    /// Frees a checked object of a shard, or reports a bad free.
     #[cold]
     #[inline(never)]
-    fn return_unknown(&self, p: NonNull<u8>, layout: Layout) {
-        if !crate::process::checks() {
-            return;
-        }
+    fn free_checked(&self, p: NonNull<u8>, layout: Layout) {
         let deferred = DeferReports::new();
-        let bytes = block::rounded_size(layout.size());
+        let bytes = class::rounded_size(layout.size());
         let freed = self.shards.iter().any(|shard| {
             let _guard = shard.lock.take();
             shard.state.checked().is_some_and(|checked| checked.free(p.addr().get(), bytes))
@@ -174,7 +170,7 @@ impl<S: Source> SyncRecycler<S> {
     /// # Safety
     /// As for `State::resize_in_place`.
     #[inline]
-    unsafe fn resize_in_place(&self, p: NonNull<u8>, old: Layout, new: Layout) -> bool {
+    unsafe fn resize_in_place(&self, p: NonNull<u8>, old: Layout, new: Layout, fits: bool) -> bool {
         // SAFETY: the caller's contract; the shard is this thread's while it has the lock.
         unsafe {
             let Some(i) = self.shard_of(p, old) else {
@@ -184,7 +180,7 @@ impl<S: Source> SyncRecycler<S> {
                 });
             };
             let _guard = self.shards[i].lock.take();
-            self.shards[i].state.resize_in_place(&self.supply(i), p, old, new)
+            self.shards[i].state.resize_in_place(p, old, new, fits)
         }
     }
 
@@ -217,7 +213,6 @@ impl<S: Source> SyncRecycler<S> {
             for (i, shard) in self.shards.iter().enumerate() {
                 shard.state.release(&self.supply(i));
             }
-            self.supply(0).clear();
         }
     }
 
@@ -226,9 +221,9 @@ impl<S: Source> SyncRecycler<S> {
         let mut stats = RecyclerStats::default();
         for shard in &self.shards {
             let _guard = shard.lock.take();
-            stats.add(&shard.state, &self.index.units);
+            stats.add(&shard.state);
         }
-        stats.finish(&self.index)
+        stats.finish()
     }
 }
 
@@ -250,22 +245,24 @@ unsafe impl<S: Source> Memory for SyncRecycler<S> {
         let at = p.addr().get();
         // SAFETY: the caller's contract; the shard is this thread's while it has the lock.
         unsafe {
-            let Some(i) = self.shard_of(p, layout) else { return self.return_unknown(p, layout) };
+            let Some(i) = self.shard_of(p, layout) else { return self.free_checked(p, layout) };
             let _guard = self.shards[i].lock.take();
             let state = &self.shards[i].state;
-            if !state.free(at, layout.size(), layout.align()) {
-                state.free_slow(&self.supply(i), at, layout.size(), layout.align());
+            if !class::is_small(layout.size(), layout.align()) {
+                state.free_large(&self.supply(i), at);
+            } else if let Some(d) = state.push(at) {
+                state.slab_freed(&self.supply(i), d);
             }
         }
     }
 
-    resize_in_place_or_move!(inline);
+    resize_or_move!(inline);
 }
 
 // SAFETY: it owns its blocks, and its source is `Send`.
 unsafe impl<S: Source + Send> Send for SyncRecycler<S> {}
-// SAFETY: a shard is accessed with its lock held; the source is called under a lock, by one thread at a time; the
-// directory may be read without one, by its own rules.
+// SAFETY: a shard is accessed with its lock held, except the owner of a unit or a large object, which does not change while
+// an object is live; the source is called under a lock, by one thread at a time.
 unsafe impl<S: Source + Send> Sync for SyncRecycler<S> {}
 
 impl<S: Source> Drop for SyncRecycler<S> {
