@@ -1,7 +1,7 @@
 /* Large objects of recyclers: runs of pages in regions, which start at a multiple of the page size. Regions are listed
  * by the length of their longest free run. An object takes the first sufficient run of a region whose longest is not
  * much longer: so regions that are almost free become free, and an object can grow into free pages behind it. An object
- * above 1 MiB has a region of its own size, which later serves objects of at least a quarter of it.
+ * above 1 MiB has a region of its own size, which later serves others above 1 MiB, of at least a quarter of it.
  *
  * The free runs of a region are recorded in its header: search and free do not read the allocated memory, except the
  * line before the object.
@@ -223,7 +223,9 @@ static toft_recycler_region *toft_recycler_region_take(toft_recycler *r, size_t 
   g->live = 0;
   g->total = g->dirty = (uint32_t)((size_t)(base + size - pages) / TOFT_RECYCLER_PAGE);
   g->count = 1;
-  g->least = toft_recycler_is_shared(count) ? 1 : g->total / 4;
+  g->least = toft_recycler_is_shared(count)
+                 ? 1
+                 : (uint32_t)toft_max(g->total / 4, TOFT_RECYCLER_SHARED_OBJECT_MAX / TOFT_RECYCLER_PAGE + 1);
   g->runs[0].first = 0;
   g->runs[0].count = g->total;
   r->region_bytes += g->total * TOFT_RECYCLER_PAGE;

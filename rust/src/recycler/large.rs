@@ -2,13 +2,13 @@
 //!
 //! Regions are listed by the length of their longest free run. An object takes the first sufficient run of a region
 //! whose longest is not much longer: so regions that are almost free become free, and an object can grow into free pages
-//! behind it. An object above 1 MiB has a region of its own size, which later serves objects of at least a quarter of
-//! it.
+//! behind it. An object above 1 MiB has a region of its own size, which later serves others above 1 MiB, of at least a
+//! quarter of it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::{null_mut, with_exposed_provenance_mut, NonNull};
 
-use super::region::{front, is_shared, list_of, pages_for, Pages, Region, Run, LISTS, NO_LIST};
+use super::region::{front, is_shared, list_of, pages_for, Pages, Region, Run, LISTS, NO_LIST, SHARED_PAGES};
 use super::segment::{LINE, PAGE};
 use super::state::{Large, State};
 use super::supply::Supply;
@@ -189,7 +189,7 @@ impl State {
                 total,
                 widest: 0,
                 list: NO_LIST,
-                least: if is_shared(count) { 1 } else { total / 4 },
+                least: if is_shared(count) { 1 } else { (total / 4).max(SHARED_PAGES + 1) },
                 count: 1,
                 runs: [],
             });

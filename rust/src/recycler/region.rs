@@ -9,7 +9,7 @@ use super::segment::{LINE, PAGE};
 use crate::policy::MIB;
 
 /// Objects up to this share a region with others.
-const SHARED_MAX: usize = MIB;
+pub const SHARED_PAGES: u32 = (MIB / PAGE) as u32;
 /// A free run, in pages.
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -59,7 +59,7 @@ pub fn pages_for(size: usize, align: usize) -> Option<u32> {
 }
 
 pub fn is_shared(count: u32) -> bool {
-    count as usize <= SHARED_MAX / PAGE
+    count <= SHARED_PAGES
 }
 
 /// The most free runs of a region of `total` pages for an object of `count`: they lie between its objects, of which
