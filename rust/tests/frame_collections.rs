@@ -219,6 +219,52 @@ fn a_refused_growth_leaves_the_collection_unchanged() {
 }
 
 #[test]
+fn a_panic_while_a_vec_is_extended_leaves_the_elements_before_it() {
+    struct Fuse(Rc<Cell<i32>>);
+    impl Clone for Fuse {
+        fn clone(&self) -> Fuse {
+            self.0.set(self.0.get() - 1);
+            assert!(self.0.get() >= 0, "a clone's panic");
+            Fuse(self.0.clone())
+        }
+    }
+    type Way = fn(&mut toft::collections::Vec<Fuse>, &[Fuse]);
+    let ways: [Way; 4] = [
+        |v, more| v.extend(more.iter().cloned()),
+        |v, more| v.extend(more[..4].iter().chain(&more[4..]).filter(|_| true).cloned()),
+        |v, more| v.extend_from_slice(more),
+        |v, more| v.resize(10, more[0].clone()),
+    ];
+    for way in ways {
+        for k in 1..10 {
+            let (arena, fuse) = (Arena::new(), Rc::new(Cell::new(k)));
+            let more: Vec<Fuse> = (0..9).map(|_| Fuse(fuse.clone())).collect();
+            let mut v = arena.vec_from_iter([Fuse(fuse.clone())]);
+            let whole = catch_unwind(AssertUnwindSafe(|| way(&mut v, &more))).is_ok();
+            assert_eq!(v.len(), Rc::strong_count(&fuse) - 10, "{k}");
+            assert!(whole == (k == 9) && (1..=k as usize + 1).contains(&v.len()), "{k}");
+            drop((v, more));
+            assert_eq!(Rc::strong_count(&fuse), 1);
+        }
+    }
+}
+
+#[test]
+fn a_character_of_any_length_is_appended_to_any_capacity() {
+    for ch in ['\0', '\x7F', '\u{80}', '\u{7FF}', '\u{800}', '\u{FFFF}', '\u{10000}', char::MAX] {
+        for spare in 0..6 {
+            let arena = Arena::new();
+            let mut s = arena.string();
+            s.reserve_exact(8);
+            s.push_str(&"12345678"[spare..]);
+            s.push(ch);
+            std::fmt::Write::write_char(&mut s, ch).unwrap();
+            assert_eq!(s, format!("{}{ch}{ch}", &"12345678"[spare..]));
+        }
+    }
+}
+
+#[test]
 fn a_wrong_size_hint_does_not_change_the_length() {
     struct Liar(u32);
     impl Iterator for Liar {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::marker::PhantomData;
-use core::ops::{Bound, Range, RangeBounds};
+use core::ops::{Bound, ControlFlow, Range, RangeBounds};
 
 use super::field_layout::FieldLayout;
 use toft::AllocError;
@@ -85,14 +85,10 @@ impl Iterator for SlotRanges {
 
     #[inline]
     fn next(&mut self) -> Option<usize> {
-        match self.front.next() {
-            None => {
-                // The next call then finds it in front; the front range is empty.
-                core::mem::swap(&mut self.front, &mut self.back);
-                self.front.next()
-            }
-            found => found,
+        if self.front.is_empty() {
+            self.front = core::mem::take(&mut self.back);
         }
+        self.front.next()
     }
 
     #[inline]
@@ -176,6 +172,41 @@ pub(super) unsafe fn drop_all<T, L: FieldLayout<T>, G: Copy>(raw: L::Raw<G>, slo
     if core::mem::needs_drop::<T>() {
         Rest::<T, L, G, _>(raw, slots, PhantomData).run();
     }
+}
+
+/// Moves values to free slots in their order, until either end. `count` rises by the number of moved values, also if the
+/// iterator panics. Returns the value for which there was no slot.
+///
+/// # Safety
+/// The slots are within the capacity, and have no values.
+#[inline(always)]
+pub(super) unsafe fn fill<T, L: FieldLayout<T>>(
+    raw: L::Raw<()>,
+    slots: Range<usize>,
+    count: &mut usize,
+    values: &mut impl Iterator<Item = T>,
+) -> Option<T> {
+    /// Its members can be in registers, where `count` cannot.
+    struct Filled<'a>(&'a mut usize, usize);
+
+    impl Drop for Filled<'_> {
+        #[inline(always)]
+        fn drop(&mut self) {
+            *self.0 = self.0.wrapping_add(self.1);
+        }
+    }
+
+    let mut filled = Filled(count, 0);
+    let rest = values.try_for_each(|value| {
+        if filled.1 == slots.len() {
+            return ControlFlow::Break(value);
+        }
+        // SAFETY: the caller's contract.
+        unsafe { L::write(raw, slots.start + filled.1, value) }
+        filled.1 += 1;
+        ControlFlow::Continue(())
+    });
+    rest.break_value()
 }
 
 /// The capacity after the first growth.

@@ -62,6 +62,12 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         self.slots.fix();
     }
 
+    /// Returns the next value: free slots are linked one by one.
+    #[inline(always)]
+    fn fill(&mut self, values: &mut impl Iterator<Item = T>) -> Option<T> {
+        values.next()
+    }
+
     // ---- size ----
 
     /// The number of values.

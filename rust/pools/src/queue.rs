@@ -5,7 +5,7 @@
 use core::ops::Range;
 
 use super::capacity_error::{capacity_panic, CapacityError};
-use super::contiguous::{drop_all, SlotRanges};
+use super::contiguous::{drop_all, fill, SlotRanges};
 use super::field_layout::{CloneIn, FieldLayout, Rows};
 use super::slots::Slots;
 use toft::{Heap, Memory};
@@ -144,9 +144,10 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// `len` is less than the limit.
     #[inline(always)]
     unsafe fn write_back(&mut self, value: T) {
+        let tail = self.tail;
         // SAFETY: the slot has no value.
-        unsafe { L::write(self.slots.raw(), self.slot(self.tail), value) }
-        self.tail = self.tail.wrapping_add(1);
+        unsafe { L::write(self.slots.raw(), self.slot(tail), value) }
+        self.tail = tail.wrapping_add(1);
     }
 
     /// # Safety
@@ -157,6 +158,15 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         // SAFETY: the slot has no value.
         unsafe { L::write(self.slots.raw(), self.slot(head), value) }
         self.head = head;
+    }
+
+    /// Appends values while there are free slots up to the end of the memory, or of the ring, and returns the next one.
+    #[inline(always)]
+    fn fill(&mut self, values: &mut impl Iterator<Item = T>) -> Option<T> {
+        let start = self.slot(self.tail);
+        let end = self.slots.capacity().min(start + (self.limit - self.len()));
+        // SAFETY: these slots have no values.
+        unsafe { fill::<T, L>(self.slots.raw(), start..end, &mut self.tail, values) }
     }
 
     /// Removes and returns the value at the back. O(1).
@@ -367,11 +377,8 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Queue<T, L, M> {
         if self.fixed {
             (clone.limit, clone.fixed) = (n, true);
         }
-        for slot in self.in_order() {
-            // SAFETY: the slot has a value, and the clone has the capacity. `tail` rises after each value, since the
-            // next clone may panic.
-            unsafe { clone.write_back(L::clone_at(self.slots.raw(), slot)) };
-        }
+        // SAFETY: the slots have values.
+        clone.fill(&mut self.in_order().map(|slot| unsafe { L::clone_at(self.slots.raw(), slot) }));
         clone
     }
 }

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 /// Constructors, `reserve` and the traits of the standard library. The type has the methods `new_in`, `len`,
-/// `try_reserve`, `allocate`, which allocates memory for so many values in an empty collection, and `fix`, after which
-/// its capacity is that number.
+/// `try_reserve`, `allocate`, which allocates memory for so many values in an empty collection, `fix`, after which its
+/// capacity is that number, and `fill`, which appends values to adjacent free slots and returns the next one.
 macro_rules! sequence {
     ($Name:ident, $noun:literal, $push:ident, $try_push:ident, $refused:literal) => {
         use crate::columnar::Columnar;
@@ -168,10 +168,10 @@ macro_rules! sequence {
             #[track_caller]
             fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
                 let mut values = values.into_iter();
-                while let Some(value) = values.next() {
-                    if self.len() == self.capacity() && !self.is_fixed() {
-                        self.reserve(values.size_hint().0.saturating_add(1));
-                    }
+                if !self.is_fixed() {
+                    self.reserve(values.size_hint().0);
+                }
+                while let Some(value) = self.fill(&mut values) {
                     self.$push(value);
                 }
             }

@@ -4,7 +4,7 @@
 use core::ops::Range;
 
 use super::capacity_error::{capacity_panic, CapacityError};
-use super::contiguous::{drop_all, grow_amortised, least_capacity};
+use super::contiguous::{drop_all, fill, grow_amortised, least_capacity};
 use super::field_layout::{CloneIn, FieldLayout, Rows};
 use super::slots::Slots;
 use toft::AllocError;
@@ -187,9 +187,17 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// There is a free slot.
     #[inline(always)]
     unsafe fn put(&mut self, value: T) {
+        let len = self.len;
         // SAFETY: the slot is within the capacity and has no value.
-        unsafe { L::write(self.slots.raw(), self.len, value) }
-        self.len += 1;
+        unsafe { L::write(self.slots.raw(), len, value) }
+        self.len = len + 1;
+    }
+
+    /// Appends values while there are free slots, and returns the next one.
+    #[inline(always)]
+    fn fill(&mut self, values: &mut impl Iterator<Item = T>) -> Option<T> {
+        // SAFETY: these slots have no values.
+        unsafe { fill::<T, L>(self.slots.raw(), self.len..self.slots.capacity(), &mut self.len, values) }
     }
 
     /// Removes and returns the last value. O(1).
@@ -326,10 +334,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         T: Clone,
     {
         self.reserve(values.len());
-        for value in values {
-            // SAFETY: there is memory for them. `len` rises after each value, since the next clone may panic.
-            unsafe { self.put(value.clone()) }
-        }
+        self.fill(&mut values.iter().cloned());
     }
 
     /// Moves all values of another stack to the end, in their order.
@@ -375,11 +380,8 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Stack<T, L, M> {
         let capacity = if self.fixed { self.capacity() } else { self.len };
         let mut clone = Self::with_capacity_in(capacity, self.memory().clone());
         clone.fixed = self.fixed;
-        for i in 0..self.len {
-            // SAFETY: the slot has a value, and the clone has the capacity. `len` rises after each value, since the
-            // next clone may panic.
-            unsafe { clone.put(L::clone_at(self.slots.raw(), i)) }
-        }
+        // SAFETY: the slots have values.
+        clone.fill(&mut (0..self.len).map(|i| unsafe { L::clone_at(self.slots.raw(), i) }));
         clone
     }
 }

@@ -19,7 +19,7 @@ pub fn steps(kinds: u8, most: usize) -> impl Strategy<Value = Vec<Step>> {
 /// A destructor, a clone or a closure panics at the k-th call, for each k until none does: the call leaves the sequence
 /// consistent, and every value is dropped once. `more` are the changes of this type.
 pub fn shake<S: Sequence + Default>(more: &[Action<S>]) {
-    let actions: [Action<S>; 7] = [
+    let actions: [Action<S>; 8] = [
         ("clear", |values| values.clear()),
         ("retain", |values| values.retain_numbers(|n| n % 2 == 0)),
         ("retain with a panic", |values| {
@@ -29,6 +29,11 @@ pub fn shake<S: Sequence + Default>(more: &[Action<S>]) {
         ("drop", |values| drop(core::mem::take(values))),
         ("clone", |values| drop(values.clone())),
         ("clone and drop", |values| *values = values.clone()),
+        ("extend", |values| {
+            let all: Vec<_> = values.clone().owned().collect();
+            while values.pop().is_some() {}
+            values.add_all(all.iter().cloned());
+        }),
     ];
     for (name, action) in actions.iter().chain(more) {
         for k in (0..20).step_by(FEWER) {

@@ -19,13 +19,33 @@ impl<'m, A: Memory> String<'m, A> {
     }
 
     /// Appends a character.
-    #[inline]
+    #[inline(always)]
     #[track_caller]
     pub fn push(&mut self, ch: char) {
         if ch.is_ascii() {
             self.vec.push(ch as u8);
         } else {
-            self.push_str(ch.encode_utf8(&mut [0; 4]));
+            self.push_beyond_ascii(ch);
+        }
+    }
+
+    /// Of each length by itself, since a copy of a length that the compiler does not know is a call.
+    #[inline]
+    #[track_caller]
+    fn push_beyond_ascii(&mut self, ch: char) {
+        let bits = |from: u32| (ch as u32 >> from) as u8;
+        let next = |from| 0x80 | bits(from) & 0x3F;
+        let n = ch.len_utf8();
+        self.vec.reserve(n);
+        // SAFETY: the capacity suffices.
+        unsafe {
+            let end = self.vec.as_mut_ptr().add(self.len());
+            match n {
+                2 => end.cast::<[u8; 2]>().write([0xC0 | bits(6), next(0)]),
+                3 => end.cast::<[u8; 3]>().write([0xE0 | bits(12), next(6), next(0)]),
+                _ => end.cast::<[u8; 4]>().write([0xF0 | bits(18), next(12), next(6), next(0)]),
+            }
+            self.vec.set_len(self.len() + n);
         }
     }
 

@@ -102,7 +102,9 @@ impl<A: Memory> fmt::Write for String<'_, A> {
     #[inline]
     #[track_caller]
     fn write_char(&mut self, c: char) -> fmt::Result {
-        self.write_str(c.encode_utf8(&mut [0; 4]))
+        self.vec.try_reserve(c.len_utf8()).map_err(|_| fmt::Error)?;
+        self.push(c);
+        Ok(())
     }
 }
 

@@ -17,22 +17,13 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     #[track_caller]
     pub fn push(&mut self, value: T) {
         if self.len == self.buffer.capacity() {
-            return self.push_and_grow(value);
+            self.buffer.grow_by_one();
         }
+        // Read once: the compiler cannot exclude that the value overwrites it.
+        let len = self.len;
         // SAFETY: the length is below the capacity.
-        unsafe { self.as_mut_ptr().add(self.len).write(value) };
-        self.len += 1;
-    }
-
-    /// A tail call of `push`, which then needs no stack frame itself.
-    #[cold]
-    #[inline(never)]
-    #[track_caller]
-    fn push_and_grow(&mut self, value: T) {
-        self.buffer.grow_by_one();
-        // SAFETY: the length is below the capacity.
-        unsafe { self.as_mut_ptr().add(self.len).write(value) };
-        self.len += 1;
+        unsafe { self.as_mut_ptr().add(len).write(value) };
+        self.len = len + 1;
     }
 
     /// Removes and returns the last element.

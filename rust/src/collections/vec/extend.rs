@@ -1,6 +1,7 @@
 //! Appending many elements. If an iterator or a clone panics, the elements appended before stay.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use core::ops::ControlFlow;
 use core::ptr;
 
 use super::Vec;
@@ -48,13 +49,17 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         loop {
             let room = self.buffer.capacity();
             let mut filling = Filling::new(self);
-            while filling.len < room {
-                let Some(value) = iter.next() else { return };
+            // Iterators of several parts visit each part in a loop of its own.
+            let rest = iter.try_for_each(|value| {
+                if filling.len == room {
+                    return ControlFlow::Break(value);
+                }
                 // SAFETY: the length is below the capacity.
                 unsafe { filling.push(value) };
-            }
+                ControlFlow::Continue(())
+            });
             drop(filling);
-            let Some(value) = iter.next() else { return };
+            let ControlFlow::Break(value) = rest else { return };
             self.reserve(iter.size_hint().0.saturating_add(1));
             self.push(value);
         }
