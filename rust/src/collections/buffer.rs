@@ -110,11 +110,20 @@ impl<'m, T, A: Memory> Buffer<'m, T, A> {
     }
 
     /// Makes room for one more. Precondition: all of the capacity is used.
+    #[inline(always)]
+    #[track_caller]
+    pub fn grow_by_one(&mut self) {
+        (self.at, self.capacity) = Self::grown_by_one(self.at, self.capacity, self.memory);
+    }
+
+    /// Takes and returns values: a collection whose address no call gets can be in registers, with its length.
     #[cold]
     #[inline(never)]
     #[track_caller]
-    pub fn grow_by_one(&mut self) {
-        unwrap_infallible(self.grow(self.capacity, 1))
+    fn grown_by_one(at: NonNull<T>, capacity: usize, memory: &'m A) -> (NonNull<T>, usize) {
+        let mut this = ManuallyDrop::new(Buffer { at, capacity, memory, holds: PhantomData });
+        unwrap_infallible(this.grow(capacity, 1));
+        (this.at, this.capacity)
     }
 
     #[cold]
