@@ -30,7 +30,7 @@ GROUPS = [
     ["particles 64", "particles 64 written", "particles 48", "particles 48 written", "render", "render written",
      "16 B", "16 B written", "take", "take write", "take read"],
     ["prefetch", "prefetch write", "prefetch read", "aligned types", "aligned layouts", "strings", "Allocator",
-     "vec push", "life of 1", "life of 100", "life of 10,000", "life of 1 MiB", "life of 9 MiB",
+     "vec push", "string push", "life of 1", "life of 100", "life of 10,000", "life of 1 MiB", "life of 9 MiB",
      "life of 60 MiB"],
     ["empty frame", "nested frame", "here", "lease", "lease x2", "lease x16"],
     ["1 thread", "2 threads", "4 threads", "8 threads", "16 threads", "1 shared", "2 shared", "4 shared", "8 shared",

@@ -4,7 +4,7 @@
 
 use crate::contender::{Batch, Contender, Handle, Pushed};
 use crate::loops::ten;
-use crate::push_all;
+use crate::{push_all, push_text};
 use allocator_api2::alloc::{Allocator, Global};
 use std::alloc::Layout;
 use std::ptr;
@@ -16,6 +16,7 @@ impl Contender for Boxed {
     const LACKS_EMPTY: Option<&'static str> = Some("frees each: an empty frame is nothing");
     const LACKS_NESTED: Option<&'static str> = None;
     const LACKS_HERE: Option<&'static str> = None;
+    const LACKS_TEXT: Option<&'static str> = None;
     type Handle<'a> = Boxed;
 
     fn new(_batch: Batch) -> Self {
@@ -85,5 +86,11 @@ impl Handle for Boxed {
         let capacity = vec.capacity();
         let slice = vec.leak();
         Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+    }
+    fn push_text(&mut self, count: u64) -> Pushed<u8> {
+        let string = push_text!(String::new(), count);
+        let capacity = string.capacity();
+        let text = string.leak();
+        Pushed { data: text.as_mut_ptr(), len: text.len(), capacity }
     }
 }

@@ -4,12 +4,12 @@
 
 use crate::contender::{Batch, Contender, Handle, Pushed};
 use crate::loops::ten;
-use crate::{push_all, values_only};
+use crate::{push_all, push_text, values_only};
 use allocator_api2::alloc::Allocator;
 use bump_scope::alloc::Global;
 use bump_scope::settings::BumpSettings;
 use bump_scope::traits::BumpAllocatorTyped;
-use bump_scope::{Bump, BumpScope, BumpVec};
+use bump_scope::{Bump, BumpScope, BumpString, BumpVec};
 use std::alloc::Layout;
 use std::ptr;
 
@@ -21,6 +21,7 @@ macro_rules! contender {
             const NAME: &'static str = $shown;
             const DOWN: bool = $down;
             const LACKS_NESTED: Option<&'static str> = None;
+            const LACKS_TEXT: Option<&'static str> = None;
             type Handle<'a> = &'a Bump<Global, $settings>;
 
             fn new(_batch: Batch) -> Self {
@@ -77,6 +78,12 @@ macro_rules! contender {
                 let capacity = vec.capacity();
                 let slice = vec.into_slice();
                 Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+            }
+            fn push_text(&mut self, count: u64) -> Pushed<u8> {
+                let string = push_text!(BumpString::new_in(*self), count);
+                let capacity = string.capacity();
+                let text = string.into_str();
+                Pushed { data: text.as_mut_ptr(), len: text.len(), capacity }
             }
         }
     };

@@ -3,7 +3,7 @@
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::contender::{Batch, Contender, Handle, Pushed};
-use crate::push_all;
+use crate::{push_all, push_text};
 use allocator_api2::alloc::Allocator;
 use bumpalo::Bump;
 use std::alloc::Layout;
@@ -15,6 +15,8 @@ pub struct Bumpalo<const MIN_ALIGN: usize>(Bump<MIN_ALIGN>);
 impl<const MIN_ALIGN: usize> Contender for Bumpalo<MIN_ALIGN> {
     const NAME: &'static str = if MIN_ALIGN == 1 { "bumpalo" } else { "bumpalo<8>" };
     const DOWN: bool = true;
+    const LACKS_TEXT: Option<&'static str> =
+        if MIN_ALIGN == 1 { None } else { Some("its own string requires the default alignment") };
     type Handle<'a> = &'a Bump<MIN_ALIGN>;
 
     fn new(_batch: Batch) -> Self {
@@ -58,9 +60,7 @@ impl<const MIN_ALIGN: usize> Handle for &Bump<MIN_ALIGN> {
     /// Its own vector requires the default alignment.
     fn push_all(&mut self, count: u64) -> Pushed {
         if MIN_ALIGN == 1 {
-            // SAFETY: with MIN_ALIGN == 1 it is the same type.
-            let bump: &Bump = unsafe { &*ptr::from_ref(*self).cast() };
-            let vec = push_all!(bumpalo::collections::Vec::new_in(bump), count);
+            let vec = push_all!(bumpalo::collections::Vec::new_in(with_default_alignment(self)), count);
             let capacity = vec.capacity();
             let slice = vec.into_bump_slice_mut();
             return Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity };
@@ -70,4 +70,16 @@ impl<const MIN_ALIGN: usize> Handle for &Bump<MIN_ALIGN> {
         let slice = vec.leak();
         Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
     }
+    fn push_text(&mut self, count: u64) -> Pushed<u8> {
+        let string = push_text!(bumpalo::collections::String::new_in(with_default_alignment(self)), count);
+        let capacity = string.capacity();
+        let text = string.into_bump_str();
+        Pushed { data: text.as_ptr().cast_mut(), len: text.len(), capacity }
+    }
+}
+
+fn with_default_alignment<const MIN_ALIGN: usize>(bump: &Bump<MIN_ALIGN>) -> &Bump {
+    assert_eq!(MIN_ALIGN, 1);
+    // SAFETY: it is the same type.
+    unsafe { &*ptr::from_ref(bump).cast() }
 }

@@ -2,10 +2,10 @@
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::contender::{Batch, Contender, Handle, Need};
+use crate::contender::{letter, Batch, Contender, Handle, Need};
 use crate::identifiers::IDENTIFIERS;
 use crate::loops::{
-    many, measure, measure_lifetimes, measure_vectors, measure_whole, one, slices, Content, Outcome, READ, UNTOUCHED,
+    many, measure, measure_lifetimes, measure_pushes, measure_whole, one, slices, Content, Outcome, READ, UNTOUCHED,
     WRITTEN,
 };
 use std::alloc::Layout;
@@ -296,7 +296,11 @@ fn here<A: Contender, const N: usize>(repetitions: usize, place: &mut Vec<*mut u
 const PUSHES: usize = 10_000;
 
 fn pushes<A: Contender>(repetitions: usize, _place: &mut Vec<*mut u8>) -> Outcome {
-    measure_vectors::<A>(repetitions, PUSHES as u64)
+    measure_pushes::<A, u64>(repetitions, PUSHES as u64, |handle, count| handle.push_all(count), |i| i)
+}
+
+fn letters<A: Contender>(repetitions: usize, _place: &mut Vec<*mut u8>) -> Outcome {
+    measure_pushes::<A, u8>(repetitions, PUSHES as u64, |handle, count| handle.push_text(count), letter)
 }
 
 fn lifetimes<A: Contender, const N: usize>(repetitions: usize, place: &mut Vec<*mut u8>) -> Outcome {
@@ -368,7 +372,9 @@ pub fn entries<A: Contender>() -> Vec<Entry> {
     add("strings", IDENTIFIERS.len(), Str, strings::<A>);
     add("Allocator", 1000, Allocator, allocator::<A, 1000>);
     add("vec push", PUSHES, Need::Vec, pushes::<A>);
+    rows.add_unless::<A>("string push", PUSHES, A::LACKS_TEXT, letters::<A>);
 
+    let mut add = |case, operations, need, run| rows.add::<A>(case, operations, need, run);
     add("life of 1", 1, Lifetime, lifetimes::<A, 1>);
     add("life of 100", 100, Lifetime, lifetimes::<A, 100>);
     add("life of 10,000", 10_000, Lifetime, lifetimes::<A, 10_000>);

@@ -36,9 +36,9 @@ pub struct Batch {
     pub size: usize,
 }
 
-/// The vector that `push_all` filled.
-pub struct Pushed {
-    pub data: *mut u64,
+/// The vector that `push_all` filled, or the string of `push_text`.
+pub struct Pushed<T = u64> {
+    pub data: *mut T,
     pub len: usize,
     pub capacity: usize,
 }
@@ -57,6 +57,8 @@ pub trait Contender: Sized + 'static {
     const LACKS_NESTED: Option<&'static str> = Some("has no scopes");
     /// The reason why `here` is not called.
     const LACKS_HERE: Option<&'static str> = Some("is passed on, or held in a variable");
+    /// The reason why `push_text` is not called.
+    const LACKS_TEXT: Option<&'static str> = Some("has no string that grows");
 
     /// The local variable through which a batch allocates.
     type Handle<'a>: Handle
@@ -124,6 +126,16 @@ pub trait Handle {
     fn allocate(&mut self, layout: Layout) -> *mut u8;
     /// Pushes 0, 1, 2 ... onto an empty vector, and leaks it.
     fn push_all(&mut self, count: u64) -> Pushed;
+    /// Pushes letters onto an empty string, and leaks it.
+    fn push_text(&mut self, _count: u64) -> Pushed<u8> {
+        unreachable!()
+    }
+}
+
+/// The letter that `push_text` pushes at a position.
+#[inline(always)]
+pub fn letter(i: u64) -> u8 {
+    b'a' + (i % 16) as u8
 }
 
 /// The body of `push_all`: vectors share their methods, but no trait.
@@ -135,6 +147,18 @@ macro_rules! push_all {
             vec.push(i);
         }
         vec
+    }};
+}
+
+/// The body of `push_text`.
+#[macro_export]
+macro_rules! push_text {
+    ($string:expr, $count:expr) => {{
+        let mut string = $string;
+        for i in 0..$count {
+            string.push(char::from($crate::contender::letter(i)));
+        }
+        string
     }};
 }
 

@@ -4,7 +4,7 @@
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::contender::{Batch, Contender, Handle};
+use crate::contender::{Batch, Contender, Handle, Pushed};
 use std::alloc::Layout;
 use std::hint::black_box;
 use std::mem::MaybeUninit;
@@ -278,46 +278,56 @@ pub fn measure_lifetimes<A: Contender>(repetitions: usize, slots: &mut [*mut u8]
     Outcome::new(time, verified, faults)
 }
 
-/// A sample of vectors that grow from nothing.
-pub fn measure_vectors<A: Contender>(repetitions: usize, count: u64) -> Outcome {
+/// A sample of vectors or strings that grow from nothing. The result of `push` must hold `element` of each position.
+pub fn measure_pushes<A: Contender, T: PartialEq + Copy>(
+    repetitions: usize,
+    count: u64,
+    push: impl for<'a> Fn(&mut A::Handle<'a>, u64) -> Pushed<T> + Copy,
+    element: fn(u64) -> T,
+) -> Outcome {
     /// The outgrown memory of a vector that doubles, twice.
     const BYTES: usize = 1 << 20;
     let batch = Batch { bytes: BYTES, count: 1, size: BYTES };
 
     #[inline(never)]
-    fn repeat<A: Contender>(arena: &mut A, repetitions: usize, count: u64) -> bool {
+    fn repeat<A: Contender, T>(
+        arena: &mut A,
+        repetitions: usize,
+        count: u64,
+        push: impl for<'a> Fn(&mut A::Handle<'a>, u64) -> Pushed<T>,
+    ) -> bool {
         let mut good = true;
         for _ in 0..repetitions {
-            let pushed = arena.handle().push_all(black_box(count));
+            let pushed = push(&mut arena.handle(), black_box(count));
             black_box(pushed.data);
             good &= pushed.len as u64 == count;
-            let Ok(layout) = Layout::array::<u64>(pushed.capacity) else { return false };
+            let Ok(layout) = Layout::array::<T>(pushed.capacity) else { return false };
             // SAFETY: all live allocations.
             unsafe { arena.reset(std::iter::once((pushed.data.cast(), layout))) };
         }
         good
     }
     let mut arena = A::with_batch(batch);
-    let warm = repeat(&mut arena, 2, count);
+    let warm = repeat(&mut arena, 2, count, push);
     let before = (faults(), Instant::now());
-    let mut verified = warm && repeat(&mut arena, repetitions, count);
+    let mut verified = warm && repeat(&mut arena, repetitions, count, push);
     let (time, faults) = (before.1.elapsed(), faults() - before.0);
 
     let mut handle = arena.handle();
     let first: *mut u64 = handle.take();
-    let pushed = handle.push_all(count);
+    let pushed = push(&mut handle, count);
     let last: *mut u64 = handle.take();
     drop(handle);
     // SAFETY: the vector is live, and initialized up to its length.
     let values = unsafe { std::slice::from_raw_parts(pushed.data, pushed.len) };
-    verified &= values.iter().copied().eq(0..count);
+    verified &= values.iter().copied().eq((0..count).map(element));
     let requested = size_of_val(values);
     // SAFETY: it is live.
     let occupied = unsafe { A::occupied(pushed.data.cast()) }.or_else(|| {
         let between = (first as usize).abs_diff(last as usize);
         (A::ONE_BLOCK && between < BYTES).then(|| between - size_of::<u64>())
     });
-    let vector = (pushed.data.cast(), Layout::array::<u64>(pushed.capacity).unwrap_or(Layout::new::<u64>()));
+    let vector = (pushed.data.cast(), Layout::array::<T>(pushed.capacity).unwrap_or(Layout::new::<u64>()));
     let word = Layout::new::<u64>();
     // SAFETY: all live allocations.
     unsafe { arena.reset([vector, (first.cast(), word), (last.cast(), word)].into_iter()) };

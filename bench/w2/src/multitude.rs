@@ -4,7 +4,7 @@
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::contender::{Batch, Contender, Handle, Need, Pushed};
-use crate::push_all;
+use crate::{push_all, push_text};
 use allocator_api2::alloc::Allocator;
 use multitude::Arena;
 use std::alloc::Layout;
@@ -15,6 +15,7 @@ pub struct Multitude(Arena);
 impl Contender for Multitude {
     const NAME: &'static str = "multitude";
     const ONE_BLOCK: bool = false;
+    const LACKS_TEXT: Option<&'static str> = None;
     type Handle<'a> = &'a Arena;
 
     fn lacks(need: Need) -> Option<&'static str> {
@@ -68,5 +69,11 @@ impl Handle for &Arena {
         let capacity = vec.capacity();
         let slice = vec.leak();
         Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+    }
+    fn push_text(&mut self, count: u64) -> Pushed<u8> {
+        let string = push_text!(self.alloc_string(), count);
+        let capacity = string.capacity();
+        let text = string.leak();
+        Pushed { data: text.as_mut_ptr(), len: text.len(), capacity }
     }
 }

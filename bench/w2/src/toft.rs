@@ -4,7 +4,7 @@
 
 use crate::contender::{Batch, Contender, Handle, Need, Pushed};
 use crate::loops::ten;
-use crate::{push_all, values_only};
+use crate::{push_all, push_text, values_only};
 use allocator_api2::alloc::Allocator;
 use std::alloc::Layout;
 use std::ptr;
@@ -19,6 +19,7 @@ pub struct Toft(Arena);
 impl Contender for Toft {
     const NAME: &'static str = "toft";
     const LACKS_NESTED: Option<&'static str> = None;
+    const LACKS_TEXT: Option<&'static str> = None;
     type Handle<'a> = &'a Arena;
 
     fn new(_batch: Batch) -> Self {
@@ -63,10 +64,16 @@ impl Handle for &Arena {
         Allocator::allocate(self, layout).map_or(ptr::null_mut(), |block| block.as_ptr().cast())
     }
     fn push_all(&mut self, count: u64) -> Pushed {
-        let vec = push_all!(allocator_api2::vec::Vec::new_in(*self), count);
+        let vec = push_all!(self.vec(), count);
         let capacity = vec.capacity();
-        let slice = vec.leak();
+        let slice = vec.into_slice();
         Pushed { data: slice.as_mut_ptr(), len: slice.len(), capacity }
+    }
+    fn push_text(&mut self, count: u64) -> Pushed<u8> {
+        let string = push_text!(self.string(), count);
+        let capacity = string.capacity();
+        let text = string.into_str();
+        Pushed { data: text.as_mut_ptr(), len: text.len(), capacity }
     }
 }
 
