@@ -328,7 +328,11 @@ func TestTrimReturnsPagesOfTheHeap(t *testing.T) {
 			use()
 			way.trim()
 		}
-		if left := anonymous(t) - resident - int64(Held()) - (runtimeMemory() - runtimes); left > most {
+		left := func() int64 { return anonymous(t) - resident - int64(Held()) - (runtimeMemory() - runtimes) }
+		for i := 0; way.name == "collections" && left() > most && i < 100; i++ {
+			collectAndWait() // on a busy machine the finalizer runs late
+		}
+		if left := left(); left > most {
 			t.Errorf("%s: %.1f MiB are resident that are not held", way.name, float64(left)/MiB)
 		}
 	}
