@@ -530,9 +530,9 @@ static void fork_among_threads(void) {
   for (int i = 0; i < 2; i++) CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
-/* In user-mode emulation, and with ThreadSanitizer, whose allocator's locks a fork may leave taken. */
+/* In user-mode emulation, and with a sanitizer, whose allocator's locks a fork may leave taken. */
 static void skip_where_forks_among_threads_stop(void) {
-#ifdef HAS_TSAN
+#if defined(HAS_ASAN) || defined(HAS_MSAN) || defined(HAS_TSAN)
   skip();
 #endif
   if (getenv("TOFT_EMULATED") != NULL) skip();
