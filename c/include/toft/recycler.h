@@ -169,7 +169,7 @@ struct toft_recycler {
   uintptr_t object_mask; /* a free at a multiple of object_mask + 1 takes the slow path: large objects, NULL; 0: all */
   struct toft_source *source;
   struct toft_recycler_segment *segments;                            /* those with space were used last */
-  struct toft_recycler_region *regions;                              /* of large objects, the oldest first */
+  struct toft_recycler_region *regions;                              /* of large objects, the newest first */
   struct toft_recycler_region *with_run[TOFT_RECYCLER_REGION_LISTS]; /* regions by their longest free run */
   struct toft_recycler_checks *checks;                               /* checked recyclers: set by the first call */
   size_t reserved, peak;                                             /* bytes held from the source */

@@ -25,7 +25,7 @@ typedef struct toft_recycler_free_run {
 
 /* Stored at the base of the region's block. */
 typedef struct toft_recycler_region {
-  struct toft_recycler_region *next, *previous;             /* in the order in which they were taken */
+  struct toft_recycler_region *next, *previous;             /* the newest first */
   struct toft_recycler_region *listed_next, *listed_before; /* in with_run[list] */
   unsigned char *base, *pages;                              /* the source's block; page 0 */
   size_t size;                                              /* of the block */
@@ -157,13 +157,11 @@ static void toft_recycler_run_add(toft_recycler *r, toft_recycler_region *g, uin
 
 /* ---- regions ---- */
 
-/* Regions are in the order in which they were taken. */
 static void toft_recycler_region_link(toft_recycler *r, toft_recycler_region *g) {
-  toft_recycler_region **at = &r->regions;
   g->previous = NULL;
-  for (; *at != NULL; at = &(*at)->next) g->previous = *at;
-  g->next = NULL;
-  *at = g;
+  g->next = r->regions;
+  if (g->next != NULL) g->next->previous = g;
+  r->regions = g;
 }
 
 static void toft_recycler_region_unlink(toft_recycler *r, toft_recycler_region *g) {

@@ -44,9 +44,8 @@ static int toft_recycler_may_return(const toft_recycler *r, size_t bytes, size_t
 static void toft_recycler_return_blocks(toft_recycler *r, size_t keep) {
   toft_recycler_region *g = r->regions;
   toft_recycler_segment *s = r->segments;
-  while (g != NULL && g->next != NULL) g = g->next;
-  for (toft_recycler_region *previous; g != NULL; g = previous) {
-    previous = g->previous;
+  for (toft_recycler_region *next; g != NULL; g = next) {
+    next = g->next;
     if (g->live == 0 && toft_recycler_may_return(r, g->dirty * TOFT_RECYCLER_PAGE, g->size, keep))
       toft_recycler_region_put(r, g);
   }

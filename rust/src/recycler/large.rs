@@ -117,11 +117,9 @@ impl State {
     unsafe fn link_region(&self, g: *mut Region) {
         // SAFETY: the contract.
         unsafe {
-            let last = self.larges.last_region.replace(g);
-            ((*g).previous, (*g).next) = (last, null_mut());
-            match last.is_null() {
-                true => self.larges.regions.set(g),
-                false => (*last).next = g,
+            ((*g).previous, (*g).next) = (null_mut(), self.larges.regions.replace(g));
+            if !(*g).next.is_null() {
+                (*(*g).next).previous = g;
             }
         }
     }
@@ -134,9 +132,8 @@ impl State {
                 true => self.larges.regions.set(next),
                 false => (*previous).next = next,
             }
-            match next.is_null() {
-                true => self.larges.last_region.set(previous),
-                false => (*next).previous = previous,
+            if !next.is_null() {
+                (*next).previous = previous;
             }
         }
     }
@@ -259,12 +256,12 @@ impl State {
     /// Returns regions, the newest first, while that is permitted for their number of objects and size. Precondition: a
     /// region that returns is idle.
     pub fn return_regions(&self, supply: &Supply<'_>, may_return: impl Fn(u32, usize) -> bool) {
-        let mut at = self.larges.last_region.get();
+        let mut at = self.larges.regions.get();
         while !at.is_null() {
             // SAFETY: the contract.
             unsafe {
                 let g = at;
-                at = (*g).previous;
+                at = (*g).next;
                 let Region { live, base, size, .. } = *g;
                 if may_return(live, size) {
                     self.unlist(g);

@@ -21,7 +21,7 @@ pub struct Run {
 /// Stored at the front of the block; the free runs follow it.
 #[repr(C, align(64))]
 pub struct Region {
-    /// In the order in which they were taken.
+    /// The newest first.
     pub next: *mut Region,
     pub previous: *mut Region,
     /// In the list `list` of `Larges::with_run`, if it is not `NO_LIST`.

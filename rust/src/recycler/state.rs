@@ -127,9 +127,8 @@ impl Retention {
 
 /// See `region.rs` and `large.rs`.
 pub struct Larges {
-    /// In the order in which they were taken.
+    /// The newest first.
     pub(super) regions: Cell<*mut Region>,
-    pub(super) last_region: Cell<*mut Region>,
     /// By their longest free run, and a bit for each list that is not empty.
     pub(super) with_run: [Cell<*mut Region>; LISTS],
     pub(super) have_run: Cell<u32>,
@@ -147,7 +146,6 @@ impl Larges {
     const fn new() -> Larges {
         Larges {
             regions: Cell::new(null_mut()),
-            last_region: Cell::new(null_mut()),
             with_run: [const { Cell::new(null_mut()) }; LISTS],
             have_run: Cell::new(0),
             region_bytes: Cell::new(0),
