@@ -98,7 +98,8 @@ class Report(unittest.TestCase):
         cls.out = FOLDER or tempfile.mkdtemp()
         cls.history = newest()
         head = subprocess.run(["git", "-C", HERE, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True)
-        changed = subprocess.run(["git", "-C", HERE, "status", "--porcelain", "--untracked-files=no"],
+        changed = subprocess.run(["git", "-C", HERE, "status", "--porcelain", "--untracked-files=no", "--", ":/",
+                         ":!/bench/history.jsonl"],
                                  capture_output=True, text=True)
         here = head.stdout.strip() + ("-changed" if changed.stdout.strip() else "")
         for name, line in cls.history.items():
