@@ -19,6 +19,7 @@
 //! | struct of arrays (SoA): each field in an array of its own | [`Columns`] as the second parameter, with [`#[derive(Columnar)]`](derive@Columnar) |
 //! | last in, first out; a vector | [`Stack`] |
 //! | first in, first out; a ring buffer; a double-ended queue | [`Queue`] |
+//! | lookup by key without an order | `arena.map()` and `arena.set()` of the crate `toft`, hashbrown's |
 //! | doubly linked list with handles and cursors | [`List`] |
 //! | map or set in the order of its keys, with ranges (B+ tree) | [`OrderedMap`], [`OrderedSet`] |
 //! | at most `n` values: never allocates after its creation, never moves a value | `fixed(n)` of each type |
