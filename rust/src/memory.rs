@@ -61,6 +61,11 @@ impl CallSite {
 /// `allocate`, `grow` and `shrink` return memory of the requested layout, valid for reads and writes and used by no
 /// other code until it is returned by `deallocate`, resized, or this value is borrowed exclusively or dropped. Moving
 /// the value does not move the memory. A clone allocates and frees the same memory. No function unwinds.
+///
+/// The hidden functions are not part of the interface, and may change in any release. An implementation of another crate
+/// leaves their defaults, which call those above; one that replaces them has the same contract for each: `__allocate` and
+/// `__allocate_typed` that of `allocate`, `__resize` that of `grow` or `shrink`, `__discard` that of `deallocate`, and
+/// `__truncate` leaves the first `new.size()` bytes at their place.
 pub unsafe trait Memory {
     /// Allocates memory. For a size of 0: an aligned address that must not be read.
     ///
