@@ -123,13 +123,13 @@ fn random_operations_agree_with_a_model() {
 /// Each request fails once, and all from each on: a call that fails has changed nothing.
 #[test]
 fn refused_memory_changes_nothing() {
-    for fails in 0..40 {
+    for fails in 0..if cfg!(miri) { 5 } else { 40 } {
         for again in [false, true] {
             let (memory, ledger) = (Failing::after(fails), Ledger::new());
             {
                 let mut pool: DensePool<Counted, Rows, Handle<Counted>, Shared> = DensePool::new_in(Shared(&memory));
                 let mut keys = HashMap::new();
-                for i in 0..200 {
+                for i in 0..if cfg!(miri) { 40 } else { 200 } {
                     match pool.try_insert(ledger.value(i)) {
                         Ok(key) => _ = keys.insert(key, i),
                         Err(CapacityError(value)) => {
