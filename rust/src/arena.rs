@@ -500,10 +500,13 @@ impl Arena {
 unsafe impl Memory for Arena {
     memory_by_call_site!(inline(always));
 
+    /// Without the call where it would free nothing, unless a checked arena records it.
     #[inline(always)]
     unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's contract.
-        unsafe { abi::free(self.head, p.as_ptr(), layout.size()) }
+        if self.may_free(p, layout) || self.is_instrumented() {
+            // SAFETY: the caller's contract.
+            unsafe { abi::free(self.head, p.as_ptr(), layout.size()) }
+        }
     }
 
     // A size of 0 is not a special case: the address is the cursor, and must not be read.
@@ -534,12 +537,11 @@ unsafe impl Memory for Arena {
         p.ok_or(AllocError)
     }
 
-    /// For an allocation below the size of a dedicated block that is not the newest, the call would free nothing.
     #[inline(always)]
     unsafe fn __discard(&self, p: NonNull<u8>, layout: Layout) {
-        if self.is_newest(p, layout) || layout.size() > CAP / 4 - 8 {
+        if self.may_free(p, layout) {
             // SAFETY: the caller's contract.
-            unsafe { self.deallocate(p, layout) }
+            unsafe { abi::free(self.head, p.as_ptr(), layout.size()) }
         }
     }
 
@@ -554,6 +556,12 @@ unsafe impl Memory for Arena {
 }
 
 impl Arena {
+    /// Whether freeing an allocation can free memory: of those that are not the newest only one that has a dedicated block.
+    #[inline(always)]
+    fn may_free(&self, p: NonNull<u8>, layout: Layout) -> bool {
+        self.is_newest(p, layout) || layout.size() > CAP / 4 - 8
+    }
+
     /// Whether an allocation is the newest one. An allocation without bytes may be taken for it.
     #[inline(always)]
     fn is_newest(&self, p: NonNull<u8>, layout: Layout) -> bool {

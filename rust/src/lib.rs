@@ -17,6 +17,7 @@
 //! | all at once, by one thread | [`Arena`]; in part, [`Arena::scope`]; values that borrow, [`Scope`]; with destructors, [`Arena::boxed`], [`Arena::alloc_drop`] |
 //! | all at once, with growing [`collections`] in it | [`Arena::vec`], [`Arena::string`], maps and sets |
 //! | together with a value that borrows it (self-referential) | [`Owner`] with [`root!`] |
+//! | with the last of the collections in it | [`RcArena`], [`ArcArena`]: counted handles |
 //! | at the end of each frame, per thread | [`Frames`]; frames that overlap: [`Buffered`] |
 //! | at the end of a request | [`Leases`] (an arena pool), [`Lease`]; moved with its value to other threads: [`Parcel`]; shared by futures: [`TaskArena`] |
 //! | all at once, filled by many threads | [`SharedArena`], [`Local`] |
@@ -64,9 +65,10 @@
 //!
 //! # Collections
 //!
-//! `&Arena` is an allocator: with the feature `allocator-api2` that of allocator-api2, for its `Vec` and `Box` and for
-//! hashbrown's maps on a stable compiler; with the feature `nightly` that of the standard library, for all of its
-//! collections. A collection in an arena may grow while scopes of the arena are open.
+//! `&Arena` is an allocator, and so is a counted handle, [`RcArena`]: with the feature `allocator-api2` that of
+//! allocator-api2, for its `Vec` and `Box` and for hashbrown's maps; on compilers where it is stable, from Rust 1.100 on,
+//! that of the standard library, for its `Vec` and `Box`, and with the feature `nightly` for all of its collections. A
+//! collection in an arena may grow while scopes of the arena are open.
 //!
 #![cfg_attr(feature = "allocator-api2", doc = "```")]
 #![cfg_attr(not(feature = "allocator-api2"), doc = "```ignore")]
@@ -107,8 +109,8 @@
 //! README.md lists which tool has checked which claim.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![no_std]
-// Features that are stable by 1.100 may still be enabled by their old name there, which warns.
-#![cfg_attr(feature = "nightly", feature(allocator_api, cfg_version), allow(stable_features))]
+// On the compiler that stabilises it the feature still has its name, and warns.
+#![cfg_attr(feature = "nightly", feature(allocator_api), allow(stable_features))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // Each part of the crate uses some of what the layers below it have.
 #![cfg_attr(not(feature = "full"), allow(dead_code))]
@@ -126,14 +128,8 @@ mod contract;
 pub mod abi;
 mod abi_types;
 mod allocate;
-#[cfg(any(
-    feature = "allocator-api2",
-    feature = "allocator-api2-03",
-    feature = "allocator-api2-04",
-    feature = "nightly"
-))]
 mod allocator;
-#[cfg(feature = "nightly")]
+#[cfg(toft_allocator_clone)]
 mod allocator_clone;
 mod arena;
 #[cfg(feature = "std")]
@@ -143,6 +139,7 @@ mod boxed;
 mod buffered;
 pub mod collections;
 mod construct;
+mod counted;
 mod cursor;
 #[cfg(feature = "diagnostics")]
 mod diagnostics;
@@ -207,6 +204,9 @@ pub use arena::{Arena, BlockInfo, Borrowed, Keep, Mark, RewindError, Stats};
 pub use boxed::Box;
 #[cfg(all(feature = "std", feature = "frames"))]
 pub use buffered::{Buffered, Past};
+#[cfg(all(feature = "std", feature = "shared"))]
+pub use counted::ArcArena;
+pub use counted::{Counted, Counter, RcArena};
 pub use cursor::{Cursor, Pack};
 #[cfg(feature = "diagnostics")]
 pub use diagnostics::{Allocation, Phase, Refusal, SwitchError, Tag};
@@ -220,7 +220,7 @@ pub use hook::on_finding;
 #[cfg(all(feature = "std", feature = "leases"))]
 pub use lease::{Lease, LeaseStats, Leases};
 #[doc(hidden)]
-pub use memory::CallSite as __CallSite;
+pub use memory::{dangling as __dangling, CallSite as __CallSite};
 pub use memory::{Blocks, Heap, Memory};
 pub use options::Options;
 pub use owner::{Owner, Root};

@@ -61,6 +61,11 @@ impl CallSite {
 /// `allocate`, `grow` and `shrink` return memory of the requested layout, valid for reads and writes and used by no
 /// other code until it is returned by `deallocate`, resized, or this value is borrowed exclusively or dropped. Moving
 /// the value does not move the memory. A clone allocates and frees the same memory. No function unwinds.
+///
+/// The hidden functions are not part of the interface, and may change in any release. An implementation of another crate
+/// leaves their defaults, which call those above; one that replaces them has the same contract for each: `__allocate` and
+/// `__allocate_typed` that of `allocate`, `__resize` that of `grow` or `shrink`, `__discard` that of `deallocate`, and
+/// `__truncate` leaves the first `new.size()` bytes at their place.
 pub unsafe trait Memory {
     /// Allocates memory. For a size of 0: an aligned address that must not be read.
     ///
@@ -226,71 +231,80 @@ pub(crate) unsafe fn move_to_new<M: Memory + ?Sized>(
     Ok(to)
 }
 
+/// The calls of a type that dereferences to a memory, whose calls they are.
+macro_rules! memory_by_deref {
+    () => {
+        #[inline(always)]
+        #[track_caller]
+        fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
+            (**self).allocate(layout)
+        }
+
+        #[inline(always)]
+        unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
+            // SAFETY: the caller's contract, as in all of these.
+            unsafe { (**self).deallocate(p, layout) }
+        }
+
+        #[inline(always)]
+        #[track_caller]
+        unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+            // SAFETY: as above.
+            unsafe { (**self).grow(p, old, new) }
+        }
+
+        #[inline(always)]
+        #[track_caller]
+        unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
+            // SAFETY: as above.
+            unsafe { (**self).shrink(p, old, new) }
+        }
+
+        #[inline(always)]
+        fn __allocate(&self, layout: Layout, site: CallSite) -> Allocated {
+            (**self).__allocate(layout, site)
+        }
+
+        #[inline(always)]
+        fn __allocate_typed(&self, layout: Layout, site: CallSite) -> Allocated {
+            (**self).__allocate_typed(layout, site)
+        }
+
+        #[inline(always)]
+        unsafe fn __resize(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Allocated {
+            // SAFETY: as above.
+            unsafe { (**self).__resize(p, old, new, site) }
+        }
+
+        #[inline(always)]
+        unsafe fn __discard(&self, p: NonNull<u8>, layout: Layout) {
+            // SAFETY: as above.
+            unsafe { (**self).__discard(p, layout) }
+        }
+
+        #[inline(always)]
+        unsafe fn __truncate(&self, p: NonNull<u8>, old: Layout, new: Layout) {
+            // SAFETY: as above.
+            unsafe { (**self).__truncate(p, old, new) }
+        }
+
+        #[inline(always)]
+        fn __min_align(&self) -> usize {
+            (**self).__min_align()
+        }
+    };
+}
+pub(crate) use memory_by_deref;
+
 // SAFETY: the same memory.
 unsafe impl<M: Memory + ?Sized> Memory for &M {
-    #[inline(always)]
-    #[track_caller]
-    fn allocate(&self, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-        (**self).allocate(layout)
-    }
-
-    #[inline(always)]
-    unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
-        // SAFETY: the caller's contract, as in all of these.
-        unsafe { (**self).deallocate(p, layout) }
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: as above.
-        unsafe { (**self).grow(p, old, new) }
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-        // SAFETY: as above.
-        unsafe { (**self).shrink(p, old, new) }
-    }
-
-    #[inline(always)]
-    fn __allocate(&self, layout: Layout, site: CallSite) -> Allocated {
-        (**self).__allocate(layout, site)
-    }
-
-    #[inline(always)]
-    fn __allocate_typed(&self, layout: Layout, site: CallSite) -> Allocated {
-        (**self).__allocate_typed(layout, site)
-    }
-
-    #[inline(always)]
-    unsafe fn __resize(&self, p: NonNull<u8>, old: Layout, new: Layout, site: CallSite) -> Allocated {
-        // SAFETY: as above.
-        unsafe { (**self).__resize(p, old, new, site) }
-    }
-
-    #[inline(always)]
-    unsafe fn __discard(&self, p: NonNull<u8>, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { (**self).__discard(p, layout) }
-    }
-
-    #[inline(always)]
-    unsafe fn __truncate(&self, p: NonNull<u8>, old: Layout, new: Layout) {
-        // SAFETY: as above.
-        unsafe { (**self).__truncate(p, old, new) }
-    }
-
-    #[inline(always)]
-    fn __min_align(&self) -> usize {
-        (**self).__min_align()
-    }
+    memory_by_deref!();
 }
 
 /// The address of an allocation without bytes.
+#[doc(hidden)]
 #[inline(always)]
-pub(crate) fn dangling(layout: Layout) -> NonNull<u8> {
+pub fn dangling(layout: Layout) -> NonNull<u8> {
     // SAFETY: an alignment is not 0.
     unsafe { NonNull::new_unchecked(ptr::without_provenance_mut(layout.align())) }
 }

@@ -3,9 +3,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
-#[cfg(feature = "diagnostics")]
-pub(crate) use catching::catch;
-pub(crate) use catching::{defer, resuming_panics};
+pub(crate) use catching::{catch, defer, resuming_panics};
 
 #[cfg(feature = "std")]
 mod catching {
@@ -25,16 +23,20 @@ mod catching {
             None => first.set(panic.take()),
             earlier => first.set(earlier),
         });
-        // Later panics are discarded; dropping them could panic again.
-        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-            core::mem::forget(again);
+        discard(panic); // later panics
+    }
+
+    /// Catches and discards a panic of `f`.
+    pub fn catch(f: impl FnOnce()) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(f)) {
+            discard(panic);
         }
     }
 
-    // Catches and discards a panic of `f`.
-    pub fn catch(f: impl FnOnce()) {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(f)) {
-            core::mem::forget(panic); // dropping it could panic again
+    /// Drops the value of a panic, which could panic again.
+    fn discard<T>(panic: T) {
+        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+            core::mem::forget(again);
         }
     }
 

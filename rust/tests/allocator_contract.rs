@@ -7,12 +7,16 @@
     feature = "allocator-api2-03",
     feature = "allocator-api2-04"
 ))]
-#![cfg_attr(feature = "nightly", feature(allocator_api))]
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
 
-use toft::{Arena, Blocks, Heap, Leases, Memory, Pages, Recycler, SharedArena, SyncRecycler, TaskArena};
+use std::sync::atomic::AtomicUsize;
+
+use toft::{
+    ArcArena, Arena, Blocks, Counted, Heap, Leases, Memory, Pages, RcArena, Recycler, SharedArena, SyncRecycler,
+    TaskArena,
+};
 
 const SEEDS: u64 = if cfg!(miri) { 1 } else { 3 };
 const STEPS: usize = if cfg!(miri) { 20 } else { 1500 };
@@ -103,7 +107,7 @@ macro_rules! calls_of {
 calls_of!(ByApi02, allocator_api2::alloc::Allocator);
 calls_of!(ByApi03, allocator_api2_03::alloc::Allocator);
 calls_of!(ByApi04, allocator_api2_04::alloc::Allocator);
-#[cfg(feature = "nightly")]
+#[cfg(toft_allocator)]
 calls_of!(ByCore, std::alloc::Allocator);
 
 /// A live allocation: byte i is `seed` + i.
@@ -204,7 +208,7 @@ macro_rules! drive_all {
                 let $of = $make;
                 drive(&ByApi04($reference), seed);
             });
-            #[cfg(feature = "nightly")]
+            #[cfg(toft_allocator)]
             by(4, &|seed| {
                 let $of = $make;
                 drive(&ByCore($reference), seed);
@@ -240,6 +244,14 @@ fn shared_and_task_arenas() {
 fn recyclers() {
     drive_all!(Recycler::new(), recycler => &recycler);
     drive_all!(SyncRecycler::new(), recycler => &recycler);
+}
+
+#[test]
+fn counted_handles() {
+    drive_all!(RcArena::default(), arena => arena.clone());
+    drive_all!(ArcArena::default(), arena => arena.clone());
+    drive_all!(Counted::<_>::new(Recycler::new()), recycler => recycler.clone());
+    drive_all!(Counted::<SyncRecycler, AtomicUsize>::default(), recycler => recycler.clone());
 }
 
 #[test]

@@ -6,18 +6,19 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use toft::{cache, Arena, Leases, Recycler, SharedArena};
+use toft::{cache, Arena, Leases, RcArena, Recycler, SharedArena};
 
-/// The system's allocator, which refuses blocks while this thread's cache is not empty.
+/// The system's allocator, which refuses blocks while this thread's cache is not empty, or all requests.
 struct Tight;
 
 thread_local! {
     static REFUSES: Cell<bool> = const { Cell::new(false) };
+    static REFUSES_ALL: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Tight {
     fn refuses(size: usize) -> bool {
-        size >= 4096 && REFUSES.get() && cache::held() != 0
+        REFUSES_ALL.get() || size >= 4096 && REFUSES.get() && cache::held() != 0
     }
 }
 
@@ -63,4 +64,15 @@ fn a_refusal_empties_the_cache_and_retries() {
     let leases = Leases::new();
     let lease = leases.get();
     tight(|| assert!(lease.try_alloc_uninit_slice::<u8>(500_000).is_ok()));
+}
+
+#[test]
+fn a_handle_without_memory_returns_its_arena() {
+    let arena = Arena::new();
+    let name = arena.as_raw();
+    REFUSES_ALL.set(true);
+    let refused = RcArena::try_new(arena);
+    REFUSES_ALL.set(false);
+    let arena = refused.unwrap_err();
+    assert_eq!((arena.as_raw(), *arena.alloc(1)), (name, 1));
 }

@@ -46,6 +46,38 @@ fn move_all(frame: FrameArena, mut entities: Query<(&mut Position, &Speed)>) {
     });
 }
 
+/// Where two systems that run in parallel meet, so that both have their lists at one time.
+#[derive(Resource)]
+struct Meeting(Barrier, Mutex<[Option<ThreadId>; 2]>);
+
+impl Meeting {
+    /// Waits for the other system. Panics if it runs on the same thread.
+    fn wait(&self, which: usize) {
+        self.1.lock().unwrap()[which] = Some(std::thread::current().id());
+        self.0.wait();
+        let [one, other] = *self.1.lock().unwrap();
+        assert_ne!(one, other);
+        self.0.wait();
+    }
+}
+
+/// The entities from left to right, in a list of this frame, while `fastest` makes another one.
+fn leftmost(frame: FrameArena, meeting: Res<Meeting>, entities: Query<(Entity, &Position)>) {
+    let mut sorted = frame.vec();
+    sorted.extend(entities.iter().map(|(entity, position)| (position.0[0], entity)));
+    meeting.wait(0);
+    sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    assert!(sorted.len() == ENTITIES && sorted.is_sorted_by(|a, b| a.0 <= b.0));
+}
+
+fn fastest(frame: FrameArena, meeting: Res<Meeting>, entities: Query<&Speed>) {
+    let mut names = frame.vec();
+    names.extend(entities.iter().map(|speed| toft::format_in!(frame, "{:06}", speed.0[1])));
+    meeting.wait(1);
+    names.sort_by(|a, b| b.cmp(a));
+    assert!(names.len() == ENTITIES && names[0].ends_with("499"));
+}
+
 // ---- the checks ----
 
 /// The threads of the pool, recorded when they start.
@@ -151,7 +183,8 @@ fn main() {
     .init_resource::<Seen>()
     .init_resource::<Footprint>()
     .add_systems(Startup, populate)
-    .add_systems(Update, (on_every_worker, on_the_main_thread, move_all).chain())
+    .insert_resource(Meeting(Barrier::new(2), Mutex::default()))
+    .add_systems(Update, (on_every_worker, on_the_main_thread, move_all, (leftmost, fastest)).chain())
     .add_systems(Last, measure.after(EndFrame));
     app.finish();
     app.cleanup();

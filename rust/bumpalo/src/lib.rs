@@ -39,7 +39,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![no_std]
 // `allocator_api` stays a feature of the compiler that other versions may accept.
-#![cfg_attr(feature = "allocator_api", feature(allocator_api, cfg_version), allow(stable_features))]
+#![cfg_attr(feature = "allocator_api", feature(allocator_api), allow(stable_features))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_debug_implementations)]
 
@@ -48,7 +48,6 @@ extern crate alloc;
 extern crate std;
 
 mod allocate;
-#[cfg(any(feature = "allocator-api2", feature = "allocator_api"))]
 mod allocator;
 #[cfg(feature = "boxed")]
 pub mod boxed;

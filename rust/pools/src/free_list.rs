@@ -342,7 +342,8 @@ impl<G: Generation> FreeList<G> {
     unsafe fn occupied_bits(&self, group: usize) -> u64 {
         // SAFETY: all slots of a group are initialized together.
         let bits = unsafe { G::odd_bits(self.generations.add(group * GROUP).cast().as_ref()) };
-        bits & mask(self.high_water - group * GROUP)
+        debug_assert!(bits & !mask(self.high_water - group * GROUP) == 0, "a slot above the high-water mark is free");
+        bits
     }
 
     /// Frees all slots; insertions take them from the first on again. The high-water mark stays above retired slots.
@@ -488,20 +489,13 @@ fn mask(n: usize) -> u64 {
     }
 }
 
-/// The lowest `n` of the set bits, which are more than `n`.
-#[cold]
-fn lowest(bits: u64, n: usize) -> u64 {
-    let above = (0..n).fold(bits, |rest, _| rest & (rest - 1));
-    bits & !above
-}
-
 /// An iterator over the indices of occupied slots, from both ends. The number of remaining slots is 0 when the ends
 /// meet, so neither end reads what the other one returned.
 pub(crate) struct OccupiedSlots<'a, G> {
     all: FreeList<G>,
     front: usize,
     front_bits: u64,
-    /// The group after that of `back_bits`.
+    /// The group of `back_bits`; at first that after the last one, without bits.
     back: usize,
     back_bits: u64,
     remaining: usize,
@@ -565,29 +559,32 @@ impl<G: Generation> OccupiedSlots<'_, G> {
 
     /// Visits the remaining slots group by group; in a full group without testing bits.
     #[inline(always)]
-    pub(crate) fn fold<A>(mut self, mut state: A, mut f: impl FnMut(A, usize) -> A) -> A {
-        while self.remaining != 0 {
-            let (base, bits) = (self.front * GROUP, self.front_bits);
-            let n = bits.count_ones() as usize;
-            if n == GROUP && self.remaining >= GROUP {
+    pub(crate) fn fold<A>(self, mut state: A, mut f: impl FnMut(A, usize) -> A) -> A {
+        if self.remaining == 0 {
+            return state;
+        }
+        // Where both ends are in one group, each has removed the bits of the slots that it returned.
+        let (mut group, one) = (self.front, self.front == self.back);
+        let mut bits = if one { self.front_bits & self.back_bits } else { self.front_bits };
+        loop {
+            let base = group * GROUP;
+            if bits == !0 {
                 for i in base..base + GROUP {
                     state = f(state, i);
                 }
-                self.remaining -= GROUP;
             } else {
-                // If fewer remain than the group has, the back returned some of them.
-                let mut rest = if n <= self.remaining { bits } else { lowest(bits, self.remaining) };
-                self.remaining -= n.min(self.remaining);
-                while rest != 0 {
-                    state = f(state, base + rest.trailing_zeros() as usize);
-                    rest &= rest - 1;
+                while bits != 0 {
+                    state = f(state, base + bits.trailing_zeros() as usize);
+                    bits &= bits - 1;
                 }
             }
-            if self.remaining != 0 {
-                self.next_group();
+            if group == self.back {
+                return state;
             }
+            group += 1;
+            // SAFETY: the groups between the ends have slots below the high-water mark.
+            bits = if group == self.back { self.back_bits } else { unsafe { self.all.occupied_bits(group) } };
         }
-        state
     }
 
     /// The next range of adjacent occupied slots: its first slot and its length.

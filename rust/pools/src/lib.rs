@@ -14,10 +14,12 @@
 //! | task | type |
 //! |---|---|
 //! | values that are freed in any order, addressed by generational handles (slot map, arena with indices) | [`Pool`] |
+//! | the same, visited more often than looked up: values without gaps (dense slot map, sparse set) | [`DensePool`] |
 //! | the same with plain indices of 16, 32 or 64 bits (slab) | [`Pool<T, Rows, u32>`](Pool) |
 //! | struct of arrays (SoA): each field in an array of its own | [`Columns`] as the second parameter, with [`#[derive(Columnar)]`](derive@Columnar) |
 //! | last in, first out; a vector | [`Stack`] |
 //! | first in, first out; a ring buffer; a double-ended queue | [`Queue`] |
+//! | lookup by key without an order | `arena.map()` and `arena.set()` of the crate `toft`, hashbrown's |
 //! | doubly linked list with handles and cursors | [`List`] |
 //! | map or set in the order of its keys, with ranges (B+ tree) | [`OrderedMap`], [`OrderedSet`] |
 //! | at most `n` values: never allocates after its creation, never moves a value | `fixed(n)` of each type |
@@ -65,6 +67,7 @@ mod capacity_error;
 mod column_views;
 mod columnar;
 mod contiguous;
+pub mod dense_pool;
 #[cfg(feature = "derive")]
 mod derive;
 #[cfg(feature = "derive")]
@@ -89,6 +92,7 @@ pub mod stack;
 pub use capacity_error::CapacityError;
 pub use column_views::{ColumnarViews, ColumnsIter, ColumnsIterMut};
 pub use columnar::{Columnar, ColumnarClone};
+pub use dense_pool::DensePool;
 #[cfg(feature = "derive")]
 pub use derive::Columnar;
 pub use field_layout::{CloneIn, Columns, FieldLayout, Rows};

@@ -186,7 +186,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// # Safety
     /// There is a free slot.
     #[inline(always)]
-    unsafe fn put(&mut self, value: T) {
+    pub(crate) unsafe fn put(&mut self, value: T) {
         let len = self.len;
         // SAFETY: the slot is within the capacity and has no value.
         unsafe { L::write(self.slots.raw(), len, value) }
@@ -217,6 +217,32 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
             // The compiler can then omit the capacity check of a following push.
             core::hint::assert_unchecked(self.len < self.slots.capacity());
             Some(L::read(self.slots.raw(), self.len))
+        }
+    }
+
+    /// Removes and returns value `i`; the last one moves to its place. O(1).
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from(['a', 'b', 'c']);
+    /// assert_eq!(stack.swap_remove(0), 'a');
+    /// assert_eq!(stack, ['c', 'b']);
+    /// ```
+    ///
+    /// # Panics
+    /// There is no value `i`.
+    #[inline]
+    #[track_caller]
+    pub fn swap_remove(&mut self, i: usize) -> T {
+        assert!(i < self.len, "toft: no value {i} in a stack of {}", self.len);
+        self.len -= 1;
+        // SAFETY: both slots had values; the last one is outside the range of values now, and is another one if it is
+        // copied.
+        unsafe {
+            let value = L::read(self.slots.raw(), i);
+            if i != self.len {
+                L::copy(self.slots.raw(), self.len, self.slots.raw(), i, 1);
+            }
+            value
         }
     }
 

@@ -58,7 +58,7 @@ pub(crate) use state::RawArena;
 pub(crate) use self::instrument_types::RefusalHook;
 #[cfg(all(feature = "std", feature = "frames"))]
 pub(crate) use self::instruments::thread_id;
-#[cfg(all(feature = "std", feature = "recycler"))]
+#[cfg(all(feature = "std", feature = "diagnostics", feature = "recycler"))]
 pub(crate) use self::{
     damage::Damage,
     instrument_types::Fault,

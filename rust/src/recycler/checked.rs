@@ -72,6 +72,18 @@ impl Checked {
     }
 
     pub fn alloc(&self, supply: &Supply<'_>, size: usize, align: usize, site: CallSite) -> Option<NonNull<u8>> {
+        let p = self.alloc_between_red_zones(supply, size, align, site);
+        hook::deliver();
+        p
+    }
+
+    fn alloc_between_red_zones(
+        &self,
+        supply: &Supply<'_>,
+        size: usize,
+        align: usize,
+        site: CallSite,
+    ) -> Option<NonNull<u8>> {
         let front = align.max(REDZONE);
         let whole =
             front.checked_add(class::rounded_size(size))?.checked_add(REDZONE).filter(|whole| *whole <= MAX_REQUEST)?;
@@ -153,7 +165,9 @@ impl Checked {
 
     pub fn trim(&self, supply: &Supply<'_>, keep: usize) -> usize {
         self.flush(supply, 0);
-        self.inner.trim(supply, keep)
+        let left = self.inner.trim(supply, keep);
+        hook::deliver();
+        left
     }
 
     /// Checks all objects, and returns all memory.
@@ -174,6 +188,12 @@ impl Checked {
     }
 }
 
+/// Whether recyclers of this process are checked.
+#[inline(always)]
+pub fn is_on() -> bool {
+    crate::process::checks()
+}
+
 /// Reports a free or resize of an address that is not an object of this size, or was freed before.
 pub fn bad_free(bytes: usize) {
     found(Some(Fault::BadFree { caller: Caller::UNKNOWN, size: bytes }));
@@ -183,7 +203,7 @@ impl State {
     /// Returns the checks, if the recycler is checked, which its first allocation decides. `Err`: no memory.
     pub fn decide_checked(&self) -> Result<Option<&Checked>, ()> {
         if !self.is_decided.get() {
-            if crate::process::checks() {
+            if is_on() {
                 let checked = Box::leak(Checked::new().ok_or(())?);
                 self.checked.set(checked);
                 self.inline_max.set(0);

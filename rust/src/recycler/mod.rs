@@ -10,10 +10,13 @@
 //! | `retention.rs`, `stats.rs` | what is kept, trim and release; statistics |
 //! | `supply.rs` | the source |
 //! | `sync.rs` | shards for many threads |
-//! | `checked.rs` | checked processes: red zones and a quarantine |
+//! | `checked.rs`, `checked_omitted.rs` | checked processes: red zones and a quarantine; without the feature `diagnostics` |
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
+mod checked;
+#[cfg(not(all(feature = "std", feature = "diagnostics")))]
+#[path = "checked_omitted.rs"]
 mod checked;
 mod class;
 mod large;
@@ -132,11 +135,8 @@ impl State {
         if !is_request(size, align) {
             return None;
         }
-        #[cfg(feature = "std")]
         if let Some(checked) = self.decide_checked().ok()? {
-            let p = checked.alloc(supply, size, align, site);
-            crate::hook::deliver();
-            return p;
+            return checked.alloc(supply, size, align, site);
         }
         let _ = site;
         match class::any_of(size, align) {
@@ -150,7 +150,6 @@ impl State {
     /// # Safety
     /// The `size` bytes at `at` are an allocation of this state with this layout, and are not used any more.
     unsafe fn free_slow(&self, supply: &Supply<'_>, at: usize, size: usize, align: usize) {
-        #[cfg(feature = "std")]
         if let Some(checked) = self.checked() {
             return self.free_checked(checked, at, class::rounded_size(size));
         }
@@ -170,7 +169,6 @@ impl State {
     /// # Safety
     /// As for [`deallocate`](Memory::deallocate), for the bytes behind `new`, in this state.
     unsafe fn resize_in_place(&self, p: NonNull<u8>, old: Layout, new: Layout, fits: bool) -> bool {
-        #[cfg(feature = "std")]
         if let Some(checked) = self.checked() {
             return checked.resize_in_place(p.addr().get(), old.size(), new.size());
         }

@@ -127,11 +127,8 @@ impl State {
 
     /// Returns memory without live objects, until about `keep` bytes of it are left; returns what is left.
     pub fn trim(&self, supply: &Supply<'_>, keep: usize) -> usize {
-        #[cfg(feature = "std")]
         if let Some(checked) = self.checked() {
-            let left = checked.trim(supply, keep);
-            crate::hook::deliver();
-            return left;
+            return checked.trim(supply, keep);
         }
         self.return_down_to(supply, keep);
         self.idle.get()
@@ -172,7 +169,6 @@ impl State {
         // SAFETY: the caller's contract.
         unsafe {
             self.release_larges(supply);
-            #[cfg(feature = "std")]
             self.release_checked(supply);
         }
     }

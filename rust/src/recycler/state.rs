@@ -1,19 +1,19 @@
 //! The data types of a recycler, or of a shard. Their methods are in the other files.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 use alloc::collections::VecDeque;
 use core::cell::Cell;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 use core::cell::RefCell;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 use core::hash::BuildHasherDefault;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 use core::panic::Location;
 use core::ptr::null_mut;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 use std::collections::HashMap;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 use std::hash::DefaultHasher;
 #[cfg(feature = "std")]
 use std::time::Instant;
@@ -57,9 +57,9 @@ pub struct State {
     pub source_calls: Cell<u64>,
     pub retention: Retention,
     /// See `checked.rs`: a box, or null.
-    #[cfg(feature = "std")]
+    #[cfg(all(feature = "std", feature = "diagnostics"))]
     pub checked: Cell<*const Checked>,
-    #[cfg(feature = "std")]
+    #[cfg(all(feature = "std", feature = "diagnostics"))]
     pub is_decided: Cell<bool>,
 }
 
@@ -82,15 +82,15 @@ impl State {
             peak: Cell::new(0),
             source_calls: Cell::new(0),
             retention: Retention::new(),
-            #[cfg(feature = "std")]
+            #[cfg(all(feature = "std", feature = "diagnostics"))]
             checked: Cell::new(core::ptr::null()),
-            #[cfg(feature = "std")]
+            #[cfg(all(feature = "std", feature = "diagnostics"))]
             is_decided: Cell::new(false),
         }
     }
 
     /// A state that is not checked in a checked process.
-    #[cfg(feature = "std")]
+    #[cfg(all(feature = "std", feature = "diagnostics"))]
     pub fn plain() -> State {
         let state = State::new();
         state.is_decided.set(true);
@@ -170,14 +170,14 @@ pub struct Large {
 const _: () = assert!(size_of::<Large>() == LINE);
 
 /// The checks of a recycler: its objects, and the inner recycler that they are allocated in.
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 pub struct Checked {
     pub(super) objects: RefCell<Objects>,
     pub(super) inner: State,
 }
 
 /// The live and quarantined objects.
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 #[derive(Default)]
 pub(super) struct Objects {
     pub(super) by_address: HashMap<usize, Object, BuildHasherDefault<DefaultHasher>>,
@@ -187,7 +187,7 @@ pub(super) struct Objects {
 }
 
 /// A red zone, `size` bytes at `p`, a red zone.
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "diagnostics"))]
 #[derive(Clone, Copy)]
 pub(super) struct Object {
     pub(super) start: *mut u8,
@@ -197,3 +197,7 @@ pub(super) struct Object {
     pub(super) freed: bool,
     pub(super) at: &'static Location<'static>,
 }
+
+/// No recycler is checked.
+#[cfg(not(all(feature = "std", feature = "diagnostics")))]
+pub enum Checked {}

@@ -44,7 +44,6 @@ pub struct RecyclerStats {
 impl RecyclerStats {
     /// Adds the counters of a state.
     pub(super) fn add(&mut self, state: &State) {
-        #[cfg(feature = "std")]
         if let Some(checked) = state.checked() {
             checked.count(self);
         }

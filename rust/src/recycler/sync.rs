@@ -108,7 +108,7 @@ impl<S: Source> SyncRecycler<S> {
     /// The object is live, of this recycler, and has this layout.
     #[inline(always)]
     unsafe fn shard_of(&self, p: NonNull<u8>, layout: Layout) -> Option<usize> {
-        if crate::process::checks() {
+        if checked::is_on() {
             return None;
         }
         let at = p.addr().get();

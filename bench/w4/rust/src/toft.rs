@@ -10,7 +10,7 @@ use crate::sets::{Dict, Dicts, Scan, Scans, Set, Sets};
 use crate::standard::{sum_keys, sum_pairs};
 use toft::Arena;
 use toft::{Heap, Memory};
-use toft_pools::{Columns, FieldLayout, Handle, Key, List, Pool, Queue, Rows, Stack};
+use toft_pools::{Columns, DensePool, FieldLayout, Handle, Key, List, Pool, Queue, Rows, Stack};
 use toft_pools::{OrderedMap, OrderedSet};
 
 /// An arena that others refer to.
@@ -92,6 +92,33 @@ impl<const REST: usize, L: Lies<REST>, K: Key<Value<REST>>, M: Memory> pools::Po
     }
 }
 
+impl<const REST: usize> pools::Pool<REST> for DensePool<Value<REST>> {
+    type Key = Handle<Value<REST>>;
+
+    #[inline(always)]
+    fn insert(&mut self, value: Value<REST>) -> Self::Key {
+        self.insert(value)
+    }
+    #[inline(always)]
+    fn get(&self, key: Self::Key) -> u64 {
+        self.get(key).unwrap().first
+    }
+    #[inline(always)]
+    fn remove(&mut self, key: Self::Key) -> Option<Value<REST>> {
+        self.remove(key)
+    }
+    #[inline(always)]
+    fn sum(&self) -> u64 {
+        self.values().map(|value| value.first).sum()
+    }
+    fn clear(&mut self) {
+        self.clear()
+    }
+    fn len(&self) -> usize {
+        self.len()
+    }
+}
+
 impl<const REST: usize, P: pools::Pool<REST>> pools::Pool<REST> for Housed<P> {
     type Key = P::Key;
 
@@ -127,6 +154,7 @@ pub fn pools<const REST: usize>(rows: &mut Pools<REST>) {
     let n = rows.n();
     rows.add("toft", Pool::<Value<REST>>::new);
     rows.add("toft fixed", move || Pool::<Value<REST>>::fixed(n));
+    rows.add("toft dense", DensePool::<Value<REST>>::new);
     rows.add("toft arena", || housed(Of::<REST, Rows, Handle<Value<REST>>, _>::new_in));
     rows.add("toft columns", Of::<REST, Columns, Handle<Value<REST>>>::default);
     rows.add("toft columns fixed", move || Of::<REST, Columns, Handle<Value<REST>>>::fixed_in(n, Heap));

@@ -21,7 +21,7 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::rc::Rc;
 
 use toft::Heap;
-use toft_pools::{Columnar, Columns, Handle, List, OrderedMap, OrderedSet, Pool, Queue, Rows, Stack};
+use toft_pools::{Columnar, Columns, DensePool, Handle, List, OrderedMap, OrderedSet, Pool, Queue, Rows, Stack};
 
 // ---- behaviours of the program's code ----
 

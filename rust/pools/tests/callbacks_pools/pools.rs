@@ -59,6 +59,58 @@ macro_rules! pool {
     };
 }
 
+/// With values that were moved to the places of removed ones.
+macro_rules! dense {
+    ($test:ident, $type:ty, $make:ident, $each:expr) => {
+        subject!(
+            $type,
+            $each,
+            |c, from, n| {
+                let keys: Vec<_> = (from..from + n + n / 3).map(|i| c.insert($make(i))).collect();
+                keys.iter().step_by(4).take((n / 3) as usize).for_each(|key| drop(c.remove(*key)));
+            },
+            |c| c.values().map(|v| v.number())
+        );
+
+        #[test]
+        fn $test() {
+            play::<$type>(
+                N,
+                &[
+                    ("insert", |c| _ = c.insert($make(1))),
+                    ("remove", |c| {
+                        let keys = c.keys().to_vec();
+                        keys.iter().take(9).for_each(|key| drop(c.remove(*key)));
+                    }),
+                    ("extend", |c| c.extend(Yields(0..30, $make))),
+                    ("collect", |c| *c = Yields(0..30, $make).collect()),
+                    ("retain", |c| c.retain(|_, v| answer(v))),
+                    ("clear", |c| c.clear()),
+                    ("into_iter", |c| drop(take(c).into_iter())),
+                    ("into_iter, some", |c| drop(take(c).into_iter().nth(3))),
+                    ("into_iter, leaked", |c| leak(take(c).into_iter())),
+                    ("values_mut", |c| c.values_mut().for_each(|v| _ = answer(v))),
+                    ("clone, and the old one is dropped", |c| *c = c.clone()),
+                    ("shrink_to_fit", |c| {
+                        c.retain(|_, v| v.number() < 4);
+                        c.shrink_to_fit();
+                    }),
+                    ("dropped", |c| drop(take(c))),
+                ],
+                &[
+                    ("clone", |c| drop(c.clone())),
+                    ("iter", |c| _ = c.iter().filter(|(_, v)| answer(*v)).count()),
+                    ("fmt", |c| c.values().for_each(|v| show_one(&v))),
+                ],
+            );
+        }
+    };
+}
+
+dense!(dense_pools, DensePool<Wild>, wild, 1);
+dense!(dense_pools_of_columns, DensePool<Pair, Columns>, pair, 2);
+dense!(dense_pools_by_index, DensePool<Wild, Rows, u16>, wild, 1);
+
 fn show_one(value: &impl fmt::Debug) {
     show(value);
 }

@@ -6,6 +6,7 @@
 mod columns;
 #[cfg(feature = "derive")]
 pub mod columns_hygiene;
+mod dense;
 mod failing;
 mod ledger;
 mod list;

@@ -1,0 +1,207 @@
+//! Dense pools against a model, with refused memory, worn generations and destructors that panic.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::hash::Hash;
+
+use toft::{Arena, Heap, Memory, RcArena};
+use toft_pools::{CapacityError, Columns, DensePool, FieldLayout, Handle, Key, Rows};
+
+use crate::failing::{Failing, Shared};
+use crate::ledger::{Counted, Ledger};
+use crate::pair::Pair;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        ((self.0 >> 33) as usize) % n.max(1)
+    }
+}
+
+/// Rows and columns of counted values.
+trait Plays: FieldLayout<Self::T> + Sized {
+    type T;
+    fn make(value: Counted) -> Self::T;
+    fn number(value: Self::Ref<'_>) -> i64;
+    fn back(value: Self::T) -> i64;
+}
+
+impl Plays for Rows {
+    type T = Counted;
+    fn make(value: Counted) -> Counted {
+        value
+    }
+    fn number(value: &Counted) -> i64 {
+        value.number
+    }
+    fn back(value: Counted) -> i64 {
+        value.number
+    }
+}
+
+impl Plays for Columns {
+    type T = Pair<u8, Counted>;
+    fn make(value: Counted) -> Self::T {
+        Pair(value.number as u8, value)
+    }
+    fn number((byte, value): (&u8, &Counted)) -> i64 {
+        assert_eq!(*byte, value.number as u8);
+        value.number
+    }
+    fn back(value: Self::T) -> i64 {
+        value.1.number
+    }
+}
+
+fn compare<L: Plays, K, M: Memory>(pool: &DensePool<L::T, L, K, M>, model: &HashMap<K, i64>)
+where
+    K: Key<L::T> + Hash + Debug,
+{
+    assert_eq!((pool.len(), pool.is_empty()), (model.len(), model.is_empty()));
+    assert!(pool.capacity() >= pool.len());
+    assert_eq!(pool.iter().map(|(key, value)| (key, L::number(value))).collect::<HashMap<_, _>>(), *model);
+    for (&key, &number) in model {
+        assert_eq!(pool.get(key).map(L::number), Some(number));
+    }
+    assert!(pool.keys().iter().zip(pool.values()).all(|(key, value)| model[key] == L::number(value)));
+}
+
+/// Random operations. `stale`: removed keys match nothing, since they are handles.
+fn stream<L: Plays, K, M: Memory + Clone>(memory: M, seed: u64, stale: bool)
+where
+    K: Key<L::T> + Hash + Debug,
+{
+    let (ledger, mut random) = (Ledger::new(), Random(seed));
+    let mut pool: DensePool<L::T, L, K, M> = DensePool::new_in(memory);
+    let (mut model, mut removed) = (HashMap::new(), Vec::new());
+    for step in 0..if cfg!(miri) { 60 } else { 3000 } {
+        match random.below(12) {
+            0..6 => {
+                let key = pool.insert(L::make(ledger.value(step)));
+                assert_eq!(model.insert(key, step), None);
+            }
+            6..10 if !model.is_empty() => {
+                let key = pool.keys()[random.below(pool.len())];
+                assert_eq!(pool.remove(key).map(L::back), model.remove(&key));
+                removed.push(key);
+            }
+            10 if random.below(40) == 0 => {
+                removed.extend(model.drain().map(|(key, _)| key));
+                pool.clear();
+            }
+            11 if random.below(20) == 0 => pool.shrink_to_fit(),
+            _ => _ = pool.try_reserve(random.below(50)),
+        }
+        if stale {
+            let some = random.below(removed.len());
+            assert!(removed.iter().skip(some).take(20).all(|key| !pool.contains(*key) && pool.get(*key).is_none()));
+        }
+        if step % 16 == 0 {
+            compare(&pool, &model);
+        }
+    }
+    compare(&pool, &model);
+    assert_eq!(pool.into_iter().map(|(key, value)| (key, L::back(value))).collect::<HashMap<_, _>>(), model);
+    assert_eq!(ledger.live(), 0);
+}
+
+#[test]
+fn random_operations_agree_with_a_model() {
+    let (arena, handle) = (Arena::new(), RcArena::default());
+    for seed in 0..if cfg!(miri) { 1 } else { 5 } {
+        stream::<Rows, Handle<_>, _>(Heap, seed, true);
+        stream::<Columns, Handle<_>, _>(&arena, seed, true);
+        stream::<Rows, Handle<_, u8>, _>(handle.clone(), seed, true);
+        stream::<Rows, u16, _>(Heap, seed, false);
+        stream::<Columns, usize, _>(Heap, seed, false);
+    }
+}
+
+/// Each request fails once, and all from each on: a call that fails has changed nothing.
+#[test]
+fn refused_memory_changes_nothing() {
+    for fails in 0..if cfg!(miri) { 5 } else { 40 } {
+        for again in [false, true] {
+            let (memory, ledger) = (Failing::after(fails), Ledger::new());
+            {
+                let mut pool: DensePool<Counted, Rows, Handle<Counted>, Shared> = DensePool::new_in(Shared(&memory));
+                let mut keys = HashMap::new();
+                for i in 0..if cfg!(miri) { 40 } else { 200 } {
+                    match pool.try_insert(ledger.value(i)) {
+                        Ok(key) => _ = keys.insert(key, i),
+                        Err(CapacityError(value)) => {
+                            assert_eq!(value.number, i);
+                            if again {
+                                memory.left.set(None);
+                            }
+                        }
+                    }
+                    if i % 3 == 0 {
+                        if let Some(&key) = pool.keys().first() {
+                            assert_eq!(pool.remove(key).unwrap().number, keys.remove(&key).unwrap());
+                        }
+                    }
+                    compare(&pool, &keys);
+                }
+            }
+            assert_eq!((memory.bytes_out(), ledger.live()), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn a_fixed_pool_has_as_many_values_as_slots() {
+    for n in [0, 1, 10, 1000] {
+        let mut pool: DensePool<usize, Rows, u16> = DensePool::try_fixed_in(n, Heap).unwrap();
+        for round in 0..3 {
+            let keys: Vec<_> = (0..n).map(|i| pool.try_insert(i).unwrap()).collect();
+            assert_eq!((pool.len(), pool.try_insert(7)), (n, Err(CapacityError(7))), "round {round}");
+            assert!(pool.try_reserve(1).is_err() && pool.capacity() == n);
+            assert!(keys.iter().enumerate().all(|(i, key)| pool[*key] == i));
+            pool.clear();
+        }
+    }
+    assert!(DensePool::<u8, Rows, u16>::try_fixed_in(65_536, Heap).is_err());
+}
+
+#[test]
+fn a_worn_slot_is_retired() {
+    let mut pool: DensePool<u32, Rows, Handle<u32, u8>> = DensePool::default();
+    let mut seen = std::collections::HashSet::new();
+    for i in 0..1000 {
+        let key = pool.insert(i);
+        assert!(seen.insert(key), "a handle came back");
+        assert_eq!(pool.remove(key), Some(i));
+    }
+    assert!(seen.iter().all(|key| !pool.contains(*key)));
+}
+
+#[test]
+fn a_handle_of_another_pool_finds_nothing() {
+    let (mut one, mut other) = (DensePool::new(), DensePool::new());
+    let keys: Vec<_> = (0..100).map(|i| (one.insert(i), other.insert(i))).collect();
+    assert!(keys.iter().all(|(a, b)| one.get(*b).is_none() && other.get(*a).is_none()));
+}
+
+#[test]
+fn values_without_a_size() {
+    let mut pool = DensePool::new();
+    let keys: Vec<_> = (0..100).map(|_| pool.insert(())).collect();
+    assert_eq!((pool.remove(keys[50]), pool.remove(keys[50]), pool.len()), (Some(()), None, 99));
+    assert_eq!(pool.as_slice().len(), 99);
+}
+
+#[test]
+fn retain_keeps_the_keys_of_the_others() {
+    let mut pool = DensePool::new();
+    let keys: Vec<_> = (0..1000).map(|i| pool.insert(i)).collect();
+    pool.retain(|key, value| {
+        assert_eq!(key, keys[*value as usize]);
+        *value % 3 == 0
+    });
+    assert!(keys.iter().enumerate().all(|(i, key)| pool.get(*key) == (i % 3 == 0).then_some(&(i as i32))));
+    assert_eq!(pool.clone().into_iter().map(|(_, value)| value).sum::<i32>(), (0..1000).step_by(3).sum());
+}
