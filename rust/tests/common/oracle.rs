@@ -136,6 +136,7 @@ pub const COUNTED: &[Counted] = counted! {
     "Arena::string_from" line!(), |a, n| a.string_from(&"x".repeat(n)) => NotBelow(1, n as u64);
     "Arena::try_string_from" line!(), |a, n| a.try_string_from(&"x".repeat(n)).unwrap() => NotBelow(1, n as u64);
     "Vec::try_push" line!(), |a, n| { a.vec().try_push(n).unwrap(); } => NotBelow(1, WORD);
+    "Vec::try_insert" line!(), |a, n| { a.vec().try_insert(0, n).unwrap(); } => NotBelow(1, WORD);
     "Vec::try_extend" line!(), |a, n| { a.vec().try_extend(words(n)).unwrap(); } => NotBelow(1, 4 * n as u64);
     "String::try_reserve" line!(), |a, n| { a.string().try_reserve(n).unwrap(); } => NotBelow(1, n as u64);
     "String::try_push_str" line!(), |a, n| { a.string().try_push_str(&"x".repeat(n)).unwrap(); }
