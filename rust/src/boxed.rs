@@ -94,6 +94,12 @@ impl<'a, T: ?Sized> Box<'a, T> {
     }
 
     /// Returns the value's address, without a reference to the value. The box keeps it.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let b = arena.boxed(7);
+    /// assert!(std::ptr::eq(toft::Box::as_ptr(&b), &*b));
+    /// ```
     #[inline(always)]
     pub fn as_ptr(b: &Box<'a, T>) -> *const T {
         b.at.as_ptr()
@@ -105,7 +111,7 @@ impl<'a, T: ?Sized> Box<'a, T> {
         b.at.as_ptr()
     }
 
-    /// Pins an `Unpin` value, as does `From`.
+    /// As [`Pin::new`], of an `Unpin` value. [`Arena::alloc_pin`](crate::Arena::alloc_pin) pins others.
     pub fn into_pin(b: Box<'a, T>) -> Pin<Box<'a, T>>
     where
         T: Unpin,
