@@ -38,7 +38,7 @@ TEST := check-rust check-c check-cpp check-julia check-go check-conformance chec
 # s390x is big-endian, armhf has 32 bits and traps unaligned accesses, mingw is Windows: the other targets differ from these
 # and from x86-64 in no property that the code depends on, and are in the long tier.
 CARGO := check-rust-ui check-rust-lint check-rust-features check-rust-loom check-rust-fast-path check-rust-msrv \
-  check-rust-nightly check-rust-miri check-rust-m32 check-differential check-cli check-snapshot check-snippets check-misuse \
+  check-rust-parity check-rust-nightly check-rust-miri check-rust-m32 check-differential check-cli check-snapshot check-snippets check-misuse \
   check-conformance-broken check-python-user check-relay check-docs check-cli-report
 CHECK := $(CARGO) check-julia-pkg check-msan check-valgrind check-asan check-tsan check-clang-shared check-mutants check-soak \
   check-lint check-cpp-headers check-smallest check-install check-single check-findings check-report check-litter check-programs check-go-race \
@@ -137,7 +137,7 @@ export CARGO_PROFILE_DEV_DEBUG := 0
 
 check-rust check-rust-streams check-rust-ui check-rust-loom check-rust-bevy check-rust-features: ; $(call steps,cargo,rust)
 check-rust-lint check-rust-kani: ; $(RUN) --need cargo "rust/check $(@:check-%=%)"
-check-rust-msrv check-rust-nightly check-rust-bare check-rust-fuzz: ; $(RUN) --need cargo,rustup "rust/check $(@:check-%=%)"
+check-rust-msrv check-rust-parity check-rust-nightly check-rust-bare check-rust-fuzz: ; $(RUN) --need cargo,rustup "rust/check $(@:check-%=%)"
 check-rust-miri check-rust-miri-stacked check-rust-asan check-rust-tsan: ; $(call steps,cargo rustup,rust)
 check-rust-m32: ; $(call steps,cargo rustup gcc,rust)
 check-rust-wasm: ; $(call steps,cargo rustup node,rust)

@@ -5,13 +5,17 @@ use core::any::Any;
 use core::cmp::Ordering;
 use core::fmt;
 use core::future::Future;
+use core::hash::Hasher;
 use core::iter::FusedIterator;
 use core::marker::PhantomData;
-use core::mem::ManuallyDrop;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
 use core::ptr::{self, NonNull};
 use core::task::{Context, Poll};
+
+#[cfg(feature = "std")]
+mod io;
 
 /// A box for a value in an arena, which it drops. One word for sized types, without a reference to the arena.
 ///
@@ -74,6 +78,47 @@ impl<'a, T: ?Sized> Box<'a, T> {
         unsafe { &mut *Box::into_raw(b) }
     }
 
+    /// As [`from_raw`](Box::from_raw), of an address that is known not to be null.
+    ///
+    /// # Safety
+    /// As for `from_raw`.
+    #[inline(always)]
+    pub unsafe fn from_non_null(at: NonNull<T>) -> Box<'a, T> {
+        Box { at, owns: PhantomData }
+    }
+
+    /// As [`into_raw`](Box::into_raw).
+    #[inline(always)]
+    pub fn into_non_null(b: Box<'a, T>) -> NonNull<T> {
+        ManuallyDrop::new(b).at
+    }
+
+    /// Returns the value's address, without a reference to the value. The box keeps it.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let b = arena.boxed(7);
+    /// assert!(std::ptr::eq(toft::Box::as_ptr(&b), &*b));
+    /// ```
+    #[inline(always)]
+    pub fn as_ptr(b: &Box<'a, T>) -> *const T {
+        b.at.as_ptr()
+    }
+
+    /// As [`as_ptr`](Box::as_ptr), for writes.
+    #[inline(always)]
+    pub fn as_mut_ptr(b: &mut Box<'a, T>) -> *mut T {
+        b.at.as_ptr()
+    }
+
+    /// As [`Pin::new`], of an `Unpin` value. [`Arena::alloc_pin`](crate::Arena::alloc_pin) pins others.
+    pub fn into_pin(b: Box<'a, T>) -> Pin<Box<'a, T>>
+    where
+        T: Unpin,
+    {
+        Pin::new(b)
+    }
+
     /// Implements [`unsize!`](crate::unsize).
     ///
     /// # Safety
@@ -86,7 +131,23 @@ impl<'a, T: ?Sized> Box<'a, T> {
     }
 }
 
-impl<T> Box<'_, T> {
+impl<'a, T> Box<'a, T> {
+    /// Moves the value out, and returns the box without it.
+    ///
+    /// ```
+    /// use toft::Box;
+    /// let arena = toft::Arena::new();
+    /// let (text, empty) = Box::take(arena.boxed(String::from("first")));
+    /// let again = Box::write(empty, text + ", second");
+    /// assert_eq!(*again, "first, second");
+    /// ```
+    #[inline(always)]
+    pub fn take(b: Self) -> (T, Box<'a, MaybeUninit<T>>) {
+        let at = Box::into_non_null(b);
+        // SAFETY: the box owned the value, which is not dropped; any memory is a MaybeUninit.
+        unsafe { (at.read(), Box::from_non_null(at.cast())) }
+    }
+
     /// Moves the value out.
     ///
     /// ```
@@ -99,6 +160,47 @@ impl<T> Box<'_, T> {
     pub fn into_inner(b: Self) -> T {
         // SAFETY: the box owns the value, and does not drop it now.
         unsafe { Box::into_raw(b).read() }
+    }
+}
+
+impl<'a, T> Box<'a, MaybeUninit<T>> {
+    /// Returns the box with the type of its value.
+    ///
+    /// ```
+    /// use std::mem::MaybeUninit;
+    /// let arena = toft::Arena::new();
+    /// let mut b = arena.boxed(MaybeUninit::uninit());
+    /// b.write(7);
+    /// // SAFETY: the value is initialised.
+    /// assert_eq!(*unsafe { b.assume_init() }, 7);
+    /// ```
+    ///
+    /// # Safety
+    /// The value is initialised.
+    #[inline(always)]
+    pub unsafe fn assume_init(self) -> Box<'a, T> {
+        // SAFETY: the caller's contract.
+        unsafe { Box::from_non_null(Box::into_non_null(self).cast()) }
+    }
+
+    /// Writes a value, and returns the box with its type.
+    #[inline(always)]
+    pub fn write(mut b: Self, value: T) -> Box<'a, T> {
+        (*b).write(value);
+        // SAFETY: just initialised.
+        unsafe { b.assume_init() }
+    }
+}
+
+impl<'a, T> Box<'a, [MaybeUninit<T>]> {
+    /// Returns the box with the type of its values.
+    ///
+    /// # Safety
+    /// The values are initialised.
+    #[inline(always)]
+    pub unsafe fn assume_init(self) -> Box<'a, [T]> {
+        // SAFETY: the caller's contract; a MaybeUninit has the layout of its value.
+        unsafe { Box::from_raw(Box::into_raw(self) as *mut [T]) }
     }
 }
 
@@ -150,6 +252,16 @@ impl<T: ?Sized> DerefMut for Box<'_, T> {
 }
 
 // ---- traits of the standard library's box ----
+
+/// The calls of `Hasher` for integers, which hashers may have code of their own for.
+macro_rules! hash_integers {
+    ($($write:ident $of:ty),*) => {$(
+        #[inline]
+        fn $write(&mut self, i: $of) {
+            (**self).$write(i)
+        }
+    )*};
+}
 
 /// The traits that a value has as its target: conversions of references, `Hash`, `Debug`.
 macro_rules! traits_of_target {
@@ -234,6 +346,17 @@ impl<T: ?Sized + Ord> Ord for Box<'_, T> {
     fn cmp(&self, other: &Self) -> Ordering {
         (**self).cmp(&**other)
     }
+}
+
+impl<T: ?Sized + Hasher> Hasher for Box<'_, T> {
+    fn finish(&self) -> u64 {
+        (**self).finish()
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        (**self).write(bytes)
+    }
+    hash_integers!(write_u8 u8, write_u16 u16, write_u32 u32, write_u64 u64, write_u128 u128, write_usize usize);
+    hash_integers!(write_i8 i8, write_i16 i16, write_i32 i32, write_i64 i64, write_i128 i128, write_isize isize);
 }
 
 impl<I: ?Sized + Iterator> Iterator for Box<'_, I> {

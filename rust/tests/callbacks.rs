@@ -121,6 +121,21 @@ const CALLS: &[Call] = &[
         v.extend((0..20).map(|_| d.act()));
         assert_eq!(v.len(), 20);
     }),
+    ("resize_with of a vector", |a, d| {
+        let mut v = a.vec_from_iter([7; 3]);
+        v.resize_with(20, || d.act());
+        assert_eq!((v.len(), &v[..3]), (20, &[7; 3][..]));
+    }),
+    ("extend_from_within a vector", |a, d| {
+        let mut v = a.vec_from_iter([Acts(d), Acts(d), Acts(d)]);
+        v.extend_from_within(1..);
+        assert_eq!(v.len(), 5);
+    }),
+    ("extract_if of a vector", |a, d| {
+        let mut v = a.vec_from_iter(0..20u64);
+        let taken = a.vec_from_iter(v.extract_if(2.., |_| d.act() % 2 == 0));
+        assert_eq!(v.iter().chain(&taken).sum::<u64>(), 190);
+    }),
     ("text of a string", |a, d| {
         let mut text = a.string();
         fmt::Write::write_fmt(&mut text, format_args!("{}{}", Acts(d), Acts(d))).unwrap();

@@ -49,6 +49,12 @@ enum Edit {
     Extend(Vec<u32>),
     TryExtend(Vec<u32>),
     Retain(u32),
+    TryInsert(u16, u32),
+    TryRemove(u16),
+    ResizeWith(u8),
+    ExtendWithin(u16, u16),
+    /// The range, the divisor of the removed elements, and the number of those that are taken.
+    ExtractIf(u16, u16, u32, usize),
     Reserve(u8),
     Shrink,
     Sort,
@@ -68,6 +74,11 @@ fn edit() -> impl Strategy<Value = Edit> {
         1 => proptest::collection::vec(any::<u32>(), 0..MANY).prop_map(Edit::Extend),
         1 => proptest::collection::vec(any::<u32>(), 0..MANY).prop_map(Edit::TryExtend),
         1 => (1..5u32).prop_map(Edit::Retain),
+        1 => (any::<u16>(), any::<u32>()).prop_map(|(i, x)| Edit::TryInsert(i, x)),
+        1 => any::<u16>().prop_map(Edit::TryRemove),
+        1 => any::<u8>().prop_map(Edit::ResizeWith),
+        1 => any::<(u16, u16)>().prop_map(|(a, b)| Edit::ExtendWithin(a, b)),
+        2 => (any::<u16>(), any::<u16>(), 1..5u32, 0..12usize).prop_map(|(a, b, n, k)| Edit::ExtractIf(a, b, n, k)),
         1 => any::<u8>().prop_map(Edit::Reserve),
         1 => Just(Edit::Shrink),
         1 => Just(Edit::Sort),
@@ -77,6 +88,11 @@ fn edit() -> impl Strategy<Value = Edit> {
 
 fn text() -> impl Strategy<Value = String> {
     proptest::collection::vec(any::<char>(), 0..20).prop_map(String::from_iter)
+}
+
+fn range(a: u16, b: u16, len: usize) -> std::ops::Range<usize> {
+    let (a, b) = (a as usize % (len + 1), b as usize % (len + 1));
+    a.min(b)..a.max(b)
 }
 
 fn apply(v: &mut toft::collections::Vec<'_, u32>, model: &mut Vec<u32>, edit: Edit) -> Result<(), TestCaseError> {
@@ -108,6 +124,55 @@ fn apply(v: &mut toft::collections::Vec<'_, u32>, model: &mut Vec<u32>, edit: Ed
         Edit::Retain(n) => {
             v.retain(|x| x % n == 0);
             model.retain(|x| x % n == 0);
+        }
+        Edit::TryInsert(i, x) => {
+            let i = i as usize % (v.len() + 1);
+            v.try_insert(i, x).unwrap();
+            *v.insert_mut(i, 0) = x;
+            *v.push_mut(1) += x / 2;
+            model.splice(i..i, [x, x]);
+            model.push(1 + x / 2);
+        }
+        Edit::TryRemove(i) => {
+            let i = i as usize % (v.len() + 2);
+            prop_assert_eq!(v.try_remove(i), (i < model.len()).then(|| model.remove(i)));
+        }
+        Edit::ResizeWith(n) => {
+            let (mut a, mut b) = (0..n as u32, 0..n as u32);
+            v.resize_with(n as usize, || a.next().unwrap());
+            model.resize_with(n as usize, || b.next().unwrap());
+            prop_assert_eq!(a, b);
+        }
+        Edit::ExtendWithin(a, b) if v.len() < 2000 => {
+            let range = range(a, b, v.len());
+            v.extend_from_within(range.clone());
+            model.extend_from_within(range);
+        }
+        Edit::ExtendWithin(..) => {}
+        Edit::ExtractIf(a, b, n, k) => {
+            // `Vec::extract_if` is not in the oldest compiler that the crate supports.
+            let range = range(a, b, v.len());
+            let mut visited = v[range.clone()].to_vec();
+            let filter = |x: &mut u32| {
+                *x ^= 1;
+                *x % n == 0
+            };
+            let all = visited.iter_mut().map(|x| (filter(x), *x)).collect::<Vec<_>>();
+            let taken = v.extract_if(range.clone(), filter).take(k).collect::<Vec<_>>();
+            prop_assert!(taken.iter().eq(all.iter().filter(|x| x.0).map(|x| &x.1).take(k)));
+            let (mut left, mut at) = (k, range.start);
+            for (is_taken, x) in all {
+                if left == 0 {
+                    break;
+                }
+                if is_taken {
+                    model.remove(at);
+                    left -= 1;
+                } else {
+                    model[at] = x;
+                    at += 1;
+                }
+            }
         }
         Edit::Reserve(n) => {
             v.reserve(n as usize);
@@ -229,11 +294,17 @@ fn a_panic_while_a_vec_is_extended_leaves_the_elements_before_it() {
         }
     }
     type Way = fn(&mut toft::collections::Vec<Fuse>, &[Fuse]);
-    let ways: [Way; 4] = [
+    let ways: [Way; 6] = [
         |v, more| v.extend(more.iter().cloned()),
         |v, more| v.extend(more[..4].iter().chain(&more[4..]).filter(|_| true).cloned()),
         |v, more| v.extend_from_slice(more),
         |v, more| v.resize(10, more[0].clone()),
+        |v, more| v.resize_with(10, || more[0].clone()),
+        |v, _| {
+            while v.len() < 10 {
+                v.extend_from_within(..1);
+            }
+        },
     ];
     for way in ways {
         for k in 1..10 {

@@ -24,7 +24,7 @@ const N: usize = 4;
 
 /// A counted value that owns memory, so that a double drop is detected.
 #[derive(Debug)]
-struct Value(#[allow(dead_code)] Box<usize>);
+struct Value(Box<usize>);
 
 fn fuse_burnt() -> bool {
     FUSE.set(FUSE.get() - 1);
@@ -164,6 +164,19 @@ table!(
         ("try_boxed_slice", N, |a| a.try_boxed_slice(unknown())),
         ("alloc_fmt", N, |a| toft::format_in!(a, "{}{}", 1, Value::safe())),
         ("try_alloc_fmt", N, |a| toft::try_format_in!(a, "{}{}", 1, Value::safe())),
+        ("resize of a vector", N - 1, |a| a.vec().resize(N, Value::safe())),
+        ("resize_with of a vector", N, |a| a.vec().resize_with(N, Value::new)),
+        ("extend_from_slice of a vector", N, |a| a.vec().extend_from_slice(&four())),
+        ("extend_from_within a vector", N, |a| a.vec_from_iter(four()).extend_from_within(..)),
+        ("extract_if of a vector", N, |a| {
+            a.vec_from_iter(four()).extract_if(.., |_| true).for_each(|_| drop(Value::new()))
+        }),
+        ("extract_if of a vector, the filter", N, |a| {
+            a.vec_from_iter(four()).extract_if(.., |_| *Value::new().0 == 1).count()
+        }),
+        ("retain of a vector", N, |a| a.vec_from_iter(four()).retain(|_| *Value::new().0 != 1)),
+        ("dedup_by of a vector", N - 1, |a| a.vec_from_iter(four()).dedup_by(|_, _| *Value::new().0 == 1)),
+        ("splice of a vector", N, |a| a.vec_from_iter(four()).splice(1..2, unknown()).count()),
     ]
 );
 

@@ -109,14 +109,16 @@ pub use toft::{Blocks, Heap, Memory};
 pub mod ordered_map {
     //! The entries and iterators of [`OrderedMap`](super::OrderedMap).
     pub use super::ordered::{
-        Entry, IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, OccupiedEntry, Range, RangeMut, VacantEntry,
-        Values, ValuesMut,
+        Entry, ExtractIf, IntoIter, IntoKeys, IntoValues, Iter, IterMut, Keys, OccupiedEntry, Range, RangeMut,
+        VacantEntry, Values, ValuesMut,
     };
 }
 
 pub mod ordered_set {
     //! The iterators of [`OrderedSet`](super::OrderedSet).
-    pub use super::ordered::of_set::{Difference, Intersection, IntoIter, Iter, Range, SymmetricDifference, Union};
+    pub use super::ordered::of_set::{
+        Difference, ExtractIf, Intersection, IntoIter, Iter, Range, SymmetricDifference, Union,
+    };
 }
 
 // The examples of README.md are tests.

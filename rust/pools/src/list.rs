@@ -10,6 +10,7 @@ use toft::AllocError;
 use toft::{Heap, Memory};
 
 mod cursor;
+mod extract_if;
 mod handles;
 mod iter;
 mod retain;
@@ -17,6 +18,7 @@ mod splice;
 mod traits;
 
 pub use cursor::{Cursor, CursorMut};
+pub use extract_if::ExtractIf;
 pub use iter::{Handles, IntoIter, Iter, IterMut};
 
 /// A doubly linked list with insertion and removal in O(1) at any position, by [`Handle`] or at a cursor: in rows or

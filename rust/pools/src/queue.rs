@@ -82,6 +82,25 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         unsafe { self.write_back(value) }
     }
 
+    /// As [`push_back`](Queue::push_back); returns the value in its slot.
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from([1]);
+    /// *queue.push_back_mut(2) += 5;
+    /// assert_eq!(queue, [1, 7]);
+    /// ```
+    ///
+    /// # Panics
+    /// The queue is fixed and full, or there is no memory.
+    #[inline]
+    #[track_caller]
+    #[must_use = "push_back adds a value without a reference to it"]
+    pub fn push_back_mut(&mut self, value: T) -> L::Mut<'_> {
+        self.push_back(value);
+        // SAFETY: the last position has a value, which is borrowed with the queue.
+        unsafe { L::get_mut(self.slots.raw(), self.slot(self.tail.wrapping_sub(1))) }
+    }
+
     /// As [`push_back`](Queue::push_back), with an error instead of a panic.
     ///
     /// ```
@@ -119,6 +138,25 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         }
         // SAFETY: there is a free slot.
         unsafe { self.write_front(value) }
+    }
+
+    /// As [`push_front`](Queue::push_front); returns the value in its slot.
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from([1]);
+    /// *queue.push_front_mut(2) += 5;
+    /// assert_eq!(queue, [7, 1]);
+    /// ```
+    ///
+    /// # Panics
+    /// The queue is fixed and full, or there is no memory.
+    #[inline]
+    #[track_caller]
+    #[must_use = "push_front adds a value without a reference to it"]
+    pub fn push_front_mut(&mut self, value: T) -> L::Mut<'_> {
+        self.push_front(value);
+        // SAFETY: the first position has a value, which is borrowed with the queue.
+        unsafe { L::get_mut(self.slots.raw(), self.slot(self.head)) }
     }
 
     /// As [`push_front`](Queue::push_front), with an error instead of a panic.
@@ -317,6 +355,22 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         }
     }
 
+    /// Drops all but the last `len` values.
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from([1, 2, 3]);
+    /// queue.retain_back(1);
+    /// assert_eq!(queue, [3]);
+    /// ```
+    pub fn retain_back(&mut self, len: usize) {
+        if len < self.len() {
+            let removed = self.slot_ranges_of(0..self.len() - len);
+            self.head = self.tail.wrapping_sub(len);
+            // SAFETY: they had values and are outside the range of values now.
+            unsafe { drop_all::<T, L, ()>(self.slots.raw(), removed) }
+        }
+    }
+
     /// Drops all values. The capacity stays the same.
     ///
     /// ```
@@ -365,6 +419,38 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     #[inline(always)]
     fn slot_at(&self, position: usize) -> usize {
         self.slot(self.head.wrapping_add(position))
+    }
+}
+
+impl<T, M: Memory> Queue<T, Rows, M> {
+    /// Removes and returns the value at the front if the function returns true.
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from([1, 2]);
+    /// assert_eq!(queue.pop_front_if(|front| *front == 1), Some(1));
+    /// assert_eq!(queue.pop_front_if(|front| *front == 1), None);
+    /// ```
+    pub fn pop_front_if(&mut self, takes: impl FnOnce(&mut T) -> bool) -> Option<T> {
+        if takes(self.front_mut()?) {
+            self.pop_front()
+        } else {
+            None
+        }
+    }
+
+    /// Removes and returns the value at the back if the function returns true.
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from([1, 2]);
+    /// assert_eq!(queue.pop_back_if(|back| *back == 2), Some(2));
+    /// assert_eq!(queue.pop_back_if(|back| *back == 2), None);
+    /// ```
+    pub fn pop_back_if(&mut self, takes: impl FnOnce(&mut T) -> bool) -> Option<T> {
+        if takes(self.back_mut()?) {
+            self.pop_back()
+        } else {
+            None
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use super::slots::Slots;
 use toft::AllocError;
 use toft::{Heap, Memory};
 
+mod edit;
 mod iter;
 mod retain;
 mod traits;
@@ -135,10 +136,21 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// assert_eq!(stack.capacity(), 1);
     /// ```
     pub fn shrink_to_fit(&mut self) {
-        let len = self.len;
-        if !self.fixed && len < self.capacity() {
+        self.shrink_to(0);
+    }
+
+    /// As `shrink_to_fit`, but keeps memory for `least` values.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::<u8>::with_capacity(100);
+    /// stack.shrink_to(10);
+    /// assert_eq!(stack.capacity(), 10);
+    /// ```
+    pub fn shrink_to(&mut self, least: usize) {
+        let (len, capacity) = (self.len, self.len.max(least));
+        if !self.fixed && capacity < self.capacity() {
             // SAFETY: both have that many slots, and the memories do not overlap.
-            let _ = self.slots.reallocate(len, |from, to| unsafe { L::copy(from, 0, to, 0, len) });
+            let _ = self.slots.reallocate(capacity, |from, to| unsafe { L::copy(from, 0, to, 0, len) });
         }
     }
 

@@ -30,10 +30,14 @@
 //! assert_eq!(longest, ["bb", "ccc"]);
 //! ```
 //!
-//! `Vec` and `String` are the standard library's, made by calls of an arena ([`Arena::vec`](crate::Arena::vec)) or with a
-//! reference to one ([`Vec::new_in`]). Calls that need memory panic if the arena has none; those that begin with `try_`
-//! return an error, and leave the collection unchanged. A map that grows leaves its old tables in the arena; a
-//! [`Recycler`](crate::Recycler) frees them.
+//! `Vec` and `String` have the stable functions and traits of the standard library's, by the same names, but for those
+//! that create on its heap: an arena's calls ([`Arena::vec`](crate::Arena::vec)) and those that end in `_in`
+//! ([`Vec::new_in`]) create in a memory. `rust/parity.txt` in the repository lists each missing name with the reason,
+//! and a check compares it with the compiler's library. Conversions to a slice or a box return the arena's.
+//!
+//! Calls that need memory panic if the arena has none; those that begin with `try_` return an error, and leave the
+//! collection unchanged. A map that grows leaves its old tables in the arena; a [`Recycler`](crate::Recycler)
+//! frees them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod buffer;

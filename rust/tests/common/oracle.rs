@@ -136,6 +136,7 @@ pub const COUNTED: &[Counted] = counted! {
     "Arena::string_from" line!(), |a, n| a.string_from(&"x".repeat(n)) => NotBelow(1, n as u64);
     "Arena::try_string_from" line!(), |a, n| a.try_string_from(&"x".repeat(n)).unwrap() => NotBelow(1, n as u64);
     "Vec::try_push" line!(), |a, n| { a.vec().try_push(n).unwrap(); } => NotBelow(1, WORD);
+    "Vec::try_insert" line!(), |a, n| { a.vec().try_insert(0, n).unwrap(); } => NotBelow(1, WORD);
     "Vec::try_extend" line!(), |a, n| { a.vec().try_extend(words(n)).unwrap(); } => NotBelow(1, 4 * n as u64);
     "String::try_reserve" line!(), |a, n| { a.string().try_reserve(n).unwrap(); } => NotBelow(1, n as u64);
     "String::try_push_str" line!(), |a, n| { a.string().try_push_str(&"x".repeat(n)).unwrap(); }
@@ -194,6 +195,14 @@ pub const NON_ALLOCATING: &[&str] = &[
     "Box::into_raw",
     "Box::leak",
     "Box::into_inner",
+    "Box::as_ptr",
+    "Box::as_mut_ptr",
+    "Box::from_non_null",
+    "Box::into_non_null",
+    "Box::into_pin",
+    "Box::take",
+    "Box::write",
+    "Box::assume_init",
     "Box::downcast",
     "Box::__unsize",
     // cursor.rs

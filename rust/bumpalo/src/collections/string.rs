@@ -11,7 +11,7 @@ use core::str::Utf8Error;
 
 use toft::collections as native;
 #[doc(inline)]
-pub use toft::collections::string::Drain;
+pub use toft::collections::string::{Drain, FromUtf16Error};
 
 use super::forward::{forward_mut, forward_ref};
 use super::Vec;
@@ -82,11 +82,7 @@ impl<'bump> String<'bump> {
     #[inline(always)]
     #[track_caller]
     pub fn from_utf16_in(v: &[u16], bump: &'bump Bump) -> Result<String<'bump>, FromUtf16Error> {
-        let mut string = String::with_capacity_in(v.len(), bump);
-        for c in char::decode_utf16(v.iter().copied()) {
-            string.push(c.map_err(|_| FromUtf16Error(()))?);
-        }
-        Ok(string)
+        native::String::from_utf16_in(v, bump.as_ref()).map(String)
     }
 
     /// Creates a string of its parts.
@@ -393,20 +389,3 @@ impl serde::Serialize for String<'_> {
         serializer.serialize_str(self)
     }
 }
-
-/// The error of [`String::from_utf16_in`]: there is a lone surrogate.
-///
-/// ```
-/// let bump = toft_bumpalo::Bump::new();
-/// assert!(toft_bumpalo::collections::String::from_utf16_in(&[0xd800], &bump).is_err());
-/// ```
-#[derive(Debug)]
-pub struct FromUtf16Error(());
-
-impl fmt::Display for FromUtf16Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("lone surrogate in UTF-16")
-    }
-}
-
-impl core::error::Error for FromUtf16Error {}

@@ -55,6 +55,24 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         }
     }
 
+    /// As [`insert`](Queue::insert); returns the value in its slot.
+    ///
+    /// ```
+    /// let mut queue = toft_pools::Queue::from([1, 3]);
+    /// *queue.insert_mut(1, 0) += 2;
+    /// assert_eq!(queue, [1, 2, 3]);
+    /// ```
+    ///
+    /// # Panics
+    /// As `insert`.
+    #[track_caller]
+    #[must_use = "insert inserts a value without a reference to it"]
+    pub fn insert_mut(&mut self, i: usize, value: T) -> L::Mut<'_> {
+        self.insert(i, value);
+        // SAFETY: the position has a value, which is borrowed with the queue.
+        unsafe { L::get_mut(self.slots.raw(), self.slot_at(i)) }
+    }
+
     /// As [`insert`](Queue::insert), with an error instead of a panic.
     ///
     /// ```

@@ -44,6 +44,10 @@ macro_rules! changes {
                 seen.into_iter().for_each(|v| assert!(v.number() >= 0));
             }),
             ("retain", |c| c.retain(|_, v| answer(v))),
+            ("extract_if", |c| c.extract_if(.., |_, v| answer(v)).for_each(drop)),
+            ("extract_if of a range, some", |c| {
+                drop(c.extract_if($key(5)..$key(MAP / 2), |_, v| answer(v)).nth(4));
+            }),
             ("split_off", |c| drop(c.split_off(&$key(9)))),
             ("append", |c| {
                 let mut other = <$type>::default();

@@ -45,6 +45,19 @@ ended!(stacks, Stack<Wild>, wild, 1, push, pop;
     ("retain_mut", |c| c.retain_mut(|v| answer(v))),
     ("pop_if", |c| drop(c.pop_if(|v| answer(v)))),
     ("truncate", |c| c.truncate(4)),
+    ("resize, less", |c| c.resize(3, wild(1))),
+    ("resize, more", |c| c.resize(30, wild(1))),
+    ("resize_with", |c| c.resize_with(30, || {
+        act();
+        wild(2)
+    })),
+    ("split_off", |c| drop(c.split_off(4))),
+    ("insert and remove", |c| {
+        c.insert(3, wild(1));
+        drop(c.remove(2));
+        drop(c.swap_remove(1));
+        *c.push_mut(wild(1)) = wild(2);
+    }),
     ("extend_from_slice", |c| {
         let more = [wild(1), wild(2), wild(3)];
         c.extend_from_slice(&more);
@@ -112,6 +125,12 @@ ended!(queues, Queue<Wild>, wild, 1, push_back, pop_front;
         c.retain_mut(|v| answer(v));
     }),
     ("truncate", |c| c.truncate(4)),
+    ("retain_back", |c| {
+        c.rotate_left(5);
+        c.retain_back(4);
+    }),
+    ("pop_front_if", |c| drop(c.pop_front_if(|v| answer(v)))),
+    ("pop_back_if", |c| drop(c.pop_back_if(|v| answer(v)))),
     ("resize, less", |c| c.resize(3, wild(1))),
     ("resize, more", |c| c.resize(30, wild(1))),
     ("resize_with", |c| c.resize_with(30, || {
@@ -176,6 +195,8 @@ ended!(lists, List<Wild>, wild, 1, push_back, pop_front;
     ("retain", |c| c.retain(|v| answer(v))),
     ("retain_mut", |c| c.retain_mut(|v| answer(v))),
     ("append", |c| c.append(&mut like(c))),
+    ("extract_if", |c| c.extract_if(|v| answer(v)).for_each(drop)),
+    ("extract_if, some", |c| drop(c.extract_if(|v| answer(v)).nth(2))),
     ("split_off", |c| drop(c.split_off(4))),
     ("remove", |c| {
         let handles: Vec<Handle<Wild>> = c.handles().step_by(2).collect();
@@ -206,6 +227,7 @@ ended!(lists_of_columns, List<Pair, Columns>, pair, 2, push_back, pop_front;
     ("retain_mut", |c| c.retain_mut(|v| answer(v))),
     ("split_off", |c| drop(c.split_off(4))),
     ("append", |c| c.append(&mut like(c))),
+    ("extract_if", |c| c.extract_if(|v| answer(v)).for_each(drop)),
 );
 
 #[test]

@@ -3,7 +3,7 @@
 #![allow(dead_code)]
 
 use core::fmt::Debug;
-use core::ops::Bound;
+use core::ops::{Bound, RangeBounds};
 use std::collections::BTreeMap;
 
 use crate::ledger::{Counted, Ledger};
@@ -115,6 +115,15 @@ pub trait Look<V>: CloneIn<V> {
     fn retain<K, M: Memory>(map: &mut OrderedMap<K, V, Self, M>, keeps: impl FnMut(&K) -> bool)
     where
         Self: Sized;
+    /// The first `n` pairs that `extract_if` returns.
+    fn extract<K: Ord, M: Memory>(
+        map: &mut OrderedMap<K, V, Self, M>,
+        range: impl RangeBounds<K>,
+        n: usize,
+        takes: impl FnMut(&K) -> bool,
+    ) -> Vec<(K, V)>
+    where
+        Self: Sized;
 }
 
 impl<V: TestValue> Look<V> for Rows {
@@ -129,6 +138,15 @@ impl<V: TestValue> Look<V> for Rows {
             value.number();
             keeps(key)
         });
+    }
+    fn extract<K: Ord, M: Memory>(
+        map: &mut OrderedMap<K, V, Rows, M>,
+        range: impl RangeBounds<K>,
+        n: usize,
+        mut takes: impl FnMut(&K) -> bool,
+    ) -> Vec<(K, V)> {
+        let takes = |key: &K, value: &mut V| value.number() == value.number() && takes(key);
+        map.extract_if(range, takes).take(n).collect()
     }
 }
 
@@ -149,13 +167,21 @@ impl Look<Pair<Counted, i64>> for Columns {
             keeps(key)
         });
     }
+    fn extract<K: Ord, M: Memory>(
+        map: &mut OrderedMap<K, Pair<Counted, i64>, Columns, M>,
+        range: impl RangeBounds<K>,
+        n: usize,
+        mut takes: impl FnMut(&K) -> bool,
+    ) -> Vec<(K, Pair<Counted, i64>)> {
+        map.extract_if(range, |key, (counted, number)| counted.number == *number && takes(key)).take(n).collect()
+    }
 }
 
 /// An operation, a key, and a distance from it.
 pub type Step = (u8, u16, u16);
 
 /// The number of kinds of steps.
-pub const KINDS: u8 = 24;
+pub const KINDS: u8 = 25;
 
 pub struct World<K, V, L: Look<V>, M: Memory> {
     pub ledger: Ledger,
@@ -410,7 +436,30 @@ impl<K: TestKey, V: TestValue, L: Look<V>, M: Memory + Clone> World<K, V, L, M> 
                     assert_eq!(pairs.len(), expected.len());
                 }
             }
+            23 => self.extract(a, b),
             _ => self.all(),
+        }
+    }
+
+    /// Some of the pairs of a range, and perhaps not all of those are taken.
+    fn extract(&mut self, a: u16, b: u16) {
+        let (a, z) = (self.key(a), self.key(a.saturating_add(b % 200)));
+        let (from, to) = if a <= z { (a, z) } else { (z, a) };
+        let most = usize::from(b % 3) * 30;
+        let filter = || {
+            let mut n = 0;
+            move |_: &K| {
+                n += 1;
+                (n * (usize::from(b) | 1)) % 5 != 0
+            }
+        };
+        let (keys, mut takes) = (self.model.range(&from..&to).map(|(k, _)| k.clone()), filter());
+        let taken: Vec<K> = keys.filter(|key| takes(key)).take(most).collect();
+        let found = L::extract(&mut self.map, &from..&to, most, filter());
+        assert_eq!(found.len(), taken.len());
+        for ((key, value), expected) in found.into_iter().zip(taken) {
+            assert!(key == expected);
+            assert_eq!(Some(value.number()), self.model.remove(&expected));
         }
     }
 

@@ -238,11 +238,14 @@ impl<L: Look, M: Memory + Clone> Sequence for Stack<Twin, L, M> {
     sequence!(Stack, pop, retain_stack);
     type Notes = ();
     const TWO_ENDS: bool = false;
-    const OWN: u8 = ADJACENT + 1;
+    const OWN: u8 = ADJACENT + 6;
 
     fn own(world: &mut World<Self>, (kind, a, b): Step) {
         if kind < ADJACENT {
             return adjacent!(world, kind, a, b);
+        }
+        if kind > ADJACENT {
+            return world.step_of_positions((kind - ADJACENT, a, b));
         }
         let mut other = Stack::<Twin, L, toft::Heap>::new_in(toft::Heap);
         for _ in 0..usize::from(a % 8).min(world.limit - world.model.len()) {
@@ -270,6 +273,37 @@ impl<L: Look, M: Memory + Clone> Sequence for Stack<Twin, L, M> {
         assert!((0..model.len() + 2).all(|i| values.get(i).map(L::number) == model.get(i).copied()));
         assert_eq!(*model, L::numbers(values.as_slice()));
         assert_eq!(values.last().map(L::number), model.back().copied());
+    }
+}
+
+impl<L: Look, M: Memory + Clone> World<Stack<Twin, L, M>> {
+    fn step_of_positions(&mut self, (kind, a, b): Step) {
+        let (len, (n, value)) = (self.model.len(), self.value());
+        let (stack, model, i) = (&mut self.values, &mut self.model, within(a, len));
+        match kind {
+            1 => match stack.try_insert(i, value) {
+                Ok(()) => model.insert(i, n),
+                Err(CapacityError(value)) => assert_eq!((out(value), len), (n, self.limit)),
+            },
+            2 => assert_eq!(stack.try_remove(i).map(out), model.remove(i)),
+            3 if i < len => assert_eq!(Some(out(stack.swap_remove(i))), model.swap_remove_back(i)),
+            4 => {
+                let (mut rest, expected) = (stack.split_off(i), model.split_off(i));
+                assert_eq!((rest.size().2, L::numbers(rest.as_slice())), (stack.size().2, expected.into()));
+                if b % 2 == 0 {
+                    model.extend(rest.iter().map(L::number));
+                    stack.append(&mut rest);
+                }
+            }
+            5 if len < self.limit => {
+                stack.shrink_to(usize::from(b));
+                assert_eq!(L::number_mut(&stack.push_mut(value)), n);
+                model.push_back(n);
+                stack.resize_with(i, || unreachable!());
+                model.truncate(i);
+            }
+            _ => {}
+        }
     }
 }
 
@@ -348,7 +382,7 @@ impl<S: TwoEnds> World<S> {
 impl<L: Look, M: Memory + Clone> Sequence for Queue<Twin, L, M> {
     sequence!(Queue, pop_back, retain_queue);
     type Notes = ();
-    const OWN: u8 = TWO_ENDS + ADJACENT + 9;
+    const OWN: u8 = TWO_ENDS + ADJACENT + 11;
 
     fn own(world: &mut World<Self>, (kind, a, b): Step) {
         if kind < TWO_ENDS {
@@ -388,6 +422,22 @@ impl<L: Look, M: Memory + Clone> Sequence for Queue<Twin, L, M> {
                 assert!(L::numbers(queue.as_slices().1).is_empty());
             }
             7 => queue.shrink_to(usize::from(b % 16)),
+            8 => {
+                queue.retain_back(i);
+                drop(model.drain(..len.saturating_sub(i)));
+            }
+            9 if len < world.limit => {
+                let (n, value) = world.value();
+                let (queue, model) = (&mut world.values, &mut world.model);
+                let (at, added) = match b % 3 {
+                    0 => (0, queue.push_front_mut(value)),
+                    1 => (len, queue.push_back_mut(value)),
+                    _ => (i, queue.insert_mut(i, value)),
+                };
+                assert_eq!(L::number_mut(&added), n);
+                model.insert(at, n);
+            }
+            9 => {}
             _ => {
                 let (to, ledger, first) = (usize::from(a % 24).min(world.limit), &world.ledger, world.next);
                 let mut number = (first..).skip(1);
@@ -441,7 +491,7 @@ pub struct Handles {
 impl<L: Look, M: Memory + Clone> Sequence for List<Twin, L, M> {
     sequence!(List, pop_back, retain_list);
     type Notes = Handles;
-    const OWN: u8 = TWO_ENDS + 4;
+    const OWN: u8 = TWO_ENDS + 5;
 
     fn own(world: &mut World<Self>, (kind, a, b): Step) {
         if kind < TWO_ENDS {
@@ -459,6 +509,12 @@ impl<L: Look, M: Memory + Clone> Sequence for List<Twin, L, M> {
                 assert!(world.values.move_to_back(handle));
                 world.model.remove(i);
                 world.model.push_back(number);
+            }
+            2 => {
+                let (model, n) = (&mut world.model, i64::from(b % 4 + 1));
+                let taken: Vec<_> = model.iter().copied().filter(|number| number % n == 0).take(i).collect();
+                assert_eq!(L::extract(&mut world.values, i, |number| number % n == 0), taken);
+                model.retain(|number| !taken.contains(number));
             }
             _ => at_cursor(world, i, handle, b % 2 == 0),
         }

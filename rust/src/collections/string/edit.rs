@@ -18,6 +18,25 @@ impl<'m, A: Memory> String<'m, A> {
         self.vec.extend_from_slice_copy(string.as_bytes())
     }
 
+    /// Appends the text of a range.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let mut s = arena.string_from("a plot");
+    /// s.extend_from_within(1..);
+    /// assert_eq!(s, "a plot plot");
+    /// ```
+    #[track_caller]
+    pub fn extend_from_within<R>(&mut self, src: R)
+    where
+        R: RangeBounds<usize>,
+    {
+        let (start, end) = within(src, self.len());
+        self.border(start);
+        self.border(end);
+        self.vec.extend_from_within(start..end);
+    }
+
     /// Appends a character.
     #[inline(always)]
     #[track_caller]

@@ -42,6 +42,23 @@ impl<'m, A: Memory> FromUtf8Error<'m, A> {
     }
 }
 
+/// The error of [`String::from_utf16_in`](super::String::from_utf16_in): there is a lone surrogate.
+///
+/// ```
+/// let arena = toft::Arena::new();
+/// assert!(toft::collections::String::from_utf16_in(&[0xd800], &arena).is_err());
+/// ```
+#[derive(Debug)]
+pub struct FromUtf16Error(pub(super) ());
+
+impl fmt::Display for FromUtf16Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("lone surrogate in UTF-16")
+    }
+}
+
+impl core::error::Error for FromUtf16Error {}
+
 impl<A: Memory> fmt::Debug for FromUtf8Error<'_, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("FromUtf8Error").field("bytes", &self.bytes).field("error", &self.error).finish()

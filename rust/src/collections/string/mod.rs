@@ -7,12 +7,13 @@ mod error;
 mod traits;
 
 pub use drain::Drain;
-pub use error::FromUtf8Error;
+pub use error::{FromUtf16Error, FromUtf8Error};
 
 use core::str;
 
 use super::{TryReserveError, Vec};
 use crate::arena::Arena;
+use crate::boxed::Box;
 use crate::error::AllocError;
 use crate::memory::Memory;
 
@@ -95,6 +96,42 @@ impl<'m, A: Memory> String<'m, A> {
         string
     }
 
+    /// Converts bytes, with U+FFFD in place of those that are not UTF-8. Copies nothing if all are.
+    #[track_caller]
+    pub fn from_utf8_lossy_owned(v: Vec<'m, u8, A>) -> String<'m, A> {
+        String::from_utf8(v).unwrap_or_else(|e| {
+            let bytes = e.into_bytes();
+            String::from_utf8_lossy_in(&bytes, bytes.arena())
+        })
+    }
+
+    /// Converts UTF-16.
+    ///
+    /// # Errors
+    /// If there is a lone surrogate.
+    #[track_caller]
+    pub fn from_utf16_in(v: &[u16], memory: &'m A) -> Result<String<'m, A>, FromUtf16Error> {
+        let mut string = String::with_capacity_in(v.len(), memory);
+        for c in char::decode_utf16(v.iter().copied()) {
+            string.push(c.map_err(|_| FromUtf16Error(()))?);
+        }
+        Ok(string)
+    }
+
+    /// Converts UTF-16, with U+FFFD in place of lone surrogates.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(toft::collections::String::from_utf16_lossy_in(&[0x74, 0xd800, 0x74], &arena), "t\u{FFFD}t");
+    /// ```
+    #[track_caller]
+    pub fn from_utf16_lossy_in(v: &[u16], memory: &'m A) -> String<'m, A> {
+        let mut string = String::with_capacity_in(v.len(), memory);
+        let chars = char::decode_utf16(v.iter().copied());
+        string.extend(chars.map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
+        string
+    }
+
     /// Creates a string of its parts.
     ///
     /// # Safety
@@ -122,6 +159,36 @@ impl<'m, A: Memory> String<'m, A> {
     pub fn into_str(self) -> &'m mut str {
         // SAFETY: the bytes are UTF-8.
         unsafe { str::from_utf8_unchecked_mut(self.vec.into_slice()) }
+    }
+
+    /// As [`into_str`](String::into_str), by the standard library's name.
+    #[inline]
+    #[track_caller]
+    pub fn leak(self) -> &'m mut str {
+        self.into_str()
+    }
+
+    /// Returns the text in a box.
+    #[inline]
+    #[track_caller]
+    pub fn into_boxed_str(self) -> Box<'m, str> {
+        // SAFETY: no other code uses the text.
+        unsafe { Box::from_raw(self.into_str()) }
+    }
+
+    /// Returns an iterator over the characters, for as long as the arena is borrowed.
+    #[inline]
+    #[track_caller]
+    pub fn into_chars(self) -> str::Chars<'m> {
+        self.into_str().chars()
+    }
+
+    /// Returns the address of the first byte, the length and the capacity:
+    /// [`from_raw_parts_in`](String::from_raw_parts_in) makes a string of them.
+    #[inline]
+    #[must_use = "the text is leaked unless a string is made of the parts"]
+    pub fn into_raw_parts(self) -> (*mut u8, usize, usize) {
+        self.vec.into_raw_parts()
     }
 
     /// Returns the bytes.
@@ -240,5 +307,12 @@ impl<'m, A: Memory> String<'m, A> {
     #[track_caller]
     pub fn shrink_to_fit(&mut self) {
         self.vec.shrink_to_fit()
+    }
+
+    /// Frees the capacity above `capacity`, or above the length if that is larger, if the arena can free it.
+    #[inline]
+    #[track_caller]
+    pub fn shrink_to(&mut self, capacity: usize) {
+        self.vec.shrink_to(capacity)
     }
 }

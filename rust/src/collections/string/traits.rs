@@ -9,7 +9,8 @@ use core::ops::{Add, AddAssign, Deref, DerefMut, Index, IndexMut};
 use core::slice::SliceIndex;
 
 use super::String;
-use crate::boxed::traits_of_target;
+use crate::boxed::{traits_of_target, Box};
+use crate::collections::Vec;
 use crate::memory::Memory;
 
 impl<A: Memory> Deref for String<'_, A> {
@@ -185,3 +186,18 @@ extend_by_strings!(&'a str);
 extend_by_strings!(String<'m, A>);
 extend_by_strings!(alloc::string::String);
 extend_by_strings!(Cow<'a, str>);
+extend_by_strings!(Box<'a, str>);
+extend_by_strings!(alloc::boxed::Box<str>);
+
+impl<'m, A: Memory> From<String<'m, A>> for Box<'m, str> {
+    #[track_caller]
+    fn from(string: String<'m, A>) -> Self {
+        string.into_boxed_str()
+    }
+}
+
+impl<'m, A: Memory> From<String<'m, A>> for Vec<'m, u8, A> {
+    fn from(string: String<'m, A>) -> Self {
+        string.into_bytes()
+    }
+}

@@ -7,6 +7,7 @@ use core::ptr;
 
 use super::{Drain, Splice, Vec};
 use crate::collections::within;
+use crate::error::AllocError;
 use crate::memory::Memory;
 
 impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
@@ -24,6 +25,24 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         // SAFETY: the length is below the capacity.
         unsafe { self.as_mut_ptr().add(len).write(value) };
         self.len = len + 1;
+    }
+
+    /// As [`push`](Vec::push); returns the element.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let mut v = arena.vec_from_iter(["a".to_string()]);
+    /// v.push_mut("b".to_string()).push('c');
+    /// assert_eq!(v, ["a", "bc"]);
+    /// ```
+    #[inline(always)]
+    #[track_caller]
+    #[must_use = "push appends an element without a reference to it"]
+    pub fn push_mut(&mut self, value: T) -> &mut T {
+        self.push(value);
+        let last = self.len - 1;
+        // SAFETY: just initialised.
+        unsafe { &mut *self.as_mut_ptr().add(last) }
     }
 
     /// Removes and returns the last element.
@@ -102,6 +121,41 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         self.len += 1;
     }
 
+    /// As [`insert`](Vec::insert); returns the element.
+    ///
+    /// # Panics
+    /// If `index` is above the length.
+    #[inline]
+    #[track_caller]
+    #[must_use = "insert inserts an element without a reference to it"]
+    pub fn insert_mut(&mut self, index: usize, element: T) -> &mut T {
+        self.insert(index, element);
+        &mut self[index]
+    }
+
+    /// As [`insert`](Vec::insert), or returns an error if there is no memory; `element` is dropped then.
+    ///
+    /// ```
+    /// let tight = toft::Options::new().budget(64).create()?;
+    /// let mut v = tight.vec();
+    /// while v.try_insert(0, v.len() as u64).is_ok() {}
+    /// assert_eq!(v.last(), Some(&0));
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `index` is above the length.
+    #[inline]
+    #[track_caller]
+    pub fn try_insert(&mut self, index: usize, element: T) -> Result<(), AllocError> {
+        if index > self.len {
+            out_of_bounds(index, self.len);
+        }
+        self.try_reserve(1).map_err(|_| AllocError)?;
+        self.insert(index, element);
+        Ok(())
+    }
+
     /// Removes and returns the element at `index`; those after it move down.
     #[track_caller]
     pub fn remove(&mut self, index: usize) -> T {
@@ -116,6 +170,18 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
             ptr::copy(at.add(1), at, self.len - index);
             element
         }
+    }
+
+    /// As [`remove`](Vec::remove); returns `None` if there is no such element.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let mut v = arena.vec_from_iter([1, 2]);
+    /// assert_eq!((v.try_remove(0), v.try_remove(1)), (Some(1), None));
+    /// ```
+    #[inline]
+    pub fn try_remove(&mut self, index: usize) -> Option<T> {
+        (index < self.len).then(|| self.remove(index))
     }
 
     /// Removes and returns the element at `index`; the last one moves to its place. Takes constant time.
@@ -174,7 +240,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     where
         F: FnMut(&mut T) -> bool,
     {
-        let mut sieve = Sieve::new(self);
+        let mut sieve = Sieve::new(self, 0);
         while sieve.read < sieve.len {
             // SAFETY: initialised, and not visited yet.
             let element = unsafe { &mut *sieve.at.add(sieve.read) };
@@ -203,7 +269,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     where
         F: FnMut(&mut T, &mut T) -> bool,
     {
-        let mut sieve = Sieve::new(self);
+        let mut sieve = Sieve::new(self, 0);
         if sieve.len != 0 {
             sieve.keep();
         }
@@ -248,23 +314,29 @@ fn out_of_bounds(index: usize, len: usize) -> ! {
 
 /// A pass that keeps some elements and drops others. While it exists, the vector is empty; when it is dropped, also by a
 /// panic, the kept elements and those not visited are the vector's again.
-struct Sieve<'a, 'm, T, A: Memory> {
+pub(super) struct Sieve<'a, 'm, T, A: Memory> {
     vec: &'a mut Vec<'m, T, A>,
-    at: *mut T,
-    len: usize,
-    read: usize,
-    kept: usize,
+    pub at: *mut T,
+    pub len: usize,
+    pub read: usize,
+    pub kept: usize,
 }
 
+// SAFETY: it owns elements, and borrows their vector exclusively, whose arena it does not use.
+unsafe impl<T: Send, A: Memory> Send for Sieve<'_, '_, T, A> {}
+// SAFETY: a shared reference gives only shared references to elements.
+unsafe impl<T: Sync, A: Memory> Sync for Sieve<'_, '_, T, A> {}
+
 impl<'a, 'm, T, A: Memory> Sieve<'a, 'm, T, A> {
-    fn new(vec: &'a mut Vec<'m, T, A>) -> Self {
+    /// Precondition: `start` is within the vector. The elements before it are kept.
+    pub fn new(vec: &'a mut Vec<'m, T, A>, start: usize) -> Self {
         let (at, len) = (vec.as_mut_ptr(), core::mem::take(&mut vec.len));
-        Sieve { vec, at, len, read: 0, kept: 0 }
+        Sieve { vec, at, len, read: start, kept: start }
     }
 
     /// Keeps the next element.
     #[inline(always)]
-    fn keep(&mut self) {
+    pub fn keep(&mut self) {
         // SAFETY: initialised; its new place is free, or its own.
         unsafe {
             if self.kept != self.read {

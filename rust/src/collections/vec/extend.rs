@@ -1,10 +1,11 @@
 //! Appending many elements. If an iterator or a clone panics, the elements appended before stay.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::ops::ControlFlow;
+use core::ops::{ControlFlow, RangeBounds};
 use core::ptr;
 
 use super::Vec;
+use crate::collections::within;
 use crate::memory::Memory;
 
 /// Appends elements within the capacity. The length is a member of this value, which the compiler keeps in a register; it
@@ -82,6 +83,53 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         }
         // SAFETY: the capacity suffices.
         unsafe { filling.push(value) };
+    }
+
+    /// Changes the length: appends what `f` returns, or drops the last elements.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let mut v = arena.vec_from_iter([1]);
+    /// v.resize_with(3, Default::default);
+    /// assert_eq!(v, [1, 0, 0]);
+    /// ```
+    #[track_caller]
+    pub fn resize_with<F>(&mut self, new_len: usize, mut f: F)
+    where
+        F: FnMut() -> T,
+    {
+        if new_len <= self.len {
+            return self.truncate(new_len);
+        }
+        self.reserve(new_len - self.len);
+        let mut filling = Filling::new(self);
+        while filling.len < new_len {
+            // SAFETY: the capacity suffices.
+            unsafe { filling.push(f()) };
+        }
+    }
+
+    /// Appends clones of the elements of a range.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let mut v = arena.vec_from_iter([1, 2, 3]);
+    /// v.extend_from_within(1..);
+    /// assert_eq!(v, [1, 2, 3, 2, 3]);
+    /// ```
+    #[track_caller]
+    pub fn extend_from_within<R>(&mut self, src: R)
+    where
+        T: Clone,
+        R: RangeBounds<usize>,
+    {
+        let (start, end) = within(src, self.len);
+        self.reserve(end - start);
+        let mut filling = Filling::new(self);
+        for i in start..end {
+            // SAFETY: initialised; the capacity suffices, so the element does not move.
+            unsafe { filling.push((*filling.at.add(i)).clone()) };
+        }
     }
 
     /// Appends clones of the elements of a slice.

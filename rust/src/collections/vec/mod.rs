@@ -4,15 +4,17 @@
 mod drain;
 mod edit;
 mod extend;
+mod extract_if;
 mod into_iter;
 mod splice;
 mod traits;
 
 pub use drain::Drain;
+pub use extract_if::ExtractIf;
 pub use into_iter::IntoIter;
 pub use splice::Splice;
 
-use core::mem::ManuallyDrop;
+use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::{self, NonNull};
 use core::slice;
 
@@ -152,7 +154,49 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
         self.buffer.shrink(capacity.max(self.len))
     }
 
+    /// Returns the unused capacity. [`set_len`](Vec::set_len) makes its first elements, once initialised, the vector's.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// let mut v = toft::collections::Vec::with_capacity_in(4, &arena);
+    /// v.spare_capacity_mut()[0].write(7);
+    /// // SAFETY: the first element is initialised.
+    /// unsafe { v.set_len(1) };
+    /// assert_eq!(v, [7]);
+    /// ```
+    #[inline]
+    pub fn spare_capacity_mut(&mut self) -> &mut [MaybeUninit<T>] {
+        let len = self.len;
+        // SAFETY: within the capacity; uninitialised memory may have any bytes.
+        unsafe { slice::from_raw_parts_mut(self.as_mut_ptr().add(len).cast(), self.capacity() - len) }
+    }
+
     // ---- conversions ----
+
+    /// Returns the address of the first element, the length and the capacity, without dropping the elements.
+    /// [`from_raw_parts_in`](Vec::from_raw_parts_in) makes a vector of them.
+    ///
+    /// ```
+    /// use toft::collections::Vec;
+    /// let arena = toft::Arena::new();
+    /// let (ptr, length, capacity) = arena.vec_from_iter([1, 2]).into_raw_parts();
+    /// // SAFETY: they are a vector's in this arena.
+    /// assert_eq!(unsafe { Vec::from_raw_parts_in(ptr, length, capacity, &arena) }, [1, 2]);
+    /// ```
+    #[inline]
+    #[must_use = "the elements are leaked unless a vector is made of the parts"]
+    pub fn into_raw_parts(self) -> (*mut T, usize, usize) {
+        let len = self.len;
+        let (at, capacity, _) = self.into_buffer().into_parts();
+        (at.as_ptr(), len, capacity)
+    }
+
+    /// As [`into_slice`](Vec::into_slice), by the standard library's name.
+    #[inline]
+    #[track_caller]
+    pub fn leak(self) -> &'m mut [T] {
+        self.into_slice()
+    }
 
     /// Returns the elements for as long as the arena is borrowed. They are not dropped.
     #[inline]
@@ -271,6 +315,40 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     pub unsafe fn set_len(&mut self, new_len: usize) {
         debug_assert!(new_len <= self.capacity());
         self.len = new_len;
+    }
+}
+
+impl<'m, T: 'm, A: Memory, const N: usize> Vec<'m, [T; N], A> {
+    /// Returns the elements of all arrays, which stay where they are.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// assert_eq!(arena.vec_from_iter([[1, 2], [3, 4]]).into_flattened(), [1, 2, 3, 4]);
+    /// ```
+    ///
+    /// # Panics
+    /// If the elements have no size and are more than `usize::MAX`.
+    #[track_caller]
+    pub fn into_flattened(self) -> Vec<'m, T, A> {
+        let memory = self.arena();
+        let (at, len, capacity) = self.into_raw_parts();
+        let len = len.checked_mul(N).expect("toft: more elements than a vector can hold");
+        // SAFETY: the same elements in the same memory. The capacity of elements without a size is not used.
+        unsafe { Vec::from_raw_parts_in(at.cast(), len, capacity.wrapping_mul(N), memory) }
+    }
+}
+
+/// The error is the vector, if it has another length.
+impl<'m, T: 'm, A: Memory, const N: usize> TryFrom<Vec<'m, T, A>> for [T; N] {
+    type Error = Vec<'m, T, A>;
+
+    fn try_from(mut vec: Vec<'m, T, A>) -> Result<[T; N], Vec<'m, T, A>> {
+        if vec.len != N {
+            return Err(vec);
+        }
+        vec.len = 0;
+        // SAFETY: as many elements were initialised, and are not the vector's any more.
+        Ok(unsafe { vec.as_ptr().cast::<[T; N]>().read() })
     }
 }
 

@@ -1,0 +1,207 @@
+//! Changes of a stack at other positions than its end, and of its length.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::Stack;
+use crate::capacity_error::{capacity_panic, CapacityError};
+use crate::field_layout::FieldLayout;
+use toft::Memory;
+
+impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
+    /// As [`push`](Stack::push); returns the value in its slot.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from([1]);
+    /// *stack.push_mut(2) += 5;
+    /// assert_eq!(stack, [1, 7]);
+    /// ```
+    ///
+    /// # Panics
+    /// The stack is fixed and full, or there is no memory.
+    #[inline]
+    #[track_caller]
+    #[must_use = "push adds a value without a reference to it"]
+    pub fn push_mut(&mut self, value: T) -> L::Mut<'_> {
+        self.push(value);
+        // SAFETY: the last slot has a value, which is borrowed with the stack.
+        unsafe { L::get_mut(self.slots.raw(), self.len - 1) }
+    }
+
+    /// Inserts a value at an index; those after it move. O(n).
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from(['a', 'c']);
+    /// stack.insert(1, 'b');
+    /// assert_eq!(stack, ['a', 'b', 'c']);
+    /// ```
+    ///
+    /// # Panics
+    /// The index is past the end, the stack is fixed and full, or there is no memory.
+    #[track_caller]
+    pub fn insert(&mut self, i: usize, value: T) {
+        if self.try_insert(i, value).is_err() {
+            capacity_panic()
+        }
+    }
+
+    /// As [`insert`](Stack::insert), with an error instead of a panic.
+    ///
+    /// ```
+    /// use toft_pools::{CapacityError, Stack};
+    /// assert_eq!(Stack::fixed(0).try_insert(0, 'a'), Err(CapacityError('a')));
+    /// ```
+    ///
+    /// # Errors
+    /// The value is returned in the error: the stack is fixed and full, or there is no memory.
+    ///
+    /// # Panics
+    /// The index is past the end.
+    #[track_caller]
+    pub fn try_insert(&mut self, i: usize, value: T) -> Result<(), CapacityError<T>> {
+        let len = self.len;
+        assert!(i <= len, "toft: index {i} is past the end of {len} values");
+        if self.try_reserve(1).is_err() {
+            return Err(CapacityError(value));
+        }
+        // SAFETY: there is a free slot; the value of the slot that is written has been moved.
+        unsafe {
+            L::shift(self.slots.raw(), i, i + 1, len - i);
+            L::write(self.slots.raw(), i, value);
+        }
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Removes and returns the value at an index; those after it move. O(n).
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from(['a', 'b', 'c']);
+    /// assert_eq!((stack.remove(1), stack.len()), ('b', 2));
+    /// ```
+    ///
+    /// # Panics
+    /// The index has no value.
+    #[track_caller]
+    pub fn remove(&mut self, i: usize) -> T {
+        match self.try_remove(i) {
+            Some(value) => value,
+            None => no_value(i, self.len),
+        }
+    }
+
+    /// As [`remove`](Stack::remove); returns `None` if the index has no value.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from(['a']);
+    /// assert_eq!((stack.try_remove(0), stack.try_remove(0)), (Some('a'), None));
+    /// ```
+    pub fn try_remove(&mut self, i: usize) -> Option<T> {
+        if i >= self.len {
+            return None;
+        }
+        self.len -= 1;
+        // SAFETY: the slot has a value, which the caller owns; those after it have values.
+        unsafe {
+            let value = L::read(self.slots.raw(), i);
+            L::shift(self.slots.raw(), i + 1, i, self.len - i);
+            Some(value)
+        }
+    }
+
+    /// Removes and returns the value at an index, and moves the last value there. O(1).
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from(['a', 'b', 'c']);
+    /// assert_eq!(stack.swap_remove(0), 'a');
+    /// assert_eq!(stack, ['c', 'b']);
+    /// ```
+    ///
+    /// # Panics
+    /// The index has no value.
+    #[track_caller]
+    pub fn swap_remove(&mut self, i: usize) -> T {
+        if i >= self.len {
+            no_value(i, self.len)
+        }
+        self.len -= 1;
+        // SAFETY: the slot has a value, which the caller owns; the last one has a value, or is the same slot.
+        unsafe {
+            let value = L::read(self.slots.raw(), i);
+            L::shift(self.slots.raw(), self.len, i, 1);
+            value
+        }
+    }
+
+    /// Removes the values from an index on and returns them as another stack in the same memory; it is fixed, with the
+    /// same capacity, if this one is.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from(['a', 'b', 'c']);
+    /// let rest = stack.split_off(1);
+    /// assert_eq!((stack.len(), rest), (1, ['b', 'c'].into()));
+    /// ```
+    ///
+    /// # Panics
+    /// The index is past the end, or there is no memory.
+    #[track_caller]
+    pub fn split_off(&mut self, at: usize) -> Self
+    where
+        M: Clone,
+    {
+        let len = self.len;
+        assert!(at <= len, "toft: index {at} is past the end of {len} values");
+        let memory = self.memory().clone();
+        let mut rest = if self.is_fixed() {
+            Self::fixed_in(self.capacity(), memory)
+        } else {
+            Self::with_capacity_in(len - at, memory)
+        };
+        // SAFETY: there is memory for them; the values are no longer in this stack.
+        unsafe { L::copy(self.slots.raw(), at, rest.slots.raw(), 0, len - at) }
+        (self.len, rest.len) = (at, len - at);
+        rest
+    }
+
+    /// Changes the length to `len`: drops the values after that, or appends clones.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from([1]);
+    /// stack.resize(3, 0);
+    /// assert_eq!(stack, [1, 0, 0]);
+    /// ```
+    ///
+    /// # Panics
+    /// The stack is fixed and its capacity is too small, or there is no memory.
+    #[track_caller]
+    pub fn resize(&mut self, len: usize, value: T)
+    where
+        T: Clone,
+    {
+        let more = len.saturating_sub(self.len);
+        self.truncate(len);
+        self.extend(core::iter::repeat_n(value, more));
+    }
+
+    /// Changes the length to `len`: drops the values after that, or appends what the function returns.
+    ///
+    /// ```
+    /// let mut stack = toft_pools::Stack::from([1]);
+    /// stack.resize_with(3, || 7);
+    /// assert_eq!(stack, [1, 7, 7]);
+    /// ```
+    ///
+    /// # Panics
+    /// The stack is fixed and its capacity is too small, or there is no memory.
+    #[track_caller]
+    pub fn resize_with(&mut self, len: usize, make: impl FnMut() -> T) {
+        let more = len.saturating_sub(self.len);
+        self.truncate(len);
+        self.extend(core::iter::repeat_with(make).take(more));
+    }
+}
+
+#[cold]
+#[inline(never)]
+#[track_caller]
+fn no_value(i: usize, len: usize) -> ! {
+    panic!("toft: index {i} of {len} values")
+}
