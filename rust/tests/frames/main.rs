@@ -8,6 +8,7 @@ mod strict;
 
 mod ends;
 mod overlap;
+mod parties;
 mod threads;
 
 use std::cell::{Cell, RefCell};

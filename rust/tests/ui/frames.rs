@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::sync::RwLock;
-use toft::{Arena, Box, Frames};
+use toft::{Arena, Box, Frames, SharedFrames};
 
 fn frame_used_after_advance() {
     let mut frames = Frames::new();
@@ -48,6 +48,29 @@ fn frame_scope_outlives_it() {
     let scope = frames.here().scope_guard();
     frames.advance();
     scope.alloc(1);
+}
+
+fn value_of_a_party_used_after_the_frame() {
+    let mut party = SharedFrames::new().join();
+    let number = party.here().alloc(1);
+    party.arrive_and_wait();
+    *number += 1;
+}
+
+fn value_of_a_party_outlives_it() {
+    let party = SharedFrames::new().join();
+    let number = party.here().alloc(1);
+    drop(party);
+    *number += 1;
+}
+
+fn frames_of_a_party_escape() {
+    let mut party = SharedFrames::new().join();
+    let frames: &Frames = &party;
+    party.arrive_and_wait_with(|ending| {
+        frames.here().alloc(1);
+        ending.advance();
+    });
 }
 
 fn main() {}
