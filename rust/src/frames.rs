@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::arena::{default_by_new, Arena};
 use crate::diagnostics::SwitchError;
 use crate::error::{or_panic, AllocError};
+use crate::profiler::{self, Hook, ProfileEvent};
 use crate::provider;
 use crate::snapshot::{Summary, Switches};
 
@@ -276,6 +277,14 @@ impl Frames {
     /// If a destructor panicked, after all arenas are emptied.
     #[inline]
     pub fn advance(&mut self) {
+        if profiler::is_on() {
+            return self.profiled(Frames::advance_unprofiled);
+        }
+        self.advance_unprofiled();
+    }
+
+    #[inline]
+    fn advance_unprofiled(&mut self) {
         self.number += 1;
         if self.instrumented {
             return self.advance_instrumented();
@@ -302,6 +311,38 @@ impl Frames {
         if reset_count < self.slots_mut().len() {
             self.each(reset_count, Arena::reset);
         }
+    }
+
+    /// Reports the begin and end of `advance` to the hook, also if a destructor panics.
+    #[cold]
+    #[inline(never)]
+    fn profiled<R>(&mut self, advance: impl FnOnce(&mut Frames) -> R) -> R {
+        struct Reports<'a> {
+            frames: &'a mut Frames,
+            hook: Hook,
+            frame: u64,
+            live: u64,
+        }
+        impl Drop for Reports<'_> {
+            fn drop(&mut self) {
+                let freed = self.live.saturating_sub(self.frames.live());
+                profiler::report(self.hook, ProfileEvent::AdvanceEnd { frame: self.frame, freed });
+                let frame = self.frames.number;
+                if frame != self.frame {
+                    profiler::report(self.hook, ProfileEvent::FrameEnd { frame });
+                }
+            }
+        }
+        let Some(hook) = profiler::hook() else { return advance(self) };
+        let (frame, live) = (self.number, self.live());
+        profiler::report(hook, ProfileEvent::AdvanceBegin { frame, live });
+        let reports = Reports { frames: self, hook, frame, live };
+        advance(reports.frames)
+    }
+
+    /// The bytes allocated on all threads.
+    fn live(&mut self) -> u64 {
+        self.arenas().map(|arena| arena.stats().live).sum()
     }
 
     #[cold]

@@ -61,7 +61,7 @@
 //! the reset.
 //!
 //! A panic of a destructor that the arena runs is resumed after all memory is freed. A panic of a hook (`on_finding`,
-//! [`Arena::on_refusal`]) is caught and not resumed.
+//! `on_profile`, [`Arena::on_refusal`]) is caught and not resumed.
 //!
 //! # Collections
 //!
@@ -176,6 +176,8 @@ mod parcel;
 mod policy;
 #[cfg(all(feature = "std", feature = "diagnostics"))]
 mod process;
+#[cfg(all(feature = "std", feature = "diagnostics"))]
+mod profiler;
 mod promote;
 mod provider;
 #[cfg(feature = "recycler")]
@@ -228,6 +230,8 @@ pub use options::Options;
 pub use owner::{Owner, Root};
 #[cfg(all(feature = "std", feature = "leases"))]
 pub use parcel::Parcel;
+#[cfg(all(feature = "std", feature = "diagnostics"))]
+pub use profiler::{on_profile, ProfileEvent};
 pub use promote::Promote;
 #[cfg(all(feature = "std", feature = "recycler"))]
 pub use recycler::SyncRecycler;
