@@ -14,12 +14,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::arena::{default_by_new, Arena};
 use crate::diagnostics::SwitchError;
 use crate::error::{or_panic, AllocError};
-use crate::profiler::{self, Hook, ProfileEvent};
+use crate::profiler;
 use crate::provider;
 use crate::snapshot::{Summary, Switches};
 
 mod reports;
+mod steps;
 mod thread_flag;
+pub use steps::SteppedFrames;
 use thread_flag::{AnyExited, ThreadFlag};
 
 /// Per-thread arenas that are emptied at the end of each frame, all at once.
@@ -278,7 +280,7 @@ impl Frames {
     #[inline]
     pub fn advance(&mut self) {
         if profiler::is_on() {
-            return self.profiled(Frames::advance_unprofiled);
+            return profiler::advancing(self, Frames::progress, Frames::advance_unprofiled);
         }
         self.advance_unprofiled();
     }
@@ -313,36 +315,24 @@ impl Frames {
         }
     }
 
-    /// Reports the begin and end of `advance` to the hook, also if a destructor panics.
-    #[cold]
-    #[inline(never)]
-    fn profiled<R>(&mut self, advance: impl FnOnce(&mut Frames) -> R) -> R {
-        struct Reports<'a> {
-            frames: &'a mut Frames,
-            hook: Hook,
-            frame: u64,
-            live: u64,
-        }
-        impl Drop for Reports<'_> {
-            fn drop(&mut self) {
-                let freed = self.live.saturating_sub(self.frames.live());
-                profiler::report(self.hook, ProfileEvent::AdvanceEnd { frame: self.frame, freed });
-                let frame = self.frames.number;
-                if frame != self.frame {
-                    profiler::report(self.hook, ProfileEvent::FrameEnd { frame });
-                }
-            }
-        }
-        let Some(hook) = profiler::hook() else { return advance(self) };
-        let (frame, live) = (self.number, self.live());
-        profiler::report(hook, ProfileEvent::AdvanceBegin { frame, live });
-        let reports = Reports { frames: self, hook, frame, live };
-        advance(reports.frames)
+    /// The number of the frame, and the bytes allocated on all threads.
+    fn progress(&mut self) -> (u64, u64) {
+        let live = self.arenas().map(|arena| arena.stats().live).sum();
+        (self.number, live)
     }
 
-    /// The bytes allocated on all threads.
-    fn live(&mut self) -> u64 {
-        self.arenas().map(|arena| arena.stats().live).sum()
+    /// Runs at most `limit` destructors of the frame. Returns their number, and whether none is left.
+    fn drop_some(&mut self, limit: usize) -> (usize, bool) {
+        let mut dropped = 0;
+        for slot in self.slots_mut() {
+            // SAFETY: exclusive, since `self` is borrowed exclusively.
+            let arena = unsafe { slot.arena.as_mut() };
+            dropped += arena.drop_some(limit - dropped);
+            if arena.has_drops() {
+                return (dropped, false);
+            }
+        }
+        (dropped, true)
     }
 
     #[cold]

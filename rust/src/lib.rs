@@ -18,7 +18,7 @@
 //! | all at once, with growing [`collections`] in it | [`Arena::vec`], [`Arena::string`], maps and sets |
 //! | together with a value that borrows it (self-referential) | [`Owner`] with [`root!`] |
 //! | with the last of the collections in it | [`RcArena`], [`ArcArena`]: counted handles |
-//! | at the end of each frame, per thread | [`Frames`]; of long-lived threads: [`SharedFrames`]; frames that overlap: [`Buffered`] |
+//! | at the end of each frame, per thread | [`Frames`]; of long-lived threads: [`SharedFrames`]; dropped in steps: [`SteppedFrames`]; frames that overlap: [`Buffered`] |
 //! | at the end of a request | [`Leases`] (an arena pool), [`Lease`]; moved with its value to other threads: [`Parcel`]; shared by futures: [`TaskArena`] |
 //! | all at once, filled by many threads | [`SharedArena`], [`Local`] |
 //! | object by object, for containers that churn | [`Recycler`], [`SyncRecycler`] |
@@ -92,8 +92,8 @@
 //! Without features the crate has no dependencies, and compiles in about the time of bump-scope. Parts that not every
 //! program needs are features:
 //!
-//! * `frames`: [`Frames`], [`SharedFrames`], [`Buffered`]. `leases`: [`Leases`], [`Parcel`], [`TaskArena`]. `shared`:
-//!   [`SharedArena`]. `recycler`: [`Recycler`], [`SyncRecycler`].
+//! * `frames`: [`Frames`], [`SharedFrames`], [`SteppedFrames`], [`Buffered`]. `leases`: [`Leases`], [`Parcel`],
+//!   [`TaskArena`]. `shared`: [`SharedArena`]. `recycler`: [`Recycler`], [`SyncRecycler`].
 //! * `diagnostics`: tags, phases, reports, samples and checked arenas. Without it `TOFT_CHECKED` has no effect.
 //! * `full`: all of these.
 //! * `allocator-api2` (version 0.2), `allocator-api2-03`, `allocator-api2-04`, `nightly`: see above. `hashbrown`: maps and
@@ -218,7 +218,7 @@ pub use error::{AllocError, InitError};
 #[cfg(feature = "diagnostics")]
 pub use finding::{Finding, Site, Written};
 #[cfg(all(feature = "std", feature = "frames"))]
-pub use frames::Frames;
+pub use frames::{Frames, SteppedFrames};
 #[cfg(all(feature = "std", feature = "diagnostics"))]
 pub use hook::on_finding;
 #[cfg(all(feature = "std", feature = "leases"))]

@@ -34,7 +34,7 @@ pub enum ProfileEvent {
         /// The bytes allocated in it, if the arena is [metered](crate::Arena::set_metered).
         allocated: Option<u64>,
     },
-    /// Frames begin to free memory: by `Frames::advance`, or one of its steps.
+    /// Frames begin to free memory: by `Frames::advance`, or a step of `SteppedFrames`.
     AdvanceBegin {
         /// The number of frames ended before.
         frame: u64,
@@ -48,7 +48,7 @@ pub enum ProfileEvent {
         /// The bytes freed.
         freed: u64,
     },
-    /// A frame has ended: after the [`AdvanceEnd`](ProfileEvent::AdvanceEnd) of its last step.
+    /// A frame has ended: after the [`AdvanceEnd`](ProfileEvent::AdvanceEnd) of the call that ended it.
     FrameEnd {
         /// The number of frames ended so far, this one included.
         frame: u64,
@@ -119,4 +119,36 @@ pub(crate) fn report(hook: Hook, event: ProfileEvent) {
     let outer = IN_HOOK.replace(true);
     panics::catch(|| hook(&event));
     IN_HOOK.set(outer);
+}
+
+/// Calls `advance`, with events before and after it if there is a hook, also if a destructor panics. `progress` returns
+/// the number of ended frames and the allocated bytes.
+#[cfg(feature = "frames")]
+#[cold]
+#[inline(never)]
+pub(crate) fn advancing<F, R>(
+    frames: &mut F,
+    progress: fn(&mut F) -> (u64, u64),
+    advance: impl FnOnce(&mut F) -> R,
+) -> R {
+    struct Ended<'a, F> {
+        frames: &'a mut F,
+        progress: fn(&mut F) -> (u64, u64),
+        hook: Hook,
+        before: (u64, u64),
+    }
+    impl<F> Drop for Ended<'_, F> {
+        fn drop(&mut self) {
+            let ((before, live), (frame, left)) = (self.before, (self.progress)(self.frames));
+            report(self.hook, ProfileEvent::AdvanceEnd { frame: before, freed: live.saturating_sub(left) });
+            if frame != before {
+                report(self.hook, ProfileEvent::FrameEnd { frame });
+            }
+        }
+    }
+    let Some(hook) = hook() else { return advance(frames) };
+    let before = progress(frames);
+    report(hook, ProfileEvent::AdvanceBegin { frame: before.0, live: before.1 });
+    let ended = Ended { frames, progress, hook, before };
+    advance(ended.frames)
 }

@@ -10,7 +10,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use toft::ProfileEvent::{self, *};
-use toft::{on_profile, Arena, Frames};
+use toft::{on_profile, Arena, Frames, SteppedFrames};
 
 thread_local! {
     static HEARD: RefCell<Vec<ProfileEvent>> = const { RefCell::new(Vec::new()) };
@@ -173,4 +173,25 @@ fn an_end_is_reported_when_a_destructor_panics() {
     }));
     assert!(unwound.is_err());
     assert_eq!(heard().len(), 2);
+}
+
+#[test]
+fn steps_of_a_frame_are_reported_and_its_end_once() {
+    let _hooked = with_hook(record);
+    let mut frames = SteppedFrames::new();
+    frames.here().alloc_drop(vec![1]);
+    frames.here().alloc_drop(vec![2]);
+    let live = frames.here().stats().live;
+    frames.advance();
+    assert_eq!(heard(), [AdvanceBegin { frame: 0, live }, AdvanceEnd { frame: 0, freed: 0 }, FrameEnd { frame: 1 }]);
+    assert!(!frames.step(1));
+    assert_eq!(heard(), [AdvanceBegin { frame: 1, live }, AdvanceEnd { frame: 1, freed: 0 }]);
+    assert!(frames.step(1));
+    assert_eq!(heard(), [AdvanceBegin { frame: 1, live }, AdvanceEnd { frame: 1, freed: live }]);
+
+    let mut frames = Frames::new();
+    frames.here().alloc_drop(vec![1]);
+    assert!(!frames.advance_bounded(0));
+    assert!(frames.advance_bounded(1));
+    assert_eq!(heard().iter().filter(|event| matches!(event, FrameEnd { frame: 1 })).count(), 1);
 }

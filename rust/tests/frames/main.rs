@@ -9,6 +9,7 @@ mod strict;
 mod ends;
 mod overlap;
 mod parties;
+mod steps;
 mod threads;
 
 use std::cell::{Cell, RefCell};

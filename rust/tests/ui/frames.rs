@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::sync::RwLock;
-use toft::{Arena, Box, Frames, SharedFrames};
+use toft::{Arena, Box, Frames, SharedFrames, SteppedFrames};
 
 fn frame_used_after_advance() {
     let mut frames = Frames::new();
@@ -71,6 +71,28 @@ fn frames_of_a_party_escape() {
         frames.here().alloc(1);
         ending.advance();
     });
+}
+
+fn value_used_after_a_step() {
+    let mut frames = Frames::new();
+    let number = frames.here().alloc(1);
+    frames.advance_bounded(1);
+    *number += 1;
+}
+
+fn value_of_a_stepped_frame_used_after_it() {
+    let mut frames = SteppedFrames::new();
+    let names = frames.here().alloc_drop(vec!["of the frame"]);
+    frames.advance();
+    names.clear();
+}
+
+fn value_of_a_past_frame_kept_over_a_step() {
+    let mut frames = SteppedFrames::new();
+    frames.advance();
+    let names = frames.here().alloc_drop(vec!["of the new frame"]);
+    frames.step(1);
+    names.clear();
 }
 
 fn main() {}
