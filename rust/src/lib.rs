@@ -21,6 +21,7 @@
 //! | at the end of each frame, per thread | [`Frames`]; of long-lived threads: [`SharedFrames`]; dropped in steps: [`SteppedFrames`]; frames that overlap: [`Buffered`] |
 //! | at the end of a request | [`Leases`] (an arena pool), [`Lease`]; moved with its value to other threads: [`Parcel`]; shared by futures: [`TaskArena`] |
 //! | all at once, filled by many threads | [`SharedArena`], [`Local`] |
+//! | by priority, when other assets need the budget | [`Streaming`] |
 //! | object by object, for containers that churn | [`Recycler`], [`SyncRecycler`] |
 //!
 //! Coming from bumpalo: the crate `toft-bumpalo` has its names, so that a program moves by one line of its `Cargo.toml`.
@@ -92,8 +93,8 @@
 //! Without features the crate has no dependencies, and compiles in about the time of bump-scope. Parts that not every
 //! program needs are features:
 //!
-//! * `frames`: [`Frames`], [`SharedFrames`], [`SteppedFrames`], [`Buffered`]. `leases`: [`Leases`], [`Parcel`],
-//!   [`TaskArena`]. `shared`: [`SharedArena`]. `recycler`: [`Recycler`], [`SyncRecycler`].
+//! * `frames`: [`Frames`], [`SharedFrames`], [`SteppedFrames`], [`Buffered`], [`Streaming`]. `leases`: [`Leases`],
+//!   [`Parcel`], [`TaskArena`]. `shared`: [`SharedArena`]. `recycler`: [`Recycler`], [`SyncRecycler`].
 //! * `diagnostics`: tags, phases, reports, samples and checked arenas. Without it `TOFT_CHECKED` has no effect.
 //! * `full`: all of these.
 //! * `allocator-api2` (version 0.2), `allocator-api2-03`, `allocator-api2-04`, `nightly`: see above. `hashbrown`: maps and
@@ -196,6 +197,8 @@ mod snapshot;
 mod source;
 #[cfg(feature = "std")]
 mod sources;
+#[cfg(all(feature = "std", feature = "frames"))]
+mod streaming;
 #[cfg(all(feature = "std", feature = "leases"))]
 mod task;
 #[cfg(all(feature = "std", any(feature = "leases", feature = "recycler")))]
@@ -249,6 +252,8 @@ pub use snapshot::{Snapshot, Summary, ThreadSnapshot};
 pub use source::Source;
 #[cfg(feature = "std")]
 pub use sources::{Limited, Pages, Reserve};
+#[cfg(all(feature = "std", feature = "frames"))]
+pub use streaming::{Asset, AssetLoad, AssetState, ReserveError, Streaming, StreamingStats};
 #[cfg(all(feature = "std", feature = "leases"))]
 pub use task::TaskArena;
 
