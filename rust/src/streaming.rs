@@ -53,11 +53,11 @@ use crate::sources::{Limited, Pages};
 /// # Ok::<(), ReserveError>(())
 /// ```
 ///
-/// All calls may come from any thread. Keys are hashed, compared and cloned under a lock: these functions of theirs must
-/// not use the `Streaming`. The callback of [`on_evict`](Streaming::on_evict) may.
+/// All calls may come from any thread. Keys are hashed, compared, cloned and dropped under a lock: this code of theirs
+/// must not use the `Streaming`. The callback of [`on_evict`](Streaming::on_evict) may.
 ///
-/// An asset has a block of its own from a [`Limited`] source, whose size is a multiple of 4096 bytes; an asset of 0 bytes
-/// has none, and is not evicted.
+/// An asset has a block of its own from a [`Limited`] source, whose size is a multiple of 4096 bytes; an asset of 0
+/// bytes has none, and is not evicted.
 pub struct Streaming<K, S: Source = Pages> {
     source: Arc<Limited<S>>,
     limit: usize,

@@ -81,6 +81,18 @@ fn a_step_counts_the_values_of_all_threads() {
 }
 
 #[test]
+fn a_step_counts_the_values_of_all_frames() {
+    let (mut frames, order) = (SteppedFrames::new(), Order::default());
+    for first in [0, 2, 4] {
+        order.fill(frames.here(), first..first + 2, 0);
+        frames.advance();
+    }
+    for (limit, expected) in [(3, vec![1, 0, 3]), (2, vec![2, 5]), (9, vec![4])] {
+        assert_eq!((frames.step(limit), order.taken()), (limit == 9, expected));
+    }
+}
+
+#[test]
 fn a_frame_that_has_not_ended_may_be_used() {
     let (mut frames, order) = (Frames::new(), Order::default());
     order.fill(frames.here(), 0..4, 0);
