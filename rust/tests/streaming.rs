@@ -367,6 +367,24 @@ impl Model {
     }
 }
 
+impl Model {
+    /// The reserved asset that the next load is of: that of a key, or any.
+    fn next_load(&self, key: Option<u32>) -> Option<u32> {
+        let able = |asset: &(&u32, &Expected)| asset.1.stage == 0 && key.is_none_or(|key| key == *asset.0);
+        let waiting = self.assets.iter().filter(able);
+        waiting.max_by_key(|(_, asset)| (asset.priority, Reverse(asset.used))).map(|(key, _)| *key)
+    }
+
+    fn compare(&self, assets: &Streaming<u32>, limit: usize) {
+        let stats = assets.stats();
+        assert!(stats.used <= limit);
+        assert_eq!(stats.used, self.used());
+        let of_stage = |stage| self.assets.values().filter(|asset| asset.stage == stage).count();
+        assert_eq!([stats.reserved, stats.loading, stats.ready], [0, 1, 2].map(of_stage));
+        assert_eq!(stats.in_use, self.assets.values().filter(|asset| asset.pins > 0).count());
+    }
+}
+
 #[test]
 fn a_random_stream_does_what_the_model_does() {
     for seed in 1..=rounds(20, 2) as u64 {
@@ -399,14 +417,9 @@ fn a_random_stream_does_what_the_model_does() {
                     assert!(taken(&evicted).is_empty());
                 }
                 3 => {
-                    let waiting = model.assets.iter().filter(|(_, asset)| asset.stage == 0);
-                    let (load, expected) = if below(2) == 0 {
-                        (assets.begin(&key), waiting.map(|(key, _)| *key).find(|other| *other == key))
-                    } else {
-                        let first = waiting.max_by_key(|(_, asset)| (asset.priority, Reverse(asset.used)));
-                        (assets.begin_next(), first.map(|(key, _)| *key))
-                    };
-                    assert_eq!(load.as_ref().map(|load| *load.key()), expected);
+                    let next = below(2) == 0;
+                    let load = if next { assets.begin_next() } else { assets.begin(&key) };
+                    assert_eq!(load.as_ref().map(|load| *load.key()), model.next_load((!next).then_some(key)));
                     if let Some(load) = load {
                         model.assets.get_mut(load.key()).unwrap().stage = 1;
                         loads.push(load);
@@ -457,14 +470,7 @@ fn a_random_stream_does_what_the_model_does() {
                     }
                 }
             }
-            let stats = assets.stats();
-            assert!(stats.used <= limit);
-            assert_eq!(stats.used, model.used());
-            assert_eq!(
-                [stats.reserved, stats.loading, stats.ready],
-                [0, 1, 2].map(|stage| model.assets.values().filter(|asset| asset.stage == stage).count())
-            );
-            assert_eq!(stats.in_use, model.assets.values().filter(|asset| asset.pins > 0).count());
+            model.compare(&assets, limit);
         }
     }
 }
