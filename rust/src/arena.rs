@@ -459,6 +459,25 @@ impl Arena {
         }
     }
 
+    /// Drops at most `limit` values that a reset would drop, newest first; and all of leaked scopes. Returns how many of
+    /// its own it dropped. Nothing is freed. An arena of another provider keeps its values.
+    #[cfg(all(feature = "std", feature = "frames"))]
+    pub(crate) fn drop_some(&mut self, limit: usize) -> usize {
+        if limit == 0 || !self.has_drops() {
+            return 0;
+        }
+        self.end_leaked();
+        let Some(a) = self.own() else { return 0 };
+        // SAFETY: the arena is borrowed exclusively.
+        self.running_drops(|| unsafe { a.run_some_cleanups(limit) })
+    }
+
+    /// Whether a reset would drop values; `false` for an arena of another provider.
+    #[cfg(all(feature = "std", feature = "frames"))]
+    pub(crate) fn has_drops(&self) -> bool {
+        self.own().is_some_and(|a| a.has_cleanups())
+    }
+
     #[cold]
     #[inline(never)]
     fn reset_slow(&mut self) {

@@ -8,6 +8,8 @@ use core::fmt;
 use crate::abi_types as abi;
 use crate::arena::Arena;
 use crate::finding::{Finding, Site};
+#[cfg(feature = "std")]
+use crate::profiler::{self, ProfileEvent};
 use crate::provider;
 use crate::report::Report;
 
@@ -220,7 +222,18 @@ pub struct Tag<'a> {
 #[derive(Debug)]
 #[must_use = "the phase ends where this is dropped"]
 pub struct Phase<'a> {
-    arena: Option<(&'a Arena, &'static str, (u64, u64))>,
+    open: Option<OpenPhase<'a>>,
+}
+
+#[derive(Debug)]
+struct OpenPhase<'a> {
+    arena: &'a Arena,
+    name: &'static str,
+    /// If the arena is metered.
+    began: Option<(u64, u64)>,
+    /// That its begin was reported to.
+    #[cfg(feature = "std")]
+    hook: Option<profiler::Hook>,
 }
 
 impl Arena {
@@ -254,8 +267,9 @@ impl Arena {
         Tag { arena: if self.is_instrumented() { self.tag_slow(name) } else { None } }
     }
 
-    /// Counts what is allocated until the value is dropped. Does nothing, at the cost of a branch, while the arena is
-    /// not [metered](Arena::set_metered).
+    /// Counts what is allocated until the value is dropped, and reports the begin and end to the hook of a profiler:
+    /// `on_profile`. Does nothing, at the cost of two branches, while the arena is not [metered](Arena::set_metered) and
+    /// there is no hook.
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -266,7 +280,11 @@ impl Arena {
     /// ```
     #[inline]
     pub fn phase(&self, name: &'static str) -> Phase<'_> {
-        Phase { arena: if self.is_instrumented() { self.phase_slow(name) } else { None } }
+        #[cfg(feature = "std")]
+        let reported = profiler::is_on();
+        #[cfg(not(feature = "std"))]
+        let reported = false;
+        Phase { open: if self.is_instrumented() || reported { self.phase_slow(name) } else { None } }
     }
 
     #[cold]
@@ -281,12 +299,22 @@ impl Arena {
 
     #[cold]
     #[inline(never)]
-    fn phase_slow(&self, name: &'static str) -> Option<(&Arena, &'static str, (u64, u64))> {
-        let a = self.own().filter(|a| a.is_metered())?;
-        a.sync_in();
-        let began = a.begin_phase();
-        a.set_limit();
-        Some((self, name, began?))
+    fn phase_slow(&self, name: &'static str) -> Option<OpenPhase<'_>> {
+        #[cfg(feature = "std")]
+        let hook = profiler::hook().inspect(|hook| profiler::report(*hook, ProfileEvent::PhaseBegin { name }));
+        let began = self.own().filter(|a| a.is_metered()).and_then(|a| {
+            a.sync_in();
+            let began = a.begin_phase();
+            a.set_limit();
+            began
+        });
+        Some(OpenPhase {
+            arena: self,
+            name,
+            began,
+            #[cfg(feature = "std")]
+            hook,
+        })
     }
 }
 
@@ -304,11 +332,28 @@ impl Drop for Tag<'_> {
 impl Drop for Phase<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some((Some(a), name, began)) = self.arena.map(|(arena, name, began)| (arena.own(), name, began)) {
-            a.sync_in();
-            a.end_phase(name, began);
-            a.set_limit();
+        if let Some(open) = &self.open {
+            open.end();
         }
+    }
+}
+
+impl OpenPhase<'_> {
+    #[cold]
+    #[inline(never)]
+    fn end(&self) {
+        let allocated = self.began.zip(self.arena.own()).and_then(|(began, a)| {
+            a.sync_in();
+            let allocated = a.end_phase(self.name, began);
+            a.set_limit();
+            allocated
+        });
+        #[cfg(feature = "std")]
+        if let Some(hook) = self.hook {
+            profiler::report(hook, ProfileEvent::PhaseEnd { name: self.name, allocated });
+        }
+        #[cfg(not(feature = "std"))]
+        let _ = allocated;
     }
 }
 

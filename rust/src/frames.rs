@@ -14,11 +14,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::arena::{default_by_new, Arena};
 use crate::diagnostics::SwitchError;
 use crate::error::{or_panic, AllocError};
+use crate::profiler;
 use crate::provider;
 use crate::snapshot::{Summary, Switches};
 
 mod reports;
+mod steps;
 mod thread_flag;
+pub use steps::SteppedFrames;
 use thread_flag::{AnyExited, ThreadFlag};
 
 /// Per-thread arenas that are emptied at the end of each frame, all at once.
@@ -276,6 +279,14 @@ impl Frames {
     /// If a destructor panicked, after all arenas are emptied.
     #[inline]
     pub fn advance(&mut self) {
+        if profiler::is_on() {
+            return profiler::advancing(self, Frames::progress, Frames::advance_unprofiled);
+        }
+        self.advance_unprofiled();
+    }
+
+    #[inline]
+    fn advance_unprofiled(&mut self) {
         self.number += 1;
         if self.instrumented {
             return self.advance_instrumented();
@@ -302,6 +313,26 @@ impl Frames {
         if reset_count < self.slots_mut().len() {
             self.each(reset_count, Arena::reset);
         }
+    }
+
+    /// The number of the frame, and the bytes allocated on all threads.
+    fn progress(&mut self) -> (u64, u64) {
+        let live = self.arenas().map(|arena| arena.stats().live).sum();
+        (self.number, live)
+    }
+
+    /// Runs at most `limit` destructors of the frame. Returns their number, and whether none is left.
+    fn drop_some(&mut self, limit: usize) -> (usize, bool) {
+        let mut dropped = 0;
+        for slot in self.slots_mut() {
+            // SAFETY: exclusive, since `self` is borrowed exclusively.
+            let arena = unsafe { slot.arena.as_mut() };
+            dropped += arena.drop_some(limit - dropped);
+            if arena.has_drops() {
+                return (dropped, false);
+            }
+        }
+        (dropped, true)
     }
 
     #[cold]

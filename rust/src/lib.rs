@@ -18,9 +18,10 @@
 //! | all at once, with growing [`collections`] in it | [`Arena::vec`], [`Arena::string`], maps and sets |
 //! | together with a value that borrows it (self-referential) | [`Owner`] with [`root!`] |
 //! | with the last of the collections in it | [`RcArena`], [`ArcArena`]: counted handles |
-//! | at the end of each frame, per thread | [`Frames`]; frames that overlap: [`Buffered`] |
+//! | at the end of each frame, per thread | [`Frames`]; of long-lived threads: [`SharedFrames`]; dropped in steps: [`SteppedFrames`]; frames that overlap: [`Buffered`] |
 //! | at the end of a request | [`Leases`] (an arena pool), [`Lease`]; moved with its value to other threads: [`Parcel`]; shared by futures: [`TaskArena`] |
 //! | all at once, filled by many threads | [`SharedArena`], [`Local`] |
+//! | by priority, when other assets need the budget | [`Streaming`] |
 //! | object by object, for containers that churn | [`Recycler`], [`SyncRecycler`] |
 //!
 //! Coming from bumpalo: the crate `toft-bumpalo` has its names, so that a program moves by one line of its `Cargo.toml`.
@@ -61,7 +62,7 @@
 //! the reset.
 //!
 //! A panic of a destructor that the arena runs is resumed after all memory is freed. A panic of a hook (`on_finding`,
-//! [`Arena::on_refusal`]) is caught and not resumed.
+//! `on_profile`, [`Arena::on_refusal`]) is caught and not resumed.
 //!
 //! # Collections
 //!
@@ -92,8 +93,8 @@
 //! Without features the crate has no dependencies, and compiles in about the time of bump-scope. Parts that not every
 //! program needs are features:
 //!
-//! * `frames`: [`Frames`], [`Buffered`]. `leases`: [`Leases`], [`Parcel`], [`TaskArena`]. `shared`: [`SharedArena`].
-//!   `recycler`: [`Recycler`], [`SyncRecycler`].
+//! * `frames`: [`Frames`], [`SharedFrames`], [`SteppedFrames`], [`Buffered`], [`Streaming`]. `leases`: [`Leases`],
+//!   [`Parcel`], [`TaskArena`]. `shared`: [`SharedArena`]. `recycler`: [`Recycler`], [`SyncRecycler`].
 //! * `diagnostics`: tags, phases, reports, samples and checked arenas. Without it `TOFT_CHECKED` has no effect.
 //! * `full`: all of these.
 //! * `allocator-api2` (version 0.2), `allocator-api2-03`, `allocator-api2-04`, `nightly`: see above. `hashbrown`: maps and
@@ -176,6 +177,8 @@ mod parcel;
 mod policy;
 #[cfg(all(feature = "std", feature = "diagnostics"))]
 mod process;
+#[cfg(all(feature = "std", feature = "diagnostics"))]
+mod profiler;
 mod promote;
 mod provider;
 #[cfg(feature = "recycler")]
@@ -188,10 +191,14 @@ mod scope;
 #[cfg(all(feature = "std", feature = "shared"))]
 mod shared;
 #[cfg(all(feature = "std", feature = "frames"))]
+mod shared_frames;
+#[cfg(all(feature = "std", feature = "frames"))]
 mod snapshot;
 mod source;
 #[cfg(feature = "std")]
 mod sources;
+#[cfg(all(feature = "std", feature = "frames"))]
+mod streaming;
 #[cfg(all(feature = "std", feature = "leases"))]
 mod task;
 #[cfg(all(feature = "std", any(feature = "leases", feature = "recycler")))]
@@ -214,7 +221,7 @@ pub use error::{AllocError, InitError};
 #[cfg(feature = "diagnostics")]
 pub use finding::{Finding, Site, Written};
 #[cfg(all(feature = "std", feature = "frames"))]
-pub use frames::Frames;
+pub use frames::{Frames, SteppedFrames};
 #[cfg(all(feature = "std", feature = "diagnostics"))]
 pub use hook::on_finding;
 #[cfg(all(feature = "std", feature = "leases"))]
@@ -226,6 +233,8 @@ pub use options::Options;
 pub use owner::{Owner, Root};
 #[cfg(all(feature = "std", feature = "leases"))]
 pub use parcel::Parcel;
+#[cfg(all(feature = "std", feature = "diagnostics"))]
+pub use profiler::{on_profile, ProfileEvent};
 pub use promote::Promote;
 #[cfg(all(feature = "std", feature = "recycler"))]
 pub use recycler::SyncRecycler;
@@ -237,10 +246,14 @@ pub use scope::Scope;
 #[cfg(all(feature = "std", feature = "shared"))]
 pub use shared::{Local, SharedArena};
 #[cfg(all(feature = "std", feature = "frames"))]
+pub use shared_frames::{FrameParty, SharedFrames};
+#[cfg(all(feature = "std", feature = "frames"))]
 pub use snapshot::{Snapshot, Summary, ThreadSnapshot};
 pub use source::Source;
 #[cfg(feature = "std")]
 pub use sources::{Limited, Pages, Reserve};
+#[cfg(all(feature = "std", feature = "frames"))]
+pub use streaming::{Asset, AssetLoad, AssetState, ReserveError, Streaming, StreamingStats};
 #[cfg(all(feature = "std", feature = "leases"))]
 pub use task::TaskArena;
 

@@ -232,32 +232,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         }
     }
 
-    /// Removes and returns value `i`; the last one moves to its place. O(1).
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::from(['a', 'b', 'c']);
-    /// assert_eq!(stack.swap_remove(0), 'a');
-    /// assert_eq!(stack, ['c', 'b']);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no value `i`.
-    #[inline]
-    #[track_caller]
-    pub fn swap_remove(&mut self, i: usize) -> T {
-        assert!(i < self.len, "toft: no value {i} in a stack of {}", self.len);
-        self.len -= 1;
-        // SAFETY: both slots had values; the last one is outside the range of values now, and is another one if it is
-        // copied.
-        unsafe {
-            let value = L::read(self.slots.raw(), i);
-            if i != self.len {
-                L::copy(self.slots.raw(), self.len, self.slots.raw(), i, 1);
-            }
-            value
-        }
-    }
-
     /// The last value.
     ///
     /// ```

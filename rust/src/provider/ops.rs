@@ -344,17 +344,24 @@ unsafe extern "C" fn trim(head: *mut Head, keep: usize) {
 
 /// M16: runs the cleanups registered after `epoch`, newest first, each once. The arena is closed while they run.
 pub fn run_cleanups(a: RawArena, epoch: usize) {
+    run_some_cleanups(a, epoch, usize::MAX);
+}
+
+/// As `run_cleanups`, at most `limit` of them. Returns how many ran.
+fn run_some_cleanups(a: RawArena, epoch: usize, limit: usize) -> usize {
     let slow = a.slow();
     let next = || {
         // SAFETY: nodes on the list are allocations of this arena that are not freed yet.
         slow.cleanups.get().map(|node| unsafe { node.as_ref() }).filter(|node| node.epoch.get() > epoch)
     };
-    if next().is_none() {
-        return;
+    let mut ran = 0;
+    if limit == 0 || next().is_none() {
+        return ran;
     }
     a.raise(BUSY);
     a.set_limit();
-    while let Some(node) = next() {
+    while let Some(node) = next().filter(|_| ran < limit) {
+        ran += 1;
         slow.cleanups.set(node.older.get());
         let Cleanup { function, arg } = node.user.get();
         if let Some(function) = function {
@@ -363,6 +370,21 @@ pub fn run_cleanups(a: RawArena, epoch: usize) {
         }
     }
     a.lower(BUSY);
+    ran
+}
+
+impl RawArena {
+    /// Runs at most `limit` cleanups, newest first, as a reset does with all. Returns how many ran.
+    ///
+    /// # Safety
+    /// The caller has exclusive access: no scope, cursor or allocation of the arena is used any more.
+    #[cfg(all(feature = "std", feature = "frames"))]
+    pub unsafe fn run_some_cleanups(self, limit: usize) -> usize {
+        self.sync_in();
+        let ran = if self.is(CLOSED) { 0 } else { run_some_cleanups(self, 0, limit) };
+        self.end_op();
+        ran
+    }
 }
 
 unsafe extern "C" fn cleanup(

@@ -8,6 +8,8 @@ mod strict;
 
 mod ends;
 mod overlap;
+mod parties;
+mod steps;
 mod threads;
 
 use std::cell::{Cell, RefCell};

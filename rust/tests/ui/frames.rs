@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::sync::RwLock;
-use toft::{Arena, Box, Frames};
+use toft::{Arena, Box, Frames, SharedFrames, SteppedFrames};
 
 fn frame_used_after_advance() {
     let mut frames = Frames::new();
@@ -48,6 +48,51 @@ fn frame_scope_outlives_it() {
     let scope = frames.here().scope_guard();
     frames.advance();
     scope.alloc(1);
+}
+
+fn value_of_a_party_used_after_the_frame() {
+    let mut party = SharedFrames::new().join();
+    let number = party.here().alloc(1);
+    party.arrive_and_wait();
+    *number += 1;
+}
+
+fn value_of_a_party_outlives_it() {
+    let party = SharedFrames::new().join();
+    let number = party.here().alloc(1);
+    drop(party);
+    *number += 1;
+}
+
+fn frames_of_a_party_escape() {
+    let mut party = SharedFrames::new().join();
+    let frames: &Frames = &party;
+    party.arrive_and_wait_with(|ending| {
+        frames.here().alloc(1);
+        ending.advance();
+    });
+}
+
+fn value_used_after_a_step() {
+    let mut frames = Frames::new();
+    let number = frames.here().alloc(1);
+    frames.advance_bounded(1);
+    *number += 1;
+}
+
+fn value_of_a_stepped_frame_used_after_it() {
+    let mut frames = SteppedFrames::new();
+    let names = frames.here().alloc_drop(vec!["of the frame"]);
+    frames.advance();
+    names.clear();
+}
+
+fn value_of_a_past_frame_kept_over_a_step() {
+    let mut frames = SteppedFrames::new();
+    frames.advance();
+    let names = frames.here().alloc_drop(vec!["of the new frame"]);
+    frames.step(1);
+    names.clear();
 }
 
 fn main() {}

@@ -117,16 +117,19 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     ///
     /// # Panics
     /// The index has no value.
+    #[inline]
     #[track_caller]
     pub fn swap_remove(&mut self, i: usize) -> T {
         if i >= self.len {
             no_value(i, self.len)
         }
         self.len -= 1;
-        // SAFETY: the slot has a value, which the caller owns; the last one has a value, or is the same slot.
+        // SAFETY: the slot has a value, which the caller owns; the last one has a value, and is another slot if it is copied.
         unsafe {
             let value = L::read(self.slots.raw(), i);
-            L::shift(self.slots.raw(), self.len, i, 1);
+            if i != self.len {
+                L::copy(self.slots.raw(), self.len, self.slots.raw(), i, 1);
+            }
             value
         }
     }
