@@ -29,7 +29,7 @@ fn faults() -> i64 {
     fields.split_whitespace().nth(7).unwrap().parse().unwrap()
 }
 
-/// Prints what a round took.
+/// Runs a round, and prints its times and page faults.
 pub fn round(work: impl FnOnce()) {
     let (faults_before, wall, processor) = (faults(), Instant::now(), processor_ns());
     work();

@@ -4288,6 +4288,19 @@ size_t strlen(const char *s);
 #define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
 #define toft_recycler_slab_freed TOFT_PASTE(TOFT_PREFIX, toft_recycler_slab_freed)
 #define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
+#define toft_region_arena TOFT_PASTE(TOFT_PREFIX, toft_region_arena)
+#define toft_region_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_checkpoint)
+#define toft_region_create TOFT_PASTE(TOFT_PREFIX, toft_region_create)
+#define toft_region_drop_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_drop_checkpoint)
+#define toft_region_get_stats TOFT_PASTE(TOFT_PREFIX, toft_region_get_stats)
+#define toft_region_malloc TOFT_PASTE(TOFT_PREFIX, toft_region_malloc)
+#define toft_region_recycler TOFT_PASTE(TOFT_PREFIX, toft_region_recycler)
+#define toft_region_release TOFT_PASTE(TOFT_PREFIX, toft_region_release)
+#define toft_region_restore TOFT_PASTE(TOFT_PREFIX, toft_region_restore)
+#define toft_region_root TOFT_PASTE(TOFT_PREFIX, toft_region_root)
+#define toft_region_set_root TOFT_PASTE(TOFT_PREFIX, toft_region_set_root)
+#define toft_region_source TOFT_PASTE(TOFT_PREFIX, toft_region_source)
+#define toft_region_trim TOFT_PASTE(TOFT_PREFIX, toft_region_trim)
 #define toft_reserve_source_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_init)
 #define toft_reserve_source_release TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_release)
 #define toft_set_metered TOFT_PASTE(TOFT_PREFIX, toft_set_metered)
@@ -8447,5 +8460,7 @@ static void toft_arm_fork(void) {
 /* ---- pool: slots of one size ---- */
 
 /* ---- recycler: individual deallocation ---- */
+
+/* ---- region: arenas and recyclers in one range, whose content is saved and restored ---- */
 
 /* ---- threads: leases, frames, shared arenas ---- */

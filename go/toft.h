@@ -362,6 +362,19 @@ size_t strlen(const char *s);
 #define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
 #define toft_recycler_slab_freed TOFT_PASTE(TOFT_PREFIX, toft_recycler_slab_freed)
 #define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
+#define toft_region_arena TOFT_PASTE(TOFT_PREFIX, toft_region_arena)
+#define toft_region_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_checkpoint)
+#define toft_region_create TOFT_PASTE(TOFT_PREFIX, toft_region_create)
+#define toft_region_drop_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_drop_checkpoint)
+#define toft_region_get_stats TOFT_PASTE(TOFT_PREFIX, toft_region_get_stats)
+#define toft_region_malloc TOFT_PASTE(TOFT_PREFIX, toft_region_malloc)
+#define toft_region_recycler TOFT_PASTE(TOFT_PREFIX, toft_region_recycler)
+#define toft_region_release TOFT_PASTE(TOFT_PREFIX, toft_region_release)
+#define toft_region_restore TOFT_PASTE(TOFT_PREFIX, toft_region_restore)
+#define toft_region_root TOFT_PASTE(TOFT_PREFIX, toft_region_root)
+#define toft_region_set_root TOFT_PASTE(TOFT_PREFIX, toft_region_set_root)
+#define toft_region_source TOFT_PASTE(TOFT_PREFIX, toft_region_source)
+#define toft_region_trim TOFT_PASTE(TOFT_PREFIX, toft_region_trim)
 #define toft_reserve_source_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_init)
 #define toft_reserve_source_release TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_release)
 #define toft_set_metered TOFT_PASTE(TOFT_PREFIX, toft_set_metered)
@@ -2069,6 +2082,112 @@ TOFT_API void toft_malloc_init_size(toft_malloc *m, struct toft_source *source, 
 TOFT_INLINE void toft_malloc_init(toft_malloc *m, struct toft_source *source) {
   toft_malloc_init_size(m, source, sizeof *m);
 }
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* ==== toft/region.h ==== */
+/* Regions: one range of addresses with arenas, recyclers and their whole state in it, whose content can be saved and
+ * brought back.
+ *
+ *     toft_region *r = toft_region_create(NULL);
+ *     toft_malloc *m = toft_region_malloc(r);
+ *     lua_State *L = lua_newstate(alloc_on, m);  and its libraries and data
+ *     toft_region_checkpoint(r);
+ *     for (...) {
+ *       serve(L);                                a request may change anything in the region
+ *       toft_region_restore(r);                  the state is as at the checkpoint
+ *     }
+ *     toft_region_release(r);
+ *
+ * CONTENT. Everything that the calls of a region make lies in its range: the heads of arenas, recyclers,
+ * allocations, and the blocks that are free. No cache of a thread and no list of the process refers to it. A restore
+ * brings all of it back: contents, heads, marks, cleanups, statistics and the root pointer. What lies elsewhere is
+ * not restored: memory of malloc, files, locks, static variables. Pointers from there into the region are valid if
+ * they were valid at the checkpoint.
+ *
+ * ADDRESSES stay: a region does not move. Its range is reserved when it is created; pages that were never written
+ * take no memory.
+ *
+ * FREES. A block that an arena or recycler returns serves the region again. Memory goes back to the system at
+ * toft_region_trim and toft_region_release.
+ *
+ * CHECKS. Arenas and recyclers of a region are not checked, metered or hardened: the records of these lie elsewhere.
+ *
+ * THREADS. A region, and all that was made in it, is used by one thread at a time. After fork parent and child have
+ * a copy each, and both may restore theirs.
+ */
+#ifndef TOFT_REGION_H
+#define TOFT_REGION_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct toft_source; /* toft.h */
+typedef struct toft_region toft_region;
+
+/* options.flags. PRIVATE_PAGES: a restore drops the pages that were written since the checkpoint, so that it takes
+ * time for these only, and forked processes share the others; Linux only. Otherwise a restore copies all bytes that
+ * were in use at the checkpoint, which is faster for regions of a few MiB of which much is written. */
+enum { TOFT_REGION_PRIVATE_PAGES = 1 };
+
+typedef struct toft_region_options {
+  size_t size;    /* sizeof(toft_region_options): TOFT_REGION_OPTIONS sets it */
+  size_t max;     /* bytes of the range, a multiple of 4096, at least 64 KiB; 0: 1 GiB, with 32-bit pointers 64 MiB */
+  void *memory;   /* the caller's range of `max` bytes, aligned to 4096, which outlives the region; NULL: reserved */
+  uint32_t flags; /* TOFT_REGION_... */
+} toft_region_options;
+#define TOFT_REGION_OPTIONS \
+  { sizeof(toft_region_options), 0, NULL, 0 }
+
+/* Bytes, but for the count. */
+typedef struct toft_region_stats {
+  uint64_t limit;       /* of the range */
+  uint64_t used;        /* in blocks that arenas and recyclers hold, and the region's own header */
+  uint64_t high_water;  /* from the start of the range to the end of the last block, at most so far */
+  uint64_t saved;       /* held outside of the range by checkpoints */
+  uint64_t checkpoints; /* their number */
+} toft_region_stats;
+
+/* Returns a region without content; options == NULL: the defaults. NULL if there is no memory or address space, or
+ * the options are invalid: a size or flag that does not exist, PRIVATE_PAGES together with the caller's memory. */
+TOFT_API TOFT_NODISCARD toft_region *toft_region_create(const toft_region_options *options);
+/* Runs the cleanups of all its arenas and returns the range to the system. NULL is ignored. */
+TOFT_API void toft_region_release(toft_region *r);
+
+/* Returns a new arena in the region, or NULL if the region is full. Its cleanups run at toft_release, or when the
+ * region is released. */
+TOFT_API TOFT_NODISCARD toft_arena *toft_region_arena(toft_region *r);
+/* Return a new recycler or toft_malloc in the region, or NULL if it is full. They end with the region: their own
+ * release frees their objects. */
+TOFT_API TOFT_NODISCARD toft_recycler *toft_region_recycler(toft_region *r);
+TOFT_API TOFT_NODISCARD toft_malloc *toft_region_malloc(toft_region *r);
+/* Returns the source of the region's blocks, for pools and shared arenas. The structures that use it must lie in the
+ * region too, to be restored. Its take returns NULL when the range is full. */
+TOFT_API struct toft_source *toft_region_source(toft_region *r);
+
+/* Set and return a pointer to the content, NULL at first; it is a part of the content. */
+TOFT_API void toft_region_set_root(toft_region *r, void *root);
+TOFT_API void *toft_region_root(const toft_region *r);
+
+/* Saves the content. Several checkpoints form a stack. TOFT_ENOMEM: no memory for the copy; TOFT_EBUSY: a range of
+ * an arena is claimed, or a cleanup is running. Then nothing has changed. */
+TOFT_API int toft_region_checkpoint(toft_region *r);
+/* Brings the content of the newest checkpoint back, which stays for the next restore. Cleanups that were registered
+ * since run first, newest first in each arena, as for a rewind. Allocations and objects since are freed, those freed
+ * since are live again. A cleanup that was registered before the checkpoint and has run since is registered again.
+ * TOFT_EMARK: there is no checkpoint; TOFT_EBUSY: as above. */
+TOFT_API int toft_region_restore(toft_region *r);
+/* Drops the newest checkpoint and leaves the content as it is. TOFT_EMARK: there is none; TOFT_ENOMEM: the pages of
+ * a region with PRIVATE_PAGES could not be mapped again. */
+TOFT_API int toft_region_drop_checkpoint(toft_region *r);
+
+/* Returns to the system the pages behind the last block. */
+TOFT_API void toft_region_trim(toft_region *r);
+TOFT_API toft_region_stats toft_region_get_stats(const toft_region *r);
 
 #ifdef __cplusplus
 }

@@ -59,6 +59,7 @@
 #include "toft/pool.h"
 #include "toft/malloc.h"
 #include "toft/recycler.h"
+#include "toft/region.h"
 #include "toft/shared.h"
 
 #ifdef __cplusplus

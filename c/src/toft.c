@@ -66,6 +66,13 @@
 #endif
 #endif
 
+/* ---- region: arenas and recyclers in one range, whose content is saved and restored ---- */
+#ifndef TOFT_OMIT_RECYCLER
+#include "platform/memory_file.c"     /* files in memory, mapped privately */
+#include "region/region.c"            /* the range, its blocks, what lies in it */
+#include "region/region_checkpoint.c" /* checkpoint and restore */
+#endif
+
 /* ---- threads: leases, frames, shared arenas ---- */
 #ifndef TOFT_OMIT_THREADS
 #include "threads/thread_state.c" /* per-thread state of leases and frames, and its cleanup */

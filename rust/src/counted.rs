@@ -78,6 +78,12 @@ struct Shared<M, C> {
 ///
 /// A counter stays where it is from 2^63 (on 32-bit systems 2^31) handles on, which only a program that forgets handles
 /// reaches: the memory is never dropped then.
+///
+/// ```
+/// use std::cell::Cell;
+/// use toft::{Arena, Counted, RcArena};
+/// let arena: Counted<Arena, Cell<usize>> = RcArena::default(); // the same type
+/// ```
 pub trait Counter: sealed::Counter {}
 
 mod sealed {
@@ -217,6 +223,12 @@ impl<M: Memory, C: Counter> Counted<M, C> {
 
     /// Returns the memory.
     ///
+    /// ```
+    /// use toft::RcArena;
+    /// let arena = RcArena::try_unwrap(RcArena::default()).unwrap();
+    /// assert_eq!(*arena.alloc(7), 7);
+    /// ```
+    ///
     /// # Errors
     /// The handle, if there are others.
     pub fn try_unwrap(this: Self) -> Result<M, Self> {
@@ -233,12 +245,26 @@ impl<M: Memory, C: Counter> Counted<M, C> {
     }
 
     /// Returns how many handles of this memory there are. Other threads may change that at any time.
+    ///
+    /// ```
+    /// use toft::RcArena;
+    /// let arena = RcArena::default();
+    /// let _other = arena.clone();
+    /// assert_eq!(RcArena::count(&arena), 2);
+    /// ```
     #[inline]
     pub fn count(this: &Self) -> usize {
         this.shared().count.get()
     }
 
     /// Returns whether both are handles of the same memory.
+    ///
+    /// ```
+    /// use toft::RcArena;
+    /// let arena = RcArena::default();
+    /// assert!(RcArena::ptr_eq(&arena, &arena.clone()));
+    /// assert!(!RcArena::ptr_eq(&arena, &RcArena::default()));
+    /// ```
     #[inline]
     pub fn ptr_eq(this: &Self, other: &Self) -> bool {
         this.shared == other.shared

@@ -1,3 +1,3 @@
-/* The second copy of the library, cc5a0fbfadf90c91. Made by scripts/amalgamate.
+/* The second copy of the library, 8a830e868adf1379. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"

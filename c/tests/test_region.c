@@ -1,0 +1,408 @@
+/* Regions: content before and after a restore, cleanups, stacks of checkpoints, blocks, refusals, forked processes.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "support.h"
+
+#if defined(__linux__)
+#include <sys/wait.h>
+#include <unistd.h>
+#define HAS_PRIVATE_PAGES 1
+#else
+#define HAS_PRIVATE_PAGES 0
+#endif
+
+#define HEADER 4096
+
+static toft_region *region_of(uint32_t flags, size_t max) {
+  toft_region_options o = TOFT_REGION_OPTIONS;
+  o.flags = flags;
+  o.max = max;
+  toft_region *r = toft_region_create(&o);
+  assert_non_null(r);
+  return r;
+}
+
+/* ---- restores ---- */
+
+enum { ARENAS = 4, OBJECTS = 400 };
+
+/* The program's own view of a region, in the region. */
+typedef struct content {
+  toft_arena *arenas[ARENAS];
+  toft_mark marks[ARENAS];
+  toft_malloc *heap;
+  toft_recycler *recycler;
+  unsigned char *objects[OBJECTS];
+  size_t sizes[OBJECTS];
+} content;
+
+static content *content_of(toft_region *r) { return (content *)toft_region_root(r); }
+
+static void make_content(toft_region *r) {
+  toft_malloc *heap = toft_region_malloc(r);
+  content *c = (content *)toft_malloc_calloc(heap, 1, sizeof *c);
+  assert_non_null(c);
+  c->heap = heap;
+  c->recycler = toft_region_recycler(r);
+  assert_non_null(c->recycler);
+  for (int i = 0; i < ARENAS; i++) {
+    c->arenas[i] = toft_region_arena(r);
+    assert_non_null(c->arenas[i]);
+    c->marks[i] = toft_mark_here(c->arenas[i]);
+  }
+  toft_region_set_root(r, c);
+}
+
+/* What one step may do to anything in the region. */
+static void step(toft_region *r, uint32_t *random) {
+  content *c = content_of(r);
+  uint32_t k = next_random(random) % ARENAS, i = next_random(random) % OBJECTS;
+  size_t size = next_random(random) % (next_random(random) % 16 == 0 ? 60000 : 300);
+  toft_arena *a = c->arenas[k];
+  switch (next_random(random) % 12) {
+    case 0: c->marks[k] = toft_mark_here(a); break;
+    case 1: (void)toft_rewind(a, c->marks[k]); break;
+    case 2: toft_reset(a); break;
+    case 3: toft_trim(a, size); break;
+    case 4:
+      toft_release(a);
+      c->arenas[k] = toft_region_arena(r);
+      assert_non_null(c->arenas[k]);
+      break;
+    case 5:
+      if (c->objects[i] != NULL) toft_malloc_free(c->heap, c->objects[i]);
+      c->objects[i] = (unsigned char *)toft_malloc_alloc(c->heap, size);
+      c->sizes[i] = size;
+      if (c->objects[i] != NULL) memset(c->objects[i], (int)i, size);
+      break;
+    case 6: {
+      void *p = toft_recycler_alloc(c->recycler, size, 8);
+      if (p != NULL) memset(p, 7, size);
+      if (next_random(random) % 2) toft_recycler_free(c->recycler, p, size);
+      break;
+    }
+    case 7: (void)toft_set_budget(a, next_random(random) % 2 ? UINT64_MAX : toft_get_stats(a).live + size); break;
+    default: {
+      unsigned char *p = (unsigned char *)toft_alloc(a, size);
+      if (p != NULL) memset(p, (int)k, size);
+    }
+  }
+}
+
+/* The bytes of the region behind its header, and the statistics of its arenas and recyclers. */
+typedef struct image {
+  unsigned char *bytes;
+  size_t size;
+  toft_stats arenas[ARENAS];
+  toft_recycler_stats heap, recycler;
+  uint64_t used;
+} image;
+
+static image image_of(toft_region *r, size_t size) {
+  image m;
+  memset(&m, 0, sizeof m);
+  m.size = size;
+  m.bytes = (unsigned char *)malloc(size);
+  assert_non_null(m.bytes);
+  memcpy(m.bytes, (unsigned char *)r + HEADER, size);
+  content *c = content_of(r);
+  for (int i = 0; i < ARENAS; i++) m.arenas[i] = toft_get_stats(c->arenas[i]);
+  m.heap = toft_malloc_get_stats(c->heap);
+  m.recycler = toft_recycler_get_stats(c->recycler);
+  m.used = toft_region_get_stats(r).used;
+  return m;
+}
+
+static void assert_same(const image *was, const image *is) {
+  assert_memory_equal(was->bytes, is->bytes, was->size);
+  assert_memory_equal(was->arenas, is->arenas, sizeof was->arenas);
+  assert_memory_equal(&was->heap, &is->heap, sizeof was->heap);
+  assert_memory_equal(&was->recycler, &is->recycler, sizeof was->recycler);
+  assert_int_equal(was->used, is->used);
+}
+
+static void restores(uint32_t flags, uint32_t random, int rounds, int compared) {
+  toft_region *r = region_of(flags, (size_t)64 << 20);
+  make_content(r);
+  for (int i = 0; i < 3000; i++) step(r, &random);
+  size_t size = (size_t)toft_region_get_stats(r).high_water - HEADER;
+  assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+  size_t saved = (size_t)toft_region_get_stats(r).saved - HEADER;
+  image was = image_of(r, saved < size ? saved : size);
+  assert_int_equal(toft_region_restore(r), TOFT_OK); /* the statistics above have updated counts */
+  for (int round = 0; round < rounds; round++) {
+    for (uint32_t i = 0; i < next_random(&random) % 40; i++) step(r, &random);
+    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    if (round % compared == 0) {
+      image is = image_of(r, was.size);
+      assert_int_equal(toft_region_restore(r), TOFT_OK);
+      assert_same(&was, &is);
+      free(is.bytes);
+    }
+  }
+  free(was.bytes);
+  toft_region_release(r);
+}
+
+static void everything_is_brought_back(void **state) {
+  (void)state;
+  int rounds = long_run() ? 100000 : 2000;
+  for (uint32_t seed = 1; seed <= 3; seed++) {
+    restores(0, seed, rounds, rounds / 100);
+    if (HAS_PRIVATE_PAGES) restores(TOFT_REGION_PRIVATE_PAGES, seed, rounds, rounds / 100);
+  }
+}
+
+/* ---- cleanups ---- */
+
+static char order[64];
+static void note(void *arg) {
+  size_t n = strlen(order);
+  order[n] = *(const char *)arg;
+  order[n + 1] = '\0';
+}
+
+static void add(toft_arena *a, const char *name) {
+  assert_non_null(toft_cleanup_add(a, note, (void *)(uintptr_t)name));
+}
+
+static void ran(const char *expected) {
+  assert_string_equal(order, expected);
+  order[0] = '\0';
+}
+
+static void cleanups_run_as_for_a_rewind(void **state) {
+  (void)state;
+  for (uint32_t flags = 0; flags <= (HAS_PRIVATE_PAGES ? 1u : 0u); flags++) {
+    toft_region *r = region_of(flags, 0);
+    toft_arena *a = toft_region_arena(r), *b = toft_region_arena(r);
+    add(a, "1");
+    assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+    for (int round = 0; round < 3; round++) {
+      add(a, "2");
+      add(a, "3");
+      add(b, "4");
+      toft_arena *c = toft_region_arena(r);
+      add(c, "5");
+      assert_int_equal(toft_region_restore(r), TOFT_OK);
+      ran("5432");
+    }
+    add(a, "2");
+    toft_reset(a); /* runs those before the checkpoint too */
+    ran("21");
+    add(a, "3");
+    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    ran("3");
+    toft_release(a);
+    ran("1");
+    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    ran("");
+    toft_arena *donor = toft_region_arena(r), *outside = toft_create();
+    add(donor, "6");
+    add(outside, "7");
+    assert_int_equal(toft_adopt(a, donor), TOFT_OK);
+    assert_int_equal(toft_adopt(a, outside), TOFT_OK);
+    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    ran("76");
+    assert_int_equal(toft_adopt(b, a), TOFT_OK);
+    toft_region_release(r);
+    ran("1");
+  }
+}
+
+/* ---- checkpoints ---- */
+
+static void checkpoints_form_a_stack(void **state) {
+  (void)state;
+  for (uint32_t flags = 0; flags <= (HAS_PRIVATE_PAGES ? 1u : 0u); flags++) {
+    toft_region *r = region_of(flags, 0);
+    toft_arena *a = toft_region_arena(r);
+    int *n = toft_new(a, int), *more = NULL;
+    toft_region_set_root(r, n);
+    assert_int_equal(toft_region_restore(r), TOFT_EMARK);
+    assert_int_equal(toft_region_drop_checkpoint(r), TOFT_EMARK);
+    for (int level = 1; level <= 5; level++) {
+      *n = level;
+      more = (int *)toft_alloc(a, 100000);
+      assert_non_null(more);
+      *more = 10 * level;
+      assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+      assert_int_equal(toft_region_get_stats(r).checkpoints, level);
+    }
+    for (int level = 5; level >= 1; level--) {
+      *n = 0;
+      *more = 0;
+      assert_int_equal(toft_region_restore(r), TOFT_OK);
+      assert_true(*n == level && toft_region_root(r) == n);
+      *n = 100 + level;
+      assert_int_equal(toft_region_drop_checkpoint(r), TOFT_OK);
+      assert_int_equal(*n, 100 + level); /* dropping leaves the content */
+    }
+    assert_int_equal(toft_region_get_stats(r).saved, 0);
+    assert_int_equal(toft_region_restore(r), TOFT_EMARK);
+    toft_region_release(r);
+  }
+}
+
+static void a_claimed_arena_refuses(void **state) {
+  (void)state;
+  toft_region *r = region_of(0, 0);
+  toft_arena *a = toft_region_arena(r);
+  toft_range range;
+  assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+  assert_int_equal(toft_claim(a, &range), TOFT_OK);
+  assert_int_equal(toft_region_checkpoint(r), TOFT_EBUSY);
+  assert_int_equal(toft_region_restore(r), TOFT_EBUSY);
+  assert_int_equal(toft_unclaim(a, &range), TOFT_OK);
+  assert_int_equal(toft_region_restore(r), TOFT_OK);
+  toft_region_release(r);
+}
+
+/* ---- blocks ---- */
+
+static void blocks_are_used_again(void **state) {
+  enum { MANY = 200 };
+  struct {
+    unsigned char *p;
+    size_t size;
+  } all[MANY];
+  (void)state;
+  toft_region *r = region_of(0, (size_t)16 << 20);
+  toft_source *source = toft_region_source(r);
+  uint32_t random = 5;
+  uint64_t held = HEADER;
+  memset(all, 0, sizeof all);
+  for (int i = 0; i < 20000; i++) {
+    uint32_t k = next_random(&random) % MANY;
+    if (all[k].p != NULL) {
+      assert_true(filled(all[k].p, all[k].size, k));
+      source->put(source, all[k].p, all[k].size);
+      held -= all[k].size;
+      all[k].p = NULL;
+    } else {
+      all[k].size = 4096 * (1 + next_random(&random) % (next_random(&random) % 4 == 0 ? 64 : 4));
+      all[k].p = (unsigned char *)source->take(source, all[k].size);
+      if (all[k].p == NULL) continue; /* full */
+      assert_true(is_aligned(all[k].p, 4096));
+      fill(all[k].p, all[k].size, k);
+      held += all[k].size;
+    }
+    assert_int_equal(toft_region_get_stats(r).used, held);
+  }
+  for (uint32_t k = 0; k < MANY; k++)
+    if (all[k].p != NULL) source->put(source, all[k].p, all[k].size);
+  assert_int_equal(toft_region_get_stats(r).used, HEADER);
+  toft_region_trim(r);
+  void *whole = source->take(source, ((size_t)16 << 20) - 32768); /* one block again */
+  assert_non_null(whole);
+  toft_region_release(r);
+}
+
+static void a_full_region_refuses(void **state) {
+  (void)state;
+  toft_region *r = region_of(0, 65536);
+  toft_arena *a = toft_region_arena(r);
+  size_t n = 0;
+  while (toft_alloc(a, 1000) != NULL) n++;
+  assert_true(n >= 40 && n < 65);
+  assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+  assert_null(toft_region_malloc(r) == NULL ? NULL : toft_region_recycler(r));
+  while (toft_region_arena(r) != NULL) {
+  }
+  assert_int_equal(toft_region_restore(r), TOFT_OK);
+  toft_reset_keep(a, TOFT_KEEP_BYTES, 0);
+  assert_non_null(toft_region_arena(r));
+  toft_region_release(r);
+}
+
+static void options(void **state) {
+  toft_region_options o = TOFT_REGION_OPTIONS;
+  unsigned char *memory = (unsigned char *)page_memory((size_t)1 << 20);
+  (void)state;
+  toft_region_release(NULL);
+  o.size = 1;
+  assert_null(toft_region_create(&o));
+  o.size = sizeof o;
+  for (size_t max = 1; max < 65536; max *= 3) {
+    o.max = max;
+    assert_null(toft_region_create(&o));
+  }
+  o.max = 65537;
+  assert_null(toft_region_create(&o));
+  o.max = (size_t)1 << 20;
+  o.flags = 2;
+  assert_null(toft_region_create(&o));
+  o.flags = TOFT_REGION_PRIVATE_PAGES;
+  o.memory = memory;
+  assert_null(toft_region_create(&o));
+  o.flags = 0;
+  o.memory = memory + 64;
+  assert_null(toft_region_create(&o));
+  o.memory = memory;
+  toft_region *r = toft_region_create(&o);
+  assert_non_null(r);
+  char *text = toft_strdup(toft_region_arena(r), "in the caller's memory");
+  assert_true((unsigned char *)text > memory && (unsigned char *)text < memory + o.max);
+  assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+  text[0] = 'I';
+  assert_int_equal(toft_region_restore(r), TOFT_OK);
+  assert_string_equal(text, "in the caller's memory");
+  assert_int_equal(toft_region_get_stats(r).limit, o.max);
+  toft_region_release(r);
+  page_memory_free(memory);
+}
+
+/* ---- forked processes ---- */
+
+#if HAS_PRIVATE_PAGES
+static void forked_processes_restore_their_own(void **state) {
+  (void)state;
+  for (uint32_t flags = 0; flags <= 1; flags++) {
+    toft_region *r = region_of(flags, (size_t)64 << 20);
+    uint32_t random = 3;
+    make_content(r);
+    for (int i = 0; i < 2000; i++) step(r, &random);
+    assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+    image was = image_of(r, (size_t)toft_region_get_stats(r).saved - HEADER);
+    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    for (uint32_t worker = 0; worker < 3; worker++) {
+      pid_t child = fork();
+      assert_true(child >= 0);
+      if (child != 0) continue;
+      int good = 1;
+      random = worker;
+      for (int round = 0; round < 200; round++) {
+        for (int i = 0; i < 20; i++) step(r, &random);
+        good &= toft_region_restore(r) == TOFT_OK;
+        good &= memcmp((unsigned char *)r + HEADER, was.bytes, 4096) == 0;
+      }
+      image is = image_of(r, was.size);
+      good &= memcmp(was.bytes, is.bytes, was.size) == 0;
+      _exit(good ? 0 : 1);
+    }
+    int status, failed = 0;
+    while (wait(&status) > 0) failed |= status;
+    assert_int_equal(failed, 0);
+    image is = image_of(r, was.size);
+    assert_same(&was, &is);
+    free(is.bytes);
+    free(was.bytes);
+    toft_region_release(r);
+  }
+}
+#else
+static void forked_processes_restore_their_own(void **state) { (void)state; }
+#endif
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(everything_is_brought_back),
+      cmocka_unit_test(cleanups_run_as_for_a_rewind),
+      cmocka_unit_test(checkpoints_form_a_stack),
+      cmocka_unit_test(a_claimed_arena_refuses),
+      cmocka_unit_test(blocks_are_used_again),
+      cmocka_unit_test(a_full_region_refuses),
+      cmocka_unit_test(options),
+      cmocka_unit_test(forked_processes_restore_their_own),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
