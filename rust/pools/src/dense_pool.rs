@@ -18,7 +18,7 @@ use toft::{Heap, Memory};
 ///
 /// Iteration is that of a slice, however many values were removed, and [`values`](DensePool::as_slice) are a slice. A
 /// lookup takes a load more than that of a [`Pool`](crate::Pool), values move, and each has 16 bytes more (a key and a slot). So
-/// choose it where values are visited more often than they are looked up; with [`Columns`](crate::Columns) it is a sparse
+/// choose it where values are visited more often than they are looked up; with [`Columns`] it is a sparse
 /// set of an entity component system.
 ///
 /// The parameters are those of [`Pool`](crate::Pool); the memory is cloned for each of three arrays. A key is valid until its value is
@@ -296,7 +296,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> DensePool<T, L, K, M> {
         self.values.get_mut(place)
     }
 
-    /// The values: a slice, or with [`Columns`](crate::Columns) one of each field. [`keys`](DensePool::keys) has the key
+    /// The values: a slice, or with [`Columns`] one of each field. [`keys`](DensePool::keys) has the key
     /// of each.
     ///
     /// ```

@@ -203,5 +203,5 @@ fn retain_keeps_the_keys_of_the_others() {
         *value % 3 == 0
     });
     assert!(keys.iter().enumerate().all(|(i, key)| pool.get(*key) == (i % 3 == 0).then_some(&(i as i32))));
-    assert_eq!(pool.clone().into_iter().map(|(_, value)| value).sum::<i32>(), (0..1000).step_by(3).sum());
+    assert_eq!(pool.clone().into_iter().map(|(_, value)| value).sum::<i32>(), (0..1000).step_by(3).sum::<i32>());
 }
