@@ -173,6 +173,14 @@ static inline int long_run(void) {
   return s != NULL && s[0] == '1';
 }
 
+/* In user-mode emulation, and with a sanitizer, whose allocator's locks a fork may leave taken. */
+static inline void skip_where_forks_among_threads_stop(void) {
+#if defined(HAS_ASAN) || defined(HAS_MSAN) || defined(HAS_TSAN)
+  skip();
+#endif
+  if (getenv("TOFT_EMULATED") != NULL) skip();
+}
+
 /* Rounds of a test: fewer where an emulator, AddressSanitizer or Valgrind runs it. */
 static inline size_t rounds_of(size_t rounds) {
   return getenv("TOFT_EMULATED") != NULL ? rounds / 8 : getenv("TOFT_SHORT") != NULL ? rounds / 4 : rounds;

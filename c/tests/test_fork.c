@@ -124,6 +124,7 @@ static void threads_fork_at_once(void **state) {
   pthread_t threads[4];
   char done;
   (void)state;
+  skip_where_forks_among_threads_stop();
   fflush(NULL);
   for (int i = 0; i < 4; i++) assert_int_equal(pthread_create(&threads[i], NULL, thread_forks, &done), 0);
   join_all(threads, 4, &done);
@@ -155,10 +156,7 @@ static void a_child_has_cached_pages(void **state) {
   pthread_t threads[3];
   char done;
   (void)state;
-#ifdef HAS_ASAN /* its malloc cannot be forked beside calls of it */
-  skip();
-#endif
-  if (getenv("TOFT_EMULATED") != NULL) skip(); /* a fork among threads may stop user-mode emulation */
+  skip_where_forks_among_threads_stop();
   toft_arena *a = toft_create();
   __atomic_store_n(&forked, 0, __ATOMIC_RELAXED);
   size_t limit = toft_page_cache_limit(32 << 20), window = toft_page_cache_window(60000);
@@ -205,10 +203,7 @@ static void a_child_uses_every_kind(void **state) {
   toft_range range;
   char done;
   (void)state;
-#ifdef HAS_ASAN /* its malloc cannot be forked beside calls of it */
-  skip();
-#endif
-  if (getenv("TOFT_EMULATED") != NULL) skip(); /* a fork among threads may stop user-mode emulation */
+  skip_where_forks_among_threads_stop();
   toft_arena *a = toft_create();
   toft_lease l = toft_lease_get(NULL);
   frames = toft_frames_create(1, NULL);

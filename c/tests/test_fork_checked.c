@@ -34,6 +34,7 @@ static void a_child_checks(void **state) {
   char done;
   void *result = NULL;
   (void)state;
+  skip_where_forks_among_threads_stop();
   __atomic_store_n(&forked, 0, __ATOMIC_RELAXED);
   toft_arena *a = toft_create();
   assert_int_equal(toft_set_checked(a, 1), TOFT_OK);

@@ -530,14 +530,6 @@ static void fork_among_threads(void) {
   for (int i = 0; i < 2; i++) CHECK(pthread_join(threads[i], NULL) == 0);
 }
 
-/* In user-mode emulation, and with a sanitizer, whose allocator's locks a fork may leave taken. */
-static void skip_where_forks_among_threads_stop(void) {
-#if defined(HAS_ASAN) || defined(HAS_MSAN) || defined(HAS_TSAN)
-  skip();
-#endif
-  if (getenv("TOFT_EMULATED") != NULL) skip();
-}
-
 static void *create_and_release(void *arg) {
   toft_release(toft_create());
   return arg;
