@@ -90,7 +90,7 @@
 //!
 //! # Features
 //!
-//! Without features the crate has no dependencies, and compiles in about the time of bump-scope. Parts that not every
+//! Without features the crate has no dependencies, and compiles in 1.3 times the time of bump-scope. Parts that not every
 //! program needs are features:
 //!
 //! * `frames`: [`Frames`], [`SharedFrames`], [`SteppedFrames`], [`Buffered`], [`Streaming`]. `leases`: [`Leases`],
