@@ -3,6 +3,7 @@
 #include "support.h"
 
 #if defined(__linux__)
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #define HAS_PRIVATE_PAGES 1
@@ -257,6 +258,22 @@ static void a_claimed_arena_refuses(void **state) {
   toft_region_release(r);
 }
 
+static void an_empty_region(void **state) {
+  (void)state;
+  for (uint32_t flags = 0; flags <= (HAS_PRIVATE_PAGES ? 1u : 0u); flags++) {
+    toft_region *r = region_of(flags, 65536);
+    for (int i = 0; i < 3; i++) {
+      assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+      assert_int_equal(toft_region_restore(r), TOFT_OK);
+      assert_non_null(toft_region_arena(r));
+      assert_int_equal(toft_region_restore(r), TOFT_OK);
+      assert_int_equal(toft_region_get_stats(r).used, HEADER);
+      assert_int_equal(toft_region_drop_checkpoint(r), TOFT_OK);
+    }
+    toft_region_release(r);
+  }
+}
+
 /* ---- blocks ---- */
 
 static void blocks_are_used_again(void **state) {
@@ -354,6 +371,41 @@ static void options(void **state) {
 /* ---- forked processes ---- */
 
 #if HAS_PRIVATE_PAGES
+/* A region whose content one thread has made is changed and restored by another, and released by the first. */
+static void *steps_and_restores(void *arg) {
+  toft_region *r = (toft_region *)arg;
+  uint32_t random = 11;
+  int code = TOFT_OK;
+  for (int round = 0; round < 50 && code == TOFT_OK; round++) {
+    for (int i = 0; i < 40; i++) step(r, &random);
+    code = toft_region_restore(r);
+  }
+  return code == TOFT_OK ? arg : NULL;
+}
+
+static void another_thread_restores(void **state) {
+  (void)state;
+  for (uint32_t flags = 0; flags <= 1; flags++) {
+    toft_region *r = region_of(flags, (size_t)64 << 20);
+    uint32_t random = 9;
+    pthread_t thread;
+    void *good;
+    make_content(r);
+    for (int i = 0; i < 2000; i++) step(r, &random);
+    assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+    image was = image_of(r, (size_t)toft_region_get_stats(r).saved - HEADER);
+    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    assert_int_equal(pthread_create(&thread, NULL, steps_and_restores, r), 0);
+    assert_int_equal(pthread_join(thread, &good), 0);
+    assert_ptr_equal(good, r);
+    image is = image_of(r, was.size);
+    assert_same(&was, &is);
+    free(is.bytes);
+    free(was.bytes);
+    toft_region_release(r);
+  }
+}
+
 static void forked_processes_restore_their_own(void **state) {
   (void)state;
   for (uint32_t flags = 0; flags <= 1; flags++) {
@@ -390,6 +442,7 @@ static void forked_processes_restore_their_own(void **state) {
   }
 }
 #else
+static void another_thread_restores(void **state) { (void)state; }
 static void forked_processes_restore_their_own(void **state) { (void)state; }
 #endif
 
@@ -401,6 +454,8 @@ int main(void) {
       cmocka_unit_test(a_claimed_arena_refuses),
       cmocka_unit_test(blocks_are_used_again),
       cmocka_unit_test(a_full_region_refuses),
+      cmocka_unit_test(an_empty_region),
+      cmocka_unit_test(another_thread_restores),
       cmocka_unit_test(options),
       cmocka_unit_test(forked_processes_restore_their_own),
   };

@@ -78,7 +78,7 @@ impl<'bump> String<'bump> {
     /// Converts UTF-16.
     ///
     /// # Errors
-    /// If there is a lone surrogate.
+    /// If there is an unpaired surrogate.
     #[inline(always)]
     #[track_caller]
     pub fn from_utf16_in(v: &[u16], bump: &'bump Bump) -> Result<String<'bump>, FromUtf16Error> {

@@ -6,11 +6,11 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 use toft::{Arena, Heap, Memory, RcArena};
-use toft_pools::{CapacityError, Columns, DensePool, FieldLayout, Handle, Key, Rows};
+use toft_pools::{CapacityError, Columns, DensePool, Handle, Key, Rows};
 
 use crate::failing::{Failing, Shared};
 use crate::ledger::{Counted, Ledger};
-use crate::pair::Pair;
+use crate::pool_model::Plays;
 
 struct Random(u64);
 
@@ -18,41 +18,6 @@ impl Random {
     fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         ((self.0 >> 33) as usize) % n.max(1)
-    }
-}
-
-/// Rows and columns of counted values.
-trait Plays: FieldLayout<Self::T> + Sized {
-    type T;
-    fn make(value: Counted) -> Self::T;
-    fn number(value: Self::Ref<'_>) -> i64;
-    fn back(value: Self::T) -> i64;
-}
-
-impl Plays for Rows {
-    type T = Counted;
-    fn make(value: Counted) -> Counted {
-        value
-    }
-    fn number(value: &Counted) -> i64 {
-        value.number
-    }
-    fn back(value: Counted) -> i64 {
-        value.number
-    }
-}
-
-impl Plays for Columns {
-    type T = Pair<u8, Counted>;
-    fn make(value: Counted) -> Self::T {
-        Pair(value.number as u8, value)
-    }
-    fn number((byte, value): (&u8, &Counted)) -> i64 {
-        assert_eq!(*byte, value.number as u8);
-        value.number
-    }
-    fn back(value: Self::T) -> i64 {
-        value.1.number
     }
 }
 

@@ -42,7 +42,7 @@ impl<'m, A: Memory> FromUtf8Error<'m, A> {
     }
 }
 
-/// The error of [`String::from_utf16_in`](super::String::from_utf16_in): there is a lone surrogate.
+/// The error of [`String::from_utf16_in`](super::String::from_utf16_in): there is an unpaired surrogate.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -53,7 +53,7 @@ pub struct FromUtf16Error(pub(super) ());
 
 impl fmt::Display for FromUtf16Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("lone surrogate in UTF-16")
+        f.write_str("unpaired surrogate in UTF-16")
     }
 }
 

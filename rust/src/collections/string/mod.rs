@@ -108,7 +108,7 @@ impl<'m, A: Memory> String<'m, A> {
     /// Converts UTF-16.
     ///
     /// # Errors
-    /// If there is a lone surrogate.
+    /// If there is an unpaired surrogate.
     #[track_caller]
     pub fn from_utf16_in(v: &[u16], memory: &'m A) -> Result<String<'m, A>, FromUtf16Error> {
         let mut string = String::with_capacity_in(v.len(), memory);
@@ -118,7 +118,7 @@ impl<'m, A: Memory> String<'m, A> {
         Ok(string)
     }
 
-    /// Converts UTF-16, with U+FFFD in place of lone surrogates.
+    /// Converts UTF-16, with U+FFFD in place of unpaired surrogates.
     ///
     /// ```
     /// let arena = toft::Arena::new();
