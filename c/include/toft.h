@@ -53,6 +53,7 @@
 #include "toft/compiler.h"
 #include "toft/findings.h"
 #include "toft/frame.h"
+#include "toft/freeze.h"
 #include "toft/inline.h"
 #include "toft/lease.h"
 #include "toft/meter.h"

@@ -71,6 +71,12 @@
 #include "platform/memory_file.c"     /* files in memory, mapped privately */
 #include "region/region.c"            /* the range, its blocks, what lies in it */
 #include "region/region_checkpoint.c" /* checkpoint and restore */
+#include "platform/files.c"           /* files that are replaced as a whole, or mapped */
+#include "platform/mappings.c"        /* what lies at an address */
+#include "region/frozen_format.h"     /* the format of frozen files */
+#include "region/freeze_scrub.c"      /* clears what is not content */
+#include "region/freeze.c"            /* builds twice, compares, writes a frozen file */
+#include "region/frozen.c"            /* opens a frozen file */
 #endif
 
 /* ---- threads: leases, frames, shared arenas ---- */

@@ -208,7 +208,7 @@ static void holes_are_filled(void **state) {
     }
     if (round == 1) before = c.bytes;
   }
-  assert_int_equal(c.bytes, before);
+  assert_true(c.bytes <= before); /* time may give blocks back */
   assert_true(c.bytes < 20000 * 48 * 3);
   toft_recycler_release(&r);
   counted_all_back(&c);
@@ -609,13 +609,13 @@ static void any_alignment(void **state) {
       toft_recycler_free(&r, p[i], sizes[i]);
     }
     size_t held = 0;
-    for (int round = 0; round < 100; round++) { /* a second round takes nothing more */
+    for (int round = 0; round < 100; round++) { /* a second round takes nothing more; time may give blocks back */
       void *q = toft_recycler_alloc(&r, 8, align);
       assert_non_null(q);
       toft_recycler_free(&r, q, 8);
       if (round == 0) held = c.bytes;
     }
-    assert_int_equal(c.bytes, held);
+    assert_true(c.bytes <= held);
   }
   assert_int_equal(toft_recycler_get_stats(&r).used, 0);
   toft_recycler_release(&r);

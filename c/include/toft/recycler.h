@@ -183,6 +183,7 @@ struct toft_recycler {
   uint32_t have_run;                   /* a bit for each list of with_run that is not empty */
   uint8_t held[TOFT_RECYCLER_CLASSES]; /* pages of a class, at most 255 */
   uint8_t checked, shard;
+  uint8_t clears; /* in a region that is frozen: frees clear the object, and the time has no effect */
 };
 
 TOFT_STATIC_ASSERT(recycler_slab, sizeof(toft_recycler_slab) <= 64);

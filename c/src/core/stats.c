@@ -124,6 +124,8 @@ const char *toft_error_name(int code) {
     case TOFT_EARG: return "TOFT_EARG";
     case TOFT_ENOSYS: return "TOFT_ENOSYS";
     case TOFT_ECORRUPT: return "TOFT_ECORRUPT";
+    case TOFT_EIO: return "TOFT_EIO";
+    case TOFT_ECONTENT: return "TOFT_ECONTENT";
     default: return "unknown";
   }
 }

@@ -30,14 +30,25 @@ void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align) {
   return toft_recycler_alloc_slow_at(r, size, align, TOFT_CALLER());
 }
 
+/* Bytes that may be used at p. Precondition: r is not checked. */
+static size_t toft_recycler_room(void *p) {
+  return toft_recycler_is_large(p) ? toft_recycler_large_room(p) : toft_recycler_slab_of(p)->bytes;
+}
+
+static void toft_recycler_free_unchecked(toft_recycler *r, void *p) {
+  if (r->clears) memset(p, 0, toft_recycler_room(p));
+  if (toft_recycler_is_large(p))
+    toft_recycler_large_free(r, p);
+  else
+    toft_recycler_push(r, p);
+}
+
 void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
   if (p == NULL) return;
   if (TOFT_UNLIKELY(r->checked))
     toft_recycler_free_checked(r, p, toft_max(size, 1), site);
-  else if (toft_recycler_is_large(p))
-    toft_recycler_large_free(r, p);
   else
-    toft_recycler_push(r, p);
+    toft_recycler_free_unchecked(r, p);
 }
 
 void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size) {
@@ -45,11 +56,6 @@ void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size) {
 }
 
 /* ---- resize ---- */
-
-/* Bytes that may be used at p. Precondition: r is not checked. */
-static size_t toft_recycler_room(void *p) {
-  return toft_recycler_is_large(p) ? toft_recycler_large_room(p) : toft_recycler_slab_of(p)->bytes;
-}
 
 /* Whether an object of `now` bytes stays in a place of `has`: it leaves when more than half would be free. */
 static int toft_recycler_stays(size_t has, size_t now) { return now <= has && now >= has / 2; }
@@ -69,6 +75,8 @@ static void *toft_recycler_resize_at(toft_recycler *r, void *p, size_t old_size,
   if (TOFT_UNLIKELY(r->checked))
     return toft_recycler_resize_checked(r, p, toft_max(old_size, 1), toft_max(new_size, 1), toft_max(align, 8), site);
   int aligned = ((uintptr_t)p & (align - 1)) == 0;
+  if (r->clears && new_size < toft_recycler_room(p))
+    memset((unsigned char *)p + new_size, 0, toft_recycler_room(p) - new_size);
   if (aligned && toft_recycler_resize_in_place(r, p, toft_round(toft_max(new_size, 1), 8))) return p;
   q = toft_recycler_alloc(r, new_size, align);
   if (q == NULL) return aligned && new_size <= toft_recycler_room(p) ? p : NULL;
@@ -114,6 +122,12 @@ static int toft_recycler_take_counted(toft_recycler *r) {
 
 /* ---- init and release ---- */
 
+/* Makes the memory that is free zero from now on: every free takes the slow path. Precondition: r has no memory. */
+static void toft_recycler_set_clearing(toft_recycler *r) {
+  r->clears = 1;
+  r->object_mask = 0;
+}
+
 /* Sets the state of a recycler without memory. */
 static void toft_recycler_clear(toft_recycler *r, int checked) {
   struct toft_source *source = r->source;
@@ -149,6 +163,7 @@ static int toft_recycler_init_as(toft_recycler *r, const toft_recycler_options *
   r->count = o.count;
   r->block_size = o.block_size;
   r->shard = 0;
+  r->clears = 0;
   r->peak = 0;
   r->source_calls = 0;
   toft_recycler_clear(r, checked);

@@ -118,7 +118,7 @@ static void toft_recycler_return_surplus(toft_recycler *r) {
 #ifndef TOFT_OMIT_PAGE_CACHE
   size_t now, window, kept;
   int turned;
-  if (r->idle <= TOFT_RECYCLER_SURPLUS_MIN) return;
+  if (r->idle <= TOFT_RECYCLER_SURPLUS_MIN || r->clears) return;
   now = toft_max(toft_os_milliseconds(), 1);
   window = toft_page_window();
   turned = toft_recycler_turn_window(r, now, window);

@@ -29,14 +29,24 @@ typedef struct toft_region_arena_link {
 #define TOFT_REGION_LINK (TOFT_INITIAL_START - sizeof(toft_region_arena_link))
 TOFT_STATIC_ASSERT(region_link, sizeof(toft_state) <= TOFT_REGION_LINK);
 
+/* A recycler or toft_malloc, in a block of its own, and the region's entry for it. */
+typedef struct toft_region_recycler_block {
+  toft_malloc recycler;
+  struct toft_region_recycler_block *older;
+} toft_region_recycler_block;
+
+TOFT_STATIC_ASSERT(region_recycler, sizeof(toft_region_recycler_block) <= TOFT_BLOCK_MIN);
+
 /* Outside of the range, so that a restore does not change it. */
 typedef struct toft_region_control {
   toft_region *region;
   struct toft_saved *saved; /* the newest checkpoint */
   size_t checkpoints, saved_bytes;
   size_t max, committed;
+  unsigned char *reserved; /* the reservation that contains the range; NULL: the range is the caller's memory */
+  size_t reserved_size;
   uint32_t flags;
-  int is_callers; /* the range is the caller's memory */
+  int freezes; /* made by toft_freeze */
 } toft_region_control;
 
 /* At the start of the range, so that a restore brings it back too. */
@@ -48,6 +58,7 @@ struct toft_region {
   toft_free_block *free;     /* by address */
   size_t used;               /* bytes of blocks, and of this header */
   toft_region_arena_link *arenas;
+  toft_region_recycler_block *recyclers;
   uint64_t arena_count;
   void *root;
 };
@@ -75,7 +86,7 @@ static int toft_region_commit(toft_region_control *c, size_t to) {
   size_t more;
   if (to <= c->committed) return 1;
   more = toft_min(c->max, toft_max(to, c->committed + TOFT_REGION_STEP)) - c->committed;
-  if (!c->is_callers && !toft_os_commit((unsigned char *)c->region + c->committed, more)) return 0;
+  if (c->reserved != NULL && !toft_os_commit((unsigned char *)c->region + c->committed, more)) return 0;
   TOFT_HELD_MORE(more);
   c->committed += more;
   return 1;
@@ -160,6 +171,18 @@ static void toft_region_put(toft_source *self, void *block, size_t size) {
 
 static void toft_region_forget_checkpoints(toft_region_control *c);
 
+static void toft_region_free_control(toft_region_control *c) {
+  if (c->reserved != NULL) toft_os_unmap(c->reserved, c->reserved_size);
+  toft_os_heap_put(c);
+}
+
+/* Returns the range without a look at its content. */
+static void toft_region_discard(toft_region_control *c) {
+  toft_region_forget_checkpoints(c);
+  TOFT_HELD_LESS(c->committed);
+  toft_region_free_control(c);
+}
+
 static toft_region *toft_region_begin(toft_region_control *c) {
   toft_region *r = c->region;
   if (!toft_region_commit(c, TOFT_REGION_HEADER)) return NULL;
@@ -173,31 +196,46 @@ static toft_region *toft_region_begin(toft_region_control *c) {
   return r;
 }
 
+/* Creates a region of o->max bytes at o->memory; NULL: in a new reservation of `reserved` bytes, at its first address
+ * that is `residue` behind a multiple of `align`. */
+static toft_region *toft_region_create_in(const toft_region_options *o, size_t reserved, size_t align, size_t residue) {
+  toft_region_control *c = (toft_region_control *)toft_os_heap_take(toft_round(sizeof *c, 64), 64);
+  if (c == NULL) return NULL;
+  memset(c, 0, sizeof *c);
+  c->max = o->max;
+  c->flags = o->flags;
+  c->region = (toft_region *)o->memory;
+  if (o->memory == NULL) {
+    c->reserved_size = reserved;
+    c->reserved = (unsigned char *)toft_os_reserve(reserved);
+    if (c->reserved != NULL)
+      c->region = (toft_region *)(void *)(c->reserved + (((uintptr_t)0 - (uintptr_t)c->reserved + residue) & (align - 1)));
+  }
+  toft_region *r = c->region != NULL ? toft_region_begin(c) : NULL;
+  if (r == NULL) toft_region_free_control(c);
+  return r;
+}
+
+static size_t toft_region_max(size_t max) {
+  return max != 0 ? max : sizeof(void *) == 4 ? (size_t)64 << 20 : (size_t)1 << 30;
+}
+
+static int toft_region_is_valid_max(size_t max) {
+  return max >= TOFT_REGION_MIN && max <= TOFT_MAX_REQUEST && max % TOFT_BLOCK_MIN == 0;
+}
+
 toft_region *toft_region_create(const toft_region_options *options) {
   toft_region_options o = TOFT_REGION_OPTIONS;
   if (options != NULL) {
     if (options->size != sizeof o) return NULL;
     o = *options;
   }
-  if (o.max == 0) o.max = sizeof(void *) == 4 ? (size_t)64 << 20 : (size_t)1 << 30;
-  if (o.max < TOFT_REGION_MIN || o.max > TOFT_MAX_REQUEST || o.max % TOFT_BLOCK_MIN != 0) return NULL;
+  o.max = toft_region_max(o.max);
+  if (!toft_region_is_valid_max(o.max)) return NULL;
   if ((o.flags & ~(uint32_t)TOFT_REGION_PRIVATE_PAGES) != 0) return NULL;
   if ((o.flags & TOFT_REGION_PRIVATE_PAGES) != 0 && (o.memory != NULL || !toft_os_has_memory_files())) return NULL;
   if (((uintptr_t)o.memory & (TOFT_BLOCK_MIN - 1)) != 0) return NULL;
-  toft_region_control *c = (toft_region_control *)toft_os_heap_take(toft_round(sizeof *c, 64), 64);
-  if (c == NULL) return NULL;
-  memset(c, 0, sizeof *c);
-  c->max = o.max;
-  c->flags = o.flags;
-  c->is_callers = o.memory != NULL;
-  c->region = (toft_region *)(o.memory != NULL ? o.memory : toft_os_reserve(o.max));
-  if (c->region != NULL) {
-    toft_region *r = toft_region_begin(c);
-    if (r != NULL) return r;
-    if (!c->is_callers) toft_os_unmap(c->region, c->max);
-  }
-  toft_os_heap_put(c);
-  return NULL;
+  return toft_region_create_in(&o, o.max, 1, 0);
 }
 
 void toft_region_release(toft_region *r) {
@@ -209,10 +247,7 @@ void toft_region_release(toft_region *r) {
     if (!toft_region_is_adopted(a)) toft_release(&a->head);
     if (r->arenas == newest) r->arenas = newest->older; /* adopted, or its release is refused */
   }
-  toft_region_forget_checkpoints(c);
-  TOFT_HELD_LESS(c->committed);
-  if (!c->is_callers) toft_os_unmap(c->region, c->max);
-  toft_os_heap_put(c);
+  toft_region_discard(c);
 }
 
 /* ---- what lies in a region ---- */
@@ -230,23 +265,23 @@ toft_arena *toft_region_arena(toft_region *r) {
   return &a->head;
 }
 
-/* A recycler in a block of its own. */
-static toft_recycler *toft_region_recycler_in(toft_region *r, size_t size) {
+static toft_recycler *toft_region_recycler_in(toft_region *r) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
-  size_t bytes = toft_round(size, TOFT_BLOCK_MIN);
-  toft_recycler *made = (toft_recycler *)toft_region_take(&r->source, bytes);
-  if (made == NULL) return NULL;
-  memset(made, 0, size);
+  toft_region_recycler_block *block = (toft_region_recycler_block *)toft_region_take(&r->source, TOFT_BLOCK_MIN);
+  if (block == NULL) return NULL;
+  memset(block, 0, sizeof *block);
+  block->older = r->recyclers;
+  r->recyclers = block;
+  toft_recycler *made = (toft_recycler *)(void *)&block->recycler;
   o.source = &r->source;
   (void)toft_recycler_init_as(made, &o, 0); /* cannot fail without a count */
+  if (r->control->freezes) toft_recycler_set_clearing(made);
   return made;
 }
 
-toft_recycler *toft_region_recycler(toft_region *r) { return toft_region_recycler_in(r, sizeof(toft_recycler)); }
+toft_recycler *toft_region_recycler(toft_region *r) { return toft_region_recycler_in(r); }
 
-toft_malloc *toft_region_malloc(toft_region *r) {
-  return (toft_malloc *)(void *)toft_region_recycler_in(r, sizeof(toft_malloc));
-}
+toft_malloc *toft_region_malloc(toft_region *r) { return (toft_malloc *)(void *)toft_region_recycler_in(r); }
 
 void toft_region_set_root(toft_region *r, void *root) { r->root = root; }
 void *toft_region_root(const toft_region *r) { return r->root; }

@@ -1,0 +1,248 @@
+/* Whole files: written so that a reader sees the old one or the new one, and mapped privately.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_PLATFORM_FILES_C
+#define TOFT_PLATFORM_FILES_C
+
+#include "os.c"
+
+#define TOFT_FILE_NAME_MORE 32 /* bytes that the name of a temporary file is longer */
+
+/* Stores path, a dot and 16 digits. 0: there are no random numbers. */
+static int toft_file_temporary_name(char *to, const char *path, size_t length) {
+  unsigned char random[8];
+  if (!toft_os_random(random, sizeof random)) return 0;
+  memcpy(to, path, length);
+  to[length++] = '.';
+  for (size_t i = 0; i < sizeof random; i++) {
+    to[length++] = "0123456789abcdef"[random[i] >> 4];
+    to[length++] = "0123456789abcdef"[random[i] & 15];
+  }
+  to[length] = 0;
+  return 1;
+}
+
+#if defined(_WIN32)
+
+typedef HANDLE toft_file;
+#define TOFT_FILE_NONE INVALID_HANDLE_VALUE
+
+/* Sets errno from the system's last error. */
+static int toft_file_failed(void) {
+  DWORD error = GetLastError();
+  errno = error == ERROR_FILE_NOT_FOUND || error == ERROR_PATH_NOT_FOUND ? ENOENT
+          : error == ERROR_ACCESS_DENIED                                 ? EACCES
+          : error == ERROR_NOT_ENOUGH_MEMORY                             ? ENOMEM
+                                                                         : EIO;
+  return 0;
+}
+
+static int toft_file_put(toft_file f, const unsigned char *p, size_t size) {
+  while (size > 0) {
+    DWORD n = 0, part = size > (1u << 30) ? 1u << 30 : (DWORD)size;
+    if (!WriteFile(f, p, part, &n, NULL) || n == 0) return toft_file_failed();
+    p += n;
+    size -= n;
+  }
+  return FlushFileBuffers(f) ? 1 : toft_file_failed();
+}
+
+static int toft_file_write_new(const char *name, const void *p, size_t size) {
+  toft_file f = CreateFileA(name, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
+  if (f == TOFT_FILE_NONE) return toft_file_failed();
+  int done = toft_file_put(f, (const unsigned char *)p, size);
+  return CloseHandle(f) && done;
+}
+
+static void toft_file_remove(const char *name) { (void)DeleteFileA(name); }
+
+static int toft_file_replace(const char *from, const char *to) {
+  return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING | MOVEFILE_WRITE_THROUGH) ? 1 : toft_file_failed();
+}
+
+/* Opens a file and stores its size. */
+static toft_file toft_file_open(const char *path, uint64_t *size) {
+  LARGE_INTEGER n;
+  DWORD share = FILE_SHARE_READ | FILE_SHARE_DELETE;
+  toft_file f = CreateFileA(path, GENERIC_READ, share, NULL, OPEN_EXISTING, FILE_ATTRIBUTE_NORMAL, NULL);
+  if (f != TOFT_FILE_NONE && GetFileSizeEx(f, &n)) {
+    *size = (uint64_t)n.QuadPart;
+    return f;
+  }
+  (void)toft_file_failed();
+  if (f != TOFT_FILE_NONE) (void)CloseHandle(f);
+  return TOFT_FILE_NONE;
+}
+
+static void toft_file_close(toft_file f) { (void)CloseHandle(f); }
+
+static int toft_file_read(toft_file f, void *to, size_t size) {
+  DWORD n = 0;
+  return ReadFile(f, to, (DWORD)size, &n, NULL) && n == size;
+}
+
+/* Maps the whole file. NULL: not possible; nothing is replaced. */
+static void *toft_file_map_at(toft_file f, size_t size, void *at, int writable) {
+  HANDLE mapping = CreateFileMappingA(f, NULL, writable ? PAGE_WRITECOPY : PAGE_READONLY, 0, 0, NULL);
+  (void)size;
+  if (mapping == NULL) return NULL;
+  void *p = MapViewOfFileEx(mapping, writable ? FILE_MAP_COPY : FILE_MAP_READ, 0, 0, 0, at);
+  (void)CloseHandle(mapping);
+  return p;
+}
+
+/* Maps the whole file writable where a reservation has found space. Another thread may take that in between. */
+static void *toft_file_map_aligned(toft_file f, size_t size, size_t align) {
+  void *p = NULL;
+  for (int i = 0; i < 8 && p == NULL; i++) {
+    unsigned char *space = (unsigned char *)toft_os_reserve(toft_os_page(size) + align);
+    if (space == NULL) return NULL;
+    void *at = space + toft_pad(space, align);
+    toft_os_unmap(space, toft_os_page(size) + align);
+    p = toft_file_map_at(f, size, at, 1);
+  }
+  return p;
+}
+
+static void toft_file_unmap(void *p, size_t size) {
+  (void)size;
+  (void)UnmapViewOfFile(p);
+}
+
+static int toft_os_protect(void *p, size_t size) {
+  DWORD before;
+  return VirtualProtect(p, size, PAGE_READONLY, &before);
+}
+
+#elif !defined(TOFT_NO_OS)
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+typedef int toft_file;
+#define TOFT_FILE_NONE (-1)
+
+static int toft_file_put(toft_file f, const unsigned char *p, size_t size) {
+  for (size_t done = 0; done < size;) {
+    ssize_t n = pwrite(f, p + done, toft_min(size - done, (size_t)1 << 30), (off_t)done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return 0;
+    done += (size_t)n;
+  }
+  return fsync(f) == 0;
+}
+
+static int toft_file_write_new(const char *name, const void *p, size_t size) {
+  toft_file f = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (f < 0) return 0;
+  int done = toft_file_put(f, (const unsigned char *)p, size), error = errno;
+  if (close(f) != 0 && done) return 0;
+  errno = error;
+  return done;
+}
+
+static void toft_file_remove(const char *name) {
+  int error = errno;
+  (void)unlink(name);
+  errno = error;
+}
+
+/* Renames, and waits until the folder is on the disk. Not every system has that for folders: its failure is ignored. */
+static int toft_file_replace(char *from, const char *to) {
+  char *end = from;
+  if (rename(from, to) != 0) return 0;
+  for (char *p = from; *p != 0; p++)
+    if (*p == '/') end = p + 1;
+  if (end == from) *end++ = '.';
+  *end = 0;
+  toft_file folder = open(from, O_RDONLY | O_CLOEXEC);
+  if (folder >= 0) {
+    (void)fsync(folder);
+    (void)close(folder);
+  }
+  return 1;
+}
+
+/* Opens a file and stores its size. */
+static toft_file toft_file_open(const char *path, uint64_t *size) {
+  struct stat s;
+  toft_file f = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (f < 0) return f;
+  if (fstat(f, &s) == 0 && S_ISREG(s.st_mode)) {
+    *size = (uint64_t)s.st_size;
+    return f;
+  }
+  (void)close(f);
+  errno = EINVAL;
+  return TOFT_FILE_NONE;
+}
+
+static void toft_file_close(toft_file f) { (void)close(f); }
+
+static int toft_file_read(toft_file f, void *to, size_t size) { return pread(f, to, size, 0) == (ssize_t)size; }
+
+/* Without force: what is mapped at `at` stays. Older systems take the address as a wish. */
+#if defined(MAP_FIXED_NOREPLACE)
+#define TOFT_MAP_AT MAP_FIXED_NOREPLACE
+#elif defined(__linux__)
+#define TOFT_MAP_AT 0x100000
+#elif defined(MAP_EXCL)
+#define TOFT_MAP_AT (MAP_FIXED | MAP_EXCL)
+#else
+#define TOFT_MAP_AT 0
+#endif
+
+/* Maps the whole file. NULL: not possible; nothing is replaced. */
+static void *toft_file_map_at(toft_file f, size_t size, void *at, int writable) {
+  int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+  void *p = mmap(at, size, protection, MAP_PRIVATE | TOFT_MAP_AT, f, 0);
+  if (p == MAP_FAILED || p == at) return p == at ? p : NULL;
+  toft_os_unmap(p, size);
+  return NULL;
+}
+
+/* Maps the whole file writable over a part of a reservation. */
+static void *toft_file_map_aligned(toft_file f, size_t size, size_t align) {
+  size_t mapped = toft_os_page(size);
+  unsigned char *p = (unsigned char *)toft_os_reserve(mapped + align);
+  if (p == NULL) return NULL;
+  size_t front = toft_pad(p, align);
+  if (mmap(p + front, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, f, 0) == MAP_FAILED) {
+    toft_os_unmap(p, mapped + align);
+    return NULL;
+  }
+  if (front != 0) toft_os_unmap(p, front);
+  toft_os_unmap(p + front + mapped, align - front);
+  return p + front;
+}
+
+static void toft_file_unmap(void *p, size_t size) { toft_os_unmap(p, size); }
+
+static int toft_os_protect(void *p, size_t size) { return mprotect(p, toft_os_page(size), PROT_READ) == 0; }
+
+#endif
+
+#ifndef TOFT_NO_OS
+/* Writes a file that replaces `path` when it is complete. 0: errno has the reason, and `path` is unchanged. */
+static int toft_file_write_whole(const char *path, const void *p, size_t size) {
+  size_t length = strlen(path);
+  char *name = (char *)toft_os_heap_take(toft_round(length + TOFT_FILE_NAME_MORE, 64), 64);
+  int done = 0;
+  if (name == NULL) {
+    errno = ENOMEM;
+    return 0;
+  }
+  if (!toft_file_temporary_name(name, path, length)) {
+    errno = EIO;
+  } else if (toft_file_write_new(name, p, size)) {
+    done = toft_file_replace(name, path);
+    if (!done) toft_file_remove(name);
+  } else if (errno != EEXIST) {
+    toft_file_remove(name);
+  }
+  toft_os_heap_put(name);
+  return done;
+}
+#endif
+
+#endif

@@ -1,0 +1,125 @@
+/* What an address of the process is: in a mapping, of a function or variable. Linux lists its mappings; elsewhere the
+ * system is asked for a page.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_PLATFORM_MAPPINGS_C
+#define TOFT_PLATFORM_MAPPINGS_C
+
+#include "os.c"
+
+#define TOFT_ADDRESS_MIN 65536 /* no mapping is below */
+
+/* Mappings by address, those adjacent joined; a count of 0: the system is asked. */
+typedef struct toft_mappings {
+  uintptr_t (*ranges)[2];
+  size_t count, room;
+} toft_mappings;
+
+#if defined(__linux__) && !defined(TOFT_NO_OS)
+
+static FILE *toft_mappings_file(void) {
+  int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  return file >= 0 ? fdopen(file, "r") : NULL;
+}
+
+/* Reads the next line; stores the range, and the name that it ends with. 0: there is none. */
+static int toft_mapping_next(FILE *f, uintptr_t range[2], char *line, size_t size, const char **name) {
+  unsigned long long begin, end;
+  int at = 0;
+  if (fgets(line, (int)size, f) == NULL) return 0;
+  size_t length = strcspn(line, "\n");
+  for (int c = line[length]; c != '\n' && c != EOF;) c = fgetc(f); /* the rest of a long line */
+  line[length] = 0;
+  if (sscanf(line, "%llx-%llx %*s %*s %*s %*s %n", &begin, &end, &at) < 2) return 0;
+  range[0] = (uintptr_t)begin;
+  range[1] = (uintptr_t)end;
+  *name = at != 0 ? line + at : "";
+  return 1;
+}
+
+static int toft_mappings_add(toft_mappings *m, const uintptr_t range[2]) {
+  if (m->count != 0 && m->ranges[m->count - 1][1] == range[0]) {
+    m->ranges[m->count - 1][1] = range[1];
+    return 1;
+  }
+  if (m->count == m->room) {
+    size_t room = m->room != 0 ? 2 * m->room : 256;
+    void *more = realloc(m->ranges, room * sizeof *m->ranges);
+    if (more == NULL) return 0;
+    m->ranges = (uintptr_t(*)[2])more;
+    m->room = room;
+  }
+  m->ranges[m->count][0] = range[0];
+  m->ranges[m->count++][1] = range[1];
+  return 1;
+}
+
+/* 0: the list cannot be read, or there is no memory for it. */
+static int toft_mappings_read(toft_mappings *m) {
+  char line[512];
+  const char *name;
+  uintptr_t range[2];
+  int done = 1;
+  memset(m, 0, sizeof *m);
+  FILE *f = toft_mappings_file();
+  if (f == NULL) return 0;
+  while (done && toft_mapping_next(f, range, line, sizeof line, &name)) done = toft_mappings_add(m, range);
+  (void)fclose(f);
+  return done && m->count != 0;
+}
+
+static int toft_mappings_contain(const toft_mappings *m, uintptr_t address) {
+  size_t low = 0, high = m->count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (m->ranges[middle][1] <= address)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low < m->count && m->ranges[low][0] <= address;
+}
+
+/* Stores the name of the mapping: the path of a file, or as the system calls it. */
+static void toft_mapping_name(uintptr_t address, char *to, size_t size) {
+  char line[512];
+  const char *name = NULL;
+  uintptr_t range[2];
+  FILE *f = toft_mappings_file();
+  if (f != NULL) {
+    while (toft_mapping_next(f, range, line, sizeof line, &name) && range[1] <= address) name = NULL;
+    (void)fclose(f);
+    if (name != NULL && range[0] > address) name = NULL;
+  }
+  (void)snprintf(to, size, "%s", name != NULL && name[0] != 0 ? name : "anonymous memory");
+}
+
+#elif !defined(TOFT_NO_OS)
+
+static int toft_mappings_read(toft_mappings *m) {
+  memset(m, 0, sizeof *m);
+  return 1;
+}
+
+static int toft_mappings_contain(const toft_mappings *m, uintptr_t address) {
+  (void)m;
+#if defined(_WIN32)
+  MEMORY_BASIC_INFORMATION info;
+  return VirtualQuery((const void *)address, &info, sizeof info) != 0 && info.State == MEM_COMMIT;
+#else
+  uintptr_t page = address & ~((uintptr_t)toft_os_page(1) - 1);
+  return msync((void *)page, 1, MS_ASYNC) == 0; /* fails where nothing is mapped */
+#endif
+}
+
+static void toft_mapping_name(uintptr_t address, char *to, size_t size) {
+  (void)address;
+  (void)snprintf(to, size, "memory outside of the region");
+}
+
+#endif
+
+#ifndef TOFT_NO_OS
+static void toft_mappings_free(toft_mappings *m) { free(m->ranges); }
+#endif
+
+#endif
