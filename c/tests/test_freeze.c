@@ -387,6 +387,49 @@ static void planted_words_are_refused(void **state) {
   toft_frozen_close(&f);
 }
 
+/* The allocation of the word that is refused. */
+#if defined(__GNUC__)
+__attribute__((noinline))
+#endif
+static char *allocate_for_site(toft_malloc *m, toft_arena *a) {
+  char *p = a != NULL ? (char *)toft_alloc(a, 100) : (char *)toft_malloc_alloc(m, 100);
+  memset(p, 0, 100);
+  return p;
+}
+
+static void *build_two_words(toft_region *r, void *is_arena) {
+  toft_malloc *m = toft_region_malloc(r);
+  toft_arena *a = toft_region_arena(r);
+  char **root = (char **)toft_malloc_calloc(m, 1, 600);
+  for (int i = 0; i < 1000; i++) toft_malloc_free(m, toft_malloc_alloc(m, 50));
+  root[1] = allocate_for_site(m, is_arena != NULL ? a : NULL);
+  memcpy(root[1] + 24, (void *[]){&static_variable}, sizeof(void *));
+  return root;
+}
+
+static void faults_name_their_allocation(void **state) {
+  (void)state;
+  for (int is_arena = 0; is_arena <= 1; is_arena++) {
+    found f = {0};
+    toft_freeze_options o = TOFT_FREEZE_OPTIONS;
+    o.report = remember;
+    o.report_argument = &f;
+    o.flags = TOFT_FREEZE_SITES;
+    f.accepts = 1; /* has no effect */
+    assert_int_equal(toft_freeze(build_two_words, is_arena ? &f : NULL, path, &o), TOFT_ECONTENT);
+#ifndef TOFT_OMIT_CHECKS
+    assert_int_equal(f.count, 1);
+    assert_int_equal(f.last.size, 100);
+    assert_int_equal(f.last.inside, 24);
+    assert_non_null(f.last.site);
+#if defined(__GNUC__) && !defined(_WIN32)
+    size_t distance = (size_t)((uintptr_t)f.last.site - (uintptr_t)allocate_for_site);
+    assert_true(distance < 600);
+#endif
+#endif
+  }
+}
+
 /* The same bits of an address wherever the file is opened: low tags, a difference, XOR of two. */
 static void plant_fine(toft_region *r, content *c) {
   (void)r;
@@ -632,6 +675,7 @@ int main(void) {
       cmocka_unit_test(threads_and_forks_read),
 #endif
       cmocka_unit_test(planted_words_are_refused),
+      cmocka_unit_test(faults_name_their_allocation),
       cmocka_unit_test(words_that_survive_a_move_are_written),
       cmocka_unit_test(report_may_accept_a_word),
       cmocka_unit_test(regions_are_refused),

@@ -63,13 +63,17 @@ typedef struct toft_freeze_fault {
   uint64_t offset;       /* bytes from the start of the region */
   uint64_t words[2];     /* its value in the first and the second build */
   const char *points_to; /* the function, variable or mapping that the first value lies in; NULL: none */
-  const void *site;      /* the return address of the allocation that contains it; NULL: not known */
+  const void *site;      /* with SITES: the return address of the allocation that contains it; else NULL */
   uint64_t size, inside; /* with a site: bytes of the allocation; the word's offset in it */
 } toft_freeze_fault;
 
 /* Receives a fault; the strings are valid during the call. Returns 1 if the word is plain data, which is written as the
  * first build has it, 0 to refuse it. Only the result for DIFFERS and POINTS_OUT counts. */
 typedef int toft_freeze_fn(void *argument, const toft_freeze_fault *fault);
+
+/* options.flags. SITES: if a word is refused, the content is built twice more with checked arenas and recyclers, and
+ * each fault is reported with its allocation, at the offset where it lies then. All are refused. */
+enum { TOFT_FREEZE_SITES = 1 };
 
 typedef struct toft_freeze_options {
   size_t size;            /* sizeof(toft_freeze_options): TOFT_FREEZE_OPTIONS sets it */
@@ -78,13 +82,13 @@ typedef struct toft_freeze_options {
   uint64_t layout_hash;   /* of the program's types, or 0 */
   toft_freeze_fn *report; /* called for each fault; NULL: none is reported, all are refused */
   void *report_argument;
+  uint32_t flags; /* TOFT_FREEZE_SITES */
 } toft_freeze_options;
 #define TOFT_FREEZE_OPTIONS \
-  { sizeof(toft_freeze_options), 0, NULL, 0, NULL, NULL }
+  { sizeof(toft_freeze_options), 0, NULL, 0, NULL, NULL, 0 }
 
 /* Builds the content twice and writes it to a new file, which replaces `path` when it is complete and on the disk: a
- * process that is killed leaves the old file, and perhaps a temporary one beside it. If a word is refused and there is
- * a report, the content is built twice more in checked arenas, to find the allocations. Cleanups run; a structure
+ * process that is killed leaves the old file, and perhaps a temporary one beside it. Cleanups run; a structure
  * that needs one is refused. TOFT_EARG: invalid options; TOFT_ENOMEM: no memory or address space; TOFT_EBUSY: the
  * builder left a range claimed; TOFT_ECONTENT: the builder returned NULL, or a word is refused; TOFT_EIO;
  * TOFT_ENOSYS: there is no operating system. In all these cases `path` is unchanged. */

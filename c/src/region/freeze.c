@@ -3,9 +3,11 @@
 #ifndef TOFT_REGION_FREEZE_C
 #define TOFT_REGION_FREEZE_C
 
+#include "../debug/debug_records.c"
 #include "../debug/symbolize.c"
 #include "../platform/files.c"
 #include "../platform/mappings.c"
+#include "../recycler/recycler_checked.c"
 #include "freeze_scrub.c"
 #include "frozen_format.h"
 #include "region_checkpoint.c"
@@ -23,6 +25,9 @@ typedef struct toft_build {
 typedef struct toft_freezing {
   const toft_freeze_options *options;
   toft_build builds[2];
+  size_t size;              /* of the content: pointers lie in it */
+  int finds_sites;          /* the builds are checked, and are not written */
+  const toft_record *record; /* of the allocation that is compared; NULL: not known */
   toft_mappings mappings;
   size_t refused;
   uint64_t pointers;
@@ -56,7 +61,14 @@ static int toft_freeze_refuse(toft_freezing *z, uint32_t kind, uint64_t offset, 
   f.offset = offset;
   f.words[0] = first;
   f.words[1] = second;
-  if (o->report != NULL) {
+#ifndef TOFT_OMIT_CHECKS
+  if (z->record != NULL) {
+    f.site = (const void *)z->record->allocated.site;
+    f.size = z->record->size - z->record->header;
+    f.inside = offset - (uint64_t)(z->record->p + z->record->header - z->builds[0].base);
+  }
+#endif
+  if (o->report != NULL && (z->finds_sites || (o->flags & TOFT_FREEZE_SITES) == 0)) {
     int is_address = kind != TOFT_FREEZE_SIZE && first >= TOFT_ADDRESS_MIN;
     if (is_address && toft_mappings_contain(&z->mappings, first)) f.points_to = toft_freeze_name(z, first);
     if (o->report(o->report_argument, &f) != 0 && counts) return 1;
@@ -84,7 +96,7 @@ static int toft_freeze_build(toft_freezing *z, unsigned i, size_t max, toft_buil
   toft_region *r = toft_freeze_region(z, i, max);
   if (r == NULL) return TOFT_ENOMEM;
   b->control = r->control;
-  b->control->freezes = 1;
+  b->control->freezes = z->finds_sites ? TOFT_REGION_FREEZES_CHECKED : TOFT_REGION_FREEZES;
   b->base = r->base;
   b->root = build(r, argument);
   return toft_region_is_busy(r) ? TOFT_EBUSY : TOFT_OK;
@@ -127,16 +139,16 @@ static void toft_freeze_compare_regions(toft_freezing *z) {
   }
 }
 
-/* The words; sets the bits of pointers. */
-static void toft_freeze_compare_words(toft_freezing *z) {
+/* The words of a range; sets the bits of pointers. */
+static void toft_freeze_compare_words(toft_freezing *z, size_t from, size_t to) {
   const uintptr_t *first = (const uintptr_t *)(const void *)z->builds[0].base;
   const uintptr_t *second = (const uintptr_t *)(const void *)z->builds[1].base;
   uintptr_t base = (uintptr_t)first, distance = (uintptr_t)second - base;
-  size_t size = z->builds[0].size, count = size / sizeof *first;
-  for (size_t i = TOFT_FROZEN_START / sizeof *first; i < count; i++) {
+  for (size_t i = from / sizeof *first; i < to / sizeof *first; i++) {
     uintptr_t p = first[i], q = second[i];
     if (p == q && p < TOFT_ADDRESS_MIN) continue;
-    if (q - p == distance && p - base <= size) {
+    if (q - p == distance && p - base <= z->size) {
+      if (z->finds_sites) continue;
       z->bits[i / 64] |= (uint64_t)1 << i % 64;
       z->pointers++;
     } else if (p != q) {
@@ -151,13 +163,44 @@ static void toft_freeze_compare_words(toft_freezing *z) {
 static int toft_freeze_compare(toft_freezing *z) {
   toft_build *b = z->builds;
   for (int i = 0; i < 2; i++) b[i].size = toft_region_scrub(b[i].control->region);
-  size_t all = (size_t)toft_frozen_file_size(b[0].size);
+  z->size = b[0].size;
+  size_t all = (size_t)toft_frozen_file_size(z->size);
   if (!toft_os_commit(b[0].base, all)) return TOFT_ENOMEM;
-  z->bits = (uint64_t *)(void *)(b[0].base + b[0].size);
-  toft_unpoison(z->bits, all - b[0].size);
-  toft_freeze_compare_words(z);
+  z->bits = (uint64_t *)(void *)(b[0].base + z->size);
+  toft_unpoison(z->bits, all - z->size);
+  toft_freeze_compare_words(z, TOFT_FROZEN_START, z->size);
   return z->refused == 0 ? TOFT_OK : TOFT_ECONTENT;
 }
+
+#ifndef TOFT_OMIT_CHECKS
+/* The words of an object that was not freed. Objects lie at the same offset in both regions. */
+static void toft_freeze_compare_record(toft_freezing *z, const toft_record *r) {
+  size_t offset = (size_t)(r->p + r->header - z->builds[0].base);
+  if (r->freed.op != NULL || offset >= z->size) return;
+  z->record = r;
+  toft_unpoison(r->p, r->size);
+  toft_unpoison(z->builds[1].base + (r->p - z->builds[0].base), r->size);
+  toft_freeze_compare_words(z, toft_round(offset, sizeof(void *)), (size_t)(r->p + r->size - z->builds[0].base));
+  z->record = NULL;
+}
+
+/* Compares the objects of checked builds, each with the call that allocated it. */
+static void toft_freeze_compare_objects(toft_freezing *z) {
+  const toft_region *r = z->builds[0].control->region;
+  z->size = (size_t)(r->top - r->base);
+  for (toft_region_arena_link *link = r->arenas; link != NULL; link = link->older) {
+    const toft_checks *c = toft_region_arena_of(link)->checks;
+    for (size_t i = 0; c != NULL && i < c->count; i++) toft_freeze_compare_record(z, &c->records[i]);
+  }
+  for (const toft_region_recycler_block *block = r->recyclers; block != NULL; block = block->older) {
+    const toft_recycler_checks *c = block->u.recycler.checks;
+    for (size_t i = 0; c != NULL && i < c->bucket_count; i++)
+      for (const toft_object *o = c->buckets[i]; o != NULL; o = o->next) toft_freeze_compare_record(z, &o->record);
+  }
+}
+#else
+static void toft_freeze_compare_objects(toft_freezing *z) { (void)z; }
+#endif
 
 /* ---- writing ---- */
 
@@ -192,16 +235,29 @@ static int toft_freeze_write(toft_freezing *z, const char *path) {
 
 /* ---- API ---- */
 
-static int toft_freeze_both(toft_freezing *z, toft_build_fn *build, void *argument, const char *path) {
+/* Builds twice and compares what needs no scrubbing. */
+static int toft_freeze_build_both(toft_freezing *z, toft_build_fn *build, void *argument) {
   size_t max = toft_region_max(z->options->max);
   int code = TOFT_OK;
   for (unsigned i = 0; i < 2 && code == TOFT_OK; i++) code = toft_freeze_build(z, i, max, build, argument);
   if (code != TOFT_OK) return code;
   if (!toft_mappings_read(&z->mappings)) return TOFT_ENOMEM;
   toft_freeze_compare_regions(z);
-  if (z->refused != 0) return TOFT_ECONTENT;
-  code = toft_freeze_compare(z);
-  return code == TOFT_OK ? toft_freeze_write(z, path) : code;
+  return z->refused == 0 ? TOFT_OK : TOFT_ECONTENT;
+}
+
+static void toft_freeze_discard_both(toft_freezing *z) {
+  for (int i = 0; i < 2; i++) toft_freeze_discard(&z->builds[i]);
+  memset(z->builds, 0, sizeof z->builds);
+  toft_mappings_free(&z->mappings);
+}
+
+/* Builds twice more, in checked arenas, and reports each fault with its allocation. */
+static void toft_freeze_find_sites(toft_freezing *z, toft_build_fn *build, void *argument) {
+  z->finds_sites = 1;
+  z->refused = 0;
+  if (toft_freeze_build_both(z, build, argument) == TOFT_OK) toft_freeze_compare_objects(z);
+  toft_freeze_discard_both(z);
 }
 
 int toft_freeze(toft_build_fn *build, void *argument, const char *path, const toft_freeze_options *options) {
@@ -210,17 +266,21 @@ int toft_freeze(toft_build_fn *build, void *argument, const char *path, const to
     if (options->size != sizeof o) return TOFT_EARG;
     o = *options;
   }
-  if (build == NULL || path == NULL || path[0] == 0) return TOFT_EARG;
+  if (build == NULL || path == NULL || path[0] == 0 || (o.flags & ~(uint32_t)TOFT_FREEZE_SITES) != 0) return TOFT_EARG;
   if (!toft_region_is_valid_max(toft_region_max(o.max))) return TOFT_EARG;
   if (o.layout != NULL && strlen(o.layout) >= sizeof((toft_frozen_header *)0)->layout) return TOFT_EARG;
   toft_freezing *z = (toft_freezing *)toft_os_heap_take(toft_round(sizeof *z, 64), 64);
   if (z == NULL) return TOFT_ENOMEM;
   memset(z, 0, sizeof *z);
   z->options = &o;
-  int code = toft_freeze_both(z, build, argument, path);
-  for (int i = 0; i < 2; i++) toft_freeze_discard(&z->builds[i]);
-  toft_mappings_free(&z->mappings);
+  int code = toft_freeze_build_both(z, build, argument);
+  if (code == TOFT_OK) code = toft_freeze_compare(z);
+  if (code == TOFT_OK) code = toft_freeze_write(z, path);
+  int error = errno;
+  toft_freeze_discard_both(z);
+  if (code == TOFT_ECONTENT && (o.flags & TOFT_FREEZE_SITES) != 0) toft_freeze_find_sites(z, build, argument);
   toft_os_heap_put(z);
+  errno = error;
   return code;
 }
 

@@ -93,7 +93,7 @@ static void toft_scrub_large(toft_recycler_region *g) {
 }
 
 static void toft_scrub_recycler(toft_region_recycler_block *block) {
-  const toft_recycler *r = (const toft_recycler *)(const void *)&block->recycler;
+  const toft_recycler *r = &block->u.recycler;
   for (toft_recycler_segment *s = r->segments, *next; s != NULL; s = next) {
     next = s->next;
     toft_scrub_segment(s);

@@ -31,11 +31,17 @@ TOFT_STATIC_ASSERT(region_link, sizeof(toft_state) <= TOFT_REGION_LINK);
 
 /* A recycler or toft_malloc, in a block of its own, and the region's entry for it. */
 typedef struct toft_region_recycler_block {
-  toft_malloc recycler;
+  union {
+    toft_recycler recycler;
+    toft_malloc heap;
+  } u;
   struct toft_region_recycler_block *older;
 } toft_region_recycler_block;
 
 TOFT_STATIC_ASSERT(region_recycler, sizeof(toft_region_recycler_block) <= TOFT_BLOCK_MIN);
+
+/* Regions of toft_freeze: one whose recyclers clear what is freed; one whose arenas and recyclers are checked. */
+enum { TOFT_REGION_FREEZES = 1, TOFT_REGION_FREEZES_CHECKED };
 
 /* Outside of the range, so that a restore does not change it. */
 typedef struct toft_region_control {
@@ -46,7 +52,7 @@ typedef struct toft_region_control {
   unsigned char *reserved; /* the reservation that contains the range; NULL: the range is the caller's memory */
   size_t reserved_size;
   uint32_t flags;
-  int freezes; /* made by toft_freeze */
+  int freezes; /* TOFT_REGION_FREEZES...: made by toft_freeze */
 } toft_region_control;
 
 /* At the start of the range, so that a restore brings it back too. */
@@ -247,6 +253,8 @@ void toft_region_release(toft_region *r) {
     if (!toft_region_is_adopted(a)) toft_release(&a->head);
     if (r->arenas == newest) r->arenas = newest->older; /* adopted, or its release is refused */
   }
+  for (toft_region_recycler_block *block = r->recyclers; block != NULL; block = block->older)
+    if (block->u.recycler.checked) toft_recycler_release(&block->u.recycler); /* whose records lie elsewhere */
   toft_region_discard(c);
 }
 
@@ -262,6 +270,11 @@ toft_arena *toft_region_arena(toft_region *r) {
   link->older = r->arenas;
   link->number = ++r->arena_count;
   r->arenas = link;
+  if (r->control->freezes == TOFT_REGION_FREEZES_CHECKED) {
+    toft_sync_in(a);
+    (void)toft_begin_checks(a); /* without memory for records, the sites stay unknown */
+    toft_set_limit(a);
+  }
   return &a->head;
 }
 
@@ -272,10 +285,10 @@ static toft_recycler *toft_region_recycler_in(toft_region *r) {
   memset(block, 0, sizeof *block);
   block->older = r->recyclers;
   r->recyclers = block;
-  toft_recycler *made = (toft_recycler *)(void *)&block->recycler;
+  toft_recycler *made = &block->u.recycler;
   o.source = &r->source;
-  (void)toft_recycler_init_as(made, &o, 0); /* cannot fail without a count */
-  if (r->control->freezes) toft_recycler_set_clearing(made);
+  (void)toft_recycler_init_as(made, &o, r->control->freezes == TOFT_REGION_FREEZES_CHECKED); /* no count: no failure */
+  if (r->control->freezes == TOFT_REGION_FREEZES) toft_recycler_set_clearing(made);
   return made;
 }
 
