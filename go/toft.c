@@ -748,15 +748,18 @@ extern void toft_asan_poison(const volatile void *p, size_t n) TOFT_TOOL("__asan
 extern void toft_asan_unpoison(const volatile void *p, size_t n) TOFT_TOOL("__asan_unpoison_memory_region");
 extern void toft_msan_unpoison(const volatile void *p, size_t n) TOFT_TOOL("__msan_unpoison");
 extern void toft_msan_poison(const volatile void *p, size_t n) TOFT_TOOL("__msan_poison");
+extern void toft_tsan_acquire(void *p) TOFT_TOOL("__tsan_acquire");
 extern void toft_msan_allocated(const volatile void *p, size_t n) TOFT_TOOL("__msan_allocated_memory");
 #ifdef __cplusplus
 }
 #endif
 #define TOFT_CALL_TOOL(tool, p, n) ((tool) != NULL ? tool((p), (n)) : (void)0)
 #define TOFT_HAS_SANITIZER() (toft_asan_poison != NULL || toft_msan_poison != NULL)
+#define TOFT_HAS_TSAN() (toft_tsan_acquire != NULL) /* which ends a process that maps at an address of its shadow */
 #else
 #define TOFT_CALL_TOOL(tool, p, n) ((void)(p), (void)(n))
 #define TOFT_HAS_SANITIZER() 0
+#define TOFT_HAS_TSAN() 0
 #endif
 
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__has_include)
@@ -3802,6 +3805,8 @@ const char *toft_error_name(int code) {
     case TOFT_EARG: return "TOFT_EARG";
     case TOFT_ENOSYS: return "TOFT_ENOSYS";
     case TOFT_ECORRUPT: return "TOFT_ECORRUPT";
+    case TOFT_EIO: return "TOFT_EIO";
+    case TOFT_ECONTENT: return "TOFT_ECONTENT";
     default: return "unknown";
   }
 }
@@ -4224,6 +4229,10 @@ size_t strlen(const char *s);
 #define toft_frames_release TOFT_PASTE(TOFT_PREFIX, toft_frames_release)
 #define toft_frames_set_parties TOFT_PASTE(TOFT_PREFIX, toft_frames_set_parties)
 #define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
+#define toft_freeze TOFT_PASTE(TOFT_PREFIX, toft_freeze)
+#define toft_frozen_close TOFT_PASTE(TOFT_PREFIX, toft_frozen_close)
+#define toft_frozen_open TOFT_PASTE(TOFT_PREFIX, toft_frozen_open)
+#define toft_frozen_open_in TOFT_PASTE(TOFT_PREFIX, toft_frozen_open_in)
 #define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
 #define toft_heap_trim TOFT_PASTE(TOFT_PREFIX, toft_heap_trim)
 #define toft_held_bytes TOFT_PASTE(TOFT_PREFIX, toft_held_bytes)
@@ -4478,6 +4487,7 @@ struct toft_recycler {
   uint32_t have_run;                   /* a bit for each list of with_run that is not empty */
   uint8_t held[TOFT_RECYCLER_CLASSES]; /* pages of a class, at most 255 */
   uint8_t checked, shard;
+  uint8_t clears; /* in a region that is frozen: frees clear the object, and the time has no effect */
 };
 
 TOFT_STATIC_ASSERT(recycler_slab, sizeof(toft_recycler_slab) <= 64);

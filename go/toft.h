@@ -298,6 +298,10 @@ size_t strlen(const char *s);
 #define toft_frames_release TOFT_PASTE(TOFT_PREFIX, toft_frames_release)
 #define toft_frames_set_parties TOFT_PASTE(TOFT_PREFIX, toft_frames_set_parties)
 #define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
+#define toft_freeze TOFT_PASTE(TOFT_PREFIX, toft_freeze)
+#define toft_frozen_close TOFT_PASTE(TOFT_PREFIX, toft_frozen_close)
+#define toft_frozen_open TOFT_PASTE(TOFT_PREFIX, toft_frozen_open)
+#define toft_frozen_open_in TOFT_PASTE(TOFT_PREFIX, toft_frozen_open_in)
 #define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
 #define toft_heap_trim TOFT_PASTE(TOFT_PREFIX, toft_heap_trim)
 #define toft_held_bytes TOFT_PASTE(TOFT_PREFIX, toft_held_bytes)
@@ -883,6 +887,615 @@ TOFT_API int toft_frames_arrive_and_wait(toft_frames *frames);
 /* Lowers the number of parties by one, for this frame and all later ones, and does not wait: the call of a thread that
  * leaves the loop. The last party that leaves does not end the frame. TOFT_EARG: the number of parties is 0. */
 TOFT_API int toft_frames_arrive_and_drop(toft_frames *frames);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* ==== toft/freeze.h ==== */
+/* Frozen content: data structures that a program builds once, with all their pointers, in a file that other processes
+ * open without parsing.
+ *
+ *     static void *build(toft_region *r, void *argument) {   called twice
+ *       toft_malloc *m = toft_region_malloc(r);
+ *       return parse(argument, m);                           the root: any object of the region
+ *     }
+ *     toft_freeze(build, text, "words.frozen", NULL);
+ *
+ *     toft_frozen words;
+ *     if (toft_frozen_open(&words, "words.frozen", NULL) == TOFT_OK) lookup(words.root, "word");
+ *     toft_frozen_close(&words);
+ *
+ * BUILDING TWICE. toft_freeze builds the content in two regions at different addresses and compares them. A word that
+ * differs by the distance of the regions is a pointer; the file records it. Any other difference is refused, and any
+ * word that is the address of something else in the process. So the structures need no description: those of any
+ * library will do, if it takes all its memory from the region, does the same in either run, and keeps no pointer to
+ * its own functions or static data in them.
+ *
+ * OPENING maps the file at the address that it was written for, and touches none of its pages; where that address is
+ * not free, at another one, and then adds the distance to all pointers, each of which is checked to stay inside.
+ *
+ * TRUST. Opening checks the header and the sizes; at another address, or with TOFT_FROZEN_VERIFY, also that each
+ * recorded pointer lies inside the content. What a structure means is not checked: a program that follows the pointers
+ * of a file trusts its writer, or verifies the structure itself. While a file is open it must be replaced by rename,
+ * as toft_freeze does, and not be changed or truncated: reading a page that no longer exists raises SIGBUS.
+ *
+ * The format is part of abi/SPEC.md; files are for processes of the same byte order and pointer width.
+ */
+#ifndef TOFT_FREEZE_H
+#define TOFT_FREEZE_H
+
+/* ==== toft/region.h ==== */
+/* Regions: one range of addresses with arenas, recyclers and their whole state in it, whose content can be saved and
+ * brought back.
+ *
+ *     toft_region *r = toft_region_create(NULL);
+ *     toft_malloc *m = toft_region_malloc(r);
+ *     lua_State *L = lua_newstate(alloc_on, m);  and its libraries and data
+ *     toft_region_checkpoint(r);
+ *     for (...) {
+ *       serve(L);                                a request may change anything in the region
+ *       toft_region_restore(r);                  the state is as at the checkpoint
+ *     }
+ *     toft_region_release(r);
+ *
+ * CONTENT. Everything that the calls of a region make lies in its range: the heads of arenas, recyclers,
+ * allocations, and the blocks that are free. No cache of a thread and no list of the process refers to it. A restore
+ * brings all of it back: contents, heads, marks, cleanups, statistics and the root pointer. What lies elsewhere is
+ * not restored: memory of malloc, files, locks, static variables. Pointers from there into the region are valid if
+ * they were valid at the checkpoint.
+ *
+ * ADDRESSES stay: a region does not move. Its range is reserved when it is created; pages that were never written
+ * take no memory.
+ *
+ * FREES. A block that an arena or recycler returns serves the region again. Memory goes back to the system at
+ * toft_region_trim and toft_region_release.
+ *
+ * CHECKS. Arenas and recyclers of a region are not checked, metered or hardened: the records of these lie elsewhere.
+ *
+ * THREADS. A region, and all that was made in it, is used by one thread at a time. After fork parent and child have
+ * a copy each, and both may restore theirs.
+ */
+#ifndef TOFT_REGION_H
+#define TOFT_REGION_H
+
+/* ==== toft/malloc.h ==== */
+/* malloc, calloc, realloc and free on a recycler, for libraries that take such functions and free objects individually.
+ *
+ *     toft_malloc m;
+ *     toft_malloc_init(&m, NULL);
+ *     library_set_allocator(&m, toft_malloc_alloc, toft_malloc_realloc, toft_malloc_free);
+ *     ...
+ *     toft_malloc_release(&m);                   frees all remaining objects
+ *
+ * Functions with a context take the toft_malloc as `void *m`, as such libraries pass it. For libraries without a
+ * context pointer a thread has a current toft_malloc.
+ *
+ * Objects are aligned to 16 bytes, and have no header. A call that
+ * fails returns NULL and changes nothing. For a library that frees nothing before the end of a document, the hooks of
+ * an arena (toft_hook_malloc in toft.h) are faster.
+ *
+ * Memory, costs, misuse and checked processes: as in toft/recycler.h.
+ *
+ * THREADS. A toft_malloc is used by one thread at a time.
+ */
+#ifndef TOFT_MALLOC_H
+#define TOFT_MALLOC_H
+
+/* ==== toft/recycler.h ==== */
+/* Recyclers: arena-like allocators with individual deallocation. Objects of one size class lie in slabs of 4 to 32 KiB,
+ * which take freed objects before new memory. A slab without live objects serves any class again.
+ *
+ *     toft_recycler r;
+ *     toft_recycler_init(&r, NULL);
+ *     struct node *n = (struct node *)toft_recycler_alloc(&r, sizeof *n, TOFT_ALIGNOF(struct node));
+ *     ...
+ *     toft_recycler_free(&r, n, sizeof *n);      with the requested size
+ *     toft_recycler_release(&r);                 frees all remaining objects
+ *
+ * Objects have no header: a free finds the slab by the address. Sizes are rounded up to a multiple of the alignment and
+ * of 8, from 129 to 4096 bytes to a multiple of an eighth of the power of two below, and from there to 4592, 5360,
+ * 6448, 8048, 10736 or 16112; a size of 0 counts as 1. Any power of two is a valid alignment. A call that fails returns
+ * NULL or a negative code and changes nothing.
+ *
+ * MISUSE. A free of another recycler's memory, or of an object that was freed before, is undefined. Recyclers created
+ * in a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, frees with a wrong size,
+ * and writes outside an object or after its free; each call then takes the slow path, and each object has red zones and
+ * a record.
+ *
+ * COST. alloc, free and resize in place take constant time, except that a slab is looked for in the segments that have
+ * space. An object above TOFT_RECYCLER_DIRECT, or with an alignment above 64, takes whole pages of 4 KiB; its
+ * allocation and free are linear in the free runs of its region, which has up to 1024 pages. An allocation calls the
+ * source at most once, unless that fails (see REFUSAL). Statistics take constant time; release and trim are linear in
+ * the memory held.
+ *
+ * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it
+ * together. Larger objects lie in regions: of their own size at first; when more than 512 KiB of them is in use, those
+ * up to 1 MiB side by side in regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler
+ * keeps the peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to
+ * the larger of 4 MiB and an eighth of the peak: a call that frees a slab or a large object returns the surplus to the
+ * source when there has been one for 16 milliseconds, and after each half second the surplus of single pages to the
+ * system. trim and release return memory at once. A toft_recycler itself has 1 KiB.
+ *
+ * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
+ * more, then a smaller one that suffices.
+ *
+ * THREADS. A toft_recycler is used by one thread at a time. A toft_sync_recycler may be used by all threads at once,
+ * and any thread may free its objects. After fork the child must not use one that other threads of the parent were
+ * using, since its locks may be held.
+ */
+#ifndef TOFT_RECYCLER_H
+#define TOFT_RECYCLER_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct toft_source; /* toft.h */
+
+typedef struct toft_recycler_options {
+  size_t size;                /* sizeof(toft_recycler_options): TOFT_RECYCLER_OPTIONS sets it */
+  struct toft_source *source; /* NULL: toft_heap() */
+  size_t count, block_size;   /* take segments for `count` times block_size bytes at once, and keep them; 0: none */
+  uint32_t shards;            /* shards of a toft_sync_recycler: concurrent allocations; 0: 8, or 1 with count */
+} toft_recycler_options;
+#define TOFT_RECYCLER_OPTIONS \
+  { sizeof(toft_recycler_options), NULL, 0, 0, 0 }
+
+/* Bytes, but for the counts. A block is a slab, or the memory of one large object. */
+typedef struct toft_recycler_stats {
+  uint64_t used;         /* bytes of live objects, rounded up as above */
+  uint64_t pinned;       /* free bytes in blocks with live objects, which serve their size class only */
+  uint64_t kept;         /* free bytes that serve any request: trim returns those of segments without live objects */
+  uint64_t wasted;       /* bytes of headers and padding */
+  uint64_t reserved;     /* bytes held from the source: the sum of the four above */
+  uint64_t peak;         /* the maximum of reserved; of a synchronized one the sum of its shards' maxima */
+  uint64_t blocks;       /* blocks with live objects */
+  uint64_t idle_blocks;  /* blocks without live objects */
+  uint64_t large_blocks; /* blocks of one large object each, included in `blocks` */
+  uint64_t source_calls; /* calls of the source since the init */
+} toft_recycler_stats;
+
+/* Requests up to this size share slabs. */
+#define TOFT_RECYCLER_DIRECT ((size_t)16112)
+
+typedef struct toft_recycler toft_recycler;
+
+/* Validates options: TOFT_EARG if they contradict each other or exceed a limit: an object of more than 1 GiB, more than
+ * 256 shards, or shards together with a count. */
+TOFT_API int toft_recycler_check(const toft_recycler_options *options);
+
+/* Initialises a recycler. Takes no memory unless options->count is set. options == NULL: the defaults. TOFT_EARG, also
+ * if the program was compiled for another layout of toft_recycler than the library; TOFT_ENOMEM. The structure must not
+ * move until its last call. */
+TOFT_INLINE int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
+/* Returns all memory to the source, including objects that were not freed. r is then as after init, except that the
+ * memory of options->count is taken when it is needed. */
+TOFT_API void toft_recycler_release(toft_recycler *r);
+/* Returns memory without live objects to the source, until about `keep` bytes of it are left. */
+TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
+TOFT_API toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r);
+
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
+/* Frees an object. `size` is the requested size, which only checked processes read. NULL is ignored. */
+TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
+/* Returns p itself if the bytes at p suffice and at least half of them are needed, or if a large object has space
+ * behind it; else copies. Returns NULL, and changes nothing, if there is no memory for an object that grows; one that
+ * shrinks then stays at p. p == NULL allocates. */
+TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
+                                                   size_t align);
+
+/* ---- synchronized ---- */
+
+/* Threads are distributed over shards, each a recycler with a lock: an allocation takes the lock of the thread's shard,
+ * or of another if that is held. A free takes the lock of the shard that the memory came from; if it is held, the
+ * object goes to a list, which the next call in that shard frees. The source is called by one thread at a time. Any
+ * thread may free any object. */
+typedef struct toft_sync_recycler toft_sync_recycler;
+
+/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 1.2
+ * KiB for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
+TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
+/* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
+TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
+/* As the functions above. toft_sync_recycler_reset frees all objects, as toft_recycler_release does; no other thread
+ * may use them any more. Statistics are sums over the shards, each read at a different moment. */
+TOFT_API TOFT_NODISCARD void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align);
+TOFT_API void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size);
+TOFT_API TOFT_NODISCARD void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
+                                                        size_t new_size, size_t align);
+TOFT_API void toft_sync_recycler_reset(toft_sync_recycler *r);
+TOFT_API void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep);
+TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * The inline fast paths. The members below are private to them and to src/recycler; TOFT_RECYCLER_LAYOUT changes with
+ * them, so that a program that was compiled for others is refused by the init.
+ *
+ * Segments are divided into units of 32 KiB, aligned to 32 KiB, and units into pages of 4 KiB. A slab is a run of pages
+ * of a unit. The last 512 bytes of a unit are its zone: one cache line for each page describes the slab that starts
+ * there. The unit's address rotates the lines, so that those of many units do not fall into one cache set.
+ * ------------------------------------------------------------------------------------------------------------ */
+
+#define TOFT_RECYCLER_LAYOUT 1
+#define TOFT_RECYCLER_UNIT ((size_t)32768)
+#define TOFT_RECYCLER_ZONE ((size_t)512)
+
+/* `index` and what follows are set in the line of page 0 only, and describe the unit. */
+typedef struct toft_recycler_slab {
+  void *free;            /* freed objects, newest first; each starts with the address of the next */
+  unsigned char *cursor; /* the first object that was never allocated */
+  uint32_t end, last;    /* low halves of addresses: the cursor goes to `end`, and behind it to `last` */
+  struct toft_recycler_slab *next, *previous; /* of its class, if it has free objects; the first is `current` */
+  uint16_t bytes;                             /* of an object */
+  uint16_t freed, most; /* length of `free`; toft_recycler_slab_freed is called when it is `most` */
+  uint16_t capacity;    /* objects; known when the slab has been full */
+  uint8_t size_class, state, pages;
+  uint8_t index, shard; /* the unit's index in its segment; the recycler's in a synchronized one */
+  uint8_t free_pages;   /* of the unit, one bit each */
+  int16_t segment;      /* distance from unit 0 to the segment's header in 16 bytes */
+  uint8_t map[8];       /* of a page: the line of its slab, counted from the end of the zone */
+} toft_recycler_slab;
+
+/* Requests up to this size have a size class in the inline paths, or 16112 in the slow one. */
+#define TOFT_RECYCLER_CLASS_MAX ((size_t)4096)
+#define TOFT_RECYCLER_EXACT_MAX ((size_t)128) /* up to here the classes are the multiples of 8 */
+#define TOFT_RECYCLER_ALIGN_MAX ((size_t)64)  /* of objects in slabs */
+#define TOFT_RECYCLER_CLASSES 62
+#define TOFT_RECYCLER_REGION_LISTS 25
+
+struct toft_recycler {
+  toft_recycler_slab *current[TOFT_RECYCLER_CLASSES]; /* the slab that a class allocates from */
+  size_t freed, full;    /* bytes of freed objects in slabs; of all objects in those that are not current */
+  uintptr_t object_mask; /* a free at a multiple of object_mask + 1 takes the slow path: large objects, NULL; 0: all */
+  struct toft_source *source;
+  struct toft_recycler_segment *segments;                            /* those with space were used last */
+  struct toft_recycler_region *regions;                              /* of large objects, the newest first */
+  struct toft_recycler_region *with_run[TOFT_RECYCLER_REGION_LISTS]; /* regions by their longest free run */
+  struct toft_recycler_checks *checks;                               /* checked recyclers: set by the first call */
+  size_t reserved, peak;                                             /* bytes held from the source */
+  size_t in_use, idle, recent[2], began, left, surplus_since;        /* retention: see recycler_retention.c */
+  size_t floor;             /* bytes of options.count, which only a release returns */
+  size_t count, block_size; /* of the options */
+  size_t slab_count, slab_bytes, page_bytes;
+  size_t region_bytes, region_idle_bytes, region_used, region_objects;
+  uint64_t source_calls;
+  size_t free_units, gaps[3];          /* units without a slab; units with one, by their longest free run */
+  uint32_t have_run;                   /* a bit for each list of with_run that is not empty */
+  uint8_t held[TOFT_RECYCLER_CLASSES]; /* pages of a class, at most 255 */
+  uint8_t checked, shard;
+  uint8_t clears; /* in a region that is frozen: frees clear the object, and the time has no effect */
+};
+
+TOFT_STATIC_ASSERT(recycler_slab, sizeof(toft_recycler_slab) <= 64);
+TOFT_STATIC_ASSERT(recycler, sizeof(toft_recycler) <= 1024);
+
+TOFT_API int toft_recycler_init_layout(toft_recycler *r, const toft_recycler_options *options, size_t layout);
+TOFT_API void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align);
+TOFT_API void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size);
+/* The same with a call site for findings. */
+TOFT_API void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
+TOFT_API void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
+TOFT_API void toft_recycler_slab_freed(toft_recycler *r, toft_recycler_slab *d);
+
+TOFT_INLINE int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
+  return toft_recycler_init_layout(r, options, TOFT_RECYCLER_LAYOUT << 16 | sizeof *r);
+}
+
+/* Returns the line `line`, times 64, of the unit that contains p. */
+TOFT_INLINE toft_recycler_slab *toft_recycler_line(const void *p, uintptr_t line) {
+  return (toft_recycler_slab *)(((uintptr_t)p | (TOFT_RECYCLER_UNIT - 1)) - 63 - line);
+}
+
+/* Returns the line of the unit that contains p, which is that of its page 0. */
+TOFT_INLINE toft_recycler_slab *toft_recycler_unit_of(const void *p) {
+  return toft_recycler_line(p, (uintptr_t)p >> 9 & (TOFT_RECYCLER_ZONE - 64));
+}
+
+/* Returns the slab that contains p. */
+TOFT_INLINE toft_recycler_slab *toft_recycler_slab_of(const void *p) {
+  return toft_recycler_line(p, (uintptr_t)toft_recycler_unit_of(p)->map[(uintptr_t)p >> 12 & 7] << 6);
+}
+
+/* Returns log2 of the distance between size classes at `size`: an eighth of the power of two below. Precondition:
+ * TOFT_RECYCLER_EXACT_MAX < size <= TOFT_RECYCLER_CLASS_MAX. */
+TOFT_INLINE unsigned toft_recycler_class_shift(size_t size) {
+#if defined(__GNUC__)
+  return 28u - (unsigned)__builtin_clz((unsigned)size - 1);
+#else
+  return 4u + (size > 256) + (size > 512) + (size > 1024) + (size > 2048);
+#endif
+}
+
+/* Stores the index of the class of a size, and its bytes. 0: the size has no class here. */
+TOFT_INLINE int toft_recycler_classify(size_t size, size_t *index, size_t *bytes) {
+  if (size - 1 < TOFT_RECYCLER_EXACT_MAX) {
+    *bytes = (size + 7) & ~(size_t)7;
+    *index = (size - 1) >> 3;
+    return 1;
+  }
+  if (size - 1 < TOFT_RECYCLER_CLASS_MAX) {
+    unsigned shift = toft_recycler_class_shift(size);
+    *index = ((size - 1) >> shift) + 8 * (size_t)(shift - 3);
+    *bytes = (((size - 1) >> shift) + 1) << shift;
+    return 1;
+  }
+  return 0;
+}
+
+/* Takes an object from the current slab of a class, whose objects have `bytes` bytes. NULL: the slab has none. */
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_pop(toft_recycler *r, toft_recycler_slab *d, size_t bytes) {
+  void *p = d->free;
+  if (TOFT_LIKELY(p != NULL)) {
+    memcpy(&d->free, p, sizeof p);
+    d->freed--;
+    r->freed -= bytes;
+    return p;
+  }
+  p = d->cursor;
+  if (TOFT_UNLIKELY((uint32_t)(uintptr_t)p == d->end)) return NULL;
+  d->cursor = (unsigned char *)p + bytes;
+  TOFT_ASSUME(p != NULL);
+  return p;
+}
+
+/* The fast path; NULL if the slow path is needed, as for size 0, which counts as 1. */
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r, size_t size, size_t align) {
+  size_t k, bytes;
+  if (align > 8) {
+    if (TOFT_UNLIKELY((align & (align - 1)) != 0 || align > TOFT_RECYCLER_ALIGN_MAX)) return NULL;
+    size = (size + align - 1) & ~(align - 1);
+  }
+  if (TOFT_UNLIKELY(!toft_recycler_classify(size, &k, &bytes))) return NULL;
+  return toft_recycler_pop(r, r->current[k], bytes);
+}
+
+TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align) {
+  void *p = toft_recycler_bump(r, size, align);
+  return TOFT_LIKELY(p != NULL) ? p : toft_recycler_alloc_slow(r, size, align);
+}
+
+/* Frees an object of a slab. */
+TOFT_INLINE void toft_recycler_push(toft_recycler *r, void *p) {
+  toft_recycler_slab *d = toft_recycler_slab_of(p);
+  memcpy(p, &d->free, sizeof p);
+  d->free = p;
+  r->freed += d->bytes;
+  if (TOFT_UNLIKELY(++d->freed >= d->most)) toft_recycler_slab_freed(r, d);
+}
+
+TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
+  if (TOFT_LIKELY(((uintptr_t)p & r->object_mask) != 0))
+    toft_recycler_push(r, p);
+  else
+    toft_recycler_free_slow(r, p, size);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct toft_malloc { /* opaque, with room for later versions */
+  uint64_t opaque[128];
+} toft_malloc;
+
+/* Initialises m. source == NULL: toft_heap(). Takes no memory. The structure must not move until its last call. */
+TOFT_INLINE void toft_malloc_init(toft_malloc *m, struct toft_source *source);
+/* Returns all memory to the source, including objects that were not freed. m is then as after init. */
+TOFT_API void toft_malloc_release(toft_malloc *m);
+/* Returns memory without live objects to the source, until about `keep` bytes of it are left. */
+TOFT_API void toft_malloc_trim(toft_malloc *m, size_t keep);
+TOFT_API toft_recycler_stats toft_malloc_get_stats(const toft_malloc *m);
+
+TOFT_API TOFT_SIZED(2) void *toft_malloc_alloc(void *m, size_t size);
+/* Zeroed. NULL also if count * size overflows. */
+TOFT_API TOFT_SIZED2(2, 3) void *toft_malloc_calloc(void *m, size_t count, size_t size);
+/* p == NULL allocates. Returns p itself if the object keeps its place; on failure p stays valid. The alignment of
+ * toft_malloc_aligned is not kept if the object moves. */
+TOFT_API TOFT_SIZED(3) void *toft_malloc_realloc(void *m, void *p, size_t size);
+/* NULL is ignored. */
+TOFT_API void toft_malloc_free(void *m, void *p);
+/* Aligns to a power of two; NULL if `align` is none. */
+TOFT_API TOFT_SIZED(3) void *toft_malloc_aligned(void *m, size_t align, size_t size);
+/* Returns the bytes that may be used at p: at least the requested ones. p == NULL: 0. For hooks without a context m may
+ * be NULL; in a checked process the result is 0 then. */
+TOFT_API size_t toft_malloc_usable_size(void *m, const void *p);
+
+/* Returns the current toft_malloc of the calling thread. NULL until it is set. */
+TOFT_API toft_malloc *toft_malloc_current(void);
+/* Sets the current toft_malloc (NULL: none) and returns the previous one, for the caller to restore. */
+TOFT_API toft_malloc *toft_malloc_current_swap(toft_malloc *m);
+/* Use the current toft_malloc. Without one they return NULL, and a free does nothing. */
+TOFT_API TOFT_SIZED(1) void *toft_malloc_current_alloc(size_t size);
+TOFT_API TOFT_SIZED2(1, 2) void *toft_malloc_current_calloc(size_t count, size_t size);
+TOFT_API TOFT_SIZED(2) void *toft_malloc_current_realloc(void *p, size_t size);
+TOFT_API void toft_malloc_current_free(void *p);
+
+/* The size of the caller's toft_malloc is compared with that of the library's. */
+TOFT_API void toft_malloc_init_size(toft_malloc *m, struct toft_source *source, size_t size);
+
+TOFT_INLINE void toft_malloc_init(toft_malloc *m, struct toft_source *source) {
+  toft_malloc_init_size(m, source, sizeof *m);
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct toft_source; /* toft.h */
+typedef struct toft_region toft_region;
+
+/* options.flags. PRIVATE_PAGES: a restore drops the pages that were written since the checkpoint, so that it takes
+ * time for these only, and forked processes share the others; Linux only. Otherwise a restore copies all bytes that
+ * were in use at the checkpoint, which is faster for regions of a few MiB of which much is written. */
+enum { TOFT_REGION_PRIVATE_PAGES = 1 };
+
+typedef struct toft_region_options {
+  size_t size;    /* sizeof(toft_region_options): TOFT_REGION_OPTIONS sets it */
+  size_t max;     /* bytes of the range, a multiple of 4096, at least 64 KiB; 0: 1 GiB, with 32-bit pointers 64 MiB */
+  void *memory;   /* the caller's range of `max` bytes, aligned to 4096, which outlives the region; NULL: reserved */
+  uint32_t flags; /* TOFT_REGION_... */
+} toft_region_options;
+#define TOFT_REGION_OPTIONS \
+  { sizeof(toft_region_options), 0, NULL, 0 }
+
+/* Bytes, but for the count. */
+typedef struct toft_region_stats {
+  uint64_t limit;       /* of the range */
+  uint64_t used;        /* in blocks that arenas and recyclers hold, and the region's own header */
+  uint64_t high_water;  /* from the start of the range to the end of the last block, at most so far */
+  uint64_t saved;       /* held outside of the range by checkpoints */
+  uint64_t checkpoints; /* their number */
+} toft_region_stats;
+
+/* Returns a region without content; options == NULL: the defaults. NULL if there is no memory or address space, or
+ * the options are invalid: a size or flag that does not exist, PRIVATE_PAGES together with the caller's memory. */
+TOFT_API TOFT_NODISCARD toft_region *toft_region_create(const toft_region_options *options);
+/* Runs the cleanups of all its arenas and returns the range to the system. NULL is ignored. */
+TOFT_API void toft_region_release(toft_region *r);
+
+/* Returns a new arena in the region, or NULL if the region is full. Its cleanups run at toft_release, or when the
+ * region is released. */
+TOFT_API TOFT_NODISCARD toft_arena *toft_region_arena(toft_region *r);
+/* Return a new recycler or toft_malloc in the region, or NULL if it is full. They end with the region: their own
+ * release frees their objects. */
+TOFT_API TOFT_NODISCARD toft_recycler *toft_region_recycler(toft_region *r);
+TOFT_API TOFT_NODISCARD toft_malloc *toft_region_malloc(toft_region *r);
+/* Returns the source of the region's blocks, for pools and shared arenas. The structures that use it must lie in the
+ * region too, to be restored. Its take returns NULL when the range is full. */
+TOFT_API struct toft_source *toft_region_source(toft_region *r);
+
+/* Set and return a pointer to the content, NULL at first; it is a part of the content. */
+TOFT_API void toft_region_set_root(toft_region *r, void *root);
+TOFT_API void *toft_region_root(const toft_region *r);
+
+/* Saves the content. Several checkpoints form a stack. TOFT_ENOMEM: no memory for the copy; TOFT_EBUSY: a range of
+ * an arena is claimed, or a cleanup is running. Then nothing has changed. */
+TOFT_API int toft_region_checkpoint(toft_region *r);
+/* Brings the content of the newest checkpoint back, which stays for the next restore. Cleanups that were registered
+ * since run first, newest first in each arena, as for a rewind. Allocations and objects since are freed, those freed
+ * since are live again. A cleanup that was registered before the checkpoint and has run since is registered again.
+ * TOFT_EMARK: there is no checkpoint; TOFT_EBUSY: as above. */
+TOFT_API int toft_region_restore(toft_region *r);
+/* Drops the newest checkpoint and leaves the content as it is. TOFT_EMARK: there is none; TOFT_ENOMEM: the pages of
+ * a region with PRIVATE_PAGES could not be mapped again. */
+TOFT_API int toft_region_drop_checkpoint(toft_region *r);
+
+/* Returns to the system the pages behind the last block. */
+TOFT_API void toft_region_trim(toft_region *r);
+TOFT_API toft_region_stats toft_region_get_stats(const toft_region *r);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Results beside those of abi.h: EIO: the file could not be read or written, errno has the reason; ECONTENT: content
+ * that cannot be frozen, or a file of another layout. */
+enum { TOFT_EIO = -7, TOFT_ECONTENT = -8 };
+
+/* ---- writing ---- */
+
+/* Builds the content in r and returns its root, an address in r; NULL: failed. It is called twice, each time with a new
+ * region, and must do the same. */
+typedef void *toft_build_fn(toft_region *r, void *argument);
+
+enum {
+  TOFT_FREEZE_DIFFERS = 1, /* the word differs between the builds, but not by their distance */
+  TOFT_FREEZE_POINTS_OUT,  /* the word is an address of the process that is not in the region */
+  TOFT_FREEZE_SIZE,        /* the builds use different amounts of memory; words: the bytes */
+  TOFT_FREEZE_CLEANUP,     /* a cleanup is registered at this offset; words: its function */
+  TOFT_FREEZE_ROOT         /* the roots are not the same object of the region; words: the roots */
+};
+
+/* A word that cannot be frozen. */
+typedef struct toft_freeze_fault {
+  uint32_t kind;         /* TOFT_FREEZE_... */
+  uint64_t offset;       /* bytes from the start of the region */
+  uint64_t words[2];     /* its value in the first and the second build */
+  const char *points_to; /* the function, variable or mapping that the first value lies in; NULL: none */
+  const void *site;      /* with SITES: the return address of the allocation that contains it; else NULL */
+  uint64_t size, inside; /* with a site: bytes of the allocation; the word's offset in it */
+} toft_freeze_fault;
+
+/* Receives a fault; the strings are valid during the call. Returns 1 if the word is plain data, which is written as the
+ * first build has it, 0 to refuse it. Only the result for DIFFERS and POINTS_OUT counts. */
+typedef int toft_freeze_fn(void *argument, const toft_freeze_fault *fault);
+
+/* options.flags. SITES: if a word is refused, the content is built twice more with checked arenas and recyclers, and
+ * each fault is reported with its allocation, at the offset where it lies then. All are refused. */
+enum { TOFT_FREEZE_SITES = 1 };
+
+typedef struct toft_freeze_options {
+  size_t size;            /* sizeof(toft_freeze_options): TOFT_FREEZE_OPTIONS sets it */
+  size_t max;             /* bytes of each region, as for toft_region_create; 0: its default */
+  const char *layout;     /* name of the content's types and their version, at most 31 bytes; NULL: "" */
+  uint64_t layout_hash;   /* of the program's types, or 0 */
+  toft_freeze_fn *report; /* called for each fault; NULL: none is reported, all are refused */
+  void *report_argument;
+  uint32_t flags; /* TOFT_FREEZE_SITES */
+} toft_freeze_options;
+#define TOFT_FREEZE_OPTIONS \
+  { sizeof(toft_freeze_options), 0, NULL, 0, NULL, NULL, 0 }
+
+/* Builds the content twice and writes it to a new file, which replaces `path` when it is complete and on the disk: a
+ * process that is killed leaves the old file, and perhaps a temporary one beside it. Cleanups run; a structure
+ * that needs one is refused. TOFT_EARG: invalid options; TOFT_ENOMEM: no memory or address space; TOFT_EBUSY: the
+ * builder left a range claimed; TOFT_ECONTENT: the builder returned NULL, or a word is refused; TOFT_EIO;
+ * TOFT_ENOSYS: there is no operating system. In all these cases `path` is unchanged. */
+TOFT_API int toft_freeze(toft_build_fn *build, void *argument, const char *path, const toft_freeze_options *options);
+
+/* ---- reading ---- */
+
+/* options.flags. WRITABLE: the process may change its own copy of the pages. VERIFY: compares the checksum and checks
+ * all pointers, which reads the whole file. ELSEWHERE: not at the file's own address, for tests. */
+enum { TOFT_FROZEN_WRITABLE = 1, TOFT_FROZEN_VERIFY = 2, TOFT_FROZEN_ELSEWHERE = 4 };
+
+typedef struct toft_frozen_options {
+  size_t size;          /* sizeof(toft_frozen_options): TOFT_FROZEN_OPTIONS sets it */
+  const char *layout;   /* must be that of the file; NULL: any */
+  uint64_t layout_hash; /* likewise; 0: any */
+  uint32_t flags;       /* TOFT_FROZEN_... */
+} toft_frozen_options;
+#define TOFT_FROZEN_OPTIONS \
+  { sizeof(toft_frozen_options), NULL, 0, 0 }
+
+/* An open file. Any number of threads may read the content. */
+typedef struct toft_frozen {
+  void *root;     /* read-only memory, unless the options say WRITABLE */
+  void *memory;   /* the start of the content */
+  uint64_t size;  /* its bytes */
+  uint32_t moved; /* 1: not at the address that it was written for */
+  uint32_t is_reserved;
+  void *mapping; /* what a close returns */
+  uint64_t mapped;
+} toft_frozen;
+
+/* Opens a file. On failure *f is empty. TOFT_EARG: invalid options; TOFT_EIO: it cannot be opened or mapped;
+ * TOFT_ECORRUPT: it is no frozen file, or is damaged; TOFT_ECONTENT: its layout is not that of the options;
+ * TOFT_ENOSYS: it is of another version, byte order or pointer width, or there are no files here. A file descriptor is
+ * opened by its name (/dev/fd/N); a file in memory should be sealed against writing and shrinking. */
+TOFT_API int toft_frozen_open(toft_frozen *f, const char *path, const toft_frozen_options *options);
+/* As above, for a file that lies in the caller's writable memory, aligned as its content needs and to at least 64
+ * bytes. Its pointers are changed in place, so that it can be opened there again. Only VERIFY is a valid flag. */
+TOFT_API int toft_frozen_open_in(toft_frozen *f, void *memory, size_t size, const toft_frozen_options *options);
+/* Unmaps the content. An empty f is ignored. */
+TOFT_API void toft_frozen_close(toft_frozen *f);
 
 #ifdef __cplusplus
 }
@@ -1714,480 +2327,6 @@ TOFT_INLINE void toft_pool_walk_next(toft_pool_walk *w) { toft_pool_walk_next_by
 
 TOFT_INLINE void *toft_pool_walk_slot(const toft_pool_walk *w) { return toft_pool_slot(w->pool, w->slot); }
 TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return w->pool->keys[w->slot]; }
-
-#ifdef __cplusplus
-}
-#endif
-#endif
-
-/* ==== toft/malloc.h ==== */
-/* malloc, calloc, realloc and free on a recycler, for libraries that take such functions and free objects individually.
- *
- *     toft_malloc m;
- *     toft_malloc_init(&m, NULL);
- *     library_set_allocator(&m, toft_malloc_alloc, toft_malloc_realloc, toft_malloc_free);
- *     ...
- *     toft_malloc_release(&m);                   frees all remaining objects
- *
- * Functions with a context take the toft_malloc as `void *m`, as such libraries pass it. For libraries without a
- * context pointer a thread has a current toft_malloc.
- *
- * Objects are aligned to 16 bytes, and have no header. A call that
- * fails returns NULL and changes nothing. For a library that frees nothing before the end of a document, the hooks of
- * an arena (toft_hook_malloc in toft.h) are faster.
- *
- * Memory, costs, misuse and checked processes: as in toft/recycler.h.
- *
- * THREADS. A toft_malloc is used by one thread at a time.
- */
-#ifndef TOFT_MALLOC_H
-#define TOFT_MALLOC_H
-
-/* ==== toft/recycler.h ==== */
-/* Recyclers: arena-like allocators with individual deallocation. Objects of one size class lie in slabs of 4 to 32 KiB,
- * which take freed objects before new memory. A slab without live objects serves any class again.
- *
- *     toft_recycler r;
- *     toft_recycler_init(&r, NULL);
- *     struct node *n = (struct node *)toft_recycler_alloc(&r, sizeof *n, TOFT_ALIGNOF(struct node));
- *     ...
- *     toft_recycler_free(&r, n, sizeof *n);      with the requested size
- *     toft_recycler_release(&r);                 frees all remaining objects
- *
- * Objects have no header: a free finds the slab by the address. Sizes are rounded up to a multiple of the alignment and
- * of 8, from 129 to 4096 bytes to a multiple of an eighth of the power of two below, and from there to 4592, 5360,
- * 6448, 8048, 10736 or 16112; a size of 0 counts as 1. Any power of two is a valid alignment. A call that fails returns
- * NULL or a negative code and changes nothing.
- *
- * MISUSE. A free of another recycler's memory, or of an object that was freed before, is undefined. Recyclers created
- * in a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, frees with a wrong size,
- * and writes outside an object or after its free; each call then takes the slow path, and each object has red zones and
- * a record.
- *
- * COST. alloc, free and resize in place take constant time, except that a slab is looked for in the segments that have
- * space. An object above TOFT_RECYCLER_DIRECT, or with an alignment above 64, takes whole pages of 4 KiB; its
- * allocation and free are linear in the free runs of its region, which has up to 1024 pages. An allocation calls the
- * source at most once, unless that fails (see REFUSAL). Statistics take constant time; release and trim are linear in
- * the memory held.
- *
- * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it
- * together. Larger objects lie in regions: of their own size at first; when more than 512 KiB of them is in use, those
- * up to 1 MiB side by side in regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler
- * keeps the peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to
- * the larger of 4 MiB and an eighth of the peak: a call that frees a slab or a large object returns the surplus to the
- * source when there has been one for 16 milliseconds, and after each half second the surplus of single pages to the
- * system. trim and release return memory at once. A toft_recycler itself has 1 KiB.
- *
- * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
- * more, then a smaller one that suffices.
- *
- * THREADS. A toft_recycler is used by one thread at a time. A toft_sync_recycler may be used by all threads at once,
- * and any thread may free its objects. After fork the child must not use one that other threads of the parent were
- * using, since its locks may be held.
- */
-#ifndef TOFT_RECYCLER_H
-#define TOFT_RECYCLER_H
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-struct toft_source; /* toft.h */
-
-typedef struct toft_recycler_options {
-  size_t size;                /* sizeof(toft_recycler_options): TOFT_RECYCLER_OPTIONS sets it */
-  struct toft_source *source; /* NULL: toft_heap() */
-  size_t count, block_size;   /* take segments for `count` times block_size bytes at once, and keep them; 0: none */
-  uint32_t shards;            /* shards of a toft_sync_recycler: concurrent allocations; 0: 8, or 1 with count */
-} toft_recycler_options;
-#define TOFT_RECYCLER_OPTIONS \
-  { sizeof(toft_recycler_options), NULL, 0, 0, 0 }
-
-/* Bytes, but for the counts. A block is a slab, or the memory of one large object. */
-typedef struct toft_recycler_stats {
-  uint64_t used;         /* bytes of live objects, rounded up as above */
-  uint64_t pinned;       /* free bytes in blocks with live objects, which serve their size class only */
-  uint64_t kept;         /* free bytes that serve any request: trim returns those of segments without live objects */
-  uint64_t wasted;       /* bytes of headers and padding */
-  uint64_t reserved;     /* bytes held from the source: the sum of the four above */
-  uint64_t peak;         /* the maximum of reserved; of a synchronized one the sum of its shards' maxima */
-  uint64_t blocks;       /* blocks with live objects */
-  uint64_t idle_blocks;  /* blocks without live objects */
-  uint64_t large_blocks; /* blocks of one large object each, included in `blocks` */
-  uint64_t source_calls; /* calls of the source since the init */
-} toft_recycler_stats;
-
-/* Requests up to this size share slabs. */
-#define TOFT_RECYCLER_DIRECT ((size_t)16112)
-
-typedef struct toft_recycler toft_recycler;
-
-/* Validates options: TOFT_EARG if they contradict each other or exceed a limit: an object of more than 1 GiB, more than
- * 256 shards, or shards together with a count. */
-TOFT_API int toft_recycler_check(const toft_recycler_options *options);
-
-/* Initialises a recycler. Takes no memory unless options->count is set. options == NULL: the defaults. TOFT_EARG, also
- * if the program was compiled for another layout of toft_recycler than the library; TOFT_ENOMEM. The structure must not
- * move until its last call. */
-TOFT_INLINE int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
-/* Returns all memory to the source, including objects that were not freed. r is then as after init, except that the
- * memory of options->count is taken when it is needed. */
-TOFT_API void toft_recycler_release(toft_recycler *r);
-/* Returns memory without live objects to the source, until about `keep` bytes of it are left. */
-TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
-TOFT_API toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r);
-
-TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
-/* Frees an object. `size` is the requested size, which only checked processes read. NULL is ignored. */
-TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
-/* Returns p itself if the bytes at p suffice and at least half of them are needed, or if a large object has space
- * behind it; else copies. Returns NULL, and changes nothing, if there is no memory for an object that grows; one that
- * shrinks then stays at p. p == NULL allocates. */
-TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
-                                                   size_t align);
-
-/* ---- synchronized ---- */
-
-/* Threads are distributed over shards, each a recycler with a lock: an allocation takes the lock of the thread's shard,
- * or of another if that is held. A free takes the lock of the shard that the memory came from; if it is held, the
- * object goes to a list, which the next call in that shard frees. The source is called by one thread at a time. Any
- * thread may free any object. */
-typedef struct toft_sync_recycler toft_sync_recycler;
-
-/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 1.2
- * KiB for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
-TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
-/* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
-TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
-/* As the functions above. toft_sync_recycler_reset frees all objects, as toft_recycler_release does; no other thread
- * may use them any more. Statistics are sums over the shards, each read at a different moment. */
-TOFT_API TOFT_NODISCARD void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align);
-TOFT_API void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size);
-TOFT_API TOFT_NODISCARD void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
-                                                        size_t new_size, size_t align);
-TOFT_API void toft_sync_recycler_reset(toft_sync_recycler *r);
-TOFT_API void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep);
-TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r);
-
-/* ------------------------------------------------------------------------------------------------------------
- * The inline fast paths. The members below are private to them and to src/recycler; TOFT_RECYCLER_LAYOUT changes with
- * them, so that a program that was compiled for others is refused by the init.
- *
- * Segments are divided into units of 32 KiB, aligned to 32 KiB, and units into pages of 4 KiB. A slab is a run of pages
- * of a unit. The last 512 bytes of a unit are its zone: one cache line for each page describes the slab that starts
- * there. The unit's address rotates the lines, so that those of many units do not fall into one cache set.
- * ------------------------------------------------------------------------------------------------------------ */
-
-#define TOFT_RECYCLER_LAYOUT 1
-#define TOFT_RECYCLER_UNIT ((size_t)32768)
-#define TOFT_RECYCLER_ZONE ((size_t)512)
-
-/* `index` and what follows are set in the line of page 0 only, and describe the unit. */
-typedef struct toft_recycler_slab {
-  void *free;            /* freed objects, newest first; each starts with the address of the next */
-  unsigned char *cursor; /* the first object that was never allocated */
-  uint32_t end, last;    /* low halves of addresses: the cursor goes to `end`, and behind it to `last` */
-  struct toft_recycler_slab *next, *previous; /* of its class, if it has free objects; the first is `current` */
-  uint16_t bytes;                             /* of an object */
-  uint16_t freed, most; /* length of `free`; toft_recycler_slab_freed is called when it is `most` */
-  uint16_t capacity;    /* objects; known when the slab has been full */
-  uint8_t size_class, state, pages;
-  uint8_t index, shard; /* the unit's index in its segment; the recycler's in a synchronized one */
-  uint8_t free_pages;   /* of the unit, one bit each */
-  int16_t segment;      /* distance from unit 0 to the segment's header in 16 bytes */
-  uint8_t map[8];       /* of a page: the line of its slab, counted from the end of the zone */
-} toft_recycler_slab;
-
-/* Requests up to this size have a size class in the inline paths, or 16112 in the slow one. */
-#define TOFT_RECYCLER_CLASS_MAX ((size_t)4096)
-#define TOFT_RECYCLER_EXACT_MAX ((size_t)128) /* up to here the classes are the multiples of 8 */
-#define TOFT_RECYCLER_ALIGN_MAX ((size_t)64)  /* of objects in slabs */
-#define TOFT_RECYCLER_CLASSES 62
-#define TOFT_RECYCLER_REGION_LISTS 25
-
-struct toft_recycler {
-  toft_recycler_slab *current[TOFT_RECYCLER_CLASSES]; /* the slab that a class allocates from */
-  size_t freed, full;    /* bytes of freed objects in slabs; of all objects in those that are not current */
-  uintptr_t object_mask; /* a free at a multiple of object_mask + 1 takes the slow path: large objects, NULL; 0: all */
-  struct toft_source *source;
-  struct toft_recycler_segment *segments;                            /* those with space were used last */
-  struct toft_recycler_region *regions;                              /* of large objects, the newest first */
-  struct toft_recycler_region *with_run[TOFT_RECYCLER_REGION_LISTS]; /* regions by their longest free run */
-  struct toft_recycler_checks *checks;                               /* checked recyclers: set by the first call */
-  size_t reserved, peak;                                             /* bytes held from the source */
-  size_t in_use, idle, recent[2], began, left, surplus_since;        /* retention: see recycler_retention.c */
-  size_t floor;             /* bytes of options.count, which only a release returns */
-  size_t count, block_size; /* of the options */
-  size_t slab_count, slab_bytes, page_bytes;
-  size_t region_bytes, region_idle_bytes, region_used, region_objects;
-  uint64_t source_calls;
-  size_t free_units, gaps[3];          /* units without a slab; units with one, by their longest free run */
-  uint32_t have_run;                   /* a bit for each list of with_run that is not empty */
-  uint8_t held[TOFT_RECYCLER_CLASSES]; /* pages of a class, at most 255 */
-  uint8_t checked, shard;
-};
-
-TOFT_STATIC_ASSERT(recycler_slab, sizeof(toft_recycler_slab) <= 64);
-TOFT_STATIC_ASSERT(recycler, sizeof(toft_recycler) <= 1024);
-
-TOFT_API int toft_recycler_init_layout(toft_recycler *r, const toft_recycler_options *options, size_t layout);
-TOFT_API void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align);
-TOFT_API void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size);
-/* The same with a call site for findings. */
-TOFT_API void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
-TOFT_API void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
-TOFT_API void toft_recycler_slab_freed(toft_recycler *r, toft_recycler_slab *d);
-
-TOFT_INLINE int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
-  return toft_recycler_init_layout(r, options, TOFT_RECYCLER_LAYOUT << 16 | sizeof *r);
-}
-
-/* Returns the line `line`, times 64, of the unit that contains p. */
-TOFT_INLINE toft_recycler_slab *toft_recycler_line(const void *p, uintptr_t line) {
-  return (toft_recycler_slab *)(((uintptr_t)p | (TOFT_RECYCLER_UNIT - 1)) - 63 - line);
-}
-
-/* Returns the line of the unit that contains p, which is that of its page 0. */
-TOFT_INLINE toft_recycler_slab *toft_recycler_unit_of(const void *p) {
-  return toft_recycler_line(p, (uintptr_t)p >> 9 & (TOFT_RECYCLER_ZONE - 64));
-}
-
-/* Returns the slab that contains p. */
-TOFT_INLINE toft_recycler_slab *toft_recycler_slab_of(const void *p) {
-  return toft_recycler_line(p, (uintptr_t)toft_recycler_unit_of(p)->map[(uintptr_t)p >> 12 & 7] << 6);
-}
-
-/* Returns log2 of the distance between size classes at `size`: an eighth of the power of two below. Precondition:
- * TOFT_RECYCLER_EXACT_MAX < size <= TOFT_RECYCLER_CLASS_MAX. */
-TOFT_INLINE unsigned toft_recycler_class_shift(size_t size) {
-#if defined(__GNUC__)
-  return 28u - (unsigned)__builtin_clz((unsigned)size - 1);
-#else
-  return 4u + (size > 256) + (size > 512) + (size > 1024) + (size > 2048);
-#endif
-}
-
-/* Stores the index of the class of a size, and its bytes. 0: the size has no class here. */
-TOFT_INLINE int toft_recycler_classify(size_t size, size_t *index, size_t *bytes) {
-  if (size - 1 < TOFT_RECYCLER_EXACT_MAX) {
-    *bytes = (size + 7) & ~(size_t)7;
-    *index = (size - 1) >> 3;
-    return 1;
-  }
-  if (size - 1 < TOFT_RECYCLER_CLASS_MAX) {
-    unsigned shift = toft_recycler_class_shift(size);
-    *index = ((size - 1) >> shift) + 8 * (size_t)(shift - 3);
-    *bytes = (((size - 1) >> shift) + 1) << shift;
-    return 1;
-  }
-  return 0;
-}
-
-/* Takes an object from the current slab of a class, whose objects have `bytes` bytes. NULL: the slab has none. */
-TOFT_INLINE TOFT_NODISCARD void *toft_recycler_pop(toft_recycler *r, toft_recycler_slab *d, size_t bytes) {
-  void *p = d->free;
-  if (TOFT_LIKELY(p != NULL)) {
-    memcpy(&d->free, p, sizeof p);
-    d->freed--;
-    r->freed -= bytes;
-    return p;
-  }
-  p = d->cursor;
-  if (TOFT_UNLIKELY((uint32_t)(uintptr_t)p == d->end)) return NULL;
-  d->cursor = (unsigned char *)p + bytes;
-  TOFT_ASSUME(p != NULL);
-  return p;
-}
-
-/* The fast path; NULL if the slow path is needed, as for size 0, which counts as 1. */
-TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r, size_t size, size_t align) {
-  size_t k, bytes;
-  if (align > 8) {
-    if (TOFT_UNLIKELY((align & (align - 1)) != 0 || align > TOFT_RECYCLER_ALIGN_MAX)) return NULL;
-    size = (size + align - 1) & ~(align - 1);
-  }
-  if (TOFT_UNLIKELY(!toft_recycler_classify(size, &k, &bytes))) return NULL;
-  return toft_recycler_pop(r, r->current[k], bytes);
-}
-
-TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align) {
-  void *p = toft_recycler_bump(r, size, align);
-  return TOFT_LIKELY(p != NULL) ? p : toft_recycler_alloc_slow(r, size, align);
-}
-
-/* Frees an object of a slab. */
-TOFT_INLINE void toft_recycler_push(toft_recycler *r, void *p) {
-  toft_recycler_slab *d = toft_recycler_slab_of(p);
-  memcpy(p, &d->free, sizeof p);
-  d->free = p;
-  r->freed += d->bytes;
-  if (TOFT_UNLIKELY(++d->freed >= d->most)) toft_recycler_slab_freed(r, d);
-}
-
-TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
-  if (TOFT_LIKELY(((uintptr_t)p & r->object_mask) != 0))
-    toft_recycler_push(r, p);
-  else
-    toft_recycler_free_slow(r, p, size);
-}
-
-#ifdef __cplusplus
-}
-#endif
-#endif
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-typedef struct toft_malloc { /* opaque, with room for later versions */
-  uint64_t opaque[128];
-} toft_malloc;
-
-/* Initialises m. source == NULL: toft_heap(). Takes no memory. The structure must not move until its last call. */
-TOFT_INLINE void toft_malloc_init(toft_malloc *m, struct toft_source *source);
-/* Returns all memory to the source, including objects that were not freed. m is then as after init. */
-TOFT_API void toft_malloc_release(toft_malloc *m);
-/* Returns memory without live objects to the source, until about `keep` bytes of it are left. */
-TOFT_API void toft_malloc_trim(toft_malloc *m, size_t keep);
-TOFT_API toft_recycler_stats toft_malloc_get_stats(const toft_malloc *m);
-
-TOFT_API TOFT_SIZED(2) void *toft_malloc_alloc(void *m, size_t size);
-/* Zeroed. NULL also if count * size overflows. */
-TOFT_API TOFT_SIZED2(2, 3) void *toft_malloc_calloc(void *m, size_t count, size_t size);
-/* p == NULL allocates. Returns p itself if the object keeps its place; on failure p stays valid. The alignment of
- * toft_malloc_aligned is not kept if the object moves. */
-TOFT_API TOFT_SIZED(3) void *toft_malloc_realloc(void *m, void *p, size_t size);
-/* NULL is ignored. */
-TOFT_API void toft_malloc_free(void *m, void *p);
-/* Aligns to a power of two; NULL if `align` is none. */
-TOFT_API TOFT_SIZED(3) void *toft_malloc_aligned(void *m, size_t align, size_t size);
-/* Returns the bytes that may be used at p: at least the requested ones. p == NULL: 0. For hooks without a context m may
- * be NULL; in a checked process the result is 0 then. */
-TOFT_API size_t toft_malloc_usable_size(void *m, const void *p);
-
-/* Returns the current toft_malloc of the calling thread. NULL until it is set. */
-TOFT_API toft_malloc *toft_malloc_current(void);
-/* Sets the current toft_malloc (NULL: none) and returns the previous one, for the caller to restore. */
-TOFT_API toft_malloc *toft_malloc_current_swap(toft_malloc *m);
-/* Use the current toft_malloc. Without one they return NULL, and a free does nothing. */
-TOFT_API TOFT_SIZED(1) void *toft_malloc_current_alloc(size_t size);
-TOFT_API TOFT_SIZED2(1, 2) void *toft_malloc_current_calloc(size_t count, size_t size);
-TOFT_API TOFT_SIZED(2) void *toft_malloc_current_realloc(void *p, size_t size);
-TOFT_API void toft_malloc_current_free(void *p);
-
-/* The size of the caller's toft_malloc is compared with that of the library's. */
-TOFT_API void toft_malloc_init_size(toft_malloc *m, struct toft_source *source, size_t size);
-
-TOFT_INLINE void toft_malloc_init(toft_malloc *m, struct toft_source *source) {
-  toft_malloc_init_size(m, source, sizeof *m);
-}
-
-#ifdef __cplusplus
-}
-#endif
-#endif
-
-/* ==== toft/region.h ==== */
-/* Regions: one range of addresses with arenas, recyclers and their whole state in it, whose content can be saved and
- * brought back.
- *
- *     toft_region *r = toft_region_create(NULL);
- *     toft_malloc *m = toft_region_malloc(r);
- *     lua_State *L = lua_newstate(alloc_on, m);  and its libraries and data
- *     toft_region_checkpoint(r);
- *     for (...) {
- *       serve(L);                                a request may change anything in the region
- *       toft_region_restore(r);                  the state is as at the checkpoint
- *     }
- *     toft_region_release(r);
- *
- * CONTENT. Everything that the calls of a region make lies in its range: the heads of arenas, recyclers,
- * allocations, and the blocks that are free. No cache of a thread and no list of the process refers to it. A restore
- * brings all of it back: contents, heads, marks, cleanups, statistics and the root pointer. What lies elsewhere is
- * not restored: memory of malloc, files, locks, static variables. Pointers from there into the region are valid if
- * they were valid at the checkpoint.
- *
- * ADDRESSES stay: a region does not move. Its range is reserved when it is created; pages that were never written
- * take no memory.
- *
- * FREES. A block that an arena or recycler returns serves the region again. Memory goes back to the system at
- * toft_region_trim and toft_region_release.
- *
- * CHECKS. Arenas and recyclers of a region are not checked, metered or hardened: the records of these lie elsewhere.
- *
- * THREADS. A region, and all that was made in it, is used by one thread at a time. After fork parent and child have
- * a copy each, and both may restore theirs.
- */
-#ifndef TOFT_REGION_H
-#define TOFT_REGION_H
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-struct toft_source; /* toft.h */
-typedef struct toft_region toft_region;
-
-/* options.flags. PRIVATE_PAGES: a restore drops the pages that were written since the checkpoint, so that it takes
- * time for these only, and forked processes share the others; Linux only. Otherwise a restore copies all bytes that
- * were in use at the checkpoint, which is faster for regions of a few MiB of which much is written. */
-enum { TOFT_REGION_PRIVATE_PAGES = 1 };
-
-typedef struct toft_region_options {
-  size_t size;    /* sizeof(toft_region_options): TOFT_REGION_OPTIONS sets it */
-  size_t max;     /* bytes of the range, a multiple of 4096, at least 64 KiB; 0: 1 GiB, with 32-bit pointers 64 MiB */
-  void *memory;   /* the caller's range of `max` bytes, aligned to 4096, which outlives the region; NULL: reserved */
-  uint32_t flags; /* TOFT_REGION_... */
-} toft_region_options;
-#define TOFT_REGION_OPTIONS \
-  { sizeof(toft_region_options), 0, NULL, 0 }
-
-/* Bytes, but for the count. */
-typedef struct toft_region_stats {
-  uint64_t limit;       /* of the range */
-  uint64_t used;        /* in blocks that arenas and recyclers hold, and the region's own header */
-  uint64_t high_water;  /* from the start of the range to the end of the last block, at most so far */
-  uint64_t saved;       /* held outside of the range by checkpoints */
-  uint64_t checkpoints; /* their number */
-} toft_region_stats;
-
-/* Returns a region without content; options == NULL: the defaults. NULL if there is no memory or address space, or
- * the options are invalid: a size or flag that does not exist, PRIVATE_PAGES together with the caller's memory. */
-TOFT_API TOFT_NODISCARD toft_region *toft_region_create(const toft_region_options *options);
-/* Runs the cleanups of all its arenas and returns the range to the system. NULL is ignored. */
-TOFT_API void toft_region_release(toft_region *r);
-
-/* Returns a new arena in the region, or NULL if the region is full. Its cleanups run at toft_release, or when the
- * region is released. */
-TOFT_API TOFT_NODISCARD toft_arena *toft_region_arena(toft_region *r);
-/* Return a new recycler or toft_malloc in the region, or NULL if it is full. They end with the region: their own
- * release frees their objects. */
-TOFT_API TOFT_NODISCARD toft_recycler *toft_region_recycler(toft_region *r);
-TOFT_API TOFT_NODISCARD toft_malloc *toft_region_malloc(toft_region *r);
-/* Returns the source of the region's blocks, for pools and shared arenas. The structures that use it must lie in the
- * region too, to be restored. Its take returns NULL when the range is full. */
-TOFT_API struct toft_source *toft_region_source(toft_region *r);
-
-/* Set and return a pointer to the content, NULL at first; it is a part of the content. */
-TOFT_API void toft_region_set_root(toft_region *r, void *root);
-TOFT_API void *toft_region_root(const toft_region *r);
-
-/* Saves the content. Several checkpoints form a stack. TOFT_ENOMEM: no memory for the copy; TOFT_EBUSY: a range of
- * an arena is claimed, or a cleanup is running. Then nothing has changed. */
-TOFT_API int toft_region_checkpoint(toft_region *r);
-/* Brings the content of the newest checkpoint back, which stays for the next restore. Cleanups that were registered
- * since run first, newest first in each arena, as for a rewind. Allocations and objects since are freed, those freed
- * since are live again. A cleanup that was registered before the checkpoint and has run since is registered again.
- * TOFT_EMARK: there is no checkpoint; TOFT_EBUSY: as above. */
-TOFT_API int toft_region_restore(toft_region *r);
-/* Drops the newest checkpoint and leaves the content as it is. TOFT_EMARK: there is none; TOFT_ENOMEM: the pages of
- * a region with PRIVATE_PAGES could not be mapped again. */
-TOFT_API int toft_region_drop_checkpoint(toft_region *r);
-
-/* Returns to the system the pages behind the last block. */
-TOFT_API void toft_region_trim(toft_region *r);
-TOFT_API toft_region_stats toft_region_get_stats(const toft_region *r);
 
 #ifdef __cplusplus
 }

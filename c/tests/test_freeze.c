@@ -70,7 +70,7 @@ static void *build(toft_region *r, void *argument) {
     void *other = toft_malloc_alloc(m, size);
     assert_non_null(other);
     memcpy(other, (void *[]){&random}, sizeof(void *));
-    add(m, c, next_random(&random));
+    add(m, c, next_random(&random) & 0xfffff);
     c->names = (char **)toft_malloc_realloc(m, c->names, (i + 2) * sizeof *c->names);
     assert_non_null(c->names);
     c->names[i] = c->tree->name;
@@ -78,6 +78,12 @@ static void *build(toft_region *r, void *argument) {
     toft_malloc_free(m, other);
   }
   c->count = p->count;
+  for (size_t align = 4096; p->count > 0 && align <= 1 << 16; align *= 4) { /* large objects at each alignment */
+    char *large = (char *)toft_malloc_aligned(m, align, 70000);
+    assert_non_null(large);
+    memset(large, 1, 70000);
+    assert_non_null(toft_malloc_calloc(m, 3, 30000));
+  }
   toft_arena *a = toft_region_arena(r);
   assert_non_null(a);
   toft_mark start = toft_mark_here(a);
@@ -137,7 +143,8 @@ static int remove_path(void **state) {
 static int print(void *arg, const toft_freeze_fault *f) {
   (void)arg;
   print_error("kind %u at %llu: %llx %llx %s\n", (unsigned)f->kind, (unsigned long long)f->offset,
-              (unsigned long long)f->words[0], (unsigned long long)f->words[1], f->points_to != NULL ? f->points_to : "");
+              (unsigned long long)f->words[0], (unsigned long long)f->words[1],
+              f->points_to != NULL ? f->points_to : "");
   return 0;
 }
 
@@ -216,7 +223,13 @@ static void one_file_is_open_often(void **state) {
     open[i] = open_with(0);
     if (i > 0) assert_int_equal(open[i].moved, 1); /* its address is in use */
   }
+#if !defined(_WIN32) /* where a file that is mapped cannot be replaced */
   freeze_content(51); /* a new file; those that are open stay */
+#else
+  plan p = {51, NULL, 0};
+  assert_int_equal(toft_freeze(build, &p, path, NULL), TOFT_EIO);
+  assert_int_equal(errno, EACCES);
+#endif
   for (int i = 0; i < 20; i++) {
     check_content((content *)open[i].root, 50);
     toft_frozen_close(&open[i]);
@@ -237,7 +250,8 @@ static void caller_memory_is_opened_in_place(void **state) {
     check_content((content *)f.root, 100);
     toft_frozen_close(&f);
   }
-  unsigned char *copy = (unsigned char *)toft_alloc_aligned(scratch, size, (size_t)1 << 20); /* of pointers that were moved */
+  unsigned char *copy =
+      (unsigned char *)toft_alloc_aligned(scratch, size, (size_t)1 << 20); /* of pointers that were moved */
   memcpy(copy, p, size);
   memset(p, 0, size);
   assert_int_equal(toft_frozen_open_in(&f, copy, size, NULL), TOFT_OK);
@@ -313,7 +327,7 @@ static void plant_number(toft_region *r, content *c) { (void)r, plant_word(c, (u
 static void plant_hash(toft_region *r, content *c) { (void)r, plant_word(c, (uintptr_t)c * 2654435761u); }
 static void plant_complement(toft_region *r, content *c) { (void)r, plant_word(c, ~(uintptr_t)c); }
 static void plant_high_tag(toft_region *r, content *c) {
-  (void)r, plant_word(c, (uintptr_t)c | (uintptr_t)1 << (sizeof c * 8 - 1));
+  (void)r, plant_word(c, (uintptr_t)c ^ (uintptr_t)1 << (sizeof c * 8 - 1));
 }
 static void plant_unaligned(toft_region *r, content *c) {
   (void)r;
@@ -373,12 +387,16 @@ static void planted_words_are_refused(void **state) {
   freeze_content(3);
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     found f = {0};
+    if (sizeof(void *) == 4 && cases[i].plant == plant_errno) continue; /* memory without a name may be a number */
     int code = freeze_planted(cases[i].plant, &f);
-    if (code != TOFT_ECONTENT || f.count == 0) fail_msg("%s: %s, %zu faults", cases[i].name, toft_error_name(code), f.count);
-    if (cases[i].kind != 0 && f.last.kind != cases[i].kind) fail_msg("%s: kind %u", cases[i].name, (unsigned)f.last.kind);
+    if (code != TOFT_ECONTENT || f.count == 0)
+      fail_msg("%s: %s, %zu faults", cases[i].name, toft_error_name(code), f.count);
+    if (cases[i].kind != 0 && f.last.kind != cases[i].kind)
+      fail_msg("%s: kind %u", cases[i].name, (unsigned)f.last.kind);
     assert_true(f.last.offset >= START && f.last.offset % WIDTH == 0);
 #if defined(__GLIBC__) && !defined(TOFT_TEST_STATIC)
-    if (cases[i].points_to[0] != 0 && strstr(f.points_to, cases[i].points_to) == NULL && strchr(f.points_to, '/') == NULL)
+    if (cases[i].points_to[0] != 0 && strstr(f.points_to, cases[i].points_to) == NULL &&
+        strchr(f.points_to, '/') == NULL)
       fail_msg("%s: points to %s", cases[i].name, f.points_to);
 #endif
   }
@@ -391,7 +409,8 @@ static void planted_words_are_refused(void **state) {
 #if defined(__GNUC__)
 __attribute__((noinline))
 #endif
-static char *allocate_for_site(toft_malloc *m, toft_arena *a) {
+static char *
+allocate_for_site(toft_malloc *m, toft_arena *a) {
   char *p = a != NULL ? (char *)toft_alloc(a, 100) : (char *)toft_malloc_alloc(m, 100);
   memset(p, 0, 100);
   return p;
@@ -603,7 +622,7 @@ static void check_pointers(const toft_frozen *f, size_t bytes) {
 static void altered_files_are_refused_or_sound(void **state) {
   (void)state;
   plan p = {0, NULL, 0};
-  size_t size, opened = 0, refused = 0, rounds = rounds_of(50000);
+  size_t size, opened = 0, refused = 0, rounds = long_run() ? 1000000 : rounds_of(50000);
   uint32_t random = 5;
   assert_int_equal(toft_freeze(build, &p, path, NULL), TOFT_OK);
   unsigned char *file = read_file(&size, 64), *copy = (unsigned char *)toft_alloc_aligned(scratch, size, 64);
@@ -612,10 +631,11 @@ static void altered_files_are_refused_or_sound(void **state) {
     size_t given = next_random(&random) % 8 == 0 ? next_random(&random) % size : size;
     for (uint32_t n = 1 + next_random(&random) % 4; n > 0; n--) {
       size_t place = next_random(&random) % 4;
-      size_t at = place == 0 ? next_random(&random) % 104
+      size_t at = place == 0   ? next_random(&random) % 104
                   : place == 1 ? size - 1 - next_random(&random) % (size / 65)
                                : next_random(&random) % size;
-      copy[at] = (unsigned char)(next_random(&random) % 2 ? next_random(&random) : copy[at] ^ 1u << next_random(&random) % 8);
+      copy[at] =
+          (unsigned char)(next_random(&random) % 2 ? next_random(&random) : copy[at] ^ 1u << next_random(&random) % 8);
     }
     if (next_random(&random) % 8 != 0) set_header_checksum(copy);
     toft_frozen_options o = TOFT_FROZEN_OPTIONS;
@@ -667,21 +687,21 @@ static void damage_is_found(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(content_is_read_back),
-      cmocka_unit_test(files_are_reproducible),
-      cmocka_unit_test(one_file_is_open_often),
-      cmocka_unit_test(caller_memory_is_opened_in_place),
+    cmocka_unit_test(content_is_read_back),
+    cmocka_unit_test(files_are_reproducible),
+    cmocka_unit_test(one_file_is_open_often),
+    cmocka_unit_test(caller_memory_is_opened_in_place),
 #if !defined(_WIN32)
-      cmocka_unit_test(threads_and_forks_read),
+    cmocka_unit_test(threads_and_forks_read),
 #endif
-      cmocka_unit_test(planted_words_are_refused),
-      cmocka_unit_test(faults_name_their_allocation),
-      cmocka_unit_test(words_that_survive_a_move_are_written),
-      cmocka_unit_test(report_may_accept_a_word),
-      cmocka_unit_test(regions_are_refused),
-      cmocka_unit_test(bad_input),
-      cmocka_unit_test(altered_files_are_refused_or_sound),
-      cmocka_unit_test(damage_is_found),
+    cmocka_unit_test(planted_words_are_refused),
+    cmocka_unit_test(faults_name_their_allocation),
+    cmocka_unit_test(words_that_survive_a_move_are_written),
+    cmocka_unit_test(report_may_accept_a_word),
+    cmocka_unit_test(regions_are_refused),
+    cmocka_unit_test(bad_input),
+    cmocka_unit_test(altered_files_are_refused_or_sound),
+    cmocka_unit_test(damage_is_found),
   };
   return cmocka_run_group_tests(tests, make_path, remove_path);
 }

@@ -111,12 +111,13 @@ typedef struct toft_frozen_options {
 
 /* An open file. Any number of threads may read the content. */
 typedef struct toft_frozen {
-  void *root;       /* read-only memory, unless the options say WRITABLE */
-  void *memory;     /* the start of the content */
-  uint64_t size;    /* its bytes */
-  uint64_t mapped;  /* bytes of the mapping; 0: the caller's memory */
-  uint32_t moved;   /* 1: not at the address that it was written for */
-  uint32_t reserved;
+  void *root;     /* read-only memory, unless the options say WRITABLE */
+  void *memory;   /* the start of the content */
+  uint64_t size;  /* its bytes */
+  uint32_t moved; /* 1: not at the address that it was written for */
+  uint32_t is_reserved;
+  void *mapping; /* what a close returns */
+  uint64_t mapped;
 } toft_frozen;
 
 /* Opens a file. On failure *f is empty. TOFT_EARG: invalid options; TOFT_EIO: it cannot be opened or mapped;
@@ -124,8 +125,8 @@ typedef struct toft_frozen {
  * TOFT_ENOSYS: it is of another version, byte order or pointer width, or there are no files here. A file descriptor is
  * opened by its name (/dev/fd/N); a file in memory should be sealed against writing and shrinking. */
 TOFT_API int toft_frozen_open(toft_frozen *f, const char *path, const toft_frozen_options *options);
-/* As above, for a file that lies in the caller's writable memory, aligned as its content needs and to at least 64 bytes.
- * Its pointers are changed in place, so that it can be opened there again. Only VERIFY is a valid flag. */
+/* As above, for a file that lies in the caller's writable memory, aligned as its content needs and to at least 64
+ * bytes. Its pointers are changed in place, so that it can be opened there again. Only VERIFY is a valid flag. */
 TOFT_API int toft_frozen_open_in(toft_frozen *f, void *memory, size_t size, const toft_frozen_options *options);
 /* Unmaps the content. An empty f is ignored. */
 TOFT_API void toft_frozen_close(toft_frozen *f);

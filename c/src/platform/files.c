@@ -1,16 +1,21 @@
-/* Whole files: written so that a reader sees the old one or the new one, and mapped privately.
+/* Whole files: written so that a reader sees the old one or the new one; mapped privately, or read.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_PLATFORM_FILES_C
 #define TOFT_PLATFORM_FILES_C
 
 #include "os.c"
+#include "sanitizers.c"
 
 #define TOFT_FILE_NAME_MORE 32 /* bytes that the name of a temporary file is longer */
+
+/* Bytes that one call writes or reads. */
+static size_t toft_file_part(size_t size) { return size < (size_t)1 << 30 ? size : (size_t)1 << 30; }
 
 /* Stores path, a dot and 16 digits. 0: there are no random numbers. */
 static int toft_file_temporary_name(char *to, const char *path, size_t length) {
   unsigned char random[8];
   if (!toft_os_random(random, sizeof random)) return 0;
+  toft_mark_defined(random, sizeof random);
   memcpy(to, path, length);
   to[length++] = '.';
   for (size_t i = 0; i < sizeof random; i++) {
@@ -38,7 +43,7 @@ static int toft_file_failed(void) {
 
 static int toft_file_put(toft_file f, const unsigned char *p, size_t size) {
   while (size > 0) {
-    DWORD n = 0, part = size > (1u << 30) ? 1u << 30 : (DWORD)size;
+    DWORD n = 0, part = (DWORD)toft_file_part(size);
     if (!WriteFile(f, p, part, &n, NULL) || n == 0) return toft_file_failed();
     p += n;
     size -= n;
@@ -75,9 +80,16 @@ static toft_file toft_file_open(const char *path, uint64_t *size) {
 
 static void toft_file_close(toft_file f) { (void)CloseHandle(f); }
 
+/* Reads from the current position. */
 static int toft_file_read(toft_file f, void *to, size_t size) {
-  DWORD n = 0;
-  return ReadFile(f, to, (DWORD)size, &n, NULL) && n == size;
+  unsigned char *p = (unsigned char *)to;
+  while (size > 0) {
+    DWORD n = 0, part = (DWORD)toft_file_part(size);
+    if (!ReadFile(f, p, part, &n, NULL) || n == 0) return 0;
+    p += n;
+    size -= n;
+  }
+  return 1;
 }
 
 /* Maps the whole file. NULL: not possible; nothing is replaced. */
@@ -90,19 +102,6 @@ static void *toft_file_map_at(toft_file f, size_t size, void *at, int writable) 
   return p;
 }
 
-/* Maps the whole file writable where a reservation has found space. Another thread may take that in between. */
-static void *toft_file_map_aligned(toft_file f, size_t size, size_t align) {
-  void *p = NULL;
-  for (int i = 0; i < 8 && p == NULL; i++) {
-    unsigned char *space = (unsigned char *)toft_os_reserve(toft_os_page(size) + align);
-    if (space == NULL) return NULL;
-    void *at = space + toft_pad(space, align);
-    toft_os_unmap(space, toft_os_page(size) + align);
-    p = toft_file_map_at(f, size, at, 1);
-  }
-  return p;
-}
-
 static void toft_file_unmap(void *p, size_t size) {
   (void)size;
   (void)UnmapViewOfFile(p);
@@ -110,8 +109,10 @@ static void toft_file_unmap(void *p, size_t size) {
 
 static int toft_os_protect(void *p, size_t size) {
   DWORD before;
-  return VirtualProtect(p, size, PAGE_READONLY, &before);
+  return VirtualProtect(p, size, PAGE_READONLY, &before) != 0;
 }
+
+static void toft_os_prefer_huge_pages(void *p, size_t size) { (void)p, (void)size; }
 
 #elif !defined(TOFT_NO_OS)
 
@@ -124,7 +125,7 @@ typedef int toft_file;
 
 static int toft_file_put(toft_file f, const unsigned char *p, size_t size) {
   for (size_t done = 0; done < size;) {
-    ssize_t n = pwrite(f, p + done, toft_min(size - done, (size_t)1 << 30), (off_t)done);
+    ssize_t n = pwrite(f, p + done, toft_file_part(size - done), (off_t)done);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return 0;
     done += (size_t)n;
@@ -179,9 +180,20 @@ static toft_file toft_file_open(const char *path, uint64_t *size) {
 
 static void toft_file_close(toft_file f) { (void)close(f); }
 
-static int toft_file_read(toft_file f, void *to, size_t size) { return pread(f, to, size, 0) == (ssize_t)size; }
+/* Reads from the current position. */
+static int toft_file_read(toft_file f, void *to, size_t size) {
+  unsigned char *p = (unsigned char *)to;
+  while (size > 0) {
+    ssize_t n = read(f, p, toft_file_part(size));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return 0;
+    p += n;
+    size -= (size_t)n;
+  }
+  return 1;
+}
 
-/* Without force: what is mapped at `at` stays. Older systems take the address as a wish. */
+/* Without force: a mapping at `at` stays. To older systems the address is a hint. */
 #if defined(MAP_FIXED_NOREPLACE)
 #define TOFT_MAP_AT MAP_FIXED_NOREPLACE
 #elif defined(__linux__)
@@ -201,24 +213,17 @@ static void *toft_file_map_at(toft_file f, size_t size, void *at, int writable) 
   return NULL;
 }
 
-/* Maps the whole file writable over a part of a reservation. */
-static void *toft_file_map_aligned(toft_file f, size_t size, size_t align) {
-  size_t mapped = toft_os_page(size);
-  unsigned char *p = (unsigned char *)toft_os_reserve(mapped + align);
-  if (p == NULL) return NULL;
-  size_t front = toft_pad(p, align);
-  if (mmap(p + front, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, f, 0) == MAP_FAILED) {
-    toft_os_unmap(p, mapped + align);
-    return NULL;
-  }
-  if (front != 0) toft_os_unmap(p, front);
-  toft_os_unmap(p + front + mapped, align - front);
-  return p + front;
-}
-
 static void toft_file_unmap(void *p, size_t size) { toft_os_unmap(p, size); }
 
 static int toft_os_protect(void *p, size_t size) { return mprotect(p, toft_os_page(size), PROT_READ) == 0; }
+
+static void toft_os_prefer_huge_pages(void *p, size_t size) {
+#ifdef MADV_HUGEPAGE
+  if (size >= TOFT_HUGE_PAGE) (void)madvise(p, size, MADV_HUGEPAGE); /* advisory */
+#else
+  (void)p, (void)size;
+#endif
+}
 
 #endif
 
@@ -226,7 +231,7 @@ static int toft_os_protect(void *p, size_t size) { return mprotect(p, toft_os_pa
 /* Writes a file that replaces `path` when it is complete. 0: errno has the reason, and `path` is unchanged. */
 static int toft_file_write_whole(const char *path, const void *p, size_t size) {
   size_t length = strlen(path);
-  char *name = (char *)toft_os_heap_take(toft_round(length + TOFT_FILE_NAME_MORE, 64), 64);
+  char *name = (char *)toft_os_heap_take(length + TOFT_FILE_NAME_MORE, 64);
   int done = 0;
   if (name == NULL) {
     errno = ENOMEM;

@@ -1,14 +1,15 @@
-/* What an address of the process is: in a mapping, of a function or variable. Linux lists its mappings; elsewhere the
- * system is asked for a page.
+/* What an address of the process is: in a mapping, of a function or variable. Linux lists its mappings; other
+ * systems answer for one page.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_PLATFORM_MAPPINGS_C
 #define TOFT_PLATFORM_MAPPINGS_C
 
 #include "os.c"
+#include "sanitizers.c"
 
 #define TOFT_ADDRESS_MIN 65536 /* no mapping is below */
 
-/* Mappings by address, those adjacent joined; a count of 0: the system is asked. */
+/* Mappings by address, those adjacent joined; a count of 0: there is no list. */
 typedef struct toft_mappings {
   uintptr_t (*ranges)[2];
   size_t count, room;
@@ -27,13 +28,22 @@ static int toft_mapping_next(FILE *f, uintptr_t range[2], char *line, size_t siz
   int at = 0;
   if (fgets(line, (int)size, f) == NULL) return 0;
   size_t length = strcspn(line, "\n");
-  for (int c = line[length]; c != '\n' && c != EOF;) c = fgetc(f); /* the rest of a long line */
+  int c = line[length] == 0 ? 0 : '\n';
+  while (c != '\n' && c != EOF) c = fgetc(f); /* the rest of a long line */
   line[length] = 0;
   if (sscanf(line, "%llx-%llx %*s %*s %*s %*s %n", &begin, &end, &at) < 2) return 0;
   range[0] = (uintptr_t)begin;
   range[1] = (uintptr_t)end;
   *name = at != 0 ? line + at : "";
   return 1;
+}
+
+/* Whether numbers in the range are no addresses: memory of a sanitizer, which is larger than a program's mappings and,
+ * with AddressSanitizer, below them; and with pointers of 4 bytes, where most numbers are mapped, all without a name. */
+static int toft_mapping_is_left_out(const uintptr_t range[2], const char *name) {
+  uint64_t end = range[1], size = end - range[0];
+  if (sizeof(void *) == 4) return name[0] == 0;
+  return size >= (uint64_t)1 << 40 || (TOFT_HAS_SANITIZER() && end <= (uint64_t)0x10008 << 28);
 }
 
 static int toft_mappings_add(toft_mappings *m, const uintptr_t range[2]) {
@@ -62,7 +72,8 @@ static int toft_mappings_read(toft_mappings *m) {
   memset(m, 0, sizeof *m);
   FILE *f = toft_mappings_file();
   if (f == NULL) return 0;
-  while (done && toft_mapping_next(f, range, line, sizeof line, &name)) done = toft_mappings_add(m, range);
+  while (done && toft_mapping_next(f, range, line, sizeof line, &name))
+    if (!toft_mapping_is_left_out(range, name)) done = toft_mappings_add(m, range);
   (void)fclose(f);
   return done && m->count != 0;
 }

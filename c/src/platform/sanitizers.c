@@ -16,15 +16,18 @@ extern void toft_asan_poison(const volatile void *p, size_t n) TOFT_TOOL("__asan
 extern void toft_asan_unpoison(const volatile void *p, size_t n) TOFT_TOOL("__asan_unpoison_memory_region");
 extern void toft_msan_unpoison(const volatile void *p, size_t n) TOFT_TOOL("__msan_unpoison");
 extern void toft_msan_poison(const volatile void *p, size_t n) TOFT_TOOL("__msan_poison");
+extern void toft_tsan_acquire(void *p) TOFT_TOOL("__tsan_acquire");
 extern void toft_msan_allocated(const volatile void *p, size_t n) TOFT_TOOL("__msan_allocated_memory");
 #ifdef __cplusplus
 }
 #endif
 #define TOFT_CALL_TOOL(tool, p, n) ((tool) != NULL ? tool((p), (n)) : (void)0)
 #define TOFT_HAS_SANITIZER() (toft_asan_poison != NULL || toft_msan_poison != NULL)
+#define TOFT_HAS_TSAN() (toft_tsan_acquire != NULL) /* which ends a process that maps at an address of its shadow */
 #else
 #define TOFT_CALL_TOOL(tool, p, n) ((void)(p), (void)(n))
 #define TOFT_HAS_SANITIZER() 0
+#define TOFT_HAS_TSAN() 0
 #endif
 
 #if (defined(__GNUC__) || defined(__clang__)) && defined(__has_include)

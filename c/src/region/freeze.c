@@ -25,8 +25,8 @@ typedef struct toft_build {
 typedef struct toft_freezing {
   const toft_freeze_options *options;
   toft_build builds[2];
-  size_t size;              /* of the content: pointers lie in it */
-  int finds_sites;          /* the builds are checked, and are not written */
+  size_t size;               /* of the content: pointers lie in it */
+  int finds_sites;           /* the builds are checked, and are not written */
   const toft_record *record; /* of the allocation that is compared; NULL: not known */
   toft_mappings mappings;
   size_t refused;
@@ -79,8 +79,8 @@ static int toft_freeze_refuse(toft_freezing *z, uint32_t kind, uint64_t offset, 
 
 /* ---- building ---- */
 
-/* The first region is aligned for the largest file. The second has the alignment of a file with the first one's
- * content, and no higher one: addresses differ in all bits that may differ where the file is opened. */
+/* The first region is aligned for the largest file. The second has the alignment of a file with the content of
+ * the first, and no higher one: addresses differ in all bits that may differ where the file is opened. */
 static toft_region *toft_freeze_region(const toft_freezing *z, unsigned i, size_t max) {
   toft_region_options o = TOFT_REGION_OPTIONS;
   size_t align = (size_t)toft_frozen_align(toft_frozen_file_size(max));

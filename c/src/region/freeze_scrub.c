@@ -1,4 +1,4 @@
-/* Clears what is not content in a region that is frozen: the heads of the region, its arenas and recyclers, and all
+/* Clears everything but the content in a region that is frozen: the heads of the region, its arenas and recyclers, and all
  * memory that is free. After that nothing can be allocated or freed in the region.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_REGION_FREEZE_SCRUB_C
@@ -57,7 +57,7 @@ static void toft_scrub_unit(const toft_recycler_segment *s, unsigned index) {
   unsigned char *base = s->units + index * TOFT_RECYCLER_UNIT, *end = base + TOFT_RECYCLER_UNIT;
   unsigned char *start = index == 0 && base < s->start ? s->start : base;
   const toft_recycler_slab *unit = toft_recycler_unit_of(base);
-  int is_used = toft_recycler_segment_units(s) >> index & 1;
+  int is_used = (toft_recycler_segment_units(s) >> index & 1) != 0;
   if (!is_used || (s->free >> index & 1)) {
     toft_clear(start, end);
     return;
@@ -82,8 +82,26 @@ static void toft_scrub_segment(toft_recycler_segment *s) {
   toft_clear(s->base, s->start);
 }
 
+/* The record before the object that starts in this page: at the page, or at a higher alignment. */
+static toft_recycler_front *toft_scrub_front_of_page(const toft_recycler_region *g, uint32_t page) {
+  unsigned char *p = g->pages + page * TOFT_RECYCLER_PAGE;
+  for (size_t align = TOFT_RECYCLER_PAGE;; align *= 2) {
+    toft_recycler_front *front = toft_recycler_front_of(p + toft_pad(p, align));
+    if (front->region == g && front->first == page) return front;
+  }
+}
+
 static void toft_scrub_large(toft_recycler_region *g) {
   unsigned char *base = g->base, *pages = g->pages, *end = base + g->size;
+  for (uint32_t page = 0, i = 0; page < g->total;) {
+    if (i < g->count && g->runs[i].first == page) {
+      page += g->runs[i++].count;
+      continue;
+    }
+    toft_recycler_front *front = toft_scrub_front_of_page(g, page);
+    page += front->count;
+    memset(front, 0, sizeof *front);
+  }
   for (uint32_t i = 0; i < g->count; i++) {
     unsigned char *from = pages + g->runs[i].first * TOFT_RECYCLER_PAGE;
     unsigned char *to = from + g->runs[i].count * TOFT_RECYCLER_PAGE;

@@ -5,9 +5,10 @@
 
 #include "../core/policy.c"
 #include "../platform/files.c"
+#include "../platform/sanitizers.c"
 #include "frozen_format.h"
 
-/* ---- what is checked ---- */
+/* ---- checks ---- */
 
 static int toft_frozen_options_of(const toft_frozen_options *options, toft_frozen_options *o, uint32_t flags) {
   static const toft_frozen_options defaults = TOFT_FROZEN_OPTIONS;
@@ -80,27 +81,46 @@ int toft_frozen_open_in(toft_frozen *f, void *memory, size_t size, const toft_fr
 
 #ifndef TOFT_NO_OS
 
-/* Maps the file and moves its pointers if it is not at its address. */
+/* Maps the file at its address. 0: it is not free, or the options exclude it. */
 static int toft_frozen_map(toft_frozen *f, toft_file file, size_t size, const toft_frozen_header *h, uint32_t flags) {
-  int writable = (flags & TOFT_FROZEN_WRITABLE) != 0, verifies = (flags & TOFT_FROZEN_VERIFY) != 0;
-  void *p = NULL;
-  if ((flags & TOFT_FROZEN_ELSEWHERE) == 0) p = toft_file_map_at(file, size, (void *)(uintptr_t)h->base, writable);
-  int moves = p == NULL;
-  if (moves) p = toft_file_map_aligned(file, size, (size_t)toft_frozen_align(size));
-  if (p == NULL) return TOFT_EIO;
-  int code = TOFT_OK;
-  if ((verifies && !toft_frozen_has_checksum(h, p)) || ((verifies || moves) && !toft_frozen_check_pointers(h, p)))
-    code = TOFT_ECORRUPT;
-  if (code == TOFT_OK && moves) {
-    toft_frozen_move(p, h->size, (uintptr_t)p - (uintptr_t)h->base);
-    if (!writable && !toft_os_protect(p, size)) code = TOFT_EIO;
-  }
-  if (code != TOFT_OK) {
-    toft_file_unmap(p, size);
-    return code;
-  }
-  toft_frozen_fill(f, h, p, moves);
+  if ((flags & TOFT_FROZEN_ELSEWHERE) != 0 || TOFT_HAS_TSAN()) return 0;
+  f->mapping = toft_file_map_at(file, size, (void *)(uintptr_t)h->base, (flags & TOFT_FROZEN_WRITABLE) != 0);
+  if (f->mapping == NULL) return 0;
+  f->memory = f->mapping;
   f->mapped = size;
+  return 1;
+}
+
+/* Reads the file into a part of a reservation. */
+static int toft_frozen_load(toft_frozen *f, toft_file file, size_t size, const toft_frozen_header *h) {
+  size_t align = (size_t)toft_frozen_align(size), reserved = toft_os_page(size) + align;
+  unsigned char *p = (unsigned char *)toft_os_reserve(reserved);
+  if (p == NULL) return TOFT_EIO;
+  f->mapping = p;
+  f->mapped = reserved;
+  f->is_reserved = 1;
+  p += toft_pad(p, align);
+  f->memory = p;
+  if (!toft_os_commit(p, size)) return TOFT_EIO;
+  toft_os_prefer_huge_pages(p, size);
+  memcpy(p, h, sizeof *h);
+  return toft_file_read(file, p + sizeof *h, size - sizeof *h) ? TOFT_OK : TOFT_EIO;
+}
+
+static int toft_frozen_map_or_load(toft_frozen *f, toft_file file, size_t size, const toft_frozen_header *h,
+                                   uint32_t flags) {
+  int verifies = (flags & TOFT_FROZEN_VERIFY) != 0, moves = !toft_frozen_map(f, file, size, h, flags);
+  if (moves) {
+    int code = toft_frozen_load(f, file, size, h);
+    if (code != TOFT_OK) return code;
+  }
+  if (verifies && !toft_frozen_has_checksum(h, f->memory)) return TOFT_ECORRUPT;
+  if ((verifies || moves) && !toft_frozen_check_pointers(h, f->memory)) return TOFT_ECORRUPT;
+  if (moves) {
+    toft_frozen_move(f->memory, h->size, (uintptr_t)f->memory - (uintptr_t)h->base);
+    if ((flags & TOFT_FROZEN_WRITABLE) == 0 && !toft_os_protect(f->memory, size)) return TOFT_EIO;
+  }
+  toft_frozen_fill(f, h, f->memory, moves);
   return TOFT_OK;
 }
 
@@ -119,13 +139,17 @@ int toft_frozen_open(toft_frozen *f, const char *path, const toft_frozen_options
     code = TOFT_EIO;
   else
     code = toft_frozen_check_header(&h, size, &o);
-  if (code == TOFT_OK) code = toft_frozen_map(f, file, (size_t)size, &h, o.flags);
+  if (code == TOFT_OK) code = toft_frozen_map_or_load(f, file, (size_t)size, &h, o.flags);
   toft_file_close(file);
+  if (code != TOFT_OK) toft_frozen_close(f);
   return code;
 }
 
 void toft_frozen_close(toft_frozen *f) {
-  if (f->mapped != 0) toft_file_unmap(f->memory, (size_t)f->mapped);
+  if (f->is_reserved)
+    toft_os_unmap(f->mapping, (size_t)f->mapped);
+  else if (f->mapping != NULL)
+    toft_file_unmap(f->mapping, (size_t)f->mapped);
   memset(f, 0, sizeof *f);
 }
 

@@ -8,7 +8,7 @@
 #include "toft/freeze.h"
 
 #define TOFT_FROZEN_ALIGN_MIN ((size_t)65536)
-#define TOFT_FROZEN_START ((size_t)4096)  /* of objects; the header and zeros lie before it */
+#define TOFT_FROZEN_START ((size_t)4096) /* of objects; the header and zeros lie before it */
 #define TOFT_FROZEN_VERSION 1
 #define TOFT_FROZEN_ORDER 0x01020304u
 #define TOFT_FROZEN_OTHER_ORDER 0x04030201u
@@ -16,17 +16,17 @@
 /* All fields in the writer's byte order. */
 typedef struct toft_frozen_header {
   unsigned char magic[8];
-  uint32_t order;             /* TOFT_FROZEN_ORDER */
-  uint16_t version;           /* TOFT_FROZEN_VERSION */
-  uint16_t width;             /* bytes of a pointer */
-  uint64_t base;              /* the address that the pointers are for, a multiple of toft_frozen_align */
-  uint64_t size;              /* bytes of header and content, a multiple of 8 */
-  uint64_t root;              /* offset */
-  uint64_t pointers;          /* their number */
-  uint64_t layout_hash;       /* of the writer's types, or 0 */
-  char layout[32];            /* ends with 0 */
-  uint64_t checksum;          /* of all that follows the header; 0: not recorded */
-  uint64_t header_checksum;   /* of the fields before this one */
+  uint32_t order;           /* TOFT_FROZEN_ORDER */
+  uint16_t version;         /* TOFT_FROZEN_VERSION */
+  uint16_t width;           /* bytes of a pointer */
+  uint64_t base;            /* the address that the pointers are for, a multiple of toft_frozen_align */
+  uint64_t size;            /* bytes of header and content, a multiple of 8 */
+  uint64_t root;            /* offset */
+  uint64_t pointers;        /* their number */
+  uint64_t layout_hash;     /* of the writer's types, or 0 */
+  char layout[32];          /* ends with 0 */
+  uint64_t checksum;        /* of all that follows the header; 0: not recorded */
+  uint64_t header_checksum; /* of the fields before this one */
 } toft_frozen_header;
 
 TOFT_STATIC_ASSERT(frozen_header, sizeof(toft_frozen_header) == 104);

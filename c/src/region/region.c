@@ -215,7 +215,8 @@ static toft_region *toft_region_create_in(const toft_region_options *o, size_t r
     c->reserved_size = reserved;
     c->reserved = (unsigned char *)toft_os_reserve(reserved);
     if (c->reserved != NULL)
-      c->region = (toft_region *)(void *)(c->reserved + (((uintptr_t)0 - (uintptr_t)c->reserved + residue) & (align - 1)));
+      c->region =
+          (toft_region *)(void *)(c->reserved + (((uintptr_t)0 - (uintptr_t)c->reserved + residue) & (align - 1)));
   }
   toft_region *r = c->region != NULL ? toft_region_begin(c) : NULL;
   if (r == NULL) toft_region_free_control(c);
