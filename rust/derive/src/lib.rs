@@ -1,10 +1,12 @@
-//! `#[derive(Columnar)]` of the crate `toft-pools`, which exports it with the feature `derive` and documents it.
+//! `#[derive(Columnar)]` of the crate `toft-pools` and `#[derive(Freeze)]` of the crate `toft-frozen`, which export and
+//! document them.
 //!
-//! It has three steps: `input` parses the struct and its attributes and reports errors; `columns` assigns fields to
+//! `Columnar` has three steps: `input` parses the struct and its attributes and reports errors; `columns` assigns fields to
 //! columns; `views`, `traits` and `methods` generate the code.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod columns;
+mod freeze;
 mod input;
 mod methods;
 mod names;
@@ -17,6 +19,12 @@ use proc_macro::TokenStream;
 #[proc_macro_derive(Columnar, attributes(columns))]
 pub fn columnar(input: TokenStream) -> TokenStream {
     expand(input.into()).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Implements `Freeze`. Documented at `toft_frozen::Freeze`.
+#[proc_macro_derive(Freeze)]
+pub fn freeze(input: TokenStream) -> TokenStream {
+    syn::parse(input).and_then(|input| freeze::write(&input)).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 fn expand(tokens: proc_macro2::TokenStream) -> syn::Result<proc_macro2::TokenStream> {

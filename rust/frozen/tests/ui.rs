@@ -1,0 +1,12 @@
+//! Types in `ui/` that must not be frozen, each with the compiler's messages.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "derive")]
+
+#[path = "../../tests/common/refused.rs"]
+mod refused;
+
+#[test]
+#[cfg_attr(miri, ignore = "runs the compiler")]
+fn each_misuse_is_refused() {
+    refused::check(2, 26);
+}
