@@ -136,6 +136,7 @@ mod arena;
 #[cfg(feature = "std")]
 mod background;
 mod boxed;
+mod buffer;
 #[cfg(all(feature = "std", feature = "frames"))]
 mod buffered;
 pub mod collections;
@@ -226,6 +227,11 @@ pub use frames::{Frames, SteppedFrames};
 pub use hook::on_finding;
 #[cfg(all(feature = "std", feature = "leases"))]
 pub use lease::{Lease, LeaseStats, Leases};
+#[doc(hidden)]
+pub mod __buffer {
+    //! For toft-pools. It may change in any release.
+    pub use crate::buffer::{grow_amortised, least_capacity, reallocate, Buffer, Elements};
+}
 #[doc(hidden)]
 pub use memory::{dangling as __dangling, CallSite as __CallSite};
 pub use memory::{Blocks, Heap, Memory};

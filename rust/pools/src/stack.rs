@@ -4,9 +4,10 @@
 use core::ops::Range;
 
 use super::capacity_error::{capacity_panic, CapacityError};
-use super::contiguous::{drop_all, fill, grow_amortised, least_capacity};
+use super::contiguous::{drop_all, fill};
 use super::field_layout::{CloneIn, FieldLayout, Rows};
 use super::slots::Slots;
+use toft::__buffer::{grow_amortised, least_capacity};
 use toft::AllocError;
 use toft::{Heap, Memory};
 
@@ -58,7 +59,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
 
     /// Allocates memory for `n` values; there are none yet.
     fn allocate(&mut self, n: usize) -> Result<(), AllocError> {
-        self.slots.grow(n, 0)
+        self.slots.resize(n, 0)
     }
 
     fn fix(&mut self, _: usize) {
@@ -123,8 +124,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
             return Err(AllocError);
         }
         let (capacity, len) = (self.capacity(), self.len);
-        let grow = |n| self.slots.grow(n, len);
-        grow_amortised(capacity, len.checked_add(more), least_capacity::<T>(), usize::MAX, grow)
+        let grow = |n| self.slots.resize(n, len);
+        grow_amortised(capacity, len.checked_add(more), least_capacity(size_of::<T>()), usize::MAX, grow)
     }
 
     /// Returns unused memory. Nothing happens if the stack is fixed, or if there is no memory for the smaller copy.
@@ -149,8 +150,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     pub fn shrink_to(&mut self, least: usize) {
         let (len, capacity) = (self.len, self.len.max(least));
         if !self.fixed && capacity < self.capacity() {
-            // SAFETY: both have that many slots, and the memories do not overlap.
-            let _ = self.slots.reallocate(capacity, |from, to| unsafe { L::copy(from, 0, to, 0, len) });
+            let _ = self.slots.resize(capacity, len);
         }
     }
 
