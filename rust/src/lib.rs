@@ -193,7 +193,7 @@ mod scope;
 mod shared;
 #[cfg(all(feature = "std", feature = "frames"))]
 mod shared_frames;
-#[cfg(all(feature = "std", feature = "frames"))]
+#[cfg(all(feature = "std", feature = "diagnostics", feature = "frames"))]
 mod snapshot;
 mod source;
 #[cfg(feature = "std")]
@@ -253,7 +253,7 @@ pub use scope::Scope;
 pub use shared::{Local, SharedArena};
 #[cfg(all(feature = "std", feature = "frames"))]
 pub use shared_frames::{FrameParty, SharedFrames};
-#[cfg(all(feature = "std", feature = "frames"))]
+#[cfg(all(feature = "std", feature = "diagnostics", feature = "frames"))]
 pub use snapshot::{Snapshot, Summary, ThreadSnapshot};
 pub use source::Source;
 #[cfg(feature = "std")]
