@@ -135,7 +135,7 @@ impl Settings {
             sampling: number("TOFT_SAMPLING") as u64,
             budget: budget as u64,
             profile: text("TOFT_PROFILE"),
-            signal: named.or(signal.parse().ok()).unwrap_or(0),
+            signal: named.or(number("TOFT_PROFILE_SIGNAL").try_into().ok()).unwrap_or(0),
         }
     }
 }

@@ -200,7 +200,10 @@ impl SteppedFrames {
     }
 
     fn progress(&mut self) -> (u64, u64) {
-        let live = self.past.iter_mut().chain([&mut self.current]).map(|frames| frames.progress().1).sum();
+        let mut live = self.current.progress().1;
+        for frames in &mut self.past {
+            live += frames.progress().1;
+        }
         (self.number, live)
     }
 }
