@@ -1,4 +1,4 @@
-//! Queues against the model, and each guarantee of their documentation. Further examples of their use are in
+//! Queues against the model, and each guarantee of their documentation. What the model has no step for is in
 //! queue_examples.rs.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
