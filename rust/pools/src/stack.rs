@@ -92,31 +92,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         self.slots.capacity()
     }
 
-    /// Whether the capacity is fixed.
-    ///
-    /// ```
-    /// assert!(!toft_pools::Stack::<u8>::new().is_fixed());
-    /// ```
-    pub fn is_fixed(&self) -> bool {
-        self.fixed
-    }
-
-    /// As [`reserve`](Stack::reserve), with an error instead of a panic.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::<u8>::fixed(2);
-    /// assert!(stack.try_reserve(2).is_ok() && stack.try_reserve(3).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// The stack is fixed and its capacity is too small, or there is no memory.
-    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
-        if more > self.capacity() - self.len {
-            self.grow(more)?;
-        }
-        Ok(())
-    }
-
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize) -> Result<(), AllocError> {
@@ -126,18 +101,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         let (capacity, len) = (self.capacity(), self.len);
         let grow = |n| self.slots.resize(n, len);
         grow_amortised(capacity, len.checked_add(more), least_capacity(size_of::<T>()), usize::MAX, grow)
-    }
-
-    /// Returns unused memory. Nothing happens if the stack is fixed, or if there is no memory for the smaller copy.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::with_capacity(10);
-    /// stack.push(1);
-    /// stack.shrink_to_fit();
-    /// assert_eq!(stack.capacity(), 1);
-    /// ```
-    pub fn shrink_to_fit(&mut self) {
-        self.shrink_to(0);
     }
 
     /// As `shrink_to_fit`, but keeps memory for `least` values.
@@ -317,17 +280,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
             // SAFETY: they had values and are outside the range of values now.
             unsafe { drop_all::<T, L, ()>(self.slots.raw(), removed) }
         }
-    }
-
-    /// Drops all values. The capacity stays the same.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::from([1, 2]);
-    /// stack.clear();
-    /// assert_eq!((stack.len(), stack.capacity()), (0, 2));
-    /// ```
-    pub fn clear(&mut self) {
-        self.truncate(0);
     }
 
     /// Appends clones of the values of a slice.

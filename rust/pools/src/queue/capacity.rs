@@ -27,31 +27,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.limit
     }
 
-    /// Whether the capacity is fixed.
-    ///
-    /// ```
-    /// assert!(toft_pools::Queue::<u8>::fixed(3).is_fixed());
-    /// ```
-    pub fn is_fixed(&self) -> bool {
-        self.fixed
-    }
-
-    /// As [`reserve`](Queue::reserve), with an error instead of a panic.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::<u8>::fixed(2);
-    /// assert!(queue.try_reserve(2).is_ok() && queue.try_reserve(3).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// The queue is fixed and its capacity is too small, or there is no memory.
-    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
-        if more > self.limit - self.len() {
-            self.grow(more)?;
-        }
-        Ok(())
-    }
-
     /// Allocates memory for `n` values; there are none yet.
     pub(super) fn allocate(&mut self, n: usize) -> Result<(), AllocError> {
         self.grow_to(n)
@@ -107,19 +82,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
                 head = head.wrapping_add(n);
             }
         })
-    }
-
-    /// Returns unused memory, as far as the capacity is a power of two. Nothing happens if the queue is
-    /// fixed, or if there is no memory for the smaller copy.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::with_capacity(100);
-    /// queue.extend([1, 2, 3]);
-    /// queue.shrink_to_fit();
-    /// assert_eq!(queue.capacity(), 4);
-    /// ```
-    pub fn shrink_to_fit(&mut self) {
-        self.shrink_to(0);
     }
 
     /// As `shrink_to_fit`, but keeps memory for `least` values.
