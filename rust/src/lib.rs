@@ -95,7 +95,8 @@
 //!
 //! * `frames`: [`Frames`], [`SharedFrames`], [`SteppedFrames`], [`Buffered`], [`Streaming`]. `leases`: [`Leases`],
 //!   [`Parcel`], [`TaskArena`]. `shared`: [`SharedArena`]. `recycler`: [`Recycler`], [`SyncRecycler`].
-//! * `diagnostics`: tags, phases, reports, samples and checked arenas. Without it `TOFT_CHECKED` has no effect.
+//! * `diagnostics`: tags, phases, reports, samples and checked arenas; with `frames`, summaries and snapshots of frames.
+//!   Without it `TOFT_CHECKED` has no effect.
 //! * `full`: all of these.
 //! * `allocator-api2` (version 0.2), `allocator-api2-03`, `allocator-api2-04`, `nightly`: see above. `hashbrown`: maps and
 //!   sets of hashbrown 0.17 in an arena, [`collections`]; those of 0.15 and 0.16 take `&Arena` by `allocator-api2`.

@@ -3,9 +3,10 @@
 #![forbid(unsafe_code)]
 
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use core::mem;
 
-use super::{Frames, ThreadSlot};
+use super::Frames;
 use crate::arena::Arena;
 use crate::diagnostics::SwitchError;
 pub(super) use crate::profiler;
@@ -96,9 +97,12 @@ impl Frames {
     /// assert_eq!(frames.snapshot().threads[0].report.stats.live, 104);
     /// ```
     pub fn snapshot(&mut self) -> Snapshot {
-        let snapshot = |slot: &ThreadSlot| ThreadSnapshot { name: slot.name.clone(), report: slot.arena().report() };
-        let threads = self.slots_mut().iter().map(snapshot).collect();
-        Snapshot { frame: self.number(), threads, last: self.reports.last.as_deref().cloned() }
+        let (frame, last) = (self.number(), self.reports.last.as_deref().cloned());
+        let mut threads = Vec::new();
+        for slot in self.slots_mut() {
+            threads.push(ThreadSnapshot { name: slot.name.clone(), report: slot.arena().report() });
+        }
+        Snapshot { frame, threads, last }
     }
 
     fn sum_up(&mut self) -> Summary {
@@ -118,7 +122,9 @@ impl Frames {
         impl Drop for Findings<'_> {
             fn drop(&mut self) {
                 let mut summary = mem::take(&mut self.1);
-                summary.findings.extend(self.0.arenas().flat_map(Arena::findings));
+                for arena in self.0.arenas() {
+                    summary.findings.append(&mut arena.findings());
+                }
                 self.0.reports.last = Some(summary);
             }
         }
