@@ -393,20 +393,10 @@ macro_rules! iter {
 
 iter!(
     /// The elements of a set, in their order: [`OrderedSet::iter`].
-    ///
-    /// ```
-    /// let set = toft_pools::OrderedSet::from([2, 1]);
-    /// assert_eq!(set.iter().next_back(), Some(&2));
-    /// ```
     Iter ['a, T] ['a, T] ['a, T] iter::Keys<'a, T, ()>, &'a T, |element| element
 );
 iter!(
     /// The elements of a set that are in a range: [`OrderedSet::range`].
-    ///
-    /// ```
-    /// let set = toft_pools::OrderedSet::from([2, 1]);
-    /// assert_eq!(set.range(2..).next(), Some(&2));
-    /// ```
     Range ['a, T] ['a, T] ['a, T] iter::Range<'a, T, ()>, &'a T, |pair| pair.0
 );
 iter!(
