@@ -32,13 +32,6 @@ fn map_first_and_last() {
 }
 
 #[test]
-fn map_retain() {
-    let mut map: OrderedMap<i32, i32> = (0..8).map(|x| (x, x * 10)).collect();
-    map.retain(|key, _| key % 2 == 1);
-    assert!(map.into_iter().eq([(1, 10), (3, 30), (5, 50), (7, 70)]));
-}
-
-#[test]
 fn map_range() {
     let map = OrderedMap::from([(3, "a"), (5, "b"), (8, "c")]);
     assert!(map.range((Included(&4), Included(&8))).eq([(&5, &"b"), (&8, &"c")]));
@@ -62,15 +55,6 @@ fn map_range_with_swapped_ends() {
 #[should_panic(expected = "excludes")]
 fn map_empty_range() {
     OrderedMap::from([(4, ())]).range((Excluded(4), Excluded(4)));
-}
-
-#[test]
-fn map_range_mut() {
-    let mut map: OrderedMap<&str, i32> = ["Ida", "Bo", "Cy", "Eve"].map(|name| (name, 0)).into();
-    for (_, balance) in map.range_mut("B".."D") {
-        *balance += 100;
-    }
-    assert!(map.into_iter().eq([("Bo", 100), ("Cy", 100), ("Eve", 0), ("Ida", 0)]));
 }
 
 #[test]
