@@ -29,12 +29,18 @@ fn start() {
     if seen == process || PROCESS.compare_exchange(seen, process, Ordering::AcqRel, Ordering::Relaxed).is_err() {
         return;
     }
-    if std::thread::Builder::new().name("toft".into()).spawn(move || run(process)).is_err() {
+    if !spawn("toft", run) {
         PROCESS.store(0, Ordering::Release); // the next pages attempt it again
     }
 }
 
-fn run(process: u32) {
+/// Starts a thread of the crate. `false`: the system refused it.
+pub(crate) fn spawn(name: &str, run: fn()) -> bool {
+    std::thread::Builder::new().name(name.into()).spawn(run).is_ok()
+}
+
+fn run() {
+    let process = std::process::id();
     loop {
         while held() != 0 && ON.get() != 0 {
             std::thread::sleep(window().max(Duration::from_millis(10)));

@@ -2,17 +2,11 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::any::Any;
-use core::cmp::Ordering;
-use core::fmt;
-use core::future::Future;
-use core::hash::Hasher;
-use core::iter::FusedIterator;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::{Deref, DerefMut};
 use core::pin::Pin;
 use core::ptr::{self, NonNull};
-use core::task::{Context, Poll};
 
 #[cfg(feature = "std")]
 mod io;
@@ -254,7 +248,9 @@ impl<T: ?Sized> DerefMut for Box<'_, T> {
 // ---- traits of the standard library's box ----
 
 /// The calls of `Hasher` for integers, which hashers may have code of their own for.
-macro_rules! hash_integers {
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __hash_integers {
     ($($write:ident $of:ty),*) => {$(
         #[inline]
         fn $write(&mut self, i: $of) {
@@ -264,7 +260,9 @@ macro_rules! hash_integers {
 }
 
 /// The traits that a value has as its target: conversions of references, `Hash`, `Debug`.
-macro_rules! traits_of_target {
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __traits_of_target {
     ([$($generics:tt)*] $of:ty, $to:ty) => {
         impl<$($generics)*> AsRef<$to> for $of {
             fn as_ref(&self) -> &$to {
@@ -312,87 +310,107 @@ macro_rules! traits_of_target {
         }
     };
 }
-pub(crate) use traits_of_target;
+pub(crate) use __traits_of_target as traits_of_target;
 
-traits_of_target!([T: ?Sized] Box<'_, T>, T);
+/// The traits that a box has as its value, for this crate's and that of toft-bumpalo.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __traits_of_box {
+    ($Box:ident) => {
+        $crate::__traits_of_target!([T: ?Sized] $Box<'_, T>, T);
 
-impl<T: ?Sized + fmt::Display> fmt::Display for Box<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
+        impl<T: ?Sized + core::fmt::Display> core::fmt::Display for $Box<'_, T> {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                (**self).fmt(f)
+            }
+        }
+
+        impl<T: ?Sized> core::fmt::Pointer for $Box<'_, T> {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::ptr::from_ref::<T>(self).fmt(f)
+            }
+        }
+
+        impl<'b, T: ?Sized + PartialEq> PartialEq<$Box<'b, T>> for $Box<'_, T> {
+            fn eq(&self, other: &$Box<'b, T>) -> bool {
+                **self == **other
+            }
+        }
+
+        impl<T: ?Sized + Eq> Eq for $Box<'_, T> {}
+
+        impl<'b, T: ?Sized + PartialOrd> PartialOrd<$Box<'b, T>> for $Box<'_, T> {
+            fn partial_cmp(&self, other: &$Box<'b, T>) -> Option<core::cmp::Ordering> {
+                (**self).partial_cmp(&**other)
+            }
+        }
+
+        impl<T: ?Sized + Ord> Ord for $Box<'_, T> {
+            fn cmp(&self, other: &Self) -> core::cmp::Ordering {
+                (**self).cmp(&**other)
+            }
+        }
+
+        impl<T: ?Sized + core::hash::Hasher> core::hash::Hasher for $Box<'_, T> {
+            fn finish(&self) -> u64 {
+                (**self).finish()
+            }
+            fn write(&mut self, bytes: &[u8]) {
+                (**self).write(bytes)
+            }
+            $crate::__hash_integers!(write_u8 u8, write_u16 u16, write_u32 u32, write_u64 u64, write_u128 u128);
+            $crate::__hash_integers!(write_i8 i8, write_i16 i16, write_i32 i32, write_i64 i64, write_i128 i128);
+            $crate::__hash_integers!(write_usize usize, write_isize isize);
+        }
+
+        impl<I: ?Sized + Iterator> Iterator for $Box<'_, I> {
+            type Item = I::Item;
+            fn next(&mut self) -> Option<I::Item> {
+                (**self).next()
+            }
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                (**self).size_hint()
+            }
+            fn nth(&mut self, n: usize) -> Option<I::Item> {
+                (**self).nth(n)
+            }
+        }
+
+        impl<I: ?Sized + DoubleEndedIterator> DoubleEndedIterator for $Box<'_, I> {
+            fn next_back(&mut self) -> Option<I::Item> {
+                (**self).next_back()
+            }
+        }
+
+        impl<I: ?Sized + ExactSizeIterator> ExactSizeIterator for $Box<'_, I> {}
+        impl<I: ?Sized + core::iter::FusedIterator> core::iter::FusedIterator for $Box<'_, I> {}
+
+        impl<F: ?Sized + core::future::Future + Unpin> core::future::Future for $Box<'_, F> {
+            type Output = F::Output;
+            fn poll(
+                mut self: core::pin::Pin<&mut Self>,
+                context: &mut core::task::Context<'_>,
+            ) -> core::task::Poll<F::Output> {
+                core::pin::Pin::new(&mut **self).poll(context)
+            }
+        }
+
+        impl<E: ?Sized + core::error::Error> core::error::Error for $Box<'_, E> {
+            fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+                (**self).source()
+            }
+        }
+
+        /// Of an `Unpin` value. A box may be leaked without its memory: other types need `alloc_pin` of an arena.
+        impl<'a, T: ?Sized + Unpin> From<$Box<'a, T>> for core::pin::Pin<$Box<'a, T>> {
+            fn from(b: $Box<'a, T>) -> Self {
+                core::pin::Pin::new(b)
+            }
+        }
+    };
 }
 
-impl<T: ?Sized> fmt::Pointer for Box<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.at.fmt(f)
-    }
-}
-
-impl<T: ?Sized + PartialEq> PartialEq for Box<'_, T> {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
-
-impl<T: ?Sized + Eq> Eq for Box<'_, T> {}
-
-impl<T: ?Sized + PartialOrd> PartialOrd for Box<'_, T> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        (**self).partial_cmp(&**other)
-    }
-}
-
-impl<T: ?Sized + Ord> Ord for Box<'_, T> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (**self).cmp(&**other)
-    }
-}
-
-impl<T: ?Sized + Hasher> Hasher for Box<'_, T> {
-    fn finish(&self) -> u64 {
-        (**self).finish()
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        (**self).write(bytes)
-    }
-    hash_integers!(write_u8 u8, write_u16 u16, write_u32 u32, write_u64 u64, write_u128 u128, write_usize usize);
-    hash_integers!(write_i8 i8, write_i16 i16, write_i32 i32, write_i64 i64, write_i128 i128, write_isize isize);
-}
-
-impl<I: ?Sized + Iterator> Iterator for Box<'_, I> {
-    type Item = I::Item;
-    fn next(&mut self) -> Option<I::Item> {
-        (**self).next()
-    }
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (**self).size_hint()
-    }
-    fn nth(&mut self, n: usize) -> Option<I::Item> {
-        (**self).nth(n)
-    }
-}
-
-impl<I: ?Sized + DoubleEndedIterator> DoubleEndedIterator for Box<'_, I> {
-    fn next_back(&mut self) -> Option<I::Item> {
-        (**self).next_back()
-    }
-}
-
-impl<I: ?Sized + ExactSizeIterator> ExactSizeIterator for Box<'_, I> {}
-impl<I: ?Sized + FusedIterator> FusedIterator for Box<'_, I> {}
-
-impl<F: ?Sized + Future + Unpin> Future for Box<'_, F> {
-    type Output = F::Output;
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        Pin::new(&mut **self).poll(context)
-    }
-}
-
-impl<E: ?Sized + core::error::Error> core::error::Error for Box<'_, E> {
-    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
-        (**self).source()
-    }
-}
+__traits_of_box!(Box);
 
 /// A box may move: its value does not.
 impl<T: ?Sized> Unpin for Box<'_, T> {}
@@ -409,14 +427,6 @@ impl Default for Box<'_, str> {
         let bytes = Box::into_raw(Box::<[u8]>::default());
         // SAFETY: as above; no bytes are a string, and a str has the layout of its bytes.
         unsafe { Box::from_raw(bytes as *mut str) }
-    }
-}
-
-/// Of an `Unpin` value. (A box may be leaked without its memory: other types need
-/// [`Arena::alloc_pin`](crate::Arena::alloc_pin).)
-impl<'a, T: ?Sized + Unpin> From<Box<'a, T>> for Pin<Box<'a, T>> {
-    fn from(b: Box<'a, T>) -> Self {
-        Pin::new(b)
     }
 }
 

@@ -11,6 +11,7 @@ use core::mem::{align_of, needs_drop, size_of, ManuallyDrop, MaybeUninit};
 use core::ptr::{self, NonNull};
 
 use crate::boxed::Box;
+use crate::buffer::{refused, Array, Buffer};
 use crate::error::{AllocError, ErrorMode, InitError};
 use crate::memory::{CallSite, Memory};
 
@@ -138,11 +139,11 @@ pub(crate) trait Construct: Memory {
         let mut slice = GrowingSlice::<Self, T>::new(self, drops);
         slice.grow::<E>(if most == Some(least) { least } else { least.max(1) })?;
         for value in iter {
-            if slice.len == slice.capacity {
-                slice.grow::<E>((slice.capacity * 2).max(4))?;
+            if slice.len == slice.capacity() {
+                slice.grow::<E>((slice.capacity() * 2).max(4))?;
             }
             // SAFETY: the capacity exceeds the length.
-            unsafe { slice.at.add(slice.len).write(value) };
+            unsafe { slice.at().add(slice.len).write(value) };
             slice.len += 1;
         }
         Ok(slice.done())
@@ -276,66 +277,53 @@ impl<'a, R: Memory + ?Sized, T> PartialSlice<'a, R, T> {
 
 /// A slice that grows, in place while nothing else allocates. If `done` is not called, it is dropped and freed.
 struct GrowingSlice<'a, R: Memory + ?Sized, T> {
-    arena: &'a R,
-    at: NonNull<T>,
+    /// `drop` deallocates it: a checked arena reports values with a destructor that are only discarded.
+    buffer: ManuallyDrop<Buffer<Array<T>, &'a R>>,
     len: usize,
-    capacity: usize,
     site: CallSite,
 }
 
 impl<'a, R: Memory + ?Sized, T> GrowingSlice<'a, R, T> {
     #[track_caller]
     fn new(arena: &'a R, drops: bool) -> GrowingSlice<'a, R, T> {
-        GrowingSlice { arena, at: arena.dangling(), len: 0, capacity: 0, site: CallSite::caller(drops) }
+        // SAFETY: no elements.
+        let buffer = unsafe { Buffer::from_parts(arena.dangling::<T>().cast(), 0, arena) };
+        GrowingSlice { buffer: ManuallyDrop::new(buffer), len: 0, site: CallSite::caller(drops) }
     }
 
-    /// Precondition: this much memory was allocated.
-    fn layout(capacity: usize) -> Layout {
-        // SAFETY: the precondition.
-        unsafe { Layout::from_size_align_unchecked(capacity * size_of::<T>(), align_of::<T>()) }
+    #[inline(always)]
+    fn capacity(&self) -> usize {
+        self.buffer.capacity()
+    }
+
+    #[inline(always)]
+    fn at(&self) -> NonNull<T> {
+        self.buffer.base().cast()
     }
 
     /// Precondition: the capacity is not below the present one.
     #[track_caller]
     fn grow<E: ErrorMode>(&mut self, capacity: usize) -> Result<(), E> {
-        let Ok(layout) = Layout::array::<T>(capacity) else { return Err(E::overflow()) };
-        if size_of::<T>() != 0 && capacity != self.capacity {
-            let p = if self.capacity == 0 {
-                self.arena.__allocate(layout, self.site)
-            } else {
-                // SAFETY: of the arena with that layout, and not used otherwise.
-                unsafe { self.arena.__resize(self.at.cast(), Self::layout(self.capacity), layout, self.site) }
-            };
-            self.at = p.map_err(|AllocError| E::out_of_memory(layout))?.cast();
+        match self.buffer.resize(capacity, self.site) {
+            Ok(()) => Ok(()),
+            Err(AllocError) => Err(refused::<T, E>(Some(capacity))),
         }
-        self.capacity = capacity;
-        Ok(())
     }
 
     /// Returns the elements. Unused capacity is freed, if the slice is the newest allocation.
-    #[track_caller]
     fn done(mut self) -> NonNull<[T]> {
-        let len = self.len;
-        if len == 0 {
-            return NonNull::slice_from_raw_parts(self.arena.dangling(), 0); // the drop frees all of it
+        if self.len != self.capacity() {
+            let _ = self.buffer.resize(self.len, self.site);
         }
-        if size_of::<T>() != 0 && len != self.capacity {
-            // SAFETY: of the arena with that layout, and not used otherwise. A failure changes nothing.
-            if let Ok(p) = unsafe {
-                self.arena.__resize(self.at.cast(), Self::layout(self.capacity), Self::layout(len), self.site)
-            } {
-                self.at = p.cast();
-            }
-        }
-        NonNull::slice_from_raw_parts(ManuallyDrop::new(self).at, len)
+        NonNull::slice_from_raw_parts(self.at(), ManuallyDrop::new(self).len)
     }
 }
 
 impl<R: Memory + ?Sized, T> Drop for GrowingSlice<'_, R, T> {
     fn drop(&mut self) {
-        let has = if size_of::<T>() == 0 { 0 } else { self.capacity };
-        let _memory = Reserved { arena: self.arena, at: self.at.cast(), layout: Self::layout(has) };
-        drop(Initialized { at: self.at, len: self.len });
+        let buffer = &self.buffer;
+        let _memory = Reserved { arena: *buffer.memory(), at: buffer.base(), layout: buffer.layout() };
+        drop(Initialized { at: self.at(), len: self.len });
     }
 }
 
@@ -347,16 +335,16 @@ struct Text<'a, R: Memory + ?Sized, E> {
 impl<R: Memory + ?Sized, E: ErrorMode> fmt::Write for Text<'_, R, E> {
     fn write_str(&mut self, s: &str) -> fmt::Result {
         let slice = &mut self.slice;
-        if s.len() > slice.capacity - slice.len {
+        if s.len() > slice.capacity() - slice.len {
             // Below usize::MAX: both are isize::MAX at most.
-            let capacity = (slice.len + s.len()).max(slice.capacity * 2).max(32);
+            let capacity = (slice.len + s.len()).max(slice.capacity() * 2).max(32);
             if let Err(e) = slice.grow(capacity) {
                 self.refused = Some(e);
                 return Err(fmt::Error);
             }
         }
         // SAFETY: the capacity suffices for s.
-        unsafe { slice.at.add(slice.len).copy_from_nonoverlapping(NonNull::from(s).cast(), s.len()) };
+        unsafe { slice.at().add(slice.len).copy_from_nonoverlapping(NonNull::from(s).cast(), s.len()) };
         slice.len += s.len();
         Ok(())
     }

@@ -12,15 +12,16 @@ use core::sync::atomic;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::arena::{default_by_new, Arena};
-use crate::diagnostics::SwitchError;
 use crate::error::{or_panic, AllocError};
-use crate::profiler;
-use crate::provider;
-use crate::snapshot::{Summary, Switches};
 
+#[cfg(feature = "diagnostics")]
+mod reports;
+#[cfg(not(feature = "diagnostics"))]
+#[path = "frames/reports_omitted.rs"]
 mod reports;
 mod steps;
 mod thread_flag;
+use reports::{profiler, thread_id, Reports};
 pub use steps::SteppedFrames;
 use thread_flag::{AnyExited, ThreadFlag};
 
@@ -62,10 +63,7 @@ pub struct Frames {
     slots: Mutex<Vec<ThreadSlot>>,
     /// Set when a slot may become free.
     any_exited: AnyExited,
-    switches: Switches,
-    /// Whether any switch is on.
-    instrumented: bool,
-    pub(crate) last: Option<Box<Summary>>,
+    reports: Reports,
 }
 
 /// A thread's arena, at a stable address.
@@ -80,7 +78,7 @@ struct ThreadSlot {
     free: bool,
     /// The thread's name.
     name: Option<String>,
-    /// As of `provider::thread_id`.
+    /// As of [`thread_id`].
     thread: usize,
 }
 
@@ -94,6 +92,13 @@ impl ThreadSlot {
     fn arena(&self) -> &Arena {
         // SAFETY: it lives as long as its slot, and no other thread has it now.
         unsafe { self.arena.as_ref() }
+    }
+
+    /// Precondition: the `Frames` is borrowed exclusively.
+    #[inline(always)]
+    fn arena_mut(&mut self) -> &mut Arena {
+        // SAFETY: as in `arena`; exclusive, as the slot.
+        unsafe { self.arena.as_mut() }
     }
 }
 
@@ -147,9 +152,7 @@ impl Frames {
             make: Box::new(make),
             slots: Mutex::new(Vec::new()),
             any_exited: AnyExited::new(),
-            switches: Switches::default(),
-            instrumented: false,
-            last: None,
+            reports: Reports::default(),
         }
     }
 
@@ -217,7 +220,7 @@ impl Frames {
                 slot.flag.set_running();
                 slot.transient = transient;
                 slot.name = name.clone();
-                slot.thread = provider::thread_id();
+                slot.thread = thread_id();
                 free = Some((slot.arena.as_ptr().cast_const(), slot.flag.clone()));
                 break;
             }
@@ -226,20 +229,16 @@ impl Frames {
             Some(slot) => slot,
             None => {
                 let arena = (self.make)()?; // no lock is held during the call
-                if self.instrumented {
-                    let _ = self.switches.apply(&arena); // an arena of another provider may not support them
-                }
+                self.reports.begin(&arena);
                 let arena = ptr::NonNull::from(Box::leak(Box::new(arena)));
                 let flag = ThreadFlag::new(self.any_exited.clone());
-                let thread = provider::thread_id();
+                let thread = thread_id();
                 self.lock().push(ThreadSlot { arena, flag: flag.clone(), transient, free: false, name, thread });
                 (arena.as_ptr().cast_const(), flag)
             }
         };
-        if self.switches.checked {
-            // SAFETY: this thread's slot.
-            unsafe { &*arena }.pin_thread(provider::thread_id());
-        }
+        // SAFETY: this thread's slot.
+        self.reports.pin(unsafe { &*arena });
         if transient {
             self.any_exited.set(); // the slot is free when the frame ends
         } else {
@@ -288,7 +287,7 @@ impl Frames {
     #[inline]
     fn advance_unprofiled(&mut self) {
         self.number += 1;
-        if self.instrumented {
+        if self.reports.are_on() {
             return self.advance_instrumented();
         }
         if !self.any_exited.is_clear() {
@@ -325,29 +324,13 @@ impl Frames {
     fn drop_some(&mut self, limit: usize) -> (usize, bool) {
         let mut dropped = 0;
         for slot in self.slots_mut() {
-            // SAFETY: exclusive, since `self` is borrowed exclusively.
-            let arena = unsafe { slot.arena.as_mut() };
+            let arena = slot.arena_mut();
             dropped += arena.drop_some(limit - dropped);
             if arena.has_drops() {
                 return (dropped, false);
             }
         }
         (dropped, true)
-    }
-
-    #[cold]
-    fn advance_instrumented(&mut self) {
-        /// Adds the findings of the reset to the summary, also if a destructor panics.
-        struct Findings<'a>(&'a mut Frames, Box<Summary>);
-        impl Drop for Findings<'_> {
-            fn drop(&mut self) {
-                let mut summary = mem::take(&mut self.1);
-                summary.findings.extend(self.0.arenas().flat_map(Arena::findings));
-                self.0.last = Some(summary);
-            }
-        }
-        let summary = Box::new(self.sum_up());
-        Findings(self, summary).0.each(0, Arena::reset);
     }
 
     /// Returns kept blocks without allocations to their source, until about `keep` bytes are left in each thread's
@@ -377,29 +360,6 @@ impl Frames {
         self.number
     }
 
-    pub(crate) fn named_arenas(&mut self) -> impl Iterator<Item = (Option<String>, &Arena)> {
-        self.slots_mut().iter().map(|slot| (slot.name.clone(), slot.arena()))
-    }
-
-    /// Changes the switches, for existing and future arenas.
-    pub(crate) fn switch(&mut self, change: impl FnOnce(&mut Switches)) -> Result<(), SwitchError> {
-        change(&mut self.switches);
-        let switches = self.switches;
-        self.instrumented = switches.any();
-        if !self.instrumented {
-            self.last = None;
-        }
-        let mut result = Ok(());
-        for slot in self.slots_mut() {
-            // SAFETY: exclusive, since `self` is borrowed exclusively.
-            let arena = unsafe { slot.arena.as_mut() };
-            arena.end_leaked();
-            result = result.and(switches.apply(arena));
-            arena.pin_thread(if switches.checked { slot.thread } else { 0 });
-        }
-        result
-    }
-
     /// Calls `f` for each arena from a slot on, also for the rest after a panic.
     #[cold]
     fn each(&mut self, from: usize, f: impl Fn(&mut Arena)) {
@@ -412,8 +372,7 @@ impl Frames {
                     if mem::take(&mut slot.transient) || !slot.flag.is_running() {
                         slot.free = true;
                     }
-                    // SAFETY: exclusive, since `Frames` is borrowed exclusively.
-                    self.1(unsafe { slot.arena.as_mut() });
+                    self.1(slot.arena_mut());
                 }
             }
         }

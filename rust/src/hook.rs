@@ -66,13 +66,17 @@ fn hook() -> Option<fn(&Finding)> {
     *HOOK.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Queues a finding for [`deliver`]. If there is no memory for the entry it is written at once, without the hook.
+/// Queues a finding for [`deliver`], if it is delivered anywhere.
 #[cold]
 pub(crate) fn found(finding: impl FnOnce() -> Finding) {
-    if !process::has_output() && hook().is_none() {
-        return;
+    if process::has_output() || hook().is_some() {
+        queue(finding());
     }
-    let finding = finding();
+}
+
+/// If there is no memory for the entry it is written at once, without the hook.
+#[inline(never)]
+fn queue(finding: Finding) {
     if QUEUE.get().is_null() {
         QUEUE.set(crate::try_box::try_box(Vec::new()).map_or(null_mut(), Box::into_raw));
     }

@@ -95,7 +95,8 @@
 //!
 //! * `frames`: [`Frames`], [`SharedFrames`], [`SteppedFrames`], [`Buffered`], [`Streaming`]. `leases`: [`Leases`],
 //!   [`Parcel`], [`TaskArena`]. `shared`: [`SharedArena`]. `recycler`: [`Recycler`], [`SyncRecycler`].
-//! * `diagnostics`: tags, phases, reports, samples and checked arenas. Without it `TOFT_CHECKED` has no effect.
+//! * `diagnostics`: tags, phases, reports, samples and checked arenas; with `frames`, summaries and snapshots of frames.
+//!   Without it `TOFT_CHECKED` has no effect.
 //! * `full`: all of these.
 //! * `allocator-api2` (version 0.2), `allocator-api2-03`, `allocator-api2-04`, `nightly`: see above. `hashbrown`: maps and
 //!   sets of hashbrown 0.17 in an arena, [`collections`]; those of 0.15 and 0.16 take `&Arena` by `allocator-api2`.
@@ -136,6 +137,7 @@ mod arena;
 #[cfg(feature = "std")]
 mod background;
 mod boxed;
+mod buffer;
 #[cfg(all(feature = "std", feature = "frames"))]
 mod buffered;
 pub mod collections;
@@ -192,7 +194,7 @@ mod scope;
 mod shared;
 #[cfg(all(feature = "std", feature = "frames"))]
 mod shared_frames;
-#[cfg(all(feature = "std", feature = "frames"))]
+#[cfg(all(feature = "std", feature = "diagnostics", feature = "frames"))]
 mod snapshot;
 mod source;
 #[cfg(feature = "std")]
@@ -227,6 +229,11 @@ pub use hook::on_finding;
 #[cfg(all(feature = "std", feature = "leases"))]
 pub use lease::{Lease, LeaseStats, Leases};
 #[doc(hidden)]
+pub mod __buffer {
+    //! For toft-pools. It may change in any release.
+    pub use crate::buffer::{grow_amortised, least_capacity, reallocate, Buffer, Elements};
+}
+#[doc(hidden)]
 pub use memory::{dangling as __dangling, CallSite as __CallSite};
 pub use memory::{Blocks, Heap, Memory};
 pub use options::Options;
@@ -247,7 +254,7 @@ pub use scope::Scope;
 pub use shared::{Local, SharedArena};
 #[cfg(all(feature = "std", feature = "frames"))]
 pub use shared_frames::{FrameParty, SharedFrames};
-#[cfg(all(feature = "std", feature = "frames"))]
+#[cfg(all(feature = "std", feature = "diagnostics", feature = "frames"))]
 pub use snapshot::{Snapshot, Summary, ThreadSnapshot};
 pub use source::Source;
 #[cfg(feature = "std")]

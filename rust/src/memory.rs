@@ -19,9 +19,10 @@ pub struct CallSite {
 }
 
 impl CallSite {
+    #[doc(hidden)]
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn caller(drops: bool) -> CallSite {
+    pub fn caller(drops: bool) -> CallSite {
         CallSite { location: Location::caller(), drops }
     }
 

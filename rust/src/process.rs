@@ -31,7 +31,7 @@ pub(crate) struct Settings {
     pub signal: c_int,
 }
 
-#[derive(PartialEq, Eq, Debug)]
+#[cfg_attr(test, derive(PartialEq, Eq, Debug))]
 enum Output {
     None,
     Stdout,
@@ -78,13 +78,13 @@ pub(crate) fn settings() -> &'static Settings {
 
 /// Whether the environment selects an output or an abort.
 pub(crate) fn has_output() -> bool {
-    settings().output != Output::None || settings().aborts
+    !matches!(settings().output, Output::None) || settings().aborts
 }
 
 /// Appends a line to the output. Write errors are ignored.
 pub(crate) fn write(finding: &Finding) {
     let output = &settings().output;
-    if *output == Output::None {
+    if matches!(output, Output::None) {
         return;
     }
     let line = std::format!("toft: {finding}\n"); // one write: lines of several threads do not mix
@@ -109,7 +109,7 @@ impl Settings {
         let text = |name| variable(name).and_then(|value| value.into_string().ok()).unwrap_or_default();
         let is_on = |name| {
             let value = variable(name).unwrap_or_default();
-            !["", "0", "off", "no", "false"].into_iter().any(|word| value.eq_ignore_ascii_case(word))
+            !matches!(value.to_ascii_lowercase().to_str(), Some("" | "0" | "off" | "no" | "false"))
         };
         let number = |name| bytes_of(&text(name)).unwrap_or(0);
         let by_sanitizer = variable("TOFT_CHECKED").is_none() && crate::sanitizers::has_runtime();
@@ -125,7 +125,6 @@ impl Settings {
             _ => Output::File(findings.unwrap_or_default().into()),
         };
         let signal = text("TOFT_PROFILE_SIGNAL");
-        let named = ["USR1", "USR2"].into_iter().position(|name| name == signal).map(|i| USER_SIGNALS[i]);
         Settings {
             checks,
             by_sanitizer,
@@ -135,7 +134,11 @@ impl Settings {
             sampling: number("TOFT_SAMPLING") as u64,
             budget: budget as u64,
             profile: text("TOFT_PROFILE"),
-            signal: named.or(signal.parse().ok()).unwrap_or(0),
+            signal: match signal.as_str() {
+                "USR1" => USER_SIGNALS[0],
+                "USR2" => USER_SIGNALS[1],
+                _ => bytes_of(&signal).and_then(|number| number.try_into().ok()).unwrap_or(0),
+            },
         }
     }
 }

@@ -164,7 +164,7 @@ fn slices_have_the_layout_of_c() {
         empty: FrozenSlice<'a, u64>,
     }
     assert_eq!(size_of::<FrozenSlice<'_, u8>>(), 2 * size_of::<usize>());
-    let rows = vec![3, 4, 5];
+    let rows = [3, 4, 5];
     let bytes = freeze_to_vec(&Table { rows: (&rows[..]).into(), empty: (&[][..]).into() }, "c").unwrap();
     // SAFETY: written with this type.
     let read = unsafe { Frozen::<Table>::from_bytes(&bytes, "c") }.unwrap();
@@ -216,7 +216,7 @@ struct List<'a> {
 /// As for `Frozen::open`.
 unsafe fn error_of<R: Freeze>(bytes: &[u8], layout: &str) -> FrozenError {
     // SAFETY: the caller's contract.
-    unsafe { Frozen::<R>::from_bytes(bytes, layout) }.err().expect("it is refused")
+    unsafe { Frozen::<R>::from_bytes(bytes, layout) }.expect_err("it is refused")
 }
 
 #[test]

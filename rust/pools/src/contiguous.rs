@@ -5,7 +5,6 @@ use core::marker::PhantomData;
 use core::ops::{Bound, ControlFlow, Range, RangeBounds};
 
 use super::field_layout::FieldLayout;
-use toft::AllocError;
 
 /// The values of slots, shared.
 pub(super) struct View<'a, T, L: FieldLayout<T>, G: Copy = ()>(L::Raw<G>, PhantomData<&'a T>);
@@ -207,32 +206,6 @@ pub(super) unsafe fn fill<T, L: FieldLayout<T>>(
         ControlFlow::Continue(())
     });
     rest.break_value()
-}
-
-/// The capacity after the first growth.
-pub(super) const fn least_capacity<T>() -> usize {
-    if size_of::<T>() == 1 {
-        8
-    } else {
-        4
-    }
-}
-
-/// Calls `grow` with the new capacity: at least doubled, so that the copies are O(1) amortised for each value, and not
-/// more than `most`; if there is no memory for that, with the capacity that is needed.
-pub(super) fn grow_amortised(
-    capacity: usize,
-    needed: Option<usize>,
-    least: usize,
-    most: usize,
-    mut grow: impl FnMut(usize) -> Result<(), AllocError>,
-) -> Result<(), AllocError> {
-    let needed = needed.filter(|needed| *needed <= most).ok_or(AllocError)?;
-    let doubled = needed.max(capacity.saturating_mul(2)).max(least).min(most);
-    match grow(doubled) {
-        Err(AllocError) if needed < doubled => grow(needed),
-        grown => grown,
-    }
 }
 
 /// The positions of a range.

@@ -19,6 +19,8 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 
 use super::key::Generation;
+use toft::__CallSite as CallSite;
+use toft::__buffer::reallocate;
 use toft::AllocError;
 use toft::Memory;
 
@@ -117,17 +119,17 @@ impl<G: Generation> FreeList<G> {
     /// Allocates generations and links for so many slots. An error changes nothing that is observable.
     pub(crate) fn reserve(&mut self, slots: usize, memory: &impl Memory) -> Result<(), AllocError> {
         let capacity = slots.checked_next_multiple_of(GROUP).ok_or(AllocError)?;
-        let new = Self::layouts(capacity)?;
+        let (new, site) = (Self::layouts(capacity)?, CallSite::caller(false));
         // SAFETY: each array was allocated with the layout for its capacity, and the new layout is larger.
         unsafe {
             if self.capacity < capacity {
                 let old = Self::layouts(self.capacity)?[0];
-                self.generations = enlarge(memory, self.generations.cast(), old, new[0])?.cast();
+                self.generations = reallocate(memory, self.generations.cast(), old, new[0], site)?.cast();
                 self.capacity = capacity;
             }
             if self.linked < capacity {
                 let old = Self::layouts(self.linked)?[1];
-                self.links = enlarge(memory, self.links.cast(), old, new[1])?.cast();
+                self.links = reallocate(memory, self.links.cast(), old, new[1], site)?.cast();
                 self.linked = capacity;
             }
         }
@@ -138,16 +140,16 @@ impl<G: Generation> FreeList<G> {
     #[cold]
     pub(crate) fn shrink(&mut self, slots: usize, memory: &impl Memory) {
         let kept = slots.max(self.initialized).next_multiple_of(GROUP);
-        let Ok(new) = Self::layouts(kept) else { return };
+        let (Ok(new), site) = (Self::layouts(kept), CallSite::caller(false)) else { return };
         // SAFETY: each array was allocated with the layout for its capacity, and the new layout is smaller.
         unsafe {
             if let (true, Ok(old)) = (kept < self.capacity, Self::layouts(self.capacity)) {
-                if let Ok(p) = reduce(memory, self.generations.cast(), old[0], new[0]) {
+                if let Ok(p) = reallocate(memory, self.generations.cast(), old[0], new[0], site) {
                     (self.generations, self.capacity) = (p.cast(), kept);
                 }
             }
             if let (true, Ok(old)) = (kept < self.linked, Self::layouts(self.linked)) {
-                if let Ok(p) = reduce(memory, self.links.cast(), old[1], new[1]) {
+                if let Ok(p) = reallocate(memory, self.links.cast(), old[1], new[1], site) {
                     (self.links, self.linked) = (p.cast(), kept);
                 }
             }
@@ -450,32 +452,6 @@ impl<G: Generation> FreeList<G> {
         // SAFETY: the first group exists if the high-water mark is not 0.
         let front_bits = if groups == 0 { 0 } else { unsafe { all.occupied_bits(0) } };
         OccupiedSlots { remaining: all.len(), all, front: 0, front_bits, back: groups, back_bits: 0, of: PhantomData }
-    }
-}
-
-/// # Safety
-/// As for [`Memory::grow`], unless the old size is 0.
-unsafe fn enlarge(memory: &impl Memory, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-    // SAFETY: the caller's contract.
-    unsafe {
-        if old.size() == 0 {
-            memory.allocate(new)
-        } else {
-            memory.grow(p, old, new)
-        }
-    }
-}
-
-/// # Safety
-/// As for [`Memory::shrink`].
-unsafe fn reduce(memory: &impl Memory, p: NonNull<u8>, old: Layout, new: Layout) -> Result<NonNull<u8>, AllocError> {
-    // SAFETY: the caller's contract.
-    unsafe {
-        if new.size() == 0 {
-            memory.deallocate(p, old);
-            return Ok(NonNull::<u32>::dangling().cast()); // aligned for all generations, and for links
-        }
-        memory.shrink(p, old, new)
     }
 }
 

@@ -4,10 +4,11 @@
 use core::marker::PhantomData;
 
 use super::capacity_error::capacity_panic;
-use super::contiguous::{drop_all, grow_amortised, least_capacity};
+use super::contiguous::drop_all;
 use super::field_layout::{CloneIn, FieldLayout};
 use super::key::{generation_seed, Handle, Key};
 use super::slots::Slots;
+use toft::__buffer::{grow_amortised, least_capacity};
 use toft::AllocError;
 use toft::Memory;
 
@@ -118,7 +119,7 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
             return Err(AllocError);
         }
         let needed = (self.taken as usize).checked_add(more);
-        grow_amortised(self.capacity(), needed, least_capacity::<T>(), NONE as usize, |n| self.grow_to(n))
+        grow_amortised(self.capacity(), needed, least_capacity(size_of::<T>()), NONE as usize, |n| self.grow_to(n))
     }
 
     pub(super) fn grow_to(&mut self, n: usize) -> Result<(), AllocError> {
@@ -126,7 +127,7 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
             return Err(AllocError);
         }
         let first = self.capacity() == 0;
-        self.slots.grow(n, self.high_water as usize)?;
+        self.slots.resize(n, self.high_water as usize)?;
         if first {
             self.start = generation_seed() & !1; // as for pools: the start differs between lists
             self.last = self.start.wrapping_sub(2);

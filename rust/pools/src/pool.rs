@@ -9,11 +9,11 @@ use core::mem::needs_drop;
 
 use super::capacity_error::CapacityError;
 use super::columnar::Columnar;
-use super::contiguous::grow_amortised;
 use super::field_layout::{Columns, FieldLayout, Rows};
 use super::free_list::{FreeList, MAX_SLOTS};
 use super::key::{generation_seed, Generation, Handle, Key};
 use super::slots::Slots;
+use toft::__buffer::grow_amortised;
 use toft::AllocError;
 use toft::{Heap, Memory};
 
@@ -295,7 +295,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         }
         let mut grown = self.free_list.reserve(capacity, self.slots.memory());
         if grown.is_ok() {
-            grown = self.slots.grow(capacity, self.free_list.high_water());
+            grown = self.slots.resize(capacity, self.free_list.high_water());
         }
         if grown.is_err() {
             self.free_list.shrink(self.slots.capacity(), self.slots.memory());

@@ -371,20 +371,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         }
     }
 
-    /// Drops all values. The capacity stays the same.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from([1, 2]);
-    /// queue.clear();
-    /// assert!(queue.is_empty());
-    /// ```
-    pub fn clear(&mut self) {
-        let ranges = self.in_order();
-        self.head = self.tail;
-        // SAFETY: they had values and are outside the range of values now.
-        unsafe { drop_all::<T, L, ()>(self.slots.raw(), ranges) }
-    }
-
     // ---- counters and slots ----
 
     /// The slot of a counter.

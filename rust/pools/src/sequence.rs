@@ -259,6 +259,118 @@ macro_rules! sequence {
 }
 pub(crate) use sequence;
 
+/// Length and capacity of a sequence with positions: the type has the methods `len`, `capacity`, `grow`, `truncate`,
+/// `shrink_to` and `try_insert`.
+macro_rules! indexed {
+    ($Name:ident, $noun:literal, $cost:literal) => {
+        impl<T, L: FieldLayout<T>, M: Memory> $Name<T, L, M> {
+            /// Whether the capacity is fixed.
+            ///
+            /// ```
+            #[doc = concat!("assert!(toft_pools::", stringify!($Name), "::<u8>::fixed(3).is_fixed());")]
+            /// ```
+            pub fn is_fixed(&self) -> bool {
+                self.fixed
+            }
+
+            /// As [`reserve`](Self::reserve), with an error instead of a panic.
+            ///
+            /// ```
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::<u8>::fixed(2);")]
+            /// assert!(values.try_reserve(2).is_ok() && values.try_reserve(3).is_err());
+            /// ```
+            ///
+            /// # Errors
+            #[doc = concat!("The ", $noun, " is fixed and its capacity is too small, or there is no memory.")]
+            pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
+                if more > self.capacity() - self.len() {
+                    self.grow(more)?;
+                }
+                Ok(())
+            }
+
+            #[doc = concat!("Returns unused memory. Nothing happens if the ", $noun, " is fixed, or if there is no memory")]
+            /// for the smaller copy.
+            ///
+            /// ```
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::with_capacity(100);")]
+            /// values.extend([1, 2, 3, 4]);
+            /// values.shrink_to_fit();
+            /// assert_eq!(values.capacity(), 4);
+            /// ```
+            pub fn shrink_to_fit(&mut self) {
+                self.shrink_to(0);
+            }
+
+            /// Drops all values. The capacity stays the same.
+            ///
+            /// ```
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::from([1, 2]);")]
+            /// values.clear();
+            /// assert!(values.is_empty() && values.capacity() >= 2);
+            /// ```
+            pub fn clear(&mut self) {
+                self.truncate(0);
+            }
+
+            #[doc = concat!("Inserts a value at an index; those after it move. O(", $cost, ").")]
+            ///
+            /// ```
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::from(['a', 'c']);")]
+            /// values.insert(1, 'b');
+            /// assert_eq!(values, ['a', 'b', 'c']);
+            /// ```
+            ///
+            /// # Panics
+            #[doc = concat!("The index is past the end, the ", $noun, " is fixed and full, or there is no memory.")]
+            #[track_caller]
+            pub fn insert(&mut self, i: usize, value: T) {
+                if self.try_insert(i, value).is_err() {
+                    crate::capacity_error::capacity_panic()
+                }
+            }
+
+            /// Changes the length to `len`: drops the values after that, or appends clones.
+            ///
+            /// ```
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::from([1]);")]
+            /// values.resize(3, 0);
+            /// assert_eq!(values, [1, 0, 0]);
+            /// ```
+            ///
+            /// # Panics
+            #[doc = concat!("The ", $noun, " is fixed and its capacity is too small, or there is no memory.")]
+            #[track_caller]
+            pub fn resize(&mut self, len: usize, value: T)
+            where
+                T: Clone,
+            {
+                let more = len.saturating_sub(self.len());
+                self.truncate(len);
+                self.extend(core::iter::repeat_n(value, more));
+            }
+
+            /// Changes the length to `len`: drops the values after that, or appends what the function returns.
+            ///
+            /// ```
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::from([1]);")]
+            /// values.resize_with(3, || 7);
+            /// assert_eq!(values, [1, 7, 7]);
+            /// ```
+            ///
+            /// # Panics
+            #[doc = concat!("The ", $noun, " is fixed and its capacity is too small, or there is no memory.")]
+            #[track_caller]
+            pub fn resize_with(&mut self, len: usize, make: impl FnMut() -> T) {
+                let more = len.saturating_sub(self.len());
+                self.truncate(len);
+                self.extend(core::iter::repeat_with(make).take(more));
+            }
+        }
+    };
+}
+pub(crate) use indexed;
+
 /// Conversions from a vector, of rows on the heap, and into one.
 macro_rules! vec_conversions {
     ($Name:ident) => {

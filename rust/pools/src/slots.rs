@@ -8,16 +8,29 @@ use core::ptr::NonNull;
 
 use super::field_layout::FieldLayout;
 use super::planner;
+use toft::__CallSite as CallSite;
+use toft::__buffer::{Buffer, Elements};
 use toft::AllocError;
 use toft::Memory;
 
 /// Slots for `T`, with a `G` beside each.
 pub(crate) struct Slots<T, L: FieldLayout<T>, G: Copy, M: Memory> {
     raw: L::Raw<G>,
-    capacity: usize,
-    base: NonNull<u8>,
-    memory: M,
-    of: PhantomData<T>,
+    buffer: Buffer<Planned<T, L, G>, M>,
+}
+
+/// Slots as the elements of a buffer.
+struct Planned<T, L, G>(PhantomData<(T, L, G)>);
+
+// SAFETY: the columns that are planned determine the layout.
+unsafe impl<T, L: FieldLayout<T>, G: Copy> Elements for Planned<T, L, G> {
+    fn layout(slots: usize) -> Result<Layout, AllocError> {
+        let layout = planner::layout(slots, L::plan::<G>)?;
+        if layout.size() > isize::MAX as usize / 2 {
+            return Err(AllocError);
+        }
+        Ok(layout)
+    }
 }
 
 // SAFETY: slots and memory belong to this value alone.
@@ -29,10 +42,11 @@ impl<T, L: FieldLayout<T>, G: Copy, M: Memory> Slots<T, L, G, M> {
     /// No slots; allocates nothing.
     #[inline]
     pub(crate) fn new_in(memory: M) -> Self {
-        let base = NonNull::dangling();
         // SAFETY: no slots need no memory.
-        let raw = unsafe { planner::columns(base, 0, L::plan::<G>) };
-        Slots { raw, capacity: 0, base, memory, of: PhantomData }
+        unsafe {
+            let buffer = Buffer::from_parts(NonNull::dangling(), 0, memory);
+            Slots { raw: planner::columns(buffer.base(), 0, L::plan::<G>), buffer }
+        }
     }
 
     /// The addresses, for the functions of `L`: valid for indices below `capacity`, until the slots move.
@@ -43,72 +57,46 @@ impl<T, L: FieldLayout<T>, G: Copy, M: Memory> Slots<T, L, G, M> {
 
     #[inline(always)]
     pub(crate) fn capacity(&self) -> usize {
-        self.capacity
+        self.buffer.capacity()
     }
 
     #[inline(always)]
     pub(crate) fn memory(&self) -> &M {
-        &self.memory
+        self.buffer.memory()
     }
 
-    /// The memory layout of so many slots.
-    pub(crate) fn layout(slots: usize) -> Result<Layout, AllocError> {
-        let layout = planner::layout(slots, L::plan::<G>)?;
-        if layout.size() > isize::MAX as usize / 2 {
-            return Err(AllocError);
-        }
-        Ok(layout)
+    /// The bytes of the slots.
+    pub(crate) fn bytes(&self) -> usize {
+        self.buffer.layout().size()
     }
 
-    /// Increases the number of slots and keeps the contents of the first `used`. An error changes nothing.
+    /// Changes the number of slots and keeps the contents of the first `used`. An error changes nothing.
     #[cold]
-    pub(crate) fn grow(&mut self, capacity: usize, used: usize) -> Result<(), AllocError> {
-        debug_assert!(self.capacity <= capacity && used <= self.capacity);
-        let (old, new) = (Self::layout(self.capacity)?, Self::layout(capacity)?);
-        if !L::ROWS || old.size() == 0 {
+    pub(crate) fn resize(&mut self, capacity: usize, used: usize) -> Result<(), AllocError> {
+        debug_assert!(used <= capacity && used <= self.capacity());
+        if !L::ROWS {
             // SAFETY: both have that many slots, and the memories do not overlap.
-            return self.reallocate(capacity, |from, to| unsafe { L::copy(from, 0, to, 0, used) });
+            return self.replace(capacity, |from, to| unsafe { L::copy(from, 0, to, 0, used) });
         }
-        // SAFETY: the memory has the old layout; a single column is valid at the address that its bytes are moved to.
-        unsafe {
-            self.base = self.memory.grow(self.base, old, new)?;
-            self.raw = planner::columns(self.base, capacity, L::plan::<G>);
-        }
-        self.capacity = capacity;
+        self.buffer.resize(capacity, CallSite::caller(false))?;
+        // SAFETY: memory for so many slots.
+        self.raw = unsafe { planner::columns(self.buffer.base(), capacity, L::plan::<G>) };
         Ok(())
     }
 
     /// Allocates other memory for `capacity` slots, calls `copy` to move the values, and deallocates the old memory. An
     /// error changes nothing.
-    pub(crate) fn reallocate(
+    pub(crate) fn replace(
         &mut self,
         capacity: usize,
         copy: impl FnOnce(L::Raw<G>, L::Raw<G>),
     ) -> Result<(), AllocError> {
-        let layout = Self::layout(capacity)?;
-        let base = match layout.size() {
-            0 => NonNull::dangling(),
-            _ => self.memory.allocate(layout)?,
-        };
-        // SAFETY: memory of that layout.
-        let raw = unsafe { planner::columns(base, capacity, L::plan::<G>) };
-        copy(self.raw, raw);
-        self.deallocate();
-        (self.raw, self.capacity, self.base) = (raw, capacity, base);
-        Ok(())
-    }
-
-    fn deallocate(&self) {
-        let Ok(layout) = Self::layout(self.capacity) else { return };
-        if layout.size() != 0 {
-            // SAFETY: it was allocated with the layout for this number of slots.
-            unsafe { self.memory.deallocate(self.base, layout) }
-        }
-    }
-}
-
-impl<T, L: FieldLayout<T>, G: Copy, M: Memory> Drop for Slots<T, L, G, M> {
-    fn drop(&mut self) {
-        self.deallocate();
+        let from = self.raw;
+        self.buffer.replace(capacity, CallSite::caller(false), |base| {
+            // SAFETY: memory for so many slots.
+            let to = unsafe { planner::columns(base, capacity, L::plan::<G>) };
+            copy(from, to);
+            self.raw = to;
+        })
     }
 }

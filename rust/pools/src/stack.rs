@@ -4,9 +4,10 @@
 use core::ops::Range;
 
 use super::capacity_error::{capacity_panic, CapacityError};
-use super::contiguous::{drop_all, fill, grow_amortised, least_capacity};
+use super::contiguous::{drop_all, fill};
 use super::field_layout::{CloneIn, FieldLayout, Rows};
 use super::slots::Slots;
+use toft::__buffer::{grow_amortised, least_capacity};
 use toft::AllocError;
 use toft::{Heap, Memory};
 
@@ -58,7 +59,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
 
     /// Allocates memory for `n` values; there are none yet.
     fn allocate(&mut self, n: usize) -> Result<(), AllocError> {
-        self.slots.grow(n, 0)
+        self.slots.resize(n, 0)
     }
 
     fn fix(&mut self, _: usize) {
@@ -91,31 +92,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         self.slots.capacity()
     }
 
-    /// Whether the capacity is fixed.
-    ///
-    /// ```
-    /// assert!(!toft_pools::Stack::<u8>::new().is_fixed());
-    /// ```
-    pub fn is_fixed(&self) -> bool {
-        self.fixed
-    }
-
-    /// As [`reserve`](Stack::reserve), with an error instead of a panic.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::<u8>::fixed(2);
-    /// assert!(stack.try_reserve(2).is_ok() && stack.try_reserve(3).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// The stack is fixed and its capacity is too small, or there is no memory.
-    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
-        if more > self.capacity() - self.len {
-            self.grow(more)?;
-        }
-        Ok(())
-    }
-
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize) -> Result<(), AllocError> {
@@ -123,20 +99,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
             return Err(AllocError);
         }
         let (capacity, len) = (self.capacity(), self.len);
-        let grow = |n| self.slots.grow(n, len);
-        grow_amortised(capacity, len.checked_add(more), least_capacity::<T>(), usize::MAX, grow)
-    }
-
-    /// Returns unused memory. Nothing happens if the stack is fixed, or if there is no memory for the smaller copy.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::with_capacity(10);
-    /// stack.push(1);
-    /// stack.shrink_to_fit();
-    /// assert_eq!(stack.capacity(), 1);
-    /// ```
-    pub fn shrink_to_fit(&mut self) {
-        self.shrink_to(0);
+        let grow = |n| self.slots.resize(n, len);
+        grow_amortised(capacity, len.checked_add(more), least_capacity(size_of::<T>()), usize::MAX, grow)
     }
 
     /// As `shrink_to_fit`, but keeps memory for `least` values.
@@ -149,8 +113,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     pub fn shrink_to(&mut self, least: usize) {
         let (len, capacity) = (self.len, self.len.max(least));
         if !self.fixed && capacity < self.capacity() {
-            // SAFETY: both have that many slots, and the memories do not overlap.
-            let _ = self.slots.reallocate(capacity, |from, to| unsafe { L::copy(from, 0, to, 0, len) });
+            let _ = self.slots.resize(capacity, len);
         }
     }
 
@@ -317,17 +280,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
             // SAFETY: they had values and are outside the range of values now.
             unsafe { drop_all::<T, L, ()>(self.slots.raw(), removed) }
         }
-    }
-
-    /// Drops all values. The capacity stays the same.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::from([1, 2]);
-    /// stack.clear();
-    /// assert_eq!((stack.len(), stack.capacity()), (0, 2));
-    /// ```
-    pub fn clear(&mut self) {
-        self.truncate(0);
     }
 
     /// Appends clones of the values of a slice.

@@ -40,7 +40,6 @@
 //! frees them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-mod buffer;
 pub mod string;
 pub mod vec;
 

@@ -2,9 +2,45 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::mem;
+
 use super::Frames;
+use crate::arena::Arena;
 use crate::diagnostics::SwitchError;
-use crate::snapshot::{Snapshot, Summary, ThreadSnapshot};
+pub(super) use crate::profiler;
+pub(super) use crate::provider::thread_id;
+use crate::snapshot::{Snapshot, Summary, Switches, ThreadSnapshot};
+
+#[derive(Default)]
+pub(super) struct Reports {
+    switches: Switches,
+    /// Whether any switch is on.
+    instrumented: bool,
+    last: Option<Box<Summary>>,
+}
+
+impl Reports {
+    #[inline(always)]
+    pub(super) fn are_on(&self) -> bool {
+        self.instrumented
+    }
+
+    /// Switches a new arena. One of another provider may not support that.
+    pub(super) fn begin(&self, arena: &Arena) {
+        if self.instrumented {
+            let _ = self.switches.apply(arena);
+        }
+    }
+
+    /// A checked arena belongs to this thread from now on.
+    pub(super) fn pin(&self, arena: &Arena) {
+        if self.switches.checked {
+            arena.pin_thread(thread_id());
+        }
+    }
+}
 
 impl Frames {
     /// Counts bytes by [tag](crate::Arena::tag) and [phase](crate::Arena::phase) on all threads from now on; the
@@ -50,7 +86,7 @@ impl Frames {
 
     /// Returns the summary of the last frame, while something is switched on; else `None`.
     pub fn summary(&self) -> Option<&Summary> {
-        self.last.as_deref()
+        self.reports.last.as_deref()
     }
 
     /// Returns the state of the arenas of all threads.
@@ -61,12 +97,15 @@ impl Frames {
     /// assert_eq!(frames.snapshot().threads[0].report.stats.live, 104);
     /// ```
     pub fn snapshot(&mut self) -> Snapshot {
-        let threads = self.named_arenas().map(|(name, arena)| ThreadSnapshot { name, report: arena.report() });
-        let threads = threads.collect();
-        Snapshot { frame: self.number(), threads, last: self.last.as_deref().cloned() }
+        let (frame, last) = (self.number(), self.reports.last.as_deref().cloned());
+        let mut threads = Vec::new();
+        for slot in self.slots_mut() {
+            threads.push(ThreadSnapshot { name: slot.name.clone(), report: slot.arena().report() });
+        }
+        Snapshot { frame, threads, last }
     }
 
-    pub(crate) fn sum_up(&mut self) -> Summary {
+    fn sum_up(&mut self) -> Summary {
         let mut summary = Summary { frame: self.number(), ..Summary::default() };
         for arena in self.arenas() {
             let report = arena.take_report();
@@ -74,5 +113,41 @@ impl Frames {
             summary.report.add(&report);
         }
         summary
+    }
+
+    #[cold]
+    pub(super) fn advance_instrumented(&mut self) {
+        /// Adds the findings of the reset to the summary, also if a destructor panics.
+        struct Findings<'a>(&'a mut Frames, Box<Summary>);
+        impl Drop for Findings<'_> {
+            fn drop(&mut self) {
+                let mut summary = mem::take(&mut self.1);
+                for arena in self.0.arenas() {
+                    summary.findings.append(&mut arena.findings());
+                }
+                self.0.reports.last = Some(summary);
+            }
+        }
+        let summary = Box::new(self.sum_up());
+        Findings(self, summary).0.each(0, Arena::reset);
+    }
+
+    /// Changes the switches, for existing and future arenas.
+    fn switch(&mut self, change: impl FnOnce(&mut Switches)) -> Result<(), SwitchError> {
+        change(&mut self.reports.switches);
+        let switches = self.reports.switches;
+        self.reports.instrumented = switches.any();
+        if !self.reports.instrumented {
+            self.reports.last = None;
+        }
+        let mut result = Ok(());
+        for slot in self.slots_mut() {
+            let thread = if switches.checked { slot.thread } else { 0 };
+            let arena = slot.arena_mut();
+            arena.end_leaked();
+            result = result.and(switches.apply(arena));
+            arena.pin_thread(thread);
+        }
+        result
     }
 }

@@ -9,9 +9,9 @@ use core::fmt;
 use core::mem;
 use core::ops::Deref;
 
+use super::reports::profiler;
 use super::Frames;
 use crate::arena::default_by_new;
-use crate::profiler;
 
 impl Frames {
     /// As [`advance`](Frames::advance), with at most `limit` destructors of [`alloc_drop`](crate::Arena::alloc_drop)
@@ -101,14 +101,9 @@ impl SteppedFrames {
     /// ends while the values of all earlier ones wait.
     ///
     /// ```
-    /// use toft::{Frames, SteppedFrames};
-    /// let frames = SteppedFrames::with_frames(|| {
-    ///     let mut frames = Frames::new();
-    ///     frames.set_metered(true).unwrap();
-    ///     frames
-    /// });
-    /// drop(frames.here().phase("load"));
-    /// assert_eq!(frames.here().report().phases.len(), 1);
+    /// use toft::{Frames, Options, SteppedFrames};
+    /// let frames = SteppedFrames::with_frames(|| Frames::with(|| Options::new().budget(16 << 20).create()));
+    /// assert_eq!(frames.here().stats().budget, 16 << 20);
     /// ```
     pub fn with_frames(mut make: impl FnMut() -> Frames + Send + Sync + 'static) -> SteppedFrames {
         let (past, empty) = (VecDeque::new(), Vec::new());
@@ -205,7 +200,10 @@ impl SteppedFrames {
     }
 
     fn progress(&mut self) -> (u64, u64) {
-        let live = self.past.iter_mut().chain([&mut self.current]).map(|frames| frames.progress().1).sum();
+        let mut live = self.current.progress().1;
+        for frames in &mut self.past {
+            live += frames.progress().1;
+        }
         (self.number, live)
     }
 }

@@ -61,14 +61,21 @@ impl<T, const LINES: usize, const SLOTS_PER_LINE: usize> Slots<T, LINES, SLOTS_P
         }
     }
 
-    /// The used slots, from those of a line on. Threads that only take must find what others only put. Full or empty
-    /// slots are read only, which is cheap compared with the page faults of new memory.
-    fn slots_from(&self, line: usize, bound: usize) -> impl Iterator<Item = &AtomicPtr<T>> {
+    /// What `f` returns for the first of the used slots, from those of a line on, for which it returns anything. Threads
+    /// that only take must find what others only put. Full or empty slots are read only, which is cheap compared with
+    /// the page faults of new memory.
+    fn first_from<R>(&self, line: usize, bound: usize, f: impl Fn(&AtomicPtr<T>) -> Option<R>) -> Option<R> {
         let lines = LINES.min(bound);
-        (0..lines).map(move |i| (line + i) % lines).flat_map(move |line| {
+        for i in 0..lines {
+            let line = (line + i) % lines;
             let used = (bound - line).div_ceil(LINES);
-            &self.0[line].0[..used]
-        })
+            for slot in &self.0[line].0[..used] {
+                if let Some(found) = f(slot) {
+                    return Some(found);
+                }
+            }
+        }
+        None
     }
 
     /// Takes a pointer, if there is one, possibly with its slot reserved.
@@ -89,7 +96,7 @@ impl<T, const LINES: usize, const SLOTS_PER_LINE: usize> Slots<T, LINES, SLOTS_P
         if bound == 0 {
             return None;
         }
-        self.slots_from(Self::line(hint, bound), bound).find_map(|slot| take_from(slot, ptr::null_mut()))
+        self.first_from(Self::line(hint, bound), bound, |slot| take_from(slot, ptr::null_mut()))
     }
 
     /// Puts a pointer into an empty slot. `false`: no slot was empty, and the caller still owns it.
@@ -106,17 +113,19 @@ impl<T, const LINES: usize, const SLOTS_PER_LINE: usize> Slots<T, LINES, SLOTS_P
     #[cold]
     #[inline(never)]
     fn put_other(&self, line: usize, bound: usize, one: NonNull<T>) -> bool {
-        self.slots_from(line, bound).any(|slot| put_in(slot, one))
+        self.first_from(line, bound, |slot| put_in(slot, one).then_some(())).is_some()
     }
 
     /// Takes all pointers, one by one, except those that other threads put at the same time. A pointer that `look`
     /// returns goes back to its slot.
     pub fn each(&self, mut look: impl FnMut(NonNull<T>) -> Option<NonNull<T>>) {
-        for slot in self.0.iter().flat_map(|line| &line.0) {
-            if let Some(one) = take_from(slot, reserved()) {
-                match look(one) {
-                    Some(one) => ReservedSlot(slot).fill(one),
-                    None => ReservedSlot(slot).abandon(),
+        for line in &self.0 {
+            for slot in &line.0 {
+                if let Some(one) = take_from(slot, reserved()) {
+                    match look(one) {
+                        Some(one) => ReservedSlot(slot).fill(one),
+                        None => ReservedSlot(slot).abandon(),
+                    }
                 }
             }
         }
@@ -124,8 +133,13 @@ impl<T, const LINES: usize, const SLOTS_PER_LINE: usize> Slots<T, LINES, SLOTS_P
 
     /// Counts the full slots; not a snapshot while other threads use them.
     pub fn full(&self) -> usize {
-        // Relaxed: the pointers are not dereferenced.
-        self.0.iter().flat_map(|line| &line.0).filter(|slot| is_full(slot.load(Ordering::Relaxed))).count()
+        let mut full = 0;
+        for line in &self.0 {
+            for slot in &line.0 {
+                full += is_full(slot.load(Ordering::Relaxed)) as usize; // relaxed: the pointer is not dereferenced
+            }
+        }
+        full
     }
 }
 

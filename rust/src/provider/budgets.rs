@@ -103,16 +103,22 @@ impl RawArena {
     /// Calls the refusal hook for the budget of `over`, this arena or an outer one. Returns whether it was raised. `None`:
     /// there is no hook.
     pub(super) fn call_refusal_hook(self, instruments: &Instruments, over: RawArena, size: usize) -> Option<bool> {
-        if self.self_and_outer().any(|a| a.is(BUSY)) {
-            return None; // called by a hook that has not returned yet
+        for a in self.self_and_outer() {
+            if a.is(BUSY) {
+                return None; // called by a hook that has not returned yet
+            }
         }
         let mut refusal_hook = instruments.shared().borrow_mut().refusal_hook.take()?;
         let (live, budget) = (over.live_with_scopes(), over.budget.get());
-        self.self_and_outer().for_each(|a| a.raise(BUSY)); // the hook may query the arenas, not allocate there
+        for a in self.self_and_outer() {
+            a.raise(BUSY); // the hook may query the arenas, not allocate there
+        }
         self.set_limit();
         let mut answer = None;
         crate::panics::catch(|| answer = refusal_hook(live, budget, size));
-        self.self_and_outer().for_each(|a| a.lower(BUSY));
+        for a in self.self_and_outer() {
+            a.lower(BUSY);
+        }
         let replaced = instruments.shared().borrow().refusal_hook.is_some();
         if replaced {
             crate::panics::catch(|| drop(refusal_hook)); // the hook replaced itself

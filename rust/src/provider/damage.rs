@@ -26,7 +26,7 @@ impl Damage {
         allocation: *const u8,
         from: *const u8,
         to: *const u8,
-        expected: impl Fn(usize) -> u8,
+        expected: &dyn Fn(usize) -> u8,
     ) -> Option<Damage> {
         let size = to.addr() - from.addr();
         let at = |i: usize| from.wrapping_add(i);

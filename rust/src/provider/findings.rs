@@ -3,11 +3,11 @@
 #![forbid(unsafe_code)]
 
 use alloc::borrow::Cow;
-use alloc::string::ToString;
+use alloc::string::String;
 
 use super::caller::Caller;
 use super::damage::Damage;
-use super::instrument_types::{Fault, Shared};
+use super::instrument_types::{Fault, Shared, Tag};
 use crate::abi_types::Stats;
 use crate::finding::{Finding, Site, Written};
 use crate::report::{PhaseReport, Report, SiteReport, TagReport};
@@ -48,32 +48,29 @@ impl Finding {
 impl Report {
     /// The report of an arena of this crate whose instruments exist. `live`: bytes by tag; empty if it is not metered.
     pub(crate) fn of(shared: &mut Shared, stats: Stats, live: &[u64], clear: bool) -> Report {
-        let name_of = |tag: usize| shared.tags.get(tag).map_or("", |tag| &tag.name).to_string();
         let round = |x: f64| (x + 0.5) as u64;
-        let sites = shared.counts.iter().map(|count| SiteReport {
-            site: Site::of(count.caller),
-            tag: name_of(count.tag),
-            count: round(count.count),
-            bytes: round(count.bytes),
-        });
-        let tags = shared.tags.iter().zip(live).map(|(tag, live)| TagReport {
-            name: tag.name.clone(),
-            number: tag.number,
-            live: *live,
-            allocated: tag.allocated,
-            budget: tag.budget,
-        });
-        let phases = shared.phases.iter().map(|phase| PhaseReport {
-            name: Cow::Borrowed(phase.name),
-            entries: phase.entries,
-            allocated: phase.allocated,
-            kept: phase.kept,
-        });
-        let report = Report { stats, tags: tags.collect(), phases: phases.collect(), sites: sites.collect() };
+        let mut report = Report { stats, ..Report::default() };
+        for count in &shared.counts {
+            let tag = shared.tags.get(count.tag).map_or_else(String::new, |tag| tag.name.clone());
+            let (site, bytes, count) = (Site::of(count.caller), round(count.bytes), round(count.count));
+            report.sites.push(SiteReport { site, tag, count, bytes });
+        }
+        for (tag, live) in shared.tags.iter().zip(live) {
+            let Tag { name, number, budget, allocated } = tag;
+            let (name, live) = (name.clone(), *live);
+            report.tags.push(TagReport { name, number: *number, live, allocated: *allocated, budget: *budget });
+        }
+        for phase in &shared.phases {
+            let (name, entries, allocated, kept) =
+                (Cow::Borrowed(phase.name), phase.entries, phase.allocated, phase.kept);
+            report.phases.push(PhaseReport { name, entries, allocated, kept });
+        }
         if clear {
             shared.counts.clear();
             shared.phases.clear();
-            shared.tags.iter_mut().for_each(|tag| tag.allocated = 0);
+            for tag in &mut shared.tags {
+                tag.allocated = 0;
+            }
         }
         report
     }

@@ -194,13 +194,17 @@ impl RawArena {
         if self.is(BUSY) {
             return; // the operation that it is part of has not ended
         }
-        for a in self.self_and_outer().filter(|a| !a.is(BUSY)) {
-            a.raise(BUSY | IN_HOOK);
+        for a in self.self_and_outer() {
+            if !a.is(BUSY) {
+                a.raise(BUSY | IN_HOOK);
+            }
         }
         self.set_limit();
         crate::hook::deliver();
-        for a in self.self_and_outer().filter(|a| a.is(IN_HOOK)) {
-            a.lower(BUSY | IN_HOOK);
+        for a in self.self_and_outer() {
+            if a.is(IN_HOOK) {
+                a.lower(BUSY | IN_HOOK);
+            }
         }
     }
 

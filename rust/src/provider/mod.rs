@@ -56,7 +56,7 @@ pub(crate) use state::RawArena;
 
 #[cfg(feature = "diagnostics")]
 pub(crate) use self::instrument_types::RefusalHook;
-#[cfg(all(feature = "std", feature = "frames"))]
+#[cfg(all(feature = "std", feature = "diagnostics", feature = "frames"))]
 pub(crate) use self::instruments::thread_id;
 #[cfg(all(feature = "std", feature = "diagnostics", feature = "recycler"))]
 pub(crate) use self::{

@@ -8,6 +8,7 @@
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::fmt::{self, Write as _};
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::io::Write as _;
 use std::path::Path;
@@ -137,66 +138,112 @@ impl RawArena {
 
 // ---- the file ----
 
-fn quoted(text: &str) -> String {
-    let escaped = |c: char| match c {
-        '"' | '\\' => format!("\\{c}"),
-        '\0'..='\x1f' => format!("\\u{:04x}", c as u32),
-        _ => c.to_string(),
-    };
-    format!("\"{}\"", text.chars().map(escaped).collect::<String>())
+/// A string of JSON.
+struct Quoted<'a>(&'a str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        for c in self.0.chars() {
+            match c {
+                '"' | '\\' => write!(f, "\\{c}")?,
+                '\0'..='\x1f' => write!(f, "\\u{:04x}", c as u32)?,
+                _ => f.write_char(c)?,
+            }
+        }
+        f.write_char('"')
+    }
 }
 
-fn or_null(n: Option<u64>) -> String {
-    n.map_or_else(|| "null".into(), |n| n.to_string())
+struct OrNull(Option<u64>);
+
+impl fmt::Display for OrNull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(n) => write!(f, "{n}"),
+            None => f.write_str("null"),
+        }
+    }
 }
 
-fn list<T>(name: &str, of: &[T], show: impl Fn(&T) -> String) -> String {
-    format!(",\"{name}\":[{}]", of.iter().map(show).collect::<Vec<_>>().join(","))
+/// The separator before an element of a list.
+fn comma(i: usize) -> &'static str {
+    match i {
+        0 => "",
+        _ => ",",
+    }
 }
 
-fn text(settings: &Settings) -> String {
+fn text(settings: &Settings, out: &mut String) -> fmt::Result {
     let totals = &mut *lock(&TOTALS);
     let mut sum = Report::of(&mut totals.shared, Stats::default(), &[], false);
     sum.add(&totals.released);
-    totals.records.iter().for_each(|record| sum.add(&lock(record).report));
+    for record in &totals.records {
+        sum.add(&lock(record).report);
+    }
     let Stats { live, allocated, reserved, wasted, blocks, source_calls, .. } = sum.stats;
     let (id, peak) = (std::process::id(), live.max(PEAK.load(Ordering::Relaxed) as u64));
     let executable = std::env::current_exe().unwrap_or_default();
-    let executable = quoted(&executable.to_string_lossy());
-    let (arenas, released) = (totals.records.len(), totals.released_count);
+    let executable = executable.to_string_lossy();
+    let (executable, arenas, released) = (Quoted(&executable), totals.records.len(), totals.released_count);
     let numbers = [settings.sampling, settings.budget, SIGNAL.load(Ordering::Relaxed) as u64];
-    let [sampling, budget, signal] = numbers.map(|n| or_null(Some(n).filter(|n| *n != 0)));
-    let mut out = format!(
+    let [sampling, budget, signal] = numbers.map(|n| OrNull(Some(n).filter(|n| *n != 0)));
+    write!(
+        out,
         "{{\"version\":1,\"process\":{{\"id\":{id},\"library\":\"toft-rust\",\"executable\":{executable},\
          \"arenas\":{arenas},\"released\":{released},\"sampling\":{sampling},\"budget\":{budget},\
          \"signal\":{signal}}},\"stats\":{{\"live\":{live},\"allocated\":{allocated},\"peak\":{peak},\"budget\":null,\
-         \"reserved\":{reserved},\"wasted\":{wasted},\"blocks\":{blocks},\"source_calls\":{source_calls}}}"
-    );
-    out += &list("tags", &sum.tags, |t| {
-        let (name, number, live, allocated) = (quoted(&t.name), or_null(t.number), t.live, t.allocated);
-        format!(r#"{{"name":{name},"number":{number},"live":{live},"allocated":{allocated},"budget":null}}"#)
-    });
-    out += &list("phases", &sum.phases, |p| {
-        let (name, entries, allocated, kept) = (quoted(&p.name), p.entries, p.allocated, p.kept);
-        format!(r#"{{"name":{name},"entries":{entries},"allocated":{allocated},"kept":{kept}}}"#)
-    });
-    out += &list("sites", &sum.sites, |s| {
-        let (file, line, column, number) = (quoted(&s.site.file), s.site.line, s.site.column, s.site.number);
-        let site = format!(r#"{{"file":{file},"line":{line},"column":{column},"number":{number}}}"#);
-        let (tag, count, bytes) = (quoted(&s.tag), s.count, s.bytes);
-        format!(r#"{{"site":{site},"tag":{tag},"count":{count},"bytes":{bytes}}}"#)
-    });
-    out + "}\n"
+         \"reserved\":{reserved},\"wasted\":{wasted},\"blocks\":{blocks},\"source_calls\":{source_calls}}},\"tags\":["
+    )?;
+    for (i, t) in sum.tags.iter().enumerate() {
+        let (comma, name, number, live, allocated) = (comma(i), Quoted(&t.name), OrNull(t.number), t.live, t.allocated);
+        write!(
+            out,
+            r#"{comma}{{"name":{name},"number":{number},"live":{live},"allocated":{allocated},"budget":null}}"#
+        )?;
+    }
+    out.push_str("],\"phases\":[");
+    for (i, p) in sum.phases.iter().enumerate() {
+        let (comma, name, entries, allocated, kept) = (comma(i), Quoted(&p.name), p.entries, p.allocated, p.kept);
+        write!(out, r#"{comma}{{"name":{name},"entries":{entries},"allocated":{allocated},"kept":{kept}}}"#)?;
+    }
+    out.push_str("],\"sites\":[");
+    for (i, s) in sum.sites.iter().enumerate() {
+        let (comma, file, line, column) = (comma(i), Quoted(&s.site.file), s.site.line, s.site.column);
+        let (number, tag, count, bytes) = (s.site.number, Quoted(&s.tag), s.count, s.bytes);
+        write!(out, r#"{comma}{{"site":{{"file":{file},"line":{line},"column":{column},"number":{number}}},"#)?;
+        write!(out, r#""tag":{tag},"count":{count},"bytes":{bytes}}}"#)?;
+    }
+    out.push_str("]}\n");
+    Ok(())
+}
+
+/// The path of the profile: `%p` is replaced by the number of the process, `%l` by the language.
+fn path(pattern: &str, id: &str) -> String {
+    let mut parts = pattern.split('%');
+    let mut path = String::from(parts.next().unwrap_or_default());
+    for part in parts {
+        let (with, rest) = match part.as_bytes().first() {
+            Some(b'p') => (id, &part[1..]),
+            Some(b'l') => ("rust", &part[1..]),
+            _ => ("%", part),
+        };
+        path.push_str(with);
+        path.push_str(rest);
+    }
+    path
 }
 
 /// Writes a file beside the path, which then gets its name: no reader sees a part of it. Errors are ignored.
 fn write() {
     let _writing = lock(&WRITING);
     let (settings, id) = (process::settings(), std::process::id().to_string());
-    let path = settings.profile.replace("%p", &id).replace("%l", "rust");
+    let path = path(&settings.profile, &id);
     let temporary = format!("{path}.{id}");
+    let mut out = String::new();
+    let _ = text(settings, &mut out); // formatting to a string does not fail
     let done = process::open(Path::new(&temporary), false)
-        .and_then(|mut file| file.write_all(text(settings).as_bytes()))
+        .and_then(|mut file| file.write_all(out.as_bytes()))
         .and_then(|()| std::fs::rename(&temporary, &path));
     if done.is_err() {
         let _ = std::fs::remove_file(&temporary);
@@ -249,9 +296,17 @@ mod request {
         }
     }
 
+    fn wait() {
+        loop {
+            // SAFETY: it is initialised before the thread starts.
+            if unsafe { sem_wait(SEMAPHORE.0.get().cast()) } == 0 {
+                serve();
+            }
+        }
+    }
+
     /// Returns the signal if it requests a profile, or 0: its disposition was not the default one.
     pub fn begin(number: c_int) -> c_int {
-        let semaphore = || SEMAPHORE.0.get().cast::<u8>();
         let (all, mask) = (Opaque(UnsafeCell::new([0; 256])), Opaque(UnsafeCell::new([0; 256])));
         // SAFETY: the functions have these types; the handler calls nothing but `sem_post`.
         unsafe {
@@ -264,15 +319,10 @@ mod request {
                 signal(number, before);
                 return 0;
             }
-            let wait = move || loop {
-                if sem_wait(semaphore()) == 0 {
-                    serve();
-                }
-            };
             sigfillset(all.0.get().cast());
             pthread_sigmask(SET_MASK, all.0.get().cast(), mask.0.get().cast()); // the thread gets no signals
-            let starts = sem_init(semaphore(), 0, 0) == 0;
-            let starts = starts && std::thread::Builder::new().name("toft-profile".into()).spawn(wait).is_ok();
+            let starts = sem_init(SEMAPHORE.0.get().cast(), 0, 0) == 0;
+            let starts = starts && crate::background::spawn("toft-profile", wait);
             pthread_sigmask(SET_MASK, mask.0.get().cast(), core::ptr::null_mut());
             THREAD.store(starts, Ordering::Relaxed);
             number

@@ -362,10 +362,9 @@ impl RawArena {
         let own = instruments.own.borrow();
         let number = || {
             let block = self.block_of(p.addr()).filter(|_| p.addr() & 7 == 0 && self.holds(p.addr()))?;
-            let zone = self.base_of(block).with_addr(p.addr() - REDZONE); // more than that precedes each allocation
-                                                                          // SAFETY: within the block. If it is not a
-                                                                          // red zone, the number does not match a
-                                                                          // record.
+            // More than a red zone precedes each allocation.
+            let zone = self.base_of(block).with_addr(p.addr() - REDZONE);
+            // SAFETY: within the block. If it is not a red zone, the number does not match a record.
             Some(unsafe { zone.cast::<usize>().read_unaligned() } ^ MASK)
         };
         let is_it = |at: &usize| own.records.get(*at).is_some_and(|r| r.p.addr() == p.addr() && !r.hidden);
@@ -397,8 +396,8 @@ impl Record {
         let end = self.p.wrapping_add(self.size);
         // SAFETY: the record's bytes; no reference to the red zones exists.
         unsafe {
-            Damage::of(self.p, self.start, self.p, expected)
-                .or_else(|| Damage::of(self.p, end, self.end, |_| REDZONE_BYTE))
+            Damage::of(self.p, self.start, self.p, &expected)
+                .or_else(|| Damage::of(self.p, end, self.end, &|_| REDZONE_BYTE))
         }
     }
 }

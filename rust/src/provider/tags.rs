@@ -73,10 +73,19 @@ impl Own {
 
     pub(super) fn live_of(&self, tag: usize, live: u64) -> u64 {
         let in_regular = live.saturating_sub(self.detached_bytes);
-        let ends = self.tag_stack.iter().skip(1).map(|entry| entry.0).chain([in_regular]);
-        let stretches = self.tag_stack.iter().zip(ends).filter(|(entry, _)| entry.1 == tag);
-        let detached: u64 = self.detached.iter().filter(|entry| entry.1 == tag).map(|entry| entry.2).sum();
-        detached + stretches.map(|(entry, end)| end.saturating_sub(entry.0)).sum::<u64>()
+        let mut sum = 0;
+        for (i, (start, of)) in self.tag_stack.iter().enumerate() {
+            if *of == tag {
+                let end = self.tag_stack.get(i + 1).map_or(in_regular, |next| next.0);
+                sum += end.saturating_sub(*start);
+            }
+        }
+        for (_, of, bytes) in &self.detached {
+            if *of == tag {
+                sum += bytes;
+            }
+        }
+        sum
     }
 
     /// Precondition: `reserve_detached` returned true.
@@ -207,10 +216,16 @@ impl RawArena {
         if let Some(instruments) = self.instruments().filter(|instruments| instruments.metered.get()) {
             let mut own = instruments.own.borrow_mut();
             let block = block.base().addr();
-            let end = own.detached.iter().rposition(|entry| entry.0 == block).map_or(0, |last| last + 1);
-            let start = own.detached[..end].iter().rposition(|entry| entry.0 != block).map_or(0, |other| other + 1);
-            let bytes: u64 = own.detached.drain(start..end).map(|entry| entry.2).sum();
-            own.detached_bytes -= bytes;
+            let mut end = own.detached.len();
+            while end != 0 && own.detached[end - 1].0 != block {
+                end -= 1;
+            }
+            let mut start = end;
+            while start != 0 && own.detached[start - 1].0 == block {
+                start -= 1;
+                own.detached_bytes -= own.detached[start].2;
+            }
+            own.detached.drain(start..end);
         }
     }
 

@@ -84,15 +84,21 @@ impl State {
 
     /// Of the first regions of a list the one whose longest run is the shortest that may suffice.
     fn best_region(&self, list: usize, count: u32) -> Option<*mut Region> {
-        let some = |g: *mut Region| (!g.is_null()).then_some(g);
-        let probes = if list == LISTS - 1 { usize::MAX } else { PROBES_MAX };
-        // SAFETY: the contract: listed regions are alive.
-        unsafe {
-            core::iter::successors(some(self.larges.with_run[list].get()), |g| some((**g).listed_next))
-                .take(probes)
-                .filter(|g| (**g).widest >= count && count >= (**g).least)
-                .min_by_key(|g| (**g).widest)
+        let mut best: Option<*mut Region> = None;
+        let mut g = self.larges.with_run[list].get();
+        let mut probes = if list == LISTS - 1 { usize::MAX } else { PROBES_MAX };
+        while !g.is_null() && probes != 0 {
+            // SAFETY: the contract: listed regions are alive.
+            unsafe {
+                let fits = (*g).widest >= count && count >= (*g).least;
+                if fits && best.is_none_or(|best| (*g).widest < (*best).widest) {
+                    best = Some(g);
+                }
+                g = (*g).listed_next;
+            }
+            probes -= 1;
         }
+        best
     }
 
     /// A region with a sufficient run, and its index. `None`: none is found.

@@ -2,9 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use alloc::borrow::Cow;
-use core::borrow::{Borrow, BorrowMut};
 use core::fmt;
-use core::hash::{Hash, Hasher};
 use core::ops::{Add, AddAssign, Deref, DerefMut, Index, IndexMut, RangeBounds};
 use core::slice::SliceIndex;
 use core::str::Utf8Error;
@@ -262,20 +260,7 @@ impl Clone for String<'_> {
     }
 }
 
-impl Hash for String<'_> {
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.as_str().hash(state)
-    }
-}
-
 impl fmt::Display for String<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_str().fmt(f)
-    }
-}
-
-impl fmt::Debug for String<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_str().fmt(f)
     }
@@ -312,6 +297,8 @@ impl AddAssign<&str> for String<'_> {
     }
 }
 
+toft::__traits_of_target!([] String<'_>, str);
+
 macro_rules! equal {
     ($other:ty) => {
         impl<'a, 'bump> PartialEq<$other> for String<'bump> {
@@ -335,27 +322,9 @@ equal!(&'a str);
 equal!(Cow<'a, str>);
 equal!(alloc::string::String);
 
-impl AsRef<str> for String<'_> {
-    fn as_ref(&self) -> &str {
-        self
-    }
-}
-
 impl AsRef<[u8]> for String<'_> {
     fn as_ref(&self) -> &[u8] {
         self.as_bytes()
-    }
-}
-
-impl Borrow<str> for String<'_> {
-    fn borrow(&self) -> &str {
-        self
-    }
-}
-
-impl BorrowMut<str> for String<'_> {
-    fn borrow_mut(&mut self) -> &mut str {
-        self
     }
 }
 

@@ -1,10 +1,7 @@
 //! A growing array in an arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use core::borrow::{Borrow, BorrowMut};
 use core::cmp::Ordering;
-use core::fmt;
-use core::hash::{Hash, Hasher};
 use core::ops::{Deref, DerefMut, Index, IndexMut, RangeBounds};
 use core::slice::{self, SliceIndex};
 
@@ -276,18 +273,7 @@ impl<'bump, T: 'bump + Clone> Clone for Vec<'bump, T> {
     }
 }
 
-impl<T: Hash> Hash for Vec<'_, T> {
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.as_slice().hash(state)
-    }
-}
-
-impl<T: fmt::Debug> fmt::Debug for Vec<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.as_slice().fmt(f)
-    }
-}
+toft::__traits_of_target!([T] Vec<'_, T>, [T]);
 
 macro_rules! equal {
     ($other:ty $(, $n:ident)?) => {
@@ -331,30 +317,6 @@ impl<'bump, T> AsRef<Vec<'bump, T>> for Vec<'bump, T> {
 
 impl<'bump, T> AsMut<Vec<'bump, T>> for Vec<'bump, T> {
     fn as_mut(&mut self) -> &mut Vec<'bump, T> {
-        self
-    }
-}
-
-impl<T> AsRef<[T]> for Vec<'_, T> {
-    fn as_ref(&self) -> &[T] {
-        self
-    }
-}
-
-impl<T> AsMut<[T]> for Vec<'_, T> {
-    fn as_mut(&mut self) -> &mut [T] {
-        self
-    }
-}
-
-impl<T> Borrow<[T]> for Vec<'_, T> {
-    fn borrow(&self) -> &[T] {
-        self
-    }
-}
-
-impl<T> BorrowMut<[T]> for Vec<'_, T> {
-    fn borrow_mut(&mut self) -> &mut [T] {
         self
     }
 }

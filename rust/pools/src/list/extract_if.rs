@@ -11,12 +11,6 @@ use toft::{Heap, Memory};
 
 /// The values of a [`List`] that a function accepts: [`List::extract_if`]. Values that were not visited when it is
 /// dropped stay in the list.
-///
-/// ```
-/// let mut list = toft_pools::List::from([1, 2, 3, 4]);
-/// assert_eq!(list.extract_if(|value| *value % 2 == 0).next(), Some(2));
-/// assert!(list.iter().eq(&[1, 3, 4]));
-/// ```
 #[must_use = "it removes nothing until it is iterated; retain_mut drops values"]
 pub struct ExtractIf<'a, T, F, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     list: &'a mut List<T, L, M>,

@@ -4,7 +4,8 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::map::{unwrap_capacity, OrderedMap};
+use super::capacity::unwrap_capacity;
+use super::map::OrderedMap;
 use super::tree::{value_at, value_at_mut, value_of, Position, Tree};
 use crate::capacity_error::CapacityError;
 use crate::columnar::Columnar;

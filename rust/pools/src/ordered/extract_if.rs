@@ -16,12 +16,6 @@ use toft::{Heap, Memory};
 
 /// Pairs of a map that are removed: [`OrderedMap::extract_if`]. Pairs that were not visited when it is dropped stay in
 /// the map.
-///
-/// ```
-/// let mut map = toft_pools::OrderedMap::from([(1, 'a'), (2, 'b'), (4, 'd')]);
-/// assert_eq!(map.extract_if(.., |key, _| key % 2 == 0).next(), Some((2, 'b')));
-/// assert_eq!(map, [(1, 'a'), (4, 'd')].into());
-/// ```
 #[must_use = "it removes nothing until it is iterated; retain drops pairs"]
 pub struct ExtractIf<'a, K, V, R, F, L: FieldLayout<V> = Rows, M: Memory = Heap> {
     tree: &'a mut Tree<K, V, L, M>,
@@ -43,12 +37,6 @@ unsafe impl<K, V, R: Sync, F: Sync, L: FieldLayout<V>, M: Memory> Sync for Extra
 }
 
 /// Elements of a set that are removed: [`OrderedSet::extract_if`].
-///
-/// ```
-/// let mut set = toft_pools::OrderedSet::from([1, 2, 4]);
-/// assert_eq!(set.extract_if(.., |element| element % 2 == 0).next(), Some(2));
-/// assert_eq!(set, [1, 4].into());
-/// ```
 #[must_use = "it removes nothing until it is iterated; retain drops elements"]
 pub struct ExtractElementsIf<'a, T, R, F, M: Memory = Heap>(ExtractIf<'a, T, (), R, F, Rows, M>);
 

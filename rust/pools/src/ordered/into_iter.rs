@@ -122,20 +122,10 @@ macro_rules! half {
 
 half!(
     /// The keys of a map by value: [`OrderedMap::into_keys`].
-    ///
-    /// ```
-    /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
-    /// assert_eq!(map.into_keys().len(), 2);
-    /// ```
     IntoKeys, K, key_of
 );
 half!(
     /// The values of a map by value: [`OrderedMap::into_values`].
-    ///
-    /// ```
-    /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
-    /// assert_eq!(map.into_values().next(), Some('a'));
-    /// ```
     IntoValues, V, value_of
 );
 

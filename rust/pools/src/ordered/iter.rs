@@ -152,66 +152,31 @@ macro_rules! range {
 
 iter!(
     /// Pairs, in the order of their keys: [`OrderedMap::iter`].
-    ///
-    /// ```
-    /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
-    /// assert_eq!(map.iter().next_back(), Some((&2, &'b')));
-    /// ```
     Iter, (&'a K, L::Ref<'a>), (raw, position) (key::<K, V, L>(position), value_at::<K, V, L>(raw, position)), &'a (K, V)
 );
 iter!(
     /// Pairs with mutable values: [`OrderedMap::iter_mut`].
-    ///
-    /// ```
-    /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
-    /// assert_eq!(map.iter_mut().next(), Some((&1, &mut 'a')));
-    /// ```
     IterMut, (&'a K, L::Mut<'a>), (raw, position) (key::<K, V, L>(position), value_at_mut::<K, V, L>(raw, position)),
     (&'a K, &'a mut V)
 );
 iter!(
     /// Keys, in their order: [`OrderedMap::keys`].
-    ///
-    /// ```
-    /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
-    /// assert_eq!(map.keys().collect::<Vec<_>>(), [&1, &2]);
-    /// ```
     Keys, &'a K, (_raw, position) key::<K, V, L>(position), &'a (K, V)
 );
 iter!(
     /// Values, in the order of their keys: [`OrderedMap::values`].
-    ///
-    /// ```
-    /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
-    /// assert_eq!(map.values().collect::<String>(), "ab");
-    /// ```
     Values, L::Ref<'a>, (raw, position) value_at::<K, V, L>(raw, position), &'a (K, V)
 );
 iter!(
     /// Mutable values: [`OrderedMap::values_mut`].
-    ///
-    /// ```
-    /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
-    /// assert_eq!(map.values_mut().len(), 2);
-    /// ```
     ValuesMut, L::Mut<'a>, (raw, position) value_at_mut::<K, V, L>(raw, position), (&'a K, &'a mut V)
 );
 range!(
     /// Pairs whose keys are in a range: [`OrderedMap::range`].
-    ///
-    /// ```
-    /// let map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
-    /// assert_eq!(map.range(2..).next(), Some((&2, &'b')));
-    /// ```
     Range, (&'a K, L::Ref<'a>), (raw, position) (key::<K, V, L>(position), value_at::<K, V, L>(raw, position)), &'a (K, V)
 );
 range!(
     /// Pairs whose keys are in a range, with mutable values: [`OrderedMap::range_mut`].
-    ///
-    /// ```
-    /// let mut map = toft_pools::OrderedMap::from([(2, 'b'), (1, 'a')]);
-    /// assert_eq!(map.range_mut(2..).next(), Some((&2, &mut 'b')));
-    /// ```
     RangeMut, (&'a K, L::Mut<'a>), (raw, position) (key::<K, V, L>(position), value_at_mut::<K, V, L>(raw, position)),
     (&'a K, &'a mut V)
 );

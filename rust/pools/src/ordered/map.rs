@@ -3,12 +3,11 @@
 
 use core::borrow::Borrow;
 
+use super::capacity::{creation_and_memory, unwrap_capacity};
 use super::tree::{value_at, value_at_mut, value_of, Position, Tree};
 use crate::capacity_error::CapacityError;
 use crate::columnar::Columnar;
 use crate::field_layout::{Columns, FieldLayout, Rows};
-use toft::AllocError;
-use toft::{Heap, Memory};
 
 /// A map whose keys are in order, with the interface of [`BTreeMap`](alloc::collections::BTreeMap). It is a B+ tree: up
 /// to 64 keys are adjacent in a leaf, and so are their values; leaves are linked. Lookup, insertion and removal are
@@ -39,69 +38,12 @@ pub struct OrderedMap<K, V, L: FieldLayout<V> = Rows, M: Memory = Heap> {
     pub(super) tree: Tree<K, V, L, M>,
 }
 
-/// Unwraps a result. (Not in a closure, so that the location of the panic is the caller's.)
-#[inline(always)]
-#[track_caller]
-pub(super) fn unwrap_capacity<T, E>(result: Result<T, E>) -> T {
-    match result {
-        Ok(unwrap_capacity) => unwrap_capacity,
-        Err(_) => capacity_overflow(),
-    }
-}
-
-/// The panic of a call that cannot return an error.
-#[cold]
-#[track_caller]
-fn capacity_overflow() -> ! {
-    panic!("toft: the map is full, or there is no memory")
-}
+creation_and_memory!(
+    OrderedMap, "map", "keys", [tree], [K, V], [K, V, L: FieldLayout<V>, M: Memory] [K, V, L, M],
+    "OrderedMap::<u8, u8>", "OrderedMap::<u8, u8, Rows, Heap>"
+);
 
 impl<K, V> OrderedMap<K, V> {
-    /// An empty map of rows on the heap, which has allocated nothing yet.
-    ///
-    /// ```
-    /// let mut map = toft_pools::OrderedMap::new();
-    /// map.insert(1, "one");
-    /// assert_eq!(map.len(), 1);
-    /// ```
-    pub fn new() -> Self {
-        Self::new_in(Heap)
-    }
-
-    /// An empty map with memory for `n` keys, inserted in any order.
-    ///
-    /// ```
-    /// let mut map = toft_pools::OrderedMap::with_capacity(1000);
-    /// let before = map.memory_use();
-    /// map.extend((0..1000).map(|i| (i * 77 % 1000, i)));
-    /// assert_eq!(map.memory_use(), before);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory for them.
-    #[track_caller]
-    pub fn with_capacity(n: usize) -> Self {
-        Self::with_capacity_in(n, Heap)
-    }
-
-    /// An empty map of at most `n` keys, which never grows: [`insert`](OrderedMap::insert) panics when there are `n`.
-    ///
-    /// ```
-    /// use toft_pools::CapacityError;
-    ///
-    /// let mut map = toft_pools::OrderedMap::fixed(1);
-    /// map.insert('a', 1);
-    /// assert_eq!(map.insert('a', 2), Some(1)); // the key is there
-    /// assert_eq!(map.try_insert('b', 3), Err(CapacityError(('b', 3))));
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory for them.
-    #[track_caller]
-    pub fn fixed(n: usize) -> Self {
-        Self::fixed_in(n, Heap)
-    }
-
     /// A map of pairs in ascending order of their keys. O(n); fills all leaves.
     ///
     /// ```
@@ -136,53 +78,6 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
         OrderedMap { tree: Tree::new_in(memory) }
     }
 
-    /// An empty map of any kind with memory for `n` keys, inserted in any order.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::{Rows, OrderedMap};
-    /// let map: OrderedMap<u8, u8, Rows, Heap> = OrderedMap::with_capacity_in(100, Heap);
-    /// assert!(map.memory_use() > 100);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory for them.
-    #[track_caller]
-    pub fn with_capacity_in(n: usize, memory: M) -> Self {
-        let mut map = Self::new_in(memory);
-        map.reserve(n);
-        map
-    }
-
-    /// A map of any kind of at most `n` keys. See [`fixed`](OrderedMap::fixed).
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::{Rows, OrderedMap};
-    /// let map: OrderedMap<u8, u8, Rows, Heap> = OrderedMap::fixed_in(100, Heap);
-    /// assert_eq!(map.fixed_capacity(), Some(100));
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory for them.
-    #[track_caller]
-    pub fn fixed_in(n: usize, memory: M) -> Self {
-        unwrap_capacity(Self::try_fixed_in(n, memory))
-    }
-
-    /// As [`fixed_in`](OrderedMap::fixed_in), with an error instead of a panic.
-    ///
-    /// ```
-    /// use toft::Heap;
-    /// use toft_pools::{Rows, OrderedMap};
-    /// assert!(OrderedMap::<u8, u8, Rows, Heap>::try_fixed_in(usize::MAX, Heap).is_err());
-    /// ```
-    pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        let mut map = Self::new_in(memory);
-        map.tree.fix(n)?;
-        Ok(map)
-    }
-
     /// As [`from_sorted`](OrderedMap::from_sorted), for a map of any kind.
     ///
     /// ```
@@ -205,117 +100,6 @@ impl<K, V, L: FieldLayout<V>, M: Memory> OrderedMap<K, V, L, M> {
             unwrap_capacity(map.tree.push_last(key, value));
         }
         map
-    }
-
-    /// The number of keys.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::OrderedMap::from([(1, 'a'), (2, 'b')]).len(), 2);
-    /// ```
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.tree.len()
-    }
-
-    /// Whether there are no keys.
-    ///
-    /// ```
-    /// assert!(toft_pools::OrderedMap::<u8, u8>::new().is_empty());
-    /// ```
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The largest number of keys of a [`fixed`](OrderedMap::fixed) map, or `None` if the map grows.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::fixed(9).fixed_capacity(), Some(9));
-    /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::new().fixed_capacity(), None);
-    /// ```
-    pub fn fixed_capacity(&self) -> Option<usize> {
-        Some(self.tree.fixed_capacity()).filter(|limit| *limit != usize::MAX)
-    }
-
-    /// Whether the capacity is fixed.
-    ///
-    /// ```
-    /// assert!(toft_pools::OrderedMap::<u8, u8>::fixed(9).is_fixed());
-    /// ```
-    pub fn is_fixed(&self) -> bool {
-        self.fixed_capacity().is_some()
-    }
-
-    /// The memory that the map is allocated in.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::new().memory(), &toft::Heap);
-    /// ```
-    pub fn memory(&self) -> &M {
-        self.tree.memory()
-    }
-
-    /// The bytes that the map has allocated.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::OrderedMap::<u8, u8>::new().memory_use(), 0);
-    /// ```
-    pub fn memory_use(&self) -> usize {
-        self.tree.bytes()
-    }
-
-    /// Reserves memory for `more` further keys, inserted in any order.
-    ///
-    /// ```
-    /// let mut map = toft_pools::OrderedMap::from([(1, 'a')]);
-    /// map.reserve(100);
-    /// let before = map.memory_use();
-    /// map.extend((2..100).map(|i| (i, 'b')));
-    /// assert_eq!(map.memory_use(), before);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory for them, or the map is fixed and its capacity is too small.
-    #[track_caller]
-    pub fn reserve(&mut self, more: usize) {
-        unwrap_capacity(self.try_reserve(more))
-    }
-
-    /// As [`reserve`](OrderedMap::reserve), with an error instead of a panic.
-    ///
-    /// ```
-    /// let mut map = toft_pools::OrderedMap::<u64, u64>::new();
-    /// assert!(map.try_reserve(usize::MAX).is_err());
-    /// assert!(map.try_reserve(10).is_ok());
-    /// ```
-    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
-        self.tree.reserve(more)
-    }
-
-    /// Compacts the leaves and returns unused memory, unless there is no memory for the smaller copy. O(n). A fixed map
-    /// is not changed.
-    ///
-    /// ```
-    /// let mut map: toft_pools::OrderedMap<_, _> = (0..10_000).map(|i| (i, i)).collect();
-    /// map.retain(|key, _| key % 100 == 0);
-    /// let before = map.memory_use();
-    /// map.shrink_to_fit();
-    /// assert!(map.memory_use() < before / 10);
-    /// assert_eq!(map.len(), 100);
-    /// ```
-    pub fn shrink_to_fit(&mut self) {
-        self.tree.shrink()
-    }
-
-    /// Drops all keys and values. The memory is kept.
-    ///
-    /// ```
-    /// let mut map = toft_pools::OrderedMap::from([(1, 'a')]);
-    /// map.clear();
-    /// assert!(map.is_empty());
-    /// ```
-    pub fn clear(&mut self) {
-        self.tree.clear()
     }
 
     /// The value of a key.

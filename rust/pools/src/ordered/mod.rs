@@ -2,11 +2,12 @@
 //!
 //! The bottom layer is the node: `node` is its memory layout, `node_storage` and `value_slots` its allocation,
 //! `integer_keys` and `simd` the search among integer keys. Above it is the tree: `tree` with `insert`, `remove`,
-//! `leaf_range`, `bulk` and `invariants`. On top is the API: `map`, `entry`, `extract_if`, `iter`, `into_iter`, `traits`,
+//! `leaf_range`, `bulk` and `invariants`. On top is the API: `capacity`, `map`, `entry`, `extract_if`, `iter`, `into_iter`, `traits`,
 //! and for sets `set` and `set_operations`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod bulk;
+mod capacity;
 mod entry;
 mod extract_if;
 mod insert;

@@ -6,14 +6,13 @@ use core::fmt;
 use core::iter::FusedIterator;
 use core::ops::RangeBounds;
 
+use super::capacity::creation_and_memory;
 use super::into_iter;
 use super::iter;
 use super::map::OrderedMap;
 use super::tree::{Position, Tree};
 use crate::capacity_error::CapacityError;
 use crate::field_layout::Rows;
-use toft::AllocError;
-use toft::{Heap, Memory};
 
 /// A set whose elements are in order, with the interface of [`BTreeSet`](alloc::collections::BTreeSet).
 ///
@@ -32,46 +31,12 @@ pub struct OrderedSet<T, M: Memory = Heap> {
     pub(super) map: OrderedMap<T, (), Rows, M>,
 }
 
+creation_and_memory!(
+    OrderedSet, "set", "elements", [map.tree], [T], [T, M: Memory] [T, M],
+    "OrderedSet::<u8>", "OrderedSet::<u8, Heap>"
+);
+
 impl<T> OrderedSet<T> {
-    /// An empty set on the heap, which has allocated nothing yet.
-    ///
-    /// ```
-    /// let set = toft_pools::OrderedSet::<i32>::new();
-    /// assert_eq!(set.memory_use(), 0);
-    /// ```
-    pub fn new() -> Self {
-        Self::new_in(Heap)
-    }
-
-    /// An empty set with memory for `n` elements, inserted in any order.
-    ///
-    /// ```
-    /// let set = toft_pools::OrderedSet::<i32>::with_capacity(100);
-    /// assert!(set.memory_use() >= 400);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory for them.
-    #[track_caller]
-    pub fn with_capacity(n: usize) -> Self {
-        Self::with_capacity_in(n, Heap)
-    }
-
-    /// An empty set of at most `n` elements, which never grows.
-    ///
-    /// ```
-    /// let mut set = toft_pools::OrderedSet::fixed(1);
-    /// set.insert('a');
-    /// assert!(set.try_insert('b').is_err());
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory for them.
-    #[track_caller]
-    pub fn fixed(n: usize) -> Self {
-        Self::fixed_in(n, Heap)
-    }
-
     /// A set of elements in ascending order. O(n).
     ///
     /// ```
@@ -103,43 +68,6 @@ impl<T, M: Memory> OrderedSet<T, M> {
         OrderedSet { map: OrderedMap::new_in(memory) }
     }
 
-    /// An empty set in any memory, with memory for `n` elements, inserted in any order.
-    ///
-    /// ```
-    /// let set = toft_pools::OrderedSet::<u8, _>::with_capacity_in(10, toft::Heap);
-    /// assert!(set.memory_use() > 0);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory for them.
-    #[track_caller]
-    pub fn with_capacity_in(n: usize, memory: M) -> Self {
-        OrderedSet { map: OrderedMap::with_capacity_in(n, memory) }
-    }
-
-    /// A set in any memory of at most `n` elements. See [`fixed`](OrderedSet::fixed).
-    ///
-    /// ```
-    /// let set = toft_pools::OrderedSet::<u8, _>::fixed_in(10, toft::Heap);
-    /// assert_eq!(set.fixed_capacity(), Some(10));
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory for them.
-    #[track_caller]
-    pub fn fixed_in(n: usize, memory: M) -> Self {
-        OrderedSet { map: OrderedMap::fixed_in(n, memory) }
-    }
-
-    /// As [`fixed_in`](OrderedSet::fixed_in), with an error instead of a panic.
-    ///
-    /// ```
-    /// assert!(toft_pools::OrderedSet::<u8, _>::try_fixed_in(usize::MAX, toft::Heap).is_err());
-    /// ```
-    pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
-        OrderedMap::try_fixed_in(n, memory).map(|map| OrderedSet { map })
-    }
-
     /// As [`from_sorted`](OrderedSet::from_sorted), in any memory.
     ///
     /// ```
@@ -154,109 +82,6 @@ impl<T, M: Memory> OrderedSet<T, M> {
         T: Ord,
     {
         OrderedSet { map: OrderedMap::from_sorted_in(elements.into_iter().map(|element| (element, ())), memory) }
-    }
-
-    /// The number of elements.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::OrderedSet::from([1, 2, 2]).len(), 2);
-    /// ```
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.map.len()
-    }
-
-    /// Whether there are no elements.
-    ///
-    /// ```
-    /// assert!(toft_pools::OrderedSet::<i32>::new().is_empty());
-    /// ```
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.map.is_empty()
-    }
-
-    /// The largest number of elements of a [`fixed`](OrderedSet::fixed) set, or `None` if the set grows.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::OrderedSet::<i32>::fixed(7).fixed_capacity(), Some(7));
-    /// ```
-    pub fn fixed_capacity(&self) -> Option<usize> {
-        self.map.fixed_capacity()
-    }
-
-    /// Whether the capacity is fixed.
-    ///
-    /// ```
-    /// assert!(toft_pools::OrderedSet::<u8>::fixed(9).is_fixed());
-    /// ```
-    pub fn is_fixed(&self) -> bool {
-        self.fixed_capacity().is_some()
-    }
-
-    /// The memory that the set is allocated in.
-    ///
-    /// ```
-    /// assert_eq!(toft_pools::OrderedSet::<u8>::new().memory(), &toft::Heap);
-    /// ```
-    pub fn memory(&self) -> &M {
-        self.map.memory()
-    }
-
-    /// The bytes that the set has allocated.
-    ///
-    /// ```
-    /// assert!(toft_pools::OrderedSet::from([1u8]).memory_use() > 0);
-    /// ```
-    pub fn memory_use(&self) -> usize {
-        self.map.memory_use()
-    }
-
-    /// Reserves memory for `more` further elements, inserted in any order.
-    ///
-    /// ```
-    /// let mut set = toft_pools::OrderedSet::<u8>::new();
-    /// set.reserve(10);
-    /// assert!(set.memory_use() > 0);
-    /// ```
-    ///
-    /// # Panics
-    /// There is no memory for them, or the set is fixed and may not have so many.
-    #[track_caller]
-    pub fn reserve(&mut self, more: usize) {
-        self.map.reserve(more)
-    }
-
-    /// As [`reserve`](OrderedSet::reserve), with an error instead of a panic.
-    ///
-    /// ```
-    /// assert!(toft_pools::OrderedSet::<u8>::new().try_reserve(usize::MAX).is_err());
-    /// ```
-    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
-        self.map.try_reserve(more)
-    }
-
-    /// Returns unused memory. See [`OrderedMap::shrink_to_fit`].
-    ///
-    /// ```
-    /// let mut set = toft_pools::OrderedSet::from_sorted(0..10_000);
-    /// set.retain(|element| *element < 10);
-    /// set.shrink_to_fit();
-    /// assert!(set.memory_use() < 1000);
-    /// ```
-    pub fn shrink_to_fit(&mut self) {
-        self.map.shrink_to_fit()
-    }
-
-    /// Drops all elements. The memory is kept.
-    ///
-    /// ```
-    /// let mut set = toft_pools::OrderedSet::from([1]);
-    /// set.clear();
-    /// assert!(set.is_empty());
-    /// ```
-    pub fn clear(&mut self) {
-        self.map.clear()
     }
 
     /// Whether the set has an element.
@@ -568,20 +393,10 @@ macro_rules! iter {
 
 iter!(
     /// The elements of a set, in their order: [`OrderedSet::iter`].
-    ///
-    /// ```
-    /// let set = toft_pools::OrderedSet::from([2, 1]);
-    /// assert_eq!(set.iter().next_back(), Some(&2));
-    /// ```
     Iter ['a, T] ['a, T] ['a, T] iter::Keys<'a, T, ()>, &'a T, |element| element
 );
 iter!(
     /// The elements of a set that are in a range: [`OrderedSet::range`].
-    ///
-    /// ```
-    /// let set = toft_pools::OrderedSet::from([2, 1]);
-    /// assert_eq!(set.range(2..).next(), Some(&2));
-    /// ```
     Range ['a, T] ['a, T] ['a, T] iter::Range<'a, T, ()>, &'a T, |pair| pair.0
 );
 iter!(

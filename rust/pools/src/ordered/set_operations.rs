@@ -74,38 +74,18 @@ macro_rules! merge {
 
 merge!(
     /// The elements of either set, each once: [`OrderedSet::union`].
-    ///
-    /// ```
-    /// let (a, b) = (toft_pools::OrderedSet::from([1]), toft_pools::OrderedSet::from([2]));
-    /// assert_eq!(a.union(&b).count(), 2);
-    /// ```
     Union, (a, b) a.or(b), (m, n) (m.max(n), m.checked_add(n))
 );
 merge!(
     /// The elements that both sets have: [`OrderedSet::intersection`].
-    ///
-    /// ```
-    /// let (a, b) = (toft_pools::OrderedSet::from([1]), toft_pools::OrderedSet::from([2]));
-    /// assert_eq!(a.intersection(&b).next(), None);
-    /// ```
     Intersection, (a, b) a.filter(|_| b.is_some()), (m, n) (0, Some(m.min(n)))
 );
 merge!(
     /// The elements that are not in the second set: [`OrderedSet::difference`].
-    ///
-    /// ```
-    /// let (a, b) = (toft_pools::OrderedSet::from([1]), toft_pools::OrderedSet::from([2]));
-    /// assert_eq!(a.difference(&b).next(), Some(&1));
-    /// ```
     Difference, (a, b) a.filter(|_| b.is_none()), (m, n) (m.saturating_sub(n), Some(m))
 );
 merge!(
     /// The elements that only one of the sets has: [`OrderedSet::symmetric_difference`].
-    ///
-    /// ```
-    /// let (a, b) = (toft_pools::OrderedSet::from([1]), toft_pools::OrderedSet::from([2]));
-    /// assert_eq!(a.symmetric_difference(&b).count(), 2);
-    /// ```
     SymmetricDifference, (a, b) a.xor(b), (m, n) (0, m.checked_add(n))
 );
 

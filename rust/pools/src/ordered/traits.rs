@@ -9,7 +9,8 @@ use core::ops::Index;
 
 use alloc::vec::Vec;
 
-use super::map::{unwrap_capacity, OrderedMap};
+use super::capacity::unwrap_capacity;
+use super::map::OrderedMap;
 use super::node::NodeLayout;
 use super::tree::{row, Tree};
 use crate::columnar::Columnar;

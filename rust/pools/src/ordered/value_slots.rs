@@ -1,9 +1,9 @@
 //! Slots for values that are not stored in leaves: large ones, and columns. It owns the tree's memory.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::contiguous::grow_amortised;
 use crate::field_layout::FieldLayout;
 use crate::slots::Slots;
+use toft::__buffer::grow_amortised;
 use toft::AllocError;
 use toft::Memory;
 
@@ -50,7 +50,7 @@ impl<V, L: FieldLayout<V>, M: Memory> ValueSlots<V, L, M> {
 
     /// The bytes of the slots.
     pub fn bytes(&self) -> usize {
-        Slots::<V, L, u32, M>::layout(self.slots.capacity()).map_or(0, |layout| layout.size())
+        self.slots.bytes()
     }
 
     /// Allocates a slot, which has no value yet.
@@ -100,7 +100,7 @@ impl<V, L: FieldLayout<V>, M: Memory> ValueSlots<V, L, M> {
         }
         match capacity <= self.slots.capacity() {
             true => Ok(()),
-            false => self.slots.grow(capacity, self.used),
+            false => self.slots.resize(capacity, self.used),
         }
     }
 
@@ -110,7 +110,7 @@ impl<V, L: FieldLayout<V>, M: Memory> ValueSlots<V, L, M> {
     /// The closure returns each allocated slot once, and there are `n`; the caller replaces the old indices by the new
     /// ones.
     pub unsafe fn pack(&mut self, n: usize, mut slot: impl FnMut() -> u32) -> Result<(), AllocError> {
-        self.slots.reallocate(n, |from, to| {
+        self.slots.replace(n, |from, to| {
             for i in 0..n {
                 // SAFETY: the caller's contract; the new slots are `n`.
                 unsafe { L::copy(from, slot() as usize, to, i, 1) };

@@ -4,7 +4,6 @@
 use super::{capacity_overflow, Pool};
 use crate::field_layout::FieldLayout;
 use crate::key::Key;
-use crate::slots::Slots;
 use toft::AllocError;
 use toft::Memory;
 
@@ -67,7 +66,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     /// assert_eq!(pool.memory_use(), 1024 * 8 + 1024 * 4 + 1024 / 16);
     /// ```
     pub fn memory_use(&self) -> usize {
-        Slots::<T, L, (), M>::layout(self.capacity()).map_or(0, |layout| layout.size()) + self.free_list.bytes()
+        self.slots.bytes() + self.free_list.bytes()
     }
 
     /// Reserves memory for `more` further values.
@@ -121,8 +120,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
             return;
         }
         let unused = self.first_generation_from(keep);
-        // SAFETY: both have that many slots, and the memories do not overlap.
-        if self.slots.reallocate(keep, |from, to| unsafe { L::copy(from, 0, to, 0, keep) }).is_ok() {
+        if self.slots.resize(keep, keep).is_ok() {
             self.unused = unused;
             self.free_list.truncate(keep, unused);
             self.free_list.set_slots(keep);

@@ -97,49 +97,22 @@ macro_rules! walk {
 
 walk!(
     /// The keys and values of a pool: [`Pool::iter`].
-    ///
-    /// ```
-    /// let pool: toft_pools::Pool<_> = ["a", "b"].into_iter().collect();
-    /// assert_eq!(pool.iter().map(|(_, &value)| value).collect::<Vec<_>>(), ["a", "b"]);
-    /// ```
     Iter, (K, L::Ref<'a>), (walk, i) (walk.key(i), L::get(walk.raw, i)), &'a T
 );
 walk!(
     /// The keys and mutable values of a pool: [`Pool::iter_mut`].
-    ///
-    /// ```
-    /// let mut pool: toft_pools::Pool<_> = [1, 2].into_iter().collect();
-    /// pool.iter_mut().for_each(|(_, value)| *value *= 2);
-    /// assert!(pool.values().eq(&[2, 4]));
-    /// ```
     IterMut, (K, L::Mut<'a>), (walk, i) (walk.key(i), L::get_mut(walk.raw, i)), &'a mut T
 );
 walk!(
     /// The values of a pool: [`Pool::values`].
-    ///
-    /// ```
-    /// let pool: toft_pools::Pool<_> = [1, 2].into_iter().collect();
-    /// assert_eq!(pool.values().rev().copied().collect::<Vec<_>>(), [2, 1]);
-    /// ```
     Values, L::Ref<'a>, (walk, i) L::get(walk.raw, i), &'a T
 );
 walk!(
     /// The values of a pool, to change them: [`Pool::values_mut`].
-    ///
-    /// ```
-    /// let mut pool: toft_pools::Pool<_> = [1, 2].into_iter().collect();
-    /// pool.values_mut().for_each(|value| *value = 0);
-    /// assert!(pool.values().eq(&[0, 0]));
-    /// ```
     ValuesMut, L::Mut<'a>, (walk, i) L::get_mut(walk.raw, i), &'a mut T
 );
 walk!(
     /// The keys of a pool: [`Pool::keys`].
-    ///
-    /// ```
-    /// let pool: toft_pools::Pool<_> = ["a", "b"].into_iter().collect();
-    /// assert!(pool.keys().all(|key| pool.contains(key)));
-    /// ```
     Keys, K, (walk, i) walk.key(i), &'a T
 );
 
@@ -153,17 +126,9 @@ macro_rules! shared {
         }
 
         // SAFETY: as a shared reference to the pool's values.
-        unsafe impl<T, L: FieldLayout<T>, K: Key<T>> Send for $name<'_, T, L, K>
-where
-    L::Parts: Sync,
-{
-}
+        unsafe impl<T, L: FieldLayout<T>, K: Key<T>> Send for $name<'_, T, L, K> where L::Parts: Sync {}
         // SAFETY: the same.
-        unsafe impl<T, L: FieldLayout<T>, K: Key<T>> Sync for $name<'_, T, L, K>
-where
-    L::Parts: Sync,
-{
-}
+        unsafe impl<T, L: FieldLayout<T>, K: Key<T>> Sync for $name<'_, T, L, K> where L::Parts: Sync {}
     )*};
 }
 
@@ -173,17 +138,9 @@ shared!(Iter Values Keys);
 macro_rules! exclusive {
     ($($name:ident)*) => {$(
         // SAFETY: as an exclusive reference to the pool's values.
-        unsafe impl<T, L: FieldLayout<T>, K: Key<T>> Send for $name<'_, T, L, K>
-where
-    L::Parts: Send,
-{
-}
+        unsafe impl<T, L: FieldLayout<T>, K: Key<T>> Send for $name<'_, T, L, K> where L::Parts: Send {}
         // SAFETY: the same.
-        unsafe impl<T, L: FieldLayout<T>, K: Key<T>> Sync for $name<'_, T, L, K>
-where
-    L::Parts: Sync,
-{
-}
+        unsafe impl<T, L: FieldLayout<T>, K: Key<T>> Sync for $name<'_, T, L, K> where L::Parts: Sync {}
     )*};
 }
 
@@ -271,14 +228,6 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
 }
 
 /// The removed keys and values of a pool: [`Pool::drain`].
-///
-/// ```
-/// let mut pool: toft_pools::Pool<_> = [1, 2].into_iter().collect();
-/// let mut drain = pool.drain();
-/// assert_eq!(drain.next().unwrap().1, 1);
-/// drop(drain);
-/// assert!(pool.is_empty());
-/// ```
 pub struct Drain<'a, T, L: FieldLayout<T> = Rows, K: Key<T> = Handle<T>, M: Memory = Heap> {
     pool: &'a mut Pool<T, L, K, M>,
     live: OccupiedSlots<'a, K::Generation>,

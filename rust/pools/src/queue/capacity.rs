@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::Queue;
-use crate::contiguous::{grow_amortised, least_capacity};
 use crate::field_layout::FieldLayout;
+use toft::__buffer::{grow_amortised, least_capacity};
 use toft::AllocError;
 use toft::Memory;
 
@@ -27,31 +27,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.limit
     }
 
-    /// Whether the capacity is fixed.
-    ///
-    /// ```
-    /// assert!(toft_pools::Queue::<u8>::fixed(3).is_fixed());
-    /// ```
-    pub fn is_fixed(&self) -> bool {
-        self.fixed
-    }
-
-    /// As [`reserve`](Queue::reserve), with an error instead of a panic.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::<u8>::fixed(2);
-    /// assert!(queue.try_reserve(2).is_ok() && queue.try_reserve(3).is_err());
-    /// ```
-    ///
-    /// # Errors
-    /// The queue is fixed and its capacity is too small, or there is no memory.
-    pub fn try_reserve(&mut self, more: usize) -> Result<(), AllocError> {
-        if more > self.limit - self.len() {
-            self.grow(more)?;
-        }
-        Ok(())
-    }
-
     /// Allocates memory for `n` values; there are none yet.
     pub(super) fn allocate(&mut self, n: usize) -> Result<(), AllocError> {
         self.grow_to(n)
@@ -68,7 +43,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
             return Err(AllocError);
         }
         let needed = self.len().checked_add(more).and_then(usize::checked_next_power_of_two);
-        grow_amortised(self.slots.capacity(), needed, least_capacity::<T>(), usize::MAX, |n| self.grow_to(n))
+        grow_amortised(self.slots.capacity(), needed, least_capacity(size_of::<T>()), usize::MAX, |n| self.grow_to(n))
     }
 
     fn grow_to(&mut self, n: usize) -> Result<(), AllocError> {
@@ -76,7 +51,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         if !L::ROWS || old == 0 {
             self.replace(new)?;
         } else {
-            self.slots.grow(new, old)?;
+            self.slots.resize(new, old)?;
             // Both parts begin at multiples of `old` from where they were; with twice the slots one of them stays.
             let (at, len, raw) = (self.head & (old - 1), self.len(), self.slots.raw());
             let front = len.min(old - at);
@@ -98,7 +73,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// Moves the values to other memory. The capacity is 0 or a power of two, and not less than the length.
     fn replace(&mut self, capacity: usize) -> Result<(), AllocError> {
         let (old, mut head, tail) = (self.slots.capacity(), self.head, self.tail);
-        self.slots.reallocate(capacity, |from, to| {
+        self.slots.replace(capacity, |from, to| {
             while head != tail {
                 let (at, to_slot) = (head & (old - 1), head & (capacity - 1));
                 let n = tail.wrapping_sub(head).min(old - at).min(capacity - to_slot);
@@ -107,19 +82,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
                 head = head.wrapping_add(n);
             }
         })
-    }
-
-    /// Returns unused memory, as far as the capacity is a power of two. Nothing happens if the queue is
-    /// fixed, or if there is no memory for the smaller copy.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::with_capacity(100);
-    /// queue.extend([1, 2, 3]);
-    /// queue.shrink_to_fit();
-    /// assert_eq!(queue.capacity(), 4);
-    /// ```
-    pub fn shrink_to_fit(&mut self) {
-        self.shrink_to(0);
     }
 
     /// As `shrink_to_fit`, but keeps memory for `least` values.

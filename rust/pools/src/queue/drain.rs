@@ -9,13 +9,6 @@ use crate::field_layout::{FieldLayout, Rows};
 use toft::{Heap, Memory};
 
 /// The removed values of a range of a [`Queue`]: [`Queue::drain`].
-///
-/// ```
-/// use toft_pools::queue::{Drain, Queue};
-/// let mut queue = Queue::from([1, 2]);
-/// let drain: Drain<i32> = queue.drain(..);
-/// assert_eq!(drain.len(), 2);
-/// ```
 pub struct Drain<'a, T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     queue: &'a mut Queue<T, L, M>,
     at: SlotRanges,

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::Queue;
-use crate::capacity_error::{capacity_panic, CapacityError};
+use crate::capacity_error::CapacityError;
 use crate::contiguous::SlotRanges;
 use crate::field_layout::FieldLayout;
 use toft::Memory;
@@ -35,23 +35,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
             let (x, y) = (L::read(raw, a), L::read(raw, b));
             L::write(raw, a, y);
             L::write(raw, b, x);
-        }
-    }
-
-    /// Inserts a value at a position; those after it move. O(min(i, n - i)).
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from(['a', 'c']);
-    /// queue.insert(1, 'b');
-    /// assert_eq!(queue, ['a', 'b', 'c']);
-    /// ```
-    ///
-    /// # Panics
-    /// The position is past the end, the queue is fixed and full, or there is no memory.
-    #[track_caller]
-    pub fn insert(&mut self, i: usize, value: T) {
-        if self.try_insert(i, value).is_err() {
-            capacity_panic()
         }
     }
 
@@ -222,43 +205,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
                 at += n;
             }
         }
-    }
-
-    /// Changes the length to `len`: drops the values after that, or appends clones.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from([1]);
-    /// queue.resize(3, 0);
-    /// assert_eq!(queue, [1, 0, 0]);
-    /// ```
-    ///
-    /// # Panics
-    /// The queue is fixed and its capacity is too small, or there is no memory.
-    #[track_caller]
-    pub fn resize(&mut self, len: usize, value: T)
-    where
-        T: Clone,
-    {
-        let more = len.saturating_sub(self.len());
-        self.truncate(len);
-        self.extend(core::iter::repeat_n(value, more));
-    }
-
-    /// Changes the length to `len`: drops the values after that, or appends what the function returns.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from([1]);
-    /// queue.resize_with(3, || 7);
-    /// assert_eq!(queue, [1, 7, 7]);
-    /// ```
-    ///
-    /// # Panics
-    /// The queue is fixed and its capacity is too small, or there is no memory.
-    #[track_caller]
-    pub fn resize_with(&mut self, len: usize, make: impl FnMut() -> T) {
-        let more = len.saturating_sub(self.len());
-        self.truncate(len);
-        self.extend(core::iter::repeat_with(make).take(more));
     }
 
     /// Makes the values contiguous: `as_slices().0` has all of them. O(n); allocates nothing.

@@ -8,6 +8,7 @@ use super::Queue;
 
 crate::sequence::sequence!(Queue, "queue", push_back, try_push_back, "there is no memory");
 crate::sequence::index_by!(Queue, usize, "queue has no value at this position");
+crate::sequence::indexed!(Queue, "queue", "min(i, n - i)");
 crate::sequence::vec_conversions!(Queue);
 
 macro_rules! equals {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::Stack;
-use crate::capacity_error::{capacity_panic, CapacityError};
+use crate::capacity_error::CapacityError;
 use crate::field_layout::FieldLayout;
 use toft::Memory;
 
@@ -24,23 +24,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         self.push(value);
         // SAFETY: the last slot has a value, which is borrowed with the stack.
         unsafe { L::get_mut(self.slots.raw(), self.len - 1) }
-    }
-
-    /// Inserts a value at an index; those after it move. O(n).
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::from(['a', 'c']);
-    /// stack.insert(1, 'b');
-    /// assert_eq!(stack, ['a', 'b', 'c']);
-    /// ```
-    ///
-    /// # Panics
-    /// The index is past the end, the stack is fixed and full, or there is no memory.
-    #[track_caller]
-    pub fn insert(&mut self, i: usize, value: T) {
-        if self.try_insert(i, value).is_err() {
-            capacity_panic()
-        }
     }
 
     /// As [`insert`](Stack::insert), with an error instead of a panic.
@@ -162,43 +145,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         unsafe { L::copy(self.slots.raw(), at, rest.slots.raw(), 0, len - at) }
         (self.len, rest.len) = (at, len - at);
         rest
-    }
-
-    /// Changes the length to `len`: drops the values after that, or appends clones.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::from([1]);
-    /// stack.resize(3, 0);
-    /// assert_eq!(stack, [1, 0, 0]);
-    /// ```
-    ///
-    /// # Panics
-    /// The stack is fixed and its capacity is too small, or there is no memory.
-    #[track_caller]
-    pub fn resize(&mut self, len: usize, value: T)
-    where
-        T: Clone,
-    {
-        let more = len.saturating_sub(self.len);
-        self.truncate(len);
-        self.extend(core::iter::repeat_n(value, more));
-    }
-
-    /// Changes the length to `len`: drops the values after that, or appends what the function returns.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::from([1]);
-    /// stack.resize_with(3, || 7);
-    /// assert_eq!(stack, [1, 7, 7]);
-    /// ```
-    ///
-    /// # Panics
-    /// The stack is fixed and its capacity is too small, or there is no memory.
-    #[track_caller]
-    pub fn resize_with(&mut self, len: usize, make: impl FnMut() -> T) {
-        let more = len.saturating_sub(self.len);
-        self.truncate(len);
-        self.extend(core::iter::repeat_with(make).take(more));
     }
 }
 

@@ -9,12 +9,6 @@ use crate::contiguous::resolve_range;
 crate::sequence::slot_iterators!(Stack, "stack", Range<usize>);
 
 /// The removed values of a range of a [`Stack`]: [`Stack::drain`].
-///
-/// ```
-/// let mut stack = toft_pools::Stack::from([1, 2]);
-/// let drain: toft_pools::stack::Drain<i32> = stack.drain(..);
-/// assert_eq!(drain.len(), 2);
-/// ```
 pub struct Drain<'a, T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
     stack: &'a mut Stack<T, L, M>,
     at: Range<usize>,

@@ -9,6 +9,7 @@ use core::slice::SliceIndex;
 use super::Stack;
 
 crate::sequence::sequence!(Stack, "stack", push, try_push, "there is no memory");
+crate::sequence::indexed!(Stack, "stack", "n");
 crate::sequence::vec_conversions!(Stack);
 
 impl<T, M: Memory> Deref for Stack<T, Rows, M> {

@@ -21,7 +21,6 @@ mod pair;
 mod pool;
 mod pool_model;
 mod queue;
-mod queue_examples;
 #[cfg(not(target_family = "wasm"))]
 mod refused_growth;
 mod sequence_model;

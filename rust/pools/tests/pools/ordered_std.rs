@@ -1,65 +1,13 @@
-//! The examples of the standard library's documentation of `BTreeMap` and `BTreeSet`, for each item.
+//! Calls of `BTreeMap` and `BTreeSet` that the model of a map has no step for.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::panic::catch_unwind;
 
 use toft_pools::{ordered_map::Entry, OrderedMap, OrderedSet};
-
-#[test]
-fn films() {
-    let mut films = OrderedMap::new();
-    films.insert("Metropolis", "robots");
-    films.insert("Stalker", "rain");
-    films.insert("Playtime", "doors");
-    films.insert("Alien", "a cat");
-    assert!(!films.contains_key("Jaws"));
-    assert_eq!(films.len(), 4);
-    films.remove("Playtime");
-    let seen: Vec<_> = ["Stalker", "Jaws"].iter().map(|film| films.get(film)).collect();
-    assert_eq!(seen, [Some(&"rain"), None]);
-    assert_eq!(films["Alien"], "a cat");
-    let listed: Vec<String> = films.iter().map(|(film, about)| format!("{film}: {about}")).collect();
-    assert_eq!(listed, ["Alien: a cat", "Metropolis: robots", "Stalker: rain"]);
-}
-
-#[test]
-fn stats_by_entry() {
-    let mut stats: OrderedMap<&str, u32> = OrderedMap::new();
-    let roll = || 42;
-    stats.entry("health").or_insert(100);
-    stats.entry("defence").or_insert_with(roll);
-    *stats.entry("attack").or_insert(100) += roll();
-    stats.entry("mana").and_modify(|mana| *mana += 200).or_insert(100);
-    stats.entry("mana").and_modify(|mana| *mana += 200).or_insert(100);
-    let expected = BTreeMap::from([("attack", 142), ("defence", 42), ("health", 100), ("mana", 300)]);
-    assert!(stats.iter().eq(&expected));
-}
-
-#[test]
-fn map_new_insert_clear() {
-    let mut map = OrderedMap::new();
-    map.insert(1, "one");
-    assert_eq!(map.len(), 1);
-    map.clear();
-    assert!(map.is_empty());
-}
-
-#[test]
-fn map_get_and_relatives() {
-    let mut map = OrderedMap::from([(1, "one".to_string())]);
-    assert_eq!(map.get(&1).map(String::as_str), Some("one"));
-    assert_eq!(map.get(&2), None);
-    assert_eq!(map.get_key_value(&1), Some((&1, &"one".to_string())));
-    assert!(map.contains_key(&1) && !map.contains_key(&2));
-    if let Some(value) = map.get_mut(&1) {
-        value.push('!');
-    }
-    assert_eq!(map[&1], "one!");
-}
 
 #[test]
 fn map_first_and_last() {
@@ -81,41 +29,6 @@ fn map_first_and_last() {
         popped.push(key);
     }
     assert_eq!(popped, [1, 2]);
-}
-
-#[test]
-fn map_insert_returns_the_old_value() {
-    let mut map = OrderedMap::new();
-    assert_eq!(map.insert(37, "a"), None);
-    assert!(!map.is_empty());
-    map.insert(37, "b");
-    assert_eq!(map.insert(37, "c"), Some("b"));
-    assert_eq!(map[&37], "c");
-}
-
-#[test]
-fn map_remove() {
-    let mut map = OrderedMap::from([(1, "a"), (2, "b")]);
-    assert_eq!(map.remove(&1), Some("a"));
-    assert_eq!(map.remove(&1), None);
-    assert_eq!(map.remove_entry(&2), Some((2, "b")));
-    assert_eq!(map.remove_entry(&2), None);
-}
-
-#[test]
-fn map_retain() {
-    let mut map: OrderedMap<i32, i32> = (0..8).map(|x| (x, x * 10)).collect();
-    map.retain(|key, _| key % 2 == 1);
-    assert!(map.into_iter().eq([(1, 10), (3, 30), (5, 50), (7, 70)]));
-}
-
-#[test]
-fn map_append() {
-    let mut a = OrderedMap::from([(1, "a"), (2, "b"), (3, "c")]);
-    let mut b = OrderedMap::from([(3, "d"), (4, "e"), (5, "f")]);
-    a.append(&mut b);
-    assert_eq!((a.len(), b.len()), (5, 0));
-    assert_eq!(a.values().copied().collect::<String>(), "abdef"); // b's value replaced a's for key 3
 }
 
 #[test]
@@ -142,24 +55,6 @@ fn map_range_with_swapped_ends() {
 #[should_panic(expected = "excludes")]
 fn map_empty_range() {
     OrderedMap::from([(4, ())]).range((Excluded(4), Excluded(4)));
-}
-
-#[test]
-fn map_range_mut() {
-    let mut map: OrderedMap<&str, i32> = ["Ida", "Bo", "Cy", "Eve"].map(|name| (name, 0)).into();
-    for (_, balance) in map.range_mut("B".."D") {
-        *balance += 100;
-    }
-    assert!(map.into_iter().eq([("Bo", 100), ("Cy", 100), ("Eve", 0), ("Ida", 0)]));
-}
-
-#[test]
-fn map_split_off() {
-    let mut a = OrderedMap::from([(1, "a"), (2, "b"), (3, "c"), (17, "d"), (41, "e")]);
-    let b = a.split_off(&3);
-    assert!(a.keys().eq(&[1, 2]));
-    assert!(b.keys().eq(&[3, 17, 41]));
-    assert_eq!((&a[&1], &b[&41]), (&"a", &"e"));
 }
 
 #[test]
@@ -302,19 +197,6 @@ fn panics_have_the_callers_location() {
         assert_eq!(FILE.take(), file!(), "call {i}");
     }
     let _ = std::panic::take_hook();
-}
-
-#[test]
-fn books() {
-    let mut books = OrderedSet::new();
-    books.insert("Emma");
-    books.insert("Ulysses");
-    books.insert("Dracula");
-    books.insert("Dubliners");
-    assert!(!books.contains("Hamlet"));
-    assert_eq!(books.len(), 4);
-    books.remove("Dracula");
-    assert!(books.iter().eq(&["Dubliners", "Emma", "Ulysses"]));
 }
 
 #[test]

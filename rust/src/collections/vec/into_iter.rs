@@ -112,7 +112,7 @@ impl<'m, T: 'm, A: Memory> IntoIterator for Vec<'m, T, A> {
     #[inline]
     fn into_iter(self) -> IntoIter<'m, T> {
         let len = self.len;
-        IntoIter { at: self.into_buffer().into_parts().0, front: 0, back: len, lives: PhantomData }
+        IntoIter { at: self.into_buffer().into_parts().0.cast(), front: 0, back: len, lives: PhantomData }
     }
 }
 

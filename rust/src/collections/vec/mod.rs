@@ -1,6 +1,7 @@
 //! A growing array in an arena.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+mod buffer;
 mod drain;
 mod edit;
 mod extend;
@@ -18,10 +19,10 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ptr::{self, NonNull};
 use core::slice;
 
-use super::buffer::Buffer;
 use super::TryReserveError;
 use crate::arena::Arena;
 use crate::boxed::Box;
+use crate::buffer::{Array, Buffer};
 use crate::error::{unwrap_infallible, AllocError};
 use crate::memory::Memory;
 
@@ -43,7 +44,7 @@ use crate::memory::Memory;
 /// assert_eq!(rest, ['a']);
 /// ```
 pub struct Vec<'m, T: 'm, A: Memory = Arena> {
-    buffer: Buffer<'m, T, A>,
+    buffer: Buffer<Array<T>, &'m A>,
     len: usize,
 }
 
@@ -81,7 +82,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     /// elements are initialised.
     pub unsafe fn from_raw_parts_in(ptr: *mut T, length: usize, capacity: usize, memory: &'m A) -> Vec<'m, T, A> {
         // SAFETY: the caller's contract.
-        unsafe { Vec { buffer: Buffer::from_parts(NonNull::new_unchecked(ptr), capacity, memory), len: length } }
+        unsafe { Vec { buffer: Buffer::of(NonNull::new_unchecked(ptr), capacity, memory), len: length } }
     }
 
     /// Creates a vector of the elements of an array.
@@ -188,7 +189,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
     pub fn into_raw_parts(self) -> (*mut T, usize, usize) {
         let len = self.len;
         let (at, capacity, _) = self.into_buffer().into_parts();
-        (at.as_ptr(), len, capacity)
+        (at.cast().as_ptr(), len, capacity)
     }
 
     /// As [`into_slice`](Vec::into_slice), by the standard library's name.
@@ -217,7 +218,7 @@ impl<'m, T: 'm, A: Memory> Vec<'m, T, A> {
 
     /// Returns the memory. The elements are not dropped.
     #[inline(always)]
-    fn into_buffer(self) -> Buffer<'m, T, A> {
+    fn into_buffer(self) -> Buffer<Array<T>, &'m A> {
         let this = ManuallyDrop::new(self);
         // SAFETY: `this` is not used again.
         unsafe { ptr::read(&this.buffer) }
