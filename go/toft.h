@@ -367,6 +367,7 @@ size_t strlen(const char *s);
 #define toft_recycler_slab_freed TOFT_PASTE(TOFT_PREFIX, toft_recycler_slab_freed)
 #define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
 #define toft_region_arena TOFT_PASTE(TOFT_PREFIX, toft_region_arena)
+#define toft_region_check TOFT_PASTE(TOFT_PREFIX, toft_region_check)
 #define toft_region_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_checkpoint)
 #define toft_region_create TOFT_PASTE(TOFT_PREFIX, toft_region_create)
 #define toft_region_drop_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_drop_checkpoint)
@@ -1359,8 +1360,11 @@ typedef struct toft_region_stats {
   uint64_t checkpoints; /* their number */
 } toft_region_stats;
 
+/* Validates options: TOFT_EARG if a size or flag does not exist here, a size or address is not a multiple of 4096, or
+ * PRIVATE_PAGES and the caller's memory come together. */
+TOFT_API int toft_region_check(const toft_region_options *options);
 /* Returns a region without content; options == NULL: the defaults. NULL if there is no memory or address space, or
- * the options are invalid: a size or flag that does not exist, PRIVATE_PAGES together with the caller's memory. */
+ * the options are invalid. */
 TOFT_API TOFT_NODISCARD toft_region *toft_region_create(const toft_region_options *options);
 /* Runs the cleanups of all its arenas and returns the range to the system. NULL is ignored. */
 TOFT_API void toft_region_release(toft_region *r);
