@@ -26,7 +26,10 @@
  * CHECKS. Arenas and recyclers of a region are not checked, metered or hardened: the records of these lie elsewhere.
  *
  * THREADS. A region, and all that was made in it, is used by one thread at a time. After fork parent and child have
- * a copy each, and both may restore theirs.
+ * a copy each, and both may restore theirs. If the caller's memory is shared (MAP_SHARED, of a file too), they have one
+ * region, which they use in turns: both may restore the checkpoints from before the fork, a later one belongs to the
+ * process that made it, and one of them releases the region. A process that was not forked from the creator cannot use
+ * it.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_REGION_H
