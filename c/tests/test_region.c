@@ -351,7 +351,7 @@ static void options(void **state) {
   o.max = 65537;
   assert_refused(&o);
   o.max = (size_t)1 << 20;
-  o.flags = 2;
+  o.flags = 4;
   assert_refused(&o);
   o.flags = TOFT_REGION_PRIVATE_PAGES;
   o.memory = memory;

@@ -241,7 +241,7 @@ static int toft_freeze_build_both(toft_freezing *z, toft_build_fn *build, void *
   int code = TOFT_OK;
   for (unsigned i = 0; i < 2 && code == TOFT_OK; i++) code = toft_freeze_build(z, i, max, build, argument);
   if (code != TOFT_OK) return code;
-  if (!toft_mappings_read(&z->mappings)) return TOFT_ENOMEM;
+  if (!toft_mappings_read(&z->mappings, 0)) return TOFT_ENOMEM;
   toft_freeze_compare_regions(z);
   return z->refused == 0 ? TOFT_OK : TOFT_ECONTENT;
 }

@@ -176,6 +176,7 @@ static void toft_region_put(toft_source *self, void *block, size_t size) {
 /* ---- create and release ---- */
 
 static void toft_region_forget_checkpoints(toft_region_control *c);
+static int toft_region_has_checks(void); /* region_outside.c */
 
 static void toft_region_free_control(toft_region_control *c) {
   if (c->reserved != NULL) toft_os_unmap(c->reserved, c->reserved_size);
@@ -238,7 +239,8 @@ static int toft_region_read_options(const toft_region_options *options, toft_reg
   *o = options != NULL ? *options : defaults;
   o->max = toft_region_max(o->max);
   if (!toft_region_is_valid_max(o->max)) return 0;
-  if ((o->flags & ~(uint32_t)TOFT_REGION_PRIVATE_PAGES) != 0) return 0;
+  if ((o->flags & ~(uint32_t)(TOFT_REGION_PRIVATE_PAGES | TOFT_REGION_CHECKED)) != 0) return 0;
+  if ((o->flags & TOFT_REGION_CHECKED) != 0 && !toft_region_has_checks()) return 0;
   if ((o->flags & TOFT_REGION_PRIVATE_PAGES) != 0 && (o->memory != NULL || !toft_os_has_memory_files())) return 0;
   return ((uintptr_t)o->memory & (TOFT_BLOCK_MIN - 1)) == 0;
 }
