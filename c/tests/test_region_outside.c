@@ -152,7 +152,7 @@ static void live_objects_are_read(void **state) {
       assert_int_equal(findings_of(r), k % 2 ? 0 : 1);
       *last = NULL;
     }
-    void **p = (void **)toft_recycler_alloc(c, sizes[i], 64 << i % 10), **q = (void **)toft_alloc(a, sizes[i]);
+    void **p = (void **)toft_recycler_alloc(c, sizes[i], (size_t)64 << i % 10), **q = (void **)toft_alloc(a, sizes[i]);
     assert_true(p != NULL && q != NULL);
     memset(p, 0, sizes[i]);
     memset(q, 0, sizes[i]);
@@ -187,7 +187,7 @@ static void random_objects(void **state) {
   toft_malloc *m = toft_region_malloc(r);
   void **live[OBJECTS] = {NULL};
   uint32_t random = 7;
-  for (int i = 0; i < (long_run() ? 20000 : 1000); i++) {
+  for (int i = 0; i < (long_run() ? 3000 : 300); i++) {
     uint32_t k = next_random(&random) % OBJECTS;
     if (live[k] != NULL) {
       toft_malloc_free(m, live[k]);
