@@ -38,7 +38,7 @@
 #endif
 
 #if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS) || defined(TOFT_OMIT_PAGE_CACHE) || \
-    defined(TOFT_OMIT_THREADS)
+    defined(TOFT_OMIT_RECYCLER) || defined(TOFT_OMIT_THREADS)
 #if defined(__GNUC__) || defined(__clang__)
 #pragma GCC diagnostic ignored "-Wunused-function" /* functions that only omitted features call */
 #endif
@@ -4298,6 +4298,7 @@ size_t strlen(const char *s);
 #define toft_recycler_slab_freed TOFT_PASTE(TOFT_PREFIX, toft_recycler_slab_freed)
 #define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
 #define toft_region_arena TOFT_PASTE(TOFT_PREFIX, toft_region_arena)
+#define toft_region_check TOFT_PASTE(TOFT_PREFIX, toft_region_check)
 #define toft_region_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_checkpoint)
 #define toft_region_create TOFT_PASTE(TOFT_PREFIX, toft_region_create)
 #define toft_region_drop_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_drop_checkpoint)
@@ -5655,7 +5656,8 @@ typedef struct toft_report {
   int kind;
   toft_arena *arena;
   const unsigned char *p;
-  size_t size, claimed_size; /* claimed_size: the caller's argument */
+  size_t size, claimed_size; /* claimed_size: the caller's argument; outside: the word */
+  const char *target;        /* outside: its place */
   ptrdiff_t offset;
   size_t length;                         /* of the written bytes, from offset on */
   int open_ended;                        /* they reach the end of the checked bytes: there may be more */
@@ -5785,7 +5787,7 @@ static void toft_put_symbol(toft_text_writer *t, const toft_symbol *s) {
   int has_line = s->file != NULL && s->line != 0;
   if (s->function != NULL) {
     toft_put_name(t, s->function);
-    if (!has_line) {
+    if (!has_line && s->offset != 0) {
       toft_put_text(t, "+");
       toft_put_number(t, s->offset, 16);
     }
@@ -5796,6 +5798,22 @@ static void toft_put_symbol(toft_text_writer *t, const toft_symbol *s) {
   toft_put_number(t, has_line ? s->line : s->module_offset, has_line ? 10 : 16);
   if (s->function != NULL) toft_put_text(t, ")");
 }
+
+#if defined(__linux__) && !defined(TOFT_OMIT_RECYCLER)
+/* Appends the variable of a loaded module at an address, as function and offset are. 0: no module is there. */
+static int toft_put_variable(uintptr_t address, toft_text_writer *t) {
+  toft_symbol s;
+  const void *behind = (const void *)(address + 1); /* a symbol is looked for at the byte before */
+  if (!toft_symbolize(NULL, behind, &s)) return 0;
+  int locked = TOFT_LOCK_TRY(&toft_symbol_lock);
+  if (locked && !toft_symbol_find(behind, &s)) (void)toft_symbolize(NULL, behind, &s);
+  s.file = NULL;
+  if (s.function != NULL) s.offset--;
+  toft_put_symbol(t, &s);
+  if (locked) TOFT_UNLOCK(&toft_symbol_lock);
+  return 1;
+}
+#endif
 
 static int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
   toft_symbol s;
@@ -5858,6 +5876,27 @@ static void toft_put_written(toft_text_writer *t, const char *kind, const toft_r
   toft_put_text(t, f->length > sizeof f->bytes ? "\"..." : "\"");
 }
 
+static void toft_put_arena(toft_text_writer *t, const toft_report *f) {
+  toft_put_text(t, ": the arena at ");
+  toft_put_number(t, (uintptr_t)f->p, 16);
+}
+
+static void toft_put_outside(toft_text_writer *t, const toft_report *f) {
+  toft_put_text(t, "pointer out of a region: ");
+  if (f->target == NULL) {
+    toft_put_number(t, f->size, 10);
+    toft_put_text(t, f->size == 1 ? " more word is an address" : " more words are addresses");
+  } else {
+    toft_put_text(t, "the word at ");
+    toft_put_number(t, (uintptr_t)f->p, 16);
+    toft_put_text(t, " is ");
+    toft_put_number(t, f->claimed_size, 16);
+    toft_put_text(t, " in ");
+    toft_put_text(t, f->target);
+  }
+  toft_put_text(t, ", which a restore does not bring back");
+}
+
 static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
   switch (f->kind) {
     case TOFT_FOUND_OVERRUN: toft_put_written(t, "overrun", f); break;
@@ -5900,13 +5939,12 @@ static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_
       break;
     case TOFT_FOUND_RELEASED:
       toft_put_text(t, strcmp(out->noticed.call, "release") == 0 ? "double release" : "use after release");
-      toft_put_text(t, ": the arena at ");
-      toft_put_number(t, (uintptr_t)f->p, 16);
+      toft_put_arena(t, f);
       toft_put_call(t, " was released", &out->returned, " at ");
       break;
     case TOFT_FOUND_NOT_RELEASED:
-      toft_put_text(t, "refused release: the arena at ");
-      toft_put_number(t, (uintptr_t)f->p, 16);
+      toft_put_text(t, "refused release");
+      toft_put_arena(t, f);
       toft_put_text(t, f->claimed_size != 0 ? " has a claimed range" : " is in a cleanup or a callback");
       break;
     case TOFT_FOUND_OVER_BUDGET:
@@ -5920,6 +5958,7 @@ static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_
       toft_put_number(t, (uintptr_t)f->p, 16);
       toft_put_text(t, " is wrong; the arena refuses every call");
       break;
+    case TOFT_FOUND_OUTSIDE: toft_put_outside(t, f); break;
     default: break;
   }
   if (f->kind <= TOFT_FOUND_WRONG_SIZE) toft_put_call(t, "; allocated", &out->allocated, " at ");

@@ -367,6 +367,7 @@ size_t strlen(const char *s);
 #define toft_recycler_slab_freed TOFT_PASTE(TOFT_PREFIX, toft_recycler_slab_freed)
 #define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
 #define toft_region_arena TOFT_PASTE(TOFT_PREFIX, toft_region_arena)
+#define toft_region_check TOFT_PASTE(TOFT_PREFIX, toft_region_check)
 #define toft_region_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_checkpoint)
 #define toft_region_create TOFT_PASTE(TOFT_PREFIX, toft_region_create)
 #define toft_region_drop_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_drop_checkpoint)
@@ -466,7 +467,8 @@ enum {
   TOFT_FOUND_RELEASED = 10,     /* called after its release */
   TOFT_FOUND_NOT_RELEASED = 11, /* a release had no effect: a range was claimed, or a cleanup was running */
   TOFT_FOUND_OVER_BUDGET = 12,  /* the live bytes of an arena exceed TOFT_BUDGET of the environment: see toft/meter.h */
-  TOFT_FOUND_OVERWRITTEN = 13   /* the state of a hardened arena was overwritten; it refuses every call from now on */
+  TOFT_FOUND_OVERWRITTEN = 13,  /* the state of a hardened arena was overwritten; it refuses every call from now on */
+  TOFT_FOUND_OUTSIDE = 14       /* a word in a checked region points to memory that a restore does not bring back */
 };
 
 /* A call of the program, as far as it is known. */
@@ -484,8 +486,8 @@ typedef struct toft_finding {
   int kind;            /* TOFT_FOUND_... */
   const char *message; /* the whole finding in one line without a newline */
   toft_arena *arena;   /* must not be called: it is inside a call, or released. NULL: the finding is a recycler's */
-  const void *address; /* of the allocation; NULL: no allocation is concerned */
-  size_t size;         /* the requested size; over budget: the live bytes */
+  const void *address; /* of the allocation, or of the word of a region; NULL: none is concerned */
+  size_t size;         /* the requested size; over budget: the live bytes; outside, without an address: further words */
   ptrdiff_t offset;    /* of the first written byte, from the start of the allocation */
   toft_moment allocated, returned, noticed;
   size_t length;              /* from the first written byte to the last, within the checked bytes */
@@ -952,10 +954,18 @@ TOFT_API int toft_frames_arrive_and_drop(toft_frames *frames);
  * FREES. A block that an arena or recycler returns serves the region again. Memory goes back to the system at
  * toft_region_trim and toft_region_release.
  *
- * CHECKS. Arenas and recyclers of a region are not checked, metered or hardened: the records of these lie elsewhere.
+ * CHECKS. Arenas and recyclers of a region are not checked, metered or hardened: the records of these lie elsewhere. A
+ * checked region reports at each checkpoint the words in live allocations that are addresses of writable memory
+ * outside of it, which a restore does not bring back: TOFT_FOUND_OUTSIDE of toft/findings.h, 16 of them, and then their
+ * number. A region is checked by TOFT_REGION_CHECKED, or by TOFT_CHECKED=1 in the environment on Linux. Blocks that
+ * the program takes from toft_region_source are not read. A number that equals an address, and an old one in bytes that
+ * the program has not written yet, are reported too.
  *
  * THREADS. A region, and all that was made in it, is used by one thread at a time. After fork parent and child have
- * a copy each, and both may restore theirs.
+ * a copy each, and both may restore theirs. If the caller's memory is shared (MAP_SHARED, of a file too), they have one
+ * region, which they use in turns: both may restore the checkpoints from before the fork, a later one belongs to the
+ * process that made it, and one of them releases the region. A process that was not forked from the creator cannot use
+ * it.
  */
 #ifndef TOFT_REGION_H
 #define TOFT_REGION_H
@@ -1338,8 +1348,9 @@ typedef struct toft_region toft_region;
 
 /* options.flags. PRIVATE_PAGES: a restore drops the pages that were written since the checkpoint, so that it takes
  * time for these only, and forked processes share the others; Linux only. Otherwise a restore copies all bytes that
- * were in use at the checkpoint, which is faster for regions of a few MiB of which much is written. */
-enum { TOFT_REGION_PRIVATE_PAGES = 1 };
+ * were in use at the checkpoint, which is faster for regions of a few MiB of which much is written. CHECKED: see above,
+ * CHECKS; Linux only. */
+enum { TOFT_REGION_PRIVATE_PAGES = 1, TOFT_REGION_CHECKED = 2 };
 
 typedef struct toft_region_options {
   size_t size;    /* sizeof(toft_region_options): TOFT_REGION_OPTIONS sets it */
@@ -1359,8 +1370,11 @@ typedef struct toft_region_stats {
   uint64_t checkpoints; /* their number */
 } toft_region_stats;
 
+/* Validates options: TOFT_EARG if a size or flag does not exist here, a size or address is not a multiple of 4096, or
+ * PRIVATE_PAGES and the caller's memory come together. */
+TOFT_API int toft_region_check(const toft_region_options *options);
 /* Returns a region without content; options == NULL: the defaults. NULL if there is no memory or address space, or
- * the options are invalid: a size or flag that does not exist, PRIVATE_PAGES together with the caller's memory. */
+ * the options are invalid. */
 TOFT_API TOFT_NODISCARD toft_region *toft_region_create(const toft_region_options *options);
 /* Runs the cleanups of all its arenas and returns the range to the system. NULL is ignored. */
 TOFT_API void toft_region_release(toft_region *r);

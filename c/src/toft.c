@@ -58,6 +58,7 @@
 #include "recycler/recycler_large.c"     /* large objects */
 #include "recycler/recycler_retention.c" /* what is kept; trim */
 #include "recycler/recycler_stats.c"     /* statistics */
+#include "recycler/recycler_walk.c"      /* the live objects */
 #include "recycler/recycler.c"           /* the calls of toft/recycler.h */
 #include "recycler/recycler_checked.c"   /* recyclers of a checked process */
 #include "recycler/recycler_malloc.c"    /* malloc on a recycler */
@@ -69,10 +70,11 @@
 /* ---- region: arenas and recyclers in one range, whose content is saved and restored ---- */
 #ifndef TOFT_OMIT_RECYCLER
 #include "platform/memory_file.c"     /* files in memory, mapped privately */
+#include "platform/mappings.c"        /* what lies at an address */
 #include "region/region.c"            /* the range, its blocks, what lies in it */
+#include "region/region_outside.c"    /* words that point out of a checked region */
 #include "region/region_checkpoint.c" /* checkpoint and restore */
 #include "platform/files.c"           /* files that are replaced as a whole, or mapped */
-#include "platform/mappings.c"        /* what lies at an address */
 #include "region/frozen_format.h"     /* the format of frozen files */
 #include "region/freeze_scrub.c"      /* clears what is not content */
 #include "region/freeze.c"            /* builds twice, compares, writes a frozen file */

@@ -223,7 +223,7 @@ static void one_file_is_open_often(void **state) {
     open[i] = open_with(0);
     if (i > 0) assert_int_equal(open[i].moved, 1); /* its address is in use */
   }
-#if !defined(_WIN32) /* where a file that is mapped cannot be replaced */
+#if !defined(_WIN32)  /* where a file that is mapped cannot be replaced */
   freeze_content(51); /* a new file; those that are open stay */
 #else
   plan p = {51, NULL, 0};

@@ -331,30 +331,37 @@ static void a_full_region_refuses(void **state) {
   toft_region_release(r);
 }
 
+static void assert_refused(const toft_region_options *o) {
+  assert_int_equal(toft_region_check(o), TOFT_EARG);
+  assert_null(toft_region_create(o));
+}
+
 static void options(void **state) {
   toft_region_options o = TOFT_REGION_OPTIONS;
   unsigned char *memory = (unsigned char *)page_memory((size_t)1 << 20);
   (void)state;
   toft_region_release(NULL);
   o.size = 1;
-  assert_null(toft_region_create(&o));
+  assert_refused(&o);
   o.size = sizeof o;
   for (size_t max = 1; max < 65536; max *= 3) {
     o.max = max;
-    assert_null(toft_region_create(&o));
+    assert_refused(&o);
   }
   o.max = 65537;
-  assert_null(toft_region_create(&o));
+  assert_refused(&o);
   o.max = (size_t)1 << 20;
-  o.flags = 2;
-  assert_null(toft_region_create(&o));
+  o.flags = 4;
+  assert_refused(&o);
   o.flags = TOFT_REGION_PRIVATE_PAGES;
   o.memory = memory;
-  assert_null(toft_region_create(&o));
+  assert_refused(&o);
   o.flags = 0;
   o.memory = memory + 64;
-  assert_null(toft_region_create(&o));
+  assert_refused(&o);
   o.memory = memory;
+  assert_int_equal(toft_region_check(&o), TOFT_OK);
+  assert_int_equal(toft_region_check(NULL), TOFT_OK);
   toft_region *r = toft_region_create(&o);
   assert_non_null(r);
   char *text = toft_strdup(toft_region_arena(r), "in the caller's memory");

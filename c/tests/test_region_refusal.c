@@ -4,6 +4,7 @@
 #if defined(__linux__)
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,13 +37,20 @@ static ssize_t failing_pwrite(int file, const void *p, size_t size, off_t at) {
   return fails() ? -1 : pwrite(file, p, size > 50000 ? 50000 : size, at); /* in parts */
 }
 
+static int failing_open(const char *path, int how, ...) { return fails() ? -1 : open(path, how, 0600); }
+static void *failing_realloc(void *p, size_t size) { return fails() ? NULL : realloc(p, size); }
+
 #define TOFT_STATIC
+#define open failing_open
+#define realloc failing_realloc
 #define posix_memalign failing_memalign
 #define mmap failing_mmap
 #define mprotect failing_mprotect
 #define syscall(number, one, two) failing_syscall(number, (uintptr_t)(one), two)
 #define pwrite failing_pwrite
 #include "toft.c"
+#undef open
+#undef realloc
 #undef posix_memalign
 #undef mmap
 #undef mprotect
@@ -50,6 +58,13 @@ static ssize_t failing_pwrite(int file, const void *p, size_t size, off_t at) {
 #undef pwrite
 
 #include "support.h"
+
+static size_t found;
+static void count(void *arg, const toft_finding *f) {
+  (void)arg;
+  assert_int_equal(f->kind, TOFT_FOUND_OUTSIDE);
+  found++;
+}
 
 /* Returns whether each request was granted. What is refused leaves the region as it was. */
 static int scenario(uint32_t flags) {
@@ -66,12 +81,20 @@ static int scenario(uint32_t flags) {
     return 0;
   }
   *n = 0;
+  static int outside;
+  int **pointer = toft_new(a, int *);
+  if (pointer == NULL) granted = 0;
+  if (pointer != NULL) *pointer = &outside;
   for (int level = 1; level <= 2; level++) {
     *n = level;
     unsigned char *more = (unsigned char *)toft_alloc(a, (size_t)300000);
     granted &= more != NULL;
     if (more != NULL) memset(more, level, 300000);
+    found = 0;
     int code = toft_region_checkpoint(r);
+    if (!(flags & TOFT_REGION_CHECKED)) assert_int_equal(found, 0);
+    assert_true(found <= 1); /* where the list of mappings is refused, none */
+    granted &= found == ((flags & TOFT_REGION_CHECKED) != 0);
     assert_true(code == TOFT_OK || code == TOFT_ENOMEM);
     granted &= code == TOFT_OK;
     saved[level] = code == TOFT_OK;
@@ -96,7 +119,8 @@ static int scenario(uint32_t flags) {
 
 static void each_refusal(void **state) {
   (void)state;
-  for (uint32_t flags = 0; flags <= 1; flags++)
+  toft_on_finding(count, NULL);
+  for (uint32_t flags = 0; flags <= 3; flags++)
     for (int all = 0; all <= 1; all++) {
       size_t n = 0;
       int granted;

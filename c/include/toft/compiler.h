@@ -208,6 +208,7 @@ size_t strlen(const char *s);
 #define toft_recycler_slab_freed TOFT_PASTE(TOFT_PREFIX, toft_recycler_slab_freed)
 #define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
 #define toft_region_arena TOFT_PASTE(TOFT_PREFIX, toft_region_arena)
+#define toft_region_check TOFT_PASTE(TOFT_PREFIX, toft_region_check)
 #define toft_region_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_checkpoint)
 #define toft_region_create TOFT_PASTE(TOFT_PREFIX, toft_region_create)
 #define toft_region_drop_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_drop_checkpoint)

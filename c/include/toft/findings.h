@@ -48,7 +48,8 @@ enum {
   TOFT_FOUND_RELEASED = 10,     /* called after its release */
   TOFT_FOUND_NOT_RELEASED = 11, /* a release had no effect: a range was claimed, or a cleanup was running */
   TOFT_FOUND_OVER_BUDGET = 12,  /* the live bytes of an arena exceed TOFT_BUDGET of the environment: see toft/meter.h */
-  TOFT_FOUND_OVERWRITTEN = 13   /* the state of a hardened arena was overwritten; it refuses every call from now on */
+  TOFT_FOUND_OVERWRITTEN = 13,  /* the state of a hardened arena was overwritten; it refuses every call from now on */
+  TOFT_FOUND_OUTSIDE = 14       /* a word in a checked region points to memory that a restore does not bring back */
 };
 
 /* A call of the program, as far as it is known. */
@@ -66,8 +67,8 @@ typedef struct toft_finding {
   int kind;            /* TOFT_FOUND_... */
   const char *message; /* the whole finding in one line without a newline */
   toft_arena *arena;   /* must not be called: it is inside a call, or released. NULL: the finding is a recycler's */
-  const void *address; /* of the allocation; NULL: no allocation is concerned */
-  size_t size;         /* the requested size; over budget: the live bytes */
+  const void *address; /* of the allocation, or of the word of a region; NULL: none is concerned */
+  size_t size;         /* the requested size; over budget: the live bytes; outside, without an address: further words */
   ptrdiff_t offset;    /* of the first written byte, from the start of the allocation */
   toft_moment allocated, returned, noticed;
   size_t length;              /* from the first written byte to the last, within the checked bytes */

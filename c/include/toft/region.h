@@ -23,10 +23,18 @@
  * FREES. A block that an arena or recycler returns serves the region again. Memory goes back to the system at
  * toft_region_trim and toft_region_release.
  *
- * CHECKS. Arenas and recyclers of a region are not checked, metered or hardened: the records of these lie elsewhere.
+ * CHECKS. Arenas and recyclers of a region are not checked, metered or hardened: the records of these lie elsewhere. A
+ * checked region reports at each checkpoint the words in live allocations that are addresses of writable memory
+ * outside of it, which a restore does not bring back: TOFT_FOUND_OUTSIDE of toft/findings.h, 16 of them, and then their
+ * number. A region is checked by TOFT_REGION_CHECKED, or by TOFT_CHECKED=1 in the environment on Linux. Blocks that
+ * the program takes from toft_region_source are not read. A number that equals an address, and an old one in bytes that
+ * the program has not written yet, are reported too.
  *
  * THREADS. A region, and all that was made in it, is used by one thread at a time. After fork parent and child have
- * a copy each, and both may restore theirs.
+ * a copy each, and both may restore theirs. If the caller's memory is shared (MAP_SHARED, of a file too), they have one
+ * region, which they use in turns: both may restore the checkpoints from before the fork, a later one belongs to the
+ * process that made it, and one of them releases the region. A process that was not forked from the creator cannot use
+ * it.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_REGION_H
@@ -46,8 +54,9 @@ typedef struct toft_region toft_region;
 
 /* options.flags. PRIVATE_PAGES: a restore drops the pages that were written since the checkpoint, so that it takes
  * time for these only, and forked processes share the others; Linux only. Otherwise a restore copies all bytes that
- * were in use at the checkpoint, which is faster for regions of a few MiB of which much is written. */
-enum { TOFT_REGION_PRIVATE_PAGES = 1 };
+ * were in use at the checkpoint, which is faster for regions of a few MiB of which much is written. CHECKED: see above,
+ * CHECKS; Linux only. */
+enum { TOFT_REGION_PRIVATE_PAGES = 1, TOFT_REGION_CHECKED = 2 };
 
 typedef struct toft_region_options {
   size_t size;    /* sizeof(toft_region_options): TOFT_REGION_OPTIONS sets it */
@@ -67,8 +76,11 @@ typedef struct toft_region_stats {
   uint64_t checkpoints; /* their number */
 } toft_region_stats;
 
+/* Validates options: TOFT_EARG if a size or flag does not exist here, a size or address is not a multiple of 4096, or
+ * PRIVATE_PAGES and the caller's memory come together. */
+TOFT_API int toft_region_check(const toft_region_options *options);
 /* Returns a region without content; options == NULL: the defaults. NULL if there is no memory or address space, or
- * the options are invalid: a size or flag that does not exist, PRIVATE_PAGES together with the caller's memory. */
+ * the options are invalid. */
 TOFT_API TOFT_NODISCARD toft_region *toft_region_create(const toft_region_options *options);
 /* Runs the cleanups of all its arenas and returns the range to the system. NULL is ignored. */
 TOFT_API void toft_region_release(toft_region *r);

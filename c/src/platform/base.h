@@ -21,7 +21,7 @@
 #endif
 
 #if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS) || defined(TOFT_OMIT_PAGE_CACHE) || \
-    defined(TOFT_OMIT_THREADS)
+    defined(TOFT_OMIT_RECYCLER) || defined(TOFT_OMIT_THREADS)
 #if defined(__GNUC__) || defined(__clang__)
 #pragma GCC diagnostic ignored "-Wunused-function" /* functions that only omitted features call */
 #endif

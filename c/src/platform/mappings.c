@@ -16,22 +16,25 @@ typedef struct toft_mappings {
 } toft_mappings;
 
 #if defined(__linux__) && !defined(TOFT_NO_OS)
+#define TOFT_HAS_MAPPINGS 1
 
 static FILE *toft_mappings_file(void) {
   int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   return file >= 0 ? fdopen(file, "r") : NULL;
 }
 
-/* Reads the next line; stores the range, and the name that it ends with. 0: there is none. */
-static int toft_mapping_next(FILE *f, uintptr_t range[2], char *line, size_t size, const char **name) {
+/* Reads the next line; stores the range, whether it is writable, and the name that it ends with. 0: there is none. */
+static int toft_mapping_next(FILE *f, uintptr_t range[2], int *writable, char *line, size_t size, const char **name) {
   unsigned long long begin, end;
+  char permissions[8];
   int at = 0;
   if (fgets(line, (int)size, f) == NULL) return 0;
   size_t length = strcspn(line, "\n");
   int c = line[length] == 0 ? 0 : '\n';
   while (c != '\n' && c != EOF) c = fgetc(f); /* the rest of a long line */
   line[length] = 0;
-  if (sscanf(line, "%llx-%llx %*s %*s %*s %*s %n", &begin, &end, &at) < 2) return 0;
+  if (sscanf(line, "%llx-%llx %7s %*s %*s %*s %n", &begin, &end, permissions, &at) < 3) return 0;
+  *writable = permissions[1] == 'w';
   range[0] = (uintptr_t)begin;
   range[1] = (uintptr_t)end;
   *name = at != 0 ? line + at : "";
@@ -63,17 +66,17 @@ static int toft_mappings_add(toft_mappings *m, const uintptr_t range[2]) {
   return 1;
 }
 
-/* 0: the list cannot be read, or there is no memory for it. */
-static int toft_mappings_read(toft_mappings *m) {
+/* Reads all mappings, or those that can be written. 0: the list cannot be read, or there is no memory for it. */
+static int toft_mappings_read(toft_mappings *m, int writable) {
   char line[512];
   const char *name;
   uintptr_t range[2];
-  int done = 1;
+  int done = 1, is_writable;
   memset(m, 0, sizeof *m);
   FILE *f = toft_mappings_file();
   if (f == NULL) return 0;
-  while (done && toft_mapping_next(f, range, line, sizeof line, &name))
-    if (!toft_mapping_is_left_out(range, name)) done = toft_mappings_add(m, range);
+  while (done && toft_mapping_next(f, range, &is_writable, line, sizeof line, &name))
+    if (is_writable >= writable && !toft_mapping_is_left_out(range, name)) done = toft_mappings_add(m, range);
   (void)fclose(f);
   return done && m->count != 0;
 }
@@ -95,9 +98,10 @@ static void toft_mapping_name(uintptr_t address, char *to, size_t size) {
   char line[512];
   const char *name = NULL;
   uintptr_t range[2];
+  int writable;
   FILE *f = toft_mappings_file();
   if (f != NULL) {
-    while (toft_mapping_next(f, range, line, sizeof line, &name) && range[1] <= address) name = NULL;
+    while (toft_mapping_next(f, range, &writable, line, sizeof line, &name) && range[1] <= address) name = NULL;
     (void)fclose(f);
     if (name != NULL && range[0] > address) name = NULL;
   }
@@ -106,7 +110,8 @@ static void toft_mapping_name(uintptr_t address, char *to, size_t size) {
 
 #elif !defined(TOFT_NO_OS)
 
-static int toft_mappings_read(toft_mappings *m) {
+static int toft_mappings_read(toft_mappings *m, int writable) {
+  (void)writable;
   memset(m, 0, sizeof *m);
   return 1;
 }

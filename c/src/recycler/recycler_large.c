@@ -289,8 +289,9 @@ static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t ali
 }
 
 static void toft_recycler_large_free(toft_recycler *r, void *p) {
-  const toft_recycler_front *front = toft_recycler_front_of(p);
+  toft_recycler_front *front = toft_recycler_front_of(p);
   toft_recycler_region *g = front->region;
+  front->region = NULL; /* recycler_walk.c looks for records */
   r->region_used -= front->size;
   toft_recycler_run_add(r, g, front->first, front->count);
   if (--g->live == 0) r->region_idle_bytes += g->total * TOFT_RECYCLER_PAGE;

@@ -25,9 +25,9 @@ typedef struct toft_build {
 typedef struct toft_freezing {
   const toft_freeze_options *options;
   toft_build builds[2];
-  size_t size;               /* of the content: pointers lie in it */
-  int finds_sites;           /* the builds are checked, and are not written */
-  const toft_record *record; /* of the allocation that is compared; NULL: not known */
+  size_t size;                      /* of the content: pointers lie in it */
+  int finds_sites;                  /* the builds are checked, and are not written */
+  const struct toft_record *record; /* of the allocation that is compared; NULL: not known */
   toft_mappings mappings;
   size_t refused;
   uint64_t pointers;
@@ -75,6 +75,11 @@ static int toft_freeze_refuse(toft_freezing *z, uint32_t kind, uint64_t offset, 
   }
   z->refused++;
   return 0;
+}
+
+static int toft_freeze_result(const toft_freezing *z) {
+  if (z->refused != 0) return TOFT_ECONTENT;
+  return TOFT_OK;
 }
 
 /* ---- building ---- */
@@ -169,7 +174,7 @@ static int toft_freeze_compare(toft_freezing *z) {
   z->bits = (uint64_t *)(void *)(b[0].base + z->size);
   toft_unpoison(z->bits, all - z->size);
   toft_freeze_compare_words(z, TOFT_FROZEN_START, z->size);
-  return z->refused == 0 ? TOFT_OK : TOFT_ECONTENT;
+  return toft_freeze_result(z);
 }
 
 #ifndef TOFT_OMIT_CHECKS
@@ -230,7 +235,8 @@ static int toft_freeze_write(toft_freezing *z, const char *path) {
   h.checksum = toft_frozen_body_checksum(p, size);
   h.header_checksum = toft_frozen_header_checksum(&h);
   memcpy(p, &h, sizeof h);
-  return toft_file_write_whole(path, p, (size_t)toft_frozen_file_size(size)) ? TOFT_OK : TOFT_EIO;
+  if (!toft_file_write_whole(path, p, (size_t)toft_frozen_file_size(size))) return TOFT_EIO;
+  return TOFT_OK;
 }
 
 /* ---- API ---- */
@@ -241,9 +247,9 @@ static int toft_freeze_build_both(toft_freezing *z, toft_build_fn *build, void *
   int code = TOFT_OK;
   for (unsigned i = 0; i < 2 && code == TOFT_OK; i++) code = toft_freeze_build(z, i, max, build, argument);
   if (code != TOFT_OK) return code;
-  if (!toft_mappings_read(&z->mappings)) return TOFT_ENOMEM;
+  if (!toft_mappings_read(&z->mappings, 0)) return TOFT_ENOMEM;
   toft_freeze_compare_regions(z);
-  return z->refused == 0 ? TOFT_OK : TOFT_ECONTENT;
+  return toft_freeze_result(z);
 }
 
 static void toft_freeze_discard_both(toft_freezing *z) {

@@ -32,7 +32,8 @@ static int toft_frozen_check_header(const toft_frozen_header *h, uint64_t size, 
   if (h->base % 64 != 0 || h->base == 0 || h->base > UINTPTR_MAX - size) return TOFT_ECORRUPT;
   if (h->root < TOFT_FROZEN_START || h->root >= h->size) return TOFT_ECORRUPT;
   if (h->layout[sizeof h->layout - 1] != 0) return TOFT_ECORRUPT;
-  return toft_frozen_has_layout(h, o) ? TOFT_OK : TOFT_ECONTENT;
+  if (!toft_frozen_has_layout(h, o)) return TOFT_ECONTENT;
+  return TOFT_OK;
 }
 
 static int toft_frozen_has_checksum(const toft_frozen_header *h, const void *p) {
@@ -104,7 +105,8 @@ static int toft_frozen_load(toft_frozen *f, toft_file file, size_t size, const t
   if (!toft_os_commit(p, size)) return TOFT_EIO;
   toft_os_prefer_huge_pages(p, size);
   memcpy(p, h, sizeof *h);
-  return toft_file_read(file, p + sizeof *h, size - sizeof *h) ? TOFT_OK : TOFT_EIO;
+  if (!toft_file_read(file, p + sizeof *h, size - sizeof *h)) return TOFT_EIO;
+  return TOFT_OK;
 }
 
 static int toft_frozen_map_or_load(toft_frozen *f, toft_file file, size_t size, const toft_frozen_header *h,

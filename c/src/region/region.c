@@ -176,6 +176,7 @@ static void toft_region_put(toft_source *self, void *block, size_t size) {
 /* ---- create and release ---- */
 
 static void toft_region_forget_checkpoints(toft_region_control *c);
+static int toft_region_has_checks(void); /* region_outside.c */
 
 static void toft_region_free_control(toft_region_control *c) {
   if (c->reserved != NULL) toft_os_unmap(c->reserved, c->reserved_size);
@@ -231,18 +232,27 @@ static int toft_region_is_valid_max(size_t max) {
   return max >= TOFT_REGION_MIN && max <= TOFT_MAX_REQUEST && max % TOFT_BLOCK_MIN == 0;
 }
 
+/* The options with their defaults. 0: they are invalid. */
+static int toft_region_read_options(const toft_region_options *options, toft_region_options *o) {
+  const toft_region_options defaults = TOFT_REGION_OPTIONS;
+  if (options != NULL && options->size != sizeof *o) return 0;
+  *o = options != NULL ? *options : defaults;
+  o->max = toft_region_max(o->max);
+  if (!toft_region_is_valid_max(o->max)) return 0;
+  if ((o->flags & ~(uint32_t)(TOFT_REGION_PRIVATE_PAGES | TOFT_REGION_CHECKED)) != 0) return 0;
+  if ((o->flags & TOFT_REGION_CHECKED) != 0 && !toft_region_has_checks()) return 0;
+  if ((o->flags & TOFT_REGION_PRIVATE_PAGES) != 0 && (o->memory != NULL || !toft_os_has_memory_files())) return 0;
+  return ((uintptr_t)o->memory & (TOFT_BLOCK_MIN - 1)) == 0;
+}
+
+int toft_region_check(const toft_region_options *options) {
+  toft_region_options o;
+  return toft_region_read_options(options, &o) ? TOFT_OK : TOFT_EARG;
+}
+
 toft_region *toft_region_create(const toft_region_options *options) {
-  toft_region_options o = TOFT_REGION_OPTIONS;
-  if (options != NULL) {
-    if (options->size != sizeof o) return NULL;
-    o = *options;
-  }
-  o.max = toft_region_max(o.max);
-  if (!toft_region_is_valid_max(o.max)) return NULL;
-  if ((o.flags & ~(uint32_t)TOFT_REGION_PRIVATE_PAGES) != 0) return NULL;
-  if ((o.flags & TOFT_REGION_PRIVATE_PAGES) != 0 && (o.memory != NULL || !toft_os_has_memory_files())) return NULL;
-  if (((uintptr_t)o.memory & (TOFT_BLOCK_MIN - 1)) != 0) return NULL;
-  return toft_region_create_in(&o, o.max, 1, 0);
+  toft_region_options o;
+  return toft_region_read_options(options, &o) ? toft_region_create_in(&o, o.max, 1, 0) : NULL;
 }
 
 void toft_region_release(toft_region *r) {

@@ -6,6 +6,7 @@
 
 #include "../core/blocks.c"
 #include "region.c"
+#include "region_outside.c"
 
 typedef struct toft_saved {
   struct toft_saved *older;
@@ -62,6 +63,7 @@ static int toft_region_save(toft_region_control *c, toft_saved *s) {
 int toft_region_checkpoint(toft_region *r) {
   toft_region_control *c = r->control;
   if (toft_region_is_busy(r)) return TOFT_EBUSY;
+  toft_region_report_outside(r, TOFT_CALLER());
   toft_saved *s = (toft_saved *)toft_os_heap_take(toft_round(sizeof *s, 64), 64);
   if (s == NULL) return TOFT_ENOMEM;
   s->older = c->saved;

@@ -16,6 +16,7 @@
 #include "span.hpp"
 #if defined(__has_include) && __has_include(<memory_resource>)
 #include "pmr.hpp"
+#include "region.hpp"
 #endif
 
 #endif
