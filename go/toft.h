@@ -916,10 +916,10 @@ TOFT_API int toft_frames_arrive_and_drop(toft_frames *frames);
  * its own functions or static data in them.
  *
  * OPENING maps the file at the address that it was written for, and touches none of its pages; where that address is
- * not free, at another one, and then adds the distance to all pointers, each of which is checked to stay inside.
+ * not free, at another one, checks that each pointer lies inside, and adds the distance to it.
  *
  * TRUST. Opening checks the header and the sizes; at another address, or with TOFT_FROZEN_VERIFY, also that each
- * recorded pointer lies inside the content. What a structure means is not checked: a program that follows the pointers
+ * recorded pointer lies inside the content. The meaning of a structure is not checked: a program that follows the pointers
  * of a file trusts its writer, or verifies the structure itself. While a file is open it must be replaced by rename,
  * as toft_freeze does, and not be changed or truncated: reading a page that no longer exists raises SIGBUS.
  *
@@ -1447,8 +1447,8 @@ typedef struct toft_freeze_fault {
   uint64_t size, inside; /* with a site: bytes of the allocation; the word's offset in it */
 } toft_freeze_fault;
 
-/* Receives a fault; the strings are valid during the call. Returns 1 if the word is plain data, which is written as the
- * first build has it, 0 to refuse it. Only the result for DIFFERS and POINTS_OUT counts. */
+/* Receives a fault; the strings are valid during the call. Returns 1 if the word is plain data, which the file
+ * gets from the first build, 0 to refuse it. Only the result for DIFFERS and POINTS_OUT counts. */
 typedef int toft_freeze_fn(void *argument, const toft_freeze_fault *fault);
 
 /* options.flags. SITES: if a word is refused, the content is built twice more with checked arenas and recyclers, and
@@ -1496,7 +1496,7 @@ typedef struct toft_frozen {
   uint64_t size;  /* its bytes */
   uint32_t moved; /* 1: not at the address that it was written for */
   uint32_t is_reserved;
-  void *mapping; /* what a close returns */
+  void *mapping; /* for toft_frozen_close */
   uint64_t mapped;
 } toft_frozen;
 

@@ -1,4 +1,4 @@
-/* Frozen files: what is read back, at its address and elsewhere; words that are refused; altered files.
+/* Frozen files: content at its address and elsewhere; words that are refused; altered files.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "support.h"
 
@@ -57,7 +57,7 @@ static void add(toft_malloc *m, content *c, uint32_t key) {
   *at = n;
 }
 
-/* Keeps what was freed, with addresses of the stack in it, and objects of every size between the nodes. */
+/* Leaves freed objects, with addresses of the stack in them, and objects of every size between the nodes. */
 static void *build(toft_region *r, void *argument) {
   plan *p = (plan *)argument;
   toft_malloc *m = toft_region_malloc(r);
@@ -200,7 +200,7 @@ static void content_is_read_back(void **state) {
   }
 }
 
-/* Whatever the process is and where the builders' regions lie, the same content gives the same file. */
+/* The same content gives the same file, in each process and at each address of the builders' regions. */
 static void files_are_reproducible(void **state) {
   (void)state;
   size_t sizes[2];
@@ -449,7 +449,7 @@ static void faults_name_their_allocation(void **state) {
   }
 }
 
-/* The same bits of an address wherever the file is opened: low tags, a difference, XOR of two. */
+/* Words that are right at each address of the file: low tags, a difference, XOR of two. */
 static void plant_fine(toft_region *r, content *c) {
   (void)r;
   plant_word(c, (uintptr_t)c->tree | 1);

@@ -1,4 +1,4 @@
-/* Checked regions: pointers out of a region that its checkpoint reports, and what it does not report.
+/* Checked regions: pointers out of a region that its checkpoint reports, and those that it does not report.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "support.h"
 

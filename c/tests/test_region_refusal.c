@@ -66,7 +66,7 @@ static void count(void *arg, const toft_finding *f) {
   found++;
 }
 
-/* Returns whether each request was granted. What is refused leaves the region as it was. */
+/* Returns whether each request was granted. A refused request leaves the region as it was. */
 static int scenario(uint32_t flags) {
   toft_region_options o = TOFT_REGION_OPTIONS;
   o.flags = flags;

@@ -42,7 +42,7 @@ static toft_region *region_in(void *memory) {
   return r;
 }
 
-/* ---- what a process does in its turn; the codes of its calls are TOFT_OK ---- */
+/* ---- the steps of a process; the codes of its calls are TOFT_OK ---- */
 
 enum { ADD, REMOVE, CHECKPOINT, RESTORE, DROP, END };
 

@@ -33,7 +33,7 @@ static int toft_os_memory_file(const void *content, size_t size) {
   return file;
 }
 
-/* Maps the file privately, over what is at `at` if that is not NULL. NULL: refused; nothing changed. */
+/* Maps the file privately, over the mapping at `at` if that is not NULL. NULL: refused; nothing changed. */
 static void *toft_os_map_file(int file, size_t size, void *at) {
   void *p = mmap(at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | (at != NULL ? MAP_FIXED : 0), file, 0);
   return p == MAP_FAILED ? NULL : p;

@@ -1,5 +1,5 @@
-/* Clears everything but the content in a region that is frozen: the heads of the region, its arenas and recyclers, and all
- * memory that is free. After that nothing can be allocated or freed in the region.
+/* Clears everything but the content in a region that is frozen: the heads of the region, its arenas and recyclers, and
+ * all memory that is free. After that nothing can be allocated or freed in the region.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_REGION_FREEZE_SCRUB_C
 #define TOFT_REGION_FREEZE_SCRUB_C

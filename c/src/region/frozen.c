@@ -40,7 +40,7 @@ static int toft_frozen_has_checksum(const toft_frozen_header *h, const void *p) 
   return h->checksum == 0 || h->checksum == toft_frozen_body_checksum(p, h->size);
 }
 
-/* Whether each pointer lies inside, and there are as many as the header says. */
+/* Whether each pointer lies inside, and their number is that of the header. */
 static int toft_frozen_check_pointers(const toft_frozen_header *h, void *p) {
   uint64_t count;
   return toft_frozen_scan(p, h->size, (uintptr_t)h->base, &count) && count == h->pointers;

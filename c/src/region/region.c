@@ -40,7 +40,7 @@ typedef struct toft_region_recycler_block {
 
 TOFT_STATIC_ASSERT(region_recycler, sizeof(toft_region_recycler_block) <= TOFT_BLOCK_MIN);
 
-/* Regions of toft_freeze: one whose recyclers clear what is freed; one whose arenas and recyclers are checked. */
+/* Regions of toft_freeze: one whose recyclers clear freed memory; one whose arenas and recyclers are checked. */
 enum { TOFT_REGION_FREEZES = 1, TOFT_REGION_FREEZES_CHECKED };
 
 /* Outside of the range, so that a restore does not change it. */
@@ -183,7 +183,7 @@ static void toft_region_free_control(toft_region_control *c) {
   toft_os_heap_put(c);
 }
 
-/* Returns the range without a look at its content. */
+/* Returns the range; its content may be zero. */
 static void toft_region_discard(toft_region_control *c) {
   toft_region_forget_checkpoints(c);
   TOFT_HELD_LESS(c->committed);

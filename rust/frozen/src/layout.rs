@@ -3,7 +3,7 @@
 
 use std::any::type_name;
 
-/// Collects what is known of types; [`Freeze::describe`](crate::Freeze::describe) fills it in.
+/// Collects the properties of types; [`Freeze::describe`](crate::Freeze::describe) fills it in.
 #[derive(Debug)]
 pub struct Layout {
     hash: u64,

@@ -146,7 +146,7 @@ fn move_pointers(memory: &Memory, header: &Header) {
     // SAFETY: the bits lie behind the words, so that no write changes them.
     let bits = unsafe { std::slice::from_raw_parts(start.add(size), memory.bytes().len() - size) };
     for at in pointers(bits) {
-        // SAFETY: the word and what it points to lie inside. The block is aligned to at least 64 KiB, and the offset of
+        // SAFETY: the word and its target lie inside. The block is aligned to at least 64 KiB, and the offset of
         // a word to words; no reference covers it.
         unsafe {
             let word = start.add(at).cast::<usize>();
@@ -175,8 +175,8 @@ impl<R: Freeze> Frozen<R> {
     /// same structs. It is mapped at its own address, if nothing is there, and no page of it is read.
     ///
     /// # Safety
-    /// The file was written so, by a writer that the program trusts, and nobody changes or truncates it while it is
-    /// open; it may be replaced by a rename. What is checked: the header, the sizes, the names and layouts of the types;
+    /// The file was written so, by a writer that the program trusts, and is not changed or truncated while it is
+    /// open; it may be replaced by a rename. The checks are of the header, the sizes, the names and layouts of the types;
     /// at another address that each pointer lies inside; with [`OpenOptions::verify`] that, and the checksum.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What is written is read back, at its address and elsewhere; other files and types are refused.
+//! Values are read back, at their address and elsewhere; other files and types are refused.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::collections::HashSet;
