@@ -453,8 +453,26 @@ static void another_thread_restores(void **state) { (void)state; }
 static void forked_processes_restore_their_own(void **state) { (void)state; }
 #endif
 
+/* Blocks whose end is at no multiple of the page size, which has 64 KiB on some systems. */
+static void large_blocks_are_restored(void **state) {
+  (void)state;
+  toft_region *r = region_of(0, (size_t)20 << 20);
+  toft_arena *a = toft_region_arena(r);
+  for (size_t size = 1 << 20; size < (size_t)5 << 20; size += (1 << 20) + 4096) {
+    unsigned char *p = (unsigned char *)toft_alloc(a, size);
+    assert_non_null(p);
+    memset(p, 5, size);
+    assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+    memset(p, 6, size);
+    assert_int_equal(toft_region_restore(r), TOFT_OK);
+    assert_true(p[0] == 5 && p[size - 1] == 5);
+  }
+  toft_region_release(r);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(large_blocks_are_restored),
       cmocka_unit_test(everything_is_brought_back),
       cmocka_unit_test(cleanups_run_as_for_a_rewind),
       cmocka_unit_test(checkpoints_form_a_stack),

@@ -6,6 +6,8 @@
 #include "os.c"
 #include "sanitizers.c"
 
+#ifndef TOFT_NO_OS
+
 #define TOFT_FILE_NAME_MORE 32 /* bytes that the name of a temporary file is longer */
 
 /* Bytes that one call writes or reads. */
@@ -114,7 +116,7 @@ static int toft_os_protect(void *p, size_t size) {
 
 static void toft_os_prefer_huge_pages(void *p, size_t size) { (void)p, (void)size; }
 
-#elif !defined(TOFT_NO_OS)
+#else
 
 #include <errno.h>
 #include <fcntl.h>
@@ -227,7 +229,6 @@ static void toft_os_prefer_huge_pages(void *p, size_t size) {
 
 #endif
 
-#ifndef TOFT_NO_OS
 /* Writes a file that replaces `path` when it is complete. 0: errno has the reason, and `path` is unchanged. */
 static int toft_file_write_whole(const char *path, const void *p, size_t size) {
   size_t length = strlen(path);

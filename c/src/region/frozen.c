@@ -17,7 +17,11 @@ static int toft_frozen_options_of(const toft_frozen_options *options, toft_froze
 }
 
 static int toft_frozen_has_layout(const toft_frozen_header *h, const toft_frozen_options *o) {
-  if (o->layout != NULL && strcmp(h->layout, o->layout) != 0) return 0;
+  size_t i = 0; /* there may be no strcmp */
+  if (o->layout != NULL) {
+    while (h->layout[i] != 0 && h->layout[i] == o->layout[i]) i++;
+    if (h->layout[i] != o->layout[i]) return 0;
+  }
   return o->layout_hash == 0 || o->layout_hash == h->layout_hash;
 }
 

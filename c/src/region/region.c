@@ -91,7 +91,7 @@ static size_t toft_region_align(size_t size) {
 static int toft_region_commit(toft_region_control *c, size_t to) {
   size_t more;
   if (to <= c->committed) return 1;
-  more = toft_min(c->max, toft_max(to, c->committed + TOFT_REGION_STEP)) - c->committed;
+  more = toft_min(c->max, toft_max(toft_os_page(to), c->committed + TOFT_REGION_STEP)) - c->committed;
   if (c->reserved != NULL && !toft_os_commit((unsigned char *)c->region + c->committed, more)) return 0;
   TOFT_HELD_MORE(more);
   c->committed += more;

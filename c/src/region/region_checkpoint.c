@@ -67,7 +67,7 @@ int toft_region_checkpoint(toft_region *r) {
   toft_saved *s = (toft_saved *)toft_os_heap_take(toft_round(sizeof *s, 64), 64);
   if (s == NULL) return TOFT_ENOMEM;
   s->older = c->saved;
-  s->size = toft_os_page((size_t)(r->top - r->base));
+  s->size = toft_min(toft_os_page((size_t)(r->top - r->base)), c->max);
   if (!toft_region_save(c, s)) {
     toft_os_heap_put(s);
     return TOFT_ENOMEM;
