@@ -3684,6 +3684,684 @@ int toft_adopt(toft_arena *head, toft_arena *donor) {
 
 #endif
 
+/* ==== core/reserve.c ==== */
+/* Room for coming allocations, and arenas that are created by the first of them. */
+#ifndef TOFT_CORE_RESERVE_C
+#define TOFT_CORE_RESERVE_C
+
+/* ==== toft/lazy.h ==== */
+/* An arena by value: one pointer in the program's own structure. Its arena is created by the first allocation.
+ *
+ *     struct parser { toft_lazy memory; ... };            zeroed: no arena, no memory
+ *     struct node *n = toft_lazy_new(&parser->memory, struct node);
+ *     toft_lazy_release(&parser->memory);                 as at first; the structure may be copied or freed then
+ *
+ * The structure may be copied while it has no arena; afterwards it may move, and only one copy may be used.
+ */
+#ifndef TOFT_LAZY_H
+#define TOFT_LAZY_H
+
+/* ==== toft/inline.h ==== */
+/* The inline fast paths. They use only the four words of the ABI's head, so they work with arenas of every provider.
+ * toft.h documents the functions. */
+#ifndef TOFT_INLINE_H
+#define TOFT_INLINE_H
+
+/* ==== toft/abi.h ==== */
+/* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md has the meaning of each
+ * member. Allocate inline: if (limit - cursor < size) call ops->alloc; else p = cursor, cursor += round_up(size, 8).
+ * From 0.1.0 on these structures never change: additions come in headers of their own, as toft_abi_info.h. */
+#ifndef TOFT_ABI
+#define TOFT_ABI 1
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+typedef struct toft_arena toft_arena;
+typedef struct toft_mark { /* a point to rewind to: {arena->cursor, arena->epoch & ~1}, read inline */
+  unsigned char *cursor;
+  uintptr_t epoch;
+} toft_mark;
+typedef struct toft_range { /* a claimed range; its holder alone moves cursor, byte by byte if it likes */
+  unsigned char *cursor, *limit;
+  uintptr_t claim; /* set by the provider; 0: nothing is claimed */
+} toft_range;
+typedef struct toft_cleanup { /* fn == NULL: cancelled */
+  void (*fn)(void *arg);
+  void *arg;
+} toft_cleanup;
+typedef struct toft_stats { /* bytes, but for the last two */
+  uint64_t live, allocated, peak, budget, reserved, wasted, blocks, source_calls;
+} toft_stats;
+/* flags of alloc and resize: zero the new bytes; fail rather than move */
+enum { TOFT_ZERO = 1, TOFT_STAY = 2 };
+/* policies of reset: keep the recent high-water mark, everything, or `keep` bytes */
+enum { TOFT_KEEP_RECENT = 0, TOFT_KEEP_ALL = 1, TOFT_KEEP_BYTES = 2 };
+/* what ops->set can change */
+enum { TOFT_SET_BUDGET = 1, TOFT_SET_TAG = 2, TOFT_SET_SAMPLE = 3, TOFT_SET_CHECKED = 4 };
+/* results; a failure leaves the arena as it was. ECORRUPT: done, and a checked arena found bytes written outside an
+ * allocation */
+enum { TOFT_OK = 0, TOFT_ENOMEM = -1, TOFT_EMARK = -2, TOFT_EBUSY = -3, TOFT_EARG = -4, TOFT_ENOSYS = -5 };
+enum { TOFT_ECORRUPT = -6 };
+typedef struct toft_arena_ops {
+  uint32_t size;    /* bytes of the table that the provider filled in */
+  uint32_t version; /* 1 */
+  void *(*alloc)(toft_arena *, size_t size, size_t align, uint32_t flags, uintptr_t site);
+  void *(*resize)(toft_arena *, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
+                  uintptr_t site);
+  void (*free)(toft_arena *, void *p, size_t size); /* may be NULL */
+  int (*rewind)(toft_arena *, unsigned char *cursor, uintptr_t epoch);
+  int (*reset)(toft_arena *, uint32_t policy, size_t keep);
+  void (*trim)(toft_arena *, size_t keep);
+  toft_cleanup *(*cleanup)(toft_arena *, void (*fn)(void *), void *arg);
+  void *(*claim)(toft_arena *, toft_range *, size_t size, size_t align);
+  int (*give)(toft_arena *, toft_range *);
+  int (*contains)(const toft_arena *, const void *p);
+  size_t (*stats)(toft_arena *, toft_stats *out, size_t out_size);
+  int (*set)(toft_arena *, uint32_t what, uint64_t value, const char *name, size_t name_len);
+  void (*release)(toft_arena *);
+} toft_arena_ops;
+struct toft_arena {          /* pinned: never copied, never moved */
+  unsigned char *cursor;     /* next free byte; a multiple of 8, never NULL */
+  const toft_arena_ops *ops; /* read again for every call: the provider may swap it */
+  unsigned char *limit;      /* end of the bytes for the inline path; a multiple of 8, cursor <= limit */
+  uintptr_t epoch;           /* bit 0: instrumented, so rewind, resize and free go through ops */
+};
+#define TOFT_STATIC_ASSERT(name, cond) typedef char toft_assert_##name[(cond) ? 1 : -1]
+TOFT_STATIC_ASSERT(head, sizeof(struct toft_arena) == 4 * sizeof(void *));
+TOFT_STATIC_ASSERT(ops, offsetof(struct toft_arena, ops) == sizeof(void *));
+TOFT_STATIC_ASSERT(limit, offsetof(struct toft_arena, limit) == 2 * sizeof(void *));
+TOFT_STATIC_ASSERT(epoch, offsetof(struct toft_arena, epoch) == 3 * sizeof(void *));
+TOFT_STATIC_ASSERT(table, sizeof(toft_arena_ops) == 8 + 13 * sizeof(void *));
+TOFT_STATIC_ASSERT(mark, sizeof(toft_mark) == 2 * sizeof(void *));
+TOFT_STATIC_ASSERT(range, sizeof(toft_range) == 3 * sizeof(void *));
+TOFT_STATIC_ASSERT(stats, sizeof(toft_stats) == 64);
+TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) == sizeof(void *));
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* ==== toft/compiler.h ==== */
+/* Compiler attributes, linkage, and the renaming of symbols by TOFT_PREFIX. Nothing here changes a layout. */
+#ifndef TOFT_COMPILER_H
+#define TOFT_COMPILER_H
+
+/* TOFT_NO_LIBC: a build with TOFT_NO_OS for a target without a C library. The program provides the first four of these
+ * functions, which compilers call by themselves too, and the others if it duplicates strings. */
+#if !defined(TOFT_NO_LIBC) && defined(__has_include)
+#if !__has_include(<string.h>)
+#define TOFT_NO_LIBC 1
+#endif
+#endif
+#ifdef TOFT_NO_LIBC
+#include <stddef.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+void *memcpy(void *to, const void *from, size_t size);
+void *memmove(void *to, const void *from, size_t size);
+void *memset(void *p, int byte, size_t size);
+int memcmp(const void *p, const void *q, size_t size);
+void *memchr(const void *p, int byte, size_t size);
+size_t strlen(const char *s);
+#ifdef __cplusplus
+}
+#endif
+#else
+#include <string.h>
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TOFT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TOFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define TOFT_CONSTANT(x) __builtin_constant_p(x)
+#define TOFT_ASSUME(x) ((x) ? (void)0 : __builtin_unreachable())
+#define TOFT_SEPARATE_ACCESSES() \
+  __asm__ volatile("" : : : "memory") /* compiler barrier: keeps two accesses from being merged */
+#define TOFT_INLINE static inline __attribute__((always_inline, unused))
+#define TOFT_NODISCARD __attribute__((warn_unused_result))
+#define TOFT_FORMAT(fmt, first) __attribute__((format(printf, fmt, first)))
+#define TOFT_SIZED(n) __attribute__((alloc_size(n)))
+#define TOFT_SIZED2(n, m) __attribute__((alloc_size(n, m)))
+#define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn), unused))
+#define TOFT_COLD __attribute__((noinline, cold))
+#define TOFT_NOINLINE __attribute__((noinline))
+#define TOFT_UNUSED __attribute__((unused))
+/* The return address of the enclosing function; 0 where code has no addresses. */
+#ifdef __wasm__
+#define TOFT_CALLER() ((uintptr_t)0)
+#else
+#define TOFT_CALLER() ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
+#endif
+#else
+#define TOFT_LIKELY(x) (x)
+#define TOFT_UNLIKELY(x) (x)
+#define TOFT_CONSTANT(x) 0
+#define TOFT_ASSUME(x) ((void)0)
+#define TOFT_SEPARATE_ACCESSES() ((void)0)
+#define TOFT_INLINE static inline
+#define TOFT_NODISCARD
+#define TOFT_FORMAT(fmt, first)
+#define TOFT_SIZED(n)
+#define TOFT_SIZED2(n, m)
+#define TOFT_COLD
+#define TOFT_NOINLINE
+#define TOFT_UNUSED
+#if defined(_MSC_VER)
+#include <intrin.h>
+#define TOFT_CALLER() ((uintptr_t)_ReturnAddress())
+#else
+#define TOFT_CALLER() ((uintptr_t)0)
+#endif
+#endif
+
+/* TOFT_STATIC: the library is part of the translation unit that includes toft.c. TOFT_SHARED: it is a shared library;
+ * TOFT_BUILD is also defined while that library is compiled. */
+#if defined(TOFT_STATIC)
+#define TOFT_API static TOFT_UNUSED
+#elif defined(_WIN32) && defined(TOFT_SHARED)
+#ifdef TOFT_BUILD
+#define TOFT_API extern __declspec(dllexport)
+#else
+#define TOFT_API extern __declspec(dllimport)
+#endif
+#elif defined(__GNUC__) || defined(__clang__)
+#define TOFT_API extern __attribute__((visibility("default")))
+#else
+#define TOFT_API extern
+#endif
+
+#ifdef __cplusplus
+#define TOFT_ALIGNOF(T) alignof(T)
+#else
+#define TOFT_ALIGNOF(T) _Alignof(T)
+#endif
+
+#ifdef TOFT_NO_OS
+#define TOFT_THREAD_LOCAL
+#elif defined(__cplusplus)
+#define TOFT_THREAD_LOCAL thread_local
+#else
+#define TOFT_THREAD_LOCAL _Thread_local
+#endif
+
+/* TOFT_PREFIX is prepended to every external symbol, so that two libraries can each embed a copy. */
+#define TOFT_PASTE_(a, b) a##b
+#define TOFT_PASTE(a, b) TOFT_PASTE_(a, b)
+#ifdef TOFT_PREFIX
+#define toft_adopt TOFT_PASTE(TOFT_PREFIX, toft_adopt)
+#define toft_at_place TOFT_PASTE(TOFT_PREFIX, toft_at_place)
+#define toft_background_thread TOFT_PASTE(TOFT_PREFIX, toft_background_thread)
+#define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
+#define toft_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_cache_bytes)
+#define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
+#define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
+#define toft_clear_report TOFT_PASTE(TOFT_PREFIX, toft_clear_report)
+#define toft_create TOFT_PASTE(TOFT_PREFIX, toft_create)
+#define toft_create_in TOFT_PASTE(TOFT_PREFIX, toft_create_in)
+#define toft_create_with TOFT_PASTE(TOFT_PREFIX, toft_create_with)
+#define toft_current TOFT_PASTE(TOFT_PREFIX, toft_current)
+#define toft_current_calloc TOFT_PASTE(TOFT_PREFIX, toft_current_calloc)
+#define toft_current_free TOFT_PASTE(TOFT_PREFIX, toft_current_free)
+#define toft_current_malloc TOFT_PASTE(TOFT_PREFIX, toft_current_malloc)
+#define toft_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_current_realloc)
+#define toft_current_swap TOFT_PASTE(TOFT_PREFIX, toft_current_swap)
+#define toft_error_name TOFT_PASTE(TOFT_PREFIX, toft_error_name)
+#define toft_findings TOFT_PASTE(TOFT_PREFIX, toft_findings)
+#define toft_frame_arena TOFT_PASTE(TOFT_PREFIX, toft_frame_arena)
+#define toft_frame_enter TOFT_PASTE(TOFT_PREFIX, toft_frame_enter)
+#define toft_frame_leave TOFT_PASTE(TOFT_PREFIX, toft_frame_leave)
+#define toft_frame_previous TOFT_PASTE(TOFT_PREFIX, toft_frame_previous)
+#define toft_frame_publish TOFT_PASTE(TOFT_PREFIX, toft_frame_publish)
+#define toft_frames_advance TOFT_PASTE(TOFT_PREFIX, toft_frames_advance)
+#define toft_frames_arrive_and_drop TOFT_PASTE(TOFT_PREFIX, toft_frames_arrive_and_drop)
+#define toft_frames_arrive_and_wait TOFT_PASTE(TOFT_PREFIX, toft_frames_arrive_and_wait)
+#define toft_frames_create TOFT_PASTE(TOFT_PREFIX, toft_frames_create)
+#define toft_frames_get_stats TOFT_PASTE(TOFT_PREFIX, toft_frames_get_stats)
+#define toft_frames_number TOFT_PASTE(TOFT_PREFIX, toft_frames_number)
+#define toft_frames_release TOFT_PASTE(TOFT_PREFIX, toft_frames_release)
+#define toft_frames_set_parties TOFT_PASTE(TOFT_PREFIX, toft_frames_set_parties)
+#define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
+#define toft_freeze TOFT_PASTE(TOFT_PREFIX, toft_freeze)
+#define toft_frozen_close TOFT_PASTE(TOFT_PREFIX, toft_frozen_close)
+#define toft_frozen_open TOFT_PASTE(TOFT_PREFIX, toft_frozen_open)
+#define toft_frozen_open_in TOFT_PASTE(TOFT_PREFIX, toft_frozen_open_in)
+#define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
+#define toft_heap_trim TOFT_PASTE(TOFT_PREFIX, toft_heap_trim)
+#define toft_held_bytes TOFT_PASTE(TOFT_PREFIX, toft_held_bytes)
+#define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
+#define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
+#define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
+#define toft_lazy_create TOFT_PASTE(TOFT_PREFIX, toft_lazy_create)
+#define toft_lease_get TOFT_PASTE(TOFT_PREFIX, toft_lease_get)
+#define toft_lease_return TOFT_PASTE(TOFT_PREFIX, toft_lease_return)
+#define toft_leases_create TOFT_PASTE(TOFT_PREFIX, toft_leases_create)
+#define toft_leases_get_stats TOFT_PASTE(TOFT_PREFIX, toft_leases_get_stats)
+#define toft_leases_release TOFT_PASTE(TOFT_PREFIX, toft_leases_release)
+#define toft_leases_trim TOFT_PASTE(TOFT_PREFIX, toft_leases_trim)
+#define toft_limited_source_init TOFT_PASTE(TOFT_PREFIX, toft_limited_source_init)
+#define toft_malloc_aligned TOFT_PASTE(TOFT_PREFIX, toft_malloc_aligned)
+#define toft_malloc_alloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_alloc)
+#define toft_malloc_calloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_calloc)
+#define toft_malloc_current TOFT_PASTE(TOFT_PREFIX, toft_malloc_current)
+#define toft_malloc_current_alloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_alloc)
+#define toft_malloc_current_calloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_calloc)
+#define toft_malloc_current_free TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_free)
+#define toft_malloc_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_realloc)
+#define toft_malloc_current_swap TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_swap)
+#define toft_malloc_free TOFT_PASTE(TOFT_PREFIX, toft_malloc_free)
+#define toft_malloc_get_stats TOFT_PASTE(TOFT_PREFIX, toft_malloc_get_stats)
+#define toft_malloc_init_size TOFT_PASTE(TOFT_PREFIX, toft_malloc_init_size)
+#define toft_malloc_realloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_realloc)
+#define toft_malloc_release TOFT_PASTE(TOFT_PREFIX, toft_malloc_release)
+#define toft_malloc_trim TOFT_PASTE(TOFT_PREFIX, toft_malloc_trim)
+#define toft_malloc_usable_size TOFT_PASTE(TOFT_PREFIX, toft_malloc_usable_size)
+#define toft_on_finding TOFT_PASTE(TOFT_PREFIX, toft_on_finding)
+#define toft_next_cleanup TOFT_PASTE(TOFT_PREFIX, toft_next_cleanup)
+#define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
+#define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
+#define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)
+#define toft_page_cache_age TOFT_PASTE(TOFT_PREFIX, toft_page_cache_age)
+#define toft_page_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_page_cache_bytes)
+#define toft_page_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_page_cache_limit)
+#define toft_page_cache_window TOFT_PASTE(TOFT_PREFIX, toft_page_cache_window)
+#define toft_page_source_init TOFT_PASTE(TOFT_PREFIX, toft_page_source_init)
+#define toft_page_source_trim TOFT_PASTE(TOFT_PREFIX, toft_page_source_trim)
+#define toft_phase_begin_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_begin_slow)
+#define toft_phase_end_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_end_slow)
+#define toft_phases TOFT_PASTE(TOFT_PREFIX, toft_phases)
+#define toft_pin TOFT_PASTE(TOFT_PREFIX, toft_pin)
+#define toft_pool_clear TOFT_PASTE(TOFT_PREFIX, toft_pool_clear)
+#define toft_pool_get_stats TOFT_PASTE(TOFT_PREFIX, toft_pool_get_stats)
+#define toft_pool_init TOFT_PASTE(TOFT_PREFIX, toft_pool_init)
+#define toft_pool_insert_slow TOFT_PASTE(TOFT_PREFIX, toft_pool_insert_slow)
+#define toft_pool_release TOFT_PASTE(TOFT_PREFIX, toft_pool_release)
+#define toft_pool_reserve TOFT_PASTE(TOFT_PREFIX, toft_pool_reserve)
+#define toft_pool_trim TOFT_PASTE(TOFT_PREFIX, toft_pool_trim)
+#define toft_printf TOFT_PASTE(TOFT_PREFIX, toft_printf)
+#define toft_quarantine_trim TOFT_PASTE(TOFT_PREFIX, toft_quarantine_trim)
+#define toft_recycler_alloc_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow)
+#define toft_recycler_alloc_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow_at)
+#define toft_recycler_check TOFT_PASTE(TOFT_PREFIX, toft_recycler_check)
+#define toft_recycler_free_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow)
+#define toft_recycler_free_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow_at)
+#define toft_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_recycler_get_stats)
+#define toft_recycler_init_layout TOFT_PASTE(TOFT_PREFIX, toft_recycler_init_layout)
+#define toft_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_recycler_release)
+#define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
+#define toft_recycler_slab_freed TOFT_PASTE(TOFT_PREFIX, toft_recycler_slab_freed)
+#define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
+#define toft_region_arena TOFT_PASTE(TOFT_PREFIX, toft_region_arena)
+#define toft_region_check TOFT_PASTE(TOFT_PREFIX, toft_region_check)
+#define toft_region_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_checkpoint)
+#define toft_region_create TOFT_PASTE(TOFT_PREFIX, toft_region_create)
+#define toft_region_drop_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_drop_checkpoint)
+#define toft_region_get_stats TOFT_PASTE(TOFT_PREFIX, toft_region_get_stats)
+#define toft_region_malloc TOFT_PASTE(TOFT_PREFIX, toft_region_malloc)
+#define toft_region_recycler TOFT_PASTE(TOFT_PREFIX, toft_region_recycler)
+#define toft_region_release TOFT_PASTE(TOFT_PREFIX, toft_region_release)
+#define toft_region_restore TOFT_PASTE(TOFT_PREFIX, toft_region_restore)
+#define toft_region_root TOFT_PASTE(TOFT_PREFIX, toft_region_root)
+#define toft_region_set_root TOFT_PASTE(TOFT_PREFIX, toft_region_set_root)
+#define toft_region_source TOFT_PASTE(TOFT_PREFIX, toft_region_source)
+#define toft_region_trim TOFT_PASTE(TOFT_PREFIX, toft_region_trim)
+#define toft_reserve TOFT_PASTE(TOFT_PREFIX, toft_reserve)
+#define toft_reserve_source_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_init)
+#define toft_reserve_source_release TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_release)
+#define toft_set_metered TOFT_PASTE(TOFT_PREFIX, toft_set_metered)
+#define toft_set_sampling_seed TOFT_PASTE(TOFT_PREFIX, toft_set_sampling_seed)
+#define toft_set_soft_budget TOFT_PASTE(TOFT_PREFIX, toft_set_soft_budget)
+#define toft_set_tag_budget TOFT_PASTE(TOFT_PREFIX, toft_set_tag_budget)
+#define toft_set_unwinder TOFT_PASTE(TOFT_PREFIX, toft_set_unwinder)
+#define toft_shared_alloc TOFT_PASTE(TOFT_PREFIX, toft_shared_alloc)
+#define toft_shared_contains TOFT_PASTE(TOFT_PREFIX, toft_shared_contains)
+#define toft_shared_create TOFT_PASTE(TOFT_PREFIX, toft_shared_create)
+#define toft_shared_free TOFT_PASTE(TOFT_PREFIX, toft_shared_free)
+#define toft_shared_get_stats TOFT_PASTE(TOFT_PREFIX, toft_shared_get_stats)
+#define toft_shared_local TOFT_PASTE(TOFT_PREFIX, toft_shared_local)
+#define toft_shared_release TOFT_PASTE(TOFT_PREFIX, toft_shared_release)
+#define toft_shared_reset TOFT_PASTE(TOFT_PREFIX, toft_shared_reset)
+#define toft_shared_resize TOFT_PASTE(TOFT_PREFIX, toft_shared_resize)
+#define toft_shared_trim TOFT_PASTE(TOFT_PREFIX, toft_shared_trim)
+#define toft_site TOFT_PASTE(TOFT_PREFIX, toft_site)
+#define toft_sites TOFT_PASTE(TOFT_PREFIX, toft_sites)
+#define toft_snapshot TOFT_PASTE(TOFT_PREFIX, toft_snapshot)
+#define toft_snapshot_text TOFT_PASTE(TOFT_PREFIX, toft_snapshot_text)
+#define toft_symbolize TOFT_PASTE(TOFT_PREFIX, toft_symbolize)
+#define toft_sync_recycler_alloc TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_alloc)
+#define toft_sync_recycler_create TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_create)
+#define toft_sync_recycler_free TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_free)
+#define toft_sync_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_get_stats)
+#define toft_sync_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_release)
+#define toft_sync_recycler_reset TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_reset)
+#define toft_sync_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_resize)
+#define toft_sync_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_trim)
+#define toft_tag_pop_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_pop_slow)
+#define toft_tag_push_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_push_slow)
+#define toft_tags TOFT_PASTE(TOFT_PREFIX, toft_tags)
+#define toft_version TOFT_PASTE(TOFT_PREFIX, toft_version)
+#define toft_write_profile TOFT_PASTE(TOFT_PREFIX, toft_write_profile)
+#define toft_vprintf TOFT_PASTE(TOFT_PREFIX, toft_vprintf)
+#endif
+
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TOFT_ROUND8(n) (((n) + 7u) & ~(size_t)7)
+
+/* The bytes remaining are a multiple of 8, so remaining >= size implies remaining >= TOFT_ROUND8(size). The compare of
+ * the unrounded size is therefore safe for sizes near SIZE_MAX, and the addition cannot pass limit. */
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a, size_t size) {
+  unsigned char *p = a->cursor;
+  if (TOFT_UNLIKELY((size_t)(a->limit - p) < size)) return a->ops->alloc(a, size, 8, 0, 0);
+  a->cursor = p + TOFT_ROUND8(size);
+  TOFT_ASSUME(p != NULL); /* guaranteed by the ABI; makes the caller's NULL check free */
+  return p;
+}
+
+/* The alignments 3, 5, 6 and 7 are treated as 8, as on the inline path. */
+#define TOFT_OPS_ALIGN(align) ((align) < 8 && ((align) & ((align)-1)) != 0 ? 8 : (align))
+
+/* Alignments up to 8 cost nothing; larger ones are padded here, and the slow path is called only if the block is full.
+ * An alignment that is not a power of two fails here or in the slow path. For constants whose sum cannot wrap one
+ * compare is enough. */
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align) {
+  unsigned char *p = a->cursor;
+  size_t remaining = (size_t)(a->limit - p);
+  if (TOFT_LIKELY(align - 1 < 8)) {
+    if (TOFT_UNLIKELY(remaining < size)) return a->ops->alloc(a, size, TOFT_OPS_ALIGN(align), 0, 0);
+  } else {
+    uintptr_t q = ((uintptr_t)p + (align - 1)) & (0 - (uintptr_t)align);
+    size_t pad = (size_t)(q - (uintptr_t)p);
+    int full = TOFT_CONSTANT(size) && TOFT_CONSTANT(align) && size < 0x1000000 && align < 0x1000000
+                   ? remaining < pad + size
+                   : remaining < pad || remaining - pad < size;
+    if (TOFT_UNLIKELY((align & (align - 1)) != 0 || full)) return a->ops->alloc(a, size, align, 0, 0);
+    p = (unsigned char *)q; /* equals p + pad, with a shorter dependency chain for the next allocation */
+  }
+  a->cursor = p + TOFT_ROUND8(size);
+  TOFT_ASSUME(p != NULL);
+  return p;
+}
+
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_zeroed(toft_arena *a, size_t size, size_t align) {
+  void *p = toft_alloc_aligned(a, size, align);
+  if (TOFT_LIKELY(p != NULL)) memset(p, 0, size);
+  return p;
+}
+
+/* Returns count * size, or SIZE_MAX, with which every allocation fails. */
+TOFT_INLINE size_t toft_array_size(size_t count, size_t size) {
+#if defined(__GNUC__) || defined(__clang__)
+  size_t bytes;
+  return TOFT_UNLIKELY(__builtin_mul_overflow(count, size, &bytes)) ? SIZE_MAX : bytes;
+#else
+  return size != 0 && count > SIZE_MAX / size ? SIZE_MAX : count * size;
+#endif
+}
+
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array(toft_arena *a, size_t count, size_t size,
+                                                                    size_t align) {
+  return toft_alloc_aligned(a, toft_array_size(count, size), align);
+}
+
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array_zeroed(toft_arena *a, size_t count, size_t size,
+                                                                           size_t align) {
+  return toft_alloc_zeroed(a, toft_array_size(count, size), align);
+}
+
+/* In place if p is the newest allocation and fits; else through ops, as always in an instrumented arena. A block's end
+ * is never the address of another block's first byte, so p + size == cursor identifies the newest allocation. */
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a, void *p, size_t old_size, size_t new_size,
+                                                           size_t align) {
+  unsigned char *q = (unsigned char *)p;
+  if (TOFT_LIKELY(q != NULL && !(a->epoch & 1) && (size_t)(a->cursor - q) == TOFT_ROUND8(old_size) &&
+                  (size_t)(a->limit - q) >= new_size && ((uintptr_t)q & (align - 1)) == 0 &&
+                  (align & (align - 1)) == 0)) {
+    a->cursor += (ptrdiff_t)(TOFT_ROUND8(new_size) -
+                             TOFT_ROUND8(old_size)); /* relative to cursor, since q comes from the caller */
+    return p;
+  }
+  return a->ops->resize(a, p, old_size, new_size, TOFT_OPS_ALIGN(align), 0, 0);
+}
+
+TOFT_INLINE void toft_free(toft_arena *a, void *p, size_t size) {
+  unsigned char *q = (unsigned char *)p;
+  if (q == NULL) return;
+  if (TOFT_LIKELY(!(a->epoch & 1) && (size_t)(a->cursor - q) == TOFT_ROUND8(size)))
+    a->cursor = q;
+  else if (a->ops->free)
+    a->ops->free(a, p, size);
+}
+
+TOFT_INLINE toft_mark toft_mark_here(const toft_arena *a) {
+  toft_mark m;
+  m.cursor = a->cursor;
+  m.epoch = a->epoch & ~(uintptr_t)1;
+  return m;
+}
+
+TOFT_INLINE int toft_rewind(toft_arena *a, toft_mark m) {
+  if (TOFT_UNLIKELY(m.epoch != a->epoch || m.cursor > a->cursor)) return a->ops->rewind(a, m.cursor, m.epoch);
+  a->cursor = m.cursor;
+  return TOFT_OK;
+}
+
+TOFT_INLINE int toft_reset(toft_arena *a) { return a->ops->reset(a, TOFT_KEEP_RECENT, 0); }
+
+TOFT_INLINE int toft_reset_keep(toft_arena *a, uint32_t policy, size_t bytes) {
+  return a->ops->reset(a, policy, bytes);
+}
+
+TOFT_INLINE void toft_trim(toft_arena *a, size_t keep) { a->ops->trim(a, keep); }
+
+TOFT_INLINE void toft_release(toft_arena *a) {
+  if (a != NULL) a->ops->release(a);
+}
+
+TOFT_INLINE toft_cleanup *toft_cleanup_add(toft_arena *a, void (*fn)(void *), void *arg) {
+  return a->ops->cleanup(a, fn, arg);
+}
+
+TOFT_INLINE int toft_contains(const toft_arena *a, const void *p) { return a->ops->contains(a, p); }
+
+TOFT_INLINE toft_stats toft_get_stats(toft_arena *a) {
+  toft_stats s;
+  memset(&s, 0, sizeof s);
+  a->ops->stats(a, &s, sizeof s);
+  return s;
+}
+
+TOFT_INLINE int toft_set_budget(toft_arena *a, uint64_t bytes) {
+  return a->ops->set(a, TOFT_SET_BUDGET, bytes, NULL, 0);
+}
+
+TOFT_INLINE int toft_set_checked(toft_arena *a, int on) { return a->ops->set(a, TOFT_SET_CHECKED, on != 0, NULL, 0); }
+
+/* ---- a claimed range: cursor and limit in the caller's locals ---- */
+
+/* The address of the range must not escape, or it could not live in registers, so ops gets a copy. The barrier keeps
+ * gcc from merging the two words into a vector register for the whole loop. */
+TOFT_INLINE void toft_range_copy(toft_range *to, const toft_range *from) {
+  to->cursor = from->cursor;
+  TOFT_SEPARATE_ACCESSES();
+  to->limit = from->limit;
+  to->claim = from->claim;
+}
+
+TOFT_INLINE void *toft_range_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
+  toft_range copy;
+  void *p;
+  toft_range_copy(&copy, r);
+  p = a->ops->claim(a, &copy, size, align);
+  toft_range_copy(r, &copy);
+  return p;
+}
+
+TOFT_INLINE int toft_claim(toft_arena *a, toft_range *r) {
+  r->cursor = r->limit = NULL;
+  r->claim = 0;
+  return toft_range_claim(a, r, 0, 1) ? TOFT_OK : TOFT_EBUSY;
+}
+
+TOFT_INLINE int toft_unclaim(toft_arena *a, toft_range *r) {
+  toft_range copy;
+  int code;
+  toft_range_copy(&copy, r);
+  code = a->ops->give(a, &copy);
+  toft_range_copy(r, &copy);
+  return code;
+}
+
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_alloc(toft_arena *a, toft_range *r, size_t size) {
+  unsigned char *p = r->cursor;
+  if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) return toft_range_claim(a, r, size, 8);
+  r->cursor = p + TOFT_ROUND8(size);
+  TOFT_ASSUME(p != NULL);
+  return p;
+}
+
+/* Neither rounds nor aligns. The provider rounds the first allocation of a new range; the excess is returned here. */
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_bytes(toft_arena *a, toft_range *r, size_t size) {
+  unsigned char *p = r->cursor;
+  if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) {
+    p = (unsigned char *)toft_range_claim(a, r, size, 1);
+    if (p != NULL && r->cursor == p + TOFT_ROUND8(size)) r->cursor = p + size;
+    return p;
+  }
+  r->cursor = p + size;
+  TOFT_ASSUME(p != NULL);
+  return p;
+}
+
+TOFT_INLINE void toft_range_align(toft_range *r) {
+  r->cursor += (size_t)(0 - (uintptr_t)r->cursor) & 7u; /* limit is a multiple of 8, so this cannot pass it */
+}
+
+/* ---- scopes ---- */
+
+typedef struct toft_scope {
+  toft_arena *arena; /* NULL: ended */
+  toft_mark mark;
+} toft_scope;
+
+TOFT_INLINE toft_scope toft_scope_begin(toft_arena *a) {
+  toft_scope s;
+  s.arena = a;
+  s.mark = toft_mark_here(a);
+  return s;
+}
+
+/* `a` may be NULL; toft_scope_end then does nothing. */
+TOFT_INLINE toft_scope toft_scope_begin_if(toft_arena *a) {
+  toft_scope s;
+  if (a != NULL) return toft_scope_begin(a);
+  memset(&s, 0, sizeof s);
+  return s;
+}
+
+TOFT_INLINE void toft_scope_end(toft_scope *s) {
+  if (s->arena != NULL) (void)toft_rewind(s->arena, s->mark);
+  s->arena = NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct toft_lazy {
+  toft_arena *arena; /* NULL: none yet */
+} toft_lazy;
+
+/* Returns the arena, which all other calls take, and creates it if there is none; NULL: no memory. */
+TOFT_API toft_arena *toft_lazy_create(toft_lazy *l);
+TOFT_INLINE toft_arena *toft_lazy_arena(toft_lazy *l) {
+  return TOFT_LIKELY(l->arena != NULL) ? l->arena : toft_lazy_create(l);
+}
+
+/* As toft_alloc_aligned. NULL: no memory. */
+TOFT_INLINE TOFT_NODISCARD void *toft_lazy_alloc(toft_lazy *l, size_t size, size_t align) {
+  toft_arena *a = toft_lazy_arena(l);
+  return TOFT_LIKELY(a != NULL) ? toft_alloc_aligned(a, size, align) : NULL;
+}
+#define toft_lazy_new(l, T) ((T *)toft_lazy_alloc((l), sizeof(T), TOFT_ALIGNOF(T)))
+
+/* As toft_reset and toft_release. Without an arena they do nothing. */
+TOFT_INLINE void toft_lazy_reset(toft_lazy *l) {
+  if (l->arena != NULL) toft_reset(l->arena);
+}
+TOFT_INLINE void toft_lazy_release(toft_lazy *l) {
+  if (l->arena != NULL) toft_release(l->arena);
+  l->arena = NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* Makes a new block current that has room for `bytes`. 0: the source refuses. */
+static int toft_reserve_block(toft_state *a, size_t bytes) {
+  size_t need = toft_need(bytes, 8), size = toft_new_block_size(a, need);
+  if (size == 0 || toft_usable(size) < need) size = toft_least_size(need);
+  toft_block_header *b = toft_block_take(a, size);
+  if (b == NULL) return 0;
+  a->current->used_end = a->head.cursor;
+  toft_block_push(a, b, TOFT_BLOCK_REGULAR);
+  toft_make_current(a, b, toft_block_start(a, b));
+  return 1;
+}
+
+static int toft_reserve_room(toft_state *a, size_t bytes) {
+  if (!toft_fits_budget(a, TOFT_ROUND8(bytes))) return TOFT_ENOMEM;
+  if (toft_fits_current(a, bytes, 8)) return TOFT_OK;
+  if (toft_extend_current(a, bytes, 8) || toft_reserve_block(a, bytes)) return TOFT_OK;
+  if (!toft_return_idle(a)) return TOFT_ENOMEM;
+  return toft_fits_current(a, bytes, 8) || toft_reserve_block(a, bytes) ? TOFT_OK : TOFT_ENOMEM;
+}
+
+/* Writes to each page of free memory. */
+static void toft_touch(unsigned char *p, size_t size) {
+  for (size_t at = 0; at < size; at += TOFT_BLOCK_MIN) *(volatile unsigned char *)(p + at) = 0;
+  if (size != 0) *(volatile unsigned char *)(p + size - 1) = 0;
+}
+
+int toft_reserve(toft_arena *head, size_t bytes, uint32_t flags) {
+  if ((flags & ~(uint32_t)TOFT_RESERVE_TOUCH) != 0) return TOFT_EARG;
+  if (bytes > TOFT_MAX_REQUEST) return TOFT_ENOMEM;
+  if (!toft_is_own(head)) return TOFT_ENOSYS;
+  toft_state *a = toft_state_of(head);
+  if (!toft_debug_begin_call(a, "reserve", TOFT_CALLER())) return TOFT_EBUSY;
+  toft_sync_in(a);
+  int code = TOFT_EBUSY;
+  if (!(a->state & TOFT_REFUSING)) {
+    int plain =
+        !(a->state & (TOFT_IS_CHECKED | TOFT_IS_HARDENED)); /* others fill free memory, or have records for it */
+    code = plain ? toft_reserve_room(a, bytes) : TOFT_OK;
+    if (code == TOFT_OK && plain && (flags & TOFT_RESERVE_TOUCH)) toft_touch(a->head.cursor, bytes);
+  }
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+  return code;
+}
+
+toft_arena *toft_lazy_create(toft_lazy *l) {
+  if (l->arena == NULL) l->arena = toft_create();
+  return l->arena;
+}
+
+#endif
+
 /* ==== core/stats.c ==== */
 /* Reading an arena: membership, statistics, the walk over blocks, and the names of errors. */
 #ifndef TOFT_CORE_STATS_C
@@ -4011,345 +4689,6 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  */
 #ifndef TOFT_RECYCLER_H
 #define TOFT_RECYCLER_H
-
-/* ==== toft/abi.h ==== */
-/* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md has the meaning of each
- * member. Allocate inline: if (limit - cursor < size) call ops->alloc; else p = cursor, cursor += round_up(size, 8).
- * From 0.1.0 on these structures never change: additions come in headers of their own, as toft_abi_info.h. */
-#ifndef TOFT_ABI
-#define TOFT_ABI 1
-#include <stddef.h>
-#include <stdint.h>
-#ifdef __cplusplus
-extern "C" {
-#endif
-typedef struct toft_arena toft_arena;
-typedef struct toft_mark { /* a point to rewind to: {arena->cursor, arena->epoch & ~1}, read inline */
-  unsigned char *cursor;
-  uintptr_t epoch;
-} toft_mark;
-typedef struct toft_range { /* a claimed range; its holder alone moves cursor, byte by byte if it likes */
-  unsigned char *cursor, *limit;
-  uintptr_t claim; /* set by the provider; 0: nothing is claimed */
-} toft_range;
-typedef struct toft_cleanup { /* fn == NULL: cancelled */
-  void (*fn)(void *arg);
-  void *arg;
-} toft_cleanup;
-typedef struct toft_stats { /* bytes, but for the last two */
-  uint64_t live, allocated, peak, budget, reserved, wasted, blocks, source_calls;
-} toft_stats;
-/* flags of alloc and resize: zero the new bytes; fail rather than move */
-enum { TOFT_ZERO = 1, TOFT_STAY = 2 };
-/* policies of reset: keep the recent high-water mark, everything, or `keep` bytes */
-enum { TOFT_KEEP_RECENT = 0, TOFT_KEEP_ALL = 1, TOFT_KEEP_BYTES = 2 };
-/* what ops->set can change */
-enum { TOFT_SET_BUDGET = 1, TOFT_SET_TAG = 2, TOFT_SET_SAMPLE = 3, TOFT_SET_CHECKED = 4 };
-/* results; a failure leaves the arena as it was. ECORRUPT: done, and a checked arena found bytes written outside an
- * allocation */
-enum { TOFT_OK = 0, TOFT_ENOMEM = -1, TOFT_EMARK = -2, TOFT_EBUSY = -3, TOFT_EARG = -4, TOFT_ENOSYS = -5 };
-enum { TOFT_ECORRUPT = -6 };
-typedef struct toft_arena_ops {
-  uint32_t size;    /* bytes of the table that the provider filled in */
-  uint32_t version; /* 1 */
-  void *(*alloc)(toft_arena *, size_t size, size_t align, uint32_t flags, uintptr_t site);
-  void *(*resize)(toft_arena *, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
-                  uintptr_t site);
-  void (*free)(toft_arena *, void *p, size_t size); /* may be NULL */
-  int (*rewind)(toft_arena *, unsigned char *cursor, uintptr_t epoch);
-  int (*reset)(toft_arena *, uint32_t policy, size_t keep);
-  void (*trim)(toft_arena *, size_t keep);
-  toft_cleanup *(*cleanup)(toft_arena *, void (*fn)(void *), void *arg);
-  void *(*claim)(toft_arena *, toft_range *, size_t size, size_t align);
-  int (*give)(toft_arena *, toft_range *);
-  int (*contains)(const toft_arena *, const void *p);
-  size_t (*stats)(toft_arena *, toft_stats *out, size_t out_size);
-  int (*set)(toft_arena *, uint32_t what, uint64_t value, const char *name, size_t name_len);
-  void (*release)(toft_arena *);
-} toft_arena_ops;
-struct toft_arena {          /* pinned: never copied, never moved */
-  unsigned char *cursor;     /* next free byte; a multiple of 8, never NULL */
-  const toft_arena_ops *ops; /* read again for every call: the provider may swap it */
-  unsigned char *limit;      /* end of the bytes for the inline path; a multiple of 8, cursor <= limit */
-  uintptr_t epoch;           /* bit 0: instrumented, so rewind, resize and free go through ops */
-};
-#define TOFT_STATIC_ASSERT(name, cond) typedef char toft_assert_##name[(cond) ? 1 : -1]
-TOFT_STATIC_ASSERT(head, sizeof(struct toft_arena) == 4 * sizeof(void *));
-TOFT_STATIC_ASSERT(ops, offsetof(struct toft_arena, ops) == sizeof(void *));
-TOFT_STATIC_ASSERT(limit, offsetof(struct toft_arena, limit) == 2 * sizeof(void *));
-TOFT_STATIC_ASSERT(epoch, offsetof(struct toft_arena, epoch) == 3 * sizeof(void *));
-TOFT_STATIC_ASSERT(table, sizeof(toft_arena_ops) == 8 + 13 * sizeof(void *));
-TOFT_STATIC_ASSERT(mark, sizeof(toft_mark) == 2 * sizeof(void *));
-TOFT_STATIC_ASSERT(range, sizeof(toft_range) == 3 * sizeof(void *));
-TOFT_STATIC_ASSERT(stats, sizeof(toft_stats) == 64);
-TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) == sizeof(void *));
-#ifdef __cplusplus
-}
-#endif
-#endif
-
-/* ==== toft/compiler.h ==== */
-/* Compiler attributes, linkage, and the renaming of symbols by TOFT_PREFIX. Nothing here changes a layout. */
-#ifndef TOFT_COMPILER_H
-#define TOFT_COMPILER_H
-
-/* TOFT_NO_LIBC: a build with TOFT_NO_OS for a target without a C library. The program provides the first four of these
- * functions, which compilers call by themselves too, and the others if it duplicates strings. */
-#if !defined(TOFT_NO_LIBC) && defined(__has_include)
-#if !__has_include(<string.h>)
-#define TOFT_NO_LIBC 1
-#endif
-#endif
-#ifdef TOFT_NO_LIBC
-#include <stddef.h>
-#ifdef __cplusplus
-extern "C" {
-#endif
-void *memcpy(void *to, const void *from, size_t size);
-void *memmove(void *to, const void *from, size_t size);
-void *memset(void *p, int byte, size_t size);
-int memcmp(const void *p, const void *q, size_t size);
-void *memchr(const void *p, int byte, size_t size);
-size_t strlen(const char *s);
-#ifdef __cplusplus
-}
-#endif
-#else
-#include <string.h>
-#endif
-
-#if defined(__GNUC__) || defined(__clang__)
-#define TOFT_LIKELY(x) __builtin_expect(!!(x), 1)
-#define TOFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define TOFT_CONSTANT(x) __builtin_constant_p(x)
-#define TOFT_ASSUME(x) ((x) ? (void)0 : __builtin_unreachable())
-#define TOFT_SEPARATE_ACCESSES() \
-  __asm__ volatile("" : : : "memory") /* compiler barrier: keeps two accesses from being merged */
-#define TOFT_INLINE static inline __attribute__((always_inline, unused))
-#define TOFT_NODISCARD __attribute__((warn_unused_result))
-#define TOFT_FORMAT(fmt, first) __attribute__((format(printf, fmt, first)))
-#define TOFT_SIZED(n) __attribute__((alloc_size(n)))
-#define TOFT_SIZED2(n, m) __attribute__((alloc_size(n, m)))
-#define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn), unused))
-#define TOFT_COLD __attribute__((noinline, cold))
-#define TOFT_NOINLINE __attribute__((noinline))
-#define TOFT_UNUSED __attribute__((unused))
-/* The return address of the enclosing function; 0 where code has no addresses. */
-#ifdef __wasm__
-#define TOFT_CALLER() ((uintptr_t)0)
-#else
-#define TOFT_CALLER() ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
-#endif
-#else
-#define TOFT_LIKELY(x) (x)
-#define TOFT_UNLIKELY(x) (x)
-#define TOFT_CONSTANT(x) 0
-#define TOFT_ASSUME(x) ((void)0)
-#define TOFT_SEPARATE_ACCESSES() ((void)0)
-#define TOFT_INLINE static inline
-#define TOFT_NODISCARD
-#define TOFT_FORMAT(fmt, first)
-#define TOFT_SIZED(n)
-#define TOFT_SIZED2(n, m)
-#define TOFT_COLD
-#define TOFT_NOINLINE
-#define TOFT_UNUSED
-#if defined(_MSC_VER)
-#include <intrin.h>
-#define TOFT_CALLER() ((uintptr_t)_ReturnAddress())
-#else
-#define TOFT_CALLER() ((uintptr_t)0)
-#endif
-#endif
-
-/* TOFT_STATIC: the library is part of the translation unit that includes toft.c. TOFT_SHARED: it is a shared library;
- * TOFT_BUILD is also defined while that library is compiled. */
-#if defined(TOFT_STATIC)
-#define TOFT_API static TOFT_UNUSED
-#elif defined(_WIN32) && defined(TOFT_SHARED)
-#ifdef TOFT_BUILD
-#define TOFT_API extern __declspec(dllexport)
-#else
-#define TOFT_API extern __declspec(dllimport)
-#endif
-#elif defined(__GNUC__) || defined(__clang__)
-#define TOFT_API extern __attribute__((visibility("default")))
-#else
-#define TOFT_API extern
-#endif
-
-#ifdef __cplusplus
-#define TOFT_ALIGNOF(T) alignof(T)
-#else
-#define TOFT_ALIGNOF(T) _Alignof(T)
-#endif
-
-#ifdef TOFT_NO_OS
-#define TOFT_THREAD_LOCAL
-#elif defined(__cplusplus)
-#define TOFT_THREAD_LOCAL thread_local
-#else
-#define TOFT_THREAD_LOCAL _Thread_local
-#endif
-
-/* TOFT_PREFIX is prepended to every external symbol, so that two libraries can each embed a copy. */
-#define TOFT_PASTE_(a, b) a##b
-#define TOFT_PASTE(a, b) TOFT_PASTE_(a, b)
-#ifdef TOFT_PREFIX
-#define toft_adopt TOFT_PASTE(TOFT_PREFIX, toft_adopt)
-#define toft_at_place TOFT_PASTE(TOFT_PREFIX, toft_at_place)
-#define toft_background_thread TOFT_PASTE(TOFT_PREFIX, toft_background_thread)
-#define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
-#define toft_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_cache_bytes)
-#define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
-#define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
-#define toft_clear_report TOFT_PASTE(TOFT_PREFIX, toft_clear_report)
-#define toft_create TOFT_PASTE(TOFT_PREFIX, toft_create)
-#define toft_create_in TOFT_PASTE(TOFT_PREFIX, toft_create_in)
-#define toft_create_with TOFT_PASTE(TOFT_PREFIX, toft_create_with)
-#define toft_current TOFT_PASTE(TOFT_PREFIX, toft_current)
-#define toft_current_calloc TOFT_PASTE(TOFT_PREFIX, toft_current_calloc)
-#define toft_current_free TOFT_PASTE(TOFT_PREFIX, toft_current_free)
-#define toft_current_malloc TOFT_PASTE(TOFT_PREFIX, toft_current_malloc)
-#define toft_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_current_realloc)
-#define toft_current_swap TOFT_PASTE(TOFT_PREFIX, toft_current_swap)
-#define toft_error_name TOFT_PASTE(TOFT_PREFIX, toft_error_name)
-#define toft_findings TOFT_PASTE(TOFT_PREFIX, toft_findings)
-#define toft_frame_arena TOFT_PASTE(TOFT_PREFIX, toft_frame_arena)
-#define toft_frame_enter TOFT_PASTE(TOFT_PREFIX, toft_frame_enter)
-#define toft_frame_leave TOFT_PASTE(TOFT_PREFIX, toft_frame_leave)
-#define toft_frame_previous TOFT_PASTE(TOFT_PREFIX, toft_frame_previous)
-#define toft_frame_publish TOFT_PASTE(TOFT_PREFIX, toft_frame_publish)
-#define toft_frames_advance TOFT_PASTE(TOFT_PREFIX, toft_frames_advance)
-#define toft_frames_arrive_and_drop TOFT_PASTE(TOFT_PREFIX, toft_frames_arrive_and_drop)
-#define toft_frames_arrive_and_wait TOFT_PASTE(TOFT_PREFIX, toft_frames_arrive_and_wait)
-#define toft_frames_create TOFT_PASTE(TOFT_PREFIX, toft_frames_create)
-#define toft_frames_get_stats TOFT_PASTE(TOFT_PREFIX, toft_frames_get_stats)
-#define toft_frames_number TOFT_PASTE(TOFT_PREFIX, toft_frames_number)
-#define toft_frames_release TOFT_PASTE(TOFT_PREFIX, toft_frames_release)
-#define toft_frames_set_parties TOFT_PASTE(TOFT_PREFIX, toft_frames_set_parties)
-#define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
-#define toft_freeze TOFT_PASTE(TOFT_PREFIX, toft_freeze)
-#define toft_frozen_close TOFT_PASTE(TOFT_PREFIX, toft_frozen_close)
-#define toft_frozen_open TOFT_PASTE(TOFT_PREFIX, toft_frozen_open)
-#define toft_frozen_open_in TOFT_PASTE(TOFT_PREFIX, toft_frozen_open_in)
-#define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
-#define toft_heap_trim TOFT_PASTE(TOFT_PREFIX, toft_heap_trim)
-#define toft_held_bytes TOFT_PASTE(TOFT_PREFIX, toft_held_bytes)
-#define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
-#define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
-#define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
-#define toft_lease_get TOFT_PASTE(TOFT_PREFIX, toft_lease_get)
-#define toft_lease_return TOFT_PASTE(TOFT_PREFIX, toft_lease_return)
-#define toft_leases_create TOFT_PASTE(TOFT_PREFIX, toft_leases_create)
-#define toft_leases_get_stats TOFT_PASTE(TOFT_PREFIX, toft_leases_get_stats)
-#define toft_leases_release TOFT_PASTE(TOFT_PREFIX, toft_leases_release)
-#define toft_leases_trim TOFT_PASTE(TOFT_PREFIX, toft_leases_trim)
-#define toft_limited_source_init TOFT_PASTE(TOFT_PREFIX, toft_limited_source_init)
-#define toft_malloc_aligned TOFT_PASTE(TOFT_PREFIX, toft_malloc_aligned)
-#define toft_malloc_alloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_alloc)
-#define toft_malloc_calloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_calloc)
-#define toft_malloc_current TOFT_PASTE(TOFT_PREFIX, toft_malloc_current)
-#define toft_malloc_current_alloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_alloc)
-#define toft_malloc_current_calloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_calloc)
-#define toft_malloc_current_free TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_free)
-#define toft_malloc_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_realloc)
-#define toft_malloc_current_swap TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_swap)
-#define toft_malloc_free TOFT_PASTE(TOFT_PREFIX, toft_malloc_free)
-#define toft_malloc_get_stats TOFT_PASTE(TOFT_PREFIX, toft_malloc_get_stats)
-#define toft_malloc_init_size TOFT_PASTE(TOFT_PREFIX, toft_malloc_init_size)
-#define toft_malloc_realloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_realloc)
-#define toft_malloc_release TOFT_PASTE(TOFT_PREFIX, toft_malloc_release)
-#define toft_malloc_trim TOFT_PASTE(TOFT_PREFIX, toft_malloc_trim)
-#define toft_malloc_usable_size TOFT_PASTE(TOFT_PREFIX, toft_malloc_usable_size)
-#define toft_on_finding TOFT_PASTE(TOFT_PREFIX, toft_on_finding)
-#define toft_next_cleanup TOFT_PASTE(TOFT_PREFIX, toft_next_cleanup)
-#define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
-#define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
-#define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)
-#define toft_page_cache_age TOFT_PASTE(TOFT_PREFIX, toft_page_cache_age)
-#define toft_page_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_page_cache_bytes)
-#define toft_page_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_page_cache_limit)
-#define toft_page_cache_window TOFT_PASTE(TOFT_PREFIX, toft_page_cache_window)
-#define toft_page_source_init TOFT_PASTE(TOFT_PREFIX, toft_page_source_init)
-#define toft_page_source_trim TOFT_PASTE(TOFT_PREFIX, toft_page_source_trim)
-#define toft_phase_begin_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_begin_slow)
-#define toft_phase_end_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_end_slow)
-#define toft_phases TOFT_PASTE(TOFT_PREFIX, toft_phases)
-#define toft_pin TOFT_PASTE(TOFT_PREFIX, toft_pin)
-#define toft_pool_clear TOFT_PASTE(TOFT_PREFIX, toft_pool_clear)
-#define toft_pool_get_stats TOFT_PASTE(TOFT_PREFIX, toft_pool_get_stats)
-#define toft_pool_init TOFT_PASTE(TOFT_PREFIX, toft_pool_init)
-#define toft_pool_insert_slow TOFT_PASTE(TOFT_PREFIX, toft_pool_insert_slow)
-#define toft_pool_release TOFT_PASTE(TOFT_PREFIX, toft_pool_release)
-#define toft_pool_reserve TOFT_PASTE(TOFT_PREFIX, toft_pool_reserve)
-#define toft_pool_trim TOFT_PASTE(TOFT_PREFIX, toft_pool_trim)
-#define toft_printf TOFT_PASTE(TOFT_PREFIX, toft_printf)
-#define toft_quarantine_trim TOFT_PASTE(TOFT_PREFIX, toft_quarantine_trim)
-#define toft_recycler_alloc_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow)
-#define toft_recycler_alloc_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow_at)
-#define toft_recycler_check TOFT_PASTE(TOFT_PREFIX, toft_recycler_check)
-#define toft_recycler_free_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow)
-#define toft_recycler_free_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow_at)
-#define toft_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_recycler_get_stats)
-#define toft_recycler_init_layout TOFT_PASTE(TOFT_PREFIX, toft_recycler_init_layout)
-#define toft_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_recycler_release)
-#define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
-#define toft_recycler_slab_freed TOFT_PASTE(TOFT_PREFIX, toft_recycler_slab_freed)
-#define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
-#define toft_region_arena TOFT_PASTE(TOFT_PREFIX, toft_region_arena)
-#define toft_region_check TOFT_PASTE(TOFT_PREFIX, toft_region_check)
-#define toft_region_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_checkpoint)
-#define toft_region_create TOFT_PASTE(TOFT_PREFIX, toft_region_create)
-#define toft_region_drop_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_drop_checkpoint)
-#define toft_region_get_stats TOFT_PASTE(TOFT_PREFIX, toft_region_get_stats)
-#define toft_region_malloc TOFT_PASTE(TOFT_PREFIX, toft_region_malloc)
-#define toft_region_recycler TOFT_PASTE(TOFT_PREFIX, toft_region_recycler)
-#define toft_region_release TOFT_PASTE(TOFT_PREFIX, toft_region_release)
-#define toft_region_restore TOFT_PASTE(TOFT_PREFIX, toft_region_restore)
-#define toft_region_root TOFT_PASTE(TOFT_PREFIX, toft_region_root)
-#define toft_region_set_root TOFT_PASTE(TOFT_PREFIX, toft_region_set_root)
-#define toft_region_source TOFT_PASTE(TOFT_PREFIX, toft_region_source)
-#define toft_region_trim TOFT_PASTE(TOFT_PREFIX, toft_region_trim)
-#define toft_reserve_source_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_init)
-#define toft_reserve_source_release TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_release)
-#define toft_set_metered TOFT_PASTE(TOFT_PREFIX, toft_set_metered)
-#define toft_set_sampling_seed TOFT_PASTE(TOFT_PREFIX, toft_set_sampling_seed)
-#define toft_set_soft_budget TOFT_PASTE(TOFT_PREFIX, toft_set_soft_budget)
-#define toft_set_tag_budget TOFT_PASTE(TOFT_PREFIX, toft_set_tag_budget)
-#define toft_set_unwinder TOFT_PASTE(TOFT_PREFIX, toft_set_unwinder)
-#define toft_shared_alloc TOFT_PASTE(TOFT_PREFIX, toft_shared_alloc)
-#define toft_shared_contains TOFT_PASTE(TOFT_PREFIX, toft_shared_contains)
-#define toft_shared_create TOFT_PASTE(TOFT_PREFIX, toft_shared_create)
-#define toft_shared_free TOFT_PASTE(TOFT_PREFIX, toft_shared_free)
-#define toft_shared_get_stats TOFT_PASTE(TOFT_PREFIX, toft_shared_get_stats)
-#define toft_shared_local TOFT_PASTE(TOFT_PREFIX, toft_shared_local)
-#define toft_shared_release TOFT_PASTE(TOFT_PREFIX, toft_shared_release)
-#define toft_shared_reset TOFT_PASTE(TOFT_PREFIX, toft_shared_reset)
-#define toft_shared_resize TOFT_PASTE(TOFT_PREFIX, toft_shared_resize)
-#define toft_shared_trim TOFT_PASTE(TOFT_PREFIX, toft_shared_trim)
-#define toft_site TOFT_PASTE(TOFT_PREFIX, toft_site)
-#define toft_sites TOFT_PASTE(TOFT_PREFIX, toft_sites)
-#define toft_snapshot TOFT_PASTE(TOFT_PREFIX, toft_snapshot)
-#define toft_snapshot_text TOFT_PASTE(TOFT_PREFIX, toft_snapshot_text)
-#define toft_symbolize TOFT_PASTE(TOFT_PREFIX, toft_symbolize)
-#define toft_sync_recycler_alloc TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_alloc)
-#define toft_sync_recycler_create TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_create)
-#define toft_sync_recycler_free TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_free)
-#define toft_sync_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_get_stats)
-#define toft_sync_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_release)
-#define toft_sync_recycler_reset TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_reset)
-#define toft_sync_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_resize)
-#define toft_sync_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_trim)
-#define toft_tag_pop_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_pop_slow)
-#define toft_tag_push_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_push_slow)
-#define toft_tags TOFT_PASTE(TOFT_PREFIX, toft_tags)
-#define toft_version TOFT_PASTE(TOFT_PREFIX, toft_version)
-#define toft_write_profile TOFT_PASTE(TOFT_PREFIX, toft_write_profile)
-#define toft_vprintf TOFT_PASTE(TOFT_PREFIX, toft_vprintf)
-#endif
-
-#endif
 
 #ifdef __cplusplus
 extern "C" {

@@ -308,6 +308,7 @@ size_t strlen(const char *s);
 #define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
 #define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
+#define toft_lazy_create TOFT_PASTE(TOFT_PREFIX, toft_lazy_create)
 #define toft_lease_get TOFT_PASTE(TOFT_PREFIX, toft_lease_get)
 #define toft_lease_return TOFT_PASTE(TOFT_PREFIX, toft_lease_return)
 #define toft_leases_create TOFT_PASTE(TOFT_PREFIX, toft_leases_create)
@@ -380,6 +381,7 @@ size_t strlen(const char *s);
 #define toft_region_set_root TOFT_PASTE(TOFT_PREFIX, toft_region_set_root)
 #define toft_region_source TOFT_PASTE(TOFT_PREFIX, toft_region_source)
 #define toft_region_trim TOFT_PASTE(TOFT_PREFIX, toft_region_trim)
+#define toft_reserve TOFT_PASTE(TOFT_PREFIX, toft_reserve)
 #define toft_reserve_source_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_init)
 #define toft_reserve_source_release TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_release)
 #define toft_set_metered TOFT_PASTE(TOFT_PREFIX, toft_set_metered)
@@ -1516,6 +1518,53 @@ TOFT_API void toft_frozen_close(toft_frozen *f);
 #endif
 #endif
 
+/* ==== toft/lazy.h ==== */
+/* An arena by value: one pointer in the program's own structure. Its arena is created by the first allocation.
+ *
+ *     struct parser { toft_lazy memory; ... };            zeroed: no arena, no memory
+ *     struct node *n = toft_lazy_new(&parser->memory, struct node);
+ *     toft_lazy_release(&parser->memory);                 as at first; the structure may be copied or freed then
+ *
+ * The structure may be copied while it has no arena; afterwards it may move, and only one copy may be used.
+ */
+#ifndef TOFT_LAZY_H
+#define TOFT_LAZY_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct toft_lazy {
+  toft_arena *arena; /* NULL: none yet */
+} toft_lazy;
+
+/* Returns the arena, which all other calls take, and creates it if there is none; NULL: no memory. */
+TOFT_API toft_arena *toft_lazy_create(toft_lazy *l);
+TOFT_INLINE toft_arena *toft_lazy_arena(toft_lazy *l) {
+  return TOFT_LIKELY(l->arena != NULL) ? l->arena : toft_lazy_create(l);
+}
+
+/* As toft_alloc_aligned. NULL: no memory. */
+TOFT_INLINE TOFT_NODISCARD void *toft_lazy_alloc(toft_lazy *l, size_t size, size_t align) {
+  toft_arena *a = toft_lazy_arena(l);
+  return TOFT_LIKELY(a != NULL) ? toft_alloc_aligned(a, size, align) : NULL;
+}
+#define toft_lazy_new(l, T) ((T *)toft_lazy_alloc((l), sizeof(T), TOFT_ALIGNOF(T)))
+
+/* As toft_reset and toft_release. Without an arena they do nothing. */
+TOFT_INLINE void toft_lazy_reset(toft_lazy *l) {
+  if (l->arena != NULL) toft_reset(l->arena);
+}
+TOFT_INLINE void toft_lazy_release(toft_lazy *l) {
+  if (l->arena != NULL) toft_release(l->arena);
+  l->arena = NULL;
+}
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
 /* ==== toft/lease.h ==== */
 /* Leases: arenas borrowed from a cache that all threads share, for code that cannot keep an arena between calls: a
  * request handler, a callback, a function that needs temporary memory.
@@ -2588,6 +2637,14 @@ TOFT_INLINE TOFT_NODISCARD char *toft_strndup(toft_arena *a, const char *s, size
 /* Formats as printf does, into the arena. NULL if there is no memory or the format fails. */
 TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 3) char *toft_printf(toft_arena *a, const char *format, ...);
 TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 0) char *toft_vprintf(toft_arena *a, const char *format, va_list args);
+
+/* Makes room: the next allocations whose sizes, rounded up to 8, and paddings add up to `bytes` at most take no block. It
+ * allocates nothing, and leaves the rest of the current block unused if that is too small. TOUCH: also writes to each
+ * page of the room, so that the system provides it now. TOFT_ENOMEM: the source refuses, or the budget; TOFT_EBUSY: a
+ * range is claimed or a cleanup runs; TOFT_ENOSYS: an arena of another provider; TOFT_EARG: an unknown flag. In a
+ * checked or hardened arena, whose allocations lie apart, it has no effect. */
+enum { TOFT_RESERVE_TOUCH = 1 };
+TOFT_API int toft_reserve(toft_arena *a, size_t bytes, uint32_t flags);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Marks and scopes

@@ -25,6 +25,7 @@
 #include "core/ops.c"            /* the table of operations */
 #include "core/reset_fast.c"     /* the fast reset of an arena unchanged but for its cursor */
 #include "core/create_release.c" /* create, release, adopt */
+#include "core/reserve.c"        /* room for coming allocations; arenas by value */
 #include "core/stats.c"          /* statistics, block walk */
 #include "core/malloc_hooks.c"   /* malloc-like hooks, the current arena */
 #include "core/strings.c"        /* printf and packed bytes */

@@ -14,6 +14,7 @@
 
 #include <gtest/gtest.h>
 #include <toft/arena.hpp>
+#include <toft/lazy.hpp>
 
 namespace {
 
@@ -350,6 +351,37 @@ TEST(Claim, HoldsTheRange) {
   for (int i = 0; i < 20000; i++) EXPECT_EQ(*all[static_cast<std::size_t>(i)], i);
   EXPECT_EQ(std::string(text, 5), "12345");
   EXPECT_EQ(a.reset(), TOFT_OK);
+}
+
+TEST(Arena, ReservesRoom) {
+  for (std::size_t size : {std::size_t{0}, std::size_t{100}, std::size_t{100000}, std::size_t{3000000}}) {
+    toft::arena a;
+    ASSERT_EQ(a.reserve(size, true), TOFT_OK);
+    std::uint64_t calls = a.stats().source_calls;
+    for (std::size_t n = 0; n + 80 <= size; n += 80) (void)a.allocate(80);
+    EXPECT_EQ(a.stats().source_calls, calls);
+    EXPECT_EQ(a.reserve(SIZE_MAX), TOFT_ENOMEM);
+  }
+}
+
+TEST(LazyArena, IsCreatedByItsUse) {
+  struct parser {
+    int line = 1;
+    toft::lazy_arena memory;
+  } p;
+  static_assert(sizeof(toft::lazy_arena) == sizeof(void *), "one pointer");
+  for (int round = 0; round < 3; round++) {
+    p.memory.reset();
+    EXPECT_FALSE(p.memory.is_created());
+    int *n = p.memory.get().make<int>(7);
+    toft::lazy_arena moved = std::move(p.memory);
+    EXPECT_FALSE(p.memory.is_created());
+    EXPECT_EQ(*n, 7);
+    p.memory = std::move(moved);
+    p.memory.reset();
+    EXPECT_EQ(p.memory.get().stats().live, 0u);
+    p.memory.release();
+  }
 }
 
 }  // namespace

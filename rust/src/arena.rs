@@ -268,6 +268,35 @@ impl Arena {
         }
     }
 
+    /// Makes room: the next allocations whose sizes, rounded up to 8, and paddings add up to at most `bytes` take no
+    /// block. It allocates nothing, and leaves the rest of the current block unused if that is too small. Checked
+    /// arenas and arenas from another language ignore it.
+    ///
+    /// ```
+    /// let arena = toft::Arena::new();
+    /// arena.reserve(1 << 20);
+    /// let calls = arena.stats().source_calls;
+    /// for i in 0..100_000u64 {
+    ///     arena.alloc(i);
+    /// }
+    /// assert_eq!(arena.stats().source_calls, calls);
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no memory, the budget is less, or a cursor of the arena is open.
+    pub fn reserve(&self, bytes: usize) {
+        or_panic(self.try_reserve(bytes));
+    }
+
+    /// As [`reserve`](Arena::reserve).
+    ///
+    /// # Errors
+    /// If there is no memory, the budget is less, or a cursor of the arena is open.
+    pub fn try_reserve(&self, bytes: usize) -> Result<(), AllocError> {
+        let done = self.own().is_none_or(|a| a.reserve(bytes));
+        done.then_some(()).ok_or(AllocError)
+    }
+
     /// Returns the bytes left in the current block; of a new arena with a reserve, in the block that it will take
     /// first.
     ///

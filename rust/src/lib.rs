@@ -162,6 +162,7 @@ mod hook;
 #[cfg(not(all(feature = "std", feature = "diagnostics")))]
 #[path = "hook_bare.rs"]
 mod hook;
+mod lazy;
 #[cfg(all(feature = "std", feature = "leases"))]
 mod lease;
 #[cfg(feature = "std")]
@@ -226,6 +227,7 @@ pub use finding::{Finding, Site, Written};
 pub use frames::{Frames, SteppedFrames};
 #[cfg(all(feature = "std", feature = "diagnostics"))]
 pub use hook::on_finding;
+pub use lazy::LazyArena;
 #[cfg(all(feature = "std", feature = "leases"))]
 pub use lease::{Lease, LeaseStats, Leases};
 #[doc(hidden)]

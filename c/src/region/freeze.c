@@ -158,7 +158,7 @@ static void toft_freeze_compare_words(toft_freezing *z, size_t from, size_t to) 
       z->pointers++;
     } else if (p != q) {
       (void)toft_freeze_refuse(z, TOFT_FREEZE_DIFFERS, i * sizeof *first, p, q);
-    } else if (toft_mappings_contain(&z->mappings, p)) {
+    } else if (p - base <= z->size || q - (base + distance) <= z->size || toft_mappings_contain(&z->mappings, p)) {
       (void)toft_freeze_refuse(z, TOFT_FREEZE_POINTS_OUT, i * sizeof *first, p, q);
     }
   }

@@ -7,6 +7,7 @@
 #include "arena.hpp"
 #include "config.hpp"
 #include "frame.hpp"
+#include "lazy.hpp"
 #include "lease.hpp"
 #include "meter.hpp"
 #include "pool.hpp"

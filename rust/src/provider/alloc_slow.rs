@@ -126,6 +126,28 @@ impl RawArena {
         p
     }
 
+    /// Makes a new block current that has room for `bytes`; false: the source refuses.
+    fn reserve_block(self, bytes: usize) -> bool {
+        let need = policy::need(bytes, 8);
+        let grown = self.new_block_size(need).filter(|size| policy::usable(*size) >= need);
+        let Some(b) = self.take(grown.unwrap_or_else(|| policy::least_size(need))) else { return false };
+        self.slow().current.get().used_end.set(self.head.cursor.get());
+        self.push(b, Kind::Regular);
+        self.make_current(b, self.start_of(b));
+        true
+    }
+
+    /// Makes room for `bytes`, without an allocation. False: the source refuses, or the budget.
+    pub fn reserve_room(self, bytes: usize) -> bool {
+        if bytes > policy::MAX_REQUEST || !self.fits_budget(round8(bytes)) {
+            return false;
+        }
+        self.fits_current(bytes, 8)
+            || self.extend_current(bytes, 8)
+            || self.reserve_block(bytes)
+            || (self.return_idle() && (self.fits_current(bytes, 8) || self.reserve_block(bytes)))
+    }
+
     /// `None`: a dedicated block.
     fn new_block_size(self, need: usize) -> Option<usize> {
         let slow = self.slow();

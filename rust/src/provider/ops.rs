@@ -340,6 +340,17 @@ unsafe extern "C" fn trim(head: *mut Head, keep: usize) {
     a.end_op();
 }
 
+impl RawArena {
+    /// Makes room for `bytes`. A checked arena, whose allocations lie apart, has no use for it. False: the source
+    /// refuses, or the budget, or the arena is closed.
+    pub fn reserve(self, bytes: usize) -> bool {
+        self.sync_in();
+        let done = !self.is(CLOSED) && (self.is(CHECKED) || self.reserve_room(bytes));
+        self.end_op();
+        done
+    }
+}
+
 // ---- cleanups ----
 
 /// M16: runs the cleanups registered after `epoch`, newest first, each once. The arena is closed while they run.
