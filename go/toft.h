@@ -922,8 +922,8 @@ TOFT_API int toft_frames_arrive_and_drop(toft_frames *frames);
  *
  * TRUST. Opening checks the header and the sizes; at another address, or with TOFT_FROZEN_VERIFY, also that each
  * recorded pointer lies inside the content. The meaning of a structure is not checked: a program that follows the
- * pointers of a file trusts its writer, or verifies the structure itself. While a file is open it must be replaced by rename,
- * as toft_freeze does, and not be changed or truncated: reading a page that no longer exists raises SIGBUS.
+ * pointers of a file trusts its writer, or verifies the structure itself. While a file is open it must be replaced by
+ * rename, as toft_freeze does, and not be changed or truncated: reading a page that no longer exists raises SIGBUS.
  *
  * The format is part of abi/SPEC.md; files are for processes of the same byte order and pointer width.
  */
@@ -2638,8 +2638,8 @@ TOFT_INLINE TOFT_NODISCARD char *toft_strndup(toft_arena *a, const char *s, size
 TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 3) char *toft_printf(toft_arena *a, const char *format, ...);
 TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 0) char *toft_vprintf(toft_arena *a, const char *format, va_list args);
 
-/* Makes room: the next allocations whose sizes, rounded up to 8, and paddings add up to `bytes` at most take no block. It
- * allocates nothing, and leaves the rest of the current block unused if that is too small. TOUCH: also writes to each
+/* Makes room: the next allocations whose sizes, rounded up to 8, and paddings add up to `bytes` at most take no block.
+ * It allocates nothing, and leaves the rest of the current block unused if that is too small. TOUCH: also writes to each
  * page of the room, so that the system provides it now. TOFT_ENOMEM: the source refuses, or the budget; TOFT_EBUSY: a
  * range is claimed or a cleanup runs; TOFT_ENOSYS: an arena of another provider; TOFT_EARG: an unknown flag. In a
  * checked or hardened arena, whose allocations lie apart, it has no effect. */

@@ -227,8 +227,8 @@ TOFT_INLINE TOFT_NODISCARD char *toft_strndup(toft_arena *a, const char *s, size
 TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 3) char *toft_printf(toft_arena *a, const char *format, ...);
 TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 0) char *toft_vprintf(toft_arena *a, const char *format, va_list args);
 
-/* Makes room: the next allocations whose sizes, rounded up to 8, and paddings add up to `bytes` at most take no block. It
- * allocates nothing, and leaves the rest of the current block unused if that is too small. TOUCH: also writes to each
+/* Makes room: the next allocations whose sizes, rounded up to 8, and paddings add up to `bytes` at most take no block.
+ * It allocates nothing, and leaves the rest of the current block unused if that is too small. TOUCH: also writes to each
  * page of the room, so that the system provides it now. TOFT_ENOMEM: the source refuses, or the budget; TOFT_EBUSY: a
  * range is claimed or a cleanup runs; TOFT_ENOSYS: an arena of another provider; TOFT_EARG: an unknown flag. In a
  * checked or hardened arena, whose allocations lie apart, it has no effect. */

@@ -22,8 +22,8 @@
  *
  * TRUST. Opening checks the header and the sizes; at another address, or with TOFT_FROZEN_VERIFY, also that each
  * recorded pointer lies inside the content. The meaning of a structure is not checked: a program that follows the
- * pointers of a file trusts its writer, or verifies the structure itself. While a file is open it must be replaced by rename,
- * as toft_freeze does, and not be changed or truncated: reading a page that no longer exists raises SIGBUS.
+ * pointers of a file trusts its writer, or verifies the structure itself. While a file is open it must be replaced by
+ * rename, as toft_freeze does, and not be changed or truncated: reading a page that no longer exists raises SIGBUS.
  *
  * The format is part of abi/SPEC.md; files are for processes of the same byte order and pointer width.
  *

@@ -213,8 +213,8 @@ class arena_ref {
   void trim(std::size_t keep = 0) const noexcept { toft_trim(arena_, keep); }
 
   // Makes room, without an allocation: the next allocations that add up to `bytes` at most, rounded up to 8 and with
-  // their paddings, take no block; `touch` also makes the system provide its pages. TOFT_OK; or TOFT_ENOMEM, TOFT_EBUSY,
-  // TOFT_ENOSYS for an arena of another provider, with nothing changed.
+  // their paddings, take no block; `touch` also makes the system provide its pages. TOFT_OK; or TOFT_ENOMEM,
+  // TOFT_EBUSY, TOFT_ENOSYS for an arena of another provider, with nothing changed.
   int reserve(std::size_t bytes, bool touch = false) const noexcept {
     return toft_reserve(arena_, bytes, touch ? std::uint32_t{TOFT_RESERVE_TOUCH} : 0u);
   }
