@@ -2639,10 +2639,10 @@ TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 3) char *toft_printf(toft_arena *a, const
 TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 0) char *toft_vprintf(toft_arena *a, const char *format, va_list args);
 
 /* Makes room: the next allocations whose sizes, rounded up to 8, and paddings add up to `bytes` at most take no block.
- * It allocates nothing, and leaves the rest of the current block unused if that is too small. TOUCH: also writes to each
- * page of the room, so that the system provides it now. TOFT_ENOMEM: the source refuses, or the budget; TOFT_EBUSY: a
- * range is claimed or a cleanup runs; TOFT_ENOSYS: an arena of another provider; TOFT_EARG: an unknown flag. In a
- * checked or hardened arena, whose allocations lie apart, it has no effect. */
+ * It allocates nothing, and leaves the rest of the current block unused if that is too small. TOUCH: also writes to
+ * each page of the room, so that the system provides it now. TOFT_ENOMEM: the source refuses, or the budget;
+ * TOFT_EBUSY: a range is claimed or a cleanup runs; TOFT_ENOSYS: an arena of another provider; TOFT_EARG: an unknown
+ * flag. In a checked or hardened arena, whose allocations lie apart, it has no effect. */
 enum { TOFT_RESERVE_TOUCH = 1 };
 TOFT_API int toft_reserve(toft_arena *a, size_t bytes, uint32_t flags);
 

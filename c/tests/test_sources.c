@@ -2,6 +2,10 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "support.h"
 
+#if !defined(_WIN32) && !defined(TOFT_OMIT_THREADS)
+#include <pthread.h>
+#endif
+
 static void work_out(toft_arena *a) {
   for (int round = 0; round < 12; round++) {
     toft_mark m = toft_mark_here(a);
@@ -218,18 +222,54 @@ static void a_budget_without_a_source_is_the_heaps(void **state) {
   assert_int_equal(b.used, 0);
 }
 
+#if !defined(_WIN32) && !defined(TOFT_OMIT_THREADS)
+static size_t stops; /* atomic */
+
+static void *request_too_much(void *source) {
+  toft_source *s = (toft_source *)source;
+  while (!__atomic_load_n(&stops, __ATOMIC_RELAXED)) {
+    void *p = s->take(s, 61440); /* with the block of the other thread it is above the limit */
+    if (p != NULL) s->put(s, p, 61440);
+  }
+  return NULL;
+}
+
+/* Half of the limit, while another thread's requests are refused. */
+static void refused_requests_do_not_count(void **state) {
+  (void)state;
+  toft_limited_source b;
+  toft_source *s = toft_limited_source_init(&b, NULL, 65536);
+  void *first = s->take(s, 8192);
+  pthread_t thread;
+  assert_non_null(first);
+  assert_int_equal(pthread_create(&thread, NULL, request_too_much, s), 0);
+  for (size_t i = 0; i < rounds_of(100000); i++) {
+    void *p = s->take(s, 24576);
+    assert_non_null(p);
+    s->put(s, p, 24576);
+  }
+  __atomic_store_n(&stops, 1, __ATOMIC_RELAXED);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  s->put(s, first, 8192);
+  assert_int_equal(b.used, 0);
+}
+#endif
+
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(heap),
-      cmocka_unit_test(pages_of_every_kind),
-      cmocka_unit_test(a_reserve_never_moves),
-      cmocka_unit_test(a_buffer_fills_and_refuses),
-      cmocka_unit_test(a_buffer_overflows_to_its_source),
-      cmocka_unit_test(options_take_a_buffer_too),
-      cmocka_unit_test(a_budget_bounds_all_arenas_of_a_source),
-      cmocka_unit_test(a_budget_around_a_reserve),
-      cmocka_unit_test(a_budget_without_a_source_is_the_heaps),
-      cmocka_unit_test(a_misaligned_source_is_refused),
+#if !defined(_WIN32) && !defined(TOFT_OMIT_THREADS)
+    cmocka_unit_test(refused_requests_do_not_count),
+#endif
+    cmocka_unit_test(heap),
+    cmocka_unit_test(pages_of_every_kind),
+    cmocka_unit_test(a_reserve_never_moves),
+    cmocka_unit_test(a_buffer_fills_and_refuses),
+    cmocka_unit_test(a_buffer_overflows_to_its_source),
+    cmocka_unit_test(options_take_a_buffer_too),
+    cmocka_unit_test(a_budget_bounds_all_arenas_of_a_source),
+    cmocka_unit_test(a_budget_around_a_reserve),
+    cmocka_unit_test(a_budget_without_a_source_is_the_heaps),
+    cmocka_unit_test(a_misaligned_source_is_refused),
   };
   return cmocka_run_group_tests_name("sources", tests, NULL, NULL);
 }

@@ -118,10 +118,13 @@ void toft_reserve_source_release(toft_reserve_source *r) {
 
 /* ---- a limit around a source ---- */
 
+/* By compare-exchange: a request that is refused never counts, so that no other is refused for it. */
 static int toft_limited_source_charge(toft_limited_source *b, size_t size) {
-  if (size <= b->limit && TOFT_ADD(&b->used, size) <= b->limit) return 1;
-  if (size <= b->limit) TOFT_ADD(&b->used, 0 - size);
-  return 0;
+  size_t used = TOFT_LOAD(&b->used);
+  do {
+    if (size > b->limit || used > b->limit - size) return 0;
+  } while (!TOFT_CAS_RELAXED(&b->used, &used, used + size));
+  return 1;
 }
 
 static void *toft_limited_source_take(toft_source *self, size_t size) {
