@@ -50,6 +50,7 @@
 
 #include "toft/abi.h"
 #include "toft/abi_info.h"
+#include "toft/budget.h"
 #include "toft/compiler.h"
 #include "toft/findings.h"
 #include "toft/frame.h"

@@ -17,6 +17,7 @@
 #include "core/background.c"     /* the thread that returns pages of an idle process */
 #include "core/block_cache.c"    /* the thread's cache, and the heap source on it */
 #include "core/sources.c"        /* pages, reserve-and-commit, limited */
+#include "core/budget.c"         /* limits over many objects: a tree of sources */
 #include "core/guarded.c"        /* blocks between inaccessible pages */
 #include "core/instrument.h"     /* what the core calls of debug/ */
 #include "core/blocks.c"         /* the list of blocks: take, drop, keep; accounting; the one writer of limit */

@@ -243,7 +243,7 @@ static void refused_requests_do_not_count(void **state) {
   pthread_t thread;
   assert_non_null(first);
   assert_int_equal(pthread_create(&thread, NULL, request_too_much, s), 0);
-  for (size_t i = 0; i < rounds_of(100000); i++) {
+  for (size_t i = 0; i < rounds_of(200000); i++) {
     void *p = s->take(s, 24576);
     assert_non_null(p);
     s->put(s, p, 24576);

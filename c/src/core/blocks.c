@@ -215,10 +215,11 @@ static void toft_block_keep(toft_state *a, toft_block_header *b) {
 }
 
 static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
+static void *toft_budget_take(toft_source *self, size_t size);         /* budget.c */
 
 /* The limit is for several arenas, so what one of them keeps would be refused to the others. */
 static int toft_is_limited(const toft_source *source) {
-  return source != NULL && source->take == toft_limited_source_take;
+  return source != NULL && (source->take == toft_limited_source_take || source->take == toft_budget_take);
 }
 
 /* P12: keeps b as a spare; above the bound, the oldest spares go to the source. */

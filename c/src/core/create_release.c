@@ -9,6 +9,7 @@
 #include "arena_state.h"
 #include "block_cache.c"
 #include "blocks.c"
+#include "budget.c"
 #include "guarded.c"
 #include "instrument.h"
 #include "ops.c"
@@ -38,6 +39,7 @@ static toft_state *toft_init_in_block(void *block, toft_source *source, uint32_t
 
 static toft_state *toft_create_from(toft_source *source, uint32_t state) {
   void *block = source->take(source, TOFT_BLOCK_MIN);
+  if (block == NULL && toft_budget_ask(source, TOFT_BLOCK_MIN)) block = source->take(source, TOFT_BLOCK_MIN);
   if (block != NULL && ((uintptr_t)block & 63) != 0) {
     source->put(source, block, TOFT_BLOCK_MIN);
     return NULL;

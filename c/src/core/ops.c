@@ -6,9 +6,20 @@
 #include "alloc_slow.c"
 #include "arena_state.h"
 #include "blocks.c"
+#include "budget.c"
 #include "instrument.h"
 #include "policy.c"
 #include "reset.c"
+
+/* After a refusal: whether a callback has raised the budget, or may have freed memory. */
+static int toft_may_try_again(toft_state *a, size_t size, size_t align) {
+  if (toft_budget_raised(a, size, align)) return 1;
+  if (!toft_was_refused(a)) return 0;
+  uint32_t was_busy = toft_begin_callback(a);
+  int again = toft_budget_ask(a->source, toft_least_size(toft_need(size, align)));
+  toft_end_callback(a, was_busy);
+  return again;
+}
 
 /* `site` is the caller's, or 0; `caller` is the op's return address. */
 static void *toft_alloc_for(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site,
@@ -25,7 +36,7 @@ static void *toft_alloc_for(toft_arena *head, size_t size, size_t align, uint32_
     code = TOFT_EBUSY;
   } else if (code == TOFT_OK) {
     p = toft_alloc_slow(a, size, align);
-    if (p == NULL && toft_budget_raised(a, size, align)) p = toft_alloc_slow(a, size, align);
+    if (p == NULL && toft_may_try_again(a, size, align)) p = toft_alloc_slow(a, size, align);
     code = TOFT_ENOMEM;
   }
   if (p != NULL) toft_instrument_alloc(a, size, before, site, caller);
@@ -129,7 +140,7 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
     q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
     size_t wanted = flags & TOFT_STAY ? new_size - toft_min(old_size, new_size) : new_size;
     if (flags & TOFT_STAY) a->state &= ~(uint32_t)TOFT_REFUSED; /* no block was requested */
-    if (q == NULL && code == TOFT_ENOMEM && toft_budget_raised(a, wanted, align))
+    if (q == NULL && code == TOFT_ENOMEM && toft_may_try_again(a, wanted, align))
       q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
     if (q != NULL)
       toft_instrument_alloc(a, q == p ? new_size - toft_min(old_size, new_size) : new_size, before, site, caller);
@@ -257,7 +268,7 @@ static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void 
   toft_sync_in(a);
   int busy = (a->state & TOFT_REFUSING) != 0;
   if (!busy) node = toft_cleanup_take(a);
-  if (!busy && node == NULL && toft_budget_raised(a, sizeof *node, 8)) node = toft_cleanup_take(a);
+  if (!busy && node == NULL && toft_may_try_again(a, sizeof *node, 8)) node = toft_cleanup_take(a);
   if (node != NULL) {
     toft_link_cleanup(a, node, fn, arg);
     toft_check_soft_budget(a);
@@ -290,7 +301,7 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
     uint64_t allocated_before = a->allocated;
     if (claimed) a->state |= TOFT_RANGE_GROWS;
     p = size != 0 ? (unsigned char *)toft_alloc_slow(a, size, align) : a->head.cursor;
-    if (p == NULL && toft_budget_raised(a, size, align)) p = (unsigned char *)toft_alloc_slow(a, size, align);
+    if (p == NULL && toft_may_try_again(a, size, align)) p = (unsigned char *)toft_alloc_slow(a, size, align);
     a->state &= ~(uint32_t)TOFT_RANGE_GROWS;
     if (p != NULL) {
       toft_instrument_alloc(a, size, allocated_before, 0, TOFT_CALLER());

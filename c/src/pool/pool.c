@@ -5,6 +5,7 @@
 #define TOFT_POOL_POOL_C
 
 #include "../core/block_cache.c"
+#include "../core/budget.c"
 #include "../core/policy.c"
 #include "../platform/atomic.c"
 #include "../platform/os.c"
@@ -92,6 +93,8 @@ static int toft_pool_init_fixed(toft_pool *p, const toft_pool_options *o, size_t
     p->block_size = toft_round(at.end, TOFT_BLOCK_MIN);
     p->source = o->source != NULL ? o->source : toft_heap();
     block = (unsigned char *)p->source->take(p->source, p->block_size);
+    if (block == NULL && toft_budget_ask(p->source, p->block_size))
+      block = (unsigned char *)p->source->take(p->source, p->block_size);
     if (block == NULL) return TOFT_ENOMEM;
   }
   p->block = block;

@@ -8,6 +8,7 @@
 #define TOFT_RECYCLER_RECYCLER_SEGMENTS_C
 
 #include "../core/block_cache.c"
+#include "../core/budget.c"
 #include "../core/instrument.h"
 #include "../core/policy.c"
 #include "toft/pool.h"
@@ -98,6 +99,7 @@ static unsigned char *toft_recycler_take_down_to(toft_recycler *r, size_t *size,
     *size = toft_max(*size / 2, least);
     p = (unsigned char *)toft_recycler_take(r, *size);
   }
+  if (p == NULL && toft_budget_ask(r->source, *size)) p = (unsigned char *)toft_recycler_take(r, *size);
   return p;
 }
 

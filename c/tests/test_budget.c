@@ -1,0 +1,346 @@
+/* Budgets: bytes of each level, limits that no thread exceeds, callbacks of refusals.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "support.h"
+
+#if !defined(_WIN32) && !defined(TOFT_OMIT_THREADS)
+#include <pthread.h>
+#define HAS_THREADS 1
+#else
+#define HAS_THREADS 0
+#endif
+
+static toft_budget *budget_of(toft_budget *parent, size_t limit) {
+  toft_budget_options o = TOFT_BUDGET_OPTIONS;
+  o.parent = parent;
+  o.limit = limit;
+  toft_budget *b = toft_budget_create(&o);
+  assert_non_null(b);
+  return b;
+}
+
+static toft_arena *arena_of(toft_budget *b) {
+  toft_options o = TOFT_OPTIONS;
+  o.source = toft_budget_source(b);
+  return toft_create_with(&o);
+}
+
+static uint64_t reserved(const toft_budget *b) { return toft_budget_get_stats(b).reserved; }
+
+/* ---- counts ---- */
+
+static void every_object_counts_for_each_level(void **state) {
+  (void)state;
+  toft_budget *process = budget_of(NULL, SIZE_MAX), *tenant = budget_of(process, SIZE_MAX);
+  toft_budget *request = budget_of(tenant, SIZE_MAX), *other = budget_of(process, SIZE_MAX);
+  toft_arena *a = arena_of(request), *b = arena_of(tenant), *c = arena_of(other);
+  assert_non_null(toft_alloc(a, 100000));
+  assert_non_null(toft_alloc(b, 10));
+  assert_non_null(toft_alloc(c, 3000000));
+  uint64_t of_a = toft_get_stats(a).reserved, of_b = toft_get_stats(b).reserved, of_c = toft_get_stats(c).reserved;
+  assert_int_equal(reserved(request), of_a);
+  assert_int_equal(reserved(tenant), of_a + of_b);
+  assert_int_equal(reserved(other), of_c);
+  assert_int_equal(reserved(process), of_a + of_b + of_c);
+  assert_int_equal(toft_budget_get_stats(process).children, 2);
+  assert_ptr_equal(toft_budget_parent(request), tenant);
+  toft_release(c);
+  assert_int_equal(reserved(process), of_a + of_b);
+  assert_int_equal(toft_budget_get_stats(process).peak, of_a + of_b + of_c);
+  assert_int_equal(toft_budget_release(tenant), TOFT_EBUSY);
+  toft_release(a);
+  toft_release(b);
+#ifndef TOFT_OMIT_RECYCLER
+  toft_malloc m;
+  toft_malloc_init(&m, toft_budget_source(request));
+  void *p = toft_malloc_alloc(&m, 500000);
+  assert_non_null(p);
+  assert_true(reserved(tenant) >= 500000);
+  toft_malloc_free(&m, p);
+  toft_malloc_release(&m);
+#endif
+#if HAS_THREADS
+  toft_shared *s = toft_shared_create(toft_budget_source(request));
+  assert_non_null(s);
+  assert_non_null(toft_shared_alloc(s, 200000, 8));
+  assert_true(reserved(tenant) >= 200000);
+  toft_shared_release(s);
+#endif
+  assert_int_equal(toft_budget_release(process), TOFT_EBUSY); /* children */
+  assert_int_equal(reserved(process), 0);
+  assert_int_equal(toft_budget_release(request), TOFT_OK);
+  assert_int_equal(toft_budget_release(tenant), TOFT_OK);
+  assert_int_equal(toft_budget_release(other), TOFT_OK);
+  assert_int_equal(toft_budget_release(process), TOFT_OK);
+}
+
+static void a_block_that_grows_counts(void **state) {
+  (void)state;
+  toft_reserve_source range;
+  toft_budget_options o = TOFT_BUDGET_OPTIONS;
+  o.source = toft_reserve_source_init(&range, (size_t)8 << 20);
+  o.limit = 1000000;
+  toft_budget *root = toft_budget_create(&o), *b = budget_of(root, SIZE_MAX);
+  toft_arena *a = arena_of(b);
+  assert_non_null(toft_alloc(a, 500000));
+  assert_true(reserved(root) >= 500000 && reserved(root) == reserved(b));
+  assert_null(toft_alloc(a, 600000));
+  assert_true(reserved(root) <= 1000000 && reserved(root) == reserved(b));
+  toft_reset(a);
+  toft_trim(a, 0);
+  assert_true(reserved(b) < 100000);
+  toft_release(a);
+  assert_int_equal(reserved(root), 0);
+  assert_int_equal(toft_budget_release(b), TOFT_OK);
+  assert_int_equal(toft_budget_release(root), TOFT_OK);
+  toft_reserve_source_release(&range);
+}
+
+/* ---- refusals ---- */
+
+typedef struct caller {
+  toft_arena *frees; /* released by the callback */
+  toft_budget *refusing;
+  size_t calls, size;
+  int answer;
+} caller;
+
+static int on_refused(void *arg, toft_budget *b, size_t size) {
+  caller *c = (caller *)arg;
+  c->calls++;
+  c->refusing = b;
+  c->size = size;
+  toft_release(c->frees);
+  c->frees = NULL;
+  return c->answer;
+}
+
+static void a_refusal_calls_back_once(void **state) {
+  (void)state;
+  caller c = {NULL, NULL, 0, 0, 0};
+  toft_budget_options o = TOFT_BUDGET_OPTIONS;
+  o.limit = 256 << 10;
+  o.refused = on_refused;
+  o.refused_arg = &c;
+  toft_budget *tenant = toft_budget_create(&o), *request = budget_of(tenant, SIZE_MAX);
+  toft_arena *a = arena_of(request), *b = arena_of(request);
+  assert_non_null(toft_alloc(b, 100000));
+  size_t served = 0;
+  while (toft_alloc(a, 64) != NULL) served++;
+  assert_int_equal(c.calls, 1); /* not for the blocks that were larger than needed */
+  assert_ptr_equal(c.refusing, tenant);
+  assert_true(served * 64 > (size_t)90000);
+  assert_null(toft_alloc(a, 64));
+  assert_int_equal(c.calls, 2);
+  c.frees = b; /* frees 100,000 bytes, and answers that memory may be free */
+  c.answer = 1;
+  assert_non_null(toft_alloc(a, 64));
+  assert_int_equal(c.calls, 3);
+  assert_null(toft_alloc(a, 300000)); /* above the limit at any time: tried again once */
+  assert_int_equal(c.calls, 4);
+  assert_true(c.size >= 300000);
+  assert_true(reserved(tenant) <= 256 << 10);
+  assert_true(toft_budget_get_stats(tenant).refusals > 0);
+  assert_int_equal(toft_budget_get_stats(request).refusals, 0);
+  toft_release(a);
+#ifndef TOFT_OMIT_RECYCLER
+  toft_malloc m;
+  toft_malloc_init(&m, toft_budget_source(request));
+  c.calls = 0;
+  c.frees = arena_of(request);
+  assert_non_null(toft_alloc(c.frees, 200000));
+  void *p = toft_malloc_alloc(&m, 100000);
+  assert_non_null(p);
+  assert_int_equal(c.calls, 1);
+  toft_malloc_release(&m);
+#endif
+  c.frees = arena_of(request); /* creations call back too */
+  toft_budget_set_limit(tenant, 4096);
+  a = arena_of(request);
+  assert_non_null(a);
+  toft_release(a);
+  assert_int_equal(toft_budget_release(request), TOFT_OK);
+  assert_int_equal(toft_budget_release(tenant), TOFT_OK);
+}
+
+/* The source of the root refuses: no limit is the cause. */
+static void a_refusal_of_the_source_calls_nothing(void **state) {
+  (void)state;
+  counted source;
+  caller c = {NULL, NULL, 0, 0, 1};
+  toft_budget_options o = TOFT_BUDGET_OPTIONS;
+  o.source = counted_init(&source);
+  o.refused = on_refused;
+  o.refused_arg = &c;
+  toft_budget *b = toft_budget_create(&o);
+  for (size_t k = 1; k < 6; k++) {
+    source.attempts = 0;
+    source.fail_from = k;
+    toft_arena *a = arena_of(b);
+    if (a != NULL) {
+      while (toft_alloc(a, 50000) != NULL) continue;
+      assert_int_equal(reserved(b), source.bytes);
+      toft_release(a);
+    }
+    assert_int_equal(reserved(b), 0);
+  }
+  assert_int_equal(c.calls, 0);
+  assert_int_equal(toft_budget_release(b), TOFT_OK);
+  counted_all_back(&source);
+}
+
+/* Two arenas that use most of a limit by turns: neither keeps what the other needs. */
+static void a_steady_load_is_never_refused(void **state) {
+  (void)state;
+  toft_budget *b = budget_of(NULL, (size_t)1 << 20);
+  toft_arena *arenas[] = {arena_of(b), arena_of(b)};
+  for (int round = 0; round < 100; round++) {
+    toft_arena *a = arenas[round % 2];
+    size_t size = (size_t)(round % 3 == 0 ? 40 : 30000);
+    for (size_t done = 0; done + size <= 490000; done += size) assert_non_null(toft_alloc(a, size));
+    toft_reset(a);
+  }
+  assert_true(reserved(b) <= 2 * 4096 + ((size_t)1 << 20) / 100);
+  for (int i = 0; i < 2; i++) toft_release(arenas[i]);
+  assert_int_equal(toft_budget_release(b), TOFT_OK);
+}
+
+/* ---- threads ---- */
+
+#if HAS_THREADS
+enum { THREADS = 16, LIMIT = 4 << 20, MAX_BLOCKS = 8 };
+
+typedef struct worker {
+  toft_budget *budget;
+  uint32_t random;
+  size_t share, granted, refused; /* share: bytes that it holds at most; 0: any */
+} worker;
+
+static size_t held, highest; /* atomic: bytes that the workers hold, counted by themselves */
+
+static void count_held(size_t more) {
+  size_t now = __atomic_add_fetch(&held, more, __ATOMIC_RELAXED), high = __atomic_load_n(&highest, __ATOMIC_RELAXED);
+  while ((intptr_t)more > 0 && now > high &&
+         !__atomic_compare_exchange_n(&highest, &high, now, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+    continue;
+}
+
+static void *work(void *arg) {
+  worker *w = (worker *)arg;
+  toft_source *s = toft_budget_source(w->budget);
+  void *blocks[MAX_BLOCKS] = {NULL};
+  size_t sizes[MAX_BLOCKS] = {0}, mine = 0;
+  for (size_t i = 0; i < rounds_of(40000); i++) {
+    size_t k = next_random(&w->random) % MAX_BLOCKS, size = 4096 * (1 + next_random(&w->random) % 32);
+    if (blocks[k] != NULL) {
+      count_held(0 - sizes[k]);
+      mine -= sizes[k];
+      s->put(s, blocks[k], sizes[k]);
+      blocks[k] = NULL;
+    }
+    if (w->share != 0 && mine + size > w->share) continue;
+    blocks[k] = s->take(s, size);
+    if (blocks[k] == NULL) {
+      w->refused++;
+      continue;
+    }
+    count_held(size);
+    sizes[k] = size;
+    mine += size;
+    w->granted++;
+  }
+  for (size_t k = 0; k < MAX_BLOCKS; k++)
+    if (blocks[k] != NULL) {
+      count_held(0 - sizes[k]);
+      s->put(s, blocks[k], sizes[k]);
+    }
+  return NULL;
+}
+
+static void run_workers(size_t share, worker *workers) {
+  toft_budget *process = budget_of(NULL, LIMIT), *tenants[4];
+  pthread_t threads[THREADS];
+  held = highest = 0;
+  for (int i = 0; i < 4; i++) tenants[i] = budget_of(process, share != 0 ? SIZE_MAX : LIMIT / 2);
+  for (int i = 0; i < THREADS; i++) {
+    worker w = {tenants[i % 4], (uint32_t)i + 1, share, 0, 0};
+    workers[i] = w;
+    assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+  }
+  for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
+  toft_budget_stats s = toft_budget_get_stats(process);
+  assert_int_equal(s.reserved, 0);
+  assert_true(s.peak <= LIMIT && highest <= LIMIT);
+  for (int i = 0; i < 4; i++) assert_int_equal(toft_budget_release(tenants[i]), TOFT_OK);
+  assert_int_equal(toft_budget_release(process), TOFT_OK);
+}
+
+static void no_thread_exceeds_a_limit(void **state) {
+  (void)state;
+  worker workers[THREADS];
+  run_workers(0, workers);
+  size_t refused = 0;
+  for (int i = 0; i < THREADS; i++) {
+    assert_true(workers[i].granted > 0);
+    refused += workers[i].refused;
+  }
+  assert_true(refused > 0 && highest > LIMIT / 2);
+}
+
+/* Together at most 98 % of the limit. */
+static void threads_within_the_limit_are_never_refused(void **state) {
+  (void)state;
+  worker workers[THREADS];
+  run_workers((size_t)LIMIT / 100 * 98 / THREADS, workers);
+  for (int i = 0; i < THREADS; i++) assert_int_equal(workers[i].refused, 0);
+}
+#endif
+
+/* ---- input ---- */
+
+static void bad_input(void **state) {
+  (void)state;
+  toft_budget_options o = TOFT_BUDGET_OPTIONS;
+  o.size--;
+  assert_null(toft_budget_create(&o));
+  o.size++;
+  o.name = "a name of a budget of 32 bytes...";
+  assert_null(toft_budget_create(&o));
+  o.name = "a name of a budget of 31 bytes.";
+  toft_budget *b = toft_budget_create(&o), *defaults = toft_budget_create(NULL);
+  assert_string_equal(toft_budget_name(b), o.name);
+  assert_string_equal(toft_budget_name(defaults), "");
+  o.parent = b;
+  o.source = toft_heap();
+  assert_null(toft_budget_create(&o));
+  assert_int_equal(toft_budget_get_stats(b).children, 0);
+  assert_int_equal(toft_budget_get_stats(b).available, SIZE_MAX);
+  toft_budget_set_limit(b, 0);
+  assert_null(arena_of(b));
+  toft_budget_set_limit(b, 10000);
+  toft_arena *a = arena_of(b);
+  assert_non_null(a);
+  toft_budget_set_limit(b, 100); /* below the reserved bytes */
+  assert_int_equal(toft_budget_get_stats(b).available, 0);
+  assert_null(toft_alloc(a, 8000));
+  assert_non_null(toft_alloc(a, 100)); /* in the block that it has */
+  toft_release(a);
+  assert_int_equal(toft_budget_release(NULL), TOFT_OK);
+  assert_int_equal(toft_budget_release(b), TOFT_OK);
+  assert_int_equal(toft_budget_release(defaults), TOFT_OK);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_object_counts_for_each_level),
+    cmocka_unit_test(a_block_that_grows_counts),
+    cmocka_unit_test(a_refusal_calls_back_once),
+    cmocka_unit_test(a_refusal_of_the_source_calls_nothing),
+    cmocka_unit_test(a_steady_load_is_never_refused),
+#if HAS_THREADS
+    cmocka_unit_test(no_thread_exceeds_a_limit),
+    cmocka_unit_test(threads_within_the_limit_are_never_refused),
+#endif
+    cmocka_unit_test(bad_input),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
