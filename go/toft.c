@@ -2037,6 +2037,593 @@ toft_source *toft_limited_source_init(toft_limited_source *b, toft_source *inner
 
 #endif
 
+/* ==== core/budget.c ==== */
+/* Budgets: a source that counts its blocks for itself and its parents, and the callback for a request that one of
+ * their limits refuses. */
+#ifndef TOFT_CORE_BUDGET_C
+#define TOFT_CORE_BUDGET_C
+
+/* ==== toft/budget.h ==== */
+/* Budgets: limits on the memory of many arenas and other objects, for a process, its tenants and their requests.
+ *
+ *     toft_budget *process = toft_budget_create(NULL);        no limit yet
+ *     toft_budget_set_limit(process, 1 << 30);
+ *     toft_budget_options o = TOFT_BUDGET_OPTIONS;
+ *     o.parent = process;
+ *     o.name = "tenant 7";
+ *     o.limit = 64 << 20;
+ *     toft_budget *tenant = toft_budget_create(&o);
+ *     toft_options with = TOFT_OPTIONS;
+ *     with.source = toft_budget_source(tenant);
+ *     toft_arena *a = toft_create_with(&with);                counts for the tenant and for the process
+ *
+ * A budget counts the bytes of the blocks that objects hold from its source: arenas, leases, frames, shared arenas,
+ * recyclers, toft_malloc and pools, on any threads. A block counts for the budget and for all its parents; it is granted
+ * if none of them would exceed its limit by a byte. What an object returns by reset, trim or release counts no more.
+ * Arenas keep no unused blocks over a reset, so that what one of them does not use is there for the others.
+ *
+ * REFUSALS. When a limit refuses a block, an arena, a recycler, a toft_malloc or a pool first returns what it does not
+ * use and asks for less. If that does not help, the callback of the budget that refuses is called, once for the
+ * request and without a lock: it may free other objects, wait for other threads, or write data to a file. Then the
+ * request is tried once more. Shared arenas and synchronized recyclers call their source under a lock, and fail
+ * without a call of the callback.
+ *
+ * THREADS. All calls are thread-safe, but for release. A budget is no faster or slower than its source: allocations
+ * that take no block do not touch it.
+ */
+#ifndef TOFT_BUDGET_H
+#define TOFT_BUDGET_H
+
+/* ==== toft/abi.h ==== */
+/* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md has the meaning of each
+ * member. Allocate inline: if (limit - cursor < size) call ops->alloc; else p = cursor, cursor += round_up(size, 8).
+ * From 0.1.0 on these structures never change: additions come in headers of their own, as toft_abi_info.h. */
+#ifndef TOFT_ABI
+#define TOFT_ABI 1
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+typedef struct toft_arena toft_arena;
+typedef struct toft_mark { /* a point to rewind to: {arena->cursor, arena->epoch & ~1}, read inline */
+  unsigned char *cursor;
+  uintptr_t epoch;
+} toft_mark;
+typedef struct toft_range { /* a claimed range; its holder alone moves cursor, byte by byte if it likes */
+  unsigned char *cursor, *limit;
+  uintptr_t claim; /* set by the provider; 0: nothing is claimed */
+} toft_range;
+typedef struct toft_cleanup { /* fn == NULL: cancelled */
+  void (*fn)(void *arg);
+  void *arg;
+} toft_cleanup;
+typedef struct toft_stats { /* bytes, but for the last two */
+  uint64_t live, allocated, peak, budget, reserved, wasted, blocks, source_calls;
+} toft_stats;
+/* flags of alloc and resize: zero the new bytes; fail rather than move */
+enum { TOFT_ZERO = 1, TOFT_STAY = 2 };
+/* policies of reset: keep the recent high-water mark, everything, or `keep` bytes */
+enum { TOFT_KEEP_RECENT = 0, TOFT_KEEP_ALL = 1, TOFT_KEEP_BYTES = 2 };
+/* what ops->set can change */
+enum { TOFT_SET_BUDGET = 1, TOFT_SET_TAG = 2, TOFT_SET_SAMPLE = 3, TOFT_SET_CHECKED = 4 };
+/* results; a failure leaves the arena as it was. ECORRUPT: done, and a checked arena found bytes written outside an
+ * allocation */
+enum { TOFT_OK = 0, TOFT_ENOMEM = -1, TOFT_EMARK = -2, TOFT_EBUSY = -3, TOFT_EARG = -4, TOFT_ENOSYS = -5 };
+enum { TOFT_ECORRUPT = -6 };
+typedef struct toft_arena_ops {
+  uint32_t size;    /* bytes of the table that the provider filled in */
+  uint32_t version; /* 1 */
+  void *(*alloc)(toft_arena *, size_t size, size_t align, uint32_t flags, uintptr_t site);
+  void *(*resize)(toft_arena *, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
+                  uintptr_t site);
+  void (*free)(toft_arena *, void *p, size_t size); /* may be NULL */
+  int (*rewind)(toft_arena *, unsigned char *cursor, uintptr_t epoch);
+  int (*reset)(toft_arena *, uint32_t policy, size_t keep);
+  void (*trim)(toft_arena *, size_t keep);
+  toft_cleanup *(*cleanup)(toft_arena *, void (*fn)(void *), void *arg);
+  void *(*claim)(toft_arena *, toft_range *, size_t size, size_t align);
+  int (*give)(toft_arena *, toft_range *);
+  int (*contains)(const toft_arena *, const void *p);
+  size_t (*stats)(toft_arena *, toft_stats *out, size_t out_size);
+  int (*set)(toft_arena *, uint32_t what, uint64_t value, const char *name, size_t name_len);
+  void (*release)(toft_arena *);
+} toft_arena_ops;
+struct toft_arena {          /* pinned: never copied, never moved */
+  unsigned char *cursor;     /* next free byte; a multiple of 8, never NULL */
+  const toft_arena_ops *ops; /* read again for every call: the provider may swap it */
+  unsigned char *limit;      /* end of the bytes for the inline path; a multiple of 8, cursor <= limit */
+  uintptr_t epoch;           /* bit 0: instrumented, so rewind, resize and free go through ops */
+};
+#define TOFT_STATIC_ASSERT(name, cond) typedef char toft_assert_##name[(cond) ? 1 : -1]
+TOFT_STATIC_ASSERT(head, sizeof(struct toft_arena) == 4 * sizeof(void *));
+TOFT_STATIC_ASSERT(ops, offsetof(struct toft_arena, ops) == sizeof(void *));
+TOFT_STATIC_ASSERT(limit, offsetof(struct toft_arena, limit) == 2 * sizeof(void *));
+TOFT_STATIC_ASSERT(epoch, offsetof(struct toft_arena, epoch) == 3 * sizeof(void *));
+TOFT_STATIC_ASSERT(table, sizeof(toft_arena_ops) == 8 + 13 * sizeof(void *));
+TOFT_STATIC_ASSERT(mark, sizeof(toft_mark) == 2 * sizeof(void *));
+TOFT_STATIC_ASSERT(range, sizeof(toft_range) == 3 * sizeof(void *));
+TOFT_STATIC_ASSERT(stats, sizeof(toft_stats) == 64);
+TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) == sizeof(void *));
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+/* ==== toft/compiler.h ==== */
+/* Compiler attributes, linkage, and the renaming of symbols by TOFT_PREFIX. Nothing here changes a layout. */
+#ifndef TOFT_COMPILER_H
+#define TOFT_COMPILER_H
+
+/* TOFT_NO_LIBC: a build with TOFT_NO_OS for a target without a C library. The program provides the first four of these
+ * functions, which compilers call by themselves too, and the others if it duplicates strings. */
+#if !defined(TOFT_NO_LIBC) && defined(__has_include)
+#if !__has_include(<string.h>)
+#define TOFT_NO_LIBC 1
+#endif
+#endif
+#ifdef TOFT_NO_LIBC
+#include <stddef.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+void *memcpy(void *to, const void *from, size_t size);
+void *memmove(void *to, const void *from, size_t size);
+void *memset(void *p, int byte, size_t size);
+int memcmp(const void *p, const void *q, size_t size);
+void *memchr(const void *p, int byte, size_t size);
+size_t strlen(const char *s);
+#ifdef __cplusplus
+}
+#endif
+#else
+#include <string.h>
+#endif
+
+#if defined(__GNUC__) || defined(__clang__)
+#define TOFT_LIKELY(x) __builtin_expect(!!(x), 1)
+#define TOFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define TOFT_CONSTANT(x) __builtin_constant_p(x)
+#define TOFT_ASSUME(x) ((x) ? (void)0 : __builtin_unreachable())
+#define TOFT_SEPARATE_ACCESSES() \
+  __asm__ volatile("" : : : "memory") /* compiler barrier: keeps two accesses from being merged */
+#define TOFT_INLINE static inline __attribute__((always_inline, unused))
+#define TOFT_NODISCARD __attribute__((warn_unused_result))
+#define TOFT_FORMAT(fmt, first) __attribute__((format(printf, fmt, first)))
+#define TOFT_SIZED(n) __attribute__((alloc_size(n)))
+#define TOFT_SIZED2(n, m) __attribute__((alloc_size(n, m)))
+#define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn), unused))
+#define TOFT_COLD __attribute__((noinline, cold))
+#define TOFT_NOINLINE __attribute__((noinline))
+#define TOFT_UNUSED __attribute__((unused))
+/* The return address of the enclosing function; 0 where code has no addresses. */
+#ifdef __wasm__
+#define TOFT_CALLER() ((uintptr_t)0)
+#else
+#define TOFT_CALLER() ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
+#endif
+#else
+#define TOFT_LIKELY(x) (x)
+#define TOFT_UNLIKELY(x) (x)
+#define TOFT_CONSTANT(x) 0
+#define TOFT_ASSUME(x) ((void)0)
+#define TOFT_SEPARATE_ACCESSES() ((void)0)
+#define TOFT_INLINE static inline
+#define TOFT_NODISCARD
+#define TOFT_FORMAT(fmt, first)
+#define TOFT_SIZED(n)
+#define TOFT_SIZED2(n, m)
+#define TOFT_COLD
+#define TOFT_NOINLINE
+#define TOFT_UNUSED
+#if defined(_MSC_VER)
+#include <intrin.h>
+#define TOFT_CALLER() ((uintptr_t)_ReturnAddress())
+#else
+#define TOFT_CALLER() ((uintptr_t)0)
+#endif
+#endif
+
+/* TOFT_STATIC: the library is part of the translation unit that includes toft.c. TOFT_SHARED: it is a shared library;
+ * TOFT_BUILD is also defined while that library is compiled. */
+#if defined(TOFT_STATIC)
+#define TOFT_API static TOFT_UNUSED
+#elif defined(_WIN32) && defined(TOFT_SHARED)
+#ifdef TOFT_BUILD
+#define TOFT_API extern __declspec(dllexport)
+#else
+#define TOFT_API extern __declspec(dllimport)
+#endif
+#elif defined(__GNUC__) || defined(__clang__)
+#define TOFT_API extern __attribute__((visibility("default")))
+#else
+#define TOFT_API extern
+#endif
+
+#ifdef __cplusplus
+#define TOFT_ALIGNOF(T) alignof(T)
+#else
+#define TOFT_ALIGNOF(T) _Alignof(T)
+#endif
+
+#ifdef TOFT_NO_OS
+#define TOFT_THREAD_LOCAL
+#elif defined(__cplusplus)
+#define TOFT_THREAD_LOCAL thread_local
+#else
+#define TOFT_THREAD_LOCAL _Thread_local
+#endif
+
+/* TOFT_PREFIX is prepended to every external symbol, so that two libraries can each embed a copy. */
+#define TOFT_PASTE_(a, b) a##b
+#define TOFT_PASTE(a, b) TOFT_PASTE_(a, b)
+#ifdef TOFT_PREFIX
+#define toft_adopt TOFT_PASTE(TOFT_PREFIX, toft_adopt)
+#define toft_at_place TOFT_PASTE(TOFT_PREFIX, toft_at_place)
+#define toft_background_thread TOFT_PASTE(TOFT_PREFIX, toft_background_thread)
+#define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
+#define toft_budget_create TOFT_PASTE(TOFT_PREFIX, toft_budget_create)
+#define toft_budget_get_stats TOFT_PASTE(TOFT_PREFIX, toft_budget_get_stats)
+#define toft_budget_name TOFT_PASTE(TOFT_PREFIX, toft_budget_name)
+#define toft_budget_parent TOFT_PASTE(TOFT_PREFIX, toft_budget_parent)
+#define toft_budget_release TOFT_PASTE(TOFT_PREFIX, toft_budget_release)
+#define toft_budget_set_limit TOFT_PASTE(TOFT_PREFIX, toft_budget_set_limit)
+#define toft_budget_source TOFT_PASTE(TOFT_PREFIX, toft_budget_source)
+#define toft_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_cache_bytes)
+#define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
+#define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
+#define toft_clear_report TOFT_PASTE(TOFT_PREFIX, toft_clear_report)
+#define toft_create TOFT_PASTE(TOFT_PREFIX, toft_create)
+#define toft_create_in TOFT_PASTE(TOFT_PREFIX, toft_create_in)
+#define toft_create_with TOFT_PASTE(TOFT_PREFIX, toft_create_with)
+#define toft_current TOFT_PASTE(TOFT_PREFIX, toft_current)
+#define toft_current_calloc TOFT_PASTE(TOFT_PREFIX, toft_current_calloc)
+#define toft_current_free TOFT_PASTE(TOFT_PREFIX, toft_current_free)
+#define toft_current_malloc TOFT_PASTE(TOFT_PREFIX, toft_current_malloc)
+#define toft_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_current_realloc)
+#define toft_current_swap TOFT_PASTE(TOFT_PREFIX, toft_current_swap)
+#define toft_error_name TOFT_PASTE(TOFT_PREFIX, toft_error_name)
+#define toft_findings TOFT_PASTE(TOFT_PREFIX, toft_findings)
+#define toft_frame_arena TOFT_PASTE(TOFT_PREFIX, toft_frame_arena)
+#define toft_frame_enter TOFT_PASTE(TOFT_PREFIX, toft_frame_enter)
+#define toft_frame_leave TOFT_PASTE(TOFT_PREFIX, toft_frame_leave)
+#define toft_frame_previous TOFT_PASTE(TOFT_PREFIX, toft_frame_previous)
+#define toft_frame_publish TOFT_PASTE(TOFT_PREFIX, toft_frame_publish)
+#define toft_frames_advance TOFT_PASTE(TOFT_PREFIX, toft_frames_advance)
+#define toft_frames_arrive_and_drop TOFT_PASTE(TOFT_PREFIX, toft_frames_arrive_and_drop)
+#define toft_frames_arrive_and_wait TOFT_PASTE(TOFT_PREFIX, toft_frames_arrive_and_wait)
+#define toft_frames_create TOFT_PASTE(TOFT_PREFIX, toft_frames_create)
+#define toft_frames_get_stats TOFT_PASTE(TOFT_PREFIX, toft_frames_get_stats)
+#define toft_frames_number TOFT_PASTE(TOFT_PREFIX, toft_frames_number)
+#define toft_frames_release TOFT_PASTE(TOFT_PREFIX, toft_frames_release)
+#define toft_frames_set_parties TOFT_PASTE(TOFT_PREFIX, toft_frames_set_parties)
+#define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
+#define toft_freeze TOFT_PASTE(TOFT_PREFIX, toft_freeze)
+#define toft_frozen_close TOFT_PASTE(TOFT_PREFIX, toft_frozen_close)
+#define toft_frozen_open TOFT_PASTE(TOFT_PREFIX, toft_frozen_open)
+#define toft_frozen_open_in TOFT_PASTE(TOFT_PREFIX, toft_frozen_open_in)
+#define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
+#define toft_heap_trim TOFT_PASTE(TOFT_PREFIX, toft_heap_trim)
+#define toft_held_bytes TOFT_PASTE(TOFT_PREFIX, toft_held_bytes)
+#define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
+#define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
+#define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
+#define toft_lazy_create TOFT_PASTE(TOFT_PREFIX, toft_lazy_create)
+#define toft_lease_get TOFT_PASTE(TOFT_PREFIX, toft_lease_get)
+#define toft_lease_return TOFT_PASTE(TOFT_PREFIX, toft_lease_return)
+#define toft_leases_create TOFT_PASTE(TOFT_PREFIX, toft_leases_create)
+#define toft_leases_get_stats TOFT_PASTE(TOFT_PREFIX, toft_leases_get_stats)
+#define toft_leases_release TOFT_PASTE(TOFT_PREFIX, toft_leases_release)
+#define toft_leases_trim TOFT_PASTE(TOFT_PREFIX, toft_leases_trim)
+#define toft_limited_source_init TOFT_PASTE(TOFT_PREFIX, toft_limited_source_init)
+#define toft_malloc_aligned TOFT_PASTE(TOFT_PREFIX, toft_malloc_aligned)
+#define toft_malloc_alloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_alloc)
+#define toft_malloc_calloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_calloc)
+#define toft_malloc_current TOFT_PASTE(TOFT_PREFIX, toft_malloc_current)
+#define toft_malloc_current_alloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_alloc)
+#define toft_malloc_current_calloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_calloc)
+#define toft_malloc_current_free TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_free)
+#define toft_malloc_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_realloc)
+#define toft_malloc_current_swap TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_swap)
+#define toft_malloc_free TOFT_PASTE(TOFT_PREFIX, toft_malloc_free)
+#define toft_malloc_get_stats TOFT_PASTE(TOFT_PREFIX, toft_malloc_get_stats)
+#define toft_malloc_init_size TOFT_PASTE(TOFT_PREFIX, toft_malloc_init_size)
+#define toft_malloc_realloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_realloc)
+#define toft_malloc_release TOFT_PASTE(TOFT_PREFIX, toft_malloc_release)
+#define toft_malloc_trim TOFT_PASTE(TOFT_PREFIX, toft_malloc_trim)
+#define toft_malloc_usable_size TOFT_PASTE(TOFT_PREFIX, toft_malloc_usable_size)
+#define toft_on_finding TOFT_PASTE(TOFT_PREFIX, toft_on_finding)
+#define toft_next_cleanup TOFT_PASTE(TOFT_PREFIX, toft_next_cleanup)
+#define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
+#define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
+#define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)
+#define toft_page_cache_age TOFT_PASTE(TOFT_PREFIX, toft_page_cache_age)
+#define toft_page_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_page_cache_bytes)
+#define toft_page_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_page_cache_limit)
+#define toft_page_cache_window TOFT_PASTE(TOFT_PREFIX, toft_page_cache_window)
+#define toft_page_source_init TOFT_PASTE(TOFT_PREFIX, toft_page_source_init)
+#define toft_page_source_trim TOFT_PASTE(TOFT_PREFIX, toft_page_source_trim)
+#define toft_phase_begin_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_begin_slow)
+#define toft_phase_end_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_end_slow)
+#define toft_phases TOFT_PASTE(TOFT_PREFIX, toft_phases)
+#define toft_pin TOFT_PASTE(TOFT_PREFIX, toft_pin)
+#define toft_pool_clear TOFT_PASTE(TOFT_PREFIX, toft_pool_clear)
+#define toft_pool_get_stats TOFT_PASTE(TOFT_PREFIX, toft_pool_get_stats)
+#define toft_pool_init TOFT_PASTE(TOFT_PREFIX, toft_pool_init)
+#define toft_pool_insert_slow TOFT_PASTE(TOFT_PREFIX, toft_pool_insert_slow)
+#define toft_pool_release TOFT_PASTE(TOFT_PREFIX, toft_pool_release)
+#define toft_pool_reserve TOFT_PASTE(TOFT_PREFIX, toft_pool_reserve)
+#define toft_pool_trim TOFT_PASTE(TOFT_PREFIX, toft_pool_trim)
+#define toft_printf TOFT_PASTE(TOFT_PREFIX, toft_printf)
+#define toft_quarantine_trim TOFT_PASTE(TOFT_PREFIX, toft_quarantine_trim)
+#define toft_recycler_alloc_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow)
+#define toft_recycler_alloc_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow_at)
+#define toft_recycler_check TOFT_PASTE(TOFT_PREFIX, toft_recycler_check)
+#define toft_recycler_free_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow)
+#define toft_recycler_free_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow_at)
+#define toft_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_recycler_get_stats)
+#define toft_recycler_init_layout TOFT_PASTE(TOFT_PREFIX, toft_recycler_init_layout)
+#define toft_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_recycler_release)
+#define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
+#define toft_recycler_slab_freed TOFT_PASTE(TOFT_PREFIX, toft_recycler_slab_freed)
+#define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
+#define toft_region_arena TOFT_PASTE(TOFT_PREFIX, toft_region_arena)
+#define toft_region_check TOFT_PASTE(TOFT_PREFIX, toft_region_check)
+#define toft_region_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_checkpoint)
+#define toft_region_create TOFT_PASTE(TOFT_PREFIX, toft_region_create)
+#define toft_region_drop_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_drop_checkpoint)
+#define toft_region_get_stats TOFT_PASTE(TOFT_PREFIX, toft_region_get_stats)
+#define toft_region_malloc TOFT_PASTE(TOFT_PREFIX, toft_region_malloc)
+#define toft_region_recycler TOFT_PASTE(TOFT_PREFIX, toft_region_recycler)
+#define toft_region_release TOFT_PASTE(TOFT_PREFIX, toft_region_release)
+#define toft_region_restore TOFT_PASTE(TOFT_PREFIX, toft_region_restore)
+#define toft_region_root TOFT_PASTE(TOFT_PREFIX, toft_region_root)
+#define toft_region_set_root TOFT_PASTE(TOFT_PREFIX, toft_region_set_root)
+#define toft_region_source TOFT_PASTE(TOFT_PREFIX, toft_region_source)
+#define toft_region_trim TOFT_PASTE(TOFT_PREFIX, toft_region_trim)
+#define toft_reserve TOFT_PASTE(TOFT_PREFIX, toft_reserve)
+#define toft_reserve_source_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_init)
+#define toft_reserve_source_release TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_release)
+#define toft_set_metered TOFT_PASTE(TOFT_PREFIX, toft_set_metered)
+#define toft_set_sampling_seed TOFT_PASTE(TOFT_PREFIX, toft_set_sampling_seed)
+#define toft_set_soft_budget TOFT_PASTE(TOFT_PREFIX, toft_set_soft_budget)
+#define toft_set_tag_budget TOFT_PASTE(TOFT_PREFIX, toft_set_tag_budget)
+#define toft_set_unwinder TOFT_PASTE(TOFT_PREFIX, toft_set_unwinder)
+#define toft_shared_alloc TOFT_PASTE(TOFT_PREFIX, toft_shared_alloc)
+#define toft_shared_contains TOFT_PASTE(TOFT_PREFIX, toft_shared_contains)
+#define toft_shared_create TOFT_PASTE(TOFT_PREFIX, toft_shared_create)
+#define toft_shared_free TOFT_PASTE(TOFT_PREFIX, toft_shared_free)
+#define toft_shared_get_stats TOFT_PASTE(TOFT_PREFIX, toft_shared_get_stats)
+#define toft_shared_local TOFT_PASTE(TOFT_PREFIX, toft_shared_local)
+#define toft_shared_release TOFT_PASTE(TOFT_PREFIX, toft_shared_release)
+#define toft_shared_reset TOFT_PASTE(TOFT_PREFIX, toft_shared_reset)
+#define toft_shared_resize TOFT_PASTE(TOFT_PREFIX, toft_shared_resize)
+#define toft_shared_trim TOFT_PASTE(TOFT_PREFIX, toft_shared_trim)
+#define toft_site TOFT_PASTE(TOFT_PREFIX, toft_site)
+#define toft_sites TOFT_PASTE(TOFT_PREFIX, toft_sites)
+#define toft_snapshot TOFT_PASTE(TOFT_PREFIX, toft_snapshot)
+#define toft_snapshot_text TOFT_PASTE(TOFT_PREFIX, toft_snapshot_text)
+#define toft_symbolize TOFT_PASTE(TOFT_PREFIX, toft_symbolize)
+#define toft_sync_recycler_alloc TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_alloc)
+#define toft_sync_recycler_create TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_create)
+#define toft_sync_recycler_free TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_free)
+#define toft_sync_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_get_stats)
+#define toft_sync_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_release)
+#define toft_sync_recycler_reset TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_reset)
+#define toft_sync_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_resize)
+#define toft_sync_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_trim)
+#define toft_tag_pop_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_pop_slow)
+#define toft_tag_push_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_push_slow)
+#define toft_tags TOFT_PASTE(TOFT_PREFIX, toft_tags)
+#define toft_version TOFT_PASTE(TOFT_PREFIX, toft_version)
+#define toft_write_profile TOFT_PASTE(TOFT_PREFIX, toft_write_profile)
+#define toft_vprintf TOFT_PASTE(TOFT_PREFIX, toft_vprintf)
+#endif
+
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct toft_source; /* toft.h */
+typedef struct toft_budget toft_budget;
+
+/* Called for a request of `size` bytes that the limit of b refuses, on the requesting thread. Returns 1 if memory may
+ * be free now, 0 to let the request fail. It must not use the object that requests. */
+typedef int toft_budget_fn(void *arg, toft_budget *b, size_t size);
+
+typedef struct toft_budget_options {
+  size_t size;                /* sizeof(toft_budget_options): TOFT_BUDGET_OPTIONS sets it */
+  const char *name;           /* copied, at most 31 bytes; NULL: "" */
+  toft_budget *parent;        /* NULL: none */
+  struct toft_source *source; /* of the blocks; NULL: the parent's, or toft_heap() */
+  size_t limit;               /* bytes; SIZE_MAX: none */
+  toft_budget_fn *refused;    /* NULL: none */
+  void *refused_arg;
+} toft_budget_options;
+#define TOFT_BUDGET_OPTIONS \
+  { sizeof(toft_budget_options), NULL, NULL, NULL, SIZE_MAX, NULL, NULL }
+
+/* In bytes, but for the counts. */
+typedef struct toft_budget_stats {
+  uint64_t limit;
+  uint64_t reserved;  /* of this budget and all below it */
+  uint64_t peak;      /* the most that was reserved */
+  uint64_t available; /* may be reserved by this budget before it or a parent refuses */
+  uint64_t refusals;  /* blocks that this budget's limit refused */
+  uint64_t children;  /* budgets with this parent */
+} toft_budget_stats;
+
+/* options == NULL: the defaults. NULL if there is no memory, or the options are invalid: a size, a name above 31 bytes,
+ * a source together with a parent. */
+TOFT_API TOFT_NODISCARD toft_budget *toft_budget_create(const toft_budget_options *options);
+/* TOFT_EBUSY, with no effect, while bytes are reserved or the budget has children. NULL is ignored. No other thread may
+ * use it. */
+TOFT_API int toft_budget_release(toft_budget *b);
+/* The source for options of arenas and other objects, which are released before the budget is. */
+TOFT_API struct toft_source *toft_budget_source(toft_budget *b);
+/* A limit below the reserved bytes refuses every block until enough is returned. */
+TOFT_API void toft_budget_set_limit(toft_budget *b, size_t limit);
+TOFT_API toft_budget_stats toft_budget_get_stats(const toft_budget *b);
+TOFT_API const char *toft_budget_name(const toft_budget *b);
+/* NULL: none. */
+TOFT_API toft_budget *toft_budget_parent(const toft_budget *b);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+struct toft_budget {
+  toft_source source; /* first */
+  toft_budget *parent;
+  toft_source *inner;
+  size_t limit, reserved, peak, refusals, children; /* atomic */
+  toft_budget_fn *refused;
+  void *refused_arg;
+  char name[32];
+};
+
+static toft_budget *toft_budget_of(const toft_source *source) { return (toft_budget *)(uintptr_t)source; }
+
+/* ---- accounting ---- */
+
+static void toft_budget_raise_peak(toft_budget *b) {
+  size_t peak = TOFT_LOAD(&b->peak), reserved = TOFT_LOAD(&b->reserved);
+  while (reserved > peak && !TOFT_CAS_RELAXED(&b->peak, &peak, reserved)) continue;
+}
+
+static int toft_budget_charge_one(toft_budget *b, size_t size) {
+  size_t reserved = TOFT_LOAD(&b->reserved), limit;
+  do {
+    limit = TOFT_LOAD(&b->limit);
+    if (size > limit || reserved > limit - size) return 0;
+  } while (!TOFT_CAS_RELAXED(&b->reserved, &reserved, reserved + size));
+  return 1;
+}
+
+/* Subtracts from b and its parents below `end`. */
+static void toft_budget_uncharge(toft_budget *b, const toft_budget *end, size_t size) {
+  for (; b != end; b = b->parent) TOFT_ADD(&b->reserved, 0 - size);
+}
+
+/* Adds to b and all its parents; 0: one of them refuses, and nothing was added. */
+static int toft_budget_charge(toft_budget *b, size_t size) {
+  for (toft_budget *at = b; at != NULL; at = at->parent)
+    if (!toft_budget_charge_one(at, size)) {
+      TOFT_ADD(&at->refusals, 1);
+      toft_budget_uncharge(b, at, size);
+      return 0;
+    }
+  for (toft_budget *at = b; at != NULL; at = at->parent) toft_budget_raise_peak(at);
+  return 1;
+}
+
+static size_t toft_budget_room(const toft_budget *b) {
+  size_t limit = TOFT_LOAD(&b->limit), reserved = TOFT_LOAD(&b->reserved);
+  return reserved < limit ? limit - reserved : 0;
+}
+
+/* ---- the source ---- */
+
+static void *toft_budget_take(toft_source *self, size_t size) {
+  toft_budget *b = toft_budget_of(self);
+  if (!toft_budget_charge(b, size)) return NULL;
+  void *block = b->inner->take(b->inner, size);
+  if (block == NULL) toft_budget_uncharge(b, NULL, size);
+  return block;
+}
+
+static void toft_budget_put(toft_source *self, void *block, size_t size) {
+  toft_budget *b = toft_budget_of(self);
+  b->inner->put(b->inner, block, size);
+  toft_budget_uncharge(b, NULL, size);
+}
+
+static int toft_budget_extend(toft_source *self, void *block, size_t size, size_t want) {
+  toft_budget *b = toft_budget_of(self);
+  size_t more = want > size ? want - size : 0;
+  if (more != 0 && !toft_budget_charge(b, more)) return 0;
+  if (!b->inner->extend(b->inner, block, size, want)) {
+    toft_budget_uncharge(b, NULL, more);
+    return 0;
+  }
+  if (want < size) toft_budget_uncharge(b, NULL, size - want);
+  return 1;
+}
+
+/* ---- refusals ---- */
+
+/* The budget whose limit refuses `size` bytes. NULL: none, or the source is no budget's. */
+static toft_budget *toft_budget_refusing(const toft_source *source, size_t size) {
+  if (source == NULL || source->take != toft_budget_take) return NULL;
+  for (toft_budget *b = toft_budget_of(source); b != NULL; b = b->parent)
+    if (toft_budget_room(b) < size) return b;
+  return NULL;
+}
+
+/* Calls the callback for a request that the source refused, which needs a block of at least `size` bytes. Returns
+ * whether it may be tried again. The caller holds no lock. */
+static TOFT_COLD int toft_budget_ask(const toft_source *source, size_t size) {
+  toft_budget *b = toft_budget_refusing(source, size);
+  return b != NULL && b->refused != NULL && b->refused(b->refused_arg, b, size) != 0;
+}
+
+/* ---- API ---- */
+
+toft_budget *toft_budget_create(const toft_budget_options *options) {
+  toft_budget_options o = TOFT_BUDGET_OPTIONS;
+  if (options != NULL) {
+    if (options->size != sizeof o) return NULL;
+    o = *options;
+  }
+  size_t length = o.name != NULL ? strlen(o.name) : 0;
+  if (length >= sizeof((toft_budget *)0)->name || (o.parent != NULL && o.source != NULL)) return NULL;
+  toft_budget *b = (toft_budget *)toft_os_heap_take(toft_round(sizeof *b, 64), 64);
+  if (b == NULL) return NULL;
+  memset(b, 0, sizeof *b);
+  b->inner = o.parent != NULL ? o.parent->inner : o.source != NULL ? o.source : &toft_heap_source;
+  b->source.take = toft_budget_take;
+  b->source.put = toft_budget_put;
+  if (b->inner->extend != NULL) b->source.extend = toft_budget_extend;
+  b->parent = o.parent;
+  b->limit = o.limit;
+  b->refused = o.refused;
+  b->refused_arg = o.refused_arg;
+  if (length != 0) memcpy(b->name, o.name, length);
+  if (b->parent != NULL) TOFT_ADD(&b->parent->children, 1);
+  return b;
+}
+
+int toft_budget_release(toft_budget *b) {
+  if (b == NULL) return TOFT_OK;
+  if (TOFT_LOAD(&b->reserved) != 0 || TOFT_LOAD(&b->children) != 0) return TOFT_EBUSY;
+  if (b->parent != NULL) TOFT_ADD(&b->parent->children, (size_t)0 - 1);
+  toft_os_heap_put(b);
+  return TOFT_OK;
+}
+
+toft_source *toft_budget_source(toft_budget *b) { return &b->source; }
+void toft_budget_set_limit(toft_budget *b, size_t limit) { TOFT_STORE(&b->limit, limit); }
+const char *toft_budget_name(const toft_budget *b) { return b->name; }
+toft_budget *toft_budget_parent(const toft_budget *b) { return b->parent; }
+
+toft_budget_stats toft_budget_get_stats(const toft_budget *b) {
+  toft_budget_stats s;
+  size_t available = SIZE_MAX;
+  for (const toft_budget *at = b; at != NULL; at = at->parent) available = toft_min(available, toft_budget_room(at));
+  s.limit = TOFT_LOAD(&b->limit);
+  s.reserved = TOFT_LOAD(&b->reserved);
+  s.peak = TOFT_LOAD(&b->peak);
+  s.available = available;
+  s.refusals = TOFT_LOAD(&b->refusals);
+  s.children = TOFT_LOAD(&b->children);
+  return s;
+}
+
+#endif
+
 /* ==== core/guarded.c ==== */
 /* The source of hardened arenas: blocks between inaccessible pages. The header of a block, or the state of an arena,
  * has a page of its own:
@@ -2479,10 +3066,11 @@ static void toft_block_keep(toft_state *a, toft_block_header *b) {
 }
 
 static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
+static void *toft_budget_take(toft_source *self, size_t size);         /* budget.c */
 
 /* The limit is for several arenas, so what one of them keeps would be refused to the others. */
 static int toft_is_limited(const toft_source *source) {
-  return source != NULL && source->take == toft_limited_source_take;
+  return source != NULL && (source->take == toft_limited_source_take || source->take == toft_budget_take);
 }
 
 /* P12: keeps b as a spare; above the bound, the oldest spares go to the source. */
@@ -2937,6 +3525,16 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
 #ifndef TOFT_CORE_OPS_C
 #define TOFT_CORE_OPS_C
 
+/* After a refusal: whether a callback has raised the budget, or may have freed memory. */
+static int toft_may_try_again(toft_state *a, size_t size, size_t align) {
+  if (toft_budget_raised(a, size, align)) return 1;
+  if (!toft_was_refused(a)) return 0;
+  uint32_t was_busy = toft_begin_callback(a);
+  int again = toft_budget_ask(a->source, toft_least_size(toft_need(size, align)));
+  toft_end_callback(a, was_busy);
+  return again;
+}
+
 /* `site` is the caller's, or 0; `caller` is the op's return address. */
 static void *toft_alloc_for(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site,
                             uintptr_t caller) {
@@ -2952,7 +3550,7 @@ static void *toft_alloc_for(toft_arena *head, size_t size, size_t align, uint32_
     code = TOFT_EBUSY;
   } else if (code == TOFT_OK) {
     p = toft_alloc_slow(a, size, align);
-    if (p == NULL && toft_budget_raised(a, size, align)) p = toft_alloc_slow(a, size, align);
+    if (p == NULL && toft_may_try_again(a, size, align)) p = toft_alloc_slow(a, size, align);
     code = TOFT_ENOMEM;
   }
   if (p != NULL) toft_instrument_alloc(a, size, before, site, caller);
@@ -3056,7 +3654,7 @@ static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t n
     q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
     size_t wanted = flags & TOFT_STAY ? new_size - toft_min(old_size, new_size) : new_size;
     if (flags & TOFT_STAY) a->state &= ~(uint32_t)TOFT_REFUSED; /* no block was requested */
-    if (q == NULL && code == TOFT_ENOMEM && toft_budget_raised(a, wanted, align))
+    if (q == NULL && code == TOFT_ENOMEM && toft_may_try_again(a, wanted, align))
       q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
     if (q != NULL)
       toft_instrument_alloc(a, q == p ? new_size - toft_min(old_size, new_size) : new_size, before, site, caller);
@@ -3184,7 +3782,7 @@ static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void 
   toft_sync_in(a);
   int busy = (a->state & TOFT_REFUSING) != 0;
   if (!busy) node = toft_cleanup_take(a);
-  if (!busy && node == NULL && toft_budget_raised(a, sizeof *node, 8)) node = toft_cleanup_take(a);
+  if (!busy && node == NULL && toft_may_try_again(a, sizeof *node, 8)) node = toft_cleanup_take(a);
   if (node != NULL) {
     toft_link_cleanup(a, node, fn, arg);
     toft_check_soft_budget(a);
@@ -3217,7 +3815,7 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
     uint64_t allocated_before = a->allocated;
     if (claimed) a->state |= TOFT_RANGE_GROWS;
     p = size != 0 ? (unsigned char *)toft_alloc_slow(a, size, align) : a->head.cursor;
-    if (p == NULL && toft_budget_raised(a, size, align)) p = (unsigned char *)toft_alloc_slow(a, size, align);
+    if (p == NULL && toft_may_try_again(a, size, align)) p = (unsigned char *)toft_alloc_slow(a, size, align);
     a->state &= ~(uint32_t)TOFT_RANGE_GROWS;
     if (p != NULL) {
       toft_instrument_alloc(a, size, allocated_before, 0, TOFT_CALLER());
@@ -3451,6 +4049,7 @@ static toft_state *toft_init_in_block(void *block, toft_source *source, uint32_t
 
 static toft_state *toft_create_from(toft_source *source, uint32_t state) {
   void *block = source->take(source, TOFT_BLOCK_MIN);
+  if (block == NULL && toft_budget_ask(source, TOFT_BLOCK_MIN)) block = source->take(source, TOFT_BLOCK_MIN);
   if (block != NULL && ((uintptr_t)block & 63) != 0) {
     source->put(source, block, TOFT_BLOCK_MIN);
     return NULL;
@@ -3709,347 +4308,6 @@ int toft_adopt(toft_arena *head, toft_arena *donor) {
  * toft.h documents the functions. */
 #ifndef TOFT_INLINE_H
 #define TOFT_INLINE_H
-
-/* ==== toft/abi.h ==== */
-/* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md has the meaning of each
- * member. Allocate inline: if (limit - cursor < size) call ops->alloc; else p = cursor, cursor += round_up(size, 8).
- * From 0.1.0 on these structures never change: additions come in headers of their own, as toft_abi_info.h. */
-#ifndef TOFT_ABI
-#define TOFT_ABI 1
-#include <stddef.h>
-#include <stdint.h>
-#ifdef __cplusplus
-extern "C" {
-#endif
-typedef struct toft_arena toft_arena;
-typedef struct toft_mark { /* a point to rewind to: {arena->cursor, arena->epoch & ~1}, read inline */
-  unsigned char *cursor;
-  uintptr_t epoch;
-} toft_mark;
-typedef struct toft_range { /* a claimed range; its holder alone moves cursor, byte by byte if it likes */
-  unsigned char *cursor, *limit;
-  uintptr_t claim; /* set by the provider; 0: nothing is claimed */
-} toft_range;
-typedef struct toft_cleanup { /* fn == NULL: cancelled */
-  void (*fn)(void *arg);
-  void *arg;
-} toft_cleanup;
-typedef struct toft_stats { /* bytes, but for the last two */
-  uint64_t live, allocated, peak, budget, reserved, wasted, blocks, source_calls;
-} toft_stats;
-/* flags of alloc and resize: zero the new bytes; fail rather than move */
-enum { TOFT_ZERO = 1, TOFT_STAY = 2 };
-/* policies of reset: keep the recent high-water mark, everything, or `keep` bytes */
-enum { TOFT_KEEP_RECENT = 0, TOFT_KEEP_ALL = 1, TOFT_KEEP_BYTES = 2 };
-/* what ops->set can change */
-enum { TOFT_SET_BUDGET = 1, TOFT_SET_TAG = 2, TOFT_SET_SAMPLE = 3, TOFT_SET_CHECKED = 4 };
-/* results; a failure leaves the arena as it was. ECORRUPT: done, and a checked arena found bytes written outside an
- * allocation */
-enum { TOFT_OK = 0, TOFT_ENOMEM = -1, TOFT_EMARK = -2, TOFT_EBUSY = -3, TOFT_EARG = -4, TOFT_ENOSYS = -5 };
-enum { TOFT_ECORRUPT = -6 };
-typedef struct toft_arena_ops {
-  uint32_t size;    /* bytes of the table that the provider filled in */
-  uint32_t version; /* 1 */
-  void *(*alloc)(toft_arena *, size_t size, size_t align, uint32_t flags, uintptr_t site);
-  void *(*resize)(toft_arena *, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
-                  uintptr_t site);
-  void (*free)(toft_arena *, void *p, size_t size); /* may be NULL */
-  int (*rewind)(toft_arena *, unsigned char *cursor, uintptr_t epoch);
-  int (*reset)(toft_arena *, uint32_t policy, size_t keep);
-  void (*trim)(toft_arena *, size_t keep);
-  toft_cleanup *(*cleanup)(toft_arena *, void (*fn)(void *), void *arg);
-  void *(*claim)(toft_arena *, toft_range *, size_t size, size_t align);
-  int (*give)(toft_arena *, toft_range *);
-  int (*contains)(const toft_arena *, const void *p);
-  size_t (*stats)(toft_arena *, toft_stats *out, size_t out_size);
-  int (*set)(toft_arena *, uint32_t what, uint64_t value, const char *name, size_t name_len);
-  void (*release)(toft_arena *);
-} toft_arena_ops;
-struct toft_arena {          /* pinned: never copied, never moved */
-  unsigned char *cursor;     /* next free byte; a multiple of 8, never NULL */
-  const toft_arena_ops *ops; /* read again for every call: the provider may swap it */
-  unsigned char *limit;      /* end of the bytes for the inline path; a multiple of 8, cursor <= limit */
-  uintptr_t epoch;           /* bit 0: instrumented, so rewind, resize and free go through ops */
-};
-#define TOFT_STATIC_ASSERT(name, cond) typedef char toft_assert_##name[(cond) ? 1 : -1]
-TOFT_STATIC_ASSERT(head, sizeof(struct toft_arena) == 4 * sizeof(void *));
-TOFT_STATIC_ASSERT(ops, offsetof(struct toft_arena, ops) == sizeof(void *));
-TOFT_STATIC_ASSERT(limit, offsetof(struct toft_arena, limit) == 2 * sizeof(void *));
-TOFT_STATIC_ASSERT(epoch, offsetof(struct toft_arena, epoch) == 3 * sizeof(void *));
-TOFT_STATIC_ASSERT(table, sizeof(toft_arena_ops) == 8 + 13 * sizeof(void *));
-TOFT_STATIC_ASSERT(mark, sizeof(toft_mark) == 2 * sizeof(void *));
-TOFT_STATIC_ASSERT(range, sizeof(toft_range) == 3 * sizeof(void *));
-TOFT_STATIC_ASSERT(stats, sizeof(toft_stats) == 64);
-TOFT_STATIC_ASSERT(word, sizeof(size_t) == sizeof(void *) && sizeof(uintptr_t) == sizeof(void *));
-#ifdef __cplusplus
-}
-#endif
-#endif
-
-/* ==== toft/compiler.h ==== */
-/* Compiler attributes, linkage, and the renaming of symbols by TOFT_PREFIX. Nothing here changes a layout. */
-#ifndef TOFT_COMPILER_H
-#define TOFT_COMPILER_H
-
-/* TOFT_NO_LIBC: a build with TOFT_NO_OS for a target without a C library. The program provides the first four of these
- * functions, which compilers call by themselves too, and the others if it duplicates strings. */
-#if !defined(TOFT_NO_LIBC) && defined(__has_include)
-#if !__has_include(<string.h>)
-#define TOFT_NO_LIBC 1
-#endif
-#endif
-#ifdef TOFT_NO_LIBC
-#include <stddef.h>
-#ifdef __cplusplus
-extern "C" {
-#endif
-void *memcpy(void *to, const void *from, size_t size);
-void *memmove(void *to, const void *from, size_t size);
-void *memset(void *p, int byte, size_t size);
-int memcmp(const void *p, const void *q, size_t size);
-void *memchr(const void *p, int byte, size_t size);
-size_t strlen(const char *s);
-#ifdef __cplusplus
-}
-#endif
-#else
-#include <string.h>
-#endif
-
-#if defined(__GNUC__) || defined(__clang__)
-#define TOFT_LIKELY(x) __builtin_expect(!!(x), 1)
-#define TOFT_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define TOFT_CONSTANT(x) __builtin_constant_p(x)
-#define TOFT_ASSUME(x) ((x) ? (void)0 : __builtin_unreachable())
-#define TOFT_SEPARATE_ACCESSES() \
-  __asm__ volatile("" : : : "memory") /* compiler barrier: keeps two accesses from being merged */
-#define TOFT_INLINE static inline __attribute__((always_inline, unused))
-#define TOFT_NODISCARD __attribute__((warn_unused_result))
-#define TOFT_FORMAT(fmt, first) __attribute__((format(printf, fmt, first)))
-#define TOFT_SIZED(n) __attribute__((alloc_size(n)))
-#define TOFT_SIZED2(n, m) __attribute__((alloc_size(n, m)))
-#define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn), unused))
-#define TOFT_COLD __attribute__((noinline, cold))
-#define TOFT_NOINLINE __attribute__((noinline))
-#define TOFT_UNUSED __attribute__((unused))
-/* The return address of the enclosing function; 0 where code has no addresses. */
-#ifdef __wasm__
-#define TOFT_CALLER() ((uintptr_t)0)
-#else
-#define TOFT_CALLER() ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
-#endif
-#else
-#define TOFT_LIKELY(x) (x)
-#define TOFT_UNLIKELY(x) (x)
-#define TOFT_CONSTANT(x) 0
-#define TOFT_ASSUME(x) ((void)0)
-#define TOFT_SEPARATE_ACCESSES() ((void)0)
-#define TOFT_INLINE static inline
-#define TOFT_NODISCARD
-#define TOFT_FORMAT(fmt, first)
-#define TOFT_SIZED(n)
-#define TOFT_SIZED2(n, m)
-#define TOFT_COLD
-#define TOFT_NOINLINE
-#define TOFT_UNUSED
-#if defined(_MSC_VER)
-#include <intrin.h>
-#define TOFT_CALLER() ((uintptr_t)_ReturnAddress())
-#else
-#define TOFT_CALLER() ((uintptr_t)0)
-#endif
-#endif
-
-/* TOFT_STATIC: the library is part of the translation unit that includes toft.c. TOFT_SHARED: it is a shared library;
- * TOFT_BUILD is also defined while that library is compiled. */
-#if defined(TOFT_STATIC)
-#define TOFT_API static TOFT_UNUSED
-#elif defined(_WIN32) && defined(TOFT_SHARED)
-#ifdef TOFT_BUILD
-#define TOFT_API extern __declspec(dllexport)
-#else
-#define TOFT_API extern __declspec(dllimport)
-#endif
-#elif defined(__GNUC__) || defined(__clang__)
-#define TOFT_API extern __attribute__((visibility("default")))
-#else
-#define TOFT_API extern
-#endif
-
-#ifdef __cplusplus
-#define TOFT_ALIGNOF(T) alignof(T)
-#else
-#define TOFT_ALIGNOF(T) _Alignof(T)
-#endif
-
-#ifdef TOFT_NO_OS
-#define TOFT_THREAD_LOCAL
-#elif defined(__cplusplus)
-#define TOFT_THREAD_LOCAL thread_local
-#else
-#define TOFT_THREAD_LOCAL _Thread_local
-#endif
-
-/* TOFT_PREFIX is prepended to every external symbol, so that two libraries can each embed a copy. */
-#define TOFT_PASTE_(a, b) a##b
-#define TOFT_PASTE(a, b) TOFT_PASTE_(a, b)
-#ifdef TOFT_PREFIX
-#define toft_adopt TOFT_PASTE(TOFT_PREFIX, toft_adopt)
-#define toft_at_place TOFT_PASTE(TOFT_PREFIX, toft_at_place)
-#define toft_background_thread TOFT_PASTE(TOFT_PREFIX, toft_background_thread)
-#define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
-#define toft_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_cache_bytes)
-#define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
-#define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
-#define toft_clear_report TOFT_PASTE(TOFT_PREFIX, toft_clear_report)
-#define toft_create TOFT_PASTE(TOFT_PREFIX, toft_create)
-#define toft_create_in TOFT_PASTE(TOFT_PREFIX, toft_create_in)
-#define toft_create_with TOFT_PASTE(TOFT_PREFIX, toft_create_with)
-#define toft_current TOFT_PASTE(TOFT_PREFIX, toft_current)
-#define toft_current_calloc TOFT_PASTE(TOFT_PREFIX, toft_current_calloc)
-#define toft_current_free TOFT_PASTE(TOFT_PREFIX, toft_current_free)
-#define toft_current_malloc TOFT_PASTE(TOFT_PREFIX, toft_current_malloc)
-#define toft_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_current_realloc)
-#define toft_current_swap TOFT_PASTE(TOFT_PREFIX, toft_current_swap)
-#define toft_error_name TOFT_PASTE(TOFT_PREFIX, toft_error_name)
-#define toft_findings TOFT_PASTE(TOFT_PREFIX, toft_findings)
-#define toft_frame_arena TOFT_PASTE(TOFT_PREFIX, toft_frame_arena)
-#define toft_frame_enter TOFT_PASTE(TOFT_PREFIX, toft_frame_enter)
-#define toft_frame_leave TOFT_PASTE(TOFT_PREFIX, toft_frame_leave)
-#define toft_frame_previous TOFT_PASTE(TOFT_PREFIX, toft_frame_previous)
-#define toft_frame_publish TOFT_PASTE(TOFT_PREFIX, toft_frame_publish)
-#define toft_frames_advance TOFT_PASTE(TOFT_PREFIX, toft_frames_advance)
-#define toft_frames_arrive_and_drop TOFT_PASTE(TOFT_PREFIX, toft_frames_arrive_and_drop)
-#define toft_frames_arrive_and_wait TOFT_PASTE(TOFT_PREFIX, toft_frames_arrive_and_wait)
-#define toft_frames_create TOFT_PASTE(TOFT_PREFIX, toft_frames_create)
-#define toft_frames_get_stats TOFT_PASTE(TOFT_PREFIX, toft_frames_get_stats)
-#define toft_frames_number TOFT_PASTE(TOFT_PREFIX, toft_frames_number)
-#define toft_frames_release TOFT_PASTE(TOFT_PREFIX, toft_frames_release)
-#define toft_frames_set_parties TOFT_PASTE(TOFT_PREFIX, toft_frames_set_parties)
-#define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
-#define toft_freeze TOFT_PASTE(TOFT_PREFIX, toft_freeze)
-#define toft_frozen_close TOFT_PASTE(TOFT_PREFIX, toft_frozen_close)
-#define toft_frozen_open TOFT_PASTE(TOFT_PREFIX, toft_frozen_open)
-#define toft_frozen_open_in TOFT_PASTE(TOFT_PREFIX, toft_frozen_open_in)
-#define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
-#define toft_heap_trim TOFT_PASTE(TOFT_PREFIX, toft_heap_trim)
-#define toft_held_bytes TOFT_PASTE(TOFT_PREFIX, toft_held_bytes)
-#define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
-#define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
-#define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
-#define toft_lazy_create TOFT_PASTE(TOFT_PREFIX, toft_lazy_create)
-#define toft_lease_get TOFT_PASTE(TOFT_PREFIX, toft_lease_get)
-#define toft_lease_return TOFT_PASTE(TOFT_PREFIX, toft_lease_return)
-#define toft_leases_create TOFT_PASTE(TOFT_PREFIX, toft_leases_create)
-#define toft_leases_get_stats TOFT_PASTE(TOFT_PREFIX, toft_leases_get_stats)
-#define toft_leases_release TOFT_PASTE(TOFT_PREFIX, toft_leases_release)
-#define toft_leases_trim TOFT_PASTE(TOFT_PREFIX, toft_leases_trim)
-#define toft_limited_source_init TOFT_PASTE(TOFT_PREFIX, toft_limited_source_init)
-#define toft_malloc_aligned TOFT_PASTE(TOFT_PREFIX, toft_malloc_aligned)
-#define toft_malloc_alloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_alloc)
-#define toft_malloc_calloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_calloc)
-#define toft_malloc_current TOFT_PASTE(TOFT_PREFIX, toft_malloc_current)
-#define toft_malloc_current_alloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_alloc)
-#define toft_malloc_current_calloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_calloc)
-#define toft_malloc_current_free TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_free)
-#define toft_malloc_current_realloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_realloc)
-#define toft_malloc_current_swap TOFT_PASTE(TOFT_PREFIX, toft_malloc_current_swap)
-#define toft_malloc_free TOFT_PASTE(TOFT_PREFIX, toft_malloc_free)
-#define toft_malloc_get_stats TOFT_PASTE(TOFT_PREFIX, toft_malloc_get_stats)
-#define toft_malloc_init_size TOFT_PASTE(TOFT_PREFIX, toft_malloc_init_size)
-#define toft_malloc_realloc TOFT_PASTE(TOFT_PREFIX, toft_malloc_realloc)
-#define toft_malloc_release TOFT_PASTE(TOFT_PREFIX, toft_malloc_release)
-#define toft_malloc_trim TOFT_PASTE(TOFT_PREFIX, toft_malloc_trim)
-#define toft_malloc_usable_size TOFT_PASTE(TOFT_PREFIX, toft_malloc_usable_size)
-#define toft_on_finding TOFT_PASTE(TOFT_PREFIX, toft_on_finding)
-#define toft_next_cleanup TOFT_PASTE(TOFT_PREFIX, toft_next_cleanup)
-#define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
-#define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
-#define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)
-#define toft_page_cache_age TOFT_PASTE(TOFT_PREFIX, toft_page_cache_age)
-#define toft_page_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_page_cache_bytes)
-#define toft_page_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_page_cache_limit)
-#define toft_page_cache_window TOFT_PASTE(TOFT_PREFIX, toft_page_cache_window)
-#define toft_page_source_init TOFT_PASTE(TOFT_PREFIX, toft_page_source_init)
-#define toft_page_source_trim TOFT_PASTE(TOFT_PREFIX, toft_page_source_trim)
-#define toft_phase_begin_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_begin_slow)
-#define toft_phase_end_slow TOFT_PASTE(TOFT_PREFIX, toft_phase_end_slow)
-#define toft_phases TOFT_PASTE(TOFT_PREFIX, toft_phases)
-#define toft_pin TOFT_PASTE(TOFT_PREFIX, toft_pin)
-#define toft_pool_clear TOFT_PASTE(TOFT_PREFIX, toft_pool_clear)
-#define toft_pool_get_stats TOFT_PASTE(TOFT_PREFIX, toft_pool_get_stats)
-#define toft_pool_init TOFT_PASTE(TOFT_PREFIX, toft_pool_init)
-#define toft_pool_insert_slow TOFT_PASTE(TOFT_PREFIX, toft_pool_insert_slow)
-#define toft_pool_release TOFT_PASTE(TOFT_PREFIX, toft_pool_release)
-#define toft_pool_reserve TOFT_PASTE(TOFT_PREFIX, toft_pool_reserve)
-#define toft_pool_trim TOFT_PASTE(TOFT_PREFIX, toft_pool_trim)
-#define toft_printf TOFT_PASTE(TOFT_PREFIX, toft_printf)
-#define toft_quarantine_trim TOFT_PASTE(TOFT_PREFIX, toft_quarantine_trim)
-#define toft_recycler_alloc_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow)
-#define toft_recycler_alloc_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_alloc_slow_at)
-#define toft_recycler_check TOFT_PASTE(TOFT_PREFIX, toft_recycler_check)
-#define toft_recycler_free_slow TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow)
-#define toft_recycler_free_slow_at TOFT_PASTE(TOFT_PREFIX, toft_recycler_free_slow_at)
-#define toft_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_recycler_get_stats)
-#define toft_recycler_init_layout TOFT_PASTE(TOFT_PREFIX, toft_recycler_init_layout)
-#define toft_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_recycler_release)
-#define toft_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_recycler_resize)
-#define toft_recycler_slab_freed TOFT_PASTE(TOFT_PREFIX, toft_recycler_slab_freed)
-#define toft_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_recycler_trim)
-#define toft_region_arena TOFT_PASTE(TOFT_PREFIX, toft_region_arena)
-#define toft_region_check TOFT_PASTE(TOFT_PREFIX, toft_region_check)
-#define toft_region_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_checkpoint)
-#define toft_region_create TOFT_PASTE(TOFT_PREFIX, toft_region_create)
-#define toft_region_drop_checkpoint TOFT_PASTE(TOFT_PREFIX, toft_region_drop_checkpoint)
-#define toft_region_get_stats TOFT_PASTE(TOFT_PREFIX, toft_region_get_stats)
-#define toft_region_malloc TOFT_PASTE(TOFT_PREFIX, toft_region_malloc)
-#define toft_region_recycler TOFT_PASTE(TOFT_PREFIX, toft_region_recycler)
-#define toft_region_release TOFT_PASTE(TOFT_PREFIX, toft_region_release)
-#define toft_region_restore TOFT_PASTE(TOFT_PREFIX, toft_region_restore)
-#define toft_region_root TOFT_PASTE(TOFT_PREFIX, toft_region_root)
-#define toft_region_set_root TOFT_PASTE(TOFT_PREFIX, toft_region_set_root)
-#define toft_region_source TOFT_PASTE(TOFT_PREFIX, toft_region_source)
-#define toft_region_trim TOFT_PASTE(TOFT_PREFIX, toft_region_trim)
-#define toft_reserve TOFT_PASTE(TOFT_PREFIX, toft_reserve)
-#define toft_reserve_source_init TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_init)
-#define toft_reserve_source_release TOFT_PASTE(TOFT_PREFIX, toft_reserve_source_release)
-#define toft_set_metered TOFT_PASTE(TOFT_PREFIX, toft_set_metered)
-#define toft_set_sampling_seed TOFT_PASTE(TOFT_PREFIX, toft_set_sampling_seed)
-#define toft_set_soft_budget TOFT_PASTE(TOFT_PREFIX, toft_set_soft_budget)
-#define toft_set_tag_budget TOFT_PASTE(TOFT_PREFIX, toft_set_tag_budget)
-#define toft_set_unwinder TOFT_PASTE(TOFT_PREFIX, toft_set_unwinder)
-#define toft_shared_alloc TOFT_PASTE(TOFT_PREFIX, toft_shared_alloc)
-#define toft_shared_contains TOFT_PASTE(TOFT_PREFIX, toft_shared_contains)
-#define toft_shared_create TOFT_PASTE(TOFT_PREFIX, toft_shared_create)
-#define toft_shared_free TOFT_PASTE(TOFT_PREFIX, toft_shared_free)
-#define toft_shared_get_stats TOFT_PASTE(TOFT_PREFIX, toft_shared_get_stats)
-#define toft_shared_local TOFT_PASTE(TOFT_PREFIX, toft_shared_local)
-#define toft_shared_release TOFT_PASTE(TOFT_PREFIX, toft_shared_release)
-#define toft_shared_reset TOFT_PASTE(TOFT_PREFIX, toft_shared_reset)
-#define toft_shared_resize TOFT_PASTE(TOFT_PREFIX, toft_shared_resize)
-#define toft_shared_trim TOFT_PASTE(TOFT_PREFIX, toft_shared_trim)
-#define toft_site TOFT_PASTE(TOFT_PREFIX, toft_site)
-#define toft_sites TOFT_PASTE(TOFT_PREFIX, toft_sites)
-#define toft_snapshot TOFT_PASTE(TOFT_PREFIX, toft_snapshot)
-#define toft_snapshot_text TOFT_PASTE(TOFT_PREFIX, toft_snapshot_text)
-#define toft_symbolize TOFT_PASTE(TOFT_PREFIX, toft_symbolize)
-#define toft_sync_recycler_alloc TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_alloc)
-#define toft_sync_recycler_create TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_create)
-#define toft_sync_recycler_free TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_free)
-#define toft_sync_recycler_get_stats TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_get_stats)
-#define toft_sync_recycler_release TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_release)
-#define toft_sync_recycler_reset TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_reset)
-#define toft_sync_recycler_resize TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_resize)
-#define toft_sync_recycler_trim TOFT_PASTE(TOFT_PREFIX, toft_sync_recycler_trim)
-#define toft_tag_pop_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_pop_slow)
-#define toft_tag_push_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_push_slow)
-#define toft_tags TOFT_PASTE(TOFT_PREFIX, toft_tags)
-#define toft_version TOFT_PASTE(TOFT_PREFIX, toft_version)
-#define toft_write_profile TOFT_PASTE(TOFT_PREFIX, toft_write_profile)
-#define toft_vprintf TOFT_PASTE(TOFT_PREFIX, toft_vprintf)
-#endif
-
-#endif
 
 #ifdef __cplusplus
 extern "C" {

@@ -157,6 +157,37 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
 #endif
 #endif
 
+/* ==== toft/budget.h ==== */
+/* Budgets: limits on the memory of many arenas and other objects, for a process, its tenants and their requests.
+ *
+ *     toft_budget *process = toft_budget_create(NULL);        no limit yet
+ *     toft_budget_set_limit(process, 1 << 30);
+ *     toft_budget_options o = TOFT_BUDGET_OPTIONS;
+ *     o.parent = process;
+ *     o.name = "tenant 7";
+ *     o.limit = 64 << 20;
+ *     toft_budget *tenant = toft_budget_create(&o);
+ *     toft_options with = TOFT_OPTIONS;
+ *     with.source = toft_budget_source(tenant);
+ *     toft_arena *a = toft_create_with(&with);                counts for the tenant and for the process
+ *
+ * A budget counts the bytes of the blocks that objects hold from its source: arenas, leases, frames, shared arenas,
+ * recyclers, toft_malloc and pools, on any threads. A block counts for the budget and for all its parents; it is granted
+ * if none of them would exceed its limit by a byte. What an object returns by reset, trim or release counts no more.
+ * Arenas keep no unused blocks over a reset, so that what one of them does not use is there for the others.
+ *
+ * REFUSALS. When a limit refuses a block, an arena, a recycler, a toft_malloc or a pool first returns what it does not
+ * use and asks for less. If that does not help, the callback of the budget that refuses is called, once for the
+ * request and without a lock: it may free other objects, wait for other threads, or write data to a file. Then the
+ * request is tried once more. Shared arenas and synchronized recyclers call their source under a lock, and fail
+ * without a call of the callback.
+ *
+ * THREADS. All calls are thread-safe, but for release. A budget is no faster or slower than its source: allocations
+ * that take no block do not touch it.
+ */
+#ifndef TOFT_BUDGET_H
+#define TOFT_BUDGET_H
+
 /* ==== toft/compiler.h ==== */
 /* Compiler attributes, linkage, and the renaming of symbols by TOFT_PREFIX. Nothing here changes a layout. */
 #ifndef TOFT_COMPILER_H
@@ -269,6 +300,13 @@ size_t strlen(const char *s);
 #define toft_at_place TOFT_PASTE(TOFT_PREFIX, toft_at_place)
 #define toft_background_thread TOFT_PASTE(TOFT_PREFIX, toft_background_thread)
 #define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
+#define toft_budget_create TOFT_PASTE(TOFT_PREFIX, toft_budget_create)
+#define toft_budget_get_stats TOFT_PASTE(TOFT_PREFIX, toft_budget_get_stats)
+#define toft_budget_name TOFT_PASTE(TOFT_PREFIX, toft_budget_name)
+#define toft_budget_parent TOFT_PASTE(TOFT_PREFIX, toft_budget_parent)
+#define toft_budget_release TOFT_PASTE(TOFT_PREFIX, toft_budget_release)
+#define toft_budget_set_limit TOFT_PASTE(TOFT_PREFIX, toft_budget_set_limit)
+#define toft_budget_source TOFT_PASTE(TOFT_PREFIX, toft_budget_source)
 #define toft_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_cache_bytes)
 #define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
 #define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
@@ -420,6 +458,59 @@ size_t strlen(const char *s);
 #define toft_vprintf TOFT_PASTE(TOFT_PREFIX, toft_vprintf)
 #endif
 
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct toft_source; /* toft.h */
+typedef struct toft_budget toft_budget;
+
+/* Called for a request of `size` bytes that the limit of b refuses, on the requesting thread. Returns 1 if memory may
+ * be free now, 0 to let the request fail. It must not use the object that requests. */
+typedef int toft_budget_fn(void *arg, toft_budget *b, size_t size);
+
+typedef struct toft_budget_options {
+  size_t size;                /* sizeof(toft_budget_options): TOFT_BUDGET_OPTIONS sets it */
+  const char *name;           /* copied, at most 31 bytes; NULL: "" */
+  toft_budget *parent;        /* NULL: none */
+  struct toft_source *source; /* of the blocks; NULL: the parent's, or toft_heap() */
+  size_t limit;               /* bytes; SIZE_MAX: none */
+  toft_budget_fn *refused;    /* NULL: none */
+  void *refused_arg;
+} toft_budget_options;
+#define TOFT_BUDGET_OPTIONS \
+  { sizeof(toft_budget_options), NULL, NULL, NULL, SIZE_MAX, NULL, NULL }
+
+/* In bytes, but for the counts. */
+typedef struct toft_budget_stats {
+  uint64_t limit;
+  uint64_t reserved;  /* of this budget and all below it */
+  uint64_t peak;      /* the most that was reserved */
+  uint64_t available; /* may be reserved by this budget before it or a parent refuses */
+  uint64_t refusals;  /* blocks that this budget's limit refused */
+  uint64_t children;  /* budgets with this parent */
+} toft_budget_stats;
+
+/* options == NULL: the defaults. NULL if there is no memory, or the options are invalid: a size, a name above 31 bytes,
+ * a source together with a parent. */
+TOFT_API TOFT_NODISCARD toft_budget *toft_budget_create(const toft_budget_options *options);
+/* TOFT_EBUSY, with no effect, while bytes are reserved or the budget has children. NULL is ignored. No other thread may
+ * use it. */
+TOFT_API int toft_budget_release(toft_budget *b);
+/* The source for options of arenas and other objects, which are released before the budget is. */
+TOFT_API struct toft_source *toft_budget_source(toft_budget *b);
+/* A limit below the reserved bytes refuses every block until enough is returned. */
+TOFT_API void toft_budget_set_limit(toft_budget *b, size_t limit);
+TOFT_API toft_budget_stats toft_budget_get_stats(const toft_budget *b);
+TOFT_API const char *toft_budget_name(const toft_budget *b);
+/* NULL: none. */
+TOFT_API toft_budget *toft_budget_parent(const toft_budget *b);
+
+#ifdef __cplusplus
+}
+#endif
 #endif
 
 /* ==== toft/findings.h ==== */
