@@ -2055,7 +2055,7 @@ toft_source *toft_limited_source_init(toft_limited_source *b, toft_source *inner
  *     toft_budget *tenant = toft_budget_create(&o);
  *     toft_options with = TOFT_OPTIONS;
  *     with.source = toft_budget_source(tenant);
- *     toft_arena *a = toft_create_with(&with);                counts for the tenant and for the process
+ *     toft_arena *a = toft_create_with(&with);                counts for tenant and process
  *
  * A budget counts the bytes of the blocks that objects hold from its source: arenas, leases, frames, shared arenas,
  * recyclers, toft_malloc and pools, on any threads. A block counts for the budget and for all its parents; it is granted

@@ -5,6 +5,7 @@
 
 #include "allocator.hpp"
 #include "arena.hpp"
+#include "budget.hpp"
 #include "config.hpp"
 #include "frame.hpp"
 #include "lazy.hpp"

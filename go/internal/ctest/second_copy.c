@@ -1,3 +1,3 @@
-/* The second copy of the library, 519a2cd6fb6b2e2e. Made by scripts/amalgamate.
+/* The second copy of the library, da01767fc943907e. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"

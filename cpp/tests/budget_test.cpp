@@ -1,0 +1,68 @@
+// Budgets of C++ over arenas and resources.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory_resource>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <toft/arena.hpp>
+#include <toft/budget.hpp>
+#include <toft/pmr.hpp>
+
+namespace {
+
+toft::arena_options on(const toft::budget &b) {
+  toft::arena_options o;
+  o.source = b.source();
+  return o;
+}
+
+TEST(Budget, CountsForParents) {
+  toft::budget process;
+  toft::budget tenant = process.child("tenant", 1 << 20);
+  {
+    toft::arena a(on(tenant));
+    (void)a.allocate(100000);
+    EXPECT_EQ(tenant.stats().reserved, a.stats().reserved);
+    EXPECT_EQ(process.stats().reserved, a.stats().reserved);
+    EXPECT_EQ(a.try_allocate(2 << 20), nullptr);
+    tenant.set_limit(4 << 20);
+    EXPECT_NE(a.try_allocate(2 << 20), nullptr);
+  }
+  EXPECT_EQ(process.stats().reserved, 0u);
+  EXPECT_EQ(process.stats().children, 1u);
+  EXPECT_STREQ(tenant.name(), "tenant");
+  toft::budget moved = std::move(tenant);
+  EXPECT_EQ(moved.stats().limit, std::uint64_t{4} << 20);
+  tenant = std::move(moved);
+  EXPECT_EQ(process.stats().children, 1u);
+}
+
+TEST(Budget, LimitsContainers) {
+  toft::budget b({"containers", 256 << 10, nullptr, nullptr, nullptr});
+  {
+    toft::arena_resource resource(on(b), nullptr);
+    std::pmr::vector<std::pmr::string> strings(&resource);
+    EXPECT_THROW(for (;;) strings.emplace_back("a string that is longer than the small ones of any library"),
+                 std::bad_alloc);
+    EXPECT_GT(strings.size(), 500u);
+    EXPECT_LE(b.stats().reserved, std::uint64_t{256} << 10);
+  }
+  EXPECT_EQ(b.stats().reserved, 0u);
+}
+
+TEST(Budget, BadOptionsThrow) {
+  toft::budget root;
+  EXPECT_THROW(root.child(std::string(32, 'x').c_str(), 1), std::invalid_argument);
+  toft::budget_options o;
+  o.source = toft_heap();
+  EXPECT_THROW((void)root.child(o), std::invalid_argument);
+  EXPECT_EQ(root.stats().children, 0u);
+}
+
+}  // namespace
