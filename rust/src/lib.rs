@@ -137,6 +137,8 @@ mod arena;
 #[cfg(feature = "std")]
 mod background;
 mod boxed;
+#[cfg(feature = "std")]
+mod budget;
 mod buffer;
 #[cfg(all(feature = "std", feature = "frames"))]
 mod buffered;
@@ -212,6 +214,8 @@ mod try_box;
 pub use allocate::Allocate;
 pub use arena::{Arena, BlockInfo, Borrowed, Keep, Mark, RewindError, Stats};
 pub use boxed::Box;
+#[cfg(feature = "std")]
+pub use budget::{Budget, BudgetOptions};
 #[cfg(all(feature = "std", feature = "frames"))]
 pub use buffered::{Buffered, Past};
 #[cfg(all(feature = "std", feature = "shared"))]

@@ -73,6 +73,13 @@ pub unsafe trait Source {
     fn shares_limit(&self) -> bool {
         false
     }
+
+    /// Called when a request of an arena fails since the source refused blocks, down to one of `size` bytes. Returns
+    /// whether the request is to be tried once more, as the callback of a [`Budget`](crate::Budget) may decide.
+    fn refused(&self, size: usize) -> bool {
+        let _ = size;
+        false
+    }
 }
 
 // SAFETY: the same source.
@@ -97,5 +104,9 @@ unsafe impl<S: Source + ?Sized> Source for &S {
 
     fn shares_limit(&self) -> bool {
         (**self).shares_limit()
+    }
+
+    fn refused(&self, size: usize) -> bool {
+        (**self).refused(size)
     }
 }

@@ -234,4 +234,8 @@ unsafe impl<S: Source> Source for Limited<S> {
     fn shares_limit(&self) -> bool {
         true
     }
+
+    fn refused(&self, size: usize) -> bool {
+        self.inner.refused(size)
+    }
 }

@@ -80,9 +80,9 @@ fn an_arena_by_value_is_created_by_its_use() {
     for _ in 0..3 {
         assert_eq!(*lazy.get().alloc(5), 5);
         assert!(std::ptr::eq(lazy.get(), lazy.try_get().unwrap()));
-        let moved = lazy;
+        let mut moved = lazy;
+        moved.reset();
         lazy = moved;
-        lazy.reset();
         assert_eq!(lazy.get_mut().stats().live, 0);
         assert!(lazy.take().is_some() && !lazy.is_created());
     }

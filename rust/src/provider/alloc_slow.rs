@@ -233,11 +233,35 @@ impl RawArena {
     /// As [`alloc_slow`](RawArena::alloc_slow), for a caller that instruments record.
     #[inline]
     pub fn alloc_slow_for(self, size: usize, align: usize, caller: Caller) -> Start {
+        self.lower(REFUSED);
+        let p = self.alloc_slow_once(size, align, caller);
+        if p.is_none() && self.is(REFUSED) && self.source_frees(policy::least_size(policy::need(size, align))) {
+            return self.alloc_slow_once(size, align, caller);
+        }
+        p
+    }
+
+    #[inline]
+    fn alloc_slow_once(self, size: usize, align: usize, caller: Caller) -> Start {
         if self.is(INSTRUMENTED) {
             self.alloc_instrumented(size, align, caller)
         } else {
             self.alloc_slow(size, align)
         }
+    }
+
+    /// After a refusal: whether the source may have memory now. The arena is busy during the call.
+    #[cold]
+    fn source_frees(self, size: usize) -> bool {
+        let Some(source) = self.source.get() else { return false };
+        let busy = self.is(BUSY);
+        self.raise(BUSY);
+        // SAFETY: a source outlives its arenas.
+        let frees = call_source(|| unsafe { source.as_ref().refused(size) });
+        if !busy {
+            self.lower(BUSY);
+        }
+        frees
     }
 
     /// Precondition: [`policy::is_request`] holds, and the arena is not busy. `None`: nothing changed.

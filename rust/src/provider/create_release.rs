@@ -71,7 +71,8 @@ fn create_on(source: Option<NonNull<dyn Source>>) -> Option<RawArena> {
                 let source = source.as_ref();
                 let flag = |is: bool, flag| if is { flag } else { 0 };
                 let flags = flag(source.extends(), EXTENDS) | flag(source.shares_limit(), SHARES_LIMIT);
-                (source.take(BLOCK_MIN), flags)
+                let take = || source.take(BLOCK_MIN);
+                (take().or_else(|| source.refused(BLOCK_MIN).then(take).flatten()), flags)
             })
         },
     };
