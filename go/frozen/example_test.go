@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+package frozen_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"unsafe"
+
+	"toft.dev/toft/frozen"
+)
+
+// A list of words, as libtoft would write it.
+func exampleFile() (path string, remove func()) {
+	folder, err := os.MkdirTemp("", "frozen")
+	if err != nil {
+		panic(err)
+	}
+	return writeWords(folder, "to", "be"), func() { os.RemoveAll(folder) }
+}
+
+func ExampleOpen() {
+	path, remove := exampleFile()
+	defer remove()
+	f, err := frozen.Open(path, frozen.Options{Layout: "words 1"})
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	first, err := frozen.Root[word](f)
+	if err != nil {
+		panic(err)
+	}
+	for w := first; w != nil; w = w.next {
+		fmt.Println(unsafe.String(w.text, w.size))
+	}
+	// Output:
+	// to
+	// be
+}
+
+func ExampleOptions() {
+	path, remove := exampleFile()
+	defer remove()
+	_, err := frozen.Open(path, frozen.Options{Layout: "words 2", Verify: true})
+	fmt.Println(errors.Is(err, frozen.ErrLayout))
+	// Output: true
+}
+
+func ExampleRoot() {
+	path, remove := exampleFile()
+	defer remove()
+	f, err := frozen.Open(path, frozen.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	_, err = frozen.Root[[1 << 20]word](f)
+	fmt.Println(errors.Is(err, frozen.ErrLayout))
+	// Output: true
+}
+
+func ExampleFile() {
+	path, remove := exampleFile()
+	defer remove()
+	f, err := frozen.Open(path, frozen.Options{Elsewhere: true})
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	fmt.Println(f.Moved(), f.Size() > 4096)
+	// Output: true true
+}
+
+func ExampleFile_Root() {
+	path, remove := exampleFile()
+	defer remove()
+	f, err := frozen.Open(path, frozen.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	first := (*word)(f.Root())
+	fmt.Println(unsafe.String(first.text, first.size))
+	// Output: to
+}
+
+func ExampleFile_Size() {
+	path, remove := exampleFile()
+	defer remove()
+	f, err := frozen.Open(path, frozen.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	fmt.Println(f.Size()%8 == 0)
+	// Output: true
+}
+
+func ExampleFile_Moved() {
+	path, remove := exampleFile()
+	defer remove()
+	f, err := frozen.Open(path, frozen.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer f.Close()
+	again, err := frozen.Open(path, frozen.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer again.Close()
+	fmt.Println(again.Moved()) // the address is that of f
+	// Output: true
+}
+
+func ExampleFile_Close() {
+	path, remove := exampleFile()
+	defer remove()
+	f, err := frozen.Open(path, frozen.Options{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(f.Close(), f.Root() == nil)
+	// Output: <nil> true
+}
