@@ -11,7 +11,8 @@ using Documenter, Toft
 makedocs(;
     sitename = "Toft",
     modules = [Toft, Toft.Allocators],
-    pages = ["Home" => "index.md", "Pools and collections" => "pools.md", "Arenas" => "arenas.md"],
+    pages = ["Home" => "index.md", "Pools and collections" => "pools.md", "Arenas" => "arenas.md",
+             "Frozen files" => "frozen.md"],
     format = Documenter.HTML(; edit_link = nothing, repolink = nothing),
     remotes = nothing,
     checkdocs = :public,

@@ -14,7 +14,8 @@ export PoolFullError, StaleIndexError,
     allocateend!, allocatebegin!, deallocateend!, deallocatebegin!, deallocate!, emptyend!, emptybegin!, trim!,
     concretetype,
     Arena, arena, cstring, release!, rewind!, budget!, cleanup!,
-    ArenaArray, ArenaVector, ArenaMatrix, ArenaSet, ArenaDict, ArenaError
+    ArenaArray, ArenaVector, ArenaMatrix, ArenaSet, ArenaDict, ArenaError,
+    Frozen, FrozenError, open_frozen
 
 const PUBLIC = (
     :Columns, :capacity, :column, :Handle, :handle,
@@ -25,7 +26,7 @@ const PUBLIC = (
     :reset!, :stats, :library,
     :checked!, :metered!, :tagbudget!, :sampled!, :tag, :report, :snapshot,
     :ArenaStats, :ArenaReport, :TagStats, :SiteStats, :cache_limit!, :cache_held, :cache_trim!,
-    :Allocators,
+    :Allocators, :root, :moved,
 )
 @static if isdefined(Base, :ispublic)
     eval(Expr(:public, PUBLIC...))
@@ -51,6 +52,7 @@ include("arena_copies.jl")
 include("dict_interface.jl")
 include("block_arena.jl")
 include("no_escape.jl")
+include("frozen.jl")
 include("allocators.jl")
 
 function __init__()
