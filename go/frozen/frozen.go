@@ -41,9 +41,9 @@
 // # Trust
 //
 // [Open] checks the header, its checksum, and the sizes; where the pointers are moved, and with [Options.Verify], also
-// that each lies inside the content. What the structures mean is not checked: a program that follows the pointers of a
+// that each lies inside the content. The meaning of the structures is not checked: a program that follows the pointers of a
 // file trusts its writer. While a file is open it may be replaced by a rename, as its writers do, but not be changed or
-// truncated: an access to a page that is gone ends the program.
+// truncated: an access to a page that no longer exists ends the program.
 package frozen
 
 import (
@@ -146,7 +146,7 @@ func (f *File) readHeader(file *os.File, length uint64) error {
 	return f.header.check(length)
 }
 
-// take maps or reads the file and checks what is to be checked.
+// take maps or reads the file and makes the checks that need the content.
 func (f *File) take(file *os.File, length uintptr, o Options) error {
 	base := uintptr(f.header.base)
 	if !o.Elsewhere && !raceBuild {

@@ -4,5 +4,5 @@
 
 package frozen
 
-// The race detector keeps its own memory in the range where files are mapped, and replaces what is there.
+// The race detector keeps its own memory in the range where files are mapped, and replaces mappings there.
 const raceBuild = true

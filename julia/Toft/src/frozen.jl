@@ -5,9 +5,9 @@
 """
     FrozenError(path, reason)
 
-A frozen file was not opened, or its root is no value of a type. The reason is `:corrupt` (no frozen file, or a damaged
-one), `:layout` (another layout, hash or root than the program asks for), `:system` (another version, byte order or width
-of pointers) or `:memory`. Errors of the system are a `SystemError`.
+A frozen file was not opened, or its root is no value of a type. The reason is `:corrupt` (no frozen file, or a
+damaged one), `:layout` (another layout, hash or root than the program needs), `:system` (another version, byte
+order or width of pointers) or `:memory`. Errors of the system are a `SystemError`.
 """
 struct FrozenError <: Exception
     path::String
@@ -23,9 +23,9 @@ Base.showerror(io::IO, e::FrozenError) = print(io, "FrozenError: ", e.path, " ",
 """
     Frozen
 
-An open frozen file, from [`open_frozen`](@ref). `Toft.root(f, T)` is its root, `sizeof(f)` the bytes of its content,
-`Toft.moved(f)` whether it is at another address than its own, and `isopen(f)` whether it was not closed. Any number of
-threads may read the content, which is read-only.
+An open frozen file, from [`open_frozen`](@ref). `Toft.root(f, T)` is its root, `sizeof(f)` the bytes of its
+content, `Toft.moved(f)` whether it is at another address than its own, and `isopen(f)` whether it was not closed.
+Any number of threads may read the content, which is read-only.
 
 It has no finalizer, since pointers into the content do not keep it alive: one that is not closed remains open.
 """
@@ -136,7 +136,8 @@ const FileOffset = Sys.islinux() ? Clong : Int64
 const MAP_FAILED = Ptr{Cvoid}(typemax(UInt))
 
 map_memory(at, length, protection, flags, file) =
-    ccall(:mmap, Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t, Cint, Cint, Cint, FileOffset), at, length, protection, flags, file, 0)
+    ccall(:mmap, Ptr{Cvoid}, (Ptr{Cvoid}, Csize_t, Cint, Cint, Cint, FileOffset),
+          at, length, protection, flags, file, 0)
 
 unmap_memory(p, length) = ccall(:munmap, Cint, (Ptr{Cvoid}, Csize_t), p, length)
 
@@ -187,18 +188,18 @@ end
     open_frozen(path; layout = nothing, layout_hash = 0, verify = false, elsewhere = false) -> Frozen
     open_frozen(f, path; options...)
 
-Open a file of finished data structures with their pointers, which `toft_freeze` of libtoft or the crate toft-frozen has
-written. It is mapped at the address that the pointers are for, and no page is read before it is used; processes that open
-the same file share its pages. Where that address is not free, and on Windows, the file is read and its pointers are moved.
-The second form calls `f` with the file and closes it.
+Open a file of finished data structures with their pointers, which `toft_freeze` of libtoft or the crate toft-frozen
+has written. It is mapped at the address that the pointers are for, and no page is read before it is used; processes
+that open the same file share its pages. Where that address is not free, and on Windows, the file is read and its
+pointers are moved. The second form calls `f` with the file and closes it.
 
 * `layout`, `layout_hash`: those that the file must have; `nothing` and 0: any.
 * `verify`: compare the checksum, and each pointer with the bounds of the content, which reads the whole file.
 * `elsewhere`: read the file to another address than its own, for tests.
 
-The header and the sizes are always checked, and each pointer where it is moved. What the structures mean is not: a program
-that follows the pointers of a file trusts its writer. While a file is open it may be replaced by a rename, but not be
-changed or truncated: an access to a page that is gone ends the process.
+The header and the sizes are always checked, and each pointer where it is moved. The meaning of the structures is
+not: a program that follows the pointers of a file trusts its writer. While a file is open it may be replaced by a
+rename, but not be changed or truncated: an access to a page that no longer exists ends the process.
 
 Throws a [`FrozenError`](@ref), or a `SystemError` if the file cannot be read.
 
@@ -214,8 +215,8 @@ Throws a [`FrozenError`](@ref), or a `SystemError` if the file cannot be read.
         println(unsafe_string(word.text, word.size), " ", word.count)
     end
 
-`unsafe_string(pointer, length)` copies a text, and `unsafe_wrap(Array, pointer, length)` makes an array without a copy,
-which must not be written to. After `close` no such pointer and array may be used.
+`unsafe_string(pointer, length)` copies a text, and `unsafe_wrap(Array, pointer, length)` makes an array without a
+copy, which must not be written to. After `close` no such pointer and array may be used.
 """
 function open_frozen(path::AbstractString; layout::Union{AbstractString,Nothing}=nothing, layout_hash::Integer=0,
                      verify::Bool=false, elsewhere::Bool=false)
@@ -266,13 +267,14 @@ must_be_open(f::Frozen) = isopen(f) || throw(ArgumentError("the frozen file $(f.
 """
     Toft.root(f::Frozen, T = Cvoid) -> Ptr{T}
 
-The root object of a frozen file. `T` is an `isbits` type with the fields of the writer's struct. A [`FrozenError`](@ref)
-with the reason `:layout` is thrown if no `T` fits at the root. The pointer is valid until `close(f)`.
+The root object of a frozen file. `T` is an `isbits` type with the fields of the writer's struct. A
+[`FrozenError`](@ref) with the reason `:layout` is thrown if no `T` fits at the root. The pointer is valid until
+`close(f)`.
 """
 function root(f::Frozen, ::Type{T}=Cvoid) where {T}
     must_be_open(f)
     T === Cvoid && return Ptr{T}(f.content + f.root)
-    isbitstype(T) || throw(ArgumentError("$T is no isbits type: frozen files contain numbers, pointers and structs of these"))
+    isbitstype(T) || throw(ArgumentError("$T is no isbits type: files contain numbers, pointers and structs of these"))
     sizeof(T) <= f.size - f.root && f.root % Base.datatype_alignment(T) == 0 || throw(FrozenError(f.path, :layout))
     return Ptr{T}(f.content + f.root)
 end

@@ -222,8 +222,8 @@ end
         (field(14, UInt16(12 - WORD)), :system), (field(16, UInt64(0)), :corrupt), (field(16, BASE + 8), :corrupt),
         (field(16, UInt64(typemax(UInt)) & ~UInt64(63)), :corrupt), (field(24, UInt64(0)), :corrupt),
         (field(24, UInt64(size + 1)), :corrupt), (field(24, UInt64(size + 2^20)), :corrupt),
-        (field(24, ~UInt64(7)), :corrupt), (field(32, UInt64(OBJECTS - 8)), :corrupt), (field(32, UInt64(size)), :corrupt),
-        (field(87, 0x01), :corrupt)]
+        (field(24, ~UInt64(7)), :corrupt), (field(32, UInt64(OBJECTS - 8)), :corrupt),
+        (field(32, UInt64(size)), :corrupt), (field(87, 0x01), :corrupt)]
         file = encode(image)
         change(file)
         rewrite(path, file)
