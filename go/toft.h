@@ -173,7 +173,8 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
  *
  * A budget counts the bytes of the blocks that objects hold from its source: arenas, leases, frames, shared arenas,
  * recyclers, toft_malloc and pools, on any threads. A block counts for the budget and for all its parents, and is
- * granted if none of them would exceed its limit by a byte. What an object returns by reset, trim or release counts no more.
+ * granted if none of them would exceed its limit by a byte. What an object returns by reset, trim or release counts no
+ * more.
  * Arenas keep no unused blocks over a reset, so that what one of them does not use is there for the others.
  *
  * REFUSALS. When a limit refuses a block, an arena, a recycler, a toft_malloc or a pool first returns what it does not

@@ -23,8 +23,9 @@ static FILE *toft_mappings_file(void) {
   return file >= 0 ? fdopen(file, "r") : NULL;
 }
 
-/* Reads the next line; stores the range, whether it is writable, and the name that it ends with. 0: there is none. */
-static int toft_mapping_next(FILE *f, uintptr_t range[2], int *writable, char *line, size_t size, const char **name) {
+/* Reads the next line; stores the range, its access (1: it can be read or executed, 2: also written, 0: a reservation),
+ * and the name that it ends with. 0: there is none. */
+static int toft_mapping_next(FILE *f, uintptr_t range[2], int *access, char *line, size_t size, const char **name) {
   unsigned long long begin, end;
   char permissions[8];
   int at = 0;
@@ -34,7 +35,7 @@ static int toft_mapping_next(FILE *f, uintptr_t range[2], int *writable, char *l
   while (c != '\n' && c != EOF) c = fgetc(f); /* the rest of a long line */
   line[length] = 0;
   if (sscanf(line, "%llx-%llx %7s %*s %*s %*s %n", &begin, &end, permissions, &at) < 3) return 0;
-  *writable = permissions[1] == 'w';
+  *access = permissions[1] == 'w' ? 2 : permissions[0] == 'r' || permissions[2] == 'x';
   range[0] = (uintptr_t)begin;
   range[1] = (uintptr_t)end;
   *name = at != 0 ? line + at : "";
@@ -71,12 +72,12 @@ static int toft_mappings_read(toft_mappings *m, int writable) {
   char line[512];
   const char *name;
   uintptr_t range[2];
-  int done = 1, is_writable;
+  int done = 1, access;
   memset(m, 0, sizeof *m);
   FILE *f = toft_mappings_file();
   if (f == NULL) return 0;
-  while (done && toft_mapping_next(f, range, &is_writable, line, sizeof line, &name))
-    if (is_writable >= writable && !toft_mapping_is_left_out(range, name)) done = toft_mappings_add(m, range);
+  while (done && toft_mapping_next(f, range, &access, line, sizeof line, &name))
+    if (access > writable && !toft_mapping_is_left_out(range, name)) done = toft_mappings_add(m, range);
   (void)fclose(f);
   return done && m->count != 0;
 }
@@ -98,10 +99,10 @@ static void toft_mapping_name(uintptr_t address, char *to, size_t size) {
   char line[512];
   const char *name = NULL;
   uintptr_t range[2];
-  int writable;
+  int access;
   FILE *f = toft_mappings_file();
   if (f != NULL) {
-    while (toft_mapping_next(f, range, &writable, line, sizeof line, &name) && range[1] <= address) name = NULL;
+    while (toft_mapping_next(f, range, &access, line, sizeof line, &name) && range[1] <= address) name = NULL;
     (void)fclose(f);
     if (name != NULL && range[0] > address) name = NULL;
   }

@@ -1,3 +1,3 @@
-/* The second copy of the library, 4fcfc744f8b5b2c3. Made by scripts/amalgamate.
+/* The second copy of the library, 09225780c6f24398. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"
