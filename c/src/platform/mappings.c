@@ -42,7 +42,7 @@ static int toft_mapping_next(FILE *f, uintptr_t range[2], int *writable, char *l
 }
 
 /* Whether numbers in the range are no addresses: memory of a sanitizer, which is larger than a program's mappings and,
- * with AddressSanitizer, below them; and with pointers of 4 bytes, where most numbers are mapped, all without a name. */
+ * with AddressSanitizer, below them; with pointers of 4 bytes, where most numbers are mapped, all without a name. */
 static int toft_mapping_is_left_out(const uintptr_t range[2], const char *name) {
   uint64_t end = range[1], size = end - range[0];
   if (sizeof(void *) == 4) return name[0] == 0;

@@ -66,6 +66,7 @@ struct toft_region {
   toft_region_arena_link *arenas;
   toft_region_recycler_block *recyclers;
   uint64_t arena_count;
+  unsigned char *omitted, *omitted_end; /* by toft_freeze_omit */
   void *root;
 };
 
@@ -183,7 +184,7 @@ static void toft_region_free_control(toft_region_control *c) {
   toft_os_heap_put(c);
 }
 
-/* Returns the range without a look at its content. */
+/* Returns the range and does not read its content. */
 static void toft_region_discard(toft_region_control *c) {
   toft_region_forget_checkpoints(c);
   TOFT_HELD_LESS(c->committed);
@@ -199,6 +200,7 @@ static toft_region *toft_region_begin(toft_region_control *c) {
   r->control = c;
   r->base = (unsigned char *)r;
   r->top = r->high = r->base + TOFT_REGION_HEADER;
+  r->omitted = r->omitted_end = r->base;
   r->used = TOFT_REGION_HEADER;
   return r;
 }

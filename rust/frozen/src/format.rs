@@ -1,4 +1,4 @@
-//! The header of a file, and what is checked in it.
+//! The header of a file, and its checks.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::{error, fmt, io};

@@ -23,7 +23,7 @@ use crate::{Image, Layout};
 /// # Safety
 /// A value has no destructor, no cell, and no pointers but those that `freeze` writes with
 /// [`Image::write_reference`], whose values live as long as the value. `freeze` writes all bytes that are not padding.
-/// `At<'x>` is the same type for the lifetime 'x. `describe` adds whatever determines the layout.
+/// `At<'x>` is the same type for the lifetime 'x. `describe` adds all that determines the layout.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be frozen",
     note = "a frozen value consists of numbers, arrays, references, slices and strings, and types with `#[derive(Freeze)]`",

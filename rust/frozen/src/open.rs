@@ -175,7 +175,7 @@ impl<R: Freeze> Frozen<R> {
     /// same structs. It is mapped at its own address, if nothing is there, and no page of it is read.
     ///
     /// # Safety
-    /// The file was written so, by a writer that the program trusts, and nobody changes or truncates it while it is
+    /// The file was written so, by a writer that the program trusts, and no process changes or truncates it while it is
     /// open; it may be replaced by a rename. What is checked: the header, the sizes, the names and layouts of the types;
     /// at another address that each pointer lies inside; with [`OpenOptions::verify`] that, and the checksum.
     ///
