@@ -185,6 +185,8 @@ mod promote;
 mod provider;
 #[cfg(feature = "recycler")]
 mod recycler;
+#[cfg(feature = "region")]
+mod region;
 #[cfg(feature = "diagnostics")]
 mod report;
 #[cfg(all(feature = "std", feature = "diagnostics"))]
@@ -247,6 +249,8 @@ pub use promote::Promote;
 pub use recycler::SyncRecycler;
 #[cfg(feature = "recycler")]
 pub use recycler::{Recycler, RecyclerStats};
+#[cfg(feature = "region")]
+pub use region::{Region, RegionMemory, Restorable};
 #[cfg(feature = "diagnostics")]
 pub use report::{PhaseReport, Report, SiteReport, TagReport};
 pub use scope::Scope;
