@@ -29,6 +29,17 @@ use crate::sources::Reserve;
 /// writes what it refers to. What owns memory, a file or a count elsewhere would own it twice after a restore, or own
 /// what has been freed: only the bytes in the region are brought back.
 ///
+/// ```
+/// #[derive(Clone, Copy)]
+/// enum Piece {
+///     King,
+///     Pawn { has_moved: bool },
+/// }
+/// // SAFETY: a copy may take the place of any other.
+/// unsafe impl toft::Restorable<'_> for Piece {}
+/// # let _ = (Piece::King, Piece::Pawn { has_moved: true });
+/// ```
+///
 /// # Safety
 /// An earlier bitwise copy of a value may be used in the place of the present value, which is forgotten, if all memory
 /// of the region is as it was when the copy was made.
@@ -113,6 +124,16 @@ macro_rules! restorable {
 /// allocation only; a restore frees all since the checkpoint.
 ///
 /// The lifetime is that of one region: content of another region, or of an arena, does not have it.
+///
+/// ```
+/// toft::root!(struct Bytes => toft::collections::Vec<'a, u8, toft::RegionMemory<'a>>);
+/// let region = toft::Region::<Bytes>::new(1 << 20, |memory| {
+///     assert_eq!(memory.used(), 0);
+///     toft::collections::Vec::from_iter_in(*b"bytes", memory)
+/// })?;
+/// assert_eq!(region.with(|bytes| bytes.len()), 5);
+/// # Ok::<(), toft::AllocError>(())
+/// ```
 pub struct RegionMemory<'r> {
     reserve: Reserve,
     base: NonNull<u8>,
@@ -134,6 +155,16 @@ impl RegionMemory<'_> {
     }
 
     /// The bytes that are not free.
+    ///
+    /// ```
+    /// toft::root!(struct Bytes => toft::collections::Vec<'a, u8, toft::RegionMemory<'a>>);
+    /// let mut region = toft::Region::<Bytes>::new(1 << 20, |memory| toft::collections::Vec::new_in(memory))?;
+    /// region.with_mut(|bytes, memory| {
+    ///     bytes.extend([0; 100]);
+    ///     assert!(memory.used() >= 100);
+    /// });
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     pub fn used(&self) -> usize {
         self.used.get()
     }
@@ -343,13 +374,30 @@ where
 
     /// Drops the newest checkpoint, and leaves the content as it is.
     ///
+    /// ```
+    /// toft::root!(struct Number => u32);
+    /// let mut region = toft::Region::<Number>::new(1 << 16, |_| 1)?;
+    /// region.checkpoint()?;
+    /// region.with_mut(|number, _| *number = 2);
+    /// region.drop_checkpoint();
+    /// assert_eq!((region.checkpoints(), region.with(|number| *number)), (0, 2));
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    ///
     /// # Panics
     /// If there is no checkpoint.
     pub fn drop_checkpoint(&mut self) {
         self.saved.pop().expect("toft: the region has no checkpoint");
     }
 
-    /// The number of checkpoints.
+    /// The number of checkpoints: see [`drop_checkpoint`](Region::drop_checkpoint).
+    ///
+    /// ```
+    /// toft::root!(struct Number => u32);
+    /// let region = toft::Region::<Number>::new(1 << 16, |_| 1)?;
+    /// assert_eq!(region.checkpoints(), 0);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     pub fn checkpoints(&self) -> usize {
         self.saved.len()
     }
