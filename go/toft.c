@@ -2300,6 +2300,7 @@ size_t strlen(const char *s);
 #define toft_frames_set_parties TOFT_PASTE(TOFT_PREFIX, toft_frames_set_parties)
 #define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
 #define toft_freeze TOFT_PASTE(TOFT_PREFIX, toft_freeze)
+#define toft_freeze_omit TOFT_PASTE(TOFT_PREFIX, toft_freeze_omit)
 #define toft_frozen_close TOFT_PASTE(TOFT_PREFIX, toft_frozen_close)
 #define toft_frozen_open TOFT_PASTE(TOFT_PREFIX, toft_frozen_open)
 #define toft_frozen_open_in TOFT_PASTE(TOFT_PREFIX, toft_frozen_open_in)

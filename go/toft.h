@@ -338,6 +338,7 @@ size_t strlen(const char *s);
 #define toft_frames_set_parties TOFT_PASTE(TOFT_PREFIX, toft_frames_set_parties)
 #define toft_frames_trim TOFT_PASTE(TOFT_PREFIX, toft_frames_trim)
 #define toft_freeze TOFT_PASTE(TOFT_PREFIX, toft_freeze)
+#define toft_freeze_omit TOFT_PASTE(TOFT_PREFIX, toft_freeze_omit)
 #define toft_frozen_close TOFT_PASTE(TOFT_PREFIX, toft_frozen_close)
 #define toft_frozen_open TOFT_PASTE(TOFT_PREFIX, toft_frozen_open)
 #define toft_frozen_open_in TOFT_PASTE(TOFT_PREFIX, toft_frozen_open_in)
@@ -1522,6 +1523,11 @@ enum { TOFT_EIO = -7, TOFT_ECONTENT = -8 };
 /* Builds the content in r and returns its root, an address in r; NULL: failed. It is called twice, each time with a new
  * region, and must do the same. */
 typedef void *toft_build_fn(toft_region *r, void *argument);
+
+/* Excludes `size` bytes of the content at p from the comparison: they are zeros in the file. For an object that the
+ * content refers to and that only the builder uses, such as the memory resource of C++ containers, which has a vtable.
+ * A region has one such range; a further call replaces it. TOFT_EARG: the bytes are not in the region. */
+TOFT_API int toft_freeze_omit(toft_region *r, void *p, size_t size);
 
 enum {
   TOFT_FREEZE_DIFFERS = 1, /* the word differs between the builds, but not by their distance */

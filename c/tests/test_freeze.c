@@ -474,6 +474,43 @@ static void words_that_survive_a_move_are_written(void **state) {
   }
 }
 
+/* An object of 100 bytes with pointers out of the region, whose middle is omitted. */
+static size_t omitted;
+static void *build_omitted(toft_region *r, void *is_arena) {
+  char **root = (char **)toft_malloc_calloc(toft_region_malloc(r), 2, sizeof *root);
+  root[1] = allocate_for_site(toft_region_malloc(r), is_arena != NULL ? toft_region_arena(r) : NULL);
+  for (size_t i = 24; i < 24 + omitted; i += WIDTH) memcpy(root[1] + i, (void *[]){&static_variable}, WIDTH);
+  assert_int_equal(toft_freeze_omit(r, root, 8), TOFT_OK); /* replaced */
+  assert_int_equal(toft_freeze_omit(r, root[1] + 24, 32), TOFT_OK);
+  assert_int_equal(toft_freeze_omit(r, r, 8), TOFT_EARG);
+  assert_int_equal(toft_freeze_omit(r, &root, 8), TOFT_EARG);
+  assert_int_equal(toft_freeze_omit(r, root[1], SIZE_MAX), TOFT_EARG);
+  return root;
+}
+
+static void omitted_bytes_are_zeros(void **state) {
+  (void)state;
+  for (int is_arena = 0; is_arena <= 1; is_arena++) {
+    found f = {0};
+    toft_freeze_options o = TOFT_FREEZE_OPTIONS;
+    o.report = remember;
+    o.report_argument = &f;
+    o.flags = TOFT_FREEZE_SITES;
+    omitted = 32 + WIDTH;
+    assert_int_equal(toft_freeze(build_omitted, is_arena ? &f : NULL, path, &o), TOFT_ECONTENT);
+#ifndef TOFT_OMIT_CHECKS
+    assert_int_equal(f.count, 1);
+    assert_int_equal(f.last.inside, 24 + 32);
+#endif
+    omitted = 32;
+    assert_int_equal(toft_freeze(build_omitted, is_arena ? &f : NULL, path, &o), TOFT_OK);
+    toft_frozen file = open_with(TOFT_FROZEN_ELSEWHERE);
+    char **root = (char **)file.root, zeros[100] = {0};
+    assert_memory_equal(root[1], zeros, 100);
+    toft_frozen_close(&file);
+  }
+}
+
 static void report_may_accept_a_word(void **state) {
   (void)state;
   found f = {0};
@@ -697,6 +734,7 @@ int main(void) {
     cmocka_unit_test(planted_words_are_refused),
     cmocka_unit_test(faults_name_their_allocation),
     cmocka_unit_test(words_that_survive_a_move_are_written),
+    cmocka_unit_test(omitted_bytes_are_zeros),
     cmocka_unit_test(report_may_accept_a_word),
     cmocka_unit_test(regions_are_refused),
     cmocka_unit_test(bad_input),

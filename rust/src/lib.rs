@@ -188,6 +188,8 @@ mod promote;
 mod provider;
 #[cfg(feature = "recycler")]
 mod recycler;
+#[cfg(feature = "region")]
+mod region;
 #[cfg(feature = "diagnostics")]
 mod report;
 #[cfg(all(feature = "std", feature = "diagnostics"))]
@@ -253,6 +255,8 @@ pub use promote::Promote;
 pub use recycler::SyncRecycler;
 #[cfg(feature = "recycler")]
 pub use recycler::{Recycler, RecyclerStats};
+#[cfg(feature = "region")]
+pub use region::{Region, RegionMemory, Restorable};
 #[cfg(feature = "diagnostics")]
 pub use report::{PhaseReport, Report, SiteReport, TagReport};
 pub use scope::Scope;

@@ -74,6 +74,11 @@ const MACROS: &[(&str, &str, &str)] = &[
         "implements an unsafe trait by `Memory`, an unsafe trait, for the caller's own type",
     ),
     ("boxed.rs", "unsize", "a coercion site: tests/ui/unsize.rs has its misuses"),
+    (
+        "region.rs",
+        "restorable",
+        "implements an unsafe trait for the struct that it declares, whose fields must have it",
+    ),
 ];
 
 const SEALED: &str = "sealed: programs cannot implement it";

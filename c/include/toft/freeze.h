@@ -49,6 +49,11 @@ enum { TOFT_EIO = -7, TOFT_ECONTENT = -8 };
  * region, and must do the same. */
 typedef void *toft_build_fn(toft_region *r, void *argument);
 
+/* Excludes `size` bytes of the content at p from the comparison: they are zeros in the file. For an object that the
+ * content refers to and that only the builder uses, such as the memory resource of C++ containers, which has a vtable.
+ * A region has one such range; a further call replaces it. TOFT_EARG: the bytes are not in the region. */
+TOFT_API int toft_freeze_omit(toft_region *r, void *p, size_t size);
+
 enum {
   TOFT_FREEZE_DIFFERS = 1, /* the word differs between the builds, but not by their distance */
   TOFT_FREEZE_POINTS_OUT,  /* the word is an address of the process that is not in the region */

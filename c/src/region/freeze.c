@@ -178,14 +178,18 @@ static int toft_freeze_compare(toft_freezing *z) {
 }
 
 #ifndef TOFT_OMIT_CHECKS
-/* The words of an object that was not freed. Objects lie at the same offset in both regions. */
+/* The words of an object that was not freed, without omitted ones. Objects lie at the same offset in both regions. */
 static void toft_freeze_compare_record(toft_freezing *z, const toft_record *r) {
   size_t offset = (size_t)(r->p + r->header - z->builds[0].base);
   if (r->freed.op != NULL || offset >= z->size) return;
   z->record = r;
   toft_unpoison(r->p, r->size);
   toft_unpoison(z->builds[1].base + (r->p - z->builds[0].base), r->size);
-  toft_freeze_compare_words(z, toft_round(offset, sizeof(void *)), (size_t)(r->p + r->size - z->builds[0].base));
+  unsigned char *base = z->builds[0].base;
+  const toft_region *region = z->builds[0].control->region;
+  size_t from = toft_round(offset, sizeof(void *)), to = (size_t)(r->p + r->size - base);
+  toft_freeze_compare_words(z, from, toft_min(to, (size_t)(region->omitted - base)));
+  toft_freeze_compare_words(z, toft_max(from, toft_round((size_t)(region->omitted_end - base), sizeof(void *))), to);
   z->record = NULL;
 }
 
@@ -266,6 +270,14 @@ static void toft_freeze_find_sites(toft_freezing *z, toft_build_fn *build, void 
   toft_freeze_discard_both(z);
 }
 
+int toft_freeze_omit(toft_region *r, void *p, size_t size) {
+  unsigned char *from = (unsigned char *)p;
+  if (from < r->base + TOFT_FROZEN_START || from > r->top || size > (size_t)(r->top - from)) return TOFT_EARG;
+  r->omitted = from;
+  r->omitted_end = from + size;
+  return TOFT_OK;
+}
+
 int toft_freeze(toft_build_fn *build, void *argument, const char *path, const toft_freeze_options *options) {
   toft_freeze_options o = TOFT_FREEZE_OPTIONS;
   if (options != NULL) {
@@ -291,6 +303,11 @@ int toft_freeze(toft_build_fn *build, void *argument, const char *path, const to
 }
 
 #else
+
+int toft_freeze_omit(toft_region *r, void *p, size_t size) {
+  (void)r, (void)p, (void)size;
+  return TOFT_ENOSYS;
+}
 
 int toft_freeze(toft_build_fn *build, void *argument, const char *path, const toft_freeze_options *options) {
   (void)build, (void)argument, (void)path, (void)options;

@@ -1,5 +1,5 @@
-/* Clears everything but the content in a region that is frozen: the heads of the region, its arenas and recyclers, and
- * all memory that is free. After that nothing can be allocated or freed in the region.
+/* Clears everything but the content in a region that is frozen: the heads of the region, its arenas and recyclers, all
+ * memory that is free, and omitted bytes. After that nothing can be allocated or freed in the region.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_REGION_FREEZE_SCRUB_C
 #define TOFT_REGION_FREEZE_SCRUB_C
@@ -140,6 +140,7 @@ static size_t toft_region_scrub(toft_region *r) {
     next = b->next;
     toft_clear((unsigned char *)b, (unsigned char *)b + b->size);
   }
+  toft_clear(r->omitted, r->omitted_end);
   toft_clear(base, base + TOFT_REGION_HEADER);
   return toft_round((size_t)(top - base), 8);
 }

@@ -66,6 +66,7 @@ struct toft_region {
   toft_region_arena_link *arenas;
   toft_region_recycler_block *recyclers;
   uint64_t arena_count;
+  unsigned char *omitted, *omitted_end; /* by toft_freeze_omit */
   void *root;
 };
 
@@ -199,6 +200,7 @@ static toft_region *toft_region_begin(toft_region_control *c) {
   r->control = c;
   r->base = (unsigned char *)r;
   r->top = r->high = r->base + TOFT_REGION_HEADER;
+  r->omitted = r->omitted_end = r->base;
   r->used = TOFT_REGION_HEADER;
   return r;
 }

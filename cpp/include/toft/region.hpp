@@ -64,7 +64,7 @@ class region_resource final : public std::pmr::memory_resource {
   recycler_stats stats() const noexcept { return toft_recycler_get_stats(r_); }
 
  private:
-  friend class region;
+  friend class region_ref;
   explicit region_resource(toft_recycler *r) noexcept : r_(r) {}
 
   void *do_allocate(std::size_t size, std::size_t align) override { return region_resource::allocate(size, align); }
@@ -74,36 +74,9 @@ class region_resource final : public std::pmr::memory_resource {
   toft_recycler *r_;
 };
 
-class region {
+// A region that C++ code made, here or in another function: a view, copied like a pointer.
+class region_ref {
  public:
-  region() : region(region_options()) {}
-  // Throws std::invalid_argument, and std::bad_alloc if there is no memory or address space.
-  explicit region(const region_options &options) {
-    if (toft_region_check(&options) != TOFT_OK)
-      detail::throw_invalid_argument("toft: region_options contradict each other, or are not available here");
-    r_ = toft_region_create(&options);
-    if (TOFT_UNLIKELY(!begin())) {
-      toft_region_release(r_);
-      detail::throw_bad_alloc();
-    }
-  }
-  // A moved-from region can only be assigned to and destroyed. The content does not move.
-  region(region &&other) noexcept
-      : r_(std::exchange(other.r_, nullptr)), arena_(other.arena_), resource_(other.resource_) {}
-  region &operator=(region &&other) noexcept {
-    if (this != &other) {
-      toft_region_release(r_);
-      r_ = std::exchange(other.r_, nullptr);
-      arena_ = other.arena_;
-      resource_ = other.resource_;
-    }
-    return *this;
-  }
-  region(const region &) = delete;
-  region &operator=(const region &) = delete;
-  // Destroys the objects of make and runs the cleanups of all arenas in the region.
-  ~region() { toft_region_release(r_); }
-
   // The region's arena and resource, which lie in it and end with it. A reset of the arena destroys what make has made.
   arena_ref arena() const noexcept { return arena_; }
   region_resource *resource() const noexcept { return resource_; }
@@ -140,7 +113,9 @@ class region {
   // The region of the C API, for further arenas and recyclers in it.
   toft_region *get() const noexcept { return r_; }
 
- private:
+ protected:
+  // A region without content. false: it is NULL or full.
+  explicit region_ref(toft_region *r) noexcept : r_(r) {}
   bool begin() noexcept {
     if (r_ == nullptr) return false;
     arena_ = toft_region_arena(r_);
@@ -155,9 +130,39 @@ class region {
   static constexpr std::size_t block_of_resource = 4096;
   static_assert(sizeof(region_resource) <= block_of_resource);
 
-  toft_region *r_ = nullptr;
+  toft_region *r_;
   toft_arena *arena_ = nullptr;
   region_resource *resource_ = nullptr;
+};
+
+// Owns a region.
+class region : public region_ref {
+ public:
+  region() : region(region_options()) {}
+  // Throws std::invalid_argument, and std::bad_alloc if there is no memory or address space.
+  explicit region(const region_options &options) : region_ref(nullptr) {
+    if (toft_region_check(&options) != TOFT_OK)
+      detail::throw_invalid_argument("toft: region_options contradict each other, or are not available here");
+    r_ = toft_region_create(&options);
+    if (TOFT_UNLIKELY(!begin())) {
+      toft_region_release(r_);
+      detail::throw_bad_alloc();
+    }
+  }
+  // A moved-from region can only be assigned to and destroyed. The content does not move.
+  region(region &&other) noexcept : region_ref(other) { other.r_ = nullptr; }
+  region &operator=(region &&other) noexcept {
+    if (this != &other) {
+      toft_region_release(r_);
+      region_ref::operator=(other);
+      other.r_ = nullptr;
+    }
+    return *this;
+  }
+  region(const region &) = delete;
+  region &operator=(const region &) = delete;
+  // Destroys the objects of make and runs the cleanups of all arenas in the region.
+  ~region() { toft_region_release(r_); }
 };
 
 }  // namespace TOFT_NAMESPACE

@@ -17,6 +17,7 @@
 #include "soa_pool.hpp"
 #include "span.hpp"
 #if defined(__has_include) && __has_include(<memory_resource>)
+#include "freeze.hpp"
 #include "pmr.hpp"
 #include "region.hpp"
 #endif
