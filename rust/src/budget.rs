@@ -47,6 +47,12 @@ struct Node {
 }
 
 /// Options for a [`Budget`].
+///
+/// ```
+/// use toft::{Budget, BudgetOptions, Pages};
+/// let budget = Budget::new(BudgetOptions::new().name("pages").limit(1 << 20).source(Pages::new()));
+/// assert_eq!((budget.name(), budget.limit()), ("pages", 1 << 20));
+/// ```
 #[must_use = "no budget is made before `Budget::new` or `child`"]
 pub struct BudgetOptions {
     name: String,
@@ -90,6 +96,21 @@ impl BudgetOptions {
     /// the request is tried again. It must not use the arena that requests; a panic counts as false.
     ///
     /// Arenas and scopes call it. Recyclers, shared arenas and pools fail without it.
+    ///
+    /// ```
+    /// use std::sync::Mutex;
+    /// use toft::{Arena, Budget, BudgetOptions, Options};
+    /// static CACHE: Mutex<Option<Arena>> = Mutex::new(None);
+    ///
+    /// let drop_cache = |_: &Budget, _: usize| CACHE.lock().unwrap().take().is_some();
+    /// let budget = Budget::new(BudgetOptions::new().limit(1 << 20).on_refusal(drop_cache));
+    /// let cache = Options::new().source(budget.clone()).create()?;
+    /// cache.alloc_slice_fill(700_000, 0u8);
+    /// *CACHE.lock().unwrap() = Some(cache);
+    /// let arena = Options::new().source(budget).create()?;
+    /// arena.alloc_slice_fill(700_000, 0u8); // in place of the cache
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     pub fn on_refusal(mut self, call: impl Fn(&Budget, usize) -> bool + Send + Sync + 'static) -> BudgetOptions {
         self.on_refusal = Some(Box::new(call));
         self
@@ -138,6 +159,14 @@ impl Budget {
     }
 
     /// The budget that its bytes count for too.
+    ///
+    /// ```
+    /// use toft::{Budget, BudgetOptions};
+    /// let process = Budget::new(BudgetOptions::new().name("process"));
+    /// let tenant = process.child(BudgetOptions::new());
+    /// assert_eq!(tenant.parent().map(Budget::name), Some("process"));
+    /// assert!(process.parent().is_none());
+    /// ```
     pub fn parent(&self) -> Option<&Budget> {
         self.0.parent.as_ref()
     }
@@ -148,6 +177,15 @@ impl Budget {
     }
 
     /// Sets the limit. Below the reserved bytes it refuses every block until enough is returned.
+    ///
+    /// ```
+    /// use toft::{Budget, BudgetOptions, Options};
+    /// let budget = Budget::new(BudgetOptions::new());
+    /// let arena = Options::new().source(budget.clone()).create()?;
+    /// budget.set_limit(100);
+    /// assert!(arena.try_alloc_slice_fill(10_000, 0u8).is_err());
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     pub fn set_limit(&self, bytes: usize) {
         self.0.limit.store(bytes, Relaxed);
     }
@@ -158,16 +196,37 @@ impl Budget {
     }
 
     /// The most bytes that were reserved at a time.
+    ///
+    /// ```
+    /// use toft::{Budget, BudgetOptions, Options};
+    /// let budget = Budget::new(BudgetOptions::new());
+    /// drop(Options::new().source(budget.clone()).create()?);
+    /// assert_eq!((budget.reserved(), budget.peak()), (0, 4096));
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
     pub fn peak(&self) -> usize {
         self.0.peak.load(Relaxed)
     }
 
     /// The bytes that may be reserved before this budget or a parent refuses.
+    ///
+    /// ```
+    /// use toft::{Budget, BudgetOptions};
+    /// let process = Budget::new(BudgetOptions::new().limit(1 << 20));
+    /// assert_eq!(process.child(BudgetOptions::new().limit(1 << 30)).available(), 1 << 20);
+    /// ```
     pub fn available(&self) -> usize {
         self.levels().map(Budget::room).min().unwrap_or(0)
     }
 
     /// How often this budget's own limit refused a block.
+    ///
+    /// ```
+    /// use toft::{Budget, BudgetOptions, Options};
+    /// let budget = Budget::new(BudgetOptions::new().limit(100));
+    /// assert!(Options::new().source(budget.clone()).create().is_err());
+    /// assert!(budget.refusals() > 0);
+    /// ```
     pub fn refusals(&self) -> usize {
         self.0.refusals.load(Relaxed)
     }

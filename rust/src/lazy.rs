@@ -57,6 +57,12 @@ impl LazyArena {
 
     /// Returns the arena exclusively, and creates it if there is none.
     ///
+    /// ```
+    /// let mut lazy = toft::LazyArena::new();
+    /// lazy.get_mut().trim(0);
+    /// assert!(lazy.is_created());
+    /// ```
+    ///
     /// # Panics
     /// If there is no memory.
     pub fn get_mut(&mut self) -> &mut Arena {
@@ -77,6 +83,13 @@ impl LazyArena {
     }
 
     /// Takes the arena out; its drop frees the memory.
+    ///
+    /// ```
+    /// let mut lazy = toft::LazyArena::new();
+    /// assert!(lazy.take().is_none());
+    /// lazy.get();
+    /// assert!(lazy.take().is_some() && !lazy.is_created());
+    /// ```
     pub fn take(&mut self) -> Option<Arena> {
         self.0.take()
     }

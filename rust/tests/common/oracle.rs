@@ -162,6 +162,8 @@ pub const NON_ALLOCATING: &[&str] = &[
     "Arena::stats",
     "Arena::contains",
     "Arena::set_budget",
+    "Arena::reserve",
+    "Arena::try_reserve",
     "Arena::remaining",
     "Arena::blocks",
     "Arena::mark",
