@@ -2037,6 +2037,599 @@ toft_source *toft_limited_source_init(toft_limited_source *b, toft_source *inner
 
 #endif
 
+/* ==== core/guarded.c ==== */
+/* The source of hardened arenas: blocks between inaccessible pages. The header of a block, or the state of an arena,
+ * has a page of its own:
+ *
+ *     inaccessible, 1 to 8 pages | header | inaccessible | objects | inaccessible, at least 1 page
+ *
+ * so an access that runs past either end of the objects faults before it reaches a header. The first object lies at a
+ * random multiple of 16 between 0 and 1008 behind the inaccessible page, and the last byte is the last of a page. */
+#ifndef TOFT_CORE_GUARDED_C
+#define TOFT_CORE_GUARDED_C
+
+#ifndef TOFT_OMIT_CHECKS
+
+/* In the header's page, behind the state of an arena. */
+typedef struct toft_guard {
+  unsigned char *map;
+  size_t map_size; /* a power of two */
+  unsigned char *start, *end;
+} toft_guard;
+
+static toft_guard *toft_guard_of(const void *block) {
+  return (toft_guard *)(void *)((unsigned char *)(uintptr_t)block + TOFT_INITIAL_START);
+}
+
+/* Mappings of released blocks, inaccessible: address | log2(size); 0: none. A pointer into one faults until a later
+ * release unmaps it. Each release replaces a random one. Accessed atomically, since a fork must not meet a lock. */
+#define TOFT_GUARDED_KEPT 64
+#define TOFT_GUARDED_KEPT_SIZE (sizeof(void *) == 8 ? 64 * TOFT_MIB : TOFT_MIB) /* larger ones are unmapped at once */
+static size_t toft_guarded_kept[TOFT_GUARDED_KEPT];
+
+static void toft_guarded_unmap(size_t kept) {
+  if (kept != 0) toft_os_unmap((void *)(uintptr_t)(kept & ~(size_t)63), (size_t)1 << (kept & 63));
+}
+
+static void toft_guarded_end(void) {
+  for (int i = 0; i < TOFT_GUARDED_KEPT; i++) toft_guarded_unmap(TOFT_SWAP(&toft_guarded_kept[i], 0));
+}
+
+/* Fails also if the system has no random numbers. */
+static void *toft_guarded_take(toft_source *self, size_t size) {
+  size_t random = 0, page = toft_os_page(1);
+  size_t objects = toft_os_page(size) + page; /* the offset leaves room for `size` */
+  (void)self;
+  if (!toft_os_random(&random, sizeof random)) return NULL;
+  size_t front = page * (1 + random % 8), map_size = toft_pow2(front + 3 * page + objects);
+  unsigned char *map = (unsigned char *)toft_os_reserve(map_size);
+  if (map == NULL) return NULL;
+  unsigned char *block = map + front, *first = block + 2 * page;
+  if (!toft_os_commit(block, page) || !toft_os_commit(first, objects)) {
+    toft_os_unmap(map, map_size);
+    return NULL;
+  }
+  toft_guard *g = toft_guard_of(block);
+  g->map = map;
+  g->map_size = map_size;
+  g->start = first + random / 8 % 64 * 16;
+  g->end = first + objects;
+  TOFT_HELD_MORE(page + objects);
+  return block;
+}
+
+static void toft_guarded_put(toft_source *self, void *block, size_t size) {
+  const toft_guard g = *toft_guard_of(block);
+  size_t random = 0, bits = 0;
+  (void)self, (void)size;
+  TOFT_HELD_LESS((size_t)(g.end - (unsigned char *)block) - toft_os_page(1));
+  toft_unpoison(g.start, (size_t)(g.end - g.start));
+  while ((size_t)1 << bits < g.map_size) bits++;
+  if (g.map_size > TOFT_GUARDED_KEPT_SIZE || !toft_os_random(&random, sizeof random)) {
+    toft_os_unmap(g.map, g.map_size);
+    return;
+  }
+  toft_os_decommit(g.map, g.map_size);
+  toft_guarded_unmap(TOFT_SWAP(&toft_guarded_kept[random % TOFT_GUARDED_KEPT], (size_t)(uintptr_t)g.map | bits));
+}
+
+static toft_source toft_guarded_source = {toft_guarded_take, toft_guarded_put, NULL};
+
+static int toft_is_guarded(const toft_source *source) { return source == &toft_guarded_source; }
+
+#else
+typedef struct toft_guard {
+  unsigned char *start, *end;
+} toft_guard;
+static toft_guard *toft_guard_of(const void *block) { return (void)block, (toft_guard *)NULL; }
+static int toft_is_guarded(const toft_source *source) { return (void)source, 0; }
+static void toft_guarded_end(void) {}
+#endif
+
+#endif
+
+/* ==== core/instrument.h ==== */
+/* The functions of debug/ that the core calls: accounting, sampling and checks. While none of these is switched on
+ * for an arena, each call costs at most a test of a flag or of a pointer. */
+#ifndef TOFT_CORE_INSTRUMENT_H
+#define TOFT_CORE_INSTRUMENT_H
+
+/* ---- accounting.c and sampling.c ---- */
+
+/* Precondition: TOFT_INSTRUMENTED. Returns how many of `remaining` bytes the inline path may hand out, and sets
+ * *instrumented if rewinds must take the slow path. */
+static size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented);
+/* Precondition: TOFT_INSTRUMENTED. Returns whether the current tag's budget allows `charge` more bytes. */
+static int toft_fits_tag_budget(toft_state *a, size_t charge);
+/* Called when a request was refused. Returns 1 if the arena's callback raised the budget that was the cause, or if the
+ * cause was the source and there is a callback: then the request is tried again. */
+static int toft_budget_raised(toft_state *a, size_t size, size_t align);
+/* Calls the callback of the soft budget if live has passed it. */
+static void toft_check_soft_budget(toft_state *a);
+/* Brings the bytes of each tag up to date with live and allocated. */
+static void toft_sync_tags(toft_state *a);
+
+/* Dedicated blocks and adopted arenas: reserves memory to account for one more (0: there is none); accounts for bytes
+ * already added to live and allocated; removes bytes already taken from live. */
+static int toft_reserve_detached(toft_state *a);
+static void toft_detached_add(toft_state *a, const void *what, size_t bytes);
+static void toft_detached_remove(toft_state *a, const void *what);
+
+/* A claimed range was returned; a reset has set live to 0. */
+static void toft_accounting_unclaim(toft_state *a);
+static void toft_accounting_reset(toft_state *a);
+
+/* ops->set: TOFT_OK, or an error with nothing changed. */
+static int toft_is_name(const char *name, size_t length);
+static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length);
+static int toft_apply_sampling(toft_state *a, uint64_t period);
+static uint64_t toft_sampling_period(const toft_state *a); /* 0: not sampled */
+
+static void toft_instruments_release(toft_state *a);
+
+/* process_profile.c: what the environment meters in every arena. One without memory for the records is not metered.
+ * Precondition: the arena is synced and has no marks. */
+static void toft_begin_process_meters(toft_state *a);
+/* Another arena adopted this one: the process's profile counts its live bytes there. */
+static void toft_profile_remove(toft_state *a);
+
+static void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller);
+
+/* Called by each op that allocated: `before` is the previous value of `allocated`, `caller` the op's return address. */
+static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+  if (TOFT_UNLIKELY(a->state & TOFT_INSTRUMENTED)) toft_instrument_alloc_slow(a, size, before, site, caller);
+}
+
+/* ---- debug_records.c, debug_ops.c, debug_api.c, quarantine.c: checked arenas ---- */
+
+/* reports.c: what the environment switches on for all arenas of the process; 0: nothing. */
+enum {
+  TOFT_PROCESS_CHECKS = 2,
+  TOFT_PROCESS_METERS = 4,
+  TOFT_PROCESS_HARDENED = 8,
+  TOFT_PROCESS_HAS_TOOL = 16 /* with CHECKS: because of a sanitizer or Valgrind, and not by the environment */
+};
+static size_t toft_process_switches(void);
+
+static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site);
+
+/* Brackets every op that changes the arena. 0: another thread is in it, which was reported; the op must do nothing. */
+TOFT_INLINE int toft_debug_begin_call(toft_state *a, const char *op, uintptr_t site) {
+  if (TOFT_LIKELY((a->state & TOFT_PRISTINE) != 0 || a->checks == NULL)) return 1;
+  return toft_debug_begin_call_slow(a, op, site);
+}
+TOFT_INLINE void toft_debug_end_call(toft_state *a);
+
+/* Precondition: TOFT_IS_CHECKED. The op's work in a checked arena. */
+static void *toft_alloc_checked(toft_state *a, size_t size, size_t align);
+static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                                 uint32_t flags, int *code);
+static int toft_free_checked(toft_state *a, unsigned char *p, size_t size);
+
+/* Whether the mark is stale although its position is valid; reports a stale mark. */
+static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch);
+static void toft_report_stale_mark(toft_state *a);
+/* An allocation was made from the claimed range; the range was returned. Marks made in between are stale. */
+static void toft_checks_claim_alloc(toft_state *a);
+static void toft_checks_unclaim(toft_state *a);
+
+/* Ends the records of allocations made after `epoch`. TOFT_OK or TOFT_ECORRUPT. */
+static int toft_check_records(toft_state *a, uintptr_t epoch);
+/* The same within a rewind, which makes the marks in between stale; and the last step of a rewind. */
+static int toft_rewind_records(toft_state *a, uintptr_t epoch);
+static void toft_records_rewound(toft_state *a, uintptr_t epoch);
+/* Trim returned the block of an empty arena. */
+static void toft_records_trimmed(toft_state *a);
+/* Searches all freed regions for late writes. TOFT_OK or TOFT_ECORRUPT. */
+static int toft_verify_freed(toft_state *a);
+/* The bytes of [from, to) were freed: fills them if the arena is checked or hardened, and poisons them if checked. */
+static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to);
+/* The arena is empty, or its checks were switched: checks apply to allocations from here on. */
+static void toft_restart_checks(toft_state *a);
+
+/* Switches checks; restricts an arena in a buffer to the buffer's capacity without red zones; removes the arena from
+ * the registry; reports a refused release. */
+static int toft_begin_checks(toft_state *a);
+static int toft_end_checks(toft_state *a);
+static void toft_limit_to_buffer(toft_state *a);
+static void toft_unregister_arena(toft_state *a);
+static void toft_report_not_released(toft_state *a);
+
+/* Precondition: a->checks is not NULL. Returns 1 if the block went to the quarantine, 0 if the caller must return it
+ * to its source. */
+static int toft_quarantine_block(toft_state *a, toft_block_header *b);
+static int toft_quarantine_initial(toft_state *a, size_t size);
+/* The initial block is about to end at `end`. */
+static void toft_checks_shrink_initial(toft_state *a, unsigned char *end);
+
+/* ---- hardened.c ---- */
+
+/* The source to use instead of the heap source. */
+static toft_source *toft_hardened_source(toft_source *source);
+/* Precondition: toft_sync_in was called; toft_set_limit must follow. TOFT_OK or an error. */
+static int toft_begin_hardening(toft_state *a);
+/* Precondition: TOFT_IS_HARDENED. A part of toft_set_limit: computes the canary. Returns 1. */
+static uintptr_t toft_set_canary(toft_state *a);
+/* 0: the state was overwritten, which was reported; the arena refuses every call. */
+static int toft_check_canary(toft_state *a, const char *op, uintptr_t site);
+/* Precondition: TOFT_IS_HARDENED. The cleanup was taken off the list, and is about to run. */
+static void toft_cleanup_taken(toft_state *a, toft_cleanup_node *node);
+
+/* Makes findings name `site` as the place of the next call: for calls that the library makes on behalf of its
+ * caller. */
+static void toft_attribute_call(const toft_arena *a, uintptr_t site);
+
+/* Malloc-like hooks: writes the header of an object of `size` bytes at base and returns the object behind it. */
+static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size);
+/* Malloc-like hooks: the size of the object at p including its header; 0 if a checked arena has none there, which was
+ * reported. */
+static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op);
+
+#endif
+
+/* ==== core/blocks.c ==== */
+/* The block list of an arena, its accounting by subtraction, and toft_set_limit, the one function that computes
+ * limit. Every op calls toft_sync_in first and toft_set_limit last. */
+#ifndef TOFT_CORE_BLOCKS_C
+#define TOFT_CORE_BLOCKS_C
+
+static toft_state *toft_state_of(const toft_arena *head) { return (toft_state *)(uintptr_t)head; }
+
+/* Initialises the second part of the state on the first slow call, so that an arena without one never pays for it. */
+static void toft_complete_state(toft_state *a) {
+  memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
+  a->initial.size = a->initial_size;
+  a->initial.source = a->state & TOFT_IN_BUFFER ? NULL : a->source;
+  a->initial.epoch = a->head.epoch;
+  a->current = a->newest = &a->initial;
+  a->source_calls = a->initial.source != NULL;
+  a->state &= ~(uint32_t)TOFT_PRISTINE;
+}
+
+static void toft_update_peak(toft_state *a) {
+  if (a->live > a->peak) a->peak = a->live;
+}
+
+/* Brings live and allocated up to the cursor. `allocated` misses what was allocated and rewound inline since. */
+static void toft_sync(toft_state *a) {
+  ptrdiff_t moved = a->head.cursor - a->synced;
+  if (moved > 0) a->allocated += (uint64_t)moved;
+  a->live += (uint64_t)(int64_t)moved;
+  a->synced = a->head.cursor;
+  toft_update_peak(a);
+}
+
+/* A state that was overwritten, for instance by letters, may have TOFT_PRISTINE set. */
+static int toft_is_pristine(const toft_state *a) {
+  return (a->state & ~(uint32_t)(TOFT_CACHEABLE | TOFT_IN_BUFFER)) == TOFT_PRISTINE;
+}
+
+static TOFT_COLD void toft_sync_in_slow(toft_state *a) {
+  if (toft_is_pristine(a))
+    toft_complete_state(a);
+  else
+    (void)toft_check_canary(a, "", 0);
+}
+
+static void toft_sync_in(toft_state *a) {
+  if (TOFT_UNLIKELY(a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED))) toft_sync_in_slow(a);
+  toft_sync(a);
+}
+
+/* Sets limit to the lowest of block end, budget and next sample, or to the cursor if every allocation must take the
+ * slow path; sets the epoch's lowest bit if rewinds must call ops too. */
+static void toft_set_limit(toft_state *a) {
+  size_t remaining = (size_t)(a->end - a->head.cursor);
+  uintptr_t sealed = (a->state & (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)) != 0;
+  uintptr_t instrumented =
+      sealed | (a->live > a->budget); /* above the budget an inline free would expose bytes beyond it */
+  if (a->budget != UINT64_MAX) {
+    uint64_t affordable = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
+    if (affordable < remaining) remaining = (size_t)affordable;
+  }
+  if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, &instrumented);
+  a->head.limit = a->head.cursor + (sealed ? 0 : remaining);
+  if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) instrumented = toft_set_canary(a); /* an inline free fills nothing */
+  a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | instrumented;
+}
+
+/* A returned lease is sealed until it is leased again. `limit`: as toft_set_limit computed it for the empty arena. */
+TOFT_INLINE void toft_seal(toft_state *a) { a->head.limit = a->head.cursor; }
+TOFT_INLINE void toft_unseal(toft_state *a, unsigned char *limit) { a->head.limit = limit; }
+
+/* Brackets a user callback. Precondition: the arena is consistent. Ops are refused during it. The result is passed to
+ * toft_end_callback. */
+static uint32_t toft_begin_callback(toft_state *a) {
+  uint32_t was_busy = a->state & TOFT_BUSY;
+  a->state |= TOFT_BUSY;
+  toft_set_limit(a);
+  return was_busy;
+}
+
+static void toft_end_callback(toft_state *a, uint32_t was_busy) {
+  if (!was_busy) a->state &= ~(uint32_t)TOFT_BUSY;
+}
+
+static void toft_report_failure(toft_state *a, size_t size, size_t align, int code) {
+  if (a->failure != NULL) a->failure(a->failure_arg, &a->head, size, align, code);
+}
+
+static uintptr_t toft_epoch(const toft_state *a) { return a->head.epoch & ~(uintptr_t)1; }
+
+/* Makes older marks take the slow path. */
+static void toft_next_epoch(toft_state *a) { a->head.epoch += 2; }
+
+/* Whether `charge` more bytes fit the budget. A claimed range counts as used until it is returned. 0 always fits. */
+static int toft_fits_budget(toft_state *a, size_t charge) {
+  uint64_t claimed = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
+  if (charge == 0) return 1;
+  if ((a->state & TOFT_INSTRUMENTED) && !toft_fits_tag_budget(a, charge)) return 0;
+  return a->live + claimed <= a->budget && charge <= a->budget - a->live - claimed;
+}
+
+/* Updates the peak of this round, which leaves out adopted arenas. */
+static void toft_update_round_peak(toft_state *a, uint64_t live) {
+  uint64_t own = live - a->adopted_live;
+  if (own > a->round_peak) a->round_peak = own;
+}
+
+/* ---- geometry ---- */
+
+/* A source that extends blocks in place provides one block only; its offset is not staggered, as it would depend on
+ * the size. */
+static size_t toft_block_offset(const toft_block_header *b) {
+  if (TOFT_UNLIKELY(toft_is_guarded(b->source)))
+    return (size_t)(toft_guard_of(b)->start - (const unsigned char *)(const void *)b);
+  if (b->kind != TOFT_BLOCK_REGULAR || (b->source != NULL && b->source->extend != NULL)) return TOFT_HEADER;
+  return toft_stagger(b->size, b->index);
+}
+
+static unsigned char *toft_block_start(const toft_state *a, toft_block_header *b) {
+  return b == &a->initial ? a->initial_start : (unsigned char *)b + toft_block_offset(b);
+}
+
+static unsigned char *toft_block_end(const toft_state *a, toft_block_header *b) {
+  if (b == &a->initial) return a->initial_end;
+  if (TOFT_UNLIKELY(toft_is_guarded(b->source))) return toft_guard_of(b)->end;
+  if (toft_block_offset(b) == TOFT_HEADER && (b->kind != TOFT_BLOCK_REGULAR || b->source->extend != NULL))
+    return (unsigned char *)b + b->size;
+  return (unsigned char *)b + toft_block_offset(b) + toft_usable(b->size);
+}
+
+static unsigned char *toft_block_used_end(const toft_state *a, const toft_block_header *b) {
+  return b == a->current ? a->head.cursor : b->used_end;
+}
+
+/* ---- taking ---- */
+
+/* A block of exactly `size` bytes: a spare, or from the source. NULL: there is none. */
+static toft_block_header *toft_block_take(toft_state *a, size_t size) {
+  for (toft_block_header **at = &a->spares; *at != NULL; at = &(*at)->next) {
+    toft_block_header *b = *at;
+    if (b->size == size) {
+      *at = b->next;
+      a->spare_bytes -= size;
+      return b;
+    }
+  }
+  if (a->source == NULL) return NULL;
+  a->source_calls++;
+  toft_block_header *b = (toft_block_header *)a->source->take(a->source, size);
+  if (b != NULL && ((uintptr_t)b & 63) != 0) { /* violates the source's contract */
+    a->source->put(a->source, b, size);
+    return NULL;
+  }
+  if (b == NULL) {
+    a->state |= TOFT_REFUSED | TOFT_ROUND_REFUSED | TOFT_KEEPS_BLOCKS;
+    return NULL;
+  }
+  if (!(a->state & TOFT_ROUND_REFUSED)) a->state &= ~(uint32_t)TOFT_KEEPS_BLOCKS;
+  b->size = size;
+  b->source = a->source;
+  return b;
+}
+
+/* Whether the source refused the last block that was requested. */
+static int toft_was_refused(const toft_state *a) { return (a->state & TOFT_REFUSED) != 0; }
+
+/* Makes b the newest block of the list. */
+static void toft_block_push(toft_state *a, toft_block_header *b, uint32_t kind) {
+  toft_next_epoch(a);
+  b->kind = kind;
+  b->index = a->newest->index + 1;
+  b->epoch = toft_epoch(a);
+  b->charge = 0;
+  b->next = a->newest;
+  b->u.below = a->current;
+  a->newest = b;
+}
+
+static void toft_make_current(toft_state *a, toft_block_header *b, unsigned char *cursor) {
+  a->current = b;
+  a->head.cursor = a->synced = cursor;
+  a->end = toft_block_end(a, b);
+}
+
+/* After a reset that found the initial block too small: it counts as full, and `first_size` is the size of the next
+ * block. */
+static int toft_initial_is_idle(const toft_state *a) {
+  return (a->state & TOFT_INITIAL_IDLE) != 0 && a->current == &a->initial;
+}
+
+static void toft_make_initial_current(toft_state *a, int idle) {
+  a->newest = &a->initial;
+  a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
+  if (idle) a->state |= TOFT_INITIAL_IDLE;
+  toft_make_current(a, &a->initial, idle ? a->initial_end : a->initial_start);
+  a->initial.used_end = a->head.cursor;
+}
+
+/* ---- returning ---- */
+
+static void toft_block_put(toft_state *a, toft_block_header *b) {
+  if (TOFT_UNLIKELY(a->checks != NULL) && toft_quarantine_block(a, b)) return;
+  b->source->put(b->source, b, b->size);
+}
+
+static void toft_block_keep(toft_state *a, toft_block_header *b) {
+  b->kind = TOFT_BLOCK_SPARE;
+  b->next = a->spares;
+  a->spares = b;
+  a->spare_bytes += b->size;
+}
+
+static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
+
+#ifndef TOFT_OMIT_METERS
+/* What the core calls of budgets, once there is one: a program without them does not link their code. */
+typedef struct toft_budget_calls {
+  void *(*take)(toft_source *self, size_t size);
+  int (*ask)(const toft_source *source, size_t size);
+} toft_budget_calls;
+static const toft_budget_calls *toft_budgets; /* atomic */
+
+static const toft_budget_calls *toft_budgets_of(const toft_source *source) {
+  const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, &toft_budgets);
+  return calls != NULL && source != NULL && source->take == calls->take ? calls : NULL;
+}
+
+/* After a refusal of at least `size` bytes: whether the callback of a budget may have freed memory. No lock is held. */
+static int toft_budget_ask(const toft_source *source, size_t size) {
+  const toft_budget_calls *calls = toft_budgets_of(source);
+  return calls != NULL && calls->ask(source, size);
+}
+#else
+static int toft_budget_ask(const toft_source *source, size_t size) {
+  (void)source, (void)size;
+  return 0;
+}
+#endif
+
+/* The limit is for several arenas, so what one of them keeps would be refused to the others. */
+static int toft_is_limited(const toft_source *source) {
+#ifndef TOFT_OMIT_METERS
+  if (toft_budgets_of(source) != NULL) return 1;
+#endif
+  return source != NULL && source->take == toft_limited_source_take;
+}
+
+/* P12: keeps b as a spare; above the bound, the oldest spares go to the source. */
+static void toft_block_drop(toft_state *a, toft_block_header *b) {
+  if (toft_is_limited(a->source)) {
+    toft_block_put(a, b);
+    return;
+  }
+  uint64_t bound = toft_max(toft_max(TOFT_SPARE, a->spare_keep), a->first_size);
+  if (bound < 2 * a->round_peak) bound = 2 * a->round_peak;
+  toft_block_keep(a, b);
+  while (a->spare_bytes > bound) {
+    toft_block_header **at = &a->spares;
+    while ((*at)->next != NULL) at = &(*at)->next;
+    a->spare_bytes -= (*at)->size;
+    toft_block_put(a, *at);
+    *at = NULL;
+  }
+}
+
+static void toft_put_spares(toft_state *a, size_t keep) {
+  while (a->spares != NULL && a->spare_bytes > keep) {
+    toft_block_header *b = a->spares;
+    a->spares = b->next;
+    a->spare_bytes -= b->size;
+    toft_block_put(a, b);
+  }
+}
+
+/* P13: whether the current block is the only one beside the initial block, and nothing was allocated from it. */
+static int toft_current_is_unused(const toft_state *a) {
+  toft_block_header *b = a->current;
+  return a->live == 0 && b != &a->initial && b == a->newest && b->next == &a->initial &&
+         a->head.cursor == toft_block_start(a, b);
+}
+
+/* P13: makes the empty initial block current and not idle. Older marks mean its first byte from then on. */
+static void toft_restart_in_initial(toft_state *a) {
+  toft_records_trimmed(a);
+  a->first_size = 0;
+  a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
+  toft_make_current(a, &a->initial, a->initial_start);
+  a->initial.used_end = a->head.cursor;
+  toft_next_epoch(a);
+  a->trim_epoch = toft_epoch(a);
+}
+
+/* Precondition: toft_current_is_unused. */
+static void toft_put_current(toft_state *a) {
+  toft_block_header *b = a->current;
+  a->newest = &a->initial;
+  toft_block_put(a, b);
+  toft_restart_in_initial(a);
+}
+
+/* P9: returns what the arena keeps and does not use: spares, an unused current block, the idleness of the initial
+ * block. 0: there is no such thing. */
+static int toft_return_idle(toft_state *a) {
+  int any = a->spares != NULL;
+  toft_put_spares(a, 0);
+  if (a->state & (TOFT_CLAIMED | TOFT_RANGE_GROWS)) return any;
+  if (toft_current_is_unused(a)) {
+    toft_put_current(a);
+    return 1;
+  }
+  if (!toft_initial_is_idle(a)) return any;
+  toft_restart_in_initial(a);
+  return 1;
+}
+
+/* Unlinks the newest block, subtracts its bytes from live, and makes the block below it current. Not for the initial
+ * block. */
+static toft_block_header *toft_block_pop(toft_state *a) {
+  toft_block_header *b = a->newest;
+  a->newest = b->next;
+  if (b->kind == TOFT_BLOCK_DEDICATED) {
+    a->live -= b->charge;
+    toft_detached_remove(a, b);
+  } else {
+    b->used_end = a->head.cursor;
+    a->live -= (uint64_t)(b->used_end - toft_block_start(a, b));
+    toft_make_current(a, b->u.below, b->u.below->used_end);
+  }
+  return b;
+}
+
+/* ---- cleanups ---- */
+
+/* Runs the cleanups registered after `epoch`, newest first, each once, up to the first one whose function is `until`,
+ * which is removed and whose argument is returned. The arena is sealed and refuses ops during it, and then stays so.
+ * NULL: there is none, or `until` is NULL. */
+static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*until)(void *)) {
+  if (a->cleanups == NULL || a->cleanups->epoch <= epoch) return NULL;
+  a->state |= TOFT_BUSY;
+  toft_set_limit(a);
+  while (a->cleanups != NULL && a->cleanups->epoch > epoch) {
+    toft_cleanup_node *node = a->cleanups;
+    a->cleanups = node->older;
+    if (node->user.fn == toft_release_adopted) {
+      uint64_t live = ((const toft_state *)node->user.arg)->live;
+      a->live -= live;
+      a->adopted_live -= live;
+      toft_detached_remove(a, node->user.arg);
+    }
+    toft_cleanup run = node->user;
+    if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) toft_cleanup_taken(a, node);
+    if (run.fn == NULL) continue;
+    if (run.fn == until) return run.arg;
+    run.fn(run.arg);
+  }
+  a->state &= ~(uint32_t)TOFT_BUSY;
+  return NULL;
+}
+
+static void toft_run_cleanups(toft_state *a, uintptr_t epoch) { (void)toft_run_cleanups_until(a, epoch, NULL); }
+
+#endif
+#ifndef TOFT_OMIT_METERS
+
 /* ==== core/budget.c ==== */
 /* Budgets: a source that counts its blocks for itself and its parents, and the callback for a request that one of
  * their limits refuses. */
@@ -2557,20 +3150,19 @@ static int toft_budget_extend(toft_source *self, void *block, size_t size, size_
 
 /* ---- refusals ---- */
 
-/* The budget whose limit refuses `size` bytes. NULL: none, or the source is no budget's. */
-static toft_budget *toft_budget_refusing(const toft_source *source, size_t size) {
-  if (source == NULL || source->take != toft_budget_take) return NULL;
-  for (toft_budget *b = toft_budget_of(source); b != NULL; b = b->parent)
-    if (toft_budget_room(b) < size) return b;
-  return NULL;
+/* The budget whose limit refuses `size` bytes; NULL: none. */
+static toft_budget *toft_budget_refusing(toft_budget *b, size_t size) {
+  while (b != NULL && toft_budget_room(b) >= size) b = b->parent;
+  return b;
 }
 
-/* Calls the callback for a request that the source refused, which needs a block of at least `size` bytes. Returns
- * whether it may be tried again. The caller holds no lock. */
-static TOFT_COLD int toft_budget_ask(const toft_source *source, size_t size) {
-  toft_budget *b = toft_budget_refusing(source, size);
+/* Calls the callback for a request that needs a block of at least `size` bytes. Returns its answer. */
+static int toft_budget_call(const toft_source *source, size_t size) {
+  toft_budget *b = toft_budget_refusing(toft_budget_of(source), size);
   return b != NULL && b->refused != NULL && b->refused(b->refused_arg, b, size) != 0;
 }
+
+static const toft_budget_calls toft_calls_of_budgets = {toft_budget_take, toft_budget_call};
 
 /* ---- API ---- */
 
@@ -2595,6 +3187,7 @@ toft_budget *toft_budget_create(const toft_budget_options *options) {
   b->refused_arg = o.refused_arg;
   if (length != 0) memcpy(b->name, o.name, length);
   if (b->parent != NULL) TOFT_ADD(&b->parent->children, 1);
+  TOFT_STORE_POINTER(const toft_budget_calls, &toft_budgets, &toft_calls_of_budgets);
   return b;
 }
 
@@ -2625,570 +3218,6 @@ toft_budget_stats toft_budget_get_stats(const toft_budget *b) {
 }
 
 #endif
-
-/* ==== core/guarded.c ==== */
-/* The source of hardened arenas: blocks between inaccessible pages. The header of a block, or the state of an arena,
- * has a page of its own:
- *
- *     inaccessible, 1 to 8 pages | header | inaccessible | objects | inaccessible, at least 1 page
- *
- * so an access that runs past either end of the objects faults before it reaches a header. The first object lies at a
- * random multiple of 16 between 0 and 1008 behind the inaccessible page, and the last byte is the last of a page. */
-#ifndef TOFT_CORE_GUARDED_C
-#define TOFT_CORE_GUARDED_C
-
-#ifndef TOFT_OMIT_CHECKS
-
-/* In the header's page, behind the state of an arena. */
-typedef struct toft_guard {
-  unsigned char *map;
-  size_t map_size; /* a power of two */
-  unsigned char *start, *end;
-} toft_guard;
-
-static toft_guard *toft_guard_of(const void *block) {
-  return (toft_guard *)(void *)((unsigned char *)(uintptr_t)block + TOFT_INITIAL_START);
-}
-
-/* Mappings of released blocks, inaccessible: address | log2(size); 0: none. A pointer into one faults until a later
- * release unmaps it. Each release replaces a random one. Accessed atomically, since a fork must not meet a lock. */
-#define TOFT_GUARDED_KEPT 64
-#define TOFT_GUARDED_KEPT_SIZE (sizeof(void *) == 8 ? 64 * TOFT_MIB : TOFT_MIB) /* larger ones are unmapped at once */
-static size_t toft_guarded_kept[TOFT_GUARDED_KEPT];
-
-static void toft_guarded_unmap(size_t kept) {
-  if (kept != 0) toft_os_unmap((void *)(uintptr_t)(kept & ~(size_t)63), (size_t)1 << (kept & 63));
-}
-
-static void toft_guarded_end(void) {
-  for (int i = 0; i < TOFT_GUARDED_KEPT; i++) toft_guarded_unmap(TOFT_SWAP(&toft_guarded_kept[i], 0));
-}
-
-/* Fails also if the system has no random numbers. */
-static void *toft_guarded_take(toft_source *self, size_t size) {
-  size_t random = 0, page = toft_os_page(1);
-  size_t objects = toft_os_page(size) + page; /* the offset leaves room for `size` */
-  (void)self;
-  if (!toft_os_random(&random, sizeof random)) return NULL;
-  size_t front = page * (1 + random % 8), map_size = toft_pow2(front + 3 * page + objects);
-  unsigned char *map = (unsigned char *)toft_os_reserve(map_size);
-  if (map == NULL) return NULL;
-  unsigned char *block = map + front, *first = block + 2 * page;
-  if (!toft_os_commit(block, page) || !toft_os_commit(first, objects)) {
-    toft_os_unmap(map, map_size);
-    return NULL;
-  }
-  toft_guard *g = toft_guard_of(block);
-  g->map = map;
-  g->map_size = map_size;
-  g->start = first + random / 8 % 64 * 16;
-  g->end = first + objects;
-  TOFT_HELD_MORE(page + objects);
-  return block;
-}
-
-static void toft_guarded_put(toft_source *self, void *block, size_t size) {
-  const toft_guard g = *toft_guard_of(block);
-  size_t random = 0, bits = 0;
-  (void)self, (void)size;
-  TOFT_HELD_LESS((size_t)(g.end - (unsigned char *)block) - toft_os_page(1));
-  toft_unpoison(g.start, (size_t)(g.end - g.start));
-  while ((size_t)1 << bits < g.map_size) bits++;
-  if (g.map_size > TOFT_GUARDED_KEPT_SIZE || !toft_os_random(&random, sizeof random)) {
-    toft_os_unmap(g.map, g.map_size);
-    return;
-  }
-  toft_os_decommit(g.map, g.map_size);
-  toft_guarded_unmap(TOFT_SWAP(&toft_guarded_kept[random % TOFT_GUARDED_KEPT], (size_t)(uintptr_t)g.map | bits));
-}
-
-static toft_source toft_guarded_source = {toft_guarded_take, toft_guarded_put, NULL};
-
-static int toft_is_guarded(const toft_source *source) { return source == &toft_guarded_source; }
-
-#else
-typedef struct toft_guard {
-  unsigned char *start, *end;
-} toft_guard;
-static toft_guard *toft_guard_of(const void *block) { return (void)block, (toft_guard *)NULL; }
-static int toft_is_guarded(const toft_source *source) { return (void)source, 0; }
-static void toft_guarded_end(void) {}
-#endif
-
-#endif
-
-/* ==== core/instrument.h ==== */
-/* The functions of debug/ that the core calls: accounting, sampling and checks. While none of these is switched on
- * for an arena, each call costs at most a test of a flag or of a pointer. */
-#ifndef TOFT_CORE_INSTRUMENT_H
-#define TOFT_CORE_INSTRUMENT_H
-
-/* ---- accounting.c and sampling.c ---- */
-
-/* Precondition: TOFT_INSTRUMENTED. Returns how many of `remaining` bytes the inline path may hand out, and sets
- * *instrumented if rewinds must take the slow path. */
-static size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented);
-/* Precondition: TOFT_INSTRUMENTED. Returns whether the current tag's budget allows `charge` more bytes. */
-static int toft_fits_tag_budget(toft_state *a, size_t charge);
-/* Called when a request was refused. Returns 1 if the arena's callback raised the budget that was the cause, or if the
- * cause was the source and there is a callback: then the request is tried again. */
-static int toft_budget_raised(toft_state *a, size_t size, size_t align);
-/* Calls the callback of the soft budget if live has passed it. */
-static void toft_check_soft_budget(toft_state *a);
-/* Brings the bytes of each tag up to date with live and allocated. */
-static void toft_sync_tags(toft_state *a);
-
-/* Dedicated blocks and adopted arenas: reserves memory to account for one more (0: there is none); accounts for bytes
- * already added to live and allocated; removes bytes already taken from live. */
-static int toft_reserve_detached(toft_state *a);
-static void toft_detached_add(toft_state *a, const void *what, size_t bytes);
-static void toft_detached_remove(toft_state *a, const void *what);
-
-/* A claimed range was returned; a reset has set live to 0. */
-static void toft_accounting_unclaim(toft_state *a);
-static void toft_accounting_reset(toft_state *a);
-
-/* ops->set: TOFT_OK, or an error with nothing changed. */
-static int toft_is_name(const char *name, size_t length);
-static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length);
-static int toft_apply_sampling(toft_state *a, uint64_t period);
-static uint64_t toft_sampling_period(const toft_state *a); /* 0: not sampled */
-
-static void toft_instruments_release(toft_state *a);
-
-/* process_profile.c: what the environment meters in every arena. One without memory for the records is not metered.
- * Precondition: the arena is synced and has no marks. */
-static void toft_begin_process_meters(toft_state *a);
-/* Another arena adopted this one: the process's profile counts its live bytes there. */
-static void toft_profile_remove(toft_state *a);
-
-static void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller);
-
-/* Called by each op that allocated: `before` is the previous value of `allocated`, `caller` the op's return address. */
-static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
-  if (TOFT_UNLIKELY(a->state & TOFT_INSTRUMENTED)) toft_instrument_alloc_slow(a, size, before, site, caller);
-}
-
-/* ---- debug_records.c, debug_ops.c, debug_api.c, quarantine.c: checked arenas ---- */
-
-/* reports.c: what the environment switches on for all arenas of the process; 0: nothing. */
-enum {
-  TOFT_PROCESS_CHECKS = 2,
-  TOFT_PROCESS_METERS = 4,
-  TOFT_PROCESS_HARDENED = 8,
-  TOFT_PROCESS_HAS_TOOL = 16 /* with CHECKS: because of a sanitizer or Valgrind, and not by the environment */
-};
-static size_t toft_process_switches(void);
-
-static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site);
-
-/* Brackets every op that changes the arena. 0: another thread is in it, which was reported; the op must do nothing. */
-TOFT_INLINE int toft_debug_begin_call(toft_state *a, const char *op, uintptr_t site) {
-  if (TOFT_LIKELY((a->state & TOFT_PRISTINE) != 0 || a->checks == NULL)) return 1;
-  return toft_debug_begin_call_slow(a, op, site);
-}
-TOFT_INLINE void toft_debug_end_call(toft_state *a);
-
-/* Precondition: TOFT_IS_CHECKED. The op's work in a checked arena. */
-static void *toft_alloc_checked(toft_state *a, size_t size, size_t align);
-static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
-                                 uint32_t flags, int *code);
-static int toft_free_checked(toft_state *a, unsigned char *p, size_t size);
-
-/* Whether the mark is stale although its position is valid; reports a stale mark. */
-static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch);
-static void toft_report_stale_mark(toft_state *a);
-/* An allocation was made from the claimed range; the range was returned. Marks made in between are stale. */
-static void toft_checks_claim_alloc(toft_state *a);
-static void toft_checks_unclaim(toft_state *a);
-
-/* Ends the records of allocations made after `epoch`. TOFT_OK or TOFT_ECORRUPT. */
-static int toft_check_records(toft_state *a, uintptr_t epoch);
-/* The same within a rewind, which makes the marks in between stale; and the last step of a rewind. */
-static int toft_rewind_records(toft_state *a, uintptr_t epoch);
-static void toft_records_rewound(toft_state *a, uintptr_t epoch);
-/* Trim returned the block of an empty arena. */
-static void toft_records_trimmed(toft_state *a);
-/* Searches all freed regions for late writes. TOFT_OK or TOFT_ECORRUPT. */
-static int toft_verify_freed(toft_state *a);
-/* The bytes of [from, to) were freed: fills them if the arena is checked or hardened, and poisons them if checked. */
-static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to);
-/* The arena is empty, or its checks were switched: checks apply to allocations from here on. */
-static void toft_restart_checks(toft_state *a);
-
-/* Switches checks; restricts an arena in a buffer to the buffer's capacity without red zones; removes the arena from
- * the registry; reports a refused release. */
-static int toft_begin_checks(toft_state *a);
-static int toft_end_checks(toft_state *a);
-static void toft_limit_to_buffer(toft_state *a);
-static void toft_unregister_arena(toft_state *a);
-static void toft_report_not_released(toft_state *a);
-
-/* Precondition: a->checks is not NULL. Returns 1 if the block went to the quarantine, 0 if the caller must return it
- * to its source. */
-static int toft_quarantine_block(toft_state *a, toft_block_header *b);
-static int toft_quarantine_initial(toft_state *a, size_t size);
-/* The initial block is about to end at `end`. */
-static void toft_checks_shrink_initial(toft_state *a, unsigned char *end);
-
-/* ---- hardened.c ---- */
-
-/* The source to use instead of the heap source. */
-static toft_source *toft_hardened_source(toft_source *source);
-/* Precondition: toft_sync_in was called; toft_set_limit must follow. TOFT_OK or an error. */
-static int toft_begin_hardening(toft_state *a);
-/* Precondition: TOFT_IS_HARDENED. A part of toft_set_limit: computes the canary. Returns 1. */
-static uintptr_t toft_set_canary(toft_state *a);
-/* 0: the state was overwritten, which was reported; the arena refuses every call. */
-static int toft_check_canary(toft_state *a, const char *op, uintptr_t site);
-/* Precondition: TOFT_IS_HARDENED. The cleanup was taken off the list, and is about to run. */
-static void toft_cleanup_taken(toft_state *a, toft_cleanup_node *node);
-
-/* Makes findings name `site` as the place of the next call: for calls that the library makes on behalf of its
- * caller. */
-static void toft_attribute_call(const toft_arena *a, uintptr_t site);
-
-/* Malloc-like hooks: writes the header of an object of `size` bytes at base and returns the object behind it. */
-static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size);
-/* Malloc-like hooks: the size of the object at p including its header; 0 if a checked arena has none there, which was
- * reported. */
-static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op);
-
-#endif
-
-/* ==== core/blocks.c ==== */
-/* The block list of an arena, its accounting by subtraction, and toft_set_limit, the one function that computes
- * limit. Every op calls toft_sync_in first and toft_set_limit last. */
-#ifndef TOFT_CORE_BLOCKS_C
-#define TOFT_CORE_BLOCKS_C
-
-static toft_state *toft_state_of(const toft_arena *head) { return (toft_state *)(uintptr_t)head; }
-
-/* Initialises the second part of the state on the first slow call, so that an arena without one never pays for it. */
-static void toft_complete_state(toft_state *a) {
-  memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
-  a->initial.size = a->initial_size;
-  a->initial.source = a->state & TOFT_IN_BUFFER ? NULL : a->source;
-  a->initial.epoch = a->head.epoch;
-  a->current = a->newest = &a->initial;
-  a->source_calls = a->initial.source != NULL;
-  a->state &= ~(uint32_t)TOFT_PRISTINE;
-}
-
-static void toft_update_peak(toft_state *a) {
-  if (a->live > a->peak) a->peak = a->live;
-}
-
-/* Brings live and allocated up to the cursor. `allocated` misses what was allocated and rewound inline since. */
-static void toft_sync(toft_state *a) {
-  ptrdiff_t moved = a->head.cursor - a->synced;
-  if (moved > 0) a->allocated += (uint64_t)moved;
-  a->live += (uint64_t)(int64_t)moved;
-  a->synced = a->head.cursor;
-  toft_update_peak(a);
-}
-
-/* A state that was overwritten, for instance by letters, may have TOFT_PRISTINE set. */
-static int toft_is_pristine(const toft_state *a) {
-  return (a->state & ~(uint32_t)(TOFT_CACHEABLE | TOFT_IN_BUFFER)) == TOFT_PRISTINE;
-}
-
-static TOFT_COLD void toft_sync_in_slow(toft_state *a) {
-  if (toft_is_pristine(a))
-    toft_complete_state(a);
-  else
-    (void)toft_check_canary(a, "", 0);
-}
-
-static void toft_sync_in(toft_state *a) {
-  if (TOFT_UNLIKELY(a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED))) toft_sync_in_slow(a);
-  toft_sync(a);
-}
-
-/* Sets limit to the lowest of block end, budget and next sample, or to the cursor if every allocation must take the
- * slow path; sets the epoch's lowest bit if rewinds must call ops too. */
-static void toft_set_limit(toft_state *a) {
-  size_t remaining = (size_t)(a->end - a->head.cursor);
-  uintptr_t sealed = (a->state & (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)) != 0;
-  uintptr_t instrumented =
-      sealed | (a->live > a->budget); /* above the budget an inline free would expose bytes beyond it */
-  if (a->budget != UINT64_MAX) {
-    uint64_t affordable = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
-    if (affordable < remaining) remaining = (size_t)affordable;
-  }
-  if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, &instrumented);
-  a->head.limit = a->head.cursor + (sealed ? 0 : remaining);
-  if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) instrumented = toft_set_canary(a); /* an inline free fills nothing */
-  a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | instrumented;
-}
-
-/* A returned lease is sealed until it is leased again. `limit`: as toft_set_limit computed it for the empty arena. */
-TOFT_INLINE void toft_seal(toft_state *a) { a->head.limit = a->head.cursor; }
-TOFT_INLINE void toft_unseal(toft_state *a, unsigned char *limit) { a->head.limit = limit; }
-
-/* Brackets a user callback. Precondition: the arena is consistent. Ops are refused during it. The result is passed to
- * toft_end_callback. */
-static uint32_t toft_begin_callback(toft_state *a) {
-  uint32_t was_busy = a->state & TOFT_BUSY;
-  a->state |= TOFT_BUSY;
-  toft_set_limit(a);
-  return was_busy;
-}
-
-static void toft_end_callback(toft_state *a, uint32_t was_busy) {
-  if (!was_busy) a->state &= ~(uint32_t)TOFT_BUSY;
-}
-
-static void toft_report_failure(toft_state *a, size_t size, size_t align, int code) {
-  if (a->failure != NULL) a->failure(a->failure_arg, &a->head, size, align, code);
-}
-
-static uintptr_t toft_epoch(const toft_state *a) { return a->head.epoch & ~(uintptr_t)1; }
-
-/* Makes older marks take the slow path. */
-static void toft_next_epoch(toft_state *a) { a->head.epoch += 2; }
-
-/* Whether `charge` more bytes fit the budget. A claimed range counts as used until it is returned. 0 always fits. */
-static int toft_fits_budget(toft_state *a, size_t charge) {
-  uint64_t claimed = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
-  if (charge == 0) return 1;
-  if ((a->state & TOFT_INSTRUMENTED) && !toft_fits_tag_budget(a, charge)) return 0;
-  return a->live + claimed <= a->budget && charge <= a->budget - a->live - claimed;
-}
-
-/* Updates the peak of this round, which leaves out adopted arenas. */
-static void toft_update_round_peak(toft_state *a, uint64_t live) {
-  uint64_t own = live - a->adopted_live;
-  if (own > a->round_peak) a->round_peak = own;
-}
-
-/* ---- geometry ---- */
-
-/* A source that extends blocks in place provides one block only; its offset is not staggered, as it would depend on
- * the size. */
-static size_t toft_block_offset(const toft_block_header *b) {
-  if (TOFT_UNLIKELY(toft_is_guarded(b->source)))
-    return (size_t)(toft_guard_of(b)->start - (const unsigned char *)(const void *)b);
-  if (b->kind != TOFT_BLOCK_REGULAR || (b->source != NULL && b->source->extend != NULL)) return TOFT_HEADER;
-  return toft_stagger(b->size, b->index);
-}
-
-static unsigned char *toft_block_start(const toft_state *a, toft_block_header *b) {
-  return b == &a->initial ? a->initial_start : (unsigned char *)b + toft_block_offset(b);
-}
-
-static unsigned char *toft_block_end(const toft_state *a, toft_block_header *b) {
-  if (b == &a->initial) return a->initial_end;
-  if (TOFT_UNLIKELY(toft_is_guarded(b->source))) return toft_guard_of(b)->end;
-  if (toft_block_offset(b) == TOFT_HEADER && (b->kind != TOFT_BLOCK_REGULAR || b->source->extend != NULL))
-    return (unsigned char *)b + b->size;
-  return (unsigned char *)b + toft_block_offset(b) + toft_usable(b->size);
-}
-
-static unsigned char *toft_block_used_end(const toft_state *a, const toft_block_header *b) {
-  return b == a->current ? a->head.cursor : b->used_end;
-}
-
-/* ---- taking ---- */
-
-/* A block of exactly `size` bytes: a spare, or from the source. NULL: there is none. */
-static toft_block_header *toft_block_take(toft_state *a, size_t size) {
-  for (toft_block_header **at = &a->spares; *at != NULL; at = &(*at)->next) {
-    toft_block_header *b = *at;
-    if (b->size == size) {
-      *at = b->next;
-      a->spare_bytes -= size;
-      return b;
-    }
-  }
-  if (a->source == NULL) return NULL;
-  a->source_calls++;
-  toft_block_header *b = (toft_block_header *)a->source->take(a->source, size);
-  if (b != NULL && ((uintptr_t)b & 63) != 0) { /* violates the source's contract */
-    a->source->put(a->source, b, size);
-    return NULL;
-  }
-  if (b == NULL) {
-    a->state |= TOFT_REFUSED | TOFT_ROUND_REFUSED | TOFT_KEEPS_BLOCKS;
-    return NULL;
-  }
-  if (!(a->state & TOFT_ROUND_REFUSED)) a->state &= ~(uint32_t)TOFT_KEEPS_BLOCKS;
-  b->size = size;
-  b->source = a->source;
-  return b;
-}
-
-/* Whether the source refused the last block that was requested. */
-static int toft_was_refused(const toft_state *a) { return (a->state & TOFT_REFUSED) != 0; }
-
-/* Makes b the newest block of the list. */
-static void toft_block_push(toft_state *a, toft_block_header *b, uint32_t kind) {
-  toft_next_epoch(a);
-  b->kind = kind;
-  b->index = a->newest->index + 1;
-  b->epoch = toft_epoch(a);
-  b->charge = 0;
-  b->next = a->newest;
-  b->u.below = a->current;
-  a->newest = b;
-}
-
-static void toft_make_current(toft_state *a, toft_block_header *b, unsigned char *cursor) {
-  a->current = b;
-  a->head.cursor = a->synced = cursor;
-  a->end = toft_block_end(a, b);
-}
-
-/* After a reset that found the initial block too small: it counts as full, and `first_size` is the size of the next
- * block. */
-static int toft_initial_is_idle(const toft_state *a) {
-  return (a->state & TOFT_INITIAL_IDLE) != 0 && a->current == &a->initial;
-}
-
-static void toft_make_initial_current(toft_state *a, int idle) {
-  a->newest = &a->initial;
-  a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
-  if (idle) a->state |= TOFT_INITIAL_IDLE;
-  toft_make_current(a, &a->initial, idle ? a->initial_end : a->initial_start);
-  a->initial.used_end = a->head.cursor;
-}
-
-/* ---- returning ---- */
-
-static void toft_block_put(toft_state *a, toft_block_header *b) {
-  if (TOFT_UNLIKELY(a->checks != NULL) && toft_quarantine_block(a, b)) return;
-  b->source->put(b->source, b, b->size);
-}
-
-static void toft_block_keep(toft_state *a, toft_block_header *b) {
-  b->kind = TOFT_BLOCK_SPARE;
-  b->next = a->spares;
-  a->spares = b;
-  a->spare_bytes += b->size;
-}
-
-static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
-static void *toft_budget_take(toft_source *self, size_t size);         /* budget.c */
-
-/* The limit is for several arenas, so what one of them keeps would be refused to the others. */
-static int toft_is_limited(const toft_source *source) {
-  return source != NULL && (source->take == toft_limited_source_take || source->take == toft_budget_take);
-}
-
-/* P12: keeps b as a spare; above the bound, the oldest spares go to the source. */
-static void toft_block_drop(toft_state *a, toft_block_header *b) {
-  if (toft_is_limited(a->source)) {
-    toft_block_put(a, b);
-    return;
-  }
-  uint64_t bound = toft_max(toft_max(TOFT_SPARE, a->spare_keep), a->first_size);
-  if (bound < 2 * a->round_peak) bound = 2 * a->round_peak;
-  toft_block_keep(a, b);
-  while (a->spare_bytes > bound) {
-    toft_block_header **at = &a->spares;
-    while ((*at)->next != NULL) at = &(*at)->next;
-    a->spare_bytes -= (*at)->size;
-    toft_block_put(a, *at);
-    *at = NULL;
-  }
-}
-
-static void toft_put_spares(toft_state *a, size_t keep) {
-  while (a->spares != NULL && a->spare_bytes > keep) {
-    toft_block_header *b = a->spares;
-    a->spares = b->next;
-    a->spare_bytes -= b->size;
-    toft_block_put(a, b);
-  }
-}
-
-/* P13: whether the current block is the only one beside the initial block, and nothing was allocated from it. */
-static int toft_current_is_unused(const toft_state *a) {
-  toft_block_header *b = a->current;
-  return a->live == 0 && b != &a->initial && b == a->newest && b->next == &a->initial &&
-         a->head.cursor == toft_block_start(a, b);
-}
-
-/* P13: makes the empty initial block current and not idle. Older marks mean its first byte from then on. */
-static void toft_restart_in_initial(toft_state *a) {
-  toft_records_trimmed(a);
-  a->first_size = 0;
-  a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
-  toft_make_current(a, &a->initial, a->initial_start);
-  a->initial.used_end = a->head.cursor;
-  toft_next_epoch(a);
-  a->trim_epoch = toft_epoch(a);
-}
-
-/* Precondition: toft_current_is_unused. */
-static void toft_put_current(toft_state *a) {
-  toft_block_header *b = a->current;
-  a->newest = &a->initial;
-  toft_block_put(a, b);
-  toft_restart_in_initial(a);
-}
-
-/* P9: returns what the arena keeps and does not use: spares, an unused current block, the idleness of the initial
- * block. 0: there is no such thing. */
-static int toft_return_idle(toft_state *a) {
-  int any = a->spares != NULL;
-  toft_put_spares(a, 0);
-  if (a->state & (TOFT_CLAIMED | TOFT_RANGE_GROWS)) return any;
-  if (toft_current_is_unused(a)) {
-    toft_put_current(a);
-    return 1;
-  }
-  if (!toft_initial_is_idle(a)) return any;
-  toft_restart_in_initial(a);
-  return 1;
-}
-
-/* Unlinks the newest block, subtracts its bytes from live, and makes the block below it current. Not for the initial
- * block. */
-static toft_block_header *toft_block_pop(toft_state *a) {
-  toft_block_header *b = a->newest;
-  a->newest = b->next;
-  if (b->kind == TOFT_BLOCK_DEDICATED) {
-    a->live -= b->charge;
-    toft_detached_remove(a, b);
-  } else {
-    b->used_end = a->head.cursor;
-    a->live -= (uint64_t)(b->used_end - toft_block_start(a, b));
-    toft_make_current(a, b->u.below, b->u.below->used_end);
-  }
-  return b;
-}
-
-/* ---- cleanups ---- */
-
-/* Runs the cleanups registered after `epoch`, newest first, each once, up to the first one whose function is `until`,
- * which is removed and whose argument is returned. The arena is sealed and refuses ops during it, and then stays so.
- * NULL: there is none, or `until` is NULL. */
-static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*until)(void *)) {
-  if (a->cleanups == NULL || a->cleanups->epoch <= epoch) return NULL;
-  a->state |= TOFT_BUSY;
-  toft_set_limit(a);
-  while (a->cleanups != NULL && a->cleanups->epoch > epoch) {
-    toft_cleanup_node *node = a->cleanups;
-    a->cleanups = node->older;
-    if (node->user.fn == toft_release_adopted) {
-      uint64_t live = ((const toft_state *)node->user.arg)->live;
-      a->live -= live;
-      a->adopted_live -= live;
-      toft_detached_remove(a, node->user.arg);
-    }
-    toft_cleanup run = node->user;
-    if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) toft_cleanup_taken(a, node);
-    if (run.fn == NULL) continue;
-    if (run.fn == until) return run.arg;
-    run.fn(run.arg);
-  }
-  a->state &= ~(uint32_t)TOFT_BUSY;
-  return NULL;
-}
-
-static void toft_run_cleanups(toft_state *a, uintptr_t epoch) { (void)toft_run_cleanups_until(a, epoch, NULL); }
-
 #endif
 
 /* ==== core/alloc_slow.c ==== */
@@ -3530,11 +3559,15 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
 /* After a refusal: whether a callback has raised the budget, or may have freed memory. */
 static int toft_may_try_again(toft_state *a, size_t size, size_t align) {
   if (toft_budget_raised(a, size, align)) return 1;
+#ifdef TOFT_OMIT_METERS
+  return 0;
+#else
   if (!toft_was_refused(a)) return 0;
   uint32_t was_busy = toft_begin_callback(a);
   int again = toft_budget_ask(a->source, toft_least_size(toft_need(size, align)));
   toft_end_callback(a, was_busy);
   return again;
+#endif
 }
 
 /* `site` is the caller's, or 0; `caller` is the op's return address. */

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <memory_resource>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -12,7 +11,12 @@
 
 #include <toft/arena.hpp>
 #include <toft/budget.hpp>
+#if defined(__has_include) && __has_include(<memory_resource>)
+#include <memory_resource>
+
 #include <toft/pmr.hpp>
+#define HAS_PMR 1
+#endif
 
 namespace {
 
@@ -43,6 +47,7 @@ TEST(Budget, CountsForParents) {
   EXPECT_EQ(process.stats().children, 1u);
 }
 
+#ifdef HAS_PMR
 TEST(Budget, LimitsContainers) {
   toft::budget b({"containers", 256 << 10, nullptr, nullptr, nullptr});
   {
@@ -55,6 +60,7 @@ TEST(Budget, LimitsContainers) {
   }
   EXPECT_EQ(b.stats().reserved, 0u);
 }
+#endif
 
 TEST(Budget, BadOptionsThrow) {
   toft::budget root;

@@ -215,11 +215,38 @@ static void toft_block_keep(toft_state *a, toft_block_header *b) {
 }
 
 static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
-static void *toft_budget_take(toft_source *self, size_t size);         /* budget.c */
+
+#ifndef TOFT_OMIT_METERS
+/* What the core calls of budgets, once there is one: a program without them does not link their code. */
+typedef struct toft_budget_calls {
+  void *(*take)(toft_source *self, size_t size);
+  int (*ask)(const toft_source *source, size_t size);
+} toft_budget_calls;
+static const toft_budget_calls *toft_budgets; /* atomic */
+
+static const toft_budget_calls *toft_budgets_of(const toft_source *source) {
+  const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, &toft_budgets);
+  return calls != NULL && source != NULL && source->take == calls->take ? calls : NULL;
+}
+
+/* After a refusal of at least `size` bytes: whether the callback of a budget may have freed memory. No lock is held. */
+static int toft_budget_ask(const toft_source *source, size_t size) {
+  const toft_budget_calls *calls = toft_budgets_of(source);
+  return calls != NULL && calls->ask(source, size);
+}
+#else
+static int toft_budget_ask(const toft_source *source, size_t size) {
+  (void)source, (void)size;
+  return 0;
+}
+#endif
 
 /* The limit is for several arenas, so what one of them keeps would be refused to the others. */
 static int toft_is_limited(const toft_source *source) {
-  return source != NULL && (source->take == toft_limited_source_take || source->take == toft_budget_take);
+#ifndef TOFT_OMIT_METERS
+  if (toft_budgets_of(source) != NULL) return 1;
+#endif
+  return source != NULL && source->take == toft_limited_source_take;
 }
 
 /* P12: keeps b as a spare; above the bound, the oldest spares go to the source. */

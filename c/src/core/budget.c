@@ -7,6 +7,7 @@
 #include "../platform/atomic.c"
 #include "../platform/os.c"
 #include "block_cache.c"
+#include "blocks.c"
 #include "policy.c"
 #include "toft/budget.h"
 
@@ -90,20 +91,19 @@ static int toft_budget_extend(toft_source *self, void *block, size_t size, size_
 
 /* ---- refusals ---- */
 
-/* The budget whose limit refuses `size` bytes. NULL: none, or the source is no budget's. */
-static toft_budget *toft_budget_refusing(const toft_source *source, size_t size) {
-  if (source == NULL || source->take != toft_budget_take) return NULL;
-  for (toft_budget *b = toft_budget_of(source); b != NULL; b = b->parent)
-    if (toft_budget_room(b) < size) return b;
-  return NULL;
+/* The budget whose limit refuses `size` bytes; NULL: none. */
+static toft_budget *toft_budget_refusing(toft_budget *b, size_t size) {
+  while (b != NULL && toft_budget_room(b) >= size) b = b->parent;
+  return b;
 }
 
-/* Calls the callback for a request that the source refused, which needs a block of at least `size` bytes. Returns
- * whether it may be tried again. The caller holds no lock. */
-static TOFT_COLD int toft_budget_ask(const toft_source *source, size_t size) {
-  toft_budget *b = toft_budget_refusing(source, size);
+/* Calls the callback for a request that needs a block of at least `size` bytes. Returns its answer. */
+static int toft_budget_call(const toft_source *source, size_t size) {
+  toft_budget *b = toft_budget_refusing(toft_budget_of(source), size);
   return b != NULL && b->refused != NULL && b->refused(b->refused_arg, b, size) != 0;
 }
+
+static const toft_budget_calls toft_calls_of_budgets = {toft_budget_take, toft_budget_call};
 
 /* ---- API ---- */
 
@@ -128,6 +128,7 @@ toft_budget *toft_budget_create(const toft_budget_options *options) {
   b->refused_arg = o.refused_arg;
   if (length != 0) memcpy(b->name, o.name, length);
   if (b->parent != NULL) TOFT_ADD(&b->parent->children, 1);
+  TOFT_STORE_POINTER(const toft_budget_calls, &toft_budgets, &toft_calls_of_budgets);
   return b;
 }
 

@@ -9,7 +9,6 @@
 #include "arena_state.h"
 #include "block_cache.c"
 #include "blocks.c"
-#include "budget.c"
 #include "guarded.c"
 #include "instrument.h"
 #include "ops.c"

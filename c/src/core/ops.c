@@ -6,7 +6,6 @@
 #include "alloc_slow.c"
 #include "arena_state.h"
 #include "blocks.c"
-#include "budget.c"
 #include "instrument.h"
 #include "policy.c"
 #include "reset.c"
@@ -14,11 +13,15 @@
 /* After a refusal: whether a callback has raised the budget, or may have freed memory. */
 static int toft_may_try_again(toft_state *a, size_t size, size_t align) {
   if (toft_budget_raised(a, size, align)) return 1;
+#ifdef TOFT_OMIT_METERS
+  return 0;
+#else
   if (!toft_was_refused(a)) return 0;
   uint32_t was_busy = toft_begin_callback(a);
   int again = toft_budget_ask(a->source, toft_least_size(toft_need(size, align)));
   toft_end_callback(a, was_busy);
   return again;
+#endif
 }
 
 /* `site` is the caller's, or 0; `caller` is the op's return address. */

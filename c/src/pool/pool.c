@@ -5,7 +5,7 @@
 #define TOFT_POOL_POOL_C
 
 #include "../core/block_cache.c"
-#include "../core/budget.c"
+#include "../core/blocks.c"
 #include "../core/policy.c"
 #include "../platform/atomic.c"
 #include "../platform/os.c"

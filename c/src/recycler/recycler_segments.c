@@ -8,7 +8,7 @@
 #define TOFT_RECYCLER_RECYCLER_SEGMENTS_C
 
 #include "../core/block_cache.c"
-#include "../core/budget.c"
+#include "../core/blocks.c"
 #include "../core/instrument.h"
 #include "../core/policy.c"
 #include "toft/pool.h"
