@@ -388,6 +388,9 @@ static void planted_words_are_refused(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     found f = {0};
     if (sizeof(void *) == 4 && cases[i].plant == plant_errno) continue; /* memory without a name may be a number */
+#if defined(_WIN32)
+    if (cases[i].kind == 0 || cases[i].plant == plant_errno) continue; /* may be below 4 GiB, where numbers are */
+#endif
     int code = freeze_planted(cases[i].plant, &f);
     if (code != TOFT_ECONTENT || f.count == 0)
       fail_msg("%s: %s, %zu faults", cases[i].name, toft_error_name(code), f.count);

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math/rand"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -18,9 +19,28 @@ import (
 	"toft.dev/toft/internal/testutil"
 )
 
+// tempFolder returns a folder that is removed after the test. Wine does not support the removal of testing.T.TempDir.
+func tempFolder(t testing.TB) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "frozen")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		entries, _ := os.ReadDir(folder)
+		for _, entry := range entries {
+			_ = os.Remove(filepath.Join(folder, entry.Name()))
+		}
+		if err := os.Remove(folder); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder
+}
+
 func write(t testing.TB, file []byte) string {
 	t.Helper()
-	path := t.TempDir() + "/test.frozen"
+	path := tempFolder(t) + "/test.frozen"
 	if err := os.WriteFile(path, file, 0o666); err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +335,7 @@ func TestRootOfAnotherType(t *testing.T) {
 }
 
 func TestOtherThanFiles(t *testing.T) {
-	folder := t.TempDir()
+	folder := tempFolder(t)
 	if _, err := frozen.Open(folder, frozen.Options{}); !errors.Is(err, fs.ErrInvalid) {
 		t.Errorf("a folder: %v", err)
 	}

@@ -7,7 +7,12 @@
 #include "os.c"
 #include "sanitizers.c"
 
-#define TOFT_ADDRESS_MIN 65536 /* no mapping is below */
+/* Words below are numbers: no mapping is there, or on 64-bit Windows none of a module. */
+#if defined(_WIN64)
+#define TOFT_ADDRESS_MIN ((uintptr_t)1 << 32)
+#else
+#define TOFT_ADDRESS_MIN 65536
+#endif
 
 /* Mappings by address, those adjacent joined; a count of 0: there is no list. */
 typedef struct toft_mappings {
