@@ -59,7 +59,7 @@ static void *failing_realloc(void *p, size_t size) { return fails() ? NULL : rea
 
 #include "support.h"
 
-static size_t found;
+static size_t found, expected; /* findings of a checkpoint; without a refusal */
 static void count(void *arg, const toft_finding *f) {
   (void)arg;
   assert_int_equal(f->kind, TOFT_FOUND_OUTSIDE);
@@ -81,7 +81,7 @@ static int scenario(uint32_t flags) {
     return 0;
   }
   *n = 0;
-  static int outside;
+  static int outside = 1; /* in a mapping with a name */
   int **pointer = toft_new(a, int *);
   if (pointer == NULL) granted = 0;
   if (pointer != NULL) *pointer = &outside;
@@ -94,7 +94,7 @@ static int scenario(uint32_t flags) {
     int code = toft_region_checkpoint(r);
     if (!(flags & TOFT_REGION_CHECKED)) assert_int_equal(found, 0);
     assert_true(found <= 1); /* where the list of mappings is refused, none */
-    granted &= found == ((flags & TOFT_REGION_CHECKED) != 0);
+    granted &= found == expected;
     assert_true(code == TOFT_OK || code == TOFT_ENOMEM);
     granted &= code == TOFT_OK;
     saved[level] = code == TOFT_OK;
@@ -120,7 +120,10 @@ static int scenario(uint32_t flags) {
 static void each_refusal(void **state) {
   (void)state;
   toft_on_finding(count, NULL);
-  for (uint32_t flags = 0; flags <= 3; flags++)
+  for (uint32_t flags = 0; flags <= 3; flags++) {
+    (void)scenario(flags);
+    expected = found; /* with pointers of 4 bytes an emulator may give the mapping no name */
+    assert_true(sizeof(void *) == 4 || expected == ((flags & TOFT_REGION_CHECKED) != 0));
     for (int all = 0; all <= 1; all++) {
       size_t n = 0;
       int granted;
@@ -130,10 +133,11 @@ static void each_refusal(void **state) {
         fail_at = n;
         fail_from = all ? n : 0;
         granted = scenario(flags);
-      } while (!granted || attempts >= n);
+      } while (n < 1000 && (!granted || attempts >= n));
       fail_at = fail_from = 0;
-      assert_true(n > 5);
+      assert_true(n > 5 && n < 1000);
     }
+  }
 }
 
 int main(void) {
