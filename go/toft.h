@@ -177,14 +177,13 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
  * more.
  * Arenas keep no unused blocks over a reset, so that what one of them does not use is there for the others.
  *
- * REFUSALS. When a limit refuses a block, an arena, a recycler, a toft_malloc or a pool first returns what it does not
- * use and asks for less. If that does not help, the callback of the budget that refuses is called, once for the
+ * REFUSALS. When a limit refuses a block, an arena, a recycler, a toft_malloc or a pool first returns its unused blocks
+ * and requests a smaller one. If that is refused too, the callback of the budget that refuses is called, once for the
  * request and without a lock: it may free other objects, wait for other threads, or write data to a file. Then the
  * request is tried once more. Shared arenas and synchronized recyclers call their source under a lock, and fail
  * without a call of the callback.
  *
- * THREADS. All calls are thread-safe, but for release. A budget is no faster or slower than its source: allocations
- * that take no block do not touch it.
+ * THREADS. All calls are thread-safe, but for release. Allocations that take no block do not touch a budget.
  */
 #ifndef TOFT_BUDGET_H
 #define TOFT_BUDGET_H

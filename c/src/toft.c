@@ -80,7 +80,7 @@
 #include "region/region_checkpoint.c" /* checkpoint and restore */
 #include "platform/files.c"           /* files that are replaced as a whole, or mapped */
 #include "region/frozen_format.h"     /* the format of frozen files */
-#include "region/freeze_scrub.c"      /* clears what is not content */
+#include "region/freeze_scrub.c"      /* clears everything but the content */
 #include "region/freeze.c"            /* builds twice, compares, writes a frozen file */
 #include "region/frozen.c"            /* opens a frozen file */
 #endif
