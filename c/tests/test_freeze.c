@@ -29,6 +29,7 @@ typedef struct content {
   node *tree;
   char **names; /* a table that grew by realloc, ends with NULL */
   char *notes;  /* in an arena */
+  char *large;  /* an object whose record lies before it */
   size_t count;
 } content;
 
@@ -82,6 +83,7 @@ static void *build(toft_region *r, void *argument) {
     char *large = (char *)toft_malloc_aligned(m, align, 70000);
     assert_non_null(large);
     memset(large, 1, 70000);
+    c->large = large;
     assert_non_null(toft_malloc_calloc(m, 3, 30000));
   }
   toft_arena *a = toft_region_arena(r);
@@ -113,6 +115,7 @@ static void check_content(const content *c, size_t count) {
   assert_int_equal(check_tree(c->tree, NULL), count);
   for (size_t i = 0; i < count; i++) assert_ptr_equal(c->names[i], c->tree->name);
   assert_string_equal(c->notes, "in an arena");
+  for (int i = 1; c->large != NULL && i <= 16; i++) assert_int_equal(c->large[-i], 0); /* the library's own record */
 }
 
 /* ---- files ---- */

@@ -38,47 +38,12 @@ static void toft_scrub_arena(toft_state *a) {
 
 /* ---- recyclers ---- */
 
-/* The freed objects of a slab, those that were never allocated, and those that are left out. */
-static void toft_scrub_slab(const toft_recycler_segment *s, unsigned char *unit, const toft_recycler_slab *d) {
-  unsigned first = toft_recycler_first_page(d);
-  unsigned char *from = toft_recycler_page_start(s, unit, first), *begin = toft_recycler_slab_begin(from, d->bytes);
-  for (void *p = d->free, *next; p != NULL; p = next) {
-    memcpy(&next, p, sizeof next);
-    toft_clear((unsigned char *)p, (unsigned char *)p + d->bytes);
-  }
-  toft_clear(from, begin);
-  toft_clear(d->cursor, toft_recycler_page_end(unit, first + d->pages));
-  if (d->bytes % 128 == 0) return;
-  for (unsigned char *page = begin + toft_pad(begin, TOFT_RECYCLER_PAGE); page < d->cursor; page += TOFT_RECYCLER_PAGE)
-    if ((size_t)(page - begin) % d->bytes == 0) toft_clear(page, page + d->bytes);
-}
-
-static void toft_scrub_unit(const toft_recycler_segment *s, unsigned index) {
-  unsigned char *base = s->units + index * TOFT_RECYCLER_UNIT, *end = base + TOFT_RECYCLER_UNIT;
-  unsigned char *start = index == 0 && base < s->start ? s->start : base;
-  const toft_recycler_slab *unit = toft_recycler_unit_of(base);
-  int is_used = (toft_recycler_segment_units(s) >> index & 1) != 0;
-  if (!is_used || (s->free >> index & 1)) {
-    toft_clear(start, end);
-    return;
-  }
-  unsigned free_pages = unit->free_pages | (~toft_recycler_unit_pages(s, index) & 0xff), pages;
-  for (unsigned page = 0; page < 8; page += pages) {
-    pages = 1;
-    if (free_pages >> page & 1) {
-      toft_clear(toft_recycler_page_start(s, base, page), toft_recycler_page_end(base, page + 1));
-      continue;
-    }
-    const toft_recycler_slab *d = toft_recycler_line(base, (uint32_t)unit->map[page] << 6);
-    pages = d->pages;
-    toft_scrub_slab(s, base, d);
-  }
-  toft_clear(end - TOFT_RECYCLER_ZONE, end);
-}
-
+/* The zones of the units that are in use, and the header. Freed objects are zero but for
+ * the link to the next one: see toft_recycler_set_clearing. */
 static void toft_scrub_segment(toft_recycler_segment *s) {
-  for (unsigned i = 0; i < s->count; i++) toft_scrub_unit(s, i);
-  toft_clear(s->units + s->count * TOFT_RECYCLER_UNIT, s->base + s->size);
+  unsigned char *end = s->units + s->count * TOFT_RECYCLER_UNIT;
+  for (unsigned char *unit = s->units; unit < end; unit += TOFT_RECYCLER_UNIT)
+    toft_clear(unit + TOFT_RECYCLER_UNIT - TOFT_RECYCLER_ZONE, unit + TOFT_RECYCLER_UNIT);
   toft_clear(s->base, s->start);
 }
 
@@ -91,8 +56,9 @@ static toft_recycler_front *toft_scrub_front_of_page(const toft_recycler_region 
   }
 }
 
+/* The records before its objects, and the header. */
 static void toft_scrub_large(toft_recycler_region *g) {
-  unsigned char *base = g->base, *pages = g->pages, *end = base + g->size;
+  unsigned char *base = g->base, *pages = g->pages;
   for (uint32_t page = 0, i = 0; page < g->total;) {
     if (i < g->count && g->runs[i].first == page) {
       page += g->runs[i++].count;
@@ -101,11 +67,6 @@ static void toft_scrub_large(toft_recycler_region *g) {
     toft_recycler_front *front = toft_scrub_front_of_page(g, page);
     page += front->count;
     memset(front, 0, sizeof *front);
-  }
-  for (uint32_t i = 0; i < g->count; i++) {
-    unsigned char *from = pages + g->runs[i].first * TOFT_RECYCLER_PAGE;
-    unsigned char *to = from + g->runs[i].count * TOFT_RECYCLER_PAGE;
-    toft_clear(from, to < end ? to : end);
   }
   toft_clear(base, pages - TOFT_RECYCLER_FRONT);
 }
