@@ -2835,16 +2835,17 @@ size_t strlen(const char *s);
 
 #ifdef __cplusplus
 #define TOFT_ALIGNOF(T) alignof(T)
+#define TOFT_THREAD_LOCAL thread_local
+#elif defined(__GNUC__) && __STDC_VERSION__ < 201112L /* C99 */
+#define TOFT_ALIGNOF(T) __alignof__(T)
+#define TOFT_THREAD_LOCAL __thread
 #else
 #define TOFT_ALIGNOF(T) _Alignof(T)
-#endif
-
-#ifdef TOFT_NO_OS
-#define TOFT_THREAD_LOCAL
-#elif defined(__cplusplus)
-#define TOFT_THREAD_LOCAL thread_local
-#else
 #define TOFT_THREAD_LOCAL _Thread_local
+#endif
+#ifdef TOFT_NO_OS
+#undef TOFT_THREAD_LOCAL
+#define TOFT_THREAD_LOCAL
 #endif
 
 /* TOFT_PREFIX is prepended to every external symbol, so that two libraries can each embed a copy. */
@@ -4778,8 +4779,10 @@ const char *toft_error_name(int code) {
     case TOFT_EARG: return "TOFT_EARG";
     case TOFT_ENOSYS: return "TOFT_ENOSYS";
     case TOFT_ECORRUPT: return "TOFT_ECORRUPT";
+#ifndef TOFT_OMIT_RECYCLER
     case TOFT_EIO: return "TOFT_EIO";
     case TOFT_ECONTENT: return "TOFT_ECONTENT";
+#endif
     default: return "unknown";
   }
 }
@@ -6052,7 +6055,7 @@ static void toft_registry_end(void) {
 
 /* With glibc before 2.34, these weak declarations must not apply to a user's file that includes the library and links
  * libdl. */
-#if defined(_WIN32)
+#if defined(_WIN32) || defined(TOFT_OMIT_SYMBOLS)
 #define TOFT_DYNAMIC 0
 #elif defined(__GLIBC__) && defined(TOFT_STATIC) && (__GLIBC__ < 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ < 34))
 #define TOFT_DYNAMIC 0
