@@ -8,6 +8,8 @@
 
 #ifndef TOFT_NO_OS
 
+#include <errno.h>
+
 #define TOFT_FILE_NAME_MORE 32 /* bytes that the name of a temporary file is longer */
 
 /* Bytes that one call writes or reads. */
@@ -118,7 +120,6 @@ static void toft_os_prefer_huge_pages(void *p, size_t size) { (void)p, (void)siz
 
 #else
 
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 

@@ -67,13 +67,14 @@ function Budget(; name::AbstractString = "", limit = nothing, parent::Union{Budg
     precompiling() && arena_in_image()
     library()
     LIBRARY.budget_create == C_NULL && error("Toft: ", LIBRARY.path, " has no budgets")
-    (sizeof(name) > 31 || '\0' in name) && throw(ArgumentError("the name is longer than 31 bytes, or contains a NUL: $(repr(name))"))
+    (sizeof(name) > 31 || '\0' in name) &&
+        throw(ArgumentError("the name is longer than 31 bytes, or contains a NUL: $(repr(name))"))
     b = Budget(C_NULL, parent, name, on_refusal)
     GC.@preserve b begin
         call = on_refusal === nothing ? C_NULL : @cfunction(refuse, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t))
         raw_parent = parent === nothing ? C_NULL : opened(parent)
-        options = RawBudgetOptions(sizeof(RawBudgetOptions), pointer(b.name), raw_parent, C_NULL, raw_limit(limit), call,
-                                   pointer_from_objref(b))
+        options = RawBudgetOptions(sizeof(RawBudgetOptions), pointer(b.name), raw_parent, C_NULL, raw_limit(limit),
+                                   call, pointer_from_objref(b))
         b.raw = ccall(LIBRARY.budget_create, Ptr{Cvoid}, (Ref{RawBudgetOptions},), options)
     end
     b.raw == C_NULL && throw(OutOfMemoryError())
@@ -129,8 +130,8 @@ end
 """
     Toft.BudgetStats
 
-The result of [`stats`](@ref) of a budget, in bytes: `limit`, or `nothing`; `reserved` in blocks of arenas within this budget
-and all below it; `peak`, the most that was; `available` before it or a parent refuses, or `nothing`. And counts:
+The result of [`stats`](@ref) of a budget, in bytes: `limit`, or `nothing`; `reserved` in blocks of arenas within this
+budget and all below it; `peak`, the most that was; `available` before it or a parent refuses, or `nothing`. And counts:
 `refusals` of this budget's limit, and `children`.
 """
 struct BudgetStats
