@@ -47,7 +47,8 @@ CHECK := $(CARGO) check-julia-pkg check-msan check-valgrind check-asan check-tsa
 LONG_CARGO := check-rust-streams check-conformance-asan check-rust-bevy check-rust-wasm check-rust-kani check-rust-arm check-rust-bare \
   check-rust-miri-stacked check-rust-asan check-rust-tsan check-rust-valgrind check-rust-fuzz check-differential-fuzz
 LONG := check-omit check-proofs check-interleavings check-zig check-julia-long check-julia-bounds check-go-arm64 check-go-arm \
-  check-go-cgocheck2 check-go-portable check-dist check-php-parser check-register-allocator check-tracy check-aarch64 check-riscv64 check-m32 check-musl $(LONG_CARGO)
+  check-go-cgocheck2 check-go-portable check-dist check-php-parser check-register-allocator check-tracy check-coroutines \
+  check-aarch64 check-riscv64 check-m32 check-musl $(LONG_CARGO)
 ifdef FULL
 CHECK += $(LONG)
 CARGO += $(LONG_CARGO)
@@ -172,6 +173,7 @@ check-programs: ; $(TESTS) --need gcc,valgrind,pkg-config "examples/check progra
 # Its own target directories: it does not wait for Cargo's other checks.
 check-php-parser: ; $(TESTS) --need cargo "examples/php_parser/run --test"
 check-register-allocator: ; $(TESTS) --need cargo "examples/register_allocator/run --test"
+check-coroutines: ; $(RUN) --need cargo,c++ "examples/coroutines/run 100"
 check-tracy: ; $(RUN) --need cargo,c++ examples/tracy_frames/run
 check-report: ; $(TESTS) "python3 -B bench/test_report.py build/report"
 check-litter: ; $(TESTS) --need gcc "bench/litter/test.py build/litter"

@@ -24,10 +24,11 @@ end
 """
     Toft.Budget(; name = "", limit = nothing, parent = nothing, on_refusal = nothing)
 
-A limit on the memory of many arenas, of any tasks and threads: those of a process, of a tenant, of a request. The blocks
-of an arena that is made [`within`](@ref Arena) a budget count for it and for all its parents; a block is refused before
-one of them would exceed its limit by a byte, and the request fails with an `OutOfMemoryError` while others go on. What an
-arena returns in `reset!` or `release!` counts no more. Arenas within a budget keep no unused blocks over a `reset!`.
+A limit on the memory of many arenas, of any tasks and threads: those of a process, of a tenant, of a request. The
+blocks of an arena that is made [`within`](@ref Arena) a budget count for it and for all its parents; a block is refused
+before one of them would exceed its limit by a byte, and the request fails with an `OutOfMemoryError` while others go
+on. What an arena returns in `reset!` or `release!` counts no more. Arenas within a budget keep no unused blocks over a
+`reset!`.
 
     process = Toft.Budget(limit = 1 << 30)
     tenant = Toft.Budget(name = "tenant 7", limit = 64 << 20, parent = process)
@@ -38,9 +39,9 @@ arena returns in `reset!` or `release!` counts no more. Arenas within a budget k
 * `name`: at most 31 bytes, without a NUL.
 * `limit`: bytes that may be reserved at a time; `nothing`: no limit (see [`limit!`](@ref)).
 * `parent`: a budget that counts and limits the same bytes.
-* `on_refusal`: called as `on_refusal(budget, bytes)` for a request of so many bytes that the limit of this budget refuses,
-  once for the request and without a lock. It may release other arenas, and returns whether the request is tried
-  again. It must not use the arena that requests, nor wait for other tasks. What it throws counts as `false`.
+* `on_refusal`: called as `on_refusal(budget, bytes)` for a request of so many bytes that the limit of this budget
+  refuses, once for the request and without a lock. It may release other arenas, and returns whether the request is
+  tried again. It must not use the arena that requests, nor wait for other tasks. What it throws counts as `false`.
 
 A budget is released by `release!` or `close`, or by a finalizer when nothing refers to it. Any task may use it.
 Throws an `ArgumentError` for options that make no sense, `OutOfMemoryError`, and as [`Arena`](@ref) does where libtoft
@@ -63,7 +64,8 @@ function refuse(at::Ptr{Cvoid}, ::Ptr{Cvoid}, bytes::Csize_t)
     end
 end
 
-function Budget(; name::AbstractString = "", limit = nothing, parent::Union{Budget,Nothing} = nothing, on_refusal = nothing)
+function Budget(; name::AbstractString = "", limit = nothing, parent::Union{Budget,Nothing} = nothing,
+                on_refusal = nothing)
     precompiling() && arena_in_image()
     library()
     LIBRARY.budget_create == C_NULL && error("Toft: ", LIBRARY.path, " has no budgets")
