@@ -1,9 +1,9 @@
 # Writing collections to a frozen file, and finding them in one. The format is section 15 of abi/SPEC.md.
 #
-# What a collection refers to is in columns: arrays of isbits elements without addresses. So the only pointers of a file
-# are in its root, the *record* of what was written: for each column a Slice, for numbers and structs their value. A
-# record is a tuple, which Julia lays out as C does a struct. Whatever a damaged file contains, `content` checks the
-# record, and no element leads outside.
+# The elements of collections are in columns: arrays of isbits elements without addresses. So the only pointers of a
+# file are in its root, the *record* of its value: for each column a Slice, for numbers and structs their value. A
+# record is a tuple, which Julia lays out as C does a struct. `content` checks the record, and no element leads outside,
+# also in a damaged file.
 #
 #     sequence, set       Slice{T}                        elements in their order
 #     dictionary          Slice{K}, Slice{V}              in the order of the keys

@@ -86,7 +86,7 @@ Base.isempty(c::FrozenSorted) = length(c) == 0
 @inline element(s::FrozenSortedSet, i::Int) = @inbounds s.keys[i]
 @inline element(d::FrozenSortedDict{K,V}, i::Int) where {K,V} = @inbounds Pair{K,V}(d.keys[i], d.vals[i])
 
-# The number of keys that are less than x. All reads lie within the keys, whatever isless says.
+# The number of keys that are less than x. All reads lie within the keys, for any result of isless.
 function count_less(c::FrozenSorted{K}, x::K) where {K}
     keys, code = c.keys, encode(K, x)
     low, high = 0, length(keys)

@@ -23,7 +23,7 @@ Base.isless(a::Reversed, b::Reversed) = a.n > b.n
 const CHILD = joinpath(@__DIR__, "freeze_child.jl")
 const KINDS = (Allocator, SOAllocator, FreeListAllocator, FreeListSOAllocator)
 
-# Calls `use` with what is read, at the file's own address and at another one.
+# Calls `use` with the content, at the file's own address and at another one.
 function each_reading(use, path, T)
     for elsewhere in (false, true)
         open_frozen(f -> use(content(f, T)), path; elsewhere=elsewhere, verify=true)
@@ -38,7 +38,7 @@ refusal(@nospecialize(f), @nospecialize(arguments...)) =
         e isa ArgumentError ? e.msg : rethrow()
     end
 
-# A pool with what allocations and frees at random leave, and {index => element}.
+# A pool after allocations and frees at random, and {index => element}.
 function filled(kind, n, rng)
     ends = kind === Allocator || kind === SOAllocator
     pool = concretetype(kind{Padded,Int32})(ends ? max(1, 2n ÷ 3) : nothing)
@@ -76,7 +76,7 @@ struct OptionsOfC
     flags::UInt32
 end
 
-# Reads whatever a damaged file gives.
+# Reads all elements, also of a damaged file.
 read_all(x) = x
 read_all(c::Union{AbstractVector,AbstractSet,GenericList,GenericStack,GenericQueue}) = (collect(c); length(c))
 read_all(d::AbstractDict) = (collect(d); foreach(k -> get(d, k, 0), -3:3); foreach(k -> haskey(d, k), keys(d)))
@@ -156,7 +156,7 @@ end
                   throws(1 <= i <= capacity(p) ? StaleIndexError : BoundsError, getindex, p, i)
         end
         kind in (SOAllocator, FreeListSOAllocator) && @test all(column(p, :large)[i] == x.large for (i, x) in model)
-        freeze(joinpath(folder, "again.frozen"), p) # what is read can be written
+        freeze(joinpath(folder, "again.frozen"), p) # a frozen pool can be written
         @test read(joinpath(folder, "again.frozen")) == read(path)
     end
 end
@@ -200,8 +200,8 @@ end
                            [1 2] => "2", SortedSet([:a]) => "Symbol", Ref(1) => "RefValue", (p=C_NULL,) => "Ptr",
                            big(1) => "BigInt",
                            FreeListAllocator{Vector{Int}}(3) => "Array", Cstring[] => "Cstring", "text" => "String")
-        said = refusal(freeze, path, value)
-        @test startswith(said, "freeze: ") && occursin(named, replace(said, "Vector" => "Array"))
+        message = refusal(freeze, path, value)
+        @test startswith(message, "freeze: ") && occursin(named, replace(message, "Vector" => "Array"))
     end
     for layout in (repeat("x", 32), "a\0b")
         @test occursin("31 bytes", refusal((p, v) -> freeze(p, v; layout=layout), path, 1))
@@ -316,8 +316,8 @@ Sys.islinux() && @testset "another process" begin
     names = readdir(folder)
     project = dirname(Base.active_project())
     julia = `$(Base.julia_cmd()) --startup-file=no --project=$project $(CHILD) $path $other`
-    said = read(`sh -c 'trap "" XFSZ; ulimit -f 2048; exec "$@"' sh $julia`, String)
-    @test split(said, '\n')[1:2] == ["1000 5929 $(sum(k^2 for k in 1:1000)) last", "refused"]
+    printed = read(`sh -c 'trap "" XFSZ; ulimit -f 2048; exec "$@"' sh $julia`, String)
+    @test split(printed, '\n')[1:2] == ["1000 5929 $(sum(k^2 for k in 1:1000)) last", "refused"]
     @test readdir(folder) == names && open_frozen(f -> content(f, Vector{Int}) == [3], other)
 end
 
