@@ -35,8 +35,8 @@ int toftgo_x_release(toft_arena *a, const char *place, uintptr_t operation);
 
 /* handle: of the budget in Go, for its callback; 0: none. parent: NULL, or a result of this function. */
 void *toftgo_x_budget_create(const char *name, void *parent, size_t limit, uintptr_t handle);
-/* contiguous: bytes of address space to reserve, or 0. within: a budget, or NULL. *extra: the argument of free_extra after
- * the release; not on the stack of a goroutine, which may move in the callback of the budget. */
+/* contiguous: bytes of address space to reserve, or 0. within: a budget, or NULL. *extra: the argument of free_extra
+ * after the release; not on the stack of a goroutine, which may move in the callback of the budget. */
 toft_arena *toftgo_x_create(uint64_t budget, size_t reserve, size_t contiguous, int checked, void *within,
                             void **extra);
 /* Releases an arena that create made, except for its head, which refuses every operation until end_retired. *head: the

@@ -5472,6 +5472,10 @@ static int toft_is_leased(const toft_arena *a) {
   (void)a;
   return 0;
 }
+static size_t toft_leases_within(uintptr_t from, uintptr_t to, toft_arena **found, size_t room) {
+  (void)from, (void)to, (void)found, (void)room;
+  return 0;
+}
 #endif
 
 #endif
@@ -6534,6 +6538,12 @@ static void toft_put_outside(toft_text_writer *t, const toft_report *f) {
   toft_put_text(t, ", which a restore does not bring back");
 }
 
+static void toft_put_lease_inside(toft_text_writer *t, const toft_report *f) {
+  toft_put_text(t, "lease in a region");
+  toft_put_arena(t, f);
+  toft_put_text(t, " is one of a lease cache, which a restore does not bring back");
+}
+
 static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
   switch (f->kind) {
     case TOFT_FOUND_OVERRUN: toft_put_written(t, "overrun", f); break;
@@ -6596,7 +6606,7 @@ static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_
       toft_put_text(t, " is wrong; the arena refuses every call");
       break;
     case TOFT_FOUND_OUTSIDE: toft_put_outside(t, f); break;
-    default: break;
+    default: toft_put_lease_inside(t, f); break; /* TOFT_FOUND_LEASE_INSIDE */
   }
   if (f->kind <= TOFT_FOUND_WRONG_SIZE) toft_put_call(t, "; allocated", &out->allocated, " at ");
   if (f->kind < TOFT_FOUND_LATE_WRITE && f->freed.op != NULL) toft_put_call(t, "; freed", &out->returned, " at ");

@@ -108,6 +108,21 @@ static int write_database(const packages *all, const char *path) {
   return sqlite3_close(db) == SQLITE_OK && done;
 }
 
+/* ---- a table, for programs that write other formats ---- */
+
+static int write_table(const packages *all, const char *path) {
+  FILE *f = fopen(path, "wb");
+  if (f == NULL) return 0;
+  for (uint64_t i = 0; i < all->count; i++) {
+    const package *p = &all->list[i];
+    fprintf(f, "%.*s\t%.*s\t%llu\t", (int)p->name.size, p->name.at, (int)p->version.size, p->version.at,
+            (unsigned long long)p->kib);
+    for (uint64_t d = 0; d < p->depends_count; d++) fprintf(f, "%.*s ", (int)p->depends[d].size, p->depends[d].at);
+    fprintf(f, "\t%.*s\n", (int)p->description.size, p->description.at);
+  }
+  return fclose(f) == 0;
+}
+
 static void *take_of_heap(void *argument, size_t size) {
   (void)argument;
   return malloc(size);
@@ -126,6 +141,7 @@ int main(int argc, char **argv) {
   if (argc != 3 || (s.list = read_whole(argv[1], &s.size)) == NULL) return 2;
   if ((all = packages_parse(s.list, s.size, take_of_heap, NULL)) == NULL) return 1;
   if (!freeze(build_packages, &s, in(argv[2], "packages.frozen", path), PACKAGES_LAYOUT)) return 1;
+  if (!write_table(all, in(argv[2], "packages.tsv", path))) return 1;
   if (!write_database(all, in(argv[2], "packages.db", path))) return 1;
   in(argv[2], "packages.json", s.path);
   if (!write_json(all, s.path)) return 1;

@@ -1,10 +1,10 @@
 /* Serves requests of several tenants, each with a Lua state of its own on its own thread, under limits:
  *     tenants TENANTS REQUESTS
- * The process has a budget, and each tenant one below it. Lua allocates by a toft_malloc within the tenant's budget, and
- * a cache of results is an arena within it, which is given up when a request is refused. The first tenant is greedy: each
- * tenth request of it takes memory until it is refused. Prints for each tenant what was served and refused. Ends
- * with 1 if a result is wrong, a request of another tenant is refused, or more is reserved than the limit allows, as
- * the source under the budgets counts it.
+ * The process has a budget, and each tenant one below it. Lua allocates by a toft_malloc within the tenant's budget,
+ * and a cache of results is an arena within it, which is given up when a request is refused. The first tenant is
+ * greedy: each tenth request of it takes memory until it is refused. Prints for each tenant what was served and
+ * refused. Ends with 1 if a result is wrong, a request of another tenant is refused, or more is reserved than the limit
+ * allows, as the source under the budgets counts it.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include <lauxlib.h>

@@ -26,9 +26,11 @@
  * CHECKS. Arenas and recyclers of a region are not checked, metered or hardened: the records of these lie elsewhere. A
  * checked region reports at each checkpoint the words in live allocations that are addresses of writable memory
  * outside of it, which a restore does not bring back: TOFT_FOUND_OUTSIDE of toft/findings.h, 16 of them, and then their
- * number. A region is checked by TOFT_REGION_CHECKED, or by TOFT_CHECKED=1 in the environment on Linux. Blocks that
- * the program takes from toft_region_source are not read. A number that equals an address, and an old one in bytes that
- * the program has not written yet, are reported too.
+ * number. Blocks that the program takes from toft_region_source are not read. A number that equals an address, and an
+ * old one in bytes that the program has not written yet, are reported too. Each of its restores reports the arenas of
+ * lease caches whose source is the region's, at most 16: TOFT_FOUND_LEASE_INSIDE. The cache, and a thread that has the
+ * lease, do not learn of the restore. A region is checked by TOFT_REGION_CHECKED, or by TOFT_CHECKED=1 in the
+ * environment on Linux.
  *
  * THREADS. A region, and all that was made in it, is used by one thread at a time. After fork parent and child have
  * a copy each, and both may restore theirs. If the caller's memory is shared (MAP_SHARED, of a file too), they have one

@@ -27,7 +27,8 @@ const PUBLIC = (
     :checked!, :metered!, :tagbudget!, :sampled!, :tag, :report, :snapshot,
     :ArenaStats, :ArenaReport, :TagStats, :SiteStats, :cache_limit!, :cache_held, :cache_trim!,
     :Budget, :BudgetStats, :limit!,
-    :Allocators, :root, :moved,
+    :Allocators, :root, :moved, :freeze, :content,
+    :FrozenVector, :FrozenSortedSet, :FrozenSortedDict, :FrozenPool,
 )
 @static if isdefined(Base, :ispublic)
     eval(Expr(:public, PUBLIC...))
@@ -55,6 +56,8 @@ include("dict_interface.jl")
 include("block_arena.jl")
 include("no_escape.jl")
 include("frozen.jl")
+include("frozen_collections.jl")
+include("freeze.jl")
 include("allocators.jl")
 
 function __init__()

@@ -1,5 +1,6 @@
-# Frozen files: finished data structures with their pointers, which C, C++ and Rust write, opened without parsing. Plain
-# Julia; libtoft is not needed. The format is section 15 of abi/SPEC.md, whose rules have the names F1 to F7.
+# Frozen files: finished data structures with their pointers, opened without parsing. C, C++ and Rust write them, and
+# for collections freeze.jl does. Plain Julia; libtoft is not needed. The format is section 15 of abi/SPEC.md, whose
+# rules have the names F1 to F7.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 
 """
@@ -34,6 +35,7 @@ mutable struct Frozen
     content::Ptr{UInt8} # C_NULL: closed
     size::UInt          # bytes of header and content
     root::UInt          # offset
+    layout_hash::UInt64
     moved::Bool
     mapping::Ptr{Cvoid} # what a close unmaps
     mapped::UInt
@@ -188,10 +190,10 @@ end
     open_frozen(path; layout = nothing, layout_hash = 0, verify = false, elsewhere = false) -> Frozen
     open_frozen(f, path; options...)
 
-Open a file of finished data structures with their pointers, which `toft_freeze` of libtoft or the crate toft-frozen
-has written. It is mapped at the address that the pointers are for, and no page is read before it is used; processes
-that open the same file share its pages. Where that address is not free, and on Windows, the file is read and its
-pointers are moved. The second form calls `f` with the file and closes it.
+Open a file of finished data structures with their pointers, which `toft_freeze` of libtoft, the crate toft-frozen or
+[`Toft.freeze`](@ref) has written. It is mapped at the address that the pointers are for, and no page is read before it
+is used; processes that open the same file share its pages. Where that address is not free, and on Windows, the file is
+read and its pointers are moved. The second form calls `f` with the file and closes it.
 
 * `layout`, `layout_hash`: those that the file must have; `nothing` and 0: any.
 * `verify`: compare the checksum, and each pointer with the bounds of the content, which reads the whole file.
@@ -226,7 +228,7 @@ function open_frozen(path::AbstractString; layout::Union{AbstractString,Nothing}
         h = check_header(path, read(io, FROZEN_HEADER), UInt64(length))
         (layout === nothing || layout == frozen_layout(h)) && (layout_hash == 0 || layout_hash == h.layout_hash) ||
             throw(FrozenError(path, :layout))
-        f = Frozen(path, C_NULL, h.size, h.root, false, C_NULL, 0, UInt8[])
+        f = Frozen(path, C_NULL, h.size, h.root, h.layout_hash, false, C_NULL, 0, UInt8[])
         try
             place!(f, io, h, UInt(length), verify, elsewhere)
         catch e
@@ -262,7 +264,8 @@ function place!(f::Frozen, io, h::FrozenHeader, length::UInt, verify, elsewhere)
     end
 end
 
-must_be_open(f::Frozen) = isopen(f) || throw(ArgumentError("the frozen file $(f.path) was closed"))
+@inline must_be_open(f::Frozen) = isopen(f) ? nothing : throw_closed(f)
+@noinline throw_closed(f) = throw(ArgumentError("the frozen file $(f.path) was closed"))
 
 """
     Toft.root(f::Frozen, T = Cvoid) -> Ptr{T}

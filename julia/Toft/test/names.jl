@@ -50,7 +50,8 @@ end
     end
     @test isdefined(Base, :ismutabletype) == (VERSION >= v"1.7")
     @test isdefined(Base, :datatype_alignment)
-    @test cglobal(:jl_generating_output) != C_NULL
+    @test isdefined(Base, :OS_HANDLE) && isdefined(Base, :uv_error) && isdefined(Base.Filesystem, :JL_O_EXCL)
+    @test all(!=(C_NULL), (cglobal(:jl_generating_output), cglobal(:jl_fs_write), cglobal(:jl_fs_rename)))
     # a slot that was freed keeps no object alive
     v = Vector{Any}([1, "two"])
     Toft.unset!(v, 2)

@@ -19,7 +19,7 @@ const TEST_SETS = ["names" => "names", "instructions" => "instructions of fast p
                    "widths" => "primitive types of all widths", "similar" => "results in an arena",
                    "arena_dict" => "set and dictionary in an arena",
                    "copies" => "copies field by field", "no_escape" => "blocks and buffers", "meter" => "meters",
-                   "frozen" => "frozen files",
+                   "frozen" => "frozen files", "freeze" => "collections in frozen files",
                    "vectors" => "vectors of the ABI", "docs" => "docstrings", "aqua" => "Aqua"]
 
 const CHOSEN = isempty(ARGS) ? split(get(ENV, "TOFT_TEST_SETS", "")) : ARGS
