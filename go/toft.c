@@ -2481,21 +2481,25 @@ static void toft_block_keep(toft_state *a, toft_block_header *b) {
 static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
 
 #ifndef TOFT_OMIT_METERS
-/* What the core calls of budgets, once there is one: a program without them does not link their code. */
+/* What the core calls of the sources whose `take` is this one. */
 typedef struct toft_budget_calls {
   void *(*take)(toft_source *self, size_t size);
   int (*ask)(const toft_source *source, size_t size);
 } toft_budget_calls;
-static const toft_budget_calls *toft_budgets; /* atomic */
+/* Budgets, and shared arenas as sources of their local arenas, once there is one: a program without them does not link
+ * their code. Atomic. */
+static const toft_budget_calls *toft_budgets, *toft_shared_sources;
 
-static const toft_budget_calls *toft_budgets_of(const toft_source *source) {
-  const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, &toft_budgets);
+static const toft_budget_calls *toft_calls_of(const toft_budget_calls **at, const toft_source *source) {
+  const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, at);
   return calls != NULL && source != NULL && source->take == calls->take ? calls : NULL;
 }
 
-/* After a refusal of at least `size` bytes: whether the callback of a budget may have freed memory. No lock is held. */
+/* After a refusal of at least `size` bytes: whether a budget may grant them now, since its callback or another thread
+ * has freed memory. No lock is held. */
 static int toft_budget_ask(const toft_source *source, size_t size) {
-  const toft_budget_calls *calls = toft_budgets_of(source);
+  const toft_budget_calls *calls = toft_calls_of(&toft_budgets, source);
+  if (calls == NULL) calls = toft_calls_of(&toft_shared_sources, source);
   return calls != NULL && calls->ask(source, size);
 }
 #else
@@ -2508,7 +2512,7 @@ static int toft_budget_ask(const toft_source *source, size_t size) {
 /* The limit is for several arenas, so what one of them keeps would be refused to the others. */
 static int toft_is_limited(const toft_source *source) {
 #ifndef TOFT_OMIT_METERS
-  if (toft_budgets_of(source) != NULL) return 1;
+  if (toft_calls_of(&toft_budgets, source) != NULL) return 1;
 #endif
   return source != NULL && source->take == toft_limited_source_take;
 }
@@ -2656,11 +2660,11 @@ static void toft_run_cleanups(toft_state *a, uintptr_t epoch) { (void)toft_run_c
  * more.
  * Arenas keep no unused blocks over a reset, so that what one of them does not use is there for the others.
  *
- * REFUSALS. When a limit refuses a block, an arena, a recycler, a toft_malloc or a pool first returns its unused blocks
- * and requests a smaller one. If that is refused too, the callback of the budget that refuses is called, once for the
- * request and without a lock: it may free other objects, wait for other threads, or write data to a file. Then the
- * request is tried once more. Shared arenas and synchronized recyclers call their source under a lock, and fail
- * without a call of the callback.
+ * REFUSALS. When a limit refuses a block, the object that requests it first returns its unused blocks and requests a
+ * smaller one. If that is refused too, the callback of the budget that refuses is called, once for the request and
+ * without a lock of the library: it may free other objects, wait for other threads, which may use the same shared arena
+ * or synchronized recycler, or write data to a file. Then the request is tried once more. It is also tried once more,
+ * without a call, if other threads have returned enough since the refusal.
  *
  * THREADS. All calls are thread-safe, but for release. Allocations that take no block do not touch a budget.
  */
@@ -3155,10 +3159,12 @@ static toft_budget *toft_budget_refusing(toft_budget *b, size_t size) {
   return b;
 }
 
-/* Calls the callback for a request that needs a block of at least `size` bytes. Returns its answer. */
+/* Calls the callback for a request that needs a block of at least `size` bytes. Returns its answer, or 1 if other
+ * threads have returned enough since the refusal. */
 static int toft_budget_call(const toft_source *source, size_t size) {
   toft_budget *b = toft_budget_refusing(toft_budget_of(source), size);
-  return b != NULL && b->refused != NULL && b->refused(b->refused_arg, b, size) != 0;
+  if (b == NULL) return 1;
+  return b->refused != NULL && b->refused(b->refused_arg, b, size) != 0;
 }
 
 static const toft_budget_calls toft_calls_of_budgets = {toft_budget_take, toft_budget_call};

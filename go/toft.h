@@ -177,11 +177,11 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
  * more.
  * Arenas keep no unused blocks over a reset, so that what one of them does not use is there for the others.
  *
- * REFUSALS. When a limit refuses a block, an arena, a recycler, a toft_malloc or a pool first returns its unused blocks
- * and requests a smaller one. If that is refused too, the callback of the budget that refuses is called, once for the
- * request and without a lock: it may free other objects, wait for other threads, or write data to a file. Then the
- * request is tried once more. Shared arenas and synchronized recyclers call their source under a lock, and fail
- * without a call of the callback.
+ * REFUSALS. When a limit refuses a block, the object that requests it first returns its unused blocks and requests a
+ * smaller one. If that is refused too, the callback of the budget that refuses is called, once for the request and
+ * without a lock of the library: it may free other objects, wait for other threads, which may use the same shared arena
+ * or synchronized recycler, or write data to a file. Then the request is tried once more. It is also tried once more,
+ * without a call, if other threads have returned enough since the refusal.
  *
  * THREADS. All calls are thread-safe, but for release. Allocations that take no block do not touch a budget.
  */

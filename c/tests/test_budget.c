@@ -291,6 +291,203 @@ static void no_thread_exceeds_a_limit(void **state) {
   assert_true(refused > 0 && highest > LIMIT / 2);
 }
 
+/* ---- refusals of objects that many threads use ---- */
+
+enum { TIGHT = 2 << 20, LARGE = 600000 };
+
+typedef struct locking {
+  const char *name;
+  void *(*create)(toft_source *source);
+  void *(*alloc)(void *of, size_t size);
+  void (*look)(void *of); /* takes the locks of all of it */
+  void (*release)(void *of);
+} locking;
+
+static void *create_shared(toft_source *source) { return toft_shared_create(source); }
+static void *alloc_shared(void *of, size_t size) { return toft_shared_alloc((toft_shared *)of, size, 8); }
+static void look_at_shared(void *of) { (void)toft_shared_get_stats((toft_shared *)of); }
+static void release_shared(void *of) { toft_shared_release((toft_shared *)of); }
+static void *alloc_local(void *of, size_t size) {
+  toft_arena *local = toft_shared_local((toft_shared *)of);
+  return local != NULL ? toft_alloc(local, size) : NULL;
+}
+#ifndef TOFT_OMIT_RECYCLER
+static void *create_sync(toft_source *source) {
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  o.source = source;
+  return toft_sync_recycler_create(&o);
+}
+static void *create_sync_of_one(toft_source *source) {
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  o.source = source;
+  o.shards = 1;
+  return toft_sync_recycler_create(&o);
+}
+static void *alloc_sync(void *of, size_t size) { return toft_sync_recycler_alloc((toft_sync_recycler *)of, size, 8); }
+static void *resize_sync(void *of, size_t size) {
+  void *p = alloc_sync(of, 8);
+  return p != NULL ? toft_sync_recycler_resize((toft_sync_recycler *)of, p, 8, size, 8) : NULL;
+}
+static void look_at_sync(void *of) { (void)toft_sync_recycler_get_stats((toft_sync_recycler *)of); }
+static void release_sync(void *of) { toft_sync_recycler_release((toft_sync_recycler *)of); }
+#endif
+
+static const locking lockings[] = {
+    {"shared", create_shared, alloc_shared, look_at_shared, release_shared},
+    {"local", create_shared, alloc_local, look_at_shared, release_shared},
+#ifndef TOFT_OMIT_RECYCLER
+    {"sync", create_sync, alloc_sync, look_at_sync, release_sync},
+    {"sync of one shard", create_sync_of_one, alloc_sync, look_at_sync, release_sync},
+    {"sync, resized", create_sync, resize_sync, look_at_sync, release_sync},
+#endif
+};
+enum { LOCKINGS = sizeof lockings / sizeof *lockings };
+
+/* The budget's memory is in `filler`, all but `rest` bytes. The callback releases it. */
+typedef struct scene {
+  toft_budget *budget;
+  const locking *kind;
+  void *of;
+  toft_arena *filler;
+  size_t calls;             /* atomic */
+  size_t asked, together;   /* together: calls that wait for each other */
+  int answer, frees, waits; /* waits: for another thread, which uses the object */
+} scene;
+
+static void *use_and_free(void *arg) {
+  scene *c = (scene *)arg;
+  c->kind->look(c->of);
+  assert_non_null(c->kind->alloc(c->of, 8));
+  toft_release(c->filler);
+  c->filler = NULL;
+  return NULL;
+}
+
+static int on_scene(void *arg, toft_budget *b, size_t size) {
+  scene *c = (scene *)arg;
+  size_t call = __atomic_add_fetch(&c->calls, 1, __ATOMIC_SEQ_CST);
+  while (__atomic_load_n(&c->calls, __ATOMIC_SEQ_CST) < c->together) sched_yield();
+  if (call != 1) {
+    while (__atomic_load_n(&c->filler, __ATOMIC_SEQ_CST) != NULL) sched_yield();
+    return c->answer;
+  }
+  c->asked = size;
+  c->kind->look(c->of);
+  toft_arena *a = arena_of(b); /* it may use the budget */
+  assert_non_null(a);
+  toft_release(a);
+  pthread_t thread;
+  if (c->waits) {
+    assert_int_equal(pthread_create(&thread, NULL, use_and_free, c), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+  } else if (c->frees) {
+    toft_release(c->filler);
+    __atomic_store_n(&c->filler, NULL, __ATOMIC_SEQ_CST);
+  }
+  return c->answer;
+}
+
+/* An object that has allocated a little, and a budget whose rest of 256 KiB suffices for that. */
+static void scene_init(scene *c, const locking *kind, int answer, int frees, int waits) {
+  memset(c, 0, sizeof *c);
+  toft_budget_options o = TOFT_BUDGET_OPTIONS;
+  o.limit = 16 << 20;
+  o.refused = on_scene;
+  o.refused_arg = c;
+  c->budget = toft_budget_create(&o);
+  c->kind = kind;
+  c->answer = answer;
+  c->frees = frees;
+  c->waits = waits;
+  c->of = kind->create(toft_budget_source(c->budget));
+  assert_non_null(c->of);
+  assert_non_null(kind->alloc(c->of, 8));
+  c->filler = arena_of(c->budget);
+  assert_non_null(toft_alloc(c->filler, TIGHT));
+  toft_budget_set_limit(c->budget, (size_t)reserved(c->budget) + (256 << 10));
+}
+
+static void scene_end(scene *c) {
+  c->kind->release(c->of);
+  toft_release(c->filler);
+  assert_int_equal(toft_budget_release(c->budget), TOFT_OK);
+}
+
+static void a_refusal_under_a_lock_calls_back_once(void **state) {
+  (void)state;
+  for (int i = 0; i < LOCKINGS; i++) {
+    scene c;
+    for (int frees = 0; frees < 2; frees++) {
+      for (int answer = 0; answer < 2; answer++) {
+        scene_init(&c, &lockings[i], answer, frees, 0);
+        void *p = c.kind->alloc(c.of, LARGE);
+        assert_int_equal(p != NULL, frees && answer);
+        assert_int_equal(c.calls, 1);
+        assert_true(c.asked >= LARGE && c.asked < LARGE + (128 << 10)); /* the least that suffices */
+        if (p != NULL) memset(p, 1, LARGE);
+        assert_non_null(c.kind->alloc(c.of, 8));
+        scene_end(&c);
+      }
+    }
+    scene_init(&c, &lockings[i], 1, 0, 1);
+    assert_non_null(c.kind->alloc(c.of, LARGE)); /* the other thread took the locks, and freed */
+    assert_int_equal(c.calls, 1);
+    scene_end(&c);
+  }
+}
+
+static void *alloc_large(void *arg) {
+  const scene *c = (const scene *)arg;
+  return c->kind->alloc(c->of, LARGE);
+}
+
+static void two_threads_are_refused_at_once(void **state) {
+  (void)state;
+  for (int i = 0; i < LOCKINGS; i++) {
+    scene c;
+    scene_init(&c, &lockings[i], 1, 1, 0);
+    c.together = 2;
+    pthread_t other;
+    void *of_other = NULL;
+    assert_int_equal(pthread_create(&other, NULL, alloc_large, &c), 0);
+    void *mine = alloc_large(&c);
+    assert_int_equal(pthread_join(other, &of_other), 0);
+    assert_true(mine != NULL && of_other != NULL && mine != of_other);
+    memset(mine, 1, LARGE);
+    memset(of_other, 2, LARGE);
+    assert_int_equal(((unsigned char *)mine)[LARGE - 1], 1);
+    assert_int_equal(c.calls, 2);
+    scene_end(&c);
+  }
+}
+
+/* The recycler itself, and its memory of options.count. */
+static void creations_under_a_lock_call_back(void **state) {
+  (void)state;
+#ifndef TOFT_OMIT_RECYCLER
+  for (size_t count = 0; count <= 1000; count += 1000) {
+    caller c = {NULL, NULL, 0, 0, 1};
+    toft_budget_options o = TOFT_BUDGET_OPTIONS;
+    o.limit = 200000;
+    o.refused = on_refused;
+    o.refused_arg = &c;
+    toft_budget *b = toft_budget_create(&o);
+    c.frees = arena_of(b);
+    size_t fill = count == 0 ? 190000 : 100000;
+    assert_non_null(toft_alloc(c.frees, fill));
+    toft_recycler_options with = TOFT_RECYCLER_OPTIONS;
+    with.source = toft_budget_source(b);
+    with.count = count;
+    with.block_size = count != 0 ? 64 : 0;
+    toft_sync_recycler *r = toft_sync_recycler_create(&with);
+    assert_non_null(r);
+    assert_int_equal(c.calls, 1);
+    toft_sync_recycler_release(r);
+    assert_int_equal(toft_budget_release(b), TOFT_OK);
+  }
+#endif
+}
+
 /* Together at most 98 % of the limit. */
 static void threads_within_the_limit_are_never_refused(void **state) {
   (void)state;
@@ -344,6 +541,9 @@ int main(void) {
 #if HAS_THREADS
     cmocka_unit_test(no_thread_exceeds_a_limit),
     cmocka_unit_test(threads_within_the_limit_are_never_refused),
+    cmocka_unit_test(a_refusal_under_a_lock_calls_back_once),
+    cmocka_unit_test(two_threads_are_refused_at_once),
+    cmocka_unit_test(creations_under_a_lock_call_back),
 #endif
     cmocka_unit_test(bad_input),
   };

@@ -217,21 +217,25 @@ static void toft_block_keep(toft_state *a, toft_block_header *b) {
 static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
 
 #ifndef TOFT_OMIT_METERS
-/* What the core calls of budgets, once there is one: a program without them does not link their code. */
+/* What the core calls of the sources whose `take` is this one. */
 typedef struct toft_budget_calls {
   void *(*take)(toft_source *self, size_t size);
   int (*ask)(const toft_source *source, size_t size);
 } toft_budget_calls;
-static const toft_budget_calls *toft_budgets; /* atomic */
+/* Budgets, and shared arenas as sources of their local arenas, once there is one: a program without them does not link
+ * their code. Atomic. */
+static const toft_budget_calls *toft_budgets, *toft_shared_sources;
 
-static const toft_budget_calls *toft_budgets_of(const toft_source *source) {
-  const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, &toft_budgets);
+static const toft_budget_calls *toft_calls_of(const toft_budget_calls **at, const toft_source *source) {
+  const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, at);
   return calls != NULL && source != NULL && source->take == calls->take ? calls : NULL;
 }
 
-/* After a refusal of at least `size` bytes: whether the callback of a budget may have freed memory. No lock is held. */
+/* After a refusal of at least `size` bytes: whether a budget may grant them now, since its callback or another thread
+ * has freed memory. No lock is held. */
 static int toft_budget_ask(const toft_source *source, size_t size) {
-  const toft_budget_calls *calls = toft_budgets_of(source);
+  const toft_budget_calls *calls = toft_calls_of(&toft_budgets, source);
+  if (calls == NULL) calls = toft_calls_of(&toft_shared_sources, source);
   return calls != NULL && calls->ask(source, size);
 }
 #else
@@ -244,7 +248,7 @@ static int toft_budget_ask(const toft_source *source, size_t size) {
 /* The limit is for several arenas, so what one of them keeps would be refused to the others. */
 static int toft_is_limited(const toft_source *source) {
 #ifndef TOFT_OMIT_METERS
-  if (toft_budgets_of(source) != NULL) return 1;
+  if (toft_calls_of(&toft_budgets, source) != NULL) return 1;
 #endif
   return source != NULL && source->take == toft_limited_source_take;
 }

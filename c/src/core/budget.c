@@ -97,10 +97,12 @@ static toft_budget *toft_budget_refusing(toft_budget *b, size_t size) {
   return b;
 }
 
-/* Calls the callback for a request that needs a block of at least `size` bytes. Returns its answer. */
+/* Calls the callback for a request that needs a block of at least `size` bytes. Returns its answer, or 1 if other
+ * threads have returned enough since the refusal. */
 static int toft_budget_call(const toft_source *source, size_t size) {
   toft_budget *b = toft_budget_refusing(toft_budget_of(source), size);
-  return b != NULL && b->refused != NULL && b->refused(b->refused_arg, b, size) != 0;
+  if (b == NULL) return 1;
+  return b->refused != NULL && b->refused(b->refused_arg, b, size) != 0;
 }
 
 static const toft_budget_calls toft_calls_of_budgets = {toft_budget_take, toft_budget_call};
