@@ -184,6 +184,11 @@ static void a_refusal_of_the_source_calls_nothing(void **state) {
     }
     assert_int_equal(reserved(b), 0);
   }
+  source.attempts = source.fail_from = 0;
+  source.fail_at = 1; /* no limit refuses: tried again, as if another thread had returned enough */
+  toft_arena *a = arena_of(b);
+  assert_non_null(a);
+  toft_release(a);
   assert_int_equal(c.calls, 0);
   assert_int_equal(toft_budget_release(b), TOFT_OK);
   counted_all_back(&source);

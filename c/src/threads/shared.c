@@ -355,7 +355,8 @@ static int toft_shared_source_ask(const toft_source *source, size_t size) {
   return toft_shared_ask((const toft_shared *)(const void *)source, size, TOFT_HEADER);
 }
 
-static const toft_budget_calls toft_calls_of_shared = {toft_shared_source_take, toft_shared_source_ask};
+static const toft_budget_calls toft_calls_of_shared = {
+    toft_shared_source_take, toft_shared_source_ask, NULL, NULL, NULL, NULL, NULL};
 #endif
 
 toft_shared *toft_shared_create(toft_source *source) {
