@@ -2747,7 +2747,16 @@ static uint64_t toft_claimed_bytes(const toft_state *a) {
 
 #ifndef TOFT_OMIT_METERS
 
-/* What the core calls of the sources whose `take` is this one. The last members may be NULL: without live bytes. */
+/* A budget in a report. */
+typedef struct toft_budget_entry {
+  uint64_t id, parent; /* numbers in the order of creation, from 1; 0: no parent */
+  char name[32];
+  toft_budget_stats stats;
+  toft_budget_live_stats live;
+  int counts_live;
+} toft_budget_entry;
+
+/* What the library calls of the sources whose `take` is this one. Those after `ask` are NULL but for budgets. */
 typedef struct toft_budget_calls {
   void *(*take)(toft_source *self, size_t size);
   int (*ask)(const toft_source *source, size_t size);
@@ -2756,10 +2765,14 @@ typedef struct toft_budget_calls {
   int (*grow)(toft_portion *p, size_t granted);           /* 0: refused */
   void (*shrink)(toft_portion *p, size_t granted, int last); /* last: the spare is returned too */
   int (*ask_live)(const toft_portion *p, size_t size);
+  /* Stores up to n budgets above `id`, in order: of the tree of `source`, or of the process if it is NULL. Returns
+   * their count. */
+  size_t (*list)(const toft_source *source, uint64_t id, toft_budget_entry *out, size_t n);
 } toft_budget_calls;
 /* Budgets, and shared arenas as sources of their local arenas, once there is one: a program without them does not link
  * their code. Atomic. */
 static const toft_budget_calls *toft_budgets, *toft_shared_sources;
+static toft_lock toft_budget_list_lock; /* protects the list of the process's budgets; no other is taken under it */
 
 static const toft_budget_calls *toft_calls_of(const toft_budget_calls **at, const toft_source *source) {
   const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, at);
@@ -3265,6 +3278,8 @@ struct toft_budget {
   toft_budget_fn *refused;
   void *refused_arg;
   char name[32];
+  uint64_t id;
+  toft_budget *next, *previous; /* in the list of the process */
 };
 
 static const toft_budget_source_state *toft_budget_source_of(const toft_source *source) {
@@ -3465,9 +3480,54 @@ static int toft_budget_ask_portion(const toft_portion *p, size_t size) {
   return toft_budget_call(toft_budget_refusing(p->budget, TOFT_LIVE_BYTES, size), size);
 }
 
+/* ---- the list of the process, by id ---- */
+
+static toft_budget *toft_first_budget, *toft_last_budget;
+static uint64_t toft_last_budget_id;
+
+static void toft_budget_link(toft_budget *b) {
+  toft_arm_fork();
+  toft_lock_take(&toft_budget_list_lock);
+  b->id = ++toft_last_budget_id;
+  b->previous = toft_last_budget;
+  *(b->previous != NULL ? &b->previous->next : &toft_first_budget) = b;
+  toft_last_budget = b;
+  TOFT_UNLOCK(&toft_budget_list_lock);
+}
+
+static void toft_budget_unlink(const toft_budget *b) {
+  toft_lock_take(&toft_budget_list_lock);
+  *(b->previous != NULL ? &b->previous->next : &toft_first_budget) = b->next;
+  *(b->next != NULL ? &b->next->previous : &toft_last_budget) = b->previous;
+  TOFT_UNLOCK(&toft_budget_list_lock);
+}
+
+static const toft_budget *toft_budget_root(const toft_budget *b) {
+  while (b->parent != NULL) b = b->parent;
+  return b;
+}
+
+static size_t toft_budget_list(const toft_source *source, uint64_t id, toft_budget_entry *out, size_t n) {
+  const toft_budget *root = source != NULL ? toft_budget_root(toft_budget_source_of(source)->budget) : NULL;
+  size_t count = 0;
+  if (!toft_lock_take_at_unload(&toft_budget_list_lock)) return 0;
+  for (const toft_budget *b = toft_first_budget; b != NULL && count < n; b = b->next) {
+    if (b->id <= id || (root != NULL && toft_budget_root(b) != root)) continue;
+    toft_budget_entry *e = &out[count++];
+    e->id = b->id;
+    e->parent = b->parent != NULL ? b->parent->id : 0;
+    memcpy(e->name, b->name, sizeof e->name);
+    e->stats = toft_budget_get_stats(b);
+    e->live = toft_budget_get_live_stats(b);
+    e->counts_live = b->counts_live;
+  }
+  TOFT_UNLOCK(&toft_budget_list_lock);
+  return count;
+}
+
 static const toft_budget_calls toft_calls_of_budgets = {
     toft_budget_take, toft_budget_ask_blocks, toft_budget_for_arena,   toft_budget_begin,
-    toft_budget_grow, toft_budget_shrink,     toft_budget_ask_portion,
+    toft_budget_grow, toft_budget_shrink,     toft_budget_ask_portion, toft_budget_list,
 };
 
 /* ---- API ---- */
@@ -3494,6 +3554,7 @@ toft_budget *toft_budget_create(const toft_budget_options *options) {
   b->refused_arg = o.refused_arg;
   if (length != 0) memcpy(b->name, o.name, length);
   if (b->parent != NULL) TOFT_ADD(&b->parent->children, 1);
+  toft_budget_link(b);
   TOFT_STORE_POINTER(const toft_budget_calls, &toft_budgets, &toft_calls_of_budgets);
   return b;
 }
@@ -3505,6 +3566,7 @@ static int toft_budget_is_used(const toft_budget *b) {
 int toft_budget_release(toft_budget *b) {
   if (b == NULL) return TOFT_OK;
   if (toft_budget_is_used(b)) return TOFT_EBUSY;
+  toft_budget_unlink(b);
   if (b->parent != NULL) TOFT_ADD(&b->parent->children, (size_t)0 - 1);
   toft_os_heap_put(b);
   return TOFT_OK;
@@ -8970,6 +9032,45 @@ static int toft_json_site(void *arg, const toft_site_report *r) {
   return j->code;
 }
 
+static void toft_json_budget(toft_json *j, const toft_budget_entry *e) {
+  toft_json_next(j);
+  toft_json_open(j, "{");
+  toft_json_number(j, "id", e->id);
+  toft_json_optional(j, "parent", e->parent, 0);
+  toft_json_text(j, "name", e->name);
+  toft_json_optional(j, "limit", e->stats.limit, SIZE_MAX);
+  toft_json_number(j, "reserved", e->stats.reserved);
+  toft_json_number(j, "peak", e->stats.peak);
+  toft_json_number(j, "refusals", e->stats.refusals);
+  if (e->counts_live) {
+    toft_json_key(j, "live");
+    toft_json_open(j, "{");
+    toft_json_optional(j, "limit", e->live.limit, SIZE_MAX);
+    toft_json_number(j, "live", e->live.live);
+    toft_json_number(j, "peak", e->live.peak);
+    toft_json_number(j, "parked", e->live.parked);
+    toft_json_number(j, "refusals", e->live.refusals);
+    toft_json_close(j, "}");
+  }
+  toft_json_close(j, "}");
+}
+
+/* The budgets of the tree of `source`, or of the process if it is NULL. No lock is held while they are written. */
+static void toft_json_budgets(toft_json *j, const toft_source *source) {
+  const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, &toft_budgets);
+  if (source != NULL) calls = toft_calls_of(&toft_budgets, source);
+  if (calls == NULL) return;
+  toft_budget_entry some[16];
+  size_t most = sizeof some / sizeof *some, count = most;
+  toft_json_key(j, "budgets");
+  toft_json_open(j, "[");
+  for (uint64_t id = 0; count == most; id = some[most - 1].id) {
+    count = calls->list(source, id, some, most);
+    for (size_t i = 0; i < count; i++) toft_json_budget(j, &some[i]);
+  }
+  toft_json_close(j, "]");
+}
+
 static void toft_json_begin(toft_json *j) {
   toft_json_open(j, "{");
   toft_json_number(j, "version", 1);
@@ -9028,6 +9129,7 @@ int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_wri
   }
   toft_stats stats = toft_get_stats(head);
   toft_json_begin(&j);
+  if (own && toft_state_of(head)->source != NULL) toft_json_budgets(&j, toft_state_of(head)->source);
   toft_json_report(&j, &stats, own ? toft_state_of(head)->instruments : NULL);
   toft_json_flush(&j);
   if (own) {
@@ -9385,6 +9487,7 @@ static int toft_write_profile_alone(void) {
   j.place = toft_place_of_site;
   toft_json_begin(&j);
   toft_json_process(&j, arenas, released);
+  toft_json_budgets(&j, NULL);
   toft_json_report(&j, &stats, &sum);
   toft_json_raw(&j, "\n");
   toft_json_flush(&j);
@@ -9470,8 +9573,14 @@ static void toft_before_fork(void) {
   toft_lock_take(&toft_registry_lock);
   toft_lock_take(&toft_quarantine_lock);
   toft_lock_take(&toft_findings_lock);
+#ifndef TOFT_OMIT_METERS
+  toft_lock_take(&toft_budget_list_lock);
+#endif
 }
 static void toft_after_fork(int phase) {
+#ifndef TOFT_OMIT_METERS
+  TOFT_UNLOCK(&toft_budget_list_lock);
+#endif
   TOFT_UNLOCK(&toft_findings_lock);
   TOFT_UNLOCK(&toft_quarantine_lock);
   TOFT_UNLOCK(&toft_registry_lock);

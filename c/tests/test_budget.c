@@ -5,6 +5,8 @@
 #if !defined(_WIN32) && !defined(TOFT_OMIT_THREADS)
 #include <pthread.h>
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #define HAS_THREADS 1
 #else
 #define HAS_THREADS 0
@@ -296,6 +298,52 @@ static void no_thread_exceeds_a_limit(void **state) {
   assert_true(refused > 0 && highest > LIMIT / 2);
 }
 
+static size_t stop; /* atomic */
+
+/* Holds the lock of the list of budgets about all the time. */
+static void *create_and_release(void *arg) {
+  while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) (void)toft_budget_release(budget_of((toft_budget *)arg, 1));
+  return NULL;
+}
+
+static int goes_on(toft_budget *b, toft_arena *a, char *text, size_t size) {
+  uint64_t before = reserved(b);
+  toft_budget *child = toft_budget_create(NULL);
+  if (child == NULL || toft_alloc(a, 500000) == NULL || reserved(b) <= before) return 0;
+  size_t n = toft_snapshot_text(a, NULL, text, size);
+  return n != 0 && n < size && toft_alloc(a, 500000) == NULL && toft_budget_release(child) == TOFT_OK;
+}
+
+static void a_child_counts_for_itself(void **state) {
+  (void)state;
+  skip_where_forks_among_threads_stop();
+  static char text[20000];
+  toft_budget *b = budget_of(NULL, 1000000), *other = budget_of(NULL, SIZE_MAX);
+  toft_arena *a = arena_of(b);
+  uint64_t before = reserved(b);
+  pthread_t thread;
+  stop = 0;
+  assert_int_equal(pthread_create(&thread, NULL, create_and_release, other), 0);
+  for (size_t i = 0; i < rounds_of(64); i++) {
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      int good = goes_on(b, a, text, sizeof text);
+      _exit(!good);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+  }
+  __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+  assert_int_equal(pthread_join(thread, NULL), 0);
+  assert_int_equal(reserved(b), before);
+  assert_true(goes_on(b, a, text, sizeof text)); /* the parent, too */
+  toft_release(a);
+  assert_int_equal(toft_budget_release(b), TOFT_OK);
+  assert_int_equal(toft_budget_release(other), TOFT_OK);
+}
+
 /* ---- refusals of objects that many threads use ---- */
 
 enum { TIGHT = 2 << 20, LARGE = 600000 };
@@ -548,6 +596,7 @@ int main(void) {
     cmocka_unit_test(threads_within_the_limit_are_never_refused),
     cmocka_unit_test(a_refusal_under_a_lock_calls_back_once),
     cmocka_unit_test(two_threads_are_refused_at_once),
+    cmocka_unit_test(a_child_counts_for_itself),
     cmocka_unit_test(creations_under_a_lock_call_back),
 #endif
     cmocka_unit_test(bad_input),

@@ -5,6 +5,7 @@
 #define TOFT_CORE_BUDGET_C
 
 #include "../platform/atomic.c"
+#include "../platform/lifecycle.h"
 #include "../platform/os.c"
 #include "block_cache.c"
 #include "blocks.c"
@@ -36,6 +37,8 @@ struct toft_budget {
   toft_budget_fn *refused;
   void *refused_arg;
   char name[32];
+  uint64_t id;
+  toft_budget *next, *previous; /* in the list of the process */
 };
 
 static const toft_budget_source_state *toft_budget_source_of(const toft_source *source) {
@@ -236,9 +239,54 @@ static int toft_budget_ask_portion(const toft_portion *p, size_t size) {
   return toft_budget_call(toft_budget_refusing(p->budget, TOFT_LIVE_BYTES, size), size);
 }
 
+/* ---- the list of the process, by id ---- */
+
+static toft_budget *toft_first_budget, *toft_last_budget;
+static uint64_t toft_last_budget_id;
+
+static void toft_budget_link(toft_budget *b) {
+  toft_arm_fork();
+  toft_lock_take(&toft_budget_list_lock);
+  b->id = ++toft_last_budget_id;
+  b->previous = toft_last_budget;
+  *(b->previous != NULL ? &b->previous->next : &toft_first_budget) = b;
+  toft_last_budget = b;
+  TOFT_UNLOCK(&toft_budget_list_lock);
+}
+
+static void toft_budget_unlink(const toft_budget *b) {
+  toft_lock_take(&toft_budget_list_lock);
+  *(b->previous != NULL ? &b->previous->next : &toft_first_budget) = b->next;
+  *(b->next != NULL ? &b->next->previous : &toft_last_budget) = b->previous;
+  TOFT_UNLOCK(&toft_budget_list_lock);
+}
+
+static const toft_budget *toft_budget_root(const toft_budget *b) {
+  while (b->parent != NULL) b = b->parent;
+  return b;
+}
+
+static size_t toft_budget_list(const toft_source *source, uint64_t id, toft_budget_entry *out, size_t n) {
+  const toft_budget *root = source != NULL ? toft_budget_root(toft_budget_source_of(source)->budget) : NULL;
+  size_t count = 0;
+  if (!toft_lock_take_at_unload(&toft_budget_list_lock)) return 0;
+  for (const toft_budget *b = toft_first_budget; b != NULL && count < n; b = b->next) {
+    if (b->id <= id || (root != NULL && toft_budget_root(b) != root)) continue;
+    toft_budget_entry *e = &out[count++];
+    e->id = b->id;
+    e->parent = b->parent != NULL ? b->parent->id : 0;
+    memcpy(e->name, b->name, sizeof e->name);
+    e->stats = toft_budget_get_stats(b);
+    e->live = toft_budget_get_live_stats(b);
+    e->counts_live = b->counts_live;
+  }
+  TOFT_UNLOCK(&toft_budget_list_lock);
+  return count;
+}
+
 static const toft_budget_calls toft_calls_of_budgets = {
     toft_budget_take, toft_budget_ask_blocks, toft_budget_for_arena,   toft_budget_begin,
-    toft_budget_grow, toft_budget_shrink,     toft_budget_ask_portion,
+    toft_budget_grow, toft_budget_shrink,     toft_budget_ask_portion, toft_budget_list,
 };
 
 /* ---- API ---- */
@@ -265,6 +313,7 @@ toft_budget *toft_budget_create(const toft_budget_options *options) {
   b->refused_arg = o.refused_arg;
   if (length != 0) memcpy(b->name, o.name, length);
   if (b->parent != NULL) TOFT_ADD(&b->parent->children, 1);
+  toft_budget_link(b);
   TOFT_STORE_POINTER(const toft_budget_calls, &toft_budgets, &toft_calls_of_budgets);
   return b;
 }
@@ -276,6 +325,7 @@ static int toft_budget_is_used(const toft_budget *b) {
 int toft_budget_release(toft_budget *b) {
   if (b == NULL) return TOFT_OK;
   if (toft_budget_is_used(b)) return TOFT_EBUSY;
+  toft_budget_unlink(b);
   if (b->parent != NULL) TOFT_ADD(&b->parent->children, (size_t)0 - 1);
   toft_os_heap_put(b);
   return TOFT_OK;

@@ -24,7 +24,16 @@ static uint64_t toft_claimed_bytes(const toft_state *a) {
 
 #ifndef TOFT_OMIT_METERS
 
-/* What the core calls of the sources whose `take` is this one. The last members may be NULL: without live bytes. */
+/* A budget in a report. */
+typedef struct toft_budget_entry {
+  uint64_t id, parent; /* numbers in the order of creation, from 1; 0: no parent */
+  char name[32];
+  toft_budget_stats stats;
+  toft_budget_live_stats live;
+  int counts_live;
+} toft_budget_entry;
+
+/* What the library calls of the sources whose `take` is this one. Those after `ask` are NULL but for budgets. */
 typedef struct toft_budget_calls {
   void *(*take)(toft_source *self, size_t size);
   int (*ask)(const toft_source *source, size_t size);
@@ -33,10 +42,14 @@ typedef struct toft_budget_calls {
   int (*grow)(toft_portion *p, size_t granted);           /* 0: refused */
   void (*shrink)(toft_portion *p, size_t granted, int last); /* last: the spare is returned too */
   int (*ask_live)(const toft_portion *p, size_t size);
+  /* Stores up to n budgets above `id`, in order: of the tree of `source`, or of the process if it is NULL. Returns
+   * their count. */
+  size_t (*list)(const toft_source *source, uint64_t id, toft_budget_entry *out, size_t n);
 } toft_budget_calls;
 /* Budgets, and shared arenas as sources of their local arenas, once there is one: a program without them does not link
  * their code. Atomic. */
 static const toft_budget_calls *toft_budgets, *toft_shared_sources;
+static toft_lock toft_budget_list_lock; /* protects the list of the process's budgets; no other is taken under it */
 
 static const toft_budget_calls *toft_calls_of(const toft_budget_calls **at, const toft_source *source) {
   const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, at);
