@@ -196,6 +196,26 @@ static void a_refusal_of_the_source_calls_nothing(void **state) {
   counted_all_back(&source);
 }
 
+/* Arenas by turns, after rounds of other sizes: at the refusal at most 1 % of the limit is held by no arena. */
+static void nothing_is_stranded_at_a_refusal(void **state) {
+  (void)state;
+  for (int n = 1; n <= 64; n *= 4) {
+    toft_budget *b = budget_of(NULL, (size_t)4 << 20);
+    toft_arena *arenas[64];
+    for (int i = 0; i < n; i++) arenas[i] = arena_of(b);
+    for (int i = 0; i < 4 * n; i++) {
+      const void *large = toft_alloc(arenas[i % n], (size_t)20000 << i % 5), *small = toft_alloc(arenas[i % n], 100);
+      assert_true(large != NULL && small != NULL);
+      toft_reset(arenas[i % n]);
+    }
+    int i = 0;
+    while (toft_alloc(arenas[i % n], 64) != NULL) i++;
+    assert_true(reserved(b) <= (size_t)4 << 20 && reserved(b) >= ((size_t)4 << 20) / 100 * 99);
+    for (i = 0; i < n; i++) toft_release(arenas[i]);
+    assert_int_equal(toft_budget_release(b), TOFT_OK);
+  }
+}
+
 /* Two arenas that use most of a limit by turns: neither keeps what the other needs. */
 static void a_steady_load_is_never_refused(void **state) {
   (void)state;
@@ -215,7 +235,7 @@ static void a_steady_load_is_never_refused(void **state) {
 /* ---- threads ---- */
 
 #if HAS_THREADS
-enum { THREADS = 16, LIMIT = 4 << 20, MAX_BLOCKS = 8 };
+enum { THREADS = 64, LIMIT = 16 << 20, MAX_BLOCKS = 8 };
 
 typedef struct worker {
   toft_budget *budget;
@@ -223,7 +243,7 @@ typedef struct worker {
   size_t share, refused; /* share: bytes that it holds at most; 0: any */
 } worker;
 
-static size_t held, highest; /* atomic: bytes that the workers hold, counted by themselves */
+static size_t held, highest; /* atomic: bytes that the source below the budgets has given, counted by itself */
 static size_t ready;         /* atomic: workers that have reached the start, and the end */
 
 static void wait_for_all(size_t count) {
@@ -238,6 +258,19 @@ static void count_held(size_t more) {
     continue;
 }
 
+static void *innermost_take(toft_source *self, size_t size) {
+  (void)self;
+  void *block = toft_heap()->take(toft_heap(), size);
+  if (block != NULL) count_held(size);
+  return block;
+}
+
+static void innermost_put(toft_source *self, void *block, size_t size) {
+  (void)self;
+  count_held(0 - size);
+  toft_heap()->put(toft_heap(), block, size);
+}
+
 static void *work(void *arg) {
   worker *w = (worker *)arg;
   toft_source *s = toft_budget_source(w->budget);
@@ -247,7 +280,6 @@ static void *work(void *arg) {
   for (size_t i = 0; i < rounds_of(40000); i++) {
     size_t k = next_random(&w->random) % MAX_BLOCKS, size = 4096 * (1 + next_random(&w->random) % 32);
     if (blocks[k] != NULL) {
-      count_held(0 - sizes[k]);
       mine -= sizes[k];
       s->put(s, blocks[k], sizes[k]);
       blocks[k] = NULL;
@@ -258,21 +290,21 @@ static void *work(void *arg) {
       w->refused++;
       continue;
     }
-    count_held(size);
     sizes[k] = size;
     mine += size;
   }
   wait_for_all((size_t)2 * THREADS); /* until then each holds its blocks */
   for (size_t k = 0; k < MAX_BLOCKS; k++)
-    if (blocks[k] != NULL) {
-      count_held(0 - sizes[k]);
-      s->put(s, blocks[k], sizes[k]);
-    }
+    if (blocks[k] != NULL) s->put(s, blocks[k], sizes[k]);
   return NULL;
 }
 
 static void run_workers(size_t share, worker *workers) {
-  toft_budget *process = budget_of(NULL, LIMIT), *tenants[4];
+  toft_source innermost = {innermost_take, innermost_put, NULL};
+  toft_budget_options o = TOFT_BUDGET_OPTIONS;
+  o.limit = LIMIT;
+  o.source = &innermost;
+  toft_budget *process = toft_budget_create(&o), *tenants[4];
   pthread_t threads[THREADS];
   held = highest = ready = 0;
   for (int i = 0; i < 4; i++) tenants[i] = budget_of(process, share != 0 ? SIZE_MAX : LIMIT / 2);
@@ -284,6 +316,7 @@ static void run_workers(size_t share, worker *workers) {
   for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_join(threads[i], NULL), 0);
   toft_budget_stats s = toft_budget_get_stats(process);
   assert_int_equal(s.reserved, 0);
+  assert_int_equal(held, 0);
   assert_true(s.peak <= LIMIT && highest <= LIMIT);
   for (int i = 0; i < 4; i++) assert_int_equal(toft_budget_release(tenants[i]), TOFT_OK);
   assert_int_equal(toft_budget_release(process), TOFT_OK);
@@ -590,6 +623,7 @@ int main(void) {
     cmocka_unit_test(a_block_that_grows_counts),
     cmocka_unit_test(a_refusal_calls_back_once),
     cmocka_unit_test(a_refusal_of_the_source_calls_nothing),
+    cmocka_unit_test(nothing_is_stranded_at_a_refusal),
     cmocka_unit_test(a_steady_load_is_never_refused),
 #if HAS_THREADS
     cmocka_unit_test(no_thread_exceeds_a_limit),
