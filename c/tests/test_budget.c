@@ -548,7 +548,7 @@ static void two_threads_are_refused_at_once(void **state) {
 }
 
 /* The recycler itself, and its memory of options.count. */
-static void creations_under_a_lock_call_back(void **state) {
+static void creations_of_recyclers_call_back(void **state) {
   (void)state;
 #ifndef TOFT_OMIT_RECYCLER
   for (size_t count = 0; count <= 1000; count += 1000) {
@@ -569,6 +569,14 @@ static void creations_under_a_lock_call_back(void **state) {
     assert_non_null(r);
     assert_int_equal(c.calls, 1);
     toft_sync_recycler_release(r);
+    toft_recycler alone;
+    c.frees = arena_of(b);
+    assert_non_null(toft_alloc(c.frees, fill));
+    assert_int_equal(toft_recycler_init(&alone, &with), TOFT_OK);
+    assert_non_null(toft_recycler_alloc(&alone, 64, 8));
+    assert_int_equal(c.calls, 2);
+    toft_release(c.frees);
+    toft_recycler_release(&alone);
     assert_int_equal(toft_budget_release(b), TOFT_OK);
   }
 #endif
@@ -631,7 +639,7 @@ int main(void) {
     cmocka_unit_test(a_refusal_under_a_lock_calls_back_once),
     cmocka_unit_test(two_threads_are_refused_at_once),
     cmocka_unit_test(a_child_counts_for_itself),
-    cmocka_unit_test(creations_under_a_lock_call_back),
+    cmocka_unit_test(creations_of_recyclers_call_back),
 #endif
     cmocka_unit_test(bad_input),
   };
