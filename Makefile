@@ -110,7 +110,7 @@ check-musl: ; $(call steps,musl-gcc,c)
 check-mingw: ; $(call steps,x86_64-w64-mingw32-g++-posix,c)
 check-cpp-headers: ; $(RUN) --need g++ cpp/check-headers
 check-zig: ; $(TESTS) scripts/check-zig
-check-single: ; $(RUN) --need gcc,g++ scripts/check-single
+check-single: ; $(RUN) --need gcc,g++,unifdef,x86_64-w64-mingw32-gcc-posix scripts/check-single
 check-install: ; $(RUN) --need cmake,ninja,pkg-config scripts/check-install
 check-fast-path: ; $(RUN) --need gcc,objdump c/tests/check-fast-path
 # The resident memory of long runs must stay flat.

@@ -45,6 +45,9 @@ type Options struct {
 	Reserve    uint   // the size of the first block
 	Contiguous uint   // if not 0, use one range of so many bytes of address space, committed as the arena grows
 	Checked    bool   // see [Arena.SetChecked]
+
+	// Within is the budget that the blocks count for, with those of other arenas; nil for none. Not with Contiguous.
+	Within *Budget
 }
 
 // The arenas that Release accepts.
@@ -103,8 +106,14 @@ func NewArena(o Options) (*Arena, error) {
 	if o.Contiguous != 0 && o.Reserve > o.Contiguous {
 		return nil, wrap("NewArena: Reserve exceeds Contiguous", ErrArgument)
 	}
+	if o.Within != nil {
+		o.Within.check("NewArena")
+		if o.Contiguous != 0 {
+			return nil, wrap("NewArena: Contiguous within a budget", ErrArgument)
+		}
+	}
 	create := cCreate
-	if debug.on.Load() && o.Contiguous == 0 {
+	if debug.on.Load() && o.Contiguous == 0 && o.Within == nil {
 		create = createDebugged
 	}
 	a, m := create(o)
@@ -151,7 +160,7 @@ func Own(p unsafe.Pointer) (*Arena, error) {
 // Release runs the cleanups and frees all memory. It panics if the arena was not returned by [NewArena] or [Own] or was
 // released before; with [ErrBusy], and then the arena is unchanged; and with [ErrCorrupt] after it has released the arena.
 //
-// The heads of the last 256 released arenas of NewArena are kept. Using one of these arenas panics, except for Mark
+// The heads of the last 256 released arenas of NewArena are kept, unless they were within a [Budget]. Using one of these arenas panics, except for Mark
 // and allocations of 0 bytes; C gets NULL from it; if it was checked, the use is a finding. The use of a released
 // arena of Own is not detected.
 func (a *Arena) Release() {
@@ -169,7 +178,8 @@ func (a *Arena) Release() {
 	}
 	var found error
 	e := emptying{call: cRelease, a: a, made: m}
-	retires := m != nil && a.epoch&1 == 0 // C keeps a checked one in its quarantine
+	// C keeps a checked one in its quarantine; the head of one within a budget would count there.
+	retires := m != nil && m.within == nil && a.epoch&1 == 0
 	if retires {
 		e.call = cRetire
 	}

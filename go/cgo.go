@@ -12,8 +12,8 @@ package toft
 //
 // // C copies the texts, names and results that it gets pointers to.
 // #cgo noescape toftgo_x_alloc_sampled
+// #cgo noescape toftgo_x_budget_create
 // #cgo noescape toftgo_x_contains
-// #cgo noescape toftgo_x_create
 // #cgo noescape toftgo_x_end_retired
 // #cgo noescape toftgo_x_place
 // #cgo noescape toftgo_x_release
@@ -27,6 +27,7 @@ package toft
 //
 // // These call neither a source nor a provider, which may be written in Go.
 // #cgo nocallback toftgo_x_barrier
+// #cgo nocallback toftgo_x_budget_create
 // #cgo nocallback toftgo_x_buffer
 // #cgo nocallback toftgo_x_check
 // #cgo nocallback toftgo_x_faulting_bytes
@@ -44,6 +45,7 @@ package toft
 import "C"
 
 import (
+	"runtime/cgo"
 	"unsafe"
 
 	"toft.dev/toft/internal/link"
@@ -79,9 +81,8 @@ func cAlloc(a *Arena, size, align uintptr) unsafe.Pointer {
 
 // cAllocSampled is cAlloc for instrumented arenas. It reports whether the allocation was sampled.
 func cAllocSampled(a *Arena, size, align uintptr) (p unsafe.Pointer, sampled bool) {
-	var hit C.int
-	p = C.toftgo_x_alloc_sampled(cArena(a), C.size_t(size), C.size_t(align), callerPlace(a), &hit)
-	return p, hit != 0
+	r := C.toftgo_x_alloc_sampled(cArena(a), C.size_t(size), C.size_t(align), callerPlace(a))
+	return r.p, r.sampled != 0
 }
 
 // The calls that free memory; operation is passed to cleanups, see cleanup.go.
@@ -180,9 +181,64 @@ func cCreate(o Options) (*Arena, *creation) {
 	if o.Checked {
 		checked = 1
 	}
-	var p unsafe.Pointer
-	a := C.toftgo_x_create(C.uint64_t(o.Budget), C.size_t(o.Reserve), C.size_t(o.Contiguous), checked, &p)
-	return goArena(a), &creation{space: o.Contiguous, extra: p}
+	var p, within unsafe.Pointer
+	if o.Within != nil {
+		within = o.Within.c
+	}
+	a := C.toftgo_x_create(C.uint64_t(o.Budget), C.size_t(o.Reserve), C.size_t(o.Contiguous), checked, within, &p)
+	return goArena(a), &creation{space: o.Contiguous, within: o.Within, extra: p}
+}
+
+// ---- budgets ----
+
+// cBudgetLimit returns the limit of options as C's: 0 is none.
+func cBudgetLimit(bytes uint64) uint64 {
+	if bytes == 0 {
+		return NoBudget
+	}
+	return bytes
+}
+
+func cSize(bytes uint64) C.size_t { return C.size_t(min(bytes, uint64(^uintptr(0)))) }
+
+// cBudgetCreate returns nil if there is no memory.
+func cBudgetCreate(b *Budget, limit uint64) unsafe.Pointer {
+	name := append([]byte(b.name), 0)
+	var parent unsafe.Pointer
+	if b.parent != nil {
+		parent = b.parent.c
+	}
+	return C.toftgo_x_budget_create((*C.char)(unsafe.Pointer(&name[0])), parent, cSize(limit), C.uintptr_t(b.handle))
+}
+
+func cBudgetRelease(c unsafe.Pointer) int { return int(C.toft_budget_release((*C.toft_budget)(c))) }
+
+func cBudgetSetLimit(c unsafe.Pointer, bytes uint64) {
+	C.toft_budget_set_limit((*C.toft_budget)(c), cSize(bytes))
+}
+
+func cBudgetStats(c unsafe.Pointer) BudgetStats {
+	s := C.toft_budget_get_stats((*C.toft_budget)(c))
+	none := func(bytes C.uint64_t) uint64 {
+		if bytes >= C.uint64_t(^uintptr(0)) {
+			return NoBudget
+		}
+		return uint64(bytes)
+	}
+	return BudgetStats{
+		Limit: none(s.limit), Reserved: uint64(s.reserved), Peak: uint64(s.peak), Available: none(s.available),
+		Refusals: uint64(s.refusals), Children: uint64(s.children),
+	}
+}
+
+// toftgoRefused is called by C, on the goroutine of the request.
+//
+//export toftgoRefused
+func toftgoRefused(handle C.uintptr_t, bytes C.size_t) C.int {
+	if cgo.Handle(handle).Value().(*Budget).refused(uint64(bytes)) {
+		return 1
+	}
+	return 0
 }
 
 // cWriteProfile writes the profile of the process, if TOFT_PROFILE is set.
@@ -230,9 +286,10 @@ var releasedOps = uintptr(C.toftgo_x_released_ops())
 
 // A creation describes an arena that NewArena made.
 type creation struct {
-	space uint           // the size of its address space, if contiguous
-	extra unsafe.Pointer // for cFreeExtra after the release; nil unless contiguous or debugged
-	head  C.toft_arena   // the head as it was, while the arena is retired
+	space  uint           // the size of its address space, if contiguous
+	within *Budget        // which exists as long as the arena
+	extra  unsafe.Pointer // for cFreeExtra after the release; nil unless contiguous or debugged
+	head   C.toft_arena   // the head as it was, while the arena is retired
 
 	faults   *faulting // of a debugged arena, in the buffer extra
 	released bool      // C has released the retired arena

@@ -63,6 +63,8 @@
 //
 // # Memory
 //
+// [Arena.SetBudget] limits the bytes of one arena, a [Budget] those of many, with parents and a callback.
+//
 // Leases keep memory between calls: as much as recent calls needed, at most 64 MiB in all (see [LeaseLimits]), until two
 // collections of garbage have passed without a use. The runtime does not count C memory. It is not part of the heap size
 // that triggers collections, and not of GOMEMLIMIT. [Held] returns what leases, owned arenas, caches and pools hold. In a

@@ -48,11 +48,12 @@ static size_t unwind(void *arg, void **stack, size_t max) {
 #endif
 }
 
-void *toftgo_x_alloc_sampled(toft_arena *a, size_t size, size_t align, const char *place, int *sampled) {
+toftgo_sampled toftgo_x_alloc_sampled(toft_arena *a, size_t size, size_t align, const char *place) {
+  toftgo_sampled r;
   sampled_here = 0;
-  void *p = at(a, place)->ops->alloc(a, size, align, 0, 0);
-  *sampled = sampled_here;
-  return p;
+  r.p = at(a, place)->ops->alloc(a, size, align, 0, 0);
+  r.sampled = sampled_here;
+  return r;
 }
 
 int toftgo_x_set_sampling(toft_arena *a, uint64_t period) {
@@ -128,10 +129,27 @@ int toftgo_x_release(toft_arena *a, const char *place, uintptr_t operation) {
 
 /* ---- arenas made here ---- */
 
-toft_arena *toftgo_x_create(uint64_t budget, size_t reserve, size_t contiguous, int checked, void **extra) {
+static int refused(void *handle, toft_budget *b, size_t size) {
+  (void)b;
+  return toftgoRefused((uintptr_t)handle, size);
+}
+
+void *toftgo_x_budget_create(const char *name, void *parent, size_t limit, uintptr_t handle) {
+  toft_budget_options o = TOFT_BUDGET_OPTIONS;
+  o.name = name;
+  o.parent = (toft_budget *)parent;
+  o.limit = limit;
+  o.refused = handle != 0 ? refused : NULL;
+  o.refused_arg = (void *)handle;
+  return toft_budget_create(&o);
+}
+
+toft_arena *toftgo_x_create(uint64_t budget, size_t reserve, size_t contiguous, int checked, void *within,
+                            void **extra) {
   toft_options o = TOFT_OPTIONS;
   o.budget = budget;
   o.reserve = reserve;
+  o.source = within != NULL ? toft_budget_source((toft_budget *)within) : NULL;
   o.flags = checked ? TOFT_CHECKED : 0;
   *extra = NULL;
   if (contiguous == 0) return toft_create_with(&o);

@@ -7,8 +7,12 @@
 /* place: NULL, or the caller's file and line, for the findings of a checked arena. operation: a handle that cleanups in
  * Go receive, or 0. */
 void *toftgo_x_alloc(toft_arena *a, size_t size, size_t align);
-/* *sampled: whether the allocation was a sample, after set_sampling. */
-void *toftgo_x_alloc_sampled(toft_arena *a, size_t size, size_t align, const char *place, int *sampled);
+typedef struct toftgo_sampled {
+  void *p;
+  int sampled; /* whether the allocation was a sample, after set_sampling */
+} toftgo_sampled;
+/* A result and no pointer to one: in the callback of a budget the stack of the goroutine may move. */
+toftgo_sampled toftgo_x_alloc_sampled(toft_arena *a, size_t size, size_t align, const char *place);
 int toftgo_x_rewind(toft_arena *a, uintptr_t cursor, uintptr_t epoch, const char *place, uintptr_t operation);
 int toftgo_x_reset(toft_arena *a, const char *place, uintptr_t operation);
 void toftgo_x_shrink(toft_arena *a); /* resets it and frees its blocks */
@@ -29,8 +33,12 @@ int toftgo_x_next_cleanup(toft_arena *a, uintptr_t cursor, uintptr_t epoch, int 
 /* Does nothing and returns TOFT_EBUSY while the arena is busy. */
 int toftgo_x_release(toft_arena *a, const char *place, uintptr_t operation);
 
-/* contiguous: bytes of address space to reserve, or 0. *extra: the argument of free_extra after the release. */
-toft_arena *toftgo_x_create(uint64_t budget, size_t reserve, size_t contiguous, int checked, void **extra);
+/* handle: of the budget in Go, for its callback; 0: none. parent: NULL, or a result of this function. */
+void *toftgo_x_budget_create(const char *name, void *parent, size_t limit, uintptr_t handle);
+/* contiguous: bytes of address space to reserve, or 0. within: a budget, or NULL. *extra: the argument of free_extra after
+ * the release; not on the stack of a goroutine, which may move in the callback of the budget. */
+toft_arena *toftgo_x_create(uint64_t budget, size_t reserve, size_t contiguous, int checked, void *within,
+                            void **extra);
 /* Releases an arena that create made, except for its head, which refuses every operation until end_retired. *head: the
  * argument of that. Does nothing and returns TOFT_EBUSY while the arena is busy. */
 int toftgo_x_retire(toft_arena *a, const char *place, uintptr_t operation, toft_arena *head);

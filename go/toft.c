@@ -2480,16 +2480,17 @@ size_t strlen(const char *s);
 
 #ifdef __cplusplus
 #define TOFT_ALIGNOF(T) alignof(T)
+#define TOFT_THREAD_LOCAL thread_local
+#elif defined(__GNUC__) && __STDC_VERSION__ < 201112L /* C99 */
+#define TOFT_ALIGNOF(T) __alignof__(T)
+#define TOFT_THREAD_LOCAL __thread
 #else
 #define TOFT_ALIGNOF(T) _Alignof(T)
-#endif
-
-#ifdef TOFT_NO_OS
-#define TOFT_THREAD_LOCAL
-#elif defined(__cplusplus)
-#define TOFT_THREAD_LOCAL thread_local
-#else
 #define TOFT_THREAD_LOCAL _Thread_local
+#endif
+#ifdef TOFT_NO_OS
+#undef TOFT_THREAD_LOCAL
+#define TOFT_THREAD_LOCAL
 #endif
 
 /* TOFT_PREFIX is prepended to every external symbol, so that two libraries can each embed a copy. */
@@ -2732,20 +2733,20 @@ TOFT_API toft_budget *toft_budget_parent(const toft_budget *b);
 #endif
 #endif
 
-/* Of one arena, which lives as long. */
-typedef struct toft_portion {
-  toft_budget *budget;
-  uint64_t limit; /* the arena's own: toft_set_budget */
-  size_t granted; /* bytes that the budget counts as live for this arena */
-  size_t spare;   /* of them at most these are not live between two operations; the budget counts them as parked */
-  size_t refused; /* bytes that the budget refused in this operation; 0: none */
-} toft_portion;
-
 static uint64_t toft_claimed_bytes(const toft_state *a) {
   return a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
 }
 
 #ifndef TOFT_OMIT_METERS
+
+/* Of one arena, which lives as long. */
+struct toft_portion {
+  toft_budget *budget;
+  uint64_t limit; /* the arena's own: toft_set_budget */
+  size_t granted; /* bytes that the budget counts as live for this arena */
+  size_t spare;   /* of them at most these are not live between two operations; the budget counts them as parked */
+  size_t refused; /* bytes that the budget refused in this operation; 0: none */
+};
 
 /* A budget in a report. */
 typedef struct toft_budget_entry {
@@ -5191,8 +5192,10 @@ const char *toft_error_name(int code) {
     case TOFT_EARG: return "TOFT_EARG";
     case TOFT_ENOSYS: return "TOFT_ENOSYS";
     case TOFT_ECORRUPT: return "TOFT_ECORRUPT";
+#ifndef TOFT_OMIT_RECYCLER
     case TOFT_EIO: return "TOFT_EIO";
     case TOFT_ECONTENT: return "TOFT_ECONTENT";
+#endif
     default: return "unknown";
   }
 }
@@ -6465,7 +6468,7 @@ static void toft_registry_end(void) {
 
 /* With glibc before 2.34, these weak declarations must not apply to a user's file that includes the library and links
  * libdl. */
-#if defined(_WIN32)
+#if defined(_WIN32) || defined(TOFT_OMIT_SYMBOLS)
 #define TOFT_DYNAMIC 0
 #elif defined(__GLIBC__) && defined(TOFT_STATIC) && (__GLIBC__ < 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ < 34))
 #define TOFT_DYNAMIC 0

@@ -41,8 +41,9 @@
  *
  * EMBEDDING. `#define TOFT_PREFIX mylib_` before every include, and when toft.c is compiled, renames every external
  * symbol. With `#define TOFT_STATIC`, including toft.c in one translation unit makes all of it static.
- * TOFT_OMIT_CHECKS, _METERS, _POOLS, _RECYCLER and _THREADS omit these parts from the build, and TOFT_NO_OS builds the
- * library for targets without an operating system; see c/README.md. Settings of an omitted part return TOFT_ENOSYS.
+ * TOFT_OMIT_CHECKS, _METERS, _POOLS, _RECYCLER, _SYMBOLS and _THREADS omit these parts from the build, and TOFT_NO_OS
+ * builds the library for targets without an operating system; see c/README.md. Settings of an omitted part return
+ * TOFT_ENOSYS.
  */
 #ifndef TOFT_H
 #define TOFT_H
@@ -285,16 +286,17 @@ size_t strlen(const char *s);
 
 #ifdef __cplusplus
 #define TOFT_ALIGNOF(T) alignof(T)
+#define TOFT_THREAD_LOCAL thread_local
+#elif defined(__GNUC__) && __STDC_VERSION__ < 201112L /* C99 */
+#define TOFT_ALIGNOF(T) __alignof__(T)
+#define TOFT_THREAD_LOCAL __thread
 #else
 #define TOFT_ALIGNOF(T) _Alignof(T)
-#endif
-
-#ifdef TOFT_NO_OS
-#define TOFT_THREAD_LOCAL
-#elif defined(__cplusplus)
-#define TOFT_THREAD_LOCAL thread_local
-#else
 #define TOFT_THREAD_LOCAL _Thread_local
+#endif
+#ifdef TOFT_NO_OS
+#undef TOFT_THREAD_LOCAL
+#define TOFT_THREAD_LOCAL
 #endif
 
 /* TOFT_PREFIX is prepended to every external symbol, so that two libraries can each embed a copy. */
@@ -646,10 +648,15 @@ TOFT_API uintptr_t toft_site(const char *place);
  * way, at the cost of one test. */
 TOFT_INLINE toft_arena *toft_at(toft_arena *a, const char *place);
 
+#ifndef TOFT_OMIT_CHECKS
 TOFT_API void toft_at_place(toft_arena *a, const char *place);
+#endif
 
 TOFT_INLINE toft_arena *toft_at(toft_arena *a, const char *place) {
+#ifndef TOFT_OMIT_CHECKS
   if (TOFT_UNLIKELY(a != NULL && (a->epoch & 1))) toft_at_place(a, place);
+#endif
+  (void)place;
   return a;
 }
 
@@ -1822,6 +1829,36 @@ TOFT_API toft_lease_stats toft_leases_get_stats(toft_leases *leases);
 #ifndef TOFT_METER_H
 #define TOFT_METER_H
 
+/* ==== toft/symbol.h ==== */
+/* The names of code addresses, for findings and snapshots. */
+#ifndef TOFT_SYMBOL_H
+#define TOFT_SYMBOL_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The location of a code address. Unknown members are NULL or 0. */
+typedef struct toft_symbol {
+  const char *function;
+  size_t offset; /* from its first byte */
+  const char *module;
+  size_t module_offset; /* of the call, relative to the load address of the module: the input of addr2line */
+  const char *file;
+  unsigned line; /* from 1 */
+} toft_symbol;
+/* Fills in what is known of the call that returns to `address` (so it looks up the byte before), and returns non-zero
+ * if that is anything. Strings must be valid until the next call. */
+typedef int toft_symbolize_fn(void *arg, const void *address, toft_symbol *symbol);
+/* The default symbolizer: dladdr, which knows exported functions, those of shared libraries and of a program linked
+ * with -rdynamic. It finds nothing on Windows. `arg` is ignored. */
+TOFT_API int toft_symbolize(void *arg, const void *address, toft_symbol *symbol);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -1947,24 +1984,6 @@ TOFT_API int toft_sites(toft_arena *a, int (*fn)(void *arg, const toft_site_repo
 /* Sets the allocated bytes of tags, phases and sites to 0, for a report of each frame. Live bytes and budgets are
  * unchanged. TOFT_ENOSYS for an arena of another provider. */
 TOFT_API int toft_clear_report(toft_arena *a);
-
-/* ---- names ---- */
-
-/* The location of a code address. Unknown members are NULL or 0. */
-typedef struct toft_symbol {
-  const char *function;
-  size_t offset; /* from its first byte */
-  const char *module;
-  size_t module_offset; /* of the call, relative to the load address of the module: the input of addr2line */
-  const char *file;
-  unsigned line; /* from 1 */
-} toft_symbol;
-/* Fills in what is known of the call that returns to `address` (so it looks up the byte before), and returns non-zero
- * if that is anything. Strings must be valid until the next call. */
-typedef int toft_symbolize_fn(void *arg, const void *address, toft_symbol *symbol);
-/* The default symbolizer: dladdr, which knows exported functions, those of shared libraries and of a program linked
- * with -rdynamic. It finds nothing on Windows. `arg` is ignored. */
-TOFT_API int toft_symbolize(void *arg, const void *address, toft_symbol *symbol);
 
 /* ---- the snapshot ---- */
 

@@ -39,8 +39,9 @@
  *
  * EMBEDDING. `#define TOFT_PREFIX mylib_` before every include, and when toft.c is compiled, renames every external
  * symbol. With `#define TOFT_STATIC`, including toft.c in one translation unit makes all of it static.
- * TOFT_OMIT_CHECKS, _METERS, _POOLS, _RECYCLER and _THREADS omit these parts from the build, and TOFT_NO_OS builds the
- * library for targets without an operating system; see c/README.md. Settings of an omitted part return TOFT_ENOSYS.
+ * TOFT_OMIT_CHECKS, _METERS, _POOLS, _RECYCLER, _SYMBOLS and _THREADS omit these parts from the build, and TOFT_NO_OS
+ * builds the library for targets without an operating system; see c/README.md. Settings of an omitted part return
+ * TOFT_ENOSYS.
  *
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_H
@@ -64,6 +65,7 @@
 #include "toft/recycler.h"
 #include "toft/region.h"
 #include "toft/shared.h"
+#include "toft/symbol.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -90,16 +90,17 @@ size_t strlen(const char *s);
 
 #ifdef __cplusplus
 #define TOFT_ALIGNOF(T) alignof(T)
+#define TOFT_THREAD_LOCAL thread_local
+#elif defined(__GNUC__) && __STDC_VERSION__ < 201112L /* C99 */
+#define TOFT_ALIGNOF(T) __alignof__(T)
+#define TOFT_THREAD_LOCAL __thread
 #else
 #define TOFT_ALIGNOF(T) _Alignof(T)
-#endif
-
-#ifdef TOFT_NO_OS
-#define TOFT_THREAD_LOCAL
-#elif defined(__cplusplus)
-#define TOFT_THREAD_LOCAL thread_local
-#else
 #define TOFT_THREAD_LOCAL _Thread_local
+#endif
+#ifdef TOFT_NO_OS
+#undef TOFT_THREAD_LOCAL
+#define TOFT_THREAD_LOCAL
 #endif
 
 /* TOFT_PREFIX is prepended to every external symbol, so that two libraries can each embed a copy. */

@@ -9,20 +9,20 @@
 #include "arena_state.h"
 #include "toft/budget.h"
 
-/* Of one arena, which lives as long. */
-typedef struct toft_portion {
-  toft_budget *budget;
-  uint64_t limit; /* the arena's own: toft_set_budget */
-  size_t granted; /* bytes that the budget counts as live for this arena */
-  size_t spare;   /* of them at most these are not live between two operations; the budget counts them as parked */
-  size_t refused; /* bytes that the budget refused in this operation; 0: none */
-} toft_portion;
-
 static uint64_t toft_claimed_bytes(const toft_state *a) {
   return a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
 }
 
 #ifndef TOFT_OMIT_METERS
+
+/* Of one arena, which lives as long. */
+struct toft_portion {
+  toft_budget *budget;
+  uint64_t limit; /* the arena's own: toft_set_budget */
+  size_t granted; /* bytes that the budget counts as live for this arena */
+  size_t spare;   /* of them at most these are not live between two operations; the budget counts them as parked */
+  size_t refused; /* bytes that the budget refused in this operation; 0: none */
+};
 
 /* A budget in a report. */
 typedef struct toft_budget_entry {

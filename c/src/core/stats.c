@@ -124,8 +124,10 @@ const char *toft_error_name(int code) {
     case TOFT_EARG: return "TOFT_EARG";
     case TOFT_ENOSYS: return "TOFT_ENOSYS";
     case TOFT_ECORRUPT: return "TOFT_ECORRUPT";
+#ifndef TOFT_OMIT_RECYCLER
     case TOFT_EIO: return "TOFT_EIO";
     case TOFT_ECONTENT: return "TOFT_ECONTENT";
+#endif
     default: return "unknown";
   }
 }

@@ -9,7 +9,7 @@
 
 /* With glibc before 2.34, these weak declarations must not apply to a user's file that includes the library and links
  * libdl. */
-#if defined(_WIN32)
+#if defined(_WIN32) || defined(TOFT_OMIT_SYMBOLS)
 #define TOFT_DYNAMIC 0
 #elif defined(__GLIBC__) && defined(TOFT_STATIC) && (__GLIBC__ < 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ < 34))
 #define TOFT_DYNAMIC 0

@@ -26,6 +26,7 @@ const PUBLIC = (
     :reset!, :stats, :library,
     :checked!, :metered!, :tagbudget!, :sampled!, :tag, :report, :snapshot,
     :ArenaStats, :ArenaReport, :TagStats, :SiteStats, :cache_limit!, :cache_held, :cache_trim!,
+    :Budget, :BudgetStats, :limit!,
     :Allocators, :root, :moved,
 )
 @static if isdefined(Base, :ispublic)
@@ -47,6 +48,7 @@ include("sorted.jl")
 include("concrete.jl")
 include("show.jl")
 include("arena.jl")
+include("budget.jl")
 include("arena_dict.jl")
 include("arena_copies.jl")
 include("dict_interface.jl")

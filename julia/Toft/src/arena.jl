@@ -26,7 +26,7 @@ mutable struct Cleanup
 end
 
 """
-    Arena(; budget = nothing, reserve = 0, contiguous = 0, checked = false)
+    Arena(; budget = nothing, reserve = 0, contiguous = 0, checked = false, within = nothing)
     arena(f; ...)
 
 Memory outside the garbage collector, handed out by moving a pointer ([`alloc`](@ref), [`ArenaArray`](@ref),
@@ -45,6 +45,7 @@ included. Raw pointers do not keep it: `GC.@preserve a` does.
 * `reserve`: bytes expected; the first block is made that large.
 * `contiguous`: not 0: one range of at most this number of bytes of address space, committed as the arena grows.
 * `checked`: start with checks (see [`checked!`](@ref)).
+* `within`: a [`Toft.Budget`](@ref) that the blocks count for, with those of other arenas. Not with `contiguous`.
 
 Throws `OutOfMemoryError` where there is no memory or address space, `ArgumentError` for options that make no sense, and
 an `ErrorException` where libtoft is missing (see [`Toft.library`](@ref)), and while a package is precompiled, because
@@ -67,9 +68,10 @@ mutable struct Arena
     owned::Bool
     unchecked::Bool                # if it is watched, then only by meters
     range::Ptr{RawReserve}         # goes after the arena; NULL: none
+    within::Any                    # its Budget, which ends after it, or nothing
     user::Threads.Atomic{UInt}     # of a checked one: the address of the task that calls the provider; 0: none
 
-    function Arena(head::Ptr{UInt}, owned::Bool, range::Ptr{RawReserve}, finalized::Bool)
+    function Arena(head::Ptr{UInt}, owned::Bool, range::Ptr{RawReserve}, finalized::Bool, within = nothing)
         a = new(head)
         a.root = a.below = first_generation()
         a.lifetime = Lifetime{Arena}(a.root, a)
@@ -81,6 +83,7 @@ mutable struct Arena
         a.owned = owned
         a.unchecked = false
         a.range = range
+        a.within = within
         a.user = isodd(word(head, HEAD_EPOCH)) ? Threads.Atomic{UInt}(0) : UNCHECKED_USER
         finalized && finalizer(finish, a)
         a
@@ -158,21 +161,22 @@ precompiling() = ccall(:jl_generating_output, Cint, ()) != 0
     error("Toft: an arena that is made while a package is precompiled would be without its memory when the package is ",
           "loaded: make it in __init__, or for the length of a block by `arena() do a ... end`")
 
-@noinline function make(budget, reserve, contiguous, checked)
+@noinline function make(budget, reserve, contiguous, checked, within = nothing)
     library()
     closed_head()
     limit = limit_of(budget)
     reserve, contiguous = size_of("reserve", reserve), size_of("contiguous", contiguous)
     contiguous != 0 && reserve > contiguous && throw(ArgumentError("reserve exceeds contiguous"))
+    contiguous != 0 && within !== nothing && throw(ArgumentError("contiguous within a budget"))
     range = Ptr{RawReserve}(C_NULL)
-    source = C_NULL
+    source = source_within(within)
     if contiguous != 0
         range = Ptr{RawReserve}(Libc.malloc(sizeof(RawReserve)))
         range == C_NULL && throw(OutOfMemoryError())
         source = ccall(LIBRARY.reserve_init, Ptr{Cvoid}, (Ptr{RawReserve}, Csize_t), range, contiguous)
         source == C_NULL && (Libc.free(range); throw(OutOfMemoryError()))
     end
-    head = if limit == typemax(UInt64) && reserve == 0 && contiguous == 0 && !checked
+    head = if limit == typemax(UInt64) && reserve == 0 && contiguous == 0 && !checked && within === nothing
         ccall(LIBRARY.create, Ptr{UInt}, ())
     else # a budget of 0 would be none there: it is set below
         options = Ref(RawOptions(sizeof(RawOptions), source, C_NULL, 0, limit, reserve, C_NULL, C_NULL, checked))
@@ -197,14 +201,14 @@ function size_of(name, bytes::Integer)
     bytes > MAX_REQUEST ? throw(OutOfMemoryError()) : UInt(bytes)
 end
 
-function Arena(; budget = nothing, reserve = 0, contiguous = 0, checked = false)
+function Arena(; budget = nothing, reserve = 0, contiguous = 0, checked = false, within = nothing)
     precompiling() && arena_in_image()
-    head, range = make(budget, reserve, contiguous, checked)
-    Arena(head, true, range, true)
+    head, range = make(budget, reserve, contiguous, checked, within)
+    Arena(head, true, range, true, within)
 end
 
 """
-    arena(f; budget = nothing, reserve = 0, contiguous = 0, checked = false)
+    arena(f; budget = nothing, reserve = 0, contiguous = 0, checked = false, within = nothing)
 
 Calls `f(a)` with a new [`Arena`](@ref), releases it, also when an exception passes, and returns what `f` did, which
 must not be memory of the arena. Errors as `Arena` and [`release!`](@ref).
@@ -218,9 +222,9 @@ must not be memory of the arena. Errors as `Arena` and [`release!`](@ref).
            end
     7
 """
-function arena(f; budget = nothing, reserve = 0, contiguous = 0, checked = false)
-    head, range = make(budget, reserve, contiguous, checked)
-    a = Arena(head, true, range, false) # no finalizer, which would cost more than the arena
+function arena(f; budget = nothing, reserve = 0, contiguous = 0, checked = false, within = nothing)
+    head, range = make(budget, reserve, contiguous, checked, within)
+    a = Arena(head, true, range, false, within) # no finalizer, which would cost more than the arena
     try
         result = f(a)
         result === a && precompiling() && arena_in_image()
@@ -314,6 +318,7 @@ function release!(a::Arena)
     end_all_lifetimes!(a)
     end_range(a.range)
     a.range = C_NULL
+    a.within = nothing
     check_cleanups(a, code, "release!")
 end
 

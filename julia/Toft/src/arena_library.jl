@@ -207,6 +207,11 @@ mutable struct Library
     cache_trim::Ptr{Cvoid}
     pages_held::Ptr{Cvoid}
     at_place::Ptr{Cvoid}
+    budget_create::Ptr{Cvoid}
+    budget_release::Ptr{Cvoid}
+    budget_source::Ptr{Cvoid}
+    budget_set_limit::Ptr{Cvoid}
+    budget_stats::Ptr{Cvoid}
     set_metered::Ptr{Cvoid}
     set_tag_budget::Ptr{Cvoid}
     tag_push::Ptr{Cvoid}
@@ -279,6 +284,11 @@ end
         LIBRARY.cache_trim = found(:toft_cache_trim)
         LIBRARY.pages_held = found(:toft_page_cache_bytes)
         LIBRARY.at_place = found(:toft_at_place)
+        LIBRARY.budget_create = found(:toft_budget_create)
+        LIBRARY.budget_release = found(:toft_budget_release)
+        LIBRARY.budget_source = found(:toft_budget_source)
+        LIBRARY.budget_set_limit = found(:toft_budget_set_limit)
+        LIBRARY.budget_stats = found(:toft_budget_get_stats)
         LIBRARY.set_metered = found(:toft_set_metered)
         LIBRARY.set_tag_budget = found(:toft_set_tag_budget)
         LIBRARY.tag_push = found(:toft_tag_push_slow)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+using Toft: Budget, alloc, limit!, reset!, stats
+
+fails_for_memory(f) = try (f(); false) catch e; e isa OutOfMemoryError || rethrow(); true end
+
+@testset "a block counts for all parents" begin
+    process = Budget(name = "process", limit = 3 << 20)
+    one = Budget(name = "one", limit = 2 << 20, parent = process)
+    two = Budget(parent = process)
+    a, b = Arena(within = one), Arena(within = two)
+    @test fails_for_memory(() -> alloc(a, 2 << 20)) # the limit of the tenant
+    alloc(a, 1 << 20)
+    @test fails_for_memory(() -> alloc(b, 2 << 20)) # the limit of the process
+    alloc(b, 1 << 20)
+    s, p = stats(one), stats(process)
+    @test s.reserved == stats(a).reserved && s.limit == 2 << 20 && s.refusals > 0 && p.children == 2
+    @test p.reserved == s.reserved + stats(two).reserved && p.available == p.limit - p.reserved
+    @test stats(two).limit === nothing && stats(two).available == p.available
+    @test_throws Toft.ArenaError release!(one)
+    @test_throws Toft.ArenaError release!(process)
+    release!(a)
+    @test stats(one).reserved == 0 && stats(process).reserved == stats(two).reserved
+    reset!(b)
+    @test stats(two).reserved <= 1 << 16 && stats(two).peak >= 1 << 20
+    release!(b)
+    @test sprint(show, one) == "Toft.Budget(\"one\", 0 bytes reserved of 2.000 MiB)"
+    for budget in (one, two, process)
+        release!(budget)
+        @test !isopen(budget) && release!(budget) === nothing
+    end
+    @test sprint(show, one) == "Toft.Budget(\"one\", released)"
+end
+
+@testset "a refused request calls the budget that refuses" begin
+    calls, cache = [], Ref{Any}(nothing)
+    function drop(b, bytes)
+        push!(calls, b.name => bytes)
+        cache[] === nothing && return false
+        release!(cache[])
+        cache[] = nothing
+        return true
+    end
+    process = Budget(name = "process", on_refusal = drop)
+    tenant = Budget(name = "tenant", limit = 1 << 20, parent = process, on_refusal = drop)
+    cache[] = Arena(within = tenant)
+    alloc(cache[], 700_000)
+    arena(within = tenant) do a
+        @test alloc(a, 700_000) in a # in place of the cache
+        @test fails_for_memory(() -> alloc(a, 700_000))
+        @test first.(calls) == ["tenant", "tenant"] && all(>=(700_000) ∘ last, calls)
+        limit!(process, 1)
+        @test fails_for_memory(() -> alloc(a, 70_000)) && first(calls[end]) == "process"
+        limit!(process, nothing)
+        @test alloc(a, 70_000) in a
+    end
+    @test stats(process).reserved == 0
+end
+
+@testset "what on_refusal throws counts as false" begin
+    for wrong in (() -> error("here"), () -> "true", () -> nothing)
+        arena(within = Budget(limit = 1 << 16, on_refusal = (b, n) -> wrong())) do a
+            @test fails_for_memory(() -> alloc(a, 1 << 20))
+            @test alloc(a, 1000) in a
+        end
+    end
+end
+
+@testset "the limit holds for many tasks" begin
+    limit = 1 << 20
+    process = Budget(; limit)
+    refused, served = Threads.Atomic{Int}(0), Threads.Atomic{Int}(0)
+    exceeded = Threads.Atomic{Int}(0)
+    @sync for i in 1:16
+        Threads.@spawn for round in 1:100
+            try
+                arena(within = process) do a
+                    for k in 1:20
+                        alloc(a, 1000 * (1 + (7i + 13k + round) % 100))
+                        Threads.atomic_add!(served, 1)
+                        stats(process).reserved > limit && Threads.atomic_add!(exceeded, 1)
+                        k % 5 == 0 && yield()
+                    end
+                end
+            catch e
+                e isa OutOfMemoryError || rethrow()
+                Threads.atomic_add!(refused, 1)
+            end
+        end
+    end
+    s = stats(process)
+    @test exceeded[] == 0 && s.peak <= limit && s.reserved == 0 && served[] > 0 && refused[] > 0
+end
+
+@testset "finalizers release what nothing refers to, in any order" begin
+    counted = Ref(0)
+    process = Budget()
+    function make_garbage()
+        for _ in 1:50
+            a = Arena(within = Budget(parent = Budget(parent = process)))
+            alloc(a, 100)
+        end
+    end
+    make_garbage()
+    @test stats(process).reserved > 0
+    for _ in 1:20
+        GC.gc()
+        (s = stats(process)).reserved == 0 && s.children == 0 && break
+    end
+    @test stats(process).reserved == 0 && stats(process).children == 0
+end
+
+@testset "misuse" begin
+    @test_throws ArgumentError Budget(name = "a name of more than thirty-one bytes")
+    @test_throws ArgumentError Budget(name = "a\0b")
+    @test_throws ArgumentError Budget(limit = -1)
+    b = Budget(limit = 0)
+    @test_throws OutOfMemoryError Arena(within = b)
+    @test_throws ArgumentError limit!(b, -1)
+    @test_throws ArgumentError Arena(within = b, contiguous = 1 << 20)
+    limit!(b, big(1) << 100)
+    @test stats(b).limit === nothing
+    release!(b)
+    for f in (() -> stats(b), () -> limit!(b, 1), () -> Budget(parent = b), () -> Arena(within = b),
+              () -> arena(identity, within = b))
+        @test_throws ArgumentError("the budget was released") f()
+    end
+end
