@@ -949,6 +949,7 @@ typedef struct toft_cleanup_node {
 
 typedef struct toft_checks toft_checks;           /* debug/debug_records.c */
 typedef struct toft_instruments toft_instruments; /* debug/accounting.c */
+typedef struct toft_portion toft_portion;         /* core/portion.c */
 
 enum {
   TOFT_PRISTINE = 1,         /* only the first part of toft_state is initialised: no slow call has happened yet */
@@ -964,6 +965,7 @@ enum {
   TOFT_ROUND_REFUSED = 2048, /* the source refused a request of this round */
   TOFT_KEEPS_BLOCKS = 4096,  /* the source refused, and has granted nothing in a later round: P10 merges no blocks */
   TOFT_RANGE_GROWS = 8192,   /* the claimed range goes on: the current block holds it, even if nothing is live */
+  TOFT_COUNTS_LIVE = 16384,  /* a budget counts its live bytes; `portion` is not NULL */
   TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */
 };
 #define TOFT_REFUSING (TOFT_CLAIMED | TOFT_BUSY)
@@ -978,7 +980,7 @@ typedef struct toft_state {
   unsigned char *end;    /* true end of the current block; limit may be lower */
   unsigned char *synced; /* cursor when live was last updated; in the thread's cache, the next ready arena */
   uint32_t state, rounds;
-  uint64_t budget; /* limit on live; UINT64_MAX: none */
+  uint64_t budget; /* limit on live; UINT64_MAX: none; with TOFT_COUNTS_LIVE what is granted, see toft_own_budget */
   toft_source *source;
   unsigned char *initial_start, *initial_end;
   size_t initial_size;
@@ -1002,6 +1004,7 @@ typedef struct toft_state {
   uint64_t adopted_live;         /* part of live that is in adopted arenas */
   toft_block_header initial;
   uint64_t window_peaks[TOFT_PEAK_WINDOWS];
+  toft_portion *portion;
   uintptr_t canary; /* hardened: of this state; 0: it was overwritten, and every call is refused */
 } toft_state;
 
@@ -2267,374 +2270,11 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op);
 
 #endif
 
-/* ==== core/blocks.c ==== */
-/* The block list of an arena, its accounting by subtraction, and toft_set_limit, the one function that computes
- * limit. Every op calls toft_sync_in first and toft_set_limit last. */
-#ifndef TOFT_CORE_BLOCKS_C
-#define TOFT_CORE_BLOCKS_C
-
-static toft_state *toft_state_of(const toft_arena *head) { return (toft_state *)(uintptr_t)head; }
-
-/* Initialises the second part of the state on the first slow call, so that an arena without one never pays for it. */
-static void toft_complete_state(toft_state *a) {
-  memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
-  a->initial.size = a->initial_size;
-  a->initial.source = a->state & TOFT_IN_BUFFER ? NULL : a->source;
-  a->initial.epoch = a->head.epoch;
-  a->current = a->newest = &a->initial;
-  a->source_calls = a->initial.source != NULL;
-  a->state &= ~(uint32_t)TOFT_PRISTINE;
-}
-
-static void toft_update_peak(toft_state *a) {
-  if (a->live > a->peak) a->peak = a->live;
-}
-
-/* Brings live and allocated up to the cursor. `allocated` misses what was allocated and rewound inline since. */
-static void toft_sync(toft_state *a) {
-  ptrdiff_t moved = a->head.cursor - a->synced;
-  if (moved > 0) a->allocated += (uint64_t)moved;
-  a->live += (uint64_t)(int64_t)moved;
-  a->synced = a->head.cursor;
-  toft_update_peak(a);
-}
-
-/* A state that was overwritten, for instance by letters, may have TOFT_PRISTINE set. */
-static int toft_is_pristine(const toft_state *a) {
-  return (a->state & ~(uint32_t)(TOFT_CACHEABLE | TOFT_IN_BUFFER)) == TOFT_PRISTINE;
-}
-
-static TOFT_COLD void toft_sync_in_slow(toft_state *a) {
-  if (toft_is_pristine(a))
-    toft_complete_state(a);
-  else
-    (void)toft_check_canary(a, "", 0);
-}
-
-static void toft_sync_in(toft_state *a) {
-  if (TOFT_UNLIKELY(a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED))) toft_sync_in_slow(a);
-  toft_sync(a);
-}
-
-/* Sets limit to the lowest of block end, budget and next sample, or to the cursor if every allocation must take the
- * slow path; sets the epoch's lowest bit if rewinds must call ops too. */
-static void toft_set_limit(toft_state *a) {
-  size_t remaining = (size_t)(a->end - a->head.cursor);
-  uintptr_t sealed = (a->state & (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)) != 0;
-  uintptr_t instrumented =
-      sealed | (a->live > a->budget); /* above the budget an inline free would expose bytes beyond it */
-  if (a->budget != UINT64_MAX) {
-    uint64_t affordable = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
-    if (affordable < remaining) remaining = (size_t)affordable;
-  }
-  if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, &instrumented);
-  a->head.limit = a->head.cursor + (sealed ? 0 : remaining);
-  if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) instrumented = toft_set_canary(a); /* an inline free fills nothing */
-  a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | instrumented;
-}
-
-/* A returned lease is sealed until it is leased again. `limit`: as toft_set_limit computed it for the empty arena. */
-TOFT_INLINE void toft_seal(toft_state *a) { a->head.limit = a->head.cursor; }
-TOFT_INLINE void toft_unseal(toft_state *a, unsigned char *limit) { a->head.limit = limit; }
-
-/* Brackets a user callback. Precondition: the arena is consistent. Ops are refused during it. The result is passed to
- * toft_end_callback. */
-static uint32_t toft_begin_callback(toft_state *a) {
-  uint32_t was_busy = a->state & TOFT_BUSY;
-  a->state |= TOFT_BUSY;
-  toft_set_limit(a);
-  return was_busy;
-}
-
-static void toft_end_callback(toft_state *a, uint32_t was_busy) {
-  if (!was_busy) a->state &= ~(uint32_t)TOFT_BUSY;
-}
-
-static void toft_report_failure(toft_state *a, size_t size, size_t align, int code) {
-  if (a->failure != NULL) a->failure(a->failure_arg, &a->head, size, align, code);
-}
-
-static uintptr_t toft_epoch(const toft_state *a) { return a->head.epoch & ~(uintptr_t)1; }
-
-/* Makes older marks take the slow path. */
-static void toft_next_epoch(toft_state *a) { a->head.epoch += 2; }
-
-/* Whether `charge` more bytes fit the budget. A claimed range counts as used until it is returned. 0 always fits. */
-static int toft_fits_budget(toft_state *a, size_t charge) {
-  uint64_t claimed = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
-  if (charge == 0) return 1;
-  if ((a->state & TOFT_INSTRUMENTED) && !toft_fits_tag_budget(a, charge)) return 0;
-  return a->live + claimed <= a->budget && charge <= a->budget - a->live - claimed;
-}
-
-/* Updates the peak of this round, which leaves out adopted arenas. */
-static void toft_update_round_peak(toft_state *a, uint64_t live) {
-  uint64_t own = live - a->adopted_live;
-  if (own > a->round_peak) a->round_peak = own;
-}
-
-/* ---- geometry ---- */
-
-/* A source that extends blocks in place provides one block only; its offset is not staggered, as it would depend on
- * the size. */
-static size_t toft_block_offset(const toft_block_header *b) {
-  if (TOFT_UNLIKELY(toft_is_guarded(b->source)))
-    return (size_t)(toft_guard_of(b)->start - (const unsigned char *)(const void *)b);
-  if (b->kind != TOFT_BLOCK_REGULAR || (b->source != NULL && b->source->extend != NULL)) return TOFT_HEADER;
-  return toft_stagger(b->size, b->index);
-}
-
-static unsigned char *toft_block_start(const toft_state *a, toft_block_header *b) {
-  return b == &a->initial ? a->initial_start : (unsigned char *)b + toft_block_offset(b);
-}
-
-static unsigned char *toft_block_end(const toft_state *a, toft_block_header *b) {
-  if (b == &a->initial) return a->initial_end;
-  if (TOFT_UNLIKELY(toft_is_guarded(b->source))) return toft_guard_of(b)->end;
-  if (toft_block_offset(b) == TOFT_HEADER && (b->kind != TOFT_BLOCK_REGULAR || b->source->extend != NULL))
-    return (unsigned char *)b + b->size;
-  return (unsigned char *)b + toft_block_offset(b) + toft_usable(b->size);
-}
-
-static unsigned char *toft_block_used_end(const toft_state *a, const toft_block_header *b) {
-  return b == a->current ? a->head.cursor : b->used_end;
-}
-
-/* ---- taking ---- */
-
-/* A block of exactly `size` bytes: a spare, or from the source. NULL: there is none. */
-static toft_block_header *toft_block_take(toft_state *a, size_t size) {
-  for (toft_block_header **at = &a->spares; *at != NULL; at = &(*at)->next) {
-    toft_block_header *b = *at;
-    if (b->size == size) {
-      *at = b->next;
-      a->spare_bytes -= size;
-      return b;
-    }
-  }
-  if (a->source == NULL) return NULL;
-  a->source_calls++;
-  toft_block_header *b = (toft_block_header *)a->source->take(a->source, size);
-  if (b != NULL && ((uintptr_t)b & 63) != 0) { /* violates the source's contract */
-    a->source->put(a->source, b, size);
-    return NULL;
-  }
-  if (b == NULL) {
-    a->state |= TOFT_REFUSED | TOFT_ROUND_REFUSED | TOFT_KEEPS_BLOCKS;
-    return NULL;
-  }
-  if (!(a->state & TOFT_ROUND_REFUSED)) a->state &= ~(uint32_t)TOFT_KEEPS_BLOCKS;
-  b->size = size;
-  b->source = a->source;
-  return b;
-}
-
-/* Whether the source refused the last block that was requested. */
-static int toft_was_refused(const toft_state *a) { return (a->state & TOFT_REFUSED) != 0; }
-
-/* Makes b the newest block of the list. */
-static void toft_block_push(toft_state *a, toft_block_header *b, uint32_t kind) {
-  toft_next_epoch(a);
-  b->kind = kind;
-  b->index = a->newest->index + 1;
-  b->epoch = toft_epoch(a);
-  b->charge = 0;
-  b->next = a->newest;
-  b->u.below = a->current;
-  a->newest = b;
-}
-
-static void toft_make_current(toft_state *a, toft_block_header *b, unsigned char *cursor) {
-  a->current = b;
-  a->head.cursor = a->synced = cursor;
-  a->end = toft_block_end(a, b);
-}
-
-/* After a reset that found the initial block too small: it counts as full, and `first_size` is the size of the next
- * block. */
-static int toft_initial_is_idle(const toft_state *a) {
-  return (a->state & TOFT_INITIAL_IDLE) != 0 && a->current == &a->initial;
-}
-
-static void toft_make_initial_current(toft_state *a, int idle) {
-  a->newest = &a->initial;
-  a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
-  if (idle) a->state |= TOFT_INITIAL_IDLE;
-  toft_make_current(a, &a->initial, idle ? a->initial_end : a->initial_start);
-  a->initial.used_end = a->head.cursor;
-}
-
-/* ---- returning ---- */
-
-static void toft_block_put(toft_state *a, toft_block_header *b) {
-  if (TOFT_UNLIKELY(a->checks != NULL) && toft_quarantine_block(a, b)) return;
-  b->source->put(b->source, b, b->size);
-}
-
-static void toft_block_keep(toft_state *a, toft_block_header *b) {
-  b->kind = TOFT_BLOCK_SPARE;
-  b->next = a->spares;
-  a->spares = b;
-  a->spare_bytes += b->size;
-}
-
-static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
-
-#ifndef TOFT_OMIT_METERS
-/* What the core calls of budgets, once there is one: a program without them does not link their code. */
-typedef struct toft_budget_calls {
-  void *(*take)(toft_source *self, size_t size);
-  int (*ask)(const toft_source *source, size_t size);
-} toft_budget_calls;
-static const toft_budget_calls *toft_budgets; /* atomic */
-
-static const toft_budget_calls *toft_budgets_of(const toft_source *source) {
-  const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, &toft_budgets);
-  return calls != NULL && source != NULL && source->take == calls->take ? calls : NULL;
-}
-
-/* After a refusal of at least `size` bytes: whether the callback of a budget may have freed memory. No lock is held. */
-static int toft_budget_ask(const toft_source *source, size_t size) {
-  const toft_budget_calls *calls = toft_budgets_of(source);
-  return calls != NULL && calls->ask(source, size);
-}
-#else
-static int toft_budget_ask(const toft_source *source, size_t size) {
-  (void)source, (void)size;
-  return 0;
-}
-#endif
-
-/* The limit is for several arenas, so what one of them keeps would be refused to the others. */
-static int toft_is_limited(const toft_source *source) {
-#ifndef TOFT_OMIT_METERS
-  if (toft_budgets_of(source) != NULL) return 1;
-#endif
-  return source != NULL && source->take == toft_limited_source_take;
-}
-
-/* P12: keeps b as a spare; above the bound, the oldest spares go to the source. */
-static void toft_block_drop(toft_state *a, toft_block_header *b) {
-  if (toft_is_limited(a->source)) {
-    toft_block_put(a, b);
-    return;
-  }
-  uint64_t bound = toft_max(toft_max(TOFT_SPARE, a->spare_keep), a->first_size);
-  if (bound < 2 * a->round_peak) bound = 2 * a->round_peak;
-  toft_block_keep(a, b);
-  while (a->spare_bytes > bound) {
-    toft_block_header **at = &a->spares;
-    while ((*at)->next != NULL) at = &(*at)->next;
-    a->spare_bytes -= (*at)->size;
-    toft_block_put(a, *at);
-    *at = NULL;
-  }
-}
-
-static void toft_put_spares(toft_state *a, size_t keep) {
-  while (a->spares != NULL && a->spare_bytes > keep) {
-    toft_block_header *b = a->spares;
-    a->spares = b->next;
-    a->spare_bytes -= b->size;
-    toft_block_put(a, b);
-  }
-}
-
-/* P13: whether the current block is the only one beside the initial block, and nothing was allocated from it. */
-static int toft_current_is_unused(const toft_state *a) {
-  toft_block_header *b = a->current;
-  return a->live == 0 && b != &a->initial && b == a->newest && b->next == &a->initial &&
-         a->head.cursor == toft_block_start(a, b);
-}
-
-/* P13: makes the empty initial block current and not idle. Older marks mean its first byte from then on. */
-static void toft_restart_in_initial(toft_state *a) {
-  toft_records_trimmed(a);
-  a->first_size = 0;
-  a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
-  toft_make_current(a, &a->initial, a->initial_start);
-  a->initial.used_end = a->head.cursor;
-  toft_next_epoch(a);
-  a->trim_epoch = toft_epoch(a);
-}
-
-/* Precondition: toft_current_is_unused. */
-static void toft_put_current(toft_state *a) {
-  toft_block_header *b = a->current;
-  a->newest = &a->initial;
-  toft_block_put(a, b);
-  toft_restart_in_initial(a);
-}
-
-/* P9: returns what the arena keeps and does not use: spares, an unused current block, the idleness of the initial
- * block. 0: there is no such thing. */
-static int toft_return_idle(toft_state *a) {
-  int any = a->spares != NULL;
-  toft_put_spares(a, 0);
-  if (a->state & (TOFT_CLAIMED | TOFT_RANGE_GROWS)) return any;
-  if (toft_current_is_unused(a)) {
-    toft_put_current(a);
-    return 1;
-  }
-  if (!toft_initial_is_idle(a)) return any;
-  toft_restart_in_initial(a);
-  return 1;
-}
-
-/* Unlinks the newest block, subtracts its bytes from live, and makes the block below it current. Not for the initial
- * block. */
-static toft_block_header *toft_block_pop(toft_state *a) {
-  toft_block_header *b = a->newest;
-  a->newest = b->next;
-  if (b->kind == TOFT_BLOCK_DEDICATED) {
-    a->live -= b->charge;
-    toft_detached_remove(a, b);
-  } else {
-    b->used_end = a->head.cursor;
-    a->live -= (uint64_t)(b->used_end - toft_block_start(a, b));
-    toft_make_current(a, b->u.below, b->u.below->used_end);
-  }
-  return b;
-}
-
-/* ---- cleanups ---- */
-
-/* Runs the cleanups registered after `epoch`, newest first, each once, up to the first one whose function is `until`,
- * which is removed and whose argument is returned. The arena is sealed and refuses ops during it, and then stays so.
- * NULL: there is none, or `until` is NULL. */
-static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*until)(void *)) {
-  if (a->cleanups == NULL || a->cleanups->epoch <= epoch) return NULL;
-  a->state |= TOFT_BUSY;
-  toft_set_limit(a);
-  while (a->cleanups != NULL && a->cleanups->epoch > epoch) {
-    toft_cleanup_node *node = a->cleanups;
-    a->cleanups = node->older;
-    if (node->user.fn == toft_release_adopted) {
-      uint64_t live = ((const toft_state *)node->user.arg)->live;
-      a->live -= live;
-      a->adopted_live -= live;
-      toft_detached_remove(a, node->user.arg);
-    }
-    toft_cleanup run = node->user;
-    if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) toft_cleanup_taken(a, node);
-    if (run.fn == NULL) continue;
-    if (run.fn == until) return run.arg;
-    run.fn(run.arg);
-  }
-  a->state &= ~(uint32_t)TOFT_BUSY;
-  return NULL;
-}
-
-static void toft_run_cleanups(toft_state *a, uintptr_t epoch) { (void)toft_run_cleanups_until(a, epoch, NULL); }
-
-#endif
-#ifndef TOFT_OMIT_METERS
-
-/* ==== core/budget.c ==== */
-/* Budgets: a source that counts its blocks for itself and its parents, and the callback for a request that one of
- * their limits refuses. */
-#ifndef TOFT_CORE_BUDGET_C
-#define TOFT_CORE_BUDGET_C
+/* ==== core/portion.c ==== */
+/* Portions: of the live bytes that a budget may have, each of its arenas holds some more than it uses, and sees that as
+ * its own limit. So an allocation touches the budget on the slow path only. */
+#ifndef TOFT_CORE_PORTION_C
+#define TOFT_CORE_PORTION_C
 
 /* ==== toft/budget.h ==== */
 /* Budgets: limits on the memory of many arenas and other objects, for a process, its tenants and their requests.
@@ -2656,11 +2296,16 @@ static void toft_run_cleanups(toft_state *a, uintptr_t epoch) { (void)toft_run_c
  * more.
  * Arenas keep no unused blocks over a reset, so that what one of them does not use is there for the others.
  *
- * REFUSALS. When a limit refuses a block, an arena, a recycler, a toft_malloc or a pool first returns its unused blocks
- * and requests a smaller one. If that is refused too, the callback of the budget that refuses is called, once for the
- * request and without a lock: it may free other objects, wait for other threads, or write data to a file. Then the
- * request is tried once more. Shared arenas and synchronized recyclers call their source under a lock, and fail
- * without a call of the callback.
+ * LIVE BYTES. toft_budget_limit_live limits the bytes that are allocated, whatever blocks they lie in. Arenas, leases
+ * and frames take portions of the limit on their slow path, and return them by reset, rewind, free, trim and release,
+ * which all take the slow path then; what they hold without using it is less than 1 % of the limit. The blocks of other
+ * objects, of shared arenas and of arenas in a buffer count as live.
+ *
+ * REFUSALS. When a limit refuses a block, the object that requests it first returns its unused blocks and requests a
+ * smaller one. If that is refused too, the callback of the budget that refuses is called, once for the request and
+ * without a lock of the library: it may free other objects, wait for other threads, which may use the same shared arena
+ * or synchronized recycler, or write data to a file. Then the request is tried once more. It is also tried once more,
+ * without a call, if other threads have returned enough since the refusal.
  *
  * THREADS. All calls are thread-safe, but for release. Allocations that take no block do not touch a budget.
  */
@@ -2857,7 +2502,9 @@ size_t strlen(const char *s);
 #define toft_background_thread TOFT_PASTE(TOFT_PREFIX, toft_background_thread)
 #define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
 #define toft_budget_create TOFT_PASTE(TOFT_PREFIX, toft_budget_create)
+#define toft_budget_get_live_stats TOFT_PASTE(TOFT_PREFIX, toft_budget_get_live_stats)
 #define toft_budget_get_stats TOFT_PASTE(TOFT_PREFIX, toft_budget_get_stats)
+#define toft_budget_limit_live TOFT_PASTE(TOFT_PREFIX, toft_budget_limit_live)
 #define toft_budget_name TOFT_PASTE(TOFT_PREFIX, toft_budget_name)
 #define toft_budget_parent TOFT_PASTE(TOFT_PREFIX, toft_budget_parent)
 #define toft_budget_release TOFT_PASTE(TOFT_PREFIX, toft_budget_release)
@@ -3050,6 +2697,16 @@ typedef struct toft_budget_stats {
   uint64_t children;  /* budgets with this parent */
 } toft_budget_stats;
 
+/* In bytes, but for `refusals`. */
+typedef struct toft_budget_live_stats {
+  uint64_t limit;
+  uint64_t live;      /* of this budget and all below it, with what is parked */
+  uint64_t peak;      /* the most that was live */
+  uint64_t available; /* may be allocated before this budget or a parent refuses */
+  uint64_t parked;    /* at most so many of the live bytes are held by arenas without being allocated */
+  uint64_t refusals;  /* requests that this budget's limit of live bytes refused */
+} toft_budget_live_stats;
+
 /* options == NULL: the defaults. NULL if there is no memory, or the options are invalid: a size, a name above 31 bytes,
  * a source together with a parent. */
 TOFT_API TOFT_NODISCARD toft_budget *toft_budget_create(const toft_budget_options *options);
@@ -3060,6 +2717,12 @@ TOFT_API int toft_budget_release(toft_budget *b);
 TOFT_API struct toft_source *toft_budget_source(toft_budget *b);
 /* A limit below the reserved bytes refuses every block until enough is returned. */
 TOFT_API void toft_budget_set_limit(toft_budget *b, size_t limit);
+/* Begins to count live bytes, here and in budgets that are created below, and sets their limit; SIZE_MAX: none.
+ * TOFT_EBUSY, with no effect, if they are not counted yet and bytes are reserved or the budget has children; no other
+ * thread may use it at that time. */
+TOFT_API int toft_budget_limit_live(toft_budget *b, size_t limit);
+/* All 0, but for `limit` and `available`, while live bytes are not counted. */
+TOFT_API toft_budget_live_stats toft_budget_get_live_stats(const toft_budget *b);
 TOFT_API toft_budget_stats toft_budget_get_stats(const toft_budget *b);
 TOFT_API const char *toft_budget_name(const toft_budget *b);
 /* NULL: none. */
@@ -3070,99 +2733,803 @@ TOFT_API toft_budget *toft_budget_parent(const toft_budget *b);
 #endif
 #endif
 
-struct toft_budget {
+static uint64_t toft_claimed_bytes(const toft_state *a) {
+  return a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
+}
+
+#ifndef TOFT_OMIT_METERS
+
+/* Of one arena, which lives as long. */
+struct toft_portion {
+  toft_budget *budget;
+  uint64_t limit; /* the arena's own: toft_set_budget */
+  size_t granted; /* bytes that the budget counts as live for this arena */
+  size_t spare;   /* of them at most these are not live between two operations; the budget counts them as parked */
+  size_t refused; /* bytes that the budget refused in this operation; 0: none */
+};
+
+/* A budget in a report. */
+typedef struct toft_budget_entry {
+  uint64_t id, parent; /* numbers in the order of creation, from 1; 0: no parent */
+  char name[32];
+  toft_budget_stats stats;
+  toft_budget_live_stats live;
+  int counts_live;
+} toft_budget_entry;
+
+/* What the library calls of the sources whose `take` is this one. Those after `ask` are NULL but for budgets. */
+typedef struct toft_budget_calls {
+  void *(*take)(toft_source *self, size_t size);
+  int (*ask)(const toft_source *source, size_t size);
+  toft_source *(*source_for_arena)(toft_source *source);
+  int (*begin)(toft_source *source, toft_portion **made); /* 0: no memory; NULL is stored if live bytes do not count */
+  int (*grow)(toft_portion *p, size_t granted);           /* 0: refused */
+  void (*shrink)(toft_portion *p, size_t granted, int last); /* last: the spare is returned too */
+  int (*ask_live)(const toft_portion *p, size_t size);
+  /* Stores up to n budgets above `id`, in order: of the tree of `source`, or of the process if it is NULL. Returns
+   * their count. */
+  size_t (*list)(const toft_source *source, uint64_t id, toft_budget_entry *out, size_t n);
+} toft_budget_calls;
+/* Budgets, and shared arenas as sources of their local arenas, once there is one: a program without them does not link
+ * their code. Atomic. */
+static const toft_budget_calls *toft_budgets, *toft_shared_sources;
+static toft_lock toft_budget_list_lock; /* protects the list of the process's budgets; no other is taken under it */
+
+static const toft_budget_calls *toft_calls_of(const toft_budget_calls **at, const toft_source *source) {
+  const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, at);
+  return calls != NULL && source != NULL && source->take == calls->take ? calls : NULL;
+}
+
+/* After a refusal of at least `size` bytes: whether a budget may grant them now, since its callback or another thread
+ * has freed memory. No lock is held. */
+static int toft_budget_ask(const toft_source *source, size_t size) {
+  const toft_budget_calls *calls = toft_calls_of(&toft_budgets, source);
+  if (calls == NULL) calls = toft_calls_of(&toft_shared_sources, source);
+  return calls != NULL && calls->ask(source, size);
+}
+
+/* The source from which an arena on `source` takes its blocks: if the budget counts live bytes, these are not. */
+static toft_source *toft_source_for_arena(toft_source *source) {
+  const toft_budget_calls *calls = toft_calls_of(&toft_budgets, source);
+  return calls != NULL ? calls->source_for_arena(source) : source;
+}
+
+/* ---- the portion of an arena ---- */
+
+static toft_portion *toft_portion_of(const toft_state *a) { return a->state & TOFT_COUNTS_LIVE ? a->portion : NULL; }
+
+/* The bytes that count: adopted arenas have portions of their own. */
+static uint64_t toft_portion_used(const toft_state *a) { return a->live - a->adopted_live + toft_claimed_bytes(a); }
+
+static void toft_portion_set_budget(toft_state *a, const toft_portion *p) {
+  uint64_t granted = p->granted + a->adopted_live;
+  a->budget = granted < p->limit ? granted : p->limit;
+}
+
+/* A part of toft_set_limit: returns what the arena does not use and sets its limit on live bytes. */
+static void toft_portion_update(toft_state *a) {
+  toft_portion *p = a->portion;
+  size_t used = (size_t)toft_portion_used(a);
+  if (p->granted > used + p->spare) toft_budgets->shrink(p, used + p->spare / 2, 0);
+  p->refused = 0;
+  toft_portion_set_budget(a, p);
+}
+
+/* Returns all that the arena does not use. toft_set_limit follows. */
+static void toft_portion_return(toft_state *a) {
+  toft_portion *p = toft_portion_of(a);
+  if (p == NULL) return;
+  toft_budgets->shrink(p, (size_t)toft_portion_used(a), 1);
+  toft_portion_set_budget(a, p);
+}
+
+/* Makes room for `charge` more live bytes. 0: refused, by the arena's own limit or by a budget. */
+static TOFT_COLD int toft_portion_grow(toft_state *a, size_t charge) {
+  toft_portion *p = toft_portion_of(a);
+  if (p == NULL) return 0;
+  uint64_t used = toft_portion_used(a), all = used + a->adopted_live;
+  if (all > p->limit || charge > p->limit - all) return 0;
+  size_t wanted = (size_t)used + charge;
+  int grown = wanted <= p->granted || toft_budgets->grow(p, wanted);
+  if (!grown) p->refused = wanted - p->granted;
+  toft_portion_set_budget(a, p);
+  return grown;
+}
+
+/* For an arena that has allocated nothing. 0: no memory. toft_set_limit follows. */
+static int toft_portion_begin(toft_state *a) {
+  const toft_budget_calls *calls = toft_calls_of(&toft_budgets, a->source);
+  toft_portion *p = NULL;
+  if (calls != NULL && !calls->begin(a->source, &p)) return 0;
+  if (p == NULL) return 1;
+  p->limit = a->budget;
+  a->portion = p;
+  a->state |= TOFT_COUNTS_LIVE;
+  return 1;
+}
+
+/* Returns all of it. The arena is not used any more. */
+static void toft_portion_end(toft_state *a) {
+  toft_portion *p = toft_portion_of(a);
+  if (p == NULL) return;
+  toft_budgets->shrink(p, 0, 1);
+  a->state &= ~(uint32_t)TOFT_COUNTS_LIVE;
+  a->budget = p->limit;
+  toft_os_heap_put(p);
+}
+
+/* ---- the arena's own limit ---- */
+
+static uint64_t toft_own_budget(const toft_state *a) {
+  const toft_portion *p = toft_portion_of(a);
+  return p != NULL ? p->limit : a->budget;
+}
+
+/* toft_set_limit follows. */
+static void toft_set_own_budget(toft_state *a, uint64_t bytes) {
+  *(a->state & TOFT_COUNTS_LIVE ? &a->portion->limit : &a->budget) = bytes;
+}
+
+/* Bytes of live that a budget refused in this operation; 0: none. */
+static size_t toft_refused_live(const toft_state *a) {
+  const toft_portion *p = toft_portion_of(a);
+  return p != NULL ? p->refused : 0;
+}
+
+/* After a refusal: as toft_budget_ask, for live bytes. */
+static int toft_budget_ask_live(const toft_state *a, size_t size) { return toft_budgets->ask_live(a->portion, size); }
+
+#else
+static int toft_budget_ask(const toft_source *source, size_t size) {
+  (void)source, (void)size;
+  return 0;
+}
+static toft_source *toft_source_for_arena(toft_source *source) { return source; }
+static void toft_portion_update(toft_state *a) { (void)a; }
+static void toft_portion_return(toft_state *a) { (void)a; }
+static int toft_portion_grow(toft_state *a, size_t charge) {
+  (void)a, (void)charge;
+  return 0;
+}
+static int toft_portion_begin(toft_state *a) {
+  (void)a;
+  return 1;
+}
+static void toft_portion_end(toft_state *a) { (void)a; }
+static uint64_t toft_own_budget(const toft_state *a) { return a->budget; }
+static void toft_set_own_budget(toft_state *a, uint64_t bytes) { a->budget = bytes; }
+#endif
+
+#endif
+
+/* ==== core/blocks.c ==== */
+/* The block list of an arena, its accounting by subtraction, and toft_set_limit, the one function that computes
+ * limit. Every op calls toft_sync_in first and toft_set_limit last. */
+#ifndef TOFT_CORE_BLOCKS_C
+#define TOFT_CORE_BLOCKS_C
+
+static toft_state *toft_state_of(const toft_arena *head) { return (toft_state *)(uintptr_t)head; }
+
+/* Initialises the second part of the state on the first slow call, so that an arena without one never pays for it. */
+static void toft_complete_state(toft_state *a) {
+  memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
+  a->initial.size = a->initial_size;
+  a->initial.source = a->state & TOFT_IN_BUFFER ? NULL : a->source;
+  a->initial.epoch = a->head.epoch;
+  a->current = a->newest = &a->initial;
+  a->source_calls = a->initial.source != NULL;
+  a->state &= ~(uint32_t)TOFT_PRISTINE;
+}
+
+static void toft_update_peak(toft_state *a) {
+  if (a->live > a->peak) a->peak = a->live;
+}
+
+/* Brings live and allocated up to the cursor. `allocated` misses what was allocated and rewound inline since. */
+static void toft_sync(toft_state *a) {
+  ptrdiff_t moved = a->head.cursor - a->synced;
+  if (moved > 0) a->allocated += (uint64_t)moved;
+  a->live += (uint64_t)(int64_t)moved;
+  a->synced = a->head.cursor;
+  toft_update_peak(a);
+}
+
+/* A state that was overwritten, for instance by letters, may have TOFT_PRISTINE set. */
+static int toft_is_pristine(const toft_state *a) {
+  return (a->state & ~(uint32_t)(TOFT_CACHEABLE | TOFT_IN_BUFFER)) == TOFT_PRISTINE;
+}
+
+static TOFT_COLD void toft_sync_in_slow(toft_state *a) {
+  if (toft_is_pristine(a))
+    toft_complete_state(a);
+  else
+    (void)toft_check_canary(a, "", 0);
+}
+
+static void toft_sync_in(toft_state *a) {
+  if (TOFT_UNLIKELY(a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED))) toft_sync_in_slow(a);
+  toft_sync(a);
+}
+
+/* Sets limit to the lowest of block end, budget and next sample, or to the cursor if every allocation must take the
+ * slow path; sets the epoch's lowest bit if rewinds must call ops too. */
+static void toft_set_limit(toft_state *a) {
+  size_t remaining = (size_t)(a->end - a->head.cursor);
+  if (TOFT_UNLIKELY(a->state & TOFT_COUNTS_LIVE)) toft_portion_update(a);
+  uintptr_t sealed = (a->state & (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)) != 0;
+  /* Above the budget an inline free would expose bytes beyond it. Bytes that are freed go back to a budget. */
+  uintptr_t instrumented = sealed | (a->live > a->budget) | ((a->state & TOFT_COUNTS_LIVE) != 0);
+  if (a->budget != UINT64_MAX) {
+    uint64_t affordable = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
+    if (affordable < remaining) remaining = (size_t)affordable;
+  }
+  if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, &instrumented);
+  a->head.limit = a->head.cursor + (sealed ? 0 : remaining);
+  if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) instrumented = toft_set_canary(a); /* an inline free fills nothing */
+  a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | instrumented;
+}
+
+/* A returned lease is sealed until it is leased again. `limit`: as toft_set_limit computed it for the empty arena. */
+TOFT_INLINE void toft_seal(toft_state *a) { a->head.limit = a->head.cursor; }
+TOFT_INLINE void toft_unseal(toft_state *a, unsigned char *limit) { a->head.limit = limit; }
+
+/* Brackets a user callback. Precondition: the arena is consistent. Ops are refused during it. The result is passed to
+ * toft_end_callback. */
+static uint32_t toft_begin_callback(toft_state *a) {
+  uint32_t was_busy = a->state & TOFT_BUSY;
+  a->state |= TOFT_BUSY;
+  toft_set_limit(a);
+  return was_busy;
+}
+
+static void toft_end_callback(toft_state *a, uint32_t was_busy) {
+  if (!was_busy) a->state &= ~(uint32_t)TOFT_BUSY;
+}
+
+static void toft_report_failure(toft_state *a, size_t size, size_t align, int code) {
+  if (a->failure != NULL) a->failure(a->failure_arg, &a->head, size, align, code);
+}
+
+static uintptr_t toft_epoch(const toft_state *a) { return a->head.epoch & ~(uintptr_t)1; }
+
+/* Makes older marks take the slow path. */
+static void toft_next_epoch(toft_state *a) { a->head.epoch += 2; }
+
+/* Whether `charge` more bytes fit the budget. A claimed range counts as used until it is returned. 0 always fits. */
+static int toft_fits_budget(toft_state *a, size_t charge) {
+  uint64_t claimed = toft_claimed_bytes(a);
+  if (charge == 0) return 1;
+  if ((a->state & TOFT_INSTRUMENTED) && !toft_fits_tag_budget(a, charge)) return 0;
+  if (a->live + claimed <= a->budget && charge <= a->budget - a->live - claimed) return 1;
+  return TOFT_UNLIKELY(a->state & TOFT_COUNTS_LIVE) && toft_portion_grow(a, charge);
+}
+
+/* As toft_fits_budget, for bytes that count for a budget already. */
+static int toft_fits_budget_of_arena(toft_state *a, uint64_t charge) {
+  uint64_t used = a->live + toft_claimed_bytes(a), budget = toft_own_budget(a);
+  if ((a->state & TOFT_INSTRUMENTED) && charge != 0 && !toft_fits_tag_budget(a, (size_t)charge)) return 0;
+  return charge == 0 || (used <= budget && charge <= budget - used);
+}
+
+/* Updates the peak of this round, which leaves out adopted arenas. */
+static void toft_update_round_peak(toft_state *a, uint64_t live) {
+  uint64_t own = live - a->adopted_live;
+  if (own > a->round_peak) a->round_peak = own;
+}
+
+/* ---- geometry ---- */
+
+/* A source that extends blocks in place provides one block only; its offset is not staggered, as it would depend on
+ * the size. */
+static size_t toft_block_offset(const toft_block_header *b) {
+  if (TOFT_UNLIKELY(toft_is_guarded(b->source)))
+    return (size_t)(toft_guard_of(b)->start - (const unsigned char *)(const void *)b);
+  if (b->kind != TOFT_BLOCK_REGULAR || (b->source != NULL && b->source->extend != NULL)) return TOFT_HEADER;
+  return toft_stagger(b->size, b->index);
+}
+
+static unsigned char *toft_block_start(const toft_state *a, toft_block_header *b) {
+  return b == &a->initial ? a->initial_start : (unsigned char *)b + toft_block_offset(b);
+}
+
+static unsigned char *toft_block_end(const toft_state *a, toft_block_header *b) {
+  if (b == &a->initial) return a->initial_end;
+  if (TOFT_UNLIKELY(toft_is_guarded(b->source))) return toft_guard_of(b)->end;
+  if (toft_block_offset(b) == TOFT_HEADER && (b->kind != TOFT_BLOCK_REGULAR || b->source->extend != NULL))
+    return (unsigned char *)b + b->size;
+  return (unsigned char *)b + toft_block_offset(b) + toft_usable(b->size);
+}
+
+static unsigned char *toft_block_used_end(const toft_state *a, const toft_block_header *b) {
+  return b == a->current ? a->head.cursor : b->used_end;
+}
+
+/* ---- taking ---- */
+
+/* A block of exactly `size` bytes: a spare, or from the source. NULL: there is none. */
+static toft_block_header *toft_block_take(toft_state *a, size_t size) {
+  for (toft_block_header **at = &a->spares; *at != NULL; at = &(*at)->next) {
+    toft_block_header *b = *at;
+    if (b->size == size) {
+      *at = b->next;
+      a->spare_bytes -= size;
+      return b;
+    }
+  }
+  if (a->source == NULL) return NULL;
+  a->source_calls++;
+  toft_block_header *b = (toft_block_header *)a->source->take(a->source, size);
+  if (b != NULL && ((uintptr_t)b & 63) != 0) { /* violates the source's contract */
+    a->source->put(a->source, b, size);
+    return NULL;
+  }
+  if (b == NULL) {
+    a->state |= TOFT_REFUSED | TOFT_ROUND_REFUSED | TOFT_KEEPS_BLOCKS;
+    return NULL;
+  }
+  if (!(a->state & TOFT_ROUND_REFUSED)) a->state &= ~(uint32_t)TOFT_KEEPS_BLOCKS;
+  b->size = size;
+  b->source = a->source;
+  return b;
+}
+
+/* Whether the source refused the last block that was requested. */
+static int toft_was_refused(const toft_state *a) { return (a->state & TOFT_REFUSED) != 0; }
+
+/* Makes b the newest block of the list. */
+static void toft_block_push(toft_state *a, toft_block_header *b, uint32_t kind) {
+  toft_next_epoch(a);
+  b->kind = kind;
+  b->index = a->newest->index + 1;
+  b->epoch = toft_epoch(a);
+  b->charge = 0;
+  b->next = a->newest;
+  b->u.below = a->current;
+  a->newest = b;
+}
+
+static void toft_make_current(toft_state *a, toft_block_header *b, unsigned char *cursor) {
+  a->current = b;
+  a->head.cursor = a->synced = cursor;
+  a->end = toft_block_end(a, b);
+}
+
+/* After a reset that found the initial block too small: it counts as full, and `first_size` is the size of the next
+ * block. */
+static int toft_initial_is_idle(const toft_state *a) {
+  return (a->state & TOFT_INITIAL_IDLE) != 0 && a->current == &a->initial;
+}
+
+static void toft_make_initial_current(toft_state *a, int idle) {
+  a->newest = &a->initial;
+  a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
+  if (idle) a->state |= TOFT_INITIAL_IDLE;
+  toft_make_current(a, &a->initial, idle ? a->initial_end : a->initial_start);
+  a->initial.used_end = a->head.cursor;
+}
+
+/* ---- returning ---- */
+
+static void toft_block_put(toft_state *a, toft_block_header *b) {
+  if (TOFT_UNLIKELY(a->checks != NULL) && toft_quarantine_block(a, b)) return;
+  b->source->put(b->source, b, b->size);
+}
+
+static void toft_block_keep(toft_state *a, toft_block_header *b) {
+  b->kind = TOFT_BLOCK_SPARE;
+  b->next = a->spares;
+  a->spares = b;
+  a->spare_bytes += b->size;
+}
+
+static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
+
+/* The limit is for several arenas, so what one of them keeps would be refused to the others. */
+static int toft_is_limited(const toft_source *source) {
+#ifndef TOFT_OMIT_METERS
+  if (toft_calls_of(&toft_budgets, source) != NULL) return 1;
+#endif
+  return source != NULL && source->take == toft_limited_source_take;
+}
+
+/* P12: keeps b as a spare; above the bound, the oldest spares go to the source. */
+static void toft_block_drop(toft_state *a, toft_block_header *b) {
+  if (toft_is_limited(a->source)) {
+    toft_block_put(a, b);
+    return;
+  }
+  uint64_t bound = toft_max(toft_max(TOFT_SPARE, a->spare_keep), a->first_size);
+  if (bound < 2 * a->round_peak) bound = 2 * a->round_peak;
+  toft_block_keep(a, b);
+  while (a->spare_bytes > bound) {
+    toft_block_header **at = &a->spares;
+    while ((*at)->next != NULL) at = &(*at)->next;
+    a->spare_bytes -= (*at)->size;
+    toft_block_put(a, *at);
+    *at = NULL;
+  }
+}
+
+static void toft_put_spares(toft_state *a, size_t keep) {
+  while (a->spares != NULL && a->spare_bytes > keep) {
+    toft_block_header *b = a->spares;
+    a->spares = b->next;
+    a->spare_bytes -= b->size;
+    toft_block_put(a, b);
+  }
+}
+
+/* P13: whether the current block is the only one beside the initial block, and nothing was allocated from it. */
+static int toft_current_is_unused(const toft_state *a) {
+  toft_block_header *b = a->current;
+  return a->live == 0 && b != &a->initial && b == a->newest && b->next == &a->initial &&
+         a->head.cursor == toft_block_start(a, b);
+}
+
+/* P13: makes the empty initial block current and not idle. Older marks mean its first byte from then on. */
+static void toft_restart_in_initial(toft_state *a) {
+  toft_records_trimmed(a);
+  a->first_size = 0;
+  a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
+  toft_make_current(a, &a->initial, a->initial_start);
+  a->initial.used_end = a->head.cursor;
+  toft_next_epoch(a);
+  a->trim_epoch = toft_epoch(a);
+}
+
+/* Precondition: toft_current_is_unused. */
+static void toft_put_current(toft_state *a) {
+  toft_block_header *b = a->current;
+  a->newest = &a->initial;
+  toft_block_put(a, b);
+  toft_restart_in_initial(a);
+}
+
+/* P9: returns what the arena keeps and does not use: spares, an unused current block, the idleness of the initial
+ * block. 0: there is no such thing. */
+static int toft_return_idle(toft_state *a) {
+  int any = a->spares != NULL;
+  toft_put_spares(a, 0);
+  if (a->state & (TOFT_CLAIMED | TOFT_RANGE_GROWS)) return any;
+  if (toft_current_is_unused(a)) {
+    toft_put_current(a);
+    return 1;
+  }
+  if (!toft_initial_is_idle(a)) return any;
+  toft_restart_in_initial(a);
+  return 1;
+}
+
+/* Unlinks the newest block, subtracts its bytes from live, and makes the block below it current. Not for the initial
+ * block. */
+static toft_block_header *toft_block_pop(toft_state *a) {
+  toft_block_header *b = a->newest;
+  a->newest = b->next;
+  if (b->kind == TOFT_BLOCK_DEDICATED) {
+    a->live -= b->charge;
+    toft_detached_remove(a, b);
+  } else {
+    b->used_end = a->head.cursor;
+    a->live -= (uint64_t)(b->used_end - toft_block_start(a, b));
+    toft_make_current(a, b->u.below, b->u.below->used_end);
+  }
+  return b;
+}
+
+/* ---- cleanups ---- */
+
+/* Runs the cleanups registered after `epoch`, newest first, each once, up to the first one whose function is `until`,
+ * which is removed and whose argument is returned. The arena is sealed and refuses ops during it, and then stays so.
+ * NULL: there is none, or `until` is NULL. */
+static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*until)(void *)) {
+  if (a->cleanups == NULL || a->cleanups->epoch <= epoch) return NULL;
+  a->state |= TOFT_BUSY;
+  toft_set_limit(a);
+  while (a->cleanups != NULL && a->cleanups->epoch > epoch) {
+    toft_cleanup_node *node = a->cleanups;
+    a->cleanups = node->older;
+    if (node->user.fn == toft_release_adopted) {
+      uint64_t live = ((const toft_state *)node->user.arg)->live;
+      a->live -= live;
+      a->adopted_live -= live;
+      toft_detached_remove(a, node->user.arg);
+    }
+    toft_cleanup run = node->user;
+    if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) toft_cleanup_taken(a, node);
+    if (run.fn == NULL) continue;
+    if (run.fn == until) return run.arg;
+    run.fn(run.arg);
+  }
+  a->state &= ~(uint32_t)TOFT_BUSY;
+  return NULL;
+}
+
+static void toft_run_cleanups(toft_state *a, uintptr_t epoch) { (void)toft_run_cleanups_until(a, epoch, NULL); }
+
+#endif
+#ifndef TOFT_OMIT_METERS
+
+/* ==== core/budget.c ==== */
+/* Budgets: a source that counts its blocks for itself and its parents, the live bytes of its arenas, which have
+ * portions of them, and the callback for a request that one of their limits refuses. */
+#ifndef TOFT_CORE_BUDGET_C
+#define TOFT_CORE_BUDGET_C
+
+/* A limited sum; atomic. */
+typedef struct toft_budget_sum {
+  size_t limit, now, peak, refusals;
+} toft_budget_sum;
+
+enum { TOFT_RESERVED_BYTES, TOFT_LIVE_BYTES };
+
+/* A budget has two sources: arenas take blocks from the second if their live bytes are counted apart. */
+typedef struct toft_budget_source_state {
   toft_source source; /* first */
+  toft_budget *budget;
+  int counts_live; /* its blocks count as live bytes */
+} toft_budget_source_state;
+
+struct toft_budget {
+  toft_budget_source_state of_objects, of_arenas;
   toft_budget *parent;
   toft_source *inner;
-  size_t limit, reserved, peak, refusals, children; /* atomic */
+  toft_budget_sum sums[2];
+  size_t parked, children; /* atomic; parked: live bytes that arenas may hold without using them */
+  int counts_live;         /* constant while there are blocks or children */
   toft_budget_fn *refused;
   void *refused_arg;
   char name[32];
+  uint64_t id;
+  toft_budget *next, *previous; /* in the list of the process */
 };
 
-static toft_budget *toft_budget_of(const toft_source *source) { return (toft_budget *)(uintptr_t)source; }
+static const toft_budget_source_state *toft_budget_source_of(const toft_source *source) {
+  return (const toft_budget_source_state *)(const void *)source;
+}
 
 /* ---- accounting ---- */
 
-static void toft_budget_raise_peak(toft_budget *b) {
-  size_t peak = TOFT_LOAD(&b->peak), reserved = TOFT_LOAD(&b->reserved);
-  while (reserved > peak && !TOFT_CAS_RELAXED(&b->peak, &peak, reserved)) continue;
+static void toft_budget_raise_peak(toft_budget_sum *s) {
+  size_t peak = TOFT_LOAD(&s->peak), now = TOFT_LOAD(&s->now);
+  while (now > peak && !TOFT_CAS_RELAXED(&s->peak, &peak, now)) continue;
 }
 
-static int toft_budget_charge_one(toft_budget *b, size_t size) {
-  size_t reserved = TOFT_LOAD(&b->reserved), limit;
+static int toft_budget_charge_one(toft_budget_sum *s, size_t size) {
+  size_t now = TOFT_LOAD(&s->now), limit;
   do {
-    limit = TOFT_LOAD(&b->limit);
-    if (size > limit || reserved > limit - size) return 0;
-  } while (!TOFT_CAS_RELAXED(&b->reserved, &reserved, reserved + size));
+    limit = TOFT_LOAD(&s->limit);
+    if (size > limit || now > limit - size) return 0;
+  } while (!TOFT_CAS_RELAXED(&s->now, &now, now + size));
   return 1;
 }
 
 /* Subtracts from b and its parents below `end`. */
-static void toft_budget_uncharge(toft_budget *b, const toft_budget *end, size_t size) {
-  for (; b != end; b = b->parent) TOFT_ADD(&b->reserved, 0 - size);
+static void toft_budget_uncharge(toft_budget *b, const toft_budget *end, int which, size_t size) {
+  for (; b != end; b = b->parent) TOFT_ADD(&b->sums[which].now, 0 - size);
 }
 
-/* Adds to b and all its parents; 0: one of them refuses, and nothing was added. */
-static int toft_budget_charge(toft_budget *b, size_t size) {
+/* Adds to b and all its parents. NULL: done; else the one that refuses, and nothing was added. */
+static toft_budget *toft_budget_charge(toft_budget *b, int which, size_t size) {
   for (toft_budget *at = b; at != NULL; at = at->parent)
-    if (!toft_budget_charge_one(at, size)) {
-      TOFT_ADD(&at->refusals, 1);
-      toft_budget_uncharge(b, at, size);
-      return 0;
+    if (!toft_budget_charge_one(&at->sums[which], size)) {
+      toft_budget_uncharge(b, at, which, size);
+      return at;
     }
-  for (toft_budget *at = b; at != NULL; at = at->parent) toft_budget_raise_peak(at);
-  return 1;
+  for (toft_budget *at = b; at != NULL; at = at->parent) toft_budget_raise_peak(&at->sums[which]);
+  return NULL;
 }
 
-static size_t toft_budget_room(const toft_budget *b) {
-  size_t limit = TOFT_LOAD(&b->limit), reserved = TOFT_LOAD(&b->reserved);
-  return reserved < limit ? limit - reserved : 0;
+/* As toft_budget_charge, and counts the refusal. 0: refused. */
+static int toft_budget_request(toft_budget *b, int which, size_t size) {
+  toft_budget *refusing = toft_budget_charge(b, which, size);
+  if (refusing != NULL) TOFT_ADD(&refusing->sums[which].refusals, 1);
+  return refusing == NULL;
+}
+
+static size_t toft_budget_room(const toft_budget *b, int which) {
+  const toft_budget_sum *s = &b->sums[which];
+  size_t limit = TOFT_LOAD(&s->limit), now = TOFT_LOAD(&s->now);
+  return now < limit ? limit - now : 0;
 }
 
 /* ---- the source ---- */
 
+static void toft_budget_unblock(const toft_budget_source_state *s, size_t size) {
+  if (s->counts_live) toft_budget_uncharge(s->budget, NULL, TOFT_LIVE_BYTES, size);
+  toft_budget_uncharge(s->budget, NULL, TOFT_RESERVED_BYTES, size);
+}
+
+/* Counts a block of that size, or more bytes of one. 0: refused. */
+static int toft_budget_block(const toft_budget_source_state *s, size_t size) {
+  if (!toft_budget_request(s->budget, TOFT_RESERVED_BYTES, size)) return 0;
+  if (!s->counts_live || toft_budget_request(s->budget, TOFT_LIVE_BYTES, size)) return 1;
+  toft_budget_uncharge(s->budget, NULL, TOFT_RESERVED_BYTES, size);
+  return 0;
+}
+
 static void *toft_budget_take(toft_source *self, size_t size) {
-  toft_budget *b = toft_budget_of(self);
-  if (!toft_budget_charge(b, size)) return NULL;
-  void *block = b->inner->take(b->inner, size);
-  if (block == NULL) toft_budget_uncharge(b, NULL, size);
+  const toft_budget_source_state *s = toft_budget_source_of(self);
+  toft_source *inner = s->budget->inner;
+  if (!toft_budget_block(s, size)) return NULL;
+  void *block = inner->take(inner, size);
+  if (block == NULL) toft_budget_unblock(s, size);
   return block;
 }
 
 static void toft_budget_put(toft_source *self, void *block, size_t size) {
-  toft_budget *b = toft_budget_of(self);
-  b->inner->put(b->inner, block, size);
-  toft_budget_uncharge(b, NULL, size);
+  const toft_budget_source_state *s = toft_budget_source_of(self);
+  toft_source *inner = s->budget->inner;
+  inner->put(inner, block, size);
+  toft_budget_unblock(s, size);
 }
 
 static int toft_budget_extend(toft_source *self, void *block, size_t size, size_t want) {
-  toft_budget *b = toft_budget_of(self);
+  const toft_budget_source_state *s = toft_budget_source_of(self);
+  toft_source *inner = s->budget->inner;
   size_t more = want > size ? want - size : 0;
-  if (more != 0 && !toft_budget_charge(b, more)) return 0;
-  if (!b->inner->extend(b->inner, block, size, want)) {
-    toft_budget_uncharge(b, NULL, more);
+  if (more != 0 && !toft_budget_block(s, more)) return 0;
+  if (!inner->extend(inner, block, size, want)) {
+    toft_budget_unblock(s, more);
     return 0;
   }
-  if (want < size) toft_budget_uncharge(b, NULL, size - want);
+  if (want < size) toft_budget_unblock(s, size - want);
+  return 1;
+}
+
+static void toft_budget_source_init(toft_budget_source_state *s, toft_budget *b, int counts_live) {
+  s->source.take = toft_budget_take;
+  s->source.put = toft_budget_put;
+  if (b->inner->extend != NULL) s->source.extend = toft_budget_extend;
+  s->budget = b;
+  s->counts_live = counts_live;
+}
+
+/* ---- portions of live bytes ---- */
+
+#define TOFT_PORTION_SPARE_MAX (64 * TOFT_KIB)
+#define TOFT_PARKED_SHARE 128 /* of a limit may be parked: less than 1 % */
+
+static void toft_budget_unpark(toft_budget *b, const toft_budget *end, size_t spare) {
+  for (; b != end; b = b->parent) TOFT_ADD(&b->parked, 0 - spare);
+}
+
+/* The bytes that may still be parked at a level. */
+static size_t toft_budget_parking(const toft_budget *b, size_t parked) {
+  size_t most = TOFT_LOAD(&b->sums[TOFT_LIVE_BYTES].limit) / TOFT_PARKED_SHARE;
+  return parked < most ? most - parked : 0;
+}
+
+static int toft_budget_park_one(toft_budget *b, size_t spare) {
+  size_t parked = TOFT_LOAD(&b->parked);
+  do
+    if (toft_budget_parking(b, parked) < spare) return 0;
+  while (!TOFT_CAS_RELAXED(&b->parked, &parked, parked + spare));
+  return 1;
+}
+
+/* The spare bytes of an arena, which are counted as parked: less the more others have. */
+static size_t toft_budget_park(toft_budget *b) {
+  size_t spare = TOFT_PORTION_SPARE_MAX;
+  for (const toft_budget *at = b; at != NULL; at = at->parent)
+    spare = toft_min(spare, toft_budget_parking(at, TOFT_LOAD(&at->parked)) / 4 & ~(size_t)15);
+  for (toft_budget *at = b; at != NULL && spare != 0; at = at->parent)
+    if (!toft_budget_park_one(at, spare)) {
+      toft_budget_unpark(b, at, spare);
+      spare = 0;
+    }
+  return spare;
+}
+
+static toft_source *toft_budget_for_arena(toft_source *source) {
+  toft_budget *b = toft_budget_source_of(source)->budget;
+  return b->counts_live ? &b->of_arenas.source : source;
+}
+
+static int toft_budget_begin(toft_source *source, toft_portion **made) {
+  toft_budget *b = toft_budget_source_of(source)->budget;
+  if (source != &b->of_arenas.source) return 1;
+  toft_portion *p = (toft_portion *)toft_os_heap_take(64, 64);
+  if (p == NULL) return 0;
+  memset(p, 0, sizeof *p);
+  p->budget = b;
+  *made = p;
+  return 1;
+}
+TOFT_STATIC_ASSERT(portion, sizeof(toft_portion) <= 64);
+
+static void toft_budget_shrink(toft_portion *p, size_t granted, int last) {
+  toft_budget_uncharge(p->budget, NULL, TOFT_LIVE_BYTES, p->granted - granted);
+  p->granted = granted;
+  if (!last) return;
+  toft_budget_unpark(p->budget, NULL, p->spare);
+  p->spare = 0;
+}
+
+static int toft_budget_grow(toft_portion *p, size_t granted) {
+  if (!toft_budget_request(p->budget, TOFT_LIVE_BYTES, granted - p->granted)) return 0;
+  p->granted = granted;
+  toft_budget_unpark(p->budget, NULL, p->spare);
+  p->spare = toft_budget_park(p->budget);
+  if (toft_budget_charge(p->budget, TOFT_LIVE_BYTES, p->spare / 2) == NULL) p->granted += p->spare / 2;
   return 1;
 }
 
 /* ---- refusals ---- */
 
 /* The budget whose limit refuses `size` bytes; NULL: none. */
-static toft_budget *toft_budget_refusing(toft_budget *b, size_t size) {
-  while (b != NULL && toft_budget_room(b) >= size) b = b->parent;
+static toft_budget *toft_budget_refusing(toft_budget *b, int which, size_t size) {
+  while (b != NULL && toft_budget_room(b, which) >= size) b = b->parent;
   return b;
 }
 
-/* Calls the callback for a request that needs a block of at least `size` bytes. Returns its answer. */
-static int toft_budget_call(const toft_source *source, size_t size) {
-  toft_budget *b = toft_budget_refusing(toft_budget_of(source), size);
-  return b != NULL && b->refused != NULL && b->refused(b->refused_arg, b, size) != 0;
+/* Calls the callback of the budget that refused `size` bytes. Returns its answer. NULL: other threads have returned
+ * enough since the refusal. */
+static int toft_budget_call(toft_budget *b, size_t size) {
+  if (b == NULL) return 1;
+  return b->refused != NULL && b->refused(b->refused_arg, b, size) != 0;
 }
 
-static const toft_budget_calls toft_calls_of_budgets = {toft_budget_take, toft_budget_call};
+/* For a request that needs a block of at least `size` bytes. */
+static int toft_budget_ask_blocks(const toft_source *source, size_t size) {
+  const toft_budget_source_state *s = toft_budget_source_of(source);
+  toft_budget *b = toft_budget_refusing(s->budget, TOFT_RESERVED_BYTES, size);
+  if (b == NULL && s->counts_live) b = toft_budget_refusing(s->budget, TOFT_LIVE_BYTES, size);
+  return toft_budget_call(b, size);
+}
+
+static int toft_budget_ask_portion(const toft_portion *p, size_t size) {
+  return toft_budget_call(toft_budget_refusing(p->budget, TOFT_LIVE_BYTES, size), size);
+}
+
+/* ---- the list of the process, by id ---- */
+
+static toft_budget *toft_first_budget, *toft_last_budget;
+static uint64_t toft_last_budget_id;
+
+static void toft_budget_link(toft_budget *b) {
+  toft_arm_fork();
+  toft_lock_take(&toft_budget_list_lock);
+  b->id = ++toft_last_budget_id;
+  b->previous = toft_last_budget;
+  *(b->previous != NULL ? &b->previous->next : &toft_first_budget) = b;
+  toft_last_budget = b;
+  TOFT_UNLOCK(&toft_budget_list_lock);
+}
+
+static void toft_budget_unlink(const toft_budget *b) {
+  toft_lock_take(&toft_budget_list_lock);
+  *(b->previous != NULL ? &b->previous->next : &toft_first_budget) = b->next;
+  *(b->next != NULL ? &b->next->previous : &toft_last_budget) = b->previous;
+  TOFT_UNLOCK(&toft_budget_list_lock);
+}
+
+static const toft_budget *toft_budget_root(const toft_budget *b) {
+  while (b->parent != NULL) b = b->parent;
+  return b;
+}
+
+static size_t toft_budget_list(const toft_source *source, uint64_t id, toft_budget_entry *out, size_t n) {
+  const toft_budget *root = source != NULL ? toft_budget_root(toft_budget_source_of(source)->budget) : NULL;
+  size_t count = 0;
+  if (!toft_lock_take_at_unload(&toft_budget_list_lock)) return 0;
+  for (const toft_budget *b = toft_first_budget; b != NULL && count < n; b = b->next) {
+    if (b->id <= id || (root != NULL && toft_budget_root(b) != root)) continue;
+    toft_budget_entry *e = &out[count++];
+    e->id = b->id;
+    e->parent = b->parent != NULL ? b->parent->id : 0;
+    memcpy(e->name, b->name, sizeof e->name);
+    e->stats = toft_budget_get_stats(b);
+    e->live = toft_budget_get_live_stats(b);
+    e->counts_live = b->counts_live;
+  }
+  TOFT_UNLOCK(&toft_budget_list_lock);
+  return count;
+}
+
+static const toft_budget_calls toft_calls_of_budgets = {
+    toft_budget_take, toft_budget_ask_blocks, toft_budget_for_arena,   toft_budget_begin,
+    toft_budget_grow, toft_budget_shrink,     toft_budget_ask_portion, toft_budget_list,
+};
 
 /* ---- API ---- */
 
@@ -3178,42 +3545,76 @@ toft_budget *toft_budget_create(const toft_budget_options *options) {
   if (b == NULL) return NULL;
   memset(b, 0, sizeof *b);
   b->inner = o.parent != NULL ? o.parent->inner : o.source != NULL ? o.source : &toft_heap_source;
-  b->source.take = toft_budget_take;
-  b->source.put = toft_budget_put;
-  if (b->inner->extend != NULL) b->source.extend = toft_budget_extend;
+  b->counts_live = o.parent != NULL && o.parent->counts_live;
+  toft_budget_source_init(&b->of_objects, b, b->counts_live);
+  toft_budget_source_init(&b->of_arenas, b, 0);
   b->parent = o.parent;
-  b->limit = o.limit;
+  b->sums[TOFT_RESERVED_BYTES].limit = o.limit;
+  b->sums[TOFT_LIVE_BYTES].limit = SIZE_MAX;
   b->refused = o.refused;
   b->refused_arg = o.refused_arg;
   if (length != 0) memcpy(b->name, o.name, length);
   if (b->parent != NULL) TOFT_ADD(&b->parent->children, 1);
+  toft_budget_link(b);
   TOFT_STORE_POINTER(const toft_budget_calls, &toft_budgets, &toft_calls_of_budgets);
   return b;
 }
 
+static int toft_budget_is_used(const toft_budget *b) {
+  return TOFT_LOAD(&b->sums[TOFT_RESERVED_BYTES].now) != 0 || TOFT_LOAD(&b->children) != 0;
+}
+
 int toft_budget_release(toft_budget *b) {
   if (b == NULL) return TOFT_OK;
-  if (TOFT_LOAD(&b->reserved) != 0 || TOFT_LOAD(&b->children) != 0) return TOFT_EBUSY;
+  if (toft_budget_is_used(b)) return TOFT_EBUSY;
+  toft_budget_unlink(b);
   if (b->parent != NULL) TOFT_ADD(&b->parent->children, (size_t)0 - 1);
   toft_os_heap_put(b);
   return TOFT_OK;
 }
 
-toft_source *toft_budget_source(toft_budget *b) { return &b->source; }
-void toft_budget_set_limit(toft_budget *b, size_t limit) { TOFT_STORE(&b->limit, limit); }
+toft_source *toft_budget_source(toft_budget *b) { return &b->of_objects.source; }
 const char *toft_budget_name(const toft_budget *b) { return b->name; }
 toft_budget *toft_budget_parent(const toft_budget *b) { return b->parent; }
 
-toft_budget_stats toft_budget_get_stats(const toft_budget *b) {
-  toft_budget_stats s;
+void toft_budget_set_limit(toft_budget *b, size_t limit) { TOFT_STORE(&b->sums[TOFT_RESERVED_BYTES].limit, limit); }
+
+int toft_budget_limit_live(toft_budget *b, size_t limit) {
+  if (!b->counts_live) {
+    if (toft_budget_is_used(b)) return TOFT_EBUSY;
+    b->counts_live = b->of_objects.counts_live = 1;
+  }
+  TOFT_STORE(&b->sums[TOFT_LIVE_BYTES].limit, limit);
+  return TOFT_OK;
+}
+
+static size_t toft_budget_available(const toft_budget *b, int which) {
   size_t available = SIZE_MAX;
-  for (const toft_budget *at = b; at != NULL; at = at->parent) available = toft_min(available, toft_budget_room(at));
-  s.limit = TOFT_LOAD(&b->limit);
-  s.reserved = TOFT_LOAD(&b->reserved);
-  s.peak = TOFT_LOAD(&b->peak);
-  s.available = available;
-  s.refusals = TOFT_LOAD(&b->refusals);
+  for (; b != NULL; b = b->parent) available = toft_min(available, toft_budget_room(b, which));
+  return available;
+}
+
+toft_budget_stats toft_budget_get_stats(const toft_budget *b) {
+  const toft_budget_sum *sum = &b->sums[TOFT_RESERVED_BYTES];
+  toft_budget_stats s;
+  s.limit = TOFT_LOAD(&sum->limit);
+  s.reserved = TOFT_LOAD(&sum->now);
+  s.peak = TOFT_LOAD(&sum->peak);
+  s.available = toft_budget_available(b, TOFT_RESERVED_BYTES);
+  s.refusals = TOFT_LOAD(&sum->refusals);
   s.children = TOFT_LOAD(&b->children);
+  return s;
+}
+
+toft_budget_live_stats toft_budget_get_live_stats(const toft_budget *b) {
+  const toft_budget_sum *sum = &b->sums[TOFT_LIVE_BYTES];
+  toft_budget_live_stats s;
+  s.limit = TOFT_LOAD(&sum->limit);
+  s.live = TOFT_LOAD(&sum->now);
+  s.peak = TOFT_LOAD(&sum->peak);
+  s.available = toft_budget_available(b, TOFT_LIVE_BYTES);
+  s.parked = TOFT_LOAD(&b->parked);
+  s.refusals = TOFT_LOAD(&sum->refusals);
   return s;
 }
 
@@ -3515,6 +3916,7 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
     toft_mark_all_freed(a, 0);
     toft_retain_blocks(a, policy, keep);
     a->live = 0;
+    toft_portion_return(a);
     toft_accounting_reset(a);
     toft_next_epoch(a);
     a->initial.epoch = a->current->epoch = toft_epoch(a);
@@ -3531,6 +3933,7 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
   toft_sync_in(a);
   if (!(a->state & TOFT_REFUSING)) {
     toft_put_spares(a, keep);
+    toft_portion_return(a);
     toft_block_header *b = a->current;
     a->spare_keep = toft_min(a->spare_keep, keep);
     if (toft_current_is_unused(a) && b->size > keep) {
@@ -3558,13 +3961,15 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
 
 /* After a refusal: whether a callback has raised the budget, or may have freed memory. */
 static int toft_may_try_again(toft_state *a, size_t size, size_t align) {
-  if (toft_budget_raised(a, size, align)) return 1;
 #ifdef TOFT_OMIT_METERS
-  return 0;
+  return toft_budget_raised(a, size, align);
 #else
-  if (!toft_was_refused(a)) return 0;
+  size_t live = toft_refused_live(a);
+  if (toft_budget_raised(a, size, align)) return 1;
+  if (live == 0 && !toft_was_refused(a)) return 0;
   uint32_t was_busy = toft_begin_callback(a);
-  int again = toft_budget_ask(a->source, toft_least_size(toft_need(size, align)));
+  int again =
+      live != 0 ? toft_budget_ask_live(a, live) : toft_budget_ask(a->source, toft_least_size(toft_need(size, align)));
   toft_end_callback(a, was_busy);
   return again;
 #endif
@@ -3919,7 +4324,7 @@ static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const ch
   if (a->state & refusing) {
     code = TOFT_EBUSY;
   } else if (what == TOFT_SET_BUDGET) {
-    a->budget = value;
+    toft_set_own_budget(a, value);
   } else if (what == TOFT_SET_TAG) {
     code = toft_apply_tag(a, value, name, name_len);
   } else if (what == TOFT_SET_SAMPLE) {
@@ -3943,7 +4348,7 @@ static void toft_op_release(toft_arena *head);
 static int toft_op_query(const toft_arena *head, uint32_t what, uint64_t *value) {
   const toft_state *a = (const toft_state *)(const void *)head;
   if (what == TOFT_SET_BUDGET) {
-    *value = a->budget;
+    *value = toft_own_budget(a);
   } else if (what == TOFT_SET_SAMPLE) {
     *value = toft_sampling_period(a);
   } else if (what == TOFT_SET_CHECKED) {
@@ -4161,6 +4566,7 @@ toft_arena *toft_create_with(const toft_options *given) {
   if ((o.flags & ~(uint32_t)(TOFT_CHECKED | TOFT_HARDENED)) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
   toft_source *source = o.source != NULL || o.buffer != NULL ? o.source : &toft_heap_source;
   if (o.flags & TOFT_HARDENED) source = toft_hardened_source(source);
+  if (o.buffer == NULL) source = toft_source_for_arena(source);
   toft_arena *head = NULL;
   if (o.buffer != NULL) {
     head = toft_create_in(o.buffer, o.buffer_size, source);
@@ -4181,9 +4587,14 @@ toft_arena *toft_create_with(const toft_options *given) {
     a->first_size = first;
     toft_make_initial_current(a, 1);
   }
+  if (o.buffer == NULL && !toft_portion_begin(a)) {
+    toft_release_all(a);
+    return NULL;
+  }
   if ((((o.flags & TOFT_CHECKED) || (a->state & TOFT_IS_CHECKED)) && toft_begin_checks(a) != TOFT_OK) ||
       ((o.flags & TOFT_HARDENED) && toft_begin_hardening(a) != TOFT_OK)) {
     toft_instruments_release(a);
+    toft_portion_end(a);
     toft_put_initial(a);
     return NULL;
   }
@@ -4218,6 +4629,7 @@ static void toft_release_all(toft_state *a) {
   }
   toft_put_spares(a, 0);
   toft_instruments_release(a);
+  toft_portion_end(a);
   a->initial_size = a->initial.size; /* its source may have extended it */
   toft_put_initial(a);
 }
@@ -4268,7 +4680,7 @@ static int toft_adopt_own(toft_state *a, toft_state *donor) {
     toft_set_limit(donor);
     return TOFT_EBUSY;
   }
-  if (!toft_fits_budget(a, (size_t)donor->live) || donor->live > TOFT_MAX_REQUEST) {
+  if (!toft_fits_budget_of_arena(a, donor->live) || donor->live > TOFT_MAX_REQUEST) {
     toft_set_limit(donor);
     return TOFT_ENOMEM;
   }
@@ -4277,6 +4689,7 @@ static int toft_adopt_own(toft_state *a, toft_state *donor) {
     return TOFT_ENOMEM;
   }
   donor->state |= TOFT_BUSY; /* further calls on the donor are refused */
+  toft_portion_return(donor);
   toft_set_limit(donor);
   toft_profile_remove(donor);
   toft_link_cleanup(a, &donor->adopted, toft_release_adopted, donor);
@@ -4719,7 +5132,7 @@ static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size) 
   s.live = a->live;
   s.allocated = a->allocated;
   s.peak = a->peak;
-  s.budget = a->budget;
+  s.budget = toft_own_budget(a);
   toft_set_limit(a);
   size_t n = toft_min(out_size, sizeof s);
   memcpy(out, &s, n);
@@ -5922,19 +6335,19 @@ static size_t toft_size_with_redzones(size_t size, size_t align); /* debug_ops.c
 /* The slow path of toft_budget_raised. */
 static TOFT_COLD int toft_ask_for_budget(toft_state *a, size_t size, size_t align) {
   toft_instruments *w = a->instruments;
-  uint64_t claimed = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
+  uint64_t claimed = toft_claimed_bytes(a);
   size_t charge = TOFT_ROUND8(size), pad = align > 8 ? align : 0;
   if (a->state & TOFT_IS_CHECKED) {
     charge = toft_size_with_redzones(size, align);
     pad = align + 8; /* red zones are aligned to 16 */
   }
-  uint64_t budget = a->budget, need = (uint64_t)charge + pad;
+  uint64_t budget = toft_own_budget(a), need = (uint64_t)charge + pad;
   int fits = budget == UINT64_MAX || a->live + claimed + need <= budget;
   if ((fits && !toft_was_refused(a)) || !toft_fits_tag_budget(a, charge)) return 0;
   uint32_t was_busy = toft_begin_callback(a);
   uint64_t answer = w->on_refusal(w->on_refusal_arg, &a->head, a->live, budget, size);
   toft_end_callback(a, was_busy);
-  if (answer > budget) a->budget = answer;
+  if (answer > budget) toft_set_own_budget(a, answer);
   return fits || answer > budget; /* the callback may have returned memory to the source */
 }
 
@@ -8632,6 +9045,45 @@ static int toft_json_site(void *arg, const toft_site_report *r) {
   return j->code;
 }
 
+static void toft_json_budget(toft_json *j, const toft_budget_entry *e) {
+  toft_json_next(j);
+  toft_json_open(j, "{");
+  toft_json_number(j, "id", e->id);
+  toft_json_optional(j, "parent", e->parent, 0);
+  toft_json_text(j, "name", e->name);
+  toft_json_optional(j, "limit", e->stats.limit, SIZE_MAX);
+  toft_json_number(j, "reserved", e->stats.reserved);
+  toft_json_number(j, "peak", e->stats.peak);
+  toft_json_number(j, "refusals", e->stats.refusals);
+  if (e->counts_live) {
+    toft_json_key(j, "live");
+    toft_json_open(j, "{");
+    toft_json_optional(j, "limit", e->live.limit, SIZE_MAX);
+    toft_json_number(j, "live", e->live.live);
+    toft_json_number(j, "peak", e->live.peak);
+    toft_json_number(j, "parked", e->live.parked);
+    toft_json_number(j, "refusals", e->live.refusals);
+    toft_json_close(j, "}");
+  }
+  toft_json_close(j, "}");
+}
+
+/* The budgets of the tree of `source`, or of the process if it is NULL. No lock is held while they are written. */
+static void toft_json_budgets(toft_json *j, const toft_source *source) {
+  const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, &toft_budgets);
+  if (source != NULL) calls = toft_calls_of(&toft_budgets, source);
+  if (calls == NULL) return;
+  toft_budget_entry some[16];
+  size_t most = sizeof some / sizeof *some, count = most;
+  toft_json_key(j, "budgets");
+  toft_json_open(j, "[");
+  for (uint64_t id = 0; count == most; id = some[most - 1].id) {
+    count = calls->list(source, id, some, most);
+    for (size_t i = 0; i < count; i++) toft_json_budget(j, &some[i]);
+  }
+  toft_json_close(j, "]");
+}
+
 static void toft_json_begin(toft_json *j) {
   toft_json_open(j, "{");
   toft_json_number(j, "version", 1);
@@ -8690,6 +9142,7 @@ int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_wri
   }
   toft_stats stats = toft_get_stats(head);
   toft_json_begin(&j);
+  if (own && toft_state_of(head)->source != NULL) toft_json_budgets(&j, toft_state_of(head)->source);
   toft_json_report(&j, &stats, own ? toft_state_of(head)->instruments : NULL);
   toft_json_flush(&j);
   if (own) {
@@ -9047,6 +9500,7 @@ static int toft_write_profile_alone(void) {
   j.place = toft_place_of_site;
   toft_json_begin(&j);
   toft_json_process(&j, arenas, released);
+  toft_json_budgets(&j, NULL);
   toft_json_report(&j, &stats, &sum);
   toft_json_raw(&j, "\n");
   toft_json_flush(&j);
@@ -9132,8 +9586,14 @@ static void toft_before_fork(void) {
   toft_lock_take(&toft_registry_lock);
   toft_lock_take(&toft_quarantine_lock);
   toft_lock_take(&toft_findings_lock);
+#ifndef TOFT_OMIT_METERS
+  toft_lock_take(&toft_budget_list_lock);
+#endif
 }
 static void toft_after_fork(int phase) {
+#ifndef TOFT_OMIT_METERS
+  TOFT_UNLOCK(&toft_budget_list_lock);
+#endif
   TOFT_UNLOCK(&toft_findings_lock);
   TOFT_UNLOCK(&toft_quarantine_lock);
   TOFT_UNLOCK(&toft_registry_lock);

@@ -337,6 +337,12 @@ static void write_twice(void) {
   toft_arena *a = toft_create();
   CHECK(a != NULL && toft_write_profile() == TOFT_OK);
   CHECK(read_file(profile) && strstr(text, "\"arenas\":1,\"released\":0,") != NULL);
+  CHECK(strstr(text, "\"budgets\"") == NULL);
+  toft_budget_options o = TOFT_BUDGET_OPTIONS; /* all budgets, whichever arenas are there */
+  o.name = "of a profile";
+  o.limit = 5000;
+  CHECK(toft_budget_create(&o) != NULL && toft_write_profile() == TOFT_OK && read_file(profile));
+  CHECK(strstr(text, "\"name\":\"of a profile\",\"limit\":5000,\"reserved\":0,") != NULL);
   allocate(a, 1, 10);
   toft_release(a);
 }

@@ -173,6 +173,49 @@ static void tenants_do_not_starve_each_other(void **state) {
 #endif
 
 #ifndef TOFT_OMIT_METERS
+enum { ONCE, FROM_THEN_ON, ABOVE_A_SIZE, ABOVE_A_SUM, BY_THE_BUDGET, CAUSES };
+
+/* The source below the budgets counts too, and is never above the limit. Everything comes back. */
+static void budgets_count_what_the_source_gives(void **state) {
+  static const size_t some[] = {10, 3000, 70000, 24, 200000};
+  (void)state;
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (int cause = 0; cause < CAUSES; cause++)
+      for (size_t n = 1; n < 8; n += is_brief() ? 3 : 1) {
+        const kind *it = &kinds[i];
+        counted source;
+        size_t served = 0;
+        toft_budget_options o = TOFT_BUDGET_OPTIONS;
+        o.source = counted_init(&source);
+        if (cause == ONCE) source.fail_at = n;
+        if (cause == FROM_THEN_ON) source.fail_from = n;
+        if (cause == ABOVE_A_SIZE) source.size_max = (size_t)4096 << n;
+        if (cause == ABOVE_A_SUM) source.limit = n * 300000;
+        if (cause == BY_THE_BUDGET) o.limit = n * 300000;
+        toft_budget *root = toft_budget_create(&o);
+        if (n % 2 == 0) assert_int_equal(toft_budget_limit_live(root, 1000000), TOFT_OK);
+        toft_budget_options of_tenant = TOFT_BUDGET_OPTIONS;
+        of_tenant.parent = root;
+        toft_budget *tenant = toft_budget_create(&of_tenant);
+        void *of = it->create(toft_budget_source(tenant));
+        for (int round = 0; of != NULL && round < 3; round++) {
+          for (served = 0; served < 200; served++) {
+            sizes[served] = some[served % 5];
+            if ((at[served] = it->alloc(of, sizes[served])) == NULL) break;
+            assert_int_equal(toft_budget_get_stats(tenant).reserved, source.bytes);
+          }
+          assert_int_equal(toft_budget_get_stats(root).reserved, source.bytes);
+          assert_true(source.peak <= o.limit && toft_budget_get_live_stats(root).peak <= 1000000);
+          it->empty(of, at, sizes, served);
+        }
+        if (of != NULL) it->release(of);
+        counted_all_back(&source);
+        assert_int_equal(toft_budget_get_live_stats(root).live, 0);
+        assert_int_equal(toft_budget_release(tenant), TOFT_OK); /* nothing is reserved */
+        assert_int_equal(toft_budget_release(root), TOFT_OK);
+      }
+}
+
 static uint64_t seen_live;
 static size_t calls, seen_size;
 static uint64_t lift(void *arg, toft_arena *a, uint64_t live, uint64_t budget, size_t size) {
@@ -226,6 +269,7 @@ int main(void) {
       cmocka_unit_test(tenants_do_not_starve_each_other),
 #endif
 #ifndef TOFT_OMIT_METERS
+      cmocka_unit_test(budgets_count_what_the_source_gives),
       cmocka_unit_test(the_callback_hears_of_the_source),
 #endif
   };

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "support.h"
 
+#include <stdio.h>
+
 static toft_arena *a;
 
 static int set_up(void **state) {
@@ -139,6 +141,61 @@ static void text_is_truncated_to_the_buffer(void **state) {
   assert_int_equal(toft_snapshot_text(a, &o, text, sizeof text), 0);
 }
 
+static toft_budget *budget_of(toft_budget *parent, const char *name) {
+  toft_budget_options o = TOFT_BUDGET_OPTIONS;
+  o.parent = parent;
+  o.name = name;
+  toft_budget *b = toft_budget_create(&o);
+  assert_non_null(b);
+  return b;
+}
+
+/* The tree of the arena's budget, parents first; not those of other trees. */
+static void budgets_are_shown(void **state) {
+  enum { MANY = 50 };
+  static char text[20000];
+  toft_budget *children[MANY];
+  (void)state;
+  toft_budget *process = budget_of(NULL, "process"), *other = budget_of(NULL, "other");
+  toft_budget *tenant = budget_of(process, "a \"tenant\"");
+  toft_budget_set_limit(tenant, 100000);
+  assert_int_equal(toft_budget_limit_live(tenant, 8192), TOFT_OK);
+  toft_release(a);
+  a = arena_on(toft_budget_source(tenant));
+  assert_non_null(toft_alloc(a, 8));
+  assert_null(toft_alloc(a, 200000));
+  toft_budget_live_stats live = toft_budget_get_live_stats(tenant);
+  char expected[600];
+  (void)snprintf(
+      expected, sizeof expected,
+      "{\"version\":1,\"budgets\":[{\"id\":1,\"parent\":null,\"name\":\"process\",\"limit\":null,\"reserved\":4096,"
+      "\"peak\":4096,\"refusals\":0},{\"id\":3,\"parent\":1,\"name\":\"a \\\"tenant\\\"\",\"limit\":100000,"
+      "\"reserved\":4096,\"peak\":4096,\"refusals\":0,\"live\":{\"limit\":8192,\"live\":%u,\"peak\":%u,"
+      "\"parked\":%u,\"refusals\":1}}],\"stats\":",
+      (unsigned)live.live, (unsigned)live.peak, (unsigned)live.parked);
+  assert_memory_equal(all_of_it(text, sizeof text, 0), expected, strlen(expected));
+  for (int i = 0; i < MANY; i++) children[i] = budget_of(tenant, "child");
+  for (int i = 0; i < MANY; i += 3) assert_int_equal(toft_budget_release(children[i]), TOFT_OK);
+  size_t count = 0, last = 0;
+  for (const char *at = all_of_it(text, sizeof text, 0); (at = strstr(at, "{\"id\":")) != NULL; count++) {
+    size_t id = strtoul(at += 6, NULL, 10);
+    assert_true(id > last);
+    last = id;
+  }
+  assert_int_equal(count, 2 + MANY - (MANY + 2) / 3);
+  for (int i = 0; i < MANY; i++)
+    if (i % 3 != 0) assert_int_equal(toft_budget_release(children[i]), TOFT_OK);
+  toft_release(a);
+  assert_int_equal(toft_budget_release(tenant), TOFT_OK);
+  assert_int_equal(toft_budget_release(process), TOFT_OK);
+  a = arena_on(toft_budget_source(other));
+  assert_non_null(strstr(all_of_it(text, sizeof text, 0), "\"budgets\":[{\"id\":2,\"parent\":null,\"name\":\"other\""));
+  toft_release(a);
+  assert_int_equal(toft_budget_release(other), TOFT_OK);
+  a = toft_create();
+  assert_null(strstr(all_of_it(text, sizeof text, 0), "budgets"));
+}
+
 typedef struct writer {
   int pieces, stop_at;
 } writer;
@@ -186,6 +243,7 @@ int main(void) {
       test(names_are_the_symbolizers),
       test(a_symbolizer_finds_an_empty_symbol),
       test(text_is_truncated_to_the_buffer),
+      test(budgets_are_shown),
       test(the_writer_may_stop_it),
   };
   return cmocka_run_group_tests_name("snapshot", tests, NULL, NULL);

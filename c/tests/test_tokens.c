@@ -1,5 +1,5 @@
-/* The allocation functions of clang's allocation tokens, called as clang does: types keep their addresses, objects of the
- * C library, threads, fork, refusals.
+/* The allocation functions of clang's allocation tokens, called as clang does: types keep their addresses, objects of
+ * the C library, threads, fork, refusals.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -26,6 +26,18 @@ toft::arena_options on(const toft::budget &b) {
   return o;
 }
 
+TEST(Budget, LimitsLiveBytes) {
+  toft::budget tenant;
+  EXPECT_EQ(tenant.limit_live(100000), TOFT_OK);
+  toft::arena a(on(tenant)), b(on(tenant));
+  (void)a.allocate(60000);
+  EXPECT_GE(tenant.live_stats().live, 60000u);
+  EXPECT_EQ(b.try_allocate(60000), nullptr);
+  a.reset();
+  EXPECT_NE(b.try_allocate(60000), nullptr);
+  EXPECT_EQ(tenant.live_stats().limit, 100000u);
+}
+
 TEST(Budget, CountsForParents) {
   toft::budget process;
   toft::budget tenant = process.child("tenant", 1 << 20);

@@ -61,7 +61,9 @@ struct task {
     void unhandled_exception() { std::abort(); }
     auto final_suspend() noexcept {
       struct transfer : std::suspend_always {
-        std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> h) noexcept { return h.promise().awaiting; }
+        std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> h) noexcept {
+          return h.promise().awaiting;
+        }
       };
       return transfer{};
     }
@@ -86,7 +88,7 @@ struct task {
 
 // ---- the workload ----
 
-static std::deque<std::coroutine_handle<>> ready; // leaves that wait
+static std::deque<std::coroutine_handle<>> ready;  // leaves that wait
 
 struct wait_for_turn {
   bool waits;
@@ -128,7 +130,7 @@ struct recycler_request {
   recycler_frames frames{memory};
 };
 struct arena_request {
-  toft::arena memory; // of the thread's cache
+  toft::arena memory;  // of the thread's cache
   arena_frames frames{memory};
 };
 
@@ -159,7 +161,7 @@ void run_in_turn(int requests) {
       h.resume();
     }
     for (auto &root : roots) check(root.handle.promise().result);
-    roots.clear(); // before their memory
+    roots.clear();  // before their memory
   }
 }
 

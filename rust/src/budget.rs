@@ -93,9 +93,7 @@ impl BudgetOptions {
 
     /// Called for a request of these bytes that the limit of the budget refuses, once for the request, on its thread and
     /// without a lock. It may drop other objects, wait for other threads, or write data to a file, and returns whether
-    /// the request is tried again. It must not use the arena that requests; a panic counts as false.
-    ///
-    /// Arenas and scopes call it. Recyclers, shared arenas and pools fail without it.
+    /// the request is tried again. It must not use the object that requests; a panic counts as false.
     ///
     /// ```
     /// use std::sync::Mutex;
@@ -274,7 +272,8 @@ impl fmt::Debug for BudgetOptions {
     }
 }
 
-// SAFETY: the inner source's blocks; a callback's panic is caught.
+// SAFETY: the inner source's blocks; a callback's panic is caught. `refused` uses nothing but atomics and the callback,
+// which is `Sync`.
 unsafe impl Source for Budget {
     fn take(&self, size: usize) -> Option<NonNull<u8>> {
         if !self.charge(size) {
@@ -313,7 +312,8 @@ unsafe impl Source for Budget {
     }
 
     fn refused(&self, size: usize) -> bool {
-        let Some(budget) = self.levels().find(|budget| budget.room() < size) else { return false };
+        // Without one, other threads have returned enough since the refusal.
+        let Some(budget) = self.levels().find(|budget| budget.room() < size) else { return true };
         let Some(call) = &budget.0.on_refusal else { return false };
         catch_unwind(AssertUnwindSafe(|| call(budget, size))).unwrap_or(false)
     }

@@ -42,6 +42,7 @@ use core::ptr::NonNull;
 /// # Safety
 /// `take` returns memory of at least `size` bytes at a multiple of 64, valid for reads and writes on the arena's thread
 /// and used by no other code until it is returned by `put`, even if the source is moved. No function unwinds.
+/// `refused` may run on any thread while other threads call the source, even if the source is not `Sync`.
 pub unsafe trait Source {
     /// Takes a block of `size` bytes. `None`: no memory.
     fn take(&self, size: usize) -> Option<NonNull<u8>>;
@@ -74,8 +75,9 @@ pub unsafe trait Source {
         false
     }
 
-    /// Called when a request of an arena fails since the source refused blocks, down to one of `size` bytes. Returns
-    /// whether the request is to be tried once more, as the callback of a [`Budget`](crate::Budget) may decide.
+    /// Called when a request of an object fails since the source refused blocks, down to one of `size` bytes. Returns
+    /// whether the request is to be tried once more, as the callback of a [`Budget`](crate::Budget) may decide. Objects
+    /// of many threads call it without their lock: see the safety contract.
     fn refused(&self, size: usize) -> bool {
         let _ = size;
         false

@@ -17,11 +17,16 @@
  * more.
  * Arenas keep no unused blocks over a reset, so that what one of them does not use is there for the others.
  *
- * REFUSALS. When a limit refuses a block, an arena, a recycler, a toft_malloc or a pool first returns its unused blocks
- * and requests a smaller one. If that is refused too, the callback of the budget that refuses is called, once for the
- * request and without a lock: it may free other objects, wait for other threads, or write data to a file. Then the
- * request is tried once more. Shared arenas and synchronized recyclers call their source under a lock, and fail
- * without a call of the callback.
+ * LIVE BYTES. toft_budget_limit_live limits the bytes that are allocated, whatever blocks they lie in. Arenas, leases
+ * and frames take portions of the limit on their slow path, and return them by reset, rewind, free, trim and release,
+ * which all take the slow path then; what they hold without using it is less than 1 % of the limit. The blocks of other
+ * objects, of shared arenas and of arenas in a buffer count as live.
+ *
+ * REFUSALS. When a limit refuses a block, the object that requests it first returns its unused blocks and requests a
+ * smaller one. If that is refused too, the callback of the budget that refuses is called, once for the request and
+ * without a lock of the library: it may free other objects, wait for other threads, which may use the same shared arena
+ * or synchronized recycler, or write data to a file. Then the request is tried once more. It is also tried once more,
+ * without a call, if other threads have returned enough since the refusal.
  *
  * THREADS. All calls are thread-safe, but for release. Allocations that take no block do not touch a budget.
  *
@@ -65,6 +70,16 @@ typedef struct toft_budget_stats {
   uint64_t children;  /* budgets with this parent */
 } toft_budget_stats;
 
+/* In bytes, but for `refusals`. */
+typedef struct toft_budget_live_stats {
+  uint64_t limit;
+  uint64_t live;      /* of this budget and all below it, with what is parked */
+  uint64_t peak;      /* the most that was live */
+  uint64_t available; /* may be allocated before this budget or a parent refuses */
+  uint64_t parked;    /* at most so many of the live bytes are held by arenas without being allocated */
+  uint64_t refusals;  /* requests that this budget's limit of live bytes refused */
+} toft_budget_live_stats;
+
 /* options == NULL: the defaults. NULL if there is no memory, or the options are invalid: a size, a name above 31 bytes,
  * a source together with a parent. */
 TOFT_API TOFT_NODISCARD toft_budget *toft_budget_create(const toft_budget_options *options);
@@ -75,6 +90,12 @@ TOFT_API int toft_budget_release(toft_budget *b);
 TOFT_API struct toft_source *toft_budget_source(toft_budget *b);
 /* A limit below the reserved bytes refuses every block until enough is returned. */
 TOFT_API void toft_budget_set_limit(toft_budget *b, size_t limit);
+/* Begins to count live bytes, here and in budgets that are created below, and sets their limit; SIZE_MAX: none.
+ * TOFT_EBUSY, with no effect, if they are not counted yet and bytes are reserved or the budget has children; no other
+ * thread may use it at that time. */
+TOFT_API int toft_budget_limit_live(toft_budget *b, size_t limit);
+/* All 0, but for `limit` and `available`, while live bytes are not counted. */
+TOFT_API toft_budget_live_stats toft_budget_get_live_stats(const toft_budget *b);
 TOFT_API toft_budget_stats toft_budget_get_stats(const toft_budget *b);
 TOFT_API const char *toft_budget_name(const toft_budget *b);
 /* NULL: none. */

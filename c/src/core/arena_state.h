@@ -30,6 +30,7 @@ typedef struct toft_cleanup_node {
 
 typedef struct toft_checks toft_checks;           /* debug/debug_records.c */
 typedef struct toft_instruments toft_instruments; /* debug/accounting.c */
+typedef struct toft_portion toft_portion;         /* core/portion.c */
 
 enum {
   TOFT_PRISTINE = 1,         /* only the first part of toft_state is initialised: no slow call has happened yet */
@@ -45,6 +46,7 @@ enum {
   TOFT_ROUND_REFUSED = 2048, /* the source refused a request of this round */
   TOFT_KEEPS_BLOCKS = 4096,  /* the source refused, and has granted nothing in a later round: P10 merges no blocks */
   TOFT_RANGE_GROWS = 8192,   /* the claimed range goes on: the current block holds it, even if nothing is live */
+  TOFT_COUNTS_LIVE = 16384,  /* a budget counts its live bytes; `portion` is not NULL */
   TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */
 };
 #define TOFT_REFUSING (TOFT_CLAIMED | TOFT_BUSY)
@@ -59,7 +61,7 @@ typedef struct toft_state {
   unsigned char *end;    /* true end of the current block; limit may be lower */
   unsigned char *synced; /* cursor when live was last updated; in the thread's cache, the next ready arena */
   uint32_t state, rounds;
-  uint64_t budget; /* limit on live; UINT64_MAX: none */
+  uint64_t budget; /* limit on live; UINT64_MAX: none; with TOFT_COUNTS_LIVE what is granted, see toft_own_budget */
   toft_source *source;
   unsigned char *initial_start, *initial_end;
   size_t initial_size;
@@ -83,6 +85,7 @@ typedef struct toft_state {
   uint64_t adopted_live;         /* part of live that is in adopted arenas */
   toft_block_header initial;
   uint64_t window_peaks[TOFT_PEAK_WINDOWS];
+  toft_portion *portion;
   uintptr_t canary; /* hardened: of this state; 0: it was overwritten, and every call is refused */
 } toft_state;
 

@@ -8,6 +8,7 @@
 #include "guarded.c"
 #include "instrument.h"
 #include "policy.c"
+#include "portion.c"
 
 static toft_state *toft_state_of(const toft_arena *head) { return (toft_state *)(uintptr_t)head; }
 
@@ -56,9 +57,10 @@ static void toft_sync_in(toft_state *a) {
  * slow path; sets the epoch's lowest bit if rewinds must call ops too. */
 static void toft_set_limit(toft_state *a) {
   size_t remaining = (size_t)(a->end - a->head.cursor);
+  if (TOFT_UNLIKELY(a->state & TOFT_COUNTS_LIVE)) toft_portion_update(a);
   uintptr_t sealed = (a->state & (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)) != 0;
-  uintptr_t instrumented =
-      sealed | (a->live > a->budget); /* above the budget an inline free would expose bytes beyond it */
+  /* Above the budget an inline free would expose bytes beyond it. Bytes that are freed go back to a budget. */
+  uintptr_t instrumented = sealed | (a->live > a->budget) | ((a->state & TOFT_COUNTS_LIVE) != 0);
   if (a->budget != UINT64_MAX) {
     uint64_t affordable = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
     if (affordable < remaining) remaining = (size_t)affordable;
@@ -97,10 +99,18 @@ static void toft_next_epoch(toft_state *a) { a->head.epoch += 2; }
 
 /* Whether `charge` more bytes fit the budget. A claimed range counts as used until it is returned. 0 always fits. */
 static int toft_fits_budget(toft_state *a, size_t charge) {
-  uint64_t claimed = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
+  uint64_t claimed = toft_claimed_bytes(a);
   if (charge == 0) return 1;
   if ((a->state & TOFT_INSTRUMENTED) && !toft_fits_tag_budget(a, charge)) return 0;
-  return a->live + claimed <= a->budget && charge <= a->budget - a->live - claimed;
+  if (a->live + claimed <= a->budget && charge <= a->budget - a->live - claimed) return 1;
+  return TOFT_UNLIKELY(a->state & TOFT_COUNTS_LIVE) && toft_portion_grow(a, charge);
+}
+
+/* As toft_fits_budget, for bytes that count for a budget already. */
+static int toft_fits_budget_of_arena(toft_state *a, uint64_t charge) {
+  uint64_t used = a->live + toft_claimed_bytes(a), budget = toft_own_budget(a);
+  if ((a->state & TOFT_INSTRUMENTED) && charge != 0 && !toft_fits_tag_budget(a, (size_t)charge)) return 0;
+  return charge == 0 || (used <= budget && charge <= budget - used);
 }
 
 /* Updates the peak of this round, which leaves out adopted arenas. */
@@ -216,35 +226,10 @@ static void toft_block_keep(toft_state *a, toft_block_header *b) {
 
 static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
 
-#ifndef TOFT_OMIT_METERS
-/* What the core calls of budgets, once there is one: a program without them does not link their code. */
-typedef struct toft_budget_calls {
-  void *(*take)(toft_source *self, size_t size);
-  int (*ask)(const toft_source *source, size_t size);
-} toft_budget_calls;
-static const toft_budget_calls *toft_budgets; /* atomic */
-
-static const toft_budget_calls *toft_budgets_of(const toft_source *source) {
-  const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, &toft_budgets);
-  return calls != NULL && source != NULL && source->take == calls->take ? calls : NULL;
-}
-
-/* After a refusal of at least `size` bytes: whether the callback of a budget may have freed memory. No lock is held. */
-static int toft_budget_ask(const toft_source *source, size_t size) {
-  const toft_budget_calls *calls = toft_budgets_of(source);
-  return calls != NULL && calls->ask(source, size);
-}
-#else
-static int toft_budget_ask(const toft_source *source, size_t size) {
-  (void)source, (void)size;
-  return 0;
-}
-#endif
-
 /* The limit is for several arenas, so what one of them keeps would be refused to the others. */
 static int toft_is_limited(const toft_source *source) {
 #ifndef TOFT_OMIT_METERS
-  if (toft_budgets_of(source) != NULL) return 1;
+  if (toft_calls_of(&toft_budgets, source) != NULL) return 1;
 #endif
   return source != NULL && source->take == toft_limited_source_take;
 }

@@ -115,6 +115,7 @@ toft_arena *toft_create_with(const toft_options *given) {
   if ((o.flags & ~(uint32_t)(TOFT_CHECKED | TOFT_HARDENED)) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
   toft_source *source = o.source != NULL || o.buffer != NULL ? o.source : &toft_heap_source;
   if (o.flags & TOFT_HARDENED) source = toft_hardened_source(source);
+  if (o.buffer == NULL) source = toft_source_for_arena(source);
   toft_arena *head = NULL;
   if (o.buffer != NULL) {
     head = toft_create_in(o.buffer, o.buffer_size, source);
@@ -135,9 +136,14 @@ toft_arena *toft_create_with(const toft_options *given) {
     a->first_size = first;
     toft_make_initial_current(a, 1);
   }
+  if (o.buffer == NULL && !toft_portion_begin(a)) {
+    toft_release_all(a);
+    return NULL;
+  }
   if ((((o.flags & TOFT_CHECKED) || (a->state & TOFT_IS_CHECKED)) && toft_begin_checks(a) != TOFT_OK) ||
       ((o.flags & TOFT_HARDENED) && toft_begin_hardening(a) != TOFT_OK)) {
     toft_instruments_release(a);
+    toft_portion_end(a);
     toft_put_initial(a);
     return NULL;
   }
@@ -172,6 +178,7 @@ static void toft_release_all(toft_state *a) {
   }
   toft_put_spares(a, 0);
   toft_instruments_release(a);
+  toft_portion_end(a);
   a->initial_size = a->initial.size; /* its source may have extended it */
   toft_put_initial(a);
 }
@@ -222,7 +229,7 @@ static int toft_adopt_own(toft_state *a, toft_state *donor) {
     toft_set_limit(donor);
     return TOFT_EBUSY;
   }
-  if (!toft_fits_budget(a, (size_t)donor->live) || donor->live > TOFT_MAX_REQUEST) {
+  if (!toft_fits_budget_of_arena(a, donor->live) || donor->live > TOFT_MAX_REQUEST) {
     toft_set_limit(donor);
     return TOFT_ENOMEM;
   }
@@ -231,6 +238,7 @@ static int toft_adopt_own(toft_state *a, toft_state *donor) {
     return TOFT_ENOMEM;
   }
   donor->state |= TOFT_BUSY; /* further calls on the donor are refused */
+  toft_portion_return(donor);
   toft_set_limit(donor);
   toft_profile_remove(donor);
   toft_link_cleanup(a, &donor->adopted, toft_release_adopted, donor);

@@ -12,13 +12,15 @@
 
 /* After a refusal: whether a callback has raised the budget, or may have freed memory. */
 static int toft_may_try_again(toft_state *a, size_t size, size_t align) {
-  if (toft_budget_raised(a, size, align)) return 1;
 #ifdef TOFT_OMIT_METERS
-  return 0;
+  return toft_budget_raised(a, size, align);
 #else
-  if (!toft_was_refused(a)) return 0;
+  size_t live = toft_refused_live(a);
+  if (toft_budget_raised(a, size, align)) return 1;
+  if (live == 0 && !toft_was_refused(a)) return 0;
   uint32_t was_busy = toft_begin_callback(a);
-  int again = toft_budget_ask(a->source, toft_least_size(toft_need(size, align)));
+  int again =
+      live != 0 ? toft_budget_ask_live(a, live) : toft_budget_ask(a->source, toft_least_size(toft_need(size, align)));
   toft_end_callback(a, was_busy);
   return again;
 #endif
@@ -373,7 +375,7 @@ static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const ch
   if (a->state & refusing) {
     code = TOFT_EBUSY;
   } else if (what == TOFT_SET_BUDGET) {
-    a->budget = value;
+    toft_set_own_budget(a, value);
   } else if (what == TOFT_SET_TAG) {
     code = toft_apply_tag(a, value, name, name_len);
   } else if (what == TOFT_SET_SAMPLE) {
@@ -397,7 +399,7 @@ static void toft_op_release(toft_arena *head);
 static int toft_op_query(const toft_arena *head, uint32_t what, uint64_t *value) {
   const toft_state *a = (const toft_state *)(const void *)head;
   if (what == TOFT_SET_BUDGET) {
-    *value = a->budget;
+    *value = toft_own_budget(a);
   } else if (what == TOFT_SET_SAMPLE) {
     *value = toft_sampling_period(a);
   } else if (what == TOFT_SET_CHECKED) {

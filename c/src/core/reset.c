@@ -121,6 +121,7 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
     toft_mark_all_freed(a, 0);
     toft_retain_blocks(a, policy, keep);
     a->live = 0;
+    toft_portion_return(a);
     toft_accounting_reset(a);
     toft_next_epoch(a);
     a->initial.epoch = a->current->epoch = toft_epoch(a);
@@ -137,6 +138,7 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
   toft_sync_in(a);
   if (!(a->state & TOFT_REFUSING)) {
     toft_put_spares(a, keep);
+    toft_portion_return(a);
     toft_block_header *b = a->current;
     a->spare_keep = toft_min(a->spare_keep, keep);
     if (toft_current_is_unused(a) && b->size > keep) {

@@ -64,7 +64,7 @@ static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size) 
   s.live = a->live;
   s.allocated = a->allocated;
   s.peak = a->peak;
-  s.budget = a->budget;
+  s.budget = toft_own_budget(a);
   toft_set_limit(a);
   size_t n = toft_min(out_size, sizeof s);
   memcpy(out, &s, n);

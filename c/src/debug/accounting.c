@@ -444,19 +444,19 @@ static size_t toft_size_with_redzones(size_t size, size_t align); /* debug_ops.c
 /* The slow path of toft_budget_raised. */
 static TOFT_COLD int toft_ask_for_budget(toft_state *a, size_t size, size_t align) {
   toft_instruments *w = a->instruments;
-  uint64_t claimed = a->state & TOFT_CLAIMED ? (uint64_t)(a->claim_limit - a->head.cursor) : 0;
+  uint64_t claimed = toft_claimed_bytes(a);
   size_t charge = TOFT_ROUND8(size), pad = align > 8 ? align : 0;
   if (a->state & TOFT_IS_CHECKED) {
     charge = toft_size_with_redzones(size, align);
     pad = align + 8; /* red zones are aligned to 16 */
   }
-  uint64_t budget = a->budget, need = (uint64_t)charge + pad;
+  uint64_t budget = toft_own_budget(a), need = (uint64_t)charge + pad;
   int fits = budget == UINT64_MAX || a->live + claimed + need <= budget;
   if ((fits && !toft_was_refused(a)) || !toft_fits_tag_budget(a, charge)) return 0;
   uint32_t was_busy = toft_begin_callback(a);
   uint64_t answer = w->on_refusal(w->on_refusal_arg, &a->head, a->live, budget, size);
   toft_end_callback(a, was_busy);
-  if (answer > budget) a->budget = answer;
+  if (answer > budget) toft_set_own_budget(a, answer);
   return fits || answer > budget; /* the callback may have returned memory to the source */
 }
 

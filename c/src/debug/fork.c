@@ -3,6 +3,7 @@
 #ifndef TOFT_DEBUG_FORK_C
 #define TOFT_DEBUG_FORK_C
 
+#include "../core/portion.c"
 #include "../platform/atomic.c"
 #include "../platform/lifecycle.h"
 #include "../platform/os.c"
@@ -21,8 +22,14 @@ static void toft_before_fork(void) {
   toft_lock_take(&toft_registry_lock);
   toft_lock_take(&toft_quarantine_lock);
   toft_lock_take(&toft_findings_lock);
+#ifndef TOFT_OMIT_METERS
+  toft_lock_take(&toft_budget_list_lock);
+#endif
 }
 static void toft_after_fork(int phase) {
+#ifndef TOFT_OMIT_METERS
+  TOFT_UNLOCK(&toft_budget_list_lock);
+#endif
   TOFT_UNLOCK(&toft_findings_lock);
   TOFT_UNLOCK(&toft_quarantine_lock);
   TOFT_UNLOCK(&toft_registry_lock);

@@ -328,6 +328,7 @@ static int toft_write_profile_alone(void) {
   j.place = toft_place_of_site;
   toft_json_begin(&j);
   toft_json_process(&j, arenas, released);
+  toft_json_budgets(&j, NULL);
   toft_json_report(&j, &stats, &sum);
   toft_json_raw(&j, "\n");
   toft_json_flush(&j);

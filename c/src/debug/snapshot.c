@@ -221,6 +221,45 @@ static int toft_json_site(void *arg, const toft_site_report *r) {
   return j->code;
 }
 
+static void toft_json_budget(toft_json *j, const toft_budget_entry *e) {
+  toft_json_next(j);
+  toft_json_open(j, "{");
+  toft_json_number(j, "id", e->id);
+  toft_json_optional(j, "parent", e->parent, 0);
+  toft_json_text(j, "name", e->name);
+  toft_json_optional(j, "limit", e->stats.limit, SIZE_MAX);
+  toft_json_number(j, "reserved", e->stats.reserved);
+  toft_json_number(j, "peak", e->stats.peak);
+  toft_json_number(j, "refusals", e->stats.refusals);
+  if (e->counts_live) {
+    toft_json_key(j, "live");
+    toft_json_open(j, "{");
+    toft_json_optional(j, "limit", e->live.limit, SIZE_MAX);
+    toft_json_number(j, "live", e->live.live);
+    toft_json_number(j, "peak", e->live.peak);
+    toft_json_number(j, "parked", e->live.parked);
+    toft_json_number(j, "refusals", e->live.refusals);
+    toft_json_close(j, "}");
+  }
+  toft_json_close(j, "}");
+}
+
+/* The budgets of the tree of `source`, or of the process if it is NULL. No lock is held while they are written. */
+static void toft_json_budgets(toft_json *j, const toft_source *source) {
+  const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, &toft_budgets);
+  if (source != NULL) calls = toft_calls_of(&toft_budgets, source);
+  if (calls == NULL) return;
+  toft_budget_entry some[16];
+  size_t most = sizeof some / sizeof *some, count = most;
+  toft_json_key(j, "budgets");
+  toft_json_open(j, "[");
+  for (uint64_t id = 0; count == most; id = some[most - 1].id) {
+    count = calls->list(source, id, some, most);
+    for (size_t i = 0; i < count; i++) toft_json_budget(j, &some[i]);
+  }
+  toft_json_close(j, "]");
+}
+
 static void toft_json_begin(toft_json *j) {
   toft_json_open(j, "{");
   toft_json_number(j, "version", 1);
@@ -279,6 +318,7 @@ int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_wri
   }
   toft_stats stats = toft_get_stats(head);
   toft_json_begin(&j);
+  if (own && toft_state_of(head)->source != NULL) toft_json_budgets(&j, toft_state_of(head)->source);
   toft_json_report(&j, &stats, own ? toft_state_of(head)->instruments : NULL);
   toft_json_flush(&j);
   if (own) {

@@ -109,6 +109,7 @@ static int toft_recycler_take_counted(toft_recycler *r) {
   while (units != 0) {
     size_t some = toft_min(units, TOFT_RECYCLER_UNITS - 2), size = (some + 2) * TOFT_RECYCLER_UNIT; /* any address */
     unsigned char *base = (unsigned char *)toft_recycler_take(r, size);
+    if (base == NULL && toft_budget_ask(r->source, size)) base = (unsigned char *)toft_recycler_take(r, size);
     if (base == NULL) {
       toft_recycler_release(r);
       return 0;

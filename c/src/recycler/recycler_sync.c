@@ -19,11 +19,13 @@ typedef struct toft_recycler_shard {
   int initialised; /* the first allocation does this */
   size_t deferred; /* atomic: the newest of the objects whose frees found the lock taken; each has the next's address */
   toft_recycler recycler;
+  toft_source source; /* calls the owner's `inner` under source_lock */
+  struct toft_sync_recycler *owner;
+  size_t refused; /* bytes of the last block that the source refused in this call; 0: none */
   unsigned char pad[128];
 } toft_recycler_shard;
 
 struct toft_sync_recycler {
-  toft_source source; /* calls `inner` under source_lock */
   toft_source *inner;
   toft_recycler_options options; /* of a shard */
   toft_lock source_lock;
@@ -32,17 +34,23 @@ struct toft_sync_recycler {
   toft_recycler_shard shards[1];
 };
 
+static toft_recycler_shard *toft_sync_shard_with(toft_source *source) {
+  return (toft_recycler_shard *)(void *)((unsigned char *)source - offsetof(toft_recycler_shard, source));
+}
+
 static void *toft_sync_take(toft_source *self, size_t size) {
-  toft_sync_recycler *r = (toft_sync_recycler *)(void *)self;
+  toft_recycler_shard *s = toft_sync_shard_with(self);
+  toft_sync_recycler *r = s->owner;
   void *p;
   toft_lock_take(&r->source_lock);
   p = r->inner->take(r->inner, size);
   TOFT_UNLOCK(&r->source_lock);
+  if (p == NULL) s->refused = size;
   return p;
 }
 
 static void toft_sync_put(toft_source *self, void *block, size_t size) {
-  toft_sync_recycler *r = (toft_sync_recycler *)(void *)self;
+  toft_sync_recycler *r = toft_sync_shard_with(self)->owner;
   toft_lock_take(&r->source_lock);
   r->inner->put(r->inner, block, size);
   TOFT_UNLOCK(&r->source_lock);
@@ -53,7 +61,9 @@ static uint32_t toft_sync_own(const toft_sync_recycler *r) { return (uint32_t)(t
 static void toft_sync_unlock(toft_recycler_shard *s) { TOFT_UNLOCK(&s->lock); }
 
 static int toft_sync_initialise(toft_sync_recycler *r, toft_recycler_shard *s) {
-  int code = toft_recycler_init(&s->recycler, &r->options);
+  toft_recycler_options o = r->options;
+  if (o.source != NULL) o.source = &s->source; /* the heap source is thread-safe */
+  int code = toft_recycler_init(&s->recycler, &o);
   s->recycler.shard = (uint8_t)(s - r->shards);
   s->initialised = code == TOFT_OK;
   return code;
@@ -124,23 +134,26 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   inner = o.source != NULL ? o.source : &toft_heap_source;
   bytes = toft_round(sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard), 4096);
   r = (toft_sync_recycler *)inner->take(inner, bytes);
+  if (r == NULL && toft_budget_ask(inner, bytes)) r = (toft_sync_recycler *)inner->take(inner, bytes);
   if (r == NULL) return NULL;
-  r->source.take = toft_sync_take;
-  r->source.put = toft_sync_put;
-  r->source.extend = NULL;
   r->inner = inner;
   r->bytes = bytes;
   memset(&r->source_lock, 0, sizeof r->source_lock);
   o.size = sizeof o;
-  o.source = o.source != NULL ? &r->source : NULL; /* the heap source is thread-safe */
   r->options = o;
   r->count = o.shards;
   for (i = 0; i < o.shards; i++) {
     memset(&r->shards[i].lock, 0, sizeof r->shards[i].lock);
     r->shards[i].initialised = 0;
     r->shards[i].deferred = 0;
+    r->shards[i].source.take = toft_sync_take;
+    r->shards[i].source.put = toft_sync_put;
+    r->shards[i].source.extend = NULL;
+    r->shards[i].owner = r;
+    r->shards[i].refused = 0;
   }
-  if (o.count != 0 && toft_sync_initialise(r, r->shards) != TOFT_OK) {
+  if (o.count != 0 && toft_sync_initialise(r, r->shards) != TOFT_OK &&
+      (!toft_budget_ask(inner, r->shards->refused) || toft_sync_initialise(r, r->shards) != TOFT_OK)) {
     inner->put(inner, r, bytes);
     return NULL;
   }
@@ -155,18 +168,31 @@ void toft_sync_recycler_release(toft_sync_recycler *r) {
   r->inner->put(r->inner, r, r->bytes);
 }
 
-/* The source refused one shard: all shards return idle memory, and each is tried. */
-static TOFT_COLD void *toft_sync_alloc_after_refusal(toft_sync_recycler *r, size_t size, size_t align, uintptr_t site) {
+/* All shards return idle memory, and each is tried. Stores the size of the block that the source refused last; 0:
+ * none. */
+static void *toft_sync_alloc_anywhere(toft_sync_recycler *r, size_t size, size_t align, uintptr_t site,
+                                      size_t *refused) {
   void *p = NULL;
-  if (r->count == 1 || toft_check_request(size, TOFT_OPS_ALIGN(align)) != TOFT_OK) return NULL;
+  *refused = 0;
   toft_sync_recycler_trim(r, 0);
   for (uint32_t i = 0; i < r->count && p == NULL; i++) {
     toft_recycler_shard *s = &r->shards[i];
     toft_sync_lock_shard(s);
+    s->refused = 0;
     if (s->initialised) p = toft_recycler_alloc_slow_at(&s->recycler, size, align, site);
+    if (s->refused != 0) *refused = s->refused;
     toft_sync_unlock(s);
   }
   return p;
+}
+
+/* The source refused one shard: all are tried, and once more if a budget's callback has freed memory. */
+static TOFT_COLD void *toft_sync_alloc_after_refusal(toft_sync_recycler *r, size_t size, size_t align, uintptr_t site) {
+  size_t refused;
+  if (toft_check_request(size, TOFT_OPS_ALIGN(align)) != TOFT_OK) return NULL;
+  void *p = toft_sync_alloc_anywhere(r, size, align, site, &refused);
+  if (p != NULL || refused == 0 || !toft_budget_ask(r->inner, refused)) return p;
+  return toft_sync_alloc_anywhere(r, size, align, site, &refused);
 }
 
 static void *toft_sync_alloc_at(toft_sync_recycler *r, size_t size, size_t align, uintptr_t site) {

@@ -68,7 +68,7 @@ static TOFT_COLD toft_lease toft_lease_get_slow(toft_leases *given) {
     } else {
       l->created++;
       l->kept_bytes += p->kept_bytes = toft_reserved(a);
-      p->budget = a->budget;
+      p->budget = toft_own_budget(a);
       p->checked = a->state & TOFT_IS_CHECKED;
       p->reset_state.round_max = 0;
       toft_reset_state_save(a, &p->reset_state);
@@ -109,7 +109,7 @@ static int toft_lease_reset_arena(const toft_leases *l, toft_lease_slot *p) {
   toft_state *a = p->arena;
   (void)toft_pin_to(a, 0);
   int code = toft_reset_full(a, &p->reset_state, TOFT_KEEP_RECENT, 0);
-  if (a->budget != p->budget) (void)toft_op_set(&a->head, TOFT_SET_BUDGET, p->budget, NULL, 0);
+  if (toft_own_budget(a) != p->budget) (void)toft_op_set(&a->head, TOFT_SET_BUDGET, p->budget, NULL, 0);
   if ((a->state & TOFT_IS_CHECKED) != p->checked)
     (void)toft_op_set(&a->head, TOFT_SET_CHECKED, p->checked != 0, NULL, 0);
   toft_instruments_release(a);

@@ -140,7 +140,7 @@ static toft_shared_block *toft_shared_block_new(toft_shared *s, size_t need, siz
   return b;
 }
 
-static TOFT_COLD unsigned char *toft_shared_alloc_slow(toft_shared *s, size_t size, size_t align) {
+static unsigned char *toft_shared_alloc_locked(toft_shared *s, size_t size, size_t align) {
   size_t need = toft_need(size, align);
   toft_lock_take(&s->lock);
   toft_shared_block *b = s->current;
@@ -158,6 +158,16 @@ static TOFT_COLD unsigned char *toft_shared_alloc_slow(toft_shared *s, size_t si
   }
   TOFT_UNLOCK(&s->lock);
   return p;
+}
+
+/* After a refusal: whether a budget may grant the block that the request needs. No lock is held. */
+static int toft_shared_ask(const toft_shared *s, size_t size, size_t align) {
+  return toft_budget_ask(s->inner, toft_shared_least(toft_need(size, align)));
+}
+
+static TOFT_COLD unsigned char *toft_shared_alloc_slow(toft_shared *s, size_t size, size_t align) {
+  unsigned char *p = toft_shared_alloc_locked(s, size, align);
+  return p == NULL && toft_shared_ask(s, size, align) ? toft_shared_alloc_locked(s, size, align) : p;
 }
 
 void *toft_shared_alloc(toft_shared *s, size_t size, size_t align) {
@@ -189,7 +199,8 @@ void *toft_shared_resize(toft_shared *s, void *p, size_t old_size, size_t new_si
 
 /* ---- local arenas, whose source is the shared one ---- */
 
-/* The list is short, since few blocks are returned. */
+/* The list is short, since few blocks are returned. The local arena requests smaller blocks after a refusal, and asks
+ * last. */
 static void *toft_shared_source_take(toft_source *self, size_t size) {
   toft_shared *s = (toft_shared *)(void *)self;
   toft_lock_take(&s->lock);
@@ -198,7 +209,10 @@ static void *toft_shared_source_take(toft_source *self, size_t size) {
   found = *at;
   if (found != NULL) *at = found->next;
   TOFT_UNLOCK(&s->lock);
-  return found != NULL ? found : toft_shared_alloc(s, size, TOFT_HEADER);
+  if (found != NULL) return found;
+  toft_shared_block *b = TOFT_LOAD_POINTER_ACQUIRE(toft_shared_block, &s->current);
+  unsigned char *p = b != NULL ? toft_shared_bump(b, size, TOFT_HEADER) : NULL;
+  return p != NULL ? p : toft_shared_alloc_locked(s, size, TOFT_HEADER);
 }
 
 static void toft_shared_source_put(toft_source *self, void *block, size_t size) {
@@ -336,6 +350,15 @@ void toft_shared_trim(toft_shared *s, size_t keep) {
 
 /* ---- create and release ---- */
 
+#ifndef TOFT_OMIT_METERS
+static int toft_shared_source_ask(const toft_source *source, size_t size) {
+  return toft_shared_ask((const toft_shared *)(const void *)source, size, TOFT_HEADER);
+}
+
+static const toft_budget_calls toft_calls_of_shared = {
+    toft_shared_source_take, toft_shared_source_ask, NULL, NULL, NULL, NULL, NULL, NULL};
+#endif
+
 toft_shared *toft_shared_create(toft_source *source) {
   toft_source *inner = source != NULL ? source : &toft_heap_source;
   toft_shared *s = (toft_shared *)toft_os_heap_take(sizeof *s, 64);
@@ -345,6 +368,9 @@ toft_shared *toft_shared_create(toft_source *source) {
   s->source.put = toft_shared_source_put;
   s->inner = inner;
   s->next_size = TOFT_SHARED_FIRST;
+#ifndef TOFT_OMIT_METERS
+  TOFT_STORE_POINTER(const toft_budget_calls, &toft_shared_sources, &toft_calls_of_shared);
+#endif
   return s;
 }
 

@@ -3,7 +3,7 @@
 
 use super::finding;
 use super::graph::{visible, Amount, Frame, Graph, Kind};
-use super::snapshot::{Moment, Report, Stats};
+use super::snapshot::{self, Moment, Report, Stats};
 use super::text;
 use crate::advice::{self, Advice, Spread};
 use base64::Engine;
@@ -96,9 +96,13 @@ fn statistics(of: &Stats) -> Value {
 /// Name, number, live, allocated, budget.
 type TagRow = (String, Option<Number>, Number, Number, Option<Number>);
 
+/// Name, bytes, limit.
+type BudgetRow = (String, Number, Option<Number>);
+
 /// One report of one snapshot.
 #[derive(Serialize)]
 struct Block {
+    budgets: Vec<BudgetRow>,
     tags: Vec<TagRow>,
     phases: Vec<(String, Number, Number, Value)>,
     site: Vec<u32>,
@@ -109,6 +113,7 @@ struct Block {
 impl Block {
     fn of_sites(amounts: &[Amount]) -> Block {
         Block {
+            budgets: Vec::new(),
             tags: Vec::new(),
             phases: Vec::new(),
             site: amounts.iter().map(|amount| amount.site).collect(),
@@ -129,7 +134,13 @@ impl Block {
             };
             (visible(&phase.name), Number(phase.entries), Number(phase.allocated), kept)
         });
-        Block { tags: tags.collect(), phases: phases.collect(), ..Block::of_sites(amounts) }
+        let budgets = snapshot::tree(&of.budgets).into_iter().flat_map(|(depth, budget)| {
+            let name = format!("{}{}", "\u{2003}".repeat(depth), visible(&budget.name));
+            let live = budget.live.map(|of| (format!("{name} (live bytes)"), Number(of.live), of.limit.map(Number)));
+            let of = budget.reserved;
+            [(name, Number(of.reserved), of.limit.map(Number))].into_iter().chain(live)
+        });
+        Block { budgets: budgets.collect(), tags: tags.collect(), phases: phases.collect(), ..Block::of_sites(amounts) }
     }
 }
 

@@ -20,6 +20,9 @@ pub struct Report {
     pub tags: Vec<Tag>,
     pub phases: Vec<Phase>,
     pub sites: Vec<Site>,
+    /// Of the process, or of one tree.
+    #[serde(default)]
+    pub budgets: Vec<Budget>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,6 +58,58 @@ pub struct Tag {
     pub live: u64,
     pub allocated: u64,
     pub budget: Option<u64>,
+}
+
+/// A limit on the memory of many objects.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Budget {
+    id: u64,
+    parent: Option<u64>,
+    pub name: String,
+    #[serde(flatten)]
+    pub reserved: Reserved,
+    /// `None`: live bytes are not counted.
+    pub live: Option<Live>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Reserved {
+    pub limit: Option<u64>,
+    pub reserved: u64,
+    pub peak: u64,
+    pub refusals: u64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Live {
+    pub limit: Option<u64>,
+    pub live: u64,
+    pub peak: u64,
+    pub refusals: u64,
+}
+
+/// Levels of the tree of budgets that are shown. Those below are at the last one.
+const DEEPEST: usize = 64;
+
+/// The budgets in the order of their tree, with their levels. One whose parent does not come before it is a root.
+pub fn tree(budgets: &[Budget]) -> Vec<(usize, &Budget)> {
+    let mut by_id: HashMap<u64, usize> = HashMap::new();
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); budgets.len()];
+    let mut next = Vec::new();
+    for (at, budget) in budgets.iter().enumerate() {
+        match budget.parent.and_then(|parent| by_id.get(&parent)) {
+            Some(&parent) => children[parent].push(at),
+            None => next.push((0, at)),
+        }
+        by_id.entry(budget.id).or_insert(at);
+    }
+    next.reverse();
+    let mut lines = Vec::new();
+    while let Some((depth, at)) = next.pop() {
+        lines.push((depth, &budgets[at]));
+        next.extend(children[at].iter().rev().map(|child| ((depth + 1).min(DEEPEST - 1), *child)));
+    }
+    lines
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -182,7 +237,7 @@ impl Moment {
 }
 
 impl Report {
-    /// The sum of two arenas' reports. Sites are appended: a [`Graph`](super::graph::Graph) merges them.
+    /// The sum of two arenas' reports, with the budgets of the first. Sites are appended: a [`Graph`](super::graph::Graph) merges them.
     fn plus(mut self, other: &Report) -> Report {
         let (sum, more) = (&mut self.stats, &other.stats);
         for (sum, more) in [
@@ -287,6 +342,22 @@ mod tests {
             frames(&[(None, u64::MAX, json!(null)), (None, 1, json!(null))], json!(null)).views[0].report.stats.live,
             u64::MAX
         );
+    }
+
+    #[test]
+    fn budgets_are_a_tree_whatever_their_parents_are() {
+        let all =
+            [(1, None), (2, Some(1)), (3, None), (4, Some(1)), (5, Some(2)), (6, Some(7)), (7, Some(7)), (1, Some(5))];
+        let budgets: Vec<Budget> = all
+            .iter()
+            .map(|(id, parent)| {
+                serde_json::from_value(json!({"id": id, "parent": parent, "name": "", "limit": null, "reserved": 0,
+                    "peak": 0, "refusals": 0}))
+                .unwrap()
+            })
+            .collect();
+        let lines: Vec<_> = tree(&budgets).iter().map(|(depth, budget)| (*depth, budget.id)).collect();
+        assert_eq!(lines, [(0, 1), (1, 2), (2, 5), (3, 1), (1, 4), (0, 3), (0, 6), (0, 7)]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use super::finding;
 use super::graph::{visible, Amount, Graph};
 use super::layout::{bytes, columns, grouped, percent, seconds, shorten, signed, wrapped, Table};
-use super::snapshot::{Moment, Phase, Report, Stats, Tag};
+use super::snapshot::{self, Budget, Moment, Phase, Report, Stats, Tag};
 use super::tags;
 use crate::advice::{self, Advice, Recipe, Verdict};
 use std::cmp::Reverse;
@@ -124,6 +124,7 @@ fn report(text: &mut String, report: &Report, top: usize, width: usize) {
         table.row(2 * line.depth, line.name, cells);
     }
     add(text, &table, width);
+    add(text, &budgets(&report.budgets), width);
     let mut graph = Graph::new(true);
     let amounts = graph.report(report);
     add(text, &sites(&graph, &amounts, top), width);
@@ -133,6 +134,23 @@ fn report(text: &mut String, report: &Report, top: usize, width: usize) {
         table.row(0, visible(&phase.name), cells);
     }
     add(text, &table, width);
+}
+
+fn budgets(of: &[Budget]) -> Table {
+    let mut table = Table::new(&["Budgets", "reserved", "peak", "limit", "use", "refusals"]);
+    let cells = |used: u64, peak: u64, limit: Option<u64>, refusals: u64| {
+        let shown = limit.map_or_else(|| "none".into(), grouped);
+        vec![grouped(used), grouped(peak), shown, usage(used, limit), grouped(refusals)]
+    };
+    for (depth, budget) in snapshot::tree(of) {
+        let name = if budget.name.is_empty() { "(no name)".into() } else { visible(&budget.name) };
+        let of = budget.reserved;
+        table.row(2 * depth, name, cells(of.reserved, of.peak, of.limit, of.refusals));
+        if let Some(of) = budget.live {
+            table.row(2 * depth + 4, "live bytes", cells(of.live, of.peak, of.limit, of.refusals));
+        }
+    }
+    table
 }
 
 fn statistics(text: &mut String, of: &Stats, width: usize) {

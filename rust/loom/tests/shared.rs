@@ -59,7 +59,7 @@ impl Arena {
     }
 
     fn take(&self, least: usize, most: usize) -> Option<(usize, usize)> {
-        let (p, size) = self.current.take(8 * least, 8 * most, 8, || self.make())?;
+        let (p, size) = self.current.take(8 * least, 8 * most, 8, || self.make(), || false)?;
         self.write(p.as_ptr() as usize, size);
         Some((p.as_ptr() as usize, size))
     }

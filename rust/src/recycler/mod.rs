@@ -31,6 +31,7 @@ mod supply;
 mod sync;
 
 use core::alloc::Layout;
+use core::cell::Cell;
 use core::ptr::NonNull;
 
 use crate::arena::{debug_by_stats, default_by_new};
@@ -296,6 +297,7 @@ impl<S: Source> Recycler<S> {
         Supply {
             source: &self.source,
             owner: 0,
+            refused: Cell::new(0),
             #[cfg(feature = "std")]
             lock: None,
         }
@@ -312,7 +314,9 @@ impl<S: Source> Recycler<S> {
     #[cold]
     #[inline(never)]
     fn alloc_slow(&self, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
-        self.state.alloc_slow(&self.supply(), layout.size(), layout.align(), site)
+        let (supply, size, align) = (self.supply(), layout.size(), layout.align());
+        let p = self.state.alloc_slow(&supply, size, align, site);
+        p.or_else(|| supply.source_frees().then(|| self.state.alloc_slow(&supply, size, align, site)).flatten())
     }
 
     /// # Safety

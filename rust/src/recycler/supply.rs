@@ -1,6 +1,7 @@
 //! The source of a recycler, shared by all shards, under a lock.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use core::cell::Cell;
 use core::ptr::NonNull;
 
 use super::state::State;
@@ -13,6 +14,8 @@ use crate::source::Source;
 pub struct Supply<'a> {
     pub source: &'a dyn Source,
     pub owner: u8,
+    /// Bytes of the last block that the source refused; 0: none.
+    pub refused: Cell<usize>,
     /// Of a synchronized recycler: held while the source is called.
     #[cfg(feature = "std")]
     pub lock: Option<&'a Lock>,
@@ -33,11 +36,20 @@ impl Supply<'_> {
     /// Takes an idle block.
     pub fn take(&self, state: &State, size: usize) -> Option<NonNull<u8>> {
         state.source_calls.set(state.source_calls.get() + 1);
-        let p = self.locked(|| self.source.take(size))?;
+        let Some(p) = self.locked(|| self.source.take(size)) else {
+            self.refused.set(size);
+            return None;
+        };
         state.reserved.set(state.reserved.get() + size);
         state.idle.set(state.idle.get() + size);
         state.peak.set(state.peak.get().max(state.reserved.get()));
         Some(p)
+    }
+
+    /// After a failure, without a lock: whether the source refused a block, and may have it now.
+    pub fn source_frees(&self) -> bool {
+        let size = self.refused.take();
+        size != 0 && call_source(|| self.source.refused(size))
     }
 
     /// # Safety

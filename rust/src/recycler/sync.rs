@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::Layout;
+use core::cell::Cell;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicBool;
 
@@ -81,7 +82,7 @@ impl<S: Source> SyncRecycler<S> {
 
     #[inline(always)]
     fn supply(&self, shard: usize) -> Supply<'_> {
-        Supply { source: &self.source, owner: shard as u8, lock: Some(&self.source_lock) }
+        Supply { source: &self.source, owner: shard as u8, refused: Cell::new(0), lock: Some(&self.source_lock) }
     }
 
     /// Locks a shard for an allocation: the thread's own, or a free one.
@@ -131,24 +132,35 @@ impl<S: Source> SyncRecycler<S> {
         let deferred = DeferReports::new();
         let p = state.alloc_slow(&self.supply(i), size, align, site);
         drop(guard);
-        let p = p.or_else(|| self.alloc_after_refusal(i, layout, site));
         deferred.end();
-        p
+        p.or_else(|| self.alloc_after_refusal(i, layout, site))
     }
 
-    /// The source refused shard `i`: all return what they do not use, and each is tried.
+    /// The source refused shard `i`: all are tried, and once more if the source has freed memory.
     #[cold]
     fn alloc_after_refusal(&self, i: usize, layout: Layout, site: CallSite) -> Option<NonNull<u8>> {
-        let (size, align) = (layout.size(), layout.align());
-        if !is_request(size, align) {
+        if !is_request(layout.size(), layout.align()) {
             return None;
         }
+        let supply = self.supply(0);
+        let p = self.alloc_anywhere(i, layout, site, &supply.refused);
+        p.or_else(|| supply.source_frees().then(|| self.alloc_anywhere(i, layout, site, &supply.refused)).flatten())
+    }
+
+    /// All shards return what they do not use, and each is tried, from `i` on. Stores the size of the block that the
+    /// source refused last.
+    fn alloc_anywhere(&self, i: usize, layout: Layout, site: CallSite, refused: &Cell<usize>) -> Option<NonNull<u8>> {
+        let deferred = DeferReports::new();
         self.trim(0);
-        (i..i + SHARDS).map(|k| k % SHARDS).find_map(|k| {
+        let p = (i..i + SHARDS).map(|k| k % SHARDS).find_map(|k| {
             let _guard = self.shards[k].lock.take();
-            let state = &self.shards[k].state;
-            state.alloc_slow(&self.supply(k), size, align, site)
-        })
+            let supply = self.supply(k);
+            let p = self.shards[k].state.alloc_slow(&supply, layout.size(), layout.align(), site);
+            refused.set(supply.refused.get());
+            p
+        });
+        deferred.end();
+        p
     }
 
     /// Frees a checked object of a shard, or reports a bad free.

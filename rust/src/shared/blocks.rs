@@ -100,7 +100,8 @@ impl Current {
         unsafe { self.block.load(Ordering::Acquire).as_ref() }
     }
 
-    /// Takes from `least` to `most` bytes of the current block, or of a new one that `make` returns, under the lock.
+    /// Takes from `least` to `most` bytes of the current block, or of a new one that `make` returns, under the lock. If it
+    /// returns none, it is called once more if `frees`, which is called without the lock, returns `true`.
     /// Precondition: `least` bytes fit in a new block at that alignment.
     #[inline]
     pub fn take(
@@ -108,12 +109,13 @@ impl Current {
         least: usize,
         most: usize,
         align: usize,
-        make: impl FnOnce() -> Option<NonNull<Block>>,
+        make: impl FnMut() -> Option<NonNull<Block>>,
+        frees: impl FnOnce() -> bool,
     ) -> Option<(NonNull<u8>, usize)> {
         if let Some(taken) = self.block().and_then(|block| block.take(least, most, align)) {
             return Some(taken);
         }
-        self.take_slow(least, most, align, make)
+        self.take_slow(least, most, align, make, frees)
     }
 
     #[cold]
@@ -122,7 +124,22 @@ impl Current {
         least: usize,
         most: usize,
         align: usize,
-        make: impl FnOnce() -> Option<NonNull<Block>>,
+        mut make: impl FnMut() -> Option<NonNull<Block>>,
+        frees: impl FnOnce() -> bool,
+    ) -> Option<(NonNull<u8>, usize)> {
+        let taken = self.take_locked(least, most, align, &mut make);
+        if taken.is_some() || !frees() {
+            return taken;
+        }
+        self.take_locked(least, most, align, &mut make)
+    }
+
+    fn take_locked(
+        &self,
+        least: usize,
+        most: usize,
+        align: usize,
+        make: &mut impl FnMut() -> Option<NonNull<Block>>,
     ) -> Option<(NonNull<u8>, usize)> {
         let _guard = self.lock.take();
         // Another thread may have replaced the block while this one waited.

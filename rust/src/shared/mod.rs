@@ -123,6 +123,11 @@ fn pop_each(first: &Cell<*mut Block>, mut take: impl FnMut(NonNull<Block>)) {
     }
 }
 
+/// The smallest block for `need` bytes.
+fn least_block(need: usize) -> usize {
+    round(need + 8 * HEADER, BLOCK_MIN)
+}
+
 impl SharedArena {
     /// Creates an empty arena on the heap. It takes no memory yet, and can be a `static`.
     pub const fn new() -> SharedArena {
@@ -235,7 +240,7 @@ impl<S: Source> SharedArena<S> {
 impl<S: Source> SharedArena<S> {
     /// Takes a block of `due` bytes, or more if `need` bytes do not fit: a spare, or one of the source.
     fn obtain_block(&self, need: usize, due: usize) -> Option<NonNull<Block>> {
-        let least = round(need + 8 * HEADER, BLOCK_MIN);
+        let least = least_block(need);
         let block = match self.take_spare(need, least.max(due)) {
             Some(block) => block,
             None => self.take_new(least, least.max(due))?,
@@ -379,7 +384,7 @@ impl<S: Source> SharedArena<S> {
     fn range(&self, least: usize, most: usize, align: usize) -> Option<(NonNull<u8>, usize)> {
         let need = least + align.saturating_sub(HEADER);
         if need <= LARGE_MIN {
-            return self.current.take(least, most, align, || self.next_block(need));
+            return self.current.take(least, most, align, || self.next_block(need), || self.source_frees(need));
         }
         self.large(need, least, align)
     }
@@ -388,14 +393,22 @@ impl<S: Source> SharedArena<S> {
     #[cold]
     fn large(&self, need: usize, size: usize, align: usize) -> Option<(NonNull<u8>, usize)> {
         let Some(filled) = self.current.block() else {
-            return self.current.take(size, size, align, || self.next_block(need));
+            return self.current.take(size, size, align, || self.next_block(need), || self.source_frees(need));
         };
-        filled.take(size, size, align).or_else(|| {
+        let in_own_block = || {
             let _guard = self.current.lock.take();
             let block = self.obtain_block(need, 0)?;
             // SAFETY: it was just taken, and no other thread uses it.
             unsafe { block.as_ref() }.take(size, size, align)
-        })
+        };
+        let taken = filled.take(size, size, align).or_else(in_own_block);
+        taken.or_else(|| self.source_frees(need).then(in_own_block).flatten())
+    }
+
+    /// After a refusal, without the lock: whether the source may have a block for `need` bytes now.
+    #[cold]
+    fn source_frees(&self, need: usize) -> bool {
+        call_source(|| self.source.refused(least_block(need)))
     }
 }
 

@@ -18,14 +18,15 @@ function statisticCards(now, before) {
   }));
 }
 
-function budgets(stats, tags) {
+function budgets(stats, tags, tree) {
   const lines = stats[3] === null ? [] : [['the whole arena', stats[0], stats[3]]];
   for (const [name, number, live, , budget] of tags) {
     if (budget !== null) lines.push([name === '' ? (number ? '#' + number : '(no tag)') : name, live, budget]);
   }
+  lines.push(...tree);
   if (lines.length === 0) return null;
-  return plainTable('Budgets', [['Budget of'], ['Live'], ['Budget'], ['Use']], lines, ([name, live, budget]) => el('tr', {},
-    el('th', { scope: 'row', class: 'mono' }, name), el('td', {}, exact(live)), el('td', {}, exact(budget)), budgetCell({ live, budget })));
+  return plainTable('Budgets', [['Budget of'], ['Used'], ['Budget'], ['Use']], lines, ([name, live, budget]) => el('tr', {},
+    el('th', { scope: 'row', class: 'mono' }, name), el('td', {}, exact(live)), el('td', {}, budget === null ? 'none' : exact(budget)), budgetCell({ live, budget })));
 }
 
 function snapshotPage(main, controls) {
@@ -89,7 +90,7 @@ function snapshotPage(main, controls) {
       return;
     }
     statistics.replaceChildren(statisticCards(at(state.moment), before && at(state.base)));
-    const use = budgets(at(state.moment), now.tags);
+    const use = budgets(at(state.moment), now.tags, now.budgets);
     budgetSection.hidden = use === null;
     budget.replaceChildren(...(use === null ? [] : [use]));
     tagSection.hidden = now.tags.length === 0 && !(before && before.tags.length);
