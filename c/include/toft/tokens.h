@@ -1,6 +1,6 @@
-/* The allocation functions that clang calls in programs compiled with -fsanitize=alloc-token (clang 22 and later), which
- * passes a number of the allocated type. Each type has recyclers of its own: a freed object's memory is reused for
- * objects of the same type only, so a stale pointer never refers to an object of another type.
+/* The allocation functions that clang calls in programs compiled with -fsanitize=alloc-token (clang 22 and later),
+ * which passes a number of the allocated type. Each type has recyclers of its own: a freed object's memory is reused
+ * for objects of the same type only, so a stale pointer never refers to an object of another type.
  *
  *     #include <toft/tokens.h>     in one C file of the program, before other headers, compiled without the sanitizer
  *
