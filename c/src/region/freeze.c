@@ -14,6 +14,13 @@
 
 #ifndef TOFT_NO_OS
 
+/* Checked arenas and recyclers record the sites of allocations. */
+#ifdef TOFT_OMIT_CHECKS
+#define TOFT_FREEZE_KNOWS_SITES 0
+#else
+#define TOFT_FREEZE_KNOWS_SITES 1
+#endif
+
 /* A region with the content, while it can still be released; afterwards its bytes only. */
 typedef struct toft_build {
   toft_region_control *control;
@@ -68,10 +75,11 @@ static int toft_freeze_refuse(toft_freezing *z, uint32_t kind, uint64_t offset, 
     f.inside = offset - (uint64_t)(z->record->p + z->record->header - z->builds[0].base);
   }
 #endif
-  if (o->report != NULL && (z->finds_sites || (o->flags & TOFT_FREEZE_SITES) == 0)) {
+  int with_sites = (o->flags & TOFT_FREEZE_SITES) != 0;
+  if (o->report != NULL && (z->finds_sites || !with_sites || !TOFT_FREEZE_KNOWS_SITES)) {
     int is_address = kind != TOFT_FREEZE_SIZE && first >= TOFT_ADDRESS_MIN;
     if (is_address && toft_mappings_contain(&z->mappings, first)) f.points_to = toft_freeze_name(z, first);
-    if (o->report(o->report_argument, &f) != 0 && counts) return 1;
+    if (o->report(o->report_argument, &f) != 0 && counts && !with_sites) return 1;
   }
   z->refused++;
   return 0;
@@ -296,7 +304,8 @@ int toft_freeze(toft_build_fn *build, void *argument, const char *path, const to
   if (code == TOFT_OK) code = toft_freeze_write(z, path);
   int error = errno;
   toft_freeze_discard_both(z);
-  if (code == TOFT_ECONTENT && (o.flags & TOFT_FREEZE_SITES) != 0) toft_freeze_find_sites(z, build, argument);
+  if (TOFT_FREEZE_KNOWS_SITES && code == TOFT_ECONTENT && (o.flags & TOFT_FREEZE_SITES) != 0)
+    toft_freeze_find_sites(z, build, argument);
   toft_os_heap_put(z);
   errno = error;
   return code;
