@@ -409,7 +409,11 @@ static void oversize_rounds_stay_flat(void **state) {
     assert_non_null(p);
     toft_recycler_free(&r, p, size);
   }
+#ifndef TOFT_OMIT_PAGE_CACHE /* else a recycler keeps what is not in use until it is trimmed */
   assert_true(c.bytes < 14 << 20);
+#endif
+  toft_recycler_trim(&r, 0);
+  assert_int_equal(c.bytes, 0);
   toft_recycler_release(&r);
   counted_all_back(&c);
 }
