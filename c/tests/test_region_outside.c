@@ -283,6 +283,7 @@ static void other_regions_and_calls(void **state) {
   end(r);
 }
 
+#ifndef TOFT_OMIT_THREADS
 /* A lease cache on the region's source: idle and leased arenas, of this thread and of one that ended. */
 static void *lease_and_return(void *leases) {
   toft_lease l = toft_lease_get((toft_leases *)leases);
@@ -339,6 +340,7 @@ static void leases_of_a_region(void **state) {
     end(r);
   }
 }
+#endif
 
 /* The process has more mappings than the first reading has room for. */
 static void many_mappings(void **state) {
@@ -366,7 +368,9 @@ int main(void) {
       cmocka_unit_test(random_objects),
       cmocka_unit_test(sixteen_and_a_number),
       cmocka_unit_test(other_regions_and_calls),
+#ifndef TOFT_OMIT_THREADS
       cmocka_unit_test(leases_of_a_region),
+#endif
       cmocka_unit_test(many_mappings),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
