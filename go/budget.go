@@ -34,6 +34,11 @@ type BudgetOptions struct {
 	Limit  uint64  // the most bytes that may be reserved; 0 for no limit
 	Parent *Budget // it counts and limits the bytes of this budget too; nil for none
 
+	// LiveLimit is the most bytes that may be live, in whichever blocks; 0: they are not counted, unless the parent's are.
+	// [NoBudget] counts them without a limit. Arenas hold up to 1/128 of it without using it. Allocations have no more cost
+	// until a portion of some KiB is used; Reset, Rewind and Release take the slow path.
+	LiveLimit uint64
+
 	// OnRefusal is called for a request of so many bytes that the limit of this budget refuses: on the goroutine of the
 	// request, once for the request, without a lock. It may release other arenas, wait for other goroutines, or write data
 	// to a file, and returns whether the request is tried again. It must not use the arena that requests. A panic counts as
@@ -49,6 +54,16 @@ type BudgetStats struct {
 	Available uint64 // may be reserved before the budget or a parent refuses; [NoBudget]: no limit
 	Refusals  uint64 // requests for a block that the limit of this budget refused
 	Children  uint64 // budgets with this parent
+}
+
+// BudgetLiveStats are statistics of the live bytes of a [Budget]; all but the last are in bytes.
+type BudgetLiveStats struct {
+	Limit     uint64 // [NoBudget]: none
+	Live      uint64 // within this budget and all below it, with what is parked
+	Peak      uint64 // the most that was live
+	Available uint64 // may be allocated before the budget or a parent refuses; [NoBudget]: no limit
+	Parked    uint64 // at most so many of the live bytes are held by arenas without being allocated
+	Refusals  uint64 // requests that the live limit of this budget refused
 }
 
 // NewBudget makes a budget that lives until [Budget.Release]; without a Release its memory, about 200 bytes, leaks. It fails
@@ -67,6 +82,9 @@ func NewBudget(o BudgetOptions) (*Budget, error) {
 	if b.c = cBudgetCreate(b, cBudgetLimit(o.Limit)); b.c == nil {
 		b.deleteHandle()
 		return nil, wrap("NewBudget", ErrNoMemory)
+	}
+	if o.LiveLimit != 0 {
+		must("NewBudget", cBudgetLimitLive(b.c, o.LiveLimit)) // nothing is within it yet
 	}
 	return b, nil
 }
@@ -99,6 +117,18 @@ func (b *Budget) Release() error {
 // SetLimit sets the limit in bytes; [NoBudget] removes it. A limit below the reserved bytes refuses every block until enough
 // is returned.
 func (b *Budget) SetLimit(bytes uint64) { cBudgetSetLimit(b.check("SetLimit"), bytes) }
+
+// SetLiveLimit sets the limit of live bytes; [NoBudget] removes it. It fails with [ErrBusy] if they are not counted yet and
+// there are arenas within the budget or budgets below it.
+func (b *Budget) SetLiveLimit(bytes uint64) error {
+	if code := cBudgetLimitLive(b.check("SetLiveLimit"), bytes); code != 0 {
+		return wrap("SetLiveLimit: the budget has arenas or children", ErrBusy)
+	}
+	return nil
+}
+
+// LiveStats returns the statistics of live bytes, which are 0 while these are not counted.
+func (b *Budget) LiveStats() BudgetLiveStats { return cBudgetLiveStats(b.check("LiveStats")) }
 
 // Stats returns the current statistics of the budget.
 func (b *Budget) Stats() BudgetStats { return cBudgetStats(b.check("Stats")) }

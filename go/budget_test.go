@@ -190,6 +190,53 @@ func TestLimitHoldsForManyGoroutines(t *testing.T) {
 	}
 }
 
+func TestLiveLimitHoldsOverManyGoroutines(t *testing.T) {
+	const limit = 256 << 10
+	process := newBudget(t, BudgetOptions{LiveLimit: limit})
+	var wg sync.WaitGroup
+	var live, exceeded, refused atomic.Int64
+	for i := range 16 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			a, err := NewArena(Options{Within: process})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for round := range 300 {
+				m, own := a.Mark(), int64(0)
+				for k := range 20 {
+					size := 8 * (1 + (i*7+k*13+round)%5000)
+					if _, err := TryMakeSlice[byte](a, size); err != nil {
+						refused.Add(1)
+						break
+					}
+					own += int64(size)
+					if live.Add(int64(size)) > limit {
+						exceeded.Add(1)
+					}
+				}
+				live.Add(-own)
+				if round%2 == 0 {
+					a.Rewind(m)
+				} else {
+					a.Reset()
+				}
+			}
+			a.Release()
+		}()
+	}
+	wg.Wait()
+	s := process.LiveStats()
+	if exceeded.Load() != 0 || s.Peak > limit || s.Live != 0 || s.Parked != 0 || refused.Load() == 0 || s.Refusals == 0 {
+		t.Error(s, exceeded.Load(), refused.Load())
+	}
+	if err := process.SetLiveLimit(NoBudget); err != nil || process.LiveStats().Limit != NoBudget {
+		t.Error(err, process.LiveStats())
+	}
+}
+
 func TestContextCarriesABudget(t *testing.T) {
 	b := newBudget(t, BudgetOptions{Limit: 1 << 16})
 	ctx := ContextWithBudget(context.Background(), b)
@@ -229,10 +276,12 @@ func TestMisuseOfABudgetIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 	for name, f := range map[string]func(){
-		"Stats":    func() { b.Stats() },
-		"SetLimit": func() { b.SetLimit(1) },
-		"Release":  func() { _ = b.Release() },
-		"NewArena": func() { _, _ = NewArena(Options{Within: b}) },
+		"Stats":        func() { b.Stats() },
+		"SetLimit":     func() { b.SetLimit(1) },
+		"Release":      func() { _ = b.Release() },
+		"SetLiveLimit": func() { _ = b.SetLiveLimit(1) },
+		"LiveStats":    func() { b.LiveStats() },
+		"NewArena":     func() { _, _ = NewArena(Options{Within: b}) },
 	} {
 		wantPanic(t, "toft: "+name+" of a released budget", f)
 	}

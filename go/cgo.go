@@ -217,16 +217,30 @@ func cBudgetSetLimit(c unsafe.Pointer, bytes uint64) {
 	C.toft_budget_set_limit((*C.toft_budget)(c), cSize(bytes))
 }
 
+func cBudgetLimitLive(c unsafe.Pointer, bytes uint64) int {
+	return int(C.toft_budget_limit_live((*C.toft_budget)(c), cSize(bytes)))
+}
+
+// goLimit returns a limit of C, whose none is SIZE_MAX.
+func goLimit(bytes C.uint64_t) uint64 {
+	if bytes >= C.uint64_t(^uintptr(0)) {
+		return NoBudget
+	}
+	return uint64(bytes)
+}
+
+func cBudgetLiveStats(c unsafe.Pointer) BudgetLiveStats {
+	s := C.toft_budget_get_live_stats((*C.toft_budget)(c))
+	return BudgetLiveStats{
+		Limit: goLimit(s.limit), Live: uint64(s.live), Peak: uint64(s.peak), Available: goLimit(s.available),
+		Parked: uint64(s.parked), Refusals: uint64(s.refusals),
+	}
+}
+
 func cBudgetStats(c unsafe.Pointer) BudgetStats {
 	s := C.toft_budget_get_stats((*C.toft_budget)(c))
-	none := func(bytes C.uint64_t) uint64 {
-		if bytes >= C.uint64_t(^uintptr(0)) {
-			return NoBudget
-		}
-		return uint64(bytes)
-	}
 	return BudgetStats{
-		Limit: none(s.limit), Reserved: uint64(s.reserved), Peak: uint64(s.peak), Available: none(s.available),
+		Limit: goLimit(s.limit), Reserved: uint64(s.reserved), Peak: uint64(s.peak), Available: goLimit(s.available),
 		Refusals: uint64(s.refusals), Children: uint64(s.children),
 	}
 }

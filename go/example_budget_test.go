@@ -82,6 +82,37 @@ func ExampleBudget_SetLimit() {
 	// Output: 1048576
 }
 
+func ExampleBudget_SetLiveLimit() {
+	b, _ := toft.NewBudget(toft.BudgetOptions{})
+	a, _ := toft.NewArena(toft.Options{Within: b})
+	fmt.Println(errors.Is(b.SetLiveLimit(1000), toft.ErrBusy)) // its bytes were not counted
+	a.Release()
+	fmt.Println(b.SetLiveLimit(1000))
+	_ = b.Release()
+	// Output:
+	// true
+	// <nil>
+}
+
+func ExampleBudget_LiveStats() {
+	b, _ := toft.NewBudget(toft.BudgetOptions{LiveLimit: 1_000_000})
+	a, _ := toft.NewArena(toft.Options{Within: b})
+	a.Alloc(600_000, 8)
+	_, err := a.TryAlloc(500_000, 8)
+	fmt.Println(errors.Is(err, toft.ErrNoMemory), b.LiveStats().Live >= 600_000)
+	a.Release()
+	_ = b.Release()
+	// Output: true true
+}
+
+func ExampleBudgetLiveStats() {
+	b, _ := toft.NewBudget(toft.BudgetOptions{LiveLimit: 1 << 20})
+	s := b.LiveStats()
+	fmt.Println(s.Limit, s.Live, s.Peak, s.Available, s.Parked, s.Refusals)
+	_ = b.Release()
+	// Output: 1048576 0 0 1048576 0 0
+}
+
 func ExampleBudget_Stats() {
 	b, _ := toft.NewBudget(toft.BudgetOptions{})
 	a, _ := toft.NewArena(toft.Options{Within: b})

@@ -21,8 +21,17 @@ struct RawBudgetStats
     children::UInt64
 end
 
+struct RawBudgetLiveStats
+    limit::UInt64
+    live::UInt64
+    peak::UInt64
+    available::UInt64
+    parked::UInt64
+    refusals::UInt64
+end
+
 """
-    Toft.Budget(; name = "", limit = nothing, parent = nothing, on_refusal = nothing)
+    Toft.Budget(; name = "", limit = nothing, live_limit = nothing, parent = nothing, on_refusal = nothing)
 
 A limit on the memory of many arenas, of any tasks and threads: those of a process, of a tenant, of a request. The
 blocks of an arena that is made [`within`](@ref Arena) a budget count for it and for all its parents; a block is refused
@@ -38,6 +47,8 @@ on. What an arena returns in `reset!` or `release!` counts no more. Arenas withi
 
 * `name`: at most 31 bytes, without a NUL.
 * `limit`: bytes that may be reserved at a time; `nothing`: no limit (see [`limit!`](@ref)).
+* `live_limit`: bytes that may be live at a time, in whichever blocks; `nothing`: they are not counted, unless the
+  parent's are (see [`limit_live!`](@ref)).
 * `parent`: a budget that counts and limits the same bytes.
 * `on_refusal`: called as `on_refusal(budget, bytes)` for a request of so many bytes that the limit of this budget
   refuses, once for the request and without a lock. It may release other arenas, and returns whether the request is
@@ -64,11 +75,12 @@ function refuse(at::Ptr{Cvoid}, ::Ptr{Cvoid}, bytes::Csize_t)
     end
 end
 
-function Budget(; name::AbstractString = "", limit = nothing, parent::Union{Budget,Nothing} = nothing,
-                on_refusal = nothing)
+function Budget(; name::AbstractString = "", limit = nothing, live_limit = nothing,
+                parent::Union{Budget,Nothing} = nothing, on_refusal = nothing)
     precompiling() && arena_in_image()
     library()
     LIBRARY.budget_create == C_NULL && error("Toft: ", LIBRARY.path, " has no budgets")
+    live_limit === nothing || raw_limit(live_limit) # throws what it refuses before the budget is made
     (sizeof(name) > 31 || '\0' in name) &&
         throw(ArgumentError("the name is longer than 31 bytes, or contains a NUL: $(repr(name))"))
     b = Budget(C_NULL, parent, name, on_refusal)
@@ -80,7 +92,9 @@ function Budget(; name::AbstractString = "", limit = nothing, parent::Union{Budg
         b.raw = ccall(LIBRARY.budget_create, Ptr{Cvoid}, (Ref{RawBudgetOptions},), options)
     end
     b.raw == C_NULL && throw(OutOfMemoryError())
-    return finalizer(finish, b)
+    finalizer(finish, b)
+    live_limit === nothing || limit_live!(b, live_limit)
+    return b
 end
 
 raw_limit(limit) = min(limit_of(limit), typemax(UInt)) % UInt
@@ -130,11 +144,25 @@ function limit!(b::Budget, bytes)
 end
 
 """
+    Toft.limit_live!(b::Toft.Budget, bytes)
+
+Begins to count live bytes, here and in budgets that are made below, and sets their limit; `nothing` removes it. Arenas
+hold up to 1/128 of it without using it; their `rewind!`, `reset!` and `release!` take the slow path then. Throws
+`Toft.ArenaError` (`TOFT_EBUSY`) if live bytes are not counted yet and there are arenas within `b` or budgets below it.
+"""
+function limit_live!(b::Budget, bytes)
+    limit = raw_limit(bytes)
+    code = GC.@preserve b ccall(LIBRARY.budget_limit_live, Cint, (Ptr{Cvoid}, Csize_t), opened(b), limit)
+    check(code, "limit_live!")
+end
+
+"""
     Toft.BudgetStats
 
 The result of [`stats`](@ref) of a budget, in bytes: `limit`, or `nothing`; `reserved` in blocks of arenas within this
 budget and all below it; `peak`, the most that was; `available` before it or a parent refuses, or `nothing`. And counts:
-`refusals` of this budget's limit, and `children`.
+`refusals` of this budget's limit, and `children`. The same of live bytes, 0 while they are not counted: `live_limit`,
+`live` with what is parked, `live_peak`, `live_available`, `parked`, and the count `live_refusals`.
 """
 struct BudgetStats
     limit::Union{Nothing,Int64}
@@ -143,6 +171,12 @@ struct BudgetStats
     available::Union{Nothing,Int64}
     refusals::Int64
     children::Int64
+    live_limit::Union{Nothing,Int64}
+    live::Int64
+    live_peak::Int64
+    live_available::Union{Nothing,Int64}
+    parked::Int64
+    live_refusals::Int64
 end
 
 """
@@ -154,9 +188,11 @@ end
     4096
 """
 function stats(b::Budget)
-    s = GC.@preserve b ccall(LIBRARY.budget_stats, RawBudgetStats, (Ptr{Cvoid},), opened(b))
+    s, l = GC.@preserve b (ccall(LIBRARY.budget_stats, RawBudgetStats, (Ptr{Cvoid},), opened(b)),
+                           ccall(LIBRARY.budget_live_stats, RawBudgetLiveStats, (Ptr{Cvoid},), opened(b)))
     bytes(x) = x > typemax(Int64) || x == typemax(UInt) ? nothing : Int64(x)
-    BudgetStats(bytes(s.limit), s.reserved, s.peak, bytes(s.available), s.refusals, s.children)
+    BudgetStats(bytes(s.limit), s.reserved, s.peak, bytes(s.available), s.refusals, s.children, bytes(l.limit), l.live,
+                l.peak, bytes(l.available), l.parked, l.refusals)
 end
 
 function Base.show(io::IO, b::Budget)

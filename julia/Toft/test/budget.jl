@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-using Toft: Budget, alloc, limit!, reset!, stats
+using Toft: Budget, alloc, limit!, limit_live!, reset!, stats
 
 fails_for_memory(f) = try (f(); false) catch e; e isa OutOfMemoryError || rethrow(); true end
 
@@ -89,6 +89,33 @@ end
     end
     s = stats(process)
     @test exceeded[] == 0 && s.peak <= limit && s.reserved == 0 && served[] > 0 && refused[] > 0
+end
+
+@testset "a limit of live bytes" begin
+    b = Budget(live_limit = 1_000_000)
+    one, two = Arena(within = b), Arena(within = b)
+    alloc(one, 600_000)
+    alloc(two, 300_000)
+    @test fails_for_memory(() -> alloc(two, 200_000)) # in whichever blocks
+    s = stats(b)
+    @test s.live_limit == 1_000_000 && 900_000 <= s.live <= 1_000_000 && s.parked <= 10_000 && s.live_refusals > 0
+    reset!(one)
+    @test alloc(two, 200_000) in two
+    rewind!(one, mark(one))
+    release!(one)
+    @test_throws ArgumentError limit_live!(b, -1)
+    limit_live!(b, nothing)
+    @test stats(b).live_limit === nothing && alloc(two, 2_000_000) in two
+    release!(two)
+    @test stats(b).live == 0
+    release!(b)
+    plain = Budget()
+    a = Arena(within = plain)
+    @test_throws Toft.ArenaError limit_live!(plain, 1000)
+    release!(a)
+    limit_live!(plain, 1000)
+    @test stats(Budget(parent = plain)).live_available == 1000
+    @test_throws ArgumentError Budget(live_limit = -1)
 end
 
 @testset "finalizers release what nothing refers to, in any order" begin
