@@ -4,13 +4,14 @@
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
+use core::cell::Cell;
 use core::fmt;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use crate::memory::Heap;
-use crate::source::Source;
+use crate::source::{Portion, Source};
 
 type OnRefusal = Box<dyn Fn(&Budget, usize) -> bool + Send + Sync>;
 
@@ -39,12 +40,26 @@ struct Node {
     name: String,
     parent: Option<Budget>,
     source: Arc<dyn Source + Send + Sync>,
-    limit: AtomicUsize,
-    reserved: AtomicUsize,
-    peak: AtomicUsize,
-    refusals: AtomicUsize,
+    reserved: Sum,
+    /// `None`: live bytes are not counted.
+    live: Option<Sum>,
+    /// Live bytes that arenas may hold without using them.
+    parked: AtomicUsize,
     on_refusal: Option<OnRefusal>,
 }
+
+/// A limited sum.
+struct Sum {
+    limit: AtomicUsize,
+    now: AtomicUsize,
+    peak: AtomicUsize,
+    refusals: AtomicUsize,
+}
+
+/// The sum of a level, if it has one.
+type Of = fn(&Node) -> Option<&Sum>;
+const RESERVED: Of = |node| Some(&node.reserved);
+const LIVE: Of = |node| node.live.as_ref();
 
 /// Options for a [`Budget`].
 ///
@@ -57,6 +72,7 @@ struct Node {
 pub struct BudgetOptions {
     name: String,
     limit: usize,
+    live_limit: Option<usize>,
     source: Option<Arc<dyn Source + Send + Sync>>,
     on_refusal: Option<OnRefusal>,
 }
@@ -70,7 +86,7 @@ impl Default for BudgetOptions {
 impl BudgetOptions {
     /// No name, no limit, blocks of the heap.
     pub const fn new() -> BudgetOptions {
-        BudgetOptions { name: String::new(), limit: usize::MAX, source: None, on_refusal: None }
+        BudgetOptions { name: String::new(), limit: usize::MAX, live_limit: None, source: None, on_refusal: None }
     }
 
     /// A name for reports.
@@ -82,6 +98,30 @@ impl BudgetOptions {
     /// The bytes that may be reserved at a time.
     pub fn limit(mut self, bytes: usize) -> BudgetOptions {
         self.limit = bytes;
+        self
+    }
+
+    /// The bytes that may be live at a time, in whichever blocks. Without it, and without a parent that has one, live bytes
+    /// are not counted; with [`usize::MAX`] they are counted only.
+    ///
+    /// Arenas take portions of the limit on their slow path, and return them by a reset, a rewind or the end of a scope,
+    /// which all take the slow path then. What they hold without using it is less than 1 % of the limit. The blocks of
+    /// other objects, and of a [`Scope`](crate::Scope) from a source, count as live.
+    ///
+    /// ```
+    /// use toft::{Budget, BudgetOptions, Options};
+    /// let budget = Budget::new(BudgetOptions::new().live_limit(1_000_000));
+    /// let mut one = Options::new().source(budget.clone()).create()?;
+    /// let two = Options::new().source(budget.clone()).create()?;
+    /// one.alloc_slice_fill(600_000, 0u8);
+    /// assert!(two.try_alloc_slice_fill(500_000, 0u8).is_err());
+    /// one.reset();
+    /// two.alloc_slice_fill(500_000, 0u8);
+    /// assert!(budget.live() - budget.parked() <= 500_000 && budget.live_refusals() == 1);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    pub fn live_limit(mut self, bytes: usize) -> BudgetOptions {
+        self.live_limit = Some(bytes);
         self
     }
 
@@ -119,24 +159,34 @@ impl BudgetOptions {
             Some(parent) => parent.0.source.clone(),
             None => self.source.unwrap_or_else(|| Arc::new(Heap)),
         };
+        let counted = parent.as_ref().is_some_and(|parent| parent.0.live.is_some());
+        let live_limit = self.live_limit.or(counted.then_some(usize::MAX));
         Budget(Arc::new(Node {
             name: self.name,
             parent,
             source,
-            limit: AtomicUsize::new(self.limit),
-            reserved: AtomicUsize::new(0),
-            peak: AtomicUsize::new(0),
-            refusals: AtomicUsize::new(0),
+            reserved: Sum::new(self.limit),
+            live: live_limit.map(Sum::new),
+            parked: AtomicUsize::new(0),
             on_refusal: self.on_refusal,
         }))
     }
 }
 
-impl Node {
+impl Sum {
+    fn new(limit: usize) -> Sum {
+        let zero = || AtomicUsize::new(0);
+        Sum { limit: AtomicUsize::new(limit), now: zero(), peak: zero(), refusals: zero() }
+    }
+
     fn charge(&self, size: usize) -> bool {
         let limit = self.limit.load(Relaxed);
-        let sum = |reserved: usize| reserved.checked_add(size).filter(|sum| *sum <= limit);
-        self.reserved.fetch_update(Relaxed, Relaxed, sum).is_ok()
+        let sum = |now: usize| now.checked_add(size).filter(|sum| *sum <= limit);
+        self.now.fetch_update(Relaxed, Relaxed, sum).is_ok()
+    }
+
+    fn room(&self) -> usize {
+        self.limit.load(Relaxed).saturating_sub(self.now.load(Relaxed))
     }
 }
 
@@ -171,7 +221,7 @@ impl Budget {
 
     /// The bytes that may be reserved at a time.
     pub fn limit(&self) -> usize {
-        self.0.limit.load(Relaxed)
+        self.0.reserved.limit.load(Relaxed)
     }
 
     /// Sets the limit. Below the reserved bytes it refuses every block until enough is returned.
@@ -185,12 +235,12 @@ impl Budget {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     pub fn set_limit(&self, bytes: usize) {
-        self.0.limit.store(bytes, Relaxed);
+        self.0.reserved.limit.store(bytes, Relaxed);
     }
 
     /// The bytes of blocks that objects of this budget and of those below it hold.
     pub fn reserved(&self) -> usize {
-        self.0.reserved.load(Relaxed)
+        self.0.reserved.now.load(Relaxed)
     }
 
     /// The most bytes that were reserved at a time.
@@ -203,7 +253,7 @@ impl Budget {
     /// # Ok::<(), toft::AllocError>(())
     /// ```
     pub fn peak(&self) -> usize {
-        self.0.peak.load(Relaxed)
+        self.0.reserved.peak.load(Relaxed)
     }
 
     /// The bytes that may be reserved before this budget or a parent refuses.
@@ -214,7 +264,7 @@ impl Budget {
     /// assert_eq!(process.child(BudgetOptions::new().limit(1 << 30)).available(), 1 << 20);
     /// ```
     pub fn available(&self) -> usize {
-        self.levels().map(Budget::room).min().unwrap_or(0)
+        self.available_of(RESERVED)
     }
 
     /// How often this budget's own limit refused a block.
@@ -226,11 +276,66 @@ impl Budget {
     /// assert!(budget.refusals() > 0);
     /// ```
     pub fn refusals(&self) -> usize {
-        self.0.refusals.load(Relaxed)
+        self.0.reserved.refusals.load(Relaxed)
     }
 
-    fn room(&self) -> usize {
-        self.limit().saturating_sub(self.reserved())
+    /// The bytes that may be live at a time; `None`: they are not counted.
+    pub fn live_limit(&self) -> Option<usize> {
+        self.0.live.as_ref().map(|live| live.limit.load(Relaxed))
+    }
+
+    /// Sets the limit of live bytes.
+    ///
+    /// ```
+    /// use toft::{Budget, BudgetOptions};
+    /// let budget = Budget::new(BudgetOptions::new().live_limit(usize::MAX));
+    /// budget.set_live_limit(1 << 20);
+    /// assert_eq!(budget.live_available(), 1 << 20);
+    /// ```
+    ///
+    /// # Panics
+    /// If live bytes are not counted: [`BudgetOptions::live_limit`].
+    pub fn set_live_limit(&self, bytes: usize) {
+        let live = self.0.live.as_ref().expect("toft: a limit of live bytes, which this budget does not count");
+        live.limit.store(bytes, Relaxed);
+    }
+
+    /// The live bytes of arenas of this budget and of those below it, with what is [parked](Budget::parked); 0 if they are
+    /// not counted, as the other numbers of live bytes.
+    pub fn live(&self) -> usize {
+        self.0.live.as_ref().map_or(0, |live| live.now.load(Relaxed))
+    }
+
+    /// The most bytes that were live at a time.
+    ///
+    /// ```
+    /// use toft::{Budget, BudgetOptions, Options};
+    /// let budget = Budget::new(BudgetOptions::new().live_limit(1 << 20));
+    /// Options::new().source(budget.clone()).create()?.alloc_slice_fill(100_000, 0u8);
+    /// assert!(budget.live() == 0 && budget.live_peak() >= 100_000);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    pub fn live_peak(&self) -> usize {
+        self.0.live.as_ref().map_or(0, |live| live.peak.load(Relaxed))
+    }
+
+    /// The bytes that may be allocated before this budget or a parent refuses; [`usize::MAX`] without a limit.
+    pub fn live_available(&self) -> usize {
+        self.available_of(LIVE)
+    }
+
+    /// At most so many of the live bytes are held by arenas without being allocated.
+    pub fn parked(&self) -> usize {
+        self.0.parked.load(Relaxed)
+    }
+
+    /// How often this budget's own limit of live bytes refused a request.
+    pub fn live_refusals(&self) -> usize {
+        self.0.live.as_ref().map_or(0, |live| live.refusals.load(Relaxed))
+    }
+
+    fn available_of(&self, of: Of) -> usize {
+        self.levels().filter_map(|budget| of(&budget.0)).map(Sum::room).min().unwrap_or(usize::MAX)
     }
 
     /// This one and its parents.
@@ -238,23 +343,68 @@ impl Budget {
         core::iter::successors(Some(self), |budget| budget.parent())
     }
 
-    /// Adds to each level; false: one refuses, and nothing was added.
-    fn charge(&self, size: usize) -> bool {
-        for (i, budget) in self.levels().enumerate() {
-            if !budget.0.charge(size) {
-                budget.0.refusals.fetch_add(1, Relaxed);
-                self.levels().take(i).for_each(|below| _ = below.0.reserved.fetch_sub(size, Relaxed));
-                return false;
-            }
-        }
-        self.levels().for_each(|budget| _ = budget.0.peak.fetch_max(budget.reserved(), Relaxed));
-        true
+    /// The sums of this one and its parents.
+    fn sums(&self, of: Of) -> impl Iterator<Item = &Sum> {
+        self.levels().filter_map(move |budget| of(&budget.0))
     }
 
-    fn uncharge(&self, size: usize) {
-        self.levels().for_each(|budget| _ = budget.0.reserved.fetch_sub(size, Relaxed));
+    /// Adds to each level, or returns the sum that refuses, and nothing was added.
+    fn try_charge(&self, of: Of, size: usize) -> Result<(), &Sum> {
+        for (i, sum) in self.sums(of).enumerate() {
+            if !sum.charge(size) {
+                self.sums(of).take(i).for_each(|below| _ = below.now.fetch_sub(size, Relaxed));
+                return Err(sum);
+            }
+        }
+        self.sums(of).for_each(|sum| _ = sum.peak.fetch_max(sum.now.load(Relaxed), Relaxed));
+        Ok(())
+    }
+
+    /// The same, and counts the refusal.
+    fn charge(&self, of: Of, size: usize) -> bool {
+        self.try_charge(of, size).map_err(|sum| sum.refusals.fetch_add(1, Relaxed)).is_ok()
+    }
+
+    fn uncharge(&self, of: Of, size: usize) {
+        self.sums(of).for_each(|sum| _ = sum.now.fetch_sub(size, Relaxed));
+    }
+
+    /// Calls back for the level that refused bytes. Without one, other threads have returned enough since the refusal.
+    fn call_back(&self, of: Of, size: usize) -> bool {
+        let refuses = |budget: &&Budget| of(&budget.0).is_some_and(|sum| sum.room() < size);
+        let Some(budget) = self.levels().find(refuses) else { return true };
+        let Some(call) = &budget.0.on_refusal else { return false };
+        catch_unwind(AssertUnwindSafe(|| call(budget, size))).unwrap_or(false)
+    }
+
+    // ---- parked bytes ----
+
+    /// Parks bytes of the limits for an arena that becomes idle on them: less the more others have.
+    fn park(&self) -> usize {
+        let parking = |budget: &Budget| {
+            let most = budget.live_limit().unwrap_or(usize::MAX) / PARKED_SHARE;
+            most.saturating_sub(budget.parked())
+        };
+        let spare = self.levels().map(|budget| (parking(budget) / 4) & !15).min().unwrap_or(0).min(SPARE_MAX);
+        for (i, budget) in self.levels().enumerate() {
+            let most = budget.live_limit().unwrap_or(usize::MAX) / PARKED_SHARE;
+            let sum = |parked: usize| Some(parked + spare).filter(|sum| *sum <= most);
+            if budget.0.parked.fetch_update(Relaxed, Relaxed, sum).is_err() {
+                self.levels().take(i).for_each(|below| _ = below.0.parked.fetch_sub(spare, Relaxed));
+                return 0;
+            }
+        }
+        spare
+    }
+
+    fn unpark(&self, spare: usize) {
+        self.levels().for_each(|budget| _ = budget.0.parked.fetch_sub(spare, Relaxed));
     }
 }
+
+/// Of a limit at most this part is parked: less than 1 %.
+const PARKED_SHARE: usize = 128;
+const SPARE_MAX: usize = 64 << 10;
 
 impl fmt::Debug for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -272,35 +422,72 @@ impl fmt::Debug for BudgetOptions {
     }
 }
 
-// SAFETY: the inner source's blocks; a callback's panic is caught. `refused` uses nothing but atomics and the callback,
-// which is `Sync`.
-unsafe impl Source for Budget {
-    fn take(&self, size: usize) -> Option<NonNull<u8>> {
-        if !self.charge(size) {
+impl Budget {
+    /// Takes a block that counts as reserved, and as live if `of` says so.
+    fn take_for(&self, of: &[Of], size: usize) -> Option<NonNull<u8>> {
+        if !self.charge_all(of, size) {
             return None;
         }
         let block = self.0.source.take(size);
         if block.is_none() {
-            self.uncharge(size);
+            self.uncharge_all(of, size);
         }
         block
     }
 
-    unsafe fn put(&self, block: NonNull<u8>, size: usize) {
+    /// # Safety
+    /// As [`Source::put`], of a block that counts for these sums.
+    unsafe fn put_for(&self, of: &[Of], block: NonNull<u8>, size: usize) {
         // SAFETY: the caller's contract.
         unsafe { self.0.source.put(block, size) };
-        self.uncharge(size);
+        self.uncharge_all(of, size);
     }
 
-    unsafe fn extend(&self, block: NonNull<u8>, size: usize, want: usize) -> bool {
+    /// # Safety
+    /// As [`Source::extend`], of a block that counts for these sums.
+    unsafe fn extend_for(&self, of: &[Of], block: NonNull<u8>, size: usize, want: usize) -> bool {
         let more = want.saturating_sub(size);
-        if more != 0 && !self.charge(more) {
+        if more != 0 && !self.charge_all(of, more) {
             return false;
         }
         // SAFETY: the caller's contract.
         let done = unsafe { self.0.source.extend(block, size, want) };
-        self.uncharge(if done { size.saturating_sub(want) } else { more });
+        self.uncharge_all(of, if done { size.saturating_sub(want) } else { more });
         done
+    }
+
+    fn charge_all(&self, of: &[Of], size: usize) -> bool {
+        let charged = of.iter().take_while(|of| self.charge(**of, size)).count();
+        if charged != of.len() {
+            self.uncharge_all(&of[..charged], size);
+        }
+        charged == of.len()
+    }
+
+    fn uncharge_all(&self, of: &[Of], size: usize) {
+        of.iter().for_each(|of| self.uncharge(*of, size));
+    }
+}
+
+/// What blocks of objects count as: those of arenas with a share count as reserved only.
+const OF_OBJECTS: &[Of] = &[RESERVED, LIVE];
+const OF_ARENAS: &[Of] = &[RESERVED];
+
+// SAFETY: the inner source's blocks; a callback's panic is caught. `refused` uses nothing but atomics and the callback,
+// which is `Sync`.
+unsafe impl Source for Budget {
+    fn take(&self, size: usize) -> Option<NonNull<u8>> {
+        self.take_for(OF_OBJECTS, size)
+    }
+
+    unsafe fn put(&self, block: NonNull<u8>, size: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { self.put_for(OF_OBJECTS, block, size) }
+    }
+
+    unsafe fn extend(&self, block: NonNull<u8>, size: usize, want: usize) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.extend_for(OF_OBJECTS, block, size, want) }
     }
 
     fn extends(&self) -> bool {
@@ -312,9 +499,105 @@ unsafe impl Source for Budget {
     }
 
     fn refused(&self, size: usize) -> bool {
-        // Without one, other threads have returned enough since the refusal.
-        let Some(budget) = self.levels().find(|budget| budget.room() < size) else { return true };
-        let Some(call) = &budget.0.on_refusal else { return false };
-        catch_unwind(AssertUnwindSafe(|| call(budget, size))).unwrap_or(false)
+        self.call_back(RESERVED, size) && self.call_back(LIVE, size)
+    }
+}
+
+/// The source of one arena on a budget that counts live bytes, and its portion of the limit. Dropped with the arena.
+pub(crate) struct Share {
+    budget: Budget,
+    /// Bytes that the budget counts as live for this arena.
+    granted: Cell<usize>,
+    /// Of them at most these are not live between two operations; the budget counts them as parked.
+    spare: Cell<usize>,
+    /// Bytes that the budget refused in this operation; 0: none.
+    refused: Cell<usize>,
+}
+
+impl Share {
+    pub fn new(budget: Budget) -> Share {
+        Share { budget, granted: Cell::new(0), spare: Cell::new(0), refused: Cell::new(0) }
+    }
+
+    fn shrink(&self, granted: usize) {
+        self.budget.uncharge(LIVE, self.granted.replace(granted) - granted);
+    }
+
+    fn end(&self) {
+        self.shrink(0);
+        self.budget.unpark(self.spare.take());
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Portion for Share {
+    fn granted(&self) -> u64 {
+        self.granted.get() as u64
+    }
+
+    fn update(&self, used: u64) {
+        let (used, spare) = (used as usize, self.spare.get());
+        self.refused.set(0);
+        if used == 0 {
+            self.end();
+        } else if self.granted.get() > used + spare {
+            self.shrink(used + spare / 2);
+        }
+    }
+
+    fn grow(&self, wanted: u64) -> bool {
+        let Ok(wanted) = usize::try_from(wanted) else { return false };
+        let Some(more) = wanted.checked_sub(self.granted.get()) else { return true };
+        if !self.budget.charge(LIVE, more) {
+            self.refused.set(more);
+            return false;
+        }
+        self.budget.unpark(self.spare.take());
+        self.spare.set(self.budget.park());
+        let ahead = self.spare.get() / 2;
+        let also = self.budget.try_charge(LIVE, ahead).is_ok();
+        self.granted.set(wanted + if also { ahead } else { 0 });
+        true
+    }
+
+    fn may_retry(&self) -> bool {
+        match self.refused.take() {
+            0 => false,
+            size => self.budget.call_back(LIVE, size),
+        }
+    }
+}
+
+// SAFETY: those of the budget, whose blocks of this source count as reserved only.
+unsafe impl Source for Share {
+    fn take(&self, size: usize) -> Option<NonNull<u8>> {
+        self.budget.take_for(OF_ARENAS, size)
+    }
+
+    unsafe fn put(&self, block: NonNull<u8>, size: usize) {
+        // SAFETY: the caller's contract.
+        unsafe { self.budget.put_for(OF_ARENAS, block, size) }
+    }
+
+    unsafe fn extend(&self, block: NonNull<u8>, size: usize, want: usize) -> bool {
+        // SAFETY: the caller's contract.
+        unsafe { self.budget.extend_for(OF_ARENAS, block, size, want) }
+    }
+
+    fn extends(&self) -> bool {
+        self.budget.extends()
+    }
+
+    fn shares_limit(&self) -> bool {
+        true
+    }
+
+    fn refused(&self, size: usize) -> bool {
+        self.budget.call_back(RESERVED, size)
     }
 }

@@ -6,9 +6,11 @@ use core::fmt;
 use core::ptr::NonNull;
 
 use crate::arena::Arena;
+#[cfg(feature = "std")]
+use crate::budget::{Budget, Share};
 use crate::error::{or_panic, AllocError};
 use crate::provider::{self, Settings};
-use crate::source::Source;
+use crate::source::{Portion, Source};
 
 /// Options for the creation of an arena, beyond [`Arena::new`].
 ///
@@ -24,12 +26,21 @@ pub struct Options {
     reserve: usize,
     budget: Option<u64>,
     source: Option<Box<dyn Source + Send>>,
+    /// The source, if it is a budget that counts live bytes: the arena gets a share of it.
+    #[cfg(feature = "std")]
+    counts_live: Option<Budget>,
 }
 
 impl Options {
     /// As [`Arena::new`].
     pub const fn new() -> Options {
-        Options { reserve: 0, budget: None, source: None }
+        Options {
+            reserve: 0,
+            budget: None,
+            source: None,
+            #[cfg(feature = "std")]
+            counts_live: None,
+        }
     }
 
     /// For rounds of about this many bytes: the first allocation takes one block for all of it.
@@ -46,6 +57,11 @@ impl Options {
 
     /// Takes blocks from this source, which the arena owns. To borrow one: [`Scope::from_source`](crate::Scope).
     pub fn source(mut self, source: impl Source + Send + 'static) -> Options {
+        #[cfg(feature = "std")]
+        {
+            let budget = (&source as &dyn core::any::Any).downcast_ref::<Budget>();
+            self.counts_live = budget.filter(|budget| budget.live_limit().is_some()).cloned();
+        }
         self.source = Some(Box::new(source));
         self
     }
@@ -58,14 +74,10 @@ impl Options {
     ///
     /// # Errors
     /// If there is no memory, or `reserve` is above `isize::MAX / 2`.
-    pub fn create(self) -> Result<Arena, AllocError> {
-        let Options { reserve, budget, source } = self;
-        let source = source.map(|source| {
-            let source: Box<dyn Source> = source;
-            // SAFETY: a box is not null.
-            unsafe { NonNull::new_unchecked(Box::into_raw(source)) }
-        });
-        let settings = Settings { source, reserve, budget: budget.unwrap_or(u64::MAX), owns_source: source.is_some() };
+    pub fn create(mut self) -> Result<Arena, AllocError> {
+        let (source, portion) = self.parts();
+        let budget = self.budget.unwrap_or(u64::MAX);
+        let settings = Settings { source, reserve: self.reserve, budget, owns_source: source.is_some(), portion };
         // SAFETY: the arena owns the source and drops it.
         match unsafe { provider::create_with(&settings) } {
             Some(a) => Ok(Arena::made(a)),
@@ -77,6 +89,22 @@ impl Options {
                 Err(AllocError)
             }
         }
+    }
+}
+
+type Parts = (Option<NonNull<dyn Source>>, Option<NonNull<dyn Portion>>);
+
+impl Options {
+    /// The arena's source, a box; and a part of that, if a limit on live bytes is shared.
+    fn parts(&mut self) -> Parts {
+        #[cfg(feature = "std")]
+        if let Some(budget) = self.counts_live.take() {
+            let share = NonNull::from(Box::leak(Box::new(Share::new(budget))));
+            return (Some(share), Some(share));
+        }
+        // SAFETY: a box is not null.
+        let leak = |source: Box<dyn Source>| unsafe { NonNull::new_unchecked(Box::into_raw(source)) };
+        (self.source.take().map(|source| leak(source)), None)
     }
 }
 

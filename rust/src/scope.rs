@@ -184,7 +184,8 @@ impl<'a> Scope<'a> {
         budget: Option<u64>,
     ) -> Result<Scope<'a>, AllocError> {
         let source = Some(forget_lifetime(source));
-        let settings = Settings { source, reserve, budget: budget.unwrap_or(u64::MAX), owns_source: false };
+        let settings =
+            Settings { source, reserve, budget: budget.unwrap_or(u64::MAX), owns_source: false, portion: None };
         // SAFETY: the source lives for 'a, longer than the arena.
         let a = unsafe { provider::create_with(&settings) };
         Ok(Scope::made(a.ok_or(AllocError)?, None))

@@ -112,3 +112,18 @@ unsafe impl<S: Source + ?Sized> Source for &S {
         (**self).refused(size)
     }
 }
+
+/// What an arena has of a limit on live bytes that several arenas share: its slow path takes and returns bytes of it.
+pub(crate) trait Portion {
+    /// The bytes that the limit counts for the arena.
+    fn granted(&self) -> u64;
+
+    /// Returns what an arena with `used` live bytes, at most [`granted`](Portion::granted), does not need.
+    fn update(&self, used: u64);
+
+    /// Grants at least so many bytes. `false`: refused.
+    fn grow(&self, wanted: u64) -> bool;
+
+    /// Whether bytes that were refused since the last call may be granted now. It may call back to the program.
+    fn may_retry(&self) -> bool;
+}

@@ -8,6 +8,7 @@ use super::caller::Caller;
 use super::state::*;
 use crate::hook::call_source;
 use crate::policy::{self, pad, round8, BLOCK_MIN, HEADER};
+use crate::source::Portion;
 
 impl RawArena {
     /// After a reset found the initial block too small: it counts as full, and the next block has `first_size`.
@@ -235,7 +236,7 @@ impl RawArena {
     pub fn alloc_slow_for(self, size: usize, align: usize, caller: Caller) -> Start {
         self.lower(REFUSED);
         let p = self.alloc_slow_once(size, align, caller);
-        if p.is_none() && self.is(REFUSED) && self.source_frees(policy::least_size(policy::need(size, align))) {
+        if p.is_none() && self.may_try_again(size, align) {
             return self.alloc_slow_once(size, align, caller);
         }
         p
@@ -250,18 +251,27 @@ impl RawArena {
         }
     }
 
-    /// After a refusal: whether the source may have memory now. The arena is busy during the call.
+    /// After a refusal: whether the source, or a shared limit on live bytes, may have memory now. The arena is busy
+    /// during the call.
     #[cold]
-    fn source_frees(self, size: usize) -> bool {
-        let Some(source) = self.source.get() else { return false };
+    fn may_try_again(self, size: usize, align: usize) -> bool {
+        let portion = self.outermost().portion();
+        let source = self.source.get().filter(|_| self.is(REFUSED));
+        if portion.is_none() && source.is_none() {
+            return false;
+        }
         let busy = self.is(BUSY);
         self.raise(BUSY);
-        // SAFETY: a source outlives its arenas.
-        let frees = call_source(|| unsafe { source.as_ref().refused(size) });
+        let least = policy::least_size(policy::need(size, align));
+        let again = call_source(|| {
+            // SAFETY: a source outlives its arenas.
+            portion.is_some_and(Portion::may_retry)
+                || source.is_some_and(|source| unsafe { source.as_ref().refused(least) })
+        });
         if !busy {
             self.lower(BUSY);
         }
-        frees
+        again
     }
 
     /// Precondition: [`policy::is_request`] holds, and the arena is not busy. `None`: nothing changed.

@@ -8,7 +8,7 @@ use super::state::*;
 use crate::heap;
 use crate::hook::call_source;
 use crate::policy::{self, SPARE};
-use crate::source::Source;
+use crate::source::{Portion, Source};
 
 impl RawArena {
     // ---- accounting ----
@@ -52,7 +52,11 @@ impl RawArena {
         let mut remaining = (self.end.get().addr() - cursor.addr()) as u64;
         let closed = self.is(CLAIMED | BUSY);
         let mut instrumented = closed;
-        if self.budget.get() != u64::MAX || self.is(BUDGETED) {
+        if let Some(portion) = self.portion() {
+            portion.update(self.live_and_claimed());
+            instrumented = true; // bytes that are freed go back to it
+        }
+        if self.is_limited() {
             let left = self.remaining_budget();
             instrumented |= left.is_none(); // above the budget an inline free would expose bytes beyond it (M12)
             remaining = remaining.min(left.unwrap_or(0) & !7);
@@ -130,9 +134,38 @@ impl RawArena {
             if a.budget.get() != u64::MAX {
                 left = left.min(a.budget.get().checked_sub(a.live_and_claimed())?);
             }
+            if let Some(portion) = a.portion() {
+                left = left.min(portion.granted().checked_sub(a.live_and_claimed())?);
+            }
             at = a.parent.get();
         }
         Some(left)
+    }
+
+    /// Whether the live bytes have a limit.
+    pub fn is_limited(self) -> bool {
+        self.budget.get() != u64::MAX || self.is(BUDGETED | COUNTS_LIVE)
+    }
+
+    /// Of an arena whose live bytes a shared limit counts.
+    pub fn portion<'a>(self) -> Option<&'a dyn Portion> {
+        if !self.is(COUNTS_LIVE) {
+            return None;
+        }
+        // SAFETY: a part of the source, which outlives the arena.
+        self.slow().portion.get().map(|portion| unsafe { portion.as_ref() })
+    }
+
+    /// The arena that this is a scope of, at any depth, or itself.
+    pub fn outermost(self) -> RawArena {
+        core::iter::successors(Some(self), |a| a.parent.get()).last().unwrap_or(self)
+    }
+
+    /// Makes the portion of the outermost arena larger. `false`: there is none, or the shared limit refuses.
+    #[cold]
+    fn grow_portion(self, charge: usize) -> bool {
+        let root = self.outermost();
+        root.portion().is_some_and(|portion| portion.grow(root.live_and_claimed() + charge as u64))
     }
 
     /// Whether `charge` more bytes fit the budgets. 0 always fits.
@@ -140,10 +173,11 @@ impl RawArena {
         if charge == 0 || (self.is(INSTRUMENTED) && !self.fits_tag_budget(charge)) {
             return charge == 0;
         }
-        if self.budget.get() == u64::MAX && !self.is(BUDGETED) {
+        if !self.is_limited() {
             return true;
         }
-        self.remaining_budget().is_some_and(|left| left >= charge as u64)
+        let fits = || self.remaining_budget().is_some_and(|left| left >= charge as u64);
+        fits() || (self.grow_portion(charge) && fits())
     }
 
     /// Unused bytes of the claimed range. A range may be claimed while scopes are open that began after it.

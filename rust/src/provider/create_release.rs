@@ -16,7 +16,7 @@ use crate::hook::call_source;
 use crate::policy::{self, BLOCK_MIN, INITIAL_START, MAX_REQUEST};
 #[cfg(all(feature = "std", feature = "diagnostics"))]
 use crate::process::switches;
-use crate::source::Source;
+use crate::source::{Portion, Source};
 
 #[cfg(not(all(feature = "std", feature = "diagnostics")))]
 fn switches() -> Option<()> {
@@ -30,6 +30,8 @@ pub struct Settings {
     pub budget: u64,
     /// The source is a box, which the arena drops on release.
     pub owns_source: bool,
+    /// A part of that source: the arena's of a shared limit on live bytes.
+    pub portion: Option<NonNull<dyn Portion>>,
 }
 
 /// The first epoch of the next arena. An arena must refuse marks of a released arena at the same address, so first
@@ -114,6 +116,10 @@ pub unsafe fn create_with(settings: &Settings) -> Option<RawArena> {
     let a = if settings.source.is_none() { create()? } else { create_on(settings.source)? };
     a.sync_in();
     a.budget.set(settings.budget);
+    if settings.portion.is_some() {
+        a.slow().portion.set(settings.portion);
+        a.raise(COUNTS_LIVE);
+    }
     let checked = a.is(CHECKED);
     let first = policy::merged_size(settings.reserve as u64 + 512);
     if settings.reserve != 0 && first > BLOCK_MIN && !a.is(EXTENDS) {

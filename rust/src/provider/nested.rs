@@ -19,7 +19,15 @@ impl RawArena {
         let cursor = self.head.cursor.get();
         let skip = pad(cursor.addr(), 64);
         let remaining = self.end.get().addr() - cursor.addr();
-        let usual = !self.is(PRISTINE | BUSY | CLAIMED | BUDGETED | EXTENDS | SHARES_LIMIT | FIXED | INSTRUMENTED)
+        let usual = !self.is(PRISTINE
+            | BUSY
+            | CLAIMED
+            | BUDGETED
+            | EXTENDS
+            | SHARES_LIMIT
+            | FIXED
+            | INSTRUMENTED
+            | COUNTS_LIVE)
             && self.budget.get() == u64::MAX;
         if !usual || remaining < SCOPE_MIN + 64 {
             return self.begin_scope_slow();
@@ -78,7 +86,7 @@ impl RawArena {
         let skip = pad(cursor.addr(), 64);
         let remaining = self.end.get().addr() - cursor.addr();
         let kept = (EXTENDS | FIXED | SHARES_LIMIT) & self.flags.get();
-        let flags = kept | if self.budget.get() != u64::MAX || self.is(BUDGETED) { BUDGETED } else { 0 };
+        let flags = kept | if self.is_limited() { BUDGETED } else { 0 };
         let slow = self.slow();
         let scope = if remaining >= SCOPE_MIN + 64 && !self.is(CLAIMED) {
             if self.is(INSTRUMENTED) {

@@ -14,7 +14,7 @@ use super::instrument_types::Instruments;
 pub(crate) use crate::abi_types::Start;
 use crate::abi_types::{Cleanup, Head, Range};
 use crate::policy::{HEADER, INITIAL_START};
-use crate::source::Source;
+use crate::source::{Portion, Source};
 
 /// Only the first part of the state is initialised: no slow call has happened yet.
 pub const PRISTINE: u32 = 1;
@@ -54,6 +54,9 @@ pub const RANGE_GROWS: u32 = 1 << 17;
 
 /// The source has a limit that other arenas share.
 pub const SHARES_LIMIT: u32 = 1 << 18;
+
+/// A limit that other arenas share counts the live bytes: there is a portion. Not of scopes.
+pub const COUNTS_LIVE: u32 = 1 << 19;
 
 /// With `BUSY`: a hook for findings is running.
 #[cfg(feature = "std")]
@@ -140,6 +143,8 @@ pub struct Slow {
     pub side_block: Cell<Option<Block>>,
     /// The open scopes, newest first.
     pub scopes: Cell<Option<RawArena>>,
+    /// Of `COUNTS_LIVE`; a part of the arena's own source.
+    pub portion: Cell<Option<NonNull<dyn Portion>>>,
     /// A box, created when an instrument is first switched on.
     pub instruments: Cell<Option<NonNull<Instruments>>>,
     pub initial: BlockHeader,
@@ -249,6 +254,7 @@ impl RawArena {
             claim_id: Cell::new(0),
             side_block: Cell::new(None),
             scopes: Cell::new(None),
+            portion: Cell::new(None),
             instruments: Cell::new(None),
             initial: header,
             window_peaks: [const { Cell::new(0) }; WINDOWS],
