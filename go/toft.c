@@ -2462,6 +2462,19 @@ size_t strlen(const char *s);
 #endif
 #endif
 
+/* After a parameter, or after the qualifiers of a member function: the result points into what the argument, or the
+ * object, is or points to. clang reports a result that outlives it: docs/checked.md. */
+#if defined(__cplusplus) && defined(__has_cpp_attribute)
+#if __has_cpp_attribute(clang::lifetimebound)
+#define TOFT_LIFETIMEBOUND [[clang::lifetimebound]]
+#endif
+#elif defined(__clang__) && __clang_major__ >= 23 /* older ones ignore it in C, with a warning */
+#define TOFT_LIFETIMEBOUND __attribute__((lifetimebound))
+#endif
+#ifndef TOFT_LIFETIMEBOUND
+#define TOFT_LIFETIMEBOUND
+#endif
+
 /* TOFT_STATIC: the library is part of the translation unit that includes toft.c. TOFT_SHARED: it is a shared library;
  * TOFT_BUILD is also defined while that library is compiled. */
 #if defined(TOFT_STATIC)
@@ -4765,7 +4778,7 @@ extern "C" {
 
 /* The bytes remaining are a multiple of 8, so remaining >= size implies remaining >= TOFT_ROUND8(size). The compare of
  * the unrounded size is therefore safe for sizes near SIZE_MAX, and the addition cannot pass limit. */
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a, size_t size) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a TOFT_LIFETIMEBOUND, size_t size) {
   unsigned char *p = a->cursor;
   if (TOFT_UNLIKELY((size_t)(a->limit - p) < size)) return a->ops->alloc(a, size, 8, 0, 0);
   a->cursor = p + TOFT_ROUND8(size);
@@ -4779,7 +4792,8 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a, size_t 
 /* Alignments up to 8 cost nothing; larger ones are padded here, and the slow path is called only if the block is full.
  * An alignment that is not a power of two fails here or in the slow path. For constants whose sum cannot wrap one
  * compare is enough. */
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a TOFT_LIFETIMEBOUND, size_t size,
+                                                                  size_t align) {
   unsigned char *p = a->cursor;
   size_t remaining = (size_t)(a->limit - p);
   if (TOFT_LIKELY(align - 1 < 8)) {
@@ -4798,7 +4812,8 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a,
   return p;
 }
 
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_zeroed(toft_arena *a, size_t size, size_t align) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_zeroed(toft_arena *a TOFT_LIFETIMEBOUND, size_t size,
+                                                                 size_t align) {
   void *p = toft_alloc_aligned(a, size, align);
   if (TOFT_LIKELY(p != NULL)) memset(p, 0, size);
   return p;
@@ -4814,20 +4829,20 @@ TOFT_INLINE size_t toft_array_size(size_t count, size_t size) {
 #endif
 }
 
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array(toft_arena *a, size_t count, size_t size,
-                                                                    size_t align) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array(toft_arena *a TOFT_LIFETIMEBOUND, size_t count,
+                                                                    size_t size, size_t align) {
   return toft_alloc_aligned(a, toft_array_size(count, size), align);
 }
 
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array_zeroed(toft_arena *a, size_t count, size_t size,
-                                                                           size_t align) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array_zeroed(toft_arena *a TOFT_LIFETIMEBOUND,
+                                                                           size_t count, size_t size, size_t align) {
   return toft_alloc_zeroed(a, toft_array_size(count, size), align);
 }
 
 /* In place if p is the newest allocation and fits; else through ops, as always in an instrumented arena. A block's end
  * is never the address of another block's first byte, so p + size == cursor identifies the newest allocation. */
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a, void *p, size_t old_size, size_t new_size,
-                                                           size_t align) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a TOFT_LIFETIMEBOUND, void *p, size_t old_size,
+                                                           size_t new_size, size_t align) {
   unsigned char *q = (unsigned char *)p;
   if (TOFT_LIKELY(q != NULL && !(a->epoch & 1) && (size_t)(a->cursor - q) == TOFT_ROUND8(old_size) &&
                   (size_t)(a->limit - q) >= new_size && ((uintptr_t)q & (align - 1)) == 0 &&
@@ -4927,7 +4942,8 @@ TOFT_INLINE int toft_unclaim(toft_arena *a, toft_range *r) {
   return code;
 }
 
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_alloc(toft_arena *a, toft_range *r, size_t size) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_alloc(toft_arena *a TOFT_LIFETIMEBOUND, toft_range *r,
+                                                                size_t size) {
   unsigned char *p = r->cursor;
   if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) return toft_range_claim(a, r, size, 8);
   r->cursor = p + TOFT_ROUND8(size);
@@ -4936,7 +4952,8 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_alloc(toft_arena *a, t
 }
 
 /* Neither rounds nor aligns. The provider rounds the first allocation of a new range; the excess is returned here. */
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_bytes(toft_arena *a, toft_range *r, size_t size) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_bytes(toft_arena *a TOFT_LIFETIMEBOUND, toft_range *r,
+                                                                size_t size) {
   unsigned char *p = r->cursor;
   if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) {
     p = (unsigned char *)toft_range_claim(a, r, size, 1);
@@ -4994,12 +5011,12 @@ typedef struct toft_lazy {
 
 /* Returns the arena, which all other calls take, and creates it if there is none; NULL: no memory. */
 TOFT_API toft_arena *toft_lazy_create(toft_lazy *l);
-TOFT_INLINE toft_arena *toft_lazy_arena(toft_lazy *l) {
+TOFT_INLINE toft_arena *toft_lazy_arena(toft_lazy *l TOFT_LIFETIMEBOUND) {
   return TOFT_LIKELY(l->arena != NULL) ? l->arena : toft_lazy_create(l);
 }
 
 /* As toft_alloc_aligned. NULL: no memory. */
-TOFT_INLINE TOFT_NODISCARD void *toft_lazy_alloc(toft_lazy *l, size_t size, size_t align) {
+TOFT_INLINE TOFT_NODISCARD void *toft_lazy_alloc(toft_lazy *l TOFT_LIFETIMEBOUND, size_t size, size_t align) {
   toft_arena *a = toft_lazy_arena(l);
   return TOFT_LIKELY(a != NULL) ? toft_alloc_aligned(a, size, align) : NULL;
 }
@@ -5450,14 +5467,14 @@ TOFT_API void toft_recycler_release(toft_recycler *r);
 TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
 TOFT_API toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r);
 
-TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r TOFT_LIFETIMEBOUND, size_t size, size_t align);
 /* Frees an object. `size` is the requested size, which only checked processes read. NULL is ignored. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
 /* Returns p itself if the bytes at p suffice and at least half of them are needed, or if a large object has space
  * behind it; else copies. Returns NULL, and changes nothing, if there is no memory for an object that grows; one that
  * shrinks then stays at p. p == NULL allocates. */
-TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
-                                                   size_t align);
+TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r TOFT_LIFETIMEBOUND, void *p, size_t old_size,
+                                                   size_t new_size, size_t align);
 
 /* ---- synchronized ---- */
 
@@ -5614,7 +5631,7 @@ TOFT_INLINE TOFT_NODISCARD void *toft_recycler_pop(toft_recycler *r, toft_recycl
 }
 
 /* The fast path; NULL if the slow path is needed, as for size 0, which counts as 1. */
-TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r, size_t size, size_t align) {
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r TOFT_LIFETIMEBOUND, size_t size, size_t align) {
   size_t k, bytes;
   if (align > 8) {
     if (TOFT_UNLIKELY((align & (align - 1)) != 0 || align > TOFT_RECYCLER_ALIGN_MAX)) return NULL;

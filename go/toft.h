@@ -268,6 +268,19 @@ size_t strlen(const char *s);
 #endif
 #endif
 
+/* After a parameter, or after the qualifiers of a member function: the result points into what the argument, or the
+ * object, is or points to. clang reports a result that outlives it: docs/checked.md. */
+#if defined(__cplusplus) && defined(__has_cpp_attribute)
+#if __has_cpp_attribute(clang::lifetimebound)
+#define TOFT_LIFETIMEBOUND [[clang::lifetimebound]]
+#endif
+#elif defined(__clang__) && __clang_major__ >= 23 /* older ones ignore it in C, with a warning */
+#define TOFT_LIFETIMEBOUND __attribute__((lifetimebound))
+#endif
+#ifndef TOFT_LIFETIMEBOUND
+#define TOFT_LIFETIMEBOUND
+#endif
+
 /* TOFT_STATIC: the library is part of the translation unit that includes toft.c. TOFT_SHARED: it is a shared library;
  * TOFT_BUILD is also defined while that library is compiled. */
 #if defined(TOFT_STATIC)
@@ -647,7 +660,7 @@ TOFT_API uintptr_t toft_site(const char *place);
  *     p = toft_alloc(toft_at(a, "table of contents"), size);
  * In C, `#define TOFT_SITES` before the include makes every inline function of toft.h record its file and line this
  * way, at the cost of one test. */
-TOFT_INLINE toft_arena *toft_at(toft_arena *a, const char *place);
+TOFT_INLINE toft_arena *toft_at(toft_arena *a TOFT_LIFETIMEBOUND, const char *place);
 
 #ifndef TOFT_OMIT_CHECKS
 TOFT_API void toft_at_place(toft_arena *a, const char *place);
@@ -716,7 +729,7 @@ extern "C" {
 
 /* The bytes remaining are a multiple of 8, so remaining >= size implies remaining >= TOFT_ROUND8(size). The compare of
  * the unrounded size is therefore safe for sizes near SIZE_MAX, and the addition cannot pass limit. */
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a, size_t size) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a TOFT_LIFETIMEBOUND, size_t size) {
   unsigned char *p = a->cursor;
   if (TOFT_UNLIKELY((size_t)(a->limit - p) < size)) return a->ops->alloc(a, size, 8, 0, 0);
   a->cursor = p + TOFT_ROUND8(size);
@@ -730,7 +743,8 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a, size_t 
 /* Alignments up to 8 cost nothing; larger ones are padded here, and the slow path is called only if the block is full.
  * An alignment that is not a power of two fails here or in the slow path. For constants whose sum cannot wrap one
  * compare is enough. */
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a TOFT_LIFETIMEBOUND, size_t size,
+                                                                  size_t align) {
   unsigned char *p = a->cursor;
   size_t remaining = (size_t)(a->limit - p);
   if (TOFT_LIKELY(align - 1 < 8)) {
@@ -749,7 +763,8 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a,
   return p;
 }
 
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_zeroed(toft_arena *a, size_t size, size_t align) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_zeroed(toft_arena *a TOFT_LIFETIMEBOUND, size_t size,
+                                                                 size_t align) {
   void *p = toft_alloc_aligned(a, size, align);
   if (TOFT_LIKELY(p != NULL)) memset(p, 0, size);
   return p;
@@ -765,20 +780,20 @@ TOFT_INLINE size_t toft_array_size(size_t count, size_t size) {
 #endif
 }
 
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array(toft_arena *a, size_t count, size_t size,
-                                                                    size_t align) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array(toft_arena *a TOFT_LIFETIMEBOUND, size_t count,
+                                                                    size_t size, size_t align) {
   return toft_alloc_aligned(a, toft_array_size(count, size), align);
 }
 
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array_zeroed(toft_arena *a, size_t count, size_t size,
-                                                                           size_t align) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array_zeroed(toft_arena *a TOFT_LIFETIMEBOUND,
+                                                                           size_t count, size_t size, size_t align) {
   return toft_alloc_zeroed(a, toft_array_size(count, size), align);
 }
 
 /* In place if p is the newest allocation and fits; else through ops, as always in an instrumented arena. A block's end
  * is never the address of another block's first byte, so p + size == cursor identifies the newest allocation. */
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a, void *p, size_t old_size, size_t new_size,
-                                                           size_t align) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a TOFT_LIFETIMEBOUND, void *p, size_t old_size,
+                                                           size_t new_size, size_t align) {
   unsigned char *q = (unsigned char *)p;
   if (TOFT_LIKELY(q != NULL && !(a->epoch & 1) && (size_t)(a->cursor - q) == TOFT_ROUND8(old_size) &&
                   (size_t)(a->limit - q) >= new_size && ((uintptr_t)q & (align - 1)) == 0 &&
@@ -878,7 +893,8 @@ TOFT_INLINE int toft_unclaim(toft_arena *a, toft_range *r) {
   return code;
 }
 
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_alloc(toft_arena *a, toft_range *r, size_t size) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_alloc(toft_arena *a TOFT_LIFETIMEBOUND, toft_range *r,
+                                                                size_t size) {
   unsigned char *p = r->cursor;
   if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) return toft_range_claim(a, r, size, 8);
   r->cursor = p + TOFT_ROUND8(size);
@@ -887,7 +903,8 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_alloc(toft_arena *a, t
 }
 
 /* Neither rounds nor aligns. The provider rounds the first allocation of a new range; the excess is returned here. */
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_bytes(toft_arena *a, toft_range *r, size_t size) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_bytes(toft_arena *a TOFT_LIFETIMEBOUND, toft_range *r,
+                                                                size_t size) {
   unsigned char *p = r->cursor;
   if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) {
     p = (unsigned char *)toft_range_claim(a, r, size, 1);
@@ -1214,14 +1231,14 @@ TOFT_API void toft_recycler_release(toft_recycler *r);
 TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
 TOFT_API toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r);
 
-TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r TOFT_LIFETIMEBOUND, size_t size, size_t align);
 /* Frees an object. `size` is the requested size, which only checked processes read. NULL is ignored. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
 /* Returns p itself if the bytes at p suffice and at least half of them are needed, or if a large object has space
  * behind it; else copies. Returns NULL, and changes nothing, if there is no memory for an object that grows; one that
  * shrinks then stays at p. p == NULL allocates. */
-TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
-                                                   size_t align);
+TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r TOFT_LIFETIMEBOUND, void *p, size_t old_size,
+                                                   size_t new_size, size_t align);
 
 /* ---- synchronized ---- */
 
@@ -1378,7 +1395,7 @@ TOFT_INLINE TOFT_NODISCARD void *toft_recycler_pop(toft_recycler *r, toft_recycl
 }
 
 /* The fast path; NULL if the slow path is needed, as for size 0, which counts as 1. */
-TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r, size_t size, size_t align) {
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r TOFT_LIFETIMEBOUND, size_t size, size_t align) {
   size_t k, bytes;
   if (align > 8) {
     if (TOFT_UNLIKELY((align & (align - 1)) != 0 || align > TOFT_RECYCLER_ALIGN_MAX)) return NULL;
@@ -1430,16 +1447,16 @@ TOFT_API void toft_malloc_release(toft_malloc *m);
 TOFT_API void toft_malloc_trim(toft_malloc *m, size_t keep);
 TOFT_API toft_recycler_stats toft_malloc_get_stats(const toft_malloc *m);
 
-TOFT_API TOFT_SIZED(2) void *toft_malloc_alloc(void *m, size_t size);
+TOFT_API TOFT_SIZED(2) void *toft_malloc_alloc(void *m TOFT_LIFETIMEBOUND, size_t size);
 /* Zeroed. NULL also if count * size overflows. */
-TOFT_API TOFT_SIZED2(2, 3) void *toft_malloc_calloc(void *m, size_t count, size_t size);
+TOFT_API TOFT_SIZED2(2, 3) void *toft_malloc_calloc(void *m TOFT_LIFETIMEBOUND, size_t count, size_t size);
 /* p == NULL allocates. Returns p itself if the object keeps its place; on failure p stays valid. The alignment of
  * toft_malloc_aligned is not kept if the object moves. */
-TOFT_API TOFT_SIZED(3) void *toft_malloc_realloc(void *m, void *p, size_t size);
+TOFT_API TOFT_SIZED(3) void *toft_malloc_realloc(void *m TOFT_LIFETIMEBOUND, void *p, size_t size);
 /* NULL is ignored. */
 TOFT_API void toft_malloc_free(void *m, void *p);
 /* Aligns to a power of two; NULL if `align` is none. */
-TOFT_API TOFT_SIZED(3) void *toft_malloc_aligned(void *m, size_t align, size_t size);
+TOFT_API TOFT_SIZED(3) void *toft_malloc_aligned(void *m TOFT_LIFETIMEBOUND, size_t align, size_t size);
 /* Returns the bytes that may be used at p: at least the requested ones. p == NULL: 0. For hooks without a context m may
  * be NULL; in a checked process the result is 0 then. */
 TOFT_API size_t toft_malloc_usable_size(void *m, const void *p);
@@ -1670,12 +1687,12 @@ typedef struct toft_lazy {
 
 /* Returns the arena, which all other calls take, and creates it if there is none; NULL: no memory. */
 TOFT_API toft_arena *toft_lazy_create(toft_lazy *l);
-TOFT_INLINE toft_arena *toft_lazy_arena(toft_lazy *l) {
+TOFT_INLINE toft_arena *toft_lazy_arena(toft_lazy *l TOFT_LIFETIMEBOUND) {
   return TOFT_LIKELY(l->arena != NULL) ? l->arena : toft_lazy_create(l);
 }
 
 /* As toft_alloc_aligned. NULL: no memory. */
-TOFT_INLINE TOFT_NODISCARD void *toft_lazy_alloc(toft_lazy *l, size_t size, size_t align) {
+TOFT_INLINE TOFT_NODISCARD void *toft_lazy_alloc(toft_lazy *l TOFT_LIFETIMEBOUND, size_t size, size_t align) {
   toft_arena *a = toft_lazy_arena(l);
   return TOFT_LIKELY(a != NULL) ? toft_alloc_aligned(a, size, align) : NULL;
 }
@@ -2215,11 +2232,11 @@ TOFT_INLINE toft_pool toft_pool_closed(void);
 /* Returns a free slot, uninitialised or zeroed, and its handle (`handle` may be NULL: toft_pool_handle_of finds it).
  * Returns NULL, and changes nothing, if the pool is full or there is no memory. The slot removed last is used first;
  * after a clear, slots are used in order. */
-TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert(toft_pool *pool, toft_handle *handle);
-TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert_zeroed(toft_pool *pool, toft_handle *handle);
+TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert(toft_pool *pool TOFT_LIFETIMEBOUND, toft_handle *handle);
+TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert_zeroed(toft_pool *pool TOFT_LIFETIMEBOUND, toft_handle *handle);
 
 /* Returns the slot of a handle; NULL if it was removed, for 0, and for a handle that the pool never returned. */
-TOFT_INLINE void *toft_pool_at(const toft_pool *pool, toft_handle handle);
+TOFT_INLINE void *toft_pool_at(const toft_pool *pool TOFT_LIFETIMEBOUND, toft_handle handle);
 TOFT_INLINE int toft_pool_contains(const toft_pool *pool, toft_handle handle);
 
 /* Removes a slot. TOFT_EARG, and nothing changes, for a handle that is not live, so a second removal is detected. */
@@ -2659,7 +2676,7 @@ typedef struct toft_page_source {
   void *kept;
   size_t kept_bytes;
 } toft_page_source;
-TOFT_API toft_source *toft_page_source_init(toft_page_source *pages, uint32_t flags);
+TOFT_API toft_source *toft_page_source_init(toft_page_source *pages TOFT_LIFETIMEBOUND, uint32_t flags);
 TOFT_API void toft_page_source_trim(toft_page_source *pages);
 
 /* One contiguous range of `max` bytes of address space, which never moves. Memory is committed as the arena grows, so
@@ -2671,7 +2688,7 @@ typedef struct toft_reserve_source {
   size_t max, committed;
   int taken;
 } toft_reserve_source;
-TOFT_API toft_source *toft_reserve_source_init(toft_reserve_source *reserve, size_t max);
+TOFT_API toft_source *toft_reserve_source_init(toft_reserve_source *reserve TOFT_LIFETIMEBOUND, size_t max);
 TOFT_API void toft_reserve_source_release(toft_reserve_source *reserve);
 
 /* A limit, in bytes, on the blocks that all arenas together hold from another source. It counts blocks; toft_set_budget
@@ -2682,7 +2699,8 @@ typedef struct toft_limited_source {
   size_t limit, used; /* used is updated atomically */
 } toft_limited_source;
 /* `inner` == NULL is toft_heap(). */
-TOFT_API toft_source *toft_limited_source_init(toft_limited_source *limited, toft_source *inner, size_t limit);
+TOFT_API toft_source *toft_limited_source_init(toft_limited_source *limited TOFT_LIFETIMEBOUND, toft_source *inner,
+                                               size_t limit);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Arenas
@@ -2731,7 +2749,8 @@ TOFT_API TOFT_NODISCARD toft_arena *toft_create_with(const toft_options *options
  * checked process (toft/findings.h) the red zones need further memory: blocks for them come from toft_heap() if
  * `overflow` is NULL, allocations fail once their own bytes, without zones, exceed the buffer, the result is NULL if
  * there is no memory for the checks, and the arena must be released before its buffer is reused. */
-TOFT_API TOFT_NODISCARD toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow);
+TOFT_API TOFT_NODISCARD toft_arena *toft_create_in(void *buffer TOFT_LIFETIMEBOUND, size_t size,
+                                                   toft_source *overflow TOFT_LIFETIMEBOUND);
 
 /* Runs the cleanups and returns every block to the source. NULL is ignored. Inside a cleanup of the arena, and while a
  * range is claimed, it only reports TOFT_EBUSY to options.failure; a checked arena also reports a finding. */
@@ -2772,13 +2791,14 @@ TOFT_INLINE TOFT_NODISCARD void *toft_resize(toft_arena *a, void *p, size_t old_
 TOFT_INLINE void toft_free(toft_arena *a, void *p, size_t size);
 
 /* Return a copy, or NULL if there is no memory. toft_memdup aligns it to 16. */
-TOFT_INLINE TOFT_NODISCARD void *toft_memdup(toft_arena *a, const void *p, size_t size);
-TOFT_INLINE TOFT_NODISCARD char *toft_strdup(toft_arena *a, const char *s);
+TOFT_INLINE TOFT_NODISCARD void *toft_memdup(toft_arena *a TOFT_LIFETIMEBOUND, const void *p, size_t size);
+TOFT_INLINE TOFT_NODISCARD char *toft_strdup(toft_arena *a TOFT_LIFETIMEBOUND, const char *s);
 /* Copies at most n bytes of s and appends a NUL. */
-TOFT_INLINE TOFT_NODISCARD char *toft_strndup(toft_arena *a, const char *s, size_t n);
+TOFT_INLINE TOFT_NODISCARD char *toft_strndup(toft_arena *a TOFT_LIFETIMEBOUND, const char *s, size_t n);
 /* Formats as printf does, into the arena. NULL if there is no memory or the format fails. */
-TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 3) char *toft_printf(toft_arena *a, const char *format, ...);
-TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 0) char *toft_vprintf(toft_arena *a, const char *format, va_list args);
+TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 3) char *toft_printf(toft_arena *a TOFT_LIFETIMEBOUND, const char *format, ...);
+TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 0) char *toft_vprintf(toft_arena *a TOFT_LIFETIMEBOUND, const char *format,
+                                                             va_list args);
 
 /* Makes room: the next allocations whose sizes, rounded up to 8, and paddings add up to `bytes` at most take no block.
  * It allocates nothing, and leaves the rest of the current block unused if that is too small. TOUCH: also writes to
@@ -2986,8 +3006,8 @@ TOFT_API void toft_next_cleanup(toft_arena *a, unsigned char *cursor, uintptr_t 
  * object, align to 16, and reuse memory only when the newest object is freed or resized.
  * ------------------------------------------------------------------------------------------------------------ */
 
-TOFT_API TOFT_SIZED(2) void *toft_hook_malloc(void *arena, size_t size);
-TOFT_API TOFT_SIZED(3) void *toft_hook_realloc(void *arena, void *p, size_t size);
+TOFT_API TOFT_SIZED(2) void *toft_hook_malloc(void *arena TOFT_LIFETIMEBOUND, size_t size);
+TOFT_API TOFT_SIZED(3) void *toft_hook_realloc(void *arena TOFT_LIFETIMEBOUND, void *p, size_t size);
 TOFT_API void toft_hook_free(void *arena, void *p);
 
 /* Returns the calling thread's current arena, for hooks without a context pointer. NULL until it is set. */

@@ -109,7 +109,7 @@ typedef struct toft_page_source {
   void *kept;
   size_t kept_bytes;
 } toft_page_source;
-TOFT_API toft_source *toft_page_source_init(toft_page_source *pages, uint32_t flags);
+TOFT_API toft_source *toft_page_source_init(toft_page_source *pages TOFT_LIFETIMEBOUND, uint32_t flags);
 TOFT_API void toft_page_source_trim(toft_page_source *pages);
 
 /* One contiguous range of `max` bytes of address space, which never moves. Memory is committed as the arena grows, so
@@ -121,7 +121,7 @@ typedef struct toft_reserve_source {
   size_t max, committed;
   int taken;
 } toft_reserve_source;
-TOFT_API toft_source *toft_reserve_source_init(toft_reserve_source *reserve, size_t max);
+TOFT_API toft_source *toft_reserve_source_init(toft_reserve_source *reserve TOFT_LIFETIMEBOUND, size_t max);
 TOFT_API void toft_reserve_source_release(toft_reserve_source *reserve);
 
 /* A limit, in bytes, on the blocks that all arenas together hold from another source. It counts blocks; toft_set_budget
@@ -132,7 +132,8 @@ typedef struct toft_limited_source {
   size_t limit, used; /* used is updated atomically */
 } toft_limited_source;
 /* `inner` == NULL is toft_heap(). */
-TOFT_API toft_source *toft_limited_source_init(toft_limited_source *limited, toft_source *inner, size_t limit);
+TOFT_API toft_source *toft_limited_source_init(toft_limited_source *limited TOFT_LIFETIMEBOUND, toft_source *inner,
+                                               size_t limit);
 
 /* ------------------------------------------------------------------------------------------------------------
  * Arenas
@@ -181,7 +182,8 @@ TOFT_API TOFT_NODISCARD toft_arena *toft_create_with(const toft_options *options
  * checked process (toft/findings.h) the red zones need further memory: blocks for them come from toft_heap() if
  * `overflow` is NULL, allocations fail once their own bytes, without zones, exceed the buffer, the result is NULL if
  * there is no memory for the checks, and the arena must be released before its buffer is reused. */
-TOFT_API TOFT_NODISCARD toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow);
+TOFT_API TOFT_NODISCARD toft_arena *toft_create_in(void *buffer TOFT_LIFETIMEBOUND, size_t size,
+                                                   toft_source *overflow TOFT_LIFETIMEBOUND);
 
 /* Runs the cleanups and returns every block to the source. NULL is ignored. Inside a cleanup of the arena, and while a
  * range is claimed, it only reports TOFT_EBUSY to options.failure; a checked arena also reports a finding. */
@@ -222,13 +224,14 @@ TOFT_INLINE TOFT_NODISCARD void *toft_resize(toft_arena *a, void *p, size_t old_
 TOFT_INLINE void toft_free(toft_arena *a, void *p, size_t size);
 
 /* Return a copy, or NULL if there is no memory. toft_memdup aligns it to 16. */
-TOFT_INLINE TOFT_NODISCARD void *toft_memdup(toft_arena *a, const void *p, size_t size);
-TOFT_INLINE TOFT_NODISCARD char *toft_strdup(toft_arena *a, const char *s);
+TOFT_INLINE TOFT_NODISCARD void *toft_memdup(toft_arena *a TOFT_LIFETIMEBOUND, const void *p, size_t size);
+TOFT_INLINE TOFT_NODISCARD char *toft_strdup(toft_arena *a TOFT_LIFETIMEBOUND, const char *s);
 /* Copies at most n bytes of s and appends a NUL. */
-TOFT_INLINE TOFT_NODISCARD char *toft_strndup(toft_arena *a, const char *s, size_t n);
+TOFT_INLINE TOFT_NODISCARD char *toft_strndup(toft_arena *a TOFT_LIFETIMEBOUND, const char *s, size_t n);
 /* Formats as printf does, into the arena. NULL if there is no memory or the format fails. */
-TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 3) char *toft_printf(toft_arena *a, const char *format, ...);
-TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 0) char *toft_vprintf(toft_arena *a, const char *format, va_list args);
+TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 3) char *toft_printf(toft_arena *a TOFT_LIFETIMEBOUND, const char *format, ...);
+TOFT_API TOFT_NODISCARD TOFT_FORMAT(2, 0) char *toft_vprintf(toft_arena *a TOFT_LIFETIMEBOUND, const char *format,
+                                                             va_list args);
 
 /* Makes room: the next allocations whose sizes, rounded up to 8, and paddings add up to `bytes` at most take no block.
  * It allocates nothing, and leaves the rest of the current block unused if that is too small. TOUCH: also writes to
@@ -436,8 +439,8 @@ TOFT_API void toft_next_cleanup(toft_arena *a, unsigned char *cursor, uintptr_t 
  * object, align to 16, and reuse memory only when the newest object is freed or resized.
  * ------------------------------------------------------------------------------------------------------------ */
 
-TOFT_API TOFT_SIZED(2) void *toft_hook_malloc(void *arena, size_t size);
-TOFT_API TOFT_SIZED(3) void *toft_hook_realloc(void *arena, void *p, size_t size);
+TOFT_API TOFT_SIZED(2) void *toft_hook_malloc(void *arena TOFT_LIFETIMEBOUND, size_t size);
+TOFT_API TOFT_SIZED(3) void *toft_hook_realloc(void *arena TOFT_LIFETIMEBOUND, void *p, size_t size);
 TOFT_API void toft_hook_free(void *arena, void *p);
 
 /* Returns the calling thread's current arena, for hooks without a context pointer. NULL until it is set. */

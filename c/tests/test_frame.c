@@ -871,6 +871,7 @@ static void a_child_of_a_thread_that_advances_goes_on(void **state) {
   assert_int_equal(WIFEXITED(status) ? WEXITSTATUS(status) : -1, 0);
   at_phase(&c, 2);
   pthread_join(t, &bad);
+  at_the_fork = NULL;
   assert_null(bad);
   assert_ptr_equal(toft_frame_arena(c.frames), mine);
   assert_int_equal(toft_frames_release(c.frames), TOFT_OK);

@@ -117,7 +117,7 @@ TEST(Arena, ScopesEndInReverse) {
     a.make<witness>(1);
     try {
       toft::scope inner(a);
-      a.make<witness>(2);
+      inner.make<witness>(2);
       throw 1;
     } catch (int) {
       EXPECT_EQ(witness::order, std::vector<int>{2});
@@ -125,6 +125,31 @@ TEST(Arena, ScopesEndInReverse) {
     a.make<witness>(3);
   }
   EXPECT_EQ(witness::order, (std::vector<int>{2, 3, 1}));
+  EXPECT_EQ(a.stats().live, live);
+}
+
+// Owners have functions of their own, with annotations, that call those of arena_ref.
+TEST(Arena, AScopeAllocatesFromItsArena) {
+  toft::arena a;
+  std::uint64_t live = a.stats().live;
+  {
+    toft::scope s(a);
+    EXPECT_TRUE(a.contains(s.allocate(100, 64)));
+    void *bytes = s.try_allocate(100, 1);
+    EXPECT_TRUE(a.contains(bytes));
+    EXPECT_EQ(s.try_resize(bytes, 100, 200, 1), bytes);
+    EXPECT_EQ(*static_cast<char *>(s.allocate_zeroed(1)), 0);
+    EXPECT_EQ(s.allocate_array<int>(3).size(), 3u);
+    EXPECT_EQ(*s.make<int>(4), 4);
+    EXPECT_EQ(*s.try_make<int>(5), 5);
+    EXPECT_EQ(s.make_array<int>(2)[1], 0);
+    EXPECT_EQ(s.make_array<int>(2, 6)[1], 6);
+    const int values[] = {7, 8};
+    EXPECT_EQ(s.copy(values, 2)[1], 8);
+    EXPECT_EQ(s.copy("text"), "text");
+    EXPECT_STREQ(s.format("%d %s", 9, "lives"), "9 lives");
+    EXPECT_GT(a.stats().live, live);
+  }
   EXPECT_EQ(a.stats().live, live);
 }
 

@@ -149,12 +149,12 @@ toft::pool<phoenix> *phoenix::pool;
 int phoenix::live, phoenix::more;
 
 TEST(Failure, WhatADestructorEmplacesIsDestroyedToo) {
-  {
-    toft::pool<phoenix> p;
-    phoenix::pool = &p;
-    phoenix::more = 5;
-    for (int i = 0; i < 3; i++) p.emplace();
-  }
+  std::optional<toft::pool<phoenix>> p(std::in_place);
+  phoenix::pool = &*p;
+  phoenix::more = 5;
+  for (int i = 0; i < 3; i++) p->emplace();
+  p.reset();
+  phoenix::pool = nullptr;
   EXPECT_EQ(phoenix::live, 0);
 }
 

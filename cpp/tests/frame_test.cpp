@@ -184,7 +184,7 @@ TEST(Frame, BusyFramesOutliveTheirObject) {
   {
     toft::frames f(1, source.options());
     left = f.get();
-    a = f.arena().get();
+    a = toft_frame_arena(left);
     ASSERT_EQ(toft_frame_enter(left), TOFT_OK);
   }
   EXPECT_EQ(toft_frame_arena(left), a);

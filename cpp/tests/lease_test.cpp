@@ -39,12 +39,13 @@ int counted::live;
 
 TEST(Lease, TheSameArenaAgainAndEmpty) {
   toft::leases cache;
-  toft_arena *first = nullptr;
+  std::uintptr_t first = 0;
   for (int i = 0; i < 1000; i++) {
     toft::lease a(cache);
     ASSERT_TRUE(a);
-    if (first == nullptr) first = a.get();
-    ASSERT_EQ(a.get(), first);
+    auto address = reinterpret_cast<std::uintptr_t>(a.get());
+    if (first == 0) first = address;
+    ASSERT_EQ(address, first);
     ASSERT_EQ(a.stats().live, 0u);
     ASSERT_EQ(a.from().get(), cache.get());
     (void)a.make<counted>();

@@ -72,6 +72,19 @@ size_t strlen(const char *s);
 #endif
 #endif
 
+/* After a parameter, or after the qualifiers of a member function: the result points into what the argument, or the
+ * object, is or points to. clang reports a result that outlives it: docs/checked.md. */
+#if defined(__cplusplus) && defined(__has_cpp_attribute)
+#if __has_cpp_attribute(clang::lifetimebound)
+#define TOFT_LIFETIMEBOUND [[clang::lifetimebound]]
+#endif
+#elif defined(__clang__) && __clang_major__ >= 23 /* older ones ignore it in C, with a warning */
+#define TOFT_LIFETIMEBOUND __attribute__((lifetimebound))
+#endif
+#ifndef TOFT_LIFETIMEBOUND
+#define TOFT_LIFETIMEBOUND
+#endif
+
 /* TOFT_STATIC: the library is part of the translation unit that includes toft.c. TOFT_SHARED: it is a shared library;
  * TOFT_BUILD is also defined while that library is compiled. */
 #if defined(TOFT_STATIC)

@@ -109,7 +109,7 @@ TOFT_API uintptr_t toft_site(const char *place);
  *     p = toft_alloc(toft_at(a, "table of contents"), size);
  * In C, `#define TOFT_SITES` before the include makes every inline function of toft.h record its file and line this
  * way, at the cost of one test. */
-TOFT_INLINE toft_arena *toft_at(toft_arena *a, const char *place);
+TOFT_INLINE toft_arena *toft_at(toft_arena *a TOFT_LIFETIMEBOUND, const char *place);
 
 #ifndef TOFT_OMIT_CHECKS
 TOFT_API void toft_at_place(toft_arena *a, const char *place);

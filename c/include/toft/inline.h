@@ -15,7 +15,7 @@ extern "C" {
 
 /* The bytes remaining are a multiple of 8, so remaining >= size implies remaining >= TOFT_ROUND8(size). The compare of
  * the unrounded size is therefore safe for sizes near SIZE_MAX, and the addition cannot pass limit. */
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a, size_t size) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a TOFT_LIFETIMEBOUND, size_t size) {
   unsigned char *p = a->cursor;
   if (TOFT_UNLIKELY((size_t)(a->limit - p) < size)) return a->ops->alloc(a, size, 8, 0, 0);
   a->cursor = p + TOFT_ROUND8(size);
@@ -29,7 +29,8 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc(toft_arena *a, size_t 
 /* Alignments up to 8 cost nothing; larger ones are padded here, and the slow path is called only if the block is full.
  * An alignment that is not a power of two fails here or in the slow path. For constants whose sum cannot wrap one
  * compare is enough. */
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a TOFT_LIFETIMEBOUND, size_t size,
+                                                                  size_t align) {
   unsigned char *p = a->cursor;
   size_t remaining = (size_t)(a->limit - p);
   if (TOFT_LIKELY(align - 1 < 8)) {
@@ -48,7 +49,8 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_aligned(toft_arena *a,
   return p;
 }
 
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_zeroed(toft_arena *a, size_t size, size_t align) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(2) void *toft_alloc_zeroed(toft_arena *a TOFT_LIFETIMEBOUND, size_t size,
+                                                                 size_t align) {
   void *p = toft_alloc_aligned(a, size, align);
   if (TOFT_LIKELY(p != NULL)) memset(p, 0, size);
   return p;
@@ -64,20 +66,20 @@ TOFT_INLINE size_t toft_array_size(size_t count, size_t size) {
 #endif
 }
 
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array(toft_arena *a, size_t count, size_t size,
-                                                                    size_t align) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array(toft_arena *a TOFT_LIFETIMEBOUND, size_t count,
+                                                                    size_t size, size_t align) {
   return toft_alloc_aligned(a, toft_array_size(count, size), align);
 }
 
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array_zeroed(toft_arena *a, size_t count, size_t size,
-                                                                           size_t align) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED2(2, 3) void *toft_alloc_array_zeroed(toft_arena *a TOFT_LIFETIMEBOUND,
+                                                                           size_t count, size_t size, size_t align) {
   return toft_alloc_zeroed(a, toft_array_size(count, size), align);
 }
 
 /* In place if p is the newest allocation and fits; else through ops, as always in an instrumented arena. A block's end
  * is never the address of another block's first byte, so p + size == cursor identifies the newest allocation. */
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a, void *p, size_t old_size, size_t new_size,
-                                                           size_t align) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a TOFT_LIFETIMEBOUND, void *p, size_t old_size,
+                                                           size_t new_size, size_t align) {
   unsigned char *q = (unsigned char *)p;
   if (TOFT_LIKELY(q != NULL && !(a->epoch & 1) && (size_t)(a->cursor - q) == TOFT_ROUND8(old_size) &&
                   (size_t)(a->limit - q) >= new_size && ((uintptr_t)q & (align - 1)) == 0 &&
@@ -177,7 +179,8 @@ TOFT_INLINE int toft_unclaim(toft_arena *a, toft_range *r) {
   return code;
 }
 
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_alloc(toft_arena *a, toft_range *r, size_t size) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_alloc(toft_arena *a TOFT_LIFETIMEBOUND, toft_range *r,
+                                                                size_t size) {
   unsigned char *p = r->cursor;
   if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) return toft_range_claim(a, r, size, 8);
   r->cursor = p + TOFT_ROUND8(size);
@@ -186,7 +189,8 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_alloc(toft_arena *a, t
 }
 
 /* Neither rounds nor aligns. The provider rounds the first allocation of a new range; the excess is returned here. */
-TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_bytes(toft_arena *a, toft_range *r, size_t size) {
+TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(3) void *toft_range_bytes(toft_arena *a TOFT_LIFETIMEBOUND, toft_range *r,
+                                                                size_t size) {
   unsigned char *p = r->cursor;
   if (TOFT_UNLIKELY((size_t)(r->limit - p) < size)) {
     p = (unsigned char *)toft_range_claim(a, r, size, 1);

@@ -22,12 +22,12 @@ typedef struct toft_lazy {
 
 /* Returns the arena, which all other calls take, and creates it if there is none; NULL: no memory. */
 TOFT_API toft_arena *toft_lazy_create(toft_lazy *l);
-TOFT_INLINE toft_arena *toft_lazy_arena(toft_lazy *l) {
+TOFT_INLINE toft_arena *toft_lazy_arena(toft_lazy *l TOFT_LIFETIMEBOUND) {
   return TOFT_LIKELY(l->arena != NULL) ? l->arena : toft_lazy_create(l);
 }
 
 /* As toft_alloc_aligned. NULL: no memory. */
-TOFT_INLINE TOFT_NODISCARD void *toft_lazy_alloc(toft_lazy *l, size_t size, size_t align) {
+TOFT_INLINE TOFT_NODISCARD void *toft_lazy_alloc(toft_lazy *l TOFT_LIFETIMEBOUND, size_t size, size_t align) {
   toft_arena *a = toft_lazy_arena(l);
   return TOFT_LIKELY(a != NULL) ? toft_alloc_aligned(a, size, align) : NULL;
 }

@@ -39,16 +39,16 @@ TOFT_API void toft_malloc_release(toft_malloc *m);
 TOFT_API void toft_malloc_trim(toft_malloc *m, size_t keep);
 TOFT_API toft_recycler_stats toft_malloc_get_stats(const toft_malloc *m);
 
-TOFT_API TOFT_SIZED(2) void *toft_malloc_alloc(void *m, size_t size);
+TOFT_API TOFT_SIZED(2) void *toft_malloc_alloc(void *m TOFT_LIFETIMEBOUND, size_t size);
 /* Zeroed. NULL also if count * size overflows. */
-TOFT_API TOFT_SIZED2(2, 3) void *toft_malloc_calloc(void *m, size_t count, size_t size);
+TOFT_API TOFT_SIZED2(2, 3) void *toft_malloc_calloc(void *m TOFT_LIFETIMEBOUND, size_t count, size_t size);
 /* p == NULL allocates. Returns p itself if the object keeps its place; on failure p stays valid. The alignment of
  * toft_malloc_aligned is not kept if the object moves. */
-TOFT_API TOFT_SIZED(3) void *toft_malloc_realloc(void *m, void *p, size_t size);
+TOFT_API TOFT_SIZED(3) void *toft_malloc_realloc(void *m TOFT_LIFETIMEBOUND, void *p, size_t size);
 /* NULL is ignored. */
 TOFT_API void toft_malloc_free(void *m, void *p);
 /* Aligns to a power of two; NULL if `align` is none. */
-TOFT_API TOFT_SIZED(3) void *toft_malloc_aligned(void *m, size_t align, size_t size);
+TOFT_API TOFT_SIZED(3) void *toft_malloc_aligned(void *m TOFT_LIFETIMEBOUND, size_t align, size_t size);
 /* Returns the bytes that may be used at p: at least the requested ones. p == NULL: 0. For hooks without a context m may
  * be NULL; in a checked process the result is 0 then. */
 TOFT_API size_t toft_malloc_usable_size(void *m, const void *p);

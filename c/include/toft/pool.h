@@ -113,11 +113,11 @@ TOFT_INLINE toft_pool toft_pool_closed(void);
 /* Returns a free slot, uninitialised or zeroed, and its handle (`handle` may be NULL: toft_pool_handle_of finds it).
  * Returns NULL, and changes nothing, if the pool is full or there is no memory. The slot removed last is used first;
  * after a clear, slots are used in order. */
-TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert(toft_pool *pool, toft_handle *handle);
-TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert_zeroed(toft_pool *pool, toft_handle *handle);
+TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert(toft_pool *pool TOFT_LIFETIMEBOUND, toft_handle *handle);
+TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert_zeroed(toft_pool *pool TOFT_LIFETIMEBOUND, toft_handle *handle);
 
 /* Returns the slot of a handle; NULL if it was removed, for 0, and for a handle that the pool never returned. */
-TOFT_INLINE void *toft_pool_at(const toft_pool *pool, toft_handle handle);
+TOFT_INLINE void *toft_pool_at(const toft_pool *pool TOFT_LIFETIMEBOUND, toft_handle handle);
 TOFT_INLINE int toft_pool_contains(const toft_pool *pool, toft_handle handle);
 
 /* Removes a slot. TOFT_EARG, and nothing changes, for a handle that is not live, so a second removal is detected. */

@@ -95,14 +95,14 @@ TOFT_API void toft_recycler_release(toft_recycler *r);
 TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
 TOFT_API toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r);
 
-TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align);
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r TOFT_LIFETIMEBOUND, size_t size, size_t align);
 /* Frees an object. `size` is the requested size, which only checked processes read. NULL is ignored. */
 TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
 /* Returns p itself if the bytes at p suffice and at least half of them are needed, or if a large object has space
  * behind it; else copies. Returns NULL, and changes nothing, if there is no memory for an object that grows; one that
  * shrinks then stays at p. p == NULL allocates. */
-TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r, void *p, size_t old_size, size_t new_size,
-                                                   size_t align);
+TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r TOFT_LIFETIMEBOUND, void *p, size_t old_size,
+                                                   size_t new_size, size_t align);
 
 /* ---- synchronized ---- */
 
@@ -259,7 +259,7 @@ TOFT_INLINE TOFT_NODISCARD void *toft_recycler_pop(toft_recycler *r, toft_recycl
 }
 
 /* The fast path; NULL if the slow path is needed, as for size 0, which counts as 1. */
-TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r, size_t size, size_t align) {
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r TOFT_LIFETIMEBOUND, size_t size, size_t align) {
   size_t k, bytes;
   if (align > 8) {
     if (TOFT_UNLIKELY((align & (align - 1)) != 0 || align > TOFT_RECYCLER_ALIGN_MAX)) return NULL;

@@ -5,13 +5,13 @@
 //     toft::span<int> table = a.make_array<int>(100);
 //     {
 //       toft::scope s(a);                           frees later allocations at the end of this block
-//       std::string_view line = a.copy(text);
+//       std::string_view line = s.copy(text);       or a.copy(text); of s, clang reports a use after the block
 //     }
 //     a.reset();                                    frees everything, keeps memory for the next round
 //
 // TYPES. toft::arena owns an arena and can be moved. toft::arena_ref is a view of an arena that C++ or any other
-// language created, copied like a pointer; it has all the functions, and arena derives from it. toft::claim holds the
-// cursor in registers, for hot loops.
+// language created, copied like a pointer; it has all the functions, and arena and scope derive from it. toft::claim
+// holds the cursor in registers, for hot loops.
 //
 // LIFETIME. Memory is valid until the arena is reset, destroyed, or rewound to an earlier point. Objects of make and
 // make_array with non-trivial destructors are then destroyed, each once, in reverse order of construction. Other
@@ -84,9 +84,15 @@ struct arena_options : toft_options {
   arena_options() noexcept : toft_options(TOFT_OPTIONS) {}
 };
 
-class arena_ref {
+class arena;
+class lease;
+
+class TOFT_VIEW arena_ref {
  public:
   arena_ref(toft_arena *a) noexcept : arena_(a) {}
+  // A view of an owner must not be used after its end.
+  arena_ref(const arena &a TOFT_LIFETIMEBOUND) noexcept;
+  arena_ref(const lease &a TOFT_LIFETIMEBOUND) noexcept;
 
   // The arena of the C API, for calls of any language.
   toft_arena *get() const noexcept { return arena_; }
@@ -191,9 +197,8 @@ class arena_ref {
   TOFT_FORMAT(2, 3) char *format(const char *format, ...) const {
     va_list args;
     va_start(args, format);
-    char *p = toft_vprintf(arena_, format, args);
+    char *p = format_list(format, args);
     va_end(args);
-    if (TOFT_UNLIKELY(p == nullptr)) detail::throw_bad_alloc();
     return p;
   }
 
@@ -249,6 +254,12 @@ class arena_ref {
   friend bool operator!=(const arena_ref &a, const arena_ref &b) noexcept { return a.arena_ != b.arena_; }
 
  protected:
+  TOFT_FORMAT(2, 0) char *format_list(const char *format, va_list args) const {
+    char *p = toft_vprintf(arena_, format, args);
+    if (TOFT_UNLIKELY(p == nullptr)) detail::throw_bad_alloc();
+    return p;
+  }
+
   toft_arena *arena_;
 
  private:
@@ -336,23 +347,79 @@ class arena_ref {
   }
 };
 
+// The base of classes whose end frees memory: the functions of arena_ref that return memory, annotated, so that clang
+// reports a result that is used after the owner's end. Those of a view are not, since memory outlives the view.
+class arena_owner : public arena_ref {
+ public:
+  TOFT_ALWAYS_INLINE void *allocate(std::size_t size,
+                                    std::size_t align = alignof(std::max_align_t)) const TOFT_LIFETIMEBOUND {
+    return arena_ref::allocate(size, align);
+  }
+  [[nodiscard]] void *try_allocate(std::size_t size,
+                                   std::size_t align = alignof(std::max_align_t)) const noexcept TOFT_LIFETIMEBOUND {
+    return arena_ref::try_allocate(size, align);
+  }
+  void *allocate_zeroed(std::size_t size, std::size_t align = alignof(std::max_align_t)) const TOFT_LIFETIMEBOUND {
+    return arena_ref::allocate_zeroed(size, align);
+  }
+  [[nodiscard]] void *try_resize(void *p, std::size_t old_size, std::size_t new_size,
+                                 std::size_t align = alignof(std::max_align_t)) const noexcept TOFT_LIFETIMEBOUND {
+    return arena_ref::try_resize(p, old_size, new_size, align);
+  }
+  template <class T>
+  span<T> allocate_array(std::size_t n) const TOFT_LIFETIMEBOUND {
+    return arena_ref::allocate_array<T>(n);
+  }
+  template <class T, class... Args>
+  T *make(Args &&...args) const TOFT_LIFETIMEBOUND {
+    return arena_ref::make<T>(std::forward<Args>(args)...);
+  }
+  template <class T, class... Args>
+  [[nodiscard]] T *try_make(Args &&...args) const noexcept(detail::constructs_nothrow<T, Args...>) TOFT_LIFETIMEBOUND {
+    return arena_ref::try_make<T>(std::forward<Args>(args)...);
+  }
+  template <class T>
+  span<T> make_array(std::size_t n) const TOFT_LIFETIMEBOUND {
+    return arena_ref::make_array<T>(n);
+  }
+  template <class T>
+  span<T> make_array(std::size_t n, const T &value) const TOFT_LIFETIMEBOUND {
+    return arena_ref::make_array<T>(n, value);
+  }
+  template <class T>
+  span<T> copy(const T *values, std::size_t n) const TOFT_LIFETIMEBOUND {
+    return arena_ref::copy(values, n);
+  }
+  std::string_view copy(std::string_view text) const TOFT_LIFETIMEBOUND { return arena_ref::copy(text); }
+  TOFT_FORMAT(2, 3) char *format(const char *format, ...) const TOFT_LIFETIMEBOUND {
+    va_list args;
+    va_start(args, format);
+    char *p = format_list(format, args);
+    va_end(args);
+    return p;
+  }
+
+ protected:
+  explicit arena_owner(arena_ref a) noexcept : arena_ref(a) {}
+};
+
 // Owns an arena and releases it.
-class arena : public arena_ref {
+class arena : public arena_owner {
  public:
   // An arena on the heap; the thread's cache is tried first.
-  arena() : arena_ref(toft_create()) { check(); }
-  explicit arena(const arena_options &options) : arena_ref(toft_create_with(&options)) { check(); }
+  arena() : arena_owner(toft_create()) { check(); }
+  explicit arena(const arena_options &options) : arena_owner(toft_create_with(&options)) { check(); }
   // An arena in a buffer that outlives it, see TOFT_BUFFER; when it is full, blocks come from `overflow`, or
   // allocations fail if that is nullptr.
   arena(void *buffer, std::size_t size, toft_source *overflow = nullptr)
-      : arena_ref(toft_create_in(buffer, size, overflow)) {
+      : arena_owner(toft_create_in(buffer, size, overflow)) {
     check();
   }
   // Takes ownership of an arena of the C API, of any provider.
   static arena own(toft_arena *a) noexcept { return arena(adopted{a}); }
 
   // A moved-from arena can only be assigned to and destroyed.
-  arena(arena &&other) noexcept : arena_ref(std::exchange(other.arena_, nullptr)) {}
+  arena(arena &&other) noexcept : arena_owner(std::exchange(other.arena_, nullptr)) {}
   arena &operator=(arena &&other) noexcept {
     if (this != &other) {
       toft_release(arena_);
@@ -364,6 +431,7 @@ class arena : public arena_ref {
   arena &operator=(const arena &) = delete;
   ~arena() { toft_release(arena_); }
 
+  toft_arena *get() const noexcept TOFT_LIFETIMEBOUND { return arena_; }
   // Releases ownership: the caller must release the arena.
   [[nodiscard]] toft_arena *release() noexcept { return std::exchange(arena_, nullptr); }
 
@@ -379,23 +447,25 @@ class arena : public arena_ref {
   struct adopted {
     toft_arena *a;
   };
-  explicit arena(adopted from) noexcept : arena_ref(from.a) {}
+  explicit arena(adopted from) noexcept : arena_owner(from.a) {}
   void check() const {
     if (TOFT_UNLIKELY(arena_ == nullptr)) detail::throw_bad_alloc();
   }
 };
 
-// Frees at its end the allocations of its lifetime, unless a range is claimed then. It must not outlive the arena. A
-// scope that begins while a range is claimed and ends after it also frees what was allocated from the range before it.
-class scope {
+inline arena_ref::arena_ref(const arena &a) noexcept : arena_(a.get()) {}
+
+// Frees at its end the allocations of its lifetime, by it or by the arena, unless a range is claimed then. It must not
+// outlive the arena. A reset by it resets the arena. A scope that begins while a range is claimed and ends after it
+// also frees what was allocated from the range before it.
+class scope : public arena_owner {
  public:
-  explicit scope(arena_ref a) noexcept : arena_(a), mark_(a.mark_here()) {}
+  explicit scope(arena_ref a) noexcept : arena_owner(a), mark_(a.mark_here()) {}
   scope(const scope &) = delete;
   scope &operator=(const scope &) = delete;
-  ~scope() { (void)arena_.rewind(mark_); }
+  ~scope() { (void)rewind(mark_); }
 
  private:
-  arena_ref arena_;
   mark mark_;
 };
 

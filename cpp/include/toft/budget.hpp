@@ -59,14 +59,14 @@ class budget {
     return child(o);
   }
 
-  toft_source *source() const noexcept { return toft_budget_source(budget_); }
+  toft_source *source() const noexcept TOFT_LIFETIMEBOUND { return toft_budget_source(budget_); }
   void set_limit(std::size_t bytes) noexcept { toft_budget_set_limit(budget_, bytes); }
   // Counts live bytes too. Returns TOFT_EBUSY, with no effect, if they are not counted yet and there are blocks or
   // children.
   int limit_live(std::size_t bytes) noexcept { return toft_budget_limit_live(budget_, bytes); }
   toft_budget_live_stats live_stats() const noexcept { return toft_budget_get_live_stats(budget_); }
   toft_budget_stats stats() const noexcept { return toft_budget_get_stats(budget_); }
-  const char *name() const noexcept { return toft_budget_name(budget_); }
+  const char *name() const noexcept TOFT_LIFETIMEBOUND { return toft_budget_name(budget_); }
   toft_budget *get() const noexcept { return budget_; }
 
  private:

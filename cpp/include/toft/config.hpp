@@ -56,6 +56,16 @@
 #define TOFT_ALWAYS_INLINE
 #endif
 
+// A class whose objects point to another object, as iterators do: clang reports one that is used after the other's end.
+#if defined(__has_cpp_attribute)
+#if __has_cpp_attribute(gsl::Pointer)
+#define TOFT_VIEW [[gsl::Pointer]]
+#endif
+#endif
+#ifndef TOFT_VIEW
+#define TOFT_VIEW
+#endif
+
 #if defined(__cpp_exceptions) || defined(_CPPUNWIND)
 #define TOFT_EXCEPTIONS 1
 #else

@@ -55,13 +55,13 @@ class frames {
   ~frames() { (void)toft_frames_release(frames_); }
 
   // Returns the calling thread's arena of the present frame. Call it again in each frame.
-  arena_ref arena() const {
+  arena_ref arena() const TOFT_LIFETIMEBOUND {
     toft_arena *a = toft_frame_arena(frames_);
     if (TOFT_UNLIKELY(a == nullptr)) detail::throw_bad_alloc();
     return a;
   }
   // The same; nullptr if there is no memory.
-  [[nodiscard]] toft_arena *try_arena() const noexcept { return toft_frame_arena(frames_); }
+  [[nodiscard]] toft_arena *try_arena() const noexcept TOFT_LIFETIMEBOUND { return toft_frame_arena(frames_); }
 
   // EXCLUSIVE. Ends the frame and begins the next: the oldest frame's arenas are emptied, their destructors run on the
   // calling thread. TOFT_OK; TOFT_ECORRUPT: done, and a checked arena found bytes written outside an allocation;
@@ -143,10 +143,10 @@ inline frame_entry frames::try_enter() noexcept { return frame_entry(*this); }
 
 // A nested frame of the calling thread: an arena_ref whose allocations are freed at its end, as by toft::scope. The
 // frame must not end before it.
-class frame_scope : public arena_ref {
+class frame_scope : public arena_owner {
  public:
   // Throws std::bad_alloc, as arena() does.
-  explicit frame_scope(const frames &f) : arena_ref(f.arena()), scope_(arena_) {}
+  explicit frame_scope(const frames &f) : arena_owner(f.arena()), scope_(arena_) {}
   frame_scope(const frame_scope &) = delete;
   frame_scope &operator=(const frame_scope &) = delete;
 

@@ -333,12 +333,12 @@ class frozen {
   }
 
   // nullptr if it is empty.
-  const Root *get() const noexcept { return static_cast<const Root *>(f_.root); }
-  const Root *operator->() const noexcept { return get(); }
-  const Root &operator*() const noexcept { return *get(); }
+  const Root *get() const noexcept TOFT_LIFETIMEBOUND { return static_cast<const Root *>(f_.root); }
+  const Root *operator->() const noexcept TOFT_LIFETIMEBOUND { return get(); }
+  const Root &operator*() const noexcept TOFT_LIFETIMEBOUND { return *get(); }
   explicit operator bool() const noexcept { return f_.root != nullptr; }
   // The process's own copy of the content, of a file that was opened WRITABLE; else nullptr.
-  Root *writable() const noexcept { return is_writable_ ? static_cast<Root *>(f_.root) : nullptr; }
+  Root *writable() const noexcept TOFT_LIFETIMEBOUND { return is_writable_ ? static_cast<Root *>(f_.root) : nullptr; }
 
   std::size_t size() const noexcept { return static_cast<std::size_t>(f_.size); }  // bytes of the content
   bool is_moved() const noexcept { return f_.moved != 0; }  // it is not at the address that it was written for

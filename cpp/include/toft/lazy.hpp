@@ -32,7 +32,7 @@ class lazy_arena {
   ~lazy_arena() { toft_lazy_release(&lazy_); }
 
   // The arena, which is created if there is none. Throws std::bad_alloc.
-  arena_ref get() {
+  arena_ref get() TOFT_LIFETIMEBOUND {
     toft_arena *a = toft_lazy_arena(&lazy_);
     if (a == nullptr) detail::throw_bad_alloc();
     return arena_ref(a);

@@ -79,7 +79,7 @@ class leases : public leases_ref {
   ~leases() { (void)toft_leases_release(leases_); }
 };
 
-class lease : public arena_ref {
+class lease : public arena_owner {
  public:
   explicit lease(leases_ref from = leases_ref()) : lease(from, toft_lease_get(from.get())) {
     if (TOFT_UNLIKELY(arena_ == nullptr)) detail::throw_bad_alloc();
@@ -106,6 +106,7 @@ class lease : public arena_ref {
   ~lease() { end(); }
 
   explicit operator bool() const noexcept { return arena_ != nullptr; }
+  toft_arena *get() const noexcept TOFT_LIFETIMEBOUND { return arena_; }
 
   // Returns the lease now. TOFT_OK. TOFT_ECORRUPT: done, and a checked arena found bytes written outside an allocation.
   // Other failures change nothing: TOFT_EBUSY, a range is claimed or one of its cleanups runs; TOFT_EARG, it has no
@@ -123,7 +124,7 @@ class lease : public arena_ref {
   leases_ref from() const noexcept { return leases_; }
 
  private:
-  lease(leases_ref from, toft_lease l) noexcept : arena_ref(l.arena), generation_(l.generation), leases_(from) {}
+  lease(leases_ref from, toft_lease l) noexcept : arena_owner(l.arena), generation_(l.generation), leases_(from) {}
   void take(toft_lease l) noexcept {
     arena_ = l.arena;
     generation_ = l.generation;
@@ -135,6 +136,8 @@ class lease : public arena_ref {
   std::uint64_t generation_;
   leases_ref leases_;
 };
+
+inline arena_ref::arena_ref(const lease &a) noexcept : arena_(a.get()) {}
 
 }  // namespace TOFT_NAMESPACE
 }  // namespace toft

@@ -87,7 +87,8 @@ class recycling_resource : public std::pmr::memory_resource {
   ~recycling_resource() override { toft_recycler_release(&r_); }
 
   // Hide those of the base class, and are inline.
-  [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+  [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size,
+                                                  std::size_t align = alignof(std::max_align_t)) TOFT_LIFETIMEBOUND {
     void *p = toft_recycler_bump(&r_, size, align);
     return TOFT_LIKELY(p != nullptr) ? p : allocate_slow(size, align);
   }
@@ -153,7 +154,8 @@ class synchronized_recycling_resource : public std::pmr::memory_resource {
   synchronized_recycling_resource &operator=(const synchronized_recycling_resource &) = delete;
   ~synchronized_recycling_resource() override { toft_sync_recycler_release(existing()); }
 
-  [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+  [[nodiscard]] TOFT_ALWAYS_INLINE void *allocate(std::size_t size,
+                                                  std::size_t align = alignof(std::max_align_t)) TOFT_LIFETIMEBOUND {
     toft_sync_recycler *r = recycler();
     if (source_.upstream() != nullptr) return allocate_upstream(r, size, align);
     void *p = toft_sync_recycler_alloc(r, size, align);

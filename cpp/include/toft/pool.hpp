@@ -220,12 +220,12 @@ class pool {
   }
 
   /* Access by handle: nullptr, or std::out_of_range, if it is stale. Costs one compare. */
-  T *get(handle_type h) noexcept { return find(h); }
-  const T *get(handle_type h) const noexcept { return find(h); }
-  T &at(handle_type h) { return checked(h); }
-  const T &at(handle_type h) const { return checked(h); }
-  T &operator[](handle_type h) { return checked(h); }
-  const T &operator[](handle_type h) const { return checked(h); }
+  T *get(handle_type h) noexcept TOFT_LIFETIMEBOUND { return find(h); }
+  const T *get(handle_type h) const noexcept TOFT_LIFETIMEBOUND { return find(h); }
+  T &at(handle_type h) TOFT_LIFETIMEBOUND { return checked(h); }
+  const T &at(handle_type h) const TOFT_LIFETIMEBOUND { return checked(h); }
+  T &operator[](handle_type h) TOFT_LIFETIMEBOUND { return checked(h); }
+  const T &operator[](handle_type h) const TOFT_LIFETIMEBOUND { return checked(h); }
   bool contains(handle_type h) const noexcept { return toft_pool_contains(&pool_, h.bits()) != 0; }
   /* Returns the handle of a value in the pool; null if it is elsewhere, or a part of a value. */
   handle_type handle_of(const T &value) const noexcept {

@@ -45,11 +45,13 @@ class recycler {
   // Returns all memory, including objects that were not freed.
   ~recycler() { toft_recycler_release(&r_); }
 
-  TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+  TOFT_ALWAYS_INLINE void *allocate(std::size_t size,
+                                    std::size_t align = alignof(std::max_align_t)) TOFT_LIFETIMEBOUND {
     void *p = toft_recycler_bump(&r_, size, align);
     return TOFT_LIKELY(p != nullptr) ? p : detail::more(&r_, size, align);
   }
-  [[nodiscard]] void *try_allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) noexcept {
+  [[nodiscard]] void *try_allocate(std::size_t size,
+                                   std::size_t align = alignof(std::max_align_t)) noexcept TOFT_LIFETIMEBOUND {
     return toft_recycler_alloc(&r_, size, align);
   }
   TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = 0) noexcept {
@@ -57,7 +59,7 @@ class recycler {
   }
   // Resizes in place if possible, else copies the bytes. Returns nullptr, and changes nothing, if there is no memory.
   [[nodiscard]] void *try_resize(void *p, std::size_t old_size, std::size_t new_size,
-                                 std::size_t align = alignof(std::max_align_t)) noexcept {
+                                 std::size_t align = alignof(std::max_align_t)) noexcept TOFT_LIFETIMEBOUND {
     return toft_recycler_resize(&r_, p, old_size, new_size, align);
   }
 
@@ -67,7 +69,7 @@ class recycler {
   void trim(std::size_t keep = 0) noexcept { toft_recycler_trim(&r_, keep); }
   recycler_stats stats() const noexcept { return toft_recycler_get_stats(&r_); }
 
-  toft_recycler *get() noexcept { return &r_; }
+  toft_recycler *get() noexcept TOFT_LIFETIMEBOUND { return &r_; }
 
  private:
   void start(const recycler_options *options) {
@@ -95,19 +97,21 @@ class synchronized_recycler {
   synchronized_recycler &operator=(const synchronized_recycler &) = delete;
   ~synchronized_recycler() { toft_sync_recycler_release(r_); }
 
-  TOFT_ALWAYS_INLINE void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+  TOFT_ALWAYS_INLINE void *allocate(std::size_t size,
+                                    std::size_t align = alignof(std::max_align_t)) TOFT_LIFETIMEBOUND {
     void *p = toft_sync_recycler_alloc(r_, size, align);
     if (TOFT_UNLIKELY(p == nullptr)) detail::throw_bad_alloc();
     return p;
   }
-  [[nodiscard]] void *try_allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) noexcept {
+  [[nodiscard]] void *try_allocate(std::size_t size,
+                                   std::size_t align = alignof(std::max_align_t)) noexcept TOFT_LIFETIMEBOUND {
     return toft_sync_recycler_alloc(r_, size, align);
   }
   TOFT_ALWAYS_INLINE void deallocate(void *p, std::size_t size, std::size_t = 0) noexcept {
     toft_sync_recycler_free(r_, p, size);
   }
   [[nodiscard]] void *try_resize(void *p, std::size_t old_size, std::size_t new_size,
-                                 std::size_t align = alignof(std::max_align_t)) noexcept {
+                                 std::size_t align = alignof(std::max_align_t)) noexcept TOFT_LIFETIMEBOUND {
     return toft_sync_recycler_resize(r_, p, old_size, new_size, align);
   }
 

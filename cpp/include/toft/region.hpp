@@ -163,6 +163,17 @@ class region : public region_ref {
   region &operator=(const region &) = delete;
   // Destroys the objects of make and runs the cleanups of all arenas in the region.
   ~region() { toft_region_release(r_); }
+
+  arena_ref arena() const noexcept TOFT_LIFETIMEBOUND { return region_ref::arena(); }
+  region_resource *resource() const noexcept TOFT_LIFETIMEBOUND { return region_ref::resource(); }
+  template <class T, class... Args>
+  T *make(Args &&...args) const TOFT_LIFETIMEBOUND {
+    return region_ref::make<T>(std::forward<Args>(args)...);
+  }
+  template <class T>
+  T *root() const noexcept TOFT_LIFETIMEBOUND {
+    return region_ref::root<T>();
+  }
 };
 
 }  // namespace TOFT_NAMESPACE

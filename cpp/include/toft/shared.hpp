@@ -46,19 +46,20 @@ class shared_arena {
   ~shared_arena() { (void)toft_shared_release(shared_); }
 
   // Returns uninitialised memory. A size of 0 gives a pointer that must not be dereferenced.
-  void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) {
+  void *allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) TOFT_LIFETIMEBOUND {
     void *p = toft_shared_alloc(shared_, size, align);
     if (TOFT_UNLIKELY(p == nullptr)) detail::throw_bad_alloc();
     return p;
   }
-  [[nodiscard]] void *try_allocate(std::size_t size, std::size_t align = alignof(std::max_align_t)) noexcept {
+  [[nodiscard]] void *try_allocate(std::size_t size,
+                                   std::size_t align = alignof(std::max_align_t)) noexcept TOFT_LIFETIMEBOUND {
     return toft_shared_alloc(shared_, size, align);
   }
   // Frees p if it is the newest allocation of all threads; otherwise does nothing.
   void deallocate(void *p, std::size_t size, std::size_t = 0) noexcept { toft_shared_free(shared_, p, size); }
 
   // Copies text and appends a NUL.
-  std::string_view copy(std::string_view text) {
+  std::string_view copy(std::string_view text) TOFT_LIFETIMEBOUND {
     char *p = static_cast<char *>(allocate(text.size() + 1, 1));
     if (!text.empty()) std::memcpy(p, text.data(), text.size());
     p[text.size()] = 0;
@@ -67,13 +68,13 @@ class shared_arena {
 
   // Creates a local arena, for one thread at a time, until the reset. Create one for each thread, not one for each
   // task.
-  arena_ref local() {
+  arena_ref local() TOFT_LIFETIMEBOUND {
     toft_arena *a = toft_shared_local(shared_);
     if (TOFT_UNLIKELY(a == nullptr)) detail::throw_bad_alloc();
     return a;
   }
   // The same; nullptr if there is no memory.
-  [[nodiscard]] toft_arena *try_local() noexcept { return toft_shared_local(shared_); }
+  [[nodiscard]] toft_arena *try_local() noexcept TOFT_LIFETIMEBOUND { return toft_shared_local(shared_); }
 
   // EXCLUSIVE. Releases the local arenas, runs their destructors, and frees every allocation, but keeps blocks for the
   // next round: as many as recent rounds needed; all; or at most about `bytes`. TOFT_OK; TOFT_ECORRUPT: done, and a

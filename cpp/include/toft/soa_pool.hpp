@@ -143,34 +143,34 @@ class soa_pool {
 
   /* The I-th column, of the live rows. */
   template <std::size_t I>
-  span<column_type<I>> column() noexcept {
+  span<column_type<I>> column() noexcept TOFT_LIFETIMEBOUND {
     return {std::get<I>(rows_.at), size()};
   }
   template <std::size_t I>
-  span<const column_type<I>> column() const noexcept {
+  span<const column_type<I>> column() const noexcept TOFT_LIFETIMEBOUND {
     return {std::get<I>(rows_.at), size()};
   }
   /* The rows' handles, in the order of the columns. */
-  span<const handle_type> handles() const noexcept { return {rows_.handles, size()}; }
+  span<const handle_type> handles() const noexcept TOFT_LIFETIMEBOUND { return {rows_.handles, size()}; }
 
   /* A field of a row; nullptr if h is stale. */
   template <std::size_t I>
-  column_type<I> *get(handle_type h) noexcept {
+  column_type<I> *get(handle_type h) noexcept TOFT_LIFETIMEBOUND {
     std::size_t row = row_of(h);
     return TOFT_LIKELY(row != npos) ? std::get<I>(rows_.at) + row : nullptr;
   }
   template <std::size_t I>
-  const column_type<I> *get(handle_type h) const noexcept {
+  const column_type<I> *get(handle_type h) const noexcept TOFT_LIFETIMEBOUND {
     std::size_t row = row_of(h);
     return TOFT_LIKELY(row != npos) ? std::get<I>(rows_.at) + row : nullptr;
   }
   /* The same, with std::out_of_range if h is stale. */
   template <std::size_t I>
-  column_type<I> &at(handle_type h) {
+  column_type<I> &at(handle_type h) TOFT_LIFETIMEBOUND {
     return std::get<I>(rows_.at)[checked(h)];
   }
   template <std::size_t I>
-  const column_type<I> &at(handle_type h) const {
+  const column_type<I> &at(handle_type h) const TOFT_LIFETIMEBOUND {
     return std::get<I>(rows_.at)[checked(h)];
   }
   bool contains(handle_type h) const noexcept { return toft_pool_contains(&index_, h.bits()) != 0; }
