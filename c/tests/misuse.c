@@ -183,6 +183,28 @@ static void recycler_late_write(void) {
   write_at(p, 3);
   toft_recycler_release(&recycler);
 }
+
+static void recycler_write_after_release(void) {
+  toft_recycler r;
+  if (toft_recycler_init(&r, NULL) != TOFT_OK) exit(1);
+  char *p = (char *)toft_recycler_alloc(&r, 16, 8);
+  toft_recycler_release(&r);
+  write_at(p, 3);
+}
+
+static void lazy_write_after_release(void) {
+  toft_lazy l = {0};
+  char *p = (char *)toft_lazy_alloc(&l, 16, 8);
+  toft_lazy_release(&l);
+  write_at(p, 3);
+}
+
+static void shared_write_after_release(void) {
+  toft_shared *s = toft_shared_create(NULL);
+  char *p = (char *)toft_alloc(toft_shared_local(s), 16);
+  toft_shared_release(s);
+  write_at(p, 3);
+}
 static void recycler_late_read(void) {
   volatile char *p = recycled();
   p[3] = 1;
@@ -265,6 +287,9 @@ static const struct {
     {"recycler overrun", recycler_overrun},
     {"recycler underrun", recycler_underrun},
     {"recycler late write", recycler_late_write},
+    {"recycler write after release", recycler_write_after_release},
+    {"lazy write after release", lazy_write_after_release},
+    {"shared write after release", shared_write_after_release},
     {"recycler read after free", recycler_late_read},
     {"recycler double free", recycler_free_twice},
     {"recycler wrong size", recycler_wrong_size},

@@ -54,6 +54,33 @@ const std::map<std::string, void (*)()> rows = {
     {"recycler overrun", [] { recycle<recycling>([](std::pmr::memory_resource &, char *p) { write_at(p, 16); }); }},
     {"recycler underrun", [] { recycle<synchronized>([](std::pmr::memory_resource &, char *p) { write_at(p, -1); }); }},
     {"recycler late write", recycle_late_write<recycling>},
+    {"recycler write after release",
+     [] {
+       char *p;
+       {
+         recycling resource;
+         p = static_cast<char *>(resource.allocate(16, 8));
+       }
+       write_at(p, 3);
+     }},
+    {"lazy write after release",
+     [] {
+       char *p;
+       {
+         toft::lazy_arena lazy;
+         p = bytes(lazy.get());
+       }
+       write_at(p, 3);
+     }},
+    {"shared write after release",
+     [] {
+       char *p;
+       {
+         toft::shared_arena shared;
+         p = bytes(shared.local());
+       }
+       write_at(p, 3);
+     }},
     {"recycler double free", recycle_double_free<synchronized>},
     {"recycler wrong size",
      [] { recycle<recycling>([](std::pmr::memory_resource &r, char *p) { r.deallocate(p, 24, 8); }); }},

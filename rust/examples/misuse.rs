@@ -64,6 +64,12 @@ fn misuse_arena(row: &str) -> bool {
             drop(arena);
             write_at(p, 3);
         }
+        "lazy write after release" => {
+            let lazy = toft::LazyArena::new();
+            let p = bytes(lazy.get());
+            drop(lazy);
+            write_at(p, 3);
+        }
         "write after return" => {
             let leases = toft::Leases::new();
             let lease = leases.get();
@@ -120,6 +126,12 @@ fn misuse_recycler(row: &str) -> bool {
             r.free(16);
             r.write(3);
         }),
+        "write after release" => {
+            let recycler = Recycler::new();
+            let p = recycler.alloc_layout(SIXTEEN);
+            drop(recycler);
+            write_at(p.as_ptr(), 3);
+        }
         "double free" => recycler(|r| {
             r.free(16);
             r.free(16);
