@@ -35,10 +35,13 @@ static void start_events(void *arg) {
   T.high = 0;
 }
 
+/* Whether a signal has yet to start the recording, or has stopped it. */
+static inline int is_off(void) { return (int)(__atomic_load_n(&R.total->state, __ATOMIC_RELAXED) & 1); }
+
 /* A new segment for the calling thread's events; 0: nothing is recorded. */
 static NOINLINE int refill(void) {
   recording_header *h = LOAD(&R.header);
-  if (T.busy || (h == NULL && !LOAD(&R.reopen))) return 0;
+  if (T.busy || (h == NULL && !LOAD(&R.reopen)) || is_off()) return 0;
   if (h == NULL || !LOAD(&h->partial)) {
     int error = errno;
     aside(start_events, NULL);
@@ -52,7 +55,7 @@ static NOINLINE int refill(void) {
 static inline __attribute__((always_inline)) void record(unsigned call, const void *p, uint64_t value, const void *ra,
                                                          const void *sp) {
   if (UNLIKELY(T.next >= T.end) && !refill()) return;
-  if (UNLIKELY(T.busy)) return;
+  if (UNLIKELY(T.busy | is_off())) return;
   uint64_t key = ((uint64_t)(uintptr_t)ra * 0x9E3779B97F4A7C15u) ^ ((uint64_t)(uintptr_t)sp * 0xC2B2AE3D27D4EB4Fu);
   const site_table *t = LOAD(&R.table);
   uint32_t i = LOAD(&t->number[key >> t->shift]);
@@ -281,9 +284,11 @@ static void enter_sandbox(void *arg) {
   STORE(&R.sandbox, 1);
 }
 
-static NOINLINE void before_sandbox(void) {
+/* The strict mode forbids the processor's clock too. */
+static NOINLINE void before_sandbox(int strict) {
   int error = errno;
   if (!T.busy && (LOAD(&R.header) != NULL || LOAD(&R.reopen))) aside(enter_sandbox, NULL);
+  if (strict) STORE(&R.no_clock, 1);
   errno = error;
 }
 
@@ -293,15 +298,17 @@ int recorded_prctl(int, unsigned long, unsigned long, unsigned long, unsigned lo
 long recorded_syscall(long, long, long, long, long, long, long) __asm__("syscall");
 
 int recorded_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {
-  if (option == PR_SET_SECCOMP && (a == SECCOMP_MODE_STRICT || b != 0)) before_sandbox();
+  if (option == PR_SET_SECCOMP && (a == SECCOMP_MODE_STRICT || b != 0)) before_sandbox(a == SECCOMP_MODE_STRICT);
+  if (option == PR_SET_TSC && a == PR_TSC_SIGSEGV) STORE(&R.no_clock, 1);
   if (!is_resolved()) return -1;
   return N.prctl(option, a, b, c, d);
 }
 
 long recorded_syscall(long number, long a, long b, long c, long d, long e, long f) {
   if (number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || (a == SECCOMP_SET_MODE_FILTER && c != 0)))
-    before_sandbox();
-  if (number == SYS_prctl && a == PR_SET_SECCOMP && (b == SECCOMP_MODE_STRICT || c != 0)) before_sandbox();
+    before_sandbox(a == SECCOMP_SET_MODE_STRICT);
+  if (number == SYS_prctl && a == PR_SET_SECCOMP && (b == SECCOMP_MODE_STRICT || c != 0))
+    before_sandbox(b == SECCOMP_MODE_STRICT);
   if (!is_resolved()) return -1;
   return N.syscall(number, a, b, c, d, e, f);
 }
@@ -338,6 +345,23 @@ static void first_recording(void *arg) {
   open_recording(0);
 }
 
+/* Any process of the program starts and stops the recording of all. */
+static void on_signal(int number) {
+  uint32_t waiting = RECORDING_WAITING, started = RECORDING_STARTED;
+  (void)number;
+  if (!__atomic_compare_exchange_n(&R.total->state, &waiting, RECORDING_STARTED, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+    (void)__atomic_compare_exchange_n(&R.total->state, &started, RECORDING_STOPPED, 0, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST);
+}
+
+static void handle_signal(void) {
+  struct sigaction action;
+  memset(&action, 0, sizeof action);
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
+  (void)sigaction((int)R.total->signal, &action, NULL);
+}
+
 __attribute__((constructor)) static void begin(void) {
   const char *folder = getenv("TOFT_RECORDING");
   if (!is_resolved() || folder == NULL || strlen(folder) >= sizeof R.folder) return;
@@ -359,6 +383,7 @@ __attribute__((constructor)) static void begin(void) {
         stack != NULL && mprotect(stack, PAGE, PROT_NONE) == 0) {
       R.total = (recording_total *)total;
       R.total_limit = R.total->limit;
+      if (R.total->signal != 0) handle_signal();
       R.stack_top = stack + OWN_STACK;
       R.has_key = pthread_key_create(&R.key, end_thread) == 0;
       pthread_atfork(NULL, NULL, after_fork);

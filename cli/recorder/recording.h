@@ -41,7 +41,12 @@ typedef struct recording_total {
   uint64_t limit;
   uint64_t unrecorded;    /* processes that allocate and have no recording */
   uint32_t reason, error; /* of the last of them */
+  uint32_t state;         /* 0: no signal starts the recording */
+  uint32_t signal;
 } recording_total;
+
+/* The recording between two signals, which any process of the program may receive. Nothing is recorded in odd states. */
+enum recording_state { RECORDING_WAITING = 1, RECORDING_STARTED = 2, RECORDING_STOPPED = 3 };
 
 enum recording_kind {
   RECORDING_EVENTS = 1,   /* words, until one is 0 */

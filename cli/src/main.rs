@@ -6,6 +6,7 @@ mod advice;
 mod advise;
 mod report;
 mod run;
+mod signals;
 
 use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};

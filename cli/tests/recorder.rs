@@ -4,9 +4,11 @@
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 use std::{
-    os::unix::process::ExitStatusExt,
+    net::TcpListener,
+    os::unix::{fs::PermissionsExt, process::ExitStatusExt},
     path::{Path, PathBuf},
-    process::{Command, ExitStatus, Output},
+    process::{Command, ExitStatus, Output, Stdio},
+    time::Duration,
 };
 
 const TOFT: &str = env!("CARGO_BIN_EXE_toft");
@@ -64,8 +66,12 @@ impl Folder {
 
     /// The exit status and the output of `toft advise`.
     fn advise(&self, program: &Path, arguments: &[&str]) -> (ExitStatus, String) {
+        self.advise_with(&[], program, arguments)
+    }
+
+    fn advise_with(&self, options: &[&str], program: &Path, arguments: &[&str]) -> (ExitStatus, String) {
         let mut command = Command::new(TOFT);
-        command.args(["advise", "--quick", "--out"]).arg(self.advice_file());
+        command.args(["advise", "--quick", "--out"]).arg(self.advice_file()).args(options);
         let done = command.arg("--").arg(program).args(arguments).output().unwrap();
         (done.status, format!("{}{}", shown(&done), String::from_utf8_lossy(&done.stderr)))
     }
@@ -203,4 +209,122 @@ fn there_is_no_verdict_on_a_part() {
     assert!(said.contains("lacks processes that allocate (1 of them)") && said.contains("ulimit -f"), "{said}");
     let plain = Command::new(&program).arg("disturbed").status().unwrap();
     assert_eq!((plain.code(), plain.signal()), (Some(0), None));
+}
+
+/// Those that end in a moment. Static, set-id and killed programs are tested with the reasons of `toft advise`.
+#[test]
+fn hostile_programs_end_as_without_the_recorder() {
+    let folder = Folder::new();
+    let program = folder.compile("hostile.c", "hostile", &["-ldl"]);
+    let plugin = folder.compile("hostile.c", "hostile.so", &["-shared", "-fPIC", "-ldl"]);
+    for how in ["forks", "vforks", "closes", "stack", "jumps", "timer", "plugins", "chain", "threads"] {
+        folder.is_undisturbed(&program, &[how, plugin.to_str().unwrap()][..1 + usize::from(how == "plugins")]);
+    }
+    if Command::new(&program).arg("strict").output().unwrap().status.success() {
+        folder.is_undisturbed(&program, &["strict"]);
+    } else {
+        unavailable("the strict mode of seccomp", false);
+    }
+    let (done, reason, lost) = folder.record(&program, &["limits"]);
+    assert!(shown(&done) == "ok\n" && (reason != 0 || lost == 0), "{done:?} {reason} {lost}");
+    let said = folder.error(&folder.compile("own_malloc.c", "own", &["-fno-builtin"]), &[]);
+    assert!(said.contains("a malloc of its own"), "{said}");
+    let grouped = folder.0.path().join("grouped");
+    std::fs::copy(&program, &grouped).unwrap();
+    std::fs::set_permissions(&grouped, PermissionsExt::from_mode(0o2755)).unwrap();
+    assert!(folder.error(&grouped, &["chain"]).contains("set-uid or set-gid"));
+}
+
+fn free_port() -> String {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string()
+}
+
+#[test]
+fn a_server_is_loaded_and_ended() {
+    let folder = Folder::new();
+    let program = folder.compile("servers.c", "servers", &[]);
+    let (port, path) = (&free_port(), program.display());
+    let load = &format!("{path} request {port}; {path} request {port}");
+    for (how, ready) in [("serve", &**port), ("serve", "is ready"), ("daemon", port)] {
+        let (status, said) = folder.advise_with(&["--ready", ready, "--load", load], &program, &[how, port]);
+        assert!(status.success() && said.contains("200,000 objects"), "{how} {ready}: {said}");
+    }
+    let load = &format!("kill -USR1 $TOFT_PID; {load}; kill -USR1 $TOFT_PID; {load}");
+    let options = ["--ready", port, "--load", load, "--signal", "USR1"];
+    let (status, said) = folder.advise_with(&options, &program, &["serve", port]);
+    assert!(status.success() && said.contains("200,000 objects") && said.contains("whole run"), "{said}");
+
+    let error = |options: &[&str], arguments: &[&str]| {
+        let (status, said) = folder.advise_with(options, &program, arguments);
+        assert_eq!(status.code(), Some(1), "{said}");
+        said
+    };
+    let ready = ["--ready", port, "--load"];
+    assert!(error(&[&ready[..], &["exit 3"]].concat(), &["serve", port]).contains("the load failed (exit status: 3)"));
+    assert!(error(&[&ready[..], &["true"]].concat(), &["numbers"]).contains("ended before it was ready"));
+    assert!(error(&["--signal", "USR2"], &["numbers"]).contains("did not reach the program"));
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let open = taken.local_addr().unwrap().port().to_string();
+    assert!(error(&["--ready", &open, "--load", "true"], &["serve", port]).contains("is open already"));
+    let (status, said) = folder.advise(&program, &["terminated"]);
+    assert!(status.success() && said.contains("100,000"), "{said}");
+}
+
+#[test]
+fn a_server_that_does_not_end_is_ended() {
+    let folder = Folder::new();
+    let program = folder.compile("servers.c", "servers", &[]);
+    let (status, said) = folder.advise_with(&["--ready", "deaf", "--load", "true"], &program, &["deaf"]);
+    assert!(status.code() == Some(1) && said.contains("does not end within 10 seconds of SIGTERM"), "{said}");
+}
+
+/// Each signal at another moment: while the program runs, and in a replay.
+#[test]
+fn a_signal_ends_all_processes_and_removes_all_files() {
+    let folder = Folder::new();
+    let program = folder.compile("servers.c", "servers", &[]);
+    let temporary = folder.0.path().join("temporary");
+    let script = format!("trap '' TERM; echo $$ > {0}/process; sleep 600 & wait; sleep 600", folder.0.path().display());
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        std::fs::create_dir_all(&temporary).unwrap();
+        let mut command = Command::new(TOFT);
+        command.args(["advise", "--"]).env("TMPDIR", &temporary).stdout(Stdio::null());
+        let started = folder.0.path().join("process");
+        if signal == libc::SIGTERM {
+            command.arg(&program).arg("numbers");
+        } else {
+            command.args(["sh", "-c", &script]);
+        }
+        let mut child = command.spawn().unwrap();
+        let operations = || std::fs::read_dir(&temporary).unwrap().any(|f| f.unwrap().path().join("operations").exists());
+        while !(if signal == libc::SIGTERM { operations() } else { started.exists() }) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // SAFETY: a child that was not waited for.
+        assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
+        assert_eq!(child.wait().unwrap().signal(), Some(signal));
+        assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
+        if let Ok(process) = std::fs::read_to_string(&started) {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.trim())).unwrap_or_default();
+            assert!(stat.is_empty() || stat.contains(") Z"), "{stat}");
+            std::fs::remove_file(&started).unwrap();
+        }
+    }
+}
+
+/// The limit is one of the recording, of the memory that its objects take, and of the files of replays.
+#[test]
+fn a_limit_holds_for_memory_and_files() {
+    let folder = Folder::new();
+    let program = folder.compile("many.c", "many", &[]);
+    for (objects, kept, reason) in [
+        ("600000", "freed", "its part of --limit 16"),
+        ("240000", "kept", "more memory than --limit 16"),
+        ("200000", "freed", "the files of the replay exceed --limit"),
+    ] {
+        let (status, said) = folder.advise_with(&["--limit", "16"], &program, &[objects, kept]);
+        assert!(status.code() == Some(1) && said.contains(reason), "{objects} {kept}: {said}");
+    }
+    let (status, said) = folder.advise_with(&["--limit", "32"], &program, &["200000", "freed"]);
+    assert!(status.success(), "{said}");
 }

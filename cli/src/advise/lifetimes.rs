@@ -85,7 +85,9 @@ struct Merger<'r> {
     found: Lifetimes,
 }
 
-pub fn lifetimes(recording: &Recording, progress: impl Fn(u64)) -> Lifetimes {
+/// The lifetimes of a recording's objects. `None`: they take more than `limit` bytes of memory. `whole`: what is alive at the end
+/// of the recording is never freed; else it is not known when.
+pub fn lifetimes(recording: &Recording, limit: u64, whole: bool, progress: impl Fn(u64)) -> Option<Lifetimes> {
     let mut merger = Merger {
         recording,
         live: FxHashMap::default(),
@@ -126,8 +128,11 @@ pub fn lifetimes(recording: &Recording, progress: impl Fn(u64)) -> Lifetimes {
             let event = *next;
             merger.take(t as u16, event);
             streams[t].next();
-            if merger.found.events.is_multiple_of(1 << 20) {
+            if merger.found.events.is_multiple_of(1 << 16) {
                 progress(merger.found.events);
+                if merger.memory() > limit {
+                    return None;
+                }
             }
             if event.time > until {
                 break;
@@ -135,14 +140,21 @@ pub fn lifetimes(recording: &Recording, progress: impl Fn(u64)) -> Lifetimes {
         }
     }
     // Objects that are never freed last as long as the outermost call.
-    for o in merger.found.objects.iter_mut().filter(|o| !o.dead) {
+    for o in merger.found.objects.iter_mut().filter(|o| whole && !o.dead) {
         let stack = &recording.sites[o.site as usize].stack;
         o.owner = if stack.is_empty() { NO_OWNER } else { stack.len() as u16 - 1 };
     }
-    merger.found
+    (merger.memory() <= limit).then_some(merger.found)
 }
 
 impl Merger<'_> {
+    /// Bytes, with the two numbers that `replay` and `scopes` have of each object.
+    fn memory(&self) -> u64 {
+        let (objects, steps) = (self.found.objects.len(), self.found.steps.len());
+        let live = self.live.capacity() * (size_of::<(u64, (u32, u16))>() + 1);
+        (objects * (size_of::<Object>() + 3 * size_of::<u32>()) + steps * size_of::<Step>() + live) as u64
+    }
+
     /// Whether the event can follow those before it.
     fn fits(&self, event: &Event) -> bool {
         match event.call {

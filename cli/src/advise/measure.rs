@@ -1,7 +1,8 @@
 //! Runs the program and takes its CPU time.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use anyhow::{Context, Result};
+use super::{processes, server::{Server, END}};
+use anyhow::{bail, Context, Result};
 use std::{
     ffi::OsString,
     fmt,
@@ -16,6 +17,10 @@ pub struct Program {
     pub command: Vec<OsString>,
     /// A copy of standard input, which each run reads from its beginning; `None`: the terminal's, or nothing.
     pub input: Option<PathBuf>,
+    /// How it is loaded and ended, if it does not end by itself.
+    pub server: Option<Server>,
+    /// The signal that starts and stops the recording, which runs without the recorder ignore.
+    pub signal: Option<i32>,
 }
 
 pub struct Run {
@@ -58,20 +63,27 @@ impl Program {
         if !shown {
             command.stdout(Stdio::null()).stderr(Stdio::null());
         }
-        // SAFETY: its arguments are numbers. Where it fails, processes in the background are not waited for.
-        unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+        if let Some(server) = &self.server {
+            server.prepare(&mut command)?;
+        }
         let before = children();
-        let name = self.command[0].to_string_lossy();
+        let (name, ignored) = (self.command[0].to_string_lossy(), self.signal);
         // SAFETY: the function calls only sigaction, which may be called between fork and exec.
         unsafe {
-            command.pre_exec(|| {
+            command.pre_exec(move || {
                 libc::signal(libc::SIGINT, libc::SIG_DFL);
+                ignored.map(|number| libc::signal(number, libc::SIG_IGN));
                 Ok(())
             });
         }
-        let status = command.status().with_context(|| format!("cannot start {name}"))?;
-        let background = wait_for_background();
-        Ok(Run { cpu: children() - before, ending: Ending { status, background } })
+        let mut child = processes::spawn(&mut command).with_context(|| format!("cannot start {name}"))?;
+        let mut load = 0.0;
+        if let Some(server) = &self.server {
+            load = server.serve(&mut child, shown)?;
+        }
+        let status = child.wait()?;
+        let background = wait_for_background(self.server.is_some())?;
+        Ok(Run { cpu: children() - before - load, ending: Ending { status, background } })
     }
 
     /// The least CPU time under each of some preloaded libraries, since disturbances only add. Runs under different libraries
@@ -101,26 +113,39 @@ impl Program {
     }
 }
 
-/// Waits for the processes that the program leaves, and returns the signals that ended some of them.
-fn wait_for_background() -> Vec<i32> {
+/// Waits for the processes that the program leaves, and returns the signals that ended some of them. Those of a server are
+/// ended by SIGTERM.
+fn wait_for_background(serving: bool) -> Result<Vec<i32>> {
     const PATIENCE: Duration = Duration::from_secs(2);
     let (begin, mut said, mut signals) = (Instant::now(), false, Vec::new());
+    let mut terminated = Vec::new();
     loop {
         let mut status = 0;
         // SAFETY: the address is valid; this process has no other children at that time.
         let process = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
         if process < 0 {
             signals.sort_unstable();
-            return signals;
+            return Ok(signals);
         }
         if process > 0 {
-            signals.extend(ExitStatus::from_raw(status).signal());
+            signals.extend(ExitStatus::from_raw(status).signal().filter(|&s| !serving || s != libc::SIGTERM));
             continue;
         }
-        if !said && begin.elapsed() > PATIENCE {
+        if serving {
+            for orphan in processes::children() {
+                if !terminated.contains(&orphan) {
+                    terminated.push(orphan);
+                    // SAFETY: its arguments are numbers; a child that nothing waited for.
+                    unsafe { libc::kill(orphan, libc::SIGTERM) };
+                }
+            }
+            if begin.elapsed() > END {
+                bail!("a process in the background does not end within {} seconds of SIGTERM", END.as_secs());
+            }
+        } else if !said && begin.elapsed() > PATIENCE {
             eprintln!(
                 "toft: the program left a process in the background, and toft waits for its end. \
-                 If it became a daemon, end it, and run it in the foreground"
+                 If it became a daemon, end it, or give it a load with --ready and --load"
             );
             said = true;
         }
@@ -129,7 +154,7 @@ fn wait_for_background() -> Vec<i32> {
 }
 
 /// CPU time of all processes that were waited for.
-fn children() -> f64 {
+pub fn children() -> f64 {
     // SAFETY: all bytes 0 are a valid value, and the address is valid.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();

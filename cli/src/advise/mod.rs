@@ -7,9 +7,11 @@
 mod lifetimes;
 mod measure;
 mod merge;
+mod processes;
 mod recording;
 pub mod replay;
 mod scopes;
+mod server;
 mod symbols;
 mod target;
 mod unseen;
@@ -22,6 +24,7 @@ use lifetimes::Lifetimes;
 use measure::{Ending, Program};
 use recording::{Loss, Recording};
 use replay::{Contender, Plan, Times};
+use server::Server;
 use std::{
     ffi::OsString,
     fs::Permissions,
@@ -48,9 +51,18 @@ pub struct Arguments {
     /// The process to advise on, by the name of its executable; without it the one with the most allocations.
     #[arg(long, value_name = "NAME")]
     process: Option<String>,
-    /// Ends the recording at this size in MiB.
-    #[arg(long, value_name = "MIB", default_value_t = 1024)]
+    /// The most MiB that the advice takes on the disk, and in memory. The recording may have a quarter of it.
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1 << 32))]
     limit: u64,
+    /// When a server is ready for its load: an open port of 127.0.0.1, or a part of a line of its output.
+    #[arg(long, value_name = "PORT|LINE", requires = "load", value_parser = server::ready)]
+    ready: Option<server::Ready>,
+    /// A command of the shell that uses the server, which is then ended by SIGTERM. TOFT_PID is the server's process.
+    #[arg(long, value_name = "COMMAND", requires = "ready")]
+    load: Option<OsString>,
+    /// Records from the first of these signals to the second: USR1, USR2 or a number. Other runs ignore them.
+    #[arg(long, value_name = "NAME", value_parser = crate::signals::number)]
+    signal: Option<i32>,
     /// Fewer runs, and no other malloc.
     #[arg(long)]
     quick: bool,
@@ -85,7 +97,16 @@ impl Progress {
 }
 
 pub fn main(arguments: Arguments) -> Result<ExitCode> {
-    let advice = if arguments.merge.is_empty() { advise(&arguments)? } else { merge::files(&arguments.merge)? };
+    let advice = if arguments.merge.is_empty() {
+        let advice = advise(&arguments);
+        if advice.is_err() {
+            processes::end_all();
+        }
+        processes::stay_if_interrupted();
+        advice?
+    } else {
+        merge::files(&arguments.merge)?
+    };
     if let Some(path) = &arguments.out {
         let json = serde_json::to_string_pretty(&advice)?;
         std::fs::write(path, json).with_context(|| format!("cannot write {}", path.display()))?;
@@ -135,15 +156,23 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     let folder =
         tempfile::Builder::new().prefix("toft-").tempdir().context("cannot create a temporary folder; set TMPDIR")?;
     let folder = folder.path();
+    processes::end_by_signals(folder)?;
+    processes::adopt_orphans();
     let recorder = folder.join("recorder.so");
     write_recorder(&recorder)?;
     let progress = Progress::new();
-    let program = Program { command: arguments.command.clone(), input: copy_of_input(folder)? };
+    let server = arguments.ready.clone().zip(arguments.load.clone());
+    let program = Program {
+        command: arguments.command.clone(),
+        input: copy_of_input(folder)?,
+        server: server.map(|(ready, load)| Server { ready, load }),
+        signal: arguments.signal,
+    };
 
     progress.step("running the program");
     let first = program.run(&[], false)?;
-    if let Some(signal) = first.ending.status.signal() {
-        bail!("the program was ended by signal {signal}; advise needs a run that ends by itself");
+    if let Some(signal) = first.ending.status.signal().filter(|&s| s != libc::SIGTERM) {
+        bail!("the program was ended by signal {signal}; advise needs a run that ends by itself, or by SIGTERM");
     }
     if let Some(code) = first.ending.status.code().filter(|&c| c != 0) {
         notes.push(format!("The program ended with exit code {code}."));
@@ -151,14 +180,22 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     progress.step("recording the program");
     let recordings = folder.join("recordings");
     let cpu_recorded = record(arguments, &program, &first.ending, &recorder, &recordings)?;
+    if arguments.signal.is_some() {
+        recording::was_started(&recordings)?;
+    }
     let recording = choose(&recordings, arguments.process.as_deref(), &mut notes)?;
-    check_whole(&recording, &recordings)?;
+    check_whole(&recording, &recordings, arguments.limit)?;
     let malloc = Some(Path::new(&recording.malloc)).filter(|m| !is_libc(m));
     if let Some(malloc) = malloc {
         notes.push(format!("The program's malloc is that of {}; savings are relative to it.", malloc.display()));
     }
     note_limits(&recording, &mut notes);
-    let lifetimes = match_frees(&recording, &progress, &mut notes)?;
+    if let Some(signal) = arguments.signal {
+        notes.push(format!(
+            "Recorded from signal {signal} to the next: savings are those of that part, percentages those of the whole run."
+        ));
+    }
+    let lifetimes = match_frees(&recording, arguments, &progress, &mut notes)?;
 
     let comparison =
         Comparison { arguments, program: &program, ending: &first.ending, folder, malloc, progress: &progress };
@@ -186,6 +223,7 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         recording: &recording,
         lifetimes: &lifetimes,
         operations: &comparison.operations(),
+        most: comparison.most(),
         base: measured.base,
         malloc,
         recycler: measured.recycler,
@@ -209,7 +247,11 @@ fn record(
     // A server that changes its user creates recordings of its forks there. Others do not reach it: its parent is private.
     std::fs::set_permissions(recordings, Permissions::from_mode(0o777))?;
     let mut total = vec![0u8; 4096];
-    total[8..16].copy_from_slice(&(arguments.limit * 16).to_ne_bytes()); // segments of 64 KiB
+    total[8..16].copy_from_slice(&(arguments.limit * 16 / RECORDED).to_ne_bytes()); // segments of 64 KiB
+    if let Some(signal) = arguments.signal {
+        total[32..36].copy_from_slice(&recording::WAITING.to_ne_bytes());
+        total[36..40].copy_from_slice(&signal.to_ne_bytes());
+    }
     std::fs::write(recordings.join("total"), total)?;
     let environment = [("LD_PRELOAD", recorder), ("TOFT_RECORDING", recordings)];
     let recorded = program.run(&environment, arguments.output)?;
@@ -225,10 +267,21 @@ fn record(
     Ok(recorded.cpu)
 }
 
-fn match_frees(recording: &Recording, progress: &Progress, notes: &mut Vec<String>) -> Result<Lifetimes> {
+fn match_frees(
+    recording: &Recording,
+    arguments: &Arguments,
+    progress: &Progress,
+    notes: &mut Vec<String>,
+) -> Result<Lifetimes> {
     progress.step("matching allocations and frees");
-    let lifetimes =
-        lifetimes::lifetimes(recording, |n| progress.step(format!("matching allocations and frees: {n} events")));
+    let shown = |n| progress.step(format!("matching allocations and frees: {n} events"));
+    let lifetimes = lifetimes::lifetimes(recording, arguments.limit << 20, arguments.signal.is_none(), shown);
+    let lifetimes = lifetimes.with_context(|| {
+        format!(
+            "the objects of the recording take more memory than --limit {}; raise it, or give the program a smaller input",
+            arguments.limit
+        )
+    })?;
     ensure!(
         !lifetimes.objects.is_empty(),
         "the recorder saw no allocation: the program allocates nothing, or has a malloc of its own linked into it"
@@ -262,6 +315,11 @@ struct Measured {
 impl Comparison<'_> {
     fn operations(&self) -> PathBuf {
         self.folder.join("operations")
+    }
+
+    /// The most bytes of a file of operations, of which there are two beside the recording.
+    fn most(&self) -> u64 {
+        (self.arguments.limit << 20) / 2 / RECORDED * (RECORDED - 1)
     }
 
     fn processes(&self) -> usize {
@@ -325,13 +383,17 @@ impl Comparison<'_> {
     /// The times on the program's malloc, of an empty replay, and on each of these.
     fn replay(&self, lifetimes: &Lifetimes, installed: &[(String, PathBuf)]) -> Result<Vec<Times>> {
         let operations = self.operations();
-        replay::write(lifetimes, Plan::Malloc, &operations)?;
+        replay::write(lifetimes, Plan::Malloc, &operations, self.most())?;
         let plain = Contender { operations: &operations, preload: self.malloc, empty: false };
         let mut contenders = vec![plain, Contender { empty: true, ..plain }];
         contenders.extend(installed.iter().map(|(_, library)| Contender { preload: Some(library), ..plain }));
         replay::run(&contenders, self.processes())
     }
 }
+
+/// The part of the limit that recordings may have is one in so many. The rest is for the files of the replays: an operation
+/// has 12 bytes where an event has 8.
+const RECORDED: u64 = 4;
 
 /// The recording of the process with the most events, or of the one of that name.
 fn choose(folder: &Path, name: Option<&str>, notes: &mut Vec<String>) -> Result<Recording> {
@@ -385,17 +447,17 @@ fn is_libc(library: &Path) -> bool {
 }
 
 /// Fails if allocations of the program are not in the recording.
-fn check_whole(recording: &Recording, folder: &Path) -> Result<()> {
+fn check_whole(recording: &Recording, folder: &Path, limit: u64) -> Result<()> {
     if let Some(loss) = recording.partial {
         bail!(
             "the recording of {} is partial ({} events are lost): {}",
             recording.executable,
             loss.count,
-            loss.reason()
+            loss.reason(limit)
         );
     }
     if let Some(loss) = Loss::of_processes(folder) {
-        bail!("the recording lacks processes that allocate ({} of them): {}", loss.count, loss.reason());
+        bail!("the recording lacks processes that allocate ({} of them): {}", loss.count, loss.reason(limit));
     }
     if !is_libc(Path::new(&recording.malloc))
         && let Some((function, module)) = unseen::find(&recording.mappings, &recording.malloc)

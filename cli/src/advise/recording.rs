@@ -80,13 +80,23 @@ impl Loss {
         Loss::read(u32_at(&total, 24), u32_at(&total, 28), u64_at(&total, 16))
     }
 
-    /// The reason as a sentence, without its end.
-    pub fn reason(&self) -> String {
+    /// The reason as a sentence, without its end. `limit` is that of the command, in MiB.
+    pub fn reason(&self, limit: u64) -> String {
         let error = std::io::Error::from_raw_os_error(self.error as i32);
         match self.reason {
-            1 => "the recording reached its limit; raise --limit, or give the program a smaller input".to_owned(),
+            1 => {
+                // An event has a word, and the recording a quarter of the limit.
+                let enough = limit + (self.count * 4 * 9).div_ceil(1 << 20);
+                format!(
+                    "the recording reached its part of --limit {limit}. Give the program a smaller input; with all of this one \
+                     the recording needs about --limit {enough}"
+                )
+            }
             2 => "the program is run with a limit on the size of files (ulimit -f), which the recording reached"
                 .to_owned(),
+            3 if self.error == libc::ENOMEM as u32 => {
+                "the program has a limit on its memory (ulimit -v), which leaves none for the recorder".to_owned()
+            }
             3 => format!("the recording cannot be written ({error}); set TMPDIR to a folder with space"),
             4 => format!(
                 "the program closed the recording's descriptor, and it cannot be opened again ({error}): \
@@ -98,6 +108,19 @@ impl Loss {
             n => format!("the recording ends by the unknown reason {n}"),
         }
     }
+}
+
+/// The state "the signal that starts the recording has not been sent" in the file "total".
+pub const WAITING: u32 = 1;
+
+/// Fails if the signal has not started the recording.
+pub fn was_started(folder: &Path) -> Result<()> {
+    let total = std::fs::read(folder.join("total")).context("cannot read the recording")?;
+    ensure!(
+        u32_at(&total, 32) != WAITING,
+        "the signal of --signal did not reach the program, or the program handles it itself: nothing was recorded"
+    );
+    Ok(())
 }
 
 pub struct Recording {

@@ -9,14 +9,14 @@
 
 use super::lifetimes::{Action, Lifetimes, Step, NONE};
 use allocator_api2::alloc::Allocator;
-use anyhow::{ensure, Context, Result};
+use anyhow::{bail, ensure, Context, Result};
 use serde::{Deserialize, Serialize};
 use std::{
     alloc::Layout,
     fs::File,
     io::{BufWriter, Write},
     path::{Path, PathBuf},
-    process::ExitCode,
+    process::{ExitCode, Stdio},
     ptr::{self, NonNull},
 };
 
@@ -69,24 +69,32 @@ const ROUNDS: usize = 3;
 /// Consecutive frees whose time is taken.
 const FREES: usize = 64;
 
-struct Writer<W: Write>(W);
+struct Writer<W: Write> {
+    to: W,
+    /// Bytes that may still be written.
+    left: u64,
+}
 
 impl<W: Write> Writer<W> {
     fn put(&mut self, kind: Kind, arena: u16, slot: u32, size: u32) -> std::io::Result<()> {
+        self.left = self.left.checked_sub(OPERATION as u64).ok_or(std::io::ErrorKind::QuotaExceeded)?;
         let mut bytes = [0u8; OPERATION];
         bytes[0] = kind as u8;
         bytes[2..4].copy_from_slice(&arena.to_ne_bytes());
         bytes[4..8].copy_from_slice(&slot.to_ne_bytes());
         bytes[8..].copy_from_slice(&size.to_ne_bytes());
-        self.0.write_all(&bytes)
+        self.to.write_all(&bytes)
     }
 }
 
-/// Writes the operations of a plan to a file.
-pub fn write(lifetimes: &Lifetimes, plan: Plan<'_>, path: &Path) -> Result<()> {
+/// Writes the operations of a plan to a file, of at most `most` bytes.
+pub fn write(lifetimes: &Lifetimes, plan: Plan<'_>, path: &Path, most: u64) -> Result<()> {
     let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
-    let mut w = Writer(BufWriter::with_capacity(1 << 20, file));
-    let done = write_steps(lifetimes, plan, &mut w).and_then(|()| w.0.flush());
+    let mut w = Writer { to: BufWriter::with_capacity(1 << 20, file), left: most };
+    let done = write_steps(lifetimes, plan, &mut w).and_then(|()| w.to.flush());
+    if done.as_ref().is_err_and(|e| e.kind() == std::io::ErrorKind::QuotaExceeded) {
+        bail!("the files of the replay exceed --limit; raise it, or give the program a smaller input");
+    }
     done.with_context(|| format!("cannot write {}; is the disk full?", path.display()))
 }
 
@@ -451,7 +459,9 @@ pub fn run(contenders: &[Contender], processes: usize) -> Result<Vec<Times>> {
             if let Some(library) = contender.preload {
                 command.env("LD_PRELOAD", library);
             }
-            let done = command.output().context("the replay cannot be started")?;
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            let started = super::processes::spawn(&mut command);
+            let done = started.and_then(|child| child.wait_with_output()).context("the replay cannot be started")?;
             ensure!(done.status.success(), "the replay failed: {}", String::from_utf8_lossy(&done.stderr).trim());
             let t: Times = serde_json::from_slice(&done.stdout).context("the replay printed something else")?;
             *least = Some(least.map_or(t, |l| Times {

@@ -32,6 +32,8 @@ pub struct Study<'a> {
     pub lifetimes: &'a Lifetimes,
     /// The operations of the replay on the program's malloc. Those of others are in files beside it.
     pub operations: &'a Path,
+    /// The most bytes of a file of operations.
+    pub most: u64,
     /// The replay on the program's malloc.
     pub base: Times,
     /// The library of the program's malloc; `None`: the C library.
@@ -99,7 +101,7 @@ impl Study<'_> {
             return Ok(None);
         }
         let operations = self.operations.with_extension("arena");
-        replay::write(self.lifetimes, Plan::Arena(&found.of), &operations)?;
+        replay::write(self.lifetimes, Plan::Arena(&found.of), &operations, self.most)?;
         let contender = |operations| Contender { operations, preload: self.malloc, empty: false };
         let times = replay::run(&[contender(self.operations), contender(&operations)], self.processes)?;
         // The replays beside each other have a ratio; the base, which was run most often, has the least time.

@@ -27,9 +27,8 @@ static PENDING: AtomicI32 = AtomicI32::new(0);
 const FORWARDED: [libc::c_int; 6] =
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2];
 
-extern "C" fn forward(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the system passes a valid structure.
-    let by_terminal = unsafe { (*info).si_code } > 0;
+fn forward(number: libc::c_int, info: &libc::siginfo_t) {
+    let by_terminal = info.si_code > 0;
     if by_terminal {
         return; // which sends the signal to the program too
     }
@@ -37,39 +36,18 @@ extern "C" fn forward(number: libc::c_int, info: *mut libc::siginfo_t, _: *mut l
         0 => PENDING.store(number, Ordering::SeqCst),
         // SAFETY: it may be called in handlers. The child is not waited for before CHILD is 0, so that its number is its own.
         child => unsafe {
-            let errno = errno();
-            let saved = *errno;
             libc::kill(child, number);
-            *errno = saved;
         },
     }
 }
 
-unsafe fn errno() -> *mut libc::c_int {
-    #[cfg(any(target_os = "macos", target_os = "ios", target_os = "freebsd"))]
-    // SAFETY: it has no arguments.
-    return unsafe { libc::__error() };
-    #[cfg(not(any(target_os = "macos", target_os = "ios", target_os = "freebsd")))]
-    // SAFETY: as above.
-    return unsafe { libc::__errno_location() };
-}
-
 /// Signals that this process ignores stay ignored, by the program as well.
-fn forward_signals() {
-    for number in FORWARDED {
-        // SAFETY: the structures are valid; the handler calls nothing that a handler may not.
-        unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            if libc::sigaction(number, std::ptr::null(), &mut action) != 0 || action.sa_sigaction == libc::SIG_IGN {
-                continue;
-            }
-            let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) = forward;
-            action.sa_sigaction = handler as usize;
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-            libc::sigemptyset(&mut action.sa_mask);
-            libc::sigaction(number, &action, std::ptr::null_mut());
-        }
+fn forward_signals() -> io::Result<()> {
+    for number in crate::signals::not_ignored(&FORWARDED) {
+        // SAFETY: the function calls nothing that a handler may not.
+        unsafe { signal_hook_registry::register_sigaction(number, move |info| forward(number, info))? };
     }
+    Ok(())
 }
 
 /// Waits until the process has ended, without collecting its number.
@@ -94,7 +72,7 @@ fn found(program: &OsStr) -> Option<PathBuf> {
 }
 
 pub fn run(command: &[OsString], environment: &[(&str, OsString)]) -> io::Result<Ended> {
-    forward_signals();
+    forward_signals()?;
     let variables = environment.iter().map(|(name, value)| (name, value));
     let mut child = Command::new(&command[0]).args(&command[1..]).envs(variables).spawn()?;
     // The system does not give the file of a process that has ended already.

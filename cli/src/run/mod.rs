@@ -88,12 +88,7 @@ fn bytes(text: &str) -> Result<u64, String> {
 
 /// The name of a signal in the library.
 fn signal(text: &str) -> Result<String, String> {
-    let name = text.strip_prefix("SIG").unwrap_or(text);
-    match name {
-        "USR1" | "USR2" => Ok(name.into()),
-        _ if name.parse::<u8>().is_ok_and(|n| n != 0 && n <= 64) => Ok(name.into()),
-        _ => Err("not a signal that may be used: USR1, USR2 or a number".into()),
-    }
+    crate::signals::number(text).map(|_| text.strip_prefix("SIG").unwrap_or(text).into())
 }
 
 impl Arguments {

@@ -1,4 +1,4 @@
-/* What servers do before they serve, each followed by 100,000 objects:
+/* What servers do, each with 100,000 objects:
  *   chroot     another root, and another user if it can
  *   fork       the same, and the objects are those of a fork
  *   lost       closes all descriptors before
@@ -6,9 +6,14 @@
  *   crash      the same, and the process in the background ends by SIGABRT under the recorder
  *   numbers    its own file has all numbers of descriptors
  *   small      a fork may not write files
+ *   serve PORT, daemon PORT   prints "ready", then 100,000 objects for each request on 127.0.0.1
+ *   request PORT   a client of it
+ *   deaf       ignores SIGTERM
+ *   terminated ends by SIGTERM
  *   disturbed, unsteady   ends otherwise under the recorder, or the second time
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
@@ -18,6 +23,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,8 +60,43 @@ static int fork_and_wait(int no_files) {
   return child < 0 || waitpid(child, &status, 0) != child || status != 0;
 }
 
+static struct sockaddr_in address(const char *port) {
+  struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
+  a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return a;
+}
+
+/* A connection without a request is that of a client that waits until the server is ready. */
+static int serve(const char *port) {
+  struct sockaddr_in a = address(port);
+  int server = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+  setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (bind(server, (struct sockaddr *)&a, sizeof a) != 0 || listen(server, 8) != 0) return 8;
+  fputs("it is ready now\n", stderr);
+  for (;;) {
+    char request;
+    int client = accept(server, NULL, NULL);
+    if (read(client, &request, 1) == 1) {
+      work();
+      if (write(client, &request, 1) != 1) return 9;
+    }
+    close(client);
+  }
+}
+
+static int request(const char *port) {
+  struct sockaddr_in a = address(port);
+  char byte = 1;
+  int server = socket(AF_INET, SOCK_STREAM, 0);
+  if (connect(server, (struct sockaddr *)&a, sizeof a) != 0) return 10;
+  return write(server, &byte, 1) != 1 || read(server, &byte, 1) != 1 ? 11 : 0;
+}
+
 int main(int argc, char **argv) {
   const char *how = argc > 1 ? argv[1] : "";
+  if (argc > 2 && strcmp(how, "serve") == 0) return serve(argv[2]);
+  if (argc > 2 && strcmp(how, "request") == 0) return request(argv[2]);
+  if (argc > 2 && strcmp(how, "daemon") == 0) return fork() != 0 || fork() != 0 ? 0 : serve(argv[2]);
   int recorded = getenv("TOFT_RECORDING") != NULL;
   free(malloc(3)); /* the recording begins */
   if (strcmp(how, "chroot") == 0) {
@@ -86,6 +127,14 @@ int main(int argc, char **argv) {
   } else if (strcmp(how, "small") == 0) {
     work();
     if (fork_and_wait(1) != 0) return 6;
+  } else if (strcmp(how, "deaf") == 0) {
+    signal(SIGTERM, SIG_IGN);
+    puts("deaf");
+    fflush(stdout);
+    pause();
+  } else if (strcmp(how, "terminated") == 0) {
+    work();
+    raise(SIGTERM);
   } else if (strcmp(how, "disturbed") == 0) {
     work();
     if (recorded) raise(SIGSEGV);

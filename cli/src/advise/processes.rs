@@ -1,0 +1,81 @@
+//! The processes that advise starts, and their end: also where a signal ends advise.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use anyhow::{Context, Result};
+use std::{
+    path::Path,
+    process::{Child, Command},
+    sync::{Mutex, MutexGuard},
+    time::Duration,
+};
+
+/// Held while a process is started. A signal takes it for ever, so that no process is started after it.
+static START: Mutex<()> = Mutex::new(());
+
+fn hold() -> MutexGuard<'static, ()> {
+    START.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+pub fn spawn(command: &mut Command) -> std::io::Result<Child> {
+    let _held = hold();
+    command.spawn()
+}
+
+/// Does not return if a signal is ending this process.
+pub fn stay_if_interrupted() {
+    drop(hold());
+}
+
+/// After INT, TERM or HUP all processes end, the folder is removed, and this process ends by the signal.
+pub fn end_by_signals(folder: &Path) -> Result<()> {
+    let numbers = crate::signals::not_ignored(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]);
+    let mut signals = signal_hook::iterator::Signals::new(numbers).context("cannot handle signals")?;
+    let folder = folder.to_owned();
+    std::thread::spawn(move || {
+        let Some(signal) = signals.forever().next() else { return };
+        let _held = hold();
+        end_all();
+        let _ = std::fs::remove_dir_all(&folder);
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    });
+    Ok(())
+}
+
+/// Processes of descendants that have ended become children of this process.
+pub fn adopt_orphans() {
+    // SAFETY: its arguments are numbers. Where it fails, processes in the background are not waited for.
+    unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
+}
+
+/// The children of this process that have not ended: those that it started, and orphans.
+pub fn children() -> Vec<i32> {
+    let own = std::process::id().to_string();
+    let is_ours = |stat: String| {
+        let mut words = stat.rsplit(')').next()?.split_whitespace();
+        Some(words.next()? != "Z" && words.next()? == own)
+    };
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_child = |n: &i32| std::fs::read_to_string(format!("/proc/{n}/stat")).ok().and_then(is_ours) == Some(true);
+    numbers.filter(is_child).collect()
+}
+
+/// Ends all descendants: by SIGTERM, and what is left after half a second, and their orphans, by SIGKILL.
+pub fn end_all() {
+    for round in 0.. {
+        let left = children();
+        if left.is_empty() {
+            return;
+        }
+        for process in left {
+            let signal = match round {
+                0 => libc::SIGTERM,
+                50.. => libc::SIGKILL,
+                _ => continue,
+            };
+            // SAFETY: its arguments are numbers.
+            unsafe { libc::kill(process, signal) };
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

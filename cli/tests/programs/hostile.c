@@ -1,0 +1,207 @@
+/* Programs that a preloaded library disturbs easily. Each prints "ok".
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+__attribute__((noinline)) static void work(int rounds) {
+  for (int i = 0; i < rounds; i++) {
+    void *p[100];
+    for (int k = 0; k < 100; k++)
+      if ((p[k] = malloc(40)) == NULL) abort();
+    for (int k = 0; k < 100; k++) free(p[k]);
+  }
+}
+
+static int ended_well(pid_t child) {
+  int status = 0;
+  return child > 0 && waitpid(child, &status, 0) == child && status == 0;
+}
+
+static int forks(int depth) {
+  work(10);
+  if (depth == 0) return 1;
+  pid_t child[2];
+  for (int i = 0; i < 2; i++)
+    if ((child[i] = fork()) == 0) _exit(!forks(depth - 1));
+  return ended_well(child[0]) & ended_well(child[1]);
+}
+
+static int vforks(void) {
+  char *true_command[] = {"true", NULL};
+  for (int i = 0; i < 5; i++) {
+    pid_t child = vfork();
+    if (child == 0) {
+      execvp("true", true_command);
+      _exit(127);
+    }
+    pid_t spawned = 0;
+    work(10);
+    if (!ended_well(child) || posix_spawnp(&spawned, "true", NULL, NULL, true_command, environ) != 0) return 0;
+    if (!ended_well(spawned)) return 0;
+  }
+  return 1;
+}
+
+static int closes(void) {
+  for (int i = 0; i < 20; i++) {
+    syscall(SYS_close_range, 3, ~0u, 0);
+    work(200);
+  }
+  return 1;
+}
+
+/* Nothing but read, write, exit and the return from a handler is allowed from here on. */
+static int strict(void) {
+  work(1);
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) != 0) return 0;
+  work(1000);
+  int failed = write(1, "ok\n", 3) != 3;
+  syscall(SYS_exit, failed);
+  return 0;
+}
+
+static volatile sig_atomic_t caught;
+static void allocates(int number) {
+  (void)number;
+  work(10);
+  caught++;
+}
+
+static int alternate_stack(void) {
+  stack_t stack = {.ss_sp = malloc(16384), .ss_size = 16384};
+  struct sigaction action = {.sa_handler = allocates, .sa_flags = SA_ONSTACK};
+  if (stack.ss_sp == NULL || sigaltstack(&stack, NULL) != 0 || sigaction(SIGUSR1, &action, NULL) != 0) return 0;
+  for (int i = 0; i < 100; i++) raise(SIGUSR1);
+  return caught == 100;
+}
+
+static sigjmp_buf leave;
+static void leaves(int number) {
+  (void)number;
+  siglongjmp(leave, 1);
+}
+
+/* Handlers run between the calls of malloc, and leave by a jump. */
+static int jumps(void) {
+  signal(SIGUSR1, leaves);
+  for (volatile int i = 0; i < 1000; i++) {
+    if (sigsetjmp(leave, 1) == 0) raise(SIGUSR1);
+    work(1);
+  }
+  return 1;
+}
+
+static void counts(int number) {
+  (void)number;
+  caught++;
+}
+
+static int timer(void) {
+  struct itimerval each = {{0, 200}, {0, 200}}, none = {{0, 0}, {0, 0}};
+  struct sigaction action = {.sa_handler = counts, .sa_flags = SA_RESTART};
+  sigaction(SIGALRM, &action, NULL);
+  setitimer(ITIMER_REAL, &each, NULL);
+  while (caught < 100) work(100);
+  setitimer(ITIMER_REAL, &none, NULL);
+  return 1;
+}
+
+static int plugins(const char *path) {
+  for (int i = 0; i < 50; i++) {
+    void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    void (*allocate)(void) = plugin != NULL ? (void (*)(void))dlsym(plugin, "allocate_in_plugin") : NULL;
+    if (allocate == NULL) return 0;
+    allocate();
+    dlclose(plugin);
+    mmap(NULL, 4096 * (size_t)(i + 1), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* the next one is elsewhere */
+  }
+  return 1;
+}
+
+static int chain(char **argv) {
+  char left[16];
+  int n = argv[2] != NULL ? atoi(argv[2]) : 20;
+  work(100);
+  if (n == 0) return 1;
+  snprintf(left, sizeof left, "%d", n - 1);
+  execl("/proc/self/exe", argv[0], argv[1], left, (char *)NULL);
+  return 0;
+}
+
+static void *in_thread(void *arg) {
+  for (int i = 0; i < 100; i++) {
+    work(5);
+    pthread_testcancel();
+  }
+  return arg;
+}
+
+/* Threads are cancelled and end while the process forks. */
+static int threads(void) {
+  for (int i = 0; i < 10; i++) {
+    pthread_t thread[4];
+    for (int k = 0; k < 4; k++)
+      if (pthread_create(&thread[k], NULL, in_thread, NULL) != 0) return 0;
+    pid_t child = fork();
+    if (child == 0) {
+      work(10);
+      _exit(0);
+    }
+    for (int k = 0; k < 4; k += 2) pthread_cancel(thread[k]);
+    for (int k = 0; k < 4; k++) pthread_join(thread[k], NULL);
+    if (!ended_well(child)) return 0;
+  }
+  return 1;
+}
+
+/* Memory and descriptors run out. */
+static int limits(void) {
+  struct rlimit memory = {64 << 20, 64 << 20}, files = {3, 3};
+  setrlimit(RLIMIT_NOFILE, &files);
+  setrlimit(RLIMIT_AS, &memory);
+  work(1000);
+  void *all[64];
+  int n = 0;
+  while (n < 64 && (all[n] = malloc(1 << 20)) != NULL) n++;
+  for (int i = 0; i < n; i++) free(all[i]);
+  work(1000);
+  return n < 64;
+}
+
+void allocate_in_plugin(void) { work(20); }
+
+int main(int argc, char **argv) {
+  const char *how = argc > 1 ? argv[1] : "";
+  int done = 0;
+  if (strcmp(how, "forks") == 0) done = forks(4);
+  if (strcmp(how, "vforks") == 0) done = vforks();
+  if (strcmp(how, "closes") == 0) done = closes();
+  if (strcmp(how, "strict") == 0) done = strict();
+  if (strcmp(how, "stack") == 0) done = alternate_stack();
+  if (strcmp(how, "jumps") == 0) done = jumps();
+  if (strcmp(how, "timer") == 0) done = timer();
+  if (strcmp(how, "plugins") == 0) done = plugins(argv[2]);
+  if (strcmp(how, "chain") == 0) done = chain(argv);
+  if (strcmp(how, "threads") == 0) done = threads();
+  if (strcmp(how, "limits") == 0) done = limits();
+  puts(done ? "ok" : "failed");
+  return !done;
+}
