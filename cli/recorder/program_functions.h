@@ -81,7 +81,11 @@ static void find_next(void *function, const char *name) {
   if (found != NULL) memcpy(function, &found, sizeof found);
 }
 
-/* Finds the program's own functions, at the first call of any. 0: this thread is finding them. Until glibc 2.33 dlsym
+static int is_malloc_ours(void);
+
+/* Finds the program's own functions, at the first call of any. 0: this thread is finding them. dlerror, which would clear the
+ * error of what is not there, translates it, and the caller may hold the lock of the locale. The error itself is in the
+ * program's memory: a malloc that is linked into the program may not be ready yet. Until glibc 2.33 dlsym
  * may call calloc, and does without if it fails. That all of these are there but for C++ is a property of glibc. */
 static NOINLINE int resolve(void) {
   if (T.resolving) return 0;
@@ -99,10 +103,12 @@ static NOINLINE int resolve(void) {
   find_next(&N.pvalloc, "pvalloc");
   find_next(&N.prctl, "prctl");
   find_next(&N.syscall, "syscall");
-  find_next(&N.cfree, "cfree");
-  find_next(&N.free_sized, "free_sized");
-  find_next(&N.free_aligned_sized, "free_aligned_sized");
-  for (int i = 0; i < OPERATORS; i++) find_next(&N.operators[i], operator_names[i]);
+  if (is_malloc_ours()) {
+    find_next(&N.cfree, "cfree");
+    find_next(&N.free_sized, "free_sized");
+    find_next(&N.free_aligned_sized, "free_aligned_sized");
+    for (int i = 0; i < OPERATORS; i++) find_next(&N.operators[i], operator_names[i]);
+  }
   Dl_info provider, operators;
   memset(&provider, 0, sizeof provider);
   memset(&operators, 0, sizeof operators);
@@ -110,7 +116,6 @@ static NOINLINE int resolve(void) {
     strncpy(R.provider, provider.dli_fname, sizeof R.provider - 1);
   N.has_operators = N.operators[NEW] != NULL && dladdr((void *)(uintptr_t)N.operators[NEW], &operators) != 0 &&
                     operators.dli_fbase == provider.dli_fbase;
-  (void)dlerror(); /* not the program's errors */
   STORE(&N.resolved, 1);
   T.busy = busy;
   T.resolving = 0;

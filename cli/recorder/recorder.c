@@ -107,6 +107,11 @@ void *malloc(size_t size) {
   return p;
 }
 
+void *own_malloc(size_t) __attribute__((alias("malloc"), visibility("hidden")));
+
+/* Whether the program calls the recorder's malloc, and not one that is linked into it. */
+static int is_malloc_ours(void) { return (uintptr_t)malloc == (uintptr_t)own_malloc; }
+
 void *calloc(size_t n, size_t size) {
   if (!is_resolved() && N.calloc == NULL) return NULL;
   void *p = N.calloc(n, size);
@@ -364,7 +369,11 @@ static void handle_signal(void) {
 
 __attribute__((constructor)) static void begin(void) {
   const char *folder = getenv("TOFT_RECORDING");
-  if (!is_resolved() || folder == NULL || strlen(folder) >= sizeof R.folder) return;
+  if (!is_resolved()) return;
+  T.busy = 1;
+  (void)dlerror(); /* that of resolve, not the program's */
+  T.busy = 0;
+  if (folder == NULL || strlen(folder) >= sizeof R.folder) return;
   T.busy = 1;
   strcpy(R.folder, folder);
   strcpy(R.name, "total");

@@ -18,8 +18,10 @@ pub fn number(name: &str) -> Result<i32, String> {
     match name.strip_prefix("SIG").unwrap_or(name) {
         "USR1" => Ok(libc::SIGUSR1),
         "USR2" => Ok(libc::SIGUSR2),
-        number => number.parse().ok().filter(|n| (1..=64).contains(n)).ok_or_else(|| {
-            "not a signal that may be used: USR1, USR2 or a number".into()
-        }),
+        number => number
+            .parse()
+            .ok()
+            .filter(|n| (1..=64).contains(n))
+            .ok_or_else(|| "not a signal that may be used: USR1, USR2 or a number".into()),
     }
 }

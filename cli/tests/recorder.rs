@@ -216,7 +216,9 @@ fn there_is_no_verdict_on_a_part() {
 fn hostile_programs_end_as_without_the_recorder() {
     let folder = Folder::new();
     let program = folder.compile("hostile.c", "hostile", &["-ldl"]);
-    let plugin = folder.compile("hostile.c", "hostile.so", &["-shared", "-fPIC", "-ldl"]);
+    let plugin = folder.compile("hostile.c", "hostile.so", &["-shared", "-fPIC", "-ldl", "-DLIBRARY"]);
+    let linked = ["-ldl", "-Wl,--no-as-needed", plugin.to_str().unwrap()];
+    folder.is_undisturbed(&folder.compile("hostile.c", "linked", &linked), &["locale"]);
     for how in ["forks", "vforks", "closes", "stack", "jumps", "timer", "plugins", "chain", "threads"] {
         folder.is_undisturbed(&program, &[how, plugin.to_str().unwrap()][..1 + usize::from(how == "plugins")]);
     }
@@ -296,7 +298,8 @@ fn a_signal_ends_all_processes_and_removes_all_files() {
             command.args(["sh", "-c", &script]);
         }
         let mut child = command.spawn().unwrap();
-        let operations = || std::fs::read_dir(&temporary).unwrap().any(|f| f.unwrap().path().join("operations").exists());
+        let operations =
+            || std::fs::read_dir(&temporary).unwrap().any(|f| f.unwrap().path().join("operations").exists());
         while !(if signal == libc::SIGTERM { operations() } else { started.exists() }) {
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -1,7 +1,10 @@
 //! Runs the program and takes its CPU time.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::{processes, server::{Server, END}};
+use super::{
+    processes,
+    server::{Server, END},
+};
 use anyhow::{bail, Context, Result};
 use std::{
     ffi::OsString,

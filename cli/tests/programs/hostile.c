@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <libintl.h>
 #include <linux/seccomp.h>
+#include <locale.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -186,7 +188,17 @@ static int limits(void) {
   return n < 64;
 }
 
+static int locale(void) {
+  for (int i = 0; i < 4; i++)
+    if (setlocale(LC_ALL, i % 2 == 0 ? "C.UTF-8" : "C") == NULL || gettext("text") == NULL) return 0;
+  return 1;
+}
+
 void allocate_in_plugin(void) { work(20); }
+
+#ifdef LIBRARY /* the first allocation of the process, while the C library's lock of the locale is held */
+__attribute__((constructor)) static void begin(void) { (void)newlocale(LC_ALL_MASK, "POSIX", (locale_t)0); }
+#endif
 
 int main(int argc, char **argv) {
   const char *how = argc > 1 ? argv[1] : "";
@@ -201,6 +213,7 @@ int main(int argc, char **argv) {
   if (strcmp(how, "plugins") == 0) done = plugins(argv[2]);
   if (strcmp(how, "chain") == 0) done = chain(argv);
   if (strcmp(how, "threads") == 0) done = threads();
+  if (strcmp(how, "locale") == 0) done = locale();
   if (strcmp(how, "limits") == 0) done = limits();
   puts(done ? "ok" : "failed");
   return !done;
