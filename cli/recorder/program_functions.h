@@ -83,9 +83,9 @@ static void find_next(void *function, const char *name) {
 
 static int is_malloc_ours(void);
 
-/* Finds the program's own functions, at the first call of any. 0: this thread is finding them. dlerror, which would clear the
- * error of what is not there, translates it, and the caller may hold the lock of the locale. The error itself is in the
- * program's memory: a malloc that is linked into the program may not be ready yet. Until glibc 2.33 dlsym
+/* Finds the program's own functions, at the first call of any. 0: this thread is finding them. dlerror, which would
+ * clear the error of what is not there, translates it, and the caller may hold the lock of the locale. The error itself
+ * is in the program's memory: a malloc that is linked into the program may not be ready yet. Until glibc 2.33 dlsym
  * may call calloc, and does without if it fails. That all of these are there but for C++ is a property of glibc. */
 static NOINLINE int resolve(void) {
   if (T.resolving) return 0;

@@ -45,7 +45,8 @@ typedef struct recording_total {
   uint32_t signal;
 } recording_total;
 
-/* The recording between two signals, which any process of the program may receive. Nothing is recorded in odd states. */
+/* The recording between two signals, which any process of the program may receive. Nothing is recorded in odd
+ * states. */
 enum recording_state { RECORDING_WAITING = 1, RECORDING_STARTED = 2, RECORDING_STOPPED = 3 };
 
 enum recording_kind {

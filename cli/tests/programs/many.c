@@ -1,4 +1,4 @@
-/* As many objects as the first argument says, each in a call of its own; "kept": none is freed.
+/* A number of objects, the first argument, each in a call of its own; "kept": none is freed.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
