@@ -90,9 +90,9 @@ static struct {
   char folder[512], name[64];
   char executable[PAGE], provider[PAGE];
   held folder_file, file;
-  int reopen;  /* a fork: its file is created with its first event */
+  int reopen;   /* a fork: its file is created with its first event */
   int no_clock; /* reading the processor's clock ends the program, which wants so */
-  int sandbox; /* the program restricts its system calls; no other is made */
+  int sandbox;  /* the program restricts its system calls; no other is made */
   int lock;
   char *stack_top;                       /* of the recorder's own stack, which the holder of the lock uses */
   recording_segment *unused[UNUSED_MAX]; /* mapped segments of threads that have ended */
