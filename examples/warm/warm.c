@@ -172,5 +172,8 @@ int main(int argc, char **argv) {
   long requests = argc == 3 ? atol(argv[1]) : 0;
   if (requests < 2) fail("expected: warm REQUESTS WORKERS");
   int failed = run(&lua, requests, atoi(argv[2]));
+#ifdef WITH_QUICKJS
+  failed |= run(&quickjs, requests, atoi(argv[2]));
+#endif
   return run(&duktape, requests, atoi(argv[2])) || failed;
 }

@@ -15,7 +15,7 @@ typedef struct interpreter {
   void (*close)(void *state);
 } interpreter;
 
-extern const interpreter lua, duktape;
+extern const interpreter lua, duktape, quickjs;
 
 void fail(const char *what); /* ends the program */
 
