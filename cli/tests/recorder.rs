@@ -5,7 +5,10 @@
 
 use std::{
     net::TcpListener,
-    os::unix::{fs::PermissionsExt, process::ExitStatusExt},
+    os::unix::{
+        fs::PermissionsExt,
+        process::{CommandExt, ExitStatusExt},
+    },
     path::{Path, PathBuf},
     process::{Command, ExitStatus, Output, Stdio},
     time::Duration,
@@ -297,6 +300,8 @@ fn a_signal_ends_all_processes_and_removes_all_files() {
         } else {
             command.args(["sh", "-c", &script]);
         }
+        // SAFETY: one system call. Processes in the background of a shell ignore SIGINT, and `toft` would too.
+        unsafe { command.pre_exec(move || Ok(_ = libc::signal(signal, libc::SIG_DFL))) };
         let mut child = command.spawn().unwrap();
         let operations =
             || std::fs::read_dir(&temporary).unwrap().any(|f| f.unwrap().path().join("operations").exists());

@@ -47,8 +47,20 @@ pub fn adopt_orphans() {
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
 }
 
-/// The children of this process that have not ended: those that it started, and orphans.
+/// The children of this process that have not ended: those that it started, and orphans. One that becomes an orphan
+/// during a scan may be missed, so that three scans must find none.
 pub fn children() -> Vec<i32> {
+    for _ in 0..2 {
+        let found = scan();
+        if !found.is_empty() {
+            return found;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    scan()
+}
+
+fn scan() -> Vec<i32> {
     let own = std::process::id().to_string();
     let is_ours = |stat: String| {
         let mut words = stat.rsplit(')').next()?.split_whitespace();
