@@ -15,8 +15,8 @@ import (
 // refused before one of them would exceed its limit by a byte. What an arena returns in Reset, Trim or Release counts no more.
 //
 // Arenas within a budget keep no unused blocks over a Reset, and return such blocks before a request fails. Allocations that
-// take no block do not touch a budget. Leases are not within a budget. Everything that is used after its Release is detected
-// for the budget itself, but not for arenas within it.
+// take no block do not touch a budget. Leases are not within a budget. A use after Release is detected for the budget, and
+// not for arenas within it.
 //
 // The methods may be called from any goroutine, Release after all others.
 type Budget struct {

@@ -435,9 +435,9 @@ typedef struct scene {
   const locking *kind;
   void *of;
   toft_arena *filler;
-  size_t calls;             /* atomic */
-  size_t asked, together;   /* together: calls that wait for each other */
-  int answer, frees, waits; /* waits: for another thread, which uses the object */
+  size_t calls;               /* atomic */
+  size_t requested, together; /* together: calls that wait for each other */
+  int answer, frees, waits;   /* waits: for another thread, which uses the object */
 } scene;
 
 static void *use_and_free(void *arg) {
@@ -457,7 +457,7 @@ static int on_scene(void *arg, toft_budget *b, size_t size) {
     while (__atomic_load_n(&c->filler, __ATOMIC_SEQ_CST) != NULL) sched_yield();
     return c->answer;
   }
-  c->asked = size;
+  c->requested = size;
   c->kind->look(c->of);
   toft_arena *a = arena_of(b); /* it may use the budget */
   assert_non_null(a);
@@ -509,7 +509,7 @@ static void a_refusal_under_a_lock_calls_back_once(void **state) {
         void *p = c.kind->alloc(c.of, LARGE);
         assert_int_equal(p != NULL, frees && answer);
         assert_int_equal(c.calls, 1);
-        assert_true(c.asked >= LARGE && c.asked < LARGE + (128 << 10)); /* the least that suffices */
+        assert_true(c.requested >= LARGE && c.requested < LARGE + (128 << 10)); /* the least that suffices */
         if (p != NULL) memset(p, 1, LARGE);
         assert_non_null(c.kind->alloc(c.of, 8));
         scene_end(&c);

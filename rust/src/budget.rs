@@ -381,14 +381,11 @@ impl Budget {
 
     /// Parks bytes of the limits for an arena that becomes idle on them: less the more others have.
     fn park(&self) -> usize {
-        let parking = |budget: &Budget| {
-            let most = budget.live_limit().unwrap_or(usize::MAX) / PARKED_SHARE;
-            most.saturating_sub(budget.parked())
-        };
+        let most = |budget: &Budget| budget.live_limit().unwrap_or(usize::MAX) / PARKED_SHARE;
+        let parking = |budget: &Budget| most(budget).saturating_sub(budget.parked());
         let spare = self.levels().map(|budget| (parking(budget) / 4) & !15).min().unwrap_or(0).min(SPARE_MAX);
         for (i, budget) in self.levels().enumerate() {
-            let most = budget.live_limit().unwrap_or(usize::MAX) / PARKED_SHARE;
-            let sum = |parked: usize| Some(parked + spare).filter(|sum| *sum <= most);
+            let sum = |parked: usize| Some(parked + spare).filter(|sum| *sum <= most(budget));
             if budget.0.parked.fetch_update(Relaxed, Relaxed, sum).is_err() {
                 self.levels().take(i).for_each(|below| _ = below.0.parked.fetch_sub(spare, Relaxed));
                 return 0;

@@ -199,8 +199,8 @@ void *toft_shared_resize(toft_shared *s, void *p, size_t old_size, size_t new_si
 
 /* ---- local arenas, whose source is the shared one ---- */
 
-/* The list is short, since few blocks are returned. The local arena requests smaller blocks after a refusal, and asks
- * last. */
+/* The list is short, since few blocks are returned. The local arena requests smaller blocks after a refusal, and
+ * calls back last. */
 static void *toft_shared_source_take(toft_source *self, size_t size) {
   toft_shared *s = (toft_shared *)(void *)self;
   toft_lock_take(&s->lock);
