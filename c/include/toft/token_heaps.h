@@ -110,7 +110,11 @@ static void toft_tokens_begin(void) {
 }
 
 static size_t toft_token_offset(const void *p) { return (uintptr_t)p - (uintptr_t)toft_tokens.base; }
-static int toft_token_owns(const void *p) { return toft_token_offset(p) < toft_tokens.span; }
+/* The span is stored last: a thread that reads it reads the base that belongs to it. */
+static int toft_token_owns(const void *p) {
+  size_t span = __atomic_load_n(&toft_tokens.span, __ATOMIC_ACQUIRE);
+  return toft_token_offset(p) < span;
+}
 static toft_token_heap *toft_token_heap_of(const void *p) {
   return toft_tokens.heaps[toft_tokens.slot[toft_token_offset(p) / TOFT_TOKEN_UNIT]];
 }

@@ -24,8 +24,9 @@
 
 /* The next definition of a function, which is the C library's. */
 static void *toft_token_next(void **found, const char *name) {
-  if (*found == NULL) *found = dlsym((void *)-1L, name); /* RTLD_NEXT */
-  return *found;
+  void *next = __atomic_load_n(found, __ATOMIC_RELAXED);
+  if (next == NULL) __atomic_store_n(found, next = dlsym((void *)-1L, name), __ATOMIC_RELAXED); /* RTLD_NEXT */
+  return next;
 }
 #define TOFT_TOKEN_NEXT(result, name, parameters)          \
   (__extension__({                                         \
