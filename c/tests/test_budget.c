@@ -217,6 +217,56 @@ static void nothing_is_stranded_at_a_refusal(void **state) {
 }
 
 /* Two arenas that use most of a limit by turns: neither keeps what the other needs. */
+/* Objects of several sizes in random order, as many as the budget allows, all of which are freed. */
+static size_t fill_and_free(toft_malloc *m, size_t scale) {
+  enum { COUNT = 40000 };
+  void **all = (void **)malloc(COUNT * sizeof *all);
+  size_t count = 0, bytes = 0;
+  uint32_t random = 1;
+  assert_non_null(all);
+  for (void *p; count < COUNT; all[count++] = p) {
+    random = random * 1664525 + 1013904223;
+    size_t size = 8 + (random >> 8) % scale;
+    if ((p = toft_malloc_alloc(m, size)) == NULL) break;
+    bytes += size;
+  }
+  for (size_t i = 0; i < count; i++) {
+    size_t k = i + (random = random * 1664525 + 1013904223) % (count - i);
+    toft_malloc_free(m, all[k]);
+    all[k] = all[i];
+  }
+  free(all);
+  return bytes;
+}
+
+/* The memory of a recycler that has been freed is there for other objects on the budget, without a call of the recycler.
+ */
+static void a_recycler_keeps_no_empty_blocks(void **state) {
+  (void)state;
+  toft_budget *process = budget_of(NULL, (size_t)32 << 20);
+  for (size_t scale = 100; scale <= 400000; scale = 20 * scale) {
+    toft_budget *one = budget_of(process, SIZE_MAX), *two = budget_of(process, SIZE_MAX);
+    toft_malloc m;
+    toft_malloc_init(&m, toft_budget_source(one));
+    for (int round = 0; round < 2; round++) {
+      size_t used = fill_and_free(&m, scale);
+      assert_true(used > (size_t)1 << 20);
+      assert_true(toft_budget_get_stats(one).peak >= used);
+      assert_true(reserved(one) < ((size_t)1 << 20) + used / 8);
+    }
+    toft_arena *a = arena_of(two);
+    assert_non_null(toft_alloc(a, (size_t)24 << 20));
+    void *p = toft_malloc_alloc(&m, 100);
+    assert_non_null(p);
+    toft_malloc_free(&m, p);
+    toft_malloc_release(&m);
+    toft_release(a);
+    assert_int_equal(toft_budget_release(one), TOFT_OK);
+    assert_int_equal(toft_budget_release(two), TOFT_OK);
+  }
+  assert_int_equal(toft_budget_release(process), TOFT_OK);
+}
+
 static void a_steady_load_is_never_refused(void **state) {
   (void)state;
   toft_budget *b = budget_of(NULL, (size_t)1 << 20);
@@ -632,6 +682,7 @@ int main(void) {
     cmocka_unit_test(a_refusal_calls_back_once),
     cmocka_unit_test(a_refusal_of_the_source_calls_nothing),
     cmocka_unit_test(nothing_is_stranded_at_a_refusal),
+    cmocka_unit_test(a_recycler_keeps_no_empty_blocks),
     cmocka_unit_test(a_steady_load_is_never_refused),
 #if HAS_THREADS
     cmocka_unit_test(no_thread_exceeds_a_limit),

@@ -193,6 +193,46 @@ fn no_thread_exceeds_a_limit() {
 
 // ---- refusals of objects that many threads use, and of recyclers ----
 
+/// Allocations of several sizes, as many as the budget allows, all of which are freed in another order.
+fn fill_and_free(recycler: &Recycler<Budget>, scale: usize) -> usize {
+    let mut random = 1u32;
+    let mut next = |below: usize| {
+        random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (random >> 8) as usize % below
+    };
+    let (mut all, mut bytes) = (Vec::new(), 0);
+    while all.len() < 40_000 {
+        let layout = Layout::from_size_align(8 + next(scale), 8).unwrap();
+        let Ok(p) = recycler.try_alloc_layout(layout) else { break };
+        all.push((p, layout));
+        bytes += layout.size();
+    }
+    while !all.is_empty() {
+        let (p, layout) = all.swap_remove(next(all.len()));
+        // SAFETY: it was allocated above, and is used no more.
+        unsafe { recycler.deallocate(p, layout) };
+    }
+    bytes
+}
+
+/// The memory of a recycler that has been freed is there for other objects on the budget, without a call of the recycler.
+#[test]
+#[cfg_attr(miri, ignore = "32 MiB")]
+fn a_recycler_keeps_no_empty_blocks() {
+    let process = Budget::new(limited(32 << 20));
+    for scale in [100, 2000, 40_000] {
+        let (one, two) = (process.child(BudgetOptions::new()), process.child(BudgetOptions::new()));
+        let recycler = Recycler::from_source(one.clone());
+        for _ in 0..2 {
+            let used = fill_and_free(&recycler, scale);
+            assert!(used > 1 << 20 && one.peak() >= used);
+            assert!(one.reserved() < (1 << 20) + used / 8, "{scale}: {} of {used}", one.reserved());
+        }
+        assert!(arena_of(&two).try_alloc_slice_fill(24 << 20, 0u8).is_ok());
+        assert!(recycler.try_alloc_layout(Layout::new::<[u8; 100]>()).is_ok());
+    }
+}
+
 const LARGE: usize = 600_000;
 
 trait Object: Send + Sync {

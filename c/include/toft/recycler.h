@@ -30,7 +30,9 @@
  * keeps the peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to
  * the larger of 4 MiB and an eighth of the peak: a call that frees a slab or a large object returns the surplus to the
  * source when there has been one for 16 milliseconds, and after each half second the surplus of single pages to the
- * system. trim and release return memory at once. A toft_recycler itself has 1 KiB.
+ * system. trim and release return memory at once. On a budget or a limited source a block returns with its last
+ * object, so that other objects of the limit may have it; what remains are the slabs that size classes allocate from,
+ * and large objects' blocks up to 64 KiB. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -183,7 +185,8 @@ struct toft_recycler {
   uint32_t have_run;                   /* a bit for each list of with_run that is not empty */
   uint8_t held[TOFT_RECYCLER_CLASSES]; /* pages of a class, at most 255 */
   uint8_t checked, shard;
-  uint8_t clears; /* in a region that is frozen: frees clear the object, and the time has no effect */
+  uint8_t clears;       /* in a region that is frozen: frees clear the object, and the time has no effect */
+  uint8_t shares_limit; /* the source has a limit: blocks without objects return at once */
 };
 
 TOFT_STATIC_ASSERT(recycler_slab, sizeof(toft_recycler_slab) <= 64);

@@ -134,7 +134,7 @@ static void toft_recycler_clear(toft_recycler *r, int checked) {
   struct toft_source *source = r->source;
   size_t count = r->count, block_size = r->block_size, peak = r->peak;
   uint64_t source_calls = r->source_calls;
-  uint8_t shard = r->shard;
+  uint8_t shard = r->shard, shares_limit = r->shares_limit;
   for (size_t k = 0; k < TOFT_RECYCLER_CLASSES; k++) r->current[k] = &toft_recycler_no_slab;
   memset(&r->freed, 0, sizeof *r - offsetof(toft_recycler, freed));
   r->object_mask = checked ? 0 : TOFT_RECYCLER_PAGE - 1;
@@ -143,6 +143,7 @@ static void toft_recycler_clear(toft_recycler *r, int checked) {
   r->count = count;
   r->block_size = block_size;
   r->shard = shard;
+  r->shares_limit = shares_limit;
   r->peak = peak;
   r->source_calls = source_calls;
 }
@@ -165,6 +166,7 @@ static int toft_recycler_init_as(toft_recycler *r, const toft_recycler_options *
   r->block_size = o.block_size;
   r->shard = 0;
   r->clears = 0;
+  r->shares_limit = (uint8_t)toft_is_limited(r->source);
   r->peak = 0;
   r->source_calls = 0;
   toft_recycler_clear(r, checked);

@@ -16,6 +16,7 @@
 #define TOFT_RECYCLER_REGION_FEW (512 * TOFT_KIB) /* up to these bytes in use, a region is as large as its object */
 #define TOFT_RECYCLER_REGION_SOME (2 * TOFT_MIB)  /* then these, */
 #define TOFT_RECYCLER_REGION_MAX (4 * TOFT_MIB)   /* and these when there are four */
+#define TOFT_RECYCLER_SURPLUS_MIN (64 * TOFT_KIB) /* less is not returned by itself */
 #define TOFT_RECYCLER_FRONT ((size_t)64) /* bytes before a large object for its record, which end the run before it */
 
 /* In pages. */
@@ -296,6 +297,9 @@ static void toft_recycler_large_free(toft_recycler *r, void *p) {
   toft_recycler_run_add(r, g, front->first, front->count);
   if (--g->live == 0) r->region_idle_bytes += g->total * TOFT_RECYCLER_PAGE;
   r->region_objects--;
+  if (g->live == 0 && r->shares_limit && r->region_idle_bytes > TOFT_RECYCLER_SURPLUS_MIN &&
+      r->reserved - g->size >= r->floor)
+    toft_recycler_region_put(r, g);
   toft_recycler_return_surplus(r);
 }
 

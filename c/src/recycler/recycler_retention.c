@@ -2,7 +2,7 @@
  * objects) or idle (the same without objects, if their pages may be resident). Idle bytes up to the peak of use in the
  * current or the previous window of time are kept, and as much again, up to the larger of 4 MiB and an eighth of it,
  * for requests of other sizes. The surplus returns to the source where a whole block is idle, and else, if it is pages,
- * to the system.
+ * to the system. Where the source has a limit for several objects, blocks return as soon as they have none.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_RETENTION_C
 #define TOFT_RECYCLER_RECYCLER_RETENTION_C
@@ -10,9 +10,8 @@
 #include "../platform/os.c"
 #include "recycler_large.c"
 
-#define TOFT_RECYCLER_SURPLUS_MIN (64 * TOFT_KIB) /* less is not returned by itself */
-#define TOFT_RECYCLER_SURPLUS_DELAY 32            /* in parts of a window */
-#define TOFT_RECYCLER_MORE_MIN (4 * TOFT_MIB)     /* kept beyond the peak of use; an eighth of it if that is more */
+#define TOFT_RECYCLER_SURPLUS_DELAY 32        /* in parts of a window */
+#define TOFT_RECYCLER_MORE_MIN (4 * TOFT_MIB) /* kept beyond the peak of use; an eighth of it if that is more */
 
 static void toft_recycler_peak(toft_recycler *r, size_t bytes) { r->recent[0] = toft_max(r->recent[0], bytes); }
 
@@ -115,6 +114,10 @@ static int toft_recycler_turn_window(toft_recycler *r, size_t now, size_t window
  * again at once, or when it exceeds the peak of use; pages between objects when a window has ended. Blocks that could
  * not return, since they have objects, are not searched again in this window. */
 static void toft_recycler_return_surplus(toft_recycler *r) {
+  if (r->shares_limit) {
+    toft_recycler_flush(r); /* what has no objects then returns */
+    return;
+  }
 #ifndef TOFT_OMIT_PAGE_CACHE
   size_t now, window, kept;
   int turned;
@@ -136,8 +139,6 @@ static void toft_recycler_return_surplus(toft_recycler *r) {
   if (turned) toft_recycler_discard_pages(r, kept);
   r->left = r->idle;
   r->surplus_since = 0;
-#else
-  (void)r;
 #endif
 }
 

@@ -17,6 +17,7 @@
 #define TOFT_RECYCLER_PAGE ((size_t)4096)
 #define TOFT_RECYCLER_PAGE_MIN ((size_t)2048) /* a part of a page that is used */
 #define TOFT_RECYCLER_SEGMENT_MAX (2 * TOFT_MIB)
+#define TOFT_RECYCLER_SEGMENT_LIMITED TOFT_MIB  /* a smaller one returns sooner */
 #define TOFT_RECYCLER_HUGE_MIN (448 * TOFT_KIB) /* with this much the next segment from the heap is a huge page */
 #define TOFT_RECYCLER_SEGMENT_HEAD ((size_t)128)
 #define TOFT_RECYCLER_UNITS 64 /* of a segment */
@@ -240,7 +241,8 @@ static int toft_recycler_segment_take(toft_recycler *r) {
   size_t least = r->source == &toft_heap_source ? TOFT_RECYCLER_UNIT : 2 * TOFT_RECYCLER_UNIT; /* of any address */
   size_t size = least;
   unsigned char *base;
-  while (2 * size <= r->page_bytes && size < TOFT_RECYCLER_SEGMENT_MAX) size *= 2;
+  size_t most = r->shares_limit ? TOFT_RECYCLER_SEGMENT_LIMITED : TOFT_RECYCLER_SEGMENT_MAX;
+  while (2 * size <= r->page_bytes && size < most) size *= 2;
   if (r->source == &toft_heap_source && r->page_bytes >= TOFT_RECYCLER_HUGE_MIN) size = TOFT_RECYCLER_SEGMENT_MAX;
   base = toft_recycler_take_down_to(r, &size, least);
   if (base == NULL) return 0;
@@ -301,11 +303,14 @@ static toft_recycler_slab *toft_recycler_pages_take(toft_recycler *r, unsigned p
 static void toft_recycler_pages_put(toft_recycler *r, toft_recycler_slab *unit, unsigned pages, unsigned first) {
   toft_recycler_segment *s = toft_recycler_segment_of(unit);
   unsigned free_pages = unit->free_pages | ((1u << pages) - 1) << first;
-  if (free_pages == toft_recycler_unit_pages(s, unit->index))
+  int closes = free_pages == toft_recycler_unit_pages(s, unit->index);
+  if (closes)
     toft_recycler_unit_close(r, s, unit);
   else
     toft_recycler_unit_set(r, s, unit, free_pages);
   toft_recycler_segment_to_front(r, s);
+  if (closes && r->shares_limit && s->free == toft_recycler_segment_units(s) && r->reserved - s->size >= r->floor)
+    toft_recycler_segment_put(r, s);
 }
 
 #endif

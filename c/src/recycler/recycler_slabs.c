@@ -18,6 +18,7 @@ enum { TOFT_RECYCLER_CURRENT, TOFT_RECYCLER_FULL, TOFT_RECYCLER_PARTIAL };
 #define TOFT_RECYCLER_INLINE_CLASSES 56 /* those up to TOFT_RECYCLER_CLASS_MAX; the others are parts of a unit */
 #define TOFT_RECYCLER_HOT_PAGES 16      /* a class that has these takes whole units */
 #define TOFT_RECYCLER_SLACK 8           /* a full slab is used again when this part of it is free */
+#define TOFT_RECYCLER_SPARSE_MIN (512 * TOFT_KIB)
 
 /* The current slab of a class that has none: full. It is never written. */
 static toft_recycler_slab toft_recycler_no_slab;
@@ -159,7 +160,7 @@ static void toft_recycler_set_current(toft_recycler *r, size_t k, toft_recycler_
   if (d->state != TOFT_RECYCLER_CURRENT) r->full -= (size_t)d->capacity * d->bytes;
   d->previous = NULL;
   d->state = TOFT_RECYCLER_CURRENT;
-  d->most = UINT16_MAX;
+  d->most = r->shares_limit && d->capacity != 0 ? d->capacity : UINT16_MAX;
 }
 
 /* Returns the current slabs without objects to their units. */
@@ -225,11 +226,20 @@ static void *toft_recycler_class_alloc(toft_recycler *r, size_t k) {
   }
 }
 
+/* Whether slabs without objects may keep blocks of the source from returning that a limit needs. */
+static int toft_recycler_is_sparse(const toft_recycler *r) {
+  return r->page_bytes > TOFT_RECYCLER_SPARSE_MIN && r->full < r->page_bytes / 2;
+}
+
 /* recycler_retention.c */
 static void toft_recycler_return_surplus(toft_recycler *r);
 
 void toft_recycler_slab_freed(toft_recycler *r, toft_recycler_slab *d) {
   toft_recycler_slab *current = r->current[d->size_class];
+  if (d == current) { /* without objects, where the source has a limit */
+    if (toft_recycler_is_sparse(r)) toft_recycler_flush(r);
+    return;
+  }
   if (d->freed != d->capacity && current == &toft_recycler_no_slab) { /* it was full, as below */
     d->next = NULL;
     toft_recycler_set_current(r, d->size_class, d);

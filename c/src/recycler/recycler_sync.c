@@ -65,6 +65,7 @@ static int toft_sync_initialise(toft_sync_recycler *r, toft_recycler_shard *s) {
   if (o.source != NULL) o.source = &s->source; /* the heap source is thread-safe */
   int code = toft_recycler_init(&s->recycler, &o);
   s->recycler.shard = (uint8_t)(s - r->shards);
+  s->recycler.shares_limit = (uint8_t)toft_is_limited(r->inner);
   s->initialised = code == TOFT_OK;
   return code;
 }

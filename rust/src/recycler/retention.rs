@@ -3,7 +3,7 @@
 //! A block of the source is in use while it has a slab or a large object, else idle. Idle blocks are kept up to what was
 //! in use at once in the current or the previous window of time, and as much again, up to the larger of 4 MiB and an eighth
 //! of it, for requests of other sizes. The surplus returns to the source when a slab or a large object is freed. The window is that of the cache of
-//! pages; without a clock it does not end.
+//! pages; without a clock it does not end. Where the source has a limit for several objects, idle blocks return at once.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::NonNull;
@@ -91,8 +91,14 @@ impl State {
     /// Returns the surplus: when there has been one for a part of a window, since a program often takes the blocks again
     /// at once, or when it exceeds what was in use.
     pub fn return_surplus(&self, supply: &Supply<'_>) {
+        if self.shares_limit.get() {
+            self.flush();
+        }
         if self.idle.get() <= SURPLUS_MIN {
             return;
+        }
+        if self.shares_limit.get() {
+            return self.return_down_to(supply, 0);
         }
         self.turn_window();
         let [recent, before] = &self.retention.recent;

@@ -22,6 +22,8 @@ pub const LINE: usize = 64;
 const ZONE: usize = PAGES * LINE;
 /// Of these, with at most 64 units, a segment has a bit for each unit.
 pub const SEGMENT_MAX: usize = 2 * MIB;
+/// Where the source has a limit: a smaller one returns sooner.
+pub const SEGMENT_LIMITED: usize = MIB;
 
 /// Lengths of a run of free pages, which is aligned to its length: `RUN_1` + n is 2^n pages.
 pub const RUN_NONE: usize = 0;

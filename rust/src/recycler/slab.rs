@@ -9,7 +9,7 @@ use core::ptr::{null_mut, with_exposed_provenance_mut, NonNull};
 
 use super::class;
 use super::segment::{longest_run, Segment, Slab, Use, PAGE, PAGES, PAGE_MIN, RUN_1, RUN_ALL, RUN_NONE};
-use super::segment::{SEGMENT_MAX, UNIT};
+use super::segment::{SEGMENT_LIMITED, SEGMENT_MAX, UNIT};
 use super::state::{no_slab, State};
 use super::supply::Supply;
 
@@ -17,6 +17,7 @@ use super::supply::Supply;
 const HOT_PAGES: u16 = 16;
 /// A full slab is used again when this part of it is free.
 const SLACK: i16 = 8;
+const SPARSE_MIN: usize = 512 << 10;
 
 // ---- units and their pages ----
 
@@ -153,7 +154,8 @@ impl State {
     /// Takes a segment of at least half as many bytes as there are, or a smaller one. `false`: the source refuses.
     fn take_segment(&self, supply: &Supply<'_>) -> bool {
         let mut size = UNIT;
-        while 2 * size <= self.page_bytes.get() && size < SEGMENT_MAX {
+        let most = if supply.source.shares_limit() { SEGMENT_LIMITED } else { SEGMENT_MAX };
+        while 2 * size <= self.page_bytes.get() && size < most {
             size *= 2;
         }
         // One unit suffices if the memory is aligned to it, as the heap's is; other sources may return any address.
@@ -254,7 +256,7 @@ impl State {
             // SAFETY: the contract.
             unsafe {
                 ((*d).previous, (*d).state) = (null_mut(), Use::Current);
-                Slab::set_threshold(d, -1);
+                Slab::set_threshold(d, if self.shares_limit.get() { 0 } else { -1 });
             }
         }
     }
@@ -323,17 +325,26 @@ impl State {
         }
     }
 
+    /// Whether slabs without objects may keep blocks of the source from returning that a limit needs.
+    fn is_sparse(&self) -> bool {
+        self.page_bytes.get() > SPARSE_MIN && self.live.get() < self.page_bytes.get() / 2
+    }
+
     /// Moves a slab to the state that follows from its objects, after `push` returned it.
     ///
     /// # Safety
-    /// The slab is alive, of this state, and not current.
+    /// The slab is alive and of this state. It is current only where the source has a limit.
     #[cold]
     pub unsafe fn slab_freed(&self, supply: &Supply<'_>, d: *mut Slab) {
         // SAFETY: the contract.
         unsafe {
             let k = (*d).class as usize;
             let current = self.current[k].get();
-            if Slab::used(d) == 0 {
+            if d == current {
+                if self.is_sparse() {
+                    self.return_surplus(supply);
+                }
+            } else if Slab::used(d) == 0 {
                 if (*d).state == Use::Partial {
                     (*(*d).previous).next = (*d).next;
                     if !(*d).next.is_null() {

@@ -55,6 +55,8 @@ pub struct State {
     pub idle: Cell<usize>,
     pub peak: Cell<usize>,
     pub source_calls: Cell<u64>,
+    /// The source has a limit for several objects: blocks without allocations return at once.
+    pub shares_limit: Cell<bool>,
     pub retention: Retention,
     /// See `checked.rs`: a box, or null.
     #[cfg(all(feature = "std", feature = "diagnostics"))]
@@ -81,6 +83,7 @@ impl State {
             idle: Cell::new(0),
             peak: Cell::new(0),
             source_calls: Cell::new(0),
+            shares_limit: Cell::new(false),
             retention: Retention::new(),
             #[cfg(all(feature = "std", feature = "diagnostics"))]
             checked: Cell::new(core::ptr::null()),

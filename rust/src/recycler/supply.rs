@@ -36,6 +36,7 @@ impl Supply<'_> {
     /// Takes an idle block.
     pub fn take(&self, state: &State, size: usize) -> Option<NonNull<u8>> {
         state.source_calls.set(state.source_calls.get() + 1);
+        state.shares_limit.set(self.source.shares_limit());
         let Some(p) = self.locked(|| self.source.take(size)) else {
             self.refused.set(size);
             return None;
