@@ -103,11 +103,11 @@ func (b *Budget) check(what string) unsafe.Pointer {
 	return b.c
 }
 
-// Release ends the budget. It fails with [ErrBusy], and the budget is unchanged, while arenas within it are not released or
-// budgets below it exist.
+// Release ends the budget. It fails with [ErrBusy], and the budget is unchanged, while arenas within it are not released,
+// bytes are charged or budgets below it exist.
 func (b *Budget) Release() error {
 	if code := cBudgetRelease(b.check("Release")); code != 0 {
-		return wrap("Release: the budget has arenas or children", ErrBusy)
+		return wrap("Release: the budget has arenas, charged bytes or children", ErrBusy)
 	}
 	b.c = nil
 	b.deleteHandle()
@@ -125,6 +125,22 @@ func (b *Budget) SetLiveLimit(bytes uint64) error {
 		return wrap("SetLiveLimit: the budget has arenas or children", ErrBusy)
 	}
 	return nil
+}
+
+// Charge counts bytes of memory that does not come from arenas, such as Go's own, until [Budget.Uncharge]. It fails with
+// [ErrNoMemory] if a limit refuses them, after a call of OnRefusal.
+func (b *Budget) Charge(bytes uint64) error {
+	if code := cBudgetCharge(b.check("Charge"), bytes); code != 0 {
+		return wrap("Charge", ErrNoMemory)
+	}
+	return nil
+}
+
+// Uncharge ends the count of so many of the bytes that were charged, in any portions. It panics if fewer are.
+func (b *Budget) Uncharge(bytes uint64) {
+	if code := cBudgetUncharge(b.check("Uncharge"), bytes); code != 0 {
+		panic("toft: Uncharge of more bytes than are charged")
+	}
 }
 
 // LiveStats returns the statistics of live bytes, which are 0 while these are not counted.

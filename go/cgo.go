@@ -221,6 +221,14 @@ func cBudgetLimitLive(c unsafe.Pointer, bytes uint64) int {
 	return int(C.toft_budget_limit_live((*C.toft_budget)(c), cSize(bytes)))
 }
 
+func cBudgetCharge(c unsafe.Pointer, bytes uint64) int {
+	return int(C.toft_budget_charge((*C.toft_budget)(c), cSize(bytes)))
+}
+
+func cBudgetUncharge(c unsafe.Pointer, bytes uint64) int {
+	return int(C.toft_budget_uncharge((*C.toft_budget)(c), cSize(bytes)))
+}
+
 // goLimit returns a limit of C, whose none is SIZE_MAX.
 func goLimit(bytes C.uint64_t) uint64 {
 	if bytes >= C.uint64_t(^uintptr(0)) {

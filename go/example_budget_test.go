@@ -130,6 +130,29 @@ func ExampleBudgetStats() {
 	// Output: 1048576 0 0 1048576 0 0
 }
 
+func ExampleBudget_Charge() {
+	tenant, _ := toft.NewBudget(toft.BudgetOptions{Limit: 1 << 20})
+	buffer := make([]byte, 700_000)
+	fmt.Println(tenant.Charge(uint64(len(buffer))))
+	fmt.Println(tenant.Charge(400_000))
+	tenant.Uncharge(uint64(len(buffer)))
+	fmt.Println(tenant.Release())
+	// Output:
+	// <nil>
+	// toft: Charge: out of memory or over budget
+	// <nil>
+}
+
+func ExampleBudget_Uncharge() {
+	tenant, _ := toft.NewBudget(toft.BudgetOptions{})
+	_ = tenant.Charge(1000)
+	tenant.Uncharge(600)
+	fmt.Println(tenant.Stats().Reserved)
+	tenant.Uncharge(400)
+	_ = tenant.Release()
+	// Output: 400
+}
+
 func ExampleBudget_Name() {
 	b, _ := toft.NewBudget(toft.BudgetOptions{Name: "tenant 7"})
 	fmt.Println(b.Name())

@@ -2294,7 +2294,8 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op);
  * recyclers, toft_malloc and pools, on any threads. A block counts for the budget and for all its parents, and is
  * granted if none of them would exceed its limit by a byte. What an object returns by reset, trim or release counts no
  * more.
- * Arenas keep no unused blocks over a reset, so that what one of them does not use is there for the others.
+ * Arenas keep no unused blocks over a reset, and recyclers return blocks without objects, so that what one of them does
+ * not use is there for the others. Bytes that other allocators hold are counted by toft_budget_charge.
  *
  * LIVE BYTES. toft_budget_limit_live limits the bytes that are allocated, whatever blocks they lie in. Arenas, leases
  * and frames take portions of the limit on their slow path, and return them by reset, rewind, free, trim and release,
@@ -2514,6 +2515,7 @@ size_t strlen(const char *s);
 #define toft_at_place TOFT_PASTE(TOFT_PREFIX, toft_at_place)
 #define toft_background_thread TOFT_PASTE(TOFT_PREFIX, toft_background_thread)
 #define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
+#define toft_budget_charge TOFT_PASTE(TOFT_PREFIX, toft_budget_charge)
 #define toft_budget_create TOFT_PASTE(TOFT_PREFIX, toft_budget_create)
 #define toft_budget_get_live_stats TOFT_PASTE(TOFT_PREFIX, toft_budget_get_live_stats)
 #define toft_budget_get_stats TOFT_PASTE(TOFT_PREFIX, toft_budget_get_stats)
@@ -2523,6 +2525,7 @@ size_t strlen(const char *s);
 #define toft_budget_release TOFT_PASTE(TOFT_PREFIX, toft_budget_release)
 #define toft_budget_set_limit TOFT_PASTE(TOFT_PREFIX, toft_budget_set_limit)
 #define toft_budget_source TOFT_PASTE(TOFT_PREFIX, toft_budget_source)
+#define toft_budget_uncharge TOFT_PASTE(TOFT_PREFIX, toft_budget_uncharge)
 #define toft_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_cache_bytes)
 #define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
 #define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
@@ -2736,6 +2739,12 @@ TOFT_API void toft_budget_set_limit(toft_budget *b, size_t limit);
 TOFT_API int toft_budget_limit_live(toft_budget *b, size_t limit);
 /* All 0, but for `limit` and `available`, while live bytes are not counted. */
 TOFT_API toft_budget_live_stats toft_budget_get_live_stats(const toft_budget *b);
+/* Counts `size` bytes of memory that does not come from the source, as a block of that size is counted. TOFT_ENOMEM if
+ * a limit refuses them, after a call of the callback. The bytes count until toft_budget_uncharge, and until then the
+ * budget cannot be released. */
+TOFT_API TOFT_NODISCARD int toft_budget_charge(toft_budget *b, size_t size);
+/* Ends the count of `size` of these bytes, in any portions. TOFT_EARG, with no effect, if fewer are charged. */
+TOFT_API int toft_budget_uncharge(toft_budget *b, size_t size);
 TOFT_API toft_budget_stats toft_budget_get_stats(const toft_budget *b);
 TOFT_API const char *toft_budget_name(const toft_budget *b);
 /* NULL: none. */
@@ -3288,6 +3297,7 @@ struct toft_budget {
   toft_source *inner;
   toft_budget_sum sums[2];
   size_t parked, children; /* atomic; parked: live bytes that arenas may hold without using them */
+  size_t charged;          /* atomic; bytes of toft_budget_charge */
   int counts_live;         /* constant while there are blocks or children */
   toft_budget_fn *refused;
   void *refused_arg;
@@ -3307,7 +3317,7 @@ static void toft_budget_raise_peak(toft_budget_sum *s) {
   while (now > peak && !TOFT_CAS_RELAXED(&s->peak, &peak, now)) continue;
 }
 
-static int toft_budget_charge_one(toft_budget_sum *s, size_t size) {
+static int toft_budget_add_one(toft_budget_sum *s, size_t size) {
   size_t now = TOFT_LOAD(&s->now), limit;
   do {
     limit = TOFT_LOAD(&s->limit);
@@ -3317,24 +3327,24 @@ static int toft_budget_charge_one(toft_budget_sum *s, size_t size) {
 }
 
 /* Subtracts from b and its parents below `end`. */
-static void toft_budget_uncharge(toft_budget *b, const toft_budget *end, int which, size_t size) {
+static void toft_budget_subtract(toft_budget *b, const toft_budget *end, int which, size_t size) {
   for (; b != end; b = b->parent) TOFT_ADD(&b->sums[which].now, 0 - size);
 }
 
 /* Adds to b and all its parents. NULL: done; else the one that refuses, and nothing was added. */
-static toft_budget *toft_budget_charge(toft_budget *b, int which, size_t size) {
+static toft_budget *toft_budget_add(toft_budget *b, int which, size_t size) {
   for (toft_budget *at = b; at != NULL; at = at->parent)
-    if (!toft_budget_charge_one(&at->sums[which], size)) {
-      toft_budget_uncharge(b, at, which, size);
+    if (!toft_budget_add_one(&at->sums[which], size)) {
+      toft_budget_subtract(b, at, which, size);
       return at;
     }
   for (toft_budget *at = b; at != NULL; at = at->parent) toft_budget_raise_peak(&at->sums[which]);
   return NULL;
 }
 
-/* As toft_budget_charge, and counts the refusal. 0: refused. */
+/* As toft_budget_add, and counts the refusal. 0: refused. */
 static int toft_budget_request(toft_budget *b, int which, size_t size) {
-  toft_budget *refusing = toft_budget_charge(b, which, size);
+  toft_budget *refusing = toft_budget_add(b, which, size);
   if (refusing != NULL) TOFT_ADD(&refusing->sums[which].refusals, 1);
   return refusing == NULL;
 }
@@ -3348,15 +3358,15 @@ static size_t toft_budget_room(const toft_budget *b, int which) {
 /* ---- the source ---- */
 
 static void toft_budget_unblock(const toft_budget_source_state *s, size_t size) {
-  if (s->counts_live) toft_budget_uncharge(s->budget, NULL, TOFT_LIVE_BYTES, size);
-  toft_budget_uncharge(s->budget, NULL, TOFT_RESERVED_BYTES, size);
+  if (s->counts_live) toft_budget_subtract(s->budget, NULL, TOFT_LIVE_BYTES, size);
+  toft_budget_subtract(s->budget, NULL, TOFT_RESERVED_BYTES, size);
 }
 
 /* Counts a block of that size, or more bytes of one. 0: refused. */
 static int toft_budget_block(const toft_budget_source_state *s, size_t size) {
   if (!toft_budget_request(s->budget, TOFT_RESERVED_BYTES, size)) return 0;
   if (!s->counts_live || toft_budget_request(s->budget, TOFT_LIVE_BYTES, size)) return 1;
-  toft_budget_uncharge(s->budget, NULL, TOFT_RESERVED_BYTES, size);
+  toft_budget_subtract(s->budget, NULL, TOFT_RESERVED_BYTES, size);
   return 0;
 }
 
@@ -3451,7 +3461,7 @@ static int toft_budget_begin(toft_source *source, toft_portion **made) {
 TOFT_STATIC_ASSERT(portion, sizeof(toft_portion) <= 64);
 
 static void toft_budget_shrink(toft_portion *p, size_t granted, int last) {
-  toft_budget_uncharge(p->budget, NULL, TOFT_LIVE_BYTES, p->granted - granted);
+  toft_budget_subtract(p->budget, NULL, TOFT_LIVE_BYTES, p->granted - granted);
   p->granted = granted;
   if (!last) return;
   toft_budget_unpark(p->budget, NULL, p->spare);
@@ -3463,7 +3473,7 @@ static int toft_budget_grow(toft_portion *p, size_t granted) {
   p->granted = granted;
   toft_budget_unpark(p->budget, NULL, p->spare);
   p->spare = toft_budget_park(p->budget);
-  if (toft_budget_charge(p->budget, TOFT_LIVE_BYTES, p->spare / 2) == NULL) p->granted += p->spare / 2;
+  if (toft_budget_add(p->budget, TOFT_LIVE_BYTES, p->spare / 2) == NULL) p->granted += p->spare / 2;
   return 1;
 }
 
@@ -3598,6 +3608,23 @@ int toft_budget_limit_live(toft_budget *b, size_t limit) {
     b->counts_live = b->of_objects.counts_live = 1;
   }
   TOFT_STORE(&b->sums[TOFT_LIVE_BYTES].limit, limit);
+  return TOFT_OK;
+}
+
+int toft_budget_charge(toft_budget *b, size_t size) {
+  const toft_budget_source_state *s = &b->of_objects;
+  if (!toft_budget_block(s, size) && !(toft_budget_ask_blocks(&s->source, size) && toft_budget_block(s, size)))
+    return TOFT_ENOMEM;
+  TOFT_ADD(&b->charged, size);
+  return TOFT_OK;
+}
+
+int toft_budget_uncharge(toft_budget *b, size_t size) {
+  size_t charged = TOFT_LOAD(&b->charged);
+  do
+    if (size > charged) return TOFT_EARG;
+  while (!TOFT_CAS_RELAXED(&b->charged, &charged, charged - size));
+  toft_budget_unblock(&b->of_objects, size);
   return TOFT_OK;
 }
 
@@ -5406,7 +5433,9 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  * keeps the peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to
  * the larger of 4 MiB and an eighth of the peak: a call that frees a slab or a large object returns the surplus to the
  * source when there has been one for 16 milliseconds, and after each half second the surplus of single pages to the
- * system. trim and release return memory at once. A toft_recycler itself has 1 KiB.
+ * system. trim and release return memory at once. On a budget or a limited source a block returns with its last
+ * object, so that other objects of the limit may have it; what remains are the slabs that size classes allocate from,
+ * and large objects' blocks up to 64 KiB. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -5555,7 +5584,8 @@ struct toft_recycler {
   uint32_t have_run;                   /* a bit for each list of with_run that is not empty */
   uint8_t held[TOFT_RECYCLER_CLASSES]; /* pages of a class, at most 255 */
   uint8_t checked, shard;
-  uint8_t clears; /* in a region that is frozen: frees clear the object, and the time has no effect */
+  uint8_t clears;       /* in a region that is frozen: frees clear the object, and the time has no effect */
+  uint8_t shares_limit; /* the source has a limit: blocks without objects return at once */
 };
 
 TOFT_STATIC_ASSERT(recycler_slab, sizeof(toft_recycler_slab) <= 64);

@@ -176,7 +176,8 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
  * recyclers, toft_malloc and pools, on any threads. A block counts for the budget and for all its parents, and is
  * granted if none of them would exceed its limit by a byte. What an object returns by reset, trim or release counts no
  * more.
- * Arenas keep no unused blocks over a reset, so that what one of them does not use is there for the others.
+ * Arenas keep no unused blocks over a reset, and recyclers return blocks without objects, so that what one of them does
+ * not use is there for the others. Bytes that other allocators hold are counted by toft_budget_charge.
  *
  * LIVE BYTES. toft_budget_limit_live limits the bytes that are allocated, whatever blocks they lie in. Arenas, leases
  * and frames take portions of the limit on their slow path, and return them by reset, rewind, free, trim and release,
@@ -320,6 +321,7 @@ size_t strlen(const char *s);
 #define toft_at_place TOFT_PASTE(TOFT_PREFIX, toft_at_place)
 #define toft_background_thread TOFT_PASTE(TOFT_PREFIX, toft_background_thread)
 #define toft_blocks TOFT_PASTE(TOFT_PREFIX, toft_blocks)
+#define toft_budget_charge TOFT_PASTE(TOFT_PREFIX, toft_budget_charge)
 #define toft_budget_create TOFT_PASTE(TOFT_PREFIX, toft_budget_create)
 #define toft_budget_get_live_stats TOFT_PASTE(TOFT_PREFIX, toft_budget_get_live_stats)
 #define toft_budget_get_stats TOFT_PASTE(TOFT_PREFIX, toft_budget_get_stats)
@@ -329,6 +331,7 @@ size_t strlen(const char *s);
 #define toft_budget_release TOFT_PASTE(TOFT_PREFIX, toft_budget_release)
 #define toft_budget_set_limit TOFT_PASTE(TOFT_PREFIX, toft_budget_set_limit)
 #define toft_budget_source TOFT_PASTE(TOFT_PREFIX, toft_budget_source)
+#define toft_budget_uncharge TOFT_PASTE(TOFT_PREFIX, toft_budget_uncharge)
 #define toft_cache_bytes TOFT_PASTE(TOFT_PREFIX, toft_cache_bytes)
 #define toft_cache_limit TOFT_PASTE(TOFT_PREFIX, toft_cache_limit)
 #define toft_cache_trim TOFT_PASTE(TOFT_PREFIX, toft_cache_trim)
@@ -542,6 +545,12 @@ TOFT_API void toft_budget_set_limit(toft_budget *b, size_t limit);
 TOFT_API int toft_budget_limit_live(toft_budget *b, size_t limit);
 /* All 0, but for `limit` and `available`, while live bytes are not counted. */
 TOFT_API toft_budget_live_stats toft_budget_get_live_stats(const toft_budget *b);
+/* Counts `size` bytes of memory that does not come from the source, as a block of that size is counted. TOFT_ENOMEM if
+ * a limit refuses them, after a call of the callback. The bytes count until toft_budget_uncharge, and until then the
+ * budget cannot be released. */
+TOFT_API TOFT_NODISCARD int toft_budget_charge(toft_budget *b, size_t size);
+/* Ends the count of `size` of these bytes, in any portions. TOFT_EARG, with no effect, if fewer are charged. */
+TOFT_API int toft_budget_uncharge(toft_budget *b, size_t size);
 TOFT_API toft_budget_stats toft_budget_get_stats(const toft_budget *b);
 TOFT_API const char *toft_budget_name(const toft_budget *b);
 /* NULL: none. */
@@ -1170,7 +1179,9 @@ TOFT_API int toft_frames_arrive_and_drop(toft_frames *frames);
  * keeps the peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to
  * the larger of 4 MiB and an eighth of the peak: a call that frees a slab or a large object returns the surplus to the
  * source when there has been one for 16 milliseconds, and after each half second the surplus of single pages to the
- * system. trim and release return memory at once. A toft_recycler itself has 1 KiB.
+ * system. trim and release return memory at once. On a budget or a limited source a block returns with its last
+ * object, so that other objects of the limit may have it; what remains are the slabs that size classes allocate from,
+ * and large objects' blocks up to 64 KiB. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -1319,7 +1330,8 @@ struct toft_recycler {
   uint32_t have_run;                   /* a bit for each list of with_run that is not empty */
   uint8_t held[TOFT_RECYCLER_CLASSES]; /* pages of a class, at most 255 */
   uint8_t checked, shard;
-  uint8_t clears; /* in a region that is frozen: frees clear the object, and the time has no effect */
+  uint8_t clears;       /* in a region that is frozen: frees clear the object, and the time has no effect */
+  uint8_t shares_limit; /* the source has a limit: blocks without objects return at once */
 };
 
 TOFT_STATIC_ASSERT(recycler_slab, sizeof(toft_recycler_slab) <= 64);

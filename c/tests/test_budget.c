@@ -76,6 +76,50 @@ static void every_object_counts_for_each_level(void **state) {
   assert_int_equal(toft_budget_release(process), TOFT_OK);
 }
 
+static int charge_less(void *arg, toft_budget *b, size_t size) {
+  assert_int_equal(size, 401);
+  return toft_budget_uncharge(b, *(const size_t *)arg) == TOFT_OK;
+}
+
+static void bytes_of_other_allocators_count(void **state) {
+  (void)state;
+  size_t less = 0;
+  toft_budget_options o = TOFT_BUDGET_OPTIONS;
+  o.limit = 1000;
+  o.refused = charge_less;
+  o.refused_arg = &less;
+  toft_budget *root = toft_budget_create(&o);
+  assert_int_equal(toft_budget_limit_live(root, 2000), TOFT_OK);
+  toft_budget *b = budget_of(root, SIZE_MAX);
+  assert_int_equal(toft_budget_charge(b, 0), TOFT_OK);
+  assert_int_equal(toft_budget_charge(b, 500), TOFT_OK);
+  assert_int_equal(toft_budget_charge(root, 100), TOFT_OK);
+  assert_int_equal(reserved(b), 500);
+  assert_int_equal(reserved(root), 600);
+  assert_int_equal(toft_budget_get_live_stats(root).live, 600);
+  assert_int_equal(toft_budget_charge(b, 401), TOFT_ENOMEM);
+  assert_int_equal(toft_budget_get_stats(root).refusals, 2);
+  less = 100;
+  assert_int_equal(toft_budget_charge(b, 401), TOFT_OK);
+  assert_int_equal(reserved(root), 901);
+  assert_int_equal(toft_budget_uncharge(b, 902), TOFT_EARG);
+  assert_int_equal(toft_budget_uncharge(root, 1), TOFT_EARG);
+  assert_int_equal(reserved(root), 901);
+  toft_budget_set_limit(root, SIZE_MAX);
+  assert_int_equal(toft_budget_limit_live(root, 1301), TOFT_OK);
+  less = 1;
+  assert_int_equal(toft_budget_charge(b, 401), TOFT_ENOMEM);
+  assert_int_equal(reserved(root), 901);
+  assert_int_equal(toft_budget_get_live_stats(b).live, 901);
+  assert_int_equal(toft_budget_charge(b, 400), TOFT_OK);
+  assert_int_equal(toft_budget_release(b), TOFT_EBUSY);
+  assert_int_equal(toft_budget_uncharge(b, 1301), TOFT_OK);
+  assert_int_equal(toft_budget_uncharge(b, 1), TOFT_EARG);
+  assert_int_equal(toft_budget_get_live_stats(root).live, 0);
+  assert_int_equal(toft_budget_release(b), TOFT_OK);
+  assert_int_equal(toft_budget_release(root), TOFT_OK);
+}
+
 static void a_block_that_grows_counts(void **state) {
   (void)state;
   toft_reserve_source range;
@@ -239,8 +283,7 @@ static size_t fill_and_free(toft_malloc *m, size_t scale) {
   return bytes;
 }
 
-/* The memory of a recycler that has been freed is there for other objects on the budget, without a call of the recycler.
- */
+/* Memory that was freed in a recycler is there for other objects on the budget, without a call of the recycler. */
 static void a_recycler_keeps_no_empty_blocks(void **state) {
   (void)state;
   toft_budget *process = budget_of(NULL, (size_t)32 << 20);
@@ -678,6 +721,7 @@ static void bad_input(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_object_counts_for_each_level),
+    cmocka_unit_test(bytes_of_other_allocators_count),
     cmocka_unit_test(a_block_that_grows_counts),
     cmocka_unit_test(a_refusal_calls_back_once),
     cmocka_unit_test(a_refusal_of_the_source_calls_nothing),

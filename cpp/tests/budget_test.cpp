@@ -38,6 +38,17 @@ TEST(Budget, LimitsLiveBytes) {
   EXPECT_EQ(tenant.live_stats().limit, 100000u);
 }
 
+TEST(Budget, CountsBytesOfOtherAllocators) {
+  toft::budget process({"process", 1000, nullptr, nullptr, nullptr});
+  toft::budget tenant = process.child("tenant", 2000);
+  EXPECT_EQ(tenant.charge(600), TOFT_OK);
+  EXPECT_EQ(tenant.charge(401), TOFT_ENOMEM);
+  EXPECT_EQ(process.stats().reserved, 600u);
+  EXPECT_EQ(tenant.uncharge(601), TOFT_EARG);
+  EXPECT_EQ(tenant.uncharge(600), TOFT_OK);
+  EXPECT_EQ(process.stats().reserved, 0u);
+}
+
 TEST(Budget, CountsForParents) {
   toft::budget process;
   toft::budget tenant = process.child("tenant", 1 << 20);

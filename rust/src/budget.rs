@@ -10,6 +10,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use crate::error::AllocError;
 use crate::memory::Heap;
 use crate::source::{Portion, Source};
 
@@ -45,7 +46,17 @@ struct Node {
     live: Option<Sum>,
     /// Live bytes that arenas may hold without using them.
     parked: AtomicUsize,
+    /// Bytes of `charge`.
+    charged: AtomicUsize,
     on_refusal: Option<OnRefusal>,
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if let Some(parent) = &self.parent {
+            parent.subtract_all(OF_OBJECTS, self.charged.load(Relaxed));
+        }
+    }
 }
 
 /// A limited sum.
@@ -168,6 +179,7 @@ impl BudgetOptions {
             reserved: Sum::new(self.limit),
             live: live_limit.map(Sum::new),
             parked: AtomicUsize::new(0),
+            charged: AtomicUsize::new(0),
             on_refusal: self.on_refusal,
         }))
     }
@@ -179,7 +191,7 @@ impl Sum {
         Sum { limit: AtomicUsize::new(limit), now: zero(), peak: zero(), refusals: zero() }
     }
 
-    fn charge(&self, size: usize) -> bool {
+    fn add(&self, size: usize) -> bool {
         let limit = self.limit.load(Relaxed);
         let sum = |now: usize| now.checked_add(size).filter(|sum| *sum <= limit);
         self.now.fetch_update(Relaxed, Relaxed, sum).is_ok()
@@ -279,6 +291,42 @@ impl Budget {
         self.0.reserved.refusals.load(Relaxed)
     }
 
+    /// Counts bytes that other allocators hold, until [`uncharge`](Budget::uncharge), or until the budget and its clones are
+    /// dropped. Fails if a limit refuses them, after a call of [`on_refusal`](BudgetOptions::on_refusal).
+    ///
+    /// ```
+    /// use toft::{Budget, BudgetOptions};
+    /// let process = Budget::new(BudgetOptions::new().limit(1 << 20));
+    /// let tenant = process.child(BudgetOptions::new());
+    /// let buffer = vec![0u8; 700_000];
+    /// tenant.charge(buffer.len())?;
+    /// assert!(tenant.charge(400_000).is_err());
+    /// drop(buffer);
+    /// tenant.uncharge(700_000);
+    /// assert_eq!(process.reserved(), 0);
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    pub fn charge(&self, bytes: usize) -> Result<(), AllocError> {
+        let charge = || self.add_all(OF_OBJECTS, bytes);
+        if !charge() && !(self.refused(bytes) && charge()) {
+            return Err(AllocError);
+        }
+        self.0.charged.fetch_add(bytes, Relaxed);
+        Ok(())
+    }
+
+    /// Ends the count of so many of the bytes that were charged, in any portions.
+    ///
+    /// # Panics
+    /// If fewer are charged.
+    #[track_caller]
+    pub fn uncharge(&self, bytes: usize) {
+        let less = |charged: usize| charged.checked_sub(bytes);
+        let done = self.0.charged.fetch_update(Relaxed, Relaxed, less).is_ok();
+        assert!(done, "toft: more bytes to uncharge than are charged");
+        self.subtract_all(OF_OBJECTS, bytes);
+    }
+
     /// The bytes that may be live at a time; `None`: they are not counted.
     pub fn live_limit(&self) -> Option<usize> {
         self.0.live.as_ref().map(|live| live.limit.load(Relaxed))
@@ -349,9 +397,9 @@ impl Budget {
     }
 
     /// Adds to each level, or returns the sum that refuses, and nothing was added.
-    fn try_charge(&self, of: Of, size: usize) -> Result<(), &Sum> {
+    fn try_add(&self, of: Of, size: usize) -> Result<(), &Sum> {
         for (i, sum) in self.sums(of).enumerate() {
-            if !sum.charge(size) {
+            if !sum.add(size) {
                 self.sums(of).take(i).for_each(|below| _ = below.now.fetch_sub(size, Relaxed));
                 return Err(sum);
             }
@@ -361,11 +409,11 @@ impl Budget {
     }
 
     /// The same, and counts the refusal.
-    fn charge(&self, of: Of, size: usize) -> bool {
-        self.try_charge(of, size).map_err(|sum| sum.refusals.fetch_add(1, Relaxed)).is_ok()
+    fn add(&self, of: Of, size: usize) -> bool {
+        self.try_add(of, size).map_err(|sum| sum.refusals.fetch_add(1, Relaxed)).is_ok()
     }
 
-    fn uncharge(&self, of: Of, size: usize) {
+    fn subtract(&self, of: Of, size: usize) {
         self.sums(of).for_each(|sum| _ = sum.now.fetch_sub(size, Relaxed));
     }
 
@@ -422,12 +470,12 @@ impl fmt::Debug for BudgetOptions {
 impl Budget {
     /// Takes a block that counts as reserved, and as live if `of` says so.
     fn take_for(&self, of: &[Of], size: usize) -> Option<NonNull<u8>> {
-        if !self.charge_all(of, size) {
+        if !self.add_all(of, size) {
             return None;
         }
         let block = self.0.source.take(size);
         if block.is_none() {
-            self.uncharge_all(of, size);
+            self.subtract_all(of, size);
         }
         block
     }
@@ -437,32 +485,32 @@ impl Budget {
     unsafe fn put_for(&self, of: &[Of], block: NonNull<u8>, size: usize) {
         // SAFETY: the caller's contract.
         unsafe { self.0.source.put(block, size) };
-        self.uncharge_all(of, size);
+        self.subtract_all(of, size);
     }
 
     /// # Safety
     /// As [`Source::extend`], of a block that counts for these sums.
     unsafe fn extend_for(&self, of: &[Of], block: NonNull<u8>, size: usize, want: usize) -> bool {
         let more = want.saturating_sub(size);
-        if more != 0 && !self.charge_all(of, more) {
+        if more != 0 && !self.add_all(of, more) {
             return false;
         }
         // SAFETY: the caller's contract.
         let done = unsafe { self.0.source.extend(block, size, want) };
-        self.uncharge_all(of, if done { size.saturating_sub(want) } else { more });
+        self.subtract_all(of, if done { size.saturating_sub(want) } else { more });
         done
     }
 
-    fn charge_all(&self, of: &[Of], size: usize) -> bool {
-        let charged = of.iter().take_while(|of| self.charge(**of, size)).count();
+    fn add_all(&self, of: &[Of], size: usize) -> bool {
+        let charged = of.iter().take_while(|of| self.add(**of, size)).count();
         if charged != of.len() {
-            self.uncharge_all(&of[..charged], size);
+            self.subtract_all(&of[..charged], size);
         }
         charged == of.len()
     }
 
-    fn uncharge_all(&self, of: &[Of], size: usize) {
-        of.iter().for_each(|of| self.uncharge(*of, size));
+    fn subtract_all(&self, of: &[Of], size: usize) {
+        of.iter().for_each(|of| self.subtract(*of, size));
     }
 }
 
@@ -517,7 +565,7 @@ impl Share {
     }
 
     fn shrink(&self, granted: usize) {
-        self.budget.uncharge(LIVE, self.granted.replace(granted) - granted);
+        self.budget.subtract(LIVE, self.granted.replace(granted) - granted);
     }
 
     fn end(&self) {
@@ -550,14 +598,14 @@ impl Portion for Share {
     fn grow(&self, wanted: u64) -> bool {
         let Ok(wanted) = usize::try_from(wanted) else { return false };
         let Some(more) = wanted.checked_sub(self.granted.get()) else { return true };
-        if !self.budget.charge(LIVE, more) {
+        if !self.budget.add(LIVE, more) {
             self.refused.set(more);
             return false;
         }
         self.budget.unpark(self.spare.take());
         self.spare.set(self.budget.park());
         let ahead = self.spare.get() / 2;
-        let also = self.budget.try_charge(LIVE, ahead).is_ok();
+        let also = self.budget.try_add(LIVE, ahead).is_ok();
         self.granted.set(wanted + if also { ahead } else { 0 });
         true
     }

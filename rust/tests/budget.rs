@@ -38,6 +38,34 @@ fn bytes_count_for_each_level() {
 }
 
 #[test]
+fn bytes_of_other_allocators_count() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let seen = calls.clone();
+    let process = Budget::new(limited(1000).live_limit(2000).on_refusal(move |budget, size| {
+        assert_eq!(size, 401);
+        budget.uncharge(100);
+        seen.fetch_add(1, Relaxed) == 1
+    }));
+    let tenant = process.child(BudgetOptions::new());
+    process.charge(200).unwrap();
+    tenant.charge(500).unwrap();
+    tenant.charge(0).unwrap();
+    assert_eq!((process.reserved(), process.live(), tenant.reserved(), tenant.live()), (700, 700, 500, 500));
+    assert!(tenant.charge(401).is_err()); // and 100 bytes less
+    assert!(process.reserved() == 600 && process.refusals() > 0);
+    tenant.charge(401).unwrap();
+    assert_eq!((process.reserved(), calls.load(Relaxed)), (901, 2));
+    for (budget, bytes) in [(&tenant, 902), (&process, 1)] {
+        let budget = budget.clone();
+        assert!(thread::spawn(move || budget.uncharge(bytes)).join().is_err());
+    }
+    assert_eq!((process.reserved(), tenant.live()), (901, 901));
+    tenant.uncharge(1);
+    drop(tenant);
+    assert_eq!((process.reserved(), process.live()), (0, 0));
+}
+
+#[test]
 fn a_refusal_calls_back_once() {
     let calls = Arc::new(Mutex::new((0, 0, None::<Arena>, false)));
     let seen = calls.clone();

@@ -15,7 +15,8 @@
  * recyclers, toft_malloc and pools, on any threads. A block counts for the budget and for all its parents, and is
  * granted if none of them would exceed its limit by a byte. What an object returns by reset, trim or release counts no
  * more.
- * Arenas keep no unused blocks over a reset, so that what one of them does not use is there for the others.
+ * Arenas keep no unused blocks over a reset, and recyclers return blocks without objects, so that what one of them does
+ * not use is there for the others. Bytes that other allocators hold are counted by toft_budget_charge.
  *
  * LIVE BYTES. toft_budget_limit_live limits the bytes that are allocated, whatever blocks they lie in. Arenas, leases
  * and frames take portions of the limit on their slow path, and return them by reset, rewind, free, trim and release,
@@ -96,6 +97,12 @@ TOFT_API void toft_budget_set_limit(toft_budget *b, size_t limit);
 TOFT_API int toft_budget_limit_live(toft_budget *b, size_t limit);
 /* All 0, but for `limit` and `available`, while live bytes are not counted. */
 TOFT_API toft_budget_live_stats toft_budget_get_live_stats(const toft_budget *b);
+/* Counts `size` bytes of memory that does not come from the source, as a block of that size is counted. TOFT_ENOMEM if
+ * a limit refuses them, after a call of the callback. The bytes count until toft_budget_uncharge, and until then the
+ * budget cannot be released. */
+TOFT_API TOFT_NODISCARD int toft_budget_charge(toft_budget *b, size_t size);
+/* Ends the count of `size` of these bytes, in any portions. TOFT_EARG, with no effect, if fewer are charged. */
+TOFT_API int toft_budget_uncharge(toft_budget *b, size_t size);
 TOFT_API toft_budget_stats toft_budget_get_stats(const toft_budget *b);
 TOFT_API const char *toft_budget_name(const toft_budget *b);
 /* NULL: none. */

@@ -33,6 +33,7 @@ struct toft_budget {
   toft_source *inner;
   toft_budget_sum sums[2];
   size_t parked, children; /* atomic; parked: live bytes that arenas may hold without using them */
+  size_t charged;          /* atomic; bytes of toft_budget_charge */
   int counts_live;         /* constant while there are blocks or children */
   toft_budget_fn *refused;
   void *refused_arg;
@@ -52,7 +53,7 @@ static void toft_budget_raise_peak(toft_budget_sum *s) {
   while (now > peak && !TOFT_CAS_RELAXED(&s->peak, &peak, now)) continue;
 }
 
-static int toft_budget_charge_one(toft_budget_sum *s, size_t size) {
+static int toft_budget_add_one(toft_budget_sum *s, size_t size) {
   size_t now = TOFT_LOAD(&s->now), limit;
   do {
     limit = TOFT_LOAD(&s->limit);
@@ -62,24 +63,24 @@ static int toft_budget_charge_one(toft_budget_sum *s, size_t size) {
 }
 
 /* Subtracts from b and its parents below `end`. */
-static void toft_budget_uncharge(toft_budget *b, const toft_budget *end, int which, size_t size) {
+static void toft_budget_subtract(toft_budget *b, const toft_budget *end, int which, size_t size) {
   for (; b != end; b = b->parent) TOFT_ADD(&b->sums[which].now, 0 - size);
 }
 
 /* Adds to b and all its parents. NULL: done; else the one that refuses, and nothing was added. */
-static toft_budget *toft_budget_charge(toft_budget *b, int which, size_t size) {
+static toft_budget *toft_budget_add(toft_budget *b, int which, size_t size) {
   for (toft_budget *at = b; at != NULL; at = at->parent)
-    if (!toft_budget_charge_one(&at->sums[which], size)) {
-      toft_budget_uncharge(b, at, which, size);
+    if (!toft_budget_add_one(&at->sums[which], size)) {
+      toft_budget_subtract(b, at, which, size);
       return at;
     }
   for (toft_budget *at = b; at != NULL; at = at->parent) toft_budget_raise_peak(&at->sums[which]);
   return NULL;
 }
 
-/* As toft_budget_charge, and counts the refusal. 0: refused. */
+/* As toft_budget_add, and counts the refusal. 0: refused. */
 static int toft_budget_request(toft_budget *b, int which, size_t size) {
-  toft_budget *refusing = toft_budget_charge(b, which, size);
+  toft_budget *refusing = toft_budget_add(b, which, size);
   if (refusing != NULL) TOFT_ADD(&refusing->sums[which].refusals, 1);
   return refusing == NULL;
 }
@@ -93,15 +94,15 @@ static size_t toft_budget_room(const toft_budget *b, int which) {
 /* ---- the source ---- */
 
 static void toft_budget_unblock(const toft_budget_source_state *s, size_t size) {
-  if (s->counts_live) toft_budget_uncharge(s->budget, NULL, TOFT_LIVE_BYTES, size);
-  toft_budget_uncharge(s->budget, NULL, TOFT_RESERVED_BYTES, size);
+  if (s->counts_live) toft_budget_subtract(s->budget, NULL, TOFT_LIVE_BYTES, size);
+  toft_budget_subtract(s->budget, NULL, TOFT_RESERVED_BYTES, size);
 }
 
 /* Counts a block of that size, or more bytes of one. 0: refused. */
 static int toft_budget_block(const toft_budget_source_state *s, size_t size) {
   if (!toft_budget_request(s->budget, TOFT_RESERVED_BYTES, size)) return 0;
   if (!s->counts_live || toft_budget_request(s->budget, TOFT_LIVE_BYTES, size)) return 1;
-  toft_budget_uncharge(s->budget, NULL, TOFT_RESERVED_BYTES, size);
+  toft_budget_subtract(s->budget, NULL, TOFT_RESERVED_BYTES, size);
   return 0;
 }
 
@@ -196,7 +197,7 @@ static int toft_budget_begin(toft_source *source, toft_portion **made) {
 TOFT_STATIC_ASSERT(portion, sizeof(toft_portion) <= 64);
 
 static void toft_budget_shrink(toft_portion *p, size_t granted, int last) {
-  toft_budget_uncharge(p->budget, NULL, TOFT_LIVE_BYTES, p->granted - granted);
+  toft_budget_subtract(p->budget, NULL, TOFT_LIVE_BYTES, p->granted - granted);
   p->granted = granted;
   if (!last) return;
   toft_budget_unpark(p->budget, NULL, p->spare);
@@ -208,7 +209,7 @@ static int toft_budget_grow(toft_portion *p, size_t granted) {
   p->granted = granted;
   toft_budget_unpark(p->budget, NULL, p->spare);
   p->spare = toft_budget_park(p->budget);
-  if (toft_budget_charge(p->budget, TOFT_LIVE_BYTES, p->spare / 2) == NULL) p->granted += p->spare / 2;
+  if (toft_budget_add(p->budget, TOFT_LIVE_BYTES, p->spare / 2) == NULL) p->granted += p->spare / 2;
   return 1;
 }
 
@@ -343,6 +344,23 @@ int toft_budget_limit_live(toft_budget *b, size_t limit) {
     b->counts_live = b->of_objects.counts_live = 1;
   }
   TOFT_STORE(&b->sums[TOFT_LIVE_BYTES].limit, limit);
+  return TOFT_OK;
+}
+
+int toft_budget_charge(toft_budget *b, size_t size) {
+  const toft_budget_source_state *s = &b->of_objects;
+  if (!toft_budget_block(s, size) && !(toft_budget_ask_blocks(&s->source, size) && toft_budget_block(s, size)))
+    return TOFT_ENOMEM;
+  TOFT_ADD(&b->charged, size);
+  return TOFT_OK;
+}
+
+int toft_budget_uncharge(toft_budget *b, size_t size) {
+  size_t charged = TOFT_LOAD(&b->charged);
+  do
+    if (size > charged) return TOFT_EARG;
+  while (!TOFT_CAS_RELAXED(&b->charged, &charged, charged - size));
+  toft_budget_unblock(&b->of_objects, size);
   return TOFT_OK;
 }
 

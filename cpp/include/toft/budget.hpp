@@ -64,6 +64,10 @@ class budget {
   // Counts live bytes too. Returns TOFT_EBUSY, with no effect, if they are not counted yet and there are blocks or
   // children.
   int limit_live(std::size_t bytes) noexcept { return toft_budget_limit_live(budget_, bytes); }
+  // Counts bytes that other allocators hold; see toft_budget_charge. Returns TOFT_ENOMEM if a limit refuses them.
+  [[nodiscard]] int charge(std::size_t bytes) noexcept { return toft_budget_charge(budget_, bytes); }
+  // Returns TOFT_EARG, with no effect, if fewer are charged.
+  int uncharge(std::size_t bytes) noexcept { return toft_budget_uncharge(budget_, bytes); }
   toft_budget_live_stats live_stats() const noexcept { return toft_budget_get_live_stats(budget_); }
   toft_budget_stats stats() const noexcept { return toft_budget_get_stats(budget_); }
   const char *name() const noexcept TOFT_LIFETIMEBOUND { return toft_budget_name(budget_); }

@@ -26,7 +26,7 @@ const PUBLIC = (
     :reset!, :stats, :library,
     :checked!, :metered!, :tagbudget!, :sampled!, :tag, :report, :snapshot,
     :ArenaStats, :ArenaReport, :TagStats, :SiteStats, :cache_limit!, :cache_held, :cache_trim!,
-    :Budget, :BudgetStats, :limit!, :limit_live!,
+    :Budget, :BudgetStats, :limit!, :limit_live!, :charge!, :uncharge!,
     :Allocators, :root, :moved, :freeze, :content,
     :FrozenVector, :FrozenSortedSet, :FrozenSortedDict, :FrozenPool,
 )

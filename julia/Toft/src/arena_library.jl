@@ -213,6 +213,8 @@ mutable struct Library
     budget_set_limit::Ptr{Cvoid}
     budget_stats::Ptr{Cvoid}
     budget_limit_live::Ptr{Cvoid}
+    budget_charge::Ptr{Cvoid}
+    budget_uncharge::Ptr{Cvoid}
     budget_live_stats::Ptr{Cvoid}
     set_metered::Ptr{Cvoid}
     set_tag_budget::Ptr{Cvoid}
@@ -292,6 +294,8 @@ end
         LIBRARY.budget_set_limit = found(:toft_budget_set_limit)
         LIBRARY.budget_stats = found(:toft_budget_get_stats)
         LIBRARY.budget_limit_live = found(:toft_budget_limit_live)
+        LIBRARY.budget_charge = found(:toft_budget_charge)
+        LIBRARY.budget_uncharge = found(:toft_budget_uncharge)
         LIBRARY.budget_live_stats = found(:toft_budget_get_live_stats)
         LIBRARY.set_metered = found(:toft_set_metered)
         LIBRARY.set_tag_budget = found(:toft_set_tag_budget)

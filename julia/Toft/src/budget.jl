@@ -113,7 +113,7 @@ source_within(b::Budget) = ccall(LIBRARY.budget_source, Ptr{Cvoid}, (Ptr{Cvoid},
     close(b)
 
 Ends the budget; a released one is left as it is. Throws `Toft.ArenaError` (`TOFT_EBUSY`), having done nothing, while
-arenas within it are not released, or budgets below it.
+arenas within it are not released, bytes are charged, or budgets are below it.
 """
 function release!(b::Budget)
     b.raw == C_NULL && return nothing
@@ -154,6 +154,32 @@ function limit_live!(b::Budget, bytes)
     limit = raw_limit(bytes)
     code = GC.@preserve b ccall(LIBRARY.budget_limit_live, Cint, (Ptr{Cvoid}, Csize_t), opened(b), limit)
     check(code, "limit_live!")
+end
+
+"""
+    Toft.charge!(b::Toft.Budget, bytes)
+
+Counts bytes of memory that does not come from arenas, such as Julia's own, until [`uncharge!`](@ref). Throws an
+`OutOfMemoryError` if a limit refuses them, after a call of `on_refusal`, and an `ArgumentError` for a negative number.
+"""
+function charge!(b::Budget, bytes::Integer)
+    size = raw_limit(bytes)
+    GC.@preserve b ccall(LIBRARY.budget_charge, Cint, (Ptr{Cvoid}, Csize_t), opened(b), size) == 0 ||
+                   throw(OutOfMemoryError())
+    nothing
+end
+
+"""
+    Toft.uncharge!(b::Toft.Budget, bytes)
+
+Ends the count of so many of the bytes that were charged, in any portions. Throws an `ArgumentError`, having done
+nothing, if fewer are.
+"""
+function uncharge!(b::Budget, bytes::Integer)
+    size = raw_limit(bytes)
+    GC.@preserve b ccall(LIBRARY.budget_uncharge, Cint, (Ptr{Cvoid}, Csize_t), opened(b), size) == 0 ||
+                   throw(ArgumentError("$bytes bytes are more than are charged"))
+    nothing
 end
 
 """

@@ -136,6 +136,24 @@ end
     @test stats(process).reserved == 0 && stats(process).children == 0
 end
 
+@testset "bytes of other allocators" begin
+    calls = Ref(0)
+    process = Budget(limit = 1000, on_refusal = (_, _) -> (calls[] += 1; true))
+    tenant = Budget(parent = process)
+    Toft.charge!(tenant, 600)
+    @test_throws OutOfMemoryError Toft.charge!(tenant, 401)
+    @test calls[] == 1
+    Toft.charge!(tenant, 400)
+    @test stats(process).reserved == 1000 && stats(tenant).reserved == 1000
+    @test_throws ArgumentError Toft.uncharge!(tenant, 1001)
+    @test_throws ArgumentError Toft.uncharge!(process, 1)
+    @test_throws ArgumentError Toft.charge!(tenant, -1)
+    @test_throws Toft.ArenaError release!(tenant)
+    Toft.uncharge!(tenant, 1000)
+    release!(tenant)
+    @test stats(process).reserved == 0
+end
+
 @testset "misuse" begin
     @test_throws ArgumentError Budget(name = "a name of more than thirty-one bytes")
     @test_throws ArgumentError Budget(name = "a\0b")
