@@ -3,16 +3,20 @@
 
 use alloc::boxed::Box;
 use alloc::string::String;
-use alloc::sync::Arc;
-use core::cell::Cell;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
 use core::fmt;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use crate::budget_report::{self, BudgetReport, LiveReport, Reported};
 use crate::error::AllocError;
 use crate::memory::Heap;
-use crate::source::{Portion, Source};
+use crate::source::Source;
+
+mod share;
+pub(crate) use share::Share;
 
 type OnRefusal = Box<dyn Fn(&Budget, usize) -> bool + Send + Sync>;
 
@@ -38,6 +42,8 @@ type OnRefusal = Box<dyn Fn(&Budget, usize) -> bool + Send + Sync>;
 pub struct Budget(Arc<Node>);
 
 struct Node {
+    /// In reports; 0: in none.
+    id: u64,
     name: String,
     parent: Option<Budget>,
     source: Arc<dyn Source + Send + Sync>,
@@ -53,9 +59,39 @@ struct Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
+        budget_report::remove(self.id);
         if let Some(parent) = &self.parent {
             parent.subtract_all(OF_OBJECTS, self.charged.load(Relaxed));
         }
+    }
+}
+
+impl Node {
+    fn root(&self) -> u64 {
+        self.parent.as_ref().map_or(self.id, |parent| parent.0.root())
+    }
+}
+
+impl Reported for Node {
+    fn report(&self, root: Option<u64>) -> Option<BudgetReport> {
+        let limit = |sum: &Sum| Some(sum.limit.load(Relaxed)).filter(|bytes| *bytes != usize::MAX);
+        let is_wanted = root.is_none_or(|root| root == self.root());
+        is_wanted.then(|| BudgetReport {
+            id: self.id,
+            parent: self.parent.as_ref().map(|parent| parent.0.id),
+            name: self.name.clone(),
+            limit: limit(&self.reserved),
+            reserved: self.reserved.now.load(Relaxed),
+            peak: self.reserved.peak.load(Relaxed),
+            refusals: self.reserved.refusals.load(Relaxed),
+            live: self.live.as_ref().map(|live| LiveReport {
+                limit: limit(live),
+                live: live.now.load(Relaxed),
+                peak: live.peak.load(Relaxed),
+                parked: self.parked.load(Relaxed),
+                refusals: live.refusals.load(Relaxed),
+            }),
+        })
     }
 }
 
@@ -172,7 +208,8 @@ impl BudgetOptions {
         };
         let counted = parent.as_ref().is_some_and(|parent| parent.0.live.is_some());
         let live_limit = self.live_limit.or(counted.then_some(usize::MAX));
-        Budget(Arc::new(Node {
+        Budget(Arc::new_cyclic(|node: &Weak<Node>| Node {
+            id: budget_report::add(Weak::<Node>::clone(node)),
             name: self.name,
             parent,
             source,
@@ -308,11 +345,9 @@ impl Budget {
     /// ```
     pub fn charge(&self, bytes: usize) -> Result<(), AllocError> {
         let charge = || self.add_all(OF_OBJECTS, bytes);
-        if !charge() && !(self.refused(bytes) && charge()) {
-            return Err(AllocError);
-        }
-        self.0.charged.fetch_add(bytes, Relaxed);
-        Ok(())
+        let done = charge() || self.refused(bytes) && charge();
+        self.0.charged.fetch_add(if done { bytes } else { 0 }, Relaxed);
+        done.then_some(()).ok_or(AllocError)
     }
 
     /// Ends the count of so many of the bytes that were charged, in any portions.
@@ -382,6 +417,24 @@ impl Budget {
         self.0.live.as_ref().map_or(0, |live| live.refusals.load(Relaxed))
     }
 
+    /// Reports the tree that it belongs to, parents before their children: this budget, those above it, and all below them.
+    /// The numbers of a budget are read one after the other while other threads run. With the feature `serde` it can be
+    /// serialised, as `docs/snapshot.md` describes; the profile of a process has all of its budgets.
+    ///
+    /// ```
+    /// use toft::{Budget, BudgetOptions};
+    /// let process = Budget::new(BudgetOptions::new().name("process"));
+    /// let tenant = process.child(BudgetOptions::new().name("tenant 7").limit(1 << 20));
+    /// tenant.charge(1000)?;
+    /// let tree = tenant.report();
+    /// assert_eq!((&*tree[0].name, &*tree[1].name), ("process", "tenant 7"));
+    /// assert_eq!((tree[1].parent, tree[1].limit, tree[1].reserved), (Some(tree[0].id), Some(1 << 20), 1000));
+    /// # Ok::<(), toft::AllocError>(())
+    /// ```
+    pub fn report(&self) -> Vec<BudgetReport> {
+        budget_report::reports(Some(self.0.root()))
+    }
+
     fn available_of(&self, of: Of) -> usize {
         self.levels().filter_map(|budget| of(&budget.0)).map(Sum::room).min().unwrap_or(usize::MAX)
     }
@@ -424,32 +477,7 @@ impl Budget {
         let Some(call) = &budget.0.on_refusal else { return false };
         catch_unwind(AssertUnwindSafe(|| call(budget, size))).unwrap_or(false)
     }
-
-    // ---- parked bytes ----
-
-    /// Parks bytes of the limits for an arena that becomes idle on them: less the more others have.
-    fn park(&self) -> usize {
-        let most = |budget: &Budget| budget.live_limit().unwrap_or(usize::MAX) / PARKED_SHARE;
-        let parking = |budget: &Budget| most(budget).saturating_sub(budget.parked());
-        let spare = self.levels().map(|budget| (parking(budget) / 4) & !15).min().unwrap_or(0).min(SPARE_MAX);
-        for (i, budget) in self.levels().enumerate() {
-            let sum = |parked: usize| Some(parked + spare).filter(|sum| *sum <= most(budget));
-            if budget.0.parked.fetch_update(Relaxed, Relaxed, sum).is_err() {
-                self.levels().take(i).for_each(|below| _ = below.0.parked.fetch_sub(spare, Relaxed));
-                return 0;
-            }
-        }
-        spare
-    }
-
-    fn unpark(&self, spare: usize) {
-        self.levels().for_each(|budget| _ = budget.0.parked.fetch_sub(spare, Relaxed));
-    }
 }
-
-/// Of a limit at most this part is parked: less than 1 %.
-const PARKED_SHARE: usize = 128;
-const SPARE_MAX: usize = 64 << 10;
 
 impl fmt::Debug for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -545,104 +573,5 @@ unsafe impl Source for Budget {
 
     fn refused(&self, size: usize) -> bool {
         self.call_back(RESERVED, size) && self.call_back(LIVE, size)
-    }
-}
-
-/// The source of one arena on a budget that counts live bytes, and its portion of the limit. Dropped with the arena.
-pub(crate) struct Share {
-    budget: Budget,
-    /// Bytes that the budget counts as live for this arena.
-    granted: Cell<usize>,
-    /// Of them at most these are not live between two operations; the budget counts them as parked.
-    spare: Cell<usize>,
-    /// Bytes that the budget refused in this operation; 0: none.
-    refused: Cell<usize>,
-}
-
-impl Share {
-    pub fn new(budget: Budget) -> Share {
-        Share { budget, granted: Cell::new(0), spare: Cell::new(0), refused: Cell::new(0) }
-    }
-
-    fn shrink(&self, granted: usize) {
-        self.budget.subtract(LIVE, self.granted.replace(granted) - granted);
-    }
-
-    fn end(&self) {
-        self.shrink(0);
-        self.budget.unpark(self.spare.take());
-    }
-}
-
-impl Drop for Share {
-    fn drop(&mut self) {
-        self.end();
-    }
-}
-
-impl Portion for Share {
-    fn granted(&self) -> u64 {
-        self.granted.get() as u64
-    }
-
-    fn update(&self, used: u64) {
-        let (used, spare) = (used as usize, self.spare.get());
-        self.refused.set(0);
-        if used == 0 {
-            self.end();
-        } else if self.granted.get() > used + spare {
-            self.shrink(used + spare / 2);
-        }
-    }
-
-    fn grow(&self, wanted: u64) -> bool {
-        let Ok(wanted) = usize::try_from(wanted) else { return false };
-        let Some(more) = wanted.checked_sub(self.granted.get()) else { return true };
-        if !self.budget.add(LIVE, more) {
-            self.refused.set(more);
-            return false;
-        }
-        self.budget.unpark(self.spare.take());
-        self.spare.set(self.budget.park());
-        let ahead = self.spare.get() / 2;
-        let also = self.budget.try_add(LIVE, ahead).is_ok();
-        self.granted.set(wanted + if also { ahead } else { 0 });
-        true
-    }
-
-    fn may_retry(&self) -> bool {
-        match self.refused.take() {
-            0 => false,
-            size => self.budget.call_back(LIVE, size),
-        }
-    }
-}
-
-// SAFETY: those of the budget, whose blocks of this source count as reserved only.
-unsafe impl Source for Share {
-    fn take(&self, size: usize) -> Option<NonNull<u8>> {
-        self.budget.take_for(OF_ARENAS, size)
-    }
-
-    unsafe fn put(&self, block: NonNull<u8>, size: usize) {
-        // SAFETY: the caller's contract.
-        unsafe { self.budget.put_for(OF_ARENAS, block, size) }
-    }
-
-    unsafe fn extend(&self, block: NonNull<u8>, size: usize, want: usize) -> bool {
-        // SAFETY: the caller's contract.
-        unsafe { self.budget.extend_for(OF_ARENAS, block, size, want) }
-    }
-
-    fn extends(&self) -> bool {
-        self.budget.extends()
-    }
-
-    fn shares_limit(&self) -> bool {
-        true
-    }
-
-    fn refused(&self, size: usize) -> bool {
-        self.budget.call_back(RESERVED, size)
     }
 }

@@ -139,6 +139,8 @@ mod background;
 mod boxed;
 #[cfg(feature = "std")]
 mod budget;
+#[cfg(feature = "std")]
+mod budget_report;
 mod buffer;
 #[cfg(all(feature = "std", feature = "frames"))]
 mod buffered;
@@ -218,6 +220,8 @@ pub use arena::{Arena, BlockInfo, Borrowed, Keep, Mark, RewindError, Stats};
 pub use boxed::Box;
 #[cfg(feature = "std")]
 pub use budget::{Budget, BudgetOptions};
+#[cfg(feature = "std")]
+pub use budget_report::{BudgetReport, LiveReport};
 #[cfg(all(feature = "std", feature = "frames"))]
 pub use buffered::{Buffered, Past};
 #[cfg(all(feature = "std", feature = "shared"))]

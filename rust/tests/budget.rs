@@ -66,6 +66,34 @@ fn bytes_of_other_allocators_count() {
 }
 
 #[test]
+fn a_report_is_of_the_tree() {
+    let process = Budget::new(limited(1 << 20).name("process").live_limit(5000));
+    let other = Budget::new(BudgetOptions::new());
+    let tenant = process.child(BudgetOptions::new().name("a \"tenant\""));
+    tenant.charge(1000).unwrap();
+    drop(process.child(BudgetOptions::new()));
+    let tree = tenant.report();
+    assert_eq!(tree, process.report());
+    assert_eq!(tree.len(), 2);
+    assert_eq!((&*tree[0].name, tree[0].parent, tree[0].limit), ("process", None, Some(1 << 20)));
+    assert_eq!((&*tree[1].name, tree[1].parent, tree[1].limit), ("a \"tenant\"", Some(tree[0].id), None));
+    for budget in &tree {
+        assert_eq!((budget.reserved, budget.peak, budget.refusals), (1000, 1000, 0));
+    }
+    let live =
+        |b: usize| tree[b].live.as_ref().map(|live| (live.limit, live.live, live.peak, live.parked, live.refusals));
+    assert_eq!(live(0), Some((Some(5000), 1000, 1000, 0, 0)));
+    assert_eq!(live(1), Some((None, 1000, 1000, 0, 0)));
+    assert!(other.report().len() == 1 && other.report()[0].live.is_none());
+    let reads = thread::spawn(move || (0..100).map(|_| other.report().len()).sum::<usize>());
+    for _ in 0..100 {
+        drop(process.child(BudgetOptions::new()));
+    }
+    assert_eq!(reads.join().unwrap(), 100);
+    assert_eq!(process.report().len(), 2);
+}
+
+#[test]
 fn a_refusal_calls_back_once() {
     let calls = Arc::new(Mutex::new((0, 0, None::<Arena>, false)));
     let seen = calls.clone();

@@ -12,7 +12,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
 use serde_json::Value;
-use toft::{Arena, Finding, Frames, Leases};
+use toft::{Arena, Budget, BudgetOptions, Finding, Frames, Leases};
 
 /// Selects the action of the child process.
 const DEED: &str = "TEST_DEED";
@@ -113,7 +113,21 @@ fn budget() {
     assert_eq!(found(&arena), 1);
 }
 
+fn budgets() -> Value {
+    let live = |limit: Option<u64>| serde_json::json!({"limit": limit, "live": 1000, "peak": 1000, "parked": 0, "refusals": 0});
+    serde_json::json!([
+        {"id": 1, "parent": null, "name": "a \"process\"", "limit": null, "reserved": 1000, "peak": 1000, "refusals": 0,
+         "live": live(Some(5000))},
+        {"id": 2, "parent": 1, "name": "", "limit": 2000, "reserved": 1000, "peak": 1000, "refusals": 0, "live": live(None)}])
+}
+
 fn exit() {
+    let process = Budget::new(BudgetOptions::new().name("a \"process\"").live_limit(5000));
+    let tenant = process.child(BudgetOptions::new().limit(2000));
+    tenant.charge(1000).unwrap();
+    #[cfg(feature = "serde")]
+    assert_eq!(serde_json::to_value(tenant.report()).unwrap(), budgets());
+    std::mem::forget(tenant);
     Arena::new().alloc_slice_fill(1_000_000, 0u8); // the peak
     let alive = Box::leak(Box::new(Arena::new()));
     let tag = alive.tag("alive");
@@ -299,6 +313,7 @@ fn the_profile_at_exit() {
     assert_eq!(phases[0], serde_json::json!({"name": "start", "entries": 1, "allocated": 10_000, "kept": 10_000}));
     assert_eq!(phases[1], serde_json::json!({"name": "request", "entries": 100, "allocated": 10_400, "kept": 10_400}));
     assert_eq!(profile["sites"], Value::Array(Vec::new()));
+    assert_eq!(profile["budgets"], budgets());
     assert_eq!(fs::metadata(folder.profile()).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
 }

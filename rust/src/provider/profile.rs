@@ -18,6 +18,7 @@ use super::caller::Caller;
 use super::instrument_types::{Instruments, Phase, ProfileRecord, Shared, Tag};
 use super::state::*;
 use crate::abi_types::Stats;
+use crate::budget_report;
 use crate::process::{self, Settings};
 use crate::report::{Report, TagReport};
 
@@ -214,7 +215,33 @@ fn text(settings: &Settings, out: &mut String) -> fmt::Result {
         write!(out, r#"{comma}{{"site":{{"file":{file},"line":{line},"column":{column},"number":{number}}},"#)?;
         write!(out, r#""tag":{tag},"count":{count},"bytes":{bytes}}}"#)?;
     }
-    out.push_str("]}\n");
+    out.push(']');
+    budgets(out)?;
+    out.push_str("}\n");
+    Ok(())
+}
+
+/// Of the process; nothing if there are none.
+fn budgets(out: &mut String) -> fmt::Result {
+    let all = budget_report::reports(None);
+    if all.is_empty() {
+        return Ok(());
+    }
+    out.push_str(",\"budgets\":[");
+    for (i, b) in all.iter().enumerate() {
+        out.push_str(comma(i));
+        let (id, parent, name, limit) = (b.id, OrNull(b.parent), Quoted(&b.name), OrNull(b.limit.map(|n| n as u64)));
+        let (reserved, peak, refusals) = (b.reserved, b.peak, b.refusals);
+        write!(out, r#"{{"id":{id},"parent":{parent},"name":{name},"limit":{limit},"#)?;
+        write!(out, r#""reserved":{reserved},"peak":{peak},"refusals":{refusals}"#)?;
+        if let Some(l) = &b.live {
+            let (limit, live, peak) = (OrNull(l.limit.map(|n| n as u64)), l.live, l.peak);
+            write!(out, r#","live":{{"limit":{limit},"live":{live},"peak":{peak},"#)?;
+            write!(out, r#""parked":{},"refusals":{}}}"#, l.parked, l.refusals)?;
+        }
+        out.push('}');
+    }
+    out.push(']');
     Ok(())
 }
 
