@@ -118,7 +118,7 @@ static toft_recycler_slab *toft_recycler_slab_take(toft_recycler *r, size_t k, u
   d->cursor = toft_recycler_slab_begin(from, bytes);
   d->last = (uint32_t)(uintptr_t)(d->cursor + (size_t)(to - d->cursor) / bytes * bytes);
   d->bytes = (uint16_t)bytes;
-  d->freed = 0;
+  d->freed = d->capacity = 0;
   d->size_class = (uint8_t)k;
   d->state = TOFT_RECYCLER_CURRENT;
   d->next = d->previous = NULL;
