@@ -36,9 +36,12 @@
 
 /* ---- debug: features switched on per arena at run time ---- */
 #include "debug/omitted.c"         /* stubs for features that TOFT_OMIT_ macros exclude */
+#include "debug/symbolize.c"       /* the function and line of a code address */
+#include "debug/json.c"            /* JSON through a callback */
+#include "debug/modules.c"         /* the program, its shared libraries, their build ids */
+#include "debug/stacks.c"          /* the unwinder; the stacks of findings */
 #include "debug/accounting.c"      /* bytes by tag and phase, budgets, callbacks */
 #include "debug/live_registry.c"   /* the checked arenas and recyclers that are alive */
-#include "debug/symbolize.c"       /* the function and line of a code address */
 #include "debug/reports.c"         /* findings: text, hooks and files, the environment */
 #include "debug/debug_records.c"   /* records, red zones, freed regions, threads */
 #include "debug/sampling.c"        /* call stacks of sampled allocations */

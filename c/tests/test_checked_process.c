@@ -1,10 +1,10 @@
-/* TOFT_CHECKED and TOFT_FINDINGS: a process of its own, since they are read once.
+/* TOFT_CHECKED, TOFT_FINDINGS and TOFT_FINDINGS_JSON: a process of its own, since they are read once.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <stdio.h>
 
 #include "support.h"
 
-static char file[64];
+static char file[64], objects[64];
 
 static int is_checked(const toft_arena *a) { return a->limit == a->cursor && (a->epoch & 1); }
 
@@ -88,25 +88,75 @@ static void findings_are_appended(void **state) {
   assert_int_equal(lines, 3);
 }
 
+/* Calls make(a) two calls below. */
+#if defined(__GNUC__)
+__attribute__((noinline))
+#endif
+static void *
+two_calls_deep(toft_arena *a, void *(*make)(toft_arena *)) {
+  void *p = make(a);
+  write_wrongly((unsigned char *)p, 24);
+  return p;
+}
+static void *make_here(toft_arena *a) { return toft_alloc(a, 24); }
+
+static void findings_are_objects(void **state) {
+  static char line[65536];
+  int lines = 0;
+  (void)state;
+  toft_arena *a = toft_create();
+  write_wrongly(toft_alloc(toft_at(a, "we at; home\n\"\\\xff.c:3"), 24), 24);
+  assert_int_equal(toft_reset(a), TOFT_ECORRUPT);
+  (void)two_calls_deep(a, make_here);
+  assert_int_equal(toft_reset(a), TOFT_ECORRUPT);
+  toft_release(a);
+  FILE *in = fopen(objects, "r");
+  assert_non_null(in);
+  while (fgets(line, sizeof line, in) != NULL) {
+    if (lines++ < 3) continue; /* of the test before */
+    static const char head[] = "{\"kind\":\"overrun\",\"library\":\"toft-c\",\"text\":\"overrun: byte ";
+    assert_memory_equal(line, head, sizeof head - 1);
+    assert_non_null(strstr(line, "\"size\":24,\"offset\":24,\"length\":1,\"places\":[{\"role\":\"allocated\","));
+    assert_non_null(strstr(line, "{\"role\":\"noticed\",\"call\":\"reset\",\"thread\":1,\"stack\":["));
+    assert_string_equal(line + strlen(line) - 3, "]}\n");
+    if (lines == 4) assert_non_null(strstr(line, "\"file\":\"we at; home\\\\x0a\\\"\\\\\\\\xff.c\",\"line\":3}"));
+  }
+  fclose(in);
+  assert_int_equal(lines, 5);
+#ifdef TOFT_HAVE_UNWIND_TABLES
+  const char *end = strstr(line, "{\"role\":\"noticed\"");
+  int frames = 0;
+  for (const char *at = line; (at = strstr(at, "{\"address\"")) != NULL && at < end; at++) frames++;
+  assert_true(frames > 2);
+#endif
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_arena_is_checked),
       cmocka_unit_test(nothing_is_found_in_a_good_program),
       cmocka_unit_test(findings_are_appended),
+      cmocka_unit_test(findings_are_objects),
   };
 #ifdef _WIN32
   strcpy(file, "toft_findings.txt");
   remove(file);
+  strcpy(objects, "toft_findings.jsonl");
+  remove(objects);
   _putenv_s("TOFT_CHECKED", "1");
+  _putenv_s("TOFT_FINDINGS_JSON", objects);
   _putenv_s("TOFT_FINDINGS", file);
 #else
   strcpy(file, "toft_findings_XXXXXX");
   int made = mkstemp(file);
+  (void)snprintf(objects, sizeof objects, "%s.jsonl", file);
   if (made < 0) return 1;
+  setenv("TOFT_FINDINGS_JSON", objects, 1);
   setenv("TOFT_CHECKED", "1", 1);
   setenv("TOFT_FINDINGS", file, 1);
 #endif
   int failed = cmocka_run_group_tests_name("switch", tests, NULL, NULL);
   remove(file);
+  remove(objects);
   return failed;
 }

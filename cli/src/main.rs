@@ -4,6 +4,7 @@
 
 mod advice;
 mod advise;
+mod places;
 mod report;
 mod run;
 mod signals;

@@ -240,6 +240,85 @@ fn pprof_opens_the_profile() {
     }
 }
 
+// ---- lines of modules ----
+
+/// Compiles the program, and returns its snapshot. `size` makes builds differ.
+#[cfg(target_os = "linux")]
+fn build_and_run(program: &Path, size: u32) -> Vec<u8> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-g", "-std=gnu11", "-w", "-pthread", "-Wl,--build-id"]).arg(format!("-DSIZE={size}"));
+    compiler.arg("-I").arg(root.join("../c/include")).arg("-o").arg(program);
+    let done = compiler.arg(root.join("tests/programs/snapshot.c")).arg(root.join("../c/src/toft.c")).status();
+    assert!(done.unwrap().success());
+    let output = Command::new(program).output().unwrap();
+    assert!(output.status.success());
+    output.stdout
+}
+
+/// The line of the program with these words.
+#[cfg(target_os = "linux")]
+fn line(words: &str) -> usize {
+    1 + include_str!("programs/snapshot.c").lines().position(|line| line.contains(words)).unwrap()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn addresses_become_lines_when_a_file_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, file) = (folder.path().join("program"), folder.path().join("s.json"));
+    std::fs::write(&file, build_and_run(&program, 200)).unwrap();
+    let snapshot: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(snapshot["sites"][0]["stack"][0]["file"], Value::Null);
+    let place = format!("snapshot.c:{})", line("read_names allocates"));
+    let text = run(folder.path(), &["report", "s.json"]);
+    let site = text.lines().find(|line| line.starts_with("  read_names (")).unwrap_or_else(|| panic!("{text}"));
+    assert!(site.contains(&place) && text.contains("      from main ("), "{text}");
+    // A function that only passes an allocation on is not the site; exports have it.
+    assert!(!text.contains("xmalloc") && !text.contains("toft_alloc"), "{text}");
+    let folded = run(folder.path(), &["report", "s.json", "--folded", "-"]);
+    assert!(folded.contains(";main;read_names;xmalloc;toft_alloc "), "{folded}");
+    let text = run(folder.path(), &["report", "s.json", "--skip", "^read_"]);
+    assert!(text.contains("\n  main (") && !text.contains("read_names"), "{text}");
+    assert!(failure(folder.path(), &["report", "s.json", "--skip", "("], 2).contains("--skip <REGEX>"));
+    // Inlined functions are lines of one location.
+    run(folder.path(), &["report", "s.json", "--pprof", "out.pb.gz"]);
+    if let Some(raw) = pprof(folder.path(), &["-raw", "out.pb.gz"]) {
+        let at = raw.lines().position(|line| line.contains(" toft_alloc ")).unwrap();
+        let lines: Vec<&str> = raw.lines().skip(at).take(3).collect();
+        assert!(lines[0].contains(": 0x") && lines[1].trim_start().starts_with("xmalloc "), "{raw}");
+        assert!(lines[2].trim_start().starts_with("read_names "), "{raw}");
+        let id = snapshot["modules"][0]["build_id"].as_str().unwrap();
+        let mapping = raw.lines().find(|line| line.contains(id)).unwrap_or_else(|| panic!("{raw}"));
+        let begin = snapshot["modules"][0]["address"].as_str().unwrap();
+        assert!(mapping.contains(begin) && mapping.contains(program.to_str().unwrap()), "{mapping}");
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn another_build_names_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (program, file) = (folder.path().join("program"), folder.path().join("s.json"));
+    std::fs::write(&file, build_and_run(&program, 200)).unwrap();
+    build_and_run(&program, 300);
+    let said = |reason: &str| {
+        let output = toft(folder.path(), &["report", "s.json", "--text", "--pprof", "out.pb.gz"]);
+        let (text, error) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        let begin = format!("toft: {} {reason}", program.display());
+        assert!(output.status.success() && error.starts_with(&begin) && error.lines().count() == 1, "{error}");
+        assert!(!text.contains("read_names") && text.contains(" (program)"), "{text}");
+    };
+    said("is not the file that the process ran: its build id differs");
+    // pprof finds the missing names when the first build is in its place again.
+    build_and_run(&program, 200);
+    if let Some(top) = pprof(folder.path(), &["-top", "-cum", "-nodefraction=0", "out.pb.gz"]) {
+        assert!(top.contains("read_names"), "{top}");
+    }
+    std::fs::remove_file(&program).unwrap();
+    said("is not there, or is no program");
+}
+
 #[test]
 fn speedscope_has_frames_stacks_and_weights() {
     let folder = tempfile::tempdir().unwrap();

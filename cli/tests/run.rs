@@ -104,31 +104,176 @@ fn findings_are_grouped_and_have_source_lines() {
         "{said}"
     );
     assert_eq!(lines[2], format!("{make:>7} |   return (char *)toft_alloc(a, size); /* make allocates */"));
-    assert!(lines[3].starts_with("  noticed by reset at empty ("), "{said}");
-    assert_eq!(lines[4], format!("{empty:>7} |   int code = toft_reset(a); /* empty resets */"));
-    assert!(
-        lines[5].starts_with("toft: late write: byte 3 of 16 bytes was written: 1 byte \"x\" after reset at empty ("),
-        "{said}"
-    );
+    let noticed = lines.iter().position(|line| line.starts_with("  noticed by reset at empty (")).unwrap();
+    assert_eq!(lines[noticed + 1], format!("{empty:>7} |   int code = toft_reset(a); /* empty resets */"));
+    assert!(said.contains("\ntoft: late write: byte 3 of 16 bytes was written: 1 byte \"x\" after reset\n"), "{said}");
+    assert!(said.contains(&format!("\n  reset at empty ({}:{empty})\n", source("arenas.c"))), "{said}");
+    assert!(lines.iter().any(|line| line.starts_with("    from misuse (")), "{said}");
     assert_eq!(*lines.last().unwrap(), "toft: 4 findings at 2 places: 3 overrun, 1 late write");
     assert_eq!(done.status.code(), Some(0));
 }
 
-/// Where the library has no debug information, the command reads that of the program.
+/// The path of a program's source, which its debug information contains.
+fn source(name: &str) -> String {
+    format!("{}/tests/programs/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The places of containers of the standard library are lines of the program, and not of headers.
 #[test]
-fn offsets_in_a_module_become_lines() {
-    let mut command = command(&["--check"], &Programs::c(), &["misuse"]);
-    let done = command.env("LD_LIBRARY_PATH", Programs::get().folder.path()).output().unwrap();
-    let said = text(&done.stderr);
-    let make = line("make allocates");
+fn places_of_containers_are_in_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("containers");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut compiler = Command::new("c++");
+    compiler.args(["-O1", "-g", "-std=c++17", "-w", "-pthread"]).arg("-o").arg(&program).arg(source("containers.cpp"));
+    for include in ["cpp/include", "c/include"] {
+        compiler.arg("-I").arg(root.join(include));
+    }
+    assert!(compiler.status().unwrap().success());
+    let said = text(&run(&["--check"], &program, &[]).stderr);
+    let text = include_str!("programs/containers.cpp");
+    let line = |words: &str| 1 + text.lines().position(|line| line.contains(words)).unwrap();
+    let at = |words: &str| format!("({}:{})\n", source("containers.cpp"), line(words));
+    assert!(said.contains(&format!("\n  reset at forget {}", at("forgets"))), "{said}");
+    assert!(said.contains("\n  allocated at remember ("), "{said}");
     assert!(
-        said.contains(&format!(
-            "  allocated at make ({}/tests/programs/arenas.c:{make})\n",
-            env!("CARGO_MANIFEST_DIR")
-        )),
+        said.contains(&at("remembers")) && said.contains(&format!("    from main {}", at("main remembers"))),
         "{said}"
     );
+    assert!(!said.contains(".hpp") && !said.contains("_Z") && !said.contains("/c++/"), "{said}");
+}
+
+/// A folder's name, and the text of a place, may contain what separates the parts of a sentence.
+#[test]
+fn hostile_names_stay_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().join("we at; home by thread 1\n\"é");
+    std::fs::create_dir(&home).unwrap();
+    std::fs::copy(source("arenas.c"), home.join("arenas.c")).unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-O1", "-g", "-std=gnu11", "-w", "-pthread", "-I"]).arg(root.join("c/include")).args(["-o", "run"]);
+    let done = compiler.arg("arenas.c").arg(root.join("c/src/toft.c")).current_dir(&home).status();
+    assert!(done.unwrap().success());
+    let out = folder.path().join("out");
+    let options = ["--format", "json", "--out", out.to_str().unwrap()];
+    let said = text(&command(&options, &home.join("run"), &["misuse"]).output().unwrap().stderr);
+    let make = line("make allocates");
     assert!(said.contains(&format!("{make:>7} |   return (char *)toft_alloc")), "{said}");
+    let file = json(&out)["findings"][0]["places"][0]["stack"][0]["file"].clone();
+    assert_eq!(Path::new(file.as_str().unwrap()), home.join("arenas.c"));
+}
+
+// ---- documents ----
+
+#[test]
+fn json_has_all_groups() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    let options = ["--format", "json", "--out", out.to_str().unwrap(), "--fail-on", "overrun"];
+    let done = run(&options, &Programs::c(), &["misuse"]);
+    assert_eq!((done.status.code(), text(&done.stdout)), (Some(3), String::new()));
+    assert!(text(&done.stderr).ends_with("toft: 4 findings at 2 places: 3 overrun, 1 late write\n"));
+    let document = json(&out);
+    assert_eq!(
+        (&document["version"], &document["exit_code"], &document["signal"]),
+        (&1.into(), &0.into(), &Value::Null)
+    );
+    let groups = document["findings"].as_array().unwrap();
+    let kinds: Vec<_> = groups.iter().map(|group| (group["kind"].as_str().unwrap(), &group["count"])).collect();
+    assert_eq!(kinds, [("overrun", &3.into()), ("late-write", &1.into())]);
+    let places = groups[1]["places"].as_array().unwrap();
+    let roles: Vec<_> = places.iter().map(|place| (place["role"].as_str().unwrap(), &place["call"])).collect();
+    assert_eq!(roles, [("returned", &"reset".into()), ("allocated", &"alloc".into()), ("noticed", &"reset".into())]);
+    assert_eq!((&places[0]["thread"], &places[0]["stack"][0]["function"]), (&1.into(), &"empty".into()));
+    assert_eq!(places[0]["stack"][0]["line"], line("empty resets"));
+    // On standard output alone.
+    let done = run(&["--format", "json", "--out", "-"], &Programs::c(), &["misuse"]);
+    assert_eq!(serde_json::from_slice::<Value>(&done.stdout).unwrap()["findings"], document["findings"]);
+    // The text in a file is not on standard error as well.
+    let done = run(&["--out", out.to_str().unwrap()], &Programs::c(), &["misuse"]);
+    assert_eq!(text(&done.stderr), "");
+    assert!(std::fs::read_to_string(&out).unwrap().starts_with("toft: overrun (3 times): "));
+}
+
+/// What the schema of SARIF 2.1.0 requires, and what code views of forges require beyond it.
+fn check_sarif(document: &Value) {
+    let list = |value: &Value| value.as_array().unwrap().clone();
+    let string = |value: &Value| value.as_str().unwrap_or_else(|| panic!("{value} is no string")).to_owned();
+    assert_eq!(document["version"], "2.1.0");
+    assert!(string(&document["$schema"]).ends_with("sarif-2.1.0.json"));
+    for run in list(&document["runs"]) {
+        assert!(!string(&run["tool"]["driver"]["name"]).is_empty());
+        let rules: Vec<_> = list(&run["tool"]["driver"]["rules"]).iter().map(|rule| string(&rule["id"])).collect();
+        let bases = run["originalUriBaseIds"].as_object().unwrap();
+        for base in bases.values() {
+            assert!(string(&base["uri"]).starts_with("file:///") && string(&base["uri"]).ends_with('/'));
+        }
+        let check = |location: &Value| {
+            let physical = &location["physicalLocation"];
+            let uri = string(&physical["artifactLocation"]["uri"]);
+            assert!(uri.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\<>^`{|}".contains(&byte)), "{uri}");
+            match physical["artifactLocation"].get("uriBaseId") {
+                Some(base) => assert!(bases.contains_key(&string(base)) && !uri.starts_with('/')),
+                None => assert!(uri.starts_with("file:///"), "{uri}"),
+            }
+            let line = physical["region"].get("startLine");
+            assert!(line.is_none_or(|line| line.as_u64() > Some(0)));
+        };
+        let mut prints = std::collections::HashSet::new();
+        for result in list(&run["results"]) {
+            assert!(rules.contains(&string(&result["ruleId"])));
+            assert!(["error", "warning", "note", "none"].contains(&&*string(&result["level"])));
+            assert!(!string(&result["message"]["text"]).is_empty());
+            assert_eq!(list(&result["locations"]).len(), 1, "{result}");
+            list(&result["locations"]).iter().for_each(check);
+            for (at, location) in list(&result["relatedLocations"]).iter().enumerate() {
+                check(location);
+                assert_eq!(location["id"], at + 1);
+                string(&location["message"]["text"]);
+            }
+            let print = result["partialFingerprints"].as_object().unwrap().values().map(string).collect::<String>();
+            assert!(!print.is_empty() && prints.insert(print));
+        }
+    }
+}
+
+#[test]
+fn sarif_is_valid_and_relative() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().unwrap();
+    let sarif = |program: &Path, arguments: &[&str], within: &Path| {
+        let out = folder.path().join("out.sarif");
+        let options = ["--check", "--format", "sarif", "--out", out.to_str().unwrap()];
+        command(&options, program, arguments).current_dir(within).output().unwrap();
+        let document = json(&out);
+        check_sarif(&document);
+        document["runs"][0].clone()
+    };
+    let run = sarif(&Programs::c(), &["misuse"], root);
+    let results = run["results"].as_array().unwrap();
+    let rules: Vec<_> = results.iter().map(|result| result["ruleId"].as_str().unwrap()).collect();
+    assert_eq!(rules, ["overrun", "late-write"]);
+    let physical = &results[1]["locations"][0]["physicalLocation"];
+    let artifact = serde_json::json!({"uri": "tests/programs/arenas.c", "uriBaseId": "SRCROOT"});
+    assert_eq!(
+        (&physical["artifactLocation"], &physical["region"]["startLine"]),
+        (&artifact, &line("make allocates").into())
+    );
+    let related = results[1]["relatedLocations"].as_array().unwrap();
+    let words: Vec<_> = related.iter().map(|place| place["message"]["text"].as_str().unwrap()).collect();
+    assert_eq!(words, ["reset", "noticed by reset"]);
+    assert_eq!(related[0]["physicalLocation"]["region"]["startLine"], line("empty resets"));
+    // Elsewhere the location is not relative, and the fingerprint is the same.
+    let other = sarif(&Programs::c(), &["misuse"], folder.path());
+    assert_eq!(other["results"][1]["partialFingerprints"], results[1]["partialFingerprints"]);
+    // Without debug information the location is the program.
+    let bare = folder.path().join("bare");
+    assert!(Command::new("strip").arg("-o").arg(&bare).arg(Programs::c()).status().unwrap().success());
+    let run = sarif(&bare, &["misuse"], folder.path());
+    assert_eq!(run["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"], "bare");
+    // No findings: a document without results.
+    assert_eq!(sarif(&Programs::c(), &["clean"], root)["results"], serde_json::json!([]));
 }
 
 /// Not a test: a program in Rust, if the variable is set.
@@ -256,6 +401,7 @@ fn wrong_arguments() {
         assert!(wrong(&["--budget", value]).contains("--budget"), "{value}");
     }
     assert!(wrong(&["--signal", "USR1"]).contains("--profile"));
+    assert!(wrong(&["--format", "sarif"]).contains("--out"));
     assert!(wrong(&["--profile", "p", "--signal", "KILLER"]).contains("USR1, USR2 or a number"));
     let done = Command::new(TOFT).arg("run").output().unwrap();
     assert_eq!(done.status.code(), Some(2));
@@ -324,9 +470,9 @@ fn a_profile_of_all_arenas() {
     // Named by this command: the library had no debug information.
     let names: Vec<_> =
         site["stack"].as_array().unwrap().iter().map(|call| call["function"].as_str().unwrap_or("?")).collect();
-    assert_eq!(names[..3], ["make", "leave_alive", "main"]);
-    assert_eq!(site["stack"][0]["line"], line("make allocates"));
-    assert_eq!(site["site"]["line"], line("make allocates"));
+    assert_eq!(names[..4], ["toft_alloc", "make", "leave_alive", "main"]);
+    assert_eq!((&site["stack"][0]["inlined"], &site["stack"][1]["inlined"]), (&true.into(), &Value::Null));
+    assert_eq!(site["stack"][1]["line"], line("make allocates"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
@@ -437,7 +583,9 @@ fn the_page_shows_what_is_printed() {
     assert_eq!(text(&done.stderr).replace(&place, "("), block("text", "toft: late write"));
     // Each option and each kind of the page exists, and the other way round.
     let help = text(&Command::new(TOFT).args(["run", "--help"]).output().unwrap().stdout);
-    for option in ["--check", "--findings", "--sample", "--budget", "--profile", "--signal", "--fail-on"] {
+    for option in
+        ["--check", "--findings", "--format", "--out", "--sample", "--budget", "--profile", "--signal", "--fail-on"]
+    {
         assert!(help.contains(option) && page.contains(&format!("`{option}")), "{option}");
     }
     let kinds = run(&["--fail-on", "x"], Path::new("true"), &[]);

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use alloc::borrow::Cow;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
@@ -181,33 +182,107 @@ impl fmt::Display for Written {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.describe(f, true)?;
+        match self.place() {
+            Some((Finding::LAST, site)) => write!(f, "; the last of them allocated at {site}"),
+            Some((role, site)) => write!(f, "; {role} at {site}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Finding {
+    const LAST: &str = "exceeded";
+
+    /// What was found, without its place.
+    fn describe(&self, f: &mut impl Write, with_address: bool) -> fmt::Result {
+        let at = |address: &usize| if with_address { alloc::format!(" at {address:#x}") } else { String::new() };
         match self {
-            Finding::Corrupt { site, size, address, offset, written } => {
+            Finding::Corrupt { size, address, offset, written, .. } => {
                 let kind = if *offset < 0 { "underrun" } else { "overrun" };
-                write!(f, "{kind}: byte {offset} of {} at {address:#x} was written: ", Bytes(*size))?;
-                write!(f, "{written}; allocated at {site}")
+                write!(f, "{kind}: byte {offset} of {}{} was written: {written}", Bytes(*size), at(address))
             }
-            Finding::LateWrite { site, size, address, offset, written } => {
-                write!(f, "late write: byte {offset} of {} at {address:#x} was written after ", Bytes(*size))?;
-                write!(f, "they were given back: {written}; allocated at {site}")
+            Finding::LateWrite { size, address, offset, written, .. } => {
+                write!(f, "late write: byte {offset} of {}{} was written after ", Bytes(*size), at(address))?;
+                write!(f, "they were given back: {written}")
             }
-            Finding::BadFree { site, size } => {
-                write!(f, "bad free: {size} bytes that are no allocation of this arena, or not any more; ")?;
-                write!(f, "freed or resized at {site}")
+            Finding::BadFree { size, .. } => {
+                write!(f, "bad free: {size} bytes that are no allocation of this arena, or not any more")
             }
-            Finding::Leak { site, size } => {
-                write!(f, "leak: a value of {size} bytes was given back without its destructor; allocated at {site}")
+            Finding::Leak { size, .. } => {
+                write!(f, "leak: a value of {size} bytes was given back without its destructor")
             }
-            Finding::OverBudget { site, live, budget } => {
-                write!(
-                    f,
-                    "over budget: {live} bytes of a soft budget of {budget}; the last of them allocated at {site}"
-                )
+            Finding::OverBudget { live, budget, .. } => {
+                write!(f, "over budget: {live} bytes of a soft budget of {budget}")
             }
             Finding::WrongThread { calls } => {
                 write!(f, "wrong thread: {calls} calls by threads that the arena does not belong to")
             }
             Finding::Lost { count } => write!(f, "lost: {count} findings more"),
         }
+    }
+
+    /// The role of its site, and the site.
+    fn place(&self) -> Option<(&'static str, &Site)> {
+        match self {
+            Finding::Corrupt { site, .. } | Finding::LateWrite { site, .. } | Finding::Leak { site, .. } => {
+                Some(("allocated", site))
+            }
+            Finding::BadFree { site, .. } => Some(("freed or resized", site)),
+            Finding::OverBudget { site, .. } => Some((Finding::LAST, site)),
+            Finding::WrongThread { .. } | Finding::Lost { .. } => None,
+        }
+    }
+
+    /// The finding as a JSON object, as `docs/run.md` describes it.
+    #[cfg(feature = "std")]
+    pub(crate) fn object(&self) -> String {
+        let (kind, size) = match self {
+            Finding::Corrupt { size, offset, .. } if *offset < 0 => ("underrun", *size as u64),
+            Finding::Corrupt { size, .. } => ("overrun", *size as u64),
+            Finding::LateWrite { size, .. } => ("late-write", *size as u64),
+            Finding::BadFree { size, .. } => ("bad-free", *size as u64),
+            Finding::Leak { size, .. } => ("leak", *size as u64),
+            Finding::OverBudget { live, .. } => ("budget", *live),
+            Finding::WrongThread { calls } => ("wrong-thread", *calls),
+            Finding::Lost { count } => ("lost", *count),
+        };
+        let mut text = String::new();
+        let _ = self.describe(&mut text, false);
+        let mut object = alloc::format!(r#"{{"kind":"{kind}","library":"toft-rust","text":{}"#, Quoted(&text));
+        let _ = write!(object, r#","size":{size},"places":["#);
+        if let Some((role, site)) = self.place() {
+            let (line, column) = (site.line, site.column);
+            let _ = match (site.file.is_empty(), site.number) {
+                (false, _) => write!(
+                    object,
+                    r#"{{"role":"{role}","stack":[{{"file":{},"line":{line},"column":{column}}}]}}"#,
+                    Quoted(&site.file)
+                ),
+                (true, 0) => write!(object, r#"{{"role":"{role}","stack":[]}}"#),
+                (true, number) => {
+                    write!(object, r#"{{"role":"{role}","stack":[{{"function":"site {number:#x}"}}]}}"#)
+                }
+            };
+        }
+        object.push_str("]}");
+        object
+    }
+}
+
+/// A string of JSON.
+#[cfg(feature = "std")]
+struct Quoted<'a>(&'a str);
+
+#[cfg(feature = "std")]
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        self.0.chars().try_for_each(|c| match c {
+            '"' | '\\' => write!(f, "\\{c}"),
+            '\0'..='\x1f' => write!(f, "\\u{:04x}", c as u32),
+            _ => f.write_char(c),
+        })?;
+        f.write_char('"')
     }
 }

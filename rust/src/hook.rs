@@ -39,7 +39,8 @@ std::thread_local! {
 /// The hook is not called for findings that it causes itself.
 ///
 /// No call is needed with `TOFT_CHECKED=1` in the environment: every arena is checked, and findings are written to the
-/// standard error, or to the file that `TOFT_FINDINGS` names. `docs/checked.md` describes both.
+/// standard error, or to the file that `TOFT_FINDINGS` names, or as JSON objects to that of `TOFT_FINDINGS_JSON`.
+/// `docs/checked.md` describes them.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};

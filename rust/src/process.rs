@@ -20,6 +20,8 @@ pub(crate) struct Settings {
     /// Abort after the first finding.
     aborts: bool,
     output: Output,
+    /// The file of JSON objects; empty: none.
+    objects: PathBuf,
     pub metered: bool,
     /// Bytes between samples; 0: none.
     pub sampling: u64,
@@ -78,23 +80,23 @@ pub(crate) fn settings() -> &'static Settings {
 
 /// Whether the environment selects an output or an abort.
 pub(crate) fn has_output() -> bool {
-    !matches!(settings().output, Output::None) || settings().aborts
+    !matches!(settings().output, Output::None) || settings().aborts || !settings().objects.as_os_str().is_empty()
 }
 
-/// Appends a line to the output. Write errors are ignored.
+/// Appends a line to the outputs. Write errors are ignored. Each is one write: lines of several threads do not mix.
 pub(crate) fn write(finding: &Finding) {
-    let output = &settings().output;
-    if matches!(output, Output::None) {
-        return;
-    }
-    let line = std::format!("toft: {finding}\n"); // one write: lines of several threads do not mix
-    let line = line.as_bytes();
+    let append = |path, line: String| open(path, true).and_then(|mut file| file.write_all(line.as_bytes()));
+    let line = || std::format!("toft: {finding}\n");
+    let Settings { output, objects, .. } = settings();
     let _ = match output {
         Output::None => Ok(()),
-        Output::Stdout => standard(1, line),
-        Output::Stderr => standard(2, line),
-        Output::File(path) => open(path, true).and_then(|mut file| file.write_all(line)),
+        Output::Stdout => standard(1, line().as_bytes()),
+        Output::Stderr => standard(2, line().as_bytes()),
+        Output::File(path) => append(path, line()),
     };
+    if !objects.as_os_str().is_empty() {
+        let _ = append(objects, finding.object() + "\n");
+    }
 }
 
 /// Aborts, after a delivery, if `TOFT_CHECKED` is `abort`.
@@ -114,14 +116,17 @@ impl Settings {
         let number = |name| bytes_of(&text(name)).unwrap_or(0);
         let by_sanitizer = variable("TOFT_CHECKED").is_none() && crate::sanitizers::has_runtime();
         let checks = by_sanitizer || is_on("TOFT_CHECKED");
+        let objects = PathBuf::from(variable("TOFT_FINDINGS_JSON").unwrap_or_default());
         let (budget, findings) = (number("TOFT_BUDGET"), variable("TOFT_FINDINGS"));
         let output = match findings.as_deref().and_then(OsStr::to_str) {
             Some("stdout" | "/dev/stdout") => Output::Stdout,
             Some("stderr" | "/dev/stderr") => Output::Stderr,
-            None | Some("") if findings.as_ref().is_none_or(|path| path.is_empty()) => match checks || budget != 0 {
-                true => Output::Stderr,
-                false => Output::None,
-            },
+            None | Some("") if findings.as_ref().is_none_or(|path| path.is_empty()) => {
+                match (checks || budget != 0) && objects.as_os_str().is_empty() {
+                    true => Output::Stderr,
+                    false => Output::None,
+                }
+            }
             _ => Output::File(findings.unwrap_or_default().into()),
         };
         let signal = text("TOFT_PROFILE_SIGNAL");
@@ -130,6 +135,7 @@ impl Settings {
             by_sanitizer,
             aborts: text("TOFT_CHECKED").eq_ignore_ascii_case("abort"),
             output,
+            objects,
             metered: is_on("TOFT_METERED"),
             sampling: number("TOFT_SAMPLING") as u64,
             budget: budget as u64,

@@ -1,4 +1,4 @@
-//! Effects of TOFT_CHECKED and TOFT_FINDINGS, each in its own process.
+//! Effects of TOFT_CHECKED, TOFT_FINDINGS and TOFT_FINDINGS_JSON, each in its own process.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 #![cfg(all(feature = "std", unix, not(miri)))] // it starts programs
@@ -152,6 +152,26 @@ fn a_finding_is_one_line_with_the_written_bytes() {
     assert!(found[0].starts_with("toft: overrun: byte 10 of 10 bytes at 0x"), "{found:?}");
     assert!(found[0].contains(r#" was written: 4 bytes "a\"\\\x0a"; allocated at "#), "{found:?}");
     assert!(found[0].contains("environment.rs:") && found.len() == 1, "{found:?}");
+}
+
+/// The lines are not written as well, unless a variable names their file.
+#[test]
+fn a_finding_is_a_json_object() {
+    let folder = Folder::new("objects");
+    let file = folder.0.join("we at; home");
+    let program = std::env::current_exe().unwrap();
+    for (findings, written) in [(None, 0), (Some("stderr"), 1)] {
+        let _ = fs::remove_file(&file);
+        let mut child = command(&program, "overrun", Some("1"), findings);
+        let done = child.env("TOFT_FINDINGS_JSON", &file).output().unwrap();
+        assert_eq!(lines(&done.stderr).len(), written, "{done:?}");
+        let object: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        assert_eq!((&object["kind"], &object["size"]), (&"overrun".into(), &10.into()));
+        assert_eq!(object["text"], r#"overrun: byte 10 of 10 bytes was written: 4 bytes "a\"\\\x0a""#);
+        let place = &object["places"][0];
+        assert_eq!((&place["role"], place["stack"][0]["file"].as_str()), (&"allocated".into(), Some(file!())));
+        assert!(place["stack"][0]["line"].as_u64() > Some(0), "{object}");
+    }
 }
 
 #[test]

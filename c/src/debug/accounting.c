@@ -11,6 +11,7 @@
 #include "../core/blocks.c"
 #include "../core/stats.c"
 #include "../platform/atomic.c"
+#include "json.c"
 
 typedef struct toft_tag_entry {
   char *name; /* its path, with a terminating NUL */
@@ -113,20 +114,6 @@ static char *toft_copy_name(const char *first, size_t n, const char *second, siz
 }
 
 /* ---- names ---- */
-
-/* The length of the UTF-8 character at the start of n > 0 bytes; 0 if there is none. */
-static size_t toft_utf8(const unsigned char *s, size_t n) {
-  unsigned char c = s[0];
-  size_t length = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
-  if (length == 0 || length > n) return 0;
-  for (size_t i = 1; i < length; i++)
-    if ((s[i] & 0xC0) != 0x80) return 0;
-  /* overlong, a surrogate, or above 0x10FFFF */
-  if ((c == 0xE0 && s[1] < 0xA0) || (c == 0xED && s[1] > 0x9F) || (c == 0xF0 && s[1] < 0x90) ||
-      (c == 0xF4 && s[1] > 0x8F))
-    return 0;
-  return length;
-}
 
 static int toft_is_name(const char *name, size_t length) {
   if (name == NULL) return length == 0;

@@ -144,9 +144,8 @@ static int toft_report_written(toft_state *a, int kind, const toft_record *r, co
 static TOFT_COLD int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site) {
   if ((a->canary != 0 || (a->state & TOFT_IS_HARDENED)) && !toft_check_canary(a, op, site)) return 0;
   toft_checks *c = a->checks;
-  size_t me = toft_thread_id(), pinned = TOFT_LOAD(&c->pinned_thread), other = 0;
-  toft_call_info call = {op, toft_call_site_hint != 0 ? toft_call_site_hint : site, me};
-  toft_call_site_hint = 0;
+  toft_call_info call = toft_call_begun(op, site);
+  size_t me = call.thread, pinned = TOFT_LOAD(&c->pinned_thread), other = 0;
   toft_report f;
   memset(&f, 0, sizeof f);
   f.detected = call;

@@ -12,6 +12,7 @@
 #include "process_profile.c"
 #include "quarantine.c"
 #include "reports.c"
+#include "stacks.c"
 
 #ifdef TOFT_NO_OS
 static void toft_arm_fork(void) {}
@@ -22,6 +23,7 @@ static void toft_before_fork(void) {
   toft_lock_take(&toft_registry_lock);
   toft_lock_take(&toft_quarantine_lock);
   toft_lock_take(&toft_findings_lock);
+  toft_lock_take(&toft_call_stacks_lock);
 #ifndef TOFT_OMIT_METERS
   toft_lock_take(&toft_budget_list_lock);
 #endif
@@ -30,6 +32,7 @@ static void toft_after_fork(int phase) {
 #ifndef TOFT_OMIT_METERS
   TOFT_UNLOCK(&toft_budget_list_lock);
 #endif
+  TOFT_UNLOCK(&toft_call_stacks_lock);
   TOFT_UNLOCK(&toft_findings_lock);
   TOFT_UNLOCK(&toft_quarantine_lock);
   TOFT_UNLOCK(&toft_registry_lock);

@@ -50,9 +50,7 @@ static TOFT_COLD void toft_refuse_overwritten(toft_state *a, const char *op, uin
   f.kind = TOFT_FOUND_OVERWRITTEN;
   f.arena = &a->head;
   f.p = (const unsigned char *)a;
-  f.detected.op = op;
-  f.detected.site = site;
-  f.detected.thread = toft_thread_id();
+  f.detected = toft_call_begun(op, site);
   toft_publish_report(&f);
 }
 

@@ -105,7 +105,7 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *by) {
   return size + TOFT_HOOK_HEADER;
 }
 #ifndef TOFT_NO_OS
-static toft_lock toft_registry_lock, toft_quarantine_lock, toft_findings_lock; /* see fork.c */
+static toft_lock toft_registry_lock, toft_quarantine_lock, toft_findings_lock, toft_call_stacks_lock; /* see fork.c */
 #endif
 static size_t toft_pin_to(toft_state *a, size_t thread) {
   (void)a, (void)thread;
@@ -157,6 +157,7 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
 #define TOFT_DEBUG_ACCOUNTING_C
 #define TOFT_DEBUG_SAMPLING_C
 #define TOFT_DEBUG_ACCOUNTING_API_C
+#define TOFT_DEBUG_MODULES_C
 #define TOFT_DEBUG_SNAPSHOT_C
 
 static size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented) {
@@ -229,6 +230,8 @@ static void toft_start_process_meters(void) {}
 
 #if defined(TOFT_OMIT_CHECKS) && defined(TOFT_OMIT_METERS)
 #define TOFT_DEBUG_SYMBOLIZE_C
+#define TOFT_DEBUG_JSON_C
+#define TOFT_DEBUG_STACKS_C
 #endif
 
 #ifdef TOFT_OMIT_POOLS

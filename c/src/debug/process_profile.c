@@ -192,9 +192,7 @@ static void toft_report_over_budget(void *arg, toft_arena *head, uint64_t live, 
   f.kind = TOFT_FOUND_OVER_BUDGET;
   f.size = (size_t)live;
   f.claimed_size = (size_t)budget;
-  f.detected.op = "alloc";
-  f.detected.site = a->instruments->caller;
-  f.detected.thread = toft_thread_id();
+  f.detected = toft_call_begun("alloc", a->instruments->caller);
   if (a->checks != NULL) {
     f.detected = a->checks->call;
     toft_keep_report(a->checks, &f);
@@ -274,16 +272,6 @@ static void toft_profile_collect(toft_instruments *sum, toft_stats *stats, uint6
   stats->budget = UINT64_MAX;
 }
 
-/* The file and line of a site that has a name, as "main.go:12". 0: it has none. */
-static int toft_place_of_site(uintptr_t site, char *file, size_t size, unsigned *line) {
-  toft_text_writer t = {file, file + size - 1};
-  if (site == 0 || !toft_put_named_site(site, &t)) return 0;
-  char *colon = strrchr(file, ':');
-  *line = colon != NULL ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
-  if (*line != 0) *colon = 0;
-  return 1;
-}
-
 static int toft_file_write(void *file, const char *bytes, size_t size) {
   return fwrite(bytes, 1, size, (FILE *)file) == size ? TOFT_OK : TOFT_EARG;
 }
@@ -310,7 +298,7 @@ static int toft_write_profile_alone(void) {
   toft_instruments sum;
   toft_stats stats;
   uint64_t arenas = 0, released = 0;
-  toft_json j;
+  toft_snapshot_writer w;
   toft_dwarf dwarf;
   toft_put_profile_path(&p, toft_process_meters.path);
   toft_put_text(&t, path);
@@ -320,22 +308,21 @@ static int toft_write_profile_alone(void) {
   if (out == NULL) return TOFT_EARG;
   toft_profile_collect(&sum, &stats, &arenas, &released);
   int named = sum.site_count != 0 && toft_dwarf_open(&dwarf);
-  memset(&j, 0, sizeof j);
-  j.write = toft_file_write;
-  j.arg = out;
-  j.symbolizer = named ? toft_dwarf_symbolize : toft_symbolize;
-  j.symbolizer_arg = &dwarf;
-  j.place = toft_place_of_site;
-  toft_json_begin(&j);
-  toft_json_process(&j, arenas, released);
-  toft_json_budgets(&j, NULL);
-  toft_json_report(&j, &stats, &sum);
-  toft_json_raw(&j, "\n");
-  toft_json_flush(&j);
+  memset(&w, 0, sizeof w);
+  w.json = toft_json_to(toft_file_write, out);
+  w.symbolizer = named ? toft_dwarf_symbolize : toft_symbolize;
+  w.symbolizer_arg = &dwarf;
+  w.place = toft_place_of_site;
+  toft_json_begin(&w.json);
+  toft_json_process(&w.json, arenas, released);
+  toft_json_budgets(&w.json, NULL);
+  toft_json_report(&w, &stats, &sum);
+  toft_json_raw(&w.json, "\n");
+  toft_json_flush(&w.json);
   if (named) toft_dwarf_close(&dwarf);
   toft_instruments_clear(&sum);
-  if (fclose(out) != 0) j.code = TOFT_EARG;
-  if (j.code == TOFT_OK && toft_os_rename(temporary, path)) return TOFT_OK;
+  if (fclose(out) != 0) w.json.code = TOFT_EARG;
+  if (w.json.code == TOFT_OK && toft_os_rename(temporary, path)) return TOFT_OK;
   (void)remove(temporary);
   return TOFT_EARG;
 }

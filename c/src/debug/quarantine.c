@@ -35,10 +35,7 @@ static void toft_report_use_after_release(toft_arena *head, const char *op, uint
   f.kind = TOFT_FOUND_RELEASED;
   f.arena = head;
   f.p = (const unsigned char *)head;
-  f.detected.op = op;
-  f.detected.site = toft_call_site_hint != 0 ? toft_call_site_hint : site;
-  f.detected.thread = toft_thread_id();
-  toft_call_site_hint = 0;
+  f.detected = toft_call_begun(op, site);
   toft_lock_take(&toft_quarantine_lock);
   for (const toft_quarantined *d = toft_quarantine_oldest; d != NULL; d = d->next)
     if (d->block == (const unsigned char *)head) f.freed = d->released;

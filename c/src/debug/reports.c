@@ -9,6 +9,8 @@
 #include "../platform/lifecycle.h"
 #include "../platform/os.c"
 #include "../platform/thread_local.h"
+#include "json.c"
+#include "stacks.c"
 #include "symbolize.c"
 
 #define TOFT_WRITTEN_MAX 32 /* written bytes stored in a finding */
@@ -18,6 +20,7 @@ typedef struct toft_call_info {
   const char *op;
   uintptr_t site;
   size_t thread;
+  const toft_call_stack *stack; /* from the site on; NULL: not recorded */
 } toft_call_info;
 
 /* A finding without its message text. */
@@ -210,25 +213,43 @@ static void toft_put_site(uintptr_t site, char *at, size_t size) {
   }
 }
 
+/* The file and line of a site that has a name, as "main.go:12". 0: it has none. */
+static int toft_place_of_site(uintptr_t site, char *file, size_t size, unsigned *line) {
+  toft_text_writer t = {file, file + size - 1};
+  if (site == 0 || !toft_put_named_site(site, &t)) return 0;
+  char *colon = strrchr(file, ':');
+  *line = colon != NULL ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
+  if (*line != 0) *colon = 0;
+  return 1;
+}
+
 /* ---- messages ---- */
 
 #define TOFT_SITE_TEXT_MAX 512
 #define TOFT_MESSAGE_MAX (4 * TOFT_SITE_TEXT_MAX)
 
+/* What is not known is left out: a place, a thread, an address. */
 static void toft_put_call(toft_text_writer *t, const char *before, const toft_moment *m, const char *between) {
   toft_put_text(t, before);
   if (m->site != 0) {
     toft_put_text(t, between);
     toft_put_text(t, m->place);
   }
+  if (m->thread == 0) return;
   toft_put_text(t, " by thread ");
   toft_put_number(t, m->thread, 10);
 }
 
+static void toft_put_address(toft_text_writer *t, const toft_report *f) {
+  if (f->p == NULL) return;
+  toft_put_text(t, " at ");
+  toft_put_number(t, (uintptr_t)f->p, 16);
+}
+
 static void toft_put_allocation(toft_text_writer *t, const toft_report *f) {
   toft_put_number(t, f->size, 10);
-  toft_put_text(t, f->size == 1 ? " byte at " : " bytes at ");
-  toft_put_number(t, (uintptr_t)f->p, 16);
+  toft_put_text(t, f->size == 1 ? " byte" : " bytes");
+  toft_put_address(t, f);
 }
 
 static void toft_put_written(toft_text_writer *t, const char *kind, const toft_report *f) {
@@ -246,8 +267,8 @@ static void toft_put_written(toft_text_writer *t, const char *kind, const toft_r
 }
 
 static void toft_put_arena(toft_text_writer *t, const toft_report *f) {
-  toft_put_text(t, ": the arena at ");
-  toft_put_number(t, (uintptr_t)f->p, 16);
+  toft_put_text(t, ": the arena");
+  toft_put_address(t, f);
 }
 
 static void toft_put_outside(toft_text_writer *t, const toft_report *f) {
@@ -256,8 +277,8 @@ static void toft_put_outside(toft_text_writer *t, const toft_report *f) {
     toft_put_number(t, f->size, 10);
     toft_put_text(t, f->size == 1 ? " more word is an address" : " more words are addresses");
   } else {
-    toft_put_text(t, "the word at ");
-    toft_put_number(t, (uintptr_t)f->p, 16);
+    toft_put_text(t, "the word");
+    toft_put_address(t, f);
     toft_put_text(t, " is ");
     toft_put_number(t, f->claimed_size, 16);
     toft_put_text(t, " in ");
@@ -295,7 +316,8 @@ static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_
       break;
     case TOFT_FOUND_FOREIGN:
       toft_put_text(t, "foreign pointer: ");
-      toft_put_number(t, (uintptr_t)f->p, 16);
+      if (f->p == NULL) toft_put_text(t, "it");
+      if (f->p != NULL) toft_put_number(t, (uintptr_t)f->p, 16);
       toft_put_text(t,
                     f->arena != NULL ? " is no live allocation of this arena" : " is no live object of this recycler");
       break;
@@ -329,14 +351,20 @@ static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_
       toft_put_number(t, f->claimed_size, 10);
       break;
     case TOFT_FOUND_OVERWRITTEN:
-      toft_put_text(t, "overwritten arena: the canary in the head at ");
-      toft_put_number(t, (uintptr_t)f->p, 16);
+      toft_put_text(t, "overwritten arena: the canary in the head");
+      toft_put_address(t, f);
       toft_put_text(t, " is wrong; the arena refuses every call");
       break;
     case TOFT_FOUND_OUTSIDE: toft_put_outside(t, f); break;
     default: toft_put_lease_inside(t, f); break; /* TOFT_FOUND_LEASE_INSIDE */
   }
-  if (f->kind <= TOFT_FOUND_WRONG_SIZE) toft_put_call(t, "; allocated", &out->allocated, " at ");
+}
+
+static int toft_has_allocation(const toft_report *f) { return f->kind <= TOFT_FOUND_WRONG_SIZE; }
+
+static void toft_put_finding(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
+  toft_put_kind(t, f, out);
+  if (toft_has_allocation(f)) toft_put_call(t, "; allocated", &out->allocated, " at ");
   if (f->kind < TOFT_FOUND_LATE_WRITE && f->freed.op != NULL) toft_put_call(t, "; freed", &out->returned, " at ");
   toft_put_text(t, "; noticed by ");
   toft_put_call(t, out->noticed.call, &out->noticed, " at ");
@@ -366,8 +394,107 @@ static void toft_deliver_report(const toft_report *f, toft_finding_fn *fn, void 
   toft_fill_moment(&out.allocated, &f->allocated, site_texts[0]);
   toft_fill_moment(&out.returned, &f->freed, site_texts[1]);
   toft_fill_moment(&out.noticed, &f->detected, site_texts[2]);
-  toft_put_kind(&t, f, &out);
+  toft_put_finding(&t, f, &out);
   fn(arg, &out);
+}
+
+/* ---- a finding as a JSON object ---- */
+
+typedef struct toft_memory_sink {
+  char *text;
+  size_t size, capacity;
+} toft_memory_sink;
+
+static int toft_memory_write(void *arg, const char *bytes, size_t size) {
+  toft_memory_sink *m = (toft_memory_sink *)arg;
+  if (m->capacity - m->size < size) {
+    size_t capacity = 2 * m->capacity + 4096; /* at least as many as the writer's buffer has */
+    char *more = (char *)realloc(m->text, capacity);
+    if (more == NULL) return TOFT_ENOMEM;
+    m->text = more;
+    m->capacity = capacity;
+  }
+  memcpy(m->text + m->size, bytes, size);
+  m->size += size;
+  return TOFT_OK;
+}
+
+static const char *const toft_kind_names[] = {"",
+                                              "overrun",
+                                              "underrun",
+                                              "late-write",
+                                              "double-free",
+                                              "wrong-size",
+                                              "foreign-pointer",
+                                              "stale-mark",
+                                              "wrong-thread",
+                                              "two-threads",
+                                              "use-after-release",
+                                              "refused-release",
+                                              "budget",
+                                              "overwritten-arena",
+                                              "outside",
+                                              "lease-inside"};
+
+static void toft_json_site_call(toft_json *j, uintptr_t site) {
+  char name[TOFT_SITE_TEXT_MAX];
+  toft_symbol s;
+  memset(&s, 0, sizeof s);
+  if (toft_place_of_site(site, name, sizeof name, &s.line)) {
+    *(s.line != 0 ? &s.file : &s.function) = name;
+  } else if (site < 4096 || !toft_symbolize(NULL, (const void *)site, &s)) {
+    memset(&s, 0, sizeof s);
+  }
+  toft_json_frame(j, (const void *)site, &s);
+}
+
+static void toft_json_moment(toft_json *j, const char *role, const toft_call_info *c) {
+  if (c->op == NULL) return;
+  toft_json_next(j);
+  toft_json_open(j, "{");
+  toft_json_text(j, "role", role);
+  toft_json_text(j, "call", c->op);
+  toft_json_number(j, "thread", c->thread);
+  toft_json_key(j, "stack");
+  toft_json_open(j, "[");
+  if (c->stack == NULL && c->site != 0) toft_json_site_call(j, c->site);
+  for (size_t i = 0; c->stack != NULL && i < c->stack->depth; i++)
+    toft_json_site_call(j, (uintptr_t)toft_frames_of(c->stack)[i]);
+  toft_json_close(j, "]");
+  toft_json_close(j, "}");
+}
+
+/* The text has what the other members do not: no address, no thread, no place. */
+static void toft_json_finding(toft_json *j, const toft_report *f, const char *kind) {
+  char text[TOFT_MESSAGE_MAX];
+  toft_text_writer t = {text, text + sizeof text - 1};
+  toft_report brief = *f;
+  toft_finding out;
+  memset(&out, 0, sizeof out);
+  out.allocated.call = f->allocated.op;
+  out.returned.call = f->freed.op != NULL ? f->freed.op : "";
+  out.noticed.call = f->detected.op != NULL ? f->detected.op : "";
+  brief.p = NULL;
+  toft_put_kind(&t, &brief, &out);
+  toft_json_open(j, "{");
+  toft_json_text(j, "kind", kind);
+  toft_json_text(j, "library", "toft-c");
+  toft_json_text(j, "text", text);
+  toft_json_number(j, "size", f->size);
+  if (f->length != 0) {
+    toft_json_signed(j, "offset", f->offset);
+    toft_json_number(j, "length", f->length);
+  }
+  toft_json_key(j, "places");
+  toft_json_open(j, "[");
+  toft_json_moment(j, "returned", &f->freed);
+  if (toft_has_allocation(f)) toft_json_moment(j, "allocated", &f->allocated);
+  if (f->kind == TOFT_FOUND_TWO_THREADS) toft_json_moment(j, "running", &f->allocated);
+  toft_json_moment(j, "noticed", &f->detected);
+  toft_json_close(j, "]");
+  toft_json_close(j, "}");
+  toft_json_raw(j, "\n");
+  toft_json_flush(j);
 }
 
 /* ---- the process's switch, and delivery ---- */
@@ -376,8 +503,9 @@ static void toft_deliver_report(const toft_report *f, toft_finding_fn *fn, void 
  * the lock held. */
 static size_t toft_process_switch;
 static int toft_check_switch_aborts;
-static int toft_findings_stream; /* descriptor of a standard stream, or 0 */
-static char *toft_findings_file; /* or NULL */
+static int toft_findings_stream;    /* descriptor of a standard stream, or 0 */
+static char *toft_findings_file;    /* or NULL */
+static char *toft_findings_objects; /* the file of JSON objects, or NULL */
 
 static toft_finding_fn *toft_finding_hook;
 static void *toft_finding_hook_arg;
@@ -394,6 +522,13 @@ static int toft_is_on(const char *v) {
          !toft_equals_ignoring_case(v, "no") && !toft_equals_ignoring_case(v, "false");
 }
 
+static char *toft_copy_path(const char *name) {
+  size_t size = name != NULL && *name != 0 ? strlen(name) + 1 : 0;
+  char *copy = size != 0 ? (char *)malloc(size) : NULL;
+  if (copy != NULL) memcpy(copy, name, size);
+  return copy;
+}
+
 static void toft_read_findings_file(const char *name, int expected) {
   if (name == NULL || *name == 0) {
     toft_findings_stream = expected ? 2 : 0;
@@ -401,8 +536,8 @@ static void toft_read_findings_file(const char *name, int expected) {
     toft_findings_stream = 2;
   } else if (strcmp(name, "stdout") == 0 || strcmp(name, "/dev/stdout") == 0) {
     toft_findings_stream = 1;
-  } else if ((toft_findings_file = (char *)malloc(strlen(name) + 1)) != NULL) {
-    memcpy(toft_findings_file, name, strlen(name) + 1);
+  } else {
+    toft_findings_file = toft_copy_path(name);
   }
 }
 
@@ -425,7 +560,9 @@ static size_t toft_read_environment(void) {
   v = toft_os_env("TOFT_HARDENED");
   if (toft_is_on(v)) s |= TOFT_PROCESS_HARDENED;
   toft_check_switch_aborts |= v != NULL && toft_equals_ignoring_case(v, "abort");
-  toft_read_findings_file(toft_os_env("TOFT_FINDINGS"), reports || (s & (TOFT_PROCESS_CHECKS | TOFT_PROCESS_HARDENED)));
+  toft_findings_objects = toft_copy_path(toft_os_env("TOFT_FINDINGS_JSON"));
+  int expected = (reports || (s & (TOFT_PROCESS_CHECKS | TOFT_PROCESS_HARDENED))) && toft_findings_objects == NULL;
+  toft_read_findings_file(toft_os_env("TOFT_FINDINGS"), expected);
   return s;
 }
 
@@ -450,6 +587,14 @@ static size_t toft_process_switches(void) {
   return s & ~(size_t)1;
 }
 
+/* The call that begins. Its site is the one that toft_at named, else `site`, whose stack is recorded for objects. */
+static toft_call_info toft_call_begun(const char *op, uintptr_t site) {
+  toft_call_info c = {op, toft_call_site_hint != 0 ? toft_call_site_hint : site, toft_thread_id(), NULL};
+  if (toft_call_site_hint == 0 && toft_findings_objects != NULL) c.stack = toft_call_stack_from(site);
+  toft_call_site_hint = 0;
+  return c;
+}
+
 void toft_on_finding(toft_finding_fn *fn, void *arg) {
   toft_lock_take(&toft_findings_lock);
   toft_finding_hook = fn;
@@ -466,6 +611,19 @@ static void toft_print_finding(void *arg, const toft_finding *f) {
   toft_put_text(&t, "\n");
   if (toft_findings_stream != 0) toft_os_print(toft_findings_stream, line, (size_t)(t.at - line));
   if (toft_findings_file != NULL) toft_os_append(toft_findings_file, line, (size_t)(t.at - line));
+}
+
+static void toft_append_object(const toft_report *f) {
+  toft_memory_sink m = {NULL, 0, 0};
+  toft_json j = toft_json_to(toft_memory_write, &m);
+  toft_json_finding(&j, f, toft_kind_names[f->kind]);
+  static const char lost[] =
+      "{\"kind\":\"lost\",\"text\":\"lost: a finding for which there was no memory\",\"places\":[]}\n";
+  if (j.code == TOFT_OK)
+    toft_os_append(toft_findings_objects, m.text, m.size);
+  else
+    toft_os_append(toft_findings_objects, lost, sizeof lost - 1);
+  free(m.text);
 }
 
 TOFT_PER_THREAD int toft_in_hook; /* findings caused by the hook's own calls are only printed */
@@ -485,6 +643,7 @@ static void toft_publish_report(const toft_report *f) {
     toft_in_hook = 0;
   }
   if (prints) toft_deliver_report(f, toft_print_finding, NULL);
+  if (toft_findings_objects != NULL) toft_append_object(f);
   if (aborts) abort();
 }
 
@@ -492,7 +651,8 @@ static void toft_publish_report(const toft_report *f) {
 static void toft_findings_end(void) {
   toft_symbol_session_close();
   free(toft_findings_file);
-  toft_findings_file = NULL;
+  free(toft_findings_objects);
+  toft_findings_file = toft_findings_objects = NULL;
 }
 
 #endif

@@ -6,38 +6,9 @@
 #include "../core/blocks.c"
 #include "../platform/os.c"
 #include "accounting.c"
+#include "stacks.c"
 
-#if defined(_WIN32)
-#define TOFT_UNWIND(stack, max) RtlCaptureStackBackTrace(0, (DWORD)(max), stack, NULL)
-#elif !defined(TOFT_NO_UNWIND) && (defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__))
-#include <execinfo.h>
-#define TOFT_UNWIND(stack, max) (size_t) backtrace(stack, (int)(max))
-#elif !defined(TOFT_NO_UNWIND) && defined(__GNUC__)
-#include <unwind.h>
-#define TOFT_UNWIND(stack, max) toft_unwind(stack, max)
-
-typedef struct toft_stack_walk {
-  void **stack;
-  size_t depth, max;
-} toft_stack_walk;
-
-static _Unwind_Reason_Code toft_unwind_frame(struct _Unwind_Context *context, void *arg) {
-  toft_stack_walk *w = (toft_stack_walk *)arg;
-  w->stack[w->depth++] = (void *)_Unwind_GetIP(context);
-  return w->depth < w->max ? _URC_NO_REASON : _URC_END_OF_STACK;
-}
-
-static size_t toft_unwind(void **stack, size_t max) {
-  toft_stack_walk w = {stack, 0, max};
-  (void)_Unwind_Backtrace(toft_unwind_frame, &w);
-  return w.depth;
-}
-#else
-#define TOFT_UNWIND(stack, max) ((void)(stack), (void)(max), (size_t)0)
-#endif
-
-#define TOFT_STACK_MAX 64          /* recorded frames of a stack */
-#define TOFT_SKIPPED_FRAMES_MAX 16 /* frames of the library and the unwinder before them, at most */
+#define TOFT_STACK_MAX 64 /* recorded frames of a stack */
 #define TOFT_SITES_MAX 65536
 
 /* The stack follows in memory. */
@@ -112,7 +83,7 @@ static uint64_t toft_sampling_period(const toft_state *a) {
  * frame. */
 static size_t toft_capture_stack(toft_state *a, void **stack, uintptr_t caller) {
   void *all[TOFT_STACK_MAX + TOFT_SKIPPED_FRAMES_MAX];
-  size_t n, first = 0, max = TOFT_STACK_MAX + TOFT_SKIPPED_FRAMES_MAX;
+  size_t n, max = TOFT_STACK_MAX + TOFT_SKIPPED_FRAMES_MAX;
   toft_instruments *w = a->instruments;
   if (w->unwinder != NULL) {
     uint32_t was_busy = toft_begin_callback(a);
@@ -121,7 +92,7 @@ static size_t toft_capture_stack(toft_state *a, void **stack, uintptr_t caller) 
   } else {
     n = TOFT_UNWIND(all, max);
   }
-  while (first < n && ((uintptr_t)all[first] ^ caller) > 1) first++; /* the lowest bit may be Thumb's */
+  size_t first = toft_frame_of(all, n, caller);
   if (first == n && caller != 0) {
     all[0] = (void *)caller;
     first = 0;

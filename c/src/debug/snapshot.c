@@ -7,96 +7,17 @@
 #include "../core/ops.c"
 #include "accounting.c"
 #include "accounting_api.c"
+#include "json.c"
+#include "modules.c"
 #include "symbolize.c"
 
-typedef struct toft_json {
-  toft_write_fn *write;
-  void *arg;
-  int code;  /* result of write; nothing is written after an error */
-  int first; /* the next element is the first of its object or array */
-  size_t length;
-  char text[256]; /* buffered text */
+typedef struct toft_snapshot_writer {
+  toft_json json;
   toft_symbolize_fn *symbolizer;
   void *symbolizer_arg;
   /* Finds the file and line of a `site`; NULL: sites have no names. */
   int (*place)(uintptr_t site, char *file, size_t size, unsigned *line);
-} toft_json;
-
-/* ---- writing ---- */
-
-static void toft_json_flush(toft_json *j) {
-  if (j->length != 0 && j->code == 0) j->code = j->write(j->arg, j->text, j->length);
-  j->length = 0;
-}
-
-static void toft_json_bytes(toft_json *j, const char *s, size_t n) {
-  while (n != 0) {
-    size_t part = toft_min(n, sizeof j->text - j->length);
-    memcpy(j->text + j->length, s, part);
-    j->length += part;
-    s += part;
-    n -= part;
-    if (j->length == sizeof j->text) toft_json_flush(j);
-  }
-}
-
-static void toft_json_raw(toft_json *j, const char *s) { toft_json_bytes(j, s, strlen(s)); }
-
-static void toft_json_digits(toft_json *j, uint64_t n, unsigned base) {
-  char digits[20], *at = digits + sizeof digits;
-  do {
-    *--at = "0123456789abcdef"[n % base];
-    n /= base;
-  } while (n != 0);
-  toft_json_bytes(j, at, (size_t)(digits + sizeof digits - at));
-}
-
-/* Invalid UTF-8 in names is replaced. */
-static void toft_json_string(toft_json *j, const char *s) {
-  size_t remaining = strlen(s);
-  toft_json_raw(j, "\"");
-  while (remaining != 0) {
-    size_t n = toft_utf8((const unsigned char *)s, remaining);
-    unsigned char c = (unsigned char)*s;
-    if (n == 0) {
-      toft_json_raw(j, "\xEF\xBF\xBD");
-      n = 1;
-    } else if (c == '"' || c == '\\') {
-      toft_json_raw(j, "\\");
-      toft_json_bytes(j, s, 1);
-    } else if (c < 0x20) {
-      toft_json_raw(j, c < 0x10 ? "\\u000" : "\\u001");
-      toft_json_digits(j, c & 0xF, 16);
-    } else {
-      toft_json_bytes(j, s, n);
-    }
-    s += n;
-    remaining -= n;
-  }
-  toft_json_raw(j, "\"");
-}
-
-static void toft_json_next(toft_json *j) {
-  if (!j->first) toft_json_raw(j, ",");
-  j->first = 0;
-}
-
-static void toft_json_key(toft_json *j, const char *key) {
-  toft_json_next(j);
-  toft_json_string(j, key);
-  toft_json_raw(j, ":");
-}
-
-static void toft_json_number(toft_json *j, const char *key, uint64_t n) {
-  toft_json_key(j, key);
-  toft_json_digits(j, n, 10);
-}
-
-static void toft_json_signed(toft_json *j, const char *key, int64_t n) {
-  toft_json_key(j, key);
-  if (n < 0) toft_json_raw(j, "-");
-  toft_json_digits(j, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
-}
+} toft_snapshot_writer;
 
 /* `none` becomes null. */
 static void toft_json_optional(toft_json *j, const char *key, uint64_t n, uint64_t none) {
@@ -105,21 +26,6 @@ static void toft_json_optional(toft_json *j, const char *key, uint64_t n, uint64
     toft_json_raw(j, "null");
   else
     toft_json_digits(j, n, 10);
-}
-
-static void toft_json_text(toft_json *j, const char *key, const char *s) {
-  toft_json_key(j, key);
-  toft_json_string(j, s);
-}
-
-static void toft_json_open(toft_json *j, const char *bracket) {
-  toft_json_raw(j, bracket);
-  j->first = 1;
-}
-
-static void toft_json_close(toft_json *j, const char *bracket) {
-  toft_json_raw(j, bracket);
-  j->first = 0;
 }
 
 /* ---- elements ---- */
@@ -169,38 +75,26 @@ static int toft_json_phase(void *arg, const toft_phase_report *p) {
 }
 
 /* Members that the symbolizer does not set are 0. */
-static int toft_json_symbol(const toft_json *j, const void *address, toft_symbol *s) {
+static int toft_snapshot_symbol(const toft_snapshot_writer *w, const void *address, toft_symbol *s) {
   memset(s, 0, sizeof *s);
-  return j->symbolizer != NULL && j->symbolizer(j->symbolizer_arg, address, s);
+  if (w->symbolizer != NULL && w->symbolizer(w->symbolizer_arg, address, s)) return 1;
+  memset(s, 0, sizeof *s);
+  return 0;
 }
 
-static void toft_json_frame(toft_json *j, const void *address) {
+static void toft_json_call(toft_snapshot_writer *w, const void *address) {
   toft_symbol s;
-  toft_json_next(j);
-  toft_json_open(j, "{");
-  toft_json_key(j, "address");
-  toft_json_raw(j, "\"0x");
-  toft_json_digits(j, (uint64_t)(uintptr_t)address, 16);
-  toft_json_raw(j, "\"");
-  if (toft_json_symbol(j, address, &s)) {
-    if (s.function != NULL) {
-      toft_json_text(j, "function", s.function);
-      toft_json_number(j, "offset", s.offset);
-    }
-    if (s.module != NULL) toft_json_text(j, "module", s.module);
-    if (s.module_offset != 0) toft_json_number(j, "module_offset", s.module_offset);
-    if (s.file != NULL) toft_json_text(j, "file", s.file);
-    if (s.file != NULL) toft_json_number(j, "line", s.line);
-  }
-  toft_json_close(j, "}");
+  (void)toft_snapshot_symbol(w, address, &s);
+  toft_json_frame(&w->json, address, &s);
 }
 
 static int toft_json_site(void *arg, const toft_site_report *r) {
-  toft_json *j = (toft_json *)arg;
+  toft_snapshot_writer *writer = (toft_snapshot_writer *)arg;
+  toft_json *j = &writer->json;
   toft_symbol s;
   char file[512];
-  if (r->depth == 0 || !toft_json_symbol(j, r->stack[0], &s)) s.file = NULL;
-  if (j->place != NULL && j->place(r->site, file, sizeof file, &s.line)) s.file = file;
+  if (r->depth == 0 || !toft_snapshot_symbol(writer, r->stack[0], &s)) s.file = NULL;
+  if (writer->place != NULL && writer->place(r->site, file, sizeof file, &s.line)) s.file = file;
   toft_json_next(j);
   toft_json_open(j, "{");
   toft_json_key(j, "site");
@@ -215,7 +109,7 @@ static int toft_json_site(void *arg, const toft_site_report *r) {
   toft_json_number(j, "bytes", r->bytes);
   toft_json_key(j, "stack");
   toft_json_open(j, "[");
-  for (size_t i = 0; i < r->depth; i++) toft_json_frame(j, r->stack[i]);
+  for (size_t i = 0; i < r->depth; i++) toft_json_call(writer, r->stack[i]);
   toft_json_close(j, "]");
   toft_json_close(j, "}");
   return j->code;
@@ -266,7 +160,8 @@ static void toft_json_begin(toft_json *j) {
 }
 
 /* The rest of the object; w == NULL: nothing is instrumented. */
-static void toft_json_report(toft_json *j, const toft_stats *s, const toft_instruments *w) {
+static void toft_json_report(toft_snapshot_writer *writer, const toft_stats *s, const toft_instruments *w) {
+  toft_json *j = &writer->json;
   toft_json_stats(j, s);
   toft_json_key(j, "tags");
   toft_json_open(j, "[");
@@ -278,8 +173,9 @@ static void toft_json_report(toft_json *j, const toft_stats *s, const toft_instr
   toft_json_close(j, "]");
   toft_json_key(j, "sites");
   toft_json_open(j, "[");
-  if (w != NULL) (void)toft_each_site(w, toft_json_site, j);
+  if (w != NULL) (void)toft_each_site(w, toft_json_site, writer);
   toft_json_close(j, "]");
+  if (w != NULL && w->site_count != 0) toft_json_modules(j);
   toft_json_close(j, "}");
 }
 
@@ -299,15 +195,14 @@ static int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_opti
 int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write_fn *write, void *arg) {
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
   if (!toft_snapshot_read(&o, given)) return TOFT_EARG;
-  toft_json j;
+  toft_snapshot_writer w;
   toft_dwarf dwarf;
   int named = (o.flags & TOFT_SNAPSHOT_DWARF) && o.symbolizer == NULL && toft_dwarf_open(&dwarf);
-  memset(&j, 0, sizeof j);
-  j.write = write;
-  j.arg = arg;
-  j.symbolizer = o.symbolizer != NULL ? o.symbolizer : named ? toft_dwarf_symbolize : toft_symbolize;
-  j.symbolizer_arg = named ? &dwarf : o.symbolizer_arg;
-  if (o.flags & TOFT_SNAPSHOT_ADDRESSES) j.symbolizer = NULL;
+  memset(&w, 0, sizeof w);
+  w.json = toft_json_to(write, arg);
+  w.symbolizer = o.symbolizer != NULL ? o.symbolizer : named ? toft_dwarf_symbolize : toft_symbolize;
+  w.symbolizer_arg = named ? &dwarf : o.symbolizer_arg;
+  if (o.flags & TOFT_SNAPSHOT_ADDRESSES) w.symbolizer = NULL;
   /* The arena is busy during the whole snapshot, so that write cannot change it. */
   int own = toft_is_own(head);
   uint32_t was_busy = 0;
@@ -317,17 +212,17 @@ int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_wri
     was_busy = toft_begin_callback(toft_state_of(head));
   }
   toft_stats stats = toft_get_stats(head);
-  toft_json_begin(&j);
-  if (own && toft_state_of(head)->source != NULL) toft_json_budgets(&j, toft_state_of(head)->source);
-  toft_json_report(&j, &stats, own ? toft_state_of(head)->instruments : NULL);
-  toft_json_flush(&j);
+  toft_json_begin(&w.json);
+  if (own && toft_state_of(head)->source != NULL) toft_json_budgets(&w.json, toft_state_of(head)->source);
+  toft_json_report(&w, &stats, own ? toft_state_of(head)->instruments : NULL);
+  toft_json_flush(&w.json);
   if (own) {
     toft_end_callback(toft_state_of(head), was_busy);
     toft_set_limit(toft_state_of(head));
   }
   if (named) toft_dwarf_close(&dwarf);
-  if (j.code == 0 && (o.flags & TOFT_SNAPSHOT_CLEAR) && own) j.code = toft_clear_report(head);
-  return j.code;
+  if (w.json.code == 0 && (o.flags & TOFT_SNAPSHOT_CLEAR) && own) w.json.code = toft_clear_report(head);
+  return w.json.code;
 }
 
 typedef struct toft_text_sink {

@@ -126,9 +126,8 @@ static void toft_object_verify(const toft_recycler_checks *c, toft_object *o) {
 
 /* 0: another thread is in a call, which is reported, or this thread calls from a hook. */
 static int toft_recycler_begin_call(toft_recycler_checks *c, const char *op, uintptr_t site) {
-  size_t me = toft_thread_id(), other = 0;
-  toft_call_info call = {op, toft_call_site_hint != 0 ? toft_call_site_hint : site, me};
-  toft_call_site_hint = 0;
+  toft_call_info call = toft_call_begun(op, site);
+  size_t me = call.thread, other = 0;
   if (TOFT_CAS_ACQUIRE(&c->busy_thread, &other, me)) {
     c->call = call;
     return 1;

@@ -99,9 +99,7 @@ static void toft_region_report_outside(const toft_region *r, uintptr_t site) {
   memset(&s, 0, sizeof s);
   s.from = (uintptr_t)r->base;
   s.to = s.from + r->control->max;
-  s.call.op = "checkpoint";
-  s.call.site = site;
-  s.call.thread = toft_thread_id();
+  s.call = toft_call_begun("checkpoint", site);
   int can_read = toft_mappings_read(&s.writable, 1);
   for (toft_region_arena_link *link = r->arenas; can_read && link != NULL; link = link->older) {
     toft_state *a = toft_region_arena_of(link);
@@ -125,9 +123,7 @@ static void toft_region_report_leases(const toft_region *r, uintptr_t site) {
   size_t count = toft_leases_within(from, from + r->control->max, leased, TOFT_OUTSIDE_MAX);
   memset(&f, 0, sizeof f);
   f.kind = TOFT_FOUND_LEASE_INSIDE;
-  f.detected.op = "restore";
-  f.detected.site = site;
-  f.detected.thread = toft_thread_id();
+  f.detected = toft_call_begun("restore", site);
   for (size_t i = 0; i < toft_min(count, TOFT_OUTSIDE_MAX); i++) {
     f.arena = leased[i];
     f.p = (const unsigned char *)leased[i];

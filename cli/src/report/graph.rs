@@ -86,6 +86,10 @@ pub struct Graph {
     pub frames: Table<Frame>,
     pub nodes: Table<Node>,
     pub sites: Table<Site>,
+    /// Of the first call of each frame of a snapshot, behind the call.
+    pub addresses: HashMap<u32, u64>,
+    /// Of the last report.
+    pub modules: Vec<snapshot::Module>,
     offsets: bool,
 }
 
@@ -101,8 +105,15 @@ impl Graph {
     /// `offsets`: whether two calls of one function that have no line are two sites. A difference of two programs
     /// ignores offsets, which change with every change of the code.
     pub fn new(offsets: bool) -> Graph {
-        let mut graph =
-            Graph { strings: Table::new(), frames: Table::new(), nodes: Table::new(), sites: Table::new(), offsets };
+        let mut graph = Graph {
+            strings: Table::new(),
+            frames: Table::new(),
+            nodes: Table::new(),
+            sites: Table::new(),
+            addresses: HashMap::new(),
+            modules: Vec::new(),
+            offsets,
+        };
         let empty = graph.string("");
         let frame = Frame { kind: Kind::Call, label: empty, file: empty, line: 0, column: 0, offset: 0, module: empty };
         let frame = graph.frames.add(frame);
@@ -120,6 +131,7 @@ impl Graph {
 
     /// The sites of a report, by bytes.
     pub fn report(&mut self, report: &Report) -> Vec<Amount> {
+        self.modules.clone_from(&report.modules);
         let sites = report.sites.iter().map(|site| {
             let tag = self.string(&site.tag);
             let mut node = 0;
@@ -175,6 +187,7 @@ impl Graph {
     }
 
     fn frame_of_snapshot(&mut self, frame: &snapshot::Frame) -> u32 {
+        let address = frame.number();
         let module = frame.module.as_deref().unwrap_or_default();
         let label = match &frame.function {
             Some(function) => self.string(function),
@@ -183,7 +196,11 @@ impl Graph {
         };
         let line = frame.line.unwrap_or(0);
         let frame = Frame {
-            kind: if frame.function.is_some() { Kind::Call } else { Kind::Unnamed },
+            kind: match &frame.function {
+                Some(_) if frame.inlined => Kind::Inlined,
+                Some(_) => Kind::Call,
+                None => Kind::Unnamed,
+            },
             label,
             file: self.string(frame.file.as_deref().unwrap_or_default()),
             line,
@@ -191,7 +208,11 @@ impl Graph {
             offset: if line == 0 && self.offsets { frame.offset.unwrap_or(0) } else { 0 },
             module: self.string(module),
         };
-        self.frames.add(frame)
+        let number = self.frames.add(frame);
+        if let Some(address) = address {
+            self.addresses.entry(number).or_insert(address);
+        }
+        number
     }
 
     fn place(&mut self, place: &snapshot::Place) -> u32 {

@@ -65,10 +65,24 @@ pub fn columns(text: &str) -> usize {
     text.width()
 }
 
-/// At most `width` columns: the middle of a longer text is replaced by an ellipsis.
+/// At most `width` columns. Of a longer call, `function (place)`, the folders of its file are left out, then the arguments
+/// of the function; then, as of any text, the middle.
 pub fn shorten(text: &str, width: usize) -> String {
     if columns(text) <= width {
         return text.into();
+    }
+    if let Some((function, place)) = text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) {
+        let place = format!(" ({})", place.rsplit('/').next().unwrap_or(place));
+        let arguments =
+            function.char_indices().find(|(at, c)| *c == '(' && *at > 0 && !function[..*at].ends_with("operator"));
+        let name = arguments.map_or(function, |(at, _)| &function[..at]);
+        let room = width.saturating_sub(columns(&place));
+        if let Some(fits) = [function, name].into_iter().find(|name| columns(name) <= room) {
+            return format!("{fits}{place}");
+        }
+        if room >= columns(&place) {
+            return format!("{}{place}", shorten(name, room));
+        }
     }
     if width <= 1 {
         return "…".chars().take(width).collect();
@@ -92,34 +106,14 @@ fn taken(text: impl Iterator<Item = char>, width: usize) -> String {
 
 /// Breaks a paragraph into lines. The lines after the first begin with `indent` blanks.
 pub fn wrapped(first: &str, text: &str, indent: usize, width: usize) -> String {
-    let mut lines = String::from(first);
-    let mut used = columns(first);
-    let mut begins = true; // no word is in the line yet
-    for mut word in text.split_whitespace() {
-        if !begins && used + 1 + columns(word) > width {
-            lines.push('\n');
-            lines.push_str(&" ".repeat(indent));
-            used = indent;
-        } else if !begins {
-            lines.push(' ');
-            used += 1;
-        }
-        begins = false;
-        // A word that no line can hold is broken.
-        while used + columns(word) > width {
-            let part = taken(word.chars(), width.saturating_sub(used).max(2));
-            let part = if part.is_empty() { word.chars().take(1).collect() } else { part };
-            word = &word[part.len()..];
-            lines.push_str(&part);
-            lines.push('\n');
-            lines.push_str(&" ".repeat(indent));
-            used = indent;
-        }
-        lines.push_str(word);
-        used += columns(word);
-    }
-    lines.push('\n');
-    lines
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let after = " ".repeat(indent);
+    let options = textwrap::Options::new(width)
+        .initial_indent(first)
+        .subsequent_indent(&after)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .word_separator(textwrap::WordSeparator::AsciiSpace);
+    textwrap::fill(&words, options) + "\n"
 }
 
 /// A table whose first column is a name and whose others are numbers.
@@ -269,13 +263,17 @@ mod tests {
         assert_eq!(shorten("0123456789", 7), "012…789");
         assert_eq!(shorten("0123456789", 6), "01…789");
         assert_eq!(shorten("漢字漢字漢字", 7), "漢…字");
+        let call = "operator new(unsigned long) (src/memory/new.cpp:58)";
+        assert_eq!(shorten(call, 44), "operator new(unsigned long) (new.cpp:58)");
+        assert_eq!(shorten(call, 30), "operator new (new.cpp:58)");
+        assert_eq!(shorten("a_function_with_a_long_name(int) (new.cpp:58)", 28), "a_funct…ng_name (new.cpp:58)");
         assert_eq!((shorten("ab", 1), shorten("ab", 0)), ("…".into(), "".into()));
     }
 
     #[test]
     fn paragraphs_are_broken_at_blanks_and_long_words_anywhere() {
         assert_eq!(wrapped("- ", "one two three", 2, 9), "- one two\n  three\n");
-        assert_eq!(wrapped("", "aaaaaaaaaa b", 2, 6), "aaaaaa\n  aaaa\n  b\n");
+        assert_eq!(wrapped("", "aaaaaaaaaa b", 2, 6), "aaaa\n  aaaa\n  aa b\n");
         assert_eq!(wrapped("  ", "", 2, 6), "  \n");
     }
 

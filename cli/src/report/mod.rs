@@ -8,14 +8,22 @@ mod input;
 mod layout;
 pub mod page;
 mod pprof;
+mod resolve;
+mod skip;
 mod snapshot;
 mod speedscope;
 mod tags;
 pub mod text;
 
+pub use graph::visible;
+pub use resolve::resolve;
+pub use snapshot::{Module, Site};
+
+use crate::places::Places;
 use anyhow::{bail, Context, Result};
 use graph::{Amount, Graph};
 use input::Document;
+use skip::Skip;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -41,6 +49,10 @@ pub struct Arguments {
     /// Sites in the text.
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
+    /// Functions that only pass an allocation on, beside the known ones (malloc, xmalloc, operator new and others): text and
+    /// page show the call of the first other one as the site.
+    #[arg(long, value_name = "REGEX")]
+    skip: Option<regex_lite::Regex>,
     /// Writes one HTML page that needs no other file and no network.
     #[arg(long, value_name = "OUT.html")]
     html: Option<PathBuf>,
@@ -78,27 +90,46 @@ pub fn main(arguments: Arguments) -> Result<ExitCode> {
     }
     match arguments.diff {
         true => difference(&arguments)?,
-        false => outputs(&arguments, &input::read(&arguments.files)?)?,
+        false => outputs(&arguments, read(&arguments.files)?)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Reads the files, and names the calls that they have no names for.
+fn read(files: &[PathBuf]) -> Result<Document> {
+    let mut document = input::read(files)?;
+    if let Document::Series(moments) = &mut document {
+        let (mut places, mut unresolved) = (Places::default(), resolve::Unresolved::new());
+        for view in moments.iter_mut().flat_map(|moment| &mut moment.views) {
+            unresolved.append(&mut resolve(&mut view.report.sites, &view.report.modules, &mut places));
+        }
+        eprint!("{}", resolve::notes(&unresolved));
+    }
+    Ok(document)
 }
 
 fn same_file(file: &Path, out: &Path) -> bool {
     file == out || file.canonicalize().is_ok_and(|file| out.canonicalize().is_ok_and(|out| file == out))
 }
 
-fn outputs(arguments: &Arguments, document: &Document) -> Result<()> {
+fn outputs(arguments: &Arguments, mut document: Document) -> Result<()> {
     let title = title(&arguments.files);
+    exports(arguments, &document, &title)?;
+    let skip = Skip::new(arguments.skip.clone());
+    match &mut document {
+        Document::Series(moments) => skip.moments(moments),
+        Document::Advice(advice) => skip.advice(advice),
+    }
     let files = [&arguments.html, &arguments.pprof, &arguments.speedscope, &arguments.folded];
     if arguments.text || files.iter().all(|out| out.is_none()) {
-        print(&match document {
+        print(&match &document {
             Document::Series(moments) => text::series(moments, arguments.top, text::terminal_width()),
             Document::Advice(advice) => text::advice(advice, text::terminal_width()),
         })?;
     }
     if let Some(out) = &arguments.html {
         write(out, |file| {
-            let page = match document {
+            let page = match &document {
                 Document::Series(moments) => page::series(moments, &title, false),
                 Document::Advice(advice) => page::advice(advice, &title),
             };
@@ -106,7 +137,12 @@ fn outputs(arguments: &Arguments, document: &Document) -> Result<()> {
             file.flush()
         })?;
     }
-    if files[1..].iter().all(|out| out.is_none()) {
+    Ok(())
+}
+
+/// Stacks as they were recorded, for programs that have filters of their own.
+fn exports(arguments: &Arguments, document: &Document, title: &str) -> Result<()> {
+    if [&arguments.pprof, &arguments.speedscope, &arguments.folded].iter().all(|out| out.is_none()) {
         return Ok(());
     }
     let (graph, amounts) = sites(document);
@@ -120,7 +156,7 @@ fn outputs(arguments: &Arguments, document: &Document) -> Result<()> {
         write(out, |file| pprof::write(&graph, &amounts, file))?;
     }
     if let Some(out) = &arguments.speedscope {
-        write(out, |file| speedscope::write(&graph, &amounts, &title, file))?;
+        write(out, |file| speedscope::write(&graph, &amounts, title, file))?;
     }
     if let Some(out) = &arguments.folded {
         let weight = |amount: &Amount| match arguments.weight {
@@ -148,11 +184,12 @@ fn sites(document: &Document) -> (Graph, Vec<Amount>) {
 fn difference(arguments: &Arguments) -> Result<()> {
     let mut pair = Vec::new();
     for file in &arguments.files {
-        match input::read(std::slice::from_ref(file))? {
+        match read(std::slice::from_ref(file))? {
             Document::Series(mut moments) => pair.extend(moments.pop()),
             Document::Advice(_) => bail!("{}: this is an advice; --diff compares snapshots", file.display()),
         }
     }
+    Skip::new(arguments.skip.clone()).moments(&mut pair);
     if arguments.text || arguments.html.is_none() {
         print(&text::difference(&pair[0], &pair[1], arguments.top, text::terminal_width()))?;
     }

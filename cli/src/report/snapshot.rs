@@ -1,7 +1,7 @@
 //! Snapshots as docs/snapshot.md describes them, and the values that are computed from a series of them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use serde::{de::Error, Deserialize, Deserializer};
+use serde::{de::Error, Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -23,6 +23,9 @@ pub struct Report {
     /// Of the process, or of one tree.
     #[serde(default)]
     pub budgets: Vec<Budget>,
+    /// Those of the process.
+    #[serde(default)]
+    pub modules: Vec<Module>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -120,7 +123,7 @@ pub struct Phase {
     pub kept: i64,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Site {
     pub site: Place,
     pub tag: String,
@@ -131,7 +134,7 @@ pub struct Site {
     pub stack: Vec<Frame>,
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Hash)]
 pub struct Place {
     pub file: String,
     pub line: u64,
@@ -139,14 +142,67 @@ pub struct Place {
     pub number: u64,
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Hash)]
 pub struct Frame {
     pub address: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub module_offset: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
+    /// Into the next call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inlined: bool,
+}
+
+impl Frame {
+    pub fn number(&self) -> Option<u64> {
+        hex(&self.address).filter(|address| *address != 0)
+    }
+}
+
+/// Code of the program or of a shared library, where the process had it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Module {
+    /// The path of its file.
+    pub module: String,
+    address: String,
+    pub size: u64,
+    /// Of its first byte in the file.
+    #[serde(default)]
+    pub offset: u64,
+    /// `None`: the file has none.
+    pub build_id: Option<String>,
+}
+
+impl Module {
+    pub fn start(&self) -> u64 {
+        hex(&self.address).unwrap_or(u64::MAX)
+    }
+
+    /// The offset in the file of a call in it, which returns to `address`.
+    pub fn offset_of(&self, address: u64) -> u64 {
+        address.wrapping_sub(1).wrapping_sub(self.start()).wrapping_add(self.offset)
+    }
+
+    /// The one that a call, which returns to `address`, is in.
+    pub fn of(modules: &[Module], address: u64) -> Option<&Module> {
+        modules.iter().find(|module| {
+            let within = (address - 1).checked_sub(module.start());
+            within.is_some_and(|within| within < module.size)
+        })
+    }
+}
+
+fn hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
 /// A `Snapshot` of Rust's `Frames`.
@@ -284,6 +340,7 @@ impl Report {
             }
         }
         self.sites.extend(other.sites.iter().cloned());
+        self.modules.extend(other.modules.iter().cloned());
         self
     }
 }

@@ -4,6 +4,7 @@
 use super::finding;
 use super::graph::{visible, Amount, Graph};
 use super::layout::{bytes, columns, grouped, percent, seconds, shorten, signed, wrapped, Table};
+use super::skip::Skip;
 use super::snapshot::{self, Budget, Moment, Phase, Report, Stats, Tag};
 use super::tags;
 use crate::advice::{self, Advice, Recipe, Verdict};
@@ -366,8 +367,11 @@ pub fn recipe(recipe: Recipe) -> &'static str {
     }
 }
 
-/// An advice, in at most `width` columns.
+/// An advice, in at most `width` columns, without the functions that only pass an allocation on.
 pub fn advice(of: &Advice, width: usize) -> String {
+    let mut of = of.clone();
+    Skip::default().advice(&mut of);
+    let of = &of;
     let mut text = String::new();
     heading(&mut text, verdict(of.verdict));
     text += &wrapped("  ", &visible(&of.summary), 2, width);

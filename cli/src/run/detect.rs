@@ -10,17 +10,17 @@ enum Contains {
     Nothing,
     /// The crate without its feature `diagnostics`, or a library without checks.
     Silent,
-    /// A library from before profiles.
-    Checks,
+    /// A library that writes no objects.
+    Old,
     All,
 }
 
 fn contains(bytes: &[u8]) -> Contains {
     let has = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
-    if has(b"TOFT_PROFILE") {
+    if has(b"TOFT_FINDINGS_JSON") {
         Contains::All
     } else if has(b"TOFT_CHECKED") {
-        Contains::Checks
+        Contains::Old
     } else if has(b"toft-rust") || has(b"toft-c") {
         Contains::Silent
     } else {
@@ -33,7 +33,7 @@ fn libraries(executable: &Path, bytes: &[u8]) -> Vec<PathBuf> {
     let Ok(file) = object::File::parse(bytes) else { return Vec::new() };
     let names = file.section_by_name(".dynstr").and_then(|section| section.data().ok()).unwrap_or_default();
     let names = names.split(|byte| *byte == 0).filter_map(|name| std::str::from_utf8(name).ok());
-    let places = super::places::Places::new(executable);
+    let places = crate::places::Places::new(executable);
     let is_system = |name: &str| {
         ["libc.", "libm.", "libpthread.", "libdl.", "libgcc_s.", "libstdc++.", "ld-linux"]
             .iter()
@@ -63,8 +63,8 @@ pub fn explain(program: &Path, executable: Option<&Path>, profile: bool, failed:
             "toft: {name} contains Toft without diagnostics, so nothing was looked at; in Rust add \
              features = [\"diagnostics\"] to the dependency on toft\n"
         ),
-        Some(Contains::Checks) if profile => {
-            format!("toft: the copy of Toft in {name} is too old for profiles; build it with a later one\n")
+        Some(Contains::Old) => {
+            format!("toft: the copy of Toft in {name} is too old for this command; build it with a later one\n")
         }
         _ if profile && failed => format!(
             "toft: there is no profile: {name} wrote none before its end, which was not by exit; --signal USR1 requests \

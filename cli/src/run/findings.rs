@@ -1,206 +1,216 @@
-//! The lines that the library writes: one finding each. Equal findings, of one kind at the same places, are one group.
+//! The findings that the library writes, a JSON object each. Equal findings, of one kind at the same places, are one group.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::places::Places;
-use std::collections::HashMap;
+use crate::places::{Call, Places};
+use crate::report::visible;
+use serde::Deserialize;
+use std::{collections::HashMap, path::PathBuf};
 
 /// Groups that are shown.
 const SHOWN: usize = 100;
+/// Calls of a place that are shown.
+const CALLS: usize = 3;
 
-/// The kinds of findings of both libraries, in the order in which they are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    Overrun,
-    Underrun,
-    LateWrite,
-    UseAfterRelease,
-    DoubleFree,
-    BadFree,
-    DoubleRelease,
-    WrongSize,
-    ForeignPointer,
-    StaleMark,
-    TwoThreads,
-    WrongThread,
-    RefusedRelease,
-    OverwrittenArena,
-    Leak,
-    OverBudget,
-    /// Findings that there was no memory to keep.
-    Lost,
-    /// Of a later library.
-    Other,
-}
-
-/// The begin of a line, and the name for --fail-on.
-const NAMES: [(Kind, &str, &str); 17] = [
-    (Kind::Overrun, "overrun", "overrun"),
-    (Kind::Underrun, "underrun", "underrun"),
-    (Kind::LateWrite, "late write", "late-write"),
-    (Kind::UseAfterRelease, "use after release", "use-after-release"),
-    (Kind::DoubleFree, "double free", "double-free"),
-    (Kind::BadFree, "bad free", "bad-free"),
-    (Kind::DoubleRelease, "double release", "double-release"),
-    (Kind::WrongSize, "wrong size", "wrong-size"),
-    (Kind::ForeignPointer, "foreign pointer", "foreign-pointer"),
-    (Kind::StaleMark, "stale mark", "stale-mark"),
-    (Kind::TwoThreads, "two threads at once", "two-threads"),
-    (Kind::WrongThread, "wrong thread", "wrong-thread"),
-    (Kind::RefusedRelease, "refused release", "refused-release"),
-    (Kind::OverwrittenArena, "overwritten arena", "overwritten-arena"),
-    (Kind::Leak, "leak", "leak"),
-    (Kind::OverBudget, "over budget", "budget"),
-    (Kind::Lost, "lost", "lost"),
+/// The kinds of both libraries, in the order in which they are shown, with their names in sentences. A kind of a later
+/// library follows them.
+const KINDS: [(&str, &str); 19] = [
+    ("overrun", "overrun"),
+    ("underrun", "underrun"),
+    ("late-write", "late write"),
+    ("use-after-release", "use after release"),
+    ("double-free", "double free"),
+    ("bad-free", "bad free"),
+    ("double-release", "double release"),
+    ("wrong-size", "wrong size"),
+    ("foreign-pointer", "foreign pointer"),
+    ("stale-mark", "stale mark"),
+    ("two-threads", "two threads at once"),
+    ("wrong-thread", "wrong thread"),
+    ("refused-release", "refused release"),
+    ("overwritten-arena", "overwritten arena"),
+    ("outside", "pointer out of a region"),
+    ("lease-inside", "lease in a region"),
+    ("leak", "leak"),
+    ("budget", "over budget"),
+    ("lost", "lost"),
 ];
 
-impl Kind {
-    fn of(message: &str) -> Kind {
-        let begins = |name: &str| message.strip_prefix(name).is_some_and(|rest| rest.starts_with(':'));
-        NAMES.iter().find(|(_, name, _)| begins(name)).map_or(Kind::Other, |(kind, ..)| *kind)
+/// An argument of --fail-on: a kind, or `any`.
+pub fn wanted(text: &str) -> Result<String, String> {
+    if text == "any" {
+        return Ok(text.into());
     }
+    let found = KINDS.iter().find(|(kind, name)| text == *kind || text == *name);
+    found.map(|(kind, _)| (*kind).into()).ok_or_else(|| {
+        let names = KINDS.map(|(kind, _)| kind).join(", ");
+        format!("not a kind of finding: any, {names}")
+    })
+}
 
-    /// An argument of --fail-on; `None`: any.
-    pub fn wanted(text: &str) -> Result<Option<Kind>, String> {
-        if text == "any" {
-            return Ok(None);
-        }
-        let found = NAMES.iter().find(|(_, name, short)| text == *short || text == *name);
-        found.map(|(kind, ..)| Some(*kind)).ok_or_else(|| {
-            let names = NAMES.iter().map(|(.., short)| *short).collect::<Vec<_>>().join(", ");
-            format!("not a kind of finding: any, {names}")
-        })
-    }
+/// The name of a kind in sentences.
+pub fn name(kind: &str) -> &str {
+    KINDS.iter().find(|(known, _)| *known == kind).map_or(kind, |(_, name)| name)
+}
+
+#[derive(Deserialize)]
+struct Finding {
+    kind: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    places: Vec<Place<Frame>>,
+}
+
+/// A call of the program that has to do with a finding.
+#[derive(Clone, Deserialize, serde::Serialize)]
+pub struct Place<Call> {
+    /// `allocated`, `returned`, `running`, `noticed`, or a word of a later library.
+    pub role: String,
+    /// The operation: `alloc`, `reset` and so on. Empty: not known.
+    #[serde(default)]
+    pub call: String,
+    pub thread: Option<u64>,
+    /// Newest call first.
+    pub stack: Vec<Call>,
+}
+
+#[derive(Clone, Deserialize)]
+struct Frame {
+    function: Option<String>,
+    file: Option<String>,
+    #[serde(default)]
+    line: u32,
+    #[serde(default)]
+    column: u32,
+    module: Option<PathBuf>,
+    module_offset: Option<u64>,
 }
 
 /// Findings of one kind at the same places.
 pub struct Group {
-    pub kind: Kind,
+    pub kind: String,
     pub count: u64,
-    /// Parts of the first finding's line.
-    clauses: Vec<Clause>,
+    /// Of the first finding, with its kind.
+    pub text: String,
+    pub places: Vec<Place<Call>>,
 }
 
-/// A part of a line: words, and the place that they end with.
-#[derive(Debug, PartialEq)]
-struct Clause {
-    words: String,
-    place: Option<String>,
-}
-
-/// Splits a message where a semicolon or " at " is outside of written bytes in quotes. An address ("at 0x...") is no place;
-/// addresses and numbers of threads are left out, since they differ between equal findings.
-fn clauses(message: &str) -> Vec<Clause> {
-    let mut parts: Vec<String> = vec![String::new()];
-    let (mut quoted, mut escaped) = (false, false);
-    for c in message.chars() {
-        let ends = c == ';' && !quoted;
-        quoted ^= c == '"' && !escaped;
-        escaped = c == '\\' && !escaped;
-        match ends {
-            true => parts.push(String::new()),
-            false => parts.last_mut().expect("there is one").push(c),
-        }
+/// The calls of the program's own code, as far as files are known; at least one call, if any is known.
+fn own_calls(stack: &[Frame], places: &mut Places) -> Vec<Call> {
+    let calls = stack.iter().flat_map(|frame| calls(frame, places));
+    let all: Vec<Call> = calls.collect();
+    let own = |call: &&Call| call.file.is_some() && call.line != 0 && !call.is_library();
+    let shown: Vec<Call> = all.iter().filter(own).take(CALLS).cloned().collect();
+    if shown.is_empty() {
+        all.into_iter().take(1).collect()
+    } else {
+        shown
     }
-    parts.iter().flat_map(|part| split_at_places(part.trim())).collect()
 }
 
-fn split_at_places(part: &str) -> Vec<Clause> {
-    let mut found = Vec::new();
-    let (mut words, mut rest) = (String::new(), part);
-    while let Some(at) = next_at(rest) {
-        words.push_str(&rest[..at]);
-        rest = &rest[at + 4..];
-        if let Some(hex) = rest.strip_prefix("0x") {
-            rest = hex.trim_start_matches(|c: char| c.is_ascii_hexdigit());
-            continue;
-        }
-        let end = rest.find(" by thread ").unwrap_or(rest.len());
-        found.push(Clause { words: std::mem::take(&mut words), place: Some(rest[..end].to_owned()) });
-        rest = without_thread(&rest[end..]);
-    }
-    words.push_str(rest);
-    let words = match words.find(" by thread ") {
-        Some(by) => words[..by].to_owned() + without_thread(&words[by..]),
-        None => words,
+/// The calls of a frame, with those that are inlined there. A module without names gives its offset as the function.
+fn calls(frame: &Frame, places: &mut Places) -> Vec<Call> {
+    let (function, file) = (frame.function.clone(), frame.file.clone());
+    let known = Call { function, file, line: frame.line, column: frame.column, inlined: false };
+    let (Some(module), Some(offset), None) = (&frame.module, frame.module_offset, &frame.file) else {
+        return vec![known];
     };
-    if !words.trim().is_empty() || found.is_empty() {
-        found.push(Clause { words, place: None });
+    let found = places.calls(module, offset);
+    if !found.is_empty() {
+        return found;
     }
-    for clause in &mut found {
-        clause.words = clause.words.trim().trim_start_matches(',').trim().to_owned();
-    }
-    found
+    let name = module.file_name().unwrap_or_default().to_string_lossy();
+    let place = format!("{name}+{offset:#x}");
+    vec![Call { function: Some(known.function.map_or(place.clone(), |name| format!("{name} ({place})"))), ..known }]
 }
 
-/// The next " at " outside of quotes.
-fn next_at(text: &str) -> Option<usize> {
-    let (mut quoted, mut escaped) = (false, false);
-    for (i, c) in text.char_indices() {
-        quoted ^= c == '"' && !escaped;
-        escaped = c == '\\' && !escaped;
-        if !quoted && text[i..].starts_with(" at ") && !text[i..].starts_with(" at once:") {
-            return Some(i);
-        }
-    }
-    None
-}
+/// What equal findings have in common: the kind, and the role and first call of each place.
+type Key = (String, Vec<(String, Option<Call>)>);
 
-/// Without " by thread 12" at its beginning.
-fn without_thread(text: &str) -> &str {
-    text.strip_prefix(" by thread ").map_or(text, |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()))
-}
-
-/// The lines of a file as groups, by kind and then by count.
-pub fn group(text: &str) -> Vec<Group> {
+/// The lines of a file as groups, by kind and then by count. What is no finding is left out.
+pub fn group(text: &str, places: &mut Places) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    let mut known: HashMap<(Kind, Vec<Option<String>>), usize> = HashMap::new();
-    for message in text.lines().filter_map(|line| line.strip_prefix("toft: ")) {
-        let kind = Kind::of(message);
-        let clauses = clauses(message);
-        let places = clauses.iter().map(|clause| clause.place.clone()).collect();
-        let at = *known.entry((kind, places)).or_insert_with(|| {
-            groups.push(Group { kind, count: 0, clauses });
+    let mut known: HashMap<Key, usize> = HashMap::new();
+    for finding in text.lines().filter_map(|line| serde_json::from_str::<Finding>(line).ok()) {
+        let Finding { kind, text, places: found } = finding;
+        let resolved: Vec<Place<Call>> = found
+            .into_iter()
+            .map(|Place { role, call, thread, stack }| {
+                let stack = own_calls(&stack, places);
+                Place { role, call, thread, stack }
+            })
+            .collect();
+        let key = resolved.iter().map(|place| (place.role.clone(), place.stack.first().cloned())).collect();
+        let at = *known.entry((kind.clone(), key)).or_insert_with(|| {
+            groups.push(Group { kind, count: 0, text, places: resolved });
             groups.len() - 1
         });
         groups[at].count += 1;
     }
-    groups.sort_by_key(|group| (group.kind, std::cmp::Reverse(group.count))); // stable: in the order of time otherwise
+    let order = |kind: &str| KINDS.iter().position(|(known, _)| *known == kind).unwrap_or(KINDS.len());
+    // Stable: in the order of time otherwise.
+    groups.sort_by(|a, b| (order(&a.kind), &a.kind, b.count).cmp(&(order(&b.kind), &b.kind, a.count)));
     groups
 }
 
-fn times(count: u64) -> String {
-    if count == 1 {
-        String::new()
-    } else {
-        format!(" ({count} times)")
+impl Group {
+    /// The finding and how often it was, without its places.
+    pub fn sentence(&self) -> String {
+        let times = if self.count == 1 { String::new() } else { format!(" ({} times)", self.count) };
+        match self.text.split_once(':') {
+            Some((kind, rest)) => visible(&format!("{kind}{times}:{rest}")),
+            None => visible(&format!("{}{times}", self.text)),
+        }
     }
 }
 
-/// Each group with the source lines of its places, if the files can be read.
+impl<T> Place<T> {
+    pub fn words(&self) -> String {
+        match self.role.as_str() {
+            "noticed" if !self.call.is_empty() => format!("noticed by {}", self.call),
+            "returned" => self.call.clone(),
+            "running" => format!("{}, which has not returned,", self.call),
+            role => role.into(),
+        }
+    }
+}
+
+/// `function (file:line)`, as far as known.
+pub fn place_of(call: &Call) -> String {
+    let file = call.file.clone().map(|file| match (call.line, call.column) {
+        (0, _) => file,
+        (line, 0) => format!("{file}:{line}"),
+        (line, column) => format!("{file}:{line}:{column}"),
+    });
+    visible(&match (call.function.clone(), file) {
+        (Some(function), Some(file)) => format!("{function} ({file})"),
+        (one, other) => one.or(other).unwrap_or_else(|| "an unknown place".into()),
+    })
+}
+
+/// Each group with its places and the source lines of these, if the files can be read.
 pub fn show(groups: &[Group], places: &mut Places) -> String {
     let mut text = String::new();
     for group in groups.iter().take(SHOWN) {
-        let mut shown: Vec<String> = Vec::new();
-        for (i, clause) in group.clauses.iter().enumerate() {
-            let words = match (i, clause.words.split_once(':')) {
-                (0, Some((kind, rest))) => format!("toft: {kind}{}:{rest}", times(group.count)),
-                (0, None) => format!("toft: {}{}", clause.words, times(group.count)),
-                _ => format!("  {}", clause.words),
-            };
-            text += &words;
-            if let Some(place) = &clause.place {
-                let (name, line) = places.resolve(place);
-                text += &format!(" at {name}");
-                if let Some(line) = line.filter(|_| !shown.contains(&name)) {
-                    text += &format!("\n{line}");
-                }
-                shown.push(name);
-            }
+        text += &format!("toft: {}\n", group.sentence());
+        let mut shown: Vec<&Call> = Vec::new();
+        for place in &group.places {
+            let first = place.stack.first();
+            let at = first.map_or(String::new(), |call| format!(" at {}", place_of(call)));
+            text += &visible(&format!("  {}{at}", place.words()));
             text.push('\n');
+            let Some(first) = first else { continue };
+            let line = first.file.as_ref().and_then(|file| places.line(file, first.line));
+            if !shown.contains(&first) {
+                text.extend(line.map(|line| line + "\n"));
+                let callers = place.stack[1..].iter();
+                text.extend(callers.map(|call| format!("    from {}\n", place_of(call))));
+            }
+            shown.push(first);
         }
     }
     if groups.len() > SHOWN {
-        text += &format!("toft: {} more kinds and places; --findings FILE keeps all lines\n", groups.len() - SHOWN);
+        text += &format!("toft: {} more kinds and places; --format json has them all\n", groups.len() - SHOWN);
     }
     text
 }
@@ -211,99 +221,60 @@ pub fn summary(groups: &[Group]) -> String {
         return "toft: no findings\n".into();
     }
     let total: u64 = groups.iter().map(|group| group.count).sum();
-    let mut kinds: Vec<String> = Vec::new();
-    for kind in groups.chunk_by(|a, b| a.kind == b.kind) {
-        let count: u64 = kind.iter().map(|group| group.count).sum();
-        let name =
-            NAMES.iter().find(|(known, ..)| *known == kind[0].kind).map_or("of another kind", |(_, name, _)| name);
-        kinds.push(format!("{count} {name}"));
-    }
+    let kinds: Vec<String> = groups
+        .chunk_by(|a, b| a.kind == b.kind)
+        .map(|kind| format!("{} {}", kind.iter().map(|group| group.count).sum::<u64>(), visible(name(&kind[0].kind))))
+        .collect();
     let plural = |n: u64| if n == 1 { "" } else { "s" };
-    let places = groups.len() as u64;
-    let (s, of_places) = (plural(total), plural(places));
-    format!("toft: {total} finding{s} at {places} place{of_places}: {}\n", kinds.join(", "))
+    let (s, places) = (plural(total), groups.len() as u64);
+    format!("toft: {total} finding{s} at {places} place{}: {}\n", plural(places), kinds.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
-    fn parts(message: &str) -> Vec<(String, Option<String>)> {
-        clauses(message).into_iter().map(|clause| (clause.words, clause.place)).collect()
-    }
-
-    fn part(words: &str, place: Option<&str>) -> (String, Option<String>) {
-        (words.into(), place.map(str::to_owned))
-    }
-
-    #[test]
-    fn a_line_of_the_c_library() {
-        let line = r#"late write: byte 16 of 20 bytes at 0x5615a2c4f250 was written: 2 bytes " at \"; x" after reset at serve (server.c:14) by thread 1; allocated at serve (server.c:10) by thread 1; noticed by reset at 2f by thread 31"#;
-        assert_eq!(
-            parts(line),
-            [
-                part(
-                    r#"late write: byte 16 of 20 bytes was written: 2 bytes " at \"; x" after reset"#,
-                    Some("serve (server.c:14)")
-                ),
-                part("allocated", Some("serve (server.c:10)")),
-                part("noticed by reset", Some("2f")),
-            ]
-        );
-        let line = "two threads at once: alloc at f (a.c:1) by thread 1 has not returned; noticed by free at g+0x6d (p+0x12ac) by thread 2";
-        assert_eq!(
-            parts(line),
-            [
-                part("two threads at once: alloc", Some("f (a.c:1)")),
-                part("has not returned", None),
-                part("noticed by free", Some("g+0x6d (p+0x12ac)")),
-            ]
-        );
-        let line = "use after release: the arena at 0x7f12 was released at f (a.c:1) by thread 1; noticed by alloc by thread 2";
-        assert_eq!(
-            parts(line),
-            [part("use after release: the arena was released", Some("f (a.c:1)")), part("noticed by alloc", None)]
-        );
-    }
-
-    #[test]
-    fn a_line_of_the_crate() {
-        let line = "over budget: 10008 bytes of a soft budget of 10000; the last of them allocated at src/main.rs:7:9";
-        assert_eq!(
-            parts(line),
-            [
-                part("over budget: 10008 bytes of a soft budget of 10000", None),
-                part("the last of them allocated", Some("src/main.rs:7:9")),
-            ]
-        );
+    fn found(kind: &str, file: &str, line: u32, thread: u64) -> String {
+        let stack = json!([{"address": "0x1", "function": "f", "file": file, "line": line}]);
+        let place = json!({"role": "returned", "call": "reset", "thread": thread, "stack": stack});
+        let text = format!("{}: byte 1 of 2 bytes was written after reset", name(kind));
+        json!({"kind": kind, "library": "toft-c", "text": text, "size": 2, "places": [place], "later": 1}).to_string()
     }
 
     #[test]
     fn equal_findings_are_one_group() {
-        let overrun = |address, line, thread| {
-            format!("toft: overrun: byte 16 of 16 bytes at {address} was written: 1 byte \"!\"; allocated at f (a.c:{line}) by thread {thread}\n")
-        };
         let text = [
-            "toft: leak: a value of 24 bytes; allocated at a.rs:1:1\n".to_owned(),
-            overrun("0x10", 1, 1),
-            overrun("0x20", 2, 1),
-            overrun("0x30", 2, 7),
-            "not a finding\n".to_owned(),
-            "toft: something new: of a later library\n".to_owned(),
+            found("leak", "a.rs", 1, 1),
+            found("overrun", "a.c", 1, 1),
+            found("overrun", "a.c", 2, 1),
+            found("overrun", "a.c", 2, 7),
+            "not a finding".to_owned(),
+            found("of-a-later-library", "a.c", 2, 7),
         ];
-        let groups = group(&text.concat());
-        let seen: Vec<_> = groups.iter().map(|group| (group.kind, group.count)).collect();
-        assert_eq!(seen, [(Kind::Overrun, 2), (Kind::Overrun, 1), (Kind::Leak, 1), (Kind::Other, 1)]);
-        assert_eq!(summary(&groups), "toft: 5 findings at 4 places: 3 overrun, 1 leak, 1 of another kind\n");
+        let groups = group(&text.join("\n"), &mut Places::default());
+        let seen: Vec<_> = groups.iter().map(|group| (group.kind.as_str(), group.count)).collect();
+        assert_eq!(seen, [("overrun", 2), ("overrun", 1), ("leak", 1), ("of-a-later-library", 1)]);
+        assert_eq!(summary(&groups), "toft: 5 findings at 4 places: 3 overrun, 1 leak, 1 of-a-later-library\n");
         assert_eq!(summary(&[]), "toft: no findings\n");
+        let shown = show(&groups[..1], &mut Places::default());
+        let expected = "toft: overrun (2 times): byte 1 of 2 bytes was written after reset\n  reset at f (a.c:2)\n";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn names_are_whole_and_inert() {
+        let file = "/we at; home/a\n\x1b[31m\"\\.c";
+        let groups = group(&found("overrun", file, 1, 1), &mut Places::default());
+        assert_eq!(groups[0].places[0].stack[0].file.as_deref(), Some(file));
+        let shown = show(&groups, &mut Places::default());
+        assert!(shown.ends_with("  reset at f (/we at; home/a\\n\\x1b[31m\"\\.c:1)\n"), "{shown}");
     }
 
     #[test]
     fn kinds_for_an_exit_code() {
-        assert_eq!(Kind::wanted("any"), Ok(None));
-        assert_eq!(Kind::wanted("late-write"), Ok(Some(Kind::LateWrite)));
-        assert_eq!(Kind::wanted("late write"), Ok(Some(Kind::LateWrite)));
-        assert_eq!(Kind::wanted("budget"), Ok(Some(Kind::OverBudget)));
-        assert!(Kind::wanted("everything").unwrap_err().contains("leak"));
+        assert_eq!(wanted("any"), Ok("any".into()));
+        assert_eq!((wanted("late-write"), wanted("late write")), (Ok("late-write".into()), Ok("late-write".into())));
+        assert!(wanted("everything").unwrap_err().contains("leak"));
     }
 }

@@ -1,23 +1,23 @@
 //! `toft run`: runs a program that uses Toft, with checks, meters and budgets for all of its arenas.
 //!
 //! The library reads variables of the environment (docs/checked.md, docs/meters.md), and writes findings and profiles to
-//! files. `child` runs the program, `findings` reads what was found, `places` adds source lines, `profile` collects the
-//! profiles, and `detect` finds out whether the program contains Toft.
+//! files. `child` runs the program, `findings` reads what was found, `document` writes it for other programs, `profile`
+//! collects the profiles, and `detect` finds out whether the program contains Toft.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod child;
 mod detect;
+mod document;
 mod findings;
-mod places;
 mod profile;
 
+use crate::places::Places;
 use anyhow::{bail, Context, Result};
-use findings::Kind;
-use places::Places;
+use document::Format;
 use profile::Profiles;
 use std::{
     ffi::OsString,
-    io::{Read, Seek, SeekFrom, Write},
+    io::Write,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -59,14 +59,20 @@ pub struct Arguments {
     /// The program writes its profile after this signal too: USR1, USR2 or a number.
     #[arg(long, value_name = "NAME", requires = "profile", value_parser = signal)]
     signal: Option<String>,
-    /// Appends the findings to a file as well, a line each.
+    /// Appends each finding to a file at once as well, as a line of text.
     #[arg(long, value_name = "FILE")]
     findings: Option<PathBuf>,
+    /// The format of --out.
+    #[arg(long, value_enum, default_value_t = Format::Text, requires = "out")]
+    format: Format,
+    /// Writes the findings to a file when the program has ended; `-` is standard output, which the program uses too.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
     /// Ends with exit code 3 if there is a finding of this kind: any, budget, leak, overrun, underrun, late-write, double-free,
     /// bad-free, wrong-size, foreign-pointer, stale-mark, wrong-thread, two-threads, use-after-release, double-release,
-    /// refused-release, overwritten-arena.
-    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = Kind::wanted)]
-    fail_on: Vec<Option<Kind>>,
+    /// refused-release, overwritten-arena, outside, lease-inside, lost.
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = findings::wanted)]
+    fail_on: Vec<String>,
     /// The program and its arguments.
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
@@ -94,42 +100,25 @@ fn signal(text: &str) -> Result<String, String> {
 impl Arguments {
     /// The first complaint about options that do not fit together.
     fn complaint(&self, checks: bool) -> Option<&'static str> {
-        let budget = |kind: &Option<Kind>| *kind == Some(Kind::OverBudget);
-        if self.budget.is_none() && self.fail_on.iter().any(budget) {
+        if self.budget.is_none() && self.fail_on.iter().any(|kind| kind == "budget") {
             return Some("--fail-on budget needs --budget BYTES");
         }
         if !checks && self.budget.is_none() && !self.fail_on.is_empty() {
             return Some("--fail-on needs --check or --budget BYTES");
         }
-        if !checks && self.fail_on.iter().any(|kind| kind.is_some() && !budget(kind)) {
+        if !checks && self.fail_on.iter().any(|kind| kind != "any" && kind != "budget") {
             return Some("--fail-on with a kind of misuse needs --check");
         }
         None
     }
 }
 
-/// The part of a file that the program appends.
-struct Appended {
-    path: PathBuf,
-    from: u64,
-}
-
-impl Appended {
-    fn new(path: PathBuf) -> Result<Appended> {
-        let mut options = std::fs::OpenOptions::new();
-        std::os::unix::fs::OpenOptionsExt::mode(options.append(true).create(true), 0o600);
-        let file = options.open(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Appended { from: file.metadata()?.len(), path })
-    }
-
-    fn text(&self) -> Result<String> {
-        let mut bytes = Vec::new();
-        let mut file =
-            std::fs::File::open(&self.path).with_context(|| format!("cannot read {}", self.path.display()))?;
-        file.seek(SeekFrom::Start(self.from))?;
-        file.read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
+/// Creates a file that the library appends to, unless it exists.
+fn appendable(path: PathBuf) -> Result<PathBuf> {
+    let mut options = std::fs::OpenOptions::new();
+    std::os::unix::fs::OpenOptionsExt::mode(options.append(true).create(true), 0o600);
+    options.open(&path).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
 }
 
 pub fn main(arguments: Arguments) -> Result<ExitCode> {
@@ -141,13 +130,17 @@ pub fn main(arguments: Arguments) -> Result<ExitCode> {
     }
     let folder =
         tempfile::Builder::new().prefix("toft-").tempdir().context("cannot create a temporary folder; set TMPDIR")?;
-    let lines = match &arguments.findings {
-        Some(path) => Appended::new(std::path::absolute(path)?)?,
-        None => Appended::new(folder.path().join("findings"))?,
-    };
+    let objects = appendable(folder.path().join("findings"))?;
+    let lines = arguments.findings.as_ref().map(|path| appendable(std::path::absolute(path)?)).transpose()?;
+    if let Some(out) = arguments.out.as_ref().filter(|out| *out != Path::new("-")) {
+        std::fs::File::create(out).with_context(|| format!("cannot write {}", out.display()))?;
+    }
     let profiles = arguments.profile.as_deref().map(Profiles::new).transpose()?;
 
-    let mut environment: Vec<(&str, OsString)> = vec![("TOFT_FINDINGS", lines.path.clone().into())];
+    // An empty name is that of no file.
+    let lines = lines.map_or(OsString::new(), OsString::from);
+    let mut environment: Vec<(&str, OsString)> =
+        vec![("TOFT_FINDINGS_JSON", objects.clone().into()), ("TOFT_FINDINGS", lines)];
     if checks {
         environment.push(("TOFT_CHECKED", "1".into()));
     }
@@ -169,7 +162,8 @@ pub fn main(arguments: Arguments) -> Result<ExitCode> {
         Ok(ended) => ended,
         Err(error) => return Ok(cannot_run(&arguments.command[0], &error)),
     };
-    report(&arguments, checks, &lines.text()?, profiles, &ended)
+    let objects = std::fs::read(&objects).with_context(|| format!("cannot read {}", objects.display()))?;
+    report(&arguments, checks, &String::from_utf8_lossy(&objects), profiles, &ended)
 }
 
 /// Says why the program was not run. The exit codes are those of shells.
@@ -188,13 +182,13 @@ fn cannot_run(program: &std::ffi::OsStr, error: &std::io::Error) -> ExitCode {
 fn report(
     arguments: &Arguments,
     checks: bool,
-    lines: &str,
+    objects: &str,
     profiles: Option<Profiles>,
     ended: &child::Ended,
 ) -> Result<ExitCode> {
     let program = Path::new(&arguments.command[0]);
     let mut places = Places::new(ended.executable.as_deref().unwrap_or(program));
-    let found = findings::group(lines);
+    let found = findings::group(objects, &mut places);
     let mut text = findings::show(&found, &mut places);
     let written = profiles.as_ref().map(|profiles| profiles.collect(ended.pid, &mut places)).transpose()?;
 
@@ -219,10 +213,23 @@ fn report(
         let executable = ended.executable.as_deref();
         text += &detect::explain(program, executable, written.is_some(), ended.code != Some(0));
     }
-    let _ = std::io::stderr().write_all(text.as_bytes());
+    let document = match arguments.format {
+        Format::Text => text.clone(),
+        Format::Json => format!("{:#}\n", document::json(&found, &arguments.command, ended.code, ended.signal)),
+        Format::Sarif => format!("{:#}\n", document::sarif(&found, &places)),
+    };
+    match &arguments.out {
+        Some(out) if out == Path::new("-") => std::io::stdout().write_all(document.as_bytes())?,
+        Some(out) => {
+            std::fs::write(out, document).with_context(|| format!("cannot write {}", out.display()))?;
+        }
+        None => {}
+    }
+    if arguments.out.is_none() || arguments.format != Format::Text {
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
 
-    let fails =
-        found.iter().any(|group| arguments.fail_on.iter().any(|wanted| wanted.is_none_or(|kind| kind == group.kind)));
+    let fails = found.iter().any(|group| arguments.fail_on.iter().any(|kind| kind == "any" || *kind == group.kind));
     Ok(match (ended.code, ended.signal) {
         (Some(0), _) if fails => ExitCode::from(FOUND),
         (Some(code), _) => ExitCode::from(code as u8),

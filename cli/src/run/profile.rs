@@ -2,7 +2,8 @@
 //! not name.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::places::Places;
+use crate::places::Places;
+use crate::report::{resolve, Module, Site};
 use anyhow::{Context, Result};
 use serde_json::{json, Value};
 use std::{
@@ -170,7 +171,11 @@ fn merge(mut a: Value, b: Value) -> Value {
         &b["stats"],
         &["live", "allocated", "peak", "reserved", "wasted", "blocks", "source_calls"],
     );
-    let equal: [(&str, &[&str], &[&str]); 3] = [
+    if a["modules"].is_null() && b["modules"].is_array() {
+        a["modules"] = json!([]);
+    }
+    let equal: [(&str, &[&str], &[&str]); 4] = [
+        ("modules", &["address"], &[]),
         ("tags", &["name", "number"], &["live", "allocated"]),
         ("phases", &["name"], &["entries", "allocated", "kept"]),
         ("sites", &["site", "tag", "stack"], &["count", "bytes"]),
@@ -188,29 +193,11 @@ fn merge(mut a: Value, b: Value) -> Value {
     a
 }
 
-/// Adds function, file and line to the calls that have a module and an offset alone.
+/// Adds functions, files and lines to the calls that have an address alone.
 fn add_lines(profile: &mut Value, places: &mut Places) {
-    for site in profile["sites"].as_array_mut().into_iter().flatten() {
-        for call in site["stack"].as_array_mut().into_iter().flatten() {
-            let (Some(module), Some(offset)) = (call["module"].as_str(), call["module_offset"].as_u64()) else {
-                continue;
-            };
-            if !call["file"].is_null() {
-                continue;
-            }
-            let Some(found) = places.call(Path::new(module), offset) else { continue };
-            if let (Some(function), true) = (found.function, call["function"].is_null()) {
-                call["function"] = json!(function);
-                call["offset"] = json!(0);
-            }
-            call["file"] = json!(found.file);
-            call["line"] = json!(found.line);
-        }
-        let first = &site["stack"][0];
-        let (file, line) = (first["file"].clone(), first["line"].clone());
-        if site["site"]["file"] == "" && file.is_string() {
-            site["site"]["file"] = file;
-            site["site"]["line"] = line;
-        }
-    }
+    let sites = serde_json::from_value(profile["sites"].clone());
+    let modules = serde_json::from_value(profile["modules"].clone());
+    let (Ok::<Vec<Site>, _>(mut sites), Ok::<Vec<Module>, _>(modules)) = (sites, modules) else { return };
+    resolve(&mut sites, &modules, places);
+    profile["sites"] = json!(sites);
 }

@@ -1,0 +1,236 @@
+//! Calls in modules of a program: functions, files and lines from debug information, and the text of source lines.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use addr2line::Loader;
+use object::{Object, ObjectSegment};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
+
+/// Characters of a source line that are shown.
+const WIDTH: usize = 110;
+/// A longer name of a function loses the arguments of its templates.
+const LONG: usize = 80;
+
+#[derive(Default)]
+pub struct Places {
+    /// Of the program, its links followed; empty: not known.
+    pub executable: PathBuf,
+    modules: HashMap<PathBuf, Option<Module>>,
+    sources: HashMap<PathBuf, Option<Vec<String>>>,
+}
+
+struct Module {
+    debug: Loader,
+    /// The address of its first byte, which offsets are relative to.
+    base: u64,
+    /// Of each segment: offset in the file, size, address.
+    segments: Vec<(u64, u64, u64)>,
+    build_id: Option<String>,
+}
+
+/// A function and its place, as far as known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Call {
+    pub function: Option<String>,
+    pub file: Option<String>,
+    pub line: u32,
+    /// Of Rust's sites; 0: not known.
+    pub column: u32,
+    /// It is inlined into the next one.
+    pub inlined: bool,
+}
+
+/// Why the file of a module has no calls.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unknown {
+    Missing,
+    /// It has another build id: the program was built anew.
+    Changed,
+}
+
+impl Places {
+    pub fn new(executable: &Path) -> Places {
+        let executable = executable.canonicalize().unwrap_or_else(|_| executable.to_owned());
+        Places { executable, ..Places::default() }
+    }
+
+    /// The calls at an offset from the beginning of a module, the innermost inlined one first. None if the file has no
+    /// name for it.
+    pub fn calls(&mut self, module: &Path, offset: u64) -> Vec<Call> {
+        let path = self.path_of(module);
+        self.module(path).map_or(Vec::new(), |module| module.calls(module.base.wrapping_add(offset)))
+    }
+
+    /// The same at an offset in a file.
+    pub fn calls_at(&mut self, file: &Path, offset: u64) -> Vec<Call> {
+        let Some(module) = self.module(file.to_owned()) else { return Vec::new() };
+        let segment = module.segments.iter().find(|(begin, size, _)| offset.wrapping_sub(*begin) < *size);
+        segment.map_or(Vec::new(), |(begin, _, address)| module.calls(offset - begin + address))
+    }
+
+    /// Whether the file of a module is there, and has this build id.
+    pub fn check(&mut self, module: &Path, build_id: Option<&str>) -> Result<(), Unknown> {
+        let found = self.module(module.to_owned()).ok_or(Unknown::Missing)?;
+        match build_id {
+            Some(expected) if found.build_id.as_deref() != Some(expected) => Err(Unknown::Changed),
+            _ => Ok(()),
+        }
+    }
+
+    fn module(&mut self, path: PathBuf) -> Option<&Module> {
+        self.modules.entry(path).or_insert_with_key(|path| Module::open(path)).as_ref()
+    }
+
+    /// The program may have been run in another folder than this command.
+    fn path_of(&self, module: &Path) -> PathBuf {
+        let is_program = module.file_name().is_some() && module.file_name() == self.executable.file_name();
+        match is_program && !module.is_absolute() {
+            true => self.executable.clone(),
+            false => module.to_owned(),
+        }
+    }
+
+    /// The file of a library with a known name, where the dynamic linker looks.
+    pub fn module_named(&self, name: &str) -> Option<PathBuf> {
+        let listed = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+        let own = self.executable.parent().map(Path::to_owned);
+        let system = ["/usr/local/lib", "/usr/lib", "/lib", "/usr/lib64", "/lib64"].map(PathBuf::from);
+        let processor = format!("{}-linux-gnu", std::env::consts::ARCH);
+        let by_processor = ["/usr/lib", "/lib"].map(|folder| Path::new(folder).join(&processor));
+        let folders = std::env::split_paths(&listed).chain(own).chain(system).chain(by_processor);
+        folders.map(|folder| folder.join(name)).find(|path| path.is_file())
+    }
+
+    /// A line of a source file, with its number.
+    pub fn line(&mut self, file: &str, number: u32) -> Option<String> {
+        let path = self.source(Path::new(file))?;
+        let lines = self.sources.entry(path.clone()).or_insert_with(|| {
+            let bytes = std::fs::read(&path).ok()?;
+            Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
+        });
+        let text = lines.as_ref()?.get(number.checked_sub(1)? as usize)?.trim_end();
+        let shown: String = text.chars().filter(|c| !c.is_control() || *c == '\t').take(WIDTH).collect();
+        Some(format!("{number:>7} | {shown}"))
+    }
+
+    /// A relative name is relative to the folder where the program was compiled: here, or one above this folder or the
+    /// executable.
+    pub fn source(&self, file: &Path) -> Option<PathBuf> {
+        if file.is_file() || file.is_absolute() {
+            return Some(file.to_owned());
+        }
+        let here = std::env::current_dir().unwrap_or_default();
+        let folders = here.ancestors().chain(self.executable.ancestors()).skip(1);
+        folders.map(|folder| folder.join(file)).find(|path| path.is_file())
+    }
+}
+
+impl Module {
+    fn open(path: &Path) -> Option<Module> {
+        let bytes = std::fs::read(path).ok()?;
+        let file = object::File::parse(&*bytes).ok()?;
+        let base = file.segments().map(|segment| segment.address() & !0xfff).min().unwrap_or(0);
+        let segments = file.segments().map(|s| (s.file_range().0, s.file_range().1, s.address())).collect();
+        let hex = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect();
+        let build_id = file.build_id().ok().flatten().map(hex);
+        Some(Module { debug: Loader::new(path).ok()?, base, segments, build_id })
+    }
+
+    fn calls(&self, address: u64) -> Vec<Call> {
+        let mut calls = Vec::new();
+        if let Ok(mut frames) = self.debug.find_frames(address) {
+            while let Ok(Some(frame)) = frames.next() {
+                let (file, line) =
+                    frame.location.map_or((None, 0), |at| (at.file.map(str::to_owned), at.line.unwrap_or(0)));
+                let function = frame.function.and_then(|name| name.demangle().ok().map(|name| short(&name)));
+                calls.push(Call { function, file, line, column: 0, inlined: true });
+            }
+        }
+        let symbol = self.debug.find_symbol(address).map(|name| short(&addr2line::demangle_auto(name.into(), None)));
+        if calls.is_empty() && symbol.is_some() {
+            calls.push(Call::default());
+        }
+        if let Some(last) = calls.last_mut() {
+            last.inlined = false;
+            last.function = last.function.take().or(symbol);
+        }
+        calls
+    }
+}
+
+impl Call {
+    /// Whether it belongs to Toft or to a language's library.
+    pub fn is_library(&self) -> bool {
+        let file = self.file.as_deref().unwrap_or("");
+        let name = file.rsplit('/').next().unwrap_or(file);
+        let header = file.contains("/toft/") && (name.ends_with(".h") || name.ends_with(".hpp"));
+        let folder = ["/usr/include/", "/rustc/"].iter().any(|folder| file.starts_with(folder));
+        let function = self.function.as_deref().unwrap_or("").trim_start_matches('<');
+        let namespaces = ["toft::", "toft_", "std::", "core::", "alloc::", "__gnu_cxx::"];
+        name == "toft.h"
+            || name == "toft.c"
+            || header
+            || folder
+            || file.contains("/include/c++/")
+            || namespaces.iter().any(|name| function.starts_with(name))
+    }
+}
+
+/// A name without the arguments of its templates, where it is long.
+fn short(name: &str) -> String {
+    if name.len() <= LONG || name.starts_with('<') {
+        return name.to_owned();
+    }
+    let (mut depth, mut found) = (0u32, String::new());
+    for c in name.replace("operator<", "operator\0").chars() {
+        match c {
+            '<' => depth += 1,
+            '>' if depth > 0 => depth -= 1,
+            _ if depth == 0 => found.push(c),
+            _ => {}
+        }
+    }
+    found.replace('\0', "<")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_a_file() {
+        let mut places = Places::new(Path::new("none"));
+        assert_eq!(places.line("places.rs", 1), None); // it is not in this folder
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/places.rs");
+        let path = path.to_str().unwrap();
+        assert!(places.line(path, 1).unwrap().starts_with("      1 | //! Calls in modules"));
+        assert_eq!((places.line(path, 100_000), places.line(path, 0)), (None, None));
+    }
+
+    #[test]
+    fn long_names_lose_template_arguments() {
+        let name = "std::map<int, std::basic_string<char, std::char_traits<char>, std::allocator<char>>, std::less<int>>::operator[](int const&)";
+        assert_eq!(short(name), "std::map::operator[](int const&)");
+        assert_eq!(short("f<int>(int)"), "f<int>(int)");
+    }
+
+    #[test]
+    fn files_and_namespaces_of_libraries() {
+        let call = |function: &str, file: &str| Call {
+            function: Some(function.into()),
+            file: Some(file.into()),
+            ..Call::default()
+        };
+        for (function, file) in [
+            ("reset", "/usr/share/toft/arena.hpp"),
+            ("toft::v0_1::arena::reset()", "x.hpp"),
+            ("f", "/usr/include/c++/12/bits/stl_map.h"),
+            ("<alloc::vec::Vec<T> as core::clone::Clone>::clone", "vec.rs"),
+        ] {
+            assert!(call(function, file).is_library(), "{function}");
+        }
+        assert!(!call("serve", "server.c").is_library() && !call("stdin::read", "src/toft.rs").is_library());
+    }
+}
