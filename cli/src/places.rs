@@ -148,7 +148,7 @@ impl Module {
                 calls.push(Call { function, file, line, column: 0, inlined: true });
             }
         }
-        let symbol = self.debug.find_symbol(address).map(|name| short(&addr2line::demangle_auto(name.into(), None)));
+        let symbol = self.debug.find_symbol(address).map(demangled);
         if calls.is_empty() && symbol.is_some() {
             calls.push(Call::default());
         }
@@ -178,13 +178,17 @@ impl Call {
     }
 }
 
+pub fn demangled(name: &str) -> String {
+    short(&addr2line::demangle_auto(name.into(), None))
+}
+
 /// A name without the arguments of its templates, where it is long.
 fn short(name: &str) -> String {
     if name.len() <= LONG || name.starts_with('<') {
         return name.to_owned();
     }
     let (mut depth, mut found) = (0u32, String::new());
-    for c in name.replace("operator<", "operator\0").chars() {
+    for c in name.replace("operator<", "operator\0").replace("::<", "<").replace("->", "-\x01").chars() {
         match c {
             '<' => depth += 1,
             '>' if depth > 0 => depth -= 1,
@@ -192,7 +196,7 @@ fn short(name: &str) -> String {
             _ => {}
         }
     }
-    found.replace('\0', "<")
+    found.replace('\0', "<").replace('\x01', ">")
 }
 
 #[cfg(test)]
@@ -213,6 +217,8 @@ mod tests {
     fn long_names_lose_template_arguments() {
         let name = "std::map<int, std::basic_string<char, std::char_traits<char>, std::allocator<char>>, std::less<int>>::operator[](int const&)";
         assert_eq!(short(name), "std::map::operator[](int const&)");
+        let name = "test::__rust_begin_short_backtrace::<core::result::Result<(), String>, fn() -> core::result::Result<(), String>>";
+        assert_eq!(short(name), "test::__rust_begin_short_backtrace");
         assert_eq!(short("f<int>(int)"), "f<int>(int)");
     }
 

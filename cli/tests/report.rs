@@ -181,9 +181,7 @@ fn snapshots_of_both_libraries_are_read() {
                 assert_eq!(folded.lines().count(), 1);
             }
             _ => {
-                let site = &serde_json::from_str::<Value>(&snapshot).unwrap()["sites"][0];
-                let newest = site["stack"][0]["function"].as_str();
-                assert!(newest.is_none_or(|newest| folded.contains(newest)), "{newest:?}\n{folded}");
+                assert_eq!(folded.contains("snapshots;"), cfg!(target_os = "linux"), "{folded}");
                 assert!(folded.contains(';'), "a stack of several calls: {folded}");
             }
         }

@@ -324,6 +324,8 @@ fn fail_on_changes_the_exit_code_of_a_success() {
     assert_eq!(code(&["--fail-on", "leak,overrun"], &["misuse"]), Some(3));
     assert_eq!(code(&["--fail-on", "leak,underrun"], &["misuse"]), Some(0));
     assert_eq!(code(&["--fail-on", "any"], &["clean"]), Some(0));
+    assert_eq!(code(&["--fail-on", "double-release"], &["twice"]), Some(3));
+    assert_eq!(code(&["--fail-on", "use-after-release"], &["twice"]), Some(0));
     assert_eq!(code(&["--fail-on", "any"], &["code"]), Some(7)); // the program's own code
 }
 

@@ -464,8 +464,13 @@ static void toft_json_moment(toft_json *j, const char *role, const toft_call_inf
   toft_json_close(j, "}");
 }
 
+static const char *toft_kind_name(const toft_report *f) {
+  int twice = f->kind == TOFT_FOUND_RELEASED && f->detected.op != NULL && strcmp(f->detected.op, "release") == 0;
+  return twice ? "double-release" : toft_kind_names[f->kind];
+}
+
 /* The text has what the other members do not: no address, no thread, no place. */
-static void toft_json_finding(toft_json *j, const toft_report *f, const char *kind) {
+static void toft_json_finding(toft_json *j, const toft_report *f) {
   char text[TOFT_MESSAGE_MAX];
   toft_text_writer t = {text, text + sizeof text - 1};
   toft_report brief = *f;
@@ -477,7 +482,7 @@ static void toft_json_finding(toft_json *j, const toft_report *f, const char *ki
   brief.p = NULL;
   toft_put_kind(&t, &brief, &out);
   toft_json_open(j, "{");
-  toft_json_text(j, "kind", kind);
+  toft_json_text(j, "kind", toft_kind_name(f));
   toft_json_text(j, "library", "toft-c");
   toft_json_text(j, "text", text);
   toft_json_number(j, "size", f->size);
@@ -590,6 +595,7 @@ static size_t toft_process_switches(void) {
 /* The call that begins. Its site is the one that toft_at named, else `site`, whose stack is recorded for objects. */
 static toft_call_info toft_call_begun(const char *op, uintptr_t site) {
   toft_call_info c = {op, toft_call_site_hint != 0 ? toft_call_site_hint : site, toft_thread_id(), NULL};
+  (void)TOFT_LOAD_ACQUIRE(&toft_process_switch); /* orders the reads of what the environment sets */
   if (toft_call_site_hint == 0 && toft_findings_objects != NULL) c.stack = toft_call_stack_from(site);
   toft_call_site_hint = 0;
   return c;
@@ -616,7 +622,7 @@ static void toft_print_finding(void *arg, const toft_finding *f) {
 static void toft_append_object(const toft_report *f) {
   toft_memory_sink m = {NULL, 0, 0};
   toft_json j = toft_json_to(toft_memory_write, &m);
-  toft_json_finding(&j, f, toft_kind_names[f->kind]);
+  toft_json_finding(&j, f);
   static const char lost[] =
       "{\"kind\":\"lost\",\"text\":\"lost: a finding for which there was no memory\",\"places\":[]}\n";
   if (j.code == TOFT_OK)

@@ -139,7 +139,9 @@ impl Graph {
                 let frame = self.frame_of_snapshot(frame);
                 node = self.nodes.add(Node { parent: node, frame });
             }
-            if site.stack.is_empty() || site.site.number != 0 {
+            // A number that is an address of code is that of the stack, or of a header of Toft.
+            let number = site.site.number;
+            if site.stack.is_empty() || number != 0 && snapshot::Module::of(&report.modules, number).is_none() {
                 let frame = self.place(&site.site);
                 node = self.nodes.add(Node { parent: node, frame });
             }

@@ -9,14 +9,17 @@ use std::path::Path;
 /// Addresses that have no name, by module, and why.
 pub type Unresolved = BTreeMap<String, &'static str>;
 
-/// A call that is in none of the modules stays as it is, and so does one whose file is another than that of the process.
+/// A call that is in none of the modules keeps what the snapshot has, demangled, and so does one in a file that is another
+/// than that of the process. Names that the process found itself are found anew: it does not see inlined functions.
 pub fn resolve(sites: &mut [Site], modules: &[Module], places: &mut Places) -> Unresolved {
     let mut unresolved = Unresolved::new();
     let mut known: HashMap<String, Vec<Frame>> = HashMap::new();
     for site in sites {
         let stack = std::mem::take(&mut site.stack);
+        let mut is_inlined = false; // the call before, so that the next one is named already
         for frame in stack {
-            if frame.file.is_some() || modules.is_empty() {
+            if frame.inlined || is_inlined {
+                is_inlined = frame.inlined;
                 site.stack.push(frame);
                 continue;
             }
@@ -34,7 +37,10 @@ pub fn resolve(sites: &mut [Site], modules: &[Module], places: &mut Places) -> U
 
 /// The call, and those that are inlined there before it.
 fn calls_of(frame: &Frame, modules: &[Module], places: &mut Places, unresolved: &mut Unresolved) -> Vec<Frame> {
-    let unchanged = || vec![frame.clone()];
+    let unchanged = || {
+        let function = frame.function.as_ref().map(|name| crate::places::demangled(name));
+        vec![Frame { function, ..frame.clone() }]
+    };
     let address = frame.number();
     let Some(module) = address.and_then(|address| Module::of(modules, address)) else { return unchanged() };
     let path = Path::new(&module.module);

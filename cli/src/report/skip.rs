@@ -6,7 +6,7 @@ use crate::advice::Advice;
 use regex_lite::Regex;
 
 /// Of C by the end of the name; of C++, Rust and Toft by the namespace.
-const WRAPPERS: &str = r"(?i)^(operator (new|delete)|<?(toft|std|core|alloc|__gnu_cxx|__rustc)::|toft_|__rust_|g_slice_|(x|g_|jv_mem_|Perl_safesys|c)?free$|\w*(malloc|calloc|zalloc|realloc|reallocarray|mallocarray|memalign|aligned_alloc|mem_alloc|mem_calloc|mem_realloc|strn?dup|memdup)(0|2|_n|_n0|_array|_zero|_internal|_aligned)?$)";
+const WRAPPERS: &str = r"(?i)^(operator (new|delete)|<?(toft|std|core|alloc|__gnu_cxx|__rustc)::|toft_|_ZN?K?(St|4toft|9__gnu_cxx)|__rust_|g_slice_|(x|g_|jv_mem_|Perl_safesys|c)?free$|\w*(malloc|calloc|zalloc|realloc|reallocarray|mallocarray|memalign|aligned_alloc|mem_alloc|mem_calloc|mem_realloc|strn?dup|memdup)(0|2|_n|_n0|_array|_zero|_internal|_aligned)?$)";
 
 pub struct Skip {
     built_in: Regex,
@@ -107,6 +107,7 @@ mod tests {
             "std::vector<int, std::allocator<int> >::push_back(int const&)",
             "alloc::raw_vec::RawVec<T,A>::grow_one",
             "<alloc::vec::Vec<T> as core::clone::Clone>::clone",
+            "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE6appendEv", // no demangler reads each name
             "my_own",
         ] {
             assert!(skip.is_wrapper(name), "{name}");

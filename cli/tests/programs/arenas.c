@@ -40,6 +40,13 @@ static void misuse(void) {
   toft_release(a);
 }
 
+static void release_twice(void) {
+  toft_arena *a = toft_create();
+  make(a, 100);
+  toft_release(a);
+  toft_release(a);
+}
+
 static void exceed(void) {
   toft_arena *a = toft_create();
   for (int i = 0; i < 100; i++) make(a, 1000);
@@ -106,6 +113,7 @@ int main(int argc, char **argv) {
   if (strcmp(what, "clean") == 0) clean();
   if (strcmp(what, "misuse") == 0) misuse();
   if (strcmp(what, "exceed") == 0) exceed();
+  if (strcmp(what, "twice") == 0) release_twice();
   if (strcmp(what, "alive") == 0) leave_alive();
   if (strcmp(what, "threads") == 0) threads();
   if (strcmp(what, "children") == 0) children(argv[0]);

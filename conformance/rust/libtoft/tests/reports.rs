@@ -277,7 +277,10 @@ fn both_snapshots_have_the_same_members() {
     });
     keep("rust-sampled", &texts[0]);
     keep("c-sampled", &texts[1]);
-    let [rust, c] = texts.map(|text| serde_json::from_str::<Value>(&text).unwrap());
+    let [rust, mut c] = texts.map(|text| serde_json::from_str::<Value>(&text).unwrap());
+    // Sites of Rust have no addresses, which the modules are for.
+    let modules = c.as_object_mut().unwrap().remove("modules");
+    assert_eq!(modules.is_some_and(|modules| modules[0]["build_id"].is_string()), cfg!(target_os = "linux"));
     assert_eq!(keys(&rust), keys(&c));
     assert_eq!(keys(&rust["stats"]), keys(&c["stats"]));
     assert_eq!(rust["tags"], c["tags"]);
