@@ -18,6 +18,8 @@ pub struct Places {
     /// Of the program, its links followed; empty: not known.
     pub executable: PathBuf,
     modules: HashMap<PathBuf, Option<Module>>,
+    /// Calls that were looked up, by module and offset.
+    known: HashMap<PathBuf, HashMap<u64, Vec<Call>>>,
     sources: HashMap<PathBuf, Option<Vec<String>>>,
 }
 
@@ -59,8 +61,13 @@ impl Places {
     /// The calls at an offset from the beginning of a module, the innermost inlined one first. None if the file has no
     /// name for it.
     pub fn calls(&mut self, module: &Path, offset: u64) -> Vec<Call> {
+        if let Some(known) = self.known.get(module).and_then(|calls| calls.get(&offset)) {
+            return known.clone();
+        }
         let path = self.path_of(module);
-        self.module(path).map_or(Vec::new(), |module| module.calls(module.base.wrapping_add(offset)))
+        let calls = self.module(path).map_or(Vec::new(), |module| module.calls(module.base.wrapping_add(offset)));
+        self.known.entry(module.to_owned()).or_default().insert(offset, calls.clone());
+        calls
     }
 
     /// The same at an offset in a file.

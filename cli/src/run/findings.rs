@@ -4,7 +4,7 @@
 use crate::places::{Call, Places};
 use crate::report::visible;
 use serde::Deserialize;
-use std::{collections::HashMap, path::PathBuf};
+use std::{collections::HashMap, io::BufRead, path::PathBuf};
 
 /// Groups that are shown.
 const SHOWN: usize = 100;
@@ -128,10 +128,11 @@ fn calls(frame: &Frame, places: &mut Places) -> Vec<Call> {
 type Key = (String, Vec<(String, Option<Call>)>);
 
 /// The lines of a file as groups, by kind and then by count. What is no finding is left out.
-pub fn group(text: &str, places: &mut Places) -> Vec<Group> {
+pub fn group(file: impl BufRead, places: &mut Places) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut known: HashMap<Key, usize> = HashMap::new();
-    for finding in text.lines().filter_map(|line| serde_json::from_str::<Finding>(line).ok()) {
+    let lines = file.split(b'\n').map_while(Result::ok);
+    for finding in lines.filter_map(|line| serde_json::from_slice::<Finding>(&line).ok()) {
         let Finding { kind, text, places: found } = finding;
         let resolved: Vec<Place<Call>> = found
             .into_iter()
@@ -252,7 +253,7 @@ mod tests {
             "not a finding".to_owned(),
             found("of-a-later-library", "a.c", 2, 7),
         ];
-        let groups = group(&text.join("\n"), &mut Places::default());
+        let groups = group(text.join("\n").as_bytes(), &mut Places::default());
         let seen: Vec<_> = groups.iter().map(|group| (group.kind.as_str(), group.count)).collect();
         assert_eq!(seen, [("overrun", 2), ("overrun", 1), ("leak", 1), ("of-a-later-library", 1)]);
         assert_eq!(summary(&groups), "toft: 5 findings at 4 places: 3 overrun, 1 leak, 1 of-a-later-library\n");
@@ -265,7 +266,7 @@ mod tests {
     #[test]
     fn names_are_whole_and_inert() {
         let file = "/we at; home/a\n\x1b[31m\"\\.c";
-        let groups = group(&found("overrun", file, 1, 1), &mut Places::default());
+        let groups = group(found("overrun", file, 1, 1).as_bytes(), &mut Places::default());
         assert_eq!(groups[0].places[0].stack[0].file.as_deref(), Some(file));
         let shown = show(&groups, &mut Places::default());
         assert!(shown.ends_with("  reset at f (/we at; home/a\\n\\x1b[31m\"\\.c:1)\n"), "{shown}");

@@ -162,8 +162,8 @@ pub fn main(arguments: Arguments) -> Result<ExitCode> {
         Ok(ended) => ended,
         Err(error) => return Ok(cannot_run(&arguments.command[0], &error)),
     };
-    let objects = std::fs::read(&objects).with_context(|| format!("cannot read {}", objects.display()))?;
-    report(&arguments, checks, &String::from_utf8_lossy(&objects), profiles, &ended)
+    let objects = std::fs::File::open(&objects).with_context(|| format!("cannot read {}", objects.display()))?;
+    report(&arguments, checks, &objects, profiles, &ended)
 }
 
 /// Says why the program was not run. The exit codes are those of shells.
@@ -182,13 +182,13 @@ fn cannot_run(program: &std::ffi::OsStr, error: &std::io::Error) -> ExitCode {
 fn report(
     arguments: &Arguments,
     checks: bool,
-    objects: &str,
+    objects: &std::fs::File,
     profiles: Option<Profiles>,
     ended: &child::Ended,
 ) -> Result<ExitCode> {
     let program = Path::new(&arguments.command[0]);
     let mut places = Places::new(ended.executable.as_deref().unwrap_or(program));
-    let found = findings::group(objects, &mut places);
+    let found = findings::group(std::io::BufReader::new(objects), &mut places);
     let mut text = findings::show(&found, &mut places);
     let written = profiles.as_ref().map(|profiles| profiles.collect(ended.pid, &mut places)).transpose()?;
 
