@@ -5793,7 +5793,7 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *by) {
   return size + TOFT_HOOK_HEADER;
 }
 #ifndef TOFT_NO_OS
-static toft_lock toft_registry_lock, toft_quarantine_lock, toft_findings_lock; /* see fork.c */
+static toft_lock toft_registry_lock, toft_quarantine_lock, toft_findings_lock, toft_call_stacks_lock; /* see fork.c */
 #endif
 static size_t toft_pin_to(toft_state *a, size_t thread) {
   (void)a, (void)thread;
@@ -5845,6 +5845,7 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
 #define TOFT_DEBUG_ACCOUNTING_C
 #define TOFT_DEBUG_SAMPLING_C
 #define TOFT_DEBUG_ACCOUNTING_API_C
+#define TOFT_DEBUG_MODULES_C
 #define TOFT_DEBUG_SNAPSHOT_C
 
 static size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented) {
@@ -5917,6 +5918,8 @@ static void toft_start_process_meters(void) {}
 
 #if defined(TOFT_OMIT_CHECKS) && defined(TOFT_OMIT_METERS)
 #define TOFT_DEBUG_SYMBOLIZE_C
+#define TOFT_DEBUG_JSON_C
+#define TOFT_DEBUG_STACKS_C
 #endif
 
 #ifdef TOFT_OMIT_POOLS
@@ -5935,6 +5938,567 @@ static int toft_is_leased(const toft_arena *a) {
 static size_t toft_leases_within(uintptr_t from, uintptr_t to, toft_arena **found, size_t room) {
   (void)from, (void)to, (void)found, (void)room;
   return 0;
+}
+#endif
+
+#endif
+
+/* ==== debug/symbolize.c ==== */
+/* Finds the function and source line of a code address, by the dynamic linker, or by libdw of elfutils where available. */
+#ifndef TOFT_DEBUG_SYMBOLIZE_C
+#define TOFT_DEBUG_SYMBOLIZE_C
+
+/* With glibc before 2.34, these weak declarations must not apply to a user's file that includes the library and links
+ * libdl. */
+#if defined(_WIN32) || defined(TOFT_OMIT_SYMBOLS)
+#define TOFT_DYNAMIC 0
+#elif defined(__GLIBC__) && defined(TOFT_STATIC) && (__GLIBC__ < 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ < 34))
+#define TOFT_DYNAMIC 0
+#else
+#define TOFT_DYNAMIC 1
+#include <dlfcn.h>
+#if defined(__ELF__)
+#pragma weak dlopen
+#pragma weak dlsym
+#pragma weak dlclose
+#define TOFT_HAS(fn) ((fn) != NULL)
+/* Declared under another name, since <dlfcn.h> declares dladdr depending on earlier includes. */
+typedef struct toft_dl_info {
+  const char *module;
+  void *base;
+  const char *function;
+  void *address;
+} toft_dl_info;
+extern int toft_dladdr(const void *address, toft_dl_info *info) __asm__("dladdr") __attribute__((weak));
+#else
+#define TOFT_HAS(fn) 1
+#endif
+#endif
+
+int toft_symbolize(void *arg, const void *address, toft_symbol *symbol) {
+  (void)arg;
+  memset(symbol, 0, sizeof *symbol);
+#if TOFT_DYNAMIC
+  const void *call = (const unsigned char *)address - 1; /* the return address may belong to the next function */
+#if defined(__ELF__)
+  toft_dl_info info;
+  if (!TOFT_HAS(toft_dladdr) || toft_dladdr(call, &info) == 0) return 0;
+#else
+  Dl_info found;
+  if (dladdr(call, &found) == 0) return 0;
+  struct {
+    const char *module, *function;
+    const void *base, *address;
+  } info = {found.dli_fname, found.dli_sname, found.dli_fbase, found.dli_saddr};
+#endif
+  symbol->module = info.module;
+  symbol->module_offset = (size_t)((uintptr_t)call - (uintptr_t)info.base);
+  symbol->function = info.function;
+  if (info.function != NULL) symbol->offset = (size_t)((uintptr_t)address - (uintptr_t)info.address);
+  return 1;
+#else
+  (void)address;
+  return 0;
+#endif
+}
+
+/* ---- libdw ---- */
+
+#if TOFT_DYNAMIC && defined(__ELF__)
+
+/* The parts of elfutils/libdwfl.h and elfutils/libdw.h in use, whose ABI is stable. */
+typedef struct toft_dwarf_die {
+  void *words[4];
+} toft_dwarf_die;
+typedef struct toft_dwarf_attribute {
+  void *words[4]; /* at most */
+} toft_dwarf_attribute;
+enum { TOFT_DW_TAG_INLINED = 0x1d, TOFT_DW_TAG_SUBPROGRAM = 0x2e, TOFT_DW_CALL_FILE = 0x58, TOFT_DW_CALL_LINE = 0x59 };
+
+typedef struct toft_dwfl_callbacks {
+  void *find_elf, *find_debuginfo, *section_address; /* pointers to functions */
+  char **debuginfo_path;
+} toft_dwfl_callbacks;
+
+typedef struct toft_dwarf {
+  void *library, *session;
+  toft_dwfl_callbacks callbacks;
+  void *(*begin)(const toft_dwfl_callbacks *callbacks);
+  int (*report)(void *session, pid_t pid);
+  int (*report_end)(void *session, void *removed, void *arg);
+  void *(*module)(void *session, uint64_t address);
+  const char *(*module_info)(void *module, void *user, uint64_t *start, uint64_t *end, uint64_t *dwarf_bias,
+                             uint64_t *symbols_bias, const char **main, const char **debug);
+  const char *(*function)(void *module, uint64_t address, uint64_t *offset, void *symbol, uint32_t *section, void *elf,
+                          uint64_t *bias);
+  void *(*line)(void *module, uint64_t address);
+  const char *(*line_info)(void *line, uint64_t *address, int *number, int *column, uint64_t *time, uint64_t *length);
+  void (*end)(void *session);
+  /* inlined functions */
+  toft_dwarf_die *(*unit)(void *module, uint64_t address, uint64_t *bias);
+  int (*scopes)(toft_dwarf_die *unit, uint64_t address, toft_dwarf_die **scopes);
+  int (*scopes_of)(toft_dwarf_die *die, toft_dwarf_die **scopes);
+  int (*tag)(toft_dwarf_die *die);
+  toft_dwarf_attribute *(*attribute)(toft_dwarf_die *die, unsigned name, toft_dwarf_attribute *out);
+  int (*number)(toft_dwarf_attribute *attribute, uint64_t *out);
+  int (*files)(toft_dwarf_die *unit, void **files, size_t *count);
+  const char *(*file)(void *files, size_t index, uint64_t *time, uint64_t *length);
+  const char *(*declared)(toft_dwarf_die *die);
+} toft_dwarf;
+
+/* Stores the address of a symbol in *function, a pointer of any type. */
+static int toft_dwarf_find(const toft_dwarf *d, const char *name, void *function) {
+  void *found = dlsym(d->library, name);
+  memcpy(function, &found, sizeof found);
+  return found != NULL;
+}
+
+static int toft_dwarf_begin(toft_dwarf *d) {
+  /* By build id only: the standard search may query servers. */
+  return toft_dwarf_find(d, "dwfl_linux_proc_find_elf", &d->callbacks.find_elf) &&
+         toft_dwarf_find(d, "dwfl_build_id_find_debuginfo", &d->callbacks.find_debuginfo) &&
+         toft_dwarf_find(d, "dwfl_begin", &d->begin) && toft_dwarf_find(d, "dwfl_linux_proc_report", &d->report) &&
+         toft_dwarf_find(d, "dwfl_report_end", &d->report_end) && toft_dwarf_find(d, "dwfl_addrmodule", &d->module) &&
+         toft_dwarf_find(d, "dwfl_module_info", &d->module_info) &&
+         toft_dwarf_find(d, "dwfl_module_addrinfo", &d->function) &&
+         toft_dwarf_find(d, "dwfl_module_getsrc", &d->line) && toft_dwarf_find(d, "dwfl_lineinfo", &d->line_info) &&
+         toft_dwarf_find(d, "dwfl_module_addrdie", &d->unit) && toft_dwarf_find(d, "dwarf_getscopes", &d->scopes) &&
+         toft_dwarf_find(d, "dwarf_getscopes_die", &d->scopes_of) && toft_dwarf_find(d, "dwarf_tag", &d->tag) &&
+         toft_dwarf_find(d, "dwarf_attr", &d->attribute) && toft_dwarf_find(d, "dwarf_formudata", &d->number) &&
+         toft_dwarf_find(d, "dwarf_getsrcfiles", &d->files) && toft_dwarf_find(d, "dwarf_filesrc", &d->file) &&
+         toft_dwarf_find(d, "dwarf_decl_file", &d->declared) && toft_dwarf_find(d, "dwfl_end", &d->end) &&
+         (d->session = d->begin(&d->callbacks)) != NULL && d->report(d->session, getpid()) == 0 &&
+         d->report_end(d->session, NULL, NULL) == 0;
+}
+
+static void toft_dwarf_close(toft_dwarf *d) {
+  if (d->session != NULL) d->end(d->session);
+  if (d->library != NULL) (void)dlclose(d->library);
+}
+
+/* 0: libdw is missing or does not work. With MemorySanitizer it is not used, since memory written by an uninstrumented
+ * library counts as uninitialised. */
+static int toft_dwarf_open(toft_dwarf *d) {
+  memset(d, 0, sizeof *d);
+  if (toft_msan_unpoison != NULL) return 0;
+  if (TOFT_HAS(dlopen) && TOFT_HAS(dlsym) && TOFT_HAS(dlclose))
+    d->library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (d->library != NULL && toft_dwarf_begin(d)) return 1;
+  toft_dwarf_close(d);
+  return 0;
+}
+
+/* Whether the address is in a module that was loaded when the session began. */
+static int toft_dwarf_covers(const toft_dwarf *d, const void *address) {
+  return d->module(d->session, (uint64_t)(uintptr_t)address - 1) != NULL;
+}
+
+/* Whether the file belongs to Toft's inline functions or to the language's library. */
+static int toft_is_library_file(const char *file) {
+  const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file, *dot = strrchr(name, '.');
+  if (strcmp(name, "toft.h") == 0 || strcmp(name, "toft.c") == 0) return 1;
+  if (name - file >= 5 && memcmp(name - 5, "toft/", 5) == 0 && (name - file == 5 || name[-6] == '/') && dot != NULL &&
+      (strcmp(dot, ".h") == 0 || strcmp(dot, ".hpp") == 0))
+    return 1;
+  return strncmp(file, "/usr/include/", 13) == 0 || strstr(file, "/include/c++/") != NULL;
+}
+
+/* For an address in an inlined function of a library: replaces file and line by those of the call in the program's own
+ * code, if that was inlined into the same function. Else they stay unchanged. */
+static void toft_dwarf_skip_library(const toft_dwarf *d, void *module, uint64_t call, toft_symbol *symbol) {
+  toft_dwarf_die *inner = NULL, *chain = NULL;
+  uint64_t bias = 0;
+  void *files = NULL;
+  size_t known = 0;
+  toft_dwarf_die *unit = d->unit(module, call, &bias);
+  if (unit == NULL || d->files(unit, &files, &known) != 0 || d->scopes(unit, call - bias, &inner) <= 0) return;
+  const char *file = symbol->file;
+  uint64_t line = symbol->line;
+  int count = d->scopes_of(&inner[0], &chain), found = 0;
+  for (int i = 0; i < count && !found; i++) {
+    toft_dwarf_attribute at;
+    uint64_t index = 0;
+    int tag = d->tag(&chain[i]);
+    if (tag != TOFT_DW_TAG_INLINED && tag != TOFT_DW_TAG_SUBPROGRAM) continue;
+    const char *declared = d->declared(&chain[i]);
+    found = declared != NULL && !toft_is_library_file(declared);
+    if (found || tag == TOFT_DW_TAG_SUBPROGRAM) break;
+    if (d->attribute(&chain[i], TOFT_DW_CALL_FILE, &at) == NULL || d->number(&at, &index) != 0) break;
+    file = d->file(files, (size_t)index, NULL, NULL);
+    if (d->attribute(&chain[i], TOFT_DW_CALL_LINE, &at) == NULL || d->number(&at, &line) != 0 || file == NULL) break;
+  }
+  if (found) {
+    symbol->file = file;
+    symbol->line = (unsigned)line;
+  }
+  free(chain);
+  free(inner);
+}
+
+static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *symbol) {
+  const toft_dwarf *d = (const toft_dwarf *)arg;
+  uint64_t call = (uint64_t)(uintptr_t)address - 1, start = 0, offset = 0, info[8];
+  void *module = d->module(d->session, call);
+  if (module == NULL) return toft_symbolize(NULL, address, symbol);
+  memset(symbol, 0, sizeof *symbol);
+  symbol->module = d->module_info(module, NULL, &start, NULL, NULL, NULL, NULL, NULL);
+  symbol->module_offset = (size_t)(call - start);
+  symbol->function = d->function(module, call, &offset, info, NULL, NULL, NULL);
+  if (symbol->function != NULL) symbol->offset = (size_t)offset + 1;
+  int number = 0;
+  void *line = d->line(module, call);
+  if (line != NULL) symbol->file = d->line_info(line, NULL, &number, NULL, NULL, NULL);
+  symbol->line = number > 0 ? (unsigned)number : 0;
+  if (symbol->file != NULL && toft_is_library_file(symbol->file)) toft_dwarf_skip_library(d, module, call, symbol);
+  return 1;
+}
+
+#else
+
+typedef struct toft_dwarf {
+  char none;
+} toft_dwarf;
+static int toft_dwarf_open(toft_dwarf *d) { return (void)d, 0; }
+static void toft_dwarf_close(toft_dwarf *d) { (void)d; }
+static int toft_dwarf_covers(const toft_dwarf *d, const void *address) { return (void)d, (void)address, 1; }
+static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *symbol) {
+  return toft_symbolize(arg, address, symbol);
+}
+
+#endif
+
+#endif
+
+/* ==== debug/json.c ==== */
+/* JSON that is written through a callback without allocating. */
+#ifndef TOFT_DEBUG_JSON_C
+#define TOFT_DEBUG_JSON_C
+
+typedef struct toft_json {
+  toft_write_fn *write;
+  void *arg;
+  int code;  /* result of write; nothing is written after an error */
+  int first; /* the next element is the first of its object or array */
+  size_t length;
+  char text[256]; /* buffered text */
+} toft_json;
+
+static toft_json toft_json_to(toft_write_fn *write, void *arg) {
+  toft_json j;
+  memset(&j, 0, sizeof j);
+  j.write = write;
+  j.arg = arg;
+  return j;
+}
+
+/* The length of the UTF-8 character at the start of n > 0 bytes; 0 if there is none. */
+static size_t toft_utf8(const unsigned char *s, size_t n) {
+  unsigned char c = s[0];
+  size_t length = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
+  if (length == 0 || length > n) return 0;
+  for (size_t i = 1; i < length; i++)
+    if ((s[i] & 0xC0) != 0x80) return 0;
+  /* overlong, a surrogate, or above 0x10FFFF */
+  if ((c == 0xE0 && s[1] < 0xA0) || (c == 0xED && s[1] > 0x9F) || (c == 0xF0 && s[1] < 0x90) ||
+      (c == 0xF4 && s[1] > 0x8F))
+    return 0;
+  return length;
+}
+
+static void toft_json_flush(toft_json *j) {
+  if (j->length != 0 && j->code == 0) j->code = j->write(j->arg, j->text, j->length);
+  j->length = 0;
+}
+
+static void toft_json_bytes(toft_json *j, const char *s, size_t n) {
+  while (n != 0) {
+    size_t part = toft_min(n, sizeof j->text - j->length);
+    memcpy(j->text + j->length, s, part);
+    j->length += part;
+    s += part;
+    n -= part;
+    if (j->length == sizeof j->text) toft_json_flush(j);
+  }
+}
+
+static void toft_json_raw(toft_json *j, const char *s) { toft_json_bytes(j, s, strlen(s)); }
+
+static void toft_json_digits(toft_json *j, uint64_t n, unsigned base) {
+  char digits[20], *at = digits + sizeof digits;
+  do {
+    *--at = "0123456789abcdef"[n % base];
+    n /= base;
+  } while (n != 0);
+  toft_json_bytes(j, at, (size_t)(digits + sizeof digits - at));
+}
+
+/* Invalid UTF-8 in names is replaced. */
+static void toft_json_string(toft_json *j, const char *s) {
+  size_t remaining = strlen(s);
+  toft_json_raw(j, "\"");
+  while (remaining != 0) {
+    size_t n = toft_utf8((const unsigned char *)s, remaining);
+    unsigned char c = (unsigned char)*s;
+    if (n == 0) {
+      toft_json_raw(j, "\xEF\xBF\xBD");
+      n = 1;
+    } else if (c == '"' || c == '\\') {
+      toft_json_raw(j, "\\");
+      toft_json_bytes(j, s, 1);
+    } else if (c < 0x20) {
+      toft_json_raw(j, c < 0x10 ? "\\u000" : "\\u001");
+      toft_json_digits(j, c & 0xF, 16);
+    } else {
+      toft_json_bytes(j, s, n);
+    }
+    s += n;
+    remaining -= n;
+  }
+  toft_json_raw(j, "\"");
+}
+
+static void toft_json_next(toft_json *j) {
+  if (!j->first) toft_json_raw(j, ",");
+  j->first = 0;
+}
+
+static void toft_json_key(toft_json *j, const char *key) {
+  toft_json_next(j);
+  toft_json_string(j, key);
+  toft_json_raw(j, ":");
+}
+
+static void toft_json_number(toft_json *j, const char *key, uint64_t n) {
+  toft_json_key(j, key);
+  toft_json_digits(j, n, 10);
+}
+
+static void toft_json_signed(toft_json *j, const char *key, int64_t n) {
+  toft_json_key(j, key);
+  if (n < 0) toft_json_raw(j, "-");
+  toft_json_digits(j, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
+}
+
+static void toft_json_text(toft_json *j, const char *key, const char *s) {
+  toft_json_key(j, key);
+  toft_json_string(j, s);
+}
+
+static void toft_json_open(toft_json *j, const char *bracket) {
+  toft_json_raw(j, bracket);
+  j->first = 1;
+}
+
+static void toft_json_close(toft_json *j, const char *bracket) {
+  toft_json_raw(j, bracket);
+  j->first = 0;
+}
+
+/* A call of a stack. */
+static void toft_json_frame(toft_json *j, const void *address, const toft_symbol *s) {
+  toft_json_next(j);
+  toft_json_open(j, "{");
+  toft_json_key(j, "address");
+  toft_json_raw(j, "\"0x");
+  toft_json_digits(j, (uint64_t)(uintptr_t)address, 16);
+  toft_json_raw(j, "\"");
+  if (s->function != NULL) {
+    toft_json_text(j, "function", s->function);
+    toft_json_number(j, "offset", s->offset);
+  }
+  if (s->module != NULL) toft_json_text(j, "module", s->module);
+  if (s->module_offset != 0) toft_json_number(j, "module_offset", s->module_offset);
+  if (s->file != NULL) toft_json_text(j, "file", s->file);
+  if (s->file != NULL) toft_json_number(j, "line", s->line);
+  toft_json_close(j, "}");
+}
+
+#endif
+
+/* ==== debug/modules.c ==== */
+/* The modules of the process, the program and its shared libraries, with their build ids. */
+#ifndef TOFT_DEBUG_MODULES_C
+#define TOFT_DEBUG_MODULES_C
+
+#if TOFT_DYNAMIC && defined(__linux__) && defined(__ELF__)
+#include <link.h>
+/* Declared under another name, since <link.h> declares dl_iterate_phdr depending on earlier includes. */
+typedef struct toft_dl_headers {
+  ElfW(Addr) base;
+  const char *path;
+  const ElfW(Phdr) * headers;
+  ElfW(Half) count;
+} toft_dl_headers;
+extern int toft_dl_iterate(int (*each)(toft_dl_headers *, size_t, void *), void *arg) __asm__("dl_iterate_phdr")
+    __attribute__((weak));
+
+/* A segment of code. */
+typedef struct toft_module {
+  size_t index;     /* the number of this one among all; counted down while it is looked for */
+  const char *path; /* "": the program */
+  uintptr_t address;
+  uint64_t size, offset; /* offset: in the file */
+  const unsigned char *build_id;
+  size_t build_id_size;
+} toft_module;
+
+/* The build id in the notes of a segment. */
+static void toft_module_read_notes(toft_module *m, const unsigned char *at, size_t size) {
+  ElfW(Nhdr) note;
+  while (size > sizeof note) {
+    memcpy(&note, at, sizeof note);
+    size_t name = ((size_t)note.n_namesz + 3) & ~(size_t)3, text = ((size_t)note.n_descsz + 3) & ~(size_t)3;
+    size_t whole = sizeof note + name + text;
+    if (whole > size) return;
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && memcmp(at + sizeof note, "GNU", 4) == 0) {
+      m->build_id = at + sizeof note + name;
+      m->build_id_size = note.n_descsz;
+      return;
+    }
+    at += whole;
+    size -= whole;
+  }
+}
+
+/* Stops at the segment with the wanted index. */
+static int toft_module_find(toft_dl_headers *info, size_t size, void *arg) {
+  toft_module *m = (toft_module *)arg;
+  int found = 0;
+  (void)size;
+  if (info->path[0] != 0 && strchr(info->path, '/') == NULL) return 0; /* the kernel's, without a file */
+  m->build_id_size = 0;
+  for (size_t i = 0; i < info->count; i++) {
+    const ElfW(Phdr) *h = &info->headers[i];
+    uintptr_t at = (uintptr_t)info->base + (uintptr_t)h->p_vaddr;
+    if (h->p_type == PT_NOTE && m->build_id_size == 0)
+      toft_module_read_notes(m, (const unsigned char *)at, (size_t)h->p_memsz);
+    if (h->p_type != PT_LOAD || !(h->p_flags & PF_X) || m->index-- != 0) continue;
+    m->path = info->path;
+    m->address = at;
+    m->size = h->p_memsz;
+    m->offset = h->p_offset;
+    found = 1;
+  }
+  return found;
+}
+
+static void toft_json_module(toft_json *j, const toft_module *m) {
+  char executable[1024];
+  const char *path = m->path;
+  if (*path == 0) path = toft_os_executable(executable, sizeof executable) ? executable : "";
+  toft_json_next(j);
+  toft_json_open(j, "{");
+  toft_json_text(j, "module", path);
+  toft_json_key(j, "address");
+  toft_json_raw(j, "\"0x");
+  toft_json_digits(j, (uint64_t)m->address, 16);
+  toft_json_raw(j, "\"");
+  toft_json_number(j, "size", m->size);
+  toft_json_number(j, "offset", m->offset);
+  if (m->build_id_size != 0) {
+    toft_json_key(j, "build_id");
+    toft_json_raw(j, "\"");
+    for (size_t i = 0; i < 2 * m->build_id_size; i++)
+      toft_json_digits(j, i % 2 == 0 ? m->build_id[i / 2] >> 4 : m->build_id[i / 2] & 15, 16);
+    toft_json_raw(j, "\"");
+  }
+  toft_json_close(j, "}");
+}
+
+/* No lock of the dynamic linker is held while they are written. */
+static void toft_json_modules(toft_json *j) {
+  toft_module m;
+  toft_json_key(j, "modules");
+  toft_json_open(j, "[");
+  for (size_t i = 0; TOFT_HAS(toft_dl_iterate); i++) {
+    memset(&m, 0, sizeof m);
+    m.index = i;
+    if (toft_dl_iterate(toft_module_find, &m) == 0) break;
+    toft_json_module(j, &m);
+  }
+  toft_json_close(j, "]");
+}
+#else
+static void toft_json_modules(toft_json *j) { (void)j; }
+#endif
+
+#endif
+
+/* ==== debug/stacks.c ==== */
+/* Call stacks: the platform's unwinder, and the stacks of calls on checked arenas and recyclers, each stored once. */
+#ifndef TOFT_DEBUG_STACKS_C
+#define TOFT_DEBUG_STACKS_C
+
+#if defined(_WIN32)
+#define TOFT_UNWIND(stack, max) RtlCaptureStackBackTrace(0, (DWORD)(max), stack, NULL)
+#elif !defined(TOFT_NO_UNWIND) && (defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__))
+#include <execinfo.h>
+#define TOFT_UNWIND(stack, max) (size_t) backtrace(stack, (int)(max))
+#elif !defined(TOFT_NO_UNWIND) && defined(__GNUC__)
+#include <unwind.h>
+#define TOFT_UNWIND(stack, max) toft_unwind(stack, max)
+
+typedef struct toft_stack_walk {
+  void **stack;
+  size_t depth, max;
+} toft_stack_walk;
+
+static _Unwind_Reason_Code toft_unwind_frame(struct _Unwind_Context *context, void *arg) {
+  toft_stack_walk *w = (toft_stack_walk *)arg;
+  w->stack[w->depth++] = (void *)_Unwind_GetIP(context);
+  return w->depth < w->max ? _URC_NO_REASON : _URC_END_OF_STACK;
+}
+
+static size_t toft_unwind(void **stack, size_t max) {
+  toft_stack_walk w = {stack, 0, max};
+  (void)_Unwind_Backtrace(toft_unwind_frame, &w);
+  return w.depth;
+}
+#else
+#define TOFT_UNWIND(stack, max) ((void)(stack), (void)(max), (size_t)0)
+#endif
+
+#define TOFT_SKIPPED_FRAMES_MAX 16 /* frames of the library and the unwinder before a caller, at most */
+#define TOFT_CALL_STACK_MAX 20     /* frames of a finding's call: containers of C++ take many */
+
+/* The index of the frame that returns to `caller`; n: there is none. */
+static size_t toft_frame_of(void *const *stack, size_t n, uintptr_t caller) {
+  size_t i = 0;
+  while (i < n && ((uintptr_t)stack[i] ^ caller) > 1) i++; /* the lowest bit may be Thumb's */
+  return i;
+}
+
+#ifndef TOFT_OMIT_CHECKS
+/* Equal stacks are one object, which is never freed. The frames follow in memory. */
+typedef struct toft_call_stack {
+  struct toft_call_stack *next;
+  size_t depth;
+} toft_call_stack;
+
+static toft_lock toft_call_stacks_lock;
+static toft_call_stack *toft_call_stacks[1024];
+
+static void **toft_frames_of(const toft_call_stack *s) { return (void **)(uintptr_t)(s + 1); }
+
+/* The stack from the call that returns to `caller`; NULL: the unwinder finds no such frame, or there is no memory. */
+static const toft_call_stack *toft_call_stack_from(uintptr_t caller) {
+  void *all[TOFT_CALL_STACK_MAX + TOFT_SKIPPED_FRAMES_MAX];
+  size_t n = TOFT_UNWIND(all, TOFT_CALL_STACK_MAX + TOFT_SKIPPED_FRAMES_MAX), first = toft_frame_of(all, n, caller);
+  size_t depth = n - first < TOFT_CALL_STACK_MAX ? n - first : TOFT_CALL_STACK_MAX, bytes = depth * sizeof *all;
+  uintptr_t hash = 0;
+  if (depth == 0) return NULL;
+  for (size_t i = 0; i < depth; i++) hash = hash * 31 + ((uintptr_t)all[first + i] >> 1);
+  toft_lock_take(&toft_call_stacks_lock);
+  toft_call_stack **in = &toft_call_stacks[(hash ^ hash >> 10) % 1024], *s = *in;
+  while (s != NULL && (s->depth != depth || memcmp(toft_frames_of(s), all + first, bytes) != 0)) s = s->next;
+  if (s == NULL && (s = (toft_call_stack *)malloc(sizeof *s + bytes)) != NULL) {
+    s->depth = depth;
+    memcpy(toft_frames_of(s), all + first, bytes);
+    s->next = *in;
+    *in = s;
+  }
+  TOFT_UNLOCK(&toft_call_stacks_lock);
+  return s;
 }
 #endif
 
@@ -6051,20 +6615,6 @@ static char *toft_copy_name(const char *first, size_t n, const char *second, siz
 }
 
 /* ---- names ---- */
-
-/* The length of the UTF-8 character at the start of n > 0 bytes; 0 if there is none. */
-static size_t toft_utf8(const unsigned char *s, size_t n) {
-  unsigned char c = s[0];
-  size_t length = c < 0x80 ? 1 : c >= 0xC2 && c < 0xE0 ? 2 : c >= 0xE0 && c < 0xF0 ? 3 : c >= 0xF0 && c < 0xF5 ? 4 : 0;
-  if (length == 0 || length > n) return 0;
-  for (size_t i = 1; i < length; i++)
-    if ((s[i] & 0xC0) != 0x80) return 0;
-  /* overlong, a surrogate, or above 0x10FFFF */
-  if ((c == 0xE0 && s[1] < 0xA0) || (c == 0xED && s[1] > 0x9F) || (c == 0xF0 && s[1] < 0x90) ||
-      (c == 0xF4 && s[1] > 0x8F))
-    return 0;
-  return length;
-}
 
 static int toft_is_name(const char *name, size_t length) {
   if (name == NULL) return length == 0;
@@ -6512,232 +7062,6 @@ static void toft_registry_end(void) {
 
 #endif
 
-/* ==== debug/symbolize.c ==== */
-/* Finds the function and source line of a code address, by the dynamic linker, or by libdw of elfutils where available. */
-#ifndef TOFT_DEBUG_SYMBOLIZE_C
-#define TOFT_DEBUG_SYMBOLIZE_C
-
-/* With glibc before 2.34, these weak declarations must not apply to a user's file that includes the library and links
- * libdl. */
-#if defined(_WIN32) || defined(TOFT_OMIT_SYMBOLS)
-#define TOFT_DYNAMIC 0
-#elif defined(__GLIBC__) && defined(TOFT_STATIC) && (__GLIBC__ < 2 || (__GLIBC__ == 2 && __GLIBC_MINOR__ < 34))
-#define TOFT_DYNAMIC 0
-#else
-#define TOFT_DYNAMIC 1
-#include <dlfcn.h>
-#if defined(__ELF__)
-#pragma weak dlopen
-#pragma weak dlsym
-#pragma weak dlclose
-#define TOFT_HAS(fn) ((fn) != NULL)
-/* Declared under another name, since <dlfcn.h> declares dladdr depending on earlier includes. */
-typedef struct toft_dl_info {
-  const char *module;
-  void *base;
-  const char *function;
-  void *address;
-} toft_dl_info;
-extern int toft_dladdr(const void *address, toft_dl_info *info) __asm__("dladdr") __attribute__((weak));
-#else
-#define TOFT_HAS(fn) 1
-#endif
-#endif
-
-int toft_symbolize(void *arg, const void *address, toft_symbol *symbol) {
-  (void)arg;
-  memset(symbol, 0, sizeof *symbol);
-#if TOFT_DYNAMIC
-  const void *call = (const unsigned char *)address - 1; /* the return address may belong to the next function */
-#if defined(__ELF__)
-  toft_dl_info info;
-  if (!TOFT_HAS(toft_dladdr) || toft_dladdr(call, &info) == 0) return 0;
-#else
-  Dl_info found;
-  if (dladdr(call, &found) == 0) return 0;
-  struct {
-    const char *module, *function;
-    const void *base, *address;
-  } info = {found.dli_fname, found.dli_sname, found.dli_fbase, found.dli_saddr};
-#endif
-  symbol->module = info.module;
-  symbol->module_offset = (size_t)((uintptr_t)call - (uintptr_t)info.base);
-  symbol->function = info.function;
-  if (info.function != NULL) symbol->offset = (size_t)((uintptr_t)address - (uintptr_t)info.address);
-  return 1;
-#else
-  (void)address;
-  return 0;
-#endif
-}
-
-/* ---- libdw ---- */
-
-#if TOFT_DYNAMIC && defined(__ELF__)
-
-/* The parts of elfutils/libdwfl.h and elfutils/libdw.h in use, whose ABI is stable. */
-typedef struct toft_dwarf_die {
-  void *words[4];
-} toft_dwarf_die;
-typedef struct toft_dwarf_attribute {
-  void *words[4]; /* at most */
-} toft_dwarf_attribute;
-enum { TOFT_DW_TAG_INLINED = 0x1d, TOFT_DW_TAG_SUBPROGRAM = 0x2e, TOFT_DW_CALL_FILE = 0x58, TOFT_DW_CALL_LINE = 0x59 };
-
-typedef struct toft_dwfl_callbacks {
-  void *find_elf, *find_debuginfo, *section_address; /* pointers to functions */
-  char **debuginfo_path;
-} toft_dwfl_callbacks;
-
-typedef struct toft_dwarf {
-  void *library, *session;
-  toft_dwfl_callbacks callbacks;
-  void *(*begin)(const toft_dwfl_callbacks *callbacks);
-  int (*report)(void *session, pid_t pid);
-  int (*report_end)(void *session, void *removed, void *arg);
-  void *(*module)(void *session, uint64_t address);
-  const char *(*module_info)(void *module, void *user, uint64_t *start, uint64_t *end, uint64_t *dwarf_bias,
-                             uint64_t *symbols_bias, const char **main, const char **debug);
-  const char *(*function)(void *module, uint64_t address, uint64_t *offset, void *symbol, uint32_t *section, void *elf,
-                          uint64_t *bias);
-  void *(*line)(void *module, uint64_t address);
-  const char *(*line_info)(void *line, uint64_t *address, int *number, int *column, uint64_t *time, uint64_t *length);
-  void (*end)(void *session);
-  /* inlined functions */
-  toft_dwarf_die *(*unit)(void *module, uint64_t address, uint64_t *bias);
-  int (*scopes)(toft_dwarf_die *unit, uint64_t address, toft_dwarf_die **scopes);
-  int (*scopes_of)(toft_dwarf_die *die, toft_dwarf_die **scopes);
-  int (*tag)(toft_dwarf_die *die);
-  toft_dwarf_attribute *(*attribute)(toft_dwarf_die *die, unsigned name, toft_dwarf_attribute *out);
-  int (*number)(toft_dwarf_attribute *attribute, uint64_t *out);
-  int (*files)(toft_dwarf_die *unit, void **files, size_t *count);
-  const char *(*file)(void *files, size_t index, uint64_t *time, uint64_t *length);
-  const char *(*declared)(toft_dwarf_die *die);
-} toft_dwarf;
-
-/* Stores the address of a symbol in *function, a pointer of any type. */
-static int toft_dwarf_find(const toft_dwarf *d, const char *name, void *function) {
-  void *found = dlsym(d->library, name);
-  memcpy(function, &found, sizeof found);
-  return found != NULL;
-}
-
-static int toft_dwarf_begin(toft_dwarf *d) {
-  /* By build id only: the standard search may query servers. */
-  return toft_dwarf_find(d, "dwfl_linux_proc_find_elf", &d->callbacks.find_elf) &&
-         toft_dwarf_find(d, "dwfl_build_id_find_debuginfo", &d->callbacks.find_debuginfo) &&
-         toft_dwarf_find(d, "dwfl_begin", &d->begin) && toft_dwarf_find(d, "dwfl_linux_proc_report", &d->report) &&
-         toft_dwarf_find(d, "dwfl_report_end", &d->report_end) && toft_dwarf_find(d, "dwfl_addrmodule", &d->module) &&
-         toft_dwarf_find(d, "dwfl_module_info", &d->module_info) &&
-         toft_dwarf_find(d, "dwfl_module_addrinfo", &d->function) &&
-         toft_dwarf_find(d, "dwfl_module_getsrc", &d->line) && toft_dwarf_find(d, "dwfl_lineinfo", &d->line_info) &&
-         toft_dwarf_find(d, "dwfl_module_addrdie", &d->unit) && toft_dwarf_find(d, "dwarf_getscopes", &d->scopes) &&
-         toft_dwarf_find(d, "dwarf_getscopes_die", &d->scopes_of) && toft_dwarf_find(d, "dwarf_tag", &d->tag) &&
-         toft_dwarf_find(d, "dwarf_attr", &d->attribute) && toft_dwarf_find(d, "dwarf_formudata", &d->number) &&
-         toft_dwarf_find(d, "dwarf_getsrcfiles", &d->files) && toft_dwarf_find(d, "dwarf_filesrc", &d->file) &&
-         toft_dwarf_find(d, "dwarf_decl_file", &d->declared) && toft_dwarf_find(d, "dwfl_end", &d->end) &&
-         (d->session = d->begin(&d->callbacks)) != NULL && d->report(d->session, getpid()) == 0 &&
-         d->report_end(d->session, NULL, NULL) == 0;
-}
-
-static void toft_dwarf_close(toft_dwarf *d) {
-  if (d->session != NULL) d->end(d->session);
-  if (d->library != NULL) (void)dlclose(d->library);
-}
-
-/* 0: libdw is missing or does not work. With MemorySanitizer it is not used, since memory written by an uninstrumented
- * library counts as uninitialised. */
-static int toft_dwarf_open(toft_dwarf *d) {
-  memset(d, 0, sizeof *d);
-  if (toft_msan_unpoison != NULL) return 0;
-  if (TOFT_HAS(dlopen) && TOFT_HAS(dlsym) && TOFT_HAS(dlclose))
-    d->library = dlopen("libdw.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (d->library != NULL && toft_dwarf_begin(d)) return 1;
-  toft_dwarf_close(d);
-  return 0;
-}
-
-/* Whether the address is in a module that was loaded when the session began. */
-static int toft_dwarf_covers(const toft_dwarf *d, const void *address) {
-  return d->module(d->session, (uint64_t)(uintptr_t)address - 1) != NULL;
-}
-
-/* Whether the file belongs to Toft's inline functions or to the language's library. */
-static int toft_is_library_file(const char *file) {
-  const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file, *dot = strrchr(name, '.');
-  if (strcmp(name, "toft.h") == 0 || strcmp(name, "toft.c") == 0) return 1;
-  if (name - file >= 5 && memcmp(name - 5, "toft/", 5) == 0 && (name - file == 5 || name[-6] == '/') && dot != NULL &&
-      (strcmp(dot, ".h") == 0 || strcmp(dot, ".hpp") == 0))
-    return 1;
-  return strncmp(file, "/usr/include/", 13) == 0 || strstr(file, "/include/c++/") != NULL;
-}
-
-/* For an address in an inlined function of a library: replaces file and line by those of the call in the program's own
- * code, if that was inlined into the same function. Else they stay unchanged. */
-static void toft_dwarf_skip_library(const toft_dwarf *d, void *module, uint64_t call, toft_symbol *symbol) {
-  toft_dwarf_die *inner = NULL, *chain = NULL;
-  uint64_t bias = 0;
-  void *files = NULL;
-  size_t known = 0;
-  toft_dwarf_die *unit = d->unit(module, call, &bias);
-  if (unit == NULL || d->files(unit, &files, &known) != 0 || d->scopes(unit, call - bias, &inner) <= 0) return;
-  const char *file = symbol->file;
-  uint64_t line = symbol->line;
-  int count = d->scopes_of(&inner[0], &chain), found = 0;
-  for (int i = 0; i < count && !found; i++) {
-    toft_dwarf_attribute at;
-    uint64_t index = 0;
-    int tag = d->tag(&chain[i]);
-    if (tag != TOFT_DW_TAG_INLINED && tag != TOFT_DW_TAG_SUBPROGRAM) continue;
-    const char *declared = d->declared(&chain[i]);
-    found = declared != NULL && !toft_is_library_file(declared);
-    if (found || tag == TOFT_DW_TAG_SUBPROGRAM) break;
-    if (d->attribute(&chain[i], TOFT_DW_CALL_FILE, &at) == NULL || d->number(&at, &index) != 0) break;
-    file = d->file(files, (size_t)index, NULL, NULL);
-    if (d->attribute(&chain[i], TOFT_DW_CALL_LINE, &at) == NULL || d->number(&at, &line) != 0 || file == NULL) break;
-  }
-  if (found) {
-    symbol->file = file;
-    symbol->line = (unsigned)line;
-  }
-  free(chain);
-  free(inner);
-}
-
-static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *symbol) {
-  const toft_dwarf *d = (const toft_dwarf *)arg;
-  uint64_t call = (uint64_t)(uintptr_t)address - 1, start = 0, offset = 0, info[8];
-  void *module = d->module(d->session, call);
-  if (module == NULL) return toft_symbolize(NULL, address, symbol);
-  memset(symbol, 0, sizeof *symbol);
-  symbol->module = d->module_info(module, NULL, &start, NULL, NULL, NULL, NULL, NULL);
-  symbol->module_offset = (size_t)(call - start);
-  symbol->function = d->function(module, call, &offset, info, NULL, NULL, NULL);
-  if (symbol->function != NULL) symbol->offset = (size_t)offset + 1;
-  int number = 0;
-  void *line = d->line(module, call);
-  if (line != NULL) symbol->file = d->line_info(line, NULL, &number, NULL, NULL, NULL);
-  symbol->line = number > 0 ? (unsigned)number : 0;
-  if (symbol->file != NULL && toft_is_library_file(symbol->file)) toft_dwarf_skip_library(d, module, call, symbol);
-  return 1;
-}
-
-#else
-
-typedef struct toft_dwarf {
-  char none;
-} toft_dwarf;
-static int toft_dwarf_open(toft_dwarf *d) { return (void)d, 0; }
-static void toft_dwarf_close(toft_dwarf *d) { (void)d; }
-static int toft_dwarf_covers(const toft_dwarf *d, const void *address) { return (void)d, (void)address, 1; }
-static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *symbol) {
-  return toft_symbolize(arg, address, symbol);
-}
-
-#endif
-
-#endif
-
 /* ==== debug/reports.c ==== */
 /* Findings of checked arenas and recyclers: their text, their delivery to hooks and files, and the process's switch. */
 #ifndef TOFT_DEBUG_REPORTS_C
@@ -6750,6 +7074,7 @@ typedef struct toft_call_info {
   const char *op;
   uintptr_t site;
   size_t thread;
+  const toft_call_stack *stack; /* from the site on; NULL: not recorded */
 } toft_call_info;
 
 /* A finding without its message text. */
@@ -6942,25 +7267,43 @@ static void toft_put_site(uintptr_t site, char *at, size_t size) {
   }
 }
 
+/* The file and line of a site that has a name, as "main.go:12". 0: it has none. */
+static int toft_place_of_site(uintptr_t site, char *file, size_t size, unsigned *line) {
+  toft_text_writer t = {file, file + size - 1};
+  if (site == 0 || !toft_put_named_site(site, &t)) return 0;
+  char *colon = strrchr(file, ':');
+  *line = colon != NULL ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
+  if (*line != 0) *colon = 0;
+  return 1;
+}
+
 /* ---- messages ---- */
 
 #define TOFT_SITE_TEXT_MAX 512
 #define TOFT_MESSAGE_MAX (4 * TOFT_SITE_TEXT_MAX)
 
+/* What is not known is left out: a place, a thread, an address. */
 static void toft_put_call(toft_text_writer *t, const char *before, const toft_moment *m, const char *between) {
   toft_put_text(t, before);
   if (m->site != 0) {
     toft_put_text(t, between);
     toft_put_text(t, m->place);
   }
+  if (m->thread == 0) return;
   toft_put_text(t, " by thread ");
   toft_put_number(t, m->thread, 10);
 }
 
+static void toft_put_address(toft_text_writer *t, const toft_report *f) {
+  if (f->p == NULL) return;
+  toft_put_text(t, " at ");
+  toft_put_number(t, (uintptr_t)f->p, 16);
+}
+
 static void toft_put_allocation(toft_text_writer *t, const toft_report *f) {
   toft_put_number(t, f->size, 10);
-  toft_put_text(t, f->size == 1 ? " byte at " : " bytes at ");
-  toft_put_number(t, (uintptr_t)f->p, 16);
+  toft_put_text(t, f->size == 1 ? " byte" : " bytes");
+  toft_put_address(t, f);
 }
 
 static void toft_put_written(toft_text_writer *t, const char *kind, const toft_report *f) {
@@ -6978,8 +7321,8 @@ static void toft_put_written(toft_text_writer *t, const char *kind, const toft_r
 }
 
 static void toft_put_arena(toft_text_writer *t, const toft_report *f) {
-  toft_put_text(t, ": the arena at ");
-  toft_put_number(t, (uintptr_t)f->p, 16);
+  toft_put_text(t, ": the arena");
+  toft_put_address(t, f);
 }
 
 static void toft_put_outside(toft_text_writer *t, const toft_report *f) {
@@ -6988,8 +7331,8 @@ static void toft_put_outside(toft_text_writer *t, const toft_report *f) {
     toft_put_number(t, f->size, 10);
     toft_put_text(t, f->size == 1 ? " more word is an address" : " more words are addresses");
   } else {
-    toft_put_text(t, "the word at ");
-    toft_put_number(t, (uintptr_t)f->p, 16);
+    toft_put_text(t, "the word");
+    toft_put_address(t, f);
     toft_put_text(t, " is ");
     toft_put_number(t, f->claimed_size, 16);
     toft_put_text(t, " in ");
@@ -7027,7 +7370,8 @@ static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_
       break;
     case TOFT_FOUND_FOREIGN:
       toft_put_text(t, "foreign pointer: ");
-      toft_put_number(t, (uintptr_t)f->p, 16);
+      if (f->p == NULL) toft_put_text(t, "it");
+      if (f->p != NULL) toft_put_number(t, (uintptr_t)f->p, 16);
       toft_put_text(t,
                     f->arena != NULL ? " is no live allocation of this arena" : " is no live object of this recycler");
       break;
@@ -7061,14 +7405,20 @@ static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_
       toft_put_number(t, f->claimed_size, 10);
       break;
     case TOFT_FOUND_OVERWRITTEN:
-      toft_put_text(t, "overwritten arena: the canary in the head at ");
-      toft_put_number(t, (uintptr_t)f->p, 16);
+      toft_put_text(t, "overwritten arena: the canary in the head");
+      toft_put_address(t, f);
       toft_put_text(t, " is wrong; the arena refuses every call");
       break;
     case TOFT_FOUND_OUTSIDE: toft_put_outside(t, f); break;
     default: toft_put_lease_inside(t, f); break; /* TOFT_FOUND_LEASE_INSIDE */
   }
-  if (f->kind <= TOFT_FOUND_WRONG_SIZE) toft_put_call(t, "; allocated", &out->allocated, " at ");
+}
+
+static int toft_has_allocation(const toft_report *f) { return f->kind <= TOFT_FOUND_WRONG_SIZE; }
+
+static void toft_put_finding(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
+  toft_put_kind(t, f, out);
+  if (toft_has_allocation(f)) toft_put_call(t, "; allocated", &out->allocated, " at ");
   if (f->kind < TOFT_FOUND_LATE_WRITE && f->freed.op != NULL) toft_put_call(t, "; freed", &out->returned, " at ");
   toft_put_text(t, "; noticed by ");
   toft_put_call(t, out->noticed.call, &out->noticed, " at ");
@@ -7098,8 +7448,112 @@ static void toft_deliver_report(const toft_report *f, toft_finding_fn *fn, void 
   toft_fill_moment(&out.allocated, &f->allocated, site_texts[0]);
   toft_fill_moment(&out.returned, &f->freed, site_texts[1]);
   toft_fill_moment(&out.noticed, &f->detected, site_texts[2]);
-  toft_put_kind(&t, f, &out);
+  toft_put_finding(&t, f, &out);
   fn(arg, &out);
+}
+
+/* ---- a finding as a JSON object ---- */
+
+typedef struct toft_memory_sink {
+  char *text;
+  size_t size, capacity;
+} toft_memory_sink;
+
+static int toft_memory_write(void *arg, const char *bytes, size_t size) {
+  toft_memory_sink *m = (toft_memory_sink *)arg;
+  if (m->capacity - m->size < size) {
+    size_t capacity = 2 * m->capacity + 4096; /* at least as many as the writer's buffer has */
+    char *more = (char *)realloc(m->text, capacity);
+    if (more == NULL) return TOFT_ENOMEM;
+    m->text = more;
+    m->capacity = capacity;
+  }
+  memcpy(m->text + m->size, bytes, size);
+  m->size += size;
+  return TOFT_OK;
+}
+
+static const char *const toft_kind_names[] = {"",
+                                              "overrun",
+                                              "underrun",
+                                              "late-write",
+                                              "double-free",
+                                              "wrong-size",
+                                              "foreign-pointer",
+                                              "stale-mark",
+                                              "wrong-thread",
+                                              "two-threads",
+                                              "use-after-release",
+                                              "refused-release",
+                                              "budget",
+                                              "overwritten-arena",
+                                              "outside",
+                                              "lease-inside"};
+
+static void toft_json_site_call(toft_json *j, uintptr_t site) {
+  char name[TOFT_SITE_TEXT_MAX];
+  toft_symbol s;
+  memset(&s, 0, sizeof s);
+  if (toft_place_of_site(site, name, sizeof name, &s.line)) {
+    *(s.line != 0 ? &s.file : &s.function) = name;
+  } else if (site < 4096 || !toft_symbolize(NULL, (const void *)site, &s)) {
+    memset(&s, 0, sizeof s);
+  }
+  toft_json_frame(j, (const void *)site, &s);
+}
+
+static void toft_json_moment(toft_json *j, const char *role, const toft_call_info *c) {
+  if (c->op == NULL) return;
+  toft_json_next(j);
+  toft_json_open(j, "{");
+  toft_json_text(j, "role", role);
+  toft_json_text(j, "call", c->op);
+  toft_json_number(j, "thread", c->thread);
+  toft_json_key(j, "stack");
+  toft_json_open(j, "[");
+  if (c->stack == NULL && c->site != 0) toft_json_site_call(j, c->site);
+  for (size_t i = 0; c->stack != NULL && i < c->stack->depth; i++)
+    toft_json_site_call(j, (uintptr_t)toft_frames_of(c->stack)[i]);
+  toft_json_close(j, "]");
+  toft_json_close(j, "}");
+}
+
+static const char *toft_kind_name(const toft_report *f) {
+  int twice = f->kind == TOFT_FOUND_RELEASED && f->detected.op != NULL && strcmp(f->detected.op, "release") == 0;
+  return twice ? "double-release" : toft_kind_names[f->kind];
+}
+
+/* The text has what the other members do not: no address, no thread, no place. */
+static void toft_json_finding(toft_json *j, const toft_report *f) {
+  char text[TOFT_MESSAGE_MAX];
+  toft_text_writer t = {text, text + sizeof text - 1};
+  toft_report brief = *f;
+  toft_finding out;
+  memset(&out, 0, sizeof out);
+  out.allocated.call = f->allocated.op;
+  out.returned.call = f->freed.op != NULL ? f->freed.op : "";
+  out.noticed.call = f->detected.op != NULL ? f->detected.op : "";
+  brief.p = NULL;
+  toft_put_kind(&t, &brief, &out);
+  toft_json_open(j, "{");
+  toft_json_text(j, "kind", toft_kind_name(f));
+  toft_json_text(j, "library", "toft-c");
+  toft_json_text(j, "text", text);
+  toft_json_number(j, "size", f->size);
+  if (f->length != 0) {
+    toft_json_signed(j, "offset", f->offset);
+    toft_json_number(j, "length", f->length);
+  }
+  toft_json_key(j, "places");
+  toft_json_open(j, "[");
+  toft_json_moment(j, "returned", &f->freed);
+  if (toft_has_allocation(f)) toft_json_moment(j, "allocated", &f->allocated);
+  if (f->kind == TOFT_FOUND_TWO_THREADS) toft_json_moment(j, "running", &f->allocated);
+  toft_json_moment(j, "noticed", &f->detected);
+  toft_json_close(j, "]");
+  toft_json_close(j, "}");
+  toft_json_raw(j, "\n");
+  toft_json_flush(j);
 }
 
 /* ---- the process's switch, and delivery ---- */
@@ -7108,8 +7562,9 @@ static void toft_deliver_report(const toft_report *f, toft_finding_fn *fn, void 
  * the lock held. */
 static size_t toft_process_switch;
 static int toft_check_switch_aborts;
-static int toft_findings_stream; /* descriptor of a standard stream, or 0 */
-static char *toft_findings_file; /* or NULL */
+static int toft_findings_stream;    /* descriptor of a standard stream, or 0 */
+static char *toft_findings_file;    /* or NULL */
+static char *toft_findings_objects; /* the file of JSON objects, or NULL */
 
 static toft_finding_fn *toft_finding_hook;
 static void *toft_finding_hook_arg;
@@ -7126,6 +7581,13 @@ static int toft_is_on(const char *v) {
          !toft_equals_ignoring_case(v, "no") && !toft_equals_ignoring_case(v, "false");
 }
 
+static char *toft_copy_path(const char *name) {
+  size_t size = name != NULL && *name != 0 ? strlen(name) + 1 : 0;
+  char *copy = size != 0 ? (char *)malloc(size) : NULL;
+  if (copy != NULL) memcpy(copy, name, size);
+  return copy;
+}
+
 static void toft_read_findings_file(const char *name, int expected) {
   if (name == NULL || *name == 0) {
     toft_findings_stream = expected ? 2 : 0;
@@ -7133,8 +7595,8 @@ static void toft_read_findings_file(const char *name, int expected) {
     toft_findings_stream = 2;
   } else if (strcmp(name, "stdout") == 0 || strcmp(name, "/dev/stdout") == 0) {
     toft_findings_stream = 1;
-  } else if ((toft_findings_file = (char *)malloc(strlen(name) + 1)) != NULL) {
-    memcpy(toft_findings_file, name, strlen(name) + 1);
+  } else {
+    toft_findings_file = toft_copy_path(name);
   }
 }
 
@@ -7157,7 +7619,9 @@ static size_t toft_read_environment(void) {
   v = toft_os_env("TOFT_HARDENED");
   if (toft_is_on(v)) s |= TOFT_PROCESS_HARDENED;
   toft_check_switch_aborts |= v != NULL && toft_equals_ignoring_case(v, "abort");
-  toft_read_findings_file(toft_os_env("TOFT_FINDINGS"), reports || (s & (TOFT_PROCESS_CHECKS | TOFT_PROCESS_HARDENED)));
+  toft_findings_objects = toft_copy_path(toft_os_env("TOFT_FINDINGS_JSON"));
+  int expected = (reports || (s & (TOFT_PROCESS_CHECKS | TOFT_PROCESS_HARDENED))) && toft_findings_objects == NULL;
+  toft_read_findings_file(toft_os_env("TOFT_FINDINGS"), expected);
   return s;
 }
 
@@ -7182,6 +7646,15 @@ static size_t toft_process_switches(void) {
   return s & ~(size_t)1;
 }
 
+/* The call that begins. Its site is the one that toft_at named, else `site`, whose stack is recorded for objects. */
+static toft_call_info toft_call_begun(const char *op, uintptr_t site) {
+  toft_call_info c = {op, toft_call_site_hint != 0 ? toft_call_site_hint : site, toft_thread_id(), NULL};
+  (void)TOFT_LOAD_ACQUIRE(&toft_process_switch); /* orders the reads of what the environment sets */
+  if (toft_call_site_hint == 0 && toft_findings_objects != NULL) c.stack = toft_call_stack_from(site);
+  toft_call_site_hint = 0;
+  return c;
+}
+
 void toft_on_finding(toft_finding_fn *fn, void *arg) {
   toft_lock_take(&toft_findings_lock);
   toft_finding_hook = fn;
@@ -7198,6 +7671,19 @@ static void toft_print_finding(void *arg, const toft_finding *f) {
   toft_put_text(&t, "\n");
   if (toft_findings_stream != 0) toft_os_print(toft_findings_stream, line, (size_t)(t.at - line));
   if (toft_findings_file != NULL) toft_os_append(toft_findings_file, line, (size_t)(t.at - line));
+}
+
+static void toft_append_object(const toft_report *f) {
+  toft_memory_sink m = {NULL, 0, 0};
+  toft_json j = toft_json_to(toft_memory_write, &m);
+  toft_json_finding(&j, f);
+  static const char lost[] =
+      "{\"kind\":\"lost\",\"text\":\"lost: a finding for which there was no memory\",\"places\":[]}\n";
+  if (j.code == TOFT_OK)
+    toft_os_append(toft_findings_objects, m.text, m.size);
+  else
+    toft_os_append(toft_findings_objects, lost, sizeof lost - 1);
+  free(m.text);
 }
 
 TOFT_PER_THREAD int toft_in_hook; /* findings caused by the hook's own calls are only printed */
@@ -7217,6 +7703,7 @@ static void toft_publish_report(const toft_report *f) {
     toft_in_hook = 0;
   }
   if (prints) toft_deliver_report(f, toft_print_finding, NULL);
+  if (toft_findings_objects != NULL) toft_append_object(f);
   if (aborts) abort();
 }
 
@@ -7224,7 +7711,8 @@ static void toft_publish_report(const toft_report *f) {
 static void toft_findings_end(void) {
   toft_symbol_session_close();
   free(toft_findings_file);
-  toft_findings_file = NULL;
+  free(toft_findings_objects);
+  toft_findings_file = toft_findings_objects = NULL;
 }
 
 #endif
@@ -7369,9 +7857,8 @@ static int toft_report_written(toft_state *a, int kind, const toft_record *r, co
 static TOFT_COLD int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site) {
   if ((a->canary != 0 || (a->state & TOFT_IS_HARDENED)) && !toft_check_canary(a, op, site)) return 0;
   toft_checks *c = a->checks;
-  size_t me = toft_thread_id(), pinned = TOFT_LOAD(&c->pinned_thread), other = 0;
-  toft_call_info call = {op, toft_call_site_hint != 0 ? toft_call_site_hint : site, me};
-  toft_call_site_hint = 0;
+  toft_call_info call = toft_call_begun(op, site);
+  size_t me = call.thread, pinned = TOFT_LOAD(&c->pinned_thread), other = 0;
   toft_report f;
   memset(&f, 0, sizeof f);
   f.detected = call;
@@ -7605,37 +8092,7 @@ static int toft_check_records(toft_state *a, uintptr_t epoch) {
 #ifndef TOFT_DEBUG_SAMPLING_C
 #define TOFT_DEBUG_SAMPLING_C
 
-#if defined(_WIN32)
-#define TOFT_UNWIND(stack, max) RtlCaptureStackBackTrace(0, (DWORD)(max), stack, NULL)
-#elif !defined(TOFT_NO_UNWIND) && (defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__))
-#include <execinfo.h>
-#define TOFT_UNWIND(stack, max) (size_t) backtrace(stack, (int)(max))
-#elif !defined(TOFT_NO_UNWIND) && defined(__GNUC__)
-#include <unwind.h>
-#define TOFT_UNWIND(stack, max) toft_unwind(stack, max)
-
-typedef struct toft_stack_walk {
-  void **stack;
-  size_t depth, max;
-} toft_stack_walk;
-
-static _Unwind_Reason_Code toft_unwind_frame(struct _Unwind_Context *context, void *arg) {
-  toft_stack_walk *w = (toft_stack_walk *)arg;
-  w->stack[w->depth++] = (void *)_Unwind_GetIP(context);
-  return w->depth < w->max ? _URC_NO_REASON : _URC_END_OF_STACK;
-}
-
-static size_t toft_unwind(void **stack, size_t max) {
-  toft_stack_walk w = {stack, 0, max};
-  (void)_Unwind_Backtrace(toft_unwind_frame, &w);
-  return w.depth;
-}
-#else
-#define TOFT_UNWIND(stack, max) ((void)(stack), (void)(max), (size_t)0)
-#endif
-
-#define TOFT_STACK_MAX 64          /* recorded frames of a stack */
-#define TOFT_SKIPPED_FRAMES_MAX 16 /* frames of the library and the unwinder before them, at most */
+#define TOFT_STACK_MAX 64 /* recorded frames of a stack */
 #define TOFT_SITES_MAX 65536
 
 /* The stack follows in memory. */
@@ -7710,7 +8167,7 @@ static uint64_t toft_sampling_period(const toft_state *a) {
  * frame. */
 static size_t toft_capture_stack(toft_state *a, void **stack, uintptr_t caller) {
   void *all[TOFT_STACK_MAX + TOFT_SKIPPED_FRAMES_MAX];
-  size_t n, first = 0, max = TOFT_STACK_MAX + TOFT_SKIPPED_FRAMES_MAX;
+  size_t n, max = TOFT_STACK_MAX + TOFT_SKIPPED_FRAMES_MAX;
   toft_instruments *w = a->instruments;
   if (w->unwinder != NULL) {
     uint32_t was_busy = toft_begin_callback(a);
@@ -7719,7 +8176,7 @@ static size_t toft_capture_stack(toft_state *a, void **stack, uintptr_t caller) 
   } else {
     n = TOFT_UNWIND(all, max);
   }
-  while (first < n && ((uintptr_t)all[first] ^ caller) > 1) first++; /* the lowest bit may be Thumb's */
+  size_t first = toft_frame_of(all, n, caller);
   if (first == n && caller != 0) {
     all[0] = (void *)caller;
     first = 0;
@@ -8505,10 +8962,7 @@ static void toft_report_use_after_release(toft_arena *head, const char *op, uint
   f.kind = TOFT_FOUND_RELEASED;
   f.arena = head;
   f.p = (const unsigned char *)head;
-  f.detected.op = op;
-  f.detected.site = toft_call_site_hint != 0 ? toft_call_site_hint : site;
-  f.detected.thread = toft_thread_id();
-  toft_call_site_hint = 0;
+  f.detected = toft_call_begun(op, site);
   toft_lock_take(&toft_quarantine_lock);
   for (const toft_quarantined *d = toft_quarantine_oldest; d != NULL; d = d->next)
     if (d->block == (const unsigned char *)head) f.freed = d->released;
@@ -8840,9 +9294,7 @@ static TOFT_COLD void toft_refuse_overwritten(toft_state *a, const char *op, uin
   f.kind = TOFT_FOUND_OVERWRITTEN;
   f.arena = &a->head;
   f.p = (const unsigned char *)a;
-  f.detected.op = op;
-  f.detected.site = site;
-  f.detected.thread = toft_thread_id();
+  f.detected = toft_call_begun(op, site);
   toft_publish_report(&f);
 }
 
@@ -8880,94 +9332,13 @@ static int toft_begin_hardening(toft_state *a) {
 #ifndef TOFT_DEBUG_SNAPSHOT_C
 #define TOFT_DEBUG_SNAPSHOT_C
 
-typedef struct toft_json {
-  toft_write_fn *write;
-  void *arg;
-  int code;  /* result of write; nothing is written after an error */
-  int first; /* the next element is the first of its object or array */
-  size_t length;
-  char text[256]; /* buffered text */
+typedef struct toft_snapshot_writer {
+  toft_json json;
   toft_symbolize_fn *symbolizer;
   void *symbolizer_arg;
   /* Finds the file and line of a `site`; NULL: sites have no names. */
   int (*place)(uintptr_t site, char *file, size_t size, unsigned *line);
-} toft_json;
-
-/* ---- writing ---- */
-
-static void toft_json_flush(toft_json *j) {
-  if (j->length != 0 && j->code == 0) j->code = j->write(j->arg, j->text, j->length);
-  j->length = 0;
-}
-
-static void toft_json_bytes(toft_json *j, const char *s, size_t n) {
-  while (n != 0) {
-    size_t part = toft_min(n, sizeof j->text - j->length);
-    memcpy(j->text + j->length, s, part);
-    j->length += part;
-    s += part;
-    n -= part;
-    if (j->length == sizeof j->text) toft_json_flush(j);
-  }
-}
-
-static void toft_json_raw(toft_json *j, const char *s) { toft_json_bytes(j, s, strlen(s)); }
-
-static void toft_json_digits(toft_json *j, uint64_t n, unsigned base) {
-  char digits[20], *at = digits + sizeof digits;
-  do {
-    *--at = "0123456789abcdef"[n % base];
-    n /= base;
-  } while (n != 0);
-  toft_json_bytes(j, at, (size_t)(digits + sizeof digits - at));
-}
-
-/* Invalid UTF-8 in names is replaced. */
-static void toft_json_string(toft_json *j, const char *s) {
-  size_t remaining = strlen(s);
-  toft_json_raw(j, "\"");
-  while (remaining != 0) {
-    size_t n = toft_utf8((const unsigned char *)s, remaining);
-    unsigned char c = (unsigned char)*s;
-    if (n == 0) {
-      toft_json_raw(j, "\xEF\xBF\xBD");
-      n = 1;
-    } else if (c == '"' || c == '\\') {
-      toft_json_raw(j, "\\");
-      toft_json_bytes(j, s, 1);
-    } else if (c < 0x20) {
-      toft_json_raw(j, c < 0x10 ? "\\u000" : "\\u001");
-      toft_json_digits(j, c & 0xF, 16);
-    } else {
-      toft_json_bytes(j, s, n);
-    }
-    s += n;
-    remaining -= n;
-  }
-  toft_json_raw(j, "\"");
-}
-
-static void toft_json_next(toft_json *j) {
-  if (!j->first) toft_json_raw(j, ",");
-  j->first = 0;
-}
-
-static void toft_json_key(toft_json *j, const char *key) {
-  toft_json_next(j);
-  toft_json_string(j, key);
-  toft_json_raw(j, ":");
-}
-
-static void toft_json_number(toft_json *j, const char *key, uint64_t n) {
-  toft_json_key(j, key);
-  toft_json_digits(j, n, 10);
-}
-
-static void toft_json_signed(toft_json *j, const char *key, int64_t n) {
-  toft_json_key(j, key);
-  if (n < 0) toft_json_raw(j, "-");
-  toft_json_digits(j, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
-}
+} toft_snapshot_writer;
 
 /* `none` becomes null. */
 static void toft_json_optional(toft_json *j, const char *key, uint64_t n, uint64_t none) {
@@ -8976,21 +9347,6 @@ static void toft_json_optional(toft_json *j, const char *key, uint64_t n, uint64
     toft_json_raw(j, "null");
   else
     toft_json_digits(j, n, 10);
-}
-
-static void toft_json_text(toft_json *j, const char *key, const char *s) {
-  toft_json_key(j, key);
-  toft_json_string(j, s);
-}
-
-static void toft_json_open(toft_json *j, const char *bracket) {
-  toft_json_raw(j, bracket);
-  j->first = 1;
-}
-
-static void toft_json_close(toft_json *j, const char *bracket) {
-  toft_json_raw(j, bracket);
-  j->first = 0;
 }
 
 /* ---- elements ---- */
@@ -9040,38 +9396,26 @@ static int toft_json_phase(void *arg, const toft_phase_report *p) {
 }
 
 /* Members that the symbolizer does not set are 0. */
-static int toft_json_symbol(const toft_json *j, const void *address, toft_symbol *s) {
+static int toft_snapshot_symbol(const toft_snapshot_writer *w, const void *address, toft_symbol *s) {
   memset(s, 0, sizeof *s);
-  return j->symbolizer != NULL && j->symbolizer(j->symbolizer_arg, address, s);
+  if (w->symbolizer != NULL && w->symbolizer(w->symbolizer_arg, address, s)) return 1;
+  memset(s, 0, sizeof *s);
+  return 0;
 }
 
-static void toft_json_frame(toft_json *j, const void *address) {
+static void toft_json_call(toft_snapshot_writer *w, const void *address) {
   toft_symbol s;
-  toft_json_next(j);
-  toft_json_open(j, "{");
-  toft_json_key(j, "address");
-  toft_json_raw(j, "\"0x");
-  toft_json_digits(j, (uint64_t)(uintptr_t)address, 16);
-  toft_json_raw(j, "\"");
-  if (toft_json_symbol(j, address, &s)) {
-    if (s.function != NULL) {
-      toft_json_text(j, "function", s.function);
-      toft_json_number(j, "offset", s.offset);
-    }
-    if (s.module != NULL) toft_json_text(j, "module", s.module);
-    if (s.module_offset != 0) toft_json_number(j, "module_offset", s.module_offset);
-    if (s.file != NULL) toft_json_text(j, "file", s.file);
-    if (s.file != NULL) toft_json_number(j, "line", s.line);
-  }
-  toft_json_close(j, "}");
+  (void)toft_snapshot_symbol(w, address, &s);
+  toft_json_frame(&w->json, address, &s);
 }
 
 static int toft_json_site(void *arg, const toft_site_report *r) {
-  toft_json *j = (toft_json *)arg;
+  toft_snapshot_writer *writer = (toft_snapshot_writer *)arg;
+  toft_json *j = &writer->json;
   toft_symbol s;
   char file[512];
-  if (r->depth == 0 || !toft_json_symbol(j, r->stack[0], &s)) s.file = NULL;
-  if (j->place != NULL && j->place(r->site, file, sizeof file, &s.line)) s.file = file;
+  if (r->depth == 0 || !toft_snapshot_symbol(writer, r->stack[0], &s)) s.file = NULL;
+  if (writer->place != NULL && writer->place(r->site, file, sizeof file, &s.line)) s.file = file;
   toft_json_next(j);
   toft_json_open(j, "{");
   toft_json_key(j, "site");
@@ -9086,7 +9430,7 @@ static int toft_json_site(void *arg, const toft_site_report *r) {
   toft_json_number(j, "bytes", r->bytes);
   toft_json_key(j, "stack");
   toft_json_open(j, "[");
-  for (size_t i = 0; i < r->depth; i++) toft_json_frame(j, r->stack[i]);
+  for (size_t i = 0; i < r->depth; i++) toft_json_call(writer, r->stack[i]);
   toft_json_close(j, "]");
   toft_json_close(j, "}");
   return j->code;
@@ -9137,7 +9481,8 @@ static void toft_json_begin(toft_json *j) {
 }
 
 /* The rest of the object; w == NULL: nothing is instrumented. */
-static void toft_json_report(toft_json *j, const toft_stats *s, const toft_instruments *w) {
+static void toft_json_report(toft_snapshot_writer *writer, const toft_stats *s, const toft_instruments *w) {
+  toft_json *j = &writer->json;
   toft_json_stats(j, s);
   toft_json_key(j, "tags");
   toft_json_open(j, "[");
@@ -9149,8 +9494,9 @@ static void toft_json_report(toft_json *j, const toft_stats *s, const toft_instr
   toft_json_close(j, "]");
   toft_json_key(j, "sites");
   toft_json_open(j, "[");
-  if (w != NULL) (void)toft_each_site(w, toft_json_site, j);
+  if (w != NULL) (void)toft_each_site(w, toft_json_site, writer);
   toft_json_close(j, "]");
+  if (w != NULL && w->site_count != 0) toft_json_modules(j);
   toft_json_close(j, "}");
 }
 
@@ -9170,15 +9516,14 @@ static int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_opti
 int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write_fn *write, void *arg) {
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
   if (!toft_snapshot_read(&o, given)) return TOFT_EARG;
-  toft_json j;
+  toft_snapshot_writer w;
   toft_dwarf dwarf;
   int named = (o.flags & TOFT_SNAPSHOT_DWARF) && o.symbolizer == NULL && toft_dwarf_open(&dwarf);
-  memset(&j, 0, sizeof j);
-  j.write = write;
-  j.arg = arg;
-  j.symbolizer = o.symbolizer != NULL ? o.symbolizer : named ? toft_dwarf_symbolize : toft_symbolize;
-  j.symbolizer_arg = named ? &dwarf : o.symbolizer_arg;
-  if (o.flags & TOFT_SNAPSHOT_ADDRESSES) j.symbolizer = NULL;
+  memset(&w, 0, sizeof w);
+  w.json = toft_json_to(write, arg);
+  w.symbolizer = o.symbolizer != NULL ? o.symbolizer : named ? toft_dwarf_symbolize : toft_symbolize;
+  w.symbolizer_arg = named ? &dwarf : o.symbolizer_arg;
+  if (o.flags & TOFT_SNAPSHOT_ADDRESSES) w.symbolizer = NULL;
   /* The arena is busy during the whole snapshot, so that write cannot change it. */
   int own = toft_is_own(head);
   uint32_t was_busy = 0;
@@ -9188,17 +9533,17 @@ int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_wri
     was_busy = toft_begin_callback(toft_state_of(head));
   }
   toft_stats stats = toft_get_stats(head);
-  toft_json_begin(&j);
-  if (own && toft_state_of(head)->source != NULL) toft_json_budgets(&j, toft_state_of(head)->source);
-  toft_json_report(&j, &stats, own ? toft_state_of(head)->instruments : NULL);
-  toft_json_flush(&j);
+  toft_json_begin(&w.json);
+  if (own && toft_state_of(head)->source != NULL) toft_json_budgets(&w.json, toft_state_of(head)->source);
+  toft_json_report(&w, &stats, own ? toft_state_of(head)->instruments : NULL);
+  toft_json_flush(&w.json);
   if (own) {
     toft_end_callback(toft_state_of(head), was_busy);
     toft_set_limit(toft_state_of(head));
   }
   if (named) toft_dwarf_close(&dwarf);
-  if (j.code == 0 && (o.flags & TOFT_SNAPSHOT_CLEAR) && own) j.code = toft_clear_report(head);
-  return j.code;
+  if (w.json.code == 0 && (o.flags & TOFT_SNAPSHOT_CLEAR) && own) w.json.code = toft_clear_report(head);
+  return w.json.code;
 }
 
 typedef struct toft_text_sink {
@@ -9411,9 +9756,7 @@ static void toft_report_over_budget(void *arg, toft_arena *head, uint64_t live, 
   f.kind = TOFT_FOUND_OVER_BUDGET;
   f.size = (size_t)live;
   f.claimed_size = (size_t)budget;
-  f.detected.op = "alloc";
-  f.detected.site = a->instruments->caller;
-  f.detected.thread = toft_thread_id();
+  f.detected = toft_call_begun("alloc", a->instruments->caller);
   if (a->checks != NULL) {
     f.detected = a->checks->call;
     toft_keep_report(a->checks, &f);
@@ -9493,16 +9836,6 @@ static void toft_profile_collect(toft_instruments *sum, toft_stats *stats, uint6
   stats->budget = UINT64_MAX;
 }
 
-/* The file and line of a site that has a name, as "main.go:12". 0: it has none. */
-static int toft_place_of_site(uintptr_t site, char *file, size_t size, unsigned *line) {
-  toft_text_writer t = {file, file + size - 1};
-  if (site == 0 || !toft_put_named_site(site, &t)) return 0;
-  char *colon = strrchr(file, ':');
-  *line = colon != NULL ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
-  if (*line != 0) *colon = 0;
-  return 1;
-}
-
 static int toft_file_write(void *file, const char *bytes, size_t size) {
   return fwrite(bytes, 1, size, (FILE *)file) == size ? TOFT_OK : TOFT_EARG;
 }
@@ -9529,7 +9862,7 @@ static int toft_write_profile_alone(void) {
   toft_instruments sum;
   toft_stats stats;
   uint64_t arenas = 0, released = 0;
-  toft_json j;
+  toft_snapshot_writer w;
   toft_dwarf dwarf;
   toft_put_profile_path(&p, toft_process_meters.path);
   toft_put_text(&t, path);
@@ -9539,22 +9872,21 @@ static int toft_write_profile_alone(void) {
   if (out == NULL) return TOFT_EARG;
   toft_profile_collect(&sum, &stats, &arenas, &released);
   int named = sum.site_count != 0 && toft_dwarf_open(&dwarf);
-  memset(&j, 0, sizeof j);
-  j.write = toft_file_write;
-  j.arg = out;
-  j.symbolizer = named ? toft_dwarf_symbolize : toft_symbolize;
-  j.symbolizer_arg = &dwarf;
-  j.place = toft_place_of_site;
-  toft_json_begin(&j);
-  toft_json_process(&j, arenas, released);
-  toft_json_budgets(&j, NULL);
-  toft_json_report(&j, &stats, &sum);
-  toft_json_raw(&j, "\n");
-  toft_json_flush(&j);
+  memset(&w, 0, sizeof w);
+  w.json = toft_json_to(toft_file_write, out);
+  w.symbolizer = named ? toft_dwarf_symbolize : toft_symbolize;
+  w.symbolizer_arg = &dwarf;
+  w.place = toft_place_of_site;
+  toft_json_begin(&w.json);
+  toft_json_process(&w.json, arenas, released);
+  toft_json_budgets(&w.json, NULL);
+  toft_json_report(&w, &stats, &sum);
+  toft_json_raw(&w.json, "\n");
+  toft_json_flush(&w.json);
   if (named) toft_dwarf_close(&dwarf);
   toft_instruments_clear(&sum);
-  if (fclose(out) != 0) j.code = TOFT_EARG;
-  if (j.code == TOFT_OK && toft_os_rename(temporary, path)) return TOFT_OK;
+  if (fclose(out) != 0) w.json.code = TOFT_EARG;
+  if (w.json.code == TOFT_OK && toft_os_rename(temporary, path)) return TOFT_OK;
   (void)remove(temporary);
   return TOFT_EARG;
 }
@@ -9633,6 +9965,7 @@ static void toft_before_fork(void) {
   toft_lock_take(&toft_registry_lock);
   toft_lock_take(&toft_quarantine_lock);
   toft_lock_take(&toft_findings_lock);
+  toft_lock_take(&toft_call_stacks_lock);
 #ifndef TOFT_OMIT_METERS
   toft_lock_take(&toft_budget_list_lock);
 #endif
@@ -9641,6 +9974,7 @@ static void toft_after_fork(int phase) {
 #ifndef TOFT_OMIT_METERS
   TOFT_UNLOCK(&toft_budget_list_lock);
 #endif
+  TOFT_UNLOCK(&toft_call_stacks_lock);
   TOFT_UNLOCK(&toft_findings_lock);
   TOFT_UNLOCK(&toft_quarantine_lock);
   TOFT_UNLOCK(&toft_registry_lock);

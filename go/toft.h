@@ -583,8 +583,12 @@ TOFT_API toft_budget *toft_budget_parent(const toft_budget *b);
  *                    a finding.
  *   TOFT_FINDINGS    the file that lines are appended to; it is created with mode 0600, and a symbolic link is not
  *                    followed. stderr and stdout, also as /dev/stderr and /dev/stdout, are the standard streams.
- *                    Not set: standard error where TOFT_CHECKED, TOFT_HARDENED or TOFT_BUDGET is on; else nothing is
- *                    written.
+ *                    Not set: standard error where TOFT_CHECKED, TOFT_HARDENED or TOFT_BUDGET is on and
+ *                    TOFT_FINDINGS_JSON is not set; else nothing is written.
+ *   TOFT_FINDINGS_JSON
+ *                    the file that each finding is appended to as a JSON object in a line, which docs/run.md describes;
+ *                    it is opened as that of TOFT_FINDINGS. While it is set, each call on a checked arena or recycler
+ *                    records its stack.
  *
  * docs/checked.md lists what is detected and what is not.
  */
