@@ -47,9 +47,10 @@ func Tag(a *toft.Arena, name string) (end func()) { return link.Tag(a.Pointer(),
 type Report struct {
 	Version int          `json:"version"` // 1
 	Stats   toft.Stats   `json:"stats"`
-	Tags    []TagStats   `json:"tags"`   // if the arena is metered; the first is for allocations without a tag
-	Phases  []PhaseStats `json:"phases"` // the phases that C has ended, if it is metered
-	Sites   []SiteStats  `json:"sites"`  // estimates in no order, if it is sampled
+	Tags    []TagStats   `json:"tags"`              // if the arena is metered; the first is for allocations without a tag
+	Phases  []PhaseStats `json:"phases"`            // the phases that C has ended, if it is metered
+	Sites   []SiteStats  `json:"sites"`             // estimates in no order, if it is sampled
+	Modules []Module     `json:"modules,omitempty"` // of the process, if there are sites
 }
 
 // TagStats are the bytes of a tag without those of the tags within it.
@@ -87,6 +88,15 @@ type Frame struct {
 	InModule uint64  `json:"module_offset,omitempty"` // the offset of the call in Module, for addr2line
 	File     string  `json:"file,omitempty"`
 	Line     uint64  `json:"line,omitempty"`
+}
+
+// A Module is a segment of code of the program or of a shared library.
+type Module struct {
+	Module  string `json:"module"`             // the path of the file
+	Address string `json:"address"`            // in the process
+	Size    uint64 `json:"size"`               // in bytes
+	Offset  uint64 `json:"offset"`             // of its first byte in the file
+	BuildID string `json:"build_id,omitempty"` // hexadecimal; "" if the file has none
 }
 
 // A Site is a place in the source. Line is 0 if the place is not known.

@@ -8,7 +8,7 @@
 #include "symbolize.c"
 
 typedef struct toft_json {
-  toft_write_fn *write;
+  int (*write)(void *arg, const char *bytes, size_t size); /* 0: written */
   void *arg;
   int code;  /* result of write; nothing is written after an error */
   int first; /* the next element is the first of its object or array */
@@ -16,7 +16,7 @@ typedef struct toft_json {
   char text[256]; /* buffered text */
 } toft_json;
 
-static toft_json toft_json_to(toft_write_fn *write, void *arg) {
+static toft_json toft_json_to(int (*write)(void *, const char *, size_t), void *arg) {
   toft_json j;
   memset(&j, 0, sizeof j);
   j.write = write;

@@ -1,3 +1,3 @@
-/* The second copy of the library, f1ae31da3dffb2a9. Made by scripts/amalgamate.
+/* The second copy of the library, b21de764640642c5. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"
