@@ -1,12 +1,12 @@
-//! Compiles the libraries that `toft advise` embeds and preloads into programs: the recorder, and a recycler as malloc.
+//! Compiles the libraries that `toft advise` embeds and preloads into programs: the recorder, the trial of an
+//! arena, and a recycler as malloc.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::path::{Path, PathBuf};
 use std::{env, process::Command};
 
 fn main() {
-    println!("cargo::rerun-if-changed=recorder");
-    println!("cargo::rerun-if-changed=recycler");
+    ["preload", "recorder", "trial", "recycler"].iter().for_each(|f| println!("cargo::rerun-if-changed={f}"));
     // The crate that is published contains the library in two files.
     let library: &[&str] =
         if Path::new("recycler/toft.c").exists() { &["recycler"] } else { &["../c/src", "../c/include"] };
@@ -16,12 +16,12 @@ fn main() {
     if var("CARGO_CFG_TARGET_OS") != "linux" || var("CARGO_CFG_TARGET_ENV") != "gnu" {
         return;
     }
-    for name in ["recorder", "recycler"] {
+    for name in ["recorder", "trial", "recycler"] {
         let out = PathBuf::from(var("OUT_DIR")).join(name).with_extension("so");
-        // The recorder runs on the program's stack: a large frame is an error, and one that passes a guard page a fault.
+        // They run on the program's stack: a large frame is an error, and one that passes a guard page a fault.
         let mut build = cc::Build::new();
         build.opt_level(2).flag_if_supported("-fstack-clash-protection");
-        if name == "recorder" {
+        if name != "recycler" {
             build.flag_if_supported("-Wframe-larger-than=512").flag_if_supported("-Werror=frame-larger-than=512");
         }
         let compiler = build.get_compiler();
@@ -34,6 +34,7 @@ fn main() {
                 "-g",
                 "-Wall",
                 "-fexceptions",
+                "-ftls-model=initial-exec",
                 "-static-libgcc",
                 "-pthread",
                 "-Wl,-z,defs",

@@ -20,7 +20,7 @@ def bench():
     loader = SourceFileLoader("run", os.path.join(ROOT, "bench", "run"))
     module = module_from_spec(spec_from_loader("run", loader))
     loader.exec_module(module)
-    return module.Bench()
+    return module.Bench(littered=False)
 
 
 def with_rounds(command, rounds):

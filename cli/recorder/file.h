@@ -1,65 +1,9 @@
-/* The file of a recording, and the recorder's own stack, on which it is written.
+/* The file of a recording.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECORDER_FILE_H
 #define TOFT_RECORDER_FILE_H
 
-#include "program_functions.h"
-
-/* ---- the recorder's own stack ---- */
-
-static void lock(void) {
-  while (__atomic_exchange_n(&R.lock, 1, __ATOMIC_ACQUIRE))
-    if (!LOAD(&R.sandbox)) sched_yield();
-}
-
-static void unlock(void) { STORE(&R.lock, 0); }
-
-/* Calls `function` with the stack pointer `top`. It can be unwound: the frame is found by the frame pointer. */
-#if defined(__x86_64__)
-void toft_recorder_on_stack(void (*function)(void *), void *arg, void *top);
-__asm__(
-    ".text\n.type toft_recorder_on_stack,@function\n.hidden toft_recorder_on_stack\ntoft_recorder_on_stack:\n"
-    ".cfi_startproc\n"
-    "push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset %rbp,-16\n"
-    "mov %rsp,%rbp\n.cfi_def_cfa_register %rbp\n"
-    "mov %rdx,%rsp\nmov %rdi,%rax\nmov %rsi,%rdi\ncall *%rax\n"
-    "mov %rbp,%rsp\npop %rbp\n.cfi_def_cfa %rsp,8\nret\n"
-    ".cfi_endproc\n.size toft_recorder_on_stack,.-toft_recorder_on_stack\n");
-#elif defined(__aarch64__)
-void toft_recorder_on_stack(void (*function)(void *), void *arg, void *top);
-__asm__(
-    ".text\n.type toft_recorder_on_stack,%function\n.hidden toft_recorder_on_stack\ntoft_recorder_on_stack:\n"
-    ".cfi_startproc\n"
-    "stp x29,x30,[sp,#-16]!\n.cfi_def_cfa_offset 16\n.cfi_offset x29,-16\n.cfi_offset x30,-8\n"
-    "mov x29,sp\n.cfi_def_cfa_register x29\n"
-    "mov sp,x2\nmov x9,x0\nmov x0,x1\nblr x9\n"
-    "mov sp,x29\n.cfi_def_cfa_register sp\n"
-    "ldp x29,x30,[sp],#16\n.cfi_def_cfa_offset 0\n.cfi_restore x29\n.cfi_restore x30\nret\n"
-    ".cfi_endproc\n.size toft_recorder_on_stack,.-toft_recorder_on_stack\n");
-#else
-static void toft_recorder_on_stack(void (*function)(void *), void *arg, void *top) {
-  (void)top;
-  function(arg);
-}
-#endif
-
-/* Calls `function` on the recorder's own stack, behind the lock. No handler of a signal runs until it returns: it could
- * switch to another context, or leave by longjmp. The thread is not cancelled either. */
-static NOINLINE void aside(void (*function)(void *), void *arg) {
-  uint64_t all = ~(uint64_t)0, before = 0;
-  int cancel, blocked = !LOAD(&R.sandbox);
-  (void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-  if (blocked) N.syscall(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&before, 8, 0, 0);
-  T.busy = 1;
-  lock();
-  toft_recorder_on_stack(function, arg, R.stack_top);
-  unlock();
-  T.busy = 0;
-  if (blocked) N.syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, 8, 0, 0);
-  (void)pthread_setcancelstate(cancel, &cancel);
-}
-
-/* ---- the file ---- */
+#include "state.h"
 
 /* The recording ends here, with the reason. The first reason is kept. */
 static void end_recording(uint32_t reason, int error) {
@@ -162,9 +106,9 @@ static int append(const void *bytes, size_t size) {
 }
 
 static void start_segment(recording_segment *s, uint32_t kind) {
-  if (T.id == 0) T.id = ++R.threads;
+  if (E.id == 0) E.id = ++R.threads;
   s->kind = kind;
-  s->thread = T.id;
+  s->thread = E.id;
   s->ns = now();
   s->ticks = ticks();
 }
@@ -205,7 +149,7 @@ static recording_segment *segment_of_sandbox(void) {
  * ended. */
 static recording_segment *next_segment(recording_segment *s, uint32_t kind) {
   if (R.header->partial) return NULL;
-  if (R.sandbox) {
+  if (S.sandbox) {
     if ((s = segment_of_sandbox()) == NULL) return NULL;
   } else if (s != NULL) {
     if (!append(s, RECORDING_SEGMENT)) return NULL;
@@ -215,7 +159,7 @@ static recording_segment *next_segment(recording_segment *s, uint32_t kind) {
       s = R.unused[--R.unused_count];
     else if ((s = (recording_segment *)map_segments(1)) == NULL)
       return NULL;
-    if (R.has_key) (void)pthread_setspecific(R.key, &T);
+    if (R.has_key) (void)pthread_setspecific(R.key, &E);
   }
   start_segment(s, kind);
   return s;
@@ -223,12 +167,12 @@ static recording_segment *next_segment(recording_segment *s, uint32_t kind) {
 
 /* Gives the mapped segments of a thread that ends to later threads. */
 static void give_segments(void *arg) {
-  recording_segment *mine[2] = {T.events, T.stacks};
+  recording_segment *mine[2] = {E.events, E.stacks};
   (void)arg;
-  T.next = T.end = NULL;
-  T.stack_next = T.stack_end = NULL;
-  T.events = T.stacks = NULL;
-  for (int i = 0; i < 2 && !R.sandbox; i++) {
+  E.next = E.end = NULL;
+  E.stack_next = E.stack_end = NULL;
+  E.events = E.stacks = NULL;
+  for (int i = 0; i < 2 && !S.sandbox; i++) {
     recording_segment *s = mine[i];
     if (s == NULL || !append(s, RECORDING_SEGMENT)) continue;
     memset(s, 0, RECORDING_SEGMENT);
@@ -246,7 +190,7 @@ static void end_thread(void *arg) {
 /* Copies /proc/self/maps. Without it, functions of libraries that were loaded since have no names. */
 static void write_maps(void) {
   static char segment[RECORDING_SEGMENT];
-  if (R.sandbox) return;
+  if (S.sandbox) return;
   int from = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (from < 0) return;
   for (ssize_t n = 1; n > 0;) {
@@ -273,7 +217,7 @@ static void write_text(uint32_t kind, const char *text) {
 /* Creates the file of this process. 0: nothing is recorded. */
 static int create_recording(int forked) {
   errno = 0;
-  if (R.sandbox || segments_allowed() < 2) return 0;
+  if (S.sandbox || segments_allowed() < 2) return 0;
   snprintf(R.name, sizeof R.name, "%ld-%llu.rec", (long)getpid(), (unsigned long long)now());
   int file = open_in_folder(O_RDWR | O_CREAT | O_EXCL);
   if (file < 0) return 0;
@@ -292,7 +236,7 @@ static int create_recording(int forked) {
   h->magic = RECORDING_MAGIC;
   STORE(&R.header, h);
   write_text(RECORDING_NAME, R.executable);
-  write_text(RECORDING_PROVIDER, R.provider);
+  write_text(RECORDING_PROVIDER, S.provider);
   write_maps(); /* under another root it may not be there later */
   return 1;
 }
@@ -301,18 +245,10 @@ static int create_recording(int forked) {
 static void open_recording(int forked) {
   if (create_recording(forked)) return;
   R.total->error = (uint32_t)errno;
-  R.total->reason = R.sandbox                ? RECORDING_SANDBOX
+  R.total->reason = S.sandbox                ? RECORDING_SANDBOX
                     : segments_allowed() < 2 ? RECORDING_FILE_SIZE
                                              : RECORDING_UNREACHABLE;
   __atomic_add_fetch(&R.total->unrecorded, 1, __ATOMIC_RELEASE);
-}
-
-/* Memory of 0 bytes. A table is accessed at random: with large pages it has fewer page faults and TLB misses. */
-static void *reserve_memory(size_t size, int table) {
-  void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p == MAP_FAILED) return NULL;
-  (void)madvise(p, size, table ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-  return p;
 }
 
 #endif

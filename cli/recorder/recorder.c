@@ -17,7 +17,37 @@
  * high numbers and are opened again if the program has closed them. From the moment at which a program restricts its
  * system calls by seccomp the recorder makes none: it writes into segments that it has mapped before. What is lost is
  * counted in the header. */
-#include "stacks.h"
+#include "../preload/family.h"
+#include "../preload/sandbox.h"
+#include "file.h"
+
+/* ---- stacks ---- */
+
+static void put_node(uint64_t ip, uint64_t cfa, uint64_t function, uint32_t id, uint32_t parent) {
+  if (E.stack_next == E.stack_end) {
+    if ((E.stack_segments & (E.stack_segments - 1)) == 0) write_maps();
+    E.stack_segments++;
+    recording_segment *s = next_segment(E.stacks, RECORDING_STACKS);
+    if (s == NULL) return;
+    E.stacks = s;
+    E.stack_next = (recording_node *)(s + 1);
+    E.stack_end = (recording_node *)((char *)s + RECORDING_SEGMENT);
+  }
+  recording_node *n = E.stack_next++;
+  n->ip = ip;
+  n->cfa = cfa;
+  n->function = function;
+  n->parent = parent;
+  STORE(&n->id, id);
+}
+
+static void note_frame(uint64_t ip, uint64_t cfa, uint64_t function, uint32_t id, uint32_t parent) {
+  put_node(ip, cfa, function, id, parent);
+}
+
+static void note_site(uint32_t i, uint64_t ra, uint64_t sp, uint32_t leaf) {
+  put_node(ra, sp, 0, i | RECORDING_SITE, leaf);
+}
 
 /* ---- events ---- */
 
@@ -27,12 +57,12 @@ static void start_events(void *arg) {
     R.reopen = 0;
     open_recording(1);
   }
-  recording_segment *s = R.header != NULL ? next_segment(T.events, RECORDING_EVENTS) : NULL;
+  recording_segment *s = R.header != NULL ? next_segment(E.events, RECORDING_EVENTS) : NULL;
   if (s == NULL) return;
-  T.events = s;
-  T.next = (uint64_t *)(s + 1);
-  T.end = (uint64_t *)((char *)s + RECORDING_SEGMENT) - EVENT_WORDS;
-  T.high = 0;
+  E.events = s;
+  E.next = (uint64_t *)(s + 1);
+  E.end = (uint64_t *)((char *)s + RECORDING_SEGMENT) - EVENT_WORDS;
+  E.high = 0;
 }
 
 /* Whether a signal has yet to start the recording, or has stopped it. */
@@ -47,109 +77,43 @@ static NOINLINE int refill(void) {
     aside(start_events, NULL);
     errno = error;
   }
-  if (T.next < T.end) return 1;
+  if (E.next < E.end) return 1;
   if ((h = LOAD(&R.header)) != NULL) __atomic_add_fetch(&h->lost, 1, __ATOMIC_RELAXED);
   return 0;
 }
 
-static inline __attribute__((always_inline)) void record(unsigned call, const void *p, uint64_t value, const void *ra,
-                                                         const void *sp) {
-  if (UNLIKELY(T.next >= T.end) && !refill()) return;
+static ALWAYS_INLINE void record(unsigned call, const void *p, uint64_t value, const void *ra, const void *sp) {
+  if (UNLIKELY(E.next >= E.end) && !refill()) return;
   if (UNLIKELY(T.busy | is_off())) return;
-  uint64_t key = ((uint64_t)(uintptr_t)ra * 0x9E3779B97F4A7C15u) ^ ((uint64_t)(uintptr_t)sp * 0xC2B2AE3D27D4EB4Fu);
-  const site_table *t = LOAD(&R.table);
-  uint32_t i = LOAD(&t->number[key >> t->shift]);
-  site *s = &R.sites[i]; /* 0 has no key */
-  if (UNLIKELY(s->key != key || !has_callers(s))) {
-    int error = errno;
-    i = find_site(key, (uint64_t)(uintptr_t)ra, (uint64_t)(uintptr_t)sp);
-    errno = error;
-  }
-  uint64_t *e = T.next, address = (uint64_t)(uintptr_t)p, high = address >> 36;
-  if (UNLIKELY(high != T.high)) {
-    T.high = high;
+  uint32_t i = site_of(ra, sp);
+  uint64_t *e = E.next, address = (uint64_t)(uintptr_t)p, high = address >> 36;
+  if (UNLIKELY(high != E.high)) {
+    E.high = high;
     *e++ = RECORDING_HIGH | high << 32;
   }
-  if (call == RECORDING_FREE) {
-    if (UNLIKELY((++T.frees & 15) == 0)) {
-      value = RECORDING_LONG;
-      e[1] = ticks();
-    }
-  } else {
-    T.frees = 0;
-    if (UNLIKELY(value >= RECORDING_LONG)) {
-      e[1] = value;
-      value = RECORDING_LONG;
-    }
+  if (UNLIKELY(value >= RECORDING_LONG)) {
+    e[1] = value;
+    value = RECORDING_LONG;
   }
   e[0] = call | (uint64_t)i << 4 | value << 24 | (address >> 4) << 32;
-  T.next = e + 1 + (value == RECORDING_LONG);
+  E.next = e + 1 + (value == RECORDING_LONG);
 }
 
-/* The return address, and the stack pointer of the caller at the call: the CFA of the frame of malloc. */
-#define HERE __builtin_return_address(0), __builtin_dwarf_cfa()
-
-static inline void set_busy(const int *before) { T.busy = *before; }
-
-/* A call within which other functions of the family, which the library may call by their names, are not recorded.
- * An exception may leave it. */
-#define QUIETLY(call)                                            \
-  ({                                                             \
-    __attribute__((cleanup(set_busy))) int busy_before = T.busy; \
-    T.busy = 1;                                                  \
-    call;                                                        \
-  })
-
-void *malloc(size_t size) {
-  if (!is_resolved() && N.malloc == NULL) return NULL;
-  void *p = N.malloc(size);
-  if (p != NULL) record(RECORDING_MALLOC, p, size, HERE);
-  return p;
+static ALWAYS_INLINE void *take(size_t size, size_t align, const void *ra, const void *sp) {
+  (void)size, (void)align, (void)ra, (void)sp;
+  return NULL;
 }
 
-void *own_malloc(size_t) __attribute__((alias("malloc"), visibility("hidden")));
-
-/* Whether the program calls the recorder's malloc, and not one that is linked into it. */
-static int is_malloc_ours(void) { return (uintptr_t)malloc == (uintptr_t)own_malloc; }
-
-void *calloc(size_t n, size_t size) {
-  if (!is_resolved() && N.calloc == NULL) return NULL;
-  void *p = N.calloc(n, size);
-  if (p != NULL) record(RECORDING_CALLOC, p, n * size, HERE);
-  return p;
+static ALWAYS_INLINE void took(const void *p, size_t size, int zeroed, const void *ra, const void *sp) {
+  record(zeroed ? RECORDING_CALLOC : RECORDING_MALLOC, p, size, ra, sp);
 }
 
-void free(void *p) {
-  if (p == NULL || (!is_resolved() && N.free == NULL)) return;
-  record(RECORDING_FREE, p, 0, HERE);
-  N.free(p);
+static ALWAYS_INLINE int drop(void *p, const void *ra, const void *sp) {
+  record(RECORDING_FREE, p, 0, ra, sp);
+  return 0;
 }
 
-void cfree(void *p) {
-  if (p == NULL || !is_resolved()) return;
-  record(RECORDING_FREE, p, 0, HERE);
-  (N.cfree != NULL ? N.cfree : N.free)(p);
-}
-
-void free_sized(void *p, size_t size) {
-  if (p == NULL || !is_resolved()) return;
-  record(RECORDING_FREE, p, 0, HERE);
-  if (N.free_sized != NULL)
-    N.free_sized(p, size);
-  else
-    N.free(p);
-}
-
-void free_aligned_sized(void *p, size_t align, size_t size) {
-  if (p == NULL || !is_resolved()) return;
-  record(RECORDING_FREE, p, 0, HERE);
-  if (N.free_aligned_sized != NULL)
-    N.free_aligned_sized(p, align, size);
-  else
-    N.free(p);
-}
-
-static inline __attribute__((always_inline)) void *resize(void *old, size_t size, const void *ra, const void *sp) {
+static ALWAYS_INLINE void *resize(void *old, size_t size, const void *ra, const void *sp) {
   if (!is_resolved() && N.realloc == NULL) return NULL;
   if (old != NULL) record(RECORDING_RESIZE, old, 0, ra, sp);
   void *p = N.realloc(old, size);
@@ -160,117 +124,17 @@ static inline __attribute__((always_inline)) void *resize(void *old, size_t size
   return p;
 }
 
-void *realloc(void *old, size_t size) { return resize(old, size, HERE); }
-
-void *reallocarray(void *old, size_t n, size_t size) {
-  size_t bytes;
-  if (__builtin_mul_overflow(n, size, &bytes)) {
-    errno = ENOMEM;
-    return NULL;
-  }
-  return resize(old, bytes, HERE);
-}
-
-void *memalign(size_t align, size_t size) {
-  if (!is_resolved()) return NULL;
-  void *p = QUIETLY(N.memalign(align, size));
-  if (p != NULL) record(RECORDING_MALLOC, p, size, HERE);
-  return p;
-}
-
-void *aligned_alloc(size_t align, size_t size) {
-  if (!is_resolved()) return NULL;
-  void *p = QUIETLY(N.aligned_alloc(align, size));
-  if (p != NULL) record(RECORDING_MALLOC, p, size, HERE);
-  return p;
-}
-
-int posix_memalign(void **result, size_t align, size_t size) {
-  if (!is_resolved()) return ENOMEM;
-  int failed = QUIETLY(N.posix_memalign(result, align, size));
-  if (failed == 0 && *result != NULL) record(RECORDING_MALLOC, *result, size, HERE);
-  return failed;
-}
-
-void *valloc(size_t size) {
-  if (!is_resolved()) return NULL;
-  void *p = QUIETLY(N.valloc(size));
-  if (p != NULL) record(RECORDING_MALLOC, p, size, HERE);
-  return p;
-}
-
-void *pvalloc(size_t size) {
-  if (!is_resolved()) return NULL;
-  void *p = QUIETLY(N.pvalloc(size));
-  if (p != NULL) record(RECORDING_MALLOC, p, size, HERE);
-  return p;
-}
-
-/* Operators of malloc's library. */
-static NOINLINE void *record_new(operator_function *f, uintptr_t size, uintptr_t b, uintptr_t c, const void *ra,
-                                 const void *sp) {
-  void *p = QUIETLY(f(size, b, c));
-  if (p != NULL) record(RECORDING_MALLOC, p, size, ra, sp);
-  return p;
-}
-
-static NOINLINE void *record_delete(operator_function *f, void *p, uintptr_t b, uintptr_t c, const void *ra,
-                                    const void *sp) {
-  if (p != NULL) record(RECORDING_FREE, p, 0, ra, sp);
-  return QUIETLY(f((uintptr_t)p, b, c));
-}
-
-/* Other operators call malloc and free. The recorder leaves no frame on the stack, which is unwound from malloc. */
-static inline __attribute__((always_inline)) void *call_new(int which, uintptr_t size, uintptr_t b, uintptr_t c,
-                                                            const void *ra, const void *sp) {
-  operator_function *f = is_resolved() ? N.operators[which] : NULL;
-  if (UNLIKELY(f == NULL) && (f = find_operator(which, ra)) == NULL) return malloc(size);
-  return UNLIKELY(N.has_operators) ? record_new(f, size, b, c, ra, sp) : f(size, b, c);
-}
-
-static inline __attribute__((always_inline)) void *call_delete(int which, void *p, uintptr_t b, uintptr_t c,
-                                                               const void *ra, const void *sp) {
-  operator_function *f = is_resolved() ? N.operators[which] : NULL;
-  if (UNLIKELY(f == NULL) && (f = find_operator(which, ra)) == NULL) return free(p), NULL;
-  return UNLIKELY(N.has_operators) ? record_delete(f, p, b, c, ra, sp) : f((uintptr_t)p, b, c);
-}
-
-#define OPERATOR_NEW(which, name) \
-  void *name(uintptr_t size, uintptr_t b, uintptr_t c) { return call_new(which, size, b, c, HERE); }
-#define OPERATOR_DELETE(which, name) \
-  void *name(void *p, uintptr_t b, uintptr_t c) { return call_delete(which, p, b, c, HERE); }
-
-OPERATOR_NEW(NEW, FOR_SIZE(_Znw, ))
-OPERATOR_NEW(NEW_NOTHROW, FOR_SIZE(_Znw, RKSt9nothrow_t))
-OPERATOR_NEW(NEW_ALIGNED, FOR_SIZE(_Znw, St11align_val_t))
-OPERATOR_NEW(NEW_ALIGNED_NOTHROW, FOR_SIZE(_Znw, St11align_val_tRKSt9nothrow_t))
-OPERATOR_NEW(NEW_ARRAY, FOR_SIZE(_Zna, ))
-OPERATOR_NEW(NEW_ARRAY_NOTHROW, FOR_SIZE(_Zna, RKSt9nothrow_t))
-OPERATOR_NEW(NEW_ARRAY_ALIGNED, FOR_SIZE(_Zna, St11align_val_t))
-OPERATOR_NEW(NEW_ARRAY_ALIGNED_NOTHROW, FOR_SIZE(_Zna, St11align_val_tRKSt9nothrow_t))
-OPERATOR_DELETE(DELETE, _ZdlPv)
-OPERATOR_DELETE(DELETE_NOTHROW, _ZdlPvRKSt9nothrow_t)
-OPERATOR_DELETE(DELETE_SIZED, FOR_SIZE(_ZdlPv, ))
-OPERATOR_DELETE(DELETE_ALIGNED, _ZdlPvSt11align_val_t)
-OPERATOR_DELETE(DELETE_ALIGNED_NOTHROW, _ZdlPvSt11align_val_tRKSt9nothrow_t)
-OPERATOR_DELETE(DELETE_SIZED_ALIGNED, FOR_SIZE(_ZdlPv, St11align_val_t))
-OPERATOR_DELETE(DELETE_ARRAY, _ZdaPv)
-OPERATOR_DELETE(DELETE_ARRAY_NOTHROW, _ZdaPvRKSt9nothrow_t)
-OPERATOR_DELETE(DELETE_ARRAY_SIZED, FOR_SIZE(_ZdaPv, ))
-OPERATOR_DELETE(DELETE_ARRAY_ALIGNED, _ZdaPvSt11align_val_t)
-OPERATOR_DELETE(DELETE_ARRAY_ALIGNED_NOTHROW, _ZdaPvSt11align_val_tRKSt9nothrow_t)
-OPERATOR_DELETE(DELETE_ARRAY_SIZED_ALIGNED, FOR_SIZE(_ZdaPv, St11align_val_t))
-
 /* ---- the sandbox ---- */
 
-/* Prepares for a time without system calls. */
+static int is_active(void) { return LOAD(&R.header) != NULL || LOAD(&R.reopen); }
+
 static void enter_sandbox(void *arg) {
   (void)arg;
   if (R.reopen) {
     R.reopen = 0;
     open_recording(1);
   }
-  if (R.header == NULL || R.sandbox) return;
+  if (R.header == NULL || S.sandbox) return;
   write_maps();
   uint64_t used = LOAD(&R.total->segments), here = R.header->segments, allowed = segments_allowed();
   uint64_t count = SANDBOX_SEGMENTS;
@@ -285,62 +149,34 @@ static void enter_sandbox(void *arg) {
   }
   R.reserve = count > 0 ? map_segments(count) : NULL;
   R.reserve_end = R.reserve != NULL ? R.reserve + count * RECORDING_SEGMENT : NULL;
-  if (64 - R.table->shift < SANDBOX_TABLE_BITS) grow_table(SANDBOX_TABLE_BITS);
-  STORE(&R.sandbox, 1);
-}
-
-/* The strict mode forbids the processor's clock too. */
-static NOINLINE void before_sandbox(int strict) {
-  int error = errno;
-  if (!T.busy && (LOAD(&R.header) != NULL || LOAD(&R.reopen))) aside(enter_sandbox, NULL);
-  if (strict) STORE(&R.no_clock, 1);
-  errno = error;
-}
-
-/* The arguments of both functions are in registers, as in calls without a prototype. Both end by a jump: what a system
- * call does to the stack, it does to that of the caller. */
-int recorded_prctl(int, unsigned long, unsigned long, unsigned long, unsigned long) __asm__("prctl");
-long recorded_syscall(long, long, long, long, long, long, long) __asm__("syscall");
-
-int recorded_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d) {
-  if (option == PR_SET_SECCOMP && (a == SECCOMP_MODE_STRICT || b != 0)) before_sandbox(a == SECCOMP_MODE_STRICT);
-  if (option == PR_SET_TSC && a == PR_TSC_SIGSEGV) STORE(&R.no_clock, 1);
-  if (!is_resolved()) return -1;
-  return N.prctl(option, a, b, c, d);
-}
-
-long recorded_syscall(long number, long a, long b, long c, long d, long e, long f) {
-  if (number == SYS_seccomp && (a == SECCOMP_SET_MODE_STRICT || (a == SECCOMP_SET_MODE_FILTER && c != 0)))
-    before_sandbox(a == SECCOMP_SET_MODE_STRICT);
-  if (number == SYS_prctl && a == PR_SET_SECCOMP && (b == SECCOMP_MODE_STRICT || c != 0))
-    before_sandbox(b == SECCOMP_MODE_STRICT);
-  if (!is_resolved()) return -1;
-  return N.syscall(number, a, b, c, d, e, f);
+  if (64 - S.table->shift < SANDBOX_TABLE_BITS) grow_table(SANDBOX_TABLE_BITS);
+  STORE(&S.sandbox, 1);
 }
 
 /* ---- the process ---- */
 
 /* In the child of a fork. Mapped segments belong to the parent's file. */
 static void after_fork(void) {
-  if (!R.sandbox) {
-    if (T.events != NULL) munmap(T.events, RECORDING_SEGMENT);
-    if (T.stacks != NULL) munmap(T.stacks, RECORDING_SEGMENT);
+  if (!S.sandbox) {
+    if (E.events != NULL) munmap(E.events, RECORDING_SEGMENT);
+    if (E.stacks != NULL) munmap(E.stacks, RECORDING_SEGMENT);
     for (unsigned i = 0; i < R.unused_count; i++) munmap(R.unused[i], RECORDING_SEGMENT);
   }
   memset(&T, 0, sizeof T);
-  R.lock = 0;
+  memset(&E, 0, sizeof E);
+  S.lock = 0;
   R.unused_count = 0;
   if (R.header == NULL) return;
-  if (!R.sandbox) {
+  if (!S.sandbox) {
     munmap(R.header, PAGE);
     if (same_file(&R.file)) close(R.file.fd);
     R.file.fd = -1;
     /* The numbers of sites and frames are those of the parent's file. */
-    memset(R.table->number, 0, sizeof(uint32_t) * ((size_t)R.table->mask + 1));
-    (void)madvise(R.node_table, NODES * sizeof *R.node_table, MADV_DONTNEED);
+    memset(S.table->number, 0, sizeof(uint32_t) * ((size_t)S.table->mask + 1));
+    (void)madvise(S.node_table, NODES * sizeof *S.node_table, MADV_DONTNEED);
   }
   R.header = NULL;
-  R.site_count = R.entered = R.node_count = R.threads = 0;
+  S.site_count = S.entered = S.node_count = R.threads = 0;
   R.reopen = 1;
 }
 
@@ -383,17 +219,10 @@ __attribute__((constructor)) static void begin(void) {
   if (file >= 0) {
     void *total = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
-    R.sites = (site *)reserve_memory(SITES_MAX * sizeof *R.sites, 0);
-    R.table = new_table(TABLE_BITS);
-    R.nodes = (node_link *)reserve_memory((NODES_MAX + 1) * sizeof *R.nodes, 0);
-    R.node_table = (uint32_t *)reserve_memory(NODES * sizeof *R.node_table, 1);
-    char *stack = (char *)reserve_memory(OWN_STACK, 0);
-    if (total != MAP_FAILED && R.sites != NULL && R.table != NULL && R.nodes != NULL && R.node_table != NULL &&
-        stack != NULL && mprotect(stack, PAGE, PROT_NONE) == 0) {
+    if (total != MAP_FAILED && prepare_sites()) {
       R.total = (recording_total *)total;
       R.total_limit = R.total->limit;
       if (R.total->signal != 0) handle_signal();
-      R.stack_top = stack + OWN_STACK;
       R.has_key = pthread_key_create(&R.key, end_thread) == 0;
       pthread_atfork(NULL, NULL, after_fork);
       aside(first_recording, NULL);
@@ -405,7 +234,7 @@ __attribute__((constructor)) static void begin(void) {
 static void finish(void *arg) {
   recording_header *h = R.header;
   (void)arg;
-  if (!R.sandbox && h->pid != (uint32_t)getpid()) return;
+  if (!S.sandbox && h->pid != (uint32_t)getpid()) return;
   write_maps();
   h->end_ticks = ticks();
   h->end_ns = now();

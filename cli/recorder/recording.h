@@ -75,13 +75,12 @@ enum recording_call {
 /* An event has one word, or two. The first word, from its lowest bits:
  *     4 bits   the call
  *     20 bits  the site
- *     8 bits   requested bytes of an allocation below RECORDING_LONG; else the second word has them. RECORDING_LONG in
- *              a free: the second word has a stamp in ticks
+ *     8 bits   requested bytes of an allocation below RECORDING_LONG; else the second word has them.
  *     32 bits  address / 16, the lower 32 bits
  * The upper bits of addresses are those of the last word with RECORDING_HIGH in the segment.
  *
  * An allocation is recorded after it, a deallocation before it, so that of two events with one address and on different
- * threads the earlier one was recorded earlier. A stamp is in each 16th free without another call between. */
+ * threads the earlier one was recorded earlier. */
 enum { RECORDING_HIGH = 7, RECORDING_LONG = 255 };
 
 /* A frame of a stack, or a site. Frames form a tree, so that stacks share the frames of outer calls. */

@@ -4,6 +4,9 @@
  * A toft_malloc serves one thread. A lock is taken once the process has had a second thread.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
+#define TOFT_STATIC      /* the program may use a Toft of its own, */
+#define TOFT_OMIT_CHECKS /* for which its environment is */
+#define TOFT_OMIT_METERS
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>

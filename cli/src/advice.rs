@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The version of the format that this program writes and reads.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Advice on one program. Times are CPU seconds of one run of the program unless a field has another unit.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -18,8 +18,10 @@ pub struct Advice {
     pub verdict: Verdict,
     /// One paragraph: the verdict in words.
     pub summary: String,
-    /// The program's CPU time without the recorder: the least of several runs.
-    pub cpu: f64,
+    /// The program's CPU time without the recorder.
+    pub cpu: Figure,
+    /// Its page faults, the median.
+    pub faults: f64,
     /// The CPU time under the recorder.
     pub cpu_recorded: f64,
     /// Recorded calls of malloc, free and their relatives.
@@ -30,10 +32,7 @@ pub struct Advice {
     pub threads: u64,
     /// The most bytes that were live at once.
     pub peak: u64,
-    /// The time of all allocation calls: the replay on the program's malloc. No advice can save more, except for
-    /// traversals that free.
-    pub allocation: f64,
-    /// Other mallocs, by measured time.
+    /// Other mallocs, by saving.
     pub mallocs: Vec<Malloc>,
     /// Scopes that an arena could serve, by saving.
     pub scopes: Vec<Scope>,
@@ -43,24 +42,35 @@ pub struct Advice {
     pub notes: Vec<String>,
 }
 
+/// A measured time in CPU seconds: the median of several runs, and an interval that contains it with 95 % confidence if
+/// there are at least 6 runs. A saving is that of pairs of runs.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+pub struct Figure {
+    pub median: f64,
+    pub low: f64,
+    pub high: f64,
+    pub runs: u32,
+}
+
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// Allocation is less than 3 % of the program's time.
+    /// Neither an arena nor another malloc saves 3 % of the program's time.
     DoNothing,
     /// Another malloc saves nearly as much as arenas.
     SwitchMalloc,
     UseArenas,
+    /// An interval contains the threshold.
+    NotDecided,
 }
 
 /// The program under another malloc.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Malloc {
     pub name: String,
-    /// CPU time of the program, measured.
-    pub measured: f64,
-    /// CPU time of the program that the replay predicts; the difference is the error of the prediction.
-    pub predicted: f64,
+    pub saving: Figure,
+    /// Page faults that it saves, the median; below 0: it has more.
+    pub faults: f64,
 }
 
 /// The kind of arena that fits a scope.
@@ -73,8 +83,6 @@ pub enum Recipe {
     Document,
     /// One call as long as the program: memory that is never freed.
     Process,
-    /// Objects are freed and replaced in any order: a recycler for the whole process, or for each call.
-    Recycler,
 }
 
 /// A function whose calls could open an arena.
@@ -93,12 +101,10 @@ pub struct Scope {
     pub captured: u64,
     /// Objects that are allocated within an instance and live longer.
     pub escaped: u64,
-    /// Saved CPU time when instances repeat and the arena's memory is warm.
-    pub saving: f64,
-    /// Saved CPU time of the first round, with the page faults of new memory.
-    pub saving_first: f64,
-    /// The part of both savings that is the traversal around calls of free; of a recycler, the frees before its release.
-    pub traversal: f64,
+    /// `None`: not measured.
+    pub trial: Option<Trial>,
+    /// Why it was not measured, or what limits the measurement; empty: nothing.
+    pub reason: String,
     /// The most bytes of captured objects that malloc had live at once.
     pub peak_malloc: u64,
     /// The most bytes that one instance's arena takes.
@@ -109,6 +115,24 @@ pub struct Scope {
     pub sites: Vec<Site>,
     /// Call sites of escaped objects, by count.
     pub escapes: Vec<Escape>,
+}
+
+/// What the program saved with the scope's objects in arenas.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+pub struct Trial {
+    /// Its frees are called, and do nothing: allocator hooks.
+    pub hooks: Figure,
+    /// Runs of frees, with the traversals around them, are removed too.
+    pub without_traversal: Figure,
+    /// The part of `hooks` beyond what the best other malloc saves.
+    pub beyond_malloc: Option<Figure>,
+    /// Page faults that it saves, the median.
+    pub faults: f64,
+    /// Objects in the arenas, in one run.
+    pub routed: u64,
+    /// Calls of the function in one run, and those after which an object was alive.
+    pub instances: u64,
+    pub left: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]

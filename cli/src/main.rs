@@ -26,11 +26,14 @@ enum Command {
     Advise(advise::Arguments),
     Report(report::Arguments),
     Run(run::Arguments),
-    #[command(hide = true)]
-    Replay(advise::replay::Arguments),
     /// Writes the library that records a program to a file.
     #[command(hide = true)]
     Recorder {
+        file: std::path::PathBuf,
+    },
+    /// Writes the library that puts a program's objects into arenas to a file.
+    #[command(hide = true)]
+    Trial {
         file: std::path::PathBuf,
     },
     /// Prints the completions of a shell.
@@ -48,8 +51,8 @@ fn main() -> ExitCode {
         Command::Advise(arguments) => advise::main(arguments),
         Command::Report(arguments) => report::main(arguments),
         Command::Run(arguments) => run::main(arguments),
-        Command::Replay(arguments) => advise::replay::main(arguments),
         Command::Recorder { file } => advise::write_recorder(&file).map(|()| ExitCode::SUCCESS),
+        Command::Trial { file } => advise::write_trial(&file).map(|()| ExitCode::SUCCESS),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "toft", &mut std::io::stdout());
             Ok(ExitCode::SUCCESS)

@@ -1,4 +1,5 @@
-//! Programs end under the recorder of `toft advise` as they end without it, or get a reason why there is no advice.
+//! Programs end under the recorder and the trials of `toft advise` as they end without them, or get a reason why there is no
+//! advice.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -54,8 +55,43 @@ impl Folder {
         (done, reason, u64::from_ne_bytes(bytes[64..72].try_into().unwrap()))
     }
 
-    /// Requires that a program ends well and prints the same with and without the recorder, which loses nothing.
+    /// The file of a trial whose arenas hold all objects of the program.
+    fn trial(&self) -> PathBuf {
+        let path = self.0.path().join("trial");
+        let mut head = vec![0; 4096];
+        head[..8].copy_from_slice(b"TOFTTRL1");
+        head[8..12].copy_from_slice(&3u32.to_ne_bytes());
+        std::fs::write(&path, head).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).unwrap();
+        path
+    }
+
+    /// Runs a program with its objects in arenas. Returns its output, and the number of objects in arenas.
+    fn try_arenas(&self, program: &Path, arguments: &[&str]) -> (Output, u64) {
+        let (library, file) = (self.0.path().join("trial.so"), self.trial());
+        if !library.exists() {
+            assert!(Command::new(TOFT).arg("trial").arg(&library).status().unwrap().success());
+        }
+        let mut command = Command::new(program);
+        command.args(arguments).env("LD_PRELOAD", library).env("TOFT_TRIAL", &file);
+        let done = command.output().unwrap();
+        let bytes = std::fs::read(file).unwrap();
+        (done, u64::from_ne_bytes(bytes[24..32].try_into().unwrap()))
+    }
+
+    /// Requires that a program ends well and prints the same with and without the recorder, which loses nothing, and with its
+    /// objects in arenas.
     fn is_undisturbed(&self, program: &Path, arguments: &[&str]) {
+        self.is_recorded(program, arguments);
+        let plain = Command::new(program).args(arguments).output().unwrap();
+        let (tried, routed) = self.try_arenas(program, arguments);
+        assert_eq!(shown(&tried), shown(&plain), "{program:?} {arguments:?} in arenas");
+        assert_eq!(tried.status, plain.status, "{program:?} {arguments:?} in arenas");
+        assert!(routed > 0 || arguments.contains(&"strict"), "{program:?} {arguments:?}");
+    }
+
+    /// Requires the same of the recorder alone.
+    fn is_recorded(&self, program: &Path, arguments: &[&str]) {
         let plain = Command::new(program).args(arguments).output().unwrap();
         assert!(plain.status.success(), "{program:?} {arguments:?} alone: {plain:?}");
         let (recorded, reason, lost) = self.record(program, arguments);
@@ -126,11 +162,13 @@ fn a_program_on_another_malloc_is_recorded_on_it() {
         }
         let linked = format!("-Wl,--no-as-needed,-l:{library}");
         let program = folder.compile("foreign.cpp", "own", &[&flags[..], &[&linked, kind, define]].concat());
-        folder.is_undisturbed(&program, &[]);
+        folder.is_recorded(&program, &[]); // advise refuses it, so that it is not tried
         let said = folder.error(&program, &[]);
         assert!(said.contains(own) && said.contains(library), "{said}");
         let program = folder.compile("foreign.cpp", "standard", &[&flags[..], &[&linked, kind]].concat());
-        folder.is_undisturbed(&program, &[]);
+        folder.is_recorded(&program, &[]);
+        let (tried, routed) = folder.try_arenas(&program, &[]); // it prints usable sizes, which differ
+        assert!(tried.status.success() && routed > 0, "{tried:?}");
         let (status, said) = folder.advise(&program, &[]);
         assert!(status.success() && said.contains("malloc is that of") && said.contains(library), "{said}");
         // Of 11 sizes in 20 rounds. The operators of C++ are in the recording: they do not call malloc here.
@@ -303,9 +341,8 @@ fn a_signal_ends_all_processes_and_removes_all_files() {
         // SAFETY: one system call. Processes in the background of a shell ignore SIGINT, and `toft` would too.
         unsafe { command.pre_exec(move || Ok(_ = libc::signal(signal, libc::SIG_DFL))) };
         let mut child = command.spawn().unwrap();
-        let operations =
-            || std::fs::read_dir(&temporary).unwrap().any(|f| f.unwrap().path().join("operations").exists());
-        while !(if signal == libc::SIGTERM { operations() } else { started.exists() }) {
+        let tried = || std::fs::read_dir(&temporary).unwrap().any(|f| f.unwrap().path().join("trial.so").exists());
+        while !(if signal == libc::SIGTERM { tried() } else { started.exists() }) {
             std::thread::sleep(Duration::from_millis(5));
         }
         // SAFETY: a child that was not waited for.
@@ -320,19 +357,17 @@ fn a_signal_ends_all_processes_and_removes_all_files() {
     }
 }
 
-/// The limit is one of the recording, of the memory that its objects take, and of the files of replays.
+/// The limit is one of the recording, and of the memory that its objects take.
 #[test]
 fn a_limit_holds_for_memory_and_files() {
     let folder = Folder::new();
     let program = folder.compile("many.c", "many", &[]);
-    for (objects, kept, reason) in [
-        ("600000", "freed", "its part of --limit 16"),
-        ("240000", "kept", "more memory than --limit 16"),
-        ("200000", "freed", "the files of the replay exceed --limit"),
-    ] {
+    for (objects, kept, reason) in
+        [("600000", "freed", "its part of --limit 16"), ("240000", "kept", "more memory than --limit 16")]
+    {
         let (status, said) = folder.advise_with(&["--limit", "16"], &program, &[objects, kept]);
         assert!(status.code() == Some(1) && said.contains(reason), "{objects} {kept}: {said}");
     }
-    let (status, said) = folder.advise_with(&["--limit", "32"], &program, &["200000", "freed"]);
+    let (status, said) = folder.advise_with(&["--limit", "16"], &program, &["200000", "freed"]);
     assert!(status.success(), "{said}");
 }

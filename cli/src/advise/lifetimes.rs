@@ -24,18 +24,9 @@ pub struct Object {
     pub dead: bool,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Action {
-    Malloc,
-    Calloc,
-    /// `old` ends and `object` begins.
-    Realloc,
-    Free,
-}
-
+/// `object` begins, then `old` ends; each may be `NONE`. A realloc is both.
 #[derive(Clone, Copy)]
 pub struct Step {
-    pub action: Action,
     pub thread: u16,
     pub object: u32,
     pub old: u32,
@@ -43,16 +34,9 @@ pub struct Step {
     pub site: u32,
 }
 
-/// 16 consecutive frees of one thread: the last of them, and their time in seconds.
-pub struct Burst {
-    pub step: u32,
-    pub seconds: f64,
-}
-
 pub struct Lifetimes {
     pub objects: Vec<Object>,
     pub steps: Vec<Step>,
-    pub bursts: Vec<Burst>,
     pub events: u64,
     pub bytes: u64,
     /// The most bytes that are live at once.
@@ -69,9 +53,6 @@ struct Thread {
     maxima: Vec<(u32, u64)>,
     /// The object that a realloc in progress frees.
     resizing: u32,
-    last_stamp: u64,
-    /// Frees since another event.
-    frees: u32,
 }
 
 struct Merger<'r> {
@@ -98,7 +79,6 @@ pub fn lifetimes(recording: &Recording, limit: u64, whole: bool, progress: impl 
         found: Lifetimes {
             objects: Vec::new(),
             steps: Vec::new(),
-            bursts: Vec::new(),
             events: 0,
             bytes: 0,
             peak: 0,
@@ -107,7 +87,7 @@ pub fn lifetimes(recording: &Recording, limit: u64, whole: bool, progress: impl 
         },
     };
     let count = recording.threads.len().min(usize::from(u16::MAX));
-    merger.threads.extend((0..count).map(|_| Thread { maxima: Vec::new(), resizing: NONE, last_stamp: 0, frees: 0 }));
+    merger.threads.extend((0..count).map(|_| Thread { maxima: Vec::new(), resizing: NONE }));
     let mut streams: Vec<_> = (0..count).map(|t| recording.events(t).peekable()).collect();
     let mut waiting: Vec<usize> = (0..count).collect();
     while !waiting.is_empty() {
@@ -176,28 +156,19 @@ impl Merger<'_> {
             at.maxima.pop();
         }
         at.maxima.push((step, sp));
-        if event.call == Call::Free {
-            at.frees += 1;
-        } else {
-            at.frees = 0;
-            at.last_stamp = 0;
-        }
         if at.resizing != NONE && event.call != Call::Realloc && event.call != Call::Restore {
             let old = std::mem::replace(&mut at.resizing, NONE); // realloc to 0 bytes
-            self.push(Action::Free, thread, old, NONE, event.site);
+            self.push(thread, NONE, old, event.site);
         }
         match event.call {
-            Call::Malloc => self.allocate(Action::Malloc, thread, &event, NONE),
-            Call::Calloc => self.allocate(Action::Calloc, thread, &event, NONE),
+            Call::Malloc | Call::Calloc => self.allocate(thread, &event, NONE),
             Call::Realloc => {
                 let old = std::mem::replace(&mut self.threads[usize::from(thread)].resizing, NONE);
-                let action = if old == NONE { Action::Malloc } else { Action::Realloc };
-                self.allocate(action, thread, &event, old);
+                self.allocate(thread, &event, old);
             }
             Call::Free => {
                 if let Some(object) = self.end(thread, &event) {
-                    self.push(Action::Free, thread, object, NONE, event.site);
-                    self.stamp(thread, &event);
+                    self.push(thread, NONE, object, event.site);
                 }
             }
             Call::Resize => {
@@ -217,11 +188,11 @@ impl Merger<'_> {
         }
     }
 
-    fn push(&mut self, action: Action, thread: u16, object: u32, old: u32, site: u32) {
-        self.found.steps.push(Step { action, thread, object, old, site });
+    fn push(&mut self, thread: u16, object: u32, old: u32, site: u32) {
+        self.found.steps.push(Step { thread, object, old, site });
     }
 
-    fn allocate(&mut self, action: Action, thread: u16, event: &Event, old: u32) {
+    fn allocate(&mut self, thread: u16, event: &Event, old: u32) {
         let object = self.found.objects.len() as u32;
         self.born.push(self.found.steps.len() as u32);
         let size = event.value.min(u64::from(u32::MAX)) as u32;
@@ -233,7 +204,7 @@ impl Merger<'_> {
         if self.live.insert(event.address, (object, thread)).is_some() {
             self.found.contradictions += 1;
         }
-        self.push(action, thread, object, old, event.site);
+        self.push(thread, object, old, event.site);
     }
 
     /// Ends the object at the event's address.
@@ -295,17 +266,5 @@ impl Merger<'_> {
             cfa == 0 || cfa > highest
         });
         outer.map_or(NO_OWNER, |k| owner + k as u16)
-    }
-
-    fn stamp(&mut self, thread: u16, event: &Event) {
-        let at = &mut self.threads[usize::from(thread)];
-        if event.value == 0 {
-            return;
-        }
-        let last = std::mem::replace(&mut at.last_stamp, event.value);
-        if last != 0 && event.value > last && at.frees >= 32 {
-            let seconds = (event.value - last) as f64 / self.recording.ticks;
-            self.found.bursts.push(Burst { step: self.found.steps.len() as u32 - 1, seconds });
-        }
     }
 }

@@ -29,6 +29,8 @@ pub struct Program {
 pub struct Run {
     /// User and system time of the program and of all of its processes, in seconds.
     pub cpu: f64,
+    /// Page faults that needed no file.
+    pub faults: f64,
     pub ending: Ending,
 }
 
@@ -80,39 +82,15 @@ impl Program {
             });
         }
         let mut child = processes::spawn(&mut command).with_context(|| format!("cannot start {name}"))?;
-        let mut load = 0.0;
+        let mut load = Used::default();
         if let Some(server) = &self.server {
             load = server.serve(&mut child, shown)?;
         }
         let status = child.wait()?;
         let background = wait_for_background(self.server.is_some())?;
-        Ok(Run { cpu: children() - before - load, ending: Ending { status, background } })
-    }
-
-    /// The least CPU time under each of some preloaded libraries, since disturbances only add. Runs under different libraries
-    /// alternate, so that a slow phase of the machine affects all of them: as many as take about `seconds` each, from 3 to 9.
-    /// `None`: the program ended otherwise than it did before.
-    pub fn least(
-        &self,
-        preloaded: &[Option<&Path>],
-        expected: &Ending,
-        seconds: f64,
-        step: &dyn Fn(),
-    ) -> Result<Vec<Option<f64>>> {
-        let mut least = vec![Some(f64::INFINITY); preloaded.len()];
-        let (begin, seconds) = (Instant::now(), seconds * preloaded.len() as f64);
-        let mut passes = 0;
-        while passes < 3 || passes < 9 && begin.elapsed().as_secs_f64() < seconds {
-            for (least, library) in least.iter_mut().zip(preloaded) {
-                let Some(before) = *least else { continue };
-                let environment: Vec<_> = library.iter().map(|&l| ("LD_PRELOAD", l)).collect();
-                let run = self.run(&environment, false)?;
-                *least = (run.ending == *expected).then_some(before.min(run.cpu));
-                step();
-            }
-            passes += 1;
-        }
-        Ok(least)
+        let used = children();
+        let (cpu, faults) = (used.cpu - before.cpu - load.cpu, used.faults - before.faults - load.faults);
+        Ok(Run { cpu, faults, ending: Ending { status, background } })
     }
 }
 
@@ -156,8 +134,15 @@ fn wait_for_background(serving: bool) -> Result<Vec<i32>> {
     }
 }
 
-/// CPU time of all processes that were waited for.
-pub fn children() -> f64 {
+/// What processes have used.
+#[derive(Clone, Copy, Default)]
+pub struct Used {
+    pub cpu: f64,
+    pub faults: f64,
+}
+
+/// Of all processes that were waited for.
+pub fn children() -> Used {
     // SAFETY: all bytes 0 are a valid value, and the address is valid.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -165,7 +150,7 @@ pub fn children() -> f64 {
         usage
     };
     let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+    Used { cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime), faults: usage.ru_minflt as f64 }
 }
 
 /// The other mallocs that are installed.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::verdict;
-use crate::advice::{Advice, Scope, Spread, VERSION};
+use crate::advice::{Advice, Figure, Scope, Spread, Trial, VERSION};
 use anyhow::{bail, ensure, Context, Result};
 use std::path::PathBuf;
 
@@ -28,6 +28,23 @@ fn larger(a: Spread, b: Spread) -> Spread {
     Spread { median: a.median.max(b.median), p99: a.p99.max(b.p99), max: a.max.max(b.max) }
 }
 
+/// The interval of the sum is between the sums of the ends: it is wider than it needs to be.
+fn sum_of(a: Figure, b: Figure) -> Figure {
+    Figure { median: a.median + b.median, low: a.low + b.low, high: a.high + b.high, runs: a.runs.min(b.runs) }
+}
+
+fn both(a: Trial, b: Trial) -> Trial {
+    Trial {
+        hooks: sum_of(a.hooks, b.hooks),
+        without_traversal: sum_of(a.without_traversal, b.without_traversal),
+        beyond_malloc: a.beyond_malloc.zip(b.beyond_malloc).map(|(a, b)| sum_of(a, b)),
+        faults: a.faults + b.faults,
+        routed: a.routed + b.routed,
+        instances: a.instances + b.instances,
+        left: a.left + b.left,
+    }
+}
+
 /// Times and counts are summed, spreads and peaks are the largest. A scope that is not among those of each input is
 /// advised for those inputs only where it is.
 pub fn merge(all: Vec<Advice>) -> Result<Advice> {
@@ -41,19 +58,19 @@ pub fn merge(all: Vec<Advice>) -> Result<Advice> {
             sum.process,
             other.process
         );
-        sum.cpu += other.cpu;
+        sum.cpu = sum_of(sum.cpu, other.cpu);
+        sum.faults += other.faults;
         sum.cpu_recorded += other.cpu_recorded;
         sum.events += other.events;
         sum.objects += other.objects;
         sum.bytes += other.bytes;
         sum.threads = sum.threads.max(other.threads);
         sum.peak = sum.peak.max(other.peak);
-        sum.allocation += other.allocation;
         sum.mallocs.retain_mut(|m| {
             let same = other.mallocs.iter().find(|o| o.name == m.name);
             if let Some(o) = same {
-                m.measured += o.measured;
-                m.predicted += o.predicted;
+                m.saving = sum_of(m.saving, o.saving);
+                m.faults += o.faults;
             }
             same.is_some()
         });
@@ -63,9 +80,10 @@ pub fn merge(all: Vec<Advice>) -> Result<Advice> {
                     s.instances += scope.instances;
                     s.captured += scope.captured;
                     s.escaped += scope.escaped;
-                    s.saving += scope.saving;
-                    s.saving_first += scope.saving_first;
-                    s.traversal += scope.traversal;
+                    s.trial = s.trial.zip(scope.trial).map(|(a, b)| both(a, b));
+                    if s.reason.is_empty() {
+                        s.reason = scope.reason;
+                    }
                     s.objects = larger(s.objects, scope.objects);
                     s.bytes = larger(s.bytes, scope.bytes);
                     s.peak_malloc = s.peak_malloc.max(scope.peak_malloc);
@@ -90,7 +108,7 @@ pub fn merge(all: Vec<Advice>) -> Result<Advice> {
     sum.notes.sort_unstable();
     sum.notes.dedup();
     sum.notes.push(format!("Combined from {count} inputs: times and counts are sums."));
-    sum.mallocs.sort_by(|a, b| a.measured.total_cmp(&b.measured));
+    sum.mallocs.sort_by(|a, b| b.saving.median.total_cmp(&a.saving.median));
     sum.scopes.sort_by(|a, b| verdict::saving(b).total_cmp(&verdict::saving(a)));
     sum.sites.sort_by_key(|s| std::cmp::Reverse(s.bytes));
     verdict::decide(&mut sum);

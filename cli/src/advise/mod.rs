@@ -1,29 +1,34 @@
-//! `toft advise`: records a program's allocations and computes what arenas would save.
+//! `toft advise`: records a program's allocations and measures what arenas save.
 //!
-//! `recorder/` records, `recording` reads, `lifetimes` finds the objects, `scopes` the functions whose calls capture them,
-//! `replay` takes times, `verdict` decides.
+//! `recorder/` records, `recording` reads, `lifetimes` finds the objects, `scopes` the functions whose calls capture them, which
+//! `study` describes; `trial/` puts their objects into arenas, `rounds` takes times, `verdict` decides.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+mod comparison;
+mod figure;
 mod lifetimes;
 mod measure;
 mod merge;
 mod processes;
+mod recipes;
 mod recording;
-pub mod replay;
+mod rounds;
 mod scopes;
 mod server;
+mod study;
 mod symbols;
 mod target;
+mod trial;
 mod unseen;
 mod verdict;
 
-use crate::advice::{Advice, Malloc};
+use crate::advice::Advice;
 use anyhow::{bail, ensure, Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use lifetimes::Lifetimes;
 use measure::{Ending, Program};
 use recording::{Loss, Recording};
-use replay::{Contender, Plan, Times};
+use rounds::Limit;
 use server::Server;
 use std::{
     ffi::OsString,
@@ -32,14 +37,14 @@ use std::{
     os::unix::{fs::PermissionsExt, process::ExitStatusExt},
     path::{Path, PathBuf},
     process::ExitCode,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-/// Computes what arenas would save in a program.
+/// Measures what arenas save in a program.
 ///
-/// The program is run some 15 to 50 times: as it is, once under a recorder of its allocations, under each other malloc that is
-/// installed, and on a recycler of Toft. It must be linked dynamically to glibc; it need not use Toft, and is not rebuilt.
-/// Debug information (-g) gives files and lines.
+/// The program is run once under a recorder of its allocations. Then it runs in turns as it is, with the objects of a function's
+/// calls in arenas, and on each other malloc that is installed, until the savings are known or the time is over. It must be linked
+/// dynamically to glibc; it need not use Toft, and is not rebuilt. Debug information (-g) gives files and lines.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit codes: 0 advice was given; 1 the program could not be recorded, or not in full; 2 wrong arguments."
@@ -63,10 +68,13 @@ pub struct Arguments {
     /// Records from the first of these signals to the second: USR1, USR2 or a number. Other runs ignore them.
     #[arg(long, value_name = "NAME", value_parser = crate::signals::number)]
     signal: Option<i32>,
-    /// Fewer runs, and no other malloc.
+    /// The seconds that the command may take. A run is not interrupted, and a run of each kind is made in any case.
+    #[arg(long, value_name = "N", default_value_t = 60.0, value_parser = seconds)]
+    seconds: f64,
+    /// At most 10 seconds and six runs of each kind, and no other malloc.
     #[arg(long)]
     quick: bool,
-    /// Gives all scopes that were replayed, and not only the three that save most.
+    /// Gives all scopes that were found, at most eight, and not only the three that are tried.
     #[arg(long)]
     all: bool,
     /// Shows the output of the recorded run.
@@ -80,7 +88,11 @@ pub struct Arguments {
     command: Vec<OsString>,
 }
 
-/// A line on standard error while something takes long; nothing if that is not a terminal.
+fn seconds(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|s| (0.0..=1e6).contains(s)).ok_or_else(|| "not a number of seconds".to_owned())
+}
+
+/// The step on standard error: a line that changes, or where that is no terminal a line for each step.
 struct Progress(ProgressBar);
 
 impl Progress {
@@ -92,7 +104,11 @@ impl Progress {
     }
 
     fn step(&self, text: impl Into<String>) {
-        self.0.set_message(text.into());
+        let text = text.into();
+        if self.0.is_hidden() {
+            eprintln!("toft: {text}");
+        }
+        self.0.set_message(text);
     }
 }
 
@@ -122,14 +138,22 @@ pub fn main(arguments: Arguments) -> Result<ExitCode> {
 #[cfg(has_recorder)]
 const RECORDER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/recorder.so"));
 #[cfg(has_recorder)]
+const TRIAL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/trial.so"));
+#[cfg(has_recorder)]
 const RECYCLER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/recycler.so"));
 #[cfg(not(has_recorder))]
 const RECORDER: &[u8] = &[];
+#[cfg(not(has_recorder))]
+const TRIAL: &[u8] = &[];
 #[cfg(not(has_recorder))]
 const RECYCLER: &[u8] = &[];
 
 pub fn write_recorder(path: &Path) -> Result<()> {
     write_library(RECORDER, path)
+}
+
+pub fn write_trial(path: &Path) -> Result<()> {
+    write_library(TRIAL, path)
 }
 
 fn write_library(bytes: &[u8], path: &Path) -> Result<()> {
@@ -151,6 +175,7 @@ fn copy_of_input(folder: &Path) -> Result<Option<PathBuf>> {
 }
 
 fn advise(arguments: &Arguments) -> Result<Advice> {
+    let limit = Limit::new(if arguments.quick { arguments.seconds.min(10.0) } else { arguments.seconds });
     let program = target::find(&arguments.command[0])?;
     let mut notes: Vec<String> = target::check(&program)?.into_iter().collect();
     let folder =
@@ -170,7 +195,9 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     };
 
     progress.step("running the program");
+    let begin = Instant::now();
     let first = program.run(&[], false)?;
+    let wall = begin.elapsed().as_secs_f64();
     if let Some(signal) = first.ending.status.signal().filter(|&s| s != libc::SIGTERM) {
         bail!("the program was ended by signal {signal}; advise needs a run that ends by itself, or by SIGTERM");
     }
@@ -197,9 +224,21 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     }
     let lifetimes = match_frees(&recording, arguments, &progress, &mut notes)?;
 
-    let comparison =
-        Comparison { arguments, program: &program, ending: &first.ending, folder, malloc, progress: &progress };
-    let measured = comparison.measure(&recording, &lifetimes, &mut notes)?;
+    let study = study::Study { recording: &recording, lifetimes: &lifetimes };
+    progress.step("finding scopes");
+    let (proposals, sites) = study.proposals();
+    let comparison = comparison::Comparison {
+        arguments,
+        program: &program,
+        first: &first,
+        wall,
+        folder,
+        malloc,
+        limit,
+        recording: &recording,
+        progress: &progress,
+    };
+    let measured = comparison.measure(proposals, &mut notes)?;
     let mut advice = Advice {
         toft_advice: crate::advice::VERSION,
         command: arguments.command.iter().map(|w| w.to_string_lossy().into_owned()).collect(),
@@ -207,30 +246,19 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         verdict: crate::advice::Verdict::DoNothing,
         summary: String::new(),
         cpu: measured.cpu,
+        faults: measured.faults,
         cpu_recorded,
         events: lifetimes.events,
         objects: lifetimes.objects.len() as u64,
         bytes: lifetimes.bytes,
         threads: recording.threads.len() as u64,
         peak: lifetimes.peak,
-        allocation: measured.allocation,
         mallocs: measured.mallocs,
-        scopes: Vec::new(),
-        sites: Vec::new(),
+        scopes: measured.scopes,
+        sites,
         notes,
     };
-    let study = verdict::Study {
-        recording: &recording,
-        lifetimes: &lifetimes,
-        operations: &comparison.operations(),
-        most: comparison.most(),
-        base: measured.base,
-        malloc,
-        recycler: measured.recycler,
-        processes: comparison.processes(),
-        all: arguments.all,
-    };
-    study.fill(&mut advice, &|text| progress.step(text))?;
+    verdict::decide(&mut advice);
     progress.0.finish_and_clear();
     Ok(advice)
 }
@@ -274,7 +302,7 @@ fn match_frees(
     notes: &mut Vec<String>,
 ) -> Result<Lifetimes> {
     progress.step("matching allocations and frees");
-    let shown = |n| progress.step(format!("matching allocations and frees: {n} events"));
+    let shown = |n| progress.0.set_message(format!("matching allocations and frees: {n} events"));
     let lifetimes = lifetimes::lifetimes(recording, arguments.limit << 20, arguments.signal.is_none(), shown);
     let lifetimes = lifetimes.with_context(|| {
         format!(
@@ -293,106 +321,7 @@ fn match_frees(
     Ok(lifetimes)
 }
 
-/// The program and its replay, on its malloc and on others.
-struct Comparison<'a> {
-    arguments: &'a Arguments,
-    program: &'a Program,
-    ending: &'a Ending,
-    folder: &'a Path,
-    malloc: Option<&'a Path>,
-    progress: &'a Progress,
-}
-
-struct Measured {
-    cpu: f64,
-    base: Times,
-    /// Of the CPU time, that of allocation.
-    allocation: f64,
-    mallocs: Vec<Malloc>,
-    recycler: Option<verdict::Recycler>,
-}
-
-impl Comparison<'_> {
-    fn operations(&self) -> PathBuf {
-        self.folder.join("operations")
-    }
-
-    /// The most bytes of a file of operations, of which there are two beside the recording.
-    fn most(&self) -> u64 {
-        (self.arguments.limit << 20) / 2 / RECORDED * (RECORDED - 1)
-    }
-
-    fn processes(&self) -> usize {
-        if self.arguments.quick {
-            2
-        } else {
-            4
-        }
-    }
-
-    fn measure(&self, recording: &Recording, lifetimes: &Lifetimes, notes: &mut Vec<String>) -> Result<Measured> {
-        let mut installed = self.other_mallocs(notes);
-        let others = installed.len();
-        // The last library is the recycler, for programs of one thread on the C library's malloc.
-        if recording.threads.len() == 1 && self.malloc.is_none() && !self.arguments.quick {
-            let library = self.folder.join("recycler.so");
-            write_library(RECYCLER, &library)?;
-            installed.push(("a recycler".to_owned(), library));
-        }
-        self.progress.step("replaying on malloc");
-        let replays = self.replay(lifetimes, &installed)?;
-        let (base, empty) = (replays[0], replays[1]);
-
-        self.progress.step("running the program on each malloc");
-        let mut preloaded: Vec<Option<&Path>> = vec![None];
-        preloaded.extend(installed.iter().map(|(_, library)| Some(library.as_path())));
-        let seconds = if self.arguments.quick { 1.0 } else { 6.0 };
-        let measured = self.program.least(&preloaded, self.ending, seconds, &|| self.progress.0.tick())?;
-        let cpu = measured[0].context(ENDS_DIFFER)?;
-        let mut recycler = None;
-        let mut mallocs = Vec::new();
-        for (i, (name, _)) in installed.into_iter().enumerate() {
-            let replay = replays[i + 2];
-            let Some(measured) = measured[i + 1] else {
-                notes.push(format!("The program ends otherwise on {name}, which is left out."));
-                continue;
-            };
-            if i == others {
-                recycler = Some(verdict::Recycler { saving: cpu - measured, replay });
-            } else {
-                mallocs.push(Malloc { name, measured, predicted: (cpu - base.first + replay.first).max(0.0) });
-            }
-        }
-        mallocs.sort_by(|a, b| a.measured.total_cmp(&b.measured));
-        let allocation = (base.first - empty.first).clamp(0.0, cpu);
-        Ok(Measured { cpu, base, allocation, mallocs, recycler })
-    }
-
-    fn other_mallocs(&self, notes: &mut Vec<String>) -> Vec<(String, PathBuf)> {
-        if self.arguments.quick {
-            return Vec::new();
-        }
-        let mut installed = measure::mallocs();
-        installed.retain(|(_, path)| self.malloc.is_none_or(|m| path.canonicalize().ok() != m.canonicalize().ok()));
-        if installed.is_empty() {
-            notes.push("No other malloc was tried: none of mimalloc, jemalloc and tcmalloc is installed.".to_owned());
-        }
-        installed
-    }
-
-    /// The times on the program's malloc, of an empty replay, and on each of these.
-    fn replay(&self, lifetimes: &Lifetimes, installed: &[(String, PathBuf)]) -> Result<Vec<Times>> {
-        let operations = self.operations();
-        replay::write(lifetimes, Plan::Malloc, &operations, self.most())?;
-        let plain = Contender { operations: &operations, preload: self.malloc, empty: false };
-        let mut contenders = vec![plain, Contender { empty: true, ..plain }];
-        contenders.extend(installed.iter().map(|(_, library)| Contender { preload: Some(library), ..plain }));
-        replay::run(&contenders, self.processes())
-    }
-}
-
-/// The part of the limit that recordings may have is one in so many. The rest is for the files of the replays: an operation
-/// has 12 bytes where an event has 8.
+/// Recordings may have one part of the limit in four. The rest is for their objects in memory.
 const RECORDED: u64 = 4;
 
 /// The recording of the process with the most events, or of the one of that name.
@@ -477,11 +406,5 @@ fn note_limits(recording: &Recording, notes: &mut Vec<String>) {
     }
     if recording.forked {
         notes.push("The process is a fork: objects of its parent are not known.".to_owned());
-    }
-    if recording.threads.len() > 1 {
-        notes.push(
-            "Threads are replayed one after another: waiting for each other's locks in malloc is not counted."
-                .to_owned(),
-        );
     }
 }

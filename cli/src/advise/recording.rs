@@ -26,7 +26,7 @@ pub struct Event {
     pub call: Call,
     pub address: u64,
     pub site: u32,
-    /// Requested bytes, or a stamp in ticks (`Free` only; 0: none).
+    /// Requested bytes.
     pub value: u64,
     /// Nanoseconds, interpolated between the times of segments.
     pub time: f64,
@@ -135,7 +135,7 @@ pub struct Recording {
     pub forked: bool,
     pub pid: u32,
     pub parent: u32,
-    /// Ticks of stamps in a second.
+    /// Ticks of the processor's clock in a second.
     pub ticks: f64,
     /// Of each thread the offsets of its segments, and their times.
     pub threads: Vec<Vec<(u64, usize)>>,

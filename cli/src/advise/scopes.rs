@@ -5,7 +5,7 @@
 //! place of the stack look like one call.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::lifetimes::{Action, Lifetimes, NONE, NO_OWNER};
+use super::lifetimes::{Lifetimes, NONE, NO_OWNER};
 use super::recording::Recording;
 use crate::advice::Spread;
 use rustc_hash::FxHashMap;
@@ -41,6 +41,8 @@ pub struct Candidate {
     pub function: u64,
     pub captured: u64,
     pub escaped: u64,
+    /// Of captured objects.
+    bytes: u64,
     /// The sum of the hashes of the captured groups: equal for functions that capture the same objects.
     objects: u64,
     /// The smallest index of its frame in a stack.
@@ -59,9 +61,12 @@ pub fn outermost(recording: &Recording, function: u64) -> Vec<u16> {
     recording.sites.iter().map(|site| of(&site.stack).map_or(NO_OWNER, |i| i as u16)).collect()
 }
 
-/// The functions that capture at least `least` objects, by captured objects; of functions that capture the same
+/// The functions that capture at least 2 % of the objects or bytes, by the larger share; of functions that capture the same
 /// objects the innermost.
-pub fn candidates(recording: &Recording, groups: &[Group], least: u64) -> Vec<Candidate> {
+pub fn candidates(recording: &Recording, groups: &[Group]) -> Vec<Candidate> {
+    let all = groups.iter().fold((0, 0), |(count, bytes), g| (count + g.count, bytes + g.bytes));
+    let permille = |part: u64, all: u64| (u128::from(part) * 1000 / u128::from(all.max(1))) as u64;
+    let share = |c: &Candidate| permille(c.captured, all.0).max(permille(c.bytes, all.1));
     let mut found: FxHashMap<u64, Candidate> = FxHashMap::default();
     let mut seen: FxHashMap<u64, usize> = FxHashMap::default();
     for g in groups {
@@ -77,22 +82,23 @@ pub fn candidates(recording: &Recording, groups: &[Group], least: u64) -> Vec<Ca
             c.depth = c.depth.min(i);
             if g.owner != NO_OWNER && usize::from(g.owner) <= i {
                 c.captured += g.count;
+                c.bytes += g.bytes;
                 c.objects = c.objects.wrapping_add(hash_of(&(g.site, g.freed, g.owner)));
             } else {
                 c.escaped += g.count;
             }
         }
     }
-    let mut candidates: Vec<_> = found.into_values().filter(|c| c.captured >= least.max(1)).collect();
-    candidates.sort_unstable_by_key(|c| (std::cmp::Reverse(c.captured), c.objects, c.escaped, c.depth, c.function));
+    let mut candidates: Vec<_> = found.into_values().filter(|c| c.captured > 0 && share(c) >= 20).collect();
+    candidates.sort_unstable_by_key(|c| {
+        (std::cmp::Reverse((share(c), c.captured)), c.objects, c.escaped, c.depth, c.function)
+    });
     candidates.dedup_by_key(|c| (c.captured, c.objects));
     candidates
 }
 
 /// The effects of a scope.
 pub struct Instances {
-    /// Of each object the number of its instance, from 1; 0: not in the arena.
-    pub of: Vec<u32>,
     pub count: u64,
     pub objects: Spread,
     pub bytes: Spread,
@@ -141,6 +147,7 @@ pub fn arena_sites(recording: &Recording, groups: &[Group], at: &[u16]) -> Vec<b
 }
 
 pub fn instances(recording: &Recording, lifetimes: &Lifetimes, at: &[u16], in_arena: &[bool]) -> Instances {
+    // Of each object the number of its instance, from 1; 0: not in the arena.
     let mut of = vec![0u32; lifetimes.objects.len()];
     let (mut bytes, mut objects): (Vec<u64>, Vec<u64>) = (Vec::new(), Vec::new());
     let (mut live_bytes, mut peak, mut captured) = (0u64, 0u64, 0u64);
@@ -165,8 +172,8 @@ pub fn instances(recording: &Recording, lifetimes: &Lifetimes, at: &[u16], in_ar
         if c.cfa != 0 && sp >= c.cfa {
             c.cfa = 0;
         }
-        if step.action == Action::Free {
-            end(c, &of, step.object, &mut live_bytes);
+        if step.object == NONE {
+            end(c, &of, step.old, &mut live_bytes);
             continue;
         }
         let o = &lifetimes.objects[step.object as usize];
@@ -195,7 +202,6 @@ pub fn instances(recording: &Recording, lifetimes: &Lifetimes, at: &[u16], in_ar
     let count = bytes.len() as u64;
     let bytes_spread = spread(&mut bytes);
     Instances {
-        of,
         count,
         objects: spread(&mut objects),
         bytes: bytes_spread,

@@ -58,9 +58,9 @@ impl Server {
         Ok(())
     }
 
-    /// Waits until the program is ready, runs the load, and sends SIGTERM. Returns the CPU time of the load, which is among that
-    /// of this process's children.
-    pub fn serve(&self, child: &mut Child, shown: bool) -> Result<f64> {
+    /// Waits until the program is ready, runs the load, and sends SIGTERM. Returns what the load used, which is among what
+    /// this process's children used.
+    pub fn serve(&self, child: &mut Child, shown: bool) -> Result<measure::Used> {
         self.wait_until_ready(child, shown)?;
         let mut load = Command::new("sh");
         load.arg("-c").arg(&self.load).env("TOFT_PID", child.id().to_string());
@@ -68,7 +68,8 @@ impl Server {
         let before = measure::children();
         let status = processes::spawn(&mut load).and_then(|mut l| l.wait()).context("cannot run the load")?;
         ensure!(status.success(), "the load failed ({status}); its messages are above");
-        let used = measure::children() - before;
+        let after = measure::children();
+        let used = measure::Used { cpu: after.cpu - before.cpu, faults: after.faults - before.faults };
         if child.try_wait()?.is_none() {
             // SAFETY: its arguments are numbers; a child that nothing waited for.
             unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };

@@ -140,7 +140,9 @@ impl Place<'_> {
                 "{name}:{line}: {what} of version {version}, and this program reads version {ours}. Install a newer \
                  toft: cargo install --path cli, in a newer clone"
             ),
-            _ => bail!("{name}:{line}: {what} of version {version}, which does not exist. Write the file again"),
+            _ => bail!(
+                "{name}:{line}: {what} of version {version}, which this program does not read. Write the file again"
+            ),
         }
     }
 
@@ -223,7 +225,7 @@ mod tests {
             ("{\"version\":1}", "f.json:1: JSON of another kind", "toft advise"),
             (&GOOD[..GOOD.len() - 9], "f.json:2: the file ends within", "truncated. Write it again"),
             (&format!("{line}\n{}", &line[..40]), "f.json:2: the file ends within", "begins in line 2"),
-            (&format!("{line}\n{{\"toft_advice\":1}}"), "f.json:2: an advice, but missing field", "command"),
+            (&format!("{line}\n{{\"toft_advice\":2}}"), "f.json:2: an advice, but missing field", "command"),
             (&GOOD.replace(":1,", ":2,"), "f.json:1: a snapshot of version 2", "Install a newer toft"),
             (&GOOD.replace(":1,", ":0,"), "f.json:1: a snapshot of version 0", "Write the file again"),
             (&GOOD.replace(":1,", ":\"1\","), "f.json:1: a snapshot of version \"1\"", "Write the file again"),

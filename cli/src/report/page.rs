@@ -151,15 +151,13 @@ pub fn advice(of: &Advice, title: &str) -> String {
     let mallocs: Vec<Value> = of
         .mallocs
         .iter()
-        .map(
-            |malloc| json!({"name": visible(&malloc.name), "measured": malloc.measured, "predicted": malloc.predicted}),
-        )
+        .map(|malloc| json!({"name": visible(&malloc.name), "saving": malloc.saving, "faults": malloc.faults}))
         .collect();
     let command: Vec<String> = of.command.iter().map(|part| visible(part)).collect();
     let notes: Vec<String> = of.notes.iter().map(|note| visible(note)).collect();
     let data = json!({"kind": "advice", "advice": {
         "verdict": text::verdict(of.verdict), "summary": visible(&of.summary), "command": command.join(" "),
-        "process": visible(&of.process), "cpu": of.cpu, "cpuRecorded": of.cpu_recorded, "allocation": of.allocation,
+        "process": visible(&of.process), "cpu": of.cpu, "cpuRecorded": of.cpu_recorded, "faults": of.faults,
         "events": number(of.events), "objects": number(of.objects), "bytes": number(of.bytes),
         "threads": number(of.threads), "peak": number(of.peak), "mallocs": mallocs, "scopes": scopes, "notes": notes,
     }});
@@ -191,8 +189,8 @@ fn scope_data(graph: &mut Graph, scope: &advice::Scope) -> Value {
     json!({
         "frame": graph.frame_of_advice(&scope.function), "recipe": text::recipe(scope.recipe), "calls": calls,
         "instances": number(scope.instances), "objects": spread(&scope.objects), "bytes": spread(&scope.bytes),
-        "captured": number(scope.captured), "escaped": number(scope.escaped), "saving": scope.saving,
-        "savingFirst": scope.saving_first, "traversal": scope.traversal, "peakMalloc": number(scope.peak_malloc),
+        "captured": number(scope.captured), "escaped": number(scope.escaped), "trial": scope.trial,
+        "reason": visible(&scope.reason), "peakMalloc": number(scope.peak_malloc),
         "peakArena": number(scope.peak_arena), "block": number(scope.block), "sites": sites, "escapes": escapes,
     })
 }

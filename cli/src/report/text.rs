@@ -7,7 +7,7 @@ use super::layout::{bytes, columns, grouped, percent, seconds, shorten, signed, 
 use super::skip::Skip;
 use super::snapshot::{self, Budget, Moment, Phase, Report, Stats, Tag};
 use super::tags;
-use crate::advice::{self, Advice, Recipe, Verdict};
+use crate::advice::{self, Advice, Figure, Recipe, Verdict};
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::io::IsTerminal;
@@ -355,6 +355,7 @@ pub fn verdict(verdict: Verdict) -> &'static str {
         Verdict::DoNothing => "Change nothing",
         Verdict::SwitchMalloc => "Switch to another malloc",
         Verdict::UseArenas => "Use arenas",
+        Verdict::NotDecided => "Not decided",
     }
 }
 
@@ -363,7 +364,6 @@ pub fn recipe(recipe: Recipe) -> &'static str {
         Recipe::Scratch => "one arena, and a mark and a rewind in each call",
         Recipe::Document => "an arena for each call",
         Recipe::Process => "one arena for the whole program",
-        Recipe::Recycler => "a recycler",
     }
 }
 
@@ -380,10 +380,12 @@ pub fn advice(of: &Advice, width: usize) -> String {
     let command: Vec<_> = of.command.iter().map(|part| visible(part)).collect();
     value(&mut text, "command", &command.join(" "), width);
     value(&mut text, "process", &visible(&of.process), width);
-    let recorded = format!("{}, and {} under the recorder", seconds(of.cpu), seconds(of.cpu_recorded));
-    value(&mut text, "CPU time", &recorded, width);
-    let share = percent(of.allocation, of.cpu);
-    value(&mut text, "allocation", &format!("{}, {share} of the CPU time", seconds(of.allocation)), width);
+    let Figure { median, low, high, runs } = of.cpu;
+    let [median, low, high] = [median, low, high].map(seconds);
+    let runs = counted(runs, "run");
+    let taken = format!("{median} ({low} to {high}, {runs}), and {} under the recorder", seconds(of.cpu_recorded));
+    value(&mut text, "CPU time", &taken, width);
+    value(&mut text, "page faults", &grouped(of.faults as u64), width);
     let recorded = format!(
         "{} calls of malloc and free by {}; {}, {}",
         grouped(of.events),
@@ -394,10 +396,12 @@ pub fn advice(of: &Advice, width: usize) -> String {
     value(&mut text, "recorded", &recorded, width);
     value(&mut text, "peak", &format!("{} live at once", bytes(of.peak)), width);
 
-    let mut table = Table::new(&["Other mallocs: CPU time of the program", "measured", "saved", "predicted"]);
+    let mut table = Table::new(&["Other mallocs", "saved", "interval", "runs", "page faults saved"]);
     for malloc in &of.mallocs {
-        let saved = percent_signed(of.cpu - malloc.measured, of.cpu);
-        table.row(0, visible(&malloc.name), vec![seconds(malloc.measured), saved, seconds(malloc.predicted)]);
+        let Figure { median, low, high, runs } = malloc.saving;
+        let interval = format!("{} to {}", percent_signed(low, of.cpu.median), percent_signed(high, of.cpu.median));
+        let cells = vec![percent_signed(median, of.cpu.median), interval, grouped(runs), signed(malloc.faults as i128)];
+        table.row(0, visible(&malloc.name), cells);
     }
     add(&mut text, &table, width);
 
@@ -451,13 +455,22 @@ fn scope_text(text: &mut String, of: &Advice, scope: &advice::Scope, width: usiz
         let line = format!("    {}", visible(line));
         *text += &if columns(&line) <= width { line + "\n" } else { wrapped("    ", &line, 8, width) };
     }
-    let share = percent(scope.saving, of.cpu);
-    let first = percent(scope.saving_first, of.cpu);
-    let mut saving = format!("{}, {share} of the CPU time; in the first round {first}", seconds(scope.saving));
-    if scope.traversal != 0.0 {
-        saving += &format!("; of this {} are traversals that only free", seconds(scope.traversal));
+    if let Some(trial) = &scope.trial {
+        for (name, figure) in [("frees called", &trial.hooks), ("no traversal", &trial.without_traversal)] {
+            value(text, name, &saved(figure, of.cpu.median), width);
+        }
+        value(text, "page faults", &format!("{} saved", signed(trial.faults as i128)), width);
+        let kept = format!(
+            "{} objects in arenas; an object was alive after {} of {}",
+            grouped(trial.routed),
+            grouped(trial.left),
+            counted(trial.instances, "call")
+        );
+        value(text, "trial", &kept, width);
     }
-    value(text, "saving", &saving, width);
+    if !scope.reason.is_empty() {
+        value(text, "limits", &visible(&scope.reason), width);
+    }
     let calls = if scope.instances == 1 {
         "1 call that allocates"
     } else {
@@ -476,8 +489,16 @@ fn scope_text(text: &mut String, of: &Advice, scope: &advice::Scope, width: usiz
     value(text, "block size", &bytes(scope.block), width);
 }
 
-fn counted(number: u64, what: &str) -> String {
+fn counted(number: impl Into<u64>, what: &str) -> String {
+    let number = number.into();
     format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+/// A saving of CPU time with its interval.
+fn saved(of: &Figure, cpu: f64) -> String {
+    let Figure { median, low, high, runs } = *of;
+    let [share, low, high] = [median, low, high].map(|part| percent_signed(part, cpu));
+    format!("{share} of the CPU time ({low} to {high}, {}), {}", counted(runs, "pair"), seconds(median))
 }
 
 fn percent_signed(part: f64, whole: f64) -> String {

@@ -19,8 +19,10 @@ function scopeDetails(scope) {
   return [
     el('h3', {}, 'Calls to use'), el('pre', {}, scope.calls.join('\n')),
     factList([
-      ['Saved, repeated', seconds(scope.saving)], ['Saved, first round', seconds(scope.savingFirst)],
-      ['Saved in traversals that free', seconds(scope.traversal)], ['Calls that allocate', exact(scope.instances)],
+      ...(scope.trial ? [['Saved, frees called', savedText(scope.trial.hooks)], ['Saved, without traversals', savedText(scope.trial.without_traversal)],
+        ['Page faults saved', exact(Math.round(scope.trial.faults))], ['Objects in arenas', exact(scope.trial.routed)],
+        ['Calls after which an object was alive', exact(scope.trial.left)]] : []),
+      ...(scope.reason ? [['Limits', scope.reason]] : []), ['Calls that allocate', exact(scope.instances)],
       ['Freed within their call', exact(scope.captured)], ['Live longer', exact(scope.escaped)],
       ['Most live bytes, malloc', exact(scope.peakMalloc)], ['Most bytes of an arena', exact(scope.peakArena)],
       ['Block size', exact(scope.block) + ' bytes']]),
@@ -31,32 +33,41 @@ function scopeDetails(scope) {
   ];
 }
 
+// Of the program's CPU time.
+function share(value) {
+  return (value < 0 ? '−' : '') + percent(Math.abs(value), data.advice.cpu.median);
+}
+
+function interval(figure) {
+  return share(figure.low) + ' to ' + share(figure.high);
+}
+
+function savedText(figure) {
+  return share(figure.median) + ', ' + interval(figure) + ', ' + counted(figure.runs, 'pair');
+}
+
+function figureCells(figure) {
+  return figure ? [el('td', {}, share(figure.median)), el('td', {}, interval(figure))] : [el('td', {}, ''), el('td', {}, '')];
+}
+
 function siteOfNode(node) {
   return node === 0 ? 'unknown call site' : labelOf(nodes.frame[node]);
 }
 
 function scopeTable(advice) {
-  const head = [['Function'], ['Use', 'words wide'], ['Saved'], ['Share'], ['Calls', 'wide'], ['Live longer', 'wide']];
+  const head = [['Function'], ['Use', 'words wide'], ['Saved'], ['Interval'], ['Calls', 'wide'], ['Live longer', 'wide']];
   return plainTable('Scopes', head, advice.scopes, scope => {
     const button = opener(el('span', { class: 'mono' }, labelOf(scope.frame)), head.length, () => scopeDetails(scope));
     return el('tr', {}, el('th', { scope: 'row' }, button, el('div', { class: 'where' }, placeOf(scope.frame)), el('div', { class: 'where narrow' }, scope.recipe)),
-      el('td', { class: 'words wide' }, scope.recipe), el('td', {}, seconds(scope.saving)), el('td', {}, percent(scope.saving, advice.cpu)),
+      el('td', { class: 'words wide' }, scope.recipe), ...figureCells(scope.trial && scope.trial.hooks),
       el('td', { class: 'wide' }, exact(scope.instances)), el('td', { class: 'wide' }, exact(scope.escaped)));
   });
 }
 
 function mallocTable(advice) {
-  const head = [['Malloc'], ['CPU time, measured'], ['Saved'], ['Predicted', 'wide'], ['Error', 'wide']];
-  const bar = time => {
-    const fill = el('i', {}), most = Math.max(advice.cpu, ...advice.mallocs.map(malloc => malloc.measured));
-    fill.style.width = time / most * 100 + '%';
-    return el('span', { class: 'use' }, fill, el('span', {}, seconds(time)));
-  };
-  const share = value => (value < 0 ? '−' : '') + percent(Math.abs(value), advice.cpu);
-  const row = ([name, time, saved, predicted]) => el('tr', {}, el('th', { scope: 'row', class: 'mono' }, name), el('td', {}, bar(time)), el('td', {}, saved),
-    el('td', { class: 'wide' }, predicted === null ? '' : seconds(predicted)), el('td', { class: 'wide' }, predicted === null ? '' : share(predicted - time)));
-  const lines = advice.mallocs.map(malloc => [malloc.name, malloc.measured, share(advice.cpu - malloc.measured), malloc.predicted]);
-  return plainTable('Mallocs', head, [['the malloc of the program', advice.cpu, '', null], ...lines], row);
+  const head = [['Malloc'], ['Saved'], ['Interval'], ['Runs', 'wide'], ['Page faults saved', 'wide']];
+  return plainTable('Mallocs', head, advice.mallocs, malloc => el('tr', {}, el('th', { scope: 'row', class: 'mono' }, malloc.name),
+    ...figureCells(malloc.saving), el('td', { class: 'wide' }, exact(malloc.saving.runs)), el('td', { class: 'wide' }, exact(Math.round(malloc.faults)))));
 }
 
 function advicePage(main) {
@@ -66,8 +77,8 @@ function advicePage(main) {
     el('section', { class: 'verdict', 'aria-label': 'Verdict' }, el('strong', {}, advice.verdict), el('p', {}, advice.summary),
       el('p', { class: 'soft' }, 'Command: ', el('code', {}, advice.command)), el('p', { class: 'soft' }, 'Process: ', el('code', {}, advice.process))),
     el('dl', { class: 'cards' },
-      card('CPU time', seconds(advice.cpu), seconds(advice.cpuRecorded) + ' under the recorder'),
-      card('Allocation', seconds(advice.allocation), percent(advice.allocation, advice.cpu) + ' of the CPU time'),
+      card('CPU time', seconds(advice.cpu.median), seconds(advice.cpuRecorded) + ' under the recorder'),
+      card('Page faults', exact(Math.round(advice.faults)), counted(advice.cpu.runs, 'run')),
       card('Objects', exact(advice.objects), counted(advice.events, 'recorded call')),
       card('Allocated', size(advice.bytes), exact(advice.bytes) + ' bytes'),
       card('Peak', size(advice.peak), exact(advice.peak) + ' bytes live'),

@@ -1,27 +1,14 @@
 /* The sites of calls: their stacks are unwound once and entered into a tree.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
-#ifndef TOFT_RECORDER_STACKS_H
-#define TOFT_RECORDER_STACKS_H
+#ifndef TOFT_PRELOAD_STACKS_H
+#define TOFT_PRELOAD_STACKS_H
 
-#include "file.h"
+#include "own_stack.h"
 
-static void put_node(uint64_t ip, uint64_t cfa, uint64_t function, uint32_t id, uint32_t parent) {
-  if (T.stack_next == T.stack_end) {
-    if ((T.stack_segments & (T.stack_segments - 1)) == 0) write_maps();
-    T.stack_segments++;
-    recording_segment *s = next_segment(T.stacks, RECORDING_STACKS);
-    if (s == NULL) return;
-    T.stacks = s;
-    T.stack_next = (recording_node *)(s + 1);
-    T.stack_end = (recording_node *)((char *)s + RECORDING_SEGMENT);
-  }
-  recording_node *n = T.stack_next++;
-  n->ip = ip;
-  n->cfa = cfa;
-  n->function = function;
-  n->parent = parent;
-  STORE(&n->id, id);
-}
+/* Defined by the library. They receive each new frame, and each new site, whose innermost frame is `leaf`; 0: the
+ * stack is not known. */
+static void note_frame(uint64_t ip, uint64_t cfa, uint64_t function, uint32_t id, uint32_t parent);
+static void note_site(uint32_t i, uint64_t ra, uint64_t sp, uint32_t leaf);
 
 static uint32_t node_hash(uint64_t ip, uint64_t cfa) {
   uint64_t h = (ip * 0x9E3779B97F4A7C15u) ^ (cfa * 0xC2B2AE3D27D4EB4Fu);
@@ -46,7 +33,7 @@ static int read_stack(uint64_t at, uint64_t *word) {
   static uint64_t window[WINDOW / 8];
   if (at - W.start > W.size || W.size - (at - W.start) < 8) {
     struct iovec to = {window, WINDOW}, from = {(void *)(uintptr_t)at, WINDOW};
-    ssize_t n = R.sandbox ? 0 : process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+    ssize_t n = S.sandbox ? 0 : process_vm_readv(getpid(), &to, 1, &from, 1, 0);
     W.start = at;
     W.size = n > 0 ? (uint64_t)n : 0;
     if (W.size < 8) return 0;
@@ -58,9 +45,9 @@ static int read_stack(uint64_t at, uint64_t *word) {
 /* Whether the callers of a known frame are those of the current stack: the return addresses of the next VERIFIED
  * callers are compared with those in the stack. Frames further out are taken to be the same. */
 static int has_chain(const node_link *n, const unwinding *u) {
-  for (int i = 0; i < VERIFIED && n->parent != 0; i++, n = &R.nodes[n->parent]) {
+  for (int i = 0; i < VERIFIED && n->parent != 0; i++, n = &S.nodes[n->parent]) {
     uint64_t found;
-    if (n->cfa <= u->sp || !read_stack(n->cfa - 8, &found) || found != R.nodes[n->parent].ip) return 0;
+    if (n->cfa <= u->sp || !read_stack(n->cfa - 8, &found) || found != S.nodes[n->parent].ip) return 0;
   }
   return 1;
 }
@@ -69,8 +56,8 @@ static int has_chain(const node_link *n, const unwinding *u) {
 static uint32_t known_node(uint64_t ip, uint64_t cfa, const unwinding *u) {
   uint32_t i = node_hash(ip, cfa), id;
   if (!READS_STACK) return 0;
-  for (; (id = R.node_table[i & (NODES - 1)]) != 0; i++)
-    if (R.nodes[id].ip == ip && R.nodes[id].cfa == cfa && has_chain(&R.nodes[id], u)) return id;
+  for (; (id = S.node_table[i & (NODES - 1)]) != 0; i++)
+    if (S.nodes[id].ip == ip && S.nodes[id].cfa == cfa && has_chain(&S.nodes[id], u)) return id;
   return 0;
 }
 
@@ -103,16 +90,16 @@ static _Unwind_Reason_Code no_frame(struct _Unwind_Context *c, void *arg) {
 static uint32_t add_nodes(const unwinding *u, uint32_t *ids) {
   uint32_t parent = u->known;
   for (unsigned k = u->count; k-- > 0;) {
-    uint32_t id = R.node_count + 1, i = node_hash(u->frame[k].ip, u->frame[k].cfa);
+    uint32_t id = S.node_count + 1, i = node_hash(u->frame[k].ip, u->frame[k].cfa);
     if (id > NODES_MAX) return 0;
-    R.node_count = id;
-    R.nodes[id].ip = u->frame[k].ip;
-    R.nodes[id].cfa = u->frame[k].cfa;
-    R.nodes[id].parent = parent;
+    S.node_count = id;
+    S.nodes[id].ip = u->frame[k].ip;
+    S.nodes[id].cfa = u->frame[k].cfa;
+    S.nodes[id].parent = parent;
     unsigned same = 0;
-    for (uint32_t other; (other = R.node_table[i & (NODES - 1)]) != 0; i++)
-      same += R.nodes[other].ip == u->frame[k].ip && R.nodes[other].cfa == u->frame[k].cfa;
-    if (same < SAME_MAX) STORE(&R.node_table[i & (NODES - 1)], id);
+    for (uint32_t other; (other = S.node_table[i & (NODES - 1)]) != 0; i++)
+      same += S.nodes[other].ip == u->frame[k].ip && S.nodes[other].cfa == u->frame[k].cfa;
+    if (same < SAME_MAX) STORE(&S.node_table[i & (NODES - 1)], id);
     ids[k] = parent = id;
   }
   return parent;
@@ -122,7 +109,7 @@ static uint32_t add_nodes(const unwinding *u, uint32_t *ids) {
 static void fill_site(uint32_t i, uint64_t key, uint64_t ra, uint64_t sp, int callers) {
   static unwinding u;
   static uint32_t ids[FRAMES_MAX];
-  site *s = &R.sites[i];
+  site *s = &S.sites[i];
   memset(s, 0, sizeof *s); /* after a fork it has the parent's contents */
   u.ra = ra;
   u.sp = sp;
@@ -134,15 +121,15 @@ static void fill_site(uint32_t i, uint64_t key, uint64_t ra, uint64_t sp, int ca
   if (leaf != 0) {
     uint32_t parent = known;
     for (unsigned k = u.count; k-- > 0; parent = ids[k])
-      put_node(u.frame[k].ip, u.frame[k].cfa, u.frame[k].function, ids[k], parent);
-    put_node(ra, sp, 0, i | RECORDING_SITE, leaf);
+      note_frame(u.frame[k].ip, u.frame[k].cfa, u.frame[k].function, ids[k], parent);
+    note_site(i, ra, sp, leaf);
 #if defined(__x86_64__)
     uint64_t page_end = (sp | (PAGE - 1)) + 1;
-    for (int j = 0; j < callers; j++, leaf = R.nodes[leaf].parent) {
-      uint32_t caller = R.nodes[leaf].parent;
-      if (caller == 0 || R.nodes[leaf].cfa > page_end || R.nodes[leaf].cfa < sp + 8) break;
-      s->slot[j] = (const void *)(uintptr_t)(R.nodes[leaf].cfa - 8);
-      s->caller[j] = R.nodes[caller].ip;
+    for (int j = 0; j < callers; j++, leaf = S.nodes[leaf].parent) {
+      uint32_t caller = S.nodes[leaf].parent;
+      if (caller == 0 || S.nodes[leaf].cfa > page_end || S.nodes[leaf].cfa < sp + 8) break;
+      s->slot[j] = (const void *)(uintptr_t)(S.nodes[leaf].cfa - 8);
+      s->caller[j] = S.nodes[caller].ip;
     }
 #endif
   }
@@ -177,19 +164,19 @@ static void enter(site_table *t, uint64_t key, uint32_t id) {
 static uint32_t lookup(const site_table *t, uint64_t key, int *same) {
   uint32_t id, i = (uint32_t)(key >> t->shift);
   for (*same = 0; (id = LOAD(&t->number[i])) != 0; i = (i + 1) & t->mask) {
-    if (R.sites[id].key != key) continue;
-    if (has_callers(&R.sites[id])) return id;
+    if (S.sites[id].key != key) continue;
+    if (has_callers(&S.sites[id])) return id;
     ++*same;
   }
   return 0;
 }
 
 static void grow_table(unsigned bits) {
-  site_table *t = R.table, *larger = new_table(bits);
+  site_table *t = S.table, *larger = new_table(bits);
   if (larger == NULL) return;
   for (uint32_t i = 0; i <= t->mask; i++)
-    if (t->number[i] != 0) enter(larger, R.sites[t->number[i]].key, t->number[i]);
-  STORE(&R.table, larger);
+    if (t->number[i] != 0) enter(larger, S.sites[t->number[i]].key, t->number[i]);
+  STORE(&S.table, larger);
 }
 
 typedef struct call_site {
@@ -201,21 +188,43 @@ typedef struct call_site {
 static void enter_site(void *arg) {
   call_site *c = (call_site *)arg;
   int same;
-  c->id = lookup(R.table, c->key, &same);
-  if (c->id != 0 || R.site_count + 1 >= SITES_MAX) return;
-  c->id = ++R.site_count;
+  c->id = lookup(S.table, c->key, &same);
+  if (c->id != 0 || S.site_count + 1 >= SITES_MAX) return;
+  c->id = ++S.site_count;
   fill_site(c->id, c->key, c->ra, c->sp, same < VARIANTS ? CALLERS : 1);
-  if (R.entered++ > R.table->mask / 2 && !R.sandbox) grow_table(64 - R.table->shift + 1);
-  if (R.entered <= R.table->mask) enter(R.table, c->key, c->id);
+  if (S.entered++ > S.table->mask / 2 && !S.sandbox) grow_table(64 - S.table->shift + 1);
+  if (S.entered <= S.table->mask) enter(S.table, c->key, c->id);
 }
 
 /* The number of the site of a call; 0 if there are too many. */
 static NOINLINE uint32_t find_site(uint64_t key, uint64_t ra, uint64_t sp) {
   int same, error = errno;
-  call_site c = {key, ra, sp, lookup(LOAD(&R.table), key, &same)};
+  call_site c = {key, ra, sp, lookup(LOAD(&S.table), key, &same)};
   if (c.id == 0) aside(enter_site, &c);
   errno = error;
   return c.id;
+}
+
+/* The number of the site of a call, which is in the table in most cases. 0 has no key. */
+static ALWAYS_INLINE uint32_t site_of(const void *ra, const void *sp) {
+  uint64_t key = ((uint64_t)(uintptr_t)ra * 0x9E3779B97F4A7C15u) ^ ((uint64_t)(uintptr_t)sp * 0xC2B2AE3D27D4EB4Fu);
+  const site_table *t = LOAD(&S.table);
+  uint32_t i = LOAD(&t->number[key >> t->shift]);
+  const site *s = &S.sites[i];
+  if (UNLIKELY(s->key != key || !has_callers(s))) i = find_site(key, (uint64_t)(uintptr_t)ra, (uint64_t)(uintptr_t)sp);
+  return i;
+}
+
+/* Reserves the memory of the tables, and the library's own stack. 0: there is none. */
+static int prepare_sites(void) {
+  S.sites = (site *)reserve_memory(SITES_MAX * sizeof *S.sites, 0);
+  S.table = new_table(TABLE_BITS);
+  S.nodes = (node_link *)reserve_memory((NODES_MAX + 1) * sizeof *S.nodes, 0);
+  S.node_table = (uint32_t *)reserve_memory(NODES * sizeof *S.node_table, 1);
+  char *stack = (char *)reserve_memory(OWN_STACK, 0);
+  if (S.sites == NULL || S.table == NULL || S.nodes == NULL || S.node_table == NULL || stack == NULL) return 0;
+  S.stack_top = stack + OWN_STACK;
+  return mprotect(stack, PAGE, PROT_NONE) == 0;
 }
 
 #endif

@@ -1,9 +1,9 @@
-/* The program's own malloc and its relatives, which the recorder calls.
+/* The program's own malloc and its relatives, which a preloaded library calls.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
-#ifndef TOFT_RECORDER_PROGRAM_FUNCTIONS_H
-#define TOFT_RECORDER_PROGRAM_FUNCTIONS_H
+#ifndef TOFT_PRELOAD_PROGRAM_FUNCTIONS_H
+#define TOFT_PRELOAD_PROGRAM_FUNCTIONS_H
 
-#include "state.h"
+#include "library.h"
 
 /* The operators new and delete of C++. The last letter of size_t's code is that of the processor. */
 #if __SIZEOF_SIZE_T__ == 8
@@ -63,7 +63,7 @@ static const char *const operator_names[OPERATORS] = {
 /* An operator's arguments are in up to three registers; those that it does not have are not read. */
 typedef void *operator_function(uintptr_t, uintptr_t, uintptr_t);
 
-/* What the program calls without the recorder; NULL: not there. */
+/* What the program calls without the library; NULL: not there. */
 static struct {
   void *(*malloc)(size_t), *(*calloc)(size_t, size_t), *(*realloc)(void *, size_t), (*free)(void *);
   void *(*memalign)(size_t, size_t), *(*aligned_alloc)(size_t, size_t), *(*valloc)(size_t), *(*pvalloc)(size_t);
@@ -113,7 +113,7 @@ static NOINLINE int resolve(void) {
   memset(&provider, 0, sizeof provider);
   memset(&operators, 0, sizeof operators);
   if (dladdr((void *)(uintptr_t)N.malloc, &provider) != 0 && provider.dli_fname != NULL)
-    strncpy(R.provider, provider.dli_fname, sizeof R.provider - 1);
+    strncpy(S.provider, provider.dli_fname, sizeof S.provider - 1);
   N.has_operators = N.operators[NEW] != NULL && dladdr((void *)(uintptr_t)N.operators[NEW], &operators) != 0 &&
                     operators.dli_fbase == provider.dli_fbase;
   STORE(&N.resolved, 1);

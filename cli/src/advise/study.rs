@@ -1,0 +1,271 @@
+//! Scopes that an arena could serve: their functions, objects and sites, from the recording.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::{
+    lifetimes::{Lifetimes, NO_OWNER},
+    recipes,
+    recording::Recording,
+    scopes::{self, Candidate, Group},
+    symbols::Symbols,
+};
+use crate::advice::{Escape, Frame, Recipe, Scope, Site};
+use rustc_hash::FxHashMap;
+
+const SCOPES_STUDIED: usize = 8;
+const SITES_SHOWN: usize = 8;
+const SITES_KEPT: usize = 2000;
+
+/// The code paths of an object's allocation and of its free.
+type Ends = (Vec<u64>, Vec<u64>);
+
+pub struct Study<'a> {
+    pub recording: &'a Recording,
+    pub lifetimes: &'a Lifetimes,
+}
+
+/// A scope, and for each site of the recording the index of its function in the stack, and whether its objects are in the arena.
+pub struct Proposal {
+    pub scope: Scope,
+    pub at: Vec<u16>,
+    pub in_arena: Vec<bool>,
+}
+
+impl Study<'_> {
+    /// The scopes that capture most objects, and every call site.
+    pub fn proposals(&self) -> (Vec<Proposal>, Vec<Site>) {
+        let groups = scopes::groups(self.lifetimes);
+        let mut symbols = Symbols::new(&self.recording.mappings);
+        let candidates = scopes::candidates(self.recording, &groups);
+        let studied = candidates.iter().take(SCOPES_STUDIED);
+        let found = studied.filter_map(|c| self.proposal(c, &groups, &mut symbols)).collect();
+        (found, self.sites(&groups, &mut symbols))
+    }
+
+    /// `None`: no object would be in the arena.
+    fn proposal(&self, c: &Candidate, groups: &[Group], symbols: &mut Symbols) -> Option<Proposal> {
+        let at = scopes::outermost(self.recording, c.function);
+        let in_arena = scopes::arena_sites(self.recording, groups, &at);
+        let found = scopes::instances(self.recording, self.lifetimes, &at, &in_arena);
+        if found.captured == 0 {
+            return None;
+        }
+        let recipe = if found.count == 1 {
+            Recipe::Process
+        } else if found.bytes.median >= 256 << 10 {
+            Recipe::Document
+        } else {
+            Recipe::Scratch
+        };
+        let block = found.bytes_p95.max(4096).next_power_of_two().min(4 << 20);
+        let scope = Scope {
+            function: self.scope_frame(c, groups, &at, &in_arena, symbols),
+            recipe,
+            calls: recipes::calls(recipe, symbols.language(c.function), block),
+            instances: found.count,
+            objects: found.objects,
+            bytes: found.bytes,
+            captured: found.captured,
+            escaped: c.captured + c.escaped - found.captured,
+            trial: None,
+            reason: String::new(),
+            peak_malloc: found.peak_malloc,
+            peak_arena: found.bytes.max,
+            block,
+            sites: self.scope_sites(groups, &at, &in_arena, symbols),
+            escapes: self.escapes(groups, &at, symbols),
+        };
+        Some(Proposal { scope, at, in_arena })
+    }
+
+    /// The function of a scope, or the innermost function inlined into it that contains the allocations and frees of 99 % of its
+    /// objects.
+    fn scope_frame(
+        &self,
+        c: &Candidate,
+        groups: &[Group],
+        at: &[u16],
+        in_arena: &[bool],
+        symbols: &mut Symbols,
+    ) -> Frame {
+        let function = symbols.function(c.function);
+        // The functions at the outermost call of the scope's function, from the outermost.
+        let mut chain = |site: u32| -> Vec<Frame> {
+            let stack = &self.recording.sites[site as usize].stack;
+            let calls = stack.iter().map(|&n| self.recording.nodes[n as usize]);
+            let ip = calls.rev().find(|n| n.function == c.function).map(|n| n.ip);
+            ip.map_or(Vec::new(), |ip| symbols.calls(ip).iter().rev().cloned().collect())
+        };
+        let mut prefixes: Vec<(Vec<Frame>, u64)> = Vec::new();
+        let mut all = 0;
+        for g in
+            groups.iter().filter(|g| in_arena[g.site as usize] && g.owner != NO_OWNER && g.owner <= at[g.site as usize])
+        {
+            let (mut born, freed) = (chain(g.site), chain(g.freed));
+            if g.freed != 0 {
+                let same = born.iter().zip(&freed).take_while(|(a, b)| a.function == b.function).count();
+                born.truncate(same);
+            }
+            all += g.count;
+            for length in 2..=born.len() {
+                let is_same =
+                    |p: &[Frame]| p.len() == length && p.iter().zip(&born).all(|(a, b)| a.function == b.function);
+                match prefixes.iter_mut().find(|(p, _)| is_same(p)) {
+                    Some((_, count)) => *count += g.count,
+                    None => prefixes.push((born[..length].to_vec(), g.count)),
+                }
+            }
+        }
+        let most = prefixes.into_iter().filter(|&(_, count)| count * 100 >= all * 99);
+        most.max_by_key(|(p, _)| p.len()).and_then(|(mut p, _)| p.pop()).unwrap_or(function)
+    }
+
+    /// The stack of a site as frames, up to and including the index `last`.
+    fn stack(&self, site: u32, last: usize, symbols: &mut Symbols) -> Vec<Frame> {
+        let stack = &self.recording.sites[site as usize].stack;
+        let nodes = stack.iter().take(last.saturating_add(1));
+        nodes.flat_map(|&n| symbols.calls(self.recording.nodes[n as usize].ip).to_vec()).collect()
+    }
+
+    /// A key of the code path of a site up to an index: return addresses without frame addresses.
+    fn path(&self, site: u32, last: usize) -> Vec<u64> {
+        let stack = &self.recording.sites[site as usize].stack;
+        stack.iter().take(last.saturating_add(1)).map(|&n| self.recording.nodes[n as usize].ip).collect()
+    }
+
+    fn scope_sites(&self, groups: &[Group], at: &[u16], in_arena: &[bool], symbols: &mut Symbols) -> Vec<Site> {
+        let inside = groups
+            .iter()
+            .filter(|g| in_arena[g.site as usize] && g.owner != NO_OWNER && g.owner <= at[g.site as usize]);
+        let mut sums: FxHashMap<Vec<u64>, (u32, u64, u64)> = FxHashMap::default();
+        for g in inside {
+            let sum = sums.entry(self.path(g.site, usize::from(at[g.site as usize]))).or_insert((g.site, 0, 0));
+            sum.1 += g.count;
+            sum.2 += g.bytes;
+        }
+        let mut sums: Vec<_> = sums.into_values().collect();
+        sums.sort_unstable_by_key(|&(site, _, bytes)| (std::cmp::Reverse(bytes), site));
+        sums.truncate(SITES_SHOWN);
+        let site = |(site, count, bytes)| Site {
+            count,
+            bytes,
+            stack: self.stack(site, usize::from(at[site as usize]), symbols),
+        };
+        sums.into_iter().map(site).collect()
+    }
+
+    fn escapes(&self, groups: &[Group], at: &[u16], symbols: &mut Symbols) -> Vec<Escape> {
+        let outside = groups
+            .iter()
+            .filter(|g| at[g.site as usize] != NO_OWNER && (g.owner == NO_OWNER || g.owner > at[g.site as usize]));
+        let mut sums: FxHashMap<Ends, Group> = FxHashMap::default();
+        for g in outside {
+            let key = (self.path(g.site, usize::from(at[g.site as usize])), self.path(g.freed, 8));
+            let sum =
+                sums.entry(key).or_insert(Group { site: g.site, freed: g.freed, owner: g.owner, count: 0, bytes: 0 });
+            sum.count += g.count;
+            sum.bytes += g.bytes;
+        }
+        let mut sums: Vec<_> = sums.into_values().collect();
+        sums.sort_unstable_by_key(|g| (std::cmp::Reverse(g.count), g.site, g.freed));
+        sums.truncate(SITES_SHOWN);
+        sums.into_iter()
+            .map(|g| Escape {
+                count: g.count,
+                bytes: g.bytes,
+                allocated: self.stack(g.site, usize::from(at[g.site as usize]), symbols),
+                freed: self.stack(g.freed, usize::MAX, symbols),
+            })
+            .collect()
+    }
+
+    fn sites(&self, groups: &[Group], symbols: &mut Symbols) -> Vec<Site> {
+        let mut sums: FxHashMap<Vec<u64>, (u32, u64, u64)> = FxHashMap::default();
+        for g in groups {
+            let sum = sums.entry(self.path(g.site, usize::MAX)).or_insert((g.site, 0, 0));
+            sum.1 += g.count;
+            sum.2 += g.bytes;
+        }
+        let mut sums: Vec<_> = sums.into_values().collect();
+        sums.sort_unstable_by_key(|&(site, _, bytes)| (std::cmp::Reverse(bytes), site));
+        sums.truncate(SITES_KEPT);
+        let site = |(site, count, bytes)| Site { count, bytes, stack: self.stack(site, usize::MAX, symbols) };
+        sums.into_iter().map(site).collect()
+    }
+}
+
+/// Whether the arena's memory is in proportion: at most three times what malloc has live, and 16 MiB.
+pub fn affordable(scope: &Scope) -> bool {
+    scope.peak_arena <= 3 * scope.peak_malloc + (16 << 20)
+}
+
+/// Those that are tried, at most `most`, and the others: of scopes with nearly the same objects the one with the least memory;
+/// affordable ones first.
+pub fn chosen(mut proposals: Vec<Proposal>, most: usize) -> (Vec<Proposal>, Vec<Proposal>) {
+    let is_inner = |a: &Scope, b: &Scope| {
+        let inner = b.captured < a.captured || b.captured == a.captured && b.bytes.max < a.bytes.max;
+        inner && b.peak_arena <= a.peak_arena && b.captured * 20 >= a.captured * 19
+    };
+    let is_outer: Vec<bool> =
+        proposals.iter().map(|p| proposals.iter().any(|q| is_inner(&p.scope, &q.scope))).collect();
+    let mut others = Vec::new();
+    for i in (0..proposals.len()).rev().filter(|&i| is_outer[i]) {
+        let mut proposal = proposals.remove(i);
+        proposal.scope.reason =
+            "not tried: another scope has nearly the same objects, and takes less memory".to_owned();
+        others.push(proposal);
+    }
+    proposals.sort_by_key(|p| !affordable(&p.scope));
+    for mut proposal in proposals.drain(most.min(proposals.len())..) {
+        proposal.scope.reason = "not tried: other scopes have more objects".to_owned();
+        others.push(proposal);
+    }
+    (proposals, others)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::advice::Spread;
+
+    fn proposal(name: &str, captured: u64, bytes: u64) -> Proposal {
+        let scope = Scope {
+            function: Frame { function: Some(name.to_owned()), ..Frame::default() },
+            recipe: Recipe::Scratch,
+            calls: Vec::new(),
+            instances: 10,
+            objects: Spread::default(),
+            bytes: Spread { median: bytes, p99: bytes, max: bytes },
+            captured,
+            escaped: 0,
+            trial: None,
+            reason: String::new(),
+            peak_malloc: 1 << 20,
+            peak_arena: bytes,
+            block: 4096,
+            sites: Vec::new(),
+            escapes: Vec::new(),
+        };
+        Proposal { scope, at: Vec::new(), in_arena: Vec::new() }
+    }
+
+    fn names(proposals: &[Proposal]) -> Vec<&str> {
+        proposals.iter().map(|p| p.scope.function.function.as_deref().unwrap()).collect()
+    }
+
+    #[test]
+    fn an_inner_scope_with_the_same_objects_replaces_an_outer_one() {
+        let all =
+            || vec![proposal("main", 110, 8 << 20), proposal("parse", 108, 2 << 20), proposal("print", 40, 1 << 20)];
+        let (tried, others) = chosen(all(), 3);
+        assert_eq!((names(&tried), names(&others)), (vec!["parse", "print"], vec!["main"]));
+        let (tried, others) = chosen(all(), 1);
+        assert_eq!((names(&tried), names(&others)), (vec!["parse"], vec!["main", "print"]));
+        assert!(others.iter().all(|p| p.scope.reason.starts_with("not tried")));
+    }
+
+    #[test]
+    fn an_arena_of_many_times_the_memory_is_tried_last() {
+        let all = vec![proposal("main", 100, 1 << 30), proposal("print", 30, 1 << 20)];
+        assert_eq!(names(&chosen(all, 2).0), ["print", "main"]);
+    }
+}

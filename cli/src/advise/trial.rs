@@ -1,0 +1,100 @@
+//! The file of a trial, which `trial/trial.h` defines: the code paths whose objects are in an arena, and the counts of a run.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use super::{lifetimes::NO_OWNER, recording::Recording};
+use anyhow::{Context, Result};
+use std::{
+    fs::Permissions,
+    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+const MAGIC: u64 = u64::from_le_bytes(*b"TOFTTRL1");
+const HEAD: usize = 4096;
+const EXECUTABLE: usize = 72;
+/// 16 frees that take longer do something else too.
+const BURST_SECONDS: f64 = 16.0 * 2e-6;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    Control = 1,
+    Arena = 2,
+}
+
+/// Of one run.
+#[derive(Clone, Copy, Default)]
+pub struct Counts {
+    pub routed: u64,
+    pub instances: u64,
+    pub left: u64,
+    pub refused: u64,
+    /// Seconds of frees in arenas, one after another.
+    pub traversal: f64,
+}
+
+pub struct Trial {
+    path: PathBuf,
+    bytes: Vec<u8>,
+    ticks: f64,
+}
+
+fn hash_path(path: &str) -> u64 {
+    path.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3))
+}
+
+fn mix(h: u64, value: u64) -> u64 {
+    let h = (h ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    h ^ h >> 32
+}
+
+/// The hash of a code path: return addresses by module and offset. `None`: one of them is in no file.
+fn hash_of(recording: &Recording, stack: &[u32]) -> Option<u64> {
+    stack.iter().try_fold(0, |h, &n| {
+        let ip = recording.nodes[n as usize].ip;
+        let mapping = recording.mappings.iter().find(|m| (m.start..m.end).contains(&ip))?;
+        Some(mix(mix(h, hash_path(&mapping.path)), ip - mapping.start + mapping.offset))
+    })
+}
+
+/// The hashes of the sites whose objects are in the arena, from malloc's caller to the scope's function.
+fn hashes(recording: &Recording, at: &[u16], in_arena: &[bool]) -> Vec<u64> {
+    let sites = (0..recording.sites.len()).filter(|&i| in_arena[i] && at[i] != NO_OWNER);
+    let stack = |i: usize| &recording.sites[i].stack[..=usize::from(at[i])];
+    let mut found: Vec<u64> = sites.filter_map(|i| hash_of(recording, stack(i))).collect();
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+impl Trial {
+    pub fn new(path: PathBuf, mode: Mode, recording: &Recording, at: &[u16], in_arena: &[bool]) -> Trial {
+        let hashes = hashes(recording, at, in_arena);
+        let mut bytes = vec![0; HEAD];
+        bytes[..8].copy_from_slice(&MAGIC.to_ne_bytes());
+        bytes[8..12].copy_from_slice(&(mode as u32).to_ne_bytes());
+        bytes[12..16].copy_from_slice(&(hashes.len() as u32).to_ne_bytes());
+        bytes[16..24].copy_from_slice(&((BURST_SECONDS * recording.ticks) as u64).to_ne_bytes());
+        let executable = Path::new(&recording.executable).as_os_str().as_bytes();
+        let length = executable.len().min(HEAD - EXECUTABLE - 1);
+        bytes[EXECUTABLE..EXECUTABLE + length].copy_from_slice(&executable[..length]);
+        bytes.extend(hashes.iter().flat_map(|h| h.to_ne_bytes()));
+        Trial { path, bytes, ticks: recording.ticks }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Before each run. A server that changes its user reaches the file too; its folder is private.
+    pub fn write(&self) -> Result<()> {
+        std::fs::write(&self.path, &self.bytes).context("cannot write the file of a trial; set TMPDIR")?;
+        Ok(std::fs::set_permissions(&self.path, Permissions::from_mode(0o666))?)
+    }
+
+    pub fn counts(&self) -> Result<Counts> {
+        let bytes = std::fs::read(&self.path).context("cannot read the file of a trial")?;
+        let word = |i: usize| u64::from_ne_bytes(bytes[i..i + 8].try_into().unwrap());
+        let traversal = (word(64) as i64).max(0) as f64 / self.ticks;
+        Ok(Counts { routed: word(24), instances: word(40), left: word(48), refused: word(56), traversal })
+    }
+}

@@ -1,0 +1,74 @@
+/* The memory of a trial's arenas: a reserved range of addresses in slices, one for each arena, so that an address shows
+ * its arena. A slice counts the objects that other threads free, and those of an arena that was left.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_TRIAL_SLICES_H
+#define TOFT_TRIAL_SLICES_H
+
+#include "../preload/library.h"
+
+enum { SLICES = 512, SMALL_PAGES = 2 << 20 };
+
+/* IN_USE: of one thread. LEFT: its instance or thread has ended; it serves again when no object is alive. */
+enum slice_state { UNUSED, IN_USE, LEFT };
+
+typedef struct slice {
+  toft_arena *arena;
+  int64_t live; /* objects, without those that the owner counts */
+  int state;
+} slice;
+
+static struct {
+  uintptr_t start;
+  size_t size; /* 0: no object is in the range */
+  unsigned shift;
+  int is_full; /* no slice is taken into use any more */
+  slice slice[SLICES];
+} A;
+
+/* Slices are inaccessible before their use, so that the system provides no page of them to a program that locks its
+ * memory. 0: the address space is limited. */
+static int reserve_slices(void) {
+  for (unsigned bits = 39; bits >= 36; bits -= 3) {
+    void *p = mmap(NULL, (size_t)1 << bits, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) continue;
+    A.start = (uintptr_t)p;
+    A.shift = bits - 9;
+    A.size = (size_t)1 << bits;
+    return 1;
+  }
+  return 0;
+}
+
+/* An arena in its slice, with large pages beyond the first ones, as blocks of 1 MiB have in other arenas. */
+static int make_arena(slice *s, size_t i) {
+  if (S.sandbox || LOAD(&A.is_full)) return 0;
+  toft_region_options options = TOFT_REGION_OPTIONS;
+  options.max = (size_t)1 << A.shift;
+  options.memory = (void *)(A.start + (i << A.shift));
+  if (mprotect(options.memory, options.max, PROT_READ | PROT_WRITE) != 0) return 0;
+  (void)madvise((char *)options.memory + SMALL_PAGES, options.max - SMALL_PAGES, MADV_HUGEPAGE);
+  toft_region *region = toft_region_create(&options);
+  s->arena = region != NULL ? toft_region_arena(region) : NULL;
+  return s->arena != NULL;
+}
+
+/* Behind the lock. NULL: all are in use. */
+static slice *find_slice(void) {
+  for (size_t i = 0; i < SLICES; i++) {
+    slice *s = &A.slice[i];
+    int state = LOAD(&s->state);
+    if (state == IN_USE || (state == LEFT && LOAD(&s->live) != 0)) continue;
+    if (state == UNUSED && !make_arena(s, i)) return NULL;
+    if (state == LEFT) (void)toft_reset(s->arena);
+    STORE(&s->state, IN_USE);
+    return s;
+  }
+  return NULL;
+}
+
+static void leave_slice(slice *s, int64_t live) {
+  __atomic_add_fetch(&s->live, live, __ATOMIC_RELEASE);
+  STORE(&s->state, LEFT);
+}
+
+#endif

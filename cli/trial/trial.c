@@ -1,0 +1,386 @@
+/* Runs a program with the objects of one scope in arenas: LD_PRELOAD=trial.so TOFT_TRIAL=FILE program.
+ * SPDX-License-Identifier: MIT OR Apache-2.0
+ *
+ * The file names the executable and the code paths from the scope's function to malloc. A call of malloc is found by
+ * its site, as in the recorder, whose stack is unwound when it is first seen. In the mode TRIAL_ARENA its object is
+ * allocated as by the hooks of an arena (toft_hook_malloc, toft_hook_free), in the arena of the thread; in the mode
+ * TRIAL_CONTROL by the program's malloc, after the same steps. The difference of the CPU times is the saving.
+ *
+ * A call of the scope has ended if a call of the thread has a stack pointer above the frame of the scope's function,
+ * if a call with another frame begins, or if none of its objects is live. Then the arena is reset. If an object is
+ * live, the arena is left as it is until it is freed, and another one begins: an object stays valid until the program
+ * frees it. What no arena can serve is served by the program's malloc.
+ *
+ * Everything but the cursor of an arena runs behind a lock on a stack of the library's own, as in the recorder. */
+#define _GNU_SOURCE
+#define TOFT_STATIC      /* the program may use a Toft of its own, */
+#define TOFT_OMIT_CHECKS /* for which its environment is */
+#define TOFT_OMIT_METERS
+#include <stddef.h>
+#include <stdlib.h>
+
+static void *allocate_block(size_t), *clear_block(size_t, size_t), *resize_block(void *, size_t);
+static void free_block(void *);
+static int align_block(void **, size_t, size_t);
+
+#define malloc allocate_block
+#define calloc clear_block
+#define realloc resize_block
+#define free free_block
+#define posix_memalign align_block
+#include "toft.c"
+#undef malloc
+#undef calloc
+#undef realloc
+#undef free
+#undef posix_memalign
+
+#include "../preload/family.h"
+#include "../preload/sandbox.h"
+#include "modules.h"
+#include "slices.h"
+#include "trial.h"
+
+#include <sys/stat.h>
+
+static void *allocate_block(size_t size) { return N.malloc(size); }
+static void *clear_block(size_t n, size_t size) { return N.calloc(n, size); }
+static void *resize_block(void *p, size_t size) { return N.realloc(p, size); }
+static void free_block(void *p) { N.free(p); }
+static int align_block(void **result, size_t align, size_t size) { return N.posix_memalign(result, align, size); }
+
+enum { HEADER = TOFT_HOOK_HEADER, BURST = 16 };
+
+/* A program calls hooks by their addresses. */
+static void *(*volatile hook_malloc)(void *, size_t) = toft_hook_malloc;
+static void (*volatile hook_free)(void *, void *) = toft_hook_free;
+#define NO_FRAME UINT64_MAX
+
+static struct {
+  trial_file *file;   /* NULL: nothing is routed */
+  int64_t free_ticks; /* what BURST frees in an arena take by themselves */
+  pthread_key_t key;
+  size_t (*usable_size)(void *);
+} F;
+
+static __thread struct {
+  uint64_t frame; /* of the call of the scope; NO_FRAME: there is none */
+  toft_arena *arena;
+  slice *slice;         /* NULL: none yet */
+  uint64_t made, freed; /* objects of the slice since its reset */
+  uint64_t added_made, added_freed;
+  uint64_t frees, stamp; /* frees in the arena, one after another */
+  int64_t traversal;
+  int is_full; /* the slice has no memory until its reset */
+} O __attribute__((tls_model("initial-exec"))) = {NO_FRAME, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0};
+
+/* ---- sites ---- */
+
+static void note_frame(uint64_t ip, uint64_t cfa, uint64_t function, uint32_t id, uint32_t parent) {
+  (void)ip, (void)cfa, (void)function, (void)id, (void)parent;
+}
+
+static int is_scope(uint64_t hash) {
+  size_t low = 0, high = F.file->count;
+  while (low < high) {
+    size_t middle = (low + high) / 2;
+    if (F.file->hash[middle] == hash) return 1;
+    if (F.file->hash[middle] < hash)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return 0;
+}
+
+/* The frame of the scope's outermost call, if the objects of the site belong to its arena. */
+static void note_site(uint32_t i, uint64_t ra, uint64_t sp, uint32_t leaf) {
+  uint64_t hash = 0;
+  (void)ra, (void)sp;
+  if (F.file->mode == TRIAL_ALL && leaf != 0) S.sites[i].frame = S.nodes[leaf].cfa;
+  for (uint32_t n = leaf; n != 0 && add_address(&hash, S.nodes[n].ip); n = S.nodes[n].parent)
+    if (is_scope(hash)) S.sites[i].frame = S.nodes[n].cfa != 0 ? S.nodes[n].cfa : NO_FRAME - 1;
+}
+
+/* ---- instances ---- */
+
+static void add_up(uint64_t *sum, uint64_t value) { __atomic_add_fetch(sum, value, __ATOMIC_RELAXED); }
+
+static void add_counts(void) {
+  add_up(&F.file->routed, O.made - O.added_made);
+  add_up(&F.file->freed, O.freed - O.added_freed);
+  __atomic_add_fetch(&F.file->traversal_ticks, O.traversal, __ATOMIC_RELAXED);
+  O.added_made = O.made, O.added_freed = O.freed, O.traversal = 0;
+}
+
+/* The arena is reset, or left if an object is live. */
+static NOINLINE void end_instance(void) {
+  O.frame = NO_FRAME;
+  O.is_full = 0;
+  if (T.busy || O.slice == NULL || O.made == 0) return;
+  T.busy = 1;
+  int64_t live = (int64_t)(O.made - O.freed);
+  add_counts();
+  O.made = O.freed = O.added_made = O.added_freed = 0;
+  add_up(&F.file->instances, 1);
+  if (live + LOAD(&O.slice->live) == 0) {
+    STORE(&O.slice->live, 0);
+    (void)toft_reset(O.arena);
+  } else {
+    add_up(&F.file->left, 1);
+    leave_slice(O.slice, live);
+    O.slice = NULL;
+  }
+  T.busy = 0;
+}
+
+typedef struct request {
+  size_t size, align;
+  unsigned char *found;
+} request;
+
+static int free_object(void *p, slice *s);
+
+/* The time of frees in an arena without a traversal between them, the least of eight attempts. */
+static void measure_frees(void) {
+  void *p[BURST];
+  F.free_ticks = INT64_MAX;
+  T.busy = 0; /* as for the program; handlers are blocked here */
+  for (int attempt = 0; attempt < 8; attempt++) {
+    for (int i = 0; i < BURST; i++) p[i] = toft_hook_malloc(O.arena, 16);
+    uint64_t begin = ticks();
+    for (int i = 0; i < BURST; i++) free_object(p[i], O.slice);
+    int64_t taken = (int64_t)(ticks() - begin);
+    if (taken < F.free_ticks) F.free_ticks = taken;
+    (void)toft_reset(O.arena);
+  }
+  T.busy = 1;
+  O.traversal = 0;
+  O.freed = O.frees = 0;
+}
+
+/* Memory beyond the arena's block, or the first of a thread. */
+static void find_memory(void *arg) {
+  request *r = (request *)arg;
+  if (O.slice == NULL) {
+    if ((O.slice = find_slice()) == NULL) return;
+    O.arena = O.slice->arena;
+    (void)pthread_setspecific(F.key, &O);
+    if (F.free_ticks == 0) measure_frees();
+  }
+  add_counts();
+  if (r->size > (size_t)1 << A.shift || r->align > PAGE) return;
+  size_t more = r->align > HEADER ? r->align : 0;
+  unsigned char *p = (unsigned char *)toft_hook_malloc(O.arena, r->size + more);
+  if (p != NULL && more != 0) {
+    p += -(uintptr_t)p & (r->align - 1);
+    memcpy(p - HEADER, &r->size, sizeof r->size);
+  }
+  r->found = p;
+  O.is_full = p == NULL && r->size <= PAGE;
+  O.made += p != NULL;
+}
+
+static NOINLINE void *allocate_slow(size_t size, size_t align) {
+  request r = {size, align, NULL};
+  int error = errno;
+  if (!O.is_full) aside(find_memory, &r);
+  errno = error;
+  if (r.found == NULL) add_up(&F.file->refused, 1);
+  return r.found;
+}
+
+/* An object of the call of the scope with that frame. */
+static ALWAYS_INLINE void *allocate(size_t size, size_t align, uint64_t frame) {
+  if (UNLIKELY(O.frame != frame)) {
+    end_instance();
+    O.frame = frame;
+  }
+  if (UNLIKELY(O.slice == NULL || align > HEADER)) return allocate_slow(size, align);
+  unsigned char *p = O.arena->cursor;
+  size_t left = (size_t)(O.arena->limit - p), pad = -(uintptr_t)p & (HEADER - 1);
+  if (UNLIKELY(left < pad + HEADER || left - pad - HEADER < size)) return allocate_slow(size, align);
+  T.busy = 1;
+  void *found = hook_malloc(O.arena, size);
+  O.made++;
+  T.busy = 0;
+  return found;
+}
+
+/* ---- calls ---- */
+
+/* The frame of the scope's call that a call belongs to, or 0. */
+static ALWAYS_INLINE uint64_t scope_of(const void *ra, const void *sp) {
+  if (UNLIKELY(T.busy) || LOAD(&F.file) == NULL) return 0;
+  O.frees = 0;
+  if (UNLIKELY((uint64_t)(uintptr_t)sp >= O.frame)) end_instance();
+  return S.sites[site_of(ra, sp)].frame;
+}
+
+static ALWAYS_INLINE void *take(size_t size, size_t align, const void *ra, const void *sp) {
+  uint64_t frame = scope_of(ra, sp);
+  int is_served = frame != 0 && A.size != 0 && (align & (align - 1)) == 0;
+  return is_served ? allocate(size, align, frame) : NULL;
+}
+
+static ALWAYS_INLINE void took(const void *p, size_t size, int zeroed, const void *ra, const void *sp) {
+  (void)p, (void)size, (void)zeroed, (void)ra, (void)sp;
+}
+
+/* The slice of an object, or NULL. */
+static ALWAYS_INLINE slice *slice_of(const void *p) {
+  uintptr_t at = (uintptr_t)p - A.start;
+  return at < A.size ? &A.slice[at >> A.shift] : NULL;
+}
+
+/* Another thread's object, one of an arena that was left, or one that is freed while a handler interrupts the library,
+ * is counted only. */
+static NOINLINE int free_object(void *p, slice *s) {
+  if (s != O.slice || T.busy) {
+    O.frees = 0;
+    __atomic_sub_fetch(&s->live, 1, __ATOMIC_RELEASE);
+    return 1;
+  }
+  if (UNLIKELY((O.frees++ & (BURST - 1)) == 0)) {
+    uint64_t now = ticks(), taken = now - O.stamp;
+    if (O.frees > BURST && taken < F.file->burst_ticks) O.traversal += (int64_t)taken - F.free_ticks;
+    O.stamp = now;
+  }
+  T.busy = 1;
+  hook_free(O.arena, p);
+  if (++O.freed == O.made) O.frame = NO_FRAME;
+  T.busy = 0;
+  return 1;
+}
+
+static ALWAYS_INLINE int drop(void *p, const void *ra, const void *sp) {
+  (void)ra;
+  if (UNLIKELY((uint64_t)(uintptr_t)sp >= O.frame)) end_instance();
+  slice *s = slice_of(p);
+  if (s != NULL) return free_object(p, s);
+  O.frees = 0;
+  return 0;
+}
+
+static size_t size_of(const void *p) {
+  size_t size;
+  memcpy(&size, (const char *)p - HEADER, sizeof size);
+  return size;
+}
+
+/* In place if it shrinks, or is the newest object and fits. */
+static NOINLINE void *resize_object(unsigned char *old, size_t size, uint64_t frame, slice *s) {
+  size_t before = size_of(old);
+  toft_arena *a = O.arena;
+  if (size == 0) { /* what this returns is the malloc's choice */
+    void *p = N.malloc(1);
+    free_object(old, s);
+    return p != NULL ? N.realloc(p, 0) : NULL;
+  }
+  int is_newest = s == O.slice && frame != 0 && a->cursor == old + TOFT_ROUND8(before);
+  if (frame != 0 && (size <= before || (is_newest && (size_t)(a->limit - old) >= size))) {
+    if (is_newest) a->cursor = old + TOFT_ROUND8(size);
+    memcpy(old - HEADER, &size, sizeof size);
+    if (s == O.slice) O.made++, O.freed++;
+    return old;
+  }
+  void *p = frame != 0 ? allocate(size, 0, frame) : NULL;
+  if (p == NULL && (p = N.malloc(size)) == NULL) return NULL;
+  memcpy(p, old, size < before ? size : before);
+  free_object(old, s);
+  O.frees = 0;
+  return p;
+}
+
+static ALWAYS_INLINE void *resize(void *old, size_t size, const void *ra, const void *sp) {
+  if (!is_resolved() && N.realloc == NULL) return NULL;
+  uint64_t frame = scope_of(ra, sp);
+  slice *s = slice_of(old);
+  if (UNLIKELY(s != NULL)) return resize_object((unsigned char *)old, size, frame, s);
+  void *p = old == NULL && frame != 0 && A.size != 0 ? allocate(size, 0, frame) : NULL;
+  return p != NULL ? p : N.realloc(old, size);
+}
+
+size_t malloc_usable_size(void *p) {
+  if (p != NULL && slice_of(p) != NULL) return size_of(p);
+  if (!is_resolved() || F.usable_size == NULL) return 0;
+  return F.usable_size(p);
+}
+
+/* The pages of later slices would be locked too. */
+int mlockall(int flags) {
+  static int (*next)(int);
+  STORE(&A.is_full, 1);
+  if (next == NULL) find_next(&next, "mlockall");
+  return next != NULL ? next(flags) : -1;
+}
+
+/* ---- the process ---- */
+
+static int is_active(void) { return LOAD(&F.file) != NULL; }
+
+static void enter_sandbox(void *arg) {
+  (void)arg;
+  read_modules();
+  if (64 - S.table->shift < SANDBOX_TABLE_BITS) grow_table(SANDBOX_TABLE_BITS);
+  STORE(&S.sandbox, 1);
+}
+
+static void after_fork(void) {
+  S.lock = 0;
+  T.busy = 0;
+}
+
+static void end_thread(void *arg) {
+  (void)arg;
+  end_instance();
+  if (O.slice == NULL) return;
+  leave_slice(O.slice, 0);
+  O.slice = NULL;
+}
+
+static void first_call(void *arg) {
+  (void)arg;
+  _Unwind_Backtrace(no_frame, NULL); /* initialises the unwinder */
+  read_modules();
+}
+
+/* The file, if it is about this executable. */
+static trial_file *open_trial(const char *path) {
+  static char executable[PAGE];
+  struct stat found;
+  int fd = path != NULL ? open(path, O_RDWR | O_CLOEXEC) : -1;
+  if (fd < 0) return NULL;
+  void *p = MAP_FAILED;
+  if (fstat(fd, &found) == 0 && found.st_size >= PAGE)
+    p = mmap(NULL, (size_t)found.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  close(fd);
+  if (p == MAP_FAILED) return NULL;
+  trial_file *file = (trial_file *)p;
+  ssize_t length = readlink("/proc/self/exe", executable, sizeof executable - 1);
+  int is_right = file->executable[0] == 0 || (length > 0 && strcmp(executable, file->executable) == 0);
+  if (is_right && file->magic == TRIAL_MAGIC) return file;
+  munmap(p, (size_t)found.st_size);
+  return NULL;
+}
+
+__attribute__((constructor)) static void begin(void) {
+  if (!is_resolved()) return;
+  T.busy = 1;
+  find_next(&F.usable_size, "malloc_usable_size");
+  (void)dlerror(); /* those of looking for functions, not the program's */
+  trial_file *file = open_trial(getenv("TOFT_TRIAL"));
+  if (file != NULL && prepare_sites() && pthread_key_create(&F.key, end_thread) == 0) {
+    if (file->mode != TRIAL_CONTROL && !reserve_slices()) add_up(&file->refused, 1);
+    pthread_atfork(NULL, NULL, after_fork);
+    aside(first_call, NULL);
+    STORE(&F.file, file);
+  }
+  T.busy = 0;
+}
+
+__attribute__((destructor)) static void end(void) {
+  if (LOAD(&F.file) == NULL) return;
+  end_instance();
+  add_counts();
+}

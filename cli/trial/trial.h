@@ -1,0 +1,27 @@
+/* The file of a trial: src/advise/trial.rs writes it, trial.c reads it and writes its counts.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_TRIAL_H
+#define TOFT_TRIAL_H
+
+#include <stdint.h>
+
+#define TRIAL_MAGIC 0x314c525454464f54u /* "TOFTTRL1" */
+
+/* Each mode finds the site of each call. ARENA: the objects of the scope's sites are in an arena. ALL, for tests: those
+ * of all sites are, in calls of the function that calls malloc. */
+enum trial_mode { TRIAL_CONTROL = 1, TRIAL_ARENA = 2, TRIAL_ALL = 3 };
+
+/* The first page of the file. Sorted hashes follow, of the code paths from malloc's caller to the scope's function. */
+typedef struct trial_file {
+  uint64_t magic;
+  uint32_t mode, count;       /* count: of hashes */
+  uint64_t burst_ticks;       /* 16 frees that take longer do something else too */
+  uint64_t routed, freed;     /* objects in the arena */
+  uint64_t instances, left;   /* calls of the scope; those after which an object was alive */
+  uint64_t refused;           /* objects for which no arena had memory */
+  int64_t traversal_ticks;    /* time of frees in the arena, one after another */
+  char executable[4096 - 72]; /* others are not tried; "": all are */
+  uint64_t hash[];
+} trial_file;
+
+#endif
