@@ -38,6 +38,15 @@ pub struct Advice {
     pub scopes: Vec<Scope>,
     /// Every call site with its whole stack, by bytes.
     pub sites: Vec<Site>,
+    /// Call sites of the objects that were live when most bytes were, by bytes.
+    #[serde(default)]
+    pub at_peak: Vec<Site>,
+    /// Call sites of objects that ended before their thread allocated again, by count.
+    #[serde(default)]
+    pub temporary: Vec<Site>,
+    /// The number of these objects.
+    #[serde(default)]
+    pub temporary_objects: u64,
     /// What the recording does not cover, in full sentences.
     pub notes: Vec<String>,
 }

@@ -97,6 +97,11 @@ fn a_scope_is_found_with_its_sites_and_escapes() {
     assert!(advice["events"].as_u64().unwrap() >= 400_100);
 }
 
+/// The bytes of sites.
+fn sum(sites: &Value) -> u64 {
+    sites.as_array().unwrap().iter().map(|site| number(&site["bytes"])).sum()
+}
+
 #[test]
 fn similar_lifetimes_are_distinguished() {
     let folder = Folder::new();
@@ -109,6 +114,11 @@ fn similar_lifetimes_are_distinguished() {
     assert_eq!(scope(&advice, "call_twice")["captured"], 30_000);
     let scopes = advice["scopes"].as_array().unwrap();
     assert!(!scopes.iter().any(|s| s["function"]["function"] == "alternate"), "{scopes:#?}");
+    // Both halves, what keep_second returns, and the objects of call_twice.
+    assert_eq!(advice["temporary_objects"], 50_000);
+    assert_eq!(advice["temporary"][0]["count"], 20_000);
+    assert_eq!(functions(&advice["temporary"][0]["stack"])[0], "call_twice");
+    assert_eq!(sum(&advice["at_peak"]), number(&advice["peak"]));
 }
 
 fn number(value: &Value) -> u64 {
@@ -319,6 +329,9 @@ fn merged_advice_is_the_sum() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let sum: Value = serde_json::from_slice(&std::fs::read(sum).unwrap()).unwrap();
     assert_eq!(scope(&sum, "parse")["captured"], 400_000);
+    let once: Value = serde_json::from_slice(&std::fs::read(&one).unwrap()).unwrap();
+    assert_eq!(number(&sum["temporary_objects"]), 2 * number(&once["temporary_objects"]));
+    assert_eq!((&sum["peak"], &sum["at_peak"]), (&once["peak"], &once["at_peak"]));
     let other = folder.0.path().join("other");
     std::fs::write(&other, "{}").unwrap();
     let done = Command::new(TOFT).args(["advise", "--merge"]).args([&one, &other]).output().unwrap();

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::verdict;
-use crate::advice::{Advice, Figure, Scope, Spread, Trial, VERSION};
+use crate::advice::{Advice, Figure, Scope, Site, Spread, Trial, VERSION};
 use anyhow::{bail, ensure, Context, Result};
 use std::path::PathBuf;
 
@@ -45,6 +45,18 @@ fn both(a: Trial, b: Trial) -> Trial {
     }
 }
 
+fn add_sites(sum: &mut Vec<Site>, other: Vec<Site>) {
+    for site in other {
+        match sum.iter_mut().find(|s| s.stack == site.stack) {
+            Some(s) => {
+                s.count += site.count;
+                s.bytes += site.bytes;
+            }
+            None => sum.push(site),
+        }
+    }
+}
+
 /// Times and counts are summed, spreads and peaks are the largest. A scope that is not among those of each input is
 /// advised for those inputs only where it is.
 pub fn merge(all: Vec<Advice>) -> Result<Advice> {
@@ -65,7 +77,10 @@ pub fn merge(all: Vec<Advice>) -> Result<Advice> {
         sum.objects += other.objects;
         sum.bytes += other.bytes;
         sum.threads = sum.threads.max(other.threads);
-        sum.peak = sum.peak.max(other.peak);
+        if other.peak > sum.peak {
+            (sum.peak, sum.at_peak) = (other.peak, other.at_peak);
+        }
+        sum.temporary_objects += other.temporary_objects;
         sum.mallocs.retain_mut(|m| {
             let same = other.mallocs.iter().find(|o| o.name == m.name);
             if let Some(o) = same {
@@ -94,15 +109,8 @@ pub fn merge(all: Vec<Advice>) -> Result<Advice> {
                 None => sum.scopes.push(scope),
             }
         }
-        for site in other.sites {
-            match sum.sites.iter_mut().find(|s| s.stack == site.stack) {
-                Some(s) => {
-                    s.count += site.count;
-                    s.bytes += site.bytes;
-                }
-                None => sum.sites.push(site),
-            }
-        }
+        add_sites(&mut sum.sites, other.sites);
+        add_sites(&mut sum.temporary, other.temporary);
         sum.notes.extend(other.notes);
     }
     sum.notes.sort_unstable();
@@ -111,6 +119,7 @@ pub fn merge(all: Vec<Advice>) -> Result<Advice> {
     sum.mallocs.sort_by(|a, b| b.saving.median.total_cmp(&a.saving.median));
     sum.scopes.sort_by(|a, b| verdict::saving(b).total_cmp(&verdict::saving(a)));
     sum.sites.sort_by_key(|s| std::cmp::Reverse(s.bytes));
+    sum.temporary.sort_by_key(|s| std::cmp::Reverse(s.count));
     verdict::decide(&mut sum);
     Ok(sum)
 }

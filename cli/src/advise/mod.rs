@@ -6,6 +6,7 @@
 
 mod comparison;
 mod figure;
+mod holders;
 mod lifetimes;
 mod measure;
 mod merge;
@@ -255,7 +256,10 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         peak: lifetimes.peak,
         mallocs: measured.mallocs,
         scopes: measured.scopes,
-        sites,
+        sites: sites.all,
+        at_peak: sites.at_peak,
+        temporary: sites.temporary,
+        temporary_objects: sites.temporary_objects,
         notes,
     };
     verdict::decide(&mut advice);

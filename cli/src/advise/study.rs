@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::{
+    holders::{Holders, Sum},
     lifetimes::{Lifetimes, NO_OWNER},
     recipes,
     recording::Recording,
@@ -14,6 +15,7 @@ use rustc_hash::FxHashMap;
 const SCOPES_STUDIED: usize = 8;
 const SITES_SHOWN: usize = 8;
 const SITES_KEPT: usize = 2000;
+const HOLDERS_KEPT: usize = 50;
 
 /// The code paths of an object's allocation and of its free.
 type Ends = (Vec<u64>, Vec<u64>);
@@ -21,6 +23,14 @@ type Ends = (Vec<u64>, Vec<u64>);
 pub struct Study<'a> {
     pub recording: &'a Recording,
     pub lifetimes: &'a Lifetimes,
+}
+
+/// Call sites with their whole stacks.
+pub struct Sites {
+    pub all: Vec<Site>,
+    pub at_peak: Vec<Site>,
+    pub temporary: Vec<Site>,
+    pub temporary_objects: u64,
 }
 
 /// A scope, and for each site of the recording the index of its function in the stack, and whether its objects are in the arena.
@@ -31,14 +41,22 @@ pub struct Proposal {
 }
 
 impl Study<'_> {
-    /// The scopes that capture most objects, and every call site.
-    pub fn proposals(&self) -> (Vec<Proposal>, Vec<Site>) {
+    /// The scopes that capture most objects, and call sites.
+    pub fn proposals(&self) -> (Vec<Proposal>, Sites) {
         let groups = scopes::groups(self.lifetimes);
         let mut symbols = Symbols::new(&self.recording.mappings);
         let candidates = scopes::candidates(self.recording, &groups);
         let studied = candidates.iter().take(SCOPES_STUDIED);
         let found = studied.filter_map(|c| self.proposal(c, &groups, &mut symbols)).collect();
-        (found, self.sites(&groups, &mut symbols))
+        let holders = Holders::of(self.lifetimes);
+        let every = groups.iter().map(|g| (g.site, g.count, g.bytes));
+        let sites = Sites {
+            all: self.by_path(every, false, SITES_KEPT, &mut symbols),
+            temporary_objects: holders.temporary.iter().map(|(_, count, _)| count).sum(),
+            at_peak: self.by_path(holders.at_peak.into_iter(), false, HOLDERS_KEPT, &mut symbols),
+            temporary: self.by_path(holders.temporary.into_iter(), true, HOLDERS_KEPT, &mut symbols),
+        };
+        (found, sites)
     }
 
     /// `None`: no object would be in the arena.
@@ -178,16 +196,19 @@ impl Study<'_> {
             .collect()
     }
 
-    fn sites(&self, groups: &[Group], symbols: &mut Symbols) -> Vec<Site> {
-        let mut sums: FxHashMap<Vec<u64>, (u32, u64, u64)> = FxHashMap::default();
-        for g in groups {
-            let sum = sums.entry(self.path(g.site, usize::MAX)).or_insert((g.site, 0, 0));
-            sum.1 += g.count;
-            sum.2 += g.bytes;
+    /// Objects by their code path: those with the most bytes, or objects if `by_count`.
+    fn by_path(&self, all: impl Iterator<Item = Sum>, by_count: bool, most: usize, symbols: &mut Symbols) -> Vec<Site> {
+        let mut sums: FxHashMap<Vec<u64>, Sum> = FxHashMap::default();
+        for (site, count, bytes) in all {
+            let sum = sums.entry(self.path(site, usize::MAX)).or_insert((site, 0, 0));
+            sum.1 += count;
+            sum.2 += bytes;
         }
         let mut sums: Vec<_> = sums.into_values().collect();
-        sums.sort_unstable_by_key(|&(site, _, bytes)| (std::cmp::Reverse(bytes), site));
-        sums.truncate(SITES_KEPT);
+        sums.sort_unstable_by_key(|&(site, count, bytes)| {
+            (std::cmp::Reverse(if by_count { count } else { bytes }), site)
+        });
+        sums.truncate(most);
         let site = |(site, count, bytes)| Site { count, bytes, stack: self.stack(site, usize::MAX, symbols) };
         sums.into_iter().map(site).collect()
     }

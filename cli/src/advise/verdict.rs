@@ -170,6 +170,9 @@ mod tests {
                 .collect(),
             scopes: arena.map(|a| scope(around(a, width), beyond(a))).into_iter().collect(),
             sites: Vec::new(),
+            at_peak: Vec::new(),
+            temporary: Vec::new(),
+            temporary_objects: 0,
             notes: Vec::new(),
         };
         decide(&mut advice);

@@ -159,6 +159,13 @@ impl Graph {
         merged(sites.collect())
     }
 
+    /// The same, by count.
+    pub fn advice_by_count(&mut self, sites: &[advice::Site]) -> Vec<Amount> {
+        let mut amounts = self.advice(sites);
+        amounts.sort_by_key(|amount| std::cmp::Reverse(amount.count));
+        amounts
+    }
+
     pub fn stack_of_advice(&mut self, stack: &[advice::Frame]) -> u32 {
         stack.iter().rev().fold(0, |parent, frame| {
             let frame = self.frame_of_advice(frame);

@@ -153,6 +153,10 @@ pub fn advice(of: &Advice, title: &str) -> String {
         .iter()
         .map(|malloc| json!({"name": visible(&malloc.name), "saving": malloc.saving, "faults": malloc.faults}))
         .collect();
+    let at_peak = graph.advice(&of.at_peak);
+    let at_peak = sites_data(&graph, &at_peak);
+    let temporary = graph.advice_by_count(&of.temporary);
+    let temporary = sites_data(&graph, &temporary);
     let command: Vec<String> = of.command.iter().map(|part| visible(part)).collect();
     let notes: Vec<String> = of.notes.iter().map(|note| visible(note)).collect();
     let data = json!({"kind": "advice", "advice": {
@@ -160,20 +164,26 @@ pub fn advice(of: &Advice, title: &str) -> String {
         "process": visible(&of.process), "cpu": of.cpu, "cpuRecorded": of.cpu_recorded, "faults": of.faults,
         "events": number(of.events), "objects": number(of.objects), "bytes": number(of.bytes),
         "threads": number(of.threads), "peak": number(of.peak), "mallocs": mallocs, "scopes": scopes, "notes": notes,
+        "atPeak": at_peak, "temporary": temporary, "temporaryObjects": number(of.temporary_objects),
     }});
     let mut blocks = String::new();
     add_block(&mut blocks, "report-0-0", &Block::of_sites(&amounts));
     page(title, &text::advice(of, TEXT_WIDTH), data, graph, blocks)
 }
 
+fn amount(node: u32, count: u64, bytes: u64) -> Value {
+    json!({"node": node, "count": number(count), "bytes": number(bytes)})
+}
+
+fn sites_data(graph: &Graph, amounts: &[Amount]) -> Vec<Value> {
+    amounts.iter().map(|site| amount(graph.sites.get(site.site).node, site.count, site.bytes)).collect()
+}
+
 fn scope_data(graph: &mut Graph, scope: &advice::Scope) -> Value {
     let spread = |of: &Spread| json!([number(of.median), number(of.p99), number(of.max)]);
     let calls: Vec<String> = scope.calls.iter().map(|call| visible(call)).collect();
-    let amount =
-        |node: u32, count: u64, bytes: u64| json!({"node": node, "count": number(count), "bytes": number(bytes)});
-    let served = graph.advice(&scope.sites);
-    let sites: Vec<Value> =
-        served.iter().map(|site| amount(graph.sites.get(site.site).node, site.count, site.bytes)).collect();
+    let sites = graph.advice(&scope.sites);
+    let sites = sites_data(graph, &sites);
     let escapes: Vec<Value> = scope
         .escapes
         .iter()

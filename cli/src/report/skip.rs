@@ -54,7 +54,8 @@ impl Skip {
                 .map(|site| &mut site.stack)
                 .chain(scope.escapes.iter_mut().flat_map(|escape| [&mut escape.allocated, &mut escape.freed]))
         });
-        for stack in advice.sites.iter_mut().map(|site| &mut site.stack).chain(of_scopes) {
+        let sites = advice.sites.iter_mut().chain(&mut advice.at_peak).chain(&mut advice.temporary);
+        for stack in sites.map(|site| &mut site.stack).chain(of_scopes) {
             self.trim(stack, |call| call.function.as_deref());
         }
     }

@@ -14,6 +14,8 @@ use std::io::IsTerminal;
 
 /// Callers that are shown with a site.
 const CALLERS: usize = 3;
+/// Of the sites that hold the peak, and of those of temporary objects.
+const HOLDERS: usize = 5;
 
 /// Columns of the terminal, at most 160; 80 if the output is no terminal.
 pub fn terminal_width() -> usize {
@@ -395,6 +397,8 @@ pub fn advice(of: &Advice, width: usize) -> String {
     );
     value(&mut text, "recorded", &recorded, width);
     value(&mut text, "peak", &format!("{} live at once", bytes(of.peak)), width);
+    let share = percent(of.temporary_objects as f64, of.objects as f64);
+    value(&mut text, "temporary", &format!("{share} of the objects end before their thread allocates again"), width);
 
     let mut table = Table::new(&["Other mallocs", "saved", "interval", "runs", "page faults saved"]);
     for malloc in &of.mallocs {
@@ -415,13 +419,13 @@ pub fn advice(of: &Advice, width: usize) -> String {
         let mut table = Table::new(&["  Sites whose objects the arena serves", "bytes", "count"]);
         for site in graph.advice(&scope.sites).iter().take(CALLERS) {
             let node = graph.sites.get(site.site).node;
-            calls_of(&mut table, &graph, node, vec![grouped(site.bytes), grouped(site.count)]);
+            calls_of(&mut table, 2, &graph, node, vec![grouped(site.bytes), grouped(site.count)]);
         }
         add(&mut text, &table, width);
         let mut table = Table::new(&["  Sites whose objects live longer", "bytes", "count"]);
         for escape in scope.escapes.iter().take(CALLERS) {
             let node = graph.stack_of_advice(&escape.allocated);
-            calls_of(&mut table, &graph, node, vec![grouped(escape.bytes), grouped(escape.count)]);
+            calls_of(&mut table, 2, &graph, node, vec![grouped(escape.bytes), grouped(escape.count)]);
             let freed = graph.stack_of_advice(&escape.freed);
             match escape.freed.is_empty() {
                 true => table.note(6, "never freed"),
@@ -432,6 +436,18 @@ pub fn advice(of: &Advice, width: usize) -> String {
     }
     let amounts = graph.advice(&of.sites);
     add(&mut text, &sites(&graph, &amounts, 10), width);
+    let mut table = Table::new(&["Sites that hold the peak", "bytes", "share", "count"]);
+    for site in graph.advice(&of.at_peak).iter().take(HOLDERS) {
+        let cells = vec![grouped(site.bytes), percent(site.bytes as f64, of.peak as f64), grouped(site.count)];
+        calls_of(&mut table, 0, &graph, graph.sites.get(site.site).node, cells);
+    }
+    add(&mut text, &table, width);
+    let mut table = Table::new(&["Sites of temporary objects", "count", "share", "bytes"]);
+    for site in graph.advice_by_count(&of.temporary).iter().take(HOLDERS) {
+        let cells = vec![grouped(site.count), percent(site.count as f64, of.objects as f64), grouped(site.bytes)];
+        calls_of(&mut table, 0, &graph, graph.sites.get(site.site).node, cells);
+    }
+    add(&mut text, &table, width);
     if !of.notes.is_empty() {
         heading(&mut text, "Notes");
         for note in &of.notes {
@@ -441,11 +457,11 @@ pub fn advice(of: &Advice, width: usize) -> String {
     text
 }
 
-fn calls_of(table: &mut Table, graph: &Graph, node: u32, cells: Vec<String>) {
+fn calls_of(table: &mut Table, indent: usize, graph: &Graph, node: u32, cells: Vec<String>) {
     let stack = calls(graph, node);
-    table.row(2, &stack[0], cells);
+    table.row(indent, &stack[0], cells);
     for call in &stack[1..] {
-        table.note(6, format!("from {call}"));
+        table.note(indent + 4, format!("from {call}"));
     }
 }
 

@@ -85,6 +85,11 @@ function advicePage(main) {
       card('Threads', exact(advice.threads), 'that allocate')));
   if (advice.scopes.length) main.append(section('scopes', 'Scopes that an arena can serve', null, scopeTable(advice)));
   if (advice.mallocs.length) main.append(section('mallocs', 'Other mallocs', null, mallocTable(advice)));
+  if (advice.atPeak.length) main.append(section('peak', 'Sites that hold the peak', null, stackTable('Site', advice.atPeak)));
+  if (advice.temporary.length) {
+    main.append(section('temporary', 'Temporary objects', null, el('p', { class: 'soft' }, percent(advice.temporaryObjects, advice.objects),
+      ' of the objects end before their thread allocates again.'), stackTable('Site', advice.temporary)));
+  }
   if (rows.site.length) {
     const sitesView = new SitesView();
     main.append(...sitesView.sections);
