@@ -75,7 +75,7 @@ pub struct Arguments {
     /// At most 10 seconds and six runs of each kind, and no other malloc.
     #[arg(long)]
     quick: bool,
-    /// Gives all scopes that were found, at most eight, and not only the three that are tried.
+    /// Gives all scopes that were found, at most eight, and not only those that are tried and may save something.
     #[arg(long)]
     all: bool,
     /// Shows the output of the recorded run.
@@ -263,6 +263,9 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         notes,
     };
     verdict::decide(&mut advice);
+    if !arguments.all {
+        verdict::leave_out_useless(&mut advice);
+    }
     progress.0.finish_and_clear();
     Ok(advice)
 }

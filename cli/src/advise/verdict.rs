@@ -46,6 +46,18 @@ pub fn decide(advice: &mut Advice) {
     advice.summary = summary;
 }
 
+/// Leaves out the scopes whose trials certainly saved nothing. After `decide`, whose summary may name one.
+pub fn leave_out_useless(advice: &mut Advice) {
+    let saves = |s: &Scope| s.trial.is_none_or(|t| t.hooks.high > 0.0 || t.without_traversal.high > 0.0);
+    let before = advice.scopes.len();
+    advice.scopes.retain(saves);
+    match before - advice.scopes.len() {
+        0 => {}
+        1 => advice.notes.push("A scope whose trial saved nothing is left out; --all shows it.".to_owned()),
+        n => advice.notes.push(format!("{n} scopes whose trials saved nothing are left out; --all shows them.")),
+    }
+}
+
 fn decision(cpu: Figure, best: Option<(&Scope, Trial)>, malloc: Option<&Malloc>) -> (Verdict, String) {
     let worth = WORTH * cpu.median;
     let of_arena = best.map_or(Side::Below, |(_, t)| side(&t.hooks, worth));
@@ -149,8 +161,14 @@ mod tests {
 
     /// The verdict on savings of an arena and of another malloc, with intervals of that width. The program takes 1 s.
     fn verdict(arena: Option<f64>, malloc: Option<f64>, width: f64) -> (Verdict, String) {
+        let mut advice = advice(arena, malloc, width);
+        decide(&mut advice);
+        (advice.verdict, advice.summary)
+    }
+
+    fn advice(arena: Option<f64>, malloc: Option<f64>, width: f64) -> Advice {
         let beyond = |a: f64| malloc.map(|m| around(a - m, width));
-        let mut advice = Advice {
+        Advice {
             toft_advice: VERSION,
             command: Vec::new(),
             process: String::new(),
@@ -174,9 +192,20 @@ mod tests {
             temporary: Vec::new(),
             temporary_objects: 0,
             notes: Vec::new(),
-        };
-        decide(&mut advice);
-        (advice.verdict, advice.summary)
+        }
+    }
+
+    #[test]
+    fn scopes_that_certainly_save_nothing_are_left_out() {
+        for (saving, kept) in [(-0.02, 0), (-0.002, 1), (0.02, 1)] {
+            let mut of = advice(Some(saving), None, 0.01);
+            leave_out_useless(&mut of);
+            assert_eq!((of.scopes.len(), of.notes.len()), (kept, 1 - kept), "{saving}");
+        }
+        let mut of = advice(Some(-0.02), None, 0.01);
+        of.scopes[0].trial = None; // the reason is shown
+        leave_out_useless(&mut of);
+        assert_eq!(of.scopes.len(), 1);
     }
 
     #[test]
