@@ -44,7 +44,7 @@ CHECK := $(CARGO) check-julia-pkg check-msan check-valgrind check-asan check-tsa
   check-lint check-cpp-headers check-smallest check-install check-single check-findings check-report check-litter check-programs check-go-race \
   check-go-asan check-go-user check-go-nocgo check-go-windows check-go-m32 check-go-fuzz check-go-examples check-julia-nolib \
   check-julia-xmltree check-armhf check-s390x check-mingw
-LONG_CARGO := check-rust-streams check-conformance-asan check-rust-bevy check-rust-wasm check-rust-kani check-rust-arm check-rust-bare \
+LONG_CARGO := check-rust-semver check-rust-streams check-conformance-asan check-rust-bevy check-rust-wasm check-rust-kani check-rust-arm check-rust-bare \
   check-rust-miri-stacked check-rust-asan check-rust-tsan check-rust-valgrind check-rust-fuzz check-differential-fuzz
 LONG := check-omit check-proofs check-interleavings check-zig check-julia-long check-julia-bounds check-go-arm64 check-go-arm \
   check-go-cgocheck2 check-go-portable check-dist check-php-parser check-register-allocator check-tracy check-coroutines check-datafusion \
@@ -137,7 +137,7 @@ export CARGO_INCREMENTAL := 0
 export CARGO_PROFILE_DEV_DEBUG := 0
 
 check-rust check-rust-streams check-rust-ui check-rust-loom check-rust-bevy check-rust-features: ; $(call steps,cargo,rust)
-check-rust-lint check-rust-kani: ; $(RUN) --need cargo "rust/check $(@:check-%=%)"
+check-rust-lint check-rust-kani check-rust-semver: ; $(RUN) --need cargo "rust/check $(@:check-%=%)"
 check-rust-msrv check-rust-parity check-rust-nightly check-rust-bare check-rust-fuzz: ; $(RUN) --need cargo,rustup "rust/check $(@:check-%=%)"
 check-rust-miri check-rust-miri-stacked check-rust-asan check-rust-tsan: ; $(call steps,cargo rustup,rust)
 check-rust-m32: ; $(call steps,cargo rustup gcc,rust)
