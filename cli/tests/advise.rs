@@ -112,10 +112,11 @@ fn similar_lifetimes_are_distinguished() {
     }
     assert_eq!(scope(&advice, "keep_second")["escaped"], 10_000);
     assert_eq!(scope(&advice, "call_twice")["captured"], 30_000);
+    assert_eq!(scope(&advice, "phase")["captured"], 20_000);
     let scopes = advice["scopes"].as_array().unwrap();
     assert!(!scopes.iter().any(|s| s["function"]["function"] == "alternate"), "{scopes:#?}");
-    // Both halves, what keep_second returns, and the objects of call_twice.
-    assert_eq!(advice["temporary_objects"], 50_000);
+    // Both halves, what keep_second returns, and the objects of call_twice and phase.
+    assert_eq!(advice["temporary_objects"], 70_000);
     assert_eq!(advice["temporary"][0]["count"], 20_000);
     assert_eq!(functions(&advice["temporary"][0]["stack"])[0], "call_twice");
     assert_eq!(sum(&advice["at_peak"]), number(&advice["peak"]));
@@ -195,7 +196,7 @@ fn a_plain_run_and_a_pair_are_made_in_any_case() {
     let (done, advice) = folder.advise_in_full(&["--seconds", "0"], &program, &["tree"]);
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     assert_eq!(scope(&advice, "document")["trial"]["hooks"]["runs"], 1);
-    assert_eq!((&advice["verdict"], &advice["mallocs"]), (&"not-decided".into(), &Value::Array(Vec::new())));
+    assert_eq!((&advice["verdict"], advice["mallocs"].as_array().unwrap().len()), (&"not-decided".into(), 1));
     let summary = advice["summary"].as_str().unwrap();
     assert!(summary.contains("1 of the 6 runs") && summary.contains("--seconds"), "{summary}");
     // Without a terminal each step is a line.

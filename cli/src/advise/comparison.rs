@@ -8,17 +8,25 @@ use super::{
     recording::Recording,
     rounds::{self, Contender, Limit, Sample},
     study::{self, Proposal},
-    trial::{Mode, Trial},
+    trial::{Counts, Mode, Trial},
     verdict::{self, percent, WORTH},
     write_library, write_trial, Arguments, Progress, ENDS_DIFFER, RECYCLER,
 };
-use crate::advice::{self, Figure, Malloc, Scope};
+use crate::advice::{self, Figure, Malloc, Scope, Verdict};
 use anyhow::Result;
-use std::path::{Path, PathBuf};
+use std::{
+    ops::Range,
+    path::{Path, PathBuf},
+};
 
+const RECYCLER_NAME: &str = "a recycler of Toft, for all allocations";
 const SCOPES_TRIED: usize = 3;
 /// Of these, those are chosen that save most in two runs.
 const SCOPES_CHOSEN_FROM: usize = 6;
+/// Pairs of each way before the first are left out. Of two equal ways, one is better in all of them in one case of twenty.
+const LEAST_PAIRS: usize = 3;
+/// The ways that are left then, as a rule: as it is, control, the best arena, the best malloc, the recycler.
+const LAST_WAYS: usize = 5;
 /// An interval of a saving should be no wider, as a part of the program's time.
 const WIDTH: f64 = 0.05;
 /// With this many runs, or after these seconds, an interval that decides is narrow enough.
@@ -46,24 +54,32 @@ pub struct Measured {
     pub scopes: Vec<Scope>,
 }
 
-/// The contenders by their place: the program as it is, the control, the first arena, mallocs, other arenas.
-struct Order {
-    mallocs: usize,
-    arenas: usize,
+/// The contenders by their place: the program as it is, the control, arenas, mallocs.
+struct Ways {
+    arenas: Range<usize>,
+    /// Arenas that are not a part of the verdict.
+    too_large: Range<usize>,
+    mallocs: Range<usize>,
+    /// The objects of each arena.
+    captured: Vec<u64>,
 }
 
-impl Order {
-    fn arena(&self, i: usize) -> usize {
-        if i == 0 {
-            2
-        } else {
-            2 + self.mallocs + i
-        }
-    }
+const PLAIN: usize = 0;
+const CONTROL: usize = 1;
+const ARENAS: usize = 2;
 
-    fn malloc(&self, i: usize) -> usize {
-        2 + usize::from(self.arenas > 0) + i
+/// The savings of the best contender of a kind. Those that are certainly worse are done.
+fn leave_best(contenders: &mut [Contender], base: usize, kind: Range<usize>) -> Option<Vec<f64>> {
+    let savings = |i: usize| saved(&contenders[base].samples, &contenders[i].samples);
+    let is_measured = |c: &Contender| c.failed.is_none() && !c.is_flawed && !c.samples.is_empty();
+    let running = kind.filter(|&i| is_measured(&contenders[i]));
+    let figures: Vec<_> = running.map(|i| (i, figure::of(savings(i)))).collect();
+    let lowest = figures.iter().map(|(_, f)| f.low).fold(f64::NEG_INFINITY, f64::max);
+    let best = figures.iter().max_by(|(_, a), (_, b)| figure::rank(a, b)).map(|&(i, _)| savings(i));
+    for (i, _) in figures.iter().filter(|(_, f)| f.high < lowest) {
+        contenders[*i].is_done = true;
     }
+    best
 }
 
 /// A value of each round in which both were run.
@@ -71,8 +87,10 @@ fn pairs(a: &[Sample], b: &[Sample], of: impl Fn(&Sample, &Sample) -> f64) -> Ve
     a.iter().zip(b).map(|(a, b)| of(a, b)).collect()
 }
 
+/// Seconds, from the ratio of the times of each round: a slow phase of the machine makes both longer.
 fn saved(a: &[Sample], b: &[Sample]) -> Vec<f64> {
-    pairs(a, b, |a, b| a.cpu - b.cpu)
+    let usual = figure::median(a.iter().map(|s| s.cpu).collect());
+    pairs(a, b, |a, b| usual * (1.0 - b.cpu / a.cpu.max(1e-6)))
 }
 
 fn faults_saved(a: &[Sample], b: &[Sample]) -> f64 {
@@ -91,15 +109,19 @@ impl Comparison<'_> {
         let mut mallocs = self.other_mallocs(notes)?;
         self.keep_to_time(&mut tried, &mut mallocs, notes);
         let (control, arenas) = self.trials(&tried);
-        let order = Order { mallocs: mallocs.len(), arenas: arenas.len() };
+        let affordable = tried.iter().filter(|p| study::affordable(&p.scope)).count();
+        let first_malloc = ARENAS + arenas.len();
+        let ways = Ways {
+            arenas: ARENAS..ARENAS + affordable,
+            too_large: ARENAS + affordable..first_malloc,
+            mallocs: first_malloc..first_malloc + mallocs.len(),
+            captured: tried.iter().map(|p| p.scope.captured).collect(),
+        };
         let arena = |trial| Contender::new(Some(&library), Some(trial));
         let mut contenders = vec![Contender::new(None, None)];
-        contenders.extend(control.iter().chain(arenas.first()).map(arena));
-        if arenas.is_empty() {
-            contenders.push(Contender::new(None, None)); // a place for the control
-        }
+        contenders.push(control.as_ref().map_or_else(Contender::none, arena));
+        contenders.extend(arenas.iter().map(arena));
         contenders.extend(mallocs.iter().map(|(_, library)| Contender::new(Some(library), None)));
-        contenders.extend(arenas.iter().skip(1).map(arena));
         let kinds = contenders.len();
         self.progress.step(format!(
             "running the program in {kinds} ways, by turns: {} with arenas, {} on other mallocs",
@@ -107,8 +129,8 @@ impl Comparison<'_> {
             mallocs.len()
         ));
         let ending = &self.first.ending;
-        rounds::run(&mut contenders, self.program, ending, self.limit, |c| self.is_enough(c, &order))?;
-        self.results(&contenders, &order, tried, others, mallocs, notes)
+        rounds::run(&mut contenders, self.program, ending, self.limit, |c| self.is_enough(c, &ways))?;
+        self.results(&contenders, &ways, tried, others, mallocs, notes)
     }
 
     /// The control, and the trial of each.
@@ -149,14 +171,20 @@ impl Comparison<'_> {
         Ok(tried)
     }
 
-    /// Leaves out what cannot have the runs that an interval needs: mallocs and arenas after the first of each, from the last.
+    /// Leaves out what the time is not enough for: mallocs and arenas after the first of each, from the last.
     fn keep_to_time(&self, tried: &mut Vec<Proposal>, mallocs: &mut Vec<(String, PathBuf)>, notes: &mut Vec<String>) {
-        let possible = (self.limit.left() / (self.wall * LEAST_RUNS as f64).max(1e-3)) as usize;
         let all = (tried.len(), mallocs.len());
-        while 2 + tried.len() + mallocs.len() > possible && (tried.len() > 1 || !mallocs.is_empty()) {
+        loop {
+            let ways = 1 + usize::from(!tried.is_empty()) + tried.len() + mallocs.len();
+            let runs = LEAST_PAIRS * ways + (LEAST_RUNS - LEAST_PAIRS) * LAST_WAYS.min(ways);
+            if runs as f64 * self.wall <= self.limit.left() {
+                break;
+            }
             if tried.len() > 1 && tried.len() >= mallocs.len() {
                 tried.pop();
-            } else if mallocs.pop().is_none() {
+            } else if mallocs.len() > 1 {
+                mallocs.pop();
+            } else {
                 break;
             }
         }
@@ -183,44 +211,50 @@ impl Comparison<'_> {
         if self.recording.threads.len() == 1 && self.malloc.is_none_or(is_libc) {
             let library = self.folder.join("recycler.so");
             write_library(RECYCLER, &library)?;
-            installed.push(("a recycler of Toft, for all allocations".to_owned(), library));
+            installed.insert(0, (RECYCLER_NAME.to_owned(), library));
         }
         Ok(installed)
     }
 
-    /// Whether the intervals of the savings are narrow enough, and decide. Arenas and mallocs that are not the best are done.
-    fn is_enough(&self, contenders: &mut [Contender], order: &Order) -> bool {
-        let plain = &contenders[0].samples;
-        if contenders[0].failed.is_some() {
+    /// Whether the verdict is decided, and the intervals that it states are narrow. The pairs that are left go to the ways that
+    /// can still decide it: others of their kind are worse, or it is an arena that saves less than 3 %, or too large.
+    fn is_enough(&self, contenders: &mut [Contender], ways: &Ways) -> bool {
+        let runs = contenders[PLAIN].samples.len();
+        if contenders[PLAIN].failed.is_some() {
             return true;
         }
-        if self.arguments.quick || plain.len() < LEAST_RUNS {
-            return plain.len() >= LEAST_RUNS;
+        for (contender, &captured) in contenders[ARENAS..].iter_mut().zip(&ways.captured) {
+            contender.is_flawed = contender.samples.last().is_some_and(|s| flaw(captured, &s.counts).is_some());
+            contender.is_done |= contender.is_flawed;
         }
-        let cpu = figure::median(plain.iter().map(|s| s.cpu).collect());
-        let arenas: Vec<usize> = (0..order.arenas).map(|i| order.arena(i)).collect();
-        let mallocs: Vec<usize> = (0..order.mallocs).map(|i| order.malloc(i)).collect();
-        let mut is_narrow = plain.len() >= RUNS || self.arguments.seconds - self.limit.left() >= SECONDS;
-        for (base, kind) in [(1, arenas), (0, mallocs)] {
-            let figures: Vec<_> = kind
-                .iter()
-                .map(|&i| (i, figure::of(saved(&contenders[base].samples, &contenders[i].samples))))
-                .collect();
-            let lowest = figures.iter().map(|(_, f)| f.low).fold(f64::NEG_INFINITY, f64::max);
-            for (i, figure) in figures.iter().filter(|(_, f)| f.runs > 0) {
-                let is_decided = figure.high - figure.low <= WIDTH * cpu && side(figure, WORTH * cpu) != Side::Unknown;
-                // It is not the best one of its kind.
-                contenders[*i].is_done |= figure.high < lowest;
-                is_narrow &= is_decided || contenders[*i].is_done;
-            }
+        if self.arguments.quick || runs < LEAST_PAIRS {
+            return runs >= LEAST_RUNS;
         }
-        is_narrow
+        contenders[ways.too_large.clone()].iter_mut().for_each(|c| c.is_done = true);
+        let cpu = figure::median(contenders[PLAIN].samples.iter().map(|s| s.cpu).collect());
+        let elapsed = self.arguments.seconds - self.limit.left();
+        let is_long = runs >= LEAST_RUNS && (runs >= RUNS || elapsed >= SECONDS);
+        let arena = leave_best(contenders, CONTROL, ways.arenas.clone());
+        let malloc = leave_best(contenders, PLAIN, ways.mallocs.clone());
+        // The recycler, which is the first malloc, has the runs of an interval in any case.
+        if runs < LEAST_RUNS && !ways.mallocs.is_empty() {
+            contenders[ways.mallocs.start].is_done = false;
+        }
+        let figures = [&arena, &malloc].map(|saved| saved.clone().map(figure::of));
+        let beyond = arena.as_ref().zip(malloc.as_ref()).map(|(a, m)| verdict::beyond(a, m));
+        if is_long && figures[0].is_some_and(|f| side(&f, WORTH * cpu) == Side::Below) {
+            contenders[ways.arenas.clone()].iter_mut().for_each(|c| c.is_done = true);
+        }
+        contenders[CONTROL].is_done = !contenders[ARENAS..ways.mallocs.start].iter().any(Contender::is_active);
+        is_long
+            && figures.iter().flatten().all(|f| f.high - f.low <= WIDTH * cpu || side(f, WORTH * cpu) == Side::Below)
+            && verdict::of(cpu, figures[0].as_ref(), figures[1].as_ref(), beyond.as_ref()) != Verdict::NotDecided
     }
 
     fn results(
         &self,
         contenders: &[Contender],
-        order: &Order,
+        ways: &Ways,
         tried: Vec<Proposal>,
         others: Vec<Proposal>,
         mallocs: Vec<(String, PathBuf)>,
@@ -230,7 +264,7 @@ impl Comparison<'_> {
         anyhow::ensure!(contenders[0].failed.is_none() && !plain.is_empty(), ENDS_DIFFER);
         let mut found = Vec::new();
         for (i, (name, _)) in mallocs.into_iter().enumerate() {
-            let contender = &contenders[order.malloc(i)];
+            let contender = &contenders[ways.mallocs.start + i];
             match &contender.failed {
                 Some(ending) => notes.push(format!("On {name} the program ends {ending}, and it is left out.")),
                 None => {
@@ -240,10 +274,11 @@ impl Comparison<'_> {
             }
         }
         found.sort_by(|(a, _), (b, _)| b.saving.median.total_cmp(&a.saving.median));
-        let best = found.first().map(|(_, contender)| saved(plain, &contender.samples));
+        let best = found.iter().max_by(|(a, _), (b, _)| figure::rank(&a.saving, &b.saving));
+        let best = best.map(|(_, contender)| saved(plain, &contender.samples));
         let mut scopes = Vec::new();
         for (i, Proposal { mut scope, .. }) in tried.into_iter().enumerate() {
-            let (control, arena) = (&contenders[1], &contenders[order.arena(i)]);
+            let (control, arena) = (&contenders[CONTROL], &contenders[ARENAS + i]);
             scope.trial = trial_of(&mut scope.reason, scope.captured, control, arena, best.as_deref());
             if !study::affordable(&scope) && scope.reason.is_empty() {
                 scope.reason =
@@ -265,6 +300,25 @@ impl Comparison<'_> {
     }
 }
 
+/// Why a run's time is not that of the scope's objects in an arena.
+fn flaw(captured: u64, counts: &Counts) -> Option<String> {
+    if counts.routed * 2 < captured {
+        let shown = percent(counts.routed as f64, captured as f64);
+        return Some(format!(
+            "{shown:.0} % of its objects were in arenas. The program takes other paths in each run, limits its memory, or hides \
+             the file of the trial from its processes"
+        ));
+    }
+    if counts.left * 20 > counts.instances && counts.instances > 1 {
+        let shown = percent(counts.left as f64, counts.instances as f64);
+        return Some(format!(
+            "an object was alive after {shown:.0} % of the calls, so that the arena could not be reset. Objects of these sites \
+             that live longer need a way of their own"
+        ));
+    }
+    None
+}
+
 /// The result of a scope's trial. `None`: it was not measured, for that reason.
 fn trial_of(
     reason: &mut String,
@@ -278,20 +332,8 @@ fn trial_of(
         return None;
     }
     let counts = arena.samples.last()?.counts;
-    if counts.routed * 2 < captured {
-        let shown = percent(counts.routed as f64, captured as f64);
-        *reason = format!(
-            "not measured: {shown:.0} % of its objects were in arenas. The program takes other paths in each run, limits its \
-             memory, or hides the file of the trial from its processes"
-        );
-        return None;
-    }
-    if counts.left * 20 > counts.instances && counts.instances > 1 {
-        let shown = percent(counts.left as f64, counts.instances as f64);
-        *reason = format!(
-            "not measured: an object was alive after {shown:.0} % of the calls, so that the arena could not be reset. Objects of \
-             these sites that live longer need a way of their own"
-        );
+    if let Some(flaw) = flaw(captured, &counts) {
+        *reason = format!("not measured: {flaw}");
         return None;
     }
     if counts.refused * 100 > captured {
@@ -299,11 +341,12 @@ fn trial_of(
     }
     let (control, arena) = (&control.samples, &arena.samples);
     let hooks = saved(control, arena);
-    let beyond = best.map(|best| hooks.iter().zip(best).map(|(a, b)| a - b).collect());
+    let beyond = best.map(|best| verdict::beyond(&hooks, best));
+    let without_traversal = hooks.iter().zip(arena).map(|(saved, a)| saved + a.counts.traversal);
     Some(advice::Trial {
+        without_traversal: figure::of(without_traversal.collect()),
         hooks: figure::of(hooks),
-        without_traversal: figure::of(pairs(control, arena, |c, a| c.cpu - a.cpu + a.counts.traversal)),
-        beyond_malloc: beyond.map(figure::of),
+        beyond_malloc: beyond,
         faults: faults_saved(control, arena),
         routed: counts.routed,
         instances: counts.instances,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::advice::Figure;
+use std::cmp::Ordering;
 
 /// The fewest runs whose extremes contain the median with 95 % confidence.
 pub const LEAST_RUNS: usize = 6;
@@ -33,6 +34,11 @@ pub fn of(mut values: Vec<f64>) -> Figure {
     }
     let median = (values[(n - 1) / 2] + values[n / 2]) / 2.0;
     Figure { median, low: values[k], high: values[n - 1 - k], runs: n as u32 }
+}
+
+/// The order of the ways of one kind, up to the best: those that were left out after fewer runs are worse.
+pub fn rank(a: &Figure, b: &Figure) -> Ordering {
+    a.runs.cmp(&b.runs).then(a.median.total_cmp(&b.median))
 }
 
 pub fn median(values: Vec<f64>) -> f64 {

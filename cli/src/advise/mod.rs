@@ -224,10 +224,10 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         ));
     }
     let lifetimes = match_frees(&recording, arguments, &progress, &mut notes)?;
-
     let study = study::Study { recording: &recording, lifetimes: &lifetimes };
     progress.step("finding scopes");
     let (proposals, sites) = study.proposals();
+    let [events, objects, bytes, peak] = lifetimes.end();
     let comparison = comparison::Comparison {
         arguments,
         program: &program,
@@ -249,11 +249,11 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         cpu: measured.cpu,
         faults: measured.faults,
         cpu_recorded,
-        events: lifetimes.events,
-        objects: lifetimes.objects.len() as u64,
-        bytes: lifetimes.bytes,
+        events,
+        objects,
+        bytes,
         threads: recording.threads.len() as u64,
-        peak: lifetimes.peak,
+        peak,
         mallocs: measured.mallocs,
         scopes: measured.scopes,
         sites: sites.all,

@@ -32,8 +32,12 @@ pub struct Contender<'a> {
     pub samples: Vec<Sample>,
     /// The program ended otherwise than as it is.
     pub failed: Option<Ending>,
+    /// Its times are not those of a scope in an arena.
+    pub is_flawed: bool,
     /// More runs would show nothing.
     pub is_done: bool,
+    /// Seconds of the last run, from its begin to its end.
+    took: f64,
 }
 
 #[derive(Clone, Copy)]
@@ -45,7 +49,24 @@ pub struct Sample {
 
 impl<'a> Contender<'a> {
     pub fn new(preload: Option<&Path>, trial: Option<&'a Trial>) -> Contender<'a> {
-        Contender { preload: preload.map(Path::to_owned), trial, samples: Vec::new(), failed: None, is_done: false }
+        Contender {
+            preload: preload.map(Path::to_owned),
+            trial,
+            samples: Vec::new(),
+            failed: None,
+            is_flawed: false,
+            is_done: false,
+            took: 0.0,
+        }
+    }
+
+    /// A place without runs.
+    pub fn none() -> Contender<'a> {
+        Contender { is_done: true, ..Contender::new(None, None) }
+    }
+
+    pub fn is_active(&self) -> bool {
+        self.failed.is_none() && !self.is_done
     }
 
     fn run(&mut self, program: &Program, expected: &Ending) -> Result<()> {
@@ -54,7 +75,9 @@ impl<'a> Contender<'a> {
             trial.write()?;
             environment.push(("TOFT_TRIAL", trial.path()));
         }
+        let begin = Instant::now();
         let run = program.run(&environment, false)?;
+        self.took = begin.elapsed().as_secs_f64();
         if run.ending != *expected {
             self.failed = Some(run.ending);
             return Ok(());
@@ -75,17 +98,18 @@ pub fn run(
     mut is_enough: impl FnMut(&mut [Contender]) -> bool,
 ) -> Result<()> {
     for round in 0.. {
-        let begin = Instant::now();
         let count = contenders.len();
         for i in 0..count {
             // Each begins once, and has each neighbour before it in half of the rounds.
             let i = if round % 2 == 0 { i } else { count - 1 - i };
             let contender = &mut contenders[(i + round / 2) % count];
-            if contender.failed.is_none() && !contender.is_done {
+            if contender.is_active() {
                 contender.run(program, expected)?;
             }
         }
-        if is_enough(contenders) || limit.left() < begin.elapsed().as_secs_f64() {
+        let is_over = is_enough(contenders);
+        let next: f64 = contenders.iter().filter(|c| c.is_active()).map(|c| c.took).sum();
+        if is_over || limit.left() < next {
             break;
         }
     }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::{
-    figure::{side, Side, LEAST_RUNS},
+    figure::{self, side, Side, LEAST_RUNS},
     study::affordable,
 };
 use crate::advice::{Advice, Figure, Frame, Malloc, Recipe, Scope, Trial, Verdict};
@@ -39,8 +39,8 @@ pub fn saving(scope: &Scope) -> f64 {
 /// Sets the verdict and its summary.
 pub fn decide(advice: &mut Advice) {
     let affordable = advice.scopes.iter().filter(|s| affordable(s));
-    let best = affordable.max_by(|a, b| saving(a).total_cmp(&saving(b))).and_then(|s| Some((s, s.trial?)));
-    let malloc = advice.mallocs.iter().max_by(|a, b| a.saving.median.total_cmp(&b.saving.median));
+    let best = affordable.filter_map(|s| Some((s, s.trial?))).max_by(|(_, a), (_, b)| figure::rank(&a.hooks, &b.hooks));
+    let malloc = advice.mallocs.iter().max_by(|a, b| figure::rank(&a.saving, &b.saving));
     let (verdict, summary) = decision(advice.cpu, best, malloc);
     advice.verdict = verdict;
     advice.summary = summary;
@@ -58,12 +58,26 @@ pub fn leave_out_useless(advice: &mut Advice) {
     }
 }
 
-fn decision(cpu: Figure, best: Option<(&Scope, Trial)>, malloc: Option<&Malloc>) -> (Verdict, String) {
-    let worth = WORTH * cpu.median;
-    let of_arena = best.map_or(Side::Below, |(_, t)| side(&t.hooks, worth));
-    let of_malloc = malloc.map_or(Side::Below, |m| side(&m.saving, worth));
+/// What an arena saves more than a malloc, from the savings of the same rounds.
+pub fn beyond(arena: &[f64], malloc: &[f64]) -> Figure {
+    figure::of(arena.iter().zip(malloc).map(|(a, m)| a - m).collect())
+}
+
+/// The verdict on the best arena and the best malloc of a program of that CPU time.
+pub fn of(cpu: f64, arena: Option<&Figure>, malloc: Option<&Figure>, beyond: Option<&Figure>) -> Verdict {
+    let of = |figure: Option<&Figure>| figure.map_or(Side::Below, |f| side(f, WORTH * cpu));
     // Without another malloc an arena need not be better than it.
-    let beyond = best.and_then(|(_, t)| t.beyond_malloc).map_or(of_arena, |b| side(&b, worth));
+    match (of(arena), of(malloc), of(beyond.or(arena))) {
+        (Side::Above, _, Side::Above) => Verdict::UseArenas,
+        (Side::Above, _, Side::Below) | (_, Side::Above, Side::Below) => Verdict::SwitchMalloc,
+        // An arena that saves less than 3 % does not save 3 % more than a malloc that saves more.
+        (Side::Below, Side::Above, _) => Verdict::SwitchMalloc,
+        (Side::Below, Side::Below, _) => Verdict::DoNothing,
+        _ => Verdict::NotDecided,
+    }
+}
+
+fn decision(cpu: Figure, best: Option<(&Scope, Trial)>, malloc: Option<&Malloc>) -> (Verdict, String) {
     let arena = best.map_or("No arena was measured.".to_owned(), |(s, t)| {
         format!(
             "{} saves {} of the program's CPU time where frees are called, and {} without the traversals that free.",
@@ -73,16 +87,15 @@ fn decision(cpu: Figure, best: Option<(&Scope, Trial)>, malloc: Option<&Malloc>)
         )
     });
     let other = malloc.map_or(String::new(), |m| format!(" {} saves {}.", m.name, share(&m.saving, cpu.median)));
-    match (of_arena, of_malloc, beyond) {
-        (Side::Above, _, Side::Above) => (Verdict::UseArenas, arena + &other),
-        (Side::Above, _, Side::Below) | (_, Side::Above, Side::Below) => {
-            (Verdict::SwitchMalloc, format!("{} That is not 3 % less than with the arena. {arena}", other.trim_start()))
-        }
-        (Side::Below, Side::Below, _) => {
-            (Verdict::DoNothing, format!("Nothing that was tried saves 3 %. {arena}{other}"))
-        }
-        _ => (Verdict::NotDecided, format!("{} {arena}{other}", undecided(cpu, best, malloc))),
-    }
+    let (hooks, beyond) = (best.map(|(_, t)| t.hooks), best.and_then(|(_, t)| t.beyond_malloc));
+    let verdict = of(cpu.median, hooks.as_ref(), malloc.map(|m| &m.saving), beyond.as_ref());
+    let summary = match verdict {
+        Verdict::UseArenas => arena + &other,
+        Verdict::SwitchMalloc => format!("{} That is not 3 % less than with the arena. {arena}", other.trim_start()),
+        Verdict::DoNothing => format!("Nothing that was tried saves 3 %. {arena}{other}"),
+        Verdict::NotDecided => format!("{} {arena}{other}", undecided(cpu, best, malloc)),
+    };
+    (verdict, summary)
 }
 
 fn what(scope: &Scope) -> String {
@@ -124,7 +137,6 @@ fn undecided(cpu: Figure, best: Option<(&Scope, Trial)>, malloc: Option<&Malloc>
 mod tests {
     use super::*;
     use crate::advice::{Spread, VERSION};
-    use crate::advise::figure;
 
     /// Values around a median, of six runs or more.
     fn around(median: f64, width: f64) -> Figure {

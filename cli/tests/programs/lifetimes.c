@@ -48,10 +48,22 @@ NOINLINE static void call_twice(void) {
   }
 }
 
+/* Called from two places in main. The object is allocated more calls further in than are compared at each call, so that
+ * its site has main's place of the first call. */
+NOINLINE static char *make_within(int calls) {
+  char *p = calls > 0 ? make_within(calls - 1) : make();
+  out = p;
+  return p;
+}
+
+NOINLINE static void phase(void) { free(make_within(5)), out = NULL; }
+
 int main(void) {
   for (int i = 0; i < ROUNDS; i++) first_half();
   for (int i = 0; i < ROUNDS; i++) second_half();
   for (int i = 0; i < ROUNDS; i++) free(keep_second());
   for (int i = 0; i < ROUNDS; i++) call_twice();
+  for (int i = 0; i < ROUNDS; i++) phase();
+  for (int i = 0; i < ROUNDS; i++) phase();
   return 0;
 }
