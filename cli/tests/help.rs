@@ -38,7 +38,8 @@ fn help_manual_and_documents_agree() {
         assert_eq!(known.difference(&in_page).collect::<Vec<_>>(), Vec::<&String>::new(), "not in {command}.md");
         // What the page gives to the command, up to the program's own arguments.
         let calls = page.lines().filter_map(|line| line.split_once(&format!("toft {command} ")));
-        let given: BTreeSet<String> = calls.flat_map(|(_, rest)| options(rest.split(" -- ").next().unwrap())).collect();
+        let given: BTreeSet<String> =
+            calls.flat_map(|(_, rest)| options(format!(" {rest}").split(" -- ").next().unwrap())).collect();
         let rows = page.lines().filter(|line| line.starts_with("| `--")).filter_map(|line| line.split('|').nth(1));
         let named: BTreeSet<String> = rows.flat_map(options).chain(given).collect();
         assert_eq!(named.difference(&known).collect::<Vec<_>>(), Vec::<&String>::new(), "in {command}.md alone");

@@ -80,8 +80,9 @@ static void note_frame(uint64_t ip, uint64_t cfa, uint64_t function, uint32_t id
   (void)ip, (void)cfa, (void)function, (void)id, (void)parent;
 }
 
-static int is_scope(uint64_t hash) {
+static int is_listed(enum trial_kind kind, uint64_t hash) {
   size_t low = 0, high = F.file->count;
+  hash = mix(hash, kind);
   while (low < high) {
     size_t middle = (low + high) / 2;
     if (F.file->hash[middle] == hash) return 1;
@@ -95,11 +96,22 @@ static int is_scope(uint64_t hash) {
 
 /* The frame of the scope's outermost call, if the objects of the site belong to its arena. */
 static void note_site(uint32_t i, uint64_t ra, uint64_t sp, uint32_t leaf) {
-  uint64_t hash = 0;
+  uint64_t hash = 0, beginning = 0, frame = 0, path = 0, path_beginning = 0;
+  unsigned depth = 0;
   (void)ra, (void)sp;
   if (F.file->mode == TRIAL_ALL && leaf != 0) S.sites[i].frame = S.nodes[leaf].cfa;
-  for (uint32_t n = leaf; n != 0 && add_address(&hash, S.nodes[n].ip); n = S.nodes[n].parent)
-    if (is_scope(hash)) S.sites[i].frame = S.nodes[n].cfa != 0 ? S.nodes[n].cfa : NO_FRAME - 1;
+  for (uint32_t n = leaf; n != 0 && add_address(&hash, S.nodes[n].ip); n = S.nodes[n].parent) {
+    uint64_t call = 0;
+    if (depth++ < TRIAL_FRAMES) beginning = hash;
+    if (!add_address(&call, S.nodes[n].ip) || !is_listed(TRIAL_CALL, call)) continue;
+    frame = S.nodes[n].cfa != 0 ? S.nodes[n].cfa : NO_FRAME - 1;
+    path = hash;
+    path_beginning = beginning;
+  }
+  if (frame == 0 ||
+      (!is_listed(TRIAL_PATH, path) && (is_listed(TRIAL_NO_PATH, path) || !is_listed(TRIAL_BEGINNING, path_beginning))))
+    return;
+  S.sites[i].frame = frame;
 }
 
 /* ---- instances ---- */

@@ -11,7 +11,18 @@
  * of all sites are, in calls of the function that calls malloc. */
 enum trial_mode { TRIAL_CONTROL = 1, TRIAL_ARENA = 2, TRIAL_ALL = 3 };
 
-/* The first page of the file. Sorted hashes follow, of the code paths from malloc's caller to the scope's function. */
+/* What the file lists. A path is that from malloc's caller to the outermost call of the scope's function. A run finds
+ * other paths than the recorded one if calls are told apart by fewer callers, so a path that neither list has is taken
+ * as its first TRIAL_FRAMES frames are. */
+enum trial_kind {
+  TRIAL_CALL = 1,     /* a return address in the scope's function */
+  TRIAL_PATH = 2,     /* whose objects are in the arena */
+  TRIAL_NO_PATH = 3,  /* whose objects are not */
+  TRIAL_BEGINNING = 4 /* of paths whose objects are all in the arena */
+};
+enum { TRIAL_FRAMES = 4 };
+
+/* The first page of the file. Sorted hashes follow. */
 typedef struct trial_file {
   uint64_t magic;
   uint32_t mode, count;       /* count: of hashes */

@@ -3,6 +3,7 @@
 
 use super::{lifetimes::NO_OWNER, recording::Recording};
 use anyhow::{Context, Result};
+use rustc_hash::FxHashMap;
 use std::{
     fs::Permissions,
     os::unix::{ffi::OsStrExt, fs::PermissionsExt},
@@ -56,11 +57,27 @@ fn hash_of(recording: &Recording, stack: &[u32]) -> Option<u64> {
     })
 }
 
-/// The hashes of the sites whose objects are in the arena, from malloc's caller to the scope's function.
+/// What the file lists, as `trial/trial.h` describes it.
 fn hashes(recording: &Recording, at: &[u16], in_arena: &[bool]) -> Vec<u64> {
-    let sites = (0..recording.sites.len()).filter(|&i| in_arena[i] && at[i] != NO_OWNER);
-    let stack = |i: usize| &recording.sites[i].stack[..=usize::from(at[i])];
-    let mut found: Vec<u64> = sites.filter_map(|i| hash_of(recording, stack(i))).collect();
+    const CALL: u64 = 1;
+    const PATH: u64 = 2;
+    const NO_PATH: u64 = 3;
+    const BEGINNING: u64 = 4;
+    const FRAMES: usize = 4;
+    let mut found = Vec::new();
+    let mut beginnings: FxHashMap<u64, bool> = FxHashMap::default();
+    for site in (0..recording.sites.len()).filter(|&i| at[i] != NO_OWNER) {
+        let stack = &recording.sites[site].stack[..=usize::from(at[site])];
+        let hash = |stack: &[u32]| hash_of(recording, stack);
+        let call = hash(&stack[stack.len() - 1..]);
+        let path = hash(stack);
+        found.extend(call.map(|call| mix(call, CALL)));
+        found.extend(path.map(|path| mix(path, if in_arena[site] { PATH } else { NO_PATH })));
+        if let Some(beginning) = hash(&stack[..stack.len().min(FRAMES)]) {
+            *beginnings.entry(beginning).or_insert(true) &= in_arena[site];
+        }
+    }
+    found.extend(beginnings.into_iter().filter(|(_, all)| *all).map(|(beginning, _)| mix(beginning, BEGINNING)));
     found.sort_unstable();
     found.dedup();
     found
