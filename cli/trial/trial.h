@@ -12,7 +12,7 @@
 enum trial_mode { TRIAL_CONTROL = 1, TRIAL_ARENA = 2, TRIAL_ALL = 3 };
 
 /* What the file lists. A path is that from malloc's caller to the outermost call of the scope's function. A run finds
- * other paths than the recorded one if calls are told apart by fewer callers, so a path that neither list has is taken
+ * other paths than the recorded one if fewer callers distinguish its calls, so a path that neither list has is taken
  * as its first TRIAL_FRAMES frames are. */
 enum trial_kind {
   TRIAL_CALL = 1,     /* a return address in the scope's function */

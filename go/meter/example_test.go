@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"toft.dev/toft"
 	"toft.dev/toft/meter"
@@ -112,6 +113,14 @@ func ExampleFrame() {
 	frame := meter.Frame{Address: "0x55d0c8a012f7", Function: "decode"}
 	fmt.Println(frame.Function)
 	// Output: decode
+}
+
+func ExampleModule() {
+	module := meter.Module{Module: "/usr/bin/decode", Address: "0x55d0c8a00000", Size: 8192, Offset: 4096}
+	call := uint64(0x55d0c8a012f7)
+	begin, err := strconv.ParseUint(module.Address, 0, 64)
+	fmt.Printf("%#x %v\n", call-begin+module.Offset, err) // the input of addr2line
+	// Output: 0x22f7 <nil>
 }
 
 func ExampleSite() {
