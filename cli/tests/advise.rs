@@ -207,7 +207,7 @@ fn a_plain_run_and_a_pair_are_made_in_any_case() {
     assert!(said.contains("toft: recording the program\n") && said.contains("with arenas"), "{said}");
 }
 
-/// A recycler stands among the mallocs. The program checks malloc and its relatives.
+/// A recycler is one of the mallocs. The program checks malloc and its relatives.
 #[test]
 fn a_recycler_is_a_malloc() {
     let folder = Folder::new();
