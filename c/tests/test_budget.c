@@ -260,7 +260,7 @@ static void nothing_is_stranded_at_a_refusal(void **state) {
   }
 }
 
-/* Two arenas that use most of a limit by turns: neither keeps what the other needs. */
+#ifndef TOFT_OMIT_RECYCLER
 /* Objects of several sizes in random order, as many as the budget allows, all of which are freed. */
 static size_t fill_and_free(toft_malloc *m, size_t scale) {
   enum { COUNT = 40000 };
@@ -287,7 +287,7 @@ static size_t fill_and_free(toft_malloc *m, size_t scale) {
 static void a_recycler_keeps_no_empty_blocks(void **state) {
   (void)state;
   toft_budget *process = budget_of(NULL, (size_t)32 << 20);
-  for (size_t scale = 100; scale <= 400000; scale = 20 * scale) {
+  for (size_t scale = 100; scale <= 40000; scale *= 20) {
     toft_budget *one = budget_of(process, SIZE_MAX), *two = budget_of(process, SIZE_MAX);
     toft_malloc m;
     toft_malloc_init(&m, toft_budget_source(one));
@@ -309,7 +309,9 @@ static void a_recycler_keeps_no_empty_blocks(void **state) {
   }
   assert_int_equal(toft_budget_release(process), TOFT_OK);
 }
+#endif
 
+/* Two arenas that use most of a limit by turns: neither keeps what the other needs. */
 static void a_steady_load_is_never_refused(void **state) {
   (void)state;
   toft_budget *b = budget_of(NULL, (size_t)1 << 20);
@@ -641,6 +643,23 @@ static void two_threads_are_refused_at_once(void **state) {
 }
 
 /* The recycler itself, and its memory of options.count. */
+#ifndef TOFT_OMIT_RECYCLER
+static void a_synchronized_recycler_keeps_no_empty_blocks(void **state) {
+  (void)state;
+  enum { COUNT = 10000, SIZE = 1000 };
+  static void *all[COUNT];
+  toft_budget *b = budget_of(NULL, SIZE_MAX);
+  toft_sync_recycler *r = (toft_sync_recycler *)create_sync(toft_budget_source(b));
+  assert_non_null(r);
+  for (int i = 0; i < COUNT; i++) assert_non_null(all[i] = toft_sync_recycler_alloc(r, SIZE, 8));
+  assert_true(reserved(b) >= (uint64_t)COUNT * SIZE);
+  for (int i = 0; i < COUNT; i++) toft_sync_recycler_free(r, all[i], SIZE);
+  assert_true(reserved(b) < (uint64_t)2 << 20);
+  toft_sync_recycler_release(r);
+  assert_int_equal(toft_budget_release(b), TOFT_OK);
+}
+#endif
+
 static void creations_of_recyclers_call_back(void **state) {
   (void)state;
 #ifndef TOFT_OMIT_RECYCLER
@@ -726,7 +745,9 @@ int main(void) {
     cmocka_unit_test(a_refusal_calls_back_once),
     cmocka_unit_test(a_refusal_of_the_source_calls_nothing),
     cmocka_unit_test(nothing_is_stranded_at_a_refusal),
+#ifndef TOFT_OMIT_RECYCLER
     cmocka_unit_test(a_recycler_keeps_no_empty_blocks),
+#endif
     cmocka_unit_test(a_steady_load_is_never_refused),
 #if HAS_THREADS
     cmocka_unit_test(no_thread_exceeds_a_limit),
@@ -734,6 +755,9 @@ int main(void) {
     cmocka_unit_test(a_refusal_under_a_lock_calls_back_once),
     cmocka_unit_test(two_threads_are_refused_at_once),
     cmocka_unit_test(a_child_counts_for_itself),
+#ifndef TOFT_OMIT_RECYCLER
+    cmocka_unit_test(a_synchronized_recycler_keeps_no_empty_blocks),
+#endif
     cmocka_unit_test(creations_of_recyclers_call_back),
 #endif
     cmocka_unit_test(bad_input),

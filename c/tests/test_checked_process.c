@@ -149,7 +149,7 @@ int main(void) {
 #else
   strcpy(file, "toft_findings_XXXXXX");
   int made = mkstemp(file);
-  (void)snprintf(objects, sizeof objects, "%s.jsonl", file);
+  strcat(strcpy(objects, file), ".jsonl");
   if (made < 0) return 1;
   setenv("TOFT_FINDINGS_JSON", objects, 1);
   setenv("TOFT_CHECKED", "1", 1);

@@ -23,7 +23,7 @@ const RECYCLER_NAME: &str = "a recycler of Toft, for all allocations";
 const SCOPES_TRIED: usize = 3;
 /// Of these, those are chosen that save most in two runs.
 const SCOPES_CHOSEN_FROM: usize = 6;
-/// Pairs of each way before the first are left out. Of two equal ways, one is better in all of them in one case of twenty.
+/// Pairs of each way before the first are left out.
 const LEAST_PAIRS: usize = 3;
 /// The ways that are left then, as a rule: as it is, control, the best arena, the best malloc, the recycler.
 const LAST_WAYS: usize = 5;
@@ -78,7 +78,7 @@ fn leave_best(contenders: &mut [Contender], base: usize, kind: Range<usize>) -> 
     let lowest = figures.iter().map(|(_, f)| f.low).fold(f64::NEG_INFINITY, f64::max);
     let best = figures.iter().max_by(|(_, a), (_, b)| figure::rank(a, b)).map(|&(i, _)| savings(i));
     let usual = figure::median(contenders[base].samples.iter().map(|s| s.cpu).collect());
-    let margin = |f: &Figure| if (f.runs as usize) < LEAST_RUNS { 0.05 * usual } else { 0.0 };
+    let margin = |f: &Figure| if (f.runs as usize) < LEAST_RUNS { WIDTH * usual } else { 0.0 };
     for (i, _) in figures.iter().filter(|(_, f)| f.high < lowest - margin(f)) {
         contenders[*i].is_done = true;
     }

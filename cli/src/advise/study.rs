@@ -50,11 +50,12 @@ impl Study<'_> {
         let found = studied.filter_map(|c| self.proposal(c, &groups, &mut symbols)).collect();
         let holders = Holders::of(self.lifetimes);
         let every = groups.iter().map(|g| (g.site, g.count, g.bytes));
+        let whole = |_| usize::MAX;
         let sites = Sites {
-            all: self.by_path(every, false, SITES_KEPT, &mut symbols),
+            all: self.by_path(every, whole, false, SITES_KEPT, &mut symbols),
             temporary_objects: holders.temporary.iter().map(|(_, count, _)| count).sum(),
-            at_peak: self.by_path(holders.at_peak.into_iter(), false, HOLDERS_KEPT, &mut symbols),
-            temporary: self.by_path(holders.temporary.into_iter(), true, HOLDERS_KEPT, &mut symbols),
+            at_peak: self.by_path(holders.at_peak.into_iter(), whole, false, HOLDERS_KEPT, &mut symbols),
+            temporary: self.by_path(holders.temporary.into_iter(), whole, true, HOLDERS_KEPT, &mut symbols),
         };
         (found, sites)
     }
@@ -154,21 +155,8 @@ impl Study<'_> {
         let inside = groups
             .iter()
             .filter(|g| in_arena[g.site as usize] && g.owner != NO_OWNER && g.owner <= at[g.site as usize]);
-        let mut sums: FxHashMap<Vec<u64>, (u32, u64, u64)> = FxHashMap::default();
-        for g in inside {
-            let sum = sums.entry(self.path(g.site, usize::from(at[g.site as usize]))).or_insert((g.site, 0, 0));
-            sum.1 += g.count;
-            sum.2 += g.bytes;
-        }
-        let mut sums: Vec<_> = sums.into_values().collect();
-        sums.sort_unstable_by_key(|&(site, _, bytes)| (std::cmp::Reverse(bytes), site));
-        sums.truncate(SITES_SHOWN);
-        let site = |(site, count, bytes)| Site {
-            count,
-            bytes,
-            stack: self.stack(site, usize::from(at[site as usize]), symbols),
-        };
-        sums.into_iter().map(site).collect()
+        let objects = inside.map(|g| (g.site, g.count, g.bytes));
+        self.by_path(objects, |site| usize::from(at[site as usize]), false, SITES_SHOWN, symbols)
     }
 
     fn escapes(&self, groups: &[Group], at: &[u16], symbols: &mut Symbols) -> Vec<Escape> {
@@ -196,11 +184,18 @@ impl Study<'_> {
             .collect()
     }
 
-    /// Objects by their code path: those with the most bytes, or objects if `by_count`.
-    fn by_path(&self, all: impl Iterator<Item = Sum>, by_count: bool, most: usize, symbols: &mut Symbols) -> Vec<Site> {
+    /// Objects by their code path, up to the index `last` of a site's stack: those with the most bytes, or objects if `by_count`.
+    fn by_path(
+        &self,
+        all: impl Iterator<Item = Sum>,
+        last: impl Fn(u32) -> usize,
+        by_count: bool,
+        most: usize,
+        symbols: &mut Symbols,
+    ) -> Vec<Site> {
         let mut sums: FxHashMap<Vec<u64>, Sum> = FxHashMap::default();
         for (site, count, bytes) in all {
-            let sum = sums.entry(self.path(site, usize::MAX)).or_insert((site, 0, 0));
+            let sum = sums.entry(self.path(site, last(site))).or_insert((site, 0, 0));
             sum.1 += count;
             sum.2 += bytes;
         }
@@ -209,7 +204,7 @@ impl Study<'_> {
             (std::cmp::Reverse(if by_count { count } else { bytes }), site)
         });
         sums.truncate(most);
-        let site = |(site, count, bytes)| Site { count, bytes, stack: self.stack(site, usize::MAX, symbols) };
+        let site = |(site, count, bytes)| Site { count, bytes, stack: self.stack(site, last(site), symbols) };
         sums.into_iter().map(site).collect()
     }
 }
