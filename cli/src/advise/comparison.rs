@@ -6,7 +6,7 @@ use super::{
     is_libc,
     measure::{self, Program, Run},
     recording::Recording,
-    rounds::{self, Contender, Limit, Sample},
+    rounds::{self, Contender, Limit, Pair, Usage},
     study::{self, Proposal},
     trial::{Counts, Mode, Trial},
     verdict::{self, percent, WORTH},
@@ -25,8 +25,8 @@ const SCOPES_TRIED: usize = 3;
 const SCOPES_CHOSEN_FROM: usize = 6;
 /// Pairs of each way before the first are left out.
 const LEAST_PAIRS: usize = 3;
-/// The ways that are left then, as a rule: as it is, control, the best arena, the best malloc, the recycler.
-const LAST_WAYS: usize = 5;
+/// The ways that are left then, as a rule: the best arena, the best malloc, the recycler.
+const LAST_WAYS: usize = 3;
 /// An interval of a saving should be no wider, as a part of the program's time.
 const WIDTH: f64 = 0.05;
 /// With this many runs, or after these seconds, an interval that decides is narrow enough.
@@ -70,14 +70,12 @@ const ARENAS: usize = 2;
 
 /// The savings of the best contender of a kind. Those that are certainly worse are done: by an interval, or before there is
 /// one by 5 % of the program's time, since so few pairs say little.
-fn leave_best(contenders: &mut [Contender], base: usize, kind: Range<usize>) -> Option<Vec<f64>> {
-    let savings = |i: usize| saved(&contenders[base].samples, &contenders[i].samples);
-    let is_measured = |c: &Contender| c.failed.is_none() && !c.is_flawed && !c.samples.is_empty();
-    let running = kind.filter(|&i| is_measured(&contenders[i]));
-    let figures: Vec<_> = running.map(|i| (i, figure::of(savings(i)))).collect();
+fn leave_best(contenders: &mut [Contender], usual: f64, kind: Range<usize>) -> Option<Vec<f64>> {
+    let savings = |i: usize| saved(&contenders[i].pairs);
+    let measured = kind.filter(|&i| contenders[i].is_measured());
+    let figures: Vec<_> = measured.map(|i| (i, figure::of(savings(i)))).collect();
     let lowest = figures.iter().map(|(_, f)| f.low).fold(f64::NEG_INFINITY, f64::max);
     let best = figures.iter().max_by(|(_, a), (_, b)| figure::rank(a, b)).map(|&(i, _)| savings(i));
-    let usual = figure::median(contenders[base].samples.iter().map(|s| s.cpu).collect());
     let margin = |f: &Figure| if (f.runs as usize) < LEAST_RUNS { WIDTH * usual } else { 0.0 };
     for (i, _) in figures.iter().filter(|(_, f)| f.high < lowest - margin(f)) {
         contenders[*i].is_done = true;
@@ -85,19 +83,18 @@ fn leave_best(contenders: &mut [Contender], base: usize, kind: Range<usize>) -> 
     best
 }
 
-/// A value of each round in which both were run.
-fn pairs(a: &[Sample], b: &[Sample], of: impl Fn(&Sample, &Sample) -> f64) -> Vec<f64> {
-    a.iter().zip(b).map(|(a, b)| of(a, b)).collect()
+/// Seconds, from the ratio of the times of each pair: a slow phase of the machine makes both longer.
+fn saved(pairs: &[Pair]) -> Vec<f64> {
+    let usual = figure::median(pairs.iter().map(|p| p.base.cpu).collect());
+    pairs.iter().map(|p| usual * (1.0 - p.own.cpu / p.base.cpu.max(1e-6))).collect()
 }
 
-/// Seconds, from the ratio of the times of each round: a slow phase of the machine makes both longer.
-fn saved(a: &[Sample], b: &[Sample]) -> Vec<f64> {
-    let usual = figure::median(a.iter().map(|s| s.cpu).collect());
-    pairs(a, b, |a, b| usual * (1.0 - b.cpu / a.cpu.max(1e-6)))
+fn faults_saved(pairs: &[Pair]) -> f64 {
+    figure::median(pairs.iter().map(|p| p.base.faults - p.own.faults).collect())
 }
 
-fn faults_saved(a: &[Sample], b: &[Sample]) -> f64 {
-    figure::median(pairs(a, b, |a, b| a.faults - b.faults))
+fn cpu_of(usages: &[Usage]) -> Figure {
+    figure::of(usages.iter().map(|u| u.cpu).collect())
 }
 
 impl Comparison<'_> {
@@ -120,11 +117,10 @@ impl Comparison<'_> {
             mallocs: first_malloc..first_malloc + mallocs.len(),
             captured: tried.iter().map(|p| p.scope.captured).collect(),
         };
-        let arena = |trial| Contender::new(Some(&library), Some(trial));
-        let mut contenders = vec![Contender::new(None, None)];
-        contenders.push(control.as_ref().map_or_else(Contender::none, arena));
-        contenders.extend(arenas.iter().map(arena));
-        contenders.extend(mallocs.iter().map(|(_, library)| Contender::new(Some(library), None)));
+        let mut contenders = vec![Contender::plain()];
+        contenders.push(control.as_ref().map_or_else(Contender::none, |trial| Contender::control(&library, trial)));
+        contenders.extend(arenas.iter().map(|trial| Contender::arena(&library, trial, CONTROL)));
+        contenders.extend(mallocs.iter().map(|(_, library)| Contender::malloc(library, PLAIN)));
         let kinds = contenders.len();
         self.progress.step(format!(
             "running the program in {kinds} ways, by turns: {} with arenas, {} on other mallocs",
@@ -132,7 +128,7 @@ impl Comparison<'_> {
             mallocs.len()
         ));
         let ending = &self.first.ending;
-        rounds::run(&mut contenders, self.program, ending, self.limit, |c| self.is_enough(c, &ways))?;
+        rounds::run(&mut contenders, self.program, ending, self.limit, |c, rounds| self.is_enough(c, rounds, &ways))?;
         self.results(&contenders, &ways, tried, others, mallocs, notes)
     }
 
@@ -150,16 +146,16 @@ impl Comparison<'_> {
     /// ones if these take a fifth of the time.
     fn best(&self, mut tried: Vec<Proposal>, library: &Path, others: &mut Vec<Proposal>) -> Result<Vec<Proposal>> {
         let (control, arenas) = self.trials(&tried);
-        let runs = 2.0 * (1 + arenas.len()) as f64;
+        let runs = 4.0 * arenas.len() as f64;
         if tried.len() > SCOPES_TRIED && runs * self.wall < self.limit.left() / 5.0 {
             self.progress.step(format!("choosing {SCOPES_TRIED} of {} scopes", tried.len()));
-            let trials = control.iter().chain(&arenas);
-            let mut contenders: Vec<_> = trials.map(|t| Contender::new(Some(library), Some(t))).collect();
+            let mut contenders: Vec<_> = control.iter().map(|trial| Contender::control(library, trial)).collect();
+            contenders.extend(arenas.iter().map(|trial| Contender::arena(library, trial, 0)));
             let ending = &self.first.ending;
-            rounds::run(&mut contenders, self.program, ending, self.limit, |c| {
-                c[0].samples.len() >= 2 || c[0].failed.is_some()
+            rounds::run(&mut contenders, self.program, ending, self.limit, |c, rounds| {
+                rounds >= 2 || c[0].failed.is_some()
             })?;
-            let saving = |c: &Contender| figure::median(saved(&contenders[0].samples, &c.samples));
+            let saving = |c: &Contender| figure::median(saved(&c.pairs));
             let savings: Vec<f64> = contenders[1..].iter().map(saving).collect();
             let mut found: Vec<_> = tried.into_iter().zip(savings).collect();
             let first = found.remove(0); // two runs do not refute it
@@ -181,8 +177,8 @@ impl Comparison<'_> {
     fn keep_to_time(&self, tried: &mut Vec<Proposal>, mallocs: &mut Vec<(String, PathBuf)>, notes: &mut Vec<String>) {
         let all = (tried.len(), mallocs.len());
         loop {
-            let ways = 1 + usize::from(!tried.is_empty()) + tried.len() + mallocs.len();
-            let runs = LEAST_PAIRS * ways + (LEAST_RUNS - LEAST_PAIRS) * LAST_WAYS.min(ways);
+            let ways = tried.len() + mallocs.len();
+            let runs = 2 * (LEAST_PAIRS * ways + (LEAST_RUNS - LEAST_PAIRS) * LAST_WAYS.min(ways));
             if runs as f64 * self.wall <= self.limit.left() {
                 break;
             }
@@ -224,26 +220,25 @@ impl Comparison<'_> {
 
     /// Whether the verdict is decided, and the intervals that it states are narrow. The pairs that are left go to the ways that
     /// can still decide it: others of their kind are worse, or it is an arena that saves less than 3 %, or too large.
-    fn is_enough(&self, contenders: &mut [Contender], ways: &Ways) -> bool {
-        let runs = contenders[PLAIN].samples.len();
+    fn is_enough(&self, contenders: &mut [Contender], rounds: usize, ways: &Ways) -> bool {
         if contenders[PLAIN].failed.is_some() {
             return true;
         }
         for (contender, &captured) in contenders[ARENAS..].iter_mut().zip(&ways.captured) {
-            contender.is_flawed = contender.samples.last().is_some_and(|s| flaw(captured, &s.counts).is_some());
+            contender.is_flawed = contender.pairs.last().is_some_and(|p| flaw(captured, &p.counts).is_some());
             contender.is_done |= contender.is_flawed;
         }
-        if self.arguments.quick || runs < LEAST_PAIRS {
-            return runs >= LEAST_RUNS;
+        if self.arguments.quick || rounds < LEAST_PAIRS {
+            return rounds >= LEAST_RUNS;
         }
         contenders[ways.too_large.clone()].iter_mut().for_each(|c| c.is_done = true);
-        let cpu = figure::median(contenders[PLAIN].samples.iter().map(|s| s.cpu).collect());
+        let cpu = cpu_of(&contenders[PLAIN].usages).median;
         let elapsed = self.arguments.seconds - self.limit.left();
-        let is_long = runs >= LEAST_RUNS && (runs >= RUNS || elapsed >= SECONDS);
-        let arena = leave_best(contenders, CONTROL, ways.arenas.clone());
-        let malloc = leave_best(contenders, PLAIN, ways.mallocs.clone());
+        let is_long = rounds >= LEAST_RUNS && (rounds >= RUNS || elapsed >= SECONDS);
+        let arena = leave_best(contenders, cpu, ways.arenas.clone());
+        let malloc = leave_best(contenders, cpu, ways.mallocs.clone());
         // The recycler, which is the first malloc, has the runs of an interval in any case.
-        if runs < LEAST_RUNS && !ways.mallocs.is_empty() {
+        if rounds < LEAST_RUNS && !ways.mallocs.is_empty() {
             contenders[ways.mallocs.start].is_done = false;
         }
         let figures = [&arena, &malloc].map(|saved| saved.clone().map(figure::of));
@@ -251,7 +246,6 @@ impl Comparison<'_> {
         if is_long && figures[0].is_some_and(|f| side(&f, WORTH * cpu) == Side::Below) {
             contenders[ways.arenas.clone()].iter_mut().for_each(|c| c.is_done = true);
         }
-        contenders[CONTROL].is_done = !contenders[ARENAS..ways.mallocs.start].iter().any(Contender::is_active);
         is_long
             && figures.iter().flatten().all(|f| f.high - f.low <= WIDTH * cpu || side(f, WORTH * cpu) == Side::Below)
             && verdict::of(cpu, figures[0].as_ref(), figures[1].as_ref(), beyond.as_ref()) != Verdict::NotDecided
@@ -266,22 +260,22 @@ impl Comparison<'_> {
         mallocs: Vec<(String, PathBuf)>,
         notes: &mut Vec<String>,
     ) -> Result<Measured> {
-        let plain = &contenders[0].samples;
-        anyhow::ensure!(contenders[0].failed.is_none() && !plain.is_empty(), ENDS_DIFFER);
+        let plain = &contenders[PLAIN].usages;
+        anyhow::ensure!(contenders[PLAIN].failed.is_none() && !plain.is_empty(), ENDS_DIFFER);
         let mut found = Vec::new();
         for (i, (name, _)) in mallocs.into_iter().enumerate() {
             let contender = &contenders[ways.mallocs.start + i];
             match &contender.failed {
                 Some(ending) => notes.push(format!("On {name} the program ends {ending}, and it is left out.")),
                 None => {
-                    let saving = figure::of(saved(plain, &contender.samples));
-                    found.push((Malloc { name, saving, faults: faults_saved(plain, &contender.samples) }, contender));
+                    let saving = figure::of(saved(&contender.pairs));
+                    found.push((Malloc { name, saving, faults: faults_saved(&contender.pairs) }, contender));
                 }
             }
         }
         found.sort_by(|(a, _), (b, _)| b.saving.median.total_cmp(&a.saving.median));
         let best = found.iter().max_by(|(a, _), (b, _)| figure::rank(&a.saving, &b.saving));
-        let best = best.map(|(_, contender)| saved(plain, &contender.samples));
+        let best = best.map(|(_, contender)| saved(&contender.pairs));
         let mut scopes = Vec::new();
         for (i, Proposal { mut scope, .. }) in tried.into_iter().enumerate() {
             let (control, arena) = (&contenders[CONTROL], &contenders[ARENAS + i]);
@@ -298,8 +292,8 @@ impl Comparison<'_> {
             order(b).cmp(&order(a)).then(verdict::saving(b).total_cmp(&verdict::saving(a)))
         });
         Ok(Measured {
-            cpu: figure::of(plain.iter().map(|s| s.cpu).collect()),
-            faults: figure::median(plain.iter().map(|s| s.faults).collect()),
+            cpu: cpu_of(plain),
+            faults: figure::median(plain.iter().map(|u| u.faults).collect()),
             mallocs: found.into_iter().map(|(malloc, _)| malloc).collect(),
             scopes,
         })
@@ -337,7 +331,7 @@ fn trial_of(
         *reason = format!("not measured: in the trial the program ends {ending}");
         return None;
     }
-    let counts = arena.samples.last()?.counts;
+    let counts = arena.pairs.last()?.counts;
     if let Some(flaw) = flaw(captured, &counts) {
         *reason = format!("not measured: {flaw}");
         return None;
@@ -345,15 +339,14 @@ fn trial_of(
     if counts.refused * 100 > captured {
         *reason = format!("no arena had memory for {} objects", counts.refused);
     }
-    let (control, arena) = (&control.samples, &arena.samples);
-    let hooks = saved(control, arena);
+    let hooks = saved(&arena.pairs);
     let beyond = best.map(|best| verdict::beyond(&hooks, best));
-    let without_traversal = hooks.iter().zip(arena).map(|(saved, a)| saved + a.counts.traversal);
+    let without_traversal = hooks.iter().zip(&arena.pairs).map(|(saved, p)| saved + p.counts.traversal);
     Some(advice::Trial {
         without_traversal: figure::of(without_traversal.collect()),
         hooks: figure::of(hooks),
         beyond_malloc: beyond,
-        faults: faults_saved(control, arena),
+        faults: faults_saved(&arena.pairs),
         routed: counts.routed,
         instances: counts.instances,
         left: counts.left,
