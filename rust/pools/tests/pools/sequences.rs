@@ -18,15 +18,15 @@ pub fn steps(kinds: u8, most: usize) -> impl Strategy<Value = Vec<Step>> {
 
 /// A destructor, a clone or a closure panics at the k-th call, for each k until none does: the call leaves the sequence
 /// consistent, and every value is dropped once. `more` are the changes of this type.
-pub fn shake<S: Sequence + Default>(more: &[Action<S>]) {
+pub fn shake<S: Sequence>(empty: fn() -> S, more: &[Action<S>]) {
     let actions: [Action<S>; 8] = [
         ("clear", |values| values.clear()),
         ("retain", |values| values.retain_numbers(|n| n % 2 == 0)),
         ("retain with a panic", |values| {
             values.retain_numbers(|n| if n == 5 { panic!("of the closure") } else { n % 2 == 0 })
         }),
-        ("into_iter", |values| drop(core::mem::take(values).owned().nth(3))),
-        ("drop", |values| drop(core::mem::take(values))),
+        ("into_iter", |values| drop(values.take().owned().nth(3))),
+        ("drop", |values| drop(values.take())),
         ("clone", |values| drop(values.clone())),
         ("clone and drop", |values| *values = values.clone()),
         ("extend", |values| {
@@ -39,7 +39,7 @@ pub fn shake<S: Sequence + Default>(more: &[Action<S>]) {
         for k in (0..20).step_by(FEWER) {
             for clones in [false, true] {
                 let ledger = Ledger::new();
-                let mut values = S::default();
+                let mut values = empty();
                 // A queue's values wrap around the end of the memory.
                 let first = if S::TWO_ENDS { 4 } else { 0 };
                 values.add_all((first..9).map(|n| twin(&ledger, n)));
@@ -68,7 +68,7 @@ pub fn shake<S: Sequence + Default>(more: &[Action<S>]) {
 pub fn starve<S: Sequence>(mut values: S, memory: &Failing) -> bool {
     let (ledger, mut model) = (Ledger::new(), Vec::new());
     for n in 0..100 / FEWER as i64 {
-        let at = if S::TWO_ENDS { n as usize * 7 % (model.len() + 1) } else { model.len() };
+        let at = S::place(n as usize, model.len());
         match values.add_at(at, twin(&ledger, n)) {
             Ok(()) => model.insert(at, n),
             Err(CapacityError(value)) => assert_eq!(out(value), n),
@@ -118,68 +118,63 @@ impl Page {
     }
 }
 
+/// `$Grows` are the layouts of sequences that grow.
 macro_rules! sequence_tests {
-    ($Name:ident, $push:ident, $($more:tt)*) => {
-        fn play_all<L: Look>(steps: &[crate::look::Step]) {
-            use crate::sequence_model::play;
-            play($Name::<Twin, L, _>::new_in(Heap), steps);
-            play($Name::<Twin, L, _>::with_capacity_in(9, Heap), steps);
+    ($Name:ident, $push:ident, [$($Grows:ident)*], $($more:tt)*) => {
+        fn play_fixed<L: Look>(steps: &[crate::look::Step]) {
             for n in [13, 8, 0] {
-                play($Name::<Twin, L, _>::fixed_in(n, Heap), steps);
+                crate::sequence_model::play($Name::<Twin, L, _>::fixed_in(n, Heap), steps);
             }
-            play($Name::<Twin, L, _>::new_in(&Arena::new()), steps);
-            play($Name::<Twin, L, _>::new_in(Blocks(Pages::new())), steps);
-            let memory = Failing::new();
-            play($Name::<Twin, L, _>::new_in(Shared(&memory)), steps);
-            assert_eq!(memory.bytes_out(), 0);
         }
 
         proptest::proptest! {
             #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
 
             #[test]
-            fn rows_match_the_model(steps in crate::sequences::steps(kinds::<$Name<Twin>>(), 140)) {
-                play_all::<Rows>(&steps);
-            }
-
-            #[test]
-            fn columns_match_the_model(steps in crate::sequences::steps(kinds::<$Name<Twin>>(), 140)) {
-                play_all::<Columns>(&steps);
+            fn values_match_the_model(steps in crate::sequences::steps(kinds::<$Name<Twin>>(), 140)) {
+                use crate::sequence_model::play;
+                play_fixed::<Rows>(&steps);
+                play_fixed::<Columns>(&steps);
+                $({
+                    play($Name::<Twin, $Grows, _>::new_in(Heap), &steps);
+                    play($Name::<Twin, $Grows, _>::with_capacity_in(9, Heap), &steps);
+                    play($Name::<Twin, $Grows, _>::new_in(&Arena::new()), &steps);
+                    play($Name::<Twin, $Grows, _>::new_in(Blocks(Pages::new())), &steps);
+                    let memory = Failing::new();
+                    play($Name::<Twin, $Grows, _>::new_in(Shared(&memory)), &steps);
+                    assert_eq!(memory.bytes_out(), 0);
+                })*
             }
         }
 
         #[test]
         #[cfg_attr(target_family = "wasm", ignore)]
         fn panics_of_values_leave_it_consistent() {
-            fn shake<L: Look>() {
-                crate::sequences::shake::<$Name<Twin, L>>(&[$($more)*]);
+            fn shake<L: Look>(empty: fn() -> $Name<Twin, L>) {
+                crate::sequences::shake(empty, &[$($more)*]);
             }
-            shake::<Rows>();
-            shake::<Columns>();
+            shake::<Rows>(|| $Name::fixed_in(16, Heap));
+            shake::<Columns>(|| $Name::new_in(Heap));
         }
 
         #[test]
         #[cfg_attr(target_family = "wasm", ignore)]
         fn out_of_memory_changes_nothing() {
-            fn starve<L: Look>() {
-                for k in 0.. {
-                    let memory = Failing::after(k);
-                    let all = crate::sequences::starve($Name::<Twin, L, _>::new_in(Shared(&memory)), &memory);
-                    assert_eq!(memory.bytes_out(), 0);
-                    if all {
-                        assert!(k > 3, "memory was requested");
-                        return;
-                    }
+            $(for k in 0.. {
+                let memory = Failing::after(k);
+                let all = crate::sequences::starve($Name::<Twin, $Grows, _>::new_in(Shared(&memory)), &memory);
+                assert_eq!(memory.bytes_out(), 0);
+                if all {
+                    assert!(k > 3, "memory was requested");
+                    break;
                 }
-            }
-            starve::<Rows>();
-            starve::<Columns>();
+            })*
         }
 
         #[test]
         fn alignments_are_kept() {
             fn aligned<M: Memory>(memory: M) {
-                let mut values = $Name::<Page, Rows, M>::new_in(memory);
+                let mut values = $Name::<Page, Rows, M>::fixed_in(20, memory);
                 for n in 0..20 {
                     values.$push(Page(n));
                     assert!(values.iter().all(Page::is_aligned));
@@ -195,18 +190,19 @@ macro_rules! sequence_tests {
         fn it_grows_while_a_scope_of_its_arena_is_open() {
             let mut arena = Arena::new();
             {
-                let mut values = $Name::<u64, Rows, _>::new_in(&arena);
-                values.extend(0..5);
+                let pair = |n: i64| Pair(n, -n);
+                let mut values = $Name::<Pair<i64, i64>, Columns, _>::new_in(&arena);
+                values.extend((0..5).map(pair));
                 arena.scope(|scope| {
                     let inner = scope.alloc(7_u64);
-                    let mut other = $Name::<u64, Rows, _>::new_in(scope);
+                    let mut other = $Name::<Pair<i64, i64>, Columns, _>::new_in(scope);
                     for n in 5..500 {
-                        values.$push(n);
-                        other.$push(n);
+                        values.$push(pair(n));
+                        other.$push(pair(n));
                     }
-                    assert!(*inner == 7 && other.iter().copied().eq(5..500));
+                    assert!(*inner == 7 && other.iter().map(|(a, b)| (*a, -*b)).eq((5..500).map(|n| (n, n))));
                 });
-                assert!(values.iter().copied().eq(0..500));
+                assert!(values.iter().map(|(a, b)| (*a, -*b)).eq((0..500).map(|n| (n, n))));
             }
             arena.reset();
         }
