@@ -83,9 +83,6 @@ impl Look for Columns {
     }
 }
 
-/// A change of a collection, and its name.
-pub type Action<C> = (&'static str, fn(&mut C));
-
 /// An operation, and two numbers that select its target.
 pub type Step = (u8, u8, u8);
 

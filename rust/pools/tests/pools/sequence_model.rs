@@ -56,8 +56,6 @@ pub trait Sequence: Sized + Clone {
         Self::L: 'a;
     fn add_all(&mut self, values: impl Iterator<Item = Twin>);
     fn owned(self) -> impl DoubleEndedIterator<Item = Twin> + ExactSizeIterator;
-    /// The values; an empty sequence with as many slots takes their place.
-    fn take(&mut self) -> Self;
 }
 
 /// The methods that differ in their names or not at all.
@@ -94,10 +92,6 @@ macro_rules! sequence {
         }
         fn owned(self) -> impl DoubleEndedIterator<Item = Twin> + ExactSizeIterator {
             self.into_iter()
-        }
-        fn take(&mut self) -> Self {
-            let empty = Self::fixed_in(self.capacity(), self.memory().clone());
-            core::mem::replace(self, empty)
         }
     };
 }
@@ -369,11 +363,12 @@ impl<L: Look, M: Memory + Clone> Sequence for Queue<Twin, L, M> {
     }
 
     fn retain_numbers(&mut self, mut keeps: impl FnMut(i64) -> bool) {
-        let keeps: Vec<bool> = self.iter().map(|value| keeps(L::number(value))).collect();
-        let values = keeps.into_iter().map(|keeps| (keeps, Queue::pop_front(self).unwrap()));
-        let (kept, dropped): (Vec<_>, Vec<_>) = values.partition(|(keeps, _)| *keeps);
-        self.extend(kept.into_iter().map(|(_, value)| value));
-        drop(dropped);
+        for _ in 0..self.len() {
+            let value = Queue::pop_front(self).unwrap();
+            if keeps(value.1) {
+                self.push_back(value);
+            }
+        }
     }
 
     fn cut(&mut self, i: usize) {

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use crate::failing::Failing;
 use crate::ledger::{panics, Ledger};
-use crate::look::{out, twin, Action, Step, FEWER};
+use crate::look::{out, twin, Step, FEWER};
 use crate::sequence_model::Sequence;
 use proptest::prelude::{any, Strategy};
 use toft_pools::CapacityError;
@@ -14,54 +14,6 @@ use toft_pools::CapacityError;
 /// tenth of the time.
 pub fn steps(kinds: u8, most: usize) -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec((0..kinds, any::<u8>(), any::<u8>()), 0..if cfg!(miri) { most / 4 } else { most })
-}
-
-/// A destructor, a clone or a closure panics at the k-th call, for each k until none does: the call leaves the sequence
-/// consistent, and every value is dropped once. `more` are the changes of this type.
-pub fn shake<S: Sequence>(empty: fn() -> S, more: &[Action<S>]) {
-    let actions: [Action<S>; 8] = [
-        ("clear", |values| values.clear()),
-        ("retain", |values| values.retain_numbers(|n| n % 2 == 0)),
-        ("retain with a panic", |values| {
-            values.retain_numbers(|n| if n == 5 { panic!("of the closure") } else { n % 2 == 0 })
-        }),
-        ("into_iter", |values| drop(values.take().owned().nth(3))),
-        ("drop", |values| drop(values.take())),
-        ("clone", |values| drop(values.clone())),
-        ("clone and drop", |values| *values = values.clone()),
-        ("extend", |values| {
-            let all: Vec<_> = values.clone().owned().collect();
-            while values.pop().is_some() {}
-            values.add_all(all.iter().cloned());
-        }),
-    ];
-    for (name, action) in actions.iter().chain(more) {
-        for k in (0..20).step_by(FEWER) {
-            for clones in [false, true] {
-                let ledger = Ledger::new();
-                let mut values = empty();
-                // A queue's values wrap around the end of the memory.
-                let first = if S::TWO_ENDS { 4 } else { 0 };
-                values.add_all((first..9).map(|n| twin(&ledger, n)));
-                (0..first).rev().for_each(|n| assert!(values.add_at(0, twin(&ledger, n)).is_ok()));
-                if clones {
-                    ledger.panic_at_clone(k);
-                } else {
-                    ledger.panic_at_drop(k);
-                }
-                let _ = panics(|| action(&mut values));
-                ledger.calm();
-                let left: Vec<i64> = values.numbers().collect();
-                assert!(name.starts_with("resize") || left.is_sorted(), "{name} {k}: {left:?}");
-                assert_eq!((ledger.live(), values.size().0), (left.len(), left.len()), "{name} {k}");
-                assert!(values.numbers().rev().eq(left.iter().rev().copied()), "{name} {k}");
-                assert!(values.add_at(left.len(), twin(&ledger, 99)).is_ok());
-                assert!(values.add_at(0, twin(&ledger, 98)).is_ok());
-                drop(values);
-                ledger.assert_empty();
-            }
-        }
-    }
 }
 
 /// Fills a sequence whose memory fails at some request: what fails changes nothing. Returns whether no request failed.
@@ -120,7 +72,7 @@ impl Page {
 
 /// `$Grows` are the layouts of sequences that grow.
 macro_rules! sequence_tests {
-    ($Name:ident, $push:ident, [$($Grows:ident)*], $($more:tt)*) => {
+    ($Name:ident, $push:ident, [$($Grows:ident)*]) => {
         fn play_fixed<L: Look>(steps: &[crate::look::Step]) {
             for n in [13, 8, 0] {
                 crate::sequence_model::play($Name::<Twin, L, _>::fixed_in(n, Heap), steps);
@@ -145,16 +97,6 @@ macro_rules! sequence_tests {
                     assert_eq!(memory.bytes_out(), 0);
                 })*
             }
-        }
-
-        #[test]
-        #[cfg_attr(target_family = "wasm", ignore)]
-        fn panics_of_values_leave_it_consistent() {
-            fn shake<L: Look>(empty: fn() -> $Name<Twin, L>) {
-                crate::sequences::shake(empty, &[$($more)*]);
-            }
-            shake::<Rows>(|| $Name::fixed_in(16, Heap));
-            shake::<Columns>(|| $Name::new_in(Heap));
         }
 
         #[test]

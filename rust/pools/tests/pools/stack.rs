@@ -10,14 +10,7 @@ use crate::sequences::{sequence_tests, Noted, Page};
 use toft::{Arena, Blocks, Heap, Memory, Pages};
 use toft_pools::{Columns, Rows, Stack};
 
-sequence_tests!(
-    Stack,
-    push,
-    [Columns],
-    ("truncate", |stack| stack.truncate(2)),
-    ("drain", |stack| drop(stack.drain(1..5))),
-    ("drain some", |stack| drop(stack.drain(..).nth(2))),
-);
+sequence_tests!(Stack, push, [Columns]);
 
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
