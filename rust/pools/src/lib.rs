@@ -31,7 +31,8 @@
 //! * **Field layout**: [`Rows`] keeps each value together (array of structs), [`Columns`] each field (struct of
 //!   arrays). The columns of an ordered map are those of its values.
 //! * **Capacity**: `new` and `with_capacity` create a collection that grows, a stack or queue of columns only; `fixed(n)`
-//!   creates one of `n` slots. When these are full, a call panics, and its `try_` variant returns the value in a [`CapacityError`].
+//!   creates one of `n` slots. When these are full, a call panics, and its `try_` variant returns the value in a
+//!   [`CapacityError`].
 //! * **Memory**: [`Heap`], `&Arena`, the [`Blocks`] of a source, or an implementation of [`Memory`].
 //! * **Key** of a pool: a [`Handle`] with a generation of 32, 16 or 8 bits, or `u16`, `u32`, `u64` or `usize` without
 //!   one.
