@@ -11,7 +11,7 @@ use toft::collections as native;
 #[doc(inline)]
 pub use toft::collections::string::{Drain, FromUtf16Error};
 
-use super::forward::{forward_mut, forward_ref};
+use crate::forward::{forward_mut, forward_ref};
 use super::Vec;
 use crate::Bump;
 

@@ -10,7 +10,7 @@ use toft::collections as native;
 pub use toft::collections::vec::{Drain, IntoIter, Splice};
 
 pub use super::drain_filter::DrainFilter;
-use super::forward::{forward_mut, forward_ref};
+use crate::forward::{forward_mut, forward_ref};
 use super::CollectionAllocErr;
 use crate::Bump;
 
