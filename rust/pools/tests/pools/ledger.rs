@@ -48,7 +48,6 @@ impl Ledger {
         self.0.fatal_clone.set(self.0.clones.get() + n);
     }
 
-
     #[track_caller]
     pub fn assert_empty(&self) {
         assert!(self.0.live.borrow().is_empty(), "never dropped: {:?}", self.0.live.borrow());
