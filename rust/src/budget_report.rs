@@ -63,7 +63,7 @@ pub(crate) trait Reported: Send + Sync {
     fn report(&self, root: Option<u64>) -> Option<BudgetReport>;
 }
 
-/// The budgets by their numbers, which rise. A budget that has gone leaves an empty place.
+/// The budgets by their numbers, which rise. A budget that was dropped leaves an empty place.
 struct All {
     last: u64,
     budgets: Vec<(u64, Option<Weak<dyn Reported>>)>,
