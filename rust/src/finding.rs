@@ -195,7 +195,7 @@ impl Finding {
     const LAST: &str = "exceeded";
 
     /// What was found, without its place.
-    fn describe(&self, f: &mut impl Write, with_address: bool) -> fmt::Result {
+    fn describe(&self, f: &mut dyn Write, with_address: bool) -> fmt::Result {
         let at = |address: &usize| if with_address { alloc::format!(" at {address:#x}") } else { String::new() };
         match self {
             Finding::Corrupt { size, address, offset, written, .. } => {
@@ -272,7 +272,7 @@ impl Finding {
 
 /// A string of JSON.
 #[cfg(feature = "std")]
-struct Quoted<'a>(&'a str);
+pub(crate) struct Quoted<'a>(pub(crate) &'a str);
 
 #[cfg(feature = "std")]
 impl fmt::Display for Quoted<'_> {

@@ -45,10 +45,16 @@ mod catching {
     pub fn resuming_panics<R>(f: impl FnOnce() -> R) -> R {
         let outer = FIRST.try_with(Cell::take).ok().flatten();
         let result = f();
+        resume(outer);
+        result
+    }
+
+    /// Resumes the panic that was stored since `outer` was taken, and stores that again.
+    fn resume(outer: Option<Box<dyn Any + Send>>) {
         let mine = FIRST.try_with(|first| first.replace(outer)).ok().flatten();
         match mine {
             Some(panic) if !std::thread::panicking() => resume_unwind(panic),
-            _ => result,
+            _ => {}
         }
     }
 }

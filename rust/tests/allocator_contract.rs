@@ -8,11 +8,15 @@
     feature = "allocator-api2-04"
 ))]
 
+#[path = "common/random.rs"]
+mod random;
+
 use std::alloc::Layout;
 use std::ptr::NonNull;
 
 use std::sync::atomic::AtomicUsize;
 
+use random::Random;
 use toft::{
     ArcArena, Arena, Blocks, Counted, Heap, Leases, Memory, Pages, RcArena, Recycler, SharedArena, SyncRecycler,
     TaskArena,
@@ -22,14 +26,7 @@ const SEEDS: u64 = if cfg!(miri) { 1 } else { 3 };
 const STEPS: usize = if cfg!(miri) { 20 } else { 1500 };
 const LIVE_MAX: usize = 30;
 
-struct Random(u64);
-
 impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        ((self.0 >> 33) as usize) % n
-    }
-
     fn layout(&mut self) -> Layout {
         let most = [1, 9, 100, 700, 9000][self.below(5)];
         let align = 1 << [0, 3, self.below(7), self.below(13)][self.below(4)];
@@ -138,7 +135,7 @@ fn is_zero(p: NonNull<u8>, from: usize, to: usize) -> bool {
 }
 
 fn drive(of: &dyn Calls, seed: u64) {
-    let mut random = Random(seed);
+    let mut random = Random(seed + 1);
     let mut live: Vec<Object> = Vec::new();
     for step in 0..STEPS {
         let seed = step as u8;

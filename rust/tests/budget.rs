@@ -94,6 +94,21 @@ fn a_report_is_of_the_tree() {
 }
 
 #[test]
+fn reports_keep_the_order_of_creation_when_budgets_are_dropped() {
+    let root = Budget::new(BudgetOptions::new());
+    let mut children: Vec<_> = (0..100).map(|i| root.child(BudgetOptions::new().name(i.to_string()))).collect();
+    for step in [2, 3, 7] {
+        let mut i = 0;
+        children.retain(|_| {
+            i += 1;
+            i % step == 0
+        });
+        children.push(root.child(BudgetOptions::new().name(format!("after {step}"))));
+        assert!(root.report()[1..].iter().map(|report| &*report.name).eq(children.iter().map(Budget::name)));
+    }
+}
+
+#[test]
 fn a_refusal_calls_back_once() {
     let calls = Arc::new(Mutex::new((0, 0, None::<Arena>, false)));
     let seen = calls.clone();

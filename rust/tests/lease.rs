@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
+#[path = "common/random.rs"]
+mod random;
 #[path = "common/strict.rs"]
 mod strict;
 
@@ -13,21 +15,12 @@ use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Barrier, Mutex, Once};
 use std::thread;
 
+use random::Random;
 use toft::{Arena, InitError, Keep, Lease, Leases, Parcel, TaskArena};
 
 const MIRI: bool = cfg!(miri);
 const THREADS: usize = if MIRI { 3 } else { 8 };
 const ROUNDS: usize = if MIRI { 12 } else { 4000 };
-
-/// A deterministic pseudo-random generator.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        ((self.0 >> 33) as usize) % n
-    }
-}
 
 /// Allocates a few slices filled with the tag of their owner.
 fn fill<'a>(arena: &'a Arena, random: &mut Random, tag: u64) -> Vec<&'a mut [u64]> {
@@ -82,7 +75,7 @@ fn threads_share_a_cache_and_no_arena() {
         .map(|t| {
             let (leases, dropped) = (leases.clone(), dropped.clone());
             thread::spawn(move || {
-                let mut random = Random(t as u64);
+                let mut random = Random(t as u64 + 1);
                 for round in 0..ROUNDS {
                     let tag = (t as u64) << 40 | (round as u64) << 8;
                     let lease = leases.get();
@@ -197,7 +190,7 @@ fn statistics_and_trims_during_leases() {
         for t in 0..THREADS {
             let leases = &leases;
             s.spawn(move || {
-                let mut random = Random(t as u64);
+                let mut random = Random(t as u64 + 1);
                 for round in 0..ROUNDS as u64 / 4 {
                     match (t + round as usize) % 8 {
                         0 => leases.trim(),
@@ -565,7 +558,7 @@ fn threads_share_a_task_arena() {
             for t in 0..THREADS as u64 {
                 let (arena, dropped) = (&arena, &dropped);
                 s.spawn(move || {
-                    let mut random = Random(t);
+                    let mut random = Random(t + 1);
                     let mut kept = vec![];
                     for round in 0..ROUNDS as u64 / 20 {
                         let tag = t << 40 | round << 8;

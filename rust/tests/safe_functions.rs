@@ -47,7 +47,6 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("buffer.rs", "base", NEW_MEMORY),
     ("buffer.rs", "replace", NEW_MEMORY),
     ("bumpalo/allocate.rs", "alloc_layout", NEW_MEMORY),
-    ("bumpalo/allocate.rs", "try_alloc_layout", NEW_MEMORY),
     ("bumpalo/boxed.rs", "into_raw", ADDRESS),
     ("collections/string/mod.rs", "into_raw_parts", ADDRESS),
     ("collections/vec/mod.rs", "as_mut_ptr", ADDRESS),

@@ -4,6 +4,8 @@
 
 #[path = "common/blocks.rs"]
 mod blocks;
+#[path = "common/random.rs"]
+mod random;
 #[path = "common/strict.rs"]
 mod strict;
 
@@ -13,20 +15,12 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use blocks::Blocks;
+use random::Random;
 use toft::Heap;
 use toft::{Keep, Limited, Local, SharedArena, Source};
 
 const MIRI: bool = cfg!(miri);
 const THREADS: usize = if MIRI { 3 } else { 8 };
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        ((self.0 >> 33) as usize) % n
-    }
-}
 
 /// An allocation of a thread: address, size, and the byte written there.
 struct Piece {
@@ -73,7 +67,7 @@ fn check(pieces: &mut [Piece]) {
 
 /// Allocates one half from the arena itself, and the other from a part of it.
 fn fill<S: Source>(arena: &SharedArena<S>, thread: usize, round: usize) -> Vec<Piece> {
-    let (local, mut random) = (arena.local(), Random((thread * 1000 + round) as u64));
+    let (local, mut random) = (arena.local(), Random((thread * 1000 + round) as u64 + 1));
     (0..if MIRI { 30 } else { 1500 })
         .map(|i| {
             let layout = layout(&mut random);

@@ -99,50 +99,86 @@ fn promised<T>(item: Option<T>) -> T {
     }
 }
 
-// ---- values ----
+// ---- the calls ----
+
+/// Pairs of a call and its `try_` variant, each with the pair of [`Allocate`] that it is, and the arguments of that.
+macro_rules! calls {
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident | $try_name:ident[$($generics:tt)*](
+            $this:ident $(, $arg:ident: $of:ty)*
+        ) -> $out:ty = $call:ident | $try_call:ident($($passed:expr),*);
+    )*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        #[track_caller]
+        pub fn $name<$($generics)*>(&$this $(, $arg: $of)*) -> $out {
+            Allocate::$call($this, $($passed),*)
+        }
+
+        #[doc = concat!("As [`", stringify!($name), "`](Bump::", stringify!($name), "), with an error instead of the panic.")]
+        #[inline(always)]
+        #[track_caller]
+        pub fn $try_name<$($generics)*>(&$this $(, $arg: $of)*) -> Result<$out, AllocErr> {
+            Allocate::$try_call($this, $($passed),*)
+        }
+    )*};
+}
 
 impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
-    /// Moves a value into the arena. Its destructor does not run.
-    ///
-    /// # Panics
-    /// If there is no memory or the limit is reached, as all calls here without `try`.
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc<T>(&self, val: T) -> &mut T {
-        Allocate::alloc(self, val)
-    }
+    calls! {
+        /// Moves a value into the arena. Its destructor does not run. A call that fails with an error drops the value.
+        ///
+        /// # Panics
+        /// If there is no memory or the limit is reached, as all calls here without `try`.
+        fn alloc | try_alloc[T](self, val: T) -> &mut T = alloc | try_alloc(val);
 
-    /// As [`alloc`](Bump::alloc), with an error instead of the panic. The value is dropped then.
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc<T>(&self, val: T) -> Result<&mut T, AllocErr> {
-        Allocate::try_alloc(self, val)
-    }
+        /// Makes a value where it stays: `f` may write it there directly. It may use the arena itself. Without memory
+        /// `f` does not run.
+        ///
+        /// ```
+        /// let bump = toft_bumpalo::Bump::new();
+        /// let page = bump.alloc_with(|| [0u8; 4096]);
+        /// assert_eq!(page.len(), 4096);
+        /// ```
+        fn alloc_with | try_alloc_with[F: FnOnce() -> T, T](self, f: F) -> &mut T = alloc_with | try_alloc_with(f);
 
-    /// Makes a value where it stays: `f` may write it there directly. It may use the arena itself.
-    ///
-    /// ```
-    /// let bump = toft_bumpalo::Bump::new();
-    /// let page = bump.alloc_with(|| [0u8; 4096]);
-    /// assert_eq!(page.len(), 4096);
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_with<F, T>(&self, f: F) -> &mut T
-    where
-        F: FnOnce() -> T,
-    {
-        Allocate::alloc_with(self, f)
-    }
+        /// Memory of any layout. For a size of 0: an address that must not be read.
+        fn alloc_layout | try_alloc_layout[](self, layout: Layout) -> NonNull<u8> =
+            alloc_layout | try_alloc_layout(layout);
 
-    /// As [`alloc_with`](Bump::alloc_with), with an error instead of the panic; `f` does not run then.
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_with<F, T>(&self, f: F) -> Result<&mut T, AllocErr>
-    where
-        F: FnOnce() -> T,
-    {
-        Allocate::try_alloc_with(self, f)
+        /// A copy of a slice.
+        fn alloc_slice_copy | try_alloc_slice_copy[T: Copy](self, src: &[T]) -> &mut [T] =
+            alloc_slice_copy | try_alloc_slice_copy(src);
+
+        /// A clone of each element.
+        fn alloc_slice_clone | try_alloc_slice_clone[T: Clone](self, src: &[T]) -> &mut [T] =
+            alloc_slice_clone | try_alloc_slice_clone(src);
+
+        /// A copy of a string, at the next multiple of 8.
+        fn alloc_str | try_alloc_str[](self, src: &str) -> &mut str = alloc_str | try_alloc_str(src);
+
+        /// `len` values, by their index. Where `f` panics, its values are dropped and the memory is freed:
+        /// [the rule](crate#panics) of this crate.
+        ///
+        /// ```
+        /// let bump = toft_bumpalo::Bump::new();
+        /// assert_eq!(bump.alloc_slice_fill_with(4, |i| i * i), &[0, 1, 4, 9]);
+        /// ```
+        fn alloc_slice_fill_with | try_alloc_slice_fill_with[T, F: FnMut(usize) -> T](self, len: usize, f: F) -> &mut [T] =
+            alloc_slice_fill_with | try_alloc_slice_fill_with(len, f);
+
+        /// `len` copies of a value.
+        fn alloc_slice_fill_copy | try_alloc_slice_fill_copy[T: Copy](self, len: usize, value: T) -> &mut [T] =
+            alloc_slice_fill_with | try_alloc_slice_fill_with(len, |_| value);
+
+        /// `len` clones of a value.
+        fn alloc_slice_fill_clone | try_alloc_slice_fill_clone[T: Clone](self, len: usize, value: &T) -> &mut [T] =
+            alloc_slice_fill_with | try_alloc_slice_fill_with(len, |_| value.clone());
+
+        /// `len` values of `T::default()`.
+        fn alloc_slice_fill_default | try_alloc_slice_fill_default[T: Default](self, len: usize) -> &mut [T] =
+            alloc_slice_default | try_alloc_slice_default(len);
     }
 
     /// Makes a value that may fail; then nothing of the arena is used up. The memory is taken when `f` is done.
@@ -171,104 +207,6 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
         Allocate::try_alloc_try_with(self, f)
     }
 
-    /// Memory of any layout. For a size of 0: an address that must not be read.
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_layout(&self, layout: Layout) -> NonNull<u8> {
-        Allocate::alloc_layout(self, layout)
-    }
-
-    /// As [`alloc_layout`](Bump::alloc_layout), with an error instead of the panic.
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_layout(&self, layout: Layout) -> Result<NonNull<u8>, AllocErr> {
-        Allocate::try_alloc_layout(self, layout)
-    }
-}
-
-// ---- slices and text ----
-
-impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
-    /// A copy of a slice.
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_slice_copy<T>(&self, src: &[T]) -> &mut [T]
-    where
-        T: Copy,
-    {
-        Allocate::alloc_slice_copy(self, src)
-    }
-
-    /// As [`alloc_slice_copy`](Bump::alloc_slice_copy), with an error instead of the panic.
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_slice_copy<T>(&self, src: &[T]) -> Result<&mut [T], AllocErr>
-    where
-        T: Copy,
-    {
-        Allocate::try_alloc_slice_copy(self, src)
-    }
-
-    /// A clone of each element.
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_slice_clone<T>(&self, src: &[T]) -> &mut [T]
-    where
-        T: Clone,
-    {
-        Allocate::alloc_slice_clone(self, src)
-    }
-
-    /// As [`alloc_slice_clone`](Bump::alloc_slice_clone), with an error instead of the panic.
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_slice_clone<T>(&self, src: &[T]) -> Result<&mut [T], AllocErr>
-    where
-        T: Clone,
-    {
-        Allocate::try_alloc_slice_clone(self, src)
-    }
-
-    /// A copy of a string, at the next multiple of 8.
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_str(&self, src: &str) -> &mut str {
-        Allocate::alloc_str(self, src)
-    }
-
-    /// As [`alloc_str`](Bump::alloc_str), with an error instead of the panic.
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_str(&self, src: &str) -> Result<&mut str, AllocErr> {
-        Allocate::try_alloc_str(self, src)
-    }
-
-    /// `len` values, by their index. Where `f` panics, its values are dropped and the memory is freed:
-    /// [the rule](crate#panics) of this crate.
-    ///
-    /// ```
-    /// let bump = toft_bumpalo::Bump::new();
-    /// assert_eq!(bump.alloc_slice_fill_with(4, |i| i * i), &[0, 1, 4, 9]);
-    /// ```
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_slice_fill_with<T, F>(&self, len: usize, f: F) -> &mut [T]
-    where
-        F: FnMut(usize) -> T,
-    {
-        Allocate::alloc_slice_fill_with(self, len, f)
-    }
-
-    /// As [`alloc_slice_fill_with`](Bump::alloc_slice_fill_with), with an error instead of the panic.
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_slice_fill_with<T, F>(&self, len: usize, f: F) -> Result<&mut [T], AllocErr>
-    where
-        F: FnMut(usize) -> T,
-    {
-        Allocate::try_alloc_slice_fill_with(self, len, f)
-    }
-
     /// `len` values, by their index; the first error ends it: then the values are dropped, and the memory is
     /// freed.
     ///
@@ -285,34 +223,6 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
         F: FnMut(usize) -> Result<T, E>,
     {
         Allocate::alloc_slice_try_fill_with(self, len, f)
-    }
-
-    /// `len` copies of a value.
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_slice_fill_copy<T: Copy>(&self, len: usize, value: T) -> &mut [T] {
-        Allocate::alloc_slice_fill_with(self, len, |_| value)
-    }
-
-    /// As [`alloc_slice_fill_copy`](Bump::alloc_slice_fill_copy), with an error instead of the panic.
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_slice_fill_copy<T: Copy>(&self, len: usize, value: T) -> Result<&mut [T], AllocErr> {
-        Allocate::try_alloc_slice_fill_with(self, len, |_| value)
-    }
-
-    /// `len` clones of a value.
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_slice_fill_clone<T: Clone>(&self, len: usize, value: &T) -> &mut [T] {
-        Allocate::alloc_slice_fill_with(self, len, |_| value.clone())
-    }
-
-    /// As [`alloc_slice_fill_clone`](Bump::alloc_slice_fill_clone), with an error instead of the panic.
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_slice_fill_clone<T: Clone>(&self, len: usize, value: &T) -> Result<&mut [T], AllocErr> {
-        Allocate::try_alloc_slice_fill_with(self, len, |_| value.clone())
     }
 
     /// All that an iterator of known length yields. [`Vec::from_iter_in`](super::collections::Vec::from_iter_in) takes
@@ -361,19 +271,5 @@ impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
     {
         let mut iter = iter.into_iter();
         Allocate::alloc_slice_try_fill_with(self, iter.len(), |_| promised(iter.next()))
-    }
-
-    /// `len` values of `T::default()`.
-    #[inline(always)]
-    #[track_caller]
-    pub fn alloc_slice_fill_default<T: Default>(&self, len: usize) -> &mut [T] {
-        Allocate::alloc_slice_default(self, len)
-    }
-
-    /// As [`alloc_slice_fill_default`](Bump::alloc_slice_fill_default), with an error instead of the panic.
-    #[inline(always)]
-    #[track_caller]
-    pub fn try_alloc_slice_fill_default<T: Default>(&self, len: usize) -> Result<&mut [T], AllocErr> {
-        Allocate::try_alloc_slice_default(self, len)
     }
 }

@@ -11,6 +11,7 @@ use core::slice;
 use toft::collections as native;
 use toft::{Allocate, Mark, Memory};
 
+use crate::forward::{forward_mut, forward_ref};
 use crate::{AllocErr, Bump};
 
 impl<const MIN_ALIGN: usize> Bump<MIN_ALIGN> {
@@ -268,34 +269,20 @@ impl<'a, T, const MIN_ALIGN: usize> EmplaceSlice<'a, T, MIN_ALIGN> {
         unsafe { slice::from_raw_parts_mut(this.0.as_mut_ptr().cast(), capacity) }
     }
 
-    /// Returns the number of elements for which there is memory.
-    #[inline]
-    pub fn capacity(&self) -> usize {
-        self.0.capacity()
+    forward_ref! { self, "Vec":
+        fn capacity() -> usize;
+        fn len() -> usize;
+        fn is_empty() -> bool;
+        fn as_slice() -> &[T];
     }
 
-    /// Returns the number of elements.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Returns whether there is no element.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Returns the elements.
-    #[inline]
-    pub fn as_slice(&self) -> &[T] {
-        self.0.as_slice()
-    }
-
-    /// Returns the elements, exclusively.
-    #[inline]
-    pub fn as_mut_slice(&mut self) -> &mut [T] {
-        self.0.as_mut_slice()
+    forward_mut! { self, "Vec":
+        fn as_mut_slice() -> &mut [T];
+        fn shrink_to_fit();
+        fn reserve(additional: usize);
+        fn reserve_exact(additional: usize);
+        fn push(element: T);
+        fn extend_from_slice_copy(src: &[T]) where [T: Copy];
     }
 
     /// Returns the elements for as long as the arena is borrowed.
@@ -323,24 +310,11 @@ impl<'a, T, const MIN_ALIGN: usize> EmplaceSlice<'a, T, MIN_ALIGN> {
         Ok(())
     }
 
-    /// Frees the capacity above the length, if the arena can free it.
-    #[inline]
-    pub fn shrink_to_fit(&mut self) {
-        self.0.shrink_to_fit();
-    }
-
     /// As [`shrink_to_fit`](EmplaceSlice::shrink_to_fit). It does not fail.
     #[inline]
     pub fn try_shrink_to_fit(&mut self) -> Result<(), AllocErr> {
         self.shrink_to_fit();
         Ok(())
-    }
-
-    /// Makes room for `additional` elements, and for as many again as there is room for.
-    #[inline]
-    #[track_caller]
-    pub fn reserve(&mut self, additional: usize) {
-        self.0.reserve(additional);
     }
 
     /// As [`reserve`](EmplaceSlice::reserve), with an error instead of the panic.
@@ -350,25 +324,11 @@ impl<'a, T, const MIN_ALIGN: usize> EmplaceSlice<'a, T, MIN_ALIGN> {
         self.0.try_reserve(additional).map_err(refused)
     }
 
-    /// Makes room for `additional` elements.
-    #[inline]
-    #[track_caller]
-    pub fn reserve_exact(&mut self, additional: usize) {
-        self.0.reserve_exact(additional);
-    }
-
     /// As [`reserve_exact`](EmplaceSlice::reserve_exact), with an error instead of the panic.
     #[inline]
     #[track_caller]
     pub fn try_reserve_exact(&mut self, additional: usize) -> Result<(), AllocErr> {
         self.0.try_reserve_exact(additional).map_err(refused)
-    }
-
-    /// Appends an element.
-    #[inline]
-    #[track_caller]
-    pub fn push(&mut self, element: T) {
-        self.0.push(element);
     }
 
     /// Appends an element, or returns it if there is no memory.
@@ -394,16 +354,6 @@ impl<'a, T, const MIN_ALIGN: usize> EmplaceSlice<'a, T, MIN_ALIGN> {
     #[track_caller]
     pub fn try_extend(&mut self, iter: impl IntoIterator<Item = T>) -> Result<(), AllocErr> {
         self.0.try_extend(iter)
-    }
-
-    /// Appends copies of a slice's elements.
-    #[inline]
-    #[track_caller]
-    pub fn extend_from_slice_copy(&mut self, src: &[T])
-    where
-        T: Copy,
-    {
-        self.0.extend_from_slice_copy(src);
     }
 
     /// As [`extend_from_slice_copy`](EmplaceSlice::extend_from_slice_copy), with an error instead of the panic.
@@ -518,28 +468,16 @@ impl<'a, T, const MIN_ALIGN: usize> EmplaceSlice<'a, T, MIN_ALIGN> {
 pub struct EmplaceStr<'a, const MIN_ALIGN: usize>(native::String<'a, Bump<MIN_ALIGN>>);
 
 impl<'a, const MIN_ALIGN: usize> EmplaceStr<'a, MIN_ALIGN> {
-    /// Returns the length in bytes.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.0.len()
+    forward_ref! { self, "String":
+        fn len() -> usize;
+        fn is_empty() -> bool;
+        fn capacity() -> usize;
+        fn as_str() -> &str;
     }
 
-    /// Returns whether there is no character.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Returns the number of bytes for which there is memory.
-    #[inline]
-    pub fn capacity(&self) -> usize {
-        self.0.capacity()
-    }
-
-    /// Returns the text.
-    #[inline]
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
+    forward_mut! { self, "String":
+        fn push_str(s: &str);
+        fn push(c: char);
     }
 
     /// Returns the text, exclusively.
@@ -548,25 +486,11 @@ impl<'a, const MIN_ALIGN: usize> EmplaceStr<'a, MIN_ALIGN> {
         self.0.as_mut_str()
     }
 
-    /// Appends a string.
-    #[inline]
-    #[track_caller]
-    pub fn push_str(&mut self, s: &str) {
-        self.0.push_str(s);
-    }
-
     /// As [`push_str`](EmplaceStr::push_str), with an error instead of the panic.
     #[inline]
     #[track_caller]
     pub fn try_push_str(&mut self, s: &str) -> Result<(), AllocErr> {
         self.0.try_push_str(s)
-    }
-
-    /// Appends a character.
-    #[inline]
-    #[track_caller]
-    pub fn push(&mut self, c: char) {
-        self.0.push(c);
     }
 
     /// As [`push`](EmplaceStr::push), with an error instead of the panic.

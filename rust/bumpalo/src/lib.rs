@@ -56,6 +56,8 @@ mod chunks;
 pub mod collections;
 #[cfg(feature = "next")]
 mod emplace;
+#[cfg(any(feature = "collections", feature = "next"))]
+mod forward;
 #[cfg(feature = "collections")]
 mod macros;
 

@@ -27,32 +27,34 @@ fn play<S: Sequence>(values: S, bytes: &[u8]) {
     sequence_model::play(values, &steps);
 }
 
-fn run<L: Look, M: Memory + Clone>(which: u8, memory: M, bytes: &[u8]) {
+fn run<M: Memory + Clone>(which: u8, memory: M, bytes: &[u8]) {
     match which {
-        0 => play(Stack::<Twin, L, M>::new_in(memory), bytes),
-        1 => play(Stack::<Twin, L, M>::fixed_in(13, memory), bytes),
-        2 => play(Queue::<Twin, L, M>::new_in(memory), bytes),
-        3 => play(Queue::<Twin, L, M>::fixed_in(13, memory), bytes),
-        4 => play(List::<Twin, L, M>::new_in(memory), bytes),
+        0 => play(Stack::<Twin, Columns, M>::new_in(memory), bytes),
+        1 => play(Queue::<Twin, Columns, M>::new_in(memory), bytes),
+        2 => play(List::<Twin, Columns, M>::new_in(memory), bytes),
+        3 => play(List::<Twin, Rows, M>::new_in(memory), bytes),
+        4..=6 => run_fixed::<Rows, M>(which - 4, memory, bytes),
+        _ => run_fixed::<Columns, M>(which - 7, memory, bytes),
+    }
+}
+
+fn run_fixed<L: Look, M: Memory + Clone>(which: u8, memory: M, bytes: &[u8]) {
+    match which {
+        0 => play(Stack::<Twin, L, M>::fixed_in(13, memory), bytes),
+        1 => play(Queue::<Twin, L, M>::fixed_in(13, memory), bytes),
         _ => play(List::<Twin, L, M>::fixed_in(13, memory), bytes),
     }
 }
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((kind, bytes)) = bytes.split_first() else { return };
-    let which = kind / 6 % 6;
-    match kind % 6 {
-        0 => run::<Rows, _>(which, Heap, bytes),
-        1 => run::<Columns, _>(which, Heap, bytes),
-        2 => run::<Rows, _>(which, &Arena::new(), bytes),
-        3 => run::<Columns, _>(which, &Arena::new(), bytes),
-        rows => {
+    let which = kind / 3 % 10;
+    match kind % 3 {
+        0 => run(which, Heap, bytes),
+        1 => run(which, &Arena::new(), bytes),
+        _ => {
             let failing = Failing::new();
-            if rows == 4 {
-                run::<Rows, _>(which, Shared(&failing), bytes);
-            } else {
-                run::<Columns, _>(which, Shared(&failing), bytes);
-            }
+            run(which, Shared(&failing), bytes);
             assert_eq!(failing.bytes_out(), 0);
         }
     }

@@ -97,8 +97,8 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory + Clone> DensePool<T, L, K, M> {
     /// assert_eq!(pool[i], 'a');
     /// ```
     pub fn new_in(memory: M) -> Self {
-        let (values, keys) = (Stack::new_in(memory.clone()), Stack::new_in(memory.clone()));
-        DensePool { values, keys, slots: Stack::new_in(memory), free: NONE, start: 0 }
+        let (values, keys) = (Stack::growing_in(memory.clone()), Stack::growing_in(memory.clone()));
+        DensePool { values, keys, slots: Stack::growing_in(memory), free: NONE, start: 0 }
     }
 
     /// A pool of any kind with `n` slots that never grows.

@@ -17,8 +17,9 @@
 //! | the same, visited more often than looked up: values without gaps (dense slot map, sparse set) | [`DensePool`] |
 //! | the same with plain indices of 16, 32 or 64 bits (slab) | [`Pool<T, Rows, u32>`](Pool) |
 //! | struct of arrays (SoA): each field in an array of its own | [`Columns`] as the second parameter, with [`#[derive(Columnar)]`](derive@Columnar) |
-//! | last in, first out; a vector | [`Stack`] |
-//! | first in, first out; a ring buffer; a double-ended queue | [`Queue`] |
+//! | last in, first out: of columns, or of a fixed number of values | [`Stack`] |
+//! | first in, first out: a ring buffer of columns, or of a fixed number of values | [`Queue`] |
+//! | a growing vector or queue of rows | the standard library's; in an arena [`toft::collections::Vec`] |
 //! | lookup by key without an order | `arena.map()` and `arena.set()` of the crate `toft`, hashbrown's |
 //! | doubly linked list with handles and cursors | [`List`] |
 //! | map or set in the order of its keys, with ranges (B+ tree) | [`OrderedMap`], [`OrderedSet`] |
@@ -29,8 +30,9 @@
 //!
 //! * **Field layout**: [`Rows`] keeps each value together (array of structs), [`Columns`] each field (struct of
 //!   arrays). The columns of an ordered map are those of its values.
-//! * **Capacity**: `new` and `with_capacity` create a collection that grows; `fixed(n)` creates one of `n` slots. When
-//!   these are full, a call panics, and its `try_` variant returns the value in a [`CapacityError`].
+//! * **Capacity**: `new` and `with_capacity` create a collection that grows, a stack or queue of columns only; `fixed(n)`
+//!   creates one of `n` slots. When these are full, a call panics, and its `try_` variant returns the value in a
+//!   [`CapacityError`].
 //! * **Memory**: [`Heap`], `&Arena`, the [`Blocks`] of a source, or an implementation of [`Memory`].
 //! * **Key** of a pool: a [`Handle`] with a generation of 32, 16 or 8 bits, or `u16`, `u32`, `u64` or `usize` without
 //!   one.

@@ -146,11 +146,8 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// no memory.
     #[inline]
     pub fn try_push_back(&mut self, value: T) -> Result<Handle<T>, CapacityError<T>> {
-        match self.slots.try_reserve(1) {
-            // SAFETY: there is a free slot.
-            Ok(()) => Ok(unsafe { self.link_in(value, self.back, NONE) }),
-            Err(AllocError) => Err(CapacityError(value)),
-        }
+        // SAFETY: an end of the list.
+        unsafe { self.try_link_in(value, self.back, NONE) }
     }
 
     /// Adds a value at the front. O(1) amortised.
@@ -183,11 +180,8 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// no memory.
     #[inline]
     pub fn try_push_front(&mut self, value: T) -> Result<Handle<T>, CapacityError<T>> {
-        match self.slots.try_reserve(1) {
-            // SAFETY: there is a free slot.
-            Ok(()) => Ok(unsafe { self.link_in(value, NONE, self.front) }),
-            Err(AllocError) => Err(CapacityError(value)),
-        }
+        // SAFETY: an end of the list.
+        unsafe { self.try_link_in(value, NONE, self.front) }
     }
 
     /// Removes and returns the value at the back. O(1).
@@ -319,6 +313,24 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
 
     // ---- slots ----
 
+    /// The slot after one; after the end, the first one.
+    fn after(&self, i: u32) -> u32 {
+        if i == NONE {
+            return self.front;
+        }
+        // SAFETY: a slot of the list.
+        unsafe { (*self.slots.link(i)).next }
+    }
+
+    /// The slot before one; before the end, the last one.
+    fn before(&self, i: u32) -> u32 {
+        if i == NONE {
+            return self.back;
+        }
+        // SAFETY: a slot of the list.
+        unsafe { (*self.slots.link(i)).other }
+    }
+
     fn at(&self, i: u32) -> Option<L::Ref<'_>> {
         // SAFETY: a slot of the list has a value, borrowed with it; here and below.
         (i != NONE).then(|| unsafe { L::get(self.slots.raw(), i as usize) })
@@ -351,6 +363,19 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
             let i = self.slots.insert(value, after, before);
             self.join(before, i, after);
             self.slots.handle(i)
+        }
+    }
+
+    /// As `link_in`, with an error if there is no slot.
+    ///
+    /// # Safety
+    /// The two are neighbours in the list; `NONE` is its end.
+    #[inline(always)]
+    unsafe fn try_link_in(&mut self, value: T, before: u32, after: u32) -> Result<Handle<T>, CapacityError<T>> {
+        match self.slots.try_reserve(1) {
+            // SAFETY: there is a free slot; the caller's contract.
+            Ok(()) => Ok(unsafe { self.link_in(value, before, after) }),
+            Err(AllocError) => Err(CapacityError(value)),
         }
     }
 

@@ -11,26 +11,21 @@ use super::slots::Slots;
 use toft::{Heap, Memory};
 
 mod capacity;
-mod drain;
-mod edit;
 mod iter;
-mod retain;
-mod search;
 mod traits;
 
-pub use drain::Drain;
 pub use iter::{IntoIter, Iter, IterMut};
 
-/// A double-ended queue in a ring buffer, as `VecDeque`: in rows or [`Columns`](super::Columns), growing or fixed, in
-/// any [`Memory`]. Insertion at either end is O(1) amortised; removal at either end and access by position are O(1);
-/// insertion and removal in the middle move the values on the shorter side. The number of slots is a power of two, so
-/// that a position needs a mask and no comparison: [`capacity`](Queue::capacity) may be larger than requested, and
-/// there is no `reserve_exact`. Values are dropped with the queue, from the front on.
+/// A double-ended queue in a ring buffer, of [`Columns`](super::Columns), growing or fixed, or of a fixed number of rows,
+/// in any [`Memory`]. Insertion at either end is O(1) amortised; removal at either end and access by position are O(1).
+/// The number of slots is a power of two, so that a position needs a mask and no comparison:
+/// [`capacity`](Queue::capacity) of a queue that grows may be larger than requested. Values are dropped with the queue,
+/// from the front on. A queue of rows that grows is the standard library's `VecDeque`.
 ///
 /// ```
 /// use toft_pools::Queue;
 ///
-/// let mut queue = Queue::new();
+/// let mut queue = Queue::fixed(3);
 /// queue.push_back("first");
 /// queue.push_back("second");
 /// queue.push_front("urgent");
@@ -48,15 +43,8 @@ pub struct Queue<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
 }
 
 impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
-    /// An empty queue, which has allocated nothing yet.
-    ///
-    /// ```
-    /// use toft_pools::{Queue, Rows};
-    /// let arena = toft::Arena::new();
-    /// let mut queue: Queue<u64, Rows, _> = Queue::new_in(&arena);
-    /// queue.push_back(1);
-    /// ```
-    pub fn new_in(memory: M) -> Self {
+    /// An empty queue that grows, in either layout.
+    fn growing_in(memory: M) -> Self {
         Queue { slots: Slots::new_in(memory), head: 0, tail: 0, limit: 0, fixed: false }
     }
 
@@ -65,7 +53,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// Adds a value at the back. O(1) amortised.
     ///
     /// ```
-    /// let mut queue = toft_pools::Queue::from([1]);
+    /// let mut queue = toft_pools::Queue::fixed(2);
+    /// queue.extend([1]);
     /// queue.push_back(2);
     /// assert_eq!(queue, [1, 2]);
     /// ```
@@ -80,25 +69,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         }
         // SAFETY: there is a free slot.
         unsafe { self.write_back(value) }
-    }
-
-    /// As [`push_back`](Queue::push_back); returns the value in its slot.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from([1]);
-    /// *queue.push_back_mut(2) += 5;
-    /// assert_eq!(queue, [1, 7]);
-    /// ```
-    ///
-    /// # Panics
-    /// The queue is fixed and full, or there is no memory.
-    #[inline]
-    #[track_caller]
-    #[must_use = "push_back adds a value without a reference to it"]
-    pub fn push_back_mut(&mut self, value: T) -> L::Mut<'_> {
-        self.push_back(value);
-        // SAFETY: the last position has a value, which is borrowed with the queue.
-        unsafe { L::get_mut(self.slots.raw(), self.slot(self.tail.wrapping_sub(1))) }
     }
 
     /// As [`push_back`](Queue::push_back), with an error instead of a panic.
@@ -123,7 +93,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// Adds a value at the front. O(1) amortised.
     ///
     /// ```
-    /// let mut queue = toft_pools::Queue::from([1]);
+    /// let mut queue = toft_pools::Queue::fixed(2);
+    /// queue.extend([1]);
     /// queue.push_front(0);
     /// assert_eq!(queue, [0, 1]);
     /// ```
@@ -138,25 +109,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         }
         // SAFETY: there is a free slot.
         unsafe { self.write_front(value) }
-    }
-
-    /// As [`push_front`](Queue::push_front); returns the value in its slot.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from([1]);
-    /// *queue.push_front_mut(2) += 5;
-    /// assert_eq!(queue, [7, 1]);
-    /// ```
-    ///
-    /// # Panics
-    /// The queue is fixed and full, or there is no memory.
-    #[inline]
-    #[track_caller]
-    #[must_use = "push_front adds a value without a reference to it"]
-    pub fn push_front_mut(&mut self, value: T) -> L::Mut<'_> {
-        self.push_front(value);
-        // SAFETY: the first position has a value, which is borrowed with the queue.
-        unsafe { L::get_mut(self.slots.raw(), self.slot(self.head)) }
     }
 
     /// As [`push_front`](Queue::push_front), with an error instead of a panic.
@@ -210,7 +162,9 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// Removes and returns the value at the back. O(1).
     ///
     /// ```
-    /// assert_eq!(toft_pools::Queue::from([1, 2]).pop_back(), Some(2));
+    /// let mut queue = toft_pools::Queue::fixed(2);
+    /// queue.extend([1, 2]);
+    /// assert_eq!(queue.pop_back(), Some(2));
     /// ```
     #[inline]
     pub fn pop_back(&mut self) -> Option<T> {
@@ -225,7 +179,9 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// Removes and returns the value at the front. O(1).
     ///
     /// ```
-    /// assert_eq!(toft_pools::Queue::from([1, 2]).pop_front(), Some(1));
+    /// let mut queue = toft_pools::Queue::fixed(2);
+    /// queue.extend([1, 2]);
+    /// assert_eq!(queue.pop_front(), Some(1));
     /// ```
     #[inline]
     pub fn pop_front(&mut self) -> Option<T> {
@@ -241,7 +197,9 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// The value at the front.
     ///
     /// ```
-    /// assert_eq!(toft_pools::Queue::from([1, 2]).front(), Some(&1));
+    /// let mut queue = toft_pools::Queue::fixed(2);
+    /// queue.extend([1, 2]);
+    /// assert_eq!(queue.front(), Some(&1));
     /// ```
     #[inline]
     pub fn front(&self) -> Option<L::Ref<'_>> {
@@ -251,7 +209,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// The value at the front, mutable.
     ///
     /// ```
-    /// let mut queue = toft_pools::Queue::from([1, 2]);
+    /// let mut queue = toft_pools::Queue::fixed(2);
+    /// queue.extend([1, 2]);
     /// *queue.front_mut().unwrap() = 7;
     /// assert_eq!(queue, [7, 2]);
     /// ```
@@ -263,7 +222,9 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// The value at the back.
     ///
     /// ```
-    /// assert_eq!(toft_pools::Queue::from([1, 2]).back(), Some(&2));
+    /// let mut queue = toft_pools::Queue::fixed(2);
+    /// queue.extend([1, 2]);
+    /// assert_eq!(queue.back(), Some(&2));
     /// ```
     #[inline]
     pub fn back(&self) -> Option<L::Ref<'_>> {
@@ -273,7 +234,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// The value at the back, mutable.
     ///
     /// ```
-    /// let mut queue = toft_pools::Queue::from([1, 2]);
+    /// let mut queue = toft_pools::Queue::fixed(2);
+    /// queue.extend([1, 2]);
     /// *queue.back_mut().unwrap() = 7;
     /// assert_eq!(queue, [1, 7]);
     /// ```
@@ -287,7 +249,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// The value at a position, 0 being the front. O(1).
     ///
     /// ```
-    /// let queue = toft_pools::Queue::from([1, 2]);
+    /// let mut queue = toft_pools::Queue::fixed(2);
+    /// queue.extend([1, 2]);
     /// assert_eq!((queue.get(1), queue.get(2)), (Some(&2), None));
     /// ```
     #[inline]
@@ -299,7 +262,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// The value at a position, mutable. O(1).
     ///
     /// ```
-    /// let mut queue = toft_pools::Queue::from([1, 2]);
+    /// let mut queue = toft_pools::Queue::fixed(2);
+    /// queue.extend([1, 2]);
     /// *queue.get_mut(1).unwrap() = 7;
     /// assert_eq!(queue, [1, 7]);
     /// ```
@@ -313,7 +277,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// empty.
     ///
     /// ```
-    /// let mut queue = toft_pools::Queue::from([1, 2]);
+    /// let mut queue = toft_pools::Queue::fixed(3);
+    /// queue.extend([1, 2]);
     /// queue.push_front(0);
     /// let (a, b) = queue.as_slices();
     /// assert_eq!([a, b].concat(), [0, 1, 2]);
@@ -328,7 +293,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// As `as_slices`, mutable.
     ///
     /// ```
-    /// let mut queue = toft_pools::Queue::from([1, 2]);
+    /// let mut queue = toft_pools::Queue::fixed(2);
+    /// queue.extend([1, 2]);
     /// queue.as_mut_slices().0[0] = 7;
     /// assert_eq!(queue, [7, 2]);
     /// ```
@@ -342,7 +308,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// Drops all but the first `len` values.
     ///
     /// ```
-    /// let mut queue = toft_pools::Queue::from([1, 2, 3]);
+    /// let mut queue = toft_pools::Queue::fixed(3);
+    /// queue.extend([1, 2, 3]);
     /// queue.truncate(1);
     /// assert_eq!(queue, [1]);
     /// ```
@@ -355,19 +322,32 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         }
     }
 
-    /// Drops all but the last `len` values.
+    /// Moves all values of another queue to the back, in their order.
     ///
     /// ```
-    /// let mut queue = toft_pools::Queue::from([1, 2, 3]);
-    /// queue.retain_back(1);
-    /// assert_eq!(queue, [3]);
+    /// let (mut queue, mut other) = (toft_pools::Queue::fixed(2), toft_pools::Queue::fixed(2));
+    /// other.extend([2, 3]);
+    /// queue.append(&mut other);
+    /// assert_eq!((queue.len(), other.len()), (2, 0));
     /// ```
-    pub fn retain_back(&mut self, len: usize) {
-        if len < self.len() {
-            let removed = self.slot_ranges_of(0..self.len() - len);
-            self.head = self.tail.wrapping_sub(len);
-            // SAFETY: they had values and are outside the range of values now.
-            unsafe { drop_all::<T, L, ()>(self.slots.raw(), removed) }
+    ///
+    /// # Panics
+    /// The queue is fixed and its capacity is too small, or there is no memory.
+    #[track_caller]
+    pub fn append<N: Memory>(&mut self, other: &mut Queue<T, L, N>) {
+        self.reserve(other.len());
+        let from = other.in_order();
+        other.head = other.tail;
+        for run in [from.front, from.back] {
+            let mut at = run.start;
+            while at < run.end {
+                let to = self.slot(self.tail);
+                let n = (run.end - at).min(self.slots.capacity() - to);
+                // SAFETY: there is memory for them; the values are no longer in the other queue.
+                unsafe { L::copy(other.slots.raw(), at, self.slots.raw(), to, n) }
+                self.tail = self.tail.wrapping_add(n);
+                at += n;
+            }
         }
     }
 
@@ -408,46 +388,14 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     }
 }
 
-impl<T, M: Memory> Queue<T, Rows, M> {
-    /// Removes and returns the value at the front if the function returns true.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from([1, 2]);
-    /// assert_eq!(queue.pop_front_if(|front| *front == 1), Some(1));
-    /// assert_eq!(queue.pop_front_if(|front| *front == 1), None);
-    /// ```
-    pub fn pop_front_if(&mut self, takes: impl FnOnce(&mut T) -> bool) -> Option<T> {
-        if takes(self.front_mut()?) {
-            self.pop_front()
-        } else {
-            None
-        }
-    }
-
-    /// Removes and returns the value at the back if the function returns true.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::from([1, 2]);
-    /// assert_eq!(queue.pop_back_if(|back| *back == 2), Some(2));
-    /// assert_eq!(queue.pop_back_if(|back| *back == 2), None);
-    /// ```
-    pub fn pop_back_if(&mut self, takes: impl FnOnce(&mut T) -> bool) -> Option<T> {
-        if takes(self.back_mut()?) {
-            self.pop_back()
-        } else {
-            None
-        }
-    }
-}
-
 impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Queue<T, L, M> {
     /// # Panics
     /// There is no memory.
     fn clone(&self) -> Self {
         let n = if self.fixed { self.limit } else { self.len() };
-        let mut clone = Self::with_capacity_in(n, self.memory().clone());
+        let mut clone = Self::allocated_in(n, self.memory().clone()).expect("toft: no memory for a queue");
         if self.fixed {
-            (clone.limit, clone.fixed) = (n, true);
+            clone.fix(n);
         }
         // SAFETY: the slots have values.
         clone.fill(&mut self.in_order().map(|slot| unsafe { L::clone_at(self.slots.raw(), slot) }));

@@ -1,42 +1,18 @@
 //! What stacks, queues and lists have in common, as macros: each method is one of the type, with its documentation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-/// Constructors, `reserve` and the traits of the standard library. The type has the methods `new_in`, `len`,
-/// `try_reserve`, `allocate`, which allocates memory for so many values in an empty collection, `fix`, after which its
-/// capacity is that number, and `fill`, which appends values to adjacent free slots and returns the next one.
+/// Constructors of a fixed collection, `reserve` and the traits of the standard library. The type has the methods `len`,
+/// `try_reserve`, `$new_in`, which returns an empty collection that grows, `allocate`, which allocates memory for so many
+/// values in an empty collection, `fix`, after which its capacity is that number, and `fill`, which appends values to
+/// adjacent free slots and returns the next one.
 macro_rules! sequence {
-    ($Name:ident, $noun:literal, $push:ident, $try_push:ident, $refused:literal) => {
+    ($Name:ident, $noun:literal, $new_in:ident, $push:ident, $try_push:ident, $refused:literal) => {
         use crate::columnar::Columnar;
         use crate::contiguous::columns_eq;
         use crate::field_layout::{Columns, FieldLayout, Rows};
         use toft::{AllocError, Heap, Memory};
 
         impl<T> $Name<T> {
-            #[doc = concat!("An empty ", $noun, " of rows on the heap, which has allocated nothing yet.")]
-            ///
-            /// ```
-            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::new();")]
-            #[doc = concat!("values.", stringify!($push), "(1);")]
-            /// assert_eq!(values.len(), 1);
-            /// ```
-            pub fn new() -> Self {
-                Self::new_in(Heap)
-            }
-
-            #[doc = concat!("An empty ", $noun, " of rows on the heap, with memory for `n` values.")]
-            ///
-            /// ```
-            #[doc = concat!("let values = toft_pools::", stringify!($Name), "::<u8>::with_capacity(10);")]
-            /// assert!(values.capacity() >= 10);
-            /// ```
-            ///
-            /// # Panics
-            #[doc = concat!("If ", $refused, ".")]
-            #[track_caller]
-            pub fn with_capacity(n: usize) -> Self {
-                Self::with_capacity_in(n, Heap)
-            }
-
             #[doc = concat!("An empty ", $noun, " of rows on the heap of at most `n` values, which never grows.")]
             ///
             /// ```
@@ -54,32 +30,9 @@ macro_rules! sequence {
         }
 
         impl<T, L: FieldLayout<T>, M: Memory> $Name<T, L, M> {
-            #[doc = concat!("An empty ", $noun, " with memory for `n` values.")]
-            ///
-            /// ```
-            #[doc = concat!("use toft_pools::{Heap, ", stringify!($Name), "};")]
-            #[doc = concat!("let values = ", stringify!($Name), "::<u8>::with_capacity_in(10, Heap);")]
-            /// assert!(values.capacity() >= 10);
-            /// ```
-            ///
-            /// # Panics
-            #[doc = concat!("If ", $refused, ".")]
-            #[track_caller]
-            pub fn with_capacity_in(n: usize, memory: M) -> Self {
-                Self::try_with_capacity_in(n, memory).expect(concat!("toft: no memory for a ", $noun))
-            }
-
-            /// As [`with_capacity_in`](Self::with_capacity_in), with an error instead of a panic.
-            ///
-            /// ```
-            #[doc = concat!("use toft_pools::{Heap, ", stringify!($Name), "};")]
-            #[doc = concat!("assert!(", stringify!($Name), "::<u8>::try_with_capacity_in(usize::MAX, Heap).is_err());")]
-            /// ```
-            ///
-            /// # Errors
-            #[doc = concat!("If ", $refused, ".")]
-            pub fn try_with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
-                let mut values = Self::new_in(memory);
+            /// An empty collection that grows, with memory for `n` values.
+            pub(super) fn allocated_in(n: usize, memory: M) -> Result<Self, AllocError> {
+                let mut values = Self::$new_in(memory);
                 if n > 0 {
                     values.allocate(n)?;
                 }
@@ -112,7 +65,7 @@ macro_rules! sequence {
             /// # Errors
             #[doc = concat!("If ", $refused, ".")]
             pub fn try_fixed_in(n: usize, memory: M) -> Result<Self, AllocError> {
-                let mut values = Self::try_with_capacity_in(n, memory)?;
+                let mut values = Self::allocated_in(n, memory)?;
                 values.fix(n);
                 Ok(values)
             }
@@ -120,7 +73,7 @@ macro_rules! sequence {
             /// Whether there are no values.
             ///
             /// ```
-            #[doc = concat!("assert!(toft_pools::", stringify!($Name), "::<u8>::new().is_empty());")]
+            #[doc = concat!("assert!(toft_pools::", stringify!($Name), "::<u8>::fixed(1).is_empty());")]
             /// ```
             #[inline]
             pub fn is_empty(&self) -> bool {
@@ -130,7 +83,7 @@ macro_rules! sequence {
             /// The memory that the slots are allocated in.
             ///
             /// ```
-            #[doc = concat!("assert_eq!(toft_pools::", stringify!($Name), "::<u8>::new().memory(), &toft::Heap);")]
+            #[doc = concat!("assert_eq!(toft_pools::", stringify!($Name), "::<u8>::fixed(1).memory(), &toft::Heap);")]
             /// ```
             pub fn memory(&self) -> &M {
                 self.slots.memory()
@@ -139,9 +92,9 @@ macro_rules! sequence {
             /// Reserves memory for `more` further values.
             ///
             /// ```
-            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::from([1]);")]
-            /// values.reserve(10);
-            /// assert!(values.capacity() >= 11);
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::<u8>::fixed(3);")]
+            /// values.reserve(3);
+            /// assert_eq!(values.capacity(), 3);
             /// ```
             ///
             /// # Panics
@@ -151,12 +104,6 @@ macro_rules! sequence {
                 if self.try_reserve(more).is_err() {
                     crate::capacity_error::capacity_panic()
                 }
-            }
-        }
-
-        impl<T, L: FieldLayout<T>, M: Memory + Default> Default for $Name<T, L, M> {
-            fn default() -> Self {
-                Self::new_in(M::default())
             }
         }
 
@@ -181,24 +128,6 @@ macro_rules! sequence {
             #[track_caller]
             fn extend<I: IntoIterator<Item = &'a T>>(&mut self, values: I) {
                 self.extend(values.into_iter().copied());
-            }
-        }
-
-        impl<T, L: FieldLayout<T>, M: Memory + Default> FromIterator<T> for $Name<T, L, M> {
-            #[track_caller]
-            fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
-                let mut sequence = Self::default();
-                sequence.extend(values);
-                sequence
-            }
-        }
-
-        // Only for rows on the heap, so that the parameters of a call of `from` can be inferred.
-        impl<T, const N: usize> From<[T; N]> for $Name<T> {
-            fn from(values: [T; N]) -> Self {
-                let mut sequence = Self::with_capacity(N);
-                sequence.extend(values);
-                sequence
             }
         }
 
@@ -259,10 +188,98 @@ macro_rules! sequence {
 }
 pub(crate) use sequence;
 
-/// Length and capacity of a sequence with positions: the type has the methods `len`, `capacity`, `grow`, `truncate`,
-/// `shrink_to` and `try_insert`.
+/// Constructors of a stack or queue that grows: of columns. Rows that grow are the standard library's `Vec` and `VecDeque`,
+/// and `toft::collections::Vec`.
+macro_rules! growing_columns {
+    ($Name:ident, $noun:literal, $push:ident) => {
+        impl<T: Columnar> $Name<T, Columns> {
+            #[doc = concat!("An empty ", $noun, " of columns on the heap, which grows. It has allocated nothing yet.")]
+            ///
+            /// ```
+            /// # #[cfg(feature = "derive")] {
+            #[doc = concat!("use toft_pools::{Columns, Heap, ", stringify!($Name), "};")]
+            ///
+            /// #[derive(toft_pools::Columnar)]
+            /// struct Item {
+            ///     number: u32,
+            /// }
+            ///
+            #[doc = concat!("let mut values = ", stringify!($Name), "::new();")]
+            #[doc = concat!("values.", stringify!($push), "(Item { number: 1 });")]
+            /// assert_eq!(values.len(), 1);
+            #[doc = concat!("let mut values = ", stringify!($Name), "::<Item, Columns>::with_capacity(100);")]
+            #[doc = concat!("values.", stringify!($push), "(Item { number: 1 });")]
+            /// values.shrink_to(10);
+            /// assert!((10..100).contains(&values.capacity()));
+            /// values.shrink_to_fit();
+            /// assert_eq!(values.capacity(), 1);
+            /// let arena = toft::Arena::new();
+            #[doc = concat!("let mut values = ", stringify!($Name), "::new_in(&arena);")]
+            #[doc = concat!("values.", stringify!($push), "(Item { number: 1 });")]
+            #[doc = concat!("let all = ", stringify!($Name), "::<Item, Columns>::try_with_capacity_in(usize::MAX, Heap);")]
+            /// assert!(all.is_err());
+            /// # }
+            /// ```
+            pub fn new() -> Self {
+                Self::new_in(Heap)
+            }
+
+            /// As [`new`](Self::new), with memory for `n` values.
+            ///
+            /// # Panics
+            /// There is no memory.
+            #[track_caller]
+            pub fn with_capacity(n: usize) -> Self {
+                Self::with_capacity_in(n, Heap)
+            }
+        }
+
+        impl<T: Columnar, M: Memory> $Name<T, Columns, M> {
+            /// As [`new`](Self::new), in this memory.
+            pub fn new_in(memory: M) -> Self {
+                Self::growing_in(memory)
+            }
+
+            /// As [`with_capacity`](Self::with_capacity), in this memory.
+            ///
+            /// # Panics
+            /// There is no memory.
+            #[track_caller]
+            pub fn with_capacity_in(n: usize, memory: M) -> Self {
+                Self::try_with_capacity_in(n, memory).expect(concat!("toft: no memory for a ", $noun))
+            }
+
+            /// As [`with_capacity_in`](Self::with_capacity_in), with an error instead of a panic.
+            ///
+            /// # Errors
+            /// There is no memory.
+            pub fn try_with_capacity_in(n: usize, memory: M) -> Result<Self, AllocError> {
+                Self::allocated_in(n, memory)
+            }
+        }
+
+        impl<T: Columnar, M: Memory + Default> Default for $Name<T, Columns, M> {
+            fn default() -> Self {
+                Self::new_in(M::default())
+            }
+        }
+
+        impl<T: Columnar, M: Memory + Default> FromIterator<T> for $Name<T, Columns, M> {
+            #[track_caller]
+            fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+                let mut sequence = Self::default();
+                sequence.extend(values);
+                sequence
+            }
+        }
+    };
+}
+pub(crate) use growing_columns;
+
+/// Length and capacity of a sequence with positions: the type has the methods `len`, `capacity`, `grow`, `truncate` and
+/// `shrink_to`.
 macro_rules! indexed {
-    ($Name:ident, $noun:literal, $cost:literal) => {
+    ($Name:ident, $noun:literal) => {
         impl<T, L: FieldLayout<T>, M: Memory> $Name<T, L, M> {
             /// Whether the capacity is fixed.
             ///
@@ -291,13 +308,6 @@ macro_rules! indexed {
 
             #[doc = concat!("Returns unused memory. Nothing happens if the ", $noun, " is fixed, or if there is no memory")]
             /// for the smaller copy.
-            ///
-            /// ```
-            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::with_capacity(100);")]
-            /// values.extend([1, 2, 3, 4]);
-            /// values.shrink_to_fit();
-            /// assert_eq!(values.capacity(), 4);
-            /// ```
             pub fn shrink_to_fit(&mut self) {
                 self.shrink_to(0);
             }
@@ -305,91 +315,18 @@ macro_rules! indexed {
             /// Drops all values. The capacity stays the same.
             ///
             /// ```
-            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::from([1, 2]);")]
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::fixed(2);")]
+            /// values.extend([1, 2]);
             /// values.clear();
             /// assert!(values.is_empty() && values.capacity() >= 2);
             /// ```
             pub fn clear(&mut self) {
                 self.truncate(0);
             }
-
-            #[doc = concat!("Inserts a value at an index; those after it move. O(", $cost, ").")]
-            ///
-            /// ```
-            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::from(['a', 'c']);")]
-            /// values.insert(1, 'b');
-            /// assert_eq!(values, ['a', 'b', 'c']);
-            /// ```
-            ///
-            /// # Panics
-            #[doc = concat!("The index is past the end, the ", $noun, " is fixed and full, or there is no memory.")]
-            #[track_caller]
-            pub fn insert(&mut self, i: usize, value: T) {
-                if self.try_insert(i, value).is_err() {
-                    crate::capacity_error::capacity_panic()
-                }
-            }
-
-            /// Changes the length to `len`: drops the values after that, or appends clones.
-            ///
-            /// ```
-            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::from([1]);")]
-            /// values.resize(3, 0);
-            /// assert_eq!(values, [1, 0, 0]);
-            /// ```
-            ///
-            /// # Panics
-            #[doc = concat!("The ", $noun, " is fixed and its capacity is too small, or there is no memory.")]
-            #[track_caller]
-            pub fn resize(&mut self, len: usize, value: T)
-            where
-                T: Clone,
-            {
-                let more = len.saturating_sub(self.len());
-                self.truncate(len);
-                self.extend(core::iter::repeat_n(value, more));
-            }
-
-            /// Changes the length to `len`: drops the values after that, or appends what the function returns.
-            ///
-            /// ```
-            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::from([1]);")]
-            /// values.resize_with(3, || 7);
-            /// assert_eq!(values, [1, 7, 7]);
-            /// ```
-            ///
-            /// # Panics
-            #[doc = concat!("The ", $noun, " is fixed and its capacity is too small, or there is no memory.")]
-            #[track_caller]
-            pub fn resize_with(&mut self, len: usize, make: impl FnMut() -> T) {
-                let more = len.saturating_sub(self.len());
-                self.truncate(len);
-                self.extend(core::iter::repeat_with(make).take(more));
-            }
         }
     };
 }
 pub(crate) use indexed;
-
-/// Conversions from a vector, of rows on the heap, and into one.
-macro_rules! vec_conversions {
-    ($Name:ident) => {
-        impl<T> From<Vec<T>> for $Name<T> {
-            fn from(values: Vec<T>) -> Self {
-                let mut sequence = Self::with_capacity(values.len());
-                sequence.extend(values);
-                sequence
-            }
-        }
-
-        impl<T, L: FieldLayout<T>, M: Memory> From<$Name<T, L, M>> for Vec<T> {
-            fn from(sequence: $Name<T, L, M>) -> Vec<T> {
-                sequence.into_iter().collect()
-            }
-        }
-    };
-}
-pub(crate) use vec_conversions;
 
 /// `Index` and `IndexMut` of rows, by what `get` takes.
 macro_rules! index_by {
@@ -442,7 +379,8 @@ macro_rules! retain {
             /// Keeps the values for which `keep` returns true, in their order, and drops the others. O(n).
             ///
             /// ```
-            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::from([1, 2, 3, 4]);")]
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::fixed(4);")]
+            /// values.extend([1, 2, 3, 4]);
             /// values.retain(|&value| value % 2 == 0);
             /// assert!(values.iter().eq(&[2, 4]));
             /// ```
@@ -453,7 +391,8 @@ macro_rules! retain {
             /// As `retain`; the function may change the values.
             ///
             /// ```
-            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::from([1, 2, 3, 4]);")]
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::fixed(4);")]
+            /// values.extend([1, 2, 3, 4]);
             /// values.retain_mut(|value| {
             ///     *value += 1;
             ///     *value % 2 == 0
@@ -530,7 +469,8 @@ macro_rules! reference_iterators {
         ///
         /// ```
         #[doc = concat!("use toft_pools::", $module, "::{Iter, ", stringify!($Name), "};")]
-        #[doc = concat!("let values = ", stringify!($Name), "::from([1, 2]);")]
+        #[doc = concat!("let mut values = ", stringify!($Name), "::fixed(2);")]
+        /// values.extend([1, 2]);
         /// let iter: Iter<i32> = values.iter();
         /// assert_eq!(iter.len(), 2);
         /// ```
@@ -559,7 +499,8 @@ macro_rules! reference_iterators {
         ///
         /// ```
         #[doc = concat!("use toft_pools::", $module, "::{IterMut, ", stringify!($Name), "};")]
-        #[doc = concat!("let mut values = ", stringify!($Name), "::from([1, 2]);")]
+        #[doc = concat!("let mut values = ", stringify!($Name), "::fixed(2);")]
+        /// values.extend([1, 2]);
         /// let iter: IterMut<i32> = values.iter_mut();
         /// assert_eq!(iter.len(), 2);
         /// ```
@@ -588,7 +529,8 @@ macro_rules! reference_iterators {
             /// The values in their order.
             ///
             /// ```
-            #[doc = concat!("let values = toft_pools::", stringify!($Name), "::from([1, 2]);")]
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::fixed(2);")]
+            /// values.extend([1, 2]);
             /// assert!(values.iter().rev().eq(&[2, 1]));
             /// ```
             #[inline]
@@ -600,7 +542,8 @@ macro_rules! reference_iterators {
             /// The values in their order, mutable.
             ///
             /// ```
-            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::from([1, 2]);")]
+            #[doc = concat!("let mut values = toft_pools::", stringify!($Name), "::fixed(2);")]
+            /// values.extend([1, 2]);
             /// values.iter_mut().for_each(|value| *value *= 10);
             /// assert!(values.iter().eq(&[10, 20]));
             /// ```
@@ -653,7 +596,9 @@ macro_rules! slot_iterators {
         ///
         /// ```
         #[doc = concat!("use toft_pools::", $module, "::{IntoIter, ", stringify!($Name), "};")]
-        #[doc = concat!("let mut iter: IntoIter<i32> = ", stringify!($Name), "::from([1, 2]).into_iter();")]
+        #[doc = concat!("let mut values = ", stringify!($Name), "::fixed(2);")]
+        /// values.extend([1, 2]);
+        /// let mut iter: IntoIter<i32> = values.into_iter();
         /// assert_eq!((iter.next_back(), iter.next(), iter.next()), (Some(2), Some(1), None));
         /// ```
         pub struct IntoIter<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {

@@ -18,14 +18,15 @@ mod traits;
 
 pub use iter::{Drain, IntoIter, Iter, IterMut};
 
-/// A vector: contiguous values in rows or [`Columns`](super::Columns), growing or fixed, in any [`Memory`]. With rows
-/// it dereferences to a slice. `push` is O(1) amortised, `pop` and access by index are O(1). Values are dropped with
-/// the stack, the oldest first.
+/// A vector of [`Columns`](super::Columns), growing or fixed, or of a fixed number of rows, in any [`Memory`]: contiguous
+/// values. With rows it dereferences to a slice. `push` is O(1) amortised, `pop` and access by index are O(1). Values are
+/// dropped with the stack, the oldest first. A vector of rows that grows is the standard library's `Vec`, and in an arena
+/// [`toft::collections::Vec`].
 ///
 /// ```
 /// use toft_pools::Stack;
 ///
-/// let mut open = Stack::new();
+/// let mut open = Stack::fixed(10);
 /// for c in "(a[b]{c})".chars() {
 ///     match c {
 ///         '(' | '[' | '{' => open.push(c),
@@ -42,18 +43,8 @@ pub struct Stack<T, L: FieldLayout<T> = Rows, M: Memory = Heap> {
 }
 
 impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
-    /// An empty stack, which has allocated nothing yet.
-    ///
-    /// ```
-    /// use toft_pools::Rows;
-    /// use toft::Arena;
-    /// use toft_pools::Stack;
-    ///
-    /// let arena = Arena::new();
-    /// let mut stack: Stack<&str, Rows, _> = Stack::new_in(&arena);
-    /// stack.push("in the arena");
-    /// ```
-    pub fn new_in(memory: M) -> Self {
+    /// An empty stack that grows, in either layout: dense pools have such stacks of rows.
+    pub(crate) fn growing_in(memory: M) -> Self {
         Stack { slots: Slots::new_in(memory), len: 0, fixed: false }
     }
 
@@ -75,7 +66,9 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// The number of values.
     ///
     /// ```
-    /// assert_eq!(toft_pools::Stack::from([1, 2]).len(), 2);
+    /// let mut stack = toft_pools::Stack::fixed(3);
+    /// stack.extend([1, 2]);
+    /// assert_eq!(stack.len(), 2);
     /// ```
     #[inline]
     pub fn len(&self) -> usize {
@@ -103,13 +96,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         grow_amortised(capacity, len.checked_add(more), least_capacity(size_of::<T>()), usize::MAX, grow)
     }
 
-    /// As `shrink_to_fit`, but keeps memory for `least` values.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::<u8>::with_capacity(100);
-    /// stack.shrink_to(10);
-    /// assert_eq!(stack.capacity(), 10);
-    /// ```
+    /// As [`shrink_to_fit`](Self::shrink_to_fit), but keeps memory for `least` values.
     pub fn shrink_to(&mut self, least: usize) {
         let (len, capacity) = (self.len, self.len.max(least));
         if !self.fixed && capacity < self.capacity() {
@@ -120,7 +107,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// Adds a value at the end. O(1) amortised.
     ///
     /// ```
-    /// let mut stack = toft_pools::Stack::new();
+    /// let mut stack = toft_pools::Stack::fixed(2);
     /// stack.push("below");
     /// stack.push("on top");
     /// assert_eq!(stack, ["below", "on top"]);
@@ -178,7 +165,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// Removes and returns the last value. O(1).
     ///
     /// ```
-    /// let mut stack = toft_pools::Stack::from([1, 2]);
+    /// let mut stack = toft_pools::Stack::fixed(2);
+    /// stack.extend([1, 2]);
     /// assert_eq!((stack.pop(), stack.pop(), stack.pop()), (Some(2), Some(1), None));
     /// ```
     #[inline]
@@ -198,7 +186,9 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// The last value.
     ///
     /// ```
-    /// assert_eq!(toft_pools::Stack::from([1, 2]).last(), Some(&2));
+    /// let mut stack = toft_pools::Stack::fixed(2);
+    /// stack.extend([1, 2]);
+    /// assert_eq!(stack.last(), Some(&2));
     /// ```
     #[inline]
     pub fn last(&self) -> Option<L::Ref<'_>> {
@@ -208,7 +198,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// The last value, mutable.
     ///
     /// ```
-    /// let mut stack = toft_pools::Stack::from([1, 2]);
+    /// let mut stack = toft_pools::Stack::fixed(2);
+    /// stack.extend([1, 2]);
     /// *stack.last_mut().unwrap() += 5;
     /// assert_eq!(stack, [1, 7]);
     /// ```
@@ -220,7 +211,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// The value at index `i`; the oldest is at index 0.
     ///
     /// ```
-    /// let stack = toft_pools::Stack::from(['a', 'b']);
+    /// let mut stack = toft_pools::Stack::fixed(2);
+    /// stack.extend(['a', 'b']);
     /// assert_eq!((stack.get(0), stack.get(2)), (Some(&'a'), None));
     /// ```
     #[inline]
@@ -232,7 +224,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// The value at index `i`, mutable.
     ///
     /// ```
-    /// let mut stack = toft_pools::Stack::from(['a', 'b']);
+    /// let mut stack = toft_pools::Stack::fixed(2);
+    /// stack.extend(['a', 'b']);
     /// *stack.get_mut(0).unwrap() = 'c';
     /// assert_eq!(stack, ['c', 'b']);
     /// ```
@@ -245,7 +238,9 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// All values: a slice, or a slice of each column. The oldest is first.
     ///
     /// ```
-    /// assert_eq!(toft_pools::Stack::from([1, 2]).as_slice(), [1, 2]);
+    /// let mut stack = toft_pools::Stack::fixed(2);
+    /// stack.extend([1, 2]);
+    /// assert_eq!(stack.as_slice(), [1, 2]);
     /// ```
     #[inline]
     pub fn as_slice(&self) -> L::Slices<'_> {
@@ -256,7 +251,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// All values, mutable.
     ///
     /// ```
-    /// let mut stack = toft_pools::Stack::from([1, 2]);
+    /// let mut stack = toft_pools::Stack::fixed(2);
+    /// stack.extend([1, 2]);
     /// stack.as_mut_slice().reverse();
     /// assert_eq!(stack, [2, 1]);
     /// ```
@@ -269,7 +265,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// Drops all but the first `len` values.
     ///
     /// ```
-    /// let mut stack = toft_pools::Stack::from([1, 2, 3]);
+    /// let mut stack = toft_pools::Stack::fixed(3);
+    /// stack.extend([1, 2, 3]);
     /// stack.truncate(1);
     /// assert_eq!(stack, [1]);
     /// ```
@@ -282,31 +279,13 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         }
     }
 
-    /// Appends clones of the values of a slice.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::from([1]);
-    /// stack.extend_from_slice(&[2, 3]);
-    /// assert_eq!(stack, [1, 2, 3]);
-    /// ```
-    ///
-    /// # Panics
-    /// The stack is fixed and its capacity is too small, or there is no memory.
-    #[track_caller]
-    pub fn extend_from_slice(&mut self, values: &[T])
-    where
-        T: Clone,
-    {
-        self.reserve(values.len());
-        self.fill(&mut values.iter().cloned());
-    }
-
     /// Moves all values of another stack to the end, in their order.
     ///
     /// ```
-    /// let (mut stack, mut other) = (toft_pools::Stack::from([1]), toft_pools::Stack::from([2, 3]));
+    /// let (mut stack, mut other) = (toft_pools::Stack::fixed(2), toft_pools::Stack::fixed(2));
+    /// other.extend([2, 3]);
     /// stack.append(&mut other);
-    /// assert_eq!((stack.len(), other.len()), (3, 0));
+    /// assert_eq!((stack.len(), other.len()), (2, 0));
     /// ```
     ///
     /// # Panics
@@ -320,29 +299,12 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     }
 }
 
-impl<T, M: Memory> Stack<T, Rows, M> {
-    /// Removes and returns the last value if the function returns true.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::from([1, 2]);
-    /// assert_eq!(stack.pop_if(|top| *top % 2 == 0), Some(2));
-    /// assert_eq!(stack.pop_if(|top| *top % 2 == 0), None);
-    /// ```
-    pub fn pop_if(&mut self, takes: impl FnOnce(&mut T) -> bool) -> Option<T> {
-        if takes(self.last_mut()?) {
-            self.pop()
-        } else {
-            None
-        }
-    }
-}
-
 impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for Stack<T, L, M> {
     /// # Panics
     /// There is no memory.
     fn clone(&self) -> Self {
         let capacity = if self.fixed { self.capacity() } else { self.len };
-        let mut clone = Self::with_capacity_in(capacity, self.memory().clone());
+        let mut clone = Self::allocated_in(capacity, self.memory().clone()).expect("toft: no memory for a stack");
         clone.fixed = self.fixed;
         // SAFETY: the slots have values.
         clone.fill(&mut (0..self.len).map(|i| unsafe { L::clone_at(self.slots.raw(), i) }));

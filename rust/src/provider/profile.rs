@@ -19,6 +19,7 @@ use super::instrument_types::{Instruments, Phase, ProfileRecord, Shared, Tag};
 use super::state::*;
 use crate::abi_types::Stats;
 use crate::budget_report;
+use crate::finding::Quoted;
 use crate::process::{self, Settings};
 use crate::report::{Report, TagReport};
 
@@ -138,23 +139,6 @@ impl RawArena {
 }
 
 // ---- the file ----
-
-/// A string of JSON.
-struct Quoted<'a>(&'a str);
-
-impl fmt::Display for Quoted<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_char('"')?;
-        for c in self.0.chars() {
-            match c {
-                '"' | '\\' => write!(f, "\\{c}")?,
-                '\0'..='\x1f' => write!(f, "\\u{:04x}", c as u32)?,
-                _ => f.write_char(c)?,
-            }
-        }
-        f.write_char('"')
-    }
-}
 
 struct OrNull(Option<u64>);
 

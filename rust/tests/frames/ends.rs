@@ -165,15 +165,15 @@ fn a_function_that_creates_an_arena_may_use_frames() {
 #[test]
 fn a_hundred_thousand_frames_take_no_more_than_the_first_ones() {
     let mut frames = Frames::new();
-    let mut dice = Dice(7);
+    let mut random = Random(7);
     let (many, warm) = (rounds(100_000, 40), rounds(1000, 20));
     let (mut most, mut calls) = (0, 0);
     for frame in 0..many {
         let arena = frames.here();
         for _ in 0..8 {
-            arena.alloc_uninit_slice::<u8>(1000 + dice.below(500));
+            arena.alloc_uninit_slice::<u8>(1000 + random.below(500));
         }
-        arena.scope(|inner| inner.alloc_uninit_slice::<u8>(dice.below(2000)).len());
+        arena.scope(|inner| inner.alloc_uninit_slice::<u8>(random.below(2000)).len());
         frames.advance();
         let stats = frames.arenas().next().unwrap().stats();
         if frame < warm {
@@ -189,24 +189,24 @@ fn a_hundred_thousand_frames_take_no_more_than_the_first_ones() {
 #[test]
 fn frames_of_any_size_stay_within_a_bound() {
     let mut frames = Frames::new();
-    let mut dice = Dice(3);
+    let mut random = Random(3);
     for _ in 0..rounds(20_000, 20) {
         let arena = frames.here();
-        for _ in 0..dice.below(10) {
-            let bytes = 1 << dice.below(17);
-            arena.alloc_uninit_slice::<u8>(bytes + dice.below(bytes));
+        for _ in 0..random.below(10) {
+            let bytes = 1 << random.below(17);
+            arena.alloc_uninit_slice::<u8>(bytes + random.below(bytes));
         }
-        if dice.below(3) == 0 {
-            elsewhere_sometimes(&frames, &mut dice);
+        if random.below(3) == 0 {
+            elsewhere_sometimes(&frames, &mut random);
         }
         frames.advance();
         assert!(frames.arenas().count() <= 2 && reserved(&mut frames) <= 2 * (8 << 20));
     }
 }
 
-fn elsewhere_sometimes(frames: &Frames, dice: &mut Dice) {
-    if dice.below(20) == 0 {
-        let bytes = dice.below(100_000);
+fn elsewhere_sometimes(frames: &Frames, random: &mut Random) {
+    if random.below(20) == 0 {
+        let bytes = random.below(100_000);
         elsewhere(|| frames.here().alloc_uninit_slice::<u8>(bytes).len());
     }
 }

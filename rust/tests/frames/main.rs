@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
+#[path = "../common/random.rs"]
+mod random;
 #[path = "../common/strict.rs"]
 mod strict;
 
@@ -20,6 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier, Once, OnceLock, RwLock};
 use std::thread;
 
+use random::Random;
 use toft::{AllocError, Arena, Buffered, Frames, Options};
 
 const MIRI: bool = cfg!(miri);
@@ -32,18 +35,6 @@ fn rounds(most: usize, miri: usize) -> usize {
         (most / 50).max(miri)
     } else {
         most
-    }
-}
-
-/// A deterministic pseudo-random generator.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
     }
 }
 

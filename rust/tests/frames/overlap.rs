@@ -106,12 +106,12 @@ fn a_frame_that_panics_publishes_nothing() {
 #[test]
 fn overlapping_frames_have_a_flat_footprint() {
     let mut frames = Buffered::<Numbers>::new(3);
-    let mut dice = Dice(5);
+    let mut random = Random(5);
     let mut most = 0;
     for k in 0..rounds(10_000, 20) {
         let mut held = 0;
         frames.frame(|now, _| {
-            let numbers = now.here().alloc_slice_fill(500 + dice.below(300), k as u64);
+            let numbers = now.here().alloc_slice_fill(500 + random.below(300), k as u64);
             held = now.here().stats().reserved;
             numbers
         });

@@ -72,10 +72,10 @@ fn parties_join_and_leave_while_frames_end() {
         for seed in 1..4u64 {
             let frames = &frames;
             threads.spawn(move || {
-                let mut dice = Dice(seed * 0x9E37_79B9);
+                let mut random = Random(seed * 0x9E37_79B9);
                 for _ in 0..many {
                     let mut party = frames.join();
-                    for _ in 0..dice.below(4) {
+                    for _ in 0..random.below(4) {
                         let text = party.here().alloc_str("of this frame");
                         assert_eq!(text, "of this frame");
                         party.arrive_and_wait();

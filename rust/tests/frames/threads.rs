@@ -102,7 +102,7 @@ fn eight_threads_use_frames_that_the_main_thread_ends() {
         for i in 0..THREADS {
             let (frames, begin, end) = (&frames, &begin, &end);
             threads.spawn(move || {
-                let mut dice = Dice(i as u64 + 1);
+                let mut random = Random(i as u64 + 1);
                 for frame in 0..many {
                     begin.wait();
                     {
@@ -110,10 +110,10 @@ fn eight_threads_use_frames_that_the_main_thread_ends() {
                         let arena = frames.here();
                         assert_eq!((arena.stats().live, frames.number()), (0, frame as u64));
                         let mark = (frame * THREADS + i) as u64;
-                        let slices =
-                            arena.alloc_slice_from_iter((0..10).map(|_| arena.alloc_slice_fill(dice.below(50), mark)));
+                        let slices = arena
+                            .alloc_slice_from_iter((0..10).map(|_| arena.alloc_slice_fill(random.below(50), mark)));
                         let mut list = arena.vec();
-                        for x in 0..dice.below(50) as u64 {
+                        for x in 0..random.below(50) as u64 {
                             list.push(x + mark);
                         }
                         assert!(slices.iter().all(|slice| slice.iter().all(|x| *x == mark)));

@@ -218,13 +218,13 @@ fn threads_create_send_and_trim_arenas_concurrently() {
         for t in 0..4 {
             let (send, receive) = (send.clone(), &receive);
             s.spawn(move || {
-                let mut dice = Dice(t + 1);
+                let mut random = Random(t + 1);
                 for _ in 0..if MIRI { 5 } else { 2000 } {
                     let arena = receive.lock().unwrap().try_recv().unwrap_or_default();
-                    for _ in 0..dice.below(5) {
-                        take(&arena, dice.below(10_000), 8);
+                    for _ in 0..random.below(5) {
+                        take(&arena, random.below(10_000), 8);
                     }
-                    match dice.below(3) {
+                    match random.below(3) {
                         0 => drop(arena),
                         1 => cache::trim(),
                         _ => send.send(arena).unwrap(),

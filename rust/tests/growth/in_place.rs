@@ -92,12 +92,12 @@ fn every_alignment_on_every_path() {
             1 => Options::new().source(Pages::new()).create().unwrap(),
             _ => Options::new().source(toft::Pages::new()).create().unwrap(),
         };
-        let mut dice = Dice(3);
+        let mut random = Random(3);
         for _ in 0..if MIRI { 2 } else { 60 } {
             for shift in 0..=most {
-                for size in [0, 1, 7, 8, 9, 63, 64, 65, 1000, 4000, 5000, dice.below(70_000)] {
+                for size in [0, 1, 7, 8, 9, 63, 64, 65, 1000, 4000, 5000, random.below(70_000)] {
                     take(&arena, size, 1 << shift);
-                    take(&arena, dice.below(30), 8);
+                    take(&arena, random.below(30), 8);
                     arena.scope(|inner| _ = take(inner, size, 1 << shift));
                 }
             }

@@ -5,6 +5,8 @@
 
 #[path = "../common/pages.rs"]
 mod pages;
+#[path = "../common/random.rs"]
+mod random;
 #[path = "../common/strict.rs"]
 mod strict;
 
@@ -19,6 +21,7 @@ use std::ptr::NonNull;
 use std::sync::Mutex;
 
 use pages::Pages;
+use random::Random;
 use std::time::Duration;
 use toft::{cache, Arena, Keep, Options, Reserve, Scope, Source};
 
@@ -51,17 +54,6 @@ fn alone() -> impl Drop {
     let limit = cache::set_limit(4 << 20);
     cache::set_limit(limit);
     Alone(guard, limit)
-}
-
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
-    }
 }
 
 /// Allocates memory and writes only its ends: these tests do not measure page faults.

@@ -8,24 +8,24 @@ fn memory_is_bounded_over_a_hundred_thousand_rounds() {
     let _alone = alone();
     let pages = Pages::new();
     let mut arena = Scope::from_source(&pages).unwrap();
-    let mut dice = Dice(1);
+    let mut random = Random(1);
     let rounds = rounds(100_000) as u64;
     let (mut most, mut calls) = (0, 0);
     for round in 0..rounds {
-        for _ in 0..dice.below(12) {
-            let size = match dice.below(10) {
-                0 => dice.below(20_000),
-                1..3 => dice.below(2000),
-                _ => dice.below(100),
+        for _ in 0..random.below(12) {
+            let size = match random.below(10) {
+                0 => random.below(20_000),
+                1..3 => random.below(2000),
+                _ => random.below(100),
             };
-            take(&arena, size, 1 << dice.below(8));
+            take(&arena, size, 1 << random.below(8));
         }
-        if dice.below(50) == 0 {
-            take(&arena, dice.below(300_000), 8);
+        if random.below(50) == 0 {
+            take(&arena, random.below(300_000), 8);
         }
-        match dice.below(40) {
-            0 => arena.reset_with(Keep::Bytes(dice.below(200_000))),
-            1 => arena.trim(dice.below(100_000)),
+        match random.below(40) {
+            0 => arena.reset_with(Keep::Bytes(random.below(200_000))),
+            1 => arena.trim(random.below(100_000)),
             2..4 => {
                 arena.scope_mut(|a| _ = take(a, 700, 8));
                 arena.reset();
@@ -75,33 +75,33 @@ fn a_steady_workload_stops_calling_the_source() {
 fn short_resets_count_like_full_ones() {
     let _alone = alone();
     for seed in 1..=if MIRI { 2 } else { 60 } {
-        let mut dice = Dice(seed * 0x9E37_79B9);
+        let mut random = Random(seed * 0x9E37_79B9);
         let (mut quick, mut whole) = (Arena::new(), Arena::new());
         let (mut most, mut left) = (3000, 0);
         for round in 0..if MIRI { 40 } else { 1500 } {
             if left == 0 {
                 // A series of steady rounds, mostly small, some empty; then another.
-                most = [0, 1, 500, 3000, 60_000, 200_000][dice.below(6)];
-                left = 1 + dice.below(150);
+                most = [0, 1, 500, 3000, 60_000, 200_000][random.below(6)];
+                left = 1 + random.below(150);
             }
             left -= 1;
             let before = (quick.mark(), whole.mark());
-            let size = if dice.below(4) == 0 { most / 2 } else { most };
-            for part in 0..dice.below(4) {
+            let size = if random.below(4) == 0 { most / 2 } else { most };
+            for part in 0..random.below(4) {
                 let offset = |arena: &Arena| take(arena, size / 4, 1 << (part + 2)).addr();
                 let (a, b) = (offset(&quick), offset(&whole));
                 assert_eq!(a & 63, b & 63);
             }
-            match dice.below(12) {
+            match random.below(12) {
                 0 => assert_eq!(counts(&quick), counts(&whole), "seed {seed}, round {round}"),
-                1 => rewind_both([(&quick, before.0), (&whole, before.1)], &mut dice),
-                2 => open_scopes_in_both([&quick, &whole], size, &mut dice),
-                3 if dice.below(8) == 0 => {
-                    let keep = dice.below(100_000);
+                1 => rewind_both([(&quick, before.0), (&whole, before.1)], &mut random),
+                2 => open_scopes_in_both([&quick, &whole], size, &mut random),
+                3 if random.below(8) == 0 => {
+                    let keep = random.below(100_000);
                     quick.trim(keep);
                     whole.trim(keep);
                 }
-                4 if dice.below(4) == 0 => {
+                4 if random.below(4) == 0 => {
                     quick.reset_with(Keep::Bytes(most));
                     whole.reset_with(Keep::Bytes(most));
                 }
@@ -110,8 +110,8 @@ fn short_resets_count_like_full_ones() {
             let _ = whole.set_budget(None); // or a scope was leaked, which is an event too
             quick.reset();
             whole.reset();
-            if dice.below(16) == 0 {
-                if dice.below(2) == 0 {
+            if random.below(16) == 0 {
+                if random.below(2) == 0 {
                     quick.set_budget(None).unwrap();
                 }
                 // SAFETY: nothing is used.
@@ -130,8 +130,8 @@ fn counts(arena: &Arena) -> [u64; 7] {
 }
 
 /// Frees inline: with or without a call of the provider that counts it.
-fn rewind_both(both: [(&Arena, toft::Mark); 2], dice: &mut Dice) {
-    let reads = dice.below(2) == 0;
+fn rewind_both(both: [(&Arena, toft::Mark); 2], random: &mut Random) {
+    let reads = random.below(2) == 0;
     for (arena, mark) in both {
         if reads {
             arena.stats();
@@ -139,20 +139,20 @@ fn rewind_both(both: [(&Arena, toft::Mark); 2], dice: &mut Dice) {
         // SAFETY: nothing is used.
         unsafe { arena.rewind(mark) }.unwrap();
     }
-    if dice.below(2) == 0 {
+    if random.below(2) == 0 {
         assert_eq!(both.map(|(arena, _)| arena.stats().live), [0, 0]);
     }
 }
 
-fn open_scopes_in_both(both: [&Arena; 2], size: usize, dice: &mut Dice) {
-    let reads = dice.below(2) == 0; // which makes the outer arena count it
+fn open_scopes_in_both(both: [&Arena; 2], size: usize, random: &mut Random) {
+    let reads = random.below(2) == 0; // which makes the outer arena count it
     for arena in both {
         arena.scope(|inner| {
             take(inner, size, 8);
             reads.then(|| inner.stats())
         });
     }
-    if dice.below(2) == 0 {
+    if random.below(2) == 0 {
         both.iter().for_each(|arena| std::mem::forget(arena.scope_guard()));
     }
 }

@@ -10,6 +10,8 @@ mod disguise;
 mod fixed;
 #[path = "../common/pages.rs"]
 mod pages;
+#[path = "../common/random.rs"]
+mod random;
 #[path = "../common/strict.rs"]
 mod strict;
 
@@ -22,6 +24,7 @@ use std::mem::MaybeUninit;
 use allocator_api2::vec::Vec as ArenaVec;
 use disguise::Disguised;
 use pages::Pages;
+use random::Random;
 use toft::{Arena, Keep, Options, Scope};
 
 const MIRI: bool = cfg!(miri);
@@ -34,18 +37,6 @@ fn rounds(most: usize) -> usize {
         most / 50
     } else {
         most
-    }
-}
-
-/// A deterministic pseudo-random generator.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n as u64) as usize
     }
 }
 

@@ -83,28 +83,28 @@ fn a_vector_passed_through_two_scopes_survives_both() {
 }
 
 fn guards_in_any_order(arena: &mut Arena, rounds: usize, seed: u64) {
-    let mut dice = Dice(seed);
+    let mut random = Random(seed);
     for _ in 0..rounds {
         let mut outer = Counting::of(arena, 3);
         {
             let mut guards: Vec<(Scope<'_>, u64, Vec<*const u64>)> = vec![];
             for step in 0..if MIRI { 12 } else { 30 } {
-                outer.push(dice.below(20));
-                match dice.below(4) {
+                outer.push(random.below(20));
+                match random.below(4) {
                     0 => guards.push((arena.scope_guard(), step, vec![])),
                     1 if !guards.is_empty() => {
-                        let (guard, tag, all) = guards.swap_remove(dice.below(guards.len()));
+                        let (guard, tag, all) = guards.swap_remove(random.below(guards.len()));
                         // SAFETY: the guard is alive.
                         assert!(all.iter().all(|p| unsafe { **p } == tag));
                         drop(guard);
                     }
                     _ if !guards.is_empty() => {
-                        let i = dice.below(guards.len());
+                        let i = random.below(guards.len());
                         let (guard, tag, all) = &mut guards[i];
-                        for _ in 0..dice.below(60) {
+                        for _ in 0..random.below(60) {
                             all.push(guard.alloc(*tag));
                         }
-                        if dice.below(3) == 0 {
+                        if random.below(3) == 0 {
                             let tag = *tag;
                             guard.scope(|inner| {
                                 let mut own = Counting::of(inner, tag);
@@ -196,16 +196,16 @@ fn a_scopes_memory_is_reused_by_the_next() {
 fn memory_is_bounded_over_a_hundred_thousand_scopes() {
     let arena = Arena::new();
     let mut kept = Counting::of(&arena, 0);
-    let mut dice = Dice(9);
+    let mut random = Random(9);
     let rounds = rounds(100_000);
     let (mut warm, mut reserved) = (0, 0);
     for round in 0..rounds {
         arena.scope(|inner| {
-            for _ in 0..dice.below(8) {
-                match dice.below(6) {
-                    0 => _ = inner.alloc_uninit_slice::<u8>(dice.below(9000)),
-                    1 => inner.scope(|innermost| _ = innermost.alloc_uninit_slice::<u16>(dice.below(3000))),
-                    2 => drop(inner.alloc_layout(std::alloc::Layout::from_size_align(dice.below(100), 512).unwrap())),
+            for _ in 0..random.below(8) {
+                match random.below(6) {
+                    0 => _ = inner.alloc_uninit_slice::<u8>(random.below(9000)),
+                    1 => inner.scope(|innermost| _ = innermost.alloc_uninit_slice::<u16>(random.below(3000))),
+                    2 => drop(inner.alloc_layout(std::alloc::Layout::from_size_align(random.below(100), 512).unwrap())),
                     _ => _ = inner.alloc_str("a few words"),
                 }
             }
@@ -227,24 +227,24 @@ fn memory_is_bounded_over_a_hundred_thousand_scopes() {
 #[test]
 fn rounds_of_scopes_and_resets_are_bounded() {
     let rounds = |arena: &mut Arena, guards: usize| {
-        let mut dice = Dice(11);
+        let mut random = Random(11);
         let mut most = 0;
         for _ in 0..rounds(20_000) {
             let mut vector = Counting::of(arena, 0);
             for _ in 0..5 {
                 let guard = arena.scope_guard();
-                guard.alloc_uninit_slice::<u8>(dice.below(5000));
-                vector.push(dice.below(50));
+                guard.alloc_uninit_slice::<u8>(random.below(5000));
+                vector.push(random.below(50));
                 if guards > 1 {
                     let second = arena.scope_guard();
-                    second.alloc_uninit_slice::<u8>(dice.below(5000));
-                    vector.push(dice.below(50));
+                    second.alloc_uninit_slice::<u8>(random.below(5000));
+                    vector.push(random.below(50));
                     drop(guard);
                 }
             }
             vector.check();
             drop(vector);
-            arena.reset_with(if dice.below(9) == 0 { Keep::Bytes(100_000) } else { Keep::Recent });
+            arena.reset_with(if random.below(9) == 0 { Keep::Bytes(100_000) } else { Keep::Recent });
             most = most.max(arena.stats().reserved);
         }
         assert!(most < 1 << 20, "{most}");

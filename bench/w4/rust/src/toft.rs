@@ -219,8 +219,8 @@ impl<const P: usize, C: Front<P>> Front<P> for Housed<C> {
 }
 
 macro_rules! ends {
-    ($type:ty, $push:ident, $pop:ident) => {
-        impl<const P: usize, L: FieldLayout<Item<P>>, M: Memory> Ends<P> for $type {
+    ([$($generics:tt)*] $type:ty, $push:ident, $pop:ident) => {
+        impl<const P: usize, $($generics)*> Ends<P> for $type {
             #[inline(always)]
             fn push(&mut self, item: Item<P>) {
                 self.$push(item);
@@ -237,8 +237,9 @@ macro_rules! ends {
     };
 }
 
-ends!(Stack<Item<P>, L, M>, push, pop);
-ends!(Queue<Item<P>, L, M>, push_back, pop_front);
+ends!([L: FieldLayout<Item<P>>, M: Memory] Stack<Item<P>, L, M>, push, pop);
+ends!([L: FieldLayout<Item<P>>, M: Memory] Queue<Item<P>, L, M>, push_back, pop_front);
+ends!([] toft::collections::Vec<'static, Item<P>>, push, pop);
 
 impl<const P: usize, C: Ends<P>> Ends<P> for Housed<C> {
     #[inline(always)]
@@ -263,20 +264,19 @@ pub fn sequences<const P: usize>(rows: &mut Sequences<P>) {
     rows.list("toft columns fixed", || List::<Item<P>, Columns>::fixed_in(n, Heap));
     rows.list("toft arena", || housed(List::<Item<P>, Rows, _>::new_in));
 
-    rows.stack("toft", Stack::<Item<P>>::new);
-    rows.fresh_stack("toft fresh", Stack::<Item<P>>::new);
+    rows.stack("toft", Stack::<Item<P>, Columns>::new);
+    rows.fresh_stack("toft fresh", Stack::<Item<P>, Columns>::new);
     rows.stack("toft fixed", || Stack::<Item<P>>::fixed(n));
-    rows.stack("toft columns", Stack::<Item<P>, Columns>::default);
     rows.stack("toft columns fixed", || Stack::<Item<P>, Columns>::fixed_in(n, Heap));
-    rows.stack("toft arena", || housed(Stack::<Item<P>, Rows, _>::new_in));
+    rows.stack("toft arena", || housed(Arena::vec::<Item<P>>));
 
-    rows.queue("toft", Queue::<Item<P>>::new);
-    rows.fresh_queue("toft fresh", Queue::<Item<P>>::new);
+    rows.queue("toft", Queue::<Item<P>, Columns>::new);
+    rows.fresh_queue("toft fresh", Queue::<Item<P>, Columns>::new);
     rows.queue("toft fixed", || Queue::<Item<P>>::fixed(n));
-    rows.queue("toft columns", Queue::<Item<P>, Columns>::default);
     rows.queue("toft columns fixed", || Queue::<Item<P>, Columns>::fixed_in(n, Heap));
-    rows.queue("toft arena", || housed(Queue::<Item<P>, Rows, _>::new_in));
+    rows.queue("toft arena", || housed(Queue::<Item<P>, Columns, _>::new_in));
 }
+
 // ---- sets and dictionaries ----
 
 impl<M: Memory> Set for OrderedSet<i64, M> {

@@ -6,7 +6,6 @@
 
 mod collect;
 mod drain_filter;
-mod forward;
 pub mod string;
 pub mod vec;
 

@@ -11,8 +11,8 @@ use toft::collections as native;
 #[doc(inline)]
 pub use toft::collections::string::{Drain, FromUtf16Error};
 
-use super::forward::{forward_mut, forward_ref};
 use super::Vec;
+use crate::forward::{forward_mut, forward_ref};
 use crate::Bump;
 
 /// Growing text in an arena: [`toft::collections::String`] under bumpalo's names.

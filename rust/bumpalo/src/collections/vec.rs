@@ -10,8 +10,8 @@ use toft::collections as native;
 pub use toft::collections::vec::{Drain, IntoIter, Splice};
 
 pub use super::drain_filter::DrainFilter;
-use super::forward::{forward_mut, forward_ref};
 use super::CollectionAllocErr;
+use crate::forward::{forward_mut, forward_ref};
 use crate::Bump;
 
 /// A growing array in an arena: [`toft::collections::Vec`] under bumpalo's names.

@@ -1,16 +1,11 @@
 //! `toft_bumpalo::Bump` as programs that were written for bumpalo use it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-#[path = "../../../tests/common/pages.rs"]
-mod pages;
-
 use std::alloc::Layout;
 use std::mem::size_of;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use pages::Pages;
 use proptest::prelude::*;
-use toft_bumpalo::collections::{CollectionAllocErr, String as BumpString, Vec as BumpVec};
 use toft_bumpalo::{AllocErr, AllocOrInitError, Bump};
 
 fn live(bump: &Bump) -> usize {
@@ -302,83 +297,6 @@ fn values_of_size_0_take_no_memory() {
     check::<16>();
 }
 
-/// A slice longer than the address space gives an error, or a panic with a message, before any element is made.
-#[test]
-fn lengths_that_overflow() {
-    struct Long;
-    impl Iterator for Long {
-        type Item = u64;
-        fn next(&mut self) -> Option<u64> {
-            panic!("an element without memory was requested")
-        }
-        fn size_hint(&self) -> (usize, Option<usize>) {
-            (usize::MAX, Some(usize::MAX))
-        }
-    }
-    impl ExactSizeIterator for Long {}
-    let bump = Bump::new();
-    for n in [usize::MAX, usize::MAX / 8 + 1, isize::MAX as usize / 8 + 1] {
-        assert!(bump.try_alloc_slice_fill_default::<u64>(n).is_err());
-        assert!(bump.try_alloc_slice_fill_copy(n, 1u64).is_err());
-        assert!(bump.try_alloc_slice_fill_clone(n, &1u64).is_err());
-        assert!(bump.try_alloc_slice_fill_with(n, |_| -> u64 { panic!("made an element") }).is_err());
-        let calls: [&dyn Fn(); 5] = [
-            &|| _ = bump.alloc_slice_fill_default::<u64>(n),
-            &|| _ = bump.alloc_slice_fill_copy(n, 1u64),
-            &|| _ = bump.alloc_slice_fill_clone(n, &1u64),
-            &|| _ = bump.alloc_slice_fill_with(n, |_| -> u64 { panic!("made an element") }),
-            &|| _ = bump.alloc_slice_try_fill_with(n, |_| -> Result<u64, ()> { panic!("made an element") }),
-        ];
-        for (i, call) in calls.iter().enumerate() {
-            assert!(message(call).contains("out of memory"), "{i}");
-        }
-    }
-    assert!(bump.try_alloc_slice_fill_iter(Long).is_err());
-    assert!(message(|| _ = bump.alloc_slice_fill_iter(Long)).contains("out of memory"));
-    // At the end of the address space an address would wrap around.
-    let at = bump.alloc(0u8) as *const u8 as usize;
-    bump.set_allocation_limit(Some(bump.allocated_bytes()));
-    let around = [at + 1, (isize::MAX as usize).wrapping_sub(at), at.wrapping_neg()];
-    for layout in around.into_iter().flat_map(|size| Layout::from_size_align(size, 1)) {
-        assert!(bump.try_alloc_layout(layout).is_err());
-        assert!(message(|| _ = bump.alloc_layout(layout)).contains("out of memory"));
-    }
-    assert_eq!(bump.allocated_bytes(), 8);
-}
-
-fn message(f: impl FnOnce()) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(f)).unwrap_err();
-    let text = panic.downcast_ref::<&str>().map(|text| text.to_string());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
-}
-
-/// The same for a slice with a dedicated block.
-#[test]
-fn a_failed_long_slice_frees_its_block() {
-    let n = if cfg!(miri) { 100_000 } else { 10_000_000 };
-    let bump = Bump::new();
-    bump.alloc([1u8; 17]);
-    let before = bump.allocated_bytes();
-    assert_eq!(bump.alloc_slice_try_fill_with(n, |_| Err::<u8, _>("no")), Err("no"));
-    assert_eq!(bump.alloc_slice_try_fill_iter((0..n as u32).map(|i| if i < 9 { Ok(i) } else { Err(i) })), Err(9));
-    assert!(catch_unwind(AssertUnwindSafe(|| bump.try_alloc_slice_fill_with(n, |i| 20 / (15 - i)).is_ok())).is_err());
-    assert_eq!(bump.allocated_bytes(), before);
-    assert_eq!(bump.alloc_slice_fill_copy(n, 7u8).iter().filter(|b| **b == 7).count(), n);
-}
-
-#[test]
-fn strong_alignments() {
-    let bump = Bump::new();
-    for (size, align) in [(1, 4096), (4096, 64), (3, 1 << 16), (100_001, 1), (100_003, 2), (1, 1 << 20)] {
-        let before = bump.allocated_bytes();
-        let at = bump.alloc_layout(Layout::from_size_align(size, align).unwrap()).as_ptr();
-        assert_eq!(at.addr() % align, 0);
-        assert!(bump.allocated_bytes() >= before + size);
-        // SAFETY: the allocation has that size.
-        unsafe { at.write_bytes(0x5A, size) };
-    }
-}
-
 /// The chunks contain all values of one type, whatever the capacity of the first block.
 #[test]
 fn chunks_of_any_capacity() {
@@ -401,48 +319,6 @@ fn chunks_of_any_capacity() {
         bump.alloc(7u64);
         assert_eq!(bump.iter_allocated_chunks().map(<[_]>::len).sum::<usize>(), 8);
     }
-}
-
-/// A source without memory: every call that may fail returns an error and changes nothing, and when memory is available
-/// again the same calls succeed.
-#[test]
-fn refused_calls_change_nothing_and_can_be_retried() {
-    let pages = Pages::new();
-    let arena = toft::Scope::from_source(&pages).unwrap();
-    let bump = Bump::from_ref(&arena);
-    let full = bump.alloc_slice_fill_copy(bump.chunk_capacity(), 3u8);
-    let mut vec = BumpVec::<u8>::new_in(bump);
-    let mut text = BumpString::new_in(bump);
-    let state = || (bump.allocated_bytes(), bump.allocated_bytes_including_metadata(), bump.chunk_capacity());
-    let before = state();
-    pages.fail_at.borrow_mut().extend(pages.calls.get() + 1..pages.calls.get() + 1000);
-    let mut made = 0;
-    let mut count = |n: u64| {
-        made += n;
-        n
-    };
-    assert!(bump.try_alloc(1u8).is_err());
-    assert!(bump.try_alloc_with(|| count(1)).is_err());
-    assert_eq!(bump.try_alloc_try_with(|| Err::<u64, _>("no")), Err(AllocOrInitError::Init("no")));
-    assert_eq!(bump.try_alloc_try_with(|| Ok::<_, ()>(1u64)), Err(AllocOrInitError::Alloc(AllocErr)));
-    assert!(bump.try_alloc_str("x").is_err());
-    assert!(bump.try_alloc_slice_copy(&[1u8]).is_err());
-    assert!(bump.try_alloc_slice_clone(&[String::new()]).is_err());
-    assert!(bump.try_alloc_slice_fill_with(9, |_| count(1)).is_err());
-    assert!(bump.try_alloc_slice_fill_iter((0..9).map(|_| count(1))).is_err());
-    assert!(bump.try_alloc_slice_fill_default::<u64>(1).is_err());
-    assert!(bump.try_alloc_layout(Layout::new::<u64>()).is_err());
-    assert_eq!(vec.try_reserve(1), Err(CollectionAllocErr::AllocErr));
-    assert_eq!(vec.try_reserve_exact(before.2 + 1), Err(CollectionAllocErr::AllocErr));
-    assert!(std::fmt::Write::write_str(&mut text, "x").is_err());
-    assert!(catch_unwind(AssertUnwindSafe(|| vec.push(1))).is_err());
-    assert!(catch_unwind(AssertUnwindSafe(|| text.push('x'))).is_err());
-    assert_eq!((made, state(), vec.len(), text.as_str()), (0, before, 0, ""));
-    pages.fail_at.borrow_mut().clear();
-    assert!(bump.try_alloc(1u8).is_ok());
-    assert!(vec.try_reserve_exact(10_000).is_ok() && vec.capacity() >= 10_000);
-    text.push_str("there again");
-    assert_eq!((text.as_str(), full.iter().all(|b| *b == 3)), ("there again", true));
 }
 
 fn config(under_miri: u32, otherwise: u32) -> ProptestConfig {

@@ -105,22 +105,6 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         let at = self.slots.find(handle)?;
         Some(CursorMut { list: self, at })
     }
-
-    fn after(&self, i: u32) -> u32 {
-        if i == NONE {
-            return self.front;
-        }
-        // SAFETY: a slot of the list.
-        unsafe { (*self.slots.link(i)).next }
-    }
-
-    fn before(&self, i: u32) -> u32 {
-        if i == NONE {
-            return self.back;
-        }
-        // SAFETY: a slot of the list.
-        unsafe { (*self.slots.link(i)).other }
-    }
 }
 
 impl<T, L: FieldLayout<T>, M: Memory> Clone for Cursor<'_, T, L, M> {
@@ -300,11 +284,8 @@ impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
     /// # Errors
     /// As [`List::try_push_back`].
     pub fn try_insert_before(&mut self, value: T) -> Result<Handle<T>, CapacityError<T>> {
-        if self.list.slots.try_reserve(1).is_err() {
-            return Err(CapacityError(value));
-        }
-        // SAFETY: there is a free slot, and the two are neighbours.
-        Ok(unsafe { self.list.link_in(value, self.list.before(self.at), self.at) })
+        // SAFETY: the two are neighbours.
+        unsafe { self.list.try_link_in(value, self.list.before(self.at), self.at) }
     }
 
     /// Inserts a value after the current one; at the ghost element, at the front. O(1) amortised.
@@ -335,11 +316,8 @@ impl<T, L: FieldLayout<T>, M: Memory> CursorMut<'_, T, L, M> {
     /// # Errors
     /// As [`List::try_push_back`].
     pub fn try_insert_after(&mut self, value: T) -> Result<Handle<T>, CapacityError<T>> {
-        if self.list.slots.try_reserve(1).is_err() {
-            return Err(CapacityError(value));
-        }
-        // SAFETY: there is a free slot, and the two are neighbours.
-        Ok(unsafe { self.list.link_in(value, self.at, self.list.after(self.at)) })
+        // SAFETY: the two are neighbours.
+        unsafe { self.list.try_link_in(value, self.at, self.list.after(self.at)) }
     }
 
     /// Removes and returns the current value, and moves to the next one; `None` at the ghost element.

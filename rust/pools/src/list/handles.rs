@@ -102,11 +102,8 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     #[track_caller]
     pub fn try_insert_before(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, CapacityError<T>> {
         let i = self.slots.find(handle).expect("toft: the list has no value under this handle");
-        if self.slots.try_reserve(1).is_err() {
-            return Err(CapacityError(value));
-        }
-        // SAFETY: there is a free slot, and slot `at` has a value.
-        Ok(unsafe { self.link_in(value, (*self.slots.link(i)).other, i) })
+        // SAFETY: the slot has a value.
+        unsafe { self.try_link_in(value, self.before(i), i) }
     }
 
     /// Adds a value after that of a handle. O(1) amortised.
@@ -145,11 +142,8 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     #[track_caller]
     pub fn try_insert_after(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, CapacityError<T>> {
         let i = self.slots.find(handle).expect("toft: the list has no value under this handle");
-        if self.slots.try_reserve(1).is_err() {
-            return Err(CapacityError(value));
-        }
-        // SAFETY: there is a free slot, and slot `at` has a value.
-        Ok(unsafe { self.link_in(value, i, (*self.slots.link(i)).next) })
+        // SAFETY: the slot has a value.
+        unsafe { self.try_link_in(value, i, self.after(i)) }
     }
 
     /// Moves the value of a handle to the front; the handle stays valid. Returns false if the handle is stale. O(1).
@@ -223,9 +217,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// assert_eq!((list.next_handle(one), list.next_handle(two)), (Some(two), None));
     /// ```
     pub fn next_handle(&self, handle: Handle<T>) -> Option<Handle<T>> {
-        let i = self.slots.find(handle)?;
-        // SAFETY: the slot has a value.
-        self.handle_at(unsafe { (*self.slots.link(i)).next })
+        self.handle_at(self.after(self.slots.find(handle)?))
     }
 
     /// The handle of the previous value; `None` at the front, or if the handle is stale.
@@ -236,8 +228,6 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// assert_eq!((list.prev_handle(one), list.prev_handle(two)), (None, Some(one)));
     /// ```
     pub fn prev_handle(&self, handle: Handle<T>) -> Option<Handle<T>> {
-        let i = self.slots.find(handle)?;
-        // SAFETY: the slot has a value.
-        self.handle_at(unsafe { (*self.slots.link(i)).other })
+        self.handle_at(self.before(self.slots.find(handle)?))
     }
 }

@@ -37,13 +37,16 @@ unsafe fn key<'a, K, V: 'a, L: FieldLayout<V>>(position: Position) -> &'a K {
     unsafe { Tree::<K, V, L, Heap>::key_at(position) }
 }
 
-/// Defines an iterator by its item for a position.
+/// Defines an iterator by its item for a position, over all pairs, whose number it knows, or over a range.
 macro_rules! iter {
-    ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $position:ident) $make:expr, $of:ty) => {
+    (
+        $(#[$doc:meta])* $name:ident { $($remaining:ident)? }, $item:ty,
+        ($raw:ident, $position:ident) $make:expr, $of:ty
+    ) => {
         $(#[$doc])*
         pub struct $name<'a, K, V, L: FieldLayout<V> = Rows> {
             pairs: Pairs<V, L>,
-            remaining: usize,
+            $($remaining: usize,)?
             of: PhantomData<$of>,
         }
 
@@ -53,19 +56,21 @@ macro_rules! iter {
             #[inline]
             fn next(&mut self) -> Option<Self::Item> {
                 let ($raw, $position) = (self.pairs.raw, self.pairs.leaf_range.next()?);
-                self.remaining -= 1;
+                $(self.$remaining -= 1;)?
                 // SAFETY: there is a key; each position is returned once, and the map is borrowed as the item's type
                 // says.
                 Some(unsafe { $make })
             }
 
-            fn size_hint(&self) -> (usize, Option<usize>) {
-                (self.remaining, Some(self.remaining))
-            }
+            $(
+                fn size_hint(&self) -> (usize, Option<usize>) {
+                    (self.$remaining, Some(self.$remaining))
+                }
 
-            fn count(self) -> usize {
-                self.remaining
-            }
+                fn count(self) -> usize {
+                    self.$remaining
+                }
+            )?
 
             fn last(mut self) -> Option<Self::Item> {
                 self.next_back()
@@ -89,62 +94,26 @@ macro_rules! iter {
             #[inline]
             fn next_back(&mut self) -> Option<Self::Item> {
                 let ($raw, $position) = (self.pairs.raw, self.pairs.leaf_range.next_back()?);
-                self.remaining -= 1;
+                $(self.$remaining -= 1;)?
                 // SAFETY: see next.
                 Some(unsafe { $make })
             }
         }
 
-        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> ExactSizeIterator for $name<'a, K, V, L> {}
+        $(
+            impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> ExactSizeIterator for $name<'a, K, V, L> {
+                fn len(&self) -> usize {
+                    self.$remaining
+                }
+            }
+        )?
         impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> FusedIterator for $name<'a, K, V, L> {}
 
         impl<K, V, L: FieldLayout<V>> fmt::Debug for $name<'_, K, V, L> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, concat!(stringify!($name), "({} remaining)"), self.remaining)
-            }
-        }
-    };
-}
-
-/// Defines an iterator over a range by its item for a position.
-macro_rules! range {
-    ($(#[$doc:meta])* $name:ident, $item:ty, ($raw:ident, $position:ident) $make:expr, $of:ty) => {
-        $(#[$doc])*
-        pub struct $name<'a, K, V, L: FieldLayout<V> = Rows> {
-            pairs: Pairs<V, L>,
-            of: PhantomData<$of>,
-        }
-
-        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> Iterator for $name<'a, K, V, L> {
-            type Item = $item;
-
-            #[inline]
-            fn next(&mut self) -> Option<Self::Item> {
-                let ($raw, $position) = (self.pairs.raw, self.pairs.leaf_range.next()?);
-                // SAFETY: there is a key; each position is returned once, and the map is borrowed as the item's type
-                // says.
-                Some(unsafe { $make })
-            }
-
-            fn last(mut self) -> Option<Self::Item> {
-                self.next_back()
-            }
-        }
-
-        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> DoubleEndedIterator for $name<'a, K, V, L> {
-            #[inline]
-            fn next_back(&mut self) -> Option<Self::Item> {
-                let ($raw, $position) = (self.pairs.raw, self.pairs.leaf_range.next_back()?);
-                // SAFETY: see next.
-                Some(unsafe { $make })
-            }
-        }
-
-        impl<'a, K: 'a, V: 'a, L: FieldLayout<V>> FusedIterator for $name<'a, K, V, L> {}
-
-        impl<K, V, L: FieldLayout<V>> fmt::Debug for $name<'_, K, V, L> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(stringify!($name))
+                f.write_str(stringify!($name))?;
+                $(write!(f, "({} remaining)", self.$remaining)?;)?
+                Ok(())
             }
         }
     };
@@ -152,32 +121,38 @@ macro_rules! range {
 
 iter!(
     /// Pairs, in the order of their keys: [`OrderedMap::iter`].
-    Iter, (&'a K, L::Ref<'a>), (raw, position) (key::<K, V, L>(position), value_at::<K, V, L>(raw, position)), &'a (K, V)
+    Iter { remaining }, (&'a K, L::Ref<'a>),
+    (raw, position) (key::<K, V, L>(position), value_at::<K, V, L>(raw, position)),
+    &'a (K, V)
 );
 iter!(
     /// Pairs with mutable values: [`OrderedMap::iter_mut`].
-    IterMut, (&'a K, L::Mut<'a>), (raw, position) (key::<K, V, L>(position), value_at_mut::<K, V, L>(raw, position)),
+    IterMut { remaining }, (&'a K, L::Mut<'a>),
+    (raw, position) (key::<K, V, L>(position), value_at_mut::<K, V, L>(raw, position)),
     (&'a K, &'a mut V)
 );
 iter!(
     /// Keys, in their order: [`OrderedMap::keys`].
-    Keys, &'a K, (_raw, position) key::<K, V, L>(position), &'a (K, V)
+    Keys { remaining }, &'a K, (_raw, position) key::<K, V, L>(position), &'a (K, V)
 );
 iter!(
     /// Values, in the order of their keys: [`OrderedMap::values`].
-    Values, L::Ref<'a>, (raw, position) value_at::<K, V, L>(raw, position), &'a (K, V)
+    Values { remaining }, L::Ref<'a>, (raw, position) value_at::<K, V, L>(raw, position), &'a (K, V)
 );
 iter!(
     /// Mutable values: [`OrderedMap::values_mut`].
-    ValuesMut, L::Mut<'a>, (raw, position) value_at_mut::<K, V, L>(raw, position), (&'a K, &'a mut V)
+    ValuesMut { remaining }, L::Mut<'a>, (raw, position) value_at_mut::<K, V, L>(raw, position), (&'a K, &'a mut V)
 );
-range!(
+iter!(
     /// Pairs whose keys are in a range: [`OrderedMap::range`].
-    Range, (&'a K, L::Ref<'a>), (raw, position) (key::<K, V, L>(position), value_at::<K, V, L>(raw, position)), &'a (K, V)
+    Range {}, (&'a K, L::Ref<'a>),
+    (raw, position) (key::<K, V, L>(position), value_at::<K, V, L>(raw, position)),
+    &'a (K, V)
 );
-range!(
+iter!(
     /// Pairs whose keys are in a range, with mutable values: [`OrderedMap::range_mut`].
-    RangeMut, (&'a K, L::Mut<'a>), (raw, position) (key::<K, V, L>(position), value_at_mut::<K, V, L>(raw, position)),
+    RangeMut {}, (&'a K, L::Mut<'a>),
+    (raw, position) (key::<K, V, L>(position), value_at_mut::<K, V, L>(raw, position)),
     (&'a K, &'a mut V)
 );
 

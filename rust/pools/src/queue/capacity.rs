@@ -11,7 +11,9 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// The number of values.
     ///
     /// ```
-    /// assert_eq!(toft_pools::Queue::from([1, 2]).len(), 2);
+    /// let mut queue = toft_pools::Queue::fixed(3);
+    /// queue.extend([1, 2]);
+    /// assert_eq!(queue.len(), 2);
     /// ```
     #[inline(always)]
     pub fn len(&self) -> usize {
@@ -27,11 +29,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.limit
     }
 
-    /// Allocates memory for `n` values; there are none yet.
-    pub(super) fn allocate(&mut self, n: usize) -> Result<(), AllocError> {
-        self.grow_to(n)
-    }
-
     pub(super) fn fix(&mut self, n: usize) {
         (self.limit, self.fixed) = (n, true);
     }
@@ -43,29 +40,13 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
             return Err(AllocError);
         }
         let needed = self.len().checked_add(more).and_then(usize::checked_next_power_of_two);
-        grow_amortised(self.slots.capacity(), needed, least_capacity(size_of::<T>()), usize::MAX, |n| self.grow_to(n))
+        grow_amortised(self.slots.capacity(), needed, least_capacity(size_of::<T>()), usize::MAX, |n| self.allocate(n))
     }
 
-    fn grow_to(&mut self, n: usize) -> Result<(), AllocError> {
-        let (old, new) = (self.slots.capacity(), n.checked_next_power_of_two().ok_or(AllocError)?);
-        if !L::ROWS || old == 0 {
-            self.replace(new)?;
-        } else {
-            self.slots.resize(new, old)?;
-            // Both parts begin at multiples of `old` from where they were; with twice the slots one of them stays.
-            let (at, len, raw) = (self.head & (old - 1), self.len(), self.slots.raw());
-            let front = len.min(old - at);
-            let (to, back) = (self.head & (new - 1), self.head.wrapping_add(front) & (new - 1));
-            // SAFETY: the destination is beyond the old slots.
-            unsafe {
-                if to != at {
-                    L::copy(raw, at, raw, to, front);
-                }
-                if back != 0 && front < len {
-                    L::copy(raw, 0, raw, back, len - front);
-                }
-            }
-        }
+    /// Moves the values to memory for `n` of them at least.
+    pub(super) fn allocate(&mut self, n: usize) -> Result<(), AllocError> {
+        let new = n.checked_next_power_of_two().ok_or(AllocError)?;
+        self.replace(new)?;
         self.limit = new;
         Ok(())
     }
@@ -84,13 +65,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         })
     }
 
-    /// As `shrink_to_fit`, but keeps memory for `least` values.
-    ///
-    /// ```
-    /// let mut queue = toft_pools::Queue::<u8>::with_capacity(100);
-    /// queue.shrink_to(10);
-    /// assert_eq!(queue.capacity(), 16);
-    /// ```
+    /// As [`shrink_to_fit`](Self::shrink_to_fit), but keeps memory for `least` values.
     pub fn shrink_to(&mut self, least: usize) {
         let n = match self.len().max(least) {
             0 => 0,

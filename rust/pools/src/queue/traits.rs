@@ -2,48 +2,26 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
-use alloc::vec::Vec;
-
 use super::Queue;
 
-crate::sequence::sequence!(Queue, "queue", push_back, try_push_back, "there is no memory");
+crate::sequence::sequence!(Queue, "queue", growing_in, push_back, try_push_back, "there is no memory");
+crate::sequence::growing_columns!(Queue, "queue", push_back);
 crate::sequence::index_by!(Queue, usize, "queue has no value at this position");
-crate::sequence::indexed!(Queue, "queue", "min(i, n - i)");
-crate::sequence::vec_conversions!(Queue);
+crate::sequence::indexed!(Queue, "queue");
 
-macro_rules! equals {
-    ($([$($generics:tt)*] $other:ty;)*) => {$(
-        impl<T: PartialEq<U>, U, M: Memory, $($generics)*> PartialEq<$other> for Queue<T, Rows, M> {
-            fn eq(&self, other: &$other) -> bool {
-                if self.len() != other.len() {
-                    return false;
-                }
-                let (front, back) = self.as_slices();
-                let (a, b) = other[..].split_at(front.len());
-                front == a && back == b
-            }
-        }
-    )*};
+impl<T: PartialEq<U>, U, M: Memory, const N: usize> PartialEq<[U; N]> for Queue<T, Rows, M> {
+    fn eq(&self, other: &[U; N]) -> bool {
+        self.len() == N && self.iter().eq(other)
+    }
 }
 
-equals! {
-    [] [U];
-    [] &[U];
-    [] &mut [U];
-    [] Vec<U>;
-    [const N: usize] [U; N];
-    [const N: usize] &[U; N];
-    [const N: usize] &mut [U; N];
-}
-
-/// Bytes are taken from the front. Never an error.
 #[cfg(feature = "std")]
 impl<M: Memory> std::io::Read for Queue<u8, Rows, M> {
     fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
         let (front, _) = self.as_slices();
         let n = front.len().min(to.len());
         to[..n].copy_from_slice(&front[..n]);
-        self.drain(..n);
+        std::io::BufRead::consume(self, n);
         Ok(n)
     }
 }
@@ -56,7 +34,8 @@ impl<M: Memory> std::io::BufRead for Queue<u8, Rows, M> {
     }
 
     fn consume(&mut self, n: usize) {
-        self.drain(..n);
+        assert!(n <= self.len(), "toft: {n} of {} bytes", self.len());
+        self.head = self.head.wrapping_add(n);
     }
 }
 

@@ -1,29 +1,28 @@
-//! Changes of a stack at other positions than its end, and of its length.
+//! Changes of a stack at other positions than its end.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::Stack;
-use crate::capacity_error::CapacityError;
+use crate::capacity_error::{capacity_panic, CapacityError};
 use crate::field_layout::FieldLayout;
 use toft::Memory;
 
 impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
-    /// As [`push`](Stack::push); returns the value in its slot.
+    /// Inserts a value at an index; those after it move. O(n).
     ///
     /// ```
-    /// let mut stack = toft_pools::Stack::from([1]);
-    /// *stack.push_mut(2) += 5;
-    /// assert_eq!(stack, [1, 7]);
+    /// let mut stack = toft_pools::Stack::fixed(3);
+    /// stack.extend(['a', 'c']);
+    /// stack.insert(1, 'b');
+    /// assert_eq!(stack, ['a', 'b', 'c']);
     /// ```
     ///
     /// # Panics
-    /// The stack is fixed and full, or there is no memory.
-    #[inline]
+    /// The index is past the end, the stack is fixed and full, or there is no memory.
     #[track_caller]
-    #[must_use = "push adds a value without a reference to it"]
-    pub fn push_mut(&mut self, value: T) -> L::Mut<'_> {
-        self.push(value);
-        // SAFETY: the last slot has a value, which is borrowed with the stack.
-        unsafe { L::get_mut(self.slots.raw(), self.len - 1) }
+    pub fn insert(&mut self, i: usize, value: T) {
+        if self.try_insert(i, value).is_err() {
+            capacity_panic()
+        }
     }
 
     /// As [`insert`](Stack::insert), with an error instead of a panic.
@@ -57,7 +56,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// Removes and returns the value at an index; those after it move. O(n).
     ///
     /// ```
-    /// let mut stack = toft_pools::Stack::from(['a', 'b', 'c']);
+    /// let mut stack = toft_pools::Stack::fixed(3);
+    /// stack.extend(['a', 'b', 'c']);
     /// assert_eq!((stack.remove(1), stack.len()), ('b', 2));
     /// ```
     ///
@@ -74,7 +74,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// As [`remove`](Stack::remove); returns `None` if the index has no value.
     ///
     /// ```
-    /// let mut stack = toft_pools::Stack::from(['a']);
+    /// let mut stack = toft_pools::Stack::fixed(1);
+    /// stack.extend(['a']);
     /// assert_eq!((stack.try_remove(0), stack.try_remove(0)), (Some('a'), None));
     /// ```
     pub fn try_remove(&mut self, i: usize) -> Option<T> {
@@ -93,7 +94,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// Removes and returns the value at an index, and moves the last value there. O(1).
     ///
     /// ```
-    /// let mut stack = toft_pools::Stack::from(['a', 'b', 'c']);
+    /// let mut stack = toft_pools::Stack::fixed(3);
+    /// stack.extend(['a', 'b', 'c']);
     /// assert_eq!(stack.swap_remove(0), 'a');
     /// assert_eq!(stack, ['c', 'b']);
     /// ```
@@ -115,36 +117,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
             }
             value
         }
-    }
-
-    /// Removes the values from an index on and returns them as another stack in the same memory; it is fixed, with the
-    /// same capacity, if this one is.
-    ///
-    /// ```
-    /// let mut stack = toft_pools::Stack::from(['a', 'b', 'c']);
-    /// let rest = stack.split_off(1);
-    /// assert_eq!((stack.len(), rest), (1, ['b', 'c'].into()));
-    /// ```
-    ///
-    /// # Panics
-    /// The index is past the end, or there is no memory.
-    #[track_caller]
-    pub fn split_off(&mut self, at: usize) -> Self
-    where
-        M: Clone,
-    {
-        let len = self.len;
-        assert!(at <= len, "toft: index {at} is past the end of {len} values");
-        let memory = self.memory().clone();
-        let mut rest = if self.is_fixed() {
-            Self::fixed_in(self.capacity(), memory)
-        } else {
-            Self::with_capacity_in(len - at, memory)
-        };
-        // SAFETY: there is memory for them; the values are no longer in this stack.
-        unsafe { L::copy(self.slots.raw(), at, rest.slots.raw(), 0, len - at) }
-        (self.len, rest.len) = (at, len - at);
-        rest
     }
 }
 

@@ -62,7 +62,8 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     /// If the iterator is leaked, so are the values from the start of the range on.
     ///
     /// ```
-    /// let mut stack = toft_pools::Stack::from(['a', 'b', 'c', 'd']);
+    /// let mut stack = toft_pools::Stack::fixed(4);
+    /// stack.extend(['a', 'b', 'c', 'd']);
     /// assert!(stack.drain(1..3).eq(['b', 'c']));
     /// assert_eq!(stack, ['a', 'd']);
     /// ```

@@ -268,6 +268,8 @@ trait Subject: Default + 'static {
     fn count(&self) -> usize;
     /// Reads all values; returns their number.
     fn read(&self) -> usize;
+    /// Checks the structure, where a lying order has not changed it.
+    fn check(&self) {}
 }
 
 type Changes<C> = &'static [(&'static str, fn(&mut C))];
@@ -348,6 +350,9 @@ fn one<C: Subject>(name: &str, behaviour: Behaviour, n: i64, last: u64, run: imp
         let collection = collection.borrow();
         assert!(!TWICE.get(), "{what}{more}: a value was dropped twice");
         assert_eq!(collection.read(), collection.count(), "{what}{more}: values");
+        if !matches!(behaviour, Behaviour::Lies(_)) {
+            collection.check();
+        }
         let live = LIVE.get();
         let own = collection.count() * C::EACH;
         assert!(live == own || live > own && name.contains(FORGETS), "{what}{more}: {live} live, {own} owned");
@@ -403,7 +408,7 @@ fn leak<I: Iterator>(mut values: I) {
 }
 
 macro_rules! subject {
-    ($type:ty, $each:expr, |$c:ident, $from:ident, $n:ident| $fill:expr, |$r:ident| $read:expr) => {
+    ($type:ty, $each:expr, |$c:ident, $from:ident, $n:ident| $fill:expr, |$r:ident| $read:expr $(, $check:ident)?) => {
         impl Subject for $type {
             const EACH: usize = $each;
             fn fill(&mut self, $from: i64, $n: i64) {
@@ -417,6 +422,9 @@ macro_rules! subject {
                 let $r = self;
                 $read.map(|n| usize::from(n >= 0)).sum()
             }
+            $(fn check(&self) {
+                <$type>::$check(self);
+            })?
         }
     };
 }

@@ -83,7 +83,8 @@ macro_rules! map {
             |c| {
                 assert_eq!(c.keys().filter(|key| read_key(*key) < 0).count(), 0);
                 c.values().map(|v| v.number())
-            }
+            },
+            check
         );
 
         #[test]

@@ -3,9 +3,9 @@
 
 use crate::*;
 
-/// With gaps: some values are removed again.
+/// With gaps, or with values that were moved to the places of removed ones: some values are removed again.
 macro_rules! pool {
-    ($test:ident, $type:ty, $make:ident, $each:expr) => {
+    ($test:ident, $type:ty, $make:ident, $each:expr; $($more:tt)*) => {
         subject!(
             $type,
             $each,
@@ -22,20 +22,10 @@ macro_rules! pool {
                 N,
                 &[
                     ("insert", |c| _ = c.insert($make(1))),
-                    ("insert_with", |c| {
-                        c.insert_with(|_| {
-                            act();
-                            $make(1)
-                        });
-                    }),
-                    ("remove", |c| (0..9).for_each(|i| drop(c.key_at(i).map(|key| c.remove(key))))),
                     ("extend", |c| c.extend(Yields(0..30, $make))),
                     ("collect", |c| *c = Yields(0..30, $make).collect()),
                     ("retain", |c| c.retain(|_, v| answer(v))),
                     ("clear", |c| c.clear()),
-                    ("drain", |c| drop(c.drain())),
-                    ("drain, some", |c| drop(c.drain().nth(2))),
-                    ("drain, leaked", |c| leak(c.drain())),
                     ("into_iter", |c| drop(take(c).into_iter())),
                     ("into_iter, some", |c| drop(take(c).into_iter().nth(3))),
                     ("into_iter, leaked", |c| leak(take(c).into_iter())),
@@ -47,74 +37,51 @@ macro_rules! pool {
                         c.shrink_to_fit();
                     }),
                     ("dropped", |c| drop(take(c))),
+                    $($more)*
                 ],
                 &[
                     ("clone", |c| drop(c.clone())),
                     ("iter", |c| _ = c.iter().filter(|(_, v)| answer(*v)).count()),
                     ("fold", |c| _ = c.values().fold(0, |n, v| n + usize::from(answer(v)))),
-                    ("fmt", |c| c.values().for_each(|v| show_one(&v))),
+                    ("fmt", |c| c.values().for_each(|v| show(&v))),
                 ],
             );
         }
     };
 }
 
-/// With values that were moved to the places of removed ones.
+macro_rules! slots {
+    ($test:ident, $type:ty, $make:ident, $each:expr) => {
+        pool!($test, $type, $make, $each;
+            ("insert_with", |c| {
+                c.insert_with(|_| {
+                    act();
+                    $make(1)
+                });
+            }),
+            ("remove", |c| (0..9).for_each(|i| drop(c.key_at(i).map(|key| c.remove(key))))),
+            ("drain", |c| drop(c.drain())),
+            ("drain, some", |c| drop(c.drain().nth(2))),
+            ("drain, leaked", |c| leak(c.drain())),
+        );
+    };
+}
+
 macro_rules! dense {
     ($test:ident, $type:ty, $make:ident, $each:expr) => {
-        subject!(
-            $type,
-            $each,
-            |c, from, n| {
-                let keys: Vec<_> = (from..from + n + n / 3).map(|i| c.insert($make(i))).collect();
-                keys.iter().step_by(4).take((n / 3) as usize).for_each(|key| drop(c.remove(*key)));
-            },
-            |c| c.values().map(|v| v.number())
+        pool!($test, $type, $make, $each;
+            ("remove", |c| {
+                let keys = c.keys().to_vec();
+                keys.iter().take(9).for_each(|key| drop(c.remove(*key)));
+            }),
         );
-
-        #[test]
-        fn $test() {
-            play::<$type>(
-                N,
-                &[
-                    ("insert", |c| _ = c.insert($make(1))),
-                    ("remove", |c| {
-                        let keys = c.keys().to_vec();
-                        keys.iter().take(9).for_each(|key| drop(c.remove(*key)));
-                    }),
-                    ("extend", |c| c.extend(Yields(0..30, $make))),
-                    ("collect", |c| *c = Yields(0..30, $make).collect()),
-                    ("retain", |c| c.retain(|_, v| answer(v))),
-                    ("clear", |c| c.clear()),
-                    ("into_iter", |c| drop(take(c).into_iter())),
-                    ("into_iter, some", |c| drop(take(c).into_iter().nth(3))),
-                    ("into_iter, leaked", |c| leak(take(c).into_iter())),
-                    ("values_mut", |c| c.values_mut().for_each(|v| _ = answer(v))),
-                    ("clone, and the old one is dropped", |c| *c = c.clone()),
-                    ("shrink_to_fit", |c| {
-                        c.retain(|_, v| v.number() < 4);
-                        c.shrink_to_fit();
-                    }),
-                    ("dropped", |c| drop(take(c))),
-                ],
-                &[
-                    ("clone", |c| drop(c.clone())),
-                    ("iter", |c| _ = c.iter().filter(|(_, v)| answer(*v)).count()),
-                    ("fmt", |c| c.values().for_each(|v| show_one(&v))),
-                ],
-            );
-        }
     };
 }
+
+slots!(pools, Pool<Wild>, wild, 1);
+slots!(pools_of_columns, Pool<Pair, Columns>, pair, 2);
+slots!(pools_by_index, Pool<Wild, Rows, u16>, wild, 1);
 
 dense!(dense_pools, DensePool<Wild>, wild, 1);
 dense!(dense_pools_of_columns, DensePool<Pair, Columns>, pair, 2);
 dense!(dense_pools_by_index, DensePool<Wild, Rows, u16>, wild, 1);
-
-fn show_one(value: &impl fmt::Debug) {
-    show(value);
-}
-
-pool!(pools, Pool<Wild>, wild, 1);
-pool!(pools_of_columns, Pool<Pair, Columns>, pair, 2);
-pool!(pools_by_index, Pool<Wild, Rows, u16>, wild, 1);

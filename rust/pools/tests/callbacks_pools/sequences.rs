@@ -40,52 +40,6 @@ macro_rules! ended {
     };
 }
 
-ended!(stacks, Stack<Wild>, wild, 1, push, pop;
-    ("retain", |c| c.retain(|v| answer(v))),
-    ("retain_mut", |c| c.retain_mut(|v| answer(v))),
-    ("pop_if", |c| drop(c.pop_if(|v| answer(v)))),
-    ("truncate", |c| c.truncate(4)),
-    ("resize, less", |c| c.resize(3, wild(1))),
-    ("resize, more", |c| c.resize(30, wild(1))),
-    ("resize_with", |c| c.resize_with(30, || {
-        act();
-        wild(2)
-    })),
-    ("split_off", |c| drop(c.split_off(4))),
-    ("insert and remove", |c| {
-        c.insert(3, wild(1));
-        drop(c.remove(2));
-        drop(c.swap_remove(1));
-        *c.push_mut(wild(1)) = wild(2);
-    }),
-    ("extend_from_slice", |c| {
-        let more = [wild(1), wild(2), wild(3)];
-        c.extend_from_slice(&more);
-    }),
-    ("drain", |c| drop(c.drain(2..7))),
-    ("drain, some", |c| some(c.drain(1..))),
-    ("drain, leaked", |c| leak(c.drain(2..6))),
-    ("append", |c| c.append(&mut like(c))),
-    ("sort", |c| c.sort()),
-    ("sort_by", |c| c.sort_unstable_by(|a, b| b.cmp(a))),
-    ("into a Vec", |c| drop(Vec::from(take(c)))),
-    ("from a slice", |c| *c = Stack::from(&[wild(1), wild(2)][..])),
-);
-compared!(stacks_compared, Stack<Wild>, N);
-
-#[test]
-fn stacks_with_callbacks() {
-    play::<Stack<Wild>>(
-        N,
-        &[],
-        &[
-            ("contains", |c| _ = c.contains(&wild(5))),
-            ("binary_search", |c| _ = c.binary_search(&wild(5))),
-            ("eq of a slice", |c| _ = *c == [wild(0), wild(1)][..]),
-        ],
-    );
-}
-
 ended!(stacks_of_columns, Stack<Pair, Columns>, pair, 2, push, pop;
     ("retain", |c| c.retain(|v| answer(v))),
     ("retain_mut", |c| c.retain_mut(|v| answer(v))),
@@ -94,6 +48,11 @@ ended!(stacks_of_columns, Stack<Pair, Columns>, pair, 2, push, pop;
     ("drain, some", |c| some(c.drain(1..))),
     ("drain, leaked", |c| leak(c.drain(2..6))),
     ("append", |c| c.append(&mut like(c))),
+    ("insert and remove", |c| {
+        c.insert(3, pair(1));
+        drop(c.remove(2));
+        drop(c.swap_remove(1));
+    }),
     ("set", |c| c.iter_mut().for_each(|mut v| v.set(pair(7)))),
     ("replace", |c| c.iter_mut().for_each(|mut v| drop(v.replace(pair(7))))),
     ("fields", |c| c.iter_mut().take(3).for_each(|v| {
@@ -118,72 +77,12 @@ fn stacks_of_columns_with_callbacks() {
     );
 }
 
-ended!(queues, Queue<Wild>, wild, 1, push_back, pop_front;
-    ("retain", |c| c.retain(|v| answer(v))),
-    ("retain_mut", |c| {
-        c.rotate_left(5);
-        c.retain_mut(|v| answer(v));
-    }),
-    ("truncate", |c| c.truncate(4)),
-    ("retain_back", |c| {
-        c.rotate_left(5);
-        c.retain_back(4);
-    }),
-    ("pop_front_if", |c| drop(c.pop_front_if(|v| answer(v)))),
-    ("pop_back_if", |c| drop(c.pop_back_if(|v| answer(v)))),
-    ("resize, less", |c| c.resize(3, wild(1))),
-    ("resize, more", |c| c.resize(30, wild(1))),
-    ("resize_with", |c| c.resize_with(30, || {
-        act();
-        wild(2)
-    })),
-    ("drain", |c| drop(c.drain(2..7))),
-    ("drain, some", |c| {
-        c.push_front(wild(1));
-        some(c.drain(1..5));
-    }),
-    ("drain, leaked", |c| leak(c.drain(2..6))),
-    ("append", |c| c.append(&mut like(c))),
-    ("split_off", |c| drop(c.split_off(4))),
-    ("insert and remove", |c| {
-        c.insert(3, wild(1));
-        drop(c.remove(2));
-        drop(c.swap_remove_back(1));
-    }),
-    ("sort", |c| {
-        c.push_front(wild(1));
-        c.make_contiguous().sort();
-    }),
-    ("range_mut", |c| c.range_mut(2..5).for_each(|v| _ = answer(v))),
-    ("into a Vec", |c| drop(Vec::from(take(c)))),
-);
-compared!(queues_compared, Queue<Wild>, N);
-
-#[test]
-fn queues_with_callbacks() {
-    play::<Queue<Wild>>(
-        N,
-        &[],
-        &[
-            ("contains", |c| _ = c.contains(&wild(5))),
-            ("binary_search", |c| _ = c.binary_search(&wild(5))),
-            ("binary_search_by_key", |c| _ = c.binary_search_by_key(&wild(5), |v| wild(v.number))),
-            ("partition_point", |c| assert!(c.partition_point(|v| answer(v)) <= c.len())),
-            ("eq of an array", |c| _ = *c == [wild(0), wild(1)]),
-        ],
-    );
-}
-
 ended!(queues_of_columns, Queue<Pair, Columns>, pair, 2, push_back, pop_front;
-    ("retain", |c| {
-        c.rotate_left(5);
-        c.retain(|v| answer(v));
+    ("append", |c| c.append(&mut like(c))),
+    ("truncate", |c| {
+        c.push_front(pair(1));
+        c.truncate(2);
     }),
-    ("retain_mut", |c| c.retain_mut(|v| answer(v))),
-    ("drain, some", |c| some(c.drain(1..5))),
-    ("drain, leaked", |c| leak(c.drain(2..6))),
-    ("split_off", |c| drop(c.split_off(4))),
-    ("truncate", |c| c.truncate(2)),
 );
 
 #[test]

@@ -48,11 +48,6 @@ impl Ledger {
         self.0.fatal_clone.set(self.0.clones.get() + n);
     }
 
-    pub fn calm(&self) {
-        self.0.fatal_drop.set(0);
-        self.0.fatal_clone.set(0);
-    }
-
     #[track_caller]
     pub fn assert_empty(&self) {
         assert!(self.0.live.borrow().is_empty(), "never dropped: {:?}", self.0.live.borrow());

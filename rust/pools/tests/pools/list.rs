@@ -10,7 +10,7 @@ use crate::sequences::{sequence_tests, Noted, Page};
 use toft::{Arena, Blocks, Heap, Memory, Pages};
 use toft_pools::{Columns, Handle, List, Rows};
 
-sequence_tests!(List, push_back, ("split off", |list| drop(list.split_off(4))));
+sequence_tests!(List, push_back, [Rows Columns]);
 
 // ---- calls that the model has no step for ----
 
@@ -18,31 +18,6 @@ sequence_tests!(List, push_back, ("split off", |list| drop(list.split_off(4))));
 fn contains() {
     let list = List::from([0, 1, 2]);
     assert!(list.contains(&0) && !list.contains(&10));
-}
-
-#[test]
-#[cfg_attr(target_family = "wasm", ignore)]
-fn split_off() {
-    let mut list = List::from(["a", "b", "c"]);
-    let mut rest = list.split_off(2);
-    assert_eq!((rest.pop_front(), rest.pop_front()), (Some("c"), None));
-    assert!(list.split_off(2).is_empty());
-    assert_eq!(list.split_off(0).len(), 2);
-    assert!(list.is_empty());
-    assert!(panics(|| drop(list.split_off(1))).is_err());
-}
-
-#[test]
-fn retain() {
-    let mut list = List::from([3, 4, 5, 6]);
-    list.retain(|n| n % 2 == 0);
-    assert!(list.iter().eq(&[4, 6]));
-    let mut keeps = [false, true].into_iter();
-    list.retain_mut(|n| {
-        *n += 1;
-        keeps.next().unwrap()
-    });
-    assert!(list.iter().eq(&[7]));
 }
 
 #[test]

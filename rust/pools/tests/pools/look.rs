@@ -5,7 +5,7 @@
 use crate::ledger::{Counted, Ledger};
 use crate::pair::Pair;
 use toft::Memory;
-use toft_pools::{CloneIn, Columns, List, Queue, Rows, Stack};
+use toft_pools::{CloneIn, Columns, List, Rows, Stack};
 
 /// The same number twice: if the parts of two values were mixed up, they would differ.
 pub type Twin = Pair<Counted, i64>;
@@ -26,7 +26,6 @@ pub trait Look: CloneIn<Twin> + Sized {
     fn set(value: Self::Mut<'_>, ledger: &Ledger, number: i64);
     fn numbers(values: Self::Slices<'_>) -> Vec<i64>;
     fn retain_stack<M: Memory>(stack: &mut Stack<Twin, Self, M>, keeps: impl FnMut(i64) -> bool);
-    fn retain_queue<M: Memory>(queue: &mut Queue<Twin, Self, M>, keeps: impl FnMut(i64) -> bool);
     fn retain_list<M: Memory>(list: &mut List<Twin, Self, M>, keeps: impl FnMut(i64) -> bool);
     /// The first `n` values that `extract_if` returns.
     fn extract<M: Memory>(list: &mut List<Twin, Self, M>, n: usize, takes: impl FnMut(i64) -> bool) -> Vec<i64>;
@@ -48,9 +47,6 @@ impl Look for Rows {
     }
     fn retain_stack<M: Memory>(stack: &mut Stack<Twin, Self, M>, mut keeps: impl FnMut(i64) -> bool) {
         stack.retain(|value| keeps(Self::number(value)));
-    }
-    fn retain_queue<M: Memory>(queue: &mut Queue<Twin, Self, M>, mut keeps: impl FnMut(i64) -> bool) {
-        queue.retain(|value| keeps(Self::number(value)));
     }
     fn retain_list<M: Memory>(list: &mut List<Twin, Self, M>, mut keeps: impl FnMut(i64) -> bool) {
         list.retain(|value| keeps(Self::number(value)));
@@ -79,9 +75,6 @@ impl Look for Columns {
     fn retain_stack<M: Memory>(stack: &mut Stack<Twin, Self, M>, mut keeps: impl FnMut(i64) -> bool) {
         stack.retain_mut(|value| keeps(Self::number_mut(&value)));
     }
-    fn retain_queue<M: Memory>(queue: &mut Queue<Twin, Self, M>, mut keeps: impl FnMut(i64) -> bool) {
-        queue.retain_mut(|value| keeps(Self::number_mut(&value)));
-    }
     fn retain_list<M: Memory>(list: &mut List<Twin, Self, M>, mut keeps: impl FnMut(i64) -> bool) {
         list.retain_mut(|value| keeps(Self::number_mut(&value)));
     }
@@ -89,9 +82,6 @@ impl Look for Columns {
         list.extract_if(|value| takes(Self::number_mut(&value))).take(n).map(out).collect()
     }
 }
-
-/// A change of a collection, and its name.
-pub type Action<C> = (&'static str, fn(&mut C));
 
 /// An operation, and two numbers that select its target.
 pub type Step = (u8, u8, u8);

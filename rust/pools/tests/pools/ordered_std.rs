@@ -10,28 +10,6 @@ use std::panic::catch_unwind;
 use toft_pools::{ordered_map::Entry, OrderedMap, OrderedSet};
 
 #[test]
-fn map_first_and_last() {
-    let mut map = OrderedMap::new();
-    assert_eq!((map.first_key_value(), map.last_key_value()), (None, None));
-    assert!(map.first_entry().is_none() && map.last_entry().is_none());
-    assert_eq!((map.pop_first(), map.pop_last()), (None, None));
-    map.extend([(1, 'a'), (2, 'b'), (3, 'c')]);
-    assert_eq!(map.first_key_value(), Some((&1, &'a')));
-    assert_eq!(map.last_key_value(), Some((&3, &'c')));
-    let mut first = map.first_entry().unwrap();
-    if *first.key() > 0 {
-        assert_eq!(first.insert('A'), 'a');
-    }
-    assert_eq!(map.last_entry().unwrap().remove(), 'c');
-    let mut popped = vec![];
-    while let Some((key, _)) = map.pop_first() {
-        assert!(map.iter().all(|(other, _)| *other > key));
-        popped.push(key);
-    }
-    assert_eq!(popped, [1, 2]);
-}
-
-#[test]
 fn map_range() {
     let map = OrderedMap::from([(3, "a"), (5, "b"), (8, "c")]);
     assert!(map.range((Included(&4), Included(&8))).eq([(&5, &"b"), (&8, &"c")]));
@@ -261,17 +239,6 @@ fn set_algebra_matches_std() {
             }
         }
     }
-}
-
-#[test]
-fn set_is_subset() {
-    let sup = OrderedSet::from([1, 2, 3]);
-    let mut set = OrderedSet::new();
-    assert!(set.is_subset(&sup));
-    set.insert(2);
-    assert!(set.is_subset(&sup) && sup.is_superset(&set));
-    set.insert(4);
-    assert!(!set.is_subset(&sup) && !sup.is_superset(&set));
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn collections_grow_to_what_the_memory_permits() {
     let failing = &Failing::new();
     pools::<Rows>("pool of rows", failing, |pair| pair.0);
     pools::<Columns>("pool of columns", failing, |pair| *pair.0);
-    sequences!(failing, Rows, |pair| pair.0, Stack try_push Queue try_push_back List try_push_back);
+    sequences!(failing, Rows, |pair| pair.0, List try_push_back);
     sequences!(failing, Columns, |pair| *pair.0, Stack try_push Queue try_push_back List try_push_back);
 }
 

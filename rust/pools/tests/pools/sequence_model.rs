@@ -31,8 +31,10 @@ pub trait Sequence: Sized + Clone {
     const OWN: u8;
     fn own(world: &mut World<Self>, step: Step);
     fn check_own(_: &mut World<Self>) {}
-    /// Whether values are added and removed at other positions than the end.
+    /// Whether values are added and removed at the front too.
     const TWO_ENDS: bool = true;
+    /// One of the positions where `add_at` adds to `len` values.
+    fn place(n: usize, len: usize) -> usize;
     fn add_at(&mut self, i: usize, value: Twin) -> Pushed;
     fn pop(&mut self) -> Option<Twin>;
     fn set(&mut self, i: usize, ledger: &Ledger, number: i64);
@@ -58,13 +60,10 @@ pub trait Sequence: Sized + Clone {
 
 /// The methods that differ in their names or not at all.
 macro_rules! sequence {
-    ($Name:ident, $pop:ident, $retain:ident) => {
+    ($Name:ident, $pop:ident) => {
         type L = L;
         fn pop(&mut self) -> Option<Twin> {
             self.$pop()
-        }
-        fn retain_numbers(&mut self, keeps: impl FnMut(i64) -> bool) {
-            L::$retain(self, keeps);
         }
         fn is_reserved(&mut self, more: usize) -> bool {
             self.try_reserve(more).is_ok()
@@ -96,32 +95,6 @@ macro_rules! sequence {
         }
     };
 }
-
-/// Steps of sequences whose values are adjacent.
-macro_rules! adjacent {
-    ($world:expr, $kind:expr, $a:expr, $b:expr) => {
-        match $kind {
-            0 if $a > 128 => {
-                $world.values.truncate(within($b, $world.model.len()));
-                $world.model.truncate(within($b, $world.model.len()));
-            }
-            1 => $world.values.shrink_to_fit(),
-            2 => {
-                let len = $world.model.len();
-                let (start, end) = (within($a, len).min(within($b, len)), within($a, len).max(within($b, len)));
-                let (mut drain, mut expected) = ($world.values.drain(start..end), $world.model.drain(start..end));
-                for front in [true, false, true] {
-                    let (x, y) =
-                        if front { (drain.next(), expected.next()) } else { (drain.next_back(), expected.next_back()) };
-                    assert_eq!(x.map(out), y);
-                    assert_eq!(drain.len(), expected.len());
-                }
-            }
-            _ => {}
-        }
-    };
-}
-const ADJACENT: u8 = 3;
 
 /// Steps that all sequences have.
 const ALL: u8 = 13;
@@ -235,26 +208,47 @@ impl<S: Sequence> World<S> {
 // ---- stacks ----
 
 impl<L: Look, M: Memory + Clone> Sequence for Stack<Twin, L, M> {
-    sequence!(Stack, pop, retain_stack);
+    sequence!(Stack, pop);
     type Notes = ();
     const TWO_ENDS: bool = false;
-    const OWN: u8 = ADJACENT + 6;
+    const OWN: u8 = 7;
 
     fn own(world: &mut World<Self>, (kind, a, b): Step) {
-        if kind < ADJACENT {
-            return adjacent!(world, kind, a, b);
+        let (len, (n, value)) = (world.model.len(), world.value());
+        let (stack, model, i) = (&mut world.values, &mut world.model, within(a, len));
+        match kind {
+            0 if a > 128 => {
+                stack.truncate(within(b, len));
+                model.truncate(within(b, len));
+            }
+            1 => stack.shrink_to(usize::from(b)),
+            2 => {
+                let range = i.min(within(b, len))..i.max(within(b, len));
+                let (mut drain, mut expected) = (stack.drain(range.clone()), model.drain(range));
+                for front in [true, false, true] {
+                    let (x, y) =
+                        if front { (drain.next(), expected.next()) } else { (drain.next_back(), expected.next_back()) };
+                    assert_eq!(x.map(out), y);
+                    assert_eq!(drain.len(), expected.len());
+                }
+            }
+            3 => world.append(a),
+            4 => match stack.try_insert(i, value) {
+                Ok(()) => model.insert(i, n),
+                Err(CapacityError(value)) => assert_eq!((out(value), len), (n, world.limit)),
+            },
+            5 => assert_eq!(stack.try_remove(i).map(out), model.remove(i)),
+            6 if i < len => assert_eq!(Some(out(stack.swap_remove(i))), model.swap_remove_back(i)),
+            _ => {}
         }
-        if kind > ADJACENT {
-            return world.step_of_positions((kind - ADJACENT, a, b));
-        }
-        let mut other = Stack::<Twin, L, toft::Heap>::new_in(toft::Heap);
-        for _ in 0..usize::from(a % 8).min(world.limit - world.model.len()) {
-            let (n, value) = world.value();
-            other.push(value);
-            world.model.push_back(n);
-        }
-        world.values.append(&mut other);
-        assert!(other.is_empty());
+    }
+
+    fn place(_: usize, len: usize) -> usize {
+        len
+    }
+
+    fn retain_numbers(&mut self, keeps: impl FnMut(i64) -> bool) {
+        L::retain_stack(self, keeps);
     }
 
     fn cut(&mut self, i: usize) {
@@ -276,61 +270,43 @@ impl<L: Look, M: Memory + Clone> Sequence for Stack<Twin, L, M> {
     }
 }
 
-impl<L: Look, M: Memory + Clone> World<Stack<Twin, L, M>> {
-    fn step_of_positions(&mut self, (kind, a, b): Step) {
-        let (len, (n, value)) = (self.model.len(), self.value());
-        let (stack, model, i) = (&mut self.values, &mut self.model, within(a, len));
-        match kind {
-            1 => match stack.try_insert(i, value) {
-                Ok(()) => model.insert(i, n),
-                Err(CapacityError(value)) => assert_eq!((out(value), len), (n, self.limit)),
-            },
-            2 => assert_eq!(stack.try_remove(i).map(out), model.remove(i)),
-            3 if i < len => assert_eq!(Some(out(stack.swap_remove(i))), model.swap_remove_back(i)),
-            4 => {
-                let (mut rest, expected) = (stack.split_off(i), model.split_off(i));
-                assert_eq!((rest.size().2, L::numbers(rest.as_slice())), (stack.size().2, expected.into()));
-                if b % 2 == 0 {
-                    model.extend(rest.iter().map(L::number));
-                    stack.append(&mut rest);
+/// Appends the values of another sequence, some of which were added at its front where it has one.
+macro_rules! append {
+    ($Name:ident) => {
+        impl<L: Look, M: Memory + Clone> World<$Name<Twin, L, M>> {
+            fn append(&mut self, a: u8) {
+                let mut other = $Name::<Twin, L, toft::Heap>::fixed_in(8, toft::Heap);
+                let len = self.model.len();
+                for i in 0..usize::from(a % 8).min(self.limit - len) {
+                    let (n, value) = self.value();
+                    let at = <$Name<Twin, L, M> as Sequence>::place(i, i);
+                    assert!(other.add_at(at, value).is_ok());
+                    self.model.insert(len + at, n);
                 }
+                self.values.append(&mut other);
+                assert!(other.is_empty());
             }
-            5 if len < self.limit => {
-                stack.shrink_to(usize::from(b));
-                assert_eq!(L::number_mut(&stack.push_mut(value)), n);
-                model.push_back(n);
-                stack.resize_with(i, || unreachable!());
-                model.truncate(i);
-            }
-            _ => {}
         }
-    }
+    };
 }
+append!(Stack);
+append!(Queue);
 
 // ---- two ends ----
 
-/// Sequences to which values are added at both ends and at each position.
+/// Sequences to which values are added at both ends.
 pub trait TwoEnds: Sequence {
     fn pop_front(&mut self) -> Option<Twin>;
-    fn remove(&mut self, i: usize) -> Option<Twin>;
-    fn split_off(&mut self, i: usize) -> Self;
-    fn append(&mut self, other: &mut Self);
     /// From the front, and from the back; and the same by exclusive references.
     fn ends(&mut self) -> [Option<i64>; 4];
 }
-const TWO_ENDS: u8 = 10;
+const TWO_ENDS: u8 = 6;
 
 /// The methods with the same names.
 macro_rules! two_ends {
     () => {
         fn pop_front(&mut self) -> Option<Twin> {
             self.pop_front()
-        }
-        fn split_off(&mut self, i: usize) -> Self {
-            self.split_off(i)
-        }
-        fn append(&mut self, other: &mut Self) {
-            self.append(other);
         }
         fn ends(&mut self) -> [Option<i64>; 4] {
             let [front, back] = [self.front(), self.back()].map(|value| value.map(L::number));
@@ -345,29 +321,10 @@ macro_rules! two_ends {
 }
 
 impl<S: TwoEnds> World<S> {
-    fn step_of_two_ends(&mut self, (kind, a, b): Step) {
-        let len = self.model.len();
-        let at = within(a, len);
+    fn step_of_two_ends(&mut self, kind: u8) {
         match kind {
             0..=3 => self.add(0),
-            4 | 5 => assert_eq!(self.values.pop_front().map(out), self.model.pop_front()),
-            6 | 7 => self.add(at),
-            8 => assert_eq!(self.values.remove(at).map(out), self.model.remove(at)),
-            _ => {
-                let (mut rest, mut expected) = (self.values.split_off(at), self.model.split_off(at));
-                assert_eq!(rest.size().2, self.values.size().2);
-                assert!(rest.numbers().eq(expected.iter().copied()));
-                self.moved = true;
-                if b % 2 == 0 {
-                    self.values.append(&mut rest);
-                    self.model.append(&mut expected);
-                    assert!(rest.size().0 == 0);
-                } else {
-                    rest.append(&mut self.values);
-                    expected.append(&mut self.model);
-                    (self.values, self.model) = (rest, expected);
-                }
-            }
+            _ => assert_eq!(self.values.pop_front().map(out), self.model.pop_front()),
         }
     }
 
@@ -380,84 +337,48 @@ impl<S: TwoEnds> World<S> {
 // ---- queues ----
 
 impl<L: Look, M: Memory + Clone> Sequence for Queue<Twin, L, M> {
-    sequence!(Queue, pop_back, retain_queue);
+    sequence!(Queue, pop_back);
     type Notes = ();
-    const OWN: u8 = TWO_ENDS + ADJACENT + 11;
+    const OWN: u8 = TWO_ENDS + 3;
 
     fn own(world: &mut World<Self>, (kind, a, b): Step) {
-        if kind < TWO_ENDS {
-            return world.step_of_two_ends((kind, a, b));
-        }
-        let kind = kind - TWO_ENDS;
-        if kind < ADJACENT {
-            return adjacent!(world, kind, a, b);
-        }
-        let len = world.model.len();
-        let (queue, model) = (&mut world.values, &mut world.model);
-        let (i, j) = (within(a, len), within(b, len));
-        match kind - ADJACENT {
-            0 => assert_eq!(queue.swap_remove_back(i).map(out), model.swap_remove_back(i)),
-            1 => assert_eq!(queue.swap_remove_front(i).map(out), model.swap_remove_front(i)),
-            2 if i < len && j < len => {
-                queue.swap(i, j);
-                model.swap(i, j);
+        let at = within(b, world.model.len());
+        match kind {
+            0..TWO_ENDS => world.step_of_two_ends(kind),
+            TWO_ENDS if a > 128 => {
+                world.values.truncate(at);
+                world.model.truncate(at);
             }
-            3 => {
-                let range = i.min(j)..i.max(j);
-                assert!(queue.range(range.clone()).map(L::number).eq(model.range(range.clone()).copied()));
-                let found = queue.range_mut(range.clone()).rev().map(|value| L::number_mut(&value));
-                assert!(found.eq(model.range(range).rev().copied()));
-            }
-            4 => {
-                queue.rotate_left(i);
-                model.rotate_left(i);
-            }
-            5 => {
-                queue.rotate_right(i);
-                model.rotate_right(i);
-            }
-            6 => {
-                assert_eq!(L::numbers(queue.as_slices().0).len() + L::numbers(queue.as_slices().1).len(), len);
-                queue.make_contiguous();
-                assert!(L::numbers(queue.as_slices().1).is_empty());
-            }
-            7 => queue.shrink_to(usize::from(b % 16)),
-            8 => {
-                queue.retain_back(i);
-                drop(model.drain(..len.saturating_sub(i)));
-            }
-            9 if len < world.limit => {
-                let (n, value) = world.value();
-                let (queue, model) = (&mut world.values, &mut world.model);
-                let (at, added) = match b % 3 {
-                    0 => (0, queue.push_front_mut(value)),
-                    1 => (len, queue.push_back_mut(value)),
-                    _ => (i, queue.insert_mut(i, value)),
-                };
-                assert_eq!(L::number_mut(&added), n);
-                model.insert(at, n);
-            }
-            9 => {}
+            TWO_ENDS => world.values.shrink_to(usize::from(b % 16)),
+            7 => world.append(a),
             _ => {
-                let (to, ledger, first) = (usize::from(a % 24).min(world.limit), &world.ledger, world.next);
-                let mut number = (first..).skip(1);
-                queue.resize_with(to, || twin(ledger, number.next().unwrap()));
-                let mut number = (first..).skip(1);
-                model.resize_with(to, || number.next().unwrap());
-                world.next += 24;
+                let (front, back) = world.values.as_slices();
+                assert_eq!(world.model, [L::numbers(front), L::numbers(back)].concat());
+            }
+        }
+    }
+
+    fn place(n: usize, len: usize) -> usize {
+        len * (n % 2)
+    }
+
+    fn retain_numbers(&mut self, mut keeps: impl FnMut(i64) -> bool) {
+        for _ in 0..self.len() {
+            let value = Queue::pop_front(self).unwrap();
+            if keeps(value.1) {
+                self.push_back(value);
             }
         }
     }
 
     fn cut(&mut self, i: usize) {
-        drop(self.split_off(i));
+        self.truncate(i);
     }
 
     fn add_at(&mut self, i: usize, value: Twin) -> Pushed {
         match i {
-            0 if value.1 % 2 == 0 => self.try_push_front(value),
-            i if value.1 % 2 == 0 && i == self.len() => self.try_push_back(value),
-            i => self.try_insert(i, value),
+            0 => self.try_push_front(value),
+            _ => self.try_push_back(value),
         }
     }
 
@@ -474,9 +395,6 @@ impl<L: Look, M: Memory + Clone> Sequence for Queue<Twin, L, M> {
 
 impl<L: Look, M: Memory + Clone> TwoEnds for Queue<Twin, L, M> {
     two_ends!();
-    fn remove(&mut self, i: usize) -> Option<Twin> {
-        self.remove(i)
-    }
 }
 
 // ---- lists ----
@@ -489,13 +407,13 @@ pub struct Handles {
 }
 
 impl<L: Look, M: Memory + Clone> Sequence for List<Twin, L, M> {
-    sequence!(List, pop_back, retain_list);
+    sequence!(List, pop_back);
     type Notes = Handles;
-    const OWN: u8 = TWO_ENDS + 5;
+    const OWN: u8 = TWO_ENDS + 9;
 
     fn own(world: &mut World<Self>, (kind, a, b): Step) {
         if kind < TWO_ENDS {
-            return world.step_of_two_ends((kind, a, b));
+            return world.step_of_two_ends(kind);
         }
         let i = within(a, world.model.len());
         let (Some(handle), Some(&number)) = (world.values.handles().nth(i), world.model.get(i)) else { return };
@@ -516,8 +434,19 @@ impl<L: Look, M: Memory + Clone> Sequence for List<Twin, L, M> {
                 assert_eq!(L::extract(&mut world.values, i, |number| number % n == 0), taken);
                 model.retain(|number| !taken.contains(number));
             }
+            3 | 4 => world.add(i),
+            5 => assert_eq!(world.values.remove(handle).map(out), world.model.remove(i)),
+            6 => world.split(i, b % 2 == 0),
             _ => at_cursor(world, i, handle, b % 2 == 0),
         }
+    }
+
+    fn place(n: usize, len: usize) -> usize {
+        n * 7 % (len + 1)
+    }
+
+    fn retain_numbers(&mut self, keeps: impl FnMut(i64) -> bool) {
+        L::retain_list(self, keeps);
     }
 
     fn cut(&mut self, i: usize) {
@@ -566,9 +495,24 @@ impl<L: Look, M: Memory + Clone> Sequence for List<Twin, L, M> {
 
 impl<L: Look, M: Memory + Clone> TwoEnds for List<Twin, L, M> {
     two_ends!();
-    fn remove(&mut self, i: usize) -> Option<Twin> {
-        let handle = self.handles().nth(i)?;
-        self.remove(handle)
+}
+
+impl<L: Look, M: Memory + Clone> World<List<Twin, L, M>> {
+    /// Splits the list, and appends the one part to the other.
+    fn split(&mut self, at: usize, appends: bool) {
+        let (mut rest, mut expected) = (self.values.split_off(at), self.model.split_off(at));
+        assert_eq!(rest.size().2, self.values.size().2);
+        assert!(rest.numbers().eq(expected.iter().copied()));
+        self.moved = true;
+        if appends {
+            self.values.append(&mut rest);
+            self.model.append(&mut expected);
+            assert!(rest.size().0 == 0);
+        } else {
+            rest.append(&mut self.values);
+            expected.append(&mut self.model);
+            (self.values, self.model) = (rest, expected);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 
 use crate::failing::Failing;
 use crate::ledger::{panics, Ledger};
-use crate::look::{out, twin, Action, Step, FEWER};
+use crate::look::{out, twin, Step, FEWER};
 use crate::sequence_model::Sequence;
 use proptest::prelude::{any, Strategy};
 use toft_pools::CapacityError;
@@ -16,59 +16,11 @@ pub fn steps(kinds: u8, most: usize) -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec((0..kinds, any::<u8>(), any::<u8>()), 0..if cfg!(miri) { most / 4 } else { most })
 }
 
-/// A destructor, a clone or a closure panics at the k-th call, for each k until none does: the call leaves the sequence
-/// consistent, and every value is dropped once. `more` are the changes of this type.
-pub fn shake<S: Sequence + Default>(more: &[Action<S>]) {
-    let actions: [Action<S>; 8] = [
-        ("clear", |values| values.clear()),
-        ("retain", |values| values.retain_numbers(|n| n % 2 == 0)),
-        ("retain with a panic", |values| {
-            values.retain_numbers(|n| if n == 5 { panic!("of the closure") } else { n % 2 == 0 })
-        }),
-        ("into_iter", |values| drop(core::mem::take(values).owned().nth(3))),
-        ("drop", |values| drop(core::mem::take(values))),
-        ("clone", |values| drop(values.clone())),
-        ("clone and drop", |values| *values = values.clone()),
-        ("extend", |values| {
-            let all: Vec<_> = values.clone().owned().collect();
-            while values.pop().is_some() {}
-            values.add_all(all.iter().cloned());
-        }),
-    ];
-    for (name, action) in actions.iter().chain(more) {
-        for k in (0..20).step_by(FEWER) {
-            for clones in [false, true] {
-                let ledger = Ledger::new();
-                let mut values = S::default();
-                // A queue's values wrap around the end of the memory.
-                let first = if S::TWO_ENDS { 4 } else { 0 };
-                values.add_all((first..9).map(|n| twin(&ledger, n)));
-                (0..first).rev().for_each(|n| assert!(values.add_at(0, twin(&ledger, n)).is_ok()));
-                if clones {
-                    ledger.panic_at_clone(k);
-                } else {
-                    ledger.panic_at_drop(k);
-                }
-                let _ = panics(|| action(&mut values));
-                ledger.calm();
-                let left: Vec<i64> = values.numbers().collect();
-                assert!(name.starts_with("resize") || left.is_sorted(), "{name} {k}: {left:?}");
-                assert_eq!((ledger.live(), values.size().0), (left.len(), left.len()), "{name} {k}");
-                assert!(values.numbers().rev().eq(left.iter().rev().copied()), "{name} {k}");
-                assert!(values.add_at(left.len(), twin(&ledger, 99)).is_ok());
-                assert!(values.add_at(0, twin(&ledger, 98)).is_ok());
-                drop(values);
-                ledger.assert_empty();
-            }
-        }
-    }
-}
-
 /// Fills a sequence whose memory fails at some request: what fails changes nothing. Returns whether no request failed.
 pub fn starve<S: Sequence>(mut values: S, memory: &Failing) -> bool {
     let (ledger, mut model) = (Ledger::new(), Vec::new());
     for n in 0..100 / FEWER as i64 {
-        let at = if S::TWO_ENDS { n as usize * 7 % (model.len() + 1) } else { model.len() };
+        let at = S::place(n as usize, model.len());
         match values.add_at(at, twin(&ledger, n)) {
             Ok(()) => model.insert(at, n),
             Err(CapacityError(value)) => assert_eq!(out(value), n),
@@ -118,68 +70,53 @@ impl Page {
     }
 }
 
+/// `$Grows` are the layouts of sequences that grow.
 macro_rules! sequence_tests {
-    ($Name:ident, $push:ident, $($more:tt)*) => {
-        fn play_all<L: Look>(steps: &[crate::look::Step]) {
-            use crate::sequence_model::play;
-            play($Name::<Twin, L, _>::new_in(Heap), steps);
-            play($Name::<Twin, L, _>::with_capacity_in(9, Heap), steps);
+    ($Name:ident, $push:ident, [$($Grows:ident)*]) => {
+        fn play_fixed<L: Look>(steps: &[crate::look::Step]) {
             for n in [13, 8, 0] {
-                play($Name::<Twin, L, _>::fixed_in(n, Heap), steps);
+                crate::sequence_model::play($Name::<Twin, L, _>::fixed_in(n, Heap), steps);
             }
-            play($Name::<Twin, L, _>::new_in(&Arena::new()), steps);
-            play($Name::<Twin, L, _>::new_in(Blocks(Pages::new())), steps);
-            let memory = Failing::new();
-            play($Name::<Twin, L, _>::new_in(Shared(&memory)), steps);
-            assert_eq!(memory.bytes_out(), 0);
         }
 
         proptest::proptest! {
             #![proptest_config(proptest::prelude::ProptestConfig { failure_persistence: None, ..Default::default() })]
 
             #[test]
-            fn rows_match_the_model(steps in crate::sequences::steps(kinds::<$Name<Twin>>(), 140)) {
-                play_all::<Rows>(&steps);
+            fn values_match_the_model(steps in crate::sequences::steps(kinds::<$Name<Twin>>(), 140)) {
+                use crate::sequence_model::play;
+                play_fixed::<Rows>(&steps);
+                play_fixed::<Columns>(&steps);
+                $({
+                    play($Name::<Twin, $Grows, _>::new_in(Heap), &steps);
+                    play($Name::<Twin, $Grows, _>::with_capacity_in(9, Heap), &steps);
+                    play($Name::<Twin, $Grows, _>::new_in(&Arena::new()), &steps);
+                    play($Name::<Twin, $Grows, _>::new_in(Blocks(Pages::new())), &steps);
+                    let memory = Failing::new();
+                    play($Name::<Twin, $Grows, _>::new_in(Shared(&memory)), &steps);
+                    assert_eq!(memory.bytes_out(), 0);
+                })*
             }
-
-            #[test]
-            fn columns_match_the_model(steps in crate::sequences::steps(kinds::<$Name<Twin>>(), 140)) {
-                play_all::<Columns>(&steps);
-            }
-        }
-
-        #[test]
-        #[cfg_attr(target_family = "wasm", ignore)]
-        fn panics_of_values_leave_it_consistent() {
-            fn shake<L: Look>() {
-                crate::sequences::shake::<$Name<Twin, L>>(&[$($more)*]);
-            }
-            shake::<Rows>();
-            shake::<Columns>();
         }
 
         #[test]
         #[cfg_attr(target_family = "wasm", ignore)]
         fn out_of_memory_changes_nothing() {
-            fn starve<L: Look>() {
-                for k in 0.. {
-                    let memory = Failing::after(k);
-                    let all = crate::sequences::starve($Name::<Twin, L, _>::new_in(Shared(&memory)), &memory);
-                    assert_eq!(memory.bytes_out(), 0);
-                    if all {
-                        assert!(k > 3, "memory was requested");
-                        return;
-                    }
+            $(for k in 0.. {
+                let memory = Failing::after(k);
+                let all = crate::sequences::starve($Name::<Twin, $Grows, _>::new_in(Shared(&memory)), &memory);
+                assert_eq!(memory.bytes_out(), 0);
+                if all {
+                    assert!(k > 3, "memory was requested");
+                    break;
                 }
-            }
-            starve::<Rows>();
-            starve::<Columns>();
+            })*
         }
 
         #[test]
         fn alignments_are_kept() {
             fn aligned<M: Memory>(memory: M) {
-                let mut values = $Name::<Page, Rows, M>::new_in(memory);
+                let mut values = $Name::<Page, Rows, M>::fixed_in(20, memory);
                 for n in 0..20 {
                     values.$push(Page(n));
                     assert!(values.iter().all(Page::is_aligned));
@@ -195,18 +132,19 @@ macro_rules! sequence_tests {
         fn it_grows_while_a_scope_of_its_arena_is_open() {
             let mut arena = Arena::new();
             {
-                let mut values = $Name::<u64, Rows, _>::new_in(&arena);
-                values.extend(0..5);
+                let pair = |n: i64| Pair(n, -n);
+                let mut values = $Name::<Pair<i64, i64>, Columns, _>::new_in(&arena);
+                values.extend((0..5).map(pair));
                 arena.scope(|scope| {
                     let inner = scope.alloc(7_u64);
-                    let mut other = $Name::<u64, Rows, _>::new_in(scope);
+                    let mut other = $Name::<Pair<i64, i64>, Columns, _>::new_in(scope);
                     for n in 5..500 {
-                        values.$push(n);
-                        other.$push(n);
+                        values.$push(pair(n));
+                        other.$push(pair(n));
                     }
-                    assert!(*inner == 7 && other.iter().copied().eq(5..500));
+                    assert!(*inner == 7 && other.iter().map(|(a, b)| (*a, -*b)).eq((5..500).map(|n| (n, n))));
                 });
-                assert!(values.iter().copied().eq(0..500));
+                assert!(values.iter().map(|(a, b)| (*a, -*b)).eq((0..500).map(|n| (n, n))));
             }
             arena.reset();
         }

@@ -26,4 +26,4 @@ macro_rules! forward_mut {
     )*};
 }
 
-pub(super) use {forward_mut, forward_ref};
+pub(crate) use {forward_mut, forward_ref};
