@@ -16,7 +16,7 @@ pub struct Table<T> {
 }
 
 impl<T: Clone + Eq + Hash> Table<T> {
-    fn new() -> Table<T> {
+    pub fn new() -> Table<T> {
         Table { values: Vec::new(), numbers: HashMap::new() }
     }
 

@@ -9,7 +9,6 @@ use crate::advice::{self, Advice, Spread};
 use base64::Engine;
 use serde::{Serialize, Serializer};
 use serde_json::{json, Value};
-use sha2::{Digest, Sha256};
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
@@ -304,7 +303,7 @@ fn escaped(text: &str) -> String {
 
 /// The source expression by which a policy allows one text of a script or style.
 fn hash(text: &str) -> String {
-    format!("sha256-{}", base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text)))
+    format!("sha256-{}", base64::engine::general_purpose::STANDARD.encode(hmac_sha256::Hash::hash(text.as_bytes())))
 }
 
 #[cfg(test)]

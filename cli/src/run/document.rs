@@ -4,7 +4,6 @@
 use super::findings::{name, place_of, Group, Place};
 use crate::places::{Call, Places};
 use serde_json::{json, Value};
-use sha2::{Digest, Sha256};
 use std::{collections::HashMap, ffi::OsString, fmt::Write, os::unix::ffi::OsStrExt, path::Path};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -93,7 +92,7 @@ fn fingerprint(group: &Group) -> String {
         let file = first.and_then(|call| call.file.as_deref()).unwrap_or("");
         text += &format!("\0{}\0{function}\0{}", place.role, file.rsplit('/').next().unwrap_or(file));
     }
-    Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hmac_sha256::Hash::hash(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn result(group: &Group, places: &Places, folder: &Path, times: &mut HashMap<String, u32>) -> Value {
