@@ -2,8 +2,7 @@
 //! advice.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-#![cfg(all(target_os = "linux", target_env = "gnu"))]
-
+use crate::TOFT;
 use std::{
     net::TcpListener,
     os::unix::{
@@ -15,8 +14,6 @@ use std::{
     time::Duration,
 };
 
-const TOFT: &str = env!("CARGO_BIN_EXE_toft");
-
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -27,10 +24,7 @@ impl Folder {
     /// Compiles a program of `programs/`.
     fn compile(&self, source: &str, name: &str, flags: &[&str]) -> PathBuf {
         let path = self.0.path().join(name);
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
-        let mut compiler = Command::new(if source.extension().is_some_and(|e| e == "cpp") { "c++" } else { "cc" });
-        let done = compiler.args(["-O1", "-pthread", "-o"]).arg(&path).arg(source).args(flags).status();
-        assert!(done.unwrap().success());
+        crate::compile(source, &path, flags);
         path
     }
 
