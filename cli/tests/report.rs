@@ -102,10 +102,7 @@ fn the_largest_numbers_are_exact() {
     let text = run(folder.path(), &["report", "--diff", "y.json", "x.json"]);
     is_narrow(&text);
     assert!(text.contains("+18,446,744,073,708,224,503"), "{text}"); // 2^64 - 1 - 1327112
-    run(
-        folder.path(),
-        &["report", "x.json", "--html", "x.html", "--pprof", "x.gz", "--speedscope", "x.out", "--folded", "x.fold"],
-    );
+    run(folder.path(), &["report", "x.json", "--html", "x.html", "--pprof", "x.gz", "--folded", "x.fold"]);
     let page = std::fs::read_to_string(folder.path().join("x.html")).unwrap();
     assert!(page.contains("\"18446744073709551615\""));
 }
@@ -315,39 +312,6 @@ fn another_build_names_nothing() {
 }
 
 #[test]
-fn speedscope_has_frames_stacks_and_weights() {
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out.json");
-    run(&inputs(), &["report", "game.json", "--speedscope", out.to_str().unwrap()]);
-    let file: Value = serde_json::from_str(&std::fs::read_to_string(out).unwrap()).unwrap();
-    assert_eq!(file["$schema"], "https://www.speedscope.app/file-format-schema.json");
-    let frames = file["shared"]["frames"].as_array().unwrap();
-    let profiles = file["profiles"].as_array().unwrap();
-    assert_eq!(profiles.len(), 2);
-    for (profile, unit) in profiles.iter().zip(["bytes", "none"]) {
-        let weights: Vec<u64> =
-            profile["weights"].as_array().unwrap().iter().map(|weight| weight.as_u64().unwrap()).collect();
-        let samples = profile["samples"].as_array().unwrap();
-        assert_eq!((profile["type"].as_str(), profile["unit"].as_str()), (Some("sampled"), Some(unit)));
-        assert_eq!((samples.len(), profile["startValue"].as_u64()), (weights.len(), Some(0)));
-        assert_eq!(profile["endValue"].as_u64(), Some(weights.iter().sum()));
-    }
-    let name = |frame: &Value| frames[frame.as_u64().unwrap() as usize]["name"].as_str().unwrap();
-    let stacks: Vec<Vec<&str>> = profiles[0]["samples"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|stack| stack.as_array().unwrap().iter().map(name).collect())
-        .collect();
-    assert_eq!(stacks[0], ["tag ai", "main", "tick", "think", "find_path"]);
-    assert_eq!(
-        (profiles[0]["weights"][0].as_u64(), profiles[1]["weights"][0].as_u64()),
-        (Some(1_572_864), Some(12_288))
-    );
-    assert!(frames.contains(&json!({"name": "decode", "file": "sound.c", "line": 12})));
-}
-
-#[test]
 fn a_snapshot_without_sites_is_not_exported() {
     let folder = tempfile::tempdir().unwrap();
     let mut snapshot = input("game.json");
@@ -427,7 +391,7 @@ fn hostile_names_are_inert() {
         // The blocks of data, and the script itself.
         let blocks = page.matches("<script type=\"application/json\"").count();
         assert_eq!((page.matches("</script>").count(), page.matches("<script>").count()), (blocks + 1, 1));
-        run(folder.path(), &["report", "x", "--folded", "x.folded", "--pprof", "x.gz", "--speedscope", "x.json"]);
+        run(folder.path(), &["report", "x", "--folded", "x.folded", "--pprof", "x.gz"]);
         let folded = std::fs::read_to_string(folder.path().join("x.folded")).unwrap();
         assert!(folded.lines().all(|line| line.rsplit(' ').next().unwrap().parse::<u64>().is_ok()), "{folded}");
         pprof(folder.path(), &["-top", "x.gz"]);
@@ -475,7 +439,7 @@ fn changed_input_never_panics() {
                 changed = mutated(&changed, &mut random);
             }
             std::fs::write(folder.path().join("x"), &changed).unwrap();
-            let outputs = ["--text", "--html", "h", "--pprof", "p", "--speedscope", "s", "--folded", "f"];
+            let outputs = ["--text", "--html", "h", "--pprof", "p", "--folded", "f"];
             let output = toft(folder.path(), &[&["report", "x"], &outputs[..]].concat());
             let error = String::from_utf8(output.stderr).unwrap();
             match output.status.code() {
