@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub const VERSION: u32 = 2;
 
 /// Advice on one program. Times are CPU seconds of one run of the program unless a field has another unit.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Advice {
     /// [`VERSION`]; its name distinguishes an advice from a snapshot.
     pub toft_advice: u32,
@@ -61,10 +61,11 @@ pub struct Figure {
     pub runs: u32,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Neither an arena nor another malloc saves 3 % of the program's time.
+    #[default]
     DoNothing,
     /// Another malloc saves nearly as much as arenas.
     SwitchMalloc,
@@ -83,10 +84,11 @@ pub struct Malloc {
 }
 
 /// The kind of arena that fits a scope.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recipe {
     /// Many short calls: one arena, and a mark and a rewind in each call.
+    #[default]
     Scratch,
     /// Few calls with much memory: an arena for each call.
     Document,
@@ -95,7 +97,7 @@ pub enum Recipe {
 }
 
 /// A function whose calls could open an arena.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Scope {
     pub function: Frame,
     pub recipe: Recipe,
@@ -127,7 +129,7 @@ pub struct Scope {
 }
 
 /// What the program saved with the scope's objects in arenas.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub struct Trial {
     /// Its frees are called, and do nothing: allocator hooks.
     pub hooks: Figure,

@@ -244,8 +244,6 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         toft_advice: crate::advice::VERSION,
         command: arguments.command.iter().map(|w| w.to_string_lossy().into_owned()).collect(),
         process: recording.executable.clone(),
-        verdict: crate::advice::Verdict::DoNothing,
-        summary: String::new(),
         cpu: measured.cpu,
         faults: measured.faults,
         cpu_recorded,
@@ -261,6 +259,7 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         temporary: sites.temporary,
         temporary_objects: sites.temporary_objects,
         notes,
+        ..Advice::default()
     };
     verdict::decide(&mut advice);
     if !arguments.all {
