@@ -16,7 +16,7 @@ pub mod text;
 
 pub use graph::visible;
 pub use resolve::resolve;
-pub use snapshot::{Module, Site};
+pub use snapshot::Report;
 
 use crate::places::Places;
 use anyhow::{bail, Context, Result};

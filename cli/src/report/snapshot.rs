@@ -12,37 +12,32 @@ pub const VERSION: u64 = 1;
 pub const FRAME_BEFORE: &str = "the frame before";
 
 /// The contents of one arena, or the sum of several.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Report {
-    #[serde(rename = "version")]
-    _version: Version,
+    #[serde(deserialize_with = "version")]
+    version: u64,
     pub stats: Stats,
     pub tags: Vec<Tag>,
     pub phases: Vec<Phase>,
     pub sites: Vec<Site>,
     /// Of the process, or of one tree.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<Budget>,
     /// Those of the process.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modules: Vec<Module>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Version;
-
-impl<'de> Deserialize<'de> for Version {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Version, D::Error> {
-        match u64::deserialize(deserializer)? {
-            VERSION => Ok(Version),
-            other => Err(D::Error::custom(format_args!(
-                "it contains a report of version {other}, and this program reads version {VERSION}"
-            ))),
-        }
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    match u64::deserialize(deserializer)? {
+        VERSION => Ok(VERSION),
+        other => Err(D::Error::custom(format_args!(
+            "it contains a report of version {other}, and this program reads version {VERSION}"
+        ))),
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub struct Stats {
     pub live: u64,
     pub allocated: u64,
@@ -54,7 +49,7 @@ pub struct Stats {
     pub source_calls: u64,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Tag {
     pub name: String,
     pub number: Option<u64>,
@@ -64,7 +59,7 @@ pub struct Tag {
 }
 
 /// A limit on the memory of many objects.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Budget {
     id: u64,
     parent: Option<u64>,
@@ -72,10 +67,11 @@ pub struct Budget {
     #[serde(flatten)]
     pub reserved: Reserved,
     /// `None`: live bytes are not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<Live>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Reserved {
     pub limit: Option<u64>,
     pub reserved: u64,
@@ -83,11 +79,13 @@ pub struct Reserved {
     pub refusals: u64,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Live {
     pub limit: Option<u64>,
     pub live: u64,
     pub peak: u64,
+    #[serde(default)]
+    parked: u64,
     pub refusals: u64,
 }
 
@@ -115,7 +113,7 @@ pub fn tree(budgets: &[Budget]) -> Vec<(usize, &Budget)> {
     lines
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Phase {
     pub name: String,
     pub entries: u64,
@@ -169,7 +167,7 @@ impl Frame {
 }
 
 /// Code of the program or of a shared library, where the process had it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Module {
     /// The path of its file.
     pub module: String,
@@ -179,6 +177,7 @@ pub struct Module {
     #[serde(default)]
     pub offset: u64,
     /// `None`: the file has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub build_id: Option<String>,
 }
 
@@ -294,7 +293,7 @@ impl Moment {
 
 impl Report {
     /// The sum of two arenas' reports, with the budgets of the first. Sites are appended: a [`Graph`](super::graph::Graph) merges them.
-    fn plus(mut self, other: &Report) -> Report {
+    pub fn plus(mut self, other: &Report) -> Report {
         let (sum, more) = (&mut self.stats, &other.stats);
         for (sum, more) in [
             (&mut sum.live, more.live),
@@ -340,7 +339,11 @@ impl Report {
             }
         }
         self.sites.extend(other.sites.iter().cloned());
-        self.modules.extend(other.modules.iter().cloned());
+        for module in &other.modules {
+            if !self.modules.iter().any(|known| known.address == module.address) {
+                self.modules.push(module.clone());
+            }
+        }
         self
     }
 }
