@@ -197,7 +197,6 @@ fn a_plain_run_and_a_pair_are_made_in_any_case() {
     assert_eq!((&advice["verdict"], advice["mallocs"].as_array().unwrap().len()), (&"not-decided".into(), 1));
     let summary = advice["summary"].as_str().unwrap();
     assert!(summary.contains("1 of the 6 runs") && summary.contains("--seconds"), "{summary}");
-    // Without a terminal each step is a line.
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(said.contains("toft: recording the program\n") && said.contains("with arenas"), "{said}");
 }

@@ -10,7 +10,7 @@ use super::{
     study::{self, Proposal},
     trial::{Counts, Mode, Trial},
     verdict::{self, percent, WORTH},
-    write_library, write_trial, Arguments, Progress, ENDS_DIFFER, RECYCLER,
+    write_library, write_trial, Arguments, ENDS_DIFFER, RECYCLER,
 };
 use crate::advice::{self, Figure, Malloc, Scope, Verdict};
 use anyhow::Result;
@@ -44,7 +44,6 @@ pub struct Comparison<'a> {
     pub malloc: Option<&'a Path>,
     pub limit: Limit,
     pub recording: &'a Recording,
-    pub progress: &'a Progress,
 }
 
 pub struct Measured {
@@ -126,10 +125,11 @@ impl Comparison<'_> {
         contenders.extend(arenas.iter().map(arena));
         contenders.extend(mallocs.iter().map(|(_, library)| Contender::new(Some(library), None)));
         let kinds = contenders.len();
-        self.progress.step(format!(
-            "running the program in {kinds} ways, by turns: {} with arenas, {} on other mallocs",
+        super::step(&format!(
+            "running the program in {kinds} ways, by turns: {} with arenas, {} on other mallocs; up to {:.0} s",
             arenas.len(),
-            mallocs.len()
+            mallocs.len(),
+            self.limit.left()
         ));
         let ending = &self.first.ending;
         rounds::run(&mut contenders, self.program, ending, self.limit, |c| self.is_enough(c, &ways))?;
@@ -152,7 +152,7 @@ impl Comparison<'_> {
         let (control, arenas) = self.trials(&tried);
         let runs = 2.0 * (1 + arenas.len()) as f64;
         if tried.len() > SCOPES_TRIED && runs * self.wall < self.limit.left() / 5.0 {
-            self.progress.step(format!("choosing {SCOPES_TRIED} of {} scopes", tried.len()));
+            super::step(&format!("choosing {SCOPES_TRIED} of {} scopes", tried.len()));
             let trials = control.iter().chain(&arenas);
             let mut contenders: Vec<_> = trials.map(|t| Contender::new(Some(library), Some(t))).collect();
             let ending = &self.first.ending;

@@ -84,7 +84,7 @@ struct Merger<'r> {
 
 /// The lifetimes of a recording's objects. `None`: they take more than `limit` bytes of memory. `whole`: what is alive at the end
 /// of the recording is never freed; else it is not known when.
-pub fn lifetimes(recording: &Recording, limit: u64, whole: bool, progress: impl Fn(u64)) -> Option<Lifetimes> {
+pub fn lifetimes(recording: &Recording, limit: u64, whole: bool) -> Option<Lifetimes> {
     let mut merger = Merger {
         recording,
         live: FxHashMap::default(),
@@ -116,11 +116,8 @@ pub fn lifetimes(recording: &Recording, limit: u64, whole: bool, progress: impl 
             let event = *next;
             merger.take(t as u16, event);
             streams[t].next();
-            if merger.found.events.is_multiple_of(1 << 16) {
-                progress(merger.found.events);
-                if merger.memory() > limit {
-                    return None;
-                }
+            if merger.found.events.is_multiple_of(1 << 16) && merger.memory() > limit {
+                return None;
             }
             if event.time > until {
                 break;

@@ -25,7 +25,6 @@ mod verdict;
 
 use crate::advice::Advice;
 use anyhow::{bail, ensure, Context, Result};
-use indicatif::{ProgressBar, ProgressStyle};
 use lifetimes::Lifetimes;
 use measure::{Ending, Program};
 use recording::{Loss, Recording};
@@ -38,8 +37,9 @@ use std::{
     os::unix::{fs::PermissionsExt, process::ExitStatusExt},
     path::{Path, PathBuf},
     process::ExitCode,
-    time::{Duration, Instant},
+    time::Instant,
 };
+pub use target::find;
 
 /// Measures what arenas save in a program.
 ///
@@ -93,24 +93,9 @@ fn seconds(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|s| (0.0..=1e6).contains(s)).ok_or_else(|| "not a number of seconds".to_owned())
 }
 
-/// The step on standard error: a line that changes, or where that is no terminal a line for each step.
-struct Progress(ProgressBar);
-
-impl Progress {
-    fn new() -> Progress {
-        let bar = ProgressBar::new_spinner();
-        bar.set_style(ProgressStyle::with_template("{spinner} {msg} ({elapsed})").expect("the template is valid"));
-        bar.enable_steady_tick(Duration::from_millis(120));
-        Progress(bar)
-    }
-
-    fn step(&self, text: impl Into<String>) {
-        let text = text.into();
-        if self.0.is_hidden() {
-            eprintln!("toft: {text}");
-        }
-        self.0.set_message(text);
-    }
+/// A step, on standard error.
+fn step(text: &str) {
+    eprintln!("toft: {text}");
 }
 
 pub fn main(arguments: Arguments) -> Result<ExitCode> {
@@ -177,7 +162,7 @@ fn copy_of_input(folder: &Path) -> Result<Option<PathBuf>> {
 
 fn advise(arguments: &Arguments) -> Result<Advice> {
     let limit = Limit::new(if arguments.quick { arguments.seconds.min(10.0) } else { arguments.seconds });
-    let program = target::find(&arguments.command[0])?;
+    let program = find(&arguments.command[0])?;
     let mut notes: Vec<String> = target::check(&program)?.into_iter().collect();
     let folder =
         tempfile::Builder::new().prefix("toft-").tempdir().context("cannot create a temporary folder; set TMPDIR")?;
@@ -186,7 +171,6 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     processes::adopt_orphans();
     let recorder = folder.join("recorder.so");
     write_recorder(&recorder)?;
-    let progress = Progress::new();
     let server = arguments.ready.clone().zip(arguments.load.clone());
     let program = Program {
         command: arguments.command.clone(),
@@ -195,7 +179,7 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         signal: arguments.signal,
     };
 
-    progress.step("running the program");
+    step("running the program");
     let begin = Instant::now();
     let first = program.run(&[], false)?;
     let wall = begin.elapsed().as_secs_f64();
@@ -205,7 +189,7 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     if let Some(code) = first.ending.status.code().filter(|&c| c != 0) {
         notes.push(format!("The program ended with exit code {code}."));
     }
-    progress.step("recording the program");
+    step("recording the program");
     let recordings = folder.join("recordings");
     let cpu_recorded = record(arguments, &program, &first.ending, &recorder, &recordings)?;
     if arguments.signal.is_some() {
@@ -223,9 +207,9 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
             "Recorded from signal {signal} to the next: savings are those of that part, percentages those of the whole run."
         ));
     }
-    let lifetimes = match_frees(&recording, arguments, &progress, &mut notes)?;
+    let lifetimes = match_frees(&recording, arguments, &mut notes)?;
     let study = study::Study { recording: &recording, lifetimes: &lifetimes };
-    progress.step("finding scopes");
+    step("finding scopes");
     let (proposals, sites) = study.proposals();
     let [events, objects, bytes, peak] = lifetimes.end();
     let comparison = comparison::Comparison {
@@ -237,7 +221,6 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         malloc,
         limit,
         recording: &recording,
-        progress: &progress,
     };
     let measured = comparison.measure(proposals, &mut notes)?;
     let mut advice = Advice {
@@ -265,7 +248,6 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     if !arguments.all {
         verdict::leave_out_useless(&mut advice);
     }
-    progress.0.finish_and_clear();
     Ok(advice)
 }
 
@@ -301,15 +283,9 @@ fn record(
     Ok(recorded.cpu)
 }
 
-fn match_frees(
-    recording: &Recording,
-    arguments: &Arguments,
-    progress: &Progress,
-    notes: &mut Vec<String>,
-) -> Result<Lifetimes> {
-    progress.step("matching allocations and frees");
-    let shown = |n| progress.0.set_message(format!("matching allocations and frees: {n} events"));
-    let lifetimes = lifetimes::lifetimes(recording, arguments.limit << 20, arguments.signal.is_none(), shown);
+fn match_frees(recording: &Recording, arguments: &Arguments, notes: &mut Vec<String>) -> Result<Lifetimes> {
+    step("matching allocations and frees");
+    let lifetimes = lifetimes::lifetimes(recording, arguments.limit << 20, arguments.signal.is_none());
     let lifetimes = lifetimes.with_context(|| {
         format!(
             "the objects of the recording take more memory than --limit {}; raise it, or give the program a smaller input",
