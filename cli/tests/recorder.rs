@@ -33,7 +33,7 @@ impl Folder {
     fn record(&self, program: &Path, arguments: &[&str]) -> (Output, u32, u64) {
         let (library, recordings) = (self.0.path().join("recorder.so"), self.0.path().join("recordings"));
         if !library.exists() {
-            assert!(Command::new(TOFT).arg("recorder").arg(&library).status().unwrap().success());
+            assert!(Command::new(TOFT).args(["library", "recorder"]).arg(&library).status().unwrap().success());
         }
         let _ = std::fs::remove_dir_all(&recordings);
         std::fs::create_dir(&recordings).unwrap();
@@ -64,7 +64,7 @@ impl Folder {
     fn try_arenas(&self, program: &Path, arguments: &[&str]) -> (Output, u64) {
         let (library, file) = (self.0.path().join("trial.so"), self.trial());
         if !library.exists() {
-            assert!(Command::new(TOFT).arg("trial").arg(&library).status().unwrap().success());
+            assert!(Command::new(TOFT).args(["library", "trial"]).arg(&library).status().unwrap().success());
         }
         let mut command = Command::new(program);
         command.args(arguments).env("LD_PRELOAD", library).env("TOFT_TRIAL", &file);

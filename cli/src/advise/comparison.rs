@@ -10,7 +10,7 @@ use super::{
     study::{self, Proposal},
     trial::{Counts, Mode, Trial},
     verdict::{self, percent, WORTH},
-    write_library, write_trial, Arguments, ENDS_DIFFER, RECYCLER,
+    write_library, Arguments, Library, ENDS_DIFFER,
 };
 use crate::advice::{self, Figure, Malloc, Scope, Verdict};
 use anyhow::Result;
@@ -103,7 +103,7 @@ impl Comparison<'_> {
     pub fn measure(&self, proposals: Vec<Proposal>, notes: &mut Vec<String>) -> Result<Measured> {
         let (tried, mut others) = study::chosen(proposals, SCOPES_CHOSEN_FROM);
         let library = self.folder.join("trial.so");
-        write_trial(&library)?;
+        write_library(Library::Trial, &library)?;
         let mut tried = self.best(tried, &library, &mut others)?;
         if !self.arguments.all {
             others.clear();
@@ -216,7 +216,7 @@ impl Comparison<'_> {
         // The recycler takes its memory from the C library's malloc, and a lock for a second thread.
         if self.recording.threads.len() == 1 && self.malloc.is_none_or(is_libc) {
             let library = self.folder.join("recycler.so");
-            write_library(RECYCLER, &library)?;
+            write_library(Library::Recycler, &library)?;
             installed.insert(0, (RECYCLER_NAME.to_owned(), library));
         }
         Ok(installed)

@@ -121,28 +121,24 @@ pub fn main(arguments: Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-#[cfg(has_recorder)]
-const RECORDER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/recorder.so"));
-#[cfg(has_recorder)]
-const TRIAL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/trial.so"));
-#[cfg(has_recorder)]
-const RECYCLER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/recycler.so"));
-#[cfg(not(has_recorder))]
-const RECORDER: &[u8] = &[];
-#[cfg(not(has_recorder))]
-const TRIAL: &[u8] = &[];
-#[cfg(not(has_recorder))]
-const RECYCLER: &[u8] = &[];
-
-pub fn write_recorder(path: &Path) -> Result<()> {
-    write_library(RECORDER, path)
+/// The libraries that are preloaded into programs.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Library {
+    /// Records allocations.
+    Recorder,
+    /// Puts objects into arenas.
+    Trial,
+    /// Has a recycler as malloc.
+    Recycler,
 }
 
-pub fn write_trial(path: &Path) -> Result<()> {
-    write_library(TRIAL, path)
-}
-
-fn write_library(bytes: &[u8], path: &Path) -> Result<()> {
+pub fn write_library(library: Library, path: &Path) -> Result<()> {
+    // Empty: not on this system.
+    let bytes: &[u8] = match library {
+        Library::Recorder => include_bytes!(concat!(env!("OUT_DIR"), "/recorder.so")),
+        Library::Trial => include_bytes!(concat!(env!("OUT_DIR"), "/trial.so")),
+        Library::Recycler => include_bytes!(concat!(env!("OUT_DIR"), "/recycler.so")),
+    };
     ensure!(!bytes.is_empty(), "advise needs Linux with glibc; run it there, on the same program and input");
     std::fs::write(path, bytes)
         .with_context(|| format!("cannot write {}; set TMPDIR to a folder with space", path.display()))
@@ -170,7 +166,7 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     processes::end_by_signals(folder)?;
     processes::adopt_orphans();
     let recorder = folder.join("recorder.so");
-    write_recorder(&recorder)?;
+    write_library(Library::Recorder, &recorder)?;
     let server = arguments.ready.clone().zip(arguments.load.clone());
     let program = Program {
         command: arguments.command.clone(),

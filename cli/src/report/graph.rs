@@ -136,7 +136,7 @@ impl Graph {
             let tag = self.string(&site.tag);
             let mut node = 0;
             for frame in site.stack.iter().rev() {
-                let frame = self.frame_of_snapshot(frame);
+                let frame = self.frame(frame);
                 node = self.nodes.add(Node { parent: node, frame });
             }
             // A number that is an address of code is that of the stack, or of a header of Toft.
@@ -174,37 +174,30 @@ impl Graph {
     }
 
     pub fn frame_of_advice(&mut self, frame: &advice::Frame) -> u32 {
-        let label = match &frame.function {
-            Some(function) => self.string(function),
-            None => self.string(&format!("{}+{:#x}", base(&frame.module), frame.offset)),
-        };
-        let line = frame.line.unwrap_or(0).into();
-        let frame = Frame {
-            kind: match (frame.inlined, &frame.function) {
-                (true, _) => Kind::Inlined,
-                (false, Some(_)) => Kind::Call,
-                (false, None) => Kind::Unnamed,
-            },
-            label,
-            file: self.string(frame.file.as_deref().unwrap_or_default()),
-            line,
-            column: 0,
-            offset: if line == 0 && self.offsets && frame.function.is_some() { frame.offset } else { 0 },
-            module: self.string(&frame.module),
-        };
-        self.frames.add(frame)
+        self.frame(&snapshot::Frame {
+            function: frame.function.clone(),
+            offset: Some(frame.offset),
+            module: Some(frame.module.clone()),
+            file: frame.file.clone(),
+            line: frame.line.map(u64::from),
+            inlined: frame.inlined,
+            ..snapshot::Frame::default()
+        })
     }
 
-    fn frame_of_snapshot(&mut self, frame: &snapshot::Frame) -> u32 {
-        let address = frame.number();
+    fn frame(&mut self, frame: &snapshot::Frame) -> u32 {
         let module = frame.module.as_deref().unwrap_or_default();
         let label = match &frame.function {
             Some(function) => self.string(function),
+            None if frame.address.is_empty() => {
+                self.string(&format!("{}+{:#x}", base(module), frame.offset.unwrap_or(0)))
+            }
             None if module.is_empty() => self.string(&frame.address),
             None => self.string(&format!("{} ({})", frame.address, base(module))),
         };
         let line = frame.line.unwrap_or(0);
-        let frame = Frame {
+        let has_offset = line == 0 && self.offsets && frame.function.is_some();
+        let known = Frame {
             kind: match &frame.function {
                 Some(_) if frame.inlined => Kind::Inlined,
                 Some(_) => Kind::Call,
@@ -214,11 +207,11 @@ impl Graph {
             file: self.string(frame.file.as_deref().unwrap_or_default()),
             line,
             column: 0,
-            offset: if line == 0 && self.offsets { frame.offset.unwrap_or(0) } else { 0 },
+            offset: frame.offset.filter(|_| has_offset).unwrap_or(0),
             module: self.string(module),
         };
-        let number = self.frames.add(frame);
-        if let Some(address) = address {
+        let number = self.frames.add(known);
+        if let Some(address) = frame.number() {
             self.addresses.entry(number).or_insert(address);
         }
         number

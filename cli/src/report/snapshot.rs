@@ -3,7 +3,7 @@
 
 use serde::{de::Error, Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::{collections::HashMap, hash::Hash};
 
 /// The version of the format that this program reads.
 pub const VERSION: u64 = 1;
@@ -140,7 +140,7 @@ pub struct Place {
     pub number: u64,
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Hash)]
 pub struct Frame {
     pub address: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -307,44 +307,36 @@ impl Report {
             *sum = sum.saturating_add(more);
         }
         sum.budget = both(sum.budget, more.budget);
-        let mut tags: HashMap<_, _> = self.tags.iter().enumerate().map(|(at, tag)| (tag.key(), at)).collect();
-        for tag in &other.tags {
-            match tags.get(&tag.key()) {
-                Some(&at) => {
-                    let mine = &mut self.tags[at];
-                    mine.live = mine.live.saturating_add(tag.live);
-                    mine.allocated = mine.allocated.saturating_add(tag.allocated);
-                    mine.budget = both(mine.budget, tag.budget);
-                }
-                None => {
-                    tags.insert(tag.key(), self.tags.len());
-                    self.tags.push(tag.clone());
-                }
-            }
-        }
-        let mut phases: HashMap<_, _> =
-            self.phases.iter().enumerate().map(|(at, phase)| (phase.name.clone(), at)).collect();
-        for phase in &other.phases {
-            match phases.get(&phase.name) {
-                Some(&at) => {
-                    let mine = &mut self.phases[at];
-                    mine.entries = mine.entries.saturating_add(phase.entries);
-                    mine.allocated = mine.allocated.saturating_add(phase.allocated);
-                    mine.kept = mine.kept.saturating_add(phase.kept);
-                }
-                None => {
-                    phases.insert(phase.name.clone(), self.phases.len());
-                    self.phases.push(phase.clone());
-                }
-            }
-        }
+        add(&mut self.tags, &other.tags, Tag::key, |sum, more| {
+            sum.live = sum.live.saturating_add(more.live);
+            sum.allocated = sum.allocated.saturating_add(more.allocated);
+            sum.budget = both(sum.budget, more.budget);
+        });
+        add(
+            &mut self.phases,
+            &other.phases,
+            |phase| phase.name.clone(),
+            |sum, more| {
+                sum.entries = sum.entries.saturating_add(more.entries);
+                sum.allocated = sum.allocated.saturating_add(more.allocated);
+                sum.kept = sum.kept.saturating_add(more.kept);
+            },
+        );
+        add(&mut self.modules, &other.modules, |module| module.address.clone(), |_, _| {});
         self.sites.extend(other.sites.iter().cloned());
-        for module in &other.modules {
-            if !self.modules.iter().any(|known| known.address == module.address) {
-                self.modules.push(module.clone());
-            }
-        }
         self
+    }
+}
+
+/// Adds each entry to the one with the same key, or to the end.
+fn add<T: Clone, K: Eq + Hash>(all: &mut Vec<T>, more: &[T], key: impl Fn(&T) -> K, sum: impl Fn(&mut T, &T)) {
+    let mut known: HashMap<K, usize> = all.iter().enumerate().map(|(at, entry)| (key(entry), at)).collect();
+    for entry in more {
+        let at = *known.entry(key(entry)).or_insert(all.len());
+        match all.get_mut(at) {
+            Some(found) => sum(found, entry),
+            None => all.push(entry.clone()),
+        }
     }
 }
 
