@@ -1,6 +1,7 @@
 //! The result of `toft advise` as a file (JSON): `advise` writes it, `report` reads it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use crate::frame::Frame;
 use serde::{Deserialize, Serialize};
 
 /// The version of the format that this program writes and reads.
@@ -169,21 +170,4 @@ pub struct Escape {
     pub allocated: Vec<Frame>,
     /// Empty: the object is never freed.
     pub freed: Vec<Frame>,
-}
-
-/// One call of a stack, as in a snapshot. Inlined calls have frames of their own.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
-pub struct Frame {
-    /// Demangled; `None` where the module has no symbol that contains the address.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub function: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-    pub module: String,
-    /// Bytes from the beginning of the module's file.
-    pub offset: u64,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub inlined: bool,
 }

@@ -4,6 +4,7 @@
 
 mod advice;
 mod advise;
+mod frame;
 mod places;
 mod report;
 mod run;

@@ -9,7 +9,8 @@ use super::{
     scopes::{self, Candidate, Group},
     symbols::Symbols,
 };
-use crate::advice::{Escape, Frame, Recipe, Scope, Site};
+use crate::advice::{Escape, Recipe, Scope, Site};
+use crate::frame::Frame;
 use rustc_hash::FxHashMap;
 
 const SCOPES_STUDIED: usize = 8;

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::recording::Mapping;
-use crate::advice::Frame;
+use crate::frame::Frame;
 use crate::places::{Call, Language, Places};
 use std::{collections::HashMap, path::Path, rc::Rc};
 
@@ -39,7 +39,8 @@ impl Symbols {
 
     fn resolve(&mut self, address: u64) -> Vec<Frame> {
         let Some(mapping) = self.mappings.iter().find(|m| (m.start..m.end).contains(&address)) else {
-            return vec![Frame { module: "?".to_owned(), offset: address, ..Frame::default() }];
+            let module = Some("?".to_owned());
+            return vec![Frame { module, offset: Some(address), ..Frame::default() }];
         };
         let offset = address - mapping.start + mapping.offset;
         let mut calls = self.places.calls_at(Path::new(&mapping.path), offset);
@@ -47,8 +48,8 @@ impl Symbols {
             calls.push(Call::default());
         }
         let frame = |Call { function, file, line, inlined, .. }| {
-            let line = (line != 0).then_some(line);
-            Frame { function, file, line, module: mapping.path.clone(), offset, inlined }
+            let (line, module) = ((line != 0).then_some(line.into()), Some(mapping.path.clone()));
+            Frame { function, file, line, module, offset: Some(offset), inlined, ..Frame::default() }
         };
         calls.into_iter().map(frame).collect()
     }

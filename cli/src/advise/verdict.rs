@@ -5,7 +5,8 @@ use super::{
     figure::{self, side, Side, LEAST_RUNS},
     study::affordable,
 };
-use crate::advice::{Advice, Figure, Frame, Malloc, Recipe, Scope, Trial, Verdict};
+use crate::advice::{Advice, Figure, Malloc, Recipe, Scope, Trial, Verdict};
+use crate::frame::Frame;
 
 /// The part of a program's time below which advice is to change nothing.
 pub const WORTH: f64 = 0.03;
@@ -25,9 +26,10 @@ fn share(figure: &Figure, cpu: f64) -> String {
 }
 
 fn name(frame: &Frame) -> String {
+    let module = frame.module.as_deref().unwrap_or_default();
     match &frame.function {
         Some(name) => name.clone(),
-        None => format!("{}+{:#x}", frame.module.rsplit('/').next().unwrap_or_default(), frame.offset),
+        None => format!("{}+{:#x}", module.rsplit('/').next().unwrap_or_default(), frame.offset.unwrap_or(0)),
     }
 }
 

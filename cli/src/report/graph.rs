@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::snapshot::{self, Report};
-use crate::advice;
+use crate::{advice, frame};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::hash::Hash;
@@ -134,11 +134,7 @@ impl Graph {
         self.modules.clone_from(&report.modules);
         let sites = report.sites.iter().map(|site| {
             let tag = self.string(&site.tag);
-            let mut node = 0;
-            for frame in site.stack.iter().rev() {
-                let frame = self.frame(frame);
-                node = self.nodes.add(Node { parent: node, frame });
-            }
+            let mut node = self.stack_of(&site.stack);
             // A number that is an address of code is that of the stack, or of a header of Toft.
             let number = site.site.number;
             if site.stack.is_empty() || number != 0 && snapshot::Module::of(&report.modules, number).is_none() {
@@ -153,7 +149,7 @@ impl Graph {
     /// The sites of an advice, by bytes.
     pub fn advice(&mut self, sites: &[advice::Site]) -> Vec<Amount> {
         let sites = sites.iter().map(|site| {
-            let (tag, node) = (self.string(""), self.stack_of_advice(&site.stack));
+            let (tag, node) = (self.string(""), self.stack_of(&site.stack));
             (self.sites.add(Site { tag, node }), site.count, site.bytes)
         });
         merged(sites.collect())
@@ -166,26 +162,15 @@ impl Graph {
         amounts
     }
 
-    pub fn stack_of_advice(&mut self, stack: &[advice::Frame]) -> u32 {
+    /// The number of a stack, newest call first.
+    pub fn stack_of(&mut self, stack: &[frame::Frame]) -> u32 {
         stack.iter().rev().fold(0, |parent, frame| {
-            let frame = self.frame_of_advice(frame);
+            let frame = self.frame(frame);
             self.nodes.add(Node { parent, frame })
         })
     }
 
-    pub fn frame_of_advice(&mut self, frame: &advice::Frame) -> u32 {
-        self.frame(&snapshot::Frame {
-            function: frame.function.clone(),
-            offset: Some(frame.offset),
-            module: Some(frame.module.clone()),
-            file: frame.file.clone(),
-            line: frame.line.map(u64::from),
-            inlined: frame.inlined,
-            ..snapshot::Frame::default()
-        })
-    }
-
-    fn frame(&mut self, frame: &snapshot::Frame) -> u32 {
+    pub fn frame(&mut self, frame: &frame::Frame) -> u32 {
         let module = frame.module.as_deref().unwrap_or_default();
         let label = match &frame.function {
             Some(function) => self.string(function),

@@ -111,12 +111,12 @@ pub fn advice(of: &Advice, title: &str) -> String {
     data["temporary"] = stacks(&graph, &by_count);
     for (at, scope) in of.scopes.iter().enumerate() {
         let data = &mut data["scopes"][at];
-        data["function"] = graph.frame_of_advice(&scope.function).into();
+        data["function"] = graph.frame(&scope.function).into();
         data["recipe"] = text::recipe(scope.recipe).into();
         let by_bytes = graph.advice(&scope.sites);
         data["sites"] = stacks(&graph, &by_bytes);
         for (at, escape) in scope.escapes.iter().enumerate() {
-            let (node, freed) = (graph.stack_of_advice(&escape.allocated), graph.stack_of_advice(&escape.freed));
+            let (node, freed) = (graph.stack_of(&escape.allocated), graph.stack_of(&escape.freed));
             data["escapes"][at] = json!({"node": node, "freed": freed, "count": escape.count, "bytes": escape.bytes});
         }
     }

@@ -1,6 +1,7 @@
 //! Snapshots as docs/snapshot.md describes them, and the values that are computed from a series of them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use crate::frame::{hex, Frame};
 use serde::{de::Error, Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use std::{collections::HashMap, hash::Hash};
@@ -140,32 +141,6 @@ pub struct Place {
     pub number: u64,
 }
 
-#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq, Hash)]
-pub struct Frame {
-    pub address: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub function: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub offset: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub module: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub module_offset: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u64>,
-    /// Into the next call.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub inlined: bool,
-}
-
-impl Frame {
-    pub fn number(&self) -> Option<u64> {
-        hex(&self.address).filter(|address| *address != 0)
-    }
-}
-
 /// Code of the program or of a shared library, where the process had it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Module {
@@ -198,10 +173,6 @@ impl Module {
             within.is_some_and(|within| within < module.size)
         })
     }
-}
-
-fn hex(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
 /// A `Snapshot` of Rust's `Frames`.

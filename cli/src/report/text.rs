@@ -415,7 +415,7 @@ pub fn advice(of: &Advice, width: usize) -> String {
 
     let mut graph = Graph::new(true);
     for (index, scope) in of.scopes.iter().enumerate() {
-        let frame = graph.frame_of_advice(&scope.function);
+        let frame = graph.frame(&scope.function);
         let node = graph.nodes.add(super::graph::Node { parent: 0, frame });
         let title = format!("Scope {}: {}", index + 1, calls(&graph, node)[0]);
         heading(&mut text, &shorten(&title, width));
@@ -428,9 +428,9 @@ pub fn advice(of: &Advice, width: usize) -> String {
         add(&mut text, &table, width);
         let mut table = Table::new(&["  Sites whose objects live longer", "bytes", "count"]);
         for escape in scope.escapes.iter().take(CALLERS) {
-            let node = graph.stack_of_advice(&escape.allocated);
+            let node = graph.stack_of(&escape.allocated);
             stack(&mut table, 2, &graph, node, "", vec![grouped(escape.bytes), grouped(escape.count)]);
-            let freed = graph.stack_of_advice(&escape.freed);
+            let freed = graph.stack_of(&escape.freed);
             match escape.freed.is_empty() {
                 true => table.note(6, "never freed"),
                 false => table.note(6, format!("freed by {}", calls(&graph, freed)[0])),

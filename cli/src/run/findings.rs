@@ -1,10 +1,11 @@
 //! The findings that the library writes, a JSON object each. Equal findings, of one kind at the same places, are one group.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use crate::frame::Frame;
 use crate::places::{Call, Places};
 use crate::report::visible;
 use serde::Deserialize;
-use std::{collections::HashMap, io::BufRead, path::PathBuf};
+use std::{collections::HashMap, io::BufRead, path::Path};
 
 /// Groups that are shown.
 const SHOWN: usize = 100;
@@ -74,18 +75,6 @@ pub struct Place<Call> {
     pub stack: Vec<Call>,
 }
 
-#[derive(Clone, Deserialize)]
-struct Frame {
-    function: Option<String>,
-    file: Option<String>,
-    #[serde(default)]
-    line: u32,
-    #[serde(default)]
-    column: u32,
-    module: Option<PathBuf>,
-    module_offset: Option<u64>,
-}
-
 /// Findings of one kind at the same places.
 pub struct Group {
     pub kind: String,
@@ -110,11 +99,12 @@ fn own_calls(stack: &[Frame], places: &mut Places) -> Vec<Call> {
 
 /// The calls of a frame, with those that are inlined there. A module without names gives its offset as the function.
 fn calls(frame: &Frame, places: &mut Places) -> Vec<Call> {
-    let (function, file) = (frame.function.clone(), frame.file.clone());
-    let known = Call { function, file, line: frame.line, column: frame.column, inlined: false };
+    let [line, column] = [frame.line, frame.column].map(|number| number.unwrap_or(0) as u32);
+    let known = Call { function: frame.function.clone(), file: frame.file.clone(), line, column, inlined: false };
     let (Some(module), Some(offset), None) = (&frame.module, frame.module_offset, &frame.file) else {
         return vec![known];
     };
+    let module = Path::new(module);
     let found = places.calls(module, offset);
     if !found.is_empty() {
         return found;
