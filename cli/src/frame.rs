@@ -35,8 +35,47 @@ impl Frame {
     pub fn number(&self) -> Option<u64> {
         hex(&self.address).filter(|address| *address != 0)
     }
+
+    /// Whether it belongs to Toft or to a language's library.
+    pub fn is_library(&self) -> bool {
+        let file = self.file.as_deref().unwrap_or("");
+        let name = file.rsplit('/').next().unwrap_or(file);
+        let header = file.contains("/toft/") && (name.ends_with(".h") || name.ends_with(".hpp"));
+        let folder = ["/usr/include/", "/rustc/"].iter().any(|folder| file.starts_with(folder));
+        let function = self.function.as_deref().unwrap_or("").trim_start_matches('<');
+        let namespaces = ["toft::", "toft_", "std::", "core::", "alloc::", "__gnu_cxx::"];
+        name == "toft.h"
+            || name == "toft.c"
+            || header
+            || folder
+            || file.contains("/include/c++/")
+            || namespaces.iter().any(|name| function.starts_with(name))
+    }
 }
 
 pub fn hex(text: &str) -> Option<u64> {
     u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_namespaces_of_libraries() {
+        let call = |function: &str, file: &str| Frame {
+            function: Some(function.into()),
+            file: Some(file.into()),
+            ..Frame::default()
+        };
+        for (function, file) in [
+            ("reset", "/usr/share/toft/arena.hpp"),
+            ("toft::v0_1::arena::reset()", "x.hpp"),
+            ("f", "/usr/include/c++/12/bits/stl_map.h"),
+            ("<alloc::vec::Vec<T> as core::clone::Clone>::clone", "vec.rs"),
+        ] {
+            assert!(call(function, file).is_library(), "{function}");
+        }
+        assert!(!call("serve", "server.c").is_library() && !call("stdin::read", "src/toft.rs").is_library());
+    }
 }

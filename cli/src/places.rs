@@ -1,6 +1,7 @@
 //! Calls in modules of a program: functions, files and lines from debug information, and the text of source lines.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use crate::frame::Frame;
 use addr2line::Loader;
 use object::{Object, ObjectSegment, ObjectSymbol};
 use std::{
@@ -21,7 +22,7 @@ pub struct Places {
     is_program_alone: bool,
     modules: HashMap<PathBuf, Option<Module>>,
     /// Calls that were looked up, by module and offset.
-    known: HashMap<PathBuf, HashMap<u64, Vec<Call>>>,
+    known: HashMap<PathBuf, HashMap<u64, Vec<Frame>>>,
     sources: HashMap<PathBuf, Option<Vec<String>>>,
 }
 
@@ -44,18 +45,6 @@ pub enum Language {
     Rust,
 }
 
-/// A function and its place, as far as known.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Call {
-    pub function: Option<String>,
-    pub file: Option<String>,
-    pub line: u32,
-    /// Of Rust's sites; 0: not known.
-    pub column: u32,
-    /// It is inlined into the next one.
-    pub inlined: bool,
-}
-
 /// Why the file of a module has no calls.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unknown {
@@ -70,9 +59,9 @@ impl Places {
         Places { executable, is_program_alone: true, ..Places::default() }
     }
 
-    /// The calls at an offset from the beginning of a module, the innermost inlined one first. None if the file has no
-    /// name for it.
-    pub fn calls(&mut self, module: &Path, offset: u64) -> Vec<Call> {
+    /// The calls at an offset from the beginning of a module, the innermost inlined one first: functions, files and lines. None
+    /// if the file has no name for it.
+    pub fn calls(&mut self, module: &Path, offset: u64) -> Vec<Frame> {
         if let Some(known) = self.known.get(module).and_then(|calls| calls.get(&offset)) {
             return known.clone();
         }
@@ -83,7 +72,7 @@ impl Places {
     }
 
     /// The same at an offset in a file.
-    pub fn calls_at(&mut self, file: &Path, offset: u64) -> Vec<Call> {
+    pub fn calls_at(&mut self, file: &Path, offset: u64) -> Vec<Frame> {
         let Some(module) = self.module(file.to_owned()) else { return Vec::new() };
         let segment = module.segments.iter().find(|(begin, size, _)| offset.wrapping_sub(*begin) < *size);
         segment.map_or(Vec::new(), |(begin, _, address)| module.calls(offset - begin + address))
@@ -128,7 +117,7 @@ impl Places {
     }
 
     /// A line of a source file, with its number.
-    pub fn line(&mut self, file: &str, number: u32) -> Option<String> {
+    pub fn line(&mut self, file: &str, number: u64) -> Option<String> {
         let path = self.source(Path::new(file))?;
         let lines = self.sources.entry(path.clone()).or_insert_with(|| {
             let bytes = std::fs::read(&path).ok()?;
@@ -202,7 +191,7 @@ impl Module {
         near.find(|(begin, size, _)| address < begin + size).map(|(_, _, name)| demangled(name))
     }
 
-    fn calls(&self, address: u64) -> Vec<Call> {
+    fn calls(&self, address: u64) -> Vec<Frame> {
         let mut calls = Vec::new();
         if let Some(debug) = &self.debug
             && let Ok(mut frames) = debug.find_frames(address)
@@ -213,13 +202,14 @@ impl Module {
                     continue;
                 }
                 let (file, line) =
-                    frame.location.map_or((None, 0), |at| (at.file.map(str::to_owned), at.line.unwrap_or(0)));
-                calls.push(Call { function, file, line, column: 0, inlined: true });
+                    frame.location.map_or((None, None), |at| (at.file, at.line.filter(|line| *line != 0)));
+                let (file, line) = (file.map(str::to_owned), line.map(u64::from));
+                calls.push(Frame { function, file, line, inlined: true, ..Frame::default() });
             }
         }
         let symbol = self.symbol(address);
         if calls.is_empty() && symbol.is_some() {
-            calls.push(Call::default());
+            calls.push(Frame::default());
         }
         if let Some(last) = calls.last_mut() {
             last.inlined = false;
@@ -244,24 +234,6 @@ fn debug_file(object: &object::File, build_id: Option<&str>, path: &Path) -> Opt
     let candidates =
         [folder.join(name), folder.join(".debug").join(name), root.join(folder.strip_prefix("/").ok()?).join(name)];
     candidates.into_iter().find(|f| f.exists() && f != path)
-}
-
-impl Call {
-    /// Whether it belongs to Toft or to a language's library.
-    pub fn is_library(&self) -> bool {
-        let file = self.file.as_deref().unwrap_or("");
-        let name = file.rsplit('/').next().unwrap_or(file);
-        let header = file.contains("/toft/") && (name.ends_with(".h") || name.ends_with(".hpp"));
-        let folder = ["/usr/include/", "/rustc/"].iter().any(|folder| file.starts_with(folder));
-        let function = self.function.as_deref().unwrap_or("").trim_start_matches('<');
-        let namespaces = ["toft::", "toft_", "std::", "core::", "alloc::", "__gnu_cxx::"];
-        name == "toft.h"
-            || name == "toft.c"
-            || header
-            || folder
-            || file.contains("/include/c++/")
-            || namespaces.iter().any(|name| function.starts_with(name))
-    }
 }
 
 pub fn demangled(name: &str) -> String {
@@ -306,23 +278,5 @@ mod tests {
         let name = "test::__rust_begin_short_backtrace::<core::result::Result<(), String>, fn() -> core::result::Result<(), String>>";
         assert_eq!(short(name), "test::__rust_begin_short_backtrace");
         assert_eq!(short("f<int>(int)"), "f<int>(int)");
-    }
-
-    #[test]
-    fn files_and_namespaces_of_libraries() {
-        let call = |function: &str, file: &str| Call {
-            function: Some(function.into()),
-            file: Some(file.into()),
-            ..Call::default()
-        };
-        for (function, file) in [
-            ("reset", "/usr/share/toft/arena.hpp"),
-            ("toft::v0_1::arena::reset()", "x.hpp"),
-            ("f", "/usr/include/c++/12/bits/stl_map.h"),
-            ("<alloc::vec::Vec<T> as core::clone::Clone>::clone", "vec.rs"),
-        ] {
-            assert!(call(function, file).is_library(), "{function}");
-        }
-        assert!(!call("serve", "server.c").is_library() && !call("stdin::read", "src/toft.rs").is_library());
     }
 }

@@ -3,7 +3,7 @@
 
 use super::recording::Mapping;
 use crate::frame::Frame;
-use crate::places::{Call, Language, Places};
+use crate::places::{Language, Places};
 use std::{collections::HashMap, path::Path, rc::Rc};
 
 pub struct Symbols {
@@ -45,12 +45,11 @@ impl Symbols {
         let offset = address - mapping.start + mapping.offset;
         let mut calls = self.places.calls_at(Path::new(&mapping.path), offset);
         if calls.is_empty() {
-            calls.push(Call::default());
+            calls.push(Frame::default());
         }
-        let frame = |Call { function, file, line, inlined, .. }| {
-            let (line, module) = ((line != 0).then_some(line.into()), Some(mapping.path.clone()));
-            Frame { function, file, line, module, offset: Some(offset), inlined, ..Frame::default() }
-        };
-        calls.into_iter().map(frame).collect()
+        for call in &mut calls {
+            (call.module, call.offset) = (Some(mapping.path.clone()), Some(offset));
+        }
+        calls
     }
 }

@@ -61,7 +61,7 @@ fn calls_of(frame: &Frame, modules: &[Module], places: &mut Places, unresolved: 
     let named = found.into_iter().map(|call| Frame {
         offset: if call.file.is_none() { frame.offset.or(Some(0)) } else { Some(0) },
         function: call.function.or_else(|| frame.function.clone()),
-        line: call.file.as_ref().map(|_| call.line.into()),
+        line: call.file.as_ref().map(|_| call.line.unwrap_or(0)),
         file: call.file,
         inlined: call.inlined,
         module: Some(module.module.clone()),
