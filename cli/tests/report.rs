@@ -46,7 +46,6 @@ fn the_text_is_as_recorded() {
     for (name, arguments) in [
         ("game", &["report", "game.json"][..]),
         ("diff", &["report", "--diff", "game.json", "later.json"]),
-        ("same", &["report", "--diff", "game.json", "game.json"]),
         ("series", &["report", "game.json", "later.json", "--top", "1"]),
         ("frames", &["report", "frames.jsonl"]),
         ("advice", &["report", "advice.json"]),
@@ -61,6 +60,9 @@ fn the_text_is_as_recorded() {
         let expected = std::fs::read_to_string(&file).unwrap_or_default();
         assert_eq!(text, expected, "{} differs: look at it, and record it with TOFT_BLESS=1", file.display());
     }
+    let same = run(&inputs(), &["report", "--diff", "game.json", "game.json"]);
+    let expected = "  before        game.json\n  after         game.json\n\nNo number differs.\n";
+    assert_eq!(same, format!("Difference of two snapshots\n{expected}"));
 }
 
 #[test]
