@@ -157,3 +157,28 @@ fn sum(a: Profile, b: Profile) -> Profile {
     };
     Profile { report: a.report.plus(&b.report), process }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn copies_in_one_process_are_summed() {
+        let profile = |library: &str, live: u64| -> Profile {
+            let stats = json!({"live": live, "allocated": live, "peak": live, "budget": null, "reserved": 64, "wasted": 0,
+                "blocks": 1, "source_calls": 1});
+            let process =
+                json!({"id": 7, "library": library, "arenas": 1, "released": 2, "signal": null, "sampling": 512});
+            let of = json!({"version": 1, "stats": stats, "tags": [], "phases": [], "sites": [], "process": process});
+            serde_json::from_value(of).unwrap()
+        };
+        let found = json!(sum(profile("toft-c", 3), profile("toft-rust", 4)));
+        assert_eq!(
+            (&found["version"], &found["stats"]["live"], &found["stats"]["blocks"]),
+            (&json!(1), &json!(7), &json!(2))
+        );
+        let expected = json!({"id": 7, "library": "toft-c, toft-rust", "arenas": 2, "released": 4, "signal": null, "sampling": 512});
+        assert_eq!(found["process"], expected);
+    }
+}
