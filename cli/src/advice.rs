@@ -1,13 +1,14 @@
 //! The result of `toft advise` as a file (JSON): `advise` writes it, `report` reads it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use crate::frame::Frame;
 use serde::{Deserialize, Serialize};
 
 /// The version of the format that this program writes and reads.
 pub const VERSION: u32 = 2;
 
 /// Advice on one program. Times are CPU seconds of one run of the program unless a field has another unit.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Advice {
     /// [`VERSION`]; its name distinguishes an advice from a snapshot.
     pub toft_advice: u32,
@@ -61,10 +62,11 @@ pub struct Figure {
     pub runs: u32,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// Neither an arena nor another malloc saves 3 % of the program's time.
+    #[default]
     DoNothing,
     /// Another malloc saves nearly as much as arenas.
     SwitchMalloc,
@@ -83,10 +85,11 @@ pub struct Malloc {
 }
 
 /// The kind of arena that fits a scope.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recipe {
     /// Many short calls: one arena, and a mark and a rewind in each call.
+    #[default]
     Scratch,
     /// Few calls with much memory: an arena for each call.
     Document,
@@ -95,7 +98,7 @@ pub enum Recipe {
 }
 
 /// A function whose calls could open an arena.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Scope {
     pub function: Frame,
     pub recipe: Recipe,
@@ -127,7 +130,7 @@ pub struct Scope {
 }
 
 /// What the program saved with the scope's objects in arenas.
-#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub struct Trial {
     /// Its frees are called, and do nothing: allocator hooks.
     pub hooks: Figure,
@@ -167,21 +170,4 @@ pub struct Escape {
     pub allocated: Vec<Frame>,
     /// Empty: the object is never freed.
     pub freed: Vec<Frame>,
-}
-
-/// One call of a stack, as in a snapshot. Inlined calls have frames of their own.
-#[derive(Clone, Debug, Default, Deserialize, Serialize, PartialEq, Eq)]
-pub struct Frame {
-    /// Demangled; `None` where the module has no symbol that contains the address.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub function: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u32>,
-    pub module: String,
-    /// Bytes from the beginning of the module's file.
-    pub offset: u64,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub inlined: bool,
 }

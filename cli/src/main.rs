@@ -4,6 +4,7 @@
 
 mod advice;
 mod advise;
+mod frame;
 mod places;
 mod report;
 mod run;
@@ -26,14 +27,10 @@ enum Command {
     Advise(advise::Arguments),
     Report(report::Arguments),
     Run(run::Arguments),
-    /// Writes the library that records a program to a file.
+    /// Writes a library that `advise` preloads to a file.
     #[command(hide = true)]
-    Recorder {
-        file: std::path::PathBuf,
-    },
-    /// Writes the library that puts a program's objects into arenas to a file.
-    #[command(hide = true)]
-    Trial {
+    Library {
+        name: advise::Library,
         file: std::path::PathBuf,
     },
     /// Prints the completions of a shell.
@@ -51,8 +48,7 @@ fn main() -> ExitCode {
         Command::Advise(arguments) => advise::main(arguments),
         Command::Report(arguments) => report::main(arguments),
         Command::Run(arguments) => run::main(arguments),
-        Command::Recorder { file } => advise::write_recorder(&file).map(|()| ExitCode::SUCCESS),
-        Command::Trial { file } => advise::write_trial(&file).map(|()| ExitCode::SUCCESS),
+        Command::Library { name, file } => advise::write_library(name, &file).map(|()| ExitCode::SUCCESS),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "toft", &mut std::io::stdout());
             Ok(ExitCode::SUCCESS)

@@ -1,8 +1,9 @@
 //! Calls in modules of a program: functions, files and lines from debug information, and the text of source lines.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use crate::frame::Frame;
 use addr2line::Loader;
-use object::{Object, ObjectSegment};
+use object::{Object, ObjectSegment, ObjectSymbol};
 use std::{
     collections::HashMap,
     path::{Path, PathBuf},
@@ -17,31 +18,31 @@ const LONG: usize = 80;
 pub struct Places {
     /// Of the program, its links followed; empty: not known.
     pub executable: PathBuf,
+    /// Separate files with debug information are not read: that of the C library would make its calls those of the program.
+    is_program_alone: bool,
     modules: HashMap<PathBuf, Option<Module>>,
     /// Calls that were looked up, by module and offset.
-    known: HashMap<PathBuf, HashMap<u64, Vec<Call>>>,
+    known: HashMap<PathBuf, HashMap<u64, Vec<Frame>>>,
     sources: HashMap<PathBuf, Option<Vec<String>>>,
 }
 
 struct Module {
-    debug: Loader,
+    debug: Option<Loader>,
     /// The address of its first byte, which offsets are relative to.
     base: u64,
     /// Of each segment: offset in the file, size, address.
     segments: Vec<(u64, u64, u64)>,
+    /// Address, size, name; sorted.
+    symbols: Vec<(u64, u64, String)>,
+    language: Language,
     build_id: Option<String>,
 }
 
-/// A function and its place, as far as known.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Call {
-    pub function: Option<String>,
-    pub file: Option<String>,
-    pub line: u32,
-    /// Of Rust's sites; 0: not known.
-    pub column: u32,
-    /// It is inlined into the next one.
-    pub inlined: bool,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Language {
+    C,
+    Cpp,
+    Rust,
 }
 
 /// Why the file of a module has no calls.
@@ -55,12 +56,12 @@ pub enum Unknown {
 impl Places {
     pub fn new(executable: &Path) -> Places {
         let executable = executable.canonicalize().unwrap_or_else(|_| executable.to_owned());
-        Places { executable, ..Places::default() }
+        Places { executable, is_program_alone: true, ..Places::default() }
     }
 
-    /// The calls at an offset from the beginning of a module, the innermost inlined one first. None if the file has no
-    /// name for it.
-    pub fn calls(&mut self, module: &Path, offset: u64) -> Vec<Call> {
+    /// The calls at an offset from the beginning of a module, the innermost inlined one first: functions, files and lines. None
+    /// if the file has no name for it.
+    pub fn calls(&mut self, module: &Path, offset: u64) -> Vec<Frame> {
         if let Some(known) = self.known.get(module).and_then(|calls| calls.get(&offset)) {
             return known.clone();
         }
@@ -71,10 +72,14 @@ impl Places {
     }
 
     /// The same at an offset in a file.
-    pub fn calls_at(&mut self, file: &Path, offset: u64) -> Vec<Call> {
+    pub fn calls_at(&mut self, file: &Path, offset: u64) -> Vec<Frame> {
         let Some(module) = self.module(file.to_owned()) else { return Vec::new() };
         let segment = module.segments.iter().find(|(begin, size, _)| offset.wrapping_sub(*begin) < *size);
         segment.map_or(Vec::new(), |(begin, _, address)| module.calls(offset - begin + address))
+    }
+
+    pub fn language(&mut self, file: &Path) -> Language {
+        self.module(file.to_owned()).map_or(Language::C, |module| module.language)
     }
 
     /// Whether the file of a module is there, and has this build id.
@@ -87,7 +92,8 @@ impl Places {
     }
 
     fn module(&mut self, path: PathBuf) -> Option<&Module> {
-        self.modules.entry(path).or_insert_with_key(|path| Module::open(path)).as_ref()
+        let with_separate = !self.is_program_alone;
+        self.modules.entry(path).or_insert_with_key(|path| Module::open(path, with_separate)).as_ref()
     }
 
     /// The program may have been run in another folder than this command.
@@ -111,7 +117,7 @@ impl Places {
     }
 
     /// A line of a source file, with its number.
-    pub fn line(&mut self, file: &str, number: u32) -> Option<String> {
+    pub fn line(&mut self, file: &str, number: u64) -> Option<String> {
         let path = self.source(Path::new(file))?;
         let lines = self.sources.entry(path.clone()).or_insert_with(|| {
             let bytes = std::fs::read(&path).ok()?;
@@ -134,30 +140,76 @@ impl Places {
     }
 }
 
+/// What a function finds in an object file. `None`: it is no such file, or cannot be read.
+pub fn in_object<T>(path: &Path, find: impl FnOnce(&object::File) -> T) -> Option<T> {
+    let file = std::fs::File::open(path).ok()?;
+    // SAFETY: it is only read; a file that changes at the same time makes wrong names at worst, or ends this command.
+    let map = unsafe { memmap2::Mmap::map(&file).ok()? };
+    Some(find(&object::File::parse(&*map).ok()?))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl Module {
-    fn open(path: &Path) -> Option<Module> {
-        let bytes = std::fs::read(path).ok()?;
-        let file = object::File::parse(&*bytes).ok()?;
-        let base = file.segments().map(|segment| segment.address() & !0xfff).min().unwrap_or(0);
-        let segments = file.segments().map(|s| (s.file_range().0, s.file_range().1, s.address())).collect();
-        let hex = |id: &[u8]| id.iter().map(|byte| format!("{byte:02x}")).collect();
-        let build_id = file.build_id().ok().flatten().map(hex);
-        Some(Module { debug: Loader::new(path).ok()?, base, segments, build_id })
+    fn open(path: &Path, with_separate: bool) -> Option<Module> {
+        let (mut module, separate) = in_object(path, |object| {
+            let base = object.segments().map(|segment| segment.address() & !0xfff).min().unwrap_or(0);
+            let segments = object.segments().map(|s| (s.file_range().0, s.file_range().1, s.address())).collect();
+            let build_id = object.build_id().ok().flatten().map(hex);
+            let separate = debug_file(object, build_id.as_deref(), path).filter(|_| with_separate);
+            let debug = Loader::new(separate.as_deref().unwrap_or(path)).ok();
+            let mut module = Module { debug, base, segments, symbols: Vec::new(), language: Language::C, build_id };
+            module.add_symbols(object);
+            (module, separate)
+        })?;
+        separate.and_then(|path| in_object(&path, |object| module.add_symbols(object)));
+        module.symbols.sort_unstable();
+        Some(module)
     }
 
-    fn calls(&self, address: u64) -> Vec<Call> {
+    fn add_symbols(&mut self, object: &object::File) {
+        for symbol in object.symbols().chain(object.dynamic_symbols()) {
+            if symbol.kind() != object::SymbolKind::Text || symbol.size() == 0 || !symbol.is_definition() {
+                continue;
+            }
+            let Ok(name) = symbol.name() else { continue };
+            if name.starts_with("_R") || name.starts_with("_ZN") && name.contains("17h") {
+                self.language = Language::Rust;
+            } else if name.starts_with("_Z") && self.language == Language::C {
+                self.language = Language::Cpp;
+            }
+            self.symbols.push((symbol.address(), symbol.size(), name.to_owned()));
+        }
+    }
+
+    /// A symbol that contains the address: the nearest one of a stripped file is a wrong name.
+    fn symbol(&self, address: u64) -> Option<String> {
+        let after = self.symbols.partition_point(|symbol| symbol.0 <= address);
+        let mut near = self.symbols[..after].iter().rev().take(16);
+        near.find(|(begin, size, _)| address < begin + size).map(|(_, _, name)| demangled(name))
+    }
+
+    fn calls(&self, address: u64) -> Vec<Frame> {
         let mut calls = Vec::new();
-        if let Ok(mut frames) = self.debug.find_frames(address) {
+        if let Some(debug) = &self.debug
+            && let Ok(mut frames) = debug.find_frames(address)
+        {
             while let Ok(Some(frame)) = frames.next() {
-                let (file, line) =
-                    frame.location.map_or((None, 0), |at| (at.file.map(str::to_owned), at.line.unwrap_or(0)));
                 let function = frame.function.and_then(|name| name.demangle().ok().map(|name| short(&name)));
-                calls.push(Call { function, file, line, column: 0, inlined: true });
+                if function.is_none() && frame.location.is_none() {
+                    continue;
+                }
+                let (file, line) =
+                    frame.location.map_or((None, None), |at| (at.file, at.line.filter(|line| *line != 0)));
+                let (file, line) = (file.map(str::to_owned), line.map(u64::from));
+                calls.push(Frame { function, file, line, inlined: true, ..Frame::default() });
             }
         }
-        let symbol = self.debug.find_symbol(address).map(demangled);
+        let symbol = self.symbol(address);
         if calls.is_empty() && symbol.is_some() {
-            calls.push(Call::default());
+            calls.push(Frame::default());
         }
         if let Some(last) = calls.last_mut() {
             last.inlined = false;
@@ -167,22 +219,21 @@ impl Module {
     }
 }
 
-impl Call {
-    /// Whether it belongs to Toft or to a language's library.
-    pub fn is_library(&self) -> bool {
-        let file = self.file.as_deref().unwrap_or("");
-        let name = file.rsplit('/').next().unwrap_or(file);
-        let header = file.contains("/toft/") && (name.ends_with(".h") || name.ends_with(".hpp"));
-        let folder = ["/usr/include/", "/rustc/"].iter().any(|folder| file.starts_with(folder));
-        let function = self.function.as_deref().unwrap_or("").trim_start_matches('<');
-        let namespaces = ["toft::", "toft_", "std::", "core::", "alloc::", "__gnu_cxx::"];
-        name == "toft.h"
-            || name == "toft.c"
-            || header
-            || folder
-            || file.contains("/include/c++/")
-            || namespaces.iter().any(|name| function.starts_with(name))
+/// The separate file with the debug information of a module, by build id or by name.
+fn debug_file(object: &object::File, build_id: Option<&str>, path: &Path) -> Option<PathBuf> {
+    let root = Path::new("/usr/lib/debug");
+    if let Some((folder, name)) = build_id.and_then(|id| id.split_at_checked(2)) {
+        let found = root.join(format!(".build-id/{folder}/{name}.debug"));
+        if found.exists() {
+            return Some(found);
+        }
     }
+    let (name, _) = object.gnu_debuglink().ok()??;
+    let name = std::str::from_utf8(name).ok()?;
+    let folder = path.parent()?;
+    let candidates =
+        [folder.join(name), folder.join(".debug").join(name), root.join(folder.strip_prefix("/").ok()?).join(name)];
+    candidates.into_iter().find(|f| f.exists() && f != path)
 }
 
 pub fn demangled(name: &str) -> String {
@@ -227,23 +278,5 @@ mod tests {
         let name = "test::__rust_begin_short_backtrace::<core::result::Result<(), String>, fn() -> core::result::Result<(), String>>";
         assert_eq!(short(name), "test::__rust_begin_short_backtrace");
         assert_eq!(short("f<int>(int)"), "f<int>(int)");
-    }
-
-    #[test]
-    fn files_and_namespaces_of_libraries() {
-        let call = |function: &str, file: &str| Call {
-            function: Some(function.into()),
-            file: Some(file.into()),
-            ..Call::default()
-        };
-        for (function, file) in [
-            ("reset", "/usr/share/toft/arena.hpp"),
-            ("toft::v0_1::arena::reset()", "x.hpp"),
-            ("f", "/usr/include/c++/12/bits/stl_map.h"),
-            ("<alloc::vec::Vec<T> as core::clone::Clone>::clone", "vec.rs"),
-        ] {
-            assert!(call(function, file).is_library(), "{function}");
-        }
-        assert!(!call("serve", "server.c").is_library() && !call("stdin::read", "src/toft.rs").is_library());
     }
 }

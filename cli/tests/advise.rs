@@ -1,16 +1,13 @@
 //! `toft advise` on programs whose allocations are known.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-#![cfg(all(target_os = "linux", target_env = "gnu"))]
-
+use crate::TOFT;
 use serde_json::Value;
 use std::{
     io::Write,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
-
-const TOFT: &str = env!("CARGO_BIN_EXE_toft");
 
 struct Folder(tempfile::TempDir);
 
@@ -22,9 +19,7 @@ impl Folder {
     /// Compiles a program of `programs/`.
     fn compile(&self, source: &str, name: &str, flags: &[&str]) -> PathBuf {
         let path = self.0.path().join(name);
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
-        let done = Command::new("cc").args(["-O1", "-pthread"]).args(flags).arg("-o").arg(&path).arg(source).status();
-        assert!(done.unwrap().success());
+        crate::compile(source, &path, flags);
         path
     }
 
@@ -202,7 +197,6 @@ fn a_plain_run_and_a_pair_are_made_in_any_case() {
     assert_eq!((&advice["verdict"], advice["mallocs"].as_array().unwrap().len()), (&"not-decided".into(), 1));
     let summary = advice["summary"].as_str().unwrap();
     assert!(summary.contains("1 of the 6 runs") && summary.contains("--seconds"), "{summary}");
-    // Without a terminal each step is a line.
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(said.contains("toft: recording the program\n") && said.contains("with arenas"), "{said}");
 }
@@ -215,11 +209,11 @@ fn a_recycler_is_a_malloc() {
     let names = |advice: &Value| -> Vec<String> {
         advice["mallocs"].as_array().unwrap().iter().map(|m| m["name"].as_str().unwrap().to_owned()).collect()
     };
-    let (done, advice) = folder.advise_in_full(&["--seconds", "4"], &program, &[]);
+    let (done, advice) = folder.advise_in_full(&["--seconds", "1"], &program, &[]);
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     assert!(names(&advice).iter().any(|n| n.starts_with("a recycler")), "{advice:#?}");
     assert_ne!(scope(&advice, "document")["trial"], Value::Null);
-    let (_, advice) = folder.advise_in_full(&["--seconds", "4"], &program, &["thread"]);
+    let (_, advice) = folder.advise_in_full(&["--seconds", "1"], &program, &["thread"]);
     assert!(!names(&advice).iter().any(|n| n.starts_with("a recycler")), "{advice:#?}");
 }
 

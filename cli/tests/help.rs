@@ -1,9 +1,8 @@
 //! `--help`, the manual pages and the documents describe the same options.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use crate::TOFT;
 use std::{collections::BTreeSet, path::Path, process::Command};
-
-const TOFT: &str = env!("CARGO_BIN_EXE_toft");
 
 /// The words of a text that are options.
 fn options(text: &str) -> BTreeSet<String> {

@@ -2,8 +2,7 @@
 //! advice.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-#![cfg(all(target_os = "linux", target_env = "gnu"))]
-
+use crate::TOFT;
 use std::{
     net::TcpListener,
     os::unix::{
@@ -15,8 +14,6 @@ use std::{
     time::Duration,
 };
 
-const TOFT: &str = env!("CARGO_BIN_EXE_toft");
-
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -27,10 +24,7 @@ impl Folder {
     /// Compiles a program of `programs/`.
     fn compile(&self, source: &str, name: &str, flags: &[&str]) -> PathBuf {
         let path = self.0.path().join(name);
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
-        let mut compiler = Command::new(if source.extension().is_some_and(|e| e == "cpp") { "c++" } else { "cc" });
-        let done = compiler.args(["-O1", "-pthread", "-o"]).arg(&path).arg(source).args(flags).status();
-        assert!(done.unwrap().success());
+        crate::compile(source, &path, flags);
         path
     }
 
@@ -39,7 +33,7 @@ impl Folder {
     fn record(&self, program: &Path, arguments: &[&str]) -> (Output, u32, u64) {
         let (library, recordings) = (self.0.path().join("recorder.so"), self.0.path().join("recordings"));
         if !library.exists() {
-            assert!(Command::new(TOFT).arg("recorder").arg(&library).status().unwrap().success());
+            assert!(Command::new(TOFT).args(["library", "recorder"]).arg(&library).status().unwrap().success());
         }
         let _ = std::fs::remove_dir_all(&recordings);
         std::fs::create_dir(&recordings).unwrap();
@@ -70,7 +64,7 @@ impl Folder {
     fn try_arenas(&self, program: &Path, arguments: &[&str]) -> (Output, u64) {
         let (library, file) = (self.0.path().join("trial.so"), self.trial());
         if !library.exists() {
-            assert!(Command::new(TOFT).arg("trial").arg(&library).status().unwrap().success());
+            assert!(Command::new(TOFT).args(["library", "trial"]).arg(&library).status().unwrap().success());
         }
         let mut command = Command::new(program);
         command.args(arguments).env("LD_PRELOAD", library).env("TOFT_TRIAL", &file);

@@ -1,8 +1,7 @@
 //! `toft run` on programs that use Toft, well and badly.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-#![cfg(target_os = "linux")]
-
+use crate::{compile, libtoft, source, TOFT};
 use serde_json::Value;
 use std::{
     io::{BufRead, BufReader, Write},
@@ -11,8 +10,6 @@ use std::{
     process::{Child, Command, Output, Stdio},
     sync::OnceLock,
 };
-
-const TOFT: &str = env!("CARGO_BIN_EXE_toft");
 
 struct Programs {
     folder: tempfile::TempDir,
@@ -24,16 +21,7 @@ impl Programs {
         static ALL: OnceLock<Programs> = OnceLock::new();
         ALL.get_or_init(|| {
             let folder = tempfile::tempdir().unwrap();
-            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-            let done = Command::new("cc")
-                .args(["-O1", "-g", "-std=gnu11", "-w", "-pthread", "-I"])
-                .arg(root.join("c/include"))
-                .arg("-o")
-                .arg(folder.path().join("arenas"))
-                .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/arenas.c"))
-                .arg(root.join("c/src/toft.c"))
-                .status();
-            assert!(done.unwrap().success());
+            compile("arenas.c", &folder.path().join("arenas"), &libtoft());
             // A libdw that does not work: the library then has no lines.
             let empty = folder.path().join("libdw.so.1");
             let done = Command::new("cc").args(["-shared", "-x", "c", "/dev/null", "-o"]).arg(empty).status();
@@ -107,15 +95,10 @@ fn findings_are_grouped_and_have_source_lines() {
     let noticed = lines.iter().position(|line| line.starts_with("  noticed by reset at empty (")).unwrap();
     assert_eq!(lines[noticed + 1], format!("{empty:>7} |   int code = toft_reset(a); /* empty resets */"));
     assert!(said.contains("\ntoft: late write: byte 3 of 16 bytes was written: 1 byte \"x\" after reset\n"), "{said}");
-    assert!(said.contains(&format!("\n  reset at empty ({}:{empty})\n", source("arenas.c"))), "{said}");
+    assert!(said.contains(&format!("\n  reset at empty ({}:{empty})\n", source("arenas.c").display())), "{said}");
     assert!(lines.iter().any(|line| line.starts_with("    from misuse (")), "{said}");
     assert_eq!(*lines.last().unwrap(), "toft: 4 findings at 2 places: 3 overrun, 1 late write");
     assert_eq!(done.status.code(), Some(0));
-}
-
-/// The path of a program's source, which its debug information contains.
-fn source(name: &str) -> String {
-    format!("{}/tests/programs/{name}", env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The places of containers of the standard library are lines of the program, and not of headers.
@@ -123,17 +106,12 @@ fn source(name: &str) -> String {
 fn places_of_containers_are_in_the_program() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("containers");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut compiler = Command::new("c++");
-    compiler.args(["-O1", "-g", "-std=c++17", "-w", "-pthread"]).arg("-o").arg(&program).arg(source("containers.cpp"));
-    for include in ["cpp/include", "c/include"] {
-        compiler.arg("-I").arg(root.join(include));
-    }
-    assert!(compiler.status().unwrap().success());
+    let include = |folder: &str| format!("-I{}/../{folder}/include", env!("CARGO_MANIFEST_DIR"));
+    compile("containers.cpp", &program, &["-g", "-std=c++17", "-w", &include("cpp"), &include("c")]);
     let said = text(&run(&["--check"], &program, &[]).stderr);
     let text = include_str!("programs/containers.cpp");
     let line = |words: &str| 1 + text.lines().position(|line| line.contains(words)).unwrap();
-    let at = |words: &str| format!("({}:{})\n", source("containers.cpp"), line(words));
+    let at = |words: &str| format!("({}:{})\n", source("containers.cpp").display(), line(words));
     assert!(said.contains(&format!("\n  reset at forget {}", at("forgets"))), "{said}");
     assert!(said.contains("\n  allocated at remember ("), "{said}");
     assert!(
@@ -150,11 +128,9 @@ fn hostile_names_stay_whole() {
     let home = folder.path().join("we at; home by thread 1\n\"é");
     std::fs::create_dir(&home).unwrap();
     std::fs::copy(source("arenas.c"), home.join("arenas.c")).unwrap();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
     let mut compiler = Command::new("cc");
-    compiler.args(["-O1", "-g", "-std=gnu11", "-w", "-pthread", "-I"]).arg(root.join("c/include")).args(["-o", "run"]);
-    let done = compiler.arg("arenas.c").arg(root.join("c/src/toft.c")).current_dir(&home).status();
-    assert!(done.unwrap().success());
+    compiler.args(["-pthread", "-o", "run", "arenas.c"]).args(libtoft()).current_dir(&home);
+    assert!(compiler.status().unwrap().success());
     let out = folder.path().join("out");
     let options = ["--format", "json", "--out", out.to_str().unwrap()];
     let said = text(&command(&options, &home.join("run"), &["misuse"]).output().unwrap().stderr);
@@ -299,7 +275,7 @@ fn the_crate_reports_as_well() {
     let profile = folder.path().join("profile.json");
     let options = ["--check", "--profile", profile.to_str().unwrap(), "--fail-on", "leak"];
     let program = std::env::current_exe().unwrap();
-    let mut command = command(&options, &program, &["--exact", "rust_program", "--nocapture"]);
+    let mut command = command(&options, &program, &["--exact", "run::rust_program", "--nocapture"]);
     let done = command.env("TEST_RUST_PROGRAM", "1").output().unwrap();
     let said = text(&done.stderr);
     let line = 1 + include_str!("run.rs").lines().position(|line| line.ends_with("; // overrun")).unwrap();
@@ -576,10 +552,8 @@ fn the_page_shows_what_is_printed() {
     let commands = block("sh", "cc -g");
     assert_eq!(commands, "cc -g -o server server.c -ltoft\ntoft run -- ./server\n");
     let mut cc = Command::new("cc");
-    cc.args(["-g", "-o", "server", "server.c", "-pthread", "-I"])
-        .arg(root.join("c/include"))
-        .arg(root.join("c/src/toft.c"));
-    assert!(cc.current_dir(folder.path()).status().unwrap().success());
+    cc.args(["-pthread", "-o", "server", "server.c"]).args(libtoft()).current_dir(folder.path());
+    assert!(cc.status().unwrap().success());
     let done = command(&[], Path::new("./server"), &[]).current_dir(folder.path()).output().unwrap();
     let place = format!("({}/", folder.path().display());
     assert_eq!(text(&done.stderr).replace(&place, "("), block("text", "toft: late write"));

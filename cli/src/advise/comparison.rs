@@ -10,7 +10,7 @@ use super::{
     study::{self, Proposal},
     trial::{Counts, Mode, Trial},
     verdict::{self, percent, WORTH},
-    write_library, write_trial, Arguments, Progress, ENDS_DIFFER, RECYCLER,
+    write_library, Arguments, Library, ENDS_DIFFER,
 };
 use crate::advice::{self, Figure, Malloc, Scope, Verdict};
 use anyhow::Result;
@@ -44,7 +44,6 @@ pub struct Comparison<'a> {
     pub malloc: Option<&'a Path>,
     pub limit: Limit,
     pub recording: &'a Recording,
-    pub progress: &'a Progress,
 }
 
 pub struct Measured {
@@ -101,7 +100,7 @@ impl Comparison<'_> {
     pub fn measure(&self, proposals: Vec<Proposal>, notes: &mut Vec<String>) -> Result<Measured> {
         let (tried, mut others) = study::chosen(proposals, SCOPES_CHOSEN_FROM);
         let library = self.folder.join("trial.so");
-        write_trial(&library)?;
+        write_library(Library::Trial, &library)?;
         let mut tried = self.best(tried, &library, &mut others)?;
         if !self.arguments.all {
             others.clear();
@@ -122,10 +121,11 @@ impl Comparison<'_> {
         contenders.extend(arenas.iter().map(|trial| Contender::arena(&library, trial, CONTROL)));
         contenders.extend(mallocs.iter().map(|(_, library)| Contender::malloc(library, PLAIN)));
         let kinds = contenders.len();
-        self.progress.step(format!(
-            "running the program in {kinds} ways, by turns: {} with arenas, {} on other mallocs",
+        super::step(&format!(
+            "running the program in {kinds} ways, by turns: {} with arenas, {} on other mallocs; up to {:.0} s",
             arenas.len(),
-            mallocs.len()
+            mallocs.len(),
+            self.limit.left()
         ));
         let ending = &self.first.ending;
         rounds::run(&mut contenders, self.program, ending, self.limit, |c, rounds| self.is_enough(c, rounds, &ways))?;
@@ -148,7 +148,7 @@ impl Comparison<'_> {
         let (control, arenas) = self.trials(&tried);
         let runs = 4.0 * arenas.len() as f64;
         if tried.len() > SCOPES_TRIED && runs * self.wall < self.limit.left() / 5.0 {
-            self.progress.step(format!("choosing {SCOPES_TRIED} of {} scopes", tried.len()));
+            super::step(&format!("choosing {SCOPES_TRIED} of {} scopes", tried.len()));
             let mut contenders: Vec<_> = control.iter().map(|trial| Contender::control(library, trial)).collect();
             contenders.extend(arenas.iter().map(|trial| Contender::arena(library, trial, 0)));
             let ending = &self.first.ending;
@@ -212,7 +212,7 @@ impl Comparison<'_> {
         // The recycler takes its memory from the C library's malloc, and a lock for a second thread.
         if self.recording.threads.len() == 1 && self.malloc.is_none_or(is_libc) {
             let library = self.folder.join("recycler.so");
-            write_library(RECYCLER, &library)?;
+            write_library(Library::Recycler, &library)?;
             installed.insert(0, (RECYCLER_NAME.to_owned(), library));
         }
         Ok(installed)

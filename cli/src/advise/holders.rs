@@ -85,11 +85,7 @@ mod tests {
         Lifetimes {
             objects: sizes.iter().enumerate().map(object).collect(),
             steps: steps.iter().map(step).collect(),
-            events: 0,
-            bytes: 0,
-            peak: 0,
-            handed: 0,
-            contradictions: 0,
+            ..Lifetimes::default()
         }
     }
 

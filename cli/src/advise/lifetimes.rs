@@ -36,6 +36,7 @@ pub struct Step {
     pub site: u32,
 }
 
+#[derive(Default)]
 pub struct Lifetimes {
     pub objects: Vec<Object>,
     pub steps: Vec<Step>,
@@ -45,8 +46,6 @@ pub struct Lifetimes {
     pub peak: u64,
     /// Frees on another thread than the allocation's.
     pub handed: u64,
-    /// Events that contradict each other.
-    pub contradictions: u64,
 }
 
 impl Lifetimes {
@@ -85,7 +84,7 @@ struct Merger<'r> {
 
 /// The lifetimes of a recording's objects. `None`: they take more than `limit` bytes of memory. `whole`: what is alive at the end
 /// of the recording is never freed; else it is not known when.
-pub fn lifetimes(recording: &Recording, limit: u64, whole: bool, progress: impl Fn(u64)) -> Option<Lifetimes> {
+pub fn lifetimes(recording: &Recording, limit: u64, whole: bool) -> Option<Lifetimes> {
     let mut merger = Merger {
         recording,
         live: FxHashMap::default(),
@@ -93,15 +92,7 @@ pub fn lifetimes(recording: &Recording, limit: u64, whole: bool, progress: impl 
         threads: Vec::new(),
         born: Vec::new(),
         live_bytes: 0,
-        found: Lifetimes {
-            objects: Vec::new(),
-            steps: Vec::new(),
-            events: 0,
-            bytes: 0,
-            peak: 0,
-            handed: 0,
-            contradictions: 0,
-        },
+        found: Lifetimes::default(),
     };
     let count = recording.threads.len().min(usize::from(u16::MAX));
     merger.threads.extend((0..count).map(|_| Thread { maxima: Vec::new(), resizing: NONE }));
@@ -125,11 +116,8 @@ pub fn lifetimes(recording: &Recording, limit: u64, whole: bool, progress: impl 
             let event = *next;
             merger.take(t as u16, event);
             streams[t].next();
-            if merger.found.events.is_multiple_of(1 << 16) {
-                progress(merger.found.events);
-                if merger.memory() > limit {
-                    return None;
-                }
+            if merger.found.events.is_multiple_of(1 << 16) && merger.memory() > limit {
+                return None;
             }
             if event.time > until {
                 break;
@@ -218,18 +206,14 @@ impl Merger<'_> {
         self.found.bytes += event.value;
         self.live_bytes += u64::from(size);
         self.found.peak = self.found.peak.max(self.live_bytes);
-        if self.live.insert(event.address, (object, thread)).is_some() {
-            self.found.contradictions += 1;
-        }
+        self.live.insert(event.address, (object, thread));
         self.push(thread, object, old, event.site);
     }
 
     /// Ends the object at the event's address.
     fn end(&mut self, thread: u16, event: &Event) -> Option<u32> {
-        let Some((object, born_on)) = self.live.remove(&event.address) else {
-            self.found.contradictions += 1; // allocated before the recording, or by the parent of a fork
-            return None;
-        };
+        // None: allocated before the recording, or by the parent of a fork.
+        let (object, born_on) = self.live.remove(&event.address)?;
         let site = self.found.objects[object as usize].site;
         let owner = if born_on == thread {
             let owner = self.common(site, event.site);

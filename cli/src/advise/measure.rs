@@ -5,6 +5,7 @@ use super::{
     processes,
     server::{Server, END},
 };
+use crate::places::Places;
 use anyhow::{bail, Context, Result};
 use std::{
     ffi::OsString,
@@ -160,15 +161,7 @@ pub fn mallocs() -> Vec<(String, PathBuf)> {
         ("jemalloc", &["libjemalloc.so.2"]),
         ("tcmalloc", &["libtcmalloc_minimal.so.4", "libtcmalloc.so.4"]),
     ];
-    let arch = std::env::consts::ARCH;
-    let folders =
-        [format!("/usr/lib/{arch}-linux-gnu"), "/usr/lib64".into(), "/usr/lib".into(), "/usr/local/lib".into()];
-    let mut found = Vec::new();
-    for (name, files) in NAMES {
-        let paths = files.iter().flat_map(|f| folders.iter().map(move |d| Path::new(d).join(f)));
-        if let Some(path) = paths.into_iter().find(|p| p.exists()) {
-            found.push((name.to_owned(), path));
-        }
-    }
-    found
+    let places = Places::default();
+    let found = NAMES.map(|(name, files)| Some((name.to_owned(), files.iter().find_map(|f| places.module_named(f))?)));
+    found.into_iter().flatten().collect()
 }

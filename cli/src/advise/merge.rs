@@ -20,7 +20,7 @@ pub fn files(paths: &[PathBuf]) -> Result<Advice> {
 }
 
 /// The function of a scope, by what stays the same from run to run.
-fn key(scope: &Scope) -> (&str, u64, &Option<String>) {
+fn key(scope: &Scope) -> (&Option<String>, Option<u64>, &Option<String>) {
     (&scope.function.module, scope.function.offset, &scope.function.function)
 }
 

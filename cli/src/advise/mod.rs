@@ -25,7 +25,6 @@ mod verdict;
 
 use crate::advice::Advice;
 use anyhow::{bail, ensure, Context, Result};
-use indicatif::{ProgressBar, ProgressStyle};
 use lifetimes::Lifetimes;
 use measure::{Ending, Program};
 use recording::{Loss, Recording};
@@ -38,8 +37,9 @@ use std::{
     os::unix::{fs::PermissionsExt, process::ExitStatusExt},
     path::{Path, PathBuf},
     process::ExitCode,
-    time::{Duration, Instant},
+    time::Instant,
 };
+pub use target::find;
 
 /// Measures what arenas save in a program.
 ///
@@ -93,24 +93,9 @@ fn seconds(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|s| (0.0..=1e6).contains(s)).ok_or_else(|| "not a number of seconds".to_owned())
 }
 
-/// The step on standard error: a line that changes, or where that is no terminal a line for each step.
-struct Progress(ProgressBar);
-
-impl Progress {
-    fn new() -> Progress {
-        let bar = ProgressBar::new_spinner();
-        bar.set_style(ProgressStyle::with_template("{spinner} {msg} ({elapsed})").expect("the template is valid"));
-        bar.enable_steady_tick(Duration::from_millis(120));
-        Progress(bar)
-    }
-
-    fn step(&self, text: impl Into<String>) {
-        let text = text.into();
-        if self.0.is_hidden() {
-            eprintln!("toft: {text}");
-        }
-        self.0.set_message(text);
-    }
+/// A step, on standard error.
+fn step(text: &str) {
+    eprintln!("toft: {text}");
 }
 
 pub fn main(arguments: Arguments) -> Result<ExitCode> {
@@ -136,28 +121,24 @@ pub fn main(arguments: Arguments) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-#[cfg(has_recorder)]
-const RECORDER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/recorder.so"));
-#[cfg(has_recorder)]
-const TRIAL: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/trial.so"));
-#[cfg(has_recorder)]
-const RECYCLER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/recycler.so"));
-#[cfg(not(has_recorder))]
-const RECORDER: &[u8] = &[];
-#[cfg(not(has_recorder))]
-const TRIAL: &[u8] = &[];
-#[cfg(not(has_recorder))]
-const RECYCLER: &[u8] = &[];
-
-pub fn write_recorder(path: &Path) -> Result<()> {
-    write_library(RECORDER, path)
+/// The libraries that are preloaded into programs.
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Library {
+    /// Records allocations.
+    Recorder,
+    /// Puts objects into arenas.
+    Trial,
+    /// Has a recycler as malloc.
+    Recycler,
 }
 
-pub fn write_trial(path: &Path) -> Result<()> {
-    write_library(TRIAL, path)
-}
-
-fn write_library(bytes: &[u8], path: &Path) -> Result<()> {
+pub fn write_library(library: Library, path: &Path) -> Result<()> {
+    // Empty: not on this system.
+    let bytes: &[u8] = match library {
+        Library::Recorder => include_bytes!(concat!(env!("OUT_DIR"), "/recorder.so")),
+        Library::Trial => include_bytes!(concat!(env!("OUT_DIR"), "/trial.so")),
+        Library::Recycler => include_bytes!(concat!(env!("OUT_DIR"), "/recycler.so")),
+    };
     ensure!(!bytes.is_empty(), "advise needs Linux with glibc; run it there, on the same program and input");
     std::fs::write(path, bytes)
         .with_context(|| format!("cannot write {}; set TMPDIR to a folder with space", path.display()))
@@ -177,7 +158,7 @@ fn copy_of_input(folder: &Path) -> Result<Option<PathBuf>> {
 
 fn advise(arguments: &Arguments) -> Result<Advice> {
     let limit = Limit::new(if arguments.quick { arguments.seconds.min(10.0) } else { arguments.seconds });
-    let program = target::find(&arguments.command[0])?;
+    let program = find(&arguments.command[0])?;
     let mut notes: Vec<String> = target::check(&program)?.into_iter().collect();
     let folder =
         tempfile::Builder::new().prefix("toft-").tempdir().context("cannot create a temporary folder; set TMPDIR")?;
@@ -185,8 +166,7 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     processes::end_by_signals(folder)?;
     processes::adopt_orphans();
     let recorder = folder.join("recorder.so");
-    write_recorder(&recorder)?;
-    let progress = Progress::new();
+    write_library(Library::Recorder, &recorder)?;
     let server = arguments.ready.clone().zip(arguments.load.clone());
     let program = Program {
         command: arguments.command.clone(),
@@ -195,7 +175,7 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         signal: arguments.signal,
     };
 
-    progress.step("running the program");
+    step("running the program");
     let begin = Instant::now();
     let first = program.run(&[], false)?;
     let wall = begin.elapsed().as_secs_f64();
@@ -205,7 +185,7 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     if let Some(code) = first.ending.status.code().filter(|&c| c != 0) {
         notes.push(format!("The program ended with exit code {code}."));
     }
-    progress.step("recording the program");
+    step("recording the program");
     let recordings = folder.join("recordings");
     let cpu_recorded = record(arguments, &program, &first.ending, &recorder, &recordings)?;
     if arguments.signal.is_some() {
@@ -223,9 +203,9 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
             "Recorded from signal {signal} to the next: savings are those of that part, percentages those of the whole run."
         ));
     }
-    let lifetimes = match_frees(&recording, arguments, &progress, &mut notes)?;
+    let lifetimes = match_frees(&recording, arguments, &mut notes)?;
     let study = study::Study { recording: &recording, lifetimes: &lifetimes };
-    progress.step("finding scopes");
+    step("finding scopes");
     let (proposals, sites) = study.proposals();
     let [events, objects, bytes, peak] = lifetimes.end();
     let comparison = comparison::Comparison {
@@ -237,15 +217,12 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         malloc,
         limit,
         recording: &recording,
-        progress: &progress,
     };
     let measured = comparison.measure(proposals, &mut notes)?;
     let mut advice = Advice {
         toft_advice: crate::advice::VERSION,
         command: arguments.command.iter().map(|w| w.to_string_lossy().into_owned()).collect(),
         process: recording.executable.clone(),
-        verdict: crate::advice::Verdict::DoNothing,
-        summary: String::new(),
         cpu: measured.cpu,
         faults: measured.faults,
         cpu_recorded,
@@ -261,12 +238,12 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
         temporary: sites.temporary,
         temporary_objects: sites.temporary_objects,
         notes,
+        ..Advice::default()
     };
     verdict::decide(&mut advice);
     if !arguments.all {
         verdict::leave_out_useless(&mut advice);
     }
-    progress.0.finish_and_clear();
     Ok(advice)
 }
 
@@ -302,15 +279,9 @@ fn record(
     Ok(recorded.cpu)
 }
 
-fn match_frees(
-    recording: &Recording,
-    arguments: &Arguments,
-    progress: &Progress,
-    notes: &mut Vec<String>,
-) -> Result<Lifetimes> {
-    progress.step("matching allocations and frees");
-    let shown = |n| progress.0.set_message(format!("matching allocations and frees: {n} events"));
-    let lifetimes = lifetimes::lifetimes(recording, arguments.limit << 20, arguments.signal.is_none(), shown);
+fn match_frees(recording: &Recording, arguments: &Arguments, notes: &mut Vec<String>) -> Result<Lifetimes> {
+    step("matching allocations and frees");
+    let lifetimes = lifetimes::lifetimes(recording, arguments.limit << 20, arguments.signal.is_none());
     let lifetimes = lifetimes.with_context(|| {
         format!(
             "the objects of the recording take more memory than --limit {}; raise it, or give the program a smaller input",

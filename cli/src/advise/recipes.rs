@@ -1,8 +1,8 @@
 //! The calls of Toft for a scope, in the program's language.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::symbols::Language;
 use crate::advice::Recipe;
+use crate::places::Language;
 
 /// The trial does not have this cost of the rewrite.
 const PMR: &str =

@@ -9,7 +9,8 @@ use super::{
     scopes::{self, Candidate, Group},
     symbols::Symbols,
 };
-use crate::advice::{Escape, Frame, Recipe, Scope, Site};
+use crate::advice::{Escape, Recipe, Scope, Site};
+use crate::frame::Frame;
 use rustc_hash::FxHashMap;
 
 const SCOPES_STUDIED: usize = 8;
@@ -85,13 +86,12 @@ impl Study<'_> {
             bytes: found.bytes,
             captured: found.captured,
             escaped: c.captured + c.escaped - found.captured,
-            trial: None,
-            reason: String::new(),
             peak_malloc: found.peak_malloc,
             peak_arena: found.bytes.max,
             block,
             sites: self.scope_sites(groups, &at, &in_arena, symbols),
             escapes: self.escapes(groups, &at, symbols),
+            ..Scope::default()
         };
         Some(Proposal { scope, at, in_arena })
     }
@@ -246,20 +246,11 @@ mod tests {
     fn proposal(name: &str, captured: u64, bytes: u64) -> Proposal {
         let scope = Scope {
             function: Frame { function: Some(name.to_owned()), ..Frame::default() },
-            recipe: Recipe::Scratch,
-            calls: Vec::new(),
-            instances: 10,
-            objects: Spread::default(),
             bytes: Spread { median: bytes, p99: bytes, max: bytes },
             captured,
-            escaped: 0,
-            trial: None,
-            reason: String::new(),
             peak_malloc: 1 << 20,
             peak_arena: bytes,
-            block: 4096,
-            sites: Vec::new(),
-            escapes: Vec::new(),
+            ..Scope::default()
         };
         Proposal { scope, at: Vec::new(), in_arena: Vec::new() }
     }

@@ -41,12 +41,11 @@ pub fn find(mappings: &[Mapping], malloc: &str) -> Option<(String, String)> {
 
 /// The allocation functions that a file imports, or that it defines.
 fn symbols(path: &str, imported: bool) -> Vec<String> {
-    let Ok(file) = std::fs::File::open(Path::new(path)) else { return Vec::new() };
-    // SAFETY: the map is only read; a file that is truncated at the same time ends the command, as for the symbols of its functions.
-    let Ok(map) = (unsafe { memmap2::Mmap::map(&file) }) else { return Vec::new() };
-    let Ok(object) = object::File::parse(&*map) else { return Vec::new() };
-    let names = object.dynamic_symbols().filter(|s| s.is_undefined() == imported).filter_map(|s| s.name().ok());
-    names.filter(|n| allocates(n)).map(str::to_owned).collect()
+    let found = crate::places::in_object(Path::new(path), |object| {
+        let names = object.dynamic_symbols().filter(|s| s.is_undefined() == imported).filter_map(|s| s.name().ok());
+        names.filter(|n| allocates(n)).map(str::to_owned).collect()
+    });
+    found.unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use super::{
     figure::{self, side, Side, LEAST_RUNS},
     study::affordable,
 };
-use crate::advice::{Advice, Figure, Frame, Malloc, Recipe, Scope, Trial, Verdict};
+use crate::advice::{Advice, Figure, Malloc, Recipe, Scope, Trial, Verdict};
+use crate::frame::Frame;
 
 /// The part of a program's time below which advice is to change nothing.
 pub const WORTH: f64 = 0.03;
@@ -25,9 +26,10 @@ fn share(figure: &Figure, cpu: f64) -> String {
 }
 
 fn name(frame: &Frame) -> String {
+    let module = frame.module.as_deref().unwrap_or_default();
     match &frame.function {
         Some(name) => name.clone(),
-        None => format!("{}+{:#x}", frame.module.rsplit('/').next().unwrap_or_default(), frame.offset),
+        None => format!("{}+{:#x}", module.rsplit('/').next().unwrap_or_default(), frame.offset.unwrap_or(0)),
     }
 }
 
@@ -136,7 +138,6 @@ fn undecided(cpu: Figure, best: Option<(&Scope, Trial)>, malloc: Option<&Malloc>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::advice::{Spread, VERSION};
 
     /// Values around a median, of six runs or more.
     fn around(median: f64, width: f64) -> Figure {
@@ -144,30 +145,13 @@ mod tests {
     }
 
     fn scope(hooks: Figure, beyond_malloc: Option<Figure>) -> Scope {
+        let trial = Trial { hooks, without_traversal: hooks, beyond_malloc, ..Trial::default() };
         Scope {
             function: Frame { function: Some("parse".to_owned()), ..Frame::default() },
-            recipe: Recipe::Scratch,
-            calls: Vec::new(),
-            instances: 10,
-            objects: Spread::default(),
-            bytes: Spread::default(),
-            captured: 100,
-            escaped: 0,
-            trial: Some(Trial {
-                hooks,
-                without_traversal: hooks,
-                beyond_malloc,
-                faults: 0.0,
-                routed: 100,
-                instances: 10,
-                left: 0,
-            }),
-            reason: String::new(),
+            trial: Some(trial),
             peak_malloc: 1 << 20,
             peak_arena: 2 << 20,
-            block: 4096,
-            sites: Vec::new(),
-            escapes: Vec::new(),
+            ..Scope::default()
         }
     }
 
@@ -180,30 +164,12 @@ mod tests {
 
     fn advice(arena: Option<f64>, malloc: Option<f64>, width: f64) -> Advice {
         let beyond = |a: f64| malloc.map(|m| around(a - m, width));
+        let other = |m| Malloc { name: "other".to_owned(), saving: around(m, width), faults: 0.0 };
         Advice {
-            toft_advice: VERSION,
-            command: Vec::new(),
-            process: String::new(),
-            verdict: Verdict::DoNothing,
-            summary: String::new(),
             cpu: around(1.0, width),
-            faults: 0.0,
-            cpu_recorded: 1.1,
-            events: 200,
-            objects: 100,
-            bytes: 1000,
-            threads: 1,
-            peak: 1000,
-            mallocs: malloc
-                .map(|m| Malloc { name: "other".to_owned(), saving: around(m, width), faults: 0.0 })
-                .into_iter()
-                .collect(),
+            mallocs: malloc.map(other).into_iter().collect(),
             scopes: arena.map(|a| scope(around(a, width), beyond(a))).into_iter().collect(),
-            sites: Vec::new(),
-            at_peak: Vec::new(),
-            temporary: Vec::new(),
-            temporary_objects: 0,
-            notes: Vec::new(),
+            ..Advice::default()
         }
     }
 

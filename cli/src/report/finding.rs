@@ -15,37 +15,23 @@ pub fn sentence(finding: &Value) -> String {
         Some(other) => other.to_string(),
         None => "?".into(),
     };
+    let ([offset, size], site) = (["offset", "size"].map(number), site(of));
     let sentence = match kind.as_str() {
         "Corrupt" => {
             let run = if of["offset"].as_i64().is_some_and(|offset| offset < 0) { "underrun" } else { "overrun" };
-            let (offset, size) = (number("offset"), number("size"));
-            format!("{run}: byte {offset} of {size} was written{}; allocated at {}", written(of), site(of))
+            format!("{run}: byte {offset} of {size} was written{}; allocated at {site}", written(of))
         }
         "LateWrite" => {
-            let (offset, size) = (number("offset"), number("size"));
+            let written = written(of);
             format!(
-                "late write: byte {offset} of {size} was written after they were freed{}; allocated at {}",
-                written(of),
-                site(of)
+                "late write: byte {offset} of {size} was written after they were freed{written}; allocated at {site}"
             )
         }
-        "BadFree" => {
-            format!(
-                "bad free: {} bytes that are no allocation, or are freed already; freed at {}",
-                number("size"),
-                site(of)
-            )
-        }
-        "Leak" => {
-            format!(
-                "leak: a value of {} bytes was freed without its destructor; allocated at {}",
-                number("size"),
-                site(of)
-            )
-        }
+        "BadFree" => format!("bad free: {size} bytes that are no allocation, or are freed already; freed at {site}"),
+        "Leak" => format!("leak: a value of {size} bytes was freed without its destructor; allocated at {site}"),
         "OverBudget" => {
-            let (live, budget) = (number("live"), number("budget"));
-            format!("over budget: {live} bytes are live, and the soft budget is {budget}; allocated at {}", site(of))
+            let [live, budget] = ["live", "budget"].map(number);
+            format!("over budget: {live} bytes are live, and the soft budget is {budget}; allocated at {site}")
         }
         "WrongThread" => {
             format!("wrong thread: {} calls by threads that the arena does not belong to", number("calls"))

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::snapshot::{self, Report};
-use crate::advice;
+use crate::{advice, frame};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::hash::Hash;
@@ -16,7 +16,7 @@ pub struct Table<T> {
 }
 
 impl<T: Clone + Eq + Hash> Table<T> {
-    fn new() -> Table<T> {
+    pub fn new() -> Table<T> {
         Table { values: Vec::new(), numbers: HashMap::new() }
     }
 
@@ -134,11 +134,7 @@ impl Graph {
         self.modules.clone_from(&report.modules);
         let sites = report.sites.iter().map(|site| {
             let tag = self.string(&site.tag);
-            let mut node = 0;
-            for frame in site.stack.iter().rev() {
-                let frame = self.frame_of_snapshot(frame);
-                node = self.nodes.add(Node { parent: node, frame });
-            }
+            let mut node = self.stack_of(&site.stack);
             // A number that is an address of code is that of the stack, or of a header of Toft.
             let number = site.site.number;
             if site.stack.is_empty() || number != 0 && snapshot::Module::of(&report.modules, number).is_none() {
@@ -153,7 +149,7 @@ impl Graph {
     /// The sites of an advice, by bytes.
     pub fn advice(&mut self, sites: &[advice::Site]) -> Vec<Amount> {
         let sites = sites.iter().map(|site| {
-            let (tag, node) = (self.string(""), self.stack_of_advice(&site.stack));
+            let (tag, node) = (self.string(""), self.stack_of(&site.stack));
             (self.sites.add(Site { tag, node }), site.count, site.bytes)
         });
         merged(sites.collect())
@@ -166,45 +162,27 @@ impl Graph {
         amounts
     }
 
-    pub fn stack_of_advice(&mut self, stack: &[advice::Frame]) -> u32 {
+    /// The number of a stack, newest call first.
+    pub fn stack_of(&mut self, stack: &[frame::Frame]) -> u32 {
         stack.iter().rev().fold(0, |parent, frame| {
-            let frame = self.frame_of_advice(frame);
+            let frame = self.frame(frame);
             self.nodes.add(Node { parent, frame })
         })
     }
 
-    pub fn frame_of_advice(&mut self, frame: &advice::Frame) -> u32 {
-        let label = match &frame.function {
-            Some(function) => self.string(function),
-            None => self.string(&format!("{}+{:#x}", base(&frame.module), frame.offset)),
-        };
-        let line = frame.line.unwrap_or(0).into();
-        let frame = Frame {
-            kind: match (frame.inlined, &frame.function) {
-                (true, _) => Kind::Inlined,
-                (false, Some(_)) => Kind::Call,
-                (false, None) => Kind::Unnamed,
-            },
-            label,
-            file: self.string(frame.file.as_deref().unwrap_or_default()),
-            line,
-            column: 0,
-            offset: if line == 0 && self.offsets && frame.function.is_some() { frame.offset } else { 0 },
-            module: self.string(&frame.module),
-        };
-        self.frames.add(frame)
-    }
-
-    fn frame_of_snapshot(&mut self, frame: &snapshot::Frame) -> u32 {
-        let address = frame.number();
+    pub fn frame(&mut self, frame: &frame::Frame) -> u32 {
         let module = frame.module.as_deref().unwrap_or_default();
         let label = match &frame.function {
             Some(function) => self.string(function),
+            None if frame.address.is_empty() => {
+                self.string(&format!("{}+{:#x}", base(module), frame.offset.unwrap_or(0)))
+            }
             None if module.is_empty() => self.string(&frame.address),
             None => self.string(&format!("{} ({})", frame.address, base(module))),
         };
         let line = frame.line.unwrap_or(0);
-        let frame = Frame {
+        let has_offset = line == 0 && self.offsets && frame.function.is_some();
+        let known = Frame {
             kind: match &frame.function {
                 Some(_) if frame.inlined => Kind::Inlined,
                 Some(_) => Kind::Call,
@@ -214,11 +192,11 @@ impl Graph {
             file: self.string(frame.file.as_deref().unwrap_or_default()),
             line,
             column: 0,
-            offset: if line == 0 && self.offsets { frame.offset.unwrap_or(0) } else { 0 },
+            offset: frame.offset.filter(|_| has_offset).unwrap_or(0),
             module: self.string(module),
         };
-        let number = self.frames.add(frame);
-        if let Some(address) = address {
+        let number = self.frames.add(known);
+        if let Some(address) = frame.number() {
             self.addresses.entry(number).or_insert(address);
         }
         number

@@ -11,13 +11,12 @@ mod pprof;
 mod resolve;
 mod skip;
 mod snapshot;
-mod speedscope;
 mod tags;
 pub mod text;
 
 pub use graph::visible;
 pub use resolve::resolve;
-pub use snapshot::{Module, Site};
+pub use snapshot::Report;
 
 use crate::places::Places;
 use anyhow::{bail, Context, Result};
@@ -41,7 +40,7 @@ pub struct Arguments {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Compares two snapshots: OLD NEW. Of a file with a series it takes the last one.
-    #[arg(long, conflicts_with_all = ["pprof", "speedscope", "folded"])]
+    #[arg(long, conflicts_with_all = ["pprof", "folded"])]
     diff: bool,
     /// Prints text, also if another output is chosen.
     #[arg(long)]
@@ -56,13 +55,10 @@ pub struct Arguments {
     /// Writes one HTML page that needs no other file and no network.
     #[arg(long, value_name = "OUT.html")]
     html: Option<PathBuf>,
-    /// Writes the call sites as a profile for `go tool pprof`.
+    /// Writes the call sites as a profile for `go tool pprof` and speedscope.
     #[arg(long, value_name = "OUT.pb.gz")]
     pprof: Option<PathBuf>,
-    /// Writes the call sites as a file for speedscope.
-    #[arg(long, value_name = "OUT.json")]
-    speedscope: Option<PathBuf>,
-    /// Writes the call sites as folded stacks, for flamegraph.pl or inferno-flamegraph.
+    /// Writes the call sites as folded stacks, for flamegraph.pl, inferno-flamegraph or speedscope.
     #[arg(long, value_name = "OUT")]
     folded: Option<PathBuf>,
     /// The numbers of the folded stacks.
@@ -83,7 +79,7 @@ pub fn main(arguments: Arguments) -> Result<ExitCode> {
         eprintln!("toft: --diff compares two files: toft report --diff OLD NEW");
         return Ok(ExitCode::from(2));
     }
-    for out in [&arguments.html, &arguments.pprof, &arguments.speedscope, &arguments.folded].into_iter().flatten() {
+    for out in [&arguments.html, &arguments.pprof, &arguments.folded].into_iter().flatten() {
         if out != Path::new("-") && arguments.files.iter().any(|file| same_file(file, out)) {
             bail!("{}: this is the input, which is not overwritten: name another output", out.display());
         }
@@ -120,7 +116,7 @@ fn outputs(arguments: &Arguments, mut document: Document) -> Result<()> {
         Document::Series(moments) => skip.moments(moments),
         Document::Advice(advice) => skip.advice(advice),
     }
-    let files = [&arguments.html, &arguments.pprof, &arguments.speedscope, &arguments.folded];
+    let files = [&arguments.html, &arguments.pprof, &arguments.folded];
     if arguments.text || files.iter().all(|out| out.is_none()) {
         print(&match &document {
             Document::Series(moments) => text::series(moments, arguments.top, text::terminal_width()),
@@ -142,7 +138,7 @@ fn outputs(arguments: &Arguments, mut document: Document) -> Result<()> {
 
 /// Stacks as they were recorded, for programs that have filters of their own.
 fn exports(arguments: &Arguments, document: &Document, title: &str) -> Result<()> {
-    if [&arguments.pprof, &arguments.speedscope, &arguments.folded].iter().all(|out| out.is_none()) {
+    if [&arguments.pprof, &arguments.folded].iter().all(|out| out.is_none()) {
         return Ok(());
     }
     let (graph, amounts) = sites(document);
@@ -154,9 +150,6 @@ fn exports(arguments: &Arguments, document: &Document, title: &str) -> Result<()
     }
     if let Some(out) = &arguments.pprof {
         write(out, |file| pprof::write(&graph, &amounts, file))?;
-    }
-    if let Some(out) = &arguments.speedscope {
-        write(out, |file| speedscope::write(&graph, &amounts, title, file))?;
     }
     if let Some(out) = &arguments.folded {
         let weight = |amount: &Amount| match arguments.weight {

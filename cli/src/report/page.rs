@@ -3,13 +3,12 @@
 
 use super::finding;
 use super::graph::{visible, Amount, Frame, Graph, Kind};
-use super::snapshot::{self, Moment, Report, Stats};
+use super::snapshot::{self, Moment, Report};
 use super::text;
-use crate::advice::{self, Advice, Spread};
+use crate::advice::Advice;
 use base64::Engine;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{json, Value};
-use sha2::{Digest, Sha256};
 
 const TEMPLATE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
@@ -31,26 +30,19 @@ const SCRIPT: &str = concat!(
 const TEXT_WIDTH: usize = 100;
 
 /// The largest integer up to which a double has each.
-const LARGEST_INTEGER: u64 = (1 << 53) - 1;
+const LARGEST_INTEGER: u128 = (1 << 53) - 1;
 
-/// A number that JavaScript reads exactly: above 2^53 it is a string.
-struct Number(u64);
-
-impl Serialize for Number {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            0..=LARGEST_INTEGER => serializer.serialize_u64(self.0),
-            large => serializer.collect_str(&large),
+/// The value with texts that a browser only shows, and with strings for the numbers that JavaScript does not read exactly.
+fn shown(value: Value) -> Value {
+    match value {
+        Value::String(text) => visible(&text).into(),
+        Value::Number(number) if number.as_i128().is_some_and(|n| n.unsigned_abs() > LARGEST_INTEGER) => {
+            number.to_string().into()
         }
+        Value::Array(list) => list.into_iter().map(shown).collect(),
+        Value::Object(members) => members.into_iter().map(|(name, value)| (name, shown(value))).collect(),
+        other => other,
     }
-}
-
-fn number(number: u64) -> Value {
-    json!(Number(number))
-}
-
-fn budget(budget: Option<u64>) -> Value {
-    budget.map_or(Value::Null, number)
 }
 
 /// A page of a series. `compare`: the first snapshot is shown as the base of the last.
@@ -58,7 +50,7 @@ pub fn series(moments: &[Moment], title: &str, compare: bool) -> String {
     let mut graph = Graph::new(!compare);
     let mut views: Vec<&str> = Vec::new();
     let mut blocks = String::new();
-    let mut shown = Vec::new();
+    let mut all = Vec::new();
     for (at, moment) in moments.iter().enumerate() {
         let mut stats = serde_json::Map::new();
         for view in &moment.views {
@@ -66,19 +58,18 @@ pub fn series(moments: &[Moment], title: &str, compare: bool) -> String {
                 views.push(&view.name);
                 views.len() - 1
             });
-            stats.insert(number.to_string(), statistics(&view.report.stats));
+            stats.insert(number.to_string(), json!(view.report.stats));
             let amounts = graph.report(&view.report);
-            let block = Block::of_report(&view.report, &amounts);
-            add_block(&mut blocks, &format!("report-{at}-{number}"), &block);
+            add_block(&mut blocks, &format!("report-{at}-{number}"), &shown(report(&view.report, &amounts)));
         }
         let findings: Vec<String> = moment.findings.iter().map(finding::sentence).collect();
-        shown.push(json!({"label": visible(&moment.label), "stats": stats, "findings": findings,
-            "findingsOf": moment.findings_of.map(number)}));
+        all.push(
+            json!({"label": moment.label, "stats": stats, "findings": findings, "findings_of": moment.findings_of}),
+        );
     }
     let last = &moments[moments.len() - 1];
     let view = views.iter().position(|name| *name == last.views[last.main_view()].name);
-    let views: Vec<String> = views.into_iter().map(visible).collect();
-    let data = json!({"kind": "snapshot", "moments": shown, "views": views, "view": view,
+    let data = json!({"kind": "snapshot", "moments": all, "views": views, "view": view,
         "base": if compare { json!(0) } else { json!(null) }});
     let text = match compare {
         true => text::difference(&moments[0], last, 10, TEXT_WIDTH),
@@ -87,122 +78,56 @@ pub fn series(moments: &[Moment], title: &str, compare: bool) -> String {
     page(title, &text, data, graph, blocks)
 }
 
-fn statistics(of: &Stats) -> Value {
-    let [live, allocated, peak] = [of.live, of.allocated, of.peak].map(number);
-    let [reserved, wasted, blocks, source_calls] = [of.reserved, of.wasted, of.blocks, of.source_calls].map(number);
-    json!([live, allocated, peak, budget(of.budget), reserved, wasted, blocks, source_calls])
-}
-
-/// Name, number, live, allocated, budget.
-type TagRow = (String, Option<Number>, Number, Number, Option<Number>);
-
-/// Name, bytes, limit.
-type BudgetRow = (String, Number, Option<Number>);
-
 /// One report of one snapshot.
-#[derive(Serialize)]
-struct Block {
-    budgets: Vec<BudgetRow>,
-    tags: Vec<TagRow>,
-    phases: Vec<(String, Number, Number, Value)>,
-    site: Vec<u32>,
-    count: Vec<Number>,
-    bytes: Vec<Number>,
+fn report(of: &Report, amounts: &[Amount]) -> Value {
+    let budgets = snapshot::tree(&of.budgets).into_iter().flat_map(|(depth, budget)| {
+        let name = format!("{}{}", "\u{2003}".repeat(depth), budget.name);
+        let live = budget.live.map(|of| json!([format!("{name} (live bytes)"), of.live, of.limit]));
+        let of = budget.reserved;
+        [json!([name, of.reserved, of.limit])].into_iter().chain(live)
+    });
+    let mut block = sites(amounts);
+    block["budgets"] = budgets.collect();
+    block["tags"] = json!(of.tags);
+    block["phases"] = json!(of.phases);
+    block
 }
 
-impl Block {
-    fn of_sites(amounts: &[Amount]) -> Block {
-        Block {
-            budgets: Vec::new(),
-            tags: Vec::new(),
-            phases: Vec::new(),
-            site: amounts.iter().map(|amount| amount.site).collect(),
-            count: amounts.iter().map(|amount| Number(amount.count)).collect(),
-            bytes: amounts.iter().map(|amount| Number(amount.bytes)).collect(),
-        }
-    }
-
-    fn of_report(of: &Report, amounts: &[Amount]) -> Block {
-        let tags = of.tags.iter().map(|tag| {
-            let (live, allocated) = (Number(tag.live), Number(tag.allocated));
-            (visible(&tag.name), tag.number.map(Number), live, allocated, tag.budget.map(Number))
-        });
-        let phases = of.phases.iter().map(|phase| {
-            let kept = match phase.kept.unsigned_abs() {
-                0..=LARGEST_INTEGER => json!(phase.kept),
-                _ => json!(phase.kept.to_string()),
-            };
-            (visible(&phase.name), Number(phase.entries), Number(phase.allocated), kept)
-        });
-        let budgets = snapshot::tree(&of.budgets).into_iter().flat_map(|(depth, budget)| {
-            let name = format!("{}{}", "\u{2003}".repeat(depth), visible(&budget.name));
-            let live = budget.live.map(|of| (format!("{name} (live bytes)"), Number(of.live), of.limit.map(Number)));
-            let of = budget.reserved;
-            [(name, Number(of.reserved), of.limit.map(Number))].into_iter().chain(live)
-        });
-        Block { budgets: budgets.collect(), tags: tags.collect(), phases: phases.collect(), ..Block::of_sites(amounts) }
-    }
+fn sites(amounts: &[Amount]) -> Value {
+    let column = |of: fn(&Amount) -> u64| amounts.iter().map(of).collect::<Vec<u64>>();
+    let (site, count, bytes) = (column(|of| of.site.into()), column(|of| of.count), column(|of| of.bytes));
+    json!({"site": site, "count": count, "bytes": bytes})
 }
 
+/// The data are the members of the advice, with numbers of the graph in place of functions and stacks.
 pub fn advice(of: &Advice, title: &str) -> String {
     let mut graph = Graph::new(true);
     let amounts = graph.advice(&of.sites);
-    let scopes: Vec<Value> = of.scopes.iter().map(|scope| scope_data(&mut graph, scope)).collect();
-    let mallocs: Vec<Value> = of
-        .mallocs
-        .iter()
-        .map(|malloc| json!({"name": visible(&malloc.name), "saving": malloc.saving, "faults": malloc.faults}))
-        .collect();
-    let at_peak = graph.advice(&of.at_peak);
-    let at_peak = sites_data(&graph, &at_peak);
-    let temporary = graph.advice_by_count(&of.temporary);
-    let temporary = sites_data(&graph, &temporary);
-    let command: Vec<String> = of.command.iter().map(|part| visible(part)).collect();
-    let notes: Vec<String> = of.notes.iter().map(|note| visible(note)).collect();
-    let data = json!({"kind": "advice", "advice": {
-        "verdict": text::verdict(of.verdict), "summary": visible(&of.summary), "command": command.join(" "),
-        "process": visible(&of.process), "cpu": of.cpu, "cpuRecorded": of.cpu_recorded, "faults": of.faults,
-        "events": number(of.events), "objects": number(of.objects), "bytes": number(of.bytes),
-        "threads": number(of.threads), "peak": number(of.peak), "mallocs": mallocs, "scopes": scopes, "notes": notes,
-        "atPeak": at_peak, "temporary": temporary, "temporaryObjects": number(of.temporary_objects),
-    }});
+    let mut data = json!(Advice { sites: Vec::new(), ..of.clone() });
+    data["verdict"] = text::verdict(of.verdict).into();
+    let by_bytes = graph.advice(&of.at_peak);
+    data["at_peak"] = stacks(&graph, &by_bytes);
+    let by_count = graph.advice_by_count(&of.temporary);
+    data["temporary"] = stacks(&graph, &by_count);
+    for (at, scope) in of.scopes.iter().enumerate() {
+        let data = &mut data["scopes"][at];
+        data["function"] = graph.frame(&scope.function).into();
+        data["recipe"] = text::recipe(scope.recipe).into();
+        let by_bytes = graph.advice(&scope.sites);
+        data["sites"] = stacks(&graph, &by_bytes);
+        for (at, escape) in scope.escapes.iter().enumerate() {
+            let (node, freed) = (graph.stack_of(&escape.allocated), graph.stack_of(&escape.freed));
+            data["escapes"][at] = json!({"node": node, "freed": freed, "count": escape.count, "bytes": escape.bytes});
+        }
+    }
     let mut blocks = String::new();
-    add_block(&mut blocks, "report-0-0", &Block::of_sites(&amounts));
-    page(title, &text::advice(of, TEXT_WIDTH), data, graph, blocks)
+    add_block(&mut blocks, "report-0-0", &shown(sites(&amounts)));
+    page(title, &text::advice(of, TEXT_WIDTH), json!({"kind": "advice", "advice": data}), graph, blocks)
 }
 
-fn amount(node: u32, count: u64, bytes: u64) -> Value {
-    json!({"node": node, "count": number(count), "bytes": number(bytes)})
-}
-
-fn sites_data(graph: &Graph, amounts: &[Amount]) -> Vec<Value> {
-    amounts.iter().map(|site| amount(graph.sites.get(site.site).node, site.count, site.bytes)).collect()
-}
-
-fn scope_data(graph: &mut Graph, scope: &advice::Scope) -> Value {
-    let spread = |of: &Spread| json!([number(of.median), number(of.p99), number(of.max)]);
-    let calls: Vec<String> = scope.calls.iter().map(|call| visible(call)).collect();
-    let sites = graph.advice(&scope.sites);
-    let sites = sites_data(graph, &sites);
-    let escapes: Vec<Value> = scope
-        .escapes
-        .iter()
-        .map(|escape| {
-            let mut shown = amount(graph.stack_of_advice(&escape.allocated), escape.count, escape.bytes);
-            shown["freed"] = match escape.freed.is_empty() {
-                true => Value::Null,
-                false => graph.stack_of_advice(&escape.freed).into(),
-            };
-            shown
-        })
-        .collect();
-    json!({
-        "frame": graph.frame_of_advice(&scope.function), "recipe": text::recipe(scope.recipe), "calls": calls,
-        "instances": number(scope.instances), "objects": spread(&scope.objects), "bytes": spread(&scope.bytes),
-        "captured": number(scope.captured), "escaped": number(scope.escaped), "trial": scope.trial,
-        "reason": visible(&scope.reason), "peakMalloc": number(scope.peak_malloc),
-        "peakArena": number(scope.peak_arena), "block": number(scope.block), "sites": sites, "escapes": escapes,
-    })
+fn stacks(graph: &Graph, amounts: &[Amount]) -> Value {
+    let stack = |of: &Amount| json!({"node": graph.sites.get(of.site).node, "count": of.count, "bytes": of.bytes});
+    amounts.iter().map(stack).collect()
 }
 
 /// What all views of the page share. The graph is in columns, which are compact: each is a list of small numbers.
@@ -249,7 +174,7 @@ fn page(title: &str, text: &str, data: Value, mut graph: Graph, blocks: String) 
     let (label, file, module) = (column(|frame| frame.label), column(|frame| frame.file), column(|frame| frame.module));
     let (nodes, sites) = (graph.nodes.values(), graph.sites.values());
     let shared = Shared {
-        page: data,
+        page: shown(data),
         strings: graph.strings.values().iter().map(|text| &**text).collect(),
         frames: Frames { label, file, place, module, kind },
         nodes: Nodes {
@@ -304,7 +229,7 @@ fn escaped(text: &str) -> String {
 
 /// The source expression by which a policy allows one text of a script or style.
 fn hash(text: &str) -> String {
-    format!("sha256-{}", base64::engine::general_purpose::STANDARD.encode(Sha256::digest(text)))
+    format!("sha256-{}", base64::engine::general_purpose::STANDARD.encode(hmac_sha256::Hash::hash(text.as_bytes())))
 }
 
 #[cfg(test)]
@@ -332,7 +257,7 @@ mod tests {
     #[test]
     fn a_block_cannot_be_ended_by_its_data() {
         let mut page = String::new();
-        add_block(&mut page, "x", &json!(["</script><!--", number(1 << 53), number((1 << 53) - 1)]));
+        add_block(&mut page, "x", &shown(json!(["</script><!--", 1u64 << 53, (1u64 << 53) - 1])));
         let inside = page
             .strip_prefix("<script type=\"application/json\" id=\"x\">")
             .and_then(|page| page.strip_suffix("</script>\n"));

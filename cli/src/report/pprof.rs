@@ -1,264 +1,161 @@
-//! Call sites as a profile for pprof: `go tool pprof OUT.pb.gz`.
+//! Call sites as a profile for pprof: `go tool pprof OUT.pb.gz`. The numbers of fields are those of its proto/profile.proto.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::graph::{Amount, Frame, Graph, Kind};
-use super::snapshot;
-use prost::Message;
-use std::collections::HashMap;
+use super::graph::{Amount, Graph, Kind, Table};
+use super::snapshot::Module;
+use std::collections::HashSet;
 use std::io::Write;
 
-/// The messages and fields of pprof's proto/profile.proto that this program writes.
-mod proto {
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Profile {
-        #[prost(message, repeated, tag = "1")]
-        pub sample_type: Vec<ValueType>,
-        #[prost(message, repeated, tag = "2")]
-        pub sample: Vec<Sample>,
-        #[prost(message, repeated, tag = "3")]
-        pub mapping: Vec<Mapping>,
-        #[prost(message, repeated, tag = "4")]
-        pub location: Vec<Location>,
-        #[prost(message, repeated, tag = "5")]
-        pub function: Vec<Function>,
-        /// Entry 0 is empty. Strings of the other messages are indices into it.
-        #[prost(string, repeated, tag = "6")]
-        pub string_table: Vec<String>,
-        #[prost(int64, tag = "14")]
-        pub default_sample_type: i64,
+/// A message of protobuf while it is written. A generator of code would compile longer than this program, for two kinds of fields.
+#[derive(Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    fn varint(&mut self, mut number: u64) {
+        while number > 0x7F {
+            self.0.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.0.push(number as u8);
     }
 
-    #[derive(Clone, Copy, PartialEq, prost::Message)]
-    pub struct ValueType {
-        #[prost(int64, tag = "1")]
-        pub r#type: i64,
-        #[prost(int64, tag = "2")]
-        pub unit: i64,
+    /// The format has signed numbers, and 0 where a field is missing.
+    fn number(mut self, field: u64, number: u64) -> Message {
+        if number != 0 {
+            self.varint(field << 3);
+            self.varint(number.min(i64::MAX as u64));
+        }
+        self
     }
 
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Sample {
-        /// The newest call first.
-        #[prost(uint64, repeated, tag = "1")]
-        pub location_id: Vec<u64>,
-        #[prost(int64, repeated, tag = "2")]
-        pub value: Vec<i64>,
-        #[prost(message, repeated, tag = "3")]
-        pub label: Vec<Label>,
+    /// A text, a message or a list.
+    fn bytes(mut self, field: u64, bytes: &[u8]) -> Message {
+        self.varint(field << 3 | 2);
+        self.varint(bytes.len() as u64);
+        self.0.extend_from_slice(bytes);
+        self
     }
 
-    #[derive(Clone, Copy, PartialEq, prost::Message)]
-    pub struct Label {
-        #[prost(int64, tag = "1")]
-        pub key: i64,
-        #[prost(int64, tag = "2")]
-        pub str: i64,
-    }
-
-    #[derive(Clone, Copy, PartialEq, prost::Message)]
-    pub struct Mapping {
-        #[prost(uint64, tag = "1")]
-        pub id: u64,
-        #[prost(uint64, tag = "2")]
-        pub memory_start: u64,
-        #[prost(uint64, tag = "3")]
-        pub memory_limit: u64,
-        #[prost(uint64, tag = "4")]
-        pub file_offset: u64,
-        #[prost(int64, tag = "5")]
-        pub filename: i64,
-        #[prost(int64, tag = "6")]
-        pub build_id: i64,
-        /// These four keep pprof from looking for symbols.
-        #[prost(bool, tag = "7")]
-        pub has_functions: bool,
-        #[prost(bool, tag = "8")]
-        pub has_filenames: bool,
-        #[prost(bool, tag = "9")]
-        pub has_line_numbers: bool,
-        #[prost(bool, tag = "10")]
-        pub has_inline_frames: bool,
-    }
-
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub struct Location {
-        #[prost(uint64, tag = "1")]
-        pub id: u64,
-        #[prost(uint64, tag = "2")]
-        pub mapping_id: u64,
-        #[prost(uint64, tag = "3")]
-        pub address: u64,
-        /// The innermost inlined call first.
-        #[prost(message, repeated, tag = "4")]
-        pub line: Vec<Line>,
-    }
-
-    #[derive(Clone, Copy, PartialEq, prost::Message)]
-    pub struct Line {
-        #[prost(uint64, tag = "1")]
-        pub function_id: u64,
-        #[prost(int64, tag = "2")]
-        pub line: i64,
-        #[prost(int64, tag = "3")]
-        pub column: i64,
-    }
-
-    #[derive(Clone, Copy, PartialEq, prost::Message)]
-    pub struct Function {
-        #[prost(uint64, tag = "1")]
-        pub id: u64,
-        #[prost(int64, tag = "2")]
-        pub name: i64,
-        #[prost(int64, tag = "3")]
-        pub system_name: i64,
-        #[prost(int64, tag = "4")]
-        pub filename: i64,
+    fn numbers(self, field: u64, numbers: &[u64]) -> Message {
+        let mut list = Message::default();
+        numbers.iter().for_each(|number| list.varint((*number).min(i64::MAX as u64)));
+        self.bytes(field, &list.0)
     }
 }
 
-/// The format has signed numbers.
-fn signed(number: u64) -> i64 {
-    number.try_into().unwrap_or(i64::MAX)
-}
-
-/// The tables of a profile, while it is made.
-struct Builder<'a> {
+/// The tables of a profile. The number of an entry in the file is one more than that in its table.
+struct Tables<'a> {
     graph: &'a Graph,
-    strings: Vec<String>,
-    mapping: Vec<proto::Mapping>,
-    function: Vec<proto::Function>,
-    location: Vec<proto::Location>,
-    /// Numbers of mappings by their begin and path, functions by name and file, and locations by frames.
-    mappings: HashMap<(u64, u32), u64>,
-    functions: HashMap<(u32, u32), u64>,
-    locations: HashMap<Vec<u32>, u64>,
+    /// A call and those that are inlined into it, which come before it: numbers of frames.
+    locations: Table<Vec<u32>>,
+    /// The begin of the module, 0 where it is not known, and the path in the frame.
+    mappings: Table<(u64, u32)>,
+    /// Name and file.
+    functions: Table<(u32, u32)>,
+    /// Mappings in which a call has no name.
+    unnamed: HashSet<u32>,
 }
 
-impl Builder<'_> {
-    fn string(&mut self, text: &str) -> i64 {
-        self.strings.push(text.into());
-        self.strings.len() as i64 - 1
-    }
-
-    fn value_type(&mut self, name: &str, unit: &str) -> proto::ValueType {
-        proto::ValueType { r#type: self.string(name), unit: self.string(unit) }
-    }
-
-    /// That of a frame, and whether it has addresses. 0: none.
-    fn mapping(&mut self, address: u64, path: u32) -> (u64, bool) {
-        let graph = self.graph;
-        let module = if address == 0 { None } else { snapshot::Module::of(&graph.modules, address) };
-        if module.is_none() && graph.text(path).is_empty() {
-            return (0, false);
-        }
-        let begin = module.map_or(0, snapshot::Module::start);
-        if let Some(id) = self.mappings.get(&(begin, path)) {
-            return (*id, module.is_some());
-        }
-        let id = self.mapping.len() as u64 + 1;
-        let mut mapping = proto::Mapping {
-            id,
-            filename: path.into(),
-            has_functions: true,
-            has_filenames: true,
-            has_line_numbers: true,
-            has_inline_frames: true,
-            ..proto::Mapping::default()
-        };
-        if let Some(module) = module {
-            mapping.memory_start = begin;
-            mapping.memory_limit = begin.saturating_add(module.size);
-            mapping.file_offset = module.offset;
-            mapping.filename = self.string(&module.module);
-            mapping.build_id = self.string(module.build_id.as_deref().unwrap_or(""));
-        }
-        self.mapping.push(mapping);
-        self.mappings.insert((begin, path), id);
-        (id, module.is_some())
-    }
-
-    fn line(&mut self, frame: &Frame) -> proto::Line {
-        let function = &mut self.function;
-        let function_id = *self.functions.entry((frame.label, frame.file)).or_insert_with(|| {
-            let (id, name) = (function.len() as u64 + 1, frame.label.into());
-            function.push(proto::Function { id, name, system_name: name, filename: frame.file.into() });
-            id
-        });
-        proto::Line { function_id, line: signed(frame.line), column: signed(frame.column) }
-    }
-
-    /// A call and those that are inlined into it, which come before it.
-    fn location(&mut self, numbers: Vec<u32>) -> u64 {
-        if let Some(id) = self.locations.get(&numbers) {
-            return *id;
-        }
-        let graph = self.graph;
-        let frames: Vec<&Frame> = numbers.iter().map(|number| graph.frames.get(*number)).collect();
-        let address = numbers.first().and_then(|number| graph.addresses.get(number)).map_or(0, |behind| behind - 1);
-        let module = frames.first().map_or(0, |frame| frame.module);
-        let (mapping_id, has_address) = self.mapping(if address == 0 { 0 } else { address + 1 }, module);
-        let unnamed = has_address && frames.iter().any(|frame| frame.kind == Kind::Unnamed);
-        if unnamed {
-            // pprof looks for the names.
-            let mapping = &mut self.mapping[mapping_id as usize - 1];
-            mapping.has_functions = false;
-            mapping.has_filenames = false;
-            mapping.has_line_numbers = false;
-            mapping.has_inline_frames = false;
-        }
-        let line = if unnamed { Vec::new() } else { frames.into_iter().map(|frame| self.line(frame)).collect() };
-        let id = self.location.len() as u64 + 1;
-        self.location.push(proto::Location { id, mapping_id, address, line });
-        self.locations.insert(numbers, id);
-        id
-    }
-
-    fn sample(&mut self, amount: &Amount, tag: i64) -> proto::Sample {
+impl Tables<'_> {
+    fn sample(&mut self, amount: &Amount, tag: u64) -> Message {
         let graph = self.graph;
         let site = graph.sites.get(amount.site);
-        let label = (!graph.text(site.tag).is_empty()).then_some(proto::Label { key: tag, str: site.tag.into() });
-        let mut location_id = Vec::new();
-        let mut call = Vec::new();
+        let (mut locations, mut call) = (Vec::new(), Vec::new());
         for number in graph.stack_numbers(site.node) {
             call.push(number);
             if graph.frames.get(number).kind != Kind::Inlined {
-                location_id.push(self.location(std::mem::take(&mut call)));
+                locations.push(u64::from(self.locations.add(std::mem::take(&mut call))) + 1);
             }
         }
         if !call.is_empty() {
-            location_id.push(self.location(call));
+            locations.push(u64::from(self.locations.add(call)) + 1);
         }
-        let value = vec![signed(amount.count), signed(amount.bytes)];
-        proto::Sample { location_id, value, label: label.into_iter().collect() }
+        let sample = Message::default().numbers(1, &locations).numbers(2, &[amount.count, amount.bytes]);
+        match graph.text(site.tag) {
+            "" => sample,
+            _ => sample.bytes(3, &Message::default().number(1, tag).number(2, site.tag.into()).0),
+        }
+    }
+
+    fn location(&mut self, id: u64, numbers: &[u32]) -> Message {
+        let graph = self.graph;
+        let frames = || numbers.iter().map(|number| graph.frames.get(*number));
+        let behind = numbers.first().and_then(|number| graph.addresses.get(number)).copied();
+        let module = behind.and_then(|behind| Module::of(&graph.modules, behind));
+        let path = frames().next().map_or(0, |frame| frame.module);
+        let location = Message::default().number(1, id).number(3, behind.map_or(0, |behind| behind - 1));
+        if module.is_none() && graph.text(path).is_empty() {
+            return self.with_lines(location, numbers);
+        }
+        let mapping = self.mappings.add((module.map_or(0, Module::start), path));
+        let location = location.number(2, u64::from(mapping) + 1);
+        if module.is_some() && frames().any(|frame| frame.kind == Kind::Unnamed) {
+            self.unnamed.insert(mapping);
+            return location; // pprof looks for the names
+        }
+        self.with_lines(location, numbers)
+    }
+
+    /// The innermost inlined call first.
+    fn with_lines(&mut self, location: Message, numbers: &[u32]) -> Message {
+        numbers.iter().fold(location, |location, number| {
+            let frame = self.graph.frames.get(*number);
+            let function = u64::from(self.functions.add((frame.label, frame.file))) + 1;
+            let line = Message::default().number(1, function).number(2, frame.line).number(3, frame.column);
+            location.bytes(4, &line.0)
+        })
     }
 }
 
 /// Writes a compressed profile of allocated objects and bytes; tags are labels with the key `tag`.
 pub fn write(graph: &Graph, amounts: &[Amount], out: impl Write) -> std::io::Result<()> {
-    let mut builder = Builder {
-        graph,
-        // The graph's strings keep their numbers; the first of both is empty.
-        strings: graph.strings.values().iter().map(|text| text.to_string()).collect(),
-        mapping: Vec::new(),
-        function: Vec::new(),
-        location: Vec::new(),
-        mappings: HashMap::new(),
-        functions: HashMap::new(),
-        locations: HashMap::new(),
+    // The graph's strings keep their numbers; the first of both is empty.
+    let mut strings: Vec<&str> = graph.strings.values().iter().map(|text| &**text).collect();
+    let mut string = |text| {
+        strings.push(text);
+        strings.len() as u64 - 1
     };
-    let sample_type = vec![builder.value_type("alloc_objects", "count"), builder.value_type("alloc_space", "bytes")];
-    let (default_sample_type, tag) = (sample_type[1].r#type, builder.string("tag"));
+    let [objects, count, space, bytes, tag] =
+        ["alloc_objects", "count", "alloc_space", "bytes", "tag"].map(&mut string);
+    let mut profile = Message::default().number(14, space);
+    for (kind, unit) in [(objects, count), (space, bytes)] {
+        profile = profile.bytes(1, &Message::default().number(1, kind).number(2, unit).0);
+    }
+    let (locations, mappings, functions) = (Table::new(), Table::new(), Table::new());
+    let mut tables = Tables { graph, locations, mappings, functions, unnamed: HashSet::new() };
     // The first mapping, that of an outermost call, is the program.
     if let Some(outermost) =
-        amounts.first().and_then(|amount| graph.stack_numbers(graph.sites.get(amount.site).node).last())
+        amounts.first().and_then(|first| graph.stack_numbers(graph.sites.get(first.site).node).last())
     {
-        builder.location(vec![outermost]);
+        tables.locations.add(vec![outermost]);
     }
-    let sample = amounts.iter().map(|amount| builder.sample(amount, tag)).collect();
-    let Builder { strings: string_table, mapping, function, location, .. } = builder;
-    let profile =
-        proto::Profile { sample_type, sample, mapping, location, function, string_table, default_sample_type };
+    for amount in amounts {
+        profile = profile.bytes(2, &tables.sample(amount, tag).0);
+    }
+    let locations = std::mem::replace(&mut tables.locations, Table::new());
+    for (id, numbers) in (1..).zip(locations.values()) {
+        profile = profile.bytes(4, &tables.location(id, numbers).0);
+    }
+    for (id, (name, file)) in (1..).zip(tables.functions.values()) {
+        let function = Message::default().number(1, id).number(2, (*name).into()).number(3, (*name).into());
+        profile = profile.bytes(5, &function.number(4, (*file).into()).0);
+    }
+    for (id, (begin, path)) in (1..).zip(tables.mappings.values()) {
+        let mut mapping = Message::default().number(1, id);
+        mapping = match graph.modules.iter().find(|module| *begin != 0 && module.start() == *begin) {
+            Some(of) => {
+                let end = begin.saturating_add(of.size);
+                mapping = mapping.number(2, *begin).number(3, end).number(4, of.offset).number(5, string(&of.module));
+                mapping.number(6, string(of.build_id.as_deref().unwrap_or("")))
+            }
+            None => mapping.number(5, (*path).into()),
+        };
+        // These four keep pprof from looking for symbols.
+        let is_named = u64::from(!tables.unnamed.contains(&(id as u32 - 1)));
+        profile = profile.bytes(3, &(7..=10).fold(mapping, |mapping, field| mapping.number(field, is_named)).0);
+    }
+    let profile = strings.iter().fold(profile, |profile, text| profile.bytes(6, text.as_bytes()));
     let mut out = flate2::write::GzEncoder::new(out, flate2::Compression::default());
-    out.write_all(&profile.encode_to_vec())?;
+    out.write_all(&profile.0)?;
     out.finish()?.flush()
 }

@@ -1,7 +1,8 @@
 //! Adds functions and lines to the calls of a snapshot that have an address alone, from the files of its modules.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::snapshot::{Frame, Module, Site};
+use super::snapshot::{Module, Site};
+use crate::frame::Frame;
 use crate::places::{Places, Unknown};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -60,7 +61,7 @@ fn calls_of(frame: &Frame, modules: &[Module], places: &mut Places, unresolved: 
     let named = found.into_iter().map(|call| Frame {
         offset: if call.file.is_none() { frame.offset.or(Some(0)) } else { Some(0) },
         function: call.function.or_else(|| frame.function.clone()),
-        line: call.file.as_ref().map(|_| call.line.into()),
+        line: call.file.as_ref().map(|_| call.line.unwrap_or(0)),
         file: call.file,
         inlined: call.inlined,
         module: Some(module.module.clone()),

@@ -3,6 +3,7 @@
 
 use super::snapshot::Moment;
 use crate::advice::Advice;
+use crate::frame::Frame;
 use regex_lite::Regex;
 
 /// Of C by the end of the name; of C++, Rust and Toft by the namespace.
@@ -31,17 +32,17 @@ impl Skip {
 
     /// Removes the wrappers that a stack begins with. A stack of wrappers alone stays as it is, and so does one in which
     /// a call without a name follows them.
-    fn trim<F>(&self, stack: &mut Vec<F>, function: impl Fn(&F) -> Option<&str>) {
-        let is_wrapper = |call: &F| function(call).is_some_and(|name| self.is_wrapper(name));
+    fn trim(&self, stack: &mut Vec<Frame>) {
+        let is_wrapper = |call: &Frame| call.function.as_ref().is_some_and(|name| self.is_wrapper(name));
         let first = stack.iter().position(|call| !is_wrapper(call));
-        if let Some(first) = first.filter(|first| function(&stack[*first]).is_some()) {
+        if let Some(first) = first.filter(|first| stack[*first].function.is_some()) {
             stack.drain(..first);
         }
     }
 
     pub fn moments(&self, moments: &mut [Moment]) {
         for site in moments.iter_mut().flat_map(|of| &mut of.views).flat_map(|view| &mut view.report.sites) {
-            self.trim(&mut site.stack, |call| call.function.as_deref());
+            self.trim(&mut site.stack);
         }
     }
 
@@ -56,7 +57,7 @@ impl Skip {
         });
         let sites = advice.sites.iter_mut().chain(&mut advice.at_peak).chain(&mut advice.temporary);
         for stack in sites.map(|site| &mut site.stack).chain(of_scopes) {
-            self.trim(stack, |call| call.function.as_deref());
+            self.trim(stack);
         }
     }
 }
@@ -132,9 +133,10 @@ mod tests {
     #[test]
     fn only_the_first_calls_are_removed() {
         let trimmed = |stack: &[Option<&'static str>]| {
-            let mut stack = stack.to_vec();
-            Skip::default().trim(&mut stack, |call| *call);
-            stack
+            let frame = |name: &Option<&'static str>| Frame { function: name.map(str::to_owned), ..Frame::default() };
+            let mut frames = stack.iter().map(frame).collect();
+            Skip::default().trim(&mut frames);
+            stack[stack.len() - frames.len()..].to_vec()
         };
         let some = Some;
         assert_eq!(trimmed(&[some("malloc"), some("xmalloc"), some("f"), some("malloc")]), [some("f"), some("malloc")]);

@@ -1,9 +1,10 @@
 //! Snapshots as docs/snapshot.md describes them, and the values that are computed from a series of them.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+use crate::frame::{hex, Frame};
 use serde::{de::Error, Deserialize, Deserializer, Serialize};
 use serde_json::Value;
-use std::collections::HashMap;
+use std::{collections::HashMap, hash::Hash};
 
 /// The version of the format that this program reads.
 pub const VERSION: u64 = 1;
@@ -12,37 +13,32 @@ pub const VERSION: u64 = 1;
 pub const FRAME_BEFORE: &str = "the frame before";
 
 /// The contents of one arena, or the sum of several.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Report {
-    #[serde(rename = "version")]
-    _version: Version,
+    #[serde(deserialize_with = "version")]
+    version: u64,
     pub stats: Stats,
     pub tags: Vec<Tag>,
     pub phases: Vec<Phase>,
     pub sites: Vec<Site>,
     /// Of the process, or of one tree.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub budgets: Vec<Budget>,
     /// Those of the process.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modules: Vec<Module>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Version;
-
-impl<'de> Deserialize<'de> for Version {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Version, D::Error> {
-        match u64::deserialize(deserializer)? {
-            VERSION => Ok(Version),
-            other => Err(D::Error::custom(format_args!(
-                "it contains a report of version {other}, and this program reads version {VERSION}"
-            ))),
-        }
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    match u64::deserialize(deserializer)? {
+        VERSION => Ok(VERSION),
+        other => Err(D::Error::custom(format_args!(
+            "it contains a report of version {other}, and this program reads version {VERSION}"
+        ))),
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub struct Stats {
     pub live: u64,
     pub allocated: u64,
@@ -54,7 +50,7 @@ pub struct Stats {
     pub source_calls: u64,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Tag {
     pub name: String,
     pub number: Option<u64>,
@@ -64,7 +60,7 @@ pub struct Tag {
 }
 
 /// A limit on the memory of many objects.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Budget {
     id: u64,
     parent: Option<u64>,
@@ -72,10 +68,11 @@ pub struct Budget {
     #[serde(flatten)]
     pub reserved: Reserved,
     /// `None`: live bytes are not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<Live>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Reserved {
     pub limit: Option<u64>,
     pub reserved: u64,
@@ -83,11 +80,13 @@ pub struct Reserved {
     pub refusals: u64,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Live {
     pub limit: Option<u64>,
     pub live: u64,
     pub peak: u64,
+    #[serde(default)]
+    parked: u64,
     pub refusals: u64,
 }
 
@@ -115,7 +114,7 @@ pub fn tree(budgets: &[Budget]) -> Vec<(usize, &Budget)> {
     lines
 }
 
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Phase {
     pub name: String,
     pub entries: u64,
@@ -142,34 +141,8 @@ pub struct Place {
     pub number: u64,
 }
 
-#[derive(Clone, Debug, Deserialize, Serialize, PartialEq, Eq, Hash)]
-pub struct Frame {
-    pub address: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub function: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub offset: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub module: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub module_offset: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub line: Option<u64>,
-    /// Into the next call.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub inlined: bool,
-}
-
-impl Frame {
-    pub fn number(&self) -> Option<u64> {
-        hex(&self.address).filter(|address| *address != 0)
-    }
-}
-
 /// Code of the program or of a shared library, where the process had it.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Module {
     /// The path of its file.
     pub module: String,
@@ -179,6 +152,7 @@ pub struct Module {
     #[serde(default)]
     pub offset: u64,
     /// `None`: the file has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub build_id: Option<String>,
 }
 
@@ -199,10 +173,6 @@ impl Module {
             within.is_some_and(|within| within < module.size)
         })
     }
-}
-
-fn hex(text: &str) -> Option<u64> {
-    u64::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
 /// A `Snapshot` of Rust's `Frames`.
@@ -294,7 +264,7 @@ impl Moment {
 
 impl Report {
     /// The sum of two arenas' reports, with the budgets of the first. Sites are appended: a [`Graph`](super::graph::Graph) merges them.
-    fn plus(mut self, other: &Report) -> Report {
+    pub fn plus(mut self, other: &Report) -> Report {
         let (sum, more) = (&mut self.stats, &other.stats);
         for (sum, more) in [
             (&mut sum.live, more.live),
@@ -308,40 +278,36 @@ impl Report {
             *sum = sum.saturating_add(more);
         }
         sum.budget = both(sum.budget, more.budget);
-        let mut tags: HashMap<_, _> = self.tags.iter().enumerate().map(|(at, tag)| (tag.key(), at)).collect();
-        for tag in &other.tags {
-            match tags.get(&tag.key()) {
-                Some(&at) => {
-                    let mine = &mut self.tags[at];
-                    mine.live = mine.live.saturating_add(tag.live);
-                    mine.allocated = mine.allocated.saturating_add(tag.allocated);
-                    mine.budget = both(mine.budget, tag.budget);
-                }
-                None => {
-                    tags.insert(tag.key(), self.tags.len());
-                    self.tags.push(tag.clone());
-                }
-            }
-        }
-        let mut phases: HashMap<_, _> =
-            self.phases.iter().enumerate().map(|(at, phase)| (phase.name.clone(), at)).collect();
-        for phase in &other.phases {
-            match phases.get(&phase.name) {
-                Some(&at) => {
-                    let mine = &mut self.phases[at];
-                    mine.entries = mine.entries.saturating_add(phase.entries);
-                    mine.allocated = mine.allocated.saturating_add(phase.allocated);
-                    mine.kept = mine.kept.saturating_add(phase.kept);
-                }
-                None => {
-                    phases.insert(phase.name.clone(), self.phases.len());
-                    self.phases.push(phase.clone());
-                }
-            }
-        }
+        add(&mut self.tags, &other.tags, Tag::key, |sum, more| {
+            sum.live = sum.live.saturating_add(more.live);
+            sum.allocated = sum.allocated.saturating_add(more.allocated);
+            sum.budget = both(sum.budget, more.budget);
+        });
+        add(
+            &mut self.phases,
+            &other.phases,
+            |phase| phase.name.clone(),
+            |sum, more| {
+                sum.entries = sum.entries.saturating_add(more.entries);
+                sum.allocated = sum.allocated.saturating_add(more.allocated);
+                sum.kept = sum.kept.saturating_add(more.kept);
+            },
+        );
+        add(&mut self.modules, &other.modules, |module| module.address.clone(), |_, _| {});
         self.sites.extend(other.sites.iter().cloned());
-        self.modules.extend(other.modules.iter().cloned());
         self
+    }
+}
+
+/// Adds each entry to the one with the same key, or to the end.
+fn add<T: Clone, K: Eq + Hash>(all: &mut Vec<T>, more: &[T], key: impl Fn(&T) -> K, sum: impl Fn(&mut T, &T)) {
+    let mut known: HashMap<K, usize> = all.iter().enumerate().map(|(at, entry)| (key(entry), at)).collect();
+    for entry in more {
+        let at = *known.entry(key(entry)).or_insert(all.len());
+        match all.get_mut(at) {
+            Some(found) => sum(found, entry),
+            None => all.push(entry.clone()),
+        }
     }
 }
 

@@ -17,64 +17,39 @@ pub struct Line<T> {
     pub of: Option<T>,
 }
 
-struct Node<T> {
-    depth: usize,
-    name: String,
-    of: Option<T>,
-    weight: u128,
-    children: Vec<usize>,
+/// The path of a tag in the tree.
+fn path(tag: &Tag) -> Vec<String> {
+    match (tag.name.as_str(), tag.number.filter(|number| *number != 0)) {
+        ("", None) => vec!["(no tag)".into()],
+        ("", Some(number)) => vec![format!("#{number}")],
+        (name, _) => name.splitn(DEEPEST, '/').map(visible).collect(),
+    }
 }
 
 /// The entries in the order of the tree. Of the tags within one, that with the most weight comes first.
 pub fn tree<T>(entries: impl IntoIterator<Item = (Tag, T)>, weight: impl Fn(&T) -> u64) -> Vec<Line<T>> {
-    let mut nodes: Vec<Node<T>> = Vec::new();
-    let mut roots = Vec::new();
-    let mut at: HashMap<(Option<usize>, String), usize> = HashMap::new();
+    let mut weights: HashMap<Vec<String>, u128> = HashMap::new();
+    let mut lines: HashMap<Vec<String>, Line<T>> = HashMap::new();
     for (tag, of) in entries {
-        let number = tag.number.filter(|number| *number != 0);
-        let mut path = vec![];
-        let mut within = None;
-        let parts: Vec<&str> = tag.name.splitn(DEEPEST, '/').collect();
-        for (depth, part) in parts.iter().enumerate() {
-            let name = match (tag.name.as_str(), number) {
-                ("", None) => "(no tag)".into(),
-                ("", Some(number)) => format!("#{number}"),
-                _ => visible(part),
-            };
-            let node = *at.entry((within, name.clone())).or_insert_with(|| {
-                nodes.push(Node { depth, name, of: None, weight: 0, children: Vec::new() });
-                let new = nodes.len() - 1;
-                match within {
-                    Some(parent) => nodes[parent].children.push(new),
-                    None => roots.push(new),
-                }
-                new
-            });
-            path.push(node);
-            within = Some(node);
+        let path = path(&tag);
+        for depth in 0..path.len() {
+            let part = &path[..=depth];
+            *weights.entry(part.to_vec()).or_default() += u128::from(weight(&of));
+            lines.entry(part.to_vec()).or_insert(Line { depth, name: path[depth].clone(), of: None });
         }
-        for node in &path {
-            nodes[*node].weight += u128::from(weight(&of));
-        }
-        let last = &mut nodes[path[path.len() - 1]];
-        if let (Some(number), false) = (number, tag.name.is_empty()) {
-            last.name = format!("{} #{number}", last.name);
-        }
-        last.of = Some(of);
+        let name = path[path.len() - 1].clone();
+        let name = match tag.number.filter(|number| *number != 0 && !tag.name.is_empty()) {
+            Some(number) => format!("{name} #{number}"),
+            None => name,
+        };
+        lines.insert(path.clone(), Line { depth: path.len() - 1, name, of: Some(of) });
     }
-    let by_weight = |list: &mut Vec<usize>| list.sort_by_key(|node| Reverse(nodes[*node].weight));
-    by_weight(&mut roots);
-    let mut order = Vec::new();
-    let mut open: Vec<usize> = roots.into_iter().rev().collect();
-    while let Some(node) = open.pop() {
-        order.push(node);
-        let mut children = nodes[node].children.clone();
-        by_weight(&mut children);
-        open.extend(children.into_iter().rev());
-    }
-    let mut nodes: Vec<Option<Node<T>>> = nodes.into_iter().map(Some).collect();
-    let lines = order.into_iter().filter_map(|node| nodes[node].take());
-    lines.map(|node| Line { depth: node.depth, name: node.name, of: node.of }).collect()
+    let mut lines: Vec<_> = lines.into_iter().collect();
+    lines.sort_by_cached_key(|(path, _)| {
+        let parts = (1..=path.len()).map(|length| &path[..length]);
+        parts.map(|part| (Reverse(weights[part]), part.last().cloned())).collect::<Vec<_>>()
+    });
+    lines.into_iter().map(|(_, line)| line).collect()
 }
 
 #[cfg(test)]

@@ -203,13 +203,17 @@ fn sites(graph: &Graph, amounts: &[Amount], top: usize) -> Table {
 /// The newest call as a row; the tag and the next callers below it.
 fn site(table: &mut Table, graph: &Graph, site: u32, cells: Vec<String>) {
     let site = graph.sites.get(site);
-    let stack = calls(graph, site.node);
-    table.row(0, &stack[0], cells);
-    if !graph.text(site.tag).is_empty() {
-        table.note(4, format!("tag {}", graph.text(site.tag)));
+    stack(table, 0, graph, site.node, graph.text(site.tag), cells);
+}
+
+fn stack(table: &mut Table, indent: usize, graph: &Graph, node: u32, tag: &str, cells: Vec<String>) {
+    let stack = calls(graph, node);
+    table.row(indent, &stack[0], cells);
+    if !tag.is_empty() {
+        table.note(indent + 4, format!("tag {tag}"));
     }
     for call in &stack[1..] {
-        table.note(4, format!("from {call}"));
+        table.note(indent + 4, format!("from {call}"));
     }
 }
 
@@ -411,7 +415,7 @@ pub fn advice(of: &Advice, width: usize) -> String {
 
     let mut graph = Graph::new(true);
     for (index, scope) in of.scopes.iter().enumerate() {
-        let frame = graph.frame_of_advice(&scope.function);
+        let frame = graph.frame(&scope.function);
         let node = graph.nodes.add(super::graph::Node { parent: 0, frame });
         let title = format!("Scope {}: {}", index + 1, calls(&graph, node)[0]);
         heading(&mut text, &shorten(&title, width));
@@ -419,14 +423,14 @@ pub fn advice(of: &Advice, width: usize) -> String {
         let mut table = Table::new(&["  Sites whose objects the arena serves", "bytes", "count"]);
         for site in graph.advice(&scope.sites).iter().take(CALLERS) {
             let node = graph.sites.get(site.site).node;
-            calls_of(&mut table, 2, &graph, node, vec![grouped(site.bytes), grouped(site.count)]);
+            stack(&mut table, 2, &graph, node, "", vec![grouped(site.bytes), grouped(site.count)]);
         }
         add(&mut text, &table, width);
         let mut table = Table::new(&["  Sites whose objects live longer", "bytes", "count"]);
         for escape in scope.escapes.iter().take(CALLERS) {
-            let node = graph.stack_of_advice(&escape.allocated);
-            calls_of(&mut table, 2, &graph, node, vec![grouped(escape.bytes), grouped(escape.count)]);
-            let freed = graph.stack_of_advice(&escape.freed);
+            let node = graph.stack_of(&escape.allocated);
+            stack(&mut table, 2, &graph, node, "", vec![grouped(escape.bytes), grouped(escape.count)]);
+            let freed = graph.stack_of(&escape.freed);
             match escape.freed.is_empty() {
                 true => table.note(6, "never freed"),
                 false => table.note(6, format!("freed by {}", calls(&graph, freed)[0])),
@@ -439,13 +443,13 @@ pub fn advice(of: &Advice, width: usize) -> String {
     let mut table = Table::new(&["Sites that hold the peak", "bytes", "share", "count"]);
     for site in graph.advice(&of.at_peak).iter().take(HOLDERS) {
         let cells = vec![grouped(site.bytes), percent(site.bytes as f64, of.peak as f64), grouped(site.count)];
-        calls_of(&mut table, 0, &graph, graph.sites.get(site.site).node, cells);
+        self::site(&mut table, &graph, site.site, cells);
     }
     add(&mut text, &table, width);
     let mut table = Table::new(&["Sites of temporary objects", "count", "share", "bytes"]);
     for site in graph.advice_by_count(&of.temporary).iter().take(HOLDERS) {
         let cells = vec![grouped(site.count), percent(site.count as f64, of.objects as f64), grouped(site.bytes)];
-        calls_of(&mut table, 0, &graph, graph.sites.get(site.site).node, cells);
+        self::site(&mut table, &graph, site.site, cells);
     }
     add(&mut text, &table, width);
     if !of.notes.is_empty() {
@@ -455,14 +459,6 @@ pub fn advice(of: &Advice, width: usize) -> String {
         }
     }
     text
-}
-
-fn calls_of(table: &mut Table, indent: usize, graph: &Graph, node: u32, cells: Vec<String>) {
-    let stack = calls(graph, node);
-    table.row(indent, &stack[0], cells);
-    for call in &stack[1..] {
-        table.note(indent + 4, format!("from {call}"));
-    }
 }
 
 fn scope_text(text: &mut String, of: &Advice, scope: &advice::Scope, width: usize) {

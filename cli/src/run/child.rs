@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use std::{
-    ffi::{OsStr, OsString},
+    ffi::OsString,
     io,
     os::unix::process::ExitStatusExt,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Child, Command},
     sync::atomic::{AtomicI32, Ordering},
 };
@@ -61,22 +61,13 @@ fn wait_for_end(child: &Child) {
     }
 }
 
-/// The file of a program, which is searched in PATH unless it names a folder.
-fn found(program: &OsStr) -> Option<PathBuf> {
-    let name = Path::new(program);
-    if name.components().count() > 1 {
-        return Some(name.to_owned());
-    }
-    let folders = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file())
-}
-
 pub fn run(command: &[OsString], environment: &[(&str, OsString)]) -> io::Result<Ended> {
     forward_signals()?;
     let variables = environment.iter().map(|(name, value)| (name, value));
     let mut child = Command::new(&command[0]).args(&command[1..]).envs(variables).spawn()?;
     // The system does not give the file of a process that has ended already.
-    let executable = std::fs::read_link(format!("/proc/{}/exe", child.id())).ok().or_else(|| found(&command[0]));
+    let executable = std::fs::read_link(format!("/proc/{}/exe", child.id())).ok();
+    let executable = executable.or_else(|| crate::advise::find(&command[0]).ok());
     CHILD.store(child.id() as i32, Ordering::SeqCst);
     let early = PENDING.swap(0, Ordering::SeqCst);
     if early != 0 {

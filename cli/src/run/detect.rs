@@ -29,8 +29,7 @@ fn contains(bytes: &[u8]) -> Contains {
 }
 
 /// The libraries that an executable names, where the system has them.
-fn libraries(executable: &Path, bytes: &[u8]) -> Vec<PathBuf> {
-    let Ok(file) = object::File::parse(bytes) else { return Vec::new() };
+fn libraries(executable: &Path, file: &object::File) -> Vec<PathBuf> {
     let names = file.section_by_name(".dynstr").and_then(|section| section.data().ok()).unwrap_or_default();
     let names = names.split(|byte| *byte == 0).filter_map(|name| std::str::from_utf8(name).ok());
     let places = crate::places::Places::new(executable);
@@ -44,10 +43,10 @@ fn libraries(executable: &Path, bytes: &[u8]) -> Vec<PathBuf> {
 
 /// `None`: it is a script, whose interpreter may load a library, or it cannot be read.
 fn of(executable: &Path) -> Option<Contains> {
-    let bytes = std::fs::read(executable).ok()?;
-    object::File::parse(&*bytes).ok()?;
-    let more = libraries(executable, &bytes).into_iter().filter_map(|path| std::fs::read(path).ok());
-    Some(more.map(|bytes| contains(&bytes)).fold(contains(&bytes), Contains::max))
+    let mut files = crate::places::in_object(executable, |file| libraries(executable, file))?;
+    files.push(executable.to_owned());
+    let contents = files.into_iter().filter_map(|path| std::fs::read(path).ok());
+    contents.map(|bytes| contains(&bytes)).max()
 }
 
 /// What to say where the program wrote neither findings nor a profile.

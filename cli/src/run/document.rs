@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::findings::{name, place_of, Group, Place};
-use crate::places::{Call, Places};
+use crate::frame::Frame;
+use crate::places::Places;
 use serde_json::{json, Value};
-use sha2::{Digest, Sha256};
 use std::{collections::HashMap, ffi::OsString, fmt::Write, os::unix::ffi::OsStrExt, path::Path};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -19,9 +19,8 @@ pub enum Format {
 
 /// The names of the members are those of docs/run.md.
 pub fn json(groups: &[Group], command: &[OsString], code: Option<i32>, signal: Option<i32>) -> Value {
-    let number = |number: u32| (number != 0).then_some(number);
-    let call = |call: &Call| json!({"function": call.function, "file": call.file, "line": number(call.line), "column": number(call.column)});
-    let place = |place: &Place<Call>| {
+    let call = |of: &Frame| json!({"function": of.function, "file": of.file, "line": of.line, "column": of.column});
+    let place = |place: &Place| {
         let stack: Vec<Value> = place.stack.iter().map(call).collect();
         json!({"role": place.role, "call": place.call, "thread": place.thread, "stack": stack})
     };
@@ -51,7 +50,7 @@ fn uri(path: &Path) -> String {
 /// The base of relative locations: the current folder.
 const BASE: &str = "SRCROOT";
 
-fn location(call: &Call, places: &Places, folder: &Path) -> Option<Value> {
+fn location(call: &Frame, places: &Places, folder: &Path) -> Option<Value> {
     let file = Path::new(call.file.as_ref()?);
     let path = places.source(file).unwrap_or_else(|| file.to_owned());
     let path = path.canonicalize().unwrap_or(path);
@@ -61,11 +60,11 @@ fn location(call: &Call, places: &Places, folder: &Path) -> Option<Value> {
         Err(_) => json!({"uri": format!("file://{}", uri(&path))}),
     };
     let mut physical = json!({"artifactLocation": artifact});
-    if call.line != 0 {
-        physical["region"] = json!({"startLine": call.line});
+    if let Some(line) = call.line {
+        physical["region"] = json!({"startLine": line});
     }
-    if call.column != 0 {
-        physical["region"]["startColumn"] = json!(call.column);
+    if let Some(column) = call.column {
+        physical["region"]["startColumn"] = json!(column);
     }
     let mut location = json!({"physicalLocation": physical});
     if let Some(function) = &call.function {
@@ -78,7 +77,7 @@ fn location(call: &Call, places: &Places, folder: &Path) -> Option<Value> {
 fn main_place(group: &Group) -> usize {
     let memory = ["overrun", "underrun", "late-write", "leak"].contains(&group.kind.as_str());
     let role = if memory { "allocated" } else { "noticed" };
-    let has_file = |place: &Place<Call>| place.stack.first().is_some_and(|call| call.file.is_some());
+    let has_file = |place: &Place| place.stack.first().is_some_and(|call| call.file.is_some());
     let places = || group.places.iter();
     let found = places().position(|place| place.role == role && has_file(place));
     found.or_else(|| places().position(has_file)).unwrap_or(0)
@@ -93,7 +92,7 @@ fn fingerprint(group: &Group) -> String {
         let file = first.and_then(|call| call.file.as_deref()).unwrap_or("");
         text += &format!("\0{}\0{function}\0{}", place.role, file.rsplit('/').next().unwrap_or(file));
     }
-    Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hmac_sha256::Hash::hash(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn result(group: &Group, places: &Places, folder: &Path, times: &mut HashMap<String, u32>) -> Value {
@@ -115,7 +114,7 @@ fn result(group: &Group, places: &Places, folder: &Path, times: &mut HashMap<Str
         "partialFingerprints": {"toftPlaces/v1": format!("{print}:{same}")},
     });
     let found = group.places.get(main).and_then(|place| location(place.stack.first()?, places, folder));
-    let program = Call { file: Some(places.executable.to_string_lossy().into()), ..Call::default() };
+    let program = Frame { file: Some(places.executable.to_string_lossy().into()), ..Frame::default() };
     result["locations"] = json!([found.or_else(|| location(&program, places, folder))]);
     let others = group.places.iter().enumerate().filter(|(at, _)| *at != main);
     let related = others.filter_map(|(_, place)| {

@@ -1,10 +1,11 @@
 //! The findings that the library writes, a JSON object each. Equal findings, of one kind at the same places, are one group.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::places::{Call, Places};
+use crate::frame::Frame;
+use crate::places::Places;
 use crate::report::visible;
 use serde::Deserialize;
-use std::{collections::HashMap, io::BufRead, path::PathBuf};
+use std::{collections::HashMap, io::BufRead, path::Path};
 
 /// Groups that are shown.
 const SHOWN: usize = 100;
@@ -58,12 +59,12 @@ struct Finding {
     #[serde(default)]
     text: String,
     #[serde(default)]
-    places: Vec<Place<Frame>>,
+    places: Vec<Place>,
 }
 
 /// A call of the program that has to do with a finding.
-#[derive(Clone, Deserialize, serde::Serialize)]
-pub struct Place<Call> {
+#[derive(Clone, Deserialize)]
+pub struct Place {
     /// `allocated`, `returned`, `running`, `noticed`, or a word of a later library.
     pub role: String,
     /// The operation: `alloc`, `reset` and so on. Empty: not known.
@@ -71,19 +72,7 @@ pub struct Place<Call> {
     pub call: String,
     pub thread: Option<u64>,
     /// Newest call first.
-    pub stack: Vec<Call>,
-}
-
-#[derive(Clone, Deserialize)]
-struct Frame {
-    function: Option<String>,
-    file: Option<String>,
-    #[serde(default)]
-    line: u32,
-    #[serde(default)]
-    column: u32,
-    module: Option<PathBuf>,
-    module_offset: Option<u64>,
+    pub stack: Vec<Frame>,
 }
 
 /// Findings of one kind at the same places.
@@ -92,15 +81,15 @@ pub struct Group {
     pub count: u64,
     /// Of the first finding, with its kind.
     pub text: String,
-    pub places: Vec<Place<Call>>,
+    pub places: Vec<Place>,
 }
 
 /// The calls of the program's own code, as far as files are known; at least one call, if any is known.
-fn own_calls(stack: &[Frame], places: &mut Places) -> Vec<Call> {
+fn own_calls(stack: &[Frame], places: &mut Places) -> Vec<Frame> {
     let calls = stack.iter().flat_map(|frame| calls(frame, places));
-    let all: Vec<Call> = calls.collect();
-    let own = |call: &&Call| call.file.is_some() && call.line != 0 && !call.is_library();
-    let shown: Vec<Call> = all.iter().filter(own).take(CALLS).cloned().collect();
+    let all: Vec<Frame> = calls.collect();
+    let own = |call: &&Frame| call.file.is_some() && call.line.is_some() && !call.is_library();
+    let shown: Vec<Frame> = all.iter().filter(own).take(CALLS).cloned().collect();
     if shown.is_empty() {
         all.into_iter().take(1).collect()
     } else {
@@ -109,23 +98,26 @@ fn own_calls(stack: &[Frame], places: &mut Places) -> Vec<Call> {
 }
 
 /// The calls of a frame, with those that are inlined there. A module without names gives its offset as the function.
-fn calls(frame: &Frame, places: &mut Places) -> Vec<Call> {
-    let (function, file) = (frame.function.clone(), frame.file.clone());
-    let known = Call { function, file, line: frame.line, column: frame.column, inlined: false };
-    let (Some(module), Some(offset), None) = (&frame.module, frame.module_offset, &frame.file) else {
-        return vec![known];
+fn calls(frame: &Frame, places: &mut Places) -> Vec<Frame> {
+    let known = |function| {
+        let [line, column] = [frame.line, frame.column].map(|number| number.filter(|number| *number != 0));
+        vec![Frame { function, file: frame.file.clone(), line, column, ..Frame::default() }]
     };
+    let (Some(module), Some(offset), None) = (&frame.module, frame.module_offset, &frame.file) else {
+        return known(frame.function.clone());
+    };
+    let module = Path::new(module);
     let found = places.calls(module, offset);
     if !found.is_empty() {
         return found;
     }
     let name = module.file_name().unwrap_or_default().to_string_lossy();
     let place = format!("{name}+{offset:#x}");
-    vec![Call { function: Some(known.function.map_or(place.clone(), |name| format!("{name} ({place})"))), ..known }]
+    known(Some(frame.function.as_ref().map_or(place.clone(), |name| format!("{name} ({place})"))))
 }
 
 /// What equal findings have in common: the kind, and the role and first call of each place.
-type Key = (String, Vec<(String, Option<Call>)>);
+type Key = (String, Vec<(String, Option<Frame>)>);
 
 /// The lines of a file as groups, by kind and then by count. What is no finding is left out.
 pub fn group(file: impl BufRead, places: &mut Places) -> Vec<Group> {
@@ -133,17 +125,13 @@ pub fn group(file: impl BufRead, places: &mut Places) -> Vec<Group> {
     let mut known: HashMap<Key, usize> = HashMap::new();
     let lines = file.split(b'\n').map_while(Result::ok);
     for finding in lines.filter_map(|line| serde_json::from_slice::<Finding>(&line).ok()) {
-        let Finding { kind, text, places: found } = finding;
-        let resolved: Vec<Place<Call>> = found
-            .into_iter()
-            .map(|Place { role, call, thread, stack }| {
-                let stack = own_calls(&stack, places);
-                Place { role, call, thread, stack }
-            })
-            .collect();
-        let key = resolved.iter().map(|place| (place.role.clone(), place.stack.first().cloned())).collect();
+        let Finding { kind, text, places: mut found } = finding;
+        for place in &mut found {
+            place.stack = own_calls(&place.stack, places);
+        }
+        let key = found.iter().map(|place| (place.role.clone(), place.stack.first().cloned())).collect();
         let at = *known.entry((kind.clone(), key)).or_insert_with(|| {
-            groups.push(Group { kind, count: 0, text, places: resolved });
+            groups.push(Group { kind, count: 0, text, places: found });
             groups.len() - 1
         });
         groups[at].count += 1;
@@ -165,7 +153,7 @@ impl Group {
     }
 }
 
-impl<T> Place<T> {
+impl Place {
     pub fn words(&self) -> String {
         match self.role.as_str() {
             "noticed" if !self.call.is_empty() => format!("noticed by {}", self.call),
@@ -177,11 +165,11 @@ impl<T> Place<T> {
 }
 
 /// `function (file:line)`, as far as known.
-pub fn place_of(call: &Call) -> String {
+pub fn place_of(call: &Frame) -> String {
     let file = call.file.clone().map(|file| match (call.line, call.column) {
-        (0, _) => file,
-        (line, 0) => format!("{file}:{line}"),
-        (line, column) => format!("{file}:{line}:{column}"),
+        (None, _) => file,
+        (Some(line), None) => format!("{file}:{line}"),
+        (Some(line), Some(column)) => format!("{file}:{line}:{column}"),
     });
     visible(&match (call.function.clone(), file) {
         (Some(function), Some(file)) => format!("{function} ({file})"),
@@ -194,14 +182,14 @@ pub fn show(groups: &[Group], places: &mut Places) -> String {
     let mut text = String::new();
     for group in groups.iter().take(SHOWN) {
         text += &format!("toft: {}\n", group.sentence());
-        let mut shown: Vec<&Call> = Vec::new();
+        let mut shown: Vec<&Frame> = Vec::new();
         for place in &group.places {
             let first = place.stack.first();
             let at = first.map_or(String::new(), |call| format!(" at {}", place_of(call)));
             text += &visible(&format!("  {}{at}", place.words()));
             text.push('\n');
             let Some(first) = first else { continue };
-            let line = first.file.as_ref().and_then(|file| places.line(file, first.line));
+            let line = first.file.as_ref().and_then(|file| places.line(file, first.line?));
             if !shown.contains(&first) {
                 text.extend(line.map(|line| line + "\n"));
                 let callers = place.stack[1..].iter();

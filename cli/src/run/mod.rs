@@ -204,8 +204,7 @@ fn report(
         for profile in written {
             text += &profile.summary();
         }
-        let handles = |profile: &profile::Written| profile.is_main && profile.signal.is_none();
-        if let Some(name) = arguments.signal.as_ref().filter(|_| written.iter().any(handles)) {
+        if let Some(name) = arguments.signal.as_ref().filter(|_| written.iter().any(|of| of.handles_signal())) {
             text += &format!("toft: the program handles the signal {name} itself, so it requested no profile\n");
         }
     }

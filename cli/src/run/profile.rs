@@ -3,15 +3,38 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use crate::places::Places;
-use crate::report::{resolve, Module, Site};
+use crate::report::{resolve, Report};
 use anyhow::{Context, Result};
-use serde_json::{json, Value};
+use regex_lite::Regex;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::{
+    collections::BTreeMap,
     ffi::OsString,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
     time::SystemTime,
 };
+
+/// As docs/snapshot.md describes it.
+#[derive(Deserialize, Serialize)]
+struct Profile {
+    #[serde(flatten)]
+    report: Report,
+    process: Process,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Process {
+    id: u64,
+    library: String,
+    arenas: u64,
+    released: u64,
+    /// The signal that the library listens to.
+    signal: Option<u64>,
+    #[serde(flatten)]
+    others: Map<String, Value>,
+}
 
 /// Where profiles go. Without %p in the name each process writes to a file of its own, `NAME.PID.LIBRARY`; at the end that
 /// of the program gets the name, and those of other processes become `NAME.PID`.
@@ -23,12 +46,8 @@ pub struct Profiles {
 /// A profile that was written.
 pub struct Written {
     path: PathBuf,
-    pub is_main: bool,
-    /// The signal that the library listened to.
-    pub signal: Option<u64>,
-    live: u64,
-    arenas: u64,
-    released: u64,
+    is_main: bool,
+    profile: Profile,
 }
 
 impl Profiles {
@@ -52,59 +71,37 @@ impl Profiles {
         OsString::from_vec(bytes)
     }
 
-    /// The files that were written since the start, with the numbers of their processes.
-    fn files(&self) -> Result<Vec<(PathBuf, Value)>> {
+    /// The files that were written since the start.
+    fn files(&self) -> Result<Vec<(PathBuf, Profile)>> {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
+        let name = Path::new(&self.pattern()).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let pattern = regex_lite::escape(&name).replace("%p", "[0-9]+").replace("%l", "[0-9A-Za-z-]+");
+        let pattern = Regex::new(&format!("^{pattern}$"))?;
         let mut found = Vec::new();
         for entry in std::fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))? {
             let path = entry?.path();
-            let fresh = || path.metadata().and_then(|meta| meta.modified()).is_ok_and(|time| time >= self.began);
-            if !self.matches(&path) || !fresh() {
+            let fresh = path.metadata().and_then(|meta| meta.modified()).is_ok_and(|time| time >= self.began);
+            let matches = path.file_name().is_some_and(|name| pattern.is_match(&name.to_string_lossy()));
+            if !fresh || !matches {
                 continue;
             }
             let Ok(text) = std::fs::read(&path) else { continue };
-            if let Ok(profile) = serde_json::from_slice::<Value>(&text)
-                && profile["process"]["id"].is_u64()
-            {
-                found.push((path, profile));
-            }
+            found.extend(serde_json::from_slice(&text).ok().map(|profile| (path, profile)));
         }
         found.sort_by(|a, b| a.0.cmp(&b.0));
         Ok(found)
     }
 
-    /// Whether a file's name is the pattern with a number for %p and a word for %l.
-    fn matches(&self, path: &Path) -> bool {
-        let pattern = self.pattern();
-        let pattern = Path::new(&pattern).file_name().unwrap_or_default().as_bytes();
-        fn fits(pattern: &[u8], name: &[u8]) -> bool {
-            match pattern {
-                [] => name.is_empty(),
-                [b'%', kind @ (b'p' | b'l'), rest @ ..] => {
-                    let part = |c: &u8| c.is_ascii_digit() || *kind == b'l' && (c.is_ascii_alphabetic() || *c == b'-');
-                    let most = name.iter().take_while(|c| part(c)).count();
-                    (1..=most).any(|n| fits(rest, &name[n..]))
-                }
-                [first, rest @ ..] => name.first() == Some(first) && fits(rest, &name[1..]),
-            }
-        }
-        fits(pattern, path.file_name().unwrap_or_default().as_bytes())
-    }
-
     /// Gives the files their names, and adds lines.
     pub fn collect(&self, main: u32, places: &mut Places) -> Result<Vec<Written>> {
-        let mut processes: Vec<(u64, Vec<(PathBuf, Value)>)> = Vec::new();
+        let mut processes: BTreeMap<(bool, u64), Vec<(PathBuf, Profile)>> = BTreeMap::new();
         for (path, profile) in self.files()? {
-            let id = profile["process"]["id"].as_u64().unwrap_or(0);
-            match processes.iter_mut().find(|process| process.0 == id) {
-                Some(process) => process.1.push((path, profile)),
-                None => processes.push((id, vec![(path, profile)])),
-            }
+            let id = profile.process.id;
+            processes.entry((id != u64::from(main), id)).or_default().push((path, profile));
         }
-        processes.sort_by_key(|process| (process.0 != u64::from(main), process.0));
         let mut written = Vec::new();
-        for (id, files) in processes {
-            let is_main = id == u64::from(main);
+        for ((is_other, id), files) in processes {
+            let is_main = !is_other;
             let old: Vec<PathBuf> = files.iter().map(|(path, _)| path.clone()).collect();
             let path = match (self.has_pattern(), is_main) {
                 (true, _) => old[0].clone(),
@@ -115,89 +112,73 @@ impl Profiles {
                     name.into()
                 }
             };
-            let mut profile = files.into_iter().map(|(_, profile)| profile).reduce(merge).unwrap_or(Value::Null);
-            add_lines(&mut profile, places);
-            std::fs::write(&path, format!("{profile}\n"))
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            let profiles = files.into_iter().map(|(_, profile)| profile);
+            let Some(mut profile) = profiles.reduce(sum) else { continue };
+            resolve(&mut profile.report.sites, &profile.report.modules, places);
+            let text = serde_json::to_string(&profile)? + "\n";
+            std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
             for file in old.iter().filter(|file| **file != path) {
                 let _ = std::fs::remove_file(file);
             }
-            let number = |object: &str, member: &str| profile[object][member].as_u64();
-            written.push(Written {
-                path,
-                is_main,
-                signal: number("process", "signal"),
-                live: number("stats", "live").unwrap_or(0),
-                arenas: number("process", "arenas").unwrap_or(0),
-                released: number("process", "released").unwrap_or(0),
-            });
+            written.push(Written { path, is_main, profile });
         }
         Ok(written)
     }
 }
 
 impl Written {
+    /// Whether it is that of the program, which handles the signal itself.
+    pub fn handles_signal(&self) -> bool {
+        self.is_main && self.profile.process.signal.is_none()
+    }
+
     pub fn summary(&self) -> String {
-        let Written { path, live, arenas, released, .. } = self;
+        let Written { path, profile: Profile { report, process }, .. } = self;
         let of = if self.is_main { "" } else { " of another process" };
-        let s = if *arenas == 1 { "" } else { "s" };
+        let s = if process.arenas == 1 { "" } else { "s" };
         format!(
-            "toft: profile{of}: {}: {live} bytes are live in {arenas} arena{s}, {released} ended before; toft report shows it\n",
-            path.display()
+            "toft: profile{of}: {}: {} bytes are live in {} arena{s}, {} ended before; toft report shows it\n",
+            path.display(),
+            report.stats.live,
+            process.arenas,
+            process.released
         )
     }
 }
 
-/// The sum of the profiles of two copies of Toft in one process.
-fn merge(mut a: Value, b: Value) -> Value {
-    fn add(to: &mut Value, from: &Value) {
-        *to = match (to.as_u64(), from.as_u64()) {
-            (Some(x), Some(y)) => json!(x + y),
-            (None, Some(y)) => json!(y),
-            _ => to.take(),
-        };
-    }
-    fn add_all(to: &mut Value, from: &Value, names: &[&str]) {
-        names.iter().for_each(|name| add(&mut to[*name], &from[*name]));
-    }
-    add_all(&mut a["process"], &b["process"], &["arenas", "released"]);
-    let libraries = [&a["process"]["library"], &b["process"]["library"]].map(|name| name.as_str().unwrap_or(""));
-    a["process"]["library"] = json!(libraries.join(", "));
-    if a["process"]["signal"].is_null() {
-        a["process"]["signal"] = b["process"]["signal"].clone();
-    }
-    add_all(
-        &mut a["stats"],
-        &b["stats"],
-        &["live", "allocated", "peak", "reserved", "wasted", "blocks", "source_calls"],
-    );
-    if a["modules"].is_null() && b["modules"].is_array() {
-        a["modules"] = json!([]);
-    }
-    let equal: [(&str, &[&str], &[&str]); 4] = [
-        ("modules", &["address"], &[]),
-        ("tags", &["name", "number"], &["live", "allocated"]),
-        ("phases", &["name"], &["entries", "allocated", "kept"]),
-        ("sites", &["site", "tag", "stack"], &["count", "bytes"]),
-    ];
-    for (list, keys, counts) in equal {
-        for item in b[list].as_array().into_iter().flatten() {
-            let items = a[list].as_array_mut();
-            let Some(items) = items else { continue };
-            match items.iter_mut().find(|known| keys.iter().all(|key| known[*key] == item[*key])) {
-                Some(known) => add_all(known, item, counts),
-                None => items.push(item.clone()),
-            }
-        }
-    }
-    a
+/// Of two copies of Toft in one process.
+fn sum(a: Profile, b: Profile) -> Profile {
+    let process = Process {
+        library: format!("{}, {}", a.process.library, b.process.library),
+        arenas: a.process.arenas + b.process.arenas,
+        released: a.process.released + b.process.released,
+        signal: a.process.signal.or(b.process.signal),
+        ..a.process
+    };
+    Profile { report: a.report.plus(&b.report), process }
 }
 
-/// Adds functions, files and lines to the calls that have an address alone.
-fn add_lines(profile: &mut Value, places: &mut Places) {
-    let sites = serde_json::from_value(profile["sites"].clone());
-    let modules = serde_json::from_value(profile["modules"].clone());
-    let (Ok::<Vec<Site>, _>(mut sites), Ok::<Vec<Module>, _>(modules)) = (sites, modules) else { return };
-    resolve(&mut sites, &modules, places);
-    profile["sites"] = json!(sites);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn copies_in_one_process_are_summed() {
+        let profile = |library: &str, live: u64| -> Profile {
+            let stats = json!({"live": live, "allocated": live, "peak": live, "budget": null, "reserved": 64, "wasted": 0,
+                "blocks": 1, "source_calls": 1});
+            let process =
+                json!({"id": 7, "library": library, "arenas": 1, "released": 2, "signal": null, "sampling": 512});
+            let of = json!({"version": 1, "stats": stats, "tags": [], "phases": [], "sites": [], "process": process});
+            serde_json::from_value(of).unwrap()
+        };
+        let found = json!(sum(profile("toft-c", 3), profile("toft-rust", 4)));
+        assert_eq!(
+            (&found["version"], &found["stats"]["live"], &found["stats"]["blocks"]),
+            (&json!(1), &json!(7), &json!(2))
+        );
+        let expected = json!({"id": 7, "library": "toft-c, toft-rust", "arenas": 2, "released": 4, "signal": null, "sampling": 512});
+        assert_eq!(found["process"], expected);
+    }
 }

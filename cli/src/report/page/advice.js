@@ -14,8 +14,8 @@ function stackTable(caption, rows) {
 }
 
 function scopeDetails(scope) {
-  const spread = of => exact(of[0]) + ' (median), ' + exact(of[1]) + ' (99 %), ' + exact(of[2]) + ' (most)';
-  const freed = node => el('div', { class: 'where' }, node === null ? 'never freed' : ['freed by ', el('span', { class: 'mono' }, siteOfNode(node))]);
+  const spread = of => exact(of.median) + ' (median), ' + exact(of.p99) + ' (99 %), ' + exact(of.max) + ' (most)';
+  const freed = node => el('div', { class: 'where' }, node === 0 ? 'never freed' : ['freed by ', el('span', { class: 'mono' }, siteOfNode(node))]);
   return [
     el('h3', {}, 'Calls to use'), el('pre', {}, scope.calls.join('\n')),
     factList([
@@ -24,7 +24,7 @@ function scopeDetails(scope) {
         ['Calls after which an object was alive', exact(scope.trial.left)]] : []),
       ...(scope.reason ? [['Limits', scope.reason]] : []), ['Calls that allocate', exact(scope.instances)],
       ['Freed within their call', exact(scope.captured)], ['Live longer', exact(scope.escaped)],
-      ['Most live bytes, malloc', exact(scope.peakMalloc)], ['Most bytes of an arena', exact(scope.peakArena)],
+      ['Most live bytes, malloc', exact(scope.peak_malloc)], ['Most bytes of an arena', exact(scope.peak_arena)],
       ['Block size', exact(scope.block) + ' bytes']]),
     factList([['Objects of a call', spread(scope.objects)], ['Bytes of a call', spread(scope.bytes)]]),
     ...(scope.sites.length ? [el('h3', {}, 'Sites of these objects'), stackTable('Site', scope.sites)] : []),
@@ -57,8 +57,8 @@ function siteOfNode(node) {
 function scopeTable(advice) {
   const head = [['Function'], ['Use', 'words wide'], ['Saved'], ['Interval'], ['Calls', 'wide'], ['Live longer', 'wide']];
   return plainTable('Scopes', head, advice.scopes, scope => {
-    const button = opener(el('span', { class: 'mono' }, labelOf(scope.frame)), head.length, () => scopeDetails(scope));
-    return el('tr', {}, el('th', { scope: 'row' }, button, el('div', { class: 'where' }, placeOf(scope.frame)), el('div', { class: 'where narrow' }, scope.recipe)),
+    const button = opener(el('span', { class: 'mono' }, labelOf(scope.function)), head.length, () => scopeDetails(scope));
+    return el('tr', {}, el('th', { scope: 'row' }, button, el('div', { class: 'where' }, placeOf(scope.function)), el('div', { class: 'where narrow' }, scope.recipe)),
       el('td', { class: 'words wide' }, scope.recipe), ...figureCells(scope.trial && scope.trial.hooks),
       el('td', { class: 'wide' }, exact(scope.instances)), el('td', { class: 'wide' }, exact(scope.escaped)));
   });
@@ -75,9 +75,9 @@ function advicePage(main) {
   const card = (title, value, small) => el('div', {}, el('dt', {}, title), el('dd', {}, value, el('small', {}, small)));
   main.append(
     el('section', { class: 'verdict', 'aria-label': 'Verdict' }, el('strong', {}, advice.verdict), el('p', {}, advice.summary),
-      el('p', { class: 'soft' }, 'Command: ', el('code', {}, advice.command)), el('p', { class: 'soft' }, 'Process: ', el('code', {}, advice.process))),
+      el('p', { class: 'soft' }, 'Command: ', el('code', {}, advice.command.join(' '))), el('p', { class: 'soft' }, 'Process: ', el('code', {}, advice.process))),
     el('dl', { class: 'cards' },
-      card('CPU time', seconds(advice.cpu.median), seconds(advice.cpuRecorded) + ' under the recorder'),
+      card('CPU time', seconds(advice.cpu.median), seconds(advice.cpu_recorded) + ' under the recorder'),
       card('Page faults', exact(Math.round(advice.faults)), counted(advice.cpu.runs, 'run')),
       card('Objects', exact(advice.objects), counted(advice.events, 'recorded call')),
       card('Allocated', size(advice.bytes), exact(advice.bytes) + ' bytes'),
@@ -85,9 +85,9 @@ function advicePage(main) {
       card('Threads', exact(advice.threads), 'that allocate')));
   if (advice.scopes.length) main.append(section('scopes', 'Scopes that an arena can serve', null, scopeTable(advice)));
   if (advice.mallocs.length) main.append(section('mallocs', 'Other mallocs', null, mallocTable(advice)));
-  if (advice.atPeak.length) main.append(section('peak', 'Sites that hold the peak', null, stackTable('Site', advice.atPeak)));
+  if (advice.at_peak.length) main.append(section('peak', 'Sites that hold the peak', null, stackTable('Site', advice.at_peak)));
   if (advice.temporary.length) {
-    main.append(section('temporary', 'Temporary objects', null, el('p', { class: 'soft' }, percent(advice.temporaryObjects, advice.objects),
+    main.append(section('temporary', 'Temporary objects', null, el('p', { class: 'soft' }, percent(advice.temporary_objects, advice.objects),
       ' of the objects end before their thread allocates again.'), stackTable('Site', advice.temporary)));
   }
   if (rows.site.length) {

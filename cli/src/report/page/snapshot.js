@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 const STATISTICS = [['live', 'Live'], ['allocated', 'Allocated'], ['peak', 'Peak'], ['budget', 'Budget'],
-  ['reserved', 'Reserved'], ['wasted', 'Wasted'], ['blocks', 'Blocks'], ['calls', 'Source calls']];
+  ['reserved', 'Reserved'], ['wasted', 'Wasted'], ['blocks', 'Blocks'], ['source_calls', 'Source calls']];
 
 function statisticCards(now, before) {
-  return el('dl', { class: 'cards' }, STATISTICS.map(([name, title], index) => {
-    const value = now[index], isSize = name !== 'blocks' && name !== 'calls';
+  return el('dl', { class: 'cards' }, STATISTICS.map(([name, title]) => {
+    const value = now[name], isSize = name !== 'blocks' && name !== 'source_calls';
     if (value === null) return el('div', {}, el('dt', {}, title), el('dd', {}, 'none', el('small', {}, 'no limit')));
     const lines = [isSize ? size(value) : exact(value)];
     if (isSize) lines.push(el('small', {}, counted(value, 'byte')));
-    const change = before && before[index] !== null ? Number(value) - Number(before[index]) : 0;
+    const change = before && before[name] !== null ? Number(value) - Number(before[name]) : 0;
     if (change !== 0) {
       lines.push(el('small', {}, isSize ? signedSize(change) : signed(change)));
     }
@@ -19,8 +19,8 @@ function statisticCards(now, before) {
 }
 
 function budgets(stats, tags, tree) {
-  const lines = stats[3] === null ? [] : [['the whole arena', stats[0], stats[3]]];
-  for (const [name, number, live, , budget] of tags) {
+  const lines = stats.budget === null ? [] : [['the whole arena', stats.live, stats.budget]];
+  for (const { name, number, live, budget } of tags) {
     if (budget !== null) lines.push([name === '' ? (number ? '#' + number : '(no tag)') : name, live, budget]);
   }
   lines.push(...tree);
@@ -67,7 +67,7 @@ function snapshotPage(main, controls) {
     if (moments.length < 2) return;
     const points = moments.map(({ label, stats }) => {
       const of = stats[state.view];
-      return of ? { label, live: Number(of[0]), allocated: Number(of[1]), reserved: Number(of[4]), budget: of[3] === null ? null : Number(of[3]) }
+      return of ? { label, live: Number(of.live), allocated: Number(of.allocated), reserved: Number(of.reserved), budget: of.budget === null ? null : Number(of.budget) }
         : { label, live: null, allocated: null, reserved: null, budget: null };
     });
     timeline.show(points, state.moment);
@@ -81,7 +81,7 @@ function snapshotPage(main, controls) {
     findings.replaceChildren();
     findingSection.hidden = moment.findings.length === 0;
     if (!findingSection.hidden) {
-      findingSection.querySelector('h2').textContent = 'Findings of frame ' + moment.findingsOf + ': ' + exact(moment.findings.length);
+      findingSection.querySelector('h2').textContent = 'Findings of frame ' + moment.findings_of + ': ' + exact(moment.findings.length);
       findings.append(el('ul', { class: 'findings' }, moment.findings.map(finding => el('li', {}, finding))));
     }
     if (!now) {

@@ -180,7 +180,7 @@ function plainTable(caption, head, lines, make) {
 function tagLines(now, before) {
   const root = { children: new Map(), weight: 0 };
   const add = (tags, which) => {
-    for (const [name, number, live, allocated, budget] of tags || []) {
+    for (const { name, number, live, allocated, budget } of tags || []) {
       const parts = name === '' ? [number ? '#' + number : '(no tag)'] : tagParts(name);
       let node = root;
       const path = [];
@@ -236,12 +236,12 @@ function tagTable(now, before) {
 }
 
 function phaseTable(now, before) {
-  const compared = Boolean(before), old = new Map((before || []).map(phase => [phase[0], phase]));
+  const compared = Boolean(before), old = new Map((before || []).map(phase => [phase.name, phase])), names = new Set(now.map(phase => phase.name));
   const head = compared ? [['Phase'], ['Entries', 'wide'], ['Allocated before'], ['Allocated'], ['Change']]
     : [['Phase'], ['Entries'], ['Allocated'], ['Kept']];
-  const all = now.concat((before || []).filter(phase => !now.some(other => other[0] === phase[0])).map(phase => [phase[0], 0, 0, 0]));
-  return plainTable('Phases', head, all, ([name, entries, allocated, kept]) => {
-    const was = old.has(name) ? old.get(name)[2] : 0;
+  const gone = (before || []).filter(phase => !names.has(phase.name)).map(phase => ({ name: phase.name, entries: 0, allocated: 0, kept: 0 }));
+  return plainTable('Phases', head, now.concat(gone), ({ name, entries, allocated, kept }) => {
+    const was = old.has(name) ? old.get(name).allocated : 0;
     return el('tr', {}, el('th', { scope: 'row', class: 'mono' }, name), el('td', { class: compared ? 'wide' : '' }, exact(entries)), compared
       ? [el('td', {}, exact(was)), el('td', {}, exact(allocated)), changeCell(Number(allocated) - Number(was))]
       : [el('td', {}, exact(allocated)), el('td', {}, exact(kept))]);

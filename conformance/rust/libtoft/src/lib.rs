@@ -7,6 +7,9 @@ use std::ptr::NonNull;
 use toft::abi::Head;
 use toft::Arena;
 
+/// The library as a file, for programs that a test compiles.
+pub const ARCHIVE: &str = concat!(env!("OUT_DIR"), "/libtoft_c.a");
+
 unsafe extern "C" {
     fn toft_create() -> *mut Head;
     pub fn toft_set_metered(arena: *mut Head, on: c_int) -> c_int;
