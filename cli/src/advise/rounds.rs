@@ -1,4 +1,4 @@
-//! Runs of the program under trials and on other mallocs, each beside a run of what it is compared with.
+//! Runs of the program under trials and on other mallocs, each beside a run of its base: the program as it is, or the control.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::{
@@ -82,7 +82,7 @@ impl<'a> Contender<'a> {
         Contender { is_done: true, ..Contender::plain() }
     }
 
-    /// What the trials of arenas are compared with.
+    /// The base of the trials of arenas.
     pub fn control(library: &Path, trial: &'a Trial) -> Contender<'a> {
         Contender::new(Some(library), Some(trial), None)
     }
@@ -126,7 +126,13 @@ fn is_active(contenders: &[Contender], i: usize) -> bool {
 }
 
 /// Runs a way and its base, one directly after the other.
-fn run_pair(contenders: &mut [Contender], i: usize, is_first: bool, program: &Program, expected: &Ending) -> Result<()> {
+fn run_pair(
+    contenders: &mut [Contender],
+    i: usize,
+    is_first: bool,
+    program: &Program,
+    expected: &Ending,
+) -> Result<()> {
     let base = contenders[i].base.expect("a way that is compared");
     let (first, second) = if is_first { (i, base) } else { (base, i) };
     let Some(before) = contenders[first].run(program, expected)? else { return Ok(()) };
