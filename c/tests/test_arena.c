@@ -1,22 +1,7 @@
-/* Each call of an arena, on a source that counts: every test ends with every block back.
+/* Each call of an arena, on a source that counts. test_arena_marks.c has marks, cleanups and adoption,
+ * test_vectors.c the rules of the ABI.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
-#include "support.h"
-
-static counted source;
-static toft_arena *a;
-
-static int set_up(void **state) {
-  (void)state;
-  a = arena_on(counted_init(&source));
-  return 0;
-}
-
-static int tear_down(void **state) {
-  (void)state;
-  toft_release(a);
-  counted_all_back(&source);
-  return 0;
-}
+#include "counted_arena.h"
 
 /* ---- allocation ---- */
 
@@ -92,19 +77,6 @@ static void absurd_sizes_are_refused(void **state) {
   assert_int_equal(source.attempts, attempts);
 }
 
-static void size_zero_is_an_address(void **state) {
-  (void)state;
-  void *p = toft_alloc(a, 0), *q = toft_alloc(a, 0);
-  assert_non_null(p);
-  assert_ptr_equal(p, q);
-  assert_true(is_aligned(toft_alloc_aligned(a, 0, 256), 256));
-  size_t remaining = (size_t)(a->limit - a->cursor);
-  assert_non_null(toft_alloc(a, remaining)); /* the block is full now */
-  assert_true(a->limit == a->cursor);
-  assert_non_null(toft_alloc(a, 0));
-  assert_true(is_aligned(toft_alloc_aligned(a, 0, 4096), 4096));
-}
-
 static void typed_macros(void **state) {
   typedef struct thing {
     char c;
@@ -123,43 +95,7 @@ static void typed_macros(void **state) {
   for (int i = 0; i < 4; i++) assert_true(zeros[i].d == 0 && zeros[i].c == 0 && zeros[i].l == 0);
 }
 
-static void zeroed_after_use(void **state) {
-  (void)state;
-  toft_mark m = toft_mark_here(a);
-  memset(toft_alloc(a, 1000), 0xff, 1000);
-  assert_int_equal(toft_rewind(a, m), TOFT_OK);
-  unsigned char *p = (unsigned char *)toft_alloc_zeroed(a, 1000, 1);
-  for (int i = 0; i < 1000; i++) assert_int_equal(p[i], 0);
-  memset(p, 0xff, 1000);
-  p = (unsigned char *)a->ops->resize(a, p, 1000, 2000, 1, TOFT_ZERO, 0);
-  for (int i = 0; i < 1000; i++) assert_int_equal(p[i], 0xff);
-  for (int i = 1000; i < 2000; i++) assert_int_equal(p[i], 0);
-}
-
 /* ---- resize and free ---- */
-
-static void resize_in_place_when_newest(void **state) {
-  (void)state;
-  char *p = (char *)toft_alloc(a, 10);
-  fill(p, 10, 5);
-  assert_ptr_equal(toft_resize(a, p, 10, 500, 8), p);
-  assert_true(filled(p, 10, 5));
-  assert_ptr_equal(toft_resize(a, p, 500, 20, 8), p);
-  assert_ptr_equal(toft_alloc(a, 8), p + 24);
-}
-
-static void resize_copies_when_not_newest(void **state) {
-  (void)state;
-  char *p = (char *)toft_alloc(a, 100);
-  fill(p, 100, 6);
-  char *other = (char *)toft_alloc(a, 8);
-  fill(other, 8, 7);
-  char *q = (char *)toft_resize(a, p, 100, 200, 8);
-  assert_true(q != NULL && q != p);
-  assert_true(filled(q, 100, 6) && filled(p, 100, 6) && filled(other, 8, 7));
-  assert_ptr_equal(toft_resize(a, p, 100, 50, 8), p);
-  assert_null(a->ops->resize(a, p, 100, 200, 8, TOFT_STAY, 0));
-}
 
 static void resize_across_blocks_and_alignments(void **state) {
   unsigned char *p = NULL;
@@ -204,184 +140,6 @@ static void resize_and_free_of_foreign_pointers_do_no_harm(void **state) {
   assert_null(toft_resize(a, NULL, 5, 10, 8)); /* no pointer, but a size: refused */
   assert_null(toft_resize(a, mine, SIZE_MAX, 64, 8));
   assert_true(filled(mine, 32, 1));
-}
-
-static void free_takes_back_the_newest_only(void **state) {
-  (void)state;
-  char *p = (char *)toft_alloc(a, 24), *q = (char *)toft_alloc(a, 30);
-  toft_free(a, p, 24); /* not the newest: nothing */
-  assert_ptr_equal(toft_alloc(a, 1), q + 32);
-  toft_free(a, q + 32, 1);
-  toft_free(a, q, 30);
-  assert_ptr_equal(toft_alloc(a, 8), q);
-}
-
-/* ---- marks ---- */
-
-static void rewind_gives_back_the_same_memory(void **state) {
-  (void)state;
-  char *kept = (char *)toft_alloc(a, 100);
-  fill(kept, 100, 3);
-  uint64_t live = toft_get_stats(a).live;
-  toft_mark m = toft_mark_here(a);
-  void *p = toft_alloc(a, 40);
-  for (int round = 0; round < 100; round++) {
-    assert_int_equal(toft_rewind(a, m), TOFT_OK);
-    assert_int_equal(toft_get_stats(a).live, live);
-    assert_ptr_equal(toft_alloc(a, 40), p);
-    for (int i = 0; i < 50; i++) assert_non_null(toft_alloc(a, 997u * (unsigned)(i + 1)));
-  }
-  assert_true(filled(kept, 100, 3));
-  assert_true(source.peak < (size_t)8 << 20);
-}
-
-static void marks_nest(void **state) {
-  (void)state;
-  toft_mark m[20];
-  for (int i = 0; i < 20; i++) {
-    m[i] = toft_mark_here(a);
-    fill(toft_alloc(a, 4000), 4000, (unsigned)i);
-  }
-  for (int i = 19; i >= 0; i--) {
-    assert_int_equal(toft_rewind(a, m[i]), TOFT_OK);
-    assert_int_equal(toft_rewind(a, m[i]), TOFT_OK);
-    assert_ptr_equal(a->cursor, m[i].cursor);
-  }
-}
-
-static void rewind_to_the_outer_skips_the_inner(void **state) {
-  (void)state;
-  toft_mark outer = toft_mark_here(a);
-  for (int i = 0; i < 10; i++) {
-    assert_non_null(toft_alloc(a, 3000));
-    (void)toft_mark_here(a);
-  }
-  assert_non_null(toft_alloc(a, 700000));
-  assert_int_equal(toft_rewind(a, outer), TOFT_OK);
-  assert_int_equal(toft_get_stats(a).live, 0);
-  assert_int_equal(toft_get_stats(a).blocks, 1);
-}
-
-static void foreign_marks_are_refused(void **state) {
-  (void)state;
-  toft_arena *other = toft_create();
-  assert_non_null(toft_alloc(a, 100));
-  toft_mark m = toft_mark_here(other);
-  uint64_t live = toft_get_stats(a).live;
-  assert_int_equal(a->ops->rewind(a, m.cursor, m.epoch), TOFT_EMARK);
-  m = toft_mark_here(a);
-  assert_int_equal(a->ops->rewind(a, m.cursor, m.epoch + 2), TOFT_EMARK); /* from the future */
-  assert_int_equal(a->ops->rewind(a, m.cursor + 1, m.epoch), TOFT_EMARK);
-  assert_int_equal(a->ops->rewind(a, NULL, m.epoch), TOFT_EMARK);
-  assert_int_equal(toft_get_stats(a).live, live);
-  toft_release(other);
-}
-
-static void a_mark_dies_with_reset(void **state) {
-  (void)state;
-  for (int round = 0; round < 20; round++) {
-    toft_mark m = toft_mark_here(a);
-    assert_non_null(toft_alloc(a, (size_t)1000 * (size_t)(round + 1)));
-    assert_int_equal(toft_reset(a), TOFT_OK);
-    assert_int_equal(toft_rewind(a, m), TOFT_EMARK);
-    void *p = toft_alloc(a, 8);
-    fill(p, 8, 1);
-    assert_int_equal(toft_rewind(a, m), TOFT_EMARK);
-    assert_true(filled(p, 8, 1));
-  }
-}
-
-static void a_mark_above_a_freed_tip_is_harmless(void **state) {
-  (void)state;
-  void *p = toft_alloc(a, 64);
-  toft_mark m = toft_mark_here(a);
-  toft_free(a, p, 64); /* below the mark */
-  assert_int_equal(toft_rewind(a, m), TOFT_OK);
-  assert_ptr_equal(toft_alloc(a, 8), p);
-}
-
-static void scopes_rewind_however_they_end(void **state) {
-  (void)state;
-#ifdef TOFT_SCOPE
-  void *at = a->cursor;
-  {
-    TOFT_SCOPE(a);
-    assert_non_null(toft_alloc(a, 100));
-    TOFT_SCOPE(a);
-    assert_non_null(toft_alloc(a, 8));
-  }
-  assert_ptr_equal(a->cursor, at);
-  int turns = 0, ends = 0;
-  for (int i = 0; i < 4; i++) { /* break and continue are the caller's loop's */
-    assert_ptr_equal(a->cursor, at);
-    TOFT_SCOPE(a);
-    assert_non_null(toft_alloc(a, 100000));
-    turns++;
-    if (i == 1) continue;
-    if (i == 2) break;
-    ends++;
-  }
-  assert_int_equal(turns, 3);
-  assert_int_equal(ends, 1);
-  assert_ptr_equal(a->cursor, at);
-#endif
-}
-
-/* The second arena is made where the first one was; many cleanups raise the epochs far beyond the first. */
-static void marks_of_a_released_arena_are_stale(void **state) {
-  static unsigned char buffer[8192];
-  size_t limit = toft_cache_limit(SIZE_MAX / 4);
-  (void)state;
-  for (int how = 0; how < 12; how++) {
-    int in_buffer = how % 3 == 1, many = how % 2, bumps = how >= 6 ? 70000 : 0;
-    if (how % 3 == 2) toft_cache_limit(0); /* the next one comes from malloc, which may have another block */
-    toft_arena *one = in_buffer ? toft_create_in(buffer, sizeof buffer, toft_heap()) : toft_create();
-    assert_non_null(toft_alloc(one, many ? 100000 : 1000));
-    for (int i = 0; i < bumps; i++) assert_non_null(toft_cleanup_add(one, NULL, NULL));
-    toft_mark m = toft_mark_here(one);
-    toft_release(one);
-    toft_arena *two = in_buffer ? toft_create_in(buffer, sizeof buffer, toft_heap()) : toft_create();
-    if (how % 3 != 2) assert_ptr_equal(one, two);
-    for (int i = 0; i < 70000; i++) { /* as many epochs as the first one had */
-      if (i % 1000 == 0) assert_int_equal(toft_rewind(two, m), TOFT_EMARK);
-      assert_non_null(toft_cleanup_add(two, NULL, NULL));
-    }
-    assert_true(toft_get_stats(two).live >= 70000 * sizeof(toft_cleanup));
-    toft_release(two);
-    toft_cache_limit(SIZE_MAX / 4);
-  }
-  toft_cache_trim();
-  toft_cache_limit(limit);
-}
-
-/* An arena that used more epochs than two arenas are apart: the next arena at its address starts behind them. */
-static void marks_of_an_arena_with_many_epochs_are_stale(void **state) {
-  (void)state;
-  uintptr_t first = 0, step = 0; /* step: from one arena to the next */
-  for (int i = 0; i < 3; i++) {  /* the first may have been ready before */
-    toft_arena *each = toft_create();
-    step = each->epoch - first;
-    first = each->epoch;
-    assert_non_null(toft_cleanup_add(each, NULL, NULL));
-    toft_release(each);
-  }
-  toft_arena *one = toft_create();
-  first = one->epoch;
-  while (one->epoch - first < step + 20) {
-    assert_non_null(toft_cleanup_add(one, NULL, NULL));
-    assert_int_equal(toft_reset(one), TOFT_OK);
-  }
-  assert_non_null(toft_alloc(one, 1000));
-  toft_mark m = toft_mark_here(one);
-  toft_release(one);
-  toft_arena *two = toft_create();
-  assert_ptr_equal(one, two);
-  assert_non_null(toft_alloc(two, 1500));
-  for (int i = 0; i < 40; i++) {
-    assert_int_equal(toft_rewind(two, m), TOFT_EMARK);
-    assert_non_null(toft_cleanup_add(two, NULL, NULL));
-  }
-  toft_release(two);
 }
 
 static void buffers_have_the_room_they_promise(void **state) {
@@ -526,106 +284,6 @@ static void trim_returns_what_holds_nothing(void **state) {
   assert_non_null(toft_alloc(a, 8));
 }
 
-/* ---- budgets ---- */
-
-static void a_budget_is_exact(void **state) {
-  (void)state;
-  assert_int_equal(toft_set_budget(a, 1000), TOFT_OK);
-  for (int i = 0; i < 125; i++) assert_non_null(toft_alloc(a, 8));
-  assert_null(toft_alloc(a, 1));
-  assert_non_null(toft_alloc(a, 0));
-  assert_int_equal(toft_get_stats(a).live, 1000);
-  assert_int_equal(toft_set_budget(a, 1007), TOFT_OK);
-  assert_null(toft_alloc(a, 1));
-  assert_int_equal(toft_set_budget(a, 1008), TOFT_OK);
-  assert_non_null(toft_alloc(a, 1));
-  assert_int_equal(toft_set_budget(a, 10), TOFT_OK); /* below the live bytes */
-  assert_null(toft_alloc(a, 1));
-  assert_int_equal(toft_set_budget(a, UINT64_MAX), TOFT_OK);
-  assert_non_null(toft_alloc(a, 100000));
-}
-
-static void a_budget_covers_blocks_and_loners(void **state) {
-  (void)state;
-  assert_int_equal(toft_set_budget(a, 3000000), TOFT_OK);
-  toft_mark m = toft_mark_here(a);
-  assert_non_null(toft_alloc(a, 2000000));
-  assert_null(toft_alloc(a, 1000001));
-  assert_non_null(toft_alloc(a, 999000));
-  assert_null(toft_alloc(a, 2000));
-  assert_int_equal(toft_rewind(a, m), TOFT_OK);
-  while (toft_alloc(a, 1000) != NULL) {
-  }
-  assert_true(toft_get_stats(a).live > 2990000 && toft_get_stats(a).live <= 3000000);
-}
-
-/* ---- cleanups ---- */
-
-static int order[64];
-static int ran;
-static void note(void *arg) { order[ran++] = *(int *)arg; }
-static void use_arena(void *arg) {
-  toft_arena *arena = (toft_arena *)arg;
-  toft_mark m = toft_mark_here(arena);
-  ran++;
-  assert_null(toft_alloc(arena, 8));
-  assert_null(toft_alloc_aligned(arena, 8, 64));
-  assert_null(toft_cleanup_add(arena, note, NULL));
-  assert_int_equal(arena->ops->rewind(arena, m.cursor, m.epoch), TOFT_EBUSY);
-  assert_int_equal(toft_rewind(arena, m), TOFT_EBUSY);
-  assert_int_equal(toft_reset(arena), TOFT_EBUSY);
-  assert_int_equal(toft_set_budget(arena, 5), TOFT_EBUSY);
-  toft_release(arena); /* ignored */
-}
-
-static void cleanups_run_once_newest_first(void **state) {
-  int numbers[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
-  (void)state;
-  ran = 0;
-  for (int i = 0; i < 3; i++) assert_non_null(toft_cleanup_add(a, note, &numbers[i]));
-  toft_mark m = toft_mark_here(a);
-  for (int i = 3; i < 8; i++) {
-    assert_non_null(toft_cleanup_add(a, note, &numbers[i]));
-    assert_non_null(toft_alloc(a, 3000));
-  }
-  assert_int_equal(toft_rewind(a, m), TOFT_OK);
-  assert_int_equal(ran, 5);
-  for (int i = 0; i < 5; i++) assert_int_equal(order[i], 7 - i);
-  assert_int_equal(toft_rewind(a, m), TOFT_OK);
-  assert_int_equal(ran, 5);
-  toft_cleanup *cancelled = toft_cleanup_add(a, note, &numbers[8]);
-  toft_cleanup *armed = toft_cleanup_add(a, NULL, &numbers[9]);
-  cancelled->fn = NULL;
-  armed->fn = note;
-  assert_int_equal(toft_reset(a), TOFT_OK);
-  assert_int_equal(ran, 9);
-  assert_int_equal(order[5], 9);
-  assert_int_equal(order[6], 2);
-  assert_int_equal(order[8], 0);
-  assert_int_equal(toft_reset(a), TOFT_OK);
-  assert_int_equal(ran, 9);
-}
-
-static void a_cleanup_in_the_same_block_runs_on_inline_rewind(void **state) {
-  int number = 1;
-  (void)state;
-  ran = 0;
-  toft_mark m = toft_mark_here(a);
-  assert_non_null(toft_cleanup_add(a, note, &number));
-  assert_int_equal(toft_rewind(a, m), TOFT_OK);
-  assert_int_equal(ran, 1);
-}
-
-static void the_arena_is_closed_to_its_cleanups(void **state) {
-  (void)state;
-  ran = 0;
-  toft_mark m = toft_mark_here(a);
-  assert_non_null(toft_cleanup_add(a, use_arena, a));
-  assert_int_equal(toft_rewind(a, m), TOFT_OK);
-  assert_int_equal(ran, 1);
-  assert_non_null(toft_alloc(a, 8));
-}
-
 /* ---- claims ---- */
 
 static void a_claimed_range_is_exclusive(void **state) {
@@ -646,7 +304,7 @@ static void a_claimed_range_is_exclusive(void **state) {
   assert_int_equal(toft_rewind(a, m), TOFT_EBUSY);
   assert_int_equal(toft_reset(a), TOFT_EBUSY);
   assert_int_equal(toft_set_budget(a, 100), TOFT_EBUSY);
-  assert_null(toft_cleanup_add(a, note, NULL));
+  assert_null(toft_cleanup_add(a, NULL, NULL));
   unsigned char *moved = (unsigned char *)toft_resize(a, other, 24, 100, 8);
   assert_true(moved != NULL && filled(moved, 24, 2));
   toft_release(a); /* ignored */
@@ -716,85 +374,6 @@ static void a_range_stays_within_the_budget(void **state) {
   assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_int_equal(toft_get_stats(a).live, 992);
   assert_int_equal(toft_get_stats(a).allocated, 992); /* refused requests are not counted */
-}
-
-/* ---- adopt ---- */
-
-static void adopted_memory_lives_on(void **state) {
-  counted other_source;
-  int numbers[3] = {0, 1, 2};
-  (void)state;
-  ran = 0;
-  toft_arena *donor = arena_on(counted_init(&other_source));
-  assert_non_null(toft_cleanup_add(a, note, &numbers[0]));
-  toft_mark m = toft_mark_here(a);
-  char *p = NULL;
-  for (int i = 0; i < 100; i++) p = (char *)toft_alloc(donor, 1000);
-  fill(p, 1000, 4);
-  assert_non_null(toft_cleanup_add(donor, note, &numbers[1]));
-  uint64_t live = toft_get_stats(a).live + toft_get_stats(donor).live;
-  assert_int_equal(toft_adopt(a, donor), TOFT_OK);
-  assert_int_equal(toft_get_stats(a).live, live);
-  assert_non_null(toft_cleanup_add(a, note, &numbers[2]));
-  assert_true(filled(p, 1000, 4) && toft_contains(a, p));
-  assert_int_equal(toft_rewind(a, m), TOFT_OK);
-  assert_int_equal(ran, 2);
-  assert_true(order[0] == 2 && order[1] == 1); /* newest first, with the donor's in order */
-  counted_all_back(&other_source);
-  assert_int_equal(toft_get_stats(a).live, 4 * sizeof(void *)); /* the first cleanup's node */
-  donor = arena_on(counted_init(&other_source));
-  assert_non_null(toft_alloc(donor, 100000));
-  assert_int_equal(toft_adopt(a, donor), TOFT_OK);
-  assert_int_equal(toft_reset(a), TOFT_OK);
-  counted_all_back(&other_source);
-  assert_int_equal(toft_get_stats(a).live, 0);
-}
-
-static void adopt_refuses_what_it_cannot_do(void **state) {
-  toft_range r;
-  (void)state;
-  toft_arena *donor = toft_create();
-  assert_non_null(toft_alloc(donor, 100));
-  assert_int_equal(toft_adopt(a, a), TOFT_EARG);
-  assert_int_equal(toft_adopt(a, NULL), TOFT_EARG);
-  assert_int_equal(toft_set_budget(a, 50), TOFT_OK);
-  assert_int_equal(toft_adopt(a, donor), TOFT_ENOMEM);
-  assert_int_equal(toft_set_budget(a, UINT64_MAX), TOFT_OK);
-  assert_int_equal(toft_claim(donor, &r), TOFT_OK);
-  assert_int_equal(toft_adopt(a, donor), TOFT_EBUSY);
-  assert_int_equal(toft_unclaim(donor, &r), TOFT_OK);
-  assert_int_equal(toft_adopt(a, donor), TOFT_OK);
-}
-
-/* The table of another provider: a copy of the own one, which M20 allows a provider to substitute. */
-static void arenas_of_other_providers_are_adopted_whole(void **state) {
-  counted other_source;
-  int number = 1;
-  toft_range r;
-  (void)state;
-  ran = 0;
-  toft_arena *donor = arena_on(counted_init(&other_source));
-  toft_arena_ops other = *donor->ops;
-  donor->ops = &other;
-  assert_non_null(toft_alloc(donor, 100000));
-  assert_non_null(toft_cleanup_add(donor, note, &number));
-  other.version = 2;
-  assert_int_equal(toft_adopt(a, donor), TOFT_ENOSYS);
-  other.version = 1;
-  assert_int_equal(toft_claim(donor, &r), TOFT_OK);
-  assert_int_equal(toft_adopt(a, donor), TOFT_EBUSY);
-  assert_int_equal(toft_unclaim(donor, &r), TOFT_OK);
-  assert_int_equal(toft_claim(a, &r), TOFT_OK);
-  assert_int_equal(toft_adopt(a, donor), TOFT_EBUSY);
-  assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
-  assert_int_equal(toft_set_budget(a, toft_get_stats(a).live), TOFT_OK);
-  assert_int_equal(toft_adopt(a, donor), TOFT_ENOMEM);
-  assert_int_equal(toft_set_budget(a, UINT64_MAX), TOFT_OK);
-  assert_int_equal(toft_adopt(a, donor), TOFT_OK);
-  assert_int_equal(ran, 0);
-  assert_int_equal(toft_reset(a), TOFT_OK);
-  assert_int_equal(ran, 1);
-  counted_all_back(&other_source);
 }
 
 /* ---- failure callback, statistics, blocks ---- */
@@ -949,44 +528,22 @@ int main(void) {
       test(every_alignment_on_every_path),
       test(bad_alignment_is_refused),
       test(absurd_sizes_are_refused),
-      test(size_zero_is_an_address),
       test(typed_macros),
-      test(zeroed_after_use),
-      test(resize_in_place_when_newest),
-      test(resize_copies_when_not_newest),
       test(resize_across_blocks_and_alignments),
       test(large_arrays_leave_no_trail),
       test(resize_and_free_of_foreign_pointers_do_no_harm),
-      test(free_takes_back_the_newest_only),
-      test(rewind_gives_back_the_same_memory),
-      test(marks_nest),
-      test(rewind_to_the_outer_skips_the_inner),
-      test(foreign_marks_are_refused),
-      test(a_mark_dies_with_reset),
-      test(a_mark_above_a_freed_tip_is_harmless),
-      test(scopes_rewind_however_they_end),
       test(a_steady_round_needs_no_source),
       test(a_steady_round_sees_one_block),
       test(keep_all_keeps_and_keep_bytes_does_not),
       test(memory_follows_recent_rounds_down),
       test(trim_returns_what_holds_nothing),
-      test(a_budget_is_exact),
-      test(a_budget_covers_blocks_and_loners),
-      test(cleanups_run_once_newest_first),
-      test(a_cleanup_in_the_same_block_runs_on_inline_rewind),
-      test(the_arena_is_closed_to_its_cleanups),
       test(a_claimed_range_is_exclusive),
       test(a_range_grows_while_claimed),
-      test(marks_of_a_released_arena_are_stale),
-      test(marks_of_an_arena_with_many_epochs_are_stale),
       test(buffers_have_the_room_they_promise),
       test(odd_alignments_are_served_as_8),
       test(the_walk_over_blocks_keeps_them),
       test(bytes_are_packed),
       test(a_range_stays_within_the_budget),
-      test(adopted_memory_lives_on),
-      test(adopt_refuses_what_it_cannot_do),
-      test(arenas_of_other_providers_are_adopted_whole),
       test(failures_are_reported),
       test(a_failure_callback_may_longjmp),
       test(blocks_and_statistics_agree),

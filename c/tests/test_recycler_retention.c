@@ -1,0 +1,145 @@
+/* Retention by recyclers: memory follows use, by windows of time.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <time.h>
+
+#include "support.h"
+
+enum { MANY = 40000 };
+static void *many[MANY];
+
+/* Fills 10 MB with objects of all sizes and frees those whose index is no multiple of `kept`. */
+static void fill_and_free(toft_recycler *r, size_t kept) {
+  for (size_t i = 0; i < MANY; i++) assert_non_null(many[i] = toft_recycler_alloc(r, i % 50 ? i % 300 : i % 7000, 8));
+  for (size_t i = 0; i < MANY; i++)
+    if (i % kept != 0) toft_recycler_free(r, many[i], i % 50 ? i % 300 : i % 7000);
+}
+
+static void free_the_rest(toft_recycler *r, size_t kept) {
+  for (size_t i = 0; i < MANY; i += kept) toft_recycler_free(r, many[i], i % 50 ? i % 300 : i % 7000);
+}
+
+/* A large object comes and goes, two windows later. */
+static void use_later(toft_recycler *r) {
+  struct timespec pause = {0, 30 * 1000 * 1000};
+  for (int i = 0; i < 3; i++) {
+    (void)nanosleep(&pause, NULL);
+    toft_recycler_free(r, toft_recycler_alloc(r, 20000, 8), 20000);
+  }
+}
+
+/* After a peak of use the memory returns without a call of trim; before that it stays. */
+static void memory_follows_use(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  size_t window = toft_page_cache_window(10000);
+  o.source = counted_init(&c);
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  fill_and_free(&r, MANY);
+  free_the_rest(&r, MANY);
+  size_t peak = c.bytes;
+  assert_true(peak > 5 << 20);
+  fill_and_free(&r, MANY);
+  free_the_rest(&r, MANY);
+  assert_int_equal(c.bytes, peak); /* used again */
+  toft_page_cache_window(10);
+  use_later(&r);
+  assert_true(c.bytes < 512 << 10);
+  toft_page_cache_window(window);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
+/* Idle memory between objects, which cannot return, is searched once in a window: a call that follows keeps the empty
+ * slab of another class. */
+static void what_cannot_return_is_searched_once(void **state) {
+  (void)state;
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  size_t window = toft_page_cache_window(10);
+  o.source = counted_init(&c);
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  fill_and_free(&r, 1000);
+  use_later(&r);
+  toft_page_cache_window(10000);
+  toft_recycler_free(&r, toft_recycler_alloc(&r, 20000, 8), 20000);
+  assert_true(r.idle > 3 * r.in_use && r.idle > 2 << 20); /* there is a surplus */
+  size_t k, bytes;
+  assert_true(toft_recycler_classify(2500, &k, &bytes)); /* a class without live objects */
+  toft_recycler_free(&r, toft_recycler_alloc(&r, 2500, 8), 2500);
+  const toft_recycler_slab *slab = r.current[k];
+  assert_int_equal(slab->bytes, bytes);
+  toft_recycler_free(&r, toft_recycler_alloc(&r, 20000, 8), 20000);
+  assert_ptr_equal(r.current[k], slab);
+  free_the_rest(&r, 1000);
+  toft_page_cache_window(window);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
+/* So do the idle pages of segments with a few objects, where the source gives pages. */
+static void pages_follow_use(void **state) {
+  (void)state;
+  toft_recycler r;
+  size_t window = toft_page_cache_window(10000);
+  assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+  fill_and_free(&r, 500);
+  size_t idle = r.idle, reserved = r.reserved;
+  assert_true(idle > 2 << 20);
+  toft_page_cache_window(10);
+  use_later(&r);
+  assert_true(r.idle < idle / 4);
+  assert_true(r.reserved > reserved / 4); /* the addresses stay, as far as segments have objects */
+  for (size_t i = 0; i < MANY; i += 500) memset(many[i], 1, i % 50 ? i % 300 : i % 7000);
+  free_the_rest(&r, 500);
+  fill_and_free(&r, 2); /* the pages come back */
+  toft_page_cache_window(window);
+  toft_recycler_release(&r);
+}
+
+/* Early in a window a free returns no block and no page between objects: they are used again soon. Sizes change while
+ * the bytes in use do not, so that ever more memory is idle. */
+static void a_surplus_stays_for_a_part_of_a_window(void **state) {
+  (void)state;
+  enum { COUNT = 2000, LIVE = 24 << 20 };
+  static const size_t least[] = {16200, 100000, 30000, 400000, 20000};
+  static void *p[COUNT];
+  static size_t sizes[COUNT];
+  size_t window = toft_page_cache_window(1000000), live = 0, count = 0, surplus = 0;
+  uint32_t random = 7;
+  toft_recycler r;
+  assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+  for (int i = 0; i < 4000; i++) {
+    size_t size = least[i / 400 % 5];
+    size += next_random(&random) % size;
+    while (live + size > LIVE) {
+      size_t k = next_random(&random) % count--, idle = r.idle, reserved = r.reserved;
+      toft_recycler_free(&r, p[k], sizes[k]);
+      assert_true(r.idle > idle && r.reserved == reserved);
+      if (r.idle > surplus) surplus = r.idle;
+      live -= sizes[k];
+      p[k] = p[count];
+      sizes[k] = sizes[count];
+    }
+    assert_non_null(p[count] = toft_recycler_alloc(&r, size, 8));
+    sizes[count++] = size;
+    live += size;
+  }
+  assert_true(surplus > LIVE / 4); /* more than is kept beyond the peak of use */
+  toft_page_cache_window(window);
+  toft_recycler_release(&r);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+#ifndef TOFT_OMIT_PAGE_CACHE
+      cmocka_unit_test(memory_follows_use),
+      cmocka_unit_test(what_cannot_return_is_searched_once),
+      cmocka_unit_test(pages_follow_use),
+      cmocka_unit_test(a_surplus_stays_for_a_part_of_a_window),
+#endif
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
