@@ -67,6 +67,90 @@ func fill(b []byte) {
 
 const MiB = 1 << 20
 
+// A balance is the resident and the held memory at a moment, to compare later ones with.
+type balance struct {
+	t              *testing.T
+	resident, held int64
+}
+
+// compare requires that the held memory has changed as the resident memory has, and by that many bytes at least.
+func (b balance) compare(what string, least int64) {
+	b.t.Helper()
+	r, h := anonymous(b.t)-b.resident, int64(Held())-b.held
+	if d := max(r-h, h-r); d > h/20+3*MiB || h < least {
+		b.t.Errorf("%s: %.1f MiB are resident, %.1f held", what, float64(r)/MiB, float64(h)/MiB)
+	}
+}
+
+func (b balance) manyLeases() {
+	leases := make([]*Lease, 20_000)
+	for i := range leases {
+		leases[i] = Get()
+		leases[i].AllocUninit(16, 8)
+	}
+	b.compare("20,000 small leases", 80*MiB)
+	for _, l := range leases {
+		MakeSlice[byte](l, 3000)
+	}
+	b.compare("20,000 larger leases", 80*MiB)
+	for _, l := range leases {
+		l.Return()
+	}
+	b.compare("20,000 idle leases", 80*MiB)
+	TrimLeases()
+	b.compare("no lease", 0)
+	if h := int64(Held()) - b.held; h > 2*MiB { // the slots of the leases
+		b.t.Errorf("%d bytes are held after TrimLeases", h)
+	}
+}
+
+func (b balance) oneLease() {
+	l := Get()
+	for range 2000 {
+		fill(MakeSlice[byte](l, 100_000))
+	}
+	b.compare("many allocations", 200*MiB)
+	l.Return()
+	b.compare("cached pages", 200*MiB)
+	TrimLeases()
+	b.compare("nothing", 0)
+}
+
+func (b balance) arenas() {
+	a, err := NewArena(Options{Contiguous: 1 << 30})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	fill(MakeSlice[byte](a, 100*MiB))
+	b.compare("a contiguous arena", 100*MiB)
+	a.Release()
+	a = newArena(b.t, Options{}) // released at the end
+	fill(MakeSlice[byte](a, 100*MiB))
+	b.compare("an owned arena", 100*MiB)
+	a.Reset()
+	a.Trim(0)
+	TrimLeases()
+	b.compare("an empty one", 0)
+}
+
+func (b balance) onePool() {
+	p, err := pool.New[[64]byte](pool.Options{})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for range 1_100_000 { // a little more than 64 MiB, for which more is committed
+		if _, _, err := p.New(); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	for h := range p.All() {
+		p.At(h)[0] = 1
+	}
+	b.compare("a pool", 64*MiB)
+	p.Close()
+	b.compare("a closed pool", 0)
+}
+
 // Held changes as the resident memory does, for each kind of memory, in use and idle.
 func TestHeldIsWhatIsResident(t *testing.T) {
 	if runtime.GOOS != "linux" || raceBuild || unsafe.Sizeof(uintptr(0)) == 4 {
@@ -76,74 +160,11 @@ func TestHeldIsWhatIsResident(t *testing.T) {
 		return
 	}
 	runtimedebug.SetGCPercent(-1)
-	resident, held := anonymous(t), Held()
-	compare := func(what string, least uint64) {
-		t.Helper()
-		r, h := anonymous(t)-resident, int64(Held()-held)
-		if d := max(r-h, h-r); d > h/20+3*MiB || uint64(h) < least {
-			t.Errorf("%s: %.1f MiB are resident, %.1f held", what, float64(r)/MiB, float64(h)/MiB)
-		}
-	}
-	leases := make([]*Lease, 20_000)
-	for i := range leases {
-		leases[i] = Get()
-		leases[i].AllocUninit(16, 8)
-	}
-	compare("20,000 small leases", 80*MiB)
-	for _, l := range leases {
-		MakeSlice[byte](l, 3000)
-	}
-	compare("20,000 larger leases", 80*MiB)
-	for _, l := range leases {
-		l.Return()
-	}
-	compare("20,000 idle leases", 80*MiB)
-	TrimLeases()
-	compare("no lease", 0)
-	if h := Held() - held; h > 2*MiB { // the slots of the leases
-		t.Errorf("%d bytes are held after TrimLeases", h)
-	}
-
-	l := Get()
-	for range 2000 {
-		fill(MakeSlice[byte](l, 100_000))
-	}
-	compare("many allocations", 200*MiB)
-	l.Return()
-	compare("cached pages", 200*MiB)
-	TrimLeases()
-	compare("nothing", 0)
-
-	a, err := NewArena(Options{Contiguous: 1 << 30})
-	if err != nil {
-		t.Fatal(err)
-	}
-	fill(MakeSlice[byte](a, 100*MiB))
-	compare("a contiguous arena", 100*MiB)
-	a.Release()
-	a = newArena(t, Options{}) // released at the end
-	fill(MakeSlice[byte](a, 100*MiB))
-	compare("an owned arena", 100*MiB)
-	a.Reset()
-	a.Trim(0)
-	TrimLeases()
-	compare("an empty one", 0)
-
-	p, err := pool.New[[64]byte](pool.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 1_100_000 { // a little more than 64 MiB, for which more is committed
-		if _, _, err := p.New(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for h := range p.All() {
-		p.At(h)[0] = 1
-	}
-	compare("a pool", 64*MiB)
-	p.Close()
-	compare("a closed pool", 0)
+	b := balance{t, anonymous(t), int64(Held())}
+	b.manyLeases()
+	b.oneLease()
+	b.arenas()
+	b.onePool()
 }
 
 func TestMetrics(t *testing.T) {
