@@ -41,12 +41,9 @@ fn recycler(misuse: impl FnOnce(&Recycled<'_>)) {
     misuse(&Recycled(&recycler, recycler.alloc_layout(SIXTEEN)));
 }
 
-/// Returns whether there is such a misuse.
-fn misuse_arena(row: &str) -> bool {
-    let mut arena = Arena::new();
+/// Returns whether there is such a misuse: a write to freed memory.
+fn write_late(row: &str, mut arena: Arena) -> bool {
     match row {
-        "overrun" => write_at(bytes(&arena), 16),
-        "underrun" => write_at(bytes(&arena), -1),
         "write after rewind" => {
             let mark = arena.mark();
             let p = bytes(&arena);
@@ -77,6 +74,17 @@ fn misuse_arena(row: &str) -> bool {
             drop(lease);
             write_at(p, 3);
         }
+        _ => return false,
+    }
+    true
+}
+
+/// Returns whether there is such a misuse.
+fn misuse_arena(row: &str) -> bool {
+    let mut arena = Arena::new();
+    match row {
+        "overrun" => write_at(bytes(&arena), 16),
+        "underrun" => write_at(bytes(&arena), -1),
         "read after reset" => {
             let p = bytes(&arena);
             write_at(p, 3);
@@ -112,7 +120,7 @@ fn misuse_arena(row: &str) -> bool {
             write_at(bytes(&arena), 16);
             core::mem::forget(arena);
         }
-        _ => return false,
+        _ => return write_late(row, arena),
     }
     true
 }

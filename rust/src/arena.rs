@@ -11,6 +11,7 @@ use core::ops::Deref;
 use core::ptr::NonNull;
 
 use crate::abi_types::{self as abi, Head};
+use crate::common_impls::{debug_by_stats, default_by_new};
 use crate::dispatch;
 use crate::error::{or_panic, AllocError};
 use crate::memory::{memory_by_call_site, Allocated, CallSite, Memory};
@@ -541,6 +542,20 @@ impl Arena {
             _ => resuming_panics(f),
         }
     }
+
+    /// Whether freeing an allocation can free memory: of those that are not the newest only one that has a dedicated block.
+    #[inline(always)]
+    fn may_free(&self, p: NonNull<u8>, layout: Layout) -> bool {
+        self.is_newest(p, layout) || layout.size() > CAP / 4 - 8
+    }
+
+    /// Whether an allocation is the newest one. An allocation without bytes may be taken for it.
+    #[inline(always)]
+    fn is_newest(&self, p: NonNull<u8>, layout: Layout) -> bool {
+        // SAFETY: the arena is alive.
+        let cursor = unsafe { (*self.head.as_ptr()).cursor.get() };
+        cursor.addr().wrapping_sub(p.addr().get()) == crate::policy::round8(layout.size())
+    }
 }
 
 // SAFETY: allocations live until the arena is reset, rewound or released, which an exclusive borrow excludes here; a
@@ -603,22 +618,6 @@ unsafe impl Memory for Arena {
     }
 }
 
-impl Arena {
-    /// Whether freeing an allocation can free memory: of those that are not the newest only one that has a dedicated block.
-    #[inline(always)]
-    fn may_free(&self, p: NonNull<u8>, layout: Layout) -> bool {
-        self.is_newest(p, layout) || layout.size() > CAP / 4 - 8
-    }
-
-    /// Whether an allocation is the newest one. An allocation without bytes may be taken for it.
-    #[inline(always)]
-    fn is_newest(&self, p: NonNull<u8>, layout: Layout) -> bool {
-        // SAFETY: the arena is alive.
-        let cursor = unsafe { (*self.head.as_ptr()).cursor.get() };
-        cursor.addr().wrapping_sub(p.addr().get()) == crate::policy::round8(layout.size())
-    }
-}
-
 unsafe fn is_known(head: NonNull<Head>) -> bool {
     // SAFETY: the caller's contract: a live head.
     unsafe { (*(*head.as_ptr()).ops.get()).version == abi::VERSION }
@@ -637,61 +636,8 @@ impl Drop for Arena {
     }
 }
 
-/// `Debug` by the statistics.
-macro_rules! debug_by_stats {
-    ([$($generics:tt)*] $of:ty, $name:literal) => {
-        impl<$($generics)*> core::fmt::Debug for $of {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.debug_struct($name).field("stats", &self.stats()).finish_non_exhaustive()
-            }
-        }
-    };
-}
-pub(crate) use debug_by_stats;
-
 debug_by_stats!([] Arena, "Arena");
-
-/// `Default` by `new`.
-macro_rules! default_by_new {
-    ($($of:ty),*) => {
-        $(impl Default for $of {
-            fn default() -> Self {
-                Self::new()
-            }
-        })*
-    };
-}
-pub(crate) use default_by_new;
-
 default_by_new!(Arena);
-
-/// The calls that need exclusive access, of a guard that does not expose `&mut Arena`.
-macro_rules! exclusive_calls {
-    () => {
-        /// As [`Arena::reset`].
-        #[inline]
-        pub fn reset(&mut self) {
-            self.arena.reset();
-        }
-
-        /// As [`Arena::reset_with`].
-        pub fn reset_with(&mut self, keep: $crate::Keep) {
-            self.arena.reset_with(keep);
-        }
-
-        /// As [`Arena::trim`].
-        pub fn trim(&mut self, keep: usize) {
-            self.arena.trim(keep);
-        }
-
-        /// As [`Arena::scope_mut`].
-        #[inline]
-        pub fn scope_mut<R>(&mut self, f: impl FnOnce(&Arena) -> R) -> R {
-            self.arena.scope_mut(f)
-        }
-    };
-}
-pub(crate) use exclusive_calls;
 
 /// An arena that this value does not release: [`Arena::borrow_raw`].
 #[derive(Debug)]

@@ -11,7 +11,8 @@ use core::ptr;
 use core::sync::atomic;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::arena::{default_by_new, Arena};
+use crate::arena::Arena;
+use crate::common_impls::default_by_new;
 use crate::error::{or_panic, AllocError};
 
 #[cfg(feature = "diagnostics")]

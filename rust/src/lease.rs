@@ -8,7 +8,8 @@ use core::ptr::{null_mut, NonNull};
 use core::sync::atomic::{self, AtomicPtr, AtomicUsize, Ordering};
 
 use crate::abi_types::Head;
-use crate::arena::{debug_by_stats, default_by_new, exclusive_calls, Arena, Keep};
+use crate::arena::{Arena, Keep};
+use crate::common_impls::{debug_by_stats, default_by_new, exclusive_calls};
 use crate::error::{or_panic, AllocError};
 use crate::options::Options;
 use crate::policy::BLOCK_MIN;

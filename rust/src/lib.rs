@@ -145,6 +145,7 @@ mod buffer;
 #[cfg(all(feature = "std", feature = "frames"))]
 mod buffered;
 pub mod collections;
+mod common_impls;
 mod construct;
 mod counted;
 mod cursor;

@@ -6,7 +6,8 @@ use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use crate::arena::{debug_by_stats, default_by_new, exclusive_calls, Arena};
+use crate::arena::Arena;
+use crate::common_impls::{debug_by_stats, default_by_new, exclusive_calls};
 use crate::error::{or_panic, AllocError};
 use crate::foreign;
 use crate::provider::{self, Settings};

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 use std::time::Instant;
 
-use crate::arena::default_by_new;
+use crate::common_impls::default_by_new;
 use crate::frames::Frames;
 
 /// [`Frames`] for threads that live as long as the loop, as a barrier. Each thread has a [`FrameParty`], allocates by

@@ -22,9 +22,10 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::abi_types::Stats;
 use crate::allocate::allocating_methods;
-use crate::arena::{debug_by_stats, default_by_new, Arena};
+use crate::arena::Arena;
 use crate::boxed::Box;
 use crate::collections::{String, Vec};
+use crate::common_impls::{debug_by_stats, default_by_new};
 use crate::construct::{exclusive, exclusive_each, init_error, owned, Construct};
 use crate::error::{unwrap_infallible, AllocError, ErrorMode, InitError};
 use crate::hook::DeferReports;

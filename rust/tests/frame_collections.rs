@@ -95,6 +95,46 @@ fn range(a: u16, b: u16, len: usize) -> std::ops::Range<usize> {
     a.min(b)..a.max(b)
 }
 
+fn extract_if(
+    v: &mut toft::collections::Vec<'_, u32>,
+    model: &mut Vec<u32>,
+    range: std::ops::Range<usize>,
+    n: u32,
+    k: usize,
+) -> Result<(), TestCaseError> {
+    // `Vec::extract_if` is not in the oldest compiler that the crate supports.
+    let mut visited = v[range.clone()].to_vec();
+    let filter = |x: &mut u32| {
+        *x ^= 1;
+        *x % n == 0
+    };
+    let all = visited.iter_mut().map(|x| (filter(x), *x)).collect::<Vec<_>>();
+    let taken = v.extract_if(range.clone(), filter).take(k).collect::<Vec<_>>();
+    prop_assert!(taken.iter().eq(all.iter().filter(|x| x.0).map(|x| &x.1).take(k)));
+    let (mut left, mut at) = (k, range.start);
+    for (is_taken, x) in all {
+        if left == 0 {
+            break;
+        }
+        if is_taken {
+            model.remove(at);
+            left -= 1;
+        } else {
+            model[at] = x;
+            at += 1;
+        }
+    }
+    Ok(())
+}
+
+fn try_insert(v: &mut toft::collections::Vec<'_, u32>, model: &mut Vec<u32>, i: usize, x: u32) {
+    v.try_insert(i, x).unwrap();
+    *v.insert_mut(i, 0) = x;
+    *v.push_mut(1) += x / 2;
+    model.splice(i..i, [x, x]);
+    model.push(1 + x / 2);
+}
+
 fn apply(v: &mut toft::collections::Vec<'_, u32>, model: &mut Vec<u32>, edit: Edit) -> Result<(), TestCaseError> {
     match edit {
         Edit::Push(x) => (v.try_push(x).unwrap(), model.push(x)).1,
@@ -125,14 +165,7 @@ fn apply(v: &mut toft::collections::Vec<'_, u32>, model: &mut Vec<u32>, edit: Ed
             v.retain(|x| x % n == 0);
             model.retain(|x| x % n == 0);
         }
-        Edit::TryInsert(i, x) => {
-            let i = i as usize % (v.len() + 1);
-            v.try_insert(i, x).unwrap();
-            *v.insert_mut(i, 0) = x;
-            *v.push_mut(1) += x / 2;
-            model.splice(i..i, [x, x]);
-            model.push(1 + x / 2);
-        }
+        Edit::TryInsert(i, x) => try_insert(v, model, i as usize % (model.len() + 1), x),
         Edit::TryRemove(i) => {
             let i = i as usize % (v.len() + 2);
             prop_assert_eq!(v.try_remove(i), (i < model.len()).then(|| model.remove(i)));
@@ -149,31 +182,7 @@ fn apply(v: &mut toft::collections::Vec<'_, u32>, model: &mut Vec<u32>, edit: Ed
             model.extend_from_within(range);
         }
         Edit::ExtendWithin(..) => {}
-        Edit::ExtractIf(a, b, n, k) => {
-            // `Vec::extract_if` is not in the oldest compiler that the crate supports.
-            let range = range(a, b, v.len());
-            let mut visited = v[range.clone()].to_vec();
-            let filter = |x: &mut u32| {
-                *x ^= 1;
-                *x % n == 0
-            };
-            let all = visited.iter_mut().map(|x| (filter(x), *x)).collect::<Vec<_>>();
-            let taken = v.extract_if(range.clone(), filter).take(k).collect::<Vec<_>>();
-            prop_assert!(taken.iter().eq(all.iter().filter(|x| x.0).map(|x| &x.1).take(k)));
-            let (mut left, mut at) = (k, range.start);
-            for (is_taken, x) in all {
-                if left == 0 {
-                    break;
-                }
-                if is_taken {
-                    model.remove(at);
-                    left -= 1;
-                } else {
-                    model[at] = x;
-                    at += 1;
-                }
-            }
-        }
+        Edit::ExtractIf(a, b, n, k) => return extract_if(v, model, range(a, b, v.len()), n, k),
         Edit::Reserve(n) => {
             v.reserve(n as usize);
             prop_assert!(v.capacity() >= v.len() + n as usize);

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
+#[path = "common/random.rs"]
+mod random;
 #[path = "common/strict.rs"]
 mod strict;
 
@@ -16,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
+use random::Random;
 use toft::{Asset, AssetLoad, AssetState, Pages, ReserveError, Source, Streaming};
 
 const PAGE: usize = 4096;
@@ -66,24 +69,6 @@ fn taken(evicted: &Evicted) -> Vec<(u32, usize)> {
 }
 
 // ---- every edge ----
-
-#[test]
-fn a_key_has_one_asset() {
-    let assets = Streaming::new(10 * PAGE);
-    let again = |assets: &Streaming<u32>| assert_eq!(assets.reserve(1, 1, 9), Err(ReserveError::Exists));
-    assets.reserve(1, 10, 0).unwrap();
-    again(&assets);
-    let load = assets.begin(&1).unwrap();
-    again(&assets);
-    assert!(assets.begin(&1).is_none() && assets.begin_next().is_none());
-    let asset = filled(load, 1);
-    again(&assets);
-    assert!(assets.remove(&1));
-    assets.reserve(1, PAGE + 1, 0).unwrap(); // while the former one is in use
-    assert_eq!((assets.stats().used, asset.len(), asset[9]), (3 * PAGE, 10, 1));
-    drop(asset);
-    assert_eq!(assets.stats().used, 2 * PAGE);
-}
 
 #[test]
 fn sizes_are_rounded_to_pages_and_compared_with_the_budget() {
@@ -383,6 +368,30 @@ impl Model {
         waiting.max_by_key(|(_, asset)| (asset.priority, Reverse(asset.used))).map(|(key, _)| *key)
     }
 
+    /// Finishes the load, or drops it.
+    fn end(&mut self, load: AssetLoad<'_, u32>, is_dropped: bool) {
+        let key = *load.key();
+        if is_dropped {
+            drop(load);
+            self.assets.remove(&key);
+        } else {
+            drop(filled(load, key as u8));
+            self.assets.get_mut(&key).unwrap().stage = 2;
+        }
+    }
+
+    fn get(&mut self, assets: &Streaming<u32>, key: u32) -> Option<Asset> {
+        self.clock += 1;
+        let asset = self.assets.get_mut(&key).filter(|asset| asset.stage == 2);
+        let found = assets.get(&key);
+        assert_eq!(found.as_ref().map(|found| found.len()), asset.as_ref().map(|asset| asset.size));
+        if let (Some(found), Some(asset)) = (&found, asset) {
+            assert!(all_are(found, key as u8));
+            asset.used = self.clock;
+        }
+        found
+    }
+
     fn compare(&self, assets: &Streaming<u32>, limit: usize) {
         let stats = assets.stats();
         assert!(stats.used <= limit);
@@ -396,13 +405,8 @@ impl Model {
 #[test]
 fn a_random_stream_does_what_the_model_does() {
     for seed in 1..=rounds(20, 2) as u64 {
-        let mut state = 0x9E37_79B9_7F4A_7C15u64.wrapping_mul(seed);
-        let mut below = move |n: usize| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state % n as u64) as usize
-        };
+        let mut random = Random(0x9E37_79B9_7F4A_7C15u64.wrapping_mul(seed));
+        let mut below = |n: usize| random.below(n);
         let limit = 12 * PAGE;
         let assets = Streaming::new(limit);
         let evicted = recording(&assets);
@@ -435,27 +439,12 @@ fn a_random_stream_does_what_the_model_does() {
                 }
                 4 | 5 if !loads.is_empty() => {
                     let load = loads.swap_remove(below(loads.len()));
-                    let key = *load.key();
-                    if below(5) == 0 {
-                        drop(load);
-                        model.assets.remove(&key);
-                    } else {
-                        drop(filled(load, key as u8));
-                        model.assets.get_mut(&key).unwrap().stage = 2;
-                    }
+                    model.end(load, below(5) == 0);
                 }
                 6 => {
-                    model.clock += 1;
-                    let asset = model.assets.get_mut(&key).filter(|asset| asset.stage == 2);
-                    let found = assets.get(&key);
-                    assert_eq!(found.as_ref().map(|found| found.len()), asset.as_ref().map(|asset| asset.size));
-                    if let (Some(found), Some(asset)) = (found, asset) {
-                        assert!(all_are(&found, key as u8));
-                        asset.used = model.clock;
-                        if below(2) == 0 {
-                            asset.pins += 1;
-                            pins.push((key, generations[&key], found));
-                        }
+                    if let Some(found) = model.get(&assets, key).filter(|_| below(2) == 0) {
+                        model.assets.get_mut(&key).unwrap().pins += 1;
+                        pins.push((key, generations[&key], found));
                     }
                 }
                 7 if !pins.is_empty() => {

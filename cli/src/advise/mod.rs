@@ -26,7 +26,7 @@ mod verdict;
 use crate::advice::Advice;
 use anyhow::{bail, ensure, Context, Result};
 use lifetimes::Lifetimes;
-use measure::{Ending, Program};
+use measure::{Ending, Program, Run};
 use recording::{Loss, Recording};
 use rounds::Limit;
 use server::Server;
@@ -156,6 +156,29 @@ fn copy_of_input(folder: &Path) -> Result<Option<PathBuf>> {
     Ok(Some(path))
 }
 
+fn program_of(arguments: &Arguments, folder: &Path) -> Result<Program> {
+    let server = arguments.ready.clone().zip(arguments.load.clone());
+    Ok(Program {
+        command: arguments.command.clone(),
+        input: copy_of_input(folder)?,
+        server: server.map(|(ready, load)| Server { ready, load }),
+        signal: arguments.signal,
+    })
+}
+
+/// Runs the program without the recorder. Fails if a signal ends it.
+fn run_alone(program: &Program, notes: &mut Vec<String>) -> Result<Run> {
+    step("running the program");
+    let run = program.run(&[], false)?;
+    if let Some(signal) = run.ending.status.signal().filter(|&s| s != libc::SIGTERM) {
+        bail!("the program was ended by signal {signal}; advise needs a run that ends by itself, or by SIGTERM");
+    }
+    if let Some(code) = run.ending.status.code().filter(|&c| c != 0) {
+        notes.push(format!("The program ended with exit code {code}."));
+    }
+    Ok(run)
+}
+
 fn advise(arguments: &Arguments) -> Result<Advice> {
     let limit = Limit::new(if arguments.quick { arguments.seconds.min(10.0) } else { arguments.seconds });
     let program = find(&arguments.command[0])?;
@@ -167,57 +190,26 @@ fn advise(arguments: &Arguments) -> Result<Advice> {
     processes::adopt_orphans();
     let recorder = folder.join("recorder.so");
     write_library(Library::Recorder, &recorder)?;
-    let server = arguments.ready.clone().zip(arguments.load.clone());
-    let program = Program {
-        command: arguments.command.clone(),
-        input: copy_of_input(folder)?,
-        server: server.map(|(ready, load)| Server { ready, load }),
-        signal: arguments.signal,
-    };
-
-    step("running the program");
+    let program = &program_of(arguments, folder)?;
     let begin = Instant::now();
-    let first = program.run(&[], false)?;
+    let first = &run_alone(program, &mut notes)?;
     let wall = begin.elapsed().as_secs_f64();
-    if let Some(signal) = first.ending.status.signal().filter(|&s| s != libc::SIGTERM) {
-        bail!("the program was ended by signal {signal}; advise needs a run that ends by itself, or by SIGTERM");
-    }
-    if let Some(code) = first.ending.status.code().filter(|&c| c != 0) {
-        notes.push(format!("The program ended with exit code {code}."));
-    }
     step("recording the program");
     let recordings = folder.join("recordings");
-    let cpu_recorded = record(arguments, &program, &first.ending, &recorder, &recordings)?;
+    let cpu_recorded = record(arguments, program, &first.ending, &recorder, &recordings)?;
     if arguments.signal.is_some() {
         recording::was_started(&recordings)?;
     }
-    let recording = choose(&recordings, arguments.process.as_deref(), &mut notes)?;
-    check_whole(&recording, &recordings, arguments.limit)?;
+    let recording = &choose(&recordings, arguments.process.as_deref(), &mut notes)?;
+    check_whole(recording, &recordings, arguments.limit)?;
     let malloc = Some(Path::new(&recording.malloc)).filter(|m| !is_libc(m));
-    if let Some(malloc) = malloc {
-        notes.push(format!("The program's malloc is that of {}; savings are relative to it.", malloc.display()));
-    }
-    note_limits(&recording, &mut notes);
-    if let Some(signal) = arguments.signal {
-        notes.push(format!(
-            "Recorded from signal {signal} to the next: savings are those of that part, percentages those of the whole run."
-        ));
-    }
-    let lifetimes = match_frees(&recording, arguments, &mut notes)?;
-    let study = study::Study { recording: &recording, lifetimes: &lifetimes };
+    note_limits(recording, malloc, arguments.signal, &mut notes);
+    let lifetimes = match_frees(recording, arguments, &mut notes)?;
+    let study = study::Study { recording, lifetimes: &lifetimes };
     step("finding scopes");
     let (proposals, sites) = study.proposals();
     let [events, objects, bytes, peak] = lifetimes.end();
-    let comparison = comparison::Comparison {
-        arguments,
-        program: &program,
-        first: &first,
-        wall,
-        folder,
-        malloc,
-        limit,
-        recording: &recording,
-    };
+    let comparison = comparison::Comparison { arguments, program, first, wall, folder, malloc, limit, recording };
     let measured = comparison.measure(proposals, &mut notes)?;
     let mut advice = Advice {
         toft_advice: crate::advice::VERSION,
@@ -378,11 +370,19 @@ fn check_whole(recording: &Recording, folder: &Path, limit: u64) -> Result<()> {
     Ok(())
 }
 
-fn note_limits(recording: &Recording, notes: &mut Vec<String>) {
+fn note_limits(recording: &Recording, malloc: Option<&Path>, signal: Option<i32>, notes: &mut Vec<String>) {
+    if let Some(malloc) = malloc {
+        notes.push(format!("The program's malloc is that of {}; savings are relative to it.", malloc.display()));
+    }
     if !recording.ended {
         notes.push("The process did not exit regularly: the events of its last moments may be missing.".to_owned());
     }
     if recording.forked {
         notes.push("The process is a fork: objects of its parent are not known.".to_owned());
+    }
+    if let Some(signal) = signal {
+        notes.push(format!(
+            "Recorded from signal {signal} to the next: savings are those of that part, percentages those of the whole run."
+        ));
     }
 }

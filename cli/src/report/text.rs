@@ -381,28 +381,7 @@ pub fn advice(of: &Advice, width: usize) -> String {
     let mut text = String::new();
     heading(&mut text, verdict(of.verdict));
     text += &wrapped("  ", &visible(&of.summary), 2, width);
-
-    heading(&mut text, "Program");
-    let command: Vec<_> = of.command.iter().map(|part| visible(part)).collect();
-    value(&mut text, "command", &command.join(" "), width);
-    value(&mut text, "process", &visible(&of.process), width);
-    let Figure { median, low, high, runs } = of.cpu;
-    let [median, low, high] = [median, low, high].map(seconds);
-    let runs = counted(runs, "run");
-    let taken = format!("{median} ({low} to {high}, {runs}), and {} under the recorder", seconds(of.cpu_recorded));
-    value(&mut text, "CPU time", &taken, width);
-    value(&mut text, "page faults", &grouped(of.faults as u64), width);
-    let recorded = format!(
-        "{} calls of malloc and free by {}; {}, {}",
-        grouped(of.events),
-        counted(of.threads, "thread"),
-        counted(of.objects, "object"),
-        bytes(of.bytes)
-    );
-    value(&mut text, "recorded", &recorded, width);
-    value(&mut text, "peak", &format!("{} live at once", bytes(of.peak)), width);
-    let share = percent(of.temporary_objects as f64, of.objects as f64);
-    value(&mut text, "temporary", &format!("{share} of the objects end before their thread allocates again"), width);
+    program(&mut text, of, width);
 
     let mut table = Table::new(&["Other mallocs", "saved", "interval", "runs", "page faults saved"]);
     for malloc in &of.mallocs {
@@ -459,6 +438,30 @@ pub fn advice(of: &Advice, width: usize) -> String {
         }
     }
     text
+}
+
+fn program(text: &mut String, of: &Advice, width: usize) {
+    heading(text, "Program");
+    let command: Vec<_> = of.command.iter().map(|part| visible(part)).collect();
+    value(text, "command", &command.join(" "), width);
+    value(text, "process", &visible(&of.process), width);
+    let Figure { median, low, high, runs } = of.cpu;
+    let [median, low, high] = [median, low, high].map(seconds);
+    let runs = counted(runs, "run");
+    let taken = format!("{median} ({low} to {high}, {runs}), and {} under the recorder", seconds(of.cpu_recorded));
+    value(text, "CPU time", &taken, width);
+    value(text, "page faults", &grouped(of.faults as u64), width);
+    let recorded = format!(
+        "{} calls of malloc and free by {}; {}, {}",
+        grouped(of.events),
+        counted(of.threads, "thread"),
+        counted(of.objects, "object"),
+        bytes(of.bytes)
+    );
+    value(text, "recorded", &recorded, width);
+    value(text, "peak", &format!("{} live at once", bytes(of.peak)), width);
+    let share = percent(of.temporary_objects as f64, of.objects as f64);
+    value(text, "temporary", &format!("{share} of the objects end before their thread allocates again"), width);
 }
 
 fn scope_text(text: &mut String, of: &Advice, scope: &advice::Scope, width: usize) {

@@ -11,7 +11,7 @@ use core::ops::Deref;
 
 use super::reports::profiler;
 use super::Frames;
-use crate::arena::default_by_new;
+use crate::common_impls::default_by_new;
 
 impl Frames {
     /// As [`advance`](Frames::advance), with at most `limit` destructors of [`alloc_drop`](crate::Arena::alloc_drop)

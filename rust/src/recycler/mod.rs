@@ -34,7 +34,7 @@ use core::alloc::Layout;
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use crate::arena::{debug_by_stats, default_by_new};
+use crate::common_impls::{debug_by_stats, default_by_new};
 use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError};
 use crate::memory::{memory_by_call_site, move_to_new, Allocated, CallSite, Heap, Memory};

@@ -10,7 +10,7 @@ use super::segment::Slab;
 use super::state::{Large, State};
 use super::supply::Supply;
 use super::{calls_by_layout, checked, class, resize_or_move, RecyclerStats};
-use crate::arena::{debug_by_stats, default_by_new};
+use crate::common_impls::{debug_by_stats, default_by_new};
 use crate::construct::Construct;
 use crate::error::{unwrap_infallible, AllocError};
 use crate::hook::DeferReports;

@@ -16,7 +16,8 @@ use core::ptr::{null_mut, NonNull};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize};
 
 use crate::abi_types::Stats;
-use crate::arena::{debug_by_stats, default_by_new, Keep};
+use crate::arena::Keep;
+use crate::common_impls::{debug_by_stats, default_by_new};
 use crate::error::AllocError;
 use crate::hook::call_source;
 use crate::lock::Lock;

@@ -48,9 +48,10 @@ fn public_functions(source: &str, file: &str) -> Vec<String> {
     all
 }
 
-fn sources() -> [(&'static str, &'static str); 11] {
+fn sources() -> [(&'static str, &'static str); 12] {
     [
         ("arena", include_str!("../../src/arena.rs")),
+        ("arena", include_str!("../../src/common_impls.rs")), // the calls of guards
         ("scope", include_str!("../../src/scope.rs")),
         ("allocate", include_str!("../../src/allocate.rs")),
         ("boxed", include_str!("../../src/boxed.rs")),

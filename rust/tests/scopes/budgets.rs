@@ -98,38 +98,6 @@ fn a_budget_holds_after_a_cursor_ended() {
 }
 
 #[test]
-fn a_scopes_budget_and_the_outer_one_both_hold() {
-    let arena = Options::new().budget(5000).create().unwrap();
-    let scope = arena.scope_guard();
-    scope.set_budget(Some(1000)).unwrap();
-    let inner = scope.scope_guard();
-    assert_eq!(exhaust(&inner), 1000);
-    assert_eq!(exhaust(&arena), 4000);
-    drop(inner);
-    assert_eq!(exhaust(&scope), 1000);
-    drop(scope);
-    assert_eq!(exhaust(&arena), 1000);
-    assert_eq!(arena.stats().live, 5000);
-}
-
-#[test]
-fn a_budget_cannot_be_set_while_a_scope_is_open() {
-    let arena = Arena::new();
-    let scope = arena.scope_guard();
-    assert!(arena.set_budget(Some(8)).is_err());
-    assert_eq!(exhaust_some(&scope, 100), 100);
-    drop(scope);
-    arena.set_budget(Some(80)).unwrap();
-    assert_eq!(exhaust(&arena.scope_guard()), 80);
-    arena.set_budget(None).unwrap();
-    assert_eq!(exhaust_some(&arena.scope_guard(), 100), 100);
-}
-
-fn exhaust_some(arena: &Arena, most: usize) -> usize {
-    (0..most).take_while(|_| arena.try_alloc(1u64).is_ok()).count()
-}
-
-#[test]
 fn refused_growth_leaves_vectors_unchanged() {
     let arena = Options::new().budget(4000).create().unwrap();
     let mut outer = ArenaVec::<u8, &Arena>::new_in(&arena);

@@ -6,168 +6,30 @@
 #![cfg(feature = "full")]
 #![allow(unsafe_op_in_unsafe_fn)]
 
-#[path = "common/pages.rs"]
+#[path = "../common/pages.rs"]
 mod pages;
-#[path = "common/pattern.rs"]
+#[path = "../common/pattern.rs"]
 mod pattern;
-#[path = "common/strict.rs"]
+#[path = "../common/strict.rs"]
 mod strict;
+
+mod calls;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::path::Path;
-use std::ptr::{self, NonNull};
+use std::ptr;
 use std::sync::OnceLock;
 
+use calls::*;
 use pages::Pages;
 use serde_json::Value;
-use toft::abi::{self, Head, Mark, Ops, Range};
+use toft::abi::{self, Mark, Range};
 use toft::Scope;
 
 /// A change of the number of vectors must change this line, so that a missing vector is noticed.
 const VECTORS: usize = 253 + 69;
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum How {
-    Inline,
-    Table,
-    Quiet,
-}
-
-/// Values that no provider supports.
-const NO_POLICY: u32 = 99;
-const NO_SETTING: u32 = 99;
-
-// ---- calls, by the inline paths or by the table ----
-
-#[derive(Clone, Copy)]
-struct Calls {
-    head: NonNull<Head>,
-    how: How,
-}
-
-fn or_null(p: Option<NonNull<u8>>) -> *mut u8 {
-    p.map_or(ptr::null_mut(), NonNull::as_ptr)
-}
-
-impl Calls {
-    fn at(&self) -> *mut Head {
-        self.head.as_ptr()
-    }
-
-    fn table(&self) -> &'static Ops {
-        // SAFETY: the arena is alive; its table is static.
-        unsafe { &*(*self.at()).ops.get() }
-    }
-
-    /// Whether the inline paths accept the request: they require a valid layout.
-    fn is_layout(&self, n: usize, align: usize) -> bool {
-        self.how != How::Table && std::alloc::Layout::from_size_align(n, align).is_ok()
-    }
-
-    fn alloc(&self, n: usize, align: usize, zero: bool) -> *mut u8 {
-        // SAFETY: a live arena of this thread.
-        unsafe {
-            if zero || !(self.is_layout(n, align) || (self.how != How::Table && align == 8)) {
-                (self.table().alloc)(self.at(), n, align, if zero { abi::ZERO } else { 0 }, 0).cast()
-            } else if align == 8 {
-                or_null(abi::alloc(self.head, n))
-            } else {
-                or_null(abi::alloc_aligned(self.head, n, align))
-            }
-        }
-    }
-
-    fn resize(&self, p: *mut u8, old: usize, n: usize, align: usize, flags: u32) -> *mut u8 {
-        // SAFETY: a live arena; p is its allocation, or null with size 0.
-        unsafe {
-            if flags != 0 || !self.is_layout(n, align) {
-                (self.table().resize)(self.at(), p.cast(), old, n, align, flags, 0).cast()
-            } else {
-                or_null(abi::resize(self.head, p, old, n, align))
-            }
-        }
-    }
-
-    fn free(&self, p: *mut u8, n: usize) {
-        // SAFETY: a live arena; p is its allocation, and not used any more.
-        unsafe {
-            if self.how != How::Table {
-                abi::free(self.head, p, n);
-            } else if let Some(free) = self.table().free {
-                free(self.at(), p.cast(), n);
-            }
-        }
-    }
-
-    fn mark(&self) -> Mark {
-        // SAFETY: a live arena.
-        unsafe { abi::mark(self.head) }
-    }
-
-    fn rewind(&self, mark: Mark) -> c_int {
-        // SAFETY: a live arena; allocations after the mark are not used any more.
-        unsafe {
-            if self.how == How::Table {
-                (self.table().rewind)(self.at(), mark.cursor, mark.epoch)
-            } else {
-                abi::rewind(self.head, mark)
-            }
-        }
-    }
-
-    fn reset(&self, policy: u32, keep: usize) -> c_int {
-        // SAFETY: a live arena; none of its allocations are used any more.
-        unsafe { (self.table().reset)(self.at(), policy, keep) }
-    }
-
-    fn claim(&self, range: &mut Range, n: usize, align: usize) -> *mut u8 {
-        // SAFETY: a live arena; the range is of its claims or zeroed.
-        unsafe { (self.table().claim)(self.at(), range, n, align).cast() }
-    }
-
-    fn give(&self, range: &mut Range) -> c_int {
-        // SAFETY: a live arena.
-        unsafe { (self.table().give)(self.at(), range) }
-    }
-
-    fn set(&self, what: u32, value: u64) -> c_int {
-        // SAFETY: a live arena.
-        unsafe { (self.table().set)(self.at(), what, value, ptr::null(), 0) }
-    }
-
-    fn contains(&self, p: *const u8) -> bool {
-        // SAFETY: a live arena.
-        unsafe { (self.table().contains)(self.at(), p.cast()) == 1 }
-    }
-}
-
-// ---- cleanups ----
-
-/// The argument of a cleanup.
-struct Cleaner {
-    id: String,
-    calls: Calls,
-    ran: *const RefCell<Vec<String>>,
-}
-
-unsafe extern "C" fn on_cleanup(arg: *mut c_void) {
-    let cleaner = &*arg.cast::<Cleaner>();
-    let (c, table) = (&cleaner.calls, cleaner.calls.table());
-    let mut range = Range::EMPTY;
-    let closed = c.alloc(8, 8, false).is_null()
-        && c.rewind(c.mark()) == abi::EBUSY
-        && c.reset(abi::KEEP_RECENT, 0) == abi::EBUSY
-        && c.reset(NO_POLICY, 0) == abi::EARG
-        && (table.cleanup)(c.at(), Some(on_cleanup), arg).is_null()
-        && c.claim(&mut range, 0, 8).is_null()
-        && c.set(abi::SET_BUDGET, 0) == abi::EBUSY
-        && c.set(NO_SETTING, 0) == abi::ENOSYS;
-    (table.trim)(c.at(), 0);
-    (table.release)(c.at()); // ignored
-    (*cleaner.ran).borrow_mut().push(if closed { cleaner.id.clone() } else { format!("{}, open", cleaner.id) });
-}
 
 // ---- contents of live allocations must not change ----
 
