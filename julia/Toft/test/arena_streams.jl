@@ -17,6 +17,16 @@ function disjoint(pieces)
     all(i -> spans[i][2] <= spans[i+1][1], 1:length(spans)-1)
 end
 
+# What is wrong with the pieces, or "".
+function fault_of(a, live, dead)
+    disjoint(live) || return "two allocations overlap"
+    all(intact, live) || return "an allocation was overwritten"
+    all(x -> x.array === nothing || isvalid(x.array), live) || return "a live array is refused"
+    any(x -> x.array !== nothing && isvalid(x.array), dead) && return "a dead array is accepted"
+    stats(a).live >= sum(Int[x.n for x in live]) || return "the live bytes are too few"
+    return ""
+end
+
 function stream(seed, steps; options...)
     rng = MersenneTwister(seed)
     live, dead, marks, ran, expected = Piece[], Piece[], Tuple{Toft.Mark,Int,Int}[], Ref(0), Int[]
@@ -78,11 +88,8 @@ function stream(seed, steps; options...)
                 e isa OutOfMemoryError && haskey(options, :budget) || rethrow()
             end
             step % 50 == 0 || continue
-            disjoint(live) || return "two allocations overlap at step $step"
-            all(intact, live) || return "an allocation was overwritten by step $step"
-            all(x -> x.array === nothing || isvalid(x.array), live) || return "a live array is refused at step $step"
-            any(x -> x.array !== nothing && isvalid(x.array), dead) && return "a dead array is accepted at step $step"
-            stats(a).live >= sum(Int[x.n for x in live]) || return "the live bytes are too few at step $step"
+            fault = fault_of(a, live, dead)
+            isempty(fault) || return "$fault at step $step"
             length(dead) > 5000 && empty!(dead)
         end
         return ""
