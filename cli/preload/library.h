@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -33,10 +34,11 @@
 
 enum {
   PAGE = 4096,
-  SITES_MAX = 1 << 20, /* 64 MiB of address space; pages in use only take memory */
+  SITES_BITS = 20, /* at most 2^20 sites and frames: 96 MiB of address space; pages in use only take memory */
+  SITES_BITS_MIN = 10,
+  SPARE = 4096, /* sites and frames that are left to a program that limits its memory later */
+  LIMIT_SHARE = 16, /* the library takes this part of memory that is limited */
   TABLE_BITS = 12,     /* of the first table of sites; it grows, so that it stays in the caches */
-  NODES = 1 << 21,
-  NODES_MAX = NODES / 2,
   FRAMES_MAX = 400,
   OWN_STACK = 256 << 10,
   SANDBOX_TABLE_BITS = 17,
@@ -79,10 +81,10 @@ static struct {
   char provider[PAGE]; /* the library that malloc is from */
   site *sites;         /* from number 1 */
   site_table *table;
-  uint32_t site_count, entered;
+  uint32_t site_count, entered, site_end; /* end: the first number for which there is no memory */
   node_link *nodes;
   uint32_t *node_table; /* numbers of nodes by hash */
-  uint32_t node_count;
+  uint32_t node_count, node_end, node_mask;
 } S;
 
 static __thread struct {
@@ -101,6 +103,17 @@ static inline uint64_t ticks(void) {
 #else
   return 0;
 #endif
+}
+
+/* The least limit of the process's memory; SIZE_MAX: there is none. */
+static size_t memory_limit(void) {
+  size_t least = SIZE_MAX;
+  const int resources[] = {RLIMIT_AS, RLIMIT_DATA};
+  for (int i = 0; i < 2; i++) {
+    struct rlimit r;
+    if (getrlimit(resources[i], &r) == 0 && r.rlim_cur != RLIM_INFINITY && r.rlim_cur < least) least = r.rlim_cur;
+  }
+  return least;
 }
 
 /* Memory of 0 bytes. A table is accessed at random: with large pages it has fewer page faults and TLB misses. */

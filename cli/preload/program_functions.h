@@ -71,6 +71,10 @@ static struct {
   void (*cfree)(void *), (*free_sized)(void *, size_t), (*free_aligned_sized)(void *, size_t, size_t);
   int (*prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long);
   long (*syscall)(long, long, long, long, long, long, long);
+  int (*setrlimit)(int, const struct rlimit *), (*setrlimit64)(int, const struct rlimit64 *);
+  int (*prlimit)(pid_t, int, const struct rlimit *, struct rlimit *);
+  int (*prlimit64)(pid_t, int, const struct rlimit64 *, struct rlimit64 *);
+  int (*mlockall)(int);
   operator_function *operators[OPERATORS];
   int has_operators; /* malloc's library has the operators too: they do not call malloc */
   int resolved;
@@ -103,6 +107,11 @@ static NOINLINE int resolve(void) {
   find_next(&N.pvalloc, "pvalloc");
   find_next(&N.prctl, "prctl");
   find_next(&N.syscall, "syscall");
+  find_next(&N.setrlimit, "setrlimit");
+  find_next(&N.setrlimit64, "setrlimit64");
+  find_next(&N.prlimit, "prlimit");
+  find_next(&N.prlimit64, "prlimit64");
+  find_next(&N.mlockall, "mlockall");
   if (is_malloc_ours()) {
     find_next(&N.cfree, "cfree");
     find_next(&N.free_sized, "free_sized");

@@ -56,7 +56,7 @@ static int has_chain(const node_link *n, const unwinding *u) {
 static uint32_t known_node(uint64_t ip, uint64_t cfa, const unwinding *u) {
   uint32_t i = node_hash(ip, cfa), id;
   if (!READS_STACK) return 0;
-  for (; (id = S.node_table[i & (NODES - 1)]) != 0; i++)
+  for (; (id = S.node_table[i & S.node_mask]) != 0; i++)
     if (S.nodes[id].ip == ip && S.nodes[id].cfa == cfa && has_chain(&S.nodes[id], u)) return id;
   return 0;
 }
@@ -91,15 +91,15 @@ static uint32_t add_nodes(const unwinding *u, uint32_t *ids) {
   uint32_t parent = u->known;
   for (unsigned k = u->count; k-- > 0;) {
     uint32_t id = S.node_count + 1, i = node_hash(u->frame[k].ip, u->frame[k].cfa);
-    if (id > NODES_MAX) return 0;
+    if (id >= S.node_end) return 0;
     S.node_count = id;
     S.nodes[id].ip = u->frame[k].ip;
     S.nodes[id].cfa = u->frame[k].cfa;
     S.nodes[id].parent = parent;
     unsigned same = 0;
-    for (uint32_t other; (other = S.node_table[i & (NODES - 1)]) != 0; i++)
+    for (uint32_t other; (other = S.node_table[i & S.node_mask]) != 0; i++)
       same += S.nodes[other].ip == u->frame[k].ip && S.nodes[other].cfa == u->frame[k].cfa;
-    if (same < SAME_MAX) STORE(&S.node_table[i & (NODES - 1)], id);
+    if (same < SAME_MAX) STORE(&S.node_table[i & S.node_mask], id);
     ids[k] = parent = id;
   }
   return parent;
@@ -189,7 +189,7 @@ static void enter_site(void *arg) {
   call_site *c = (call_site *)arg;
   int same;
   c->id = lookup(S.table, c->key, &same);
-  if (c->id != 0 || S.site_count + 1 >= SITES_MAX) return;
+  if (c->id != 0 || S.site_count + 1 >= S.site_end) return;
   c->id = ++S.site_count;
   fill_site(c->id, c->key, c->ra, c->sp, same < VARIANTS ? CALLERS : 1);
   if (S.entered++ > S.table->mask / 2 && !S.sandbox) grow_table(64 - S.table->shift + 1);
@@ -215,16 +215,45 @@ static ALWAYS_INLINE uint32_t site_of(const void *ra, const void *sp) {
   return i;
 }
 
+static int new_node_table(size_t size) {
+  uint32_t *t = (uint32_t *)reserve_memory(size * sizeof *t, 1);
+  if (t == NULL) return 0;
+  S.node_table = t;
+  S.node_mask = (uint32_t)size - 1;
+  return 1;
+}
+
 /* Reserves the memory of the tables, and the library's own stack. 0: there is none. */
 static int prepare_sites(void) {
-  S.sites = (site *)reserve_memory(SITES_MAX * sizeof *S.sites, 0);
+  unsigned bits = SITES_BITS;
+  size_t each = sizeof *S.sites + sizeof *S.nodes + 2 * sizeof *S.node_table, share = memory_limit() / LIMIT_SHARE;
+  while (bits > SITES_BITS_MIN && each << bits > share) bits--;
+  S.site_end = S.node_end = (uint32_t)1 << bits;
+  S.sites = (site *)reserve_memory(S.site_end * sizeof *S.sites, 0);
   S.table = new_table(TABLE_BITS);
-  S.nodes = (node_link *)reserve_memory((NODES_MAX + 1) * sizeof *S.nodes, 0);
-  S.node_table = (uint32_t *)reserve_memory(NODES * sizeof *S.node_table, 1);
+  S.nodes = (node_link *)reserve_memory(S.node_end * sizeof *S.nodes, 0);
   char *stack = (char *)reserve_memory(OWN_STACK, 0);
-  if (S.sites == NULL || S.table == NULL || S.nodes == NULL || S.node_table == NULL || stack == NULL) return 0;
+  if (S.sites == NULL || S.table == NULL || S.nodes == NULL || stack == NULL || !new_node_table((size_t)2 << bits))
+    return 0;
   S.stack_top = stack + OWN_STACK;
   return mprotect(stack, PAGE, PROT_NONE) == 0;
+}
+
+/* Returns the end of a table but for SPARE elements. The number of those that are left. */
+static uint32_t cut(void *table, size_t each, uint32_t used, uint32_t end) {
+  size_t kept = (each * (used + SPARE) + PAGE - 1) & -(size_t)PAGE, all = each * end;
+  if (kept >= all || munmap((char *)table + kept, all - kept) != 0) return end;
+  return (uint32_t)(kept / each);
+}
+
+/* Returns what is unused. Frames that are known are entered once more. */
+static void cut_sites(void) {
+  S.site_end = cut(S.sites, sizeof *S.sites, S.site_count, S.site_end);
+  S.node_end = cut(S.nodes, sizeof *S.nodes, S.node_count, S.node_end);
+  uint32_t *before = S.node_table;
+  size_t all = (size_t)S.node_mask + 1, size = all;
+  while (size / 4 >= S.node_end) size /= 2;
+  if (size < all && new_node_table(size)) munmap(before, all * sizeof *before);
 }
 
 #endif

@@ -18,6 +18,7 @@
  * system calls by seccomp the recorder makes none: it writes into segments that it has mapped before. What is lost is
  * counted in the header. */
 #include "../preload/family.h"
+#include "../preload/limits.h"
 #include "../preload/sandbox.h"
 #include "file.h"
 
@@ -147,6 +148,8 @@ static void enter_sandbox(void *arg) {
     count = here < allowed ? allowed - here : 0;
     R.reserve_reason = RECORDING_FILE_SIZE;
   }
+  uint64_t share = memory_limit() / LIMIT_SHARE / RECORDING_SEGMENT;
+  if (count > share) count = share;
   R.reserve = count > 0 ? map_segments(count) : NULL;
   R.reserve_end = R.reserve != NULL ? R.reserve + count * RECORDING_SEGMENT : NULL;
   if (64 - S.table->shift < SANDBOX_TABLE_BITS) grow_table(SANDBOX_TABLE_BITS);
@@ -154,6 +157,11 @@ static void enter_sandbox(void *arg) {
 }
 
 /* ---- the process ---- */
+
+static void return_memory(void *arg) {
+  (void)arg;
+  cut_sites();
+}
 
 /* In the child of a fork. Mapped segments belong to the parent's file. */
 static void after_fork(void) {
@@ -173,7 +181,7 @@ static void after_fork(void) {
     R.file.fd = -1;
     /* The numbers of sites and frames are those of the parent's file. */
     memset(S.table->number, 0, sizeof(uint32_t) * ((size_t)S.table->mask + 1));
-    (void)madvise(S.node_table, NODES * sizeof *S.node_table, MADV_DONTNEED);
+    (void)madvise(S.node_table, ((size_t)S.node_mask + 1) * sizeof *S.node_table, MADV_DONTNEED);
   }
   R.header = NULL;
   S.site_count = S.entered = S.node_count = R.threads = 0;

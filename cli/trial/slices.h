@@ -12,6 +12,7 @@ enum { SLICES = 512, SMALL_PAGES = 2 << 20 };
 enum slice_state { UNUSED, IN_USE, LEFT };
 
 typedef struct slice {
+  toft_region *region;
   toft_arena *arena;
   int64_t live; /* objects, without those that the owner counts */
   int state;
@@ -26,8 +27,9 @@ static struct {
 } A;
 
 /* Slices are inaccessible before their use, so that the system provides no page of them to a program that locks its
- * memory. 0: the address space is limited. */
+ * memory. 0: the address space is limited, or the program's memory is. */
 static int reserve_slices(void) {
+  if (memory_limit() != SIZE_MAX) return 0;
   for (unsigned bits = 39; bits >= 36; bits -= 3) {
     void *p = mmap(NULL, (size_t)1 << bits, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) continue;
@@ -47,8 +49,8 @@ static int make_arena(slice *s, size_t i) {
   options.memory = (void *)(A.start + (i << A.shift));
   if (mprotect(options.memory, options.max, PROT_READ | PROT_WRITE) != 0) return 0;
   (void)madvise((char *)options.memory + SMALL_PAGES, options.max - SMALL_PAGES, MADV_HUGEPAGE);
-  toft_region *region = toft_region_create(&options);
-  s->arena = region != NULL ? toft_region_arena(region) : NULL;
+  s->region = toft_region_create(&options);
+  s->arena = s->region != NULL ? toft_region_arena(s->region) : NULL;
   return s->arena != NULL;
 }
 
@@ -64,6 +66,22 @@ static slice *find_slice(void) {
     return s;
   }
   return NULL;
+}
+
+/* No slice is taken into use any more. Returns the memory behind the last one's objects. */
+static void cut_slices(void) {
+  size_t used = 0, size = A.size;
+  STORE(&A.is_full, 1);
+  while (used < SLICES && A.slice[used].arena != NULL) used++;
+  if (used > 0 && A.slice[used - 1].region != NULL) {
+    toft_region *r = A.slice[used - 1].region;
+    size_t kept = toft_round((size_t)(r->high - r->base), TOFT_BLOCK_MIN);
+    if (kept < r->control->max) r->control->max = kept;
+    used = ((used - 1) << A.shift) + r->control->max;
+  }
+  if (used >= size) return;
+  STORE(&A.size, used);
+  munmap((char *)A.start + used, size - used);
 }
 
 static void leave_slice(slice *s, int64_t live) {

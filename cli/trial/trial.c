@@ -36,6 +36,7 @@ static int align_block(void **, size_t, size_t);
 #undef posix_memalign
 
 #include "../preload/family.h"
+#include "../preload/limits.h"
 #include "../preload/sandbox.h"
 #include "modules.h"
 #include "slices.h"
@@ -319,14 +320,6 @@ size_t malloc_usable_size(void *p) {
   return F.usable_size(p);
 }
 
-/* The pages of later slices would be locked too. */
-int mlockall(int flags) {
-  static int (*next)(int);
-  STORE(&A.is_full, 1);
-  if (next == NULL) find_next(&next, "mlockall");
-  return next != NULL ? next(flags) : -1;
-}
-
 /* ---- the process ---- */
 
 static int is_active(void) { return LOAD(&F.file) != NULL; }
@@ -336,6 +329,12 @@ static void enter_sandbox(void *arg) {
   read_modules();
   if (64 - S.table->shift < SANDBOX_TABLE_BITS) grow_table(SANDBOX_TABLE_BITS);
   STORE(&S.sandbox, 1);
+}
+
+static void return_memory(void *arg) {
+  (void)arg;
+  cut_slices();
+  cut_sites();
 }
 
 static void after_fork(void) {
