@@ -104,7 +104,7 @@ void *memalign(size_t align, size_t size) {
 
 void *aligned_alloc(size_t align, size_t size) {
   if (!is_resolved()) return NULL;
-  void *p = take(size, align, HERE);
+  void *p = align != 0 ? take(size, align, HERE) : NULL;
   if (p != NULL) return p;
   p = QUIETLY(N.aligned_alloc(align, size));
   if (p != NULL) took(p, size, 0, HERE);
@@ -132,7 +132,7 @@ void *valloc(size_t size) {
 
 void *pvalloc(size_t size) {
   if (!is_resolved()) return NULL;
-  void *p = take(size, PAGE, HERE);
+  void *p = size <= PTRDIFF_MAX ? take((size + PAGE - 1) & -(size_t)PAGE, PAGE, HERE) : NULL; /* whole pages */
   if (p != NULL) return p;
   p = QUIETLY(N.pvalloc(size));
   if (p != NULL) took(p, size, 0, HERE);
