@@ -36,14 +36,28 @@ static int libc_posix_memalign(void **result, size_t align, size_t size) {
 
 static toft_malloc objects; /* all bytes 0: toft_malloc_init was not called */
 static int initialised, taken;
+static __thread int forking __attribute__((tls_model("initial-exec"))); /* the thread holds the lock */
+
+/* Other handlers of the thread may allocate until after_fork. They are registered later as a rule, so that before_fork is
+ * the last one: it does not hold the lock while another handler waits for a thread that allocates. */
+static void before_fork(void) {
+  while (__atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE)) sched_yield();
+  forking = 1;
+}
+
+static void after_fork(void) {
+  forking = 0;
+  __atomic_store_n(&taken, 0, __ATOMIC_RELEASE);
+}
 
 static inline int lock(void) {
-  int threads = !__libc_single_threaded;
+  int threads = !__libc_single_threaded && !forking;
   if (threads)
     while (__atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE)) sched_yield();
   if (!initialised) {
-    toft_malloc_init(&objects, NULL);
     initialised = 1;
+    toft_malloc_init(&objects, NULL);
+    (void)pthread_atfork(before_fork, after_fork, after_fork);
   }
   return threads;
 }
@@ -53,14 +67,6 @@ static inline void *unlock(int threads, void *p) {
   if (p == NULL) errno = ENOMEM;
   return p;
 }
-
-static void before_fork(void) {
-  while (__atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE)) sched_yield();
-}
-
-static void after_fork(void) { __atomic_store_n(&taken, 0, __ATOMIC_RELEASE); }
-
-__attribute__((constructor)) static void begin(void) { pthread_atfork(before_fork, after_fork, after_fork); }
 
 void *malloc(size_t size) {
   int threads = lock();
@@ -108,7 +114,11 @@ void *reallocarray(void *p, size_t n, size_t size) {
   return NULL;
 }
 
+/* Other alignments than powers of two are rounded up, as glibc's. */
 void *memalign(size_t align, size_t size) {
+  size_t power = sizeof(void *);
+  while (power < align && power <= SIZE_MAX / 2) power *= 2;
+  align = power;
   int threads = lock();
   return unlock(threads, toft_malloc_aligned(&objects, align, size));
 }
@@ -119,7 +129,7 @@ void *valloc(size_t size) { return memalign((size_t)sysconf(_SC_PAGESIZE), size)
 
 void *pvalloc(size_t size) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
-  return memalign(page, (size + page - 1) & ~(page - 1));
+  return memalign(page, size <= PTRDIFF_MAX ? (size + page - 1) & ~(page - 1) : size);
 }
 
 int posix_memalign(void **result, size_t align, size_t size) {
