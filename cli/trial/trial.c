@@ -56,6 +56,7 @@ enum { HEADER = TOFT_HOOK_HEADER, BURST = 16 };
 static void *(*volatile hook_malloc)(void *, size_t) = toft_hook_malloc;
 static void (*volatile hook_free)(void *, void *) = toft_hook_free;
 #define NO_FRAME UINT64_MAX
+#define FREED (~(SIZE_MAX >> 1)) /* in the size of an object */
 
 static struct {
   trial_file *file;   /* NULL: nothing is routed */
@@ -246,11 +247,32 @@ static ALWAYS_INLINE slice *slice_of(const void *p) {
   return at < A.size ? &A.slice[at >> A.shift] : NULL;
 }
 
+static size_t size_of(const void *p) {
+  size_t size;
+  memcpy(&size, (const char *)p - HEADER, sizeof size);
+  return size;
+}
+
+/* An address at which no object is: the program's malloc ends the program, as it does without the library. glibc reads
+ * the word before the address, which is 0 then. */
+static ALWAYS_INLINE int is_object(void *p) {
+  if (((uintptr_t)p & (HEADER - 1)) == 0 && size_of(p) < FREED) return 1;
+  memset((char *)p - sizeof(size_t), 0, sizeof(size_t));
+  return 0;
+}
+
+static ALWAYS_INLINE void mark_freed(void *p) {
+  size_t size = size_of(p) | FREED;
+  memcpy((char *)p - HEADER, &size, sizeof size);
+}
+
 /* Another thread's object, one of an arena that was left, or one that is freed while a handler interrupts the library,
  * is counted only. */
 static NOINLINE int free_object(void *p, slice *s) {
+  if (UNLIKELY(!is_object(p))) return 0;
   if (s != O.slice || T.busy) {
     O.frees = 0;
+    mark_freed(p);
     __atomic_sub_fetch(&s->live, 1, __ATOMIC_RELEASE);
     return 1;
   }
@@ -261,6 +283,7 @@ static NOINLINE int free_object(void *p, slice *s) {
   }
   T.busy = 1;
   hook_free(O.arena, p);
+  mark_freed(p);
   if (++O.freed == O.made) O.frame = NO_FRAME;
   T.busy = 0;
   return 1;
@@ -273,12 +296,6 @@ static ALWAYS_INLINE int drop(void *p, const void *ra, const void *sp) {
   if (s != NULL) return free_object(p, s);
   O.frees = 0;
   return 0;
-}
-
-static size_t size_of(const void *p) {
-  size_t size;
-  memcpy(&size, (const char *)p - HEADER, sizeof size);
-  return size;
 }
 
 /* In place if it shrinks, or is the newest object and fits. */
@@ -309,7 +326,7 @@ static ALWAYS_INLINE void *resize(void *old, size_t size, const void *ra, const 
   if (!is_resolved() && N.realloc == NULL) return NULL;
   uint64_t frame = scope_of(ra, sp);
   slice *s = slice_of(old);
-  if (UNLIKELY(s != NULL)) return resize_object((unsigned char *)old, size, frame, s);
+  if (UNLIKELY(s != NULL) && is_object(old)) return resize_object((unsigned char *)old, size, frame, s);
   void *p = old == NULL && frame != 0 && A.size != 0 ? allocate(size, 0, frame) : NULL;
   return p != NULL ? p : N.realloc(old, size);
 }
