@@ -4,7 +4,7 @@
 #ifndef TOFT_TRIAL_SLICES_H
 #define TOFT_TRIAL_SLICES_H
 
-#include "../preload/library.h"
+#include "budget.h"
 
 enum { SLICES = 512, SMALL_PAGES = 2 << 20 };
 
@@ -22,7 +22,7 @@ static struct {
   uintptr_t start;
   size_t size; /* 0: no object is in the range */
   unsigned shift;
-  int is_full; /* no slice is taken into use any more */
+  size_t used, budget; /* the most bytes that the arenas have had, and that they may have */
   slice slice[SLICES];
 } A;
 
@@ -36,6 +36,7 @@ static int reserve_slices(void) {
     A.start = (uintptr_t)p;
     A.shift = bits - 9;
     A.size = (size_t)1 << bits;
+    A.budget = memory_budget();
     return 1;
   }
   return 0;
@@ -43,7 +44,7 @@ static int reserve_slices(void) {
 
 /* An arena in its slice, with large pages beyond the first ones, as blocks of 1 MiB have in other arenas. */
 static int make_arena(slice *s, size_t i) {
-  if (S.sandbox || LOAD(&A.is_full)) return 0;
+  if (S.sandbox || A.used >= A.budget) return 0;
   toft_region_options options = TOFT_REGION_OPTIONS;
   options.max = (size_t)1 << A.shift;
   options.memory = (void *)(A.start + (i << A.shift));
@@ -52,6 +53,16 @@ static int make_arena(slice *s, size_t i) {
   s->region = toft_region_create(&options);
   s->arena = s->region != NULL ? toft_region_arena(s->region) : NULL;
   return s->arena != NULL;
+}
+
+/* Memory of a slice. NULL: there is none, or its arena would grow beyond the budget of all. */
+static void *allocate_in(slice *s, size_t size) {
+  size_t before = (size_t)(s->region->high - s->region->base);
+  size_t left = A.budget > A.used ? (A.budget - A.used) / PAGE * PAGE : 0;
+  s->region->control->max = toft_min((size_t)1 << A.shift, before + left);
+  void *p = toft_hook_malloc(s->arena, size);
+  A.used += (size_t)(s->region->high - s->region->base) - before;
+  return p;
 }
 
 /* Behind the lock. NULL: all are in use. */
@@ -68,10 +79,10 @@ static slice *find_slice(void) {
   return NULL;
 }
 
-/* No slice is taken into use any more. Returns the memory behind the last one's objects. */
+/* No arena grows any more. Returns the memory behind the last one's objects. */
 static void cut_slices(void) {
   size_t used = 0, size = A.size;
-  STORE(&A.is_full, 1);
+  A.budget = 0;
   while (used < SLICES && A.slice[used].arena != NULL) used++;
   if (used > 0 && A.slice[used - 1].region != NULL) {
     toft_region *r = A.slice[used - 1].region;

@@ -73,7 +73,7 @@ static __thread struct {
   uint64_t added_made, added_freed;
   uint64_t frees, stamp; /* frees in the arena, one after another */
   int64_t traversal;
-  int is_full; /* the slice has no memory until its reset */
+  int is_full; /* there is no memory until the next call of the scope */
 } O __attribute__((tls_model("initial-exec"))) = {NO_FRAME, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0};
 
 /* ---- sites ---- */
@@ -177,7 +177,10 @@ static void measure_frees(void) {
 static void find_memory(void *arg) {
   request *r = (request *)arg;
   if (O.slice == NULL) {
-    if ((O.slice = find_slice()) == NULL) return;
+    if ((O.slice = find_slice()) == NULL) {
+      O.is_full = 1;
+      return;
+    }
     O.arena = O.slice->arena;
     (void)pthread_setspecific(F.key, &O);
     if (F.free_ticks == 0) measure_frees();
@@ -185,7 +188,7 @@ static void find_memory(void *arg) {
   add_counts();
   if (r->size > (size_t)1 << A.shift || r->align > PAGE) return;
   size_t more = r->align > HEADER ? r->align : 0;
-  unsigned char *p = (unsigned char *)toft_hook_malloc(O.arena, r->size + more);
+  unsigned char *p = (unsigned char *)allocate_in(O.slice, r->size + more);
   if (p != NULL && more != 0) {
     p += -(uintptr_t)p & (r->align - 1);
     memcpy(p - HEADER, &r->size, sizeof r->size);
