@@ -246,7 +246,7 @@ static uint32_t cut(void *table, size_t each, uint32_t used, uint32_t end) {
   return (uint32_t)(kept / each);
 }
 
-/* Returns what is unused. Frames that are known are entered once more. */
+/* Returns unused memory. Frames that are known are entered once more. */
 static void cut_sites(void) {
   S.site_end = cut(S.sites, sizeof *S.sites, S.site_count, S.site_end);
   S.node_end = cut(S.nodes, sizeof *S.nodes, S.node_count, S.node_end);

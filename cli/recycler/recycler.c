@@ -38,8 +38,8 @@ static toft_malloc objects; /* all bytes 0: toft_malloc_init was not called */
 static int initialised, taken;
 static __thread int forking __attribute__((tls_model("initial-exec"))); /* the thread holds the lock */
 
-/* Other handlers of the thread may allocate until after_fork. They are registered later as a rule, so that before_fork is
- * the last one: it does not hold the lock while another handler waits for a thread that allocates. */
+/* Other handlers of the thread may allocate until after_fork. They are registered later as a rule, so that before_fork
+ * is the last one: it does not hold the lock while another handler waits for a thread that allocates. */
 static void before_fork(void) {
   while (__atomic_exchange_n(&taken, 1, __ATOMIC_ACQUIRE)) sched_yield();
   forking = 1;

@@ -209,10 +209,12 @@ fn a_recycler_is_a_malloc() {
     let names = |advice: &Value| -> Vec<String> {
         advice["mallocs"].as_array().unwrap().iter().map(|m| m["name"].as_str().unwrap().to_owned()).collect()
     };
-    let (done, advice) = folder.advise_in_full(&["--seconds", "1"], &program, &[]);
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    assert!(names(&advice).iter().any(|n| n.starts_with("a recycler")), "{advice:#?}");
-    assert_ne!(scope(&advice, "document")["trial"], Value::Null);
+    for (arguments, seconds) in [(&[][..], "1"), (&["handlers"], "0")] {
+        let (done, advice) = folder.advise_in_full(&["--seconds", seconds], &program, arguments);
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        assert!(names(&advice).iter().any(|n| n.starts_with("a recycler")), "{advice:#?}");
+        assert_ne!(scope(&advice, "document")["trial"], Value::Null);
+    }
     let (_, advice) = folder.advise_in_full(&["--seconds", "1"], &program, &["thread"]);
     assert!(!names(&advice).iter().any(|n| n.starts_with("a recycler")), "{advice:#?}");
 }

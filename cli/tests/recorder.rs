@@ -254,8 +254,18 @@ fn hostile_programs_end_as_without_the_recorder() {
     let plugin = folder.compile("hostile.c", "hostile.so", &["-shared", "-fPIC", "-ldl", "-DLIBRARY"]);
     let linked = ["-ldl", "-Wl,--no-as-needed", plugin.to_str().unwrap()];
     folder.is_undisturbed(&folder.compile("hostile.c", "linked", &linked), &["locale"]);
-    for how in ["forks", "vforks", "closes", "stack", "jumps", "timer", "plugins", "chain", "threads"] {
+    for how in [
+        "forks", "vforks", "closes", "stack", "jumps", "timer", "plugins", "chain", "threads", "keeps", "later",
+        "crowd",
+    ] {
         folder.is_undisturbed(&program, &[how, plugin.to_str().unwrap()][..1 + usize::from(how == "plugins")]);
+    }
+    for how in ["twice", "newest", "resized", "within", "foreign"] {
+        let plain = Command::new(&program).args(["misuse", how]).output().unwrap();
+        let tried = folder.try_arenas(&program, &["misuse", how]).0;
+        let recorded = folder.record(&program, &["misuse", how]).0;
+        assert_eq!(plain.status.signal(), Some(libc::SIGABRT), "{how}");
+        assert_eq!((tried.status, recorded.status), (plain.status, plain.status), "{how}");
     }
     if Command::new(&program).arg("strict").output().unwrap().status.success() {
         folder.is_undisturbed(&program, &["strict"]);
@@ -270,6 +280,38 @@ fn hostile_programs_end_as_without_the_recorder() {
     std::fs::copy(&program, &grouped).unwrap();
     std::fs::set_permissions(&grouped, PermissionsExt::from_mode(0o2755)).unwrap();
     assert!(folder.error(&grouped, &["chain"]).contains("set-uid or set-gid"));
+}
+
+/// Memory that the program does not have is no reason for it to end: with a limit, and where a mapping of a library is refused.
+#[test]
+fn libraries_leave_memory_to_the_program() {
+    let folder = Folder::new();
+    let program = folder.compile("limits.c", "limits", &[]);
+    for how in ["address", "data", "exec"] {
+        folder.is_undisturbed(&program, &[how]);
+    }
+    if Command::new(&program).arg("group").output().unwrap().status.code() == Some(77) {
+        unavailable("control groups of memory", false);
+    } else {
+        folder.is_undisturbed(&program, &["group"]);
+    }
+    let (status, said) = folder.advise(&program, &["address"]);
+    assert!(status.success() && said.contains("limits its memory"), "{said}");
+    let refusals = folder.compile("refusals.c", "refusals.so", &["-shared", "-fPIC"]);
+    let calls = (1..16).flat_map(|n| [format!("once:{n}"), format!("from:{n}")]);
+    let sizes = (12..40).step_by(3).map(|bits| format!("above:{}", 1u64 << bits));
+    for refused in calls.chain(sizes) {
+        let run = |library: &str| {
+            let preloaded = format!("LD_PRELOAD={}:{}", refusals.display(), folder.0.path().join(library).display());
+            [format!("REFUSE={refused}"), preloaded, program.display().to_string(), "left".to_owned()]
+        };
+        let (trial, recorder) = (run("trial.so"), run("recorder.so"));
+        let done = [
+            folder.try_arenas(Path::new("env"), &trial.each_ref().map(String::as_str)).0,
+            folder.record(Path::new("env"), &recorder.each_ref().map(String::as_str)).0,
+        ];
+        assert!(done.iter().all(|d| d.status.success() && shown(d) == "ok\n"), "{refused}: {done:?}");
+    }
 }
 
 fn free_port() -> String {

@@ -194,6 +194,115 @@ static int locale(void) {
   return 1;
 }
 
+/* The C library keeps objects that it allocates in a call. */
+__attribute__((noinline)) static int keep(int i) {
+  char name[32], *text = NULL, *made = NULL, *line = NULL, *put = (char *)malloc(64);
+  size_t size = 0, room = 0;
+  snprintf(name, sizeof name, "NAME_%d", i);
+  FILE *to = open_memstream(&text, &size);
+  if (put == NULL || to == NULL || setenv(name, "value", 1) != 0 || asprintf(&made, "PUT_%d=%d", i, i) < 0) return 0;
+  for (int k = 0; k < 1000; k++) fprintf(to, "%d ", k);
+  fclose(to);
+  FILE *from = fmemopen(text, size, "r");
+  int same = size == 3890 && getline(&line, &room, from) == (ssize_t)size && strcmp(line, text) == 0;
+  fclose(from);
+  strcpy(put, made);
+  same &= putenv(put) == 0;
+  free(text);
+  free(made);
+  free(line);
+  return same;
+}
+
+static int keeps(void) {
+  char name[32], value[32];
+  for (int i = 0; i < 100; i++)
+    if (!keep(i)) return 0;
+  for (int i = 0; i < 100; i++) {
+    snprintf(name, sizeof name, "PUT_%d", i);
+    snprintf(value, sizeof value, "%d", i);
+    if (getenv(name) == NULL || strcmp(getenv(name), value) != 0) return 0;
+  }
+  return 1;
+}
+
+/* Objects that handlers, a child and the end of the process free. A call that is left by a jump allocates them. */
+enum { LATER = 20 };
+static char *later[LATER];
+
+static int free_half(int from) {
+  for (int i = from; i < LATER; i += 2) {
+    if (later[i][29] != (char)i) return 0;
+    free(later[i]);
+    later[i] = NULL;
+  }
+  return 1;
+}
+
+static void frees(int number) {
+  (void)number;
+  caught += free_half(0);
+}
+
+static void frees_at_end(void) {
+  if (!free_half(1)) _exit(9);
+}
+
+__attribute__((noinline)) static void allocate_and_leave(void) {
+  for (int i = 0; i < LATER; i++) {
+    later[i] = (char *)malloc(30);
+    memset(later[i], i, 30);
+  }
+  siglongjmp(leave, 1);
+}
+
+static int frees_later(void) {
+  atexit(frees_at_end);
+  signal(SIGUSR1, frees);
+  for (volatile int i = 0; i < 100; i++) {
+    if (i > 0 && !free_half(1)) return 0;
+    if (sigsetjmp(leave, 0) == 0) allocate_and_leave();
+    raise(SIGUSR1);
+  }
+  pid_t child = fork();
+  if (child == 0) exit(0);
+  return ended_well(child) && caught == 100;
+}
+
+static pthread_barrier_t all_run;
+static void *at_once(void *arg) {
+  pthread_barrier_wait(&all_run);
+  work(20);
+  return arg;
+}
+
+/* 50 threads with the least stacks. */
+static int crowd(void) {
+  pthread_t thread[50];
+  pthread_attr_t small;
+  pthread_attr_init(&small);
+  pthread_attr_setstacksize(&small, 16384);
+  pthread_barrier_init(&all_run, NULL, 50);
+  for (int i = 0; i < 50; i++)
+    if (pthread_create(&thread[i], &small, at_once, NULL) != 0) return 0;
+  for (int i = 0; i < 50; i++) pthread_join(thread[i], NULL);
+  return 1;
+}
+
+/* The C library ends a program that frees a wrong address. */
+static int misuse(const char *how) {
+  char *volatile p[8];
+  char *volatile object = NULL; /* volatile: the compiler warns otherwise */
+  for (int i = 0; i < 8; i++) p[i] = (char *)malloc(40);
+  if (strcmp(how, "twice") == 0 || strcmp(how, "resized") == 0) free(p[3]);
+  if (strcmp(how, "twice") == 0) free(p[3]);
+  if (strcmp(how, "resized") == 0) object = (char *)realloc(p[3], 1000);
+  if (strcmp(how, "newest") == 0) free(p[7]), free(p[7]);
+  if (strcmp(how, "within") == 0) object = p[3] + 1, free(object);
+  if (strcmp(how, "foreign") == 0) object = (char *)p + 16, free(object);
+  return object == NULL;
+}
+
 void allocate_in_plugin(void) { work(20); }
 
 #ifdef LIBRARY /* the first allocation of the process, while the C library's lock of the locale is held */
@@ -214,6 +323,10 @@ int main(int argc, char **argv) {
   if (strcmp(how, "chain") == 0) done = chain(argv);
   if (strcmp(how, "threads") == 0) done = threads();
   if (strcmp(how, "locale") == 0) done = locale();
+  if (strcmp(how, "keeps") == 0) done = keeps();
+  if (strcmp(how, "later") == 0) done = frees_later();
+  if (strcmp(how, "crowd") == 0) done = crowd();
+  if (strcmp(how, "misuse") == 0) done = misuse(argv[2]);
   if (strcmp(how, "limits") == 0) done = limits();
   puts(done ? "ok" : "failed");
   return !done;

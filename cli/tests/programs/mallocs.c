@@ -1,4 +1,5 @@
 /* Checks malloc and its relatives, then builds lists that end by a traversal. "thread": a second thread allocates too.
+ * "handlers": handlers of fork allocate, while another thread waits.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <errno.h>
 #include <malloc.h>
@@ -52,6 +53,13 @@ static void relatives(void) {
   p = memalign(64, 100);
   CHECK(aligned(p, 64));
   free(p);
+  p = memalign(48, 100); /* rounded up */
+  CHECK(aligned(p, 64));
+  free(p);
+  p = pvalloc(100);
+  CHECK(aligned(p, 4096) && malloc_usable_size(p) >= 4096);
+  free(p);
+  CHECK(pvalloc(huge * 2) == NULL);
   p = valloc(100);
   CHECK(aligned(p, 4096));
   free(p);
@@ -95,10 +103,25 @@ static void *allocate(void *arg) {
   return arg;
 }
 
+/* Before the constructors of libraries register theirs. */
+static void allocate_little(void) { (void)allocate(NULL); }
+static void register_handlers(int argc, char **argv, char **environment) {
+  (void)environment;
+  if (argc > 1 && strcmp(argv[1], "handlers") == 0) pthread_atfork(allocate_little, allocate_little, allocate_little);
+}
+__attribute__((section(".preinit_array"), used)) static void (*at_start)(int, char **, char **) = register_handlers;
+
+static void *wait_for_end(void *arg) {
+  pause();
+  return arg;
+}
+
 int main(int argc, char **argv) {
   pthread_t thread;
   int status = 0;
   relatives();
+  alarm(60); /* in place of a fork that does not return */
+  if (argc > 1 && strcmp(argv[1], "handlers") == 0) CHECK(pthread_create(&thread, NULL, wait_for_end, NULL) == 0);
   pid_t child = fork();
   if (child == 0) {
     relatives();
