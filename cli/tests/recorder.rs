@@ -296,7 +296,7 @@ fn libraries_leave_memory_to_the_program() {
         folder.is_undisturbed(&program, &["group"]);
     }
     let (status, said) = folder.advise(&program, &["address"]);
-    assert!(status.success() && said.contains("limits its memory"), "{said}");
+    assert!(status.success() && said.contains("limits or locks its memory"), "{said}");
     let refusals = folder.compile("refusals.c", "refusals.so", &["-shared", "-fPIC"]);
     let calls = (1..16).flat_map(|n| [format!("once:{n}"), format!("from:{n}")]);
     let sizes = (12..40).step_by(3).map(|bits| format!("above:{}", 1u64 << bits));

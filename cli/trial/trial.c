@@ -353,6 +353,7 @@ static void enter_sandbox(void *arg) {
 
 static void return_memory(void *arg) {
   (void)arg;
+  add_up(&F.file->refused, 1);
   cut_slices();
   cut_sites();
 }

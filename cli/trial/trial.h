@@ -29,7 +29,7 @@ typedef struct trial_file {
   uint64_t burst_ticks;       /* 16 frees that take longer do something else too */
   uint64_t routed, freed;     /* objects in the arena */
   uint64_t instances, left;   /* calls of the scope; those after which an object was alive */
-  uint64_t refused;           /* objects for which no arena had memory */
+  uint64_t refused;           /* objects for which no arena had memory, and limits of the program's memory */
   int64_t traversal_ticks;    /* time of frees in the arena, one after another */
   char executable[4096 - 72]; /* others are not tried; "": all are */
   uint64_t hash[];

@@ -302,13 +302,6 @@ impl Comparison<'_> {
 
 /// Why a run's time is not that of the scope's objects in an arena.
 fn flaw(captured: u64, counts: &Counts) -> Option<String> {
-    if counts.routed * 2 < captured {
-        let shown = percent(counts.routed as f64, captured as f64);
-        return Some(format!(
-            "{shown:.0} % of its objects were in arenas. The program takes other paths in each run, limits its memory, or hides \
-             the file of the trial from its processes"
-        ));
-    }
     if counts.left * 20 > counts.instances && counts.instances > 1 {
         let shown = percent(counts.left as f64, counts.instances as f64);
         return Some(format!(
@@ -316,7 +309,17 @@ fn flaw(captured: u64, counts: &Counts) -> Option<String> {
              that live longer need a way of their own"
         ));
     }
-    None
+    if counts.routed * 2 >= captured {
+        return None;
+    }
+    let shown = percent(counts.routed as f64, captured as f64);
+    let why = if counts.refused > 0 {
+        "The others had no memory: the program limits or locks its memory, restricts its system calls, or needs arenas of more \
+         than a quarter of the machine's memory"
+    } else {
+        "The program takes other paths in each run, or hides the file of the trial from its processes"
+    };
+    Some(format!("{shown:.0} % of its objects were in arenas. {why}"))
 }
 
 /// The result of a scope's trial. `None`: it was not measured, for that reason.
