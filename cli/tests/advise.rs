@@ -177,7 +177,13 @@ fn objects_that_live_longer_stay_valid() {
     assert!(why(&advice, "keep_one").contains("an object was alive after 100 % of the calls"), "{advice:#?}");
     for how in ["threads", "fork"] {
         let advice = folder.advice(&["--seconds", "3"], &program, &[how]);
-        assert_ne!(scope(&advice, "take_over")["trial"], Value::Null, "{how}: {advice:#?}");
+        // Which scopes are tried is a question of times where there are more than three.
+        let scopes = advice["scopes"].as_array().unwrap();
+        assert!(scopes.iter().any(|s| s["trial"] != Value::Null), "{how}: {advice:#?}");
+        assert!(
+            !scopes.iter().any(|s| s["reason"].as_str().unwrap().contains("the program ends")),
+            "{how}: {advice:#?}"
+        );
     }
     let advice = folder.advice(&["--seconds", "3"], &program, &["relatives"]);
     let relatives = scope(&advice, "relatives");
