@@ -74,8 +74,8 @@ def rows(bench):
 
 def marks(t):
     """(target, measured value, whether it was met)"""
-    kinds = {"list": ("model",), "stack": ("model",), "queue": ("model",), "set": ("model", "base"),
-             "dict": ("model", "base")}
+    kinds = {"list": ("original",), "stack": ("original",), "queue": ("original",), "set": ("original", "base"),
+             "dict": ("original", "base")}
     for kind, families in kinds.items():
         for which in ("best", "default"):
             lost, met, cases = [], True, [case for case in t.cases if case.split()[0] == kind]
@@ -85,7 +85,7 @@ def marks(t):
                 if value > 1.03 * best:
                     lost.append("%s (%s, %s)" % (case, rival, "%.2f" % (value / best)))
             if cases:
-                what = "the model%s" % (" and the language's own" if "base" in families else "")
+                what = "Allocators.jl%s" % (" and the language's own" if "base" in families else "")
                 yield ("%s, %s: ahead of %s in every row (3 %%)" % (
                     kind, "our best" if which == "best" else "by default", what),
                        "lost %d of %d%s" % (len(lost), len(cases), ": " + ", ".join(lost) if lost else ""), not lost)

@@ -1,7 +1,7 @@
 """W4: indexed pools, and lists, stacks, queues, ordered sets and dictionaries on them. Prints the results.
 
 A language is a module with LANGUAGE, DEFAULTS, BASE, compilers, build, rows and marks, as in_julia.py; its rows have
-contenders of ours (toft), models of the original (model), what the language itself has (BASE), floors, and others.
+contenders of ours (toft), Allocators.jl itself (original), what the language itself has (BASE), floors, and others.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -32,7 +32,7 @@ def rows(bench):
 # ---- tables ----
 
 # the kinds of rivals, and the widths of their columns
-SIDES = [("base", "of the language", 20), ("model", "model", 26), ("other", "others", 26)]
+SIDES = [("base", "of the language", 20), ("original", "Allocators.jl", 26), ("other", "others", 26)]
 
 
 class Table:
@@ -44,7 +44,7 @@ class Table:
 
     def family(self, who):
         first = who.split()[0]
-        return first if first in ("toft", "model", "floor") else "base" if who in self.language.BASE else "other"
+        return first if first in ("toft", "original", "floor") else "base" if who in self.language.BASE else "other"
 
     def median(self, case, who):
         row = self.row.get((case, who))
@@ -56,7 +56,7 @@ class Table:
                     if self.family(who) in families and (case, who) in self.row), default=(None, None))
 
     def best_rival(self, case):
-        return self.best(case, "model", "base", "other")
+        return self.best(case, "original", "base", "other")
 
     def default(self, case):
         return ("toft " + self.language.DEFAULTS.get(case.split()[0], "")).strip()
@@ -202,7 +202,7 @@ def history(rows_):
     for t in tables_of(rows_):
         for case in t.cases:
             those = {t.default(case): t.median(case, t.default(case))} if (case, t.default(case)) in t.row else {}
-            for family in ("toft", "base", "model", "other", "floor"):
+            for family in ("toft", "base", "original", "other", "floor"):
                 value, who = t.best(case, family)
                 if who:
                     those[who] = value

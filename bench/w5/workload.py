@@ -21,10 +21,15 @@ import traces  # noqa: E402
 FLAGS = ("-std=c++17 -O2 -DNDEBUG -falign-functions=64 -falign-loops=64 "
          "-Wall -Wextra -Wconversion -Wshadow").split()
 
-OURS = ["toft", "floors", "model_arenamr", "standard", "mallocs"]
-BOOST = "boost"  # a rival with a library: omitted if it cannot be built
+OURS = ["toft", "floors", "standard", "mallocs"]
+# Rivals that are left out if they cannot be built: (flags, libraries, origin).
+RIVALS = {
+    "boost": ([], ["-lboost_container"], "Debian package libboost-container-dev"),
+    "arenamr": (["-isystem" + os.path.join(os.environ.get("ARENAMR", "ArenaMR"), "include")], [],
+                "a checkout of enverunal/ArenaMR, which ARENAMR names; it needs <memory_resource>"),
+}
 CONTENDERS = ["toft", "toft_direct", "toft_tuned", "toft_sync", "toft_arena", "toft_arena_ref", "floor", "floor_mem",
-              "floor_virtual", "model-arenamr", "new_delete", "std pool", "std pool default", "std sync pool",
+              "floor_virtual", "ArenaMR", "new_delete", "std pool", "std pool default", "std sync pool",
               "std monotonic", "boost pool", "boost monotonic", "mimalloc", "jemalloc"]
 THREADS = {"toft_sync", "std sync pool", "new_delete", "mimalloc", "jemalloc"}  # that may be shared
 # Space for jemalloc's thread-local variables, which need static TLS although it is opened at run time.
@@ -95,26 +100,28 @@ class Build:
     def make(self, pool):
         """Builds w5 and, in the first build, the pools; rivals of the latter may be missing."""
         os.makedirs(self.folder, exist_ok=True)
-        boost_links = output_of(self.cxx + ["-xc++", "-", "-o", os.devnull, "-lboost_container"] + self.libraries,
-                                "int main() {}") is not None
-        present = OURS + [BOOST] * boost_links
-        jobs = {name: pool.submit(self.compile, os.path.join(HERE, name + ".cc"))
-                for name in present + ["opaque", "toft_implementation"]}
+        jobs = {name: pool.submit(self.compile, os.path.join(HERE, name + ".cc"), *RIVALS.get(name, ([],))[0])
+                for name in [*OURS, *RIVALS, "opaque", "toft_implementation"]}
         made = {name: job.result() for name, job in jobs.items()}
-        error = made.get(BOOST, (None, "-lboost_container cannot be linked"))[1]
-        if error:
-            self.bench.leave_out("boost, " + self.name, "%s (it is in Debian package libboost-container-dev)" % error)
-            made.pop(BOOST, None)
-            present = OURS
+        present, libraries = list(OURS), []
+        for name, (_, needed, origin) in RIVALS.items():
+            links = output_of(self.cxx + ["-xc++", "-", "-o", os.devnull] + needed + self.libraries, "int main() {}") is not None
+            error = made[name][1] or (None if links else "%s cannot be linked" % " ".join(needed))
+            if error:
+                self.bench.leave_out("%s, %s" % (name, self.name), "%s (%s)" % (error, origin))
+                del made[name]
+            else:
+                present.append(name)
+                libraries += needed
         groups = "-DGROUPS=" + " ".join("X(%s)" % name for name in present)
         made["w5"] = self.compile(os.path.join(HERE, "w5.cc"), groups)
         for _, error in made.values():
             if error:
                 self.bench.stop(error)
-        error = self.link(self.program, [o for o, _ in made.values()], ["-lboost_container"] * (BOOST in present))
+        error = self.link(self.program, [o for o, _ in made.values()], libraries)
         if error:
             self.bench.stop("w5 cannot be linked: " + error)
-        return BOOST in present
+        return len(present) == len(OURS) + len(RIVALS)
 
 
 def builds(bench):
@@ -256,8 +263,8 @@ def here(rows_):
     answer = []
     for case, elements in (("B1", 1000000), ("B2", 100000)):
         toft, model, new, pool, mono = (ms(case, c, elements) for c in (
-            "toft", "model-arenamr", "new_delete", "std pool", "std monotonic"))
-        answer += ["toft %s ms (model-arenamr %s)" % (toft, model), new + " ms", pool + " ms", mono + " ms, released"]
+            "toft", "ArenaMR", "new_delete", "std pool", "std monotonic"))
+        answer += ["toft %s ms (ArenaMR %s)" % (toft, model), new + " ms", pool + " ms", mono + " ms, released"]
     return answer
 
 
@@ -266,7 +273,7 @@ def print_original(tables):
     for case, what, elements in (("B1", "10 x {emplace 100,000; clear}", 1e6),
                                  ("B2", "100 x {emplace 1,000; clear}", 1e5)):
         print("  %-30s%s" % (what, "".join("%26s" % t.build for t in tables)))
-        for c in ("toft_tuned", "toft", "model-arenamr", "new_delete", "std pool", "std monotonic"):
+        for c in ("toft_tuned", "toft", "ArenaMR", "new_delete", "std pool", "std monotonic"):
             cells = []
             for t in tables:
                 r = t.row.get((case, c))

@@ -29,7 +29,7 @@ function sum_slots(marked::Marked)
     sum = 0
     for i in eachindex(marked.live)
         if @inbounds marked.live[i]
-            sum += Model.field(marked.pool, i, Val(1))
+            sum += Original.field(marked.pool, i, Val(1))
         end
     end
     return sum
@@ -73,10 +73,10 @@ function iterations(p)
         push!(all, Contender("toft by index " * name, n -> (pool = make()(n);
             halve(x -> Toft.allocateend!(pool, x), (i, j) -> Toft.deallocate!(pool, i), n, payload);
             body(sum_slots, pool, n))))
-        push!(all, Contender("model " * name, n -> (pool = Model.FreePool{T}(model_store(columns), n);
+        ORIGINAL && push!(all, Contender("original " * name, n -> (pool = original_pool(T, columns, true, n);
             live = fill(true, n);
-            give(i, j) = (Model.deallocate!(pool, i); live[i] = false);
-            halve(x -> Model.allocateend!(pool, x), give, n, payload);
+            give(i, j) = (Original.deallocate!(pool, i); live[i] = false);
+            halve(x -> Original.allocateend!(pool, x), give, n, payload);
             body(sum_slots, Marked(pool, live), n))))
     end
     return all

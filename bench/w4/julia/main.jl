@@ -9,9 +9,10 @@ using Random
 import Toft
 
 include("measure.jl")
-include("model.jl")
+include("original_pools.jl")
 include("tree.jl")
-import .Model
+using .Original: Original, ORIGINAL, original_pool
+ORIGINAL || left_out("original", "ALLOCATORS names no checkout of goerch/Allocators.jl")
 using .Trees: Trees
 include("sequences.jl")
 include("ordered.jl")

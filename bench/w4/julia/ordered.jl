@@ -144,7 +144,7 @@ end
 # ---- contenders ----
 
 tree(::Type{D}, columns, free, n) where {D} =
-    Trees.Tree(Trees.PoolNodes(model_kind(free){Trees.PoolNode{Int,D}}(model_store(columns), n)))
+    Trees.Tree(Trees.PoolNodes(original_pool(Trees.PoolNode{Int,D}, columns, free, n)))
 
 function fresh_dict(body, ::Type{P}, keys, payload) where {P}
     return () -> body(Dict{Int,P}(), keys, payload)
@@ -158,7 +158,8 @@ function sets(order)
     for (name, columns, free, fixed) in KINDS
         push!(all, Contender("toft " * name, n ->
             make(Toft.SortedSet{Int}(toft_kind(columns, free), size_of(fixed, 2n)), n)))
-        push!(all, Contender("model " * name, n -> make(tree(Nothing, columns, free, size_of(fixed, 2n)), n)))
+        ORIGINAL && push!(all, Contender("original " * name, n ->
+            make(tree(Nothing, columns, free, size_of(fixed, 2n)), n)))
     end
     push!(all, Contender("toft hash", n -> make(Toft.ArenaSet{Int}(Toft.Arena()), n)))
     push!(all, Contender("toft hash fresh", n ->
@@ -181,7 +182,7 @@ function dicts(p, order, payload, body=dict)
     for (name, columns, free, fixed) in KINDS
         push!(all, Contender("toft " * name, n ->
             make(Toft.SortedDict{Int,P}(toft_kind(columns, free), size_of(fixed, 2n)), n)))
-        push!(all, Contender("model " * name, n -> make(tree(P, columns, free, size_of(fixed, 2n)), n)))
+        ORIGINAL && push!(all, Contender("original " * name, n -> make(tree(P, columns, free, size_of(fixed, 2n)), n)))
     end
     push!(all, Contender("toft hash", n -> make(Toft.ArenaDict{Int,P}(Toft.Arena()), n)))
     push!(all, Contender("toft hash fresh", n ->
@@ -205,7 +206,8 @@ function scanned()
             filled_with(add!, Toft.SortedSet{Int}(toft_kind(columns, free), n), n)))
         push!(all, Contender("toft dict " * name, n -> filled_with((c, j) -> put!(c, j, one),
             Toft.SortedDict{Int,Payload{1}}(toft_kind(columns, free), n), n)))
-        push!(all, Contender("model " * name, n -> filled_with(add!, tree(Nothing, columns, free, n), n)))
+        ORIGINAL && push!(all, Contender("original " * name, n ->
+            filled_with(add!, tree(Nothing, columns, free, n), n)))
     end
     return all
 end

@@ -19,11 +19,11 @@ sum_to(n) = n * (n + 1) ÷ 2
 # Cells in a pool, linked by index: a manually linked list.
 const Cell{P} = Tuple{Item{P},Int}
 
-@inline take(pool, cell) = Model.allocateend!(pool, cell)
-@inline car(pool, i) = Model.field(pool, i, Val(1))
-@inline cdr(pool, i) = Model.field(pool, i, Val(2))
-@inline give(pool, i) = Model.deallocate!(pool, i)
-@inline give_all(pool) = Model.emptyend!(pool)
+@inline take(pool, cell) = Original.allocateend!(pool, cell)
+@inline car(pool, i) = Original.field(pool, i, Val(1))
+@inline cdr(pool, i) = Original.field(pool, i, Val(2))
+@inline give(pool, i) = Original.deallocate!(pool, i)
+@inline give_all(pool) = Original.emptyend!(pool)
 @inline take(pool::Toft.AbstractPool, cell) = Toft.allocateend!(pool, cell)
 @inline car(pool::Toft.AbstractPool, i) = @inbounds pool[i, 1]
 @inline cdr(pool::Toft.AbstractPool, i) = @inbounds pool[i, 2]
@@ -157,16 +157,16 @@ function queue(q, n, payload)
     return right
 end
 
-# A pool by the scheme of Allocators.jl, as a stack and as a queue.
-struct ModelEnds{P}
+# A pool of Allocators.jl, as a stack and as a queue.
+struct OriginalEnds{P}
     pool::P
 end
 
-@inline Base.push!(m::ModelEnds, x) = (Model.allocateend!(m.pool, x); m)
-@inline Base.pop!(m::ModelEnds) = (x = m.pool[m.pool.last]; Model.deallocateend!(m.pool); x)
-@inline Base.popfirst!(m::ModelEnds) = (x = m.pool[m.pool.first]; Model.deallocatebegin!(m.pool); x)
-@inline Base.isempty(m::ModelEnds) = isempty(m.pool)
-@inline Base.empty!(m::ModelEnds) = (Model.emptyend!(m.pool); m)
+@inline Base.push!(m::OriginalEnds, x) = (Original.allocateend!(m.pool, x); m)
+@inline Base.pop!(m::OriginalEnds) = (x = m.pool[m.pool.last]; Original.deallocateend!(m.pool); x)
+@inline Base.popfirst!(m::OriginalEnds) = (x = m.pool[m.pool.first]; Original.deallocatebegin!(m.pool); x)
+@inline Base.isempty(m::OriginalEnds) = isempty(m.pool)
+@inline Base.empty!(m::OriginalEnds) = (Original.emptyend!(m.pool); m)
 
 # ---- contenders ----
 
@@ -176,8 +176,6 @@ const KINDS = [(string(free ? "free " : "", columns ? "columns " : free ? "list 
 
 toft_kind(columns, free) = free ? (columns ? Toft.FreeListSOAllocator : Toft.FreeListAllocator) :
                                   (columns ? Toft.SOAllocator : Toft.Allocator)
-model_kind(free) = free ? Model.FreePool : Model.Pool
-model_store(columns) = columns ? Model.columns_of : Model.vector_of
 size_of(fixed, n) = fixed ? n : nothing
 
 function lists(p)
@@ -192,8 +190,8 @@ function lists(p)
             cells_body(toft_kind(columns, free){Cell{p}}(size_of(fixed, n)), n, payload, free)))
         push!(all, Contender("toft checked " * name, n ->
             cells_body(Checked(toft_kind(columns, free){Cell{p}}(size_of(fixed, n))), n, payload, free)))
-        push!(all, Contender("model " * name, n ->
-            cells_body(model_kind(free){Cell{p}}(model_store(columns), size_of(fixed, n)), n, payload, free)))
+        ORIGINAL && push!(all, Contender("original " * name, n ->
+            cells_body(original_pool(Cell{p}, columns, free, size_of(fixed, n)), n, payload, free)))
     end
     return all
 end
@@ -207,8 +205,8 @@ function ends(p, body, collection)
         free && continue
         push!(all, Contender("toft " * name, n ->
             make(collection{Item{p}}(toft_kind(columns, free), size_of(fixed, n)), n)))
-        push!(all, Contender("model " * name, n ->
-            make(ModelEnds(Model.Pool{Item{p}}(model_store(columns), size_of(fixed, n))), n)))
+        ORIGINAL && push!(all, Contender("original " * name, n ->
+            make(OriginalEnds(original_pool(Item{p}, columns, false, size_of(fixed, n))), n)))
     end
     return all
 end

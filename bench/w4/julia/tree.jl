@@ -1,11 +1,11 @@
-# An AVL tree with links to the parents, iterative, over any storage of nodes: pools by the scheme of Allocators.jl, and
+# An AVL tree with links to the parents, iterative, over any storage of nodes: pools of Allocators.jl, and
 # objects of Julia's heap. Its deletion moves a neighbour's data with its key when a node has two children; the original
 # leaves the old data there, so its dictionary returns wrong values.
 #
 # SPDX-License-Identifier: MIT OR Apache-2.0
 module Trees
 
-using ..Model
+using ..Original
 
 export Tree, PoolNodes, HeapNodes, lookup, insert, delete, finish, scan
 
@@ -205,7 +205,7 @@ end
 # Whether nothing is left; frees everything.
 function finish(t::Tree{<:PoolNodes})
     t.root === 0 || return false
-    whole = !(t.nodes.pool isa FreePool) || isempty(t.nodes.pool)
+    whole = is_all_free(t.nodes.pool)
     emptyend!(t.nodes.pool)
     return whole
 end
