@@ -10,7 +10,8 @@ const ORIGINAL = haskey(ENV, "ALLOCATORS")
 if ORIGINAL
     foreach(file -> include(joinpath(abspath(ENV["ALLOCATORS"]), "src", file)), ("soalight.jl", "allocator.jl"))
 else
-    for name in (:allocateend!, :deallocate!, :deallocateend!, :deallocatebegin!, :emptyend!, :is_all_free, :field, :setfield)
+    for name in (:allocateend!, :deallocate!, :deallocateend!, :deallocatebegin!, :emptyend!, :is_all_free, :field,
+                 :setfield)
         @eval function $name end
     end
 end
@@ -24,7 +25,7 @@ end
 
 if ORIGINAL
     const WithFreeList = Union{FreeListAllocator,FreeListSOAllocator}
-    is_all_free(pool) = !(pool isa WithFreeList) || isempty(pool) # others know no free slots
+    is_all_free(pool) = !(pool isa WithFreeList) || isempty(pool) # others have no list of free slots
     const InColumns = Union{SOAllocator,FreeListSOAllocator}
     @inline field(pool, i, ::Val{J}) where {J} = pool[i][J]
     @inline field(pool::InColumns, i, ::Val{J}) where {J} = pool[i, J]
