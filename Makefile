@@ -40,10 +40,11 @@ TEST := check-rust check-c check-cpp check-julia check-go check-conformance chec
 CARGO := check-rust-ui check-rust-lint check-rust-features check-rust-loom check-rust-fast-path check-rust-msrv \
   check-rust-parity check-rust-nightly check-rust-miri check-rust-m32 check-differential check-cli check-snapshot check-snippets check-misuse \
   check-conformance-broken check-python-user check-relay check-docs check-cli-report
-CHECK := $(CARGO) check-julia-pkg check-msan check-valgrind check-asan check-tsan check-clang-shared check-mutants check-soak \
-  check-lint check-cpp-headers check-smallest check-install check-single check-findings check-report check-litter check-programs check-go-race \
-  check-go-asan check-go-user check-go-nocgo check-go-windows check-go-m32 check-go-fuzz check-go-examples check-julia-nolib \
-  check-julia-xmltree check-armhf check-s390x check-mingw
+# The longest first, the short ones last.
+CHECK := $(CARGO) check-tsan check-asan check-s390x check-clang-shared check-armhf check-mingw check-msan check-programs \
+  check-julia-pkg check-single check-go-race check-lint check-go-m32 check-go-windows check-install check-mutants check-go-asan \
+  check-go-examples check-cpp-headers check-go-nocgo check-go-fuzz check-smallest check-valgrind check-go-user check-soak check-findings \
+  check-report check-julia-nolib check-litter check-julia-xmltree
 LONG_CARGO := check-rust-semver check-rust-streams check-conformance-asan check-rust-bevy check-rust-wasm check-rust-kani check-rust-arm check-rust-bare \
   check-rust-miri-stacked check-rust-asan check-rust-tsan check-rust-valgrind check-rust-fuzz check-differential-fuzz
 LONG := check-omit check-proofs check-interleavings check-zig check-julia-long check-julia-bounds check-go-arm64 check-go-arm \
