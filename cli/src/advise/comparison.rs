@@ -25,8 +25,8 @@ const SCOPES_TRIED: usize = 3;
 const SCOPES_CHOSEN_FROM: usize = 6;
 /// Pairs of each way before the first are left out.
 const LEAST_PAIRS: usize = 3;
-/// The ways that are left then, as a rule: the best arena, the best malloc, the recycler.
-const LAST_WAYS: usize = 3;
+/// The mallocs that are left then, as a rule, beside the best arena: the best one, and the recycler.
+const LAST_MALLOCS: usize = 2;
 /// An interval of a saving should be no wider, as a part of the program's time.
 const WIDTH: f64 = 0.05;
 /// With this many runs, or after these seconds, an interval that decides is narrow enough.
@@ -146,7 +146,7 @@ impl Comparison<'_> {
     /// ones if these take a fifth of the time.
     fn best(&self, mut tried: Vec<Proposal>, library: &Path, others: &mut Vec<Proposal>) -> Result<Vec<Proposal>> {
         let (control, arenas) = self.trials(&tried);
-        let runs = 4.0 * arenas.len() as f64;
+        let runs = 2.0 * (arenas.len() + arenas.len().div_ceil(2)) as f64;
         if tried.len() > SCOPES_TRIED && runs * self.wall < self.limit.left() / 5.0 {
             super::step(&format!("choosing {SCOPES_TRIED} of {} scopes", tried.len()));
             let mut contenders: Vec<_> = control.iter().map(|trial| Contender::control(library, trial)).collect();
@@ -177,8 +177,9 @@ impl Comparison<'_> {
     fn keep_to_time(&self, tried: &mut Vec<Proposal>, mallocs: &mut Vec<(String, PathBuf)>, notes: &mut Vec<String>) {
         let all = (tried.len(), mallocs.len());
         loop {
-            let ways = tried.len() + mallocs.len();
-            let runs = 2 * (LEAST_PAIRS * ways + (LEAST_RUNS - LEAST_PAIRS) * LAST_WAYS.min(ways));
+            let runs_of = |arenas: usize, mallocs: usize| arenas + arenas.div_ceil(2) + mallocs + mallocs.div_ceil(2);
+            let last = runs_of(tried.len().min(1), mallocs.len().min(LAST_MALLOCS));
+            let runs = LEAST_PAIRS * runs_of(tried.len(), mallocs.len()) + (LEAST_RUNS - LEAST_PAIRS) * last;
             if runs as f64 * self.wall <= self.limit.left() {
                 break;
             }

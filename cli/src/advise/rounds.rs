@@ -125,30 +125,52 @@ fn is_active(contenders: &[Contender], i: usize) -> bool {
     may_run(&contenders[i]) && contenders[i].base.is_some_and(|base| may_run(&contenders[base]))
 }
 
-/// Runs a way and its base, one directly after the other.
-fn run_pair(
+/// Runs one way or two beside their base: it follows or precedes the one, and is between the two.
+fn run_beside(
     contenders: &mut [Contender],
-    i: usize,
-    is_first: bool,
+    base: usize,
+    ways: &[usize],
+    is_turned: bool,
     program: &Program,
     expected: &Ending,
 ) -> Result<()> {
-    let base = contenders[i].base.expect("a way that is compared");
-    let (first, second) = if is_first { (i, base) } else { (base, i) };
-    let Some(before) = contenders[first].run(program, expected)? else { return Ok(()) };
-    let Some(after) = contenders[second].run(program, expected)? else { return Ok(()) };
-    let counts = contenders[i].trial.map_or(Ok(Counts::default()), Trial::counts)?;
-    let (own, base) = if is_first { (before, after) } else { (after, before) };
-    contenders[i].pairs.push(Pair { base, own, counts });
+    let mut order = ways.to_vec();
+    if is_turned {
+        order.reverse();
+    }
+    order.insert(usize::from(is_turned || ways.len() > 1), base);
+    let mut runs = Vec::new();
+    for i in order {
+        let usage = contenders[i].run(program, expected)?;
+        runs.extend(usage.map(|usage| (i, usage)));
+    }
+    let Some(&(_, of_base)) = runs.iter().find(|(i, _)| *i == base) else { return Ok(()) };
+    for (i, own) in runs.into_iter().filter(|(i, _)| *i != base) {
+        let counts = contenders[i].trial.map_or(Ok(Counts::default()), Trial::counts)?;
+        contenders[i].pairs.push(Pair { base: of_base, own, counts });
+    }
     Ok(())
+}
+
+/// The ways that run in a round, by their base. Each begins once.
+fn groups(contenders: &[Contender], round: usize) -> Vec<(usize, Vec<usize>)> {
+    let ways =
+        |base| (0..contenders.len()).filter(move |&i| contenders[i].base == Some(base) && is_active(contenders, i));
+    let mut all: Vec<(usize, Vec<usize>)> = (0..contenders.len()).map(|base| (base, ways(base).collect())).collect();
+    all.retain(|(_, ways)| !ways.is_empty());
+    for (_, ways) in &mut all {
+        let first = round / 2 % ways.len();
+        ways.rotate_left(first);
+    }
+    all
 }
 
 /// Runs each way beside its base once in each round, in one order and in the other, until `is_enough` of the rounds that are
 /// over, or no time is left for a round. The first contender, the program as it is, runs in each round. One round is run in any
 /// case. A way that has failed, or is done, or has such a base, is not run again.
 ///
-/// A way follows a run of its base, except for the first of every second round: so another way affects it by the memory that
-/// it leaves to the system in few of its runs.
+/// A way follows a run of its base in every second round, so that other ways affect few of its runs, by the memory that they
+/// leave to the system.
 pub fn run(
     contenders: &mut [Contender],
     program: &Program,
@@ -157,19 +179,21 @@ pub fn run(
     mut is_enough: impl FnMut(&mut [Contender], usize) -> bool,
 ) -> Result<()> {
     for round in 0.. {
-        let (count, runs) = (contenders.len(), contenders[0].usages.len());
-        for i in 0..count {
-            let i = (i + round / 2) % count; // each begins once
-            if is_active(contenders, i) {
-                run_pair(contenders, i, round % 2 == 1, program, expected)?;
+        let runs = contenders[0].usages.len();
+        for (base, ways) in groups(contenders, round) {
+            for beside in ways.chunks(2) {
+                run_beside(contenders, base, beside, round % 2 == 1, program, expected)?;
             }
         }
         if contenders[0].usages.len() == runs && contenders[0].failed.is_none() {
             contenders[0].run(program, expected)?;
         }
         let is_over = is_enough(contenders, round + 1);
-        let took = |i: usize| contenders[i].took + contenders[i].base.map_or(0.0, |base| contenders[base].took);
-        let next: f64 = (0..count).filter(|&i| is_active(contenders, i)).map(took).sum();
+        let took = |(base, ways): (usize, Vec<usize>)| {
+            let own: f64 = ways.iter().map(|&i| contenders[i].took).sum();
+            own + ways.len().div_ceil(2) as f64 * contenders[base].took
+        };
+        let next: f64 = groups(contenders, round).into_iter().map(took).sum();
         if is_over || limit.left() < next {
             break;
         }
