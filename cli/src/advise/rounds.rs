@@ -125,6 +125,16 @@ fn is_active(contenders: &[Contender], i: usize) -> bool {
     may_run(&contenders[i]) && contenders[i].base.is_some_and(|base| may_run(&contenders[base]))
 }
 
+/// The base beside one way, or between two.
+fn order(base: usize, ways: &[usize], is_turned: bool) -> Vec<usize> {
+    let mut order = ways.to_vec();
+    if is_turned {
+        order.reverse();
+    }
+    order.insert(usize::from(is_turned || ways.len() > 1), base);
+    order
+}
+
 /// Runs one way or two beside their base: it follows or precedes the one, and is between the two.
 fn run_beside(
     contenders: &mut [Contender],
@@ -134,13 +144,8 @@ fn run_beside(
     program: &Program,
     expected: &Ending,
 ) -> Result<()> {
-    let mut order = ways.to_vec();
-    if is_turned {
-        order.reverse();
-    }
-    order.insert(usize::from(is_turned || ways.len() > 1), base);
     let mut runs = Vec::new();
-    for i in order {
+    for i in order(base, ways, is_turned) {
         let usage = contenders[i].run(program, expected)?;
         runs.extend(usage.map(|usage| (i, usage)));
     }
@@ -199,4 +204,28 @@ pub fn run(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_way_is_beside_its_base_first_or_last_in_turns() {
+        assert_eq!((order(0, &[5], false), order(0, &[5], true)), (vec![0, 5], vec![5, 0]));
+        assert_eq!((order(0, &[5, 6], false), order(0, &[5, 6], true)), (vec![5, 0, 6], vec![6, 0, 5]));
+    }
+
+    #[test]
+    fn ways_that_are_done_or_have_no_base_left_do_not_run() {
+        let library = Path::new("malloc.so");
+        let mut all = vec![Contender::plain(), Contender::none()];
+        all.extend((0..3).map(|_| Contender::malloc(library, 0)));
+        assert_eq!(groups(&all, 0), [(0, vec![2, 3, 4])]);
+        assert_eq!(groups(&all, 2), [(0, vec![3, 4, 2])], "another one begins");
+        all[3].is_done = true;
+        assert_eq!(groups(&all, 0), [(0, vec![2, 4])]);
+        all[0].is_done = true;
+        assert_eq!(groups(&all, 0), []);
+    }
 }
