@@ -200,14 +200,18 @@ static void random_objects(void **state) {
       assert_non_null(live[k]);
       *live[k] = &zero_variable;
     }
-    size_t expected = 0;
+    size_t expected = 0, found = 0;
     for (k = 0; k < OBJECTS; k++) expected += live[k] != NULL;
-    assert_int_equal(findings_of(r), expected);
-    for (k = 0; k < OBJECTS; k++) {
-      size_t found = 0;
-      for (size_t f = 0; f < count; f++) found += heard[f].address == live[k];
-      assert_true(live[k] == NULL || found == 1);
+    (void)findings_of(r);
+    const char *other = "";
+    for (size_t f = 0; f < count && f < KEPT; f++) {
+      size_t before = found;
+      for (k = 0; k < OBJECTS; k++) found += live[k] != NULL && heard[f].address == live[k];
+      if (found == before) other = heard[f].message;
     }
+    if (count != expected || found != expected)
+      fail_msg("step %d: %zu live objects, %zu findings, %zu of them objects; another: \"%s\"", i, expected, count, found,
+               other);
   }
   end(r);
 }
