@@ -138,6 +138,12 @@ fn is_installed(library: &str) -> bool {
 
 /// The family of malloc of each library is closed: pointers of one malloc do not reach functions of another.
 #[test]
+fn stacks_are_unwound_without_files() {
+    let folder = Folder::new();
+    folder.is_undisturbed(&folder.compile("trials.c", "trials", &["-g"]), &["depths"]);
+}
+
+#[test]
 fn a_program_on_another_malloc_is_recorded_on_it() {
     let folder = Folder::new();
     let flags = ["-std=c++17", "-fno-builtin", "-ldl"];

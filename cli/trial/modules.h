@@ -73,8 +73,9 @@ static int is_in_module(unsigned i, uint64_t address) {
   return i < M.count && address - M.of[i].start < M.of[i].end - M.of[i].start;
 }
 
-/* Adds a return address to the hash of a path; 0: it is in no file. */
+/* Adds a return address to the hash of a path; 0: it is in no file, as the 0 behind the outermost frame. */
 static int add_address(uint64_t *h, uint64_t address) {
+  if (address < PAGE) return 0;
   for (int is_read = 0; !is_in_module(M.last, address); is_read = 1) {
     for (M.last = 0; M.last < M.count && !is_in_module(M.last, address);) M.last++;
     if (M.last == M.count) {

@@ -1,6 +1,7 @@
 /* Calls whose objects a trial of `toft advise` puts into arenas, chosen by the first argument. The program checks the
  * contents of its objects: it exits with 0 if all are right.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -164,6 +165,28 @@ NOINLINE static void relatives(int call) {
   free(zeros);
 }
 
+/* ---- stacks of different depths ---- */
+
+static long bytes_read(void) {
+  char text[256] = "";
+  int file = open("/proc/self/io", O_RDONLY);
+  CHECK(file >= 0 && read(file, text, sizeof text - 1) > 0 && close(file) == 0);
+  return atol(text + strlen("rchar: "));
+}
+
+NOINLINE static void allocate_in_each(int depth) {
+  void *volatile p = malloc(100);
+  if (depth > 0) allocate_in_each(depth - 1);
+  free(p);
+}
+
+/* The libraries read files, such as the list of mappings, a few times and not for each stack. */
+static void read_little(void) {
+  long before = bytes_read();
+  for (int i = 1; i <= 8; i++) allocate_in_each(100 * i);
+  CHECK(bytes_read() - before < 100000);
+}
+
 /* ---- time elsewhere ---- */
 
 NOINLINE static void compute(void) {
@@ -181,6 +204,7 @@ int main(int argc, char **argv) {
   if (strcmp(how, "fork") == 0) fork_between();
   if (strcmp(how, "relatives") == 0)
     for (int i = 1; i <= CALLS; i++) relatives(i);
+  if (strcmp(how, "depths") == 0) read_little();
   if (strcmp(how, "compute") == 0) compute();
   if (strcmp(how, "kept") == 0)
     for (int i = 0; i < CALLS; i++) CHECK(malloc(100) != NULL);
