@@ -6,15 +6,16 @@
 
 #include "driver.h"
 
-/* ---- adapter: hooks with a context. No object has a finalizer, so the heap's memory may end at once ---- */
+/* ---- adapter: hooks with a context. No object has a finalizer, so the heap's memory may end at once, or is freed ---- */
 
 static toft_malloc memory;
-static int on_toft;
+static int on_toft, freed;
 
 static int adapt(const char *way) {
   toft_malloc_init(&memory, NULL);
   on_toft = 1;
-  return strcmp(way, "toft") == 0;
+  freed = strcmp(way, "freed") == 0;
+  return freed || strcmp(way, "toft") == 0;
 }
 
 static duk_context *begin(void) {
@@ -23,10 +24,8 @@ static duk_context *begin(void) {
 }
 
 static void end(duk_context *js) {
-  if (on_toft)
-    toft_malloc_release(&memory);
-  else
-    duk_destroy_heap(js);
+  if (!on_toft || freed) duk_destroy_heap(js);
+  if (on_toft) toft_malloc_release(&memory);
 }
 
 /* ---- end of the adapter ---- */

@@ -6,17 +6,18 @@
 
 #include "driver.h"
 
-/* ---- adapter: hooks with a context. No object has a finalizer, so the runtime's memory may end at once ---- */
+/* ---- adapter: hooks with a context. No object has a finalizer, so the runtime's memory may end at once, or is freed ---- */
 
 static toft_malloc memory;
-static int on_toft;
+static int on_toft, freed;
 
 static size_t usable_size(const void *p) { return toft_malloc_usable_size(&memory, p); }
 
 static int adapt(const char *way) {
   toft_malloc_init(&memory, NULL);
   on_toft = 1;
-  return strcmp(way, "toft") == 0;
+  freed = strcmp(way, "freed") == 0;
+  return freed || strcmp(way, "toft") == 0;
 }
 
 static JSRuntime *begin(void) {
@@ -26,12 +27,11 @@ static JSRuntime *begin(void) {
 }
 
 static void end(JSRuntime *runtime, JSContext *js) {
-  if (on_toft) {
-    toft_malloc_release(&memory);
-    return;
+  if (!on_toft || freed) {
+    JS_FreeContext(js);
+    JS_FreeRuntime(runtime);
   }
-  JS_FreeContext(js);
-  JS_FreeRuntime(runtime);
+  if (on_toft) toft_malloc_release(&memory);
 }
 
 /* ---- end of the adapter ---- */

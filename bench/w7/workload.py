@@ -27,6 +27,7 @@ RUBY = [("/usr/lib/ruby/[0-9]*/%s*.rb" % folder, "libruby") for folder in ("", "
 JSON = [("/usr/share/iso-codes/json/iso_*.json", "iso-codes")]
 
 TOFT = {"toft": "toft"}
+ENDED = {"toft": "toft", "toft, freed": "freed"}  # the memory ends at once, or each object is freed
 ARENA = {"toft, arena": "arena", "toft, freed": "malloc-on-toft"}
 
 
@@ -65,8 +66,8 @@ PROGRAMS = {
     "libxml2": made("libxml2", "XML documents, read and written", TOFT, XML, [("/usr/include/libxml2/libxml/parser.h", "libxml2-dev")]),
     "tree_sitter": made("tree_sitter", "headers in C, parsed and visited", ARENA, HEADERS,
                         [("tree_sitter/api.h", "libtree-sitter-dev")], ("tree_sitter_c", "tree-sitter-c/src")),
-    "duktape": made("duktape", "a full-text index by lunr.js", TOFT, SCRIPTS, [("duktape.h", "duktape-dev")]),
-    "quickjs": made("quickjs", "a full-text index by lunr.js", TOFT, SCRIPTS, [], ("quickjs", "rquickjs-sys/quickjs")),
+    "duktape": made("duktape", "a full-text index by lunr.js", ENDED, SCRIPTS, [("duktape.h", "duktape-dev")]),
+    "quickjs": made("quickjs", "a full-text index by lunr.js", ENDED, SCRIPTS, [], ("quickjs", "rquickjs-sys/quickjs")),
     "protobuf": made("protobuf", "messages, parsed and serialized", TOFT, JSON,
                      [("/usr/include/google/protobuf/arena.h", "libprotobuf-dev")], None, "C++", ["protobuf.cc"]),
     "prism": made("prism", "files of Ruby, parsed and visited", ARENA, RUBY, [], ("prism", "ruby-prism-sys/vendor/prism-2.1.0"),
