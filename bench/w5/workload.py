@@ -108,7 +108,7 @@ class Build:
             links = output_of(self.cxx + ["-xc++", "-", "-o", os.devnull] + needed + self.libraries, "int main() {}") is not None
             error = made[name][1] or (None if links else "%s cannot be linked" % " ".join(needed))
             if error:
-                self.bench.leave_out("%s, %s" % (name, self.name), "%s (%s)" % (error, origin))
+                self.bench.leave_out("%s, %s" % (name, self.name), "%s (%s)" % (re.sub(r"^/\S*/(\S+)", r"\1", error), origin))
                 del made[name]
             else:
                 present.append(name)

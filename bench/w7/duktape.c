@@ -6,7 +6,7 @@
 
 #include "driver.h"
 
-/* ---- adapter: hooks with a context. No object has a finalizer, so the heap's memory may end at once, or is freed ---- */
+/* ---- adapter: hooks with a context. No object has a finalizer, so its memory may end at once, or is freed ---- */
 
 static toft_malloc memory;
 static int on_toft, freed;

@@ -210,8 +210,7 @@ static void random_objects(void **state) {
       if (found == before) other = heard[f].message;
     }
     if (count != expected || found != expected)
-      fail_msg("step %d: %zu live objects, %zu findings, %zu of them objects; another: \"%s\"", i, expected, count, found,
-               other);
+      fail_msg("step %d: %zu live objects, %zu findings, %zu of them right; \"%s\"", i, expected, count, found, other);
   }
   end(r);
 }

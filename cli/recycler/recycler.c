@@ -36,6 +36,7 @@ static int libc_posix_memalign(void **result, size_t align, size_t size) {
 
 static toft_malloc objects; /* all bytes 0: toft_malloc_init was not called */
 static int initialised, taken;
+#define NOINLINE __attribute__((noinline))
 static __thread int forking __attribute__((tls_model("initial-exec"))); /* the thread holds the lock */
 
 /* Other handlers of the thread may allocate until after_fork. They are registered later as a rule, so that before_fork
@@ -62,15 +63,23 @@ static inline int lock(void) {
   return threads;
 }
 
+/* Neither an initialisation nor a lock is needed. */
+static inline int is_ready(void) { return __builtin_expect(__libc_single_threaded & initialised, 1); }
+
 static inline void *unlock(int threads, void *p) {
   if (threads) __atomic_store_n(&taken, 0, __ATOMIC_RELEASE);
   if (p == NULL) errno = ENOMEM;
   return p;
 }
 
-void *malloc(size_t size) {
+static NOINLINE void *allocate(size_t size) {
   int threads = lock();
   return unlock(threads, toft_malloc_alloc(&objects, size));
+}
+
+void *malloc(size_t size) {
+  void *p = is_ready() ? toft_malloc_alloc(&objects, size) : NULL;
+  return __builtin_expect(p != NULL, 1) ? p : allocate(size); /* which sets errno */
 }
 
 void *calloc(size_t n, size_t size) {
@@ -78,11 +87,18 @@ void *calloc(size_t n, size_t size) {
   return unlock(threads, toft_malloc_calloc(&objects, n, size));
 }
 
-void free(void *p) {
-  if (p == NULL) return;
+static NOINLINE void release(void *p) {
   int threads = lock();
   toft_malloc_free(&objects, p);
   (void)unlock(threads, p);
+}
+
+void free(void *p) {
+  if (p == NULL) return;
+  if (is_ready())
+    toft_malloc_free(&objects, p);
+  else
+    release(p);
 }
 
 /* Old programs call it. */
@@ -142,9 +158,11 @@ int posix_memalign(void **result, size_t align, size_t size) {
   return 0;
 }
 
-size_t malloc_usable_size(void *p) {
+static NOINLINE size_t usable_size(void *p) {
   int threads = lock();
   size_t size = toft_malloc_usable_size(&objects, p);
   (void)unlock(threads, &objects);
   return size;
 }
+
+size_t malloc_usable_size(void *p) { return is_ready() ? toft_malloc_usable_size(&objects, p) : usable_size(p); }
