@@ -74,7 +74,7 @@ fn leave_best(contenders: &mut [Contender], usual: f64, kind: Range<usize>) -> O
     let measured = kind.filter(|&i| contenders[i].is_measured());
     let figures: Vec<_> = measured.map(|i| (i, figure::of(savings(i)))).collect();
     let lowest = figures.iter().map(|(_, f)| f.low).fold(f64::NEG_INFINITY, f64::max);
-    let best = figures.iter().max_by(|(_, a), (_, b)| figure::rank(a, b)).map(|&(i, _)| savings(i));
+    let best = figure::best(figures.clone(), WORTH * usual).map(|(i, _)| savings(i));
     let margin = |f: &Figure| if (f.runs as usize) < LEAST_RUNS { WIDTH * usual } else { 0.0 };
     for (i, _) in figures.iter().filter(|(_, f)| f.high < lowest - margin(f)) {
         contenders[*i].is_done = true;
@@ -275,8 +275,8 @@ impl Comparison<'_> {
             }
         }
         found.sort_by(|(a, _), (b, _)| b.saving.median.total_cmp(&a.saving.median));
-        let best = found.iter().max_by(|(a, _), (b, _)| figure::rank(&a.saving, &b.saving));
-        let best = best.map(|(_, contender)| saved(&contender.pairs));
+        let savings = found.iter().map(|(malloc, contender)| (contender, malloc.saving)).collect();
+        let best = figure::best(savings, WORTH * cpu_of(plain).median).map(|(contender, _)| saved(&contender.pairs));
         let mut scopes = Vec::new();
         for (i, Proposal { mut scope, .. }) in tried.into_iter().enumerate() {
             let (control, arena) = (&contenders[CONTROL], &contenders[ARENAS + i]);

@@ -37,8 +37,16 @@ pub fn of(mut values: Vec<f64>) -> Figure {
 }
 
 /// The order of the ways of one kind, up to the best: those that were left out after fewer runs are worse.
-pub fn rank(a: &Figure, b: &Figure) -> Ordering {
+fn rank(a: &Figure, b: &Figure) -> Ordering {
     a.runs.cmp(&b.runs).then(a.median.total_cmp(&b.median))
+}
+
+/// The best way of one kind: by `rank`, but if that certainly saves less than the threshold, the one that may save most.
+pub fn best<T>(ways: Vec<(T, Figure)>, threshold: f64) -> Option<(T, Figure)> {
+    let first = ways.iter().map(|(_, f)| f).max_by(|a, b| rank(a, b))?;
+    let may_save = |f: &Figure| f.high >= threshold;
+    let by_rank = may_save(first) || !ways.iter().any(|(_, f)| may_save(f));
+    ways.into_iter().max_by(|(_, a), (_, b)| if by_rank { rank(a, b) } else { a.high.total_cmp(&b.high) })
 }
 
 pub fn median(values: Vec<f64>) -> f64 {
@@ -87,6 +95,18 @@ mod tests {
         let before = of(values.clone());
         values[14] = 1e6;
         assert_eq!((of(values.clone()).low, of(values).high), (before.low, before.high));
+    }
+
+    #[test]
+    fn a_way_that_may_save_enough_is_not_hidden_by_a_better_median() {
+        let narrow = of(vec![0.01; 9]);
+        let wide = of((0..9).map(|i| f64::from(i - 4) / 50.0).collect());
+        let few = of(vec![-0.05; 3]);
+        let name = |ways: &[(&'static str, Figure)]| best(ways.to_vec(), 0.03).unwrap().0;
+        assert_eq!(name(&[("narrow", narrow), ("wide", wide), ("few", few)]), "wide");
+        assert_eq!(name(&[("few", few), ("narrow", narrow)]), "narrow");
+        assert_eq!(name(&[("wide", wide), ("enough", of(vec![0.04; 9]))]), "enough");
+        assert!(best::<()>(Vec::new(), 0.03).is_none());
     }
 
     #[test]

@@ -40,9 +40,11 @@ pub fn saving(scope: &Scope) -> f64 {
 
 /// Sets the verdict and its summary.
 pub fn decide(advice: &mut Advice) {
+    let worth = WORTH * advice.cpu.median;
     let affordable = advice.scopes.iter().filter(|s| affordable(s));
-    let best = affordable.filter_map(|s| Some((s, s.trial?))).max_by(|(_, a), (_, b)| figure::rank(&a.hooks, &b.hooks));
-    let malloc = advice.mallocs.iter().max_by(|a, b| figure::rank(&a.saving, &b.saving));
+    let trials = affordable.filter_map(|s| s.trial.map(|t| ((s, t), t.hooks))).collect();
+    let best = figure::best(trials, worth).map(|(of, _)| of);
+    let malloc = figure::best(advice.mallocs.iter().map(|m| (m, m.saving)).collect(), worth).map(|(m, _)| m);
     let (verdict, summary) = decision(advice.cpu, best, malloc);
     advice.verdict = verdict;
     advice.summary = summary;
