@@ -282,6 +282,7 @@ static void *run(void *arg) {
     int disturbed = after.ru_minflt != before.ru_minflt || after.ru_majflt != before.ru_majflt ||
                     after.ru_nvcsw != before.ru_nvcsw || after.ru_nivcsw != before.ru_nivcsw;
     if (round >= rounds / 10) add(t, disturbed);
+    if (round == rounds / 10 - 1) (void)pthread_barrier_wait(&barrier); /* each thread has what it keeps */
     if (comes_last(t)) {
       if (t->row->between != NULL) t->row->between();
       if (round % (rounds / 10) == rounds / 10 - 1) {
