@@ -101,12 +101,9 @@ mod tests {
     fn a_way_that_may_save_enough_is_not_hidden_by_a_better_median() {
         let narrow = of(vec![0.01; 9]);
         let wide = of((0..9).map(|i| f64::from(i - 4) / 50.0).collect());
-        let few = of(vec![-0.05; 3]);
         let name = |ways: &[(&'static str, Figure)]| best(ways.to_vec(), 0.03).unwrap().0;
-        assert_eq!(name(&[("narrow", narrow), ("wide", wide), ("few", few)]), "wide");
-        assert_eq!(name(&[("few", few), ("narrow", narrow)]), "narrow");
+        assert_eq!(name(&[("narrow", narrow), ("wide", wide)]), "wide");
         assert_eq!(name(&[("wide", wide), ("enough", of(vec![0.04; 9]))]), "enough");
-        assert!(best::<()>(Vec::new(), 0.03).is_none());
     }
 
     #[test]

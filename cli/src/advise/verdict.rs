@@ -197,6 +197,14 @@ mod tests {
     }
 
     #[test]
+    fn each_malloc_must_save_less_before_nothing_is_advised() {
+        let mut of = advice(Some(0.0), Some(0.01), 0.01);
+        of.mallocs.push(Malloc { name: "wide".to_owned(), saving: around(-0.01, 0.2), faults: 0.0 });
+        decide(&mut of);
+        assert_eq!(of.verdict, Verdict::NotDecided, "{}", of.summary);
+    }
+
+    #[test]
     fn an_arena_must_save_more_than_another_malloc() {
         assert_eq!(verdict(Some(0.20), Some(0.18), 0.01).0, Verdict::SwitchMalloc);
         let (found, summary) = verdict(Some(0.25), Some(0.18), 0.01);
