@@ -276,7 +276,8 @@ TOFT_INLINE int toft_reset(toft_arena *a);
 /* The same, but keeps all memory (TOFT_KEEP_ALL), at most about `bytes` (TOFT_KEEP_BYTES), or as much as toft_reset
  * (TOFT_KEEP_RECENT; `bytes` is ignored). Returns TOFT_EBUSY or TOFT_EARG on failure. */
 TOFT_INLINE int toft_reset_keep(toft_arena *a, uint32_t policy, size_t bytes);
-/* Returns memory without allocations to the source until about `keep` bytes of it are left. Marks stay valid. */
+/* Returns memory without allocations to the source until about `keep` bytes of it are left. Marks stay valid. The source
+ * may keep it: the heap source does for up to two windows, unless toft_cache_trim is called. */
 TOFT_INLINE void toft_trim(toft_arena *a, size_t keep);
 /* Limits the live bytes, padding included; UINT64_MAX is no limit. The fast path costs nothing extra. With a budget
  * below the live bytes every allocation fails until enough has been freed. Returns TOFT_EBUSY on failure. */
@@ -376,13 +377,14 @@ TOFT_API int toft_blocks(toft_arena *a, int (*fn)(void *arg, const toft_block *b
  * limit, for the next toft_create and the next block. The cache is emptied when the thread ends, when the library is
  * unloaded, and by toft_cache_trim. After fork the child keeps the cache of the forking thread; those of others leak.
  *
- * The process's cache of pages: blocks of 1 MiB and more of all threads. It keeps what is likely to be used again:
- * pages in use and cached ones together never exceed the most that was in use at once in the current or the previous
- * window, which is half a second long by default, and cached ones never exceed a limit. So within two windows after a
- * peak the surplus is due, and it goes back to the system when any thread next takes or returns pages, or a number of
- * smaller blocks. A process whose threads call nothing keeps its pages; the system may take those of whole free huge
- * pages (2 MiB) when it needs memory (MADV_FREE), toft_cache_trim returns all, and so does the background thread within
- * three windows. A child that is forked inherits the cache.
+ * The process's cache of pages: blocks of 1 MiB and more of all threads. It keeps what is likely to be used again. It
+ * shares one allowance with the idle memory of all recyclers: what is in use and what is kept together never exceed the
+ * most that was in use at once in the current or the previous window, which is half a second long by default, and
+ * cached pages never exceed a limit. So within two windows after a peak the surplus is due, and it goes back to the
+ * system when any thread next takes or returns pages, a number of smaller blocks, or memory of a recycler. A process
+ * whose threads call nothing keeps its pages; the system may take those of whole free huge pages (2 MiB) when it needs
+ * memory (MADV_FREE), toft_cache_trim returns all, and so does the background thread within three windows. A child that
+ * is forked inherits the cache.
  * ------------------------------------------------------------------------------------------------------------ */
 
 /* Sets the limit of each thread's cache, in bytes, and returns the old one. The default is 4 MiB; 0 switches the caches
@@ -390,8 +392,9 @@ TOFT_API int toft_blocks(toft_arena *a, int (*fn)(void *arg, const toft_block *b
 TOFT_API size_t toft_cache_limit(size_t bytes);
 /* Returns the number of bytes in the calling thread's cache. */
 TOFT_API size_t toft_cache_bytes(void);
-/* Empties the calling thread's cache and the cache of pages: blocks go back to the C heap, which may keep their pages,
- * and pages to the system. */
+/* For a quiet point of the program: empties the calling thread's cache and the cache of pages, and discards the idle
+ * pages of all recyclers on the heap source, also of those that other threads own (on Linux and Windows). Blocks go back
+ * to the C heap, which may keep their pages, and pages to the system. Thread-safe. */
 TOFT_API void toft_cache_trim(void);
 
 /* Sets the limit of the cache of pages, in bytes, and returns the old one. What exceeds a lower limit goes back to
@@ -401,12 +404,12 @@ TOFT_API size_t toft_page_cache_limit(size_t bytes);
 /* Sets the length of a window in milliseconds, and returns the old one. The default is TOFT_PAGE_CACHE_MS in the
  * environment, or 500. With 0 pages go back to the system as soon as they are not in use. Thread-safe. */
 TOFT_API size_t toft_page_cache_window(size_t milliseconds);
-/* Returns to the system what is due, as each use of the cache does: for a program that has a moment for it.
- * Thread-safe. */
+/* Returns to the system what is due, of the cache of pages and of recyclers, as each use of the cache does: for a
+ * program that has a moment for it. Thread-safe. */
 TOFT_API void toft_page_cache_age(void);
 /* Switches the background thread on or off; TOFT_BACKGROUND_THREAD=1 in the environment switches it on. While it is on,
- * a thread of the library returns what is due also when the program calls nothing: it exists only while pages are
- * cached, sleeps for a window at a time, has a stack of 64 KiB and blocks all signals. In an idle process the cache is
+ * a thread of the library returns what is due also when the program calls nothing: it exists only while something is
+ * due, sleeps for a window at a time, has a stack of 64 KiB and blocks all signals. In an idle process the cache is
  * empty after three windows. Off: the thread has ended when the call returns. TOFT_OK, or TOFT_ENOSYS where it is not
  * supported: Windows, WASI, TOFT_NO_OS. Thread-safe, except against itself. A forked child has no such thread until
  * pages come to its cache. */

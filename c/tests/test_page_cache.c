@@ -14,8 +14,8 @@ static unsigned char *at(size_t mib) { return (unsigned char *)(uintptr_t)((mib 
 
 static void empty_table(void) {
   toft_free_pages.ranges = 0;
-  toft_free_pages.used = toft_free_pages.peak[0] = toft_free_pages.peak[1] = 0;
-  toft_free_pages.began = toft_os_milliseconds();
+  memset(&toft_account, 0, sizeof toft_account);
+  toft_account.began = toft_os_milliseconds();
   toft_page_bytes = 0;
 }
 
@@ -74,10 +74,10 @@ static void two_windows_are_kept(void **state) {
     void *p = toft_page_cache_take(SIZE);
     assert_non_null(p);
     toft_page_cache_put(p, SIZE);
-    toft_free_pages.began -= (size_t)idle * HOUR;
+    toft_account.began -= (size_t)idle * HOUR;
     toft_page_cache_age();
     assert_int_equal(toft_page_cache_bytes(), idle == 1 ? SIZE : 0);
-    toft_free_pages.began -= HOUR;
+    toft_account.began -= HOUR;
     toft_page_cache_age();
     assert_int_equal(toft_page_cache_bytes(), 0);
   }

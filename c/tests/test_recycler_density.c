@@ -206,12 +206,34 @@ static void paddings_are_holes(void **state) {
   counted_all_back(&c);
 }
 
+/* All of a small limit serves objects, in each round: of a limited source, and of a budget. */
+static void small_limits_are_used(void **state) {
+  (void)state;
+  static void *p[20000];
+  for (size_t limit = 65536; limit < 400000; limit += 7001) {
+    toft_limited_source s;
+    toft_malloc m;
+    toft_malloc_init(&m, toft_limited_source_init(&s, NULL, limit));
+    for (int round = 0; round < 4; round++) {
+      size_t n = 0;
+      while ((p[n] = toft_malloc_alloc(&m, 64)) != NULL) n++;
+      assert_in_range(n * 64, limit / 8 * 7, limit);
+      while (n > 0) toft_malloc_free(&m, p[--n]);
+    }
+    toft_malloc_release(&m);
+    assert_int_equal(s.used, 0);
+  }
+}
+
 static void oversize_rounds_stay_flat(void **state) {
   (void)state;
   counted c;
   toft_recycler r;
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   uint32_t random = 9;
+  size_t window = toft_page_cache_window(0);
+  toft_page_cache_age(); /* what tests before this one used has no effect */
+  toft_page_cache_window(window);
   o.source = counted_init(&c);
   assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
   for (size_t round = 0; round < 100000; round++) {
@@ -392,6 +414,7 @@ int main(void) {
       cmocka_unit_test(narrow_holes_wait),
       cmocka_unit_test(mixed_sizes_stay_dense),
       cmocka_unit_test(paddings_are_holes),
+      cmocka_unit_test(small_limits_are_used),
       cmocka_unit_test(oversize_rounds_stay_flat),
       cmocka_unit_test(large_objects_share_regions),
       cmocka_unit_test(oversize_mixtures_stay_small),

@@ -25,14 +25,18 @@
  * the memory held.
  *
  * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it
- * together. Larger objects lie in regions: of their own size at first; when more than 512 KiB of them is in use, those
+ * together. On the heap source a recycler with a few objects of one size writes to one page. Larger objects lie in regions: of their own size at first; when more than 512 KiB of them is in use, those
  * up to 1 MiB side by side in regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler
- * keeps the peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to
- * the larger of 4 MiB and an eighth of the peak: a call that frees a slab or a large object returns the surplus to the
- * source when there has been one for 16 milliseconds, and after each half second the surplus of single pages to the
- * system. trim and release return memory at once. On a budget or a limited source a block returns with its last
- * object, so that other objects of the limit may have it; what remains are the slabs that size classes allocate from,
- * and large objects' blocks up to 64 KiB. A toft_recycler itself has 1 KiB.
+ * keeps idle memory within the allowance of the process, which all recyclers and the cache of pages share: together
+ * with what is in use it is the peak of use of the current and the previous half second (toft_page_cache_window), and as
+ * much again, up to the larger of 4 MiB and an eighth of the peak. A call that frees a slab or a large object returns
+ * the surplus to the source when there has been one for 16 milliseconds, after half a second also single pages to the
+ * system, and both at once when the surplus exceeds the peak. The pages of a recycler on the heap source that no call
+ * uses are returned by calls of others (on Linux and Windows): see toft_cache_trim in toft.h. trim and release return
+ * memory at once. On a budget or a limited source a block returns with its last object, so that other objects of the
+ * limit may have it; what remains are the slabs that size classes allocate from, and large objects' blocks up to 64 KiB.
+ * If the limit is around the heap source, at least 7/8 of it serve objects, from 64 KiB on; around other sources a block
+ * of any address loses up to 32 KiB. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -138,7 +142,7 @@ TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r)
  * there. The unit's address rotates the lines, so that those of many units do not fall into one cache set.
  * ------------------------------------------------------------------------------------------------------------ */
 
-#define TOFT_RECYCLER_LAYOUT 1
+#define TOFT_RECYCLER_LAYOUT 2
 #define TOFT_RECYCLER_UNIT ((size_t)32768)
 #define TOFT_RECYCLER_ZONE ((size_t)512)
 
@@ -175,7 +179,8 @@ struct toft_recycler {
   struct toft_recycler_region *with_run[TOFT_RECYCLER_REGION_LISTS]; /* regions by their longest free run */
   struct toft_recycler_checks *checks;                               /* checked recyclers: set by the first call */
   size_t reserved, peak;                                             /* bytes held from the source */
-  size_t in_use, idle, recent[2], began, left, surplus_since;        /* retention: see recycler_retention.c */
+  ptrdiff_t closed, looked; /* growth of idle bytes since a surplus was returned: see recycler_retention.c */
+  size_t window;
   size_t floor;             /* bytes of options.count, which only a release returns */
   size_t count, block_size; /* of the options */
   size_t slab_count, slab_bytes, page_bytes;
@@ -187,6 +192,8 @@ struct toft_recycler {
   uint8_t checked, shard;
   uint8_t clears;       /* in a region that is frozen: frees clear the object, and the time has no effect */
   uint8_t shares_limit; /* the source has a limit: blocks without objects return at once */
+  uint8_t on_heap;      /* the source is Toft's heap, or a limit around it */
+  uint8_t is_aligned;   /* the source aligns blocks of n units to units */
 };
 
 TOFT_STATIC_ASSERT(recycler_slab, sizeof(toft_recycler_slab) <= 64);

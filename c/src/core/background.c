@@ -1,5 +1,6 @@
-/* The background thread: it returns cached pages to the system while the program calls nothing. It is off by default,
- * starts when pages come to the cache, sleeps for a window at a time, and ends when the cache is empty.
+/* The background thread: it returns idle memory to the system while the program calls nothing. It is off by default,
+ * starts when pages come to the cache or recyclers have idle memory, sleeps for a window at a time, and ends when
+ * nothing more will return.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_CORE_BACKGROUND_C
 #define TOFT_CORE_BACKGROUND_C
@@ -11,7 +12,7 @@
 
 #if defined(TOFT_OMIT_PAGE_CACHE) || defined(TOFT_NO_OS) || defined(_WIN32) || defined(__wasi__)
 #ifndef TOFT_OMIT_PAGE_CACHE
-static void toft_page_cache_kept(void) {}
+static void toft_idle_memory_kept(void) {}
 static void toft_background_thread_forget(void) {}
 #endif
 static void toft_background_thread_end(void) {}
@@ -38,6 +39,8 @@ static int toft_background_is_on(void) {
   return toft_page_setting(&toft_background.setting, "TOFT_BACKGROUND_THREAD", TOFT_BACKGROUND_DEFAULT) != 0;
 }
 
+static int toft_background_has_work(void) { return TOFT_LOAD(&toft_page_bytes) != 0 || toft_account_ages(); }
+
 /* Waits for a window. 0: the thread must end. */
 static int toft_background_wait(void) {
   size_t window = toft_page_window();
@@ -54,12 +57,12 @@ static void *toft_background_run(void *unused) {
   int goes_on = 1;
   (void)unused;
   do { /* pages that came before the state changed are this thread's */
-    while (goes_on && TOFT_LOAD(&toft_page_bytes) != 0) {
+    while (goes_on && toft_background_has_work()) {
       goes_on = toft_background_wait();
       toft_page_cache_age();
     }
     TOFT_STORE(&toft_background.state, ended);
-  } while (goes_on && TOFT_LOAD(&toft_page_bytes) != 0 &&
+  } while (goes_on && toft_background_has_work() &&
            TOFT_CAS_RELAXED(&toft_background.state, &ended, TOFT_BACKGROUND_RUNS));
   return NULL;
 }
@@ -77,7 +80,7 @@ static TOFT_COLD void toft_background_start(void) {
     TOFT_STORE(&toft_background.state, TOFT_BACKGROUND_NONE); /* the next pages attempt it again */
 }
 
-static void toft_page_cache_kept(void) {
+static void toft_idle_memory_kept(void) {
   if (TOFT_UNLIKELY(toft_background_is_on())) toft_background_start();
 }
 
@@ -104,7 +107,7 @@ static void toft_background_thread_forget(void) {
 
 int toft_background_thread(int on) {
   TOFT_STORE(&toft_background.setting, on ? 2 : 1);
-  if (on && TOFT_LOAD(&toft_page_bytes) != 0) toft_background_start();
+  if (on && toft_background_has_work()) toft_background_start();
   if (!on) toft_background_thread_end();
   return TOFT_OK;
 }

@@ -13,6 +13,7 @@
 #include "arena_state.h"
 #include "page_cache.c"
 #include "policy.c"
+#include "units.c"
 
 #define TOFT_CACHE_BINS 8        /* sizes from 4 KiB to below 1 MiB, by power of two */
 #define TOFT_CACHE_PROBES_MAX 16 /* blocks of a bin that are compared with the requested size */
@@ -32,6 +33,7 @@ typedef struct toft_cache {
   int phase;         /* CLOSED: the thread is ending, nothing is cached any more */
   unsigned blocks;   /* taken and put */
   toft_cached_block *bins[TOFT_CACHE_BINS];
+  unsigned char *units; /* the pages of a unit that were not written count too */
 } toft_cache;
 
 TOFT_PER_THREAD toft_cache toft_thread_cache;
@@ -123,6 +125,13 @@ static void toft_cache_put_blocks(void) {
     c->bytes -= TOFT_BLOCK_MIN;
     toft_heap_return(a, TOFT_BLOCK_MIN);
   }
+#ifndef TOFT_OMIT_PAGE_CACHE
+  for (unsigned char *unit; (unit = c->units) != NULL;) {
+    c->units = toft_record_of_unit(unit)->next;
+    c->bytes -= TOFT_UNIT;
+    toft_chunk_put(unit);
+  }
+#endif
   for (unsigned bin = 0; bin < TOFT_CACHE_BINS; bin++) {
     for (toft_cached_block *b; (b = c->bins[bin]) != NULL;) {
       c->bins[bin] = b->next;
@@ -169,6 +178,40 @@ static void toft_heap_put(toft_source *self, void *block, size_t size) {
   toft_heap_count_block();
   if (!toft_cache_put(block, size)) toft_heap_return(block, size);
 }
+
+/* ---- units ---- */
+
+#ifdef TOFT_OMIT_PAGE_CACHE
+static unsigned char *toft_unit_take(void) { return (unsigned char *)toft_heap_take_aligned(TOFT_UNIT, TOFT_UNIT); }
+static void toft_unit_put(unsigned char *unit) { toft_heap_put(NULL, unit, TOFT_UNIT); }
+#else
+/* Takes a block of 32 KiB, aligned to that. NULL: the system refuses. */
+static unsigned char *toft_unit_take(void) {
+  toft_cache *c = &toft_thread_cache;
+  unsigned char *unit = c->units;
+  toft_heap_count_block();
+  if (unit != NULL) {
+    c->units = toft_record_of_unit(unit)->next;
+    c->bytes -= TOFT_UNIT;
+    return unit;
+  }
+  if (TOFT_LIKELY((unit = toft_chunk_take()) != NULL)) return unit;
+  toft_cache_put_blocks();
+  toft_page_cache_drop();
+  return toft_chunk_take();
+}
+
+static void toft_unit_put(unsigned char *unit) {
+  toft_heap_count_block();
+  if (!toft_cache_accepts(TOFT_UNIT)) {
+    toft_chunk_put(unit);
+    return;
+  }
+  toft_record_of_unit(unit)->next = toft_thread_cache.units;
+  toft_thread_cache.units = unit;
+  toft_thread_cache.bytes += TOFT_UNIT;
+}
+#endif
 
 static toft_source toft_heap_source = {toft_heap_take, toft_heap_put, NULL};
 
@@ -235,6 +278,7 @@ static void toft_cache_empty(void) {
 void toft_cache_trim(void) {
   toft_cache_empty();
   toft_page_cache_drop();
+  toft_purge(SIZE_MAX, 1);
 }
 
 #ifdef TOFT_RUNTIME
@@ -249,6 +293,7 @@ static void toft_cache_end(void) {
   toft_thread_state_release();
   toft_cache_empty();
   toft_thread_cache.phase = TOFT_CACHE_CLOSED;
+  toft_account_end();
   if (TOFT_LOAD(&toft_os_unloading)) toft_page_cache_drop();
 }
 

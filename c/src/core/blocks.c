@@ -9,6 +9,7 @@
 #include "instrument.h"
 #include "policy.c"
 #include "portion.c"
+#include "sources.c"
 
 static toft_state *toft_state_of(const toft_arena *head) { return (toft_state *)(uintptr_t)head; }
 
@@ -224,14 +225,53 @@ static void toft_block_keep(toft_state *a, toft_block_header *b) {
   a->spare_bytes += b->size;
 }
 
-static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
+/* Returns the source within a limited source or a budget. NULL: the source has no limit that is known. */
+static toft_source *toft_limit_inner(const toft_source *source) {
+#ifndef TOFT_OMIT_METERS
+  const toft_budget_calls *calls = toft_calls_of(&toft_budgets, source);
+  if (calls != NULL) return calls->inner(source);
+#endif
+  return source != NULL && source->take == toft_limited_source_take
+             ? ((const toft_limited_source *)(const void *)source)->inner
+             : NULL;
+}
 
 /* The limit is for several arenas, so what one of them keeps would be refused to the others. */
-static int toft_is_limited(const toft_source *source) {
+static int toft_is_limited(const toft_source *source) { return toft_limit_inner(source) != NULL; }
+
+static toft_source *toft_limits_innermost(toft_source *source) {
+  for (toft_source *inner; (inner = toft_limit_inner(source)) != NULL;) source = inner;
+  return source;
+}
+
+/* Subtracts a block from the limits of `source` and of those within it, down to `end`. */
+static void toft_limits_uncharge(toft_source *source, const toft_source *end, size_t size) {
+  for (toft_source *inner; source != end; source = inner) {
+    inner = toft_limit_inner(source);
 #ifndef TOFT_OMIT_METERS
-  if (toft_calls_of(&toft_budgets, source) != NULL) return 1;
+    const toft_budget_calls *calls = toft_calls_of(&toft_budgets, source);
+    if (calls != NULL) calls->uncharge(source, size);
 #endif
-  return source != NULL && source->take == toft_limited_source_take;
+    if (source->take == toft_limited_source_take) toft_limited_source_uncharge(source, size);
+  }
+}
+
+/* Adds a block to the limits of `source` and of those within it. 0: one of them refuses; nothing was added. */
+static int toft_limits_charge(toft_source *source, size_t size) {
+  for (toft_source *at = source, *inner; (inner = toft_limit_inner(at)) != NULL; at = inner) {
+    int grants;
+#ifndef TOFT_OMIT_METERS
+    const toft_budget_calls *calls = toft_calls_of(&toft_budgets, at);
+    if (calls != NULL)
+      grants = calls->charge(at, size);
+    else
+#endif
+      grants = toft_limited_source_charge((toft_limited_source *)(void *)at, size);
+    if (grants) continue;
+    toft_limits_uncharge(source, at, size);
+    return 0;
+  }
+  return 1;
 }
 
 /* P12: keeps b as a spare; above the bound, the oldest spares go to the source. */

@@ -285,9 +285,20 @@ static size_t toft_budget_list(const toft_source *source, uint64_t id, toft_budg
   return count;
 }
 
+static toft_source *toft_budget_inner(const toft_source *source) {
+  return toft_budget_source_of(source)->budget->inner;
+}
+static int toft_budget_charge_block(const toft_source *source, size_t size) {
+  return toft_budget_block(toft_budget_source_of(source), size);
+}
+static void toft_budget_uncharge_block(const toft_source *source, size_t size) {
+  toft_budget_unblock(toft_budget_source_of(source), size);
+}
+
 static const toft_budget_calls toft_calls_of_budgets = {
-    toft_budget_take, toft_budget_ask_blocks, toft_budget_for_arena,   toft_budget_begin,
-    toft_budget_grow, toft_budget_shrink,     toft_budget_ask_portion, toft_budget_list,
+    toft_budget_take,  toft_budget_ask_blocks,   toft_budget_for_arena,      toft_budget_begin,
+    toft_budget_grow,  toft_budget_shrink,       toft_budget_ask_portion,    toft_budget_list,
+    toft_budget_inner, toft_budget_charge_block, toft_budget_uncharge_block,
 };
 
 /* ---- API ---- */

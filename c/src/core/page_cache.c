@@ -1,10 +1,10 @@
 /* The process's cache of mapped pages, for blocks of 1 MiB and more of every thread. Without it each release of an
  * arena would unmap them, and the next arena would fault all of its pages in again.
  *
- * What is kept follows use: together with the pages in use it never exceeds what was in use at once in the current or
- * the previous window of time. A program that makes one arena of 60 MiB after another keeps 60 MiB; after a peak of
- * use the surplus goes back to the system within two windows, at the next take or put of a block by any thread, or by
- * the background thread (background.c). Until then the system may take whole free huge pages when it needs memory.
+ * What is kept follows use, by the allowance that all idle memory shares (idle_account.c), here without the margin. A
+ * program that makes one arena of 60 MiB after another keeps 60 MiB; after a peak of use the surplus goes back to the
+ * system within two windows, at the next take or put of a block by any thread, or by the background thread
+ * (background.c). Until then the system may take whole free huge pages when it needs memory.
  *
  * The cache is a table of free ranges, sorted by address; ranges that touch are one. Where the lock is not free after
  * some hundred attempts, pages are mapped or unmapped directly. A fork takes the lock, so the child has a consistent
@@ -16,6 +16,7 @@
 #include "../platform/atomic.c"
 #include "../platform/held.c"
 #include "../platform/os.c"
+#include "idle_account.c"
 
 static void *toft_page_map(size_t size) {
   void *p = toft_os_map(size, 1);
@@ -39,7 +40,6 @@ size_t toft_page_cache_bytes(void) { return 0; }
 
 #else
 
-static void toft_page_cache_kept(void);          /* background.c: pages are in the cache */
 static void toft_background_thread_forget(void); /* background.c: a forked child has no such thread */
 
 #define TOFT_PAGE_RANGES_MAX 256
@@ -51,7 +51,6 @@ static void toft_background_thread_forget(void); /* background.c: a forked child
 #define TOFT_PAGE_LAZY (32 * TOFT_MIB) /* cached bytes above which free huge pages are freed lazily */
 #define TOFT_PAGE_SLOW 10000           /* nanoseconds for a huge page; in small pages it takes 30000 and more */
 #define TOFT_PAGE_SLOW_CALLS 4
-#define TOFT_PAGE_WINDOW 500 /* milliseconds */
 
 typedef struct toft_page_range {
   unsigned char *start;
@@ -61,33 +60,16 @@ typedef struct toft_page_range {
 static struct {
   toft_lock lock;
   unsigned ranges;     /* entries of `range` */
-  size_t used;         /* bytes that callers hold */
-  size_t peak[2];      /* the most bytes in use at once, in the current and in the previous window */
-  size_t began;        /* start of the current window, in milliseconds */
   unsigned slow_calls; /* of toft_os_free_lazily, in a row */
   toft_page_range range[TOFT_PAGE_RANGES_MAX];
 } toft_free_pages;
 
 /* Written with the lock held, or atomically; read without it. */
 static size_t toft_page_bytes;             /* in the ranges */
-static size_t toft_page_limit_setting = 0; /* 0: the environment has not been read yet; else the value + 1 */
-static size_t toft_page_window_setting = 0;
+static size_t toft_page_limit_setting = 0; /* as toft_page_window_setting */
 
-/* ---- settings ---- */
-
-static size_t toft_page_setting(size_t *setting, const char *name, size_t otherwise) {
-  size_t value = TOFT_LOAD(setting);
-  if (TOFT_UNLIKELY(value == 0)) { /* all threads use the first result */
-    size_t read = toft_os_env_number(name, otherwise) + 1;
-    if (TOFT_CAS_RELAXED(setting, &value, read)) value = read;
-  }
-  return value - 1;
-}
 static size_t toft_page_limit(void) {
   return toft_page_setting(&toft_page_limit_setting, "TOFT_PAGE_CACHE", TOFT_PAGE_LIMIT);
-}
-static size_t toft_page_window(void) {
-  return toft_page_setting(&toft_page_window_setting, "TOFT_PAGE_CACHE_MS", TOFT_PAGE_WINDOW);
 }
 
 /* ---- the table; the caller holds the lock ---- */
@@ -179,18 +161,6 @@ static unsigned char *toft_page_remove(size_t size) {
   return p;
 }
 
-/* Adds `size` to the bytes in use; the peak counts `spare` bytes more. */
-static void toft_page_use(size_t size, size_t spare) {
-  size_t now = toft_os_milliseconds(), window = toft_page_window(), passed = now - toft_free_pages.began;
-  if (passed >= window) {
-    toft_free_pages.peak[1] = passed < 2 * window ? toft_free_pages.peak[0] : toft_free_pages.used;
-    toft_free_pages.peak[0] = toft_free_pages.used;
-    toft_free_pages.began = now;
-  }
-  toft_free_pages.used += size;
-  if (toft_free_pages.peak[0] < toft_free_pages.used + spare) toft_free_pages.peak[0] = toft_free_pages.used + spare;
-}
-
 /* Moves what exceeds `keep` bytes to `victims`: from the highest address on, and in whole huge pages where a range is
  * cut. A range that cannot be cut stays, unless the cache exceeds `limit`. Returns the number of victims. */
 static unsigned toft_page_evict(size_t keep, size_t limit, toft_page_range *victims) {
@@ -217,12 +187,11 @@ static void toft_page_cache_unlock(size_t limit) {
   toft_page_range victims[TOFT_PAGE_VICTIMS];
   unsigned n;
   do {
-    size_t peak = toft_free_pages.peak[0] > toft_free_pages.peak[1] ? toft_free_pages.peak[0] : toft_free_pages.peak[1];
-    size_t keep = peak > toft_free_pages.used ? peak - toft_free_pages.used : 0;
-    n = toft_page_evict(keep < limit ? keep : limit, limit, victims);
+    n = toft_page_evict(toft_min(toft_account_room(), limit), limit, victims);
     TOFT_UNLOCK(&toft_free_pages.lock);
     for (unsigned i = 0; i < n; i++) toft_page_unmap(victims[i].start, victims[i].size);
   } while (n == TOFT_PAGE_VICTIMS && toft_page_cache_lock());
+  toft_account_age();
 }
 
 /* ---- fork ---- */
@@ -250,9 +219,9 @@ static void toft_page_cache_drop(void) {
 }
 
 TOFT_COLD void toft_page_cache_age(void) {
-  if (TOFT_LOAD(&toft_page_bytes) == 0 || !toft_page_cache_lock()) return;
-  toft_page_use(0, 0);
-  toft_page_cache_unlock(toft_page_limit());
+  toft_account_turn();
+  if (TOFT_LOAD(&toft_page_bytes) != 0 && toft_page_cache_lock()) toft_page_cache_unlock(toft_page_limit());
+  toft_account_age();
 }
 
 /* Maps pages. With half a huge page the other half is mapped too, and goes to the cache. */
@@ -265,8 +234,9 @@ static TOFT_COLD void *toft_page_cache_map(size_t size) {
     if ((p = (unsigned char *)toft_page_map(size)) == NULL) return NULL;
   }
   toft_page_cache_arm_fork();
+  toft_account_add(size, 0);
+  if (half) toft_account_raise_peak(toft_account_sum(&toft_account.used) + size); /* so that it is kept */
   if (toft_page_cache_lock()) {
-    toft_page_use(size, half ? size : 0);
     if (half && toft_page_insert(p + size, size)) half = 0;
     toft_page_cache_unlock(toft_page_limit());
   }
@@ -279,7 +249,7 @@ static void *toft_page_cache_take(size_t size) {
   size = toft_os_page(size);
   if (TOFT_LOAD(&toft_page_bytes) >= size && toft_page_cache_lock()) {
     void *p = toft_page_remove(size);
-    if (p != NULL) toft_page_use(size, 0);
+    if (p != NULL) toft_account_add(size, 0);
     toft_page_cache_unlock(toft_page_limit());
     if (p != NULL) return p;
   }
@@ -289,14 +259,12 @@ static void *toft_page_cache_take(size_t size) {
 static void toft_page_cache_put(void *p, size_t size) {
   size = toft_os_page(size);
   size_t limit = toft_page_limit();
+  toft_account_add(0 - size, 0);
   if (limit >= size && toft_page_cache_lock()) {
     int kept = toft_page_insert((unsigned char *)p, size);
-    toft_page_use(0, 0);
-    toft_free_pages.used -=
-        toft_free_pages.used < size ? toft_free_pages.used : size; /* it may have been taken directly */
     toft_page_cache_unlock(limit);
     if (kept) {
-      toft_page_cache_kept();
+      toft_idle_memory_kept();
       return;
     }
   }

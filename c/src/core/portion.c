@@ -45,6 +45,9 @@ typedef struct toft_budget_calls {
   /* Stores up to n budgets above `id`, in order: of the tree of `source`, or of the process if it is NULL. Returns
    * their count. */
   size_t (*list)(const toft_source *source, uint64_t id, toft_budget_entry *out, size_t n);
+  toft_source *(*inner)(const toft_source *source);
+  int (*charge)(const toft_source *source, size_t size); /* counts a block; 0: refused */
+  void (*uncharge)(const toft_source *source, size_t size);
 } toft_budget_calls;
 /* Budgets, and shared arenas as sources of their local arenas, once there is one: a program without them does not link
  * their code. Atomic. */

@@ -127,6 +127,10 @@ static int toft_limited_source_charge(toft_limited_source *b, size_t size) {
   return 1;
 }
 
+static TOFT_NOINLINE void toft_limited_source_uncharge(toft_source *self, size_t size) {
+  TOFT_ADD(&((toft_limited_source *)(void *)self)->used, 0 - size);
+}
+
 static void *toft_limited_source_take(toft_source *self, size_t size) {
   toft_limited_source *b = (toft_limited_source *)(void *)self;
   if (!toft_limited_source_charge(b, size)) return NULL;
@@ -138,7 +142,7 @@ static void *toft_limited_source_take(toft_source *self, size_t size) {
 static void toft_limited_source_put(toft_source *self, void *block, size_t size) {
   toft_limited_source *b = (toft_limited_source *)(void *)self;
   b->inner->put(b->inner, block, size);
-  TOFT_ADD(&b->used, 0 - size);
+  toft_limited_source_uncharge(self, size);
 }
 
 static int toft_limited_source_extend(toft_source *self, void *block, size_t size, size_t want) {

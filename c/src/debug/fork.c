@@ -3,7 +3,9 @@
 #ifndef TOFT_DEBUG_FORK_C
 #define TOFT_DEBUG_FORK_C
 
+#include "../core/idle_account.c"
 #include "../core/portion.c"
+#include "../core/units.c"
 #include "../platform/atomic.c"
 #include "../platform/lifecycle.h"
 #include "../platform/os.c"
@@ -24,6 +26,8 @@ static void toft_before_fork(void) {
   toft_lock_take(&toft_quarantine_lock);
   toft_lock_take(&toft_findings_lock);
   toft_lock_take(&toft_call_stacks_lock);
+  toft_purge_at_fork(0);
+  toft_chunks_at_fork(0);
 #ifndef TOFT_OMIT_METERS
   toft_lock_take(&toft_budget_list_lock);
 #endif
@@ -32,6 +36,8 @@ static void toft_after_fork(int phase) {
 #ifndef TOFT_OMIT_METERS
   TOFT_UNLOCK(&toft_budget_list_lock);
 #endif
+  toft_chunks_at_fork(phase);
+  toft_purge_at_fork(phase);
   TOFT_UNLOCK(&toft_call_stacks_lock);
   TOFT_UNLOCK(&toft_findings_lock);
   TOFT_UNLOCK(&toft_quarantine_lock);

@@ -36,6 +36,7 @@ static void toft_os_unmap(void *p, size_t size) {
   (void)size;
   VirtualFree(p, 0, MEM_RELEASE);
 }
+static void toft_os_prefer_small_pages(void *p, size_t size) { (void)p, (void)size; }
 static void toft_os_discard(void *p, size_t size) { VirtualAlloc(p, size, MEM_RESET, PAGE_READWRITE); }
 static void toft_os_forget(unsigned char *p, size_t size) {
   size_t front = (size_t)(0 - (uintptr_t)p) & 4095, back = (size_t)((uintptr_t)p + size) & 4095;
@@ -198,6 +199,13 @@ static void *toft_os_map(size_t size, int huge) {
   return toft_os_mmap(total, PROT_READ | PROT_WRITE, 0);
 }
 static void toft_os_unmap(void *p, size_t size) { munmap(p, toft_os_page(size)); }
+static void toft_os_prefer_small_pages(void *p, size_t size) {
+#ifdef MADV_NOHUGEPAGE
+  (void)madvise(p, size, MADV_NOHUGEPAGE); /* advisory */
+#else
+  (void)p, (void)size;
+#endif
+}
 static uint64_t toft_os_nanoseconds(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);

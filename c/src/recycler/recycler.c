@@ -114,7 +114,7 @@ static int toft_recycler_take_counted(toft_recycler *r) {
       toft_recycler_release(r);
       return 0;
     }
-    toft_recycler_segment_init(r, base, size);
+    toft_recycler_segment_init(r, base, size, 0);
     units -= some;
   }
   r->floor = r->reserved;
@@ -134,7 +134,7 @@ static void toft_recycler_clear(toft_recycler *r, int checked) {
   struct toft_source *source = r->source;
   size_t count = r->count, block_size = r->block_size, peak = r->peak;
   uint64_t source_calls = r->source_calls;
-  uint8_t shard = r->shard, shares_limit = r->shares_limit;
+  uint8_t shard = r->shard, shares_limit = r->shares_limit, on_heap = r->on_heap, is_aligned = r->is_aligned;
   for (size_t k = 0; k < TOFT_RECYCLER_CLASSES; k++) r->current[k] = &toft_recycler_no_slab;
   memset(&r->freed, 0, sizeof *r - offsetof(toft_recycler, freed));
   r->object_mask = checked ? 0 : TOFT_RECYCLER_PAGE - 1;
@@ -144,6 +144,8 @@ static void toft_recycler_clear(toft_recycler *r, int checked) {
   r->block_size = block_size;
   r->shard = shard;
   r->shares_limit = shares_limit;
+  r->on_heap = on_heap;
+  r->is_aligned = is_aligned;
   r->peak = peak;
   r->source_calls = source_calls;
 }
@@ -167,6 +169,8 @@ static int toft_recycler_init_as(toft_recycler *r, const toft_recycler_options *
   r->shard = 0;
   r->clears = 0;
   r->shares_limit = (uint8_t)toft_is_limited(r->source);
+  r->on_heap = toft_limits_innermost(r->source) == &toft_heap_source;
+  r->is_aligned = 0;
   r->peak = 0;
   r->source_calls = 0;
   toft_recycler_clear(r, checked);
@@ -187,9 +191,9 @@ static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {
   }
   if (r->reserved == 0) return;
   while (r->segments != NULL) {
-    toft_recycler_segment s = *r->segments;
-    r->segments = s.next;
-    toft_recycler_put(r, s.base, s.size);
+    toft_recycler_segment *s = r->segments;
+    r->segments = s->next;
+    toft_recycler_segment_end(r, s);
   }
   toft_recycler_large_release(r);
   toft_recycler_clear(r, 0);

@@ -26,6 +26,7 @@ typedef struct toft_recycler_free_run {
 
 /* Stored at the base of the region's block. */
 typedef struct toft_recycler_region {
+  toft_purgeable purgeable;                                 /* first; excludes other threads from runs and dirty */
   struct toft_recycler_region *next, *previous;             /* the newest first */
   struct toft_recycler_region *listed_next, *listed_before; /* in with_run[list] */
   unsigned char *base, *pages;                              /* the source's block; page 0 */
@@ -113,13 +114,14 @@ static uint32_t toft_recycler_run_find(toft_recycler *r, toft_recycler_region *g
 /* Takes `count` pages from the front of a run. */
 static void toft_recycler_run_cut(toft_recycler *r, toft_recycler_region *g, uint32_t i, uint32_t count) {
   toft_recycler_free_run *f = &g->runs[i];
+  toft_purgeable_enter(&g->purgeable);
   uint32_t were_dirty = (uint32_t)toft_min(count, g->dirty);
   f->first += count;
   f->count -= count;
   if (f->count == 0) memmove(f, f + 1, (--g->count - i) * sizeof *f);
   g->dirty -= were_dirty;
-  toft_recycler_use(r, were_dirty * TOFT_RECYCLER_PAGE, 1);
-  toft_recycler_use(r, (count - were_dirty) * TOFT_RECYCLER_PAGE, 0);
+  toft_purgeable_leave(&g->purgeable);
+  toft_recycler_use(r, count * TOFT_RECYCLER_PAGE, were_dirty * TOFT_RECYCLER_PAGE);
 }
 
 /* The first run that starts at or after `first`. */
@@ -135,8 +137,9 @@ static void toft_recycler_run_add(toft_recycler *r, toft_recycler_region *g, uin
   toft_recycler_free_run *f = &g->runs[i];
   int below = i > 0 && f[-1].first + f[-1].count == first;
   int above = i < g->count && f->first == first + count;
-  g->dirty += count;
   toft_recycler_unuse(r, count * TOFT_RECYCLER_PAGE);
+  toft_purgeable_enter(&g->purgeable);
+  g->dirty += count;
   if (below) {
     count += f[-1].count;
     f[-1].count = count;
@@ -153,6 +156,7 @@ static void toft_recycler_run_add(toft_recycler *r, toft_recycler_region *g, uin
     f->first = first;
     f->count = count;
   }
+  toft_purgeable_leave(&g->purgeable);
   if (count > g->widest) toft_recycler_region_set_widest(r, g, count);
 }
 
@@ -171,13 +175,40 @@ static void toft_recycler_region_unlink(toft_recycler *r, toft_recycler_region *
   if (g->next != NULL) g->next->previous = g->previous;
 }
 
+static size_t toft_recycler_region_idle(toft_recycler_region *g) {
+  toft_purgeable_enter(&g->purgeable);
+  size_t bytes = g->dirty * TOFT_RECYCLER_PAGE;
+  toft_purgeable_leave(&g->purgeable);
+  return bytes;
+}
+
+/* Discards the pages of free runs; the last 64 bytes of a run may belong to the next object. Precondition: the region
+ * has pages. */
+static size_t toft_recycler_region_purge(toft_purgeable *b) {
+  toft_recycler_region *g = (toft_recycler_region *)(void *)b;
+  size_t bytes = g->dirty * TOFT_RECYCLER_PAGE;
+  for (uint32_t i = 0; g->dirty != 0 && i < g->count; i++)
+    toft_os_forget(g->pages + g->runs[i].first * TOFT_RECYCLER_PAGE, (g->runs[i].count - 1u) * TOFT_RECYCLER_PAGE);
+  g->dirty = 0;
+  return bytes;
+}
+
+/* Returns the block of a region that is in no list of the recycler. */
+static void toft_recycler_region_end(toft_recycler *r, toft_recycler_region *g) {
+  size_t free_pages = 0;
+  toft_recycler_end_block(r, &g->purgeable, g->size);
+  for (uint32_t i = 0; i < g->count; i++) free_pages += g->runs[i].count;
+  toft_recycler_count(r, free_pages * TOFT_RECYCLER_PAGE - toft_recycler_counted(r, g->size),
+                      0 - g->dirty * TOFT_RECYCLER_PAGE);
+  toft_recycler_put(r, g->base, g->size);
+}
+
 static void toft_recycler_region_put(toft_recycler *r, toft_recycler_region *g) {
   toft_recycler_region_unlink(r, g);
   r->region_bytes -= g->total * TOFT_RECYCLER_PAGE;
   if (g->live == 0) r->region_idle_bytes -= g->total * TOFT_RECYCLER_PAGE;
   r->region_objects -= g->live;
-  r->idle -= toft_min(r->idle, g->dirty * TOFT_RECYCLER_PAGE);
-  toft_recycler_put_idle(r, g->base, g->size);
+  toft_recycler_region_end(r, g);
 }
 
 /* Pages for an object and the record of the next one. */
@@ -206,7 +237,7 @@ static size_t toft_recycler_region_size(const toft_recycler *r, size_t count, si
 /* Takes a region for an object of `count` pages. NULL: the source refuses. */
 static toft_recycler_region *toft_recycler_region_take(toft_recycler *r, size_t count) {
   size_t least, size = toft_recycler_region_size(r, count, &least), total;
-  unsigned char *base = toft_recycler_take_down_to(r, &size, least), *pages;
+  unsigned char *base = toft_recycler_take_down_to(r, &size, least, toft_recycler_take), *pages;
   toft_recycler_region *g;
   if (base == NULL) return NULL;
   total = size / TOFT_RECYCLER_PAGE; /* at most */
@@ -229,7 +260,7 @@ static toft_recycler_region *toft_recycler_region_take(toft_recycler *r, size_t 
   g->runs[0].count = g->total;
   r->region_bytes += g->total * TOFT_RECYCLER_PAGE;
   r->region_idle_bytes += g->total * TOFT_RECYCLER_PAGE;
-  toft_recycler_add_idle(r, g->dirty * TOFT_RECYCLER_PAGE);
+  toft_recycler_begin_block(r, &g->purgeable, size, g->dirty * TOFT_RECYCLER_PAGE, toft_recycler_region_purge);
   g->list = TOFT_RECYCLER_NO_LIST;
   toft_recycler_region_set_widest(r, g, g->total);
   toft_recycler_region_link(r, g);
@@ -242,13 +273,13 @@ static void *toft_recycler_region_alloc_run(toft_recycler *r, toft_recycler_regi
   unsigned char *p = g->pages + first * TOFT_RECYCLER_PAGE;
   toft_recycler_front *front;
   p += toft_pad(p, align);
+  toft_recycler_run_cut(r, g, i, count); /* before the record is written, which may lie in these pages */
   front = toft_recycler_front_of(p);
   front->owner = r;
   front->region = g;
   front->size = size;
   front->first = first;
   front->count = count;
-  toft_recycler_run_cut(r, g, i, count);
   if (g->live++ == 0) r->region_idle_bytes -= g->total * TOFT_RECYCLER_PAGE;
   r->region_objects++;
   r->region_used += size;
@@ -338,7 +369,7 @@ static void toft_recycler_large_release(toft_recycler *r) {
   while (r->regions != NULL) {
     toft_recycler_region *g = r->regions;
     r->regions = g->next;
-    toft_recycler_put(r, g->base, g->size);
+    toft_recycler_region_end(r, g);
   }
 }
 

@@ -1,152 +1,113 @@
-/* The retention of recyclers, by the rule of the page cache. Bytes are in use (units with a slab, runs of large
- * objects) or idle (the same without objects, if their pages may be resident). Idle bytes up to the peak of use in the
- * current or the previous window of time are kept, and as much again, up to the larger of 4 MiB and an eighth of it,
- * for requests of other sizes. The surplus returns to the source where a whole block is idle, and else, if it is pages,
- * to the system. Where the source has a limit for several objects, blocks return as soon as they have none.
+/* The retention of recyclers: idle memory up to the allowance of the process (core/idle_account.c) is kept. The surplus
+ * returns to the source where a whole block is idle, and else, if it is pages of the heap, to the system. Where the
+ * source has a limit for several objects, blocks return as soon as they have none.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_RETENTION_C
 #define TOFT_RECYCLER_RECYCLER_RETENTION_C
 
-#include "../platform/os.c"
+#include "../core/idle_account.c"
 #include "recycler_large.c"
 
-#define TOFT_RECYCLER_SURPLUS_DELAY 32        /* in parts of a window */
-#define TOFT_RECYCLER_MORE_MIN (4 * TOFT_MIB) /* kept beyond the peak of use; an eighth of it if that is more */
+#define TOFT_RECYCLER_SURPLUS_PART 64 /* of the reserved bytes becomes idle until a surplus is returned again */
 
-static void toft_recycler_peak(toft_recycler *r, size_t bytes) { r->recent[0] = toft_max(r->recent[0], bytes); }
-
-/* Bytes are used from now on; they were counted as idle or not. */
-static void toft_recycler_use(toft_recycler *r, size_t bytes, int were_idle) {
-  r->in_use += bytes;
-  if (were_idle) r->idle -= bytes;
-  toft_recycler_peak(r, r->in_use);
+/* Bytes whose pages may be resident. */
+static size_t toft_recycler_idle(const toft_recycler *r) {
+  size_t bytes = 0;
+  for (toft_recycler_segment *s = r->segments; s != NULL; s = s->next) bytes += toft_recycler_segment_idle(s);
+  for (toft_recycler_region *g = r->regions; g != NULL; g = g->next) bytes += toft_recycler_region_idle(g);
+  return bytes;
 }
 
-static void toft_recycler_unuse(toft_recycler *r, size_t bytes) {
-  r->in_use -= bytes;
-  r->idle += bytes;
-}
-
-/* New memory counts as if it had been in use, so that it is kept for a window. */
-static void toft_recycler_add_idle(toft_recycler *r, size_t bytes) {
-  r->idle += bytes;
-  toft_recycler_peak(r, r->in_use + bytes);
-}
-
-/* Whether `bytes` of an idle block may return: not if less than `keep` would remain, or less than options.count
+/* Whether a block returns with `idle` bytes when `most` may return: not if less would remain than options.count
  * needs. */
-static int toft_recycler_may_return(const toft_recycler *r, size_t bytes, size_t size, size_t keep) {
-  return r->idle >= bytes && r->idle - bytes >= keep && r->reserved - size >= r->floor;
+static int toft_recycler_may_return(const toft_recycler *r, size_t size, size_t idle, size_t most) {
+  return idle <= most && r->reserved - size >= r->floor;
 }
 
-/* The newest regions return first, and the segments that were used last return last. */
-static void toft_recycler_return_blocks(toft_recycler *r, size_t keep) {
+/* Returns blocks with at most `most` idle bytes; the newest regions first, and the segments that were used last return
+ * last. Returns their idle bytes. */
+static size_t toft_recycler_return_blocks(toft_recycler *r, size_t most) {
   toft_recycler_region *g = r->regions;
   toft_recycler_segment *s = r->segments;
+  size_t done = 0, idle;
   for (toft_recycler_region *next; g != NULL; g = next) {
     next = g->next;
-    if (g->live == 0 && toft_recycler_may_return(r, g->dirty * TOFT_RECYCLER_PAGE, g->size, keep))
-      toft_recycler_region_put(r, g);
+    if (g->live != 0 || !toft_recycler_may_return(r, g->size, idle = toft_recycler_region_idle(g), most - done))
+      continue;
+    done += idle;
+    toft_recycler_region_put(r, g);
   }
   while (s != NULL && s->next != NULL) s = s->next;
   for (toft_recycler_segment *previous; s != NULL; s = previous) {
     previous = s->previous;
-    if (s->free == toft_recycler_segment_units(s) &&
-        toft_recycler_may_return(r, toft_count_bits(s->dirty) * TOFT_RECYCLER_UNIT, s->size, keep))
-      toft_recycler_segment_put(r, s);
+    if (s->free != toft_recycler_segment_units(s) ||
+        !toft_recycler_may_return(r, s->size, idle = toft_recycler_segment_idle(s), most - done))
+      continue;
+    done += idle;
+    toft_recycler_segment_put(r, s);
   }
+  return done;
 }
 
-/* Gives the pages of idle units and runs back to the system, whose addresses stay, if they are of the heap. */
-static void toft_recycler_discard_pages(toft_recycler *r, size_t keep) {
-  if (r->source != &toft_heap_source) return;
-  for (toft_recycler_segment *s = r->segments; s != NULL && r->idle > keep; s = s->next) {
-    uint64_t units = s->size >= TOFT_CAP ? s->dirty & ~(uint64_t)1 : 0; /* unit 0 contains the header */
-    while (units != 0 && r->idle > keep) {
-      unsigned first = toft_lowest_bit(units), count = 0;
-      for (; first + count < TOFT_RECYCLER_UNITS && (units >> (first + count) & 1) != 0; count++) {
-        units &= ~((uint64_t)1 << (first + count));
-        s->dirty &= ~((uint64_t)1 << (first + count));
-      }
-      toft_os_forget(s->units + first * TOFT_RECYCLER_UNIT, count * TOFT_RECYCLER_UNIT);
-      r->idle -= count * TOFT_RECYCLER_UNIT;
-    }
-  }
-  for (toft_recycler_region *g = r->regions; g != NULL && r->idle > keep; g = g->next) {
-    if (g->dirty == 0 || g->size < TOFT_CAP) continue; /* smaller blocks are no mapping of their own */
-    for (uint32_t i = 0; i < g->count; i++)            /* the last 64 bytes of a run may belong to the next object */
-      toft_os_forget(g->pages + g->runs[i].first * TOFT_RECYCLER_PAGE, (g->runs[i].count - 1u) * TOFT_RECYCLER_PAGE);
-    r->idle -= g->dirty * TOFT_RECYCLER_PAGE;
-    g->dirty = 0;
-  }
+/* Returns the bytes of the idle pages of a block that it gives back to the system. */
+static size_t toft_recycler_discard(toft_recycler *r, toft_purgeable *b, size_t size) {
+  if (!toft_recycler_has_pages(r, size)) return 0;
+  toft_purgeable_enter(b);
+  size_t bytes = b->purge(b);
+  toft_purgeable_leave(b);
+  toft_recycler_count(r, 0, 0 - bytes);
+  return bytes;
 }
 
-static void toft_recycler_return_down_to(toft_recycler *r, size_t keep) {
-  toft_recycler_flush(r);
-  toft_recycler_return_blocks(r, keep);
-  toft_recycler_discard_pages(r, keep);
+/* Gives the pages of idle units and runs back to the system, whose addresses stay, until `most` bytes have returned. */
+static size_t toft_recycler_discard_pages(toft_recycler *r, size_t most) {
+  size_t done = 0;
+  for (toft_recycler_segment *s = r->segments; s != NULL && done < most; s = s->next)
+    done += toft_recycler_discard(r, &s->purgeable, s->size);
+  for (toft_recycler_region *g = r->regions; g != NULL && done < most; g = g->next)
+    done += toft_recycler_discard(r, &g->purgeable, g->size);
+  return done;
 }
 
-#ifndef TOFT_OMIT_PAGE_CACHE
-static size_t toft_recycler_recent_peak(const toft_recycler *r) { return toft_max(r->recent[0], r->recent[1]); }
-
-/* Bytes that may be idle. */
-static size_t toft_recycler_kept(const toft_recycler *r) {
-  size_t peak = toft_recycler_recent_peak(r);
-  return peak + toft_max(toft_min(peak, TOFT_RECYCLER_MORE_MIN), peak / 8) - r->in_use;
-}
-
-/* Begins a window of time if one has ended; returns whether it has. */
-static int toft_recycler_turn_window(toft_recycler *r, size_t now, size_t window) {
-  size_t passed;
-  if (r->began == 0) r->began = now;
-  passed = now - r->began;
-  if (passed < window) return 0;
-  r->recent[1] = passed < 2 * window ? r->recent[0] : r->in_use;
-  r->recent[0] = r->in_use;
-  r->began = now;
-  r->left = 0;
+/* Whether so many bytes have become idle, or so much time has passed, that a surplus is looked for. */
+static int toft_recycler_looks_for_surplus(toft_recycler *r) {
+  ptrdiff_t least = (ptrdiff_t)(r->reserved / TOFT_RECYCLER_SURPLUS_PART), before = r->looked;
+  size_t window = r->window;
+  if (r->closed <= (ptrdiff_t)TOFT_RECYCLER_SURPLUS_MIN || r->closed <= least)
+    return r->closed >= (ptrdiff_t)TOFT_RECYCLER_UNIT && r->closed > least && toft_account_exceeds();
+  r->window = toft_account_turn();
+  if (r->window == window && r->closed <= before && !toft_account_exceeds()) return 0;
+  r->looked = r->closed + (ptrdiff_t)TOFT_RECYCLER_SURPLUS_MIN;
   return 1;
 }
-#endif
 
-/* Returns the surplus: whole blocks when there has been one for a part of a window, since a program often takes them
- * again at once, or when it exceeds the peak of use; pages between objects when a window has ended. Blocks that could
- * not return, since they have objects, are not searched again in this window. */
+/* Returns the surplus of the process as far as this recycler has idle memory. What could not return, since there are
+ * objects beside it, is not searched again before a part of the memory has become idle. */
 static void toft_recycler_return_surplus(toft_recycler *r) {
+  size_t surplus, done;
   if (r->shares_limit) {
     toft_recycler_flush(r); /* what has no objects then returns */
     return;
   }
-#ifndef TOFT_OMIT_PAGE_CACHE
-  size_t now, window, kept;
-  int turned;
-  if (r->idle <= TOFT_RECYCLER_SURPLUS_MIN || r->clears) return;
-  now = toft_max(toft_os_milliseconds(), 1);
-  window = toft_page_window();
-  turned = toft_recycler_turn_window(r, now, window);
-  kept = toft_recycler_kept(r);
-  if (r->idle <= toft_max(kept, r->left) + TOFT_RECYCLER_SURPLUS_MIN) {
-    r->surplus_since = 0;
-    return;
-  }
-  if (r->surplus_since == 0) r->surplus_since = now;
-  if (!turned && now - r->surplus_since < window / TOFT_RECYCLER_SURPLUS_DELAY &&
-      r->idle <= kept + toft_recycler_recent_peak(r))
-    return;
+  if (!toft_recycler_looks_for_surplus(r) || r->clears) return;
+  int returns = toft_account_check(&surplus);
+  if (returns == TOFT_SURPLUS_NONE) return;
   toft_recycler_flush(r);
-  toft_recycler_return_blocks(r, kept);
-  if (turned) toft_recycler_discard_pages(r, kept);
-  r->left = r->idle;
-  r->surplus_since = 0;
-#endif
+  done = toft_recycler_return_blocks(r, surplus);
+  if (returns == TOFT_SURPLUS_PAGES && done < surplus) (void)toft_recycler_discard_pages(r, surplus - done);
+  r->closed = r->looked = 0;
 }
 
 /* Returns memory without live objects until about `keep` bytes are left; returns these. */
 static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
+  size_t idle, most, done;
   if (r->checked) return toft_recycler_trim_checked(r, keep, TOFT_CALLER());
-  toft_recycler_return_down_to(r, keep);
-  return r->idle;
+  toft_recycler_flush(r);
+  idle = toft_recycler_idle(r);
+  most = idle > keep ? idle - keep : 0;
+  done = toft_recycler_return_blocks(r, most);
+  if (done < most) done += toft_recycler_discard_pages(r, most - done);
+  return idle > done ? idle - done : 0;
 }
 
 void toft_recycler_trim(toft_recycler *r, size_t keep) { (void)toft_recycler_trim_to(r, keep); }

@@ -98,7 +98,7 @@ static size_t toft_recycler_slab_room(const toft_recycler_slab *d) {
   const toft_recycler_segment *s = toft_recycler_segment_of(toft_recycler_unit_of(d));
   unsigned char *unit = toft_recycler_unit_base(d);
   unsigned first = toft_recycler_first_page(d);
-  return (size_t)(toft_recycler_page_end(unit, first + d->pages) - toft_recycler_page_start(s, unit, first));
+  return (size_t)(toft_recycler_page_end(s, unit, first + d->pages) - toft_recycler_page_start(s, unit, first));
 }
 
 /* Takes a slab of `pages` pages, which the caller makes the current one. NULL: there is no such run. */
@@ -108,7 +108,7 @@ static toft_recycler_slab *toft_recycler_slab_take(toft_recycler *r, size_t k, u
   if (unit == NULL) return NULL;
   const toft_recycler_segment *s = toft_recycler_segment_of(unit);
   unsigned char *base = toft_recycler_unit_base(unit), *from = toft_recycler_page_start(s, base, first);
-  const unsigned char *to = toft_recycler_page_end(base, first + pages);
+  const unsigned char *to = toft_recycler_page_end(s, base, first + pages);
   size_t bytes = toft_recycler_class_bytes(k);
   unsigned line = toft_recycler_line_of_page(base, first);
   for (unsigned i = 0; i < pages; i++) unit->map[first + i] = (uint8_t)line;
@@ -187,10 +187,11 @@ static unsigned toft_recycler_least_pages(size_t bytes) {
   return pages;
 }
 
-/* Takes a slab; calls the source if no pages are free. */
+/* Takes a slab, which in a recycler without one is as small as possible; calls the source if no pages are free. */
 static toft_recycler_slab *toft_recycler_slab_new(toft_recycler *r, size_t k) {
   size_t bytes = toft_recycler_class_bytes(k);
-  unsigned least = toft_recycler_class_pages(bytes), most = r->held[k] >= TOFT_RECYCLER_HOT_PAGES ? 8 : least;
+  unsigned least = r->slab_count != 0 ? toft_recycler_class_pages(bytes) : toft_recycler_least_pages(bytes);
+  unsigned most = r->held[k] >= TOFT_RECYCLER_HOT_PAGES ? 8 : least;
   toft_recycler_slab *d = toft_recycler_slab_take_down_to(r, k, most, least);
   if (d != NULL) return d;
   if (r->segments != NULL) {
@@ -198,7 +199,7 @@ static toft_recycler_slab *toft_recycler_slab_new(toft_recycler *r, size_t k) {
     d = toft_recycler_slab_take_down_to(r, k, most, least);
     if (d != NULL) return d;
   }
-  if (toft_recycler_segment_take(r)) return toft_recycler_slab_take(r, k, most);
+  (void)toft_recycler_segment_take(r, toft_recycler_least_pages(bytes));
   return toft_recycler_slab_take_down_to(r, k, most, toft_recycler_least_pages(bytes));
 }
 

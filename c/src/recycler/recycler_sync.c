@@ -62,7 +62,7 @@ static void toft_sync_unlock(toft_recycler_shard *s) { TOFT_UNLOCK(&s->lock); }
 
 static int toft_sync_initialise(toft_sync_recycler *r, toft_recycler_shard *s) {
   toft_recycler_options o = r->options;
-  if (o.source != NULL) o.source = &s->source; /* the heap source is thread-safe */
+  o.source = r->inner != &toft_heap_source ? &s->source : NULL; /* the heap source is thread-safe */
   int code = toft_recycler_init(&s->recycler, &o);
   s->recycler.shard = (uint8_t)(s - r->shards);
   s->recycler.shares_limit = (uint8_t)toft_is_limited(r->inner);

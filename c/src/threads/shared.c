@@ -356,7 +356,7 @@ static int toft_shared_source_ask(const toft_source *source, size_t size) {
 }
 
 static const toft_budget_calls toft_calls_of_shared = {
-    toft_shared_source_take, toft_shared_source_ask, NULL, NULL, NULL, NULL, NULL, NULL};
+    toft_shared_source_take, toft_shared_source_ask, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
 #endif
 
 toft_shared *toft_shared_create(toft_source *source) {

@@ -10,7 +10,8 @@
 //     std::pmr::map<int, int> m(&nodes);
 //
 // UPSTREAM. Any std::pmr::memory_resource; its exceptions propagate to the container, and nothing changes then. Blocks
-// are requested with an alignment of 64 and at least 4096 bytes. release() and the destructor return all of them,
+// are requested with an alignment of 64 and at least 4096 bytes; those of a recycling_resource that are multiples of 32
+// KiB with that alignment, so that it uses all of a small limit. release() and the destructor return all of them,
 // whether the objects were deallocated or not. Without an upstream, a resource uses std::pmr::get_default_resource() if
 // the program has set one, and otherwise Toft's own heap, whose cache per thread makes short-lived resources fast.
 //
@@ -66,7 +67,7 @@ inline recycler_options counted_options(std::size_t count, std::size_t size) {
 // With a count, memory for that many blocks of `size` bytes is taken at once and kept. upstream nullptr: Toft's heap.
 class recycling_resource : public std::pmr::memory_resource {
  public:
-  recycling_resource() : source_(detail::default_upstream()) {
+  recycling_resource() : source_(detail::default_upstream(), TOFT_RECYCLER_UNIT) {
     if (source_.upstream() != nullptr)
       start(recycler_options());
     else if (TOFT_UNLIKELY(toft_recycler_init(&r_, nullptr) != TOFT_OK))
@@ -79,7 +80,7 @@ class recycling_resource : public std::pmr::memory_resource {
       : recycling_resource(detail::counted_options(count, size), upstream) {}
   // options.source is used if upstream is nullptr. Throws std::invalid_argument, and what upstream throws.
   explicit recycling_resource(recycler_options options, std::pmr::memory_resource *upstream = nullptr)
-      : source_(upstream) {
+      : source_(upstream, TOFT_RECYCLER_UNIT) {
     start(options);
   }
   recycling_resource(const recycling_resource &) = delete;
@@ -117,6 +118,7 @@ class recycling_resource : public std::pmr::memory_resource {
     if (code == TOFT_EARG)
       detail::throw_invalid_argument("toft: recycling_resource: options contradict each other or exceed a limit");
     if (code != TOFT_OK) call.fail();
+    r_.is_aligned = source_.upstream() != nullptr;
   }
 
   // The slow path, out of line, with the throw.

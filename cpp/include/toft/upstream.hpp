@@ -15,11 +15,12 @@
 namespace toft {
 inline namespace TOFT_NAMESPACE {
 
-// A toft_source that takes blocks from a memory resource. Must outlive its users.
+// A toft_source that takes blocks from a memory resource. Must outlive its users. Blocks whose size is a multiple of
+// `unit` are aligned to it; others to 64.
 class upstream_source : public toft_source {
  public:
-  explicit upstream_source(std::pmr::memory_resource *upstream) noexcept
-      : toft_source{take_block, put_block, nullptr}, upstream_(upstream) {}
+  explicit upstream_source(std::pmr::memory_resource *upstream, std::size_t unit = 64) noexcept
+      : toft_source{take_block, put_block, nullptr}, upstream_(upstream), unit_(unit) {}
 
   std::pmr::memory_resource *upstream() const noexcept { return upstream_; }
 
@@ -61,24 +62,27 @@ class upstream_source : public toft_source {
  private:
   // Outside a call, as in an allocation through arena(), the exception is dropped.
   static void *take_block(toft_source *self, std::size_t size) noexcept {
-    std::pmr::memory_resource *upstream = static_cast<upstream_source *>(self)->upstream_;
+    const upstream_source *source = static_cast<upstream_source *>(self);
 #if TOFT_EXCEPTIONS
     try {
-      return upstream->allocate(size, 64);
+      return source->upstream_->allocate(size, source->align_of(size));
     } catch (...) {
       call *c = call::innermost();
       if (c != nullptr && c->source_ == self) c->thrown_ = std::current_exception();
       return nullptr;
     }
 #else
-    return upstream->allocate(size, 64);
+    return source->upstream_->allocate(size, source->align_of(size));
 #endif
   }
   static void put_block(toft_source *self, void *block, std::size_t size) noexcept {
-    static_cast<upstream_source *>(self)->upstream_->deallocate(block, size, 64);
+    const upstream_source *source = static_cast<upstream_source *>(self);
+    source->upstream_->deallocate(block, size, source->align_of(size));
   }
+  std::size_t align_of(std::size_t size) const noexcept { return size % unit_ == 0 ? unit_ : 64; }
 
   std::pmr::memory_resource *upstream_;
+  std::size_t unit_;
 };
 
 }  // namespace TOFT_NAMESPACE
