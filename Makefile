@@ -39,7 +39,7 @@ TEST := check-rust check-c check-cpp check-julia check-go check-conformance chec
 # and from x86-64 in no property that the code depends on, and are in the long tier.
 CARGO := check-rust-ui check-rust-lint check-rust-features check-rust-loom check-rust-fast-path check-rust-msrv \
   check-rust-parity check-rust-nightly check-rust-miri check-rust-m32 check-differential check-cli check-snapshot check-snippets check-misuse \
-  check-conformance-broken check-python-user check-relay check-docs check-cli-report
+  check-conformance-broken check-python-user check-docs check-cli-report
 # The longest first, the short ones last.
 CHECK := $(CARGO) check-tsan check-asan check-s390x check-clang-shared check-armhf check-mingw check-msan check-programs \
   check-julia-pkg check-single check-go-race check-lint check-go-m32 check-go-windows check-install check-mutants check-go-asan \
@@ -151,12 +151,11 @@ check-cli-report: ; $(TESTS) --need cargo,gcc cli/check-report
 
 # ---- Go ----
 
-check-go check-go-race check-go-cgocheck2 check-go-asan check-go-portable check-go-m32: ; $(call steps,go gcc,go)
+check-go check-go-race check-go-cgocheck2 check-go-asan check-go-portable check-go-m32 check-go-examples: ; $(call steps,go gcc,go)
 check-go-nocgo: ; $(call steps,go,go)
 check-go-windows: ; $(call steps,go x86_64-w64-mingw32-gcc-posix,go)
 check-go-arm64: ; $(call steps,go qemu-aarch64 aarch64-linux-gnu-gcc,go)
 check-go-arm: ; $(call steps,go qemu-arm arm-linux-gnueabihf-gcc,go)
-check-go-examples: ; $(call steps,go gcc cargo,go)
 check-go-fuzz: ; $(RUN) --need go,gcc "go/check go-fuzz"
 check-go-user: ; $(RUN) --need go,gcc scripts/check-go-user
 
@@ -169,7 +168,6 @@ check-julia check-julia-pkg check-julia-nolib check-julia-xmltree check-julia-lo
 # ---- programs, pages, formatting ----
 
 check-python-user: ; $(TESTS) --need python3,gcc,cargo "examples/check python-user"
-check-relay: ; $(TESTS) --need go,gcc,cargo "examples/check relay"
 check-programs: ; $(TESTS) --need gcc,valgrind,pkg-config "examples/check programs"
 # Its own target directories: it does not wait for Cargo's other checks.
 check-php-parser: ; $(TESTS) --need cargo "examples/php_parser/run --test"
