@@ -61,7 +61,7 @@
 //! the reset.
 //!
 //! A panic of a destructor that the arena runs is resumed after all memory is freed. A panic of a hook (`on_finding`,
-//! `on_profile`, [`Arena::on_refusal`]) is caught and not resumed.
+//! [`Arena::on_refusal`]) is caught and not resumed.
 //!
 //! # Collections
 //!
@@ -182,8 +182,6 @@ mod parcel;
 mod policy;
 #[cfg(all(feature = "std", feature = "diagnostics"))]
 mod process;
-#[cfg(all(feature = "std", feature = "diagnostics"))]
-mod profiler;
 mod promote;
 mod provider;
 #[cfg(feature = "recycler")]
@@ -246,8 +244,6 @@ pub use options::Options;
 pub use owner::{Owner, Root};
 #[cfg(all(feature = "std", feature = "leases"))]
 pub use parcel::Parcel;
-#[cfg(all(feature = "std", feature = "diagnostics"))]
-pub use profiler::{on_profile, ProfileEvent};
 pub use promote::Promote;
 #[cfg(all(feature = "std", feature = "recycler"))]
 pub use recycler::SyncRecycler;
