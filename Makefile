@@ -39,7 +39,7 @@ TEST := check-rust check-c check-cpp check-julia check-go check-conformance chec
 # and from x86-64 in no property that the code depends on, and are in the long tier.
 CARGO := check-rust-ui check-rust-lint check-rust-features check-rust-loom check-rust-fast-path check-rust-msrv \
   check-rust-parity check-rust-nightly check-rust-miri check-rust-m32 check-differential check-cli check-snapshot check-snippets check-misuse \
-  check-conformance-broken check-python-user check-relay check-docs check-cli-report
+  check-conformance-broken check-python-user check-docs check-cli-report
 # The longest first, the short ones last.
 CHECK := $(CARGO) check-tsan check-asan check-s390x check-clang-shared check-armhf check-mingw check-msan check-programs \
   check-julia-pkg check-single check-go-race check-lint check-go-m32 check-go-windows check-install check-mutants check-go-asan \
@@ -48,7 +48,7 @@ CHECK := $(CARGO) check-tsan check-asan check-s390x check-clang-shared check-arm
 LONG_CARGO := check-rust-semver check-rust-streams check-conformance-asan check-rust-bevy check-rust-wasm check-rust-kani check-rust-arm check-rust-bare \
   check-rust-miri-stacked check-rust-asan check-rust-tsan check-rust-valgrind check-rust-fuzz check-differential-fuzz
 LONG := check-omit check-proofs check-interleavings check-zig check-julia-long check-julia-bounds check-go-arm64 check-go-arm \
-  check-go-cgocheck2 check-go-portable check-dist check-php-parser check-register-allocator check-tracy check-coroutines check-datafusion \
+  check-go-cgocheck2 check-go-portable check-dist check-php-parser check-register-allocator check-datafusion \
   check-aarch64 check-riscv64 check-m32 check-musl $(LONG_CARGO)
 ifdef FULL
 CHECK += $(LONG)
@@ -151,12 +151,11 @@ check-cli-report: ; $(TESTS) --need cargo,gcc cli/check-report
 
 # ---- Go ----
 
-check-go check-go-race check-go-cgocheck2 check-go-asan check-go-portable check-go-m32: ; $(call steps,go gcc,go)
+check-go check-go-race check-go-cgocheck2 check-go-asan check-go-portable check-go-m32 check-go-examples: ; $(call steps,go gcc,go)
 check-go-nocgo: ; $(call steps,go,go)
 check-go-windows: ; $(call steps,go x86_64-w64-mingw32-gcc-posix,go)
 check-go-arm64: ; $(call steps,go qemu-aarch64 aarch64-linux-gnu-gcc,go)
 check-go-arm: ; $(call steps,go qemu-arm arm-linux-gnueabihf-gcc,go)
-check-go-examples: ; $(call steps,go gcc cargo,go)
 check-go-fuzz: ; $(RUN) --need go,gcc "go/check go-fuzz"
 check-go-user: ; $(RUN) --need go,gcc scripts/check-go-user
 
@@ -169,14 +168,11 @@ check-julia check-julia-pkg check-julia-nolib check-julia-xmltree check-julia-lo
 # ---- programs, pages, formatting ----
 
 check-python-user: ; $(TESTS) --need python3,gcc,cargo "examples/check python-user"
-check-relay: ; $(TESTS) --need go,gcc,cargo "examples/check relay"
 check-programs: ; $(TESTS) --need gcc,valgrind,pkg-config "examples/check programs"
 # Its own target directories: it does not wait for Cargo's other checks.
 check-php-parser: ; $(TESTS) --need cargo "examples/php_parser/run --test"
 check-register-allocator: ; $(TESTS) --need cargo "examples/register_allocator/run --test"
-check-coroutines: ; $(RUN) --need cargo,c++ "examples/coroutines/run 100"
 check-datafusion: ; $(RUN) --need cargo,c++ "examples/datafusion/run 4 20"
-check-tracy: ; $(RUN) --need cargo,c++ examples/tracy_frames/run
 check-report: ; $(TESTS) "python3 -B bench/test_report.py build/report"
 check-litter: ; $(TESTS) --need gcc "bench/litter/test.py build/litter"
 # Debian 12 has no CBMC, and no distribution has GenMC: proofs/README.md.

@@ -8,8 +8,6 @@ use core::fmt;
 use crate::abi_types as abi;
 use crate::arena::Arena;
 use crate::finding::{Finding, Site};
-#[cfg(feature = "std")]
-use crate::profiler::{self, ProfileEvent};
 use crate::provider;
 use crate::report::Report;
 
@@ -229,11 +227,7 @@ pub struct Phase<'a> {
 struct OpenPhase<'a> {
     arena: &'a Arena,
     name: &'static str,
-    /// If the arena is metered.
-    began: Option<(u64, u64)>,
-    /// That its begin was reported to.
-    #[cfg(feature = "std")]
-    hook: Option<profiler::Hook>,
+    began: (u64, u64),
 }
 
 impl Arena {
@@ -267,9 +261,8 @@ impl Arena {
         Tag { arena: if self.is_instrumented() { self.tag_slow(name) } else { None } }
     }
 
-    /// Counts what is allocated until the value is dropped, and reports the begin and end to the hook of a profiler:
-    /// `on_profile`. Does nothing, at the cost of two branches, while the arena is not [metered](Arena::set_metered) and
-    /// there is no hook.
+    /// Counts what is allocated until the value is dropped. Does nothing, at the cost of a branch, while the arena is not
+    /// [metered](Arena::set_metered).
     ///
     /// ```
     /// let arena = toft::Arena::new();
@@ -280,11 +273,7 @@ impl Arena {
     /// ```
     #[inline]
     pub fn phase(&self, name: &'static str) -> Phase<'_> {
-        #[cfg(feature = "std")]
-        let reported = profiler::is_on();
-        #[cfg(not(feature = "std"))]
-        let reported = false;
-        Phase { open: if self.is_instrumented() || reported { self.phase_slow(name) } else { None } }
+        Phase { open: if self.is_instrumented() { self.phase_slow(name) } else { None } }
     }
 
     #[cold]
@@ -300,21 +289,11 @@ impl Arena {
     #[cold]
     #[inline(never)]
     fn phase_slow(&self, name: &'static str) -> Option<OpenPhase<'_>> {
-        #[cfg(feature = "std")]
-        let hook = profiler::hook().inspect(|hook| profiler::report(*hook, ProfileEvent::PhaseBegin { name }));
-        let began = self.own().filter(|a| a.is_metered()).and_then(|a| {
-            a.sync_in();
-            let began = a.begin_phase();
-            a.set_limit();
-            began
-        });
-        Some(OpenPhase {
-            arena: self,
-            name,
-            began,
-            #[cfg(feature = "std")]
-            hook,
-        })
+        let a = self.own().filter(|a| a.is_metered())?;
+        a.sync_in();
+        let began = a.begin_phase();
+        a.set_limit();
+        Some(OpenPhase { arena: self, name, began: began? })
     }
 }
 
@@ -342,18 +321,11 @@ impl OpenPhase<'_> {
     #[cold]
     #[inline(never)]
     fn end(&self) {
-        let allocated = self.began.zip(self.arena.own()).and_then(|(began, a)| {
+        if let Some(a) = self.arena.own() {
             a.sync_in();
-            let allocated = a.end_phase(self.name, began);
+            a.end_phase(self.name, self.began);
             a.set_limit();
-            allocated
-        });
-        #[cfg(feature = "std")]
-        if let Some(hook) = self.hook {
-            profiler::report(hook, ProfileEvent::PhaseEnd { name: self.name, allocated });
         }
-        #[cfg(not(feature = "std"))]
-        let _ = allocated;
     }
 }
 

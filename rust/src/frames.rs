@@ -22,7 +22,7 @@ mod reports;
 mod reports;
 mod steps;
 mod thread_flag;
-use reports::{profiler, thread_id, Reports};
+use reports::{thread_id, Reports};
 pub use steps::SteppedFrames;
 use thread_flag::{AnyExited, ThreadFlag};
 
@@ -279,14 +279,6 @@ impl Frames {
     /// If a destructor panicked, after all arenas are emptied.
     #[inline]
     pub fn advance(&mut self) {
-        if profiler::is_on() {
-            return profiler::advancing(self, Frames::progress, Frames::advance_unprofiled);
-        }
-        self.advance_unprofiled();
-    }
-
-    #[inline]
-    fn advance_unprofiled(&mut self) {
         self.number += 1;
         if self.reports.are_on() {
             return self.advance_instrumented();
@@ -313,12 +305,6 @@ impl Frames {
         if reset_count < self.slots_mut().len() {
             self.each(reset_count, Arena::reset);
         }
-    }
-
-    /// The number of the frame, and the bytes allocated on all threads.
-    fn progress(&mut self) -> (u64, u64) {
-        let live = self.arenas().map(|arena| arena.stats().live).sum();
-        (self.number, live)
     }
 
     /// Runs at most `limit` destructors of the frame. Returns their number, and whether none is left.

@@ -18,10 +18,9 @@
 //! | all at once, with growing [`collections`] in it | [`Arena::vec`], [`Arena::string`], maps and sets |
 //! | together with a value that borrows it (self-referential) | [`Owner`] with [`root!`] |
 //! | with the last of the collections in it | [`RcArena`], [`ArcArena`]: counted handles |
-//! | at the end of each frame, per thread | [`Frames`]; of long-lived threads: [`SharedFrames`]; dropped in steps: [`SteppedFrames`]; frames that overlap: [`Buffered`] |
+//! | at the end of each frame, per thread | [`Frames`]; of long-lived threads: [`SharedFrames`]; dropped in steps: [`SteppedFrames`] |
 //! | at the end of a request | [`Leases`] (an arena pool), [`Lease`]; moved with its value to other threads: [`Parcel`]; shared by futures: [`TaskArena`] |
 //! | all at once, filled by many threads | [`SharedArena`], [`Local`] |
-//! | by priority, when other assets need the budget | [`Streaming`] |
 //! | object by object, for containers that churn | [`Recycler`], [`SyncRecycler`] |
 //!
 //! Coming from bumpalo: the crate `toft-bumpalo` has its names, so that a program moves by one line of its `Cargo.toml`.
@@ -62,7 +61,7 @@
 //! the reset.
 //!
 //! A panic of a destructor that the arena runs is resumed after all memory is freed. A panic of a hook (`on_finding`,
-//! `on_profile`, [`Arena::on_refusal`]) is caught and not resumed.
+//! [`Arena::on_refusal`]) is caught and not resumed.
 //!
 //! # Collections
 //!
@@ -93,8 +92,8 @@
 //! Without features the crate has no dependencies, and compiles in 1.3 times the time of bump-scope. Parts that not every
 //! program needs are features:
 //!
-//! * `frames`: [`Frames`], [`SharedFrames`], [`SteppedFrames`], [`Buffered`], [`Streaming`]. `leases`: [`Leases`],
-//!   [`Parcel`], [`TaskArena`]. `shared`: [`SharedArena`]. `recycler`: [`Recycler`], [`SyncRecycler`].
+//! * `frames`: [`Frames`], [`SharedFrames`], [`SteppedFrames`]. `leases`: [`Leases`], [`Parcel`], [`TaskArena`]. `shared`:
+//!   [`SharedArena`]. `recycler`: [`Recycler`], [`SyncRecycler`].
 //! * `diagnostics`: tags, phases, reports, samples and checked arenas; with `frames`, summaries and snapshots of frames.
 //!   Without it `TOFT_CHECKED` has no effect.
 //! * `full`: all of these.
@@ -142,8 +141,6 @@ mod budget;
 #[cfg(feature = "std")]
 mod budget_report;
 mod buffer;
-#[cfg(all(feature = "std", feature = "frames"))]
-mod buffered;
 pub mod collections;
 mod common_impls;
 mod construct;
@@ -185,8 +182,6 @@ mod parcel;
 mod policy;
 #[cfg(all(feature = "std", feature = "diagnostics"))]
 mod process;
-#[cfg(all(feature = "std", feature = "diagnostics"))]
-mod profiler;
 mod promote;
 mod provider;
 #[cfg(feature = "recycler")]
@@ -207,8 +202,6 @@ mod snapshot;
 mod source;
 #[cfg(feature = "std")]
 mod sources;
-#[cfg(all(feature = "std", feature = "frames"))]
-mod streaming;
 #[cfg(all(feature = "std", feature = "leases"))]
 mod task;
 #[cfg(all(feature = "std", any(feature = "leases", feature = "recycler")))]
@@ -223,8 +216,6 @@ pub use boxed::Box;
 pub use budget::{Budget, BudgetOptions};
 #[cfg(feature = "std")]
 pub use budget_report::{BudgetReport, LiveReport};
-#[cfg(all(feature = "std", feature = "frames"))]
-pub use buffered::{Buffered, Past};
 #[cfg(all(feature = "std", feature = "shared"))]
 pub use counted::ArcArena;
 pub use counted::{Counted, Counter, RcArena};
@@ -253,8 +244,6 @@ pub use options::Options;
 pub use owner::{Owner, Root};
 #[cfg(all(feature = "std", feature = "leases"))]
 pub use parcel::Parcel;
-#[cfg(all(feature = "std", feature = "diagnostics"))]
-pub use profiler::{on_profile, ProfileEvent};
 pub use promote::Promote;
 #[cfg(all(feature = "std", feature = "recycler"))]
 pub use recycler::SyncRecycler;
@@ -274,8 +263,6 @@ pub use snapshot::{Snapshot, Summary, ThreadSnapshot};
 pub use source::Source;
 #[cfg(feature = "std")]
 pub use sources::{Limited, Pages, Reserve};
-#[cfg(all(feature = "std", feature = "frames"))]
-pub use streaming::{Asset, AssetLoad, AssetState, ReserveError, Streaming, StreamingStats};
 #[cfg(all(feature = "std", feature = "leases"))]
 pub use task::TaskArena;
 

@@ -160,7 +160,7 @@ pub(crate) unsafe trait Keeper {
 
 /// A root whose lifetime is erased. As uninitialised memory, of which the compiler assumes nothing when it is moved: the
 /// true lifetime of its references is not 'static. The owner drops what it borrows after it.
-pub(crate) struct Erased<R: Root>(MaybeUninit<R::In<'static>>);
+struct Erased<R: Root>(MaybeUninit<R::In<'static>>);
 
 // SAFETY: the root is `Send` for any lifetime.
 unsafe impl<R: Root> Send for Erased<R> where for<'a> R::In<'a>: Send {}
@@ -168,11 +168,11 @@ unsafe impl<R: Root> Send for Erased<R> where for<'a> R::In<'a>: Send {}
 unsafe impl<R: Root> Sync for Erased<R> where for<'a> R::In<'a>: Sync {}
 
 impl<R: Root> Erased<R> {
-    pub(crate) fn new(root: R::In<'static>) -> Erased<R> {
+    fn new(root: R::In<'static>) -> Erased<R> {
         Erased(MaybeUninit::new(root))
     }
 
-    pub(crate) fn with<T>(&self, look: impl for<'a, 'b> FnOnce(&'b R::In<'a>) -> T) -> T {
+    fn with<T>(&self, look: impl for<'a, 'b> FnOnce(&'b R::In<'a>) -> T) -> T {
         // SAFETY: initialised. `look` is generic over 'a, so it can store nothing in the root that does not live as
         // long as the arena, and keep no reference.
         look(unsafe { self.0.assume_init_ref() })

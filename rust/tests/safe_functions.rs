@@ -58,7 +58,6 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("memory.rs", "allocate", UNSAFE_TRAIT),
     ("memory.rs", "dangling", "an address without memory: only the alignment as a number"),
     ("pools/planner.rs", "column", "dangling, or within memory that the pool has; programs cannot make a planner"),
-    ("profiler.rs", "on_profile", "as `on_finding`; tests/profiler.rs tests its possible actions"),
     ("promote.rs", "__at", "computes an address from two, reads neither; the trait is sealed"),
     ("recycler/mod.rs", "alloc_layout", NEW_MEMORY),
     ("recycler/mod.rs", "try_alloc_layout", NEW_MEMORY),

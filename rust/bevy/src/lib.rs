@@ -43,7 +43,7 @@
 //! }
 //! ```
 //!
-//! Data for the next frame belongs in components and resources, or in [`toft::Buffered`].
+//! Data for the next frame belongs in components and resources.
 //!
 //! # Panics and errors
 //!

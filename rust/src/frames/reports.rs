@@ -9,7 +9,6 @@ use core::mem;
 use super::Frames;
 use crate::arena::Arena;
 use crate::diagnostics::SwitchError;
-pub(super) use crate::profiler;
 pub(super) use crate::provider::thread_id;
 use crate::snapshot::{Snapshot, Summary, Switches, ThreadSnapshot};
 

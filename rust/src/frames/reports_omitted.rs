@@ -1,4 +1,4 @@
-//! Without the feature `diagnostics`: no switch is on, and there is no profiler.
+//! Without the feature `diagnostics`: no switch is on.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
@@ -25,15 +25,4 @@ impl Frames {
 
 pub(super) fn thread_id() -> usize {
     0
-}
-
-pub(super) mod profiler {
-    #[inline(always)]
-    pub(crate) fn is_on() -> bool {
-        false
-    }
-
-    pub(crate) fn advancing<F, R>(frames: &mut F, _: fn(&mut F) -> (u64, u64), advance: impl FnOnce(&mut F) -> R) -> R {
-        advance(frames)
-    }
 }

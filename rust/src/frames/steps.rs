@@ -9,7 +9,6 @@ use core::fmt;
 use core::mem;
 use core::ops::Deref;
 
-use super::reports::profiler;
 use super::Frames;
 use crate::common_impls::default_by_new;
 
@@ -38,9 +37,6 @@ impl Frames {
     /// # Panics
     /// If a destructor panics: after the others of this call in the same arena. The next call continues.
     pub fn advance_bounded(&mut self, limit: usize) -> bool {
-        if profiler::is_on() {
-            return profiler::advancing(self, Frames::progress, |frames| frames.step(limit).1);
-        }
         self.step(limit).1
     }
 
@@ -48,7 +44,7 @@ impl Frames {
     fn step(&mut self, limit: usize) -> (usize, bool) {
         let (dropped, all) = self.drop_some(limit);
         if all {
-            self.advance_unprofiled();
+            self.advance();
         }
         (dropped, all)
     }
@@ -113,13 +109,6 @@ impl SteppedFrames {
     /// Ends the frame. If it has values to drop, they wait for [`step`](SteppedFrames::step); else its arenas are
     /// emptied.
     pub fn advance(&mut self) {
-        if profiler::is_on() {
-            return profiler::advancing(self, SteppedFrames::progress, SteppedFrames::advance_unprofiled);
-        }
-        self.advance_unprofiled();
-    }
-
-    fn advance_unprofiled(&mut self) {
         if !self.current.step(0).1 {
             let next = self.empty.pop().unwrap_or_else(&mut self.make);
             self.past.push_back(mem::replace(&mut self.current, next));
@@ -142,13 +131,6 @@ impl SteppedFrames {
     /// # Panics
     /// As [`Frames::advance_bounded`].
     pub fn step(&mut self, limit: usize) -> bool {
-        if profiler::is_on() {
-            return profiler::advancing(self, SteppedFrames::progress, |frames| frames.step_unprofiled(limit));
-        }
-        self.step_unprofiled(limit)
-    }
-
-    fn step_unprofiled(&mut self, limit: usize) -> bool {
         let mut left = limit;
         while let Some(oldest) = self.past.front_mut() {
             let (dropped, ended) = oldest.step(left);
@@ -197,14 +179,6 @@ impl SteppedFrames {
     pub fn trim(&mut self, keep: usize) {
         self.empty.clear();
         self.current.trim(keep);
-    }
-
-    fn progress(&mut self) -> (u64, u64) {
-        let mut live = self.current.progress().1;
-        for frames in &mut self.past {
-            live += frames.progress().1;
-        }
-        (self.number, live)
     }
 }
 

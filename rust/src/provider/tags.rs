@@ -261,9 +261,8 @@ impl RawArena {
         instruments.metered.get().then(|| (self.allocated_with_scopes(), self.live_with_scopes()))
     }
 
-    /// Returns the bytes allocated in the phase.
-    pub fn end_phase(self, name: &'static str, began: (u64, u64)) -> Option<u64> {
-        let instruments = self.instruments()?;
+    pub fn end_phase(self, name: &'static str, began: (u64, u64)) {
+        let Some(instruments) = self.instruments() else { return };
         let allocated = self.allocated_with_scopes().saturating_sub(began.0);
         let kept = self.live_with_scopes() as i64 - began.1 as i64;
         let phase = Phase { name, entries: 1, allocated, kept };
@@ -273,7 +272,6 @@ impl RawArena {
         if shared.record.is_some() {
             super::profile::add_phase(phase);
         }
-        Some(allocated)
     }
 
     pub(super) fn allocated_with_scopes(self) -> u64 {

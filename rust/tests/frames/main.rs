@@ -1,5 +1,5 @@
-//! Frames: each thread has its own arena, all of them are emptied together, a published root lives for the configured
-//! number of frames, and a destructor runs once, also after panics and leaks, whatever ends first.
+//! Frames: each thread has its own arena, all of them are emptied together, and a destructor runs once, also after panics
+//! and leaks, whatever ends first.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
@@ -9,7 +9,6 @@ mod random;
 mod strict;
 
 mod ends;
-mod overlap;
 mod parties;
 mod steps;
 mod threads;
@@ -23,7 +22,7 @@ use std::sync::{Arc, Barrier, Once, OnceLock, RwLock};
 use std::thread;
 
 use random::Random;
-use toft::{AllocError, Arena, Buffered, Frames, Options};
+use toft::{AllocError, Arena, Frames, Options};
 
 const MIRI: bool = cfg!(miri);
 
@@ -96,5 +95,3 @@ fn reserved(frames: &mut Frames) -> u64 {
 fn elsewhere<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     thread::scope(|threads| threads.spawn(f).join().unwrap())
 }
-
-toft::root!(struct Numbers => &'a mut [u64]);

@@ -9,7 +9,6 @@ use super::*;
 fn frames_may_be_sent_and_shared() {
     fn both<T: Send + Sync>() {}
     both::<Frames>();
-    both::<Buffered<Numbers>>();
     both::<RwLock<Frames>>();
 }
 

@@ -1,8 +1,8 @@
 //! Owners: an arena with a value in it.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use std::cell::Cell;
-use toft::{Arena, Owner};
+use std::{cell::Cell, marker::PhantomData};
+use toft::{Arena, Owner, Parcel};
 
 toft::root!(struct Number => &'a i32);
 toft::root!(struct Numbers => Vec<&'a i32>);
@@ -47,6 +47,17 @@ fn owner_of_its_arena_shared() {
     std::thread::scope(|s| {
         s.spawn(|| own.with(|arena| *arena.alloc(1)));
     });
+}
+
+/// A value that may be sent for the lifetime 'static only is borrowed for a shorter one in both owners.
+fn owner_of_what_is_send_for_static() {
+    struct Token<'a>(&'a Cell<u8>, PhantomData<*const ()>);
+    // SAFETY: the program is not run.
+    unsafe impl Send for Token<'static> {}
+    toft::root!(struct Tokens => Token<'a>);
+    fn sent<T: Send>() {}
+    sent::<Owner<Tokens>>();
+    sent::<Parcel<'static, Tokens>>();
 }
 
 fn main() {}
