@@ -217,7 +217,7 @@ TOFT_INLINE TOFT_NODISCARD void *toft_alloc_array_zeroed(toft_arena *a, size_t c
 
 /* Resizes an allocation of `old_size` bytes: in place if it shrinks, or if it is the newest and the block has enough
  * bytes remaining; otherwise by a copy, and the old bytes stay allocated. On failure it returns NULL and changes
- * nothing. p == NULL allocates. */
+ * nothing. p == NULL allocates, with any old_size. */
 TOFT_INLINE TOFT_NODISCARD void *toft_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align);
 /* Frees p if it is the newest allocation, otherwise does nothing. `size` is the size that was requested. NULL is
  * ignored. */
