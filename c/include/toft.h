@@ -436,10 +436,12 @@ TOFT_API void toft_next_cleanup(toft_arena *a, unsigned char *cursor, uintptr_t 
 
 /* ------------------------------------------------------------------------------------------------------------
  * Hooks: malloc-like functions for libraries with a configurable allocator. They store the size in 16 bytes before each
- * object, align to 16, and reuse memory only when the newest object is freed or resized.
+ * object, align to 16, and reuse memory only when the newest object is freed or resized. Those of calloc return zeroed
+ * memory, and NULL also if count * size overflows.
  * ------------------------------------------------------------------------------------------------------------ */
 
 TOFT_API TOFT_SIZED(2) void *toft_hook_malloc(void *arena TOFT_LIFETIMEBOUND, size_t size);
+TOFT_API TOFT_SIZED2(2, 3) void *toft_hook_calloc(void *arena TOFT_LIFETIMEBOUND, size_t count, size_t size);
 TOFT_API TOFT_SIZED(3) void *toft_hook_realloc(void *arena TOFT_LIFETIMEBOUND, void *p, size_t size);
 TOFT_API void toft_hook_free(void *arena, void *p);
 
