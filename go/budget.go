@@ -40,9 +40,10 @@ type BudgetOptions struct {
 	LiveLimit uint64
 
 	// OnRefusal is called for a request of so many bytes that the limit of this budget refuses: on the goroutine of the
-	// request, once for the request, without a lock. It may release other arenas, wait for other goroutines, or write data
-	// to a file, and returns whether the request is tried again. It must not use the arena that requests. A panic counts as
-	// false, and Goexit must not be called.
+	// request, once for the request, without a lock. It may make and release other arenas, also within the budget, wait for
+	// other goroutines, or write data to a file, and returns whether the request is tried again. It must not use the arena
+	// that requests. A panic counts as false, and Goexit must not be called. While it runs, it is not called again for what
+	// its goroutine requests: that fails.
 	OnRefusal func(b *Budget, bytes uint64) bool
 }
 

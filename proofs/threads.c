@@ -109,6 +109,8 @@ static void toft_unpoison(const void *p, size_t n) { (void)p, (void)n; }
 static void toft_poison(const void *p, size_t n) { (void)p, (void)n; }
 static void toft_mark_undefined(const void *p, size_t n) { (void)p, (void)n; }
 static void toft_mark_defined(const void *p, size_t n) { (void)p, (void)n; }
+static void *toft_scan_begin(void *p, size_t n) { return (void)n, p; }
+static void toft_scan_end(const void *p, size_t n) { (void)p, (void)n; }
 
 #include "../c/src/platform/atomic.c"
 #undef TOFT_COMPILER_FENCE

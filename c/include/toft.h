@@ -217,7 +217,7 @@ TOFT_INLINE TOFT_NODISCARD void *toft_alloc_array_zeroed(toft_arena *a, size_t c
 
 /* Resizes an allocation of `old_size` bytes: in place if it shrinks, or if it is the newest and the block has enough
  * bytes remaining; otherwise by a copy, and the old bytes stay allocated. On failure it returns NULL and changes
- * nothing. p == NULL allocates. */
+ * nothing. p == NULL allocates, with any old_size. */
 TOFT_INLINE TOFT_NODISCARD void *toft_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align);
 /* Frees p if it is the newest allocation, otherwise does nothing. `size` is the size that was requested. NULL is
  * ignored. */
@@ -439,10 +439,12 @@ TOFT_API void toft_next_cleanup(toft_arena *a, unsigned char *cursor, uintptr_t 
 
 /* ------------------------------------------------------------------------------------------------------------
  * Hooks: malloc-like functions for libraries with a configurable allocator. They store the size in 16 bytes before each
- * object, align to 16, and reuse memory only when the newest object is freed or resized.
+ * object, align to 16, and reuse memory only when the newest object is freed or resized. Those of calloc return zeroed
+ * memory, and NULL also if count * size overflows.
  * ------------------------------------------------------------------------------------------------------------ */
 
 TOFT_API TOFT_SIZED(2) void *toft_hook_malloc(void *arena TOFT_LIFETIMEBOUND, size_t size);
+TOFT_API TOFT_SIZED2(2, 3) void *toft_hook_calloc(void *arena TOFT_LIFETIMEBOUND, size_t count, size_t size);
 TOFT_API TOFT_SIZED(3) void *toft_hook_realloc(void *arena TOFT_LIFETIMEBOUND, void *p, size_t size);
 TOFT_API void toft_hook_free(void *arena, void *p);
 

@@ -127,6 +127,18 @@ static void large_arrays_leave_no_trail(void **state) {
   assert_true(toft_get_stats(a).live < 100000);
 }
 
+static void resize_of_nothing_allocates(void **state) {
+  (void)state;
+  const size_t old_sizes[] = {0, 16, SIZE_MAX}; /* growing code may pass the size that it will have */
+  for (size_t i = 0; i < 3; i++) {
+    uint64_t live = toft_get_stats(a).live;
+    unsigned char *p = (unsigned char *)toft_resize(a, NULL, old_sizes[i], 24, 64);
+    assert_true(p != NULL && (uintptr_t)p % 64 == 0);
+    fill(p, 24, 1);
+    assert_true(toft_get_stats(a).live >= live + 24);
+  }
+}
+
 static void resize_and_free_of_foreign_pointers_do_no_harm(void **state) {
   (void)state;
   char foreign[64];
@@ -137,7 +149,7 @@ static void resize_and_free_of_foreign_pointers_do_no_harm(void **state) {
   toft_free(a, NULL, 64);
   char *copy = (char *)toft_resize(a, foreign, 64, 128, 8);
   assert_true(copy != NULL && filled(copy, 64, 2));
-  assert_null(toft_resize(a, NULL, 5, 10, 8)); /* no pointer, but a size: refused */
+  assert_null(a->ops->resize(a, NULL, 5, 10, 8, 0, 0)); /* no pointer, but a size: refused by the table only */
   assert_null(toft_resize(a, mine, SIZE_MAX, 64, 8));
   assert_true(filled(mine, 32, 1));
 }
@@ -531,6 +543,7 @@ int main(void) {
       test(typed_macros),
       test(resize_across_blocks_and_alignments),
       test(large_arrays_leave_no_trail),
+      test(resize_of_nothing_allocates),
       test(resize_and_free_of_foreign_pointers_do_no_harm),
       test(a_steady_round_needs_no_source),
       test(a_steady_round_sees_one_block),

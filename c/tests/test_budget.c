@@ -165,6 +165,72 @@ static void a_refusal_calls_back_once(void **state) {
   assert_int_equal(toft_budget_release(tenant), TOFT_OK);
 }
 
+/* A callback that uses its own budget and those below it, and another budget whose callback uses its budget. */
+typedef struct nested {
+  toft_budget *budgets[3]; /* used by it: its own, a child, another */
+  int depth, depth_max, calls, refused;
+} nested;
+
+static int use_budgets(void *arg, toft_budget *b, size_t size) {
+  nested *n = (nested *)arg;
+  (void)b, (void)size;
+  n->calls++;
+  n->depth++;
+  if (n->depth > n->depth_max) n->depth_max = n->depth;
+  assert_true(n->depth < 10);
+  for (int i = 0; i < 3; i++) {
+    if (n->budgets[i] == NULL) continue;
+    toft_arena *a = arena_of(n->budgets[i]);
+    n->refused += a == NULL || toft_alloc(a, 100000) == NULL;
+    toft_release(a);
+    n->refused += toft_budget_charge(n->budgets[i], 100000) != TOFT_OK;
+#ifndef TOFT_OMIT_THREADS
+    toft_shared *s = toft_shared_create(toft_budget_source(n->budgets[i]));
+    n->refused += s == NULL || toft_shared_alloc(s, 100000, 8) == NULL;
+    toft_shared_release(s);
+#endif
+  }
+  n->depth--;
+  return 0;
+}
+
+static void a_callback_is_not_called_while_it_runs(void **state) {
+  (void)state;
+  for (int live = 0; live < 2; live++) { /* limits of blocks, and of live bytes */
+    nested of_one = {{NULL}, 0, 0, 0, 0}, of_other = of_one;
+    toft_budget_options o = TOFT_BUDGET_OPTIONS;
+    o.limit = live ? SIZE_MAX : 50000;
+    o.refused = use_budgets;
+    o.refused_arg = &of_one;
+    toft_budget *one = toft_budget_create(&o);
+    o.refused_arg = &of_other;
+    toft_budget *other = toft_budget_create(&o);
+    if (live) assert_int_equal(toft_budget_limit_live(one, 50000) | toft_budget_limit_live(other, 50000), TOFT_OK);
+    toft_budget *child = budget_of(one, SIZE_MAX);
+    of_one.budgets[0] = one;
+    of_one.budgets[1] = child;
+    toft_arena *a = arena_of(child);
+    assert_null(toft_alloc(a, 60000));
+    assert_int_equal(of_one.calls, 1);
+    int uses = of_one.refused / 2;
+    assert_int_equal(of_one.refused, 2 * uses); /* each of both budgets refuses each use */
+    of_one.budgets[2] = other;                  /* whose callback uses the first budget in turn */
+    of_other.budgets[0] = one;
+    of_other.budgets[1] = other;
+    assert_int_equal(toft_budget_charge(one, 60000), TOFT_ENOMEM);
+    assert_int_equal(of_one.depth_max, 1);
+    assert_int_equal(of_other.depth_max, 1);
+    assert_int_equal(of_one.calls, 2);
+    assert_int_equal(of_other.calls, uses);
+    assert_null(toft_alloc(a, 60000)); /* called as before once it has returned */
+    assert_int_equal(of_one.calls, 3);
+    toft_release(a);
+    assert_int_equal(toft_budget_release(child), TOFT_OK);
+    assert_int_equal(toft_budget_release(one), TOFT_OK);
+    assert_int_equal(toft_budget_release(other), TOFT_OK);
+  }
+}
+
 /* The source of the root refuses: no limit is the cause. */
 static void a_refusal_of_the_source_calls_nothing(void **state) {
   (void)state;
@@ -323,6 +389,7 @@ int main(void) {
       cmocka_unit_test(bytes_of_other_allocators_count),
       cmocka_unit_test(a_block_that_grows_counts),
       cmocka_unit_test(a_refusal_calls_back_once),
+      cmocka_unit_test(a_callback_is_not_called_while_it_runs),
       cmocka_unit_test(a_refusal_of_the_source_calls_nothing),
       cmocka_unit_test(nothing_is_stranded_at_a_refusal),
 #ifndef TOFT_OMIT_RECYCLER

@@ -182,6 +182,29 @@ static void options_hold(void **state) {
   toft_recycler_release(&counted_blocks);
 }
 
+/* What an engine counts through a hook without a context, to limit its memory. */
+static void the_current_toft_malloc_has_the_sizes(void **state) {
+  toft_malloc m, other;
+  size_t used = 0;
+  char *p = NULL;
+  (void)state;
+  toft_malloc_init(&m, NULL);
+  toft_malloc_init(&other, NULL);
+  (void)toft_malloc_current_swap(&m);
+  for (int i = 0; i < 200; i++) {
+    p = (char *)toft_malloc_current_alloc(600);
+    used += toft_malloc_usable_size(NULL, p);
+  }
+  assert_true(used >= 200 * 600);
+  assert_int_equal(toft_malloc_usable_size(NULL, toft_malloc_alloc(&other, 600)), 0);
+  assert_ptr_equal(toft_malloc_current_swap(NULL), &m);
+  assert_int_equal(toft_malloc_usable_size(NULL, p), 0);
+  assert_true(toft_malloc_usable_size(&m, p) >= 600);
+  toft_malloc_release(&m);
+  toft_malloc_release(&other);
+  assert_int_equal(found, 0);
+}
+
 /* A hook that calls the recycler of its finding is refused; other recyclers work. */
 static toft_recycler other_recycler;
 static void use_recyclers(void *arg, const toft_finding *f) {
@@ -256,6 +279,7 @@ int main(void) {
       test(good_programs_run_unchanged),
       test(a_source_without_memory_is_served_from_what_waits),
       test(options_hold),
+      test(the_current_toft_malloc_has_the_sizes),
       test(hooks_may_use_other_recyclers),
       test(synchronized_ones_are_checked_too),
 #ifndef _WIN32

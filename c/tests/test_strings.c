@@ -98,6 +98,10 @@ static void hooks_behave_like_malloc(void **state) {
   assert_true(filled(p, 100, 1) && filled(q, 50, 2));
   toft_hook_free(a, p);
   toft_hook_free(a, NULL);
+  p = (unsigned char *)toft_hook_calloc(a, 100, 200); /* where p was */
+  assert_true(is_aligned(p, 16));
+  for (int i = 0; i < 20000; i++) assert_int_equal(p[i], 0);
+  assert_null(toft_hook_calloc(a, unknown(SIZE_MAX / 2), 3));
   assert_null(toft_hook_malloc(a, unknown(SIZE_MAX)));
   assert_null(toft_hook_realloc(a, q, unknown(SIZE_MAX - 3)));
   assert_true(filled(q, 50, 2));

@@ -5,6 +5,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::cell::Cell;
 use core::fmt;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -108,6 +109,32 @@ type Of = fn(&Node) -> Option<&Sum>;
 const RESERVED: Of = |node| Some(&node.reserved);
 const LIVE: Of = |node| node.live.as_ref();
 
+/// A callback that runs on this thread.
+struct Running {
+    of: *const Node,
+    /// That which called this one, or null.
+    outer: *const Running,
+}
+
+std::thread_local! {
+    /// The innermost one, or null.
+    static RUNNING: Cell<*const Running> = const { Cell::new(core::ptr::null()) };
+}
+
+impl Running {
+    fn includes(budget: *const Node) -> bool {
+        let mut at = RUNNING.get();
+        // SAFETY: those in the list are in frames of this thread, which remove them before they end.
+        while let Some(running) = unsafe { at.as_ref() } {
+            if running.of == budget {
+                return true;
+            }
+            at = running.outer;
+        }
+        false
+    }
+}
+
 /// Options for a [`Budget`].
 ///
 /// ```
@@ -179,8 +206,9 @@ impl BudgetOptions {
     }
 
     /// Called for a request of these bytes that the limit of the budget refuses, once for the request, on its thread and
-    /// without a lock. It may drop other objects, wait for other threads, or write data to a file, and returns whether
-    /// the request is tried again. It must not use the object that requests; a panic counts as false.
+    /// without a lock. It may use the budget, as for an arena for its own work, drop other objects, wait for other threads,
+    /// or write data to a file, and returns whether the request is tried again. It must not use the object that requests; a
+    /// panic counts as false. While it runs, it is not called again on its thread: what the limit refuses there fails.
     ///
     /// ```
     /// use std::sync::Mutex;
@@ -475,7 +503,15 @@ impl Budget {
         let refuses = |budget: &&Budget| of(&budget.0).is_some_and(|sum| sum.room() < size);
         let Some(budget) = self.levels().find(refuses) else { return true };
         let Some(call) = &budget.0.on_refusal else { return false };
-        catch_unwind(AssertUnwindSafe(|| call(budget, size))).unwrap_or(false)
+        let of_budget = Arc::as_ptr(&budget.0);
+        if Running::includes(of_budget) {
+            return false; // else it would call itself without end
+        }
+        let running = Running { of: of_budget, outer: RUNNING.get() };
+        RUNNING.set(&raw const running);
+        let answer = catch_unwind(AssertUnwindSafe(|| call(budget, size)));
+        RUNNING.set(running.outer);
+        answer.unwrap_or(false)
     }
 }
 

@@ -129,7 +129,8 @@ impl Site {
     }
 }
 
-/// Grows or shrinks `p`, in place if it is the newest allocation and fits; else moves it. `None`: refused.
+/// Grows or shrinks `p`, in place if it is the newest allocation and fits; else moves it. Null allocates, with any `old`.
+/// `None`: refused.
 ///
 /// ```
 /// let arena = toft::Arena::new();
@@ -142,7 +143,7 @@ impl Site {
 /// ```
 ///
 /// # Safety
-/// As for [`alloc_aligned`]; `p` is an allocation of this arena whose last requested size is `old`, or null and 0.
+/// As for [`alloc_aligned`]; `p` is an allocation of this arena whose last requested size is `old`, or null.
 #[inline(always)]
 #[track_caller]
 pub unsafe fn resize(head: NonNull<Head>, p: *mut u8, old: usize, new: usize, align: usize) -> Option<NonNull<u8>> {
@@ -192,6 +193,7 @@ unsafe fn resize_slow(head: NonNull<Head>, p: *mut u8, old: usize, new: usize, a
             core::ptr::copy_nonoverlapping(p, cursor.with_addr(at), old);
             return NonNull::new(cursor.with_addr(at));
         }
+        let old = if p.is_null() { 0 } else { old }; // else the table refuses it
         let table = (*h).ops.get();
         if core::ptr::eq(table, provider::OPS) {
             return provider::resize_for(head.as_ptr(), p, old, new, align, 0, site.caller());

@@ -12,6 +12,8 @@ use crate::background;
 use crate::page_cache;
 #[cfg(feature = "std")]
 use crate::policy::CAP;
+#[cfg(feature = "std")]
+use crate::sanitizers::{scan_begin, scan_end};
 
 /// Alignment of an arena's blocks. Recyclers request more, and get blocks of the same alignment back.
 const LINE: usize = 64;
@@ -64,10 +66,19 @@ pub unsafe fn put_uncached(block: NonNull<u8>, size: usize) {
         if size < CAP {
             put_global(block, size, LINE);
         } else {
-            page_cache::put(block, size);
-            background::pages_came();
+            put_pages(block, size);
         }
     }
+}
+
+/// # Safety
+/// `block` came from [`take_aligned`] with that size, of 1 MiB or more, and is not used any more.
+#[cfg(feature = "std")]
+unsafe fn put_pages(block: NonNull<u8>, size: usize) {
+    scan_end(block, size);
+    // SAFETY: the caller's contract.
+    unsafe { page_cache::put(block, size) };
+    background::pages_came();
 }
 
 /// Offset in an arena's first block of the word that links cached arenas. The provider's state has a spare one there.
@@ -81,7 +92,7 @@ pub const UNIT: usize = 32 << 10;
 #[cfg(feature = "std")]
 pub fn take_aligned(size: usize, align: usize) -> Option<NonNull<u8>> {
     if size >= CAP {
-        return or_without_caches(|| page_cache::take(size));
+        return or_without_caches(|| page_cache::take(size)).map(|block| scan_begin(block, size));
     }
     cache::take(size, align).or_else(|| or_without_caches(|| take_global(size, align)))
 }
@@ -102,8 +113,7 @@ pub unsafe fn put_aligned(block: NonNull<u8>, size: usize, align: usize) {
     // SAFETY: the caller's contract.
     unsafe {
         if size >= CAP {
-            page_cache::put(block, size);
-            background::pages_came();
+            put_pages(block, size);
         } else if !cache::put(block, size, align) {
             put_global(block, size, align);
         }

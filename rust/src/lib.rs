@@ -190,7 +190,7 @@ mod recycler;
 mod region;
 #[cfg(feature = "diagnostics")]
 mod report;
-#[cfg(all(feature = "std", feature = "diagnostics"))]
+#[cfg(feature = "std")]
 mod sanitizers;
 mod scope;
 #[cfg(all(feature = "std", feature = "shared"))]

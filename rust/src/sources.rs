@@ -9,6 +9,7 @@ use crate::error::AllocError;
 use crate::heap::or_without_caches;
 use crate::os;
 use crate::policy::{BLOCK_MIN, MAX_REQUEST};
+use crate::sanitizers::{scan_begin, scan_end};
 use crate::source::Source;
 
 /// A source of whole pages from the system, without a cache. When the system refuses pages, the caches of the heap and
@@ -40,10 +41,11 @@ impl Pages {
 // SAFETY: the system's pages are valid until they are unmapped.
 unsafe impl Source for Pages {
     fn take(&self, size: usize) -> Option<NonNull<u8>> {
-        or_without_caches(|| os::map(size, self.huge))
+        or_without_caches(|| os::map(size, self.huge)).map(|block| scan_begin(block, size))
     }
 
     unsafe fn put(&self, block: NonNull<u8>, size: usize) {
+        scan_end(block, size);
         // SAFETY: the caller's contract.
         unsafe { os::unmap(block, size) }
     }
@@ -82,7 +84,7 @@ impl Reserve {
         }
         let max = max.max(BLOCK_MIN).next_multiple_of(os::page_size());
         let base = or_without_caches(|| os::reserve(max)).ok_or(AllocError)?;
-        Ok(Reserve { base, max, committed: Cell::new(0), taken: Cell::new(false) })
+        Ok(Reserve { base: scan_begin(base, max), max, committed: Cell::new(0), taken: Cell::new(false) })
     }
 
     /// Commits memory from the base up to at least `want` bytes.
@@ -119,6 +121,7 @@ unsafe impl Send for Reserve {}
 
 impl Drop for Reserve {
     fn drop(&mut self) {
+        scan_end(self.base, self.max);
         // SAFETY: reserved by `new`; the arena on it has been released.
         unsafe { os::unmap(self.base, self.max) }
     }

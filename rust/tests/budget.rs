@@ -137,6 +137,38 @@ fn a_refusal_calls_back_once() {
     assert!(tenant.refusals() > 0 && request.refusals() == 0 && tenant.reserved() <= 256 << 10);
 }
 
+/// A callback that uses its own budget and a child, and another budget whose callback uses the first one.
+#[test]
+fn a_callback_is_not_called_while_it_runs() {
+    for of_live in [false, true] {
+        let budgets = Arc::new(OnceLock::<[Budget; 3]>::new());
+        let calls = [0; 2].map(|_| Arc::new(AtomicUsize::new(0)));
+        let limited_with = |i: usize| {
+            let (calls, budgets) = (calls[i].clone(), Arc::downgrade(&budgets)); // which have the callbacks
+            let options = if of_live { BudgetOptions::new().live_limit(50_000) } else { limited(50_000) };
+            options.on_refusal(move |_, _| {
+                assert!(calls.fetch_add(1, Relaxed) < 10);
+                let budgets = budgets.upgrade().unwrap();
+                for budget in budgets.get().unwrap() {
+                    assert!(arena_of(budget).try_alloc_slice_fill(100_000, 0u8).is_err());
+                    assert!(SharedArena::from_source(budget.clone()).try_alloc_slice_fill(100_000, 0u8).is_err());
+                    assert!(budget.charge(100_000).is_err());
+                }
+                false
+            })
+        };
+        let one = Budget::new(limited_with(0));
+        let child = one.child(BudgetOptions::new());
+        let other = Budget::new(limited_with(1));
+        let arena = arena_of(&child);
+        budgets.set([one, child, other]).unwrap_or_else(|_| unreachable!());
+        for round in 1..3 {
+            assert!(arena.try_alloc_slice_fill(60_000, 0u8).is_err());
+            assert_eq!(calls.each_ref().map(|calls| calls.load(Relaxed)), [round, 3 * round]);
+        }
+    }
+}
+
 #[test]
 fn a_creation_calls_back_too() {
     let other = Arc::new(Mutex::new(None::<Arena>));

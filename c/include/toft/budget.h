@@ -25,9 +25,12 @@
  *
  * REFUSALS. When a limit refuses a block, the object that requests it first returns its unused blocks and requests a
  * smaller one. If that is refused too, the callback of the budget that refuses is called, once for the request and
- * without a lock of the library: it may free other objects, wait for other threads, which may use the same shared arena
- * or synchronized recycler, or write data to a file. Then the request is tried once more. It is also tried once more,
- * without a call, if other threads have returned enough since the refusal.
+ * without a lock of the library. Then the request is tried once more. It is also tried once more, without a call, if
+ * other threads have returned enough since the refusal.
+ *
+ * The callback may create, use and release other objects on any budget, as an arena for its own work, wait for other
+ * threads, which may use the same shared arena or synchronized recycler, or write data to a file. While it runs, it is
+ * not called again on its thread: what its budget refuses there fails. Other threads may call it at the same time.
  *
  * THREADS. All calls are thread-safe, but for release. Allocations that take no block do not touch a budget.
  *
@@ -46,7 +49,8 @@ struct toft_source; /* toft.h */
 typedef struct toft_budget toft_budget;
 
 /* Called for a request of `size` bytes that the limit of b refuses, on the requesting thread. Returns 1 if memory may
- * be free now, 0 to let the request fail. It must not use the object that requests. */
+ * be free now, 0 to let the request fail. It must not use the object that requests, and must return: a longjmp or an
+ * exception out of it is not allowed. */
 typedef int toft_budget_fn(void *arg, toft_budget *b, size_t size);
 
 typedef struct toft_budget_options {

@@ -173,6 +173,7 @@ size_t strlen(const char *s);
 #define toft_heap_trim TOFT_PASTE(TOFT_PREFIX, toft_heap_trim)
 #define toft_held_bytes TOFT_PASTE(TOFT_PREFIX, toft_held_bytes)
 #define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
+#define toft_hook_calloc TOFT_PASTE(TOFT_PREFIX, toft_hook_calloc)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
 #define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
 #define toft_lazy_create TOFT_PASTE(TOFT_PREFIX, toft_lazy_create)

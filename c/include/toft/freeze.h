@@ -120,8 +120,8 @@ typedef struct toft_frozen {
   void *memory;   /* the start of the content */
   uint64_t size;  /* its bytes */
   uint32_t moved; /* 1: not at the address that it was written for */
-  uint32_t is_reserved;
-  void *mapping; /* for toft_frozen_close */
+  uint32_t flags; /* this and the following: for toft_frozen_close */
+  void *mapping;
   uint64_t mapped;
 } toft_frozen;
 

@@ -88,6 +88,7 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a TOFT_LI
                              TOFT_ROUND8(old_size)); /* relative to cursor, since q comes from the caller */
     return p;
   }
+  if (q == NULL) old_size = 0; /* else the table refuses it */
   return a->ops->resize(a, p, old_size, new_size, TOFT_OPS_ALIGN(align), 0, 0);
 }
 

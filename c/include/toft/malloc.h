@@ -50,7 +50,7 @@ TOFT_API void toft_malloc_free(void *m, void *p);
 /* Aligns to a power of two; NULL if `align` is none. */
 TOFT_API TOFT_SIZED(3) void *toft_malloc_aligned(void *m TOFT_LIFETIMEBOUND, size_t align, size_t size);
 /* Returns the bytes that may be used at p: at least the requested ones. p == NULL: 0. For hooks without a context m may
- * be NULL; in a checked process the result is 0 then. */
+ * be NULL; in a checked process it is the current toft_malloc then, and the result is 0 if p is no object of that. */
 TOFT_API size_t toft_malloc_usable_size(void *m, const void *p);
 
 /* Returns the current toft_malloc of the calling thread. NULL until it is set. */

@@ -9,6 +9,7 @@
 #include "../platform/held.c"
 #include "../platform/lifecycle.h"
 #include "../platform/os.c"
+#include "../platform/sanitizers.c"
 #include "../platform/thread_local.h"
 #include "arena_state.h"
 #include "page_cache.c"
@@ -157,7 +158,7 @@ static TOFT_COLD void *toft_heap_take_after_refusal(size_t size, size_t align) {
 
 /* `align` is guaranteed for sizes below 1 MiB; larger blocks have the system's page alignment. */
 static void *toft_heap_take_aligned(size_t size, size_t align) {
-  if (size >= TOFT_CAP) return toft_page_cache_take(size);
+  if (size >= TOFT_CAP) return toft_scan_begin(toft_page_cache_take(size), size);
   toft_heap_count_block();
   void *block = toft_cache_take(size, align);
   if (block == NULL) block = toft_heap_get(size, align);
@@ -172,6 +173,7 @@ static void *toft_heap_take(toft_source *self, size_t size) {
 static void toft_heap_put(toft_source *self, void *block, size_t size) {
   (void)self;
   if (size >= TOFT_CAP) {
+    toft_scan_end(block, size);
     toft_page_cache_put(block, size);
     return;
   }

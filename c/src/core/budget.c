@@ -7,6 +7,7 @@
 #include "../platform/atomic.c"
 #include "../platform/lifecycle.h"
 #include "../platform/os.c"
+#include "../platform/thread_local.h"
 #include "block_cache.c"
 #include "blocks.c"
 #include "policy.c"
@@ -221,11 +222,30 @@ static toft_budget *toft_budget_refusing(toft_budget *b, int which, size_t size)
   return b;
 }
 
-/* Calls the callback of the budget that refused `size` bytes. Returns its answer. NULL: other threads have returned
- * enough since the refusal. */
+/* A callback that runs on this thread. */
+typedef struct toft_budget_running {
+  const toft_budget *budget;
+  const struct toft_budget_running *outer; /* which called this one */
+} toft_budget_running;
+TOFT_PER_THREAD const toft_budget_running *toft_running_callback;
+#define toft_running_callback TOFT_OWN(toft_running_callback)
+
+static int toft_budget_is_running(const toft_budget *b) {
+  const toft_budget_running *at = toft_running_callback;
+  while (at != NULL && at->budget != b) at = at->outer;
+  return at != NULL;
+}
+
+/* Calls the callback of the budget that refused `size` bytes, unless it runs on this thread: it would call itself
+ * without end. Returns its answer. NULL: other threads have returned enough since the refusal. */
 static int toft_budget_call(toft_budget *b, size_t size) {
   if (b == NULL) return 1;
-  return b->refused != NULL && b->refused(b->refused_arg, b, size) != 0;
+  if (b->refused == NULL || toft_budget_is_running(b)) return 0;
+  const toft_budget_running running = {b, toft_running_callback};
+  toft_running_callback = &running;
+  int again = b->refused(b->refused_arg, b, size) != 0;
+  toft_running_callback = running.outer;
+  return again;
 }
 
 /* For a request that needs a block of at least `size` bytes. */

@@ -63,6 +63,7 @@ static void *toft_guarded_take(toft_source *self, size_t size) {
   g->map_size = map_size;
   g->start = first + random / 8 % 64 * 16;
   g->end = first + objects;
+  (void)toft_scan_begin(map, map_size);
   TOFT_HELD_MORE(page + objects);
   return block;
 }
@@ -73,6 +74,7 @@ static void toft_guarded_put(toft_source *self, void *block, size_t size) {
   (void)self, (void)size;
   TOFT_HELD_LESS((size_t)(g.end - (unsigned char *)block) - toft_os_page(1));
   toft_unpoison(g.start, (size_t)(g.end - g.start));
+  toft_scan_end(g.map, g.map_size);
   while ((size_t)1 << bits < g.map_size) bits++;
   if (g.map_size > TOFT_GUARDED_KEPT_SIZE || !toft_os_random(&random, sizeof random)) {
     toft_os_unmap(g.map, g.map_size);

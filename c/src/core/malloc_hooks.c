@@ -1,5 +1,5 @@
-/* malloc, realloc and free for libraries that accept such hooks. A header in front of each object stores its size. In
- * a checked arena the size comes from the object's record, since the header may be damaged.
+/* malloc and its like for libraries that accept such hooks. A header in front of each object stores its size. In a
+ * checked arena the size comes from the object's record, since the header may be damaged.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_CORE_MALLOC_HOOKS_C
 #define TOFT_CORE_MALLOC_HOOKS_C
@@ -21,6 +21,14 @@ void *toft_hook_malloc(void *arena, size_t size) {
   toft_attribute_call(a, TOFT_CALLER());
   unsigned char *base = (unsigned char *)toft_alloc_aligned(a, toft_hook_total_size(size), TOFT_HOOK_HEADER);
   return base != NULL ? toft_hook_store_size(a, base, size) : NULL;
+}
+
+void *toft_hook_calloc(void *arena, size_t count, size_t size) {
+  size_t bytes = toft_array_size(count, size);
+  toft_attribute_call((toft_arena *)arena, TOFT_CALLER());
+  void *p = toft_hook_malloc(arena, bytes);
+  if (p != NULL) memset(p, 0, bytes);
+  return p;
 }
 
 void *toft_hook_realloc(void *arena, void *p, size_t size) {
@@ -74,10 +82,7 @@ void *toft_current_malloc(size_t size) {
 }
 
 void *toft_current_calloc(size_t count, size_t size) {
-  size_t bytes = toft_array_size(count, size);
-  void *p = toft_current_malloc(bytes);
-  if (p != NULL) memset(p, 0, bytes);
-  return p;
+  return toft_current_arena != NULL ? toft_hook_calloc(toft_current_arena, count, size) : NULL;
 }
 
 void *toft_current_realloc(void *p, size_t size) {

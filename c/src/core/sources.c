@@ -6,6 +6,7 @@
 #include "../platform/atomic.c"
 #include "../platform/held.c"
 #include "../platform/os.c"
+#include "../platform/sanitizers.c"
 #include "arena_state.h"
 #include "block_cache.c"
 #include "policy.c"
@@ -14,8 +15,7 @@
 
 #define TOFT_PAGES_KEPT (64 * TOFT_MIB)
 
-static void *toft_page_source_take(toft_source *self, size_t size) {
-  toft_page_source *pages = (toft_page_source *)(void *)self;
+static void *toft_page_source_get(toft_page_source *pages, size_t size) {
   for (toft_cached_block **at = (toft_cached_block **)(void *)&pages->kept; *at != NULL; at = &(*at)->next) {
     toft_cached_block *b = *at;
     if (b->size == size) {
@@ -31,8 +31,13 @@ static void *toft_page_source_take(toft_source *self, size_t size) {
   return toft_os_map(size, (pages->flags & TOFT_PAGES_HUGE) != 0);
 }
 
+static void *toft_page_source_take(toft_source *self, size_t size) {
+  return toft_scan_begin(toft_page_source_get((toft_page_source *)(void *)self, size), size);
+}
+
 static void toft_page_source_put(toft_source *self, void *block, size_t size) {
   toft_page_source *pages = (toft_page_source *)(void *)self;
+  toft_scan_end(block, size);
   if ((pages->flags & TOFT_PAGES_LAZY) == 0 || size > TOFT_PAGES_KEPT - toft_min(pages->kept_bytes, TOFT_PAGES_KEPT)) {
     toft_os_unmap(block, size);
     return;
@@ -106,11 +111,12 @@ toft_source *toft_reserve_source_init(toft_reserve_source *r, size_t max) {
   r->source.put = toft_reserve_source_put;
   r->source.extend = toft_reserve_source_extend;
   r->max = toft_os_page(toft_max(max, TOFT_BLOCK_MIN));
-  r->base = (unsigned char *)toft_os_reserve(r->max);
+  r->base = (unsigned char *)toft_scan_begin(toft_os_reserve(r->max), r->max);
   return r->base != NULL ? &r->source : NULL;
 }
 
 void toft_reserve_source_release(toft_reserve_source *r) {
+  toft_scan_end(r->base, r->max);
   if (r->base != NULL) toft_os_unmap(r->base, r->max);
   TOFT_HELD_LESS(r->committed);
   memset(r, 0, sizeof *r);

@@ -18,6 +18,8 @@ extern void toft_msan_unpoison(const volatile void *p, size_t n) TOFT_TOOL("__ms
 extern void toft_msan_poison(const volatile void *p, size_t n) TOFT_TOOL("__msan_poison");
 extern void toft_tsan_acquire(void *p) TOFT_TOOL("__tsan_acquire");
 extern void toft_msan_allocated(const volatile void *p, size_t n) TOFT_TOOL("__msan_allocated_memory");
+extern void toft_lsan_register(const void *p, size_t n) TOFT_TOOL("__lsan_register_root_region");
+extern void toft_lsan_unregister(const void *p, size_t n) TOFT_TOOL("__lsan_unregister_root_region");
 #ifdef __cplusplus
 }
 #endif
@@ -72,6 +74,16 @@ static void toft_mark_undefined(const void *p, size_t n) {
   TOFT_CALL_TOOL(toft_asan_unpoison, p, n);
   TOFT_CALL_TOOL(toft_msan_allocated, p, n);
   TOFT_VALGRIND(UNDEFINED, p, n);
+}
+
+/* LeakSanitizer looks for pointers in the heap's memory, and in mapped memory between these two calls, as far as it is
+ * accessible then. Their arguments must be equal: it ends the process if they are not. NULL is ignored. */
+static void *toft_scan_begin(void *p, size_t n) {
+  if (p != NULL) TOFT_CALL_TOOL(toft_lsan_register, p, n);
+  return p;
+}
+static void toft_scan_end(const void *p, size_t n) {
+  if (p != NULL) TOFT_CALL_TOOL(toft_lsan_unregister, p, n);
 }
 
 /* Initialised, for MemorySanitizer: written by a library that may not be instrumented. */

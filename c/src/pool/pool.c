@@ -9,6 +9,7 @@
 #include "../core/policy.c"
 #include "../platform/atomic.c"
 #include "../platform/os.c"
+#include "../platform/sanitizers.c"
 #include "../platform/thread_local.h"
 
 #define TOFT_POOL_STEP_MIN (64 * TOFT_KIB) /* slots double, within these bounds */
@@ -279,6 +280,7 @@ static int toft_pool_init_growing(toft_pool *p, const toft_pool_options *o, size
     toft_os_unmap(p->block, p->block_size);
     return TOFT_ENOMEM;
   }
+  (void)toft_scan_begin(p->block, p->block_size);
   return TOFT_OK;
 }
 
@@ -319,10 +321,12 @@ int toft_pool_init(toft_pool *p, const toft_pool_options *given) {
 }
 
 void toft_pool_release(toft_pool *p) {
-  if (p->source != NULL)
+  if (p->source != NULL) {
     p->source->put(p->source, p->block, p->block_size);
-  else if (p->block_size != 0 && (p->flags & TOFT_POOL_FIXED) == 0 && !toft_pool_keep(p))
-    toft_os_unmap(p->block, p->block_size);
+  } else if (p->block_size != 0 && (p->flags & TOFT_POOL_FIXED) == 0) {
+    toft_scan_end(p->block, p->block_size);
+    if (!toft_pool_keep(p)) toft_os_unmap(p->block, p->block_size);
+  }
   (void)toft_pool_close(p, TOFT_OK);
 }
 

@@ -113,8 +113,11 @@ void *toft_malloc_aligned(void *m, size_t align, size_t size) {
 size_t toft_malloc_usable_size(void *m, const void *p) {
   void *q = (void *)(uintptr_t)p;
   if (p == NULL) return 0;
-  if (m != NULL) return toft_malloc_room(toft_malloc_recycler(m), q);
-  return toft_process_switches() & TOFT_PROCESS_CHECKS ? 0 : toft_recycler_room(q);
+  if (m == NULL && (toft_process_switches() & TOFT_PROCESS_CHECKS)) { /* records have the sizes then */
+    m = toft_current_malloc_heap;
+    if (m == NULL || !toft_malloc_recycler(m)->checked) return 0;
+  }
+  return m != NULL ? toft_malloc_room(toft_malloc_recycler(m), q) : toft_recycler_room(q);
 }
 
 toft_malloc *toft_malloc_current(void) { return toft_current_malloc_heap; }

@@ -86,24 +86,31 @@ int toft_frozen_open_in(toft_frozen *f, void *memory, size_t size, const toft_fr
 
 #ifndef TOFT_NO_OS
 
+enum { TOFT_FROZEN_RESERVED = 1 << 16 }; /* beside the options' flags: mapped by toft_os_reserve */
+
+/* Content that the program may change may have pointers to other memory. */
+static void toft_frozen_hold(toft_frozen *f, void *mapping, size_t size, uint32_t flags) {
+  f->mapping = mapping;
+  f->mapped = size;
+  f->flags = flags;
+  if (flags & TOFT_FROZEN_WRITABLE) (void)toft_scan_begin(mapping, size);
+}
+
 /* Maps the file at its address. 0: it is not free, or the options exclude it. */
 static int toft_frozen_map(toft_frozen *f, toft_file file, size_t size, const toft_frozen_header *h, uint32_t flags) {
   if ((flags & TOFT_FROZEN_ELSEWHERE) != 0 || TOFT_HAS_TSAN()) return 0;
-  f->mapping = toft_file_map_at(file, size, (void *)(uintptr_t)h->base, (flags & TOFT_FROZEN_WRITABLE) != 0);
-  if (f->mapping == NULL) return 0;
-  f->memory = f->mapping;
-  f->mapped = size;
+  f->memory = toft_file_map_at(file, size, (void *)(uintptr_t)h->base, (flags & TOFT_FROZEN_WRITABLE) != 0);
+  if (f->memory == NULL) return 0;
+  toft_frozen_hold(f, f->memory, size, flags);
   return 1;
 }
 
 /* Reads the file into a part of a reservation. */
-static int toft_frozen_load(toft_frozen *f, toft_file file, size_t size, const toft_frozen_header *h) {
+static int toft_frozen_load(toft_frozen *f, toft_file file, size_t size, const toft_frozen_header *h, uint32_t flags) {
   size_t align = (size_t)toft_frozen_align(size), reserved = toft_os_page(size) + align;
   unsigned char *p = (unsigned char *)toft_os_reserve(reserved);
   if (p == NULL) return TOFT_EIO;
-  f->mapping = p;
-  f->mapped = reserved;
-  f->is_reserved = 1;
+  toft_frozen_hold(f, p, reserved, flags | TOFT_FROZEN_RESERVED);
   p += toft_pad(p, align);
   f->memory = p;
   if (!toft_os_commit(p, size)) return TOFT_EIO;
@@ -117,7 +124,7 @@ static int toft_frozen_map_or_load(toft_frozen *f, toft_file file, size_t size, 
                                    uint32_t flags) {
   int verifies = (flags & TOFT_FROZEN_VERIFY) != 0, moves = !toft_frozen_map(f, file, size, h, flags);
   if (moves) {
-    int code = toft_frozen_load(f, file, size, h);
+    int code = toft_frozen_load(f, file, size, h, flags);
     if (code != TOFT_OK) return code;
   }
   if (verifies && !toft_frozen_has_checksum(h, f->memory)) return TOFT_ECORRUPT;
@@ -152,7 +159,8 @@ int toft_frozen_open(toft_frozen *f, const char *path, const toft_frozen_options
 }
 
 void toft_frozen_close(toft_frozen *f) {
-  if (f->is_reserved)
+  if (f->flags & TOFT_FROZEN_WRITABLE) toft_scan_end(f->mapping, (size_t)f->mapped);
+  if (f->flags & TOFT_FROZEN_RESERVED)
     toft_os_unmap(f->mapping, (size_t)f->mapped);
   else if (f->mapping != NULL)
     toft_file_unmap(f->mapping, (size_t)f->mapped);

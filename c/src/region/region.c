@@ -8,6 +8,7 @@
 #include "../platform/held.c"
 #include "../platform/memory_file.c"
 #include "../platform/os.c"
+#include "../platform/sanitizers.c"
 #include "../recycler/recycler.c"
 #include "toft/region.h"
 
@@ -180,6 +181,7 @@ static void toft_region_forget_checkpoints(toft_region_control *c);
 static int toft_region_has_checks(void); /* region_outside.c */
 
 static void toft_region_free_control(toft_region_control *c) {
+  toft_scan_end(c->reserved, c->reserved_size);
   if (c->reserved != NULL) toft_os_unmap(c->reserved, c->reserved_size);
   toft_os_heap_put(c);
 }
@@ -216,7 +218,7 @@ static toft_region *toft_region_create_in(const toft_region_options *o, size_t r
   c->region = (toft_region *)o->memory;
   if (o->memory == NULL) {
     c->reserved_size = reserved;
-    c->reserved = (unsigned char *)toft_os_reserve(reserved);
+    c->reserved = (unsigned char *)toft_scan_begin(toft_os_reserve(reserved), reserved);
     if (c->reserved != NULL)
       c->region =
           (toft_region *)(void *)(c->reserved + (((uintptr_t)0 - (uintptr_t)c->reserved + residue) & (align - 1)));

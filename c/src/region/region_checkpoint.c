@@ -27,6 +27,7 @@ static int toft_region_is_busy(const toft_region *r) {
 /* ---- save ---- */
 
 static void toft_region_free_saved(toft_region_control *c, toft_saved *s) {
+  toft_scan_end(s->bytes, s->size);
   toft_os_unmap((void *)(uintptr_t)s->bytes, s->size);
   if (s->file >= 0) toft_os_close(s->file);
   c->saved = s->older;
@@ -56,7 +57,7 @@ static int toft_region_save(toft_region_control *c, toft_saved *s) {
     bytes = (unsigned char *)toft_os_map(s->size, 0);
     if (bytes != NULL) memcpy(bytes, c->region, s->size);
   }
-  s->bytes = bytes;
+  s->bytes = (unsigned char *)toft_scan_begin(bytes, s->size);
   return bytes != NULL;
 }
 

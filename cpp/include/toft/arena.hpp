@@ -126,7 +126,7 @@ class TOFT_VIEW arena_ref {
   }
 
   // Resizes in place if p is the newest allocation and the block has enough bytes remaining, or if it shrinks; else
-  // copies the bytes. Returns nullptr, and changes nothing, if there is no memory.
+  // copies the bytes. p == nullptr allocates. Returns nullptr, and changes nothing, if there is no memory.
   [[nodiscard]] void *try_resize(void *p, std::size_t old_size, std::size_t new_size,
                                  std::size_t align = alignof(std::max_align_t)) const noexcept {
     return toft_resize(arena_, p, old_size, new_size, align);

@@ -114,7 +114,8 @@ end
 
 Grows or shrinks what `alloc(a, T, old)` gave to `new` elements: where it is if it is the newest and there is room, or
 if it shrinks; else it is copied, and the old place stays used until a rewind or reset. `old`: the count last requested
-for. Errors as [`alloc`](@ref); then `p` is as it was. An [`ArenaArray`](@ref) over `p` keeps its own size.
+for. `C_NULL` allocates, with any `old`. Errors as [`alloc`](@ref); then `p` is as it was. An [`ArenaArray`](@ref) over
+`p` keeps its own size.
 """
 function Base.resize!(a::Arena, p::Ptr{T}, old::Integer, new::Integer; align::Integer = 1) where {T}
     isbitstype(T) || not_bits(T)
@@ -130,7 +131,7 @@ function Base.resize!(a::Arena, p::Ptr{T}, old::Integer, new::Integer; align::In
         end
         q = by_one_task(a) do
             say_place(a, head)
-            op_resize(head, UInt(p), from, to, align, UInt32(0))
+            op_resize(head, UInt(p), p == C_NULL ? zero(from) : from, to, align, UInt32(0)) # else the table refuses it
         end
         q == 0 && throw(a.calling ? ArenaError(TOFT_EBUSY, "resize!") : OutOfMemoryError())
         return Ptr{T}(q)

@@ -51,8 +51,9 @@ on. What an arena returns in `reset!` or `release!` counts no more. Arenas withi
   parent's are (see [`limit_live!`](@ref)).
 * `parent`: a budget that counts and limits the same bytes.
 * `on_refusal`: called as `on_refusal(budget, bytes)` for a request of so many bytes that the limit of this budget
-  refuses, once for the request and without a lock. It may release other arenas, and returns whether the request is
-  tried again. It must not use the arena that requests, nor wait for other tasks. What it throws counts as `false`.
+  refuses, once for the request and without a lock. It may make and release other arenas, also within the budget, and
+  returns whether the request is tried again. It must not use the arena that requests, nor wait for other tasks. What it
+  throws counts as `false`. While it runs, it is not called again on its thread: what the limit refuses there fails.
 
 A budget is released by `release!` or `close`, or by a finalizer when nothing refers to it. Any task may use it.
 Throws an `ArgumentError` for options that make no sense, `OutOfMemoryError`, and as [`Arena`](@ref) does where libtoft

@@ -64,7 +64,7 @@ struct OpenInC
     memory::Ptr{Cvoid}
     size::UInt64
     moved::UInt32
-    is_reserved::UInt32
+    flags::UInt32
     mapping::Ptr{Cvoid}
     mapped::UInt64
 end

@@ -143,7 +143,7 @@ pub const COUNTED: &[Counted] = counted! {
         => NotBelow(1, n as u64);
     "abi::alloc" line!(), |a, n| unsafe { abi::alloc(a.as_raw(), n) } => Exactly(1, n as u64);
     "abi::alloc_aligned" line!(), |a, n| unsafe { abi::alloc_aligned(a.as_raw(), n, 16) } => Exactly(1, n as u64);
-    "abi::resize" line!(), |a, n| unsafe { abi::resize(a.as_raw(), std::ptr::null_mut(), 0, n, 8) }
+    "abi::resize" line!(), |a, n| unsafe { abi::resize(a.as_raw(), std::ptr::null_mut(), 9, n, 8) }
         => Exactly(1, n as u64);
 };
 
