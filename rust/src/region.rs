@@ -85,7 +85,7 @@ unsafe impl<'r, T: Restorable<'r>> Restorable<'r> for Vec<'r, T, RegionMemory<'r
 unsafe impl<'r> Restorable<'r> for String<'r, RegionMemory<'r>> {}
 
 /// Declares a struct for [`Region`]s, and requires that each field is [`Restorable`]. It may have one lifetime, that of
-/// the region.
+/// the region. An attribute macro on it must not change its fields, and a field must not have `#[cfg]`.
 ///
 /// ```
 /// toft::restorable! {
@@ -109,10 +109,12 @@ macro_rules! restorable {
         // SAFETY: each field is, as the function requires. The region's lifetime is that of the struct.
         unsafe impl<$($r,)? 'toft_r> $crate::Restorable<'toft_r> for $name $(<$r>)? where $($r: 'toft_r, 'toft_r: $r)? {}
         const _: () = {
-            fn is_restorable<'toft_s, T: $crate::Restorable<'toft_s>>() {}
-            #[allow(dead_code, clippy::extra_unused_lifetimes)]
-            fn fields_are<$($r,)? 'toft_r>() where $($r: 'toft_r, 'toft_r: $r)? {
-                $(is_restorable::<'toft_r, $ty>();)*
+            fn is_restorable<'toft_s, T: $crate::Restorable<'toft_s>>(_: *mut T) {}
+            // Not of the macro's tokens alone: an attribute macro may have changed the struct since.
+            #[allow(dead_code, deprecated, clippy::extra_unused_lifetimes)]
+            fn fields_are<$($r,)? 'toft_r>(value: &mut $name $(<$r>)?) where $($r: 'toft_r, 'toft_r: $r)? {
+                let $name { $($field: _),* } = value;
+                $(is_restorable::<'toft_r, $ty>(&raw mut value.$field);)*
             }
         };
     };

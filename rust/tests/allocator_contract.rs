@@ -1,5 +1,6 @@
 //! The contract of `Allocator` and of `Memory`, for every implementation: random allocations, resizes and frees, with
-//! sizes from 0, changed alignments, and contents that are preserved.
+//! sizes from 0, changed alignments, and contents that are preserved. A resize or free states any size from the requested
+//! to the returned one, as hashbrown's tables do, which use what an allocator returns in excess.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(all(
     feature = "full",
@@ -36,33 +37,33 @@ impl Random {
 
 /// The calls of each trait.
 trait Calls {
-    fn allocate(&self, layout: Layout, zeroed: bool) -> Option<NonNull<u8>>;
+    fn allocate(&self, layout: Layout, zeroed: bool) -> Option<NonNull<[u8]>>;
     /// # Safety
     /// As the trait's function, also for the next two.
-    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout, zeroed: bool) -> Option<NonNull<u8>>;
-    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>>;
+    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout, zeroed: bool) -> Option<NonNull<[u8]>>;
+    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<[u8]>>;
     unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout);
 }
 
 struct ByMemory<M>(M);
 
-fn zeroed_from(p: NonNull<u8>, from: usize, to: usize) -> NonNull<u8> {
+fn zeroed_from(p: NonNull<u8>, from: usize, to: usize) -> NonNull<[u8]> {
     // SAFETY: the allocation has at least `to` bytes.
     unsafe { p.add(from).write_bytes(0, to - from) };
-    p
+    NonNull::slice_from_raw_parts(p, to)
 }
 
 impl<M: Memory> Calls for ByMemory<M> {
-    fn allocate(&self, layout: Layout, _: bool) -> Option<NonNull<u8>> {
+    fn allocate(&self, layout: Layout, _: bool) -> Option<NonNull<[u8]>> {
         Some(zeroed_from(self.0.allocate(layout).ok()?, 0, layout.size()))
     }
-    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout, _: bool) -> Option<NonNull<u8>> {
+    unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout, _: bool) -> Option<NonNull<[u8]>> {
         // SAFETY: the caller's contract, as in all of these.
         Some(zeroed_from(unsafe { self.0.grow(p, old, new).ok()? }, old.size(), new.size()))
     }
-    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
+    unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<[u8]>> {
         // SAFETY: as above.
-        unsafe { self.0.shrink(p, old, new).ok() }
+        Some(NonNull::slice_from_raw_parts(unsafe { self.0.shrink(p, old, new).ok()? }, new.size()))
     }
     unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
         // SAFETY: as above.
@@ -75,11 +76,11 @@ macro_rules! calls_of {
         struct $name<A>(A);
 
         impl<A: $api> Calls for $name<A> {
-            fn allocate(&self, layout: Layout, zeroed: bool) -> Option<NonNull<u8>> {
+            fn allocate(&self, layout: Layout, zeroed: bool) -> Option<NonNull<[u8]>> {
                 let p = if zeroed { self.0.allocate_zeroed(layout) } else { self.0.allocate(layout) };
-                Some(p.ok().filter(|p| p.len() >= layout.size())?.cast())
+                p.ok()
             }
-            unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout, zeroed: bool) -> Option<NonNull<u8>> {
+            unsafe fn grow(&self, p: NonNull<u8>, old: Layout, new: Layout, zeroed: bool) -> Option<NonNull<[u8]>> {
                 // SAFETY: the caller's contract, as in all of these.
                 let p = unsafe {
                     if zeroed {
@@ -88,11 +89,11 @@ macro_rules! calls_of {
                         self.0.grow(p, old, new)
                     }
                 };
-                Some(p.ok().filter(|p| p.len() >= new.size())?.cast())
+                p.ok()
             }
-            unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
+            unsafe fn shrink(&self, p: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<[u8]>> {
                 // SAFETY: as above.
-                Some(unsafe { self.0.shrink(p, old, new) }.ok().filter(|p| p.len() >= new.size())?.cast())
+                unsafe { self.0.shrink(p, old, new) }.ok()
             }
             unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
                 // SAFETY: as above.
@@ -109,22 +110,33 @@ calls_of!(ByCore, std::alloc::Allocator);
 
 /// A live allocation: byte i is `seed` + i.
 struct Object {
-    p: NonNull<u8>,
+    /// As returned.
+    bytes: NonNull<[u8]>,
+    /// As requested.
     layout: Layout,
     seed: u8,
 }
 
 impl Object {
-    fn new(p: NonNull<u8>, layout: Layout, seed: u8) -> Object {
+    fn new(bytes: NonNull<[u8]>, layout: Layout, seed: u8) -> Object {
+        let p = bytes.cast::<u8>();
         assert_eq!(p.addr().get() % layout.align(), 0, "{layout:?}");
+        assert!(bytes.len() >= layout.size(), "{layout:?}");
         // SAFETY: allocated with that layout, also in `verify`.
-        (0..layout.size()).for_each(|i| unsafe { p.add(i).write(seed.wrapping_add(i as u8)) });
-        Object { p, layout, seed }
+        (0..bytes.len()).for_each(|i| unsafe { p.add(i).write(seed.wrapping_add(i as u8)) });
+        Object { bytes, layout, seed }
+    }
+
+    /// A layout that fits the allocation.
+    fn fit(&self, random: &mut Random) -> Layout {
+        let size = self.layout.size() + random.below(self.bytes.len() - self.layout.size() + 1);
+        Layout::from_size_align(size, self.layout.align()).unwrap()
     }
 
     fn verify(&self, n: usize) {
+        let p = self.bytes.cast::<u8>();
         // SAFETY: as above.
-        let is_whole = (0..n).all(|i| unsafe { self.p.add(i).read() } == self.seed.wrapping_add(i as u8));
+        let is_whole = (0..n).all(|i| unsafe { p.add(i).read() } == self.seed.wrapping_add(i as u8));
         assert!(is_whole, "{:?}", self.layout);
     }
 }
@@ -144,30 +156,30 @@ fn drive(of: &dyn Calls, seed: u64) {
         if live.is_empty() || action < 3 {
             let (layout, zeroed) = (random.layout(), random.below(3) == 0);
             let p = of.allocate(layout, zeroed).expect("memory");
-            assert!(!zeroed || is_zero(p, 0, layout.size()));
+            assert!(!zeroed || is_zero(p.cast(), 0, p.len()));
             live.push(Object::new(p, layout, seed));
             continue;
         }
         let object = live.swap_remove(at);
-        let (p, old) = (object.p, object.layout);
-        object.verify(old.size());
+        let (p, old) = (object.bytes.cast(), object.fit(&mut random));
+        object.verify(object.bytes.len());
         let other = random.layout();
-        // SAFETY: allocated by `of` with that layout; after a resize only the new address is used.
+        // SAFETY: allocated by `of`, and `old` fits; after a resize only the new address is used.
         unsafe {
             match action {
                 3 | 4 => {
                     let new = Layout::from_size_align(old.size() + other.size(), other.align()).unwrap();
                     let zeroed = action == 4;
                     let p = of.grow(p, old, new, zeroed).expect("memory");
-                    assert!(!zeroed || is_zero(p, old.size(), new.size()));
-                    Object { p, ..object }.verify(old.size());
+                    assert!(!zeroed || is_zero(p.cast(), object.bytes.len(), p.len()));
+                    Object { bytes: p, ..object }.verify(old.size());
                     live.push(Object::new(p, new, seed));
                 }
                 5 | 6 => {
                     let size = if random.below(3) == 0 { 0 } else { random.below(old.size() + 1) };
                     let new = Layout::from_size_align(size, other.align()).unwrap();
                     let p = of.shrink(p, old, new).expect("memory");
-                    Object { p, ..object }.verify(size);
+                    Object { bytes: p, ..object }.verify(size);
                     live.push(Object::new(p, new, seed));
                 }
                 _ => of.deallocate(p, old),
@@ -175,9 +187,9 @@ fn drive(of: &dyn Calls, seed: u64) {
         }
     }
     for object in live {
-        object.verify(object.layout.size());
+        object.verify(object.bytes.len());
         // SAFETY: as above.
-        unsafe { of.deallocate(object.p, object.layout) };
+        unsafe { of.deallocate(object.bytes.cast(), object.fit(&mut random)) };
     }
 }
 
@@ -278,8 +290,8 @@ fn an_allocation_shrunk_to_size_0_grows_into_new_memory() {
     unsafe {
         for (size, align) in [(8, 8), (0, 8), (0, 4096)] {
             let p = of.allocate(layout(16, 64), false).unwrap();
-            let p = of.shrink(p, layout(16, 64), layout(0, 64)).unwrap();
-            let p = of.grow(p, layout(0, 64), layout(size, align), false).unwrap();
+            let p = of.shrink(p.cast(), layout(16, 64), layout(0, 64)).unwrap();
+            let p = of.grow(p.cast(), layout(0, 64), layout(size, align), false).unwrap().cast::<u8>();
             p.write_bytes(1, size);
             of.deallocate(p, layout(size, align));
         }

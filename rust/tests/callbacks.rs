@@ -1,199 +1,439 @@
-//! Code of the program that runs during a call of the library, and uses the arena as safe code can: it allocates, opens
-//! scopes and leaks them, grows collections, calls the same function again, and panics afterwards. All allocations
+//! Code of the program that runs during a call of the library, and uses the arena as safe code can: random operations on
+//! the arena and its scopes, which end in any order or are leaked, with cursors, packs and collections that are kept or
+//! leaked, with further such calls, with instruments switched on and off, and with panics. All allocations are distinct and
 //! keep their contents. Hooks for findings are tested in `hook.rs`, memory returned after a panic in `panics.rs`,
 //! destructors in `drops`.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
+#[path = "common/random.rs"]
+mod random;
+#[path = "common/seeds.rs"]
+mod seeds;
+
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::mem::forget;
-use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::ptr::{null_mut, NonNull};
+use std::slice::from_mut;
 
-use toft::{Arena, Options, Scope};
+use random::Random;
+use seeds::seeds;
+use toft::{Arena, Cursor, Options, Pack, Scope};
 
-/// The actions of callbacks, one per call in turn; some keep their allocations for a later check.
-struct Actions<'a> {
-    arena: &'a Arena,
-    kept: RefCell<Vec<(&'a [u64], u64)>>,
-    guards: RefCell<Vec<Scope<'a>>>,
-    vector: RefCell<toft::collections::Vec<'a, u64>>,
-    turn: Cell<u64>,
-    panics_at: Cell<u64>,
-    depth: Cell<u32>,
+/// Operations of a stream, with those in callbacks.
+const FUEL: usize = if cfg!(miri) { 60 } else { 200 };
+
+/// The panic of a callback, without a message.
+struct Boom;
+
+/// Returns whether `f` panicked as a callback does.
+fn panics(f: impl FnOnce()) -> bool {
+    match catch_unwind(AssertUnwindSafe(f)) {
+        Err(payload) if !payload.is::<Boom>() => resume_unwind(payload),
+        done => done.is_err(),
+    }
 }
 
-impl<'a> Actions<'a> {
-    fn new(arena: &'a Arena) -> Actions<'a> {
-        Actions {
-            arena,
-            kept: RefCell::default(),
-            guards: RefCell::default(),
-            vector: RefCell::new(arena.vec()),
-            turn: Cell::new(0),
-            panics_at: Cell::new(u64::MAX),
-            depth: Cell::new(0),
+/// The arena of a stream, and what is alive in it. Lifetimes are extended: the end of a scope comes after the end of all
+/// that borrows the scope, and not during a call of it.
+struct World {
+    switches: bool,
+    random: RefCell<Random>,
+    fuel: Cell<usize>,
+    /// The arena, and its scopes.
+    nodes: RefCell<Vec<Node>>,
+    /// The nodes whose calls run.
+    running: RefCell<Vec<usize>>,
+    filled: RefCell<Vec<Filled>>,
+    held: RefCell<Vec<(usize, Held)>>,
+}
+
+struct Node {
+    arena: &'static Arena,
+    around: usize,
+    /// A box. Null: the arena itself, or a leaked scope, which ends with the scope around it.
+    scope: *mut Scope<'static>,
+    is_open: bool,
+}
+
+/// Memory of a node, with the value of its bytes.
+struct Filled {
+    node: usize,
+    bytes: NonNull<[u8]>,
+    value: u8,
+}
+
+enum Held {
+    Cursor(Cursor<'static>),
+    Pack(Pack<'static>),
+    /// With the value of its elements.
+    Vector(toft::collections::Vec<'static, u8>, u8),
+    Text(toft::collections::String<'static>),
+}
+
+/// Ends the call of a node.
+struct Running<'w>(&'w World);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.running.borrow_mut().pop();
+    }
+}
+
+impl World {
+    fn new(arena: &Arena, seed: u64, switches: bool) -> World {
+        // SAFETY: the world is used, and dropped, before the arena.
+        let arena = unsafe { NonNull::from(arena).as_ref() };
+        World {
+            switches,
+            random: RefCell::new(Random((seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15))),
+            fuel: Cell::new(FUEL),
+            nodes: RefCell::new(vec![Node { arena, around: usize::MAX, scope: null_mut(), is_open: true }]),
+            running: RefCell::default(),
+            filled: RefCell::default(),
+            held: RefCell::default(),
         }
     }
 
-    fn act(&self) -> u64 {
-        let turn = self.turn.get();
-        self.turn.set(turn + 1);
-        let arena = self.arena;
-        match turn % 8 {
-            0 => self.kept.borrow_mut().push((arena.alloc_slice_fill(1 + turn as usize % 50, turn), turn)),
-            1 => _ = arena.scope(|inner| inner.alloc_slice_fill(200, turn).len()),
-            2 => self.guards.borrow_mut().push(arena.scope_guard()),
-            3 => (0..20).for_each(|_| self.vector.borrow_mut().push(turn)),
-            4 => {
-                let guard = arena.scope_guard();
-                guard.alloc(turn);
-                forget(guard); // its memory is freed with the arena's
+    fn below(&self, n: usize) -> usize {
+        self.random.borrow_mut().below(n)
+    }
+
+    /// The program's code in a call: some operations, half of which pass their panics on, and perhaps a panic.
+    fn call_back(&self) -> u64 {
+        for _ in 0..self.below(4) {
+            match self.below(2) {
+                0 => self.act(),
+                _ => _ = panics(|| self.act()),
             }
-            5 if self.depth.get() < 3 => {
-                self.depth.set(self.depth.get() + 1);
-                let again = arena.alloc_slice_fill_with(3, |_| self.act());
-                assert_eq!(again.len(), 3);
-                self.depth.set(self.depth.get() - 1);
-            }
-            6 => drop(self.guards.borrow_mut().pop()),
-            _ => _ = arena.alloc([turn; 2]),
         }
-        assert_ne!(turn, self.panics_at.get(), "the deed");
-        turn
+        if self.below(12) == 0 {
+            resume_unwind(Box::new(Boom));
+        }
+        self.random.borrow().0
+    }
+
+    fn act(&self) {
+        let Some(fuel) = self.fuel.get().checked_sub(1) else { return };
+        self.fuel.set(fuel);
+        let open: Vec<usize> = (0..self.nodes.borrow().len()).filter(|i| self.nodes.borrow()[*i].is_open).collect();
+        let node = open[self.below(open.len())];
+        let (_running, arena) = (self.run(node), self.nodes.borrow()[node].arena);
+        match self.below(16) {
+            0..=2 => self.allocate(node, arena),
+            3..=7 => CALLS[self.below(CALLS.len())](arena, self, node),
+            8 | 9 if open.len() < 7 => self.open(node, arena),
+            10 => self.end(open[self.below(open.len())]),
+            11 if self.held.borrow().len() < 12 => self.hold(node, arena),
+            12..=14 => self.use_held(),
+            15 if self.switches => self.switch(arena),
+            _ => {}
+        }
+        if !cfg!(miri) {
+            self.verify();
+        }
+    }
+
+    fn run(&self, node: usize) -> Running<'_> {
+        self.running.borrow_mut().push(node);
+        Running(self)
     }
 
     fn verify(&self) {
-        for (slice, value) in self.kept.borrow().iter() {
-            assert!(slice.iter().all(|x| x == value));
+        for Filled { bytes, value, .. } in self.filled.borrow().iter() {
+            // SAFETY: not empty, and its node has not ended.
+            let bytes = unsafe { bytes.as_ref() };
+            assert!(bytes[0] == *value && bytes[1..] == bytes[..bytes.len() - 1], "an allocation was overwritten");
         }
-        assert!(self.vector.borrow().chunks(20).all(|chunk| chunk.iter().all(|x| *x == chunk[0])));
+        for (_, held) in self.held.borrow().iter() {
+            match held {
+                Held::Vector(vector, value) => assert!(vector.iter().all(|byte| byte == value)),
+                Held::Text(text) => assert!(text.bytes().all(|byte| byte == b's')),
+                _ => {}
+            }
+        }
+    }
+
+    /// Fills the memory of plain values, which must be distinct from all others.
+    fn keep<T>(&self, node: usize, values: &'static mut [T]) {
+        let size = size_of_val(values);
+        let bytes = NonNull::slice_from_raw_parts(NonNull::from(values).cast::<u8>(), size);
+        let value = self.below(256) as u8;
+        let is_distinct = |Filled { bytes: other, .. }: &Filled| {
+            let (p, q) = (bytes.addr().get(), other.addr().get());
+            p + size <= q || q + other.len() <= p
+        };
+        assert!(size == 0 || self.filled.borrow().iter().all(is_distinct), "allocations overlap");
+        // SAFETY: the node's memory, to which no reference is left.
+        unsafe { bytes.cast::<u8>().write_bytes(value, size) };
+        if size != 0 {
+            self.filled.borrow_mut().push(Filled { node, bytes, value });
+        }
+    }
+
+    fn allocate(&self, node: usize, arena: &'static Arena) {
+        #[repr(align(64))]
+        struct Line([u8; 64]);
+        #[repr(align(4096))]
+        struct Page([u8; 4096]);
+        match self.below(8) {
+            0 => self.keep(node, from_mut(arena.alloc([0u8; 24]))),
+            1 => self.keep(node, from_mut(arena.alloc(0u8))),
+            2 => self.keep(node, &mut from_mut(arena.alloc(Line([0; 64])))[0].0),
+            3 => self.keep(node, &mut from_mut(arena.alloc(Page([0; 4096])))[0].0),
+            4 => self.keep(node, arena.alloc_slice_fill(self.below(3000), 0u8)),
+            5 => self.keep(node, arena.alloc_slice_fill(self.below(if cfg!(miri) { 9000 } else { 100_000 }), 0u8)),
+            6 => _ = arena.try_alloc_drop(vec![1u8; 3]), // refused while a cursor is open
+            _ => match self.below(2) {
+                0 => forget(arena.boxed(vec![1u8; 10])),
+                _ => drop(arena.boxed(vec![1u8; 10])),
+            },
+        }
+    }
+
+    fn open(&self, node: usize, arena: &'static Arena) {
+        let scope = Box::into_raw(Box::new(arena.scope_guard()));
+        // SAFETY: a box, until the node ends.
+        let arena = unsafe { &**scope };
+        self.nodes.borrow_mut().push(Node { arena, around: node, scope, is_open: true });
+    }
+
+    /// Leaks a scope, or ends it if no call of it or of a scope in it runs.
+    fn end(&self, node: usize) {
+        if node == 0 {
+        } else if self.below(3) == 0 {
+            self.nodes.borrow_mut()[node].scope = null_mut();
+        } else if !self.running.borrow().iter().any(|running| self.is_in(*running, node)) {
+            self.close(node);
+        }
+    }
+
+    fn is_in(&self, mut node: usize, around: usize) -> bool {
+        while node != around && node != 0 {
+            node = self.nodes.borrow()[node].around;
+        }
+        node == around
+    }
+
+    /// Ends a node after all that borrows it.
+    fn close(&self, node: usize) {
+        let inner = |i: &usize| self.nodes.borrow()[*i].is_open && self.nodes.borrow()[*i].around == node;
+        let all = 0..self.nodes.borrow().len();
+        all.rev().filter(inner).for_each(|i| self.close(i));
+        self.held.borrow_mut().retain(|(of, _)| *of != node);
+        self.filled.borrow_mut().retain(|filled| filled.node != node);
+        let scope = std::mem::replace(&mut self.nodes.borrow_mut()[node].scope, null_mut());
+        self.nodes.borrow_mut()[node].is_open = false;
+        if !scope.is_null() {
+            // SAFETY: a box. Nothing that borrows its content is used any more.
+            drop(unsafe { Box::from_raw(scope) });
+        }
+    }
+
+    fn hold(&self, node: usize, arena: &'static Arena) {
+        let held = match self.below(4) {
+            0 => Held::Cursor(arena.cursor()),
+            1 => Held::Pack(arena.pack()),
+            2 => Held::Vector(arena.vec(), self.below(256) as u8),
+            _ => Held::Text(arena.string()),
+        };
+        self.held.borrow_mut().push((node, held));
+    }
+
+    /// Uses a value that is held, and drops or leaks some. A panic drops it.
+    fn use_held(&self) {
+        let n = self.held.borrow().len();
+        if n == 0 {
+            return;
+        }
+        let (node, mut held) = self.held.borrow_mut().swap_remove(self.below(n));
+        let _running = self.run(node);
+        match self.below(10) {
+            0 => return,
+            1 => return forget(held),
+            _ => {}
+        }
+        match &mut held {
+            Held::Cursor(cursor) if self.below(2) == 0 => self.keep(node, from_mut(cursor.alloc([0u8; 40]))),
+            Held::Cursor(cursor) => self.keep(node, from_mut(cursor.alloc([0u128; 9]))),
+            Held::Pack(pack) => self.keep(node, pack.alloc_bytes(&[0; 50][..self.below(50)])),
+            Held::Vector(vector, value) => self.change(vector, *value),
+            Held::Text(text) if self.below(3) == 0 => text.shrink_to_fit(),
+            Held::Text(text) => text.push_str(&"sssssssss"[..self.below(9)]),
+        }
+        self.held.borrow_mut().push((node, held));
+    }
+
+    fn change(&self, vector: &mut toft::collections::Vec<'static, u8>, value: u8) {
+        match self.below(7) {
+            0 => (0..self.below(20)).for_each(|_| vector.push(value)),
+            1 => vector.truncate(vector.len() / 2),
+            2 => vector.shrink_to_fit(),
+            3 => vector.reserve(self.below(5000)),
+            4 => vector.extend_from_slice(&[value; 200][..self.below(200)]),
+            5 if vector.len() > 2 => forget(vector.drain(1..)),
+            _ => vector.extend((0..self.below(20)).map(|_| {
+                self.call_back();
+                value
+            })),
+        }
+    }
+
+    /// The switch may be refused.
+    fn switch(&self, arena: &Arena) {
+        let on = self.below(2) == 0;
+        _ = match self.below(3) {
+            0 => arena.set_metered(on),
+            1 => arena.set_sampling(if on { 512 } else { 0 }),
+            _ => arena.set_checked(on),
+        };
+    }
+
+    /// Drops all that is held, and the scopes, or leaks them.
+    fn finish(self) {
+        self.verify();
+        if self.below(2) == 0 {
+            forget(self.held.take());
+            self.nodes.borrow_mut().iter_mut().for_each(|node| node.scope = null_mut());
+        }
+        self.close(0);
     }
 }
 
-struct Acts<'d, 'a>(&'d Actions<'a>);
+/// A value whose implementations run the program's code.
+struct Code<'w>(&'w World);
 
-impl Clone for Acts<'_, '_> {
+impl Clone for Code<'_> {
     fn clone(&self) -> Self {
-        self.0.act();
-        Acts(self.0)
+        self.0.call_back();
+        Code(self.0)
     }
 }
 
-impl fmt::Display for Acts<'_, '_> {
+impl fmt::Display for Code<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (0..4).try_for_each(|_| write!(f, "{:>9}", self.0.act()))
+        (0..4).try_for_each(|_| write!(f, "{:>20}", self.0.call_back()))
     }
 }
 
-type Call = (&'static str, fn(&Arena, &Actions<'_>));
+/// Calls that run the program's code, in an arena of a node, which is running.
+type Call = fn(&'static Arena, &World, usize);
 
 const CALLS: &[Call] = &[
-    ("alloc_with", |a, d| assert!(*a.alloc_with(|| d.act()) < u64::MAX)),
-    ("alloc_try_with", |a, d| {
-        assert!(a.alloc_try_with(|| if d.act() % 2 == 0 { Ok(7) } else { Err(8) }) != Ok(&mut 9))
-    }),
-    ("alloc_slice_fill_with", |a, d| {
+    |a, w, node| w.keep(node, from_mut(a.alloc_with(|| w.call_back()))),
+    |a, w, node| {
+        let made = a.alloc_try_with(|| if w.call_back() % 2 == 0 { Ok([7u8; 40]) } else { Err(8) });
+        made.into_iter().for_each(|made| w.keep(node, made));
+    },
+    |a, w, node| {
         let mut made = Vec::new();
-        let slice = a.alloc_slice_fill_with(5, |_| {
-            made.push(d.act());
+        let slice = a.alloc_slice_fill_with(w.below(6), |_| {
+            made.push(w.call_back());
             made[made.len() - 1]
         });
         assert_eq!(slice, &made[..]);
-    }),
-    ("alloc_slice_clone", |a, d| {
-        let from = [Acts(d), Acts(d), Acts(d)];
-        assert_eq!(a.alloc_slice_clone(&from).len(), 3);
-    }),
-    ("alloc_slice_from_iter", |a, d| {
+        w.keep(node, slice);
+    },
+    |a, w, _| assert_eq!(a.alloc_slice_clone(&[Code(w), Code(w), Code(w)]).len(), 3),
+    |a, w, node| {
         let mut made = Vec::new();
         let slice = a.alloc_slice_from_iter((0..9).filter(|i| i % 2 == 0).map(|_| {
-            made.push(d.act());
+            made.push(w.call_back());
             made[made.len() - 1]
         }));
         assert_eq!(slice, &made[..]);
-    }),
-    ("boxed_slice", |a, d| assert_eq!(a.boxed_slice((0..5).map(|_| d.act().to_string())).len(), 5)),
-    ("alloc_batch_with", |a, d| assert_eq!(a.alloc_batch_with::<_, 3>(|_| d.act().to_string()).len(), 3)),
-    ("alloc_fmt", |a, d| assert_eq!(toft::format_in!(a, "{}{}", Acts(d), Acts(d)).len(), 72)),
-    ("extend of a vector", |a, d| {
+        w.keep(node, slice);
+    },
+    |a, w, _| assert_eq!(a.boxed_slice((0..5).map(|_| w.call_back().to_string())).len(), 5),
+    |a, w, node| a.alloc_batch_with::<_, 5>(|_| w.call_back()).into_iter().for_each(|x| w.keep(node, from_mut(x))),
+    |a, w, node| {
+        let text = toft::format_in!(a, "{}{}", Code(w), Code(w));
+        assert_eq!(text.len(), 160);
+        // SAFETY: no longer used as text.
+        w.keep(node, unsafe { text.as_bytes_mut() });
+    },
+    |a, w, _| {
         let mut v = a.vec();
-        v.extend((0..20).map(|_| d.act()));
+        v.extend((0..20).map(|_| w.call_back()));
         assert_eq!(v.len(), 20);
-    }),
-    ("resize_with of a vector", |a, d| {
+    },
+    |a, w, _| {
         let mut v = a.vec_from_iter([7; 3]);
-        v.resize_with(20, || d.act());
+        v.resize_with(20, || w.call_back());
         assert_eq!((v.len(), &v[..3]), (20, &[7; 3][..]));
-    }),
-    ("extend_from_within a vector", |a, d| {
-        let mut v = a.vec_from_iter([Acts(d), Acts(d), Acts(d)]);
+    },
+    |a, w, _| {
+        let mut v = a.vec_from_iter([Code(w), Code(w), Code(w)]);
         v.extend_from_within(1..);
         assert_eq!(v.len(), 5);
-    }),
-    ("extract_if of a vector", |a, d| {
+    },
+    |a, w, _| {
         let mut v = a.vec_from_iter(0..20u64);
-        let taken = a.vec_from_iter(v.extract_if(2.., |_| d.act() % 2 == 0));
+        let taken = a.vec_from_iter(v.extract_if(2.., |_| w.call_back() % 2 == 0));
         assert_eq!(v.iter().chain(&taken).sum::<u64>(), 190);
-    }),
-    ("text of a string", |a, d| {
+    },
+    |a, w, _| {
         let mut text = a.string();
-        fmt::Write::write_fmt(&mut text, format_args!("{}{}", Acts(d), Acts(d))).unwrap();
-        assert_eq!(text.len(), 72);
-    }),
-    ("scope", |a, d| {
+        fmt::Write::write_fmt(&mut text, format_args!("{}{}", Code(w), Code(w))).unwrap();
+        assert_eq!(text.len(), 160);
+    },
+    |a, w, _| {
         a.scope(|inner| {
-            let kept = inner.alloc(d.turn.get());
-            let before = *kept;
-            d.act();
-            assert_eq!(*kept, before);
+            let kept = inner.alloc_slice_fill(9, 7u8);
+            w.call_back();
+            assert_eq!(kept, &[7; 9]);
         });
-    }),
+    },
 ];
 
-fn play(arena: &Arena) {
-    let deeds = Actions::new(arena);
-    for (call, run) in CALLS {
-        for start in (0..8).step_by(if cfg!(miri) { 3 } else { 1 }) {
-            for panics_after in [None, Some(0), Some(2), Some(4)] {
-                deeds.turn.set(deeds.turn.get().next_multiple_of(8) + start);
-                deeds.panics_at.set(panics_after.map_or(u64::MAX, |after| deeds.turn.get() + after));
-                let done = catch_unwind(AssertUnwindSafe(|| run(arena, &deeds)));
-                deeds.panics_at.set(u64::MAX);
-                deeds.depth.set(0);
-                assert!(done.is_ok() || panics_after.is_some(), "{call}, {start}");
-                deeds.verify();
-                deeds.guards.borrow_mut().clear();
-            }
-        }
-        deeds.vector.borrow_mut().clear();
+fn play(arena: &Arena, seed: u64, switches: bool) {
+    let world = World::new(arena, seed, switches);
+    while world.fuel.get() > 0 {
+        panics(|| world.act());
     }
+    world.finish();
 }
 
 #[test]
 fn callbacks_use_the_arena() {
-    let mut arena = Arena::new();
-    for _ in 0..if cfg!(miri) { 1 } else { 2 } {
-        play(&arena);
+    for seed in seeds(60) {
+        let mut arena = Arena::new();
+        for round in 0..3 {
+            match round {
+                1 => arena.scope_mut(|inner| play(inner, seed * 3 + 1, true)),
+                _ => play(&arena, seed * 3 + round, true),
+            }
+            arena.reset();
+            assert_eq!(arena.stats().live, 0);
+        }
+        _ = (arena.set_checked(false), arena.set_metered(false), arena.set_sampling(0));
+        arena.trim(0);
+    }
+}
+
+#[test]
+fn callbacks_use_an_arena_with_a_budget() {
+    for seed in seeds(20) {
+        let mut arena = Options::new().budget(64 << 20).create().unwrap();
+        play(&arena, seed, false);
         arena.reset();
         assert_eq!(arena.stats().live, 0);
     }
-    let watched = Arena::new();
-    watched.set_metered(true).unwrap();
-    watched.set_sampling(256).unwrap();
-    play(&watched);
-    let budget = Options::new().budget(64 << 20).create().unwrap();
-    play(&budget);
 }
 
 #[test]
 fn callbacks_use_a_checked_arena() {
-    let mut arena = Arena::new();
-    arena.set_checked(true).unwrap();
-    play(&arena);
-    arena.reset();
-    let wrong = |finding: &toft::Finding| !matches!(finding, toft::Finding::Leak { .. } | toft::Finding::Lost { .. });
-    assert!(!arena.findings().iter().any(wrong));
+    for seed in seeds(20) {
+        let mut arena = Arena::new();
+        arena.set_checked(true).unwrap();
+        play(&arena, seed, false);
+        arena.reset();
+        let wrong =
+            |finding: &toft::Finding| !matches!(finding, toft::Finding::Leak { .. } | toft::Finding::Lost { .. });
+        assert!(!arena.findings().iter().any(wrong));
+    }
 }
 
 /// A refusal handler that uses the arena, replaces itself, and panics.

@@ -25,6 +25,8 @@ toft::restorable! {
 toft::root!(struct Worlds => World<'a>);
 
 toft::restorable! {
+    /// An attribute macro may reorder the fields.
+    #[toft_becomes::becomes(struct Node<'r> { children: List<'r, Node<'r>>, key: u32 })]
     struct Node<'r> {
         key: u32,
         children: List<'r, Node<'r>>,

@@ -6,6 +6,8 @@ use quote::{format_ident, quote};
 use syn::spanned::Spanned;
 use syn::{Data, DataEnum, DeriveInput, Error, Fields, GenericParam, Ident, Lifetime, Member, Result, Type};
 
+use crate::finished;
+
 pub fn write(input: &DeriveInput) -> Result<TokenStream> {
     if let Some(parameter) = input.generics.params.iter().find(|p| !matches!(p, GenericParam::Lifetime(_))) {
         return Err(Error::new(parameter.span(), "Freeze is derived for types without type parameters"));
@@ -16,7 +18,7 @@ pub fn write(input: &DeriveInput) -> Result<TokenStream> {
         Data::Union(data) => return Err(Error::new(data.union_token.span, "a union cannot be frozen")),
     };
     let (name, text) = (&input.ident, input.ident.to_string());
-    let check = check_lifetimes(input);
+    let check = check_type(input)?;
     let (implementation, arguments, where_clause) = input.generics.split_for_impl();
     let at = input.generics.lifetimes().map(|_| Lifetime::new("'toft_x", proc_macro2::Span::mixed_site()));
     let at = if input.generics.params.is_empty() { quote!() } else { quote!(<#(#at),*>) };
@@ -38,8 +40,9 @@ pub fn write(input: &DeriveInput) -> Result<TokenStream> {
 }
 
 /// A field with a lifetime that is none of the type's parameters, as `&'static str`, would outlive the open file: then
-/// its type is not that of the field for the time that the file is open, which the generated function requires.
-fn check_lifetimes(input: &DeriveInput) -> TokenStream {
+/// its type is not that of the field for the time that the file is open, which the generated function requires. An enum
+/// whose representation an attribute macro has removed has a discriminant of another size, that of a pointer.
+fn check_type(input: &DeriveInput) -> Result<TokenStream> {
     let fields: Vec<&Fields> = match &input.data {
         Data::Struct(data) => vec![&data.fields],
         Data::Enum(data) => data.variants.iter().map(|variant| &variant.fields).collect(),
@@ -56,10 +59,7 @@ fn check_lifetimes(input: &DeriveInput) -> TokenStream {
         }
     };
     let (open, forever) = (with(quote!('toft_x)), with(quote!('static)));
-    let patterns = fields.iter().enumerate().map(|(i, fields)| {
-        let values: Vec<_> = (0..fields.len()).map(|i| format_ident!("value_{i}")).collect();
-        let bindings = members(fields).zip(&values).map(|((member, _), value)| quote!(#member: #value));
-        let types = members(fields).map(|(_, ty)| ty);
+    let arms = fields.iter().enumerate().map(|(i, fields)| {
         let path = match &input.data {
             Data::Enum(data) => {
                 let variant = &data.variants[i].ident;
@@ -67,21 +67,30 @@ fn check_lifetimes(input: &DeriveInput) -> TokenStream {
             }
             _ => quote!(#name),
         };
-        quote! {
-            #path { #(#bindings),* } => {
-                #(let _: *mut <#types as ::toft_frozen::Freeze>::At<'toft_x> = #values;)*
+        let (members, types): (Vec<_>, Vec<_>) =
+            members(fields).map(|(member, ty)| (member, quote!(<#ty as ::toft_frozen::Freeze>::At<'toft_x>))).unzip();
+        finished::arm(path, &members, &types)
+    });
+    let discriminant = match &input.data {
+        Data::Enum(_) => {
+            let tag = tag_of(input)?;
+            quote! {
+                let size = ::core::mem::size_of::<::core::mem::Discriminant<#name #forever>>();
+                assert!(size == ::core::mem::size_of::<#tag>(), "the enum no longer has the type of its tag: #[repr]");
             }
         }
-    });
-    quote! {
+        _ => quote!(),
+    };
+    Ok(quote! {
         const _: () = {
             #[allow(dead_code, clippy::extra_unused_lifetimes)]
             fn fields_have_the_lifetimes_of_the_type<'toft_x, #(#parameters),*>(value: &mut #name #open) {
-                match value { #(#patterns)* }
+                match value { #(#arms)* }
             }
             assert!(!::core::mem::needs_drop::<#name #forever>(), "a type with a destructor cannot be frozen");
+            #discriminant
         };
-    }
+    })
 }
 
 fn members(fields: &Fields) -> impl Iterator<Item = (Member, &Type)> {

@@ -3,9 +3,11 @@
 //!
 //! `Columnar` has three steps: `input` parses the struct and its attributes and reports errors; `columns` assigns fields to
 //! columns; `views`, `traits` and `methods` generate the code.
+//! `finished` generates, for both, what the code requires of the type itself.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 mod columns;
+mod finished;
 mod freeze;
 mod input;
 mod methods;

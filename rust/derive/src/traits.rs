@@ -6,6 +6,7 @@ use quote::{quote, ToTokens};
 use syn::Index;
 
 use crate::columns::{Column, Columns, Group};
+use crate::finished;
 use crate::input::{Field, Input};
 use crate::methods::{self, clone_bounds, cloned};
 use crate::names::Names;
@@ -18,14 +19,30 @@ pub fn write(input: &Input, columns: &Columns, names: &Names) -> TokenStream {
     let clone = write_clone(input, names);
     let views = write_views(input, columns, names);
     let methods = methods::write(input, names);
+    let required = write_required(input, names);
     quote! {
         const _: () = {
+            #required
             #raw
             #columnar
             #clone
             #views
             #methods
         };
+    }
+}
+
+/// A function that compiles if the struct has the fields that the other code assumes.
+fn write_required(input: &Input, names: &Names) -> TokenStream {
+    let (this, allowances) = (names.this_type(), allowances());
+    let (impl_generics, _, bounds) = names.generics.split_for_impl();
+    let (members, types): (Vec<_>, Vec<_>) = input.fields.iter().map(|Field { member, ty, .. }| (member, ty)).unzip();
+    let arm = finished::arm(names.this.to_token_stream(), &members, &types);
+    quote! {
+        #allowances
+        fn __fields_of_the_struct #impl_generics(__struct: &mut #this) #bounds {
+            match __struct { #arm }
+        }
     }
 }
 

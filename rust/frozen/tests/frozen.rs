@@ -52,7 +52,9 @@ struct Mixed<'a> {
     none: &'a [u64],
 }
 
+/// An attribute macro may reorder the fields.
 #[derive(Freeze)]
+#[toft_becomes::becomes(struct Node<'a> { next: Option<&'a Node<'a>>, value: u64 })]
 struct Node<'a> {
     value: u64,
     next: Option<&'a Node<'a>>,

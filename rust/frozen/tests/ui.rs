@@ -8,5 +8,5 @@ mod refused;
 #[test]
 #[cfg_attr(miri, ignore = "runs the compiler")]
 fn each_misuse_is_refused() {
-    refused::check(2, 26);
+    refused::check(3, 38);
 }

@@ -1,4 +1,4 @@
-//! References that would outlive the open file, and values with a destructor.
+//! References that would outlive the open file, values with a destructor, and an enum whose tag is not known.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use toft_frozen::{Freeze, Frozen};
@@ -26,6 +26,16 @@ fn with_a_destructor() {
     struct Guard(u8);
     impl Drop for Guard {
         fn drop(&mut self) {}
+    }
+}
+
+fn an_attribute_removes_the_representation() {
+    #[derive(Freeze)]
+    #[toft_becomes::becomes(enum Sound { Vowel(bool, u16), None })]
+    #[repr(u8)]
+    enum Sound {
+        Vowel(bool, u16),
+        None,
     }
 }
 

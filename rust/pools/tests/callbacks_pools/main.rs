@@ -1,7 +1,8 @@
 //! Code of the program that runs during a call of a pool or collection: comparisons, clones, destructors, hashes,
 //! formatting, closures and iterators. Each operation of the tables runs with each behaviour: code that reads the same
 //! collection through a shared reference and fills another one; that returns random answers; that panics at its n-th
-//! call. Afterwards each value exists once, in the collection or dropped, and the collection is usable as before.
+//! call. So do random streams of the operations. Afterwards each value exists once, in the collection or dropped, and the
+//! collection is usable as before.
 //! `callbacks.rs` tests such code with arenas.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "derive")]
@@ -10,6 +11,8 @@
 
 mod ordered;
 mod pools;
+#[path = "../../../tests/common/seeds.rs"]
+mod seeds;
 mod sequences;
 
 use std::cell::{Cell, RefCell};
@@ -20,6 +23,7 @@ use std::mem::{forget, take};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::rc::Rc;
 
+use seeds::seeds;
 use toft::Heap;
 use toft_pools::{Columnar, Columns, DensePool, Handle, List, OrderedMap, OrderedSet, Pool, Queue, Rows, Stack};
 
@@ -275,11 +279,19 @@ trait Subject: Default + 'static {
 type Changes<C> = &'static [(&'static str, fn(&mut C))];
 type Looks<C> = &'static [(&'static str, fn(&C))];
 
+/// Operations of a stream.
+const STEPS: usize = if cfg!(miri) { 8 } else { 40 };
+
 /// The names of operations that leak values contain this word.
 const FORGETS: &str = "leaked";
 
-/// All behaviours; one per operation, in turn, under Miri and with `TOFT_SHORT` (Valgrind).
+/// All behaviours; one per operation, in turn, under Miri and with `TOFT_SHORT` (Valgrind). With `TOFT_PART` every sixth
+/// operation has some.
 fn behaviours(turn: usize) -> Vec<Behaviour> {
+    let part = std::env::var("TOFT_PART").ok().and_then(|part| part.parse().ok());
+    if part.is_some_and(|part: usize| turn % 6 != part) {
+        return vec![];
+    }
     if cfg!(miri) || std::env::var_os("TOFT_SHORT").is_some() {
         return vec![[Behaviour::Panics(2), Behaviour::Lies(1), Behaviour::Panics(9), Behaviour::Enters][turn % 4]];
     }
@@ -302,6 +314,7 @@ fn play<C: Subject>(n: i64, changes: Changes<C>, looks: Looks<C>) {
             last = one::<C>(name, behaviour, n, last, |c| look(&c.borrow()));
         }
     }
+    seeds(60).for_each(|seed| stream(seed, n, changes, looks));
 }
 
 /// An operation, a collection and a behaviour.
@@ -313,66 +326,117 @@ impl fmt::Display for What<'_> {
     }
 }
 
+/// A collection, and what was done to it.
+struct Tried<C> {
+    collection: Rc<RefCell<C>>,
+    forgets: bool,
+    lies: bool,
+}
+
+impl<C: Subject> Tried<C> {
+    fn new(n: i64) -> Tried<C> {
+        assert_eq!(LIVE.get(), 0, "{}: live values before the test", std::any::type_name::<C>());
+        let collection = Rc::new(RefCell::new(C::default()));
+        collection.borrow_mut().fill(0, n);
+        let seen = Rc::downgrade(&collection);
+        VISIT.set(Some(Rc::new(move || {
+            if let Some(collection) = seen.upgrade() {
+                if let Ok(collection) = collection.try_borrow() {
+                    assert_eq!(collection.read(), collection.count());
+                }
+            }
+            let mut other = C::default();
+            other.fill(100, 3);
+            assert_eq!(other.read(), 3);
+        })));
+        Tried { collection, forgets: false, lies: false }
+    }
+
+    /// Runs an operation. Returns whether it panicked, and the number of calls of the program's code.
+    fn run(&mut self, what: &What, run: impl Fn(&RefCell<C>)) -> (bool, u64) {
+        self.forgets |= what.0.contains(FORGETS);
+        self.lies |= matches!(what.2, Behaviour::Lies(_));
+        CALLS.set(0);
+        BEHAVIOUR.set(what.2);
+        let done = catch_unwind(AssertUnwindSafe(|| run(&self.collection)));
+        BEHAVIOUR.set(Behaviour::Behaves);
+        // Random answers may make an operation panic: a range with its ends swapped, an inconsistent order.
+        let may_panic = self.lies || matches!(what.2, Behaviour::Panics(_));
+        assert!(done.is_ok() || may_panic, "{what}: panicked");
+        (done.is_err(), CALLS.get())
+    }
+
+    fn check(&self, what: &What, more: &str) {
+        let collection = self.collection.borrow();
+        assert!(!TWICE.get(), "{what}{more}: a value was dropped twice");
+        assert_eq!(collection.read(), collection.count(), "{what}{more}: values");
+        if !self.lies {
+            collection.check();
+        }
+        let live = LIVE.get();
+        let own = collection.count() * C::EACH;
+        assert!(live == own || live > own && self.forgets, "{what}{more}: {live} live, {own} owned");
+    }
+
+    /// The collection is usable, and drops its values.
+    fn end(self, what: &What) {
+        self.check(what, "");
+        self.collection.borrow_mut().fill(1000, 5);
+        self.check(what, ", and filled");
+        drop(take(&mut *self.collection.borrow_mut()));
+        self.collection.borrow_mut().fill(0, 2);
+        self.check(what, ", and emptied");
+        VISIT.set(None);
+        drop(self.collection);
+        assert!(!TWICE.get(), "{what}: a value was dropped twice");
+        IS_LIVE.take();
+        let left = LIVE.take();
+        assert!(left == 0 || self.forgets, "{what}: {left} were never dropped");
+    }
+}
+
 /// Runs one operation. `last`: the number of calls with `Behaves`, beyond which a panic cannot occur.
 fn one<C: Subject>(name: &str, behaviour: Behaviour, n: i64, last: u64, run: impl Fn(&RefCell<C>)) -> u64 {
     if matches!(behaviour, Behaviour::Panics(at) if at > last) {
         return last;
     }
     let what = What(name, std::any::type_name::<C>(), behaviour);
-    assert_eq!(LIVE.get(), 0, "{what}: live values before the test");
-    let collection = Rc::new(RefCell::new(C::default()));
-    collection.borrow_mut().fill(0, n);
-    let seen = Rc::downgrade(&collection);
-    VISIT.set(Some(Rc::new(move || {
-        if let Some(collection) = seen.upgrade() {
-            if let Ok(collection) = collection.try_borrow() {
-                assert_eq!(collection.read(), collection.count());
-            }
-        }
-        let mut other = C::default();
-        other.fill(100, 3);
-        assert_eq!(other.read(), 3);
-    })));
-    CALLS.set(0);
+    let mut tried = Tried::<C>::new(n);
     DICE.set(if let Behaviour::Lies(seed) = behaviour { seed } else { 1 });
-    BEHAVIOUR.set(behaviour);
-    let done = catch_unwind(AssertUnwindSafe(|| run(&collection)));
-    BEHAVIOUR.set(Behaviour::Behaves);
-    let calls = CALLS.get();
-    // Random answers may make an operation panic: a range with its ends swapped, an inconsistent order.
-    assert!(done.is_ok() || matches!(behaviour, Behaviour::Panics(_) | Behaviour::Lies(_)), "{what}: panicked");
-    assert!(
-        done.is_err() || !matches!(behaviour, Behaviour::Panics(_)) || calls < n as u64 * 9,
-        "{what}: did not panic"
-    );
-
-    let check = |more: &str| {
-        let collection = collection.borrow();
-        assert!(!TWICE.get(), "{what}{more}: a value was dropped twice");
-        assert_eq!(collection.read(), collection.count(), "{what}{more}: values");
-        if !matches!(behaviour, Behaviour::Lies(_)) {
-            collection.check();
-        }
-        let live = LIVE.get();
-        let own = collection.count() * C::EACH;
-        assert!(live == own || live > own && name.contains(FORGETS), "{what}{more}: {live} live, {own} owned");
-    };
-    check("");
-    collection.borrow_mut().fill(1000, 5);
-    check(", and filled");
-    drop(take(&mut *collection.borrow_mut()));
-    collection.borrow_mut().fill(0, 2);
-    check(", and emptied");
-    VISIT.set(None);
-    drop(collection);
-    assert!(!TWICE.get(), "{what}: a value was dropped twice");
-    IS_LIVE.take();
-    let left = LIVE.take();
-    assert!(left == 0 || name.contains(FORGETS), "{what}: {left} were never dropped");
+    let (panicked, calls) = tried.run(&what, run);
+    assert!(panicked || !matches!(behaviour, Behaviour::Panics(_)) || calls < n as u64 * 9, "{what}: did not panic");
+    tried.end(&what);
     match behaviour {
         Behaviour::Behaves => calls,
         _ => last,
     }
+}
+
+/// Random operations on one collection, each with a random behaviour: each finds what the earlier ones left.
+fn stream<C: Subject>(seed: u64, n: i64, changes: Changes<C>, looks: Looks<C>) {
+    let mut tried = Tried::<C>::new(n);
+    DICE.set((seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+    for _ in 0..STEPS {
+        let behaviour = match roll(6) {
+            0 | 1 => Behaviour::Behaves,
+            2 => Behaviour::Enters,
+            3 if seed % 2 == 1 => Behaviour::Lies(seed), // the structure is checked in the other streams
+            _ => Behaviour::Panics(1 + roll(n as u64)),
+        };
+        let at = roll((changes.len() + looks.len()) as u64) as usize;
+        let what = |name| What(name, std::any::type_name::<C>(), behaviour);
+        if let Some((name, change)) = changes.get(at) {
+            tried.run(&what(name), |c| change(&mut c.borrow_mut()));
+        } else {
+            let (name, look) = looks[at - changes.len()];
+            tried.run(&what(name), |c| look(&c.borrow()));
+        }
+        tried.check(&what(&format!("seed {seed}, {at}")), "");
+        if tried.collection.borrow().count() < n as usize {
+            tried.collection.borrow_mut().fill(0, n);
+        }
+    }
+    tried.end(&What(&format!("seed {seed}"), std::any::type_name::<C>(), Behaviour::Behaves));
 }
 
 fn hash(value: &impl Hash) -> u64 {

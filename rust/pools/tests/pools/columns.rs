@@ -14,7 +14,9 @@ fn misaligned<F>(column: &[F], align: usize) -> usize {
     column.as_ptr() as usize % align
 }
 
+/// An attribute macro may reorder the fields.
 #[derive(Columnar, Clone, Debug, PartialEq)]
+#[toft_becomes::becomes(struct Inner { text: String, wide: u8 })]
 struct Inner {
     /// Aligned to its own cache line.
     #[columns(align = 128)]

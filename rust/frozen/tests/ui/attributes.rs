@@ -1,0 +1,69 @@
+//! Attribute macros that change a type after the derive has read it.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+
+use toft_becomes::becomes;
+use toft_frozen::Freeze;
+
+fn a_field_is_added() {
+    #[derive(Freeze)]
+    #[becomes(struct Word<'a> { text: &'a str, cache: &'a u32 })]
+    struct Word<'a> {
+        text: &'a str,
+    }
+}
+
+fn a_field_is_removed() {
+    #[derive(Freeze)]
+    #[becomes(struct Word<'a> { text: &'a str })]
+    struct Word<'a> {
+        text: &'a str,
+        count: u32,
+    }
+}
+
+fn a_field_has_another_type() {
+    #[derive(Freeze)]
+    #[becomes(struct Word<'a> { text: &'a str, count: &'a u32 })]
+    struct Word<'a> {
+        text: &'a str,
+        count: u32,
+    }
+}
+
+fn a_struct_is_packed() {
+    #[derive(Freeze)]
+    #[becomes(#[repr(packed)] struct Word { count: u32 })]
+    struct Word {
+        count: u32,
+    }
+}
+
+fn a_variant_is_added() {
+    #[derive(Freeze)]
+    #[becomes(#[repr(u8)] enum Sound { Letter(u8), Word(u8) })]
+    #[repr(u8)]
+    enum Sound {
+        Letter(u8),
+    }
+}
+
+fn a_field_of_a_variant_is_added() {
+    #[derive(Freeze)]
+    #[becomes(#[repr(u8)] enum Sound { Letter(u8, u8) })]
+    #[repr(u8)]
+    enum Sound {
+        Letter(u8),
+    }
+}
+
+fn a_field_of_a_variant_has_another_type() {
+    #[derive(Freeze)]
+    #[becomes(#[repr(u8)] enum Sound<'a> { Letter(&'a u32), None })]
+    #[repr(u8)]
+    enum Sound<'a> {
+        Letter(&'a u8),
+        None,
+    }
+}
+
+fn main() {}
