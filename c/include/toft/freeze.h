@@ -15,7 +15,8 @@
  * differs by the distance of the regions is a pointer; the file records it. Any other difference is refused, and any
  * word that is the address of something else in the process. So the structures need no description: those of any
  * library will do, if it takes all its memory from the region, does the same in either run, and keeps no pointer to
- * its own functions or static data in them.
+ * its own functions or static data in them. Memory that the builder gives back to the region becomes zero: nothing of it
+ * is in the file.
  *
  * OPENING maps the file at the address that it was written for, and touches none of its pages; where that address is
  * not free, at another one, checks that each pointer lies inside, and adds the distance to it.
