@@ -45,6 +45,41 @@ static void files_are_reproducible(void **state) {
 
 static void one_file_is_open_often(void **state) {
   (void)state;
+/* The checksum of the format, by its description. */
+static uint64_t checksum(uint64_t sum, const unsigned char *p, size_t size) {
+  uint64_t word;
+  for (size_t at = 0; at < size; at += 8) {
+    memcpy(&word, p + at, 8);
+    sum ^= word;
+    sum = (sum << 29 | sum >> 35) * 0x9e3779b97f4a7c15u;
+  }
+  return sum;
+}
+
+/* Rule F3. */
+static void the_address_is_that_of_the_content(void **state) {
+  (void)state;
+  static const size_t counts[] = {0, 1, 10, 2000};
+  for (size_t i = 0; i < 4; i++) {
+    size_t bytes;
+    uint64_t base, size, set, align = 65536, start = (uint64_t)1 << (WIDTH == 4 ? 29 : 45);
+    freeze_content(counts[i]);
+    unsigned char *file = read_file(&bytes, 64);
+    memcpy(&base, file + 16, 8);
+    memcpy(&size, file + 24, 8);
+    for (size_t word = 0; word < size / WIDTH; word++) { /* pointers become offsets */
+      uintptr_t at;
+      memcpy(&set, file + size + word / 64 * 8, 8);
+      memcpy(&at, file + word * WIDTH, WIDTH);
+      at -= (uintptr_t)(base * (set >> word % 64 & 1));
+      memcpy(file + word * WIDTH, &at, WIDTH);
+    }
+    while (align < bytes) align *= 2;
+    uint64_t sum = checksum(1, file + 104, bytes - 104);
+    assert_int_equal(base, start + ((sum >> 32) * align) % start);
+  }
+}
+
   toft_frozen open[20];
   freeze_content(50);
   for (int i = 0; i < 20; i++) {
@@ -162,14 +197,8 @@ static void bad_input(void **state) {
 
 /* ---- altered files ---- */
 
-/* The checksum of the format, by its description. */
 static void set_header_checksum(unsigned char *file) {
-  uint64_t sum = 0, word;
-  for (size_t at = 0; at < 96; at += 8) {
-    memcpy(&word, file + at, 8);
-    sum ^= word;
-    sum = (sum << 29 | sum >> 35) * 0x9e3779b97f4a7c15u;
-  }
+  uint64_t sum = checksum(0, file, 96);
   memcpy(file + 96, &sum, 8);
 }
 
@@ -270,3 +299,4 @@ int main(void) {
   };
   return cmocka_run_group_tests(tests, make_path, remove_path);
 }
+    cmocka_unit_test(the_address_is_that_of_the_content),

@@ -222,10 +222,12 @@ static void toft_freeze_compare_objects(toft_freezing *z) { (void)z; }
 
 /* ---- writing ---- */
 
-/* An address for files with this content, where the systems' loaders, heaps and tools place nothing. */
+/* An address for files with this content: a multiple of `align` in a range where the systems' loaders, heaps and tools
+ * place nothing, which is as long as its first address. */
 static uint64_t toft_frozen_choose_base(uint64_t sum, uint64_t align) {
-  uint64_t base = sizeof(void *) == 4 ? 0x20000000 + (sum % 4096 << 16) : 0x200000000000 + (sum % 4096 << 33);
-  return base & (0 - align);
+  uint64_t start = (uint64_t)1 << (sizeof(void *) == 4 ? 29 : 45);
+  if (start < align) start = align;
+  return start + ((sum >> 32) * align & (start - 1));
 }
 
 static int toft_freeze_write(toft_freezing *z, const char *path) {

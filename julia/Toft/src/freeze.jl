@@ -165,9 +165,11 @@ function pointer_offsets(@nospecialize(R), at::Int=0)
     return offsets
 end
 
-# Between 2^45 and 2^46, or from 2^29 on: rule F3.
-frozen_base(sum::UInt64, align::UInt) =
-    (WORD == 4 ? UInt(0x20000000) + UInt(sum % 4096) << 16 : UInt(2)^45 + UInt(sum % 4096) << 33) & (-align)
+# Rule F3.
+function frozen_base(sum::UInt64, align::UInt)
+    start = max(align, UInt(2)^(WORD == 4 ? 29 : 45))
+    return start + (UInt(sum >> 32) * align) % start
+end
 
 function finish!(image::Vector{UInt8}, @nospecialize(R), layout, layout_hash)
     start, size = Int(FROZEN_START), length(image)
