@@ -94,8 +94,10 @@ typedef struct toft_freeze_options {
   { sizeof(toft_freeze_options), 0, NULL, 0, NULL, NULL, 0 }
 
 /* Builds the content twice and writes it to a new file, which replaces `path` when it is complete and on the disk: a
- * process that is killed leaves the old file, and perhaps a temporary one beside it. Cleanups run; a structure
- * that needs one is refused. TOFT_EARG: invalid options; TOFT_ENOMEM: no memory or address space; TOFT_EBUSY: the
+ * process that is killed leaves the old file, and perhaps a temporary one beside it. Symbolic links are followed as by
+ * open; what is no regular file is not replaced (TOFT_EIO, errno EISDIR or EINVAL). On POSIX the new file has the old
+ * one's owner, group and mode, as far as the process may set them; a group that it may not set gets the rights of all
+ * others only. Cleanups run; a structure that needs one is refused. TOFT_EARG: invalid options; TOFT_ENOMEM: no memory or address space; TOFT_EBUSY: the
  * builder left a range claimed; TOFT_ECONTENT: the builder returned NULL, or a word is refused; TOFT_EIO;
  * TOFT_ENOSYS: there is no operating system. In all these cases `path` is unchanged. */
 TOFT_API int toft_freeze(toft_build_fn *build, void *argument, const char *path, const toft_freeze_options *options);
