@@ -84,6 +84,7 @@
 #include "region/region.c"            /* the range, its blocks, what lies in it */
 #include "region/region_outside.c"    /* words that point out of a checked region */
 #include "region/region_checkpoint.c" /* checkpoint and restore */
+#include "platform/replaced_file.c"   /* the file that a new one replaces: links, owner, mode */
 #include "platform/files.c"           /* files that are replaced as a whole, or mapped */
 #include "region/frozen_format.h"     /* the format of frozen files */
 #include "region/freeze_scrub.c"      /* clears everything but the content */

@@ -3,7 +3,9 @@
 #include <errno.h>
 
 #ifndef _WIN32
+#include <fcntl.h>
 #include <pthread.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #endif
 
@@ -41,6 +43,41 @@ static void files_are_reproducible(void **state) {
   }
   assert_int_equal(sizes[0], sizes[1]);
   assert_memory_equal(files[0], files[1], sizes[0]);
+}
+
+/* The checksum of the format, by its description. */
+static uint64_t checksum(uint64_t sum, const unsigned char *p, size_t size) {
+  uint64_t word;
+  for (size_t at = 0; at < size; at += 8) {
+    memcpy(&word, p + at, 8);
+    sum ^= word;
+    sum = (sum << 29 | sum >> 35) * 0x9e3779b97f4a7c15u;
+  }
+  return sum;
+}
+
+/* Rule F3. */
+static void the_address_is_that_of_the_content(void **state) {
+  (void)state;
+  static const size_t counts[] = {0, 1, 10, 2000};
+  for (size_t i = 0; i < 4; i++) {
+    size_t bytes;
+    uint64_t base, size, set, align = 65536, start = (uint64_t)1 << (WIDTH == 4 ? 29 : 45);
+    freeze_content(counts[i]);
+    unsigned char *file = read_file(&bytes, 64);
+    memcpy(&base, file + 16, 8);
+    memcpy(&size, file + 24, 8);
+    for (size_t word = 0; word < size / WIDTH; word++) { /* pointers become offsets */
+      uintptr_t at;
+      memcpy(&set, file + size + word / 64 * 8, 8);
+      memcpy(&at, file + word * WIDTH, WIDTH);
+      at -= (uintptr_t)(base * (set >> word % 64 & 1));
+      memcpy(file + word * WIDTH, &at, WIDTH);
+    }
+    while (align < bytes) align *= 2;
+    uint64_t sum = checksum(1, file + 104, bytes - 104);
+    assert_int_equal(base, start + ((sum >> 32) * align) % start);
+  }
 }
 
 static void one_file_is_open_often(void **state) {
@@ -118,6 +155,115 @@ static void threads_and_forks_read(void **state) {
 }
 #endif
 
+#if !defined(_WIN32)
+/* ---- the file that is replaced ---- */
+
+static char folder[600];
+
+/* Freezes to this name in the folder; returns errno, or 0. */
+static int freeze_to(const char *name) {
+  char at[1000];
+  plan p = {1, NULL, 0};
+  snprintf(at, sizeof at, "%s/%s", folder, name);
+  int code = toft_freeze(build, &p, at, NULL);
+  assert_true(code == TOFT_OK || code == TOFT_EIO);
+  return code == TOFT_OK ? 0 : errno;
+}
+
+static struct stat status_of(const char *name) {
+  char at[1000];
+  struct stat s;
+  snprintf(at, sizeof at, "%s/%s", folder, name);
+  assert_int_equal(lstat(at, &s), 0);
+  return s;
+}
+
+static void in_folder(const char *command) {
+  char all[2000];
+  snprintf(all, sizeof all, "cd '%s' && %s", folder, command);
+  assert_int_equal(system(all), 0);
+}
+
+static int make_folder(void **state) {
+  (void)state;
+  snprintf(folder, sizeof folder, "%s.d", path);
+  return mkdir(folder, 0777);
+}
+
+static int remove_folder(void **state) {
+  (void)state;
+  in_folder("rm -rf * && test -z \"$(ls -A)\""); /* no temporary file is left */
+  return rmdir(folder);
+}
+
+static void what_is_no_regular_file_stays(void **state) {
+  (void)state;
+  in_folder("mkdir sub && mkfifo fifo && ln -s fifo to-fifo && ln -s a b && ln -s b a && : >gone");
+  char descriptor[64], at[700];
+  snprintf(at, sizeof at, "%s/gone", folder);
+  int fd = open(at, O_RDONLY);
+  snprintf(descriptor, sizeof descriptor, "../../../../../../../../dev/fd/%d", fd);
+  in_folder("rm gone");
+  assert_int_equal(freeze_to("sub"), EISDIR);
+  assert_int_equal(freeze_to("fifo"), EINVAL);
+  assert_int_equal(freeze_to("to-fifo"), EINVAL);
+  assert_int_equal(freeze_to("a"), ELOOP);
+  if (access("/proc/self/fd", F_OK) == 0) assert_int_not_equal(freeze_to(descriptor), 0);
+  assert_true(S_ISDIR(status_of("sub").st_mode) && S_ISFIFO(status_of("fifo").st_mode));
+  assert_true(S_ISLNK(status_of("to-fifo").st_mode) && S_ISLNK(status_of("a").st_mode));
+  close(fd);
+}
+
+static void links_are_followed(void **state) {
+  (void)state;
+  in_folder("mkdir one one/two && ln -s one/second first && ln -s two/third one/second");
+  in_folder("ln -s \"$PWD/one/last\" one/two/third && ln -s ../file one/last");
+  for (int round = 0; round < 2; round++) { /* a new file, and one that exists */
+    assert_int_equal(freeze_to("first"), 0);
+    assert_true(S_ISREG(status_of("file").st_mode) && status_of("file").st_size > START);
+    in_folder("test -L first -a -L one/second -a -L one/two/third -a -L one/last");
+  }
+  in_folder("ln -s nowhere/file broken");
+  assert_int_equal(freeze_to("broken"), ENOENT);
+}
+
+static void names_of_each_length_are_valid(void **state) {
+  (void)state;
+  char name[257];
+  for (size_t length = 200; length <= 256; length++) {
+    memset(name, 'a', length);
+    name[length] = 0;
+    assert_int_equal(freeze_to(name), length <= 255 ? 0 : ENAMETOOLONG);
+  }
+}
+
+static void owner_and_mode_are_kept(void **state) {
+  (void)state;
+  mode_t mask = umask(027);
+  assert_int_equal(freeze_to("file"), 0);
+  assert_int_equal(status_of("file").st_mode & 07777, 0640);
+  in_folder("chmod 0606 file");
+  assert_int_equal(freeze_to("file"), 0);
+  assert_int_equal(status_of("file").st_mode & 07777, 0606);
+  (void)umask(mask);
+  if (geteuid() != 0) return; /* the rest changes owners */
+  in_folder("chown 1001:1002 file && chmod 4750 file");
+  assert_int_equal(freeze_to("file"), 0);
+  assert_int_equal(status_of("file").st_uid, 1001);
+  assert_int_equal(status_of("file").st_gid, 1002);
+  assert_int_equal(status_of("file").st_mode & 07777, 04750);
+  in_folder("chmod 0777 . && chmod 4764 file");
+  assert_int_equal(seteuid(1003), 0); /* is in none of the file's groups */
+  struct stat s;
+  int sees_folder = stat(folder, &s) == 0, code = sees_folder ? freeze_to("file") : 0;
+  assert_int_equal(seteuid(0), 0);
+  assert_int_equal(code, 0);
+  if (!sees_folder) return;
+  assert_int_equal(status_of("file").st_uid, 1003);
+  assert_int_equal(status_of("file").st_mode & 07777, 0744);
+}
+#endif
+
 static void bad_input(void **state) {
   (void)state;
   plan p = {1, NULL, 0};
@@ -162,14 +308,8 @@ static void bad_input(void **state) {
 
 /* ---- altered files ---- */
 
-/* The checksum of the format, by its description. */
 static void set_header_checksum(unsigned char *file) {
-  uint64_t sum = 0, word;
-  for (size_t at = 0; at < 96; at += 8) {
-    memcpy(&word, file + at, 8);
-    sum ^= word;
-    sum = (sum << 29 | sum >> 35) * 0x9e3779b97f4a7c15u;
-  }
+  uint64_t sum = checksum(0, file, 96);
   memcpy(file + 96, &sum, 8);
 }
 
@@ -223,16 +363,20 @@ static void altered_files_are_refused_or_sound(void **state) {
   assert_true(opened > rounds / 50 && refused > rounds / 4);
 }
 
-/* Each prefix of a file and each altered byte of it, with VERIFY. */
+/* Each prefix of a file and each altered byte of it, with VERIFY; and bytes behind its end. */
 static void damage_is_found(void **state) {
   (void)state;
   size_t size;
   plan p = {0, NULL, 0};
   assert_int_equal(toft_freeze(build, &p, path, NULL), TOFT_OK);
-  unsigned char *file = read_file(&size, 64), *copy = (unsigned char *)toft_alloc_aligned(scratch, size, 64);
+  unsigned char *file = read_file(&size, 64), *copy = (unsigned char *)toft_alloc_aligned(scratch, size + 4096, 64);
   toft_frozen_options o = TOFT_FROZEN_OPTIONS;
   toft_frozen f;
   o.flags = TOFT_FROZEN_VERIFY;
+  memset(copy + size, 0, 4096);
+  memcpy(copy, file, size);
+  for (size_t more = 1; more <= 4096; more *= 8)
+    assert_int_equal(toft_frozen_open_in(&f, copy, size + more, NULL), TOFT_ECORRUPT);
   for (size_t at = 0; at < size; at += 1 + at / 2000) {
     memcpy(copy, file, size);
     assert_int_equal(toft_frozen_open_in(&f, copy, at, &o), TOFT_ECORRUPT);
@@ -259,10 +403,15 @@ int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(content_is_read_back),
     cmocka_unit_test(files_are_reproducible),
+    cmocka_unit_test(the_address_is_that_of_the_content),
     cmocka_unit_test(one_file_is_open_often),
     cmocka_unit_test(caller_memory_is_opened_in_place),
 #if !defined(_WIN32)
     cmocka_unit_test(threads_and_forks_read),
+    cmocka_unit_test_setup_teardown(what_is_no_regular_file_stays, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(links_are_followed, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(names_of_each_length_are_valid, make_folder, remove_folder),
+    cmocka_unit_test_setup_teardown(owner_and_mode_are_kept, make_folder, remove_folder),
 #endif
     cmocka_unit_test(bad_input),
     cmocka_unit_test(altered_files_are_refused_or_sound),

@@ -49,6 +49,13 @@ static int failing_close(int file) {
 }
 static int failing_rename(const char *from, const char *to) { return fails() ? -1 : rename(from, to); }
 static int failing_unlink(const char *path) { return ends && fails() ? -1 : unlink(path); }
+static int failing_stat(const char *path, struct stat *s) { return fails() ? -1 : stat(path, s); }
+static int failing_lstat(const char *path, struct stat *s) { return fails() ? -1 : lstat(path, s); }
+static ssize_t failing_readlink(const char *path, char *to, size_t size) {
+  return fails() ? -1 : readlink(path, to, size);
+}
+static int failing_fchown(int file, uid_t owner, gid_t group) { return fails() ? -1 : fchown(file, owner, group); }
+static int failing_fchmod(int file, mode_t mode) { return fails() ? -1 : fchmod(file, mode); }
 static int failing_fstat(int file, struct stat *s) { return fails() ? -1 : fstat(file, s); }
 static ssize_t failing_read(int file, void *p, size_t size) {
   return fails() ? -1 : read(file, p, size > 3000 ? 3000 : size); /* in parts */
@@ -65,6 +72,11 @@ static ssize_t failing_read(int file, void *p, size_t size) {
 #define close failing_close
 #define rename failing_rename
 #define unlink failing_unlink
+#define stat(path, s) failing_stat(path, s)
+#define lstat failing_lstat
+#define readlink failing_readlink
+#define fchown failing_fchown
+#define fchmod failing_fchmod
 #define fstat failing_fstat
 #define read failing_read
 #include "toft.c"
@@ -78,6 +90,11 @@ static ssize_t failing_read(int file, void *p, size_t size) {
 #undef close
 #undef rename
 #undef unlink
+#undef stat
+#undef lstat
+#undef readlink
+#undef fchown
+#undef fchmod
 #undef fstat
 #undef read
 
@@ -215,7 +232,7 @@ static void a_process_ends_at_each_request(void **state) {
   }
   assert_true(old > 15 && new > 1);
   char command[160];
-  snprintf(command, sizeof command, "rm -f %s/*", folder);
+  snprintf(command, sizeof command, "cd %s && rm -f * .toft-*", folder);
   assert_int_equal(system(command), 0);
 }
 

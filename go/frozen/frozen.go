@@ -31,10 +31,11 @@
 //
 // # Lifetime
 //
-// After [File.Close] no pointer into the content and no string or slice of it may be used: an access to memory that is no
-// longer mapped ends the program. A File has no finalizer; one that is not closed remains open. On js, wasip1, Plan 9,
-// Solaris, illumos and AIX the content lies on the Go heap: there a File must be reachable while pointers that were read
-// from its content are used, see [runtime.KeepAlive].
+// After [File.Close] no pointer into the content and no string or slice of it may be used, nor kept: an access to memory
+// that is no longer mapped ends the program, and since Go 1.26 the heap may grow into the same range, where the collector
+// takes a pointer that is left for one of the heap's. A File has no finalizer; one that is not closed remains open. On js,
+// wasip1, Plan 9, Solaris, illumos and AIX the content lies on the Go heap: there a File must be reachable while pointers
+// that were read from its content are used, see [runtime.KeepAlive].
 //
 // Any number of goroutines may read the content. Writing to it ends the program.
 //

@@ -195,15 +195,16 @@ static unsigned char *toft_unit_take(void) {
   if (unit != NULL) {
     c->units = toft_record_of_unit(unit)->next;
     c->bytes -= TOFT_UNIT;
-    return unit;
+  } else if (TOFT_UNLIKELY((unit = toft_chunk_take()) == NULL)) {
+    toft_cache_put_blocks();
+    toft_page_cache_drop();
+    unit = toft_chunk_take();
   }
-  if (TOFT_LIKELY((unit = toft_chunk_take()) != NULL)) return unit;
-  toft_cache_put_blocks();
-  toft_page_cache_drop();
-  return toft_chunk_take();
+  return (unsigned char *)toft_scan_begin(unit, TOFT_UNIT);
 }
 
 static void toft_unit_put(unsigned char *unit) {
+  toft_scan_end(unit, TOFT_UNIT);
   toft_heap_count_block();
   if (!toft_cache_accepts(TOFT_UNIT)) {
     toft_chunk_put(unit);

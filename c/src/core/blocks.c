@@ -60,8 +60,9 @@ static void toft_set_limit(toft_state *a) {
   size_t remaining = (size_t)(a->end - a->head.cursor);
   if (TOFT_UNLIKELY(a->state & TOFT_COUNTS_LIVE)) toft_portion_update(a);
   uintptr_t sealed = (a->state & (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)) != 0;
-  /* Above the budget an inline free would expose bytes beyond it. Bytes that are freed go back to a budget. */
-  uintptr_t instrumented = sealed | (a->live > a->budget) | ((a->state & TOFT_COUNTS_LIVE) != 0);
+  /* Above the budget an inline free would expose bytes beyond it. Bytes that are freed go back to a budget, or are
+   * cleared. */
+  uintptr_t instrumented = sealed | (a->live > a->budget) | ((a->state & (TOFT_COUNTS_LIVE | TOFT_CLEARS)) != 0);
   if (a->budget != UINT64_MAX) {
     uint64_t affordable = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
     if (affordable < remaining) remaining = (size_t)affordable;
@@ -145,6 +146,24 @@ static unsigned char *toft_block_end(const toft_state *a, toft_block_header *b) 
 
 static unsigned char *toft_block_used_end(const toft_state *a, const toft_block_header *b) {
   return b == a->current ? a->head.cursor : b->used_end;
+}
+
+/* ---- freed bytes ---- */
+
+/* Nothing if the range is empty. */
+static void toft_clear(unsigned char *from, const unsigned char *to) {
+  if (from < to) memset(from, 0, (size_t)(to - from));
+}
+
+/* The bytes of [from, to) are not in use any more, and may be allocated again or not. */
+static void toft_clear_freed(const toft_state *a, unsigned char *from, const unsigned char *to) {
+  if (TOFT_UNLIKELY(a->state & TOFT_CLEARS)) toft_clear(from, to);
+}
+
+/* As toft_clear_freed, for bytes that may be allocated again. */
+static void toft_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
+  toft_clear_freed(a, from, to);
+  toft_mark_freed(a, from, to);
 }
 
 /* ---- taking ---- */

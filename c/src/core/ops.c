@@ -83,7 +83,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
   size_t old_round = TOFT_ROUND8(old_size), new_round = TOFT_ROUND8(new_size);
   if (toft_is_newest(a, p, old_size) && aligned) {
     if (new_round <= old_round) {
-      toft_mark_freed(a, p + new_round, a->head.cursor);
+      toft_freed(a, p + new_size, a->head.cursor);
       a->head.cursor = p + new_round;
       toft_sync(a);
       return p;
@@ -96,6 +96,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
       return p;
     }
   } else if (new_size <= old_size && aligned) {
+    toft_clear_freed(a, p + new_size, p + old_size);
     return p;
   }
   toft_block_header *dedicated = toft_newest_dedicated(a, p);
@@ -108,7 +109,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
   unsigned char *q = (unsigned char *)toft_alloc_slow(a, new_size, align);
   if (q == NULL) return NULL;
   memcpy(q, p, toft_min(old_size, new_size));
-  toft_mark_freed(a, p, p + old_size);
+  toft_freed(a, p, p + old_size);
   if (dedicated != NULL) { /* only q's block, if any, is newer than the old one */
     toft_block_header **at = a->newest == dedicated ? &a->newest : &a->newest->next;
     *at = dedicated->next;
@@ -174,6 +175,7 @@ static void toft_op_free(toft_arena *head, void *p, size_t size) {
   }
   if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "free", TOFT_CALLER()))) return;
   toft_sync_in(a);
+  if (p != NULL && size <= TOFT_MAX_REQUEST) toft_clear_freed(a, (unsigned char *)p, (unsigned char *)p + size);
   if (!(a->state & TOFT_REFUSING) && p != NULL && (size <= TOFT_MAX_REQUEST || (a->state & TOFT_IS_CHECKED))) {
     if (a->state & TOFT_IS_CHECKED) {
       code = toft_free_checked(a, (unsigned char *)p, size);
@@ -215,11 +217,11 @@ static int toft_rewind_to(toft_state *a, toft_block_header *b, unsigned char *cu
   int moved = b != a->current;
   while (a->newest->epoch > epoch) {
     toft_block_header *dropped = toft_block_pop(a);
-    toft_mark_freed(a, (unsigned char *)dropped + toft_block_offset(dropped), dropped->used_end);
+    toft_freed(a, (unsigned char *)dropped + toft_block_offset(dropped), dropped->used_end);
     toft_block_drop(a, dropped);
   }
   if (cursor < a->head.cursor) { /* else the allocation below the mark was freed since */
-    toft_mark_freed(a, cursor, a->head.cursor);
+    toft_freed(a, cursor, a->head.cursor);
     a->head.cursor = cursor;
     toft_sync(a);
   }
@@ -286,6 +288,14 @@ static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void 
 
 /* ---- claimed ranges ---- */
 
+#define TOFT_CLEARED_RANGE ((size_t)4096) /* the longest that is claimed where freed bytes are cleared */
+
+/* The end of a range that begins at the cursor: its holder may write all of it. */
+static unsigned char *toft_range_end(const toft_state *a) {
+  size_t size = (size_t)(a->head.limit - a->head.cursor);
+  return a->head.cursor + (a->state & TOFT_CLEARS ? toft_min(size, TOFT_CLEARED_RANGE) : size);
+}
+
 static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t align) {
   toft_state *a = toft_state_of(head);
   int code = size != 0 ? toft_check_request(size, align) : TOFT_OK;
@@ -309,11 +319,12 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
     if (p == NULL && toft_may_try_again(a, size, align)) p = (unsigned char *)toft_alloc_slow(a, size, align);
     a->state &= ~(uint32_t)TOFT_RANGE_GROWS;
     if (p != NULL) {
+      if (claimed) toft_clear_freed(a, r->cursor, a->claim_limit);
       toft_instrument_alloc(a, size, allocated_before, 0, TOFT_CALLER());
       if (size != 0) toft_checks_claim_alloc(a);
       toft_set_limit(a); /* the range gets what the inline path would have had */
       a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
-      a->claim_limit = a->head.limit;
+      a->claim_limit = toft_range_end(a);
       /* the low bits distinguish a stale range from the current one */
       if (!claimed) a->claim_id = (uintptr_t)a | ((a->claim_id + 1) & 63);
       r->cursor = a->head.cursor;
@@ -343,6 +354,7 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
   toft_sync_in(a);
   if ((a->state & TOFT_REFUSING) == TOFT_CLAIMED && r->claim == a->claim_id && r->cursor >= a->claim_start &&
       r->cursor <= a->claim_limit) {
+    toft_clear_freed(a, r->cursor, a->claim_limit);
     a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
     a->state &= ~(uint32_t)TOFT_CLAIMED;
     a->side_block = NULL;

@@ -99,9 +99,8 @@ static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
 
 /* `releasing`: not the blocks that become inaccessible. */
 static void toft_mark_all_freed(toft_state *a, int releasing) {
-  for (toft_block_header *b = a->newest; b != NULL && a->checks != NULL; b = b->next)
-    if (!releasing || !toft_is_guarded(b->source))
-      toft_mark_freed(a, toft_block_start(a, b), toft_block_used_end(a, b));
+  for (toft_block_header *b = a->newest; b != NULL && (a->checks != NULL || (a->state & TOFT_CLEARS) != 0); b = b->next)
+    if (!releasing || !toft_is_guarded(b->source)) toft_freed(a, toft_block_start(a, b), toft_block_used_end(a, b));
 }
 
 static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {

@@ -4,24 +4,27 @@
 #define TOFT_PLATFORM_FILES_C
 
 #include "os.c"
+#include "replaced_file.c"
 #include "sanitizers.c"
 
 #ifndef TOFT_NO_OS
 
 #include <errno.h>
 
-#define TOFT_FILE_NAME_MORE 32 /* bytes that the name of a temporary file is longer */
+#define TOFT_FILE_NAME_MORE ((size_t)4096) /* bytes that a path may become longer by links and a temporary name */
 
 /* Bytes that one call writes or reads. */
 static size_t toft_file_part(size_t size) { return size < (size_t)1 << 30 ? size : (size_t)1 << 30; }
 
-/* Stores path, a dot and 16 digits. 0: there are no random numbers. */
-static int toft_file_temporary_name(char *to, const char *path, size_t length) {
+/* Stores a name in the folder of `path`, .toft- and 16 digits. 0: there are no random numbers. */
+static int toft_file_temporary_name(char *to, const char *path) {
+  size_t length = toft_path_folder(path);
   unsigned char random[8];
   if (!toft_os_random(random, sizeof random)) return 0;
   toft_mark_defined(random, sizeof random);
   memcpy(to, path, length);
-  to[length++] = '.';
+  memcpy(to + length, ".toft-", 6);
+  length += 6;
   for (size_t i = 0; i < sizeof random; i++) {
     to[length++] = "0123456789abcdef"[random[i] >> 4];
     to[length++] = "0123456789abcdef"[random[i] & 15];
@@ -55,7 +58,8 @@ static int toft_file_put(toft_file f, const unsigned char *p, size_t size) {
   return FlushFileBuffers(f) ? 1 : toft_file_failed();
 }
 
-static int toft_file_write_new(const char *name, const void *p, size_t size) {
+static int toft_file_write_new(const char *name, const void *p, size_t size, const toft_replaced_file *old) {
+  (void)old;
   toft_file f = CreateFileA(name, GENERIC_WRITE, 0, NULL, CREATE_NEW, FILE_ATTRIBUTE_NORMAL, NULL);
   if (f == TOFT_FILE_NONE) return toft_file_failed();
   int done = toft_file_put(f, (const unsigned char *)p, size);
@@ -136,10 +140,12 @@ static int toft_file_put(toft_file f, const unsigned char *p, size_t size) {
   return fsync(f) == 0;
 }
 
-static int toft_file_write_new(const char *name, const void *p, size_t size) {
-  toft_file f = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+static int toft_file_write_new(const char *name, const void *p, size_t size, const toft_replaced_file *old) {
+  int is_new = old->st_mode == 0;
+  toft_file f = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, is_new ? 0666 : 0600);
   if (f < 0) return 0;
-  int done = toft_file_put(f, (const unsigned char *)p, size), error = errno;
+  int done = (is_new || toft_replaced_file_keep_rights(f, old)) && toft_file_put(f, (const unsigned char *)p, size);
+  int error = errno;
   if (close(f) != 0 && done) return 0;
   errno = error;
   return done;
@@ -230,24 +236,34 @@ static void toft_os_prefer_huge_pages(void *p, size_t size) {
 
 #endif
 
-/* Writes a file that replaces `path` when it is complete. 0: errno has the reason, and `path` is unchanged. */
-static int toft_file_write_whole(const char *path, const void *p, size_t size) {
-  size_t length = strlen(path);
-  char *name = (char *)toft_os_heap_take(length + TOFT_FILE_NAME_MORE, 64);
+/* As toft_file_write_whole, for a path without links. `name` has room for one in its folder. */
+static int toft_file_write_at(const char *path, char *name, const void *p, size_t size, const toft_replaced_file *old) {
   int done = 0;
-  if (name == NULL) {
-    errno = ENOMEM;
-    return 0;
-  }
-  if (!toft_file_temporary_name(name, path, length)) {
+  if (!toft_file_temporary_name(name, path)) {
     errno = EIO;
-  } else if (toft_file_write_new(name, p, size)) {
+  } else if (toft_file_write_new(name, p, size, old)) {
     done = toft_file_replace(name, path);
     if (!done) toft_file_remove(name);
   } else if (errno != EEXIST) {
     toft_file_remove(name);
   }
-  toft_os_heap_put(name);
+  return done;
+}
+
+/* Writes a file that replaces the regular file at `path` when it is complete, or is new. 0: errno has the reason, and
+ * `path` is unchanged. */
+static int toft_file_write_whole(const char *path, const void *p, size_t size) {
+  size_t length = strlen(path) + 1, room = length + TOFT_FILE_NAME_MORE;
+  char *names = (char *)toft_os_heap_take(2 * room, 64);
+  toft_replaced_file old;
+  if (names == NULL) {
+    errno = ENOMEM;
+    return 0;
+  }
+  memcpy(names, path, length);
+  int done = toft_replaced_file_find(names, names + room, room, &old) &&
+             toft_file_write_at(names, names + room, p, size, &old);
+  toft_os_heap_put(names);
   return done;
 }
 #endif

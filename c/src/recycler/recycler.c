@@ -75,7 +75,7 @@ static void *toft_recycler_resize_at(toft_recycler *r, void *p, size_t old_size,
   if (TOFT_UNLIKELY(r->checked))
     return toft_recycler_resize_checked(r, p, toft_max(old_size, 1), toft_max(new_size, 1), toft_max(align, 8), site);
   int aligned = ((uintptr_t)p & (align - 1)) == 0;
-  if (r->clears && new_size < toft_recycler_room(p))
+  if (r->clears && aligned && new_size < toft_recycler_room(p))
     memset((unsigned char *)p + new_size, 0, toft_recycler_room(p) - new_size);
   if (aligned && toft_recycler_resize_in_place(r, p, toft_round(toft_max(new_size, 1), 8))) return p;
   q = toft_recycler_alloc(r, new_size, align);

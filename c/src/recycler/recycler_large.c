@@ -326,6 +326,7 @@ static void toft_recycler_large_free(toft_recycler *r, void *p) {
   front->region = NULL; /* recycler_walk.c looks for records */
   r->region_used -= front->size;
   toft_recycler_run_add(r, g, front->first, front->count);
+  if (r->clears) memset(front, 0, sizeof *front);
   if (--g->live == 0) r->region_idle_bytes += g->total * TOFT_RECYCLER_PAGE;
   r->region_objects--;
   if (g->live == 0 && r->shares_limit && r->region_idle_bytes > TOFT_RECYCLER_SURPLUS_MIN &&

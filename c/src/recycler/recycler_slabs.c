@@ -93,12 +93,16 @@ static unsigned char *toft_recycler_slab_begin(unsigned char *from, size_t bytes
   return ((uintptr_t)p & (TOFT_RECYCLER_PAGE - 1)) != 0 ? p : p + align;
 }
 
-/* The usable bytes of the pages of a slab. */
+/* The first of the usable bytes of the pages of a slab, and their number. */
+static unsigned char *toft_recycler_slab_start(const toft_recycler_slab *d) {
+  return toft_recycler_page_start(toft_recycler_segment_of(toft_recycler_unit_of(d)), toft_recycler_unit_base(d),
+                                  toft_recycler_first_page(d));
+}
 static size_t toft_recycler_slab_room(const toft_recycler_slab *d) {
   const toft_recycler_segment *s = toft_recycler_segment_of(toft_recycler_unit_of(d));
-  unsigned char *unit = toft_recycler_unit_base(d);
-  unsigned first = toft_recycler_first_page(d);
-  return (size_t)(toft_recycler_page_end(s, unit, first + d->pages) - toft_recycler_page_start(s, unit, first));
+  const unsigned char *end =
+      toft_recycler_page_end(s, toft_recycler_unit_base(d), toft_recycler_first_page(d) + d->pages);
+  return (size_t)(end - toft_recycler_slab_start(d));
 }
 
 /* Takes a slab of `pages` pages, which the caller makes the current one. NULL: there is no such run. */
@@ -131,10 +135,7 @@ static toft_recycler_slab *toft_recycler_slab_take(toft_recycler *r, size_t k, u
 
 /* The number of objects that a slab has handed out, also those freed since. */
 static unsigned toft_recycler_slab_handed(const toft_recycler_slab *d) {
-  unsigned char *unit = toft_recycler_unit_base(d);
-  unsigned char *from =
-      toft_recycler_page_start(toft_recycler_segment_of(toft_recycler_unit_of(d)), unit, toft_recycler_first_page(d));
-  const unsigned char *begin = toft_recycler_slab_begin(from, d->bytes), *page;
+  const unsigned char *begin = toft_recycler_slab_begin(toft_recycler_slab_start(d), d->bytes), *page;
   unsigned count = (unsigned)((size_t)(d->cursor - begin) / d->bytes);
   if (d->bytes % 128 == 0) return count;
   for (page = begin + toft_pad(begin, TOFT_RECYCLER_PAGE); page < d->cursor; page += TOFT_RECYCLER_PAGE)
@@ -150,6 +151,7 @@ static void toft_recycler_slab_put(toft_recycler *r, toft_recycler_slab *d) {
   r->held[d->size_class] -= (uint8_t)toft_min(r->held[d->size_class], d->pages);
   r->slab_count--;
   r->slab_bytes -= toft_recycler_slab_room(d);
+  if (r->clears) memset(toft_recycler_slab_start(d), 0, toft_recycler_slab_room(d)); /* the links of freed objects */
   toft_recycler_pages_put(r, toft_recycler_unit_of(d), d->pages, toft_recycler_first_page(d));
 }
 

@@ -181,6 +181,7 @@ static int toft_freeze_compare(toft_freezing *z) {
   if (!toft_os_commit(b[0].base, all)) return TOFT_ENOMEM;
   z->bits = (uint64_t *)(void *)(b[0].base + z->size);
   toft_unpoison(z->bits, all - z->size);
+  memset(z->bits, 0, all - z->size); /* the region may have been larger */
   toft_freeze_compare_words(z, TOFT_FROZEN_START, z->size);
   return toft_freeze_result(z);
 }
@@ -221,10 +222,12 @@ static void toft_freeze_compare_objects(toft_freezing *z) { (void)z; }
 
 /* ---- writing ---- */
 
-/* An address for files with this content, where the systems' loaders, heaps and tools place nothing. */
+/* An address for files with this content: a multiple of `align` in a range where the systems' loaders, heaps and tools
+ * place nothing, which is as long as its first address. */
 static uint64_t toft_frozen_choose_base(uint64_t sum, uint64_t align) {
-  uint64_t base = sizeof(void *) == 4 ? 0x20000000 + (sum % 4096 << 16) : 0x200000000000 + (sum % 4096 << 33);
-  return base & (0 - align);
+  uint64_t start = (uint64_t)1 << (sizeof(void *) == 4 ? 29 : 45);
+  if (start < align) start = align;
+  return start + ((sum >> 32) * align & (start - 1));
 }
 
 static int toft_freeze_write(toft_freezing *z, const char *path) {

@@ -8,11 +8,6 @@
 #include "../platform/sanitizers.c"
 #include "region.c"
 
-/* Nothing if the range is empty. */
-static void toft_clear(unsigned char *from, const unsigned char *to) {
-  if (from < to) memset(from, 0, (size_t)(to - from));
-}
-
 /* ---- arenas ---- */
 
 static void toft_scrub_block(const toft_state *a, toft_block_header *b, unsigned char *used_end) {

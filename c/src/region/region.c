@@ -41,7 +41,7 @@ typedef struct toft_region_recycler_block {
 
 TOFT_STATIC_ASSERT(region_recycler, sizeof(toft_region_recycler_block) <= TOFT_BLOCK_MIN);
 
-/* Regions of toft_freeze: one whose recyclers clear freed memory; one whose arenas and recyclers are checked. */
+/* Regions of toft_freeze: one that clears freed memory; one whose arenas and recyclers are checked. */
 enum { TOFT_REGION_FREEZES = 1, TOFT_REGION_FREEZES_CHECKED };
 
 /* Outside of the range, so that a restore does not change it. */
@@ -102,7 +102,7 @@ static int toft_region_commit(toft_region_control *c, size_t to) {
 
 static void toft_region_put(toft_source *self, void *block, size_t size);
 
-static void *toft_region_take(toft_source *self, size_t size) {
+static void *toft_region_take_any(toft_source *self, size_t size) {
   toft_region *r = (toft_region *)(void *)self;
   size_t align = toft_region_align(size), front;
   for (toft_free_block **at = &r->free; *at != NULL; at = &(*at)->next) {
@@ -135,6 +135,15 @@ static void *toft_region_take(toft_source *self, size_t size) {
   r->high = r->top > r->high ? r->top : r->high;
   r->used += front + size;
   if (front != 0) toft_region_put(self, before, front);
+  return p;
+}
+
+/* In a region that is frozen a block is zero: a leftover in bytes that are never written would be part of the content. */
+static void *toft_region_take(toft_source *self, size_t size) {
+  const toft_region *r = (const toft_region *)(const void *)self;
+  const unsigned char *high = r->high;
+  unsigned char *p = (unsigned char *)toft_region_take_any(self, size);
+  if (r->control->freezes && p != NULL && p < high) memset(p, 0, toft_min(size, (size_t)(high - p)));
   return p;
 }
 
@@ -285,9 +294,12 @@ toft_arena *toft_region_arena(toft_region *r) {
   link->older = r->arenas;
   link->number = ++r->arena_count;
   r->arenas = link;
-  if (r->control->freezes == TOFT_REGION_FREEZES_CHECKED) {
+  if (r->control->freezes) {
     toft_sync_in(a);
-    (void)toft_begin_checks(a); /* without memory for records, the sites stay unknown */
+    if (r->control->freezes == TOFT_REGION_FREEZES)
+      a->state |= TOFT_CLEARS;
+    else
+      (void)toft_begin_checks(a); /* without memory for records, the sites stay unknown */
     toft_set_limit(a);
   }
   return &a->head;

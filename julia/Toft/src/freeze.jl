@@ -165,9 +165,11 @@ function pointer_offsets(@nospecialize(R), at::Int=0)
     return offsets
 end
 
-# Between 2^45 and 2^46, or from 2^29 on: rule F3.
-frozen_base(sum::UInt64, align::UInt) =
-    (WORD == 4 ? UInt(0x20000000) + UInt(sum % 4096) << 16 : UInt(2)^45 + UInt(sum % 4096) << 33) & (-align)
+# Rule F3.
+function frozen_base(sum::UInt64, align::UInt)
+    start = max(align, UInt(2)^(WORD == 4 ? 29 : 45))
+    return start + (UInt(sum >> 32) * align) % start
+end
 
 function finish!(image::Vector{UInt8}, @nospecialize(R), layout, layout_hash)
     start, size = Int(FROZEN_START), length(image)
@@ -223,12 +225,51 @@ function sync_folder(path)
     return nothing
 end
 
+const LINKS_MAX = 40 # as for Linux
+
+# Whether there is a regular file.
+function is_regular(status, path)
+    ispath(status) || return false
+    isfile(status) || throw(SystemError("freeze: $path", isdir(status) ? Libc.EISDIR : Libc.EINVAL))
+    return true
+end
+
+# Where a path leads to through symbolic links, as for open, and the status of the regular file that may be there.
+function replaced_file(path)
+    exists = is_regular(stat(path), path) # the system may not allow to follow the link
+    for _ in 1:LINKS_MAX
+        islink(path) || break
+        path = joinpath(dirname(path), readlink(path))
+    end
+    old = lstat(path)
+    if !is_regular(old, path) && exists # a name such as /dev/fd/3 leads to a file that has none
+        throw(SystemError("freeze: $path", Libc.ENOENT))
+    end
+    return path, old
+end
+
+# Gives a new file the owner, group and mode of the one that it replaces. Where the process may not set the owner, the
+# group at least; where it may not set the group, that gets the rights of all others only.
+function keep_rights(file, old)
+    Sys.isunix() || return nothing
+    set_owner(owner, group) = ccall(:fchown, Cint, (Cint, UInt32, UInt32), fd(file), owner, group) == 0
+    mode = UInt32(old.mode & 0o7777)
+    if !set_owner(old.uid, old.gid)
+        mode &= 0o777
+        set_owner(typemax(UInt32), old.gid) || (mode = mode & 0o707 | (mode & 0o7) << 3)
+    end
+    systemerror("freeze: fchmod", ccall(:fchmod, Cint, (Cint, UInt32), fd(file), mode) != 0)
+    return nothing
+end
+
 function replace_file(path, bytes)
-    temporary = string(path, ".tmp-", getpid(), "-", time_ns())
+    path, old = replaced_file(path)
+    temporary = joinpath(dirname(path), string(".toft-", getpid(), "-", time_ns()))
     flags = Base.Filesystem.JL_O_WRONLY | Base.Filesystem.JL_O_CREAT | Base.Filesystem.JL_O_EXCL
-    file = Base.Filesystem.open(temporary, flags, 0o666)
+    file = Base.Filesystem.open(temporary, flags, isfile(old) ? 0o600 : 0o666)
     try
         try
+            isfile(old) && keep_rights(file, old)
             write_all(file, bytes)
             systemerror("freeze: fsync", !sync_file(file))
         finally
@@ -308,8 +349,10 @@ Any other type is an `ArgumentError` that names it, and nothing is written. `lay
 version, at most 31 bytes. The header has a hash of the types too.
 
 The file is made in memory, written to a temporary file beside `path`, and renamed when it is on the disk: `path`
-is the old file or the new one at any time. Processes that have the old one open keep it. Errors of the system are a
-`Base.IOError` or a `SystemError`, and `path` is as before.
+is the old file or the new one at any time. Processes that have the old one open keep it. Symbolic links are followed.
+On Unix the new file has the owner, group and mode of the old one, as far as the process may set them; a group that it
+may not set gets the rights of all others only. Errors of the system are a `Base.IOError` or a `SystemError`, also if
+`path` leads to no regular file, and `path` is as before.
 
     julia> using Toft: SortedDict, freeze, content
 

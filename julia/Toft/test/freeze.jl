@@ -285,6 +285,38 @@ end
     @test read(path)[17:24] != first_file[17:24] # another address
 end
 
+@testset "the address of a file" for n in (1, 1000, 100_000) # rule F3
+    freeze(path, collect(1:n))
+    bytes = read(path)
+    base, size = reinterpret(UInt64, bytes)[3:4]
+    words, bits = reinterpret(UInt, bytes), reinterpret(UInt64, bytes[size+1:end])
+    for k in 0:length(bits)*64-1
+        bits[k÷64+1] >> (k % 64) & 1 == 0 || (words[k+1] -= base % UInt) # pointers become offsets
+    end
+    sum = foldl((s, w) -> bitrotate(xor(s, w), 29) * 0x9e3779b97f4a7c15, reinterpret(UInt64, bytes[105:end]); init=UInt64(1))
+    align, start = UInt64(max(65536, nextpow(2, length(bytes)))), UInt64(2)^(sizeof(UInt) == 8 ? 45 : 29)
+    @test base == start + (sum >> 32 * align) % start
+end
+
+Sys.isunix() && @testset "the file that is replaced" begin
+    within = mkdir(joinpath(folder, "within"))
+    file, link, long = joinpath.(within, ("file", "link", "n"^255))
+    symlink("file", link)
+    freeze(link, [1]) # a new file
+    chmod(file, 0o604)
+    stat(file).uid == 0 && chown(file, 1001, 1002)
+    before = stat(file)
+    freeze(link, [2])
+    after = stat(file)
+    @test islink(link) && before.inode != after.inode
+    @test (after.mode, after.uid, after.gid) == (before.mode, before.uid, before.gid)
+    freeze(long, [3])
+    run(`mkfifo $(joinpath(within, "fifo"))`)
+    @test throws(SystemError, freeze, joinpath(within, "fifo"), [1])
+    @test throws(SystemError, freeze, within, [1])
+    @test isfifo(joinpath(within, "fifo")) && length(readdir(within)) == 4
+end
+
 @testset "an open file that is replaced" begin
     freeze(path, [1])
     open_frozen(path) do f

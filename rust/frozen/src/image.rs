@@ -131,11 +131,11 @@ impl Image {
     }
 }
 
-/// An address for files with this content, where systems place nothing.
+/// An address for files with this content: a multiple of `align` in a range where systems place nothing, which is as
+/// long as its first address.
 fn choose_base(sum: u64, align: usize) -> usize {
-    let slot = sum % 4096;
-    let base = if WIDTH == 4 { 0x2000_0000 + (slot << 16) } else { 0x2000_0000_0000 + (slot << 33) };
-    base as usize & !(align - 1)
+    let start = (align as u64).max(if WIDTH == 4 { 1 << 29 } else { 1 << 45 });
+    (start + (sum >> 32).wrapping_mul(align as u64) % start) as usize
 }
 
 impl std::fmt::Debug for Image {

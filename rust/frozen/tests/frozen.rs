@@ -157,6 +157,64 @@ fn the_same_value_gives_the_same_file() {
     assert_ne!(freeze_to_vec(&1u8, "").unwrap(), freeze_to_vec(&2u8, "").unwrap());
 }
 
+/// The checksum of the format, by its description.
+fn checksum(start: u64, bytes: &[u8]) -> u64 {
+    bytes.chunks(8).fold(start, |sum, word| {
+        (sum ^ u64::from_ne_bytes(word.try_into().unwrap())).rotate_left(29).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    })
+}
+
+/// Rule F3.
+#[test]
+fn the_address_is_that_of_the_content() {
+    const WIDTH: usize = size_of::<usize>();
+    for count in [1, 10, 10_000] {
+        let mut file = Vec::new();
+        with_list(count, |list| file = freeze_to_vec(list, "test 1").unwrap());
+        let number = |at: usize| u64::from_ne_bytes(file[at..at + 8].try_into().unwrap());
+        let (base, size) = (number(16), number(24) as usize);
+        for word in
+            (0..size / WIDTH).filter(|word| number(size + word / 64 * 8) >> (word % 64) & 1 != 0).collect::<Vec<_>>()
+        {
+            let pointer = &mut file[word * WIDTH..][..WIDTH];
+            let offset = usize::from_ne_bytes((&*pointer).try_into().unwrap()) - base as usize;
+            pointer.copy_from_slice(&offset.to_ne_bytes());
+        }
+        let (align, start) =
+            (file.len().next_power_of_two().max(65536) as u64, 1u64 << if WIDTH == 4 { 29 } else { 45 });
+        assert_eq!(base, start + ((checksum(1, &file[104..]) >> 32) * align) % start);
+    }
+}
+
+#[cfg(all(unix, not(miri)))]
+#[test]
+fn a_regular_file_is_replaced_where_links_lead() {
+    use std::io::ErrorKind;
+    use std::os::unix::fs::{symlink, MetadataExt, PermissionsExt};
+    let folder = TestFile::new("folder");
+    fs::create_dir(&folder.0).unwrap();
+    let (file, link, long) = (folder.0.join("file"), folder.0.join("link"), folder.0.join("n".repeat(255)));
+    symlink("file", &link).unwrap();
+    freeze(&1u8, &link, "").unwrap(); // a new file
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o604)).unwrap();
+    let owner = if fs::metadata(&file).unwrap().uid() == 0 { 1001 } else { fs::metadata(&file).unwrap().uid() };
+    std::os::unix::fs::chown(&file, Some(owner), None).unwrap();
+    let before = fs::metadata(&file).unwrap();
+    freeze(&2u8, &link, "").unwrap();
+    let after = fs::metadata(&file).unwrap();
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && before.ino() != after.ino());
+    assert_eq!((after.mode() & 0o7777, after.uid()), (0o604, owner));
+    freeze(&3u8, &long, "").unwrap();
+    let socket = folder.0.join("socket");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for (path, kind) in [(&folder.0, ErrorKind::IsADirectory), (&socket, ErrorKind::InvalidInput)] {
+        let Err(FrozenError::Io(error)) = freeze(&1u8, path, "") else { panic!("{path:?} was replaced") };
+        assert_eq!(error.kind(), kind);
+    }
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 4);
+    fs::remove_dir_all(&folder.0).unwrap();
+}
+
 #[test]
 fn slices_have_the_layout_of_c() {
     #[derive(Freeze)]
@@ -258,11 +316,8 @@ fn files_that_cannot_be_written_or_read_are_errors() {
     fs::remove_dir(&folder.0).unwrap();
 }
 
-/// The checksum of the header, by its description.
 fn set_header_checksum(bytes: &mut [u8]) {
-    let sum = bytes[..96].chunks(8).fold(0u64, |sum, word| {
-        (sum ^ u64::from_ne_bytes(word.try_into().unwrap())).rotate_left(29).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    });
+    let sum = checksum(0, &bytes[..96]);
     bytes[96..104].copy_from_slice(&sum.to_ne_bytes());
 }
 
@@ -316,6 +371,7 @@ fn damage_is_found() {
     // SAFETY: refused, or as it was written.
     unsafe {
         verify(&file, &bytes).unwrap();
+        assert!(verify(&file, &[&bytes[..], &[0; 8]].concat()).is_err(), "longer");
         for at in (0..bytes.len()).step_by(step) {
             assert!(verify(&file, &bytes[..at]).is_err());
             let mut copy = bytes.clone();
