@@ -198,12 +198,12 @@ static int remove_folder(void **state) {
 
 static void what_is_no_regular_file_stays(void **state) {
   (void)state;
-  in_folder("mkdir sub && mkfifo fifo && ln -s fifo to-fifo && ln -s a b && ln -s b a && : >gone");
+  in_folder("mkdir sub && mkfifo fifo && ln -s fifo to-fifo && ln -s a b && ln -s b a && : >removed");
   char descriptor[64], at[700];
-  snprintf(at, sizeof at, "%s/gone", folder);
+  snprintf(at, sizeof at, "%s/removed", folder);
   int fd = open(at, O_RDONLY);
   snprintf(descriptor, sizeof descriptor, "../../../../../../../../dev/fd/%d", fd);
-  in_folder("rm gone");
+  in_folder("rm removed");
   assert_int_equal(freeze_to("sub"), EISDIR);
   assert_int_equal(freeze_to("fifo"), EINVAL);
   assert_int_equal(freeze_to("to-fifo"), EINVAL);

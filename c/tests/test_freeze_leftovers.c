@@ -1,4 +1,4 @@
-/* Freezing random content: what was released in the region, and bytes that nothing wrote, are zeros in the file.
+/* Freezing random content: memory that the builder released, and bytes that were never written, are zeros in the file.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "frozen_content.h"
 

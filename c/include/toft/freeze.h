@@ -15,8 +15,8 @@
  * differs by the distance of the regions is a pointer; the file records it. Any other difference is refused, and any
  * word that is the address of something else in the process. So the structures need no description: those of any
  * library will do, if it takes all its memory from the region, does the same in either run, and keeps no pointer to
- * its own functions or static data in them. Memory that the builder gives back to the region becomes zero: nothing of it
- * is in the file.
+ * its own functions or static data in them. Memory that the builder frees or releases becomes zero, and is not part of
+ * the file.
  *
  * OPENING maps the file at the address that it was written for, and touches none of its pages; where that address is
  * not free, at another one, checks that each pointer lies inside, and adds the distance to it.
@@ -95,11 +95,12 @@ typedef struct toft_freeze_options {
 
 /* Builds the content twice and writes it to a new file, which replaces `path` when it is complete and on the disk: a
  * process that is killed leaves the old file, and perhaps a temporary one beside it. Symbolic links are followed as by
- * open; what is no regular file is not replaced (TOFT_EIO, errno EISDIR or EINVAL). On POSIX the new file has the old
- * one's owner, group and mode, as far as the process may set them; a group that it may not set gets the rights of all
- * others only. Cleanups run; a structure that needs one is refused. TOFT_EARG: invalid options; TOFT_ENOMEM: no memory or address space; TOFT_EBUSY: the
- * builder left a range claimed; TOFT_ECONTENT: the builder returned NULL, or a word is refused; TOFT_EIO;
- * TOFT_ENOSYS: there is no operating system. In all these cases `path` is unchanged. */
+ * open; a device or another thing that is no regular file stays (TOFT_EIO, errno EISDIR or EINVAL). On POSIX the new
+ * file has owner, group and mode of the old file, as far as the process may set them; a group that it may not set gets
+ * the rights of all others only. Cleanups run; a structure that needs one is refused. TOFT_EARG: invalid options;
+ * TOFT_ENOMEM: no memory or address space; TOFT_EBUSY: the builder left a range claimed; TOFT_ECONTENT: the builder
+ * returned NULL, or a word is refused; TOFT_EIO; TOFT_ENOSYS: there is no operating system. In all these cases `path`
+ * is unchanged. */
 TOFT_API int toft_freeze(toft_build_fn *build, void *argument, const char *path, const toft_freeze_options *options);
 
 /* ---- reading ---- */

@@ -138,7 +138,7 @@ static void *toft_region_take_any(toft_source *self, size_t size) {
   return p;
 }
 
-/* In a region that is frozen a block is zero: a leftover in bytes that are never written would be part of the content. */
+/* In a region that is frozen a block is zero: a leftover in bytes that are never written would be content. */
 static void *toft_region_take(toft_source *self, size_t size) {
   const toft_region *r = (const toft_region *)(const void *)self;
   const unsigned char *high = r->high;

@@ -293,7 +293,8 @@ end
     for k in 0:length(bits)*64-1
         bits[k÷64+1] >> (k % 64) & 1 == 0 || (words[k+1] -= base % UInt) # pointers become offsets
     end
-    sum = foldl((s, w) -> bitrotate(xor(s, w), 29) * 0x9e3779b97f4a7c15, reinterpret(UInt64, bytes[105:end]); init=UInt64(1))
+    add(s, w) = bitrotate(xor(s, w), 29) * 0x9e3779b97f4a7c15
+    sum = foldl(add, reinterpret(UInt64, bytes[105:end]); init=UInt64(1))
     align, start = UInt64(max(65536, nextpow(2, length(bytes)))), UInt64(2)^(sizeof(UInt) == 8 ? 45 : 29)
     @test base == start + (sum >> 32 * align) % start
 end
