@@ -280,16 +280,16 @@ type Changes<C> = &'static [(&'static str, fn(&mut C))];
 type Looks<C> = &'static [(&'static str, fn(&C))];
 
 /// Operations of a stream.
-const STEPS: usize = if cfg!(miri) { 8 } else { 40 };
+const STEPS: usize = if cfg!(miri) { 4 } else { 40 };
 
 /// The names of operations that leak values contain this word.
 const FORGETS: &str = "leaked";
 
-/// All behaviours; one per operation, in turn, under Miri and with `TOFT_SHORT` (Valgrind). With `TOFT_PART` every sixth
-/// operation has some.
+/// All behaviours; one per operation, in turn, under Miri and with `TOFT_SHORT` (Valgrind); with `TOFT_PART` for every
+/// twelfth operation.
 fn behaviours(turn: usize) -> Vec<Behaviour> {
     let part = std::env::var("TOFT_PART").ok().and_then(|part| part.parse().ok());
-    if part.is_some_and(|part: usize| turn % 6 != part) {
+    if part.is_some_and(|part: usize| turn % 12 != part) {
         return vec![];
     }
     if cfg!(miri) || std::env::var_os("TOFT_SHORT").is_some() {
