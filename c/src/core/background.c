@@ -39,7 +39,12 @@ static int toft_background_is_on(void) {
   return toft_page_setting(&toft_background.setting, "TOFT_BACKGROUND_THREAD", TOFT_BACKGROUND_DEFAULT) != 0;
 }
 
-static int toft_background_has_work(void) { return TOFT_LOAD(&toft_page_bytes) != 0 || toft_account_ages(); }
+/* Whether idle memory returns when more windows have ended. */
+static int toft_background_has_work(void) {
+  if (TOFT_LOAD(&toft_page_bytes) != 0) return 1;
+  return TOFT_LOAD(&toft_account.window) - TOFT_LOAD(&toft_account.changed) < 4 &&
+         toft_account_sum(&toft_account.idle) > TOFT_ACCOUNT_STEP;
+}
 
 /* Waits for a window. 0: the thread must end. */
 static int toft_background_wait(void) {

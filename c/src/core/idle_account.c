@@ -304,6 +304,272 @@ static void toft_account_age(void) {
   if ((excess = toft_account_excess(&peak)) != 0) toft_purge(excess, 0);
 }
 
+static void toft_purge_at_fork(int phase) { (void)phase; }
+
+#else
+
+#define TOFT_ACCOUNT_STEP TOFT_MIB         /* of a thread, until it is added to the sums */
+#define TOFT_ACCOUNT_MARGIN (4 * TOFT_MIB) /* as much as the peak up to this, or an eighth of it */
+#define TOFT_ACCOUNT_DELAY 32              /* a surplus returns after this part of a window */
+#define TOFT_PAGE_WINDOW 500               /* milliseconds */
+#define TOFT_PURGES 32                     /* blocks that are excluded by one fence */
+
+/* Atomic. Bytes; used and idle may be below 0 for a moment, since threads add their changes later. */
+static struct {
+  size_t used, idle;
+  size_t peak[2];       /* the most bytes in use at once, in the current and in the previous window */
+  size_t began, window; /* start of the current window in milliseconds; its number */
+  size_t surplus_since; /* 0: there is none */
+  size_t changed;       /* the window in which a thread added a change or purged a block last */
+  size_t aged;          /* the window in which blocks were purged last */
+} toft_account;
+
+typedef struct toft_account_change {
+  size_t used, idle;
+  size_t step;  /* TOFT_ACCOUNT_STEP; 0: each change is added at once */
+  int is_known; /* the end of the thread adds its changes, or cannot */
+} toft_account_change;
+
+TOFT_PER_THREAD toft_account_change toft_account_own;
+#define toft_account_own TOFT_OWN(toft_account_own)
+
+static struct {
+  toft_lock lock;
+  toft_purgeable *first, *last; /* the first was added last */
+  size_t count;
+} toft_purgeables;
+
+static void toft_account_age(void);
+static int toft_account_check(size_t *surplus);
+static void toft_idle_memory_kept(void); /* background.c */
+
+/* ---- settings ---- */
+
+static size_t toft_page_window_setting = 0; /* 0: the environment has not been read yet; else the value + 1 */
+
+static size_t toft_page_setting(size_t *setting, const char *name, size_t otherwise) {
+  size_t value = TOFT_LOAD(setting);
+  if (TOFT_UNLIKELY(value == 0)) { /* all threads use the first result */
+    size_t read = toft_os_env_number(name, otherwise) + 1;
+    if (TOFT_CAS_RELAXED(setting, &value, read)) value = read;
+  }
+  return value - 1;
+}
+static size_t toft_page_window(void) {
+  return toft_page_setting(&toft_page_window_setting, "TOFT_PAGE_CACHE_MS", TOFT_PAGE_WINDOW);
+}
+
+/* ---- the sums ---- */
+
+static size_t toft_account_value(size_t sum) { return sum <= SIZE_MAX / 2 ? sum : 0; }
+static size_t toft_account_sum(const size_t *sum) { return toft_account_value(TOFT_LOAD(sum)); }
+
+static size_t toft_account_peak(void) {
+  return toft_max(toft_account_sum(&toft_account.used),
+                  toft_max(TOFT_LOAD(&toft_account.peak[0]), TOFT_LOAD(&toft_account.peak[1])));
+}
+
+static void toft_account_raise_peak(size_t used) {
+  size_t peak = TOFT_LOAD(&toft_account.peak[0]);
+  if (used <= SIZE_MAX / 2)
+    while (used > peak && !TOFT_CAS_RELAXED(&toft_account.peak[0], &peak, used)) continue;
+}
+
+/* Begins a window if one has ended. Returns the number of the current one. */
+static size_t toft_account_turn(void) {
+  size_t now = toft_os_milliseconds(), began = TOFT_LOAD(&toft_account.began), window = toft_page_window();
+  size_t passed = now - began, used = toft_account_sum(&toft_account.used);
+  if (passed < window || !TOFT_CAS_RELAXED(&toft_account.began, &began, now)) return TOFT_LOAD(&toft_account.window);
+  TOFT_STORE(&toft_account.peak[1], passed < 2 * window ? TOFT_LOAD(&toft_account.peak[0]) : used);
+  TOFT_STORE(&toft_account.peak[0], used);
+  return TOFT_ADD(&toft_account.window, 1);
+}
+
+/* Adds to the sums at once. Arguments may be negative. A thread may use half a step more before it adds that. */
+static void toft_account_add(size_t used, size_t idle) {
+  toft_account_turn();
+  toft_account_raise_peak(TOFT_ADD(&toft_account.used, used) + toft_account_own.used + toft_account_own.step / 2);
+  if (idle != 0) TOFT_ADD(&toft_account.idle, idle);
+}
+
+/* Removes what exceeds half a step from a sum of changes, and returns it. */
+static size_t toft_account_cut(size_t *change, size_t step) {
+  size_t before = *change, left = before <= SIZE_MAX / 2 ? step / 2 : 0 - step / 2;
+  if (before + step / 2 <= step) return 0;
+  *change = left;
+  return before - left;
+}
+
+/* Adds the thread's changes but for half a step of each. */
+static void toft_account_flush(size_t step) {
+  size_t used = toft_account_cut(&toft_account_own.used, step);
+  toft_account_add(used, toft_account_cut(&toft_account_own.idle, step));
+  TOFT_STORE(&toft_account.changed, TOFT_LOAD(&toft_account.window));
+}
+
+/* The thread ends: later changes are added at once. */
+static void toft_account_end(void) {
+  toft_account_flush(0);
+  toft_account_own.step = 0;
+  toft_account_own.is_known = 1;
+}
+
+static TOFT_COLD void toft_account_exceed(void) {
+  size_t surplus;
+  toft_account_change *own = &toft_account_own;
+  if (!own->is_known) {
+    own->is_known = 1;
+    own->step = toft_os_arm_thread_exit() ? TOFT_ACCOUNT_STEP : 0;
+  }
+  if (own->step == 0 || own->used + own->step > 2 * own->step || own->idle + own->step > 2 * own->step)
+    toft_account_flush(own->step);
+  toft_account_age();
+  if (toft_account_sum(&toft_account.idle) == 0) return;
+  (void)toft_account_check(&surplus);
+  toft_idle_memory_kept();
+}
+
+/* Adds to the thread's changes. Arguments may be negative. */
+static void toft_account_move(size_t used, size_t idle) {
+  toft_account_change *own = &toft_account_own;
+  own->used += used;
+  own->idle += idle;
+  if (TOFT_UNLIKELY(own->used + own->step > 2 * own->step || own->idle + own->step > 2 * own->step))
+    toft_account_exceed();
+}
+
+/* ---- the allowance ---- */
+
+/* Returns the idle bytes, without those of the cache of pages, beyond the allowance, and stores the peak. The changes of
+ * this thread are included, those of others are not known. */
+static size_t toft_account_excess(size_t *peak) {
+  size_t used = toft_account_value(TOFT_LOAD(&toft_account.used) + toft_account_own.used);
+  size_t idle = toft_account_value(TOFT_LOAD(&toft_account.idle) + toft_account_own.idle);
+  *peak = toft_max(toft_account_peak(), used);
+  size_t kept = *peak - used + toft_max(toft_min(*peak, TOFT_ACCOUNT_MARGIN), *peak / 8);
+  return idle > kept ? idle - kept : 0;
+}
+
+/* Returns the bytes that the cache of pages may keep. */
+static size_t toft_account_room(void) {
+  size_t peak = toft_account_peak(),
+         taken = toft_account_sum(&toft_account.used) + toft_account_sum(&toft_account.idle);
+  return peak > taken ? peak - taken : 0;
+}
+
+/* Stores the surplus, and returns what goes back: blocks when there has been one for a part of a window, since a
+ * program often takes them again at once; pages between objects too after a window; both at once when the surplus
+ * exceeds the peak. */
+static int toft_account_check(size_t *surplus) {
+  size_t peak, excess = toft_account_excess(&peak), now, since, window;
+  *surplus = excess;
+  if (excess == 0) {
+    if (TOFT_LOAD(&toft_account.surplus_since) != 0) TOFT_STORE(&toft_account.surplus_since, 0);
+    return TOFT_SURPLUS_NONE;
+  }
+  now = toft_max(toft_os_milliseconds(), 1);
+  since = TOFT_LOAD(&toft_account.surplus_since);
+  window = toft_page_window();
+  if (since == 0) TOFT_STORE(&toft_account.surplus_since, now);
+  if (excess > peak) return TOFT_SURPLUS_PAGES;
+  if (since == 0 || now - since < window / TOFT_ACCOUNT_DELAY) return TOFT_SURPLUS_NONE;
+  return now - since < window ? TOFT_SURPLUS_BLOCKS : TOFT_SURPLUS_PAGES;
+}
+
+/* Whether a surplus was found. */
+static int toft_account_exceeds(void) { return TOFT_LOAD(&toft_account.surplus_since) != 0; }
+
+/* ---- blocks whose idle pages any thread may discard ---- */
+
+static void toft_purgeable_link(toft_purgeable *b) {
+  b->previous = NULL;
+  b->next = toft_purgeables.first;
+  *(b->next != NULL ? &b->next->previous : &toft_purgeables.last) = b;
+  toft_purgeables.first = b;
+}
+
+static void toft_purgeable_unlink(toft_purgeable *b) {
+  *(b->previous != NULL ? &b->previous->next : &toft_purgeables.first) = b->next;
+  *(b->next != NULL ? &b->next->previous : &toft_purgeables.last) = b->previous;
+}
+
+/* Precondition: b->purge is set, and b->busy and b->purging are 0. */
+static void toft_purgeable_add(toft_purgeable *b) {
+  b->window = TOFT_LOAD(&toft_account.window);
+  toft_arm_fork();
+  toft_lock_take(&toft_purgeables.lock);
+  toft_purgeable_link(b);
+  toft_purgeables.count++;
+  TOFT_UNLOCK(&toft_purgeables.lock);
+}
+
+static void toft_purgeable_remove(toft_purgeable *b) {
+  toft_lock_take(&toft_purgeables.lock);
+  toft_purgeable_unlink(b);
+  toft_purgeables.count--;
+  TOFT_UNLOCK(&toft_purgeables.lock);
+}
+
+static TOFT_COLD void toft_purgeable_wait(toft_purgeable *b) {
+  do {
+    TOFT_STORE_RELEASE(&b->busy, 0);
+    while (TOFT_LOAD(&b->purging) != 0) toft_os_yield();
+    TOFT_STORE(&b->busy, 1);
+    TOFT_COMPILER_FENCE();
+  } while (TOFT_LOAD_ACQUIRE(&b->purging) != 0);
+}
+
+/* The owner begins to use the record of idle pages. */
+TOFT_INLINE void toft_purgeable_enter(toft_purgeable *b) {
+  TOFT_STORE(&b->busy, 1);
+  TOFT_COMPILER_FENCE(); /* pairs with toft_os_fence_all */
+  if (TOFT_UNLIKELY(TOFT_LOAD_ACQUIRE(&b->purging) != 0)) toft_purgeable_wait(b);
+  TOFT_STORE(&b->window, TOFT_LOAD(&toft_account.window));
+}
+TOFT_INLINE void toft_purgeable_leave(toft_purgeable *b) { TOFT_STORE_RELEASE(&b->busy, 0); }
+
+/* Excludes the owners of some blocks that no call has used for two windows, or of any, and discards their idle pages.
+ * Returns the bytes. Precondition: the lock is held. */
+static size_t toft_purge_some(size_t bytes, int all, size_t *left) {
+  toft_purgeable *some[TOFT_PURGES], *b;
+  size_t n = 0, done = 0, window = TOFT_LOAD(&toft_account.window);
+  for (; *left > 0 && n < TOFT_PURGES; --*left) { /* the next calls begin with others */
+    b = toft_purgeables.last;
+    toft_purgeable_unlink(b);
+    toft_purgeable_link(b);
+    if (!all && window - TOFT_LOAD(&b->window) < 2) continue;
+    TOFT_STORE(&b->purging, 1);
+    some[n++] = b;
+  }
+  int excluded = n != 0 && toft_os_fence_all();
+  while (n-- > 0) {
+    if (excluded && done < bytes && TOFT_LOAD_ACQUIRE(&some[n]->busy) == 0) done += some[n]->purge(some[n]);
+    TOFT_STORE_RELEASE(&some[n]->purging, 0);
+  }
+  return done;
+}
+
+/* Discards idle pages of recyclers: about `bytes` of those that no call has used for two windows, or of all. */
+static TOFT_COLD void toft_purge(size_t bytes, int all) {
+  size_t done = 0, left = SIZE_MAX;
+  if (!toft_fence_is_asymmetric()) return;
+  while (left > 0 && done < bytes) {
+    if (!TOFT_LOCK_TRY(&toft_purgeables.lock)) return; /* another thread purges */
+    left = toft_min(left, toft_purgeables.count);
+    done += toft_purge_some(bytes - done, all, &left);
+    TOFT_UNLOCK(&toft_purgeables.lock);
+  }
+  if (done != 0) TOFT_STORE(&toft_account.changed, TOFT_LOAD(&toft_account.window));
+  toft_account_add(0, 0 - done);
+}
+
+/* Once in a window: returns what exceeds the allowance. */
+static void toft_account_age(void) {
+  size_t window = TOFT_LOAD(&toft_account.window), aged = TOFT_LOAD(&toft_account.aged), excess, peak;
+  if (aged == window || !TOFT_CAS_RELAXED(&toft_account.aged, &aged, window)) return;
+  if ((excess = toft_account_excess(&peak)) != 0) toft_purge(excess, 0);
+}
+
 /* Whether idle memory may return when more windows have ended. */
 static int toft_account_ages(void) {
   return TOFT_LOAD(&toft_account.window) - TOFT_LOAD(&toft_account.changed) < 4 &&
