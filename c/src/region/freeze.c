@@ -181,6 +181,7 @@ static int toft_freeze_compare(toft_freezing *z) {
   if (!toft_os_commit(b[0].base, all)) return TOFT_ENOMEM;
   z->bits = (uint64_t *)(void *)(b[0].base + z->size);
   toft_unpoison(z->bits, all - z->size);
+  memset(z->bits, 0, all - z->size); /* blocks that were returned may have lain here */
   toft_freeze_compare_words(z, TOFT_FROZEN_START, z->size);
   return toft_freeze_result(z);
 }
