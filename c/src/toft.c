@@ -20,6 +20,7 @@
 #include "core/guarded.c"     /* blocks between inaccessible pages */
 #include "core/instrument.h"  /* what the core calls of debug/ */
 #include "core/portion.c"     /* what an arena holds of a budget's live bytes */
+#include "core/region_source.c" /* sources whose blocks come from a region */
 #include "core/blocks.c"      /* the list of blocks: take, drop, keep; accounting; the one writer of limit */
 #ifndef TOFT_OMIT_METERS
 #include "core/budget.c" /* limits over many objects: a tree of sources */

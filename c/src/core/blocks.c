@@ -9,6 +9,7 @@
 #include "instrument.h"
 #include "policy.c"
 #include "portion.c"
+#include "region_source.c"
 
 static toft_state *toft_state_of(const toft_arena *head) { return (toft_state *)(uintptr_t)head; }
 
@@ -38,7 +39,7 @@ static void toft_sync(toft_state *a) {
 
 /* A state that was overwritten, for instance by letters, may have TOFT_PRISTINE set. */
 static int toft_is_pristine(const toft_state *a) {
-  return (a->state & ~(uint32_t)(TOFT_CACHEABLE | TOFT_IN_BUFFER)) == TOFT_PRISTINE;
+  return (a->state & ~(uint32_t)(TOFT_CACHEABLE | TOFT_IN_BUFFER | TOFT_IN_REGION)) == TOFT_PRISTINE;
 }
 
 static TOFT_COLD void toft_sync_in_slow(toft_state *a) {
@@ -223,8 +224,6 @@ static void toft_block_keep(toft_state *a, toft_block_header *b) {
   a->spares = b;
   a->spare_bytes += b->size;
 }
-
-static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
 
 /* The limit is for several arenas, so what one of them keeps would be refused to the others. */
 static int toft_is_limited(const toft_source *source) {

@@ -175,9 +175,25 @@ static int toft_recycler_init_as(toft_recycler *r, const toft_recycler_options *
   return toft_recycler_take_counted(r) ? TOFT_OK : TOFT_ENOMEM;
 }
 
+/* Whether a recycler on that source is checked. In a region none is: the records would lie elsewhere. */
+static int toft_recycler_is_checked_on(toft_source *source) {
+  return (toft_process_switches() & TOFT_PROCESS_CHECKS) != 0 && toft_region_under(source) == NULL;
+}
+
+static void *toft_refusing_source_take(toft_source *self, size_t size) {
+  (void)self, (void)size;
+  return NULL;
+}
+static toft_source toft_refusing_source = {toft_refusing_source_take, NULL, NULL};
+
 int toft_recycler_init_layout(toft_recycler *r, const toft_recycler_options *options, size_t layout) {
+  toft_recycler_options refused = TOFT_RECYCLER_OPTIONS;
   if (layout != (TOFT_RECYCLER_LAYOUT << 16 | sizeof *r)) return TOFT_EARG;
-  return toft_recycler_init_as(r, options, (toft_process_switches() & TOFT_PROCESS_CHECKS) != 0);
+  toft_source *source = options != NULL && toft_recycler_check(options) == TOFT_OK ? options->source : NULL;
+  if (!toft_region_refuses(source, r)) return toft_recycler_init_as(r, options, toft_recycler_is_checked_on(source));
+  refused.source = &toft_refusing_source; /* so that each allocation fails */
+  (void)toft_recycler_init_as(r, &refused, 0);
+  return TOFT_EARG;
 }
 
 static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {

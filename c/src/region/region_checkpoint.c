@@ -103,7 +103,6 @@ int toft_region_restore(toft_region *r) {
   toft_region_control *c = r->control;
   if (c->saved == NULL) return TOFT_EMARK;
   if (toft_region_is_busy(r)) return TOFT_EBUSY;
-  toft_region_report_leases(r, TOFT_CALLER());
   unsigned char *high = r->high;
   toft_region_run_cleanups(r, c->saved);
   toft_region_bring_back(c, c->saved);
