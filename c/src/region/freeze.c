@@ -112,6 +112,7 @@ static int toft_freeze_build(toft_freezing *z, unsigned i, size_t max, toft_buil
   b->control->freezes = z->finds_sites ? TOFT_REGION_FREEZES_CHECKED : TOFT_REGION_FREEZES;
   b->base = r->base;
   b->root = build(r, argument);
+  toft_unpoison(r->base, (size_t)(r->top - r->base)); /* all of it is compared, what the program closed too */
   return toft_region_is_busy(r) ? TOFT_EBUSY : TOFT_OK;
 }
 
