@@ -131,7 +131,7 @@ typedef struct toft_limited_source {
   toft_source *inner;
   size_t limit, used; /* used is updated atomically */
 } toft_limited_source;
-/* `inner` == NULL is toft_heap(). */
+/* `inner` == NULL is toft_heap(). NULL if it is the source of a region that `limited` does not lie in. */
 TOFT_API toft_source *toft_limited_source_init(toft_limited_source *limited TOFT_LIFETIMEBOUND, toft_source *inner,
                                                size_t limit);
 
@@ -191,7 +191,8 @@ TOFT_INLINE void toft_release(toft_arena *a);
 
 /* Moves everything that `donor` holds into `a`, in constant time: donor's allocations now live as long as allocations
  * made in `a` at this point, and its cleanups run when they end. `donor` must not be used afterwards. Returns
- * TOFT_ENOMEM if a's budget does not allow it, TOFT_EBUSY if a range of either is claimed, TOFT_EARG if `donor` is `a`.
+ * TOFT_ENOMEM if a's budget does not allow it, TOFT_EBUSY if a range of either is claimed, TOFT_EARG if `donor` is `a`,
+ * or if one of them lies in a region and the other not in the same.
  * An arena of another provider is kept until it is to be released; TOFT_ENOSYS if it has another ABI version. */
 TOFT_API int toft_adopt(toft_arena *a, toft_arena *donor);
 

@@ -10,19 +10,20 @@
 #include "platform/request.c"    /* requests by a signal */
 
 /* ---- core: the arena ---- */
-#include "core/arena_state.h"  /* the state of an arena, of a block, of a cleanup */
-#include "core/policy.c"       /* placement policy 1: arithmetic on sizes, no memory */
-#include "core/retention.c"    /* which blocks a reset keeps: a decision from sizes alone */
-#include "core/idle_account.c" /* one allowance for all idle memory of the process */
-#include "core/page_cache.c"   /* the process's cache of mapped pages */
-#include "core/background.c"   /* the thread that returns pages of an idle process */
-#include "core/units.c"        /* small blocks for recyclers */
-#include "core/block_cache.c"  /* the thread's cache, and the heap source on it */
-#include "core/sources.c"      /* pages, reserve-and-commit, limited */
-#include "core/guarded.c"      /* blocks between inaccessible pages */
-#include "core/instrument.h"   /* what the core calls of debug/ */
-#include "core/portion.c"      /* what an arena holds of a budget's live bytes */
-#include "core/blocks.c"       /* the list of blocks: take, drop, keep; accounting; the one writer of limit */
+#include "core/arena_state.h"   /* the state of an arena, of a block, of a cleanup */
+#include "core/policy.c"        /* placement policy 1: arithmetic on sizes, no memory */
+#include "core/retention.c"     /* which blocks a reset keeps: a decision from sizes alone */
+#include "core/idle_account.c"  /* one allowance for all idle memory of the process */
+#include "core/page_cache.c"    /* the process's cache of mapped pages */
+#include "core/background.c"    /* the thread that returns pages of an idle process */
+#include "core/units.c"         /* small blocks for recyclers */
+#include "core/block_cache.c"   /* the thread's cache, and the heap source on it */
+#include "core/region_source.c" /* sources whose blocks come from a region */
+#include "core/sources.c"       /* pages, reserve-and-commit, limited */
+#include "core/guarded.c"       /* blocks between inaccessible pages */
+#include "core/instrument.h"    /* what the core calls of debug/ */
+#include "core/portion.c"       /* what an arena holds of a budget's live bytes */
+#include "core/blocks.c"        /* the list of blocks: take, drop, keep; accounting; the one writer of limit */
 #ifndef TOFT_OMIT_METERS
 #include "core/budget.c" /* limits over many objects: a tree of sources */
 #endif

@@ -286,65 +286,6 @@ static void other_regions_and_calls(void **state) {
   end(r);
 }
 
-#ifndef TOFT_OMIT_THREADS
-/* A lease cache on the region's source: idle and leased arenas, of this thread and of one that ended. */
-static void *lease_and_return(void *leases) {
-  toft_lease l = toft_lease_get((toft_leases *)leases);
-  assert_non_null(l.arena);
-  assert_int_equal(toft_lease_return((toft_leases *)leases, l), TOFT_OK);
-  return NULL;
-}
-
-static size_t leases_found_by_restore(toft_region *r) {
-  count = 0;
-  assert_int_equal(toft_region_restore(r), TOFT_OK);
-  for (size_t i = 0; i < count && i < KEPT; i++) {
-    assert_int_equal(heard[i].kind, TOFT_FOUND_LEASE_INSIDE);
-    assert_ptr_equal(heard[i].address, heard[i].arena);
-    assert_true((const unsigned char *)heard[i].arena > (const unsigned char *)r);
-    assert_non_null(strstr(heard[i].message, "lease in a region: the arena at 0x"));
-    assert_non_null(strstr(heard[i].message, "noticed by restore"));
-  }
-  return count;
-}
-
-static void leases_of_a_region(void **state) {
-  (void)state;
-  for (int checked = 0; checked < 2; checked++) {
-    toft_region *r = checked_region(checked ? TOFT_REGION_CHECKED : 0);
-    toft_options arenas = TOFT_OPTIONS;
-    toft_lease_options o = TOFT_LEASE_OPTIONS;
-    arenas.source = toft_region_source(r);
-    o.arenas = &arenas;
-    toft_leases *leases = toft_leases_create(&o), *elsewhere = toft_leases_create(NULL);
-    assert_true(leases != NULL && elsewhere != NULL);
-    (void)lease_and_return(elsewhere);
-    assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
-    assert_int_equal(leases_found_by_restore(r), 0);
-    toft_lease held[20];
-    for (size_t i = 0; i < 20; i++) {
-      assert_non_null((held[i] = toft_lease_get(leases)).arena);
-      assert_int_equal(toft_region_drop_checkpoint(r), TOFT_OK);
-      assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
-      assert_int_equal(leases_found_by_restore(r), !checked ? 0 : i < 16 ? i + 1 : 16);
-    }
-    for (size_t i = 0; i < 20; i++) assert_int_equal(toft_lease_return(leases, held[i]), TOFT_OK);
-    toft_leases_trim(leases);
-    pthread_t other;
-    assert_int_equal(pthread_create(&other, NULL, lease_and_return, leases), 0);
-    assert_int_equal(pthread_join(other, NULL), 0);
-    assert_int_equal(toft_region_drop_checkpoint(r), TOFT_OK);
-    assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
-    size_t idle = toft_leases_get_stats(leases).idle;
-    assert_int_equal(leases_found_by_restore(r), checked ? idle : 0);
-    assert_int_equal(toft_leases_release(leases), TOFT_OK);
-    assert_int_equal(leases_found_by_restore(r), 0);
-    assert_int_equal(toft_leases_release(elsewhere), TOFT_OK);
-    end(r);
-  }
-}
-#endif
-
 /* The process has more mappings than the first reading has room for. */
 static void many_mappings(void **state) {
   enum { MANY = 3000 };
@@ -371,9 +312,6 @@ int main(void) {
       cmocka_unit_test(random_objects),
       cmocka_unit_test(sixteen_and_a_number),
       cmocka_unit_test(other_regions_and_calls),
-#ifndef TOFT_OMIT_THREADS
-      cmocka_unit_test(leases_of_a_region),
-#endif
       cmocka_unit_test(many_mappings),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

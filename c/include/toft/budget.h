@@ -86,7 +86,7 @@ typedef struct toft_budget_live_stats {
 } toft_budget_live_stats;
 
 /* options == NULL: the defaults. NULL if there is no memory, or the options are invalid: a size, a name above 31 bytes,
- * a source together with a parent. */
+ * a source together with a parent, a region's source. */
 TOFT_API TOFT_NODISCARD toft_budget *toft_budget_create(const toft_budget_options *options);
 /* TOFT_EBUSY, with no effect, while bytes are reserved or the budget has children. NULL is ignored. No other thread may
  * use it. */

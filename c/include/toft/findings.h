@@ -53,8 +53,7 @@ enum {
   TOFT_FOUND_NOT_RELEASED = 11, /* a release had no effect: a range was claimed, or a cleanup was running */
   TOFT_FOUND_OVER_BUDGET = 12,  /* the live bytes of an arena exceed TOFT_BUDGET of the environment: see toft/meter.h */
   TOFT_FOUND_OVERWRITTEN = 13,  /* the state of a hardened arena was overwritten; it refuses every call from now on */
-  TOFT_FOUND_OUTSIDE = 14,      /* a word in a checked region points to memory that a restore does not bring back */
-  TOFT_FOUND_LEASE_INSIDE = 15  /* a checked region is restored, and a lease cache keeps an arena in it */
+  TOFT_FOUND_OUTSIDE = 14       /* a word in a checked region points to memory that a restore does not bring back */
 };
 
 /* A call of the program, as far as it is known. */

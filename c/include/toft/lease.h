@@ -60,7 +60,8 @@ typedef struct toft_lease_options {
 #define TOFT_LEASE_OPTIONS { sizeof(toft_lease_options), NULL, 128, 262144, 16777216 }
 /* clang-format on */
 
-/* Creates a cache; `options` == NULL: the defaults. NULL if there is no memory or the options are invalid. */
+/* Creates a cache; `options` == NULL: the defaults. NULL if there is no memory or the options are invalid: a buffer, a
+ * region's source. */
 TOFT_API TOFT_NODISCARD toft_leases *toft_leases_create(const toft_lease_options *options);
 /* Releases a cache, which no other thread may be using. Returns TOFT_EBUSY, and changes nothing, if an arena is leased,
  * or if the source or a cleanup calls it during a get or return. TOFT_EARG for the process's own cache (NULL). */

@@ -31,8 +31,9 @@ typedef struct toft_malloc { /* opaque, with room for later versions */
   uint64_t opaque[128];
 } toft_malloc;
 
-/* Initialises m. source == NULL: toft_heap(). Takes no memory. The structure must not move until its last call. */
-TOFT_INLINE void toft_malloc_init(toft_malloc *m, struct toft_source *source);
+/* Initialises m. source == NULL: toft_heap(). Takes no memory. The structure must not move until its last call.
+ * TOFT_EARG, and every allocation fails: the source is that of a region in which m does not lie, see toft/region.h. */
+TOFT_INLINE int toft_malloc_init(toft_malloc *m, struct toft_source *source);
 /* Returns all memory to the source, including objects that were not freed. m is then as after init. */
 TOFT_API void toft_malloc_release(toft_malloc *m);
 /* Returns memory without live objects to the source, until about `keep` bytes of it are left. */
@@ -64,10 +65,10 @@ TOFT_API TOFT_SIZED(2) void *toft_malloc_current_realloc(void *p, size_t size);
 TOFT_API void toft_malloc_current_free(void *p);
 
 /* The size of the caller's toft_malloc is compared with that of the library's. */
-TOFT_API void toft_malloc_init_size(toft_malloc *m, struct toft_source *source, size_t size);
+TOFT_API int toft_malloc_init_size(toft_malloc *m, struct toft_source *source, size_t size);
 
-TOFT_INLINE void toft_malloc_init(toft_malloc *m, struct toft_source *source) {
-  toft_malloc_init_size(m, source, sizeof *m);
+TOFT_INLINE int toft_malloc_init(toft_malloc *m, struct toft_source *source) {
+  return toft_malloc_init_size(m, source, sizeof *m);
 }
 
 #ifdef __cplusplus

@@ -100,8 +100,8 @@ typedef struct toft_pool {
 } toft_pool;
 
 /* Initialises an empty pool. TOFT_ENOMEM: no memory for `slots`, no address space for max_slots, or sizes that
- * overflow. TOFT_EARG: options that are out of range or contradict each other, or a buffer that is too small. After a
- * failure the pool is closed, as after a release. */
+ * overflow. TOFT_EARG: options that are out of range or contradict each other, a buffer that is too small, or the
+ * source of a region that the structure does not lie in. After a failure the pool is closed, as after a release. */
 TOFT_API int toft_pool_init(toft_pool *pool, const toft_pool_options *options);
 
 /* Frees all memory. The pool is then closed: no handle is live, insert returns NULL, and it may be released again. */

@@ -91,8 +91,9 @@ typedef struct toft_recycler toft_recycler;
 TOFT_API int toft_recycler_check(const toft_recycler_options *options);
 
 /* Initialises a recycler. Takes no memory unless options->count is set. options == NULL: the defaults. TOFT_EARG, also
- * if the program was compiled for another layout of toft_recycler than the library; TOFT_ENOMEM. The structure must not
- * move until its last call. */
+ * if the program was compiled for another layout of toft_recycler than the library, or with the source of a region that
+ * the structure does not lie in; then every allocation fails. TOFT_ENOMEM. The structure must not move until its last
+ * call. */
 TOFT_INLINE int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
 /* Returns all memory to the source, including objects that were not freed. r is then as after init, except that the
  * memory of options->count is taken when it is needed. */

@@ -20,20 +20,37 @@
  * ADDRESSES stay: a region does not move. Its range is reserved when it is created; pages that were never written
  * take no memory.
  *
- * FREES. A block that an arena or recycler returns serves the region again. Memory goes back to the system at
- * toft_region_trim and toft_region_release.
+ * FREES. A block that an arena or recycler returns serves the region again: the lowest free address that suffices, so
+ * that the same calls find the same addresses. Memory goes back to the system at toft_region_trim and
+ * toft_region_release.
  *
- * CHECKS. Arenas and recyclers of a region are not checked, metered or hardened: the records of these lie elsewhere. A
- * checked region reports at each checkpoint the words in live allocations that are addresses of writable memory
- * outside of it, which a restore does not bring back: TOFT_FOUND_OUTSIDE of toft/findings.h, 16 of them, and then their
- * number. Blocks that the program takes from toft_region_source are not read. A number that equals an address, and an
- * old one in bytes that the program has not written yet, are reported too. Each of its restores reports the arenas of
- * lease caches whose source is the region's, at most 16: TOFT_FOUND_LEASE_INSIDE. The cache, and a thread that has the
- * lease, do not learn of the restore. A region is checked by TOFT_REGION_CHECKED, or by TOFT_CHECKED=1 in the
- * environment on Linux.
+ * THE SOURCE (toft_region_source) serves objects of other headers, directly or through limited sources that lie in the
+ * region. What is made on it lies in the region and is restored whole, or its creation fails:
+ *   arenas (toft_create_with)         as of toft_region_arena. NULL with a buffer, or if it is to be checked or
+ *                                     hardened; toft_create_in: NULL
+ *   shared arenas, with local ones    the head lies in the region
+ *   synchronized recyclers            the head lies in the region
+ *   pools, recyclers, toft_malloc,    TOFT_EARG, of toft_limited_source_init NULL, unless the structure lies in the
+ *   limited sources                   region
+ *   leases, frames, budgets           NULL: threads and the process refer to them
+ * They end with the region, as all that it holds. toft_adopt is TOFT_EARG if one arena is in a region and the other not
+ * in the same. A source of the program's own that calls the region's is not recognised: nothing on it may be used after
+ * a restore. In a region of toft_freeze only arenas can be made on the source.
  *
- * THREADS. A region, and all that was made in it, is used by one thread at a time. After fork parent and child have
- * a copy each, and both may restore theirs. If the caller's memory is shared (MAP_SHARED, of a file too), they have one
+ * COST. Creation and release of an arena or a block take constant time and time logarithmic in the region's size. A
+ * checkpoint and a restore take a step for each arena, beside the copy. Of an arena's 4 KiB, 3.5 are for objects.
+ *
+ * CHECKS. Arenas and recyclers of a region are not checked, metered or hardened, also if the environment switches it
+ * on: the records of these lie elsewhere. Calls that switch it on return TOFT_ENOSYS. A checked region reports at each
+ * checkpoint the words in live allocations that are addresses of writable memory outside of it, which a restore does
+ * not bring back: TOFT_FOUND_OUTSIDE of toft/findings.h, 16 of them, and then their number. Only its arenas, and
+ * recyclers that it made, are read. A number that equals an address, and an old one in bytes that the program has not
+ * written yet, are reported too. A region is checked by TOFT_REGION_CHECKED, or by TOFT_CHECKED=1 in the environment on
+ * Linux. Under AddressSanitizer and Valgrind a restore closes the bytes that were inaccessible at the checkpoint.
+ *
+ * THREADS. A region, and all that was made in it, is used by one thread at a time; several may use one of its shared
+ * arenas or synchronized recyclers at once, while nothing else of it is used. After fork parent and child have a copy
+ * each, and both may restore theirs. If the caller's memory is shared (MAP_SHARED, of a file too), they have one
  * region, which they use in turns: both may restore the checkpoints from before the fork, a later one belongs to the
  * process that made it, and one of them releases the region. A process that was not forked from the creator cannot use
  * it.
@@ -72,7 +89,7 @@ typedef struct toft_region_options {
 /* Bytes, but for the count. */
 typedef struct toft_region_stats {
   uint64_t limit;       /* of the range */
-  uint64_t used;        /* in blocks that arenas and recyclers hold, and the region's own header */
+  uint64_t used;        /* in blocks that are in use, the region's own header, and its map once more than 16 MiB were */
   uint64_t high_water;  /* from the start of the range to the end of the last block, at most so far */
   uint64_t saved;       /* held outside of the range by checkpoints */
   uint64_t checkpoints; /* their number */
@@ -94,8 +111,7 @@ TOFT_API TOFT_NODISCARD toft_arena *toft_region_arena(toft_region *r);
  * release frees their objects. */
 TOFT_API TOFT_NODISCARD toft_recycler *toft_region_recycler(toft_region *r);
 TOFT_API TOFT_NODISCARD toft_malloc *toft_region_malloc(toft_region *r);
-/* Returns the source of the region's blocks, for pools and shared arenas. The structures that use it must lie in the
- * region too, to be restored. Its take returns NULL when the range is full. */
+/* Returns the source of the region's blocks: see above, THE SOURCE. Its take returns NULL when the range is full. */
 TOFT_API struct toft_source *toft_region_source(toft_region *r);
 
 /* Set and return a pointer to the content, NULL at first; it is a part of the content. */

@@ -38,7 +38,8 @@ struct toft_source; /* toft.h */
 typedef struct toft_shared toft_shared;
 
 /* Creates an empty shared arena with blocks from `source`; NULL: toft_heap(). The source is called by one thread at a
- * time; a toft_limited_source sets a limit. Returns NULL if there is no memory. */
+ * time; a toft_limited_source sets a limit. Returns NULL if there is no memory. On a region's source it lies in the
+ * region, and is restored with it. */
 TOFT_API TOFT_NODISCARD toft_shared *toft_shared_create(struct toft_source *source);
 /* EXCLUSIVE. Releases the local arenas, runs their cleanups, and returns all memory. Returns TOFT_EBUSY, and changes
  * nothing, if a local arena is claimed or one of its cleanups runs. NULL is ignored. */

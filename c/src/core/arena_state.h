@@ -47,6 +47,7 @@ enum {
   TOFT_KEEPS_BLOCKS = 4096,  /* the source refused, and has granted nothing in a later round: P10 merges no blocks */
   TOFT_RANGE_GROWS = 8192,   /* the claimed range goes on: the current block holds it, even if nothing is live */
   TOFT_COUNTS_LIVE = 16384,  /* a budget counts its live bytes; `portion` is not NULL */
+  TOFT_IN_REGION = 32768,    /* in the list of a region, by which it is restored: see region_source.c */
   TOFT_CLEARS = 65536,       /* freed bytes become zero: the arena's region is frozen */
   TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */
 };

@@ -39,7 +39,7 @@ static void toft_sync(toft_state *a) {
 
 /* A state that was overwritten, for instance by letters, may have TOFT_PRISTINE set. */
 static int toft_is_pristine(const toft_state *a) {
-  return (a->state & ~(uint32_t)(TOFT_CACHEABLE | TOFT_IN_BUFFER)) == TOFT_PRISTINE;
+  return (a->state & ~(uint32_t)(TOFT_CACHEABLE | TOFT_IN_BUFFER | TOFT_IN_REGION)) == TOFT_PRISTINE;
 }
 
 static TOFT_COLD void toft_sync_in_slow(toft_state *a) {

@@ -331,6 +331,7 @@ toft_budget *toft_budget_create(const toft_budget_options *options) {
   }
   size_t length = o.name != NULL ? strlen(o.name) : 0;
   if (length >= sizeof((toft_budget *)0)->name || (o.parent != NULL && o.source != NULL)) return NULL;
+  if (toft_region_under(o.source) != NULL) return NULL; /* its counts and the process's list of budgets lie elsewhere */
   toft_budget *b = (toft_budget *)toft_os_heap_take(toft_round(sizeof *b, 64), 64);
   if (b == NULL) return NULL;
   memset(b, 0, sizeof *b);

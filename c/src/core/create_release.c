@@ -13,6 +13,7 @@
 #include "instrument.h"
 #include "ops.c"
 #include "policy.c"
+#include "region_source.c"
 
 /* Initialises the first part of the state; toft_complete_state does the second. */
 static toft_state *toft_init(void *at, unsigned char *start, unsigned char *end, size_t size, toft_source *source,
@@ -87,6 +88,15 @@ TOFT_INLINE toft_state *toft_finish_create(toft_state *a) {
   return TOFT_LIKELY(switches == 0) || a == NULL ? a : toft_create_switched(a, switches);
 }
 
+/* An arena on another source than the heap's. One in a region has no instruments, whose records would lie elsewhere. */
+static toft_state *toft_create_on(toft_source *source) {
+  toft_source *region = toft_region_under(source);
+  if (region == NULL) return toft_finish_create(toft_create_from(source, 0));
+  toft_state *a = toft_create_from(source, TOFT_IN_REGION);
+  if (a != NULL) toft_regions->enlist(region, a);
+  return a;
+}
+
 static TOFT_COLD toft_state *toft_create_slow(void) {
   return toft_finish_create(toft_create_from(&toft_heap_source, TOFT_CACHEABLE));
 }
@@ -100,7 +110,7 @@ toft_arena *toft_create(void) {
 toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow) {
   unsigned char *base = (unsigned char *)buffer;
   size_t pad = (size_t)(0 - (uintptr_t)base) & 63;
-  if (base == NULL || size < pad + TOFT_INITIAL_START) return NULL;
+  if (base == NULL || size < pad + TOFT_INITIAL_START || toft_region_under(overflow) != NULL) return NULL;
   unsigned char *at = base + pad, *start = at + TOFT_INITIAL_START;
   unsigned char *end = start + ((size - pad - TOFT_INITIAL_START) & ~(size_t)7);
   toft_state *a = toft_finish_create(toft_init(at, start, end, (size_t)(end - at), overflow, TOFT_IN_BUFFER));
@@ -114,6 +124,7 @@ toft_arena *toft_create_with(const toft_options *given) {
   memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's structure is shorter */
   if ((o.flags & ~(uint32_t)(TOFT_CHECKED | TOFT_HARDENED)) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
   toft_source *source = o.source != NULL || o.buffer != NULL ? o.source : &toft_heap_source;
+  if (o.flags != 0 && toft_region_under(source) != NULL) return NULL;
   if (o.flags & TOFT_HARDENED) source = toft_hardened_source(source);
   if (o.buffer == NULL) source = toft_source_for_arena(source);
   toft_arena *head = NULL;
@@ -122,7 +133,7 @@ toft_arena *toft_create_with(const toft_options *given) {
   } else if (source == &toft_heap_source) {
     head = toft_create();
   } else {
-    toft_state *made = toft_finish_create(toft_create_from(source, 0));
+    toft_state *made = toft_create_on(source);
     if (made != NULL) head = &made->head;
   }
   if (head == NULL) return NULL;
@@ -155,6 +166,7 @@ toft_arena *toft_create_with(const toft_options *given) {
 static void toft_put_initial(toft_state *a) {
   toft_source *source = a->source;
   size_t size = a->initial_size;
+  toft_region_unlist(a);
   toft_skip_epochs(a->head.epoch);
   if (!(a->state & TOFT_PRISTINE) && a->checks != NULL && toft_quarantine_initial(a, size)) return;
   if (a->state & TOFT_IN_BUFFER) return;
@@ -264,8 +276,13 @@ static int toft_adopt_foreign(toft_arena *head, toft_arena *donor) {
   return TOFT_OK;
 }
 
+static toft_source *toft_region_of_head(toft_arena *head) {
+  return toft_is_own(head) ? toft_region_of(toft_state_of(head)) : NULL;
+}
+
+/* A restore would part an arena in a region from one that lies elsewhere. */
 int toft_adopt(toft_arena *head, toft_arena *donor) {
-  if (head == donor || donor == NULL) return TOFT_EARG;
+  if (head == donor || donor == NULL || toft_region_of_head(head) != toft_region_of_head(donor)) return TOFT_EARG;
   if (!toft_is_own(head) || !toft_is_own(donor)) return toft_adopt_foreign(head, donor);
   toft_state *a = toft_state_of(head), *d = toft_state_of(donor);
   uintptr_t caller = TOFT_CALLER();

@@ -379,6 +379,7 @@ static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const ch
   int code = TOFT_OK,
       inside = !(a->state & TOFT_PRISTINE) && a->checks != NULL; /* checks may be switched on in this call */
   if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
+  if (what != TOFT_SET_BUDGET && (a->state & TOFT_IN_REGION)) return TOFT_ENOSYS; /* the records lie elsewhere */
   if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
   if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
   if (what == TOFT_SET_TAG) refusing = TOFT_BUSY;

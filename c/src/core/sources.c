@@ -10,6 +10,7 @@
 #include "arena_state.h"
 #include "block_cache.c"
 #include "policy.c"
+#include "region_source.c"
 
 /* ---- pages ---- */
 
@@ -165,6 +166,7 @@ static int toft_limited_source_extend(toft_source *self, void *block, size_t siz
 
 toft_source *toft_limited_source_init(toft_limited_source *b, toft_source *inner, size_t limit) {
   if (inner == NULL) inner = &toft_heap_source;
+  if (toft_region_refuses(inner, b)) return NULL;
   memset(b, 0, sizeof *b);
   b->source.take = toft_limited_source_take;
   b->source.put = toft_limited_source_put;

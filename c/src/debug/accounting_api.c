@@ -14,12 +14,12 @@ static void toft_end_call(toft_state *a) {
   toft_debug_end_call(a);
 }
 
-/* Begins a change of settings. NULL with *code set: another provider, refused, or no memory; otherwise
+/* Begins a change of settings. NULL with *code set: another provider, in a region, refused, or no memory; otherwise
  * toft_end_setting must follow. */
 static toft_state *toft_begin_setting(toft_arena *head, const char *op, uintptr_t caller, int *code) {
   toft_state *a = toft_state_of(head);
   *code = TOFT_ENOSYS;
-  if (!toft_is_own(head)) return NULL;
+  if (!toft_is_own(head) || (a->state & TOFT_IN_REGION)) return NULL;
   *code = TOFT_EBUSY;
   if (!toft_debug_begin_call(a, op, caller)) return NULL;
   toft_sync_in(a);

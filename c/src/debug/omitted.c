@@ -247,10 +247,6 @@ static int toft_is_leased(const toft_arena *a) {
   (void)a;
   return 0;
 }
-static size_t toft_leases_within(uintptr_t from, uintptr_t to, toft_arena **found, size_t room) {
-  (void)from, (void)to, (void)found, (void)room;
-  return 0;
-}
 #endif
 
 #endif

@@ -287,12 +287,6 @@ static void toft_put_outside(toft_text_writer *t, const toft_report *f) {
   toft_put_text(t, ", which a restore does not bring back");
 }
 
-static void toft_put_lease_inside(toft_text_writer *t, const toft_report *f) {
-  toft_put_text(t, "lease in a region");
-  toft_put_arena(t, f);
-  toft_put_text(t, " is one of a lease cache, which a restore does not bring back");
-}
-
 static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
   switch (f->kind) {
     case TOFT_FOUND_OVERRUN: toft_put_written(t, "overrun", f); break;
@@ -355,8 +349,7 @@ static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_
       toft_put_address(t, f);
       toft_put_text(t, " is wrong; the arena refuses every call");
       break;
-    case TOFT_FOUND_OUTSIDE: toft_put_outside(t, f); break;
-    default: toft_put_lease_inside(t, f); break; /* TOFT_FOUND_LEASE_INSIDE */
+    default: toft_put_outside(t, f); break; /* TOFT_FOUND_OUTSIDE */
   }
 }
 
@@ -433,8 +426,7 @@ static const char *const toft_kind_names[] = {"",
                                               "refused-release",
                                               "budget",
                                               "overwritten-arena",
-                                              "outside",
-                                              "lease-inside"};
+                                              "outside"};
 
 static void toft_json_site_call(toft_json *j, uintptr_t site) {
   char name[TOFT_SITE_TEXT_MAX];

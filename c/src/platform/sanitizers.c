@@ -14,6 +14,7 @@ extern "C" {
 #endif
 extern void toft_asan_poison(const volatile void *p, size_t n) TOFT_TOOL("__asan_poison_memory_region");
 extern void toft_asan_unpoison(const volatile void *p, size_t n) TOFT_TOOL("__asan_unpoison_memory_region");
+extern void *toft_asan_find_poison(void *p, size_t n) TOFT_TOOL("__asan_region_is_poisoned");
 extern void toft_msan_unpoison(const volatile void *p, size_t n) TOFT_TOOL("__msan_unpoison");
 extern void toft_msan_poison(const volatile void *p, size_t n) TOFT_TOOL("__msan_poison");
 extern void toft_tsan_acquire(void *p) TOFT_TOOL("__tsan_acquire");
@@ -24,10 +25,12 @@ extern void toft_lsan_unregister(const void *p, size_t n) TOFT_TOOL("__lsan_unre
 }
 #endif
 #define TOFT_CALL_TOOL(tool, p, n) ((tool) != NULL ? tool((p), (n)) : (void)0)
+#define TOFT_ASAN_ACCESS(p, n) (toft_asan_find_poison == NULL || toft_asan_find_poison((p), (n)) == NULL)
 #define TOFT_HAS_SANITIZER() (toft_asan_poison != NULL || toft_msan_poison != NULL)
 #define TOFT_HAS_TSAN() (toft_tsan_acquire != NULL) /* which ends a process that maps at an address of its shadow */
 #else
 #define TOFT_CALL_TOOL(tool, p, n) ((void)(p), (void)(n))
+#define TOFT_ASAN_ACCESS(p, n) ((void)(p), (void)(n), 1)
 #define TOFT_HAS_SANITIZER() 0
 #define TOFT_HAS_TSAN() 0
 #endif
@@ -38,9 +41,11 @@ extern void toft_lsan_unregister(const void *p, size_t n) TOFT_TOOL("__lsan_unre
 #define TOFT_VALGRIND(request, p, n) ((void)(__extension__ VALGRIND_MAKE_MEM_##request((p), (n))))
 /* Only memcheck answers this request. */
 #define TOFT_HAS_MEMCHECK(p, n) ((__extension__ VALGRIND_MAKE_MEM_DEFINED((p), (n))) != 0)
+#define TOFT_VALGRIND_ACCESS(p, n, bits) ((__extension__ VALGRIND_GET_VBITS((p), (bits), (n))) != 3)
 #endif
 #endif
 #ifndef TOFT_VALGRIND
+#define TOFT_VALGRIND_ACCESS(p, n, bits) ((void)(p), (void)(n), (void)(bits), 1)
 #define TOFT_VALGRIND(request, p, n) ((void)0)
 #define TOFT_HAS_MEMCHECK(p, n) ((void)(p), (void)(n), 0)
 #endif
@@ -90,6 +95,36 @@ static void toft_scan_end(const void *p, size_t n) {
 static void toft_mark_defined(const void *p, size_t n) {
   TOFT_CALL_TOOL(toft_msan_unpoison, p, n);
   (void)p, (void)n;
+}
+
+/* ---- a map of what is accessible: a byte for 8 bytes, with a bit for each that is not ---- */
+
+#define TOFT_ACCESS_STEP 512
+
+static int toft_is_accessible(unsigned char *p, size_t n) {
+  unsigned char bits[TOFT_ACCESS_STEP];
+  return TOFT_VALGRIND_ACCESS(p, n, bits) && TOFT_ASAN_ACCESS(p, n);
+}
+
+/* Precondition: n is a multiple of TOFT_ACCESS_STEP, and the map is zero. */
+static void toft_access_save(unsigned char *p, size_t n, unsigned char *map) {
+  for (size_t at = 0; at < n; at += TOFT_ACCESS_STEP) {
+    if (toft_is_accessible(p + at, TOFT_ACCESS_STEP)) continue;
+    for (size_t i = at; i < at + TOFT_ACCESS_STEP; i++)
+      if (!toft_is_accessible(p + i, 1)) map[i / 8] |= (unsigned char)(1u << i % 8);
+  }
+}
+
+/* Calls `set` for what the map has as not accessible. */
+static void toft_access_set(const unsigned char *p, size_t n, const unsigned char *map,
+                            void (*set)(const void *p, size_t n)) {
+  for (size_t i = 0, end; i < n; i = end) {
+    for (end = i + 1; map[i / 8] >> i % 8 & 1 && end % 8 != 0 && map[i / 8] >> end % 8 & 1;) end++;
+    if (map[i / 8] == 0)
+      end = i + 8;
+    else if (map[i / 8] >> i % 8 & 1)
+      set(p + i, end - i);
+  }
 }
 
 #endif

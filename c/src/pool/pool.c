@@ -302,7 +302,7 @@ int toft_pool_init(toft_pool *p, const toft_pool_options *given) {
   int code = toft_pool_close(p, TOFT_EARG);
   if (given == NULL || given->size < 2 * sizeof(size_t)) return code;
   memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's structure is shorter */
-  if (toft_pool_check(&o) != TOFT_OK) return code;
+  if (toft_pool_check(&o) != TOFT_OK || toft_region_refuses(o.source, p)) return code;
   size_t size = toft_max(o.slot_size, 1), align = o.align;
   if (align == 0) align = toft_min(16, size & (0 - size));
   if (size > TOFT_MAX_REQUEST / 2) return TOFT_ENOMEM;

@@ -159,6 +159,12 @@ int toft_recycler_check(const toft_recycler_options *options) {
   return o.shards > TOFT_SHARDS_MAX || (o.count != 0 && o.shards > 1) ? TOFT_EARG : TOFT_OK;
 }
 
+/* Whether what a recycler keeps would be refused to others, as on a budget; or a restore would bring back what it keeps,
+ * so that the account of the process must not count it. */
+static uint8_t toft_recycler_shares(toft_source *source) {
+  return toft_is_limited(source) || toft_region_under(source) != NULL;
+}
+
 static int toft_recycler_init_as(toft_recycler *r, const toft_recycler_options *options, int checked) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   int code = options == NULL ? TOFT_OK : toft_recycler_check(options);
@@ -168,7 +174,7 @@ static int toft_recycler_init_as(toft_recycler *r, const toft_recycler_options *
   r->block_size = o.block_size;
   r->shard = 0;
   r->clears = 0;
-  r->shares_limit = (uint8_t)toft_is_limited(r->source);
+  r->shares_limit = toft_recycler_shares(r->source);
   r->on_heap = toft_limits_innermost(r->source) == &toft_heap_source;
   r->is_aligned = 0;
   r->peak = 0;
@@ -179,9 +185,25 @@ static int toft_recycler_init_as(toft_recycler *r, const toft_recycler_options *
   return toft_recycler_take_counted(r) ? TOFT_OK : TOFT_ENOMEM;
 }
 
+/* Whether a recycler on that source is checked. In a region none is: the records would lie elsewhere. */
+static int toft_recycler_is_checked_on(toft_source *source) {
+  return (toft_process_switches() & TOFT_PROCESS_CHECKS) != 0 && toft_region_under(source) == NULL;
+}
+
+static void *toft_refusing_source_take(toft_source *self, size_t size) {
+  (void)self, (void)size;
+  return NULL;
+}
+static toft_source toft_refusing_source = {toft_refusing_source_take, NULL, NULL};
+
 int toft_recycler_init_layout(toft_recycler *r, const toft_recycler_options *options, size_t layout) {
+  toft_recycler_options refused = TOFT_RECYCLER_OPTIONS;
   if (layout != (TOFT_RECYCLER_LAYOUT << 16 | sizeof *r)) return TOFT_EARG;
-  return toft_recycler_init_as(r, options, (toft_process_switches() & TOFT_PROCESS_CHECKS) != 0);
+  toft_source *source = options != NULL && toft_recycler_check(options) == TOFT_OK ? options->source : NULL;
+  if (!toft_region_refuses(source, r)) return toft_recycler_init_as(r, options, toft_recycler_is_checked_on(source));
+  refused.source = &toft_refusing_source; /* so that each allocation fails */
+  (void)toft_recycler_init_as(r, &refused, 0);
+  return TOFT_EARG;
 }
 
 static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {

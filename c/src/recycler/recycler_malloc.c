@@ -19,11 +19,11 @@ TOFT_PER_THREAD toft_malloc *toft_current_malloc_heap;
 
 static toft_recycler *toft_malloc_recycler(void *m) { return (toft_recycler *)m; }
 
-void toft_malloc_init_size(toft_malloc *m, toft_source *source, size_t size) {
+int toft_malloc_init_size(toft_malloc *m, toft_source *source, size_t size) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
-  if (size < sizeof(toft_recycler)) return;
+  if (size < sizeof(toft_recycler)) return TOFT_EARG;
   o.source = source;
-  (void)toft_recycler_init(toft_malloc_recycler(m), &o); /* cannot fail without a count */
+  return toft_recycler_init(toft_malloc_recycler(m), &o);
 }
 
 void toft_malloc_release(toft_malloc *m) { toft_recycler_release_at(toft_malloc_recycler(m), TOFT_CALLER()); }

@@ -63,9 +63,9 @@ static void toft_sync_unlock(toft_recycler_shard *s) { TOFT_UNLOCK(&s->lock); }
 static int toft_sync_initialise(toft_sync_recycler *r, toft_recycler_shard *s) {
   toft_recycler_options o = r->options;
   o.source = r->inner != &toft_heap_source ? &s->source : NULL; /* the heap source is thread-safe */
-  int code = toft_recycler_init(&s->recycler, &o);
+  int code = toft_recycler_init_as(&s->recycler, &o, toft_recycler_is_checked_on(r->inner));
   s->recycler.shard = (uint8_t)(s - r->shards);
-  s->recycler.shares_limit = (uint8_t)toft_is_limited(r->inner);
+  s->recycler.shares_limit = toft_recycler_shares(r->inner);
   s->initialised = code == TOFT_OK;
   return code;
 }
@@ -131,8 +131,9 @@ toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *optio
   if (options != NULL && toft_recycler_check(options) != TOFT_OK) return NULL;
   if (options != NULL) memcpy(&o, options, options->size);
   if (o.shards == 0) o.shards = o.count != 0 ? 1 : TOFT_SHARDS_DEFAULT;
-  if (toft_process_switches() & TOFT_PROCESS_CHECKS) o.shards = 1; /* records do not store the shard */
   inner = o.source != NULL ? o.source : &toft_heap_source;
+  if (toft_region_refuses(inner, NULL)) return NULL;
+  if (toft_recycler_is_checked_on(inner)) o.shards = 1; /* records do not store the shard */
   bytes = toft_round(sizeof *r + (o.shards - 1) * sizeof(toft_recycler_shard), 4096);
   r = (toft_sync_recycler *)inner->take(inner, bytes);
   if (r == NULL && toft_budget_ask(inner, bytes)) r = (toft_sync_recycler *)inner->take(inner, bytes);

@@ -112,6 +112,7 @@ static int toft_freeze_build(toft_freezing *z, unsigned i, size_t max, toft_buil
   b->control->freezes = z->finds_sites ? TOFT_REGION_FREEZES_CHECKED : TOFT_REGION_FREEZES;
   b->base = r->base;
   b->root = build(r, argument);
+  toft_unpoison(r->base, (size_t)(r->top - r->base)); /* all of it is compared, what the program closed too */
   return toft_region_is_busy(r) ? TOFT_EBUSY : TOFT_OK;
 }
 
@@ -181,7 +182,7 @@ static int toft_freeze_compare(toft_freezing *z) {
   if (!toft_os_commit(b[0].base, all)) return TOFT_ENOMEM;
   z->bits = (uint64_t *)(void *)(b[0].base + z->size);
   toft_unpoison(z->bits, all - z->size);
-  memset(z->bits, 0, all - z->size); /* the region may have been larger */
+  memset(z->bits, 0, all - z->size); /* blocks that were returned may have lain here */
   toft_freeze_compare_words(z, TOFT_FROZEN_START, z->size);
   return toft_freeze_result(z);
 }

@@ -92,10 +92,9 @@ static size_t toft_region_scrub(toft_region *r) {
     older = block->older;
     toft_scrub_recycler(block);
   }
-  for (toft_free_block *b = r->free, *next; b != NULL; b = next) {
-    next = b->next;
-    toft_clear((unsigned char *)b, (unsigned char *)b + b->size);
-  }
+  for (unsigned char *p = base; p < top; p += TOFT_BLOCK_MIN)
+    if (toft_map_is_free(&r->map, toft_region_unit(r, p))) toft_clear(p, p + TOFT_BLOCK_MIN);
+  if (toft_region_map_units(r->map.words) != 0) memset(r->map.free, 0, TOFT_MAP_BYTES(r->map.words));
   toft_clear(r->omitted, r->omitted_end);
   toft_clear(base, base + TOFT_REGION_HEADER);
   return toft_round((size_t)(top - base), 8);

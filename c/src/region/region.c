@@ -5,30 +5,19 @@
 
 #include "../core/create_release.c"
 #include "../core/policy.c"
+#include "../core/region_source.c"
+#include "../platform/atomic.c"
 #include "../platform/held.c"
 #include "../platform/memory_file.c"
 #include "../platform/os.c"
 #include "../platform/sanitizers.c"
 #include "../recycler/recycler.c"
+#include "region_map.c"
 #include "toft/region.h"
 
 #define TOFT_REGION_MIN (64 * TOFT_KIB)
+#define TOFT_REGION_MAP_WORDS ((size_t)64) /* of the map in the header: 16 MiB */
 #define TOFT_REGION_STEP ((size_t)1 << 20) /* bytes committed at a time */
-
-/* A free block, in its first bytes. */
-typedef struct toft_free_block {
-  struct toft_free_block *next; /* at a higher address, not adjacent */
-  size_t size;
-} toft_free_block;
-
-/* A region's entry for an arena, in the bytes of the arena's initial block that its state leaves free. */
-typedef struct toft_region_arena_link {
-  struct toft_region_arena_link *older;
-  uint64_t number; /* of the arenas of the region, from 1 on */
-} toft_region_arena_link;
-
-#define TOFT_REGION_LINK (TOFT_INITIAL_START - sizeof(toft_region_arena_link))
-TOFT_STATIC_ASSERT(region_link, sizeof(toft_state) <= TOFT_REGION_LINK);
 
 /* A recycler or toft_malloc, in a block of its own, and the region's entry for it. */
 typedef struct toft_region_recycler_block {
@@ -62,13 +51,14 @@ struct toft_region {
   toft_region_control *control;
   unsigned char *base, *top; /* blocks lie below top */
   unsigned char *high;       /* the highest top so far */
-  toft_free_block *free;     /* by address */
+  toft_map map;              /* of free memory */
   size_t used;               /* bytes of blocks, and of this header */
   toft_region_arena_link *arenas;
   toft_region_recycler_block *recyclers;
   uint64_t arena_count;
   unsigned char *omitted, *omitted_end; /* by toft_freeze_omit */
   void *root;
+  uint64_t first_map[TOFT_MAP_BYTES(TOFT_REGION_MAP_WORDS) / 8]; /* while that suffices, else it is unused */
 };
 
 #define TOFT_REGION_HEADER ((size_t)TOFT_BLOCK_MIN)
@@ -83,13 +73,6 @@ static int toft_region_is_adopted(const toft_state *a) {
   return !(a->state & TOFT_PRISTINE) && a->adopted.user.fn == toft_release_adopted;
 }
 
-/* ---- the source ---- */
-
-/* Blocks of recyclers are divided into units, which are aligned. */
-static size_t toft_region_align(size_t size) {
-  return size % TOFT_RECYCLER_UNIT == 0 ? TOFT_RECYCLER_UNIT : TOFT_BLOCK_MIN;
-}
-
 static int toft_region_commit(toft_region_control *c, size_t to) {
   size_t more;
   if (to <= c->committed) return 1;
@@ -100,41 +83,59 @@ static int toft_region_commit(toft_region_control *c, size_t to) {
   return 1;
 }
 
-static void toft_region_put(toft_source *self, void *block, size_t size);
+/* ---- units of the map ---- The map begins below the region, at a multiple of what blocks are aligned to. */
+
+static size_t toft_region_unit(const toft_region *r, const unsigned char *p) {
+  return ((uintptr_t)p - ((uintptr_t)r->base & ~(uintptr_t)(TOFT_RECYCLER_UNIT - 1))) / TOFT_BLOCK_MIN;
+}
+
+static unsigned char *toft_region_at_unit(const toft_region *r, size_t unit) {
+  return r->base + (unit - toft_region_unit(r, r->base)) * TOFT_BLOCK_MIN;
+}
+
+/* Where the last unit of the range ends. */
+static size_t toft_region_units(const toft_region *r) { return toft_region_unit(r, r->base + r->control->max); }
+
+static void toft_region_set_units(toft_region *r, size_t unit, size_t n, int free) {
+  toft_map_set(&r->map, unit, n, free);
+  r->used = free ? r->used - n * TOFT_BLOCK_MIN : r->used + n * TOFT_BLOCK_MIN;
+  r->top = toft_region_at_unit(r, toft_map_end(&r->map));
+  r->high = r->top > r->high ? r->top : r->high;
+}
+
+/* Units that a map in a block takes; 0: it is the one in the header. */
+static size_t toft_region_map_units(size_t words) {
+  return words > TOFT_REGION_MAP_WORDS ? toft_round(TOFT_MAP_BYTES(words), TOFT_BLOCK_MIN) / TOFT_BLOCK_MIN : 0;
+}
+
+/* Makes a larger map, in a block, so that it has n free units behind the last block. 0: they are not in the range. */
+static int toft_region_grow_map(toft_region *r, size_t n) {
+  toft_map before = r->map;
+  size_t end = toft_map_end(&before), words = before.words, had = toft_region_map_units(words), units, at;
+  if (n > toft_region_units(r)) return 0;
+  do units = toft_region_map_units(words *= 2);
+  while (words * 64 < end + units + 2 * TOFT_MAP_GROUP + n);
+  at = toft_map_find(&before, units);
+  if (at == TOFT_MAP_NONE) at = toft_round(end, toft_map_step(units));
+  unsigned char *p = toft_region_at_unit(r, at);
+  if (toft_round(toft_max(end, at + units), toft_map_step(n)) + n > toft_region_units(r)) return 0;
+  if (!toft_region_commit(r->control, (size_t)(p - r->base) + units * TOFT_BLOCK_MIN)) return 0;
+  r->map = toft_map_make(p, words, &before);
+  toft_region_set_units(r, at, units, 0);
+  if (had != 0) toft_region_set_units(r, toft_region_unit(r, (unsigned char *)before.free), had, 1);
+  return 1;
+}
+
+/* ---- the source ---- */
 
 static void *toft_region_take_any(toft_source *self, size_t size) {
   toft_region *r = (toft_region *)(void *)self;
-  size_t align = toft_region_align(size), front;
-  for (toft_free_block **at = &r->free; *at != NULL; at = &(*at)->next) {
-    toft_free_block *b = *at;
-    front = (size_t)(0 - (uintptr_t)b) & (align - 1);
-    if (b->size < size || b->size - size < front) continue;
-    unsigned char *p = (unsigned char *)b + front, *end = (unsigned char *)b + b->size;
-    toft_free_block *next = b->next;
-    if (p + size < end) { /* the rest behind the block */
-      toft_free_block *rest = (toft_free_block *)(void *)(p + size);
-      rest->next = next;
-      rest->size = (size_t)(end - (p + size));
-      next = rest;
-    }
-    if (front != 0) {
-      b->size = front;
-      b->next = next;
-    } else {
-      *at = next;
-    }
-    r->used += size;
-    return p;
-  }
-  front = (size_t)(0 - (uintptr_t)r->top) & (align - 1);
-  size_t room = (size_t)(r->base + r->control->max - r->top);
-  if (room < front || room - front < size) return NULL;
-  if (!toft_region_commit(r->control, (size_t)(r->top - r->base) + front + size)) return NULL;
-  unsigned char *p = r->top + front, *before = r->top;
-  r->top = p + size;
-  r->high = r->top > r->high ? r->top : r->high;
-  r->used += front + size;
-  if (front != 0) toft_region_put(self, before, front);
+  size_t n = size / TOFT_BLOCK_MIN, at = toft_map_find(&r->map, n);
+  if (at == TOFT_MAP_NONE && toft_region_grow_map(r, n)) at = toft_map_find(&r->map, n);
+  if (at == TOFT_MAP_NONE || at + n > toft_region_units(r)) return NULL;
+  unsigned char *p = toft_region_at_unit(r, at);
+  if (!toft_region_commit(r->control, (size_t)(p - r->base) + size)) return NULL;
+  toft_region_set_units(r, at, n, 0);
   return p;
 }
 
@@ -147,42 +148,36 @@ static void *toft_region_take(toft_source *self, size_t size) {
   return p;
 }
 
-static void toft_region_unlink_arena(toft_region *r, void *block) {
-  for (toft_region_arena_link **at = &r->arenas; *at != NULL; at = &(*at)->older)
-    if ((unsigned char *)*at == (unsigned char *)block + TOFT_REGION_LINK) {
-      *at = (*at)->older;
-      return;
-    }
-}
-
 static void toft_region_put(toft_source *self, void *block, size_t size) {
   toft_region *r = (toft_region *)(void *)self;
-  if (size == TOFT_BLOCK_MIN) toft_region_unlink_arena(r, block);
-  toft_free_block *b = (toft_free_block *)block, **at = &r->free, *before = NULL;
-  r->used -= size;
-  b->size = size;
-  while (*at != NULL && (unsigned char *)*at < (unsigned char *)b) {
-    before = *at;
-    at = &before->next;
-  }
-  b->next = *at;
-  *at = b;
-  if (b->next != NULL && (unsigned char *)b + b->size == (unsigned char *)b->next) {
-    b->size += b->next->size;
-    b->next = b->next->next;
-  }
-  if (before != NULL && (unsigned char *)before + before->size == (unsigned char *)b) {
-    before->size += b->size;
-    before->next = b->next;
-    b = before;
-  }
-  if ((unsigned char *)b + b->size == r->top) { /* the last one */
-    r->top = (unsigned char *)b;
-    at = &r->free;
-    while (*at != b) at = &(*at)->next;
-    *at = NULL;
-  }
+  toft_unpoison(block, size); /* the program may have made a part inaccessible */
+  toft_region_set_units(r, toft_region_unit(r, (unsigned char *)block), size / TOFT_BLOCK_MIN, 1);
 }
+
+static void toft_region_enlist(toft_source *source, toft_state *a) {
+  toft_region *r = (toft_region *)(void *)source;
+  toft_region_arena_link *link = toft_region_link_of(a);
+  link->older = r->arenas;
+  link->at = &r->arenas;
+  if (link->older != NULL) link->older->at = &link->older;
+  link->region = source;
+  link->number = ++r->arena_count;
+  r->arenas = link;
+  if (r->control->freezes == 0) return;
+  toft_sync_in(a);
+  if (r->control->freezes == TOFT_REGION_FREEZES)
+    a->state |= TOFT_CLEARS;
+  else
+    (void)toft_begin_checks(a); /* without memory for records, the sites stay unknown */
+  toft_set_limit(a);
+}
+
+static int toft_region_admits(const toft_source *source, const void *p) {
+  const toft_region *r = (const toft_region *)(const void *)source;
+  return r->control->freezes == 0 && (uintptr_t)p - (uintptr_t)r->base < r->control->max;
+}
+
+static const toft_region_calls toft_calls_of_regions = {toft_region_take, toft_region_enlist, toft_region_admits};
 
 /* ---- create and release ---- */
 
@@ -209,10 +204,12 @@ static toft_region *toft_region_begin(toft_region_control *c) {
   r->source.take = toft_region_take;
   r->source.put = toft_region_put;
   r->control = c;
-  r->base = (unsigned char *)r;
-  r->top = r->high = r->base + TOFT_REGION_HEADER;
+  r->base = r->high = (unsigned char *)r;
   r->omitted = r->omitted_end = r->base;
+  r->map = toft_map_make(r->first_map, TOFT_REGION_MAP_WORDS, NULL);
+  toft_region_set_units(r, 0, toft_region_unit(r, r->base) + 1, 0);
   r->used = TOFT_REGION_HEADER;
+  TOFT_STORE_POINTER(const toft_region_calls, &toft_regions, &toft_calls_of_regions);
   return r;
 }
 
@@ -274,8 +271,9 @@ void toft_region_release(toft_region *r) {
   while (r->arenas != NULL) {
     toft_region_arena_link *newest = r->arenas;
     toft_state *a = toft_region_arena_of(newest);
+    a->state &= ~(uint32_t)TOFT_CACHE_OWNED; /* by a shared arena, which ends with the region */
     if (!toft_region_is_adopted(a)) toft_release(&a->head);
-    if (r->arenas == newest) r->arenas = newest->older; /* adopted, or its release is refused */
+    if (r->arenas == newest) toft_region_unlist(a); /* adopted, or its release is refused */
   }
   for (toft_region_recycler_block *block = r->recyclers; block != NULL; block = block->older)
     if (block->u.recycler.checked) toft_recycler_release(&block->u.recycler); /* whose records lie elsewhere */
@@ -286,23 +284,9 @@ void toft_region_release(toft_region *r) {
 
 toft_source *toft_region_source(toft_region *r) { return &r->source; }
 
-/* Without the switches of the environment: the records of checked and metered arenas are outside of the range. */
 toft_arena *toft_region_arena(toft_region *r) {
-  toft_state *a = toft_create_from(&r->source, 0);
-  if (a == NULL) return NULL;
-  toft_region_arena_link *link = (toft_region_arena_link *)(void *)((unsigned char *)a + TOFT_REGION_LINK);
-  link->older = r->arenas;
-  link->number = ++r->arena_count;
-  r->arenas = link;
-  if (r->control->freezes) {
-    toft_sync_in(a);
-    if (r->control->freezes == TOFT_REGION_FREEZES)
-      a->state |= TOFT_CLEARS;
-    else
-      (void)toft_begin_checks(a); /* without memory for records, the sites stay unknown */
-    toft_set_limit(a);
-  }
-  return &a->head;
+  toft_state *a = toft_create_on(&r->source);
+  return a != NULL ? &a->head : NULL;
 }
 
 static toft_recycler *toft_region_recycler_in(toft_region *r) {

@@ -5,6 +5,7 @@
 #define TOFT_REGION_CHECKPOINT_C
 
 #include "../core/blocks.c"
+#include "../platform/sanitizers.c"
 #include "region.c"
 #include "region_outside.c"
 
@@ -13,6 +14,7 @@ typedef struct toft_saved {
   size_t size;                /* bytes from the start of the range */
   const unsigned char *bytes; /* the copy, or a mapping of the file */
   int file;                   /* of private pages; -1: none */
+  unsigned char *access;      /* under a memory tool: what of it was accessible; else NULL */
 } toft_saved;
 
 /* Whether a range is claimed, or a cleanup is running. */
@@ -24,6 +26,27 @@ static int toft_region_is_busy(const toft_region *r) {
   return 0;
 }
 
+/* ---- memory tools ---- Bytes that the program made inaccessible are copied, and are so after a restore too. */
+
+/* Makes all of it accessible. 0: no memory for the map, which is stored; NULL: there is no tool. */
+static int toft_region_open(unsigned char *p, size_t size, unsigned char **access) {
+  *access = NULL;
+  if (!toft_has_memory_tool()) return 1;
+  *access = (unsigned char *)toft_os_map(toft_os_page(size / 8), 0);
+  if (*access == NULL) return 0;
+  toft_access_save(p, size, *access);
+  toft_access_set(p, size, *access, toft_unpoison);
+  return 1;
+}
+
+static void toft_region_close(const unsigned char *p, size_t size, const unsigned char *access) {
+  if (access != NULL) toft_access_set(p, size, access, toft_poison);
+}
+
+static void toft_region_free_access(unsigned char *access, size_t size) {
+  if (access != NULL) toft_os_unmap(access, toft_os_page(size / 8));
+}
+
 /* ---- save ---- */
 
 static void toft_region_free_saved(toft_region_control *c, toft_saved *s) {
@@ -33,6 +56,7 @@ static void toft_region_free_saved(toft_region_control *c, toft_saved *s) {
   c->saved = s->older;
   c->checkpoints--;
   c->saved_bytes -= s->size;
+  toft_region_free_access(s->access, s->size);
   toft_os_heap_put(s);
 }
 
@@ -69,7 +93,10 @@ int toft_region_checkpoint(toft_region *r) {
   if (s == NULL) return TOFT_ENOMEM;
   s->older = c->saved;
   s->size = toft_min(toft_os_page((size_t)(r->top - r->base)), c->max);
-  if (!toft_region_save(c, s)) {
+  int saved = toft_region_open(r->base, s->size, &s->access) && toft_region_save(c, s);
+  toft_region_close(r->base, s->size, s->access);
+  if (!saved) {
+    toft_region_free_access(s->access, s->size);
     toft_os_heap_put(s);
     return TOFT_ENOMEM;
   }
@@ -104,10 +131,11 @@ int toft_region_restore(toft_region *r) {
   toft_region_control *c = r->control;
   if (c->saved == NULL) return TOFT_EMARK;
   if (toft_region_is_busy(r)) return TOFT_EBUSY;
-  toft_region_report_leases(r, TOFT_CALLER());
   unsigned char *high = r->high;
   toft_region_run_cleanups(r, c->saved);
+  if (c->saved->access != NULL) toft_unpoison(r, c->committed);
   toft_region_bring_back(c, c->saved);
+  toft_region_close(r->base, c->saved->size, c->saved->access);
   r->high = high;
   return TOFT_OK;
 }
@@ -119,12 +147,14 @@ int toft_region_drop_checkpoint(toft_region *r) {
   if (s->file >= 0 &&
       s->older != NULL) { /* the content moves onto the pages of the checkpoint before, as far as that goes */
     size_t size = s->older->size;
-    unsigned char *copy = (unsigned char *)toft_os_map(size, 0);
-    if (copy == NULL) return TOFT_ENOMEM;
-    memcpy(copy, r, size);
-    int mapped = toft_os_map_file(s->older->file, size, c->region) != NULL;
+    unsigned char *copy = (unsigned char *)toft_os_map(size, 0), *access = NULL;
+    int mapped = copy != NULL && toft_region_open((unsigned char *)r, size, &access);
+    if (mapped) memcpy(copy, r, size);
+    mapped = mapped && toft_os_map_file(s->older->file, size, c->region) != NULL;
     if (mapped) memcpy(c->region, copy, size);
-    toft_os_unmap(copy, size);
+    if (copy != NULL) toft_os_unmap(copy, size);
+    toft_region_close((unsigned char *)c->region, size, access);
+    toft_region_free_access(access, size);
     if (!mapped) return TOFT_ENOMEM;
   }
   toft_region_free_saved(c, s);

@@ -1,6 +1,5 @@
 /* The reports of a checked region. At its checkpoints: words that are the address of writable memory outside of the
- * region, which a restore does not bring back. At a restore: arenas in it that a lease cache keeps. Linux only, since
- * it needs the mappings of the process.
+ * region, which a restore does not bring back. Linux only, since it needs the mappings of the process.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_REGION_REGION_OUTSIDE_C
 #define TOFT_REGION_REGION_OUTSIDE_C
@@ -112,27 +111,8 @@ static void toft_region_report_outside(const toft_region *r, uintptr_t site) {
   toft_outside_report_rest(&s);
   toft_mappings_free(&s.writable);
 }
-
-static size_t toft_leases_within(uintptr_t from, uintptr_t to, toft_arena **found, size_t room); /* lease_cache.c */
-
-static void toft_region_report_leases(const toft_region *r, uintptr_t site) {
-  toft_arena *leased[TOFT_OUTSIDE_MAX];
-  toft_report f;
-  if (!toft_region_is_checked(r->control)) return;
-  uintptr_t from = (uintptr_t)r->base;
-  size_t count = toft_leases_within(from, from + r->control->max, leased, TOFT_OUTSIDE_MAX);
-  memset(&f, 0, sizeof f);
-  f.kind = TOFT_FOUND_LEASE_INSIDE;
-  f.detected = toft_call_begun("restore", site);
-  for (size_t i = 0; i < toft_min(count, TOFT_OUTSIDE_MAX); i++) {
-    f.arena = leased[i];
-    f.p = (const unsigned char *)leased[i];
-    toft_publish_report(&f);
-  }
-}
 #else
 static int toft_region_has_checks(void) { return 0; }
-static void toft_region_report_leases(const toft_region *r, uintptr_t site) { (void)r, (void)site; }
 static void toft_region_report_outside(const toft_region *r, uintptr_t site) { (void)r, (void)site; }
 #endif
 

@@ -182,25 +182,6 @@ static const toft_info_ops toft_leased_table = {
 
 static int toft_is_leased(const toft_arena *a) { return a->ops == &toft_leased_table.ops; }
 
-/* Stores the first `room` arenas of all lease caches, leased and idle ones, whose state is in [from, to); returns their
- * number. */
-static TOFT_UNUSED size_t toft_leases_within(uintptr_t from, uintptr_t to, toft_arena **found, size_t room) {
-  size_t count = 0;
-  toft_lock_take(&toft_threads_lock);
-  for (toft_leases *l = toft_all_leases; l != NULL; l = l->next) {
-    toft_lock_take(&l->lock);
-    for (size_t i = 0; i < l->slot_count; i++) {
-      toft_state *a = toft_lease_slot_at(l, i)->arena;
-      if ((uintptr_t)a < from || (uintptr_t)a >= to) continue;
-      if (count < room) found[count] = &a->head;
-      count++;
-    }
-    TOFT_UNLOCK(&l->lock);
-  }
-  TOFT_UNLOCK(&toft_threads_lock);
-  return count;
-}
-
 /* Releases an arena that is empty and not shared. */
 static void toft_lease_release_arena(toft_state *a) {
   if (a == NULL) return;

@@ -6,6 +6,7 @@
 
 #include "../core/alloc_slow.c"
 #include "../core/block_cache.c"
+#include "../core/create_release.c"
 #include "../core/ops.c"
 #include "../core/policy.c"
 #include "../debug/debug_records.c"
@@ -231,19 +232,19 @@ static toft_state *toft_shared_part(toft_cleanup_node *n) {
 }
 
 toft_arena *toft_shared_local(toft_shared *s) {
-  toft_options o = TOFT_OPTIONS;
-  o.source = &s->source;
-  toft_arena *head = toft_create_with(&o);
-  if (head == NULL) return NULL;
-  toft_state *a = toft_state_of(head);
+  toft_source *region = toft_region_under(s->inner);
+  toft_state *a = toft_create_from(&s->source, region != NULL ? TOFT_IN_REGION : 0);
+  if (region == NULL) a = toft_finish_create(a);
+  if (a == NULL) return NULL;
   toft_sync_in(a);
   a->state |= TOFT_CACHE_OWNED;
   toft_set_limit(a);
   toft_lock_take(&s->lock);
+  if (region != NULL) toft_regions->enlist(region, a);
   a->adopted.older = s->parts;
   s->parts = &a->adopted;
   TOFT_UNLOCK(&s->lock);
-  return head;
+  return &a->head;
 }
 
 /* Cleanups may create further local arenas, so this repeats until there is none. */
@@ -359,9 +360,13 @@ static const toft_budget_calls toft_calls_of_shared = {
     toft_shared_source_take, toft_shared_source_ask, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
 #endif
 
+TOFT_STATIC_ASSERT(shared, sizeof(toft_shared) <= TOFT_BLOCK_MIN);
+
 toft_shared *toft_shared_create(toft_source *source) {
   toft_source *inner = source != NULL ? source : &toft_heap_source;
-  toft_shared *s = (toft_shared *)toft_os_heap_take(sizeof *s, 64);
+  int in_region = toft_region_under(inner) != NULL;
+  if (toft_region_refuses(inner, NULL)) return NULL;
+  toft_shared *s = (toft_shared *)(in_region ? inner->take(inner, TOFT_BLOCK_MIN) : toft_os_heap_take(sizeof *s, 64));
   if (s == NULL) return NULL;
   memset((void *)s, 0, sizeof *s);
   s->source.take = toft_shared_source_take;
@@ -377,7 +382,11 @@ toft_shared *toft_shared_create(toft_source *source) {
 int toft_shared_release(toft_shared *s) {
   if (s == NULL) return TOFT_OK;
   int code = toft_shared_reset(s, TOFT_KEEP_BYTES, 0);
-  if (code != TOFT_EBUSY) toft_os_heap_put(s);
+  if (code == TOFT_EBUSY) return code;
+  if (toft_region_under(s->inner) != NULL)
+    s->inner->put(s->inner, s, TOFT_BLOCK_MIN);
+  else
+    toft_os_heap_put(s);
   return code;
 }
 

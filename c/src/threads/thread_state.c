@@ -157,6 +157,7 @@ static size_t toft_new_owner_id(void) {
 static int toft_options_are_valid(const toft_options *o) {
   if (o == NULL) return 1;
   if (o->size < 2 * sizeof(void *)) return 0;
+  if (toft_region_under(o->source) != NULL) return 0; /* threads have the arenas, and learn of no restore */
   if (o->size > offsetof(toft_options, buffer) && o->buffer != NULL) return 0; /* one buffer, many arenas */
   toft_arena *tried = toft_create_with(o);
   toft_release(tried);

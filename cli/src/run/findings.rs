@@ -14,7 +14,7 @@ const CALLS: usize = 3;
 
 /// The kinds of both libraries, in the order in which they are shown, with their names in sentences. A kind of a later
 /// library follows them.
-const KINDS: [(&str, &str); 19] = [
+const KINDS: [(&str, &str); 18] = [
     ("overrun", "overrun"),
     ("underrun", "underrun"),
     ("late-write", "late write"),
@@ -30,7 +30,6 @@ const KINDS: [(&str, &str); 19] = [
     ("refused-release", "refused release"),
     ("overwritten-arena", "overwritten arena"),
     ("outside", "pointer out of a region"),
-    ("lease-inside", "lease in a region"),
     ("leak", "leak"),
     ("budget", "over budget"),
     ("lost", "lost"),
