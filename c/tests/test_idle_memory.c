@@ -118,6 +118,29 @@ static void one_call_returns_all(void **state) {
   toft_recycler_release(&quiet);
 }
 
+/* The pages behind the last block of a region return when the process has a surplus, also after a restore. */
+static void regions_share_the_allowance(void **state) {
+  (void)state;
+  size_t window = toft_page_cache_window(1000000);
+  toft_region *r = toft_region_create(NULL);
+  assert_non_null(r);
+  toft_arena *a = toft_region_arena(r);
+  assert_int_equal(toft_region_checkpoint(r), TOFT_OK);
+  for (int round = 0; round < 2; round++) {
+    assert_non_null(toft_alloc(a, 40 << 20));
+    assert_int_equal(r->control->used + r->control->resident, 2 * (size_t)(r->top - r->base));
+    if (round == 0) assert_int_equal(toft_region_restore(r), TOFT_OK);
+    if (round == 1) toft_reset_keep(a, TOFT_KEEP_BYTES, 0);
+    assert_true(r->control->resident - r->control->used >= 40 << 20);
+  }
+  end_windows(3);
+  toft_release(toft_region_arena(r)); /* returns a block */
+  assert_int_equal(r->control->resident, r->control->used);
+  toft_region_release(r);
+  assert_int_equal(process_idle() - toft_page_cache_bytes(), 0);
+  toft_page_cache_window(window);
+}
+
 /* A recycler with an object has one page of a unit, and the unit returns with it. */
 static void a_small_recycler_writes_one_page(void **state) {
   (void)state;
@@ -197,6 +220,7 @@ int main(void) {
       cmocka_unit_test(many_heaps_share_one_allowance),
       cmocka_unit_test(calls_of_others_return_idle_pages),
       cmocka_unit_test(one_call_returns_all),
+      cmocka_unit_test(regions_share_the_allowance),
       cmocka_unit_test(a_small_recycler_writes_one_page),
       cmocka_unit_test(units_are_apart),
       cmocka_unit_test(owners_exclude_the_purge),

@@ -4,6 +4,7 @@
 #define TOFT_REGION_REGION_C
 
 #include "../core/create_release.c"
+#include "../core/idle_account.c"
 #include "../core/policy.c"
 #include "../core/region_source.c"
 #include "../platform/atomic.c"
@@ -39,6 +40,7 @@ typedef struct toft_region_control {
   struct toft_saved *saved; /* the newest checkpoint */
   size_t checkpoints, saved_bytes;
   size_t max, committed;
+  size_t used, resident;   /* in the process's account of idle memory: bytes up to top, and those that may have pages */
   unsigned char *reserved; /* the reservation that contains the range; NULL: the range is the caller's memory */
   size_t reserved_size;
   uint32_t flags;
@@ -126,6 +128,27 @@ static int toft_region_grow_map(toft_region *r, size_t n) {
   return 1;
 }
 
+/* ---- the account of idle memory: pages behind the last block ---- */
+
+/* Brings the account up to the region. Nothing is counted in the caller's memory. */
+static void toft_region_count(toft_region_control *c, size_t used, size_t resident) {
+  if (c->reserved == NULL) return;
+  toft_account_move(used - c->used, (resident - used) - (c->resident - c->used));
+  c->used = used;
+  c->resident = resident;
+}
+
+static void toft_region_count_top(const toft_region *r) {
+  size_t used = (size_t)(r->top - r->base);
+  toft_region_count(r->control, used, toft_max(used, r->control->resident));
+}
+
+static void toft_region_return_surplus(toft_region *r) {
+  const toft_region_control *c = r->control;
+  size_t surplus;
+  if (c->resident - c->used > TOFT_REGION_MIN && toft_account_check(&surplus) != TOFT_SURPLUS_NONE) toft_region_trim(r);
+}
+
 /* ---- the source ---- */
 
 static void *toft_region_take_any(toft_source *self, size_t size) {
@@ -136,6 +159,7 @@ static void *toft_region_take_any(toft_source *self, size_t size) {
   unsigned char *p = toft_region_at_unit(r, at);
   if (!toft_region_commit(r->control, (size_t)(p - r->base) + size)) return NULL;
   toft_region_set_units(r, at, n, 0);
+  toft_region_count_top(r);
   return p;
 }
 
@@ -152,6 +176,8 @@ static void toft_region_put(toft_source *self, void *block, size_t size) {
   toft_region *r = (toft_region *)(void *)self;
   toft_unpoison(block, size); /* the program may have made a part inaccessible */
   toft_region_set_units(r, toft_region_unit(r, (unsigned char *)block), size / TOFT_BLOCK_MIN, 1);
+  toft_region_count_top(r);
+  toft_region_return_surplus(r);
 }
 
 static void toft_region_enlist(toft_source *source, toft_state *a) {
@@ -194,6 +220,7 @@ static void toft_region_free_control(toft_region_control *c) {
 static void toft_region_discard(toft_region_control *c) {
   toft_region_forget_checkpoints(c);
   TOFT_HELD_LESS(c->committed);
+  toft_region_count(c, 0, 0);
   toft_region_free_control(c);
 }
 
@@ -314,6 +341,7 @@ void toft_region_trim(toft_region *r) {
   toft_region_control *c = r->control;
   size_t used = toft_os_page((size_t)(r->top - r->base));
   if (used < c->committed) toft_os_forget(r->base + used, c->committed - used);
+  toft_region_count(c, (size_t)(r->top - r->base), (size_t)(r->top - r->base));
 }
 
 toft_region_stats toft_region_get_stats(const toft_region *r) {

@@ -137,6 +137,7 @@ int toft_region_restore(toft_region *r) {
   toft_region_bring_back(c, c->saved);
   toft_region_close(r->base, c->saved->size, c->saved->access);
   r->high = high;
+  toft_region_count_top(r);
   return TOFT_OK;
 }
 
