@@ -102,8 +102,9 @@ TOFT_API struct toft_source *toft_region_source(toft_region *r);
 TOFT_API void toft_region_set_root(toft_region *r, void *root);
 TOFT_API void *toft_region_root(const toft_region *r);
 
-/* Saves the content. Several checkpoints form a stack. TOFT_ENOMEM: no memory for the copy; TOFT_EBUSY: a range of
- * an arena is claimed, or a cleanup is running. Then nothing has changed. */
+/* Saves the content. Several checkpoints form a stack. TOFT_ENOMEM: no memory for the copy, or with PRIVATE_PAGES the
+ * system refuses a file in memory of that size (RLIMIT_FSIZE); TOFT_EBUSY: a range of an arena is claimed, or a cleanup
+ * is running. Then nothing has changed. */
 TOFT_API int toft_region_checkpoint(toft_region *r);
 /* Brings the content of the newest checkpoint back, which stays for the next restore. Cleanups that were registered
  * since run first, newest first in each arena, as for a rewind. Allocations and objects since are freed, those freed
@@ -114,7 +115,7 @@ TOFT_API int toft_region_restore(toft_region *r);
  * a region with PRIVATE_PAGES could not be mapped again. */
 TOFT_API int toft_region_drop_checkpoint(toft_region *r);
 
-/* Returns to the system the pages behind the last block. */
+/* Returns to the system the pages behind the last block, unless they are locked (mlock). */
 TOFT_API void toft_region_trim(toft_region *r);
 TOFT_API toft_region_stats toft_region_get_stats(const toft_region *r);
 

@@ -180,14 +180,13 @@ static void toft_region_forget_checkpoints(toft_region_control *c);
 static int toft_region_has_checks(void); /* region_outside.c */
 
 static void toft_region_free_control(toft_region_control *c) {
-  if (c->reserved != NULL) toft_os_unmap(c->reserved, c->reserved_size);
+  if (c->reserved == NULL || toft_os_unmap(c->reserved, c->reserved_size)) TOFT_HELD_LESS(c->committed);
   toft_os_heap_put(c);
 }
 
 /* Returns the range; its content may be zero. */
 static void toft_region_discard(toft_region_control *c) {
   toft_region_forget_checkpoints(c);
-  TOFT_HELD_LESS(c->committed);
   toft_region_free_control(c);
 }
 
