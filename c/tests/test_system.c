@@ -90,11 +90,35 @@ static void pages_that_cannot_be_unmapped(void **state) {
   }
 }
 
+/* ---- default sizes ---- */
+
+static void a_default_maximum_becomes_less(void **state) {
+  static const size_t rooms[][2] = {{600, 512}, {500, 256}, {20, 16}, {10, 0}};
+  toft_region_options o = TOFT_REGION_OPTIONS;
+  (void)state;
+  no_order();
+  for (size_t i = 0; i < sizeof rooms / sizeof *rooms; i++) {
+    order.room = mapped_bytes + rooms[i][0] * MIB;
+    toft_region *r = toft_region_create(NULL);
+    size_t expects = sizeof(void *) == 4 && rooms[i][1] > 64 ? 64 : rooms[i][1];
+    assert_int_equal(r != NULL ? toft_region_get_stats(r).limit : 0, expects * MIB);
+    toft_region_release(r);
+    o.max = rooms[i][0] * MIB + 4096; /* one that is given does not */
+    assert_null(toft_region_create(&o));
+    int value = 7, code = toft_freeze(build, &value, path, NULL);
+    assert_int_equal(code, rooms[i][0] < 80 ? TOFT_ENOMEM : TOFT_OK);
+    order.room = 0;
+    assert_int_equal(value_of_file(), rooms[i][0] < 80 ? 5 : 7);
+    assert_int_equal(freeze_value(5), TOFT_OK);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_call_fails),
       cmocka_unit_test(a_process_ends_at_each_call),
       cmocka_unit_test(pages_that_cannot_be_unmapped),
+      cmocka_unit_test(a_default_maximum_becomes_less),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -62,7 +62,8 @@ enum { TOFT_REGION_PRIVATE_PAGES = 1, TOFT_REGION_CHECKED = 2 };
 
 typedef struct toft_region_options {
   size_t size;    /* sizeof(toft_region_options): TOFT_REGION_OPTIONS sets it */
-  size_t max;     /* bytes of the range, a multiple of 4096, at least 64 KiB; 0: 1 GiB, with 32-bit pointers 64 MiB */
+  size_t max;     /* bytes of the range, a multiple of 4096, at least 64 KiB; 0: 1 GiB, with 32-bit pointers 64 MiB; it
+                   * is halved until the system grants it, down to 16 MiB */
   void *memory;   /* the caller's range of `max` bytes, aligned to 4096, which outlives the region; NULL: reserved */
   uint32_t flags; /* TOFT_REGION_... */
 } toft_region_options;

@@ -12,6 +12,7 @@
 #include "toft/region.h"
 
 #define TOFT_REGION_MIN (64 * TOFT_KIB)
+#define TOFT_REGION_DEFAULT_MIN ((size_t)16 << 20)
 #define TOFT_REGION_STEP ((size_t)1 << 20) /* bytes committed at a time */
 
 /* A free block, in its first bytes. */
@@ -229,6 +230,13 @@ static size_t toft_region_max(size_t max) {
   return max != 0 ? max : sizeof(void *) == 4 ? (size_t)64 << 20 : (size_t)1 << 30;
 }
 
+/* Halves a default that the system refuses, down to `least`. 0: the options have a maximum, or there is no less. */
+static int toft_region_halve_max(size_t given, size_t *max, size_t least) {
+  if (given != 0 || *max / 2 < toft_max(least, TOFT_REGION_DEFAULT_MIN)) return 0;
+  *max /= 2;
+  return 1;
+}
+
 static int toft_region_is_valid_max(size_t max) {
   return max >= TOFT_REGION_MIN && max <= TOFT_MAX_REQUEST && max % TOFT_BLOCK_MIN == 0;
 }
@@ -253,7 +261,11 @@ int toft_region_check(const toft_region_options *options) {
 
 toft_region *toft_region_create(const toft_region_options *options) {
   toft_region_options o;
-  return toft_region_read_options(options, &o) ? toft_region_create_in(&o, o.max, 1, 0) : NULL;
+  if (!toft_region_read_options(options, &o)) return NULL;
+  size_t given = options == NULL ? 0 : options->memory != NULL ? o.max : options->max;
+  toft_region *r = toft_region_create_in(&o, o.max, 1, 0);
+  while (r == NULL && toft_region_halve_max(given, &o.max, 0)) r = toft_region_create_in(&o, o.max, 1, 0);
+  return r;
 }
 
 void toft_region_release(toft_region *r) {
