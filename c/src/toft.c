@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 
 /* ---- platform: operating system, compiler, tools ---- */
+#include "platform/system.c"     /* the calls of a POSIX system, which a test makes fail */
 #include "platform/os.c"         /* pages, threads, files, callbacks at thread exit and at unload */
 #include "platform/atomic.c"     /* atomics, a spin lock, an asymmetric fence */
 #include "platform/sanitizers.c" /* AddressSanitizer, MemorySanitizer, Valgrind */

@@ -83,7 +83,7 @@ enum { TOFT_FREEZE_SITES = 1 };
 
 typedef struct toft_freeze_options {
   size_t size;            /* sizeof(toft_freeze_options): TOFT_FREEZE_OPTIONS sets it */
-  size_t max;             /* bytes of each region, as for toft_region_create; 0: its default */
+  size_t max;             /* of each region, as for toft_region_create; 0: its default. Takes 5 times the addresses */
   const char *layout;     /* name of the content's types and their version, at most 31 bytes; NULL: "" */
   uint64_t layout_hash;   /* of the program's types, or 0 */
   toft_freeze_fn *report; /* called for each fault; NULL: none is reported, all are refused */

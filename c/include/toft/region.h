@@ -79,7 +79,8 @@ enum { TOFT_REGION_PRIVATE_PAGES = 1, TOFT_REGION_CHECKED = 2 };
 
 typedef struct toft_region_options {
   size_t size;    /* sizeof(toft_region_options): TOFT_REGION_OPTIONS sets it */
-  size_t max;     /* bytes of the range, a multiple of 4096, at least 64 KiB; 0: 1 GiB, with 32-bit pointers 64 MiB */
+  size_t max;     /* bytes of the range, a multiple of 4096, at least 64 KiB; 0: 1 GiB, with 32-bit pointers 64 MiB; it
+                   * is halved until the system grants it, down to 16 MiB */
   void *memory;   /* the caller's range of `max` bytes, aligned to 4096, which outlives the region; NULL: reserved */
   uint32_t flags; /* TOFT_REGION_... */
 } toft_region_options;
@@ -118,8 +119,9 @@ TOFT_API struct toft_source *toft_region_source(toft_region *r);
 TOFT_API void toft_region_set_root(toft_region *r, void *root);
 TOFT_API void *toft_region_root(const toft_region *r);
 
-/* Saves the content. Several checkpoints form a stack. TOFT_ENOMEM: no memory for the copy; TOFT_EBUSY: a range of
- * an arena is claimed, or a cleanup is running. Then nothing has changed. */
+/* Saves the content. Several checkpoints form a stack. TOFT_ENOMEM: no memory for the copy, or with PRIVATE_PAGES the
+ * system refuses a file in memory of that size (RLIMIT_FSIZE); TOFT_EBUSY: a range of an arena is claimed, or a cleanup
+ * is running. Then nothing has changed. */
 TOFT_API int toft_region_checkpoint(toft_region *r);
 /* Brings the content of the newest checkpoint back, which stays for the next restore. Cleanups that were registered
  * since run first, newest first in each arena, as for a rewind. Allocations and objects since are freed, those freed
@@ -130,7 +132,7 @@ TOFT_API int toft_region_restore(toft_region *r);
  * a region with PRIVATE_PAGES could not be mapped again. */
 TOFT_API int toft_region_drop_checkpoint(toft_region *r);
 
-/* Returns to the system the pages behind the last block. */
+/* Returns to the system the pages behind the last block, unless they are locked (mlock). */
 TOFT_API void toft_region_trim(toft_region *r);
 TOFT_API toft_region_stats toft_region_get_stats(const toft_region *r);
 

@@ -76,11 +76,11 @@ static void toft_guarded_put(toft_source *self, void *block, size_t size) {
   toft_unpoison(g.start, (size_t)(g.end - g.start));
   toft_scan_end(g.map, g.map_size);
   while ((size_t)1 << bits < g.map_size) bits++;
-  if (g.map_size > TOFT_GUARDED_KEPT_SIZE || !toft_os_random(&random, sizeof random)) {
+  if (g.map_size > TOFT_GUARDED_KEPT_SIZE || !toft_os_random(&random, sizeof random) ||
+      !toft_os_decommit(g.map, g.map_size)) {
     toft_os_unmap(g.map, g.map_size);
     return;
   }
-  toft_os_decommit(g.map, g.map_size);
   toft_guarded_unmap(TOFT_SWAP(&toft_guarded_kept[random % TOFT_GUARDED_KEPT], (size_t)(uintptr_t)g.map | bits));
 }
 

@@ -25,8 +25,7 @@ static void *toft_page_map(size_t size) {
 }
 
 static void toft_page_unmap(void *p, size_t size) {
-  toft_os_unmap(p, size);
-  TOFT_HELD_LESS(size);
+  if (toft_os_unmap(p, size)) TOFT_HELD_LESS(size);
 }
 
 #ifdef TOFT_OMIT_PAGE_CACHE /* also where there are no pages and no clock */

@@ -70,6 +70,13 @@ void toft_page_source_trim(toft_page_source *pages) {
 
 /* ---- reserve and commit ---- */
 
+/* Memory that the system does not take back stays committed. */
+static void toft_reserve_source_decommit(toft_reserve_source *r, size_t to) {
+  if (!toft_os_decommit(r->base + to, r->committed - to)) return;
+  TOFT_HELD_LESS(r->committed - to);
+  r->committed = to;
+}
+
 /* Commits at least 64 KiB at a time, so that growth in small steps does not cost a system call each. */
 static int toft_reserve_source_extend(toft_source *self, void *block, size_t size, size_t want) {
   toft_reserve_source *r = (toft_reserve_source *)(void *)self;
@@ -82,9 +89,7 @@ static int toft_reserve_source_extend(toft_source *self, void *block, size_t siz
     TOFT_HELD_MORE(to - r->committed);
     r->committed = to;
   } else if (want < size && to < r->committed) {
-    toft_os_decommit(r->base + to, r->committed - to);
-    TOFT_HELD_LESS(r->committed - to);
-    r->committed = to;
+    toft_reserve_source_decommit(r, to);
   }
   return 1;
 }
@@ -99,9 +104,7 @@ static void *toft_reserve_source_take(toft_source *self, size_t size) {
 static void toft_reserve_source_put(toft_source *self, void *block, size_t size) {
   toft_reserve_source *r = (toft_reserve_source *)(void *)self;
   (void)block, (void)size;
-  toft_os_decommit(r->base, r->committed);
-  TOFT_HELD_LESS(r->committed);
-  r->committed = 0;
+  toft_reserve_source_decommit(r, 0);
   r->taken = 0;
 }
 
@@ -118,8 +121,7 @@ toft_source *toft_reserve_source_init(toft_reserve_source *r, size_t max) {
 
 void toft_reserve_source_release(toft_reserve_source *r) {
   toft_scan_end(r->base, r->max);
-  if (r->base != NULL) toft_os_unmap(r->base, r->max);
-  TOFT_HELD_LESS(r->committed);
+  if (r->base != NULL && toft_os_unmap(r->base, r->max)) TOFT_HELD_LESS(r->committed);
   memset(r, 0, sizeof *r);
 }
 

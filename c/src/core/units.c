@@ -95,7 +95,7 @@ static unsigned char *toft_chunk_take(void) {
 /* Returns a unit, whose pages go back to the system. */
 static void toft_chunk_put(unsigned char *unit) {
   toft_chunk *c = toft_record_of_unit(unit)->chunk;
-  toft_os_forget(unit, TOFT_UNIT);
+  (void)toft_os_forget(unit, TOFT_UNIT);
   toft_lock_take(&toft_chunks_lock);
   if (c->free == 0) toft_chunk_link(c);
   c->free |= (uint64_t)1 << (size_t)(unit - toft_chunk_units(c)) / TOFT_UNIT;

@@ -332,7 +332,10 @@ int toft_write_profile(void) {
   (void)TOFT_LOAD_ACQUIRE(&toft_process_switch);
   if (toft_process_meters.path == NULL) return TOFT_ENOSYS;
   if (!toft_lock_take_at_unload(&toft_profile_file_lock)) return TOFT_EBUSY;
+  toft_size_signal held;
+  toft_hold_size_signal(&held);
   int code = toft_write_profile_alone();
+  toft_drop_size_signal(&held);
   TOFT_UNLOCK(&toft_profile_file_lock);
   return code;
 }

@@ -9,12 +9,7 @@
 
 #ifndef TOFT_NO_OS
 
-#include <errno.h>
-
 #define TOFT_FILE_NAME_MORE ((size_t)4096) /* bytes that a path may become longer by links and a temporary name */
-
-/* Bytes that one call writes or reads. */
-static size_t toft_file_part(size_t size) { return size < (size_t)1 << 30 ? size : (size_t)1 << 30; }
 
 /* Stores a name in the folder of `path`, .toft- and 16 digits. 0: there are no random numbers. */
 static int toft_file_temporary_name(char *to, const char *path) {
@@ -120,55 +115,40 @@ static int toft_os_protect(void *p, size_t size) {
   return VirtualProtect(p, size, PAGE_READONLY, &before) != 0;
 }
 
-static void toft_os_prefer_huge_pages(void *p, size_t size) { (void)p, (void)size; }
-
 #else
-
-#include <fcntl.h>
-#include <sys/stat.h>
 
 typedef int toft_file;
 #define TOFT_FILE_NONE (-1)
 
-static int toft_file_put(toft_file f, const unsigned char *p, size_t size) {
-  for (size_t done = 0; done < size;) {
-    ssize_t n = pwrite(f, p + done, toft_file_part(size - done), (off_t)done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return 0;
-    done += (size_t)n;
-  }
-  return fsync(f) == 0;
-}
-
 static int toft_file_write_new(const char *name, const void *p, size_t size, const toft_replaced_file *old) {
   int is_new = old->st_mode == 0;
-  toft_file f = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, is_new ? 0666 : 0600);
+  toft_file f = toft_sys_open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, is_new ? 0666 : 0600);
   if (f < 0) return 0;
-  int done = (is_new || toft_replaced_file_keep_rights(f, old)) && toft_file_put(f, (const unsigned char *)p, size);
+  int done = (is_new || toft_replaced_file_keep_rights(f, old)) && toft_write_all(f, p, size) && toft_sync_file(f);
   int error = errno;
-  if (close(f) != 0 && done) return 0;
+  if (toft_sys_close(f) != 0 && done && errno != EINTR) return 0;
   errno = error;
   return done;
 }
 
 static void toft_file_remove(const char *name) {
   int error = errno;
-  (void)unlink(name);
+  (void)toft_sys_unlink(name);
   errno = error;
 }
 
 /* Renames, and waits until the folder is on the disk. Not every system has that for folders: its failure is ignored. */
 static int toft_file_replace(char *from, const char *to) {
   char *end = from;
-  if (rename(from, to) != 0) return 0;
+  if (toft_sys_rename(from, to) != 0) return 0;
   for (char *p = from; *p != 0; p++)
     if (*p == '/') end = p + 1;
   if (end == from) *end++ = '.';
   *end = 0;
-  toft_file folder = open(from, O_RDONLY | O_CLOEXEC);
+  toft_file folder = toft_sys_open(from, O_RDONLY | O_CLOEXEC);
   if (folder >= 0) {
-    (void)fsync(folder);
-    (void)close(folder);
+    (void)toft_sync_file(folder);
+    (void)toft_sys_close(folder);
   }
   return 1;
 }
@@ -176,31 +156,24 @@ static int toft_file_replace(char *from, const char *to) {
 /* Opens a file and stores its size. */
 static toft_file toft_file_open(const char *path, uint64_t *size) {
   struct stat s;
-  toft_file f = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  toft_file f = toft_sys_open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (f < 0) return f;
-  if (fstat(f, &s) == 0 && S_ISREG(s.st_mode)) {
+  int error = EINVAL;
+  if (toft_sys_fstat(f, &s) != 0) {
+    error = errno;
+  } else if (S_ISREG(s.st_mode)) {
     *size = (uint64_t)s.st_size;
     return f;
   }
-  (void)close(f);
-  errno = EINVAL;
+  (void)toft_sys_close(f);
+  errno = error;
   return TOFT_FILE_NONE;
 }
 
-static void toft_file_close(toft_file f) { (void)close(f); }
+static void toft_file_close(toft_file f) { (void)toft_sys_close(f); }
 
 /* Reads from the current position. */
-static int toft_file_read(toft_file f, void *to, size_t size) {
-  unsigned char *p = (unsigned char *)to;
-  while (size > 0) {
-    ssize_t n = read(f, p, toft_file_part(size));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return 0;
-    p += n;
-    size -= (size_t)n;
-  }
-  return 1;
-}
+static int toft_file_read(toft_file f, void *to, size_t size) { return toft_read_all(f, to, size); }
 
 /* Without force: a mapping at `at` stays. To older systems the address is a hint. */
 #if defined(MAP_FIXED_NOREPLACE)
@@ -216,23 +189,15 @@ static int toft_file_read(toft_file f, void *to, size_t size) {
 /* Maps the whole file. NULL: not possible; nothing is replaced. */
 static void *toft_file_map_at(toft_file f, size_t size, void *at, int writable) {
   int protection = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-  void *p = mmap(at, size, protection, MAP_PRIVATE | TOFT_MAP_AT, f, 0);
+  void *p = toft_sys_mmap(at, size, protection, MAP_PRIVATE | TOFT_MAP_AT, f, 0);
   if (p == MAP_FAILED || p == at) return p == at ? p : NULL;
-  toft_os_unmap(p, size);
+  (void)toft_os_unmap(p, size);
   return NULL;
 }
 
-static void toft_file_unmap(void *p, size_t size) { toft_os_unmap(p, size); }
+static void toft_file_unmap(void *p, size_t size) { (void)toft_os_unmap(p, size); }
 
-static int toft_os_protect(void *p, size_t size) { return mprotect(p, toft_os_page(size), PROT_READ) == 0; }
-
-static void toft_os_prefer_huge_pages(void *p, size_t size) {
-#ifdef MADV_HUGEPAGE
-  if (size >= TOFT_HUGE_PAGE) (void)madvise(p, size, MADV_HUGEPAGE); /* advisory */
-#else
-  (void)p, (void)size;
-#endif
-}
+static int toft_os_protect(void *p, size_t size) { return toft_sys_mprotect(p, toft_os_page(size), PROT_READ) == 0; }
 
 #endif
 

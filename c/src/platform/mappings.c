@@ -24,8 +24,7 @@ typedef struct toft_mappings {
 #define TOFT_HAS_MAPPINGS 1
 
 static FILE *toft_mappings_file(void) {
-  int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  return file >= 0 ? fdopen(file, "r") : NULL;
+  return toft_os_stream(toft_sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC), "r");
 }
 
 /* Reads the next line; stores the range, its access (1: it can be read or executed, 2: also written, 0: a reservation),
@@ -62,7 +61,7 @@ static int toft_mappings_add(toft_mappings *m, const uintptr_t range[2]) {
   }
   if (m->count == m->room) {
     size_t room = m->room != 0 ? 2 * m->room : 256;
-    void *more = realloc(m->ranges, room * sizeof *m->ranges);
+    void *more = toft_sys_realloc(m->ranges, room * sizeof *m->ranges);
     if (more == NULL) return 0;
     m->ranges = (uintptr_t(*)[2])more;
     m->room = room;
@@ -83,6 +82,7 @@ static int toft_mappings_read(toft_mappings *m, int writable) {
   if (f == NULL) return 0;
   while (done && toft_mapping_next(f, range, &access, line, sizeof line, &name))
     if (access > writable && !toft_mapping_is_left_out(range, name)) done = toft_mappings_add(m, range);
+  if (ferror(f)) done = 0;
   (void)fclose(f);
   return done && m->count != 0;
 }
@@ -129,7 +129,7 @@ static int toft_mappings_contain(const toft_mappings *m, uintptr_t address) {
   return VirtualQuery((const void *)address, &info, sizeof info) != 0 && info.State == MEM_COMMIT;
 #else
   uintptr_t page = address & ~((uintptr_t)toft_os_page(1) - 1);
-  return msync((void *)page, 1, MS_ASYNC) == 0; /* fails where nothing is mapped */
+  return toft_sys_msync((void *)page, 1, MS_ASYNC) == 0; /* fails where nothing is mapped */
 #endif
 }
 

@@ -15,27 +15,19 @@
 
 #ifdef TOFT_HAS_MEMORY_FILES
 static int toft_os_has_memory_files(void) { return 1; }
-static void toft_os_close(int file) { (void)close(file); }
+static void toft_os_close(int file) { (void)toft_sys_close(file); }
 
 /* Returns a file of `size` bytes with this content, which is closed at an exec; -1: refused. */
 static int toft_os_memory_file(const void *content, size_t size) {
-  const unsigned char *p = (const unsigned char *)content;
-  int file = (int)syscall(SYS_memfd_create, "toft", 1u); /* MFD_CLOEXEC */
-  if (file < 0) return -1;
-  for (size_t done = 0; done < size;) {
-    ssize_t n = pwrite(file, p + done, size - done, (off_t)done);
-    if (n <= 0) {
-      toft_os_close(file);
-      return -1;
-    }
-    done += (size_t)n;
-  }
-  return file;
+  int file = (int)toft_sys_syscall(SYS_memfd_create, "toft", 1u); /* MFD_CLOEXEC */
+  if (file < 0 || toft_write_all(file, content, size)) return file;
+  toft_os_close(file);
+  return -1;
 }
 
 /* Maps the file privately, over the mapping at `at` if that is not NULL. NULL: refused; nothing changed. */
 static void *toft_os_map_file(int file, size_t size, void *at) {
-  void *p = mmap(at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | (at != NULL ? MAP_FIXED : 0), file, 0);
+  void *p = toft_sys_mmap(at, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | (at != NULL ? MAP_FIXED : 0), file, 0);
   return p == MAP_FAILED ? NULL : p;
 }
 #else

@@ -21,12 +21,14 @@ static void *toft_os_map(size_t size, int huge) {
   (void)huge;
   return TOFT_HEAP_ALLOC(size, 4096);
 }
-static void toft_os_unmap(void *p, size_t size) {
+static int toft_os_unmap(void *p, size_t size) {
   (void)size;
   TOFT_HEAP_FREE(p);
+  return 1;
 }
 static void toft_os_discard(void *p, size_t size) { (void)p, (void)size; }
-static void toft_os_forget(unsigned char *p, size_t size) { (void)p, (void)size; }
+static int toft_os_forget(unsigned char *p, size_t size) { return (void)p, (void)size, 0; }
+static int toft_os_return_pages(unsigned char *p, size_t size) { return (void)p, (void)size, 0; }
 static void *toft_os_reserve(size_t size) {
   (void)size;
   return NULL;
@@ -35,7 +37,7 @@ static int toft_os_commit(void *p, size_t size) {
   (void)p, (void)size;
   return 0;
 }
-static void toft_os_decommit(void *p, size_t size) { (void)p, (void)size; }
+static int toft_os_decommit(void *p, size_t size) { return (void)p, (void)size, 0; }
 static void toft_os_yield(void) {}
 
 static int toft_os_fence_register(void) { return 0; }

@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "lifecycle.h"
+#include "system.c"
 
 #define TOFT_HUGE_PAGE (2 * TOFT_MIB)
 
@@ -32,19 +33,24 @@ static void *toft_os_map(size_t size, int huge) {
   (void)huge; /* large pages need a privilege on Windows */
   return VirtualAlloc(NULL, size, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }
-static void toft_os_unmap(void *p, size_t size) {
+static int toft_os_unmap(void *p, size_t size) {
   (void)size;
-  VirtualFree(p, 0, MEM_RELEASE);
+  return VirtualFree(p, 0, MEM_RELEASE) != 0;
 }
 static void toft_os_prefer_small_pages(void *p, size_t size) { (void)p, (void)size; }
 static void toft_os_discard(void *p, size_t size) { VirtualAlloc(p, size, MEM_RESET, PAGE_READWRITE); }
-static void toft_os_forget(unsigned char *p, size_t size) {
+static int toft_os_forget(unsigned char *p, size_t size) {
   size_t front = (size_t)(0 - (uintptr_t)p) & 4095, back = (size_t)((uintptr_t)p + size) & 4095;
   if (front + back < size) VirtualAlloc(p + front, size - front - back, MEM_RESET, PAGE_READWRITE);
+  return 0; /* the content may stay */
 }
+/* Returns whether the system has taken the whole pages in a range, or may do so. */
+static int toft_os_return_pages(unsigned char *p, size_t size) { return toft_os_forget(p, size), 1; }
 static void *toft_os_reserve(size_t size) { return VirtualAlloc(NULL, size, MEM_RESERVE, PAGE_NOACCESS); }
 static int toft_os_commit(void *p, size_t size) { return VirtualAlloc(p, size, MEM_COMMIT, PAGE_READWRITE) != NULL; }
-static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DECOMMIT); }
+static int toft_os_decommit(void *p, size_t size) { return VirtualFree(p, size, MEM_DECOMMIT) != 0; }
+
+static void toft_os_prefer_huge_pages(void *p, size_t size) { (void)p, (void)size; }
 
 static void toft_os_yield(void) { (void)SwitchToThread(); }
 static size_t toft_os_milliseconds(void) { return (size_t)GetTickCount64(); }
@@ -129,32 +135,11 @@ static int toft_os_arm_thread_exit(void) {
 }
 
 #else
-#include <fcntl.h>
 #if defined(TOFT_RUNTIME) && defined(__GLIBC__)
 #include <malloc.h>
 #endif
-#include <pthread.h>
-#include <signal.h>
 #include <sched.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
-#if defined(__linux__) && defined(__has_include)
-#if __has_include(<asm/unistd.h>)
-#include <sys/syscall.h>
-#endif
-#endif
-#include <unistd.h>
-#if defined(__APPLE__)
-#include <sys/random.h>
-#endif
-
-#ifndef MAP_ANONYMOUS
-#define MAP_ANONYMOUS MAP_ANON
-#endif
-#ifndef MAP_NORESERVE
-#define MAP_NORESERVE 0
-#endif
 
 static size_t toft_os_page(size_t n) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -163,7 +148,7 @@ static size_t toft_os_page(size_t n) {
 
 static void *toft_os_heap_take(size_t size, size_t align) {
   void *p;
-  return posix_memalign(&p, align, size) == 0 ? p : NULL;
+  return toft_sys_posix_memalign(&p, align, size) == 0 ? p : NULL;
 }
 static void toft_os_heap_put(void *p) { free(p); }
 
@@ -177,11 +162,12 @@ static void toft_os_heap_trim(void) {
 #endif
 
 static void *toft_os_mmap(size_t size, int protection, int flags) {
-  void *p = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+  void *p = toft_sys_mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
   return p == MAP_FAILED ? NULL : p;
 }
 
-/* Huge pages need an aligned mapping: maps one huge page more and cuts off both ends. */
+/* Huge pages need an aligned mapping: maps one huge page more and cuts off both ends, whose pages take no memory if
+ * that fails. */
 static void *toft_os_map(size_t size, int huge) {
   size_t total = toft_os_page(size);
 #ifdef MADV_HUGEPAGE
@@ -189,22 +175,27 @@ static void *toft_os_map(size_t size, int huge) {
     unsigned char *p = (unsigned char *)toft_os_mmap(total + TOFT_HUGE_PAGE, PROT_READ | PROT_WRITE, 0);
     if (p == NULL) return NULL;
     size_t front = (size_t)(0 - (uintptr_t)p) & (TOFT_HUGE_PAGE - 1);
-    if (front != 0) munmap(p, front);
-    if (front != TOFT_HUGE_PAGE) munmap(p + front + total, TOFT_HUGE_PAGE - front);
-    (void)madvise(p + front, total, MADV_HUGEPAGE); /* advisory */
+    if (front != 0) (void)toft_sys_munmap(p, front);
+    if (front != TOFT_HUGE_PAGE) (void)toft_sys_munmap(p + front + total, TOFT_HUGE_PAGE - front);
+    (void)toft_sys_madvise(p + front, total, MADV_HUGEPAGE); /* advisory */
     return p + front;
   }
 #endif
   (void)huge;
   return toft_os_mmap(total, PROT_READ | PROT_WRITE, 0);
 }
-static void toft_os_unmap(void *p, size_t size) { munmap(p, toft_os_page(size)); }
 static void toft_os_prefer_small_pages(void *p, size_t size) {
 #ifdef MADV_NOHUGEPAGE
-  (void)madvise(p, size, MADV_NOHUGEPAGE); /* advisory */
+  (void)toft_sys_madvise(p, size, MADV_NOHUGEPAGE); /* advisory */
 #else
   (void)p, (void)size;
 #endif
+}
+/* Returns whether the memory went back to the system. Where that would split a mapping the system may refuse to unmap
+ * a range: then its pages return, if they are not locked, and the addresses stay in use. */
+static int toft_os_unmap(void *p, size_t size) {
+  size = toft_os_page(size);
+  return toft_sys_munmap(p, size) == 0 || toft_sys_madvise(p, size, MADV_DONTNEED) == 0;
 }
 static uint64_t toft_os_nanoseconds(void) {
   struct timespec now;
@@ -214,29 +205,43 @@ static uint64_t toft_os_nanoseconds(void) {
 /* The system may take the pages, whose content is lost, before it runs out of memory. No effect where it cannot. */
 static void toft_os_free_lazily(void *p, size_t size) {
 #ifdef MADV_FREE
-  (void)madvise(p, size, MADV_FREE);
+  (void)toft_sys_madvise(p, size, MADV_FREE);
 #else
   (void)p, (void)size;
 #endif
 }
 static void toft_os_discard(void *p, size_t size) {
 #ifdef MADV_FREE
-  if (madvise(p, toft_os_page(size), MADV_FREE) == 0) return;
+  if (toft_sys_madvise(p, toft_os_page(size), MADV_FREE) == 0) return;
 #endif
-  (void)madvise(p, toft_os_page(size), MADV_DONTNEED);
+  (void)toft_sys_madvise(p, toft_os_page(size), MADV_DONTNEED);
 }
-/* Discards the content of the whole pages in a range at once. */
-static void toft_os_forget(unsigned char *p, size_t size) {
+/* Discards the content of the whole pages in a range at once. 0: it may stay, as that of locked pages does. */
+static int toft_os_forget(unsigned char *p, size_t size) {
   size_t front = (size_t)(0 - (uintptr_t)p) & (toft_os_page(1) - 1), back;
-  if (front >= size) return;
+  if (front >= size) return 1;
   back = (size_t)((uintptr_t)p + size) & (toft_os_page(1) - 1);
-  if (front + back < size) (void)madvise(p + front, size - front - back, MADV_DONTNEED);
+  return front + back >= size || toft_sys_madvise(p + front, size - front - back, MADV_DONTNEED) == 0;
 }
+static int toft_os_return_pages(unsigned char *p, size_t size) { return toft_os_forget(p, size); }
 static void *toft_os_reserve(size_t size) { return toft_os_mmap(toft_os_page(size), PROT_NONE, MAP_NORESERVE); }
-static int toft_os_commit(void *p, size_t size) { return mprotect(p, toft_os_page(size), PROT_READ | PROT_WRITE) == 0; }
-static void toft_os_decommit(void *p, size_t size) {
-  (void)madvise(p, size, MADV_DONTNEED);
-  (void)mprotect(p, size, PROT_NONE);
+static int toft_os_commit(void *p, size_t size) {
+  return toft_sys_mprotect(p, toft_os_page(size), PROT_READ | PROT_WRITE) == 0;
+}
+/* Returns pages and makes them inaccessible; locked ones by a new mapping in their place. 0: refused: they can be used
+ * as before, and their content is lost. */
+static int toft_os_decommit(void *p, size_t size) {
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (toft_sys_madvise(p, size, MADV_DONTNEED) == 0 && toft_sys_mprotect(p, size, PROT_NONE) == 0) return 1;
+  return toft_sys_mmap(p, size, PROT_NONE, flags, -1, 0) != MAP_FAILED;
+}
+
+static void toft_os_prefer_huge_pages(void *p, size_t size) {
+#ifdef MADV_HUGEPAGE
+  if (size >= TOFT_HUGE_PAGE) (void)toft_sys_madvise(p, size, MADV_HUGEPAGE); /* advisory */
+#else
+  (void)p, (void)size;
+#endif
 }
 
 static void toft_os_yield(void) { (void)sched_yield(); }
@@ -271,38 +276,48 @@ static const char *toft_os_env(const char *name) { return toft_os_is_privileged(
 
 /* One write per line, so that lines of several threads and processes do not mix. Errors are ignored. */
 static void toft_os_print(int descriptor, const char *text, size_t size) {
+  toft_size_signal held;
+  toft_hold_size_signal(&held);
   for (int failures = 0; size > 0 && failures < 4;) { /* interrupted by a signal */
-    ssize_t n = write(descriptor, text, size);
+    ssize_t n = toft_sys_write(descriptor, text, size);
     failures += n <= 0;
     text += n > 0 ? n : 0;
     size -= n > 0 ? (size_t)n : 0;
   }
+  toft_drop_size_signal(&held);
 }
 static void toft_os_append(const char *path, const char *text, size_t size) {
-  int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+  int file = toft_sys_open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
   if (file < 0) return;
   toft_os_print(file, text, size);
-  (void)close(file);
+  (void)toft_sys_close(file);
+}
+
+/* Returns a stream on a descriptor, which is closed if there is none. */
+static FILE *toft_os_stream(int file, const char *mode) {
+  FILE *f = file >= 0 ? toft_sys_fdopen(file, mode) : NULL;
+  if (f == NULL && file >= 0) (void)toft_sys_close(file);
+  return f;
 }
 
 /* Creates a file, or makes it empty. */
 static FILE *toft_os_create(const char *path) {
-  int file = open(path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
-  return file >= 0 ? fdopen(file, "wb") : NULL;
+  int file = toft_sys_open(path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+  return toft_os_stream(file, "wb");
 }
-static int toft_os_rename(const char *from, const char *to) { return rename(from, to) == 0; }
+static int toft_os_rename(const char *from, const char *to) { return toft_sys_rename(from, to) == 0; }
 
 /* Fills `size` bytes, at most 256, with unpredictable ones. 0: the system has none. */
-#if defined(__linux__) /* glibc before 2.25 has no such function */
-extern int toft_getentropy(void *to, size_t size) __asm__("getentropy") __attribute__((weak));
-static int toft_os_random(void *to, size_t size) { return toft_getentropy != NULL && toft_getentropy(to, size) == 0; }
-#else
-static int toft_os_random(void *to, size_t size) { return getentropy(to, size) == 0; }
+static int toft_os_random(void *to, size_t size) {
+#if defined(__linux__)
+  if (toft_getentropy == NULL) return 0;
 #endif
+  return toft_sys_getentropy(to, size) == 0;
+}
 
 static uint64_t toft_os_process_id(void) { return (uint64_t)getpid(); }
 static int toft_os_executable(char *path, size_t size) {
-  ssize_t n = readlink("/proc/self/exe", path, size); /* Linux */
+  ssize_t n = toft_sys_readlink("/proc/self/exe", path, size); /* Linux */
   if (n <= 0 || (size_t)n >= size) return 0;
   path[n] = 0;
   return 1;
@@ -310,15 +325,15 @@ static int toft_os_executable(char *path, size_t size) {
 /* 0: there are others, or it is not known. */
 static int toft_os_has_one_thread(void) {
   struct stat s;
-  return stat("/proc/self/task", &s) == 0 && s.st_nlink == 3; /* Linux: a folder for each, and two links */
+  return toft_sys_stat("/proc/self/task", &s) == 0 && s.st_nlink == 3; /* Linux: a folder for each, and two links */
 }
 
 /* Executes a full fence on every thread of the process. A forked child may have to register again. */
 #if defined(__linux__) && defined(SYS_membarrier)
 static int toft_os_fence_register(void) {
-  return syscall(SYS_membarrier, 1 << 4, 0) == 0; /* REGISTER_PRIVATE_EXPEDITED */
+  return toft_sys_syscall(SYS_membarrier, 1 << 4, 0) == 0; /* REGISTER_PRIVATE_EXPEDITED */
 }
-static int toft_os_fence_once(void) { return syscall(SYS_membarrier, 1 << 3, 0) == 0; /* PRIVATE_EXPEDITED */ }
+static int toft_os_fence_once(void) { return toft_sys_syscall(SYS_membarrier, 1 << 3, 0) == 0; /* PRIVATE_EXPEDITED */ }
 static int toft_os_fence_all(void) {
   return toft_os_fence_once() || (toft_os_fence_register() && toft_os_fence_once());
 }

@@ -50,8 +50,6 @@ static int toft_replaced_file_find(char *path, char *link, size_t room, toft_rep
 
 #else
 
-#include <sys/stat.h>
-
 #define TOFT_LINKS_MAX 40 /* symbolic links, as for Linux */
 
 typedef struct stat toft_replaced_file; /* st_mode 0: there is none */
@@ -66,7 +64,7 @@ static int toft_is_regular(const struct stat *s) {
 /* Replaces a path whose last name is a symbolic link by the one that it leads to, where there may be no file. */
 static int toft_path_follow(char *path, char *link, size_t room) {
   for (int i = 0; i < TOFT_LINKS_MAX; i++) {
-    ssize_t n = readlink(path, link, room);
+    ssize_t n = toft_sys_readlink(path, link, room);
     if (n < 0) return errno == EINVAL || errno == ENOENT; /* no link; nothing */
     size_t folder = link[0] == '/' ? 0 : toft_path_folder(path);
     if (folder + (size_t)n >= room) {
@@ -83,10 +81,10 @@ static int toft_path_follow(char *path, char *link, size_t room) {
 /* Replaces a path by that of the regular file that it leads to, and stores the file's status. Both buffers have `room`
  * bytes. 0: there can be none; errno has the reason. */
 static int toft_replaced_file_find(char *path, char *link, size_t room, toft_replaced_file *old) {
-  int exists = stat(path, old) == 0; /* the system may not allow to follow the link */
+  int exists = toft_sys_stat(path, old) == 0; /* the system may not allow to follow the link */
   if (exists ? !toft_is_regular(old) : errno != ENOENT) return 0;
   if (!toft_path_follow(path, link, room)) return 0;
-  if (lstat(path, old) == 0) return toft_is_regular(old);
+  if (toft_sys_lstat(path, old) == 0) return toft_is_regular(old);
   memset(old, 0, sizeof *old);
   return !exists && errno == ENOENT; /* a name such as /dev/fd/3 leads to a file that has none */
 }
@@ -95,11 +93,11 @@ static int toft_replaced_file_find(char *path, char *link, size_t room, toft_rep
  * group at least; where it may not set the group, that gets the rights of all others only. */
 static int toft_replaced_file_keep_rights(int file, const toft_replaced_file *old) {
   mode_t mode = old->st_mode & 07777;
-  if (fchown(file, old->st_uid, old->st_gid) != 0) {
+  if (toft_sys_fchown(file, old->st_uid, old->st_gid) != 0) {
     mode &= 0777;
-    if (fchown(file, (uid_t)-1, old->st_gid) != 0) mode = (mode & 0707) | (mode & 07) << 3;
+    if (toft_sys_fchown(file, (uid_t)-1, old->st_gid) != 0) mode = (mode & 0707) | (mode & 07) << 3;
   }
-  return fchmod(file, mode) == 0;
+  return toft_sys_fchmod(file, mode) == 0;
 }
 
 #endif

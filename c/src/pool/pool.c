@@ -205,7 +205,7 @@ static int toft_pool_keep(const toft_pool *p) {
   r.dirty = (uint32_t)toft_max(p->dirty, p->used);
   if (r.slots_size > remaining) {
     r.slots_size = remaining & ~(toft_os_page(1) - 1);
-    toft_os_decommit(p->slots + r.slots_size, p->slots_size - r.slots_size);
+    if (!toft_os_decommit(p->slots + r.slots_size, p->slots_size - r.slots_size)) return 0;
   }
   memmove(toft_pool_kept + 1, toft_pool_kept, sizeof toft_pool_kept - sizeof r);
   toft_pool_kept[0] = r;
@@ -264,12 +264,8 @@ static int toft_pool_init_growing(toft_pool *p, const toft_pool_options *o, size
       p->block = block;
       p->block_size = size;
       toft_pool_set_parts(p, &at, block, align, TOFT_POOL_SMALL_PAGES);
-#ifdef MADV_HUGEPAGE
-      if (align >= TOFT_HUGE_PAGE) { /* advisory */
-        unsigned char *huge = p->slots + TOFT_POOL_SMALL_PAGES;
-        (void)madvise(huge, toft_pool_distance(huge, block + size), MADV_HUGEPAGE);
-      }
-#endif
+      unsigned char *huge = p->slots + TOFT_POOL_SMALL_PAGES;
+      if (align >= TOFT_HUGE_PAGE) toft_os_prefer_huge_pages(huge, toft_pool_distance(huge, block + size));
       break;
     }
     if (o->max_slots != 0 || max / 2 < toft_max(o->slots, TOFT_POOL_DEFAULT_SLOTS_MIN)) return TOFT_ENOMEM;
@@ -396,8 +392,7 @@ void toft_pool_trim(toft_pool *p) {
   }
   if ((p->flags & TOFT_POOL_FIXED) != 0 || p->block_size == 0) return;
   size_t keep = toft_os_page((size_t)n * p->stride);
-  if (keep >= p->slots_size) return;
-  toft_os_decommit(p->slots + keep, p->slots_size - keep);
+  if (keep >= p->slots_size || !toft_os_decommit(p->slots + keep, p->slots_size - keep)) return;
   p->slots_size = keep;
   toft_pool_update_capacity(p);
 }

@@ -188,7 +188,9 @@ static size_t toft_recycler_region_purge(toft_purgeable *b) {
   toft_recycler_region *g = (toft_recycler_region *)(void *)b;
   size_t bytes = g->dirty * TOFT_RECYCLER_PAGE;
   for (uint32_t i = 0; g->dirty != 0 && i < g->count; i++)
-    toft_os_forget(g->pages + g->runs[i].first * TOFT_RECYCLER_PAGE, (g->runs[i].count - 1u) * TOFT_RECYCLER_PAGE);
+    if (!toft_os_return_pages(g->pages + g->runs[i].first * TOFT_RECYCLER_PAGE,
+                              (g->runs[i].count - 1u) * TOFT_RECYCLER_PAGE))
+      return 0;
   g->dirty = 0;
   return bytes;
 }

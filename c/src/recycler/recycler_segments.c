@@ -292,17 +292,19 @@ static unsigned toft_recycler_first_pages(unsigned char *unit, const unsigned ch
   return 0xffu << page & 0xff;
 }
 
-/* Discards the idle units but unit 0, which contains the header. Precondition: the segment has pages. */
+/* Discards the idle units but unit 0, which contains the header; those that the system refuses to discard stay idle.
+ * Precondition: the segment has pages. */
 static size_t toft_recycler_segment_purge(toft_purgeable *b) {
   toft_recycler_segment *s = (toft_recycler_segment *)(void *)b;
-  uint64_t units = s->dirty & ~(uint64_t)1;
-  size_t bytes = toft_count_bits(units) * TOFT_RECYCLER_UNIT;
-  s->dirty &= ~units;
-  while (units != 0) {
+  uint64_t units = s->dirty & ~(uint64_t)1, run;
+  size_t bytes = 0;
+  for (; units != 0; units &= ~run) {
     unsigned first = toft_lowest_bit(units), count = 0;
-    for (; first + count < TOFT_RECYCLER_UNITS && (units >> (first + count) & 1) != 0; count++)
-      units &= ~((uint64_t)1 << (first + count));
-    toft_os_forget(s->units + first * TOFT_RECYCLER_UNIT, count * TOFT_RECYCLER_UNIT);
+    for (run = 0; first + count < TOFT_RECYCLER_UNITS && (units >> (first + count) & 1) != 0; count++)
+      run |= (uint64_t)1 << (first + count);
+    if (!toft_os_return_pages(s->units + first * TOFT_RECYCLER_UNIT, count * TOFT_RECYCLER_UNIT)) continue;
+    s->dirty &= ~run;
+    bytes += count * TOFT_RECYCLER_UNIT;
   }
   return bytes;
 }

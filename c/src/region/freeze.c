@@ -104,9 +104,12 @@ static toft_region *toft_freeze_region(const toft_freezing *z, unsigned i, size_
   return toft_region_create_in(&o, max + 2 * align, 2 * align, align);
 }
 
-static int toft_freeze_build(toft_freezing *z, unsigned i, size_t max, toft_build_fn *build, void *argument) {
+/* A default maximum that is refused becomes less: for the second region not less than the first has used. */
+static int toft_freeze_build(toft_freezing *z, unsigned i, size_t *max, toft_build_fn *build, void *argument) {
   toft_build *b = &z->builds[i];
-  toft_region *r = toft_freeze_region(z, i, max);
+  size_t least = i == 0 ? 0 : (size_t)(z->builds[0].control->region->high - z->builds[0].base);
+  toft_region *r = toft_freeze_region(z, i, *max);
+  while (r == NULL && toft_region_halve_max(z->options->max, max, least)) r = toft_freeze_region(z, i, *max);
   if (r == NULL) return TOFT_ENOMEM;
   b->control = r->control;
   b->control->freezes = z->finds_sites ? TOFT_REGION_FREEZES_CHECKED : TOFT_REGION_FREEZES;
@@ -261,7 +264,7 @@ static int toft_freeze_write(toft_freezing *z, const char *path) {
 static int toft_freeze_build_both(toft_freezing *z, toft_build_fn *build, void *argument) {
   size_t max = toft_region_max(z->options->max);
   int code = TOFT_OK;
-  for (unsigned i = 0; i < 2 && code == TOFT_OK; i++) code = toft_freeze_build(z, i, max, build, argument);
+  for (unsigned i = 0; i < 2 && code == TOFT_OK; i++) code = toft_freeze_build(z, i, &max, build, argument);
   if (code != TOFT_OK) return code;
   if (!toft_mappings_read(&z->mappings, 0)) return TOFT_ENOMEM;
   toft_freeze_compare_regions(z);

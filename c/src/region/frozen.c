@@ -153,8 +153,10 @@ int toft_frozen_open(toft_frozen *f, const char *path, const toft_frozen_options
   else
     code = toft_frozen_check_header(&h, size, &o);
   if (code == TOFT_OK) code = toft_frozen_map_or_load(f, file, (size_t)size, &h, o.flags);
+  int error = errno;
   toft_file_close(file);
   if (code != TOFT_OK) toft_frozen_close(f);
+  errno = error;
   return code;
 }
 

@@ -18,6 +18,7 @@
 
 #define TOFT_REGION_MIN (64 * TOFT_KIB)
 #define TOFT_REGION_MAP_WORDS ((size_t)64) /* of the map in the header: 16 MiB */
+#define TOFT_REGION_DEFAULT_MIN ((size_t)16 << 20)
 #define TOFT_REGION_STEP ((size_t)1 << 20) /* bytes committed at a time */
 
 /* A recycler or toft_malloc, in a block of its own, and the region's entry for it. */
@@ -212,14 +213,13 @@ static int toft_region_has_checks(void); /* region_outside.c */
 
 static void toft_region_free_control(toft_region_control *c) {
   toft_scan_end(c->reserved, c->reserved_size);
-  if (c->reserved != NULL) toft_os_unmap(c->reserved, c->reserved_size);
+  if (c->reserved == NULL || toft_os_unmap(c->reserved, c->reserved_size)) TOFT_HELD_LESS(c->committed);
   toft_os_heap_put(c);
 }
 
 /* Returns the range; its content may be zero. */
 static void toft_region_discard(toft_region_control *c) {
   toft_region_forget_checkpoints(c);
-  TOFT_HELD_LESS(c->committed);
   toft_region_count(c, 0, 0);
   toft_region_free_control(c);
 }
@@ -265,6 +265,13 @@ static size_t toft_region_max(size_t max) {
   return max != 0 ? max : sizeof(void *) == 4 ? (size_t)64 << 20 : (size_t)1 << 30;
 }
 
+/* Halves a default that the system refuses, down to `least`. 0: the options have a maximum, or there is no less. */
+static int toft_region_halve_max(size_t given, size_t *max, size_t least) {
+  if (given != 0 || *max / 2 < toft_max(least, TOFT_REGION_DEFAULT_MIN)) return 0;
+  *max /= 2;
+  return 1;
+}
+
 static int toft_region_is_valid_max(size_t max) {
   return max >= TOFT_REGION_MIN && max <= TOFT_MAX_REQUEST && max % TOFT_BLOCK_MIN == 0;
 }
@@ -289,7 +296,11 @@ int toft_region_check(const toft_region_options *options) {
 
 toft_region *toft_region_create(const toft_region_options *options) {
   toft_region_options o;
-  return toft_region_read_options(options, &o) ? toft_region_create_in(&o, o.max, 1, 0) : NULL;
+  if (!toft_region_read_options(options, &o)) return NULL;
+  size_t given = options == NULL ? 0 : options->memory != NULL ? o.max : options->max;
+  toft_region *r = toft_region_create_in(&o, o.max, 1, 0);
+  while (r == NULL && toft_region_halve_max(given, &o.max, 0)) r = toft_region_create_in(&o, o.max, 1, 0);
+  return r;
 }
 
 void toft_region_release(toft_region *r) {

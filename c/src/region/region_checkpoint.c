@@ -121,10 +121,8 @@ static void toft_region_run_cleanups(toft_region *r, const toft_saved *s) {
 }
 
 static void toft_region_bring_back(toft_region_control *c, const toft_saved *s) {
-  if (s->file >= 0)
-    toft_os_forget((unsigned char *)c->region, c->committed);
-  else
-    memcpy(c->region, s->bytes, s->size);
+  if (s->file < 0 || !toft_os_forget((unsigned char *)c->region, toft_os_page(c->committed)))
+    memcpy(c->region, s->bytes, s->size); /* also where the pages are locked */
 }
 
 int toft_region_restore(toft_region *r) {
