@@ -9,11 +9,11 @@
 
 /* ---- platform: operating system, compiler, tools ---- */
 
-/* ==== platform/os.c ==== */
-/* The operating system: pages, aligned heap memory, files, locks, and callbacks at thread exit and at unload, for
- * POSIX and Windows. Sizes are rounded up to the system's page here; callers use multiples of 4096. */
-#ifndef TOFT_PLATFORM_OS_C
-#define TOFT_PLATFORM_OS_C
+/* ==== platform/system.c ==== */
+/* The calls of a POSIX system on whose results the library's promises rest: no other file makes them. A test that
+ * contains the library defines TOFT_SYSTEM(call) as the name of a function that makes the call or fails. */
+#ifndef TOFT_PLATFORM_SYSTEM_C
+#define TOFT_PLATFORM_SYSTEM_C
 
 /* ==== platform/base.h ==== */
 /* Included by every file of the library: the feature macro, the C library, the public header, and units of size. */
@@ -57,6 +57,148 @@
 #define TOFT_MIB ((size_t)1024 * 1024)
 
 #endif
+
+#ifndef TOFT_NO_OS
+#include <errno.h>
+
+/* Bytes that one call writes or reads. */
+static size_t toft_file_part(size_t size) { return size < (size_t)1 << 30 ? size : (size_t)1 << 30; }
+
+#if defined(_WIN32)
+typedef int toft_size_signal;
+static void toft_hold_size_signal(toft_size_signal *s) { *s = 0; /* Windows has no such signal */ }
+static void toft_drop_size_signal(const toft_size_signal *s) { (void)s; }
+#else
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#if defined(__linux__) && defined(__has_include)
+#if __has_include(<asm/unistd.h>)
+#include <sys/syscall.h>
+#endif
+#endif
+#include <unistd.h>
+#if defined(__APPLE__)
+#include <sys/random.h>
+#endif
+
+#ifndef MAP_ANONYMOUS
+#define MAP_ANONYMOUS MAP_ANON
+#endif
+#ifndef MAP_NORESERVE
+#define MAP_NORESERVE 0
+#endif
+
+#if defined(__linux__) /* glibc before 2.25 has no such function */
+extern int toft_getentropy(void *to, size_t size) __asm__("getentropy") __attribute__((weak));
+#else
+#define toft_getentropy getentropy
+#endif
+
+#ifndef TOFT_SYSTEM
+#define TOFT_SYSTEM(call) call
+#endif
+#define toft_sys_close TOFT_SYSTEM(close)
+#define toft_sys_fchmod TOFT_SYSTEM(fchmod)
+#define toft_sys_fchown TOFT_SYSTEM(fchown)
+#define toft_sys_fdopen TOFT_SYSTEM(fdopen)
+#define toft_sys_fstat TOFT_SYSTEM(fstat)
+#define toft_sys_fsync TOFT_SYSTEM(fsync)
+#define toft_sys_getentropy TOFT_SYSTEM(toft_getentropy)
+#define toft_sys_lstat TOFT_SYSTEM(lstat)
+#define toft_sys_madvise TOFT_SYSTEM(madvise)
+#define toft_sys_mmap TOFT_SYSTEM(mmap)
+#define toft_sys_mprotect TOFT_SYSTEM(mprotect)
+#define toft_sys_msync TOFT_SYSTEM(msync)
+#define toft_sys_munmap TOFT_SYSTEM(munmap)
+#define toft_sys_open TOFT_SYSTEM(open)
+#define toft_sys_posix_memalign TOFT_SYSTEM(posix_memalign)
+#define toft_sys_pwrite TOFT_SYSTEM(pwrite)
+#define toft_sys_read TOFT_SYSTEM(read)
+#define toft_sys_readlink TOFT_SYSTEM(readlink)
+#define toft_sys_realloc TOFT_SYSTEM(realloc)
+#define toft_sys_rename TOFT_SYSTEM(rename)
+#define toft_sys_stat TOFT_SYSTEM(stat)
+#define toft_sys_syscall TOFT_SYSTEM(syscall)
+#define toft_sys_unlink TOFT_SYSTEM(unlink)
+#define toft_sys_write TOFT_SYSTEM(write)
+
+/* A write beyond the limit of a file's size (RLIMIT_FSIZE) raises SIGXFSZ, also for files in memory. While the thread
+ * holds that signal back, the write fails with EFBIG only. */
+typedef struct toft_size_signal {
+  sigset_t set, before;
+  int was_pending;
+} toft_size_signal;
+
+static int toft_size_signal_is_pending(void) {
+  sigset_t pending;
+  return sigpending(&pending) == 0 && sigismember(&pending, SIGXFSZ) == 1;
+}
+
+static void toft_hold_size_signal(toft_size_signal *s) {
+  s->was_pending = toft_size_signal_is_pending();
+  (void)sigemptyset(&s->set);
+  (void)sigaddset(&s->set, SIGXFSZ);
+  (void)pthread_sigmask(SIG_BLOCK, &s->set, &s->before);
+}
+
+/* Discards the signal of a write, and keeps errno. */
+static void toft_drop_size_signal(const toft_size_signal *s) {
+  int error = errno, number;
+  if (!s->was_pending && toft_size_signal_is_pending()) (void)sigwait(&s->set, &number);
+  (void)pthread_sigmask(SIG_SETMASK, &s->before, NULL);
+  errno = error;
+}
+
+/* Writes bytes to the start of a file. 0: errno has the reason. */
+static int toft_write_all(int file, const void *content, size_t size) {
+  const unsigned char *p = (const unsigned char *)content;
+  size_t done = 0;
+  toft_size_signal held;
+  toft_hold_size_signal(&held);
+  while (done < size) {
+    ssize_t n = toft_sys_pwrite(file, p + done, toft_file_part(size - done), (off_t)done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n == 0) errno = EIO;
+    if (n <= 0) break;
+    done += (size_t)n;
+  }
+  toft_drop_size_signal(&held);
+  return done == size;
+}
+
+/* Reads from the current position. 0: errno has the reason, EIO where the file ends before. */
+static int toft_read_all(int file, void *to, size_t size) {
+  unsigned char *p = (unsigned char *)to;
+  while (size > 0) {
+    ssize_t n = toft_sys_read(file, p, toft_file_part(size));
+    if (n < 0 && errno == EINTR) continue;
+    if (n == 0) errno = EIO;
+    if (n <= 0) return 0;
+    p += n;
+    size -= (size_t)n;
+  }
+  return 1;
+}
+
+/* Waits until the content is on the disk. 0: errno has the reason. */
+static int toft_sync_file(int file) {
+  int code;
+  while ((code = toft_sys_fsync(file)) != 0 && errno == EINTR) continue;
+  return code == 0;
+}
+#endif
+#endif
+
+#endif
+
+/* ==== platform/os.c ==== */
+/* The operating system: pages, aligned heap memory, files, locks, and callbacks at thread exit and at unload, for
+ * POSIX and Windows. Sizes are rounded up to the system's page here; callers use multiples of 4096. */
+#ifndef TOFT_PLATFORM_OS_C
+#define TOFT_PLATFORM_OS_C
 
 /* ==== platform/lifecycle.h ==== */
 /* Functions of higher layers that the lower ones call when a thread ends, at a fork, and when the library is
@@ -117,12 +259,14 @@ static void *toft_os_map(size_t size, int huge) {
   (void)huge;
   return TOFT_HEAP_ALLOC(size, 4096);
 }
-static void toft_os_unmap(void *p, size_t size) {
+static int toft_os_unmap(void *p, size_t size) {
   (void)size;
   TOFT_HEAP_FREE(p);
+  return 1;
 }
 static void toft_os_discard(void *p, size_t size) { (void)p, (void)size; }
-static void toft_os_forget(unsigned char *p, size_t size) { (void)p, (void)size; }
+static int toft_os_forget(unsigned char *p, size_t size) { return (void)p, (void)size, 0; }
+static int toft_os_return_pages(unsigned char *p, size_t size) { return (void)p, (void)size, 0; }
 static void *toft_os_reserve(size_t size) {
   (void)size;
   return NULL;
@@ -131,7 +275,7 @@ static int toft_os_commit(void *p, size_t size) {
   (void)p, (void)size;
   return 0;
 }
-static void toft_os_decommit(void *p, size_t size) { (void)p, (void)size; }
+static int toft_os_decommit(void *p, size_t size) { return (void)p, (void)size, 0; }
 static void toft_os_yield(void) {}
 
 static int toft_os_fence_register(void) { return 0; }
@@ -159,18 +303,24 @@ static void *toft_os_map(size_t size, int huge) {
   (void)huge; /* large pages need a privilege on Windows */
   return VirtualAlloc(NULL, size, MEM_RESERVE | MEM_COMMIT, PAGE_READWRITE);
 }
-static void toft_os_unmap(void *p, size_t size) {
+static int toft_os_unmap(void *p, size_t size) {
   (void)size;
-  VirtualFree(p, 0, MEM_RELEASE);
+  return VirtualFree(p, 0, MEM_RELEASE) != 0;
 }
+static void toft_os_prefer_small_pages(void *p, size_t size) { (void)p, (void)size; }
 static void toft_os_discard(void *p, size_t size) { VirtualAlloc(p, size, MEM_RESET, PAGE_READWRITE); }
-static void toft_os_forget(unsigned char *p, size_t size) {
+static int toft_os_forget(unsigned char *p, size_t size) {
   size_t front = (size_t)(0 - (uintptr_t)p) & 4095, back = (size_t)((uintptr_t)p + size) & 4095;
   if (front + back < size) VirtualAlloc(p + front, size - front - back, MEM_RESET, PAGE_READWRITE);
+  return 0; /* the content may stay */
 }
+/* Returns whether the system has taken the whole pages in a range, or may do so. */
+static int toft_os_return_pages(unsigned char *p, size_t size) { return toft_os_forget(p, size), 1; }
 static void *toft_os_reserve(size_t size) { return VirtualAlloc(NULL, size, MEM_RESERVE, PAGE_NOACCESS); }
 static int toft_os_commit(void *p, size_t size) { return VirtualAlloc(p, size, MEM_COMMIT, PAGE_READWRITE) != NULL; }
-static void toft_os_decommit(void *p, size_t size) { VirtualFree(p, size, MEM_DECOMMIT); }
+static int toft_os_decommit(void *p, size_t size) { return VirtualFree(p, size, MEM_DECOMMIT) != 0; }
+
+static void toft_os_prefer_huge_pages(void *p, size_t size) { (void)p, (void)size; }
 
 static void toft_os_yield(void) { (void)SwitchToThread(); }
 static size_t toft_os_milliseconds(void) { return (size_t)GetTickCount64(); }
@@ -255,32 +405,11 @@ static int toft_os_arm_thread_exit(void) {
 }
 
 #else
-#include <fcntl.h>
 #if defined(TOFT_RUNTIME) && defined(__GLIBC__)
 #include <malloc.h>
 #endif
-#include <pthread.h>
-#include <signal.h>
 #include <sched.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <time.h>
-#if defined(__linux__) && defined(__has_include)
-#if __has_include(<asm/unistd.h>)
-#include <sys/syscall.h>
-#endif
-#endif
-#include <unistd.h>
-#if defined(__APPLE__)
-#include <sys/random.h>
-#endif
-
-#ifndef MAP_ANONYMOUS
-#define MAP_ANONYMOUS MAP_ANON
-#endif
-#ifndef MAP_NORESERVE
-#define MAP_NORESERVE 0
-#endif
 
 static size_t toft_os_page(size_t n) {
   size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -289,7 +418,7 @@ static size_t toft_os_page(size_t n) {
 
 static void *toft_os_heap_take(size_t size, size_t align) {
   void *p;
-  return posix_memalign(&p, align, size) == 0 ? p : NULL;
+  return toft_sys_posix_memalign(&p, align, size) == 0 ? p : NULL;
 }
 static void toft_os_heap_put(void *p) { free(p); }
 
@@ -303,11 +432,12 @@ static void toft_os_heap_trim(void) {
 #endif
 
 static void *toft_os_mmap(size_t size, int protection, int flags) {
-  void *p = mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+  void *p = toft_sys_mmap(NULL, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
   return p == MAP_FAILED ? NULL : p;
 }
 
-/* Huge pages need an aligned mapping: maps one huge page more and cuts off both ends. */
+/* Huge pages need an aligned mapping: maps one huge page more and cuts off both ends, whose pages take no memory if
+ * that fails. */
 static void *toft_os_map(size_t size, int huge) {
   size_t total = toft_os_page(size);
 #ifdef MADV_HUGEPAGE
@@ -315,16 +445,28 @@ static void *toft_os_map(size_t size, int huge) {
     unsigned char *p = (unsigned char *)toft_os_mmap(total + TOFT_HUGE_PAGE, PROT_READ | PROT_WRITE, 0);
     if (p == NULL) return NULL;
     size_t front = (size_t)(0 - (uintptr_t)p) & (TOFT_HUGE_PAGE - 1);
-    if (front != 0) munmap(p, front);
-    if (front != TOFT_HUGE_PAGE) munmap(p + front + total, TOFT_HUGE_PAGE - front);
-    (void)madvise(p + front, total, MADV_HUGEPAGE); /* advisory */
+    if (front != 0) (void)toft_sys_munmap(p, front);
+    if (front != TOFT_HUGE_PAGE) (void)toft_sys_munmap(p + front + total, TOFT_HUGE_PAGE - front);
+    (void)toft_sys_madvise(p + front, total, MADV_HUGEPAGE); /* advisory */
     return p + front;
   }
 #endif
   (void)huge;
   return toft_os_mmap(total, PROT_READ | PROT_WRITE, 0);
 }
-static void toft_os_unmap(void *p, size_t size) { munmap(p, toft_os_page(size)); }
+static void toft_os_prefer_small_pages(void *p, size_t size) {
+#ifdef MADV_NOHUGEPAGE
+  (void)toft_sys_madvise(p, size, MADV_NOHUGEPAGE); /* advisory */
+#else
+  (void)p, (void)size;
+#endif
+}
+/* Returns whether the memory went back to the system. Where that would split a mapping the system may refuse to unmap
+ * a range: then its pages return, if they are not locked, and the addresses stay in use. */
+static int toft_os_unmap(void *p, size_t size) {
+  size = toft_os_page(size);
+  return toft_sys_munmap(p, size) == 0 || toft_sys_madvise(p, size, MADV_DONTNEED) == 0;
+}
 static uint64_t toft_os_nanoseconds(void) {
   struct timespec now;
   (void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -333,29 +475,43 @@ static uint64_t toft_os_nanoseconds(void) {
 /* The system may take the pages, whose content is lost, before it runs out of memory. No effect where it cannot. */
 static void toft_os_free_lazily(void *p, size_t size) {
 #ifdef MADV_FREE
-  (void)madvise(p, size, MADV_FREE);
+  (void)toft_sys_madvise(p, size, MADV_FREE);
 #else
   (void)p, (void)size;
 #endif
 }
 static void toft_os_discard(void *p, size_t size) {
 #ifdef MADV_FREE
-  if (madvise(p, toft_os_page(size), MADV_FREE) == 0) return;
+  if (toft_sys_madvise(p, toft_os_page(size), MADV_FREE) == 0) return;
 #endif
-  (void)madvise(p, toft_os_page(size), MADV_DONTNEED);
+  (void)toft_sys_madvise(p, toft_os_page(size), MADV_DONTNEED);
 }
-/* Discards the content of the whole pages in a range at once. */
-static void toft_os_forget(unsigned char *p, size_t size) {
+/* Discards the content of the whole pages in a range at once. 0: it may stay, as that of locked pages does. */
+static int toft_os_forget(unsigned char *p, size_t size) {
   size_t front = (size_t)(0 - (uintptr_t)p) & (toft_os_page(1) - 1), back;
-  if (front >= size) return;
+  if (front >= size) return 1;
   back = (size_t)((uintptr_t)p + size) & (toft_os_page(1) - 1);
-  if (front + back < size) (void)madvise(p + front, size - front - back, MADV_DONTNEED);
+  return front + back >= size || toft_sys_madvise(p + front, size - front - back, MADV_DONTNEED) == 0;
 }
+static int toft_os_return_pages(unsigned char *p, size_t size) { return toft_os_forget(p, size); }
 static void *toft_os_reserve(size_t size) { return toft_os_mmap(toft_os_page(size), PROT_NONE, MAP_NORESERVE); }
-static int toft_os_commit(void *p, size_t size) { return mprotect(p, toft_os_page(size), PROT_READ | PROT_WRITE) == 0; }
-static void toft_os_decommit(void *p, size_t size) {
-  (void)madvise(p, size, MADV_DONTNEED);
-  (void)mprotect(p, size, PROT_NONE);
+static int toft_os_commit(void *p, size_t size) {
+  return toft_sys_mprotect(p, toft_os_page(size), PROT_READ | PROT_WRITE) == 0;
+}
+/* Returns pages and makes them inaccessible; locked ones by a new mapping in their place. 0: refused: they can be used
+ * as before, and their content is lost. */
+static int toft_os_decommit(void *p, size_t size) {
+  int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  if (toft_sys_madvise(p, size, MADV_DONTNEED) == 0 && toft_sys_mprotect(p, size, PROT_NONE) == 0) return 1;
+  return toft_sys_mmap(p, size, PROT_NONE, flags, -1, 0) != MAP_FAILED;
+}
+
+static void toft_os_prefer_huge_pages(void *p, size_t size) {
+#ifdef MADV_HUGEPAGE
+  if (size >= TOFT_HUGE_PAGE) (void)toft_sys_madvise(p, size, MADV_HUGEPAGE); /* advisory */
+#else
+  (void)p, (void)size;
+#endif
 }
 
 static void toft_os_yield(void) { (void)sched_yield(); }
@@ -390,38 +546,48 @@ static const char *toft_os_env(const char *name) { return toft_os_is_privileged(
 
 /* One write per line, so that lines of several threads and processes do not mix. Errors are ignored. */
 static void toft_os_print(int descriptor, const char *text, size_t size) {
+  toft_size_signal held;
+  toft_hold_size_signal(&held);
   for (int failures = 0; size > 0 && failures < 4;) { /* interrupted by a signal */
-    ssize_t n = write(descriptor, text, size);
+    ssize_t n = toft_sys_write(descriptor, text, size);
     failures += n <= 0;
     text += n > 0 ? n : 0;
     size -= n > 0 ? (size_t)n : 0;
   }
+  toft_drop_size_signal(&held);
 }
 static void toft_os_append(const char *path, const char *text, size_t size) {
-  int file = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+  int file = toft_sys_open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
   if (file < 0) return;
   toft_os_print(file, text, size);
-  (void)close(file);
+  (void)toft_sys_close(file);
+}
+
+/* Returns a stream on a descriptor, which is closed if there is none. */
+static FILE *toft_os_stream(int file, const char *mode) {
+  FILE *f = file >= 0 ? toft_sys_fdopen(file, mode) : NULL;
+  if (f == NULL && file >= 0) (void)toft_sys_close(file);
+  return f;
 }
 
 /* Creates a file, or makes it empty. */
 static FILE *toft_os_create(const char *path) {
-  int file = open(path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
-  return file >= 0 ? fdopen(file, "wb") : NULL;
+  int file = toft_sys_open(path, O_WRONLY | O_TRUNC | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+  return toft_os_stream(file, "wb");
 }
-static int toft_os_rename(const char *from, const char *to) { return rename(from, to) == 0; }
+static int toft_os_rename(const char *from, const char *to) { return toft_sys_rename(from, to) == 0; }
 
 /* Fills `size` bytes, at most 256, with unpredictable ones. 0: the system has none. */
-#if defined(__linux__) /* glibc before 2.25 has no such function */
-extern int toft_getentropy(void *to, size_t size) __asm__("getentropy") __attribute__((weak));
-static int toft_os_random(void *to, size_t size) { return toft_getentropy != NULL && toft_getentropy(to, size) == 0; }
-#else
-static int toft_os_random(void *to, size_t size) { return getentropy(to, size) == 0; }
+static int toft_os_random(void *to, size_t size) {
+#if defined(__linux__)
+  if (toft_getentropy == NULL) return 0;
 #endif
+  return toft_sys_getentropy(to, size) == 0;
+}
 
 static uint64_t toft_os_process_id(void) { return (uint64_t)getpid(); }
 static int toft_os_executable(char *path, size_t size) {
-  ssize_t n = readlink("/proc/self/exe", path, size); /* Linux */
+  ssize_t n = toft_sys_readlink("/proc/self/exe", path, size); /* Linux */
   if (n <= 0 || (size_t)n >= size) return 0;
   path[n] = 0;
   return 1;
@@ -429,15 +595,15 @@ static int toft_os_executable(char *path, size_t size) {
 /* 0: there are others, or it is not known. */
 static int toft_os_has_one_thread(void) {
   struct stat s;
-  return stat("/proc/self/task", &s) == 0 && s.st_nlink == 3; /* Linux: a folder for each, and two links */
+  return toft_sys_stat("/proc/self/task", &s) == 0 && s.st_nlink == 3; /* Linux: a folder for each, and two links */
 }
 
 /* Executes a full fence on every thread of the process. A forked child may have to register again. */
 #if defined(__linux__) && defined(SYS_membarrier)
 static int toft_os_fence_register(void) {
-  return syscall(SYS_membarrier, 1 << 4, 0) == 0; /* REGISTER_PRIVATE_EXPEDITED */
+  return toft_sys_syscall(SYS_membarrier, 1 << 4, 0) == 0; /* REGISTER_PRIVATE_EXPEDITED */
 }
-static int toft_os_fence_once(void) { return syscall(SYS_membarrier, 1 << 3, 0) == 0; /* PRIVATE_EXPEDITED */ }
+static int toft_os_fence_once(void) { return toft_sys_syscall(SYS_membarrier, 1 << 3, 0) == 0; /* PRIVATE_EXPEDITED */ }
 static int toft_os_fence_all(void) {
   return toft_os_fence_once() || (toft_os_fence_register() && toft_os_fence_once());
 }
@@ -746,18 +912,23 @@ extern "C" {
 #endif
 extern void toft_asan_poison(const volatile void *p, size_t n) TOFT_TOOL("__asan_poison_memory_region");
 extern void toft_asan_unpoison(const volatile void *p, size_t n) TOFT_TOOL("__asan_unpoison_memory_region");
+extern void *toft_asan_find_poison(void *p, size_t n) TOFT_TOOL("__asan_region_is_poisoned");
 extern void toft_msan_unpoison(const volatile void *p, size_t n) TOFT_TOOL("__msan_unpoison");
 extern void toft_msan_poison(const volatile void *p, size_t n) TOFT_TOOL("__msan_poison");
 extern void toft_tsan_acquire(void *p) TOFT_TOOL("__tsan_acquire");
 extern void toft_msan_allocated(const volatile void *p, size_t n) TOFT_TOOL("__msan_allocated_memory");
+extern void toft_lsan_register(const void *p, size_t n) TOFT_TOOL("__lsan_register_root_region");
+extern void toft_lsan_unregister(const void *p, size_t n) TOFT_TOOL("__lsan_unregister_root_region");
 #ifdef __cplusplus
 }
 #endif
 #define TOFT_CALL_TOOL(tool, p, n) ((tool) != NULL ? tool((p), (n)) : (void)0)
+#define TOFT_ASAN_ACCESS(p, n) (toft_asan_find_poison == NULL || toft_asan_find_poison((p), (n)) == NULL)
 #define TOFT_HAS_SANITIZER() (toft_asan_poison != NULL || toft_msan_poison != NULL)
 #define TOFT_HAS_TSAN() (toft_tsan_acquire != NULL) /* which ends a process that maps at an address of its shadow */
 #else
 #define TOFT_CALL_TOOL(tool, p, n) ((void)(p), (void)(n))
+#define TOFT_ASAN_ACCESS(p, n) ((void)(p), (void)(n), 1)
 #define TOFT_HAS_SANITIZER() 0
 #define TOFT_HAS_TSAN() 0
 #endif
@@ -768,9 +939,11 @@ extern void toft_msan_allocated(const volatile void *p, size_t n) TOFT_TOOL("__m
 #define TOFT_VALGRIND(request, p, n) ((void)(__extension__ VALGRIND_MAKE_MEM_##request((p), (n))))
 /* Only memcheck answers this request. */
 #define TOFT_HAS_MEMCHECK(p, n) ((__extension__ VALGRIND_MAKE_MEM_DEFINED((p), (n))) != 0)
+#define TOFT_VALGRIND_ACCESS(p, n, bits) ((__extension__ VALGRIND_GET_VBITS((p), (bits), (n))) != 3)
 #endif
 #endif
 #ifndef TOFT_VALGRIND
+#define TOFT_VALGRIND_ACCESS(p, n, bits) ((void)(p), (void)(n), (void)(bits), 1)
 #define TOFT_VALGRIND(request, p, n) ((void)0)
 #define TOFT_HAS_MEMCHECK(p, n) ((void)(p), (void)(n), 0)
 #endif
@@ -806,10 +979,50 @@ static void toft_mark_undefined(const void *p, size_t n) {
   TOFT_VALGRIND(UNDEFINED, p, n);
 }
 
+/* LeakSanitizer looks for pointers in the heap's memory, and in mapped memory between these two calls, as far as it is
+ * accessible then. Their arguments must be equal: it ends the process if they are not. NULL is ignored. */
+static void *toft_scan_begin(void *p, size_t n) {
+  if (p != NULL) TOFT_CALL_TOOL(toft_lsan_register, p, n);
+  return p;
+}
+static void toft_scan_end(const void *p, size_t n) {
+  if (p != NULL) TOFT_CALL_TOOL(toft_lsan_unregister, p, n);
+}
+
 /* Initialised, for MemorySanitizer: written by a library that may not be instrumented. */
 static void toft_mark_defined(const void *p, size_t n) {
   TOFT_CALL_TOOL(toft_msan_unpoison, p, n);
   (void)p, (void)n;
+}
+
+/* ---- a map of what is accessible: a byte for 8 bytes, with a bit for each that is not ---- */
+
+#define TOFT_ACCESS_STEP 512
+
+static int toft_is_accessible(unsigned char *p, size_t n) {
+  unsigned char bits[TOFT_ACCESS_STEP];
+  return TOFT_VALGRIND_ACCESS(p, n, bits) && TOFT_ASAN_ACCESS(p, n);
+}
+
+/* Precondition: n is a multiple of TOFT_ACCESS_STEP, and the map is zero. */
+static void toft_access_save(unsigned char *p, size_t n, unsigned char *map) {
+  for (size_t at = 0; at < n; at += TOFT_ACCESS_STEP) {
+    if (toft_is_accessible(p + at, TOFT_ACCESS_STEP)) continue;
+    for (size_t i = at; i < at + TOFT_ACCESS_STEP; i++)
+      if (!toft_is_accessible(p + i, 1)) map[i / 8] |= (unsigned char)(1u << i % 8);
+  }
+}
+
+/* Calls `set` for what the map has as not accessible. */
+static void toft_access_set(const unsigned char *p, size_t n, const unsigned char *map,
+                            void (*set)(const void *p, size_t n)) {
+  for (size_t i = 0, end; i < n; i = end) {
+    for (end = i + 1; map[i / 8] >> i % 8 & 1 && end % 8 != 0 && map[i / 8] >> end % 8 & 1;) end++;
+    if (map[i / 8] == 0)
+      end = i + 8;
+    else if (map[i / 8] >> i % 8 & 1)
+      set(p + i, end - i);
+  }
 }
 
 #endif
@@ -966,6 +1179,8 @@ enum {
   TOFT_KEEPS_BLOCKS = 4096,  /* the source refused, and has granted nothing in a later round: P10 merges no blocks */
   TOFT_RANGE_GROWS = 8192,   /* the claimed range goes on: the current block holds it, even if nothing is live */
   TOFT_COUNTS_LIVE = 16384,  /* a budget counts its live bytes; `portion` is not NULL */
+  TOFT_IN_REGION = 32768,    /* in the list of a region, by which it is restored: see region_source.c */
+  TOFT_CLEARS = 65536,       /* freed bytes become zero: the arena's region is frozen */
   TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */
 };
 #define TOFT_REFUSING (TOFT_CLAIMED | TOFT_BUSY)
@@ -1181,14 +1396,324 @@ static toft_retention toft_decide_retention(const toft_round_memory *m, uint32_t
 
 #endif
 
+/* ==== core/idle_account.c ==== */
+/* The process's account of idle memory. All that keep memory for later requests share one allowance: the cache of
+ * pages, recyclers and regions. What they keep, together with what is in use, is at most what was in use at once in the
+ * current or the previous window of time, and a margin for requests of other sizes.
+ *
+ * Threads collect their changes and add them to the sums of the process when they exceed 1 MiB, all but the half of it,
+ * so that an object that comes and goes changes no sum. A block whose idle
+ * pages may be returned by any thread is in a list; its owner and another thread exclude each other by an asymmetric
+ * fence, so that the owner pays two stores and a load. Where there is no such fence, owners alone return idle pages. */
+#ifndef TOFT_CORE_IDLE_ACCOUNT_C
+#define TOFT_CORE_IDLE_ACCOUNT_C
+
+/* A block with idle pages; part of its owner's header. */
+typedef struct toft_purgeable {
+  struct toft_purgeable *next, *previous;
+  size_t (*purge)(struct toft_purgeable *); /* discards the idle pages; returns their bytes */
+  size_t busy, purging;                     /* atomic */
+  size_t window;                            /* atomic; of the last use */
+} toft_purgeable;
+
+/* What goes back to the source or the system. */
+enum { TOFT_SURPLUS_NONE, TOFT_SURPLUS_BLOCKS, TOFT_SURPLUS_PAGES };
+
+#ifdef TOFT_OMIT_PAGE_CACHE /* also where there are no pages and no clock */
+static void toft_account_move(size_t used, size_t idle) { (void)used, (void)idle; }
+static void toft_account_end(void) {}
+static size_t toft_account_turn(void) { return 0; }
+static int toft_account_exceeds(void) { return 0; }
+static int toft_account_check(size_t *surplus) { return *surplus = 0, TOFT_SURPLUS_NONE; }
+static void toft_purgeable_add(toft_purgeable *b) { (void)b; }
+static void toft_purgeable_remove(toft_purgeable *b) { (void)b; }
+TOFT_INLINE void toft_purgeable_enter(toft_purgeable *b) { (void)b; }
+TOFT_INLINE void toft_purgeable_leave(toft_purgeable *b) { (void)b; }
+static void toft_purge(size_t bytes, int all) { (void)bytes, (void)all; }
+static void toft_purge_at_fork(int phase) { (void)phase; }
+
+#else
+
+#define TOFT_ACCOUNT_STEP TOFT_MIB         /* of a thread, until it is added to the sums */
+#define TOFT_ACCOUNT_MARGIN (4 * TOFT_MIB) /* as much as the peak up to this, or an eighth of it */
+#define TOFT_ACCOUNT_DELAY 32              /* a surplus returns after this part of a window */
+#define TOFT_PAGE_WINDOW 500               /* milliseconds */
+#define TOFT_PURGES 32                     /* blocks that are excluded by one fence */
+
+/* Atomic. Bytes; used and idle may be below 0 for a moment, since threads add their changes later. */
+static struct {
+  size_t used, idle;
+  size_t peak[2];       /* the most bytes in use at once, in the current and in the previous window */
+  size_t began, window; /* start of the current window in milliseconds; its number */
+  size_t surplus_since; /* 0: there is none */
+  size_t changed;       /* the window in which a thread added a change or purged a block last */
+  size_t aged;          /* the window in which blocks were purged last */
+} toft_account;
+
+typedef struct toft_account_change {
+  size_t used, idle;
+  size_t step;  /* TOFT_ACCOUNT_STEP; 0: each change is added at once */
+  int is_known; /* the end of the thread adds its changes, or cannot */
+} toft_account_change;
+
+TOFT_PER_THREAD toft_account_change toft_account_own;
+#define toft_account_own TOFT_OWN(toft_account_own)
+
+static struct {
+  toft_lock lock;
+  toft_purgeable *first, *last; /* the first was added last */
+  size_t count;
+} toft_purgeables;
+
+static void toft_account_age(void);
+static int toft_account_check(size_t *surplus);
+static void toft_idle_memory_kept(void); /* background.c */
+
+/* ---- settings ---- */
+
+static size_t toft_page_window_setting = 0; /* 0: the environment has not been read yet; else the value + 1 */
+
+static size_t toft_page_setting(size_t *setting, const char *name, size_t otherwise) {
+  size_t value = TOFT_LOAD(setting);
+  if (TOFT_UNLIKELY(value == 0)) { /* all threads use the first result */
+    size_t read = toft_os_env_number(name, otherwise) + 1;
+    if (TOFT_CAS_RELAXED(setting, &value, read)) value = read;
+  }
+  return value - 1;
+}
+static size_t toft_page_window(void) {
+  return toft_page_setting(&toft_page_window_setting, "TOFT_PAGE_CACHE_MS", TOFT_PAGE_WINDOW);
+}
+
+/* ---- the sums ---- */
+
+static size_t toft_account_value(size_t sum) { return sum <= SIZE_MAX / 2 ? sum : 0; }
+static size_t toft_account_sum(const size_t *sum) { return toft_account_value(TOFT_LOAD(sum)); }
+
+static size_t toft_account_peak(void) {
+  return toft_max(toft_account_sum(&toft_account.used),
+                  toft_max(TOFT_LOAD(&toft_account.peak[0]), TOFT_LOAD(&toft_account.peak[1])));
+}
+
+static void toft_account_raise_peak(size_t used) {
+  size_t peak = TOFT_LOAD(&toft_account.peak[0]);
+  if (used <= SIZE_MAX / 2)
+    while (used > peak && !TOFT_CAS_RELAXED(&toft_account.peak[0], &peak, used)) continue;
+}
+
+/* Begins a window if one has ended. Returns the number of the current one. */
+static size_t toft_account_turn(void) {
+  size_t now = toft_os_milliseconds(), began = TOFT_LOAD(&toft_account.began), window = toft_page_window();
+  size_t passed = now - began, used = toft_account_sum(&toft_account.used);
+  if (passed < window || !TOFT_CAS_RELAXED(&toft_account.began, &began, now)) return TOFT_LOAD(&toft_account.window);
+  TOFT_STORE(&toft_account.peak[1], passed < 2 * window ? TOFT_LOAD(&toft_account.peak[0]) : used);
+  TOFT_STORE(&toft_account.peak[0], used);
+  return TOFT_ADD(&toft_account.window, 1);
+}
+
+/* Adds to the sums at once. Arguments may be negative. A thread may use half a step more before it adds that. */
+static void toft_account_add(size_t used, size_t idle) {
+  toft_account_turn();
+  toft_account_raise_peak(TOFT_ADD(&toft_account.used, used) + toft_account_own.used + toft_account_own.step / 2);
+  if (idle != 0) TOFT_ADD(&toft_account.idle, idle);
+}
+
+/* Removes what exceeds half a step from a sum of changes, and returns it. */
+static size_t toft_account_cut(size_t *change, size_t step) {
+  size_t before = *change, left = before <= SIZE_MAX / 2 ? step / 2 : 0 - step / 2;
+  if (before + step / 2 <= step) return 0;
+  *change = left;
+  return before - left;
+}
+
+/* Adds the thread's changes but for half a step of each. */
+static void toft_account_flush(size_t step) {
+  size_t used = toft_account_cut(&toft_account_own.used, step);
+  toft_account_add(used, toft_account_cut(&toft_account_own.idle, step));
+  TOFT_STORE(&toft_account.changed, TOFT_LOAD(&toft_account.window));
+}
+
+/* The thread ends: later changes are added at once. */
+static void toft_account_end(void) {
+  toft_account_flush(0);
+  toft_account_own.step = 0;
+  toft_account_own.is_known = 1;
+}
+
+static TOFT_COLD void toft_account_exceed(void) {
+  size_t surplus;
+  toft_account_change *own = &toft_account_own;
+  if (!own->is_known) {
+    own->is_known = 1;
+    own->step = toft_os_arm_thread_exit() ? TOFT_ACCOUNT_STEP : 0;
+  }
+  if (own->step == 0 || own->used + own->step > 2 * own->step || own->idle + own->step > 2 * own->step)
+    toft_account_flush(own->step);
+  toft_account_age();
+  if (toft_account_sum(&toft_account.idle) == 0) return;
+  (void)toft_account_check(&surplus);
+  toft_idle_memory_kept();
+}
+
+/* Adds to the thread's changes. Arguments may be negative. */
+static void toft_account_move(size_t used, size_t idle) {
+  toft_account_change *own = &toft_account_own;
+  own->used += used;
+  own->idle += idle;
+  if (TOFT_UNLIKELY(own->used + own->step > 2 * own->step || own->idle + own->step > 2 * own->step))
+    toft_account_exceed();
+}
+
+/* ---- the allowance ---- */
+
+/* Returns the idle bytes, without those of the cache of pages, beyond the allowance, and stores the peak. The changes of
+ * this thread are included, those of others are not known. */
+static size_t toft_account_excess(size_t *peak) {
+  size_t used = toft_account_value(TOFT_LOAD(&toft_account.used) + toft_account_own.used);
+  size_t idle = toft_account_value(TOFT_LOAD(&toft_account.idle) + toft_account_own.idle);
+  *peak = toft_max(toft_account_peak(), used);
+  size_t kept = *peak - used + toft_max(toft_min(*peak, TOFT_ACCOUNT_MARGIN), *peak / 8);
+  return idle > kept ? idle - kept : 0;
+}
+
+/* Returns the bytes that the cache of pages may keep. */
+static size_t toft_account_room(void) {
+  size_t peak = toft_account_peak(),
+         taken = toft_account_sum(&toft_account.used) + toft_account_sum(&toft_account.idle);
+  return peak > taken ? peak - taken : 0;
+}
+
+/* Stores the surplus, and returns what goes back: blocks when there has been one for a part of a window, since a
+ * program often takes them again at once; pages between objects too after a window; both at once when the surplus
+ * exceeds the peak. */
+static int toft_account_check(size_t *surplus) {
+  size_t peak, excess = toft_account_excess(&peak), now, since, window;
+  *surplus = excess;
+  if (excess == 0) {
+    if (TOFT_LOAD(&toft_account.surplus_since) != 0) TOFT_STORE(&toft_account.surplus_since, 0);
+    return TOFT_SURPLUS_NONE;
+  }
+  now = toft_max(toft_os_milliseconds(), 1);
+  since = TOFT_LOAD(&toft_account.surplus_since);
+  window = toft_page_window();
+  if (since == 0) TOFT_STORE(&toft_account.surplus_since, now);
+  if (excess > peak) return TOFT_SURPLUS_PAGES;
+  if (since == 0 || now - since < window / TOFT_ACCOUNT_DELAY) return TOFT_SURPLUS_NONE;
+  return now - since < window ? TOFT_SURPLUS_BLOCKS : TOFT_SURPLUS_PAGES;
+}
+
+/* Whether a surplus was found. */
+static int toft_account_exceeds(void) { return TOFT_LOAD(&toft_account.surplus_since) != 0; }
+
+/* ---- blocks whose idle pages any thread may discard ---- */
+
+static void toft_purgeable_link(toft_purgeable *b) {
+  b->previous = NULL;
+  b->next = toft_purgeables.first;
+  *(b->next != NULL ? &b->next->previous : &toft_purgeables.last) = b;
+  toft_purgeables.first = b;
+}
+
+static void toft_purgeable_unlink(toft_purgeable *b) {
+  *(b->previous != NULL ? &b->previous->next : &toft_purgeables.first) = b->next;
+  *(b->next != NULL ? &b->next->previous : &toft_purgeables.last) = b->previous;
+}
+
+/* Precondition: b->purge is set, and b->busy and b->purging are 0. */
+static void toft_purgeable_add(toft_purgeable *b) {
+  b->window = TOFT_LOAD(&toft_account.window);
+  toft_arm_fork();
+  toft_lock_take(&toft_purgeables.lock);
+  toft_purgeable_link(b);
+  toft_purgeables.count++;
+  TOFT_UNLOCK(&toft_purgeables.lock);
+}
+
+static void toft_purgeable_remove(toft_purgeable *b) {
+  toft_lock_take(&toft_purgeables.lock);
+  toft_purgeable_unlink(b);
+  toft_purgeables.count--;
+  TOFT_UNLOCK(&toft_purgeables.lock);
+}
+
+static TOFT_COLD void toft_purgeable_wait(toft_purgeable *b) {
+  do {
+    TOFT_STORE_RELEASE(&b->busy, 0);
+    while (TOFT_LOAD(&b->purging) != 0) toft_os_yield();
+    TOFT_STORE(&b->busy, 1);
+    TOFT_COMPILER_FENCE();
+  } while (TOFT_LOAD_ACQUIRE(&b->purging) != 0);
+}
+
+/* The owner begins to use the record of idle pages. */
+TOFT_INLINE void toft_purgeable_enter(toft_purgeable *b) {
+  TOFT_STORE(&b->busy, 1);
+  TOFT_COMPILER_FENCE(); /* pairs with toft_os_fence_all */
+  if (TOFT_UNLIKELY(TOFT_LOAD_ACQUIRE(&b->purging) != 0)) toft_purgeable_wait(b);
+  TOFT_STORE(&b->window, TOFT_LOAD(&toft_account.window));
+}
+TOFT_INLINE void toft_purgeable_leave(toft_purgeable *b) { TOFT_STORE_RELEASE(&b->busy, 0); }
+
+/* Excludes the owners of some blocks that no call has used for two windows, or of any, and discards their idle pages.
+ * Returns the bytes. Precondition: the lock is held. */
+static size_t toft_purge_some(size_t bytes, int all, size_t *left) {
+  toft_purgeable *some[TOFT_PURGES], *b;
+  size_t n = 0, done = 0, window = TOFT_LOAD(&toft_account.window);
+  for (; *left > 0 && n < TOFT_PURGES; --*left) { /* the next calls begin with others */
+    b = toft_purgeables.last;
+    toft_purgeable_unlink(b);
+    toft_purgeable_link(b);
+    if (!all && window - TOFT_LOAD(&b->window) < 2) continue;
+    TOFT_STORE(&b->purging, 1);
+    some[n++] = b;
+  }
+  int excluded = n != 0 && toft_os_fence_all();
+  while (n-- > 0) {
+    if (excluded && done < bytes && TOFT_LOAD_ACQUIRE(&some[n]->busy) == 0) done += some[n]->purge(some[n]);
+    TOFT_STORE_RELEASE(&some[n]->purging, 0);
+  }
+  return done;
+}
+
+/* Discards idle pages of recyclers: about `bytes` of those that no call has used for two windows, or of all. */
+static TOFT_COLD void toft_purge(size_t bytes, int all) {
+  size_t done = 0, left = SIZE_MAX;
+  if (!toft_fence_is_asymmetric()) return;
+  while (left > 0 && done < bytes) {
+    if (!TOFT_LOCK_TRY(&toft_purgeables.lock)) return; /* another thread purges */
+    left = toft_min(left, toft_purgeables.count);
+    done += toft_purge_some(bytes - done, all, &left);
+    TOFT_UNLOCK(&toft_purgeables.lock);
+  }
+  if (done != 0) TOFT_STORE(&toft_account.changed, TOFT_LOAD(&toft_account.window));
+  toft_account_add(0, 0 - done);
+}
+
+/* Once in a window: returns what exceeds the allowance. */
+static void toft_account_age(void) {
+  size_t window = TOFT_LOAD(&toft_account.window), aged = TOFT_LOAD(&toft_account.aged), excess, peak;
+  if (aged == window || !TOFT_CAS_RELAXED(&toft_account.aged, &aged, window)) return;
+  if ((excess = toft_account_excess(&peak)) != 0) toft_purge(excess, 0);
+}
+
+static void toft_purge_at_fork(int phase) {
+  if (phase == 0)
+    toft_lock_take(&toft_purgeables.lock);
+  else
+    TOFT_UNLOCK(&toft_purgeables.lock);
+}
+#endif
+
+#endif
+
 /* ==== core/page_cache.c ==== */
 /* The process's cache of mapped pages, for blocks of 1 MiB and more of every thread. Without it each release of an
  * arena would unmap them, and the next arena would fault all of its pages in again.
  *
- * What is kept follows use: together with the pages in use it never exceeds what was in use at once in the current or
- * the previous window of time. A program that makes one arena of 60 MiB after another keeps 60 MiB; after a peak of
- * use the surplus goes back to the system within two windows, at the next take or put of a block by any thread, or by
- * the background thread (background.c). Until then the system may take whole free huge pages when it needs memory.
+ * What is kept follows use, by the allowance that all idle memory shares (idle_account.c), here without the margin. A
+ * program that makes one arena of 60 MiB after another keeps 60 MiB; after a peak of use the surplus goes back to the
+ * system within two windows, at the next take or put of a block by any thread, or by the background thread
+ * (background.c). Until then the system may take whole free huge pages when it needs memory.
  *
  * The cache is a table of free ranges, sorted by address; ranges that touch are one. Where the lock is not free after
  * some hundred attempts, pages are mapped or unmapped directly. A fork takes the lock, so the child has a consistent
@@ -1224,8 +1749,7 @@ static void *toft_page_map(size_t size) {
 }
 
 static void toft_page_unmap(void *p, size_t size) {
-  toft_os_unmap(p, size);
-  TOFT_HELD_LESS(size);
+  if (toft_os_unmap(p, size)) TOFT_HELD_LESS(size);
 }
 
 #ifdef TOFT_OMIT_PAGE_CACHE /* also where there are no pages and no clock */
@@ -1239,7 +1763,6 @@ size_t toft_page_cache_bytes(void) { return 0; }
 
 #else
 
-static void toft_page_cache_kept(void);          /* background.c: pages are in the cache */
 static void toft_background_thread_forget(void); /* background.c: a forked child has no such thread */
 
 #define TOFT_PAGE_RANGES_MAX 256
@@ -1251,7 +1774,6 @@ static void toft_background_thread_forget(void); /* background.c: a forked child
 #define TOFT_PAGE_LAZY (32 * TOFT_MIB) /* cached bytes above which free huge pages are freed lazily */
 #define TOFT_PAGE_SLOW 10000           /* nanoseconds for a huge page; in small pages it takes 30000 and more */
 #define TOFT_PAGE_SLOW_CALLS 4
-#define TOFT_PAGE_WINDOW 500 /* milliseconds */
 
 typedef struct toft_page_range {
   unsigned char *start;
@@ -1261,33 +1783,16 @@ typedef struct toft_page_range {
 static struct {
   toft_lock lock;
   unsigned ranges;     /* entries of `range` */
-  size_t used;         /* bytes that callers hold */
-  size_t peak[2];      /* the most bytes in use at once, in the current and in the previous window */
-  size_t began;        /* start of the current window, in milliseconds */
   unsigned slow_calls; /* of toft_os_free_lazily, in a row */
   toft_page_range range[TOFT_PAGE_RANGES_MAX];
 } toft_free_pages;
 
 /* Written with the lock held, or atomically; read without it. */
 static size_t toft_page_bytes;             /* in the ranges */
-static size_t toft_page_limit_setting = 0; /* 0: the environment has not been read yet; else the value + 1 */
-static size_t toft_page_window_setting = 0;
+static size_t toft_page_limit_setting = 0; /* as toft_page_window_setting */
 
-/* ---- settings ---- */
-
-static size_t toft_page_setting(size_t *setting, const char *name, size_t otherwise) {
-  size_t value = TOFT_LOAD(setting);
-  if (TOFT_UNLIKELY(value == 0)) { /* all threads use the first result */
-    size_t read = toft_os_env_number(name, otherwise) + 1;
-    if (TOFT_CAS_RELAXED(setting, &value, read)) value = read;
-  }
-  return value - 1;
-}
 static size_t toft_page_limit(void) {
   return toft_page_setting(&toft_page_limit_setting, "TOFT_PAGE_CACHE", TOFT_PAGE_LIMIT);
-}
-static size_t toft_page_window(void) {
-  return toft_page_setting(&toft_page_window_setting, "TOFT_PAGE_CACHE_MS", TOFT_PAGE_WINDOW);
 }
 
 /* ---- the table; the caller holds the lock ---- */
@@ -1379,18 +1884,6 @@ static unsigned char *toft_page_remove(size_t size) {
   return p;
 }
 
-/* Adds `size` to the bytes in use; the peak counts `spare` bytes more. */
-static void toft_page_use(size_t size, size_t spare) {
-  size_t now = toft_os_milliseconds(), window = toft_page_window(), passed = now - toft_free_pages.began;
-  if (passed >= window) {
-    toft_free_pages.peak[1] = passed < 2 * window ? toft_free_pages.peak[0] : toft_free_pages.used;
-    toft_free_pages.peak[0] = toft_free_pages.used;
-    toft_free_pages.began = now;
-  }
-  toft_free_pages.used += size;
-  if (toft_free_pages.peak[0] < toft_free_pages.used + spare) toft_free_pages.peak[0] = toft_free_pages.used + spare;
-}
-
 /* Moves what exceeds `keep` bytes to `victims`: from the highest address on, and in whole huge pages where a range is
  * cut. A range that cannot be cut stays, unless the cache exceeds `limit`. Returns the number of victims. */
 static unsigned toft_page_evict(size_t keep, size_t limit, toft_page_range *victims) {
@@ -1417,12 +1910,11 @@ static void toft_page_cache_unlock(size_t limit) {
   toft_page_range victims[TOFT_PAGE_VICTIMS];
   unsigned n;
   do {
-    size_t peak = toft_free_pages.peak[0] > toft_free_pages.peak[1] ? toft_free_pages.peak[0] : toft_free_pages.peak[1];
-    size_t keep = peak > toft_free_pages.used ? peak - toft_free_pages.used : 0;
-    n = toft_page_evict(keep < limit ? keep : limit, limit, victims);
+    n = toft_page_evict(toft_min(toft_account_room(), limit), limit, victims);
     TOFT_UNLOCK(&toft_free_pages.lock);
     for (unsigned i = 0; i < n; i++) toft_page_unmap(victims[i].start, victims[i].size);
   } while (n == TOFT_PAGE_VICTIMS && toft_page_cache_lock());
+  toft_account_age();
 }
 
 /* ---- fork ---- */
@@ -1450,9 +1942,9 @@ static void toft_page_cache_drop(void) {
 }
 
 TOFT_COLD void toft_page_cache_age(void) {
-  if (TOFT_LOAD(&toft_page_bytes) == 0 || !toft_page_cache_lock()) return;
-  toft_page_use(0, 0);
-  toft_page_cache_unlock(toft_page_limit());
+  toft_account_turn();
+  if (TOFT_LOAD(&toft_page_bytes) != 0 && toft_page_cache_lock()) toft_page_cache_unlock(toft_page_limit());
+  toft_account_age();
 }
 
 /* Maps pages. With half a huge page the other half is mapped too, and goes to the cache. */
@@ -1465,8 +1957,9 @@ static TOFT_COLD void *toft_page_cache_map(size_t size) {
     if ((p = (unsigned char *)toft_page_map(size)) == NULL) return NULL;
   }
   toft_page_cache_arm_fork();
+  toft_account_add(size, 0);
+  if (half) toft_account_raise_peak(toft_account_sum(&toft_account.used) + size); /* so that it is kept */
   if (toft_page_cache_lock()) {
-    toft_page_use(size, half ? size : 0);
     if (half && toft_page_insert(p + size, size)) half = 0;
     toft_page_cache_unlock(toft_page_limit());
   }
@@ -1479,7 +1972,7 @@ static void *toft_page_cache_take(size_t size) {
   size = toft_os_page(size);
   if (TOFT_LOAD(&toft_page_bytes) >= size && toft_page_cache_lock()) {
     void *p = toft_page_remove(size);
-    if (p != NULL) toft_page_use(size, 0);
+    if (p != NULL) toft_account_add(size, 0);
     toft_page_cache_unlock(toft_page_limit());
     if (p != NULL) return p;
   }
@@ -1489,14 +1982,12 @@ static void *toft_page_cache_take(size_t size) {
 static void toft_page_cache_put(void *p, size_t size) {
   size = toft_os_page(size);
   size_t limit = toft_page_limit();
+  toft_account_add(0 - size, 0);
   if (limit >= size && toft_page_cache_lock()) {
     int kept = toft_page_insert((unsigned char *)p, size);
-    toft_page_use(0, 0);
-    toft_free_pages.used -=
-        toft_free_pages.used < size ? toft_free_pages.used : size; /* it may have been taken directly */
     toft_page_cache_unlock(limit);
     if (kept) {
-      toft_page_cache_kept();
+      toft_idle_memory_kept();
       return;
     }
   }
@@ -1524,14 +2015,15 @@ size_t toft_page_cache_bytes(void) { return TOFT_LOAD(&toft_page_bytes); }
 #endif
 
 /* ==== core/background.c ==== */
-/* The background thread: it returns cached pages to the system while the program calls nothing. It is off by default,
- * starts when pages come to the cache, sleeps for a window at a time, and ends when the cache is empty. */
+/* The background thread: it returns idle memory to the system while the program calls nothing. It is off by default,
+ * starts when pages come to the cache or recyclers have idle memory, sleeps for a window at a time, and ends when
+ * nothing more will return. */
 #ifndef TOFT_CORE_BACKGROUND_C
 #define TOFT_CORE_BACKGROUND_C
 
 #if defined(TOFT_OMIT_PAGE_CACHE) || defined(TOFT_NO_OS) || defined(_WIN32) || defined(__wasi__)
 #ifndef TOFT_OMIT_PAGE_CACHE
-static void toft_page_cache_kept(void) {}
+static void toft_idle_memory_kept(void) {}
 static void toft_background_thread_forget(void) {}
 #endif
 static void toft_background_thread_end(void) {}
@@ -1558,6 +2050,13 @@ static int toft_background_is_on(void) {
   return toft_page_setting(&toft_background.setting, "TOFT_BACKGROUND_THREAD", TOFT_BACKGROUND_DEFAULT) != 0;
 }
 
+/* Whether idle memory returns when more windows have ended. */
+static int toft_background_has_work(void) {
+  if (TOFT_LOAD(&toft_page_bytes) != 0) return 1;
+  return TOFT_LOAD(&toft_account.window) - TOFT_LOAD(&toft_account.changed) < 4 &&
+         toft_account_sum(&toft_account.idle) > TOFT_ACCOUNT_STEP;
+}
+
 /* Waits for a window. 0: the thread must end. */
 static int toft_background_wait(void) {
   size_t window = toft_page_window();
@@ -1574,12 +2073,12 @@ static void *toft_background_run(void *unused) {
   int goes_on = 1;
   (void)unused;
   do { /* pages that came before the state changed are this thread's */
-    while (goes_on && TOFT_LOAD(&toft_page_bytes) != 0) {
+    while (goes_on && toft_background_has_work()) {
       goes_on = toft_background_wait();
       toft_page_cache_age();
     }
     TOFT_STORE(&toft_background.state, ended);
-  } while (goes_on && TOFT_LOAD(&toft_page_bytes) != 0 &&
+  } while (goes_on && toft_background_has_work() &&
            TOFT_CAS_RELAXED(&toft_background.state, &ended, TOFT_BACKGROUND_RUNS));
   return NULL;
 }
@@ -1597,7 +2096,7 @@ static TOFT_COLD void toft_background_start(void) {
     TOFT_STORE(&toft_background.state, TOFT_BACKGROUND_NONE); /* the next pages attempt it again */
 }
 
-static void toft_page_cache_kept(void) {
+static void toft_idle_memory_kept(void) {
   if (TOFT_UNLIKELY(toft_background_is_on())) toft_background_start();
 }
 
@@ -1624,7 +2123,7 @@ static void toft_background_thread_forget(void) {
 
 int toft_background_thread(int on) {
   TOFT_STORE(&toft_background.setting, on ? 2 : 1);
-  if (on && TOFT_LOAD(&toft_page_bytes) != 0) toft_background_start();
+  if (on && toft_background_has_work()) toft_background_start();
   if (!on) toft_background_thread_end();
   return TOFT_OK;
 }
@@ -1632,686 +2131,53 @@ int toft_background_thread(int on) {
 
 #endif
 
-/* ==== core/block_cache.c ==== */
-/* The per-thread cache of ready arenas and of free blocks below 1 MiB, and the heap source, which uses it and, for
- * larger blocks, the cache of pages. Fresh memory costs page faults, 10 to 25 times as much as cached memory. The
- * cache has no locks: each thread has its own, which is emptied when the thread ends. */
-#ifndef TOFT_CORE_BLOCK_CACHE_C
-#define TOFT_CORE_BLOCK_CACHE_C
-
-#define TOFT_CACHE_BINS 8        /* sizes from 4 KiB to below 1 MiB, by power of two */
-#define TOFT_CACHE_PROBES_MAX 16 /* blocks of a bin that are compared with the requested size */
-#define TOFT_CACHE_AGE 64        /* blocks taken or put until the cache of pages is aged */
-
-enum { TOFT_CACHE_NEW = 0, TOFT_CACHE_OPEN = 1, TOFT_CACHE_CLOSED = 2 };
-
-typedef struct toft_cached_block {
-  struct toft_cached_block *next;
-  size_t size;
-} toft_cached_block;
-
-typedef struct toft_cache {
-  toft_state *ready; /* pristine arenas, linked by `synced` */
-  size_t bytes;      /* cached bytes, ready arenas included */
-  uintptr_t epoch;   /* first epoch of the arena initialised last; 0: none yet */
-  int phase;         /* CLOSED: the thread is ending, nothing is cached any more */
-  unsigned blocks;   /* taken and put */
-  toft_cached_block *bins[TOFT_CACHE_BINS];
-} toft_cache;
-
-TOFT_PER_THREAD toft_cache toft_thread_cache;
-#define toft_thread_cache TOFT_OWN(toft_thread_cache)
-
-static size_t toft_cache_limit_bytes = 4 * TOFT_MIB; /* limit per thread; accessed atomically */
-
-/* First use on a thread: registers for its end. Returns 0 if this thread must not cache. */
-static TOFT_COLD int toft_cache_open(size_t size) {
-  toft_cache *c = &toft_thread_cache;
-  if (c->phase == TOFT_CACHE_CLOSED || size > TOFT_LOAD(&toft_cache_limit_bytes)) return 0;
-  c->phase = toft_os_arm_thread_exit() ? TOFT_CACHE_OPEN : TOFT_CACHE_CLOSED;
-  return c->phase == TOFT_CACHE_OPEN;
-}
-
-/* Whether this thread may cache `size` bytes more. */
-TOFT_INLINE int toft_cache_accepts(size_t size) {
-  toft_cache *c = &toft_thread_cache;
-  if (TOFT_UNLIKELY(c->phase != TOFT_CACHE_OPEN) && !toft_cache_open(size)) return 0;
-  return c->bytes + size <= TOFT_LOAD(&toft_cache_limit_bytes); /* does not wrap: sizes are below SIZE_MAX / 4 */
-}
-
-static unsigned toft_cache_bin(size_t size) {
-  unsigned bin = 0;
-  while (size >= 2 * TOFT_BLOCK_MIN) size /= 2, bin++;
-  return bin;
-}
-
-/* Removes a cached block of exactly this size at a multiple of `align`. NULL: none among the first few. */
-static void *toft_cache_take(size_t size, size_t align) {
-  toft_cache *c = &toft_thread_cache;
-  unsigned bin = toft_cache_bin(size);
-  int probes = TOFT_CACHE_PROBES_MAX;
-  for (toft_cached_block **at = &c->bins[bin]; *at != NULL && probes-- > 0; at = &(*at)->next) {
-    toft_cached_block *b = *at;
-    if (b->size == size && ((uintptr_t)b & (align - 1)) == 0) {
-      *at = b->next;
-      c->bytes -= size;
-      return b;
-    }
-  }
-  return NULL;
-}
-
-static int toft_cache_put(void *block, size_t size) {
-  if (!toft_cache_accepts(size)) return 0;
-  toft_cached_block *b = (toft_cached_block *)block, **bin = &toft_thread_cache.bins[toft_cache_bin(size)];
-  b->next = *bin;
-  b->size = size;
-  *bin = b;
-  toft_thread_cache.bytes += size;
-  return 1;
-}
-
-/* Blocks below 1 MiB from the system's heap. With TOFT_RUNTIME, where the threads do not cache them, they are aligned
- * here: after aligned allocations glibc's heap has free chunks that the next ones of that size do not fit into, and it
- * grows to several MiB for each thread. */
-static void *toft_heap_get(size_t size, size_t align) {
-#ifdef TOFT_RUNTIME
-  unsigned char *chunk = (unsigned char *)malloc(size + align + sizeof chunk);
-  if (chunk == NULL) return NULL;
-  unsigned char *block = chunk + sizeof chunk + toft_pad(chunk + sizeof chunk, align);
-  memcpy(block - sizeof chunk, &chunk, sizeof chunk);
-#else
-  void *block = toft_os_heap_take(size, align);
-  if (block == NULL) return NULL;
-#endif
-  TOFT_HELD_MORE(size);
-  return block;
-}
-
-static void toft_heap_return(void *block, size_t size) {
-#ifdef TOFT_RUNTIME
-  void *chunk;
-  memcpy(&chunk, (unsigned char *)block - sizeof chunk, sizeof chunk);
-  free(chunk);
-  (void)TOFT_ADD(&toft_heap_freed, size);
-#else
-  toft_os_heap_put(block);
-#endif
-  TOFT_HELD_LESS(size);
-}
-
-/* Frees the thread's cached blocks and ready arenas. */
-static void toft_cache_put_blocks(void) {
-  toft_cache *c = &toft_thread_cache;
-  for (toft_state *a; (a = c->ready) != NULL;) {
-    c->ready = (toft_state *)(void *)a->synced;
-    c->bytes -= TOFT_BLOCK_MIN;
-    toft_heap_return(a, TOFT_BLOCK_MIN);
-  }
-  for (unsigned bin = 0; bin < TOFT_CACHE_BINS; bin++) {
-    for (toft_cached_block *b; (b = c->bins[bin]) != NULL;) {
-      c->bins[bin] = b->next;
-      c->bytes -= b->size;
-      toft_heap_return(b, b->size);
-    }
-  }
-}
-
-/* ---- the heap source: blocks of 1 MiB and more are pages, which malloc would map too, but as small ones ---- */
-
-/* Pages that are due go back to the system also if this thread uses none. */
-TOFT_INLINE void toft_heap_count_block(void) {
-  if (TOFT_UNLIKELY(++toft_thread_cache.blocks % TOFT_CACHE_AGE == 0)) toft_page_cache_age();
-}
-
-/* The process may be at a limit of memory: what is cached goes back, and the heap is called once more. */
-static TOFT_COLD void *toft_heap_take_after_refusal(size_t size, size_t align) {
-  toft_cache_put_blocks();
-  toft_page_cache_drop();
-  return toft_heap_get(size, align);
-}
-
-/* `align` is guaranteed for sizes below 1 MiB; larger blocks have the system's page alignment. */
-static void *toft_heap_take_aligned(size_t size, size_t align) {
-  if (size >= TOFT_CAP) return toft_page_cache_take(size);
-  toft_heap_count_block();
-  void *block = toft_cache_take(size, align);
-  if (block == NULL) block = toft_heap_get(size, align);
-  return TOFT_LIKELY(block != NULL) ? block : toft_heap_take_after_refusal(size, align);
-}
-
-static void *toft_heap_take(toft_source *self, size_t size) {
-  (void)self;
-  return toft_heap_take_aligned(size, 64);
-}
-
-static void toft_heap_put(toft_source *self, void *block, size_t size) {
-  (void)self;
-  if (size >= TOFT_CAP) {
-    toft_page_cache_put(block, size);
-    return;
-  }
-  toft_heap_count_block();
-  if (!toft_cache_put(block, size)) toft_heap_return(block, size);
-}
-
-static toft_source toft_heap_source = {toft_heap_take, toft_heap_put, NULL};
-
-toft_source *toft_heap(void) { return &toft_heap_source; }
-
-/* ---- ready arenas ---- */
-
-/* An arena must refuse the marks of an arena released earlier at its address, so no two arenas of a thread share an
- * epoch: first epochs are EPOCH_STEP apart, threads EPOCH_STRIDE apart. Releasing an arena that used more than
- * EPOCH_STEP epochs advances the counter (toft_skip_epochs). */
-#define TOFT_EPOCH_STEP ((uintptr_t)1 << (sizeof(uintptr_t) == 8 ? 16 : 8))
-#define TOFT_EPOCH_STRIDE ((uintptr_t)1 << (sizeof(uintptr_t) == 8 ? 44 : 24))
-static size_t toft_epoch_threads; /* atomic */
-
-static TOFT_COLD uintptr_t toft_thread_epoch_init(void) {
-  return toft_thread_cache.epoch = TOFT_ADD(&toft_epoch_threads, 1) * TOFT_EPOCH_STRIDE + TOFT_EPOCH_STEP;
-}
-
-TOFT_INLINE uintptr_t toft_first_epoch(void) {
-  uintptr_t last = toft_thread_cache.epoch;
-  /* at least 2, also when the counter wraps on 32 bits */
-  return (TOFT_LIKELY(last != 0) ? (toft_thread_cache.epoch = last + TOFT_EPOCH_STEP) : toft_thread_epoch_init()) | 2;
-}
-
-/* Called with the last epoch of an arena that is released. An arena from another thread may be in that thread's
- * range, which does not concern this one. */
-static void toft_skip_epochs(uintptr_t epoch) {
-  toft_cache *c = &toft_thread_cache;
-  if (c->epoch != 0 && epoch - c->epoch < TOFT_EPOCH_STRIDE / 2) c->epoch = epoch & ~(uintptr_t)1;
-}
-
-TOFT_INLINE toft_state *toft_cache_pop(void) {
-  toft_cache *c = &toft_thread_cache;
-  toft_state *a = c->ready;
-  if (TOFT_LIKELY(a != NULL)) {
-    c->ready = (toft_state *)(void *)a->synced; /* unused in a ready arena */
-    c->bytes -= TOFT_BLOCK_MIN;
-    a->synced = a->initial_start;
-  }
-  return a;
-}
-
-/* Precondition: the arena is pristine and empty. Makes its marks stale. */
-TOFT_INLINE void toft_cache_push(toft_state *a) {
-  toft_cache *c = &toft_thread_cache;
-  a->head.epoch += 2;
-  a->synced = (unsigned char *)c->ready;
-  c->ready = a;
-  c->bytes += TOFT_BLOCK_MIN;
-}
-
-/* ---- control ---- */
-
-size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_limit_bytes, bytes); }
-
-size_t toft_cache_bytes(void) { return toft_thread_cache.bytes; }
-
-static void toft_cache_empty(void) {
-  toft_thread_release_leases();
-  toft_pool_drop_kept();
-  toft_cache_put_blocks();
-}
-
-void toft_cache_trim(void) {
-  toft_cache_empty();
-  toft_page_cache_drop();
-}
-
-#ifdef TOFT_RUNTIME
-void toft_heap_trim(size_t least) {
-  if (TOFT_LOAD(&toft_heap_freed) < toft_max(least, 1)) return;
-  (void)TOFT_SWAP(&toft_heap_freed, 0);
-  toft_os_heap_trim();
-}
-#endif
-
-static void toft_cache_end(void) {
-  toft_thread_state_release();
-  toft_cache_empty();
-  toft_thread_cache.phase = TOFT_CACHE_CLOSED;
-  if (TOFT_LOAD(&toft_os_unloading)) toft_page_cache_drop();
-}
-
-#endif
-
-/* ==== core/sources.c ==== */
-/* The block sources other than the heap: pages, reserve-and-commit, and a limit around another source. */
-#ifndef TOFT_CORE_SOURCES_C
-#define TOFT_CORE_SOURCES_C
-
-/* ---- pages ---- */
-
-#define TOFT_PAGES_KEPT (64 * TOFT_MIB)
-
-static void *toft_page_source_take(toft_source *self, size_t size) {
-  toft_page_source *pages = (toft_page_source *)(void *)self;
-  for (toft_cached_block **at = (toft_cached_block **)(void *)&pages->kept; *at != NULL; at = &(*at)->next) {
-    toft_cached_block *b = *at;
-    if (b->size == size) {
-      *at = b->next;
-      pages->kept_bytes -= size;
-      return b;
-    }
-  }
-  void *block = toft_os_map(size, (pages->flags & TOFT_PAGES_HUGE) != 0);
-  if (block != NULL) return block;
-  toft_page_source_trim(pages);
-  toft_page_cache_drop();
-  return toft_os_map(size, (pages->flags & TOFT_PAGES_HUGE) != 0);
-}
-
-static void toft_page_source_put(toft_source *self, void *block, size_t size) {
-  toft_page_source *pages = (toft_page_source *)(void *)self;
-  if ((pages->flags & TOFT_PAGES_LAZY) == 0 || size > TOFT_PAGES_KEPT - toft_min(pages->kept_bytes, TOFT_PAGES_KEPT)) {
-    toft_os_unmap(block, size);
-    return;
-  }
-  toft_os_discard(block, size); /* the link is written after the discard, so the first page stays resident */
-  toft_cached_block *b = (toft_cached_block *)block;
-  b->next = (toft_cached_block *)pages->kept;
-  b->size = size;
-  pages->kept = b;
-  pages->kept_bytes += size;
-}
-
-toft_source *toft_page_source_init(toft_page_source *pages, uint32_t flags) {
-  memset(pages, 0, sizeof *pages);
-  pages->source.take = toft_page_source_take;
-  pages->source.put = toft_page_source_put;
-  pages->flags = flags;
-  return &pages->source;
-}
-
-void toft_page_source_trim(toft_page_source *pages) {
-  toft_cached_block *b;
-  while ((b = (toft_cached_block *)pages->kept) != NULL) {
-    pages->kept = b->next;
-    pages->kept_bytes -= b->size;
-    toft_os_unmap(b, b->size);
-  }
-}
-
-/* ---- reserve and commit ---- */
-
-/* Commits at least 64 KiB at a time, so that growth in small steps does not cost a system call each. */
-static int toft_reserve_source_extend(toft_source *self, void *block, size_t size, size_t want) {
-  toft_reserve_source *r = (toft_reserve_source *)(void *)self;
-  size_t to = toft_os_page(want);
-  (void)block;
-  if (want > r->max) return 0;
-  if (to > r->committed) {
-    to = toft_min(r->max, toft_max(to, toft_os_page(r->committed + 64 * TOFT_KIB)));
-    if (!toft_os_commit(r->base + r->committed, to - r->committed)) return 0;
-    TOFT_HELD_MORE(to - r->committed);
-    r->committed = to;
-  } else if (want < size && to < r->committed) {
-    toft_os_decommit(r->base + to, r->committed - to);
-    TOFT_HELD_LESS(r->committed - to);
-    r->committed = to;
-  }
-  return 1;
-}
-
-static void *toft_reserve_source_take(toft_source *self, size_t size) {
-  toft_reserve_source *r = (toft_reserve_source *)(void *)self;
-  if (r->taken || !toft_reserve_source_extend(self, r->base, 0, size)) return NULL;
-  r->taken = 1;
-  return r->base;
-}
-
-static void toft_reserve_source_put(toft_source *self, void *block, size_t size) {
-  toft_reserve_source *r = (toft_reserve_source *)(void *)self;
-  (void)block, (void)size;
-  toft_os_decommit(r->base, r->committed);
-  TOFT_HELD_LESS(r->committed);
-  r->committed = 0;
-  r->taken = 0;
-}
-
-toft_source *toft_reserve_source_init(toft_reserve_source *r, size_t max) {
-  memset(r, 0, sizeof *r);
-  if (max == 0 || max > TOFT_MAX_REQUEST) return NULL;
-  r->source.take = toft_reserve_source_take;
-  r->source.put = toft_reserve_source_put;
-  r->source.extend = toft_reserve_source_extend;
-  r->max = toft_os_page(toft_max(max, TOFT_BLOCK_MIN));
-  r->base = (unsigned char *)toft_os_reserve(r->max);
-  return r->base != NULL ? &r->source : NULL;
-}
-
-void toft_reserve_source_release(toft_reserve_source *r) {
-  if (r->base != NULL) toft_os_unmap(r->base, r->max);
-  TOFT_HELD_LESS(r->committed);
-  memset(r, 0, sizeof *r);
-}
-
-/* ---- a limit around a source ---- */
-
-/* By compare-exchange: a request that is refused never counts, so that no other is refused for it. */
-static int toft_limited_source_charge(toft_limited_source *b, size_t size) {
-  size_t used = TOFT_LOAD(&b->used);
-  do {
-    if (size > b->limit || used > b->limit - size) return 0;
-  } while (!TOFT_CAS_RELAXED(&b->used, &used, used + size));
-  return 1;
-}
-
-static void *toft_limited_source_take(toft_source *self, size_t size) {
-  toft_limited_source *b = (toft_limited_source *)(void *)self;
-  if (!toft_limited_source_charge(b, size)) return NULL;
-  void *block = b->inner->take(b->inner, size);
-  if (block == NULL) TOFT_ADD(&b->used, 0 - size);
-  return block;
-}
-
-static void toft_limited_source_put(toft_source *self, void *block, size_t size) {
-  toft_limited_source *b = (toft_limited_source *)(void *)self;
-  b->inner->put(b->inner, block, size);
-  TOFT_ADD(&b->used, 0 - size);
-}
-
-static int toft_limited_source_extend(toft_source *self, void *block, size_t size, size_t want) {
-  toft_limited_source *b = (toft_limited_source *)(void *)self;
-  size_t more = want > size ? want - size : 0;
-  if (more != 0 && !toft_limited_source_charge(b, more)) return 0;
-  if (!b->inner->extend(b->inner, block, size, want)) {
-    TOFT_ADD(&b->used, 0 - more);
-    return 0;
-  }
-  if (want < size) TOFT_ADD(&b->used, want - size);
-  return 1;
-}
-
-toft_source *toft_limited_source_init(toft_limited_source *b, toft_source *inner, size_t limit) {
-  if (inner == NULL) inner = &toft_heap_source;
-  memset(b, 0, sizeof *b);
-  b->source.take = toft_limited_source_take;
-  b->source.put = toft_limited_source_put;
-  if (inner->extend != NULL) b->source.extend = toft_limited_source_extend;
-  b->inner = inner;
-  b->limit = limit;
-  return &b->source;
-}
-
-#endif
-
-/* ==== core/guarded.c ==== */
-/* The source of hardened arenas: blocks between inaccessible pages. The header of a block, or the state of an arena,
- * has a page of its own:
+/* ==== core/units.c ==== */
+/* Units: blocks of 32 KiB at multiples of 32 KiB, for recyclers with little memory. They are cut from chunks of small
+ * pages, so that a unit has the pages that were written only, and nothing between units is written. The C heap would
+ * need 64 KiB for each, and write before and behind it.
  *
- *     inaccessible, 1 to 8 pages | header | inaccessible | objects | inaccessible, at least 1 page
+ * A thread keeps units, as other blocks, up to the limit of its cache. Other free units have no pages. A chunk returns
+ * with its last unit. */
+#ifndef TOFT_CORE_UNITS_C
+#define TOFT_CORE_UNITS_C
+
+/* ==== toft/pool.h ==== */
+/* Pools: reusable slots of one size, identified by 32-bit handles that detect stale use.
  *
- * so an access that runs past either end of the objects faults before it reaches a header. The first object lies at a
- * random multiple of 16 between 0 and 1008 behind the inaccessible page, and the last byte is the last of a page. */
-#ifndef TOFT_CORE_GUARDED_C
-#define TOFT_CORE_GUARDED_C
-
-#ifndef TOFT_OMIT_CHECKS
-
-/* In the header's page, behind the state of an arena. */
-typedef struct toft_guard {
-  unsigned char *map;
-  size_t map_size; /* a power of two */
-  unsigned char *start, *end;
-} toft_guard;
-
-static toft_guard *toft_guard_of(const void *block) {
-  return (toft_guard *)(void *)((unsigned char *)(uintptr_t)block + TOFT_INITIAL_START);
-}
-
-/* Mappings of released blocks, inaccessible: address | log2(size); 0: none. A pointer into one faults until a later
- * release unmaps it. Each release replaces a random one. Accessed atomically, since a fork must not meet a lock. */
-#define TOFT_GUARDED_KEPT 64
-#define TOFT_GUARDED_KEPT_SIZE (sizeof(void *) == 8 ? 64 * TOFT_MIB : TOFT_MIB) /* larger ones are unmapped at once */
-static size_t toft_guarded_kept[TOFT_GUARDED_KEPT];
-
-static void toft_guarded_unmap(size_t kept) {
-  if (kept != 0) toft_os_unmap((void *)(uintptr_t)(kept & ~(size_t)63), (size_t)1 << (kept & 63));
-}
-
-static void toft_guarded_end(void) {
-  for (int i = 0; i < TOFT_GUARDED_KEPT; i++) toft_guarded_unmap(TOFT_SWAP(&toft_guarded_kept[i], 0));
-}
-
-/* Fails also if the system has no random numbers. */
-static void *toft_guarded_take(toft_source *self, size_t size) {
-  size_t random = 0, page = toft_os_page(1);
-  size_t objects = toft_os_page(size) + page; /* the offset leaves room for `size` */
-  (void)self;
-  if (!toft_os_random(&random, sizeof random)) return NULL;
-  size_t front = page * (1 + random % 8), map_size = toft_pow2(front + 3 * page + objects);
-  unsigned char *map = (unsigned char *)toft_os_reserve(map_size);
-  if (map == NULL) return NULL;
-  unsigned char *block = map + front, *first = block + 2 * page;
-  if (!toft_os_commit(block, page) || !toft_os_commit(first, objects)) {
-    toft_os_unmap(map, map_size);
-    return NULL;
-  }
-  toft_guard *g = toft_guard_of(block);
-  g->map = map;
-  g->map_size = map_size;
-  g->start = first + random / 8 % 64 * 16;
-  g->end = first + objects;
-  TOFT_HELD_MORE(page + objects);
-  return block;
-}
-
-static void toft_guarded_put(toft_source *self, void *block, size_t size) {
-  const toft_guard g = *toft_guard_of(block);
-  size_t random = 0, bits = 0;
-  (void)self, (void)size;
-  TOFT_HELD_LESS((size_t)(g.end - (unsigned char *)block) - toft_os_page(1));
-  toft_unpoison(g.start, (size_t)(g.end - g.start));
-  while ((size_t)1 << bits < g.map_size) bits++;
-  if (g.map_size > TOFT_GUARDED_KEPT_SIZE || !toft_os_random(&random, sizeof random)) {
-    toft_os_unmap(g.map, g.map_size);
-    return;
-  }
-  toft_os_decommit(g.map, g.map_size);
-  toft_guarded_unmap(TOFT_SWAP(&toft_guarded_kept[random % TOFT_GUARDED_KEPT], (size_t)(uintptr_t)g.map | bits));
-}
-
-static toft_source toft_guarded_source = {toft_guarded_take, toft_guarded_put, NULL};
-
-static int toft_is_guarded(const toft_source *source) { return source == &toft_guarded_source; }
-
-#else
-typedef struct toft_guard {
-  unsigned char *start, *end;
-} toft_guard;
-static toft_guard *toft_guard_of(const void *block) { return (void)block, (toft_guard *)NULL; }
-static int toft_is_guarded(const toft_source *source) { return (void)source, 0; }
-static void toft_guarded_end(void) {}
-#endif
-
-#endif
-
-/* ==== core/instrument.h ==== */
-/* The functions of debug/ that the core calls: accounting, sampling and checks. While none of these is switched on
- * for an arena, each call costs at most a test of a flag or of a pointer. */
-#ifndef TOFT_CORE_INSTRUMENT_H
-#define TOFT_CORE_INSTRUMENT_H
-
-/* ---- accounting.c and sampling.c ---- */
-
-/* Precondition: TOFT_INSTRUMENTED. Returns how many of `remaining` bytes the inline path may hand out, and sets
- * *instrumented if rewinds must take the slow path. */
-static size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented);
-/* Precondition: TOFT_INSTRUMENTED. Returns whether the current tag's budget allows `charge` more bytes. */
-static int toft_fits_tag_budget(toft_state *a, size_t charge);
-/* Called when a request was refused. Returns 1 if the arena's callback raised the budget that was the cause, or if the
- * cause was the source and there is a callback: then the request is tried again. */
-static int toft_budget_raised(toft_state *a, size_t size, size_t align);
-/* Calls the callback of the soft budget if live has passed it. */
-static void toft_check_soft_budget(toft_state *a);
-/* Brings the bytes of each tag up to date with live and allocated. */
-static void toft_sync_tags(toft_state *a);
-
-/* Dedicated blocks and adopted arenas: reserves memory to account for one more (0: there is none); accounts for bytes
- * already added to live and allocated; removes bytes already taken from live. */
-static int toft_reserve_detached(toft_state *a);
-static void toft_detached_add(toft_state *a, const void *what, size_t bytes);
-static void toft_detached_remove(toft_state *a, const void *what);
-
-/* A claimed range was returned; a reset has set live to 0. */
-static void toft_accounting_unclaim(toft_state *a);
-static void toft_accounting_reset(toft_state *a);
-
-/* ops->set: TOFT_OK, or an error with nothing changed. */
-static int toft_is_name(const char *name, size_t length);
-static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length);
-static int toft_apply_sampling(toft_state *a, uint64_t period);
-static uint64_t toft_sampling_period(const toft_state *a); /* 0: not sampled */
-
-static void toft_instruments_release(toft_state *a);
-
-/* process_profile.c: what the environment meters in every arena. One without memory for the records is not metered.
- * Precondition: the arena is synced and has no marks. */
-static void toft_begin_process_meters(toft_state *a);
-/* Another arena adopted this one: the process's profile counts its live bytes there. */
-static void toft_profile_remove(toft_state *a);
-
-static void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller);
-
-/* Called by each op that allocated: `before` is the previous value of `allocated`, `caller` the op's return address. */
-static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
-  if (TOFT_UNLIKELY(a->state & TOFT_INSTRUMENTED)) toft_instrument_alloc_slow(a, size, before, site, caller);
-}
-
-/* ---- debug_records.c, debug_ops.c, debug_api.c, quarantine.c: checked arenas ---- */
-
-/* reports.c: what the environment switches on for all arenas of the process; 0: nothing. */
-enum {
-  TOFT_PROCESS_CHECKS = 2,
-  TOFT_PROCESS_METERS = 4,
-  TOFT_PROCESS_HARDENED = 8,
-  TOFT_PROCESS_HAS_TOOL = 16 /* with CHECKS: because of a sanitizer or Valgrind, and not by the environment */
-};
-static size_t toft_process_switches(void);
-
-static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site);
-
-/* Brackets every op that changes the arena. 0: another thread is in it, which was reported; the op must do nothing. */
-TOFT_INLINE int toft_debug_begin_call(toft_state *a, const char *op, uintptr_t site) {
-  if (TOFT_LIKELY((a->state & TOFT_PRISTINE) != 0 || a->checks == NULL)) return 1;
-  return toft_debug_begin_call_slow(a, op, site);
-}
-TOFT_INLINE void toft_debug_end_call(toft_state *a);
-
-/* Precondition: TOFT_IS_CHECKED. The op's work in a checked arena. */
-static void *toft_alloc_checked(toft_state *a, size_t size, size_t align);
-static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
-                                 uint32_t flags, int *code);
-static int toft_free_checked(toft_state *a, unsigned char *p, size_t size);
-
-/* Whether the mark is stale although its position is valid; reports a stale mark. */
-static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch);
-static void toft_report_stale_mark(toft_state *a);
-/* An allocation was made from the claimed range; the range was returned. Marks made in between are stale. */
-static void toft_checks_claim_alloc(toft_state *a);
-static void toft_checks_unclaim(toft_state *a);
-
-/* Ends the records of allocations made after `epoch`. TOFT_OK or TOFT_ECORRUPT. */
-static int toft_check_records(toft_state *a, uintptr_t epoch);
-/* The same within a rewind, which makes the marks in between stale; and the last step of a rewind. */
-static int toft_rewind_records(toft_state *a, uintptr_t epoch);
-static void toft_records_rewound(toft_state *a, uintptr_t epoch);
-/* Trim returned the block of an empty arena. */
-static void toft_records_trimmed(toft_state *a);
-/* Searches all freed regions for late writes. TOFT_OK or TOFT_ECORRUPT. */
-static int toft_verify_freed(toft_state *a);
-/* The bytes of [from, to) were freed: fills them if the arena is checked or hardened, and poisons them if checked. */
-static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to);
-/* The arena is empty, or its checks were switched: checks apply to allocations from here on. */
-static void toft_restart_checks(toft_state *a);
-
-/* Switches checks; restricts an arena in a buffer to the buffer's capacity without red zones; removes the arena from
- * the registry; reports a refused release. */
-static int toft_begin_checks(toft_state *a);
-static int toft_end_checks(toft_state *a);
-static void toft_limit_to_buffer(toft_state *a);
-static void toft_unregister_arena(toft_state *a);
-static void toft_report_not_released(toft_state *a);
-
-/* Precondition: a->checks is not NULL. Returns 1 if the block went to the quarantine, 0 if the caller must return it
- * to its source. */
-static int toft_quarantine_block(toft_state *a, toft_block_header *b);
-static int toft_quarantine_initial(toft_state *a, size_t size);
-/* The initial block is about to end at `end`. */
-static void toft_checks_shrink_initial(toft_state *a, unsigned char *end);
-
-/* ---- hardened.c ---- */
-
-/* The source to use instead of the heap source. */
-static toft_source *toft_hardened_source(toft_source *source);
-/* Precondition: toft_sync_in was called; toft_set_limit must follow. TOFT_OK or an error. */
-static int toft_begin_hardening(toft_state *a);
-/* Precondition: TOFT_IS_HARDENED. A part of toft_set_limit: computes the canary. Returns 1. */
-static uintptr_t toft_set_canary(toft_state *a);
-/* 0: the state was overwritten, which was reported; the arena refuses every call. */
-static int toft_check_canary(toft_state *a, const char *op, uintptr_t site);
-/* Precondition: TOFT_IS_HARDENED. The cleanup was taken off the list, and is about to run. */
-static void toft_cleanup_taken(toft_state *a, toft_cleanup_node *node);
-
-/* Makes findings name `site` as the place of the next call: for calls that the library makes on behalf of its
- * caller. */
-static void toft_attribute_call(const toft_arena *a, uintptr_t site);
-
-/* Malloc-like hooks: writes the header of an object of `size` bytes at base and returns the object behind it. */
-static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size);
-/* Malloc-like hooks: the size of the object at p including its header; 0 if a checked arena has none there, which was
- * reported. */
-static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op);
-
-#endif
-
-/* ==== core/portion.c ==== */
-/* Portions: of the live bytes that a budget may have, each of its arenas holds some more than it uses, and sees that as
- * its own limit. So an allocation touches the budget on the slow path only. */
-#ifndef TOFT_CORE_PORTION_C
-#define TOFT_CORE_PORTION_C
-
-/* ==== toft/budget.h ==== */
-/* Budgets: limits on the memory of many arenas and other objects, for a process, its tenants and their requests.
+ *     toft_pool pool;
+ *     toft_pool_options o = TOFT_POOL_OPTIONS;
+ *     o.slot_size = sizeof(struct node);
+ *     if (toft_pool_init(&pool, &o) != TOFT_OK) ...
+ *     toft_handle h;
+ *     struct node *n = (struct node *)toft_pool_insert(&pool, &h);
+ *     ...
+ *     n = (struct node *)toft_pool_at(&pool, h);     NULL after its removal
+ *     toft_pool_remove(&pool, h);
+ *     toft_pool_release(&pool);
  *
- *     toft_budget *process = toft_budget_create(NULL);        no limit yet
- *     toft_budget_set_limit(process, 1 << 30);
- *     toft_budget_options o = TOFT_BUDGET_OPTIONS;
- *     o.parent = process;
- *     o.name = "tenant 7";
- *     o.limit = 64 << 20;
- *     toft_budget *tenant = toft_budget_create(&o);
- *     toft_options with = TOFT_OPTIONS;
- *     with.source = toft_budget_source(tenant);
- *     toft_arena *a = toft_create_with(&with);                counts for tenant and process
+ * A slot never moves: a pointer to it is valid until the slot is removed, or the pool is cleared or released. Access by
+ * pointer is unchecked; access by handle costs one compare.
  *
- * A budget counts the bytes of the blocks that objects hold from its source: arenas, leases, frames, shared arenas,
- * recyclers, toft_malloc and pools, on any threads. A block counts for the budget and for all its parents, and is
- * granted if none of them would exceed its limit by a byte. What an object returns by reset, trim or release counts no
- * more.
- * Arenas keep no unused blocks over a reset, and recyclers return blocks without objects, so that what one of them does
- * not use is there for the others. Bytes that other allocators hold are counted by toft_budget_charge.
+ * HANDLES. The low bits are the slot's index, as many as max_slots needs; the rest is its generation, which increases
+ * by one with each removal of the slot. A stale handle is detected until the generation wraps: after 256 removals of
+ * its slot with 24 index bits (the default), after 4 million at 1000 slots. With TOFT_POOL_RETIRE a slot is not reused
+ * after its last generation, and every stale handle is detected. 0 is never a handle. A handle is valid in its own pool
+ * only; another pool cannot detect it.
  *
- * LIVE BYTES. toft_budget_limit_live limits the bytes that are allocated, whatever blocks they lie in. Arenas, leases
- * and frames take portions of the limit on their slow path, and return them by reset, rewind, free, trim and release,
- * which all take the slow path then; what they hold without using it is less than 1 % of the limit. The blocks of other
- * objects, of shared arenas and of arenas in a buffer count as live.
+ * GROWING AND FIXED. A growing pool reserves address space for max_slots when it is created, which is cheap, and
+ * commits memory as needed. A fixed pool takes all its memory when it is created, as one block of a source or from the
+ * caller's buffer. Each growing pool is a mapping of its own: thousands of small pools should be fixed.
  *
- * REFUSALS. When a limit refuses a block, the object that requests it first returns its unused blocks and requests a
- * smaller one. If that is refused too, the callback of the budget that refuses is called, once for the request and
- * without a lock of the library: it may free other objects, wait for other threads, which may use the same shared arena
- * or synchronized recycler, or write data to a file. Then the request is tried once more. It is also tried once more,
- * without a call, if other threads have returned enough since the refusal.
+ * COST. Insert, remove and at take constant time; a full pool that grows commits memory in doubling steps of 64 KiB to
+ * 64 MiB. Iteration visits live slots only, found 64 at a time: about a nanosecond for 64 slots without a live one. A
+ * slot takes 4 bytes and one bit in addition to its size; their number is rounded up to a power of two.
  *
- * THREADS. All calls are thread-safe, but for release. Allocations that take no block do not touch a budget.
+ * THREADS. A pool is used by one thread at a time; several may read it while none changes it.
+ *
+ * MOVING. A toft_pool may be copied to another address; only the copy may be used afterwards.
  */
-#ifndef TOFT_BUDGET_H
-#define TOFT_BUDGET_H
+#ifndef TOFT_POOL_H
+#define TOFT_POOL_H
 
 /* ==== toft/abi.h ==== */
 /* The Toft arena ABI, version 1. Copy this file into any project, guard included; SPEC.md has the meaning of each
@@ -2564,6 +2430,7 @@ size_t strlen(const char *s);
 #define toft_heap_trim TOFT_PASTE(TOFT_PREFIX, toft_heap_trim)
 #define toft_held_bytes TOFT_PASTE(TOFT_PREFIX, toft_held_bytes)
 #define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
+#define toft_hook_calloc TOFT_PASTE(TOFT_PREFIX, toft_hook_calloc)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
 #define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
 #define toft_lazy_create TOFT_PASTE(TOFT_PREFIX, toft_lazy_create)
@@ -2685,10 +2552,1319 @@ extern "C" {
 #endif
 
 struct toft_source; /* toft.h */
+
+typedef uint32_t toft_handle; /* 0: none */
+
+/* options.flags. FIXED: the pool never has more than `slots` slots. RETIRE: see HANDLES. */
+enum { TOFT_POOL_FIXED = 1, TOFT_POOL_RETIRE = 2 };
+
+#define TOFT_POOL_ALIGN_MAX 4096
+#define TOFT_POOL_SLOTS_MAX 0x7fffffff
+
+typedef struct toft_pool_options {
+  size_t size;      /* sizeof(toft_pool_options): TOFT_POOL_OPTIONS sets it */
+  size_t slot_size; /* bytes; 0 counts as 1 */
+  /* A power of two up to TOFT_POOL_ALIGN_MAX; slot_size is rounded up to it. 0: the largest power of two up to 16 that
+   * divides slot_size, which suits any type of that size. */
+  size_t align;
+  size_t slots;               /* slots with memory from the start. With a buffer 0 means as many as fit */
+  size_t max_slots;           /* 0: 2^24 - 1, or fewer if that exceeded a TiB or the address space */
+  struct toft_source *source; /* of the block of a fixed pool; NULL: toft_heap() */
+  void *buffer;               /* memory of a fixed pool; NULL: the pool allocates */
+  size_t buffer_size;         /* see TOFT_POOL_BUFFER */
+  uint32_t flags;             /* TOFT_POOL_..., or 0 */
+} toft_pool_options;
+/* clang-format off */
+#define TOFT_POOL_OPTIONS { sizeof(toft_pool_options), 0, 0, 0, 0, NULL, NULL, 0, 0 }
+/* clang-format on */
+
+/* The size of a buffer, at any address, that can hold so many slots. `align` is not 0. */
+#define TOFT_POOL_BUFFER(slots, slot_size, align)                                                                 \
+  ((size_t)(slots) * (((size_t)(slot_size) + ((slot_size) == 0) + (align)-1) / (align) * (align)) + 8 + (align) + \
+   8 * ((size_t)(slots) + 1) + 8 * ((size_t)(slots) / 64 + 1))
+
+/* The members may be read; only the functions below write them. */
+typedef struct toft_pool {
+  unsigned char *slots;        /* address of slot 1; slot 0 is never used */
+  uint32_t *keys;              /* one for each slot */
+  uint64_t *live_bits;         /* one for each slot up to used; those from there to top are set in advance */
+  size_t stride;               /* bytes from slot to slot */
+  uint32_t mask;               /* of the index in a handle */
+  uint32_t key_mask;           /* the bits of mask for which keys have memory */
+  uint32_t free;               /* the slot removed last; 0: none */
+  uint32_t used;               /* slots up to here have been used since the last clear */
+  uint32_t top;                /* insert takes no slow path while used < top */
+  uint32_t not_live;           /* slots up to used that are not live */
+  uint32_t retire_key;         /* keys >= this retire the slot */
+  uint32_t capacity, max;      /* slots with memory; limit of that */
+  uint32_t retired;            /* number of retired slots */
+  uint32_t dirty;              /* no slot above both dirty and used has ever been used */
+  uint32_t flags;              /* TOFT_POOL_... and internal flags */
+  size_t keys_size, bits_size; /* bytes committed, if it grows */
+  size_t slots_size;           /* in both kinds of pool */
+  void *block;                 /* contains slots, keys and bits */
+  size_t block_size;           /* 0: closed */
+  struct toft_source *source;  /* of the block; NULL: the block is a buffer, or address space */
+} toft_pool;
+
+/* Initialises an empty pool. TOFT_ENOMEM: no memory for `slots`, no address space for max_slots, or sizes that
+ * overflow. TOFT_EARG: options that are out of range or contradict each other, a buffer that is too small, or the
+ * source of a region that the structure does not lie in. After a failure the pool is closed, as after a release. */
+TOFT_API int toft_pool_init(toft_pool *pool, const toft_pool_options *options);
+
+/* Frees all memory. The pool is then closed: no handle is live, insert returns NULL, and it may be released again. */
+TOFT_API void toft_pool_release(toft_pool *pool);
+
+/* Returns a closed pool, without any system call. */
+TOFT_INLINE toft_pool toft_pool_closed(void);
+
+/* Returns a free slot, uninitialised or zeroed, and its handle (`handle` may be NULL: toft_pool_handle_of finds it).
+ * Returns NULL, and changes nothing, if the pool is full or there is no memory. The slot removed last is used first;
+ * after a clear, slots are used in order. */
+TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert(toft_pool *pool TOFT_LIFETIMEBOUND, toft_handle *handle);
+TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert_zeroed(toft_pool *pool TOFT_LIFETIMEBOUND, toft_handle *handle);
+
+/* Returns the slot of a handle; NULL if it was removed, for 0, and for a handle that the pool never returned. */
+TOFT_INLINE void *toft_pool_at(const toft_pool *pool TOFT_LIFETIMEBOUND, toft_handle handle);
+TOFT_INLINE int toft_pool_contains(const toft_pool *pool, toft_handle handle);
+
+/* Removes a slot. TOFT_EARG, and nothing changes, for a handle that is not live, so a second removal is detected. */
+TOFT_INLINE int toft_pool_remove(toft_pool *pool, toft_handle handle);
+
+/* Returns the handle of the slot at this address; 0 if there is no slot or it is not live. Costs a division. */
+TOFT_INLINE toft_handle toft_pool_handle_of(const toft_pool *pool, const void *slot);
+
+TOFT_INLINE size_t toft_pool_count(const toft_pool *pool);    /* live slots */
+TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool); /* slots with memory, retired ones included */
+
+/* Commits memory for so many slots in total, so inserts up to there do not allocate. TOFT_ENOMEM; TOFT_EARG above
+ * max_slots. */
+TOFT_API int toft_pool_reserve(toft_pool *pool, size_t slots);
+
+/* Removes all slots and keeps the memory. Linear in the slots used since the last clear, since each has a
+ * generation. */
+TOFT_API void toft_pool_clear(toft_pool *pool);
+
+/* Returns memory above the highest live slot to the system; 4 bytes and one bit for each slot stay, to detect stale
+ * handles. The lowest free slot is used first afterwards. A fixed pool keeps its memory. Takes as long as clear. */
+TOFT_API void toft_pool_trim(toft_pool *pool);
+
+typedef struct toft_pool_stats {
+  uint64_t live, capacity, retired; /* slots */
+  uint64_t reserved;                /* bytes: address space, or the block */
+  uint64_t committed;               /* committed bytes of it */
+} toft_pool_stats;
+TOFT_API toft_pool_stats toft_pool_get_stats(const toft_pool *pool);
+
+/* Iteration over the live slots, in order of index:
+ *
+ *     TOFT_POOL_EACH(w, &pool) {
+ *       struct node *n = (struct node *)toft_pool_walk_slot(&w);
+ *       if (n->done) toft_pool_remove(&pool, toft_pool_walk_handle(&w));
+ *     }
+ *
+ * During the iteration any slot may be removed, the current one included, and the pool may be cleared or trimmed; slots
+ * removed before they are reached are not visited. It is unspecified whether slots inserted during it are visited. */
+typedef struct toft_pool_walk {
+  const toft_pool *pool;
+  const uint64_t *word; /* 64 bits of live_bits */
+  uint64_t ahead;       /* bits still to be visited, the current one included; 0: all are set */
+  uint32_t base;        /* the slot of bit 0 of *word */
+  uint32_t slot;        /* the current slot; 0: the iteration has ended */
+} toft_pool_walk;
+#define TOFT_POOL_EACH(w, pool) \
+  for (toft_pool_walk w = toft_pool_walk_begin(pool); (w).slot != 0; toft_pool_walk_next(&(w)))
+TOFT_INLINE toft_pool_walk toft_pool_walk_begin(const toft_pool *pool);
+TOFT_INLINE void toft_pool_walk_next(toft_pool_walk *w);
+TOFT_INLINE void *toft_pool_walk_slot(const toft_pool_walk *w);
+TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w);
+
+/* ------------------------------------------------------------------------------------------------------------
+ * The inline fast paths. A slot's key is its state:
+ *
+ *     live        the handle: generation and index
+ *     free        the next generation, and the index of the next free slot, 0 for none
+ *     retired     the last generation, and 0
+ *     never used  0; after a clear, the next generation, and 0
+ *
+ * Slot 0 is never used, and no slot is linked to itself, so a key contains its own slot's index only if it is live.
+ * There are `key_mask` + 1 keys, a power of two. No key contains an index above `key_mask`, so a handle with such an
+ * index differs from every key: one compare validates a handle, without a bounds check.
+ *
+ * Slots not used since the last clear are taken in order, without updating bits or counts: the bits of a word are set
+ * together, except its last one. Removed slots are taken first.
+ *
+ * Bindings for languages with constructors and destructors work in two steps, so that a slot is neither live nor free
+ * while they run: take_slot, construct, activate; deactivate, destroy, return_slot. The pool must not be cleared or
+ * trimmed in between.
+ * ------------------------------------------------------------------------------------------------------------ */
+
+/* Its two keys equal no handle. */
+TOFT_INLINE toft_pool toft_pool_closed(void) {
+  static const uint32_t none[2] = {1, 0}; /* never written, since no slot is live */
+  toft_pool p;
+  memset(&p, 0, sizeof p);
+  p.keys = (uint32_t *)(uintptr_t)none;
+  p.mask = p.key_mask = 1;
+  p.retire_key = UINT32_MAX;
+  p.stride = 1;
+  return p;
+}
+
+/* Slow path for used == top: activates slot used + 1 after committing memory, skipping retired slots and setting a word
+ * of bits. Returns 0, and changes nothing, on failure. */
+TOFT_API toft_handle toft_pool_insert_slow(toft_pool *pool);
+
+/* Prefetches slots that inserts and iterations use in order, because their loops fill the processor's window. Not
+ * worthwhile for slots that share a cache line. */
+#if defined(__GNUC__) || defined(__clang__)
+#define TOFT_POOL_AHEAD(pool, i, stride, bytes, write) \
+  (TOFT_CONSTANT(stride) && (stride) < 32              \
+       ? (void)0                                       \
+       : __builtin_prefetch((const void *)((uintptr_t)(pool)->slots + (size_t)(i) * (stride) + (bytes)), write))
+#else
+#define TOFT_POOL_AHEAD(pool, i, stride, bytes, write) ((void)0)
+#endif
+
+/* Activates a free slot. 0: there is none, nothing changed. `stride` is the pool's, and may be a constant. */
+TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) {
+  uint32_t i = pool->free, key, next;
+  if (i != 0) {
+    key = pool->keys[i];
+    next = key & pool->mask;
+    key = (key ^ next) | i;
+    pool->free = next;
+    pool->keys[i] = key;
+    pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);
+    pool->not_live--;
+    return key;
+  }
+  if (TOFT_UNLIKELY(pool->used >= pool->top)) return toft_pool_insert_slow(pool);
+  i = pool->used + 1;
+  key = pool->keys[i] | i; /* the index bits were 0 */
+  pool->used = i;
+  pool->keys[i] = key;
+  TOFT_POOL_AHEAD(pool, i, stride, 2048, 1);
+  TOFT_ASSUME(key != 0);
+  return key;
+}
+
+/* Makes a live handle stale and returns its index; 0 if it was stale. The slot is not free yet. */
+TOFT_INLINE uint32_t toft_pool_deactivate(toft_pool *pool, toft_handle h) {
+  uint32_t i = h & pool->key_mask;
+  if (TOFT_UNLIKELY(pool->keys[i] != h)) return 0;
+  pool->keys[i] = (h | pool->mask) + 1; /* the next generation, and 0 */
+  pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
+  pool->not_live++;
+  return i;
+}
+
+/* Adds a slot that was taken or deactivated to the free list, or retires it. */
+TOFT_INLINE void toft_pool_return_slot(toft_pool *pool, uint32_t i) {
+  uint32_t key = pool->keys[i];
+  if (TOFT_UNLIKELY(key >= pool->retire_key)) {
+    pool->retired++;
+    return;
+  }
+  pool->keys[i] = key | pool->free;
+  pool->free = i;
+}
+
+/* Removes a slot from the free list; 0: there is none, nothing changed. */
+TOFT_INLINE uint32_t toft_pool_take_slot(toft_pool *pool) {
+  uint32_t i = pool->free, key, next;
+  if (i != 0) {
+    key = pool->keys[i];
+    next = key & pool->mask;
+    pool->free = next;
+    pool->keys[i] = key ^ next; /* its generation, and 0 */
+    return i;
+  }
+  if (TOFT_UNLIKELY(pool->used >= pool->top)) {
+    toft_handle h = toft_pool_insert_slow(pool);
+    if (h == 0) return 0;
+    i = h & pool->mask;
+    pool->keys[i] = h ^ i;
+  } else {
+    i = ++pool->used;
+  }
+  pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
+  pool->not_live++;
+  return i;
+}
+
+/* Makes a slot from toft_pool_take_slot live. */
+TOFT_INLINE toft_handle toft_pool_activate(toft_pool *pool, uint32_t i) {
+  toft_handle h = pool->keys[i] | i;
+  pool->keys[i] = h;
+  pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);
+  pool->not_live--;
+  TOFT_ASSUME(h != 0);
+  return h;
+}
+
+TOFT_INLINE void *toft_pool_slot(const toft_pool *pool, uint32_t i) {
+  return pool->slots + ((size_t)i - 1) * pool->stride;
+}
+
+TOFT_INLINE void *toft_pool_insert(toft_pool *pool, toft_handle *handle) {
+  toft_handle h = toft_pool_insert_handle(pool, pool->stride);
+  void *slot;
+  if (TOFT_UNLIKELY(h == 0)) return NULL;
+  if (handle != NULL) *handle = h;
+  slot = toft_pool_slot(pool, h & pool->mask);
+  TOFT_ASSUME(slot != NULL);
+  return slot;
+}
+
+TOFT_INLINE void *toft_pool_insert_zeroed(toft_pool *pool, toft_handle *handle) {
+  void *slot = toft_pool_insert(pool, handle);
+  if (TOFT_LIKELY(slot != NULL)) memset(slot, 0, pool->stride);
+  return slot;
+}
+
+TOFT_INLINE int toft_pool_contains(const toft_pool *pool, toft_handle handle) {
+  return pool->keys[handle & pool->key_mask] == handle;
+}
+
+TOFT_INLINE void *toft_pool_at(const toft_pool *pool, toft_handle handle) {
+  uint32_t i = handle & pool->key_mask;
+  return TOFT_LIKELY(pool->keys[i] == handle) ? toft_pool_slot(pool, i) : NULL;
+}
+
+TOFT_INLINE int toft_pool_remove(toft_pool *pool, toft_handle handle) {
+  uint32_t key, i = handle & pool->key_mask;
+  if (TOFT_UNLIKELY(pool->keys[i] != handle)) return TOFT_EARG;
+  pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
+  pool->not_live++;
+  key = (handle | pool->mask) + 1;
+  if (TOFT_UNLIKELY(key >= pool->retire_key)) {
+    pool->keys[i] = key;
+    pool->retired++;
+  } else {
+    pool->keys[i] = key | pool->free;
+    pool->free = i;
+  }
+  return TOFT_OK;
+}
+
+/* Returns the handle of the slot at `offset` bytes from the first; 0: none is live there. Cheap with a constant
+ * stride. */
+TOFT_INLINE toft_handle toft_pool_handle_behind(const toft_pool *pool, size_t offset, size_t stride) {
+  size_t n = offset / stride;
+  uint32_t i;
+  if (n >= pool->used || n * stride != offset) return 0;
+  i = (uint32_t)n + 1;
+  return ((pool->keys[i] ^ i) & pool->mask) == 0 ? pool->keys[i] : 0;
+}
+
+TOFT_INLINE toft_handle toft_pool_handle_of(const toft_pool *pool, const void *slot) {
+  return toft_pool_handle_behind(pool, (size_t)((uintptr_t)slot - (uintptr_t)pool->slots), pool->stride);
+}
+
+TOFT_INLINE size_t toft_pool_count(const toft_pool *pool) { return pool->used - pool->not_live; }
+TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool) { return pool->capacity; }
+
+/* Returns the index of the lowest set bit; n is not 0. */
+TOFT_INLINE uint32_t toft_lowest_bit(uint64_t n) {
+#if defined(__GNUC__) || defined(__clang__)
+  return (uint32_t)__builtin_ctzll(n);
+#else
+  uint32_t bit = 0, step;
+  for (step = 32; step != 0; step /= 2)
+    if ((n & (((uint64_t)1 << step) - 1)) == 0) n >>= step, bit += step;
+  return bit;
+#endif
+}
+
+/* Returns the bits of the word at base, except those set in advance. */
+TOFT_INLINE uint64_t toft_pool_walk_word(const toft_pool_walk *w) {
+  uint32_t more = w->pool->used - w->base;
+  return more >= 63 ? *w->word : *w->word & (((uint64_t)2 << more) - 1);
+}
+
+/* Moves to the first of `bits`; if there are none, to the next word that has any. Words with all bits set are counted
+ * through, which is faster than searching bits. */
+TOFT_INLINE void toft_pool_walk_to(toft_pool_walk *w, uint64_t bits) {
+  while (bits == 0) {
+    w->slot = 0;
+    if (w->base + 64 > w->pool->used) return;
+    w->base += 64;
+    w->word++;
+    bits = toft_pool_walk_word(w);
+    if (bits == ~(uint64_t)0) {
+      w->ahead = 0;
+      w->slot = w->base;
+      TOFT_ASSUME(w->slot != 0);
+      return;
+    }
+  }
+  w->ahead = bits;
+  w->slot = w->base + toft_lowest_bit(bits);
+  TOFT_ASSUME(w->slot != 0);
+}
+
+TOFT_INLINE toft_pool_walk toft_pool_walk_begin(const toft_pool *pool) {
+  toft_pool_walk w;
+  w.pool = pool;
+  w.word = pool->live_bits;
+  w.ahead = 0;
+  w.base = w.slot = 0;
+  if (pool->used != pool->not_live) toft_pool_walk_to(&w, toft_pool_walk_word(&w)); /* a closed pool has no word */
+  return w;
+}
+
+/* Reads the word again, since slots may have been removed, and `used`, since a clear sets bits in advance, but never
+ * all bits of a word. */
+TOFT_INLINE void toft_pool_walk_next_by(toft_pool_walk *w, size_t stride) {
+  uint32_t next = w->slot + 1;
+  uint64_t bits = w->ahead;
+  if (bits == 0) {
+    if (TOFT_LIKELY((next & 63) != 0 && *w->word == ~(uint64_t)0)) {
+      TOFT_POOL_AHEAD(w->pool, next, stride, 3072, 0);
+      TOFT_ASSUME(next != 0);
+      w->slot = next;
+      return;
+    }
+    if ((next & 63) != 0) bits = *w->word & ~(uint64_t)0 << (next & 63);
+  } else {
+    bits = (bits & *w->word) & (bits - 1);
+  }
+  toft_pool_walk_to(w, bits);
+  if (TOFT_UNLIKELY(w->slot > w->pool->used)) w->slot = 0;
+}
+
+TOFT_INLINE void toft_pool_walk_next(toft_pool_walk *w) { toft_pool_walk_next_by(w, w->pool->stride); }
+
+TOFT_INLINE void *toft_pool_walk_slot(const toft_pool_walk *w) { return toft_pool_slot(w->pool, w->slot); }
+TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return w->pool->keys[w->slot]; }
+
+#ifdef __cplusplus
+}
+#endif
+#endif
+
+#define TOFT_UNIT ((size_t)32768)
+#define TOFT_UNIT_RECORD (TOFT_UNIT - 512) /* where the record of a unit ends, in a page that recyclers write first */
+
+/* Of a unit of a chunk, also while it is in use. */
+typedef struct toft_unit_record {
+  unsigned char *next; /* unit in the cache of a thread */
+  struct toft_chunk *chunk;
+} toft_unit_record;
+
+static toft_unit_record *toft_record_of_unit(unsigned char *unit) {
+  return (toft_unit_record *)(void *)(unit + TOFT_UNIT_RECORD) - 1;
+}
+
+#ifndef TOFT_OMIT_PAGE_CACHE
+
+#define TOFT_CHUNK_UNITS 63 /* and one for the record and the alignment */
+#define TOFT_CHUNK (64 * TOFT_UNIT)
+TOFT_STATIC_ASSERT(chunk_bits, TOFT_CHUNK_UNITS < 64);
+
+/* At the start of a chunk. */
+typedef struct toft_chunk {
+  struct toft_chunk *next, *previous; /* of those with free units */
+  uint64_t free;                      /* bit k: unit k */
+} toft_chunk;
+
+static toft_lock toft_chunks_lock;
+static toft_chunk *toft_chunks;
+
+#define TOFT_CHUNK_ALL (((uint64_t)1 << TOFT_CHUNK_UNITS) - 1)
+
+static unsigned char *toft_chunk_units(toft_chunk *c) {
+  uintptr_t at = (uintptr_t)c + sizeof *c + TOFT_UNIT - 1;
+  return (unsigned char *)(at - at % TOFT_UNIT);
+}
+
+static void toft_chunk_link(toft_chunk *c) {
+  c->previous = NULL;
+  c->next = toft_chunks;
+  if (c->next != NULL) c->next->previous = c;
+  toft_chunks = c;
+}
+
+static void toft_chunk_unlink(const toft_chunk *c) {
+  *(c->previous != NULL ? &c->previous->next : &toft_chunks) = c->next;
+  if (c->next != NULL) c->next->previous = c->previous;
+}
+
+/* Maps a chunk, of which unit 0 is the caller's. NULL: the system refuses. */
+static TOFT_COLD toft_chunk *toft_chunk_map(void) {
+  toft_chunk *c = (toft_chunk *)toft_os_map(TOFT_CHUNK, 0);
+  if (c == NULL) return NULL;
+  toft_os_prefer_small_pages(c, TOFT_CHUNK);
+  TOFT_HELD_MORE(TOFT_CHUNK);
+  c->free = TOFT_CHUNK_ALL & ~(uint64_t)1;
+  toft_arm_fork();
+  toft_lock_take(&toft_chunks_lock);
+  toft_chunk_link(c);
+  TOFT_UNLOCK(&toft_chunks_lock);
+  return c;
+}
+
+/* Takes a unit. NULL: the system refuses. */
+static unsigned char *toft_chunk_take(void) {
+  unsigned index = 0;
+  toft_lock_take(&toft_chunks_lock);
+  toft_chunk *c = toft_chunks;
+  if (c != NULL) {
+    index = toft_lowest_bit(c->free);
+    c->free &= c->free - 1;
+    if (c->free == 0) toft_chunk_unlink(c);
+  }
+  TOFT_UNLOCK(&toft_chunks_lock);
+  if (c == NULL && (c = toft_chunk_map()) == NULL) return NULL;
+  unsigned char *unit = toft_chunk_units(c) + index * TOFT_UNIT;
+  toft_record_of_unit(unit)->chunk = c;
+  return unit;
+}
+
+/* Returns a unit, whose pages go back to the system. */
+static void toft_chunk_put(unsigned char *unit) {
+  toft_chunk *c = toft_record_of_unit(unit)->chunk;
+  (void)toft_os_forget(unit, TOFT_UNIT);
+  toft_lock_take(&toft_chunks_lock);
+  if (c->free == 0) toft_chunk_link(c);
+  c->free |= (uint64_t)1 << (size_t)(unit - toft_chunk_units(c)) / TOFT_UNIT;
+  int is_last = c->free == TOFT_CHUNK_ALL;
+  if (is_last) toft_chunk_unlink(c);
+  TOFT_UNLOCK(&toft_chunks_lock);
+  if (!is_last) return;
+  toft_os_unmap(c, TOFT_CHUNK);
+  TOFT_HELD_LESS(TOFT_CHUNK);
+}
+
+static void toft_chunks_at_fork(int phase) {
+  if (phase == 0)
+    toft_lock_take(&toft_chunks_lock);
+  else
+    TOFT_UNLOCK(&toft_chunks_lock);
+}
+#else
+static void toft_chunks_at_fork(int phase) { (void)phase; }
+#endif
+
+#endif
+
+/* ==== core/block_cache.c ==== */
+/* The per-thread cache of ready arenas and of free blocks below 1 MiB, and the heap source, which uses it and, for
+ * larger blocks, the cache of pages. Fresh memory costs page faults, 10 to 25 times as much as cached memory. The
+ * cache has no locks: each thread has its own, which is emptied when the thread ends. */
+#ifndef TOFT_CORE_BLOCK_CACHE_C
+#define TOFT_CORE_BLOCK_CACHE_C
+
+#define TOFT_CACHE_BINS 8        /* sizes from 4 KiB to below 1 MiB, by power of two */
+#define TOFT_CACHE_PROBES_MAX 16 /* blocks of a bin that are compared with the requested size */
+#define TOFT_CACHE_AGE 64        /* blocks taken or put until the cache of pages is aged */
+
+enum { TOFT_CACHE_NEW = 0, TOFT_CACHE_OPEN = 1, TOFT_CACHE_CLOSED = 2 };
+
+typedef struct toft_cached_block {
+  struct toft_cached_block *next;
+  size_t size;
+} toft_cached_block;
+
+typedef struct toft_cache {
+  toft_state *ready; /* pristine arenas, linked by `synced` */
+  size_t bytes;      /* cached bytes, ready arenas included */
+  uintptr_t epoch;   /* first epoch of the arena initialised last; 0: none yet */
+  int phase;         /* CLOSED: the thread is ending, nothing is cached any more */
+  unsigned blocks;   /* taken and put */
+  toft_cached_block *bins[TOFT_CACHE_BINS];
+  unsigned char *units; /* the pages of a unit that were not written count too */
+} toft_cache;
+
+TOFT_PER_THREAD toft_cache toft_thread_cache;
+#define toft_thread_cache TOFT_OWN(toft_thread_cache)
+
+static size_t toft_cache_limit_bytes = 4 * TOFT_MIB; /* limit per thread; accessed atomically */
+
+/* First use on a thread: registers for its end. Returns 0 if this thread must not cache. */
+static TOFT_COLD int toft_cache_open(size_t size) {
+  toft_cache *c = &toft_thread_cache;
+  if (c->phase == TOFT_CACHE_CLOSED || size > TOFT_LOAD(&toft_cache_limit_bytes)) return 0;
+  c->phase = toft_os_arm_thread_exit() ? TOFT_CACHE_OPEN : TOFT_CACHE_CLOSED;
+  return c->phase == TOFT_CACHE_OPEN;
+}
+
+/* Whether this thread may cache `size` bytes more. */
+TOFT_INLINE int toft_cache_accepts(size_t size) {
+  toft_cache *c = &toft_thread_cache;
+  if (TOFT_UNLIKELY(c->phase != TOFT_CACHE_OPEN) && !toft_cache_open(size)) return 0;
+  return c->bytes + size <= TOFT_LOAD(&toft_cache_limit_bytes); /* does not wrap: sizes are below SIZE_MAX / 4 */
+}
+
+static unsigned toft_cache_bin(size_t size) {
+  unsigned bin = 0;
+  while (size >= 2 * TOFT_BLOCK_MIN) size /= 2, bin++;
+  return bin;
+}
+
+/* Removes a cached block of exactly this size at a multiple of `align`. NULL: none among the first few. */
+static void *toft_cache_take(size_t size, size_t align) {
+  toft_cache *c = &toft_thread_cache;
+  unsigned bin = toft_cache_bin(size);
+  int probes = TOFT_CACHE_PROBES_MAX;
+  for (toft_cached_block **at = &c->bins[bin]; *at != NULL && probes-- > 0; at = &(*at)->next) {
+    toft_cached_block *b = *at;
+    if (b->size == size && ((uintptr_t)b & (align - 1)) == 0) {
+      *at = b->next;
+      c->bytes -= size;
+      return b;
+    }
+  }
+  return NULL;
+}
+
+static int toft_cache_put(void *block, size_t size) {
+  if (!toft_cache_accepts(size)) return 0;
+  toft_cached_block *b = (toft_cached_block *)block, **bin = &toft_thread_cache.bins[toft_cache_bin(size)];
+  b->next = *bin;
+  b->size = size;
+  *bin = b;
+  toft_thread_cache.bytes += size;
+  return 1;
+}
+
+/* Blocks below 1 MiB from the system's heap. With TOFT_RUNTIME, where the threads do not cache them, they are aligned
+ * here: after aligned allocations glibc's heap has free chunks that the next ones of that size do not fit into, and it
+ * grows to several MiB for each thread. */
+static void *toft_heap_get(size_t size, size_t align) {
+#ifdef TOFT_RUNTIME
+  unsigned char *chunk = (unsigned char *)malloc(size + align + sizeof chunk);
+  if (chunk == NULL) return NULL;
+  unsigned char *block = chunk + sizeof chunk + toft_pad(chunk + sizeof chunk, align);
+  memcpy(block - sizeof chunk, &chunk, sizeof chunk);
+#else
+  void *block = toft_os_heap_take(size, align);
+  if (block == NULL) return NULL;
+#endif
+  TOFT_HELD_MORE(size);
+  return block;
+}
+
+static void toft_heap_return(void *block, size_t size) {
+#ifdef TOFT_RUNTIME
+  void *chunk;
+  memcpy(&chunk, (unsigned char *)block - sizeof chunk, sizeof chunk);
+  free(chunk);
+  (void)TOFT_ADD(&toft_heap_freed, size);
+#else
+  toft_os_heap_put(block);
+#endif
+  TOFT_HELD_LESS(size);
+}
+
+/* Frees the thread's cached blocks and ready arenas. */
+static void toft_cache_put_blocks(void) {
+  toft_cache *c = &toft_thread_cache;
+  for (toft_state *a; (a = c->ready) != NULL;) {
+    c->ready = (toft_state *)(void *)a->synced;
+    c->bytes -= TOFT_BLOCK_MIN;
+    toft_heap_return(a, TOFT_BLOCK_MIN);
+  }
+#ifndef TOFT_OMIT_PAGE_CACHE
+  for (unsigned char *unit; (unit = c->units) != NULL;) {
+    c->units = toft_record_of_unit(unit)->next;
+    c->bytes -= TOFT_UNIT;
+    toft_chunk_put(unit);
+  }
+#endif
+  for (unsigned bin = 0; bin < TOFT_CACHE_BINS; bin++) {
+    for (toft_cached_block *b; (b = c->bins[bin]) != NULL;) {
+      c->bins[bin] = b->next;
+      c->bytes -= b->size;
+      toft_heap_return(b, b->size);
+    }
+  }
+}
+
+/* ---- the heap source: blocks of 1 MiB and more are pages, which malloc would map too, but as small ones ---- */
+
+/* Pages that are due go back to the system also if this thread uses none. */
+TOFT_INLINE void toft_heap_count_block(void) {
+  if (TOFT_UNLIKELY(++toft_thread_cache.blocks % TOFT_CACHE_AGE == 0)) toft_page_cache_age();
+}
+
+/* The process may be at a limit of memory: what is cached goes back, and the heap is called once more. */
+static TOFT_COLD void *toft_heap_take_after_refusal(size_t size, size_t align) {
+  toft_cache_put_blocks();
+  toft_page_cache_drop();
+  return toft_heap_get(size, align);
+}
+
+/* `align` is guaranteed for sizes below 1 MiB; larger blocks have the system's page alignment. */
+static void *toft_heap_take_aligned(size_t size, size_t align) {
+  if (size >= TOFT_CAP) return toft_scan_begin(toft_page_cache_take(size), size);
+  toft_heap_count_block();
+  void *block = toft_cache_take(size, align);
+  if (block == NULL) block = toft_heap_get(size, align);
+  return TOFT_LIKELY(block != NULL) ? block : toft_heap_take_after_refusal(size, align);
+}
+
+static void *toft_heap_take(toft_source *self, size_t size) {
+  (void)self;
+  return toft_heap_take_aligned(size, 64);
+}
+
+static void toft_heap_put(toft_source *self, void *block, size_t size) {
+  (void)self;
+  if (size >= TOFT_CAP) {
+    toft_scan_end(block, size);
+    toft_page_cache_put(block, size);
+    return;
+  }
+  toft_heap_count_block();
+  if (!toft_cache_put(block, size)) toft_heap_return(block, size);
+}
+
+/* ---- units ---- */
+
+#ifdef TOFT_OMIT_PAGE_CACHE
+static unsigned char *toft_unit_take(void) { return (unsigned char *)toft_heap_take_aligned(TOFT_UNIT, TOFT_UNIT); }
+static void toft_unit_put(unsigned char *unit) { toft_heap_put(NULL, unit, TOFT_UNIT); }
+#else
+/* Takes a block of 32 KiB, aligned to that. NULL: the system refuses. */
+static unsigned char *toft_unit_take(void) {
+  toft_cache *c = &toft_thread_cache;
+  unsigned char *unit = c->units;
+  toft_heap_count_block();
+  if (unit != NULL) {
+    c->units = toft_record_of_unit(unit)->next;
+    c->bytes -= TOFT_UNIT;
+  } else if (TOFT_UNLIKELY((unit = toft_chunk_take()) == NULL)) {
+    toft_cache_put_blocks();
+    toft_page_cache_drop();
+    unit = toft_chunk_take();
+  }
+  return (unsigned char *)toft_scan_begin(unit, TOFT_UNIT);
+}
+
+static void toft_unit_put(unsigned char *unit) {
+  toft_scan_end(unit, TOFT_UNIT);
+  toft_heap_count_block();
+  if (!toft_cache_accepts(TOFT_UNIT)) {
+    toft_chunk_put(unit);
+    return;
+  }
+  toft_record_of_unit(unit)->next = toft_thread_cache.units;
+  toft_thread_cache.units = unit;
+  toft_thread_cache.bytes += TOFT_UNIT;
+}
+#endif
+
+static toft_source toft_heap_source = {toft_heap_take, toft_heap_put, NULL};
+
+toft_source *toft_heap(void) { return &toft_heap_source; }
+
+/* ---- ready arenas ---- */
+
+/* An arena must refuse the marks of an arena released earlier at its address, so no two arenas of a thread share an
+ * epoch: first epochs are EPOCH_STEP apart, threads EPOCH_STRIDE apart. Releasing an arena that used more than
+ * EPOCH_STEP epochs advances the counter (toft_skip_epochs). */
+#define TOFT_EPOCH_STEP ((uintptr_t)1 << (sizeof(uintptr_t) == 8 ? 16 : 8))
+#define TOFT_EPOCH_STRIDE ((uintptr_t)1 << (sizeof(uintptr_t) == 8 ? 44 : 24))
+static size_t toft_epoch_threads; /* atomic */
+
+static TOFT_COLD uintptr_t toft_thread_epoch_init(void) {
+  return toft_thread_cache.epoch = TOFT_ADD(&toft_epoch_threads, 1) * TOFT_EPOCH_STRIDE + TOFT_EPOCH_STEP;
+}
+
+TOFT_INLINE uintptr_t toft_first_epoch(void) {
+  uintptr_t last = toft_thread_cache.epoch;
+  /* at least 2, also when the counter wraps on 32 bits */
+  return (TOFT_LIKELY(last != 0) ? (toft_thread_cache.epoch = last + TOFT_EPOCH_STEP) : toft_thread_epoch_init()) | 2;
+}
+
+/* Called with the last epoch of an arena that is released. An arena from another thread may be in that thread's
+ * range, which does not concern this one. */
+static void toft_skip_epochs(uintptr_t epoch) {
+  toft_cache *c = &toft_thread_cache;
+  if (c->epoch != 0 && epoch - c->epoch < TOFT_EPOCH_STRIDE / 2) c->epoch = epoch & ~(uintptr_t)1;
+}
+
+TOFT_INLINE toft_state *toft_cache_pop(void) {
+  toft_cache *c = &toft_thread_cache;
+  toft_state *a = c->ready;
+  if (TOFT_LIKELY(a != NULL)) {
+    c->ready = (toft_state *)(void *)a->synced; /* unused in a ready arena */
+    c->bytes -= TOFT_BLOCK_MIN;
+    a->synced = a->initial_start;
+  }
+  return a;
+}
+
+/* Precondition: the arena is pristine and empty. Makes its marks stale. */
+TOFT_INLINE void toft_cache_push(toft_state *a) {
+  toft_cache *c = &toft_thread_cache;
+  a->head.epoch += 2;
+  a->synced = (unsigned char *)c->ready;
+  c->ready = a;
+  c->bytes += TOFT_BLOCK_MIN;
+}
+
+/* ---- control ---- */
+
+size_t toft_cache_limit(size_t bytes) { return TOFT_SWAP(&toft_cache_limit_bytes, bytes); }
+
+size_t toft_cache_bytes(void) { return toft_thread_cache.bytes; }
+
+static void toft_cache_empty(void) {
+  toft_thread_release_leases();
+  toft_pool_drop_kept();
+  toft_cache_put_blocks();
+}
+
+void toft_cache_trim(void) {
+  toft_cache_empty();
+  toft_page_cache_drop();
+  toft_purge(SIZE_MAX, 1);
+}
+
+#ifdef TOFT_RUNTIME
+void toft_heap_trim(size_t least) {
+  if (TOFT_LOAD(&toft_heap_freed) < toft_max(least, 1)) return;
+  (void)TOFT_SWAP(&toft_heap_freed, 0);
+  toft_os_heap_trim();
+}
+#endif
+
+static void toft_cache_end(void) {
+  toft_thread_state_release();
+  toft_cache_empty();
+  toft_thread_cache.phase = TOFT_CACHE_CLOSED;
+  toft_account_end();
+  if (TOFT_LOAD(&toft_os_unloading)) toft_page_cache_drop();
+}
+
+#endif
+
+/* ==== core/region_source.c ==== */
+/* Sources whose blocks come from a region, also through a limit around the region's own. What takes its blocks there
+ * lies in the region itself, so that a restore brings it back, or its creation fails. */
+#ifndef TOFT_CORE_REGION_SOURCE_C
+#define TOFT_CORE_REGION_SOURCE_C
+
+typedef struct toft_region_calls {
+  void *(*take)(toft_source *self, size_t size);
+  void (*enlist)(toft_source *region, toft_state *a); /* adds an arena to the region's list */
+  /* Whether a structure at p, with blocks of the region, may be made: it lies in the range. 0 in a region that is
+   * frozen, whose content is arenas and the region's own recyclers. */
+  int (*admits)(const toft_source *region, const void *p);
+} toft_region_calls;
+/* Once there is a region: a program without one does not link its code. Atomic. */
+static const toft_region_calls *toft_regions;
+
+static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
+
+/* The source of the region that the blocks of `source` come from. NULL: from none, as far as that is known. */
+static toft_source *toft_region_under(toft_source *source) {
+  const toft_region_calls *calls = TOFT_LOAD_POINTER(const toft_region_calls, &toft_regions);
+  if (calls == NULL) return NULL;
+  while (source != NULL && source->take == toft_limited_source_take)
+    source = ((toft_limited_source *)(void *)source)->inner;
+  return source != NULL && source->take == calls->take ? source : NULL;
+}
+
+/* Whether a structure at p must not take blocks from `source`. p == NULL: it lies in such a block. */
+static int toft_region_refuses(toft_source *source, const void *p) {
+  toft_source *region = toft_region_under(source);
+  return region != NULL && !toft_regions->admits(region, p != NULL ? p : region);
+}
+
+/* A region's entry for an arena, in the bytes of the arena's initial block that its state leaves free. */
+typedef struct toft_region_arena_link {
+  struct toft_region_arena_link *older, **at; /* at: the pointer to this entry */
+  toft_source *region;
+  uint64_t number; /* of the arenas of the region, from 1 on */
+} toft_region_arena_link;
+
+#define TOFT_REGION_LINK (TOFT_INITIAL_START - sizeof(toft_region_arena_link))
+TOFT_STATIC_ASSERT(region_link, sizeof(toft_state) <= TOFT_REGION_LINK);
+
+static toft_region_arena_link *toft_region_link_of(toft_state *a) {
+  return (toft_region_arena_link *)(void *)((unsigned char *)a + TOFT_REGION_LINK);
+}
+
+/* The source of the region whose list the arena is in; NULL: of none. */
+static toft_source *toft_region_of(toft_state *a) {
+  return a->state & TOFT_IN_REGION ? toft_region_link_of(a)->region : NULL;
+}
+
+static void toft_region_unlist(toft_state *a) {
+  if (!(a->state & TOFT_IN_REGION)) return;
+  toft_region_arena_link *link = toft_region_link_of(a);
+  *link->at = link->older;
+  if (link->older != NULL) link->older->at = link->at;
+  a->state &= ~(uint32_t)TOFT_IN_REGION;
+}
+
+#endif
+
+/* ==== core/sources.c ==== */
+/* The block sources other than the heap: pages, reserve-and-commit, and a limit around another source. */
+#ifndef TOFT_CORE_SOURCES_C
+#define TOFT_CORE_SOURCES_C
+
+/* ---- pages ---- */
+
+#define TOFT_PAGES_KEPT (64 * TOFT_MIB)
+
+static void *toft_page_source_get(toft_page_source *pages, size_t size) {
+  for (toft_cached_block **at = (toft_cached_block **)(void *)&pages->kept; *at != NULL; at = &(*at)->next) {
+    toft_cached_block *b = *at;
+    if (b->size == size) {
+      *at = b->next;
+      pages->kept_bytes -= size;
+      return b;
+    }
+  }
+  void *block = toft_os_map(size, (pages->flags & TOFT_PAGES_HUGE) != 0);
+  if (block != NULL) return block;
+  toft_page_source_trim(pages);
+  toft_page_cache_drop();
+  return toft_os_map(size, (pages->flags & TOFT_PAGES_HUGE) != 0);
+}
+
+static void *toft_page_source_take(toft_source *self, size_t size) {
+  return toft_scan_begin(toft_page_source_get((toft_page_source *)(void *)self, size), size);
+}
+
+static void toft_page_source_put(toft_source *self, void *block, size_t size) {
+  toft_page_source *pages = (toft_page_source *)(void *)self;
+  toft_scan_end(block, size);
+  if ((pages->flags & TOFT_PAGES_LAZY) == 0 || size > TOFT_PAGES_KEPT - toft_min(pages->kept_bytes, TOFT_PAGES_KEPT)) {
+    toft_os_unmap(block, size);
+    return;
+  }
+  toft_os_discard(block, size); /* the link is written after the discard, so the first page stays resident */
+  toft_cached_block *b = (toft_cached_block *)block;
+  b->next = (toft_cached_block *)pages->kept;
+  b->size = size;
+  pages->kept = b;
+  pages->kept_bytes += size;
+}
+
+toft_source *toft_page_source_init(toft_page_source *pages, uint32_t flags) {
+  memset(pages, 0, sizeof *pages);
+  pages->source.take = toft_page_source_take;
+  pages->source.put = toft_page_source_put;
+  pages->flags = flags;
+  return &pages->source;
+}
+
+void toft_page_source_trim(toft_page_source *pages) {
+  toft_cached_block *b;
+  while ((b = (toft_cached_block *)pages->kept) != NULL) {
+    pages->kept = b->next;
+    pages->kept_bytes -= b->size;
+    toft_os_unmap(b, b->size);
+  }
+}
+
+/* ---- reserve and commit ---- */
+
+/* Memory that the system does not take back stays committed. */
+static void toft_reserve_source_decommit(toft_reserve_source *r, size_t to) {
+  if (!toft_os_decommit(r->base + to, r->committed - to)) return;
+  TOFT_HELD_LESS(r->committed - to);
+  r->committed = to;
+}
+
+/* Commits at least 64 KiB at a time, so that growth in small steps does not cost a system call each. */
+static int toft_reserve_source_extend(toft_source *self, void *block, size_t size, size_t want) {
+  toft_reserve_source *r = (toft_reserve_source *)(void *)self;
+  size_t to = toft_os_page(want);
+  (void)block;
+  if (want > r->max) return 0;
+  if (to > r->committed) {
+    to = toft_min(r->max, toft_max(to, toft_os_page(r->committed + 64 * TOFT_KIB)));
+    if (!toft_os_commit(r->base + r->committed, to - r->committed)) return 0;
+    TOFT_HELD_MORE(to - r->committed);
+    r->committed = to;
+  } else if (want < size && to < r->committed) {
+    toft_reserve_source_decommit(r, to);
+  }
+  return 1;
+}
+
+static void *toft_reserve_source_take(toft_source *self, size_t size) {
+  toft_reserve_source *r = (toft_reserve_source *)(void *)self;
+  if (r->taken || !toft_reserve_source_extend(self, r->base, 0, size)) return NULL;
+  r->taken = 1;
+  return r->base;
+}
+
+static void toft_reserve_source_put(toft_source *self, void *block, size_t size) {
+  toft_reserve_source *r = (toft_reserve_source *)(void *)self;
+  (void)block, (void)size;
+  toft_reserve_source_decommit(r, 0);
+  r->taken = 0;
+}
+
+toft_source *toft_reserve_source_init(toft_reserve_source *r, size_t max) {
+  memset(r, 0, sizeof *r);
+  if (max == 0 || max > TOFT_MAX_REQUEST) return NULL;
+  r->source.take = toft_reserve_source_take;
+  r->source.put = toft_reserve_source_put;
+  r->source.extend = toft_reserve_source_extend;
+  r->max = toft_os_page(toft_max(max, TOFT_BLOCK_MIN));
+  r->base = (unsigned char *)toft_scan_begin(toft_os_reserve(r->max), r->max);
+  return r->base != NULL ? &r->source : NULL;
+}
+
+void toft_reserve_source_release(toft_reserve_source *r) {
+  toft_scan_end(r->base, r->max);
+  if (r->base != NULL && toft_os_unmap(r->base, r->max)) TOFT_HELD_LESS(r->committed);
+  memset(r, 0, sizeof *r);
+}
+
+/* ---- a limit around a source ---- */
+
+/* By compare-exchange: a request that is refused never counts, so that no other is refused for it. */
+static int toft_limited_source_charge(toft_limited_source *b, size_t size) {
+  size_t used = TOFT_LOAD(&b->used);
+  do {
+    if (size > b->limit || used > b->limit - size) return 0;
+  } while (!TOFT_CAS_RELAXED(&b->used, &used, used + size));
+  return 1;
+}
+
+static TOFT_NOINLINE void toft_limited_source_uncharge(toft_source *self, size_t size) {
+  TOFT_ADD(&((toft_limited_source *)(void *)self)->used, 0 - size);
+}
+
+static void *toft_limited_source_take(toft_source *self, size_t size) {
+  toft_limited_source *b = (toft_limited_source *)(void *)self;
+  if (!toft_limited_source_charge(b, size)) return NULL;
+  void *block = b->inner->take(b->inner, size);
+  if (block == NULL) TOFT_ADD(&b->used, 0 - size);
+  return block;
+}
+
+static void toft_limited_source_put(toft_source *self, void *block, size_t size) {
+  toft_limited_source *b = (toft_limited_source *)(void *)self;
+  b->inner->put(b->inner, block, size);
+  toft_limited_source_uncharge(self, size);
+}
+
+static int toft_limited_source_extend(toft_source *self, void *block, size_t size, size_t want) {
+  toft_limited_source *b = (toft_limited_source *)(void *)self;
+  size_t more = want > size ? want - size : 0;
+  if (more != 0 && !toft_limited_source_charge(b, more)) return 0;
+  if (!b->inner->extend(b->inner, block, size, want)) {
+    TOFT_ADD(&b->used, 0 - more);
+    return 0;
+  }
+  if (want < size) TOFT_ADD(&b->used, want - size);
+  return 1;
+}
+
+toft_source *toft_limited_source_init(toft_limited_source *b, toft_source *inner, size_t limit) {
+  if (inner == NULL) inner = &toft_heap_source;
+  if (toft_region_refuses(inner, b)) return NULL;
+  memset(b, 0, sizeof *b);
+  b->source.take = toft_limited_source_take;
+  b->source.put = toft_limited_source_put;
+  if (inner->extend != NULL) b->source.extend = toft_limited_source_extend;
+  b->inner = inner;
+  b->limit = limit;
+  return &b->source;
+}
+
+#endif
+
+/* ==== core/guarded.c ==== */
+/* The source of hardened arenas: blocks between inaccessible pages. The header of a block, or the state of an arena,
+ * has a page of its own:
+ *
+ *     inaccessible, 1 to 8 pages | header | inaccessible | objects | inaccessible, at least 1 page
+ *
+ * so an access that runs past either end of the objects faults before it reaches a header. The first object lies at a
+ * random multiple of 16 between 0 and 1008 behind the inaccessible page, and the last byte is the last of a page. */
+#ifndef TOFT_CORE_GUARDED_C
+#define TOFT_CORE_GUARDED_C
+
+#ifndef TOFT_OMIT_CHECKS
+
+/* In the header's page, behind the state of an arena. */
+typedef struct toft_guard {
+  unsigned char *map;
+  size_t map_size; /* a power of two */
+  unsigned char *start, *end;
+} toft_guard;
+
+static toft_guard *toft_guard_of(const void *block) {
+  return (toft_guard *)(void *)((unsigned char *)(uintptr_t)block + TOFT_INITIAL_START);
+}
+
+/* Mappings of released blocks, inaccessible: address | log2(size); 0: none. A pointer into one faults until a later
+ * release unmaps it. Each release replaces a random one. Accessed atomically, since a fork must not meet a lock. */
+#define TOFT_GUARDED_KEPT 64
+#define TOFT_GUARDED_KEPT_SIZE (sizeof(void *) == 8 ? 64 * TOFT_MIB : TOFT_MIB) /* larger ones are unmapped at once */
+static size_t toft_guarded_kept[TOFT_GUARDED_KEPT];
+
+static void toft_guarded_unmap(size_t kept) {
+  if (kept != 0) toft_os_unmap((void *)(uintptr_t)(kept & ~(size_t)63), (size_t)1 << (kept & 63));
+}
+
+static void toft_guarded_end(void) {
+  for (int i = 0; i < TOFT_GUARDED_KEPT; i++) toft_guarded_unmap(TOFT_SWAP(&toft_guarded_kept[i], 0));
+}
+
+/* Fails also if the system has no random numbers. */
+static void *toft_guarded_take(toft_source *self, size_t size) {
+  size_t random = 0, page = toft_os_page(1);
+  size_t objects = toft_os_page(size) + page; /* the offset leaves room for `size` */
+  (void)self;
+  if (!toft_os_random(&random, sizeof random)) return NULL;
+  size_t front = page * (1 + random % 8), map_size = toft_pow2(front + 3 * page + objects);
+  unsigned char *map = (unsigned char *)toft_os_reserve(map_size);
+  if (map == NULL) return NULL;
+  unsigned char *block = map + front, *first = block + 2 * page;
+  if (!toft_os_commit(block, page) || !toft_os_commit(first, objects)) {
+    toft_os_unmap(map, map_size);
+    return NULL;
+  }
+  toft_guard *g = toft_guard_of(block);
+  g->map = map;
+  g->map_size = map_size;
+  g->start = first + random / 8 % 64 * 16;
+  g->end = first + objects;
+  (void)toft_scan_begin(map, map_size);
+  TOFT_HELD_MORE(page + objects);
+  return block;
+}
+
+static void toft_guarded_put(toft_source *self, void *block, size_t size) {
+  const toft_guard g = *toft_guard_of(block);
+  size_t random = 0, bits = 0;
+  (void)self, (void)size;
+  TOFT_HELD_LESS((size_t)(g.end - (unsigned char *)block) - toft_os_page(1));
+  toft_unpoison(g.start, (size_t)(g.end - g.start));
+  toft_scan_end(g.map, g.map_size);
+  while ((size_t)1 << bits < g.map_size) bits++;
+  if (g.map_size > TOFT_GUARDED_KEPT_SIZE || !toft_os_random(&random, sizeof random) ||
+      !toft_os_decommit(g.map, g.map_size)) {
+    toft_os_unmap(g.map, g.map_size);
+    return;
+  }
+  toft_guarded_unmap(TOFT_SWAP(&toft_guarded_kept[random % TOFT_GUARDED_KEPT], (size_t)(uintptr_t)g.map | bits));
+}
+
+static toft_source toft_guarded_source = {toft_guarded_take, toft_guarded_put, NULL};
+
+static int toft_is_guarded(const toft_source *source) { return source == &toft_guarded_source; }
+
+#else
+typedef struct toft_guard {
+  unsigned char *start, *end;
+} toft_guard;
+static toft_guard *toft_guard_of(const void *block) { return (void)block, (toft_guard *)NULL; }
+static int toft_is_guarded(const toft_source *source) { return (void)source, 0; }
+static void toft_guarded_end(void) {}
+#endif
+
+#endif
+
+/* ==== core/instrument.h ==== */
+/* The functions of debug/ that the core calls: accounting, sampling and checks. While none of these is switched on
+ * for an arena, each call costs at most a test of a flag or of a pointer. */
+#ifndef TOFT_CORE_INSTRUMENT_H
+#define TOFT_CORE_INSTRUMENT_H
+
+/* ---- accounting.c and sampling.c ---- */
+
+/* Precondition: TOFT_INSTRUMENTED. Returns how many of `remaining` bytes the inline path may hand out, and sets
+ * *instrumented if rewinds must take the slow path. */
+static size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented);
+/* Precondition: TOFT_INSTRUMENTED. Returns whether the current tag's budget allows `charge` more bytes. */
+static int toft_fits_tag_budget(toft_state *a, size_t charge);
+/* Called when a request was refused. Returns 1 if the arena's callback raised the budget that was the cause, or if the
+ * cause was the source and there is a callback: then the request is tried again. */
+static int toft_budget_raised(toft_state *a, size_t size, size_t align);
+/* Calls the callback of the soft budget if live has passed it. */
+static void toft_check_soft_budget(toft_state *a);
+/* Brings the bytes of each tag up to date with live and allocated. */
+static void toft_sync_tags(toft_state *a);
+
+/* Dedicated blocks and adopted arenas: reserves memory to account for one more (0: there is none); accounts for bytes
+ * already added to live and allocated; removes bytes already taken from live. */
+static int toft_reserve_detached(toft_state *a);
+static void toft_detached_add(toft_state *a, const void *what, size_t bytes);
+static void toft_detached_remove(toft_state *a, const void *what);
+
+/* A claimed range was returned; a reset has set live to 0. */
+static void toft_accounting_unclaim(toft_state *a);
+static void toft_accounting_reset(toft_state *a);
+
+/* ops->set: TOFT_OK, or an error with nothing changed. */
+static int toft_is_name(const char *name, size_t length);
+static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length);
+static int toft_apply_sampling(toft_state *a, uint64_t period);
+static uint64_t toft_sampling_period(const toft_state *a); /* 0: not sampled */
+
+static void toft_instruments_release(toft_state *a);
+
+/* process_profile.c: what the environment meters in every arena. One without memory for the records is not metered.
+ * Precondition: the arena is synced and has no marks. */
+static void toft_begin_process_meters(toft_state *a);
+/* Another arena adopted this one: the process's profile counts its live bytes there. */
+static void toft_profile_remove(toft_state *a);
+
+static void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller);
+
+/* Called by each op that allocated: `before` is the previous value of `allocated`, `caller` the op's return address. */
+static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+  if (TOFT_UNLIKELY(a->state & TOFT_INSTRUMENTED)) toft_instrument_alloc_slow(a, size, before, site, caller);
+}
+
+/* ---- debug_records.c, debug_ops.c, debug_api.c, quarantine.c: checked arenas ---- */
+
+/* reports.c: what the environment switches on for all arenas of the process; 0: nothing. */
+enum {
+  TOFT_PROCESS_CHECKS = 2,
+  TOFT_PROCESS_METERS = 4,
+  TOFT_PROCESS_HARDENED = 8,
+  TOFT_PROCESS_HAS_TOOL = 16 /* with CHECKS: because of a sanitizer or Valgrind, and not by the environment */
+};
+static size_t toft_process_switches(void);
+
+static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site);
+
+/* Brackets every op that changes the arena. 0: another thread is in it, which was reported; the op must do nothing. */
+TOFT_INLINE int toft_debug_begin_call(toft_state *a, const char *op, uintptr_t site) {
+  if (TOFT_LIKELY((a->state & TOFT_PRISTINE) != 0 || a->checks == NULL)) return 1;
+  return toft_debug_begin_call_slow(a, op, site);
+}
+TOFT_INLINE void toft_debug_end_call(toft_state *a);
+
+/* Precondition: TOFT_IS_CHECKED. The op's work in a checked arena. */
+static void *toft_alloc_checked(toft_state *a, size_t size, size_t align);
+static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                                 uint32_t flags, int *code);
+static int toft_free_checked(toft_state *a, unsigned char *p, size_t size);
+
+/* Whether the mark is stale although its position is valid; reports a stale mark. */
+static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch);
+static void toft_report_stale_mark(toft_state *a);
+/* An allocation was made from the claimed range; the range was returned. Marks made in between are stale. */
+static void toft_checks_claim_alloc(toft_state *a);
+static void toft_checks_unclaim(toft_state *a);
+
+/* Ends the records of allocations made after `epoch`. TOFT_OK or TOFT_ECORRUPT. */
+static int toft_check_records(toft_state *a, uintptr_t epoch);
+/* The same within a rewind, which makes the marks in between stale; and the last step of a rewind. */
+static int toft_rewind_records(toft_state *a, uintptr_t epoch);
+static void toft_records_rewound(toft_state *a, uintptr_t epoch);
+/* Trim returned the block of an empty arena. */
+static void toft_records_trimmed(toft_state *a);
+/* Searches all freed regions for late writes. TOFT_OK or TOFT_ECORRUPT. */
+static int toft_verify_freed(toft_state *a);
+/* The bytes of [from, to) were freed: fills them if the arena is checked or hardened, and poisons them if checked. */
+static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to);
+/* The arena is empty, or its checks were switched: checks apply to allocations from here on. */
+static void toft_restart_checks(toft_state *a);
+
+/* Switches checks; restricts an arena in a buffer to the buffer's capacity without red zones; removes the arena from
+ * the registry; reports a refused release. */
+static int toft_begin_checks(toft_state *a);
+static int toft_end_checks(toft_state *a);
+static void toft_limit_to_buffer(toft_state *a);
+static void toft_unregister_arena(toft_state *a);
+static void toft_report_not_released(toft_state *a);
+
+/* Precondition: a->checks is not NULL. Returns 1 if the block went to the quarantine, 0 if the caller must return it
+ * to its source. */
+static int toft_quarantine_block(toft_state *a, toft_block_header *b);
+static int toft_quarantine_initial(toft_state *a, size_t size);
+/* The initial block is about to end at `end`. */
+static void toft_checks_shrink_initial(toft_state *a, unsigned char *end);
+
+/* ---- hardened.c ---- */
+
+/* The source to use instead of the heap source. */
+static toft_source *toft_hardened_source(toft_source *source);
+/* Precondition: toft_sync_in was called; toft_set_limit must follow. TOFT_OK or an error. */
+static int toft_begin_hardening(toft_state *a);
+/* Precondition: TOFT_IS_HARDENED. A part of toft_set_limit: computes the canary. Returns 1. */
+static uintptr_t toft_set_canary(toft_state *a);
+/* 0: the state was overwritten, which was reported; the arena refuses every call. */
+static int toft_check_canary(toft_state *a, const char *op, uintptr_t site);
+/* Precondition: TOFT_IS_HARDENED. The cleanup was taken off the list, and is about to run. */
+static void toft_cleanup_taken(toft_state *a, toft_cleanup_node *node);
+
+/* Makes findings name `site` as the place of the next call: for calls that the library makes on behalf of its
+ * caller. */
+static void toft_attribute_call(const toft_arena *a, uintptr_t site);
+
+/* Malloc-like hooks: writes the header of an object of `size` bytes at base and returns the object behind it. */
+static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size);
+/* Malloc-like hooks: the size of the object at p including its header; 0 if a checked arena has none there, which was
+ * reported. */
+static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op);
+
+#endif
+
+/* ==== core/portion.c ==== */
+/* Portions: of the live bytes that a budget may have, each of its arenas holds some more than it uses, and sees that as
+ * its own limit. So an allocation touches the budget on the slow path only. */
+#ifndef TOFT_CORE_PORTION_C
+#define TOFT_CORE_PORTION_C
+
+/* ==== toft/budget.h ==== */
+/* Budgets: limits on the memory of many arenas and other objects, for a process, its tenants and their requests.
+ *
+ *     toft_budget *process = toft_budget_create(NULL);        no limit yet
+ *     toft_budget_set_limit(process, 1 << 30);
+ *     toft_budget_options o = TOFT_BUDGET_OPTIONS;
+ *     o.parent = process;
+ *     o.name = "tenant 7";
+ *     o.limit = 64 << 20;
+ *     toft_budget *tenant = toft_budget_create(&o);
+ *     toft_options with = TOFT_OPTIONS;
+ *     with.source = toft_budget_source(tenant);
+ *     toft_arena *a = toft_create_with(&with);                counts for tenant and process
+ *
+ * A budget counts the bytes of the blocks that objects hold from its source: arenas, leases, frames, shared arenas,
+ * recyclers, toft_malloc and pools, on any threads. A block counts for the budget and for all its parents, and is
+ * granted if none of them would exceed its limit by a byte. What an object returns by reset, trim or release counts no
+ * more.
+ * Arenas keep no unused blocks over a reset, and recyclers return blocks without objects, so that what one of them does
+ * not use is there for the others. Bytes that other allocators hold are counted by toft_budget_charge.
+ *
+ * LIVE BYTES. toft_budget_limit_live limits the bytes that are allocated, whatever blocks they lie in. Arenas, leases
+ * and frames take portions of the limit on their slow path, and return them by reset, rewind, free, trim and release,
+ * which all take the slow path then; what they hold without using it is less than 1 % of the limit. The blocks of other
+ * objects, of shared arenas and of arenas in a buffer count as live.
+ *
+ * REFUSALS. When a limit refuses a block, the object that requests it first returns its unused blocks and requests a
+ * smaller one. If that is refused too, the callback of the budget that refuses is called, once for the request and
+ * without a lock of the library. Then the request is tried once more. It is also tried once more, without a call, if
+ * other threads have returned enough since the refusal.
+ *
+ * The callback may create, use and release other objects on any budget, as an arena for its own work, wait for other
+ * threads, which may use the same shared arena or synchronized recycler, or write data to a file. While it runs, it is
+ * not called again on its thread: what its budget refuses there fails. Other threads may call it at the same time.
+ *
+ * THREADS. All calls are thread-safe, but for release. Allocations that take no block do not touch a budget.
+ */
+#ifndef TOFT_BUDGET_H
+#define TOFT_BUDGET_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct toft_source; /* toft.h */
 typedef struct toft_budget toft_budget;
 
 /* Called for a request of `size` bytes that the limit of b refuses, on the requesting thread. Returns 1 if memory may
- * be free now, 0 to let the request fail. It must not use the object that requests. */
+ * be free now, 0 to let the request fail. It must not use the object that requests, and must return: a longjmp or an
+ * exception out of it is not allowed. */
 typedef int toft_budget_fn(void *arg, toft_budget *b, size_t size);
 
 typedef struct toft_budget_options {
@@ -2724,7 +3900,7 @@ typedef struct toft_budget_live_stats {
 } toft_budget_live_stats;
 
 /* options == NULL: the defaults. NULL if there is no memory, or the options are invalid: a size, a name above 31 bytes,
- * a source together with a parent. */
+ * a source together with a parent, a region's source. */
 TOFT_API TOFT_NODISCARD toft_budget *toft_budget_create(const toft_budget_options *options);
 /* TOFT_EBUSY, with no effect, while bytes are reserved or the budget has children. NULL is ignored. No other thread may
  * use it. */
@@ -2791,6 +3967,9 @@ typedef struct toft_budget_calls {
   /* Stores up to n budgets above `id`, in order: of the tree of `source`, or of the process if it is NULL. Returns
    * their count. */
   size_t (*list)(const toft_source *source, uint64_t id, toft_budget_entry *out, size_t n);
+  toft_source *(*inner)(const toft_source *source);
+  int (*charge)(const toft_source *source, size_t size); /* counts a block; 0: refused */
+  void (*uncharge)(const toft_source *source, size_t size);
 } toft_budget_calls;
 /* Budgets, and shared arenas as sources of their local arenas, once there is one: a program without them does not link
  * their code. Atomic. */
@@ -2958,7 +4137,7 @@ static void toft_sync(toft_state *a) {
 
 /* A state that was overwritten, for instance by letters, may have TOFT_PRISTINE set. */
 static int toft_is_pristine(const toft_state *a) {
-  return (a->state & ~(uint32_t)(TOFT_CACHEABLE | TOFT_IN_BUFFER)) == TOFT_PRISTINE;
+  return (a->state & ~(uint32_t)(TOFT_CACHEABLE | TOFT_IN_BUFFER | TOFT_IN_REGION)) == TOFT_PRISTINE;
 }
 
 static TOFT_COLD void toft_sync_in_slow(toft_state *a) {
@@ -2979,8 +4158,9 @@ static void toft_set_limit(toft_state *a) {
   size_t remaining = (size_t)(a->end - a->head.cursor);
   if (TOFT_UNLIKELY(a->state & TOFT_COUNTS_LIVE)) toft_portion_update(a);
   uintptr_t sealed = (a->state & (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)) != 0;
-  /* Above the budget an inline free would expose bytes beyond it. Bytes that are freed go back to a budget. */
-  uintptr_t instrumented = sealed | (a->live > a->budget) | ((a->state & TOFT_COUNTS_LIVE) != 0);
+  /* Above the budget an inline free would expose bytes beyond it. Bytes that are freed go back to a budget, or are
+   * cleared. */
+  uintptr_t instrumented = sealed | (a->live > a->budget) | ((a->state & (TOFT_COUNTS_LIVE | TOFT_CLEARS)) != 0);
   if (a->budget != UINT64_MAX) {
     uint64_t affordable = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
     if (affordable < remaining) remaining = (size_t)affordable;
@@ -3066,6 +4246,24 @@ static unsigned char *toft_block_used_end(const toft_state *a, const toft_block_
   return b == a->current ? a->head.cursor : b->used_end;
 }
 
+/* ---- freed bytes ---- */
+
+/* Nothing if the range is empty. */
+static void toft_clear(unsigned char *from, const unsigned char *to) {
+  if (from < to) memset(from, 0, (size_t)(to - from));
+}
+
+/* The bytes of [from, to) are not in use any more, and may be allocated again or not. */
+static void toft_clear_freed(const toft_state *a, unsigned char *from, const unsigned char *to) {
+  if (TOFT_UNLIKELY(a->state & TOFT_CLEARS)) toft_clear(from, to);
+}
+
+/* As toft_clear_freed, for bytes that may be allocated again. */
+static void toft_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
+  toft_clear_freed(a, from, to);
+  toft_mark_freed(a, from, to);
+}
+
 /* ---- taking ---- */
 
 /* A block of exactly `size` bytes: a spare, or from the source. NULL: there is none. */
@@ -3144,14 +4342,53 @@ static void toft_block_keep(toft_state *a, toft_block_header *b) {
   a->spare_bytes += b->size;
 }
 
-static void *toft_limited_source_take(toft_source *self, size_t size); /* sources.c */
+/* Returns the source within a limited source or a budget. NULL: the source has no limit that is known. */
+static toft_source *toft_limit_inner(const toft_source *source) {
+#ifndef TOFT_OMIT_METERS
+  const toft_budget_calls *calls = toft_calls_of(&toft_budgets, source);
+  if (calls != NULL) return calls->inner(source);
+#endif
+  return source != NULL && source->take == toft_limited_source_take
+             ? ((const toft_limited_source *)(const void *)source)->inner
+             : NULL;
+}
 
 /* The limit is for several arenas, so what one of them keeps would be refused to the others. */
-static int toft_is_limited(const toft_source *source) {
+static int toft_is_limited(const toft_source *source) { return toft_limit_inner(source) != NULL; }
+
+static toft_source *toft_limits_innermost(toft_source *source) {
+  for (toft_source *inner; (inner = toft_limit_inner(source)) != NULL;) source = inner;
+  return source;
+}
+
+/* Subtracts a block from the limits of `source` and of those within it, down to `end`. */
+static void toft_limits_uncharge(toft_source *source, const toft_source *end, size_t size) {
+  for (toft_source *inner; source != end; source = inner) {
+    inner = toft_limit_inner(source);
 #ifndef TOFT_OMIT_METERS
-  if (toft_calls_of(&toft_budgets, source) != NULL) return 1;
+    const toft_budget_calls *calls = toft_calls_of(&toft_budgets, source);
+    if (calls != NULL) calls->uncharge(source, size);
 #endif
-  return source != NULL && source->take == toft_limited_source_take;
+    if (source->take == toft_limited_source_take) toft_limited_source_uncharge(source, size);
+  }
+}
+
+/* Adds a block to the limits of `source` and of those within it. 0: one of them refuses; nothing was added. */
+static int toft_limits_charge(toft_source *source, size_t size) {
+  for (toft_source *at = source, *inner; (inner = toft_limit_inner(at)) != NULL; at = inner) {
+    int grants;
+#ifndef TOFT_OMIT_METERS
+    const toft_budget_calls *calls = toft_calls_of(&toft_budgets, at);
+    if (calls != NULL)
+      grants = calls->charge(at, size);
+    else
+#endif
+      grants = toft_limited_source_charge((toft_limited_source *)(void *)at, size);
+    if (grants) continue;
+    toft_limits_uncharge(source, at, size);
+    return 0;
+  }
+  return 1;
 }
 
 /* P12: keeps b as a spare; above the bound, the oldest spares go to the source. */
@@ -3485,11 +4722,30 @@ static toft_budget *toft_budget_refusing(toft_budget *b, int which, size_t size)
   return b;
 }
 
-/* Calls the callback of the budget that refused `size` bytes. Returns its answer. NULL: other threads have returned
- * enough since the refusal. */
+/* A callback that runs on this thread. */
+typedef struct toft_budget_running {
+  const toft_budget *budget;
+  const struct toft_budget_running *outer; /* which called this one */
+} toft_budget_running;
+TOFT_PER_THREAD const toft_budget_running *toft_running_callback;
+#define toft_running_callback TOFT_OWN(toft_running_callback)
+
+static int toft_budget_is_running(const toft_budget *b) {
+  const toft_budget_running *at = toft_running_callback;
+  while (at != NULL && at->budget != b) at = at->outer;
+  return at != NULL;
+}
+
+/* Calls the callback of the budget that refused `size` bytes, unless it runs on this thread: it would call itself
+ * without end. Returns its answer. NULL: other threads have returned enough since the refusal. */
 static int toft_budget_call(toft_budget *b, size_t size) {
   if (b == NULL) return 1;
-  return b->refused != NULL && b->refused(b->refused_arg, b, size) != 0;
+  if (b->refused == NULL || toft_budget_is_running(b)) return 0;
+  const toft_budget_running running = {b, toft_running_callback};
+  toft_running_callback = &running;
+  int again = b->refused(b->refused_arg, b, size) != 0;
+  toft_running_callback = running.outer;
+  return again;
 }
 
 /* For a request that needs a block of at least `size` bytes. */
@@ -3549,9 +4805,20 @@ static size_t toft_budget_list(const toft_source *source, uint64_t id, toft_budg
   return count;
 }
 
+static toft_source *toft_budget_inner(const toft_source *source) {
+  return toft_budget_source_of(source)->budget->inner;
+}
+static int toft_budget_charge_block(const toft_source *source, size_t size) {
+  return toft_budget_block(toft_budget_source_of(source), size);
+}
+static void toft_budget_uncharge_block(const toft_source *source, size_t size) {
+  toft_budget_unblock(toft_budget_source_of(source), size);
+}
+
 static const toft_budget_calls toft_calls_of_budgets = {
-    toft_budget_take, toft_budget_ask_blocks, toft_budget_for_arena,   toft_budget_begin,
-    toft_budget_grow, toft_budget_shrink,     toft_budget_ask_portion, toft_budget_list,
+    toft_budget_take,  toft_budget_ask_blocks,   toft_budget_for_arena,      toft_budget_begin,
+    toft_budget_grow,  toft_budget_shrink,       toft_budget_ask_portion,    toft_budget_list,
+    toft_budget_inner, toft_budget_charge_block, toft_budget_uncharge_block,
 };
 
 /* ---- API ---- */
@@ -3564,6 +4831,7 @@ toft_budget *toft_budget_create(const toft_budget_options *options) {
   }
   size_t length = o.name != NULL ? strlen(o.name) : 0;
   if (length >= sizeof((toft_budget *)0)->name || (o.parent != NULL && o.source != NULL)) return NULL;
+  if (toft_region_under(o.source) != NULL) return NULL; /* its counts and the process's list of budgets lie elsewhere */
   toft_budget *b = (toft_budget *)toft_os_heap_take(toft_round(sizeof *b, 64), 64);
   if (b == NULL) return NULL;
   memset(b, 0, sizeof *b);
@@ -3934,9 +5202,8 @@ static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
 
 /* `releasing`: not the blocks that become inaccessible. */
 static void toft_mark_all_freed(toft_state *a, int releasing) {
-  for (toft_block_header *b = a->newest; b != NULL && a->checks != NULL; b = b->next)
-    if (!releasing || !toft_is_guarded(b->source))
-      toft_mark_freed(a, toft_block_start(a, b), toft_block_used_end(a, b));
+  for (toft_block_header *b = a->newest; b != NULL && (a->checks != NULL || (a->state & TOFT_CLEARS) != 0); b = b->next)
+    if (!releasing || !toft_is_guarded(b->source)) toft_freed(a, toft_block_start(a, b), toft_block_used_end(a, b));
 }
 
 static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
@@ -4072,7 +5339,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
   size_t old_round = TOFT_ROUND8(old_size), new_round = TOFT_ROUND8(new_size);
   if (toft_is_newest(a, p, old_size) && aligned) {
     if (new_round <= old_round) {
-      toft_mark_freed(a, p + new_round, a->head.cursor);
+      toft_freed(a, p + new_size, a->head.cursor);
       a->head.cursor = p + new_round;
       toft_sync(a);
       return p;
@@ -4085,6 +5352,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
       return p;
     }
   } else if (new_size <= old_size && aligned) {
+    toft_clear_freed(a, p + new_size, p + old_size);
     return p;
   }
   toft_block_header *dedicated = toft_newest_dedicated(a, p);
@@ -4097,7 +5365,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
   unsigned char *q = (unsigned char *)toft_alloc_slow(a, new_size, align);
   if (q == NULL) return NULL;
   memcpy(q, p, toft_min(old_size, new_size));
-  toft_mark_freed(a, p, p + old_size);
+  toft_freed(a, p, p + old_size);
   if (dedicated != NULL) { /* only q's block, if any, is newer than the old one */
     toft_block_header **at = a->newest == dedicated ? &a->newest : &a->newest->next;
     *at = dedicated->next;
@@ -4163,6 +5431,7 @@ static void toft_op_free(toft_arena *head, void *p, size_t size) {
   }
   if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "free", TOFT_CALLER()))) return;
   toft_sync_in(a);
+  if (p != NULL && size <= TOFT_MAX_REQUEST) toft_clear_freed(a, (unsigned char *)p, (unsigned char *)p + size);
   if (!(a->state & TOFT_REFUSING) && p != NULL && (size <= TOFT_MAX_REQUEST || (a->state & TOFT_IS_CHECKED))) {
     if (a->state & TOFT_IS_CHECKED) {
       code = toft_free_checked(a, (unsigned char *)p, size);
@@ -4204,11 +5473,11 @@ static int toft_rewind_to(toft_state *a, toft_block_header *b, unsigned char *cu
   int moved = b != a->current;
   while (a->newest->epoch > epoch) {
     toft_block_header *dropped = toft_block_pop(a);
-    toft_mark_freed(a, (unsigned char *)dropped + toft_block_offset(dropped), dropped->used_end);
+    toft_freed(a, (unsigned char *)dropped + toft_block_offset(dropped), dropped->used_end);
     toft_block_drop(a, dropped);
   }
   if (cursor < a->head.cursor) { /* else the allocation below the mark was freed since */
-    toft_mark_freed(a, cursor, a->head.cursor);
+    toft_freed(a, cursor, a->head.cursor);
     a->head.cursor = cursor;
     toft_sync(a);
   }
@@ -4275,6 +5544,14 @@ static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void 
 
 /* ---- claimed ranges ---- */
 
+#define TOFT_CLEARED_RANGE ((size_t)4096) /* the longest that is claimed where freed bytes are cleared */
+
+/* The end of a range that begins at the cursor: its holder may write all of it. */
+static unsigned char *toft_range_end(const toft_state *a) {
+  size_t size = (size_t)(a->head.limit - a->head.cursor);
+  return a->head.cursor + (a->state & TOFT_CLEARS ? toft_min(size, TOFT_CLEARED_RANGE) : size);
+}
+
 static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t align) {
   toft_state *a = toft_state_of(head);
   int code = size != 0 ? toft_check_request(size, align) : TOFT_OK;
@@ -4298,11 +5575,12 @@ static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t 
     if (p == NULL && toft_may_try_again(a, size, align)) p = (unsigned char *)toft_alloc_slow(a, size, align);
     a->state &= ~(uint32_t)TOFT_RANGE_GROWS;
     if (p != NULL) {
+      if (claimed) toft_clear_freed(a, r->cursor, a->claim_limit);
       toft_instrument_alloc(a, size, allocated_before, 0, TOFT_CALLER());
       if (size != 0) toft_checks_claim_alloc(a);
       toft_set_limit(a); /* the range gets what the inline path would have had */
       a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
-      a->claim_limit = a->head.limit;
+      a->claim_limit = toft_range_end(a);
       /* the low bits distinguish a stale range from the current one */
       if (!claimed) a->claim_id = (uintptr_t)a | ((a->claim_id + 1) & 63);
       r->cursor = a->head.cursor;
@@ -4332,6 +5610,7 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
   toft_sync_in(a);
   if ((a->state & TOFT_REFUSING) == TOFT_CLAIMED && r->claim == a->claim_id && r->cursor >= a->claim_start &&
       r->cursor <= a->claim_limit) {
+    toft_clear_freed(a, r->cursor, a->claim_limit);
     a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
     a->state &= ~(uint32_t)TOFT_CLAIMED;
     a->side_block = NULL;
@@ -4356,6 +5635,7 @@ static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const ch
   int code = TOFT_OK,
       inside = !(a->state & TOFT_PRISTINE) && a->checks != NULL; /* checks may be switched on in this call */
   if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
+  if (what != TOFT_SET_BUDGET && (a->state & TOFT_IN_REGION)) return TOFT_ENOSYS; /* the records lie elsewhere */
   if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
   if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
   if (what == TOFT_SET_TAG) refusing = TOFT_BUSY;
@@ -4578,6 +5858,15 @@ TOFT_INLINE toft_state *toft_finish_create(toft_state *a) {
   return TOFT_LIKELY(switches == 0) || a == NULL ? a : toft_create_switched(a, switches);
 }
 
+/* An arena on another source than the heap's. One in a region has no instruments, whose records would lie elsewhere. */
+static toft_state *toft_create_on(toft_source *source) {
+  toft_source *region = toft_region_under(source);
+  if (region == NULL) return toft_finish_create(toft_create_from(source, 0));
+  toft_state *a = toft_create_from(source, TOFT_IN_REGION);
+  if (a != NULL) toft_regions->enlist(region, a);
+  return a;
+}
+
 static TOFT_COLD toft_state *toft_create_slow(void) {
   return toft_finish_create(toft_create_from(&toft_heap_source, TOFT_CACHEABLE));
 }
@@ -4591,7 +5880,7 @@ toft_arena *toft_create(void) {
 toft_arena *toft_create_in(void *buffer, size_t size, toft_source *overflow) {
   unsigned char *base = (unsigned char *)buffer;
   size_t pad = (size_t)(0 - (uintptr_t)base) & 63;
-  if (base == NULL || size < pad + TOFT_INITIAL_START) return NULL;
+  if (base == NULL || size < pad + TOFT_INITIAL_START || toft_region_under(overflow) != NULL) return NULL;
   unsigned char *at = base + pad, *start = at + TOFT_INITIAL_START;
   unsigned char *end = start + ((size - pad - TOFT_INITIAL_START) & ~(size_t)7);
   toft_state *a = toft_finish_create(toft_init(at, start, end, (size_t)(end - at), overflow, TOFT_IN_BUFFER));
@@ -4605,6 +5894,7 @@ toft_arena *toft_create_with(const toft_options *given) {
   memcpy(&o, given, toft_min(given->size, sizeof o)); /* an older caller's structure is shorter */
   if ((o.flags & ~(uint32_t)(TOFT_CHECKED | TOFT_HARDENED)) != 0 || o.reserve > TOFT_MAX_REQUEST) return NULL;
   toft_source *source = o.source != NULL || o.buffer != NULL ? o.source : &toft_heap_source;
+  if (o.flags != 0 && toft_region_under(source) != NULL) return NULL;
   if (o.flags & TOFT_HARDENED) source = toft_hardened_source(source);
   if (o.buffer == NULL) source = toft_source_for_arena(source);
   toft_arena *head = NULL;
@@ -4613,7 +5903,7 @@ toft_arena *toft_create_with(const toft_options *given) {
   } else if (source == &toft_heap_source) {
     head = toft_create();
   } else {
-    toft_state *made = toft_finish_create(toft_create_from(source, 0));
+    toft_state *made = toft_create_on(source);
     if (made != NULL) head = &made->head;
   }
   if (head == NULL) return NULL;
@@ -4646,6 +5936,7 @@ toft_arena *toft_create_with(const toft_options *given) {
 static void toft_put_initial(toft_state *a) {
   toft_source *source = a->source;
   size_t size = a->initial_size;
+  toft_region_unlist(a);
   toft_skip_epochs(a->head.epoch);
   if (!(a->state & TOFT_PRISTINE) && a->checks != NULL && toft_quarantine_initial(a, size)) return;
   if (a->state & TOFT_IN_BUFFER) return;
@@ -4755,8 +6046,13 @@ static int toft_adopt_foreign(toft_arena *head, toft_arena *donor) {
   return TOFT_OK;
 }
 
+static toft_source *toft_region_of_head(toft_arena *head) {
+  return toft_is_own(head) ? toft_region_of(toft_state_of(head)) : NULL;
+}
+
+/* A restore would part an arena in a region from one that lies elsewhere. */
 int toft_adopt(toft_arena *head, toft_arena *donor) {
-  if (head == donor || donor == NULL) return TOFT_EARG;
+  if (head == donor || donor == NULL || toft_region_of_head(head) != toft_region_of_head(donor)) return TOFT_EARG;
   if (!toft_is_own(head) || !toft_is_own(donor)) return toft_adopt_foreign(head, donor);
   toft_state *a = toft_state_of(head), *d = toft_state_of(donor);
   uintptr_t caller = TOFT_CALLER();
@@ -4878,6 +6174,7 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a TOFT_LI
                              TOFT_ROUND8(old_size)); /* relative to cursor, since q comes from the caller */
     return p;
   }
+  if (q == NULL) old_size = 0; /* else the table refuses it */
   return a->ops->resize(a, p, old_size, new_size, TOFT_OPS_ALIGN(align), 0, 0);
 }
 
@@ -5247,8 +6544,8 @@ const char *toft_error_name(int code) {
 #endif
 
 /* ==== core/malloc_hooks.c ==== */
-/* malloc, realloc and free for libraries that accept such hooks. A header in front of each object stores its size. In
- * a checked arena the size comes from the object's record, since the header may be damaged. */
+/* malloc and its like for libraries that accept such hooks. A header in front of each object stores its size. In a
+ * checked arena the size comes from the object's record, since the header may be damaged. */
 #ifndef TOFT_CORE_MALLOC_HOOKS_C
 #define TOFT_CORE_MALLOC_HOOKS_C
 
@@ -5264,6 +6561,14 @@ void *toft_hook_malloc(void *arena, size_t size) {
   toft_attribute_call(a, TOFT_CALLER());
   unsigned char *base = (unsigned char *)toft_alloc_aligned(a, toft_hook_total_size(size), TOFT_HOOK_HEADER);
   return base != NULL ? toft_hook_store_size(a, base, size) : NULL;
+}
+
+void *toft_hook_calloc(void *arena, size_t count, size_t size) {
+  size_t bytes = toft_array_size(count, size);
+  toft_attribute_call((toft_arena *)arena, TOFT_CALLER());
+  void *p = toft_hook_malloc(arena, bytes);
+  if (p != NULL) memset(p, 0, bytes);
+  return p;
 }
 
 void *toft_hook_realloc(void *arena, void *p, size_t size) {
@@ -5317,10 +6622,7 @@ void *toft_current_malloc(size_t size) {
 }
 
 void *toft_current_calloc(size_t count, size_t size) {
-  size_t bytes = toft_array_size(count, size);
-  void *p = toft_current_malloc(bytes);
-  if (p != NULL) memset(p, 0, bytes);
-  return p;
+  return toft_current_arena != NULL ? toft_hook_calloc(toft_current_arena, count, size) : NULL;
 }
 
 void *toft_current_realloc(void *p, size_t size) {
@@ -5428,14 +6730,18 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  * the memory held.
  *
  * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it
- * together. Larger objects lie in regions: of their own size at first; when more than 512 KiB of them is in use, those
+ * together. On the heap source a recycler with a few objects of one size writes to one page. Larger objects lie in regions: of their own size at first; when more than 512 KiB of them is in use, those
  * up to 1 MiB side by side in regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler
- * keeps the peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to
- * the larger of 4 MiB and an eighth of the peak: a call that frees a slab or a large object returns the surplus to the
- * source when there has been one for 16 milliseconds, and after each half second the surplus of single pages to the
- * system. trim and release return memory at once. On a budget or a limited source a block returns with its last
- * object, so that other objects of the limit may have it; what remains are the slabs that size classes allocate from,
- * and large objects' blocks up to 64 KiB. A toft_recycler itself has 1 KiB.
+ * keeps idle memory within the allowance of the process, which all recyclers and the cache of pages share: together
+ * with what is in use it is the peak of use of the current and the previous half second (toft_page_cache_window), and as
+ * much again, up to the larger of 4 MiB and an eighth of the peak. A call that frees a slab or a large object returns
+ * the surplus to the source when there has been one for 16 milliseconds, after half a second also single pages to the
+ * system, and both at once when the surplus exceeds the peak. The pages of a recycler on the heap source that no call
+ * uses are returned by calls of others (on Linux and Windows): see toft_cache_trim in toft.h. trim and release return
+ * memory at once. On a budget or a limited source a block returns with its last object, so that other objects of the
+ * limit may have it; what remains are the slabs that size classes allocate from, and large objects' blocks up to 64 KiB.
+ * If the limit is around the heap source, at least 7/8 of it serve objects, from 64 KiB on; around other sources a block
+ * of any address loses up to 32 KiB. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -5486,8 +6792,9 @@ typedef struct toft_recycler toft_recycler;
 TOFT_API int toft_recycler_check(const toft_recycler_options *options);
 
 /* Initialises a recycler. Takes no memory unless options->count is set. options == NULL: the defaults. TOFT_EARG, also
- * if the program was compiled for another layout of toft_recycler than the library; TOFT_ENOMEM. The structure must not
- * move until its last call. */
+ * if the program was compiled for another layout of toft_recycler than the library, or with the source of a region that
+ * the structure does not lie in; then every allocation fails. TOFT_ENOMEM. The structure must not move until its last
+ * call. */
 TOFT_INLINE int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
 /* Returns all memory to the source, including objects that were not freed. r is then as after init, except that the
  * memory of options->count is taken when it is needed. */
@@ -5537,7 +6844,7 @@ TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r)
  * there. The unit's address rotates the lines, so that those of many units do not fall into one cache set.
  * ------------------------------------------------------------------------------------------------------------ */
 
-#define TOFT_RECYCLER_LAYOUT 1
+#define TOFT_RECYCLER_LAYOUT 2
 #define TOFT_RECYCLER_UNIT ((size_t)32768)
 #define TOFT_RECYCLER_ZONE ((size_t)512)
 
@@ -5574,7 +6881,8 @@ struct toft_recycler {
   struct toft_recycler_region *with_run[TOFT_RECYCLER_REGION_LISTS]; /* regions by their longest free run */
   struct toft_recycler_checks *checks;                               /* checked recyclers: set by the first call */
   size_t reserved, peak;                                             /* bytes held from the source */
-  size_t in_use, idle, recent[2], began, left, surplus_since;        /* retention: see recycler_retention.c */
+  ptrdiff_t closed, looked; /* growth of idle bytes since a surplus was returned: see recycler_retention.c */
+  size_t window;
   size_t floor;             /* bytes of options.count, which only a release returns */
   size_t count, block_size; /* of the options */
   size_t slab_count, slab_bytes, page_bytes;
@@ -5586,6 +6894,8 @@ struct toft_recycler {
   uint8_t checked, shard;
   uint8_t clears;       /* in a region that is frozen: frees clear the object, and the time has no effect */
   uint8_t shares_limit; /* the source has a limit: blocks without objects return at once */
+  uint8_t on_heap;      /* the source is Toft's heap, or a limit around it */
+  uint8_t is_aligned;   /* the source aligns blocks of n units to units */
 };
 
 TOFT_STATIC_ASSERT(recycler_slab, sizeof(toft_recycler_slab) <= 64);
@@ -5933,10 +7243,6 @@ static void toft_leases_unload(void) {}
 static void toft_threads_at_fork(int phase) { (void)phase; }
 static int toft_is_leased(const toft_arena *a) {
   (void)a;
-  return 0;
-}
-static size_t toft_leases_within(uintptr_t from, uintptr_t to, toft_arena **found, size_t room) {
-  (void)from, (void)to, (void)found, (void)room;
   return 0;
 }
 #endif
@@ -7341,12 +8647,6 @@ static void toft_put_outside(toft_text_writer *t, const toft_report *f) {
   toft_put_text(t, ", which a restore does not bring back");
 }
 
-static void toft_put_lease_inside(toft_text_writer *t, const toft_report *f) {
-  toft_put_text(t, "lease in a region");
-  toft_put_arena(t, f);
-  toft_put_text(t, " is one of a lease cache, which a restore does not bring back");
-}
-
 static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
   switch (f->kind) {
     case TOFT_FOUND_OVERRUN: toft_put_written(t, "overrun", f); break;
@@ -7409,8 +8709,7 @@ static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_
       toft_put_address(t, f);
       toft_put_text(t, " is wrong; the arena refuses every call");
       break;
-    case TOFT_FOUND_OUTSIDE: toft_put_outside(t, f); break;
-    default: toft_put_lease_inside(t, f); break; /* TOFT_FOUND_LEASE_INSIDE */
+    default: toft_put_outside(t, f); break; /* TOFT_FOUND_OUTSIDE */
   }
 }
 
@@ -7487,8 +8786,7 @@ static const char *const toft_kind_names[] = {"",
                                               "refused-release",
                                               "budget",
                                               "overwritten-arena",
-                                              "outside",
-                                              "lease-inside"};
+                                              "outside"};
 
 static void toft_json_site_call(toft_json *j, uintptr_t site) {
   char name[TOFT_SITE_TEXT_MAX];
@@ -8258,12 +9556,12 @@ static void toft_end_call(toft_state *a) {
   toft_debug_end_call(a);
 }
 
-/* Begins a change of settings. NULL with *code set: another provider, refused, or no memory; otherwise
+/* Begins a change of settings. NULL with *code set: another provider, in a region, refused, or no memory; otherwise
  * toft_end_setting must follow. */
 static toft_state *toft_begin_setting(toft_arena *head, const char *op, uintptr_t caller, int *code) {
   toft_state *a = toft_state_of(head);
   *code = TOFT_ENOSYS;
-  if (!toft_is_own(head)) return NULL;
+  if (!toft_is_own(head) || (a->state & TOFT_IN_REGION)) return NULL;
   *code = TOFT_EBUSY;
   if (!toft_debug_begin_call(a, op, caller)) return NULL;
   toft_sync_in(a);
@@ -9896,7 +11194,10 @@ int toft_write_profile(void) {
   (void)TOFT_LOAD_ACQUIRE(&toft_process_switch);
   if (toft_process_meters.path == NULL) return TOFT_ENOSYS;
   if (!toft_lock_take_at_unload(&toft_profile_file_lock)) return TOFT_EBUSY;
+  toft_size_signal held;
+  toft_hold_size_signal(&held);
   int code = toft_write_profile_alone();
+  toft_drop_size_signal(&held);
   TOFT_UNLOCK(&toft_profile_file_lock);
   return code;
 }
@@ -9966,6 +11267,8 @@ static void toft_before_fork(void) {
   toft_lock_take(&toft_quarantine_lock);
   toft_lock_take(&toft_findings_lock);
   toft_lock_take(&toft_call_stacks_lock);
+  toft_purge_at_fork(0);
+  toft_chunks_at_fork(0);
 #ifndef TOFT_OMIT_METERS
   toft_lock_take(&toft_budget_list_lock);
 #endif
@@ -9974,6 +11277,8 @@ static void toft_after_fork(int phase) {
 #ifndef TOFT_OMIT_METERS
   TOFT_UNLOCK(&toft_budget_list_lock);
 #endif
+  toft_chunks_at_fork(phase);
+  toft_purge_at_fork(phase);
   TOFT_UNLOCK(&toft_call_stacks_lock);
   TOFT_UNLOCK(&toft_findings_lock);
   TOFT_UNLOCK(&toft_quarantine_lock);

@@ -186,9 +186,12 @@ TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(vo
  *
  * REFUSALS. When a limit refuses a block, the object that requests it first returns its unused blocks and requests a
  * smaller one. If that is refused too, the callback of the budget that refuses is called, once for the request and
- * without a lock of the library: it may free other objects, wait for other threads, which may use the same shared arena
- * or synchronized recycler, or write data to a file. Then the request is tried once more. It is also tried once more,
- * without a call, if other threads have returned enough since the refusal.
+ * without a lock of the library. Then the request is tried once more. It is also tried once more, without a call, if
+ * other threads have returned enough since the refusal.
+ *
+ * The callback may create, use and release other objects on any budget, as an arena for its own work, wait for other
+ * threads, which may use the same shared arena or synchronized recycler, or write data to a file. While it runs, it is
+ * not called again on its thread: what its budget refuses there fails. Other threads may call it at the same time.
  *
  * THREADS. All calls are thread-safe, but for release. Allocations that take no block do not touch a budget.
  */
@@ -370,6 +373,7 @@ size_t strlen(const char *s);
 #define toft_heap_trim TOFT_PASTE(TOFT_PREFIX, toft_heap_trim)
 #define toft_held_bytes TOFT_PASTE(TOFT_PREFIX, toft_held_bytes)
 #define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
+#define toft_hook_calloc TOFT_PASTE(TOFT_PREFIX, toft_hook_calloc)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
 #define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
 #define toft_lazy_create TOFT_PASTE(TOFT_PREFIX, toft_lazy_create)
@@ -494,7 +498,8 @@ struct toft_source; /* toft.h */
 typedef struct toft_budget toft_budget;
 
 /* Called for a request of `size` bytes that the limit of b refuses, on the requesting thread. Returns 1 if memory may
- * be free now, 0 to let the request fail. It must not use the object that requests. */
+ * be free now, 0 to let the request fail. It must not use the object that requests, and must return: a longjmp or an
+ * exception out of it is not allowed. */
 typedef int toft_budget_fn(void *arg, toft_budget *b, size_t size);
 
 typedef struct toft_budget_options {
@@ -530,7 +535,7 @@ typedef struct toft_budget_live_stats {
 } toft_budget_live_stats;
 
 /* options == NULL: the defaults. NULL if there is no memory, or the options are invalid: a size, a name above 31 bytes,
- * a source together with a parent. */
+ * a source together with a parent, a region's source. */
 TOFT_API TOFT_NODISCARD toft_budget *toft_budget_create(const toft_budget_options *options);
 /* TOFT_EBUSY, with no effect, while bytes are reserved or the budget has children. NULL is ignored. No other thread may
  * use it. */
@@ -613,8 +618,7 @@ enum {
   TOFT_FOUND_NOT_RELEASED = 11, /* a release had no effect: a range was claimed, or a cleanup was running */
   TOFT_FOUND_OVER_BUDGET = 12,  /* the live bytes of an arena exceed TOFT_BUDGET of the environment: see toft/meter.h */
   TOFT_FOUND_OVERWRITTEN = 13,  /* the state of a hardened arena was overwritten; it refuses every call from now on */
-  TOFT_FOUND_OUTSIDE = 14,      /* a word in a checked region points to memory that a restore does not bring back */
-  TOFT_FOUND_LEASE_INSIDE = 15  /* a checked region is restored, and a lease cache keeps an arena in it */
+  TOFT_FOUND_OUTSIDE = 14       /* a word in a checked region points to memory that a restore does not bring back */
 };
 
 /* A call of the program, as far as it is known. */
@@ -815,6 +819,7 @@ TOFT_INLINE TOFT_NODISCARD TOFT_SIZED(4) void *toft_resize(toft_arena *a TOFT_LI
                              TOFT_ROUND8(old_size)); /* relative to cursor, since q comes from the caller */
     return p;
   }
+  if (q == NULL) old_size = 0; /* else the table refuses it */
   return a->ops->resize(a, p, old_size, new_size, TOFT_OPS_ALIGN(align), 0, 0);
 }
 
@@ -1068,7 +1073,8 @@ TOFT_API int toft_frames_arrive_and_drop(toft_frames *frames);
  * differs by the distance of the regions is a pointer; the file records it. Any other difference is refused, and any
  * word that is the address of something else in the process. So the structures need no description: those of any
  * library will do, if it takes all its memory from the region, does the same in either run, and keeps no pointer to
- * its own functions or static data in them.
+ * its own functions or static data in them. Memory that the builder frees or releases becomes zero, and is not part of
+ * the file.
  *
  * OPENING maps the file at the address that it was written for, and touches none of its pages; where that address is
  * not free, at another one, checks that each pointer lies inside, and adds the distance to it.
@@ -1106,20 +1112,37 @@ TOFT_API int toft_frames_arrive_and_drop(toft_frames *frames);
  * ADDRESSES stay: a region does not move. Its range is reserved when it is created; pages that were never written
  * take no memory.
  *
- * FREES. A block that an arena or recycler returns serves the region again. Memory goes back to the system at
- * toft_region_trim and toft_region_release.
+ * FREES. A block that an arena or recycler returns serves the region again: the lowest free address that suffices, so
+ * that the same calls find the same addresses. Memory goes back to the system at toft_region_trim and
+ * toft_region_release.
  *
- * CHECKS. Arenas and recyclers of a region are not checked, metered or hardened: the records of these lie elsewhere. A
- * checked region reports at each checkpoint the words in live allocations that are addresses of writable memory
- * outside of it, which a restore does not bring back: TOFT_FOUND_OUTSIDE of toft/findings.h, 16 of them, and then their
- * number. Blocks that the program takes from toft_region_source are not read. A number that equals an address, and an
- * old one in bytes that the program has not written yet, are reported too. Each of its restores reports the arenas of
- * lease caches whose source is the region's, at most 16: TOFT_FOUND_LEASE_INSIDE. The cache, and a thread that has the
- * lease, do not learn of the restore. A region is checked by TOFT_REGION_CHECKED, or by TOFT_CHECKED=1 in the
- * environment on Linux.
+ * THE SOURCE (toft_region_source) serves objects of other headers, directly or through limited sources that lie in the
+ * region. What is made on it lies in the region and is restored whole, or its creation fails:
+ *   arenas (toft_create_with)         as of toft_region_arena. NULL with a buffer, or if it is to be checked or
+ *                                     hardened; toft_create_in: NULL
+ *   shared arenas, with local ones    the head lies in the region
+ *   synchronized recyclers            the head lies in the region
+ *   pools, recyclers, toft_malloc,    TOFT_EARG, of toft_limited_source_init NULL, unless the structure lies in the
+ *   limited sources                   region
+ *   leases, frames, budgets           NULL: threads and the process refer to them
+ * They end with the region, as all that it holds. toft_adopt is TOFT_EARG if one arena is in a region and the other not
+ * in the same. A source of the program's own that calls the region's is not recognised: nothing on it may be used after
+ * a restore. In a region of toft_freeze only arenas can be made on the source.
  *
- * THREADS. A region, and all that was made in it, is used by one thread at a time. After fork parent and child have
- * a copy each, and both may restore theirs. If the caller's memory is shared (MAP_SHARED, of a file too), they have one
+ * COST. Creation and release of an arena or a block take constant time and time logarithmic in the region's size. A
+ * checkpoint and a restore take a step for each arena, beside the copy. Of an arena's 4 KiB, 3.5 are for objects.
+ *
+ * CHECKS. Arenas and recyclers of a region are not checked, metered or hardened, also if the environment switches it
+ * on: the records of these lie elsewhere. Calls that switch it on return TOFT_ENOSYS. A checked region reports at each
+ * checkpoint the words in live allocations that are addresses of writable memory outside of it, which a restore does
+ * not bring back: TOFT_FOUND_OUTSIDE of toft/findings.h, 16 of them, and then their number. Only its arenas, and
+ * recyclers that it made, are read. A number that equals an address, and an old one in bytes that the program has not
+ * written yet, are reported too. A region is checked by TOFT_REGION_CHECKED, or by TOFT_CHECKED=1 in the environment on
+ * Linux. Under AddressSanitizer and Valgrind a restore closes the bytes that were inaccessible at the checkpoint.
+ *
+ * THREADS. A region, and all that was made in it, is used by one thread at a time; several may use one of its shared
+ * arenas or synchronized recyclers at once, while nothing else of it is used. After fork parent and child have a copy
+ * each, and both may restore theirs. If the caller's memory is shared (MAP_SHARED, of a file too), they have one
  * region, which they use in turns: both may restore the checkpoints from before the fork, a later one belongs to the
  * process that made it, and one of them releases the region. A process that was not forked from the creator cannot use
  * it.
@@ -1178,14 +1201,18 @@ TOFT_API int toft_frames_arrive_and_drop(toft_frames *frames);
  * the memory held.
  *
  * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it
- * together. Larger objects lie in regions: of their own size at first; when more than 512 KiB of them is in use, those
+ * together. On the heap source a recycler with a few objects of one size writes to one page. Larger objects lie in regions: of their own size at first; when more than 512 KiB of them is in use, those
  * up to 1 MiB side by side in regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler
- * keeps the peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to
- * the larger of 4 MiB and an eighth of the peak: a call that frees a slab or a large object returns the surplus to the
- * source when there has been one for 16 milliseconds, and after each half second the surplus of single pages to the
- * system. trim and release return memory at once. On a budget or a limited source a block returns with its last
- * object, so that other objects of the limit may have it; what remains are the slabs that size classes allocate from,
- * and large objects' blocks up to 64 KiB. A toft_recycler itself has 1 KiB.
+ * keeps idle memory within the allowance of the process, which all recyclers and the cache of pages share: together
+ * with what is in use it is the peak of use of the current and the previous half second (toft_page_cache_window), and as
+ * much again, up to the larger of 4 MiB and an eighth of the peak. A call that frees a slab or a large object returns
+ * the surplus to the source when there has been one for 16 milliseconds, after half a second also single pages to the
+ * system, and both at once when the surplus exceeds the peak. The pages of a recycler on the heap source that no call
+ * uses are returned by calls of others (on Linux and Windows): see toft_cache_trim in toft.h. trim and release return
+ * memory at once. On a budget or a limited source a block returns with its last object, so that other objects of the
+ * limit may have it; what remains are the slabs that size classes allocate from, and large objects' blocks up to 64 KiB.
+ * If the limit is around the heap source, at least 7/8 of it serve objects, from 64 KiB on; around other sources a block
+ * of any address loses up to 32 KiB. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -1236,8 +1263,9 @@ typedef struct toft_recycler toft_recycler;
 TOFT_API int toft_recycler_check(const toft_recycler_options *options);
 
 /* Initialises a recycler. Takes no memory unless options->count is set. options == NULL: the defaults. TOFT_EARG, also
- * if the program was compiled for another layout of toft_recycler than the library; TOFT_ENOMEM. The structure must not
- * move until its last call. */
+ * if the program was compiled for another layout of toft_recycler than the library, or with the source of a region that
+ * the structure does not lie in; then every allocation fails. TOFT_ENOMEM. The structure must not move until its last
+ * call. */
 TOFT_INLINE int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
 /* Returns all memory to the source, including objects that were not freed. r is then as after init, except that the
  * memory of options->count is taken when it is needed. */
@@ -1287,7 +1315,7 @@ TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r)
  * there. The unit's address rotates the lines, so that those of many units do not fall into one cache set.
  * ------------------------------------------------------------------------------------------------------------ */
 
-#define TOFT_RECYCLER_LAYOUT 1
+#define TOFT_RECYCLER_LAYOUT 2
 #define TOFT_RECYCLER_UNIT ((size_t)32768)
 #define TOFT_RECYCLER_ZONE ((size_t)512)
 
@@ -1324,7 +1352,8 @@ struct toft_recycler {
   struct toft_recycler_region *with_run[TOFT_RECYCLER_REGION_LISTS]; /* regions by their longest free run */
   struct toft_recycler_checks *checks;                               /* checked recyclers: set by the first call */
   size_t reserved, peak;                                             /* bytes held from the source */
-  size_t in_use, idle, recent[2], began, left, surplus_since;        /* retention: see recycler_retention.c */
+  ptrdiff_t closed, looked; /* growth of idle bytes since a surplus was returned: see recycler_retention.c */
+  size_t window;
   size_t floor;             /* bytes of options.count, which only a release returns */
   size_t count, block_size; /* of the options */
   size_t slab_count, slab_bytes, page_bytes;
@@ -1336,6 +1365,8 @@ struct toft_recycler {
   uint8_t checked, shard;
   uint8_t clears;       /* in a region that is frozen: frees clear the object, and the time has no effect */
   uint8_t shares_limit; /* the source has a limit: blocks without objects return at once */
+  uint8_t on_heap;      /* the source is Toft's heap, or a limit around it */
+  uint8_t is_aligned;   /* the source aligns blocks of n units to units */
 };
 
 TOFT_STATIC_ASSERT(recycler_slab, sizeof(toft_recycler_slab) <= 64);
@@ -1455,8 +1486,9 @@ typedef struct toft_malloc { /* opaque, with room for later versions */
   uint64_t opaque[128];
 } toft_malloc;
 
-/* Initialises m. source == NULL: toft_heap(). Takes no memory. The structure must not move until its last call. */
-TOFT_INLINE void toft_malloc_init(toft_malloc *m, struct toft_source *source);
+/* Initialises m. source == NULL: toft_heap(). Takes no memory. The structure must not move until its last call.
+ * TOFT_EARG, and every allocation fails: the source is that of a region in which m does not lie, see toft/region.h. */
+TOFT_INLINE int toft_malloc_init(toft_malloc *m, struct toft_source *source);
 /* Returns all memory to the source, including objects that were not freed. m is then as after init. */
 TOFT_API void toft_malloc_release(toft_malloc *m);
 /* Returns memory without live objects to the source, until about `keep` bytes of it are left. */
@@ -1474,7 +1506,7 @@ TOFT_API void toft_malloc_free(void *m, void *p);
 /* Aligns to a power of two; NULL if `align` is none. */
 TOFT_API TOFT_SIZED(3) void *toft_malloc_aligned(void *m TOFT_LIFETIMEBOUND, size_t align, size_t size);
 /* Returns the bytes that may be used at p: at least the requested ones. p == NULL: 0. For hooks without a context m may
- * be NULL; in a checked process the result is 0 then. */
+ * be NULL; in a checked process it is the current toft_malloc then, and the result is 0 if p is no object of that. */
 TOFT_API size_t toft_malloc_usable_size(void *m, const void *p);
 
 /* Returns the current toft_malloc of the calling thread. NULL until it is set. */
@@ -1488,10 +1520,10 @@ TOFT_API TOFT_SIZED(2) void *toft_malloc_current_realloc(void *p, size_t size);
 TOFT_API void toft_malloc_current_free(void *p);
 
 /* The size of the caller's toft_malloc is compared with that of the library's. */
-TOFT_API void toft_malloc_init_size(toft_malloc *m, struct toft_source *source, size_t size);
+TOFT_API int toft_malloc_init_size(toft_malloc *m, struct toft_source *source, size_t size);
 
-TOFT_INLINE void toft_malloc_init(toft_malloc *m, struct toft_source *source) {
-  toft_malloc_init_size(m, source, sizeof *m);
+TOFT_INLINE int toft_malloc_init(toft_malloc *m, struct toft_source *source) {
+  return toft_malloc_init_size(m, source, sizeof *m);
 }
 
 #ifdef __cplusplus
@@ -1514,7 +1546,8 @@ enum { TOFT_REGION_PRIVATE_PAGES = 1, TOFT_REGION_CHECKED = 2 };
 
 typedef struct toft_region_options {
   size_t size;    /* sizeof(toft_region_options): TOFT_REGION_OPTIONS sets it */
-  size_t max;     /* bytes of the range, a multiple of 4096, at least 64 KiB; 0: 1 GiB, with 32-bit pointers 64 MiB */
+  size_t max;     /* bytes of the range, a multiple of 4096, at least 64 KiB; 0: 1 GiB, with 32-bit pointers 64 MiB; it
+                   * is halved until the system grants it, down to 16 MiB */
   void *memory;   /* the caller's range of `max` bytes, aligned to 4096, which outlives the region; NULL: reserved */
   uint32_t flags; /* TOFT_REGION_... */
 } toft_region_options;
@@ -1524,7 +1557,7 @@ typedef struct toft_region_options {
 /* Bytes, but for the count. */
 typedef struct toft_region_stats {
   uint64_t limit;       /* of the range */
-  uint64_t used;        /* in blocks that arenas and recyclers hold, and the region's own header */
+  uint64_t used;        /* in blocks that are in use, the region's own header, and its map once more than 16 MiB were */
   uint64_t high_water;  /* from the start of the range to the end of the last block, at most so far */
   uint64_t saved;       /* held outside of the range by checkpoints */
   uint64_t checkpoints; /* their number */
@@ -1546,16 +1579,16 @@ TOFT_API TOFT_NODISCARD toft_arena *toft_region_arena(toft_region *r);
  * release frees their objects. */
 TOFT_API TOFT_NODISCARD toft_recycler *toft_region_recycler(toft_region *r);
 TOFT_API TOFT_NODISCARD toft_malloc *toft_region_malloc(toft_region *r);
-/* Returns the source of the region's blocks, for pools and shared arenas. The structures that use it must lie in the
- * region too, to be restored. Its take returns NULL when the range is full. */
+/* Returns the source of the region's blocks: see above, THE SOURCE. Its take returns NULL when the range is full. */
 TOFT_API struct toft_source *toft_region_source(toft_region *r);
 
 /* Set and return a pointer to the content, NULL at first; it is a part of the content. */
 TOFT_API void toft_region_set_root(toft_region *r, void *root);
 TOFT_API void *toft_region_root(const toft_region *r);
 
-/* Saves the content. Several checkpoints form a stack. TOFT_ENOMEM: no memory for the copy; TOFT_EBUSY: a range of
- * an arena is claimed, or a cleanup is running. Then nothing has changed. */
+/* Saves the content. Several checkpoints form a stack. TOFT_ENOMEM: no memory for the copy, or with PRIVATE_PAGES the
+ * system refuses a file in memory of that size (RLIMIT_FSIZE); TOFT_EBUSY: a range of an arena is claimed, or a cleanup
+ * is running. Then nothing has changed. */
 TOFT_API int toft_region_checkpoint(toft_region *r);
 /* Brings the content of the newest checkpoint back, which stays for the next restore. Cleanups that were registered
  * since run first, newest first in each arena, as for a rewind. Allocations and objects since are freed, those freed
@@ -1566,7 +1599,7 @@ TOFT_API int toft_region_restore(toft_region *r);
  * a region with PRIVATE_PAGES could not be mapped again. */
 TOFT_API int toft_region_drop_checkpoint(toft_region *r);
 
-/* Returns to the system the pages behind the last block. */
+/* Returns to the system the pages behind the last block, unless they are locked (mlock). */
 TOFT_API void toft_region_trim(toft_region *r);
 TOFT_API toft_region_stats toft_region_get_stats(const toft_region *r);
 
@@ -1622,7 +1655,7 @@ enum { TOFT_FREEZE_SITES = 1 };
 
 typedef struct toft_freeze_options {
   size_t size;            /* sizeof(toft_freeze_options): TOFT_FREEZE_OPTIONS sets it */
-  size_t max;             /* bytes of each region, as for toft_region_create; 0: its default */
+  size_t max;             /* of each region, as for toft_region_create; 0: its default. Takes 5 times the addresses */
   const char *layout;     /* name of the content's types and their version, at most 31 bytes; NULL: "" */
   uint64_t layout_hash;   /* of the program's types, or 0 */
   toft_freeze_fn *report; /* called for each fault; NULL: none is reported, all are refused */
@@ -1633,10 +1666,13 @@ typedef struct toft_freeze_options {
   { sizeof(toft_freeze_options), 0, NULL, 0, NULL, NULL, 0 }
 
 /* Builds the content twice and writes it to a new file, which replaces `path` when it is complete and on the disk: a
- * process that is killed leaves the old file, and perhaps a temporary one beside it. Cleanups run; a structure
- * that needs one is refused. TOFT_EARG: invalid options; TOFT_ENOMEM: no memory or address space; TOFT_EBUSY: the
- * builder left a range claimed; TOFT_ECONTENT: the builder returned NULL, or a word is refused; TOFT_EIO;
- * TOFT_ENOSYS: there is no operating system. In all these cases `path` is unchanged. */
+ * process that is killed leaves the old file, and perhaps a temporary one beside it. Symbolic links are followed as by
+ * open; a device or another thing that is no regular file stays (TOFT_EIO, errno EISDIR or EINVAL). On POSIX the new
+ * file has owner, group and mode of the old file, as far as the process may set them; a group that it may not set gets
+ * the rights of all others only. Cleanups run; a structure that needs one is refused. TOFT_EARG: invalid options;
+ * TOFT_ENOMEM: no memory or address space; TOFT_EBUSY: the builder left a range claimed; TOFT_ECONTENT: the builder
+ * returned NULL, or a word is refused; TOFT_EIO; TOFT_ENOSYS: there is no operating system. In all these cases `path`
+ * is unchanged. */
 TOFT_API int toft_freeze(toft_build_fn *build, void *argument, const char *path, const toft_freeze_options *options);
 
 /* ---- reading ---- */
@@ -1660,8 +1696,8 @@ typedef struct toft_frozen {
   void *memory;   /* the start of the content */
   uint64_t size;  /* its bytes */
   uint32_t moved; /* 1: not at the address that it was written for */
-  uint32_t is_reserved;
-  void *mapping; /* for toft_frozen_close */
+  uint32_t flags; /* this and the following: for toft_frozen_close */
+  void *mapping;
   uint64_t mapped;
 } toft_frozen;
 
@@ -1787,7 +1823,8 @@ typedef struct toft_lease_options {
 #define TOFT_LEASE_OPTIONS { sizeof(toft_lease_options), NULL, 128, 262144, 16777216 }
 /* clang-format on */
 
-/* Creates a cache; `options` == NULL: the defaults. NULL if there is no memory or the options are invalid. */
+/* Creates a cache; `options` == NULL: the defaults. NULL if there is no memory or the options are invalid: a buffer, a
+ * region's source. */
 TOFT_API TOFT_NODISCARD toft_leases *toft_leases_create(const toft_lease_options *options);
 /* Releases a cache, which no other thread may be using. Returns TOFT_EBUSY, and changes nothing, if an arena is leased,
  * or if the source or a cleanup calls it during a get or return. TOFT_EARG for the process's own cache (NULL). */
@@ -2235,8 +2272,8 @@ typedef struct toft_pool {
 } toft_pool;
 
 /* Initialises an empty pool. TOFT_ENOMEM: no memory for `slots`, no address space for max_slots, or sizes that
- * overflow. TOFT_EARG: options that are out of range or contradict each other, or a buffer that is too small. After a
- * failure the pool is closed, as after a release. */
+ * overflow. TOFT_EARG: options that are out of range or contradict each other, a buffer that is too small, or the
+ * source of a region that the structure does not lie in. After a failure the pool is closed, as after a release. */
 TOFT_API int toft_pool_init(toft_pool *pool, const toft_pool_options *options);
 
 /* Frees all memory. The pool is then closed: no handle is live, insert returns NULL, and it may be released again. */
@@ -2608,7 +2645,8 @@ struct toft_source; /* toft.h */
 typedef struct toft_shared toft_shared;
 
 /* Creates an empty shared arena with blocks from `source`; NULL: toft_heap(). The source is called by one thread at a
- * time; a toft_limited_source sets a limit. Returns NULL if there is no memory. */
+ * time; a toft_limited_source sets a limit. Returns NULL if there is no memory. On a region's source it lies in the
+ * region, and is restored with it. */
 TOFT_API TOFT_NODISCARD toft_shared *toft_shared_create(struct toft_source *source);
 /* EXCLUSIVE. Releases the local arenas, runs their cleanups, and returns all memory. Returns TOFT_EBUSY, and changes
  * nothing, if a local arena is claimed or one of its cleanups runs. NULL is ignored. */
@@ -2714,7 +2752,7 @@ typedef struct toft_limited_source {
   toft_source *inner;
   size_t limit, used; /* used is updated atomically */
 } toft_limited_source;
-/* `inner` == NULL is toft_heap(). */
+/* `inner` == NULL is toft_heap(). NULL if it is the source of a region that `limited` does not lie in. */
 TOFT_API toft_source *toft_limited_source_init(toft_limited_source *limited TOFT_LIFETIMEBOUND, toft_source *inner,
                                                size_t limit);
 
@@ -2774,7 +2812,8 @@ TOFT_INLINE void toft_release(toft_arena *a);
 
 /* Moves everything that `donor` holds into `a`, in constant time: donor's allocations now live as long as allocations
  * made in `a` at this point, and its cleanups run when they end. `donor` must not be used afterwards. Returns
- * TOFT_ENOMEM if a's budget does not allow it, TOFT_EBUSY if a range of either is claimed, TOFT_EARG if `donor` is `a`.
+ * TOFT_ENOMEM if a's budget does not allow it, TOFT_EBUSY if a range of either is claimed, TOFT_EARG if `donor` is `a`,
+ * or if one of them lies in a region and the other not in the same.
  * An arena of another provider is kept until it is to be released; TOFT_ENOSYS if it has another ABI version. */
 TOFT_API int toft_adopt(toft_arena *a, toft_arena *donor);
 
@@ -2800,7 +2839,7 @@ TOFT_INLINE TOFT_NODISCARD void *toft_alloc_array_zeroed(toft_arena *a, size_t c
 
 /* Resizes an allocation of `old_size` bytes: in place if it shrinks, or if it is the newest and the block has enough
  * bytes remaining; otherwise by a copy, and the old bytes stay allocated. On failure it returns NULL and changes
- * nothing. p == NULL allocates. */
+ * nothing. p == NULL allocates, with any old_size. */
 TOFT_INLINE TOFT_NODISCARD void *toft_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align);
 /* Frees p if it is the newest allocation, otherwise does nothing. `size` is the size that was requested. NULL is
  * ignored. */
@@ -2859,7 +2898,8 @@ TOFT_INLINE int toft_reset(toft_arena *a);
 /* The same, but keeps all memory (TOFT_KEEP_ALL), at most about `bytes` (TOFT_KEEP_BYTES), or as much as toft_reset
  * (TOFT_KEEP_RECENT; `bytes` is ignored). Returns TOFT_EBUSY or TOFT_EARG on failure. */
 TOFT_INLINE int toft_reset_keep(toft_arena *a, uint32_t policy, size_t bytes);
-/* Returns memory without allocations to the source until about `keep` bytes of it are left. Marks stay valid. */
+/* Returns memory without allocations to the source until about `keep` bytes of it are left. Marks stay valid. The source
+ * may keep it: the heap source does for up to two windows, unless toft_cache_trim is called. */
 TOFT_INLINE void toft_trim(toft_arena *a, size_t keep);
 /* Limits the live bytes, padding included; UINT64_MAX is no limit. The fast path costs nothing extra. With a budget
  * below the live bytes every allocation fails until enough has been freed. Returns TOFT_EBUSY on failure. */
@@ -2959,13 +2999,14 @@ TOFT_API int toft_blocks(toft_arena *a, int (*fn)(void *arg, const toft_block *b
  * limit, for the next toft_create and the next block. The cache is emptied when the thread ends, when the library is
  * unloaded, and by toft_cache_trim. After fork the child keeps the cache of the forking thread; those of others leak.
  *
- * The process's cache of pages: blocks of 1 MiB and more of all threads. It keeps what is likely to be used again:
- * pages in use and cached ones together never exceed the most that was in use at once in the current or the previous
- * window, which is half a second long by default, and cached ones never exceed a limit. So within two windows after a
- * peak the surplus is due, and it goes back to the system when any thread next takes or returns pages, or a number of
- * smaller blocks. A process whose threads call nothing keeps its pages; the system may take those of whole free huge
- * pages (2 MiB) when it needs memory (MADV_FREE), toft_cache_trim returns all, and so does the background thread within
- * three windows. A child that is forked inherits the cache.
+ * The process's cache of pages: blocks of 1 MiB and more of all threads. It keeps what is likely to be used again. It
+ * shares one allowance with the idle memory of all recyclers: what is in use and what is kept together never exceed the
+ * most that was in use at once in the current or the previous window, which is half a second long by default, and
+ * cached pages never exceed a limit. So within two windows after a peak the surplus is due, and it goes back to the
+ * system when any thread next takes or returns pages, a number of smaller blocks, or memory of a recycler. A process
+ * whose threads call nothing keeps its pages; the system may take those of whole free huge pages (2 MiB) when it needs
+ * memory (MADV_FREE), toft_cache_trim returns all, and so does the background thread within three windows. A child that
+ * is forked inherits the cache.
  * ------------------------------------------------------------------------------------------------------------ */
 
 /* Sets the limit of each thread's cache, in bytes, and returns the old one. The default is 4 MiB; 0 switches the caches
@@ -2973,8 +3014,9 @@ TOFT_API int toft_blocks(toft_arena *a, int (*fn)(void *arg, const toft_block *b
 TOFT_API size_t toft_cache_limit(size_t bytes);
 /* Returns the number of bytes in the calling thread's cache. */
 TOFT_API size_t toft_cache_bytes(void);
-/* Empties the calling thread's cache and the cache of pages: blocks go back to the C heap, which may keep their pages,
- * and pages to the system. */
+/* For a quiet point of the program: empties the calling thread's cache and the cache of pages, and discards the idle
+ * pages of all recyclers on the heap source, also of those that other threads own (on Linux and Windows). Blocks go back
+ * to the C heap, which may keep their pages, and pages to the system. Thread-safe. */
 TOFT_API void toft_cache_trim(void);
 
 /* Sets the limit of the cache of pages, in bytes, and returns the old one. What exceeds a lower limit goes back to
@@ -2984,12 +3026,12 @@ TOFT_API size_t toft_page_cache_limit(size_t bytes);
 /* Sets the length of a window in milliseconds, and returns the old one. The default is TOFT_PAGE_CACHE_MS in the
  * environment, or 500. With 0 pages go back to the system as soon as they are not in use. Thread-safe. */
 TOFT_API size_t toft_page_cache_window(size_t milliseconds);
-/* Returns to the system what is due, as each use of the cache does: for a program that has a moment for it.
- * Thread-safe. */
+/* Returns to the system what is due, of the cache of pages and of recyclers, as each use of the cache does: for a
+ * program that has a moment for it. Thread-safe. */
 TOFT_API void toft_page_cache_age(void);
 /* Switches the background thread on or off; TOFT_BACKGROUND_THREAD=1 in the environment switches it on. While it is on,
- * a thread of the library returns what is due also when the program calls nothing: it exists only while pages are
- * cached, sleeps for a window at a time, has a stack of 64 KiB and blocks all signals. In an idle process the cache is
+ * a thread of the library returns what is due also when the program calls nothing: it exists only while something is
+ * due, sleeps for a window at a time, has a stack of 64 KiB and blocks all signals. In an idle process the cache is
  * empty after three windows. Off: the thread has ended when the call returns. TOFT_OK, or TOFT_ENOSYS where it is not
  * supported: Windows, WASI, TOFT_NO_OS. Thread-safe, except against itself. A forked child has no such thread until
  * pages come to its cache. */
@@ -3019,10 +3061,12 @@ TOFT_API void toft_next_cleanup(toft_arena *a, unsigned char *cursor, uintptr_t 
 
 /* ------------------------------------------------------------------------------------------------------------
  * Hooks: malloc-like functions for libraries with a configurable allocator. They store the size in 16 bytes before each
- * object, align to 16, and reuse memory only when the newest object is freed or resized.
+ * object, align to 16, and reuse memory only when the newest object is freed or resized. Those of calloc return zeroed
+ * memory, and NULL also if count * size overflows.
  * ------------------------------------------------------------------------------------------------------------ */
 
 TOFT_API TOFT_SIZED(2) void *toft_hook_malloc(void *arena TOFT_LIFETIMEBOUND, size_t size);
+TOFT_API TOFT_SIZED2(2, 3) void *toft_hook_calloc(void *arena TOFT_LIFETIMEBOUND, size_t count, size_t size);
 TOFT_API TOFT_SIZED(3) void *toft_hook_realloc(void *arena TOFT_LIFETIMEBOUND, void *p, size_t size);
 TOFT_API void toft_hook_free(void *arena, void *p);
 
