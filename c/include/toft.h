@@ -277,8 +277,8 @@ TOFT_INLINE int toft_reset(toft_arena *a);
 /* The same, but keeps all memory (TOFT_KEEP_ALL), at most about `bytes` (TOFT_KEEP_BYTES), or as much as toft_reset
  * (TOFT_KEEP_RECENT; `bytes` is ignored). Returns TOFT_EBUSY or TOFT_EARG on failure. */
 TOFT_INLINE int toft_reset_keep(toft_arena *a, uint32_t policy, size_t bytes);
-/* Returns memory without allocations to the source until about `keep` bytes of it are left. Marks stay valid. The source
- * may keep it: the heap source does for up to two windows, unless toft_cache_trim is called. */
+/* Returns memory without allocations to the source until about `keep` bytes of it are left. Marks stay valid. The
+ * source may keep it: the heap source does for up to two windows, unless toft_cache_trim is called. */
 TOFT_INLINE void toft_trim(toft_arena *a, size_t keep);
 /* Limits the live bytes, padding included; UINT64_MAX is no limit. The fast path costs nothing extra. With a budget
  * below the live bytes every allocation fails until enough has been freed. Returns TOFT_EBUSY on failure. */
@@ -394,8 +394,8 @@ TOFT_API size_t toft_cache_limit(size_t bytes);
 /* Returns the number of bytes in the calling thread's cache. */
 TOFT_API size_t toft_cache_bytes(void);
 /* For a quiet point of the program: empties the calling thread's cache and the cache of pages, and discards the idle
- * pages of all recyclers on the heap source, also of those that other threads own (on Linux and Windows). Blocks go back
- * to the C heap, which may keep their pages, and pages to the system. Thread-safe. */
+ * pages of all recyclers on the heap source, also of those that other threads own (on Linux and Windows). Blocks go
+ * back to the C heap, which may keep their pages, and pages to the system. Thread-safe. */
 TOFT_API void toft_cache_trim(void);
 
 /* Sets the limit of the cache of pages, in bytes, and returns the old one. What exceeds a lower limit goes back to

@@ -1,6 +1,6 @@
 /* The process's account of idle memory. All that keep memory for later requests share one allowance: the cache of
- * pages, recyclers and regions. What they keep, together with what is in use, is at most what was in use at once in the
- * current or the previous window of time, and a margin for requests of other sizes.
+ * pages, recyclers and regions. The bytes that they keep and the bytes in use are together at most what was in use at
+ * once in the current or the previous window of time, and a margin for requests of other sizes.
  *
  * Threads collect their changes and add them to the sums of the process when they exceed 1 MiB, all but the half of it,
  * so that an object that comes and goes changes no sum. A block whose idle
@@ -174,8 +174,8 @@ static void toft_account_move(size_t used, size_t idle) {
 
 /* ---- the allowance ---- */
 
-/* Returns the idle bytes, without those of the cache of pages, beyond the allowance, and stores the peak. The changes of
- * this thread are included, those of others are not known. */
+/* Returns the idle bytes, without those of the cache of pages, beyond the allowance, and stores the peak. The changes
+ * of this thread are included, those of others are not known. */
 static size_t toft_account_excess(size_t *peak) {
   size_t used = toft_account_value(TOFT_LOAD(&toft_account.used) + toft_account_own.used);
   size_t idle = toft_account_value(TOFT_LOAD(&toft_account.idle) + toft_account_own.idle);

@@ -159,7 +159,7 @@ int toft_recycler_check(const toft_recycler_options *options) {
   return o.shards > TOFT_SHARDS_MAX || (o.count != 0 && o.shards > 1) ? TOFT_EARG : TOFT_OK;
 }
 
-/* Whether what a recycler keeps would be refused to others, as on a budget; or a restore would bring back what it keeps,
+/* Whether kept memory would be refused to other objects, as on a budget; or a restore would bring back kept memory,
  * so that the account of the process must not count it. */
 static uint8_t toft_recycler_shares(toft_source *source) {
   return toft_is_limited(source) || toft_region_under(source) != NULL;

@@ -49,7 +49,7 @@ static size_t toft_recycler_return_blocks(toft_recycler *r, size_t most) {
   return done;
 }
 
-/* Returns the bytes of the idle pages of a block that it gives back to the system. */
+/* Discards the idle pages of a block, and returns their bytes. */
 static size_t toft_recycler_discard(toft_recycler *r, toft_purgeable *b, size_t size) {
   if (!toft_recycler_has_pages(r, size)) return 0;
   toft_purgeable_enter(b);
@@ -69,7 +69,7 @@ static size_t toft_recycler_discard_pages(toft_recycler *r, size_t most) {
   return done;
 }
 
-/* Whether so many bytes have become idle, or so much time has passed, that a surplus is looked for. */
+/* Whether enough bytes have become idle, or a window has ended, to look for a surplus. */
 static int toft_recycler_looks_for_surplus(toft_recycler *r) {
   ptrdiff_t least = (ptrdiff_t)(r->reserved / TOFT_RECYCLER_SURPLUS_PART), before = r->looked;
   size_t window = r->window;

@@ -2,9 +2,9 @@
  *
  * A segment is one block of the source with up to 64 units; its header is at the start of the block. The first unit may
  * begin below the block: only its pages inside the block are used. If the block is one unit of the heap, the header is
- * at its end, so that a recycler with a few objects writes to one page. A unit without a slab is free. The others are listed
- * by their longest free run of 1, 2 or 4 pages, aligned to its length.
- * SPDX-License-Identifier: MIT OR Apache-2.0 */
+ * at its end, so that a recycler with a few objects writes to one page. A unit without a slab is free. The others are
+ * listed by their longest free run of 1, 2 or 4 pages, aligned to its length. SPDX-License-Identifier: MIT OR
+ * Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_SEGMENTS_C
 #define TOFT_RECYCLER_RECYCLER_SEGMENTS_C
 
@@ -68,8 +68,8 @@ static size_t toft_count_bits(uint64_t bits) {
 }
 
 /* ---- the account of idle memory. In use are units with a slab, runs of large objects, and headers; idle are the
- * others whose pages may be resident. Where the source has a limit for several objects, nothing is counted, since blocks
- * without objects return at once ---- */
+ * others whose pages may be resident. Where the source has a limit for several objects, nothing is counted, since
+ * blocks without objects return at once ---- */
 
 static void toft_recycler_count(const toft_recycler *r, size_t used, size_t idle) {
   if (!r->shares_limit) toft_account_move(used, idle);
