@@ -1398,8 +1398,8 @@ static toft_retention toft_decide_retention(const toft_round_memory *m, uint32_t
 
 /* ==== core/idle_account.c ==== */
 /* The process's account of idle memory. All that keep memory for later requests share one allowance: the cache of
- * pages, recyclers and regions. What they keep, together with what is in use, is at most what was in use at once in the
- * current or the previous window of time, and a margin for requests of other sizes.
+ * pages, recyclers and regions. The bytes that they keep and the bytes in use are together at most what was in use at
+ * once in the current or the previous window of time, and a margin for requests of other sizes.
  *
  * Threads collect their changes and add them to the sums of the process when they exceed 1 MiB, all but the half of it,
  * so that an object that comes and goes changes no sum. A block whose idle
@@ -1566,8 +1566,8 @@ static void toft_account_move(size_t used, size_t idle) {
 
 /* ---- the allowance ---- */
 
-/* Returns the idle bytes, without those of the cache of pages, beyond the allowance, and stores the peak. The changes of
- * this thread are included, those of others are not known. */
+/* Returns the idle bytes, without those of the cache of pages, beyond the allowance, and stores the peak. The changes
+ * of this thread are included, those of others are not known. */
 static size_t toft_account_excess(size_t *peak) {
   size_t used = toft_account_value(TOFT_LOAD(&toft_account.used) + toft_account_own.used);
   size_t idle = toft_account_value(TOFT_LOAD(&toft_account.idle) + toft_account_own.idle);
@@ -1710,7 +1710,7 @@ static void toft_purge_at_fork(int phase) {
 /* The process's cache of mapped pages, for blocks of 1 MiB and more of every thread. Without it each release of an
  * arena would unmap them, and the next arena would fault all of its pages in again.
  *
- * What is kept follows use, by the allowance that all idle memory shares (idle_account.c), here without the margin. A
+ * The cache follows use, by the allowance that all idle memory shares (idle_account.c), here without the margin. A
  * program that makes one arena of 60 MiB after another keeps 60 MiB; after a peak of use the surplus goes back to the
  * system within two windows, at the next take or put of a block by any thread, or by the background thread
  * (background.c). Until then the system may take whole free huge pages when it needs memory.
@@ -6730,18 +6730,19 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  * the memory held.
  *
  * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it
- * together. On the heap source a recycler with a few objects of one size writes to one page. Larger objects lie in regions: of their own size at first; when more than 512 KiB of them is in use, those
- * up to 1 MiB side by side in regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler
- * keeps idle memory within the allowance of the process, which all recyclers and the cache of pages share: together
- * with what is in use it is the peak of use of the current and the previous half second (toft_page_cache_window), and as
- * much again, up to the larger of 4 MiB and an eighth of the peak. A call that frees a slab or a large object returns
- * the surplus to the source when there has been one for 16 milliseconds, after half a second also single pages to the
- * system, and both at once when the surplus exceeds the peak. The pages of a recycler on the heap source that no call
- * uses are returned by calls of others (on Linux and Windows): see toft_cache_trim in toft.h. trim and release return
- * memory at once. On a budget or a limited source a block returns with its last object, so that other objects of the
- * limit may have it; what remains are the slabs that size classes allocate from, and large objects' blocks up to 64 KiB.
- * If the limit is around the heap source, at least 7/8 of it serve objects, from 64 KiB on; around other sources a block
- * of any address loses up to 32 KiB. A toft_recycler itself has 1 KiB.
+ * together. On the heap source a recycler with a few objects of one size writes to one page. Larger objects lie in
+ * regions: of their own size at first; when more than 512 KiB of them is in use, those up to 1 MiB side by side in
+ * regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler keeps idle memory within the
+ * allowance of the process, which all recyclers and the cache of pages share: together with what is in use it is the
+ * peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to the larger
+ * of 4 MiB and an eighth of the peak. A call that frees a slab or a large object returns the surplus to the source when
+ * there has been one for 16 milliseconds, after half a second also single pages to the system, and both at once when
+ * the surplus exceeds the peak. The pages of a recycler on the heap source that no call uses are returned by calls of
+ * others (on Linux and Windows): see toft_cache_trim in toft.h. trim and release return memory at once. On a budget or
+ * a limited source a block returns with its last object, so that other objects of the limit may have it; what remains
+ * are the slabs that size classes allocate from, and large objects' blocks up to 64 KiB. If the limit is around the
+ * heap source, at least 7/8 of it serve objects, from 64 KiB on; around other sources a block of any address loses up
+ * to 32 KiB. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.

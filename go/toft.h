@@ -1201,18 +1201,19 @@ TOFT_API int toft_frames_arrive_and_drop(toft_frames *frames);
  * the memory held.
  *
  * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it
- * together. On the heap source a recycler with a few objects of one size writes to one page. Larger objects lie in regions: of their own size at first; when more than 512 KiB of them is in use, those
- * up to 1 MiB side by side in regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler
- * keeps idle memory within the allowance of the process, which all recyclers and the cache of pages share: together
- * with what is in use it is the peak of use of the current and the previous half second (toft_page_cache_window), and as
- * much again, up to the larger of 4 MiB and an eighth of the peak. A call that frees a slab or a large object returns
- * the surplus to the source when there has been one for 16 milliseconds, after half a second also single pages to the
- * system, and both at once when the surplus exceeds the peak. The pages of a recycler on the heap source that no call
- * uses are returned by calls of others (on Linux and Windows): see toft_cache_trim in toft.h. trim and release return
- * memory at once. On a budget or a limited source a block returns with its last object, so that other objects of the
- * limit may have it; what remains are the slabs that size classes allocate from, and large objects' blocks up to 64 KiB.
- * If the limit is around the heap source, at least 7/8 of it serve objects, from 64 KiB on; around other sources a block
- * of any address loses up to 32 KiB. A toft_recycler itself has 1 KiB.
+ * together. On the heap source a recycler with a few objects of one size writes to one page. Larger objects lie in
+ * regions: of their own size at first; when more than 512 KiB of them is in use, those up to 1 MiB side by side in
+ * regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler keeps idle memory within the
+ * allowance of the process, which all recyclers and the cache of pages share: together with what is in use it is the
+ * peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to the larger
+ * of 4 MiB and an eighth of the peak. A call that frees a slab or a large object returns the surplus to the source when
+ * there has been one for 16 milliseconds, after half a second also single pages to the system, and both at once when
+ * the surplus exceeds the peak. The pages of a recycler on the heap source that no call uses are returned by calls of
+ * others (on Linux and Windows): see toft_cache_trim in toft.h. trim and release return memory at once. On a budget or
+ * a limited source a block returns with its last object, so that other objects of the limit may have it; what remains
+ * are the slabs that size classes allocate from, and large objects' blocks up to 64 KiB. If the limit is around the
+ * heap source, at least 7/8 of it serve objects, from 64 KiB on; around other sources a block of any address loses up
+ * to 32 KiB. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -2898,8 +2899,8 @@ TOFT_INLINE int toft_reset(toft_arena *a);
 /* The same, but keeps all memory (TOFT_KEEP_ALL), at most about `bytes` (TOFT_KEEP_BYTES), or as much as toft_reset
  * (TOFT_KEEP_RECENT; `bytes` is ignored). Returns TOFT_EBUSY or TOFT_EARG on failure. */
 TOFT_INLINE int toft_reset_keep(toft_arena *a, uint32_t policy, size_t bytes);
-/* Returns memory without allocations to the source until about `keep` bytes of it are left. Marks stay valid. The source
- * may keep it: the heap source does for up to two windows, unless toft_cache_trim is called. */
+/* Returns memory without allocations to the source until about `keep` bytes of it are left. Marks stay valid. The
+ * source may keep it: the heap source does for up to two windows, unless toft_cache_trim is called. */
 TOFT_INLINE void toft_trim(toft_arena *a, size_t keep);
 /* Limits the live bytes, padding included; UINT64_MAX is no limit. The fast path costs nothing extra. With a budget
  * below the live bytes every allocation fails until enough has been freed. Returns TOFT_EBUSY on failure. */
@@ -3015,8 +3016,8 @@ TOFT_API size_t toft_cache_limit(size_t bytes);
 /* Returns the number of bytes in the calling thread's cache. */
 TOFT_API size_t toft_cache_bytes(void);
 /* For a quiet point of the program: empties the calling thread's cache and the cache of pages, and discards the idle
- * pages of all recyclers on the heap source, also of those that other threads own (on Linux and Windows). Blocks go back
- * to the C heap, which may keep their pages, and pages to the system. Thread-safe. */
+ * pages of all recyclers on the heap source, also of those that other threads own (on Linux and Windows). Blocks go
+ * back to the C heap, which may keep their pages, and pages to the system. Thread-safe. */
 TOFT_API void toft_cache_trim(void);
 
 /* Sets the limit of the cache of pages, in bytes, and returns the old one. What exceeds a lower limit goes back to

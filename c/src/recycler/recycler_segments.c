@@ -3,8 +3,8 @@
  * A segment is one block of the source with up to 64 units; its header is at the start of the block. The first unit may
  * begin below the block: only its pages inside the block are used. If the block is one unit of the heap, the header is
  * at its end, so that a recycler with a few objects writes to one page. A unit without a slab is free. The others are
- * listed by their longest free run of 1, 2 or 4 pages, aligned to its length. SPDX-License-Identifier: MIT OR
- * Apache-2.0 */
+ * listed by their longest free run of 1, 2 or 4 pages, aligned to its length.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_RECYCLER_RECYCLER_SEGMENTS_C
 #define TOFT_RECYCLER_RECYCLER_SEGMENTS_C
 
