@@ -1,4 +1,5 @@
-"""W6: the trees of two parsers, those of examples/documents, in memory of each malloc and in arenas.
+"""W6: the trees of two parsers, those of examples/documents, and the results of a plugin, those of examples/plugin, in memory
+of each malloc and in arenas.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -12,7 +13,8 @@ GROUP = None
 
 def build(bench):
     try:
-        bench.w6 = [program_rows.example("documents").program(os.path.join(bench.build, "w6", "documents"), bench.cc)]
+        bench.w6 = [program_rows.example(name).program(os.path.join(bench.build, "w6", name), bench.cc)
+                    for name in ("documents", "plugin")]
     except programs.Failure as failure:
         bench.stop("W6: %s" % failure)
 
