@@ -6,7 +6,7 @@
 #   three times the memory of 28. with_capacity(1000) takes each bucket to the one of element 1000 whole: 2016 slots, twice
 #   the number that it is given. A slot of a u64 has 16 bytes.
 #   Of use to: limits on the memory of shared arenas and of what grows in buckets.
-# Versions: boxcar 0.2.14 (crates.io), rustc 1.95; x86-64 Linux.
+# Versions: boxcar 0.2.14, rustc 1.95; x86-64 Linux.
 # Output seen: see "expected" below.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 set -euo pipefail

@@ -5,7 +5,7 @@
 #   compared with anything: current_memory_usage() is 4096 and exceeds max_memory_usage(). A limit below it is only
 #   reached by a second bucket. With a first bucket of 500 bytes the limit of 1,000 is kept.
 #   Of use to: comparisons of limits of interners with limits of arenas.
-# Versions: lasso 0.7.3 (crates.io), rustc 1.95; x86-64 Linux.
+# Versions: lasso 0.7.3, rustc 1.95; x86-64 Linux.
 # Output seen: see "expected" below.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 set -euo pipefail

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Question: a checkpoint finds the pages that changed by PAGEMAP_SCAN and asynchronous write protection. Which of these does it find: a
 #   write, a read(2) into a page, MADV_DONTNEED of private memory, a hole punched into a memfd, a write by another mapping?
-# Guess: all but the last; a hole changes the content to zero, as MADV_DONTNEED does.
+# Guess: all but the last; a hole changes the content to zero, as MADV_DONTNEED does. It was written down for MADV_DONTNEED
+#   before the first run, and for the hole after MADV_REMOVE had been missed.
 # What happens: the hole is not found: the page stays protected and its content is zero now. A file's pages that MADV_REMOVE or
 #   fallocate frees have to be added to the checkpoint by the code that frees them. In private memory MADV_DONTNEED is found.
 #   Of use to: checkpoints, and to snapshots of shared arenas.
-# Versions: Linux 6.18 (from 6.7 on; userfaultfd for user mode must be permitted); linux-raw-sys 0.12.1, libc 0.2.191 (crates.io);
+# Versions: Linux 6.18 (from 6.7 on; userfaultfd for user mode must be permitted); linux-raw-sys 0.12.1, libc 0.2.191;
 #   rustc 1.95; x86-64.
 # Output seen: see "expected" below.
 # SPDX-License-Identifier: MIT OR Apache-2.0

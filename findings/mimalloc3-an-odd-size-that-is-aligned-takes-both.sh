@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Question: how much memory do 100 bytes take that are aligned to 64, to 1024 and to 4096?
-# Guess: 128, 1024 and 4096: the size rounded to the alignment.
+# Guess: 128 and 4096: the size rounded to the alignment. The case between them was added after the first run.
 # What happens: 192, 1280 and 5120. A size that is no multiple of its alignment gets a block of size and alignment together, within
 #   which the pointer lies. A multiple is served exactly, but up to 4096 only: 8192 aligned to 8192 take 16 KiB, 64 KiB
 #   aligned to 64 KiB take 128 KiB.
 #   Of use to: programs with aligned objects, which should round the size up to the alignment, and sources of blocks.
-# Versions: libmimalloc-sys 0.1.49 (crates.io), which contains mimalloc 3.3.2; rustc 1.95; x86-64 Linux.
+# Versions: libmimalloc-sys 0.1.49, which contains mimalloc 3.3.2; rustc 1.95; x86-64 Linux.
 # Output seen: see "expected" below.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 set -euo pipefail

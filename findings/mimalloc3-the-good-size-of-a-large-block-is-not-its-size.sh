@@ -4,7 +4,7 @@
 # What happens: up to 512 KiB. Above, the good size is rounded to 4096 bytes, and the block to 64 KiB or, from 4 MiB on, to a
 #   sixteenth of it: a vector that grows to the good size of 1 MiB and a byte leaves 60 KiB of its block unused.
 #   Of use to: arenas that request blocks in the sizes that the allocator serves without waste.
-# Versions: libmimalloc-sys 0.1.49 (crates.io), which contains mimalloc 3.3.2; rustc 1.95; x86-64 Linux.
+# Versions: libmimalloc-sys 0.1.49, which contains mimalloc 3.3.2; rustc 1.95; x86-64 Linux.
 # Output seen: see "expected" below.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 set -euo pipefail
