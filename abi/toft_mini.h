@@ -4,17 +4,17 @@
  *     toft_arena *a = toft_create();                 NULL: no memory, as for each call that allocates
  *     struct node *n = toft_new(a, struct node);     also toft_alloc(a, size), toft_new_array(a, T, count)
  *     n->name = toft_printf(a, "node %d", i);        also toft_strdup, toft_strndup, toft_memdup
- *     toft_mark m = toft_mark_here(a);               toft_rewind(a, m) frees what was allocated since
+ *     toft_mark m = toft_mark_here(a);               toft_rewind(a, m) frees the later allocations
  *     toft_reset(a);                                 frees all, and keeps the memory that recent rounds needed
  *     toft_release(a);                               returns all memory
  *
  * Names and behaviour are a subset of those of toft.h, whose reference holds here: a program changes to the library by
  * including <toft.h> instead. Sizes that overflow are refused; a call that fails leaves the arena as it was. One thread
- * at a time uses an arena. Arenas have the core profile of SPEC.md with resize, free, trim and cleanups, so every language
- * that knows the Toft ABI allocates in them inline; and the client below allocates in arenas of every provider.
+ * at a time uses an arena. Arenas have the core profile of SPEC.md with resize, free, trim and cleanups, so code in
+ * every language with a client of the ABI allocates in them; the client below works with arenas of every provider.
  *
  * With AddressSanitizer, the 16 bytes behind an allocation and freed memory may not be accessed. Another source than
- * malloc is a pair of macros, defined before this file is included: TOFT_MINI_TAKE(size) and TOFT_MINI_PUT(block, size).
+ * malloc is a pair of macros, which are defined before: TOFT_MINI_TAKE(size) and TOFT_MINI_PUT(block, size).
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #if !defined(TOFT_MINI_H) && !defined(TOFT_H)
 #define TOFT_MINI_H
@@ -386,9 +386,9 @@ static inline toft_arena *toft_create(void) {
   toft_mini_block *b = toft_mini_take(&m, TOFT_MINI_FIRST);
   if (b == NULL) return NULL;
   toft_mini *placed = (toft_mini *)(void *)b->start;
-  TOFT_MINI_SHOW(b->start, b->start + sizeof m);
   b->start += (sizeof m + 63) / 64 * 64; /* M7 */
-  b->created = m.head.epoch = 2;         /* M11 */
+  TOFT_MINI_SHOW((unsigned char *)placed, b->start);
+  b->created = m.head.epoch = 2; /* M11 */
   m.head.ops = &toft_mini_ops;
   m.head.cursor = b->start;
   m.current = b;
