@@ -14,7 +14,7 @@ import build
 
 PROVIDERS = {"C": "provider_c", "Rust": "provider_rust"}
 # In C: examples of the specification, and no more than the full profile.
-EXAMPLES = {"fixed": "provider_fixed", "core": "provider_core", "least": "provider_least"}
+EXAMPLES = {"fixed": "provider_fixed", "core": "provider_core", "mini": "provider_mini", "least": "provider_least"}
 CLIENTS = {"C": "client_c", "C++": "client_cpp", "Rust": "client_rust", "Go": "client_go"}
 ALONE = "least"  # with the client of the line and no other, as the README runs a provider from outside
 TSAN = ("C", "C++")

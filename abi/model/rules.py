@@ -16,8 +16,8 @@ OTHERS = [
     {"INITIAL": 1 << 32, "STATE": 1088, "NODE": 48, "OUTSIDE": False},
     # small blocks; most allocations have a dedicated one
     {"INITIAL": 8192, "STATE": 640, "CAP": 8192, "NODE": 40, "SHRINKS": False},
-    # a small initial block
-    {"INITIAL": 4096, "STATE": 3840, "CAP": 4096, "NODE": 56},
+    # a small initial block; a reset does not merge
+    {"INITIAL": 4096, "STATE": 3840, "CAP": 4096, "NODE": 56, "MERGE": 0},
     # large blocks
     {"INITIAL": 1 << 18, "STATE": 128, "CAP": 1 << 24, "NODE": 16},
 ]
