@@ -48,7 +48,7 @@ CHECK := $(CARGO) check-tsan check-asan check-s390x check-clang-shared check-arm
 LONG_CARGO := check-rust-semver check-rust-streams check-conformance-asan check-rust-bevy check-rust-wasm check-rust-kani check-rust-arm check-rust-bare \
   check-rust-miri-stacked check-rust-asan check-rust-tsan check-rust-valgrind check-rust-fuzz check-differential-fuzz
 LONG := check-omit check-proofs check-interleavings check-zig check-julia-long check-julia-bounds check-go-arm64 check-go-arm \
-  check-go-cgocheck2 check-go-portable check-dist check-php-parser check-register-allocator check-datafusion \
+  check-go-cgocheck2 check-go-portable check-dist check-php-parser check-register-allocator \
   check-aarch64 check-riscv64 check-m32 check-musl $(LONG_CARGO)
 ifdef FULL
 CHECK += $(LONG)
@@ -173,7 +173,6 @@ check-programs: ; $(TESTS) --need gcc,valgrind,pkg-config "examples/check progra
 # Its own target directories: it does not wait for Cargo's other checks.
 check-php-parser: ; $(TESTS) --need cargo "examples/php_parser/run --test"
 check-register-allocator: ; $(TESTS) --need cargo "examples/register_allocator/run --test"
-check-datafusion: ; $(RUN) --need cargo,c++ "examples/datafusion/run 4 20"
 check-report: ; $(TESTS) "python3 -B bench/test_report.py build/report"
 check-litter: ; $(TESTS) --need gcc "bench/litter/test.py build/litter"
 # Debian 12 has no CBMC, and no distribution has GenMC: proofs/README.md.
