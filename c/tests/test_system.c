@@ -113,12 +113,29 @@ static void a_default_maximum_becomes_less(void **state) {
   }
 }
 
+/* A recycler has its first objects where little can be mapped. */
+static void a_small_recycler_maps_little(void **state) {
+  (void)state;
+  no_order();
+  for (size_t kib = 64; kib <= 4096; kib *= 2) {
+    toft_recycler r;
+    toft_cache_trim();
+    assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+    order.room = mapped_bytes + kib * 1024;
+    void *p = toft_recycler_alloc(&r, 100, 8);
+    order.room = 0;
+    assert_non_null(p);
+    toft_recycler_release(&r);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(each_call_fails),
       cmocka_unit_test(a_process_ends_at_each_call),
       cmocka_unit_test(pages_that_cannot_be_unmapped),
       cmocka_unit_test(a_default_maximum_becomes_less),
+      cmocka_unit_test(a_small_recycler_maps_little),
   };
   return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
