@@ -6,8 +6,8 @@
 
 #include <sys/wait.h>
 
-/* Each call of a kind fails with an error, and those after it, `times` in all; outside the long tier the first four with
- * errors other than the first of the manual. */
+/* Each call of a kind fails with an error, and those after it, `times` in all; outside the long tier only four with an
+ * error other than the first of the manual. */
 static void fail_each_call(size_t i, uint32_t of, int kind, int error, size_t times) {
   size_t most = long_run() || error == system_calls[kind].errors[0] ? SIZE_MAX : 4;
   for (size_t k = 1; k <= most; k++) {
