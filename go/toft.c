@@ -2959,20 +2959,17 @@ static toft_unit_record *toft_record_of_unit(unsigned char *unit) {
 
 #ifndef TOFT_OMIT_PAGE_CACHE
 
-#define TOFT_CHUNK_UNITS 63 /* and one for the record and the alignment */
-#define TOFT_CHUNK (64 * TOFT_UNIT)
-TOFT_STATIC_ASSERT(chunk_bits, TOFT_CHUNK_UNITS < 64);
+#define TOFT_CHUNK (64 * TOFT_UNIT) /* at most; one unit of it is for the record and the alignment */
 
 /* At the start of a chunk. */
 typedef struct toft_chunk {
   struct toft_chunk *next, *previous; /* of those with free units */
-  uint64_t free;                      /* bit k: unit k */
+  uint64_t all, free;                 /* bit k: unit k */
+  size_t size;
 } toft_chunk;
 
 static toft_lock toft_chunks_lock;
 static toft_chunk *toft_chunks;
-
-#define TOFT_CHUNK_ALL (((uint64_t)1 << TOFT_CHUNK_UNITS) - 1)
 
 static unsigned char *toft_chunk_units(toft_chunk *c) {
   uintptr_t at = (uintptr_t)c + sizeof *c + TOFT_UNIT - 1;
@@ -2991,13 +2988,18 @@ static void toft_chunk_unlink(const toft_chunk *c) {
   if (c->next != NULL) c->next->previous = c->previous;
 }
 
-/* Maps a chunk, of which unit 0 is the caller's. NULL: the system refuses. */
+/* Maps a chunk, with unit 0 for the caller: a smaller one if the system refuses. NULL: it refuses two units. */
 static TOFT_COLD toft_chunk *toft_chunk_map(void) {
-  toft_chunk *c = (toft_chunk *)toft_os_map(TOFT_CHUNK, 0);
-  if (c == NULL) return NULL;
-  toft_os_prefer_small_pages(c, TOFT_CHUNK);
-  TOFT_HELD_MORE(TOFT_CHUNK);
-  c->free = TOFT_CHUNK_ALL & ~(uint64_t)1;
+  size_t size = TOFT_CHUNK;
+  toft_chunk *c;
+  while ((c = (toft_chunk *)toft_os_map(size, 0)) == NULL)
+    if ((size /= 2) < 2 * TOFT_UNIT) return NULL;
+  toft_os_prefer_small_pages(c, size);
+  TOFT_HELD_MORE(size);
+  c->size = size;
+  c->all = ((uint64_t)1 << (size / TOFT_UNIT - 1)) - 1;
+  c->free = c->all & ~(uint64_t)1;
+  if (c->free == 0) return c;
   toft_arm_fork();
   toft_lock_take(&toft_chunks_lock);
   toft_chunk_link(c);
@@ -3029,12 +3031,11 @@ static void toft_chunk_put(unsigned char *unit) {
   toft_lock_take(&toft_chunks_lock);
   if (c->free == 0) toft_chunk_link(c);
   c->free |= (uint64_t)1 << (size_t)(unit - toft_chunk_units(c)) / TOFT_UNIT;
-  int is_last = c->free == TOFT_CHUNK_ALL;
+  int is_last = c->free == c->all;
+  size_t size = c->size;
   if (is_last) toft_chunk_unlink(c);
   TOFT_UNLOCK(&toft_chunks_lock);
-  if (!is_last) return;
-  toft_os_unmap(c, TOFT_CHUNK);
-  TOFT_HELD_LESS(TOFT_CHUNK);
+  if (is_last && toft_os_unmap(c, size)) TOFT_HELD_LESS(size);
 }
 
 static void toft_chunks_at_fork(int phase) {

@@ -107,7 +107,8 @@ static int toft_recycler_take_counted(toft_recycler *r) {
   else
     units = (r->count * bytes - 1) / unit + 1;
   while (units != 0) {
-    size_t some = toft_min(units, TOFT_RECYCLER_UNITS - 2), size = (some + 2) * TOFT_RECYCLER_UNIT; /* any address */
+    size_t some = toft_min(units, TOFT_RECYCLER_UNITS - 2);
+    size_t size = (some + 2) * TOFT_RECYCLER_UNIT - TOFT_RECYCLER_PAGE; /* any address */
     unsigned char *base = (unsigned char *)toft_recycler_take(r, size);
     if (base == NULL && toft_budget_ask(r->source, size)) base = (unsigned char *)toft_recycler_take(r, size);
     if (base == NULL) {

@@ -192,7 +192,8 @@ static unsigned toft_recycler_least_pages(size_t bytes) {
 /* Takes a slab, which in a recycler without one is as small as possible; calls the source if no pages are free. */
 static toft_recycler_slab *toft_recycler_slab_new(toft_recycler *r, size_t k) {
   size_t bytes = toft_recycler_class_bytes(k);
-  unsigned least = r->slab_count != 0 ? toft_recycler_class_pages(bytes) : toft_recycler_least_pages(bytes);
+  int is_first = r->slab_count == 0 && r->count == 0; /* blocks of options.count are sized for slabs of the class */
+  unsigned least = is_first ? toft_recycler_least_pages(bytes) : toft_recycler_class_pages(bytes);
   unsigned most = r->held[k] >= TOFT_RECYCLER_HOT_PAGES ? 8 : least;
   toft_recycler_slab *d = toft_recycler_slab_take_down_to(r, k, most, least);
   if (d != NULL) return d;
