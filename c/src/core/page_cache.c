@@ -218,6 +218,7 @@ static void toft_page_cache_drop(void) {
 }
 
 TOFT_COLD void toft_page_cache_age(void) {
+  if (TOFT_LOAD(&toft_page_bytes) == 0 && TOFT_LOAD(&toft_account.idle) == 0) return; /* without a system call */
   toft_account_turn();
   if (TOFT_LOAD(&toft_page_bytes) != 0 && toft_page_cache_lock()) toft_page_cache_unlock(toft_page_limit());
   toft_account_age();
