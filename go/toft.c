@@ -1625,14 +1625,14 @@ static void toft_purgeable_add(toft_purgeable *b) {
   toft_arm_fork();
   toft_lock_take(&toft_purgeables.lock);
   toft_purgeable_link(b);
-  toft_purgeables.count++;
+  TOFT_ADD(&toft_purgeables.count, 1);
   TOFT_UNLOCK(&toft_purgeables.lock);
 }
 
 static void toft_purgeable_remove(toft_purgeable *b) {
   toft_lock_take(&toft_purgeables.lock);
   toft_purgeable_unlink(b);
-  toft_purgeables.count--;
+  TOFT_ADD(&toft_purgeables.count, (size_t)0 - 1);
   TOFT_UNLOCK(&toft_purgeables.lock);
 }
 
@@ -1678,14 +1678,15 @@ static size_t toft_purge_some(size_t bytes, int all, size_t *left) {
 /* Discards idle pages of recyclers: about `bytes` of those that no call has used for two windows, or of all. */
 static TOFT_COLD void toft_purge(size_t bytes, int all) {
   size_t done = 0, left = SIZE_MAX;
-  if (!toft_fence_is_asymmetric()) return;
+  if (TOFT_LOAD(&toft_purgeables.count) == 0 || !toft_fence_is_asymmetric()) return; /* without a system call */
   while (left > 0 && done < bytes) {
     if (!TOFT_LOCK_TRY(&toft_purgeables.lock)) return; /* another thread purges */
     left = toft_min(left, toft_purgeables.count);
     done += toft_purge_some(bytes - done, all, &left);
     TOFT_UNLOCK(&toft_purgeables.lock);
   }
-  if (done != 0) TOFT_STORE(&toft_account.changed, TOFT_LOAD(&toft_account.window));
+  if (done == 0) return;
+  TOFT_STORE(&toft_account.changed, TOFT_LOAD(&toft_account.window));
   toft_account_add(0, 0 - done);
 }
 

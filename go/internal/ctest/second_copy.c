@@ -1,3 +1,3 @@
-/* The second copy of the library, e2420f7a86b821eb. Made by scripts/amalgamate.
+/* The second copy of the library, 511d810f6058e7ed. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"
