@@ -417,6 +417,7 @@ static void what_lies_elsewhere_is_refused(void **state) {
 
 /* ---- frozen regions ---- */
 
+#if defined(__linux__)
 typedef struct node {
   struct node *next;
   int value;
@@ -443,7 +444,6 @@ static void *build(toft_region *r, void *argument) {
 
 static void arenas_are_frozen(void **state) {
   (void)state;
-#if defined(__linux__)
   const char *path = "test_region_kinds.frozen";
   toft_frozen file;
   toft_frozen_options o = TOFT_FROZEN_OPTIONS;
