@@ -441,9 +441,11 @@ static void *build(toft_region *r, void *argument) {
   first->next->value = 7;
   return first;
 }
+#endif
 
 static void arenas_are_frozen(void **state) {
   (void)state;
+#if defined(__linux__)
   const char *path = "test_region_kinds.frozen";
   toft_frozen file;
   toft_frozen_options o = TOFT_FROZEN_OPTIONS;
