@@ -143,7 +143,7 @@ static void toft_account_flush(size_t step) {
 
 /* The thread ends: later changes are added at once. */
 static void toft_account_end(void) {
-  toft_account_flush(0);
+  if ((toft_account_own.used | toft_account_own.idle) != 0) toft_account_flush(0);
   toft_account_own.step = 0;
   toft_account_own.is_known = 1;
 }
