@@ -165,7 +165,9 @@ static int freeze_to(const char *name) {
   char at[1000];
   plan p = {1, NULL, 0};
   snprintf(at, sizeof at, "%s/%s", folder, name);
-  int code = toft_freeze(build, &p, at, NULL);
+  toft_freeze_options o = TOFT_FREEZE_OPTIONS;
+  o.max = 1 << 20; /* an emulator with 32 bits has little address space */
+  int code = toft_freeze(build, &p, at, &o);
   assert_true(code == TOFT_OK || code == TOFT_EIO);
   return code == TOFT_OK ? 0 : errno;
 }
@@ -228,6 +230,7 @@ static void links_are_followed(void **state) {
 }
 
 static void names_of_each_length_are_valid(void **state) {
+  if (getenv("TOFT_EMULATED") != NULL) skip(); /* where addresses have 32 bits, numbers may look like some */
   (void)state;
   char name[257];
   for (size_t length = 200; length <= 256; length++) {
