@@ -1,5 +1,6 @@
 //! Detects whether the standard library of this compiler has the trait `Allocator` without a feature, and which of its
-//! companions it has: sets `toft_allocator`, `toft_allocator_clone` and `toft_allocator_nightly`.
+//! companions it has: sets `toft_allocator`, `toft_allocator_gated` (it needs the feature of the compiler after all, which the
+//! feature `nightly` switches on), `toft_allocator_clone` and `toft_allocator_nightly`.
 //!
 //! Each is detected by compiling an implementation, so that a release with other names or signatures is one without.
 // SPDX-License-Identifier: MIT OR Apache-2.0
@@ -44,7 +45,8 @@ fn compiles(source: &str) -> bool {
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rustc-check-cfg=cfg(toft_allocator, toft_allocator_clone, toft_allocator_nightly)");
+    println!("cargo::rustc-check-cfg=cfg(toft_allocator, toft_allocator_gated)");
+    println!("cargo::rustc-check-cfg=cfg(toft_allocator_clone, toft_allocator_nightly)");
     let nightly = var_os("CARGO_FEATURE_NIGHTLY").is_some();
     let gate = if nightly { "#![feature(allocator_api)]" } else { "" };
     let allocator = format!("#![no_std]{gate}{ALLOCATOR}");
@@ -53,6 +55,9 @@ fn main() {
         return;
     }
     println!("cargo::rustc-cfg=toft_allocator");
+    if nightly && !compiles(&format!("#![no_std]{ALLOCATOR}")) {
+        println!("cargo::rustc-cfg=toft_allocator_gated");
+    }
     for (cfg, more) in [("toft_allocator_clone", CLONE), ("toft_allocator_nightly", NIGHTLY)] {
         if compiles(&format!("{allocator}\n{more}")) {
             println!("cargo::rustc-cfg={cfg}");

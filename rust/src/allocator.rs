@@ -88,6 +88,22 @@ macro_rules! __core_allocator {
     ($($of:tt)*) => {};
 }
 
+/// The same for crates that do not use the compiler's feature, in a program where another crate has `nightly` set.
+#[doc(hidden)]
+#[cfg(not(toft_allocator_gated))]
+#[macro_export]
+macro_rules! __stable_core_allocator {
+    ($($of:tt)*) => {
+        $crate::__core_allocator!($($of)*);
+    };
+}
+#[doc(hidden)]
+#[cfg(toft_allocator_gated)]
+#[macro_export]
+macro_rules! __stable_core_allocator {
+    ($($of:tt)*) => {};
+}
+
 macro_rules! allocators {
     ($($of:tt)*) => {
         #[cfg(feature = "allocator-api2")]

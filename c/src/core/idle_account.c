@@ -174,12 +174,13 @@ static void toft_account_move(size_t used, size_t idle) {
 
 /* ---- the allowance ---- */
 
-/* Returns the idle bytes, without those of the cache of pages, beyond the allowance, and stores the peak. The changes
- * of this thread are included, those of others are not known. */
+/* Returns the idle bytes, without those of the cache of pages, beyond the allowance, and stores the peak, which is at
+ * least a step, since less may not have been added to a sum. The changes of this thread are included, those of others
+ * are not known. */
 static size_t toft_account_excess(size_t *peak) {
   size_t used = toft_account_value(TOFT_LOAD(&toft_account.used) + toft_account_own.used);
   size_t idle = toft_account_value(TOFT_LOAD(&toft_account.idle) + toft_account_own.idle);
-  *peak = toft_max(toft_account_peak(), used);
+  *peak = toft_max(toft_max(toft_account_peak(), used), TOFT_ACCOUNT_STEP);
   size_t kept = *peak - used + toft_max(toft_min(*peak, TOFT_ACCOUNT_MARGIN), *peak / 8);
   return idle > kept ? idle - kept : 0;
 }

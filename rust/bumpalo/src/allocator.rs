@@ -9,4 +9,7 @@ toft::__allocator!(
     ['a, const MIN_ALIGN: usize] &'a crate::Bump<MIN_ALIGN>
 );
 
+#[cfg(feature = "allocator_api")]
 toft::__core_allocator!(['a, const MIN_ALIGN: usize] &'a crate::Bump<MIN_ALIGN>);
+#[cfg(not(feature = "allocator_api"))]
+toft::__stable_core_allocator!(['a, const MIN_ALIGN: usize] &'a crate::Bump<MIN_ALIGN>);
