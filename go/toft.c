@@ -36,6 +36,9 @@
 #if !defined(_WIN32) && !defined(_DEFAULT_SOURCE)
 #define _DEFAULT_SOURCE 1 /* madvise, MAP_ANONYMOUS */
 #endif
+#if !defined(_WIN32) && !defined(_FILE_OFFSET_BITS)
+#define _FILE_OFFSET_BITS 64 /* else stat fails on 32-bit systems where the file's number has more bits */
+#endif
 
 #if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS) || defined(TOFT_OMIT_PAGE_CACHE) || \
     defined(TOFT_OMIT_RECYCLER) || defined(TOFT_OMIT_THREADS)
@@ -1001,6 +1004,7 @@ static void toft_mark_defined(const void *p, size_t n) {
 
 static int toft_is_accessible(unsigned char *p, size_t n) {
   unsigned char bits[TOFT_ACCESS_STEP];
+  (void)bits; /* without Valgrind */
   return TOFT_VALGRIND_ACCESS(p, n, bits) && TOFT_ASAN_ACCESS(p, n);
 }
 
@@ -1566,12 +1570,13 @@ static void toft_account_move(size_t used, size_t idle) {
 
 /* ---- the allowance ---- */
 
-/* Returns the idle bytes, without those of the cache of pages, beyond the allowance, and stores the peak. The changes
- * of this thread are included, those of others are not known. */
+/* Returns the idle bytes, without those of the cache of pages, beyond the allowance, and stores the peak, which is at
+ * least a step, since less may not have been added to a sum. The changes of this thread are included, those of others
+ * are not known. */
 static size_t toft_account_excess(size_t *peak) {
   size_t used = toft_account_value(TOFT_LOAD(&toft_account.used) + toft_account_own.used);
   size_t idle = toft_account_value(TOFT_LOAD(&toft_account.idle) + toft_account_own.idle);
-  *peak = toft_max(toft_account_peak(), used);
+  *peak = toft_max(toft_max(toft_account_peak(), used), TOFT_ACCOUNT_STEP);
   size_t kept = *peak - used + toft_max(toft_min(*peak, TOFT_ACCOUNT_MARGIN), *peak / 8);
   return idle > kept ? idle - kept : 0;
 }

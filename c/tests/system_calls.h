@@ -4,6 +4,7 @@
 #define TOFT_TEST_SYSTEM_CALLS_H
 
 #define _GNU_SOURCE
+#define _FILE_OFFSET_BITS 64 /* as the library has it */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -124,10 +125,30 @@ static void *ordered_mmap(void *at, size_t size, int protection, int flags, int 
 static int ordered_mprotect(void *p, size_t size, int protection) {
   return refuses(CALL_mprotect) ? -1 : mprotect(p, size, protection);
 }
+static struct {
+  void *p;
+  size_t size;
+} lost_mappings[100]; /* mappings whose munmap failed */
+static int lost_count;
+
 static int ordered_munmap(void *p, size_t size) {
   int code = refuses(CALL_munmap) ? -1 : munmap(p, size);
   *(code == 0 ? &mapped_bytes : &lost_bytes) += code == 0 ? 0 - whole_pages(size) : whole_pages(size);
+  if (code != 0 && lost_count < (int)(sizeof lost_mappings / sizeof *lost_mappings)) {
+    lost_mappings[lost_count].p = p;
+    lost_mappings[lost_count++].size = size;
+  }
   return code;
+}
+
+/* Returns lost mappings, since a system with 32 bits has few addresses. Precondition: no object has them. */
+static void return_lost(void) {
+  while (lost_count > 0) {
+    size_t size = lost_mappings[--lost_count].size;
+    if (munmap(lost_mappings[lost_count].p, size) != 0) abort();
+    mapped_bytes -= whole_pages(size);
+    lost_bytes -= whole_pages(size);
+  }
 }
 static int ordered_open(const char *path, int flags, ...) {
   va_list more;

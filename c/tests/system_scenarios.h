@@ -110,9 +110,10 @@ static int regions(uint32_t flags) {
     granted &= grow(c, a, m, level);
     found = 0;
     int code = toft_region_checkpoint(r);
-    CHECK(found == 0 || (found == 1 && (flags & TOFT_REGION_CHECKED) != 0));
+    /* With pointers of 4 bytes the content may look like one. */
+    CHECK(found == 0 || ((found == 1 || sizeof(void *) == 4) && (flags & TOFT_REGION_CHECKED) != 0));
     CHECK(code == TOFT_OK || code == TOFT_ENOMEM);
-    granted &= code == TOFT_OK && found == expected;
+    granted &= code == TOFT_OK && (found == expected || sizeof(void *) == 4);
     saved[level] = code == TOFT_OK;
     CHECK(holds_level(c, level));
   }
@@ -436,7 +437,7 @@ enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 static int run(size_t i, uint32_t of) {
   running = scenarios[i].name;
   variant = of;
-  size_t before = mapped_bytes, held = held_bytes, lost = lost_bytes;
+  size_t before = mapped_bytes, held = held_bytes;
   long open_before = descriptors;
   memset(calls_made, 0, sizeof calls_made);
   first_error = 0;
@@ -446,8 +447,9 @@ static int run(size_t i, uint32_t of) {
   toft_cache_trim();
   toft_guarded_end();
   CHECK(descriptors == open_before);
-  CHECK(mapped_bytes - before == lost_bytes - lost); /* addresses, by a munmap that failed, and no more */
-  CHECK(held_bytes - held <= lost_bytes - lost);
+  CHECK(mapped_bytes - before == lost_bytes); /* addresses, by a munmap that failed, and no more */
+  CHECK(held_bytes - held <= lost_bytes);
+  return_lost();
   return granted;
 }
 

@@ -19,6 +19,9 @@
 #if !defined(_WIN32) && !defined(_DEFAULT_SOURCE)
 #define _DEFAULT_SOURCE 1 /* madvise, MAP_ANONYMOUS */
 #endif
+#if !defined(_WIN32) && !defined(_FILE_OFFSET_BITS)
+#define _FILE_OFFSET_BITS 64 /* else stat fails on 32-bit systems where the file's number has more bits */
+#endif
 
 #if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS) || defined(TOFT_OMIT_PAGE_CACHE) || \
     defined(TOFT_OMIT_RECYCLER) || defined(TOFT_OMIT_THREADS)

@@ -1,3 +1,3 @@
-/* The second copy of the library, 6153aa80bf5e703d. Made by scripts/amalgamate.
+/* The second copy of the library, 8b12bd53632bde5a. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"
