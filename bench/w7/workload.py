@@ -24,11 +24,13 @@ HEADERS = [("/usr/include/sqlite3.h", "libsqlite3-dev")] + [
 SCRIPTS = [("/usr/share/javascript/lunr/lunr.js", "libjs-lunr"), (os.path.join(HERE, "search.js"), "")] + [
     ("/usr/share/common-licenses/" + name, "base-files") for name in ("GPL-3", "MPL-2.0")]
 RUBY = [("/usr/lib/ruby/[0-9]*/%s*.rb" % folder, "libruby") for folder in ("", "rdoc/")]
+TEMPLATES = [("/usr/lib/ruby/[0-9]*/rdoc/generator/template/*/*.rhtml", "libruby")]
 JSON = [("/usr/share/iso-codes/json/iso_*.json", "iso-codes")]
 
 TOFT = {"toft": "toft"}
 ENDED = {"toft": "toft", "toft, freed": "freed"}  # the memory ends at once, or each object is freed
 ARENA = {"toft, arena": "arena", "toft, freed": "malloc-on-toft"}
+PASTED = {"toft, arena": "arena", "toft, pasted": "pasted", "own arena": "own", "own arena, kept": "own-kept"}
 
 
 # ---- building ----
@@ -72,6 +74,8 @@ PROGRAMS = {
                      [("/usr/include/google/protobuf/arena.h", "libprotobuf-dev")], None, "C++", ["protobuf.cc"]),
     "prism": made("prism", "files of Ruby, parsed and visited", ARENA, RUBY, [], ("prism", "ruby-prism-sys/vendor/prism-2.1.0"),
                   files_of_adapter=["prism.c", "prism_xallocator.h"]),
+    "herb": made("herb", "templates of HTML and Ruby, parsed and visited", PASTED, TEMPLATES, [], ("herb", "herb/vendor"),
+                 files_of_adapter=["herb_arena.c"]),
     "sqlite_memory": example("sqlite_memory", quick=lambda bench: bench.quick),
     "lua": example("lua"),
     "php_parser": example("php_parser"),
