@@ -10,7 +10,6 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define TOFT_IMPLEMENTATION
 #include "toft/pool.hpp"
-#include "toft/soa_pool.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -331,74 +330,6 @@ void round_of() {
   add("pool remove", C::name, count, ns, c.size() == 0 && walk(c) == 0);
 }
 
-/* ---- one column of four: 48 bytes a row ---- */
-
-struct row {
-  double position[3], weight;
-  std::uint64_t id, flags;
-};
-struct triple_of {
-  double v[3];
-};
-
-struct soa_contender {
-  static constexpr const char *name = "toft_soa_pool";
-  toft::soa_pool<triple_of, double, std::uint64_t, std::uint64_t> rows;
-  using handle = decltype(rows)::handle_type;
-  handle insert(std::uint64_t i) { return rows.emplace(triple_of{{1, 2, 3}}, 1, i, i); }
-  void remove(handle h) { rows.erase(h); }
-  std::uint64_t sum() const {
-    std::uint64_t s = 0;
-    for (std::uint64_t i : rows.column<2>()) s += i;
-    return s;
-  }
-  std::size_t size() const { return rows.size(); }
-};
-struct vector_contender {
-  static constexpr const char *name = "std::vector of structs";
-  std::vector<row> rows;
-  std::vector<std::uint32_t> places, names; /* of handles; of rows */
-  using handle = std::uint32_t;
-  handle insert(std::uint64_t i) {
-    rows.push_back(row{{1, 2, 3}, 1, i, i});
-    places.push_back(static_cast<handle>(rows.size() - 1));
-    names.push_back(static_cast<handle>(places.size() - 1));
-    return names.back();
-  }
-  void remove(handle h) {
-    std::uint32_t at = places[h];
-    rows[at] = rows.back();
-    names[at] = names.back();
-    places[names[at]] = at;
-    rows.pop_back();
-    names.pop_back();
-  }
-  std::uint64_t sum() const {
-    std::uint64_t s = 0;
-    for (const row &r : rows) s += r.id;
-    return s;
-  }
-  std::size_t size() const { return rows.size(); }
-};
-
-template <class C>
-void soa_round_of() {
-  C c;
-  std::vector<typename C::handle> h(count);
-  fill(c, h);
-  remove_first(c, h, count / 2);
-  std::uint64_t expected = sum_below(count), got = 0, times = 20;
-  for (std::size_t i = 0; i < count / 2; i++) expected -= shuffled[i];
-  bool good = walk(c) == expected && c.size() == count / 2;
-  double ns = timed([&] {
-    for (std::uint64_t i = 0; i < times; i++) {
-      got += walk(c);
-      opaque(c);
-    }
-  });
-  add("soa iterate one column", C::name, count / 2, ns / static_cast<double>(times), good && got == times * expected);
-}
-
 }  // namespace
 
 int main(int argc, char **argv) {
@@ -416,7 +347,6 @@ int main(int argc, char **argv) {
 #ifdef HAVE_BOOST_POOL
       round_of<boost_contender>,
 #endif
-      soa_round_of<soa_contender>,   soa_round_of<vector_contender>,
   };
   for (std::size_t round = 0; round < rounds + 1; round++) {
     std::shuffle(all.begin(), all.end(), random); /* a varying order of contenders */

@@ -14,7 +14,6 @@
 #include "pool.hpp"
 #include "recycler.hpp"
 #include "shared.hpp"
-#include "soa_pool.hpp"
 #include "span.hpp"
 #if defined(__has_include) && __has_include(<memory_resource>)
 #include "freeze.hpp"

@@ -164,11 +164,6 @@ int *value_of_a_pool() {
   auto h = p.emplace(1);
   return p.get(h);  // found: value of a pool that ended
 }
-int &field_of_a_pool() {
-  toft::soa_pool<int, float> p;
-  auto h = p.emplace(1, 1.0f);
-  return p.at<0>(h);  // found: value of a pool that ended
-}
 node *content_of_a_region() {
   toft::region r;
   return r.make<node>();  // found: content of a region that ended

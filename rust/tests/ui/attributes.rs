@@ -4,7 +4,7 @@
 use toft_becomes::becomes;
 
 fn a_field_is_added() {
-    toft::restorable! {
+    toft::restorable! { //~ pattern requires `..` due to inaccessible fields
         #[becomes(struct State { step: u32, cache: Option<Box<u64>> })]
         struct State {
             step: u32,
@@ -17,13 +17,13 @@ fn a_field_is_removed() {
         #[becomes(struct State { step: u32 })]
         struct State {
             step: u32,
-            other: u32,
+            other: u32, //~ E0026 | E0609
         }
     }
 }
 
 fn a_field_has_another_type() {
-    toft::restorable! {
+    toft::restorable! { //~ E0308
         #[becomes(struct State { step: Box<u32> })]
         struct State {
             step: u32,
@@ -32,7 +32,7 @@ fn a_field_has_another_type() {
 }
 
 fn a_field_of_a_struct_with_a_lifetime_has_another_type() {
-    toft::restorable! {
+    toft::restorable! { //~ E0308
         #[becomes(struct State<'r> { names: toft::collections::Vec<'r, u32> })]
         struct State<'r> {
             names: toft::collections::Vec<'r, u32, toft::RegionMemory<'r>>,

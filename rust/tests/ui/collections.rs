@@ -6,7 +6,7 @@ use toft::{Arena, Frames};
 fn packed_text_outlives_its_arena() {
     let text = {
         let arena = Arena::new();
-        let pack = arena.pack();
+        let pack = arena.pack(); //~ E0597
         pack.alloc_str("text")
     };
     println!("{text}");
@@ -18,7 +18,7 @@ fn splice_sent_to_a_thread() {
     let mut v = arena.vec_from_iter([1, 2]);
     let splice = v.splice(..1, [3, 4, 5]);
     std::thread::scope(|threads| {
-        threads.spawn(move || drop(splice));
+        threads.spawn(move || drop(splice)); //~ E0277
     });
 }
 
@@ -26,7 +26,7 @@ fn vec_of_a_frame_used_after_advance() {
     let mut frames = Frames::new();
     let mut list = frames.here().vec();
     list.push(1);
-    frames.advance();
+    frames.advance(); //~ E0502
     list.push(2);
 }
 
@@ -34,7 +34,7 @@ fn vec_of_a_frame_sent_to_a_thread() {
     let frames = Frames::new();
     let mut list = frames.here().vec();
     std::thread::scope(|threads| {
-        threads.spawn(move || list.push(1));
+        threads.spawn(move || list.push(1)); //~ E0277
     });
 }
 

@@ -6,7 +6,7 @@ use toft::Arena;
 fn cursor_outlives_its_arena() {
     let mut cursor = {
         let arena = Arena::new();
-        arena.cursor()
+        arena.cursor() //~ E0597
     };
     cursor.alloc(1);
 }
@@ -15,7 +15,7 @@ fn cursor_sent_to_a_thread() {
     let arena = Arena::new();
     let mut cursor = arena.cursor();
     std::thread::scope(|s| {
-        s.spawn(move || *cursor.alloc(1));
+        s.spawn(move || *cursor.alloc(1)); //~ E0277 | E0277 | E0277
     });
 }
 
@@ -24,7 +24,7 @@ fn value_of_a_cursor_outlives_its_arena() {
     let mut cursor = arena.cursor();
     let x = cursor.alloc(1);
     drop(cursor);
-    arena.reset();
+    arena.reset(); //~ E0502
     *x += 1;
 }
 

@@ -13,7 +13,7 @@ fn escapes_an_owners_new() {
     let mut out: Option<&i32> = None;
     let owner = Owner::<Number>::new(Arena::new(), |arena| {
         let n = &*arena.alloc(1);
-        out = Some(n);
+        out = Some(n); //~ E0521
         n
     });
     drop(owner);
@@ -22,7 +22,7 @@ fn escapes_an_owners_new() {
 
 fn escapes_an_owners_with() {
     let owner = Owner::<Number>::new(Arena::new(), |arena| arena.alloc(1));
-    let n: &i32 = owner.with(|n| *n);
+    let n: &i32 = owner.with(|n| *n); //~ lifetime may not live long enough
     drop(owner);
     println!("{n}");
 }
@@ -30,14 +30,14 @@ fn escapes_an_owners_with() {
 fn shorter_lived_value_in_an_owner() {
     let mut owner = Owner::<Numbers>::new(Arena::new(), |_| vec![]);
     let n = 1;
-    owner.with_mut(|all, _| all.push(&n));
+    owner.with_mut(|all, _| all.push(&n)); //~ E0597
 }
 
 /// An owner of a cell is not shared by threads.
 fn owner_of_a_cell_shared() {
     let count = Owner::<Count>::new(Arena::new(), |arena| arena.alloc(Cell::new(1)));
     std::thread::scope(|s| {
-        s.spawn(|| count.with(|count| count.set(2)));
+        s.spawn(|| count.with(|count| count.set(2))); //~ E0277
     });
 }
 
@@ -45,7 +45,7 @@ fn owner_of_a_cell_shared() {
 fn owner_of_its_arena_shared() {
     let own = Owner::<Own>::new(Arena::new(), |arena| arena);
     std::thread::scope(|s| {
-        s.spawn(|| own.with(|arena| *arena.alloc(1)));
+        s.spawn(|| own.with(|arena| *arena.alloc(1))); //~ E0277
     });
 }
 
@@ -56,8 +56,8 @@ fn owner_of_what_is_send_for_static() {
     unsafe impl Send for Token<'static> {}
     toft::root!(struct Tokens => Token<'a>);
     fn sent<T: Send>() {}
-    sent::<Owner<Tokens>>();
-    sent::<Parcel<'static, Tokens>>();
+    sent::<Owner<Tokens>>(); //~ implementation of `Send` is not general enough
+    sent::<Parcel<'static, Tokens>>(); //~ implementation of `Send` is not general enough
 }
 
 fn main() {}

@@ -5,7 +5,7 @@ use toft_becomes::becomes;
 use toft_frozen::Freeze;
 
 fn a_field_is_added() {
-    #[derive(Freeze)]
+    #[derive(Freeze)] //~ pattern requires `..` due to inaccessible fields
     #[becomes(struct Word<'a> { text: &'a str, cache: &'a u32 })]
     struct Word<'a> {
         text: &'a str,
@@ -17,12 +17,12 @@ fn a_field_is_removed() {
     #[becomes(struct Word<'a> { text: &'a str })]
     struct Word<'a> {
         text: &'a str,
-        count: u32,
+        count: u32, //~ E0026 | E0609 | E0609
     }
 }
 
 fn a_field_has_another_type() {
-    #[derive(Freeze)]
+    #[derive(Freeze)] //~ E0308
     #[becomes(struct Word<'a> { text: &'a str, count: &'a u32 })]
     struct Word<'a> {
         text: &'a str,
@@ -31,7 +31,7 @@ fn a_field_has_another_type() {
 }
 
 fn a_struct_is_packed() {
-    #[derive(Freeze)]
+    #[derive(Freeze)] //~ E0793
     #[becomes(#[repr(packed)] struct Word { count: u32 })]
     struct Word {
         count: u32,
@@ -39,7 +39,7 @@ fn a_struct_is_packed() {
 }
 
 fn a_variant_is_added() {
-    #[derive(Freeze)]
+    #[derive(Freeze)] //~ E0004 | E0004
     #[becomes(#[repr(u8)] enum Sound { Letter(u8), Word(u8) })]
     #[repr(u8)]
     enum Sound {
@@ -48,7 +48,7 @@ fn a_variant_is_added() {
 }
 
 fn a_field_of_a_variant_is_added() {
-    #[derive(Freeze)]
+    #[derive(Freeze)] //~ pattern requires `..` due to inaccessible fields
     #[becomes(#[repr(u8)] enum Sound { Letter(u8, u8) })]
     #[repr(u8)]
     enum Sound {
@@ -57,7 +57,7 @@ fn a_field_of_a_variant_is_added() {
 }
 
 fn a_field_of_a_variant_has_another_type() {
-    #[derive(Freeze)]
+    #[derive(Freeze)] //~ E0308 | E0308
     #[becomes(#[repr(u8)] enum Sound<'a> { Letter(&'a u32), None })]
     #[repr(u8)]
     enum Sound<'a> {

@@ -10,19 +10,19 @@ struct Name<'a> {
 
 fn a_reference_outlives_the_file(file: Frozen<Name<'static>>) {
     let text = file.get().text;
-    drop(file);
+    drop(file); //~ E0505
     assert_eq!(text, "");
 }
 
 fn a_field_lives_forever() {
-    #[derive(Freeze)]
+    #[derive(Freeze)] //~ lifetime may not live long enough
     struct Forever {
         text: &'static str,
     }
 }
 
 fn with_a_destructor() {
-    #[derive(Freeze)]
+    #[derive(Freeze)] //~ E0080
     struct Guard(u8);
     impl Drop for Guard {
         fn drop(&mut self) {}
@@ -30,7 +30,7 @@ fn with_a_destructor() {
 }
 
 fn an_attribute_removes_the_representation() {
-    #[derive(Freeze)]
+    #[derive(Freeze)] //~ E0080
     #[toft_becomes::becomes(enum Sound { Vowel(bool, u16), None })]
     #[repr(u8)]
     enum Sound {

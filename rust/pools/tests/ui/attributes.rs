@@ -5,9 +5,9 @@ use toft_becomes::becomes;
 use toft_pools::Columnar;
 
 fn a_field_is_added() {
-    #[derive(Columnar)]
+    #[derive(Columnar)] //~ E0063 | pattern requires `..` due to inaccessible fields
     #[becomes(struct Row { x: u8, y: u32, cache: Box<u32> })]
-    struct Row {
+    struct Row { //~ E0063
         x: u8,
         y: u32,
     }
@@ -18,12 +18,12 @@ fn a_field_is_removed() {
     #[becomes(struct Row { x: u8 })]
     struct Row {
         x: u8,
-        y: u32,
+        y: u32, //~ E0026 | E0560 | E0609 | E0609
     }
 }
 
 fn a_field_has_another_type() {
-    #[derive(Columnar)]
+    #[derive(Columnar)] //~ E0308 | E0308 | E0308 | E0308
     #[becomes(struct Row { x: u8, y: Box<u32> })]
     struct Row {
         x: u8,
@@ -32,7 +32,7 @@ fn a_field_has_another_type() {
 }
 
 fn a_field_of_a_group_has_another_type() {
-    #[derive(Columnar)]
+    #[derive(Columnar)] //~ E0308 | E0308 | E0308 | E0308
     #[becomes(struct Row<T> { x: u8, y: Box<T> })]
     struct Row<T> {
         #[columns(group = "both")]
@@ -43,7 +43,7 @@ fn a_field_of_a_group_has_another_type() {
 }
 
 fn a_struct_is_packed() {
-    #[derive(Columnar)]
+    #[derive(Columnar)] //~ E0793
     #[becomes(#[repr(packed)] struct Row { x: u8, y: u32 })]
     struct Row {
         x: u8,

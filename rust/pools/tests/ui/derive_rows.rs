@@ -6,10 +6,10 @@ use toft_pools::{Columnar, Columns, Pool, Stack};
 fn nested_is_not_columnar() {
     struct Plain(u8);
 
-    #[derive(Columnar)]
+    #[derive(Columnar)] //~ E0277 * 13
     struct Outer {
         #[columns(nested)]
-        plain: Plain,
+        plain: Plain, //~ E0277 | E0277
         x: f32,
     }
 }
@@ -24,7 +24,7 @@ fn value_of_what_is_not_clone() {
     }
     let mut stack: Stack<Owner, Columns> = Stack::default();
     stack.push(Owner { x: 1, unique: Unique(2) });
-    let _ = stack.last().unwrap().to_value();
+    let _ = stack.last().unwrap().to_value(); //~ E0599
 }
 
 #[derive(Columnar)]
@@ -38,7 +38,7 @@ fn row_borrowed_again() {
     let handle = pool.insert(Row { x: 1, y: 2 });
     let mut row = pool.get_mut(handle).unwrap();
     let shorter = row.reborrow();
-    row.set(Row { x: 3, y: 4 });
+    row.set(Row { x: 3, y: 4 }); //~ E0499
     *shorter.x = 5;
 }
 
@@ -47,7 +47,7 @@ fn row_kept_from_slices() {
     stack.push(Row { x: 1, y: 2 });
     let mut slices = stack.as_mut_slice();
     let row = slices.iter_mut().next().unwrap();
-    slices.x[0] = 2;
+    slices.x[0] = 2; //~ E0503 | E0506
     *row.x = 3;
 }
 
@@ -55,7 +55,7 @@ fn row_outlives_its_pool() {
     let row = {
         let mut pool: Pool<Row, Columns> = Pool::default();
         let handle = pool.insert(Row { x: 1, y: 2 });
-        pool.get(handle).unwrap()
+        pool.get(handle).unwrap() //~ E0597
     };
     assert_eq!(*row.x, 1);
 }
@@ -64,7 +64,7 @@ fn two_muts_of_a_row() {
     let mut pool: Pool<Row, Columns> = Pool::default();
     let handle = pool.insert(Row { x: 1, y: 2 });
     let first = pool.get_mut(handle).unwrap();
-    let second = pool.get_mut(handle).unwrap();
+    let second = pool.get_mut(handle).unwrap(); //~ E0499
     *first.x = *second.x;
 }
 
