@@ -5,12 +5,8 @@
 
 #include <time.h>
 
-#ifdef FLATBUFFERS
-static const way *const ways[] = {&flatbuffers_way, &flatbuffers_verified_way};
-#else
 static const way *const ways[] = {&frozen_way, &frozen_verified_way, &list_way,
                                   &json_way,   &frozen_json_way,     &sqlite_way};
-#endif
 
 static long long now(void) {
   struct timespec t;

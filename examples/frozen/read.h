@@ -15,7 +15,6 @@ typedef struct way {
 } way;
 
 extern const way frozen_way, frozen_verified_way, list_way, json_way, frozen_json_way, sqlite_way;
-extern const way flatbuffers_way, flatbuffers_verified_way; /* in a program of their own */
 
 static inline void print_package(text name, text version, uint64_t kib, uint64_t depends, text description) {
   printf("%.*s %.*s %llu %llu %.*s\n", (int)name.size, name.at, (int)version.size, version.at, (unsigned long long)kib,

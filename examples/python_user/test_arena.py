@@ -14,7 +14,6 @@ import unittest
 import arena as abi
 import providers
 import tree
-import vectors
 
 BUILD = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
 
@@ -358,15 +357,6 @@ class OnEachProvider:
                 call()
 
     # Larger programs.
-
-    def test_vectors(self):
-        played = 0
-        for theme, vector in vectors.load():
-            for way in vectors.WAYS:
-                with self.subTest(theme=theme, vector=vector["name"], way=way):
-                    vectors.play(self.provider(), vector, way)
-                played += 1
-        self.assertGreater(played, 800)
 
     def test_tree(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,0 @@
-module frozen_example
-
-go 1.24
-
-require toft.dev/toft v0.0.0
-
-replace toft.dev/toft => ../../../go
