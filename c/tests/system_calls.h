@@ -4,7 +4,7 @@
 #define TOFT_TEST_SYSTEM_CALLS_H
 
 #define _GNU_SOURCE
-#define _FILE_OFFSET_BITS 64 /* as the library has it */
+#define _FILE_OFFSET_BITS 64 /* equal to that of the library */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

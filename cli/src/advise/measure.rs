@@ -4,6 +4,7 @@
 use super::{
     processes,
     server::{Server, END},
+    used::{children, Used},
 };
 use crate::places::Places;
 use anyhow::{bail, Context, Result};
@@ -133,25 +134,6 @@ fn wait_for_background(serving: bool) -> Result<Vec<i32>> {
         }
         std::thread::sleep(Duration::from_millis(2));
     }
-}
-
-/// What processes have used.
-#[derive(Clone, Copy, Default)]
-pub struct Used {
-    pub cpu: f64,
-    pub faults: f64,
-}
-
-/// Of all processes that were waited for.
-pub fn children() -> Used {
-    // SAFETY: all bytes 0 are a valid value, and the address is valid.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
-        usage
-    };
-    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 / 1e6;
-    Used { cpu: seconds(usage.ru_utime) + seconds(usage.ru_stime), faults: usage.ru_minflt as f64 }
 }
 
 /// The other mallocs that are installed.

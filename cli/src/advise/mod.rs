@@ -21,6 +21,7 @@ mod symbols;
 mod target;
 mod trial;
 mod unseen;
+mod used;
 mod verdict;
 
 use crate::advice::Advice;

@@ -1,7 +1,10 @@
 //! Servers: they become ready, serve a load, and are ended by SIGTERM.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use super::{measure, processes};
+use super::{
+    processes,
+    used::{children, Used},
+};
 use anyhow::{bail, ensure, Context, Result};
 use std::{
     ffi::OsString,
@@ -60,16 +63,16 @@ impl Server {
 
     /// Waits until the program is ready, runs the load, and sends SIGTERM. Returns what the load used, which is among what
     /// this process's children used.
-    pub fn serve(&self, child: &mut Child, shown: bool) -> Result<measure::Used> {
+    pub fn serve(&self, child: &mut Child, shown: bool) -> Result<Used> {
         self.wait_until_ready(child, shown)?;
         let mut load = Command::new("sh");
         load.arg("-c").arg(&self.load).env("TOFT_PID", child.id().to_string());
         load.stdin(Stdio::null()).stdout(Stdio::null());
-        let before = measure::children();
+        let before = children();
         let status = processes::spawn(&mut load).and_then(|mut l| l.wait()).context("cannot run the load")?;
         ensure!(status.success(), "the load failed ({status}); its messages are above");
-        let after = measure::children();
-        let used = measure::Used { cpu: after.cpu - before.cpu, faults: after.faults - before.faults };
+        let after = children();
+        let used = Used { cpu: after.cpu - before.cpu, faults: after.faults - before.faults };
         if child.try_wait()?.is_none() {
             // SAFETY: its arguments are numbers; a child that nothing waited for.
             unsafe { libc::kill(child.id() as i32, libc::SIGTERM) };
