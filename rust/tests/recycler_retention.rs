@@ -22,6 +22,12 @@ const MIB: usize = 1 << 20;
 const OBJECTS: usize = if cfg!(miri) { 4 * MIB / 16_000 } else { 16 * MIB / 1000 };
 
 static SETTING: Mutex<()> = Mutex::new(());
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// What recyclers of other tests have would count too.
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
 
 fn window(milliseconds: u64) -> MutexGuard<'static, ()> {
     let guard = SETTING.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -73,12 +79,14 @@ fn surplus_returns(r: &impl Recycling) {
 
 #[test]
 fn surplus_returns_to_the_heap() {
+    let _alone = alone();
     surplus_returns(&Recycler::new());
     surplus_returns(&SyncRecycler::new());
 }
 
 #[test]
 fn surplus_returns_to_a_source() {
+    let _alone = alone();
     let source = Blocks::shifted(3);
     let r = Recycler::from_source(&source);
     surplus_returns(&r);
@@ -89,6 +97,7 @@ fn surplus_returns_to_a_source() {
 /// Without a window everything above twice the use returns as soon as it is free.
 #[test]
 fn with_a_window_of_0_idle_blocks_return_at_once() {
+    let _alone = alone();
     let _window = window(0);
     let source = Blocks::shifted(0);
     let r = Recycler::from_source(&source);
@@ -101,6 +110,7 @@ fn with_a_window_of_0_idle_blocks_return_at_once() {
 /// Rounds of the same sizes call the source in the first round only.
 #[test]
 fn what_was_in_use_is_kept() {
+    let _alone = alone();
     let _window = window(1 << 40);
     for large in [false, true] {
         let (r, mut calls) = (Recycler::new(), 0);
@@ -112,4 +122,18 @@ fn what_was_in_use_is_kept() {
         }
         assert_eq!(r.stats().source_calls, calls);
     }
+}
+
+/// Recyclers that are not used any more keep the allowance of one, not each its own.
+#[test]
+fn recyclers_share_the_allowance() {
+    let _alone = alone();
+    let _window = window(1 << 40);
+    let recyclers: Vec<Recycler> = (0..20).map(|_| Recycler::new()).collect();
+    for r in &recyclers {
+        fill(r, true).into_iter().for_each(|object| object.free(r));
+    }
+    let most = if cfg!(miri) { 4 * MIB } else { 16 * MIB };
+    let kept: u64 = recyclers.iter().map(|r| r.stats().kept).sum();
+    assert!(kept as usize <= 3 * most + 5 * MIB, "{kept}");
 }

@@ -7,12 +7,14 @@
 //! | `state.rs` | the data types, whose methods are in the files below |
 //! | `slab.rs` | slabs and their pages; the inline paths |
 //! | `region.rs`, `large.rs` | regions and their runs of pages; larger objects |
+//! | `account.rs` | what all recyclers of the process have in use and idle |
 //! | `retention.rs`, `stats.rs` | what is kept, trim and release; statistics |
 //! | `supply.rs` | the source |
 //! | `sync.rs` | shards for many threads |
 //! | `checked.rs`, `checked_omitted.rs` | checked processes: red zones and a quarantine; without the feature `diagnostics` |
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
+mod account;
 #[cfg(all(feature = "std", feature = "diagnostics"))]
 mod checked;
 #[cfg(not(all(feature = "std", feature = "diagnostics")))]
@@ -91,7 +93,7 @@ pub use sync::SyncRecycler;
 /// 4 KiB in regions: of their own size at first; when more than 512 KiB of them is in use, those up to 1 MiB side by side
 /// in regions of 2 and then 4 MiB, in which they grow in place if there is space.
 ///
-/// A recycler keeps what was in use at once in the current or the previous half second
+/// The recyclers of a process together keep what they had in use at once in the current or the previous half second
 /// (`cache::set_page_window`), and as much again, up to the larger of 4 MiB and an eighth of it: a call that frees a slab
 /// or a large object returns the surplus to the source, in whole segments and regions, when there has been one for 16
 /// milliseconds. Without the feature `std` there is no clock, and this is the most that was ever

@@ -1,115 +1,69 @@
 //! What a recycler keeps, trim and release.
 //!
-//! A block of the source is in use while it has a slab or a large object, else idle. Idle blocks are kept up to what was
-//! in use at once in the current or the previous window of time, and as much again, up to the larger of 4 MiB and an eighth
-//! of it, for requests of other sizes. The surplus returns to the source when a slab or a large object is freed. The window is that of the cache of
-//! pages; without a clock it does not end. Where the source has a limit for several objects, idle blocks return at once.
+//! A block of the source is in use while it has a slab or a large object, else idle. Idle blocks are kept up to the
+//! allowance of the process (`account.rs`). The surplus returns to the source when a slab or a large object is freed.
+//! Where the source has a limit for several objects, idle blocks return at once.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::ptr::NonNull;
-#[cfg(feature = "std")]
-use std::time::Instant;
 
+use super::account;
 use super::state::{no_slab, State};
 use super::supply::Supply;
-use crate::policy::MIB;
 
 /// Less is not returned by itself.
 const SURPLUS_MIN: usize = 64 << 10;
-/// Kept beyond what was in use; an eighth of that if it is more.
-const MORE_MIN: usize = 4 * MIB;
-/// In parts of a window.
-#[cfg(feature = "std")]
-const SURPLUS_DELAY: u32 = 32;
-/// Elsewhere `Instant` panics.
-#[cfg(feature = "std")]
-const HAS_CLOCK: bool = !cfg!(all(target_family = "wasm", target_os = "unknown"));
+/// Changes that exceed this are added to the account, but for the half of it, so that an object that comes and goes
+/// changes no sum.
+const STEP: isize = 128 << 10;
 
 impl State {
-    fn in_use(&self) -> usize {
-        self.reserved.get() - self.idle.get()
-    }
-
     /// Idle bytes are used from now on.
     pub fn begin_use(&self, bytes: usize) {
-        self.idle.set(self.idle.get() - bytes);
-        let recent = &self.retention.recent[0];
-        recent.set(recent.get().max(self.in_use()));
-        #[cfg(feature = "std")]
-        if HAS_CLOCK && self.retention.began.get().is_none() {
-            self.retention.began.set(Some(Instant::now()));
-        }
+        self.count(bytes as isize, -(bytes as isize));
     }
 
     pub fn end_use(&self, bytes: usize) {
-        self.idle.set(self.idle.get() + bytes);
+        self.count(-(bytes as isize), bytes as isize);
     }
 
-    /// Begins a window of time if one has ended.
-    #[cfg(feature = "std")]
-    fn turn_window(&self) {
-        let retention = &self.retention;
-        let Some(began) = retention.began.get() else { return };
-        let (now, window) = (Instant::now(), crate::page_cache::window());
-        let passed = now - began;
-        if passed >= window {
-            let [recent, before] = &retention.recent;
-            before.set(if passed < window.saturating_mul(2) { recent.get() } else { self.in_use() });
-            recent.set(self.in_use());
-            retention.began.set(Some(now));
-            retention.left.set(0);
+    /// Adds to the bytes in use and to the idle ones.
+    pub fn count(&self, used: isize, idle: isize) {
+        self.idle.set(self.idle.get().wrapping_add_signed(idle));
+        if self.shares_limit.get() {
+            return;
+        }
+        let changes = &self.retention.changes;
+        changes.set([changes.get()[0] + used, changes.get()[1] + idle]);
+        if changes.get().into_iter().any(|change| change.abs() > STEP) {
+            self.add_changes(STEP / 2);
         }
     }
 
-    /// Whether there has been a surplus for a part of a window.
-    #[cfg(feature = "std")]
-    fn is_due(&self) -> bool {
-        if !HAS_CLOCK {
-            return true;
-        }
-        let now = Instant::now();
-        let since = self.retention.surplus_since.get().unwrap_or(now);
-        self.retention.surplus_since.set(Some(since));
-        now - since >= crate::page_cache::window() / SURPLUS_DELAY
+    /// Adds to the account what exceeds `left` of each change.
+    fn add_changes(&self, left: isize) {
+        let [used, idle] = self.retention.changes.get();
+        let stay = [used.clamp(-left, left), idle.clamp(-left, left)];
+        self.retention.changes.set(stay);
+        account::add(used - stay[0], idle - stay[1]);
     }
 
-    #[cfg(feature = "std")]
-    fn end_surplus(&self) {
-        self.retention.surplus_since.set(None);
-    }
-
-    /// Without a clock a surplus returns at once, and windows do not end.
-    #[cfg(not(feature = "std"))]
-    fn turn_window(&self) {}
-    #[cfg(not(feature = "std"))]
-    fn is_due(&self) -> bool {
-        true
-    }
-    #[cfg(not(feature = "std"))]
-    fn end_surplus(&self) {}
-
-    /// Returns the surplus: when there has been one for a part of a window, since a program often takes the blocks again
-    /// at once, or when it exceeds what was in use.
+    /// Returns the surplus of the process as far as this recycler has idle blocks.
     pub fn return_surplus(&self, supply: &Supply<'_>) {
         if self.shares_limit.get() {
             self.flush();
+            return if self.idle.get() > SURPLUS_MIN { self.return_down_to(supply, 0) };
         }
         if self.idle.get() <= SURPLUS_MIN {
             return;
         }
-        if self.shares_limit.get() {
-            return self.return_down_to(supply, 0);
-        }
-        self.turn_window();
-        let [recent, before] = &self.retention.recent;
-        let peak = recent.get().max(before.get());
-        let kept = peak + peak.min(MORE_MIN).max(peak / 8) - self.in_use();
-        if self.idle.get() <= kept.max(self.retention.left.get()) + SURPLUS_MIN {
-            self.end_surplus();
-        } else if self.is_due() || self.idle.get() > kept + peak {
-            self.return_down_to(supply, kept);
-            self.retention.left.set(self.idle.get());
-            self.end_surplus();
+        let [used, idle] = self.retention.changes.get();
+        let surplus = account::surplus(used, idle);
+        let (window, left) = self.retention.left.get();
+        let is_new = surplus.window != window || self.idle.get() > left + SURPLUS_MIN;
+        if surplus.bytes > SURPLUS_MIN && surplus.is_due && is_new {
+            self.return_down_to(supply, self.idle.get().saturating_sub(surplus.bytes));
+            self.retention.left.set((surplus.window, self.idle.get()));
         }
     }
 
@@ -154,7 +108,7 @@ impl State {
     /// # Safety
     /// No allocation is used any more.
     pub unsafe fn release(&self, supply: &Supply<'_>) {
-        self.idle.set(self.reserved.get());
+        self.end_use(self.reserved.get() - self.idle.get());
         while !self.segments.get().is_null() {
             // SAFETY: segments are alive until they are returned.
             unsafe {
@@ -166,16 +120,15 @@ impl State {
         self.current.iter().for_each(|current| current.set(no_slab()));
         self.held.iter().for_each(|held| held.set(0));
         self.gaps.iter().for_each(|gaps| gaps.set(0));
-        for count in
-            [&self.live, &self.free_units, &self.slab_count, &self.slab_bytes, &self.page_bytes, &self.retention.left]
-        {
+        for count in [&self.live, &self.free_units, &self.slab_count, &self.slab_bytes, &self.page_bytes] {
             count.set(0);
         }
-        self.retention.recent.iter().for_each(|recent| recent.set(0));
+        self.retention.left.set((0, 0));
         // SAFETY: the caller's contract.
         unsafe {
             self.release_larges(supply);
             self.release_checked(supply);
         }
+        self.add_changes(0);
     }
 }

@@ -15,8 +15,6 @@ use core::ptr::null_mut;
 use std::collections::HashMap;
 #[cfg(all(feature = "std", feature = "diagnostics"))]
 use std::hash::DefaultHasher;
-#[cfg(feature = "std")]
-use std::time::Instant;
 
 use super::class::{CLASSES, CLASS_MAX};
 use super::region::{Pages, Region, LISTS};
@@ -103,28 +101,15 @@ impl State {
 
 /// See `retention.rs`.
 pub struct Retention {
-    /// The most bytes in use at once, in the current and in the previous window.
-    pub(super) recent: [Cell<usize>; 2],
-    /// The start of the current window.
-    #[cfg(feature = "std")]
-    pub(super) began: Cell<Option<Instant>>,
-    /// Since then there has been a surplus.
-    #[cfg(feature = "std")]
-    pub(super) surplus_since: Cell<Option<Instant>>,
-    /// Idle bytes that the last return left in this window.
-    pub(super) left: Cell<usize>,
+    /// Of the bytes in use and of the idle ones, which the account does not have yet.
+    pub(super) changes: Cell<[isize; 2]>,
+    /// The idle bytes that the last return left, and the number of its window.
+    pub(super) left: Cell<(usize, usize)>,
 }
 
 impl Retention {
     const fn new() -> Retention {
-        Retention {
-            recent: [const { Cell::new(0) }; 2],
-            #[cfg(feature = "std")]
-            began: Cell::new(None),
-            #[cfg(feature = "std")]
-            surplus_since: Cell::new(None),
-            left: Cell::new(0),
-        }
+        Retention { changes: Cell::new([0; 2]), left: Cell::new((0, 0)) }
     }
 }
 

@@ -42,7 +42,7 @@ impl Supply<'_> {
             return None;
         };
         state.reserved.set(state.reserved.get() + size);
-        state.idle.set(state.idle.get() + size);
+        state.count(0, size as isize);
         state.peak.set(state.peak.get().max(state.reserved.get()));
         Some(p)
     }
@@ -57,7 +57,7 @@ impl Supply<'_> {
     /// It came from `take` with that size, and is not used any more.
     pub unsafe fn put(&self, state: &State, p: NonNull<u8>, size: usize) {
         state.reserved.set(state.reserved.get() - size);
-        state.idle.set(state.idle.get() - size);
+        state.count(0, -(size as isize));
         // SAFETY: the caller's contract.
         self.locked(|| unsafe { self.source.put(p, size) });
     }
