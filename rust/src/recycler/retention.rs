@@ -52,7 +52,9 @@ impl State {
     pub fn return_surplus(&self, supply: &Supply<'_>) {
         if self.shares_limit.get() {
             self.flush();
-            return if self.idle.get() > SURPLUS_MIN { self.return_down_to(supply, 0) };
+            return if self.idle.get() > SURPLUS_MIN {
+                self.return_down_to(supply, 0)
+            };
         }
         if self.idle.get() <= SURPLUS_MIN {
             return;
