@@ -196,7 +196,7 @@ run:
 	@. scripts/paths; examples/run
 
 bench:
-	@scripts/bootstrap bench
+	@scripts/bootstrap $(or $(addprefix bench-,$(shell echo $(WORKLOAD) | tr W w)),bench)
 	@. scripts/paths; bench/run $(WORKLOAD)
 
 docs:
