@@ -21,7 +21,7 @@
 //! | first in, first out: a ring buffer of columns, or of a fixed number of values | [`Queue`] |
 //! | a growing vector or queue of rows | the standard library's; in an arena [`toft::collections::Vec`] |
 //! | lookup by key without an order | `arena.map()` and `arena.set()` of the crate `toft`, hashbrown's |
-//! | doubly linked list with handles and cursors | [`List`] |
+//! | doubly linked list with handles | [`List`] |
 //! | map or set in the order of its keys, with ranges (B+ tree) | [`OrderedMap`], [`OrderedSet`] |
 //! | at most `n` values: never allocates after its creation, never moves a value | `fixed(n)` of each type |
 //! | memory of an arena, a recycler or a block source | `new_in(&arena)` of each type; [`Memory`] |

@@ -9,19 +9,15 @@ use super::linked_slots::{near, LinkedIndices, LinkedRange, LinkedSlots, NONE};
 use toft::AllocError;
 use toft::{Heap, Memory};
 
-mod cursor;
-mod extract_if;
 mod handles;
 mod iter;
 mod retain;
 mod splice;
 mod traits;
 
-pub use cursor::{Cursor, CursorMut};
-pub use extract_if::ExtractIf;
 pub use iter::{Handles, IntoIter, Iter, IterMut};
 
-/// A doubly linked list with insertion and removal in O(1) at any position, by [`Handle`] or at a cursor: in rows or
+/// A doubly linked list with insertion and removal in O(1) at any position, by [`Handle`]: in rows or
 /// [`Columns`](super::Columns), growing or fixed, in any [`Memory`]. Its nodes are slots of one pool, which are
 /// adjacent and reused. A handle stays valid when its value moves within the list, and is stale when that was removed.
 ///

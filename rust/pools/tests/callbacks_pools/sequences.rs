@@ -94,24 +94,10 @@ ended!(lists, List<Wild>, wild, 1, push_back, pop_front;
     ("retain", |c| c.retain(|v| answer(v))),
     ("retain_mut", |c| c.retain_mut(|v| answer(v))),
     ("append", |c| c.append(&mut like(c))),
-    ("extract_if", |c| c.extract_if(|v| answer(v)).for_each(drop)),
-    ("extract_if, some", |c| drop(c.extract_if(|v| answer(v)).nth(2))),
     ("split_off", |c| drop(c.split_off(4))),
     ("remove", |c| {
         let handles: Vec<Handle<Wild>> = c.handles().step_by(2).collect();
         handles.into_iter().for_each(|handle| drop(c.remove(handle)));
-    }),
-    ("cursor", |c| {
-        let mut cursor = c.cursor_front_mut();
-        while let Some(value) = cursor.current() {
-            match answer(value) {
-                true => cursor.move_next(),
-                false => {
-                    cursor.insert_before(wild(1));
-                    drop(cursor.remove_current());
-                }
-            }
-        }
     }),
 );
 compared!(lists_compared, List<Wild>, N);
@@ -126,7 +112,6 @@ ended!(lists_of_columns, List<Pair, Columns>, pair, 2, push_back, pop_front;
     ("retain_mut", |c| c.retain_mut(|v| answer(v))),
     ("split_off", |c| drop(c.split_off(4))),
     ("append", |c| c.append(&mut like(c))),
-    ("extract_if", |c| c.extract_if(|v| answer(v)).for_each(drop)),
 );
 
 #[test]

@@ -21,37 +21,6 @@ fn contains() {
 }
 
 #[test]
-fn cursors() {
-    let mut list = List::from(["two", "four"]);
-    let mut cursor = list.cursor_front_mut();
-    cursor.insert_before("one");
-    cursor.insert_after("three");
-    cursor.move_next();
-    assert_eq!(cursor.as_cursor().current(), Some(&"three"));
-    cursor.move_next();
-    cursor.move_next(); // the gap
-    assert_eq!(cursor.current(), None);
-    assert_eq!(cursor.handle(), None);
-    assert_eq!(cursor.peek_next(), Some(&mut "one"));
-    assert_eq!(cursor.remove_current(), None);
-    cursor.insert_before("five");
-    cursor.insert_after("zero");
-    assert_eq!(cursor.peek_prev(), Some(&mut "five"));
-    assert!(list.iter().eq(&["zero", "one", "two", "three", "four", "five"]));
-    let mut cursor = list.cursor_back();
-    let other = cursor.clone();
-    cursor.move_prev();
-    assert_eq!((cursor.current(), cursor.peek_next(), other.current()), (Some(&"four"), Some(&"five"), Some(&"five")));
-    assert_eq!((cursor.peek_prev(), other.peek_next()), (Some(&"three"), None));
-    let mut cursor = list.cursor_front_mut();
-    while cursor.remove_current().is_some() {}
-    assert!(list.is_empty());
-    assert!(list.cursor_front().current().is_none() && list.cursor_back().peek_prev().is_none());
-    list.cursor_back_mut().insert_after("again");
-    assert_eq!((list.front(), list.back()), (Some(&"again"), Some(&"again")));
-}
-
-#[test]
 fn compares_and_collects() {
     let mut list: List<u8> = [1, 2].into_iter().collect();
     list.extend([3]);
@@ -81,7 +50,6 @@ fn fixed_lists_refuse_more_values() {
     assert!(panics(|| list.push_back(3)).is_err());
     assert!(panics(|| list.push_front(3)).is_err());
     assert!(panics(|| list.insert_before(one, 3)).is_err());
-    assert!(panics(|| list.cursor_front_mut().insert_after(3)).is_err());
     assert!(panics(|| list.append(&mut List::from([3]))).is_err());
     assert!(list.iter().eq(&[1, 2]));
     list.remove(one);
@@ -139,7 +107,6 @@ fn values_may_borrow_and_go_to_threads() {
     fn sends<T: Send>() {}
     sends::<List<String>>();
     sends::<toft_pools::list::IterMut<'_, String>>();
-    sends::<toft_pools::list::CursorMut<'_, String>>();
 }
 
 #[test]

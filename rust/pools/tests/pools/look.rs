@@ -27,8 +27,6 @@ pub trait Look: CloneIn<Twin> + Sized {
     fn numbers(values: Self::Slices<'_>) -> Vec<i64>;
     fn retain_stack<M: Memory>(stack: &mut Stack<Twin, Self, M>, keeps: impl FnMut(i64) -> bool);
     fn retain_list<M: Memory>(list: &mut List<Twin, Self, M>, keeps: impl FnMut(i64) -> bool);
-    /// The first `n` values that `extract_if` returns.
-    fn extract<M: Memory>(list: &mut List<Twin, Self, M>, n: usize, takes: impl FnMut(i64) -> bool) -> Vec<i64>;
 }
 
 impl Look for Rows {
@@ -50,9 +48,6 @@ impl Look for Rows {
     }
     fn retain_list<M: Memory>(list: &mut List<Twin, Self, M>, mut keeps: impl FnMut(i64) -> bool) {
         list.retain(|value| keeps(Self::number(value)));
-    }
-    fn extract<M: Memory>(list: &mut List<Twin, Self, M>, n: usize, mut takes: impl FnMut(i64) -> bool) -> Vec<i64> {
-        list.extract_if(|value| takes(Self::number(value))).take(n).map(out).collect()
     }
 }
 
@@ -77,9 +72,6 @@ impl Look for Columns {
     }
     fn retain_list<M: Memory>(list: &mut List<Twin, Self, M>, mut keeps: impl FnMut(i64) -> bool) {
         list.retain_mut(|value| keeps(Self::number_mut(&value)));
-    }
-    fn extract<M: Memory>(list: &mut List<Twin, Self, M>, n: usize, mut takes: impl FnMut(i64) -> bool) -> Vec<i64> {
-        list.extract_if(|value| takes(Self::number_mut(&value))).take(n).map(out).collect()
     }
 }
 

@@ -428,16 +428,10 @@ impl<L: Look, M: Memory + Clone> Sequence for List<Twin, L, M> {
                 world.model.remove(i);
                 world.model.push_back(number);
             }
-            2 => {
-                let (model, n) = (&mut world.model, i64::from(b % 4 + 1));
-                let taken: Vec<_> = model.iter().copied().filter(|number| number % n == 0).take(i).collect();
-                assert_eq!(L::extract(&mut world.values, i, |number| number % n == 0), taken);
-                model.retain(|number| !taken.contains(number));
-            }
-            3 | 4 => world.add(i),
+            2..=4 => world.add(i),
             5 => assert_eq!(world.values.remove(handle).map(out), world.model.remove(i)),
             6 => world.split(i, b % 2 == 0),
-            _ => at_cursor(world, i, handle, b % 2 == 0),
+            _ => around(world, i, handle, b % 2 == 0),
         }
     }
 
@@ -487,7 +481,7 @@ impl<L: Look, M: Memory + Clone> Sequence for List<Twin, L, M> {
         notes.of.extend(model.iter().copied().zip(handles));
         for &handle in notes.stale.iter().rev().take(40) {
             assert!(list.get(handle).is_none() && list.get_mut(handle).is_none() && list.remove(handle).is_none());
-            assert!(!list.move_to_front(handle) && !list.move_to_back(handle) && list.cursor_at(handle).is_none());
+            assert!(!list.move_to_front(handle) && !list.move_to_back(handle));
             assert!(list.next_handle(handle).is_none() && list.prev_handle(handle).is_none());
         }
     }
@@ -516,27 +510,24 @@ impl<L: Look, M: Memory + Clone> World<List<Twin, L, M>> {
     }
 }
 
-/// Reads around a cursor, and removes its value or adds some.
-fn at_cursor<L: Look, M: Memory + Clone>(
+/// Reads the values around one, and removes it or adds some.
+fn around<L: Look, M: Memory + Clone>(
     world: &mut World<List<Twin, L, M>>,
     i: usize,
     handle: Handle<Twin>,
     removes: bool,
 ) {
     let (len, [(n, first), (m, second)]) = (world.model.len(), [world.value(), world.value()]);
-    let model = &mut world.model;
-    let mut cursor = world.values.cursor_at_mut(handle).unwrap();
-    assert_eq!(cursor.current().map(|value| L::number_mut(&value)), Some(model[i]));
-    assert_eq!(cursor.peek_next().map(|value| L::number_mut(&value)), model.get(i + 1).copied());
-    cursor.move_prev();
-    assert_eq!(cursor.current().map(|value| L::number_mut(&value)), i.checked_sub(1).map(|i| model[i]));
-    cursor.move_next();
+    let (list, model) = (&mut world.values, &mut world.model);
+    let next = list.next_handle(handle).and_then(|next| list.get(next));
+    assert_eq!(next.map(|value| L::number(value)), model.get(i + 1).copied());
+    let prev = list.prev_handle(handle).and_then(|prev| list.get(prev));
+    assert_eq!(prev.map(|value| L::number(value)), i.checked_sub(1).map(|i| model[i]));
     if removes {
-        assert_eq!(cursor.remove_current().map(out), model.remove(i));
-        assert_eq!(cursor.current().map(|value| L::number_mut(&value)), model.get(i).copied());
+        assert_eq!(list.remove(handle).map(out), model.remove(i));
     } else if len + 1 < world.limit {
-        cursor.insert_after(first);
-        cursor.insert_before(second);
+        list.insert_after(handle, first);
+        list.insert_before(handle, second);
         model.insert(i + 1, n);
         model.insert(i, m);
     }
