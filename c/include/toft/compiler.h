@@ -12,6 +12,7 @@
 #endif
 #ifdef TOFT_NO_LIBC
 #include <stddef.h>
+#include <stdint.h>
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -71,6 +72,18 @@ size_t strlen(const char *s);
 #define TOFT_CALLER() ((uintptr_t)0)
 #endif
 #endif
+
+/* Returns the index of the lowest set bit; n is not 0. */
+TOFT_INLINE uint32_t toft_lowest_bit(uint64_t n) {
+#if defined(__GNUC__) || defined(__clang__)
+  return (uint32_t)__builtin_ctzll(n);
+#else
+  uint32_t bit = 0, step;
+  for (step = 32; step != 0; step /= 2)
+    if ((n & (((uint64_t)1 << step) - 1)) == 0) n >>= step, bit += step;
+  return bit;
+#endif
+}
 
 /* After a parameter, or after the qualifiers of a member function: the result points into what the argument, or the
  * object, is or points to. clang reports a result that outlives it: docs/checked.md. */

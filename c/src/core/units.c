@@ -12,7 +12,7 @@
 #include "../platform/held.c"
 #include "../platform/lifecycle.h"
 #include "../platform/os.c"
-#include "toft/pool.h"
+#include "toft/compiler.h"
 
 #define TOFT_UNIT ((size_t)32768)
 #define TOFT_UNIT_RECORD (TOFT_UNIT - 512) /* where the record of a unit ends, in a page that recyclers write first */

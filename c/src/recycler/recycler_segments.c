@@ -13,7 +13,7 @@
 #include "../core/idle_account.c"
 #include "../core/instrument.h"
 #include "../core/policy.c"
-#include "toft/pool.h"
+#include "toft/compiler.h"
 #include "toft/recycler.h"
 
 #define TOFT_RECYCLER_PAGE ((size_t)4096)

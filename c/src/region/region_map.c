@@ -6,7 +6,7 @@
 #define TOFT_REGION_REGION_MAP_C
 
 #include "../core/policy.c"
-#include "toft/pool.h"
+#include "toft/compiler.h"
 #include "toft/recycler.h"
 
 #define TOFT_MAP_NONE SIZE_MAX
