@@ -6,10 +6,14 @@ package toft
 
 import (
 	"os"
+	"os/exec"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
+	"unique"
 	"unsafe"
+	"weak"
 )
 
 // The pages' tables of misuse: each row has a test, here or in another file, and a row without one fails.
@@ -150,6 +154,43 @@ func TestWhatIsRefused(t *testing.T) {
 		"The race detector":                                               func(t *testing.T) {}, // race_test.go
 		"`a.Rewind(m)` gives back":                                        TestRewind,
 		"A forgotten `Return` loses":                                      forgottenReturnLosesMemory,
+	})
+}
+
+func TestToolsOfGo(t *testing.T) {
+	a := newArena(t, Options{})
+	p := New[[16]byte](a)
+	if os.Getenv("TOFT_TEST_WEAK") != "" {
+		defer func() { _ = recover() }()
+		_ = weak.Make(p)
+		return
+	}
+	playRows(t, rowsBelow(t, "README.md", "## Go's own tools on arena memory"), map[string]func(t *testing.T){
+		"`weak.Make`": func(t *testing.T) {
+			child := exec.Command(os.Args[0], "-test.run=^TestToolsOfGo$")
+			child.Env = append(os.Environ(), "TOFT_TEST_WEAK=1")
+			if out, err := child.CombinedOutput(); err == nil || !strings.Contains(string(out), "fatal error: ") {
+				t.Errorf("%v\n%s", err, out)
+			}
+		},
+		"`runtime.AddCleanup`": func(t *testing.T) {
+			if runtime.Version() >= "go1.26" {
+				wantPanic(t, "AddCleanup", func() { runtime.AddCleanup(p, func(int) {}, 0) })
+			}
+		},
+		"`runtime.Pinner`": func(t *testing.T) {
+			var pinner runtime.Pinner
+			pinner.Pin(p)
+			pinner.Unpin()
+		},
+		"`unique.Make`": func(t *testing.T) {
+			copy(p[:], "text")
+			text := unique.Make(unsafe.String(&p[0], 4))
+			copy(p[:], "next")
+			if text.Value() != "text" {
+				t.Error("the handle is not a copy")
+			}
+		},
 	})
 }
 

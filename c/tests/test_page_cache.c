@@ -85,11 +85,49 @@ static void two_windows_are_kept(void **state) {
   toft_page_cache_limit(limit);
 }
 
+#ifdef MADV_HUGEPAGE
+/* Whether huge pages are requested for the mapping at p; -1: the system does not show it. */
+static int is_huge(const void *p) {
+  FILE *f = fopen("/proc/self/smaps", "r");
+  unsigned long from, to, inside = 0;
+  char line[512];
+  int huge = -1;
+  while (f != NULL && huge < 0 && fgets(line, sizeof line, f) != NULL) {
+    if (sscanf(line, "%lx-%lx ", &from, &to) == 2) inside = (uintptr_t)p - from < to - from;
+    if (inside && strncmp(line, "VmFlags:", 8) == 0) huge = strstr(line, " hg") != NULL;
+  }
+  if (f != NULL) (void)fclose(f);
+  return huge;
+}
+
+/* docs/sources.md: by default, from 1 MiB on. */
+static void blocks_of_1_mib_are_in_huge_pages(void **state) {
+  static const size_t sizes[] = {TOFT_MIB, 3 * TOFT_MIB, 40 * TOFT_MIB};
+  (void)state;
+  empty_table();
+  void *probe = mmap(NULL, 4 * TOFT_MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  assert_ptr_not_equal(probe, MAP_FAILED);
+  int shown = madvise(probe, 4 * TOFT_MIB, MADV_HUGEPAGE) == 0 && is_huge(probe) == 1;
+  (void)munmap(probe, 4 * TOFT_MIB);
+  if (!shown) skip();
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    void *p = toft_heap()->take(toft_heap(), sizes[i]);
+    assert_non_null(p);
+    assert_int_equal(is_huge(p), 1);
+    toft_heap()->put(toft_heap(), p, sizes[i]);
+  }
+  toft_cache_trim();
+}
+#endif
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_smallest_range_serves),
       cmocka_unit_test(neighbours_join),
       cmocka_unit_test(two_windows_are_kept),
+#ifdef MADV_HUGEPAGE
+      cmocka_unit_test(blocks_of_1_mib_are_in_huge_pages),
+#endif
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -149,6 +149,57 @@ static void after_rounds_of_other_sizes(void **state) {
       }
 }
 
+/* ---- a request that no limit has room for ---- */
+
+/* Returns how many requests are served up to the limit, after a refused one if `after` is set. */
+static size_t room(void *of, const kind *it, int after) {
+  size_t n = 0;
+  assert_non_null(it->alloc(of, 20000));
+  if (after) assert_null(it->alloc(of, 4 * MIB));
+  while (it->alloc(of, 1000) != NULL) n++;
+  it->release(of);
+  return n;
+}
+
+static void a_refused_request_takes_no_room(void **state) {
+  static unsigned char buffer[64 * KIB];
+  size_t expected = room(toft_create_in(buffer, sizeof buffer, NULL), &kinds[0], 0);
+  (void)state;
+  assert_int_equal(room(toft_create_in(buffer, sizeof buffer, NULL), &kinds[0], 1), expected);
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (size_t limit = 1 * MIB; limit < 3 * MIB; limit += 300 * KIB) {
+      size_t served[2];
+      for (int after = 0; after < 2; after++) {
+        counted c;
+        toft_source *source = counted_init(&c);
+        c.limit = limit;
+        served[after] = room(kinds[i].create(source), &kinds[i], after);
+        counted_all_back(&c);
+      }
+      /* A recycler's block loses up to 32 KiB, by its address. */
+      size_t least = is_recycler(&kinds[i]) ? served[0] - served[0] / 8 : served[0];
+      if (served[1] < least) fail_msg("%s: limit %zu: %zu, not %zu", kinds[i].name, limit, served[1], served[0]);
+    }
+}
+
+/* So a limit that is used up can be emptied. */
+static void freeing_requests_no_memory(void **state) {
+  (void)state;
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (int which = 0; which < 3; which++) {
+      counted c;
+      void *of = kinds[i].create(counted_init(&c));
+      for (int round = 0; round < ROUNDS; round++) {
+        size_t n = serve(&kinds[i], of, sequence(which, 3 * MIB)), attempts = c.attempts;
+        kinds[i].empty(of, at, sizes, n);
+        if (is(&kinds[i], "arena")) toft_trim((toft_arena *)of, round == 0 ? 1 * MIB : 0);
+        if (round == ROUNDS - 1) kinds[i].release(of);
+        if (c.attempts != attempts) fail_msg("%s, sequence %d, round %d", kinds[i].name, which, round);
+      }
+      counted_all_back(&c);
+    }
+}
+
 /* ---- arenas of one limit ---- */
 
 #ifndef TOFT_OMIT_THREADS
@@ -267,6 +318,8 @@ int main(void) {
       cmocka_unit_test(a_limit_of_sizes),
       cmocka_unit_test(once_and_from_then_on),
       cmocka_unit_test(after_rounds_of_other_sizes),
+      cmocka_unit_test(a_refused_request_takes_no_room),
+      cmocka_unit_test(freeing_requests_no_memory),
 #ifndef TOFT_OMIT_THREADS
       cmocka_unit_test(tenants_do_not_starve_each_other),
 #endif

@@ -204,6 +204,12 @@ static void *starve(void *ud, void *p, size_t old_size, size_t size) {
   return d->alloc(d->ud, p, old_size, size);
 }
 
+static void *large_fail(void *ud, void *p, size_t old_size, size_t size) {
+  struct wrapper *d = (struct wrapper *)ud;
+  if (size > 1000000 && size < SIZE_MAX / 2 && ++d->requests != 0) return NULL;
+  return d->alloc(d->ud, p, old_size, size);
+}
+
 static void one_request_fails(void **state) {
   unsigned long requests;
   uint64_t expected = on_malloc(0, &requests);
@@ -220,6 +226,26 @@ static void one_request_fails(void **state) {
     lua_toft_close(&memory, L);
     all_blocks_were_returned();
   }
+}
+
+/* How often one request is refused before the script fails. */
+static unsigned long refusals(const char *program) {
+  lua_toft memory;
+  struct wrapper d = {lua_toft_alloc, &memory, 0, 0};
+  lua_State *L = begin(&memory);
+  luaL_openlibs(L);
+  assert_int_equal(luaL_loadstring(L, program), LUA_OK);
+  lua_setallocf(L, large_fail, &d);
+  assert_int_equal(lua_pcall(L, 0, 0, 0), LUA_ERRMEM);
+  lua_toft_close(&memory, L);
+  return d.requests;
+}
+
+/* As docs/library-hooks.md states it. */
+static void tries_after_a_refusal(void **state) {
+  (void)state;
+  assert_int_equal(refusals("local s = ('x'):rep(600000) s = s .. s"), 2);
+  assert_int_equal(refusals("return ('x'):rep(2000000)"), 1);
 }
 
 static void nothing_more_is_had(void **state) {
@@ -276,6 +302,7 @@ int main(void) {
       cmocka_unit_test(the_same_as_on_malloc), cmocka_unit_test(dropped_tables_go_back),
       cmocka_unit_test(rules_of_the_function), cmocka_unit_test(one_request_fails),
       cmocka_unit_test(nothing_more_is_had),   cmocka_unit_test(no_block_to_be_had),
+      cmocka_unit_test(tries_after_a_refusal),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,12 +17,15 @@ static unsigned long requests,
     refuse;      /* the number of the first request that gets nothing, and all after it; 0: none */
 static int once; /* only that one */
 
-static int refused(void) {
+static unsigned long odd; /* requests of sizes that are no multiple of 8 */
+
+static int refused(int n) {
   requests++;
+  odd += n % 8 != 0;
   return refuse != 0 && (once ? requests == refuse : requests >= refuse);
 }
-static void *take(int n) { return refused() ? NULL : inner.xMalloc(n); }
-static void *resize(void *p, int n) { return refused() ? NULL : inner.xRealloc(p, n); }
+static void *take(int n) { return refused(n) ? NULL : inner.xMalloc(n); }
+static void *resize(void *p, int n) { return refused(n) ? NULL : inner.xRealloc(p, n); }
 
 /* SQLite begins on Toft, or on malloc, with what counts in front. */
 static void begin(int toft) {
@@ -121,6 +124,22 @@ static void the_same_as_on_malloc(void **state) {
     assert_true(counts.calls * 100 < requests); /* 99 of 100 are served from blocks that are there */
     end();
   }
+}
+
+/* As docs/library-hooks.md states it. */
+static void odd_sizes_without_statistics(void **state) {
+  uint64_t hash, expected = 0;
+  (void)state;
+  for (int counts_memory = 1; counts_memory >= 0; counts_memory--) {
+    begin(1);
+    assert_int_equal(sqlite3_config(SQLITE_CONFIG_MEMSTATUS, counts_memory), SQLITE_OK);
+    odd = 0;
+    assert_int_equal(play(&hash), SQLITE_OK);
+    assert_true(counts_memory ? odd == 0 : odd > requests / 2 && hash == expected);
+    expected = hash;
+    end();
+  }
+  assert_int_equal(sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 1), SQLITE_OK);
 }
 
 /* The requirements of SQLite's documentation on the methods. */
@@ -248,6 +267,7 @@ static void no_block_to_be_had(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(the_same_as_on_malloc),
+      cmocka_unit_test(odd_sizes_without_statistics),
       cmocka_unit_test(rules_of_the_methods),
       cmocka_unit_test(trim_gives_back),
       cmocka_unit_test(freed_memory_is_reused),

@@ -3,7 +3,7 @@
 //!     cargo +nightly run --example std_collections --features nightly
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![feature(allocator_api)]
-#![allow(stable_features)] // parts of it are stable from Rust 1.100 on
+#![allow(stable_features)] // parts of it may be stable
 #![feature(btreemap_alloc)]
 
 use std::collections::{BTreeMap, VecDeque};

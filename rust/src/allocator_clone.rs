@@ -1,5 +1,5 @@
-//! The guarantee that collections of the standard library require of shared allocators from Rust 1.100 on: a copy of an
-//! allocator is equivalent to the original.
+//! The guarantee that collections of the standard library require of shared allocators: a copy of an allocator is equivalent
+//! to the original.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use core::alloc::AllocatorClone;

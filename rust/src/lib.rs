@@ -66,7 +66,7 @@
 //! # Collections
 //!
 //! `&Arena` is an allocator, and so is a counted handle, [`RcArena`]: with the feature `allocator-api2` that of
-//! allocator-api2, for its `Vec` and `Box` and for hashbrown's maps; on compilers where it is stable, from Rust 1.100 on,
+//! allocator-api2, for its `Vec` and `Box` and for hashbrown's maps; when it [is stable](https://github.com/rust-lang/rust/pull/156882),
 //! that of the standard library, for its `Vec` and `Box`, and with the feature `nightly` for all of its collections. A
 //! collection in an arena may grow while scopes of the arena are open.
 //!
@@ -97,8 +97,9 @@
 //! * `diagnostics`: tags, phases, reports, samples and checked arenas; with `frames`, summaries and snapshots of frames.
 //!   Without it `TOFT_CHECKED` has no effect.
 //! * `full`: all of these.
-//! * `allocator-api2` (version 0.2), `allocator-api2-03`, `allocator-api2-04`, `nightly`: see above. `hashbrown`: maps and
-//!   sets of hashbrown 0.17 in an arena, [`collections`]; those of 0.15 and 0.16 take `&Arena` by `allocator-api2`.
+//! * `allocator-api2`: its version 0.2, the only one that hashbrown 0.15 to 0.17 and bumpalo 3.20 take.
+//!   `allocator-api2-03`, `allocator-api2-04`: for its own `Vec` and `Box` of these versions. `nightly`: see above.
+//!   `hashbrown`: maps and sets of hashbrown 0.17 in an arena, [`collections`]; those of 0.15 and 0.16 take `&Arena`.
 //! * `serde`: reports and snapshots can be serialised.
 //! * `std`, on by default: the thread's cache, pages of the system, resumed panics of destructors. Without it the crate
 //!   is `no_std` with `alloc`, and blocks come from the global allocator.

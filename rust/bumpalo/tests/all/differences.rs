@@ -165,6 +165,56 @@ fn a_vec_that_ends() {
     assert!(same.0 == 8 || same.0 >= 800, "{same:?}"); // bumpalo's result may be either
 }
 
+fn growing_bytes() {
+    let capacities = both!(|it| {
+        let (bump, mut seen) = (it::Bump::new(), std::vec::Vec::new());
+        let (mut bytes, mut text) = (it::collections::Vec::new_in(&bump), it::collections::String::new_in(&bump));
+        for _ in 0..17 {
+            bytes.push(b'a');
+            text.push('a');
+            assert_eq!(bytes.capacity(), text.capacity());
+            seen.push(bytes.capacity());
+        }
+        seen.dedup();
+        seen
+    });
+    assert_eq!((&capacities.0[..], &capacities.1[..]), (&[1, 2, 4, 8, 16, 32][..], &[8, 16, 32][..]));
+}
+
+/// Of 100 bytes: how many are free after a shrink to 60 and to 50.
+fn shrinking() {
+    let freed = both!(|it| {
+        [60, 50].map(|length| {
+            let bump = it::Bump::with_capacity(4096);
+            let mut bytes = it::collections::Vec::with_capacity_in(104, &bump);
+            bytes.extend_from_slice(&[1u8; 104][..length]);
+            let before = bump.chunk_capacity();
+            bytes.shrink_to_fit();
+            assert_eq!(bytes.capacity().next_multiple_of(8), length.next_multiple_of(8));
+            bump.chunk_capacity() - before
+        })
+    });
+    assert_eq!(freed, ([0, 54], [40, 48]));
+}
+
+fn tables() {
+    #[cfg(feature = "allocator-api2")]
+    {
+        let bytes = both!(|it| {
+            let bump = it::Bump::new();
+            let mut table: hashbrown::HashMap<_, _, hashbrown::DefaultHashBuilder, _> =
+                hashbrown::HashMap::new_in(&bump);
+            (0..1000u64).for_each(|i| _ = table.insert(i, i));
+            let (grown, room) = (bump.allocated_bytes(), bump.chunk_capacity());
+            table.retain(|key, _| *key == 0);
+            table.shrink_to_fit();
+            assert!(bump.chunk_capacity() < room); // the smaller table
+            grown
+        });
+        assert!(bytes.0 > 120_000 && bytes.1 < 80_000, "{bytes:?}");
+    }
+}
+
 fn growth_that_the_limit_refuses() {
     let pushed = both!(|it| {
         let bump = it::Bump::new();
@@ -281,6 +331,9 @@ const ROWS: &[Row] = &[
     ("`with_capacity` above 64 MiB", large_capacities),
     ("`Box::pin_in`, `From` for `Pin`", pins),
     ("a `Vec` that ends", a_vec_that_ends),
+    ("a `Vec` or `String` of bytes that grows", growing_bytes),
+    ("`shrink_to_fit` of the newest allocation", shrinking),
+    ("a table of hashbrown 0.15 to 0.17 that grows or shrinks", tables),
     ("growth that the limit refuses", growth_that_the_limit_refuses),
     ("panics for want of memory", panics),
     ("a closure that panics or fails while a slice is filled", panics_in_closures),
