@@ -98,14 +98,14 @@ pub unsafe trait FieldLayout<T>: sealed::Sealed {
     /// Copies `n` slots with their `G`, whether they have values or not.
     ///
     /// # Safety
-    /// Both are within what was planned for, and do not overlap.
+    /// Both are within the plan, and do not overlap.
     #[doc(hidden)]
     unsafe fn copy<G: Copy>(from: Self::Raw<G>, i: usize, to: Self::Raw<G>, j: usize, n: usize);
 
     /// Copies `n` slots within the same memory; they may overlap.
     ///
     /// # Safety
-    /// Both are within what was planned for.
+    /// Both are within the plan.
     #[doc(hidden)]
     unsafe fn shift<G: Copy>(raw: Self::Raw<G>, i: usize, j: usize, n: usize) {
         // Copies pieces no longer than the distance, from the end towards which they move, so that no piece overlaps
@@ -124,7 +124,7 @@ pub unsafe trait FieldLayout<T>: sealed::Sealed {
     /// The address of the `G` of a slot.
     ///
     /// # Safety
-    /// The slot is within what was planned for; the pointer is valid for as long as the memory is.
+    /// The slot is within the plan; the pointer is valid for as long as the memory is.
     #[doc(hidden)]
     unsafe fn meta<G: Copy>(raw: Self::Raw<G>, i: usize) -> *mut G;
 }

@@ -116,7 +116,7 @@ impl<G: Generation> FreeList<G> {
         layouts.into_iter().flatten().map(|layout| layout.size()).sum()
     }
 
-    /// Allocates generations and links for so many slots. An error changes nothing that is observable.
+    /// Allocates generations and links for that many slots. An error changes nothing that is observable.
     pub(crate) fn reserve(&mut self, slots: usize, memory: &impl Memory) -> Result<(), AllocError> {
         let capacity = slots.checked_next_multiple_of(GROUP).ok_or(AllocError)?;
         let (new, site) = (Self::layouts(capacity)?, CallSite::caller(false));

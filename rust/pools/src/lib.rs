@@ -52,7 +52,7 @@
 //!
 //! # Features
 //!
-//! * `std`, on by default: ordered maps search with AVX2 where the processor has it, and a queue of bytes implements
+//! * `std`, on by default: ordered maps search with AVX2 on processors that offer it, and a queue of bytes implements
 //!   `Read` and `Write`. Without it the crate is `no_std` with `alloc`.
 //! * `derive`: `#[derive(Columnar)]`.
 //! * `serde`: `Serialize` and `Deserialize` for handles, pools and collections.

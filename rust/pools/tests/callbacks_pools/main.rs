@@ -326,7 +326,7 @@ impl fmt::Display for What<'_> {
     }
 }
 
-/// A collection, and what was done to it.
+/// A collection, and the calls of it.
 struct Tried<C> {
     collection: Rc<RefCell<C>>,
     forgets: bool,
