@@ -53,7 +53,7 @@ static void *take_locked(counting *s, size_t size) {
 static void put_locked(counting *s, void *block, size_t size) {
   for (size_t i = 0; i < s->out; i++) {
     if (s->base[i] != block || s->size[i] != size) continue;
-    page_memory_free(block);
+    page_memory_free(block, size);
     s->out--;
     s->base[i] = s->base[s->out];
     s->size[i] = s->size[s->out];
@@ -77,7 +77,7 @@ static void put(conformance_source *self, void *block, size_t size) {
 }
 
 void source_start(void) {
-  while (source.out > 0) page_memory_free(source.base[--source.out]); /* of a scenario that failed */
+  for (size_t i = 0; i < source.out; i++) page_memory_free(source.base[i], source.size[i]); /* a scenario failed */
   memset(&source, 0, sizeof source);
   source.source.take = take;
   source.source.put = put;

@@ -158,7 +158,7 @@ static void page_put(vector_source *self, void *block, size_t size) {
     *at = g->next;
     s->bytes -= size;
     s->gave[s->gave_count++] = size;
-    page_memory_free(g->base);
+    page_memory_free(g->base, size);
     free(g);
     return;
   }
