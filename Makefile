@@ -44,7 +44,7 @@ CARGO := check-rust-ui check-rust-lint check-rust-features check-rust-loom check
 CHECK := $(CARGO) check-tsan check-asan check-s390x check-clang-shared check-armhf check-mingw check-msan check-programs \
   check-julia-pkg check-single check-go-race check-lint check-go-m32 check-go-windows check-install check-mutants check-go-asan \
   check-go-examples check-cpp-headers check-go-nocgo check-go-fuzz check-smallest check-valgrind check-go-user check-soak check-findings \
-  check-report check-julia-nolib check-mini check-litter check-julia-xmltree
+  check-report check-julia-nolib check-kit check-mini check-litter check-julia-xmltree
 LONG_CARGO := check-rust-semver check-rust-streams check-conformance-asan check-rust-bevy check-rust-wasm check-rust-kani check-rust-arm check-rust-bare \
   check-rust-miri-stacked check-rust-asan check-rust-tsan check-rust-valgrind check-rust-fuzz check-differential-fuzz
 LONG := check-omit check-proofs check-interleavings check-zig check-julia-long check-julia-bounds check-go-arm64 check-go-arm \
@@ -125,6 +125,7 @@ check-findings: ; $(TESTS) --need gcc,strip,setcap,setpriv "scripts/check-misuse
 
 check-vectors: ; $(RUN) "python3 -B abi/model/generate.py --check; python3 -B abi/model/check.py; python3 -B abi/model/spec_examples.py"
 check-mini: ; $(RUN) --need gcc,g++ abi/check-mini
+check-kit: ; $(TESTS) --need gcc conformance/check-kit
 check-conformance: ; $(TESTS) --need gcc,g++,cargo,go conformance/run
 check-conformance-asan: ; $(TESTS) --need gcc,g++,cargo,go "conformance/run --asan"
 check-conformance-broken: ; $(TESTS) --need gcc,g++,cargo,go "conformance/run --broken $(if $(FULL),--all)"

@@ -33,13 +33,11 @@ static void *page_memory(size_t size) {
   return at != NULL ? at + skew : NULL;
 }
 
-static size_t freed_size; /* of the block that page_memory_free gets next */
-
-static void page_memory_free(void *p) {
+static void page_memory_free(void *p, size_t size) {
   unsigned char *at = (unsigned char *)((uintptr_t)p & ~(uintptr_t)(BOUNDARY - 1));
-  if (keeps && unused_count < KEPT && freed_size <= 256 << 10) {
+  if (keeps && unused_count < KEPT && size <= 256 << 10) {
     unused[unused_count].at = at;
-    unused[unused_count++].size = freed_size;
+    unused[unused_count++].size = size;
   } else {
     free(at);
   }

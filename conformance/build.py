@@ -13,6 +13,8 @@ ROOT = HERE.parent
 OUT = ROOT / "build" / "conformance"
 WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
 INCLUDE = ["-I", ROOT / "abi", "-I", HERE]
+DRIVER = ["driver.c", "stage.c", "report.c", "placed_memory.c", "records.c", "paths.c", "rules.c", "scenarios.c", "handed.c",
+          "vectors.c"]
 HOST = platform.machine() + "-unknown-linux-gnu"
 TSAN = ["-fsanitize=thread", "-fno-omit-frame-pointer", "-Wno-sign-conversion"]
 ASAN = ["-fsanitize=address", "-fno-omit-frame-pointer"]
@@ -93,9 +95,7 @@ class Build:
 
     def driver(self):
         command(["python3", "-B", ROOT / "abi/model/to_c.py", self.folder / "vectors.h"])
-        parts = ["driver.c", "stage.c", "records.c", "paths.c", "scenarios.c", "handed.c",
-                 "vectors.c"]
-        self.c("driver", parts, *INCLUDE, "-I", ROOT / "c/tests", "-I", self.folder)
+        self.c("driver", DRIVER, *INCLUDE, "-I", ROOT / "c/tests", "-I", self.folder)
         # AddressSanitizer looks for C++'s throw when a program starts, not when a part of it is loaded.
         early = ["-Wl,--no-as-needed", "-lstdc++"] if self.asan else []
         command([self.cc, "-std=gnu11", *self.flags, *WARNINGS, *INCLUDE, "main.c", self.path("driver"), *early,

@@ -1,8 +1,11 @@
-/* The client in C: libtoft's inline functions, on arenas of any provider.
+/* The client in C: libtoft's inline functions, on arenas of any provider. With HEADERS defined it needs no library, and
+ * has no leases.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "conformance.h"
 #include "toft.h"
+#ifndef HEADERS
 #include "toft/lease.h"
+#endif
 
 static int accept(toft_arena *a) {
   return a->ops->version == 1 && a->ops->size >= sizeof(toft_arena_ops) ? TOFT_OK : TOFT_ENOSYS;
@@ -93,6 +96,7 @@ static uint64_t read_all(const conformance_record *r) {
   return whole;
 }
 
+#ifndef HEADERS
 static toft_arena *lease(uint64_t *key) {
   toft_lease l = toft_lease_get(NULL);
   *key = l.generation;
@@ -103,6 +107,7 @@ static int end_lease(toft_arena *a, uint64_t key) {
   toft_lease l = {a, key};
   return toft_lease_return(NULL, l);
 }
+#endif
 
 const conformance_client *conformance_client_table(void);
 __attribute__((visibility("default"))) const conformance_client *conformance_client_table(void) {
@@ -125,8 +130,10 @@ __attribute__((visibility("default"))) const conformance_client *conformance_cli
                                            .claimed = claimed,
                                            .release = release,
                                            .write = write_one,
-                                           .read = read_all,
+#ifndef HEADERS
                                            .lease = lease,
-                                           .end_lease = end_lease};
+                                           .end_lease = end_lease,
+#endif
+                                           .read = read_all};
   return &table;
 }

@@ -27,19 +27,20 @@ enum {
   CONFORMANCE_CLEANUP = 4,
   CONFORMANCE_CLAIM = 8,
   CONFORMANCE_BUDGET = 16,
-  CONFORMANCE_INFO = 32,     /* a table with toft_abi_info.h's addition */
-  CONFORMANCE_SAMPLE = 64,   /* set(TOFT_SET_SAMPLE) */
-  CONFORMANCE_CHECKED = 128, /* set(TOFT_SET_CHECKED) */
-  CONFORMANCE_QUERY = 256,   /* with INFO: query answers for the settings that the bits here announce */
-  CONFORMANCE_TAG = 512,     /* set(TOFT_SET_TAG) */
+  CONFORMANCE_INFO = 32,         /* a table with toft_abi_info.h's addition */
+  CONFORMANCE_SAMPLE = 64,       /* set(TOFT_SET_SAMPLE) */
+  CONFORMANCE_CHECKED = 128,     /* set(TOFT_SET_CHECKED) */
+  CONFORMANCE_QUERY = 256,       /* with INFO: query answers for the settings that the bits here announce */
+  CONFORMANCE_TAG = 512,         /* set(TOFT_SET_TAG) */
+  CONFORMANCE_OWN_MEMORY = 1024, /* arenas without a source of the driver's */
   CONFORMANCE_FULL = 31,
-  CONFORMANCE_ALL = 1023
+  CONFORMANCE_ALL = 2047
 };
 
 typedef struct conformance_provider {
   const char *name;
-  /* An arena on `source`, or on the provider's own memory where that is NULL. budget: UINT64_MAX is none. NULL: no
-   * memory. */
+  /* An arena on `source`, or on the provider's own memory where that is NULL, if it has such. budget: UINT64_MAX is
+   * none. NULL: no memory. */
   toft_arena *(*make)(conformance_source *source, uint64_t budget, size_t reserve);
   /* Ends an arena of this provider's, as the language's own clients do. */
   void (*release)(toft_arena *a);

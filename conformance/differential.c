@@ -53,7 +53,6 @@ static void *take(conformance_source *self, size_t size) {
 
 static void put(conformance_source *self, void *block, size_t size) {
   pages *real = ((adapter *)(void *)self)->real;
-  freed_size = size;
   real->source.put(&real->source, block, size);
 }
 
@@ -552,7 +551,6 @@ static int differs(const uint8_t *bytes, size_t size, int is_traced) {
   for (int i = 0; i < 2; i++) {
     run *r = &runs[i];
     while (r->src.out != NULL) {
-      freed_size = r->src.out->size;
       page_put(&r->src.source, r->src.out->base, r->src.out->size);
       r->src.gave_count = 0;
     }

@@ -6,6 +6,10 @@
 
 #include "conformance.h"
 
+#ifndef POLICY
+#define POLICY 1 /* 0: the library was changed to place by another policy */
+#endif
+
 typedef struct adapter { /* libtoft's source in front of the driver's */
   toft_source source;
   conformance_source *real;
@@ -56,9 +60,10 @@ __attribute__((visibility("default"))) const conformance_provider *conformance_p
   least = toft_table.ops;
   least.size = sizeof least;
   least.set = set;
-  static const conformance_provider table = {"least", make, release, kept, CONFORMANCE_FULL, 1, SIZE_MAX};
+  static const conformance_provider table = {"least", make,    release, kept, CONFORMANCE_FULL | CONFORMANCE_OWN_MEMORY,
+                                             POLICY,  SIZE_MAX};
 #else
-  static const conformance_provider table = {"C", make, release, kept, CONFORMANCE_ALL, 1, SIZE_MAX};
+  static const conformance_provider table = {"C", make, release, kept, CONFORMANCE_ALL, POLICY, SIZE_MAX};
 #endif
   return &table;
 }

@@ -1,13 +1,19 @@
-/* abi/examples/fixed.h, in a block of the driver's source: one block, so no placement policy. With
- * CORE defined, it answers every operation beyond the core profile as a provider does that has none of them.
+/* abi/examples/fixed.h, in a block of the driver's source: one block, so no placement policy. With CORE defined, it
+ * answers every operation beyond the core profile as a provider does that has none of them.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "conformance.h"
 #include "examples/fixed.h"
 
-enum { BLOCK = 4 << 20 };
+enum { BLOCK = 16 << 20 };
 
 static conformance_source *owner; /* the driver has one source at a time */
-static void *block;
+
+/* Of the block too. The arena is at its beginning. */
+static void release(toft_arena *a) {
+  if (closed((fixed *)(void *)a)) return;
+  fixed_release(a);
+  owner->put(owner, a, BLOCK);
+}
 
 #ifdef CORE
 static void *no_resize(toft_arena *a, void *p, size_t old_size, size_t size, size_t align, uint32_t flags,
@@ -37,28 +43,30 @@ static int no_set(toft_arena *a, uint32_t what, uint64_t value, const char *name
   return TOFT_ENOSYS;
 }
 static const toft_arena_ops core_ops = {
-    sizeof core_ops, 1,        fixed_alloc, no_resize,   NULL,        fixed_rewind, fixed_reset,   no_trim,
-    no_cleanup,      no_claim, no_give,     no_contains, fixed_stats, no_set,       fixed_release,
+    sizeof core_ops, 1,        fixed_alloc, no_resize,   NULL,        fixed_rewind, fixed_reset, no_trim,
+    no_cleanup,      no_claim, no_give,     no_contains, fixed_stats, no_set,       release,
+};
+#else
+static const toft_arena_ops whole_ops = {
+    sizeof whole_ops, 1,           fixed_alloc, fixed_resize,   fixed_free,  fixed_rewind, fixed_reset, fixed_trim,
+    fixed_cleanup,    fixed_claim, fixed_give,  fixed_contains, fixed_stats, fixed_set,    release,
 };
 #endif
 
 static toft_arena *make(conformance_source *source, uint64_t budget, size_t reserve) {
   (void)reserve;
   owner = source;
-  block = source->take(source, BLOCK);
+  void *block = source->take(source, BLOCK);
   toft_arena *a = block != NULL ? fixed_init(block, BLOCK) : NULL;
+  if (a == NULL) return NULL;
 #ifdef CORE
   (void)budget;
-  if (a != NULL) a->ops = &core_ops;
+  a->ops = &core_ops;
 #else
-  if (a != NULL) (void)a->ops->set(a, TOFT_SET_BUDGET, budget, NULL, 0);
+  (void)a->ops->set(a, TOFT_SET_BUDGET, budget, NULL, 0);
+  a->ops = &whole_ops;
 #endif
   return a;
-}
-
-static void release(toft_arena *a) {
-  a->ops->release(a);
-  owner->put(owner, block, BLOCK);
 }
 
 static size_t kept(void) { return 0; }

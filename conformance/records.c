@@ -38,6 +38,7 @@ void add(pile *l, const conformance_client *c, uint64_t size, size_t align) {
   l->size[l->count++] = whole;
   l->newest = r;
   check_head();
+  check_limit();
 }
 
 void add_stream(pile *l, const conformance_client *c) {

@@ -7,27 +7,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "page_memory.h"
+#include "placed_memory.h"
 
 const conformance_provider *provider;
-const char *provider_path;
+const void *provider_object;
 const conformance_client *clients[CLIENTS];
 int client_count;
 const conformance_client *row, *host;
 const char *scenario = "";
 jmp_buf failed;
-long checks;
 counting source;
 toft_arena *arena;
 
 void broken(const char *rule, const char *format, ...) {
+  char what[400];
   va_list args;
   va_start(args, format);
-  printf("FAILED %s/%s: %s: %s: ", provider->name, row != NULL ? row->name : "-", scenario, rule);
-  vprintf(format, args);
-  printf("\n");
-  fflush(stdout);
+  vsnprintf(what, sizeof what, format, args);
   va_end(args);
+  report_failure(rule, what);
   longjmp(failed, 1);
 }
 
@@ -39,11 +37,9 @@ static void *take_locked(counting *s, size_t size) {
   s->requests++;
   if (size == 0 || size % 4096 != 0) s->misused = 1;
   if (s->refuses || s->out == BLOCKS) return NULL;
-  void *base = NULL;
-  if (s->boundary == 0) base = page_memory(size);
-  if (s->boundary != 0 && posix_memalign(&base, s->boundary, size) != 0) return NULL;
+  void *base = placed_memory(size, s->boundary != 0 ? s->boundary : 4096);
   if (base == NULL) return NULL;
-  memset(base, 0xA5, size);
+  memset(base, 0xA5, size < 1u << 20 ? size : 1u << 20);
   s->base[s->out] = (unsigned char *)base;
   s->size[s->out++] = size;
   s->bytes_taken += size;
@@ -53,7 +49,7 @@ static void *take_locked(counting *s, size_t size) {
 static void put_locked(counting *s, void *block, size_t size) {
   for (size_t i = 0; i < s->out; i++) {
     if (s->base[i] != block || s->size[i] != size) continue;
-    page_memory_free(block);
+    page_memory_free(block, size);
     s->out--;
     s->base[i] = s->base[s->out];
     s->size[i] = s->size[s->out];
@@ -77,18 +73,22 @@ static void put(conformance_source *self, void *block, size_t size) {
 }
 
 void source_start(void) {
-  while (source.out > 0) page_memory_free(source.base[--source.out]); /* of a scenario that failed */
+  for (size_t i = 0; i < source.out; i++) page_memory_free(source.base[i], source.size[i]); /* a scenario failed */
   memset(&source, 0, sizeof source);
   source.source.take = take;
   source.source.put = put;
 }
 
+size_t block_at(const unsigned char *p) {
+  for (size_t i = 0; i < source.out; i++)
+    if ((uintptr_t)p - (uintptr_t)source.base[i] <= source.size[i]) return i;
+  return BLOCKS;
+}
+
 int in_source(const unsigned char *p, size_t size) {
-  for (size_t i = 0; i < source.out; i++) {
-    uintptr_t at = (uintptr_t)p - (uintptr_t)source.base[i];
-    if (at >= 64 && at <= source.size[i] && size <= source.size[i] - at) return 1; /* M8 */
-  }
-  return 0;
+  size_t i = block_at(p);
+  uintptr_t at = i < BLOCKS ? (uintptr_t)p - (uintptr_t)source.base[i] : 0;
+  return at >= 64 && size <= source.size[i] - at; /* M8 */
 }
 
 /* ---- the arena of a scenario ---- */
@@ -98,6 +98,11 @@ void check_head(void) {
         (void *)arena->limit);
   CHECK("M1", (uintptr_t)arena->cursor % 8 == 0 && (uintptr_t)arena->limit % 8 == 0, "cursor %p, limit %p",
         (void *)arena->cursor, (void *)arena->limit);
+}
+
+void check_limit(void) {
+  size_t room = (size_t)(arena->limit - arena->cursor);
+  CHECK("M2", room == 0 || in_source(arena->cursor, room), "the %zu bytes up to the limit are in no block", room);
 }
 
 toft_stats stats_of(const conformance_client *c) {
@@ -115,6 +120,7 @@ void check_stats(const conformance_client *c) {
   uint64_t owed = source.bytes_taken - source.bytes_given;
   CHECK("4 stats", s.reserved == owed, "%s reads reserved %llu, and the source is owed %llu", c->name,
         (unsigned long long)s.reserved, (unsigned long long)owed);
+  if (provider->memory != SIZE_MAX) return; /* its memory may be the caller's */
   CHECK("4 stats", s.source_calls == source.requests, "%s reads source_calls %llu, not %llu", c->name,
         (unsigned long long)s.source_calls, (unsigned long long)source.requests);
 }
@@ -138,8 +144,12 @@ uint64_t live(void) { return stats_of(row).live; }
 void open_arena(uint64_t budget) {
   source_start();
   arena = provider->make(&source.source, budget, 0);
-  CHECK("P2", arena != NULL && source.out == 1, "no arena, or %zu blocks", source.out);
+  CHECK("1", arena != NULL, "no arena");
+  CHECK("9", arena->ops->version == 1 && arena->ops->size >= sizeof *arena->ops, "version %u, size %u",
+        arena->ops->version, arena->ops->size);
+  if (provider->policy == 1) CHECK("P2", source.out == 1, "an arena has %zu blocks", source.out);
   check_head();
+  check_limit();
   for (int i = 0; i < client_count; i++)
     CHECK("U1", clients[i]->accept == NULL || clients[i]->accept(arena) == TOFT_OK, "%s refuses the arena",
           clients[i]->name);
@@ -150,7 +160,7 @@ void all_is_back(void) {
   CHECK("4 release", source.out == 0, "%zu blocks were not given back", source.out);
   CHECK("4 release", source.bytes_taken == source.bytes_given, "%llu bytes taken, %llu given back",
         (unsigned long long)source.bytes_taken, (unsigned long long)source.bytes_given);
-  CHECK("P1", !source.misused, "the source got an invalid size, or a block that it did not grant");
+  CHECK("4 release", !source.misused, "the source got an invalid size, or a block that it did not grant");
 }
 
 void close_arena(void) {

@@ -6,13 +6,14 @@
 #include <setjmp.h>
 
 #include "conformance.h"
+#include "report.h"
 
 enum { CLIENTS = 8, BLOCKS = 4096, RECORDS = 4096, CLEANUPS = 64 };
 
 /* ---- the pair ---- */
 
 extern const conformance_provider *provider;
-extern const char *provider_path;
+extern const void *provider_object; /* where the loader put it */
 extern const conformance_client *clients[CLIENTS];
 extern int client_count;
 extern const conformance_client *row;  /* the client that the pair is about */
@@ -22,14 +23,13 @@ extern const conformance_client *host; /* the client that is the process, entere
 
 extern const char *scenario;
 extern jmp_buf failed; /* the end of a scenario that broke a rule */
-extern long checks;
 
 /* Prints the rule and ends the scenario. Not to be called with a provider's or client's function on the stack. */
 __attribute__((noreturn, format(printf, 2, 3))) void broken(const char *rule, const char *format, ...);
 
 #define CHECK(rule, condition, ...)              \
   do {                                           \
-    checks++;                                    \
+    checked(rule);                               \
     if (!(condition)) broken(rule, __VA_ARGS__); \
   } while (0)
 
@@ -48,6 +48,7 @@ extern counting source;
 
 void source_start(void);
 int in_source(const unsigned char *p, size_t size); /* are these bytes such as a block may hand out? */
+size_t block_at(const unsigned char *p);            /* the number of the block that p is in; BLOCKS: in none */
 
 /* ---- the arena of a scenario ---- */
 
@@ -57,6 +58,7 @@ void open_arena(uint64_t budget); /* on the source; shown to all clients */
 void close_arena(void);           /* released by its provider; then as all_is_back */
 void all_is_back(void);           /* after a client's release */
 void check_head(void);
+void check_limit(void); /* of an arena on the source */
 void check_stats(const conformance_client *c);
 void check_members(const conformance_client *c);
 toft_stats stats_of(const conformance_client *c);

@@ -1,6 +1,8 @@
 /* Plays abi/vectors on one provider's arenas by the calls of one client's package, and by ops where it has none.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "driver.h"
+#include "placed_memory.h"
+#include "report.h"
 #include "vector_player.h"
 
 TOFT_STATIC_ASSERT(needs, VEC_NEEDS_RESIZE == (int)CONFORMANCE_RESIZE && VEC_NEEDS_FREE == (int)CONFORMANCE_FREE &&
@@ -117,16 +119,71 @@ static void stats(toft_arena *a, toft_stats *out) {
 
 /* ---- all of them ---- */
 
-conformance_vectors conformance_play(const conformance_provider *m, const conformance_client *c, int ways) {
-  conformance_vectors result = {0, 0, 0, NULL};
-  provider = m;
-  client = c;
+/* The table's calls alone, as of a package that has no others. */
+static void *table_alloc(toft_arena *a, size_t size, size_t align) { return a->ops->alloc(a, size, align, 0, 0); }
+static int table_rewind(toft_arena *a, toft_mark m) { return a->ops->rewind(a, m.cursor, m.epoch); }
+
+/* The operation of section 4 that gave a wrong answer. */
+static const char *rule_of(enum vec_kind kind) {
+  switch (kind) {
+    case VEC_ALLOC:
+    case VEC_ALLOCS: return "4 alloc";
+    case VEC_RESIZE: return "4 resize";
+    case VEC_FREE: return "4 free";
+    case VEC_MARK:
+    case VEC_REWIND: return "4 rewind";
+    case VEC_REWIND_RAW: return "M14";
+    case VEC_RESET: return "4 reset";
+    case VEC_TRIM: return "4 trim";
+    case VEC_BUDGET:
+    case VEC_SET_UNKNOWN: return "4 set";
+    case VEC_CLEANUP:
+    case VEC_CANCEL: return "4 cleanup";
+    case VEC_CLAIM:
+    case VEC_CLAIM_PAST:
+    case VEC_FILL:
+    case VEC_COPY: return "4 claim";
+    case VEC_GIVE:
+    case VEC_GIVE_PAST: return "4 give";
+    default: return "4 release"; /* the operations were right */
+  }
+}
+
+static int is_played(const vec *v) {
+  return (v->policy == 0 || (uint32_t)v->policy == provider->policy) && v->memory <= provider->memory &&
+         (v->needs & ~provider->supports) == 0 && wanted(v, NULL);
+}
+
+/* Each vector, by one binding. The first difference of each rule is reported. */
+static int play_vectors(const binding *h) {
+  int played = 0;
+  const char *reported[16] = {NULL};
+  for (size_t i = 0; i < COUNT; i++) {
+    if (!is_played(&vectors[i])) continue;
+    played++;
+    for (uint32_t k = 0; k < vectors[i].count; k++) checked(rule_of(vectors[i].ops[k].kind));
+    const char *difference = outcome(&vectors[i], h), *rule = difference != NULL ? rule_of(wrong_kind) : NULL;
+    size_t n = 0;
+    while (rule != NULL && reported[n] != NULL && reported[n] != rule) n++;
+    if (rule == NULL || reported[n] != NULL) continue;
+    report_failure(reported[n] = rule, difference);
+  }
+  return played;
+}
+
+void conformance_play(const conformance_provider *p, const conformance_client *c, int ways) {
+  int played = 0;
+  provider = p;
   own = all = 0;
-  for (int quiet = 0; quiet < ways; quiet++) {
-    const binding h = {.name = quiet ? "quiet" : "inline",
+  const conformance_client by_table = {.name = "ops", .alloc = table_alloc, .mark = c->mark, .rewind = table_rewind};
+  for (int way = 0; way < ways; way++) {
+    static const char *const names[] = {"inline", "quiet", "ops"};
+    int quiet = way % 3 == 1;
+    client = way % 3 == 2 ? &by_table : c;
+    const binding h = {.name = names[way % 3],
                        .quiet = quiet,
                        .make = make,
-                       .release = m->release,
+                       .release = p->release,
                        .alloc = alloc,
                        .resize = resize,
                        .free = give_back,
@@ -139,15 +196,8 @@ conformance_vectors conformance_play(const conformance_provider *m, const confor
                        .claim = claim,
                        .give = give,
                        .stats = stats};
-    for (size_t i = 0; i < COUNT && result.wrong == NULL; i++) {
-      const vec *v = &vectors[i];
-      if (v->policy != 0 && (uint32_t)v->policy != provider->policy) continue;
-      if (v->memory > provider->memory || (v->needs & ~provider->supports) != 0 || !wanted(v, NULL)) continue;
-      result.wrong = outcome(&vectors[i], &h);
-      result.played++;
-    }
+    placed = way % 2 == 0 ? FALLING : RISING;
+    played += play_vectors(&h);
   }
-  result.own = own;
-  result.all = all;
-  return result;
+  printf("vectors %d own %ld of %ld\n", played, own, all);
 }

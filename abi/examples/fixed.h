@@ -1,6 +1,6 @@
 /* A provider: an arena in a caller's buffer, which does not grow. It has the full profile of ../SPEC.md and
- * keeps every rule of its section 11; it needs no placement policy, since it has one block. conformance/ plays
- * ../vectors/rules on it, whole and reduced to the core profile.
+ * keeps every rule of its section 11; it needs no placement policy, since it has one block. conformance/ checks
+ * it, whole and reduced to the core profile; `conformance/kit` does so with every provider.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_EXAMPLE_FIXED_H
 #define TOFT_EXAMPLE_FIXED_H
@@ -18,8 +18,8 @@ typedef struct node { /* a cleanup; what clients see comes first */
 typedef struct fixed {
   toft_arena head; /* first, so that the head's address is the arena's */
   unsigned char *start, *end;
-  uintptr_t created; /* epoch of the last reset: older marks are refused */
-  uint64_t budget;
+  uintptr_t created;                      /* epoch of the last reset: older marks are refused */
+  uint64_t budget, seen, allocated, peak; /* seen: live when the last operation ended */
   node *cleanups;
   int in_cleanup, claimed;
   unsigned char *from, *to; /* claimed: where the holder's cursor may be */
@@ -29,7 +29,10 @@ static uint64_t live(const fixed *a) { return (uint64_t)(a->head.cursor - a->sta
 static int closed(const fixed *a) { return a->in_cleanup || a->claimed; }
 static uintptr_t epoch(const fixed *a) { return a->head.epoch & ~(uintptr_t)1; }
 
-static void recompute(fixed *a) { /* M2: the one place that writes limit; M12: and bit 0 */
+static void recompute(fixed *a) { /* M2: the one place that writes limit; M4; M12: and bit 0 */
+  if (live(a) > a->seen) a->allocated += live(a) - a->seen;
+  if (live(a) > a->peak) a->peak = live(a);
+  a->seen = live(a);
   uint64_t remaining = (uint64_t)(a->end - a->head.cursor);
   uint64_t affordable = live(a) < a->budget ? (a->budget - live(a)) & ~(uint64_t)7 : 0;
   if (remaining > affordable) remaining = affordable;
@@ -75,6 +78,7 @@ static void *fixed_resize(toft_arena *head, void *old, size_t old_size, size_t n
   if (closed(a) || !is_request(n, align) || !is_request(old_size, 8)) return NULL;
   int last = (size_t)(head->cursor - p) == R8(old_size), stays = pad_to(p, align) == 0;
   size_t more = R8(n) > R8(old_size) ? R8(n) - R8(old_size) : 0;
+  recompute(a);
   if (stays && last && more <= (size_t)(a->end - head->cursor) && affords(a, more)) {
     q = p;
     head->cursor = p + R8(n);
@@ -92,6 +96,7 @@ static void *fixed_resize(toft_arena *head, void *old, size_t old_size, size_t n
 static void fixed_free(toft_arena *head, void *p, size_t n) {
   fixed *a = (fixed *)(void *)head;
   if (p == NULL || closed(a) || (size_t)(head->cursor - (unsigned char *)p) != R8(n)) return;
+  recompute(a);
   head->cursor = (unsigned char *)p;
   recompute(a);
 }
@@ -187,7 +192,8 @@ static int fixed_contains(const toft_arena *head, const void *p) {
 
 static size_t fixed_stats(toft_arena *head, toft_stats *out, size_t size) {
   fixed *a = (fixed *)(void *)head;
-  toft_stats s = {live(a), live(a), live(a), a->budget, (uint64_t)(a->end - (unsigned char *)a), 0, 1, 0};
+  recompute(a);
+  toft_stats s = {live(a), a->allocated, a->peak, a->budget, (uint64_t)(a->end - (unsigned char *)a), 0, 1, 0};
   memcpy(out, &s, size < sizeof s ? size : sizeof s);
   return size < sizeof s ? size : sizeof s;
 }

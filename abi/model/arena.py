@@ -16,6 +16,7 @@ WINDOWS = WINDOW = 8    # a reset looks back over 8 windows of 8 rounds
 NODE = 32               # bytes of a cleanup node, where a word is 8
 OUTSIDE = True          # allocations while a range is claimed go outside it; False: they are refused
 SHRINKS = True          # resize and free give dedicated blocks back
+EXACT = False           # a regular block ends behind its first allocation
 MAXREQ = (1 << 62) - 1  # PTRDIFF_MAX / 2
 NONE = (1 << 64) - 1    # no budget
 
@@ -254,6 +255,8 @@ class Arena:
         b.used_end = self.cursor
         self.base_live += self.cursor - self.floor_of(b)
         self.current, self.cursor = new, new.start
+        if EXACT:
+            new.end = new.start + pad(new.start, align) + r
         return self.bump(r, align)
 
     def bump(self, r, align):

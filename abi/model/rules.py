@@ -20,6 +20,9 @@ OTHERS = [
     {"INITIAL": 4096, "STATE": 3840, "CAP": 4096, "NODE": 56, "MERGE": 0},
     # large blocks
     {"INITIAL": 1 << 18, "STATE": 128, "CAP": 1 << 24, "NODE": 16},
+    # a block for each request: a dedicated one; or a regular one, which has the cursor
+    {"INITIAL": 4096, "STATE": 4096, "CAP": 4},
+    {"INITIAL": 4096, "STATE": 4096, "CAP": 1 << 40, "EXACT": True},
 ]
 # growth, resets, sources and large are about policy 1 alone
 THEMES = ["alignment", "sizes", "marks", "resizes", "budgets", "claims", "cleanups", "rounds"]
@@ -42,7 +45,8 @@ def policy(constants):
 
 def answers(op):
     """What must agree: everything but addresses, blocks, the source's sizes and `live`."""
-    kept = {k: v for k, v in op.items() if k not in ("at", "last", "from", "to", "blocks", "live", "took", "gave", "ops")}
+    placed = ("at", "last", "from", "to", "stays", "blocks", "live", "took", "gave", "ops")
+    kept = {k: v for k, v in op.items() if k not in placed}
     for k in ("at", "last"):
         if k in op:
             kept[k] = op[k] is not None or None
@@ -59,7 +63,6 @@ def agreed(ops):
         return first if first["ops"] is not None else None
     if first["op"] == "resize" and first["at"] and all(op["stays"] for op in ops) and first["n"] <= first["old"]:
         first["at"] = "stays"
-    first.pop("stays", None)
     if len({op["live"] for op in ops}) == 1:
         first["live"] = ops[0]["live"]
     return first
@@ -114,7 +117,7 @@ def derive(policy1):
     for theme in THEMES:
         about, found = policy1[theme][0], []
         for i, v in enumerate(policy1[theme][1]):
-            same = [o[theme][1][i] for o in others]
+            same = [o[theme][1][i] for o in others if not o[theme][1][i][0].ended]
             if not any(player.failed for player, _ in same):
                 made = vector([v] + [done for _, done in same], max(player.peak for player, _ in same))
                 if made:

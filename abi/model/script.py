@@ -241,6 +241,7 @@ def forgiving(method):
 class Rules(Vector):
     """A vector on another placement policy, under which some of its operations may not be possible: `failed`."""
     failed, slack, peak = False, 0, 0
+    ended = False   # a range has fewer bytes than its holder takes: the vector ends there
 
     def note(self, op, **more):
         super().note(op, **more)
@@ -256,6 +257,14 @@ class Rules(Vector):
             return self.head
 
 
+
+def fill(self, id, n):
+    r = self.ranges[id]
+    self.ended = self.ended or n > r.limit - r.cursor
+    Vector.fill(self, id, n)
+
+
+Rules.fill = forgiving(fill)
 for name in ("alloc", "allocs", "resize", "free", "mark", "rewind", "rewind_raw", "reset", "trim", "budget", "set_unknown",
-             "cleanup", "cancel", "claim", "fill", "give", "give_past", "claim_past", "copy", "release_early", "repeat"):
+             "cleanup", "cancel", "claim", "give", "give_past", "claim_past", "copy", "release_early", "repeat"):
     setattr(Rules, name, forgiving(getattr(Vector, name)))

@@ -16,7 +16,8 @@ static inline void *page_memory(size_t size) {
 #endif
 }
 
-static inline void page_memory_free(void *p) {
+static inline void page_memory_free(void *p, size_t size) {
+  (void)size;
 #ifdef _WIN32
   _aligned_free(p);
 #else

@@ -74,7 +74,7 @@ static inline void counted_put(toft_source *self, void *block, size_t size) {
   c->sizes[i] = c->sizes[c->out];
   c->puts++;
   c->bytes -= size;
-  page_memory_free(block);
+  page_memory_free(block, size);
 }
 
 static inline toft_source *counted_init(counted *c) {

@@ -438,7 +438,7 @@ static void options(void **state) {
   assert_string_equal(text, "in the caller's memory");
   assert_int_equal(toft_region_get_stats(r).limit, o.max);
   toft_region_release(r);
-  page_memory_free(memory);
+  page_memory_free(memory, (size_t)1 << 20);
 }
 
 /* ---- forked processes ---- */

@@ -110,11 +110,13 @@ enum { NO_POLICY = 99, NO_SETTING = 99 }; /* no provider has these */
 static jmp_buf failed;
 enum { WRONG = 1, TOO_SMALL }; /* TOO_SMALL: a vector of the rules fills more than the provider's range has */
 static char message[512];
+static enum vec_kind wrong_kind; /* of the op with the last difference; VEC_REPEAT: none */
 
 static void wrong(const run *r, const char *format, ...) {
   size_t used = (size_t)snprintf(message, sizeof message, "%s [%s], op %ld: ", r->v->name, r->binding->name,
                                  r->op != NULL ? (long)(r->op - r->v->ops) + 1 : 0L);
   va_list args;
+  wrong_kind = r->op != NULL ? r->op->kind : VEC_REPEAT;
   va_start(args, format);
   vsnprintf(message + used, sizeof message - used, format, args);
   va_end(args);
@@ -158,7 +160,7 @@ static void page_put(vector_source *self, void *block, size_t size) {
     *at = g->next;
     s->bytes -= size;
     s->gave[s->gave_count++] = size;
-    page_memory_free(g->base);
+    page_memory_free(g->base, size);
     free(g);
     return;
   }
@@ -236,8 +238,7 @@ static entry *entry_of(run *r, const slot *s) {
 
 static void forget(run *r, const slot *s) {
   entry *e = entry_of(r, s);
-  if (e == NULL) return;
-  *e = r->entries[--r->entry_count];
+  if (e != NULL) *e = r->entries[--r->entry_count];
 }
 
 static void forget_since(run *r, uint64_t serial) {
@@ -395,8 +396,7 @@ static void play_claim_past(run *r, const vec_op *op) {
 static void play_give(run *r, const vec_op *op) {
   toft_range *range = &r->ranges[op->id];
   unsigned char *was = range->cursor;
-  uintptr_t past = (uintptr_t)was + (uintptr_t)(intptr_t)op->plus;
-  if (op->kind == VEC_GIVE_PAST) range->cursor = (unsigned char *)past;
+  if (op->kind == VEC_GIVE_PAST) range->cursor = (unsigned char *)((uintptr_t)was + (uintptr_t)(intptr_t)op->plus);
   int code = check_code(r, r->binding->give(r->a, range), op->code);
   if (op->kind == VEC_GIVE_PAST)
     range->cursor = was;
@@ -519,7 +519,6 @@ static void play_ops(run *r, const vec_op *ops, uint32_t count, int last) {
 }
 
 static void play(const vec *v, const binding *h, run *r) {
-  static const uint32_t initial[] = {4096};
   r->v = r->src.v = v;
   r->binding = h;
   if (v->ids > 16 || v->marks > 16 || v->ranges > 4 || v->cleanups > 16) abort();
@@ -528,13 +527,14 @@ static void play(const vec *v, const binding *h, run *r) {
   r->a = h->make(&r->src.source, v->budget, v->reserve);
   if ((r->a != NULL) != v->created) wrong(r, "creation should have %s", v->created ? "worked" : "failed");
   if (r->a == NULL) return;
-  vec_list none = {NULL, 0}, first = {initial, 1};
+  vec_list none = {NULL, 0}, first = {(const uint32_t[]){4096}, 1};
   check_traffic(r, first, none, none);
   r->base[0] = r->src.out->base;
   play_ops(r, v->ops, v->count, 1);
   check_contents(r);
   h->release(r->a);
   r->a = NULL;
+  r->op = NULL;
   check_traffic(r, none, v->gave, v->ran);
   if (r->src.out != NULL) wrong(r, "a block was not given back");
 }

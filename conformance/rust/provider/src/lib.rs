@@ -67,7 +67,7 @@ pub struct Table {
 }
 
 /// CONFORMANCE_ALL.
-const ALL: u32 = 1023;
+const ALL: u32 = 2047;
 
 // SAFETY: constant.
 unsafe impl Sync for Table {}
