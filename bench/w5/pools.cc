@@ -342,7 +342,7 @@ int main(int argc, char **argv) {
   picks.resize(2 * count);
   for (auto &p : picks) p = static_cast<std::uint32_t>(random() % count);
   std::vector<void (*)()> all = {
-      round_of<toft_pool_contender>, round_of<toft_c_contender>,     round_of<model_contender>,
+      round_of<toft_pool_contender>, round_of<toft_c_contender>, round_of<model_contender>,
       round_of<list_contender>,      round_of<map_contender>,
 #ifdef HAVE_BOOST_POOL
       round_of<boost_contender>,

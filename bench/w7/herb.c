@@ -1,7 +1,7 @@
-/* herb, the parser of HTML with Ruby (ERB): templates are parsed, and all nodes of their trees visited. A tree consists of
- * nodes, tokens, strings and arrays of pointers, which herb requests by a structure of functions. Its own arena maps and
- * unmaps pages of 128 KiB for each document; it can also be kept and reset, which herb's bindings do not do. The Ruby
- * between the tags is parsed by prism, on malloc in all ways.
+/* herb, the parser of HTML with Ruby (ERB): templates are parsed, and all nodes of their trees visited. A tree consists
+ * of nodes, tokens, strings and arrays of pointers, which herb requests by a structure of functions. Its own arena maps
+ * and unmaps pages of 128 KiB for each document; it can also be kept and reset, which herb's bindings do not do. The
+ * Ruby between the tags is parsed by prism, on malloc in all ways.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <herb.h>
 #include <visitor.h>
@@ -30,8 +30,12 @@ static int adapt(const char *way) {
 }
 
 static bool visit(const AST_NODE_T *node, void *count) {
-  size_t of[6] = {node->type, node->location.start.line, node->location.start.column, node->location.end.line,
-                  node->location.end.column, hb_array_size(node->errors)};
+  size_t of[6] = {node->type,
+                  node->location.start.line,
+                  node->location.start.column,
+                  node->location.end.line,
+                  node->location.end.column,
+                  hb_array_size(node->errors)};
   output(of, sizeof of);
   ++*(size_t *)count;
   return true;

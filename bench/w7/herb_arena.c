@@ -1,5 +1,5 @@
-/* Memory for herb in an arena, by herb's own structure of functions: of the library, and of the file that programs paste
- * (with HERB_PASTED). The arena is created once, and reset between documents.
+/* Memory for herb in an arena, by herb's own structure of functions: of the library, and of the file that programs
+ * paste (with HERB_PASTED). The arena is created once, and reset between documents.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <string.h>
 #ifdef HERB_PASTED

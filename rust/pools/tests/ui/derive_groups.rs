@@ -29,7 +29,7 @@ fn no_name_of_a_group() {
         a: u8,
         #[columns(group = "hot")]
         b: u8,
-        #[columns(group = "hot_")] //~ the struct of the group would have the name of another generated struct: choos
+        #[columns(group = "hot_")] //~ the struct of the group would have the name of another generated struct
         c: u8,
     }
 
