@@ -10,7 +10,6 @@
 #include "herb_arena.h"
 
 enum { TIMES = 20 }; /* each document in a round */
-
 static hb_allocator_T memory;
 static hb_arena_T own;
 static hb_allocator_type_T each = HB_ALLOCATOR_MALLOC; /* made for each document, unless one is kept */
