@@ -1,15 +1,17 @@
 /* herb, the parser of HTML with Ruby (ERB): templates are parsed, and all nodes of their trees visited. A tree consists
  * of nodes, tokens, strings and arrays of pointers, which herb requests by a structure of functions. Its own arena maps
  * and unmaps pages of 128 KiB for each document; it can also be kept and reset, which herb's bindings do not do. The
- * Ruby between the tags is parsed by prism, on malloc in all ways.
+ * Ruby between the tags is parsed by prism, on malloc, and in the arena of the library.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include <herb.h>
 #include <visitor.h>
 
 #include "driver.h"
 #include "herb_arena.h"
+#include "prism_xallocator.h"
 
 enum { TIMES = 20 }; /* each document in a round */
+struct hooks hooks = {malloc, calloc, realloc, free}; /* of prism */
 static hb_allocator_T memory;
 static hb_arena_T own;
 static hb_allocator_type_T each = HB_ALLOCATOR_MALLOC; /* made for each document, unless one is kept */
@@ -47,7 +49,7 @@ static void parse(const struct text *text) {
   if (root == NULL) fail(text->path);
   herb_visit_node((const AST_NODE_T *)root, visit, &count);
   if (count < 2) fail(text->path);
-  ast_node_free((AST_NODE_T *)root, &memory); /* in each way, since it frees what prism has from malloc */
+  ast_node_free((AST_NODE_T *)root, &memory); /* in each way, since it frees what prism has */
   hb_allocator_destroy(&memory);
 }
 

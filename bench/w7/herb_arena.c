@@ -7,8 +7,10 @@
 #define herb_arena herb_pasted_arena
 #else
 #include <toft.h>
+#include <toft/malloc.h>
 #endif
 #include "herb_arena.h"
+#include "prism_xallocator.h"
 
 /* ---- adapter: functions with a context, in an arena for each document ---- */
 
@@ -29,6 +31,10 @@ static void end(hb_allocator_T *self) { toft_reset(of(self)); }
 
 int herb_arena(hb_allocator_T *to) {
   *to = (hb_allocator_T){take, resize, put, copy_all, copy, end, toft_create()};
+#ifndef HERB_PASTED /* which has no functions without a context */
+  hooks = (struct hooks){toft_current_malloc, toft_current_calloc, toft_current_realloc, toft_current_free};
+  toft_current_swap((toft_arena *)to->context);
+#endif
   return to->context != NULL;
 }
 
