@@ -10,7 +10,7 @@
 #include "herb_arena.h"
 #include "prism_xallocator.h"
 
-enum { TIMES = 20 }; /* each document in a round */
+enum { TIMES = 20 };                                  /* each document in a round */
 struct hooks hooks = {malloc, calloc, realloc, free}; /* of prism */
 static hb_allocator_T memory;
 static hb_arena_T own;
