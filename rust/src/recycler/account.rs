@@ -62,7 +62,7 @@ fn turn() -> usize {
 }
 
 /// Adds to the sums.
-pub fn add(used: isize, idle: isize) {
+pub(super) fn add(used: isize, idle: isize) {
     turn();
     let sum = USED.fetch_add(used as usize, Relaxed).wrapping_add(used as usize);
     PEAK[0].fetch_max(at_least_0(sum), Relaxed);
@@ -70,20 +70,21 @@ pub fn add(used: isize, idle: isize) {
 }
 
 /// What exceeds the allowance.
-pub struct Surplus {
-    pub bytes: usize,
+pub(super) struct Surplus {
+    pub(super) bytes: usize,
     /// It returns now: it has lasted for a part of a window, or exceeds what was in use.
-    pub is_due: bool,
+    pub(super) is_due: bool,
     /// The number of the window.
-    pub window: usize,
+    pub(super) window: usize,
 }
 
 /// The surplus of the process, with changes that a recycler has not added yet.
-pub fn surplus(used: isize, idle: isize) -> Surplus {
+pub(super) fn surplus(used: isize, idle: isize) -> Surplus {
     let window = turn();
     let used = at_least_0(USED.load(Relaxed).wrapping_add(used as usize));
     let idle = at_least_0(IDLE.load(Relaxed).wrapping_add(idle as usize));
-    let peak = used.max(PEAK[0].load(Relaxed)).max(PEAK[1].load(Relaxed));
+    // A small recycler may not have added what it used.
+    let peak = used.max(PEAK[0].load(Relaxed)).max(PEAK[1].load(Relaxed)).max(MIB);
     let kept = peak - used + peak.min(MARGIN).max(peak / 8);
     let bytes = idle.saturating_sub(kept);
     if bytes == 0 {
