@@ -4,7 +4,9 @@
 #define TOFT_TEST_SYSTEM_CALLS_H
 
 #define _GNU_SOURCE
+#ifndef __LP64__
 #define _FILE_OFFSET_BITS 64 /* equal to that of the library */
+#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

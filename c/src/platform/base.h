@@ -19,7 +19,7 @@
 #if !defined(_WIN32) && !defined(_DEFAULT_SOURCE)
 #define _DEFAULT_SOURCE 1 /* madvise, MAP_ANONYMOUS */
 #endif
-#if !defined(_WIN32) && !defined(_FILE_OFFSET_BITS)
+#if !defined(_WIN32) && !defined(__LP64__) && !defined(_FILE_OFFSET_BITS)
 #define _FILE_OFFSET_BITS 64 /* else stat fails on 32-bit systems where the file's number has more bits */
 #endif
 
