@@ -83,8 +83,7 @@ pub(super) fn surplus(used: isize, idle: isize) -> Surplus {
     let window = turn();
     let used = at_least_0(USED.load(Relaxed).wrapping_add(used as usize));
     let idle = at_least_0(IDLE.load(Relaxed).wrapping_add(idle as usize));
-    // A small recycler may not have added what it used.
-    let peak = used.max(PEAK[0].load(Relaxed)).max(PEAK[1].load(Relaxed)).max(MIB);
+    let peak = used.max(PEAK[0].load(Relaxed)).max(PEAK[1].load(Relaxed)).max(MIB); // small ones add later
     let kept = peak - used + peak.min(MARGIN).max(peak / 8);
     let bytes = idle.saturating_sub(kept);
     if bytes == 0 {
