@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Arenas behind herb's structure of functions. SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "lib/hb_allocator.h"
 
 /* Each stores functions whose destroy makes an arena empty. 0: no memory. */

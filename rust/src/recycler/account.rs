@@ -91,10 +91,7 @@ pub(super) fn surplus(used: isize, idle: isize) -> Surplus {
         return Surplus { bytes, is_due: false, window };
     }
     let (now, length) = clock();
-    let since = match SURPLUS_SINCE.compare_exchange(0, now, Relaxed, Relaxed) {
-        Ok(_) => now,
-        Err(since) => since,
-    };
+    let since = SURPLUS_SINCE.compare_exchange(0, now, Relaxed, Relaxed).map_or_else(|since| since, |_| now);
     let is_due = length == usize::MAX || now.saturating_sub(since) >= length / DELAY || bytes > peak;
     Surplus { bytes, is_due, window }
 }

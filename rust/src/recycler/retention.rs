@@ -44,8 +44,10 @@ impl State {
     fn add_changes(&self, left: isize) {
         let [used, idle] = self.retention.changes.get();
         let stay = [used.clamp(-left, left), idle.clamp(-left, left)];
-        self.retention.changes.set(stay);
-        account::add(used - stay[0], idle - stay[1]);
+        if [used, idle] != stay {
+            self.retention.changes.set(stay);
+            account::add(used - stay[0], idle - stay[1]);
+        }
     }
 
     /// Returns the surplus of the process as far as this recycler has idle blocks.
