@@ -285,6 +285,18 @@ TOFT_INLINE uint32_t toft_lowest_bit(uint64_t n) {
 #endif
 }
 
+/* Returns the index of the highest set bit; n is not 0. */
+TOFT_INLINE uint32_t toft_highest_bit(uint64_t n) {
+#if defined(__GNUC__) || defined(__clang__)
+  return 63u - (uint32_t)__builtin_clzll(n);
+#else
+  uint32_t bit = 0, step;
+  for (step = 32; step != 0; step /= 2)
+    if (n >> step != 0) n >>= step, bit += step;
+  return bit;
+#endif
+}
+
 /* After a parameter, or after the qualifiers of a member function: the result points into what the argument, or the
  * object, is or points to. clang reports a result that outlives it: docs/checked.md. */
 #if defined(__cplusplus) && defined(__has_cpp_attribute)
@@ -1367,8 +1379,7 @@ struct toft_recycler {
   struct toft_recycler_checks *checks;                               /* checked recyclers: set by the first call */
   size_t reserved, peak;                                             /* bytes held from the source */
   ptrdiff_t closed, looked; /* growth of idle bytes since a surplus was returned: see recycler_retention.c */
-  size_t window;
-  size_t floor;             /* bytes of options.count, which only a release returns */
+  uint32_t window, looks; /* the last known window of time; frees since that was read */
   size_t count, block_size; /* of the options */
   size_t slab_count, slab_bytes, page_bytes;
   size_t region_bytes, region_idle_bytes, region_used, region_objects;

@@ -29,12 +29,12 @@ static size_t idle_of(toft_recycler *r) { return toft_recycler_idle(r); }
 /* A window ends at the next call. */
 static void end_window(void) { toft_account.began -= toft_page_window(); }
 
-/* A large object comes and goes, two windows later. */
+/* Large objects come and go, two windows later: as many as the recycler frees until it reads the clock again. */
 static void use_later(toft_recycler *r) {
   for (int i = 0; i < 3; i++) {
     end_window();
     toft_account.surplus_since -= toft_page_window(); /* where there is one */
-    toft_recycler_free(r, toft_recycler_alloc(r, 20000, 8), 20000);
+    for (int k = 0; k < TOFT_RECYCLER_LOOKS; k++) toft_recycler_free(r, toft_recycler_alloc(r, 20000, 8), 20000);
   }
 }
 
@@ -140,12 +140,59 @@ static void a_surplus_stays_for_a_part_of_a_window(void **state) {
   toft_recycler_release(&r);
 }
 
+/* Memory of options.count is in use until the release, so that other blocks do not return because of it. */
+static void counted_memory_is_no_surplus(void **state) {
+  (void)state;
+  enum { SIZE = 100000 };
+  counted c;
+  toft_recycler r;
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  size_t window = toft_page_cache_window(1000000);
+  o.source = counted_init(&c);
+  o.count = 1000;
+  o.block_size = 30000;
+  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  assert_int_equal(idle_of(&r), 0);
+  size_t bytes = c.bytes, takes = c.takes;
+  for (int i = 0; i < 100; i++) toft_recycler_free(&r, toft_recycler_alloc(&r, SIZE, 8), SIZE);
+  assert_int_equal(c.takes, takes + 1);
+  use_later(&r);
+  toft_recycler_trim(&r, 0);
+  assert_int_equal(c.bytes, bytes);
+  toft_page_cache_window(window);
+  toft_recycler_release(&r);
+  counted_all_back(&c);
+}
+
+/* The cache of pages keeps blocks that a release returns in the same window, also if a part of them was idle. */
+static void released_blocks_are_taken_again(void **state) {
+  (void)state;
+  enum { COUNT = 100, SIZE = 100000 };
+  static void *p[COUNT];
+  toft_recycler r;
+  size_t window = toft_page_cache_window(1000000);
+  for (int i = 0; i < 2; i++) { /* the peaks of other tests have no effect */
+    end_window();
+    toft_page_cache_age();
+  }
+  assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+  fill_and_free(&r, 500);
+  for (int i = 0; i < COUNT; i++) assert_non_null(p[i] = toft_recycler_alloc(&r, SIZE, 8));
+  assert_true(idle_of(&r) > 5 << 20);
+  size_t reserved = r.reserved, cached = toft_page_cache_bytes();
+  toft_recycler_release(&r);
+  assert_true(toft_page_cache_bytes() > cached + reserved - (2 << 20)); /* blocks below 1 MiB are in other caches */
+  toft_page_cache_window(window);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(memory_follows_use),
       cmocka_unit_test(what_cannot_return_is_searched_once),
       cmocka_unit_test(pages_follow_use),
       cmocka_unit_test(a_surplus_stays_for_a_part_of_a_window),
+      cmocka_unit_test(counted_memory_is_no_surplus),
+      cmocka_unit_test(released_blocks_are_taken_again),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static int toft_background_is_on(void) {
 static int toft_background_has_work(void) {
   if (TOFT_LOAD(&toft_page_bytes) != 0) return 1;
   return TOFT_LOAD(&toft_account.window) - TOFT_LOAD(&toft_account.changed) < 4 &&
-         toft_account_sum(&toft_account.idle) > TOFT_ACCOUNT_STEP;
+         toft_account_idle() > TOFT_ACCOUNT_STEP;
 }
 
 /* Waits for a window. 0: the thread must end. */

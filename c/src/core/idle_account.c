@@ -48,10 +48,12 @@ static void toft_purge_at_fork(int phase) { (void)phase; }
 #define TOFT_PAGE_WINDOW 500               /* milliseconds */
 #define TOFT_PURGES 32                     /* blocks that are excluded by one fence */
 
-/* Atomic. Bytes; used and idle may be below 0 for a moment, since threads add their changes later. */
+/* Atomic. Bytes; the sums may be below 0 for a moment, since threads add their changes later. A block whose objects
+ * come and go changes the bytes in use only. */
 static struct {
-  size_t used, idle;
+  size_t used, held;    /* in use; in use or idle */
   size_t peak[2];       /* the most bytes in use at once, in the current and in the previous window */
+  size_t most[2];       /* the most bytes held when pages were taken, in the same windows */
   size_t began, window; /* start of the current window in milliseconds; its number */
   size_t surplus_since; /* 0: there is none */
   size_t changed;       /* the window in which a thread added a change or purged a block last */
@@ -59,9 +61,10 @@ static struct {
 } toft_account;
 
 typedef struct toft_account_change {
-  size_t used, idle;
-  size_t step;  /* TOFT_ACCOUNT_STEP; 0: each change is added at once */
-  int is_known; /* the end of the thread adds its changes, or cannot */
+  size_t used, held;
+  size_t window; /* the last one in which a surplus was looked for */
+  size_t step;   /* TOFT_ACCOUNT_STEP; 0: each change is added at once */
+  int is_known;  /* the end of the thread adds its changes, or cannot */
 } toft_account_change;
 
 TOFT_PER_THREAD toft_account_change toft_account_own;
@@ -97,16 +100,22 @@ static size_t toft_page_window(void) {
 
 static size_t toft_account_value(size_t sum) { return sum <= SIZE_MAX / 2 ? sum : 0; }
 static size_t toft_account_sum(const size_t *sum) { return toft_account_value(TOFT_LOAD(sum)); }
+static size_t toft_account_idle(void) {
+  return toft_account_value(TOFT_LOAD(&toft_account.held) - TOFT_LOAD(&toft_account.used));
+}
+
+/* Whether a surplus was found. */
+static int toft_account_exceeds(void) { return TOFT_LOAD(&toft_account.surplus_since) != 0; }
 
 static size_t toft_account_peak(void) {
   return toft_max(toft_account_sum(&toft_account.used),
                   toft_max(TOFT_LOAD(&toft_account.peak[0]), TOFT_LOAD(&toft_account.peak[1])));
 }
 
-static void toft_account_raise_peak(size_t used) {
-  size_t peak = TOFT_LOAD(&toft_account.peak[0]);
-  if (used <= SIZE_MAX / 2)
-    while (used > peak && !TOFT_CAS_RELAXED(&toft_account.peak[0], &peak, used)) continue;
+static void toft_account_raise(size_t *peak, size_t bytes) {
+  size_t before = TOFT_LOAD(peak);
+  if (bytes <= SIZE_MAX / 2)
+    while (bytes > before && !TOFT_CAS_RELAXED(peak, &before, bytes)) continue;
 }
 
 /* Begins a window if one has ended. Returns the number of the current one. */
@@ -115,15 +124,17 @@ static size_t toft_account_turn(void) {
   size_t passed = now - began, used = toft_account_sum(&toft_account.used);
   if (passed < window || !TOFT_CAS_RELAXED(&toft_account.began, &began, now)) return TOFT_LOAD(&toft_account.window);
   TOFT_STORE(&toft_account.peak[1], passed < 2 * window ? TOFT_LOAD(&toft_account.peak[0]) : used);
+  TOFT_STORE(&toft_account.most[1], passed < 2 * window ? TOFT_LOAD(&toft_account.most[0]) : used);
   TOFT_STORE(&toft_account.peak[0], used);
+  TOFT_STORE(&toft_account.most[0], used);
   return TOFT_ADD(&toft_account.window, 1);
 }
 
-/* Adds to the sums at once. Arguments may be negative. A thread may use half a step more before it adds that. */
-static void toft_account_add(size_t used, size_t idle) {
-  toft_account_turn();
-  toft_account_raise_peak(TOFT_ADD(&toft_account.used, used) + toft_account_own.used + toft_account_own.step / 2);
-  if (idle != 0) TOFT_ADD(&toft_account.idle, idle);
+/* Adds to the sums at once; arguments may be negative. A thread may use half a step more before it adds that. */
+static void toft_account_add(size_t used, size_t held) {
+  toft_account_raise(&toft_account.peak[0],
+                     TOFT_ADD(&toft_account.used, used) + toft_account_own.used + toft_account_own.step / 2);
+  if (held != 0) TOFT_ADD(&toft_account.held, held);
 }
 
 /* Removes what exceeds half a step from a sum of changes, and returns it. */
@@ -134,18 +145,28 @@ static size_t toft_account_cut(size_t *change, size_t step) {
   return before - left;
 }
 
-/* Adds the thread's changes but for half a step of each. */
-static void toft_account_flush(size_t step) {
-  size_t used = toft_account_cut(&toft_account_own.used, step);
-  toft_account_add(used, toft_account_cut(&toft_account_own.idle, step));
-  TOFT_STORE(&toft_account.changed, TOFT_LOAD(&toft_account.window));
+/* Adds the thread's changes but for half a step of each. Returns whether there may be a new surplus: only where more is
+ * held, or the peak of a window is forgotten. */
+static int toft_account_flush(size_t step) {
+  toft_account_change *own = &toft_account_own;
+  size_t used = toft_account_cut(&own->used, step), held = toft_account_cut(&own->held, step);
+  int only_rises = held == 0 && used <= SIZE_MAX / 2; /* then the clock is not read */
+  size_t window = only_rises ? TOFT_LOAD(&toft_account.window) : toft_account_turn(), before = own->window;
+  toft_account_add(used, held);
+  own->window = window;
+  if (TOFT_LOAD(&toft_account.changed) != window) TOFT_STORE(&toft_account.changed, window);
+  return held != 0 || window != before;
 }
 
 /* The thread ends: later changes are added at once. */
 static void toft_account_end(void) {
-  if ((toft_account_own.used | toft_account_own.idle) != 0) toft_account_flush(0);
+  if ((toft_account_own.used | toft_account_own.held) != 0) (void)toft_account_flush(0);
   toft_account_own.step = 0;
   toft_account_own.is_known = 1;
+}
+
+static int toft_account_exceeds_step(const toft_account_change *own) {
+  return own->used + own->step > 2 * own->step || own->held + own->step > 2 * own->step;
 }
 
 static TOFT_COLD void toft_account_exceed(void) {
@@ -155,21 +176,20 @@ static TOFT_COLD void toft_account_exceed(void) {
     own->is_known = 1;
     own->step = toft_os_arm_thread_exit() ? TOFT_ACCOUNT_STEP : 0;
   }
-  if (own->step == 0 || own->used + own->step > 2 * own->step || own->idle + own->step > 2 * own->step)
-    toft_account_flush(own->step);
+  if (own->step != 0 && !toft_account_exceeds_step(own)) return;
+  int may_exceed = toft_account_flush(own->step);
+  if (toft_account_idle() != 0) toft_idle_memory_kept();
+  if (!may_exceed && !toft_account_exceeds()) return;
   toft_account_age();
-  if (toft_account_sum(&toft_account.idle) == 0) return;
-  (void)toft_account_check(&surplus);
-  toft_idle_memory_kept();
+  (void)toft_account_check(&surplus); /* also forgets one that has ended */
 }
 
 /* Adds to the thread's changes. Arguments may be negative. */
 static void toft_account_move(size_t used, size_t idle) {
   toft_account_change *own = &toft_account_own;
   own->used += used;
-  own->idle += idle;
-  if (TOFT_UNLIKELY(own->used + own->step > 2 * own->step || own->idle + own->step > 2 * own->step))
-    toft_account_exceed();
+  own->held += used + idle;
+  if (TOFT_UNLIKELY(toft_account_exceeds_step(own))) toft_account_exceed();
 }
 
 /* ---- the allowance ---- */
@@ -179,17 +199,17 @@ static void toft_account_move(size_t used, size_t idle) {
  * are not known. */
 static size_t toft_account_excess(size_t *peak) {
   size_t used = toft_account_value(TOFT_LOAD(&toft_account.used) + toft_account_own.used);
-  size_t idle = toft_account_value(TOFT_LOAD(&toft_account.idle) + toft_account_own.idle);
+  size_t held = toft_account_value(TOFT_LOAD(&toft_account.held) + toft_account_own.held);
   *peak = toft_max(toft_max(toft_account_peak(), used), TOFT_ACCOUNT_STEP);
-  size_t kept = *peak - used + toft_max(toft_min(*peak, TOFT_ACCOUNT_MARGIN), *peak / 8);
-  return idle > kept ? idle - kept : 0;
+  size_t kept = *peak + toft_max(toft_min(*peak, TOFT_ACCOUNT_MARGIN), *peak / 8);
+  return held > kept ? held - kept : 0;
 }
 
-/* Returns the bytes that the cache of pages may keep. */
+/* Returns the bytes that the cache of pages may keep: those between objects may have been held too. */
 static size_t toft_account_room(void) {
-  size_t peak = toft_account_peak(),
-         taken = toft_account_sum(&toft_account.used) + toft_account_sum(&toft_account.idle);
-  return peak > taken ? peak - taken : 0;
+  size_t most = toft_max(TOFT_LOAD(&toft_account.most[0]), TOFT_LOAD(&toft_account.most[1]));
+  size_t peak = toft_max(toft_account_peak(), most), held = toft_account_sum(&toft_account.held);
+  return peak > held ? peak - held : 0;
 }
 
 /* Stores the surplus, and returns what goes back: blocks when there has been one for a part of a window, since a
@@ -210,9 +230,6 @@ static int toft_account_check(size_t *surplus) {
   if (since == 0 || now - since < window / TOFT_ACCOUNT_DELAY) return TOFT_SURPLUS_NONE;
   return now - since < window ? TOFT_SURPLUS_BLOCKS : TOFT_SURPLUS_PAGES;
 }
-
-/* Whether a surplus was found. */
-static int toft_account_exceeds(void) { return TOFT_LOAD(&toft_account.surplus_since) != 0; }
 
 /* ---- blocks whose idle pages any thread may discard ---- */
 

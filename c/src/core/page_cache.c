@@ -212,14 +212,20 @@ static void toft_page_cache_arm_fork(void) {
 
 /* ---- the operations ---- */
 
+/* Pages are taken, or put: `size` is negative. */
+static void toft_page_count(size_t size) {
+  (void)toft_account_turn();
+  toft_account_add(size, size);
+  if (size <= SIZE_MAX / 2) toft_account_raise(&toft_account.most[0], toft_account_sum(&toft_account.held));
+}
+
 /* Returns all cached pages to the system. */
 static void toft_page_cache_drop(void) {
   if (TOFT_LOAD(&toft_page_bytes) != 0 && toft_page_cache_lock()) toft_page_cache_unlock(0);
 }
 
 TOFT_COLD void toft_page_cache_age(void) {
-  if (TOFT_LOAD(&toft_page_bytes) == 0 && TOFT_LOAD(&toft_account.idle) == 0) return; /* without a system call */
-  toft_account_turn();
+  (void)toft_account_turn();
   if (TOFT_LOAD(&toft_page_bytes) != 0 && toft_page_cache_lock()) toft_page_cache_unlock(toft_page_limit());
   toft_account_age();
 }
@@ -234,8 +240,8 @@ static TOFT_COLD void *toft_page_cache_map(size_t size) {
     if ((p = (unsigned char *)toft_page_map(size)) == NULL) return NULL;
   }
   toft_page_cache_arm_fork();
-  toft_account_add(size, 0);
-  if (half) toft_account_raise_peak(toft_account_sum(&toft_account.used) + size); /* so that it is kept */
+  toft_page_count(size);
+  if (half) toft_account_raise(&toft_account.most[0], toft_account_sum(&toft_account.held) + size); /* it is kept */
   if (toft_page_cache_lock()) {
     if (half && toft_page_insert(p + size, size)) half = 0;
     toft_page_cache_unlock(toft_page_limit());
@@ -249,7 +255,7 @@ static void *toft_page_cache_take(size_t size) {
   size = toft_os_page(size);
   if (TOFT_LOAD(&toft_page_bytes) >= size && toft_page_cache_lock()) {
     void *p = toft_page_remove(size);
-    if (p != NULL) toft_account_add(size, 0);
+    if (p != NULL) toft_page_count(size);
     toft_page_cache_unlock(toft_page_limit());
     if (p != NULL) return p;
   }
@@ -259,7 +265,7 @@ static void *toft_page_cache_take(size_t size) {
 static void toft_page_cache_put(void *p, size_t size) {
   size = toft_os_page(size);
   size_t limit = toft_page_limit();
-  toft_account_add(0 - size, 0);
+  toft_page_count(0 - size);
   if (limit >= size && toft_page_cache_lock()) {
     int kept = toft_page_insert((unsigned char *)p, size);
     toft_page_cache_unlock(limit);

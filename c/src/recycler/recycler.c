@@ -115,10 +115,9 @@ static int toft_recycler_take_counted(toft_recycler *r) {
       toft_recycler_release(r);
       return 0;
     }
-    toft_recycler_segment_init(r, base, size, 0);
+    toft_recycler_segment_init(r, base, size, 0, 1);
     units -= some;
   }
-  r->floor = r->reserved;
   return 1;
 }
 

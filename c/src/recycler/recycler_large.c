@@ -68,9 +68,8 @@ static size_t toft_recycler_runs_max(size_t pages, size_t total) {
 
 /* Four for each power of two from 4 pages on, two from 32 pages on, to 8 MiB or more. */
 static unsigned toft_recycler_list_of(size_t pages) {
-  unsigned k = 2;
   if (pages < 4) return pages != 0 ? 0 : TOFT_RECYCLER_NO_LIST;
-  while (pages >> (k + 1) != 0) k++;
+  unsigned k = toft_highest_bit(pages);
   if (k < 5) return 4 * (k - 2) + (unsigned)(pages >> (k - 2) & 3);
   return (unsigned)toft_min(12 + 2 * (k - 5) + (pages >> (k - 1) & 1), TOFT_RECYCLER_REGION_LISTS - 1);
 }
@@ -331,8 +330,7 @@ static void toft_recycler_large_free(toft_recycler *r, void *p) {
   if (r->clears) memset(front, 0, sizeof *front);
   if (--g->live == 0) r->region_idle_bytes += g->total * TOFT_RECYCLER_PAGE;
   r->region_objects--;
-  if (g->live == 0 && r->shares_limit && r->region_idle_bytes > TOFT_RECYCLER_SURPLUS_MIN &&
-      r->reserved - g->size >= r->floor)
+  if (g->live == 0 && r->shares_limit && r->region_idle_bytes > TOFT_RECYCLER_SURPLUS_MIN)
     toft_recycler_region_put(r, g);
   toft_recycler_return_surplus(r);
 }

@@ -9,6 +9,7 @@
 #include "recycler_large.c"
 
 #define TOFT_RECYCLER_SURPLUS_PART 64 /* of the reserved bytes becomes idle until a surplus is returned again */
+#define TOFT_RECYCLER_LOOKS 16        /* frees until the clock is read again */
 
 /* Bytes whose pages may be resident. */
 static size_t toft_recycler_idle(const toft_recycler *r) {
@@ -16,12 +17,6 @@ static size_t toft_recycler_idle(const toft_recycler *r) {
   for (toft_recycler_segment *s = r->segments; s != NULL; s = s->next) bytes += toft_recycler_segment_idle(s);
   for (toft_recycler_region *g = r->regions; g != NULL; g = g->next) bytes += toft_recycler_region_idle(g);
   return bytes;
-}
-
-/* Whether a block returns with `idle` bytes when `most` may return: not if less would remain than options.count
- * needs. */
-static int toft_recycler_may_return(const toft_recycler *r, size_t size, size_t idle, size_t most) {
-  return idle <= most && r->reserved - size >= r->floor;
 }
 
 /* Returns blocks with at most `most` idle bytes; the newest regions first, and the segments that were used last return
@@ -32,17 +27,14 @@ static size_t toft_recycler_return_blocks(toft_recycler *r, size_t most) {
   size_t done = 0, idle;
   for (toft_recycler_region *next; g != NULL; g = next) {
     next = g->next;
-    if (g->live != 0 || !toft_recycler_may_return(r, g->size, idle = toft_recycler_region_idle(g), most - done))
-      continue;
+    if (g->live != 0 || (idle = toft_recycler_region_idle(g)) > most - done) continue;
     done += idle;
     toft_recycler_region_put(r, g);
   }
   while (s != NULL && s->next != NULL) s = s->next;
   for (toft_recycler_segment *previous; s != NULL; s = previous) {
     previous = s->previous;
-    if (s->free != toft_recycler_segment_units(s) ||
-        !toft_recycler_may_return(r, s->size, idle = toft_recycler_segment_idle(s), most - done))
-      continue;
+    if (!toft_recycler_segment_may_return(s) || (idle = toft_recycler_segment_idle(s)) > most - done) continue;
     done += idle;
     toft_recycler_segment_put(r, s);
   }
@@ -71,12 +63,15 @@ static size_t toft_recycler_discard_pages(toft_recycler *r, size_t most) {
 
 /* Whether enough bytes have become idle, or a window has ended, to look for a surplus. */
 static int toft_recycler_looks_for_surplus(toft_recycler *r) {
-  ptrdiff_t least = (ptrdiff_t)(r->reserved / TOFT_RECYCLER_SURPLUS_PART), before = r->looked;
-  size_t window = r->window;
+  ptrdiff_t least = (ptrdiff_t)(r->reserved / TOFT_RECYCLER_SURPLUS_PART);
   if (r->closed <= (ptrdiff_t)TOFT_RECYCLER_SURPLUS_MIN || r->closed <= least)
     return r->closed >= (ptrdiff_t)TOFT_RECYCLER_UNIT && r->closed > least && toft_account_exceeds();
-  r->window = toft_account_turn();
-  if (r->window == window && r->closed <= before && !toft_account_exceeds()) return 0;
+  if (r->closed <= r->looked && !toft_account_exceeds()) {
+    uint32_t window = r->window;
+    if (++r->looks % TOFT_RECYCLER_LOOKS != 0) return 0; /* the clock takes as long as the free of a large object */
+    r->window = (uint32_t)toft_account_turn();
+    if (r->window == window) return 0;
+  }
   r->looked = r->closed + (ptrdiff_t)TOFT_RECYCLER_SURPLUS_MIN;
   return 1;
 }

@@ -37,7 +37,8 @@ typedef struct toft_recycler_segment {
   uint32_t first_pages;                 /* the pages of unit 0 that are used, one bit each */
   uint64_t free, dirty;                 /* free units; those whose pages may be resident */
   uint64_t gaps[TOFT_RECYCLER_RUN_ALL]; /* units by longest free run; [0] is not used */
-  int is_unit;                          /* the end of a unit of the heap, with this header before the zone */
+  uint8_t is_unit;                      /* the end of a unit of the heap, with this header before the zone */
+  uint8_t is_counted;                   /* of options.count: all of it counts as used, and only a release returns it */
 } toft_recycler_segment;
 
 TOFT_STATIC_ASSERT(recycler_segment,
@@ -244,7 +245,7 @@ static toft_recycler_slab *toft_recycler_unit_open(toft_recycler *r, toft_recycl
   toft_purgeable_enter(&s->purgeable);
   unsigned index = toft_lowest_bit((units & s->dirty) != 0 ? units & s->dirty : units);
   uint64_t bit = (uint64_t)1 << index;
-  toft_recycler_use(r, TOFT_RECYCLER_UNIT, (s->dirty & bit) != 0 ? TOFT_RECYCLER_UNIT : 0);
+  if (!s->is_counted) toft_recycler_use(r, TOFT_RECYCLER_UNIT, (s->dirty & bit) != 0 ? TOFT_RECYCLER_UNIT : 0);
   s->free &= ~bit;
   s->dirty &= ~bit;
   toft_purgeable_leave(&s->purgeable);
@@ -264,7 +265,7 @@ static void toft_recycler_unit_close(toft_recycler *r, toft_recycler_segment *s,
   toft_purgeable_enter(&s->purgeable);
   s->free |= bit;
   s->dirty |= bit;
-  toft_recycler_unuse(r, TOFT_RECYCLER_UNIT);
+  if (!s->is_counted) toft_recycler_unuse(r, TOFT_RECYCLER_UNIT);
   toft_purgeable_leave(&s->purgeable);
   r->free_units++;
 }
@@ -284,6 +285,11 @@ static size_t toft_recycler_segment_bytes(const toft_recycler_segment *s) {
                           toft_recycler_page_start(s, s->units, toft_lowest_bit(s->first_pages)));
 }
 
+/* The bytes of some units as far as the account counts them as idle. */
+static size_t toft_recycler_idle_bytes(const toft_recycler_segment *s, uint64_t units) {
+  return s->is_counted ? 0 : toft_count_bits(units) * TOFT_RECYCLER_UNIT;
+}
+
 /* The pages of unit 0 that begin at `start` or later, and the one that contains it if enough of it is left. */
 static unsigned toft_recycler_first_pages(unsigned char *unit, const unsigned char *start) {
   unsigned page = (unsigned)((size_t)(start - unit) / TOFT_RECYCLER_PAGE);
@@ -296,7 +302,7 @@ static unsigned toft_recycler_first_pages(unsigned char *unit, const unsigned ch
  * Precondition: the segment has pages. */
 static size_t toft_recycler_segment_purge(toft_purgeable *b) {
   toft_recycler_segment *s = (toft_recycler_segment *)(void *)b;
-  uint64_t units = s->dirty & ~(uint64_t)1, run;
+  uint64_t units = s->is_counted ? 0 : s->dirty & ~(uint64_t)1, run;
   size_t bytes = 0;
   for (; units != 0; units &= ~run) {
     unsigned first = toft_lowest_bit(units), count = 0;
@@ -310,13 +316,15 @@ static size_t toft_recycler_segment_purge(toft_purgeable *b) {
 }
 
 /* Precondition: the block contains the end of a unit. */
-static void toft_recycler_segment_init(toft_recycler *r, unsigned char *base, size_t size, int is_unit) {
+static void toft_recycler_segment_init(toft_recycler *r, unsigned char *base, size_t size, int is_unit,
+                                       int is_counted) {
   unsigned char *head = base + toft_pad(base, 64), *end = base + size - TOFT_RECYCLER_ZONE - TOFT_RECYCLER_SEGMENT_HEAD;
   toft_recycler_segment *s = (toft_recycler_segment *)(void *)(is_unit ? end : head);
   memset(s, 0, sizeof *s);
   s->base = base;
   s->size = size;
-  s->is_unit = is_unit;
+  s->is_unit = (uint8_t)is_unit;
+  s->is_counted = (uint8_t)is_counted;
   s->start = is_unit ? base : head + TOFT_RECYCLER_SEGMENT_HEAD;
   s->units = toft_recycler_unit_base(s->start);
   s->count = (uint32_t)toft_min((size_t)(base + size - s->units) / TOFT_RECYCLER_UNIT, TOFT_RECYCLER_UNITS);
@@ -325,8 +333,7 @@ static void toft_recycler_segment_init(toft_recycler *r, unsigned char *base, si
   r->free_units += toft_count_bits(s->free);
   r->page_bytes += toft_recycler_segment_bytes(s);
   toft_recycler_segment_link(r, s);
-  toft_recycler_begin_block(r, &s->purgeable, size, toft_count_bits(s->free) * TOFT_RECYCLER_UNIT,
-                            toft_recycler_segment_purge);
+  toft_recycler_begin_block(r, &s->purgeable, size, toft_recycler_idle_bytes(s, s->free), toft_recycler_segment_purge);
 }
 
 /* Takes a segment, by preference of at least half as many bytes as there are; below a limit on the heap down to `pages`
@@ -340,13 +347,13 @@ static int toft_recycler_segment_take(toft_recycler *r, unsigned pages) {
   if (r->source == &toft_heap_source && r->page_bytes >= TOFT_RECYCLER_HUGE_MIN) size = TOFT_RECYCLER_SEGMENT_MAX;
   base = toft_recycler_take_down_to(r, &size, least, toft_recycler_take_segment);
   if (base == NULL) return 0;
-  toft_recycler_segment_init(r, base, size, toft_recycler_is_unit(r, size));
+  toft_recycler_segment_init(r, base, size, toft_recycler_is_unit(r, size), 0);
   return 1;
 }
 
 static size_t toft_recycler_segment_idle(toft_recycler_segment *s) {
   toft_purgeable_enter(&s->purgeable);
-  size_t bytes = toft_count_bits(s->dirty) * TOFT_RECYCLER_UNIT;
+  size_t bytes = toft_recycler_idle_bytes(s, s->dirty);
   toft_purgeable_leave(&s->purgeable);
   return bytes;
 }
@@ -354,8 +361,8 @@ static size_t toft_recycler_segment_idle(toft_recycler_segment *s) {
 /* Returns the block of a segment that is in no list of the recycler. */
 static void toft_recycler_segment_end(toft_recycler *r, toft_recycler_segment *s) {
   toft_recycler_end_block(r, &s->purgeable, s->size);
-  toft_recycler_count(r, toft_count_bits(s->free) * TOFT_RECYCLER_UNIT - toft_recycler_counted(r, s->size),
-                      0 - toft_count_bits(s->dirty) * TOFT_RECYCLER_UNIT);
+  toft_recycler_count(r, toft_recycler_idle_bytes(s, s->free) - toft_recycler_counted(r, s->size),
+                      0 - toft_recycler_idle_bytes(s, s->dirty));
   size_t size = s->size;
   if (!s->is_unit) {
     toft_recycler_put(r, s->base, size);
@@ -366,7 +373,11 @@ static void toft_recycler_segment_end(toft_recycler *r, toft_recycler_segment *s
   toft_recycler_uncharge(r, size);
 }
 
-/* Precondition: all units are free. */
+static int toft_recycler_segment_may_return(const toft_recycler_segment *s) {
+  return !s->is_counted && s->free == toft_recycler_segment_units(s);
+}
+
+/* Precondition: it may return. */
 static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment *s) {
   r->free_units -= toft_count_bits(s->free);
   r->page_bytes -= toft_recycler_segment_bytes(s);
@@ -423,8 +434,7 @@ static void toft_recycler_pages_put(toft_recycler *r, toft_recycler_slab *unit, 
   else
     toft_recycler_unit_set(r, s, unit, free_pages);
   toft_recycler_segment_to_front(r, s);
-  if (closes && r->shares_limit && s->free == toft_recycler_segment_units(s) && r->reserved - s->size >= r->floor)
-    toft_recycler_segment_put(r, s);
+  if (closes && r->shares_limit && toft_recycler_segment_may_return(s)) toft_recycler_segment_put(r, s);
 }
 
 #endif

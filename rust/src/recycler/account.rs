@@ -47,23 +47,30 @@ fn clock() -> (usize, usize) {
     (1, usize::MAX)
 }
 
-/// Begins a window if one has ended. Returns the number of the current one.
-fn turn() -> usize {
-    let ((now, length), began) = (clock(), BEGAN.load(Relaxed));
+/// Begins a window if one has ended.
+fn turn((now, length): (usize, usize)) {
+    let began = BEGAN.load(Relaxed);
     let passed = now.wrapping_sub(began);
     if passed < length || BEGAN.compare_exchange(began, now, Relaxed, Relaxed).is_err() {
-        return WINDOW.load(Relaxed);
+        return;
     }
     let used = at_least_0(USED.load(Relaxed));
     let before = if passed < length.saturating_mul(2) { PEAK[0].load(Relaxed) } else { used };
     PEAK[1].store(before, Relaxed);
     PEAK[0].store(used, Relaxed);
-    WINDOW.fetch_add(1, Relaxed).wrapping_add(1)
+    WINDOW.fetch_add(1, Relaxed);
+}
+
+/// Whether a surplus was found.
+pub(super) fn exceeds() -> bool {
+    SURPLUS_SINCE.load(Relaxed) != 0
 }
 
 /// Adds to the sums.
 pub(super) fn add(used: isize, idle: isize) {
-    turn();
+    if used <= 0 {
+        turn(clock());
+    }
     let sum = USED.fetch_add(used as usize, Relaxed).wrapping_add(used as usize);
     PEAK[0].fetch_max(at_least_0(sum), Relaxed);
     IDLE.fetch_add(idle as usize, Relaxed);
@@ -80,7 +87,9 @@ pub(super) struct Surplus {
 
 /// The surplus of the process, with changes that a recycler has not added yet.
 pub(super) fn surplus(used: isize, idle: isize) -> Surplus {
-    let window = turn();
+    let (now, length) = clock();
+    turn((now, length));
+    let window = WINDOW.load(Relaxed);
     let used = at_least_0(USED.load(Relaxed).wrapping_add(used as usize));
     let idle = at_least_0(IDLE.load(Relaxed).wrapping_add(idle as usize));
     let peak = used.max(PEAK[0].load(Relaxed)).max(PEAK[1].load(Relaxed)).max(MIB); // small ones add later
@@ -90,7 +99,6 @@ pub(super) fn surplus(used: isize, idle: isize) -> Surplus {
         SURPLUS_SINCE.store(0, Relaxed);
         return Surplus { bytes, is_due: false, window };
     }
-    let (now, length) = clock();
     let since = SURPLUS_SINCE.compare_exchange(0, now, Relaxed, Relaxed).map_or_else(|since| since, |_| now);
     let is_due = length == usize::MAX || now.saturating_sub(since) >= length / DELAY || bytes > peak;
     Surplus { bytes, is_due, window }

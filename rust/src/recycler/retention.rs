@@ -13,6 +13,8 @@ use super::supply::Supply;
 
 /// Less is not returned by itself.
 const SURPLUS_MIN: usize = 64 << 10;
+/// Frees until the clock is read again, where no more is idle: that takes as long as the free of a large object.
+const LOOKS: u32 = 16;
 /// Changes that exceed this are added to the account, but for the half of it, so that an object that comes and goes
 /// changes no sum.
 const STEP: isize = 128 << 10;
@@ -50,6 +52,18 @@ impl State {
         }
     }
 
+    /// Whether enough bytes have become idle to look for a surplus, or the clock is read again.
+    fn looks_for_surplus(&self) -> bool {
+        let (looked, looks) = self.retention.looked.get();
+        let looks_now = self.idle.get() > looked || account::exceeds() || looks + 1 == LOOKS;
+        self.retention.looked.set(if looks_now {
+            (looked.max(self.idle.get() + SURPLUS_MIN), 0)
+        } else {
+            (looked, looks + 1)
+        });
+        looks_now
+    }
+
     /// Returns the surplus of the process as far as this recycler has idle blocks.
     pub fn return_surplus(&self, supply: &Supply<'_>) {
         if self.shares_limit.get() {
@@ -58,7 +72,7 @@ impl State {
                 self.return_down_to(supply, 0)
             };
         }
-        if self.idle.get() <= SURPLUS_MIN {
+        if self.idle.get() <= SURPLUS_MIN || !self.looks_for_surplus() {
             return;
         }
         let [used, idle] = self.retention.changes.get();
@@ -68,6 +82,7 @@ impl State {
         if surplus.bytes > SURPLUS_MIN && surplus.is_due && is_new {
             self.return_down_to(supply, self.idle.get().saturating_sub(surplus.bytes));
             self.retention.left.set((surplus.window, self.idle.get()));
+            self.retention.looked.set((self.idle.get() + SURPLUS_MIN, 0));
         }
     }
 
@@ -128,6 +143,7 @@ impl State {
             count.set(0);
         }
         self.retention.left.set((0, 0));
+        self.retention.looked.set((0, 0));
         // SAFETY: the caller's contract.
         unsafe {
             self.release_larges(supply);

@@ -105,11 +105,13 @@ pub struct Retention {
     pub(super) changes: Cell<[isize; 2]>,
     /// The idle bytes that the last return left, and the number of its window.
     pub(super) left: Cell<(usize, usize)>,
+    /// The idle bytes above which a surplus is looked for; frees since the clock was read.
+    pub(super) looked: Cell<(usize, u32)>,
 }
 
 impl Retention {
     const fn new() -> Retention {
-        Retention { changes: Cell::new([0; 2]), left: Cell::new((0, 0)) }
+        Retention { changes: Cell::new([0; 2]), left: Cell::new((0, 0)), looked: Cell::new((0, 0)) }
     }
 }
 
