@@ -1674,7 +1674,9 @@ TOFT_INLINE void toft_purgeable_enter(toft_purgeable *b) {
   if (TOFT_UNLIKELY(TOFT_LOAD_ACQUIRE(&b->purging) != 0)) toft_purgeable_wait(b);
   TOFT_STORE(&b->window, TOFT_LOAD(&toft_account.window));
 }
-TOFT_INLINE void toft_purgeable_leave(toft_purgeable *b) { TOFT_STORE_RELEASE(&b->busy, 0); }
+TOFT_INLINE void toft_purgeable_leave(toft_purgeable *b) {
+  TOFT_STORE_RELEASE(&b->busy, 0);
+}
 
 /* Excludes the owners of some blocks that no call has used for two windows, or of any, and discards their idle pages.
  * Returns the bytes. Precondition: the lock is held. */
@@ -2573,8 +2575,9 @@ static void toft_chunk_put(unsigned char *unit) {
   toft_chunk *c = toft_record_of_unit(unit)->chunk;
   (void)toft_os_forget(unit, TOFT_UNIT);
   toft_lock_take(&toft_chunks_lock);
+  size_t index = (size_t)(unit - toft_chunk_units(c)) / TOFT_UNIT;
   if (c->free == 0) toft_chunk_link(c);
-  c->free |= (uint64_t)1 << (size_t)(unit - toft_chunk_units(c)) / TOFT_UNIT;
+  c->free |= (uint64_t)1 << index;
   int is_last = c->free == c->all;
   size_t size = c->size;
   if (is_last) toft_chunk_unlink(c);
@@ -3621,7 +3624,9 @@ static toft_source *toft_source_for_arena(toft_source *source) {
 static toft_portion *toft_portion_of(const toft_state *a) { return a->state & TOFT_COUNTS_LIVE ? a->portion : NULL; }
 
 /* The bytes that count: adopted arenas have portions of their own. */
-static uint64_t toft_portion_used(const toft_state *a) { return a->live - a->adopted_live + toft_claimed_bytes(a); }
+static uint64_t toft_portion_used(const toft_state *a) {
+  return a->live - a->adopted_live + toft_claimed_bytes(a);
+}
 
 static void toft_portion_set_budget(toft_state *a, const toft_portion *p) {
   uint64_t granted = p->granted + a->adopted_live;
@@ -4186,7 +4191,9 @@ static int toft_budget_add_one(toft_budget_sum *s, size_t size) {
 
 /* Subtracts from b and its parents below `end`. */
 static void toft_budget_subtract(toft_budget *b, const toft_budget *end, int which, size_t size) {
-  for (; b != end; b = b->parent) TOFT_ADD(&b->sums[which].now, 0 - size);
+  for (; b != end; b = b->parent) {
+    TOFT_ADD(&b->sums[which].now, 0 - size);
+  }
 }
 
 /* Adds to b and all its parents. NULL: done; else the one that refuses, and nothing was added. */
@@ -4271,7 +4278,9 @@ static void toft_budget_source_init(toft_budget_source_state *s, toft_budget *b,
 #define TOFT_PARKED_SHARE 128 /* of a limit may be parked: less than 1 % */
 
 static void toft_budget_unpark(toft_budget *b, const toft_budget *end, size_t spare) {
-  for (; b != end; b = b->parent) TOFT_ADD(&b->parked, 0 - spare);
+  for (; b != end; b = b->parent) {
+    TOFT_ADD(&b->parked, 0 - spare);
+  }
 }
 
 /* The bytes that may still be parked at a level. */
@@ -6504,7 +6513,7 @@ struct toft_recycler {
   struct toft_recycler_checks *checks;                               /* checked recyclers: set by the first call */
   size_t reserved, peak;                                             /* bytes held from the source */
   ptrdiff_t closed, looked; /* growth of idle bytes since a surplus was returned: see recycler_retention.c */
-  uint32_t window, looks; /* the last known window of time; frees since that was read */
+  uint32_t window, looks;   /* the last known window of time; frees since that was read */
   size_t count, block_size; /* of the options */
   size_t slab_count, slab_bytes, page_bytes;
   size_t region_bytes, region_idle_bytes, region_used, region_objects;

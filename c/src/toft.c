@@ -25,6 +25,7 @@
 #include "core/instrument.h"    /* what the core calls of debug/ */
 #include "core/portion.c"       /* what an arena holds of a budget's live bytes */
 #include "core/blocks.c"        /* the list of blocks: take, drop, keep; accounting; the one writer of limit */
+#include "core/arena_verify.c"  /* the invariants of an arena, in builds with assertions */
 #ifndef TOFT_OMIT_METERS
 #include "core/budget.c" /* limits over many objects: a tree of sources */
 #endif
@@ -61,6 +62,7 @@
 /* ---- pool: slots of one size ---- */
 #ifndef TOFT_OMIT_POOLS
 #include "pool/pool.c"
+#include "pool/pool_verify.c" /* its invariants */
 #endif
 
 /* ---- recycler: individual deallocation ---- */
@@ -71,6 +73,7 @@
 #include "recycler/recycler_retention.c" /* what is kept; trim */
 #include "recycler/recycler_stats.c"     /* statistics */
 #include "recycler/recycler_walk.c"      /* the live objects */
+#include "recycler/recycler_verify.c"    /* the invariants */
 #include "recycler/recycler.c"           /* the calls of toft/recycler.h */
 #include "recycler/recycler_checked.c"   /* recyclers of a checked process */
 #include "recycler/recycler_malloc.c"    /* malloc on a recycler */
@@ -84,6 +87,7 @@
 #include "platform/memory_file.c"     /* files in memory, mapped privately */
 #include "platform/mappings.c"        /* what lies at an address */
 #include "region/region.c"            /* the range, its blocks, what lies in it */
+#include "region/region_verify.c"     /* the invariants */
 #include "region/region_outside.c"    /* words that point out of a checked region */
 #include "region/region_checkpoint.c" /* checkpoint and restore */
 #include "platform/replaced_file.c"   /* the file that a new one replaces: links, owner, mode */

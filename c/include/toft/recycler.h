@@ -182,7 +182,7 @@ struct toft_recycler {
   struct toft_recycler_checks *checks;                               /* checked recyclers: set by the first call */
   size_t reserved, peak;                                             /* bytes held from the source */
   ptrdiff_t closed, looked; /* growth of idle bytes since a surplus was returned: see recycler_retention.c */
-  uint32_t window, looks; /* the last known window of time; frees since that was read */
+  uint32_t window, looks;   /* the last known window of time; frees since that was read */
   size_t count, block_size; /* of the options */
   size_t slab_count, slab_bytes, page_bytes;
   size_t region_bytes, region_idle_bytes, region_used, region_objects;

@@ -23,7 +23,9 @@ static void *toft_alloc_in_current(toft_state *a, size_t size, size_t align) {
   size_t take = pad + TOFT_ROUND8(size);
   if (pad > remaining || TOFT_ROUND8(size) > remaining - pad || !toft_fits_budget(a, take)) return NULL;
   unsigned char *p = a->head.cursor + pad;
+  TOFT_ASSERT(toft_pad(p, align) == 0);
   a->head.cursor += take;
+  TOFT_ASSERT(a->head.cursor <= a->end);
   toft_sync(a);
   return p;
 }
@@ -48,6 +50,8 @@ static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
     p = toft_block_end(a, b) - TOFT_ROUND8(size);
     p -= (uintptr_t)p & (align - 1);
   }
+  TOFT_ASSERT(toft_pad(p, align) == 0);
+  TOFT_ASSERT(p + size <= toft_block_end(a, b));
   b->u.payload = p;
   b->used_end = p + TOFT_ROUND8(size);
   b->charge = need;
@@ -70,6 +74,7 @@ static int toft_extend_current(toft_state *a, size_t size, size_t align) {
     want = generous;
   else if (!b->source->extend(b->source, base, b->size, want))
     return 0;
+  TOFT_ASSERT(want >= b->size);
   b->size = want;
   if (b == &a->initial) a->initial_end = base + want;
   a->end = base + want;
@@ -85,6 +90,7 @@ static void *toft_alloc_regular(toft_state *a, size_t size, size_t align, size_t
   if (!toft_fits_budget(a, pad + TOFT_ROUND8(size))) return NULL;
   toft_block_header *b = toft_block_take(a, block_size);
   if (b == NULL) return NULL;
+  TOFT_ASSERT(b->size == block_size);
   a->current->used_end = a->head.cursor;
   toft_block_push(a, b, TOFT_BLOCK_REGULAR);
   toft_make_current(a, b, toft_block_start(a, b));
@@ -142,6 +148,7 @@ static void *toft_alloc_in_new_block(toft_state *a, size_t size, size_t align) {
 static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) {
   toft_block_header *b = a->side_block;
   if (b != NULL) {
+    TOFT_ASSERT(b->kind == TOFT_BLOCK_DEDICATED && b->u.payload == NULL);
     size_t pad = toft_pad(b->used_end, align), remaining = (size_t)(toft_block_end(a, b) - b->used_end);
     size_t take = pad + TOFT_ROUND8(size);
     if (pad <= remaining && TOFT_ROUND8(size) <= remaining - pad) {
@@ -169,6 +176,9 @@ static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) 
 /* The placement rule. Precondition: the request passed toft_check_request and the arena is not busy. NULL: nothing
  * changed. */
 static void *toft_alloc_slow(toft_state *a, size_t size, size_t align) {
+  TOFT_ASSERT(!(a->state & TOFT_BUSY));
+  TOFT_ASSERT(toft_check_request(size, align) == TOFT_OK);
+  TOFT_ASSERT(a->synced == a->head.cursor);
   a->state &= ~(uint32_t)TOFT_REFUSED;
   if (a->state & TOFT_IS_CHECKED) return toft_alloc_checked(a, size, align);
   if (a->state & TOFT_CLAIMED) return toft_alloc_in_side_block(a, size, align);

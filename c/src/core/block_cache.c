@@ -71,6 +71,7 @@ static void *toft_cache_take(size_t size, size_t align) {
   for (toft_cached_block **at = &c->bins[bin]; *at != NULL && probes-- > 0; at = &(*at)->next) {
     toft_cached_block *b = *at;
     if (b->size == size && ((uintptr_t)b & (align - 1)) == 0) {
+      TOFT_ASSERT(size <= c->bytes);
       *at = b->next;
       c->bytes -= size;
       return b;
@@ -122,6 +123,7 @@ static void toft_heap_return(void *block, size_t size) {
 static void toft_cache_put_blocks(void) {
   toft_cache *c = &toft_thread_cache;
   for (toft_state *a; (a = c->ready) != NULL;) {
+    TOFT_ASSERT(TOFT_BLOCK_MIN <= c->bytes);
     c->ready = (toft_state *)(void *)a->synced;
     c->bytes -= TOFT_BLOCK_MIN;
     toft_heap_return(a, TOFT_BLOCK_MIN);
@@ -135,6 +137,7 @@ static void toft_cache_put_blocks(void) {
 #endif
   for (unsigned bin = 0; bin < TOFT_CACHE_BINS; bin++) {
     for (toft_cached_block *b; (b = c->bins[bin]) != NULL;) {
+      TOFT_ASSERT(toft_cache_bin(b->size) == bin && b->size <= c->bytes);
       c->bins[bin] = b->next;
       c->bytes -= b->size;
       toft_heap_return(b, b->size);
@@ -276,6 +279,7 @@ static void toft_cache_empty(void) {
   toft_thread_release_leases();
   toft_pool_drop_kept();
   toft_cache_put_blocks();
+  TOFT_ASSERT(toft_thread_cache.bytes == 0);
 }
 
 void toft_cache_trim(void) {

@@ -4,6 +4,7 @@
 #ifndef TOFT_CORE_BLOCKS_C
 #define TOFT_CORE_BLOCKS_C
 
+#include "../platform/assert.h"
 #include "arena_state.h"
 #include "guarded.c"
 #include "instrument.h"
@@ -71,6 +72,7 @@ static void toft_set_limit(toft_state *a) {
   a->head.limit = a->head.cursor + (sealed ? 0 : remaining);
   if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) instrumented = toft_set_canary(a); /* an inline free fills nothing */
   a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | instrumented;
+  TOFT_VERIFY(arena, a);
 }
 
 /* A returned lease is sealed until it is leased again. `limit`: as toft_set_limit computed it for the empty arena. */
@@ -200,6 +202,8 @@ static int toft_was_refused(const toft_state *a) { return (a->state & TOFT_REFUS
 
 /* Makes b the newest block of the list. */
 static void toft_block_push(toft_state *a, toft_block_header *b, uint32_t kind) {
+  TOFT_ASSERT(b->size >= TOFT_BLOCK_MIN);
+  TOFT_ASSERT(((uintptr_t)b & 63) == 0);
   toft_next_epoch(a);
   b->kind = kind;
   b->index = a->newest->index + 1;
@@ -211,6 +215,7 @@ static void toft_block_push(toft_state *a, toft_block_header *b, uint32_t kind) 
 }
 
 static void toft_make_current(toft_state *a, toft_block_header *b, unsigned char *cursor) {
+  TOFT_ASSERT(b->kind == TOFT_BLOCK_REGULAR);
   a->current = b;
   a->head.cursor = a->synced = cursor;
   a->end = toft_block_end(a, b);
@@ -238,6 +243,7 @@ static void toft_block_put(toft_state *a, toft_block_header *b) {
 }
 
 static void toft_block_keep(toft_state *a, toft_block_header *b) {
+  TOFT_ASSERT(b != &a->initial && b != a->current);
   b->kind = TOFT_BLOCK_SPARE;
   b->next = a->spares;
   a->spares = b;
@@ -341,6 +347,7 @@ static void toft_restart_in_initial(toft_state *a) {
 /* Precondition: toft_current_is_unused. */
 static void toft_put_current(toft_state *a) {
   toft_block_header *b = a->current;
+  TOFT_ASSERT(toft_current_is_unused(a));
   a->newest = &a->initial;
   toft_block_put(a, b);
   toft_restart_in_initial(a);
@@ -365,12 +372,16 @@ static int toft_return_idle(toft_state *a) {
  * block. */
 static toft_block_header *toft_block_pop(toft_state *a) {
   toft_block_header *b = a->newest;
+  TOFT_ASSERT(b != &a->initial);
   a->newest = b->next;
   if (b->kind == TOFT_BLOCK_DEDICATED) {
+    TOFT_ASSERT(b->charge <= a->live);
     a->live -= b->charge;
     toft_detached_remove(a, b);
   } else {
+    TOFT_ASSERT(b == a->current);
     b->used_end = a->head.cursor;
+    TOFT_ASSERT((uint64_t)(b->used_end - toft_block_start(a, b)) <= a->live);
     a->live -= (uint64_t)(b->used_end - toft_block_start(a, b));
     toft_make_current(a, b->u.below, b->u.below->used_end);
   }

@@ -65,7 +65,10 @@ static int toft_budget_add_one(toft_budget_sum *s, size_t size) {
 
 /* Subtracts from b and its parents below `end`. */
 static void toft_budget_subtract(toft_budget *b, const toft_budget *end, int which, size_t size) {
-  for (; b != end; b = b->parent) TOFT_ADD(&b->sums[which].now, 0 - size);
+  for (; b != end; b = b->parent) {
+    TOFT_ASSERT(size <= TOFT_LOAD(&b->sums[which].now));
+    TOFT_ADD(&b->sums[which].now, 0 - size);
+  }
 }
 
 /* Adds to b and all its parents. NULL: done; else the one that refuses, and nothing was added. */
@@ -150,7 +153,10 @@ static void toft_budget_source_init(toft_budget_source_state *s, toft_budget *b,
 #define TOFT_PARKED_SHARE 128 /* of a limit may be parked: less than 1 % */
 
 static void toft_budget_unpark(toft_budget *b, const toft_budget *end, size_t spare) {
-  for (; b != end; b = b->parent) TOFT_ADD(&b->parked, 0 - spare);
+  for (; b != end; b = b->parent) {
+    TOFT_ASSERT(spare <= TOFT_LOAD(&b->parked));
+    TOFT_ADD(&b->parked, 0 - spare);
+  }
 }
 
 /* The bytes that may still be parked at a level. */
@@ -198,6 +204,7 @@ static int toft_budget_begin(toft_source *source, toft_portion **made) {
 TOFT_STATIC_ASSERT(portion, sizeof(toft_portion) <= 64);
 
 static void toft_budget_shrink(toft_portion *p, size_t granted, int last) {
+  TOFT_ASSERT(granted <= p->granted);
   toft_budget_subtract(p->budget, NULL, TOFT_LIVE_BYTES, p->granted - granted);
   p->granted = granted;
   if (!last) return;
@@ -207,6 +214,7 @@ static void toft_budget_shrink(toft_portion *p, size_t granted, int last) {
 
 static int toft_budget_grow(toft_portion *p, size_t granted) {
   if (!toft_budget_request(p->budget, TOFT_LIVE_BYTES, granted - p->granted)) return 0;
+  TOFT_ASSERT(granted >= p->granted);
   p->granted = granted;
   toft_budget_unpark(p->budget, NULL, p->spare);
   p->spare = toft_budget_park(p->budget);
@@ -241,9 +249,11 @@ static int toft_budget_is_running(const toft_budget *b) {
 static int toft_budget_call(toft_budget *b, size_t size) {
   if (b == NULL) return 1;
   if (b->refused == NULL || toft_budget_is_running(b)) return 0;
+  TOFT_ASSERT(!toft_budget_is_running(b));
   const toft_budget_running running = {b, toft_running_callback};
   toft_running_callback = &running;
   int again = b->refused(b->refused_arg, b, size) != 0;
+  TOFT_ASSERT(toft_running_callback == &running);
   toft_running_callback = running.outer;
   return again;
 }
@@ -277,6 +287,8 @@ static void toft_budget_link(toft_budget *b) {
 
 static void toft_budget_unlink(const toft_budget *b) {
   toft_lock_take(&toft_budget_list_lock);
+  TOFT_ASSERT((b->previous != NULL ? b->previous->next : toft_first_budget) == b);
+  TOFT_ASSERT((b->next != NULL ? b->next->previous : toft_last_budget) == b);
   *(b->previous != NULL ? &b->previous->next : &toft_first_budget) = b->next;
   *(b->next != NULL ? &b->next->previous : &toft_last_budget) = b->previous;
   TOFT_UNLOCK(&toft_budget_list_lock);
@@ -358,6 +370,7 @@ static int toft_budget_is_used(const toft_budget *b) {
 int toft_budget_release(toft_budget *b) {
   if (b == NULL) return TOFT_OK;
   if (toft_budget_is_used(b)) return TOFT_EBUSY;
+  TOFT_ASSERT(TOFT_LOAD(&b->sums[TOFT_LIVE_BYTES].now) == 0 && TOFT_LOAD(&b->parked) == 0);
   toft_budget_unlink(b);
   if (b->parent != NULL) TOFT_ADD(&b->parent->children, (size_t)0 - 1);
   toft_os_heap_put(b);

@@ -10,6 +10,7 @@
 #ifndef TOFT_CORE_IDLE_ACCOUNT_C
 #define TOFT_CORE_IDLE_ACCOUNT_C
 
+#include "../platform/assert.h"
 #include "../platform/atomic.c"
 #include "../platform/lifecycle.h"
 #include "../platform/os.c"
@@ -241,12 +242,15 @@ static void toft_purgeable_link(toft_purgeable *b) {
 }
 
 static void toft_purgeable_unlink(toft_purgeable *b) {
+  TOFT_ASSERT((b->previous != NULL ? b->previous->next : toft_purgeables.first) == b);
+  TOFT_ASSERT((b->next != NULL ? b->next->previous : toft_purgeables.last) == b);
   *(b->previous != NULL ? &b->previous->next : &toft_purgeables.first) = b->next;
   *(b->next != NULL ? &b->next->previous : &toft_purgeables.last) = b->previous;
 }
 
 /* Precondition: b->purge is set, and b->busy and b->purging are 0. */
 static void toft_purgeable_add(toft_purgeable *b) {
+  TOFT_ASSERT(b->purge != NULL && b->busy == 0 && b->purging == 0);
   b->window = TOFT_LOAD(&toft_account.window);
   toft_arm_fork();
   toft_lock_take(&toft_purgeables.lock);
@@ -273,12 +277,16 @@ static TOFT_COLD void toft_purgeable_wait(toft_purgeable *b) {
 
 /* The owner begins to use the record of idle pages. */
 TOFT_INLINE void toft_purgeable_enter(toft_purgeable *b) {
+  TOFT_ASSERT(TOFT_LOAD(&b->busy) == 0); /* it does not nest */
   TOFT_STORE(&b->busy, 1);
   TOFT_COMPILER_FENCE(); /* pairs with toft_os_fence_all */
   if (TOFT_UNLIKELY(TOFT_LOAD_ACQUIRE(&b->purging) != 0)) toft_purgeable_wait(b);
   TOFT_STORE(&b->window, TOFT_LOAD(&toft_account.window));
 }
-TOFT_INLINE void toft_purgeable_leave(toft_purgeable *b) { TOFT_STORE_RELEASE(&b->busy, 0); }
+TOFT_INLINE void toft_purgeable_leave(toft_purgeable *b) {
+  TOFT_ASSERT(TOFT_LOAD(&b->busy) == 1);
+  TOFT_STORE_RELEASE(&b->busy, 0);
+}
 
 /* Excludes the owners of some blocks that no call has used for two windows, or of any, and discards their idle pages.
  * Returns the bytes. Precondition: the lock is held. */
@@ -295,6 +303,7 @@ static size_t toft_purge_some(size_t bytes, int all, size_t *left) {
   }
   int excluded = n != 0 && toft_os_fence_all();
   while (n-- > 0) {
+    TOFT_ASSERT(TOFT_LOAD(&some[n]->purging) == 1);
     if (excluded && done < bytes && TOFT_LOAD_ACQUIRE(&some[n]->busy) == 0) done += some[n]->purge(some[n]);
     TOFT_STORE_RELEASE(&some[n]->purging, 0);
   }

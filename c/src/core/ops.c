@@ -88,6 +88,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
       toft_sync(a);
       return p;
     }
+    TOFT_ASSERT(new_round > old_round && (new_round - old_round) % 8 == 0);
     size_t more = new_round - old_round;
     int fits = more <= (size_t)(a->end - a->head.cursor);
     if (toft_fits_budget(a, more) && (fits || toft_extend_current(a, more, 1))) {
@@ -112,6 +113,8 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
   toft_freed(a, p, p + old_size);
   if (dedicated != NULL) { /* only q's block, if any, is newer than the old one */
     toft_block_header **at = a->newest == dedicated ? &a->newest : &a->newest->next;
+    TOFT_ASSERT(*at == dedicated);
+    TOFT_ASSERT(dedicated->charge <= a->live);
     *at = dedicated->next;
     a->live -= dedicated->charge;
     a->peak = peak; /* both places were not allocated at once for the caller */
@@ -225,6 +228,8 @@ static int toft_rewind_to(toft_state *a, toft_block_header *b, unsigned char *cu
     a->head.cursor = cursor;
     toft_sync(a);
   }
+  TOFT_ASSERT(b == a->current);
+  TOFT_ASSERT(a->newest->epoch <= epoch);
   if (moved) toft_next_epoch(a);
   toft_records_rewound(a, epoch);
   return code;
@@ -253,6 +258,7 @@ static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epo
 /* ---- cleanups ---- */
 
 static void toft_link_cleanup(toft_state *a, toft_cleanup_node *node, void (*fn)(void *), void *arg) {
+  TOFT_ASSERT(a->cleanups == NULL || a->cleanups->epoch <= toft_epoch(a));
   toft_next_epoch(a); /* an older mark must take the slow path, which runs the cleanup */
   node->user.fn = fn;
   node->user.arg = arg;

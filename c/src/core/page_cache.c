@@ -13,6 +13,7 @@
 #ifndef TOFT_CORE_PAGE_CACHE_C
 #define TOFT_CORE_PAGE_CACHE_C
 
+#include "../platform/assert.h"
 #include "../platform/atomic.c"
 #include "../platform/held.c"
 #include "../platform/os.c"
@@ -96,6 +97,7 @@ static unsigned toft_page_find(const unsigned char *p) {
 
 static void toft_page_erase(unsigned i) {
   toft_page_range *r = toft_free_pages.range;
+  TOFT_ASSERT(i < toft_free_pages.ranges);
   memmove(r + i, r + i + 1, (--toft_free_pages.ranges - i) * sizeof *r);
 }
 
@@ -123,6 +125,8 @@ static void toft_page_free_lazily(const unsigned char *p, size_t size) {
 static int toft_page_insert(unsigned char *p, size_t size) {
   toft_page_range *r = toft_free_pages.range;
   unsigned i = toft_page_find(p), n = toft_free_pages.ranges;
+  TOFT_ASSERT(i == 0 || r[i - 1].start + r[i - 1].size <= p);
+  TOFT_ASSERT(i == n || p + size <= r[i].start);
   int joins_low = TOFT_OS_CAN_SPLIT && i > 0 && r[i - 1].start + r[i - 1].size == p;
   int joins_high = TOFT_OS_CAN_SPLIT && i < n && p + size == r[i].start;
   if (joins_low) {
@@ -153,6 +157,7 @@ static unsigned char *toft_page_remove(size_t size) {
   }
   if (best == NULL) return NULL;
   unsigned char *p = best->start;
+  TOFT_ASSERT(size <= best->size && size <= toft_page_bytes);
   best->start += size;
   best->size -= size;
   if (best->size == 0) toft_page_erase((unsigned)(best - r));
@@ -174,6 +179,7 @@ static unsigned toft_page_evict(size_t keep, size_t limit, toft_page_range *vict
     }
     victims[n].start = r->start + kept;
     victims[n].size = r->size - kept;
+    TOFT_ASSERT(kept < r->size && victims[n].size <= toft_page_bytes);
     TOFT_STORE(&toft_page_bytes, toft_page_bytes - victims[n++].size);
     r->size = kept;
     if (kept == 0) toft_page_erase(i);
@@ -181,12 +187,29 @@ static unsigned toft_page_evict(size_t keep, size_t limit, toft_page_range *vict
   return n;
 }
 
+#ifdef TOFT_ASSERTIONS
+/* The ranges are in order, do not touch where they could be one, and have the bytes that are cached. */
+static void toft_verify_ranges(void) {
+  const toft_page_range *r = toft_free_pages.range;
+  size_t bytes = 0;
+  for (unsigned i = 0; i < toft_free_pages.ranges; i++) {
+    TOFT_ASSERT(r[i].size != 0 && r[i].size % toft_os_page(1) == 0);
+    TOFT_ASSERT(i == 0 || r[i - 1].start + r[i - 1].size + TOFT_OS_CAN_SPLIT <= r[i].start);
+    bytes += r[i].size;
+  }
+  TOFT_ASSERT(bytes == toft_page_bytes);
+}
+#endif
+
 /* Releases the lock, and returns to the system what exceeds the recent use, or `limit`. */
 static void toft_page_cache_unlock(size_t limit) {
   toft_page_range victims[TOFT_PAGE_VICTIMS];
   unsigned n;
   do {
     n = toft_page_evict(toft_min(toft_account_room(), limit), limit, victims);
+#ifdef TOFT_ASSERTIONS
+    toft_verify_ranges();
+#endif
     TOFT_UNLOCK(&toft_free_pages.lock);
     for (unsigned i = 0; i < n; i++) toft_page_unmap(victims[i].start, victims[i].size);
   } while (n == TOFT_PAGE_VICTIMS && toft_page_cache_lock());

@@ -4,6 +4,7 @@
 #ifndef TOFT_CORE_PORTION_C
 #define TOFT_CORE_PORTION_C
 
+#include "../platform/assert.h"
 #include "../platform/atomic.c"
 #include "../platform/os.c"
 #include "arena_state.h"
@@ -78,7 +79,10 @@ static toft_source *toft_source_for_arena(toft_source *source) {
 static toft_portion *toft_portion_of(const toft_state *a) { return a->state & TOFT_COUNTS_LIVE ? a->portion : NULL; }
 
 /* The bytes that count: adopted arenas have portions of their own. */
-static uint64_t toft_portion_used(const toft_state *a) { return a->live - a->adopted_live + toft_claimed_bytes(a); }
+static uint64_t toft_portion_used(const toft_state *a) {
+  TOFT_ASSERT(a->adopted_live <= a->live);
+  return a->live - a->adopted_live + toft_claimed_bytes(a);
+}
 
 static void toft_portion_set_budget(toft_state *a, const toft_portion *p) {
   uint64_t granted = p->granted + a->adopted_live;
@@ -89,6 +93,7 @@ static void toft_portion_set_budget(toft_state *a, const toft_portion *p) {
 static void toft_portion_update(toft_state *a) {
   toft_portion *p = a->portion;
   size_t used = (size_t)toft_portion_used(a);
+  TOFT_ASSERT(p->granted >= used);
   if (p->granted > used + p->spare) toft_budgets->shrink(p, used + p->spare / 2, 0);
   p->refused = 0;
   toft_portion_set_budget(a, p);

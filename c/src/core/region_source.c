@@ -4,6 +4,7 @@
 #ifndef TOFT_CORE_REGION_SOURCE_C
 #define TOFT_CORE_REGION_SOURCE_C
 
+#include "../platform/assert.h"
 #include "../platform/atomic.c"
 #include "arena_state.h"
 
@@ -56,6 +57,7 @@ static toft_source *toft_region_of(toft_state *a) {
 static void toft_region_unlist(toft_state *a) {
   if (!(a->state & TOFT_IN_REGION)) return;
   toft_region_arena_link *link = toft_region_link_of(a);
+  TOFT_ASSERT(*link->at == link);
   *link->at = link->older;
   if (link->older != NULL) link->older->at = link->at;
   a->state &= ~(uint32_t)TOFT_IN_REGION;

@@ -49,6 +49,7 @@ static toft_round_memory toft_measure_round(toft_state *a) {
 }
 
 static int toft_is_retained(const toft_state *a, const toft_retention *r, size_t size) {
+  TOFT_ASSERT(r->blocks != TOFT_RETAIN_UP_TO || a->spare_bytes <= r->bound);
   if (r->blocks == TOFT_RETAIN_UP_TO) return size <= r->bound && a->spare_bytes <= r->bound - size;
   return r->blocks == TOFT_RETAIN_SPARE && a->spare_bytes == 0 && size >= r->at_least && size <= r->at_most;
 }
@@ -83,6 +84,7 @@ static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
   a->spare_keep = r.bound;
   if (r.blocks == TOFT_RETAIN_IN_PLACE) {
     toft_block_header *single = a->newest;
+    TOFT_ASSERT(single != &a->initial && single->next == &a->initial && single->kind == TOFT_BLOCK_REGULAR);
     toft_put_spares(a, 0);
     toft_make_initial_current(a, r.initial_idle); /* no mark of this round can point into it */
     a->newest = single;
@@ -94,6 +96,7 @@ static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
     if (r.first_size != 0) r.first_size = toft_max(r.first_size, largest);
     toft_make_initial_current(a, r.initial_idle);
   }
+  TOFT_ASSERT((r.first_size != 0) == (r.initial_idle != 0) || r.blocks == TOFT_RETAIN_IN_PLACE);
   a->first_size = r.first_size;
 }
 

@@ -3,6 +3,7 @@
 #ifndef TOFT_CORE_RETENTION_C
 #define TOFT_CORE_RETENTION_C
 
+#include "../platform/assert.h"
 #include "policy.c"
 
 /* The memory of an arena at the end of a round. `others`: the blocks in use beside the initial one. */
@@ -67,6 +68,8 @@ static toft_retention toft_decide_retention(const toft_round_memory *m, uint32_t
   toft_merge merge = toft_decide_merge(m, policy, keep);
   toft_retention r = {TOFT_RETAIN_NONE, 0, 0, 0, 0, 0};
   int fits = m->high <= m->initial_usable + 512 && (policy != TOFT_KEEP_ALL || m->others == 0);
+  TOFT_ASSERT(merge.wanted <= merge.most && merge.wanted % TOFT_BLOCK_MIN == 0);
+  TOFT_ASSERT(m->single <= m->others);
   if (merge.wanted <= TOFT_BLOCK_MIN || fits || m->initial_only) return r;
   r.initial_idle = 1;
   if (m->limited && policy == TOFT_KEEP_RECENT) { /* kept memory would be refused to the other arenas of the limit */

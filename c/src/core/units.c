@@ -8,6 +8,7 @@
 #ifndef TOFT_CORE_UNITS_C
 #define TOFT_CORE_UNITS_C
 
+#include "../platform/assert.h"
 #include "../platform/atomic.c"
 #include "../platform/held.c"
 #include "../platform/lifecycle.h"
@@ -83,6 +84,7 @@ static unsigned char *toft_chunk_take(void) {
   toft_lock_take(&toft_chunks_lock);
   toft_chunk *c = toft_chunks;
   if (c != NULL) {
+    TOFT_ASSERT(c->free != 0 && (c->free & ~c->all) == 0 && c->previous == NULL);
     index = toft_lowest_bit(c->free);
     c->free &= c->free - 1;
     if (c->free == 0) toft_chunk_unlink(c);
@@ -99,8 +101,10 @@ static void toft_chunk_put(unsigned char *unit) {
   toft_chunk *c = toft_record_of_unit(unit)->chunk;
   (void)toft_os_forget(unit, TOFT_UNIT);
   toft_lock_take(&toft_chunks_lock);
+  size_t index = (size_t)(unit - toft_chunk_units(c)) / TOFT_UNIT;
+  TOFT_ASSERT((c->all >> index & 1) != 0 && (c->free >> index & 1) == 0);
   if (c->free == 0) toft_chunk_link(c);
-  c->free |= (uint64_t)1 << (size_t)(unit - toft_chunk_units(c)) / TOFT_UNIT;
+  c->free |= (uint64_t)1 << index;
   int is_last = c->free == c->all;
   size_t size = c->size;
   if (is_last) toft_chunk_unlink(c);

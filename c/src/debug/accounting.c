@@ -229,6 +229,7 @@ static void toft_instruments_clear(toft_instruments *w) {
 
 static void toft_instruments_release(toft_state *a) {
   if (a->instruments == NULL) return;
+  TOFT_ASSERT(a->instruments->tag_count != 0 && a->instruments->tag < a->instruments->tag_count);
   toft_profile_remove(a);
   toft_instruments_clear(a->instruments);
   free(a->instruments);
@@ -256,12 +257,17 @@ static size_t toft_charged_tag(const toft_state *a) {
 static void toft_cut_at(toft_instruments *w, uint64_t at, size_t tag) {
   toft_cut *cuts = w->cuts;
   size_t n = w->cut_count;
+  TOFT_ASSERT(tag < w->tag_count && n <= w->cut_capacity);
+  TOFT_ASSERT(n == 0 || cuts[0].at == 0);
   while (n != 0 && cuts[n - 1].at >= at) {
     n--;
+    TOFT_ASSERT(n == 0 || cuts[n - 1].at < cuts[n].at);
+    TOFT_ASSERT(n == 0 || w->tags[cuts[n - 1].tag].lifo_closed >= cuts[n].at - cuts[n - 1].at);
     if (n != 0) w->tags[cuts[n - 1].tag].lifo_closed -= cuts[n].at - cuts[n - 1].at;
   }
   if (n == 0 || cuts[n - 1].tag != tag) {
     if (n != 0) w->tags[cuts[n - 1].tag].lifo_closed += at - cuts[n - 1].at;
+    TOFT_ASSERT(n < w->cut_capacity);
     cuts[n].at = at;
     cuts[n].tag = tag;
     n++;
@@ -273,6 +279,7 @@ static void toft_cut_at(toft_instruments *w, uint64_t at, size_t tag) {
 static void toft_cut_tags(toft_state *a) {
   toft_instruments *w = a->instruments;
   uint64_t lifo_bytes = a->live - w->detached_bytes;
+  TOFT_ASSERT(w->detached_bytes <= a->live && w->cut_count != 0);
   size_t tag = toft_charged_tag(a);
   /* a range claimed under another tag is returned: no other LIFO bytes were added since the last cut */
   if (w->cuts[w->cut_count - 1].tag != tag)
@@ -287,19 +294,37 @@ static void toft_sync_tags(toft_state *a) {
   toft_cut_tags(a);
   w->tags[toft_charged_tag(a)].allocated += a->allocated - w->synced_allocated; /* negative if a claim shrank */
   w->synced_allocated = a->allocated;
+  TOFT_VERIFY(tags, a);
 }
 
 static uint64_t toft_live_of_tag(const toft_instruments *w, size_t tag) {
+  TOFT_ASSERT(tag < w->tag_count);
   if (w->cut_count == 0) return w->tags[tag].detached; /* a sum of arenas */
   const toft_cut *last = &w->cuts[w->cut_count - 1];
   return w->tags[tag].lifo_closed + w->tags[tag].detached + (last->tag == tag ? w->lifo_bytes - last->at : 0);
 }
+
+#ifdef TOFT_ASSERTIONS
+/* The live bytes of all tags are those of the arena. */
+static void toft_verify_tags(const struct toft_state *a) {
+  const toft_instruments *w = a->instruments;
+  uint64_t live = 0, detached = 0;
+  if (!toft_verifies(4 * w->tag_count)) return;
+  for (size_t i = 0; i < w->tag_count; i++) {
+    live += toft_live_of_tag(w, i);
+    detached += w->tags[i].detached;
+  }
+  TOFT_ASSERT(live == a->live);
+  TOFT_ASSERT(detached == w->detached_bytes);
+}
+#endif
 
 /* Precondition: toft_sync_in was called. 0: no memory, and nothing changed. */
 static int toft_change_tag(toft_state *a, size_t tag) {
   toft_instruments *w = a->instruments;
   toft_sync_tags(a);
   /* a cut for this change, one for each pop to come, and two for a range under another tag */
+  TOFT_ASSERT(tag < w->tag_count);
   if (!toft_reserve_cuts(w, w->tag_depth + 4)) return 0;
   w->tag = tag;
   toft_sync_tags(a);
@@ -316,6 +341,7 @@ static int toft_reserve_detached(toft_state *a) {
 static void toft_detached_push(toft_instruments *w, const void *what, size_t tag, uint64_t bytes) {
   toft_detached *last = w->detached_count != 0 ? &w->detached[w->detached_count - 1] : NULL;
   if (last == NULL || last->what != what || last->tag != tag) {
+    TOFT_ASSERT(w->detached_count < w->detached_capacity);
     last = &w->detached[w->detached_count++];
     last->what = what;
     last->tag = tag;
@@ -344,9 +370,11 @@ static void toft_detached_remove(toft_state *a, const void *what) {
   while (end != 0 && w->detached[end - 1].what != what) end--;
   for (first = end; first != 0 && w->detached[first - 1].what == what; first--) {
     const toft_detached *removed = &w->detached[first - 1];
+    TOFT_ASSERT(removed->bytes <= w->tags[removed->tag].detached && removed->bytes <= w->detached_bytes);
     w->tags[removed->tag].detached -= removed->bytes;
     w->detached_bytes -= removed->bytes;
   }
+  TOFT_ASSERT(first < end); /* each such block has an entry */
   memmove(w->detached + first, w->detached + end, (w->detached_count - end) * sizeof *w->detached);
   w->detached_count -= end - first;
 }

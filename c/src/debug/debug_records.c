@@ -165,6 +165,7 @@ static TOFT_COLD int toft_debug_begin_call_slow(toft_state *a, const char *op, u
 
 TOFT_INLINE void toft_debug_end_call(toft_state *a) {
   toft_checks *c = a->checks;
+  TOFT_ASSERT(c == NULL || (c->depth != 0 && TOFT_LOAD(&c->busy_thread) == toft_thread_id()));
   if (TOFT_UNLIKELY(c != NULL) && --c->depth == 0) TOFT_CLEAR_RELEASE(&c->busy_thread);
 }
 
@@ -194,6 +195,9 @@ static int toft_redzone_damage(const toft_record *r, const unsigned char **from,
                                int *open_ended) {
   unsigned char header[TOFT_HOOK_HEADER];
   const unsigned char *front = r->start;
+  TOFT_ASSERT(r->start <= r->p && r->p + r->size <= r->end);
+  TOFT_ASSERT(r->header == 0 || r->header == TOFT_HOOK_HEADER);
+  TOFT_ASSERT(r->header <= r->size);
   toft_unpoison(r->start, (size_t)(r->p - r->start) + r->header);
   toft_unpoison(r->p + r->size, (size_t)(r->end - r->p) - r->size);
   *from = r->p + r->size;
@@ -235,7 +239,9 @@ static int toft_verify_freed_range(toft_state *a, const toft_record *r, unsigned
 }
 
 static int toft_check_record(toft_state *a, size_t index) {
+  TOFT_ASSERT(index < a->checks->count);
   toft_record *r = &a->checks->records[index];
+  TOFT_ASSERT(r->epoch <= toft_epoch(a));
   int code = TOFT_OK;
   if (!r->reported) {
     const unsigned char *from, *to;
@@ -297,6 +303,7 @@ static void *toft_grow_array(void *old, size_t *capacity, size_t each) {
 static void toft_log_live(toft_checks *c, toft_block_header *b, size_t index) {
   toft_block_log *s = toft_block_log_get(c, b);
   if (s == NULL) return;
+  TOFT_ASSERT(s->live_count == 0 || s->live[s->live_count - 1] < index);
   if (s->live_count == s->live_capacity) {
     size_t *more = (size_t *)toft_grow_array(s->live, &s->live_capacity, sizeof *more);
     if (more == NULL) return;
@@ -314,6 +321,8 @@ static void toft_unlog_live(toft_checks *c, const toft_block_header *b, size_t i
 static void toft_log_freed(toft_checks *c, const toft_record *r) {
   toft_block_log *s = toft_block_log_get(c, r->block);
   if (s == NULL) return;
+  TOFT_ASSERT(s->block == r->block);
+  TOFT_ASSERT(s->count <= s->capacity);
   if (s->count == s->capacity) {
     toft_record *more = (toft_record *)toft_grow_array(s->freed, &s->capacity, sizeof *more);
     if (more == NULL) return;
@@ -330,6 +339,7 @@ static int toft_verify_before_reuse(toft_state *a, const toft_block_header *b, u
     toft_record *r = &s->freed[s->count - 1];
     if (toft_verify_freed_range(a, r, r->start, r->end < to ? r->end : to) != TOFT_OK) code = TOFT_ECORRUPT;
     if (r->end > to) {
+      TOFT_ASSERT(r->start < to);
       r->start = to;
       break;
     }
@@ -359,6 +369,7 @@ static int toft_check_records(toft_state *a, uintptr_t epoch) {
   while (c != NULL && c->count != 0 && c->records[c->count - 1].epoch > epoch) {
     toft_record *r = &c->records[c->count - 1];
     if (toft_check_record(a, c->count - 1) != TOFT_OK) code = TOFT_ECORRUPT;
+    TOFT_ASSERT(r->freed.op != NULL || TOFT_ROUND8(r->size) <= c->plain_bytes);
     if (r->freed.op == NULL) c->plain_bytes -= TOFT_ROUND8(r->size);
     if (a->state & TOFT_IS_CHECKED) {
       if (r->freed.op == NULL) r->freed = c->call;

@@ -153,6 +153,7 @@ static void toft_quarantine_flush(size_t bytes) {
     if (d != NULL) {
       toft_quarantine_oldest = d->next;
       if (toft_quarantine_oldest == NULL) toft_quarantine_end = &toft_quarantine_oldest;
+      TOFT_ASSERT(d->size <= toft_quarantine_bytes);
       toft_quarantine_bytes -= d->size;
     }
     TOFT_UNLOCK(&toft_quarantine_lock);
@@ -186,6 +187,7 @@ static int toft_quarantine_push(toft_checks *c, const toft_block_header *header,
   }
   toft_fill_freed(d->block + readable, d->block + size);
   toft_lock_take(&toft_quarantine_lock);
+  TOFT_ASSERT(*toft_quarantine_end == NULL && readable <= size);
   *toft_quarantine_end = d;
   toft_quarantine_end = &d->next;
   toft_quarantine_bytes += size;

@@ -7,6 +7,7 @@
 #include "../core/block_cache.c"
 #include "../core/blocks.c"
 #include "../core/policy.c"
+#include "../platform/assert.h"
 #include "../platform/atomic.c"
 #include "../platform/os.c"
 #include "../platform/sanitizers.c"
@@ -115,6 +116,7 @@ static size_t toft_pool_distance(const void *from, const void *to) {
 
 /* Commits a part up to at least `want` of its `total` bytes. */
 static int toft_pool_commit(void *part, size_t *size, size_t want, size_t total) {
+  TOFT_ASSERT(want <= total && *size <= total);
   if (want <= *size) return 1;
   want = toft_min(toft_os_page(want), total);
   if (!toft_os_commit((unsigned char *)part + *size, want - *size)) return 0;
@@ -178,6 +180,7 @@ static size_t toft_pool_range_bytes(const toft_pool_range *r) { return r->bits_s
 
 static void toft_pool_drop(toft_pool_range *r) {
   if (r->block == NULL) return;
+  TOFT_ASSERT(toft_pool_range_bytes(r) <= toft_thread_cache.bytes);
   toft_thread_cache.bytes -= toft_pool_range_bytes(r);
   toft_os_unmap(r->block, r->size);
   r->block = NULL;
@@ -317,6 +320,7 @@ int toft_pool_init(toft_pool *p, const toft_pool_options *given) {
 }
 
 void toft_pool_release(toft_pool *p) {
+  TOFT_VERIFY(pool, p);
   if (p->source != NULL) {
     p->source->put(p->source, p->block, p->block_size);
   } else if (p->block_size != 0 && (p->flags & TOFT_POOL_FIXED) == 0) {
@@ -343,6 +347,7 @@ static int toft_pool_step(toft_pool *p) {
 
 toft_handle toft_pool_insert_slow(toft_pool *p) {
   uint32_t i, top;
+  TOFT_VERIFY(pool, p);
   for (;; p->used = p->top = i, p->not_live++) { /* skips retired slots */
     i = p->used + 1;
     if (i > p->capacity && !toft_pool_step(p)) return 0;
@@ -350,6 +355,8 @@ toft_handle toft_pool_insert_slow(toft_pool *p) {
   }
   for (top = i; top < p->capacity && (top & 63) < 62 && !toft_pool_is_retired(p, (size_t)top + 1);) top++;
   p->live_bits[i >> 6] |= ~(uint64_t)0 >> (63 - (top & 63)) & ~(uint64_t)0 << (i & 63);
+  TOFT_ASSERT(i <= top && top <= p->capacity);
+  TOFT_ASSERT((p->keys[i] & p->mask) == 0);
   p->used = i;
   p->top = top;
   return p->keys[i] |= i;
@@ -363,6 +370,7 @@ int toft_pool_reserve(toft_pool *p, size_t slots) {
 /* Without a branch on a key's content, so that the compiler can vectorise it. */
 void toft_pool_clear(toft_pool *p) {
   uint32_t *keys = p->keys, mask = p->mask, retire_key = p->retire_key, retired = 0, used = p->used;
+  TOFT_VERIFY(pool, p);
   for (uint32_t i = 1; i <= used; i++) {
     uint32_t key = keys[i], live = ((key ^ i) & mask) == 0;
     key = (key & ~mask) + ((mask + 1) & (0 - live));
@@ -377,6 +385,7 @@ void toft_pool_clear(toft_pool *p) {
 
 void toft_pool_trim(toft_pool *p) {
   uint32_t *keys = p->keys, mask = p->mask, n = p->used;
+  TOFT_VERIFY(pool, p);
   p->dirty = (uint32_t)toft_max(p->dirty, n);
   for (; n != 0 && ((keys[n] ^ n) & mask) != 0; n--) keys[n] &= ~mask;
   for (; p->top > n; p->top--) p->live_bits[p->top >> 6] &= ~((uint64_t)1 << (p->top & 63)); /* set in advance */

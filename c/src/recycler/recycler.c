@@ -20,6 +20,7 @@ void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, u
   size = toft_max(size, 1);
   align = toft_max(align, 8);
   if ((align & (align - 1)) != 0 || size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
+  TOFT_VERIFY(recycler, r);
   if (TOFT_UNLIKELY(r->checked)) return toft_recycler_alloc_checked(r, size, align, site);
   if (toft_recycler_is_small(toft_round(size, toft_min(align, TOFT_RECYCLER_ALIGN_MAX)), align))
     return toft_recycler_class_alloc(r, toft_recycler_class_index(toft_round(size, align)));
@@ -45,6 +46,7 @@ static void toft_recycler_free_unchecked(toft_recycler *r, void *p) {
 
 void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site) {
   if (p == NULL) return;
+  TOFT_VERIFY(recycler, r);
   if (TOFT_UNLIKELY(r->checked))
     toft_recycler_free_checked(r, p, toft_max(size, 1), site);
   else
@@ -69,6 +71,7 @@ static int toft_recycler_resize_in_place(toft_recycler *r, void *p, size_t now) 
 static void *toft_recycler_resize_at(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align,
                                      uintptr_t site) {
   void *q;
+  TOFT_VERIFY(recycler, r);
   align = TOFT_OPS_ALIGN(align);
   if (p == NULL) return toft_recycler_alloc_slow_at(r, new_size, align, site);
   if ((align & (align - 1)) != 0 || new_size > TOFT_MAX_REQUEST / 2 || align > TOFT_MAX_REQUEST / 2) return NULL;
@@ -211,6 +214,7 @@ static void toft_recycler_release_at(toft_recycler *r, uintptr_t site) {
     toft_recycler_release_checked(r, site);
     return;
   }
+  TOFT_VERIFY(recycler, r);
   if (r->reserved == 0) return;
   while (r->segments != NULL) {
     toft_recycler_segment *s = r->segments;

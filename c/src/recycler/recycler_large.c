@@ -113,6 +113,7 @@ static uint32_t toft_recycler_run_find(toft_recycler *r, toft_recycler_region *g
 /* Takes `count` pages from the front of a run. */
 static void toft_recycler_run_cut(toft_recycler *r, toft_recycler_region *g, uint32_t i, uint32_t count) {
   toft_recycler_free_run *f = &g->runs[i];
+  TOFT_ASSERT(i < g->count && count <= f->count);
   toft_purgeable_enter(&g->purgeable);
   uint32_t were_dirty = (uint32_t)toft_min(count, g->dirty);
   f->first += count;
@@ -136,6 +137,8 @@ static void toft_recycler_run_add(toft_recycler *r, toft_recycler_region *g, uin
   toft_recycler_free_run *f = &g->runs[i];
   int below = i > 0 && f[-1].first + f[-1].count == first;
   int above = i < g->count && f->first == first + count;
+  TOFT_ASSERT(i == 0 || f[-1].first + f[-1].count <= first);
+  TOFT_ASSERT(first + count <= (i < g->count ? f->first : g->total));
   toft_recycler_unuse(r, count * TOFT_RECYCLER_PAGE);
   toft_purgeable_enter(&g->purgeable);
   g->dirty += count;
@@ -205,6 +208,7 @@ static void toft_recycler_region_end(toft_recycler *r, toft_recycler_region *g) 
 }
 
 static void toft_recycler_region_put(toft_recycler *r, toft_recycler_region *g) {
+  TOFT_ASSERT(g->total * TOFT_RECYCLER_PAGE <= r->region_bytes && g->live <= r->region_objects);
   toft_recycler_region_unlink(r, g);
   r->region_bytes -= g->total * TOFT_RECYCLER_PAGE;
   if (g->live == 0) r->region_idle_bytes -= g->total * TOFT_RECYCLER_PAGE;
@@ -324,6 +328,8 @@ static void *toft_recycler_large_alloc(toft_recycler *r, size_t size, size_t ali
 static void toft_recycler_large_free(toft_recycler *r, void *p) {
   toft_recycler_front *front = toft_recycler_front_of(p);
   toft_recycler_region *g = front->region;
+  TOFT_ASSERT(front->owner == r);
+  TOFT_ASSERT(g->live != 0 && front->size <= r->region_used);
   front->region = NULL; /* recycler_walk.c looks for records */
   r->region_used -= front->size;
   toft_recycler_run_add(r, g, front->first, front->count);
@@ -339,6 +345,7 @@ static void toft_recycler_large_free(toft_recycler *r, void *p) {
 static int toft_recycler_large_resize(toft_recycler *r, void *p, size_t now) {
   toft_recycler_front *front = toft_recycler_front_of(p);
   toft_recycler_region *g = front->region;
+  TOFT_ASSERT(front->owner == r);
   size_t before = (size_t)((unsigned char *)p - g->pages) - front->first * TOFT_RECYCLER_PAGE, need;
   uint32_t count, end = front->first + front->count, i;
   if (now <= TOFT_RECYCLER_DIRECT || now > g->size) return 0;

@@ -96,6 +96,7 @@ static void toft_recycler_return_surplus(toft_recycler *r) {
 /* Returns memory without live objects until about `keep` bytes are left; returns these. */
 static size_t toft_recycler_trim_to(toft_recycler *r, size_t keep) {
   size_t idle, most, done;
+  TOFT_VERIFY(recycler, r);
   if (r->checked) return toft_recycler_trim_checked(r, keep, TOFT_CALLER());
   toft_recycler_flush(r);
   idle = toft_recycler_idle(r);

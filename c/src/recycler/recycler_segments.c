@@ -13,6 +13,7 @@
 #include "../core/idle_account.c"
 #include "../core/instrument.h"
 #include "../core/policy.c"
+#include "../platform/assert.h"
 #include "toft/compiler.h"
 #include "toft/recycler.h"
 
@@ -145,6 +146,7 @@ static void *toft_recycler_take_segment(toft_recycler *r, size_t size) {
 }
 
 static void toft_recycler_put(toft_recycler *r, void *p, size_t size) {
+  TOFT_ASSERT(size <= r->reserved);
   r->reserved -= size;
   if (!r->on_heap) {
     r->source->put(r->source, p, size);
@@ -245,6 +247,7 @@ static toft_recycler_slab *toft_recycler_unit_open(toft_recycler *r, toft_recycl
   toft_purgeable_enter(&s->purgeable);
   unsigned index = toft_lowest_bit((units & s->dirty) != 0 ? units & s->dirty : units);
   uint64_t bit = (uint64_t)1 << index;
+  TOFT_ASSERT((s->free & bit) != 0);
   if (!s->is_counted) toft_recycler_use(r, TOFT_RECYCLER_UNIT, (s->dirty & bit) != 0 ? TOFT_RECYCLER_UNIT : 0);
   s->free &= ~bit;
   s->dirty &= ~bit;
@@ -261,6 +264,7 @@ static toft_recycler_slab *toft_recycler_unit_open(toft_recycler *r, toft_recycl
 /* Ends the use of a unit without a slab. */
 static void toft_recycler_unit_close(toft_recycler *r, toft_recycler_segment *s, toft_recycler_slab *unit) {
   uint64_t bit = (uint64_t)1 << unit->index;
+  TOFT_ASSERT((s->free & bit) == 0);
   toft_recycler_unit_set(r, s, unit, 0);
   toft_purgeable_enter(&s->purgeable);
   s->free |= bit;
@@ -368,6 +372,7 @@ static void toft_recycler_segment_end(toft_recycler *r, toft_recycler_segment *s
     toft_recycler_put(r, s->base, size);
     return;
   }
+  TOFT_ASSERT(size <= r->reserved);
   r->reserved -= size;
   toft_unit_put(s->base + size - TOFT_UNIT);
   toft_recycler_uncharge(r, size);
@@ -379,6 +384,7 @@ static int toft_recycler_segment_may_return(const toft_recycler_segment *s) {
 
 /* Precondition: it may return. */
 static void toft_recycler_segment_put(toft_recycler *r, toft_recycler_segment *s) {
+  TOFT_ASSERT(toft_recycler_segment_may_return(s));
   r->free_units -= toft_count_bits(s->free);
   r->page_bytes -= toft_recycler_segment_bytes(s);
   toft_recycler_segment_unlink(r, s);
@@ -427,6 +433,7 @@ static toft_recycler_slab *toft_recycler_pages_take(toft_recycler *r, unsigned p
 
 static void toft_recycler_pages_put(toft_recycler *r, toft_recycler_slab *unit, unsigned pages, unsigned first) {
   toft_recycler_segment *s = toft_recycler_segment_of(unit);
+  TOFT_ASSERT((unit->free_pages & ((1u << pages) - 1) << first) == 0);
   unsigned free_pages = unit->free_pages | ((1u << pages) - 1) << first;
   int closes = free_pages == toft_recycler_unit_pages(s, unit->index);
   if (closes)

@@ -147,6 +147,8 @@ static int toft_recycler_slab_is_empty(const toft_recycler_slab *d) { return d->
 
 /* Returns a slab without objects to its unit. Precondition: no list contains it. */
 static void toft_recycler_slab_put(toft_recycler *r, toft_recycler_slab *d) {
+  TOFT_ASSERT(toft_recycler_slab_is_empty(d));
+  TOFT_ASSERT((size_t)d->freed * d->bytes <= r->freed && r->slab_count != 0);
   r->freed -= (size_t)d->freed * d->bytes;
   r->held[d->size_class] -= (uint8_t)toft_min(r->held[d->size_class], d->pages);
   r->slab_count--;
@@ -159,6 +161,7 @@ static void toft_recycler_slab_put(toft_recycler *r, toft_recycler_slab *d) {
 static void toft_recycler_set_current(toft_recycler *r, size_t k, toft_recycler_slab *d) {
   r->current[k] = d != NULL ? d : &toft_recycler_no_slab;
   if (d == NULL) return;
+  TOFT_ASSERT(d->size_class == k);
   if (d->state != TOFT_RECYCLER_CURRENT) r->full -= (size_t)d->capacity * d->bytes;
   d->previous = NULL;
   d->state = TOFT_RECYCLER_CURRENT;
@@ -250,6 +253,7 @@ void toft_recycler_slab_freed(toft_recycler *r, toft_recycler_slab *d) {
     return;
   }
   if (d->freed != d->capacity) {
+    TOFT_ASSERT(d->state == TOFT_RECYCLER_FULL);
     d->state = TOFT_RECYCLER_PARTIAL;
     d->most = d->capacity;
     d->previous = current;
@@ -262,6 +266,7 @@ void toft_recycler_slab_freed(toft_recycler *r, toft_recycler_slab *d) {
     d->previous->next = d->next;
     if (d->next != NULL) d->next->previous = d->previous;
   }
+  TOFT_ASSERT((size_t)d->capacity * d->bytes <= r->full);
   r->full -= (size_t)d->capacity * d->bytes;
   toft_recycler_slab_put(r, d);
   toft_recycler_return_surplus(r);

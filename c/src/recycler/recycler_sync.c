@@ -64,11 +64,14 @@ static int toft_sync_initialise(toft_sync_recycler *r, toft_recycler_shard *s) {
   toft_recycler_options o = r->options;
   o.source = r->inner != &toft_heap_source ? &s->source : NULL; /* the heap source is thread-safe */
   int code = toft_recycler_init_as(&s->recycler, &o, toft_recycler_is_checked_on(r->inner));
+  TOFT_ASSERT(s->owner == r && !s->initialised);
   s->recycler.shard = (uint8_t)(s - r->shards);
   s->recycler.shares_limit = toft_recycler_shares(r->inner);
   s->initialised = code == TOFT_OK;
   return code;
 }
+
+static toft_recycler_shard *toft_sync_shard_of(toft_sync_recycler *r, void *p);
 
 /* Frees an object instead of its owner, which holds the lock. */
 static void toft_sync_defer(toft_recycler_shard *s, void *p) {
@@ -84,6 +87,7 @@ static TOFT_NOINLINE void toft_sync_free_deferred(toft_recycler_shard *s) {
   while (at != 0) {
     void *p = (void *)(uintptr_t)at;
     memcpy(&at, p, sizeof at);
+    TOFT_ASSERT(toft_sync_shard_of(s->owner, p) == s);
     toft_recycler_free(&s->recycler, p, TOFT_SIZE_UNKNOWN);
   }
 }

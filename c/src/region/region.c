@@ -7,6 +7,7 @@
 #include "../core/idle_account.c"
 #include "../core/policy.c"
 #include "../core/region_source.c"
+#include "../platform/assert.h"
 #include "../platform/atomic.c"
 #include "../platform/held.c"
 #include "../platform/memory_file.c"
@@ -100,6 +101,8 @@ static unsigned char *toft_region_at_unit(const toft_region *r, size_t unit) {
 static size_t toft_region_units(const toft_region *r) { return toft_region_unit(r, r->base + r->control->max); }
 
 static void toft_region_set_units(toft_region *r, size_t unit, size_t n, int free) {
+  TOFT_ASSERT(toft_map_is_free(&r->map, unit) == !free && toft_map_is_free(&r->map, unit + n - 1) == !free);
+  TOFT_ASSERT(!free || n * TOFT_BLOCK_MIN <= r->used);
   toft_map_set(&r->map, unit, n, free);
   r->used = free ? r->used - n * TOFT_BLOCK_MIN : r->used + n * TOFT_BLOCK_MIN;
   r->top = toft_region_at_unit(r, toft_map_end(&r->map));
@@ -161,6 +164,7 @@ static void *toft_region_take_any(toft_source *self, size_t size) {
   if (!toft_region_commit(r->control, (size_t)(p - r->base) + size)) return NULL;
   toft_region_set_units(r, at, n, 0);
   toft_region_count_top(r);
+  TOFT_VERIFY(region, r);
   return p;
 }
 
@@ -170,6 +174,7 @@ static void *toft_region_take(toft_source *self, size_t size) {
   const unsigned char *high = r->high;
   unsigned char *p = (unsigned char *)toft_region_take_any(self, size);
   if (r->control->freezes && p != NULL && p < high) memset(p, 0, toft_min(size, (size_t)(high - p)));
+  TOFT_ASSERT(!r->control->freezes || p == NULL || (p[0] == 0 && memcmp(p, p + 1, size - 1) == 0));
   return p;
 }
 
@@ -179,6 +184,7 @@ static void toft_region_put(toft_source *self, void *block, size_t size) {
   toft_region_set_units(r, toft_region_unit(r, (unsigned char *)block), size / TOFT_BLOCK_MIN, 1);
   toft_region_count_top(r);
   toft_region_return_surplus(r);
+  TOFT_VERIFY(region, r);
 }
 
 static void toft_region_enlist(toft_source *source, toft_state *a) {
@@ -188,6 +194,7 @@ static void toft_region_enlist(toft_source *source, toft_state *a) {
   link->at = &r->arenas;
   if (link->older != NULL) link->older->at = &link->older;
   link->region = source;
+  TOFT_ASSERT(a->state & TOFT_IN_REGION);
   link->number = ++r->arena_count;
   r->arenas = link;
   if (r->control->freezes == 0) return;
@@ -312,6 +319,7 @@ void toft_region_release(toft_region *r) {
     a->state &= ~(uint32_t)TOFT_CACHE_OWNED; /* by a shared arena, which ends with the region */
     if (!toft_region_is_adopted(a)) toft_release(&a->head);
     if (r->arenas == newest) toft_region_unlist(a); /* adopted, or its release is refused */
+    TOFT_ASSERT(r->arenas != newest);
   }
   for (toft_region_recycler_block *block = r->recyclers; block != NULL; block = block->older)
     if (block->u.recycler.checked) toft_recycler_release(&block->u.recycler); /* whose records lie elsewhere */
@@ -332,6 +340,7 @@ static toft_recycler *toft_region_recycler_in(toft_region *r) {
   toft_region_recycler_block *block = (toft_region_recycler_block *)toft_region_take(&r->source, TOFT_BLOCK_MIN);
   if (block == NULL) return NULL;
   memset(block, 0, sizeof *block);
+  TOFT_ASSERT(r->recyclers == NULL || (unsigned char *)r->recyclers < r->top);
   block->older = r->recyclers;
   r->recyclers = block;
   toft_recycler *made = &block->u.recycler;

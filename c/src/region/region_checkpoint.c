@@ -50,6 +50,8 @@ static void toft_region_free_access(unsigned char *access, size_t size) {
 /* ---- save ---- */
 
 static void toft_region_free_saved(toft_region_control *c, toft_saved *s) {
+  TOFT_ASSERT(s == c->saved);
+  TOFT_ASSERT(c->checkpoints != 0 && s->size <= c->saved_bytes);
   toft_scan_end(s->bytes, s->size);
   toft_os_unmap((void *)(uintptr_t)s->bytes, s->size);
   if (s->file >= 0) toft_os_close(s->file);
@@ -81,6 +83,7 @@ static int toft_region_save(toft_region_control *c, toft_saved *s) {
     bytes = (unsigned char *)toft_os_map(s->size, 0);
     if (bytes != NULL) memcpy(bytes, c->region, s->size);
   }
+  TOFT_ASSERT(bytes == NULL || memcmp(bytes, c->region, s->size) == 0);
   s->bytes = (unsigned char *)toft_scan_begin(bytes, s->size);
   return bytes != NULL;
 }
@@ -100,6 +103,7 @@ int toft_region_checkpoint(toft_region *r) {
     toft_os_heap_put(s);
     return TOFT_ENOMEM;
   }
+  TOFT_ASSERT(s->older == NULL || s->older->size <= c->committed);
   c->saved = s;
   c->checkpoints++;
   c->saved_bytes += s->size;
@@ -123,6 +127,7 @@ static void toft_region_run_cleanups(toft_region *r, const toft_saved *s) {
 static void toft_region_bring_back(toft_region_control *c, const toft_saved *s) {
   if (s->file < 0 || !toft_os_forget((unsigned char *)c->region, toft_os_page(c->committed)))
     memcpy(c->region, s->bytes, s->size); /* also where the pages are locked */
+  TOFT_ASSERT(memcmp(c->region, s->bytes, s->size) == 0);
 }
 
 int toft_region_restore(toft_region *r) {
@@ -136,6 +141,7 @@ int toft_region_restore(toft_region *r) {
   toft_region_close(r->base, c->saved->size, c->saved->access);
   r->high = high;
   toft_region_count_top(r);
+  TOFT_VERIFY(region, r);
   return TOFT_OK;
 }
 
@@ -157,6 +163,7 @@ int toft_region_drop_checkpoint(toft_region *r) {
     if (!mapped) return TOFT_ENOMEM;
   }
   toft_region_free_saved(c, s);
+  TOFT_VERIFY(region, r);
   return TOFT_OK;
 }
 

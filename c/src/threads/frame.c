@@ -80,6 +80,7 @@ static toft_frame_thread *toft_frame_register_thread(toft_frames *f) {
   }
   for (s = f->threads; s != NULL && s->transient != h; s = s->next)
     if (!s->in_use && empty == NULL) empty = s;
+  TOFT_ASSERT(empty == NULL || (empty->transient == NULL && TOFT_LOAD(&empty->entered) == 0));
   if (s == NULL && (s = empty) != NULL) s->taken_over = 1;
   if (s == NULL && (s = (toft_frame_thread *)toft_os_heap_take(sizeof *s, 128)) != NULL) {
     memset((void *)s, 0, sizeof *s);
@@ -89,6 +90,7 @@ static toft_frame_thread *toft_frame_register_thread(toft_frames *f) {
     TOFT_STORE_POINTER_RELEASE(toft_frame_thread, &f->threads, s);
   }
   if (s != NULL) {
+    TOFT_ASSERT(s->frames == f && s->id == f->id);
     s->in_use = 1;
     s->transient = transient ? h : NULL;
     s->next_of_thread = transient ? NULL : h->frame_threads;
@@ -112,7 +114,9 @@ static TOFT_COLD toft_arena *toft_frame_find(toft_frames *f) {
   for (uint32_t i = 0; s->taken_over && i < f->buffers; i++) /* not when it registers: an exclusive call may run then */
     if (s->arenas[i] != NULL) (void)toft_pin_to(s->arenas[i], 0);
   s->taken_over = 0;
+  TOFT_ASSERT(f->current < f->buffers);
   toft_state *a = s->arenas[f->current];
+  TOFT_ASSERT(a == NULL || (a->state & TOFT_CACHE_OWNED));
   if (a == NULL) {
     toft_arena *made = toft_create_with(f->arena_options);
     if (made == NULL) return NULL;
@@ -227,11 +231,13 @@ static int toft_frames_begin_exclusive(toft_frames *f, int which) {
 
 /* Called before each change of an arena, for a child that is forked during it. */
 static void toft_frames_set_changing(toft_frames *f, toft_state *a) {
+  TOFT_ASSERT(TOFT_LOAD(&f->exclusive) == 1 && f->exclusive_owner == &toft_this_thread);
   TOFT_STORE_POINTER_RELEASE(toft_state, &f->changing, a);
   TOFT_FENCE_RELEASE();
 }
 
 static void toft_frames_end_exclusive(toft_frames *f) {
+  TOFT_ASSERT(TOFT_LOAD(&f->exclusive) == 1 && f->exclusive_owner == &toft_this_thread);
   TOFT_STORE_POINTER_RELEASE(toft_state, &f->changing, NULL);
   TOFT_STORE_POINTER(const toft_thread_state, &f->exclusive_owner, NULL);
   TOFT_STORE_RELEASE(&f->exclusive, 0);
@@ -292,6 +298,7 @@ const void *toft_frame_previous(const toft_frames *f, uint32_t age) {
 /* ---- trim, statistics, release ---- */
 
 static void toft_frame_release_arena(toft_state *a) {
+  TOFT_ASSERT(a->state & TOFT_CACHE_OWNED);
   (void)toft_pin_to(a, 0);
   a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
   toft_release(&a->head);

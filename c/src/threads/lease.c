@@ -17,6 +17,7 @@ TOFT_INLINE toft_lease toft_lease_begin(toft_lease_slot *p) {
   toft_lease l;
   toft_state *a = p->arena;
   toft_unseal(a, p->reset_state.limit);
+  TOFT_ASSERT(!(p->generation & TOFT_LEASED));
   l.arena = &a->head;
   l.generation = p->generation += TOFT_GENERATION_ONE | TOFT_LEASED; /* TOFT_LEASED was not set */
   return l;
@@ -59,6 +60,7 @@ static TOFT_COLD toft_lease toft_lease_get_slow(toft_leases *given) {
     toft_state *a = toft_lease_create_arena(l, p);
     s = toft_lease_tls_find(l);
     toft_lock_take(&l->lock);
+    TOFT_ASSERT(l->creating != 0 && p->arena == NULL);
     l->creating--;
     p->arena = a;
     if (a == NULL) {
@@ -119,6 +121,7 @@ static int toft_lease_reset_arena(const toft_leases *l, toft_lease_slot *p) {
     (void)toft_reset_full(a, &p->reset_state, TOFT_KEEP_BYTES, l->arena_bytes_max - TOFT_BLOCK_MIN);
     if (toft_reserved(a) > l->arena_bytes_max) toft_op_trim(&a->head, 0);
   }
+  TOFT_ASSERT(a->live == 0 && a->adopted_live == 0);
   toft_reset_state_save(a, &p->reset_state); /* settings and a trim must not prevent the next fast reset */
   toft_seal(a);                              /* later uses take the slow path and fail */
   return code;
@@ -154,6 +157,7 @@ static TOFT_COLD int toft_lease_return_slow(toft_leases *given, toft_lease lease
   if (p != NULL) {
     if (p->owner != NULL && p->owner != s) p->owner->foreign_returns++;
     toft_lease_slot_unbind(p);
+    TOFT_ASSERT(p->kept_bytes <= l->kept_bytes);
     p->generation &= ~TOFT_LEASED; /* later returns of this lease fail */
     l->kept_bytes -= p->kept_bytes;
     p->kept_bytes = 0;
@@ -165,6 +169,7 @@ static TOFT_COLD int toft_lease_return_slow(toft_leases *given, toft_lease lease
   size_t kept_bytes = toft_reserved(p->arena);
   s = toft_lease_tls_find(l);
   toft_lock_take(&l->lock);
+  TOFT_ASSERT(l->returning != 0 && !(p->generation & TOFT_LEASED) && p->kept_bytes == 0);
   l->returning--;
   l->kept_bytes += p->kept_bytes = kept_bytes;
   if (kept_bytes > l->arena_bytes_max || l->kept_bytes > l->bytes_max)
@@ -279,6 +284,7 @@ int toft_leases_release(toft_leases *l) {
   TOFT_UNLOCK(&toft_threads_lock);
   toft_lease_release_list(list);
   if (code != TOFT_OK) return code;
+  TOFT_ASSERT(l->created == l->released && l->kept_bytes == 0 && l->idle_count == 0);
   toft_leases_drop_chunks(l);
   toft_os_heap_put(l);
   return TOFT_OK;

@@ -36,6 +36,7 @@ static toft_leases *toft_all_leases = &toft_default_leases; /* with toft_threads
 
 static toft_lease_slot *toft_lease_slot_at(const toft_leases *l, size_t index) {
   size_t chunk = 0, first = 0, count = TOFT_FIRST_CHUNK_SLOTS;
+  TOFT_ASSERT(index < l->slot_count);
   while (index >= first + count) first += count, count *= 2, chunk++;
   return &l->chunks[chunk][index - first];
 }
@@ -44,6 +45,7 @@ static toft_lease_slot *toft_lease_slot_at(const toft_leases *l, size_t index) {
 static toft_lease_slot *toft_lease_slot_new(toft_leases *l) {
   toft_lease_slot *p = l->free;
   if (p != NULL) {
+    TOFT_ASSERT(p->arena == NULL && p->owner == NULL && !(p->generation & TOFT_LEASED));
     l->free = p->next;
     return p;
   }
@@ -62,6 +64,7 @@ static toft_lease_slot *toft_lease_slot_new(toft_leases *l) {
 }
 
 static void toft_lease_slot_push_idle(toft_leases *l, toft_lease_slot *p) {
+  TOFT_ASSERT(p->arena != NULL && p->owner == NULL && !(p->generation & TOFT_LEASED));
   p->next = l->idle_slots;
   l->idle_slots = p;
   l->idle_count++;
@@ -70,15 +73,19 @@ static void toft_lease_slot_push_idle(toft_leases *l, toft_lease_slot *p) {
 static toft_lease_slot *toft_lease_slot_pop_idle(toft_leases *l) {
   toft_lease_slot *p = l->idle_slots;
   if (p != NULL) {
+    TOFT_ASSERT(l->idle_count != 0);
     l->idle_slots = p->next;
     l->idle_count--;
   }
+  TOFT_ASSERT((l->idle_slots == NULL) == (l->idle_count == 0));
   return p;
 }
 
 /* Removes the arena from the cache; the caller releases it without the lock. */
 static toft_state *toft_lease_slot_evict(toft_leases *l, toft_lease_slot *p) {
   toft_state *a = p->arena;
+  TOFT_ASSERT(p->owner == NULL && !(p->generation & TOFT_LEASED));
+  TOFT_ASSERT(p->kept_bytes <= l->kept_bytes);
   p->arena = NULL;
   p->next = l->free;
   l->free = p;
@@ -90,6 +97,7 @@ static toft_state *toft_lease_slot_evict(toft_leases *l, toft_lease_slot *p) {
 
 static void toft_lease_slot_unbind(toft_lease_slot *p) {
   if (p->owner != NULL) {
+    TOFT_ASSERT(p->owner->own == p);
     p->owner->own = NULL;
     TOFT_STORE_POINTER(toft_lease_slot, &p->owner->visible, &toft_no_lease_slot);
   }
@@ -185,6 +193,8 @@ static int toft_is_leased(const toft_arena *a) { return a->ops == &toft_leased_t
 /* Releases an arena that is empty and not shared. */
 static void toft_lease_release_arena(toft_state *a) {
   if (a == NULL) return;
+  TOFT_ASSERT(a->state & TOFT_CACHE_OWNED);
+  TOFT_ASSERT(toft_is_leased(&a->head));
   a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
   a->head.ops = &toft_table.ops;
   toft_release(&a->head);
@@ -204,6 +214,7 @@ static toft_state *toft_leases_take_idle(toft_leases *l, size_t keep, toft_state
     toft_lease_slot **at = &l->idle_slots;
     while (keep != 0 && (*at)->next != NULL) at = &(*at)->next;
     toft_lease_slot *p = *at;
+    TOFT_ASSERT(p->arena != NULL && p->arena->initial.next == NULL);
     *at = p->next;
     l->idle_count--;
     toft_state *a = toft_lease_slot_evict(l, p);
@@ -296,6 +307,7 @@ static int toft_lease_tls_bind(toft_leases *l, toft_lease_tls *s, toft_lease_slo
   if (s == NULL || s->own != NULL || s->foreign_returns >= TOFT_FOREIGN_RETURNS_MAX || p->checked ||
       l->kept_bytes > l->bytes_max)
     return 0;
+  TOFT_ASSERT(p->owner == NULL);
   p->owner = s;
   s->own = p;
   toft_lease_tls_publish(s);

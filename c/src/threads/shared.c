@@ -55,6 +55,7 @@ TOFT_INLINE unsigned char *toft_shared_bump(toft_shared_block *b, size_t size, s
     size_t pad = toft_pad(b->start + used, align), remaining = b->capacity - used;
     if (pad > remaining || size > remaining - pad) return NULL;
     /* Acquire: another thread may have freed these bytes after using them. */
+    TOFT_ASSERT(used <= b->capacity && size % 8 == 0);
     if (TOFT_CAS_ACQ_REL(&b->used, &used, used + pad + size)) return b->start + used + pad;
   }
 }
@@ -76,6 +77,7 @@ static void toft_shared_push(toft_shared_block **list, toft_shared_block *b) {
 }
 
 static void toft_shared_put(toft_shared *s, toft_shared_block *b) {
+  TOFT_ASSERT(b->size <= s->reserved && b != s->current);
   s->reserved -= b->size;
   s->inner->put(s->inner, b, b->size);
 }
@@ -129,6 +131,8 @@ static toft_shared_block *toft_shared_take(toft_shared *s, size_t need, size_t s
   b->size = size;
   b->capacity = size - (size_t)(b->start - (unsigned char *)b);
   b->used = 0;
+  TOFT_ASSERT(b->start + b->capacity == (unsigned char *)b + size);
+  TOFT_ASSERT(b->capacity >= need);
   return b;
 }
 
@@ -256,6 +260,7 @@ static int toft_shared_release_parts(toft_shared *s) {
   while (s->parts != NULL) {
     toft_state *a = toft_shared_part(s->parts);
     s->parts = s->parts->older;
+    TOFT_ASSERT(a->source == &s->source && (a->state & TOFT_CACHE_OWNED));
     toft_sync_in(a);
     toft_set_limit(a);
     (void)toft_pin_to(a, 0);
@@ -327,6 +332,7 @@ int toft_shared_reset(toft_shared *s, uint32_t policy, size_t keep) {
   while (s->blocks != NULL) {
     toft_shared_block *b = s->blocks;
     s->blocks = b->next;
+    TOFT_ASSERT(b->used <= b->capacity);
     b->used = 0;
     toft_shared_push(&s->spares, b);
   }
@@ -383,6 +389,7 @@ int toft_shared_release(toft_shared *s) {
   if (s == NULL) return TOFT_OK;
   int code = toft_shared_reset(s, TOFT_KEEP_BYTES, 0);
   if (code == TOFT_EBUSY) return code;
+  TOFT_ASSERT(s->reserved == 0 && s->blocks == NULL && s->spares == NULL && s->parts == NULL);
   if (toft_region_under(s->inner) != NULL)
     s->inner->put(s->inner, s, TOFT_BLOCK_MIN);
   else

@@ -21,7 +21,7 @@ const PUBLIC = (
     :Columns, :capacity, :column, :Handle, :handle,
     :List, :Stack, :Queue, :SortedSet, :SortedDict, :between, :nth,
     :GenericList, :GenericStack, :GenericQueue, :GenericSortedSet, :GenericSortedDict,
-    :alloc, :Mark, :scope, :with_similar, :ScratchArray, :default_arena,
+    :alloc, :Mark, :scope, :default_arena,
     Symbol("@no_escape"), Symbol("@alloc"), Symbol("@alloc_ptr"),
     :reset!, :stats, :library,
     :checked!, :metered!, :tagbudget!, :sampled!, :tag, :report, :snapshot,

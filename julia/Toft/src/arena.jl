@@ -547,5 +547,4 @@ end
 include("arena_stats.jl")
 include("arena_cleanup.jl")
 include("arena_array.jl")
-include("with_similar.jl")
 include("meter.jl")

@@ -15,9 +15,8 @@ dimension.
 
 It is a strided array: it goes to `ccall`, BLAS and LAPACK without a copy. Results computed from it (`similar`, `copy`,
 `map`, `A .+ 1`) is an ordinary `Array`: it may outlive the arena, and temporaries would fill the arena, which gives
-nothing back before its end. To compute into the arena, assign: `B .= A .+ 1`, `mul!(C, A, B)`; or let temporaries lie
-there for the length of a block, by [`Toft.with_similar`](@ref). Where both sides overlap (`A[2:end] .= view(A, 1:n)`),
-a copy of the source is made first, in its arena: a [`scope`](@ref) gives it back.
+nothing back before its end. To compute into the arena, assign: `B .= A .+ 1`, `mul!(C, A, B)`. Where both sides
+overlap (`A[2:end] .= view(A, 1:n)`), a copy of the source is made first, in its arena: a [`scope`](@ref) gives it back.
 
 **After the memory is freed** (`rewind!` to a mark from before, `reset!`, `release!`, the end of a `scope` or
 `arena` block), the array throws an `ArgumentError`: `A[i]` and `A[i] = x` where they check bounds, and always
@@ -69,21 +68,6 @@ const ArenaVector{T} = ArenaArray{T,1}
 Short for `ArenaArray{T,2}`: see [`ArenaArray`](@ref).
 """
 const ArenaMatrix{T} = ArenaArray{T,2}
-
-"""
-    Toft.ScratchArray{T,N} <: DenseArray{T,N}
-
-The memory of an [`ArenaArray`](@ref) as [`Toft.with_similar`](@ref) passes it on: results computed from it are in the
-same arena, as another `ScratchArray`.
-"""
-struct ScratchArray{T,N} <: DenseArray{T,N}
-    at::Ptr{T}
-    dims::NTuple{N,Int}
-    lifetime::Lifetime{Arena}
-    generation::UInt
-end
-
-const InArena{T,N} = Union{ArenaArray{T,N},ScratchArray{T,N}}
 
 # The product of the dimensions. What does not fit an Int fits no arena.
 @inline elements(dims::Tuple{Int}) = dims[1]
@@ -140,48 +124,48 @@ Base.unsafe_wrap(::Type{A}, a::Arena, p::Ptr{T}, n::Int) where {T,A<:ArenaArray}
 
 Whether the memory of `A` was not freed yet, as far as Julia did it.
 """
-@inline Base.isvalid(A::InArena) = A.lifetime.generation == A.generation
+@inline Base.isvalid(A::ArenaArray) = A.lifetime.generation == A.generation
 
 @noinline throw_freed() =
     throw(ArgumentError("the memory of this array was freed: its arena was rewound, reset or released"))
-@inline valid(A::InArena) = isvalid(A) ? nothing : throw_freed()
+@inline valid(A::ArenaArray) = isvalid(A) ? nothing : throw_freed()
 
 # ---- the interface of arrays ----
 
-Base.IndexStyle(::Type{<:InArena}) = IndexLinear()
+Base.IndexStyle(::Type{<:ArenaArray}) = IndexLinear()
 
-@inline function Base.size(A::InArena)
+@inline function Base.size(A::ArenaArray)
     valid(A)
     A.dims
 end
 
-@inline function Base.length(A::InArena)
+@inline function Base.length(A::ArenaArray)
     valid(A)
     prod(A.dims)
 end
 
-@inline function inside(A::InArena, i::Int)
+@inline function inside(A::ArenaArray, i::Int)
     valid(A)
     (i - 1) % UInt < prod(A.dims) % UInt || throw(BoundsError(A, i))
     nothing
 end
 
-@inline function inside(A::InArena{T,2}, i::Int, j::Int) where {T}
+@inline function inside(A::ArenaArray{T,2}, i::Int, j::Int) where {T}
     valid(A)
     ((i - 1) % UInt < A.dims[1] % UInt) & ((j - 1) % UInt < A.dims[2] % UInt) || throw(BoundsError(A, (i, j)))
     nothing
 end
 
-@inline inside(A::InArena, i::Int, j::Int, more::Int...) = checkbounds(A, i, j, more...)
+@inline inside(A::ArenaArray, i::Int, j::Int, more::Int...) = checkbounds(A, i, j, more...)
 
 # No GC.@preserve: no collection can come between the check, which reads the Lifetime, and the access. Without the check
 # it would be needed, but loops with it are not vectorised, which costs them up to 20 times: see the docs of ArenaArray.
-@inline function Base.getindex(A::InArena, i::Int)
+@inline function Base.getindex(A::ArenaArray, i::Int)
     @boundscheck inside(A, i)
     unsafe_load(A.at, i)
 end
 
-@inline function Base.setindex!(A::InArena{T}, x, i::Int) where {T}
+@inline function Base.setindex!(A::ArenaArray{T}, x, i::Int) where {T}
     y = convert(T, x)::T
     @boundscheck inside(A, i)
     unsafe_store!(A.at, y, i)
@@ -189,12 +173,12 @@ end
 end
 
 # Those of AbstractArray read the size at each access, also under @inbounds.
-@inline function Base.getindex(A::InArena, i::Int, j::Int, more::Int...)
+@inline function Base.getindex(A::ArenaArray, i::Int, j::Int, more::Int...)
     @boundscheck inside(A, i, j, more...)
     unsafe_load(A.at, linear(A.dims, i, j, more...))
 end
 
-@inline function Base.setindex!(A::InArena{T}, x, i::Int, j::Int, more::Int...) where {T}
+@inline function Base.setindex!(A::ArenaArray{T}, x, i::Int, j::Int, more::Int...) where {T}
     y = convert(T, x)::T
     @boundscheck inside(A, i, j, more...)
     unsafe_store!(A.at, y, linear(A.dims, i, j, more...))
@@ -203,40 +187,40 @@ end
 
 @inline linear(dims, I...) = @inbounds LinearIndices(dims)[I...]
 
-@inline Base.iterate(A::InArena, i::Int = 1) =
+@inline Base.iterate(A::ArenaArray, i::Int = 1) =
     (i - 1) % UInt < length(A) % UInt ? (unsafe_load(A.at, i), i + 1) : nothing
 
 # A view checks its own bounds, not its parent's, which are checked here.
-@inline function Base.axes(V::SubArray{T,N,<:InArena}) where {T,N}
+@inline function Base.axes(V::SubArray{T,N,<:ArenaArray}) where {T,N}
     valid(parent(V))
     invoke(axes, Tuple{SubArray}, V)
 end
 
-Base.elsize(::Type{<:InArena{T}}) where {T} = stride_of(T)
-Base.sizeof(A::InArena{T}) where {T} = length(A) * stride_of(T) # of the elements, as an Array's: for memset and such
-Base.strides(A::InArena) = strides_of(size(A))
+Base.elsize(::Type{<:ArenaArray{T}}) where {T} = stride_of(T)
+Base.sizeof(A::ArenaArray{T}) where {T} = length(A) * stride_of(T) # of the elements, as an Array's: for memset and such
+Base.strides(A::ArenaArray) = strides_of(size(A))
 strides_of(dims::Tuple{}) = ()
 strides_of(dims::Tuple) = Base.front(cumprod_of(1, dims...))
 cumprod_of(n) = (n,)
 cumprod_of(n, d, more...) = (n, cumprod_of(n * d, more...)...)
 
-@inline function Base.unsafe_convert(::Type{Ptr{T}}, A::InArena{T}) where {T}
+@inline function Base.unsafe_convert(::Type{Ptr{T}}, A::ArenaArray{T}) where {T}
     valid(A)
     A.at
 end
 
-Base.dataids(A::InArena) = (UInt(A.at),)
+Base.dataids(A::ArenaArray) = (UInt(A.at),)
 
 # Of the same type, as broadcasting needs where its source and its destination overlap: so it takes memory of the arena.
 Base.unaliascopy(A::ArenaArray) = ArenaArray(A.lifetime.arena, A)
 
-function Base.reshape(A::InArena{T}, dims::Tuple{Vararg{Int,N}}) where {T,N}
+function Base.reshape(A::ArenaArray{T}, dims::Tuple{Vararg{Int,N}}) where {T,N}
     elements(dims) == length(A) ||
         throw(DimensionMismatch("new dimensions $dims must hold as many elements as $(A.dims)"))
-    of_same_kind(A)(A.at, dims, A.lifetime, A.generation)
+    ArenaArray{T,N}(A.at, dims, A.lifetime, A.generation)
 end
 
-function Base.fill!(A::InArena{T}, x) where {T}
+function Base.fill!(A::ArenaArray{T}, x) where {T}
     y = convert(T, x)::T
     @inbounds for i in eachindex(A)
         A[i] = y
@@ -244,8 +228,6 @@ function Base.fill!(A::InArena{T}, x) where {T}
     A
 end
 
-of_same_kind(::ArenaArray{T}) where {T} = (at, dims, l, g) -> ArenaArray{T,length(dims)}(at, dims, l, g)
-of_same_kind(::ScratchArray) = ScratchArray
 
 # ---- copies of bytes ----
 
@@ -269,35 +251,35 @@ else
     const Flat{T} = Array{T}
 end
 
-Base.copyto!(dest::InArena{T}, i::Integer, src::Flat{T}, j::Integer, n::Integer) where {T} =
+Base.copyto!(dest::ArenaArray{T}, i::Integer, src::Flat{T}, j::Integer, n::Integer) where {T} =
     copy_elements!(dest, i, src, j, n)
-Base.copyto!(dest::Flat{T}, i::Integer, src::InArena{T}, j::Integer, n::Integer) where {T} =
+Base.copyto!(dest::Flat{T}, i::Integer, src::ArenaArray{T}, j::Integer, n::Integer) where {T} =
     copy_elements!(dest, i, src, j, n)
-Base.copyto!(dest::InArena{T}, i::Integer, src::InArena{T}, j::Integer, n::Integer) where {T} =
+Base.copyto!(dest::ArenaArray{T}, i::Integer, src::ArenaArray{T}, j::Integer, n::Integer) where {T} =
     copy_elements!(dest, i, src, j, n)
-Base.copyto!(dest::InArena{T}, src::Flat{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
-Base.copyto!(dest::Flat{T}, src::InArena{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
-Base.copyto!(dest::InArena{T}, src::InArena{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
+Base.copyto!(dest::ArenaArray{T}, src::Flat{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
+Base.copyto!(dest::Flat{T}, src::ArenaArray{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
+Base.copyto!(dest::ArenaArray{T}, src::ArenaArray{T}) where {T} = copy_elements!(dest, 1, src, 1, length(src))
 
 # ---- printing: also of arrays whose memory was freed ----
 
-function Base.show(io::IO, mime::MIME"text/plain", A::InArena)
+function Base.show(io::IO, mime::MIME"text/plain", A::ArenaArray)
     isvalid(A) && return invoke(show, Tuple{IO,typeof(mime),AbstractArray}, io, mime, A)
     summary(io, A)
 end
 
 # A BoundsError is printed with this, as a rule after its arena's block has ended.
-function Base.summary(io::IO, A::InArena)
+function Base.summary(io::IO, A::ArenaArray)
     isvalid(A) && return invoke(summary, Tuple{IO,AbstractArray}, io, A)
     print(io, join(A.dims, "×"), " ", typeof(A), " whose memory was freed")
 end
 
-function Base.summary(io::IO, V::SubArray{T,N,<:InArena}) where {T,N}
+function Base.summary(io::IO, V::SubArray{T,N,<:ArenaArray}) where {T,N}
     isvalid(parent(V)) && return invoke(summary, Tuple{IO,AbstractArray}, io, V)
     print(io, typeof(V), " whose memory was freed")
 end
 
-function Base.show(io::IO, A::InArena)
+function Base.show(io::IO, A::ArenaArray)
     isvalid(A) && return invoke(show, Tuple{IO,AbstractArray}, io, A)
     print(io, typeof(A), "(freed)")
 end

@@ -7,12 +7,12 @@ using Serialization
 
 refuse_copy(::Union{Arena,Lifetime}) =
     throw(ArgumentError("an arena cannot be copied: two heads would hand out the same bytes"))
-refuse_copy(::InArena) =
+refuse_copy(::ArenaArray) =
     throw(ArgumentError("an array in an arena cannot be copied as it is: copy(A) gives an Array"))
 refuse_copy(::Union{Hashed,HashTable}) =
     throw(ArgumentError("a collection in an arena cannot be copied as it is: copy makes a Set or a Dict of it"))
 
-const OfArena = Union{Arena,Lifetime,InArena,Hashed,HashTable}
+const OfArena = Union{Arena,Lifetime,ArenaArray,Hashed,HashTable}
 
 Base.deepcopy_internal(x::OfArena, ::IdDict) = refuse_copy(x)
 Serialization.serialize(::AbstractSerializer, x::OfArena) = refuse_copy(x)

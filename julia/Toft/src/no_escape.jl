@@ -230,9 +230,9 @@ end
 
 # Whether a value is memory that was freed.
 @inline is_freed(x) = false
-@inline is_freed(x::InArena) = !isvalid(x)
+@inline is_freed(x::ArenaArray) = !isvalid(x)
 @inline is_freed(x::SubArray) = is_freed(parent(x))
 @inline is_freed(x::Tuple) = any(is_freed, x)
 
-@noinline escaped(block="a @no_escape") =
-    throw(ArgumentError("the value of $block block is an array that the block allocated"))
+@noinline escaped() =
+    throw(ArgumentError("the value of a @no_escape block is an array that the block allocated"))

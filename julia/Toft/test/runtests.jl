@@ -16,11 +16,11 @@ const TEST_SETS = ["names" => "names", "instructions" => "instructions of fast p
                    "original" => "programs for Allocators.jl", "sequences" => "list, stack and queue",
                    "sorted" => "sorted set and dictionary", "protocol" => "sets and dictionaries as in Base",
                    "arena" => "arenas", "budget" => "budgets",
-                   "widths" => "primitive types of all widths", "similar" => "results in an arena",
+                   "widths" => "primitive types of all widths",
                    "arena_dict" => "set and dictionary in an arena",
                    "copies" => "copies field by field", "no_escape" => "blocks and buffers", "meter" => "meters",
                    "frozen" => "frozen files", "freeze" => "collections in frozen files",
-                   "vectors" => "vectors of the ABI", "docs" => "docstrings", "aqua" => "Aqua"]
+                   "docs" => "docstrings", "aqua" => "Aqua"]
 
 const CHOSEN = isempty(ARGS) ? split(get(ENV, "TOFT_TEST_SETS", "")) : ARGS
 

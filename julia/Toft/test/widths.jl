@@ -4,7 +4,7 @@
 module WidthTests
 
 using Test, Toft
-using Toft: @alloc, @no_escape, List, Queue, SortedDict, Stack, alloc, column, with_similar
+using Toft: @alloc, @no_escape, List, Queue, SortedDict, Stack, alloc, column
 
 const WIDTHS = 8:8:256
 const LONG = get(ENV, "TOFT_LONG", "0") != "0"
@@ -63,10 +63,6 @@ function test_arrays(::Type{T}) where {T}
     @test M == reshape(source, 4, 5) && M[2, 3] === source[10] && reshape(M, 20) == source
     M[4, 5] = source[1]
     @test M[20] === source[1]
-    with_similar(ArenaArray(a, source)) do S
-        @test copy(S) == source && S[2:20] == source[2:20] && map(identity, S) == source
-        @test reverse(S) == reverse(source)
-    end
     if Base.elsize(Vector{T}) == sizeof(T) # Base refuses others, or should
         @test reinterpret(UInt8, ArenaArray(a, source)) == reinterpret(UInt8, source)
     end

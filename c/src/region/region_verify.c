@@ -1,0 +1,64 @@
+/* The invariants of a region, which each take and put of a block leaves.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_REGION_REGION_VERIFY_C
+#define TOFT_REGION_REGION_VERIFY_C
+
+#include "../platform/assert.h"
+#include "region.c"
+
+#ifdef TOFT_ASSERTIONS
+
+static void toft_verify_map_node(const toft_map *m, size_t i, size_t each) {
+  toft_map_node leaves[2];
+  const toft_map_node *a = toft_map_node_at(m, 2 * i, &leaves[0]), *b = toft_map_node_at(m, 2 * i + 1, &leaves[1]);
+  for (int what = TOFT_MAP_UNITS; what <= TOFT_MAP_GROUPS; what++) {
+    toft_map_runs joined = m->nodes[i].of[what];
+    TOFT_ASSERT(
+        !toft_map_join(&joined, &a->of[what], &b->of[what], what == TOFT_MAP_UNITS ? each : each / TOFT_MAP_GROUP));
+    TOFT_ASSERT(joined.longest <= 2 * each && joined.first <= joined.longest && joined.last <= joined.longest);
+  }
+}
+
+/* Each node has the runs of the two below it, and the used units are the bytes of the blocks. */
+static void toft_verify_map(const toft_region *r) {
+  const toft_map *m = &r->map;
+  size_t used = 0, each = 64 * m->words / 2, below = toft_region_unit(r, r->base);
+  for (size_t i = 1; i < m->words; i++) {
+    if (i > 1 && (i & (i - 1)) == 0) each /= 2;
+    toft_verify_map_node(m, i, each);
+  }
+  for (size_t i = 0; i < m->words; i++) used += 64 - toft_count_bits(m->free[i]);
+  TOFT_ASSERT((used - below) * TOFT_BLOCK_MIN == r->used);
+}
+
+static void toft_verify_arenas(const toft_region *r) {
+  uint64_t number = r->arena_count + 1;
+  toft_region_arena_link *const *at = &r->arenas;
+  for (int n = 0; *at != NULL && n < 64; at = &(*at)->older, n++) {
+    const toft_region_arena_link *link = *at;
+    TOFT_ASSERT(link->at == at);
+    TOFT_ASSERT(link->number < number);
+    TOFT_ASSERT(link->region == &r->source);
+    TOFT_ASSERT((const unsigned char *)link > r->base && (const unsigned char *)link < r->top);
+    number = link->number;
+  }
+}
+
+static void toft_verify_region(const toft_region *r) {
+  const toft_region_control *c = r->control;
+  TOFT_ASSERT(c->region == r);
+  TOFT_ASSERT(r->base == (const unsigned char *)r);
+  TOFT_ASSERT(r->base < r->top && r->top <= r->high);
+  TOFT_ASSERT(c->reserved == NULL || (size_t)(r->top - r->base) <= c->committed); /* else the program's memory */
+  TOFT_ASSERT(c->committed <= c->max);
+  TOFT_ASSERT(r->used <= (size_t)(r->top - r->base));
+  TOFT_ASSERT(c->used <= c->resident);
+  TOFT_ASSERT((c->saved == NULL) == (c->checkpoints == 0));
+  TOFT_ASSERT((r->map.words & (r->map.words - 1)) == 0);
+  TOFT_ASSERT(r->top == toft_region_at_unit(r, toft_map_end(&r->map)));
+  if (toft_verifies(8 * r->map.words)) toft_verify_map(r);
+  toft_verify_arenas(r);
+}
+#endif
+
+#endif
