@@ -197,8 +197,8 @@ TOFT_INLINE uint32_t toft_highest_bit(uint64_t n) {
 #define toft_heap TOFT_PASTE(TOFT_PREFIX, toft_heap)
 #define toft_heap_trim TOFT_PASTE(TOFT_PREFIX, toft_heap_trim)
 #define toft_held_bytes TOFT_PASTE(TOFT_PREFIX, toft_held_bytes)
-#define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
 #define toft_hook_calloc TOFT_PASTE(TOFT_PREFIX, toft_hook_calloc)
+#define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
 #define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
 #define toft_lazy_create TOFT_PASTE(TOFT_PREFIX, toft_lazy_create)
@@ -225,8 +225,8 @@ TOFT_INLINE uint32_t toft_highest_bit(uint64_t n) {
 #define toft_malloc_release TOFT_PASTE(TOFT_PREFIX, toft_malloc_release)
 #define toft_malloc_trim TOFT_PASTE(TOFT_PREFIX, toft_malloc_trim)
 #define toft_malloc_usable_size TOFT_PASTE(TOFT_PREFIX, toft_malloc_usable_size)
-#define toft_on_finding TOFT_PASTE(TOFT_PREFIX, toft_on_finding)
 #define toft_next_cleanup TOFT_PASTE(TOFT_PREFIX, toft_next_cleanup)
+#define toft_on_finding TOFT_PASTE(TOFT_PREFIX, toft_on_finding)
 #define toft_on_refusal TOFT_PASTE(TOFT_PREFIX, toft_on_refusal)
 #define toft_pack_bytes TOFT_PASTE(TOFT_PREFIX, toft_pack_bytes)
 #define toft_pack_grow TOFT_PASTE(TOFT_PREFIX, toft_pack_grow)
@@ -309,8 +309,8 @@ TOFT_INLINE uint32_t toft_highest_bit(uint64_t n) {
 #define toft_tag_push_slow TOFT_PASTE(TOFT_PREFIX, toft_tag_push_slow)
 #define toft_tags TOFT_PASTE(TOFT_PREFIX, toft_tags)
 #define toft_version TOFT_PASTE(TOFT_PREFIX, toft_version)
-#define toft_write_profile TOFT_PASTE(TOFT_PREFIX, toft_write_profile)
 #define toft_vprintf TOFT_PASTE(TOFT_PREFIX, toft_vprintf)
+#define toft_write_profile TOFT_PASTE(TOFT_PREFIX, toft_write_profile)
 #endif
 
 #endif
