@@ -32,7 +32,8 @@
  * peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to the larger
  * of 4 MiB and an eighth of the peak. A call that frees a slab or a large object returns the surplus to the source when
  * there has been one for 16 milliseconds, after half a second also single pages to the system, and both at once when
- * the surplus exceeds the peak. The pages of a recycler on the heap source that no call uses are returned by calls of
+ * the surplus exceeds the peak; it reads the clock when more has become idle, else at one call in 16. Memory of
+ * options.count is in use until the release. The pages of a recycler on the heap source that no call uses are returned by calls of
  * others (on Linux and Windows): see toft_cache_trim in toft.h. trim and release return memory at once. On a budget or
  * a limited source a block returns with its last object, so that other objects of the limit may have it; what remains
  * are the slabs that size classes allocate from, and large objects' blocks up to 64 KiB. If the limit is around the

@@ -1,7 +1,8 @@
 /* The process's cache of mapped pages, for blocks of 1 MiB and more of every thread. Without it each release of an
  * arena would unmap them, and the next arena would fault all of its pages in again.
  *
- * The cache follows use, by the allowance that all idle memory shares (idle_account.c), here without the margin. A
+ * The cache follows use, by the allowance that all idle memory shares (idle_account.c), here without the margin, and up
+ * to what was held when pages were taken: the blocks of a recycler with memory between its objects are kept whole. A
  * program that makes one arena of 60 MiB after another keeps 60 MiB; after a peak of use the surplus goes back to the
  * system within two windows, at the next take or put of a block by any thread, or by the background thread
  * (background.c). Until then the system may take whole free huge pages when it needs memory.
