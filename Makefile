@@ -180,15 +180,15 @@ check-litter: ; $(TESTS) --need gcc "bench/litter/test.py build/litter"
 check-proofs: ; $(TESTS) "proofs/check cbmc"
 check-interleavings: ; $(TESTS) "proofs/check genmc"
 check-snippets: ; $(RUN) scripts/check-snippets
-check-copies: ; $(RUN) scripts/check-copies
+check-copies: ; $(RUN) "scripts/tidy copies"
 check-docs: ; $(RUN) --need mkdocs,doxygen,cargo "docs/site/check-pages; docs/site/build; docs/site/check-search"
 check-dist: ; $(TESTS) --need cargo,go,cmake,ninja,dpkg-shlibdeps packaging/check-dist
-check-format: ; $(RUN) "scripts/lint format"
-check-lint: ; $(RUN) "scripts/lint analysis"
+check-format: ; $(RUN) "scripts/tidy format layers"
+check-lint: ; $(RUN) "scripts/tidy analysis"
 
 format:
 	@scripts/bootstrap test
-	@. scripts/paths; scripts/lint --fix
+	@. scripts/paths; scripts/tidy --fix
 
 # ---- other targets ----
 

@@ -1230,16 +1230,16 @@ TOFT_API int toft_frames_arrive_and_drop(toft_frames *frames);
  * regions: of their own size at first; when more than 512 KiB of them is in use, those up to 1 MiB side by side in
  * regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler keeps idle memory within the
  * allowance of the process, which all recyclers and the cache of pages share: together with what is in use it is the
- * peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to the larger
- * of 4 MiB and an eighth of the peak. A call that frees a slab or a large object returns the surplus to the source when
- * there has been one for 16 milliseconds, after half a second also single pages to the system, and both at once when
- * the surplus exceeds the peak; it reads the clock when more has become idle, else at one call in 16. Memory of
- * options.count is in use until the release. The pages of a recycler on the heap source that no call uses are returned by calls of
- * others (on Linux and Windows): see toft_cache_trim in toft.h. trim and release return memory at once. On a budget or
- * a limited source a block returns with its last object, so that other objects of the limit may have it; what remains
- * are the slabs that size classes allocate from, and large objects' blocks up to 64 KiB. If the limit is around the
- * heap source, at least 7/8 of it serve objects, from 64 KiB on; around other sources a block of any address loses up
- * to 32 KiB. A toft_recycler itself has 1 KiB.
+ * peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to the
+ * larger of 4 MiB and an eighth of the peak. A call that frees a slab or a large object returns the surplus to the
+ * source when there has been one for 16 milliseconds, after half a second also single pages to the system, and both at
+ * once when the surplus exceeds the peak; it reads the clock when more has become idle, else at one call in 16. Memory
+ * of options.count is in use until the release. The pages of a recycler on the heap source that no call uses are
+ * returned by calls of others (on Linux and Windows): see toft_cache_trim in toft.h. trim and release return memory at
+ * once. On a budget or a limited source a block returns with its last object, so that other objects of the limit may
+ * have it; what remains are the slabs that size classes allocate from, and large objects' blocks up to 64 KiB. If the
+ * limit is around the heap source, at least 7/8 of it serve objects, from 64 KiB on; around other sources a block of
+ * any address loses up to 32 KiB. A toft_recycler itself has 1 KiB.
  *
  * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
  * more, then a smaller one that suffices.
@@ -3014,13 +3014,13 @@ TOFT_API int toft_blocks(toft_arena *a, int (*fn)(void *arg, const toft_block *b
  * unloaded, and by toft_cache_trim. After fork the child keeps the cache of the forking thread; those of others leak.
  *
  * The process's cache of pages: blocks of 1 MiB and more of all threads. It keeps what is likely to be used again. It
- * shares one allowance with the idle memory of all recyclers: what is in use and what is kept together never exceed the
- * most that was held at once in the current or the previous window, which is half a second long by default, by blocks
- * in use and by the memory between their objects; and cached pages never exceed a limit. So within two windows after a peak the surplus is due, and it goes back to the
- * system when any thread next takes or returns pages, a number of smaller blocks, or memory of a recycler. A process
- * whose threads call nothing keeps its pages; the system may take those of whole free huge pages (2 MiB) when it needs
- * memory (MADV_FREE), toft_cache_trim returns all, and so does the background thread within three windows. A child that
- * is forked inherits the cache.
+ * shares one allowance with the idle memory of all recyclers: what is in use and what is kept together never exceed
+ * the most that was held at once in the current or the previous window, which is half a second long by default, by
+ * blocks in use and by the memory between their objects; and cached pages never exceed a limit. So within two windows
+ * after a peak the surplus is due, and it goes back to the system when any thread next takes or returns pages, a
+ * number of smaller blocks, or memory of a recycler. A process whose threads call nothing keeps its pages; the system
+ * may take those of whole free huge pages (2 MiB) when it needs memory (MADV_FREE), toft_cache_trim returns all, and
+ * so does the background thread within three windows. A child that is forked inherits the cache.
  * ------------------------------------------------------------------------------------------------------------ */
 
 /* Sets the limit of each thread's cache, in bytes, and returns the old one. The default is 4 MiB; 0 switches the caches

@@ -95,7 +95,7 @@ class Check:
 
 
 def unavailable(reason):
-    """Exits with the code and last line that tell scripts/check that a check is unavailable."""
+    """Exits with the code and last line by which scripts/check knows that a check is unavailable."""
     print(reason)
     sys.exit(77)
 

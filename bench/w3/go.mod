@@ -10,7 +10,6 @@ replace toft.dev/toft/cgoparam => ../../go/cgoparam
 require (
 	github.com/CannibalVox/cgoparam v1.1.0
 	github.com/dgraph-io/ristretto/v2 v2.4.2
-	modernc.org/memory v1.12.1
 	toft.dev/toft v0.1.0
 	toft.dev/toft/cgoparam v0.1.0
 )

@@ -34,12 +34,11 @@ CONTENDERS = {"toft-typed": "toft typed", "toft-untyped": "toft untyped", "toft-
               "toft-cgoparam": "toft cgoparam",
               "floor_cursor": "floor_cursor", "floor_mem": "floor_mem", "floor_pool": "floor sync.Pool",
               "floor_call": "floor cgo call", "raw": "raw cgo", "cgoparam": "cgoparam",
-              "pool-bump": "sync.Pool + bump", "modernc": "modernc memory", "ristretto": "ristretto z",
+              "pool-bump": "sync.Pool + bump", "ristretto": "ristretto z",
               "pinner": "runtime.Pinner", "heap": "Go heap", "slabs": "sync.Pool of slabs",
               "go-arena": "Go's arena"}
 # contender: its module. Each can be left out, by the build tag without_NAME.
-MODULES = {"cgoparam": "github.com/CannibalVox/cgoparam", "modernc": "modernc.org/memory",
-           "ristretto": "github.com/dgraph-io/ristretto/v2"}
+MODULES = {"cgoparam": "github.com/CannibalVox/cgoparam", "ristretto": "github.com/dgraph-io/ristretto/v2"}
 
 GRAIN = 64  # as in drive_test.go
 COUNT_EIGHT = 5  # values a round for 8 goroutines: it is their spread that is looked at

@@ -379,13 +379,13 @@ TOFT_API int toft_blocks(toft_arena *a, int (*fn)(void *arg, const toft_block *b
  * unloaded, and by toft_cache_trim. After fork the child keeps the cache of the forking thread; those of others leak.
  *
  * The process's cache of pages: blocks of 1 MiB and more of all threads. It keeps what is likely to be used again. It
- * shares one allowance with the idle memory of all recyclers: what is in use and what is kept together never exceed the
- * most that was held at once in the current or the previous window, which is half a second long by default, by blocks
- * in use and by the memory between their objects; and cached pages never exceed a limit. So within two windows after a peak the surplus is due, and it goes back to the
- * system when any thread next takes or returns pages, a number of smaller blocks, or memory of a recycler. A process
- * whose threads call nothing keeps its pages; the system may take those of whole free huge pages (2 MiB) when it needs
- * memory (MADV_FREE), toft_cache_trim returns all, and so does the background thread within three windows. A child that
- * is forked inherits the cache.
+ * shares one allowance with the idle memory of all recyclers: what is in use and what is kept together never exceed
+ * the most that was held at once in the current or the previous window, which is half a second long by default, by
+ * blocks in use and by the memory between their objects; and cached pages never exceed a limit. So within two windows
+ * after a peak the surplus is due, and it goes back to the system when any thread next takes or returns pages, a
+ * number of smaller blocks, or memory of a recycler. A process whose threads call nothing keeps its pages; the system
+ * may take those of whole free huge pages (2 MiB) when it needs memory (MADV_FREE), toft_cache_trim returns all, and
+ * so does the background thread within three windows. A child that is forked inherits the cache.
  * ------------------------------------------------------------------------------------------------------------ */
 
 /* Sets the limit of each thread's cache, in bytes, and returns the old one. The default is 4 MiB; 0 switches the caches

@@ -1,16 +1,15 @@
-#!/usr/bin/env python3
-"""The modules of the crate toft import downwards only: each from its own layer's earlier modules and from lower layers.
+"""The layers: a file of c/src or a module of the crate toft imports from lower layers, and from earlier ones of its own.
 
-So no modules import each other in a circle. A module is a file or folder of rust/src; an import is a path that begins with
-`crate::`. ARCHITECTURE.md describes the layers. Files of one of FOLDERS do not import each other in a circle either.
+In Rust a module is a file or folder of rust/src; an import is a path that begins with `crate::`. Files of one of FOLDERS do
+not import each other in a circle either. ARCHITECTURE.md describes the layers.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
-import pathlib
 import re
-import sys
 
-SOURCE = pathlib.Path(__file__).resolve().parent / "src"
+from rules import tree
+
+SOURCE = tree.ROOT / "rust/src"
 # From the lowest. Within a layer a module may import those before it.
 LAYERS = {
     "base": "error source panics try_box abi_types policy lock os finding report budget_report thread_hint",
@@ -52,10 +51,27 @@ def names_after(word, code):
     return found
 
 
+def cycle(targets):
+    """The nodes of a circle; empty: there is none. targets: {node: nodes}"""
+    done = set()
+
+    def visit(node, above):
+        if node in above:
+            return above[above.index(node):]
+        for target in sorted(targets[node] - done):
+            found = visit(target, above + [node])
+            if found:
+                return found
+        done.add(node)
+        return []
+
+    return next(filter(None, (visit(node, []) for node in sorted(targets))), [])
+
+
 def circle(folder, word):
     """The files of a folder that import each other in a circle; empty: there is none.
 
-    The folder's root (mod.rs, lib.rs) is a file too. What it exports from another file is imported from that one, and is no
+    The folder's root (mod.rs, lib.rs) is a file too. An export from another file is imported from that one, and is no
     import of the root, unless the root uses it.
     """
     code = {}
@@ -70,19 +86,7 @@ def circle(folder, word):
     own = re.sub(r"^pub(\(\w+\))? use [^;]*;", "", code[root], flags=re.M)
     targets[root] = {file for file in code if re.search(r"(?<![\w:])%s::" % file, own)}
     targets[root] |= {home[name] for name in re.findall(r"\b[A-Z]\w+", own) if name in home} - {root}
-    done = set()
-
-    def visit(file, above):
-        if file in above:
-            return above[above.index(file):]
-        for target in sorted(targets[file] - done):
-            found = visit(target, above + [file])
-            if found:
-                return found
-        done.add(file)
-        return []
-
-    return next(filter(None, (visit(file, []) for file in sorted(code))), [])
+    return cycle(targets)
 
 
 def exports():
@@ -97,31 +101,47 @@ def exports():
     return found
 
 
-def main():
-    wrong = count = 0
-    exported = exports()
+def of_rust():
+    """The modules of the crate import downwards only."""
+    exported, count = exports(), 0
     for path in sorted(SOURCE.rglob("*.rs")):
         module = module_of(path)
         if path == SOURCE / "lib.rs":
             continue
         if module not in ORDER:
-            wrong += 1
-            print("FAILED %s: the module is in no layer" % module)
+            yield "%s: the module is in no layer" % module
             continue
         for name in sorted(names_after("crate", code_of(path)) - ROOT):
             target = exported.get(name, name)
             count += 1
             if target not in ORDER or ORDER.index(target) > ORDER.index(module):
-                wrong += 1
-                print("FAILED %s imports %s, which is above it or in no layer" % (path.relative_to(SOURCE), target))
+                yield "%s imports %s, which is above it or in no layer" % (path.relative_to(SOURCE), target)
+    if count == 0:
+        yield "no import was found"
     for folder, word in FOLDERS.items():
         files = circle(folder, word)
-        wrong += bool(files)
         if files:
-            print("FAILED %s: files import each other in a circle: %s" % (folder.relative_to(SOURCE.parent), " -> ".join(files + files[:1])))
-    print("%d imports, %d wrong" % (count, wrong))
-    sys.exit(1 if wrong or not count else 0)
+            yield "%s: files import each other in a circle: %s" % (folder.relative_to(SOURCE.parent), " -> ".join(files + files[:1]))
 
 
-if __name__ == "__main__":
-    main()
+def of_files():
+    """No files of a folder import each other in a circle, but by way of its root."""
+    for folder in sorted({(tree.ROOT / name).parent for name in tree.named(r"\.rs$")}):
+        paths = {path.stem: path for path in folder.glob("*.rs") if path.stem not in ("mod", "lib", "main")}
+        found = cycle({name: (names_after("super", code_of(path)) | names_after("crate", code_of(path))) & set(paths) - {name}
+                       for name, path in paths.items()})
+        if found:
+            yield "%s: files import each other in a circle: %s" % (folder.relative_to(tree.ROOT), " -> ".join(found + found[:1]))
+
+
+def of_c():
+    """c/src/toft.c lists the layers, lowest first: no file includes one of a higher layer."""
+    level = {}
+    for layer in re.findall(r'^#include "(\w+)/', tree.texts()["c/src/toft.c"], re.M):
+        level.setdefault(layer, len(level))
+    if len(level) < 2:
+        yield "c/src/toft.c lists no layers"
+    for name in tree.named(r"^c/src/\w+/.*\.[ch]$"):
+        for layer in re.findall(r'^#include "\.\./(\w+)/', tree.texts()[name], re.M):
+            if level.get(layer, len(level)) > level[name.split("/")[2]]:
+                yield "%s includes a file of a higher layer: %s" % (name, layer)

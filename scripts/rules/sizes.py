@@ -1,9 +1,4 @@
-#!/usr/bin/env python3
-"""Compares the sizes of the tree, its words and the processor times of checks with the limits in scripts/budget.txt.
-
-    scripts/budget            lines, files, phrases, circles of files, the longest functions and files
-    scripts/budget --times    processor seconds of the checks that ran, which build/results has
-    scripts/budget --print    the measured values, as lines of budget.txt
+"""The sizes of the tree, its words and the processor times of checks, compared with the limits in scripts/budget.txt.
 
 The limit of the lines of the tree, generated files included, only falls, and those of the folders are together at most as
 high: one rises if others fall. Any other limit that is higher than one commit before has the reason at the end of its line.
@@ -13,27 +8,20 @@ SPDX-License-Identifier: MIT OR Apache-2.0
 """
 import collections
 import json
-import pathlib
 import re
-import subprocess
-import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from rules import tree
+from rules.tree import GENERATED, PYTHON, ROOT, git
+
 LIMITS = "scripts/budget.txt"
-GENERATED = re.compile(r"^go/toft\.[ch]$|^go/internal/ctest/second_copy\.c$|Cargo\.lock$|go\.sum$|^abi/vectors/")
 CODE = re.compile(r"\.(c|h|cc|cpp|hpp|rs|go|jl|py)$")
 IN_BRACES = r"( *)[A-Za-z](?!.*\]\().*\) (?:\w+ )*\{$"  # not a lambda
 AT_MARGIN = r"()[A-Za-z].*\) \{$"
 FUNCTIONS = {"c": (AT_MARGIN, "}"), "cpp": (IN_BRACES, "}"), "go": (r"()func ", "}"), "h": (IN_BRACES, "}"), "hpp": (IN_BRACES, "}"),
              "py": (r"( *)(?:async )?def ", None), "jl": (r"( *)(?:function|macro) ", "end"),
              "rs": (r'( *)(?:pub(?:\([^)]*\))? )?(?:(?:const|unsafe|async|extern "C") )*fn ', "}")}
-PYTHON = "#!/usr/bin/env python3"
 SLACK = 1.5  # of times, since two runs on one machine differ so much
-
-
-def git(*argv):
-    return subprocess.run(["git", *argv], cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
 
 
 def comments(name, text):
@@ -65,29 +53,6 @@ def sizes(texts):
             yield "phrases", where, -(-1000 * phrases[where] // words[where])
 
 
-def circles(where):
-    """The number of files of a folder that are in a circle of imports, by `super::` or `crate::`."""
-    graph = {}
-    paths = {p.stem: p for p in (ROOT / where).glob("*.rs") if p.stem not in ("mod", "lib", "main")}
-    for name, path in paths.items():
-        lines = path.read_text().split("#[cfg(test)]")[0].split("\n")
-        text = "\n".join(line for line in lines if not line.strip().startswith("//"))
-        found = set(re.findall(r"\b(?:super|crate)::(\w+)", text))
-        for group in re.findall(r"\b(?:super|crate)::\{([^;]*)\}", text):
-            found |= set(re.findall(r"\b[a-z_]+\b", group))
-        graph[name] = found & set(paths) - {name}
-
-    def reached(name):
-        seen, left = set(), list(graph[name])
-        while left:
-            at = left.pop()
-            if at not in seen:
-                seen.add(at)
-                left += graph[at]
-        return seen
-    return sum(name in reached(name) for name in graph)
-
-
 def functions(suffix, text):
     """The lengths of the functions in formatted code: each ends at the first line with its indentation that closes it."""
     begin, end = FUNCTIONS[suffix]
@@ -110,16 +75,12 @@ def longest(texts):
         yield "file", suffix, max(text.count("\n") for text in some)
 
 
-def tree():
-    names = [n for n in git("ls-files", "--cached", "--others", "--exclude-standard").split("\n") if n]
-    all_texts = {name: (ROOT / name).read_text(errors="replace") for name in names if (ROOT / name).is_file()}
-    texts = {name: text for name, text in all_texts.items() if not GENERATED.search(name)}
-    yield "lines", "tree", sum(text.count("\n") for text in all_texts.values())
-    yield "lines", "generated", sum(text.count("\n") for name, text in all_texts.items() if name not in texts)
+def measured():
+    texts = {name: text for name, text in tree.texts().items() if not GENERATED.search(name)}
+    yield "lines", "tree", sum(text.count("\n") for text in tree.texts().values())
+    yield "lines", "generated", sum(text.count("\n") for name, text in tree.texts().items() if name not in texts)
     yield from sizes(texts)
     yield from longest(texts)
-    modules = {name.rpartition("/")[0] for name in texts if name.endswith(".rs")}
-    yield "circle", "all", sum(map(circles, modules))
 
 
 def loop():
@@ -150,12 +111,12 @@ def parse(text):
 
 def raised(limits):
     """Limits that are higher than they may be."""
-    tree, of_folders = limits["lines", "tree"][0], lines_of_folders(limits)
+    of_tree, of_folders = limits["lines", "tree"][0], lines_of_folders(limits)
     before = re.findall(r"^\+lines tree (\d+)", git("log", "-p", "-G", "^lines tree ", "--format=", "--", LIMITS), re.M)
-    if tree > min(map(int, before), default=tree):
+    if of_tree > min(map(int, before), default=of_tree):
         yield "%s: lines tree: raised" % LIMITS
-    if of_folders > tree:
-        yield "%s: lines: the limits of folders are %d in all, that of the tree is %d" % (LIMITS, of_folders, tree)
+    if of_folders > of_tree:
+        yield "%s: lines: the limits of folders are %d in all, that of the tree is %d" % (LIMITS, of_folders, of_tree)
     for commit in ("HEAD", "HEAD~1"):
         before = parse(git("show", "%s:%s" % (commit, LIMITS)))
         for key, (limit, has_reason) in limits.items():
@@ -167,25 +128,16 @@ def lines_of_folders(limits):
     return sum(limit for (kind, name), (limit, _) in limits.items() if kind == "lines" and name != "tree")
 
 
-def main():
-    measured = list(times() if sys.argv[1:2] == ["--times"] else tree())
-    if sys.argv[1:2] == ["--print"]:
-        print("\n".join("%s %s %d" % row for row in measured + list(times())))
-        return
-    limits = parse((ROOT / LIMITS).read_text())
-    wrong = sorted(set(raised(limits)))
-    speed = dict(((k, n), v) for k, n, v in measured).get(("loop", "ms"), 0) / limits[("loop", "ms")][0]
-    for kind, name, value in measured:
+def exceeded(values):
+    """The violations: values above their limits. values: (kind, name, value)"""
+    limits, values = parse((ROOT / LIMITS).read_text()), list(values)
+    yield from sorted(set(raised(limits)))
+    speed = {(kind, name): value for kind, name, value in values}.get(("loop", "ms"), 0) / limits["loop", "ms"][0]
+    for kind, name, value in values:
         limit = limits.get((kind, name), (None,))[0]
         if kind == "loop" or kind == "seconds" and value <= 5:  # these vary by more
             continue
         if kind == "seconds":
             value = round(value / speed / SLACK)
         if limit is None or value > limit:
-            wrong.append("%s: %s %s: %d, the limit is %s" % (LIMITS, kind, name, value, limit))
-    print("\n".join(wrong) or "budget: %d values within their limits" % len(measured))
-    sys.exit(bool(wrong))
-
-
-if __name__ == "__main__":
-    main()
+            yield "%s: %s %s: %d, the limit is %s" % (LIMITS, kind, name, value, limit)
