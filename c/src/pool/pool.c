@@ -116,7 +116,7 @@ static size_t toft_pool_distance(const void *from, const void *to) {
 
 /* Commits a part up to at least `want` of its `total` bytes. */
 static int toft_pool_commit(void *part, size_t *size, size_t want, size_t total) {
-  TOFT_ASSERT(want <= total && *size <= total);
+  TOFT_ASSERT(*size <= total);
   if (want <= *size) return 1;
   want = toft_min(toft_os_page(want), total);
   if (!toft_os_commit((unsigned char *)part + *size, want - *size)) return 0;
