@@ -285,18 +285,6 @@ TOFT_INLINE uint32_t toft_lowest_bit(uint64_t n) {
 #endif
 }
 
-/* Returns the index of the highest set bit; n is not 0. */
-TOFT_INLINE uint32_t toft_highest_bit(uint64_t n) {
-#if defined(__GNUC__) || defined(__clang__)
-  return 63u - (uint32_t)__builtin_clzll(n);
-#else
-  uint32_t bit = 0, step;
-  for (step = 32; step != 0; step /= 2)
-    if (n >> step != 0) n >>= step, bit += step;
-  return bit;
-#endif
-}
-
 /* After a parameter, or after the qualifiers of a member function: the result points into what the argument, or the
  * object, is or points to. clang reports a result that outlives it: docs/checked.md. */
 #if defined(__cplusplus) && defined(__has_cpp_attribute)
