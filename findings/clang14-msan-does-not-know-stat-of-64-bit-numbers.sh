@@ -16,8 +16,8 @@ cd "$dir"
 version=1:14.0.6-12
 packages=(clang-14 libclang-cpp14 libllvm14 libclang-common-14-dev libclang-rt-14-dev)
 apt-get download -qq "${packages[@]/%/=$version}" 2>/dev/null || { echo "apt has no such packages" >&2 && exit 1; }
-for package in *.deb; do dpkg-deb -x "$package" root; done
-export LD_LIBRARY_PATH=$dir/root/usr/lib/x86_64-linux-gnu:$dir/root/usr/lib/llvm-14/lib
+for package in *.deb; do dpkg-deb -x "$package" unpacked; done
+export LD_LIBRARY_PATH=$dir/unpacked/usr/lib/x86_64-linux-gnu:$dir/unpacked/usr/lib/llvm-14/lib
 
 cat >run.c <<'END'
 #include <dirent.h>
@@ -38,7 +38,7 @@ END
 try() { # FLAG
   local call name=(- stat fstat readdir)
   for call in 1 2 3; do
-    root/usr/lib/llvm-14/bin/clang -w -O1 -fsanitize=memory "$1" -DCALL="$call" run.c -o run
+    unpacked/usr/lib/llvm-14/bin/clang -w -O1 -fsanitize=memory "$1" -DCALL="$call" run.c -o run
     ./run 2>messages && echo "$1 ${name[call]}: nothing" || echo "$1 ${name[call]}: $(grep -o -m1 use-of-uninitialized-value messages)"
   done
 }

@@ -25,14 +25,14 @@ type refusals struct {
 // The source refuses smaller blocks too.
 func (r *refusals) create() {
 	r.pages, r.kept = ctest.NewPagesFailingFrom(r.call), nil
-	p := r.pages.Create(0, 0)
+	p := r.pages.Create()
 	if p == nil {
 		if _, err := Own(p); err == nil || r.pages.Bytes() != 0 {
 			r.t.Fatalf("call %d: error %v, %d bytes", r.call, err, r.pages.Bytes())
 		}
 		r.count++
 		r.pages.Grant()
-		p = r.pages.Create(0, 0)
+		p = r.pages.Create()
 	}
 	var err error
 	if r.a, err = Own(p); err != nil {
@@ -93,7 +93,7 @@ func TestEachRefusalOfTheSource(t *testing.T) {
 		t.Errorf("%d refusals", r.count)
 	}
 	pages := ctest.NewPagesFailingFrom(2)
-	a, err := Own(pages.Create(0, 0))
+	a, err := Own(pages.Create())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,6 +140,24 @@ static void a_surplus_stays_for_a_part_of_a_window(void **state) {
   toft_recycler_release(&r);
 }
 
+/* One free of a large object in TOFT_RECYCLER_LOOKS reads the clock, which takes as long as the free. */
+static void the_clock_is_read_rarely(void **state) {
+  (void)state;
+  enum { SIZE = 300000, COUNT = 10 * TOFT_RECYCLER_LOOKS };
+  toft_recycler r;
+  size_t window = toft_page_cache_window(1000000);
+  assert_int_equal(toft_recycler_init(&r, NULL), TOFT_OK);
+  for (int i = 0; i < 2; i++) toft_recycler_free(&r, toft_recycler_alloc(&r, SIZE, 8), SIZE);
+  size_t began = toft_account.window;
+  for (int i = 0; i < COUNT; i++) {
+    end_window(); /* each reading begins a window */
+    toft_recycler_free(&r, toft_recycler_alloc(&r, SIZE, 8), SIZE);
+  }
+  assert_in_range(toft_account.window - began, 9, 12);
+  toft_page_cache_window(window);
+  toft_recycler_release(&r);
+}
+
 /* Memory of options.count is in use until the release, so that other blocks do not return because of it. */
 static void counted_memory_is_no_surplus(void **state) {
   (void)state;
@@ -191,6 +209,7 @@ int main(void) {
       cmocka_unit_test(what_cannot_return_is_searched_once),
       cmocka_unit_test(pages_follow_use),
       cmocka_unit_test(a_surplus_stays_for_a_part_of_a_window),
+      cmocka_unit_test(the_clock_is_read_rarely),
       cmocka_unit_test(counted_memory_is_no_surplus),
       cmocka_unit_test(released_blocks_are_taken_again),
   };

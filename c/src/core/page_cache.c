@@ -190,8 +190,7 @@ static unsigned toft_page_evict(size_t keep, size_t limit, toft_page_range *vict
 
 #ifdef TOFT_ASSERTIONS
 /* The ranges are in order, do not touch where they could be one, and have the bytes that are cached. */
-static void toft_verify_ranges(void) {
-  const toft_page_range *r = toft_free_pages.range;
+static void toft_verify_ranges(const toft_page_range *r) {
   size_t bytes = 0;
   for (unsigned i = 0; i < toft_free_pages.ranges; i++) {
     TOFT_ASSERT(r[i].size != 0 && r[i].size % toft_os_page(1) == 0);
@@ -208,9 +207,7 @@ static void toft_page_cache_unlock(size_t limit) {
   unsigned n;
   do {
     n = toft_page_evict(toft_min(toft_account_room(), limit), limit, victims);
-#ifdef TOFT_ASSERTIONS
-    toft_verify_ranges();
-#endif
+    TOFT_VERIFY(ranges, toft_free_pages.range);
     TOFT_UNLOCK(&toft_free_pages.lock);
     for (unsigned i = 0; i < n; i++) toft_page_unmap(victims[i].start, victims[i].size);
   } while (n == TOFT_PAGE_VICTIMS && toft_page_cache_lock());

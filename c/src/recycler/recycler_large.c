@@ -66,22 +66,11 @@ static size_t toft_recycler_runs_max(size_t pages, size_t total) {
 
 #define TOFT_RECYCLER_NO_LIST TOFT_RECYCLER_REGION_LISTS
 
-/* Returns the index of the highest set bit; n is not 0. */
-static uint32_t toft_highest_bit(uint64_t n) {
-#if defined(__GNUC__) || defined(__clang__)
-  return 63u - (uint32_t)__builtin_clzll(n);
-#else
-  uint32_t bit = 0, step;
-  for (step = 32; step != 0; step /= 2)
-    if (n >> step != 0) n >>= step, bit += step;
-  return bit;
-#endif
-}
-
 /* Four for each power of two from 4 pages on, two from 32 pages on, to 8 MiB or more. */
 static unsigned toft_recycler_list_of(size_t pages) {
+  unsigned k = 2;
   if (pages < 4) return pages != 0 ? 0 : TOFT_RECYCLER_NO_LIST;
-  unsigned k = (unsigned)toft_highest_bit(pages);
+  while (pages >> (k + 1) != 0) k++;
   if (k < 5) return 4 * (k - 2) + (unsigned)(pages >> (k - 2) & 3);
   return (unsigned)toft_min(12 + 2 * (k - 5) + (pages >> (k - 1) & 1), TOFT_RECYCLER_REGION_LISTS - 1);
 }

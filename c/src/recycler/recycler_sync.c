@@ -71,7 +71,12 @@ static int toft_sync_initialise(toft_sync_recycler *r, toft_recycler_shard *s) {
   return code;
 }
 
-static toft_recycler_shard *toft_sync_shard_of(toft_sync_recycler *r, void *p);
+/* The shard that p came from. What is stored in memory of it does not change while p is live. */
+static toft_recycler_shard *toft_sync_shard_of(toft_sync_recycler *r, void *p) {
+  if (r->count == 1) return r->shards;
+  return &r->shards[toft_recycler_is_large(p) ? toft_recycler_front_of(p)->owner->shard
+                                              : toft_recycler_unit_of(p)->shard];
+}
 
 /* Frees an object instead of its owner, which holds the lock. */
 static void toft_sync_defer(toft_recycler_shard *s, void *p) {
@@ -117,13 +122,6 @@ static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
   toft_sync_enter(s);
   if (TOFT_UNLIKELY(!s->initialised)) (void)toft_sync_initialise(r, s); /* without a count this cannot fail */
   return s;
-}
-
-/* The shard that p came from. What is stored in memory of it does not change while p is live. */
-static toft_recycler_shard *toft_sync_shard_of(toft_sync_recycler *r, void *p) {
-  if (r->count == 1) return r->shards;
-  return &r->shards[toft_recycler_is_large(p) ? toft_recycler_front_of(p)->owner->shard
-                                              : toft_recycler_unit_of(p)->shard];
 }
 
 toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options) {

@@ -15,7 +15,7 @@ static void page_free(void *p) { free(p); }
 
 struct ctest_pages {
   toft_source source;
-  size_t fail_at[256];
+  size_t fail_from; /* the first call of take that fails, and all after it; 0: none */
   size_t calls, bytes;
   struct {
     unsigned char *base;
@@ -27,8 +27,7 @@ struct ctest_pages {
 static void *page_take(toft_source *self, size_t size) {
   ctest_pages *s = (ctest_pages *)(void *)self;
   s->calls++;
-  for (size_t i = 0; i < 256; i++)
-    if (s->fail_at[i] == s->calls) return NULL;
+  if (s->fail_from != 0 && s->calls >= s->fail_from) return NULL;
   unsigned char *base = (unsigned char *)page_alloc(size);
   if (base == NULL || s->count == 512) abort();
   memset(base, 0xA5, size < 1u << 20 ? size : 1u << 20);
@@ -50,16 +49,16 @@ static void page_put(toft_source *self, void *block, size_t size) {
   abort();
 }
 
-ctest_pages *ctest_pages_make(const size_t *fail_at, size_t n) {
+ctest_pages *ctest_pages_make(size_t fail_from) {
   ctest_pages *s = (ctest_pages *)calloc(1, sizeof *s);
-  if (s == NULL || n > 256) abort();
+  if (s == NULL) abort();
   s->source.take = page_take;
   s->source.put = page_put;
-  for (size_t i = 0; i < n; i++) s->fail_at[i] = fail_at[i];
+  s->fail_from = fail_from;
   return s;
 }
 
-void ctest_pages_grant(ctest_pages *s) { memset(s->fail_at, 0, sizeof s->fail_at); }
+void ctest_pages_grant(ctest_pages *s) { s->fail_from = 0; }
 
 size_t ctest_pages_free(ctest_pages *s) {
   size_t left = s->count;
@@ -68,11 +67,9 @@ size_t ctest_pages_free(ctest_pages *s) {
   return left;
 }
 
-toft_arena *ctest_pages_create(ctest_pages *s, uint64_t budget, size_t reserve) {
+toft_arena *ctest_pages_create(ctest_pages *s) {
   toft_options o = TOFT_OPTIONS;
   o.source = &s->source;
-  o.budget = budget;
-  o.reserve = reserve;
   return toft_create_with(&o);
 }
 

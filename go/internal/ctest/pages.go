@@ -14,21 +14,9 @@ type Pages struct{ c *C.ctest_pages }
 
 func arena(p unsafe.Pointer) *C.toft_arena { return (*C.toft_arena)(p) }
 
-// NewPages makes a source that fails in the calls of take whose numbers, from 1, are in failAt.
-func NewPages(failAt []uintptr) Pages {
-	if len(failAt) == 0 {
-		return Pages{C.ctest_pages_make(nil, 0)}
-	}
-	return Pages{C.ctest_pages_make((*C.size_t)(unsafe.Pointer(&failAt[0])), C.size_t(len(failAt)))}
-}
-
 // NewPagesFailingFrom makes a source that fails from that call on, until Grant.
 func NewPagesFailingFrom(call uintptr) Pages {
-	var failAt [200]uintptr
-	for i := range failAt {
-		failAt[i] = call + uintptr(i)
-	}
-	return NewPages(failAt[:])
+	return Pages{C.ctest_pages_make(C.size_t(call))}
 }
 
 // Grant ends the failures.
@@ -38,9 +26,7 @@ func (s Pages) Grant() { C.ctest_pages_grant(s.c) }
 func (s Pages) Free() int { return int(C.ctest_pages_free(s.c)) }
 
 // Create makes an arena on the source.
-func (s Pages) Create(budget uint64, reserve uintptr) unsafe.Pointer {
-	return unsafe.Pointer(C.ctest_pages_create(s.c, C.uint64_t(budget), C.size_t(reserve)))
-}
+func (s Pages) Create() unsafe.Pointer { return unsafe.Pointer(C.ctest_pages_create(s.c)) }
 
 // Bytes returns the bytes that the arena must report for its source.
 func (s Pages) Bytes() uint64 { return uint64(C.ctest_pages_bytes(s.c)) }
