@@ -7,6 +7,19 @@
 
 #define LIVE_MAX 4096
 
+/* A recycler with default options on this source. */
+static inline void recycler_on(toft_recycler *r, toft_source *source) {
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  o.source = source;
+  assert_int_equal(toft_recycler_init(r, &o), TOFT_OK);
+}
+
+/* Its end: each block comes back to the source. */
+static inline void recycler_end(toft_recycler *r, const counted *c) {
+  toft_recycler_release(r);
+  counted_all_back(c);
+}
+
 typedef struct object {
   unsigned char *p;
   size_t size, align, bytes; /* as recycler_bytes counts */

@@ -94,10 +94,8 @@ static void a_block_comes_back(void **state) {
   (void)state;
   counted c;
   toft_recycler r;
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   static void *p[5000];
-  o.source = counted_init(&c);
-  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  recycler_on(&r, counted_init(&c));
   assert_int_equal(c.attempts, 0); /* nothing is taken before it is needed */
   for (size_t round = 0; round < rounds_of(1000); round++) {
     for (size_t i = 0; i < 5000; i++) p[i] = toft_recycler_alloc(&r, 40, 8);
@@ -105,8 +103,7 @@ static void a_block_comes_back(void **state) {
   }
   assert_true(c.takes <= 6);
   assert_true(c.peak <= 2 * 5000 * 40 + 3 * 32768);
-  toft_recycler_release(&r);
-  counted_all_back(&c);
+  recycler_end(&r, &c);
 }
 
 /* In order of addresses, in reverse, and in pairs: statistics and trim include the pending frees. */
@@ -142,9 +139,7 @@ static void any_alignment(void **state) {
   (void)state;
   counted c;
   toft_recycler r;
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
-  o.source = counted_init(&c);
-  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  recycler_on(&r, counted_init(&c));
   for (size_t align = 1; align <= (size_t)1 << 21; align *= 2) {
     static const size_t sizes[] = {0, 1, 8, 24, 4000, 20000, 32256, 32257, 100000};
     void *p[9];
@@ -168,8 +163,7 @@ static void any_alignment(void **state) {
     assert_true(c.bytes <= held);
   }
   assert_int_equal(toft_recycler_get_stats(&r).used, 0);
-  toft_recycler_release(&r);
-  counted_all_back(&c);
+  recycler_end(&r, &c);
 }
 
 static void bad_input(void **state) {
@@ -263,10 +257,8 @@ static void trim_keeps_the_requested_bytes(void **state) {
   size_t n;
   counted c;
   toft_recycler r;
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   static void *p[50000];
-  o.source = counted_init(&c);
-  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  recycler_on(&r, counted_init(&c));
   for (size_t i = 0; i < 50000; i++) p[i] = toft_recycler_alloc(&r, 64, 8);
   void *large = toft_recycler_alloc(&r, 500000, 8);
   size_t full = c.bytes;
@@ -290,8 +282,7 @@ static void trim_keeps_the_requested_bytes(void **state) {
   assert_int_equal(c.bytes, 0);
   p[0] = toft_recycler_alloc(&r, 64, 8); /* the recycler still works */
   assert_non_null(p[0]);
-  toft_recycler_release(&r);
-  counted_all_back(&c);
+  recycler_end(&r, &c);
 }
 
 static void resize_in_place(void **state) {

@@ -7,11 +7,9 @@ static void holes_are_filled(void **state) {
   (void)state;
   counted c;
   toft_recycler r;
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   static void *p[20000];
   size_t stays = 0, before = 0;
-  o.source = counted_init(&c);
-  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  recycler_on(&r, counted_init(&c));
   for (size_t round = 0; round < rounds_of(200); round++) {
     for (size_t i = 0; i < 20000; i++) p[i] = toft_recycler_alloc(&r, 48, 8);
     for (size_t i = 0; i < 20000; i++) {
@@ -29,8 +27,7 @@ static void holes_are_filled(void **state) {
   }
   assert_true(c.bytes <= before); /* time may give blocks back */
   assert_true(c.bytes < 20000 * 48 * 3);
-  toft_recycler_release(&r);
-  counted_all_back(&c);
+  recycler_end(&r, &c);
 }
 
 /* Freed objects are allocated again before new memory is taken, but for a span of at most 32 objects. */
@@ -60,15 +57,13 @@ static void replace_at_random(size_t count, size_t least, size_t range) {
   enum { LIVE = 20000 };
   counted c;
   toft_recycler r;
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   static struct {
     unsigned char *p;
     size_t size;
   } all[LIVE];
   uint32_t random = 3;
   size_t live = 0;
-  o.source = counted_init(&c);
-  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  recycler_on(&r, counted_init(&c));
   memset(all, 0, sizeof all);
   for (size_t i = 0; i < 20 * count; i++) {
     size_t k = i < count ? i : next_random(&random) % count;
@@ -80,8 +75,7 @@ static void replace_at_random(size_t count, size_t least, size_t range) {
   }
   assert_int_equal(toft_recycler_get_stats(&r).used, live);
   assert_true(c.peak < live * 8 / 5);
-  toft_recycler_release(&r);
-  counted_all_back(&c);
+  recycler_end(&r, &c);
 }
 
 /* The holes of replaced objects are reused: memory stays below 1.6 times the live bytes. */
@@ -115,13 +109,10 @@ static void small_heaps_share_blocks(void **state) {
   (void)state;
   counted c;
   toft_recycler r;
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
-  o.source = counted_init(&c);
-  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  recycler_on(&r, counted_init(&c));
   for (size_t size = 8; size <= 1024; size += 8) assert_non_null(toft_recycler_alloc(&r, size, 8)); /* 66 KiB */
   assert_true(c.bytes <= 384 << 10);
-  toft_recycler_release(&r);
-  counted_all_back(&c);
+  recycler_end(&r, &c);
 }
 
 /* Holes that are too narrow for one request are there for the next. */
@@ -129,10 +120,8 @@ static void narrow_holes_wait(void **state) {
   (void)state;
   counted c;
   toft_recycler r;
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   static void *p[40000];
-  o.source = counted_init(&c);
-  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  recycler_on(&r, counted_init(&c));
   for (size_t i = 0; i < 40000; i++) p[i] = toft_recycler_alloc(&r, 16, 8);
   for (size_t i = 0; i < 40000; i += 2) toft_recycler_free(&r, p[i], 16);
   for (int round = 0; round < 100; round++) { /* none fits between those that stay */
@@ -149,8 +138,7 @@ static void narrow_holes_wait(void **state) {
   assert_true(c.bytes <= before + 65536);
   for (size_t i = 0; i < 40000; i++) toft_recycler_free(&r, p[i], 16);
   assert_int_equal(toft_recycler_get_stats(&r).used, 200 * 24);
-  toft_recycler_release(&r);
-  counted_all_back(&c);
+  recycler_end(&r, &c);
 }
 
 /* Objects of some KiB stay, which were allocated among larger ones that were freed, with small ones in between: the
@@ -160,11 +148,9 @@ static void mixed_sizes_stay_dense(void **state) {
   enum { PAGES = 3000, PAGE = 4368, RECORDS = 40000 }; /* a round of records: 1.6 MB */
   counted c;
   toft_recycler r;
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   static void *pages[PAGES], *records[RECORDS];
   uint32_t random = 1;
-  o.source = counted_init(&c);
-  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  recycler_on(&r, counted_init(&c));
   for (int round = 0; round < 3; round++) {
     for (int i = 0; i < RECORDS; i++)
       assert_non_null(records[i] = toft_recycler_alloc(&r, (size_t)(24 + 8 * (i % 5)), 8));
@@ -180,8 +166,7 @@ static void mixed_sizes_stay_dense(void **state) {
   assert_int_equal(toft_recycler_get_stats(&r).used, (uint64_t)PAGES * recycler_bytes(PAGE, 8));
   assert_true(c.bytes < (size_t)PAGES * PAGE * 5 / 2); /* three times as much with fewer probes */
   for (int i = 0; i < PAGES; i++) toft_recycler_free(&r, pages[i], PAGE);
-  toft_recycler_release(&r);
-  counted_all_back(&c);
+  recycler_end(&r, &c);
 }
 
 /* What an alignment cut off is a hole too: a block that has such is filled again. */
@@ -189,10 +174,8 @@ static void paddings_are_holes(void **state) {
   (void)state;
   counted c;
   toft_recycler r;
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   static void *p[20000];
-  o.source = counted_init(&c);
-  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  recycler_on(&r, counted_init(&c));
   for (size_t i = 0; i < 20000; i++) {
     assert_non_null(toft_recycler_alloc(&r, 8, 8)); /* stays */
     p[i] = toft_recycler_alloc(&r, 64, 64);
@@ -202,8 +185,7 @@ static void paddings_are_holes(void **state) {
   size_t before = c.bytes;
   for (size_t i = 0; i < 20000; i++) assert_non_null(toft_recycler_alloc(&r, 64, 8));
   assert_true(c.bytes <= before + 65536);
-  toft_recycler_release(&r);
-  counted_all_back(&c);
+  recycler_end(&r, &c);
 }
 
 /* All of a small limit serves objects, in each round: of a limited source, and of a budget. */
@@ -229,13 +211,11 @@ static void oversize_rounds_stay_flat(void **state) {
   (void)state;
   counted c;
   toft_recycler r;
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   uint32_t random = 9;
   size_t window = toft_page_cache_window(0);
   toft_page_cache_age(); /* what tests before this one used has no effect */
   toft_page_cache_window(window);
-  o.source = counted_init(&c);
-  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  recycler_on(&r, counted_init(&c));
   for (size_t round = 0; round < 100000; round++) {
     size_t size = 32768 + next_random(&random) % (1 << 20);
     unsigned char *p = (unsigned char *)toft_recycler_alloc(&r, size, 64);
@@ -255,8 +235,7 @@ static void oversize_rounds_stay_flat(void **state) {
 #endif
   toft_recycler_trim(&r, 0);
   assert_int_equal(c.bytes, 0);
-  toft_recycler_release(&r);
-  counted_all_back(&c);
+  recycler_end(&r, &c);
 }
 
 /* Where more than 512 KiB of them is live, large objects share regions: next to each other, in any order of frees. */
@@ -264,9 +243,7 @@ static void large_objects_share_regions(void **state) {
   (void)state;
   counted c;
   toft_recycler r;
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
-  o.source = counted_init(&c);
-  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  recycler_on(&r, counted_init(&c));
   shadow *s = shadow_of(&r, 5);
   for (size_t i = 0; i < (long_run() ? 40000 : rounds_of(4000)); i++) {
     size_t size = 32000 + next_random(&s->random) % (i % 7 ? 100000 : 1100000);
@@ -293,11 +270,9 @@ static void oversize_mixtures_stay_small(void **state) {
   (void)state;
   counted c;
   toft_recycler r;
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   uint32_t random = 4;
   size_t most = 0;
-  o.source = counted_init(&c);
-  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  recycler_on(&r, counted_init(&c));
   for (size_t round = 0; round < 20000; round++) {
     unsigned char *p[4];
     size_t size[4], live = 0;
@@ -312,8 +287,7 @@ static void oversize_mixtures_stay_small(void **state) {
   }
   assert_true(c.peak < 2 * most);
   assert_true(c.takes < 12);
-  toft_recycler_release(&r);
-  counted_all_back(&c);
+  recycler_end(&r, &c);
 }
 
 /* Holes are found in any of a dozen regions. */
@@ -326,11 +300,9 @@ static void many_large_objects_stay_close(void **state) {
   } piece[LIVE];
   counted c;
   toft_recycler r;
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   uint32_t random = 6;
   size_t live = 0, most = 0;
-  o.source = counted_init(&c);
-  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  recycler_on(&r, counted_init(&c));
   memset(piece, 0, sizeof piece);
   for (size_t i = 0; i < 8000; i++) {
     size_t k = i < LIVE ? i : next_random(&random) % LIVE;
@@ -342,8 +314,7 @@ static void many_large_objects_stay_close(void **state) {
     if (live > most) most = live;
   }
   assert_true(c.peak < most + most / 3);
-  toft_recycler_release(&r);
-  counted_all_back(&c);
+  recycler_end(&r, &c);
 }
 
 static void large_objects_grow_in_place(void **state) {
