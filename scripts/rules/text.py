@@ -91,3 +91,12 @@ def spelled():
     """The files whose spelling is checked."""
     return tree.named(r"\.(c|h|hpp|cpp|md|py|rs|go|jl|cmake|txt|toml|yml)$|^scripts/|/(check|run)$",
                       r"^go/toft\.[ch]$|^docs/(vocabulary|phrases).txt$|identifiers\.rs$")
+
+
+def named_checks():
+    """A check that a document, a workflow or a limit names is one of scripts/checks.txt."""
+    checks = {line.split()[0] for line in tree.texts()["scripts/checks.txt"].splitlines() if line and not line.startswith("#")}
+    for name in tree.named(r"\.(md|yml)$|^scripts/budget.txt$", r"^CHANGELOG"):
+        for check in re.findall(r"\bmake check-([a-z0-9-]+)|^seconds (?!all )(\S+)", tree.texts()[name], re.M):
+            if "".join(check) not in checks:
+                yield "%s: no check %s" % (name, "".join(check))
