@@ -1,9 +1,7 @@
-"""Format of figures, and the standing of Toft's figures among others.
+"""Format of figures, and the verdict on two of them.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
-import typing
-
 # Differences up to this count as level: hot rows repeat within it.
 TOLERANCE = 0.03
 
@@ -31,25 +29,10 @@ def time(ns):
 
 def plain(value, unit):
     """With its unit."""
-    return "-" if value is None else time(value) if unit == "ns" else "%s %s" % (number(value), unit)
+    return "-" if value is None else time(value) if unit == "ns" else ("%s %s" % (number(value), unit)).rstrip()
 
 
 def verdict(value, rival):
     if not value or not rival:
         return ""
     return "LOST" if value > (1 + TOLERANCE) * rival else "level" if value > (1 - TOLERANCE) * rival else "ahead"
-
-
-class Standing(typing.NamedTuple):
-    """A kind of Toft in a row, and the fastest of the others there. A group is a malloc, a language or a build."""
-    group: str
-    case: str
-    ours: str
-    value: float
-    rival: str
-    best: float
-    unit: str = "ns"
-
-    @property
-    def verdict(self):
-        return verdict(self.value, self.best)

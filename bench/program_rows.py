@@ -1,5 +1,6 @@
-"""Rows and tables of W6 and W7: real programs on each malloc and on Toft. A case is a program in one way of running it, and
-the compared figure: times of a process's first round and of later ones, the most memory it ever held, page faults.
+"""Rows and marks of W6 and W7: real programs on each malloc and on Toft. A case is a program in one way of running it, and
+the compared figure: processor time of a process's first round and of later ones, the most memory it ever held with its
+libraries and its input, page faults of a round.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
@@ -7,17 +8,16 @@ import importlib.machinery
 import importlib.util
 import os
 import statistics
-import subprocess
 import sys
 
 import litter
-from figures import Standing, number, plain, ratio, verdict
+from native import version
+from table import against
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "examples")
 sys.path.insert(0, EXAMPLES)
 import programs  # noqa: E402
 
-WHAT = ["first", "again", "peak", "first faults", "again faults"]
 LEAST_SHARE = 99  # % of the requests that blocks of Toft must serve
 CLEARLY = 1.5  # page faults vary: this factor counts as a win
 LITTERED_PASSES = 3  # at most: littering takes longer than most programs
@@ -34,8 +34,7 @@ def example(name):
 
 
 def compilers(bench):
-    said = subprocess.run(bench.cc.split() + ["--version"], capture_output=True, text=True).stdout
-    return {bench.cc: said.split("\n")[0]}
+    return {bench.cc: version(bench.cc.split())}
 
 
 def rows_of(workload, name, case, program, bench):
@@ -45,7 +44,7 @@ def rows_of(workload, name, case, program, bench):
                 "rounds": len(values), "n": 1, "verified": True, **more}
 
     contenders = programs.contenders_of(program, case, bench.mallocs, bench.quick)
-    passes = program.passes[bench.quick]
+    passes = bench.passes or program.passes[bench.quick]
     if bench.littered:
         passes = min(passes, LITTERED_PASSES)
         litter.record(bench, ["1" if word == "ROUNDS" else word for word in case.malloc])
@@ -78,7 +77,7 @@ def rows_of(workload, name, case, program, bench):
 def rows(workload, all_programs, bench):
     found = []
     try:
-        for program in all_programs:
+        for program in (p for p in all_programs if bench.only in ("", p.name)):
             for case in program.cases:
                 name = program.name if len(program.cases) == 1 else "%s %s" % (program.name, case.name)
                 print("bench: %s, %s" % (workload, name), file=sys.stderr)
@@ -88,98 +87,21 @@ def rows(workload, all_programs, bench):
     return found
 
 
-# ---- tables ----
+# ---- marks ----
 
-def ours(contender):
-    return contender.startswith("toft")
-
-
-class Table:
-    def __init__(self, rows_):
-        self.row = {(r["case"], r["contender"]): r for r in rows_}
-        self.cases = list(dict.fromkeys(r["case"] for r in rows_))
-        self.names = list(dict.fromkeys(case.rpartition(", ")[0] for case in self.cases))
-
-    def of(self, case):
-        return {c: r for (k, c), r in self.row.items() if k == case}
-
-    def best_rival(self, case):
-        return min(((r["median"], c) for c, r in self.of(case).items() if not ours(c)), default=(None, None))
-
-    def first_of_ours(self, case):
-        """The recommended way: it must meet all marks of a program."""
-        return next(((r["median"], c) for c, r in self.of(case).items() if ours(c)), (None, None))
-
-    def against(self, case, limit):
-        """(measured value, whether Toft is within the limit)"""
-        (value, who), (best, rival) = self.first_of_ours(case), self.best_rival(case)
-        met = value is not None and best is not None and value <= limit * best
-        unit = self.row[case, who]["unit"] if who else ""
-        return "%s: %s %s / %s %s = %s" % (case.rpartition(", ")[2], who, plain(value, unit), rival, plain(best, unit),
-                                           ratio(value, best)), met
+EXTRAS = {"wall": "ns"}
 
 
-def print_name(t, name):
-    found = [(what, t.of("%s, %s" % (name, what))) for what in WHAT]
-    found = [(what, of) for what, of in found if of]
-    again = t.of(name + ", again")
-    if not again:
-        return
-    print(name)
-    print("  %-28s%s%13s" % ("", "".join("%14s" % what for what, _ in found), "wall, again"))
-    for c in again:
-        wall = again[c].get("wall")
-        print("  %-28s%s%13s" % (c, "".join("%14s" % plain(of[c]["median"], of[c]["unit"]).replace(" faults", "")
-                                            for _, of in found), plain(wall, "ns") if wall else "-"))
-    for c in again:
-        if ours(c):
-            print("  %-28s%s" % (c + " / best", "".join("%14s" % (ratio(of[c]["median"], best) + " " + verdict(
-                of[c]["median"], best)) for (what, of) in found for best in [t.best_rival("%s, %s" % (name, what))[0]])))
-    parts = {c: r.get("parts") for c, r in again.items()}
-    if all(parts.values()):
-        print("  %-28s%s" % ("ms of, again", "".join("%14s" % part for part in parts["glibc" if "glibc" in parts else "toft"])))
-        for c, of in parts.items():
-            print("  %-28s%s" % (c, "".join("%14s" % number(ns / 1e6) for ns in of.values())))
-    for c, r in t.of(name + ", served").items():
-        print("  %s: %.3f %% of %d requests served from blocks it had" % (c, r["median"], r.get("allocs", 0)))
-    print()
+def within(t, case, limit):
+    """A mark of the recommended contender, the first of Toft in a case."""
+    mine, (best, _) = t.kinds(case)[0], t.best(case)
+    return against("%s: at most %s of the best malloc's" % (case, limit), t.median(case, mine), best, limit, t.unit(case))
 
 
 def served_marks(t):
-    for name in t.names:
-        share = t.row.get((name + ", served", "toft"))
-        if share:
-            yield ("%s: at least %d %% of all requests served from Toft's blocks" % (name, LEAST_SHARE),
-                   "%.3f %%" % share["median"], share["median"] >= LEAST_SHARE)
+    for case, share in ((case, t.median(case, "toft")) for case in t.cases if case.endswith(", served")):
+        yield "%s: at least %d %% of all requests, from Toft's blocks" % (case, LEAST_SHARE), "%.3f %%" % share, share >= LEAST_SHARE
 
 
-def standings(rows_):
-    t = Table(rows_)
-    for (case, c), r in t.row.items():
-        best, rival = t.best_rival(case)
-        if ours(c) and r["median"] and best:  # zero faults cannot be compared
-            yield Standing("", case, c, r["median"], rival, best, r["unit"])
-
-
-def print_marks(head, marks):
-    print("Marks")
-    for mark, measured, met in marks:
-        print("  %-6s  %s: %s" % ("met" if met else "MISSED", mark, measured))
-    print("\n%s; %s; commit %s" % (head["machine"], head["os"], head["commit"]))
-    for what in (head["compilers"], head["mallocs"]):
-        print("; ".join("%s: %s" % pair for pair in what.items()))
-    for who, why in head["left_out"].items():
-        print("left out: %s: %s" % (who, why))
-    print("command: %s\n" % head["command"])
-
-
-def history(rows_):
-    """The fields of a line of history: times of Toft and of the best rival."""
-    t = Table(rows_)
-    kept = {}
-    for case in t.cases:
-        best, rival = t.best_rival(case)
-        if rival and next(iter(t.of(case).values()))["unit"] == "ns":
-            kept[case] = {c: r["median"] for c, r in t.of(case).items() if ours(c)}
-            kept[case][rival] = best
-    return {"unit": "ns", "medians": kept}
+def programs_of(t):
+    return list(dict.fromkeys(case.rpartition(", ")[0] for case in t.cases))

@@ -7,14 +7,19 @@ import os
 import subprocess
 import sys
 
+from native import version
+from table import ahead, is_ours
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 LANGUAGE = "Julia"
 
 # The kinds that the package chooses by default.
 DEFAULTS = {"list": "free list growing", "stack": "growing", "queue": "growing", "set": "free list growing",
             "dict": "free list growing", "scan": "free list fixed", "iterate": "free list", "head": "mark"}
-BASE = ["heap nodes", "Vector", "Vector fresh", "Set", "Set reused", "Dict", "Dict reused", "Vector{Union}", "Vectors",
-        "malloc"]
+
+
+def default(case):
+    return ("toft " + DEFAULTS.get(case.split()[0], "")).strip()
 
 
 def script(bench):
@@ -35,8 +40,7 @@ def julia(bench, *arguments, **how):
 
 
 def compilers(bench):
-    cc = subprocess.run(bench.cc.split() + ["--version"], capture_output=True, text=True)
-    return {"julia": julia(bench, "--version").communicate()[0].strip(), bench.cc: cc.stdout.split("\n")[0]}
+    return {"julia": julia(bench, "--version").communicate()[0].strip(), bench.cc: version(bench.cc.split())}
 
 
 def build(bench):
@@ -73,21 +77,9 @@ def rows(bench):
 
 
 def marks(t):
-    """(target, measured value, whether it was met)"""
-    kinds = {"list": ("original",), "stack": ("original",), "queue": ("original",), "set": ("original", "base"),
-             "dict": ("original", "base")}
-    for kind, families in kinds.items():
-        for which in ("best", "default"):
-            # Without a checkout of the original some have no rival.
-            cases = [case for case in t.cases if case.split()[0] == kind and t.best(case, *families)[0]]
-            lost, met = [], True
-            for case in cases:
-                who = t.best(case, "toft")[1] if which == "best" else t.default(case)
-                value, (best, rival) = t.median(case, who), t.best(case, *families)
-                if value > 1.03 * best:
-                    lost.append("%s (%s, %s)" % (case, rival, "%.2f" % (value / best)))
-            if cases:
-                what = "Allocators.jl%s" % (" and the language's own" if "base" in families else "")
-                yield ("%s, %s: ahead of %s in every row (3 %%)" % (
-                    kind, "our best" if which == "best" else "by default", what),
-                       "lost %d of %d%s" % (len(lost), len(cases), ": " + ", ".join(lost) if lost else ""), not lost)
+    kinds = {kind: [s for s in t.standings() if s.case.split()[0] == kind] for kind in ("list", "stack", "queue", "set", "dict")}
+    for kind, all_ in kinds.items():
+        for which, chosen in (("the fastest kind", [s for s in all_ if s.ours == t.best(s.case, is_ours)[1]]),
+                              ("by default", [s for s in all_ if s.ours == default(s.case)])):
+            if chosen:
+                yield ahead("%s, %s: ahead of Allocators.jl and the language's own in every row (3 %%)" % (kind, which), chosen)

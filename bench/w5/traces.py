@@ -93,18 +93,3 @@ def rows(bench, folder):
                           "live_bytes": all_[0]["live_bytes"],
                           "peak_bytes": statistics.median(r["peak_bytes"] for r in all_)})
     return found
-
-
-def table(found):
-    """Time of a step, and peak, against the fastest and the smallest malloc."""
-    if not found:
-        return
-    print("Traces of programs, replayed; ns a step, medians; MiB at the peak")
-    contenders = list(dict.fromkeys(r["contender"] for r in found))
-    print("  %-18s%9s%8s%s" % ("", "steps", "live", "".join("%19s" % c for c in contenders)))
-    for case in dict.fromkeys(r["case"] for r in found):
-        row = {r["contender"]: r for r in found if r["case"] == case}
-        first = row[contenders[0]]
-        print("  %-18s%9d%8.1f%s" % (case, first["n"], first["live_bytes"] / 2**20, "".join(
-            "%11.1f%8.1f" % (row[c]["median"], row[c]["peak_bytes"] / 2**20) for c in contenders)))
-    print()

@@ -3,17 +3,14 @@
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
 import os
-import subprocess
 
 import cargo
 import program_rows
-from figures import number, ratio
-from program_rows import Table, compilers, history, programs, standings  # noqa: F401
+from program_rows import EXTRAS, compilers, programs, programs_of, within  # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GROUP = None
 ADAPTER_LINES = 30  # at most, in each program
-NOT_BOUND = 0.97  # of glibc's time, on the best malloc: a program that gains less is not bound by allocation
 TIME, PEAK, WON = 1.02, 1.05, 8  # the marks: of the best malloc; in how many programs Toft is ahead
 
 MARKDOWN = [("/usr/share/doc/nodejs/api/*.md", "nodejs-doc")]
@@ -109,62 +106,20 @@ def rows(bench):
     return program_rows.rows("W7", bench.w7, bench)
 
 
-# ---- tables ----
+# ---- marks ----
 
 def here(_):
     return []
 
 
-class Summary:
-    """A program's rows, against the best malloc of each."""
-
-    def __init__(self, t, name):
-        self.name, self.t = name, t
-        self.time, self.ours = t.first_of_ours(name + ", again")
-        self.best, self.rival = t.best_rival(name + ", again")
-        glibc = t.of(name + ", again").get("glibc")
-        self.glibc = glibc["median"] if glibc else None
-        self.peak, _ = t.first_of_ours(name + ", peak")
-        self.least, self.smallest = t.best_rival(name + ", peak")
-
-    @property
-    def bound(self):
-        """Whether the choice of a malloc decides about its time. None: unknown."""
-        return self.best <= NOT_BOUND * self.glibc if self.glibc else None
-
-
-def summaries(t):
-    return [s for s in (Summary(t, name) for name in t.names) if s.time and s.best]
-
-
-def print_summary(t):
-    print("%-28s%-14s%10s%10s %-10s%8s%8s%10s%10s %-10s%8s" % (
-        "", "Toft's way", "ms", "best", "malloc", "/ best", "/ glibc", "MiB", "least", "malloc", "/ least"))
-    for s in summaries(t):
-        print("%-28s%-14s%10s%10s %-10s%8s%8s%10s%10s %-10s%8s%s" % (
-            s.name, s.ours, number(s.time / 1e6), number(s.best / 1e6), s.rival, ratio(s.time, s.best),
-            ratio(s.time, s.glibc), number(s.peak), number(s.least), s.smallest, ratio(s.peak, s.least),
-            "  not bound by allocation" if s.bound is False else ""))
-    print()
-
-
-def all_marks(rows_):
-    """(mark, measured value, met)"""
-    t = Table(rows_)
-    found = summaries(t)
-    ahead = [s.name for s in found if s.time < s.best]
-    yield ("ahead of the best malloc in %d programs" % WON, "%d of %d" % (len(ahead), len(found)), len(ahead) >= WON)
-    for s in found:
-        yield ("%s: at most %s of the best malloc's time" % (s.name, TIME), *t.against(s.name + ", again", TIME))
-        yield ("%s: at most %s of the least memory" % (s.name, PEAK), *t.against(s.name + ", peak", PEAK))
+def all_marks(tables):
+    t, = tables
+    names = programs_of(t)
+    first = [s for s in t.standings() if s.case.endswith(", again") and s.ours == t.kinds(s.case)[0]]
+    won = sum(s.value < s.best for s in first)
+    yield "ahead of the best malloc in %d programs" % WON, "%d of %d" % (won, len(names)), won >= WON
+    for name in names:
+        for case, limit in ((name + ", again", TIME), (name + ", peak", PEAK)):
+            if case in t.cases:
+                yield within(t, case, limit)
     yield from program_rows.served_marks(t)
-
-
-def table(head, rows_):
-    t = Table(rows_)
-    print("Processor time of a round, in a new process and in one that continues; the most memory that the process held,")
-    print("with its libraries and its input; page faults of a round\n")
-    for name in t.names:
-        program_rows.print_name(t, name)
-    print_summary(t)
-    program_rows.print_marks(head, all_marks(rows_))

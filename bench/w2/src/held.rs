@@ -348,7 +348,7 @@ fn row<H: Holder>(case: &Case) -> String {
     let (name, contender, threads, verified) = (case.name, H::NAME, case.threads, reported == case.threads);
     let names = format!(r#""workload":"W2","case":"{name}","contender":"{contender}","language":"Rust","unit":"B""#);
     let numbers = format!(r#""median":{median},"min":{median},"max":{median},"rounds":1,"n":{threads}"#);
-    format!(r#"{{{names},{numbers},"verified":{verified},"resident":{resident},"malloc":{malloc}{more}}}"#)
+    format!(r#"{{{names},{numbers},"verified":{verified},"resident":{resident},"in_use":{malloc}{more}}}"#)
 }
 
 /// A row that is measured in its own process.

@@ -43,151 +43,102 @@ mod typed_arena;
 #[cfg(feature = "toft")]
 mod watched;
 
-use cases::{entries, Entry};
+use cases::{entries, entries_of_frames, Entry};
+use contender::Contender;
 
 /// The rows, by case, in the order of the tables.
-pub fn all() -> Vec<Vec<Entry>> {
-    let mut cases: Vec<Vec<Entry>> = Vec::new();
-    let mut lists = single();
-    lists.extend(several());
-    lists.extend(leases());
-    #[cfg(feature = "toft")]
-    lists.push(watched::all());
-    for entry in lists.into_iter().flatten() {
-        match cases.iter_mut().find(|case| case[0].case == entry.case) {
-            Some(case) => case.push(entry),
-            None => cases.push(vec![entry]),
+#[derive(Default)]
+struct Cases(Vec<Vec<Entry>>);
+
+impl Cases {
+    fn add(&mut self, entries: Vec<Entry>) {
+        for entry in entries {
+            match self.0.iter_mut().find(|case| case[0].case == entry.case) {
+                Some(case) => case.push(entry),
+                None => self.0.push(vec![entry]),
+            }
         }
     }
-    cases
+
+    /// An arena on one thread, on several, each with its own, and for the duration of a call.
+    fn arena<A: Contender>(&mut self) {
+        self.add(entries::<A>());
+        self.add(threads::entries_apart::<A>());
+        self.add(leases::entries_together::<leases::Anew<A>>());
+    }
+
+    /// A heap likewise, and one that threads share.
+    fn heap<A: heap::Malloc>(&mut self) {
+        self.arena::<heap::Heap<A>>();
+        self.add(threads::entries_together::<threads::Freed<heap::Heap<A>>>());
+    }
+
+    #[cfg(feature = "toft")]
+    fn toft(&mut self) {
+        self.arena::<crate::toft::Toft>();
+        self.add(entries_of_frames::<frames::toft::ToftFrames>());
+        self.add(threads::entries_apart::<frames::toft::ToftFrames>());
+        self.add(threads::entries_together::<::toft::Frames>());
+        self.add(leases::entries_together::<::toft::Leases>());
+        self.add(entries::<crate::toft::ToftCursor>());
+        self.add(entries::<crate::toft::ToftPack>());
+        self.add(watched::all());
+    }
+
+    fn floors(&mut self) {
+        self.add(entries::<floor::FloorMem>());
+        self.add(threads::entries_apart::<floor::FloorMem>());
+        self.add(threads::entries_together::<threads::Barriers>());
+        self.add(entries::<floor::FloorCursor>());
+        self.add(entries::<floor::FloorExact>());
+    }
+
+    #[cfg(feature = "bumpalo")]
+    fn bumpalo(&mut self) {
+        self.arena::<crate::bumpalo::Bumpalo<1>>();
+        self.add(entries::<crate::bumpalo::Bumpalo<8>>());
+        self.add(entries_of_frames::<frames::bumpalo::LocalBumpalo>());
+        self.add(threads::entries_apart::<frames::bumpalo::LocalBumpalo>());
+        self.add(threads::entries_together::<threads::Locals>());
+        self.add(threads::entries_together::<bumpalo_herd::Herd>());
+        self.add(leases::entries_together::<leases::Locked>());
+        self.add(leases::entries::<bumpalo_herd::Herd>());
+    }
+
+    #[cfg(feature = "bump-scope")]
+    fn bump_scope(&mut self) {
+        self.arena::<crate::bump_scope::BumpScopeUp>();
+        self.arena::<crate::bump_scope::BumpScopeDown>();
+        self.add(threads::entries_together::<leases::BumpPool>());
+        self.add(leases::entries::<leases::BumpPool>());
+    }
 }
 
-/// One thread with an arena or heap.
-fn single() -> Vec<Vec<Entry>> {
-    vec![
-        #[cfg(feature = "toft")]
-        entries::<crate::toft::Toft>(),
-        #[cfg(feature = "toft")]
-        cases::entries_of_frames::<frames::toft::ToftFrames>(),
-        #[cfg(feature = "toft")]
-        entries::<crate::toft::ToftCursor>(),
-        #[cfg(feature = "toft")]
-        entries::<crate::toft::ToftPack>(),
-        entries::<floor::FloorMem>(),
-        entries::<floor::FloorCursor>(),
-        entries::<floor::FloorExact>(),
-        #[cfg(feature = "bumpalo")]
-        entries::<crate::bumpalo::Bumpalo<1>>(),
-        #[cfg(feature = "bumpalo")]
-        entries::<crate::bumpalo::Bumpalo<8>>(),
-        #[cfg(feature = "bumpalo")]
-        cases::entries_of_frames::<frames::bumpalo::LocalBumpalo>(),
-        #[cfg(feature = "bump-scope")]
-        entries::<crate::bump_scope::BumpScopeUp>(),
-        #[cfg(feature = "bump-scope")]
-        entries::<crate::bump_scope::BumpScopeDown>(),
-        #[cfg(feature = "blink-alloc")]
-        entries::<blink::BlinkAlloc>(),
-        #[cfg(feature = "stumpalo")]
-        entries::<crate::stumpalo::Stumpalo>(),
-        #[cfg(feature = "multitude")]
-        entries::<crate::multitude::Multitude>(),
-        #[cfg(feature = "typed-arena")]
-        entries::<crate::typed_arena::TypedArena>(),
-        entries::<boxed::Boxed>(),
-        entries::<heap::Heap<glibc::Glibc>>(),
-        #[cfg(feature = "mimalloc")]
-        entries::<heap::Heap<crate::mimalloc::Mimalloc>>(),
-        #[cfg(feature = "jemalloc")]
-        entries::<heap::Heap<crate::jemalloc::Jemalloc>>(),
-        #[cfg(feature = "snmalloc")]
-        entries::<heap::Heap<crate::snmalloc::Snmalloc>>(),
-    ]
-}
-
-/// Several threads, each with its own arena, then all with one.
-fn several() -> Vec<Vec<Entry>> {
-    use threads::{entries_apart, entries_together, Freed};
-    vec![
-        #[cfg(feature = "toft")]
-        entries_apart::<crate::toft::Toft>(),
-        #[cfg(feature = "toft")]
-        entries_apart::<frames::toft::ToftFrames>(),
-        entries_apart::<floor::FloorMem>(),
-        #[cfg(feature = "bumpalo")]
-        entries_apart::<crate::bumpalo::Bumpalo<1>>(),
-        #[cfg(feature = "bumpalo")]
-        entries_apart::<frames::bumpalo::LocalBumpalo>(),
-        #[cfg(feature = "bump-scope")]
-        entries_apart::<crate::bump_scope::BumpScopeUp>(),
-        #[cfg(feature = "bump-scope")]
-        entries_apart::<crate::bump_scope::BumpScopeDown>(),
-        #[cfg(feature = "blink-alloc")]
-        entries_apart::<blink::BlinkAlloc>(),
-        #[cfg(feature = "stumpalo")]
-        entries_apart::<crate::stumpalo::Stumpalo>(),
-        #[cfg(feature = "multitude")]
-        entries_apart::<crate::multitude::Multitude>(),
-        entries_apart::<boxed::Boxed>(),
-        entries_apart::<heap::Heap<glibc::Glibc>>(),
-        #[cfg(feature = "mimalloc")]
-        entries_apart::<heap::Heap<crate::mimalloc::Mimalloc>>(),
-        #[cfg(feature = "jemalloc")]
-        entries_apart::<heap::Heap<crate::jemalloc::Jemalloc>>(),
-        #[cfg(feature = "snmalloc")]
-        entries_apart::<heap::Heap<crate::snmalloc::Snmalloc>>(),
-        #[cfg(feature = "toft")]
-        entries_together::<::toft::Frames>(),
-        entries_together::<threads::Barriers>(),
-        #[cfg(feature = "bumpalo")]
-        entries_together::<threads::Locals>(),
-        #[cfg(feature = "bumpalo")]
-        entries_together::<bumpalo_herd::Herd>(),
-        #[cfg(feature = "bump-scope")]
-        entries_together::<leases::BumpPool>(),
-        entries_together::<Freed<heap::Heap<glibc::Glibc>>>(),
-        #[cfg(feature = "mimalloc")]
-        entries_together::<Freed<heap::Heap<crate::mimalloc::Mimalloc>>>(),
-        #[cfg(feature = "jemalloc")]
-        entries_together::<Freed<heap::Heap<crate::jemalloc::Jemalloc>>>(),
-        #[cfg(feature = "snmalloc")]
-        entries_together::<Freed<heap::Heap<crate::snmalloc::Snmalloc>>>(),
-    ]
-}
-
-/// Arenas for the duration of a call.
-fn leases() -> Vec<Vec<Entry>> {
-    use leases::{entries_together, Anew};
-    vec![
-        #[cfg(feature = "toft")]
-        entries_together::<::toft::Leases>(),
-        #[cfg(feature = "toft")]
-        entries_together::<Anew<crate::toft::Toft>>(),
-        #[cfg(feature = "bumpalo")]
-        entries_together::<Anew<crate::bumpalo::Bumpalo<1>>>(),
-        #[cfg(feature = "bumpalo")]
-        entries_together::<leases::Locked>(),
-        #[cfg(feature = "bumpalo")]
-        leases::entries::<bumpalo_herd::Herd>(),
-        #[cfg(feature = "bump-scope")]
-        entries_together::<Anew<crate::bump_scope::BumpScopeUp>>(),
-        #[cfg(feature = "bump-scope")]
-        entries_together::<Anew<crate::bump_scope::BumpScopeDown>>(),
-        #[cfg(feature = "bump-scope")]
-        leases::entries::<leases::BumpPool>(),
-        #[cfg(feature = "blink-alloc")]
-        entries_together::<Anew<blink::BlinkAlloc>>(),
-        #[cfg(feature = "stumpalo")]
-        entries_together::<Anew<crate::stumpalo::Stumpalo>>(),
-        #[cfg(feature = "multitude")]
-        entries_together::<Anew<crate::multitude::Multitude>>(),
-        entries_together::<Anew<boxed::Boxed>>(),
-        entries_together::<Anew<heap::Heap<glibc::Glibc>>>(),
-        #[cfg(feature = "mimalloc")]
-        entries_together::<Anew<heap::Heap<crate::mimalloc::Mimalloc>>>(),
-        #[cfg(feature = "jemalloc")]
-        entries_together::<Anew<heap::Heap<crate::jemalloc::Jemalloc>>>(),
-        #[cfg(feature = "snmalloc")]
-        entries_together::<Anew<heap::Heap<crate::snmalloc::Snmalloc>>>(),
-    ]
+/// All rows, by case. The first contender has the most cases, so its order is that of the tables.
+pub fn all() -> Vec<Vec<Entry>> {
+    let mut all = Cases::default();
+    #[cfg(feature = "toft")]
+    all.toft();
+    all.floors();
+    #[cfg(feature = "bumpalo")]
+    all.bumpalo();
+    #[cfg(feature = "bump-scope")]
+    all.bump_scope();
+    #[cfg(feature = "blink-alloc")]
+    all.arena::<blink::BlinkAlloc>();
+    #[cfg(feature = "stumpalo")]
+    all.arena::<crate::stumpalo::Stumpalo>();
+    #[cfg(feature = "multitude")]
+    all.arena::<crate::multitude::Multitude>();
+    #[cfg(feature = "typed-arena")]
+    all.add(entries::<crate::typed_arena::TypedArena>());
+    all.arena::<boxed::Boxed>();
+    all.heap::<glibc::Glibc>();
+    #[cfg(feature = "mimalloc")]
+    all.heap::<crate::mimalloc::Mimalloc>();
+    #[cfg(feature = "jemalloc")]
+    all.heap::<crate::jemalloc::Jemalloc>();
+    #[cfg(feature = "snmalloc")]
+    all.heap::<crate::snmalloc::Snmalloc>();
+    all.0
 }
