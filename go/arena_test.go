@@ -6,8 +6,6 @@ package toft
 
 import (
 	"errors"
-	"slices"
-	"strings"
 	"testing"
 	"unsafe"
 
@@ -16,87 +14,18 @@ import (
 
 // ---- marks, resets, budgets ----
 
-func TestRewind(t *testing.T) {
-	a := newArena(t, Options{})
+func TestMarksThatAreRefused(t *testing.T) {
+	a, b := newArena(t, Options{}), newArena(t, Options{})
 	New[int64](a)
 	m := a.Mark()
-	live := a.Stats().Live
-	for size := 8; size < 1<<20; size *= 3 { // within a block, and over many
-		for range 3 {
-			first := a.Alloc(size, 8)
-			a.Alloc(size, 8)
-			a.Rewind(m)
-			if again := a.Alloc(size, 8); size <= 1000 && again != first {
-				t.Fatalf("%p, then %p", first, again)
-			}
-			a.Rewind(m)
-			if a.Stats().Live != live {
-				t.Fatalf("%d bytes live, not %d", a.Stats().Live, live)
-			}
-		}
-	}
-	a.Scope(func() { a.Alloc(100, 8) })
-	func() {
-		defer a.Rewind(a.Mark())
-		a.Alloc(100_000, 8)
-	}()
-	wantPanic(t, "on purpose", func() { a.Scope(func() { a.Alloc(100, 8); panic("on purpose") }) })
-	if a.Stats().Live != live {
-		t.Error("a scope left something")
-	}
 	a.Reset()
+	b.Alloc(64, 8)
 	before := a.Stats()
-	wantPanic(t, said(ErrMark), func() { a.Rewind(m) })
-	b := newArena(t, Options{})
-	wantPanic(t, said(ErrMark), func() { b.Alloc(64, 8); a.Rewind(b.Mark()) })
+	for _, m := range []Mark{m, b.Mark()} {
+		wantError(t, outcome(func() { a.Rewind(m) }), "toft: Rewind: mark of another arena, or from before a reset", ErrMark)
+	}
 	if a.Stats() != before {
 		t.Error("a bad mark changed the arena")
-	}
-}
-
-func TestResetKeepsAndTrimReturns(t *testing.T) {
-	a := newArena(t, Options{})
-	round := func() {
-		for range 100 {
-			a.Alloc(10_000, 8)
-		}
-		a.Reset()
-	}
-	for range 5 {
-		round()
-	}
-	calls := a.Stats().SourceCalls
-	for range 50 {
-		round()
-	}
-	if s := a.Stats(); s.SourceCalls != calls || s.Live != 0 || s.Reserved < 1_000_000 {
-		t.Errorf("%+v", s)
-	}
-	a.Trim(0)
-	if s := a.Stats(); s.Reserved > 10_000 {
-		t.Errorf("%d bytes are kept", s.Reserved)
-	}
-}
-
-func TestBudget(t *testing.T) {
-	a := newArena(t, Options{})
-	a.SetBudget(104)
-	New[[97]byte](a) // takes 104
-	if _, err := TryNew[int64](a); !errors.Is(err, ErrNoMemory) {
-		t.Error(err)
-	}
-	if s := a.Stats(); s.Budget != 104 || s.Live != 104 {
-		t.Errorf("%+v", s)
-	}
-	a.SetBudget(50) // below what is live
-	if _, err := TryNew[int8](a); !errors.Is(err, ErrNoMemory) {
-		t.Error(err)
-	}
-	a.SetBudget(NoBudget)
-	New[[10_000]byte](a)
-	b := newArena(t, Options{Budget: 10})
-	if s := b.Stats(); s.Budget != 10 {
-		t.Errorf("%+v", s)
 	}
 }
 
@@ -113,12 +42,10 @@ func TestContiguous(t *testing.T) {
 	if _, err := a.TryAlloc(1<<24, 8); !errors.Is(err, ErrNoMemory) {
 		t.Error(err)
 	}
-	if _, err := NewArena(Options{Contiguous: ^uint(0) >> 1}); !errors.Is(err, ErrNoMemory) {
-		t.Error(err)
-	}
-	if _, err := NewArena(Options{Contiguous: 4096, Reserve: 8192}); err == nil {
-		t.Error("a reserve beyond the range")
-	}
+	_, err := NewArena(Options{Contiguous: ^uint(0) >> 1})
+	wantError(t, err, "toft: NewArena: out of memory or over budget", ErrNoMemory)
+	_, err = NewArena(Options{Contiguous: 4096, Reserve: 4097})
+	wantError(t, err, "toft: NewArena: Reserve exceeds Contiguous: bad argument", ErrArgument)
 }
 
 // Reading after the committed part of a range faults.
@@ -160,72 +87,16 @@ func TestReserve(t *testing.T) {
 	}
 }
 
-// ---- cleanups ----
-
-func TestCleanups(t *testing.T) {
-	var ran []int
-	a, err := NewArena(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	note := func(i int) func() {
-		return func() {
-			ran = append(ran, i)
-			if _, err := TryNew[int](a); err == nil {
-				t.Error("a cleanup can allocate")
-			}
-			wantPanic(t, said(ErrBusy), a.Reset)
-			With(func(b *Arena) error { New[mixed](b); return nil })
-		}
-	}
-	want := func(list ...int) {
-		t.Helper()
-		if !slices.Equal(ran, list) {
-			t.Errorf("%v, not %v", ran, list)
-		}
-		ran = nil
-	}
-	a.Cleanup(note(1))
-	m := a.Mark()
-	a.Cleanup(note(2))
-	a.Cleanup(note(3))
-	a.Rewind(m)
-	want(3, 2)
-	a.Rewind(m)
-	want()
-	a.Reset()
-	want(1)
-	a.Cleanup(note(4))
-	a.Release()
-	want(4)
-
-	b := Get()
-	b.Cleanup(func() { ran = append(ran, 5) })
-	b.Return()
-	want(5)
-	Get().Return()
-	want()
-
-	c := newArena(t, Options{Budget: 8})
-	wantPanic(t, "cannot allocate", func() { c.Cleanup(func() {}) })
-	wantPanic(t, "nil function", func() { c.Cleanup(nil) })
-}
-
 // ---- ownership ----
 
 func TestMisusePanics(t *testing.T) {
 	var zero Arena
-	wantPanic(t, "not made by this package", func() { New[int](&zero) })
-	wantPanic(t, "not made by this package", func() { zero.Alloc(8, 8) })
-	wantPanic(t, "not made by this package", zero.Reset)
+	wantEnded(t, &zero, Mark{epoch: 2}, "not made by this package")
 	wantPanic(t, "that is not leased", zero.lease().Return)
 	wantPanic(t, "NewArena or Own did not return", zero.Release)
 	wantPanic(t, "nil pointer", func() { New[int]((*Arena)(nil)) })
 
-	a, err := NewArena(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must1(NewArena(Options{}))
 	wantPanic(t, "not leased", a.lease().Return)
 	a.Release()
 	wantPanic(t, "released before", a.Release)
@@ -238,54 +109,13 @@ func TestMisusePanics(t *testing.T) {
 	b.Return()
 }
 
-// Messages begin with the package's name, once, and wrap their cause.
-func TestMessagesNameThePackageOnce(t *testing.T) {
-	a, b := newArena(t, Options{}), Get()
-	defer b.Return()
-	m := a.Mark()
-	a.Cleanup(func() {})
-	a.Reset()
-	for want, f := range map[string]func() any{
-		"toft: Rewind: mark of another arena, or from before a reset": func() any { return outcome(func() { a.Rewind(m) }) },
-		"toft: Reset: a range of the arena is claimed, or a cleanup is running": func() any {
-			ctest.Claim(a.Pointer())
-			defer ctest.Give(a.Pointer())
-			return outcome(a.Reset)
-		},
-		"toft: Return: a range of the arena is claimed, or a cleanup is running": func() (how any) {
-			c := Get()
-			c.Cleanup(func() { how = outcome(c.Return) })
-			c.Return()
-			return how
-		},
-		"toft: NewArena: out of memory or over budget": func() any {
-			_, err := NewArena(Options{Contiguous: ^uint(0) >> 1})
-			return err
-		},
-		"toft: NewArena: Reserve exceeds Contiguous: bad argument": func() any {
-			_, err := NewArena(Options{Contiguous: 1, Reserve: 2})
-			return err
-		},
-	} {
-		err, _ := f().(error)
-		if err == nil || err.Error() != want {
-			t.Errorf("%v, not %s", err, want)
-		} else if errors.Unwrap(err) == nil {
-			t.Errorf("%v wraps nothing", err)
-		}
-	}
-}
-
 func TestUseAfterRelease(t *testing.T) {
 	for name, o := range map[string]Options{
 		"heap": {}, "budget": {Budget: 1 << 20}, "reserve": {Reserve: 1 << 20}, "contiguous": {Contiguous: 1 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, used := range []bool{false, true} {
-				a, err := NewArena(o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := must1(NewArena(o))
 				if used {
 					a.Alloc(200_000, 8)
 				}
@@ -298,18 +128,7 @@ func TestUseAfterRelease(t *testing.T) {
 					}
 					b.Alloc(100, 8)
 				}
-				for what, f := range map[string]func(){
-					"New": func() { New[int](a) }, "MakeSlice": func() { MakeSlice[int](a, 3) }, "Plain": func() { UninitOf[int]().New(a) },
-					"Alloc": func() { a.Alloc(1, 1) }, "AllocUninit": func() { a.AllocUninit(1, 64) }, "CString": func() { a.CString("") },
-					"TryNew": func() { TryNew[int](a) }, "Copy": func() { Copy(a, 1) },
-					"Reset": a.Reset, "Trim": func() { a.Trim(0) }, "SetBudget": func() { a.SetBudget(1) },
-					"SetChecked": func() { a.SetChecked(true) }, "Stats": func() { a.Stats() }, "Contains": func() { a.Contains(nil) },
-					"Cleanup": func() { a.Cleanup(func() {}) }, "Tag": func() { a.tag("x") }, "Rewind": func() { a.Rewind(m) },
-				} {
-					if how, _ := outcome(f).(string); !strings.HasSuffix(how, "after Release") {
-						t.Errorf("%s: %q", what, how)
-					}
-				}
+				wantEnded(t, a, m, "after Release")
 				wantPanic(t, "released before", a.Release)
 				wantPanic(t, "not leased", a.lease().Return)
 				if ctest.List(a.Pointer(), 1) != nil {
@@ -324,10 +143,7 @@ func TestUseAfterRelease(t *testing.T) {
 func TestRetiredHeadsEnd(t *testing.T) {
 	var before int
 	for i := range 4 * mostRetired {
-		a, err := NewArena(Options{Contiguous: uint(i%2) << 20})
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must1(NewArena(Options{Contiguous: uint(i%2) << 20}))
 		a.Alloc(100_000, 8)
 		a.Release()
 		if i == mostRetired {
@@ -385,7 +201,7 @@ func TestWrapRefusesWhatIsNoArena(t *testing.T) {
 
 // ---- with C ----
 
-// Go and C allocate by turns in an arena that C made, and every byte is returned to C's source.
+// Every byte of an arena that C made is returned to C's source.
 func TestArenaMadeByC(t *testing.T) {
 	held := ctest.Held()
 	for _, own := range []bool{false, true} {
@@ -397,7 +213,7 @@ func TestArenaMadeByC(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		takeTurns(t, a)
+		MakeSlice[int](a, 100_000)
 		ran := false
 		a.Cleanup(func() { ran = true })
 		if own {
@@ -428,118 +244,37 @@ func TestArenaMadeByC(t *testing.T) {
 	}
 }
 
-func TestArenaMadeByGoIsFilledByC(t *testing.T) {
-	takeTurns(t, newArena(t, Options{}))
-	takeTurns(t, newArena(t, Options{Contiguous: 1 << 26}))
-	takeTurns(t, newArena(t, Options{Checked: true}))
-	With(func(a *Arena) error { takeTurns(t, a); return nil })
-}
-
-func takeTurns(t *testing.T, a *Arena) {
-	t.Helper()
-	before := a.Stats().Live
-	m := a.Mark()
-	var mine []*int64
-	for round := range 20 {
-		mine = append(mine, New[int64](a))
-		*mine[round] = int64(-round)
-		n := 1 + 37*round
-		list := ctest.List(a.Pointer(), n)
-		if !ctest.Scratch(a.Pointer(), 3000) { // leaves dirt behind
-			t.Fatal("scratch")
-		}
-		if p := New[mixed](a); *p != (mixed{}) {
-			t.Fatal("what C left is handed out")
-		}
-		want := int64(1)
-		for ; list != nil; list = list.Next {
-			if list.Value != want || !a.Contains(unsafe.Pointer(list)) {
-				t.Fatalf("%d in place of %d", list.Value, want)
-			}
-			want++
-		}
-		if want != int64(n+1) {
-			t.Fatalf("%d nodes", want-1)
-		}
-	}
-	for i, p := range mine {
-		if *p != int64(-i) {
-			t.Fatalf("%d was overwritten", i)
-		}
-	}
-	a.Rewind(m)
-	if a.Stats().Live != before {
-		t.Error("something is left")
-	}
-}
-
 // While C has claimed a range, Go allocates elsewhere, and operations that would free the range are refused.
 func TestClaimedByC(t *testing.T) {
-	a := newArena(t, Options{})
-	New[int64](a)
+	c := must1(NewArena(Options{Contiguous: 1 << 20}))
+	a, b := newArena(t, Options{}), Get()
 	m := a.Mark()
-	if !ctest.Claim(a.Pointer()) {
-		t.Fatal("no claim")
-	}
-	if p := New[mixed](a); *p != (mixed{}) {
-		t.Error("not zeroed")
-	}
-	wantPanic(t, said(ErrBusy), func() { a.Rewind(m) })
-	wantPanic(t, said(ErrBusy), a.Reset)
-	wantPanic(t, said(ErrBusy), func() { a.SetBudget(1) })
-	if !ctest.Give(a.Pointer()) {
-		t.Fatal("not given")
+	for _, row := range []struct {
+		a       *Arena
+		name    string
+		refused func()
+	}{
+		{a, "Rewind", func() { a.Rewind(m) }},
+		{a, "Reset", a.Reset},
+		{a, "SetBudget", func() { a.SetBudget(1) }},
+		{c, "Release", c.Release},
+		{&b.Arena, "Return", b.Return},
+	} {
+		New[int64](row.a)
+		if !ctest.Claim(row.a.Pointer()) {
+			t.Fatal("no claim")
+		}
+		if row.a == a {
+			if p := New[mixed](a); *p != (mixed{}) {
+				t.Error("not zeroed")
+			}
+		}
+		wantError(t, outcome(row.refused), "toft: "+row.name+": a range of the arena is claimed, or a cleanup is running", ErrBusy)
+		if !ctest.Give(row.a.Pointer()) {
+			t.Fatal("not given")
+		}
 	}
 	a.Rewind(m)
-
-	c, err := NewArena(Options{Contiguous: 1 << 20})
-	if err != nil || !ctest.Claim(c.Pointer()) {
-		t.Fatal("no claim")
-	}
-	wantPanic(t, said(ErrBusy), c.Release)
-	if !ctest.Give(c.Pointer()) {
-		t.Fatal("not given")
-	}
 	c.Release()
-
-	b := Get()
-	if !ctest.Claim(b.Pointer()) {
-		t.Fatal("no claim")
-	}
-	wantPanic(t, said(ErrBusy), b.Return)
-	if !ctest.Give(b.Pointer()) {
-		t.Fatal("not given")
-	}
 	b.Return()
-}
-
-// The parameters of graphics libraries: a struct with a pointer to an array, and a chain of structs.
-func TestBufferCreateInfo(t *testing.T) {
-	for i := range 1000 {
-		a := Get()
-		dirty(&a.Arena)
-		families := CopySlice(a, []uint32{1, 2, 3, uint32(i)})
-		info := Copy(a, ctest.BufferCreateInfo{
-			Kind: 12, Size: 1 << 20, Usage: 3, QueueFamilyCount: 4, QueueFamilies: &families[0],
-		})
-		next := New[ctest.BufferCreateInfo](a)
-		next.Kind = 13
-		info.Next = next
-		next.Next = New[ctest.BufferCreateInfo](a)
-		next.Next.Flags = 1000
-		if sum, want := ctest.SumBufferInfo(info), uint64(12+1<<20+3+6+i+13+1000); sum != want {
-			t.Fatalf("C reads %d, not %d", sum, want)
-		}
-		a.Return()
-	}
-}
-
-// Out-parameters: C writes into the arena, Go reads.
-func TestOutParameters(t *testing.T) {
-	a := Get()
-	defer a.Return()
-	quotient, rest := New[int32](a), New[int32](a)
-	if !ctest.Divide(17, 5, quotient, rest) || *quotient != 3 || *rest != 2 {
-		t.Error(*quotient, *rest)
-	}
 }

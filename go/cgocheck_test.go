@@ -5,8 +5,6 @@
 package toft
 
 import (
-	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -18,15 +16,11 @@ func TestGoPointersAreCaught(t *testing.T) {
 	if !strings.Contains(runtime.Version(), "cgocheck2") {
 		t.Skip("for GOEXPERIMENT=cgocheck2")
 	}
-	if os.Getenv("TOFT_TEST_STORE") != "" {
-		a := Get()
-		New[mixed](a).next = sink
+	if isChild(t) {
+		New[mixed](Get()).next = sink
 		return
 	}
-	child := exec.Command(os.Args[0], "-test.run=^TestGoPointersAreCaught$")
-	child.Env = append(os.Environ(), "TOFT_TEST_STORE=1")
-	out, err := child.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "unpinned Go pointer stored into non-Go memory") {
+	if out, err := rerun(t); err == nil || !strings.Contains(out, "unpinned Go pointer stored into non-Go memory") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -6,7 +6,6 @@ package toft
 
 import (
 	"errors"
-	"fmt"
 	"runtime"
 	stacks "runtime/debug"
 	"slices"
@@ -41,73 +40,59 @@ var emptyings = map[string]struct {
 	get   func(t *testing.T) (a *Arena, empty func())
 	after func(t *testing.T, a *Arena)
 }{
-	"Return": {
-		func(t *testing.T) (*Arena, func()) { a := Get(); return &a.Arena, a.Return },
-		func(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.lease().Return) },
-	},
+	"Return": {leaseToEmpty, wantReturned},
 	"With": {
 		func(t *testing.T) (*Arena, func()) { a := Get(); return &a.Arena, func() { defer a.Return() } },
-		func(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.lease().Return) },
+		wantReturned,
 	},
 	"Return of an extra lease": {
 		func(t *testing.T) (*Arena, func()) {
 			useSlots(false)
 			defer useSlots(true)
-			a := Get()
-			return &a.Arena, a.Return
+			return leaseToEmpty(t)
 		},
-		func(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.lease().Return) },
+		wantReturned,
 	},
 	"Return in debug mode": {
 		func(t *testing.T) (*Arena, func()) {
 			defer setDebug(setDebug(true))
-			a := Get()
-			return &a.Arena, a.Return
+			return leaseToEmpty(t)
 		},
-		func(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.lease().Return) },
+		wantReturned,
 	},
-	"Release": {
-		func(t *testing.T) (*Arena, func()) {
-			a, err := NewArena(Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return a, a.Release
-		},
-		func(t *testing.T, a *Arena) { wantPanic(t, "released", a.Release) },
-	},
-	"Release of a contiguous one": {
-		func(t *testing.T) (*Arena, func()) {
-			a, err := NewArena(Options{Contiguous: 1 << 20})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return a, a.Release
-		},
-		func(t *testing.T, a *Arena) { wantPanic(t, "released", a.Release) },
-	},
+	"Release":                     {arenaToRelease(Options{}), wantReleased},
+	"Release of a contiguous one": {arenaToRelease(Options{Contiguous: 1 << 20}), wantReleased},
 	"Reset": {
 		func(t *testing.T) (*Arena, func()) { a := newArena(t, Options{}); return a, a.Reset },
 		func(t *testing.T, a *Arena) { wantLive(t, a, 0) },
 	},
-	"Rewind": {
-		func(t *testing.T) (*Arena, func()) {
-			a := newArena(t, Options{})
-			a.Alloc(100, 8)
-			m := a.Mark()
-			return a, func() { a.Rewind(m) }
-		},
-		func(t *testing.T, a *Arena) { wantLive(t, a, 104) },
-	},
-	"Rewind of a checked one": {
-		func(t *testing.T) (*Arena, func()) {
-			a := newArena(t, Options{Checked: true})
-			m := a.Mark()
-			return a, func() { a.Rewind(m) }
-		},
-		func(t *testing.T, a *Arena) { wantLive(t, a, 0) },
-	},
+	"Rewind":                  {arenaToRewind(Options{}), func(t *testing.T, a *Arena) { wantLive(t, a, 104) }},
+	"Rewind of a checked one": {arenaToRewind(Options{Checked: true}), func(t *testing.T, a *Arena) { wantLive(t, a, 104+32) }},
 }
+
+func leaseToEmpty(*testing.T) (*Arena, func()) {
+	a := Get()
+	return &a.Arena, a.Return
+}
+
+func arenaToRelease(o Options) func(t *testing.T) (*Arena, func()) {
+	return func(t *testing.T) (*Arena, func()) {
+		a := must1(NewArena(o))
+		return a, a.Release
+	}
+}
+
+func arenaToRewind(o Options) func(t *testing.T) (*Arena, func()) {
+	return func(t *testing.T) (*Arena, func()) {
+		a := newArena(t, o)
+		a.Alloc(104, 8)
+		m := a.Mark()
+		return a, func() { a.Rewind(m) }
+	}
+}
+
+func wantReturned(t *testing.T, a *Arena) { wantPanic(t, "second Return", a.lease().Return) }
+func wantReleased(t *testing.T, a *Arena) { wantPanic(t, "released", a.Release) }
 
 func wantLive(t *testing.T, a *Arena, bytes uint64) {
 	t.Helper()
@@ -171,13 +156,46 @@ func TestCleanupsThatDoNotReturn(t *testing.T) {
 	}
 }
 
-// A cleanup may use other arenas, the collector and TrimLeases. Its own arena is busy and stays unchanged.
+// Cleanups run once, newest first, and those that were registered before a mark stay.
+func TestCleanupsRunOnce(t *testing.T) {
+	a := newArena(t, Options{})
+	var ran []int
+	var marks []Mark
+	for i := range 4 {
+		marks = append(marks, a.Mark())
+		a.Cleanup(func() { ran = append(ran, i) })
+	}
+	for _, step := range []struct {
+		f    func()
+		want []int
+	}{
+		{func() { a.Rewind(marks[2]) }, []int{3, 2}},
+		{func() { a.Rewind(marks[2]) }, nil},
+		{func() { a.Rewind(marks[1]) }, []int{1}},
+		{a.Reset, []int{0}},
+		{a.Reset, nil},
+	} {
+		if step.f(); !slices.Equal(ran, step.want) {
+			t.Errorf("ran %v, not %v", ran, step.want)
+		}
+		ran = nil
+	}
+	b := newArena(t, Options{Budget: 8})
+	wantPanic(t, "cannot allocate", func() { b.Cleanup(func() {}) })
+	wantPanic(t, "nil function", func() { b.Cleanup(nil) })
+}
+
+// A cleanup runs on the thread that the caller has locked, and may use other arenas, the collector and TrimLeases. Its own arena is busy and stays unchanged.
 func TestCleanupsThatCallBack(t *testing.T) {
 	for name, e := range emptyings {
 		t.Run(name, func(t *testing.T) {
 			a, empty := e.get(t)
 			inner := []string{}
+			var caller uint64
 			a.Cleanup(func() {
+				if here := ctest.Thread(); here != caller {
+					t.Errorf("on thread %d, the caller's being %d", here, caller)
+				}
 				b := Get()
 				b.Cleanup(func() {
 					inner = append(inner, "nested")
@@ -202,7 +220,7 @@ func TestCleanupsThatCallBack(t *testing.T) {
 				}
 				inner = append(inner, "outer")
 			})
-			if how := outcome(empty); how != nil {
+			if how := outcome(func() { runtime.LockOSThread(); caller = ctest.Thread(); empty() }); how != nil {
 				t.Error(how)
 			}
 			e.after(t, a)
@@ -216,6 +234,10 @@ func TestCleanupsThatCallBack(t *testing.T) {
 // With and Scope free what was allocated however their function ends.
 func TestFunctionsThatDoNotReturn(t *testing.T) {
 	leased := ReadLeaseStats().Leased
+	bad := errors.New("bad")
+	if err := With(func(a *Arena) error { New[int](a); return bad }); err != bad {
+		t.Error(err)
+	}
 	a := newArena(t, Options{})
 	New[int](a)
 	for how, f := range map[string]func(){
@@ -243,22 +265,6 @@ func TestFunctionsThatDoNotReturn(t *testing.T) {
 	}
 	if n := ReadLeaseStats().Leased; n != leased {
 		t.Errorf("%d are leased, before %d", n, leased)
-	}
-}
-
-// A cleanup runs on the thread that the caller has locked.
-func TestCleanupsRunOnTheCallersThread(t *testing.T) {
-	for name, e := range emptyings {
-		runtime.LockOSThread()
-		here, there := ctest.Thread(), uint64(0)
-		a, empty := e.get(t)
-		a.Cleanup(func() { there = ctest.Thread() })
-		empty()
-		if there != here {
-			t.Errorf("%s: on thread %d, the caller's being %d", name, there, here)
-		}
-		runtime.UnlockOSThread()
-		e.after(t, a)
 	}
 }
 
@@ -291,16 +297,21 @@ func TestPanicsOfCleanupsKeepTheirStack(t *testing.T) {
 
 // An allocation in an arena whose cleanup runs fails for that reason, by each function.
 func TestAllocationsInCleanups(t *testing.T) {
-	failed := func(name string, f func(a *Arena) error) {
+	for name, f := range map[string]func(a *Arena) error{
+		"New":          func(a *Arena) error { New[int](a); return nil },
+		"TryNew":       func(a *Arena) error { _, err := TryNew[int](a); return err },
+		"TryMakeSlice": func(a *Arena) error { _, err := TryMakeSlice[int](a, 3); return err },
+		"AllocUninit":  func(a *Arena) error { a.AllocUninit(1, 8); return nil },
+		"CString":      func(a *Arena) error { _, err := a.CString("x"); return err },
+		"CStringN":     func(a *Arena) error { a.CStringN("x"); return nil },
+		"Cleanup":      func(a *Arena) error { a.Cleanup(func() {}); return nil },
+	} {
 		a := newArena(t, Options{})
 		var err error
 		a.Cleanup(func() {
-			defer func() {
-				if p, ok := recover().(error); ok {
-					err = p
-				}
-			}()
-			err = f(a)
+			if how := outcome(func() { err = f(a) }); how != nil {
+				err, _ = how.(error)
+			}
 		})
 		a.Reset()
 		var e *AllocError
@@ -309,17 +320,6 @@ func TestAllocationsInCleanups(t *testing.T) {
 		}
 		a.Alloc(1, 8)
 	}
-	failed("New", func(a *Arena) error { New[int](a); return nil })
-	failed("TryNew", func(a *Arena) error { _, err := TryNew[int](a); return err })
-	failed("TryMakeSlice", func(a *Arena) error { _, err := TryMakeSlice[int](a, 3); return err })
-	failed("AllocUninit", func(a *Arena) error { a.AllocUninit(1, 8); return nil })
-	failed("CString", func(a *Arena) error { _, err := a.CString("x"); return err })
-	failed("CStringN", func(a *Arena) error { a.CStringN("x"); return nil })
-	failed("Cleanup", func(a *Arena) error { a.Cleanup(func() {}); return nil })
-	a := newArena(t, Options{Budget: 8})
-	if _, err := TryMakeSlice[int](a, 3); !errors.Is(err, ErrNoMemory) || errors.Is(err, ErrBusy) {
-		t.Error(err)
-	}
 }
 
 // Cleanups of Go, of C and of an adopted arena run in one order, newest first, also if one panics.
@@ -327,10 +327,7 @@ func TestCleanupsOfGoAndC(t *testing.T) {
 	boom := errors.New("boom")
 	for name, e := range emptyings {
 		a, empty := e.get(t)
-		donor, err := NewArena(Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		donor := must1(NewArena(Options{}))
 		add := func(to *Arena, n int) { to.Cleanup(func() { ctest.Log(n) }) }
 		add(a, 1)
 		ctest.LogAtCleanup(a.Pointer(), 2)
@@ -353,52 +350,33 @@ func TestCleanupsOfGoAndC(t *testing.T) {
 	}
 }
 
-// Cleanups of an arena of another provider run in order, each on a goroutine of its own.
-func TestCleanupsOfAnotherProvider(t *testing.T) {
-	a, err := Own(ctest.Create(0))
+// Cleanups of an arena of another provider run in order, each on a goroutine of its own, and those that C runs in order with
+// its own.
+func TestCleanupsThatCRuns(t *testing.T) {
+	other, err := Own(ctest.Create(0))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ran []int
-	for i := range 3 {
-		a.Cleanup(func() {
-			ran = append(ran, i)
-			if i == 1 {
-				panic("boom")
-			}
-		})
-	}
-	if how := outcome(a.Release); how != "boom" || !slices.Equal(ran, []int{2, 1, 0}) || cleanupCount.Load() != 0 {
-		t.Error(how, ran, cleanupCount.Load())
-	}
-}
-
-// The time of registering and running a cleanup.
-func BenchmarkCleanup(b *testing.B) {
-	for _, n := range []int{1, 10, 1000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			for i := 0; i < b.N; i += n {
-				a := Get()
-				for range n {
-					a.Cleanup(func() {})
+	mine := newArena(t, Options{})
+	for _, c := range []struct {
+		a     *Arena
+		empty func()
+		panic any
+	}{
+		{other, other.Release, "boom"},
+		{mine, func() { must("Reset", ctest.Reset(mine.Pointer())) }, nil},
+	} {
+		var ran []int
+		for i := range 3 {
+			c.a.Cleanup(func() {
+				ran = append(ran, i)
+				if i == 1 && c.panic != nil {
+					panic(c.panic)
 				}
-				a.Return()
-			}
-		})
-	}
-}
-
-// If C resets an arena, the cleanups of Go run in order with those of C.
-func TestCleanupsThatCRuns(t *testing.T) {
-	a := newArena(t, Options{})
-	var ran []int
-	for i := range 3 {
-		a.Cleanup(func() { ran = append(ran, i) })
-	}
-	if code := ctest.Reset(a.Pointer(), 0, 0); code != 0 {
-		t.Fatal(code)
-	}
-	if !slices.Equal(ran, []int{2, 1, 0}) || cleanupCount.Load() != 0 {
-		t.Error(ran, cleanupCount.Load())
+			})
+		}
+		if how := outcome(c.empty); how != c.panic || !slices.Equal(ran, []int{2, 1, 0}) || cleanupCount.Load() != 0 {
+			t.Error(how, ran, cleanupCount.Load())
+		}
 	}
 }

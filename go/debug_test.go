@@ -5,12 +5,10 @@
 package toft
 
 import (
-	"errors"
-	"os"
-	"os/exec"
 	"runtime"
 	"runtime/pprof"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -96,47 +94,6 @@ func TestLeases(t *testing.T) {
 	}
 }
 
-func TestForgotten(t *testing.T) {
-	debugging(t)
-	reported := make(chan link.LeaseInfo, 100)
-	onForgotten(func(l link.LeaseInfo) { reported <- l })
-	defer onForgotten(nil)
-	mine := Get() // its goroutine lives
-	defer mine.Return()
-	var p *mixed
-	done := make(chan *Arena)
-	go func() {
-		a := getHere()
-		p = New[mixed](a)
-		p.b = 42
-		done <- a
-	}()
-	a := <-done
-	for {
-		runtime.GC()
-		select {
-		case l := <-reported:
-			if l.Lease != unsafe.Pointer(a) || !l.Ended {
-				t.Fatalf("%v", l)
-			}
-			wantPlaces(t, l.String(), "which has ended", "toft.getHere")
-			if p.b != 42 || !a.Contains(unsafe.Pointer(p)) {
-				t.Error("its memory was freed")
-			}
-			for range 5 {
-				runtime.GC()
-			}
-			time.Sleep(10 * time.Millisecond)
-			if len(reported) != 0 {
-				t.Error("reported twice")
-			}
-			a.lease().Return()
-			return
-		case <-time.After(time.Millisecond):
-		}
-	}
-}
-
 // More returns than there are kept arenas.
 func TestQuarantineIsBounded(t *testing.T) {
 	debugging(t)
@@ -149,45 +106,22 @@ func TestQuarantineIsBounded(t *testing.T) {
 }
 
 func TestDebugByEnvironment(t *testing.T) {
-	if os.Getenv("TOFT_DEBUG") == "1" {
+	if isChild(t) {
 		a := getHere()
 		a.lease().Return()
 		a.lease().Return()
 		return
 	}
-	child := exec.Command(os.Args[0], "-test.run=^TestDebugByEnvironment$")
-	child.Env = append(os.Environ(), "TOFT_DEBUG=1")
-	out, err := child.CombinedOutput()
-	if exit := (*exec.ExitError)(nil); err == nil {
+	out, err := rerun(t, "TOFT_DEBUG=1")
+	if err == nil {
 		t.Error("the child lived")
-	} else if !errors.As(err, &exit) {
-		t.Skip("this system cannot run the test's program: ", err) // an emulated one
 	}
-	wantPlaces(t, string(out), "second Return", "toft.getHere")
-}
-
-// The function that gets a forgotten lease may trim the others.
-func TestTrimOfTheForgotten(t *testing.T) {
-	debugging(t)
-	reported := make(chan *Arena, 1)
-	onForgotten(func(l link.LeaseInfo) { TrimLeases(); reported <- (*Arena)(l.Lease) })
-	defer onForgotten(nil)
-	go func() { Get() }()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
-		runtime.GC()
-		select {
-		case a := <-reported:
-			a.lease().Return()
-			return
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
-	t.Error("the lease was not reported, or the call waits for ever")
+	wantPlaces(t, out, "second Return", "toft.getHere")
 }
 
 // If all arenas are checked and leases are not debugged, a trim is not reported as a late write.
 func TestTrimOfCheckedLeases(t *testing.T) {
-	if os.Getenv("TOFT_CHECKED") == "yes" {
+	if isChild(t) {
 		if !setDebug(false) {
 			t.Error("off in spite of TOFT_CHECKED")
 		}
@@ -199,13 +133,7 @@ func TestTrimOfCheckedLeases(t *testing.T) {
 		}
 		return
 	}
-	child := exec.Command(os.Args[0], "-test.run=^TestTrimOfCheckedLeases$")
-	child.Env = append(os.Environ(), "TOFT_CHECKED=yes", "TOFT_FINDINGS=/dev/stderr")
-	out, err := child.CombinedOutput()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		t.Skip("this system cannot run the test's program: ", err)
-	}
-	if err != nil || strings.Contains(string(out), "late write") {
+	if out, err := rerun(t, "TOFT_CHECKED=yes", "TOFT_FINDINGS=/dev/stderr"); err != nil || strings.Contains(out, "late write") {
 		t.Errorf("%v: %s", err, out)
 	}
 }
@@ -223,16 +151,21 @@ func TestDebugSwitch(t *testing.T) {
 
 // forget makes a goroutine take a lease and end without a Return. A goroutine that has closed a channel may still be
 // running its last instructions, so forget returns only when the runtime no longer lists it.
-func forget() {
+func forget() (a *Arena, p *mixed) {
 	taker := make(chan uint64)
-	go func() { Get(); taker <- goroutine() }()
+	go func() {
+		a = getHere()
+		p = Copy(a, mixed{b: 42})
+		taker <- goroutine()
+	}()
 	for id := <-taker; goroutines()[id]; {
 		runtime.Gosched()
 	}
+	return a, p
 }
 
-// However the function of OnForgotten ends, it is called for the other leases too, and finalizers run.
-func TestOnForgottenThatDoesNotReturn(t *testing.T) {
+// The function of OnForgotten is called once for each forgotten lease, however it ends, and finalizers run.
+func TestOnForgotten(t *testing.T) {
 	for name, f := range map[string]func(){
 		"Goexit": runtime.Goexit,
 		"waits":  func() { time.Sleep(20 * time.Millisecond) },
@@ -247,29 +180,35 @@ func TestOnForgottenThatDoesNotReturn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			debugging(t)
-			reported := make(chan *Arena, 100)
+			reported := make(chan link.LeaseInfo, 100)
 			onForgotten(func(l link.LeaseInfo) { // f has ended before the test ends: one of them switches debugging on
-				defer func() { reported <- (*Arena)(l.Lease) }()
+				defer func() { reported <- l }()
 				f()
 			})
 			defer onForgotten(nil)
+			mine := Get() // its goroutine lives
+			defer mine.Return()
+			values := map[*Arena]*mixed{}
 			for range 3 {
-				forget()
+				a, p := forget()
+				values[a] = p
 			}
-			seen := map[*Arena]bool{}
-			for end := time.Now().Add(20 * time.Second); len(seen) < 3 && time.Now().Before(end); {
+			collectUntil(t, func() bool { return len(reported) >= 3 })
+			for range 5 {
 				runtime.GC()
-				select {
-				case a := <-reported:
-					if seen[a] {
-						t.Error("called twice for a lease")
-					}
-					seen[a] = true
-				case <-time.After(10 * time.Millisecond):
-				}
 			}
-			if len(seen) < 3 {
-				t.Errorf("called for %d leases", len(seen))
+			time.Sleep(10 * time.Millisecond)
+			if n := len(reported); n != 3 {
+				t.Errorf("called %d times for 3 leases", n)
+			}
+			for range 3 {
+				l := <-reported
+				a := (*Arena)(l.Lease)
+				if p := values[a]; p == nil || !l.Ended || p.b != 42 || !a.Contains(unsafe.Pointer(p)) {
+					t.Errorf("called for %v, with %v", l, p)
+				}
+				delete(values, a)
+				wantPlaces(t, l.String(), "which has ended", "toft.getHere")
 			}
 			onForgotten(nil)
 			for _, l := range openLeases() {
@@ -277,42 +216,22 @@ func TestOnForgottenThatDoesNotReturn(t *testing.T) {
 					(*Lease)(l.Lease).Return()
 				}
 			}
-			ran := make(chan bool)
-			runtime.SetFinalizer(new([64]byte), func(*[64]byte) { close(ran) })
-			for end := time.Now().Add(20 * time.Second); ; {
-				runtime.GC()
-				select {
-				case <-ran:
-					return
-				case <-time.After(10 * time.Millisecond):
-				}
-				if time.Now().After(end) {
-					t.Fatal("finalizers do not run any more")
-				}
-			}
+			var ran atomic.Bool
+			runtime.SetFinalizer(new([64]byte), func(*[64]byte) { ran.Store(true) })
+			collectUntil(t, ran.Load)
 		})
 	}
 }
 
 // A panic of that function ends the program.
 func TestOnForgottenThatPanics(t *testing.T) {
-	if os.Getenv("TOFT_TEST_FORGOTTEN") != "" {
+	if isChild(t) {
 		setDebug(true)
 		onForgotten(func(link.LeaseInfo) { panic("on purpose") })
 		forget()
-		for range 1000 {
-			runtime.GC()
-			time.Sleep(10 * time.Millisecond)
-		}
-		return
+		collectUntil(t, func() bool { return false })
 	}
-	child := exec.Command(os.Args[0], "-test.run=^TestOnForgottenThatPanics$")
-	child.Env = append(os.Environ(), "TOFT_TEST_FORGOTTEN=1")
-	out, err := child.CombinedOutput()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		t.Skip("this system cannot run the test's program: ", err)
-	}
-	if err == nil || !strings.Contains(string(out), "panic: on purpose") {
+	if out, err := rerun(t); err == nil || !strings.Contains(out, "panic: on purpose") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -6,7 +6,6 @@ package toft
 
 import (
 	"os"
-	"os/exec"
 	"reflect"
 	"runtime"
 	"strings"
@@ -69,31 +68,17 @@ func playRows(t *testing.T, rows []string, cases map[string]func(t *testing.T)) 
 func TestWhatDiffersFromCgoparam(t *testing.T) {
 	playRows(t, rowsBelow(t, "../docs/from-cgoparam.md", "## What differs"), map[string]func(t *testing.T){
 		"alignment":                     TestAlignment,
-		"contents":                      contentsAreZeros,
+		"contents":                      TestValuesAreZeroedAndApart,
 		"size 0":                        sizeZeroTakesNothing,
-		"a negative size":               TestAllocRefusesNegativeSizes,
-		"no memory":                     TestOutOfMemoryIsAnErrorThatLeavesTheArena,
+		"a negative size":               TestRefusedRequests,
+		"no memory":                     TestRefusedRequests,
 		"pages":                         blocksGrow,
-		"what is kept after the return": keptMemoryIsLimited,
+		"what is kept after the return": TestKeptMemoryIsBoundedAndReturned,
 		"a second return":               TestDebugNamesBothPlaces,
 		"use after the return":          TestUseAfterReturn,
-		"a forgotten return":            TestForgotten,
+		"a forgotten return":            TestOnForgotten,
 		"Go types that C cannot hold":   TestRefusedTypesAreNamed,
 	})
-}
-
-func contentsAreZeros(t *testing.T) {
-	a := newArena(t, Options{})
-	dirty(a)
-	if p := (*uint64)(a.AllocUninit(8, 8)); *p == 0 {
-		t.Error("the memory is zeroed, but the call promises uninitialized memory")
-	}
-	if *UninitOf[uint64]().New(a) == 0 {
-		t.Error("the memory is zeroed, but the call promises uninitialized memory")
-	}
-	if *(*uint64)(a.Alloc(8, 8)) != 0 || *New[uint64](a) != 0 || MakeSlice[uint64](a, 1)[0] != 0 {
-		t.Error("not zeroed")
-	}
 }
 
 func sizeZeroTakesNothing(t *testing.T) {
@@ -115,35 +100,10 @@ func blocksGrow(t *testing.T) {
 	}
 }
 
-func keptMemoryIsLimited(t *testing.T) {
-	TrimLeases()
-	base := ReadLeaseStats().Kept
-	var a *Arena
-	for range 3 { // the blocks become as large as the calls need
-		a = &Get().Arena
-		a.AllocUninit(200_000, 8)
-		a.lease().Return()
-	}
-	if kept := ReadLeaseStats().Kept - base; kept < 200_000 {
-		t.Errorf("%d bytes are kept", kept)
-	}
-	defer SetLeaseLimits(SetLeaseLimits(LeaseLimits{Total: 1 << 20}))
-	a = &Get().Arena
-	a.AllocUninit(10<<20, 8)
-	a.lease().Return()
-	if kept := ReadLeaseStats().Kept - base; kept > 1<<20+4*bufferSize {
-		t.Errorf("%d bytes are kept above the limit", kept)
-	}
-	TrimLeases()
-	if now := ReadLeaseStats().Kept; now > base+4*bufferSize {
-		t.Errorf("%d bytes are kept, before %d", now, base)
-	}
-}
-
 func TestWhatIsRefused(t *testing.T) {
 	playRows(t, rowsBelow(t, "README.md", "## Detected and undetected misuse"), map[string]func(t *testing.T){
 		"A type that holds a string, slice, map, chan, func or interface": TestRefusedTypesAreNamed,
-		"Negative sizes and lengths, and alignments":                      badSizesAreRefused,
+		"Negative sizes and lengths, and alignments":                      TestRefusedRequests,
 		"A second `Return`, and the use":                                  TestUseAfterReturn,
 		"A second `Release`, and the use":                                 TestUseAfterRelease,
 		"`Release` of a lease and `Return`":                               leaseHasNoRelease,
@@ -152,7 +112,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"debug mode: each lease":                                          TestDebugChecksArenas,
 		"A cleanup that panics":                                           TestCleanupsThatDoNotReturn,
 		"The race detector":                                               func(t *testing.T) {}, // race_test.go
-		"`a.Rewind(m)` gives back":                                        TestRewind,
+		"`a.Rewind(m)` gives back":                                        TestRandomStreams,
 		"A forgotten `Return` loses":                                      forgottenReturnLosesMemory,
 	})
 }
@@ -160,16 +120,12 @@ func TestWhatIsRefused(t *testing.T) {
 func TestToolsOfGo(t *testing.T) {
 	a := newArena(t, Options{})
 	p := New[[16]byte](a)
-	if os.Getenv("TOFT_TEST_WEAK") != "" {
-		defer func() { _ = recover() }()
-		_ = weak.Make(p)
-		return
-	}
 	playRows(t, rowsBelow(t, "README.md", "## Go's own tools on arena memory"), map[string]func(t *testing.T){
 		"`weak.Make`": func(t *testing.T) {
-			child := exec.Command(os.Args[0], "-test.run=^TestToolsOfGo$")
-			child.Env = append(os.Environ(), "TOFT_TEST_WEAK=1")
-			if out, err := child.CombinedOutput(); err == nil || !strings.Contains(string(out), "fatal error: ") {
+			if isChild(t) {
+				defer func() { _ = recover() }()
+				_ = weak.Make(p)
+			} else if out, err := rerun(t); err == nil || !strings.Contains(out, "fatal error: ") {
 				t.Errorf("%v\n%s", err, out)
 			}
 		},
@@ -194,22 +150,6 @@ func TestToolsOfGo(t *testing.T) {
 	})
 }
 
-func badSizesAreRefused(t *testing.T) {
-	a := newArena(t, Options{})
-	before := *(*[4]uintptr)(a.Pointer())
-	for _, f := range []func(){
-		func() { a.Alloc(-1, 8) }, func() { a.AllocUninit(-1, 8) }, func() { MakeSlice[int](a, -1) },
-		func() { MakeSliceAligned[int](a, -1, 8) }, func() { UninitOf[int]().MakeSlice(a, -1) },
-		func() { a.Alloc(1, 3) }, func() { a.AllocUninit(1, 0) }, func() { NewAligned[int](a, 24) },
-		func() { MakeSliceAligned[int](a, 1, 12) },
-	} {
-		wantRefusal(t, "cannot allocate", ErrArgument, f)
-	}
-	if *(*[4]uintptr)(a.Pointer()) != before {
-		t.Error("the arena has changed")
-	}
-}
-
 func leaseHasNoRelease(t *testing.T) {
 	lease, arena := reflect.TypeFor[*Lease](), reflect.TypeFor[*Arena]()
 	if _, has := lease.MethodByName("Release"); has {
@@ -224,23 +164,19 @@ func leaseHasNoRelease(t *testing.T) {
 }
 
 func forgottenReturnLosesMemory(t *testing.T) {
-	type forgotten struct {
-		a *Arena
-		p *uint64
-	}
-	c := make(chan forgotten, 1)
+	c := make(chan *Arena)
+	var p *uint64
 	go func() {
 		a := Get()
-		p := New[uint64](a)
-		*p = 42
-		c <- forgotten{&a.Arena, p}
+		p = Copy(a, uint64(42))
+		c <- &a.Arena
 	}()
-	f := <-c
+	a := <-c
 	for range 5 {
 		TrimLeases()
 	}
-	if *f.p != 42 || ReadLeaseStats().Leased == 0 {
+	if *p != 42 || ReadLeaseStats().Leased == 0 {
 		t.Error("its memory was taken back")
 	}
-	f.a.lease().Return() // for the other tests
+	a.lease().Return() // for the other tests
 }

@@ -5,7 +5,6 @@
 package toft_test
 
 import (
-	"encoding/json"
 	"errors"
 	"expvar"
 	"fmt"
@@ -119,15 +118,37 @@ func ExampleNew() {
 	// toft: struct { Names [2]string } cannot be in an arena: field Names[0] is a string
 }
 
+// The Try functions return an error where the others panic.
 func ExampleTryNew() {
-	a, _ := toft.NewArena(toft.Options{Budget: 1000})
+	a, _ := toft.NewArena(toft.Options{Budget: 16})
 	defer a.Release()
-	_, err := toft.TryNew[[2000]byte](a)
+	try := func(_ any, err error) { fmt.Println(err) }
+	try(toft.TryNew[int64](a))
+	try(toft.TryNew[[2000]byte](a))
+	try(toft.TryNewAligned[int64](a, 3))
+	try(toft.TryMakeSlice[int64](a, math.MaxInt32))
+	try(toft.TryMakeSliceAligned[int32](a, -1, 64))
+	try(toft.TryCopy(a, [5]int32{}))
+	try(toft.TryCopySlice(a, make([]byte, 1000)))
+	try(a.TryAlloc(1000, 16))
+	try(a.TryCString("no\x00good"))
+	try(a.TryCStringN("more than sixteen bytes"))
+	try(a.TryCBytes(make([]byte, 1000)))
+	_, err := a.TryCStrings([]string{"a", "b", "c"})
 	fmt.Println(errors.Is(err, toft.ErrNoMemory))
-	fmt.Println(err)
 	// Output:
-	// true
+	// <nil>
 	// toft: cannot allocate 2000 bytes aligned to 8: out of memory or over budget
+	// toft: cannot allocate 8 bytes aligned to 3: not a power of two
+	// toft: cannot allocate 2147483647 x 8 bytes aligned to 8: out of memory or over budget
+	// toft: cannot allocate -1 x 4 bytes aligned to 64: a negative length
+	// toft: cannot allocate 20 bytes aligned to 8: out of memory or over budget
+	// toft: cannot allocate 1000 x 1 bytes aligned to 8: out of memory or over budget
+	// toft: cannot allocate 1000 bytes aligned to 16: out of memory or over budget
+	// toft: string contains a NUL byte
+	// toft: cannot allocate 23 bytes aligned to 1: out of memory or over budget
+	// toft: cannot allocate 1000 bytes aligned to 1: out of memory or over budget
+	// true
 }
 
 func ExampleNewAligned() {
@@ -138,13 +159,6 @@ func ExampleNewAligned() {
 	// Output: 0
 }
 
-func ExampleCopy() {
-	a := toft.Get()
-	defer a.Return()
-	fmt.Println(*toft.Copy(a, [3]int16{1, 2, 3}))
-	// Output: [1 2 3]
-}
-
 func ExampleMakeSlice() {
 	a := toft.Get()
 	defer a.Return()
@@ -152,14 +166,6 @@ func ExampleMakeSlice() {
 	nodes[0].Next = &nodes[1]
 	fmt.Println(len(nodes), nodes[1].Value)
 	// Output: 3 0
-}
-
-func ExampleTryMakeSlice() {
-	a := toft.Get()
-	defer a.Return()
-	_, err := toft.TryMakeSlice[int64](a, math.MaxInt)
-	fmt.Println(errors.Is(err, toft.ErrNoMemory))
-	// Output: true
 }
 
 func ExampleMakeSliceAligned() {
@@ -180,29 +186,21 @@ func ExampleCopySlice() {
 
 func ExampleUninitOf() {
 	type point struct{ X, Y float64 }
-	points := toft.UninitOf[point]() // usually a variable of the package
+	var points toft.Uninit[point] = toft.UninitOf[point]() // usually a variable of the package
 
 	a := toft.Get()
 	defer a.Return()
 	p := points.New(&a.Arena) // not zeroed: set all of it
 	*p = point{1, 2}
-	fmt.Println(*p)
+	s := points.MakeSlice(&a.Arena, 2)
+	clear(s)
+	fmt.Println(*p, s)
 
 	defer func() { fmt.Println(recover()) }()
 	toft.UninitOf[ctest.Node]()
 	// Output:
-	// {1 2}
+	// {1 2} [{0 0} {0 0}]
 	// toft: UninitOf[ctest.Node]: field Next is a pointer, which must be zeroed: use New
-}
-
-func ExampleUninit() {
-	samples := toft.UninitOf[int16]()
-	a := toft.Get()
-	defer a.Return()
-	s := samples.MakeSlice(&a.Arena, 4)
-	clear(s)
-	fmt.Println(s)
-	// Output: [0 0 0 0]
 }
 
 func ExampleArena_Alloc() {
@@ -222,85 +220,20 @@ func ExampleArena_AllocUninit() {
 	// Output: hello
 }
 
-func ExampleArena_TryAlloc() {
-	a := toft.Get()
-	defer a.Return()
-	a.SetBudget(100)
-	_, err := a.TryAlloc(1000, 8)
-	fmt.Println(err)
-	// Output: toft: cannot allocate 1000 bytes aligned to 8: out of memory or over budget
-}
-
-func ExampleTryNewAligned() {
-	a := toft.Get()
-	defer a.Return()
-	_, err := toft.TryNewAligned[int64](a, 3)
-	fmt.Println(err)
-	// Output: toft: cannot allocate 8 bytes aligned to 3: not a power of two
-}
-
-func ExampleTryMakeSliceAligned() {
-	a := toft.Get()
-	defer a.Return()
-	_, err := toft.TryMakeSliceAligned[int32](a, -1, 64)
-	fmt.Println(err)
-	// Output: toft: cannot allocate -1 x 4 bytes aligned to 64: a negative length
-}
-
-func ExampleTryCopy() {
-	a := toft.Get()
-	defer a.Return()
-	p, err := toft.TryCopy(a, [2]int32{1, 2})
-	fmt.Println(*p, err)
-	// Output: [1 2] <nil>
-}
-
-func ExampleTryCopySlice() {
-	a := toft.Get()
-	defer a.Return()
-	a.SetBudget(100)
-	_, err := toft.TryCopySlice(a, make([]byte, 1000))
-	fmt.Println(err)
-	// Output: toft: cannot allocate 1000 x 1 bytes aligned to 8: out of memory or over budget
-}
-
-func ExampleArena_TryCBytes() {
-	a := toft.Get()
-	defer a.Return()
-	p, err := a.TryCBytes([]byte("abc"))
-	fmt.Println(unsafe.String((*byte)(p), 3), err)
-	// Output: abc <nil>
-}
-
-func ExampleArena_TryCStringN() {
-	a := toft.Get()
-	defer a.Return()
-	p, err := a.TryCStringN("abc")
-	fmt.Println(unsafe.String((*byte)(p), 3), err)
-	// Output: abc <nil>
-}
-
 func ExampleAllocError() {
 	a, _ := toft.NewArena(toft.Options{Budget: 64})
 	defer a.Release()
 	defer func() {
 		var e *toft.AllocError
 		if errors.As(recover().(error), &e) {
-			fmt.Println(e.Len, e.Size, e.Align)
+			fmt.Println(e.Len, e.Size, e.Align, e.Unwrap())
+			fmt.Println(e.Error())
 		}
 	}()
 	toft.MakeSlice[int64](a, 100)
-	// Output: 100 8 8
-}
-
-func ExampleAllocError_Error() {
-	fmt.Println((&toft.AllocError{Size: 10, Align: 8}).Error())
-	// Output: toft: cannot allocate 10 bytes aligned to 8: out of memory or over budget
-}
-
-func ExampleAllocError_Unwrap() {
-	fmt.Println(errors.Is(&toft.AllocError{Size: 10, Align: 8}, toft.ErrNoMemory))
-	// Output: true
+	// Output:
+	// 100 8 8 toft: out of memory or over budget
+	// toft: cannot allocate 100 x 8 bytes aligned to 8: out of memory or over budget
 }
 
 // ---- strings ----
@@ -311,22 +244,6 @@ func ExampleArena_CString() {
 	s, err := a.CString("hello") // (*C.char)(s)
 	fmt.Println(ctest.Strlen(s), err)
 	// Output: 5 <nil>
-}
-
-func ExampleArena_TryCString() {
-	a, _ := toft.NewArena(toft.Options{Budget: 16})
-	defer a.Release()
-	_, err := a.TryCString("more than sixteen bytes")
-	fmt.Println(err)
-	// Output: toft: cannot allocate 24 bytes aligned to 1: out of memory or over budget
-}
-
-func ExampleArena_TryCStrings() {
-	a, _ := toft.NewArena(toft.Options{Budget: 16})
-	defer a.Release()
-	_, err := a.TryCStrings([]string{"a", "b", "c"})
-	fmt.Println(errors.Is(err, toft.ErrNoMemory))
-	// Output: true
 }
 
 func ExampleArena_CStrings() {
@@ -344,51 +261,25 @@ func ExampleArena_CStringN() {
 	s := "any\x00bytes"
 	p := a.CStringN(s) // (*C.char)(p), with C.size_t(len(s))
 	fmt.Printf("%q\n", unsafe.String((*byte)(p), len(s)))
-	// Output: "any\x00bytes"
-}
-
-func ExampleArena_CBytes() {
-	a := toft.Get()
-	defer a.Return()
-	p := a.CBytes([]byte{1, 0, 3})
-	fmt.Println(unsafe.Slice((*byte)(p), 3))
-	// Output: [1 0 3]
+	b := a.CBytes([]byte{1, 0, 3})
+	fmt.Println(unsafe.Slice((*byte)(b), 3))
+	// Output:
+	// "any\x00bytes"
+	// [1 0 3]
 }
 
 // ---- scopes ----
 
-func ExampleArena_Rewind() {
-	a := toft.Get()
-	defer a.Return()
-	for range 3 {
-		m := a.Mark()
-		a.Alloc(1000, 8) // for this turn only
-		a.Rewind(m)
-	}
-	fmt.Println(a.Stats().Live)
-	// Output: 0
-}
-
 func ExampleArena_Mark() {
 	a := toft.Get()
 	defer a.Return()
+	var m toft.Mark = a.Mark()
 	func() {
-		defer a.Rewind(a.Mark()) // a scope in one line
+		defer a.Rewind(m) // a scope in one line
 		a.Alloc(1000, 8)
 	}()
 	fmt.Println(a.Stats().Live)
 	// Output: 0
-}
-
-func ExampleMark() {
-	a := toft.Get()
-	defer a.Return()
-	toft.New[int](a)
-	m := a.Mark()
-	toft.New[int](a)
-	a.Rewind(m)
-	fmt.Println(a.Stats().Live)
-	// Output: 8
 }
 
 func ExampleArena_Scope() {
@@ -421,20 +312,6 @@ func ExampleArena_Cleanup() {
 }
 
 // ---- owned arenas ----
-
-func ExampleNewArena() {
-	a, err := toft.NewArena(toft.Options{Budget: 1 << 20})
-	if err != nil {
-		return
-	}
-	defer a.Release()
-	for range 3 {
-		toft.MakeSlice[float64](a, 1000)
-		a.Reset()
-	}
-	fmt.Println(a.Stats().Live)
-	// Output: 0
-}
 
 func ExampleOptions() {
 	// One range of addresses, whose memory is committed as the arena grows.
@@ -485,41 +362,27 @@ func ExampleArena_SetBudget() {
 	// Output: true
 }
 
-func ExampleArena_Stats() {
-	a := toft.Get()
-	defer a.Return()
-	a.Alloc(100, 8)
-	fmt.Println(a.Stats().Live)
-	// Output: 104
-}
-
 func ExampleStats() {
-	a, _ := toft.NewArena(toft.Options{Budget: 5000})
-	defer a.Release()
-	s := a.Stats()
-	fmt.Println(s.Live, s.Budget, s.Blocks)
-	// Output: 0 5000 1
-}
-
-func ExampleStats_String() {
 	a, _ := toft.NewArena(toft.Options{Budget: 1 << 20})
 	defer a.Release()
 	a.Alloc(100, 8)
-	fmt.Println(a.Stats())
-	// Output: 104 B live of 4.0 KiB in 1 block, peak 104 B, budget 1.0 MiB
+	var s toft.Stats = a.Stats()
+	fmt.Println(s.Live, s.Budget, s.Blocks)
+	fmt.Println(s.String())
+	// Output:
+	// 104 1048576 1
+	// 104 B live of 4.0 KiB in 1 block, peak 104 B, budget 1.0 MiB
 }
 
 func ExampleStats_MarshalJSON() {
-	text, _ := json.Marshal(toft.Stats{Live: 104, Budget: toft.NoBudget})
-	fmt.Println(string(text))
-	// Output: {"live":104,"allocated":0,"peak":0,"budget":null,"reserved":0,"wasted":0,"blocks":0,"source_calls":0}
-}
-
-func ExampleStats_UnmarshalJSON() {
+	text, err := toft.Stats{Live: 104, Budget: toft.NoBudget}.MarshalJSON()
+	fmt.Println(string(text), err)
 	var s toft.Stats
-	err := json.Unmarshal([]byte(`{"live": 104, "budget": null}`), &s)
+	err = s.UnmarshalJSON(text)
 	fmt.Println(s.Live, s.Budget == toft.NoBudget, err)
-	// Output: 104 true <nil>
+	// Output:
+	// {"live":104,"allocated":0,"peak":0,"budget":null,"reserved":0,"wasted":0,"blocks":0,"source_calls":0} <nil>
+	// 104 true <nil>
 }
 
 func ExampleArena_Contains() {
@@ -570,43 +433,25 @@ func ExampleOwn() {
 // ---- leases ----
 
 func ExampleSetLeaseLimits() {
-	old := toft.SetLeaseLimits(toft.LeaseLimits{Total: 1 << 30})
+	var old toft.LeaseLimits = toft.SetLeaseLimits(toft.LeaseLimits{Total: 1 << 30})
 	fmt.Println(old.Total)
 	toft.SetLeaseLimits(old)
 	// Output: 67108864
 }
 
-func ExampleLeaseLimits() {
-	// Keep as little as possible between calls.
-	defer toft.SetLeaseLimits(toft.SetLeaseLimits(toft.LeaseLimits{}))
-	toft.Get().Return()
-	// Output:
-}
-
+// The statistics are also a variable of the program, under /debug/vars.
 func ExampleReadLeaseStats() {
+	expvar.Publish("toft", expvar.Func(func() any { return toft.ReadLeaseStats() }))
 	before := toft.ReadLeaseStats().Leased
 	a := toft.Get()
 	fmt.Println(toft.ReadLeaseStats().Leased - before)
 	a.Return()
-	// Output: 1
-}
-
-func ExampleLeaseStats() {
-	var s toft.LeaseStats = toft.ReadLeaseStats()
-	fmt.Println(s.Idle >= 0)
-	// Output: true
-}
-
-func ExampleLeaseStats_String() {
-	fmt.Println(toft.LeaseStats{Leased: 2, Idle: 3, Kept: 40 << 10})
-	// Output: 2 leased, 3 idle, 40.0 KiB kept
-}
-
-// The statistics of all leases of a program, under /debug/vars.
-func ExampleReadLeaseStats_expvar() {
-	expvar.Publish("toft", expvar.Func(func() any { return toft.ReadLeaseStats() }))
+	fmt.Println(toft.LeaseStats{Leased: 2, Idle: 3, Kept: 40 << 10}.String())
 	fmt.Println(strings.Contains(expvar.Get("toft").String(), "Leased"))
-	// Output: true
+	// Output:
+	// 1
+	// 2 leased, 3 idle, 40.0 KiB kept
+	// true
 }
 
 func ExampleTrimLeases() {
@@ -634,8 +479,10 @@ func ExampleHeld() {
 }
 
 func ExampleMetrics() {
+	show := func(m toft.Metric) { expvar.NewInt(m.Name).Set(int64(m.Value)) }
 	for _, m := range toft.Metrics() {
 		fmt.Println(m.Name)
+		show(m)
 	}
 	// Output:
 	// /toft/leases/idle:leases
@@ -643,17 +490,6 @@ func ExampleMetrics() {
 	// /toft/memory/cached:bytes
 	// /toft/memory/held:bytes
 	// /toft/memory/kept:bytes
-}
-
-func ExampleMetric() {
-	held := expvar.NewInt("/toft/memory/held:bytes")
-	for _, m := range toft.Metrics() {
-		if m.Name == "/toft/memory/held:bytes" {
-			held.Set(int64(m.Value))
-			fmt.Println(m.Description)
-		}
-	}
-	// Output: Memory of leases, owned arenas, caches and pools, which is in no metric of Go.
 }
 
 // A server in a container of 1 GiB leaves some percent to the system.

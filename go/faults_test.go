@@ -7,8 +7,8 @@ package toft
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"os/exec"
 	"runtime"
 	rundebug "runtime/debug"
 	"slices"
@@ -41,81 +41,92 @@ func try(access func()) {
 
 func readInt(p *int64) { try(func() { sum += *p }) }
 
-func readByte(p unsafe.Pointer) { try(func() { sum += int64(*(*byte)(p)) }) }
+func readByte(p unsafe.Pointer) func() { return func() { sum += int64(*(*byte)(p)) } }
 
-var stalePrograms = map[string]func(){
-	"a value is read": func() {
-		a := Get() // got
-		p := New[int64](a)
-		a.Return() // freed
-		readInt(p)
+// The program of an access or of a moment.
+func useStale(allocate func(a *Lease) (access func()), between func()) {
+	a := Get() // got
+	access := allocate(a)
+	a.Return() // freed
+	between()
+	try(access)
+}
+
+func noMoment() {}
+
+func readValue(a *Lease) func() {
+	p := New[int64](a)
+	return func() { sum += *p }
+}
+
+var staleAccesses = map[string]func(a *Lease) (access func()){
+	"a value is read": readValue,
+	"a pointer is written": func(a *Lease) func() {
+		p := Copy(a, chain{})
+		return func() { p.next = nil }
 	},
-	"a value is written": func() {
-		a := Get() // got
-		p := Copy(a, int64(7))
-		a.Return() // freed
-		try(func() { *p = 8 })
-	},
-	"a pointer is written": func() {
-		a := Get() // got
-		p := New[chain](a)
-		a.Return() // freed
-		try(func() { p.next = nil })
-	},
-	"the last element of a slice": func() {
-		a := Get() // got
+	"the last element of a slice": func(a *Lease) func() {
 		s := MakeSlice[int64](a, 1000)
-		a.Return() // freed
-		readInt(&s[999])
+		return func() { sum += s[999] }
 	},
-	"a copy into a slice": func() {
-		a := Get() // got
+	"a copy into a slice": func(a *Lease) func() {
 		s := CopySlice(a, []byte("some text that is longer than a word"))
-		a.Return() // freed
-		try(func() { copy(s, "another") })
+		return func() { copy(s, "another") }
 	},
-	"a C string, from Go": func() {
-		a := Get() // got
+	"a C string, from C": func(a *Lease) func() {
 		p, _ := a.CString("text")
-		a.Return() // freed
-		readByte(p)
+		return func() { sum += int64(ctest.Strlen(p)) }
 	},
-	"a C string, from C": func() {
-		a := Get() // got
-		p, _ := a.CString("text")
-		a.Return() // freed
-		try(func() { sum += int64(ctest.Strlen(p)) })
-	},
-	"a string of an array of C strings": func() {
-		a := Get() // got
+	"a string of an array of C strings": func(a *Lease) func() {
 		p, _ := a.CStrings([]string{"one", "two"})
-		two := *(*unsafe.Pointer)(unsafe.Add(p, unsafe.Sizeof(p)))
-		a.Return() // freed
-		readByte(two)
+		return readByte(*(*unsafe.Pointer)(unsafe.Add(p, unsafe.Sizeof(p))))
 	},
-	"a pointer that C has kept": func() {
-		a := Get() // got
+	"a pointer that C has kept": func(a *Lease) func() {
 		ctest.Keep(Copy(a, int64(7)))
 		sum += ctest.ReadKept()
-		a.Return() // freed
-		try(func() { sum += ctest.ReadKept() })
+		return func() { sum += ctest.ReadKept() }
 	},
-	"a list that C has allocated": func() {
-		a := Get() // got
+	"a list that C has allocated": func(a *Lease) func() {
 		list := ctest.List(a.Pointer(), 3)
-		a.Return() // freed
-		try(func() { sum += list.Next.Value })
+		return func() { sum += list.Next.Value }
 	},
-	"another goroutine reads": func() {
-		a := Get() // got
-		p := New[int64](a)
-		returned := make(chan bool)
-		done := make(chan bool)
-		go func() { <-returned; readInt(p); done <- true }()
-		a.Return() // freed
-		returned <- true
-		<-done
+	"a block of 1 MiB": func(a *Lease) func() { return readByte(unsafe.Add(a.Alloc(1<<20, 8), 1<<19)) },
+	"the last byte of a large block": func(a *Lease) func() {
+		return readByte(unsafe.Add(a.Alloc(3<<20, 4096), 3<<20-1))
 	},
+	"a value of size 0": func(a *Lease) func() {
+		New[[8]byte](a)
+		p := New[struct{}](a)
+		New[[8]byte](a)
+		return readByte(unsafe.Pointer(p))
+	},
+	"without zeroing": func(a *Lease) func() { return readByte(unsafe.Pointer(UninitOf[int64]().New(&a.Arena))) },
+}
+
+// What happens between the end of the lease and the access.
+var staleMoments = map[string]func(){
+	"while another lease is in use": func() {
+		b := Get()
+		for range 100 {
+			*New[int64](b) = 7
+		}
+	},
+	"after thousands of other leases": func() {
+		for range 3 * quarantined {
+			b := Get()
+			New[int64](b)
+			b.Return()
+		}
+	},
+	"after TrimLeases": TrimLeases,
+	"after collections of garbage": func() {
+		for range 3 {
+			runtime.GC()
+		}
+	},
+}
+
+var stalePrograms = map[string]func(){
 	"another goroutine returns": func() {
 		a := Get() // got
 		p := New[int64](a)
@@ -126,13 +137,6 @@ var stalePrograms = map[string]func(){
 		}()
 		<-done
 		readInt(p)
-	},
-	"after a Scope": func() {
-		a := Get() // got
-		before := Copy(a, int64(1))
-		a.Scope(func() { staleInt = New[int64](a) }) // freed
-		sum += *before
-		readInt(staleInt)
 	},
 	"after a Scope in a Scope": func() {
 		a := Get() // got
@@ -160,73 +164,7 @@ var stalePrograms = map[string]func(){
 		m := a.Mark()
 		p := &New[[1 << 20]byte](a)[5]
 		a.Rewind(m) // freed
-		readByte(unsafe.Pointer(p))
-	},
-	"unsafe.Slice": func() {
-		a := Get() // got
-		s := unsafe.Slice((*int64)(a.Alloc(80, 8)), 10)
-		a.Return() // freed
-		try(func() {
-			for _, v := range s {
-				sum += v
-			}
-		})
-	},
-	"while another lease is in use": func() {
-		a := Get() // got
-		p := New[int64](a)
-		a.Return() // freed
-		b := Get()
-		defer b.Return()
-		for range 100 {
-			*New[int64](b) = 7
-		}
-		readInt(p)
-	},
-	"an outer lease that is returned first": func() {
-		a := Get() // got
-		p := New[int64](a)
-		b := Get()
-		q := Copy(b, int64(2))
-		a.Return() // freed
-		sum += *q
-		readInt(p)
-	},
-	"after thousands of other leases": func() {
-		a := Get() // got
-		p := New[int64](a)
-		a.Return() // freed
-		for range 3 * quarantined {
-			b := Get()
-			New[int64](b)
-			b.Return()
-		}
-		readInt(p)
-	},
-	"after TrimLeases": func() {
-		a := Get() // got
-		p := New[int64](a)
-		a.Return() // freed
-		TrimLeases()
-		readInt(p)
-	},
-	"after collections of garbage": func() {
-		a := Get() // got
-		p := New[int64](a)
-		a.Return() // freed
-		for range 3 {
-			runtime.GC()
-		}
-		readInt(p)
-	},
-	"in a deferred function": func() {
-		a := Get() // got
-		p := New[int64](a)
-		defer readInt(p)
-		func() {
-			defer a.Return()
-			*p = 7
-		}() // freed
+		try(readByte(unsafe.Pointer(p)))
 	},
 	"in a finalizer": func() {
 		a := Get() // got
@@ -239,50 +177,9 @@ var stalePrograms = map[string]func(){
 			runtime.Gosched()
 		}
 	},
-	"on a locked thread": func() {
-		runtime.LockOSThread()
-		a := Get() // got
-		p := New[int64](a)
-		a.Return() // freed
-		readInt(p)
-	},
-	"a block of 1 MiB": func() {
-		a := Get() // got
-		p := a.Alloc(1<<20, 8)
-		a.Return() // freed
-		readByte(unsafe.Add(p, 1<<19))
-	},
-	"the last byte of a large block": func() {
-		a := Get() // got
-		p := a.Alloc(3<<20, 4096)
-		a.Return() // freed
-		readByte(unsafe.Add(p, 3<<20-1))
-	},
-	"a value of size 0": func() {
-		a := Get() // got
-		New[[8]byte](a)
-		p := New[struct{}](a)
-		New[[8]byte](a)
-		a.Return() // freed
-		readByte(unsafe.Pointer(p))
-	},
-	"without zeroing": func() {
-		a := Get() // got
-		p := UninitOf[int64]().New(&a.Arena)
-		a.Return() // freed
-		readInt(p)
-	},
 	"a value of With": func() {
 		_ = With(func(a *Arena) error { staleInt = New[int64](a); return nil }) // got, freed
 		readInt(staleInt)
-	},
-	"a pointer from another lease": func() {
-		a := Get() // got
-		b := Get()
-		defer b.Return()
-		list := Copy(b, chain{next: New[chain](a)})
-		a.Return() // freed
-		try(func() { sum += list.next.value })
 	},
 	"a released arena": func() {
 		a, _ := NewArena(Options{}) // got
@@ -305,59 +202,56 @@ var stalePrograms = map[string]func(){
 	},
 }
 
-// marked returns the numbers of the lines of a program with a mark in its comment.
-func marked(t *testing.T, name, mark string) (places []string) {
+// marked returns the place of the line with a mark in its comment, in a program or in useStale.
+func marked(t *testing.T, name, mark string) (place string) {
 	t.Helper()
 	text, err := os.ReadFile("faults_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
+	begin, end := "func useStale(", "}"
+	if stalePrograms[name] != nil {
+		begin, end = fmt.Sprintf("\t%q: func() {", name), "\t}"
+	}
 	inside := false
 	for i, line := range strings.Split(string(text), "\n") {
-		if inside && strings.HasPrefix(line, "\t}") {
+		if inside && strings.HasPrefix(line, end) {
 			break
 		}
-		inside = inside || strings.HasPrefix(line, fmt.Sprintf("\t%q: func() {", name))
+		inside = inside || strings.HasPrefix(line, begin)
 		if _, comment, ok := strings.Cut(line, " // "); ok && inside && slices.Contains(strings.Split(comment, ", "), mark) {
-			places = append(places, fmt.Sprintf("faults_test.go:%d in ", i+1))
+			place = fmt.Sprintf("faults_test.go:%d in ", i+1)
 		}
 	}
-	if len(places) != 1 {
-		t.Fatalf("%q has %d lines with %q", name, len(places), mark)
+	if place == "" {
+		t.Fatalf("%q has no line with %q", name, mark)
 	}
-	return places
-}
-
-// runStale returns what a program of the table writes, and whether it ended with an error.
-func runStale(t *testing.T, name string) (text string, failed bool) {
-	t.Helper()
-	child := exec.Command(os.Args[0], "-test.run=^TestStalePointers$")
-	child.Env = append(os.Environ(), "TOFT_DEBUG=1", "TOFT_TEST_STALE="+name)
-	out, err := child.CombinedOutput()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-		t.Skip("this system cannot run the test's program: ", err)
-	}
-	return string(out), err != nil
+	return place
 }
 
 func TestStalePointers(t *testing.T) {
-	if name := os.Getenv("TOFT_TEST_STALE"); name != "" {
-		stalePrograms[name]()
-		return
+	programs := maps.Clone(stalePrograms)
+	for name, allocate := range staleAccesses {
+		programs[name] = func() { useStale(allocate, noMoment) }
 	}
-	for name := range stalePrograms {
+	for name, between := range staleMoments {
+		programs[name] = func() { useStale(readValue, between) }
+	}
+	for name, program := range programs {
 		t.Run(name, func(t *testing.T) {
-			out, failed := runStale(t, name)
-			if _, last, reached := strings.Cut(out, "the access follows\n"); !reached || !failed || strings.HasPrefix(last, "not detected") {
+			if isChild(t) {
+				program()
+				return
+			}
+			out, err := rerun(t, "TOFT_DEBUG=1")
+			if _, last, reached := strings.Cut(out, "the access follows\n"); !reached || err == nil || strings.HasPrefix(last, "not detected") {
 				t.Fatalf("not detected:\n%.2000s", out)
 			}
 			if runtime.GOOS == "windows" {
 				return // Go's message only
 			}
 			message, _, _ := strings.Cut(out, "\nunexpected fault address")
-			wantPlaces(t, message, "was used after it was freed\n\t")
-			wantPlaces(t, message, marked(t, name, "got")...)
-			wantPlaces(t, message, marked(t, name, "freed")...)
+			wantPlaces(t, message, "was used after it was freed\n\t", marked(t, name, "got"), marked(t, name, "freed"))
 		})
 	}
 }

@@ -168,14 +168,8 @@ func playStream(t testing.TB, stream []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owned, err := NewArena(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	contiguous, err := NewArena(Options{Contiguous: 1 << 26})
-	if err != nil {
-		t.Fatal(err)
-	}
+	owned := must1(NewArena(Options{}))
+	contiguous := must1(NewArena(Options{Contiguous: 1 << 26}))
 	leased := Get()
 	for _, a := range []*Arena{made, owned, contiguous, &leased.Arena} {
 		(&arenaModel{t: t, a: a}).run(stream)

@@ -64,10 +64,7 @@ func TestGoPointersAreFound(t *testing.T) {
 			f(a)
 			wantPlaces(t, panics(t, a.Reset), want, "toft: Reset: ")
 			a.Reset()
-			b, err := NewArena(Options{Checked: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must1(NewArena(Options{Checked: true}))
 			f(b)
 			wantPlaces(t, panics(t, b.Release), want, "toft: Release: ")
 			wantPanic(t, "released before", b.Release)
@@ -107,7 +104,7 @@ func TestOtherPointersAreAllowed(t *testing.T) {
 
 	c := Get() // and what C has freed is not read
 	store(New[*chain](c), heapLink)
-	ctest.Reset(c.Pointer(), 0, 0)
+	ctest.Reset(c.Pointer())
 	c.Return()
 }
 

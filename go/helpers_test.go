@@ -5,8 +5,13 @@ package toft
 import (
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 )
 
 // panics runs f and returns the text of its panic.
@@ -30,22 +35,50 @@ func panicsWith(t testing.TB, f func()) (text string, value any) {
 	return
 }
 
-// said returns the text of an error without the package's name, as other errors contain it.
-func said(err error) string { return strings.TrimPrefix(err.Error(), "toft: ") }
-
-// wantRefusal runs f, which must panic with an AllocError that wraps cause and has this text.
-func wantRefusal(t testing.TB, want string, cause error, f func()) {
+// wantError requires an error, which may be how a function ended, with exactly this text and cause.
+func wantError(t testing.TB, err any, want string, cause error) {
 	t.Helper()
-	_, value := panicsWith(t, f)
-	var e *AllocError
-	if err, ok := value.(error); !ok || !errors.As(err, &e) || !errors.Is(err, cause) || !strings.Contains(err.Error(), want) {
-		t.Errorf("the panic is %v, not an AllocError with %q and %q", value, want, cause)
+	if e, ok := err.(error); !ok || e.Error() != want || !errors.Is(e, cause) {
+		t.Errorf("%v, not an error %q that wraps %q", err, want, cause)
 	}
 }
+
+// said returns the text of an error without the package's name, as other errors contain it.
+func said(err error) string { return strings.TrimPrefix(err.Error(), "toft: ") }
 
 func wantPanic(t testing.TB, want string, f func()) {
 	t.Helper()
 	if got := panics(t, f); !strings.Contains(got, want) {
 		t.Errorf("the panic is %q, without %q", got, want)
+	}
+}
+
+// A test that needs a process of its own calls rerun, and does its work where isChild is true.
+const childOf = "TOFT_TEST_CHILD"
+
+func isChild(t *testing.T) bool { return os.Getenv(childOf) == t.Name() }
+
+// rerun runs the calling test or subtest in another process and returns what that has written and how it ended. It skips the
+// test on an emulated system.
+func rerun(t *testing.T, environment ...string) (out string, err error) {
+	t.Helper()
+	pattern := "^" + strings.ReplaceAll(regexp.QuoteMeta(t.Name()), "/", "$/^") + "$"
+	child := exec.Command(os.Args[0], "-test.v", "-test.run="+pattern)
+	child.Env = append(append(os.Environ(), childOf+"="+t.Name()), environment...)
+	text, err := child.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Skip("this system cannot run the test's program: ", err)
+	}
+	return string(text), err
+}
+
+// collectUntil collects garbage until it is done.
+func collectUntil(t *testing.T, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not within 20 seconds")
+		}
+		runtime.GC()
 	}
 }

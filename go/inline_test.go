@@ -13,10 +13,7 @@ import (
 // The functions that must be inlined into their callers, and their costs. The budget of the inliner is 80; a function that
 // exceeds it makes an allocation take twice as long.
 func TestHotFunctionsAreInlined(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the package")
-	}
-	want := map[string]int{
+	testutil.WantInlined(t, map[string]int{
 		`uninit[go.shape.[10]uint8].New`: 80,
 		`(*Arena).Mark`:                  10,
 		`(*Arena).Rewind`:                80,
@@ -25,16 +22,7 @@ func TestHotFunctionsAreInlined(t *testing.T) {
 		`passedAt`:                       80,
 		`New[go.shape.int64,go.shape.struct { leased; Arena }]`:       80,
 		`MakeSlice[go.shape.int64,go.shape.struct { leased; Arena }]`: 80,
-	}
-	costs := testutil.InlineCosts(t)
-	for name, most := range want {
-		switch cost, ok := costs[name]; {
-		case !ok:
-			t.Errorf("%s cannot be inlined", name)
-		case cost > most:
-			t.Errorf("%s costs %d, more than %d", name, cost, most)
-		}
-	}
+	})
 }
 
 var (

@@ -5,7 +5,6 @@
 package toft
 
 import (
-	"math/rand/v2"
 	"runtime"
 	gcdebug "runtime/debug"
 	"sync"
@@ -14,30 +13,28 @@ import (
 	"time"
 	"unsafe"
 
-	"toft.dev/toft/internal/ctest"
 	"toft.dev/toft/internal/offheap"
 	"toft.dev/toft/internal/testutil"
 )
 
 // What leases keep for the next calls, and what returns to the system.
 
-// Leases that were held at once are reused; two collections free the memory of a burst.
+// Leases that were held at once are different, and reused; two collections free the memory of a burst.
 func TestManyAtOnce(t *testing.T) {
 	TrimLeases()
 	for _, k := range []int{perP + 1, listSize + perP, 1000, 3000} {
-		held, values := make([]*Arena, k), make([]*int, k)
 		burst := func() {
-			for i := range held {
-				held[i] = &Get().Arena
-				values[i] = New[int](held[i])
-				*values[i] = i
+			var values []*int
+			held := hold(k, func(a *Arena) { values = append(values, Copy(a, len(values))) })
+			if s := ReadLeaseStats(); s.Leased != k {
+				t.Errorf("%d of %d are leased", s.Leased, k)
 			}
-			for i, a := range held {
-				if *values[i] != i {
-					t.Fatalf("lease %d of %d holds %d", i, k, *values[i])
+			for i, v := range values {
+				if *v != i {
+					t.Fatalf("lease %d of %d holds %d", i, k, *v)
 				}
-				a.lease().Return()
 			}
+			returnAll(held)
 		}
 		burst()
 		made := extra.made.Load()
@@ -51,16 +48,7 @@ func TestManyAtOnce(t *testing.T) {
 			t.Errorf("%d at once: %v", k, s)
 		}
 	}
-	for range 100 {
-		runtime.GC()
-		time.Sleep(time.Millisecond)
-		if idleExtra() == 0 {
-			break
-		}
-	}
-	if n := idleExtra(); n != 0 {
-		t.Errorf("%d extra leases are idle after collections", n)
-	}
+	collectUntil(t, func() bool { return idleExtra() == 0 })
 	collecting.Lock()
 	defer collecting.Unlock()
 	if n := extra.made.Load(); int(n) != len(extra.vacant) {
@@ -77,10 +65,11 @@ func idleExtra() (n int) {
 	return n
 }
 
-// A steady workload stops requesting memory.
+// A lease keeps what its calls need, of any size: a steady workload stops requesting memory, but for one block of several.
 func TestSteadyCallsAskForNothing(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	defer gcdebug.SetGCPercent(gcdebug.SetGCPercent(-1)) // a collection trims what is idle
+	TrimLeases()
 	var arena *Arena
 	call := func(bytes int) {
 		a := Get()
@@ -91,16 +80,20 @@ func TestSteadyCallsAskForNothing(t *testing.T) {
 		}
 	}
 	settles := func(size int) bool {
+		const rounds = 200
 		for range 10 {
 			call(size)
 		}
-		epoch := arena.epoch
-		for range 1000 {
+		epoch, requests := arena.epoch, cStats(arena).SourceCalls
+		for range rounds {
 			call(size)
 		}
-		return arena.epoch == epoch+2*1000 // advanced by each Return alone
+		if size > 1<<20 {
+			return cStats(arena).SourceCalls <= requests+rounds
+		}
+		return arena.epoch == epoch+2*rounds // advanced by each Return alone
 	}
-	for _, size := range []int{1000, 10_000, 20_000, 200_000} {
+	for _, size := range []int{1000, 10_000, 20_000, 200_000, 2 << 20, 20 << 20} {
 		steady := settles(size)
 		for again := 0; again < 2 && !steady; again++ { // a collection that had begun before may trim once more
 			steady = settles(size)
@@ -109,72 +102,37 @@ func TestSteadyCallsAskForNothing(t *testing.T) {
 			t.Errorf("%d bytes a call: the arena still grows", size)
 		}
 	}
+	if kept := keptBytes.Load(); kept < 20<<20 {
+		t.Errorf("%d bytes are kept", kept)
+	}
+	TrimLeases()
 }
 
 func TestKeptMemoryIsBoundedAndReturned(t *testing.T) {
 	TrimLeases()
-	use := func(bytes int) {
-		var all []*Arena
-		for range 50 {
-			a := Get()
-			a.AllocUninit(bytes, 8)
-			all = append(all, &a.Arena)
-		}
-		for _, a := range all {
-			a.lease().Return()
+	use := func(bytes int) { returnAll(hold(50, func(a *Arena) { a.AllocUninit(bytes, 8) })) }
+	kept := func(least, most uint64) {
+		t.Helper()
+		s := ReadLeaseStats()
+		blocks := s.Kept - uint64(s.Idle)*bufferSize
+		if blocks < least || blocks > most || blocks != uint64(keptBytes.Load()) {
+			t.Errorf("%d bytes are kept in %d leases, %d are counted", s.Kept, s.Idle, keptBytes.Load())
 		}
 	}
 	for range 3 {
 		use(200_000)
 		use(3_000_000)
 	}
-	if s := ReadLeaseStats(); s.Kept > uint64(s.Idle)*bufferSize+(64<<20) {
-		t.Errorf("%d bytes are kept in %d leases", s.Kept, s.Idle)
-	}
+	kept(3_000_000, 64<<20)
 	TrimLeases()
-	if s := ReadLeaseStats(); s.Kept > uint64(s.Idle)*bufferSize {
-		t.Errorf("%d bytes are kept in %d leases after a trim", s.Kept, s.Idle)
-	}
-	if keptBytes.Load() != 0 {
-		t.Errorf("%d bytes are counted", keptBytes.Load())
-	}
+	kept(0, 0)
 	old := SetLeaseLimits(LeaseLimits{Total: 0})
 	defer SetLeaseLimits(old)
 	if old.Total != 64<<20 {
 		t.Errorf("%+v", old)
 	}
 	use(200_000)
-	if s := ReadLeaseStats(); s.Kept > uint64(s.Idle)*bufferSize {
-		t.Errorf("%d bytes are kept in %d leases", s.Kept, s.Idle)
-	}
-}
-
-// A lease keeps what its calls need, of any size, and serves them without another request to the heap.
-func TestLeaseKeepsWhatCallsNeed(t *testing.T) {
-	defer gcdebug.SetGCPercent(gcdebug.SetGCPercent(-1))
-	TrimLeases()
-	for _, total := range []int{100_000, 2 << 20, 20 << 20} {
-		const rounds = 40
-		warm := 0 // a goroutine that moves to another processor gets a lease that has to grow first
-		for range rounds {
-			a := Get()
-			before := a.Stats().SourceCalls
-			for n := 0; n < total; n += 10_000 {
-				a.AllocUninit(10_000, 8)
-			}
-			if a.Stats().SourceCalls-before <= 1 {
-				warm++
-			}
-			a.Return()
-		}
-		if warm < rounds/2 {
-			t.Errorf("%d of %d rounds of %d bytes made no more than one request", warm, rounds, total)
-		}
-	}
-	if kept := keptBytes.Load(); kept < 20<<20 {
-		t.Errorf("%d bytes are kept", kept)
-	}
-	TrimLeases()
+	kept(0, 0)
 }
 
 // The limit holds for the sum of all leases, also if many goroutines return leases at once.
@@ -212,17 +170,13 @@ func TestLeaseKeepsLessAfterSmallCalls(t *testing.T) {
 	defer gcdebug.SetGCPercent(gcdebug.SetGCPercent(-1))
 	TrimLeases()
 	for range 5 {
-		a := Get()
-		a.AllocUninit(3<<20, 8)
-		a.Return()
+		returnAll(hold(1, func(a *Arena) { a.AllocUninit(3<<20, 8) }))
 	}
 	if kept := keptBytes.Load(); kept < 3<<20 {
 		t.Fatalf("%d bytes are kept", kept)
 	}
 	for range 200 {
-		a := Get()
-		a.AllocUninit(100, 8)
-		a.Return()
+		returnAll(hold(1, func(a *Arena) { a.AllocUninit(100, 8) }))
 		collect(false)
 	}
 	if kept := keptBytes.Load(); kept >= 3<<20 {
@@ -233,71 +187,20 @@ func TestLeaseKeepsLessAfterSmallCalls(t *testing.T) {
 // Two collections free what was not used between them.
 func TestCollectorReturnsMemory(t *testing.T) {
 	for range 2 { // the second time the blocks are as large as the calls need
-		var all []*Arena
-		for range 50 {
-			a := Get()
-			a.AllocUninit(200_000, 8)
-			all = append(all, &a.Arena)
-		}
-		for _, a := range all {
-			a.lease().Return()
-		}
+		returnAll(hold(50, func(a *Arena) { a.AllocUninit(200_000, 8) }))
 	}
 	if s := ReadLeaseStats(); s.Kept < 50*200_000 {
 		t.Fatalf("%d bytes are kept", s.Kept)
 	}
-	var s LeaseStats
-	for range 100 {
-		runtime.GC()
-		time.Sleep(time.Millisecond)
-		if s = ReadLeaseStats(); s.Kept <= uint64(s.Idle)*bufferSize {
-			break
-		}
-	}
-	if n := idleExtra(); s.Kept > uint64(s.Idle)*bufferSize || n != 0 {
-		t.Errorf("%d bytes are kept in %d leases, %d extra", s.Kept, s.Idle, n)
-	}
+	collectUntil(t, func() bool {
+		s := ReadLeaseStats()
+		return s.Kept <= uint64(s.Idle)*bufferSize && idleExtra() == 0
+	})
 	a := Get() // and they are as good as before
 	if p := New[mixed](a); *p != (mixed{}) {
 		t.Error("not zeroed")
 	}
 	a.Return()
-}
-
-// Any number of rounds of several sizes uses as much memory as the first ones.
-func TestNoLeak(t *testing.T) {
-	if testing.Short() {
-		t.Skip("long")
-	}
-	r := rand.New(rand.NewPCG(1, 2))
-	rounds := func(n int) {
-		for range n {
-			a := Get()
-			for range r.IntN(10) {
-				a.AllocUninit(r.IntN(1<<r.IntN(18)), 1<<r.IntN(8))
-			}
-			if r.IntN(4) == 0 {
-				b := Get()
-				b.CString("a string")
-				b.Return()
-			}
-			a.Return()
-			o, err := NewArena(Options{Contiguous: uint(r.IntN(2)) << 20})
-			if err != nil {
-				t.Fatal(err)
-			}
-			o.AllocUninit(r.IntN(100_000), 8)
-			o.Release()
-		}
-		TrimLeases()
-		runtime.GC()
-	}
-	rounds(1000)
-	before := ctest.HeapInUse()
-	rounds(20_000)
-	if after := ctest.HeapInUse(); after > before+256<<10 {
-		t.Errorf("%d bytes became %d", before, after)
-	}
 }
 
 // The buffers of a burst are returned to the system, not only to the list of empty slots.
@@ -306,16 +209,10 @@ func TestHomesOfABurstAreReturned(t *testing.T) {
 		t.Skip("no address space")
 	}
 	TrimLeases()
-	testutil.ResidentBytes(t) // skips where there is no such number, before leases are held
-	held := make([]*Arena, 4000)
-	for i := range held {
-		held[i] = &Get().Arena
-		held[i].Alloc(3000, 8) // in its home
-	}
+	testutil.ResidentBytes(t)                               // skips where there is no such number, before leases are held
+	held := hold(4000, func(a *Arena) { a.Alloc(3000, 8) }) // in its home
 	full := testutil.ResidentBytes(t)
-	for _, a := range held {
-		a.lease().Return()
-	}
+	returnAll(held)
 	TrimLeases()
 	if less := testutil.ResidentBytes(t); full-less < 12<<20 {
 		t.Errorf("%d bytes resident, then %d", full, less)
@@ -328,9 +225,7 @@ func TestIdleProcessReturnsPages(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) == 4 {
 		burst = 20 << 20 // at most 32 MiB are cached
 	}
-	a := Get()
-	a.Alloc(burst, 8)
-	a.Return()
+	returnAll(hold(1, func(a *Arena) { a.Alloc(burst, 8) }))
 	if cached := ReadLeaseStats().Cached; cached < uint64(burst) {
 		t.Fatalf("%d bytes are cached after a burst of %d", cached, burst)
 	}
@@ -347,9 +242,7 @@ func TestIdleProcessReturnsPages(t *testing.T) {
 }
 
 func TestTrimLeasesReturnsPages(t *testing.T) {
-	a := Get()
-	a.Alloc(100<<20, 8)
-	a.Return()
+	returnAll(hold(1, func(a *Arena) { a.Alloc(100<<20, 8) }))
 	TrimLeases()
 	if cached := ReadLeaseStats().Cached; cached != 0 {
 		t.Errorf("%d bytes are cached after TrimLeases", cached)

@@ -20,14 +20,11 @@ func TestHeldLeasesAreNotGiven(t *testing.T) {
 	l := slotOf(&a.Arena)
 	a.Return()
 	atomic.StoreUint32(&l.hold, holdTaken)
-	var others []*Arena
-	for range 2 * perP {
-		b := Get()
-		if b == a {
+	others := hold(2*perP, func(b *Arena) {
+		if b == &a.Arena {
 			t.Error("given while holdTaken")
 		}
-		others = append(others, &b.Arena)
-	}
+	})
 	if l.state != idle {
 		t.Errorf("state %d", l.state)
 	}
@@ -37,7 +34,5 @@ func TestHeldLeasesAreNotGiven(t *testing.T) {
 		t.Errorf("%p, not %p; hold %d", b, a, l.hold)
 	}
 	b.Return()
-	for _, b := range others {
-		b.lease().Return()
-	}
+	returnAll(others)
 }

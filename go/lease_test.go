@@ -5,10 +5,12 @@
 package toft
 
 import (
-	"errors"
+	"fmt"
+	"maps"
 	"math/rand/v2"
 	"runtime"
 	gcdebug "runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,118 +20,126 @@ import (
 	"toft.dev/toft/internal/ctest"
 )
 
-func TestGetIsEmpty(t *testing.T) {
-	for i := range 100 {
-		a := Get()
-		if s := a.Stats(); s.Live != 0 {
-			t.Fatalf("%d bytes live", s.Live)
-		}
-		for range i {
-			a.Alloc(i*i, 8)
-		}
-		a.Return()
+// hold gets n leases at once and uses each.
+func hold(n int, use func(a *Arena)) []*Arena {
+	held := make([]*Arena, n)
+	for i := range held {
+		held[i] = &Get().Arena
+		use(held[i])
 	}
+	return held
 }
 
-func TestWith(t *testing.T) {
-	bad := errors.New("bad")
-	before := ReadLeaseStats().Leased
-	if err := With(func(a *Arena) error { New[int](a); return bad }); err != bad {
-		t.Error(err)
-	}
-	wantPanic(t, "on purpose", func() { With(func(a *Arena) error { panic("on purpose") }) })
-	if n := ReadLeaseStats().Leased; n != before {
-		t.Errorf("%d leased, before %d", n, before)
-	}
-}
-
-// Leases that are held at once are different arenas, also if there are more than a processor has.
-func TestNested(t *testing.T) {
-	const n = 100
-	before := ReadLeaseStats()
-	var arenas []*Arena
-	var marks []*int
-	for i := range n {
-		a := Get()
-		p := New[int](a)
-		*p = i
-		arenas, marks = append(arenas, &a.Arena), append(marks, p)
-	}
-	if s := ReadLeaseStats(); s.Leased != before.Leased+n {
-		t.Errorf("%d leased", s.Leased)
-	}
-	for i, a := range arenas {
-		if *marks[i] != i || a.Stats().Live != 8 {
-			t.Fatalf("%d is shared", i)
-		}
+func returnAll(held []*Arena) {
+	for _, a := range held {
 		a.lease().Return()
 	}
-	if s := ReadLeaseStats(); s.Leased != before.Leased {
-		t.Errorf("%d leased", s.Leased)
+}
+
+// What a lease may be used for, also by C: blocks and settings that a Return has to undo.
+var leaseChanges = map[string]func(a *Arena){
+	"nothing":   func(a *Arena) {},
+	"a block":   func(a *Arena) { New[[2 * bufferSize]byte](a) },
+	"a cleanup": func(a *Arena) { a.Cleanup(func() {}) },
+	"a budget":  func(a *Arena) { a.SetBudget(1 << 20) },
+	"checks":    func(a *Arena) { a.SetChecked(true) },
+	"a meter":   func(a *Arena) { a.setMetered(true) },
+	"a reset":   func(a *Arena) { a.Reset() },
+	"a tag":     func(a *Arena) { a.setMetered(true); a.tag("that does not end"); a.Alloc(100, 8) },
+	"samples":   func(a *Arena) { a.setSampling(1); a.Alloc(100, 8) },
+	"C, budget": func(a *Arena) { must("SetBudget", cSetBudget(a, 100)) },
+	"C, checks": func(a *Arena) { must("SetChecked", cSetChecked(a, true)) },
+	"C, meters": func(a *Arena) { must("SetMetered", cSetMetered(a, true)) },
+	"C, sample": func(a *Arena) { must("SetSampling", cSetSampling(a, 1)); a.Alloc(8, 8) },
+}
+
+// A Return ends what the lease was used for, and the next Return takes the fast path again.
+func TestChangesEndWithTheLease(t *testing.T) {
+	for name, change := range leaseChanges {
+		for range 20 {
+			returnAll(hold(1, change))
+			a := Get()
+			s := a.Stats()
+			if r := reportOf(a); s.Live != 0 || s.Budget != NoBudget || a.epoch&1 != 0 || len(r.Tags)+len(r.Sites) != 0 {
+				t.Fatalf("%s: left from the lease before: %v, %v", name, s, r)
+			}
+			if l := slotOf(&a.Arena); l.instrumented || l.limited || l.epoch == noEpoch {
+				t.Fatalf("%s: the next Return is slow", name)
+			}
+			a.Return()
+		}
+	}
+}
+
+// The operations on an arena, which panic after its end.
+var operations = map[string]func(a *Arena, m Mark){
+	"New":         func(a *Arena, _ Mark) { New[int](a) },
+	"TryNew":      func(a *Arena, _ Mark) { TryNew[int](a) },
+	"Copy":        func(a *Arena, _ Mark) { Copy(a, 1) },
+	"MakeSlice":   func(a *Arena, _ Mark) { MakeSlice[int](a, 3) },
+	"Uninit":      func(a *Arena, _ Mark) { UninitOf[int]().New(a) },
+	"Alloc":       func(a *Arena, _ Mark) { a.Alloc(1, 1) },
+	"AllocUninit": func(a *Arena, _ Mark) { a.AllocUninit(1, 64) },
+	"CString":     func(a *Arena, _ Mark) { a.CString("") },
+	"Reset":       func(a *Arena, _ Mark) { a.Reset() },
+	"Trim":        func(a *Arena, _ Mark) { a.Trim(0) },
+	"SetBudget":   func(a *Arena, _ Mark) { a.SetBudget(1) },
+	"SetChecked":  func(a *Arena, _ Mark) { a.SetChecked(true) },
+	"SetMetered":  func(a *Arena, _ Mark) { a.setMetered(true) },
+	"Stats":       func(a *Arena, _ Mark) { a.Stats() },
+	"Contains":    func(a *Arena, _ Mark) { a.Contains(nil) },
+	"Cleanup":     func(a *Arena, _ Mark) { a.Cleanup(func() {}) },
+	"Tag":         func(a *Arena, _ Mark) { a.tag("x") },
+	"Rewind":      func(a *Arena, m Mark) { a.Rewind(m) },
+	"Scope":       func(a *Arena, _ Mark) { a.Scope(func() { New[int](a) }) },
+}
+
+func wantEnded(t *testing.T, a *Arena, m Mark, after string) {
+	t.Helper()
+	for name, operation := range operations {
+		if how, _ := outcome(func() { operation(a, m) }).(string); !strings.Contains(how, after) {
+			t.Errorf("%s: %q", name, how)
+		}
 	}
 }
 
 func TestUseAfterReturn(t *testing.T) {
-	var arenas []*Arena
-	for range 2 * perP {
-		arenas = append(arenas, &Get().Arena)
-	}
-	for _, a := range arenas {
-		New[int](a)
-		m := a.Mark()
-		a.lease().Return()
-		wantPanic(t, "after Return", func() { New[int](a) })
-		wantPanic(t, "after Return", func() { MakeSlice[int](a, 3) })
-		wantPanic(t, "after Return", func() { UninitOf[int]().New(a) })
-		wantPanic(t, "after Return", func() { a.Alloc(1, 1) })
-		wantPanic(t, "after Return", func() { a.AllocUninit(1, 64) })
-		wantPanic(t, "after Return", func() { a.CString("") })
-		wantPanic(t, "after Return", a.Reset)
-		wantPanic(t, "after Return", func() { a.Trim(0) })
-		wantPanic(t, "after Return", func() { a.SetBudget(1) })
-		wantPanic(t, "after Return", func() { a.SetChecked(true) })
-		wantPanic(t, "after Return", func() { a.Stats(); a.Contains(nil) })
-		wantPanic(t, "Tag after Return", func() { a.tag("x") })
-		wantPanic(t, "after Return", func() { a.Cleanup(func() {}) })
-		wantPanic(t, "Rewind after Return", func() { a.Rewind(m) })
-		wantPanic(t, "Rewind after Return", func() { a.Rewind(Mark{}) })
-		a.Rewind(a.Mark()) // changes nothing
-		wantPanic(t, "after Return", func() { a.Scope(func() { New[int](a) }) })
-		wantPanic(t, "after Return", func() { a.setMetered(true) })
-		wantPanic(t, "second Return", a.lease().Return)
-		wantPanic(t, "after Return", func() { New[int](a) })
+	for name, change := range leaseChanges {
+		for _, trims := range []bool{false, true} {
+			var marks []Mark
+			held := hold(3*perP, func(a *Arena) { // also extra leases
+				change(a)
+				marks = append(marks, a.Mark())
+			})
+			returnAll(held)
+			if trims {
+				TrimLeases()
+			}
+			for i, a := range held {
+				wantEnded(t, a, marks[i], "after Return")
+				if !trims {
+					wantPanic(t, "Rewind after Return", func() { a.Rewind(Mark{}) })
+					a.Rewind(a.Mark()) // changes nothing
+				}
+				wantPanic(t, "second Return", a.lease().Return)
+				wantPanic(t, "after Return", func() { New[int](a) })
+			}
+			if t.Failed() {
+				t.Fatal(name, trims)
+			}
+		}
 	}
 	a := Get() // all that changed nothing
 	New[int](a)
 	a.Return()
 }
 
-// The order of the two lines below is wrong: the Rewind runs after the Return.
-func TestRewindDeferredBeforeReturn(t *testing.T) {
-	var a *Lease
-	wantPanic(t, "Rewind after Return", func() {
-		a = Get()
-		defer a.Rewind(a.Mark())
-		defer a.Return()
-		New[int](a)
-	})
-	wantPanic(t, "after Return", func() { New[int](a) })
-}
-
 // A mark from before a Return does not move the cursor of the next lease of the arena, which another goroutine has.
 func TestMarksEndWithTheirLease(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))      // so that all leases come from the slots of one processor
 	defer gcdebug.SetGCPercent(gcdebug.SetGCPercent(-1)) // two collections free extra leases
-	changes := map[string]func(a *Arena){
-		"nothing":      func(a *Arena) {},
-		"a block":      func(a *Arena) { New[[2 * bufferSize]byte](a) },
-		"a collection": func(a *Arena) { New[[2 * bufferSize]byte](a) },
-		"a cleanup":    func(a *Arena) { a.Cleanup(func() {}) },
-		"a budget":     func(a *Arena) { a.SetBudget(1 << 20) },
-		"checks":       func(a *Arena) { a.SetChecked(true) },
-		"a meter":      func(a *Arena) { a.setMetered(true) },
-		"a reset":      func(a *Arena) { a.Reset() },
-	}
+	changes := maps.Clone(leaseChanges)
+	changes["a collection"] = leaseChanges["a block"]
 	for first, before := range changes {
 		for second, after := range changes {
 			t.Run(first+", "+second, func(t *testing.T) {
@@ -227,50 +237,65 @@ func TestEpochsOfManyReturns(t *testing.T) {
 	}
 }
 
-// If the system has no barrier, all leases are extra ones, under a mutex.
-func TestExtraLeasesAlone(t *testing.T) {
+// withoutSlots makes all leases extra ones until the end of the test, or separate ones.
+func withoutSlots(t *testing.T, separate bool) {
 	useSlots(false)
-	defer useSlots(true)
-	hammer(t, 4, 500)
-	a := Get()
-	if extraOf(&a.Arena) < 0 {
-		t.Error("not an extra lease")
+	t.Cleanup(func() { useSlots(true) })
+	if separate {
+		TrimLeases()
+		limit, vacant := extra.limit, extra.vacant
+		extra.limit, extra.vacant = extra.made.Load(), nil
+		t.Cleanup(func() { extra.limit, extra.vacant = limit, vacant })
 	}
-	a.Return()
-	wantPanic(t, "second Return", a.Return)
-	wantPanic(t, "after Return", func() { New[int](a) })
 }
 
-// If the range of addresses is used up, leases are on the C heap, and Return frees them.
-func TestSeparateLeases(t *testing.T) {
-	useSlots(false)
-	defer useSlots(true)
-	TrimLeases()
-	limit, made, vacant := extra.limit, extra.made.Load(), extra.vacant
-	extra.limit, extra.vacant = made, nil
-	defer func() { extra.limit, extra.vacant = limit, vacant }()
-	hammer(t, 4, 500)
-	var all []*Arena
-	for range 50 {
-		a := Get()
-		if extraOf(&a.Arena) >= 0 {
-			t.Fatal("an extra lease")
-		}
-		New[int](a)
-		all = append(all, &a.Arena)
+// If the system has no barrier, all leases are extra ones, under a mutex. If the range of addresses is used up, leases are on
+// the C heap, and Return frees them.
+func TestExtraLeasesAlone(t *testing.T) {
+	for _, separate := range []bool{false, true} {
+		t.Run(fmt.Sprint("separate: ", separate), func(t *testing.T) {
+			withoutSlots(t, separate)
+			hammer(t, 4, 500)
+			held := hold(50, func(a *Arena) { New[int](a) })
+			if s := ReadLeaseStats(); s.Leased != 50 {
+				t.Error(s)
+			}
+			returnAll(held)
+			if s := ReadLeaseStats(); s.Leased != 0 {
+				t.Error(s)
+			}
+			for _, a := range held {
+				if (extraOf(a) < 0) != separate {
+					t.Fatal("an extra lease: ", !separate)
+				}
+				if separate { // its memory is not read
+					wantPanic(t, "not leased", a.lease().Return)
+				} else {
+					wantPanic(t, "second Return", a.lease().Return)
+					wantPanic(t, "after Return", func() { New[int](a) })
+				}
+			}
+		})
 	}
-	if s := ReadLeaseStats(); s.Leased != 50 {
-		t.Error(s)
+}
+
+// ReadLeaseStats reads no separate lease that a Return has freed.
+func TestLeasesWhileSeparateOnesEnd(t *testing.T) {
+	withoutSlots(t, true)
+	var done atomic.Bool
+	var wg sync.WaitGroup
+	for range 4 {
+		start(&wg, func() {
+			for !done.Load() {
+				returnAll(hold(100, func(*Arena) {}))
+			}
+		})
 	}
-	for _, a := range all {
-		a.lease().Return()
+	for start := time.Now(); time.Since(start) < 2*time.Second; {
+		ReadLeaseStats()
 	}
-	if s := ReadLeaseStats(); s.Leased != 0 {
-		t.Error(s)
-	}
-	for _, a := range all {
-		wantPanic(t, "not leased", a.lease().Return)
-	}
+	done.Store(true)
+	wg.Wait()
 }
 
 // Buffers are at multiples of their size, from which the size of the arena follows.
@@ -314,22 +339,6 @@ func TestReturnedElsewhere(t *testing.T) {
 	wg.Wait()
 	if n := extra.made.Load(); n > before+300+4*listSize {
 		t.Errorf("%d leases were made, then %d more", before, n-before)
-	}
-}
-
-// The settings of a lease end with it.
-func TestBudgetAndChecksEndWithTheLease(t *testing.T) {
-	for range 20 {
-		a := Get()
-		if s := a.Stats(); s.Budget != NoBudget || a.epoch&1 != 0 {
-			t.Fatalf("%+v", s)
-		}
-		a.SetBudget(64)
-		a.SetChecked(true)
-		if _, err := TryNew[[100]byte](a); !errors.Is(err, ErrNoMemory) {
-			t.Fatal(err)
-		}
-		a.Return()
 	}
 }
 
@@ -400,6 +409,9 @@ func getHanded(want uint64) handedLease {
 // One lease, used in a random way.
 func useLease(t *testing.T, r *rand.Rand, want uint64, handed chan handedLease) {
 	a := Get()
+	if r.IntN(50) == 0 && a.Stats().Live != 0 {
+		t.Error("not empty")
+	}
 	p := New[uint64](a)
 	if *p != 0 {
 		t.Error("not zeroed")
@@ -469,58 +481,6 @@ func hammer(t *testing.T, goroutines, rounds int) {
 	background.Wait()
 }
 
-// ReadLeaseStats reads no separate lease that a Return has freed.
-func TestLeasesWhileSeparateOnesEnd(t *testing.T) {
-	useSlots(false)
-	defer useSlots(true)
-	TrimLeases()
-	limit, vacant := extra.limit, extra.vacant
-	extra.limit, extra.vacant = extra.made.Load(), nil
-	defer func() { extra.limit, extra.vacant = limit, vacant }()
-	var done atomic.Bool
-	var wg sync.WaitGroup
-	for range 4 {
-		start(&wg, func() {
-			var held [100]*Arena
-			for !done.Load() {
-				for i := range held {
-					held[i] = &Get().Arena
-				}
-				for _, a := range held {
-					a.lease().Return()
-				}
-			}
-		})
-	}
-	for start := time.Now(); time.Since(start) < 2*time.Second; {
-		ReadLeaseStats()
-	}
-	done.Store(true)
-	wg.Wait()
-}
-
-// The settings that C makes by the arena's table end with the lease, as those of Go do.
-func TestSetByCEndsWithTheLease(t *testing.T) {
-	for what, set := range map[string]func(*Arena) int{
-		"budget":   func(a *Arena) int { return cSetBudget(a, 100) },
-		"checks":   func(a *Arena) int { return cSetChecked(a, true) },
-		"meters":   func(a *Arena) int { return cSetMetered(a, true) },
-		"sampling": func(a *Arena) int { return cSetSampling(a, 1) },
-	} {
-		a := Get()
-		if code := set(&a.Arena); code != 0 {
-			t.Fatal(what, code)
-		}
-		a.Alloc(8, 8)
-		a.Return()
-		b := Get()
-		if s := b.Stats(); s.Budget != NoBudget || b.epoch&1 != 0 || len(reportOf(b).Tags) != 0 {
-			t.Errorf("%s: left from the lease before: %v", what, s)
-		}
-		b.Return()
-	}
-}
-
 // Other processors take idle leases from the list of a processor, half of them at a time.
 func TestListsServeOtherProcessors(t *testing.T) {
 	if rangeStart == noAddress {
@@ -528,13 +488,7 @@ func TestListsServeOtherProcessors(t *testing.T) {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	TrimLeases()
-	held := make([]*Arena, perP+40)
-	for i := range held {
-		held[i] = &Get().Arena
-	}
-	for _, a := range held {
-		a.lease().Return()
-	}
+	returnAll(hold(perP+40, func(*Arena) {}))
 	var some [listSize / 2]uint32
 	n := takeFromOthers(&some)
 	if n == 0 {
@@ -546,43 +500,4 @@ func TestListsServeOtherProcessors(t *testing.T) {
 		}
 	}
 	moveExtra(some[:n])
-}
-
-// The use of an arena after a Return by the slow path panics too.
-func TestUseAfterTheReturnOfAChangedLease(t *testing.T) {
-	changes := []func(*Arena){
-		func(a *Arena) { a.Alloc(1<<20, 8) },
-		func(a *Arena) { a.SetBudget(100) },
-		func(a *Arena) { a.SetChecked(true) },
-	}
-	for n := range 3 * (perP + 3) {
-		held := make([]*Arena, n)
-		for i := range held {
-			held[i] = &Get().Arena
-			changes[n%3](held[i])
-		}
-		for _, a := range held {
-			a.lease().Return()
-			wantPanic(t, "after Return", func() { New[int](a) })
-			wantPanic(t, "after Return", func() { a.Alloc(1, 1) })
-			wantPanic(t, "second Return", a.lease().Return)
-		}
-	}
-}
-
-// A second Return and the use after Return panic also if the memory of the lease has been freed.
-func TestUseOfAnEndedLease(t *testing.T) {
-	held := make([]*Arena, 3000)
-	for i := range held {
-		held[i] = &Get().Arena
-	}
-	for _, a := range held {
-		a.lease().Return()
-	}
-	TrimLeases()
-	for _, a := range held {
-		wantPanic(t, "second Return", a.lease().Return)
-		wantPanic(t, "after Return", func() { New[int](a) })
-		wantPanic(t, "after Return", func() { a.Stats() })
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"regexp"
 	"runtime"
 	runtimedebug "runtime/debug"
@@ -34,6 +33,13 @@ func anonymous(t *testing.T) int64 {
 	return (resident - shared) * int64(os.Getpagesize())
 }
 
+// unheld returns a function that returns how many more bytes are resident now that neither the runtime nor Held counts.
+func unheld(t *testing.T) func() int64 {
+	count := func() int64 { return anonymous(t) - int64(Held()) - runtimeMemory() }
+	before := count()
+	return func() int64 { return count() - before }
+}
+
 // statusOf returns a number of bytes of the process.
 func statusOf(t *testing.T, name string) (bytes int64) {
 	t.Helper()
@@ -48,12 +54,10 @@ func statusOf(t *testing.T, name string) (bytes int64) {
 // inChild runs the calling test in a process of its own, and reports whether this is that process.
 func inChild(t *testing.T, environment ...string) bool {
 	t.Helper()
-	if os.Getenv("TOFT_TEST_CHILD") == t.Name() {
+	if isChild(t) {
 		return true
 	}
-	child := exec.Command(os.Args[0], "-test.v", "-test.run=^"+t.Name()+"$")
-	child.Env = append(append(os.Environ(), "TOFT_TEST_CHILD="+t.Name()), environment...)
-	if out, err := child.CombinedOutput(); err != nil || !regexp.MustCompile("--- (PASS|SKIP)").Match(out) {
+	if out, err := rerun(t, environment...); err != nil || !regexp.MustCompile("--- (PASS|SKIP)").MatchString(out) {
 		t.Errorf("%v\n%s", err, out)
 	}
 	return false
@@ -66,6 +70,21 @@ func fill(b []byte) {
 }
 
 const MiB = 1 << 20
+
+// filledPool returns a pool with n zeros.
+func filledPool[T any](t *testing.T, n int) *pool.Pool[T] {
+	t.Helper()
+	p, err := pool.New[T](pool.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range n {
+		if _, _, err := p.New(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
 
 // A balance is the resident and the held memory at a moment, to compare later ones with.
 type balance struct {
@@ -83,19 +102,13 @@ func (b balance) compare(what string, least int64) {
 }
 
 func (b balance) manyLeases() {
-	leases := make([]*Lease, 20_000)
-	for i := range leases {
-		leases[i] = Get()
-		leases[i].AllocUninit(16, 8)
-	}
+	leases := hold(20_000, func(a *Arena) { a.AllocUninit(16, 8) })
 	b.compare("20,000 small leases", 80*MiB)
-	for _, l := range leases {
-		MakeSlice[byte](l, 3000)
+	for _, a := range leases {
+		MakeSlice[byte](a, 3000)
 	}
 	b.compare("20,000 larger leases", 80*MiB)
-	for _, l := range leases {
-		l.Return()
-	}
+	returnAll(leases)
 	b.compare("20,000 idle leases", 80*MiB)
 	TrimLeases()
 	b.compare("no lease", 0)
@@ -117,10 +130,7 @@ func (b balance) oneLease() {
 }
 
 func (b balance) arenas() {
-	a, err := NewArena(Options{Contiguous: 1 << 30})
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	a := must1(NewArena(Options{Contiguous: 1 << 30}))
 	fill(MakeSlice[byte](a, 100*MiB))
 	b.compare("a contiguous arena", 100*MiB)
 	a.Release()
@@ -134,15 +144,7 @@ func (b balance) arenas() {
 }
 
 func (b balance) onePool() {
-	p, err := pool.New[[64]byte](pool.Options{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for range 1_100_000 { // a little more than 64 MiB, for which more is committed
-		if _, _, err := p.New(); err != nil {
-			b.t.Fatal(err)
-		}
-	}
+	p := filledPool[[64]byte](b.t, 1_100_000) // a little more than 64 MiB, for which more is committed
 	for h := range p.All() {
 		p.At(h)[0] = 1
 	}
@@ -211,15 +213,7 @@ func TestAdjustMemoryLimit(t *testing.T) {
 	a := newArena(t, Options{})
 	a.AllocUninit(500*MiB, 8)
 	about("an arena", 1000)
-	p, err := pool.New[[1024]byte](pool.Options{Slots: 300_000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for h := uint32(0); h < 300_000; h++ {
-		if _, v, err := p.New(); err == nil {
-			v[0] = 1
-		}
-	}
+	p := filledPool[[1024]byte](t, 300_000)
 	collectAndWait()
 	about("a pool", 1300)
 	p.Close()
@@ -258,17 +252,7 @@ func TestCachedPagesGoBeforeTheTotalIsExceeded(t *testing.T) {
 	l := Get()
 	fill(unsafe.Slice((*byte)(l.AllocUninit(200*MiB, 8)), 200*MiB))
 	l.Return()
-	p, err := pool.New[[1024]byte](pool.Options{Slots: 150 << 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 150 << 10 {
-		if _, v, err := p.New(); err != nil {
-			t.Fatal(err)
-		} else {
-			v[0] = 1
-		}
-	}
+	filledPool[[1024]byte](t, 150<<10)
 	collectAndWait()
 	if n := ReadLeaseStats().Cached; n != 0 {
 		t.Errorf("%d MiB are cached", n/MiB)
@@ -284,7 +268,7 @@ func TestBurstsStayBelowTheTotal(t *testing.T) {
 		return
 	}
 	started := statusOf(t, "VmRSS:") // the program itself
-	resident, runtimes := anonymous(t)-int64(Held()), runtimeMemory()
+	left := unheld(t)
 	defer AdjustMemoryLimit(256 * MiB)()
 	rounds := 200
 	if testing.Short() {
@@ -309,7 +293,7 @@ func TestBurstsStayBelowTheTotal(t *testing.T) {
 		}()
 		<-done
 	}
-	if left := anonymous(t) - resident - int64(Held()) - (runtimeMemory() - runtimes); left > 8*MiB {
+	if left := left(); left > 8*MiB {
 		t.Errorf("%.1f MiB are resident that are not held", float64(left)/MiB)
 	}
 	if peak := statusOf(t, "VmHWM:"); peak > 256*MiB+started {
@@ -326,16 +310,7 @@ func TestTrimReturnsPagesOfTheHeap(t *testing.T) {
 	if !inChild(t) {
 		return
 	}
-	use := func() {
-		leases := make([]*Lease, 20_000)
-		for i := range leases {
-			leases[i] = Get()
-			MakeSlice[byte](leases[i], 6000)
-		}
-		for _, l := range leases {
-			l.Return()
-		}
-	}
+	use := func() { returnAll(hold(20_000, func(a *Arena) { MakeSlice[byte](a, 6000) })) }
 	most := int64(8 * MiB)
 	if unsafe.Sizeof(uintptr(0)) == 4 {
 		most = 32 * MiB // glibc's heaps of 1 MiB each keep their last pages
@@ -344,12 +319,11 @@ func TestTrimReturnsPagesOfTheHeap(t *testing.T) {
 		name string
 		trim func()
 	}{{"TrimLeases", TrimLeases}, {"collections", collectAndWait}} {
-		resident, runtimes := anonymous(t)-int64(Held()), runtimeMemory()
+		left := unheld(t)
 		for range 3 {
 			use()
 			way.trim()
 		}
-		left := func() int64 { return anonymous(t) - resident - int64(Held()) - (runtimeMemory() - runtimes) }
 		for i := 0; way.name == "collections" && left() > most && i < 100; i++ {
 			collectAndWait() // on a busy machine the finalizer runs late
 		}

@@ -38,7 +38,7 @@ func tagged(r testReport) map[string]uint64 {
 
 // Tags nest, end once, and count what the inline path allocates too.
 func TestTags(t *testing.T) {
-	for name, a := range map[string]*Arena{"leased": &Get().Arena, "owned": must2(NewArena(Options{}))} {
+	for name, a := range map[string]*Arena{"leased": &Get().Arena, "owned": must1(NewArena(Options{}))} {
 		if err := a.setMetered(true); err != nil {
 			t.Fatal(name, err)
 		}
@@ -80,13 +80,6 @@ func TestTags(t *testing.T) {
 	}
 }
 
-func must2(a *Arena, err error) *Arena {
-	if err != nil {
-		panic(err)
-	}
-	return a
-}
-
 // In an arena that is not metered a tag is a compare.
 func TestTagsOff(t *testing.T) {
 	a := Get()
@@ -98,34 +91,6 @@ func TestTagsOff(t *testing.T) {
 	if a.epoch != epoch || len(reportOf(a).Tags) != 0 {
 		t.Error("something happened")
 	}
-}
-
-// What is switched on ends with the lease.
-func TestMetersEndWithTheLease(t *testing.T) {
-	for range 100 {
-		a := Get()
-		if len(reportOf(a).Tags) != 0 || len(reportOf(a).Sites) != 0 {
-			t.Fatal("left from the lease before")
-		}
-		if err := errors.Join(a.setMetered(true), a.setSampling(64)); err != nil {
-			t.Fatal(err)
-		}
-		a.tag("noEpoch ended")
-		for range 100 {
-			a.Alloc(100, 8)
-		}
-		if len(reportOf(a).Sites) == 0 {
-			t.Fatal("nothing was sampled")
-		}
-		a.Return()
-	}
-	// The next Return takes the fast path again.
-	a := Get()
-	l := slotOf(&a.Arena)
-	if l.instrumented || l.epoch == noEpoch {
-		t.Error("still instrumented")
-	}
-	a.Return()
 }
 
 func TestMetersOfMisuse(t *testing.T) {

@@ -7,6 +7,7 @@ package toft
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -16,36 +17,41 @@ import (
 	"testing"
 )
 
-// liveOf returns the bytes of a function in the profile, as pprof shows them.
-func liveOf(t *testing.T, function string) int {
+// pprofOf returns what go tool pprof prints of a profile.
+func pprofOf(t *testing.T, write func(w io.Writer) error, options ...string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("runs go tool pprof")
+	}
 	file := t.TempDir() + "/profile"
 	f, err := os.Create(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := writeProfile(f); err != nil {
+	if err := errors.Join(write(f), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command("go", "tool", "pprof", "-top", "-unit=B", "-nodefraction=0", file).CombinedOutput()
+	options = append([]string{"tool", "pprof", "-top", "-nodefraction=0"}, options...)
+	out, err := exec.Command("go", append(options, file)...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	line := regexp.MustCompile(`(?m)^\s*(\d+)B .*` + regexp.QuoteMeta(function) + "$").FindSubmatch(out)
+	return string(out)
+}
+
+// liveOf returns the bytes of a function in the profile, as pprof shows them.
+func liveOf(t *testing.T, function string) (bytes int) {
+	t.Helper()
+	out := pprofOf(t, writeProfile, "-unit=B")
+	line := regexp.MustCompile(`(?m)^\s*(\d+)B .*` + regexp.QuoteMeta(function) + "$").FindStringSubmatch(out)
 	if line == nil {
-		if !strings.Contains(string(out), "Type: inuse_space") {
+		if !strings.Contains(out, "Type: inuse_space") {
 			t.Fatalf("%s", out)
 		}
 		return 0
 	}
-	n, err := strconv.Atoi(string(line[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	bytes, _ = strconv.Atoi(line[1])
+	return bytes
 }
 
 //go:noinline
@@ -56,9 +62,6 @@ func allocProfiled(a *Arena, n int) {
 }
 
 func TestProfileHasLiveBytesByCallSite(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs go tool pprof")
-	}
 	const function = "toft.dev/toft.allocProfiled"
 	for name, a := range map[string]*Arena{"owned": newArena(t, Options{}), "leased": &Get().Arena} {
 		if err := a.setSampling(10_000); err != nil {
@@ -94,26 +97,13 @@ func forgetLease() *Lease { return Get() }
 
 // The profile of leases has the caller of Get as its first frame.
 func TestProfileOfLeasesHasTheCallersFirst(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs go tool pprof")
-	}
 	defer setDebug(setDebug(true))
 	for range 10 {
 		defer forgetLease().Return()
 	}
-	file := t.TempDir() + "/profile"
-	f, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(pprof.Lookup("toft.leases").WriteTo(f, 0), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command("go", "tool", "pprof", "-top", "-nodefraction=0", file).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if !regexp.MustCompile(`(?m)^\s*10 .* toft\.dev/toft\.forgetLease`).Match(out) || regexp.MustCompile(`toft\.(Get|get|debugGet|callers)`).Match(out) {
+	out := pprofOf(t, func(w io.Writer) error { return pprof.Lookup("toft.leases").WriteTo(w, 0) })
+	if !regexp.MustCompile(`(?m)^\s*10 .* toft\.dev/toft\.forgetLease`).MatchString(out) ||
+		regexp.MustCompile(`toft\.(Get|get|debugGet|callers)`).MatchString(out) {
 		t.Errorf("%s", out)
 	}
 }
@@ -134,10 +124,7 @@ func useProfiledLeases(t *testing.T) {
 		b.Alloc(504, 8)
 		b.Return()
 	}
-	a, err := NewArena(Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must1(NewArena(Options{}))
 	defer a.tag("arena")()
 	a.Alloc(100000, 8)
 	checkAtEnd()
@@ -145,7 +132,7 @@ func useProfiledLeases(t *testing.T) {
 
 // With TOFT_PROFILE all arenas of the process are in one file, leases too, with places in Go.
 func TestProfileOfTheProcess(t *testing.T) {
-	if os.Getenv("TOFT_PROFILE") != "" {
+	if isChild(t) {
 		useProfiledLeases(t)
 		return
 	}
@@ -155,10 +142,8 @@ func TestProfileOfTheProcess(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) }) // fails under Wine
 	file := folder + "/profile"
-	child := exec.Command(os.Args[0], "-test.run=^TestProfileOfTheProcess$")
-	child.Env = append(os.Environ(), "TOFT_METERED=1", "TOFT_SAMPLING=4096", "TOFT_PROFILE="+file)
-	if out, err := child.CombinedOutput(); err != nil {
-		t.Skip("this system cannot run the test's program: ", err, string(out))
+	if out, err := rerun(t, "TOFT_METERED=1", "TOFT_SAMPLING=4096", "TOFT_PROFILE="+file); err != nil {
+		t.Skip("this system cannot run the test's program: ", err, out)
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -5,9 +5,6 @@
 package toft
 
 import (
-	"errors"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -44,33 +41,27 @@ var together = map[string]struct {
 func both(f func()) [2]func() { return [2]func(){f, f} }
 
 func TestRacesInOneArena(t *testing.T) {
-	if name := os.Getenv("TOFT_TEST_RACE"); name != "" {
-		a := newArena(t, Options{})
-		var wg sync.WaitGroup
-		for _, f := range together[name].do(a) {
-			start(&wg, func() {
-				for range 100 {
-					f()
-					if name == "handed over" || name == "returned elsewhere" {
-						break
-					}
-				}
-			})
-		}
-		wg.Wait()
-		return
-	}
 	for name, c := range together {
 		t.Run(name, func(t *testing.T) {
-			child := exec.Command(os.Args[0], "-test.run=^TestRacesInOneArena$")
-			child.Env = append(os.Environ(), "TOFT_TEST_RACE="+name)
-			out, err := child.CombinedOutput()
-			if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
-				t.Skip("this system cannot run the test's program: ", err)
+			if !isChild(t) {
+				out, _ := rerun(t)
+				if found := strings.Contains(out, "DATA RACE"); found != c.race {
+					t.Errorf("a race was reported: %v\n%s", found, out)
+				}
+				return
 			}
-			if found := strings.Contains(string(out), "DATA RACE"); found != c.race {
-				t.Errorf("a race was reported: %v\n%s", found, out)
+			var wg sync.WaitGroup
+			for _, f := range c.do(newArena(t, Options{})) {
+				start(&wg, func() {
+					for range 100 {
+						f()
+						if name == "handed over" || name == "returned elsewhere" {
+							break
+						}
+					}
+				})
 			}
+			wg.Wait()
 		})
 	}
 }

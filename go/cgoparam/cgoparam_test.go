@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"unsafe"
 )
@@ -133,29 +132,4 @@ func TestMisusePanics(t *testing.T) {
 	ReturnAlloc(a)
 	panics("second ReturnAlloc", func() { ReturnAlloc(a) })
 	panics("use after ReturnAlloc", func() { a.Malloc(1) })
-}
-
-func TestManyGoroutines(t *testing.T) {
-	var wg sync.WaitGroup
-	for g := range byte(16) {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for n := range 1000 {
-				a := GetAlloc()
-				b := unsafe.Slice((*byte)(a.Malloc(n+1)), n+1)
-				for i := range b {
-					b[i] = g
-				}
-				for i := range b {
-					if b[i] != g {
-						t.Error("another goroutine wrote here")
-						return
-					}
-				}
-				ReturnAlloc(a)
-			}
-		}()
-	}
-	wg.Wait()
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"unsafe"
 
@@ -132,30 +131,6 @@ func TestTwice(t *testing.T) {
 	defer again.Close()
 	if maps && again.Moved() {
 		t.Error("the address was not free after Close")
-	}
-}
-
-func TestSeveralFiles(t *testing.T) {
-	var files []*frozen.File
-	for n := range 20 {
-		image := words(numbered(n + 1)...)
-		for at := range image.pointers {
-			old := image.bytes[image.pointers[at]:]
-			if pointerSize == 8 {
-				native.PutUint64(old, native.Uint64(old)+uint64(n)<<20)
-			} else {
-				native.PutUint32(old, native.Uint32(old)+uint32(n)<<20)
-			}
-		}
-		image.base += uint64(n) << 20
-		files = append(files, open(t, write(t, image.file()), frozen.Options{Verify: true}))
-	}
-	for n, f := range files {
-		if maps && f.Moved() {
-			t.Errorf("%d was moved", n)
-		}
-		compare(t, root(t, f), numbered(n+1))
-		f.Close()
 	}
 }
 
@@ -445,34 +420,4 @@ func TestNothingIsLeft(t *testing.T) {
 	if err == nil && len(entries) > 100 {
 		t.Errorf("%d descriptors", len(entries))
 	}
-}
-
-func TestGoroutines(t *testing.T) {
-	texts := numbered(1000)
-	path := write(t, words(texts...).file())
-	shared := open(t, path, frozen.Options{})
-	defer shared.Close()
-	var all sync.WaitGroup
-	for range 8 {
-		all.Add(1)
-		go func() {
-			defer all.Done()
-			for range 20 {
-				f, err := frozen.Open(path, frozen.Options{})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				runtime.GC()
-				if got := len(textsOf((*word)(f.Root()))); got != len(texts) {
-					t.Errorf("%d words", got)
-				}
-				f.Close()
-				if got := len(textsOf((*word)(shared.Root()))); got != len(texts) {
-					t.Errorf("%d words", got)
-				}
-			}
-		}()
-	}
-	all.Wait()
 }

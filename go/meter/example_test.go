@@ -79,54 +79,29 @@ func ExampleReportOf() {
 	l := toft.Get()
 	defer l.Return()
 	a := &l.Arena
-	fmt.Println(meter.ReportOf(a).Stats.Live)
-	// Output: 0
-}
-
-func ExampleReport() {
-	l := toft.Get()
-	defer l.Return()
-	a := &l.Arena
 	var r meter.Report = meter.ReportOf(a)
-	fmt.Println(len(r.Tags), len(r.Sites)) // nothing is switched on
-	// Output: 0 0
-}
-
-func ExampleTagStats() {
-	l := toft.Get()
-	defer l.Return()
-	a := &l.Arena
+	fmt.Println(r.Stats.Live, len(r.Tags), len(r.Sites)) // nothing is switched on
 	meter.SetMetered(a, true)
 	a.Alloc(8, 8)
 	var all meter.TagStats = meter.ReportOf(a).Tags[0]
 	fmt.Println(all.Live, all.Allocated, all.Budget == nil)
-	// Output: 8 8 true
+	// Output:
+	// 0 0 0
+	// 8 8 true
 }
 
 func ExampleSiteStats() {
-	site := meter.SiteStats{Tag: "parse", Count: 31, Stack: []meter.Frame{{Function: "decode"}}}
-	fmt.Println(site.Tag, site.Count, site.Stack[0].Function)
-	// Output: parse 31 decode
-}
-
-func ExampleFrame() {
 	frame := meter.Frame{Address: "0x55d0c8a012f7", Function: "decode"}
-	fmt.Println(frame.Function)
-	// Output: decode
-}
+	site := meter.SiteStats{Tag: "parse", Count: 31, Site: meter.Site{File: "decode.c", Line: 12}, Stack: []meter.Frame{frame}}
+	fmt.Println(site.Tag, site.Count, site.Site.File, site.Site.Line, site.Stack[0].Function)
 
-func ExampleModule() {
 	module := meter.Module{Module: "/usr/bin/decode", Address: "0x55d0c8a00000", Size: 8192, Offset: 4096}
-	call := uint64(0x55d0c8a012f7)
 	begin, err := strconv.ParseUint(module.Address, 0, 64)
+	call := uint64(0x55d0c8a012f7)
 	fmt.Printf("%#x %v\n", call-begin+module.Offset, err) // the input of addr2line
-	// Output: 0x22f7 <nil>
-}
-
-func ExampleSite() {
-	site := meter.Site{File: "decode.c", Line: 12}
-	fmt.Printf("%s:%d\n", site.File, site.Line)
-	// Output: decode.c:12
+	// Output:
+	// parse 31 decode.c 12 decode
+	// 0x22f7 <nil>
 }
 
 func ExamplePhaseStats() {

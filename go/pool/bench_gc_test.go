@@ -18,28 +18,21 @@ import (
 //	gc-wall        the time of runtime.GC while the tree is live, the minimum of five
 //	gc-cpu         the CPU time of that, of all threads, on average
 //	gc-pause       the longest time that the world was stopped for it
-//	free           time per node to free the nodes one by one
-//	drop           time per node to free the tree as a whole: a collection, or Close
 func BenchmarkGC(b *testing.B) {
 	n := 10_000_000
 	if testing.Short() {
 		n = 1_000_000
 	}
-	b.Run("heap", func(b *testing.B) { benchTree(b, n, &heapTree{}) })
-	b.Run("slice", func(b *testing.B) { benchTree(b, n, &sliceTree{}) })
-	b.Run("slice in full", func(b *testing.B) { benchTree(b, n, &sliceTree{sized: true}) })
-	b.Run("Pool", func(b *testing.B) { benchTree(b, n, &poolTree{b: b}) })
-	b.Run("Pool in full", func(b *testing.B) { benchTree(b, n, &poolTree{b: b, slots: n}) })
+	b.Run("heap", func(b *testing.B) { benchTree(b, n, heapTree) })
+	b.Run("slice", func(b *testing.B) { benchTree(b, n, sliceTree(0)) })
+	b.Run("slice in full", func(b *testing.B) { benchTree(b, n, sliceTree(n)) })
+	b.Run("Pool", func(b *testing.B) { benchTree(b, n, poolTree) })
 }
 
-type tree interface {
-	build(n int)
-	walk() uint64
-	free() // one by one
-	drop() // all at once; the tree may have been freed before
-}
+// A builder makes a tree whose keys are 0 to n - 1, numbered as nodes are made: parents before children.
+type builder func(b *testing.B, n int) (walk func() uint64)
 
-func benchTree(b *testing.B, n int, t tree) {
+func benchTree(b *testing.B, n int, build builder) {
 	sum := map[string]float64{}
 	for b.Loop() {
 		runtime.GC()
@@ -49,11 +42,12 @@ func benchTree(b *testing.B, n int, t tree) {
 			f()
 			sum[name+"-ns/node"] += float64(time.Since(start).Nanoseconds()) / float64(n)
 		}
-		timed("build", func() { t.build(n) })
+		var walk func() uint64
+		timed("build", func() { walk = build(b, n) })
 		sum["build-GCs"] += float64(collections() - gcs)
 		sum["build-gc-cpu-ms"] += (gcCPU() - cpu) * 1e3
 		timed("walk", func() {
-			if got := t.walk(); got != uint64(n)*uint64(n-1)/2 {
+			if got := walk(); got != uint64(n)*uint64(n-1)/2 {
 				b.Fatal(got)
 			}
 		})
@@ -69,13 +63,10 @@ func benchTree(b *testing.B, n int, t tree) {
 		sum["gc-wall-ms"] += float64(wall.Nanoseconds()) / 1e6
 		sum["gc-cpu-ms"] += (gcCPU() - cpu) * 1e3 / rounds
 		sum["gc-pause-us"] += longest(pauses, gcPauses()) * 1e6
-		timed("free", t.free)
-		timed("drop", t.drop)
+		runtime.KeepAlive(walk)
 	}
 	for name, s := range sum {
-		if s != 0 {
-			b.ReportMetric(s/float64(b.N), name)
-		}
+		b.ReportMetric(s/float64(b.N), name)
 	}
 	b.ReportMetric(0, "ns/op")
 }
@@ -111,9 +102,6 @@ type heapNode struct {
 	key         uint64
 }
 
-type heapTree struct{ root *heapNode }
-
-// The keys are 0 to n - 1, numbered as nodes are made: parents before children.
 func buildHeap(next *uint64, n int) *heapNode {
 	if n == 0 {
 		return nil
@@ -132,10 +120,7 @@ func (v *heapNode) walk() uint64 {
 	return v.key + v.left.walk() + v.right.walk()
 }
 
-func (t *heapTree) build(n int)  { t.root = buildHeap(new(uint64), n) }
-func (t *heapTree) walk() uint64 { return t.root.walk() }
-func (t *heapTree) free()        {}
-func (t *heapTree) drop()        { t.root = nil; runtime.GC() }
+func heapTree(_ *testing.B, n int) func() uint64 { return buildHeap(new(uint64), n).walk }
 
 // ---- in a slice ----
 
@@ -144,56 +129,36 @@ type sliceNode struct {
 	key         uint64
 }
 
-type sliceTree struct {
-	nodes []sliceNode
-	root  int32
-	freed int32
-	sized bool
-}
+type slice []sliceNode
 
-func (t *sliceTree) make(next *uint64, n int) int32 {
+func (s *slice) make(next *uint64, n int) int32 {
 	if n == 0 {
 		return 0
 	}
-	i := int32(len(t.nodes))
-	t.nodes = append(t.nodes, sliceNode{key: *next})
+	i := int32(len(*s))
+	*s = append(*s, sliceNode{key: *next})
 	*next++
-	left := t.make(next, (n-1)/2)
-	right := t.make(next, n-1-(n-1)/2)
-	t.nodes[i].left, t.nodes[i].right = left, right
+	left := s.make(next, (n-1)/2)
+	right := s.make(next, n-1-(n-1)/2)
+	(*s)[i].left, (*s)[i].right = left, right
 	return i
 }
 
-func (t *sliceTree) sum(i int32) uint64 {
+func (s slice) sum(i int32) uint64 {
 	if i == 0 {
 		return 0
 	}
-	v := &t.nodes[i]
-	return v.key + t.sum(v.left) + t.sum(v.right)
+	v := &s[i]
+	return v.key + s.sum(v.left) + s.sum(v.right)
 }
 
-func (t *sliceTree) give(i int32) {
-	if i == 0 {
-		return
+func sliceTree(size int) builder {
+	return func(_ *testing.B, n int) func() uint64 {
+		s := make(slice, 1, size+1)
+		root := s.make(new(uint64), n)
+		return func() uint64 { return s.sum(root) }
 	}
-	v := &t.nodes[i]
-	left, right := v.left, v.right
-	v.left, t.freed = t.freed, i
-	t.give(left)
-	t.give(right)
 }
-
-func (t *sliceTree) build(n int) {
-	size := 0
-	if t.sized {
-		size = n
-	}
-	t.nodes = make([]sliceNode, 1, size+1)
-	t.root = t.make(new(uint64), n)
-}
-func (t *sliceTree) walk() uint64 { return t.sum(t.root) }
-func (t *sliceTree) free()        { t.give(t.root) }
-func (t *sliceTree) drop()        { t.nodes = nil; runtime.GC() }
 
 // ---- in a pool ----
 
@@ -202,55 +167,33 @@ type poolNode struct {
 	key         uint64
 }
 
-type poolTree struct {
-	b     *testing.B
-	pool  *Pool[poolNode]
-	root  Handle[poolNode]
-	slots int
-}
+type nodes struct{ *Pool[poolNode] }
 
-func (t *poolTree) make(next *uint64, n int) Handle[poolNode] {
+func (p nodes) make(b *testing.B, next *uint64, n int) Handle[poolNode] {
 	if n == 0 {
 		return 0
 	}
-	h, v, err := t.pool.New()
+	h, v, err := p.New()
 	if err != nil {
-		t.b.Fatal(err)
+		b.Fatal(err)
 	}
 	v.key = *next
 	*next++
-	v.left = t.make(next, (n-1)/2)
-	v.right = t.make(next, n-1-(n-1)/2)
+	v.left = p.make(b, next, (n-1)/2)
+	v.right = p.make(b, next, n-1-(n-1)/2)
 	return h
 }
 
-func (t *poolTree) sum(h Handle[poolNode]) uint64 {
-	v := t.pool.At(h)
+func (p nodes) sum(h Handle[poolNode]) uint64 {
+	v := p.At(h)
 	if v == nil {
 		return 0
 	}
-	return v.key + t.sum(v.left) + t.sum(v.right)
+	return v.key + p.sum(v.left) + p.sum(v.right)
 }
 
-func (t *poolTree) give(h Handle[poolNode]) {
-	v := t.pool.At(h)
-	if v == nil {
-		return
-	}
-	left, right := v.left, v.right
-	t.pool.Free(h)
-	t.give(left)
-	t.give(right)
+func poolTree(b *testing.B, n int) func() uint64 {
+	p := nodes{newPool[poolNode](b, Options{})}
+	root := p.make(b, new(uint64), n)
+	return func() uint64 { return p.sum(root) }
 }
-
-func (t *poolTree) build(n int) {
-	pool, err := New[poolNode](Options{Slots: t.slots})
-	if err != nil {
-		t.b.Fatal(err)
-	}
-	t.pool = pool
-	t.root = t.make(new(uint64), n)
-}
-func (t *poolTree) walk() uint64 { return t.sum(t.root) }
-func (t *poolTree) free()        { t.give(t.root) }
-func (t *poolTree) drop()        { t.pool.Close() }

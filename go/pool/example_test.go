@@ -79,22 +79,23 @@ func ExampleHandle() {
 	defer p.Close()
 	old, v, _ := p.New()
 	*v = 1
-	p.Free(old)
+	fmt.Println(p.Free(old), p.Free(old))
 	young, v, _ := p.New() // the same slot
 	*v = 2
-	fmt.Println(old == young, p.At(old) == nil, *p.At(young))
+	fmt.Println(old == young, p.At(old), *p.At(young))
 	var none pool.Handle[int]
-	fmt.Println(p.At(none) == nil)
+	fmt.Println(p.At(none))
 	// Output:
-	// false true 2
-	// true
+	// true false
+	// false <nil> 2
+	// <nil>
 }
 
 func ExampleOptions() {
 	p, _ := pool.New[[16]byte](pool.Options{Slots: 1000, MaxSlots: 60_000, Retire: true})
 	defer p.Close()
-	fmt.Println(p.Cap() >= 1000)
-	// Output: true
+	fmt.Println(p.Len(), p.Cap() >= 1000)
+	// Output: 0 true
 }
 
 func ExamplePool_New() {
@@ -103,10 +104,10 @@ func ExamplePool_New() {
 	h, v, err := p.New()
 	fmt.Println(h != 0, *v, err)
 	_, _, err = p.New()
-	fmt.Println(err)
+	fmt.Println(err, errors.Is(err, pool.ErrFull))
 	// Output:
 	// true 0 <nil>
-	// pool: full
+	// pool: full true
 }
 
 func ExamplePool_NewUninit() {
@@ -119,27 +120,6 @@ func ExamplePool_NewUninit() {
 	copy(page[:], "all of it will be written")
 	fmt.Printf("%s\n", page[:6])
 	// Output: all of
-}
-
-func ExamplePool_At() {
-	p, _ := pool.New[int](pool.Options{})
-	defer p.Close()
-	h, _, _ := p.New()
-	*p.At(h) = 42
-	fmt.Println(*p.At(h))
-	p.Free(h)
-	fmt.Println(p.At(h))
-	// Output:
-	// 42
-	// <nil>
-}
-
-func ExamplePool_Free() {
-	p, _ := pool.New[int](pool.Options{})
-	defer p.Close()
-	h, _, _ := p.New()
-	fmt.Println(p.Free(h), p.Free(h))
-	// Output: true false
 }
 
 func ExamplePool_All() {
@@ -160,23 +140,6 @@ func ExamplePool_All() {
 	// Output: 1 3 5
 }
 
-func ExamplePool_Len() {
-	p, _ := pool.New[int](pool.Options{})
-	defer p.Close()
-	p.New()
-	h, _, _ := p.New()
-	p.Free(h)
-	fmt.Println(p.Len())
-	// Output: 1
-}
-
-func ExamplePool_Cap() {
-	p, _ := pool.New[int](pool.Options{Slots: 100, Fixed: true})
-	defer p.Close()
-	fmt.Println(p.Len(), p.Cap())
-	// Output: 0 100
-}
-
 func ExamplePool_Retired() {
 	p, _ := pool.New[int](pool.Options{MaxSlots: 1<<24 - 1, Retire: true}) // 8 bits of generation
 	defer p.Close()
@@ -188,64 +151,24 @@ func ExamplePool_Retired() {
 	// Output: 3
 }
 
-func ExamplePool_Bytes() {
-	p, _ := pool.New[[64]byte](pool.Options{MaxSlots: 1 << 20})
-	defer p.Close()
-	reserved, committed := p.Bytes()
-	fmt.Println(reserved > 64<<20, committed < 1<<20)
-	// Output: true true
-}
-
-func ExamplePool_Clear() {
-	p, _ := pool.New[int](pool.Options{})
-	defer p.Close()
-	h, _, _ := p.New()
-	p.Clear()
-	fmt.Println(p.Len(), p.At(h))
-	// Output: 0 <nil>
-}
-
 func ExamplePool_Trim() {
-	p, _ := pool.New[[1024]byte](pool.Options{})
-	defer p.Close()
+	p, _ := pool.New[[1024]byte](pool.Options{MaxSlots: 1 << 16})
 	for range 10_000 {
 		p.New()
 	}
-	_, before := p.Bytes()
+	reserved, before := p.Bytes()
 	p.Clear()
 	p.Trim()
 	_, after := p.Bytes()
-	fmt.Println(before > 10<<20, after < 1<<20)
-	// Output: true true
-}
-
-func ExamplePool_Close() {
-	p, _ := pool.New[int](pool.Options{})
-	h, _, _ := p.New()
+	fmt.Println(reserved > 64<<20, before > 10<<20, after < 1<<20)
 	p.Close()
 	_, _, err := p.New()
-	fmt.Println(p.At(h), p.Free(h), err)
-	// Output: <nil> false pool: closed or never made
-}
-
-func Example_errFull() {
-	p, _ := pool.New[int](pool.Options{Slots: 2, Fixed: true})
-	defer p.Close()
-	for {
-		if _, _, err := p.New(); errors.Is(err, pool.ErrFull) {
-			fmt.Println(p.Len(), "and no more")
-			return
-		}
-	}
-	// Output: 2 and no more
-}
-
-func Example_errClosed() {
-	t, _ := pool.NewTable(pool.TableOptions{})
-	t.Close()
-	_, err := t.New()
-	fmt.Println(errors.Is(err, pool.ErrClosed))
-	// Output: true
+	fmt.Println(p.Bytes())
+	fmt.Println(err)
+	// Output:
+	// true true true
+	// 0 0
+	// pool: closed or never made
 }
 
 // Things that move: a loop over two columns is a loop over two slices.
@@ -292,13 +215,6 @@ func ExampleTable() {
 	// 30
 }
 
-func ExampleNewTable() {
-	t, err := pool.NewTable(pool.TableOptions{Rows: 10, Fixed: true})
-	fmt.Println(t.Cap(), err)
-	t.Close()
-	// Output: 10 <nil>
-}
-
 func ExampleTableOptions() {
 	for _, packed := range []bool{false, true} {
 		t, _ := pool.NewTable(pool.TableOptions{Packed: packed})
@@ -328,10 +244,15 @@ func ExampleRow() {
 	t, _ := pool.NewTable(pool.TableOptions{})
 	defer t.Close()
 	old, _ := t.New()
-	t.Free(old)
+	fmt.Println(t.Free(old), t.Free(old))
 	young, _ := t.New()
-	fmt.Println(t.Live(0), t.Live(old), t.Live(young))
-	// Output: false false true
+	fmt.Println(t.Live(0), t.Live(old), t.Live(young), t.RowAt(0) == young)
+	t.Clear()
+	fmt.Println(t.Live(young), t.Len())
+	// Output:
+	// true false
+	// false false true true
+	// false 0
 }
 
 func ExampleColumn() {
@@ -341,20 +262,10 @@ func ExampleColumn() {
 	row, _ := t.New()
 	*health.At(row) = 100
 	fmt.Println(health.Slice())
-	// Output: [100]
-}
-
-func ExampleColumn_At() {
-	t, _ := pool.NewTable(pool.TableOptions{})
-	defer t.Close()
-	health, _ := pool.AddColumn[int](t)
-	row, _ := t.New()
-	*health.At(row) -= 7
-	fmt.Println(*health.At(row))
 	t.Free(row)
 	fmt.Println(health.At(row))
 	// Output:
-	// -7
+	// [100]
 	// <nil>
 }
 
@@ -377,38 +288,6 @@ func ExampleColumn_Slice() {
 	// Output: [100 100 0 100]
 }
 
-func ExampleTable_New() {
-	t, _ := pool.NewTable(pool.TableOptions{Rows: 1, Fixed: true})
-	defer t.Close()
-	row, err := t.New()
-	fmt.Println(row != 0, err)
-	row, err = t.New()
-	fmt.Println(row != 0, err)
-	// Output:
-	// true <nil>
-	// false pool: full
-}
-
-func ExampleTable_Free() {
-	t, _ := pool.NewTable(pool.TableOptions{})
-	defer t.Close()
-	row, _ := t.New()
-	fmt.Println(t.Free(row), t.Free(row))
-	// Output: true false
-}
-
-func ExampleTable_Live() {
-	t, _ := pool.NewTable(pool.TableOptions{})
-	defer t.Close()
-	row, _ := t.New()
-	fmt.Println(t.Live(row))
-	t.Free(row)
-	fmt.Println(t.Live(row))
-	// Output:
-	// true
-	// false
-}
-
 func ExampleTable_Index() {
 	t, _ := pool.NewTable(pool.TableOptions{Packed: true})
 	defer t.Close()
@@ -420,14 +299,6 @@ func ExampleTable_Index() {
 	// Output:
 	// 0 1
 	// -1 0
-}
-
-func ExampleTable_RowAt() {
-	t, _ := pool.NewTable(pool.TableOptions{})
-	defer t.Close()
-	row, _ := t.New()
-	fmt.Println(t.RowAt(0) == row, t.RowAt(1) == 0)
-	// Output: true true
 }
 
 func ExampleTable_Rows() {
@@ -447,70 +318,12 @@ func ExampleTable_Rows() {
 	// Output: 2
 }
 
-func ExampleTable_Len() {
-	t, _ := pool.NewTable(pool.TableOptions{})
-	defer t.Close()
-	t.New()
-	fmt.Println(t.Len())
-	// Output: 1
-}
-
-func ExampleTable_Cap() {
-	t, _ := pool.NewTable(pool.TableOptions{Rows: 100, Fixed: true})
-	defer t.Close()
-	fmt.Println(t.Cap())
-	// Output: 100
-}
-
-func ExampleTable_Retired() {
-	t, _ := pool.NewTable(pool.TableOptions{MaxRows: 1<<24 - 1, Retire: true}) // 8 bits of generation
-	defer t.Close()
-	for range 255 {
-		row, _ := t.New()
-		t.Free(row)
-	}
-	fmt.Println(t.Retired())
-	// Output: 1
-}
-
-func ExampleTable_Bytes() {
-	t, _ := pool.NewTable(pool.TableOptions{MaxRows: 1 << 20})
-	defer t.Close()
-	pool.AddColumn[uint64](t)
-	reserved, committed := t.Bytes()
-	fmt.Println(reserved > 8<<20, committed < 1<<20)
-	// Output: true true
-}
-
-func ExampleTable_Clear() {
-	t, _ := pool.NewTable(pool.TableOptions{})
-	defer t.Close()
-	row, _ := t.New()
-	t.Clear()
-	fmt.Println(t.Len(), t.Live(row))
-	// Output: 0 false
-}
-
-func ExampleTable_Trim() {
-	t, _ := pool.NewTable(pool.TableOptions{MaxRows: 1 << 16})
-	defer t.Close()
-	pool.AddColumn[[1024]byte](t)
-	for range 10_000 {
-		t.New()
-	}
-	_, before := t.Bytes()
-	t.Clear()
-	t.Trim()
-	_, after := t.Bytes()
-	fmt.Println(before > 10<<20, after < 1<<20)
-	// Output: true true
-}
-
 func ExampleTable_Close() {
 	t, _ := pool.NewTable(pool.TableOptions{})
 	health, _ := pool.AddColumn[int](t)
 	row, _ := t.New()
 	t.Close()
-	fmt.Println(t.Live(row), health.At(row), health.Slice())
-	// Output: false <nil> []
+	_, err := t.New()
+	fmt.Println(t.Live(row), health.At(row), health.Slice(), errors.Is(err, pool.ErrClosed))
+	// Output: false <nil> [] true
 }

@@ -12,11 +12,7 @@ import (
 
 // The functions that must be inlined into their callers, and their costs; the budget of the inliner is 80.
 func TestPoolFunctionsAreInlined(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it compiles the package")
-	}
-	costs := testutil.InlineCosts(t)
-	for name, most := range map[string]int{
+	testutil.WantInlined(t, map[string]int{
 		`(*Pool[go.shape.uint64]).At`:      60,
 		`(*Pool[go.shape.uint64]).Free`:    80,
 		`(*Pool[go.shape.uint64]).All`:     80,
@@ -29,16 +25,7 @@ func TestPoolFunctionsAreInlined(t *testing.T) {
 		`(*Table).Index`:                   80,
 		`(*Table).RowAt`:                   80,
 		`(*Table).Rows`:                    80,
-	} {
-		switch cost, ok := costs[name]; {
-		case !ok:
-			t.Errorf("%s cannot be inlined", name)
-		case cost > most:
-			t.Errorf("%s costs %d, more than %d", name, cost, most)
-		default:
-			t.Logf("%s costs %d", name, cost)
-		}
-	}
+	})
 }
 
 var (

@@ -4,11 +4,7 @@ package pool
 
 import (
 	"errors"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -131,39 +127,5 @@ func TestCopiesPanic(t *testing.T) {
 	}
 	if _, panicked := call(reflect.ValueOf(func() { _, _, _ = copied(growing).New() })); panicked == nil {
 		t.Error("a copy grows")
-	}
-}
-
-func TestVetReportsCopies(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it runs go vet")
-	}
-	folder, err := os.MkdirTemp(".", "_copies") // in the module, but not in ./...
-	if err != nil {
-		t.Skip(err)
-	}
-	defer os.RemoveAll(folder)
-	source := `package copies
-
-import "toft.dev/toft/pool"
-
-func copies(p *pool.Pool[int], t *pool.Table, c *pool.Column[int]) {
-	p2 := *p
-	t2 := *t
-	c2 := *c
-	_, _, _ = &p2, &t2, &c2
-}
-`
-	if err := os.WriteFile(filepath.Join(folder, "copies.go"), []byte(source), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command("go", "vet", "./"+folder).CombinedOutput()
-	if err == nil {
-		t.Fatal("go vet finds nothing")
-	}
-	for _, want := range []string{"Pool", "Table", "Column"} {
-		if !regexp.MustCompile(`assignment copies lock value.* toft\.dev/toft/pool\.` + want).Match(out) {
-			t.Errorf("no copy of a %s in\n%s", want, out)
-		}
 	}
 }

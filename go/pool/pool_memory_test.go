@@ -18,35 +18,6 @@ import (
 
 // ---- limits and failures ----
 
-func TestFixedPoolIsFull(t *testing.T) {
-	const n = 1000
-	p := newPool[pair](t, Options{Slots: n, Fixed: true})
-	_, committed := p.Bytes()
-	if p.Cap() != n {
-		t.Error(p.Cap())
-	}
-	var hs []Handle[pair]
-	for range n {
-		hs = append(hs, mustNew(t, p))
-	}
-	for range 3 {
-		if h, v, err := p.New(); h != 0 || v != nil || err != ErrFull {
-			t.Fatal(h, v, err)
-		}
-	}
-	first, last := uintptr(unsafe.Pointer(p.At(hs[0]))), uintptr(unsafe.Pointer(p.At(hs[n-1])))
-	if first%64 != 0 || last-first != (n-1)*16 {
-		t.Errorf("%#x to %#x", first, last)
-	}
-	p.Free(hs[500])
-	if h, v, err := p.New(); err != nil || h == hs[500] || v == nil || p.Len() != n {
-		t.Error(h, v, err)
-	}
-	if _, after := p.Bytes(); after != committed || p.Cap() != n {
-		t.Errorf("%d bytes, then %d", committed, after)
-	}
-}
-
 func TestGrowingPoolNeverMoves(t *testing.T) {
 	n := 1_000_000
 	if testing.Short() {
@@ -60,20 +31,24 @@ func TestGrowingPoolNeverMoves(t *testing.T) {
 	addresses := make([]*pair, n)
 	hs := make([]Handle[pair], n)
 	for i := range n {
-		h, v, err := p.New()
-		if err != nil {
-			t.Fatal(err)
-		}
-		v.a = uint64(i)
-		addresses[i], hs[i] = v, h
+		hs[i] = mustNew(t, p)
+		addresses[i] = p.At(hs[i])
+		addresses[i].a = uint64(i)
 	}
+	check := func(hs []Handle[pair]) {
+		t.Helper()
+		for i, h := range hs {
+			if p.At(h) != addresses[i] || addresses[i].a != uint64(i) {
+				t.Fatal(i)
+			}
+		}
+	}
+	check(hs)
 	if _, _, err := p.New(); err != ErrFull {
 		t.Error(err)
 	}
-	for i, h := range hs {
-		if p.At(h) != addresses[i] || addresses[i].a != uint64(i) {
-			t.Fatal(i)
-		}
+	if first, last := uintptr(unsafe.Pointer(addresses[0])), uintptr(unsafe.Pointer(addresses[n-1])); first%64 != 0 || last-first != uintptr(n-1)*16 {
+		t.Errorf("%#x to %#x", first, last)
 	}
 	same, all := p.Bytes()
 	if same != reserved || all > reserved || all < uint64(n)*(16+4) || p.Cap() != n {
@@ -86,11 +61,7 @@ func TestGrowingPoolNeverMoves(t *testing.T) {
 	if _, less := p.Bytes(); less > all/2 || p.Cap() > n/4 {
 		t.Errorf("%d of %d bytes after Trim, %d slots", less, all, p.Cap())
 	}
-	for i, h := range hs[:n/10] {
-		if p.At(h) != addresses[i] || addresses[i].a != uint64(i) {
-			t.Fatal(i)
-		}
-	}
+	check(hs[:n/10])
 	for i := n / 10; i < n; i++ { // the memory comes back, and at the same place
 		if h, v, err := p.New(); err != nil || v != addresses[i] || *v != (pair{}) || h == hs[i] || p.At(hs[i]) != nil {
 			t.Fatal(i, h, err)
@@ -98,28 +69,18 @@ func TestGrowingPoolNeverMoves(t *testing.T) {
 	}
 }
 
-func TestNewPoolRefusesBadOptions(t *testing.T) {
-	for _, o := range []Options{
-		{Slots: -1}, {MaxSlots: -1}, {Fixed: true}, {Slots: 10, MaxSlots: 5}, {Slots: 10, MaxSlots: 20, Fixed: true},
-	} {
-		if p, err := New[byte](o); err == nil || p != nil || !strings.HasPrefix(err.Error(), "pool: Pool[uint8]: ") {
-			t.Errorf("%+v: %v", o, err)
-		}
-	}
-	for _, o := range []Options{{Slots: 10, MaxSlots: 10, Fixed: true}, {Slots: 10, MaxSlots: 10}, {MaxSlots: 1}} {
-		newPool[byte](t, o)
-	}
-}
-
-func TestNoAddressSpaceIsAnError(t *testing.T) {
-	noAddressSpace[[1 << 20]byte](t)
-}
-
 func noAddressSpace[T any](t *testing.T) {
 	p, err := New[T](Options{MaxSlots: mostSlots})
 	if p != nil || !errors.Is(err, ErrNoMemory) || !strings.Contains(err.Error(), "no address space for ") {
 		t.Error(err)
 	}
+}
+
+func TestNoAddressSpaceIsAnError(t *testing.T) {
+	const most = 1 << (unsafe.Sizeof(0)*8 - 24) // with 64 bits 1 << 40, and the product has 71
+	noAddressSpace[[1 << 20]byte](t)
+	noAddressSpace[[most]byte](t)
+	noAddressSpace[[most >> 8]byte](t)
 }
 
 // failCommits makes the system refuse memory after k times, until goOn is called.
@@ -135,56 +96,38 @@ func failCommits(t testing.TB, k int) (goOn func()) {
 }
 
 func TestNoMemoryChangesNothing(t *testing.T) {
-	build := func(p *Pool[page], n int) error {
-		for range n {
-			_, v, err := p.New()
-			if err != nil {
-				return err
-			}
-			stamp(v[:], 1)
-		}
-		return nil
-	}
-	for k := 0; ; k++ {
-		t.Run(fmt.Sprint(k), func(t *testing.T) {
+	for k := range 6 {
+		eachKind(t, Options{Slots: 10, MaxSlots: 1 << 14}, func(t *testing.T, m *model) {
 			goOn := failCommits(t, k)
-			p, err := New[page](Options{Slots: 10})
-			if err != nil {
-				if !errors.Is(err, ErrNoMemory) || k > 1 {
-					t.Error(err)
+			failed := false
+			for range 10_000 {
+				n, cap := m.Len(), m.Cap()
+				h, err := m.take(false)
+				if err != nil {
+					again, err2 := m.take(false)
+					if err != ErrNoMemory || err2 != ErrNoMemory || h+again != 0 || n < 10 || m.Len() != n || m.Cap() != cap || n != cap {
+						t.Fatalf("%#x, %v, %v at %d of %d", h, err, err2, n, cap)
+					}
+					failed = true
+					goOn()
+					if h, err = m.take(false); err != nil {
+						t.Fatal(err)
+					}
 				}
-				return
+				m.note(h, byte(n), false)
 			}
-			defer p.Close()
-			if err = build(p, 300); err == nil {
-				if k < 5 {
-					t.Error("no failure was met")
-				}
-				k = -2
-				return
+			if !failed {
+				t.Error("no failure was met, ", k)
 			}
-			n, cap := p.Len(), p.Cap()
-			if err != ErrNoMemory || n < 10 || n != cap {
-				t.Errorf("%v at %d of %d", err, n, cap)
-			}
-			for range 2 {
-				if h, v, err := p.New(); h != 0 || v != nil || err != ErrNoMemory || p.Len() != n || p.Cap() != cap {
-					t.Error(h, v, err)
-				}
-			}
-			goOn()
-			if err := build(p, 300-n); err != nil || p.Len() != 300 {
-				t.Error(err)
-			}
-			for _, v := range p.All() {
-				if !stamped(v[:], 1) {
-					t.Fatal("overwritten")
-				}
-			}
+			m.look()
 		})
-		if k < 0 {
-			break
+	}
+	for k := range 2 {
+		goOn := failCommits(t, k)
+		if p, err := New[page](Options{Slots: 10}); p != nil || !errors.Is(err, ErrNoMemory) {
+			t.Error(p, err)
 		}
+		goOn()
 	}
 }
 
@@ -201,91 +144,36 @@ func TestSmallStepWhereALargeOneFails(t *testing.T) {
 	}
 }
 
-// ---- clear, trim, close ----
-
-func TestClearMakesHandlesStale(t *testing.T) {
-	p := newPool[pair](t, Options{})
-	var all []Handle[pair]
-	for round := range 10 {
-		for i := range 5000 {
-			h := mustNew(t, p)
-			if i%3 == round%3 {
-				p.Free(h)
-			}
-			all = append(all, h)
-		}
-		p.Clear()
-		if p.Len() != 0 {
-			t.Fatal(p.Len())
-		}
-		for range p.All() {
-			t.Fatal("not empty")
-		}
-		for range 100 {
-			mustNew(t, p)
-		}
-		for _, h := range all {
-			if p.At(h) != nil || p.Free(h) {
-				t.Fatalf("%#x is live after Clear", h)
-			}
-		}
-	}
-}
+// ---- trim, close ----
 
 func TestTrimReturnsMemory(t *testing.T) {
-	for _, o := range []Options{{MaxSlots: 1 << 20}, {Slots: 100_000, Fixed: true}} {
-		p := newPool[[256]byte](t, o)
-		var hs []Handle[[256]byte]
-		for range 100_000 {
-			h := mustNew(t, p)
-			p.At(h)[7] = 7
-			hs = append(hs, h)
-		}
-		full := testutil.ResidentBytes(t)
-		for _, h := range hs[100:] {
-			p.Free(h)
-		}
-		p.Trim()
-		if less := testutil.ResidentBytes(t); full-less < 20<<20 {
-			t.Errorf("%+v: %d bytes resident, then %d", o, full, less)
-		}
-		for i := range 99_900 {
-			h, v, err := p.New()
-			if err != nil || *v != [256]byte{} {
-				t.Fatal(i, err)
+	const n, keep = 30_000, 100
+	for _, o := range []Options{{MaxSlots: 1 << 16}, {Slots: n, Fixed: true}} {
+		eachKind(t, o, func(t *testing.T, m *model) {
+			m.fill(n)
+			full := testutil.ResidentBytes(t)
+			freed := m.order[keep:]
+			if m.packed { // what stays has the highest indexes
+				freed = m.order[:n-keep]
 			}
-			if p.At(hs[100+i]) != nil {
-				t.Fatalf("%#x is live again as %#x", hs[100+i], h)
+			for _, h := range freed {
+				m.drop(h)
 			}
-		}
-		p.Close()
-	}
-}
-
-func TestUseAfterClose(t *testing.T) {
-	p := newPool[pair](t, Options{})
-	h := mustNew(t, p)
-	mustNew(t, p)
-	for range 2 {
-		p.Close()
-		p.Clear()
-		p.Trim()
-		for _, h := range []Handle[pair]{0, 1, 2, h, ^Handle[pair](0)} {
-			if p.At(h) != nil || p.Free(h) {
-				t.Error(h)
+			m.Trim()
+			if less := testutil.ResidentBytes(t); full-less < 20<<20 {
+				t.Errorf("%+v: %d bytes resident, then %d", o, full, less)
 			}
-		}
-		for _, make := range []func() (Handle[pair], *pair, error){p.New, p.NewUninit} {
-			if h, v, err := make(); h != 0 || v != nil || err != ErrClosed {
-				t.Error(h, v, err)
+			for _, h := range freed {
+				m.forget(h)
 			}
-		}
-		for range p.All() {
-			t.Error("not empty")
-		}
-		if reserved, committed := p.Bytes(); p.Len()+p.Cap()+p.Retired() != 0 || reserved+committed != 0 {
-			t.Error(p.Len(), p.Cap(), reserved, committed)
-		}
+			m.order = nil
+			m.fill(n - keep)
+			for _, h := range freed {
+				m.none(h)
+			}
+			m.look()
+			m.Close()
+		})
 	}
 }
 
@@ -295,16 +183,12 @@ func mapped(t *testing.T, address uintptr) bool {
 	return strings.Contains("\n"+testutil.ReadProc(t, "maps"), fmt.Sprintf("\n%x-", address))
 }
 
+// makePoolAndTable returns the addresses of their mappings.
 func makePoolAndTable(t *testing.T) (p *Pool[pair], table *Table, addresses []uintptr) {
 	p, err := New[pair](Options{MaxSlots: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	mustNew(t, p)
-	if table, err = NewTable(TableOptions{Packed: true}); err != nil {
-		t.Fatal(err)
-	}
-	addColumn[pair](t, table)
+	mustNew(t, opened(t, p, err))
+	table, err = NewTable(TableOptions{Packed: true})
+	addColumn[pair](t, opened(t, table, err))
 	mustRow(t, table)
 	for _, s := range append(p.memory.all, table.memory.all...) {
 		if addresses = append(addresses, uintptr(s.base)); !mapped(t, uintptr(s.base)) {
@@ -314,7 +198,7 @@ func makePoolAndTable(t *testing.T) (p *Pool[pair], table *Table, addresses []ui
 	return p, table, addresses
 }
 
-func TestCloseUnmaps(t *testing.T) {
+func TestClosedAndForgottenPoolsAreUnmapped(t *testing.T) {
 	p, table, addresses := makePoolAndTable(t)
 	p.Close()
 	table.Close()
@@ -323,14 +207,7 @@ func TestCloseUnmaps(t *testing.T) {
 			t.Errorf("%#x is mapped", address)
 		}
 	}
-}
-
-func TestForgottenPoolIsUnmapped(t *testing.T) {
-	forget := func() []uintptr {
-		_, _, addresses := makePoolAndTable(t)
-		return addresses
-	}
-	addresses := forget()
+	_, _, addresses = makePoolAndTable(t)
 	for range 200 {
 		runtime.GC()
 		if addresses = slices.DeleteFunc(addresses, func(a uintptr) bool { return !mapped(t, a) }); len(addresses) == 0 {

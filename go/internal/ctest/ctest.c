@@ -101,6 +101,7 @@ static toft_range range;
 
 int ctest_x_claim(toft_arena *a) { return toft_claim(a, &range) == TOFT_OK; }
 int ctest_x_give(toft_arena *a) { return toft_unclaim(a, &range) == TOFT_OK; }
+int ctest_x_reset(toft_arena *a) { return a->ops->reset(a, 0, 0); }
 
 /* ---- readers ---- */
 

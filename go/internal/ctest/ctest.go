@@ -64,6 +64,9 @@ func Claim(a unsafe.Pointer) bool { return C.ctest_x_claim((*C.toft_arena)(a)) !
 // Give makes C unclaim the range.
 func Give(a unsafe.Pointer) bool { return C.ctest_x_give((*C.toft_arena)(a)) != 0 }
 
+// Reset makes C reset the arena, which keeps nothing.
+func Reset(a unsafe.Pointer) int { return int(C.ctest_x_reset((*C.toft_arena)(a))) }
+
 // Log appends n to a list, of which TakeLog returns the last 16 at most.
 func Log(n int) { C.ctest_x_log(C.int(n)) }
 

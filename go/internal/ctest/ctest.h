@@ -17,6 +17,7 @@ int ctest_x_scratch(toft_arena *a, size_t n);
 uint64_t ctest_x_thread(void);
 int ctest_x_claim(toft_arena *a);
 int ctest_x_give(toft_arena *a);
+int ctest_x_reset(toft_arena *a);
 void ctest_x_log(int n);
 int ctest_x_log_at_cleanup(toft_arena *a, intptr_t n);
 int ctest_x_take_log(int *out); /* at most 16 */

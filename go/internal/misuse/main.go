@@ -30,7 +30,7 @@ func allocateDuringReset(a *toft.Arena) {
 		}()
 		<-done
 	})
-	ctest.Reset(a.Pointer(), 0, 0)
+	ctest.Reset(a.Pointer())
 }
 
 func rewindToStaleMark(a *toft.Arena) {

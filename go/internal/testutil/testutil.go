@@ -15,10 +15,13 @@ import (
 	"testing"
 )
 
-// InlineCosts compiles the tests of the package in the working directory and returns the cost of each function that can be
-// inlined, by its name, without the names of packages of this module.
-func InlineCosts(t *testing.T) map[string]int {
+// WantInlined compiles the tests of the package in the working directory, and requires that the compiler can inline these
+// functions, at these costs at most. Names are without the packages of this module.
+func WantInlined(t *testing.T, want map[string]int) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("it compiles the package")
+	}
 	out, err := exec.Command("go", "test", "-c", "-o", t.TempDir()+"/t", "-gcflags=-m=2", ".").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -31,7 +34,14 @@ func InlineCosts(t *testing.T) map[string]int {
 			costs[name], _ = strconv.Atoi(m[2])
 		}
 	}
-	return costs
+	for name, most := range want {
+		switch cost, ok := costs[name]; {
+		case !ok:
+			t.Errorf("%s cannot be inlined", name)
+		case cost > most:
+			t.Errorf("%s costs %d, more than %d", name, cost, most)
+		}
+	}
 }
 
 // ReadProc returns a file of /proc/self. It skips the test if there is none, or if it is not the test's, as under Wine
