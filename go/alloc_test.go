@@ -186,19 +186,17 @@ func panicking(f func()) func() (any, error) {
 	}
 }
 
-// A refused request leaves the arena unchanged. Its error has the size and alignment; Try functions return it, others panic.
-func TestRefusedRequests(t *testing.T) {
-	a := newArena(t, Options{Budget: 1000})
-	a.Alloc(8, 8)
-	before := a.Stats()
+type request struct {
+	try  func() (any, error)
+	want string
+}
+
+// refusedSizes returns requests that an arena with a budget of 1000 bytes refuses.
+func refusedSizes(a *Arena) []request {
 	const least, most = math.MinInt, math.MaxInt
 	big, long := make([]byte, 2000), strings.Repeat("x", 2000)
 	bytes := UninitOf[[2000]byte]()
-	numbers := UninitOf[uint32]()
-	rows := []struct {
-		try  func() (any, error)
-		want string
-	}{
+	return []request{
 		{func() (any, error) { return a.TryAlloc(-1, 8) }, "-1 bytes aligned to 8: a negative size"},
 		{func() (any, error) { return a.TryAlloc(least, 8) }, fmt.Sprint(least, " bytes aligned to 8: a negative size")},
 		{panicking(func() { a.Alloc(-1, 8) }), "-1 bytes aligned to 8: a negative size"},
@@ -229,12 +227,13 @@ func TestRefusedRequests(t *testing.T) {
 		{func() (any, error) { return a.TryCStrings([]string{long}) }, "out of memory"},
 		{panicking(func() { a.CStrings([]string{long}) }), "out of memory"},
 	}
-	add := func(want string, try func() (any, error)) {
-		rows = append(rows, struct {
-			try  func() (any, error)
-			want string
-		}{try, want})
-	}
+}
+
+// refusedNumbers returns requests of lengths and alignments that are out of range.
+func refusedNumbers(a *Arena) (rows []request) {
+	const least, most = math.MinInt, math.MaxInt
+	numbers := UninitOf[uint32]()
+	add := func(want string, try func() (any, error)) { rows = append(rows, request{try, want}) }
 	for _, n := range []int{-1, least, most, most/4 + 1} {
 		why := map[bool]string{true: "a negative length", false: "out of memory or over budget"}[n < 0]
 		add(fmt.Sprint(n, " x 4 bytes aligned to 8: ", why), panicking(func() { MakeSlice[uint32](a, n) }))
@@ -251,7 +250,15 @@ func TestRefusedRequests(t *testing.T) {
 		add(want, panicking(func() { NewAligned[int64](a, uint(align)) }))
 		add("1 x "+want, panicking(func() { MakeSliceAligned[int64](a, 1, uint(align)) }))
 	}
-	for _, c := range rows {
+	return rows
+}
+
+// A refused request leaves the arena unchanged. Its error has the size and alignment; Try functions return it, others panic.
+func TestRefusedRequests(t *testing.T) {
+	a := newArena(t, Options{Budget: 1000})
+	a.Alloc(8, 8)
+	before := a.Stats()
+	for _, c := range append(refusedSizes(a), refusedNumbers(a)...) {
 		p, err := c.try()
 		cause := ErrArgument
 		if strings.Contains(c.want, "out of memory") || !strings.Contains(c.want, ": ") {

@@ -143,9 +143,11 @@ func TestUseAfterRelease(t *testing.T) {
 func TestRetiredHeadsEnd(t *testing.T) {
 	var before int
 	for i := range 4 * mostRetired {
+		was := setDebug(i%16 == 0)
 		a := must1(NewArena(Options{Contiguous: uint(i%2) << 20}))
 		a.Alloc(100_000, 8)
 		a.Release()
+		setDebug(was)
 		if i == mostRetired {
 			before = ctest.HeapInUse()
 		}
