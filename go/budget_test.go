@@ -211,7 +211,7 @@ func TestContextCarriesABudget(t *testing.T) {
 }
 
 func TestMisuseOfABudgetIsRefused(t *testing.T) {
-	if _, err := NewBudget(BudgetOptions{Name: "a name that is longer than 31 bytes"}); !errors.Is(err, ErrArgument) {
+	if _, err := NewBudget(BudgetOptions{Name: "a name that has thirty-two bytes"}); !errors.Is(err, ErrArgument) {
 		t.Error(err)
 	}
 	b := must1(NewBudget(BudgetOptions{}))

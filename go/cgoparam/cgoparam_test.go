@@ -81,6 +81,9 @@ func TestReplaceInAClient(t *testing.T) {
 }
 
 func TestAllocations(t *testing.T) {
+	used := GetAlloc()
+	copy(unsafe.Slice((*byte)(used.Malloc(7000)), 7000), bytes.Repeat([]byte{0xEE}, 7000))
+	ReturnAlloc(used)
 	a := GetAlloc()
 	defer ReturnAlloc(a)
 	last := uintptr(0)
