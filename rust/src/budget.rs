@@ -60,6 +60,8 @@ struct Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
+        debug_assert!(*self.parked.get_mut() == 0, "arenas have returned their portions");
+        debug_assert!(*self.charged.get_mut() <= *self.reserved.now.get_mut());
         budget_report::remove(self.id);
         if let Some(parent) = &self.parent {
             parent.subtract_all(OF_OBJECTS, self.charged.load(Relaxed));
@@ -260,6 +262,11 @@ impl Sum {
         let limit = self.limit.load(Relaxed);
         let sum = |now: usize| now.checked_add(size).filter(|sum| *sum <= limit);
         self.now.fetch_update(Relaxed, Relaxed, sum).is_ok()
+    }
+
+    fn subtract(&self, size: usize) {
+        let before = self.now.fetch_sub(size, Relaxed);
+        debug_assert!(size <= before);
     }
 
     fn room(&self) -> usize {
@@ -481,7 +488,7 @@ impl Budget {
     fn try_add(&self, of: Of, size: usize) -> Result<(), &Sum> {
         for (i, sum) in self.sums(of).enumerate() {
             if !sum.add(size) {
-                self.sums(of).take(i).for_each(|below| _ = below.now.fetch_sub(size, Relaxed));
+                self.sums(of).take(i).for_each(|below| below.subtract(size));
                 return Err(sum);
             }
         }
@@ -495,7 +502,7 @@ impl Budget {
     }
 
     fn subtract(&self, of: Of, size: usize) {
-        self.sums(of).for_each(|sum| _ = sum.now.fetch_sub(size, Relaxed));
+        self.sums(of).for_each(|sum| sum.subtract(size));
     }
 
     /// Calls back for the level that refused bytes. Without one, other threads have returned enough since the refusal.
@@ -510,6 +517,7 @@ impl Budget {
         let running = Running { of: of_budget, outer: RUNNING.get() };
         RUNNING.set(&raw const running);
         let answer = catch_unwind(AssertUnwindSafe(|| call(budget, size)));
+        debug_assert!(core::ptr::eq(RUNNING.get(), &raw const running));
         RUNNING.set(running.outer);
         answer.unwrap_or(false)
     }

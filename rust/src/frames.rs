@@ -246,6 +246,7 @@ impl Frames {
             OWN_SLOTS.with(|slots| {
                 let mut slots = slots.borrow_mut();
                 slots.0.retain(|slot| slot.2.is_shared()); // drops entries of dropped `Frames`
+                debug_assert!(slots.0.iter().all(|slot| slot.1 != arena));
                 slots.0.push((self.id, arena, flag));
             });
         }
@@ -375,6 +376,7 @@ impl Frames {
         let mut rest = Rest(self.slots_mut()[from..].iter_mut(), f);
         rest.go();
         mem::forget(rest); // it is complete
+        debug_assert!(self.slots_mut().iter().all(|slot| !slot.transient), "the frame of a transient slot has ended");
     }
 }
 

@@ -230,10 +230,12 @@ pub mod cache {
         }
 
         fn sub_bytes(&self, size: usize) {
+            debug_assert!(size <= self.bytes.get());
             self.bytes.set(self.bytes.get() - size);
         }
 
         fn count_block(&self) {
+            debug_assert!(self.verify());
             self.blocks.set(self.blocks.get() + 1);
             if self.blocks.get() % AGE == 0 {
                 page_cache::age();
@@ -281,6 +283,32 @@ pub mod cache {
             true
         }
 
+        /// See `assertions.rs`.
+        fn verify(&self) -> bool {
+            if !crate::assertions::verifies(self.bytes.get() / BLOCK_MIN) {
+                return true;
+            }
+            let (mut bytes, mut ready) = (0, NonNull::new(self.ready.get()));
+            while let Some(base) = ready {
+                debug_assert!(base.addr().get() % LINE == 0);
+                bytes += BLOCK_MIN;
+                // SAFETY: the list contains pristine arenas, each with a link at that offset.
+                ready = NonNull::new(unsafe { link_of(base).read() });
+            }
+            for (i, first) in self.bins.iter().enumerate() {
+                let mut at = first.get();
+                while let Some(block) = at {
+                    // SAFETY: a block in a bin begins with a Cached, and is exclusively this cache's.
+                    let Cached { next, size, align } = unsafe { block.read() };
+                    debug_assert!(bin(size) == i && size < CAP);
+                    debug_assert!(align.is_power_of_two() && block.addr().get() % align == 0);
+                    (bytes, at) = (bytes + size, next);
+                }
+            }
+            debug_assert!(bytes == self.bytes.get());
+            true
+        }
+
         fn empty(&self) {
             while let Some(base) = self.take_arena() {
                 // SAFETY: an arena in the cache is a block of the heap.
@@ -297,6 +325,7 @@ pub mod cache {
                     }
                 }
             }
+            debug_assert!(self.bytes.get() == 0);
         }
 
         #[inline(always)]
@@ -336,6 +365,7 @@ pub mod cache {
     #[inline(always)]
     pub unsafe fn put_arena(base: NonNull<u8>) {
         with(|c| {
+            debug_assert!(base.as_ptr() != c.ready.get());
             // SAFETY: the caller's contract.
             unsafe { link_of(base).write(c.ready.get()) };
             c.ready.set(base.as_ptr());

@@ -218,6 +218,8 @@ impl Leases {
     #[inline]
     fn put(&self, arena: Arena, slot: Option<Reserved<'_>>) {
         let arena = ManuallyDrop::new(arena);
+        debug_assert!(arena.own().is_none_or(|a| !a.has_leaked() && !a.has_cleanups() && !a.has_instruments()));
+        debug_assert!(arena.own().is_none_or(|a| a.budget.get() == self.budget && a.parent.get().is_none()));
         match slot {
             Some(slot) => slot.fill(arena.head()),
             None if self.idle_slots.put(hint(), self.idle_max, arena.head()) => {}

@@ -134,6 +134,7 @@ mod allocator;
 #[cfg(toft_allocator_clone)]
 mod allocator_clone;
 mod arena;
+mod assertions;
 #[cfg(feature = "std")]
 mod background;
 mod boxed;
@@ -238,6 +239,8 @@ pub mod __buffer {
     //! For toft-pools. It may change in any release.
     pub use crate::buffer::{grow_amortised, least_capacity, reallocate, Buffer, Elements};
 }
+#[doc(hidden)]
+pub use assertions::verifies as __verifies;
 #[doc(hidden)]
 pub use memory::{dangling as __dangling, CallSite as __CallSite};
 pub use memory::{Blocks, Heap, Memory};

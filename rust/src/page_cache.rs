@@ -260,13 +260,33 @@ impl Table {
                 self.ranges[at].size = kept;
             }
         }
+        debug_assert!(victims[..n].iter().all(|victim| victim.size != 0 && victim.size % os::page_size() == 0));
         n
+    }
+
+    /// See `assertions.rs`.
+    fn verify(&self) -> bool {
+        debug_assert!(self.len <= RANGES_MAX && self.used <= self.peak[0]);
+        if !crate::assertions::verifies(self.len) {
+            return true;
+        }
+        let ranges = &self.ranges[..self.len];
+        for two in ranges.windows(2) {
+            debug_assert!(two[0].start + two[0].size <= two[1].start);
+            debug_assert!(two[0].start + two[0].size != two[1].start || !os::SPLITS);
+            // else they were one
+        }
+        debug_assert!(ranges.iter().all(|range| range.size != 0 && range.size % os::page_size() == 0));
+        debug_assert!(ranges.iter().all(|range| range.start % os::page_size() == 0));
+        debug_assert!(ranges.iter().map(|range| range.size).sum::<usize>() == BYTES.load(Ordering::Relaxed));
+        true
     }
 }
 
 impl Locked<'_> {
     /// Releases the lock, and returns to the system what exceeds the recent use, or `limit`.
     fn release(self, limit: usize) {
+        debug_assert!(self.table.verify());
         let mut locked = self;
         let mut victims = [Range { start: 0, size: 0 }; VICTIMS];
         loop {

@@ -183,6 +183,7 @@ impl RegionMemory<'_> {
                 return Err(AllocError);
             }
         }
+        debug_assert!(to <= self.end.get());
         self.used.set(to);
         Ok(())
     }
@@ -226,6 +227,7 @@ unsafe impl Memory for RegionMemory<'_> {
     #[inline]
     unsafe fn deallocate(&self, p: NonNull<u8>, layout: Layout) {
         if let Some(from) = self.newest(p, layout.size()) {
+            debug_assert!(from <= self.used.get());
             self.used.set(from);
         }
     }
@@ -365,6 +367,8 @@ where
     pub fn restore(&mut self) {
         let (base, _) = self.range();
         let saved = self.saved.last().expect("toft: the region has no checkpoint");
+        // SAFETY: it lives as long as the region.
+        debug_assert!(saved.bytes.len() <= unsafe { self.memory.0.as_ref() }.end.get());
         // SAFETY: the range was in use at the checkpoint, and what was committed stays so. The region is borrowed exclusively:
         // the content is referred to by the root only, which is restored with it. `Restorable` permits both.
         unsafe {

@@ -211,6 +211,7 @@ impl FrameParty {
         impl Drop for Ended<'_> {
             fn drop(&mut self) {
                 let mut state = self.0.lock();
+                debug_assert!(state.ender.is_some() && state.arrived == state.parties);
                 state.ender = None;
                 state.arrived = 0;
                 state.ended += 1;
@@ -221,6 +222,7 @@ impl FrameParty {
         let mut state = shared.lock();
         let ended = state.ended;
         state.arrived += 1;
+        debug_assert!(state.arrived <= state.parties);
         while state.ender.is_some() || state.arrived < state.parties {
             state = match deadline {
                 Some(deadline) if state.ender.is_none() => {
@@ -237,6 +239,7 @@ impl FrameParty {
                 return Ok(None);
             }
         }
+        debug_assert!(state.arrived == state.parties && state.ended == ended);
         state.ender = Some(std::thread::current().id());
         drop(state);
         let _ended = Ended(shared);
@@ -253,6 +256,7 @@ impl Drop for FrameParty {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.parties -= 1;
+        debug_assert!(state.arrived <= state.parties && state.ender.is_none());
         if state.arrived == state.parties {
             self.shared.changed.notify_all(); // one of the parties that wait ends the frame
         }

@@ -196,7 +196,8 @@ impl<S: Source> Limited<S> {
     }
 
     fn discharge(&self, size: usize) {
-        self.used.fetch_sub(size, Ordering::Relaxed);
+        let before = self.used.fetch_sub(size, Ordering::Relaxed);
+        debug_assert!(size <= before);
     }
 }
 

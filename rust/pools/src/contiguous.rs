@@ -195,6 +195,7 @@ pub(super) unsafe fn fill<T, L: FieldLayout<T>>(
         }
     }
 
+    debug_assert!(slots.start <= slots.end);
     let mut filled = Filled(count, 0);
     let rest = values.try_for_each(|value| {
         if filled.1 == slots.len() {

@@ -178,9 +178,35 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> DensePool<T, L, K, M> {
         Ok(K::new(i as usize, generation))
     }
 
+    /// See `assertions.rs` of the crate `toft`.
+    fn verify(&self) -> bool {
+        let (len, slots) = (self.len(), self.slots.as_slice());
+        debug_assert!(self.values.len() == len && len <= slots.len());
+        debug_assert!(slots.len() <= Self::SLOTS);
+        debug_assert!(self.start != 0 || slots.is_empty());
+        debug_assert!(self.free == NONE || (self.free as usize) < slots.len());
+        if !toft::__verifies(slots.len()) {
+            return true;
+        }
+        for (place, key) in self.keys().iter().enumerate() {
+            debug_assert!(self.place(*key) == Some(place));
+        }
+        let retired = |slot: &Slot<K::Generation>| Some(slot.generation) == K::retired(self.start);
+        let retired = slots.iter().filter(|slot| retired(slot)).count();
+        debug_assert!(slots.iter().filter(|slot| slot.generation.is_odd()).count() == len);
+        let (mut free, mut i) = (0, self.free);
+        while let Some(slot) = slots.get(i as usize) {
+            debug_assert!(!slot.generation.is_odd() && free < slots.len() - len);
+            (free, i) = (free + 1, slot.place);
+        }
+        debug_assert!(i == NONE && free + len + retired == slots.len(), "a free slot is in no list");
+        true
+    }
+
     #[cold]
     #[inline(never)]
     fn occupy_new(&mut self, place: u32) -> Result<K, AllocError> {
+        debug_assert!(self.verify());
         let i = self.slots.len();
         if i >= Self::SLOTS {
             return Err(AllocError);
@@ -197,6 +223,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> DensePool<T, L, K, M> {
     #[inline(always)]
     fn vacate(&mut self, key: K) {
         let slot = &mut self.slots.as_mut_slice()[key.index()];
+        debug_assert!(key.matches(slot.generation));
         slot.generation = slot.generation.next();
         if Some(slot.generation) != K::retired(self.start) {
             slot.place = self.free;
@@ -232,6 +259,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> DensePool<T, L, K, M> {
                 self.remove(key);
             }
         }
+        debug_assert!(self.verify());
     }
 
     /// Removes all values. Their keys are stale, and the memory is kept.
@@ -246,6 +274,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> DensePool<T, L, K, M> {
             self.vacate(key);
         }
         self.values.clear(); // last: a destructor may panic
+        debug_assert!(self.verify());
     }
 
     // ---- access ----

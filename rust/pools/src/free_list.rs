@@ -209,6 +209,7 @@ impl<G: Generation> FreeList<G> {
     /// # Safety
     /// `end` is the end of a group, and generations and links are reserved up to it.
     unsafe fn initialize(&mut self, end: usize, unused: G) {
+        debug_assert!(end % GROUP == 0 && end <= self.linked && !unused.is_odd());
         // SAFETY: the caller's contract.
         unsafe {
             for i in self.initialized..end {
@@ -252,6 +253,7 @@ impl<G: Generation> FreeList<G> {
     /// `next_slot` was the last call, and returned slot `i`.
     #[inline(always)]
     pub(crate) unsafe fn occupy(&mut self, i: usize, generation: G) {
+        debug_assert!(generation.is_odd() && (self.current_free != 0 || i < self.limit));
         if self.current_free != 0 {
             self.current_free &= self.current_free - 1;
             self.freed -= 1;
@@ -323,6 +325,7 @@ impl<G: Generation> FreeList<G> {
     /// The slot is occupied.
     #[inline(always)]
     pub(crate) unsafe fn free(&mut self, i: usize, generation: G) {
+        debug_assert!(i < self.high_water && generation.is_odd());
         // SAFETY: the caller's contract.
         unsafe {
             self.generations.add(i).write(generation.next());
@@ -364,6 +367,7 @@ impl<G: Generation> FreeList<G> {
     /// Sets the high-water mark, which is after all values and worn slots. The slots from it on are free, and start
     /// with generation `unused` when they are used again.
     pub(crate) fn truncate(&mut self, high_water: usize, unused: G) {
+        debug_assert!(self.last().is_none_or(|last| last < high_water) && !unused.is_odd());
         self.freed = high_water - self.len();
         self.high_water = high_water;
         self.turns = self.turns.saturating_add(1);
@@ -398,6 +402,7 @@ impl<G: Generation> FreeList<G> {
     /// # Safety
     /// The slot is below the high-water mark, and free.
     pub(crate) unsafe fn set_occupied(&mut self, i: usize, generation: G) {
+        debug_assert!(i < self.high_water && generation.is_odd());
         // SAFETY: the caller's contract.
         unsafe { self.generations.add(i).write(generation) }
         self.freed -= 1;
@@ -428,6 +433,59 @@ impl<G: Generation> FreeList<G> {
         debug_assert!(n <= self.initialized);
         // SAFETY: they are initialized.
         unsafe { core::slice::from_raw_parts(self.generations.as_ptr(), n) }
+    }
+
+    /// Verifies the list: see `assertions.rs` of the crate `toft`.
+    pub(crate) fn verify(&self, retired: Option<G>) -> bool {
+        debug_assert!(self.freed <= self.high_water);
+        debug_assert!(self.high_water <= self.initialized && self.high_water <= self.slots);
+        debug_assert!(self.initialized % GROUP == 0 && self.initialized <= self.linked);
+        debug_assert!(self.linked <= self.capacity && self.linked % GROUP == 0 && self.capacity % GROUP == 0);
+        debug_assert!(self.slots <= self.capacity);
+        debug_assert!(self.limit == if self.top == NONE { self.initialized.min(self.slots) } else { 0 });
+        debug_assert!(self.turns >= 1);
+        if self.current_free != 0 {
+            debug_assert!(self.current_start % GROUP == 0 && self.current_start < self.high_water);
+            debug_assert!(self.current_free & !mask(self.high_water - self.current_start) == 0);
+        }
+        if toft::__verifies(self.initialized / 8) {
+            self.verify_slots(retired);
+        }
+        true
+    }
+
+    fn verify_slots(&self, retired: Option<G>) {
+        let (mut occupied, mut stacked) = (0, 0);
+        for group in 0..self.initialized / GROUP {
+            let (start, used) = (group * GROUP, mask(self.high_water.saturating_sub(group * GROUP)));
+            let generations = &self.generations(self.initialized)[start..start + GROUP];
+            let bits = generations.iter().rev().fold(0, |bits, generation| bits << 1 | generation.is_odd() as u64);
+            debug_assert!(bits & !used == 0);
+            occupied += bits.count_ones() as usize;
+            // SAFETY: initialized groups have a link.
+            let link = unsafe { self.links.add(group).read() };
+            let is_current = self.current_free != 0 && group * GROUP == self.current_start;
+            let listed = if is_current { self.current_free } else { 0 };
+            debug_assert!(bits & listed == 0, "a slot with a value is to be taken");
+            if link != NOT_STACKED {
+                stacked += 1;
+                debug_assert!(!bits & used != 0, "a group without a free slot is stacked");
+                continue;
+            }
+            let unlisted = !bits & used & !listed;
+            let is_retired = |bit: usize| unlisted >> bit & 1 == 0 || Some(generations[bit]) == retired;
+            debug_assert!((0..GROUP).all(is_retired), "a free slot is in no list");
+            debug_assert!(unlisted == 0 || self.may_have(retired));
+        }
+        debug_assert!(occupied == self.len());
+        let (mut group, mut n) = (self.top, 0);
+        while group != NONE {
+            debug_assert!(group != NOT_STACKED && (group as usize) < self.high_water.div_ceil(GROUP));
+            debug_assert!(n < stacked, "the stack has a cycle");
+            // SAFETY: initialized groups have a link.
+            (group, n) = (unsafe { self.links.add(group as usize).read() }, n + 1);
+        }
+        debug_assert!(n == stacked);
     }
 
     /// The number of initialized slots.

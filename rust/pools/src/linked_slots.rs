@@ -115,6 +115,7 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize) -> Result<(), AllocError> {
+        debug_assert!(self.verify());
         if self.fixed {
             return Err(AllocError);
         }
@@ -141,6 +142,7 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
     /// There is a free slot.
     #[inline(always)]
     pub(super) unsafe fn insert(&mut self, value: T, next: u32, other: u32) -> u32 {
+        debug_assert!((self.taken as usize) < self.capacity());
         let raw = self.raw();
         let (i, generation);
         // SAFETY: a slot of the free list has a link; the slot at the high-water mark is within the capacity.
@@ -174,6 +176,7 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
         unsafe {
             let link = L::meta(self.raw(), i as usize);
             let generation = (*link).generation.wrapping_add(1);
+            debug_assert!(i < self.high_water && generation % 2 == 0);
             (*link).generation = generation;
             (*link).next = self.free;
             self.free = i;
@@ -189,6 +192,8 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
     #[inline(never)]
     fn retire(&mut self) {
         // SAFETY: the slot is free, so it has a link.
+        debug_assert!(self.free != NONE && unsafe { (*self.link(self.free)).generation } == self.last);
+        // SAFETY: as above.
         self.free = unsafe { (*self.link(self.free)).next };
         self.taken += 1;
         self.retired += 1;
@@ -205,6 +210,39 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
             self.start = start;
             (self.free, self.high_water, self.taken, self.latest) = (NONE, 0, 0, 0);
         }
+        true
+    }
+
+    /// Verifies the free list and the generations: see `assertions.rs` of the crate `toft`.
+    pub(super) fn verify(&self) -> bool {
+        debug_assert!(self.high_water as usize <= self.capacity());
+        debug_assert!(self.retired <= self.taken && self.taken <= self.high_water);
+        debug_assert!(self.start % 2 == 0 && self.last % 2 == 0);
+        if !toft::__verifies(self.high_water as usize) {
+            return true;
+        }
+        let (mut values, mut retired) = (0, 0);
+        for i in 0..self.high_water {
+            // SAFETY: a slot below the high-water mark has a link.
+            let generation = unsafe { (*self.link(i)).generation };
+            values += generation % 2;
+            retired += (generation == self.last) as u32;
+            debug_assert!(
+                generation.wrapping_sub(self.start) <= self.latest + 1,
+                "a generation is later than the latest"
+            );
+        }
+        debug_assert!(values as usize == self.len());
+        debug_assert!(retired == self.retired);
+        let (mut i, mut free) = (self.free, 0);
+        while i != NONE {
+            debug_assert!(i < self.high_water && free < self.high_water - self.taken);
+            // SAFETY: a slot below the high-water mark has a link.
+            let link = unsafe { *self.link(i) };
+            debug_assert!(link.generation % 2 == 0 && link.generation != self.last);
+            (i, free) = (link.next, free + 1);
+        }
+        debug_assert!(free == self.high_water - self.taken, "a free slot is in no list");
         true
     }
 

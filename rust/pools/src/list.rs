@@ -284,6 +284,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         (self.front, self.back) = (NONE, NONE);
         // SAFETY: they had values, and their links are kept until the slots are reused.
         unsafe { drop_all::<T, L, _>(self.slots.raw(), LinkedIndices::<T, L>::new(self.slots.raw(), range)) }
+        debug_assert!(self.verify());
     }
 
     /// Removes and drops the values one by one. If a destructor panics, the others are dropped as well.
@@ -305,6 +306,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         }
 
         Rest(self).run();
+        debug_assert!(self.verify());
     }
 
     // ---- slots ----
@@ -340,6 +342,26 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     fn handle_at(&self, i: u32) -> Option<Handle<T>> {
         // SAFETY: see at.
         (i != NONE).then(|| unsafe { self.slots.handle(i) })
+    }
+
+    /// Verifies the links: see `assertions.rs` of the crate `toft`.
+    fn verify(&self) -> bool {
+        debug_assert!(self.slots.verify());
+        debug_assert!((self.front == NONE) == (self.back == NONE));
+        debug_assert!((self.front == NONE) == (self.len() == 0));
+        if !toft::__verifies(self.len()) {
+            return true;
+        }
+        let (mut before, mut i, mut n) = (NONE, self.front, 0);
+        while i != NONE {
+            debug_assert!(n < self.len(), "the list has a cycle");
+            // SAFETY: a slot of the list.
+            let link = unsafe { *self.slots.link(i) };
+            debug_assert!(link.other == before && link.generation % 2 == 1);
+            (before, i, n) = (i, link.next, n + 1);
+        }
+        debug_assert!(before == self.back && n == self.len());
+        true
     }
 
     /// The slots of the values, in their order.
@@ -378,12 +400,14 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     /// # Safety
     /// The slot has a value and is not linked; the others are neighbours.
     unsafe fn link_between(&mut self, i: u32, before: u32, after: u32) {
+        debug_assert!(i != before && i != after);
         // SAFETY: the caller's contract.
         unsafe {
             let link = self.slots.link(i);
             ((*link).other, (*link).next) = (before, after);
             self.join(before, i, after);
         }
+        debug_assert!(self.verify());
     }
 
     /// # Safety
@@ -455,7 +479,9 @@ impl<T, L: CloneIn<T>, M: Memory + Clone> Clone for List<T, L, M> {
     /// # Panics
     /// There is no memory.
     fn clone(&self) -> Self {
-        List { slots: self.slots.clone(), front: self.front, back: self.back }
+        let clone = List { slots: self.slots.clone(), front: self.front, back: self.back };
+        debug_assert!(clone.verify());
+        clone
     }
 }
 

@@ -265,6 +265,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
     #[cold]
     #[inline(never)]
     fn prepare_slot(&mut self) -> Result<(), AllocError> {
+        debug_assert!(self.verify());
         if self.start == 0 {
             self.start = generation_seed();
             self.unused = K::unused(self.start);
@@ -275,6 +276,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         }
         self.grow_to_at_least(self.capacity().checked_add(1))?;
         self.free_list.find_next(self.unused, retired);
+        debug_assert!(self.free_list.has_next());
         Ok(())
     }
 
@@ -299,10 +301,11 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
         }
         if grown.is_err() {
             self.free_list.shrink(self.slots.capacity(), self.slots.memory());
-            return grown;
+        } else {
+            self.free_list.set_slots(capacity);
         }
-        self.free_list.set_slots(capacity);
-        Ok(())
+        debug_assert!(self.verify());
+        grown
     }
 
     // ---- access ----
@@ -482,6 +485,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
                 }
             }
         }
+        debug_assert!(self.verify());
     }
 
     /// Drops all values. The memory is kept; slots are taken from the first on again.
@@ -503,22 +507,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
             }
         }
         self.free_list.clear(K::retired(self.start));
-    }
-
-    /// The generation from which the slots from index `n` on, which are free, must start after the high-water mark is
-    /// lowered to `n`: none of them has had a later one.
-    fn first_generation_from(&self, n: usize) -> K::Generation {
-        let Some(retired) = K::retired(self.start) else { return self.unused };
-        let removed = &self.free_list.generations(self.free_list.initialized())[n..];
-        removed.iter().fold(self.unused, |latest, &generation| {
-            core::cmp::min_by_key(latest, generation, |generation| generation.until(retired))
-        })
-    }
-
-    /// The generations that a copy of the pool needs: those of its first slots, and that of the others.
-    pub(super) fn generations(&self) -> (&[K::Generation], K::Generation) {
-        let n = self.free_list.high_water().max(self.free_list.worn_end(K::retired(self.start)));
-        (self.free_list.generations(n), self.first_generation_from(n))
+        debug_assert!(self.verify());
     }
 
     /// A pool of slots with these generations and values. The indices of the values ascend and are less than the number
@@ -546,6 +535,7 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
             }
         }
         pool.free_list.rebuild_stack();
+        debug_assert!(pool.verify());
         Ok(pool)
     }
 

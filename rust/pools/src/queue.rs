@@ -134,6 +134,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// `len` is less than the limit.
     #[inline(always)]
     unsafe fn write_back(&mut self, value: T) {
+        debug_assert!(self.len() < self.limit);
         let tail = self.tail;
         // SAFETY: the slot has no value.
         unsafe { L::write(self.slots.raw(), self.slot(tail), value) }
@@ -144,6 +145,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
     /// `len` is less than the limit.
     #[inline(always)]
     unsafe fn write_front(&mut self, value: T) {
+        debug_assert!(self.len() < self.limit);
         let head = self.head.wrapping_sub(1);
         // SAFETY: the slot has no value.
         unsafe { L::write(self.slots.raw(), self.slot(head), value) }
@@ -317,6 +319,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         if len < self.len() {
             let removed = self.slot_ranges_of(len..self.len());
             self.tail = self.head.wrapping_add(len);
+            debug_assert!(self.len() == len);
             // SAFETY: they had values and are outside the range of values now.
             unsafe { drop_all::<T, L, ()>(self.slots.raw(), removed) }
         }
@@ -349,6 +352,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
                 at += n;
             }
         }
+        debug_assert!(self.verify());
     }
 
     // ---- counters and slots ----

@@ -81,6 +81,7 @@ impl<T, L: FieldLayout<T>, G: Copy, M: Memory> Slots<T, L, G, M> {
         self.buffer.resize(capacity, CallSite::caller(false))?;
         // SAFETY: memory for so many slots.
         self.raw = unsafe { planner::columns(self.buffer.base(), capacity, L::plan::<G>) };
+        debug_assert!(self.capacity() == capacity);
         Ok(())
     }
 

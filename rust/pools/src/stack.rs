@@ -150,6 +150,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
     #[inline(always)]
     pub(crate) unsafe fn put(&mut self, value: T) {
         let len = self.len;
+        debug_assert!(len < self.capacity());
         // SAFETY: the slot is within the capacity and has no value.
         unsafe { L::write(self.slots.raw(), len, value) }
         self.len = len + 1;
@@ -296,6 +297,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
         // SAFETY: there is memory for them; the other stack has no values afterwards.
         unsafe { L::copy(other.slots.raw(), 0, self.slots.raw(), self.len, other.len) }
         self.len += core::mem::take(&mut other.len);
+        debug_assert!(self.len <= self.capacity());
     }
 }
 

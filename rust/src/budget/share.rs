@@ -29,7 +29,10 @@ impl Budget {
     }
 
     fn unpark(&self, spare: usize) {
-        self.levels().for_each(|budget| _ = budget.0.parked.fetch_sub(spare, Relaxed));
+        for budget in self.levels() {
+            let before = budget.0.parked.fetch_sub(spare, Relaxed);
+            debug_assert!(spare <= before);
+        }
     }
 }
 
@@ -72,12 +75,15 @@ impl Portion for Share {
 
     fn update(&self, used: u64) {
         let (used, spare) = (used as usize, self.spare.get());
+        debug_assert!(used <= self.granted.get());
         self.refused.set(0);
         if used == 0 {
             self.end();
         } else if self.granted.get() > used + spare {
             self.shrink(used + spare / 2);
         }
+        debug_assert!(self.granted.get() <= used + self.spare.get());
+        debug_assert!(self.granted.get() <= self.budget.live());
     }
 
     fn grow(&self, wanted: u64) -> bool {
@@ -92,6 +98,7 @@ impl Portion for Share {
         let ahead = self.spare.get() / 2;
         let also = self.budget.try_add(LIVE, ahead).is_ok();
         self.granted.set(wanted + if also { ahead } else { 0 });
+        debug_assert!(self.granted.get() <= self.budget.live() && self.spare.get() <= self.budget.parked());
         true
     }
 

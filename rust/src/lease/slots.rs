@@ -24,11 +24,13 @@ impl<T> ReservedSlot<'_, T> {
     /// Release: pairs with `take_from`. A store suffices, since no other thread writes the slot.
     #[inline(always)]
     pub fn fill(self, one: NonNull<T>) {
+        debug_assert!(is_full(one.as_ptr()) && self.0.load(Ordering::Relaxed) == reserved());
         self.0.store(one.as_ptr(), Ordering::Release);
     }
 
     /// Makes the slot empty, and available to all threads.
     pub fn abandon(self) {
+        debug_assert!(self.0.load(Ordering::Relaxed) == reserved());
         self.0.store(ptr::null_mut(), Ordering::Relaxed);
     }
 }
@@ -53,6 +55,7 @@ impl<T, const LINES: usize, const SLOTS_PER_LINE: usize> Slots<T, LINES, SLOTS_P
     /// The line where a thread with this hint starts.
     #[inline(always)]
     fn line(hint: usize, bound: usize) -> usize {
+        debug_assert!(bound != 0 && bound <= Self::CAPACITY);
         let line = hint % LINES;
         if line < bound {
             line

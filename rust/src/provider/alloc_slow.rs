@@ -96,8 +96,10 @@ impl RawArena {
 
     /// Updates the size of a block, or of a scope's part of one.
     pub fn resized(self, b: Block, size: usize) {
+        debug_assert!(b == self.slow().current.get());
         b.size.set(size);
         let end = self.base_of(b).wrapping_add(size);
+        debug_assert!(self.head.cursor.get().addr() <= end.addr());
         if b == self.initial() {
             self.initial_end.set(end);
             self.initial_size.set(size);
@@ -276,6 +278,7 @@ impl RawArena {
 
     /// Precondition: [`policy::is_request`] holds, and the arena is not busy. `None`: nothing changed.
     pub fn alloc_slow(self, size: usize, align: usize) -> Start {
+        debug_assert!(policy::is_request(size, align) && !self.is(BUSY));
         if self.is(CLAIMED) {
             self.alloc_in_side_block(size, align)
         } else if self.fits_current(size, align) {

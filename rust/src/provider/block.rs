@@ -5,6 +5,8 @@ use core::cell::Cell;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
+use crate::policy::HEADER;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     Initial,
@@ -45,6 +47,7 @@ impl Block {
     /// # Safety
     /// `base` is a multiple of 64 and valid for `size` bytes, at least a header, for as long as the block is used.
     pub unsafe fn write(base: NonNull<u8>, size: usize) -> Block {
+        debug_assert!(base.addr().get() % HEADER == 0 && size >= HEADER);
         base.as_ptr().expose_provenance(); // M22: clients may compute the cursor from integers
         let at = base.cast::<BlockHeader>();
         // SAFETY: the caller's contract.

@@ -83,6 +83,7 @@ impl RawArena {
             self.deliver();
         }
         self.set_limit();
+        debug_assert!(self.verify());
     }
 
     pub fn epoch(self) -> usize {
@@ -359,6 +360,7 @@ impl RawArena {
         self.head.cursor.set(cursor);
         self.synced.set(cursor);
         self.end.set(self.end_of(b));
+        debug_assert!(self.start_of(b).addr() <= cursor.addr() && cursor.addr() <= self.end.get().addr());
     }
 
     // ---- returning blocks ----
@@ -380,6 +382,7 @@ impl RawArena {
     /// The block is this arena's and not in its list, and no allocation in it is used any more.
     pub unsafe fn drop_block(self, b: Block) {
         let slow = self.slow();
+        debug_assert!(b != slow.newest.get() && b != slow.current.get());
         self.leave_steady(); // the outer arena has not counted the scope's blocks: the next reset must be a full one
         if self.is(SHARES_LIMIT) {
             // SAFETY: the caller's contract.
@@ -440,6 +443,7 @@ impl RawArena {
 
     /// P13. Precondition: [`current_is_unused`](RawArena::current_is_unused).
     pub fn put_current(self) {
+        debug_assert!(self.current_is_unused());
         let b = self.slow().current.get();
         self.slow().newest.set(self.initial());
         // SAFETY: the arena is empty, and continues in its initial block.
@@ -486,6 +490,7 @@ impl RawArena {
     pub fn pop(self) -> Block {
         let slow = self.slow();
         let b = slow.newest.get();
+        debug_assert!(b != self.initial());
         let below = b.next.get().unwrap_or(b);
         slow.newest.set(below);
         if b.kind.get() == Kind::Regular {

@@ -177,6 +177,8 @@ impl RawArena {
         parent: Option<RawArena>,
         epoch: usize,
     ) -> RawArena {
+        debug_assert!(base.addr().get() % 64 == 0 && size % 8 == 0 && size >= INITIAL_START);
+        debug_assert!((flags & BORROWED != 0) || size == BLOCK_MIN);
         base.as_ptr().expose_provenance(); // M22
         let at = base.cast::<State>();
         let start = base.as_ptr().wrapping_add(INITIAL_START);
@@ -279,6 +281,7 @@ impl RawArena {
     /// The arena is pristine, on the heap, and empty, and is not used any more; the cache accepts an arena.
     #[inline(always)]
     unsafe fn put_cached(self) {
+        debug_assert!(self.flags.get() == PRISTINE | CACHEABLE && self.head.cursor.get() == self.initial_start());
         self.head.epoch.set(self.head.epoch.get() + 2); // makes marks of it stale
                                                         // SAFETY: the caller's contract; a base is not null.
         unsafe { heap::put_arena(NonNull::new_unchecked(self.base())) }

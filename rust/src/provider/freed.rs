@@ -37,6 +37,7 @@ impl Instruments {
             logs.len().wrapping_sub(1)
         });
         if let Some(log) = logs.get_mut(at).filter(|log| log.block == block) {
+            debug_assert!(log.records.last().is_none_or(|above| record.end.addr() <= above.start.addr()));
             if log.records.try_reserve(1).is_ok() {
                 log.records.push(record);
             }

@@ -1,5 +1,5 @@
 //! The Rust provider: arenas behind the ABI's head. Reading order: `block`, `state`, `blocks`, `alloc_slow`, `ops`,
-//! `reset`, `create_release`, `nested`, `inspect`; then the instruments: `instrument_types`, `instruments`, `records`,
+//! `reset`, `create_release`, `nested`, `inspect`, `verify`; then the instruments: `instrument_types`, `instruments`, `records`,
 //! `tags`, `sampling`, `budgets`, `damage`, `freed`, `quarantine`, `findings`, `profile`.
 //!
 //! Each operation begins with `sync_in`, which initialises the second part of the state on the first slow call and adds
@@ -47,6 +47,7 @@ mod sampling;
 mod state;
 #[cfg(feature = "diagnostics")]
 mod tags;
+mod verify;
 
 pub(crate) use caller::Caller;
 pub(crate) use create_release::{create, create_in, create_with, Settings};

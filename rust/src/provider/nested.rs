@@ -157,6 +157,7 @@ impl RawArena {
         #[cfg(all(feature = "std", feature = "diagnostics"))]
         let instrumented = self.is(INSTRUMENTED);
         parent.sync_in();
+        debug_assert!(self.parent.get() == Some(parent) && parent.is(CLAIMED));
         let outer = parent.slow();
         // Unlinks the scope, which is the first one unless guards are dropped in another order.
         if outer.scopes.get() == Some(self) {
@@ -202,6 +203,7 @@ impl RawArena {
             parent.deliver(); // also if the outer arena is not instrumented
         }
         parent.set_limit();
+        debug_assert!(parent.verify());
     }
 
     /// Whether the claim is a scope's. The id of a range is a multiple of 64 only if it is the arena's base.

@@ -74,6 +74,7 @@ pub unsafe fn push(base: NonNull<u8>, size: usize, records: Vec<Record>) -> bool
     unsafe { base.as_ptr().write_bytes(FREED_BYTE, size) };
     all.oldest_first.push_back(Quarantined { base, size, records });
     all.bytes += size;
+    debug_assert!(all.oldest_first.iter().rev().take(8).map(|one| one.size).sum::<usize>() <= all.bytes);
     drop(all);
     flush(QUARANTINE_MAX, heap::put);
     true
@@ -87,6 +88,7 @@ fn flush(bound: usize, put: unsafe fn(NonNull<u8>, usize)) {
         }
         let Some(one) = all.oldest_first.pop_front() else { return };
         all.bytes -= one.size;
+        debug_assert!(!all.oldest_first.is_empty() || all.bytes == 0);
         drop(all);
         if let Some(fault) = one.fault() {
             hook::found(|| Finding::of(fault));

@@ -207,6 +207,7 @@ impl RawArena {
 
     /// P10: selects the blocks to keep. Precondition: nothing is allocated.
     pub fn retain_blocks(self, policy: u32, bytes: usize) {
+        debug_assert!(!self.is(CLAIMED | BUSY) && self.slow().cleanups.get().is_none());
         let round = self.count_blocks();
         let keep = policy::keep(&round, policy, bytes);
         self.keep_blocks(&round, &keep, policy);

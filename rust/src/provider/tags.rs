@@ -225,6 +225,7 @@ impl RawArena {
                 start -= 1;
                 own.detached_bytes -= own.detached[start].2;
             }
+            debug_assert!(own.detached[..start].iter().rev().take(32).all(|entry| entry.0 != block));
             own.detached.drain(start..end);
         }
     }

@@ -125,6 +125,7 @@ impl Checked {
         unsafe { object.start.write_bytes(FREED_BYTE, object.whole()) };
         objects.quarantined.push_back(address);
         objects.quarantined_bytes += object.whole();
+        debug_assert!(objects.quarantined.len() <= objects.by_address.len());
         true
     }
 
@@ -150,7 +151,9 @@ impl Checked {
             }
             let Some(address) = objects.quarantined.pop_front() else { return };
             let Some(object) = objects.by_address.remove(&address) else { return };
+            debug_assert!(object.freed && object.whole() <= objects.quarantined_bytes);
             objects.quarantined_bytes -= object.whole();
+            debug_assert!(!objects.quarantined.is_empty() || objects.quarantined_bytes == 0);
             drop(objects);
             self.free_object(supply, &object);
         }

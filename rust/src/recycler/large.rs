@@ -270,6 +270,7 @@ impl State {
                 at = (*g).next;
                 let Region { live, base, size, .. } = *g;
                 if may_return(live, size) {
+                    debug_assert!((*g).list == list_of((*g).widest));
                     self.unlist(g);
                     self.unlink_region(g);
                     self.count_region(g, false);
@@ -330,6 +331,7 @@ impl State {
             self.put_run((*l).pages);
         }
         self.return_surplus(supply);
+        debug_assert!(self.verify());
     }
 
     /// Resizes in place, if the pages behind the object are free or it shrinks; not to less than its region serves,
@@ -361,6 +363,7 @@ impl State {
             self.larges.run_bytes.set(bytes);
             ((*l).pages.count, (*l).used) = (need, size);
             self.count_large(l, true);
+            debug_assert!(self.verify());
             true
         }
     }

@@ -11,6 +11,7 @@
 //! | `retention.rs`, `stats.rs` | what is kept, trim and release; statistics |
 //! | `supply.rs` | the source |
 //! | `sync.rs` | shards for many threads |
+//! | `verify.rs` | the invariants |
 //! | `checked.rs`, `checked_omitted.rs` | checked processes: red zones and a quarantine; without the feature `diagnostics` |
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
@@ -31,6 +32,7 @@ mod stats;
 mod supply;
 #[cfg(feature = "std")]
 mod sync;
+mod verify;
 
 use core::alloc::Layout;
 use core::cell::Cell;
@@ -139,13 +141,16 @@ impl State {
             return None;
         }
         if let Some(checked) = self.decide_checked().ok()? {
+            debug_assert!(self.verify());
             return checked.alloc(supply, size, align, site);
         }
         let _ = site;
-        match class::any_of(size, align) {
+        let p = match class::any_of(size, align) {
             Some((k, bytes)) => self.alloc_in_class(supply, k, bytes),
             None => self.alloc_large(supply, class::rounded_size(size), align),
-        }
+        };
+        debug_assert!(self.verify());
+        p
     }
 
     /// Frees any object.

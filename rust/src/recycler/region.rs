@@ -105,6 +105,7 @@ impl Region {
         // SAFETY: the contract: the run has that many pages.
         unsafe {
             let run = Region::run(g, i);
+            debug_assert!(i < (*g).count as usize && count <= (*run).count);
             let first = (*run).first;
             *run = Run { first: first + count, count: (*run).count - count };
             if (*run).count == 0 {
@@ -127,6 +128,8 @@ impl Region {
         unsafe {
             let i = Region::after(g, first);
             let (mut made, at) = (Run { first, count }, Region::run(g, i));
+            debug_assert!(count != 0 && first + count <= (*g).total);
+            debug_assert!(i == (*g).count as usize || first + count <= (*at).first);
             let joins_below = i > 0 && (*at.sub(1)).first + (*at.sub(1)).count == first;
             let joins_above = i < (*g).count as usize && (*at).first == first + count;
             if joins_above {

@@ -110,6 +110,7 @@ impl State {
             return checked.trim(supply, keep);
         }
         self.return_down_to(supply, keep);
+        debug_assert!(self.verify());
         self.idle.get()
     }
 

@@ -67,6 +67,7 @@ impl State {
     unsafe fn open_unit(&self, s: *mut Segment, i: usize, owner: u8) -> *mut Slab {
         // SAFETY: the contract.
         unsafe {
+            debug_assert!((*s).free >> i & 1 != 0);
             if (*s).is_free() {
                 self.begin_use((*s).size);
             }
@@ -124,6 +125,7 @@ impl State {
         // SAFETY: the contract.
         unsafe {
             let s = Slab::segment(u);
+            debug_assert!((*u).free_pages & ((0xff >> (PAGES - pages)) as u8) << first == 0);
             (*u).free_pages |= ((0xff >> (PAGES - pages)) as u8) << first;
             if (*u).free_pages == (*s).pages((*u).index as usize) {
                 self.close_unit(s, u);
@@ -181,6 +183,7 @@ impl State {
     pub unsafe fn put_segment(&self, supply: &Supply<'_>, s: *mut Segment) {
         // SAFETY: the contract.
         unsafe {
+            debug_assert!((*s).is_free());
             self.free_units.set(self.free_units.get() - (*s).free.count_ones() as usize);
             self.page_bytes.set(self.page_bytes.get() - (*s).bytes());
             self.unlink_segment(s);
@@ -242,6 +245,7 @@ impl State {
     unsafe fn put_slab(&self, d: *mut Slab) {
         // SAFETY: the contract.
         unsafe {
+            debug_assert!(Slab::used(d) == 0);
             let held = &self.held[(*d).class as usize];
             held.set(held.get().saturating_sub((*d).pages as u16));
             self.slab_count.set(self.slab_count.get() - 1);
@@ -366,6 +370,7 @@ impl State {
                 (*current).next = d;
             }
         }
+        debug_assert!(self.verify());
     }
 }
 
@@ -411,6 +416,7 @@ impl State {
         // SAFETY: the caller's contract. The caller's own pointer may be valid for fewer bytes.
         unsafe {
             let (d, p) = (Slab::of(at), with_exposed_provenance_mut::<u8>(at));
+            debug_assert!(p < (*d).cursor && Slab::used(d) > 0);
             p.cast::<*mut u8>().write((*d).free);
             (*d).free = p;
             self.live.set(self.live.get() - (*d).bytes as usize);

@@ -56,6 +56,7 @@ impl Supply<'_> {
     /// # Safety
     /// It came from `take` with that size, and is not used any more.
     pub unsafe fn put(&self, state: &State, p: NonNull<u8>, size: usize) {
+        debug_assert!(size <= state.idle.get());
         state.reserved.set(state.reserved.get() - size);
         state.count(0, -(size as isize));
         // SAFETY: the caller's contract.

@@ -45,6 +45,7 @@ impl Block {
         let mut used = self.used.load(Ordering::Relaxed);
         loop {
             let pad = (self.base.addr() + used).wrapping_neg() & (align - 1);
+            debug_assert!(used <= self.capacity && align.is_power_of_two());
             let remaining = self.capacity - used;
             if pad > remaining || least > remaining - pad {
                 return None;
@@ -70,6 +71,7 @@ impl Block {
     #[inline]
     pub fn free_newest(&self, at: usize, end: usize) -> bool {
         let (Some(at), Some(end)) = (self.offset_of(at), self.offset_of(end)) else { return false };
+        debug_assert!(at <= end);
         self.used.load(Ordering::Relaxed) == end
             && self.used.compare_exchange(end, at, Ordering::Release, Ordering::Relaxed).is_ok()
     }
@@ -78,6 +80,7 @@ impl Block {
     #[inline]
     pub fn extend(&self, end: usize, to: usize) -> bool {
         let (Some(end), Some(to)) = (self.offset_of(end), self.offset_of(to)) else { return false };
+        debug_assert!(end <= to);
         self.used.compare_exchange(end, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 }

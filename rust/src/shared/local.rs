@@ -53,6 +53,8 @@ impl<'s, S: Source> Local<'s, S> {
         let (size, align, next) = (rounded_size(layout).max(8), layout.align().max(8), self.next.get());
         // SAFETY: both meet `is_request`, whose limit is half of a layout's.
         let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
+        debug_assert!(self.cursor.get().addr() <= self.limit.get() && self.limit.get() % 8 == 0);
+        debug_assert!((LOCAL_FIRST..=LOCAL_MAX).contains(&next));
         if let Some(p) = self.bump(layout) {
             return Some(p); // the size was 0
         }

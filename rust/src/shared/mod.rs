@@ -106,6 +106,7 @@ fn each(first: &Cell<*mut Block>, mut look: impl FnMut(&Block)) {
 }
 
 fn push(first: &Cell<*mut Block>, block: NonNull<Block>) {
+    debug_assert!(first.get() != block.as_ptr());
     // SAFETY: blocks put into a list are alive.
     unsafe { block.as_ref() }.next.set(first.get());
     first.set(block.as_ptr());
@@ -190,6 +191,8 @@ impl<S: Source> SharedArena<S> {
         if self.guarded.keeps_blocks.get() {
             self.guarded.next_size.set(FIRST_BLOCK); // the same requests find the same blocks again
         }
+        debug_assert!(self.live() == 0 && self.current.block().is_none());
+        debug_assert!(self.verify());
     }
 
     /// Returns kept blocks to the source, until about `keep` bytes of them are left.
@@ -203,6 +206,7 @@ impl<S: Source> SharedArena<S> {
     /// ```
     pub fn trim(&mut self, keep: usize) {
         self.keep_bytes(keep);
+        debug_assert!(self.verify());
     }
 
     /// Returns the statistics. The unused rest of a [`Local`]'s piece counts as allocated. `allocated` and `peak` are
@@ -247,7 +251,35 @@ impl<S: Source> SharedArena<S> {
             None => self.take_new(least, least.max(due))?,
         };
         push(&self.guarded.used, block);
+        debug_assert!(self.verify());
         Some(block)
+    }
+
+    /// Verifies what the lock guards: see `assertions.rs`.
+    fn verify(&self) -> bool {
+        let guarded = &self.guarded;
+        debug_assert!(guarded.keeps_blocks.get() || !guarded.round_refused.get());
+        debug_assert!(guarded.next_size.get() >= BLOCK_MIN && guarded.next_size.get() % BLOCK_MIN == 0);
+        if !crate::assertions::verifies(guarded.reserved.get() / FIRST_BLOCK) {
+            return true;
+        }
+        let (mut reserved, mut blocks, mut found) = (0, 0, false);
+        let current = self.current.block().map(core::ptr::from_ref);
+        each(&guarded.used, |block| {
+            debug_assert!(block.used() <= block.capacity && block.used() % 8 == 0);
+            found |= current == Some(core::ptr::from_ref(block));
+        });
+        for list in [&guarded.used, &guarded.spare] {
+            each(list, |block| {
+                debug_assert!(block.size % BLOCK_MIN == 0 && block.capacity % 8 == 0);
+                debug_assert!(block.capacity + HEADER <= block.size && block.size <= block.capacity + 8 * HEADER);
+                (reserved, blocks) = (reserved + block.size, blocks + 1);
+            });
+        }
+        debug_assert!(found || current.is_none());
+        debug_assert!(reserved == guarded.reserved.get());
+        debug_assert!(blocks <= guarded.source_calls.get());
+        true
     }
 
     /// Unlinks the first spare that has `size` bytes, or else the first that is large enough for `need`.

@@ -103,7 +103,9 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     pub fn try_insert_before(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, CapacityError<T>> {
         let i = self.slots.find(handle).expect("toft: the list has no value under this handle");
         // SAFETY: the slot has a value.
-        unsafe { self.try_link_in(value, self.before(i), i) }
+        let inserted = unsafe { self.try_link_in(value, self.before(i), i) };
+        debug_assert!(self.verify());
+        inserted
     }
 
     /// Adds a value after that of a handle. O(1) amortised.
@@ -143,7 +145,9 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     pub fn try_insert_after(&mut self, handle: Handle<T>, value: T) -> Result<Handle<T>, CapacityError<T>> {
         let i = self.slots.find(handle).expect("toft: the list has no value under this handle");
         // SAFETY: the slot has a value.
-        unsafe { self.try_link_in(value, i, self.after(i)) }
+        let inserted = unsafe { self.try_link_in(value, i, self.after(i)) };
+        debug_assert!(self.verify());
+        inserted
     }
 
     /// Moves the value of a handle to the front; the handle stays valid. Returns false if the handle is stale. O(1).

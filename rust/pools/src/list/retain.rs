@@ -23,5 +23,6 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
                 }
             }
         }
+        debug_assert!(self.verify());
     }
 }

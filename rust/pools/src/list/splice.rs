@@ -26,6 +26,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
         while let Some(value) = other.pop_front() {
             self.push_back(value);
         }
+        debug_assert!(self.verify());
     }
 
     /// Removes the values from a position on and returns them as another list in the same memory; it is fixed, with the
@@ -56,6 +57,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
                 rest.push_front(value);
             }
         }
+        debug_assert!(rest.verify());
         rest
     }
 }

@@ -195,6 +195,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
                 self.rebuild();
             }
         }
+        debug_assert!(self.verify());
         Ok(())
     }
 
@@ -296,6 +297,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
             storage.deallocate::<K, V, L>(self.values.memory());
             self.rebuild();
         }
+        debug_assert!(self.verify());
     }
 }
 
@@ -371,6 +373,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Drop for Compaction<'_, K, V, L, M> {
             }
             tree.end_at(self.to);
             tree.rebuild();
+            debug_assert!(tree.verify());
         }
     }
 }

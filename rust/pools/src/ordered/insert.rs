@@ -79,6 +79,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
                 // SAFETY: the slot is new, and has no value.
                 unsafe { self.values.free(slot) };
             }
+            debug_assert!(self.verify());
             return Err(CapacityError((key, value)));
         };
         // SAFETY: the leaf is not full; both leaves have keys then.
@@ -87,6 +88,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
             if let Some((left, right)) = beside {
                 self.join(left, right);
             }
+            debug_assert!(self.verify());
             Ok(position)
         }
     }

@@ -144,6 +144,7 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     /// They hold no keys, or keys that were moved.
     #[inline(always)]
     pub unsafe fn pad_before(leaf: Node, start: usize, end: usize) {
+        debug_assert!(end <= Self::LEAF_CAPACITY);
         with_integer!(K, N => {
             // SAFETY: within the leaf; the number is as large as the key.
             let keys = unsafe { Self::keys(leaf).cast::<N>() };
@@ -160,6 +161,7 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     /// They hold no keys, or keys that were moved.
     #[inline(always)]
     pub unsafe fn pad(leaf: Node, start: usize, end: usize) {
+        debug_assert!(end <= Self::LEAF_CAPACITY);
         with_integer!(K, N => {
             // SAFETY: within the leaf; the number is as large as the key.
             let keys = unsafe { Self::keys(leaf).cast::<N>() };
@@ -233,6 +235,7 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     /// Both ranges are within their nodes.
     #[inline(always)]
     pub unsafe fn shift_separators(from: Node, i: usize, to: Node, j: usize, n: usize) {
+        debug_assert!(i + n <= Self::FANOUT && j + n <= Self::FANOUT);
         let size = Self::separator_size();
         // SAFETY: the caller's contract.
         unsafe { Self::separators(to).add(j * size).copy_from(Self::separators(from).add(i * size), n * size) }
@@ -244,6 +247,7 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     /// Both ranges are within their nodes.
     #[inline(always)]
     pub unsafe fn shift_children(from: Node, i: usize, to: Node, j: usize, n: usize) {
+        debug_assert!(i + n <= Self::FANOUT && j + n <= Self::FANOUT);
         // SAFETY: the caller's contract.
         unsafe { Self::children(to).add(j).copy_from(Self::children(from).add(i), n) }
     }
@@ -265,11 +269,11 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     }
 }
 
-/// For [`check`](super::invariants).
+/// See [`invariants`](super::invariants).
 impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
     /// # Safety
     /// The node is a leaf of this layout.
-    pub unsafe fn check_pad(leaf: Node) {
+    pub unsafe fn verify_pad(leaf: Node) {
         with_integer!(K, N => {
             // SAFETY: within the node.
             let positions = unsafe { core::slice::from_raw_parts(Self::keys(leaf).cast::<N>().as_ptr(), Self::LEAF_CAPACITY) };
@@ -277,21 +281,21 @@ impl<K, V, L: FieldLayout<V>> NodeLayout<K, V, L> {
             let Head { start, end, stale, .. } = unsafe { leaf.as_ref() };
             let (before, keys, behind) = (&positions[..*start], &positions[*start..*end], &positions[*end..]);
             match stale {
-                false => assert!(before.iter().all(|n| *n == N::MIN) && behind.iter().all(|n| *n == N::MAX)),
-                true => assert!(before.iter().all(|n| *n <= keys[0]) && behind.iter().all(|n| *n >= keys[keys.len() - 1])),
+                false => debug_assert!(before.iter().all(|n| *n == N::MIN) && behind.iter().all(|n| *n == N::MAX)),
+                true => debug_assert!(before.iter().all(|n| *n <= keys[0]) && behind.iter().all(|n| *n >= keys[keys.len() - 1])),
             }
         }, else ())
     }
 
     /// # Safety
     /// The node is an inner node of this layout.
-    pub unsafe fn check_pad_separators(inner: Node) {
+    pub unsafe fn verify_pad_separators(inner: Node) {
         with_integer!(K, N => {
             // SAFETY: within the node.
             let positions = unsafe { core::slice::from_raw_parts(Self::separators(inner).cast::<N>().as_ptr(), Self::FANOUT) };
             // SAFETY: an inner node.
             let used = unsafe { inner.as_ref() }.end - 1;
-            assert!(positions[used..].iter().all(|key| *key == N::MAX));
+            debug_assert!(positions[used..].iter().all(|key| *key == N::MAX));
         }, else ())
     }
 }

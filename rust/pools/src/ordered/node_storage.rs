@@ -89,6 +89,42 @@ impl NodeStorage {
         self.used = NodeLayout::<K, V, L>::ALIGN;
     }
 
+    /// Verifies the chunks and the free lists of a tree with so many nodes.
+    pub fn verify<K, V, L: FieldLayout<V>>(&self, leaves: usize, inners: usize) -> bool {
+        let (mut bytes, mut cut, mut at, mut is_used) = (0, 0, self.oldest, true);
+        debug_assert!(self.oldest.is_some() == self.current.is_some());
+        while let Some(chunk) = at {
+            // SAFETY: the chunks are alive.
+            let Chunk { next, size } = unsafe { chunk.read() };
+            let is_current = self.current == Some(chunk);
+            debug_assert!(!is_current || (self.used >= NodeLayout::<K, V, L>::ALIGN && self.used <= size));
+            cut += if is_current {
+                self.used
+            } else if is_used {
+                size
+            } else {
+                0
+            };
+            is_used &= !is_current;
+            (bytes, at) = (bytes + size, next);
+        }
+        debug_assert!(bytes == self.bytes && (!is_used || bytes == 0));
+        let most = cut / NodeLayout::<K, V, L>::LEAF.min(NodeLayout::<K, V, L>::INNER);
+        let [mut all, mut nodes] = [leaves + inners, 0];
+        for free in [self.leaves, self.inners] {
+            let mut at = free;
+            while let Some(node) = at {
+                debug_assert!(nodes <= most, "a free list has a cycle");
+                // SAFETY: the head of a free node is initialized.
+                at = unsafe { (*node.as_ptr()).next };
+                nodes += 1;
+            }
+        }
+        all += nodes;
+        debug_assert!(all <= most, "a node is free and in the tree");
+        true
+    }
+
     /// Allocates a chunk for so many further nodes of each kind.
     pub fn reserve<K, V, L: FieldLayout<V>>(
         &mut self,

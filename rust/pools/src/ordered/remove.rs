@@ -48,6 +48,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         let Position { leaf, i } = position;
         // SAFETY: the caller's contract.
         unsafe {
+            debug_assert!(start(leaf) <= i && i < end(leaf));
             let pair = (Self::take_key(position), self.take_value(position));
             let (first, last) = (start(leaf), end(leaf) - 1);
             // The keys after it close the gap, or those before it, as for an insertion.
@@ -67,6 +68,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
             let n = last - first;
             if n < Self::MIN_KEYS && (n == 0 || (leaf != self.first && leaf != self.last)) {
                 self.mend(leaf);
+                debug_assert!(self.verify());
             }
             pair
         }
@@ -127,6 +129,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         // SAFETY: neighbours are leaves of the tree's.
         unsafe {
             let (prev, next) = ((*leaf.as_ptr()).prev, (*leaf.as_ptr()).next);
+            debug_assert!(len(leaf) == 0);
             match prev {
                 Some(prev) => (*prev.as_ptr()).next = next,
                 None => self.first = next.unwrap_or(Node::dangling()),
@@ -155,6 +158,7 @@ impl<K, V, L: FieldLayout<V>, M: Memory> Tree<K, V, L, M> {
         // too.
         unsafe {
             let n = len(node) - 1;
+            debug_assert!(i <= n);
             NodeLayout::<K, V, L>::shift_children(node, i + 1, node, i, n - i);
             if n > 0 {
                 let separator = i.saturating_sub(1);

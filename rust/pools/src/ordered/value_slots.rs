@@ -37,10 +37,12 @@ impl<V, L: FieldLayout<V>, M: Memory> ValueSlots<V, L, M> {
         self.slots.memory()
     }
 
-    /// The number of allocated slots, for tests.
+    /// The number of allocated slots, for the verification of a tree.
     pub fn in_use(&self) -> usize {
+        debug_assert!(self.used <= self.slots.capacity());
         let (mut free, mut i) = (0, self.free);
         while i != NONE {
+            debug_assert!((i as usize) < self.used && free < self.used, "the free list has a cycle");
             // SAFETY: a free slot has an initialized link.
             i = unsafe { *L::meta(self.slots.raw(), i as usize) };
             free += 1;
@@ -75,6 +77,7 @@ impl<V, L: FieldLayout<V>, M: Memory> ValueSlots<V, L, M> {
     /// `allocate` returned it, and its value is moved or dropped.
     #[inline]
     pub unsafe fn free(&mut self, i: u32) {
+        debug_assert!((i as usize) < self.used && i != self.free);
         // SAFETY: it is one of the slots.
         unsafe { *L::meta(self.slots.raw(), i as usize) = self.free };
         self.free = i;

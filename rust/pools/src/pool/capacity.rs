@@ -3,7 +3,7 @@
 
 use super::{capacity_overflow, Pool};
 use crate::field_layout::FieldLayout;
-use crate::key::Key;
+use crate::key::{Generation, Key};
 use toft::AllocError;
 use toft::Memory;
 
@@ -125,5 +125,33 @@ impl<T, L: FieldLayout<T>, K: Key<T>, M: Memory> Pool<T, L, K, M> {
             self.free_list.truncate(keep, unused);
             self.free_list.set_slots(keep);
         }
+        debug_assert!(self.verify());
+    }
+
+    /// The generation from which the slots from index `n` on, which are free, must start after the high-water mark is
+    /// lowered to `n`: none of them has had a later one.
+    fn first_generation_from(&self, n: usize) -> K::Generation {
+        let Some(retired) = K::retired(self.start) else { return self.unused };
+        let removed = &self.free_list.generations(self.free_list.initialized())[n..];
+        removed.iter().fold(self.unused, |latest, &generation| {
+            core::cmp::min_by_key(latest, generation, |generation| generation.until(retired))
+        })
+    }
+
+    /// The generations that a copy of the pool needs: those of its first slots, and that of the others.
+    pub(crate) fn generations(&self) -> (&[K::Generation], K::Generation) {
+        let n = self.free_list.high_water().max(self.free_list.worn_end(K::retired(self.start)));
+        (self.free_list.generations(n), self.first_generation_from(n))
+    }
+
+    /// See `assertions.rs` of the crate `toft`.
+    pub(super) fn verify(&self) -> bool {
+        debug_assert!(self.free_list.high_water() <= self.capacity());
+        debug_assert!(self.capacity() <= K::SLOTS);
+        debug_assert!(self.start != 0 || self.is_empty());
+        debug_assert!(!self.unused.is_odd());
+        debug_assert!(K::retired(self.start).is_none_or(|retired| self.start == 0 || !self.unused.is_worn(retired)));
+        debug_assert!(self.free_list.verify(K::retired(self.start)));
+        true
     }
 }

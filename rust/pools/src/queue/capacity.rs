@@ -29,6 +29,15 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         self.limit
     }
 
+    /// See `assertions.rs` of the crate `toft`.
+    pub(super) fn verify(&self) -> bool {
+        let slots = self.slots.capacity();
+        debug_assert!(slots == 0 || slots.is_power_of_two());
+        debug_assert!(self.len() <= self.limit && self.limit <= slots);
+        debug_assert!(self.fixed || self.limit == slots);
+        true
+    }
+
     pub(super) fn fix(&mut self, n: usize) {
         (self.limit, self.fixed) = (n, true);
     }
@@ -48,12 +57,14 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         let new = n.checked_next_power_of_two().ok_or(AllocError)?;
         self.replace(new)?;
         self.limit = new;
+        debug_assert!(self.verify());
         Ok(())
     }
 
     /// Moves the values to other memory. The capacity is 0 or a power of two, and not less than the length.
     fn replace(&mut self, capacity: usize) -> Result<(), AllocError> {
         let (old, mut head, tail) = (self.slots.capacity(), self.head, self.tail);
+        debug_assert!(self.len() <= capacity && (capacity == 0 || capacity.is_power_of_two()));
         self.slots.replace(capacity, |from, to| {
             while head != tail {
                 let (at, to_slot) = (head & (old - 1), head & (capacity - 1));
@@ -75,5 +86,6 @@ impl<T, L: FieldLayout<T>, M: Memory> Queue<T, L, M> {
         if !self.fixed && n < self.slots.capacity() && self.replace(n).is_ok() {
             self.limit = n;
         }
+        debug_assert!(self.verify());
     }
 }

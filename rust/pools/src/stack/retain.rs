@@ -22,6 +22,7 @@ impl<T, L: FieldLayout<T>, M: Memory> Stack<T, L, M> {
                 // SAFETY: the rest has values, and those from `kept` on to it have none.
                 unsafe { L::shift(self.stack.slots.raw(), self.seen, self.kept, rest) }
                 self.stack.len = self.kept + rest;
+                debug_assert!(self.kept <= self.seen && self.stack.len <= self.len);
             }
         }
 
