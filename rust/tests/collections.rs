@@ -10,13 +10,11 @@ mod pages;
 #[path = "common/strict.rs"]
 mod strict;
 
-use allocator_api2::alloc::Allocator;
 use allocator_api2::boxed::Box as ApiBox;
 use allocator_api2::vec::Vec as ApiVec;
 use hashbrown::HashMap;
 use pages::Pages;
-use std::alloc::Layout;
-use toft::{Arena, Options, Scope};
+use toft::{Arena, Scope};
 
 const MANY: u64 = if cfg!(miri) { 100 } else { 5000 };
 
@@ -114,54 +112,6 @@ fn boxes_and_vectors_in_vectors() {
     }
     rows.reverse();
     assert!(rows.iter().rev().enumerate().all(|(i, row)| row.iter().enumerate().all(|(k, v)| **v == (i * k) as u64)));
-}
-
-#[test]
-fn a_vector_that_fails_to_grow_keeps_its_elements() {
-    let arena = Options::new().budget(1000).create().unwrap();
-    let mut v = ApiVec::<u64, &Arena>::new_in(&arena);
-    while v.try_reserve(1).is_ok() {
-        v.push(v.len() as u64);
-    }
-    assert!(v.len() >= 32 && v.iter().enumerate().all(|(i, x)| *x == i as u64));
-    assert!(v.try_reserve(usize::MAX / 16).is_err());
-    assert!(ApiBox::try_new_in([0u8; 2000], &arena).is_err());
-}
-
-/// The contract of the trait, call by call.
-#[test]
-fn allocate_grow_and_shrink_keep_the_contract() {
-    let arena = Arena::new();
-    let a = &arena;
-    let layout = |size, align| Layout::from_size_align(size, align).unwrap();
-    // SAFETY: blocks of this allocator with their layouts.
-    unsafe {
-        for (size, align) in [(0, 1), (0, 4096), (1, 1), (8, 8), (24, 64), (100, 4096), (10_000, 16)] {
-            let p = a.allocate(layout(size, align)).unwrap();
-            assert_eq!((p.cast::<u8>().addr().get() % align, p.len()), (0, size));
-            p.cast::<u8>().write_bytes(7, size);
-            let z = a.allocate_zeroed(layout(size, align)).unwrap();
-            assert!((0..size).all(|i| z.cast::<u8>().add(i).read() == 0));
-            // Grown with a larger alignment, and shrunk.
-            let g = a.grow(p.cast(), layout(size, align), layout(size + 100, 2 * align)).unwrap();
-            assert_eq!((g.cast::<u8>().addr().get() % (2 * align), g.len()), (0, size + 100));
-            assert!((0..size).all(|i| g.cast::<u8>().add(i).read() == 7));
-            let zeroed = a.grow_zeroed(g.cast(), layout(size + 100, 2 * align), layout(size + 300, align)).unwrap();
-            assert!((size + 100..size + 300).all(|i| zeroed.cast::<u8>().add(i).read() == 0));
-            let s = a.shrink(zeroed.cast(), layout(size + 300, align), layout(size / 2, 1)).unwrap();
-            assert!((0..size / 2).all(|i| s.cast::<u8>().add(i).read() == 7));
-            let nothing = a.shrink(s.cast(), layout(size / 2, 1), layout(0, 1)).unwrap();
-            a.deallocate(nothing.cast(), layout(0, 1));
-            a.deallocate(z.cast(), layout(size, align));
-        }
-        // Copies of the reference are the same allocator.
-        let copy = a;
-        let p = copy.allocate(layout(50, 8)).unwrap();
-        let live = arena.stats().live;
-        a.deallocate(p.cast(), layout(50, 8));
-        assert_eq!(arena.stats().live, live - 56);
-        assert!(a.allocate(layout(isize::MAX as usize & !7, 8)).is_err());
-    }
 }
 
 #[test]

@@ -3,23 +3,22 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
-#[path = "common/blocks.rs"]
-mod blocks;
 #[path = "common/recycled.rs"]
 mod recycled;
+#[path = "common/refusing.rs"]
+mod refusing;
 #[path = "common/strict.rs"]
 mod strict;
 
 use std::alloc::Layout;
-use std::sync::atomic::Ordering::SeqCst;
 use std::sync::mpsc::channel;
 use std::sync::Barrier;
 use std::thread;
 
-use blocks::Blocks;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use recycled::{check, Object, Recycling, Step, World};
+use refusing::{Refuses, Refusing};
 use toft::Heap;
 use toft::{Limited, Pages, Recycler, SyncRecycler};
 use toft_pools::{Handle, Pool, Rows};
@@ -63,7 +62,7 @@ proptest! {
 
     #[test]
     fn streams_on_blocks_that_begin_anywhere(steps in steps(), shift in 0usize..512) {
-        let source = Blocks::shifted(shift);
+        let source = Refusing::shifted(shift);
         let mut r = Recycler::from_source(&source);
         play(&r, &steps, false);
         r.release();
@@ -73,14 +72,14 @@ proptest! {
 
     #[test]
     fn streams_on_a_budget(steps in steps(), limit in 0usize..1 << 21) {
-        let r = Recycler::from_source(Limited::new(Blocks::shifted(3), limit));
+        let r = Recycler::from_source(Limited::new(Refusing::shifted(3), limit));
         play(&r, &steps, true);
         assert!(r.source().used() <= limit);
     }
 
     #[test]
     fn streams_on_a_synchronized_recycler(steps in steps(), shift in 0usize..512) {
-        play(&SyncRecycler::from_source(&Blocks::shifted(shift)), &steps, false);
+        play(&SyncRecycler::from_source(&Refusing::shifted(shift)), &steps, false);
         strict::balanced(|| play(&SyncRecycler::new(), &steps, false));
     }
 }
@@ -91,32 +90,18 @@ fn each_call_of_the_source_fails_once() {
         .map(|i| Step { what: (i.wrapping_mul(37) >> 2) as u8, pick: i.wrapping_mul(2749), size: i.wrapping_mul(9973) })
         .collect();
     for fails in 1.. {
-        let source = Blocks::shifted(5);
-        source.fails.store(fails, SeqCst);
+        let source = Refusing::shifted(5);
+        source.refuse(Refuses::Once(fails));
         {
             let r = Recycler::from_source(&source);
             play(&r, &stream, true);
         }
         assert_eq!(source.bytes(), 0);
-        if source.failed.load(SeqCst) == 0 {
+        if source.refused() == 0 {
             assert!(fails > if MIRI { 2 } else { 5 }, "{fails}");
             return;
         }
     }
-}
-
-#[test]
-fn a_refusal_changes_nothing() {
-    let r = Recycler::from_source(Limited::new(Heap, 64 << 10));
-    let kept = Object::of(&r, layout(1000, 8), 1).unwrap();
-    let before = r.stats();
-    for size in [1 << 20, isize::MAX as usize / 2, isize::MAX as usize - 7] {
-        assert!(r.try_alloc_layout(layout(size, 8)).is_err());
-        assert!(r.try_alloc_layout(layout(8, 1 << (usize::BITS - 2))).is_err());
-    }
-    assert_eq!((before.live, before.reserved), (r.stats().live, r.stats().reserved));
-    kept.verify(1000);
-    kept.free(&r);
 }
 
 #[test]
@@ -247,7 +232,7 @@ fn small_heaps_of_many_sizes_share_segments() {
 
 #[test]
 fn large_objects_reuse_their_blocks() {
-    let source = Blocks::shifted(1);
+    let source = Refusing::shifted(1);
     let r = Recycler::from_source(&source);
     for i in 0..if MIRI { 20 } else { 2000usize } {
         let size = 40_000 + 1000 * (i % 5);
@@ -256,7 +241,7 @@ fn large_objects_reuse_their_blocks() {
         assert!(object.resize(&r, layout(size + 64, 64), 7));
         object.free(&r);
     }
-    assert!(source.takes() <= 3, "{}", source.takes());
+    assert!(source.requests() <= 3, "{}", source.requests());
     // Kept memory is bounded by the peak of live bytes.
     let many: Vec<Object> = (0..10).map(|i| Object::of(&r, layout(300_000, 8), i).unwrap()).collect();
     many.into_iter().for_each(|object| object.free(&r));
@@ -333,7 +318,7 @@ fn statistics_count_slabs() {
 
 #[test]
 fn trim_keeps_blocks_in_use() {
-    let source = Blocks::shifted(0);
+    let source = Refusing::shifted(0);
     let r = Recycler::from_source(&source);
     let many: Vec<Object> =
         (0..if MIRI { 900 } else { 60_000 }).map(|i| Object::of(&r, layout(100, 8), i as u8).unwrap()).collect();
@@ -362,7 +347,7 @@ fn trim_keeps_blocks_in_use() {
 
 #[test]
 fn release_frees_all_objects() {
-    let source = Blocks::shifted(9);
+    let source = Refusing::shifted(9);
     let mut r = Recycler::from_source(&source);
     for round in 0..3 {
         for i in 0..if MIRI { 100 } else { 5000usize } {
@@ -447,7 +432,7 @@ mod collections {
 #[test]
 #[cfg_attr(target_family = "wasm", ignore)]
 fn threads_allocate_and_free_what_others_allocated() {
-    let source = Blocks::shifted(11);
+    let source = Refusing::shifted(11);
     let r = SyncRecycler::from_source(&source);
     let barrier = Barrier::new(THREADS);
     let (sends, receives): (Vec<_>, Vec<_>) = (0..THREADS).map(|_| channel::<Object>()).unzip();

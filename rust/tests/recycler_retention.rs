@@ -4,18 +4,18 @@
 #![cfg(feature = "full")]
 #![cfg(not(all(target_family = "wasm", target_os = "unknown")))] // no clock
 
-#[path = "common/blocks.rs"]
-mod blocks;
 #[path = "common/recycled.rs"]
 mod recycled;
+#[path = "common/refusing.rs"]
+mod refusing;
 
 use std::alloc::Layout;
 use std::sync::{Mutex, MutexGuard};
 use std::thread::sleep;
 use std::time::Duration;
 
-use blocks::Blocks;
 use recycled::{check, Object, Recycling};
+use refusing::Refusing;
 use toft::{cache, Recycler, SyncRecycler};
 
 const MIB: usize = 1 << 20;
@@ -92,7 +92,7 @@ fn surplus_returns_to_the_heap() {
 #[test]
 fn surplus_returns_to_a_source() {
     let _alone = alone();
-    let source = Blocks::shifted(3);
+    let source = Refusing::shifted(3);
     let r = Recycler::from_source(&source);
     surplus_returns(&r);
     assert!(source.bytes() <= 5 * MIB && source.bytes() as u64 == r.stats().reserved, "{}", source.bytes());
@@ -104,7 +104,7 @@ fn surplus_returns_to_a_source() {
 fn with_a_window_of_0_idle_blocks_return_at_once() {
     let _alone = alone();
     let _window = window(0);
-    let source = Blocks::shifted(0);
+    let source = Refusing::shifted(0);
     let r = Recycler::from_source(&source);
     for large in [false, true] {
         fill(&r, large).into_iter().for_each(|object| object.free(&r));

@@ -2,22 +2,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
-#[path = "common/blocks.rs"]
-mod blocks;
 #[path = "common/random.rs"]
 mod random;
+#[path = "common/refusing.rs"]
+mod refusing;
 #[path = "common/strict.rs"]
 mod strict;
 
 use std::alloc::Layout;
-use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
-use blocks::Blocks;
 use random::Random;
-use toft::Heap;
-use toft::{Keep, Limited, Local, SharedArena, Source};
+use refusing::Refusing;
+use toft::{Keep, Local, SharedArena, Source};
 
 const MIRI: bool = cfg!(miri);
 const THREADS: usize = if MIRI { 3 } else { 8 };
@@ -115,7 +113,7 @@ fn rounds(most: usize) -> usize {
 
 #[test]
 fn threads_fill_an_arena_at_once() {
-    let source = Blocks::shifted(1);
+    let source = Refusing::shifted(1);
     let mut arena = SharedArena::from_source(&source);
     stress(&mut arena, rounds(12));
     assert_eq!(source.bytes() as u64, arena.stats().reserved);
@@ -217,38 +215,8 @@ fn collections() {
 }
 
 #[test]
-fn refusals_change_nothing() {
-    let source = Blocks::shifted(3);
-    for fails in 1..6 {
-        source.fails.store(fails, SeqCst);
-        let arena = SharedArena::from_source(&source);
-        let mut refused = 0;
-        for i in 0..200u64 {
-            match arena.try_alloc([i; 100]) {
-                Ok(value) => assert_eq!(value[99], i),
-                Err(_) => refused += 1,
-            }
-            refused += arena.local().try_alloc_slice_fill_with(9000 * (i as usize % 2), |_| i).is_err() as usize;
-        }
-        assert!(refused <= 1, "{refused}");
-        source.fails.store(0, SeqCst);
-    }
-    assert_eq!(source.bytes(), 0);
-    let tight = SharedArena::from_source(Limited::new(Heap, 16 << 10));
-    let mut n = 0;
-    while tight.try_alloc([0u8; 100]).is_ok() {
-        n += 1;
-    }
-    assert!((140..160).contains(&n), "{n}");
-    assert!(tight.try_alloc([0u8; 100]).is_err() && tight.local().try_alloc([0u8; 1000]).is_err());
-    for size in [isize::MAX as usize / 2, isize::MAX as usize - 7] {
-        assert!(tight.try_alloc_layout(Layout::from_size_align(size, 8).unwrap()).is_err());
-    }
-}
-
-#[test]
 fn steady_rounds_call_no_source() {
-    let source = Blocks::default();
+    let source = Refusing::default();
     let mut arena = SharedArena::from_source(&source);
     let mut calls = 0;
     for round in 0..if MIRI { 10 } else { 200 } {
@@ -258,10 +226,10 @@ fn steady_rounds_call_no_source() {
         arena.alloc_layout(Layout::new::<[u8; 100_000]>());
         arena.reset();
         if round == 4 {
-            calls = source.takes();
+            calls = source.requests();
         }
     }
-    assert_eq!(source.takes(), calls, "a steady round calls no source");
+    assert_eq!(source.requests(), calls, "a steady round calls no source");
     arena.reset_with(Keep::All);
     assert!(arena.stats().reserved > 0);
     arena.alloc(1);

@@ -1,4 +1,4 @@
-//! Vectors in an arena and in a recycler against the standard library's: random calls, whose iterators may be leaked, and
+//! Vectors in an arena and in a recycler, and bumpalo's, against the standard library's: random calls, whose iterators may be leaked, and
 //! whose comparisons, clones, destructors, closures and iterators panic at a random call of the program's code. Without a
 //! panic all contents are equal; with one, those in both kinds of memory. Each element is dropped at most once.
 // SPDX-License-Identifier: MIT OR Apache-2.0
@@ -105,51 +105,93 @@ fn elements(n: usize) -> impl Iterator<Item = Element> {
     })
 }
 
-const KINDS: usize = 22;
+const KINDS: usize = 30;
 
-/// A function that makes one of the calls.
+/// A function that makes one of the calls. Those that not every type has are passed: each does the same.
 macro_rules! calls {
-    ($name:ident, $of:ty) => {
-        fn $name(v: &mut $of, kind: usize, random: &mut Random) {
-            let len = v.len();
-            let n = random.below(30);
+    ($name:ident, $of:ty, |$v:ident, $i:ident, $n:ident| $($kind:literal => $call:expr),*) => {
+        fn $name($v: &mut $of, kind: usize, random: &mut Random) {
+            let len = $v.len();
+            let ($i, $n) = (random.below(len + 1), random.below(30));
             let filter = |e: &Element| {
                 act();
-                e.0 as usize % 5 == n % 5
+                e.0 as usize % 5 == $n % 5
             };
             match kind {
-                0..=2 => v.push(element(n)),
-                3 => _ = v.pop(),
-                4 => v.insert(random.below(len + 1), element(n)),
-                5 if len > 0 => _ = v.remove(random.below(len)),
-                6 if len > 0 => _ = v.swap_remove(random.below(len)),
-                7 => v.truncate(random.below(len + 3)),
-                8 => some(v.drain(range(random, len)), random),
-                9 => some(v.drain(range(random, len)).rev(), random),
-                10 => some(v.splice(range(random, len), elements(n % 7)), random),
-                11 => v.retain(|e| !filter(e)),
-                12 => v.retain_mut(|e| filter(e)),
-                13 => v.dedup_by(|a, b| {
+                0..=2 => $v.push(element($n)),
+                3 => _ = $v.pop(),
+                4 => $v.insert(random.below(len + 1), element($n)),
+                5 if len > 0 => _ = $v.remove(random.below(len)),
+                6 if len > 0 => _ = $v.swap_remove(random.below(len)),
+                7 => $v.truncate(random.below(len + 3)),
+                8 => some($v.drain(range(random, len)), random),
+                9 => some($v.drain(range(random, len)).rev(), random),
+                10 => some($v.splice(range(random, len), elements($n % 7)), random),
+                11 => $v.retain(|e| !filter(e)),
+                12 => $v.retain_mut(|e| filter(e)),
+                13 => $v.dedup_by(|a, b| {
                     act();
-                    a.0 as usize % 7 == b.0 as usize % 7 + n % 5
+                    a.0 as usize % 7 == b.0 as usize % 7 + $n % 5
                 }),
-                14 => v.resize(n, element(3)),
-                15 => v.resize_with(n, || elements(1).next().unwrap()),
-                16 => v.extend_from_within(range(random, len)),
-                17 => v.extend(elements(n % 7)),
-                18 => drop(v.split_off(random.below(len + 1))),
-                19 => drop(v.clone()),
-                20 => v.dedup(),
-                21 => v.sort(),
-                _ => v.shrink_to_fit(),
+                14 => $v.resize($n, element(3)),
+                17 => $v.extend(elements($n % 7)),
+                18 => drop($v.split_off(random.below(len + 1))),
+                19 => drop($v.clone()),
+                20 => $v.dedup(),
+                21 => $v.sort(),
+                22 => $v.extend_from_slice(&elements($n % 7).collect::<Vec<_>>()),
+                23 => $v.sort_unstable(),
+                24 => {
+                    $v.reserve($n);
+                    assert!($v.capacity() >= len + $n);
+                }
+                $($kind => $call,)*
+                _ => $v.shrink_to_fit(),
             }
         }
     };
 }
 
-calls!(call_std, Vec<Element>);
-calls!(call_in_arena, toft::collections::Vec<'_, Element>);
-calls!(call_in_recycler, toft::collections::Vec<'_, Element, Recycler>);
+macro_rules! calls_of_ours {
+    ($name:ident, $of:ty) => {
+        calls!($name, $of, |v, i, n|
+            15 => v.resize_with(n, || elements(1).next().unwrap()),
+            16 => v.extend_from_within(..i.min(9)),
+            25 => v.try_push(element(n)).unwrap(),
+            26 => v.try_extend(elements(n % 7)).unwrap(),
+            27 => v.try_insert(i, element(n)).unwrap(),
+            28 => drop(v.try_remove(i)),
+            29 => *v.insert_mut(i, element(1)) = element(n));
+    };
+}
+
+calls!(call_std, Vec<Element>, |v, i, n|
+15 => v.resize_with(n, || elements(1).next().unwrap()),
+16 => v.extend_from_within(..i.min(9)),
+25 => v.push(element(n)),
+26 => v.extend(elements(n % 7)),
+27 => v.insert(i, element(n)),
+28 => drop((i < v.len()).then(|| v.remove(i))),
+29 => {
+    v.insert(i, element(1));
+    v[i] = element(n);
+});
+calls!(call_in_bump, toft_bumpalo::collections::Vec<'_, Element>, |v, i, n|
+15 => {
+    v.truncate(n);
+    (v.len()..n).for_each(|_| v.push(elements(1).next().unwrap()));
+},
+16 => v.extend_from_slice(&v[..i.min(9)].to_vec()),
+25 => v.push(element(n)),
+26 => v.append(&mut toft_bumpalo::collections::Vec::from_iter_in(elements(n % 7), v.bump())),
+27 => v.insert(i, element(n)),
+28 => drop((i < v.len()).then(|| v.remove(i))),
+29 => {
+    v.insert(i, element(1));
+    v[i] = element(n);
+});
+calls_of_ours!(call_in_arena, toft::collections::Vec<'_, Element>);
+calls_of_ours!(call_in_recycler, toft::collections::Vec<'_, Element, Recycler>);
 
 fn numbers(v: &[Element]) -> Vec<u32> {
     v.iter().map(|e| e.0).collect()
@@ -157,10 +199,18 @@ fn numbers(v: &[Element]) -> Vec<u32> {
 
 fn stream(seed: u64) {
     let mut random = Random((seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
-    let (arena, recycler) = (Arena::new(), Recycler::new());
+    let (arena, recycler, bump) = (Arena::new(), Recycler::new(), toft_bumpalo::Bump::new());
     let (mut std, mut ours) = (Vec::new(), arena.vec());
+    let mut bumped = toft_bumpalo::collections::Vec::new_in(&bump);
     let mut recycled = toft::collections::Vec::new_in(&recycler);
-    for _ in 0..STEPS {
+    let mut scope = None;
+    for step in 0..STEPS {
+        match (step + seed as usize) % 9 {
+            0 => drop(arena.alloc_slice_fill(random.below(100), 0xFFu8)),
+            3 => scope = Some(arena.scope_guard()), // the vector outside of it survives it
+            6 => drop(scope.take().map(|scope| drop(scope.vec_from_iter(0..random.below(100))))),
+            _ => {}
+        }
         let (kind, fuse) = (random.below(KINDS + 1), random.below(36));
         let seed = random.0;
         let panics = |call: &mut dyn FnMut(&mut Random)| {
@@ -174,8 +224,9 @@ fn stream(seed: u64) {
         let of_ours = panics(&mut |random| call_in_arena(&mut ours, kind, random));
         let of_recycled = panics(&mut |random| call_in_recycler(&mut recycled, kind, random));
         assert_eq!((numbers(&ours), of_ours), (numbers(&recycled), of_recycled), "{kind}, {seed}");
-        if numbers(&std) != numbers(&ours) {
-            assert!(of_std || of_ours, "{kind}, {seed}: {std:?}, {ours:?}");
+        let of_bump = panics(&mut |random| call_in_bump(&mut bumped, kind, random));
+        if numbers(&std) != numbers(&ours) || numbers(&bumped) != numbers(&ours) {
+            assert!(of_std || of_ours || of_bump, "{kind}, {seed}: {std:?}, {ours:?}, {bumped:?}");
             break; // a panic in the midst of a call leaves the elements that it happens to
         }
     }

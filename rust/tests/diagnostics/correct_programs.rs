@@ -6,76 +6,6 @@ use super::*;
 // ---- everything works in checked arenas ----
 
 #[cfg(feature = "allocator-api2")]
-fn fill_collections(arena: &Arena, n: usize) {
-    let mut vec = allocator_api2::vec::Vec::new_in(arena);
-    let mut strings = allocator_api2::vec::Vec::new_in(arena);
-    let mut ours = arena.vec();
-    let mut text = arena.string();
-    for i in 0..n {
-        vec.push(i);
-        ours.push(i);
-        strings.push(i.to_string());
-        text.push_str("letters ");
-        if i % 100 == 99 {
-            vec.shrink_to_fit();
-            ours.shrink_to_fit();
-        }
-    }
-    let boxes: allocator_api2::vec::Vec<_, &Arena> = {
-        let mut boxes = allocator_api2::vec::Vec::with_capacity_in(n, arena);
-        boxes.extend((0..n).map(|i| allocator_api2::boxed::Box::new_in(i, arena)));
-        boxes
-    };
-    assert!(vec.iter().zip(&ours).zip(&boxes).enumerate().all(|(i, ((a, b), c))| i == *a && i == *b && i == **c));
-    assert!(strings.iter().enumerate().all(|(i, s)| *s == i.to_string()));
-    assert_eq!(text.len(), n * 8);
-    #[cfg(feature = "hashbrown")]
-    {
-        let mut map = arena.map();
-        for i in 0..n {
-            map.insert(i, i.to_string());
-        }
-        map.retain(|i, _| i % 3 == 0);
-        map.shrink_to_fit();
-        assert!((0..n).all(|i| map.get(&i).is_some() == (i % 3 == 0)));
-    }
-}
-
-#[cfg(feature = "allocator-api2")]
-#[test]
-fn collections_grow_and_shrink_in_checked_arenas() {
-    let mut arena = checked();
-    for _ in 0..3 {
-        fill_collections(&arena, if MIRI { 30 } else { 1000 });
-        arena.scope(|inner| fill_collections(inner, if MIRI { 10 } else { 300 }));
-        arena.reset();
-        assert_eq!(arena.findings(), []);
-        assert_eq!(arena.stats().live, 0);
-    }
-}
-
-#[cfg(feature = "allocator-api2")]
-#[test]
-fn outer_collections_grow_while_a_checked_scope_is_open() {
-    let mut arena = checked();
-    let mut outer = allocator_api2::vec::Vec::new_in(&arena);
-    for round in 0..if MIRI { 3 } else { 50u64 } {
-        arena.scope(|inner| {
-            let mut mine = allocator_api2::vec::Vec::new_in(inner);
-            for i in 0..40u64 {
-                outer.push(round * 40 + i);
-                mine.push(i);
-            }
-            assert!(mine.iter().zip(0..).all(|(a, b)| *a == b));
-        });
-    }
-    assert!(outer.iter().zip(0..).all(|(a, b)| *a == b));
-    drop(outer);
-    arena.reset();
-    assert_eq!((arena.findings(), arena.stats().live), (vec![], 0));
-}
-
-#[cfg(feature = "allocator-api2")]
 #[test]
 fn allocations_beside_an_open_scope_are_recorded() {
     let mut arena = checked();
@@ -98,41 +28,6 @@ fn allocations_beside_an_open_scope_are_recorded() {
     let found = arena.findings();
     let kinds: Vec<_> = lines(&found).into_iter().map(|(kind, _, size)| (kind, size)).collect();
     assert_eq!(kinds, [("bad free", 100), ("corrupt", 100)]);
-}
-
-#[test]
-fn cursors_and_packs_work_in_checked_arenas() {
-    let mut arena = checked();
-    for _ in 0..3 {
-        let mut cursor = arena.cursor();
-        let squares: Vec<&mut u64> = (0..100u64).map(|i| cursor.alloc(i * i)).collect();
-        let other = arena.alloc(5u64);
-        drop(cursor);
-        let pack = arena.pack();
-        let words: Vec<&mut str> = (0..100).map(|i| pack.alloc_str(&format!("word {i}"))).collect();
-        let empty = pack.alloc_str("");
-        assert!(squares.iter().enumerate().all(|(i, s)| **s == (i * i) as u64));
-        assert!(words.iter().enumerate().all(|(i, w)| **w == *format!("word {i}")));
-        assert_eq!((*other, &*empty), (5, ""));
-        arena.reset();
-        assert_eq!((arena.findings(), arena.stats().live), (vec![], 0));
-    }
-}
-
-/// Allocations beside a cursor share one block, also while a meter counts them.
-#[test]
-fn a_metered_arena_allocates_beside_a_cursor() {
-    let mut arena = Arena::new();
-    arena.set_metered(true).unwrap();
-    for _ in 0..2 {
-        let mut cursor = arena.cursor();
-        cursor.alloc(1u64);
-        let beside: Vec<&mut [u8; 24]> = (0..3).map(|i| arena.alloc([i; 24])).collect();
-        assert!(beside.iter().enumerate().all(|(i, b)| **b == [i as u8; 24]));
-        drop(cursor);
-        assert_eq!(arena.stats().live, 8 + 3 * 24);
-        arena.reset();
-    }
 }
 
 #[test]

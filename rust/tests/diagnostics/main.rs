@@ -10,6 +10,8 @@ mod meters;
 mod no_memory;
 mod red_zones;
 mod refusal_handlers;
+#[path = "../common/refusing.rs"]
+mod refusing;
 mod switches;
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -19,7 +21,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use toft::{abi, AllocError, Arena, Finding, Frames, Options, Owner, Refusal, RewindError, Scope, Source, SwitchError};
+use toft::{abi, AllocError, Arena, Finding, Frames, Options, Owner, Refusal, RewindError, Scope, SwitchError};
 
 const MIRI: bool = cfg!(miri);
 const UNINIT_BYTE: u8 = 0xCD;

@@ -2,13 +2,14 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;
+use crate::refusing::{Refuses, Refusing};
 
 /// The global allocator, which refuses requests of a thread that switched this on.
-struct Refusing;
+struct Global;
 
 thread_local!(static LEFT: Cell<usize> = const { Cell::new(usize::MAX) });
 
-unsafe impl GlobalAlloc for Refusing {
+unsafe impl GlobalAlloc for Global {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         match LEFT.try_with(Cell::get).unwrap_or(usize::MAX) {
             usize::MAX => {}
@@ -26,7 +27,7 @@ unsafe impl GlobalAlloc for Refusing {
 }
 
 #[global_allocator]
-static GLOBAL: Refusing = Refusing;
+static GLOBAL: Global = Global;
 
 fn without_memory<R>(f: impl FnOnce() -> R) -> R {
     after_allocations(0, f)
@@ -137,24 +138,10 @@ fn a_dedicated_block_is_refused_without_memory_for_its_record() {
     assert_eq!(reported.live, arena.stats().live);
 }
 
-/// Serves this number of blocks and no more.
-struct Limited(Cell<usize>);
-
-unsafe impl Source for Limited {
-    fn take(&self, size: usize) -> Option<NonNull<u8>> {
-        self.0.set(self.0.get().checked_sub(1)?);
-        NonNull::new(unsafe { std::alloc::alloc(layout(size, 64)) })
-    }
-
-    unsafe fn put(&self, block: NonNull<u8>, size: usize) {
-        unsafe { std::alloc::dealloc(block.as_ptr(), layout(size, 64)) }
-    }
-}
-
 #[test]
 fn live_allocations_stay_correct_when_memory_ends() {
     for blocks in 1..if MIRI { 2 } else { 6 } {
-        let source = Limited(Cell::new(blocks));
+        let source = Refusing::new(Refuses::From(blocks + 1));
         let mut arena = Scope::from_source(&source).unwrap();
         arena.set_checked(true).unwrap();
         arena.set_metered(true).unwrap();

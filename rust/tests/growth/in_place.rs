@@ -83,54 +83,6 @@ fn blocks_on_reserved_addresses_are_contiguous() {
 // ---- sizes and alignments ----
 
 #[test]
-fn every_alignment_on_every_path() {
-    let _alone = alone();
-    let most = if MIRI { 12 } else { 16 };
-    for source in 0..3 {
-        let mut arena = match source {
-            0 => Arena::new(),
-            1 => Options::new().source(Pages::new()).create().unwrap(),
-            _ => Options::new().source(toft::Pages::new()).create().unwrap(),
-        };
-        let mut random = Random(3);
-        for _ in 0..if MIRI { 2 } else { 60 } {
-            for shift in 0..=most {
-                for size in [0, 1, 7, 8, 9, 63, 64, 65, 1000, 4000, 5000, random.below(70_000)] {
-                    take(&arena, size, 1 << shift);
-                    take(&arena, random.below(30), 8);
-                    arena.scope(|inner| _ = take(inner, size, 1 << shift));
-                }
-            }
-            arena.reset();
-        }
-    }
-}
-
-#[test]
-fn values_are_aligned_as_their_types() {
-    let _alone = alone();
-    #[repr(align(64))]
-    struct Line(#[allow(dead_code)] u8);
-    #[repr(align(4096))]
-    struct Page(#[allow(dead_code)] u8);
-    let arena = Arena::new();
-    for i in 0..200 {
-        arena.alloc(i as u8);
-        assert_eq!(std::ptr::from_mut(arena.alloc(Line(1))).addr() % 64, 0);
-        assert_eq!(std::ptr::from_mut(arena.alloc(1u128)).addr() % 16, 0);
-        let slice = arena.alloc_slice_fill_with(i % 3, |_| Line(2));
-        assert_eq!(slice.as_ptr().addr() % 64, 0);
-        if i % 10 == 0 {
-            assert_eq!(std::ptr::from_mut(arena.alloc_with(|| Page(3))).addr() % 4096, 0);
-            let mut cursor = arena.cursor();
-            cursor.alloc(1u8);
-            assert_eq!(std::ptr::from_mut(cursor.alloc(Page(4))).addr() % 4096, 0);
-            assert_eq!(std::ptr::from_mut(cursor.alloc(Line(5))).addr() % 64, 0);
-        }
-    }
-}
-
-#[test]
 fn zero_sized_values_take_no_memory() {
     let _alone = alone();
     #[repr(align(256))]

@@ -44,31 +44,6 @@ fn memory_is_bounded_over_a_hundred_thousand_rounds() {
     assert_eq!(arena.stats().live, 0);
 }
 
-#[test]
-fn a_steady_workload_stops_calling_the_source() {
-    let _alone = alone();
-    for size in [100, 3000, 50_000, 300_000, 3_000_000] {
-        if MIRI && size > 50_000 {
-            continue;
-        }
-        let pages = Pages::new();
-        let mut arena = Scope::from_source(&pages).unwrap();
-        let mut at_rest = 0;
-        for round in 0..100 {
-            for _ in 0..7 {
-                take(&arena, size / 7, 8);
-            }
-            arena.reset();
-            if round == 3 {
-                at_rest = pages.calls.get();
-            }
-        }
-        assert_eq!(pages.calls.get(), at_rest, "rounds of {size} bytes");
-        assert!(arena.stats().blocks <= 2);
-        assert!(pages.bytes.get() <= (4 * size as u64).max(16384), "{} for {size}", pages.bytes.get());
-    }
-}
-
 /// Setting a budget, also none, is an event that makes the next reset a full one. What the short resets of an arena in
 /// steady state leave uncounted must be included in the result of any later call.
 #[test]
@@ -216,59 +191,6 @@ fn the_memory_of_a_scopes_peak_is_returned() {
     assert_eq!(arena.stats().reserved, 4096);
 }
 
-#[test]
-fn a_reset_keeps_what_recent_rounds_needed() {
-    let _alone = alone();
-    let pages = Pages::new();
-    let mut arena = Scope::from_source(&pages).unwrap();
-    let fill = |arena: &Arena| (0..100).for_each(|_| _ = take(arena, 5000, 8));
-    fill(&arena);
-    let used = pages.bytes.get();
-    arena.reset_with(Keep::All);
-    assert_eq!(arena.stats().live, 0);
-    let calls = pages.calls.get();
-    fill(&arena); // one block, merged
-    assert!(pages.calls.get() <= calls + 1);
-    arena.reset_with(Keep::Bytes(0));
-    assert_eq!(pages.bytes.get(), 4096);
-    fill(&arena);
-    arena.reset_with(Keep::Bytes(50_000));
-    fill(&arena);
-    arena.reset_with(Keep::Bytes(50_000));
-    assert!(pages.bytes.get() <= 4096 + 65_536, "{}", pages.bytes.get());
-    fill(&arena);
-    arena.reset();
-    fill(&arena);
-    arena.reset();
-    let kept = pages.bytes.get();
-    assert!(kept >= 500_000 && kept <= 4 * used, "{kept}");
-    // The peak is forgotten when later rounds stay small.
-    for _ in 0..80 {
-        take(&arena, 100, 8);
-        arena.reset();
-    }
-    assert_eq!(pages.bytes.get(), 4096);
-}
-
-/// Beside a range, the block that was allocated for one request serves others too, up to its very end.
-#[test]
-fn allocations_beside_a_range_fill_their_block() {
-    let _alone = alone();
-    for (large, rest) in [(1000, 3032), (65_600, 3968), (1 << 20, 4032)] {
-        let pages = Pages::new();
-        let arena = Scope::from_source(&pages).unwrap();
-        let cursor = arena.cursor();
-        take(&arena, large, 8);
-        let calls = pages.calls.get();
-        take(&arena, rest - 8, 8);
-        take(&arena, 8, 8);
-        assert_eq!(pages.calls.get(), calls, "{large}");
-        take(&arena, 8, 8);
-        assert_eq!(pages.calls.get(), calls + 1, "{large}");
-        drop(cursor);
-    }
-}
-
 /// A request that fits the buffer is served from it, whatever a reset keeps.
 #[test]
 fn a_buffer_that_was_large_enough_is_used_again() {
@@ -308,24 +230,6 @@ fn a_buffer_of_any_size_is_used_to_its_last_word() {
             assert!(buffer[skip + size..].iter().all(|b| unsafe { b.assume_init() } == 7));
         }
     }
-}
-
-/// Blocks of equal size are kept, up to one half more than recent rounds needed.
-#[test]
-#[cfg_attr(miri, ignore = "slow")]
-fn a_peak_of_equal_blocks_is_forgotten() {
-    let _alone = alone();
-    let pages = Pages::new();
-    let mut arena = Scope::from_source(&pages).unwrap();
-    let fill = |arena: &Arena, mib: usize| (0..mib * 5).for_each(|_| _ = take(arena, 200_000, 8));
-    fill(&arena, 40);
-    arena.reset();
-    assert!(pages.bytes.get() >= 40 << 20);
-    for _ in 0..80 {
-        fill(&arena, 3);
-        arena.reset();
-    }
-    assert!(pages.bytes.get() <= 7 << 20, "{}", pages.bytes.get());
 }
 
 #[test]
@@ -386,73 +290,4 @@ fn a_source_that_extends_is_called_rarely() {
         take(&arena, 4096, 8);
     }
     assert_eq!(source.1.get(), extended);
-}
-
-#[test]
-fn dedicated_blocks_count_as_allocated() {
-    let _alone = alone();
-    let mut arena = Arena::new();
-    take(&arena, 100, 8);
-    take(&arena, 1 << 20, 8);
-    let s = arena.stats();
-    assert_eq!((s.live, s.allocated, s.peak), (104 + (1 << 20), 104 + (1 << 20), 104 + (1 << 20)));
-    let cursor = arena.cursor();
-    take(&arena, 100, 8);
-    take(&arena, 200, 8);
-    drop(cursor);
-    arena.reset();
-    let s = arena.stats();
-    assert_eq!((s.live, s.allocated, s.peak), (0, 408 + (1 << 20), 408 + (1 << 20)));
-}
-
-/// A block serves a round that fills it, and is too small for the next: a round needs 512 bytes more than it allocates.
-#[test]
-fn a_round_that_needs_a_little_more_gets_a_larger_block() {
-    let _alone = alone();
-    let pages = Pages::new();
-    let mut arena = Scope::from_source(&pages).unwrap();
-    let fill = |arena: &Arena, bytes: usize| (0..bytes / 8).for_each(|_| _ = take(arena, 8, 8));
-    for _ in 0..5 {
-        fill(&arena, 7600);
-        arena.reset();
-        assert_eq!(pages.bytes.get(), 4096 + 8192);
-    }
-    fill(&arena, 8000);
-    arena.reset();
-    fill(&arena, 8000);
-    assert_eq!(pages.bytes.get(), 4096 + 16_384);
-}
-
-#[test]
-fn trim_returns_empty_blocks() {
-    let _alone = alone();
-    let pages = Pages::new();
-    let mut arena = Scope::from_source(&pages).unwrap();
-    for _ in 0..3 {
-        (0..20).for_each(|_| _ = take(&arena, 10_000, 8));
-        arena.reset();
-    }
-    assert!(pages.bytes.get() > 200_000);
-    arena.trim(usize::MAX);
-    assert!(pages.bytes.get() > 200_000);
-    let p = take(&arena, 100, 8);
-    arena.trim(0);
-    assert!(arena.contains(p));
-    // SAFETY: it was not freed.
-    assert_eq!(unsafe { p.read() }, 1);
-    arena.reset();
-    arena.trim(0);
-    assert_eq!(pages.bytes.get(), 4096);
-    take(&arena, 100, 8);
-}
-
-#[test]
-fn rewound_memory_is_kept_for_the_next_peak() {
-    let _alone = alone();
-    let pages = Pages::new();
-    let mut arena = Scope::from_source(&pages).unwrap();
-    for _ in 0..50 {
-        arena.scope_mut(|a| (0..10).for_each(|_| _ = take(a, 20_000, 8)));
-    }
-    assert!(pages.calls.get() < 12, "{}", pages.calls.get());
 }

@@ -193,38 +193,6 @@ fn a_scopes_memory_is_reused_by_the_next() {
 }
 
 #[test]
-fn memory_is_bounded_over_a_hundred_thousand_scopes() {
-    let arena = Arena::new();
-    let mut kept = Counting::of(&arena, 0);
-    let mut random = Random(9);
-    let rounds = rounds(100_000);
-    let (mut warm, mut reserved) = (0, 0);
-    for round in 0..rounds {
-        arena.scope(|inner| {
-            for _ in 0..random.below(8) {
-                match random.below(6) {
-                    0 => _ = inner.alloc_uninit_slice::<u8>(random.below(9000)),
-                    1 => inner.scope(|innermost| _ = innermost.alloc_uninit_slice::<u16>(random.below(3000))),
-                    2 => drop(inner.alloc_layout(std::alloc::Layout::from_size_align(random.below(100), 512).unwrap())),
-                    _ => _ = inner.alloc_str("a few words"),
-                }
-            }
-            if round == rounds / 10 {
-                kept.push(1); // an outer vector grows once, halfway
-            }
-        });
-        if round == rounds / 2 {
-            (warm, reserved) = (arena.stats().source_calls, arena.stats().reserved);
-        }
-    }
-    kept.check();
-    let s = arena.stats();
-    assert_eq!(s.live, 32, "{s:?}"); // the vector's first four
-    assert!(s.reserved <= reserved && s.reserved < 1 << 20, "{s:?}, in the middle {reserved}");
-    assert!(MIRI || s.source_calls - warm <= 20, "{s:?}, {warm} calls in the middle");
-}
-
-#[test]
 fn rounds_of_scopes_and_resets_are_bounded() {
     let rounds = |arena: &mut Arena, guards: usize| {
         let mut random = Random(11);

@@ -12,4 +12,3 @@ mod emplace;
 mod program;
 mod string;
 mod vec;
-mod vec_streams;

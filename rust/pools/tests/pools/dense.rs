@@ -8,8 +8,7 @@ use std::hash::Hash;
 use toft::{Arena, Heap, Memory, RcArena};
 use toft_pools::{CapacityError, Columns, DensePool, Handle, Key, Rows};
 
-use crate::failing::{Failing, Shared};
-use crate::ledger::{Counted, Ledger};
+use crate::ledger::Ledger;
 use crate::pool_model::Plays;
 
 struct Random(u64);
@@ -82,38 +81,6 @@ fn random_operations_agree_with_a_model() {
         stream::<Rows, Handle<_, u8>, _>(handle.clone(), seed, true);
         stream::<Rows, u16, _>(Heap, seed, false);
         stream::<Columns, usize, _>(Heap, seed, false);
-    }
-}
-
-/// Each request fails once, and all from each on: a call that fails has changed nothing.
-#[test]
-fn refused_memory_changes_nothing() {
-    for fails in 0..if cfg!(miri) { 5 } else { 40 } {
-        for again in [false, true] {
-            let (memory, ledger) = (Failing::after(fails), Ledger::new());
-            {
-                let mut pool: DensePool<Counted, Rows, Handle<Counted>, Shared> = DensePool::new_in(Shared(&memory));
-                let mut keys = HashMap::new();
-                for i in 0..if cfg!(miri) { 40 } else { 200 } {
-                    match pool.try_insert(ledger.value(i)) {
-                        Ok(key) => _ = keys.insert(key, i),
-                        Err(CapacityError(value)) => {
-                            assert_eq!(value.number, i);
-                            if again {
-                                memory.left.set(None);
-                            }
-                        }
-                    }
-                    if i % 3 == 0 {
-                        if let Some(&key) = pool.keys().first() {
-                            assert_eq!(pool.remove(key).unwrap().number, keys.remove(&key).unwrap());
-                        }
-                    }
-                    compare(&pool, &keys);
-                }
-            }
-            assert_eq!((memory.bytes_out(), ledger.live()), (0, 0));
-        }
     }
 }
 

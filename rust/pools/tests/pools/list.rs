@@ -1,10 +1,10 @@
 //! Doubly linked lists against the model, the calls that it has no step for, and each guarantee of the documentation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::failing::{Failing, Shared};
 use crate::ledger::panics;
 use crate::look::{Look, Twin};
 use crate::pair::Pair;
+use crate::refusing::Refusing;
 use crate::sequence_model::kinds;
 use crate::sequences::{sequence_tests, Noted, Page};
 use toft::{Arena, Blocks, Heap, Memory, Pages};

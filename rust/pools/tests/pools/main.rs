@@ -7,7 +7,6 @@ mod columns;
 #[cfg(feature = "derive")]
 pub mod columns_hygiene;
 mod dense;
-mod failing;
 mod ledger;
 mod list;
 mod look;
@@ -23,6 +22,8 @@ mod pool_model;
 mod queue;
 #[cfg(not(target_family = "wasm"))]
 mod refused_growth;
+#[path = "../../../tests/common/refusing.rs"]
+mod refusing;
 mod sequence_model;
 mod sequences;
 #[cfg(feature = "serde")]

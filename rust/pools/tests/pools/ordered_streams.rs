@@ -6,10 +6,10 @@ use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::failing::{Failing, Shared};
 use crate::ledger::{panics, Counted, Ledger};
 use crate::ordered_model::{Large, Look, Step, TestKey, TestValue, World, KINDS};
 use crate::pair::Pair;
+use crate::refusing::{Refuses, Refusing};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use toft::{Arena, Pages};
@@ -71,16 +71,16 @@ fn deep_trees() {
 
 #[test]
 fn fixed_maps_match_the_model() {
-    let failing = Failing::new();
+    let failing = Refusing::default();
     for limit in or_fewer(&[0, 1, 5, 70, 300][..], &[5, 70]).iter().copied() {
-        let map = || OrderedMap::try_fixed_in(limit, Shared(&failing)).unwrap();
-        play::<i64, Small, Rows, Shared>(31, map);
-        let map = || OrderedMap::try_fixed_in(limit, Shared(&failing)).unwrap();
-        play::<Large, Small, Columns, Shared>(32, map);
-        let map = || OrderedMap::try_fixed_in(limit, Shared(&failing)).unwrap();
-        play::<String, Wide, Rows, Shared>(33, map);
+        let map = || OrderedMap::try_fixed_in(limit, &failing).unwrap();
+        play::<i64, Small, Rows, &Refusing>(31, map);
+        let map = || OrderedMap::try_fixed_in(limit, &failing).unwrap();
+        play::<Large, Small, Columns, &Refusing>(32, map);
+        let map = || OrderedMap::try_fixed_in(limit, &failing).unwrap();
+        play::<String, Wide, Rows, &Refusing>(33, map);
     }
-    assert_eq!(failing.bytes_out(), 0);
+    assert_eq!(failing.bytes(), 0);
 }
 
 #[test]
@@ -93,11 +93,11 @@ fn in_other_memory() {
 /// A fixed map allocates all its memory when it is made, and none later.
 #[test]
 fn a_fixed_map_takes_no_more_memory() {
-    let failing = Failing::new();
-    fn run<K: TestKey>(failing: &Failing, n: u16) {
+    let failing = Refusing::default();
+    fn run<K: TestKey>(failing: &Refusing, n: u16) {
         let ledger = Ledger::new();
-        let mut map: OrderedMap<K, u32, Rows, Shared> = OrderedMap::fixed_in(n.into(), Shared(failing));
-        failing.left.set(Some(0));
+        let mut map: OrderedMap<K, u32, Rows, &Refusing> = OrderedMap::fixed_in(n.into(), failing);
+        failing.refuse(Refuses::From(1));
         for round in 0..or_fewer(12, 1) {
             for i in 0..n {
                 map.insert(K::key(&ledger, i.wrapping_mul([1, 37, 509, 1023][round % 4])), u32::from(i));
@@ -116,12 +116,12 @@ fn a_fixed_map_takes_no_more_memory() {
             }
             map.check();
         }
-        failing.left.set(None);
+        failing.refuse(Refuses::Nothing);
     }
     run::<i64>(&failing, or_fewer(1024, 150));
     run::<String>(&failing, or_fewer(1024, 60));
     run::<Large>(&failing, or_fewer(512, 60));
-    assert_eq!(failing.bytes_out(), 0);
+    assert_eq!(failing.bytes(), 0);
 }
 
 /// Reserved memory suffices for keys between existing ones, though all leaves are full and all slots used.
@@ -129,13 +129,13 @@ fn a_fixed_map_takes_no_more_memory() {
 fn a_map_with_keys_uses_reserved_memory() {
     fn run<K: TestKey, V: TestValue, L: Look<V>>(n: u16, mores: &[u16]) {
         for &more in mores {
-            let (failing, ledger) = (Failing::new(), Ledger::new());
+            let (failing, ledger) = (Refusing::default(), Ledger::new());
             let pair = |i: u16| (K::key(&ledger, i), V::value(&ledger, i.into()));
-            let mut map: OrderedMap<K, V, L, Shared> = OrderedMap::new_in(Shared(&failing));
+            let mut map: OrderedMap<K, V, L, &Refusing> = OrderedMap::new_in(&failing);
             map.extend((0..n).map(|i| pair(2 * i)));
             map.shrink_to_fit();
             map.reserve(more.into());
-            failing.left.set(Some(0));
+            failing.refuse(Refuses::From(1));
             map.extend((0..more).map(|i| pair((u32::from(n) * u32::from(i) / u32::from(more)) as u16 * 2 + 1)));
             map.check();
             assert_eq!(map.len(), usize::from(n + more));
@@ -152,27 +152,27 @@ fn a_map_with_keys_uses_reserved_memory() {
 
 #[test]
 fn a_fixed_map_reserves_no_more() {
-    let failing = Failing::new();
-    let mut map: OrderedMap<u32, [u64; 9], Rows, Shared> = OrderedMap::fixed_in(100, Shared(&failing));
-    let taken = failing.bytes_out();
+    let failing = Refusing::default();
+    let mut map: OrderedMap<u32, [u64; 9], Rows, &Refusing> = OrderedMap::fixed_in(100, &failing);
+    let taken = failing.bytes();
     map.extend((0..30).map(|i| (i, [7; 9])));
     assert!(map.try_reserve(0).is_ok() && map.try_reserve(70).is_ok());
     assert!(map.try_reserve(71).is_err() && map.try_reserve(usize::MAX).is_err());
     assert!(panics(|| map.reserve(71)).is_err());
-    assert_eq!(failing.bytes_out(), taken);
+    assert_eq!(failing.bytes(), taken);
 }
 
 /// Sizes above the maximum are refused before memory is requested.
 #[test]
 fn absurd_sizes_are_refused() {
     fn run<K, V>(sizes: &[usize]) {
-        let failing = Failing::after(0);
+        let failing = Refusing::new(Refuses::From(1));
         for &n in sizes {
-            let mut map: OrderedMap<K, V, Rows, Shared> = OrderedMap::new_in(Shared(&failing));
+            let mut map: OrderedMap<K, V, Rows, &Refusing> = OrderedMap::new_in(&failing);
             assert!(map.try_reserve(n).is_err());
-            assert!(OrderedMap::<K, V, Rows, Shared>::try_fixed_in(n, Shared(&failing)).is_err());
+            assert!(OrderedMap::<K, V, Rows, &Refusing>::try_fixed_in(n, &failing).is_err());
         }
-        assert_eq!(failing.failed.get(), 0);
+        assert_eq!(failing.refused(), 0);
     }
     run::<u64, u64>(&[usize::MAX, usize::MAX - 1]);
     run::<[u8; 512], ()>(&[usize::MAX, usize::MAX - 1]);
@@ -243,50 +243,6 @@ fn large_trees_of_numbers() {
             assert!(n < 1000 || map.memory_use() < n as usize * 18, "{} bytes", map.memory_use());
         }
     }
-}
-
-/// Memory runs out at each request once: nothing changes, and the next try succeeds.
-#[test]
-fn no_memory() {
-    fn run<K: TestKey, V: TestValue, L: Look<V>>() {
-        for requests in (0..).step_by(or_fewer(1, 5)) {
-            let failing = Failing::after(requests);
-            let ledger = Ledger::new();
-            let mut map: OrderedMap<K, V, L, Shared> = OrderedMap::new_in(Shared(&failing));
-            let mut model = BTreeMap::new();
-            for i in 0..or_fewer(500u16, 16) {
-                let (key, value) = (K::key(&ledger, i.wrapping_mul(37)), V::value(&ledger, i.into()));
-                if let Err(refused) = map.try_insert(key.clone(), value) {
-                    map.check();
-                    let (k, v) = refused.into_inner();
-                    assert_eq!((&k, v.number()), (&key, i64::from(i)));
-                    assert!(map.iter().map(|(k, v)| (k.clone(), L::number(v))).eq(model.clone()));
-                    failing.left.set(None);
-                    assert!(map.try_insert(k, v).unwrap().is_none());
-                }
-                model.insert(key, i64::from(i));
-                map.check();
-            }
-            assert!(map.iter().map(|(k, v)| (k.clone(), L::number(v))).eq(model.clone()));
-            failing.left.set(Some(0));
-            assert_eq!(panics(|| map.split_off(&K::key(&ledger, 9)).len()), Err(()));
-            map.shrink_to_fit();
-            assert!(map.iter().map(|(k, v)| (k.clone(), L::number(v))).eq(model.clone()));
-            map.check();
-            drop(map);
-            assert_eq!(failing.bytes_out(), 0);
-            drop(model);
-            ledger.assert_empty();
-            if failing.failed.get() == 2 || requests > 60 {
-                break; // the last requests are those of split_off and shrink_to_fit
-            }
-        }
-    }
-    std::panic::set_hook(Box::new(|_| ()));
-    run::<i64, Small, Rows>();
-    run::<Large, Small, Columns>();
-    run::<String, Wide, Rows>();
-    let _ = std::panic::take_hook();
 }
 
 thread_local! {

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::failing::{Failing, Shared};
 use crate::ledger::{panics, Counted, Ledger};
 use crate::pair::Pair;
 use crate::pool_model::{play, Plays, Step, KINDS};
+use crate::refusing::{Refuses, Refusing};
 use proptest::prelude::*;
 use toft::{Arena, Pages};
 use toft::{Blocks, Heap, Memory};
@@ -24,9 +24,9 @@ fn play_all<L: Plays>(steps: &[Step]) {
     play::<L, Handle<L::T>, _>(Pool::fixed_in(9, Heap), steps);
     play::<L, Handle<L::T, u16>, _>(Pool::fixed_in(70, Heap), steps);
     play::<L, u32, _>(PoolOf::<L, u32>::new_in(Heap), steps);
-    let failing = Failing::new();
-    play::<L, Handle<L::T>, _>(Pool::new_in(Shared(&failing)), steps);
-    assert_eq!(failing.bytes_out(), 0);
+    let failing = Refusing::default();
+    play::<L, Handle<L::T>, _>(Pool::new_in(&failing), steps);
+    assert_eq!(failing.bytes(), 0);
 }
 
 type PoolOf<L, K> = Pool<<L as Plays>::T, L, K, Heap>;
@@ -64,10 +64,10 @@ proptest! {
 
     #[test]
     fn pools_in_other_memory_match_the_model(steps in steps(120)) {
-        let failing = Failing::new();
-        play::<Rows, Handle<Counted>, _>(Pool::new_in(Shared(&failing)), &steps);
-        play::<Columns, u32, _>(Pool::new_in(Shared(&failing)), &steps);
-        prop_assert_eq!(failing.bytes_out(), 0);
+        let failing = Refusing::default();
+        play::<Rows, Handle<Counted>, _>(Pool::new_in(&failing), &steps);
+        play::<Columns, u32, _>(Pool::new_in(&failing), &steps);
+        prop_assert_eq!(failing.bytes(), 0);
         let arena = Arena::new();
         play::<Rows, Handle<Counted>, _>(Pool::new_in(&arena), &steps);
         play::<Columns, Handle<Pair<u8, Counted>>, _>(Pool::new_in(&arena), &steps);
@@ -329,58 +329,19 @@ fn a_fixed_pool_never_moves_its_values() {
     assert!(addresses.iter().all(|(handle, address)| std::ptr::eq(&pool[*handle], *address)));
 }
 
-/// Fails each request once, until none fails: nothing has changed after a failure.
-#[test]
-#[cfg_attr(target_family = "wasm", ignore)]
-fn out_of_memory_changes_nothing() {
-    fn grow<L: Plays>(fails_at: usize) -> usize {
-        let failing = Failing::after(fails_at);
-        let ledger = Ledger::new();
-        let mut pool: Pool<L::T, L, Handle<L::T>, _> = Pool::new_in(Shared(&failing));
-        let mut handles = vec![];
-        for i in 0..300 {
-            match pool.try_insert(L::make(ledger.value(i))) {
-                Ok(handle) => handles.push(handle),
-                Err(full) => {
-                    assert_eq!(L::back(full.into_inner()), i);
-                    assert_eq!(pool.len(), handles.len());
-                    assert!(pool.try_reserve(1000).is_err());
-                    assert!(panics(|| pool.insert(L::make(ledger.value(i)))).is_err());
-                    let before = pool.capacity();
-                    pool.shrink_to_fit();
-                    assert!(pool.capacity() <= before);
-                    failing.left.set(None);
-                    handles.push(pool.insert(L::make(ledger.value(i))));
-                    failing.left.set(Some(3));
-                }
-            }
-        }
-        let numbers: Vec<_> = handles.iter().map(|handle| L::number(pool.get(*handle).unwrap())).collect();
-        assert!(numbers.into_iter().eq(0..300));
-        drop(pool);
-        ledger.assert_empty();
-        assert_eq!(failing.bytes_out(), 0);
-        failing.failed.get()
-    }
-    assert!((0..30).map(grow::<Rows>).any(|failed| failed > 0));
-    assert!((0..30).map(grow::<Columns>).any(|failed| failed > 0));
-    assert_eq!(grow::<Rows>(1000), 0);
-    assert_eq!(grow::<Columns>(1000), 0);
-}
-
 /// Memory for more generations, but none for the links of their groups: no slot without a link is made available.
 #[test]
 fn generations_without_links() {
-    let failing = Failing::new();
-    let mut pool: Pool<u32, Rows, Handle<u32>, _> = Pool::with_capacity_in(320, Shared(&failing));
+    let failing = Refusing::default();
+    let mut pool: Pool<u32, Rows, Handle<u32>, _> = Pool::with_capacity_in(320, &failing);
     pool.extend(0..256);
-    failing.left.set(Some(1));
+    failing.refuse(Refuses::From(2));
     assert!(pool.try_reserve(1000).is_err());
     assert_eq!(pool.capacity(), 320);
     pool.extend(256..320);
     assert!(pool.try_insert(320).is_err());
     assert!(pool.values().copied().eq(0..320));
-    failing.left.set(None);
+    failing.refuse(Refuses::Nothing);
     let handles: Vec<_> = (320..1000).map(|i| pool.insert(i)).collect();
     assert!(handles.into_iter().rev().all(|handle| pool.remove(handle).is_some()));
     assert!(pool.values().copied().eq(0..320));

@@ -1,10 +1,10 @@
 //! Queues against the model, and each guarantee of the documentation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::failing::{Failing, Shared};
 use crate::ledger::panics;
 use crate::look::{Look, Twin};
 use crate::pair::Pair;
+use crate::refusing::{Refuses, Refusing};
 use crate::sequence_model::kinds;
 use crate::sequences::{sequence_tests, Page};
 use proptest::prelude::*;
@@ -50,8 +50,8 @@ fn fixed_queues_refuse_more_values() {
 
 #[test]
 fn values_of_no_size_need_no_memory() {
-    let memory = Failing::after(0);
-    let mut queue = Queue::<(), Rows, _>::fixed_in(1000, Shared(&memory));
+    let memory = Refusing::new(Refuses::From(1));
+    let mut queue = Queue::<(), Rows, _>::fixed_in(1000, &memory);
     queue.extend([(); 1000]);
     queue.truncate(304);
     queue.push_front(());

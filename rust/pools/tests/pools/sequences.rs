@@ -3,42 +3,13 @@
 
 use std::cell::RefCell;
 
-use crate::failing::Failing;
-use crate::ledger::{panics, Ledger};
-use crate::look::{out, twin, Step, FEWER};
-use crate::sequence_model::Sequence;
+use crate::look::Step;
 use proptest::prelude::{any, Strategy};
-use toft_pools::CapacityError;
 
 /// Streams of steps of `kinds` kinds, with a full check after each step: a quarter of the length, for Miri, takes a
 /// tenth of the time.
 pub fn steps(kinds: u8, most: usize) -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec((0..kinds, any::<u8>(), any::<u8>()), 0..if cfg!(miri) { most / 4 } else { most })
-}
-
-/// Fills a sequence whose memory fails at some request: what fails changes nothing. Returns whether no request failed.
-pub fn starve<S: Sequence>(mut values: S, memory: &Failing) -> bool {
-    let (ledger, mut model) = (Ledger::new(), Vec::new());
-    for n in 0..100 / FEWER as i64 {
-        let at = S::place(n as usize, model.len());
-        match values.add_at(at, twin(&ledger, n)) {
-            Ok(()) => model.insert(at, n),
-            Err(CapacityError(value)) => assert_eq!(out(value), n),
-        }
-        assert!(values.numbers().eq(model.iter().copied()));
-    }
-    let before = values.size();
-    assert!(values.is_reserved(1000) || values.size() == before);
-    assert!(values.numbers().eq(model.iter().copied()));
-    let half = model.len() / 2;
-    if panics(|| values.cut(half)).is_ok() {
-        model.truncate(half);
-    }
-    let _ = panics(|| values = values.clone());
-    assert!(values.numbers().eq(model.iter().copied()));
-    drop(values);
-    ledger.assert_empty();
-    memory.failed.get() == 0
 }
 
 thread_local!(static DROPPED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) });
@@ -92,25 +63,11 @@ macro_rules! sequence_tests {
                     play($Name::<Twin, $Grows, _>::with_capacity_in(9, Heap), &steps);
                     play($Name::<Twin, $Grows, _>::new_in(&Arena::new()), &steps);
                     play($Name::<Twin, $Grows, _>::new_in(Blocks(Pages::new())), &steps);
-                    let memory = Failing::new();
-                    play($Name::<Twin, $Grows, _>::new_in(Shared(&memory)), &steps);
-                    assert_eq!(memory.bytes_out(), 0);
+                    let memory = Refusing::default();
+                    play($Name::<Twin, $Grows, _>::new_in(&memory), &steps);
+                    assert_eq!(memory.bytes(), 0);
                 })*
             }
-        }
-
-        #[test]
-        #[cfg_attr(target_family = "wasm", ignore)]
-        fn out_of_memory_changes_nothing() {
-            $(for k in 0.. {
-                let memory = Failing::after(k);
-                let all = crate::sequences::starve($Name::<Twin, $Grows, _>::new_in(Shared(&memory)), &memory);
-                assert_eq!(memory.bytes_out(), 0);
-                if all {
-                    assert!(k > 3, "memory was requested");
-                    break;
-                }
-            })*
         }
 
         #[test]

@@ -1,10 +1,10 @@
 //! Stacks against the model, and each guarantee of their documentation.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::failing::{Failing, Shared};
 use crate::ledger::panics;
 use crate::look::{Look, Twin};
 use crate::pair::Pair;
+use crate::refusing::{Refuses, Refusing};
 use crate::sequence_model::kinds;
 use crate::sequences::{sequence_tests, Noted, Page};
 use toft::{Arena, Blocks, Heap, Memory, Pages};
@@ -31,8 +31,8 @@ fn the_panic_names_the_reason() {
 
 #[test]
 fn values_of_no_size_need_no_memory() {
-    let memory = Failing::after(0);
-    let mut stack = Stack::<(), Rows, _>::fixed_in(1000, Shared(&memory));
+    let memory = Refusing::new(Refuses::From(1));
+    let mut stack = Stack::<(), Rows, _>::fixed_in(1000, &memory);
     for _ in 0..1000 {
         stack.push(());
     }
@@ -40,7 +40,7 @@ fn values_of_no_size_need_no_memory() {
     stack.retain(|()| false);
     assert!(stack.pop().is_none());
 
-    let mut columns = Stack::<Pair<(), ()>, Columns, _>::new_in(Shared(&memory));
+    let mut columns = Stack::<Pair<(), ()>, Columns, _>::new_in(&memory);
     columns.extend((0..100).map(|_| Pair((), ())));
     assert_eq!(columns.as_slice().0.len(), 100);
 }

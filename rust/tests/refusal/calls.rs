@@ -1,28 +1,16 @@
-//! A source that fails at the first, second, ... k-th take, until a run completes without a failure: each refusal
-//! changes nothing, and calls without `try_` panic with a message.
+//! Each call of an arena that may be refused, and what a refusal returns or says.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![cfg(feature = "full")]
 #![allow(clippy::type_complexity)]
-
-#[path = "common/blocks.rs"]
-mod blocks;
-#[path = "common/pages.rs"]
-mod pages;
-#[path = "common/strict.rs"]
-mod strict;
 
 use std::alloc::Layout;
 use std::cell::Cell;
 use std::mem::MaybeUninit;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::NonNull;
-use std::sync::atomic::Ordering::SeqCst;
 
-use blocks::Blocks;
-use pages::Pages;
-use toft::{
-    AllocError, Arena, Frames, InitError, Limited, Options, Recycler, Reserve, Scope, SharedArena, Source, SyncRecycler,
-};
+use toft::{AllocError, Arena, Box, InitError, Limited, Options, Pages, Reserve, Scope, Source};
+
+use crate::refusing::{self, each_refusal, Refuses, Refusing};
 
 /// More than the rest of any block that exists when a call begins.
 const LARGE: usize = 5000;
@@ -72,6 +60,28 @@ const CALLS: &[(&str, fn(&Arena) -> Result<(), AllocError>)] = &[
         }
         a.try_alloc_drop(vec![7]).map(|v| assert_eq!(v[0], 7))
     }),
+    ("try_alloc_batch", |a| a.try_alloc_batch([[7u64; LARGE / 8]]).map(|[v]| assert_eq!(v[9], 7))),
+    ("try_reserve", |a| a.try_reserve(LARGE)),
+    ("try_vec_with_capacity", |a| a.try_vec_with_capacity::<u64>(LARGE / 8).map(drop)),
+    ("try_string_from", |a| a.try_string_from(&"x".repeat(LARGE)).map(|v| assert_eq!(v.len(), LARGE))),
+    ("Vec::try_insert", |a| {
+        let mut v = a.try_vec_from_iter([[1u8; 1000]; 3])?;
+        let refused = v.try_insert(1, [2; 1000]);
+        let expected: &[u8] = if refused.is_ok() { &[1, 2, 1, 1] } else { &[1, 1, 1] };
+        assert!(v.iter().map(|x| x[999]).eq(expected.iter().copied()));
+        refused.map_err(|_| AllocError)
+    }),
+    ("Box::try_promote", |a| {
+        let from = Arena::new();
+        match Box::try_promote(from.boxed([7u64; LARGE / 8]), a) {
+            Ok(moved) => assert_eq!(moved[9], 7),
+            Err(back) => {
+                assert_eq!(back[9], 7);
+                return Err(AllocError);
+            }
+        }
+        Ok(())
+    }),
     ("Cursor::try_alloc", |a| a.cursor().try_alloc([7u64; LARGE / 8]).map(|v| assert_eq!(v[9], 7))),
     ("Cursor::try_alloc_uninit", |a| a.cursor().try_alloc_uninit::<[u64; 1000]>().map(drop)),
     ("Pack::try_alloc_str", |a| a.pack().try_alloc_str(&"x".repeat(LARGE)).map(|v| assert_eq!(v.len(), LARGE))),
@@ -90,82 +100,41 @@ const CALLS: &[(&str, fn(&Arena) -> Result<(), AllocError>)] = &[
     }),
 ];
 
-/// The state that a refusal must not change.
-fn state(arena: &Arena, pages: &Pages) -> (u64, u64, u64, u64) {
-    let s = arena.stats();
-    assert_eq!((s.reserved, s.source_calls), (pages.bytes.get(), pages.calls.get()));
-    (s.live, s.budget, s.blocks, arena.mark_of())
-}
-
-trait MarkOf {
-    fn mark_of(&self) -> u64;
-}
-
-impl MarkOf for Arena {
-    /// The cursor's address.
-    fn mark_of(&self) -> u64 {
-        // SAFETY: the arena is alive.
-        unsafe { self.as_raw().as_ref() }.cursor.get().addr() as u64
-    }
-}
-
 #[test]
 fn every_call_that_is_refused_changes_nothing() {
     for (name, call) in CALLS {
-        let mut refused = 0;
-        for k in 2.. {
-            let pages = Pages::failing_at(k..k + 40); // smaller blocks too
-            let mut arena = Scope::from_source(&pages).unwrap();
-            let kept = arena.alloc_slice_fill(100, 5u8);
-            // Twice, so that a take that only the second round needs fails too.
-            for round in 0..2 {
-                let before = state(&arena, &pages);
-                let result = call(&arena);
-                if pages.calls.get() < k {
-                    result.unwrap_or_else(|_| panic!("{name}: refused, but no take failed"));
-                    continue;
-                }
-                if result.is_err() {
-                    refused += 1;
-                    // Growth over several blocks leaves its earlier copies; and this call fills the current block
-                    // first.
-                    let grows = ["slice_from_iter", "boxed_slice", "fmt"].iter().any(|part| name.ends_with(part));
-                    if !(grows && k > 2) && *name != "try_alloc_drop, its node" {
-                        let live = arena.stats().live;
-                        assert_eq!(live, before.0, "{name}, take {k}, round {round}: live");
-                        assert_eq!(state(&arena, &pages), before, "{name}, take {k}, round {round}");
-                    }
-                    pages.fail_at.take();
-                    call(&arena).unwrap_or_else(|_| panic!("{name}: refused, but memory is available again"));
-                }
-                break;
-            }
-            assert!(kept.iter().all(|b| *b == 5));
-            let untouched = pages.calls.get() < k;
-            arena.reset();
-            assert_eq!(arena.stats().live, 0, "{name}");
-            drop(arena);
-            assert_eq!(pages.bytes.get(), 0, "{name}");
-            if untouched {
-                break;
-            }
-        }
-        assert!(refused > 0, "{name}: no take was refused, so nothing was tested");
+        // Growth over several blocks leaves its earlier copies; and one call fills the current block first.
+        let leaves = ["slice_from_iter", "boxed_slice", "fmt", "Vec::try_insert", "its node"];
+        let leaves = leaves.iter().any(|part| name.ends_with(part));
+        each_refusal(
+            name,
+            2, // so that a request of the second one only is refused too
+            |memory| {
+                let arena = Scope::from_source(memory).unwrap();
+                let kept: *const [u8] = arena.alloc_slice_fill(100, 5u8);
+                (arena, kept, memory)
+            },
+            |(arena, ..)| call(arena).is_ok(),
+            |(arena, kept, memory)| {
+                // SAFETY: the arena is alive, and was not reset.
+                let (kept, head) = unsafe { (&**kept, arena.as_raw().as_ref()) };
+                assert!(kept.iter().all(|byte| *byte == 5), "{name}");
+                let s = arena.stats();
+                assert_eq!(s.reserved as usize, memory.bytes(), "{name}");
+                (!leaves).then(|| (s.live, s.budget, s.blocks, head.cursor.get().addr()))
+            },
+        );
     }
 }
 
 #[test]
 fn an_arena_that_cannot_be_made_takes_nothing() {
-    let pages = Pages::failing_at([1]);
-    assert!(Scope::from_source(&pages).is_err());
-    assert_eq!((pages.calls.get(), pages.bytes.get()), (1, 0));
-    assert!(Scope::from_source(&pages).is_ok());
-    assert_eq!(pages.bytes.get(), 0);
-    assert!(Options::new().source(Pages::failing_at([1])).create().is_err()); // the source is dropped
+    each_refusal("creation", 1, |m| m, |m| Scope::from_source(*m).is_ok(), |m| m.bytes());
+    each_refusal("creation", 1, |m| m, |m| Options::new().source(*m).create().is_ok(), |m| m.bytes());
     for much in [usize::MAX, isize::MAX as usize, isize::MAX as usize / 2 + 1] {
         assert!(Options::new().reserve(much).create().is_err());
         assert!(Options::new().source(Pages::new()).reserve(much).create().is_err());
-        assert!(Scope::from_source_with(&pages, much, None).is_err());
+        assert!(Scope::from_source_with(&Pages::new(), much, None).is_err());
         let panic = catch_unwind(|| drop(Arena::with_capacity(much))).unwrap_err();
         assert!(panic.downcast_ref::<String>().unwrap().starts_with("toft: "));
     }
@@ -179,60 +148,60 @@ fn an_arena_that_cannot_be_made_takes_nothing() {
 #[test]
 fn misaligned_blocks_are_refused() {
     /// Misaligned by this number of bytes.
-    struct Misaligned(Pages, Cell<usize>);
+    struct Misaligned(Refusing, Cell<usize>);
     // SAFETY: it violates the rule on alignment only: the arena must verify it.
     unsafe impl Source for Misaligned {
-        fn take(&self, size: usize) -> Option<std::ptr::NonNull<u8>> {
+        fn take(&self, size: usize) -> Option<NonNull<u8>> {
             // SAFETY: within the block, which is a page larger.
             self.0.take(size + 4096).map(|p| unsafe { p.add(self.1.get()) })
         }
-        unsafe fn put(&self, block: std::ptr::NonNull<u8>, size: usize) {
+        unsafe fn put(&self, block: NonNull<u8>, size: usize) {
             let start = block.addr().get() & !4095;
             // SAFETY: subtracts the offset that `take` added.
             unsafe { self.0.put(block.sub(block.addr().get() - start), size + 4096) }
         }
     }
     for by in [8, 32] {
-        let source = Misaligned(Pages::new(), Cell::new(by));
+        let source = Misaligned(Refusing::default(), Cell::new(by));
         assert!(Scope::from_source(&source).is_err());
-        assert_eq!((source.0.calls.get(), source.0.bytes.get()), (1, 0));
+        assert_eq!((source.0.requests(), source.0.bytes()), (1, 0));
         // The same for a later block.
         source.1.set(0);
         let arena = Scope::from_source(&source).unwrap();
         arena.alloc(1u64);
         source.1.set(by);
-        let before = (arena.stats().live, source.0.bytes.get());
+        let before = (arena.stats().live, source.0.bytes());
         assert!(arena.try_alloc([0u8; LARGE]).is_err());
-        assert_eq!((arena.stats().live, source.0.bytes.get()), before);
+        assert_eq!((arena.stats().live, source.0.bytes()), before);
         source.1.set(64);
         assert!(arena.try_alloc([0u8; LARGE]).is_ok());
         drop(arena);
-        assert_eq!(source.0.bytes.get(), 0);
+        assert_eq!(source.0.bytes(), 0);
     }
 }
 
 /// A source that an arena owns is dropped with it, after its blocks were returned.
 #[test]
 fn a_source_ends_with_the_arena_that_owns_it() {
-    struct Owned(Pages, #[allow(dead_code)] std::sync::Arc<()>);
-    // SAFETY: as `Pages`.
+    struct Owned(Refusing, #[allow(dead_code)] std::sync::Arc<()>);
+    // SAFETY: as `Refusing`.
     unsafe impl Source for Owned {
-        fn take(&self, size: usize) -> Option<std::ptr::NonNull<u8>> {
+        fn take(&self, size: usize) -> Option<NonNull<u8>> {
             self.0.take(size)
         }
-        unsafe fn put(&self, block: std::ptr::NonNull<u8>, size: usize) {
+        unsafe fn put(&self, block: NonNull<u8>, size: usize) {
             // SAFETY: the caller's contract.
             unsafe { self.0.put(block, size) }
         }
     }
     let alive = std::sync::Arc::new(());
-    let arena = Options::new().source(Owned(Pages::new(), alive.clone())).create().unwrap();
+    let arena = Options::new().source(Owned(Refusing::default(), alive.clone())).create().unwrap();
     arena.alloc([0u8; LARGE]);
     assert_eq!(std::sync::Arc::strong_count(&alive), 2);
     drop(arena);
     assert_eq!(std::sync::Arc::strong_count(&alive), 1);
-    drop(Options::new().source(Owned(Pages::new(), alive.clone())).create().unwrap());
-    assert!(Options::new().source(Owned(Pages::failing_at([1]), alive.clone())).create().is_err());
+    drop(Options::new().source(Owned(Refusing::default(), alive.clone())).create().unwrap());
+    assert!(Options::new().source(Owned(Refusing::new(Refuses::Once(1)), alive.clone())).create().is_err());
     assert_eq!(std::sync::Arc::strong_count(&alive), 1);
 }
 
@@ -246,88 +215,10 @@ fn a_refused_iterator_or_format_frees_its_memory() {
     assert_eq!(arena.stats().live, 8);
     assert!(arena.try_alloc_fmt(format_args!("{:100}{:1000}", 1, 2)).is_err());
     assert_eq!(arena.stats().live, 8);
-    assert!(arena.try_alloc([0u64; 24]).is_ok());
-}
-
-#[test]
-fn a_failed_alloc_try_with_frees_its_place() {
-    let arena = Arena::new();
-    arena.alloc(1u64);
-    assert_eq!(arena.try_alloc_try_with(|| Err::<[u64; 50], _>(7)).map(|_| ()), Err(InitError::Init(7)));
-    assert_eq!(arena.alloc_try_with(|| Err::<[u64; 5000], _>(8)).map(|_| ()), Err(8));
+    assert!(arena.try_reserve(200).is_err() && arena.try_vec_with_capacity::<u64>(25).is_err());
+    assert!(arena.try_string_with_capacity(200).is_err());
     assert_eq!(arena.stats().live, 8);
-    // The closure's allocation is kept: the error may contain it.
-    let error = arena.alloc_try_with(|| Err::<u64, _>(arena.alloc_str("why"))).unwrap_err();
-    assert_eq!(error, "why");
-}
-
-// ---- every kind of allocator ----
-
-/// The k-th take and all later ones fail, for each k until a run completes without a failure: the result is an error,
-/// nothing has changed, and the next try succeeds.
-fn each_refusal<T>(
-    name: &str,
-    make: impl Fn(&'static Blocks) -> T,
-    alloc: impl Fn(&T, Layout) -> Result<NonNull<u8>, AllocError>,
-    live: impl Fn(&T) -> u64,
-) {
-    const SIZES: [usize; 11] = [10, 3000, 24, 70_000, 9000, 100, 5000, 100_000, 40_000, 2000, 16];
-    let mut refused = 0;
-    for k in 1.. {
-        // Leaked if the test fails: the allocators borrow it.
-        let source: &'static Blocks = Box::leak(Box::default());
-        let of = make(source);
-        source.lasting.store(true, SeqCst);
-        source.fails.store(k, SeqCst);
-        let mut kept: Vec<(NonNull<u8>, usize)> = Vec::new();
-        // SAFETY: `n` bytes are allocated there, and were written below.
-        let bytes = |&(p, n): &(NonNull<u8>, usize)| unsafe { std::slice::from_raw_parts(p.as_ptr(), n) };
-        for size in SIZES {
-            let layout = Layout::from_size_align(size, 8).unwrap();
-            let before = live(&of);
-            let p = alloc(&of, layout).unwrap_or_else(|_| {
-                refused += 1;
-                assert_ne!(source.failed.load(SeqCst), 0, "{name}, take {k}: no take failed");
-                source.fails.store(0, SeqCst);
-                assert_eq!(live(&of), before, "{name}, take {k}");
-                assert!(kept.iter().enumerate().all(|(i, b)| bytes(b).iter().all(|x| usize::from(*x) == i + 1)));
-                alloc(&of, layout)
-                    .unwrap_or_else(|_| panic!("{name}, take {k}: refused, but memory is available again"))
-            });
-            kept.push((p, size));
-            // SAFETY: as above.
-            unsafe { p.as_ptr().write_bytes(kept.len() as u8, size) };
-        }
-        assert!(kept.iter().enumerate().all(|(i, b)| bytes(b).iter().all(|x| usize::from(*x) == i + 1)), "{name}");
-        drop(of);
-        assert_eq!(source.bytes(), 0, "{name}");
-        let untouched = source.failed.load(SeqCst) == 0;
-        // SAFETY: leaked above, and not borrowed any more.
-        drop(unsafe { Box::from_raw(std::ptr::from_ref(source).cast_mut()) });
-        if untouched {
-            break;
-        }
-    }
-    assert!(refused > 0, "{name}: no take was refused, so nothing was tested");
-}
-
-fn layout_in(arena: &Arena, layout: Layout) -> Result<NonNull<u8>, AllocError> {
-    arena.try_alloc_layout(layout)
-}
-
-#[test]
-fn every_kind_of_allocator_is_usable_after_each_refusal() {
-    let arena = |source| Options::new().source(source).create();
-    each_refusal("Arena", |s| arena(s).unwrap(), layout_in, |a| a.stats().live);
-    each_refusal(
-        "Frames",
-        move |s| Frames::with(move || arena(s)),
-        |f, layout| layout_in(f.try_here()?, layout),
-        |f| f.try_here().map_or(0, |a| a.stats().live),
-    );
-    each_refusal("SharedArena", SharedArena::from_source, |a, layout| a.try_alloc_layout(layout), |a| a.stats().live);
-    each_refusal("Recycler", Recycler::from_source, |r, layout| r.try_alloc_layout(layout), |r| r.stats().live);
-    each_refusal("SyncRecycler", SyncRecycler::from_source, |r, layout| r.try_alloc_layout(layout), |r| r.stats().live);
+    assert!(arena.try_alloc([0u64; 24]).is_ok());
 }
 
 // ---- panics ----
@@ -364,6 +255,8 @@ fn calls_without_try_panic_with_the_requested_size() {
     refused(200, align_of::<u64>(), &|| _ = arena.boxed([1u64; 25]));
     refused(200, 1, &|| _ = arena.boxed_slice([1u8; 200]));
     refused(200, 1, &|| _ = arena.boxed_str(&"x".repeat(200)));
+    refused(200, align_of::<u64>(), &|| _ = arena.vec_with_capacity::<u64>(25));
+    refused(200, align_of::<u64>(), &|| _ = arena.alloc_batch([1u64; 25]));
     refused(200, align_of::<u64>(), &|| _ = arena.cursor().alloc([1u64; 25]));
     refused(200, align_of::<u64>(), &|| _ = arena.cursor().alloc_uninit::<[u64; 25]>());
     refused(200, 1, &|| _ = arena.pack().alloc_str(&"x".repeat(200)));
@@ -403,6 +296,8 @@ fn requests_above_the_address_space_are_refused() {
         }
         assert!(arena.try_alloc_slice_from_iter(TooLargeHint(usize::MAX)).is_err());
         assert!(arena.try_alloc_slice_from_iter(TooLargeHint(usize::MAX / 8)).is_err());
+        assert!(arena.try_reserve(usize::MAX).is_err() && arena.try_reserve(isize::MAX as usize / 2).is_err());
+        assert!(arena.try_vec_with_capacity::<u64>(usize::MAX).is_err());
         let now = arena.stats();
         assert_eq!((now.live, now.blocks, now.reserved), (before.live, before.blocks, before.reserved));
         assert!(arena.try_alloc(1u8).is_ok());
@@ -410,9 +305,9 @@ fn requests_above_the_address_space_are_refused() {
     check(&Arena::new());
     check(&Arena::with_capacity(10_000));
     check(&Arena::new().scope_guard());
-    check(&Options::new().source(toft::Pages::new()).create().unwrap());
+    check(&Options::new().source(Pages::new()).create().unwrap());
     check(&Options::new().source(Reserve::new(1 << 16).unwrap()).create().unwrap());
-    check(&Options::new().source(Limited::new(toft::Pages::huge(), 1 << 16)).create().unwrap());
+    check(&Options::new().source(Limited::new(Pages::huge(), 1 << 16)).create().unwrap());
     let mut buffer = [MaybeUninit::uninit(); 2048];
     check(&Arena::in_buffer(&mut buffer).unwrap());
     check(&Arena::in_buffer_or_heap(&mut buffer).unwrap());
@@ -422,7 +317,7 @@ fn requests_above_the_address_space_are_refused() {
 
 #[test]
 fn a_limit_is_shared_and_released() {
-    let source = Limited::new(toft::Pages::new(), 400_000);
+    let source = Limited::new(Pages::new(), 400_000);
     let (a, b) = (Scope::from_source(&source).unwrap(), Scope::from_source(&source).unwrap());
     assert!(a.try_alloc_uninit_slice::<u8>(300_000).is_ok());
     assert!(b.try_alloc_uninit_slice::<u8>(90_000).is_err());
@@ -432,10 +327,12 @@ fn a_limit_is_shared_and_released() {
     assert!(b.try_alloc_uninit_slice::<u8>(90_000).is_ok());
     drop(b);
     assert_eq!(source.used(), 0);
-    let source = Limited::new(Pages::failing_at(2..9), 1 << 20);
-    let a = Scope::from_source(&source).unwrap();
-    assert!(a.try_alloc_uninit_slice::<u8>(60_000).is_err());
-    assert_eq!(source.used(), 4096); // requests that the inner source refused are not charged
+    refusing::with(Refuses::Above(4096), |memory| {
+        let source = Limited::new(memory, 1 << 20);
+        let a = Scope::from_source(&source).unwrap();
+        assert!(a.try_alloc_uninit_slice::<u8>(60_000).is_err());
+        assert_eq!(source.used(), 4096); // requests that the inner source refused are not charged
+    });
 }
 
 #[test]

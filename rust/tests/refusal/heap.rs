@@ -1,7 +1,6 @@
 //! When the global allocator refuses a block, the blocks in the thread's cache are returned to it, and it is called
 //! once more.
 // SPDX-License-Identifier: MIT OR Apache-2.0
-#![cfg(feature = "full")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

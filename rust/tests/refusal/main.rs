@@ -1,0 +1,13 @@
+//! Refusals by the source, the system and limits: what is refused changes nothing, and is served when there is memory again.
+// SPDX-License-Identifier: MIT OR Apache-2.0
+#![cfg(feature = "full")]
+
+mod calls;
+mod heap;
+mod kinds;
+#[path = "../common/refusing.rs"]
+mod refusing;
+mod rounds;
+
+const KIB: usize = 1 << 10;
+const MIB: usize = 1 << 20;
