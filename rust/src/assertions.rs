@@ -1,7 +1,6 @@
 //! The assertions of the crate's own invariants. In builds with debug assertions, as those of tests, fuzzing and Miri are,
 //! `debug_assert!` states the preconditions of functions, and slow paths end with a verification of the whole object, by
-//! the functions named `verify`, which return true or panic. Fast paths verify what takes constant time at most. Other
-//! builds have no such code.
+//! the functions named `verify`, which return true or panic. Fast paths verify what takes constant time at most.
 //!
 //! C has a switch of its own, `TOFT_ASSERTIONS`. Here the profile decides, so that a program's own tests verify what its
 //! unsafe code may break, and no check needs an option. Hence a verification costs a constant number of steps a call.

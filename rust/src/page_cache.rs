@@ -271,11 +271,11 @@ impl Table {
             return true;
         }
         let ranges = &self.ranges[..self.len];
-        for two in ranges.windows(2) {
-            debug_assert!(two[0].start + two[0].size <= two[1].start);
-            debug_assert!(two[0].start + two[0].size != two[1].start || !os::SPLITS);
-            // else they were one
-        }
+        let are_apart = |low: &Range, high: &Range| match low.start + low.size {
+            end if end == high.start => !os::SPLITS, // else they were one
+            end => end < high.start,
+        };
+        debug_assert!(ranges.windows(2).all(|two| are_apart(&two[0], &two[1])));
         debug_assert!(ranges.iter().all(|range| range.size != 0 && range.size % os::page_size() == 0));
         debug_assert!(ranges.iter().all(|range| range.start % os::page_size() == 0));
         debug_assert!(ranges.iter().map(|range| range.size).sum::<usize>() == BYTES.load(Ordering::Relaxed));

@@ -181,7 +181,10 @@ calls!(call_in_bump, toft_bumpalo::collections::Vec<'_, Element>, |v, i, n|
     v.truncate(n);
     (v.len()..n).for_each(|_| v.push(elements(1).next().unwrap()));
 },
-16 => v.extend_from_slice(&v[..i.min(9)].to_vec()),
+16 => {
+        let first = v[..i.min(9)].to_vec();
+        v.extend_from_slice(&first);
+    },
 25 => v.push(element(n)),
 26 => v.append(&mut toft_bumpalo::collections::Vec::from_iter_in(elements(n % 7), v.bump())),
 27 => v.insert(i, element(n)),

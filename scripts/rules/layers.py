@@ -12,7 +12,7 @@ from rules import tree
 SOURCE = tree.ROOT / "rust/src"
 # From the lowest. Within a layer a module may import those before it.
 LAYERS = {
-    "base": "error source panics try_box abi_types policy lock os finding report budget_report thread_hint",
+    "base": "assertions error source panics try_box abi_types policy lock os finding report budget_report thread_hint",
     "system": "environment sanitizers page_cache background heap process hook",
     "provider": "provider dispatch",
     "memory": "memory boxed buffer construct common_impls arena collections allocate",

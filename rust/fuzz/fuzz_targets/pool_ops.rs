@@ -2,20 +2,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![no_main]
 
-#[path = "../../pools/tests/pools/failing.rs"]
-mod failing;
 #[path = "../../pools/tests/pools/ledger.rs"]
 mod ledger;
 #[path = "../../pools/tests/pools/pair.rs"]
 mod pair;
 #[path = "../../pools/tests/pools/pool_model.rs"]
 mod pool_model;
+#[path = "../../tests/common/refusing.rs"]
+mod refusing;
 
-use failing::{Failing, Shared};
 use ledger::Counted;
 use libfuzzer_sys::fuzz_target;
 use pair::Pair;
 use pool_model::{play, Step, KINDS};
+use refusing::Refusing;
 use toft::Arena;
 use toft::Heap;
 use toft_pools::{Columns, Handle, Pool, Rows};
@@ -35,9 +35,9 @@ fuzz_target!(|bytes: &[u8]| {
         6 => play::<Rows, Handle<Counted>, _>(Pool::new_in(&Arena::new()), &steps),
         7 => play::<Columns, usize, _>(Pool::new_in(&Arena::new()), &steps),
         _ => {
-            let failing = Failing::new();
-            play::<Columns, Handle<Values>, _>(Pool::new_in(Shared(&failing)), &steps);
-            assert_eq!(failing.bytes_out(), 0);
+            let failing = Refusing::default();
+            play::<Columns, Handle<Values>, _>(Pool::new_in(&failing), &steps);
+            assert_eq!(failing.bytes(), 0);
         }
     }
 });

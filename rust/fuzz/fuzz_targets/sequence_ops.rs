@@ -2,20 +2,20 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![no_main]
 
-#[path = "../../pools/tests/pools/failing.rs"]
-mod failing;
 #[path = "../../pools/tests/pools/ledger.rs"]
 mod ledger;
 #[path = "../../pools/tests/pools/look.rs"]
 mod look;
 #[path = "../../pools/tests/pools/pair.rs"]
 mod pair;
+#[path = "../../tests/common/refusing.rs"]
+mod refusing;
 #[path = "../../pools/tests/pools/sequence_model.rs"]
 mod sequence_model;
 
-use failing::{Failing, Shared};
 use libfuzzer_sys::fuzz_target;
 use look::{Look, Step, Twin};
+use refusing::Refusing;
 use sequence_model::{kinds, Sequence};
 use toft::Arena;
 use toft::{Heap, Memory};
@@ -53,9 +53,9 @@ fuzz_target!(|bytes: &[u8]| {
         0 => run(which, Heap, bytes),
         1 => run(which, &Arena::new(), bytes),
         _ => {
-            let failing = Failing::new();
-            run(which, Shared(&failing), bytes);
-            assert_eq!(failing.bytes_out(), 0);
+            let failing = Refusing::default();
+            run(which, &failing, bytes);
+            assert_eq!(failing.bytes(), 0);
         }
     }
 });

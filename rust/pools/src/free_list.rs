@@ -440,8 +440,8 @@ impl<G: Generation> FreeList<G> {
         debug_assert!(self.freed <= self.high_water);
         debug_assert!(self.high_water <= self.initialized && self.high_water <= self.slots);
         debug_assert!(self.initialized % GROUP == 0 && self.initialized <= self.linked);
-        debug_assert!(self.linked <= self.capacity && self.linked % GROUP == 0 && self.capacity % GROUP == 0);
-        debug_assert!(self.slots <= self.capacity);
+        debug_assert!(self.linked % GROUP == 0 && self.capacity % GROUP == 0);
+        debug_assert!(self.slots <= self.linked && self.linked <= self.capacity);
         debug_assert!(self.limit == if self.top == NONE { self.initialized.min(self.slots) } else { 0 });
         debug_assert!(self.turns >= 1);
         if self.current_free != 0 {

@@ -348,7 +348,7 @@ impl<T, L: FieldLayout<T>, M: Memory> List<T, L, M> {
     fn verify(&self) -> bool {
         debug_assert!(self.slots.verify());
         debug_assert!((self.front == NONE) == (self.back == NONE));
-        debug_assert!((self.front == NONE) == (self.len() == 0));
+        debug_assert!((self.front == NONE) == self.is_empty());
         if !toft::__verifies(self.len()) {
             return true;
         }

@@ -136,6 +136,8 @@ impl RawArena {
                 debug_assert!(b == self.initial());
                 debug_assert!(found && side.is_none());
                 debug_assert!(live == slow.live.get() || self.synced.get() != self.head.cursor.get());
+                #[cfg(not(feature = "diagnostics"))]
+                let _ = detached;
                 #[cfg(feature = "diagnostics")]
                 if let Some(instruments) = self.instruments().filter(|instruments| instruments.metered.get()) {
                     let counted = instruments.own.try_borrow().map_or(detached, |own| own.detached_bytes);

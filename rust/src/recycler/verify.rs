@@ -199,19 +199,14 @@ impl State {
 
     fn verify_sums(&self, sums: &Sums) {
         let larges = &self.larges;
-        debug_assert!(sums.reserved == self.reserved.get());
-        debug_assert!(sums.idle == self.idle.get());
+        debug_assert!(sums.reserved == self.reserved.get() && sums.idle == self.idle.get());
         debug_assert!(self.reserved.get() <= self.peak.get());
-        debug_assert!(sums.free_units == self.free_units.get());
-        debug_assert!(sums.page_bytes == self.page_bytes.get());
+        debug_assert!(sums.free_units == self.free_units.get() && sums.page_bytes == self.page_bytes.get());
         debug_assert!(sums.gaps.iter().zip(&self.gaps).all(|(sum, count)| *sum == count.get()));
-        debug_assert!(sums.slab_count == self.slab_count.get());
-        debug_assert!(sums.slab_bytes == self.slab_bytes.get());
+        debug_assert!(sums.slab_count == self.slab_count.get() && sums.slab_bytes == self.slab_bytes.get());
         debug_assert!(sums.live == self.live.get());
-        debug_assert!(sums.region_bytes == larges.region_bytes.get());
-        debug_assert!(sums.run_bytes == larges.run_bytes.get());
-        debug_assert!(sums.idle_regions == larges.idle_regions.get());
-        debug_assert!(sums.objects == larges.count.get());
+        debug_assert!(sums.region_bytes == larges.region_bytes.get() && sums.run_bytes == larges.run_bytes.get());
+        debug_assert!(sums.idle_regions == larges.idle_regions.get() && sums.objects == larges.count.get());
         debug_assert!(larges.used.get() <= larges.room.get() && larges.room.get() <= larges.run_bytes.get());
         debug_assert!((0..LISTS).all(|k| larges.with_run[k].get().is_null() == (larges.have_run.get() >> k & 1 == 0)));
     }

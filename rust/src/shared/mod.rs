@@ -277,8 +277,7 @@ impl<S: Source> SharedArena<S> {
             });
         }
         debug_assert!(found || current.is_none());
-        debug_assert!(reserved == guarded.reserved.get());
-        debug_assert!(blocks <= guarded.source_calls.get());
+        debug_assert!(reserved == guarded.reserved.get() && blocks <= guarded.source_calls.get());
         true
     }
 

@@ -41,7 +41,7 @@ pub struct State {
     bytes: usize,
     peak: usize,
     sizes: BTreeSet<usize>,
-    /// What was requested, and the bytes in front of it.
+    /// The layout of each allocation, and the bytes in front of it.
     out: HashMap<usize, (Layout, usize)>,
 }
 
@@ -188,8 +188,8 @@ pub fn with<R>(refuses: Refuses, f: impl FnOnce(&'static Refusing) -> R) -> R {
     result
 }
 
-/// A row of a table: what is made while there is memory, an operation that is called `times` times, which returns whether
-/// it was done, and what a refusal must not change.
+/// A row of a table: an object that is made while there is memory, an operation that is called `times` times and returns
+/// whether it was done, and the state that a refusal must not change.
 pub fn each_refusal<O, S: PartialEq + Debug>(
     name: &str,
     times: usize,

@@ -1,4 +1,4 @@
-//! Each call of an arena that may be refused, and what a refusal returns or says.
+//! Each call of an arena that may be refused, and the results and messages of refusals.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![allow(clippy::type_complexity)]
 

@@ -1,4 +1,5 @@
-//! Refusals by the source, the system and limits: what is refused changes nothing, and is served when there is memory again.
+//! Refusals by the source, the system and limits: a refusal changes nothing, and the same call is served when there is
+//! memory again.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![cfg(feature = "full")]
 
