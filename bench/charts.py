@@ -58,7 +58,7 @@ def standings(name, title, all_):
         for plain in (True, False):
             some = [s for s in all_ if s.verdict == kind and (s.ours == "toft") == plain]
             if some:
-                axes.scatter([s.value / s.best for s in some], [place[s.case] for s in some], s=26 if plain else 16,
+                axes.scatter([s.share for s in some], [place[s.case] for s in some], s=26 if plain else 16,
                              marker=marker, edgecolors=color, facecolors=color if plain else "white", linewidths=1.1,
                              zorder=3 if plain else 2, gid="points-%s%s" % (kind.lower(), "" if plain else "-other"))
     axes.axvline(1, color="#333333", linewidth=0.9, zorder=1)
@@ -66,7 +66,7 @@ def standings(name, title, all_):
     axes.set_ylim(len(cases) - 0.4, -0.6)
     axes.grid(axis="both", color="#e4e4e4", linewidth=0.6)
     axes.tick_params(length=0)
-    scale(axes.xaxis, [s.value / s.best for s in all_])
+    scale(axes.xaxis, [s.share for s in all_])
     axes.set_xlabel("\u2190 faster\u2003time / the fastest rival's\u2003slower \u2192")
     return svg(figure, name, title)
 

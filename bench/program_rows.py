@@ -11,8 +11,8 @@ import statistics
 import sys
 
 import litter
+from figures import plain
 from native import version
-from table import against
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "examples")
 sys.path.insert(0, EXAMPLES)
@@ -41,7 +41,7 @@ def rows_of(workload, name, case, program, bench):
     def row(what, contender, unit, values, **more):
         return {"workload": workload, "case": "%s, %s" % (name, what), "contender": contender, "language": program.language,
                 "unit": unit, "median": statistics.median(values), "min": min(values), "max": max(values),
-                "rounds": len(values), "n": 1, "verified": True, **more}
+                "rounds": len(values), "n": 1, "verified": True, "values": values, **more}
 
     contenders = programs.contenders_of(program, case, bench.mallocs, bench.quick)
     passes = bench.passes or program.passes[bench.quick]
@@ -94,8 +94,9 @@ EXTRAS = {"wall": "ns"}
 
 def within(t, case, limit):
     """A mark of the recommended contender, the first of Toft in a case."""
-    mine, (best, _) = t.kinds(case)[0], t.best(case)
-    return against("%s: at most %s of the best malloc's" % (case, limit), t.median(case, mine), best, limit, t.unit(case))
+    s = next((s for s in t.standings() if s.case == case), None)
+    measured = "%s / %s %s = %s" % (plain(s.value, s.unit), plain(s.best, s.unit), s.rival, s.ratio) if s else "-"
+    return "%s: at most %.3g of the best malloc's" % (case, limit), measured, s is not None and s.share <= limit
 
 
 def served_marks(t):

@@ -1,7 +1,8 @@
 """The rows of a workload, the standing of Toft's contenders in them, and the one format in which all workloads are printed and recorded.
 
 A row is {"workload", "case", "contender", "language", "unit", "median", "min", "max", "rounds", "n", "verified"}, with the key of
-its group where a workload has groups, and "aside" if it is compared with nothing. Names of Toft's contenders begin with
+its group where a workload has groups, "aside" if it is compared with nothing, and "values", those of the rounds, if the
+contenders of a case took turns in each round: the ratio of two of them then has an interval. Names of Toft's contenders begin with
 "toft", those of floors with "floor". A module of a workload has GROUP, the key of its groups or None, and may have
 
     EXTRAS            further fields of rows, which are printed, and their units
@@ -13,10 +14,12 @@ its group where a workload has groups, and "aside" if it is compared with nothin
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
 import importlib.util
+import math
 import os
+import statistics
 import typing
 
-from figures import plain, ratio, verdict
+from figures import number, plain, ratio, verdict
 
 ABREAST = 7  # contenders in a table of all
 LOSSES = 8  # at most, in a mark
@@ -42,10 +45,39 @@ class Standing(typing.NamedTuple):
     rival: str
     best: float
     unit: str = "ns"
+    interval: typing.Optional[tuple] = None
+    paired: typing.Optional[float] = None
+
+    @property
+    def share(self):
+        """Toft's value in parts of the rival's: the median of the ratios of rounds, if there are such, else the ratio of medians."""
+        return self.paired or self.value / self.best
 
     @property
     def verdict(self):
-        return verdict(self.value, self.best)
+        """Level too if the interval contains 1."""
+        level = self.interval and self.interval[0] <= 1 <= self.interval[1]
+        return "level" if level else verdict(self.share, 1)
+
+    @property
+    def ratio(self):
+        """With the interval, if there is one."""
+        return number(self.share) + (" (%s to %s)" % tuple(map(number, self.interval)) if self.interval else "")
+
+
+def ratios_of(row, other):
+    """The ratios of two rows in each round, if their contenders took turns; sorted."""
+    a, b = row.get("values", ()), other.get("values", ())
+    return sorted(x / y for x, y in zip(a, b)) if len(a) == len(b) and all(b) else []
+
+
+def interval_of(ratios):
+    """The interval of confidence (95 %) of their median; None if there are fewer than six."""
+    n, outside, k = len(ratios), 0.0, 0
+    while n > 5 and outside + math.comb(n, k) / 2**n <= 0.025:
+        outside += math.comb(n, k) / 2**n
+        k += 1
+    return (ratios[k - 1], ratios[n - k]) if k else None
 
 
 def is_ours(contender):
@@ -85,12 +117,17 @@ class Table:
         return self.module.kinds(self, case) if hasattr(self.module, "kinds") else [c for c in self.of(case) if is_ours(c)]
 
     def standings(self):
+        """Each compared contender of Toft, and the rival against which it takes the largest share."""
         may_rival = getattr(self.module, "may_rival", lambda contender, rival: True)
         for case in self.cases:
+            of, unit = self.of(case), self.unit(case)
+            rivals = {c: r for c, r in of.items() if is_rival(c) and r["median"]}  # zero page faults cannot be compared
             for c in self.kinds(case):
-                best, rival = self.best(case, lambda other: is_rival(other) and may_rival(c, other))
-                if self.median(case, c) and best:  # zero page faults cannot be compared
-                    yield Standing(self.group, case, c, self.median(case, c), rival, best, self.unit(case))
+                found = [Standing(self.group, case, c, of[c]["median"], other, row["median"], unit, interval_of(ratios),
+                                  statistics.median(ratios) if ratios else None)
+                         for other, row in rivals.items() if may_rival(c, other) for ratios in [ratios_of(of[c], row)]]
+                if found and of[c]["median"]:
+                    yield max(found, key=lambda s: s.share)
 
     def unit(self, case):
         return next(iter(self.of(case).values()))["unit"]
@@ -119,7 +156,7 @@ def against(mark, value, other, limit, unit="ns"):
 def ahead(mark, compared):
     """The mark that none of the standings is lost."""
     compared = list(compared)
-    lost = ["%s (%s, %s)" % (s.case if not s.group else "%s: %s" % (s.group, s.case), s.rival, ratio(s.value, s.best))
+    lost = ["%s (%s, %s)" % (s.case if not s.group else "%s: %s" % (s.group, s.case), s.rival, s.ratio)
             for s in compared if s.verdict == "LOST"]
     few = ": " + "; ".join(lost) if 0 < len(lost) <= LOSSES else ""
     return mark, "lost %d of %d%s" % (len(lost), len(compared), few), bool(compared) and not lost
@@ -143,7 +180,7 @@ def print_standings(t):
     lines = []
     for s in t.standings():
         floor, name = t.best(s.case, is_floor)
-        lines.append([s.case, s.ours, s.rival, name or "", plain(s.value, s.unit), plain(s.best, s.unit), ratio(s.value, s.best),
+        lines.append([s.case, s.ours, s.rival, name or "", plain(s.value, s.unit), plain(s.best, s.unit), s.ratio,
                       s.verdict, plain(floor, s.unit), ratio(s.value, floor)])
     print_columns("%sagainst the fastest rival and the floor; medians" % (t.group + ": " if t.group else ""),
                   ["row", "Toft", "rival", "floor", "Toft", "rival", "ratio", "", "floor", "ratio"], lines, 4)

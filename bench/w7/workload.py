@@ -116,7 +116,7 @@ def all_marks(tables):
     t, = tables
     names = programs_of(t)
     first = [s for s in t.standings() if s.case.endswith(", again") and s.ours == t.kinds(s.case)[0]]
-    won = sum(s.value < s.best for s in first)
+    won = sum(s.share < 1 for s in first)
     yield "ahead of the best malloc in %d programs" % WON, "%d of %d" % (won, len(names)), won >= WON
     for name in names:
         for case, limit in ((name + ", again", TIME), (name + ", peak", PEAK)):
