@@ -145,7 +145,7 @@ impl State {
     unsafe fn verify_use(&self, d: *mut Slab, used: usize) {
         // SAFETY: the contract.
         unsafe {
-            let Slab { next, previous, above, threshold, class, state, .. } = d.read();
+            let Slab { next, previous, above, threshold, class, state, .. } = *d;
             let current = self.current[class as usize].get();
             debug_assert!((state == Use::Current) == (d == current));
             debug_assert!(used != 0 || state == Use::Current); // else it returns to its unit
