@@ -114,6 +114,7 @@ func TestMetersOfMisuse(t *testing.T) {
 func TestStatsForPeople(t *testing.T) {
 	for want, s := range map[string]Stats{
 		"0 B live of 0 B in 0 blocks, peak 0 B, no budget":                   {Budget: NoBudget},
+		"600.0 KiB live of 1023 B in 1 block, peak 600.0 KiB, no budget":     {Live: 600 << 10, Reserved: 1023, Blocks: 1, Budget: NoBudget},
 		"1.5 KiB live of 2.0 MiB in 2 blocks, peak 3.0 GiB, budget 16.0 EiB": {Live: 1536, Reserved: 2 << 20, Blocks: 2, Peak: 3 << 30, Budget: NoBudget - 1},
 	} {
 		if got := s.String(); got != want {

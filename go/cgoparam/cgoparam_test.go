@@ -86,14 +86,6 @@ func TestAllocations(t *testing.T) {
 	ReturnAlloc(used)
 	a := GetAlloc()
 	defer ReturnAlloc(a)
-	last := uintptr(0)
-	for _, size := range []int{1, 10, 100, 1000, 5000, 100_000} {
-		p := uintptr(a.Malloc(size))
-		if p == 0 || p%8 != 0 || p == last {
-			t.Errorf("%d bytes at %#x", size, p)
-		}
-		last = p
-	}
 	if s := unsafe.String((*byte)(a.CString("WOW\x00STRING")), 11); s != "WOW\x00STRING\x00" {
 		t.Errorf("%q", s)
 	}
@@ -105,6 +97,14 @@ func TestAllocations(t *testing.T) {
 	}
 	if a.CBytes(nil) == nil || a.Malloc(0) == nil {
 		t.Error("nil for no bytes")
+	}
+	last := uintptr(0)
+	for _, size := range []int{1, 10, 100, 1000, 5000, 100_000} {
+		p := uintptr(a.Malloc(size))
+		if p == 0 || p%8 != 0 || p == last {
+			t.Errorf("%d bytes at %#x", size, p)
+		}
+		last = p
 	}
 }
 
