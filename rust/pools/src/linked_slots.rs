@@ -246,7 +246,7 @@ impl<T, L: FieldLayout<T>, M: Memory> LinkedSlots<T, L, M> {
         true
     }
 
-    /// Sets the number of generations from the start to the last one.
+    /// Sets the number of generations from the start to the last one, an even number: free slots have even generations.
     #[cfg(test)]
     pub(super) fn set_generations(&mut self, n: u32) {
         self.last = self.start.wrapping_add(n);

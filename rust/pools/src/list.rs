@@ -502,7 +502,7 @@ mod tests {
     #[test]
     fn slots_are_retired_before_generations_repeat() {
         // With more than `WORN` a clear frees all slots at once for some time.
-        for (generations, steps) in [(254, 100_000), (u32::MAX / 2 + 60, 2000)] {
+        for (generations, steps) in [(254, 100_000), (u32::MAX / 2 + 61, 2000)] {
             let (mut list, mut returned) = (List::new(), BTreeSet::new());
             list.reserve(100);
             list.slots.set_generations(generations);

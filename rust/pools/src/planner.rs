@@ -75,7 +75,7 @@ impl Planner {
             Some((start, end)) => {
                 self.size = end;
                 self.align = self.align.max(align);
-                debug_assert!(start % align == 0 && end <= isize::MAX as usize);
+                debug_assert!(start % align == 0);
                 debug_assert!(self.base.is_none_or(|base| base.addr().get() % align == 0));
                 // SAFETY: in the second pass the memory is as large as the first pass found.
                 self.base.map_or(NonNull::dangling(), |base| unsafe { base.add(start) }.cast())
