@@ -2,8 +2,7 @@
 //! `debug_assert!` states the preconditions of functions, and slow paths end with a verification of the whole object, by
 //! the functions named `verify`, which return true or panic. Fast paths verify what takes constant time at most.
 //!
-//! C has a switch of its own, `TOFT_ASSERTIONS`. Here the profile decides, so that a program's own tests verify what its
-//! unsafe code may break, and no check needs an option. Hence a verification costs a constant number of steps a call.
+//! Here the profile decides, in C `TOFT_ASSERTIONS`: a program's own tests verify what its unsafe code may break.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #![forbid(unsafe_code)]
 
@@ -15,6 +14,7 @@ const LEFT_MAX: usize = 1 << 14;
 
 /// Whether a verification of so many steps is made now: the more steps, the more calls pass without one, so that a program
 /// is slower by a constant factor.
+#[doc(hidden)]
 pub fn verifies(steps: usize) -> bool {
     static LEFT: AtomicUsize = AtomicUsize::new(0);
     let left = LEFT.load(Relaxed) + STEPS;

@@ -31,7 +31,7 @@ struct Sums {
 /// Contract of these functions: segments, slabs and regions are alive and of this state.
 impl State {
     /// Verifies all, the more parts the less often.
-    pub fn verify(&self) -> bool {
+    pub(super) fn verify(&self) -> bool {
         let parts = self.slab_count.get() + self.larges.count.get() + self.reserved.get() / (4 * UNIT);
         if self.checked().is_some() {
             debug_assert!(self.inline_max.get() == 0 && self.live.get() == 0);

@@ -199,7 +199,7 @@ fn every_kind_is_usable_after_each_refusal() {
             |memory| {
                 let mut of = Filled((case.make)(memory).unwrap(), Vec::new());
                 for (size, align) in
-                    [(isize::MAX as usize / 2, 8), (isize::MAX as usize - 7, 8), (8, 1 << (usize::BITS - 2))]
+                    [(isize::MAX as usize / 2 + 1, 8), (isize::MAX as usize - 7, 8), (8, 1 << (usize::BITS - 2))]
                 {
                     assert!(of.0.alloc(Layout::from_size_align(size, align).unwrap()).is_err(), "{}", case.name);
                 }
