@@ -226,9 +226,11 @@ def print_workload(module, head, rows, brief=False):
 # ---- recording ----
 
 def history(module, rows):
-    """The medians of a line of history.jsonl: of Toft, the floors, and the fastest rival of each case."""
-    medians = {}
+    """A line of history.jsonl: medians of Toft, the floors, and the fastest rival of each case; ratios of the default contender of Toft
+    where they are of pairs."""
+    medians, ratios = {}, {}
     for t in tables_of(module, rows)[:getattr(module, "RECORDED", None)]:
+        ratios.update({s.case: round(s.share, 4) for s in reversed(list(t.standings())) if s.paired and s.unit == "ns"})
         for case in t.cases:
             best, rival = t.best(case)
             of = {c: t.median(case, c) for c in t.kinds(case) + [c for c in t.of(case) if is_floor(c)]}
@@ -236,4 +238,4 @@ def history(module, rows):
                 of[rival] = best
             if t.unit(case) == "ns":
                 medians["%s: %s" % (t.group, case) if module.GROUP == "language" else case] = of
-    return {"unit": "ns", "medians": medians}
+    return {"unit": "ns", "medians": medians, **({"ratios": ratios} if ratios else {})}

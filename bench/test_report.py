@@ -11,12 +11,17 @@ import json
 import os
 import re
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import table  # noqa: E402
+
 LANGUAGES = {"W1": "C", "W2": "Rust", "W3": "Go", "W5": "C++", "W6": "C", "W7": "C"}
 STALE = "W3"  # gets another commit than the one that is checked out
 ABSENT = "W5"  # not measured
@@ -223,6 +228,30 @@ class Report(unittest.TestCase):
 
     def test_identifiers_are_unique(self):
         self.assertEqual(sorted(self.page.ids), sorted(set(self.page.ids)))
+
+
+class Ratios(unittest.TestCase):
+    """A contender of Toft that takes 0.8 of a malloc's time, on a machine that slows down by 1.7 during a round."""
+
+    def standing(self, rounds, **more):
+        ours, theirs = [13.6] * (rounds // 2 + 1) + [8.0] * (rounds // 2), [17.0] * (rounds // 2) + [10.0] * (rounds // 2 + 1)
+        rows = [{"case": "a row", "contender": name, "unit": "ns", "median": statistics.median(values), "values": values, **more}
+                for name, values in (("toft", ours), ("malloc", theirs))]
+        return table.standings(types.SimpleNamespace(GROUP=None), rows)[0]
+
+    def test_rounds_are_compared(self):
+        found = self.standing(9)
+        self.assertGreater(found.value, 1.3 * found.best)  # by medians it is slower
+        self.assertEqual((round(found.share, 2), found.ratio, found.verdict), (0.8, "0.80 (0.80 to 0.80)", "ahead"))
+
+    def test_an_interval_with_1_is_level(self):
+        self.assertEqual(self.standing(7).verdict, "level")
+
+    def test_few_rounds_have_no_interval(self):
+        self.assertEqual((self.standing(5).interval, self.standing(5).verdict), (None, "ahead"))
+
+    def test_rows_without_values_are_compared_by_medians(self):
+        self.assertEqual(self.standing(9, values=[]).verdict, "LOST")
 
 
 FOLDER = None

@@ -19,7 +19,8 @@ func init() {
 	add("$shown", map[string]factory{$loops})
 }
 """)
-# benchmark: the body of an operation, and what stands before the loop; $t1, $t10 and so on allocate a block of that size, $z1 and so on one of zeroes
+# benchmark: the body of an operation, and a declaration before the loop; $t1 to $t1000 allocate blocks of these sizes, $z1 to
+# $z1000 blocks of zeroes
 BODIES = {
     "Small": ("bad |= at($t1) | at($t10) | at($t100) | at($t1000)", ""),
     "SmallZeroed": ("bad |= used($z1, 1) | used($z10, 10) | used($z100, 100) | used($z1000, 1000)", ""),

@@ -161,3 +161,38 @@ pub fn cases<C: Contenders + 'static>(large: usize) -> Vec<Case> {
     }
     vec![of::<C, 0>(large), of::<C, 9>(large), of::<C, 99>(large)]
 }
+
+/// A pool whose methods have the names of slab's.
+macro_rules! keyed_pool {
+    ($Arena:ident, $Key:ty, $remove:ident) => {
+        impl<const REST: usize> $crate::pools::Pool<REST> for $Arena<$crate::payload::Value<REST>> {
+            type Key = $Key;
+
+            #[inline(always)]
+            fn insert(&mut self, value: $crate::payload::Value<REST>) -> $Key {
+                self.insert(value)
+            }
+            #[inline(always)]
+            fn get(&self, key: $Key) -> u64 {
+                self[key].first
+            }
+            #[inline(always)]
+            fn remove(&mut self, key: $Key) -> Option<$crate::payload::Value<REST>> {
+                self.$remove(key)
+            }
+            #[inline(always)]
+            fn sum(&self) -> u64 {
+                self.iter().map(|(_, value)| value.first).sum()
+            }
+            #[inline(always)]
+            fn clear(&mut self) {
+                self.clear();
+            }
+            #[inline(always)]
+            fn len(&self) -> usize {
+                self.len()
+            }
+        }
+    };
+}
+pub(crate) use keyed_pool;

@@ -2,39 +2,12 @@
 //!
 //! SPDX-License-Identifier: MIT OR Apache-2.0
 
-use crate::payload::{Item, Value};
-use crate::pools::{Pool, Pools};
+use crate::payload::Item;
+use crate::pools::{keyed_pool, Pools};
 use crate::sequences::{Front, Rows};
 use slab::Slab;
 
-impl<const REST: usize> Pool<REST> for Slab<Value<REST>> {
-    type Key = usize;
-
-    #[inline(always)]
-    fn insert(&mut self, value: Value<REST>) -> usize {
-        self.insert(value)
-    }
-    #[inline(always)]
-    fn get(&self, key: usize) -> u64 {
-        self[key].first
-    }
-    #[inline(always)]
-    fn remove(&mut self, key: usize) -> Option<Value<REST>> {
-        self.try_remove(key)
-    }
-    #[inline(always)]
-    fn sum(&self) -> u64 {
-        self.iter().map(|(_, value)| value.first).sum()
-    }
-    #[inline(always)]
-    fn clear(&mut self) {
-        self.clear();
-    }
-    #[inline(always)]
-    fn len(&self) -> usize {
-        self.len()
-    }
-}
+keyed_pool!(Slab, usize, try_remove);
 
 /// A manually linked list of cells.
 struct Cells<const P: usize>(Slab<(Item<P>, Option<usize>)>);
