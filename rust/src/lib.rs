@@ -127,157 +127,80 @@ extern crate std;
 #[path = "../tests/unit/contract.rs"]
 mod contract;
 
-pub mod abi;
-mod abi_types;
-mod allocate;
-mod allocator;
-#[cfg(toft_allocator_clone)]
-mod allocator_clone;
-mod arena;
-mod assertions;
-#[cfg(feature = "std")]
-mod background;
-mod boxed;
-#[cfg(feature = "std")]
-mod budget;
-#[cfg(feature = "std")]
-mod budget_report;
-mod buffer;
-pub mod collections;
-mod common_impls;
-mod construct;
-mod counted;
-mod cursor;
+mod arenas;
+mod base;
 #[cfg(feature = "diagnostics")]
 mod diagnostics;
-mod dispatch;
-mod drops;
-#[cfg(feature = "std")]
-mod environment;
-mod error;
-#[cfg(feature = "diagnostics")]
-mod finding;
-mod foreign;
-#[cfg(all(feature = "std", feature = "frames"))]
-mod frames;
-mod heap;
-#[cfg(all(feature = "std", feature = "diagnostics"))]
-mod hook;
-#[cfg(not(all(feature = "std", feature = "diagnostics")))]
-#[path = "hook_bare.rs"]
-mod hook;
-mod lazy;
-#[cfg(all(feature = "std", feature = "leases"))]
-mod lease;
-#[cfg(feature = "std")]
-mod lock;
+mod interface;
 mod memory;
-mod options;
-#[cfg(feature = "std")]
-mod os;
-mod owner;
-#[cfg(feature = "std")]
-mod page_cache;
-mod panics;
-#[cfg(all(feature = "std", feature = "leases"))]
-mod parcel;
-mod policy;
-#[cfg(all(feature = "std", feature = "diagnostics"))]
-mod process;
-mod promote;
 mod provider;
 #[cfg(feature = "recycler")]
 mod recycler;
-#[cfg(feature = "region")]
-mod region;
-#[cfg(feature = "diagnostics")]
-mod report;
+mod system;
 #[cfg(feature = "std")]
-mod sanitizers;
-mod scope;
-#[cfg(all(feature = "std", feature = "shared"))]
-mod shared;
-#[cfg(all(feature = "std", feature = "frames"))]
-mod shared_frames;
-#[cfg(all(feature = "std", feature = "diagnostics", feature = "frames"))]
-mod snapshot;
-mod source;
-#[cfg(feature = "std")]
-mod sources;
-#[cfg(all(feature = "std", feature = "leases"))]
-mod task;
-#[cfg(all(feature = "std", any(feature = "leases", feature = "recycler")))]
-mod thread_hint;
-#[cfg(feature = "diagnostics")]
-mod try_box;
+mod threads;
 
-pub use allocate::Allocate;
-pub use arena::{Arena, BlockInfo, Borrowed, Keep, Mark, RewindError, Stats};
-pub use boxed::Box;
 #[cfg(feature = "std")]
-pub use budget::{Budget, BudgetOptions};
+pub use arenas::budget::{Budget, BudgetOptions};
+pub use arenas::cursor::{Cursor, Pack};
+pub use arenas::lazy::LazyArena;
+pub use arenas::options::Options;
+pub use arenas::owner::{Owner, Root};
+pub use arenas::promote::Promote;
+#[cfg(feature = "region")]
+pub use arenas::region::{Region, RegionMemory, Restorable};
+pub use arenas::scope::Scope;
 #[cfg(feature = "std")]
-pub use budget_report::{BudgetReport, LiveReport};
+pub use arenas::sources::{Limited, Pages, Reserve};
+#[doc(hidden)]
+pub use base::assertions::verifies as __verifies;
+#[cfg(feature = "std")]
+pub use base::budget_report::{BudgetReport, LiveReport};
+pub use base::error::{AllocError, InitError};
+#[cfg(feature = "diagnostics")]
+pub use base::finding::{Finding, Site, Written};
+#[cfg(feature = "diagnostics")]
+pub use base::report::{PhaseReport, Report, SiteReport, TagReport};
+pub use base::source::Source;
+#[cfg(all(feature = "std", feature = "diagnostics", feature = "frames"))]
+pub use diagnostics::snapshot::{Snapshot, Summary, ThreadSnapshot};
+#[cfg(feature = "diagnostics")]
+pub use diagnostics::switches::{Allocation, Phase, Refusal, SwitchError, Tag};
+pub use interface::abi;
 #[cfg(all(feature = "std", feature = "shared"))]
-pub use counted::ArcArena;
-pub use counted::{Counted, Counter, RcArena};
-pub use cursor::{Cursor, Pack};
-#[cfg(feature = "diagnostics")]
-pub use diagnostics::{Allocation, Phase, Refusal, SwitchError, Tag};
-pub use error::{AllocError, InitError};
-#[cfg(feature = "diagnostics")]
-pub use finding::{Finding, Site, Written};
-#[cfg(all(feature = "std", feature = "frames"))]
-pub use frames::{Frames, SteppedFrames};
-#[cfg(all(feature = "std", feature = "diagnostics"))]
-pub use hook::on_finding;
-pub use lazy::LazyArena;
-#[cfg(all(feature = "std", feature = "leases"))]
-pub use lease::{Lease, LeaseStats, Leases};
+pub use interface::counted::ArcArena;
+pub use interface::counted::{Counted, Counter, RcArena};
+pub use memory::allocate::Allocate;
+pub use memory::arena::{Arena, BlockInfo, Borrowed, Keep, Mark, RewindError, Stats};
+pub use memory::boxed::Box;
 #[doc(hidden)]
-pub mod __buffer {
-    //! For toft-pools. It may change in any release.
-    pub use crate::buffer::{grow_amortised, least_capacity, reallocate, Buffer, Elements};
-}
-#[doc(hidden)]
-pub use assertions::verifies as __verifies;
-#[doc(hidden)]
-pub use memory::{dangling as __dangling, CallSite as __CallSite};
-pub use memory::{Blocks, Heap, Memory};
-pub use options::Options;
-pub use owner::{Owner, Root};
-#[cfg(all(feature = "std", feature = "leases"))]
-pub use parcel::Parcel;
-pub use promote::Promote;
+pub use memory::by_layout::{dangling as __dangling, CallSite as __CallSite};
+pub use memory::by_layout::{Blocks, Heap, Memory};
+pub use memory::collections;
 #[cfg(all(feature = "std", feature = "recycler"))]
 pub use recycler::SyncRecycler;
 #[cfg(feature = "recycler")]
 pub use recycler::{Recycler, RecyclerStats};
-#[cfg(feature = "region")]
-pub use region::{Region, RegionMemory, Restorable};
-#[cfg(feature = "diagnostics")]
-pub use report::{PhaseReport, Report, SiteReport, TagReport};
-pub use scope::Scope;
-#[cfg(all(feature = "std", feature = "shared"))]
-pub use shared::{Local, SharedArena};
+#[cfg(all(feature = "std", feature = "diagnostics"))]
+pub use system::hook::on_finding;
 #[cfg(all(feature = "std", feature = "frames"))]
-pub use shared_frames::{FrameParty, SharedFrames};
-#[cfg(all(feature = "std", feature = "diagnostics", feature = "frames"))]
-pub use snapshot::{Snapshot, Summary, ThreadSnapshot};
-pub use source::Source;
-#[cfg(feature = "std")]
-pub use sources::{Limited, Pages, Reserve};
+pub use threads::frames::{Frames, SteppedFrames};
 #[cfg(all(feature = "std", feature = "leases"))]
-pub use task::TaskArena;
+pub use threads::lease::{Lease, LeaseStats, Leases};
+#[cfg(all(feature = "std", feature = "leases"))]
+pub use threads::parcel::Parcel;
+#[cfg(all(feature = "std", feature = "shared"))]
+pub use threads::shared::{Local, SharedArena};
+#[cfg(all(feature = "std", feature = "frames"))]
+pub use threads::shared_frames::{FrameParty, SharedFrames};
+#[cfg(all(feature = "std", feature = "leases"))]
+pub use threads::task::TaskArena;
 
-/// Loads of a held lock before the thread yields. At the crate root, with the two imports below, since the tests in
-/// `loom/` compile some files with loom's versions of them.
-#[cfg(feature = "std")]
-const SPINS: usize = 64;
-#[cfg(feature = "std")]
-use core::sync::atomic;
-#[cfg(feature = "std")]
-use std::thread::yield_now;
+#[doc(hidden)]
+pub mod __buffer {
+    //! For toft-pools. It may change in any release.
+    pub use crate::memory::buffer::{grow_amortised, least_capacity, reallocate, Buffer, Elements};
+}
 
 #[cfg(feature = "std")]
 pub mod cache {
@@ -288,9 +211,9 @@ pub mod cache {
     //! current or the previous window of half a second, up to 256 MiB, and returns the surplus when a thread next takes
     //! or returns blocks. In an idle process a [background thread](set_background_thread) does so, if it is switched on;
     //! above 32 MiB whole huge pages are freed lazily, so that the system takes them when it needs memory.
-    pub use crate::background::set_background_thread;
-    pub use crate::heap::cache::{held, set_limit, trim};
-    pub use crate::page_cache::{held as pages_held, set_page_limit, set_page_window};
+    pub use crate::system::background::set_background_thread;
+    pub use crate::system::heap::cache::{held, set_limit, trim};
+    pub use crate::system::page_cache::{held as pages_held, set_page_limit, set_page_window};
 }
 
 // The examples of README.md are tests.

@@ -271,7 +271,7 @@ fn every_allocating_type_has_every_method() {
 #[test]
 #[cfg(not(miri))]
 fn each_method_is_called() {
-    let source = include_str!("../src/allocate.rs");
+    let source = include_str!("../src/memory/allocate.rs");
     let name = |rest: &'static str| rest.split(['<', '(', '[']).next().unwrap();
     let mut names: Vec<&str> =
         source.split("$vis fn ").skip(1).map(name).filter(|name| !name.starts_with('$')).collect();

@@ -1,39 +1,21 @@
-"""The layers: a file of c/src or a module of the crate toft imports from lower layers, and from earlier ones of its own.
+"""The layers: a file of c/src or rust/src imports from its own layer, a folder, and from lower ones.
 
-In Rust a module is a file or folder of rust/src; an import is a path that begins with `crate::`. Files of one of FOLDERS do
-not import each other in a circle either. ARCHITECTURE.md describes the layers.
+In Rust an import is a path that begins with `crate::`; what lib.rs exports is imported from its file. Files of one of
+FOLDERS do not import each other in a circle either. ARCHITECTURE.md describes the layers.
 
 SPDX-License-Identifier: MIT OR Apache-2.0
 """
+import functools
 import re
 
 from rules import tree
 
 SOURCE = tree.ROOT / "rust/src"
-# From the lowest. Within a layer a module may import those before it.
-LAYERS = {
-    "base": "assertions error source panics try_box abi_types policy lock os finding report budget_report thread_hint",
-    "system": "environment sanitizers page_cache background heap process hook",
-    "provider": "provider dispatch",
-    "memory": "memory boxed buffer construct common_impls arena collections allocate",
-    "arenas": "budget options foreign scope drops cursor promote owner sources lazy region",
-    "diagnostics": "diagnostics snapshot",
-    "threads": "lease shared task frames shared_frames parcel",
-    "recyclers": "recycler",
-    "interface": "counted allocator allocator_clone abi",
-}
-ORDER = [module for modules in LAYERS.values() for module in modules.split()]
+LAYERS = "base system provider memory arenas diagnostics threads recycler interface".split()  # from the lowest
 # Declared under the name of another.
 ALIASES = {"hook_bare": "hook", "instruments_omitted": "instruments", "checked_omitted": "checked"}
-# Each with the word that begins a path from one of its files to another.
-FOLDERS = {SOURCE / "provider": "super", SOURCE / "recycler": "super", SOURCE.parent / "derive/src": "crate"}
-# At the crate's root, for the tests in loom/.
-ROOT = {"atomic", "yield_now", "SPINS"}
-
-
-def module_of(path):
-    name = path.relative_to(SOURCE).parts[0].removesuffix(".rs")
-    return ALIASES.get(name, name)
+# Each with the path to it in its files.
+FOLDERS = {**{SOURCE / layer: "crate::" + layer for layer in LAYERS}, SOURCE.parent / "derive/src": "crate"}
 
 
 def code_of(path):
@@ -68,58 +50,55 @@ def cycle(targets):
     return next(filter(None, (visit(node, []) for node in sorted(targets))), [])
 
 
-def circle(folder, word):
-    """The files of a folder that import each other in a circle; empty: there is none.
+def circle(folder, prefix):
+    """The files and folders in a folder that import each other in a circle; empty: there is none.
 
     The folder's root (mod.rs, lib.rs) is a file too. An export from another file is imported from that one, and is no
     import of the root, unless the root uses it.
     """
-    code = {}
-    for path in folder.glob("*.rs"):
-        name = ALIASES.get(path.stem, path.stem)
-        code[name] = code.get(name, "") + re.sub(r"\bself::", "", code_of(path))
+    code, paths = {}, {}
+    for path in sorted(folder.rglob("*.rs")):
+        name = path.relative_to(folder).parts[0].removesuffix(".rs")
+        name, text = ALIASES.get(name, name), re.sub(r"\bself::", "", code_of(path))
+        found = names_after(prefix, text) | (names_after("super", text) if path.parent == folder else set())
+        found |= {file for layer, file in map(exports().get, names_after("crate", text) & set(exports())) if layer == folder.name}
+        code[name], paths[name] = code.get(name, "") + text, paths.get(name, set()) | found
     root = "mod" if "mod" in code else "lib"
     home = dict.fromkeys(re.findall(r"\b(?:fn|struct|enum|trait|type|const|static|macro_rules!) (\w+)", code[root]), root)
     for file in sorted(code):
         home.update(dict.fromkeys(names_after(file, code[root]) | {file}, file))
-    targets = {file: {home.get(name, file) for name in names_after(word, code[file])} - {file} for file in code}
+    home["self"] = root
+    targets = {file: {home.get(name, file) for name in paths[file]} - {file} for file in code}
     own = re.sub(r"^pub(\(\w+\))? use [^;]*;", "", code[root], flags=re.M)
     targets[root] = {file for file in code if re.search(r"(?<![\w:])%s::" % file, own)}
     targets[root] |= {home[name] for name in re.findall(r"\b[A-Z]\w+", own) if name in home} - {root}
     return cycle(targets)
 
 
+@functools.lru_cache(None)
 def exports():
-    """The crate's exports by name, which a path may go through: their modules."""
-    text = (SOURCE / "lib.rs").read_text()
-    found = {}
-    for module, names in re.findall(r"^pub use (\w+)::(?:\{([^}]*)\}|(?:\w+));", text, re.M):
-        for name in names.split(","):
-            found[name.strip()] = module
-    for module, name in re.findall(r"^pub use (\w+)::(\w+);", text, re.M):
-        found[name] = module
+    """{name: layer, file} of the crate's exports, which a path may go through; those of a layer's root have no file."""
+    text, found = (SOURCE / "lib.rs").read_text(), {}
+    for layer, file, names in re.findall(r"^pub use (\w+)::(?:(\w+)::)?\{?([^};]+)\}?;", text, re.M):
+        for name in re.split(r",\s*", names.strip(", \n")):
+            found[name.split()[-1]] = layer, file or name
     return found
 
 
 def of_rust():
-    """The modules of the crate import downwards only."""
-    exported, count = exports(), 0
-    for path in sorted(SOURCE.rglob("*.rs")):
-        module = module_of(path)
-        if path == SOURCE / "lib.rs":
-            continue
-        if module not in ORDER:
-            yield "%s: the module is in no layer" % module
-            continue
-        for name in sorted(names_after("crate", code_of(path)) - ROOT):
-            target = exported.get(name, name)
+    """The files of the crate import downwards only."""
+    level, count = {layer: number for number, layer in enumerate(LAYERS)}, 0
+    yield from (path.name + ": in no layer" for path in SOURCE.iterdir() if path.stem not in {*LAYERS, "lib"})
+    for path in sorted(SOURCE.glob("*/**/*.rs")):
+        for name in sorted(names_after("crate", code_of(path))):
+            layer = exports().get(name, (name,))[0]
             count += 1
-            if target not in ORDER or ORDER.index(target) > ORDER.index(module):
-                yield "%s imports %s, which is above it or in no layer" % (path.relative_to(SOURCE), target)
+            if level.get(layer, len(level)) > level.get(path.relative_to(SOURCE).parts[0], 0):
+                yield "%s imports %s, which is in a higher layer or in none" % (path.relative_to(SOURCE), name)
     if count == 0:
         yield "no import was found"
-    for folder, word in FOLDERS.items():
-        files = circle(folder, word)
+    for folder, prefix in FOLDERS.items():
+        files = circle(folder, prefix)
         if files:
             yield "%s: files import each other in a circle: %s" % (folder.relative_to(SOURCE.parent), " -> ".join(files + files[:1]))
 

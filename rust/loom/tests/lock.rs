@@ -8,7 +8,7 @@ use loom::thread::{self, yield_now};
 /// Iterations before the lock yields: none here.
 const SPINS: usize = 0;
 
-#[path = "../../src/lock.rs"]
+#[path = "../../src/base/lock.rs"]
 #[allow(dead_code)]
 mod lock;
 use lock::Lock;

@@ -9,10 +9,10 @@ use std::ptr::{null_mut, NonNull};
 
 const SPINS: usize = 0;
 
-#[path = "../../src/shared/blocks.rs"]
+#[path = "../../src/threads/shared/blocks.rs"]
 #[allow(dead_code)]
 mod blocks;
-#[path = "../../src/lock.rs"]
+#[path = "../../src/base/lock.rs"]
 #[allow(dead_code)]
 mod lock;
 use blocks::{Block, Current};

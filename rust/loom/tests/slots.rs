@@ -10,7 +10,7 @@ use loom::thread;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-#[path = "../../src/lease/slots.rs"]
+#[path = "../../src/threads/lease/slots.rs"]
 #[allow(dead_code)]
 mod slots;
 use slots::{Line, ReservedSlot, Slots};

@@ -6,7 +6,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::{atomic, Arc, Mutex};
 use loom::thread;
 
-#[path = "../../src/frames/thread_flag.rs"]
+#[path = "../../src/threads/frames/thread_flag.rs"]
 #[allow(dead_code)]
 mod thread_flag;
 use thread_flag::{AnyExited, ThreadFlag};

@@ -6,9 +6,9 @@ use core::ptr::NonNull;
 
 use super::caller::Caller;
 use super::state::*;
-use crate::hook::call_source;
-use crate::policy::{self, pad, round8, BLOCK_MIN, HEADER};
-use crate::source::Portion;
+use crate::base::policy::{self, pad, round8, BLOCK_MIN, HEADER};
+use crate::base::source::Portion;
+use crate::system::hook::call_source;
 
 impl RawArena {
     /// After a reset found the initial block too small: it counts as full, and the next block has `first_size`.

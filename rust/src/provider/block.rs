@@ -5,7 +5,7 @@ use core::cell::Cell;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
-use crate::policy::HEADER;
+use crate::base::policy::HEADER;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {

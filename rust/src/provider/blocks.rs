@@ -5,10 +5,10 @@
 use core::ptr::NonNull;
 
 use super::state::*;
-use crate::heap;
-use crate::hook::call_source;
-use crate::policy::{self, SPARE};
-use crate::source::{Portion, Source};
+use crate::base::policy::{self, SPARE};
+use crate::base::source::{Portion, Source};
+use crate::system::heap;
+use crate::system::hook::call_source;
 
 impl RawArena {
     // ---- accounting ----
@@ -79,7 +79,7 @@ impl RawArena {
     /// Ends an operation: delivers its findings, then calls [`set_limit`](RawArena::set_limit).
     pub fn end_op(self) {
         #[cfg(all(feature = "std", feature = "diagnostics"))]
-        if self.is(INSTRUMENTED) && crate::hook::is_due() {
+        if self.is(INSTRUMENTED) && crate::system::hook::is_due() {
             self.deliver();
         }
         self.set_limit();

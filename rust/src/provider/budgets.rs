@@ -7,8 +7,8 @@ use super::caller::Caller;
 use super::instrument_types::{Instruments, RefusalHook};
 use super::records::{size_with_redzones, REDZONE};
 use super::state::*;
-use crate::abi_types as abi;
-use crate::policy::round8;
+use crate::base::abi_types as abi;
+use crate::base::policy::round8;
 
 impl RawArena {
     pub fn set_tag_budget(self, name: &str, bytes: u64) -> i32 {
@@ -115,13 +115,13 @@ impl RawArena {
         }
         self.set_limit();
         let mut answer = None;
-        crate::panics::catch(|| answer = refusal_hook(live, budget, size));
+        crate::base::panics::catch(|| answer = refusal_hook(live, budget, size));
         for a in self.self_and_outer() {
             a.lower(BUSY);
         }
         let replaced = instruments.shared().borrow().refusal_hook.is_some();
         if replaced {
-            crate::panics::catch(|| drop(refusal_hook)); // the hook replaced itself
+            crate::base::panics::catch(|| drop(refusal_hook)); // the hook replaced itself
         } else {
             instruments.shared().borrow_mut().refusal_hook = Some(refusal_hook);
         }

@@ -10,13 +10,13 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use super::blocks::put;
 use super::ops::{run_cleanups, OPS};
 use super::state::*;
-use crate::abi_types::Head;
-use crate::heap;
-use crate::hook::call_source;
-use crate::policy::{self, BLOCK_MIN, INITIAL_START, MAX_REQUEST};
+use crate::base::abi_types::Head;
+use crate::base::policy::{self, BLOCK_MIN, INITIAL_START, MAX_REQUEST};
+use crate::base::source::{Portion, Source};
+use crate::system::heap;
+use crate::system::hook::call_source;
 #[cfg(all(feature = "std", feature = "diagnostics"))]
-use crate::process::switches;
-use crate::source::{Portion, Source};
+use crate::system::process::switches;
 
 #[cfg(not(all(feature = "std", feature = "diagnostics")))]
 fn switches() -> Option<()> {
@@ -95,7 +95,7 @@ fn created(a: RawArena) -> Option<RawArena> {
         a.sync_in();
         a.begin_process_meters(settings);
         let checks = settings.checks && !(settings.by_sanitizer && a.is(BORROWED));
-        if checks && a.set_checked(true) != crate::abi_types::OK {
+        if checks && a.set_checked(true) != crate::base::abi_types::OK {
             a.release_instruments();
             a.put_initial();
             return None;
@@ -274,7 +274,7 @@ impl RawArena {
             self.put_initial();
         }
         #[cfg(all(feature = "std", feature = "diagnostics"))]
-        crate::hook::deliver(); // the arena no longer exists, so a hook cannot use it
+        crate::system::hook::deliver(); // the arena no longer exists, so a hook cannot use it
     }
 
     /// # Safety

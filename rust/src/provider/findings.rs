@@ -8,9 +8,9 @@ use alloc::string::String;
 use super::caller::Caller;
 use super::damage::Damage;
 use super::instrument_types::{Fault, Shared, Tag};
-use crate::abi_types::Stats;
-use crate::finding::{Finding, Site, Written};
-use crate::report::{PhaseReport, Report, SiteReport, TagReport};
+use crate::base::abi_types::Stats;
+use crate::base::finding::{Finding, Site, Written};
+use crate::base::report::{PhaseReport, Report, SiteReport, TagReport};
 
 impl Written {
     fn of(damage: &Damage) -> Written {

@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 
 use super::state::*;
-use crate::abi_types::Stats;
-use crate::policy;
+use crate::base::abi_types::Stats;
+use crate::base::policy;
 
 /// A block of an arena: [`Arena::blocks`](crate::Arena::blocks).
 #[derive(Clone, Copy, Debug)]

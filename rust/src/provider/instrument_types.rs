@@ -13,7 +13,7 @@ use super::block::Block;
 use super::caller::Caller;
 use super::damage::Damage;
 #[cfg(feature = "std")]
-use crate::report::Report;
+use crate::base::report::Report;
 
 /// The instruments of an arena. Created when one is first switched on; released with the arena.
 pub struct Instruments {

@@ -19,7 +19,7 @@ use super::caller::Caller;
 use super::instrument_types::{Fault, Instruments, Own, Shared, Tag};
 use super::state::*;
 #[cfg(feature = "std")]
-use crate::abi_types as abi;
+use crate::base::abi_types as abi;
 
 /// Further findings are counted, not kept.
 const FINDINGS_MAX: usize = 1000;
@@ -27,7 +27,7 @@ const FINDINGS_MAX: usize = 1000;
 impl Shared {
     pub(super) fn fault(&mut self, fault: Fault) {
         #[cfg(feature = "std")]
-        crate::hook::found(|| crate::finding::Finding::of(fault));
+        crate::system::hook::found(|| crate::base::finding::Finding::of(fault));
         if self.faults.len() < FINDINGS_MAX && self.faults.try_reserve(1).is_ok() {
             self.faults.push(fault);
         } else {
@@ -72,7 +72,7 @@ impl RawArena {
             tags.push(Tag { number: Some(0), name: String::new(), budget: u64::MAX, allocated: 0 });
             let random = 0x9E37_79B9_7F4A_7C15 ^ self.base().addr() as u64;
             let shared = Shared { tags, soft_budget: u64::MAX, random, ..Shared::default() };
-            let shared = NonNull::from(Box::leak(crate::try_box::try_box(RefCell::new(shared))?));
+            let shared = NonNull::from(Box::leak(crate::base::try_box::try_box(RefCell::new(shared))?));
             if !self.attach_instruments(shared, 0) {
                 // SAFETY: made from a box just now.
                 drop(unsafe { Box::from_raw(shared.as_ptr()) });
@@ -94,7 +94,7 @@ impl RawArena {
             thread: Cell::new(0),
             wrong_thread_calls: AtomicUsize::new(0),
         };
-        let Some(instruments) = crate::try_box::try_box(instruments) else { return false };
+        let Some(instruments) = crate::base::try_box::try_box(instruments) else { return false };
         slow.instruments.set(Some(NonNull::from(Box::leak(instruments))));
         true
     }
@@ -136,7 +136,7 @@ impl RawArena {
             if owns_shared {
                 // SAFETY: as above.
                 let shared = unsafe { Box::from_raw(instruments.shared.as_ptr()) };
-                crate::panics::catch(|| drop(shared)); // a destructor of the refusal hook's captures may panic
+                crate::base::panics::catch(|| drop(shared)); // a destructor of the refusal hook's captures may panic
             }
         }
     }
@@ -200,7 +200,7 @@ impl RawArena {
             }
         }
         self.set_limit();
-        crate::hook::deliver();
+        crate::system::hook::deliver();
         for a in self.self_and_outer() {
             if a.is(IN_HOOK) {
                 a.lower(BUSY | IN_HOOK);
@@ -222,8 +222,8 @@ impl RawArena {
         instruments.wrong_thread_calls.fetch_add(1, Ordering::Relaxed);
         #[cfg(feature = "std")]
         {
-            crate::hook::found(|| crate::finding::Finding::WrongThread { calls: 1 });
-            crate::hook::deliver(); // nothing of the arena has changed
+            crate::system::hook::found(|| crate::base::finding::Finding::WrongThread { calls: 1 });
+            crate::system::hook::deliver(); // nothing of the arena has changed
         }
         true
     }

@@ -4,7 +4,7 @@
 
 use super::caller::Caller;
 use super::state::*;
-use crate::abi_types::{ENOSYS, OK};
+use crate::base::abi_types::{ENOSYS, OK};
 
 /// Methods that ignore their arguments.
 macro_rules! omitted {

@@ -1,6 +1,6 @@
 //! The Rust provider: arenas behind the ABI's head. Reading order: `block`, `state`, `blocks`, `alloc_slow`, `ops`,
 //! `reset`, `create_release`, `nested`, `inspect`, `verify`; then the instruments: `instrument_types`, `instruments`, `records`,
-//! `tags`, `sampling`, `budgets`, `damage`, `freed`, `quarantine`, `findings`, `profile`.
+//! `tags`, `sampling`, `budgets`, `damage`, `freed`, `quarantine`, `findings`, `profile`. `dispatch` is for clients.
 //!
 //! Each operation begins with `sync_in`, which initialises the second part of the state on the first slow call and adds
 //! what was allocated inline to the live bytes. It ends with `end_op`, which delivers findings and calls `set_limit`.
@@ -21,6 +21,7 @@ mod caller;
 mod create_release;
 #[cfg(feature = "diagnostics")]
 mod damage;
+pub(crate) mod dispatch;
 #[cfg(feature = "diagnostics")]
 mod findings;
 #[cfg(feature = "diagnostics")]
@@ -66,7 +67,7 @@ pub(crate) use self::{
     records::{FREED_BYTE, REDZONE, REDZONE_BYTE, UNINIT_BYTE},
 };
 
-use crate::abi_types::Head;
+use crate::base::abi_types::Head;
 use core::ptr::NonNull;
 
 /// The arena of a head, if this crate is its provider.

@@ -6,8 +6,8 @@
 use core::ptr::NonNull;
 
 use super::state::*;
-use crate::abi_types::Range;
-use crate::policy::{pad, BLOCK_MIN, INITIAL_START};
+use crate::base::abi_types::Range;
+use crate::base::policy::{pad, BLOCK_MIN, INITIAL_START};
 
 /// A scope with fewer bytes than this in the current block gets a block of its own.
 const SCOPE_MIN: usize = INITIAL_START + 512;
@@ -199,7 +199,7 @@ impl RawArena {
             outer.side_block.set(None);
         }
         #[cfg(all(feature = "std", feature = "diagnostics"))]
-        if instrumented && crate::hook::is_due() {
+        if instrumented && crate::system::hook::is_due() {
             parent.deliver(); // also if the outer arena is not instrumented
         }
         parent.set_limit();
@@ -249,7 +249,7 @@ impl RawArena {
             return false;
         }
         // The holder's cursor is within the claim, and has the block's provenance.
-        self.head.cursor.set(range.cursor.with_addr(crate::policy::round8(range.cursor.addr())));
+        self.head.cursor.set(range.cursor.with_addr(crate::base::policy::round8(range.cursor.addr())));
         self.clear_claimed();
         slow.side_block.set(None);
         self.head.limit.set(self.end.get());

@@ -10,8 +10,8 @@ use core::ptr::{self, NonNull};
 
 use super::caller::Caller;
 use super::state::*;
-use crate::abi_types::{self as abi, Cleanup, Head, InfoOps, Ops, ProviderInfo, Range, Stats};
-use crate::policy::{is_request, pad, round8, MAX_REQUEST};
+use crate::base::abi_types::{self as abi, Cleanup, Head, InfoOps, Ops, ProviderInfo, Range, Stats};
+use crate::base::policy::{is_request, pad, round8, MAX_REQUEST};
 
 /// M20: constant and complete.
 static TABLE: InfoOps = InfoOps {

@@ -17,11 +17,11 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, Once, PoisonError};
 use super::caller::Caller;
 use super::instrument_types::{Instruments, Phase, ProfileRecord, Shared, Tag};
 use super::state::*;
-use crate::abi_types::Stats;
-use crate::budget_report;
-use crate::finding::Quoted;
-use crate::process::{self, Settings};
-use crate::report::{Report, TagReport};
+use crate::base::abi_types::Stats;
+use crate::base::budget_report;
+use crate::base::finding::Quoted;
+use crate::base::report::{Report, TagReport};
+use crate::system::process::{self, Settings};
 
 /// Bytes of allocations by which a profile's numbers of an arena may be late.
 pub const LAG: u64 = 16 << 10;
@@ -296,7 +296,7 @@ mod request {
     static THREAD: AtomicBool = AtomicBool::new(false);
 
     extern "C" fn at_exit() {
-        crate::panics::catch(write);
+        crate::base::panics::catch(write);
     }
 
     extern "C" fn on_signal(_: c_int) {
@@ -333,7 +333,7 @@ mod request {
             sigfillset(all.0.get().cast());
             pthread_sigmask(SET_MASK, all.0.get().cast(), mask.0.get().cast()); // the thread gets no signals
             let starts = sem_init(SEMAPHORE.0.get().cast(), 0, 0) == 0;
-            let starts = starts && crate::background::spawn("toft-profile", wait);
+            let starts = starts && crate::system::background::spawn("toft-profile", wait);
             pthread_sigmask(SET_MASK, mask.0.get().cast(), core::ptr::null_mut());
             THREAD.store(starts, Ordering::Relaxed);
             number

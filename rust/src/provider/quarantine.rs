@@ -13,9 +13,9 @@ use super::caller::Caller;
 use super::damage::Damage;
 use super::instrument_types::{Fault, Record};
 use super::records::FREED_BYTE;
-use crate::finding::Finding;
-use crate::policy::MIB;
-use crate::{heap, hook};
+use crate::base::finding::Finding;
+use crate::base::policy::MIB;
+use crate::system::{heap, hook};
 
 const QUARANTINE_MAX: usize = MIB;
 

@@ -10,8 +10,8 @@ use super::caller::Caller;
 use super::damage::Damage;
 use super::instrument_types::{Fault, Instruments, Own, Record};
 use super::state::*;
-use crate::abi_types as abi;
-use crate::policy::{pad, round8, MAX_REQUEST};
+use crate::base::abi_types as abi;
+use crate::base::policy::{pad, round8, MAX_REQUEST};
 
 /// Size of the red zones around an allocation of a checked arena. The front one ends with the record's number, masked.
 pub const REDZONE: usize = 16;

@@ -7,8 +7,9 @@
 use core::ptr::NonNull;
 
 use super::state::*;
-use crate::hook::call_source;
-use crate::policy::{self, BLOCK_MIN, CAP, MERGE};
+use crate::base::abi_types::{KEEP_ALL, KEEP_RECENT};
+use crate::base::policy::{self, BLOCK_MIN, CAP, MERGE};
+use crate::system::hook::call_source;
 
 impl RawArena {
     /// Adds the round's peak to its window. Returns P10's H: the highest peak of all windows, and 512 for the state.
@@ -221,7 +222,7 @@ impl RawArena {
             self.begin_round();
         }
         let free = self.budget.get() == u64::MAX && !self.is(BUDGETED | INSTRUMENTED);
-        if policy == crate::abi_types::KEEP_RECENT && free && slow.spares.get().is_none() && !self.initial_is_idle() {
+        if policy == KEEP_RECENT && free && slow.spares.get().is_none() && !self.initial_is_idle() {
             self.become_steady(round.high - 512);
         }
     }
@@ -252,7 +253,7 @@ impl RawArena {
         let newest = slow.newest.get();
         // The initial block suffices: by its size, or since it is a buffer, or since its source extends it.
         let remaining = (self.initial_end.get().addr() - self.initial_start().addr()) as u64;
-        let fits = round.high <= remaining + 512 && (policy != crate::abi_types::KEEP_ALL || round.others == 0);
+        let fits = round.high <= remaining + 512 && (policy != KEEP_ALL || round.others == 0);
         let one_block = self.is(FIXED) || (self.is(EXTENDS) && !self.is(BORROWED));
         let single = newest != initial && newest.next.get() == Some(initial) && newest.kind.get() == Kind::Regular;
         let size = newest.size.get();
@@ -263,7 +264,7 @@ impl RawArena {
             self.retain_matching(|_| false);
             slow.first_size.set(0);
             self.make_initial_current(false);
-        } else if self.is(SHARES_LIMIT) && policy == crate::abi_types::KEEP_RECENT {
+        } else if self.is(SHARES_LIMIT) && policy == KEEP_RECENT {
             self.retain_matching(|_| false);
             slow.first_size.set(keep.wanted);
             self.make_initial_current(true);

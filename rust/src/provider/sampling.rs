@@ -6,7 +6,7 @@
 use super::caller::Caller;
 use super::instrument_types::{Count, Fault, Instruments, Shared};
 use super::state::*;
-use crate::abi_types as abi;
+use crate::base::abi_types as abi;
 
 impl Shared {
     pub(super) fn count(&mut self, caller: Caller, tag: usize, count: f64, bytes: f64) {

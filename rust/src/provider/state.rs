@@ -11,10 +11,10 @@ use super::block::BlockHeader;
 pub(super) use super::block::{Block, Kind};
 #[cfg(feature = "diagnostics")]
 use super::instrument_types::Instruments;
-pub(crate) use crate::abi_types::Start;
-use crate::abi_types::{Cleanup, Head, Range};
-use crate::policy::{HEADER, INITIAL_START};
-use crate::source::{Portion, Source};
+pub(crate) use crate::base::abi_types::Start;
+use crate::base::abi_types::{Cleanup, Head, Range};
+use crate::base::policy::{HEADER, INITIAL_START};
+use crate::base::source::{Portion, Source};
 
 /// Only the first part of the state is initialised: no slow call has happened yet.
 pub const PRISTINE: u32 = 1;
@@ -103,7 +103,7 @@ pub struct State {
     slow: UnsafeCell<MaybeUninit<Slow>>,
 }
 
-const _: () = assert!(core::mem::offset_of!(State, synced) == crate::heap::READY_LINK);
+const _: () = assert!(core::mem::offset_of!(State, synced) == crate::system::heap::READY_LINK);
 
 /// The second part of the state. `live` and `allocated` are those at `synced`.
 #[repr(C)]

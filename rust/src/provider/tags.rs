@@ -7,7 +7,7 @@ use alloc::string::String;
 
 use super::instrument_types::{Instruments, Own, Phase, Shared, Tag};
 use super::state::*;
-use crate::abi_types as abi;
+use crate::base::abi_types as abi;
 
 impl Shared {
     pub(super) fn tag_named(&mut self, number: Option<u64>, name: &str) -> Option<usize> {

@@ -6,8 +6,8 @@ use super::instrument_types::{BlockLog, Own, Record, Shared};
 #[cfg(feature = "diagnostics")]
 use super::records::REDZONE;
 use super::state::*;
-use crate::assertions::verifies;
-use crate::policy::{BLOCK_MIN, HEADER};
+use crate::base::assertions::verifies;
+use crate::base::policy::{BLOCK_MIN, HEADER};
 
 /// Of a list, from the newest on.
 const ENTRIES: usize = 32;

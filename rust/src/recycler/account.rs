@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 #[cfg(feature = "std")]
 use std::{sync::OnceLock, time::Instant};
 
-use crate::policy::MIB;
+use crate::base::policy::MIB;
 
 /// Kept beyond what was in use: as much again up to this, or an eighth if that is more.
 const MARGIN: usize = 4 * MIB;
@@ -39,7 +39,7 @@ fn clock() -> (usize, usize) {
         return (1, usize::MAX); // `Instant` panics
     }
     let passed = START.get_or_init(Instant::now).elapsed();
-    (passed.as_millis() as usize + 1, crate::page_cache::window().as_millis() as usize)
+    (passed.as_millis() as usize + 1, crate::system::page_cache::window().as_millis() as usize)
 }
 /// Windows do not end.
 #[cfg(not(feature = "std"))]

@@ -15,12 +15,12 @@ use super::class;
 use super::state::{Checked, Object, Objects, State};
 use super::stats::RecyclerStats;
 use super::supply::Supply;
-use crate::finding::Finding;
-use crate::hook;
-use crate::memory::CallSite;
-use crate::policy::{MAX_REQUEST, MIB};
+use crate::base::finding::Finding;
+use crate::base::policy::{MAX_REQUEST, MIB};
+use crate::base::try_box::try_box;
+use crate::memory::by_layout::CallSite;
 use crate::provider::{Caller, Damage, Fault, FREED_BYTE, REDZONE, REDZONE_BYTE, UNINIT_BYTE};
-use crate::try_box::try_box;
+use crate::system::hook;
 
 /// Bytes that a recycler's quarantine holds.
 const QUARANTINE_MAX: usize = MIB;
@@ -194,7 +194,7 @@ impl Checked {
 /// Whether recyclers of this process are checked.
 #[inline(always)]
 pub fn is_on() -> bool {
-    crate::process::checks()
+    crate::system::process::checks()
 }
 
 /// Reports a free or resize of an address that is not an object of this size, or was freed before.

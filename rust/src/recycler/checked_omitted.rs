@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 use super::state::{Checked, State};
 use super::stats::RecyclerStats;
 use super::supply::Supply;
-use crate::memory::CallSite;
+use crate::memory::by_layout::CallSite;
 
 impl Checked {
     pub fn alloc(&self, _: &Supply<'_>, _: usize, _: usize, _: CallSite) -> Option<NonNull<u8>> {

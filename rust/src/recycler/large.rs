@@ -12,7 +12,7 @@ use super::region::{front, is_shared, list_of, pages_for, Pages, Region, Run, LI
 use super::segment::{LINE, PAGE};
 use super::state::{Large, State};
 use super::supply::Supply;
-use crate::policy::{pad, MIB};
+use crate::base::policy::{pad, MIB};
 
 const REGION_MIN: usize = 64 << 10;
 /// Up to these bytes in use a region is as large as its object, then `REGION_SOME`, and `REGION_MAX` if there are four.

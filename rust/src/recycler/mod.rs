@@ -38,12 +38,12 @@ use core::alloc::Layout;
 use core::cell::Cell;
 use core::ptr::NonNull;
 
-use crate::common_impls::{debug_by_stats, default_by_new};
-use crate::construct::Construct;
-use crate::error::{unwrap_infallible, AllocError};
-use crate::memory::{memory_by_call_site, move_to_new, Allocated, CallSite, Heap, Memory};
-use crate::policy::is_request;
-use crate::source::Source;
+use crate::base::error::{unwrap_infallible, AllocError};
+use crate::base::policy::is_request;
+use crate::base::source::Source;
+use crate::memory::by_layout::{memory_by_call_site, move_to_new, Allocated, CallSite, Heap, Memory};
+use crate::memory::common_impls::{debug_by_stats, default_by_new};
+use crate::memory::construct::Construct;
 use segment::Slab;
 use state::State;
 use supply::Supply;

@@ -6,7 +6,7 @@ use core::mem::offset_of;
 use core::ptr::NonNull;
 
 use super::segment::{LINE, PAGE};
-use crate::policy::MIB;
+use crate::base::policy::MIB;
 
 /// Objects up to this share a region with others.
 pub const SHARED_PAGES: u32 = (MIB / PAGE) as u32;

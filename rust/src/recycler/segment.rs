@@ -10,8 +10,8 @@
 
 use core::ptr::{null_mut, with_exposed_provenance_mut, NonNull};
 
-pub use crate::heap::UNIT;
-use crate::policy::MIB;
+use crate::base::policy::MIB;
+pub use crate::system::heap::UNIT;
 
 pub const PAGE: usize = 4096;
 /// The least part of a page that is used.

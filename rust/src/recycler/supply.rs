@@ -5,10 +5,10 @@ use core::cell::Cell;
 use core::ptr::NonNull;
 
 use super::state::State;
-use crate::hook::call_source;
 #[cfg(feature = "std")]
-use crate::lock::Lock;
-use crate::source::Source;
+use crate::base::lock::Lock;
+use crate::base::source::Source;
+use crate::system::hook::call_source;
 
 /// The arguments of a slow call.
 pub struct Supply<'a> {

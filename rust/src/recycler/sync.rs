@@ -10,15 +10,15 @@ use super::segment::Slab;
 use super::state::{Large, State};
 use super::supply::Supply;
 use super::{calls_by_layout, checked, class, resize_or_move, RecyclerStats};
-use crate::common_impls::{debug_by_stats, default_by_new};
-use crate::construct::Construct;
-use crate::error::{unwrap_infallible, AllocError};
-use crate::hook::DeferReports;
-use crate::lock::{Guard, Lock};
-use crate::memory::{memory_by_call_site, move_to_new, Allocated, CallSite, Heap, Memory};
-use crate::policy::is_request;
-use crate::source::Source;
-use crate::thread_hint::hint;
+use crate::base::error::{unwrap_infallible, AllocError};
+use crate::base::lock::{Guard, Lock};
+use crate::base::policy::is_request;
+use crate::base::source::Source;
+use crate::base::thread_hint::hint;
+use crate::memory::by_layout::{memory_by_call_site, move_to_new, Allocated, CallSite, Heap, Memory};
+use crate::memory::common_impls::{debug_by_stats, default_by_new};
+use crate::memory::construct::Construct;
+use crate::system::hook::DeferReports;
 
 const SHARDS: usize = 8;
 

@@ -6,7 +6,7 @@ use super::region::{front, list_of, Region, LISTS, NO_LIST};
 use super::segment::{longest_run, Segment, Slab, Use, PAGE, PAGES, RUN_ALL, UNIT};
 use super::slab::room_of;
 use super::state::{no_slab, State};
-use crate::assertions::verifies;
+use crate::base::assertions::verifies;
 
 /// Freed objects of a slab that are visited.
 const OBJECTS: usize = 64;

@@ -50,18 +50,18 @@ fn public_functions(source: &str, file: &str) -> Vec<String> {
 
 fn sources() -> [(&'static str, &'static str); 12] {
     [
-        ("arena", include_str!("../../src/arena.rs")),
-        ("arena", include_str!("../../src/common_impls.rs")), // the calls of guards
-        ("scope", include_str!("../../src/scope.rs")),
-        ("allocate", include_str!("../../src/allocate.rs")),
-        ("boxed", include_str!("../../src/boxed.rs")),
-        ("drops", include_str!("../../src/drops.rs")),
-        ("cursor", include_str!("../../src/cursor.rs")),
-        ("promote", include_str!("../../src/promote.rs")),
-        ("options", include_str!("../../src/options.rs")),
-        ("collections", include_str!("../../src/collections/mod.rs")),
-        ("owner", include_str!("../../src/owner.rs")),
-        ("frames", include_str!("../../src/frames.rs")),
+        ("arena", include_str!("../../src/memory/arena.rs")),
+        ("arena", include_str!("../../src/memory/common_impls.rs")), // the calls of guards
+        ("scope", include_str!("../../src/arenas/scope.rs")),
+        ("allocate", include_str!("../../src/memory/allocate.rs")),
+        ("boxed", include_str!("../../src/memory/boxed.rs")),
+        ("drops", include_str!("../../src/arenas/drops.rs")),
+        ("cursor", include_str!("../../src/arenas/cursor.rs")),
+        ("promote", include_str!("../../src/arenas/promote.rs")),
+        ("options", include_str!("../../src/arenas/options.rs")),
+        ("collections", include_str!("../../src/memory/collections/mod.rs")),
+        ("owner", include_str!("../../src/arenas/owner.rs")),
+        ("frames", include_str!("../../src/threads/frames.rs")),
     ]
 }
 
@@ -72,7 +72,7 @@ fn unlisted(more: &str) -> (Vec<String>, Vec<&'static str>) {
         there.extend(public_functions(source, file));
     }
     there.extend(public_functions(more, "allocate"));
-    for source in [include_str!("../../src/abi_types.rs"), include_str!("../../src/dispatch.rs")] {
+    for source in [include_str!("../../src/base/abi_types.rs"), include_str!("../../src/provider/dispatch.rs")] {
         let of_the_abi = public_functions(source, "abi");
         // Those that take the caller's location are private to the crate.
         there.extend(of_the_abi.into_iter().filter(|name| name.starts_with("abi::") && !name.ends_with("_by")));

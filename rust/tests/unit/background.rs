@@ -1,8 +1,8 @@
-//! Unit tests of `src/background.rs`, in one function: the cache of pages is global.
+//! Unit tests of `src/system/background.rs`, in one function: the cache of pages is global.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;
-use crate::page_cache::{set_page_window, trim};
+use crate::system::page_cache::{set_page_window, trim};
 use crate::Arena;
 
 fn burst() {

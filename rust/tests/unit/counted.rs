@@ -1,4 +1,4 @@
-//! Unit tests of `src/counted.rs`: counters that no program reaches by cloning.
+//! Unit tests of `src/interface/counted.rs`: counters that no program reaches by cloning.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::sealed::Counter as _;

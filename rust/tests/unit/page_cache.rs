@@ -1,4 +1,4 @@
-//! Unit tests of `src/page_cache.rs`: numbers in the environment.
+//! Unit tests of `src/system/page_cache.rs`: numbers in the environment.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;

@@ -1,4 +1,4 @@
-//! Unit tests of `src/policy.rs`: the arithmetic on sizes.
+//! Unit tests of `src/base/policy.rs`: the arithmetic on sizes.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;

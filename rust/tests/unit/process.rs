@@ -1,4 +1,4 @@
-//! Unit tests of `src/process.rs`: the variables of the environment.
+//! Unit tests of `src/system/process.rs`: the variables of the environment.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 
 use super::*;
