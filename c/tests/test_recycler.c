@@ -47,16 +47,13 @@ static void streams(void **state) {
   for (uint32_t seed = 1; seed <= (long_run() ? 40 : 1 + rounds_of(4)); seed++) {
     counted c;
     toft_recycler r;
-    toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
-    o.source = counted_init(&c);
-    assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+    recycler_on(&r, counted_init(&c));
     stream(&r, seed, 20000);
     toft_recycler_trim(&r, 0);
     assert_int_equal(toft_recycler_get_stats(&r).reserved, 0); /* nothing is live, so nothing is held */
     counted_all_back(&c);
     stream(&r, seed + 100, 5000);
-    toft_recycler_release(&r);
-    counted_all_back(&c);
+    recycler_end(&r, &c);
   }
 }
 
@@ -70,6 +67,14 @@ static void streams_on_the_heap(void **state) {
   toft_recycler_release(&r);
 }
 
+static void with_blocks(toft_recycler *r, toft_source *source, size_t count, size_t size) {
+  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
+  o.source = source;
+  o.count = count;
+  o.block_size = size;
+  assert_int_equal(toft_recycler_init(r, &o), TOFT_OK);
+}
+
 static void streams_on_counted_blocks(void **state) {
   static const struct {
     size_t count, size;
@@ -78,15 +83,10 @@ static void streams_on_counted_blocks(void **state) {
   for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
     counted c;
     toft_recycler r;
-    toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
-    o.source = counted_init(&c);
-    o.count = some[i].count;
-    o.block_size = some[i].size;
-    assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+    with_blocks(&r, counted_init(&c), some[i].count, some[i].size);
     assert_int_equal(c.takes, 1);
     stream(&r, (uint32_t)i + 5, 10000);
-    toft_recycler_release(&r);
-    counted_all_back(&c);
+    recycler_end(&r, &c);
   }
 }
 
@@ -113,9 +113,7 @@ static void neighbours_are_joined(void **state) {
   for (int way = 0; way < 4; way++) {
     counted c;
     toft_recycler r;
-    toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
-    o.source = counted_init(&c);
-    assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+    recycler_on(&r, counted_init(&c));
     for (int round = 0; round < 3; round++) {
       for (size_t i = 0; i < 5000; i++) p[i] = toft_recycler_alloc(&r, i % 3 ? 40 : 0, 8);
       for (size_t i = 0; i < 5000; i++) {
@@ -313,11 +311,9 @@ static void a_shrink_cannot_fail(void **state) {
   (void)state;
   counted c;
   toft_recycler r;
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   static const size_t sizes[] = {4000, 16000, 30000, 2000000};
   for (size_t i = 0; i < 4; i++) {
-    o.source = counted_init(&c);
-    assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+    recycler_on(&r, counted_init(&c));
     unsigned char *p = (unsigned char *)toft_recycler_alloc(&r, sizes[i], 8);
     assert_non_null(p);
     fill(p, sizes[i], 3);
@@ -327,8 +323,7 @@ static void a_shrink_cannot_fail(void **state) {
     assert_true(filled(p, 10, 3));
     assert_null(toft_recycler_resize(&r, p, 10, 2 * sizes[i] + 100000, 8));
     toft_recycler_free(&r, p, 10);
-    toft_recycler_release(&r);
-    counted_all_back(&c);
+    recycler_end(&r, &c);
   }
 }
 
@@ -336,12 +331,8 @@ static void counted_blocks_do_not_spill(void **state) {
   (void)state;
   counted c;
   toft_recycler r;
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   uint32_t random = 4;
-  o.source = counted_init(&c);
-  o.count = 10;
-  o.block_size = 10000;
-  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  with_blocks(&r, counted_init(&c), 10, 10000);
   assert_true(c.bytes <= 2 * 100000);
   c.fail_from = 2;
   for (int round = 0; round < 100; round++) {
@@ -367,24 +358,18 @@ static void counted_blocks_do_not_spill(void **state) {
   }
   assert_int_equal(c.takes, 1);
   assert_int_equal(toft_recycler_get_stats(&r).used, 0);
-  toft_recycler_release(&r);
-  counted_all_back(&c);
+  recycler_end(&r, &c);
 }
 
 static void release_and_go_on(void **state) {
   (void)state;
   counted c;
   toft_recycler r;
-  toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
-  o.source = counted_init(&c);
-  o.count = 2;
-  o.block_size = 5000;
-  assert_int_equal(toft_recycler_init(&r, &o), TOFT_OK);
+  with_blocks(&r, counted_init(&c), 2, 5000);
   for (int round = 0; round < 20; round++) {
     for (int i = 0; i < 2000; i++) assert_non_null(toft_recycler_alloc(&r, (size_t)(i % 100), 8));
     assert_non_null(toft_recycler_alloc(&r, 200000, 8));
-    toft_recycler_release(&r);
-    counted_all_back(&c);
+    recycler_end(&r, &c);
     toft_recycler_release(&r); /* twice is once */
   }
   toft_recycler_stats s = toft_recycler_get_stats(&r);
