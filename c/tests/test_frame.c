@@ -220,28 +220,6 @@ static void a_soft_budget_is_reported_in_each_frame(void **state) {
   assert_int_equal(toft_frames_release(f), TOFT_OK);
 }
 
-/* The source fails at the k-th block: NULL, and the frames go on. */
-static void no_memory(void **state) {
-  (void)state;
-  for (size_t k = 2, failed = 1; failed; k++) {
-    toft_options o = TOFT_OPTIONS;
-    counted c;
-    o.source = counted_init(&c);
-    c.fail_at = k;
-    failed = 0;
-    toft_frames *f = toft_frames_create(2, &o); /* tries its options with the first */
-    assert_non_null(f);
-    for (int i = 0; i < 5; i++) {
-      toft_arena *a = toft_frame_arena(f);
-      failed |= a == NULL;
-      for (int n = 0; a != NULL && n < 4; n++) failed |= toft_alloc(a, 3000) == NULL;
-      assert_int_equal(toft_frames_advance(f), TOFT_OK);
-    }
-    assert_int_equal(toft_frames_release(f), TOFT_OK);
-    counted_all_back(&c);
-  }
-}
-
 /* ---- parties that end a frame together ---- */
 
 static void *arrive_often(void *arg) {
@@ -348,7 +326,6 @@ int main(void) {
       cmocka_unit_test(refused_calls),
       cmocka_unit_test(budgets_and_checks),
       cmocka_unit_test(a_soft_budget_is_reported_in_each_frame),
-      cmocka_unit_test(no_memory),
       cmocka_unit_test(parties_end_each_frame_once),
       cmocka_unit_test(one_drops_out_and_the_others_go_on),
       cmocka_unit_test(waiting_threads_keep_the_frames),

@@ -44,23 +44,6 @@ static void a_fixed_pool_is_one_block(void **state) {
   }
 }
 
-static void no_memory_for_a_fixed_pool(void **state) {
-  (void)state;
-  counted c;
-  toft_pool p;
-  toft_pool_options o = fixed_at(48, 1000);
-  o.source = counted_init(&c);
-  c.fail_at = 1;
-  assert_int_equal(toft_pool_init(&p, &o), TOFT_ENOMEM);
-  assert_null(toft_pool_insert(&p, NULL));
-  toft_pool_release(&p);
-  counted_all_back(&c);
-  assert_int_equal(toft_pool_init(&p, &o), TOFT_OK); /* the second take */
-  add(&p);
-  toft_pool_release(&p);
-  counted_all_back(&c);
-}
-
 static void on_the_heap(void **state) {
   (void)state;
   for (size_t slots = 1; slots < 200000; slots *= 7) {
@@ -311,7 +294,6 @@ static void kept_ranges(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_fixed_pool_is_one_block),
-      cmocka_unit_test(no_memory_for_a_fixed_pool),
       cmocka_unit_test(on_the_heap),
       cmocka_unit_test(it_grows_in_place),
       cmocka_unit_test(it_grows_to_max_slots),

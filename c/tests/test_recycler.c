@@ -210,46 +210,6 @@ static void bad_input(void **state) {
   assert_int_equal(toft_recycler_init(&r, &o), TOFT_EARG);
 }
 
-/* Each request of a block fails once, until all succeed: nothing is lost, and all live objects stay. */
-static void no_memory(void **state) {
-  (void)state;
-  for (size_t fail_at = 1, failures = 1; failures != 0; fail_at++) {
-    counted c;
-    toft_recycler r;
-    toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
-    o.source = counted_init(&c);
-    c.fail_at = fail_at;
-    if (fail_at % 2) {
-      o.count = 2;
-      o.block_size = 1000;
-    }
-    failures = 0;
-    if (toft_recycler_init(&r, &o) != TOFT_OK) {
-      assert_int_equal(c.out, 0);
-      failures = 1;
-      continue;
-    }
-    shadow *s = shadow_of(&r, 3);
-    for (size_t i = 0; i < rounds_of(3000); i++) {
-      toft_recycler_stats before = toft_recycler_get_stats(&r);
-      size_t size = i % 50 == 0 ? 50000 : i % 9 == 0 ? 6000 : i % 300;
-      c.fail_from = c.fail_at == c.attempts + 1 ? c.fail_at : 0; /* nor does a smaller segment help */
-      if (!shadow_add(s, size, i % 70 == 0 ? 65536 : 8)) {
-        failures++;
-        assert_int_equal(toft_recycler_get_stats(&r).used, before.used);
-        c.fail_from = 0;
-        assert_true(shadow_add(s, size, 8));
-      }
-      if (i % 3 == 0) shadow_drop(s, i % s->count);
-    }
-    while (s->count != 0) shadow_drop(s, 0);
-    assert_stats(s);
-    free(s);
-    toft_recycler_release(&r);
-    counted_all_back(&c);
-  }
-}
-
 static void trim_keeps_the_requested_bytes(void **state) {
   (void)state;
   size_t n;
@@ -448,7 +408,6 @@ int main(void) {
       cmocka_unit_test(neighbours_are_joined),
       cmocka_unit_test(any_alignment),
       cmocka_unit_test(bad_input),
-      cmocka_unit_test(no_memory),
       cmocka_unit_test(trim_keeps_the_requested_bytes),
       cmocka_unit_test(resize_in_place),
       cmocka_unit_test(a_shrink_cannot_fail),

@@ -102,46 +102,6 @@ static void invalid_arguments(void **state) {
   counted_all_back(&c);
 }
 
-/* The k-th request of the source fails, whichever that is: nothing has changed, and the next try succeeds. */
-static void no_memory(void **state) {
-  static const size_t sizes[] = {10, 20000, 100000, 3000, 1 << 20};
-  (void)state;
-  for (size_t k = 1;; k++) {
-    counted c;
-    toft_shared *s = toft_shared_create(counted_init(&c));
-    toft_arena *part = NULL;
-    size_t refused = 0;
-    c.fail_at = k;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-      toft_stats before = toft_shared_get_stats(s);
-      void *p = toft_shared_alloc(s, sizes[i], 8);
-      if (p == NULL) {
-        assert_int_equal(toft_shared_get_stats(s).live, before.live);
-        refused++;
-        p = toft_shared_alloc(s, sizes[i], 8);
-        assert_non_null(p);
-      }
-      fill(p, sizes[i], 1);
-    }
-    if ((part = toft_shared_local(s)) == NULL) refused++;
-    if (part == NULL) part = toft_shared_local(s);
-    assert_non_null(part);
-    for (int i = 0; i < 100; i++) {
-      void *p = toft_alloc(part, 9000);
-      if (p == NULL) refused++;
-      if (p == NULL) p = toft_alloc(part, 9000);
-      assert_non_null(p);
-      fill(p, 9000, 1);
-    }
-    size_t failed = c.attempts >= k;
-    assert_int_equal(toft_shared_release(s), TOFT_OK);
-    counted_all_back(&c);
-    if (!failed) break;
-    /* After a larger block was refused, the smallest sufficient size is requested. */
-    assert_true(refused <= 1);
-  }
-}
-
 static void within_a_budget(void **state) {
   counted c;
   toft_limited_source budget;
@@ -410,7 +370,6 @@ int main(void) {
       cmocka_unit_test(the_newest),
       cmocka_unit_test(large_requests_leave_the_current_block),
       cmocka_unit_test(invalid_arguments),
-      cmocka_unit_test(no_memory),
       cmocka_unit_test(rounds),
       cmocka_unit_test(within_a_budget),
       cmocka_unit_test(local_arenas),
