@@ -3,20 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <toft/arena.hpp>
 #include <toft/budget.hpp>
-#if defined(__has_include) && __has_include(<memory_resource>)
-#include <memory_resource>
-
-#include <toft/pmr.hpp>
-#define HAS_PMR 1
-#endif
 
 namespace {
 
@@ -69,21 +61,6 @@ TEST(Budget, CountsForParents) {
   tenant = std::move(moved);
   EXPECT_EQ(process.stats().children, 1u);
 }
-
-#ifdef HAS_PMR
-TEST(Budget, LimitsContainers) {
-  toft::budget b({"containers", 256 << 10, nullptr, nullptr, nullptr});
-  {
-    toft::arena_resource resource(on(b), nullptr);
-    std::pmr::vector<std::pmr::string> strings(&resource);
-    EXPECT_THROW(for (;;) strings.emplace_back("a string that is longer than the small ones of any library"),
-                 std::bad_alloc);
-    EXPECT_GT(strings.size(), 500u);
-    EXPECT_LE(b.stats().reserved, std::uint64_t{256} << 10);
-  }
-  EXPECT_EQ(b.stats().reserved, 0u);
-}
-#endif
 
 TEST(Budget, BadOptionsThrow) {
   toft::budget root;

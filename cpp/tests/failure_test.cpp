@@ -3,19 +3,13 @@
 #include <toft/config.hpp>
 #if __has_include(<memory_resource>)
 
-#include <algorithm>
 #include <memory>
 #include <memory_resource>
-#include <utility>
-#include <vector>
 
 #include <gtest/gtest.h>
 #include <toft/pmr.hpp>
 #include <toft/pool.hpp>
 #include <toft/recycler.hpp>
-#include <toft/shared.hpp>
-
-#include "shared_source.hpp"
 
 namespace {
 
@@ -156,68 +150,6 @@ TEST(Failure, WhatADestructorEmplacesIsDestroyedToo) {
   p.reset();
   phoenix::pool = nullptr;
   EXPECT_EQ(phoenix::live, 0);
-}
-
-// The source fails in its 1st, 2nd, ... k-th call and all later ones, until a run passes untouched: std::bad_alloc,
-// nothing has changed, and the next try succeeds.
-template <class Make, class Allocate, class Live>
-void each_refusal(Make make, Allocate allocate, Live live) {
-  const std::size_t sizes[] = {10, 3000, 24, 70000, 9000, 400000, 100, 5000, 300000, 40000, 1 << 20, 2000, 16};
-  std::size_t refused = 0;
-  for (std::size_t k = 1;; k++) {
-    test::shared_source source;
-    source.fail_from = k;
-    decltype(make(&source)) of;
-    try {
-      of = make(&source);
-    } catch (const std::bad_alloc &) {
-      refused++;
-      EXPECT_EQ(source.bytes, 0u);
-      source.fail_from = 0;
-      of = make(&source);
-    }
-    std::vector<std::pair<unsigned char *, std::size_t>> kept;
-    auto intact = [&] {
-      for (std::size_t i = 0; i < kept.size(); i++)
-        if (std::count(kept[i].first, kept[i].first + kept[i].second, i + 1) != std::ptrdiff_t(kept[i].second))
-          return false;
-      return true;
-    };
-    for (std::size_t size : sizes) {
-      auto before = live(*of);
-      void *p = nullptr;
-      try {
-        p = allocate(*of, size);
-      } catch (const std::bad_alloc &) {
-        refused++;
-        EXPECT_EQ(live(*of), before);
-        EXPECT_TRUE(intact());
-        source.fail_from = 0;
-        p = allocate(*of, size);
-      }
-      kept.emplace_back(static_cast<unsigned char *>(p), size);
-      std::fill_n(kept.back().first, size, static_cast<unsigned char>(kept.size()));
-    }
-    EXPECT_TRUE(intact());
-    if (source.calls < k) break;
-  }
-  EXPECT_GT(refused, 4u);
-}
-
-TEST(Failure, EachRefusalOfASource) {
-  auto allocate = [](auto &of, std::size_t n) { return of.allocate(n, 8); };
-  auto live = [](auto &of) { return of.stats().live; };
-  auto used = [](auto &of) { return of.stats().used; };
-  auto recycler = [](toft_source *s) {
-    toft::recycler_options o;
-    o.source = s;
-    return o;
-  };
-  each_refusal([](test::shared_source *s) { return std::make_unique<toft::arena>(s->options()); }, allocate, live);
-  each_refusal([](test::shared_source *s) { return std::make_unique<toft::shared_arena>(s); }, allocate, live);
-  each_refusal([&](test::shared_source *s) { return std::make_unique<toft::recycler>(recycler(s)); }, allocate, used);
-  each_refusal([&](test::shared_source *s) { return std::make_unique<toft::synchronized_recycler>(recycler(s)); },
-               allocate, used);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Frozen files: containers that are read back at their address, elsewhere and by another process; refusals.
+// Frozen files: containers that are read back at their address and elsewhere; refusals.
 // SPDX-License-Identifier: MIT OR Apache-2.0
 #include <toft/config.hpp>
 #if __has_include(<memory_resource>)
@@ -26,7 +26,6 @@
 #include <toft/freeze.hpp>
 
 #if defined(__linux__)
-#include <sys/wait.h>
 #include <unistd.h>
 #endif
 
@@ -151,33 +150,6 @@ toft::frozen_options reader(std::uint32_t flags, const char *layout = nullptr) {
   return o;
 }
 
-#if defined(__linux__)
-// The part of the other process, which gets path and number from the environment.
-TEST(Freeze, DISABLED_TheOtherProcess) {
-  const char *name = std::getenv("TOFT_TEST_FROZEN"), *count = std::getenv("TOFT_TEST_COUNT");
-  ASSERT_TRUE(name != nullptr && count != nullptr);
-  for (std::uint32_t flags : {0u, std::uint32_t(TOFT_FROZEN_ELSEWHERE)}) {
-    toft::frozen<world> f(name, reader(flags));
-    EXPECT_TRUE(is_filled(*f, std::stoul(count))) << "flags " << flags;
-  }
-}
-
-bool another_process_reads(const path &p, std::size_t n) {
-  pid_t child = fork();
-  if (child == 0) {
-    setenv("TOFT_TEST_FROZEN", p.name.c_str(), 1);
-    setenv("TOFT_TEST_COUNT", std::to_string(n).c_str(), 1);
-    execl("/proc/self/exe", "toft_cpp_tests", "--gtest_also_run_disabled_tests",
-          "--gtest_filter=Freeze.DISABLED_TheOtherProcess", "--gtest_brief=1", static_cast<char *>(nullptr));
-    _exit(2);
-  }
-  int status = -1;
-  return child > 0 && waitpid(child, &status, 0) == child && status == 0;
-}
-#else
-bool another_process_reads(const path &, std::size_t) { return true; }
-#endif
-
 TEST(Freeze, ContainersAreReadBack) {
   const std::size_t many = std::getenv("TOFT_SHORT") != nullptr ? 10000 : 100000;
   for (std::size_t n : {std::size_t(0), std::size_t(1), std::size_t(10), many}) {
@@ -191,7 +163,6 @@ TEST(Freeze, ContainersAreReadBack) {
       copy += ", which grows to a text that does not fit into the string itself";
       EXPECT_EQ(f->name, "a name");
     }
-    EXPECT_TRUE(another_process_reads(p, n)) << n << " elements";
   }
 }
 

@@ -3,13 +3,10 @@
 #include <toft/config.hpp>
 #if __has_include(<memory_resource>)
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <map>
-#include <memory>
-#include <random>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -125,6 +122,11 @@ TYPED_TEST(Rules, ReturnsTheRequestedSizeAndAlignment) {
   }
   EXPECT_NE(pieces.size() % 7, 0u);
   EXPECT_GT(up.bytes, 0u);
+  if constexpr (recycles<TypeParam>) {
+    EXPECT_EQ(r.stats().used, 0u);
+    r.trim();
+    EXPECT_EQ(r.stats().reserved, 0u);
+  }
 }
 
 TYPED_TEST(Rules, GivesSizeZeroAPointerOfItsOwn) {
@@ -202,27 +204,6 @@ TYPED_TEST(Rules, ReturnsAllOnReleaseAndDestruction) {
   EXPECT_EQ(up.bytes, 0u);
 }
 
-TYPED_TEST(Rules, WorksOnAnyUpstream) {
-  std::vector<std::byte> buffer(4 << 20);
-  std::pmr::monotonic_buffer_resource monotonic(buffer.data(), buffer.size(), std::pmr::null_memory_resource());
-  std::pmr::unsynchronized_pool_resource pool(&monotonic);
-  TypeParam outer(&pool);
-  TypeParam inner(&outer);
-  for (int round = 0; round < 3; round++) {
-    std::pmr::map<int, std::pmr::string> m(&inner);
-    for (int i = 0; i < 1000; i++) m.emplace(i, std::string(static_cast<std::size_t>(i % 60), 'x'));
-    for (int i = 0; i < 1000; i++) ASSERT_EQ(m.at(i).size(), static_cast<std::size_t>(i % 60));
-  }
-}
-
-TYPED_TEST(Rules, NullUpstreamThrowsAndNothingElseHappens) {
-  auto use = [] {
-    TypeParam r(std::pmr::null_memory_resource());
-    (void)r.allocate(1, 1);
-  };
-  EXPECT_THROW(use(), std::bad_alloc);
-}
-
 TYPED_TEST(Rules, HearsTheProgramsDefaultResource) {
   test::upstream up;
   std::pmr::memory_resource *before = std::pmr::set_default_resource(&up);
@@ -244,28 +225,6 @@ class Recycling : public testing::Test {};
 using Recyclers = testing::Types<toft::recycling_resource, toft::synchronized_recycling_resource>;
 TYPED_TEST_SUITE(Recycling, Recyclers);
 
-// 10 arenas of 10,000 bytes in a buffer of 150,000, and nothing behind it.
-TYPED_TEST(Recycling, CountedBlocksDoNotSpill) {
-  alignas(64) static std::array<std::byte, 210000> buffer;
-  for (std::size_t shift = 0; shift < 64; shift += 8) {  // at any address
-    std::pmr::monotonic_buffer_resource up(buffer.data() + shift, 210000 - 64, std::pmr::null_memory_resource());
-    TypeParam r(10, 10000, &up);
-    for (int round = 0; round < 200; round++) {
-      std::vector<void *> whole;
-      for (int i = 0; i < 10; i++) whole.push_back(r.allocate(10000, 16));
-      for (void *p : whole) r.deallocate(p, 10000, 16);
-      std::pmr::map<int, int> m(&r);
-      for (int i = 0; i < 2000; i++) m.emplace((i * 7919) % 2000, i);
-      for (int i = 0; i < 2000; i += 2) m.erase(i);
-      std::pmr::vector<int> v(&r);
-      for (int i = 0; i < 500; i++) v.push_back(i);
-      ASSERT_EQ(m.size(), 1000u);
-    }
-    EXPECT_EQ(r.stats().used, 0u);
-    EXPECT_EQ(r.stats().source_calls, 1u);
-  }
-}
-
 TYPED_TEST(Recycling, BeyondTheCountUpstreamIsCalled) {
   test::upstream up;
   TypeParam r(2, 1000, &up);
@@ -285,76 +244,6 @@ TYPED_TEST(Recycling, NoSuchCount) {
   EXPECT_EQ(up.bytes, 0u);
 }
 
-TYPED_TEST(Recycling, OversizeRoundsStayFlat) {
-  test::upstream up;
-  {
-    TypeParam r(&up);
-    std::mt19937 random(5);
-    for (int i = 0; i < 100000; i++) {
-      std::size_t size = 40000 + random() % 200000;
-      void *p = r.allocate(size, 64);
-      r.deallocate(p, size, 64);
-    }
-    EXPECT_LT(up.peak, 2u << 20);
-    EXPECT_LT(up.calls, 40u);
-    EXPECT_EQ(r.stats().used, 0u);
-    r.trim();
-    EXPECT_LE(up.bytes, 65536u);
-  }
-}
-
-TYPED_TEST(Recycling, StatisticsAddUp) {
-  test::upstream up;
-  TypeParam r(&up);
-  std::vector<void *> pieces;
-  for (int i = 0; i < 10000; i++) pieces.push_back(r.allocate(48, 8));
-  toft::recycler_stats s = r.stats();
-  EXPECT_EQ(s.used, 480000u);
-  EXPECT_GE(s.blocks, 15u);
-  EXPECT_EQ(s.large_blocks, 0u);
-  for (std::size_t i = 0; i < pieces.size(); i++)
-    if (i % 600 != 0) r.deallocate(pieces[i], 48, 8);
-  s = r.stats();
-  EXPECT_EQ(s.used, 48u * 17);
-  EXPECT_GT(s.pinned, 300000u);  // by 17 objects
-  EXPECT_EQ(s.used + s.pinned + s.kept + s.wasted, s.reserved);
-  EXPECT_GE(s.peak, s.reserved);
-  for (std::size_t i = 0; i < pieces.size(); i += 600) r.deallocate(pieces[i], 48, 8);
-  s = r.stats();
-  EXPECT_EQ(s.used + s.pinned, 0u);
-  EXPECT_EQ(s.blocks, 0u);
-  r.trim();
-  EXPECT_EQ(r.stats().reserved, 0u);
-}
-
-TEST(Synchronized, ThreadsFreeWhatOthersAllocated) {
-  test::upstream up;  // no resource for many threads: it is called by one at a time
-  {
-    toft::synchronized_recycling_resource r(&up);
-    using map = std::pmr::map<int, std::pmr::string>;
-    std::vector<std::unique_ptr<map>> maps(8);
-    auto run = [&](auto work) {
-      std::vector<std::thread> threads;
-      for (std::size_t t = 0; t < maps.size(); t++) threads.emplace_back(work, t);
-      for (std::thread &t : threads) t.join();
-    };
-    for (int round = 0; round < 5; round++) {
-      run([&](std::size_t t) {
-        maps[t] = std::make_unique<map>(&r);
-        for (int i = 0; i < 2000; i++) maps[t]->emplace(i, std::string(static_cast<std::size_t>(20 + i % 50), 'a'));
-      });
-      run([&](std::size_t t) {  // another's map
-        map &m = *maps[(t + 1) % maps.size()];
-        for (int i = 0; i < 2000; i += 2) m.erase(i);
-        for (int i = 2000; i < 3000; i++) m.emplace(i, "a string that does not fit into itself");
-      });
-      for (auto &m : maps) ASSERT_EQ(m->size(), 2000u);
-      run([&](std::size_t t) { maps[(t + 3) % maps.size()].reset(); });
-      EXPECT_EQ(r.stats().used, 0u);
-    }
-  }
-}
-
 // ---- arenas ----
 
 TEST(ArenaResource, RewindsAndResets) {
@@ -365,15 +254,8 @@ TEST(ArenaResource, RewindsAndResets) {
   EXPECT_EQ(r.rewind(m), TOFT_OK);
   void *next = r.allocate(8, 8);
   EXPECT_EQ(static_cast<char *>(next), static_cast<char *>(first) + 104);
-  std::uint64_t calls = 0;
-  for (int round = 0; round < 50; round++) {
-    std::pmr::vector<std::pmr::string> v(&r);
-    for (int i = 0; i < 3000; i++) v.emplace_back("a string that does not fit into itself");
-    v = std::pmr::vector<std::pmr::string>();  // from the default resource: v lets go of ours
-    if (round == 20) calls = r.arena().stats().source_calls;
-    EXPECT_EQ(r.reset(), TOFT_OK);
-  }
-  EXPECT_EQ(r.arena().stats().source_calls, calls);  // a steady round does not call upstream
+  EXPECT_EQ(r.reset(), TOFT_OK);
+  EXPECT_EQ(r.arena().stats().live, 0u);
 }
 
 TEST(ArenaResource, StaysInItsBuffer) {
@@ -460,72 +342,6 @@ TEST(ArenaResource, ReleaseIsRefusedWhileARangeIsClaimed) {
   r.release();
 }
 
-// ---- what docs/from-pmr.md lists as different from the standard's ----
-
-class noting : public std::pmr::memory_resource {
- public:
-  std::vector<std::size_t> sizes;
-
- private:
-  void *do_allocate(std::size_t size, std::size_t align) override {
-    EXPECT_GE(align, 64u);
-    EXPECT_EQ(size % 4096, 0u);
-    sizes.push_back(size);
-    return std::pmr::new_delete_resource()->allocate(size, align);
-  }
-  void do_deallocate(void *p, std::size_t size, std::size_t align) override {
-    std::pmr::new_delete_resource()->deallocate(p, size, align);
-  }
-  bool do_is_equal(const std::pmr::memory_resource &other) const noexcept override { return this == &other; }
-};
-
-TYPED_TEST(Rules, AsksUpstreamForPagesAtMultiplesOf64) {
-  noting up;
-  TypeParam r(&up);
-  for (std::size_t size = 1; size < 100000; size += size / 2 + 1) (void)r.allocate(size, 1);
-  EXPECT_GT(up.sizes.size(), 1u);
-}
-
-TYPED_TEST(Rules, RefusesAbsurdSizesItself) {
-  test::upstream up;
-  TypeParam r(&up);
-  (void)r.allocate(1, 1);
-  std::size_t calls = up.calls;
-  EXPECT_THROW((void)r.allocate(SIZE_MAX - 1, 1), std::bad_alloc);
-  EXPECT_EQ(up.calls, calls);
-}
-
-TEST(ArenaResource, GrowsByDoublingUpToAMebibyte) {
-  noting up;
-  toft::arena_resource r(&up);
-  for (int i = 0; i < 200000; i++) (void)r.allocate(64, 8);
-  for (std::size_t i = 1; i < up.sizes.size(); i++)
-    EXPECT_EQ(up.sizes[i], std::min<std::size_t>(2 * up.sizes[i - 1], 1 << 20));
-  EXPECT_EQ(up.sizes.back(), std::size_t{1} << 20);
-  std::size_t regular = up.sizes.size();
-  (void)r.allocate(3 << 20, 8);
-  ASSERT_EQ(up.sizes.size(), regular + 1);
-  EXPECT_LE(up.sizes.back(), (3u << 20) + 4096);
-}
-
-TEST(ArenaResource, GivesSizeZeroThePointerOfTheNext) {
-  toft::arena_resource r;
-  (void)r.allocate(8, 8);
-  void *none = r.allocate(0, 1);
-  EXPECT_NE(none, nullptr);
-  EXPECT_EQ(r.allocate(0, 1), none);
-  EXPECT_EQ(r.allocate(1, 1), none);
-}
-
-TEST(ArenaResource, BudgetsAreExact) {
-  toft::arena_options o;
-  o.budget = 1000;
-  toft::arena_resource r(o);
-  (void)r.allocate(600, 8);
-  EXPECT_THROW((void)r.allocate(401, 8), std::bad_alloc);
-  EXPECT_NE(r.allocate(400, 8), nullptr);
-}
-
 TEST(ArenaResource, BadOptionsFailAtTheFirstAllocation) {
   toft::arena_options o;
   o.flags = 77;
@@ -570,7 +386,9 @@ TEST(ArenaResource, GivesTheNewestBack) {
   void *b = r.allocate(100, 8);
   r.deallocate(a, 100, 8);  // not the newest: nothing happens
   EXPECT_NE(r.allocate(100, 8), a);
-  (void)b;
+  std::pmr::memory_resource &base = r;
+  base.deallocate(b = base.allocate(100, 8), 100, 8);
+  EXPECT_EQ(r.allocate(100, 8), b);
 }
 
 }  // namespace

@@ -15,7 +15,6 @@ namespace test {
 class shared_source : public toft_source {
  public:
   std::atomic<std::size_t> calls{0}, bytes{0};
-  std::size_t fail_at = 0;    // the call that fails, from 1 on
   std::size_t fail_from = 0;  // this call and all later ones fail
 
   shared_source() : toft_source{take_block, put_block, nullptr} {}
@@ -33,7 +32,7 @@ class shared_source : public toft_source {
   static void *take_block(toft_source *self, std::size_t size) noexcept {
     auto *s = static_cast<shared_source *>(self);
     std::size_t call = ++s->calls;
-    if (call == s->fail_at || (s->fail_from != 0 && call >= s->fail_from)) return nullptr;
+    if (s->fail_from != 0 && call >= s->fail_from) return nullptr;
     s->bytes += size;
     return ::operator new(size, std::align_val_t(64));
   }

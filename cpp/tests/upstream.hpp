@@ -19,8 +19,7 @@ struct no_more {  // its exception, which is no std::bad_alloc
 
 class upstream final : public std::pmr::memory_resource {
  public:
-  std::size_t calls = 0, bytes = 0, peak = 0;
-  std::size_t fail_at = 0;    // the call that fails, from 1 on
+  std::size_t calls = 0, bytes = 0;
   std::size_t fail_from = 0;  // this call and all later ones fail
 
   ~upstream() override {
@@ -32,11 +31,12 @@ class upstream final : public std::pmr::memory_resource {
  private:
   void *do_allocate(std::size_t size, std::size_t align) override {
     calls++;
-    if (calls == fail_at || (fail_from != 0 && calls >= fail_from)) throw no_more{7};
+    EXPECT_GE(align, 64u);  // what docs/from-pmr.md says of each request
+    EXPECT_EQ(size % 4096, 0u);
+    if (fail_from != 0 && calls >= fail_from) throw no_more{7};
     void *p = std::pmr::new_delete_resource()->allocate(size, align);
     EXPECT_TRUE(live_.emplace(p, std::pair(size, align)).second);
     bytes += size;
-    if (bytes > peak) peak = bytes;
     return p;
   }
   void do_deallocate(void *p, std::size_t size, std::size_t align) override {
