@@ -78,6 +78,9 @@ class Build:
         """Without the bytes that it keeps between allocations under AddressSanitizer, which count as live."""
         self.c("provider_mini", ["provider_mini.c"], *INCLUDE, "-U__SANITIZE_ADDRESS__")
 
+    def provider_instrumented(self):
+        self.c("provider_instrumented", ["provider_instrumented.c"], *INCLUDE, *self.c_library)
+
     def client_c(self, name="client_c", before=()):
         """before: folders whose toft_abi.h goes first."""
         library = self.folder / "libtoft.o"
@@ -129,6 +132,7 @@ class Build:
         self.provider_c()
         self.provider_fixed()
         self.provider_mini()
+        self.provider_instrumented()
         self.client_c()
         self.client_cpp()
         self.driver()

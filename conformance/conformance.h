@@ -27,12 +27,13 @@ enum {
   CONFORMANCE_CLEANUP = 4,
   CONFORMANCE_CLAIM = 8,
   CONFORMANCE_BUDGET = 16,
-  CONFORMANCE_INFO = 32,         /* a table with toft_abi_info.h's addition */
-  CONFORMANCE_SAMPLE = 64,       /* set(TOFT_SET_SAMPLE) */
-  CONFORMANCE_CHECKED = 128,     /* set(TOFT_SET_CHECKED) */
-  CONFORMANCE_QUERY = 256,       /* with INFO: query answers for the settings that the bits here announce */
-  CONFORMANCE_TAG = 512,         /* set(TOFT_SET_TAG) */
-  CONFORMANCE_OWN_MEMORY = 1024, /* arenas without a source of the driver's */
+  CONFORMANCE_INFO = 32,           /* a table with toft_abi_info.h's addition */
+  CONFORMANCE_SAMPLE = 64,         /* set(TOFT_SET_SAMPLE) */
+  CONFORMANCE_CHECKED = 128,       /* set(TOFT_SET_CHECKED) */
+  CONFORMANCE_QUERY = 256,         /* with INFO: query answers for the settings that the bits here announce */
+  CONFORMANCE_TAG = 512,           /* set(TOFT_SET_TAG) */
+  CONFORMANCE_OWN_MEMORY = 1024,   /* arenas without a source of the driver's */
+  CONFORMANCE_INSTRUMENTED = 2048, /* an instrument is before each arena: bit 0 of the epoch is set */
   CONFORMANCE_FULL = 31,
   CONFORMANCE_ALL = 2047
 };

@@ -229,6 +229,9 @@ static void compare_traffic(void) {
   }
 }
 
+/* `allocated` and `peak` count more then, as more calls reach the provider, and bit 0 of the epoch is set. */
+static uintptr_t is_instrumented(void) { return (providers[1]->supports & CONFORMANCE_INSTRUMENTED) != 0; }
+
 static void compare_stats(const toft_stats *c, const toft_stats *rust) {
   static const char *const names[] = {"live",     "allocated", "peak",   "budget",
                                       "reserved", "wasted",    "blocks", "source_calls"};
@@ -236,7 +239,7 @@ static void compare_stats(const toft_stats *c, const toft_stats *rust) {
   memcpy(in_c, c, sizeof in_c);
   memcpy(in_rust, rust, sizeof in_rust);
   for (size_t i = 0; i < 8; i++)
-    if (in_c[i] != in_rust[i])
+    if (in_c[i] != in_rust[i] && !(i != 0 && i < 3 && is_instrumented()))
       wrong(&runs[1], "%s: C %llu, the other %llu", names[i], (unsigned long long)in_c[i],
             (unsigned long long)in_rust[i]);
 }
@@ -260,8 +263,8 @@ static void compare(int quiet) {
   for (size_t i = 0; i < runs[0].at_count; i++) compare_places("the address", runs[0].at[i], runs[1].at[i]);
   compare_places("the cursor", runs[0].a->cursor, runs[1].a->cursor);
   compare_places("the limit", runs[0].a->limit, runs[1].a->limit);
-  uintptr_t grown = runs[0].a->epoch - first_epochs[0];
-  if (grown != runs[1].a->epoch - first_epochs[1]) wrong(&runs[1], "the epoch grew otherwise");
+  uintptr_t grown = runs[0].a->epoch - first_epochs[0], other = runs[1].a->epoch - first_epochs[1];
+  if ((grown ^ other) > is_instrumented()) wrong(&runs[1], "the epoch grew otherwise");
   compare_traffic();
   for (int i = 0; i < 2; i++) check_head(&runs[i]);
   for (int i = 0; i < 2 && !quiet; i++) call_stats(runs[i].a, &st[i]);
@@ -655,8 +658,7 @@ int main(int argc, char **argv) {
   static uint8_t bytes[HEAD + STEP * STEPS];
   static char path[4096];
   load_providers();
-  if (argc == 1) return play_vectors();
-  if (argc != 5) return 2;
+  if (argc != 5) return argc == 1 ? play_vectors() : 2;
   uint64_t wanted = strtoull(argv[1], NULL, 10), seed = strtoull(argv[2], NULL, 10),
            every = strtoull(argv[3], NULL, 10);
   uint64_t done = 0, number = seed, failures = 0;

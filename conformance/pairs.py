@@ -15,6 +15,8 @@ import build
 PROVIDERS = {"C": "provider_c", "Rust": "provider_rust"}
 # In C: examples of the specification, and no more than the full profile.
 EXAMPLES = {"fixed": "provider_fixed", "core": "provider_core", "mini": "provider_mini", "least": "provider_least"}
+# With an instrument of libtoft before each arena.
+INSTRUMENTED = {"C+": "provider_c", "Rust+": "provider_rust", "fixed+": "provider_fixed", "mini+": "provider_mini"}
 CLIENTS = {"C": "client_c", "C++": "client_cpp", "Rust": "client_rust", "Go": "client_go"}
 ALONE = "least"  # with the client of the line and no other, as the README runs a provider from outside
 TSAN = ("C", "C++")
@@ -26,7 +28,8 @@ SECONDS = 300
 
 def loads(made, provider, clients):
     """The driver's arguments; the provider's path as the loader will name it."""
-    argv = ["--provider", made.path({**PROVIDERS, **EXAMPLES}[provider])]
+    instrumented = provider in INSTRUMENTED
+    argv = ["--provider", made.path("provider_instrumented" if instrumented else {**PROVIDERS, **EXAMPLES}[provider])]
     for client in clients:
         argv += ["--client", made.path(CLIENTS[client])]
     return argv
@@ -74,6 +77,8 @@ def pair(made, provider, client):
         env = {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1"}
     if made.tsan:
         env = {"TSAN_OPTIONS": "halt_on_error=1"}
+    if provider in INSTRUMENTED:
+        env["CONFORMANCE_BENEATH"] = str(made.path(INSTRUMENTED[provider]))
     return play(argv, env)
 
 
@@ -94,7 +99,7 @@ def play_all(made, wanted):
     print("| provider | client | scenarios | checks | vectors played | their operations, and how many the client's package did |")
     print("|---|---|---|---|---|---|")
     all_pairs = [(provider, client) for provider in PROVIDERS for client in [*CLIENTS] + ([] if made.asan else [HOST])]
-    all_pairs += [(provider, client) for provider in EXAMPLES for client in ("C", "Rust")]
+    all_pairs += [(provider, client) for provider in [*EXAMPLES, *INSTRUMENTED] for client in ("C", "Rust")]
     if made.tsan:
         all_pairs = [("C", client) for client in TSAN]
     chosen = [p for p in all_pairs if not wanted or "/".join(p).lower() in wanted]

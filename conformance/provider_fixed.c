@@ -53,6 +53,8 @@ static const toft_arena_ops whole_ops = {
 };
 #endif
 
+static void release_by_table(toft_arena *a) { a->ops->release(a); }
+
 static toft_arena *make(conformance_source *source, uint64_t budget, size_t reserve) {
   (void)reserve;
   owner = source;
@@ -74,10 +76,10 @@ static size_t kept(void) { return 0; }
 const conformance_provider *conformance_provider_table(void);
 __attribute__((visibility("default"))) const conformance_provider *conformance_provider_table(void) {
 #ifdef CORE
-  static const conformance_provider table = {"core", make, release, kept, 0, 0, BLOCK - 4096};
+  static const conformance_provider table = {"core", make, release_by_table, kept, 0, 0, BLOCK - 4096};
 #else
   static const conformance_provider table = {
-      "fixed", make, release, kept, CONFORMANCE_FULL, 0, BLOCK - 4096,
+      "fixed", make, release_by_table, kept, CONFORMANCE_FULL, 0, BLOCK - 4096,
   };
 #endif
   return &table;

@@ -1,5 +1,6 @@
 /* Toft 0.1.0, the library of two files. Made by scripts/amalgamate: do not edit.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#define TOFT_OMIT_INSTRUMENT 1
 #define TOFT_OMIT_POOLS 1
 #define TOFT_OMIT_RECYCLER 1
 #define TOFT_OMIT_THREADS 1
@@ -951,36 +952,49 @@ extern void toft_lsan_unregister(const void *p, size_t n) TOFT_TOOL("__lsan_unre
 #define TOFT_HAS_MEMCHECK(p, n) ((void)(p), (void)(n), 0)
 #endif
 
-/* Whether the process runs under AddressSanitizer, MemorySanitizer or Valgrind's memcheck. */
-static int toft_has_memory_tool(void) {
+static size_t toft_memory_tools; /* 0: not known; 1: there is none; 2: there is one. Atomic */
+
+static TOFT_COLD int toft_find_memory_tool(void) {
   char byte = 0;
   (void)byte;
-  return TOFT_HAS_SANITIZER() || TOFT_HAS_MEMCHECK(&byte, 1);
+  int found = TOFT_HAS_SANITIZER() || TOFT_HAS_MEMCHECK(&byte, 1);
+  TOFT_STORE(&toft_memory_tools, found ? 2 : 1);
+  return found;
 }
 
-/* Accessible and initialised. */
-static void toft_unpoison(const void *p, size_t n) {
-  if (n == 0) return;
+/* Whether the process runs under AddressSanitizer, MemorySanitizer or Valgrind's memcheck. */
+TOFT_INLINE int toft_has_memory_tool(void) {
+  size_t known = TOFT_LOAD(&toft_memory_tools);
+  return TOFT_UNLIKELY(known != 1) && (known == 2 || toft_find_memory_tool());
+}
+
+typedef enum { TOFT_DEFINED, TOFT_NOACCESS, TOFT_UNDEFINED } toft_access;
+
+static TOFT_COLD void toft_set_access_slow(const void *p, size_t n, toft_access access) {
+  if (access == TOFT_NOACCESS) {
+    TOFT_CALL_TOOL(toft_asan_poison, p, n);
+    TOFT_CALL_TOOL(toft_msan_poison, p, n);
+    TOFT_VALGRIND(NOACCESS, p, n);
+    return;
+  }
   TOFT_CALL_TOOL(toft_asan_unpoison, p, n);
-  TOFT_CALL_TOOL(toft_msan_unpoison, p, n);
-  TOFT_VALGRIND(DEFINED, p, n);
+  if (access == TOFT_DEFINED) {
+    TOFT_CALL_TOOL(toft_msan_unpoison, p, n);
+    TOFT_VALGRIND(DEFINED, p, n);
+  } else {
+    TOFT_CALL_TOOL(toft_msan_allocated, p, n);
+    TOFT_VALGRIND(UNDEFINED, p, n);
+  }
 }
 
-/* Inaccessible. */
-static void toft_poison(const void *p, size_t n) {
-  if (n == 0) return;
-  TOFT_CALL_TOOL(toft_asan_poison, p, n);
-  TOFT_CALL_TOOL(toft_msan_poison, p, n);
-  TOFT_VALGRIND(NOACCESS, p, n);
+TOFT_INLINE void toft_set_access(const void *p, size_t n, toft_access access) {
+  if (n != 0 && toft_has_memory_tool()) toft_set_access_slow(p, n, access);
 }
 
-/* Accessible, but uninitialised. */
-static void toft_mark_undefined(const void *p, size_t n) {
-  if (n == 0) return;
-  TOFT_CALL_TOOL(toft_asan_unpoison, p, n);
-  TOFT_CALL_TOOL(toft_msan_allocated, p, n);
-  TOFT_VALGRIND(UNDEFINED, p, n);
-}
+/* Accessible and initialised; inaccessible; accessible, but uninitialised. */
+static void toft_unpoison(const void *p, size_t n) { toft_set_access(p, n, TOFT_DEFINED); }
+static void toft_poison(const void *p, size_t n) { toft_set_access(p, n, TOFT_NOACCESS); }
+static void toft_mark_undefined(const void *p, size_t n) { toft_set_access(p, n, TOFT_UNDEFINED); }
 
 /* LeakSanitizer looks for pointers in the heap's memory, and in mapped memory between these two calls, as far as it is
  * accessible then. Their arguments must be equal: it ends the process if they are not. NULL is ignored. */
@@ -1185,6 +1199,7 @@ enum {
   TOFT_COUNTS_LIVE = 16384,  /* a budget counts its live bytes; `portion` is not NULL */
   TOFT_IN_REGION = 32768,    /* in the list of a region, by which it is restored: see region_source.c */
   TOFT_CLEARS = 65536,       /* freed bytes become zero: the arena's region is frozen */
+  TOFT_IS_SUBJECT = 131072,  /* an instrument's description of an arena of another provider: see debug/subject.c */
   TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */
 };
 #define TOFT_REFUSING (TOFT_CLAIMED | TOFT_BUSY)
@@ -3029,6 +3044,13 @@ static int toft_check_canary(toft_state *a, const char *op, uintptr_t site);
 /* Precondition: TOFT_IS_HARDENED. The cleanup was taken off the list, and is about to run. */
 static void toft_cleanup_taken(toft_state *a, toft_cleanup_node *node);
 
+/* ---- subject.c: an instrument before an arena of another provider ---- */
+
+/* Precondition of both: TOFT_IS_SUBJECT. The first copies the head of the arena into the subject's. The second points
+ * the arena's head to the instrument again, with the subject's cursor, limit and epoch, and returns 1. */
+static void toft_subject_read(toft_state *a);
+static uintptr_t toft_subject_write(toft_state *a);
+
 /* Makes findings name `site` as the place of the next call: for calls that the library makes on behalf of its
  * caller. */
 static void toft_attribute_call(const toft_arena *a, uintptr_t site);
@@ -3234,7 +3256,7 @@ static void toft_complete_state(toft_state *a) {
   memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
   a->initial.size = a->initial_size;
   a->initial.source = a->state & TOFT_IN_BUFFER ? NULL : a->source;
-  a->initial.epoch = a->head.epoch;
+  a->initial.epoch = a->head.epoch & ~(uintptr_t)1; /* an instrument may have set bit 0 */
   a->current = a->newest = &a->initial;
   a->source_calls = a->initial.source != NULL;
   a->state &= ~(uint32_t)TOFT_PRISTINE;
@@ -3261,12 +3283,14 @@ static int toft_is_pristine(const toft_state *a) {
 static TOFT_COLD void toft_sync_in_slow(toft_state *a) {
   if (toft_is_pristine(a))
     toft_complete_state(a);
+  else if (a->state & TOFT_IS_SUBJECT)
+    toft_subject_read(a);
   else
     (void)toft_check_canary(a, "", 0);
 }
 
 static void toft_sync_in(toft_state *a) {
-  if (TOFT_UNLIKELY(a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED))) toft_sync_in_slow(a);
+  if (TOFT_UNLIKELY(a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED | TOFT_IS_SUBJECT))) toft_sync_in_slow(a);
   toft_sync(a);
 }
 
@@ -3285,7 +3309,8 @@ static void toft_set_limit(toft_state *a) {
   }
   if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, &instrumented);
   a->head.limit = a->head.cursor + (sealed ? 0 : remaining);
-  if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) instrumented = toft_set_canary(a); /* an inline free fills nothing */
+  if (TOFT_UNLIKELY(a->state & (TOFT_IS_HARDENED | TOFT_IS_SUBJECT))) /* an inline free fills nothing */
+    instrumented = a->state & TOFT_IS_SUBJECT ? toft_subject_write(a) : toft_set_canary(a);
   a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | instrumented;
 }
 
@@ -4822,11 +4847,33 @@ static const toft_info_ops toft_table = {
         toft_op_release,
     },
     &toft_info,
+    NULL,
 };
 
 /* Whether this library made the arena. */
 static int toft_is_leased(const toft_arena *a); /* threads/lease_cache.c */
+static void *toft_leased_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site);
 static int toft_is_own(const toft_arena *a) { return a->ops == &toft_table.ops || toft_is_leased(a); }
+
+/* The state of an arena of this library, also if another library's instruments are before its table; else NULL. */
+static toft_state *toft_own_state(const toft_arena *head) {
+  const toft_info_ops *t = (const toft_info_ops *)(const void *)head->ops;
+  while (t->ops.size >= sizeof *t && t->under != NULL) t = (const toft_info_ops *)(const void *)t->under;
+  return t == &toft_table || t->ops.alloc == toft_leased_alloc ? toft_state_of(head) : NULL;
+}
+
+/* Takes off the instruments of other libraries by a release, which the arena refuses then (I4). 0: one of them stays,
+ * since a callback of it runs. */
+static int toft_end_instruments(toft_state *a) {
+  uint32_t owned = a->state & TOFT_CACHE_OWNED;
+  a->state |= TOFT_CACHE_OWNED;
+  for (const toft_arena_ops *ops = NULL; !toft_is_own(&a->head) && a->head.ops != ops;) {
+    ops = a->head.ops;
+    ops->release(&a->head);
+  }
+  if (!owned) a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
+  return toft_is_own(&a->head);
+}
 
 #ifdef TOFT_RUNTIME
 void toft_next_cleanup(toft_arena *head, unsigned char *cursor, uintptr_t epoch, int again, void (*fn)(void *),
@@ -4887,6 +4934,7 @@ TOFT_INLINE int toft_reset_fast(toft_state *a, toft_reset_state *s) {
 
 static int toft_reset_full(toft_state *a, toft_reset_state *s, uint32_t policy, size_t keep) {
   size_t round_max = s->epoch == s->full_epoch ? 0 : s->round_max; /* of the fast resets since the last full one */
+  if (!toft_end_instruments(a)) return TOFT_EBUSY;
   toft_sync_in(a);
   size_t used = (size_t)toft_max64(a->live, round_max);
   toft_update_round_peak(a, used + a->adopted_live);
@@ -5175,8 +5223,9 @@ static toft_source *toft_region_of_head(toft_arena *head) {
 /* A restore would part an arena in a region from one that lies elsewhere. */
 int toft_adopt(toft_arena *head, toft_arena *donor) {
   if (head == donor || donor == NULL || toft_region_of_head(head) != toft_region_of_head(donor)) return TOFT_EARG;
-  if (!toft_is_own(head) || !toft_is_own(donor)) return toft_adopt_foreign(head, donor);
-  toft_state *a = toft_state_of(head), *d = toft_state_of(donor);
+  toft_state *a = toft_state_of(head), *d = toft_own_state(donor);
+  if (!toft_is_own(head) || d == NULL) return toft_adopt_foreign(head, donor);
+  if (!toft_is_own(donor) && (toft_is_refusing(donor) || !toft_end_instruments(d))) return TOFT_EBUSY;
   uintptr_t caller = TOFT_CALLER();
   if (!toft_debug_begin_call(a, "adopt", caller)) return TOFT_EBUSY;
   toft_sync_in(a);
@@ -5534,8 +5583,8 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
 /* ---- debug: features switched on per arena at run time ---- */
 
 /* ==== debug/omitted.c ==== */
-/* Stubs for features that the TOFT_OMIT_ macros exclude: CHECKS, METERS, POOLS, RECYCLER, THREADS. Settings of an
- * omitted feature return TOFT_ENOSYS; its functions do not exist. */
+/* Stubs for features that the TOFT_OMIT_ macros exclude: CHECKS, INSTRUMENT, METERS, POOLS, RECYCLER, THREADS. Settings
+ * of an omitted feature return TOFT_ENOSYS; its functions do not exist. */
 #ifndef TOFT_DEBUG_OMITTED_C
 #define TOFT_DEBUG_OMITTED_C
 
@@ -5736,6 +5785,9 @@ static void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t befo
 
 #if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS)
 #define TOFT_DEBUG_PROCESS_PROFILE_C
+#define TOFT_DEBUG_SUBJECT_ACCOUNT_C
+#define TOFT_DEBUG_SUBJECT_RECORDS_C
+#define TOFT_DEBUG_INSTRUMENT_C
 #define TOFT_PLATFORM_REQUEST_C
 static void toft_begin_process_meters(toft_state *a) { (void)a; }
 static void toft_profile_remove(toft_state *a) { (void)a; }
@@ -5776,6 +5828,10 @@ static void toft_threads_at_fork(int phase) { (void)phase; }
 static int toft_is_leased(const toft_arena *a) {
   (void)a;
   return 0;
+}
+static void *toft_leased_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+  (void)a, (void)size, (void)align, (void)flags, (void)site;
+  return NULL;
 }
 #endif
 
@@ -6342,6 +6398,116 @@ static const toft_call_stack *toft_call_stack_from(uintptr_t caller) {
 
 #endif
 
+/* ==== debug/subject.c ==== */
+/* The subject of an instrument: the description of an arena of another provider by which accounting, sampling and
+ * checks see it as one of this library's. The head's table is the first member of the instrument, so a head leads to it
+ * in one load. instrument.c has the table; SPEC.md has the rules for instruments, I1 to I5. */
+#ifndef TOFT_DEBUG_SUBJECT_C
+#define TOFT_DEBUG_SUBJECT_C
+
+#define TOFT_TABLE_MAX 256 /* bytes of a provider's table, with members of later additions */
+
+typedef struct toft_instrument {
+  union { /* first */
+    toft_info_ops info;
+    unsigned char bytes[TOFT_TABLE_MAX]; /* what lies behind the known members is the provider's */
+  } table;
+  toft_provider_info info;
+  const toft_arena_ops *under; /* the table beneath */
+  toft_arena *head;
+  unsigned char *limit; /* limit, and bit 0 of the epoch, as the last operation beneath left them */
+  uintptr_t bit;
+  toft_block_header *filled; /* whose freed bytes are compared before reuse; or NULL */
+  toft_block_header *unused; /* for a block that an operation may find; NULL: none was reserved */
+  int was_empty;             /* nothing was live when the instrument was put on */
+  /* Its blocks have no memory of their own: `current` stands for the block of the cursor, each dedicated one for an
+   * allocation that did not move the cursor. `end` is `limit` above. */
+  toft_state subject;
+} toft_instrument;
+
+static toft_instrument *toft_instrument_of(const toft_state *a) {
+  return (toft_instrument *)(void *)((unsigned char *)(uintptr_t)a - offsetof(toft_instrument, subject));
+}
+
+/* What checks call of subjects. */
+typedef struct toft_subject_calls {
+  /* The member of the instruments' table. */
+  void *(*alloc)(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site);
+  /* Allocates beneath, and sets *block. NULL: refused. */
+  void *(*place)(toft_state *a, size_t size, size_t align, toft_block_header **block);
+  int (*predates)(const toft_state *a, const unsigned char *p); /* allocated before the checks began */
+} toft_subject_calls;
+/* Once there is an instrument: a program without them does not link their code. Atomic. */
+static const toft_subject_calls *toft_subjects;
+
+/* The instrument that this library put before the arena; NULL: none. */
+static toft_instrument *toft_instrument_before(const toft_arena *head) {
+  const toft_subject_calls *calls = TOFT_LOAD_POINTER(const toft_subject_calls, &toft_subjects);
+  return calls != NULL && head->ops->alloc == calls->alloc ? (toft_instrument *)(uintptr_t)head->ops : NULL;
+}
+
+/* The state by which the arena is accounted and checked: its own, or an instrument's subject. NULL: it is another
+ * provider's, and has no instrument. */
+static toft_state *toft_observed_state(const toft_arena *head) {
+  if (toft_is_own(head)) return toft_state_of(head);
+  toft_instrument *i = toft_instrument_before(head);
+  return i != NULL ? &i->subject : NULL;
+}
+
+/* The head as users have it. */
+static toft_arena *toft_head_of(toft_state *a) {
+  return a->state & TOFT_IS_SUBJECT ? toft_instrument_of(a)->head : &a->head;
+}
+
+static void toft_subject_read(toft_state *a) {
+  const toft_arena *head = toft_instrument_of(a)->head;
+  a->head.cursor = head->cursor;
+  a->head.epoch = head->epoch;
+}
+
+static uintptr_t toft_subject_write(toft_state *a) {
+  toft_instrument *i = toft_instrument_of(a);
+  i->head->cursor = a->head.cursor;
+  i->head->ops = &i->table.info.ops;
+  i->head->limit = a->head.limit;
+  i->head->epoch = a->head.epoch | 1;
+  return 1;
+}
+
+/* Brackets a call of the table beneath (I1). */
+static const toft_arena_ops *toft_begin_beneath(toft_instrument *i) {
+  toft_arena *head = i->head;
+  head->cursor = i->subject.head.cursor;
+  head->ops = i->under;
+  head->limit = i->limit;
+  head->epoch = toft_epoch(&i->subject) | 1;
+  return i->under;
+}
+
+static void toft_end_beneath(toft_instrument *i) {
+  const toft_arena *head = i->head;
+  i->under = i->table.info.under = head->ops;
+  i->subject.end = i->limit = head->limit;
+  i->bit = head->epoch & 1;
+  toft_subject_read(&i->subject);
+}
+
+/* The first `size` bytes of the provider's statistics. */
+static void toft_stats_beneath(toft_instrument *i, toft_stats *out, size_t size) {
+  memset(out, 0, sizeof *out);
+  (void)toft_begin_beneath(i)->stats(i->head, out, size);
+  toft_end_beneath(i);
+}
+
+static void toft_add_observed_stats(toft_state *a, toft_stats *s) {
+  if (a->state & TOFT_IS_SUBJECT)
+    toft_stats_beneath(toft_instrument_of(a), s, sizeof *s);
+  else
+    toft_add_stats(a, s);
+}
+
+#endif
+
 /* ==== debug/accounting.c ==== */
 /* Accounting: bytes by tag and phase, and budgets with callbacks. toft_set_limit lowers the limit to the next byte
  * that accounting must see, and sets the epoch's lowest bit so that rewinds, resizes and frees take the slow path.
@@ -6780,7 +6946,7 @@ static TOFT_COLD int toft_ask_for_budget(toft_state *a, size_t size, size_t alig
   int fits = budget == UINT64_MAX || a->live + claimed + need <= budget;
   if ((fits && !toft_was_refused(a)) || !toft_fits_tag_budget(a, charge)) return 0;
   uint32_t was_busy = toft_begin_callback(a);
-  uint64_t answer = w->on_refusal(w->on_refusal_arg, &a->head, a->live, budget, size);
+  uint64_t answer = w->on_refusal(w->on_refusal_arg, toft_head_of(a), a->live, budget, size);
   toft_end_callback(a, was_busy);
   if (answer > budget) toft_set_own_budget(a, answer);
   return fits || answer > budget; /* the callback may have returned memory to the source */
@@ -6798,7 +6964,7 @@ static void toft_check_soft_budget(toft_state *a) {
   toft_next_epoch(a); /* makes the next reset a full one, which clears soft_budget_passed */
   if (w->on_soft_budget == NULL) return;
   uint32_t was_busy = toft_begin_callback(a);
-  w->on_soft_budget(w->on_soft_budget_arg, &a->head, a->live, w->soft_budget);
+  w->on_soft_budget(w->on_soft_budget_arg, toft_head_of(a), a->live, w->soft_budget);
   toft_end_callback(a, was_busy);
 }
 
@@ -7634,7 +7800,7 @@ static void toft_keep_report(toft_checks *c, const toft_report *f) {
 
 /* Delivers a report on the thread that is in the arena. The arena is busy during the hook. */
 static void toft_report_finding(toft_state *a, toft_report *f) {
-  f->arena = &a->head;
+  f->arena = toft_head_of(a);
   toft_keep_report(a->checks, f);
   uint32_t was_busy = toft_begin_callback(a);
   toft_publish_report(f);
@@ -7643,7 +7809,7 @@ static void toft_report_finding(toft_state *a, toft_report *f) {
 
 /* Delivers a report on a thread that is not allowed in the arena. */
 static void toft_report_intruder(toft_state *a, toft_report *f) {
-  f->arena = &a->head;
+  f->arena = toft_head_of(a);
   toft_keep_report(a->checks, f);
   toft_publish_report(f);
 }
@@ -7689,19 +7855,19 @@ static TOFT_COLD int toft_debug_begin_call_slow(toft_state *a, const char *op, u
   toft_checks *c = a->checks;
   toft_call_info call = toft_call_begun(op, site);
   size_t me = call.thread, pinned = TOFT_LOAD(&c->pinned_thread), other = 0;
-  toft_report f;
-  memset(&f, 0, sizeof f);
-  f.detected = call;
-  if (pinned != 0 && pinned != me) {
-    f.kind = TOFT_FOUND_WRONG_THREAD;
-    f.allocated.thread = pinned;
-  } else if (!TOFT_CAS_ACQUIRE(&c->busy_thread, &other, me) && other != me) {
-    f.kind = TOFT_FOUND_TWO_THREADS;
-    f.allocated = c->call;
-  } else {
+  int wrong = pinned != 0 && pinned != me;
+  if (!wrong && (TOFT_CAS_ACQUIRE(&c->busy_thread, &other, me) || other == me)) {
     if (c->depth++ == 0) c->call = call;
     return 1;
   }
+  toft_report f;
+  memset(&f, 0, sizeof f);
+  f.detected = call;
+  f.kind = wrong ? TOFT_FOUND_WRONG_THREAD : TOFT_FOUND_TWO_THREADS;
+  if (wrong)
+    f.allocated.thread = pinned;
+  else
+    f.allocated = c->call;
   toft_report_intruder(a, &f);
   return 0;
 }
@@ -7720,6 +7886,8 @@ static size_t toft_pin_to(toft_state *a, size_t thread) {
 
 /* Reduces a range to the part between the first and the last byte that is not `byte`. 0: there is none. */
 static int toft_written_part(const unsigned char **from, const unsigned char **to, unsigned char byte) {
+  size_t n = (size_t)(*to - *from);
+  if (n != 0 && **from == byte && memcmp(*from, *from + 1, n - 1) == 0) *from = *to; /* the usual case */
   while (*from < *to && **from == byte) ++*from;
   while (*from < *to && (*to)[-1] == byte) --*to;
   return *from < *to;
@@ -7773,7 +7941,7 @@ static int toft_verify_freed_range(toft_state *a, const toft_record *r, unsigned
     toft_unpoison(from, (size_t)(to - from));
     memset(from, TOFT_POISON_FREED, (size_t)(to - from));
   }
-  toft_poison(from, (size_t)(to - from));
+  if (!(a->state & TOFT_IS_SUBJECT)) toft_poison(from, (size_t)(to - from)); /* else the provider may write there */
   return code;
 }
 
@@ -8091,9 +8259,9 @@ static void toft_end_call(toft_state *a) {
 /* Begins a change of settings. NULL with *code set: another provider, in a region, refused, or no memory; otherwise
  * toft_end_setting must follow. */
 static toft_state *toft_begin_setting(toft_arena *head, const char *op, uintptr_t caller, int *code) {
-  toft_state *a = toft_state_of(head);
+  toft_state *a = toft_observed_state(head);
   *code = TOFT_ENOSYS;
-  if (!toft_is_own(head) || (a->state & TOFT_IN_REGION)) return NULL;
+  if (a == NULL || (a->state & TOFT_IN_REGION)) return NULL;
   *code = TOFT_EBUSY;
   if (!toft_debug_begin_call(a, op, caller)) return NULL;
   toft_sync_in(a);
@@ -8189,8 +8357,8 @@ static int toft_push_tag(toft_state *a, const char *name) {
 
 /* Begins a call on a metered arena. NULL: with TOFT_OK if nothing is metered, else with an error in *code. */
 static toft_state *toft_begin_metered_call(toft_arena *head, const char *op, uintptr_t caller, int *code) {
-  toft_state *a = toft_state_of(head);
-  *code = toft_is_own(head) ? TOFT_OK : TOFT_ENOSYS;
+  toft_state *a = toft_observed_state(head);
+  *code = a != NULL ? TOFT_OK : TOFT_ENOSYS;
   if (*code != TOFT_OK) return NULL;
   toft_instruments *w = toft_instruments_of(a);
   if (w == NULL || !w->metered) return NULL;
@@ -8273,8 +8441,8 @@ void toft_phase_end_slow(toft_arena *head, toft_phase *p) {
 
 /* Begins a report. NULL: with TOFT_OK if there is nothing to report, else with an error in *code. */
 static toft_state *toft_begin_report(toft_arena *head, int *code) {
-  toft_state *a = toft_state_of(head);
-  *code = toft_is_own(head) ? TOFT_OK : TOFT_ENOSYS;
+  toft_state *a = toft_observed_state(head);
+  *code = a != NULL ? TOFT_OK : TOFT_ENOSYS;
   if (*code != TOFT_OK || toft_instruments_of(a) == NULL) return NULL;
   toft_sync_in(a);
   toft_sync_tags(a);
@@ -8408,19 +8576,16 @@ static size_t toft_size_with_redzones(size_t size, size_t align) {
   return toft_max(align, TOFT_REDZONE) + TOFT_ROUND8(size) + TOFT_REDZONE;
 }
 
-static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
+static toft_block_header *toft_block_of(const toft_state *a, const unsigned char *p) {
+  if (a->state & TOFT_CLAIMED) return a->side_block;
+  return p < toft_block_start(a, a->current) || p >= a->head.cursor ? a->newest : a->current;
+}
+
+/* Fills an allocation of `size` bytes behind `front` bytes of red zone, `total` in all. Precondition:
+ * toft_reserve_record. */
+static void *toft_record_allocation(toft_state *a, toft_block_header *b, unsigned char *base, size_t size, size_t front,
+                                    size_t total) {
   toft_checks *c = a->checks;
-  size_t front = toft_max(align, TOFT_REDZONE);
-  size_t total = toft_size_with_redzones(size, align);
-  if (total > TOFT_MAX_REQUEST || !toft_reserve_record(c)) return NULL;
-  if (TOFT_ROUND8(size) > c->plain_limit - toft_min(c->plain_bytes, c->plain_limit)) return NULL;
-  unsigned char *base = (unsigned char *)toft_alloc_with_redzones(a, total, front);
-  if (base == NULL) return NULL;
-  toft_block_header *b = a->current;
-  if (a->state & TOFT_CLAIMED)
-    b = a->side_block;
-  else if (base < toft_block_start(a, b) || base >= a->head.cursor)
-    b = a->newest;
   (void)toft_verify_before_reuse(a, b, base + total);
   unsigned char *p = base + front;
   toft_unpoison(base, total);
@@ -8443,6 +8608,23 @@ static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
   r->allocated = c->call;
   c->plain_bytes += TOFT_ROUND8(size);
   return p;
+}
+
+static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
+  toft_checks *c = a->checks;
+  toft_block_header *b = NULL;
+  size_t front = toft_max(align, TOFT_REDZONE);
+  size_t total = toft_size_with_redzones(size, align);
+  if (total > TOFT_MAX_REQUEST || !toft_reserve_record(c)) return NULL;
+  if (TOFT_ROUND8(size) > c->plain_limit - toft_min(c->plain_bytes, c->plain_limit)) return NULL;
+  unsigned char *base = (unsigned char *)(a->state & TOFT_IS_SUBJECT ? toft_subjects->place(a, total, front, &b)
+                                                                     : toft_alloc_with_redzones(a, total, front));
+  if (base == NULL) return NULL;
+  return toft_record_allocation(a, b != NULL ? b : toft_block_of(a, base), base, size, front, total);
+}
+
+static void *toft_alloc_recorded(toft_state *a, size_t size, size_t align) {
+  return a->state & TOFT_IS_SUBJECT ? toft_alloc_checked(a, size, align) : toft_alloc_slow(a, size, align);
 }
 
 /* ---- marks ---- */
@@ -8564,6 +8746,7 @@ static toft_record *toft_find_record(toft_state *a, const unsigned char *p) {
 /* Whether p was allocated before the checks began. */
 static int toft_predates_checks(const toft_state *a, const unsigned char *p) {
   const toft_checks *c = a->checks;
+  if (a->state & TOFT_IS_SUBJECT) return toft_subjects->predates(a, p);
   for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
     const unsigned char *start = toft_block_start(a, b), *end = toft_block_end(a, b);
     if (p < start || p >= toft_block_used_end(a, b)) continue;
@@ -8596,7 +8779,7 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   *code = TOFT_ENOMEM;
   if (old_size == 0) { /* allocations of 0 bytes have no record */
     if (new_size == 0 && toft_pad(p, align) == 0) return p;
-    return (flags & TOFT_STAY) ? NULL : toft_alloc_slow(a, new_size, align);
+    return (flags & TOFT_STAY) ? NULL : toft_alloc_recorded(a, new_size, align);
   }
   int older = toft_predates_checks(a, p);
   toft_record *r = older ? NULL : toft_require_record(a, p, old_size);
@@ -8616,7 +8799,7 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   }
   if (flags & TOFT_STAY) return NULL;
   size_t index = older ? 0 : (size_t)(r - a->checks->records);
-  void *q = toft_alloc_slow(a, new_size, align);
+  void *q = toft_alloc_recorded(a, new_size, align);
   if (q == NULL) return NULL;
   if (!older) toft_unpoison(p, a->checks->records[index].header);
   memcpy(q, p, toft_min(old_size, new_size));
@@ -8726,9 +8909,9 @@ static unsigned char *toft_last_byte(const toft_state *a, toft_block_header *b) 
 
 /* Ends the checks. The inline path will hand out filled bytes, so all unallocated memory is unpoisoned. */
 static int toft_end_checks(toft_state *a) {
-  int code = toft_verify_freed(a);
+  int code = toft_verify_freed(a), own = !(a->state & TOFT_IS_SUBJECT);
   while (a->checks->block_logs != NULL) toft_block_log_release(a->checks, a->checks->block_logs->block);
-  for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
+  for (toft_block_header *b = own ? a->newest : NULL; b != NULL; b = b->next) {
     /* An idle initial block counts as full but holds nothing, and a trim may make it current. */
     unsigned char *top =
         b == &a->initial && (a->state & TOFT_INITIAL_IDLE) ? a->initial_start : toft_block_used_end(a, b);
@@ -8983,8 +9166,8 @@ static int toft_quarantine_initial(toft_state *a, size_t size) {
 
 /* Whether the next call uses toft_call_site_hint. */
 static int toft_uses_site_hint(const toft_arena *head) {
-  const toft_state *a = toft_state_of(head);
-  if (!toft_is_own(head)) return head->ops == &toft_released_ops;
+  const toft_state *a = toft_observed_state(head);
+  if (a == NULL) return head->ops == &toft_released_ops;
   if (a->state & TOFT_PRISTINE) return 0;
   return a->checks != NULL || toft_is_profiled(a);
 }
@@ -8999,14 +9182,15 @@ static void toft_attribute_call(const toft_arena *a, uintptr_t site) {
 }
 
 int toft_pin(toft_arena *head, int on) {
-  if (!toft_is_own(head)) return TOFT_ENOSYS;
-  (void)toft_pin_to(toft_state_of(head), on ? toft_thread_id() : 0);
+  toft_state *a = toft_observed_state(head);
+  if (a == NULL) return TOFT_ENOSYS;
+  (void)toft_pin_to(a, on ? toft_thread_id() : 0);
   return TOFT_OK;
 }
 
 int toft_findings(toft_arena *head, toft_finding_fn *fn, void *arg) {
-  if (!toft_is_own(head)) return TOFT_ENOSYS;
-  toft_state *a = toft_state_of(head);
+  toft_state *a = toft_observed_state(head);
+  if (a == NULL) return TOFT_ENOSYS;
   if ((a->state & TOFT_PRISTINE) || a->checks == NULL) return 0;
   toft_checks *c = a->checks;
   if (a->state & TOFT_BUSY) return TOFT_EBUSY;
@@ -9029,14 +9213,14 @@ int toft_findings(toft_arena *head, toft_finding_fn *fn, void *arg) {
 
 /* NULL: the arena is not checked, or another provider's. */
 static toft_checks *toft_hook_checks(const toft_arena *arena) {
-  const toft_state *a = toft_state_of(arena);
-  if (TOFT_LIKELY(!(arena->epoch & 1)) || !toft_is_own(arena) || !(a->state & TOFT_IS_CHECKED)) return NULL;
-  return a->checks;
+  if (TOFT_LIKELY(!(arena->epoch & 1))) return NULL;
+  const toft_state *a = toft_observed_state(arena);
+  return a != NULL && (a->state & TOFT_IS_CHECKED) ? a->checks : NULL;
 }
 
 /* Writes the header of an object of `size` bytes at base and returns the object. */
 static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size) {
-  toft_record *r = toft_hook_checks(arena) != NULL ? toft_find_record(toft_state_of(arena), base) : NULL;
+  toft_record *r = toft_hook_checks(arena) != NULL ? toft_find_record(toft_observed_state(arena), base) : NULL;
   if (TOFT_UNLIKELY(r != NULL)) {
     r->header = TOFT_HOOK_HEADER;
     toft_unpoison(base, TOFT_HOOK_HEADER);
@@ -9063,7 +9247,7 @@ static TOFT_COLD void toft_hook_report_foreign(toft_state *a, const void *p, con
 /* The size of the object at p including its header; 0: there is none, which was reported. */
 static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op) {
   unsigned char *base = (unsigned char *)p - TOFT_HOOK_HEADER;
-  toft_state *a = toft_state_of(arena);
+  toft_state *a = toft_observed_state(arena);
   size_t size;
   if (TOFT_UNLIKELY(toft_hook_checks(arena) != NULL) && !toft_predates_checks(a, base)) {
     const toft_record *r = toft_find_record(a, base);
@@ -9355,24 +9539,24 @@ int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_wri
   w.symbolizer_arg = named ? &dwarf : o.symbolizer_arg;
   if (o.flags & TOFT_SNAPSHOT_ADDRESSES) w.symbolizer = NULL;
   /* The arena is busy during the whole snapshot, so that write cannot change it. */
-  int own = toft_is_own(head);
+  toft_state *a = toft_observed_state(head);
   uint32_t was_busy = 0;
-  if (own) {
-    toft_sync_in(toft_state_of(head));
-    toft_sync_tags(toft_state_of(head));
-    was_busy = toft_begin_callback(toft_state_of(head));
+  if (a != NULL) {
+    toft_sync_in(a);
+    toft_sync_tags(a);
+    was_busy = toft_begin_callback(a);
   }
   toft_stats stats = toft_get_stats(head);
   toft_json_begin(&w.json);
-  if (own && toft_state_of(head)->source != NULL) toft_json_budgets(&w.json, toft_state_of(head)->source);
-  toft_json_report(&w, &stats, own ? toft_state_of(head)->instruments : NULL);
+  if (a != NULL && a->source != NULL) toft_json_budgets(&w.json, a->source);
+  toft_json_report(&w, &stats, a != NULL ? a->instruments : NULL);
   toft_json_flush(&w.json);
-  if (own) {
-    toft_end_callback(toft_state_of(head), was_busy);
-    toft_set_limit(toft_state_of(head));
+  if (a != NULL) {
+    toft_end_callback(a, was_busy);
+    toft_set_limit(a);
   }
   if (named) toft_dwarf_close(&dwarf);
-  if (w.json.code == 0 && (o.flags & TOFT_SNAPSHOT_CLEAR) && own) w.json.code = toft_clear_report(head);
+  if (w.json.code == 0 && (o.flags & TOFT_SNAPSHOT_CLEAR) && a != NULL) w.json.code = toft_clear_report(head);
   return w.json.code;
 }
 
@@ -9494,7 +9678,7 @@ static void toft_profile_update(toft_state *a) {
   toft_lock_take(&p->lock);
   if (p->walk_in-- == 0) {
     memset(&p->stats, 0, sizeof p->stats);
-    toft_add_stats(a, &p->stats);
+    toft_add_observed_stats(a, &p->stats);
     p->stats.source_calls -= p->source_calls;
     p->walk_in = p->stats.blocks / 8;
   }
@@ -9579,7 +9763,7 @@ static int toft_read_process_meters(int *reports) {
 }
 
 static void toft_report_over_budget(void *arg, toft_arena *head, uint64_t live, uint64_t budget) {
-  toft_state *a = toft_state_of(head);
+  toft_state *a = toft_observed_state(head);
   toft_report f;
   (void)arg;
   memset(&f, 0, sizeof f);

@@ -146,13 +146,15 @@ typedef struct toft_provider_info {
 typedef struct toft_info_ops { /* a table of version 1, and behind it the addition */
   toft_arena_ops ops;          /* ops.size is at least that of toft_info_ops */
   const toft_provider_info *info;
+  const toft_arena_ops *under; /* of an instrument: the table beneath; NULL in a provider's own table */
 } toft_info_ops;
-/* NULL: the provider has none. */
+/* NULL: the provider has none. An instrument answers for the provider beneath it. */
 static inline const toft_provider_info *toft_info_of(const toft_arena *a) {
   return a->ops->size >= sizeof(toft_info_ops) ? ((const toft_info_ops *)(const void *)a->ops)->info : NULL;
 }
 TOFT_STATIC_ASSERT(provider_info, sizeof(toft_provider_info) == 3 * sizeof(void *));
 TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(void *));
+TOFT_STATIC_ASSERT(info_under, sizeof(toft_info_ops) == 8 + 15 * sizeof(void *));
 #ifdef __cplusplus
 }
 #endif
@@ -389,6 +391,7 @@ TOFT_INLINE uint32_t toft_lowest_bit(uint64_t n) {
 #define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
 #define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
+#define toft_instrument_arena TOFT_PASTE(TOFT_PREFIX, toft_instrument_arena)
 #define toft_lazy_create TOFT_PASTE(TOFT_PREFIX, toft_lazy_create)
 #define toft_lease_get TOFT_PASTE(TOFT_PREFIX, toft_lease_get)
 #define toft_lease_return TOFT_PASTE(TOFT_PREFIX, toft_lease_return)
@@ -709,42 +712,6 @@ TOFT_INLINE toft_arena *toft_at(toft_arena *a, const char *place) {
 #endif
 #endif
 
-/* ==== toft/frame.h ==== */
-/* Frames: memory for one iteration of a loop on all threads: a game's frame, a simulation's step, a batch. Each thread
- * has an arena of its own, and all of them are emptied together when the frame ends.
- *
- *     toft_frames *frames = toft_frames_create(1, NULL);
- *     for (;;) {
- *       ... on any thread: struct hit *h = toft_new(toft_frame_arena(frames), struct hit);
- *       ... all threads have done their part ...
- *       toft_frames_advance(frames);              frees the allocations, keeps the memory
- *     }
- *
- * N BUFFERS keep the allocations of the last N - 1 frames valid while the next ones run: with two, a renderer draws
- * frame 7 while frame 8 is computed. toft_frame_publish sets the root of a frame's data, toft_frame_previous returns it
- * later.
- *
- * A NESTED FRAME is a scope: after TOFT_FRAME(frames, arena), the end of the enclosing block frees what this thread
- * allocated in it.
- *
- * THREADS. toft_frame_arena, toft_frame_publish and toft_frame_previous may be called by all threads at once. EXCLUSIVE
- * calls require that no other thread uses these frames at the same time: it waits in toft_frames_arrive_and_wait, was
- * joined, or waits for work. A thread may call toft_frame_enter before it works in a frame and toft_frame_leave after
- * it; EXCLUSIVE calls in between fail with TOFT_EBUSY instead of freeing its memory. Threads that do not enter are not
- * detected.
- *
- * A thread that ends leaves its arenas to the next new thread, with their content until the frame ends; there are as
- * many arenas as threads lived at once. A destructor of thread-specific data must call toft_frame_arena again, since an
- * earlier result may belong to another thread by then.
- *
- * FORK. The child has its own copy; arenas of the parent's other threads are emptied like all others, and stay. If one
- * of those threads was in an EXCLUSIVE call, the arena that it was emptying, trimming or counting is lost to the child
- * (its memory stays, its cleanups do not run), and others may not be emptied until their buffer is reused: call
- * toft_frame_arena again.
- */
-#ifndef TOFT_FRAME_H
-#define TOFT_FRAME_H
-
 /* ==== toft/inline.h ==== */
 /* The inline fast paths. They use only the four words of the ABI's head, so they work with arenas of every provider.
  * toft.h documents the functions. */
@@ -983,754 +950,6 @@ TOFT_INLINE void toft_scope_end(toft_scope *s) {
 #endif
 #endif
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-struct toft_options; /* toft.h */
-
-typedef struct toft_frames toft_frames;
-
-#define TOFT_FRAMES_BUFFERS_MAX 16
-
-/* Creates frames with 1 to TOFT_FRAMES_BUFFERS_MAX `buffers`. `arenas` are the options of a thread's arenas: source,
- * budget, reserve, failure, checks; NULL: as toft_create. The source must be thread-safe, and a buffer is not allowed.
- * Returns NULL if there is no memory or an argument is invalid. */
-TOFT_API TOFT_NODISCARD toft_frames *toft_frames_create(uint32_t buffers, const struct toft_options *arenas);
-/* EXCLUSIVE. Runs the cleanups of all frames and returns all memory. Returns TOFT_EBUSY, and changes nothing, if a
- * thread has entered, waits in toft_frames_arrive_and_wait, or an arena is claimed. NULL is ignored. */
-TOFT_API int toft_frames_release(toft_frames *frames);
-
-/* Returns the calling thread's arena of the present frame. If the thread's last call was for the same frames, this
- * costs two loads and a compare. toft_release and toft_adopt have no effect on the arena. Returns NULL if there is no
- * memory for a thread's first arena, or if a cleanup calls it while the frame ends. */
-TOFT_API toft_arena *toft_frame_arena(toft_frames *frames);
-
-/* EXCLUSIVE. Ends the frame and begins the next: the oldest frame's arenas are emptied for all threads, their cleanups
- * run on the calling thread, and memory that is not kept goes to its cache. Returns TOFT_EBUSY, and changes nothing, if
- * a thread has entered, an arena to be emptied is claimed, or another thread advances; TOFT_ECORRUPT if it is done and
- * a checked arena found bytes written outside an allocation. */
-TOFT_API int toft_frames_advance(toft_frames *frames);
-/* Returns the number of advances so far. */
-TOFT_API uint64_t toft_frames_number(const toft_frames *frames);
-
-/* Publishes the root of the present frame's data to other threads, replacing an earlier one. A thread that reads it
- * also sees everything written before. */
-TOFT_API void toft_frame_publish(toft_frames *frames, void *root);
-/* Returns the root published in the frame that is `age` frames old; 0 is the present one. NULL if none was published,
- * or if age is not below the number of buffers. The data is read-only. */
-TOFT_API const void *toft_frame_previous(const toft_frames *frames, uint32_t age);
-
-/* Marks the calling thread as working in the frame, until as many calls of toft_frame_leave. Returns TOFT_EBUSY while
- * the frame ends; TOFT_ENOMEM if there is no memory, or in a destructor of thread-specific data that runs after Toft's
- * own, when the end of the thread could not be detected. Costs an atomic exchange; nothing if the thread has entered
- * already. */
-TOFT_API TOFT_NODISCARD int toft_frame_enter(toft_frames *frames);
-/* Ends one toft_frame_enter. TOFT_EARG if there is none. */
-TOFT_API int toft_frame_leave(toft_frames *frames);
-
-/* EXCLUSIVE. Returns memory without allocations to its source, until about `keep` bytes of it are left in each arena,
- * and releases the empty arenas of threads that have ended. TOFT_EBUSY as above. */
-TOFT_API int toft_frames_trim(toft_frames *frames, size_t keep);
-
-/* Sums over the arenas of all threads and buffers, defined as in toft_stats. */
-typedef struct toft_frame_stats {
-  uint64_t live, reserved, wasted, blocks, source_calls;
-  size_t arenas, threads; /* threads: live ones that have used these frames */
-} toft_frame_stats;
-/* EXCLUSIVE. TOFT_EBUSY as above; *out is then unchanged. */
-TOFT_API int toft_frames_get_stats(toft_frames *frames, toft_frame_stats *out);
-
-/* A nested frame of the calling thread: declares `toft_arena *a`, which is toft_frame_arena(frames) and may be NULL,
- * and a scope of that arena, as TOFT_SCOPE does. gcc and clang only. */
-#ifdef TOFT_AT_EXIT
-#define TOFT_FRAME(frames, a)               \
-  toft_arena *a = toft_frame_arena(frames); \
-  toft_scope a##_scope TOFT_AT_EXIT(toft_scope_end) = toft_scope_begin_if(a)
-#endif
-
-/* ---- ending a frame from all threads of a loop ---- */
-
-/* Sets how many threads take part in each frame: as many as call toft_frames_arrive_and_wait. 0, the initial value:
- * none. Returns TOFT_EBUSY, with nothing changed, while a thread waits. A child of a fork has the parent's number and
- * none of its waiting threads. */
-TOFT_API int toft_frames_set_parties(toft_frames *frames, size_t parties);
-/* Waits until all parties have called it; one of them then calls toft_frames_advance while the others wait. Returns
- * that call's result, to all of them. What each thread wrote before the call is visible to all after it. TOFT_EARG:
- * the number of parties is 0. */
-TOFT_API int toft_frames_arrive_and_wait(toft_frames *frames);
-/* Lowers the number of parties by one, for this frame and all later ones, and does not wait: the call of a thread that
- * leaves the loop. The last party that leaves does not end the frame. TOFT_EARG: the number of parties is 0. */
-TOFT_API int toft_frames_arrive_and_drop(toft_frames *frames);
-
-#ifdef __cplusplus
-}
-#endif
-#endif
-
-/* ==== toft/freeze.h ==== */
-/* Frozen content: data structures that a program builds once, with all their pointers, in a file that other processes
- * open without parsing.
- *
- *     static void *build(toft_region *r, void *argument) {   called twice
- *       toft_malloc *m = toft_region_malloc(r);
- *       return parse(argument, m);                           the root: any object of the region
- *     }
- *     toft_freeze(build, text, "words.frozen", NULL);
- *
- *     toft_frozen words;
- *     if (toft_frozen_open(&words, "words.frozen", NULL) == TOFT_OK) lookup(words.root, "word");
- *     toft_frozen_close(&words);
- *
- * BUILDING TWICE. toft_freeze builds the content in two regions at different addresses and compares them. A word that
- * differs by the distance of the regions is a pointer; the file records it. Any other difference is refused, and any
- * word that is the address of something else in the process. So the structures need no description: those of any
- * library will do, if it takes all its memory from the region, does the same in either run, and keeps no pointer to
- * its own functions or static data in them. Memory that the builder frees or releases becomes zero, and is not part of
- * the file.
- *
- * OPENING maps the file at the address that it was written for, and touches none of its pages; where that address is
- * not free, at another one, checks that each pointer lies inside, and adds the distance to it.
- *
- * TRUST. Opening checks the header and the sizes; at another address, or with TOFT_FROZEN_VERIFY, also that each
- * recorded pointer lies inside the content. The meaning of a structure is not checked: a program that follows the
- * pointers of a file trusts its writer, or verifies the structure itself. While a file is open it must be replaced by
- * rename, as toft_freeze does, and not be changed or truncated: reading a page that no longer exists raises SIGBUS.
- *
- * The format is part of abi/SPEC.md; files are for processes of the same byte order and pointer width.
- */
-#ifndef TOFT_FREEZE_H
-#define TOFT_FREEZE_H
-
-/* ==== toft/region.h ==== */
-/* Regions: one range of addresses with arenas, recyclers and their whole state in it, whose content can be saved and
- * brought back.
- *
- *     toft_region *r = toft_region_create(NULL);
- *     toft_malloc *m = toft_region_malloc(r);
- *     lua_State *L = lua_newstate(alloc_on, m);  and its libraries and data
- *     toft_region_checkpoint(r);
- *     for (...) {
- *       serve(L);                                a request may change anything in the region
- *       toft_region_restore(r);                  the state is as at the checkpoint
- *     }
- *     toft_region_release(r);
- *
- * CONTENT. Everything that the calls of a region make lies in its range: the heads of arenas, recyclers,
- * allocations, and the blocks that are free. No cache of a thread and no list of the process refers to it. A restore
- * brings all of it back: contents, heads, marks, cleanups, statistics and the root pointer. What lies elsewhere is
- * not restored: memory of malloc, files, locks, static variables. Pointers from there into the region are valid if
- * they were valid at the checkpoint.
- *
- * ADDRESSES stay: a region does not move. Its range is reserved when it is created; pages that were never written
- * take no memory.
- *
- * FREES. A block that an arena or recycler returns serves the region again: the lowest free address that suffices, so
- * that the same calls find the same addresses. Memory goes back to the system at toft_region_trim and
- * toft_region_release.
- *
- * THE SOURCE (toft_region_source) serves objects of other headers, directly or through limited sources that lie in the
- * region. What is made on it lies in the region and is restored whole, or its creation fails:
- *   arenas (toft_create_with)         as of toft_region_arena. NULL with a buffer, or if it is to be checked or
- *                                     hardened; toft_create_in: NULL
- *   shared arenas, with local ones    the head lies in the region
- *   synchronized recyclers            the head lies in the region
- *   pools, recyclers, toft_malloc,    TOFT_EARG, of toft_limited_source_init NULL, unless the structure lies in the
- *   limited sources                   region
- *   leases, frames, budgets           NULL: threads and the process refer to them
- * They end with the region, as all that it holds. toft_adopt is TOFT_EARG if one arena is in a region and the other not
- * in the same. A source of the program's own that calls the region's is not recognised: nothing on it may be used after
- * a restore. In a region of toft_freeze only arenas can be made on the source.
- *
- * COST. Creation and release of an arena or a block take constant time and time logarithmic in the region's size. A
- * checkpoint and a restore take a step for each arena, beside the copy. Of an arena's 4 KiB, 3.5 are for objects.
- *
- * CHECKS. Arenas and recyclers of a region are not checked, metered or hardened, also if the environment switches it
- * on: the records of these lie elsewhere. Calls that switch it on return TOFT_ENOSYS. A checked region reports at each
- * checkpoint the words in live allocations that are addresses of writable memory outside of it, which a restore does
- * not bring back: TOFT_FOUND_OUTSIDE of toft/findings.h, 16 of them, and then their number. Only its arenas, and
- * recyclers that it made, are read. A number that equals an address, and an old one in bytes that the program has not
- * written yet, are reported too. A region is checked by TOFT_REGION_CHECKED, or by TOFT_CHECKED=1 in the environment on
- * Linux. Under AddressSanitizer and Valgrind a restore closes the bytes that were inaccessible at the checkpoint.
- *
- * THREADS. A region, and all that was made in it, is used by one thread at a time; several may use one of its shared
- * arenas or synchronized recyclers at once, while nothing else of it is used. After fork parent and child have a copy
- * each, and both may restore theirs. If the caller's memory is shared (MAP_SHARED, of a file too), they have one
- * region, which they use in turns: both may restore the checkpoints from before the fork, a later one belongs to the
- * process that made it, and one of them releases the region. A process that was not forked from the creator cannot use
- * it.
- */
-#ifndef TOFT_REGION_H
-#define TOFT_REGION_H
-
-/* ==== toft/malloc.h ==== */
-/* malloc, calloc, realloc and free on a recycler, for libraries that take such functions and free objects individually.
- *
- *     toft_malloc m;
- *     toft_malloc_init(&m, NULL);
- *     library_set_allocator(&m, toft_malloc_alloc, toft_malloc_realloc, toft_malloc_free);
- *     ...
- *     toft_malloc_release(&m);                   frees all remaining objects
- *
- * Functions with a context take the toft_malloc as `void *m`, as such libraries pass it. For libraries without a
- * context pointer a thread has a current toft_malloc.
- *
- * Objects are aligned to 16 bytes, and have no header. A call that
- * fails returns NULL and changes nothing. For a library that frees nothing before the end of a document, the hooks of
- * an arena (toft_hook_malloc in toft.h) are faster.
- *
- * Memory, costs, misuse and checked processes: as in toft/recycler.h.
- *
- * THREADS. A toft_malloc is used by one thread at a time.
- */
-#ifndef TOFT_MALLOC_H
-#define TOFT_MALLOC_H
-
-/* ==== toft/recycler.h ==== */
-/* Recyclers: arena-like allocators with individual deallocation. Objects of one size class lie in slabs of 4 to 32 KiB,
- * which take freed objects before new memory. A slab without live objects serves any class again.
- *
- *     toft_recycler r;
- *     toft_recycler_init(&r, NULL);
- *     struct node *n = (struct node *)toft_recycler_alloc(&r, sizeof *n, TOFT_ALIGNOF(struct node));
- *     ...
- *     toft_recycler_free(&r, n, sizeof *n);      with the requested size
- *     toft_recycler_release(&r);                 frees all remaining objects
- *
- * Objects have no header: a free finds the slab by the address. Sizes are rounded up to a multiple of the alignment and
- * of 8, from 129 to 4096 bytes to a multiple of an eighth of the power of two below, and from there to 4592, 5360,
- * 6448, 8048, 10736 or 16112; a size of 0 counts as 1. Any power of two is a valid alignment. A call that fails returns
- * NULL or a negative code and changes nothing.
- *
- * MISUSE. A free of another recycler's memory, or of an object that was freed before, is undefined. Recyclers created
- * in a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, frees with a wrong size,
- * and writes outside an object or after its free; each call then takes the slow path, and each object has red zones and
- * a record.
- *
- * COST. alloc, free and resize in place take constant time, except that a slab is looked for in the segments that have
- * space. An object above TOFT_RECYCLER_DIRECT, or with an alignment above 64, takes whole pages of 4 KiB; its
- * allocation and free are linear in the free runs of its region, which has up to 1024 pages. An allocation calls the
- * source at most once, unless that fails (see REFUSAL). Statistics take constant time; release and trim are linear in
- * the memory held.
- *
- * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it
- * together. On the heap source a recycler with a few objects of one size writes to one page. Larger objects lie in
- * regions: of their own size at first; when more than 512 KiB of them is in use, those up to 1 MiB side by side in
- * regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler keeps idle memory within the
- * allowance of the process, which all recyclers and the cache of pages share: together with what is in use it is the
- * peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to the
- * larger of 4 MiB and an eighth of the peak. A call that frees a slab or a large object returns the surplus to the
- * source when there has been one for 16 milliseconds, after half a second also single pages to the system, and both at
- * once when the surplus exceeds the peak; it reads the clock when more has become idle, else at one call in 16. Memory
- * of options.count is in use until the release. The pages of a recycler on the heap source that no call uses are
- * returned by calls of others (on Linux and Windows): see toft_cache_trim in toft.h. trim and release return memory at
- * once. On a budget or a limited source a block returns with its last object, so that other objects of the limit may
- * have it; what remains are the slabs that size classes allocate from, and large objects' blocks up to 64 KiB. If the
- * limit is around the heap source, at least 7/8 of it serve objects, from 64 KiB on; around other sources a block of
- * any address loses up to 32 KiB. A toft_recycler itself has 1 KiB.
- *
- * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
- * more, then a smaller one that suffices.
- *
- * THREADS. A toft_recycler is used by one thread at a time. A toft_sync_recycler may be used by all threads at once,
- * and any thread may free its objects. After fork the child must not use one that other threads of the parent were
- * using, since its locks may be held.
- */
-#ifndef TOFT_RECYCLER_H
-#define TOFT_RECYCLER_H
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-struct toft_source; /* toft.h */
-
-typedef struct toft_recycler_options {
-  size_t size;                /* sizeof(toft_recycler_options): TOFT_RECYCLER_OPTIONS sets it */
-  struct toft_source *source; /* NULL: toft_heap() */
-  size_t count, block_size;   /* take segments for `count` times block_size bytes at once, and keep them; 0: none */
-  uint32_t shards;            /* shards of a toft_sync_recycler: concurrent allocations; 0: 8, or 1 with count */
-} toft_recycler_options;
-#define TOFT_RECYCLER_OPTIONS \
-  { sizeof(toft_recycler_options), NULL, 0, 0, 0 }
-
-/* Bytes, but for the counts. A block is a slab, or the memory of one large object. */
-typedef struct toft_recycler_stats {
-  uint64_t used;         /* bytes of live objects, rounded up as above */
-  uint64_t pinned;       /* free bytes in blocks with live objects, which serve their size class only */
-  uint64_t kept;         /* free bytes that serve any request: trim returns those of segments without live objects */
-  uint64_t wasted;       /* bytes of headers and padding */
-  uint64_t reserved;     /* bytes held from the source: the sum of the four above */
-  uint64_t peak;         /* the maximum of reserved; of a synchronized one the sum of its shards' maxima */
-  uint64_t blocks;       /* blocks with live objects */
-  uint64_t idle_blocks;  /* blocks without live objects */
-  uint64_t large_blocks; /* blocks of one large object each, included in `blocks` */
-  uint64_t source_calls; /* calls of the source since the init */
-} toft_recycler_stats;
-
-/* Requests up to this size share slabs. */
-#define TOFT_RECYCLER_DIRECT ((size_t)16112)
-
-typedef struct toft_recycler toft_recycler;
-
-/* Validates options: TOFT_EARG if they contradict each other or exceed a limit: an object of more than 1 GiB, more than
- * 256 shards, or shards together with a count. */
-TOFT_API int toft_recycler_check(const toft_recycler_options *options);
-
-/* Initialises a recycler. Takes no memory unless options->count is set. options == NULL: the defaults. TOFT_EARG, also
- * if the program was compiled for another layout of toft_recycler than the library, or with the source of a region that
- * the structure does not lie in; then every allocation fails. TOFT_ENOMEM. The structure must not move until its last
- * call. */
-TOFT_INLINE int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
-/* Returns all memory to the source, including objects that were not freed. r is then as after init, except that the
- * memory of options->count is taken when it is needed. */
-TOFT_API void toft_recycler_release(toft_recycler *r);
-/* Returns memory without live objects to the source, until about `keep` bytes of it are left. */
-TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
-TOFT_API toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r);
-
-TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r TOFT_LIFETIMEBOUND, size_t size, size_t align);
-/* Frees an object. `size` is the requested size, which only checked processes read. NULL is ignored. */
-TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
-/* Returns p itself if the bytes at p suffice and at least half of them are needed, or if a large object has space
- * behind it; else copies. Returns NULL, and changes nothing, if there is no memory for an object that grows; one that
- * shrinks then stays at p. p == NULL allocates. */
-TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r TOFT_LIFETIMEBOUND, void *p, size_t old_size,
-                                                   size_t new_size, size_t align);
-
-/* ---- synchronized ---- */
-
-/* Threads are distributed over shards, each a recycler with a lock: an allocation takes the lock of the thread's shard,
- * or of another if that is held. A free takes the lock of the shard that the memory came from; if it is held, the
- * object goes to a list, which the next call in that shard frees. The source is called by one thread at a time. Any
- * thread may free any object. */
-typedef struct toft_sync_recycler toft_sync_recycler;
-
-/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 1.2
- * KiB for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
-TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
-/* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
-TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
-/* As the functions above. toft_sync_recycler_reset frees all objects, as toft_recycler_release does; no other thread
- * may use them any more. Statistics are sums over the shards, each read at a different moment. */
-TOFT_API TOFT_NODISCARD void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align);
-TOFT_API void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size);
-TOFT_API TOFT_NODISCARD void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
-                                                        size_t new_size, size_t align);
-TOFT_API void toft_sync_recycler_reset(toft_sync_recycler *r);
-TOFT_API void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep);
-TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r);
-
-/* ------------------------------------------------------------------------------------------------------------
- * The inline fast paths. The members below are private to them and to src/recycler; TOFT_RECYCLER_LAYOUT changes with
- * them, so that a program that was compiled for others is refused by the init.
- *
- * Segments are divided into units of 32 KiB, aligned to 32 KiB, and units into pages of 4 KiB. A slab is a run of pages
- * of a unit. The last 512 bytes of a unit are its zone: one cache line for each page describes the slab that starts
- * there. The unit's address rotates the lines, so that those of many units do not fall into one cache set.
- * ------------------------------------------------------------------------------------------------------------ */
-
-#define TOFT_RECYCLER_LAYOUT 2
-#define TOFT_RECYCLER_UNIT ((size_t)32768)
-#define TOFT_RECYCLER_ZONE ((size_t)512)
-
-/* `index` and what follows are set in the line of page 0 only, and describe the unit. */
-typedef struct toft_recycler_slab {
-  void *free;            /* freed objects, newest first; each starts with the address of the next */
-  unsigned char *cursor; /* the first object that was never allocated */
-  uint32_t end, last;    /* low halves of addresses: the cursor goes to `end`, and behind it to `last` */
-  struct toft_recycler_slab *next, *previous; /* of its class, if it has free objects; the first is `current` */
-  uint16_t bytes;                             /* of an object */
-  uint16_t freed, most; /* length of `free`; toft_recycler_slab_freed is called when it is `most` */
-  uint16_t capacity;    /* objects; known when the slab has been full */
-  uint8_t size_class, state, pages;
-  uint8_t index, shard; /* the unit's index in its segment; the recycler's in a synchronized one */
-  uint8_t free_pages;   /* of the unit, one bit each */
-  int16_t segment;      /* distance from unit 0 to the segment's header in 16 bytes */
-  uint8_t map[8];       /* of a page: the line of its slab, counted from the end of the zone */
-} toft_recycler_slab;
-
-/* Requests up to this size have a size class in the inline paths, or 16112 in the slow one. */
-#define TOFT_RECYCLER_CLASS_MAX ((size_t)4096)
-#define TOFT_RECYCLER_EXACT_MAX ((size_t)128) /* up to here the classes are the multiples of 8 */
-#define TOFT_RECYCLER_ALIGN_MAX ((size_t)64)  /* of objects in slabs */
-#define TOFT_RECYCLER_CLASSES 62
-#define TOFT_RECYCLER_REGION_LISTS 25
-
-struct toft_recycler {
-  toft_recycler_slab *current[TOFT_RECYCLER_CLASSES]; /* the slab that a class allocates from */
-  size_t freed, full;    /* bytes of freed objects in slabs; of all objects in those that are not current */
-  uintptr_t object_mask; /* a free at a multiple of object_mask + 1 takes the slow path: large objects, NULL; 0: all */
-  struct toft_source *source;
-  struct toft_recycler_segment *segments;                            /* those with space were used last */
-  struct toft_recycler_region *regions;                              /* of large objects, the newest first */
-  struct toft_recycler_region *with_run[TOFT_RECYCLER_REGION_LISTS]; /* regions by their longest free run */
-  struct toft_recycler_checks *checks;                               /* checked recyclers: set by the first call */
-  size_t reserved, peak;                                             /* bytes held from the source */
-  ptrdiff_t closed, looked; /* growth of idle bytes since a surplus was returned: see recycler_retention.c */
-  uint32_t window, looks;   /* the last known window of time; frees since that was read */
-  size_t count, block_size; /* of the options */
-  size_t slab_count, slab_bytes, page_bytes;
-  size_t region_bytes, region_idle_bytes, region_used, region_objects;
-  uint64_t source_calls;
-  size_t free_units, gaps[3];          /* units without a slab; units with one, by their longest free run */
-  uint32_t have_run;                   /* a bit for each list of with_run that is not empty */
-  uint8_t held[TOFT_RECYCLER_CLASSES]; /* pages of a class, at most 255 */
-  uint8_t checked, shard;
-  uint8_t clears;       /* in a region that is frozen: frees clear the object, and the time has no effect */
-  uint8_t shares_limit; /* the source has a limit: blocks without objects return at once */
-  uint8_t on_heap;      /* the source is Toft's heap, or a limit around it */
-  uint8_t is_aligned;   /* the source aligns blocks of n units to units */
-};
-
-TOFT_STATIC_ASSERT(recycler_slab, sizeof(toft_recycler_slab) <= 64);
-TOFT_STATIC_ASSERT(recycler, sizeof(toft_recycler) <= 1024);
-
-TOFT_API int toft_recycler_init_layout(toft_recycler *r, const toft_recycler_options *options, size_t layout);
-TOFT_API void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align);
-TOFT_API void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size);
-/* The same with a call site for findings. */
-TOFT_API void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
-TOFT_API void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
-TOFT_API void toft_recycler_slab_freed(toft_recycler *r, toft_recycler_slab *d);
-
-TOFT_INLINE int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
-  return toft_recycler_init_layout(r, options, TOFT_RECYCLER_LAYOUT << 16 | sizeof *r);
-}
-
-/* Returns the line `line`, times 64, of the unit that contains p. */
-TOFT_INLINE toft_recycler_slab *toft_recycler_line(const void *p, uintptr_t line) {
-  return (toft_recycler_slab *)(((uintptr_t)p | (TOFT_RECYCLER_UNIT - 1)) - 63 - line);
-}
-
-/* Returns the line of the unit that contains p, which is that of its page 0. */
-TOFT_INLINE toft_recycler_slab *toft_recycler_unit_of(const void *p) {
-  return toft_recycler_line(p, (uintptr_t)p >> 9 & (TOFT_RECYCLER_ZONE - 64));
-}
-
-/* Returns the slab that contains p. */
-TOFT_INLINE toft_recycler_slab *toft_recycler_slab_of(const void *p) {
-  return toft_recycler_line(p, (uintptr_t)toft_recycler_unit_of(p)->map[(uintptr_t)p >> 12 & 7] << 6);
-}
-
-/* Returns log2 of the distance between size classes at `size`: an eighth of the power of two below. Precondition:
- * TOFT_RECYCLER_EXACT_MAX < size <= TOFT_RECYCLER_CLASS_MAX. */
-TOFT_INLINE unsigned toft_recycler_class_shift(size_t size) {
-#if defined(__GNUC__)
-  return 28u - (unsigned)__builtin_clz((unsigned)size - 1);
-#else
-  return 4u + (size > 256) + (size > 512) + (size > 1024) + (size > 2048);
-#endif
-}
-
-/* Stores the index of the class of a size, and its bytes. 0: the size has no class here. */
-TOFT_INLINE int toft_recycler_classify(size_t size, size_t *index, size_t *bytes) {
-  if (size - 1 < TOFT_RECYCLER_EXACT_MAX) {
-    *bytes = (size + 7) & ~(size_t)7;
-    *index = (size - 1) >> 3;
-    return 1;
-  }
-  if (size - 1 < TOFT_RECYCLER_CLASS_MAX) {
-    unsigned shift = toft_recycler_class_shift(size);
-    *index = ((size - 1) >> shift) + 8 * (size_t)(shift - 3);
-    *bytes = (((size - 1) >> shift) + 1) << shift;
-    return 1;
-  }
-  return 0;
-}
-
-/* Takes an object from the current slab of a class, whose objects have `bytes` bytes. NULL: the slab has none. */
-TOFT_INLINE TOFT_NODISCARD void *toft_recycler_pop(toft_recycler *r, toft_recycler_slab *d, size_t bytes) {
-  void *p = d->free;
-  if (TOFT_LIKELY(p != NULL)) {
-    memcpy(&d->free, p, sizeof p);
-    d->freed--;
-    r->freed -= bytes;
-    return p;
-  }
-  p = d->cursor;
-  if (TOFT_UNLIKELY((uint32_t)(uintptr_t)p == d->end)) return NULL;
-  d->cursor = (unsigned char *)p + bytes;
-  TOFT_ASSUME(p != NULL);
-  return p;
-}
-
-/* The fast path; NULL if the slow path is needed, as for size 0, which counts as 1. */
-TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r TOFT_LIFETIMEBOUND, size_t size, size_t align) {
-  size_t k, bytes;
-  if (align > 8) {
-    if (TOFT_UNLIKELY((align & (align - 1)) != 0 || align > TOFT_RECYCLER_ALIGN_MAX)) return NULL;
-    size = (size + align - 1) & ~(align - 1);
-  }
-  if (TOFT_UNLIKELY(!toft_recycler_classify(size, &k, &bytes))) return NULL;
-  return toft_recycler_pop(r, r->current[k], bytes);
-}
-
-TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align) {
-  void *p = toft_recycler_bump(r, size, align);
-  return TOFT_LIKELY(p != NULL) ? p : toft_recycler_alloc_slow(r, size, align);
-}
-
-/* Frees an object of a slab. */
-TOFT_INLINE void toft_recycler_push(toft_recycler *r, void *p) {
-  toft_recycler_slab *d = toft_recycler_slab_of(p);
-  memcpy(p, &d->free, sizeof p);
-  d->free = p;
-  r->freed += d->bytes;
-  if (TOFT_UNLIKELY(++d->freed >= d->most)) toft_recycler_slab_freed(r, d);
-}
-
-TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
-  if (TOFT_LIKELY(((uintptr_t)p & r->object_mask) != 0))
-    toft_recycler_push(r, p);
-  else
-    toft_recycler_free_slow(r, p, size);
-}
-
-#ifdef __cplusplus
-}
-#endif
-#endif
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-typedef struct toft_malloc { /* opaque, with room for later versions */
-  uint64_t opaque[128];
-} toft_malloc;
-
-/* Initialises m. source == NULL: toft_heap(). Takes no memory. The structure must not move until its last call.
- * TOFT_EARG, and every allocation fails: the source is that of a region in which m does not lie, see toft/region.h. */
-TOFT_INLINE int toft_malloc_init(toft_malloc *m, struct toft_source *source);
-/* Returns all memory to the source, including objects that were not freed. m is then as after init. */
-TOFT_API void toft_malloc_release(toft_malloc *m);
-/* Returns memory without live objects to the source, until about `keep` bytes of it are left. */
-TOFT_API void toft_malloc_trim(toft_malloc *m, size_t keep);
-TOFT_API toft_recycler_stats toft_malloc_get_stats(const toft_malloc *m);
-
-TOFT_API TOFT_SIZED(2) void *toft_malloc_alloc(void *m TOFT_LIFETIMEBOUND, size_t size);
-/* Zeroed. NULL also if count * size overflows. */
-TOFT_API TOFT_SIZED2(2, 3) void *toft_malloc_calloc(void *m TOFT_LIFETIMEBOUND, size_t count, size_t size);
-/* p == NULL allocates. Returns p itself if the object keeps its place; on failure p stays valid. The alignment of
- * toft_malloc_aligned is not kept if the object moves. */
-TOFT_API TOFT_SIZED(3) void *toft_malloc_realloc(void *m TOFT_LIFETIMEBOUND, void *p, size_t size);
-/* NULL is ignored. */
-TOFT_API void toft_malloc_free(void *m, void *p);
-/* Aligns to a power of two; NULL if `align` is none. */
-TOFT_API TOFT_SIZED(3) void *toft_malloc_aligned(void *m TOFT_LIFETIMEBOUND, size_t align, size_t size);
-/* Returns the bytes that may be used at p: at least the requested ones. p == NULL: 0. For hooks without a context m may
- * be NULL; in a checked process it is the current toft_malloc then, and the result is 0 if p is no object of that. */
-TOFT_API size_t toft_malloc_usable_size(void *m, const void *p);
-
-/* Returns the current toft_malloc of the calling thread. NULL until it is set. */
-TOFT_API toft_malloc *toft_malloc_current(void);
-/* Sets the current toft_malloc (NULL: none) and returns the previous one, for the caller to restore. */
-TOFT_API toft_malloc *toft_malloc_current_swap(toft_malloc *m);
-/* Use the current toft_malloc. Without one they return NULL, and a free does nothing. */
-TOFT_API TOFT_SIZED(1) void *toft_malloc_current_alloc(size_t size);
-TOFT_API TOFT_SIZED2(1, 2) void *toft_malloc_current_calloc(size_t count, size_t size);
-TOFT_API TOFT_SIZED(2) void *toft_malloc_current_realloc(void *p, size_t size);
-TOFT_API void toft_malloc_current_free(void *p);
-
-/* The size of the caller's toft_malloc is compared with that of the library's. */
-TOFT_API int toft_malloc_init_size(toft_malloc *m, struct toft_source *source, size_t size);
-
-TOFT_INLINE int toft_malloc_init(toft_malloc *m, struct toft_source *source) {
-  return toft_malloc_init_size(m, source, sizeof *m);
-}
-
-#ifdef __cplusplus
-}
-#endif
-#endif
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-struct toft_source; /* toft.h */
-typedef struct toft_region toft_region;
-
-/* options.flags. PRIVATE_PAGES: a restore drops the pages that were written since the checkpoint, so that it takes
- * time for these only, and forked processes share the others; Linux only. Otherwise a restore copies all bytes that
- * were in use at the checkpoint, which is faster for regions of a few MiB of which much is written. CHECKED: see above,
- * CHECKS; Linux only. */
-enum { TOFT_REGION_PRIVATE_PAGES = 1, TOFT_REGION_CHECKED = 2 };
-
-typedef struct toft_region_options {
-  size_t size;    /* sizeof(toft_region_options): TOFT_REGION_OPTIONS sets it */
-  size_t max;     /* bytes of the range, a multiple of 4096, at least 64 KiB; 0: 1 GiB, with 32-bit pointers 64 MiB; it
-                   * is halved until the system grants it, down to 16 MiB */
-  void *memory;   /* the caller's range of `max` bytes, aligned to 4096, which outlives the region; NULL: reserved */
-  uint32_t flags; /* TOFT_REGION_... */
-} toft_region_options;
-#define TOFT_REGION_OPTIONS \
-  { sizeof(toft_region_options), 0, NULL, 0 }
-
-/* Bytes, but for the count. */
-typedef struct toft_region_stats {
-  uint64_t limit;       /* of the range */
-  uint64_t used;        /* in blocks that are in use, the region's own header, and its map once more than 16 MiB were */
-  uint64_t high_water;  /* from the start of the range to the end of the last block, at most so far */
-  uint64_t saved;       /* held outside of the range by checkpoints */
-  uint64_t checkpoints; /* their number */
-} toft_region_stats;
-
-/* Validates options: TOFT_EARG if a size or flag does not exist here, a size or address is not a multiple of 4096, or
- * PRIVATE_PAGES and the caller's memory come together. */
-TOFT_API int toft_region_check(const toft_region_options *options);
-/* Returns a region without content; options == NULL: the defaults. NULL if there is no memory or address space, or
- * the options are invalid. */
-TOFT_API TOFT_NODISCARD toft_region *toft_region_create(const toft_region_options *options);
-/* Runs the cleanups of all its arenas and returns the range to the system. NULL is ignored. */
-TOFT_API void toft_region_release(toft_region *r);
-
-/* Returns a new arena in the region, or NULL if the region is full. Its cleanups run at toft_release, or when the
- * region is released. */
-TOFT_API TOFT_NODISCARD toft_arena *toft_region_arena(toft_region *r);
-/* Return a new recycler or toft_malloc in the region, or NULL if it is full. They end with the region: their own
- * release frees their objects. */
-TOFT_API TOFT_NODISCARD toft_recycler *toft_region_recycler(toft_region *r);
-TOFT_API TOFT_NODISCARD toft_malloc *toft_region_malloc(toft_region *r);
-/* Returns the source of the region's blocks: see above, THE SOURCE. Its take returns NULL when the range is full. */
-TOFT_API struct toft_source *toft_region_source(toft_region *r);
-
-/* Set and return a pointer to the content, NULL at first; it is a part of the content. */
-TOFT_API void toft_region_set_root(toft_region *r, void *root);
-TOFT_API void *toft_region_root(const toft_region *r);
-
-/* Saves the content. Several checkpoints form a stack. TOFT_ENOMEM: no memory for the copy, or with PRIVATE_PAGES the
- * system refuses a file in memory of that size (RLIMIT_FSIZE); TOFT_EBUSY: a range of an arena is claimed, or a cleanup
- * is running. Then nothing has changed. */
-TOFT_API int toft_region_checkpoint(toft_region *r);
-/* Brings the content of the newest checkpoint back, which stays for the next restore. Cleanups that were registered
- * since run first, newest first in each arena, as for a rewind. Allocations and objects since are freed, those freed
- * since are live again. A cleanup that was registered before the checkpoint and has run since is registered again.
- * TOFT_EMARK: there is no checkpoint; TOFT_EBUSY: as above. */
-TOFT_API int toft_region_restore(toft_region *r);
-/* Drops the newest checkpoint and leaves the content as it is. TOFT_EMARK: there is none; TOFT_ENOMEM: the pages of
- * a region with PRIVATE_PAGES could not be mapped again. */
-TOFT_API int toft_region_drop_checkpoint(toft_region *r);
-
-/* Returns to the system the pages behind the last block, unless they are locked (mlock). */
-TOFT_API void toft_region_trim(toft_region *r);
-TOFT_API toft_region_stats toft_region_get_stats(const toft_region *r);
-
-#ifdef __cplusplus
-}
-#endif
-#endif
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-/* Results beside those of abi.h: EIO: the file could not be read or written, errno has the reason; ECONTENT: content
- * that cannot be frozen, or a file of another layout. */
-enum { TOFT_EIO = -7, TOFT_ECONTENT = -8 };
-
-/* ---- writing ---- */
-
-/* Builds the content in r and returns its root, an address in r; NULL: failed. It is called twice, each time with a new
- * region, and must do the same. */
-typedef void *toft_build_fn(toft_region *r, void *argument);
-
-/* Excludes `size` bytes of the content at p from the comparison: they are zeros in the file. For an object that the
- * content refers to and that only the builder uses, such as the memory resource of C++ containers, which has a vtable.
- * A region has one such range; a further call replaces it. TOFT_EARG: the bytes are not in the region. */
-TOFT_API int toft_freeze_omit(toft_region *r, void *p, size_t size);
-
-enum {
-  TOFT_FREEZE_DIFFERS = 1, /* the word differs between the builds, but not by their distance */
-  TOFT_FREEZE_POINTS_OUT,  /* the word is an address of the process that is not in the region */
-  TOFT_FREEZE_SIZE,        /* the builds use different amounts of memory; words: the bytes */
-  TOFT_FREEZE_CLEANUP,     /* a cleanup is registered at this offset; words: its function */
-  TOFT_FREEZE_ROOT         /* the roots are not the same object of the region; words: the roots */
-};
-
-/* A word that cannot be frozen. */
-typedef struct toft_freeze_fault {
-  uint32_t kind;         /* TOFT_FREEZE_... */
-  uint64_t offset;       /* bytes from the start of the region */
-  uint64_t words[2];     /* its value in the first and the second build */
-  const char *points_to; /* the function, variable or mapping that the first value lies in; NULL: none */
-  const void *site;      /* with SITES: the return address of the allocation that contains it; else NULL */
-  uint64_t size, inside; /* with a site: bytes of the allocation; the word's offset in it */
-} toft_freeze_fault;
-
-/* Receives a fault; the strings are valid during the call. Returns 1 if the word is plain data, which the file
- * gets from the first build, 0 to refuse it. Only the result for DIFFERS and POINTS_OUT counts. */
-typedef int toft_freeze_fn(void *argument, const toft_freeze_fault *fault);
-
-/* options.flags. SITES: if a word is refused, the content is built twice more with checked arenas and recyclers, and
- * each fault is reported with its allocation, at the offset where it lies then. All are refused. */
-enum { TOFT_FREEZE_SITES = 1 };
-
-typedef struct toft_freeze_options {
-  size_t size;            /* sizeof(toft_freeze_options): TOFT_FREEZE_OPTIONS sets it */
-  size_t max;             /* of each region, as for toft_region_create; 0: its default. Takes 5 times the addresses */
-  const char *layout;     /* name of the content's types and their version, at most 31 bytes; NULL: "" */
-  uint64_t layout_hash;   /* of the program's types, or 0 */
-  toft_freeze_fn *report; /* called for each fault; NULL: none is reported, all are refused */
-  void *report_argument;
-  uint32_t flags; /* TOFT_FREEZE_SITES */
-} toft_freeze_options;
-#define TOFT_FREEZE_OPTIONS \
-  { sizeof(toft_freeze_options), 0, NULL, 0, NULL, NULL, 0 }
-
-/* Builds the content twice and writes it to a new file, which replaces `path` when it is complete and on the disk: a
- * process that is killed leaves the old file, and perhaps a temporary one beside it. Symbolic links are followed as by
- * open; a device or another thing that is no regular file stays (TOFT_EIO, errno EISDIR or EINVAL). On POSIX the new
- * file has owner, group and mode of the old file, as far as the process may set them; a group that it may not set gets
- * the rights of all others only. Cleanups run; a structure that needs one is refused. TOFT_EARG: invalid options;
- * TOFT_ENOMEM: no memory or address space; TOFT_EBUSY: the builder left a range claimed; TOFT_ECONTENT: the builder
- * returned NULL, or a word is refused; TOFT_EIO; TOFT_ENOSYS: there is no operating system. In all these cases `path`
- * is unchanged. */
-TOFT_API int toft_freeze(toft_build_fn *build, void *argument, const char *path, const toft_freeze_options *options);
-
-/* ---- reading ---- */
-
-/* options.flags. WRITABLE: the process may change its own copy of the pages. VERIFY: compares the checksum and checks
- * all pointers, which reads the whole file. ELSEWHERE: not at the file's own address, for tests. */
-enum { TOFT_FROZEN_WRITABLE = 1, TOFT_FROZEN_VERIFY = 2, TOFT_FROZEN_ELSEWHERE = 4 };
-
-typedef struct toft_frozen_options {
-  size_t size;          /* sizeof(toft_frozen_options): TOFT_FROZEN_OPTIONS sets it */
-  const char *layout;   /* must be that of the file; NULL: any */
-  uint64_t layout_hash; /* likewise; 0: any */
-  uint32_t flags;       /* TOFT_FROZEN_... */
-} toft_frozen_options;
-#define TOFT_FROZEN_OPTIONS \
-  { sizeof(toft_frozen_options), NULL, 0, 0 }
-
-/* An open file. Any number of threads may read the content. */
-typedef struct toft_frozen {
-  void *root;     /* read-only memory, unless the options say WRITABLE */
-  void *memory;   /* the start of the content */
-  uint64_t size;  /* its bytes */
-  uint32_t moved; /* 1: not at the address that it was written for */
-  uint32_t flags; /* this and the following: for toft_frozen_close */
-  void *mapping;
-  uint64_t mapped;
-} toft_frozen;
-
-/* Opens a file. On failure *f is empty. TOFT_EARG: invalid options; TOFT_EIO: it cannot be opened or mapped;
- * TOFT_ECORRUPT: it is no frozen file, or is damaged; TOFT_ECONTENT: its layout is not that of the options;
- * TOFT_ENOSYS: it is of another version, byte order or pointer width, or there are no files here. A file descriptor is
- * opened by its name (/dev/fd/N); a file in memory should be sealed against writing and shrinking. */
-TOFT_API int toft_frozen_open(toft_frozen *f, const char *path, const toft_frozen_options *options);
-/* As above, for a file that lies in the caller's writable memory, aligned as its content needs and to at least 64
- * bytes. Its pointers are changed in place, so that it can be opened there again. Only VERIFY is a valid flag. */
-TOFT_API int toft_frozen_open_in(toft_frozen *f, void *memory, size_t size, const toft_frozen_options *options);
-/* Unmaps the content. An empty f is ignored. */
-TOFT_API void toft_frozen_close(toft_frozen *f);
-
-#ifdef __cplusplus
-}
-#endif
-#endif
-
 /* ==== toft/lazy.h ==== */
 /* An arena by value: one pointer in the program's own structure. Its arena is created by the first allocation.
  *
@@ -1772,98 +991,6 @@ TOFT_INLINE void toft_lazy_release(toft_lazy *l) {
   if (l->arena != NULL) toft_release(l->arena);
   l->arena = NULL;
 }
-
-#ifdef __cplusplus
-}
-#endif
-#endif
-
-/* ==== toft/lease.h ==== */
-/* Leases: arenas borrowed from a cache that all threads share, for code that cannot keep an arena between calls: a
- * request handler, a callback, a function that needs temporary memory.
- *
- *     toft_lease l = toft_lease_get(NULL);          from the process's own cache
- *     char *line = toft_printf(l.arena, "%d", 7);
- *     ...
- *     toft_lease_return(NULL, l);                   frees all of it; the arena goes back to the cache
- *
- * An idle arena keeps memory that is already mapped, so the next lease allocates without calling the source. Get and
- * return on one thread take no lock and no atomic read-modify-write. A lease may be returned on any thread; on another
- * one this takes a lock.
- *
- * A LEASE is an arena together with a generation. The generation makes a second return of the same lease fail
- * (TOFT_EBUSY), even if two threads try at once, and even if the arena has been leased again. An idle arena rejects all
- * allocations and calls (NULL, TOFT_EBUSY). toft_release on an arena of a cache does nothing, and toft_adopt fails
- * (TOFT_EBUSY).
- *
- * LIMITS. At most options.idle arenas are idle, with at most options.keep bytes each and options.bytes in total; memory
- * beyond that goes back to the source. Half of the idle arenas are each reserved for the thread that used it last,
- * until that thread ends or calls toft_cache_trim. toft_leases_trim empties the cache.
- *
- * CHECKED caches (TOFT_CHECKED in options.arenas->flags) fill returned memory with 0xDD and check it at the next lease:
- * bytes written in between are reported to options.arenas->failure as TOFT_ECORRUPT.
- *
- * FORK. The child has its own copy and may use it; leases of the parent's other threads stay leased there.
- *
- * EXIT. The idle arenas of the process's own cache are released at exit and at dlclose, except those reserved for
- * threads that still run.
- */
-#ifndef TOFT_LEASE_H
-#define TOFT_LEASE_H
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-struct toft_options; /* toft.h */
-
-/* All functions except toft_leases_release are thread-safe. NULL is the process's own cache, which has default
- * options. */
-typedef struct toft_leases toft_leases;
-
-typedef struct toft_lease {
-  toft_arena *arena;   /* NULL: the get failed */
-  uint64_t generation; /* identifies this lease */
-} toft_lease;
-
-typedef struct toft_lease_options {
-  size_t size;                       /* sizeof(toft_lease_options): TOFT_LEASE_OPTIONS sets it */
-  const struct toft_options *arenas; /* of the arenas; no buffer; a thread-safe source. NULL: as toft_create */
-  size_t idle;                       /* limit on idle arenas, at most 65536 */
-  size_t keep;                       /* limit on bytes kept by one idle arena; values below 4096 count as 4096 */
-  size_t bytes;                      /* limit on bytes kept by all idle arenas */
-} toft_lease_options;
-/* clang-format off */
-#define TOFT_LEASE_OPTIONS { sizeof(toft_lease_options), NULL, 128, 262144, 16777216 }
-/* clang-format on */
-
-/* Creates a cache; `options` == NULL: the defaults. NULL if there is no memory or the options are invalid: a buffer, a
- * region's source. */
-TOFT_API TOFT_NODISCARD toft_leases *toft_leases_create(const toft_lease_options *options);
-/* Releases a cache, which no other thread may be using. Returns TOFT_EBUSY, and changes nothing, if an arena is leased,
- * or if the source or a cleanup calls it during a get or return. TOFT_EARG for the process's own cache (NULL). */
-TOFT_API int toft_leases_release(toft_leases *leases);
-
-/* Returns an empty arena. `arena` is NULL if none is idle and there is no memory for another. Settings of the arena
- * (budget, checks) end with the lease. */
-TOFT_API TOFT_NODISCARD toft_lease toft_lease_get(toft_leases *leases);
-/* Returns a lease to its cache; its cleanups run on the calling thread. TOFT_ECORRUPT: done, and a checked arena found
- * bytes written outside an allocation. Other failures change nothing: TOFT_EBUSY if the lease was returned already, a
- * range is claimed, or one of its cleanups runs; TOFT_EARG if it is not a lease of this cache. For a lease of another
- * cache either code is possible, since this cache may have issued the same generation. */
-TOFT_API int toft_lease_return(toft_leases *leases, toft_lease lease);
-
-/* Releases all idle arenas, also those reserved for other threads, which it delays by less than a microsecond. Heap
- * blocks go to the calling thread's cache; toft_cache_trim empties that. */
-TOFT_API void toft_leases_trim(toft_leases *leases);
-
-/* Counts of arenas, and bytes. During concurrent calls the numbers may be of different moments. */
-typedef struct toft_lease_stats {
-  size_t created, released; /* arenas, since the cache was created */
-  size_t idle, leased;      /* arenas now; one in the middle of a get or return counts as leased */
-  size_t kept;              /* bytes: of idle arenas, and of leased ones when they were last returned */
-} toft_lease_stats;
-TOFT_API toft_lease_stats toft_leases_get_stats(toft_leases *leases);
 
 #ifdef __cplusplus
 }
@@ -2187,43 +1314,58 @@ TOFT_INLINE int toft_set_sampling(toft_arena *a, uint64_t bytes) {
 #endif
 #endif
 
-/* ==== toft/pool.h ==== */
-/* Pools: reusable slots of one size, identified by 32-bit handles that detect stale use.
+/* ==== toft/recycler.h ==== */
+/* Recyclers: arena-like allocators with individual deallocation. Objects of one size class lie in slabs of 4 to 32 KiB,
+ * which take freed objects before new memory. A slab without live objects serves any class again.
  *
- *     toft_pool pool;
- *     toft_pool_options o = TOFT_POOL_OPTIONS;
- *     o.slot_size = sizeof(struct node);
- *     if (toft_pool_init(&pool, &o) != TOFT_OK) ...
- *     toft_handle h;
- *     struct node *n = (struct node *)toft_pool_insert(&pool, &h);
+ *     toft_recycler r;
+ *     toft_recycler_init(&r, NULL);
+ *     struct node *n = (struct node *)toft_recycler_alloc(&r, sizeof *n, TOFT_ALIGNOF(struct node));
  *     ...
- *     n = (struct node *)toft_pool_at(&pool, h);     NULL after its removal
- *     toft_pool_remove(&pool, h);
- *     toft_pool_release(&pool);
+ *     toft_recycler_free(&r, n, sizeof *n);      with the requested size
+ *     toft_recycler_release(&r);                 frees all remaining objects
  *
- * A slot never moves: a pointer to it is valid until the slot is removed, or the pool is cleared or released. Access by
- * pointer is unchecked; access by handle costs one compare.
+ * Objects have no header: a free finds the slab by the address. Sizes are rounded up to a multiple of the alignment and
+ * of 8, from 129 to 4096 bytes to a multiple of an eighth of the power of two below, and from there to 4592, 5360,
+ * 6448, 8048, 10736 or 16112; a size of 0 counts as 1. Any power of two is a valid alignment. A call that fails returns
+ * NULL or a negative code and changes nothing.
  *
- * HANDLES. The low bits are the slot's index, as many as max_slots needs; the rest is its generation, which increases
- * by one with each removal of the slot. A stale handle is detected until the generation wraps: after 256 removals of
- * its slot with 24 index bits (the default), after 4 million at 1000 slots. With TOFT_POOL_RETIRE a slot is not reused
- * after its last generation, and every stale handle is detected. 0 is never a handle. A handle is valid in its own pool
- * only; another pool cannot detect it.
+ * MISUSE. A free of another recycler's memory, or of an object that was freed before, is undefined. Recyclers created
+ * in a checked process (TOFT_CHECKED=1 in the environment, see toft/findings.h) detect these, frees with a wrong size,
+ * and writes outside an object or after its free; each call then takes the slow path, and each object has red zones and
+ * a record.
  *
- * GROWING AND FIXED. A growing pool reserves address space for max_slots when it is created, which is cheap, and
- * commits memory as needed. A fixed pool takes all its memory when it is created, as one block of a source or from the
- * caller's buffer. Each growing pool is a mapping of its own: thousands of small pools should be fixed.
+ * COST. alloc, free and resize in place take constant time, except that a slab is looked for in the segments that have
+ * space. An object above TOFT_RECYCLER_DIRECT, or with an alignment above 64, takes whole pages of 4 KiB; its
+ * allocation and free are linear in the free runs of its region, which has up to 1024 pages. An allocation calls the
+ * source at most once, unless that fails (see REFUSAL). Statistics take constant time; release and trim are linear in
+ * the memory held.
  *
- * COST. Insert, remove and at take constant time; a full pool that grows commits memory in doubling steps of 64 KiB to
- * 64 MiB. Iteration visits live slots only, found 64 at a time: about a nanosecond for 64 slots without a live one. A
- * slot takes 4 bytes and one bit in addition to its size; their number is rounded up to a power of two.
+ * MEMORY. Slabs come from the source in segments of 32 KiB to 2 MiB, each at least half as large as those before it
+ * together. On the heap source a recycler with a few objects of one size writes to one page. Larger objects lie in
+ * regions: of their own size at first; when more than 512 KiB of them is in use, those up to 1 MiB side by side in
+ * regions of 2 and then 4 MiB, in which they grow in place if there is space. A recycler keeps idle memory within the
+ * allowance of the process, which all recyclers and the cache of pages share: together with what is in use it is the
+ * peak of use of the current and the previous half second (toft_page_cache_window), and as much again, up to the
+ * larger of 4 MiB and an eighth of the peak. A call that frees a slab or a large object returns the surplus to the
+ * source when there has been one for 16 milliseconds, after half a second also single pages to the system, and both at
+ * once when the surplus exceeds the peak; it reads the clock when more has become idle, else at one call in 16. Memory
+ * of options.count is in use until the release. The pages of a recycler on the heap source that no call uses are
+ * returned by calls of others (on Linux and Windows): see toft_cache_trim in toft.h. trim and release return memory at
+ * once. On a budget or a limited source a block returns with its last object, so that other objects of the limit may
+ * have it; what remains are the slabs that size classes allocate from, and large objects' blocks up to 64 KiB. If the
+ * limit is around the heap source, at least 7/8 of it serve objects, from 64 KiB on; around other sources a block of
+ * any address loses up to 32 KiB. A toft_recycler itself has 1 KiB.
  *
- * THREADS. A pool is used by one thread at a time; several may read it while none changes it.
+ * REFUSAL. When the source refuses a block, memory without live objects is returned to it, the block is requested once
+ * more, then a smaller one that suffices.
  *
- * MOVING. A toft_pool may be copied to another address; only the copy may be used afterwards.
+ * THREADS. A toft_recycler is used by one thread at a time. A toft_sync_recycler may be used by all threads at once,
+ * and any thread may free its objects. After fork the child must not use one that other threads of the parent were
+ * using, since its locks may be held.
  */
-#ifndef TOFT_POOL_H
-#define TOFT_POOL_H
+#ifndef TOFT_RECYCLER_H
+#define TOFT_RECYCLER_H
 
 #ifdef __cplusplus
 extern "C" {
@@ -2231,459 +1373,247 @@ extern "C" {
 
 struct toft_source; /* toft.h */
 
-typedef uint32_t toft_handle; /* 0: none */
+typedef struct toft_recycler_options {
+  size_t size;                /* sizeof(toft_recycler_options): TOFT_RECYCLER_OPTIONS sets it */
+  struct toft_source *source; /* NULL: toft_heap() */
+  size_t count, block_size;   /* take segments for `count` times block_size bytes at once, and keep them; 0: none */
+  uint32_t shards;            /* shards of a toft_sync_recycler: concurrent allocations; 0: 8, or 1 with count */
+} toft_recycler_options;
+#define TOFT_RECYCLER_OPTIONS \
+  { sizeof(toft_recycler_options), NULL, 0, 0, 0 }
 
-/* options.flags. FIXED: the pool never has more than `slots` slots. RETIRE: see HANDLES. */
-enum { TOFT_POOL_FIXED = 1, TOFT_POOL_RETIRE = 2 };
+/* Bytes, but for the counts. A block is a slab, or the memory of one large object. */
+typedef struct toft_recycler_stats {
+  uint64_t used;         /* bytes of live objects, rounded up as above */
+  uint64_t pinned;       /* free bytes in blocks with live objects, which serve their size class only */
+  uint64_t kept;         /* free bytes that serve any request: trim returns those of segments without live objects */
+  uint64_t wasted;       /* bytes of headers and padding */
+  uint64_t reserved;     /* bytes held from the source: the sum of the four above */
+  uint64_t peak;         /* the maximum of reserved; of a synchronized one the sum of its shards' maxima */
+  uint64_t blocks;       /* blocks with live objects */
+  uint64_t idle_blocks;  /* blocks without live objects */
+  uint64_t large_blocks; /* blocks of one large object each, included in `blocks` */
+  uint64_t source_calls; /* calls of the source since the init */
+} toft_recycler_stats;
 
-#define TOFT_POOL_ALIGN_MAX 4096
-#define TOFT_POOL_SLOTS_MAX 0x7fffffff
+/* Requests up to this size share slabs. */
+#define TOFT_RECYCLER_DIRECT ((size_t)16112)
 
-typedef struct toft_pool_options {
-  size_t size;      /* sizeof(toft_pool_options): TOFT_POOL_OPTIONS sets it */
-  size_t slot_size; /* bytes; 0 counts as 1 */
-  /* A power of two up to TOFT_POOL_ALIGN_MAX; slot_size is rounded up to it. 0: the largest power of two up to 16 that
-   * divides slot_size, which suits any type of that size. */
-  size_t align;
-  size_t slots;               /* slots with memory from the start. With a buffer 0 means as many as fit */
-  size_t max_slots;           /* 0: 2^24 - 1, or fewer if that exceeded a TiB or the address space */
-  struct toft_source *source; /* of the block of a fixed pool; NULL: toft_heap() */
-  void *buffer;               /* memory of a fixed pool; NULL: the pool allocates */
-  size_t buffer_size;         /* see TOFT_POOL_BUFFER */
-  uint32_t flags;             /* TOFT_POOL_..., or 0 */
-} toft_pool_options;
-/* clang-format off */
-#define TOFT_POOL_OPTIONS { sizeof(toft_pool_options), 0, 0, 0, 0, NULL, NULL, 0, 0 }
-/* clang-format on */
+typedef struct toft_recycler toft_recycler;
 
-/* The size of a buffer, at any address, that can hold so many slots. `align` is not 0. */
-#define TOFT_POOL_BUFFER(slots, slot_size, align)                                                                 \
-  ((size_t)(slots) * (((size_t)(slot_size) + ((slot_size) == 0) + (align)-1) / (align) * (align)) + 8 + (align) + \
-   8 * ((size_t)(slots) + 1) + 8 * ((size_t)(slots) / 64 + 1))
+/* Validates options: TOFT_EARG if they contradict each other or exceed a limit: an object of more than 1 GiB, more than
+ * 256 shards, or shards together with a count. */
+TOFT_API int toft_recycler_check(const toft_recycler_options *options);
 
-/* The members may be read; only the functions below write them. */
-typedef struct toft_pool {
-  unsigned char *slots;        /* address of slot 1; slot 0 is never used */
-  uint32_t *keys;              /* one for each slot */
-  uint64_t *live_bits;         /* one for each slot up to used; those from there to top are set in advance */
-  size_t stride;               /* bytes from slot to slot */
-  uint32_t mask;               /* of the index in a handle */
-  uint32_t key_mask;           /* the bits of mask for which keys have memory */
-  uint32_t free;               /* the slot removed last; 0: none */
-  uint32_t used;               /* slots up to here have been used since the last clear */
-  uint32_t top;                /* insert takes no slow path while used < top */
-  uint32_t not_live;           /* slots up to used that are not live */
-  uint32_t retire_key;         /* keys >= this retire the slot */
-  uint32_t capacity, max;      /* slots with memory; limit of that */
-  uint32_t retired;            /* number of retired slots */
-  uint32_t dirty;              /* no slot above both dirty and used has ever been used */
-  uint32_t flags;              /* TOFT_POOL_... and internal flags */
-  size_t keys_size, bits_size; /* bytes committed, if it grows */
-  size_t slots_size;           /* in both kinds of pool */
-  void *block;                 /* contains slots, keys and bits */
-  size_t block_size;           /* 0: closed */
-  struct toft_source *source;  /* of the block; NULL: the block is a buffer, or address space */
-} toft_pool;
+/* Initialises a recycler. Takes no memory unless options->count is set. options == NULL: the defaults. TOFT_EARG, also
+ * if the program was compiled for another layout of toft_recycler than the library, or with the source of a region that
+ * the structure does not lie in; then every allocation fails. TOFT_ENOMEM. The structure must not move until its last
+ * call. */
+TOFT_INLINE int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options);
+/* Returns all memory to the source, including objects that were not freed. r is then as after init, except that the
+ * memory of options->count is taken when it is needed. */
+TOFT_API void toft_recycler_release(toft_recycler *r);
+/* Returns memory without live objects to the source, until about `keep` bytes of it are left. */
+TOFT_API void toft_recycler_trim(toft_recycler *r, size_t keep);
+TOFT_API toft_recycler_stats toft_recycler_get_stats(const toft_recycler *r);
 
-/* Initialises an empty pool. TOFT_ENOMEM: no memory for `slots`, no address space for max_slots, or sizes that
- * overflow. TOFT_EARG: options that are out of range or contradict each other, a buffer that is too small, or the
- * source of a region that the structure does not lie in. After a failure the pool is closed, as after a release. */
-TOFT_API int toft_pool_init(toft_pool *pool, const toft_pool_options *options);
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_alloc(toft_recycler *r TOFT_LIFETIMEBOUND, size_t size, size_t align);
+/* Frees an object. `size` is the requested size, which only checked processes read. NULL is ignored. */
+TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size);
+/* Returns p itself if the bytes at p suffice and at least half of them are needed, or if a large object has space
+ * behind it; else copies. Returns NULL, and changes nothing, if there is no memory for an object that grows; one that
+ * shrinks then stays at p. p == NULL allocates. */
+TOFT_API TOFT_NODISCARD void *toft_recycler_resize(toft_recycler *r TOFT_LIFETIMEBOUND, void *p, size_t old_size,
+                                                   size_t new_size, size_t align);
 
-/* Frees all memory. The pool is then closed: no handle is live, insert returns NULL, and it may be released again. */
-TOFT_API void toft_pool_release(toft_pool *pool);
+/* ---- synchronized ---- */
 
-/* Returns a closed pool, without any system call. */
-TOFT_INLINE toft_pool toft_pool_closed(void);
+/* Threads are distributed over shards, each a recycler with a lock: an allocation takes the lock of the thread's shard,
+ * or of another if that is held. A free takes the lock of the shard that the memory came from; if it is held, the
+ * object goes to a list, which the next call in that shard frees. The source is called by one thread at a time. Any
+ * thread may free any object. */
+typedef struct toft_sync_recycler toft_sync_recycler;
 
-/* Returns a free slot, uninitialised or zeroed, and its handle (`handle` may be NULL: toft_pool_handle_of finds it).
- * Returns NULL, and changes nothing, if the pool is full or there is no memory. The slot removed last is used first;
- * after a clear, slots are used in order. */
-TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert(toft_pool *pool TOFT_LIFETIMEBOUND, toft_handle *handle);
-TOFT_INLINE TOFT_NODISCARD void *toft_pool_insert_zeroed(toft_pool *pool TOFT_LIFETIMEBOUND, toft_handle *handle);
-
-/* Returns the slot of a handle; NULL if it was removed, for 0, and for a handle that the pool never returned. */
-TOFT_INLINE void *toft_pool_at(const toft_pool *pool TOFT_LIFETIMEBOUND, toft_handle handle);
-TOFT_INLINE int toft_pool_contains(const toft_pool *pool, toft_handle handle);
-
-/* Removes a slot. TOFT_EARG, and nothing changes, for a handle that is not live, so a second removal is detected. */
-TOFT_INLINE int toft_pool_remove(toft_pool *pool, toft_handle handle);
-
-/* Returns the handle of the slot at this address; 0 if there is no slot or it is not live. Costs a division. */
-TOFT_INLINE toft_handle toft_pool_handle_of(const toft_pool *pool, const void *slot);
-
-TOFT_INLINE size_t toft_pool_count(const toft_pool *pool);    /* live slots */
-TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool); /* slots with memory, retired ones included */
-
-/* Commits memory for so many slots in total, so inserts up to there do not allocate. TOFT_ENOMEM; TOFT_EARG above
- * max_slots. */
-TOFT_API int toft_pool_reserve(toft_pool *pool, size_t slots);
-
-/* Removes all slots and keeps the memory. Linear in the slots used since the last clear, since each has a
- * generation. */
-TOFT_API void toft_pool_clear(toft_pool *pool);
-
-/* Returns memory above the highest live slot to the system; 4 bytes and one bit for each slot stay, to detect stale
- * handles. The lowest free slot is used first afterwards. A fixed pool keeps its memory. Takes as long as clear. */
-TOFT_API void toft_pool_trim(toft_pool *pool);
-
-typedef struct toft_pool_stats {
-  uint64_t live, capacity, retired; /* slots */
-  uint64_t reserved;                /* bytes: address space, or the block */
-  uint64_t committed;               /* committed bytes of it */
-} toft_pool_stats;
-TOFT_API toft_pool_stats toft_pool_get_stats(const toft_pool *pool);
-
-/* Iteration over the live slots, in order of index:
- *
- *     TOFT_POOL_EACH(w, &pool) {
- *       struct node *n = (struct node *)toft_pool_walk_slot(&w);
- *       if (n->done) toft_pool_remove(&pool, toft_pool_walk_handle(&w));
- *     }
- *
- * During the iteration any slot may be removed, the current one included, and the pool may be cleared or trimmed; slots
- * removed before they are reached are not visited. It is unspecified whether slots inserted during it are visited. */
-typedef struct toft_pool_walk {
-  const toft_pool *pool;
-  const uint64_t *word; /* 64 bits of live_bits */
-  uint64_t ahead;       /* bits still to be visited, the current one included; 0: all are set */
-  uint32_t base;        /* the slot of bit 0 of *word */
-  uint32_t slot;        /* the current slot; 0: the iteration has ended */
-} toft_pool_walk;
-#define TOFT_POOL_EACH(w, pool) \
-  for (toft_pool_walk w = toft_pool_walk_begin(pool); (w).slot != 0; toft_pool_walk_next(&(w)))
-TOFT_INLINE toft_pool_walk toft_pool_walk_begin(const toft_pool *pool);
-TOFT_INLINE void toft_pool_walk_next(toft_pool_walk *w);
-TOFT_INLINE void *toft_pool_walk_slot(const toft_pool_walk *w);
-TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w);
+/* Creates a synchronized recycler; NULL if there is no memory or the options are invalid. The recycler itself, 1.2
+ * KiB for each shard, lies in memory of the source too, which statistics exclude and a reset keeps. */
+TOFT_API TOFT_NODISCARD toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options);
+/* Returns all memory and the recycler itself. No other thread may be in a call. NULL is ignored. */
+TOFT_API void toft_sync_recycler_release(toft_sync_recycler *r);
+/* As the functions above. toft_sync_recycler_reset frees all objects, as toft_recycler_release does; no other thread
+ * may use them any more. Statistics are sums over the shards, each read at a different moment. */
+TOFT_API TOFT_NODISCARD void *toft_sync_recycler_alloc(toft_sync_recycler *r, size_t size, size_t align);
+TOFT_API void toft_sync_recycler_free(toft_sync_recycler *r, void *p, size_t size);
+TOFT_API TOFT_NODISCARD void *toft_sync_recycler_resize(toft_sync_recycler *r, void *p, size_t old_size,
+                                                        size_t new_size, size_t align);
+TOFT_API void toft_sync_recycler_reset(toft_sync_recycler *r);
+TOFT_API void toft_sync_recycler_trim(toft_sync_recycler *r, size_t keep);
+TOFT_API toft_recycler_stats toft_sync_recycler_get_stats(toft_sync_recycler *r);
 
 /* ------------------------------------------------------------------------------------------------------------
- * The inline fast paths. A slot's key is its state:
+ * The inline fast paths. The members below are private to them and to src/recycler; TOFT_RECYCLER_LAYOUT changes with
+ * them, so that a program that was compiled for others is refused by the init.
  *
- *     live        the handle: generation and index
- *     free        the next generation, and the index of the next free slot, 0 for none
- *     retired     the last generation, and 0
- *     never used  0; after a clear, the next generation, and 0
- *
- * Slot 0 is never used, and no slot is linked to itself, so a key contains its own slot's index only if it is live.
- * There are `key_mask` + 1 keys, a power of two. No key contains an index above `key_mask`, so a handle with such an
- * index differs from every key: one compare validates a handle, without a bounds check.
- *
- * Slots not used since the last clear are taken in order, without updating bits or counts: the bits of a word are set
- * together, except its last one. Removed slots are taken first.
- *
- * Bindings for languages with constructors and destructors work in two steps, so that a slot is neither live nor free
- * while they run: take_slot, construct, activate; deactivate, destroy, return_slot. The pool must not be cleared or
- * trimmed in between.
+ * Segments are divided into units of 32 KiB, aligned to 32 KiB, and units into pages of 4 KiB. A slab is a run of pages
+ * of a unit. The last 512 bytes of a unit are its zone: one cache line for each page describes the slab that starts
+ * there. The unit's address rotates the lines, so that those of many units do not fall into one cache set.
  * ------------------------------------------------------------------------------------------------------------ */
 
-/* Its two keys equal no handle. */
-TOFT_INLINE toft_pool toft_pool_closed(void) {
-  static const uint32_t none[2] = {1, 0}; /* never written, since no slot is live */
-  toft_pool p;
-  memset(&p, 0, sizeof p);
-  p.keys = (uint32_t *)(uintptr_t)none;
-  p.mask = p.key_mask = 1;
-  p.retire_key = UINT32_MAX;
-  p.stride = 1;
+#define TOFT_RECYCLER_LAYOUT 2
+#define TOFT_RECYCLER_UNIT ((size_t)32768)
+#define TOFT_RECYCLER_ZONE ((size_t)512)
+
+/* `index` and what follows are set in the line of page 0 only, and describe the unit. */
+typedef struct toft_recycler_slab {
+  void *free;            /* freed objects, newest first; each starts with the address of the next */
+  unsigned char *cursor; /* the first object that was never allocated */
+  uint32_t end, last;    /* low halves of addresses: the cursor goes to `end`, and behind it to `last` */
+  struct toft_recycler_slab *next, *previous; /* of its class, if it has free objects; the first is `current` */
+  uint16_t bytes;                             /* of an object */
+  uint16_t freed, most; /* length of `free`; toft_recycler_slab_freed is called when it is `most` */
+  uint16_t capacity;    /* objects; known when the slab has been full */
+  uint8_t size_class, state, pages;
+  uint8_t index, shard; /* the unit's index in its segment; the recycler's in a synchronized one */
+  uint8_t free_pages;   /* of the unit, one bit each */
+  int16_t segment;      /* distance from unit 0 to the segment's header in 16 bytes */
+  uint8_t map[8];       /* of a page: the line of its slab, counted from the end of the zone */
+} toft_recycler_slab;
+
+/* Requests up to this size have a size class in the inline paths, or 16112 in the slow one. */
+#define TOFT_RECYCLER_CLASS_MAX ((size_t)4096)
+#define TOFT_RECYCLER_EXACT_MAX ((size_t)128) /* up to here the classes are the multiples of 8 */
+#define TOFT_RECYCLER_ALIGN_MAX ((size_t)64)  /* of objects in slabs */
+#define TOFT_RECYCLER_CLASSES 62
+#define TOFT_RECYCLER_REGION_LISTS 25
+
+struct toft_recycler {
+  toft_recycler_slab *current[TOFT_RECYCLER_CLASSES]; /* the slab that a class allocates from */
+  size_t freed, full;    /* bytes of freed objects in slabs; of all objects in those that are not current */
+  uintptr_t object_mask; /* a free at a multiple of object_mask + 1 takes the slow path: large objects, NULL; 0: all */
+  struct toft_source *source;
+  struct toft_recycler_segment *segments;                            /* those with space were used last */
+  struct toft_recycler_region *regions;                              /* of large objects, the newest first */
+  struct toft_recycler_region *with_run[TOFT_RECYCLER_REGION_LISTS]; /* regions by their longest free run */
+  struct toft_recycler_checks *checks;                               /* checked recyclers: set by the first call */
+  size_t reserved, peak;                                             /* bytes held from the source */
+  ptrdiff_t closed, looked; /* growth of idle bytes since a surplus was returned: see recycler_retention.c */
+  uint32_t window, looks;   /* the last known window of time; frees since that was read */
+  size_t count, block_size; /* of the options */
+  size_t slab_count, slab_bytes, page_bytes;
+  size_t region_bytes, region_idle_bytes, region_used, region_objects;
+  uint64_t source_calls;
+  size_t free_units, gaps[3];          /* units without a slab; units with one, by their longest free run */
+  uint32_t have_run;                   /* a bit for each list of with_run that is not empty */
+  uint8_t held[TOFT_RECYCLER_CLASSES]; /* pages of a class, at most 255 */
+  uint8_t checked, shard;
+  uint8_t clears;       /* in a region that is frozen: frees clear the object, and the time has no effect */
+  uint8_t shares_limit; /* the source has a limit: blocks without objects return at once */
+  uint8_t on_heap;      /* the source is Toft's heap, or a limit around it */
+  uint8_t is_aligned;   /* the source aligns blocks of n units to units */
+};
+
+TOFT_STATIC_ASSERT(recycler_slab, sizeof(toft_recycler_slab) <= 64);
+TOFT_STATIC_ASSERT(recycler, sizeof(toft_recycler) <= 1024);
+
+TOFT_API int toft_recycler_init_layout(toft_recycler *r, const toft_recycler_options *options, size_t layout);
+TOFT_API void *toft_recycler_alloc_slow(toft_recycler *r, size_t size, size_t align);
+TOFT_API void toft_recycler_free_slow(toft_recycler *r, void *p, size_t size);
+/* The same with a call site for findings. */
+TOFT_API void *toft_recycler_alloc_slow_at(toft_recycler *r, size_t size, size_t align, uintptr_t site);
+TOFT_API void toft_recycler_free_slow_at(toft_recycler *r, void *p, size_t size, uintptr_t site);
+TOFT_API void toft_recycler_slab_freed(toft_recycler *r, toft_recycler_slab *d);
+
+TOFT_INLINE int toft_recycler_init(toft_recycler *r, const toft_recycler_options *options) {
+  return toft_recycler_init_layout(r, options, TOFT_RECYCLER_LAYOUT << 16 | sizeof *r);
+}
+
+/* Returns the line `line`, times 64, of the unit that contains p. */
+TOFT_INLINE toft_recycler_slab *toft_recycler_line(const void *p, uintptr_t line) {
+  return (toft_recycler_slab *)(((uintptr_t)p | (TOFT_RECYCLER_UNIT - 1)) - 63 - line);
+}
+
+/* Returns the line of the unit that contains p, which is that of its page 0. */
+TOFT_INLINE toft_recycler_slab *toft_recycler_unit_of(const void *p) {
+  return toft_recycler_line(p, (uintptr_t)p >> 9 & (TOFT_RECYCLER_ZONE - 64));
+}
+
+/* Returns the slab that contains p. */
+TOFT_INLINE toft_recycler_slab *toft_recycler_slab_of(const void *p) {
+  return toft_recycler_line(p, (uintptr_t)toft_recycler_unit_of(p)->map[(uintptr_t)p >> 12 & 7] << 6);
+}
+
+/* Returns log2 of the distance between size classes at `size`: an eighth of the power of two below. Precondition:
+ * TOFT_RECYCLER_EXACT_MAX < size <= TOFT_RECYCLER_CLASS_MAX. */
+TOFT_INLINE unsigned toft_recycler_class_shift(size_t size) {
+#if defined(__GNUC__)
+  return 28u - (unsigned)__builtin_clz((unsigned)size - 1);
+#else
+  return 4u + (size > 256) + (size > 512) + (size > 1024) + (size > 2048);
+#endif
+}
+
+/* Stores the index of the class of a size, and its bytes. 0: the size has no class here. */
+TOFT_INLINE int toft_recycler_classify(size_t size, size_t *index, size_t *bytes) {
+  if (size - 1 < TOFT_RECYCLER_EXACT_MAX) {
+    *bytes = (size + 7) & ~(size_t)7;
+    *index = (size - 1) >> 3;
+    return 1;
+  }
+  if (size - 1 < TOFT_RECYCLER_CLASS_MAX) {
+    unsigned shift = toft_recycler_class_shift(size);
+    *index = ((size - 1) >> shift) + 8 * (size_t)(shift - 3);
+    *bytes = (((size - 1) >> shift) + 1) << shift;
+    return 1;
+  }
+  return 0;
+}
+
+/* Takes an object from the current slab of a class, whose objects have `bytes` bytes. NULL: the slab has none. */
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_pop(toft_recycler *r, toft_recycler_slab *d, size_t bytes) {
+  void *p = d->free;
+  if (TOFT_LIKELY(p != NULL)) {
+    memcpy(&d->free, p, sizeof p);
+    d->freed--;
+    r->freed -= bytes;
+    return p;
+  }
+  p = d->cursor;
+  if (TOFT_UNLIKELY((uint32_t)(uintptr_t)p == d->end)) return NULL;
+  d->cursor = (unsigned char *)p + bytes;
+  TOFT_ASSUME(p != NULL);
   return p;
 }
 
-/* Slow path for used == top: activates slot used + 1 after committing memory, skipping retired slots and setting a word
- * of bits. Returns 0, and changes nothing, on failure. */
-TOFT_API toft_handle toft_pool_insert_slow(toft_pool *pool);
-
-/* Prefetches slots that inserts and iterations use in order, because their loops fill the processor's window. Not
- * worthwhile for slots that share a cache line. */
-#if defined(__GNUC__) || defined(__clang__)
-#define TOFT_POOL_AHEAD(pool, i, stride, bytes, write) \
-  (TOFT_CONSTANT(stride) && (stride) < 32              \
-       ? (void)0                                       \
-       : __builtin_prefetch((const void *)((uintptr_t)(pool)->slots + (size_t)(i) * (stride) + (bytes)), write))
-#else
-#define TOFT_POOL_AHEAD(pool, i, stride, bytes, write) ((void)0)
-#endif
-
-/* Activates a free slot. 0: there is none, nothing changed. `stride` is the pool's, and may be a constant. */
-TOFT_INLINE toft_handle toft_pool_insert_handle(toft_pool *pool, size_t stride) {
-  uint32_t i = pool->free, key, next;
-  if (i != 0) {
-    key = pool->keys[i];
-    next = key & pool->mask;
-    key = (key ^ next) | i;
-    pool->free = next;
-    pool->keys[i] = key;
-    pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);
-    pool->not_live--;
-    return key;
+/* The fast path; NULL if the slow path is needed, as for size 0, which counts as 1. */
+TOFT_INLINE TOFT_NODISCARD void *toft_recycler_bump(toft_recycler *r TOFT_LIFETIMEBOUND, size_t size, size_t align) {
+  size_t k, bytes;
+  if (align > 8) {
+    if (TOFT_UNLIKELY((align & (align - 1)) != 0 || align > TOFT_RECYCLER_ALIGN_MAX)) return NULL;
+    size = (size + align - 1) & ~(align - 1);
   }
-  if (TOFT_UNLIKELY(pool->used >= pool->top)) return toft_pool_insert_slow(pool);
-  i = pool->used + 1;
-  key = pool->keys[i] | i; /* the index bits were 0 */
-  pool->used = i;
-  pool->keys[i] = key;
-  TOFT_POOL_AHEAD(pool, i, stride, 2048, 1);
-  TOFT_ASSUME(key != 0);
-  return key;
+  if (TOFT_UNLIKELY(!toft_recycler_classify(size, &k, &bytes))) return NULL;
+  return toft_recycler_pop(r, r->current[k], bytes);
 }
 
-/* Makes a live handle stale and returns its index; 0 if it was stale. The slot is not free yet. */
-TOFT_INLINE uint32_t toft_pool_deactivate(toft_pool *pool, toft_handle h) {
-  uint32_t i = h & pool->key_mask;
-  if (TOFT_UNLIKELY(pool->keys[i] != h)) return 0;
-  pool->keys[i] = (h | pool->mask) + 1; /* the next generation, and 0 */
-  pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
-  pool->not_live++;
-  return i;
+TOFT_INLINE void *toft_recycler_alloc(toft_recycler *r, size_t size, size_t align) {
+  void *p = toft_recycler_bump(r, size, align);
+  return TOFT_LIKELY(p != NULL) ? p : toft_recycler_alloc_slow(r, size, align);
 }
 
-/* Adds a slot that was taken or deactivated to the free list, or retires it. */
-TOFT_INLINE void toft_pool_return_slot(toft_pool *pool, uint32_t i) {
-  uint32_t key = pool->keys[i];
-  if (TOFT_UNLIKELY(key >= pool->retire_key)) {
-    pool->retired++;
-    return;
-  }
-  pool->keys[i] = key | pool->free;
-  pool->free = i;
+/* Frees an object of a slab. */
+TOFT_INLINE void toft_recycler_push(toft_recycler *r, void *p) {
+  toft_recycler_slab *d = toft_recycler_slab_of(p);
+  memcpy(p, &d->free, sizeof p);
+  d->free = p;
+  r->freed += d->bytes;
+  if (TOFT_UNLIKELY(++d->freed >= d->most)) toft_recycler_slab_freed(r, d);
 }
 
-/* Removes a slot from the free list; 0: there is none, nothing changed. */
-TOFT_INLINE uint32_t toft_pool_take_slot(toft_pool *pool) {
-  uint32_t i = pool->free, key, next;
-  if (i != 0) {
-    key = pool->keys[i];
-    next = key & pool->mask;
-    pool->free = next;
-    pool->keys[i] = key ^ next; /* its generation, and 0 */
-    return i;
-  }
-  if (TOFT_UNLIKELY(pool->used >= pool->top)) {
-    toft_handle h = toft_pool_insert_slow(pool);
-    if (h == 0) return 0;
-    i = h & pool->mask;
-    pool->keys[i] = h ^ i;
-  } else {
-    i = ++pool->used;
-  }
-  pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
-  pool->not_live++;
-  return i;
+TOFT_INLINE void toft_recycler_free(toft_recycler *r, void *p, size_t size) {
+  if (TOFT_LIKELY(((uintptr_t)p & r->object_mask) != 0))
+    toft_recycler_push(r, p);
+  else
+    toft_recycler_free_slow(r, p, size);
 }
-
-/* Makes a slot from toft_pool_take_slot live. */
-TOFT_INLINE toft_handle toft_pool_activate(toft_pool *pool, uint32_t i) {
-  toft_handle h = pool->keys[i] | i;
-  pool->keys[i] = h;
-  pool->live_bits[i >> 6] |= (uint64_t)1 << (i & 63);
-  pool->not_live--;
-  TOFT_ASSUME(h != 0);
-  return h;
-}
-
-TOFT_INLINE void *toft_pool_slot(const toft_pool *pool, uint32_t i) {
-  return pool->slots + ((size_t)i - 1) * pool->stride;
-}
-
-TOFT_INLINE void *toft_pool_insert(toft_pool *pool, toft_handle *handle) {
-  toft_handle h = toft_pool_insert_handle(pool, pool->stride);
-  void *slot;
-  if (TOFT_UNLIKELY(h == 0)) return NULL;
-  if (handle != NULL) *handle = h;
-  slot = toft_pool_slot(pool, h & pool->mask);
-  TOFT_ASSUME(slot != NULL);
-  return slot;
-}
-
-TOFT_INLINE void *toft_pool_insert_zeroed(toft_pool *pool, toft_handle *handle) {
-  void *slot = toft_pool_insert(pool, handle);
-  if (TOFT_LIKELY(slot != NULL)) memset(slot, 0, pool->stride);
-  return slot;
-}
-
-TOFT_INLINE int toft_pool_contains(const toft_pool *pool, toft_handle handle) {
-  return pool->keys[handle & pool->key_mask] == handle;
-}
-
-TOFT_INLINE void *toft_pool_at(const toft_pool *pool, toft_handle handle) {
-  uint32_t i = handle & pool->key_mask;
-  return TOFT_LIKELY(pool->keys[i] == handle) ? toft_pool_slot(pool, i) : NULL;
-}
-
-TOFT_INLINE int toft_pool_remove(toft_pool *pool, toft_handle handle) {
-  uint32_t key, i = handle & pool->key_mask;
-  if (TOFT_UNLIKELY(pool->keys[i] != handle)) return TOFT_EARG;
-  pool->live_bits[i >> 6] &= ~((uint64_t)1 << (i & 63));
-  pool->not_live++;
-  key = (handle | pool->mask) + 1;
-  if (TOFT_UNLIKELY(key >= pool->retire_key)) {
-    pool->keys[i] = key;
-    pool->retired++;
-  } else {
-    pool->keys[i] = key | pool->free;
-    pool->free = i;
-  }
-  return TOFT_OK;
-}
-
-/* Returns the handle of the slot at `offset` bytes from the first; 0: none is live there. Cheap with a constant
- * stride. */
-TOFT_INLINE toft_handle toft_pool_handle_behind(const toft_pool *pool, size_t offset, size_t stride) {
-  size_t n = offset / stride;
-  uint32_t i;
-  if (n >= pool->used || n * stride != offset) return 0;
-  i = (uint32_t)n + 1;
-  return ((pool->keys[i] ^ i) & pool->mask) == 0 ? pool->keys[i] : 0;
-}
-
-TOFT_INLINE toft_handle toft_pool_handle_of(const toft_pool *pool, const void *slot) {
-  return toft_pool_handle_behind(pool, (size_t)((uintptr_t)slot - (uintptr_t)pool->slots), pool->stride);
-}
-
-TOFT_INLINE size_t toft_pool_count(const toft_pool *pool) { return pool->used - pool->not_live; }
-TOFT_INLINE size_t toft_pool_capacity(const toft_pool *pool) { return pool->capacity; }
-
-/* Returns the bits of the word at base, except those set in advance. */
-TOFT_INLINE uint64_t toft_pool_walk_word(const toft_pool_walk *w) {
-  uint32_t more = w->pool->used - w->base;
-  return more >= 63 ? *w->word : *w->word & (((uint64_t)2 << more) - 1);
-}
-
-/* Moves to the first of `bits`; if there are none, to the next word that has any. Words with all bits set are counted
- * through, which is faster than searching bits. */
-TOFT_INLINE void toft_pool_walk_to(toft_pool_walk *w, uint64_t bits) {
-  while (bits == 0) {
-    w->slot = 0;
-    if (w->base + 64 > w->pool->used) return;
-    w->base += 64;
-    w->word++;
-    bits = toft_pool_walk_word(w);
-    if (bits == ~(uint64_t)0) {
-      w->ahead = 0;
-      w->slot = w->base;
-      TOFT_ASSUME(w->slot != 0);
-      return;
-    }
-  }
-  w->ahead = bits;
-  w->slot = w->base + toft_lowest_bit(bits);
-  TOFT_ASSUME(w->slot != 0);
-}
-
-TOFT_INLINE toft_pool_walk toft_pool_walk_begin(const toft_pool *pool) {
-  toft_pool_walk w;
-  w.pool = pool;
-  w.word = pool->live_bits;
-  w.ahead = 0;
-  w.base = w.slot = 0;
-  if (pool->used != pool->not_live) toft_pool_walk_to(&w, toft_pool_walk_word(&w)); /* a closed pool has no word */
-  return w;
-}
-
-/* Reads the word again, since slots may have been removed, and `used`, since a clear sets bits in advance, but never
- * all bits of a word. */
-TOFT_INLINE void toft_pool_walk_next_by(toft_pool_walk *w, size_t stride) {
-  uint32_t next = w->slot + 1;
-  uint64_t bits = w->ahead;
-  if (bits == 0) {
-    if (TOFT_LIKELY((next & 63) != 0 && *w->word == ~(uint64_t)0)) {
-      TOFT_POOL_AHEAD(w->pool, next, stride, 3072, 0);
-      TOFT_ASSUME(next != 0);
-      w->slot = next;
-      return;
-    }
-    if ((next & 63) != 0) bits = *w->word & ~(uint64_t)0 << (next & 63);
-  } else {
-    bits = (bits & *w->word) & (bits - 1);
-  }
-  toft_pool_walk_to(w, bits);
-  if (TOFT_UNLIKELY(w->slot > w->pool->used)) w->slot = 0;
-}
-
-TOFT_INLINE void toft_pool_walk_next(toft_pool_walk *w) { toft_pool_walk_next_by(w, w->pool->stride); }
-
-TOFT_INLINE void *toft_pool_walk_slot(const toft_pool_walk *w) { return toft_pool_slot(w->pool, w->slot); }
-TOFT_INLINE toft_handle toft_pool_walk_handle(const toft_pool_walk *w) { return w->pool->keys[w->slot]; }
-
-#ifdef __cplusplus
-}
-#endif
-#endif
-
-/* ==== toft/shared.h ==== */
-/* Shared arenas: one arena that many threads allocate from at once and that is emptied as a whole: the results of
- * workers, a table that all of them add to.
- *
- *     toft_shared *s = toft_shared_create(NULL);
- *     ... on any thread: char *name = (char *)toft_shared_alloc(s, n, 1);
- *     ... on each thread that allocates much:
- *         toft_arena *here = toft_shared_local(s);      an arena of its own, in memory of s
- *         struct node *x = toft_new(here, struct node);
- *     ... all threads have done their part ...
- *     toft_shared_reset(s, TOFT_KEEP_RECENT, 0);        frees all of it, the local arenas included
- *
- * toft_shared_alloc is one compare-and-exchange on the block's cursor. When the block is full, one thread takes the
- * next under a lock, and the others wait for it.
- *
- * A LOCAL ARENA (toft_shared_local) is an ordinary arena, used by one thread at a time: it has no atomics until its
- * block is full, and its own marks, cleanups, tags, budget and checks. Its allocations live until the shared arena is
- * reset, even if the thread ends. Create one for each thread, not one for each task: it begins with 4 KiB, and its
- * blocks double. toft_release on it does nothing, and toft_adopt fails (TOFT_EBUSY).
- *
- * THREADS. EXCLUSIVE calls require that no other thread uses the arena at the same time: it is joined, or parked at a
- * barrier. All others may be called by all threads at once. Data written by one thread may be read by another after a
- * synchronization: a join, a lock, a queue. After fork the child must not use a shared arena that other threads of the
- * parent were using, since its lock may be held.
- */
-#ifndef TOFT_SHARED_ARENA_H
-#define TOFT_SHARED_ARENA_H
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-struct toft_source; /* toft.h */
-
-typedef struct toft_shared toft_shared;
-
-/* Creates an empty shared arena with blocks from `source`; NULL: toft_heap(). The source is called by one thread at a
- * time; a toft_limited_source sets a limit. Returns NULL if there is no memory. On a region's source it lies in the
- * region, and is restored with it. */
-TOFT_API TOFT_NODISCARD toft_shared *toft_shared_create(struct toft_source *source);
-/* EXCLUSIVE. Releases the local arenas, runs their cleanups, and returns all memory. Returns TOFT_EBUSY, and changes
- * nothing, if a local arena is claimed or one of its cleanups runs. NULL is ignored. */
-TOFT_API int toft_shared_release(toft_shared *s);
-
-/* Returns `size` bytes, aligned to `align`, a power of two, and to 8. A size of 0 gives a pointer that must not be
- * dereferenced. NULL if there is no memory, or if the size or alignment is invalid. */
-TOFT_API TOFT_NODISCARD TOFT_SIZED(2) void *toft_shared_alloc(toft_shared *s, size_t size, size_t align);
-/* Resizes in place if the allocation shrinks, or if p is the newest allocation of all threads and the block has enough
- * bytes remaining; else copies. Returns NULL, and changes nothing, on failure. p == NULL allocates. p must come from
- * toft_shared_alloc, and no other thread may use it. */
-TOFT_API TOFT_NODISCARD TOFT_SIZED(4) void *toft_shared_resize(toft_shared *s, void *p, size_t old_size,
-                                                               size_t new_size, size_t align);
-/* Frees p if it is the newest allocation of all threads; otherwise does nothing. `size` is the size that was
- * requested. */
-TOFT_API void toft_shared_free(toft_shared *s, void *p, size_t size);
-
-/* Creates a local arena, for the calling thread or another one. NULL if there is no memory. */
-TOFT_API TOFT_NODISCARD toft_arena *toft_shared_local(toft_shared *s);
-
-/* EXCLUSIVE. Releases the local arenas, runs their cleanups, which must not call this, and frees every allocation.
- * Keeps blocks by `policy`, as toft_reset_keep does; with TOFT_KEEP_RECENT as much as recent rounds needed, in one
- * block if that is at most 64 MiB. TOFT_EBUSY and TOFT_EARG: nothing changed. TOFT_ECORRUPT: done, and a checked local
- * arena found bytes written outside an allocation. */
-TOFT_API int toft_shared_reset(toft_shared *s, uint32_t policy, size_t keep);
-/* Returns kept blocks to the source, until about `keep` bytes of them are left. */
-TOFT_API void toft_shared_trim(toft_shared *s, size_t keep);
-
-/* Returns statistics as toft_get_stats does. A local arena's block counts as allocated in whole, and there is no
- * budget. `allocated` and `peak` are updated at resets and by this call, and miss what was freed in between. During
- * concurrent allocations the numbers may be of different moments. */
-TOFT_API toft_stats toft_shared_get_stats(toft_shared *s);
-/* Returns non-zero if p points into memory that was handed out by toft_shared_alloc or to a local arena. Walks the
- * blocks. */
-TOFT_API int toft_shared_contains(toft_shared *s, const void *p);
 
 #ifdef __cplusplus
 }

@@ -57,6 +57,7 @@
 #include "toft/frame.h"
 #include "toft/freeze.h"
 #include "toft/inline.h"
+#include "toft/instrument.h"
 #include "toft/lazy.h"
 #include "toft/lease.h"
 #include "toft/meter.h"

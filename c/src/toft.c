@@ -45,6 +45,7 @@
 #include "debug/json.c"            /* JSON through a callback */
 #include "debug/modules.c"         /* the program, its shared libraries, their build ids */
 #include "debug/stacks.c"          /* the unwinder; the stacks of findings */
+#include "debug/subject.c"         /* how an instrument describes an arena of another provider */
 #include "debug/accounting.c"      /* bytes by tag and phase, budgets, callbacks */
 #include "debug/live_registry.c"   /* the checked arenas and recyclers that are alive */
 #include "debug/reports.c"         /* findings: text, hooks and files, the environment */
@@ -57,7 +58,12 @@
 #include "debug/hardened.c"        /* hardened arenas: the canary, overwritten states */
 #include "debug/snapshot.c"        /* accounting as JSON */
 #include "debug/process_profile.c" /* meters of all arenas, by the environment; the profile of the process */
-#include "debug/fork.c"            /* the locks at a fork */
+#ifndef TOFT_OMIT_INSTRUMENT
+#include "debug/subject_account.c" /* what an operation beneath an instrument changed */
+#include "debug/subject_records.c" /* checks of an arena of another provider */
+#include "debug/instrument.c"      /* the instrument before an arena of another provider */
+#endif
+#include "debug/fork.c" /* the locks at a fork */
 
 /* ---- pool: slots of one size ---- */
 #ifndef TOFT_OMIT_POOLS

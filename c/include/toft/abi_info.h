@@ -18,13 +18,15 @@ typedef struct toft_provider_info {
 typedef struct toft_info_ops { /* a table of version 1, and behind it the addition */
   toft_arena_ops ops;          /* ops.size is at least that of toft_info_ops */
   const toft_provider_info *info;
+  const toft_arena_ops *under; /* of an instrument: the table beneath; NULL in a provider's own table */
 } toft_info_ops;
-/* NULL: the provider has none. */
+/* NULL: the provider has none. An instrument answers for the provider beneath it. */
 static inline const toft_provider_info *toft_info_of(const toft_arena *a) {
   return a->ops->size >= sizeof(toft_info_ops) ? ((const toft_info_ops *)(const void *)a->ops)->info : NULL;
 }
 TOFT_STATIC_ASSERT(provider_info, sizeof(toft_provider_info) == 3 * sizeof(void *));
 TOFT_STATIC_ASSERT(info_ops, offsetof(toft_info_ops, info) == 8 + 13 * sizeof(void *));
+TOFT_STATIC_ASSERT(info_under, sizeof(toft_info_ops) == 8 + 15 * sizeof(void *));
 #ifdef __cplusplus
 }
 #endif

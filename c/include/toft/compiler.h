@@ -189,6 +189,7 @@ TOFT_INLINE uint32_t toft_lowest_bit(uint64_t n) {
 #define toft_hook_free TOFT_PASTE(TOFT_PREFIX, toft_hook_free)
 #define toft_hook_malloc TOFT_PASTE(TOFT_PREFIX, toft_hook_malloc)
 #define toft_hook_realloc TOFT_PASTE(TOFT_PREFIX, toft_hook_realloc)
+#define toft_instrument_arena TOFT_PASTE(TOFT_PREFIX, toft_instrument_arena)
 #define toft_lazy_create TOFT_PASTE(TOFT_PREFIX, toft_lazy_create)
 #define toft_lease_get TOFT_PASTE(TOFT_PREFIX, toft_lease_get)
 #define toft_lease_return TOFT_PASTE(TOFT_PREFIX, toft_lease_return)

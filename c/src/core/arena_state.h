@@ -49,6 +49,7 @@ enum {
   TOFT_COUNTS_LIVE = 16384,  /* a budget counts its live bytes; `portion` is not NULL */
   TOFT_IN_REGION = 32768,    /* in the list of a region, by which it is restored: see region_source.c */
   TOFT_CLEARS = 65536,       /* freed bytes become zero: the arena's region is frozen */
+  TOFT_IS_SUBJECT = 131072,  /* an instrument's description of an arena of another provider: see debug/subject.c */
   TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */
 };
 #define TOFT_REFUSING (TOFT_CLAIMED | TOFT_BUSY)

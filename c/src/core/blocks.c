@@ -19,7 +19,7 @@ static void toft_complete_state(toft_state *a) {
   memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
   a->initial.size = a->initial_size;
   a->initial.source = a->state & TOFT_IN_BUFFER ? NULL : a->source;
-  a->initial.epoch = a->head.epoch;
+  a->initial.epoch = a->head.epoch & ~(uintptr_t)1; /* an instrument may have set bit 0 */
   a->current = a->newest = &a->initial;
   a->source_calls = a->initial.source != NULL;
   a->state &= ~(uint32_t)TOFT_PRISTINE;
@@ -46,12 +46,14 @@ static int toft_is_pristine(const toft_state *a) {
 static TOFT_COLD void toft_sync_in_slow(toft_state *a) {
   if (toft_is_pristine(a))
     toft_complete_state(a);
+  else if (a->state & TOFT_IS_SUBJECT)
+    toft_subject_read(a);
   else
     (void)toft_check_canary(a, "", 0);
 }
 
 static void toft_sync_in(toft_state *a) {
-  if (TOFT_UNLIKELY(a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED))) toft_sync_in_slow(a);
+  if (TOFT_UNLIKELY(a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED | TOFT_IS_SUBJECT))) toft_sync_in_slow(a);
   toft_sync(a);
 }
 
@@ -70,7 +72,8 @@ static void toft_set_limit(toft_state *a) {
   }
   if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, &instrumented);
   a->head.limit = a->head.cursor + (sealed ? 0 : remaining);
-  if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) instrumented = toft_set_canary(a); /* an inline free fills nothing */
+  if (TOFT_UNLIKELY(a->state & (TOFT_IS_HARDENED | TOFT_IS_SUBJECT))) /* an inline free fills nothing */
+    instrumented = a->state & TOFT_IS_SUBJECT ? toft_subject_write(a) : toft_set_canary(a);
   a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | instrumented;
   TOFT_VERIFY(arena, a);
 }

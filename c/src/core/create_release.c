@@ -283,8 +283,9 @@ static toft_source *toft_region_of_head(toft_arena *head) {
 /* A restore would part an arena in a region from one that lies elsewhere. */
 int toft_adopt(toft_arena *head, toft_arena *donor) {
   if (head == donor || donor == NULL || toft_region_of_head(head) != toft_region_of_head(donor)) return TOFT_EARG;
-  if (!toft_is_own(head) || !toft_is_own(donor)) return toft_adopt_foreign(head, donor);
-  toft_state *a = toft_state_of(head), *d = toft_state_of(donor);
+  toft_state *a = toft_state_of(head), *d = toft_own_state(donor);
+  if (!toft_is_own(head) || d == NULL) return toft_adopt_foreign(head, donor);
+  if (!toft_is_own(donor) && (toft_is_refusing(donor) || !toft_end_instruments(d))) return TOFT_EBUSY;
   uintptr_t caller = TOFT_CALLER();
   if (!toft_debug_begin_call(a, "adopt", caller)) return TOFT_EBUSY;
   toft_sync_in(a);

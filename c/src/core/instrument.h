@@ -127,6 +127,13 @@ static int toft_check_canary(toft_state *a, const char *op, uintptr_t site);
 /* Precondition: TOFT_IS_HARDENED. The cleanup was taken off the list, and is about to run. */
 static void toft_cleanup_taken(toft_state *a, toft_cleanup_node *node);
 
+/* ---- subject.c: an instrument before an arena of another provider ---- */
+
+/* Precondition of both: TOFT_IS_SUBJECT. The first copies the head of the arena into the subject's. The second points
+ * the arena's head to the instrument again, with the subject's cursor, limit and epoch, and returns 1. */
+static void toft_subject_read(toft_state *a);
+static uintptr_t toft_subject_write(toft_state *a);
+
 /* Makes findings name `site` as the place of the next call: for calls that the library makes on behalf of its
  * caller. */
 static void toft_attribute_call(const toft_arena *a, uintptr_t site);

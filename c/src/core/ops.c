@@ -450,11 +450,33 @@ static const toft_info_ops toft_table = {
         toft_op_release,
     },
     &toft_info,
+    NULL,
 };
 
 /* Whether this library made the arena. */
 static int toft_is_leased(const toft_arena *a); /* threads/lease_cache.c */
+static void *toft_leased_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site);
 static int toft_is_own(const toft_arena *a) { return a->ops == &toft_table.ops || toft_is_leased(a); }
+
+/* The state of an arena of this library, also if another library's instruments are before its table; else NULL. */
+static toft_state *toft_own_state(const toft_arena *head) {
+  const toft_info_ops *t = (const toft_info_ops *)(const void *)head->ops;
+  while (t->ops.size >= sizeof *t && t->under != NULL) t = (const toft_info_ops *)(const void *)t->under;
+  return t == &toft_table || t->ops.alloc == toft_leased_alloc ? toft_state_of(head) : NULL;
+}
+
+/* Takes off the instruments of other libraries by a release, which the arena refuses then (I4). 0: one of them stays,
+ * since a callback of it runs. */
+static int toft_end_instruments(toft_state *a) {
+  uint32_t owned = a->state & TOFT_CACHE_OWNED;
+  a->state |= TOFT_CACHE_OWNED;
+  for (const toft_arena_ops *ops = NULL; !toft_is_own(&a->head) && a->head.ops != ops;) {
+    ops = a->head.ops;
+    ops->release(&a->head);
+  }
+  if (!owned) a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
+  return toft_is_own(&a->head);
+}
 
 #ifdef TOFT_RUNTIME
 void toft_next_cleanup(toft_arena *head, unsigned char *cursor, uintptr_t epoch, int again, void (*fn)(void *),

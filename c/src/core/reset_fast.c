@@ -43,6 +43,7 @@ TOFT_INLINE int toft_reset_fast(toft_state *a, toft_reset_state *s) {
 
 static int toft_reset_full(toft_state *a, toft_reset_state *s, uint32_t policy, size_t keep) {
   size_t round_max = s->epoch == s->full_epoch ? 0 : s->round_max; /* of the fast resets since the last full one */
+  if (!toft_end_instruments(a)) return TOFT_EBUSY;
   toft_sync_in(a);
   size_t used = (size_t)toft_max64(a->live, round_max);
   toft_update_round_peak(a, used + a->adopted_live);

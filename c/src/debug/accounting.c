@@ -12,6 +12,7 @@
 #include "../core/stats.c"
 #include "../platform/atomic.c"
 #include "json.c"
+#include "subject.c"
 
 typedef struct toft_tag_entry {
   char *name; /* its path, with a terminating NUL */
@@ -469,7 +470,7 @@ static TOFT_COLD int toft_ask_for_budget(toft_state *a, size_t size, size_t alig
   int fits = budget == UINT64_MAX || a->live + claimed + need <= budget;
   if ((fits && !toft_was_refused(a)) || !toft_fits_tag_budget(a, charge)) return 0;
   uint32_t was_busy = toft_begin_callback(a);
-  uint64_t answer = w->on_refusal(w->on_refusal_arg, &a->head, a->live, budget, size);
+  uint64_t answer = w->on_refusal(w->on_refusal_arg, toft_head_of(a), a->live, budget, size);
   toft_end_callback(a, was_busy);
   if (answer > budget) toft_set_own_budget(a, answer);
   return fits || answer > budget; /* the callback may have returned memory to the source */
@@ -487,7 +488,7 @@ static void toft_check_soft_budget(toft_state *a) {
   toft_next_epoch(a); /* makes the next reset a full one, which clears soft_budget_passed */
   if (w->on_soft_budget == NULL) return;
   uint32_t was_busy = toft_begin_callback(a);
-  w->on_soft_budget(w->on_soft_budget_arg, &a->head, a->live, w->soft_budget);
+  w->on_soft_budget(w->on_soft_budget_arg, toft_head_of(a), a->live, w->soft_budget);
   toft_end_callback(a, was_busy);
 }
 

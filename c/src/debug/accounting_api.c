@@ -17,9 +17,9 @@ static void toft_end_call(toft_state *a) {
 /* Begins a change of settings. NULL with *code set: another provider, in a region, refused, or no memory; otherwise
  * toft_end_setting must follow. */
 static toft_state *toft_begin_setting(toft_arena *head, const char *op, uintptr_t caller, int *code) {
-  toft_state *a = toft_state_of(head);
+  toft_state *a = toft_observed_state(head);
   *code = TOFT_ENOSYS;
-  if (!toft_is_own(head) || (a->state & TOFT_IN_REGION)) return NULL;
+  if (a == NULL || (a->state & TOFT_IN_REGION)) return NULL;
   *code = TOFT_EBUSY;
   if (!toft_debug_begin_call(a, op, caller)) return NULL;
   toft_sync_in(a);
@@ -115,8 +115,8 @@ static int toft_push_tag(toft_state *a, const char *name) {
 
 /* Begins a call on a metered arena. NULL: with TOFT_OK if nothing is metered, else with an error in *code. */
 static toft_state *toft_begin_metered_call(toft_arena *head, const char *op, uintptr_t caller, int *code) {
-  toft_state *a = toft_state_of(head);
-  *code = toft_is_own(head) ? TOFT_OK : TOFT_ENOSYS;
+  toft_state *a = toft_observed_state(head);
+  *code = a != NULL ? TOFT_OK : TOFT_ENOSYS;
   if (*code != TOFT_OK) return NULL;
   toft_instruments *w = toft_instruments_of(a);
   if (w == NULL || !w->metered) return NULL;
@@ -199,8 +199,8 @@ void toft_phase_end_slow(toft_arena *head, toft_phase *p) {
 
 /* Begins a report. NULL: with TOFT_OK if there is nothing to report, else with an error in *code. */
 static toft_state *toft_begin_report(toft_arena *head, int *code) {
-  toft_state *a = toft_state_of(head);
-  *code = toft_is_own(head) ? TOFT_OK : TOFT_ENOSYS;
+  toft_state *a = toft_observed_state(head);
+  *code = a != NULL ? TOFT_OK : TOFT_ENOSYS;
   if (*code != TOFT_OK || toft_instruments_of(a) == NULL) return NULL;
   toft_sync_in(a);
   toft_sync_tags(a);

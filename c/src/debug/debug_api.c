@@ -11,8 +11,8 @@
 
 /* Whether the next call uses toft_call_site_hint. */
 static int toft_uses_site_hint(const toft_arena *head) {
-  const toft_state *a = toft_state_of(head);
-  if (!toft_is_own(head)) return head->ops == &toft_released_ops;
+  const toft_state *a = toft_observed_state(head);
+  if (a == NULL) return head->ops == &toft_released_ops;
   if (a->state & TOFT_PRISTINE) return 0;
   return a->checks != NULL || toft_is_profiled(a);
 }
@@ -27,14 +27,15 @@ static void toft_attribute_call(const toft_arena *a, uintptr_t site) {
 }
 
 int toft_pin(toft_arena *head, int on) {
-  if (!toft_is_own(head)) return TOFT_ENOSYS;
-  (void)toft_pin_to(toft_state_of(head), on ? toft_thread_id() : 0);
+  toft_state *a = toft_observed_state(head);
+  if (a == NULL) return TOFT_ENOSYS;
+  (void)toft_pin_to(a, on ? toft_thread_id() : 0);
   return TOFT_OK;
 }
 
 int toft_findings(toft_arena *head, toft_finding_fn *fn, void *arg) {
-  if (!toft_is_own(head)) return TOFT_ENOSYS;
-  toft_state *a = toft_state_of(head);
+  toft_state *a = toft_observed_state(head);
+  if (a == NULL) return TOFT_ENOSYS;
   if ((a->state & TOFT_PRISTINE) || a->checks == NULL) return 0;
   toft_checks *c = a->checks;
   if (a->state & TOFT_BUSY) return TOFT_EBUSY;
@@ -57,14 +58,14 @@ int toft_findings(toft_arena *head, toft_finding_fn *fn, void *arg) {
 
 /* NULL: the arena is not checked, or another provider's. */
 static toft_checks *toft_hook_checks(const toft_arena *arena) {
-  const toft_state *a = toft_state_of(arena);
-  if (TOFT_LIKELY(!(arena->epoch & 1)) || !toft_is_own(arena) || !(a->state & TOFT_IS_CHECKED)) return NULL;
-  return a->checks;
+  if (TOFT_LIKELY(!(arena->epoch & 1))) return NULL;
+  const toft_state *a = toft_observed_state(arena);
+  return a != NULL && (a->state & TOFT_IS_CHECKED) ? a->checks : NULL;
 }
 
 /* Writes the header of an object of `size` bytes at base and returns the object. */
 static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size) {
-  toft_record *r = toft_hook_checks(arena) != NULL ? toft_find_record(toft_state_of(arena), base) : NULL;
+  toft_record *r = toft_hook_checks(arena) != NULL ? toft_find_record(toft_observed_state(arena), base) : NULL;
   if (TOFT_UNLIKELY(r != NULL)) {
     r->header = TOFT_HOOK_HEADER;
     toft_unpoison(base, TOFT_HOOK_HEADER);
@@ -91,7 +92,7 @@ static TOFT_COLD void toft_hook_report_foreign(toft_state *a, const void *p, con
 /* The size of the object at p including its header; 0: there is none, which was reported. */
 static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op) {
   unsigned char *base = (unsigned char *)p - TOFT_HOOK_HEADER;
-  toft_state *a = toft_state_of(arena);
+  toft_state *a = toft_observed_state(arena);
   size_t size;
   if (TOFT_UNLIKELY(toft_hook_checks(arena) != NULL) && !toft_predates_checks(a, base)) {
     const toft_record *r = toft_find_record(a, base);

@@ -40,19 +40,16 @@ static size_t toft_size_with_redzones(size_t size, size_t align) {
   return toft_max(align, TOFT_REDZONE) + TOFT_ROUND8(size) + TOFT_REDZONE;
 }
 
-static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
+static toft_block_header *toft_block_of(const toft_state *a, const unsigned char *p) {
+  if (a->state & TOFT_CLAIMED) return a->side_block;
+  return p < toft_block_start(a, a->current) || p >= a->head.cursor ? a->newest : a->current;
+}
+
+/* Fills an allocation of `size` bytes behind `front` bytes of red zone, `total` in all. Precondition:
+ * toft_reserve_record. */
+static void *toft_record_allocation(toft_state *a, toft_block_header *b, unsigned char *base, size_t size, size_t front,
+                                    size_t total) {
   toft_checks *c = a->checks;
-  size_t front = toft_max(align, TOFT_REDZONE);
-  size_t total = toft_size_with_redzones(size, align);
-  if (total > TOFT_MAX_REQUEST || !toft_reserve_record(c)) return NULL;
-  if (TOFT_ROUND8(size) > c->plain_limit - toft_min(c->plain_bytes, c->plain_limit)) return NULL;
-  unsigned char *base = (unsigned char *)toft_alloc_with_redzones(a, total, front);
-  if (base == NULL) return NULL;
-  toft_block_header *b = a->current;
-  if (a->state & TOFT_CLAIMED)
-    b = a->side_block;
-  else if (base < toft_block_start(a, b) || base >= a->head.cursor)
-    b = a->newest;
   (void)toft_verify_before_reuse(a, b, base + total);
   unsigned char *p = base + front;
   toft_unpoison(base, total);
@@ -75,6 +72,23 @@ static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
   r->allocated = c->call;
   c->plain_bytes += TOFT_ROUND8(size);
   return p;
+}
+
+static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
+  toft_checks *c = a->checks;
+  toft_block_header *b = NULL;
+  size_t front = toft_max(align, TOFT_REDZONE);
+  size_t total = toft_size_with_redzones(size, align);
+  if (total > TOFT_MAX_REQUEST || !toft_reserve_record(c)) return NULL;
+  if (TOFT_ROUND8(size) > c->plain_limit - toft_min(c->plain_bytes, c->plain_limit)) return NULL;
+  unsigned char *base = (unsigned char *)(a->state & TOFT_IS_SUBJECT ? toft_subjects->place(a, total, front, &b)
+                                                                     : toft_alloc_with_redzones(a, total, front));
+  if (base == NULL) return NULL;
+  return toft_record_allocation(a, b != NULL ? b : toft_block_of(a, base), base, size, front, total);
+}
+
+static void *toft_alloc_recorded(toft_state *a, size_t size, size_t align) {
+  return a->state & TOFT_IS_SUBJECT ? toft_alloc_checked(a, size, align) : toft_alloc_slow(a, size, align);
 }
 
 /* ---- marks ---- */
@@ -196,6 +210,7 @@ static toft_record *toft_find_record(toft_state *a, const unsigned char *p) {
 /* Whether p was allocated before the checks began. */
 static int toft_predates_checks(const toft_state *a, const unsigned char *p) {
   const toft_checks *c = a->checks;
+  if (a->state & TOFT_IS_SUBJECT) return toft_subjects->predates(a, p);
   for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
     const unsigned char *start = toft_block_start(a, b), *end = toft_block_end(a, b);
     if (p < start || p >= toft_block_used_end(a, b)) continue;
@@ -228,7 +243,7 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   *code = TOFT_ENOMEM;
   if (old_size == 0) { /* allocations of 0 bytes have no record */
     if (new_size == 0 && toft_pad(p, align) == 0) return p;
-    return (flags & TOFT_STAY) ? NULL : toft_alloc_slow(a, new_size, align);
+    return (flags & TOFT_STAY) ? NULL : toft_alloc_recorded(a, new_size, align);
   }
   int older = toft_predates_checks(a, p);
   toft_record *r = older ? NULL : toft_require_record(a, p, old_size);
@@ -248,7 +263,7 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   }
   if (flags & TOFT_STAY) return NULL;
   size_t index = older ? 0 : (size_t)(r - a->checks->records);
-  void *q = toft_alloc_slow(a, new_size, align);
+  void *q = toft_alloc_recorded(a, new_size, align);
   if (q == NULL) return NULL;
   if (!older) toft_unpoison(p, a->checks->records[index].header);
   memcpy(q, p, toft_min(old_size, new_size));
@@ -358,9 +373,9 @@ static unsigned char *toft_last_byte(const toft_state *a, toft_block_header *b) 
 
 /* Ends the checks. The inline path will hand out filled bytes, so all unallocated memory is unpoisoned. */
 static int toft_end_checks(toft_state *a) {
-  int code = toft_verify_freed(a);
+  int code = toft_verify_freed(a), own = !(a->state & TOFT_IS_SUBJECT);
   while (a->checks->block_logs != NULL) toft_block_log_release(a->checks, a->checks->block_logs->block);
-  for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
+  for (toft_block_header *b = own ? a->newest : NULL; b != NULL; b = b->next) {
     /* An idle initial block counts as full but holds nothing, and a trim may make it current. */
     unsigned char *top =
         b == &a->initial && (a->state & TOFT_INITIAL_IDLE) ? a->initial_start : toft_block_used_end(a, b);

@@ -10,6 +10,7 @@
 #include "../platform/sanitizers.c"
 #include "live_registry.c"
 #include "reports.c"
+#include "subject.c"
 
 #define TOFT_REDZONE 16
 #define TOFT_REPORTS_MAX 1000 /* reports stored per arena; further ones are counted */
@@ -91,7 +92,7 @@ static void toft_keep_report(toft_checks *c, const toft_report *f) {
 
 /* Delivers a report on the thread that is in the arena. The arena is busy during the hook. */
 static void toft_report_finding(toft_state *a, toft_report *f) {
-  f->arena = &a->head;
+  f->arena = toft_head_of(a);
   toft_keep_report(a->checks, f);
   uint32_t was_busy = toft_begin_callback(a);
   toft_publish_report(f);
@@ -100,7 +101,7 @@ static void toft_report_finding(toft_state *a, toft_report *f) {
 
 /* Delivers a report on a thread that is not allowed in the arena. */
 static void toft_report_intruder(toft_state *a, toft_report *f) {
-  f->arena = &a->head;
+  f->arena = toft_head_of(a);
   toft_keep_report(a->checks, f);
   toft_publish_report(f);
 }
@@ -146,19 +147,19 @@ static TOFT_COLD int toft_debug_begin_call_slow(toft_state *a, const char *op, u
   toft_checks *c = a->checks;
   toft_call_info call = toft_call_begun(op, site);
   size_t me = call.thread, pinned = TOFT_LOAD(&c->pinned_thread), other = 0;
-  toft_report f;
-  memset(&f, 0, sizeof f);
-  f.detected = call;
-  if (pinned != 0 && pinned != me) {
-    f.kind = TOFT_FOUND_WRONG_THREAD;
-    f.allocated.thread = pinned;
-  } else if (!TOFT_CAS_ACQUIRE(&c->busy_thread, &other, me) && other != me) {
-    f.kind = TOFT_FOUND_TWO_THREADS;
-    f.allocated = c->call;
-  } else {
+  int wrong = pinned != 0 && pinned != me;
+  if (!wrong && (TOFT_CAS_ACQUIRE(&c->busy_thread, &other, me) || other == me)) {
     if (c->depth++ == 0) c->call = call;
     return 1;
   }
+  toft_report f;
+  memset(&f, 0, sizeof f);
+  f.detected = call;
+  f.kind = wrong ? TOFT_FOUND_WRONG_THREAD : TOFT_FOUND_TWO_THREADS;
+  if (wrong)
+    f.allocated.thread = pinned;
+  else
+    f.allocated = c->call;
   toft_report_intruder(a, &f);
   return 0;
 }
@@ -178,6 +179,8 @@ static size_t toft_pin_to(toft_state *a, size_t thread) {
 
 /* Reduces a range to the part between the first and the last byte that is not `byte`. 0: there is none. */
 static int toft_written_part(const unsigned char **from, const unsigned char **to, unsigned char byte) {
+  size_t n = (size_t)(*to - *from);
+  if (n != 0 && **from == byte && memcmp(*from, *from + 1, n - 1) == 0) *from = *to; /* the usual case */
   while (*from < *to && **from == byte) ++*from;
   while (*from < *to && (*to)[-1] == byte) --*to;
   return *from < *to;
@@ -234,7 +237,7 @@ static int toft_verify_freed_range(toft_state *a, const toft_record *r, unsigned
     toft_unpoison(from, (size_t)(to - from));
     memset(from, TOFT_POISON_FREED, (size_t)(to - from));
   }
-  toft_poison(from, (size_t)(to - from));
+  if (!(a->state & TOFT_IS_SUBJECT)) toft_poison(from, (size_t)(to - from)); /* else the provider may write there */
   return code;
 }
 

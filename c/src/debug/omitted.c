@@ -1,5 +1,5 @@
-/* Stubs for features that the TOFT_OMIT_ macros exclude: CHECKS, METERS, POOLS, RECYCLER, THREADS. Settings of an
- * omitted feature return TOFT_ENOSYS; its functions do not exist.
+/* Stubs for features that the TOFT_OMIT_ macros exclude: CHECKS, INSTRUMENT, METERS, POOLS, RECYCLER, THREADS. Settings
+ * of an omitted feature return TOFT_ENOSYS; its functions do not exist.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_DEBUG_OMITTED_C
 #define TOFT_DEBUG_OMITTED_C
@@ -206,6 +206,9 @@ static void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t befo
 
 #if defined(TOFT_OMIT_CHECKS) || defined(TOFT_OMIT_METERS)
 #define TOFT_DEBUG_PROCESS_PROFILE_C
+#define TOFT_DEBUG_SUBJECT_ACCOUNT_C
+#define TOFT_DEBUG_SUBJECT_RECORDS_C
+#define TOFT_DEBUG_INSTRUMENT_C
 #define TOFT_PLATFORM_REQUEST_C
 static void toft_begin_process_meters(toft_state *a) { (void)a; }
 static void toft_profile_remove(toft_state *a) { (void)a; }
@@ -246,6 +249,10 @@ static void toft_threads_at_fork(int phase) { (void)phase; }
 static int toft_is_leased(const toft_arena *a) {
   (void)a;
   return 0;
+}
+static void *toft_leased_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+  (void)a, (void)size, (void)align, (void)flags, (void)site;
+  return NULL;
 }
 #endif
 

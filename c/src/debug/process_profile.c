@@ -100,7 +100,7 @@ static void toft_profile_update(toft_state *a) {
   toft_lock_take(&p->lock);
   if (p->walk_in-- == 0) {
     memset(&p->stats, 0, sizeof p->stats);
-    toft_add_stats(a, &p->stats);
+    toft_add_observed_stats(a, &p->stats);
     p->stats.source_calls -= p->source_calls;
     p->walk_in = p->stats.blocks / 8;
   }
@@ -185,7 +185,7 @@ static int toft_read_process_meters(int *reports) {
 }
 
 static void toft_report_over_budget(void *arg, toft_arena *head, uint64_t live, uint64_t budget) {
-  toft_state *a = toft_state_of(head);
+  toft_state *a = toft_observed_state(head);
   toft_report f;
   (void)arg;
   memset(&f, 0, sizeof f);

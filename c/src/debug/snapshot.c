@@ -204,24 +204,24 @@ int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_wri
   w.symbolizer_arg = named ? &dwarf : o.symbolizer_arg;
   if (o.flags & TOFT_SNAPSHOT_ADDRESSES) w.symbolizer = NULL;
   /* The arena is busy during the whole snapshot, so that write cannot change it. */
-  int own = toft_is_own(head);
+  toft_state *a = toft_observed_state(head);
   uint32_t was_busy = 0;
-  if (own) {
-    toft_sync_in(toft_state_of(head));
-    toft_sync_tags(toft_state_of(head));
-    was_busy = toft_begin_callback(toft_state_of(head));
+  if (a != NULL) {
+    toft_sync_in(a);
+    toft_sync_tags(a);
+    was_busy = toft_begin_callback(a);
   }
   toft_stats stats = toft_get_stats(head);
   toft_json_begin(&w.json);
-  if (own && toft_state_of(head)->source != NULL) toft_json_budgets(&w.json, toft_state_of(head)->source);
-  toft_json_report(&w, &stats, own ? toft_state_of(head)->instruments : NULL);
+  if (a != NULL && a->source != NULL) toft_json_budgets(&w.json, a->source);
+  toft_json_report(&w, &stats, a != NULL ? a->instruments : NULL);
   toft_json_flush(&w.json);
-  if (own) {
-    toft_end_callback(toft_state_of(head), was_busy);
-    toft_set_limit(toft_state_of(head));
+  if (a != NULL) {
+    toft_end_callback(a, was_busy);
+    toft_set_limit(a);
   }
   if (named) toft_dwarf_close(&dwarf);
-  if (w.json.code == 0 && (o.flags & TOFT_SNAPSHOT_CLEAR) && own) w.json.code = toft_clear_report(head);
+  if (w.json.code == 0 && (o.flags & TOFT_SNAPSHOT_CLEAR) && a != NULL) w.json.code = toft_clear_report(head);
   return w.json.code;
 }
 

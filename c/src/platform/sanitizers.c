@@ -5,6 +5,7 @@
 #ifndef TOFT_PLATFORM_SANITIZERS_C
 #define TOFT_PLATFORM_SANITIZERS_C
 
+#include "atomic.c"
 #include "base.h"
 
 #if defined(__ELF__) && (defined(__GNUC__) || defined(__clang__))
@@ -50,36 +51,49 @@ extern void toft_lsan_unregister(const void *p, size_t n) TOFT_TOOL("__lsan_unre
 #define TOFT_HAS_MEMCHECK(p, n) ((void)(p), (void)(n), 0)
 #endif
 
-/* Whether the process runs under AddressSanitizer, MemorySanitizer or Valgrind's memcheck. */
-static int toft_has_memory_tool(void) {
+static size_t toft_memory_tools; /* 0: not known; 1: there is none; 2: there is one. Atomic */
+
+static TOFT_COLD int toft_find_memory_tool(void) {
   char byte = 0;
   (void)byte;
-  return TOFT_HAS_SANITIZER() || TOFT_HAS_MEMCHECK(&byte, 1);
+  int found = TOFT_HAS_SANITIZER() || TOFT_HAS_MEMCHECK(&byte, 1);
+  TOFT_STORE(&toft_memory_tools, found ? 2 : 1);
+  return found;
 }
 
-/* Accessible and initialised. */
-static void toft_unpoison(const void *p, size_t n) {
-  if (n == 0) return;
+/* Whether the process runs under AddressSanitizer, MemorySanitizer or Valgrind's memcheck. */
+TOFT_INLINE int toft_has_memory_tool(void) {
+  size_t known = TOFT_LOAD(&toft_memory_tools);
+  return TOFT_UNLIKELY(known != 1) && (known == 2 || toft_find_memory_tool());
+}
+
+typedef enum { TOFT_DEFINED, TOFT_NOACCESS, TOFT_UNDEFINED } toft_access;
+
+static TOFT_COLD void toft_set_access_slow(const void *p, size_t n, toft_access access) {
+  if (access == TOFT_NOACCESS) {
+    TOFT_CALL_TOOL(toft_asan_poison, p, n);
+    TOFT_CALL_TOOL(toft_msan_poison, p, n);
+    TOFT_VALGRIND(NOACCESS, p, n);
+    return;
+  }
   TOFT_CALL_TOOL(toft_asan_unpoison, p, n);
-  TOFT_CALL_TOOL(toft_msan_unpoison, p, n);
-  TOFT_VALGRIND(DEFINED, p, n);
+  if (access == TOFT_DEFINED) {
+    TOFT_CALL_TOOL(toft_msan_unpoison, p, n);
+    TOFT_VALGRIND(DEFINED, p, n);
+  } else {
+    TOFT_CALL_TOOL(toft_msan_allocated, p, n);
+    TOFT_VALGRIND(UNDEFINED, p, n);
+  }
 }
 
-/* Inaccessible. */
-static void toft_poison(const void *p, size_t n) {
-  if (n == 0) return;
-  TOFT_CALL_TOOL(toft_asan_poison, p, n);
-  TOFT_CALL_TOOL(toft_msan_poison, p, n);
-  TOFT_VALGRIND(NOACCESS, p, n);
+TOFT_INLINE void toft_set_access(const void *p, size_t n, toft_access access) {
+  if (n != 0 && toft_has_memory_tool()) toft_set_access_slow(p, n, access);
 }
 
-/* Accessible, but uninitialised. */
-static void toft_mark_undefined(const void *p, size_t n) {
-  if (n == 0) return;
-  TOFT_CALL_TOOL(toft_asan_unpoison, p, n);
-  TOFT_CALL_TOOL(toft_msan_allocated, p, n);
-  TOFT_VALGRIND(UNDEFINED, p, n);
-}
+/* Accessible and initialised; inaccessible; accessible, but uninitialised. */
+static void toft_unpoison(const void *p, size_t n) { toft_set_access(p, n, TOFT_DEFINED); }
+static void toft_poison(const void *p, size_t n) { toft_set_access(p, n, TOFT_NOACCESS); }
+static void toft_mark_undefined(const void *p, size_t n) { toft_set_access(p, n, TOFT_UNDEFINED); }
 
 /* LeakSanitizer looks for pointers in the heap's memory, and in mapped memory between these two calls, as far as it is
  * accessible then. Their arguments must be equal: it ends the process if they are not. NULL is ignored. */

@@ -186,6 +186,7 @@ static const toft_info_ops toft_leased_table = {
         toft_leased_release,
     },
     &toft_info,
+    NULL,
 };
 
 static int toft_is_leased(const toft_arena *a) { return a->ops == &toft_leased_table.ops; }

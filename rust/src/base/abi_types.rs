@@ -230,7 +230,12 @@ pub struct InfoOps {
     pub ops: Ops,
     /// The addition.
     pub info: Option<&'static ProviderInfo>,
+    /// Of an instrument: the table beneath. Null in a provider's own table.
+    pub under: *const Ops,
 }
+
+// SAFETY: the tables are constant while a head points to them.
+unsafe impl Sync for InfoOps {}
 
 /// Returns the info of an arena's provider; `None`: it has none.
 ///
@@ -259,7 +264,10 @@ const _: () = {
     );
     assert!(size_of::<Mark>() == 2 * WORD && size_of::<Range>() == 3 * WORD && size_of::<Cleanup>() == 2 * WORD);
     assert!(
-        size_of::<Stats>() == 64 && size_of::<ProviderInfo>() == 3 * WORD && offset_of!(InfoOps, info) == 8 + 13 * WORD
+        size_of::<Stats>() == 64
+            && size_of::<ProviderInfo>() == 3 * WORD
+            && offset_of!(InfoOps, info) == 8 + 13 * WORD
+            && size_of::<InfoOps>() == 8 + 15 * WORD
     );
 };
 

@@ -33,6 +33,7 @@ static TABLE: InfoOps = InfoOps {
         release,
     },
     info: Some(&INFO),
+    under: ptr::null(),
 };
 
 static INFO: ProviderInfo = ProviderInfo {
@@ -291,6 +292,9 @@ unsafe extern "C" fn rewind(head: *mut Head, cursor: *mut u8, epoch: usize) -> c
     // SAFETY: the table's contract.
     let a = unsafe { RawArena::of(head) };
     a.sync_in();
+    if a.head.epoch.get() & 1 != 0 && !a.is(CLOSED) {
+        a.leave_steady(); // an instrument adds to the epoch (I3)
+    }
     let code = if a.is(CLOSED) {
         abi::EBUSY
     } else if a.is(INSTRUMENTED) && a.mark_is_stale(cursor.addr(), epoch) {
@@ -317,6 +321,7 @@ unsafe extern "C" fn reset(head: *mut Head, policy: u32, keep: usize) -> c_int {
     } else if a.is(CLOSED) {
         abi::EBUSY
     } else {
+        let observed = a.head.epoch.get() & 1 != 0;
         a.update_round_peak(a.slow().live.get());
         run_cleanups(a, 0);
         let intact = !a.is(CHECKED) || a.verify_freed();
@@ -324,6 +329,9 @@ unsafe extern "C" fn reset(head: *mut Head, policy: u32, keep: usize) -> c_int {
         let code = if intact { code } else { abi::ECORRUPT };
         a.poison_all();
         a.retain_blocks(policy, keep);
+        if observed {
+            a.leave_steady(); // as in `rewind`
+        }
         code
     };
     a.end_op();

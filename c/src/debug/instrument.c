@@ -1,0 +1,531 @@
+/* The instrument: the operations of a table that stands before the one of an arena of another provider. Each brackets
+ * the operation beneath, and accounts and checks the arena as its subject.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_DEBUG_INSTRUMENT_C
+#define TOFT_DEBUG_INSTRUMENT_C
+
+#include "../core/create_release.c"
+#include "accounting.c"
+#include "debug_ops.c"
+#include "process_profile.c"
+#include "sampling.c"
+#include "subject.c"
+#include "subject_records.c"
+#include "toft/instrument.h"
+
+static toft_state *toft_subject_of(const toft_arena *head) {
+  return &((toft_instrument *)(uintptr_t)head->ops)->subject;
+}
+
+static void toft_end_wrapped(toft_state *a) {
+  toft_subject_record_cursor(toft_instrument_of(a));
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+}
+
+/* ---- allocation ---- */
+
+/* Precondition: the request passed toft_check_request. NULL: refused. */
+static void *toft_subject_alloc_any(toft_state *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+  toft_block_header *block;
+  a->state &= ~(uint32_t)TOFT_REFUSED;
+  if (a->state & TOFT_IS_CHECKED) return toft_alloc_checked(a, size, align);
+  return toft_subject_place(toft_instrument_of(a), size, align, flags, site, &block);
+}
+
+static void *toft_wrapped_alloc_for(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site,
+                                    uintptr_t caller) {
+  toft_state *a = toft_subject_of(head);
+  void *p = NULL;
+  if (!toft_debug_begin_call(a, "alloc", site != 0 ? site : caller)) return NULL;
+  toft_sync_in(a);
+  uint64_t before = a->allocated;
+  if (toft_check_request(size, align) == TOFT_OK) {
+    if (size == 0 && toft_pad(a->head.cursor, align) == 0) {
+      p = a->head.cursor;
+    } else if (!(a->state & TOFT_BUSY)) {
+      p = toft_subject_alloc_any(a, size, align, flags, site);
+      if (p == NULL && toft_budget_raised(a, size, align)) p = toft_subject_alloc_any(a, size, align, flags, site);
+    }
+  }
+  if (p != NULL) toft_instrument_alloc(a, size, before, site, caller);
+  toft_end_wrapped(a);
+  if (p != NULL && (flags & TOFT_ZERO)) memset(p, 0, size);
+  return p;
+}
+
+static void *toft_wrapped_alloc(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+  return toft_wrapped_alloc_for(head, size, align, flags, site, TOFT_CALLER());
+}
+
+static void *toft_subject_resize(toft_instrument *i, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                                 uint32_t flags, uintptr_t site) {
+  toft_state *a = &i->subject;
+  unsigned char *cursor = a->head.cursor;
+  uintptr_t epoch = toft_epoch(a);
+  size_t old_round = TOFT_ROUND8(old_size), new_round = TOFT_ROUND8(new_size);
+  int newest = !(a->state & TOFT_CLAIMED) && (uintptr_t)cursor - (uintptr_t)p == old_round;
+  a->state &= ~(uint32_t)TOFT_REFUSED;
+  if (!toft_subject_reserve(i) || (newest && new_round > old_round && !toft_fits_budget(a, new_round - old_round)))
+    return NULL;
+  if (!toft_fits_budget(a, new_round)) flags |= TOFT_STAY;
+  unsigned char *q = (unsigned char *)toft_begin_beneath(i)->resize(i->head, p, old_size, new_size, align, flags, site);
+  toft_end_beneath(i);
+  uint64_t live = toft_live_beneath(i);
+  if (q == NULL || q == p) {
+    toft_subject_moved(i, live);
+    return q;
+  }
+  toft_block_header *dedicated = toft_subject_dedicated(a, p);
+  if (toft_subject_exceeds(a, live) && dedicated == NULL) { /* by its padding */
+    toft_rewind_beneath(i, cursor, epoch);
+    return NULL;
+  }
+  /* The provider may have given the old block back: then live grew by the difference of two charges. */
+  uint64_t charge =
+      a->head.cursor != cursor && toft_epoch(a) == epoch ? (uint64_t)(a->head.cursor - cursor) : new_round;
+  if (dedicated != NULL && live == a->live + charge - dedicated->charge) toft_subject_forget(i, dedicated);
+  (void)toft_subject_placed(i, q, align, cursor, live);
+  return q;
+}
+
+static void *toft_wrapped_resize(toft_arena *head, void *p, size_t old_size, size_t new_size, size_t align,
+                                 uint32_t flags, uintptr_t site) {
+  uintptr_t caller = TOFT_CALLER();
+  if (p == NULL && old_size == 0) return toft_wrapped_alloc_for(head, new_size, align, flags, site, caller);
+  toft_state *a = toft_subject_of(head);
+  unsigned char *old = (unsigned char *)p, *q = NULL;
+  if (!toft_debug_begin_call(a, "resize", site != 0 ? site : caller)) return NULL;
+  toft_sync_in(a);
+  int checked = (a->state & TOFT_IS_CHECKED) != 0; /* checks report an impossible size */
+  if (p != NULL && (checked || old_size <= TOFT_MAX_REQUEST) && !(a->state & TOFT_BUSY) &&
+      toft_check_request(new_size, align) == TOFT_OK) {
+    uint64_t before = a->allocated;
+    size_t more = new_size - toft_min(old_size, new_size);
+    for (int tries = 0, code = TOFT_ENOMEM; q == NULL && tries < 2 && code == TOFT_ENOMEM; tries++) {
+      if (tries == 1 && !toft_budget_raised(a, flags & TOFT_STAY ? more : new_size, align)) break;
+      q = checked ? (unsigned char *)toft_resize_checked(a, old, old_size, new_size, align, flags, &code)
+                  : (unsigned char *)toft_subject_resize(toft_instrument_of(a), old, old_size, new_size, align, flags,
+                                                         site);
+    }
+    if (q != NULL) toft_instrument_alloc(a, q == old ? more : new_size, before, site, caller);
+  }
+  toft_end_wrapped(a);
+  if (q != NULL && (flags & TOFT_ZERO) && new_size > old_size) memset(q + old_size, 0, new_size - old_size);
+  return q;
+}
+
+static void toft_wrapped_free(toft_arena *head, void *p, size_t size) {
+  toft_state *a = toft_subject_of(head);
+  toft_instrument *i = toft_instrument_of(a);
+  if (!toft_debug_begin_call(a, "free", TOFT_CALLER())) return;
+  toft_sync_in(a);
+  if (p != NULL && !(a->state & TOFT_REFUSING)) {
+    if (a->state & TOFT_IS_CHECKED) {
+      (void)toft_free_checked(a, (unsigned char *)p, size);
+    } else if (i->under->free != NULL) {
+      toft_begin_beneath(i)->free(head, p, size);
+      toft_end_beneath(i);
+      uint64_t live = toft_live_beneath(i);
+      toft_block_header *dedicated = toft_subject_dedicated(a, (const unsigned char *)p);
+      if (dedicated != NULL && live == a->live - dedicated->charge) toft_subject_forget(i, dedicated);
+      toft_subject_moved(i, live);
+    }
+  }
+  toft_end_wrapped(a);
+}
+
+static toft_cleanup *toft_wrapped_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
+  toft_state *a = toft_subject_of(head);
+  toft_instrument *i = toft_instrument_of(a);
+  toft_cleanup *node = NULL;
+  if (!toft_debug_begin_call(a, "cleanup", TOFT_CALLER())) return NULL;
+  toft_sync_in(a);
+  unsigned char *cursor = a->head.cursor;
+  if (!(a->state & TOFT_REFUSING) && toft_subject_reserve(i) && toft_fits_budget(a, sizeof(toft_cleanup_node))) {
+    node = toft_begin_beneath(i)->cleanup(head, fn, arg);
+    toft_end_beneath(i);
+    (void)toft_subject_placed(i, (unsigned char *)node, 8, cursor, toft_live_beneath(i));
+    toft_check_soft_budget(a);
+  }
+  toft_end_wrapped(a);
+  return node;
+}
+
+/* ---- marks ---- */
+
+static int toft_wrapped_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epoch) {
+  toft_state *a = toft_subject_of(head);
+  toft_instrument *i = toft_instrument_of(a);
+  int code = TOFT_EBUSY;
+  if (!toft_debug_begin_call(a, "rewind", TOFT_CALLER())) return TOFT_EBUSY;
+  toft_sync_in(a);
+  if (!(a->state & TOFT_REFUSING)) {
+    int possible = (epoch & 1) == 0 && epoch <= toft_epoch(a), damaged = 0;
+    code = TOFT_EMARK;
+    if (!possible || !toft_mark_is_stale(a, cursor, epoch)) {
+      if (possible) damaged = toft_subject_check_records(a, epoch) != TOFT_OK;
+      code = toft_begin_beneath(i)->rewind(head, cursor, epoch);
+      toft_end_beneath(i);
+      if (code == TOFT_OK) toft_subject_rewound(i, epoch);
+    }
+    if (code == TOFT_EMARK && cursor != NULL) toft_report_stale_mark(a); /* NULL: the probe of toft_is_refusing */
+    if (code == TOFT_OK && damaged) code = TOFT_ECORRUPT;
+  }
+  toft_end_wrapped(a);
+  return code;
+}
+
+static int toft_wrapped_reset(toft_arena *head, uint32_t policy, size_t keep) {
+  toft_state *a = toft_subject_of(head);
+  toft_instrument *i = toft_instrument_of(a);
+  int code = policy > TOFT_KEEP_BYTES ? TOFT_EARG : TOFT_EBUSY;
+  if (!toft_debug_begin_call(a, "reset", TOFT_CALLER())) return TOFT_EBUSY;
+  toft_sync_in(a);
+  if (code == TOFT_EBUSY && !(a->state & TOFT_REFUSING)) {
+    int damaged = toft_verify_freed(a) != TOFT_OK;
+    if (toft_subject_check_records(a, 0) != TOFT_OK) damaged = 1;
+    code = toft_begin_beneath(i)->reset(head, policy, keep);
+    toft_end_beneath(i);
+    if (code == TOFT_OK) {
+      toft_subject_rewound(i, 0);
+      toft_accounting_reset(a);
+      a->initial.epoch = toft_epoch(a);
+      i->was_empty = 1;
+      toft_restart_checks(a);
+    }
+    if (code == TOFT_OK && damaged) code = TOFT_ECORRUPT;
+  }
+  toft_end_wrapped(a);
+  return code;
+}
+
+static void toft_wrapped_trim(toft_arena *head, size_t keep) {
+  toft_state *a = toft_subject_of(head);
+  toft_instrument *i = toft_instrument_of(a);
+  if (!toft_debug_begin_call(a, "trim", TOFT_CALLER())) return;
+  toft_sync_in(a);
+  if (!(a->state & TOFT_REFUSING)) {
+    (void)toft_verify_freed(a);
+    toft_begin_beneath(i)->trim(head, keep);
+    toft_end_beneath(i);
+    toft_subject_moved(i, toft_live_beneath(i));
+  }
+  toft_end_wrapped(a);
+}
+
+/* ---- claimed ranges ---- */
+
+/* Accounts and records a claim beneath that returned `base`, an allocation of `total` bytes, or of none. */
+static void toft_subject_claimed(toft_instrument *i, toft_range *r, unsigned char *base, size_t size, size_t total,
+                                 size_t front) {
+  toft_state *a = &i->subject;
+  uint64_t live = toft_live_beneath(i);
+  toft_block_header *block = a->current;
+  int beside = total != 0 && base + TOFT_ROUND8(total) != r->cursor;
+  if (beside) {
+    toft_subject_moved(i, live - TOFT_ROUND8(total)); /* what the holder of the range used of it */
+    block = toft_subject_push(i, TOFT_BLOCK_DEDICATED);
+    toft_subject_charge(a, block, TOFT_ROUND8(total));
+  } else {
+    if (base != a->synced && total != 0 &&
+        (uintptr_t)(base - a->claim_start) > (uintptr_t)(a->claim_limit - a->claim_start))
+      block = toft_subject_push(i, TOFT_BLOCK_REGULAR);
+    toft_subject_moved(i, live);
+  }
+  if (total != size) toft_record_allocation(a, block, base, size, front, total);
+  if (size != 0) toft_checks_claim_alloc(a);
+  if (a->state & TOFT_IS_CHECKED) r->limit = r->cursor;
+  uint64_t most = live < a->budget ? (a->budget - live) & ~(uint64_t)7 : 0;
+  if (a->budget != UINT64_MAX && (uint64_t)(r->limit - r->cursor) > most) r->limit = r->cursor + most;
+  a->claim_start = beside || total == 0 ? r->cursor : base;
+  a->claim_limit = r->limit;
+}
+
+static void *toft_wrapped_claim(toft_arena *head, toft_range *r, size_t size, size_t align) {
+  toft_state *a = toft_subject_of(head);
+  toft_instrument *i = toft_instrument_of(a);
+  unsigned char *base = NULL;
+  size_t front = 0, total = size;
+  if (!toft_debug_begin_call(a, "claim", TOFT_CALLER())) return NULL;
+  toft_sync_in(a);
+  uint32_t claimed = a->state & TOFT_CLAIMED;
+  int valid = size == 0 || toft_check_request(size, align) == TOFT_OK;
+  if (valid && size != 0 && (a->state & TOFT_IS_CHECKED)) {
+    front = toft_max(align, TOFT_REDZONE);
+    total = toft_size_with_redzones(size, align);
+    align = front;
+  }
+  if (valid && !(a->state & TOFT_BUSY) && total <= TOFT_MAX_REQUEST && toft_subject_reserve(i)) {
+    uint64_t used = claimed && r->cursor >= a->claim_start && r->cursor <= a->claim_limit
+                        ? (uint64_t)(r->cursor + toft_pad(r->cursor, 8) - a->head.cursor)
+                        : 0;
+    a->state &= ~(uint32_t)TOFT_CLAIMED;
+    if (toft_fits_budget(a, (size_t)used + TOFT_ROUND8(total))) {
+      base = (unsigned char *)toft_begin_beneath(i)->claim(head, r, total, align);
+      toft_end_beneath(i);
+    }
+    if (base != NULL) {
+      uint64_t before = a->allocated;
+      toft_subject_claimed(i, r, base, size, total, front);
+      toft_instrument_alloc(a, size, before, 0, TOFT_CALLER());
+    } else {
+      toft_subject_moved(i, toft_live_beneath(i)); /* a refusal may make another block current */
+    }
+    a->state |= base != NULL ? (uint32_t)TOFT_CLAIMED : claimed;
+  }
+  toft_end_wrapped(a);
+  return base != NULL ? base + front : NULL;
+}
+
+static int toft_wrapped_give(toft_arena *head, toft_range *r) {
+  toft_state *a = toft_subject_of(head);
+  toft_instrument *i = toft_instrument_of(a);
+  int code = TOFT_EARG;
+  if (!toft_debug_begin_call(a, "give", TOFT_CALLER())) return TOFT_EBUSY;
+  toft_sync_in(a);
+  if ((a->state & TOFT_REFUSING) == TOFT_CLAIMED) {
+    code = toft_begin_beneath(i)->give(head, r);
+    toft_end_beneath(i);
+  }
+  if (code == TOFT_OK) {
+    a->state &= ~(uint32_t)TOFT_CLAIMED;
+    toft_subject_moved(i, toft_live_beneath(i));
+    toft_accounting_unclaim(a);
+    toft_checks_unclaim(a);
+    toft_check_soft_budget(a);
+  }
+  toft_end_wrapped(a);
+  return code;
+}
+
+/* ---- queries and settings ---- */
+
+static int toft_wrapped_contains(const toft_arena *head, const void *p) {
+  return toft_instrument_before(head)->under->contains(head, p);
+}
+
+static size_t toft_wrapped_stats(toft_arena *head, toft_stats *out, size_t out_size) {
+  toft_state *a = toft_subject_of(head);
+  toft_stats s;
+  toft_sync_in(a);
+  toft_stats_beneath(toft_instrument_of(a), &s, sizeof s);
+  if (a->budget < s.budget) s.budget = a->budget;
+  toft_set_limit(a);
+  size_t n = toft_min(out_size, sizeof s);
+  memcpy(out, &s, n);
+  return n;
+}
+
+static int toft_query_beneath(const toft_instrument *i, uint32_t what, uint64_t *value) {
+  const toft_info_ops *t = (const toft_info_ops *)(const void *)i->under;
+  if (t->ops.size < sizeof *t || t->info == NULL) return TOFT_ENOSYS;
+  return t->info->query(i->head, what, value);
+}
+
+static int toft_wrapped_query(const toft_arena *head, uint32_t what, uint64_t *value) {
+  const toft_state *a = toft_subject_of(head);
+  if (what == TOFT_SET_SAMPLE) {
+    *value = toft_sampling_period(a);
+    return TOFT_OK;
+  }
+  if (what == TOFT_SET_CHECKED && (a->state & TOFT_IS_CHECKED)) {
+    *value = 1;
+    return TOFT_OK;
+  }
+  int code = toft_query_beneath(toft_instrument_of(a), what, value);
+  if (what != TOFT_SET_BUDGET || a->budget == UINT64_MAX) return code;
+  *value = a->budget;
+  return TOFT_OK;
+}
+
+static int toft_is_checked_beneath(const toft_instrument *i) {
+  uint64_t value = 0;
+  return toft_query_beneath(i, TOFT_SET_CHECKED, &value) == TOFT_OK && value != 0;
+}
+
+static int toft_subject_set_checked(toft_instrument *i, int on) {
+  toft_state *a = &i->subject;
+  if (on == ((a->state & TOFT_IS_CHECKED) != 0)) return TOFT_OK;
+  if (on && toft_is_checked_beneath(i)) return TOFT_ENOSYS;
+  toft_next_epoch(a); /* marks from before are not the checks' */
+  return on ? toft_begin_checks(a) : toft_end_checks(a);
+}
+
+/* Precondition: the arena is open. A budget that the provider has is the provider's. */
+static int toft_subject_set(toft_instrument *i, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+  toft_state *a = &i->subject;
+  int code;
+  if (what == TOFT_SET_TAG) {
+    code = toft_apply_tag(a, value, name, name_len);
+  } else if (what == TOFT_SET_SAMPLE) {
+    code = toft_apply_sampling(a, value);
+  } else if (what == TOFT_SET_CHECKED) {
+    code = toft_subject_set_checked(i, value != 0);
+  } else {
+    code = toft_begin_beneath(i)->set(i->head, what, value, name, name_len);
+    toft_end_beneath(i);
+    if (what != TOFT_SET_BUDGET || code != TOFT_ENOSYS) return code;
+    a->budget = value;
+    code = TOFT_OK;
+  }
+  if (code == TOFT_OK) toft_next_epoch(a);
+  return code;
+}
+
+static int toft_wrapped_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+  toft_state *a = toft_subject_of(head);
+  int known = what >= TOFT_SET_BUDGET && what <= TOFT_SET_CHECKED;
+  int code = known ? TOFT_EBUSY : TOFT_ENOSYS, inside = a->checks != NULL; /* checks may be switched on in this call */
+  if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
+  if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
+  if (!toft_debug_begin_call(a, "set", TOFT_CALLER())) return TOFT_EBUSY;
+  toft_sync_in(a);
+  if (!(a->state & (what == TOFT_SET_TAG ? (uint32_t)TOFT_BUSY : (uint32_t)TOFT_REFUSING)))
+    code = toft_subject_set(toft_instrument_of(a), what, value, name, name_len);
+  toft_subject_record_cursor(toft_instrument_of(a));
+  toft_set_limit(a);
+  if (inside) toft_debug_end_call(a);
+  return code;
+}
+
+/* ---- on and off ---- */
+
+/* Ends the subject, and leaves the head as the last operation beneath left it, but for the epoch. */
+static void toft_take_off(toft_instrument *i) {
+  toft_state *a = &i->subject;
+  while (a->newest != &a->initial) {
+    toft_block_header *b = a->newest;
+    a->newest = b->next;
+    free(b);
+  }
+  toft_instruments_release(a);
+  toft_unregister_arena(a);
+  if (a->checks != NULL) {
+    toft_subject_unpoison(a, 0);
+    toft_checks_release(a->checks);
+    toft_next_epoch(a);
+  }
+  (void)toft_begin_beneath(i);
+  i->head->epoch = toft_epoch(a) | i->bit;
+  free(i->unused);
+  free(i);
+}
+
+static void toft_wrapped_release(toft_arena *head) {
+  toft_state *a = toft_subject_of(head);
+  if (!toft_debug_begin_call(a, "release", TOFT_CALLER())) return;
+  toft_sync_in(a);
+  if (!(a->state & TOFT_REFUSING)) {
+    (void)toft_verify_freed(a);
+    (void)toft_subject_check_records(a, 0);
+    toft_take_off(toft_instrument_of(a));
+    head->epoch |= 1;
+    head->ops->release(head);
+    return;
+  }
+  toft_report_not_released(a);
+  toft_end_wrapped(a);
+}
+
+/* The members of the table that this library defines. */
+static const toft_arena_ops toft_wrapped_ops = {
+    0,
+    1,
+    toft_wrapped_alloc,
+    toft_wrapped_resize,
+    toft_wrapped_free,
+    toft_wrapped_rewind,
+    toft_wrapped_reset,
+    toft_wrapped_trim,
+    toft_wrapped_cleanup,
+    toft_wrapped_claim,
+    toft_wrapped_give,
+    toft_wrapped_contains,
+    toft_wrapped_stats,
+    toft_wrapped_set,
+    toft_wrapped_release,
+};
+
+static const toft_subject_calls toft_subject_functions = {toft_wrapped_alloc, toft_subject_place_recorded,
+                                                          toft_subject_predates};
+
+static void toft_instrument_init(toft_instrument *i, toft_arena *head) {
+  const toft_info_ops *t = (const toft_info_ops *)(const void *)head->ops;
+  const toft_provider_info *info = toft_info_of(head);
+  toft_state *a = &i->subject;
+  memcpy(i->table.bytes, t, t->ops.size);
+  i->table.info.ops = toft_wrapped_ops;
+  i->table.info.ops.size = (uint32_t)toft_max(t->ops.size, sizeof *t);
+  i->table.info.info = info != NULL ? &i->info : NULL;
+  if (info != NULL) i->info = *info;
+  i->info.query = toft_wrapped_query;
+  i->under = i->table.info.under = head->ops;
+  i->head = head;
+  a->head = *head;
+  a->synced = head->cursor;
+  a->end = i->limit = head->limit;
+  i->bit = head->epoch & 1;
+  a->state = TOFT_IS_SUBJECT;
+  a->budget = UINT64_MAX;
+  a->current = a->newest = &a->initial;
+  a->initial.kind = TOFT_BLOCK_REGULAR;
+  a->initial.epoch = toft_epoch(a);
+}
+
+/* Whether an instrument of this library is beneath another one. */
+static int toft_is_instrument_hidden(const toft_arena *head) {
+  const toft_info_ops *t = (const toft_info_ops *)(const void *)head->ops;
+  while (t->ops.size >= sizeof *t && t->under != NULL) {
+    t = (const toft_info_ops *)(const void *)t->under;
+    if (t->ops.alloc == toft_wrapped_alloc) return 1;
+  }
+  return 0;
+}
+
+static int toft_put_on(toft_arena *head) {
+  size_t switches = toft_process_switches();
+  if (head->ops->version != 1 || head->ops->size < sizeof(toft_arena_ops) || head->ops->size > TOFT_TABLE_MAX)
+    return TOFT_ENOSYS;
+  toft_instrument *i = (toft_instrument *)calloc(1, sizeof *i);
+  if (i == NULL) return TOFT_ENOMEM;
+  head->epoch |= 1;
+  if (toft_is_refusing(head)) { /* which leaves the epoch as before */
+    free(i);
+    return TOFT_EBUSY;
+  }
+  toft_instrument_init(i, head);
+  TOFT_STORE_POINTER(const toft_subject_calls, &toft_subjects, &toft_subject_functions);
+  toft_state *a = &i->subject;
+  toft_stats s;
+  toft_stats_beneath(i, &s, sizeof s);
+  a->live = s.live;
+  a->allocated = s.allocated;
+  a->peak = s.peak;
+  i->was_empty = s.live == 0;
+  if (switches & TOFT_PROCESS_METERS) toft_begin_process_meters(a);
+  if ((switches & TOFT_PROCESS_CHECKS) && !toft_is_checked_beneath(i) && toft_begin_checks(a) != TOFT_OK) {
+    toft_take_off(i);
+    return TOFT_ENOMEM;
+  }
+  toft_set_limit(a);
+  return TOFT_OK;
+}
+
+int toft_instrument_arena(toft_arena *head, int on) {
+  toft_instrument *i = toft_instrument_before(head);
+  if (i == NULL && toft_is_instrument_hidden(head)) return on ? TOFT_OK : TOFT_EBUSY;
+  if (toft_is_own(head) || (i != NULL) == (on != 0)) return TOFT_OK;
+  if (on) return toft_put_on(head);
+  toft_state *a = &i->subject;
+  if (!toft_debug_begin_call(a, "instrument", TOFT_CALLER())) return TOFT_EBUSY;
+  toft_sync_in(a);
+  if (!(a->state & TOFT_REFUSING)) {
+    toft_take_off(i);
+    return TOFT_OK;
+  }
+  toft_end_wrapped(a);
+  return TOFT_EBUSY;
+}
+
+#endif

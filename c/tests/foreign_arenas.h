@@ -1,0 +1,13 @@
+/* Arenas that are not of the library under test: of abi/toft_mini.h, and of a copy of the library without symbols.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#ifndef TOFT_TEST_FOREIGN_ARENAS_H
+#define TOFT_TEST_FOREIGN_ARENAS_H
+
+#include "toft.h"
+
+toft_arena *mini_create(void);
+toft_arena *copy_create(void);
+int copy_instrument(toft_arena *a, int on); /* the copy's toft_instrument_arena */
+size_t copy_found(toft_arena *a);           /* the copy's findings, since the last call */
+
+#endif

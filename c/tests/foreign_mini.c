@@ -1,0 +1,12 @@
+/* The arenas of toft_mini.h.
+ * SPDX-License-Identifier: MIT OR Apache-2.0 */
+#include "page_memory.h"
+
+/* The padding of large alignments is the same in each arena. */
+#define PAGES(size) (((size) + 4095) / 4096 * 4096)
+#define TOFT_MINI_TAKE(size) page_memory(PAGES(size))
+#define TOFT_MINI_PUT(block, size) page_memory_free(block, PAGES(size))
+#include "toft_mini.h"
+
+toft_arena *mini_create(void);
+toft_arena *mini_create(void) { return toft_create(); }
