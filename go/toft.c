@@ -4801,6 +4801,7 @@ static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const ch
     toft_next_epoch(a);
     if (what == TOFT_SET_CHECKED && value != (uint64_t)((a->state & TOFT_IS_CHECKED) != 0))
       code = value != 0 ? toft_begin_checks(a) : toft_end_checks(a);
+    if (code == TOFT_ENOMEM) a->head.epoch -= 2; /* as it was */
   }
   toft_set_limit(a);
   if (inside) toft_debug_end_call(a);

@@ -477,10 +477,9 @@ static void meters_and_checks(void **state) {
   static const subject metered = {"metered arena", make_metered, look_at_meters, release_arena};
   static const subject checked = {"checked arena", make_checked, look_at_checks, release_arena};
   static const refusal settings[] = {
-      {"set_metered", NULL, set_metered, 1},
-      {"set_tag", NULL, set_tag, 1},
-      {"set_tag_budget", NULL, set_tag_budget, 1},
-      {"set_sampling", NULL, set_sampling, 1},
+      {"set_metered", NULL, set_metered, 1},       {"set_tag", NULL, set_tag, 1},
+      {"set_tag_budget", NULL, set_tag_budget, 1}, {"set_sampling", NULL, set_sampling, 1},
+      {"set_checked", NULL, set_checked, 1},
   };
   static const refusal of_meters[] = {
       {"set_tag_budget", NULL, set_tag_budget, 1},

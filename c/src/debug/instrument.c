@@ -349,7 +349,9 @@ static int toft_subject_set_checked(toft_instrument *i, int on) {
   if (on == ((a->state & TOFT_IS_CHECKED) != 0)) return TOFT_OK;
   if (on && toft_is_checked_beneath(i)) return TOFT_ENOSYS;
   toft_next_epoch(a); /* marks from before are not the checks' */
-  return on ? toft_begin_checks(a) : toft_end_checks(a);
+  int code = on ? toft_begin_checks(a) : toft_end_checks(a);
+  if (code == TOFT_ENOMEM) a->head.epoch -= 2; /* as it was */
+  return code;
 }
 
 /* Precondition: the arena is open. A budget that the provider has is the provider's. */
