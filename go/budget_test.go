@@ -7,8 +7,6 @@ package toft
 import (
 	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"testing"
 )
 
@@ -145,57 +143,24 @@ func TestOnRefusalMayUseAnyStack(t *testing.T) {
 	}
 }
 
-// The limit of the blocks, and that of the live bytes.
-func TestLimitsHoldForManyGoroutines(t *testing.T) {
-	const limit = 256 << 10
-	for _, o := range []BudgetOptions{{Limit: limit}, {LiveLimit: limit}} {
-		process := newBudget(t, o)
-		var wg sync.WaitGroup
-		var live, exceeded, refused atomic.Int64
-		for i := range 16 {
-			o.Parent, o.LiveLimit = process, 0
-			tenant := process
-			if o.Limit != 0 {
-				tenant = newBudget(t, o)
-			}
-			start(&wg, func() {
-				for round := range 300 {
-					a, err := NewArena(Options{Within: tenant})
-					if err != nil {
-						refused.Add(1)
-						continue
-					}
-					own := int64(0)
-					for k := range 20 {
-						size := 32 * (1 + (i*7+k*13+round)%1250)
-						if _, err := TryMakeSlice[byte](a, size); err != nil {
-							refused.Add(1)
-							break
-						}
-						own += int64(size)
-						if live.Add(int64(size)) > limit {
-							exceeded.Add(1)
-						}
-					}
-					live.Add(-own)
-					if round%2 == 0 {
-						a.Reset()
-					}
-					a.Release()
-				}
-			})
-		}
-		wg.Wait()
-		s, l := process.Stats(), process.LiveStats()
-		if exceeded.Load() != 0 || min(s.Peak, l.Peak) > limit || s.Reserved != 0 || l.Live != 0 || l.Parked != 0 || refused.Load() == 0 || s.Refusals+l.Refusals == 0 {
-			t.Error(s, l, exceeded.Load(), refused.Load())
-		}
-		if o.Limit != 0 {
-			continue // its live bytes were not counted
-		}
-		if err := process.SetLiveLimit(NoBudget); err != nil || process.LiveStats().Limit != NoBudget {
-			t.Error(err, process.LiveStats())
-		}
+func TestLiveLimit(t *testing.T) {
+	b := newBudget(t, BudgetOptions{LiveLimit: 3 << 20})
+	a := arenaWithin(t, b)
+	defer a.Release()
+	a.Alloc(1<<20, 8)
+	if _, err := a.TryAlloc(2<<20+8, 8); !errors.Is(err, ErrNoMemory) {
+		t.Error(err)
+	}
+	s := b.LiveStats()
+	if s.Live < 1<<20 || s.Live > 1<<20+s.Parked || s.Limit != 3<<20 || s.Available != s.Limit-s.Live || s.Parked > 64<<10 || s.Refusals != 1 {
+		t.Error(s)
+	}
+	a.Reset()
+	if s = b.LiveStats(); s.Live != 0 || s.Peak < 1<<20 {
+		t.Error(s)
+	}
+	if err := b.SetLiveLimit(NoBudget); err != nil || b.LiveStats().Limit != NoBudget {
+		t.Error(err, b.LiveStats())
 	}
 }
 

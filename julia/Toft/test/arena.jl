@@ -399,22 +399,6 @@ end
     @test alloc(a, 100_000) in a && stats(a).budget === nothing
     budget!(a, big(1) << 100)
     @test stats(a).budget === nothing
-    # Rounds of any mix end with a bounded footprint.
-    rng = MersenneTwister(7)
-    footprints = map(1:(LONG ? 2000 : 300)) do _
-        for _ in 1:rand(rng, 1:200)
-            alloc(a, rand(rng, 1:3000))
-        end
-        reset!(a)
-        stats(a).reserved
-    end
-    @test maximum(footprints[end÷2:end]) <= 4 * 600_000 && stats(a).live == 0
-    calls = stats(a).source_calls
-    for _ in 1:200 # and a steady one requests no block
-        foreach(_ -> alloc(a, 1000), 1:100)
-        reset!(a)
-    end
-    @test stats(a).source_calls == calls
     foreach(_ -> alloc(a, 1000), 1:5000)
     reset!(a; keep = :all)
     @test stats(a).reserved >= 5_000_000

@@ -65,32 +65,6 @@ end
     end
 end
 
-@testset "the limit holds for many tasks" begin
-    limit = 1 << 20
-    process = Budget(; limit)
-    refused, served = Threads.Atomic{Int}(0), Threads.Atomic{Int}(0)
-    exceeded = Threads.Atomic{Int}(0)
-    @sync for i in 1:16
-        Threads.@spawn for round in 1:100
-            try
-                arena(within = process) do a
-                    for k in 1:20
-                        alloc(a, 1000 * (1 + (7i + 13k + round) % 100))
-                        Threads.atomic_add!(served, 1)
-                        stats(process).reserved > limit && Threads.atomic_add!(exceeded, 1)
-                        k % 5 == 0 && yield()
-                    end
-                end
-            catch e
-                e isa OutOfMemoryError || rethrow()
-                Threads.atomic_add!(refused, 1)
-            end
-        end
-    end
-    s = stats(process)
-    @test exceeded[] == 0 && s.peak <= limit && s.reserved == 0 && served[] > 0 && refused[] > 0
-end
-
 @testset "a limit of live bytes" begin
     b = Budget(live_limit = 1_000_000)
     one, two = Arena(within = b), Arena(within = b)

@@ -1,12 +1,10 @@
-# Meters: bytes by tag against a count at the call, budgets to the byte, samples of known paths, printed reports.
+# Meters: bytes by tag, budgets to the byte, samples of known paths, printed reports.
 # SPDX-License-Identifier: MIT OR Apache-2.0
 module MeterTests
 
-using Random, Test, Toft
+using Test, Toft
 using Toft: TOFT_EBUSY, TOFT_ENOSYS, alloc, report, reset!, scope, snapshot, stats, tag, checked!, metered!,
     tagbudget!, sampled!, ArenaReport, TagStats, ArenaStats
-
-const LONG = get(ENV, "TOFT_LONG", "0") != "0"
 
 lives(a) = Dict(t.name => t.live for t in report(a))
 printed(x) = repr("text/plain", x; context = :limit => true)
@@ -265,81 +263,6 @@ end
         @test tag(() -> 7, a, "x") == 7
         @test report(a).stats.live == 7 && isempty(report(a)) && occursin("\"live\":7", snapshot(a))
         @test made[[1, 3, 4]] == [4096, 4096, 3]
-    end
-end
-
-# ---- random streams against a count at the call ----
-
-mutable struct Oracle
-    live::Vector{Tuple{String,Int,Ptr{UInt8},Int}} # tag, bytes, where, as requested: in their order
-    allocated::Dict{String,Int}
-    marks::Vector{Tuple{Toft.Mark,Int}}
-end
-
-below(path, name) = startswith(name, '/') ? name[2:end] : isempty(path) ? name : isempty(name) ? path : "$path/$name"
-
-function agrees(a, o)
-    r = report(a)
-    bytes = Dict{String,Int}()
-    for (path, n, _, _) in o.live
-        bytes[path] = get(bytes, path, 0) + n
-    end
-    all(t -> t.live == get(bytes, t.name, 0), r) && all(haskey(r, path) for path in keys(bytes)) &&
-        sum(t.live for t in r) == stats(a).live == r.stats.live &&
-        all(t -> t.allocated == get(o.allocated, t.name, 0), r)
-end
-
-# Some steps under a tag, and under tags within it; false: they do not agree.
-function play(a, o, rng, path, depth)
-    for _ in 1:rand(rng, 1:40)
-        kind = rand(rng, 1:100)
-        if kind <= 55
-            n = rand(rng) < 0.05 ? rand(rng, 5000:200_000) : rand(rng, 1:300)
-            p = kind <= 30 ? alloc(a, n) : ArenaArray{UInt8}(a, undef, n).at
-            push!(o.live, (path, 8 * cld(n, 8), p, n))
-            o.allocated[path] = get(o.allocated, path, 0) + 8 * cld(n, 8)
-        elseif kind <= 75 && depth < 5
-            name = rand(rng, ("a", "b", "c/d", "/a", "/", "", "/a/b", "é"))
-            try
-                tag(a, name) do
-                    play(a, o, rng, below(path, name), depth + 1) || error("disagreed")
-                    rand(rng) < 0.2 && throw(KeyError(1))
-                end
-            catch e
-                e isa KeyError || return false
-            end
-        elseif kind <= 82
-            push!(o.marks, (mark(a), length(o.live)))
-        elseif kind <= 90 && !isempty(o.marks)
-            i = rand(rng, 1:length(o.marks))
-            rewind!(a, o.marks[i][1])
-            resize!(o.live, o.marks[i][2])
-            resize!(o.marks, i)
-        elseif kind <= 93 && !isempty(o.live) && (isempty(o.marks) || o.marks[end][2] < length(o.live))
-            before = stats(a).live # what ends a block waits for a rewind if another block has begun
-            deallocate!(a, o.live[end][3], o.live[end][4])
-            stats(a).live == before || pop!(o.live)
-        elseif kind == 94 && rand(rng) < 0.3
-            reset!(a)
-            empty!(o.live)
-            empty!(o.marks)
-        elseif kind == 95
-            trim!(a)
-        elseif kind == 96
-            agrees(a, o) || return false
-        end
-    end
-    true
-end
-
-@testset "random streams" begin
-    for seed in 1:(LONG ? 500 : 10)
-        rng = MersenneTwister(seed)
-        arena() do a
-            metered!(a)
-            o = Oracle([], Dict(), [])
-            @test all(_ -> play(a, o, rng, "", 0) && agrees(a, o), 1:10)
-        end
     end
 end
 
