@@ -7,6 +7,8 @@
 #endif
 #include "refusing.h"
 
+#include "foreign_arenas.h"
+
 #define ROWS(table) table, sizeof table / sizeof *(table)
 
 /* ---- calls of an arena ---- */
@@ -492,6 +494,45 @@ static void meters_and_checks(void **state) {
   each_refusal(&checked, &of_checks, 1);
 }
 
+/* ---- an instrument, whose records are the heap's; the arena beneath has other memory, which is not refused ---- */
+
+static void *make_foreign(toft_source *of) {
+  toft_arena *a = mini_create();
+  (void)of;
+  memset(&in, 0, sizeof in);
+  keep(a);
+  return a;
+}
+static int put_on(void *a) { return toft_instrument_arena((toft_arena *)a, 1); }
+static void *make_instrumented(toft_source *of) {
+  void *a = make_foreign(of);
+  assert_true(put_on(a) == TOFT_OK && set_checked(a) == TOFT_OK && set_metered(a) == TOFT_OK);
+  keep((toft_arena *)a);
+  return a;
+}
+static void look_at_foreign(void *of, uint64_t *seen) {
+  toft_arena *a = (toft_arena *)of;
+  const uint64_t now[] = {at(a->cursor), at(a->ops), a->epoch, toft_get_stats(a).live};
+  memcpy(seen, now, sizeof now);
+  assert_true(filled(in.kept, 100, 1) && filled(in.object, part(in.object_size), 2));
+}
+static void look_at_instrument(void *of, uint64_t *seen) {
+  look_at_foreign(of, seen);
+  assert_int_equal(toft_findings((toft_arena *)of, none_found, NULL), 0);
+}
+
+static void instruments(void **state) {
+  static const subject plain = {"another provider's arena", make_foreign, look_at_foreign, release_arena};
+  static const subject instrumented = {"instrument", make_instrumented, look_at_instrument, release_arena};
+  static const refusal rows[] = {{"set_tag", NULL, set_tag, 1},
+                                 {"set_tag_budget", NULL, set_tag_budget, 1},
+                                 {"all in turn", sample, call_in_turn, 80}};
+  static const refusal on = {"instrument_arena", NULL, put_on, 1};
+  (void)state;
+  each_refusal(&plain, &on, 1);
+  each_refusal(&instrumented, ROWS(rows));
+}
+
 static toft_arena *looked_at;
 static size_t looks, open_looks;
 static void look_for_room(void) {
@@ -516,10 +557,13 @@ static void a_checked_arena_stays_sealed_in_a_call(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(calls_of_an_arena), cmocka_unit_test(each_kind),
+      cmocka_unit_test(calls_of_an_arena),
+      cmocka_unit_test(each_kind),
       cmocka_unit_test(creations),
 #ifdef REFUSING_HEAP
-      cmocka_unit_test(meters_and_checks), cmocka_unit_test(a_checked_arena_stays_sealed_in_a_call),
+      cmocka_unit_test(meters_and_checks),
+      cmocka_unit_test(instruments),
+      cmocka_unit_test(a_checked_arena_stays_sealed_in_a_call),
 #ifndef _WIN32
       cmocka_unit_test(pools_that_grow),
 #endif
