@@ -8,6 +8,12 @@
 
 #include "toft.h"
 
+#ifdef FOREIGN /* the function that makes an arena of another provider */
+toft_arena *FOREIGN(void);
+#else
+#define FOREIGN toft_create
+#endif
+
 static toft_arena *a;
 
 static void write_at(void *p, long at) { ((volatile char *)p)[at] = 1; }
@@ -300,7 +306,8 @@ static const struct {
 int main(int argc, char **argv) {
   for (size_t i = 0; argc == 2 && i < sizeof rows / sizeof *rows; i++) {
     if (strcmp(rows[i].row, argv[1]) != 0) continue;
-    a = toft_create();
+    a = FOREIGN();
+    if (toft_instrument_arena(a, 1) != TOFT_OK) refused("instrument");
     rows[i].commit();
     toft_release(a);
     return 0;

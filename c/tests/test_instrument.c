@@ -42,7 +42,7 @@ static void assert_found(int kind) {
 }
 
 #ifndef HAS_ASAN /* which reports the writes themselves */
-/* Volatile: the compiler knows that the bytes are no object. */
+/* Volatile: for the compiler the bytes are no object. */
 static void write_at(void *p, ptrdiff_t at) { ((volatile unsigned char *)p)[at] = 0x55; }
 
 static void test_writes_out_of_bounds(void **state) {
@@ -322,6 +322,26 @@ static void test_budgets(void **state) {
 
 /* ---- on and off ---- */
 
+/* Through an instrument of another library above one of this. */
+static void use_two_instruments(const provider *p, toft_arena *a) {
+  toft_mark m = toft_mark_here(a);
+  uint64_t budget = 0;
+  void *object = toft_alloc(a, 40);
+  assert_true(toft_contains(a, object) == (p->has_claims ? 1 : TOFT_ENOSYS));
+  assert_int_equal(toft_set_budget(a, 1000000), TOFT_OK);
+  if (p->has_budgets) assert_int_equal(toft_info_of(a)->query(a, TOFT_SET_BUDGET, &budget), TOFT_OK);
+  assert_int_equal(budget, p->has_budgets ? 1000000 : 0);
+  assert_int_equal(toft_set_budget(a, UINT64_MAX), TOFT_OK);
+  assert_int_equal(toft_set_checked(a, 1), TOFT_OK); /* by the one above */
+  toft_free(a, object, 40);                          /* is older than the checks */
+  assert_int_equal(copy_found(a), 0);
+  object = toft_alloc(a, 100);
+  toft_free(a, object, 99);
+  assert_int_equal(copy_found(a), 1);
+  assert_int_equal(toft_set_checked(a, 0), TOFT_OK);
+  assert_int_equal(toft_rewind(a, m), TOFT_OK);
+}
+
 static void test_on_and_off(void **state) {
   (void)state;
   EACH_PROVIDER(p) {
@@ -337,6 +357,7 @@ static void test_on_and_off(void **state) {
     assert_true((toft_info_of(a) != NULL) == (p->has_budgets));
     assert_int_equal(copy_instrument(a, 1), TOFT_OK);          /* another library's, before ours */
     assert_int_equal(toft_instrument_arena(a, 0), TOFT_EBUSY); /* it is beneath */
+    use_two_instruments(p, a);
     assert_int_equal(copy_instrument(a, 0), TOFT_OK);
     assert_int_equal(toft_instrument_arena(a, 0), TOFT_OK);
     assert_ptr_equal(a->ops, ops);

@@ -46,7 +46,7 @@ static int toft_is_pristine(const toft_state *a) {
 static TOFT_COLD void toft_sync_in_slow(toft_state *a) {
   if (toft_is_pristine(a))
     toft_complete_state(a);
-  else if (a->state & TOFT_IS_SUBJECT)
+  else if ((a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED | TOFT_IS_SUBJECT)) == TOFT_IS_SUBJECT)
     toft_subject_read(a);
   else
     (void)toft_check_canary(a, "", 0);

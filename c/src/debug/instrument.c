@@ -302,7 +302,11 @@ static int toft_wrapped_give(toft_arena *head, toft_range *r) {
 /* ---- queries and settings ---- */
 
 static int toft_wrapped_contains(const toft_arena *head, const void *p) {
-  return toft_instrument_before(head)->under->contains(head, p);
+  toft_state *a = toft_subject_of(head);
+  toft_sync_in(a);
+  int code = toft_contains_beneath(toft_instrument_of(a), p);
+  toft_set_limit(a);
+  return code;
 }
 
 static size_t toft_wrapped_stats(toft_arena *head, toft_stats *out, size_t out_size) {
@@ -317,29 +321,31 @@ static size_t toft_wrapped_stats(toft_arena *head, toft_stats *out, size_t out_s
   return n;
 }
 
-static int toft_query_beneath(const toft_instrument *i, uint32_t what, uint64_t *value) {
-  const toft_info_ops *t = (const toft_info_ops *)(const void *)i->under;
-  if (t->ops.size < sizeof *t || t->info == NULL) return TOFT_ENOSYS;
-  return t->info->query(i->head, what, value);
+static int toft_query_beneath(toft_instrument *i, uint32_t what, uint64_t *value) {
+  const toft_info_ops *t = (const toft_info_ops *)(const void *)toft_begin_beneath(i);
+  int code = TOFT_ENOSYS;
+  if (t->ops.size >= sizeof *t && t->info != NULL) code = t->info->query(i->head, what, value);
+  toft_end_beneath(i);
+  return code;
 }
 
 static int toft_wrapped_query(const toft_arena *head, uint32_t what, uint64_t *value) {
-  const toft_state *a = toft_subject_of(head);
-  if (what == TOFT_SET_SAMPLE) {
+  toft_state *a = toft_subject_of(head);
+  int code = TOFT_OK;
+  toft_sync_in(a);
+  if (what == TOFT_SET_SAMPLE)
     *value = toft_sampling_period(a);
-    return TOFT_OK;
-  }
-  if (what == TOFT_SET_CHECKED && (a->state & TOFT_IS_CHECKED)) {
+  else if (what == TOFT_SET_CHECKED && (a->state & TOFT_IS_CHECKED))
     *value = 1;
-    return TOFT_OK;
-  }
-  int code = toft_query_beneath(toft_instrument_of(a), what, value);
-  if (what != TOFT_SET_BUDGET || a->budget == UINT64_MAX) return code;
-  *value = a->budget;
-  return TOFT_OK;
+  else if (what == TOFT_SET_BUDGET && a->budget != UINT64_MAX)
+    *value = a->budget;
+  else
+    code = toft_query_beneath(toft_instrument_of(a), what, value);
+  toft_set_limit(a);
+  return code;
 }
 
-static int toft_is_checked_beneath(const toft_instrument *i) {
+static int toft_is_checked_beneath(toft_instrument *i) {
   uint64_t value = 0;
   return toft_query_beneath(i, TOFT_SET_CHECKED, &value) == TOFT_OK && value != 0;
 }
@@ -349,6 +355,7 @@ static int toft_subject_set_checked(toft_instrument *i, int on) {
   if (on == ((a->state & TOFT_IS_CHECKED) != 0)) return TOFT_OK;
   if (on && toft_is_checked_beneath(i)) return TOFT_ENOSYS;
   toft_next_epoch(a); /* marks from before are not the checks' */
+  i->was_empty = a->live == 0;
   int code = on ? toft_begin_checks(a) : toft_end_checks(a);
   if (code == TOFT_ENOMEM) a->head.epoch -= 2; /* as it was */
   return code;

@@ -23,7 +23,7 @@ typedef struct toft_instrument {
   uintptr_t bit;
   toft_block_header *filled; /* whose freed bytes are compared before reuse; or NULL */
   toft_block_header *unused; /* for a block that an operation may find; NULL: none was reserved */
-  int was_empty;             /* nothing was live when the instrument was put on */
+  int was_empty;             /* nothing was live when the checks began */
   /* Its blocks have no memory of their own: `current` stands for the block of the cursor, each dedicated one for an
    * allocation that did not move the cursor. `end` is `limit` above. */
   toft_state subject;
@@ -101,6 +101,12 @@ static void toft_stats_beneath(toft_instrument *i, toft_stats *out, size_t size)
   memset(out, 0, sizeof *out);
   (void)toft_begin_beneath(i)->stats(i->head, out, size);
   toft_end_beneath(i);
+}
+
+static int toft_contains_beneath(toft_instrument *i, const void *p) {
+  int code = toft_begin_beneath(i)->contains(i->head, p);
+  toft_end_beneath(i);
+  return code;
 }
 
 static void toft_add_observed_stats(toft_state *a, toft_stats *s) {

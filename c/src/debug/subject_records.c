@@ -131,9 +131,9 @@ static void toft_subject_record_cursor(toft_instrument *i) {
 
 /* Whether p was allocated before the checks began, as far as the provider can tell. */
 static int toft_subject_predates(const toft_state *a, const unsigned char *p) {
-  const toft_instrument *i = toft_instrument_of(a);
+  toft_instrument *i = toft_instrument_of(a);
   const toft_checks *c = a->checks;
-  if (i->was_empty || i->under->contains(i->head, p) == 0) return 0;
+  if (i->was_empty || toft_contains_beneath(i, p) == 0) return 0;
   for (size_t n = c->count; n-- != 0;)
     if ((uintptr_t)p - (uintptr_t)c->records[n].start < (uintptr_t)(c->records[n].end - c->records[n].start)) return 0;
   return 1;
