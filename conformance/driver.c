@@ -30,7 +30,7 @@ static const conformance_scenario scenarios[] = {
     {"table", "M20", table_is_the_providers, 0, 0},
     {"info", "9", providers_name_themselves, 0, 0},
     {"arguments", "4", arguments_are_checked, 0, 0},
-    {"inline", "3", paths_are_inline, CONFORMANCE_FULL | POLICY_1 | NO_INSTRUMENT, 0},
+    {"inline", "3", paths_are_inline, CONFORMANCE_FULL | POLICY_1, 0},
     {"version", "U1", versions_are_checked, 0, 0},
     {"fill", "4 alloc", all_fill_and_read, 0, 8 * MIB},
     {"marks", "4 rewind", marks_pass_languages, CONFORMANCE_CLEANUP, MIB},
@@ -76,13 +76,10 @@ static void play_apart(const conformance_scenario *s) {
 /* Where the provider cannot play it, the reason is printed. */
 static void play_in(const conformance_scenario *s, enum placed_order order) {
   uint32_t supports = provider->supports | (provider->policy == 1 ? POLICY_1 : 0);
-  if (!(supports & CONFORMANCE_INSTRUMENTED)) supports |= NO_INSTRUMENT;
-  uint32_t lacks = s->needs & ~supports;
-  const char *why = (lacks & NO_INSTRUMENT) != 0   ? "the arenas have instruments"
-                    : (lacks & ~POLICY_1) != 0     ? "an operation is not supported"
-                    : lacks != 0                   ? "it is about placement policy 1"
-                    : s->memory > provider->memory ? "an arena has too little memory"
-                                                   : NULL;
+  const char *why = (s->needs & ~supports & ~POLICY_1) != 0 ? "an operation is not supported"
+                    : (s->needs & ~supports) != 0           ? "it is about placement policy 1"
+                    : s->memory > provider->memory          ? "an arena has too little memory"
+                                                            : NULL;
   if (why != NULL) {
     if (order == FALLING) printf("left out %s: %s\n", s->name, why);
     return;

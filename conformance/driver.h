@@ -21,7 +21,6 @@ typedef struct conformance_scenario {
 } conformance_scenario;
 
 #define POLICY_1 (1u << 31)
-#define NO_INSTRUMENT (1u << 30) /* counts the calls of an arena that has no instrument */
 
 /* One for each rule of section 11 and each operation; played with blocks at falling and at rising addresses. */
 extern const conformance_scenario rule_scenarios[];

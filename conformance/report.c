@@ -19,6 +19,7 @@ typedef struct result {
 
 static result *results;
 
+#define OF_INSTRUMENTS "about programs that put code before a table"
 #define OF_PROGRAMS "what a program does with a client"
 
 /* All rules. why: no check can name it. */
@@ -49,6 +50,11 @@ static const struct {
     {"M20", 0, NULL},
     {"M21", 0, NULL},
     {"M22", 0, "no run shows how an address was derived"},
+    {"I1", 0, OF_INSTRUMENTS},
+    {"I2", 0, OF_INSTRUMENTS},
+    {"I3", 0, OF_INSTRUMENTS},
+    {"I4", 0, OF_INSTRUMENTS},
+    {"I5", 0, OF_INSTRUMENTS},
     {"4 alloc", 0, NULL},
     {"4 resize", CONFORMANCE_RESIZE, NULL},
     {"4 free", CONFORMANCE_FREE, NULL},

@@ -460,6 +460,26 @@ static void test_another_instrument(void **state) {
   assert_int_equal(toft_get_stats(a).live, 0);
   toft_release(a);
 
+  toft_frames *frames = toft_frames_create(2, NULL);
+  a = toft_frame_arena(frames);
+  ops = a->ops;
+  assert_int_equal(copy_instrument(a, 1), TOFT_OK);
+  assert_non_null(toft_alloc(a, 100));
+  for (int i = 0; i < 2; i++) assert_int_equal(toft_frames_advance(frames), TOFT_OK);
+  assert_ptr_equal(toft_frame_arena(frames), a);
+  assert_ptr_equal(a->ops, ops); /* in the next round of the arena */
+  assert_int_equal(toft_get_stats(a).live, 0);
+  assert_int_equal(copy_instrument(a, 1), TOFT_OK);
+  assert_int_equal(toft_frames_release(frames), TOFT_OK);
+
+  toft_shared *shared = toft_shared_create(NULL);
+  a = toft_shared_local(shared);
+  assert_int_equal(copy_instrument(a, 1), TOFT_OK);
+  assert_int_equal(toft_set_checked(a, 1), TOFT_OK);
+  assert_non_null(toft_alloc(a, 100));
+  assert_int_equal(toft_shared_reset(shared, TOFT_KEEP_RECENT, 0), TOFT_OK);
+  assert_int_equal(toft_shared_release(shared), TOFT_OK);
+
   a = toft_create();
   assert_int_equal(copy_instrument(a, 1), TOFT_OK);
   assert_int_equal(toft_set_checked(a, 1), TOFT_OK); /* those of the instrument */
