@@ -585,7 +585,8 @@ TOFT_API toft_budget *toft_budget_parent(const toft_budget *b);
 /* ==== toft/findings.h ==== */
 /* Findings: the misuse that checked arenas and recyclers detect, and its delivery.
  *
- * An arena is checked if it was created with TOFT_CHECKED in options.flags, or after toft_set_checked. With
+ * An arena is checked if it was created with TOFT_CHECKED in options.flags, or after toft_set_checked. An arena of
+ * another provider needs an instrument (toft/instrument.h); without one the calls below return TOFT_ENOSYS. With
  * TOFT_CHECKED=1 in the environment every arena and every recycler of the process is checked, without rebuilding the
  * program. Findings are delivered in four ways:
  *
@@ -1023,8 +1024,8 @@ TOFT_INLINE void toft_lazy_release(toft_lazy *l) {
  *
  * ERRORS change nothing. TOFT_ENOMEM: no memory for the records; TOFT_EBUSY: a range is claimed or a cleanup or
  * callback runs; TOFT_EARG; TOFT_ENOSYS: an arena of another provider, which has settings of its own (toft_set_sampling
- * and toft_set_tag work if the provider supports them). A large allocation in a metered arena also fails if there is no
- * memory for its record.
+ * and toft_set_tag work if the provider supports them), and no instrument before it (toft/instrument.h). A large
+ * allocation in a metered arena also fails if there is no memory for its record.
  *
  * ENVIRONMENT. Variables switch meters on for every arena of the process. They are read once, when the first arena or
  * recycler is created; a process with more rights than its user (set-uid, set-gid, file capabilities) ignores them. A

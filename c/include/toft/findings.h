@@ -1,6 +1,7 @@
 /* Findings: the misuse that checked arenas and recyclers detect, and its delivery.
  *
- * An arena is checked if it was created with TOFT_CHECKED in options.flags, or after toft_set_checked. With
+ * An arena is checked if it was created with TOFT_CHECKED in options.flags, or after toft_set_checked. An arena of
+ * another provider needs an instrument (toft/instrument.h); without one the calls below return TOFT_ENOSYS. With
  * TOFT_CHECKED=1 in the environment every arena and every recycler of the process is checked, without rebuilding the
  * program. Findings are delivered in four ways:
  *

@@ -23,8 +23,8 @@
  *
  * ERRORS change nothing. TOFT_ENOMEM: no memory for the records; TOFT_EBUSY: a range is claimed or a cleanup or
  * callback runs; TOFT_EARG; TOFT_ENOSYS: an arena of another provider, which has settings of its own (toft_set_sampling
- * and toft_set_tag work if the provider supports them). A large allocation in a metered arena also fails if there is no
- * memory for its record.
+ * and toft_set_tag work if the provider supports them), and no instrument before it (toft/instrument.h). A large
+ * allocation in a metered arena also fails if there is no memory for its record.
  *
  * ENVIRONMENT. Variables switch meters on for every arena of the process. They are read once, when the first arena or
  * recycler is created; a process with more rights than its user (set-uid, set-gid, file capabilities) ignores them. A

@@ -60,7 +60,7 @@ static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size) 
   toft_stats s;
   toft_sync_in(a);
   memset(&s, 0, sizeof s);
-  toft_add_stats(a, &s);
+  if (out_size > offsetof(toft_stats, reserved)) toft_add_stats(a, &s); /* a walk over the blocks */
   s.live = a->live;
   s.allocated = a->allocated;
   s.peak = a->peak;

@@ -1,3 +1,3 @@
-/* The second copy of the library, 5ce7c55b0bb49d41. Made by scripts/amalgamate.
+/* The second copy of the library, 1b559c72f2793b41. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"
