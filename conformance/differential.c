@@ -10,13 +10,12 @@
  * the model.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "aligned_memory.h"
-#include "conformance.h"
+#include "differential_pair.h"
 #include "toft.h"
 #include "toft_abi_info.h"
 
@@ -24,13 +23,6 @@
 #include "vector_player.h"
 
 /* ---- both providers ---- */
-
-const conformance_provider *conformance_provider_table(void); /* the crate's */
-const conformance_provider *differential_provider_in_c(void); /* libtoft's */
-static const conformance_provider *providers[2];
-
-/* What both of them support. */
-static int both(uint32_t bit) { return (providers[0]->supports & providers[1]->supports & bit) != 0; }
 
 enum { STEP = 4, HEAD = 8, STEPS = 400 };
 static uint32_t fails[STEPS + 8]; /* the calls of the source that it refuses */
@@ -228,9 +220,6 @@ static void compare_traffic(void) {
     if (runs[i].src.strange) wrong(&runs[i], "gave a block that it did not take");
   }
 }
-
-/* `allocated` and `peak` count more then, as more calls reach the provider, and bit 0 of the epoch is set. */
-static uintptr_t is_instrumented(void) { return (providers[1]->supports & CONFORMANCE_INSTRUMENTED) != 0; }
 
 static void compare_stats(const toft_stats *c, const toft_stats *rust) {
   static const char *const names[] = {"live",     "allocated", "peak",   "budget",
@@ -525,6 +514,8 @@ static void play_stream(const uint8_t *bytes, size_t size, int is_traced) {
     }
     if (!decode(step, op)) continue;
     by_ops = step[0] >> 7;
+    if (toggle != NULL && step[3] % 16 == 0 && client.holder < 0 && toggle(runs[1].a) != TOFT_OK)
+      wrong(&runs[1], "the instrument stays as it is");
     play_step(op, may_be_quiet && (step[0] & 64) != 0, op == ops);
     op++;
   }
@@ -598,23 +589,6 @@ static void report(uint8_t *bytes, size_t size, const char *folder, uint64_t num
   trace = NULL;
   printf("FAILED stream %llu: %s\n  %s\n", (unsigned long long)number, message, path);
   fflush(stdout);
-}
-
-static void load_providers(void) {
-  providers[0] = differential_provider_in_c();
-  providers[1] = conformance_provider_table();
-  const char *other = getenv("DIFFERENTIAL_PROVIDER"); /* an object to load instead of the crate */
-  if (other == NULL) return;
-  const conformance_provider *(*table)(void) = NULL;
-  void *object = dlopen(other, RTLD_NOW | RTLD_LOCAL);
-  void *found = object != NULL ? dlsym(object, "conformance_provider_table") : NULL;
-  memcpy(&table, &found, sizeof table);
-  if (table != NULL) providers[1] = table();
-  if (table == NULL || providers[1] == NULL || providers[1]->policy != 1 ||
-      (~providers[1]->supports & CONFORMANCE_FULL) != 0) {
-    fprintf(stderr, "differential: %s is no provider of the full profile with placement policy 1\n", other);
-    exit(2);
-  }
 }
 
 #ifdef FUZZ

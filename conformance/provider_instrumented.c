@@ -18,6 +18,12 @@ static toft_arena *make(conformance_source *source, uint64_t budget, size_t rese
 static void release(toft_arena *a) { beneath->release(a); }
 static size_t kept(void) { return beneath->kept(); }
 
+/* Takes the instrument off, or puts it on. */
+int conformance_toggle(toft_arena *a);
+__attribute__((visibility("default"))) int conformance_toggle(toft_arena *a) {
+  return toft_instrument_arena(a, toft_instrument_before(a) == NULL);
+}
+
 const conformance_provider *conformance_provider_table(void);
 __attribute__((visibility("default"))) const conformance_provider *conformance_provider_table(void) {
   static conformance_provider table;
