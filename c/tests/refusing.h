@@ -239,7 +239,7 @@ static void *frames_alloc(void *f, size_t size) {
   return a != NULL ? toft_alloc(a, size) : NULL;
 }
 static uint64_t frames_live(void *f) {
-  toft_frame_stats s;
+  toft_frame_stats s = {0};
   assert_int_equal(toft_frames_get_stats((toft_frames *)f, &s), TOFT_OK);
   return s.live;
 }

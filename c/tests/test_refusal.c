@@ -428,7 +428,7 @@ static int adopt(void *of) {
   int code = donor != NULL && toft_alloc(donor, 64) != NULL ? toft_adopt((toft_arena *)of, donor) : TOFT_ENOMEM;
   if (code == TOFT_OK) {
     expected[tag] += 64;
-    in.adopted += toft_get_stats(donor).reserved;
+    in.adopted += (size_t)toft_get_stats(donor).reserved;
   } else {
     toft_release(donor);
   }
