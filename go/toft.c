@@ -7955,6 +7955,7 @@ static int toft_verify_freed_range(toft_state *a, const toft_record *r, unsigned
 static int toft_check_record(toft_state *a, size_t index) {
   toft_record *r = &a->checks->records[index];
   int code = TOFT_OK;
+  if (r->start == r->end) return TOFT_OK; /* of a cursor, not of an allocation */
   if (!r->reported) {
     const unsigned char *from, *to;
     int open_ended, kind = toft_redzone_damage(r, &from, &to, &open_ended);

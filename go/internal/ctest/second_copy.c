@@ -1,3 +1,3 @@
-/* The second copy of the library, 1b559c72f2793b41. Made by scripts/amalgamate.
+/* The second copy of the library, f53c86517c75931b. Made by scripts/amalgamate.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "../../toft.c"
