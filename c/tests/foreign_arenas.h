@@ -8,6 +8,7 @@
 toft_arena *mini_create(void);
 toft_arena *copy_create(void);
 int copy_instrument(toft_arena *a, int on); /* the copy's toft_instrument_arena */
-size_t copy_found(toft_arena *a);           /* the copy's findings, since the last call */
+int copy_soft_budget(toft_arena *a, uint64_t bytes, toft_soft_budget_fn *fn, void *arg);
+size_t copy_found(toft_arena *a); /* the copy's findings, since the last call */
 
 #endif

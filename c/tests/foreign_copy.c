@@ -9,4 +9,7 @@ static void ignore(void *arg, const toft_finding *f) { (void)arg, (void)f; }
 
 toft_arena *copy_create(void) { return toft_create(); }
 int copy_instrument(toft_arena *a, int on) { return toft_instrument_arena(a, on); }
+int copy_soft_budget(toft_arena *a, uint64_t bytes, toft_soft_budget_fn *fn, void *arg) {
+  return toft_set_soft_budget(a, bytes, fn, arg);
+}
 size_t copy_found(toft_arena *a) { return (size_t)toft_findings(a, ignore, NULL); }

@@ -312,6 +312,15 @@ static void test_budgets(void **state) {
     assert_null(toft_alloc_aligned(a, 30, 2048)); /* by its padding in a new block */
     assert_true(toft_get_stats(a).live <= toft_get_stats(a).budget);
     assert_int_equal(toft_rewind(a, m), TOFT_OK);
+    char *text = (char *)toft_alloc(a, 8);
+    memcpy(text, "content", 8);
+    while ((uintptr_t)a->cursor % 512 != 64) assert_non_null(toft_alloc(a, 8));
+    live = toft_get_stats(a).live;
+    assert_int_equal(toft_set_budget(a, live + 300), TOFT_OK);
+    assert_null(toft_resize(a, text, 8, 16, 512)); /* by its padding */
+    assert_int_equal(toft_get_stats(a).live, live);
+    assert_string_equal(text, "content");
+    assert_int_equal(toft_rewind(a, m), TOFT_OK);
     assert_int_equal(toft_set_budget(a, UINT64_MAX), TOFT_OK);
     assert_int_equal(toft_set_tag_budget(a, "few", 500), TOFT_OK);
     assert_int_equal(toft_set_soft_budget(a, toft_get_stats(a).live + 600, count_call, &calls), TOFT_OK);
@@ -432,71 +441,6 @@ static void test_the_head_beneath(void **state) {
   assert_true(calls_beneath > 100);
   assert_int_equal(toft_instrument_arena(a, 0), TOFT_OK);
   assert_ptr_equal(a->ops, &asserting);
-  toft_release(a);
-}
-
-/* Another library's instrument before arenas of this one. */
-static void test_another_instrument(void **state) {
-  (void)state;
-  toft_lease l = toft_lease_get(NULL);
-  toft_arena *a = l.arena;
-  const toft_arena_ops *ops = a->ops;
-  assert_int_equal(copy_instrument(a, 1), TOFT_OK);
-  assert_int_equal(toft_set_checked(a, 1), TOFT_OK);
-  void *first = toft_alloc(a, 100);
-  assert_non_null(first);
-  assert_int_equal(toft_lease_return(NULL, l), TOFT_OK);
-  l = toft_lease_get(NULL);
-  assert_ptr_equal(l.arena, a);
-  assert_ptr_equal(a->ops, ops); /* the next user's arena has no instrument */
-  unsigned char *cursor = a->cursor;
-  assert_ptr_equal(toft_alloc(a, 100), cursor); /* nor checks */
-  assert_int_equal(toft_lease_return(NULL, l), TOFT_OK);
-
-  a = toft_create();
-  toft_arena *donor = toft_create();
-  assert_int_equal(copy_instrument(donor, 1), TOFT_OK);
-  char *text = (char *)toft_alloc(donor, 1000);
-  text[999] = 7;
-  toft_mark m = toft_mark_here(a);
-  assert_int_equal(toft_adopt(a, donor), TOFT_OK);
-  assert_int_equal(toft_get_stats(a).live, 1000);
-  assert_null(toft_alloc(donor, 8)); /* it is closed */
-  assert_ptr_not_equal(donor->ops, ops);
-  assert_null(((const toft_info_ops *)(const void *)donor->ops)->under);
-  assert_int_equal(text[999], 7);
-  assert_int_equal(toft_rewind(a, m), TOFT_OK);
-  assert_int_equal(toft_get_stats(a).live, 0);
-  toft_release(a);
-
-  toft_frames *frames = toft_frames_create(2, NULL);
-  a = toft_frame_arena(frames);
-  ops = a->ops;
-  assert_int_equal(copy_instrument(a, 1), TOFT_OK);
-  assert_non_null(toft_alloc(a, 100));
-  for (int i = 0; i < 2; i++) assert_int_equal(toft_frames_advance(frames), TOFT_OK);
-  assert_ptr_equal(toft_frame_arena(frames), a);
-  assert_ptr_equal(a->ops, ops); /* in the next round of the arena */
-  assert_int_equal(toft_get_stats(a).live, 0);
-  assert_int_equal(copy_instrument(a, 1), TOFT_OK);
-  assert_int_equal(toft_frames_release(frames), TOFT_OK);
-
-  toft_shared *shared = toft_shared_create(NULL);
-  a = toft_shared_local(shared);
-  assert_int_equal(copy_instrument(a, 1), TOFT_OK);
-  assert_int_equal(toft_set_checked(a, 1), TOFT_OK);
-  assert_non_null(toft_alloc(a, 100));
-  assert_int_equal(toft_shared_reset(shared, TOFT_KEEP_RECENT, 0), TOFT_OK);
-  assert_int_equal(toft_shared_release(shared), TOFT_OK);
-
-  a = toft_create();
-  assert_int_equal(copy_instrument(a, 1), TOFT_OK);
-  assert_int_equal(toft_set_checked(a, 1), TOFT_OK); /* those of the instrument */
-  text = (char *)toft_alloc(a, 24);
-  toft_free(a, text, 24);
-  toft_free(a, text, 24);
-  assert_int_equal(copy_found(a), 1);
-  assert_found(0);
   toft_release(a);
 }
 
@@ -673,7 +617,6 @@ int main(void) {
       cmocka_unit_test(test_budgets),
       cmocka_unit_test(test_on_and_off),
       cmocka_unit_test(test_the_head_beneath),
-      cmocka_unit_test(test_another_instrument),
       cmocka_unit_test(test_streams),
   };
   toft_on_finding(note, NULL);

@@ -1,6 +1,6 @@
 /* An instrument before an arena of another provider: of toft_mini.h, of Rust, of a language or library that implements
  * the ABI. It meters, limits and checks such an arena from outside, by the rules I1 to I5 of the specification, also
- * under code that is compiled. Arenas of this library do all that without one.
+ * for clients that were compiled before. Arenas of this library do all that without one.
  *
  *     toft_arena *a = other_library_arena();
  *     toft_instrument_arena(a, 1);
@@ -9,9 +9,10 @@
  *
  * DIFFERENCES from an arena of this library:
  *   - A budget is the provider's if it has budgets. Else the instrument has one, exact up to the padding of an
- *     allocation made while a range is claimed. Those of tags are exact up to the padding of one in a new block.
- *   - In an arena that was not empty when the instrument was put on, allocations from before have no records, and a
- *     pointer that is none of these is detected only if the provider answers toft_contains.
+ *     allocation made while a range is claimed or moved to a new block. Those of tags are exact up to the padding of
+ *     one in a new block.
+ *   - In an arena that was not empty when its checks began, allocations from before have no records, and a pointer that
+ *     is none of these is detected only if the provider answers toft_contains.
  *   - Writes to freed memory are detected in the current block, before it is used again and at reset, trim and release;
  *     not in blocks that went back to the provider's source. A released arena is not detected.
  *   - An arena that is alive at the end of the process is not checked then.

@@ -235,19 +235,19 @@ static void toft_release_adopted(void *donor) {
 }
 static void toft_release_foreign(void *donor) { toft_release((toft_arena *)donor); }
 
+/* Whether a may adopt a donor with so many live bytes: TOFT_OK, TOFT_EBUSY or TOFT_ENOMEM. Reserves its entry. */
+static int toft_may_adopt(toft_state *a, const toft_state *donor, uint64_t live) {
+  if ((donor->state & (TOFT_REFUSING | TOFT_CACHE_OWNED)) || (a->state & TOFT_REFUSING)) return TOFT_EBUSY;
+  return live <= TOFT_MAX_REQUEST && toft_fits_budget_of_arena(a, live) && toft_reserve_detached(a) ? TOFT_OK
+                                                                                                    : TOFT_ENOMEM;
+}
+
 static int toft_adopt_own(toft_state *a, toft_state *donor) {
   toft_sync_in(donor);
-  if ((donor->state & (TOFT_REFUSING | TOFT_CACHE_OWNED)) || (a->state & TOFT_REFUSING)) {
+  int code = toft_may_adopt(a, donor, donor->live);
+  if (code != TOFT_OK) {
     toft_set_limit(donor);
-    return TOFT_EBUSY;
-  }
-  if (!toft_fits_budget_of_arena(a, donor->live) || donor->live > TOFT_MAX_REQUEST) {
-    toft_set_limit(donor);
-    return TOFT_ENOMEM;
-  }
-  if (!toft_reserve_detached(a)) {
-    toft_set_limit(donor);
-    return TOFT_ENOMEM;
+    return code;
   }
   donor->state |= TOFT_BUSY; /* further calls on the donor are refused */
   toft_portion_return(donor);
@@ -285,11 +285,12 @@ int toft_adopt(toft_arena *head, toft_arena *donor) {
   if (head == donor || donor == NULL || toft_region_of_head(head) != toft_region_of_head(donor)) return TOFT_EARG;
   toft_state *a = toft_state_of(head), *d = toft_own_state(donor);
   if (!toft_is_own(head) || d == NULL) return toft_adopt_foreign(head, donor);
-  if (!toft_is_own(donor) && (toft_is_refusing(donor) || !toft_end_instruments(d))) return TOFT_EBUSY;
   uintptr_t caller = TOFT_CALLER();
   if (!toft_debug_begin_call(a, "adopt", caller)) return TOFT_EBUSY;
   toft_sync_in(a);
-  int code = toft_debug_begin_call(d, "adopt", caller) ? TOFT_OK : TOFT_EBUSY;
+  int code = toft_is_own(donor) ? TOFT_OK : toft_may_adopt(a, d, toft_get_stats(donor).live);
+  if (code == TOFT_OK && !toft_end_instruments(d)) code = TOFT_EBUSY;
+  if (code == TOFT_OK && !toft_debug_begin_call(d, "adopt", caller)) code = TOFT_EBUSY;
   if (code == TOFT_OK) {
     code = toft_adopt_own(a, d);
     toft_debug_end_call(d);

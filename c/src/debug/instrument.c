@@ -1,5 +1,5 @@
-/* The instrument: the operations of a table that stands before the one of an arena of another provider. Each brackets
- * the operation beneath, and accounts and checks the arena as its subject.
+/* The operations of an instrument's table. Each brackets the operation beneath, and accounts and checks the arena as
+ * the instrument's subject.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #ifndef TOFT_DEBUG_INSTRUMENT_C
 #define TOFT_DEBUG_INSTRUMENT_C
@@ -76,15 +76,15 @@ static void *toft_subject_resize(toft_instrument *i, unsigned char *p, size_t ol
     toft_subject_moved(i, live);
     return q;
   }
-  toft_block_header *dedicated = toft_subject_dedicated(a, p);
-  if (toft_subject_exceeds(a, live) && dedicated == NULL) { /* by its padding */
+  int in_place_of_cursor = a->head.cursor != cursor && toft_epoch(a) == epoch;
+  uint64_t charge = in_place_of_cursor ? (uint64_t)(a->head.cursor - cursor) : new_round;
+  /* Undone only if the provider has not freed the old place, which the caller keeps then. */
+  if (in_place_of_cursor && live == a->live + charge && toft_subject_exceeds(a, live)) {
     toft_rewind_beneath(i, cursor, epoch);
     return NULL;
   }
-  /* The provider may have given the old block back: then live grew by the difference of two charges. */
-  uint64_t charge =
-      a->head.cursor != cursor && toft_epoch(a) == epoch ? (uint64_t)(a->head.cursor - cursor) : new_round;
-  if (dedicated != NULL && live == a->live + charge - dedicated->charge) toft_subject_forget(i, dedicated);
+  toft_block_header *dedicated = toft_subject_dedicated(a, p);
+  if (dedicated != NULL && live == a->live + charge - dedicated->charge) toft_subject_forget(i);
   (void)toft_subject_placed(i, q, align, cursor, live);
   return q;
 }
@@ -128,7 +128,7 @@ static void toft_wrapped_free(toft_arena *head, void *p, size_t size) {
       toft_end_beneath(i);
       uint64_t live = toft_live_beneath(i);
       toft_block_header *dedicated = toft_subject_dedicated(a, (const unsigned char *)p);
-      if (dedicated != NULL && live == a->live - dedicated->charge) toft_subject_forget(i, dedicated);
+      if (dedicated != NULL && live == a->live - dedicated->charge) toft_subject_forget(i);
       toft_subject_moved(i, live);
     }
   }
@@ -313,10 +313,10 @@ static size_t toft_wrapped_stats(toft_arena *head, toft_stats *out, size_t out_s
   toft_state *a = toft_subject_of(head);
   toft_stats s;
   toft_sync_in(a);
-  toft_stats_beneath(toft_instrument_of(a), &s, sizeof s);
+  size_t n = toft_min(out_size, sizeof s);
+  toft_stats_beneath(toft_instrument_of(a), &s, n);
   if (a->budget < s.budget) s.budget = a->budget;
   toft_set_limit(a);
-  size_t n = toft_min(out_size, sizeof s);
   memcpy(out, &s, n);
   return n;
 }

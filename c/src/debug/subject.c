@@ -24,7 +24,7 @@ typedef struct toft_instrument {
   toft_block_header *filled; /* whose freed bytes are compared before reuse; or NULL */
   toft_block_header *unused; /* for a block that an operation may find; NULL: none was reserved */
   int was_empty;             /* nothing was live when the checks began */
-  /* Its blocks have no memory of their own: `current` stands for the block of the cursor, each dedicated one for an
+  /* Its blocks have no memory of their own: `current` represents the block of the cursor, each dedicated one an
    * allocation that did not move the cursor. `end` is `limit` above. */
   toft_state subject;
 } toft_instrument;
@@ -90,6 +90,7 @@ static const toft_arena_ops *toft_begin_beneath(toft_instrument *i) {
 
 static void toft_end_beneath(toft_instrument *i) {
   const toft_arena *head = i->head;
+  TOFT_ASSERT(head->ops != &i->table.info.ops && head->cursor <= head->limit); /* I1, M1 */
   i->under = i->table.info.under = head->ops;
   i->subject.end = i->limit = head->limit;
   i->bit = head->epoch & 1;

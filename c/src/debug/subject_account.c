@@ -73,11 +73,10 @@ static toft_block_header *toft_subject_placed(toft_instrument *i, unsigned char 
   return a->current;
 }
 
-/* The dedicated block of p alone; NULL: none is known. */
+/* The newest block, if it is a dedicated one of p alone; else NULL. A free or resize returns no other (M19). */
 static toft_block_header *toft_subject_dedicated(const toft_state *a, const unsigned char *p) {
   toft_block_header *b = a->newest;
-  while (b != NULL && (b->kind != TOFT_BLOCK_DEDICATED || b->u.payload != p)) b = b->next;
-  return b;
+  return b->kind == TOFT_BLOCK_DEDICATED && b->u.payload == p ? b : NULL;
 }
 
 static void toft_subject_uncharge(toft_instrument *i, toft_block_header *b) {
@@ -92,23 +91,20 @@ static void toft_subject_uncharge(toft_instrument *i, toft_block_header *b) {
   free(b);
 }
 
-/* The provider gave back the block of a dedicated allocation. */
-static void toft_subject_forget(toft_instrument *i, toft_block_header *b) {
-  toft_block_header **at = &i->subject.newest;
-  while (*at != b) at = &(*at)->next;
-  *at = b->next;
+/* The provider returned the newest block. */
+static void toft_subject_forget(toft_instrument *i) {
+  toft_state *a = &i->subject;
+  toft_block_header *b = a->newest;
+  TOFT_ASSERT(b != &a->initial);
+  a->newest = b->next;
+  if (a->current == b) a->current = b->u.below;
   toft_subject_uncharge(i, b);
 }
 
 /* Removes the blocks that came after `epoch`. */
 static void toft_subject_drop_blocks(toft_instrument *i, uintptr_t epoch) {
-  toft_state *a = &i->subject;
-  while (a->newest != &a->initial && a->newest->epoch > epoch) {
-    toft_block_header *b = a->newest;
-    a->newest = b->next;
-    if (a->current == b) a->current = b->u.below;
-    toft_subject_uncharge(i, b);
-  }
+  const toft_state *a = &i->subject;
+  while (a->newest != &a->initial && a->newest->epoch > epoch) toft_subject_forget(i);
 }
 
 /* Whether the provider served a request beyond the budget of the subject. While a range is claimed that cannot be

@@ -143,7 +143,8 @@ static toft_lease_slot *toft_lease_find_slot(toft_leases *l, toft_lease lease, i
   if (lease.generation != p->generation) return NULL;
   if (&p->arena->head != lease.arena) *code = TOFT_EARG; /* another cache has issued the same generation */
   if (&p->arena->head != lease.arena) return NULL;
-  return p->arena->state & TOFT_REFUSING ? NULL : p;
+  /* The second: a callback of another library's instrument runs. */
+  return (p->arena->state & TOFT_REFUSING) || (!toft_is_own(lease.arena) && toft_is_refusing(lease.arena)) ? NULL : p;
 }
 
 static TOFT_COLD int toft_lease_return_slow(toft_leases *given, toft_lease lease) {
