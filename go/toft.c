@@ -5179,8 +5179,8 @@ static void toft_release_foreign(void *donor) { toft_release((toft_arena *)donor
 /* Whether a may adopt a donor with so many live bytes: TOFT_OK, TOFT_EBUSY or TOFT_ENOMEM. Reserves its entry. */
 static int toft_may_adopt(toft_state *a, const toft_state *donor, uint64_t live) {
   if ((donor->state & (TOFT_REFUSING | TOFT_CACHE_OWNED)) || (a->state & TOFT_REFUSING)) return TOFT_EBUSY;
-  return live <= TOFT_MAX_REQUEST && toft_fits_budget_of_arena(a, live) && toft_reserve_detached(a) ? TOFT_OK
-                                                                                                    : TOFT_ENOMEM;
+  if (live > TOFT_MAX_REQUEST || !toft_fits_budget_of_arena(a, live)) return TOFT_ENOMEM;
+  return toft_reserve_detached(a) ? TOFT_OK : TOFT_ENOMEM;
 }
 
 static int toft_adopt_own(toft_state *a, toft_state *donor) {
@@ -6420,7 +6420,7 @@ typedef struct toft_instrument {
   unsigned char *limit; /* limit, and bit 0 of the epoch, as the last operation beneath left them */
   uintptr_t bit;
   toft_block_header *filled; /* whose freed bytes are compared before reuse; or NULL */
-  toft_block_header *unused; /* for a block that an operation may find; NULL: none was reserved */
+  toft_block_header *unused; /* for a block that an operation finds, or NULL */
   int was_empty;             /* nothing was live when the checks began */
   /* Its blocks have no memory of their own: `current` represents the block of the cursor, each dedicated one an
    * allocation that did not move the cursor. `end` is `limit` above. */

@@ -312,6 +312,7 @@ static void test_budgets(void **state) {
     assert_null(toft_alloc_aligned(a, 30, 2048)); /* by its padding in a new block */
     assert_true(toft_get_stats(a).live <= toft_get_stats(a).budget);
     assert_int_equal(toft_rewind(a, m), TOFT_OK);
+    assert_int_equal(toft_set_budget(a, UINT64_MAX), TOFT_OK);
     char *text = (char *)toft_alloc(a, 8);
     memcpy(text, "content", 8);
     while ((uintptr_t)a->cursor % 512 != 64) assert_non_null(toft_alloc(a, 8));

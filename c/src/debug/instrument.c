@@ -76,10 +76,10 @@ static void *toft_subject_resize(toft_instrument *i, unsigned char *p, size_t ol
     toft_subject_moved(i, live);
     return q;
   }
-  int in_place_of_cursor = a->head.cursor != cursor && toft_epoch(a) == epoch;
-  uint64_t charge = in_place_of_cursor ? (uint64_t)(a->head.cursor - cursor) : new_round;
+  int at_cursor = a->head.cursor != cursor && toft_epoch(a) == epoch;
+  uint64_t charge = at_cursor ? (uint64_t)(a->head.cursor - cursor) : new_round;
   /* Undone only if the provider has not freed the old place, which the caller keeps then. */
-  if (in_place_of_cursor && live == a->live + charge && toft_subject_exceeds(a, live)) {
+  if (at_cursor && live == a->live + charge && toft_subject_exceeds(a, live)) {
     toft_rewind_beneath(i, cursor, epoch);
     return NULL;
   }
@@ -385,7 +385,7 @@ static int toft_subject_set(toft_instrument *i, uint32_t what, uint64_t value, c
 static int toft_wrapped_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_subject_of(head);
   int known = what >= TOFT_SET_BUDGET && what <= TOFT_SET_CHECKED;
-  int code = known ? TOFT_EBUSY : TOFT_ENOSYS, inside = a->checks != NULL; /* checks may be switched on in this call */
+  int code = known ? TOFT_EBUSY : TOFT_ENOSYS, inside = a->checks != NULL; /* before this call */
   if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
   if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
   if (!toft_debug_begin_call(a, "set", TOFT_CALLER())) return TOFT_EBUSY;

@@ -22,7 +22,7 @@ typedef struct toft_instrument {
   unsigned char *limit; /* limit, and bit 0 of the epoch, as the last operation beneath left them */
   uintptr_t bit;
   toft_block_header *filled; /* whose freed bytes are compared before reuse; or NULL */
-  toft_block_header *unused; /* for a block that an operation may find; NULL: none was reserved */
+  toft_block_header *unused; /* for a block that an operation finds, or NULL */
   int was_empty;             /* nothing was live when the checks began */
   /* Its blocks have no memory of their own: `current` represents the block of the cursor, each dedicated one an
    * allocation that did not move the cursor. `end` is `limit` above. */
