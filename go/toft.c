@@ -1200,6 +1200,7 @@ enum {
   TOFT_IN_REGION = 32768,    /* in the list of a region, by which it is restored: see region_source.c */
   TOFT_CLEARS = 65536,       /* freed bytes become zero: the arena's region is frozen */
   TOFT_IS_SUBJECT = 131072,  /* an instrument's description of an arena of another provider: see debug/subject.c */
+  TOFT_OBSERVED = 262144,    /* `instruments` or `checks` is not NULL: see hooks.h */
   TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */
 };
 #define TOFT_REFUSING (TOFT_CLAIMED | TOFT_BUSY)
@@ -2905,6 +2906,10 @@ static void toft_guarded_put(toft_source *self, void *block, size_t size) {
 static toft_source toft_guarded_source = {toft_guarded_take, toft_guarded_put, NULL};
 
 static int toft_is_guarded(const toft_source *source) { return source == &toft_guarded_source; }
+/* The source to use in a hardened arena instead. */
+static toft_source *toft_hardened_source(toft_source *source) {
+  return source == &toft_heap_source ? &toft_guarded_source : source;
+}
 
 #else
 typedef struct toft_guard {
@@ -2912,154 +2917,62 @@ typedef struct toft_guard {
 } toft_guard;
 static toft_guard *toft_guard_of(const void *block) { return (void)block, (toft_guard *)NULL; }
 static int toft_is_guarded(const toft_source *source) { return (void)source, 0; }
+static toft_source *toft_hardened_source(toft_source *source) { return source; }
 static void toft_guarded_end(void) {}
 #endif
 
 #endif
 
-/* ==== core/instrument.h ==== */
-/* The functions of debug/ that the core calls: accounting, sampling and checks. While none of these is switched on
- * for an arena, each call costs at most a test of a flag or of a pointer. */
-#ifndef TOFT_CORE_INSTRUMENT_H
-#define TOFT_CORE_INSTRUMENT_H
+/* ==== core/hooks.h ==== */
+/* The functions of debug/ that the core calls. An arena is observed once its checks, meters or hardening are on: its
+ * table is the one of debug/observed.c, and TOFT_OBSERVED is set. An arena that is not observed calls the first one
+ * only, when it is created or released; its operations test a flag at most. */
+#ifndef TOFT_CORE_HOOKS_H
+#define TOFT_CORE_HOOKS_H
 
-/* ---- accounting.c and sampling.c ---- */
-
-/* Precondition: TOFT_INSTRUMENTED. Returns how many of `remaining` bytes the inline path may hand out, and sets
- * *instrumented if rewinds must take the slow path. */
-static size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented);
-/* Precondition: TOFT_INSTRUMENTED. Returns whether the current tag's budget allows `charge` more bytes. */
-static int toft_fits_tag_budget(toft_state *a, size_t charge);
-/* Called when a request was refused. Returns 1 if the arena's callback raised the budget that was the cause, or if the
- * cause was the source and there is a callback: then the request is tried again. */
-static int toft_budget_raised(toft_state *a, size_t size, size_t align);
-/* Calls the callback of the soft budget if live has passed it. */
-static void toft_check_soft_budget(toft_state *a);
-/* Brings the bytes of each tag up to date with live and allocated. */
-static void toft_sync_tags(toft_state *a);
-
-/* Dedicated blocks and adopted arenas: reserves memory to account for one more (0: there is none); accounts for bytes
- * already added to live and allocated; removes bytes already taken from live. */
-static int toft_reserve_detached(toft_state *a);
-static void toft_detached_add(toft_state *a, const void *what, size_t bytes);
-static void toft_detached_remove(toft_state *a, const void *what);
-
-/* A claimed range was returned; a reset has set live to 0. */
-static void toft_accounting_unclaim(toft_state *a);
-static void toft_accounting_reset(toft_state *a);
-
-/* ops->set: TOFT_OK, or an error with nothing changed. */
-static int toft_is_name(const char *name, size_t length);
-static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length);
-static int toft_apply_sampling(toft_state *a, uint64_t period);
-static uint64_t toft_sampling_period(const toft_state *a); /* 0: not sampled */
-
-static void toft_instruments_release(toft_state *a);
-
-/* process_profile.c: what the environment meters in every arena. One without memory for the records is not metered.
- * Precondition: the arena is synced and has no marks. */
-static void toft_begin_process_meters(toft_state *a);
-/* Another arena adopted this one: the process's profile counts its live bytes there. */
-static void toft_profile_remove(toft_state *a);
-
-static void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller);
-
-/* Called by each op that allocated: `before` is the previous value of `allocated`, `caller` the op's return address. */
-static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
-  if (TOFT_UNLIKELY(a->state & TOFT_INSTRUMENTED)) toft_instrument_alloc_slow(a, size, before, site, caller);
-}
-
-/* ---- debug_records.c, debug_ops.c, debug_api.c, quarantine.c: checked arenas ---- */
-
-/* reports.c: what the environment switches on for all arenas of the process; 0: nothing. */
+/* What the environment switches on for all arenas of the process; 0: nothing. */
 enum {
   TOFT_PROCESS_CHECKS = 2,
   TOFT_PROCESS_METERS = 4,
   TOFT_PROCESS_HARDENED = 8,
-  TOFT_PROCESS_HAS_TOOL = 16 /* with CHECKS: because of a sanitizer or Valgrind, and not by the environment */
+  TOFT_PROCESS_HAS_TOOL = 16,  /* with CHECKS: because of a sanitizer or Valgrind, and not by the environment */
+  TOFT_SWITCHED_BY_OPTION = 32 /* with CHECKS and HARDENED: for one arena, by the options of its creation */
 };
 static size_t toft_process_switches(void);
+/* A new arena with switches on. NULL: no memory for the checks; the arena is released. */
+static toft_state *toft_observe_created(toft_state *a, size_t switches);
+/* The table's `set`, but for budgets. */
+static int toft_observe_set(toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len);
 
-static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site);
+/* Parts of toft_sync_in and toft_set_limit. Precondition: TOFT_IS_HARDENED or TOFT_IS_SUBJECT; for the second also
+ * TOFT_INSTRUMENTED. The second returns how many of `remaining` bytes the inline path may hand out, and sets
+ * *slow_rewinds if rewinds must take the slow path. */
+static void toft_observe_sync(toft_state *a);
+static size_t toft_observe_limit(toft_state *a, size_t remaining, uintptr_t *slow_rewinds);
 
-/* Brackets every op that changes the arena. 0: another thread is in it, which was reported; the op must do nothing. */
-TOFT_INLINE int toft_debug_begin_call(toft_state *a, const char *op, uintptr_t site) {
-  if (TOFT_LIKELY((a->state & TOFT_PRISTINE) != 0 || a->checks == NULL)) return 1;
-  return toft_debug_begin_call_slow(a, op, site);
-}
-TOFT_INLINE void toft_debug_end_call(toft_state *a);
+/* Precondition: TOFT_IS_CHECKED, whose allocations get records and red zones, or TOFT_IS_SUBJECT. */
+static void *toft_observe_alloc(toft_state *a, size_t size, size_t align);
+/* Precondition: TOFT_INSTRUMENTED. Whether the current tag's budget allows `charge` more bytes, and there is memory to
+ * account for them. 0: brings the bytes of the tags up to date. */
+static int toft_observe_charge(toft_state *a, size_t charge);
+/* A request was refused. Returns 1 if the arena's callback raised the budget that was the cause, or if the cause was
+ * the source and there is a callback: then the request is tried again. */
+static int toft_budget_raised(toft_state *a, size_t size, size_t align);
+/* Bytes outside the order of the cursor: a dedicated block or an adopted arena got `bytes` more, which live and
+ * allocated count (precondition: toft_observe_charge); or it was removed, and live does not count it; NULL: all of
+ * them. */
+enum { TOFT_DETACHED_MORE, TOFT_DETACHED_REMOVED };
+static void toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change);
 
-/* Precondition: TOFT_IS_CHECKED. The op's work in a checked arena. */
-static void *toft_alloc_checked(toft_state *a, size_t size, size_t align);
-static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
-                                 uint32_t flags, int *code);
-static int toft_free_checked(toft_state *a, unsigned char *p, size_t size);
-
-/* Whether the mark is stale although its position is valid; reports a stale mark. */
-static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch);
-static void toft_report_stale_mark(toft_state *a);
-/* An allocation was made from the claimed range; the range was returned. Marks made in between are stale. */
-static void toft_checks_claim_alloc(toft_state *a);
-static void toft_checks_unclaim(toft_state *a);
-
-/* Ends the records of allocations made after `epoch`. TOFT_OK or TOFT_ECORRUPT. */
-static int toft_check_records(toft_state *a, uintptr_t epoch);
-/* The same within a rewind, which makes the marks in between stale; and the last step of a rewind. */
-static int toft_rewind_records(toft_state *a, uintptr_t epoch);
-static void toft_records_rewound(toft_state *a, uintptr_t epoch);
-/* Trim returned the block of an empty arena. */
-static void toft_records_trimmed(toft_state *a);
-/* Searches all freed regions for late writes. TOFT_OK or TOFT_ECORRUPT. */
-static int toft_verify_freed(toft_state *a);
+/* The allocations made after `epoch` are about to be freed: ends their records. TOFT_OK or TOFT_ECORRUPT.
+ * TOFT_BY_RELEASE: the arena itself is released. */
+enum { TOFT_BY_REWIND, TOFT_BY_RESET, TOFT_BY_RELEASE };
+static int toft_observe_free(toft_state *a, uintptr_t epoch, int by);
 /* The bytes of [from, to) were freed: fills them if the arena is checked or hardened, and poisons them if checked. */
 static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to);
-/* The arena is empty, or its checks were switched: checks apply to allocations from here on. */
-static void toft_restart_checks(toft_state *a);
-
-/* Switches checks; restricts an arena in a buffer to the buffer's capacity without red zones; removes the arena from
- * the registry; reports a refused release. */
-static int toft_begin_checks(toft_state *a);
-static int toft_end_checks(toft_state *a);
-static void toft_limit_to_buffer(toft_state *a);
-static void toft_unregister_arena(toft_state *a);
-static void toft_report_not_released(toft_state *a);
-
-/* Precondition: a->checks is not NULL. Returns 1 if the block went to the quarantine, 0 if the caller must return it
- * to its source. */
-static int toft_quarantine_block(toft_state *a, toft_block_header *b);
-static int toft_quarantine_initial(toft_state *a, size_t size);
-/* The initial block is about to end at `end`. */
-static void toft_checks_shrink_initial(toft_state *a, unsigned char *end);
-
-/* ---- hardened.c ---- */
-
-/* The source to use instead of the heap source. */
-static toft_source *toft_hardened_source(toft_source *source);
-/* Precondition: toft_sync_in was called; toft_set_limit must follow. TOFT_OK or an error. */
-static int toft_begin_hardening(toft_state *a);
-/* Precondition: TOFT_IS_HARDENED. A part of toft_set_limit: computes the canary. Returns 1. */
-static uintptr_t toft_set_canary(toft_state *a);
-/* 0: the state was overwritten, which was reported; the arena refuses every call. */
-static int toft_check_canary(toft_state *a, const char *op, uintptr_t site);
-/* Precondition: TOFT_IS_HARDENED. The cleanup was taken off the list, and is about to run. */
-static void toft_cleanup_taken(toft_state *a, toft_cleanup_node *node);
-
-/* ---- subject.c: an instrument before an arena of another provider ---- */
-
-/* Precondition of both: TOFT_IS_SUBJECT. The first copies the head of the arena into the subject's. The second points
- * the arena's head to the instrument again, with the subject's cursor, limit and epoch, and returns 1. */
-static void toft_subject_read(toft_state *a);
-static uintptr_t toft_subject_write(toft_state *a);
-
-/* Makes findings name `site` as the place of the next call: for calls that the library makes on behalf of its
- * caller. */
-static void toft_attribute_call(const toft_arena *a, uintptr_t site);
-
-/* Malloc-like hooks: writes the header of an object of `size` bytes at base and returns the object behind it. */
-static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size);
-/* Malloc-like hooks: the size of the object at p including its header; 0 if a checked arena has none there, which was
- * reported. */
-static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op);
+/* The bytes of b from `kept` on go back to the source. Returns 1 if the block went to the quarantine, which returns it
+ * later. The initial block with 0 bytes kept: the arena ends. */
+static int toft_observe_put(toft_state *a, toft_block_header *b, size_t kept);
 
 #endif
 
@@ -3283,10 +3196,8 @@ static int toft_is_pristine(const toft_state *a) {
 static TOFT_COLD void toft_sync_in_slow(toft_state *a) {
   if (toft_is_pristine(a))
     toft_complete_state(a);
-  else if ((a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED | TOFT_IS_SUBJECT)) == TOFT_IS_SUBJECT)
-    toft_subject_read(a);
   else
-    (void)toft_check_canary(a, "", 0);
+    toft_observe_sync(a);
 }
 
 static void toft_sync_in(toft_state *a) {
@@ -3294,24 +3205,37 @@ static void toft_sync_in(toft_state *a) {
   toft_sync(a);
 }
 
-/* Sets limit to the lowest of block end, budget and next sample, or to the cursor if every allocation must take the
- * slow path; sets the epoch's lowest bit if rewinds must call ops too. */
-static void toft_set_limit(toft_state *a) {
+#define TOFT_SEALED (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED) /* every allocation takes the slow path */
+#define TOFT_MOVES_LIMIT \
+  (TOFT_SEALED | TOFT_COUNTS_LIVE | TOFT_CLEARS | TOFT_INSTRUMENTED | TOFT_IS_HARDENED | TOFT_IS_SUBJECT)
+
+/* The limit of an arena with a budget, or with one of TOFT_MOVES_LIMIT. */
+static TOFT_NOINLINE void toft_set_limit_slow(toft_state *a) {
   size_t remaining = (size_t)(a->end - a->head.cursor);
   if (TOFT_UNLIKELY(a->state & TOFT_COUNTS_LIVE)) toft_portion_update(a);
-  uintptr_t sealed = (a->state & (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)) != 0;
+  uintptr_t sealed = (a->state & TOFT_SEALED) != 0;
   /* Above the budget an inline free would expose bytes beyond it. Bytes that are freed go back to a budget, or are
    * cleared. */
-  uintptr_t instrumented = sealed | (a->live > a->budget) | ((a->state & (TOFT_COUNTS_LIVE | TOFT_CLEARS)) != 0);
+  uintptr_t slow_rewinds = sealed | (a->live > a->budget) | ((a->state & (TOFT_COUNTS_LIVE | TOFT_CLEARS)) != 0);
   if (a->budget != UINT64_MAX) {
     uint64_t affordable = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
     if (affordable < remaining) remaining = (size_t)affordable;
   }
-  if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, &instrumented);
+  if (a->state & (TOFT_INSTRUMENTED | TOFT_IS_HARDENED | TOFT_IS_SUBJECT))
+    remaining = toft_observe_limit(a, remaining, &slow_rewinds);
   a->head.limit = a->head.cursor + (sealed ? 0 : remaining);
-  if (TOFT_UNLIKELY(a->state & (TOFT_IS_HARDENED | TOFT_IS_SUBJECT))) /* an inline free fills nothing */
-    instrumented = a->state & TOFT_IS_SUBJECT ? toft_subject_write(a) : toft_set_canary(a);
-  a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | instrumented;
+  a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | slow_rewinds;
+}
+
+/* Sets limit to the lowest of block end, budget and next sample, or to the cursor if every allocation must take the
+ * slow path; sets the epoch's lowest bit if rewinds must call ops too. */
+static void toft_set_limit(toft_state *a) {
+  if ((a->state & TOFT_MOVES_LIMIT) != 0 || a->budget != UINT64_MAX) {
+    toft_set_limit_slow(a);
+    return;
+  }
+  a->head.limit = a->end;
+  a->head.epoch &= ~(uintptr_t)1;
 }
 
 /* A returned lease is sealed until it is leased again. `limit`: as toft_set_limit computed it for the empty arena. */
@@ -3340,20 +3264,28 @@ static uintptr_t toft_epoch(const toft_state *a) { return a->head.epoch & ~(uint
 /* Makes older marks take the slow path. */
 static void toft_next_epoch(toft_state *a) { a->head.epoch += 2; }
 
-/* Whether `charge` more bytes fit the budget. A claimed range counts as used until it is returned. 0 always fits. */
-static int toft_fits_budget(toft_state *a, size_t charge) {
+static TOFT_NOINLINE int toft_fits_budget_slow(toft_state *a, size_t charge) {
   uint64_t claimed = toft_claimed_bytes(a);
+  if ((a->state & TOFT_INSTRUMENTED) && !toft_observe_charge(a, charge)) return 0;
   if (charge == 0) return 1;
-  if ((a->state & TOFT_INSTRUMENTED) && !toft_fits_tag_budget(a, charge)) return 0;
   if (a->live + claimed <= a->budget && charge <= a->budget - a->live - claimed) return 1;
   return TOFT_UNLIKELY(a->state & TOFT_COUNTS_LIVE) && toft_portion_grow(a, charge);
+}
+
+/* Whether `charge` more bytes fit the budget. A claimed range counts as used until it is returned. 0 always fits. */
+TOFT_INLINE int toft_fits_budget(toft_state *a, size_t charge) {
+  return TOFT_LIKELY(a->budget == UINT64_MAX && !(a->state & TOFT_INSTRUMENTED)) || toft_fits_budget_slow(a, charge);
 }
 
 /* As toft_fits_budget, for bytes that count for a budget already. */
 static int toft_fits_budget_of_arena(toft_state *a, uint64_t charge) {
   uint64_t used = a->live + toft_claimed_bytes(a), budget = toft_own_budget(a);
-  if ((a->state & TOFT_INSTRUMENTED) && charge != 0 && !toft_fits_tag_budget(a, (size_t)charge)) return 0;
+  if ((a->state & TOFT_INSTRUMENTED) && !toft_observe_charge(a, (size_t)charge)) return 0;
   return charge == 0 || (used <= budget && charge <= budget - used);
+}
+
+static void toft_count_detached(toft_state *a, const void *what, size_t bytes, int change) {
+  if (TOFT_UNLIKELY(a->state & TOFT_INSTRUMENTED)) toft_observe_detached(a, what, bytes, change);
 }
 
 /* Updates the peak of this round, which leaves out adopted arenas. */
@@ -3401,10 +3333,14 @@ static void toft_clear_freed(const toft_state *a, unsigned char *from, const uns
   if (TOFT_UNLIKELY(a->state & TOFT_CLEARS)) toft_clear(from, to);
 }
 
-/* As toft_clear_freed, for bytes that may be allocated again. */
-static void toft_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
+static TOFT_COLD void toft_freed_slow(const toft_state *a, unsigned char *from, unsigned char *to) {
   toft_clear_freed(a, from, to);
-  toft_mark_freed(a, from, to);
+  if (a->state & TOFT_OBSERVED) toft_mark_freed(a, from, to);
+}
+
+/* As toft_clear_freed, for bytes that may be allocated again. */
+TOFT_INLINE void toft_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
+  if (TOFT_UNLIKELY(a->state & (TOFT_OBSERVED | TOFT_CLEARS))) toft_freed_slow(a, from, to);
 }
 
 /* ---- taking ---- */
@@ -3474,7 +3410,7 @@ static void toft_make_initial_current(toft_state *a, int idle) {
 /* ---- returning ---- */
 
 static void toft_block_put(toft_state *a, toft_block_header *b) {
-  if (TOFT_UNLIKELY(a->checks != NULL) && toft_quarantine_block(a, b)) return;
+  if (TOFT_UNLIKELY(a->state & TOFT_OBSERVED) && toft_observe_put(a, b, 0)) return;
   b->source->put(b->source, b, b->size);
 }
 
@@ -3570,7 +3506,6 @@ static int toft_current_is_unused(const toft_state *a) {
 
 /* P13: makes the empty initial block current and not idle. Older marks mean its first byte from then on. */
 static void toft_restart_in_initial(toft_state *a) {
-  toft_records_trimmed(a);
   a->first_size = 0;
   a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
   toft_make_current(a, &a->initial, a->initial_start);
@@ -3609,7 +3544,7 @@ static toft_block_header *toft_block_pop(toft_state *a) {
   a->newest = b->next;
   if (b->kind == TOFT_BLOCK_DEDICATED) {
     a->live -= b->charge;
-    toft_detached_remove(a, b);
+    toft_count_detached(a, b, 0, TOFT_DETACHED_REMOVED);
   } else {
     b->used_end = a->head.cursor;
     a->live -= (uint64_t)(b->used_end - toft_block_start(a, b));
@@ -3619,6 +3554,12 @@ static toft_block_header *toft_block_pop(toft_state *a) {
 }
 
 /* ---- cleanups ---- */
+
+/* In a hardened arena an overflow must not reach the function's pointer. */
+static void toft_cleanup_drop(toft_state *a, toft_cleanup_node *node) {
+  if (node->user.fn != toft_release_adopted) toft_os_heap_put(node);
+  toft_set_limit(a); /* its canary covers the list */
+}
 
 /* Runs the cleanups registered after `epoch`, newest first, each once, up to the first one whose function is `until`,
  * which is removed and whose argument is returned. The arena is sealed and refuses ops during it, and then stays so.
@@ -3634,10 +3575,10 @@ static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*unti
       uint64_t live = ((const toft_state *)node->user.arg)->live;
       a->live -= live;
       a->adopted_live -= live;
-      toft_detached_remove(a, node->user.arg);
+      toft_count_detached(a, node->user.arg, 0, TOFT_DETACHED_REMOVED);
     }
     toft_cleanup run = node->user;
-    if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) toft_cleanup_taken(a, node);
+    if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) toft_cleanup_drop(a, node);
     if (run.fn == NULL) continue;
     if (run.fn == until) return run.arg;
     run.fn(run.arg);
@@ -4111,7 +4052,7 @@ static int toft_fits_current(const toft_state *a, size_t size, size_t align) {
 static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   size_t need = toft_need(size, align);
   a->state &= ~(uint32_t)TOFT_REFUSED;
-  if (!toft_fits_budget(a, need) || !toft_reserve_detached(a)) return NULL;
+  if (!toft_fits_budget(a, need)) return NULL;
   toft_block_header *b = toft_block_take(a, toft_dedicated_size(need));
   if (b == NULL) return NULL;
   toft_block_push(a, b, TOFT_BLOCK_DEDICATED);
@@ -4127,7 +4068,7 @@ static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   a->live += need;
   a->allocated += need;
   toft_update_peak(a);
-  toft_detached_add(a, b, need);
+  toft_count_detached(a, b, need, TOFT_DETACHED_MORE);
   return p;
 }
 
@@ -4218,14 +4159,14 @@ static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) 
     size_t pad = toft_pad(b->used_end, align), remaining = (size_t)(toft_block_end(a, b) - b->used_end);
     size_t take = pad + TOFT_ROUND8(size);
     if (pad <= remaining && TOFT_ROUND8(size) <= remaining - pad) {
-      if (!toft_fits_budget(a, take) || !toft_reserve_detached(a)) return NULL;
+      if (!toft_fits_budget(a, take)) return NULL;
       unsigned char *p = b->used_end + pad;
       b->used_end += take;
       b->charge += take;
       a->live += take;
       a->allocated += take;
       toft_update_peak(a);
-      toft_detached_add(a, b, take);
+      toft_count_detached(a, b, take, TOFT_DETACHED_MORE);
       return p;
     }
   }
@@ -4243,7 +4184,7 @@ static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) 
  * changed. */
 static void *toft_alloc_slow(toft_state *a, size_t size, size_t align) {
   a->state &= ~(uint32_t)TOFT_REFUSED;
-  if (a->state & TOFT_IS_CHECKED) return toft_alloc_checked(a, size, align);
+  if (TOFT_UNLIKELY(a->state & (TOFT_IS_CHECKED | TOFT_IS_SUBJECT))) return toft_observe_alloc(a, size, align);
   if (a->state & TOFT_CLAIMED) return toft_alloc_in_side_block(a, size, align);
   if (toft_fits_current(a, size, align)) return toft_alloc_in_current(a, size, align);
   if (!toft_fits_budget(a, TOFT_ROUND8(size))) return NULL;
@@ -4349,14 +4290,13 @@ static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
 
 /* `releasing`: not the blocks that become inaccessible. */
 static void toft_mark_all_freed(toft_state *a, int releasing) {
-  for (toft_block_header *b = a->newest; b != NULL && (a->checks != NULL || (a->state & TOFT_CLEARS) != 0); b = b->next)
+  for (toft_block_header *b = a->newest; b != NULL && (a->state & (TOFT_OBSERVED | TOFT_CLEARS)) != 0; b = b->next)
     if (!releasing || !toft_is_guarded(b->source)) toft_freed(a, toft_block_start(a, b), toft_block_used_end(a, b));
 }
 
 static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_OK;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "reset", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_sync_in(a);
   if (policy > TOFT_KEEP_BYTES) {
     code = TOFT_EARG;
@@ -4365,25 +4305,21 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
   } else {
     toft_update_round_peak(a, a->live);
     toft_run_cleanups(a, 0);
-    code = toft_verify_freed(a);
-    if (toft_check_records(a, 0) != TOFT_OK) code = TOFT_ECORRUPT;
+    if (TOFT_UNLIKELY(a->state & TOFT_OBSERVED)) code = toft_observe_free(a, 0, TOFT_BY_RESET);
     toft_mark_all_freed(a, 0);
     toft_retain_blocks(a, policy, keep);
     a->live = 0;
     toft_portion_return(a);
-    toft_accounting_reset(a);
+    toft_count_detached(a, NULL, 0, TOFT_DETACHED_REMOVED);
     toft_next_epoch(a);
     a->initial.epoch = a->current->epoch = toft_epoch(a);
-    toft_restart_checks(a);
   }
   toft_set_limit(a);
-  toft_debug_end_call(a);
   return code;
 }
 
 static void toft_op_trim(toft_arena *head, size_t keep) {
   toft_state *a = toft_state_of(head);
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "trim", TOFT_CALLER()))) return;
   toft_sync_in(a);
   if (!(a->state & TOFT_REFUSING)) {
     toft_put_spares(a, keep);
@@ -4395,7 +4331,7 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
     } else if (a->live == 0 && b == &a->initial && a->newest == b && b->source != NULL && b->source->extend != NULL) {
       size_t size = toft_max(TOFT_BLOCK_MIN, toft_round(toft_min(keep, b->size), TOFT_BLOCK_MIN));
       size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_BLOCK_MIN));
-      if (size < b->size) toft_checks_shrink_initial(a, (unsigned char *)a + size);
+      if (size < b->size && (a->state & TOFT_OBSERVED)) (void)toft_observe_put(a, b, size);
       if (size < b->size && b->source->extend(b->source, a, b->size, size)) {
         b->size = size;
         a->end = a->initial_end = (unsigned char *)a + size;
@@ -4403,7 +4339,6 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
     }
   }
   toft_set_limit(a);
-  toft_debug_end_call(a);
 }
 
 #endif
@@ -4429,36 +4364,37 @@ static int toft_may_try_again(toft_state *a, size_t size, size_t align) {
 #endif
 }
 
-/* `site` is the caller's, or 0; `caller` is the op's return address. */
-static void *toft_alloc_for(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site,
-                            uintptr_t caller) {
-  toft_state *a = toft_state_of(head);
-  int code = toft_check_request(size, align);
-  void *p = NULL;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "alloc", site != 0 ? site : caller))) return NULL;
-  toft_sync_in(a);
-  uint64_t before = a->allocated;
-  if (code == TOFT_OK && size == 0 && toft_pad(head->cursor, align) == 0) {
-    p = head->cursor; /* as the inline path does, in any state */
-  } else if (a->state & TOFT_BUSY) {
-    code = TOFT_EBUSY;
-  } else if (code == TOFT_OK) {
-    p = toft_alloc_slow(a, size, align);
-    if (p == NULL && toft_may_try_again(a, size, align)) p = toft_alloc_slow(a, size, align);
-    code = TOFT_ENOMEM;
-  }
-  if (p != NULL) toft_instrument_alloc(a, size, before, site, caller);
-  toft_set_limit(a);
-  toft_debug_end_call(a);
+/* Allocates, between toft_sync_in and toft_set_limit. NULL: refused, with the error in *code. */
+TOFT_INLINE void *toft_alloc_any(toft_state *a, size_t size, size_t align, int *code) {
+  *code = toft_check_request(size, align);
+  if (*code == TOFT_OK && size == 0 && toft_pad(a->head.cursor, align) == 0)
+    return a->head.cursor; /* as the inline path does, in any state */
+  if (a->state & TOFT_BUSY) *code = TOFT_EBUSY;
+  if (*code != TOFT_OK) return NULL;
+  *code = TOFT_ENOMEM;
+  void *p = toft_alloc_slow(a, size, align);
+  if (TOFT_UNLIKELY(p == NULL) && toft_may_try_again(a, size, align)) p = toft_alloc_slow(a, size, align);
+  return p;
+}
+
+/* The end of an op that returns p: clears its bytes from `old` to `size`, or reports that it was refused. */
+TOFT_INLINE void *toft_end_alloc(toft_state *a, void *p, size_t old, size_t size, size_t align, uint32_t flags,
+                                 int code) {
   if (TOFT_UNLIKELY(p == NULL))
     toft_report_failure(a, size, align, code);
-  else if (flags & TOFT_ZERO)
-    memset(p, 0, size);
+  else if ((flags & TOFT_ZERO) && size > old)
+    memset((unsigned char *)p + old, 0, size - old);
   return p;
 }
 
 static void *toft_op_alloc(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site) {
-  return toft_alloc_for(head, size, align, flags, site, TOFT_CALLER());
+  toft_state *a = toft_state_of(head);
+  int code;
+  (void)site;
+  toft_sync_in(a);
+  void *p = toft_alloc_any(a, size, align, &code);
+  toft_set_limit(a);
+  return toft_end_alloc(a, p, 0, size, align, flags, code);
 }
 
 /* ---- resize and free ---- */
@@ -4480,9 +4416,13 @@ TOFT_INLINE int toft_frees_block(const toft_state *a, const unsigned char *p) {
   return !(a->state & TOFT_PRISTINE) && a->newest->u.payload == p;
 }
 
+/* NULL: refused, with the error in *code. */
+typedef void *toft_resize_fn(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                             uint32_t flags, int *code);
 static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
-                                   uint32_t flags) {
+                                   uint32_t flags, int *code) {
   int aligned = toft_pad(p, align) == 0;
+  *code = TOFT_ENOMEM;
   size_t old_round = TOFT_ROUND8(old_size), new_round = TOFT_ROUND8(new_size);
   if (toft_is_newest(a, p, old_size) && aligned) {
     if (new_round <= old_round) {
@@ -4519,81 +4459,68 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
     a->live -= dedicated->charge;
     a->peak = peak; /* both places were not allocated at once for the caller */
     toft_update_peak(a);
-    toft_detached_remove(a, dedicated);
+    toft_count_detached(a, dedicated, 0, TOFT_DETACHED_REMOVED);
     toft_block_drop(a, dedicated);
   }
   return q;
 }
 
-static void *toft_resize_any(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
-                             uint32_t flags, int *code) {
-  if (a->state & TOFT_IS_CHECKED) return toft_resize_checked(a, p, old_size, new_size, align, flags, code);
-  return toft_resize_unchecked(a, p, old_size, new_size, align, flags);
+/* Resizes, between toft_sync_in and toft_set_limit. NULL: refused, with the error in *code. */
+TOFT_INLINE void *toft_resize_any(toft_state *a, toft_resize_fn *resize, unsigned char *p, size_t old_size,
+                                  size_t new_size, size_t align, uint32_t flags, int *code) {
+  *code = p == NULL ? TOFT_EARG : toft_check_request(new_size, align);
+  if (a->state & TOFT_BUSY) *code = TOFT_EBUSY;
+  if (*code != TOFT_OK) return NULL;
+  void *q = resize(a, p, old_size, new_size, align, flags, code);
+  size_t wanted = flags & TOFT_STAY ? new_size - toft_min(old_size, new_size) : new_size;
+  if (flags & TOFT_STAY) a->state &= ~(uint32_t)TOFT_REFUSED; /* no block was requested */
+  if (TOFT_UNLIKELY(q == NULL) && *code == TOFT_ENOMEM && toft_may_try_again(a, wanted, align))
+    q = resize(a, p, old_size, new_size, align, flags, code);
+  return q;
 }
 
 static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
                             uintptr_t site) {
-  uintptr_t caller = TOFT_CALLER();
-  if (p == NULL && old_size == 0) return toft_alloc_for(head, new_size, align, flags, site, caller);
+  if (p == NULL && old_size == 0) return toft_op_alloc(head, new_size, align, flags, site);
   toft_state *a = toft_state_of(head);
-  int too_large =
-      old_size > TOFT_MAX_REQUEST && !(a->state & TOFT_IS_CHECKED); /* checked arenas report a finding for it */
-  int code = p == NULL || too_large ? TOFT_EARG : toft_check_request(new_size, align);
-  void *q = NULL;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "resize", site != 0 ? site : caller))) return NULL;
+  int code;
+  if (old_size > TOFT_MAX_REQUEST) p = NULL;
   toft_sync_in(a);
-  if (a->state & TOFT_BUSY) code = TOFT_EBUSY;
-  if (code == TOFT_OK) {
-    uint64_t before = a->allocated;
-    code = TOFT_ENOMEM;
-    q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
-    size_t wanted = flags & TOFT_STAY ? new_size - toft_min(old_size, new_size) : new_size;
-    if (flags & TOFT_STAY) a->state &= ~(uint32_t)TOFT_REFUSED; /* no block was requested */
-    if (q == NULL && code == TOFT_ENOMEM && toft_may_try_again(a, wanted, align))
-      q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
-    if (q != NULL)
-      toft_instrument_alloc(a, q == p ? new_size - toft_min(old_size, new_size) : new_size, before, site, caller);
-  }
+  void *q = toft_resize_any(a, toft_resize_unchecked, (unsigned char *)p, old_size, new_size, align, flags, &code);
   toft_set_limit(a);
-  toft_debug_end_call(a);
-  if (TOFT_UNLIKELY(q == NULL))
-    toft_report_failure(a, new_size, align, code);
-  else if ((flags & TOFT_ZERO) && new_size > old_size)
-    memset((unsigned char *)q + old_size, 0, new_size - old_size);
-  return q;
+  return toft_end_alloc(a, q, old_size, new_size, align, flags, code);
 }
 
 /* Whether a free changes nothing: the usual case, as the inline path has freed the newest object. */
 static int toft_frees_nothing(const toft_state *a, const unsigned char *p, size_t size) {
-  return !(a->head.epoch & 1) && !(a->state & (TOFT_PRISTINE | TOFT_INSTRUMENTED)) && a->checks == NULL &&
+  return !(a->head.epoch & 1) && !(a->state & TOFT_PRISTINE) &&
          (size_t)((uintptr_t)a->head.cursor - (uintptr_t)p) != TOFT_ROUND8(size) && !toft_frees_block(a, p);
 }
 
-static void toft_op_free(toft_arena *head, void *p, size_t size) {
-  toft_state *a = toft_state_of(head);
-  int code = TOFT_OK;
-  if (TOFT_LIKELY(toft_frees_nothing(a, (const unsigned char *)p, size))) {
-    toft_sync(a); /* limit stays as it is */
-    return;
-  }
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "free", TOFT_CALLER()))) return;
+/* Precondition: the arena is not checked. */
+static void toft_free_any(toft_state *a, unsigned char *p, size_t size) {
   toft_sync_in(a);
-  if (p != NULL && size <= TOFT_MAX_REQUEST) toft_clear_freed(a, (unsigned char *)p, (unsigned char *)p + size);
-  if (!(a->state & TOFT_REFUSING) && p != NULL && (size <= TOFT_MAX_REQUEST || (a->state & TOFT_IS_CHECKED))) {
-    if (a->state & TOFT_IS_CHECKED) {
-      code = toft_free_checked(a, (unsigned char *)p, size);
-    } else if (toft_is_newest(a, (unsigned char *)p, size)) {
-      toft_mark_freed(a, (unsigned char *)p, a->head.cursor);
-      a->head.cursor = (unsigned char *)p;
+  if (p != NULL && size <= TOFT_MAX_REQUEST) {
+    toft_clear_freed(a, p, p + size);
+    if (a->state & TOFT_REFUSING) {
+    } else if (toft_is_newest(a, p, size)) {
+      toft_freed(a, p, a->head.cursor);
+      a->head.cursor = p;
       toft_sync(a);
-    } else if (toft_newest_dedicated(a, (unsigned char *)p) != NULL) {
-      toft_mark_freed(a, (unsigned char *)p, a->newest->used_end);
+    } else if (toft_newest_dedicated(a, p) != NULL) {
+      toft_freed(a, p, a->newest->used_end);
       toft_block_drop(a, toft_block_pop(a));
     }
   }
   toft_set_limit(a);
-  toft_debug_end_call(a);
-  if (code != TOFT_OK) toft_report_failure(a, size, 0, code);
+}
+
+static void toft_op_free(toft_arena *head, void *p, size_t size) {
+  toft_state *a = toft_state_of(head);
+  if (TOFT_LIKELY(toft_frees_nothing(a, (const unsigned char *)p, size)))
+    toft_sync(a); /* limit stays as it is */
+  else
+    toft_free_any(a, (unsigned char *)p, size);
 }
 
 /* ---- marks ---- */
@@ -4616,7 +4543,7 @@ static toft_block_header *toft_mark_block(const toft_state *a, unsigned char **a
 static int toft_rewind_to(toft_state *a, toft_block_header *b, unsigned char *cursor, uintptr_t epoch) {
   if (epoch != toft_epoch(a)) toft_update_round_peak(a, a->live);
   toft_run_cleanups(a, epoch);
-  int code = toft_rewind_records(a, epoch);
+  int code = TOFT_UNLIKELY(a->state & TOFT_OBSERVED) ? toft_observe_free(a, epoch, TOFT_BY_REWIND) : TOFT_OK;
   int moved = b != a->current;
   while (a->newest->epoch > epoch) {
     toft_block_header *dropped = toft_block_pop(a);
@@ -4629,27 +4556,20 @@ static int toft_rewind_to(toft_state *a, toft_block_header *b, unsigned char *cu
     toft_sync(a);
   }
   if (moved) toft_next_epoch(a);
-  toft_records_rewound(a, epoch);
   return code;
 }
 
 static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epoch) {
   toft_state *a = toft_state_of(head);
-  const unsigned char *marked = cursor;
   int code = TOFT_EMARK;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "rewind", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_sync_in(a);
   if (a->state & TOFT_REFUSING) {
     code = TOFT_EBUSY;
   } else {
     toft_block_header *b = toft_mark_block(a, &cursor, epoch);
-    if (b != NULL && !toft_mark_is_stale(a, marked, epoch))
-      code = toft_rewind_to(a, b, cursor, epoch);
-    else if (cursor != NULL) /* NULL: the probe of toft_is_refusing */
-      toft_report_stale_mark(a);
+    if (b != NULL) code = toft_rewind_to(a, b, cursor, epoch);
   }
   toft_set_limit(a);
-  toft_debug_end_call(a);
   return code;
 }
 
@@ -4674,17 +4594,12 @@ static toft_cleanup_node *toft_cleanup_take(toft_state *a) {
 static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
   toft_state *a = toft_state_of(head);
   toft_cleanup_node *node = NULL;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "cleanup", TOFT_CALLER()))) return NULL;
   toft_sync_in(a);
   int busy = (a->state & TOFT_REFUSING) != 0;
   if (!busy) node = toft_cleanup_take(a);
   if (!busy && node == NULL && toft_may_try_again(a, sizeof *node, 8)) node = toft_cleanup_take(a);
-  if (node != NULL) {
-    toft_link_cleanup(a, node, fn, arg);
-    toft_check_soft_budget(a);
-  }
+  if (node != NULL) toft_link_cleanup(a, node, fn, arg);
   toft_set_limit(a);
-  toft_debug_end_call(a);
   if (node == NULL) toft_report_failure(a, sizeof *node, 8, busy ? TOFT_EBUSY : TOFT_ENOMEM);
   return node != NULL ? &node->user : NULL;
 }
@@ -4699,61 +4614,67 @@ static unsigned char *toft_range_end(const toft_state *a) {
   return a->head.cursor + (a->state & TOFT_CLEARS ? toft_min(size, TOFT_CLEARED_RANGE) : size);
 }
 
+static int toft_check_claim(const toft_state *a, const toft_range *r, size_t size, size_t align) {
+  uint32_t claimed = a->state & TOFT_CLAIMED;
+  if ((a->state & TOFT_BUSY) || (claimed && r->claim != a->claim_id)) return TOFT_EBUSY;
+  if (claimed ? r->cursor < a->claim_start || r->cursor > a->claim_limit : r->claim != 0) return TOFT_EARG;
+  return size != 0 ? toft_check_request(size, align) : TOFT_OK;
+}
+
+/* The first part of a claim: the allocation, if its size is not 0. Sets *before to the bytes allocated before it, which
+ * include those of the range. NULL: refused, and nothing changed. Precondition: toft_check_claim. */
+static unsigned char *toft_claim_place(toft_state *a, const toft_range *r, size_t size, size_t align,
+                                       uint64_t *before) {
+  uint32_t claimed = a->state & TOFT_CLAIMED;
+  unsigned char *cursor = a->head.cursor;
+  uint64_t allocated = a->allocated, peak = a->peak;
+  a->state &= ~(uint32_t)TOFT_CLAIMED;
+  if (claimed) a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
+  toft_sync(a);
+  *before = a->allocated;
+  if (claimed) a->state |= TOFT_RANGE_GROWS;
+  unsigned char *p = size != 0 ? (unsigned char *)toft_alloc_slow(a, size, align) : a->head.cursor;
+  if (p == NULL && toft_may_try_again(a, size, align)) p = (unsigned char *)toft_alloc_slow(a, size, align);
+  a->state &= ~(uint32_t)TOFT_RANGE_GROWS;
+  if (p != NULL) return p;
+  if (claimed) a->head.cursor = cursor;
+  toft_sync(a);
+  a->allocated = allocated; /* the bytes in the range count when it is returned */
+  a->peak = peak;
+  if (a->state & TOFT_INSTRUMENTED) (void)toft_observe_charge(a, 0); /* while nothing is claimed */
+  a->state |= claimed;
+  return NULL;
+}
+
+/* The second part: the range gets what the inline path would have had. p is the result of the first. */
+static void toft_claim_range(toft_state *a, toft_range *r, unsigned char *p, size_t size) {
+  if (r->claim != 0) toft_clear_freed(a, r->cursor, a->claim_limit);
+  toft_set_limit(a);
+  a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
+  a->claim_limit = toft_range_end(a);
+  /* the low bits distinguish a stale range from the current one */
+  if (r->claim == 0) a->claim_id = (uintptr_t)a | ((a->claim_id + 1) & 63);
+  r->cursor = a->head.cursor;
+  r->limit = a->claim_limit;
+  r->claim = a->claim_id;
+  a->state |= TOFT_CLAIMED;
+}
+
 static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t align) {
   toft_state *a = toft_state_of(head);
-  int code = size != 0 ? toft_check_request(size, align) : TOFT_OK;
-  unsigned char *p = NULL;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "claim", TOFT_CALLER()))) return NULL;
+  uint64_t before;
   toft_sync_in(a);
-  uint32_t claimed = a->state & TOFT_CLAIMED;
-  if ((a->state & TOFT_BUSY) || (claimed && r->claim != a->claim_id)) {
-    code = TOFT_EBUSY;
-  } else if (claimed ? r->cursor < a->claim_start || r->cursor > a->claim_limit : r->claim != 0) {
-    code = TOFT_EARG;
-  } else if (code == TOFT_OK) {
-    unsigned char *before = a->head.cursor;
-    uint64_t allocated = a->allocated, peak = a->peak;
-    a->state &= ~(uint32_t)TOFT_CLAIMED;
-    if (claimed) a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
-    toft_sync(a);
-    uint64_t allocated_before = a->allocated;
-    if (claimed) a->state |= TOFT_RANGE_GROWS;
-    p = size != 0 ? (unsigned char *)toft_alloc_slow(a, size, align) : a->head.cursor;
-    if (p == NULL && toft_may_try_again(a, size, align)) p = (unsigned char *)toft_alloc_slow(a, size, align);
-    a->state &= ~(uint32_t)TOFT_RANGE_GROWS;
-    if (p != NULL) {
-      if (claimed) toft_clear_freed(a, r->cursor, a->claim_limit);
-      toft_instrument_alloc(a, size, allocated_before, 0, TOFT_CALLER());
-      if (size != 0) toft_checks_claim_alloc(a);
-      toft_set_limit(a); /* the range gets what the inline path would have had */
-      a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
-      a->claim_limit = toft_range_end(a);
-      /* the low bits distinguish a stale range from the current one */
-      if (!claimed) a->claim_id = (uintptr_t)a | ((a->claim_id + 1) & 63);
-      r->cursor = a->head.cursor;
-      r->limit = a->claim_limit;
-      r->claim = a->claim_id;
-      a->state |= TOFT_CLAIMED;
-    } else {
-      if (claimed) a->head.cursor = before;
-      toft_sync(a);
-      a->allocated = allocated; /* the bytes in the range count when it is returned */
-      a->peak = peak;
-      toft_sync_tags(a);
-      a->state |= claimed;
-      code = TOFT_ENOMEM;
-    }
-  }
+  int code = toft_check_claim(a, r, size, align);
+  unsigned char *p = code == TOFT_OK ? toft_claim_place(a, r, size, align, &before) : NULL;
+  if (p != NULL) toft_claim_range(a, r, p, size);
   toft_set_limit(a);
-  toft_debug_end_call(a);
-  if (p == NULL) toft_report_failure(a, size, align, code);
+  if (p == NULL) toft_report_failure(a, size, align, code == TOFT_OK ? TOFT_ENOMEM : code);
   return p;
 }
 
 static int toft_op_give(toft_arena *head, toft_range *r) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_EARG;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "give", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_sync_in(a);
   if ((a->state & TOFT_REFUSING) == TOFT_CLAIMED && r->claim == a->claim_id && r->cursor >= a->claim_start &&
       r->cursor <= a->claim_limit) {
@@ -4762,15 +4683,11 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
     a->state &= ~(uint32_t)TOFT_CLAIMED;
     a->side_block = NULL;
     toft_sync(a);
-    toft_accounting_unclaim(a);
-    toft_checks_unclaim(a);
     r->cursor = r->limit = NULL;
     r->claim = 0;
     code = TOFT_OK;
-    toft_check_soft_budget(a);
   }
   toft_set_limit(a);
-  toft_debug_end_call(a);
   return code;
 }
 
@@ -4778,33 +4695,18 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
 
 static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_state_of(head);
-  uint32_t refusing = TOFT_REFUSING;
-  int code = TOFT_OK,
-      inside = !(a->state & TOFT_PRISTINE) && a->checks != NULL; /* checks may be switched on in this call */
+  int code = TOFT_EBUSY;
   if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
   if (what != TOFT_SET_BUDGET && (a->state & TOFT_IN_REGION)) return TOFT_ENOSYS; /* the records lie elsewhere */
-  if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
-  if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
-  if (what == TOFT_SET_TAG) refusing = TOFT_BUSY;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "set", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_sync_in(a);
-  if (a->state & refusing) {
-    code = TOFT_EBUSY;
-  } else if (what == TOFT_SET_BUDGET) {
+  if (what != TOFT_SET_BUDGET) {
+    code = toft_observe_set(a, what, value, name, name_len);
+  } else if (!(a->state & TOFT_REFUSING)) {
     toft_set_own_budget(a, value);
-  } else if (what == TOFT_SET_TAG) {
-    code = toft_apply_tag(a, value, name, name_len);
-  } else if (what == TOFT_SET_SAMPLE) {
-    code = toft_apply_sampling(a, value);
-  }
-  if (code == TOFT_OK) {
     toft_next_epoch(a);
-    if (what == TOFT_SET_CHECKED && value != (uint64_t)((a->state & TOFT_IS_CHECKED) != 0))
-      code = value != 0 ? toft_begin_checks(a) : toft_end_checks(a);
-    if (code == TOFT_ENOMEM) a->head.epoch -= 2; /* as it was */
+    code = TOFT_OK;
   }
   toft_set_limit(a);
-  if (inside) toft_debug_end_call(a);
   return code;
 }
 
@@ -4812,13 +4714,13 @@ static int toft_op_contains(const toft_arena *head, const void *p);
 static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size);
 static void toft_op_release(toft_arena *head);
 
-/* For debuggers: reads the state as it is. */
+/* For debuggers: reads the state as it is. The table of observed arenas has one with samples. */
 static int toft_op_query(const toft_arena *head, uint32_t what, uint64_t *value) {
   const toft_state *a = (const toft_state *)(const void *)head;
   if (what == TOFT_SET_BUDGET) {
     *value = toft_own_budget(a);
   } else if (what == TOFT_SET_SAMPLE) {
-    *value = toft_sampling_period(a);
+    *value = 0;
   } else if (what == TOFT_SET_CHECKED) {
     *value = (a->state & TOFT_IS_CHECKED) != 0;
   } else {
@@ -4854,14 +4756,29 @@ static const toft_info_ops toft_table = {
 /* Whether this library made the arena. */
 static int toft_is_leased(const toft_arena *a); /* threads/lease_cache.c */
 static void *toft_leased_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site);
-static int toft_is_own(const toft_arena *a) { return a->ops == &toft_table.ops || toft_is_leased(a); }
+/* The table of observed arenas, once there is one. Atomic. */
+static const toft_arena_ops *toft_observed_ops;
+static int toft_is_own(const toft_arena *a) {
+  return a->ops == &toft_table.ops || a->ops == TOFT_LOAD_POINTER(const toft_arena_ops, &toft_observed_ops) ||
+         toft_is_leased(a);
+}
+
+/* The operations of an arena of this library that is not leased, or is leased and not returned. */
+static const toft_arena_ops *toft_ops_of(const toft_state *a) {
+  return TOFT_UNLIKELY(a->state & TOFT_OBSERVED) ? TOFT_LOAD_POINTER(const toft_arena_ops, &toft_observed_ops)
+                                                 : &toft_table.ops;
+}
 
 /* The state of an arena of this library, also if another library's instruments are before its table; else NULL. */
 static toft_state *toft_own_state(const toft_arena *head) {
   const toft_info_ops *t = (const toft_info_ops *)(const void *)head->ops;
   while (t->ops.size >= sizeof *t && t->under != NULL) t = (const toft_info_ops *)(const void *)t->under;
-  return t == &toft_table || t->ops.alloc == toft_leased_alloc ? toft_state_of(head) : NULL;
+  int own = t == &toft_table || &t->ops == TOFT_LOAD_POINTER(const toft_arena_ops, &toft_observed_ops);
+  return own || t->ops.alloc == toft_leased_alloc ? toft_state_of(head) : NULL;
 }
+
+/* Whether the arena refuses ops: a rewind then returns TOFT_EBUSY for any mark, and this is not a valid one. */
+static int toft_is_refusing(toft_arena *a) { return a->ops->rewind(a, NULL, 0) == TOFT_EBUSY; }
 
 /* Takes off the instruments of other libraries by a release, which the arena refuses then (I4). 0: one of them stays,
  * since a callback of it runs. */
@@ -4875,22 +4792,6 @@ static int toft_end_instruments(toft_state *a) {
   if (!owned) a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
   return toft_is_own(&a->head);
 }
-
-#ifdef TOFT_RUNTIME
-void toft_next_cleanup(toft_arena *head, unsigned char *cursor, uintptr_t epoch, int again, void (*fn)(void *),
-                       void **arg) {
-  toft_state *a = toft_state_of(head);
-  *arg = NULL;
-  if (!toft_is_own(head) || !toft_debug_begin_call(a, "cleanup", TOFT_CALLER())) return;
-  toft_sync_in(a);
-  if (again) a->state &= ~(uint32_t)TOFT_BUSY;
-  const unsigned char *marked = cursor;
-  int valid = cursor == NULL || (toft_mark_block(a, &cursor, epoch) != NULL && !toft_mark_is_stale(a, marked, epoch));
-  if (!(a->state & TOFT_REFUSING) && valid) *arg = toft_run_cleanups_until(a, epoch, fn);
-  toft_set_limit(a);
-  toft_debug_end_call(a);
-}
-#endif
 
 #endif
 
@@ -4940,7 +4841,7 @@ static int toft_reset_full(toft_state *a, toft_reset_state *s, uint32_t policy, 
   size_t used = (size_t)toft_max64(a->live, round_max);
   toft_update_round_peak(a, used + a->adopted_live);
   toft_set_limit(a);
-  int due = s->epoch == s->due_epoch, code = toft_op_reset(&a->head, policy, keep);
+  int due = s->epoch == s->due_epoch, code = toft_ops_of(a)->reset(&a->head, policy, keep);
   if (code == TOFT_OK || code == TOFT_ECORRUPT) {
     toft_reset_state_save(a, s);
     s->round_max = due ? 0 : used;
@@ -4993,40 +4894,9 @@ static toft_state *toft_create_from(toft_source *source, uint32_t state) {
 
 static void toft_put_initial(toft_state *a);
 
-/* Switches on the checks and meters that the environment sets for all arenas. NULL: no memory for the checks; the arena
- * is released. */
-static TOFT_COLD toft_state *toft_create_switched(toft_state *a, size_t switches) {
-  if ((switches & TOFT_PROCESS_HARDENED) && a->source == &toft_heap_source) {
-    toft_source *guarded = toft_hardened_source(a->source);
-    if (a->state & TOFT_IN_BUFFER) {
-      a->source = guarded;
-    } else {
-      toft_put_initial(a);
-      a = toft_create_from(guarded, 0);
-      if (a == NULL) return NULL;
-    }
-  }
-  toft_sync_in(a);
-  /* A buffer's arena need not be released; checked, it would leave the buffer inaccessible to the tool. */
-  if ((switches & TOFT_PROCESS_HAS_TOOL) && (a->state & TOFT_IN_BUFFER)) switches &= ~(size_t)TOFT_PROCESS_CHECKS;
-  if (switches & TOFT_PROCESS_METERS) toft_begin_process_meters(a);
-  if (((switches & TOFT_PROCESS_CHECKS) && toft_begin_checks(a) != TOFT_OK) ||
-      ((switches & TOFT_PROCESS_HARDENED) && toft_begin_hardening(a) != TOFT_OK)) {
-    toft_instruments_release(a);
-    toft_put_initial(a);
-    return NULL;
-  }
-  if ((switches & TOFT_PROCESS_CHECKS) && a->source == NULL) {
-    a->source = &toft_heap_source;
-    toft_limit_to_buffer(a);
-  }
-  toft_set_limit(a);
-  return a;
-}
-
 TOFT_INLINE toft_state *toft_finish_create(toft_state *a) {
   size_t switches = toft_process_switches();
-  return TOFT_LIKELY(switches == 0) || a == NULL ? a : toft_create_switched(a, switches);
+  return TOFT_LIKELY(switches == 0) || a == NULL ? a : toft_observe_created(a, switches);
 }
 
 /* An arena on another source than the heap's. One in a region has no instruments, whose records would lie elsewhere. */
@@ -5092,15 +4962,13 @@ toft_arena *toft_create_with(const toft_options *given) {
     toft_release_all(a);
     return NULL;
   }
-  if ((((o.flags & TOFT_CHECKED) || (a->state & TOFT_IS_CHECKED)) && toft_begin_checks(a) != TOFT_OK) ||
-      ((o.flags & TOFT_HARDENED) && toft_begin_hardening(a) != TOFT_OK)) {
-    toft_instruments_release(a);
-    toft_portion_end(a);
-    toft_put_initial(a);
-    return NULL;
-  }
-  toft_set_limit(a);
-  return head;
+  size_t switches = (o.flags & TOFT_CHECKED) || (a->state & TOFT_IS_CHECKED) ? TOFT_PROCESS_CHECKS : 0;
+  if (o.flags & TOFT_HARDENED) switches |= TOFT_PROCESS_HARDENED;
+  if (switches == 0)
+    toft_set_limit(a);
+  else
+    a = toft_observe_created(a, switches | TOFT_SWITCHED_BY_OPTION);
+  return a != NULL ? head : NULL;
 }
 
 /* Returns the initial block to the cache or to its source. */
@@ -5109,7 +4977,7 @@ static void toft_put_initial(toft_state *a) {
   size_t size = a->initial_size;
   toft_region_unlist(a);
   toft_skip_epochs(a->head.epoch);
-  if (!(a->state & TOFT_PRISTINE) && a->checks != NULL && toft_quarantine_initial(a, size)) return;
+  if (TOFT_UNLIKELY(a->state & TOFT_OBSERVED) && toft_observe_put(a, &a->initial, 0)) return;
   if (a->state & TOFT_IN_BUFFER) return;
   if ((a->state & TOFT_CACHEABLE) != 0 && toft_process_switches() == 0 && toft_cache_accepts(size))
     toft_cache_push(toft_init_in_block(a, source, TOFT_CACHEABLE));
@@ -5119,10 +4987,8 @@ static void toft_put_initial(toft_state *a) {
 
 /* Runs the cleanups and returns every block to its source. */
 static void toft_release_all(toft_state *a) {
-  toft_unregister_arena(a);
   toft_run_cleanups(a, 0);
-  (void)toft_verify_freed(a);
-  (void)toft_check_records(a, 0);
+  if (TOFT_UNLIKELY(a->state & TOFT_OBSERVED)) (void)toft_observe_free(a, 0, TOFT_BY_RELEASE);
   if (a->state & TOFT_IS_HARDENED) toft_mark_all_freed(a, 1);
   while (a->newest != &a->initial) {
     toft_block_header *b = a->newest;
@@ -5130,27 +4996,23 @@ static void toft_release_all(toft_state *a) {
     toft_block_put(a, b);
   }
   toft_put_spares(a, 0);
-  toft_instruments_release(a);
   toft_portion_end(a);
   a->initial_size = a->initial.size; /* its source may have extended it */
   toft_put_initial(a);
 }
 
-static TOFT_COLD void toft_release_slow(toft_state *a, uintptr_t site) {
+static TOFT_COLD void toft_release_slow(toft_state *a) {
   if (a->state & TOFT_CACHE_OWNED) return;
   if (toft_is_pristine(a)) {
     toft_put_initial(a);
     return;
   }
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "release", site))) return;
   toft_sync_in(a);
   if (!(a->state & TOFT_REFUSING)) {
     toft_release_all(a);
     return;
   }
-  toft_report_not_released(a);
   toft_set_limit(a);
-  toft_debug_end_call(a);
   toft_report_failure(a, 0, 0, TOFT_EBUSY);
 }
 
@@ -5163,139 +5025,15 @@ static void toft_op_release(toft_arena *head) {
     head->cursor = a->initial_start;
     toft_cache_push(a);
   } else if (a->state != (TOFT_PRISTINE | TOFT_IN_BUFFER)) {
-    toft_release_slow(a, TOFT_CALLER());
+    toft_release_slow(a);
   }
 }
 
-/* ---- adopt ---- */
-
-/* Cleanups that release a donor at the point where it was adopted. */
+/* The cleanup that releases a donor where it was adopted. One whose state was overwritten has no blocks. */
 static void toft_release_adopted(void *donor) {
   toft_state *a = (toft_state *)donor;
-  if (!(a->state & TOFT_IS_HARDENED) || toft_check_canary(a, "release", 0)) toft_release_all(a);
-}
-static void toft_release_foreign(void *donor) { toft_release((toft_arena *)donor); }
-
-/* Whether a may adopt a donor with so many live bytes: TOFT_OK, TOFT_EBUSY or TOFT_ENOMEM. Reserves its entry. */
-static int toft_may_adopt(toft_state *a, const toft_state *donor, uint64_t live) {
-  if ((donor->state & (TOFT_REFUSING | TOFT_CACHE_OWNED)) || (a->state & TOFT_REFUSING)) return TOFT_EBUSY;
-  if (live > TOFT_MAX_REQUEST || !toft_fits_budget_of_arena(a, live)) return TOFT_ENOMEM;
-  return toft_reserve_detached(a) ? TOFT_OK : TOFT_ENOMEM;
-}
-
-static int toft_adopt_own(toft_state *a, toft_state *donor) {
-  toft_sync_in(donor);
-  int code = toft_may_adopt(a, donor, donor->live);
-  if (code != TOFT_OK) {
-    toft_set_limit(donor);
-    return code;
-  }
-  donor->state |= TOFT_BUSY; /* further calls on the donor are refused */
-  toft_portion_return(donor);
-  toft_set_limit(donor);
-  toft_profile_remove(donor);
-  toft_link_cleanup(a, &donor->adopted, toft_release_adopted, donor);
-  a->live += donor->live;
-  a->allocated += donor->live;
-  a->adopted_live += donor->live;
-  toft_detached_add(a, donor, (size_t)donor->live);
-  toft_check_soft_budget(a);
-  return TOFT_OK;
-}
-
-/* Whether the arena refuses ops: a rewind then returns TOFT_EBUSY for any mark, and this is not a valid one. */
-static int toft_is_refusing(toft_arena *a) { return a->ops->rewind(a, NULL, 0) == TOFT_EBUSY; }
-
-/* One arena or both have another provider: registers the donor's release as a cleanup. */
-static int toft_adopt_foreign(toft_arena *head, toft_arena *donor) {
-  if (head->ops->version != 1 || donor->ops->version != 1) return TOFT_ENOSYS;
-  if (toft_is_refusing(head) || toft_is_refusing(donor))
-    return TOFT_EBUSY; /* a claimed or busy donor would ignore its release */
-  toft_cleanup *node = toft_cleanup_add(head, NULL, donor);
-  if (node == NULL) return TOFT_ENOMEM;
-  node->fn = toft_release_foreign;
-  return TOFT_OK;
-}
-
-static toft_source *toft_region_of_head(toft_arena *head) {
-  return toft_is_own(head) ? toft_region_of(toft_state_of(head)) : NULL;
-}
-
-/* A restore would part an arena in a region from one that lies elsewhere. */
-int toft_adopt(toft_arena *head, toft_arena *donor) {
-  if (head == donor || donor == NULL || toft_region_of_head(head) != toft_region_of_head(donor)) return TOFT_EARG;
-  toft_state *a = toft_state_of(head), *d = toft_own_state(donor);
-  if (!toft_is_own(head) || d == NULL) return toft_adopt_foreign(head, donor);
-  uintptr_t caller = TOFT_CALLER();
-  if (!toft_debug_begin_call(a, "adopt", caller)) return TOFT_EBUSY;
   toft_sync_in(a);
-  int code = toft_is_own(donor) ? TOFT_OK : toft_may_adopt(a, d, toft_get_stats(donor).live);
-  if (code == TOFT_OK && !toft_end_instruments(d)) code = TOFT_EBUSY;
-  if (code == TOFT_OK && !toft_debug_begin_call(d, "adopt", caller)) code = TOFT_EBUSY;
-  if (code == TOFT_OK) {
-    code = toft_adopt_own(a, d);
-    toft_debug_end_call(d);
-  }
-  toft_set_limit(a);
-  toft_debug_end_call(a);
-  return code;
-}
-
-#endif
-
-/* ==== core/reserve.c ==== */
-/* Room for coming allocations, and arenas that are created by the first of them. */
-#ifndef TOFT_CORE_RESERVE_C
-#define TOFT_CORE_RESERVE_C
-
-/* Makes a new block current that has room for `bytes`. 0: the source refuses. */
-static int toft_reserve_block(toft_state *a, size_t bytes) {
-  size_t need = toft_need(bytes, 8), size = toft_new_block_size(a, need);
-  if (size == 0 || toft_usable(size) < need) size = toft_least_size(need);
-  toft_block_header *b = toft_block_take(a, size);
-  if (b == NULL) return 0;
-  a->current->used_end = a->head.cursor;
-  toft_block_push(a, b, TOFT_BLOCK_REGULAR);
-  toft_make_current(a, b, toft_block_start(a, b));
-  return 1;
-}
-
-static int toft_reserve_room(toft_state *a, size_t bytes) {
-  if (!toft_fits_budget(a, TOFT_ROUND8(bytes))) return TOFT_ENOMEM;
-  if (toft_fits_current(a, bytes, 8)) return TOFT_OK;
-  if (toft_extend_current(a, bytes, 8) || toft_reserve_block(a, bytes)) return TOFT_OK;
-  if (!toft_return_idle(a)) return TOFT_ENOMEM;
-  return toft_fits_current(a, bytes, 8) || toft_reserve_block(a, bytes) ? TOFT_OK : TOFT_ENOMEM;
-}
-
-/* Writes to each page of free memory. */
-static void toft_touch(unsigned char *p, size_t size) {
-  for (size_t at = 0; at < size; at += TOFT_BLOCK_MIN) *(volatile unsigned char *)(p + at) = 0;
-  if (size != 0) *(volatile unsigned char *)(p + size - 1) = 0;
-}
-
-int toft_reserve(toft_arena *head, size_t bytes, uint32_t flags) {
-  if ((flags & ~(uint32_t)TOFT_RESERVE_TOUCH) != 0) return TOFT_EARG;
-  if (bytes > TOFT_MAX_REQUEST) return TOFT_ENOMEM;
-  if (!toft_is_own(head)) return TOFT_ENOSYS;
-  toft_state *a = toft_state_of(head);
-  if (!toft_debug_begin_call(a, "reserve", TOFT_CALLER())) return TOFT_EBUSY;
-  toft_sync_in(a);
-  int code = TOFT_EBUSY;
-  if (!(a->state & TOFT_REFUSING)) {
-    int plain =
-        !(a->state & (TOFT_IS_CHECKED | TOFT_IS_HARDENED)); /* others fill free memory, or have records for it */
-    code = plain ? toft_reserve_room(a, bytes) : TOFT_OK;
-    if (code == TOFT_OK && plain && (flags & TOFT_RESERVE_TOUCH)) toft_touch(a->head.cursor, bytes);
-  }
-  toft_set_limit(a);
-  toft_debug_end_call(a);
-  return code;
-}
-
-toft_arena *toft_lazy_create(toft_lazy *l) {
-  if (l->arena == NULL) l->arena = toft_create();
-  return l->arena;
+  toft_release_all(a);
 }
 
 #endif
@@ -5431,157 +5169,6 @@ const char *toft_error_name(int code) {
 
 #endif
 
-/* ==== core/malloc_hooks.c ==== */
-/* malloc and its like for libraries that accept such hooks. A header in front of each object stores its size. In a
- * checked arena the size comes from the object's record, since the header may be damaged. */
-#ifndef TOFT_CORE_MALLOC_HOOKS_C
-#define TOFT_CORE_MALLOC_HOOKS_C
-
-TOFT_PER_THREAD toft_arena *toft_current_arena;
-#define toft_current_arena TOFT_OWN(toft_current_arena)
-
-static size_t toft_hook_total_size(size_t size) {
-  return size <= SIZE_MAX - TOFT_HOOK_HEADER ? size + TOFT_HOOK_HEADER : SIZE_MAX;
-}
-
-void *toft_hook_malloc(void *arena, size_t size) {
-  toft_arena *a = (toft_arena *)arena;
-  toft_attribute_call(a, TOFT_CALLER());
-  unsigned char *base = (unsigned char *)toft_alloc_aligned(a, toft_hook_total_size(size), TOFT_HOOK_HEADER);
-  return base != NULL ? toft_hook_store_size(a, base, size) : NULL;
-}
-
-void *toft_hook_calloc(void *arena, size_t count, size_t size) {
-  size_t bytes = toft_array_size(count, size);
-  toft_attribute_call((toft_arena *)arena, TOFT_CALLER());
-  void *p = toft_hook_malloc(arena, bytes);
-  if (p != NULL) memset(p, 0, bytes);
-  return p;
-}
-
-void *toft_hook_realloc(void *arena, void *p, size_t size) {
-  toft_arena *a = (toft_arena *)arena;
-  toft_attribute_call(a, TOFT_CALLER());
-  if (p == NULL) return toft_hook_malloc(arena, size);
-  size_t old = toft_hook_load_size(a, p, "resize");
-  if (old == 0) return NULL;
-  unsigned char *base = (unsigned char *)toft_resize(a, (unsigned char *)p - TOFT_HOOK_HEADER, old,
-                                                     toft_hook_total_size(size), TOFT_HOOK_HEADER);
-  return base != NULL ? toft_hook_store_size(a, base, size) : NULL;
-}
-
-/* Most frees of a library do nothing: the object is neither the newest one nor alone in the newest block. The table's
- * function would find the same, but brings the arena's counts and its limit up to date first. 0: it must be called,
- * since the arena is instrumented or a block is returned. Precondition: the arena is the library's own. */
-TOFT_INLINE int toft_hook_free_fast(toft_arena *a, unsigned char *p) {
-  size_t size;
-  if (TOFT_UNLIKELY(a->epoch & 1)) return 0;
-  memcpy(&size, p - TOFT_HOOK_HEADER, sizeof size);
-  if (TOFT_UNLIKELY((size_t)(a->cursor - p) == TOFT_ROUND8(size))) {
-    a->cursor = p - TOFT_HOOK_HEADER;
-    return 1;
-  }
-  return !toft_frees_block(toft_state_of(a), p - TOFT_HOOK_HEADER);
-}
-
-static TOFT_NOINLINE void toft_hook_free_slow(toft_arena *a, void *p, uintptr_t caller) {
-  if (toft_is_leased(a) && toft_hook_free_fast(a, (unsigned char *)p)) return;
-  toft_attribute_call(a, caller);
-  size_t size = toft_hook_load_size(a, p, "free");
-  if (size != 0) toft_free(a, (unsigned char *)p - TOFT_HOOK_HEADER, size);
-}
-
-void toft_hook_free(void *arena, void *p) {
-  toft_arena *a = (toft_arena *)arena;
-  if (p == NULL || (TOFT_LIKELY(a->ops == &toft_table.ops) && toft_hook_free_fast(a, (unsigned char *)p))) return;
-  toft_hook_free_slow(a, p, TOFT_CALLER());
-}
-
-toft_arena *toft_current(void) { return toft_current_arena; }
-
-toft_arena *toft_current_swap(toft_arena *a) {
-  toft_arena *before = toft_current_arena;
-  toft_current_arena = a;
-  return before;
-}
-
-void *toft_current_malloc(size_t size) {
-  return toft_current_arena != NULL ? toft_hook_malloc(toft_current_arena, size) : NULL;
-}
-
-void *toft_current_calloc(size_t count, size_t size) {
-  return toft_current_arena != NULL ? toft_hook_calloc(toft_current_arena, count, size) : NULL;
-}
-
-void *toft_current_realloc(void *p, size_t size) {
-  return toft_current_arena != NULL ? toft_hook_realloc(toft_current_arena, p, size) : NULL;
-}
-
-void toft_current_free(void *p) {
-  toft_arena *a = toft_current_arena;
-  if (a == NULL || p == NULL) return;
-  if (TOFT_LIKELY(a->ops == &toft_table.ops) && toft_hook_free_fast(a, (unsigned char *)p)) return;
-  toft_hook_free_slow(a, p, TOFT_CALLER());
-}
-
-#endif
-
-/* ==== core/strings.c ==== */
-/* Strings in an arena: printf, and packed bytes. Uses the public ABI only, so arenas of any provider will do. */
-#ifndef TOFT_CORE_STRINGS_C
-#define TOFT_CORE_STRINGS_C
-
-#ifndef TOFT_NO_LIBC
-/* Formats into the remaining bytes, and a second time if they were too few. */
-char *toft_vprintf(toft_arena *a, const char *format, va_list args) {
-  va_list copy;
-  toft_attribute_call(a, TOFT_CALLER());
-  size_t remaining =
-      toft_min((size_t)(a->limit - a->cursor), INT_MAX); /* the maximum that vsnprintf accepts everywhere */
-  va_copy(copy, args);
-  int length = vsnprintf(remaining != 0 ? (char *)a->cursor : NULL, remaining, format, args);
-  char *s = NULL;
-  if (length >= 0) {
-    size_t size = (size_t)length + 1;
-    unsigned char *start = a->cursor;
-    s = (char *)toft_alloc(a, size);
-    if (s != NULL && ((unsigned char *)s != start || size > remaining)) (void)vsnprintf(s, size, format, copy);
-  }
-  va_end(copy);
-  return s;
-}
-
-char *toft_printf(toft_arena *a, const char *format, ...) {
-  va_list args;
-  toft_attribute_call(a, TOFT_CALLER());
-  va_start(args, format);
-  char *s = toft_vprintf(a, format, args);
-  va_end(args);
-  return s;
-}
-#endif
-
-/* Strings above a quarter of a chunk are allocated separately, so that at most a quarter of a chunk is wasted. Chunks
- * double up to 4 KiB. */
-void *toft_pack_grow(toft_pack *k, size_t n) {
-  toft_attribute_call(k->arena, TOFT_CALLER());
-  if (n > k->chunk / 4) return toft_alloc(k->arena, n);
-  unsigned char *p = (unsigned char *)toft_alloc(k->arena, k->chunk);
-  if (p == NULL) return toft_alloc(k->arena, n);
-  k->cursor = p + n;
-  k->limit = p + k->chunk;
-  if (k->chunk < 4096) k->chunk *= 2;
-  return p;
-}
-
-void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
-  void *q = toft_pack_alloc(k, n);
-  if (q != NULL && n != 0) memcpy(q, p, n);
-  return q;
-}
-
-#endif
-
 /* ---- debug: features switched on per arena at run time ---- */
 
 /* ==== debug/omitted.c ==== */
@@ -5589,6 +5176,32 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
  * of an omitted feature return TOFT_ENOSYS; its functions do not exist. */
 #ifndef TOFT_DEBUG_OMITTED_C
 #define TOFT_DEBUG_OMITTED_C
+
+/* ==== debug/observe.h ==== */
+/* What brackets a call on an observed arena, and what files of debug/ use before its definition. */
+#ifndef TOFT_DEBUG_OBSERVE_H
+#define TOFT_DEBUG_OBSERVE_H
+
+static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site);
+
+/* Brackets every call that changes the arena. 0: another thread is in it, which was reported; the call must do
+ * nothing. */
+TOFT_INLINE int toft_debug_begin_call(toft_state *a, const char *op, uintptr_t site) {
+  if (TOFT_LIKELY((a->state & TOFT_PRISTINE) != 0 || a->checks == NULL)) return 1;
+  return toft_debug_begin_call_slow(a, op, site);
+}
+TOFT_INLINE void toft_debug_end_call(toft_state *a);
+
+/* observed.c: sets TOFT_OBSERVED and the arena's table after a switch changed. */
+static void toft_update_observed(toft_state *a);
+
+/* hardened.c: 0: the state was overwritten, which was reported; the arena refuses every call. */
+static int toft_check_canary(toft_state *a, const char *op, uintptr_t site);
+
+/* process_profile.c: another arena adopted this one, or it ends: the process's profile counts its live bytes there. */
+static void toft_profile_remove(toft_state *a);
+
+#endif
 
 #ifdef TOFT_OMIT_CHECKS
 /* These files find their guards defined, and are empty. */
@@ -5603,77 +5216,45 @@ void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
 
 static size_t toft_process_switches(void) { return 0; }
 static int toft_debug_begin_call_slow(toft_state *a, const char *by, uintptr_t site) {
-  (void)a, (void)by, (void)site;
-  return 1;
+  return (void)a, (void)by, (void)site, 1;
 }
 TOFT_INLINE void toft_debug_end_call(toft_state *a) { (void)a; }
 static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
-  (void)a, (void)size, (void)align;
-  return NULL;
+  return (void)a, (void)size, (void)align, (void *)NULL;
 }
 static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
                                  uint32_t flags, int *code) {
-  (void)a, (void)p, (void)old_size, (void)new_size, (void)align, (void)flags, (void)code;
-  return NULL;
+  return (void)a, (void)p, (void)old_size, (void)new_size, (void)align, (void)flags, (void)code, (void *)NULL;
 }
 static int toft_free_checked(toft_state *a, unsigned char *p, size_t size) {
-  (void)a, (void)p, (void)size;
-  return TOFT_OK;
+  return (void)a, (void)p, (void)size, TOFT_OK;
 }
 static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
-  (void)a, (void)cursor, (void)epoch;
-  return 0;
+  return (void)a, (void)cursor, (void)epoch, 0;
 }
 static void toft_report_stale_mark(toft_state *a) { (void)a; }
 static void toft_checks_claim_alloc(toft_state *a) { (void)a; }
 static void toft_checks_unclaim(toft_state *a) { (void)a; }
-static int toft_check_records(toft_state *a, uintptr_t epoch) {
-  (void)a, (void)epoch;
-  return TOFT_OK;
-}
-static int toft_rewind_records(toft_state *a, uintptr_t epoch) {
-  (void)a, (void)epoch;
-  return TOFT_OK;
-}
+static int toft_check_records(toft_state *a, uintptr_t epoch) { return (void)a, (void)epoch, TOFT_OK; }
+static int toft_rewind_records(toft_state *a, uintptr_t epoch) { return (void)a, (void)epoch, TOFT_OK; }
 static void toft_records_rewound(toft_state *a, uintptr_t epoch) { (void)a, (void)epoch; }
-static void toft_records_trimmed(toft_state *a) { (void)a; }
-static int toft_verify_freed(toft_state *a) {
-  (void)a;
-  return TOFT_OK;
-}
+static int toft_verify_freed(toft_state *a) { return (void)a, TOFT_OK; }
 static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
   (void)a, (void)from, (void)to;
 }
 static void toft_restart_checks(toft_state *a) { (void)a; }
-static int toft_begin_checks(toft_state *a) {
-  (void)a;
-  return TOFT_ENOSYS;
-}
-static int toft_end_checks(toft_state *a) {
-  (void)a;
-  return TOFT_OK;
-}
+static int toft_begin_checks(toft_state *a) { return (void)a, TOFT_ENOSYS; }
+static int toft_end_checks(toft_state *a) { return (void)a, TOFT_OK; }
 static void toft_limit_to_buffer(toft_state *a) { (void)a; }
 static void toft_unregister_arena(toft_state *a) { (void)a; }
 static void toft_report_not_released(toft_state *a) { (void)a; }
-static int toft_quarantine_block(toft_state *a, toft_block_header *b) {
-  (void)a, (void)b;
-  return 0;
-}
-static int toft_quarantine_initial(toft_state *a, size_t size) {
-  (void)a, (void)size;
-  return 0;
-}
+static int toft_quarantine_block(toft_state *a, toft_block_header *b) { return (void)a, (void)b, 0; }
+static int toft_quarantine_initial(toft_state *a, size_t size) { return (void)a, (void)size, 0; }
 static void toft_checks_shrink_initial(toft_state *a, unsigned char *end) { (void)a, (void)end; }
 static void toft_attribute_call(const toft_arena *a, uintptr_t site) { (void)a, (void)site; }
-static toft_source *toft_hardened_source(toft_source *source) { return source; }
-static int toft_begin_hardening(toft_state *a) {
-  (void)a;
-  return TOFT_ENOSYS;
-}
-static uintptr_t toft_set_canary(toft_state *a) { return (void)a, 1; }
+static int toft_begin_hardening(toft_state *a) { return (void)a, TOFT_ENOSYS; }
+static void toft_set_canary(toft_state *a) { (void)a; }
 static int toft_check_canary(toft_state *a, const char *by, uintptr_t site) { return (void)a, (void)by, (void)site, 1; }
-static void toft_cleanup_taken(toft_state *a, toft_cleanup_node *node) { (void)a, (void)node; }
 static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size) {
   (void)arena;
   memcpy(base, &size, sizeof size);
@@ -5688,43 +5269,30 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *by) {
 #ifndef TOFT_NO_OS
 static toft_lock toft_registry_lock, toft_quarantine_lock, toft_findings_lock, toft_call_stacks_lock; /* see fork.c */
 #endif
-static size_t toft_pin_to(toft_state *a, size_t thread) {
-  (void)a, (void)thread;
-  return 0;
-}
-static size_t toft_size_with_redzones(size_t size, size_t align) {
-  (void)align;
-  return size;
-}
+static size_t toft_pin_to(toft_state *a, size_t thread) { return (void)a, (void)thread, 0; }
+static size_t toft_size_with_redzones(size_t size, size_t align) { return (void)align, size; }
 static void toft_registry_end(void) {}
 static void toft_quarantine_flush(size_t bytes) { (void)bytes; }
 static void toft_findings_end(void) {}
 
 /* No recycler has `checked` set. */
 static void *toft_recycler_alloc_checked(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
-  (void)r, (void)size, (void)align, (void)site;
-  return NULL;
+  return (void)r, (void)size, (void)align, (void)site, (void *)NULL;
 }
 static void toft_recycler_free_checked(toft_recycler *r, void *p, size_t size, uintptr_t site) {
   (void)r, (void)p, (void)size, (void)site;
 }
 static void *toft_recycler_resize_checked(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align,
                                           uintptr_t site) {
-  (void)r, (void)p, (void)old_size, (void)new_size, (void)align, (void)site;
-  return NULL;
+  return (void)r, (void)p, (void)old_size, (void)new_size, (void)align, (void)site, (void *)NULL;
 }
-static size_t toft_recycler_size_checked(const toft_recycler *r, const void *p) {
-  (void)r, (void)p;
-  return 0;
-}
+static size_t toft_recycler_size_checked(const toft_recycler *r, const void *p) { return (void)r, (void)p, 0; }
 static struct toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r) {
-  (void)r;
-  return NULL;
+  return (void)r, (struct toft_recycler_checks *)NULL;
 }
 static void toft_recycler_release_checked(toft_recycler *r, uintptr_t site) { (void)r, (void)site; }
 static size_t toft_recycler_trim_checked(toft_recycler *r, size_t keep, uintptr_t site) {
-  (void)r, (void)keep, (void)site;
-  return 0;
+  return (void)r, (void)keep, (void)site, 0;
 }
 static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
   toft_recycler_stats s;
@@ -5742,45 +5310,25 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
 #define TOFT_DEBUG_SNAPSHOT_C
 
 static size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented) {
-  (void)a, (void)instrumented;
-  return remaining;
+  return (void)a, (void)instrumented, remaining;
 }
-static int toft_fits_tag_budget(toft_state *a, size_t charge) {
-  (void)a, (void)charge;
-  return 1;
-}
-static int toft_budget_raised(toft_state *a, size_t size, size_t align) {
-  (void)a, (void)size, (void)align;
-  return 0;
-}
+static int toft_fits_tag_budget(toft_state *a, size_t charge) { return (void)a, (void)charge, 1; }
+static int toft_budget_raised(toft_state *a, size_t size, size_t align) { return (void)a, (void)size, (void)align, 0; }
 static void toft_check_soft_budget(toft_state *a) { (void)a; }
 static void toft_sync_tags(toft_state *a) { (void)a; }
-static int toft_reserve_detached(toft_state *a) {
-  (void)a;
-  return 1;
-}
+static int toft_reserve_detached(toft_state *a) { return (void)a, 1; }
 static void toft_detached_add(toft_state *a, const void *what, size_t bytes) { (void)a, (void)what, (void)bytes; }
 static void toft_detached_remove(toft_state *a, const void *what) { (void)a, (void)what; }
 static void toft_accounting_unclaim(toft_state *a) { (void)a; }
 static void toft_accounting_reset(toft_state *a) { (void)a; }
-static int toft_is_name(const char *name, size_t length) {
-  (void)name, (void)length;
-  return 1;
-}
+static int toft_is_name(const char *name, size_t length) { return (void)name, (void)length, 1; }
 static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length) {
-  (void)a, (void)number, (void)name, (void)length;
-  return TOFT_ENOSYS;
+  return (void)a, (void)number, (void)name, (void)length, TOFT_ENOSYS;
 }
-static int toft_apply_sampling(toft_state *a, uint64_t period) {
-  (void)a, (void)period;
-  return TOFT_ENOSYS;
-}
-static uint64_t toft_sampling_period(const toft_state *a) {
-  (void)a;
-  return 0;
-}
+static int toft_apply_sampling(toft_state *a, uint64_t period) { return (void)a, (void)period, TOFT_ENOSYS; }
+static uint64_t toft_sampling_period(const toft_state *a) { return (void)a, 0; }
 static void toft_instruments_release(toft_state *a) { (void)a; }
-static void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
   (void)a, (void)size, (void)before, (void)site, (void)caller;
 }
 #endif
@@ -5816,6 +5364,32 @@ static void toft_start_process_meters(void) {}
 #define TOFT_DEBUG_SYMBOLIZE_C
 #define TOFT_DEBUG_JSON_C
 #define TOFT_DEBUG_STACKS_C
+#define TOFT_DEBUG_OBSERVED_C
+static toft_state *toft_observe_created(toft_state *a, size_t switches) {
+  if (switches & TOFT_SWITCHED_BY_OPTION) toft_release_all(a); /* the options name omitted parts */
+  return switches & TOFT_SWITCHED_BY_OPTION ? NULL : a;
+}
+static int toft_observe_set(toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+  (void)name, (void)name_len;
+  if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
+  if (a->state & TOFT_REFUSING) return TOFT_EBUSY;
+  return what == TOFT_SET_CHECKED && value == 0 ? TOFT_OK : TOFT_ENOSYS;
+}
+static void toft_observe_sync(toft_state *a) { (void)a; }
+static size_t toft_observe_limit(toft_state *a, size_t remaining, uintptr_t *slow_rewinds) {
+  return (void)a, (void)slow_rewinds, remaining;
+}
+static void *toft_observe_alloc(toft_state *a, size_t size, size_t align) {
+  return (void)a, (void)size, (void)align, (void *)NULL;
+}
+static int toft_observe_charge(toft_state *a, size_t charge) { return (void)a, (void)charge, 1; }
+static void toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
+  (void)a, (void)what, (void)bytes, (void)change;
+}
+static int toft_observe_free(toft_state *a, uintptr_t epoch, int by) { return (void)a, (void)epoch, (void)by, TOFT_OK; }
+static int toft_observe_put(toft_state *a, toft_block_header *b, size_t kept) {
+  return (void)a, (void)b, (void)kept, 0;
+}
 #endif
 
 #ifdef TOFT_OMIT_POOLS
@@ -5827,13 +5401,9 @@ static void toft_thread_release_leases(void) {}
 static void toft_thread_state_release(void) {}
 static void toft_leases_unload(void) {}
 static void toft_threads_at_fork(int phase) { (void)phase; }
-static int toft_is_leased(const toft_arena *a) {
-  (void)a;
-  return 0;
-}
+static int toft_is_leased(const toft_arena *a) { return (void)a, 0; }
 static void *toft_leased_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
-  (void)a, (void)size, (void)align, (void)flags, (void)site;
-  return NULL;
+  return (void)a, (void)size, (void)align, (void)flags, (void)site, (void *)NULL;
 }
 #endif
 
@@ -6422,6 +5992,7 @@ typedef struct toft_instrument {
   toft_block_header *filled; /* whose freed bytes are compared before reuse; or NULL */
   toft_block_header *unused; /* for a block that an operation finds, or NULL */
   int was_empty;             /* nothing was live when the checks began */
+  uintptr_t site;            /* of the running operation */
   /* Its blocks have no memory of their own: `current` represents the block of the cursor, each dedicated one an
    * allocation that did not move the cursor. `end` is `limit` above. */
   toft_state subject;
@@ -6437,6 +6008,7 @@ typedef struct toft_subject_calls {
   void *(*alloc)(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site);
   /* Allocates beneath, and sets *block. NULL: refused. */
   void *(*place)(toft_state *a, size_t size, size_t align, toft_block_header **block);
+  void (*end)(toft_state *a); /* an operation ends: records the cursor of a checked arena */
   int (*predates)(const toft_state *a, const unsigned char *p); /* allocated before the checks began */
 } toft_subject_calls;
 /* Once there is an instrument: a program without them does not link their code. Atomic. */
@@ -6461,19 +6033,21 @@ static toft_arena *toft_head_of(toft_state *a) {
   return a->state & TOFT_IS_SUBJECT ? toft_instrument_of(a)->head : &a->head;
 }
 
+/* Copies the head of the arena into the subject's. */
 static void toft_subject_read(toft_state *a) {
   const toft_arena *head = toft_instrument_of(a)->head;
   a->head.cursor = head->cursor;
   a->head.epoch = head->epoch;
 }
 
-static uintptr_t toft_subject_write(toft_state *a) {
+/* Points the arena's head to the instrument again, with the subject's cursor and epoch, and `remaining` bytes for the
+ * inline path. */
+static void toft_subject_write(toft_state *a, size_t remaining) {
   toft_instrument *i = toft_instrument_of(a);
   i->head->cursor = a->head.cursor;
   i->head->ops = &i->table.info.ops;
-  i->head->limit = a->head.limit;
+  i->head->limit = a->head.cursor + remaining;
   i->head->epoch = a->head.epoch | 1;
-  return 1;
 }
 
 /* Brackets a call of the table beneath (I1). */
@@ -6628,6 +6202,7 @@ static char *toft_copy_name(const char *first, size_t n, const char *second, siz
 
 /* ---- names ---- */
 
+/* Whether it is UTF-8 without a NUL. */
 static int toft_is_name(const char *name, size_t length) {
   if (name == NULL) return length == 0;
   for (size_t at = 0; at < length;) {
@@ -6709,6 +6284,7 @@ static toft_instruments *toft_instruments_get(toft_state *a) {
     return NULL;
   }
   a->instruments = w;
+  toft_update_observed(a);
   return w;
 }
 
@@ -6747,6 +6323,7 @@ static void toft_instruments_release(toft_state *a) {
   free(a->instruments);
   a->instruments = NULL;
   a->state &= ~(uint32_t)TOFT_INSTRUMENTED;
+  toft_update_observed(a);
 }
 
 /* Updates TOFT_INSTRUMENTED after a setting changed. */
@@ -6794,6 +6371,7 @@ static void toft_cut_tags(toft_state *a) {
   w->lifo_bytes = lifo_bytes;
 }
 
+/* Brings the bytes of each tag up to date with live and allocated. */
 static void toft_sync_tags(toft_state *a) {
   toft_instruments *w = a->instruments;
   if (w == NULL || !w->metered) return;
@@ -6881,9 +6459,10 @@ static int toft_detached_add_all(toft_state *a) {
   return 1;
 }
 
-/* ---- called by the core ---- */
+/* ---- called by observed.c ---- */
 
-/* See instrument.h. Part of toft_set_limit. */
+/* Returns how many of `remaining` bytes the inline path may hand out, and sets *instrumented if rewinds must take the
+ * slow path. */
 static TOFT_COLD size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented) {
   toft_instruments *w = a->instruments;
   uint64_t allowed = remaining;
@@ -6914,6 +6493,7 @@ static TOFT_COLD size_t toft_instrumented_limit(toft_state *a, size_t remaining,
   return (size_t)(allowed & ~(uint64_t)7);
 }
 
+/* Whether the current tag's budget allows `charge` more bytes. */
 static TOFT_COLD int toft_fits_tag_budget(toft_state *a, size_t charge) {
   toft_instruments *w = a->instruments;
   size_t tag = w->metered ? toft_charged_tag(a) : 0;
@@ -6925,11 +6505,13 @@ static TOFT_COLD int toft_fits_tag_budget(toft_state *a, size_t charge) {
   return live <= budget && charge <= budget - live;
 }
 
+/* A claimed range was returned. */
 static void toft_accounting_unclaim(toft_state *a) {
   toft_sync_tags(a);
   if (a->instruments != NULL) a->instruments->claimed = 0;
 }
 
+/* A reset has set live to 0. */
 static void toft_accounting_reset(toft_state *a) {
   toft_instruments *w = a->instruments;
   if (w == NULL) return;
@@ -6964,6 +6546,7 @@ static int toft_budget_raised(toft_state *a, size_t size, size_t align) {
   return (a->state & TOFT_INSTRUMENTED) && a->instruments->on_refusal != NULL && toft_ask_for_budget(a, size, align);
 }
 
+/* Calls the callback of the soft budget if live has passed it. */
 static void toft_check_soft_budget(toft_state *a) {
   if (!(a->state & TOFT_INSTRUMENTED)) return;
   toft_instruments *w = a->instruments;
@@ -7767,7 +7350,6 @@ struct toft_checks {
   toft_block_log *block_logs;
   uintptr_t since_epoch; /* epoch and cursor at the start of the checks or at the last reset */
   unsigned char *since_cursor;
-  unsigned char *trimmed_cursor; /* the previous since_cursor, if a trim returned the block of the empty arena */
   toft_stale_marks *stale_marks; /* ascending and disjoint */
   size_t stale_marks_count, stale_marks_capacity;
   uintptr_t claim_epoch; /* epoch of the first allocation from the claimed range; 0: none */
@@ -8065,6 +7647,7 @@ static int toft_verify_block_log(toft_state *a, const toft_block_log *s) {
   return code;
 }
 
+/* Searches all freed regions for late writes. TOFT_OK or TOFT_ECORRUPT. */
 static int toft_verify_freed(toft_state *a) {
   int code = TOFT_OK;
   for (const toft_block_log *s = a->checks != NULL ? a->checks->block_logs : NULL; s != NULL; s = s->next)
@@ -8238,16 +7821,17 @@ static void toft_sample(toft_state *a, size_t size, uint64_t before, uintptr_t s
   void *stack[TOFT_STACK_MAX];
   size_t depth = toft_capture_stack(a, stack, caller);
   toft_sampled_site *s = toft_site_of(w, stack, depth, site);
-  /* an allocation of so many bytes is sampled with probability bytes / period */
+  /* an allocation of n bytes is sampled with probability n / period */
   double count = (double)hits * (double)w->period / (double)(a->allocated - before);
   if (w->profiled != NULL) toft_profile_sample(w, stack, depth, site, count, count * (double)size);
   *(s != NULL ? &s->count : &w->unattributed_count) += count;
   *(s != NULL ? &s->bytes : &w->unattributed_bytes) += count * (double)size;
 }
 
-static TOFT_COLD void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site,
-                                                 uintptr_t caller) {
-  if (a->allocated <= before) return;
+/* Called by each operation that allocated: `before` is the previous value of `allocated`, `caller` the return address
+ * of the operation. */
+static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+  if (!(a->state & TOFT_INSTRUMENTED) || a->allocated <= before) return;
   a->instruments->caller = site != 0 ? site : caller;
   if (a->instruments->period != 0) toft_sample(a, size, before, site, caller);
   toft_check_soft_budget(a);
@@ -8632,12 +8216,14 @@ static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
   return toft_record_allocation(a, b != NULL ? b : toft_block_of(a, base), base, size, front, total);
 }
 
-static void *toft_alloc_recorded(toft_state *a, size_t size, size_t align) {
-  return a->state & TOFT_IS_SUBJECT ? toft_alloc_checked(a, size, align) : toft_alloc_slow(a, size, align);
-}
-
 /* ---- marks ---- */
 
+/* The cursor of an arena without records: a trim may have returned the block in which the checks began. */
+static const unsigned char *toft_since_cursor(const toft_state *a) {
+  return a->trim_epoch > a->checks->since_epoch ? a->initial_start : a->checks->since_cursor;
+}
+
+/* The arena is empty, or its checks were switched: checks apply to allocations from here on. */
 static void toft_restart_checks(toft_state *a) {
   if (a->checks == NULL) return;
   a->checks->since_epoch = toft_epoch(a);
@@ -8674,10 +8260,11 @@ static void toft_add_stale_marks(toft_state *a, uintptr_t from) {
 /* A rewind removed the records from `forgotten` on. */
 static void toft_forget_marks(toft_state *a, const toft_record *forgotten) {
   const toft_record *below = toft_newest_checked_record(a->checks, a->checks->count);
-  if (forgotten->cursor == (below != NULL ? below->cursor : a->checks->since_cursor))
+  if (forgotten->cursor == (below != NULL ? below->cursor : toft_since_cursor(a)))
     toft_add_stale_marks(a, forgotten->epoch);
 }
 
+/* An allocation was made from the claimed range; the range was returned. Marks made in between are stale. */
 static void toft_checks_claim_alloc(toft_state *a) {
   if ((a->state & TOFT_IS_CHECKED) && a->checks->claim_epoch == 0) a->checks->claim_epoch = toft_epoch(a);
 }
@@ -8694,7 +8281,8 @@ static int toft_mark_in_stale_range(const toft_checks *c, uintptr_t epoch) {
   return i != 0 && epoch < c->stale_marks[i - 1].to;
 }
 
-/* Each allocation has its own epoch, so the epoch of a valid mark determines its cursor. */
+/* Whether the mark is stale although its position is valid. Each allocation has its own epoch, so the epoch of a valid
+ * mark determines its cursor. */
 static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
   const toft_checks *c = a->checks;
   if (!(a->state & TOFT_IS_CHECKED) || epoch < c->since_epoch) return 0;
@@ -8708,13 +8296,15 @@ static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, 
   }
   const toft_record *r = toft_newest_checked_record(c, low);
   if (toft_mark_in_stale_range(c, epoch)) return 1;
-  return cursor != (r != NULL ? r->cursor : epoch < a->trim_epoch ? c->trimmed_cursor : c->since_cursor);
+  if (r != NULL) return cursor != r->cursor;
+  return cursor != toft_since_cursor(a) && (epoch >= a->trim_epoch || cursor != c->since_cursor);
 }
 
 static void toft_report_stale_mark(toft_state *a) {
   if (a->state & TOFT_IS_CHECKED) toft_report_misuse(a, TOFT_FOUND_STALE_MARK, NULL, 0, NULL);
 }
 
+/* As toft_check_records, within a rewind, which makes the marks in between stale. */
 static int toft_rewind_records(toft_state *a, uintptr_t epoch) {
   size_t records = a->checks != NULL ? a->checks->count : 0;
   int code = toft_check_records(a, epoch);
@@ -8722,14 +8312,9 @@ static int toft_rewind_records(toft_state *a, uintptr_t epoch) {
   return code;
 }
 
+/* The last step of a rewind. */
 static void toft_records_rewound(toft_state *a, uintptr_t epoch) {
   if (a->checks != NULL && epoch < a->checks->since_epoch) toft_restart_checks(a);
-}
-
-static void toft_records_trimmed(toft_state *a) {
-  if (a->checks == NULL) return;
-  a->checks->trimmed_cursor = a->checks->since_cursor;
-  a->checks->since_cursor = a->initial_start;
 }
 
 /* ---- resize and free ---- */
@@ -8754,12 +8339,12 @@ static toft_record *toft_find_record(toft_state *a, const unsigned char *p) {
 
 /* Whether p was allocated before the checks began. */
 static int toft_predates_checks(const toft_state *a, const unsigned char *p) {
-  const toft_checks *c = a->checks;
+  const unsigned char *since = toft_since_cursor(a);
   if (a->state & TOFT_IS_SUBJECT) return toft_subjects->predates(a, p);
   for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
     const unsigned char *start = toft_block_start(a, b), *end = toft_block_end(a, b);
     if (p < start || p >= toft_block_used_end(a, b)) continue;
-    return b->epoch <= c->since_epoch && !(c->since_cursor >= start && c->since_cursor <= end && p >= c->since_cursor);
+    return b->epoch <= a->checks->since_epoch && !(since >= start && since <= end && p >= since);
   }
   return 0;
 }
@@ -8788,7 +8373,7 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   *code = TOFT_ENOMEM;
   if (old_size == 0) { /* allocations of 0 bytes have no record */
     if (new_size == 0 && toft_pad(p, align) == 0) return p;
-    return (flags & TOFT_STAY) ? NULL : toft_alloc_recorded(a, new_size, align);
+    return (flags & TOFT_STAY) ? NULL : toft_alloc_slow(a, new_size, align);
   }
   int older = toft_predates_checks(a, p);
   toft_record *r = older ? NULL : toft_require_record(a, p, old_size);
@@ -8808,7 +8393,7 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   }
   if (flags & TOFT_STAY) return NULL;
   size_t index = older ? 0 : (size_t)(r - a->checks->records);
-  void *q = toft_alloc_recorded(a, new_size, align);
+  void *q = toft_alloc_slow(a, new_size, align);
   if (q == NULL) return NULL;
   if (!older) toft_unpoison(p, a->checks->records[index].header);
   memcpy(q, p, toft_min(old_size, new_size));
@@ -8874,6 +8459,7 @@ static int toft_make_checks(toft_state *a) {
   if (a->checks == NULL) return 0;
   a->checks->arena = a;
   a->checks->plain_limit = SIZE_MAX;
+  toft_update_observed(a);
   return 1;
 }
 
@@ -9293,9 +8879,8 @@ static uintptr_t toft_canary_of(const toft_state *a) {
   return (uintptr_t)sum | 1;
 }
 
-static uintptr_t toft_set_canary(toft_state *a) {
+static void toft_set_canary(toft_state *a) {
   if (a->canary != 0) a->canary = toft_canary_of(a);
-  return 1;
 }
 
 static int toft_canary_is_right(toft_state *a) {
@@ -9308,7 +8893,7 @@ static int toft_canary_is_right(toft_state *a) {
 static TOFT_COLD void toft_refuse_overwritten(toft_state *a, const char *op, uintptr_t site) {
   toft_report f;
   memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
-  a->state = TOFT_IS_HARDENED | TOFT_BUSY | TOFT_IN_BUFFER; /* no source gets the initial block */
+  a->state = TOFT_OBSERVED | TOFT_IS_HARDENED | TOFT_BUSY | TOFT_IN_BUFFER; /* no source gets the initial block */
   a->source = NULL;
   a->current = a->newest = &a->initial;
   a->initial_start = a->initial_end = a->end = a->synced = a->head.limit = a->head.cursor;
@@ -9327,15 +8912,7 @@ static int toft_check_canary(toft_state *a, const char *op, uintptr_t site) {
   return 0;
 }
 
-static void toft_cleanup_taken(toft_state *a, toft_cleanup_node *node) {
-  if (node != NULL && node->user.fn != toft_release_adopted) toft_os_heap_put(node);
-  (void)toft_set_canary(a);
-}
-
-static toft_source *toft_hardened_source(toft_source *source) {
-  return source == &toft_heap_source ? &toft_guarded_source : source;
-}
-
+/* Precondition: toft_sync_in was called; toft_set_limit must follow. TOFT_OK or an error. */
 static int toft_begin_hardening(toft_state *a) {
   size_t secret = TOFT_LOAD(&toft_hardened_secret), none = 0;
   if (secret == 0) {
@@ -9977,6 +9554,322 @@ static void toft_profile_end(void) {
 
 #endif
 
+/* ==== debug/observed.c ==== */
+/* Observed arenas: the table of an arena whose checks, meters or hardening are on. Each operation brackets the one of
+ * the core, on the same state, as an instrument does. And the functions that the core calls within its operations. */
+#ifndef TOFT_DEBUG_OBSERVED_C
+#define TOFT_DEBUG_OBSERVED_C
+
+/* ---- called by the core ---- */
+
+static void toft_observe_sync(toft_state *a) {
+  if ((a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED | TOFT_IS_SUBJECT)) == TOFT_IS_SUBJECT)
+    toft_subject_read(a);
+  else
+    (void)toft_check_canary(a, "", 0);
+}
+
+static TOFT_COLD size_t toft_observe_limit(toft_state *a, size_t remaining, uintptr_t *slow_rewinds) {
+  if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, slow_rewinds);
+  if (a->state & TOFT_IS_SUBJECT) toft_subject_write(a, a->state & TOFT_SEALED ? 0 : remaining);
+  if (a->state & TOFT_IS_HARDENED) toft_set_canary(a);
+  if (a->state & (TOFT_IS_SUBJECT | TOFT_IS_HARDENED)) *slow_rewinds = 1; /* an inline free fills nothing */
+  return remaining;
+}
+
+static void *toft_observe_alloc(toft_state *a, size_t size, size_t align) {
+  toft_block_header *block;
+  if (a->state & TOFT_IS_CHECKED) return toft_alloc_checked(a, size, align);
+  return toft_subjects->place(a, size, align, &block);
+}
+
+static TOFT_COLD int toft_observe_charge(toft_state *a, size_t charge) {
+  if (charge == 0) toft_sync_tags(a);
+  return toft_reserve_detached(a) && (charge == 0 || toft_fits_tag_budget(a, charge));
+}
+
+static TOFT_COLD void toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
+  if (change == TOFT_DETACHED_MORE)
+    toft_detached_add(a, what, bytes);
+  else if (what != NULL)
+    toft_detached_remove(a, what);
+  else
+    toft_accounting_reset(a);
+}
+
+static TOFT_COLD int toft_observe_free(toft_state *a, uintptr_t epoch, int by) {
+  int code = by != TOFT_BY_REWIND ? toft_verify_freed(a) : TOFT_OK;
+  if (by == TOFT_BY_RELEASE) toft_unregister_arena(a);
+  if ((by == TOFT_BY_REWIND ? toft_rewind_records(a, epoch) : toft_check_records(a, epoch)) != TOFT_OK)
+    code = TOFT_ECORRUPT;
+  return code;
+}
+
+static TOFT_COLD int toft_observe_put(toft_state *a, toft_block_header *b, size_t kept) {
+  if (kept == 0 && b == &a->initial) toft_instruments_release(a);
+  if (a->checks == NULL) return 0;
+  if (kept != 0) {
+    toft_checks_shrink_initial(a, (unsigned char *)a + kept);
+    return 0;
+  }
+  return b != &a->initial ? toft_quarantine_block(a, b) : toft_quarantine_initial(a, a->initial_size);
+}
+
+/* An arena on the heap gets a guarded source: one in a buffer for its further blocks, another one anew. NULL: no
+ * memory. */
+static toft_state *toft_guard_created(toft_state *a) {
+  toft_source *guarded = toft_hardened_source(a->source);
+  if (guarded == a->source) return a;
+  if (a->state & TOFT_IN_BUFFER) {
+    a->source = guarded;
+    return a;
+  }
+  toft_put_initial(a);
+  return toft_create_from(guarded, 0);
+}
+
+static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_t switches) {
+  if ((switches & TOFT_PROCESS_HARDENED) && (a = toft_guard_created(a)) == NULL) return NULL;
+  toft_sync_in(a);
+  /* A buffer's arena need not be released; checked, it would leave the buffer inaccessible to the tool. */
+  if ((switches & TOFT_PROCESS_HAS_TOOL) && (a->state & TOFT_IN_BUFFER)) switches &= ~(size_t)TOFT_PROCESS_CHECKS;
+  if (switches & TOFT_PROCESS_METERS) toft_begin_process_meters(a);
+  if (((switches & TOFT_PROCESS_CHECKS) && toft_begin_checks(a) != TOFT_OK) ||
+      ((switches & TOFT_PROCESS_HARDENED) && toft_begin_hardening(a) != TOFT_OK)) {
+    toft_portion_end(a);
+    toft_put_initial(a);
+    return NULL;
+  }
+  if ((switches & TOFT_PROCESS_CHECKS) && !(switches & TOFT_SWITCHED_BY_OPTION) && a->source == NULL) {
+    a->source = &toft_heap_source;
+    toft_limit_to_buffer(a);
+  }
+  toft_set_limit(a);
+  return a;
+}
+
+static TOFT_COLD int toft_observe_set(toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+  int code = TOFT_OK;
+  if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
+  if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
+  if (a->state & (what == TOFT_SET_TAG ? (uint32_t)TOFT_BUSY : (uint32_t)TOFT_REFUSING)) return TOFT_EBUSY;
+  if (what == TOFT_SET_TAG)
+    code = toft_apply_tag(a, value, name, name_len);
+  else if (what == TOFT_SET_SAMPLE)
+    code = toft_apply_sampling(a, value);
+  if (code != TOFT_OK) return code;
+  toft_next_epoch(a);
+  if (what == TOFT_SET_CHECKED && value != (uint64_t)((a->state & TOFT_IS_CHECKED) != 0))
+    code = value != 0 ? toft_begin_checks(a) : toft_end_checks(a);
+  if (code == TOFT_ENOMEM) a->head.epoch -= 2; /* as it was */
+  return code;
+}
+
+/* ---- the table ---- */
+
+static void toft_end_observed(toft_state *a) {
+  if (a->state & TOFT_IS_SUBJECT) toft_subjects->end(a);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+}
+
+/* The end of an operation of the core that changed what meters count. */
+static void toft_end_metered(toft_state *a) {
+  if (a->state & TOFT_INSTRUMENTED) {
+    toft_check_soft_budget(a);
+    toft_set_limit(a);
+  }
+  toft_debug_end_call(a);
+}
+
+/* Of a subject too, as the next. */
+static void *toft_alloc_observed(toft_state *a, size_t size, size_t align, uint32_t flags, uintptr_t site,
+                                 uintptr_t caller) {
+  int code;
+  if (!toft_debug_begin_call(a, "alloc", site != 0 ? site : caller)) return NULL;
+  toft_sync_in(a);
+  uint64_t before = a->allocated;
+  void *p = toft_alloc_any(a, size, align, &code);
+  if (p != NULL) toft_instrument_alloc(a, size, before, site, caller);
+  toft_end_observed(a);
+  return toft_end_alloc(a, p, 0, size, align, flags, code);
+}
+
+static void *toft_observed_alloc(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site) {
+  return toft_alloc_observed(toft_state_of(head), size, align, flags, site, TOFT_CALLER());
+}
+
+static void *toft_resize_observed(toft_state *a, toft_resize_fn *unchecked, void *p, size_t old_size, size_t new_size,
+                                  size_t align, uint32_t flags, uintptr_t site, uintptr_t caller) {
+  int code;
+  if (p == NULL && old_size == 0) return toft_alloc_observed(a, new_size, align, flags, site, caller);
+  if (!toft_debug_begin_call(a, "resize", site != 0 ? site : caller)) return NULL;
+  toft_sync_in(a);
+  int checked = (a->state & TOFT_IS_CHECKED) != 0; /* checks report an impossible size */
+  unsigned char *old = old_size <= TOFT_MAX_REQUEST || checked ? (unsigned char *)p : NULL;
+  uint64_t before = a->allocated;
+  void *q = toft_resize_any(a, checked ? toft_resize_checked : unchecked, old, old_size, new_size, align, flags, &code);
+  if (q != NULL)
+    toft_instrument_alloc(a, q == p ? new_size - toft_min(old_size, new_size) : new_size, before, site, caller);
+  toft_end_observed(a);
+  return toft_end_alloc(a, q, old_size, new_size, align, flags, code);
+}
+
+static void *toft_observed_resize(toft_arena *head, void *p, size_t old_size, size_t new_size, size_t align,
+                                  uint32_t flags, uintptr_t site) {
+  return toft_resize_observed(toft_state_of(head), toft_resize_unchecked, p, old_size, new_size, align, flags, site,
+                              TOFT_CALLER());
+}
+
+static void toft_free_observed(toft_state *a, void (*unchecked)(toft_state *, unsigned char *, size_t), void *p,
+                               size_t size, uintptr_t caller) {
+  int code = TOFT_OK;
+  if (!toft_debug_begin_call(a, "free", caller)) return;
+  toft_sync_in(a);
+  if (!(a->state & TOFT_IS_CHECKED))
+    unchecked(a, (unsigned char *)p, size);
+  else if (!(a->state & TOFT_REFUSING) && p != NULL)
+    code = toft_free_checked(a, (unsigned char *)p, size);
+  toft_end_observed(a);
+  if (code != TOFT_OK) toft_report_failure(a, size, 0, code);
+}
+
+static void toft_observed_free(toft_arena *head, void *p, size_t size) {
+  toft_free_observed(toft_state_of(head), toft_free_any, p, size, TOFT_CALLER());
+}
+
+static int toft_observed_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epoch) {
+  toft_state *a = toft_state_of(head);
+  int code = TOFT_EMARK;
+  if (!toft_debug_begin_call(a, "rewind", TOFT_CALLER())) return TOFT_EBUSY;
+  toft_sync_in(a);
+  if ((a->state & TOFT_REFUSING) || !toft_mark_is_stale(a, cursor, epoch)) code = toft_op_rewind(head, cursor, epoch);
+  if (code == TOFT_EMARK && cursor != NULL) { /* NULL: the probe of toft_is_refusing */
+    toft_report_stale_mark(a);
+    toft_set_limit(a);
+  }
+  if (code == TOFT_OK || code == TOFT_ECORRUPT) toft_records_rewound(a, epoch);
+  toft_debug_end_call(a);
+  return code;
+}
+
+static int toft_observed_reset(toft_arena *head, uint32_t policy, size_t keep) {
+  toft_state *a = toft_state_of(head);
+  if (!toft_debug_begin_call(a, "reset", TOFT_CALLER())) return TOFT_EBUSY;
+  int code = toft_op_reset(head, policy, keep);
+  if (code == TOFT_OK || code == TOFT_ECORRUPT) toft_restart_checks(a);
+  toft_debug_end_call(a);
+  return code;
+}
+
+static void toft_observed_trim(toft_arena *head, size_t keep) {
+  toft_state *a = toft_state_of(head);
+  if (!toft_debug_begin_call(a, "trim", TOFT_CALLER())) return;
+  toft_op_trim(head, keep);
+  toft_debug_end_call(a);
+}
+
+static toft_cleanup *toft_observed_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
+  toft_state *a = toft_state_of(head);
+  if (!toft_debug_begin_call(a, "cleanup", TOFT_CALLER())) return NULL;
+  toft_cleanup *made = toft_op_cleanup(head, fn, arg);
+  toft_end_metered(a);
+  return made;
+}
+
+static void *toft_observed_claim(toft_arena *head, toft_range *r, size_t size, size_t align) {
+  toft_state *a = toft_state_of(head);
+  uint64_t before;
+  if (!toft_debug_begin_call(a, "claim", TOFT_CALLER())) return NULL;
+  toft_sync_in(a);
+  int code = toft_check_claim(a, r, size, align);
+  unsigned char *p = code == TOFT_OK ? toft_claim_place(a, r, size, align, &before) : NULL;
+  if (p != NULL) {
+    toft_instrument_alloc(a, size, before, 0, TOFT_CALLER());
+    if (size != 0) toft_checks_claim_alloc(a);
+    toft_claim_range(a, r, p, size);
+  }
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+  if (p == NULL) toft_report_failure(a, size, align, code == TOFT_OK ? TOFT_ENOMEM : code);
+  return p;
+}
+
+static int toft_observed_give(toft_arena *head, toft_range *r) {
+  toft_state *a = toft_state_of(head);
+  if (!toft_debug_begin_call(a, "give", TOFT_CALLER())) return TOFT_EBUSY;
+  int code = toft_op_give(head, r);
+  if (code == TOFT_OK) {
+    toft_accounting_unclaim(a);
+    toft_checks_unclaim(a);
+  }
+  toft_end_metered(a);
+  return code;
+}
+
+static int toft_observed_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+  toft_state *a = toft_state_of(head);
+  int inside = a->checks != NULL; /* before this call */
+  if (!toft_debug_begin_call(a, "set", TOFT_CALLER())) return TOFT_EBUSY;
+  int code = toft_op_set(head, what, value, name, name_len);
+  if (inside) toft_debug_end_call(a);
+  return code;
+}
+
+static void toft_observed_release(toft_arena *head) {
+  toft_state *a = toft_state_of(head);
+  if ((a->state & TOFT_CACHE_OWNED) || !toft_debug_begin_call(a, "release", TOFT_CALLER())) return;
+  toft_sync_in(a);
+  if (!(a->state & TOFT_REFUSING)) {
+    toft_release_all(a);
+    return;
+  }
+  toft_report_not_released(a);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+  toft_report_failure(a, 0, 0, TOFT_EBUSY);
+}
+
+static int toft_observed_query(const toft_arena *head, uint32_t what, uint64_t *value) {
+  if (what != TOFT_SET_SAMPLE) return toft_op_query(head, what, value);
+  *value = toft_sampling_period(toft_state_of(head));
+  return TOFT_OK;
+}
+
+static const toft_provider_info toft_observed_info = {"toft-c", TOFT_VERSION, toft_observed_query};
+
+static const toft_info_ops toft_observed_table = {
+    {
+        sizeof(toft_info_ops),
+        1,
+        toft_observed_alloc,
+        toft_observed_resize,
+        toft_observed_free,
+        toft_observed_rewind,
+        toft_observed_reset,
+        toft_observed_trim,
+        toft_observed_cleanup,
+        toft_observed_claim,
+        toft_observed_give,
+        toft_op_contains,
+        toft_op_stats,
+        toft_observed_set,
+        toft_observed_release,
+    },
+    &toft_observed_info,
+    NULL,
+};
+
+static void toft_update_observed(toft_state *a) {
+  int on = a->instruments != NULL || a->checks != NULL;
+  if (a->state & TOFT_IS_SUBJECT) return;
+  TOFT_STORE_POINTER(const toft_arena_ops, &toft_observed_ops, &toft_observed_table.ops);
+  a->state = on ? a->state | TOFT_OBSERVED : a->state & ~(uint32_t)TOFT_OBSERVED;
+  if (!toft_is_leased(&a->head)) a->head.ops = toft_ops_of(a);
+}
+
+#endif
+
 /* ==== debug/fork.c ==== */
 /* The library's locks at a fork: taken before it, free in both processes after it. */
 #ifndef TOFT_DEBUG_FORK_C
@@ -10021,6 +9914,302 @@ static void toft_arm_fork(void) {
   toft_os_at_fork(toft_before_fork, toft_after_fork_in_parent, toft_after_fork_in_child);
 }
 #endif
+
+#endif
+
+/* ---- api: calls that are made of the table's, or bracket the core's ---- */
+
+/* ==== api/adopt.c ==== */
+/* Arenas that adopt others, and the walk over cleanups for languages whose cleanups may throw. */
+#ifndef TOFT_API_ADOPT_C
+#define TOFT_API_ADOPT_C
+
+static void toft_release_foreign(void *donor) { toft_release((toft_arena *)donor); }
+
+/* Whether a may adopt a donor with `live` bytes: TOFT_OK, TOFT_EBUSY or TOFT_ENOMEM. */
+static int toft_may_adopt(toft_state *a, const toft_state *donor, uint64_t live) {
+  if ((donor->state & (TOFT_REFUSING | TOFT_CACHE_OWNED)) || (a->state & TOFT_REFUSING)) return TOFT_EBUSY;
+  return live <= TOFT_MAX_REQUEST && toft_fits_budget_of_arena(a, live) ? TOFT_OK : TOFT_ENOMEM;
+}
+
+static int toft_adopt_own(toft_state *a, toft_state *donor) {
+  toft_sync_in(donor);
+  int code = toft_may_adopt(a, donor, donor->live);
+  if (code != TOFT_OK) {
+    toft_set_limit(donor);
+    return code;
+  }
+  donor->state |= TOFT_BUSY; /* further calls on the donor are refused */
+  toft_portion_return(donor);
+  toft_set_limit(donor);
+  if (donor->state & TOFT_INSTRUMENTED) toft_profile_remove(donor);
+  toft_link_cleanup(a, &donor->adopted, toft_release_adopted, donor);
+  a->live += donor->live;
+  a->allocated += donor->live;
+  a->adopted_live += donor->live;
+  toft_count_detached(a, donor, (size_t)donor->live, TOFT_DETACHED_MORE);
+  toft_check_soft_budget(a);
+  return TOFT_OK;
+}
+
+/* One arena or both have another provider: registers the donor's release as a cleanup. */
+static int toft_adopt_foreign(toft_arena *head, toft_arena *donor) {
+  if (head->ops->version != 1 || donor->ops->version != 1) return TOFT_ENOSYS;
+  if (toft_is_refusing(head) || toft_is_refusing(donor))
+    return TOFT_EBUSY; /* a claimed or busy donor would ignore its release */
+  toft_cleanup *node = toft_cleanup_add(head, NULL, donor);
+  if (node == NULL) return TOFT_ENOMEM;
+  node->fn = toft_release_foreign;
+  return TOFT_OK;
+}
+
+static toft_source *toft_region_of_head(toft_arena *head) {
+  return toft_is_own(head) ? toft_region_of(toft_state_of(head)) : NULL;
+}
+
+/* A restore would part an arena in a region from one that lies elsewhere. */
+int toft_adopt(toft_arena *head, toft_arena *donor) {
+  if (head == donor || donor == NULL || toft_region_of_head(head) != toft_region_of_head(donor)) return TOFT_EARG;
+  toft_state *a = toft_state_of(head), *d = toft_own_state(donor);
+  if (!toft_is_own(head) || d == NULL) return toft_adopt_foreign(head, donor);
+  uintptr_t caller = TOFT_CALLER();
+  if (!toft_debug_begin_call(a, "adopt", caller)) return TOFT_EBUSY;
+  toft_sync_in(a);
+  int code = toft_is_own(donor) ? TOFT_OK : toft_may_adopt(a, d, toft_get_stats(donor).live);
+  if (code == TOFT_OK && !toft_end_instruments(d)) code = TOFT_EBUSY;
+  if (code == TOFT_OK && !toft_debug_begin_call(d, "adopt", caller)) code = TOFT_EBUSY;
+  if (code == TOFT_OK) {
+    code = toft_adopt_own(a, d);
+    toft_debug_end_call(d);
+  }
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+  return code;
+}
+
+#ifdef TOFT_RUNTIME
+void toft_next_cleanup(toft_arena *head, unsigned char *cursor, uintptr_t epoch, int again, void (*fn)(void *),
+                       void **arg) {
+  toft_state *a = toft_state_of(head);
+  *arg = NULL;
+  if (!toft_is_own(head) || !toft_debug_begin_call(a, "cleanup", TOFT_CALLER())) return;
+  toft_sync_in(a);
+  if (again) a->state &= ~(uint32_t)TOFT_BUSY;
+  const unsigned char *marked = cursor;
+  int valid = cursor == NULL || (toft_mark_block(a, &cursor, epoch) != NULL && !toft_mark_is_stale(a, marked, epoch));
+  if (!(a->state & TOFT_REFUSING) && valid) *arg = toft_run_cleanups_until(a, epoch, fn);
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+}
+#endif
+
+#endif
+
+/* ==== api/reserve.c ==== */
+/* Room for coming allocations, and arenas that are created by the first of them. */
+#ifndef TOFT_API_RESERVE_C
+#define TOFT_API_RESERVE_C
+
+/* Makes a new block current that has room for `bytes`. 0: the source refuses. */
+static int toft_reserve_block(toft_state *a, size_t bytes) {
+  size_t need = toft_need(bytes, 8), size = toft_new_block_size(a, need);
+  if (size == 0 || toft_usable(size) < need) size = toft_least_size(need);
+  toft_block_header *b = toft_block_take(a, size);
+  if (b == NULL) return 0;
+  a->current->used_end = a->head.cursor;
+  toft_block_push(a, b, TOFT_BLOCK_REGULAR);
+  toft_make_current(a, b, toft_block_start(a, b));
+  return 1;
+}
+
+static int toft_reserve_room(toft_state *a, size_t bytes) {
+  if (!toft_fits_budget(a, TOFT_ROUND8(bytes))) return TOFT_ENOMEM;
+  if (toft_fits_current(a, bytes, 8)) return TOFT_OK;
+  if (toft_extend_current(a, bytes, 8) || toft_reserve_block(a, bytes)) return TOFT_OK;
+  if (!toft_return_idle(a)) return TOFT_ENOMEM;
+  return toft_fits_current(a, bytes, 8) || toft_reserve_block(a, bytes) ? TOFT_OK : TOFT_ENOMEM;
+}
+
+/* Writes to each page of free memory. */
+static void toft_touch(unsigned char *p, size_t size) {
+  for (size_t at = 0; at < size; at += TOFT_BLOCK_MIN) *(volatile unsigned char *)(p + at) = 0;
+  if (size != 0) *(volatile unsigned char *)(p + size - 1) = 0;
+}
+
+int toft_reserve(toft_arena *head, size_t bytes, uint32_t flags) {
+  if ((flags & ~(uint32_t)TOFT_RESERVE_TOUCH) != 0) return TOFT_EARG;
+  if (bytes > TOFT_MAX_REQUEST) return TOFT_ENOMEM;
+  if (!toft_is_own(head)) return TOFT_ENOSYS;
+  toft_state *a = toft_state_of(head);
+  if (!toft_debug_begin_call(a, "reserve", TOFT_CALLER())) return TOFT_EBUSY;
+  toft_sync_in(a);
+  int code = TOFT_EBUSY;
+  if (!(a->state & TOFT_REFUSING)) {
+    int plain =
+        !(a->state & (TOFT_IS_CHECKED | TOFT_IS_HARDENED)); /* others fill free memory, or have records for it */
+    code = plain ? toft_reserve_room(a, bytes) : TOFT_OK;
+    if (code == TOFT_OK && plain && (flags & TOFT_RESERVE_TOUCH)) toft_touch(a->head.cursor, bytes);
+  }
+  toft_set_limit(a);
+  toft_debug_end_call(a);
+  return code;
+}
+
+toft_arena *toft_lazy_create(toft_lazy *l) {
+  if (l->arena == NULL) l->arena = toft_create();
+  return l->arena;
+}
+
+#endif
+
+/* ==== api/malloc_hooks.c ==== */
+/* malloc and its like for libraries that accept such hooks. A header in front of each object stores its size. In a
+ * checked arena the size comes from the object's record, since the header may be damaged. */
+#ifndef TOFT_API_MALLOC_HOOKS_C
+#define TOFT_API_MALLOC_HOOKS_C
+
+TOFT_PER_THREAD toft_arena *toft_current_arena;
+#define toft_current_arena TOFT_OWN(toft_current_arena)
+
+static size_t toft_hook_total_size(size_t size) {
+  return size <= SIZE_MAX - TOFT_HOOK_HEADER ? size + TOFT_HOOK_HEADER : SIZE_MAX;
+}
+
+void *toft_hook_malloc(void *arena, size_t size) {
+  toft_arena *a = (toft_arena *)arena;
+  toft_attribute_call(a, TOFT_CALLER());
+  unsigned char *base = (unsigned char *)toft_alloc_aligned(a, toft_hook_total_size(size), TOFT_HOOK_HEADER);
+  return base != NULL ? toft_hook_store_size(a, base, size) : NULL;
+}
+
+void *toft_hook_calloc(void *arena, size_t count, size_t size) {
+  size_t bytes = toft_array_size(count, size);
+  toft_attribute_call((toft_arena *)arena, TOFT_CALLER());
+  void *p = toft_hook_malloc(arena, bytes);
+  if (p != NULL) memset(p, 0, bytes);
+  return p;
+}
+
+void *toft_hook_realloc(void *arena, void *p, size_t size) {
+  toft_arena *a = (toft_arena *)arena;
+  toft_attribute_call(a, TOFT_CALLER());
+  if (p == NULL) return toft_hook_malloc(arena, size);
+  size_t old = toft_hook_load_size(a, p, "resize");
+  if (old == 0) return NULL;
+  unsigned char *base = (unsigned char *)toft_resize(a, (unsigned char *)p - TOFT_HOOK_HEADER, old,
+                                                     toft_hook_total_size(size), TOFT_HOOK_HEADER);
+  return base != NULL ? toft_hook_store_size(a, base, size) : NULL;
+}
+
+/* Most frees of a library do nothing: the object is neither the newest one nor alone in the newest block. The table's
+ * function would find the same, but brings the arena's counts and its limit up to date first. 0: it must be called,
+ * since the arena is instrumented or a block is returned. Precondition: the arena is the library's own. */
+TOFT_INLINE int toft_hook_free_fast(toft_arena *a, unsigned char *p) {
+  size_t size;
+  if (TOFT_UNLIKELY(a->epoch & 1)) return 0;
+  memcpy(&size, p - TOFT_HOOK_HEADER, sizeof size);
+  if (TOFT_UNLIKELY((size_t)(a->cursor - p) == TOFT_ROUND8(size))) {
+    a->cursor = p - TOFT_HOOK_HEADER;
+    return 1;
+  }
+  return !toft_frees_block(toft_state_of(a), p - TOFT_HOOK_HEADER);
+}
+
+static TOFT_NOINLINE void toft_hook_free_slow(toft_arena *a, void *p, uintptr_t caller) {
+  if (toft_is_leased(a) && toft_hook_free_fast(a, (unsigned char *)p)) return;
+  toft_attribute_call(a, caller);
+  size_t size = toft_hook_load_size(a, p, "free");
+  if (size != 0) toft_free(a, (unsigned char *)p - TOFT_HOOK_HEADER, size);
+}
+
+void toft_hook_free(void *arena, void *p) {
+  toft_arena *a = (toft_arena *)arena;
+  if (p == NULL || (TOFT_LIKELY(a->ops == &toft_table.ops) && toft_hook_free_fast(a, (unsigned char *)p))) return;
+  toft_hook_free_slow(a, p, TOFT_CALLER());
+}
+
+toft_arena *toft_current(void) { return toft_current_arena; }
+
+toft_arena *toft_current_swap(toft_arena *a) {
+  toft_arena *before = toft_current_arena;
+  toft_current_arena = a;
+  return before;
+}
+
+void *toft_current_malloc(size_t size) {
+  return toft_current_arena != NULL ? toft_hook_malloc(toft_current_arena, size) : NULL;
+}
+
+void *toft_current_calloc(size_t count, size_t size) {
+  return toft_current_arena != NULL ? toft_hook_calloc(toft_current_arena, count, size) : NULL;
+}
+
+void *toft_current_realloc(void *p, size_t size) {
+  return toft_current_arena != NULL ? toft_hook_realloc(toft_current_arena, p, size) : NULL;
+}
+
+void toft_current_free(void *p) {
+  toft_arena *a = toft_current_arena;
+  if (a == NULL || p == NULL) return;
+  if (TOFT_LIKELY(a->ops == &toft_table.ops) && toft_hook_free_fast(a, (unsigned char *)p)) return;
+  toft_hook_free_slow(a, p, TOFT_CALLER());
+}
+
+#endif
+
+/* ==== api/strings.c ==== */
+/* Strings in an arena: printf, and packed bytes. Uses the public ABI only, so arenas of any provider will do. */
+#ifndef TOFT_API_STRINGS_C
+#define TOFT_API_STRINGS_C
+
+#ifndef TOFT_NO_LIBC
+/* Formats into the remaining bytes, and a second time if they were too few. */
+char *toft_vprintf(toft_arena *a, const char *format, va_list args) {
+  va_list copy;
+  toft_attribute_call(a, TOFT_CALLER());
+  size_t remaining =
+      toft_min((size_t)(a->limit - a->cursor), INT_MAX); /* the maximum that vsnprintf accepts everywhere */
+  va_copy(copy, args);
+  int length = vsnprintf(remaining != 0 ? (char *)a->cursor : NULL, remaining, format, args);
+  char *s = NULL;
+  if (length >= 0) {
+    size_t size = (size_t)length + 1;
+    unsigned char *start = a->cursor;
+    s = (char *)toft_alloc(a, size);
+    if (s != NULL && ((unsigned char *)s != start || size > remaining)) (void)vsnprintf(s, size, format, copy);
+  }
+  va_end(copy);
+  return s;
+}
+
+char *toft_printf(toft_arena *a, const char *format, ...) {
+  va_list args;
+  toft_attribute_call(a, TOFT_CALLER());
+  va_start(args, format);
+  char *s = toft_vprintf(a, format, args);
+  va_end(args);
+  return s;
+}
+#endif
+
+/* Strings above a quarter of a chunk are allocated separately, so that at most a quarter of a chunk is wasted. Chunks
+ * double up to 4 KiB. */
+void *toft_pack_grow(toft_pack *k, size_t n) {
+  toft_attribute_call(k->arena, TOFT_CALLER());
+  if (n > k->chunk / 4) return toft_alloc(k->arena, n);
+  unsigned char *p = (unsigned char *)toft_alloc(k->arena, k->chunk);
+  if (p == NULL) return toft_alloc(k->arena, n);
+  k->cursor = p + n;
+  k->limit = p + k->chunk;
+  if (k->chunk < 4096) k->chunk *= 2;
+  return p;
+}
+
+void *toft_pack_bytes(toft_pack *k, const void *p, size_t n) {
+  void *q = toft_pack_alloc(k, n);
+  if (q != NULL && n != 0) memcpy(q, p, n);
+  return q;
+}
 
 #endif
 

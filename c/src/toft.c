@@ -22,7 +22,7 @@
 #include "core/region_source.c" /* sources whose blocks come from a region */
 #include "core/sources.c"       /* pages, reserve-and-commit, limited */
 #include "core/guarded.c"       /* blocks between inaccessible pages */
-#include "core/instrument.h"    /* what the core calls of debug/ */
+#include "core/hooks.h"         /* what the core calls of debug/ */
 #include "core/portion.c"       /* what an arena holds of a budget's live bytes */
 #include "core/blocks.c"        /* the list of blocks: take, drop, keep; accounting; the one writer of limit */
 #include "core/arena_verify.c"  /* the invariants of an arena, in builds with assertions */
@@ -33,16 +33,14 @@
 #include "core/reset.c"          /* reset and trim */
 #include "core/ops.c"            /* the table of operations */
 #include "core/reset_fast.c"     /* the fast reset of an arena unchanged but for its cursor */
-#include "core/create_release.c" /* create, release, adopt */
-#include "core/reserve.c"        /* room for coming allocations; arenas by value */
+#include "core/create_release.c" /* create and release */
 #include "core/stats.c"          /* statistics, block walk */
-#include "core/malloc_hooks.c"   /* malloc-like hooks, the current arena */
-#include "core/strings.c"        /* printf and packed bytes */
 
 /* ---- debug: features switched on per arena at run time ---- */
 #include "debug/omitted.c"         /* stubs for features that TOFT_OMIT_ macros exclude */
 #include "debug/symbolize.c"       /* the function and line of a code address */
 #include "debug/json.c"            /* JSON through a callback */
+#include "debug/observe.h"         /* what brackets a call on an observed arena */
 #include "debug/modules.c"         /* the program, its shared libraries, their build ids */
 #include "debug/stacks.c"          /* the unwinder; the stacks of findings */
 #include "debug/subject.c"         /* how an instrument describes an arena of another provider */
@@ -58,12 +56,19 @@
 #include "debug/hardened.c"        /* hardened arenas: the canary, overwritten states */
 #include "debug/snapshot.c"        /* accounting as JSON */
 #include "debug/process_profile.c" /* meters of all arenas, by the environment; the profile of the process */
+#include "debug/observed.c"        /* the table of arenas whose checks, meters or hardening are on */
 #ifndef TOFT_OMIT_INSTRUMENT
 #include "debug/subject_account.c" /* what an operation beneath an instrument changed */
 #include "debug/subject_records.c" /* checks of an arena of another provider */
 #include "debug/instrument.c"      /* the instrument before an arena of another provider */
 #endif
 #include "debug/fork.c" /* the locks at a fork */
+
+/* ---- api: calls that are made of the table's, or bracket the core's ---- */
+#include "api/adopt.c"        /* adopt; the walk over cleanups */
+#include "api/reserve.c"      /* room for coming allocations; arenas by value */
+#include "api/malloc_hooks.c" /* malloc-like hooks, the current arena */
+#include "api/strings.c"      /* printf and packed bytes */
 
 /* ---- pool: slots of one size ---- */
 #ifndef TOFT_OMIT_POOLS

@@ -6,7 +6,7 @@
 
 #include "arena_state.h"
 #include "blocks.c"
-#include "instrument.h"
+#include "hooks.h"
 #include "policy.c"
 
 static int toft_is_power(size_t align) { return align != 0 && (align & (align - 1)) == 0; }
@@ -40,7 +40,7 @@ static int toft_fits_current(const toft_state *a, size_t size, size_t align) {
 static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   size_t need = toft_need(size, align);
   a->state &= ~(uint32_t)TOFT_REFUSED;
-  if (!toft_fits_budget(a, need) || !toft_reserve_detached(a)) return NULL;
+  if (!toft_fits_budget(a, need)) return NULL;
   toft_block_header *b = toft_block_take(a, toft_dedicated_size(need));
   if (b == NULL) return NULL;
   toft_block_push(a, b, TOFT_BLOCK_DEDICATED);
@@ -58,7 +58,7 @@ static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   a->live += need;
   a->allocated += need;
   toft_update_peak(a);
-  toft_detached_add(a, b, need);
+  toft_count_detached(a, b, need, TOFT_DETACHED_MORE);
   return p;
 }
 
@@ -152,14 +152,14 @@ static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) 
     size_t pad = toft_pad(b->used_end, align), remaining = (size_t)(toft_block_end(a, b) - b->used_end);
     size_t take = pad + TOFT_ROUND8(size);
     if (pad <= remaining && TOFT_ROUND8(size) <= remaining - pad) {
-      if (!toft_fits_budget(a, take) || !toft_reserve_detached(a)) return NULL;
+      if (!toft_fits_budget(a, take)) return NULL;
       unsigned char *p = b->used_end + pad;
       b->used_end += take;
       b->charge += take;
       a->live += take;
       a->allocated += take;
       toft_update_peak(a);
-      toft_detached_add(a, b, take);
+      toft_count_detached(a, b, take, TOFT_DETACHED_MORE);
       return p;
     }
   }
@@ -180,7 +180,7 @@ static void *toft_alloc_slow(toft_state *a, size_t size, size_t align) {
   TOFT_ASSERT(toft_check_request(size, align) == TOFT_OK);
   TOFT_ASSERT(a->synced == a->head.cursor);
   a->state &= ~(uint32_t)TOFT_REFUSED;
-  if (a->state & TOFT_IS_CHECKED) return toft_alloc_checked(a, size, align);
+  if (TOFT_UNLIKELY(a->state & (TOFT_IS_CHECKED | TOFT_IS_SUBJECT))) return toft_observe_alloc(a, size, align);
   if (a->state & TOFT_CLAIMED) return toft_alloc_in_side_block(a, size, align);
   if (toft_fits_current(a, size, align)) return toft_alloc_in_current(a, size, align);
   if (!toft_fits_budget(a, TOFT_ROUND8(size))) return NULL;

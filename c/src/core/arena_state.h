@@ -50,6 +50,7 @@ enum {
   TOFT_IN_REGION = 32768,    /* in the list of a region, by which it is restored: see region_source.c */
   TOFT_CLEARS = 65536,       /* freed bytes become zero: the arena's region is frozen */
   TOFT_IS_SUBJECT = 131072,  /* an instrument's description of an arena of another provider: see debug/subject.c */
+  TOFT_OBSERVED = 262144,    /* `instruments` or `checks` is not NULL: see hooks.h */
   TOFT_CACHE_OWNED = 1024 /* belongs to a cache of leases, to frames or to a shared arena, which alone may release it */
 };
 #define TOFT_REFUSING (TOFT_CLAIMED | TOFT_BUSY)

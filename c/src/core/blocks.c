@@ -7,7 +7,7 @@
 #include "../platform/assert.h"
 #include "arena_state.h"
 #include "guarded.c"
-#include "instrument.h"
+#include "hooks.h"
 #include "policy.c"
 #include "portion.c"
 #include "sources.c"
@@ -46,10 +46,8 @@ static int toft_is_pristine(const toft_state *a) {
 static TOFT_COLD void toft_sync_in_slow(toft_state *a) {
   if (toft_is_pristine(a))
     toft_complete_state(a);
-  else if ((a->state & (TOFT_PRISTINE | TOFT_IS_HARDENED | TOFT_IS_SUBJECT)) == TOFT_IS_SUBJECT)
-    toft_subject_read(a);
   else
-    (void)toft_check_canary(a, "", 0);
+    toft_observe_sync(a);
 }
 
 static void toft_sync_in(toft_state *a) {
@@ -57,24 +55,38 @@ static void toft_sync_in(toft_state *a) {
   toft_sync(a);
 }
 
-/* Sets limit to the lowest of block end, budget and next sample, or to the cursor if every allocation must take the
- * slow path; sets the epoch's lowest bit if rewinds must call ops too. */
-static void toft_set_limit(toft_state *a) {
+#define TOFT_SEALED (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED) /* every allocation takes the slow path */
+#define TOFT_MOVES_LIMIT \
+  (TOFT_SEALED | TOFT_COUNTS_LIVE | TOFT_CLEARS | TOFT_INSTRUMENTED | TOFT_IS_HARDENED | TOFT_IS_SUBJECT)
+
+/* The limit of an arena with a budget, or with one of TOFT_MOVES_LIMIT. */
+static TOFT_NOINLINE void toft_set_limit_slow(toft_state *a) {
   size_t remaining = (size_t)(a->end - a->head.cursor);
   if (TOFT_UNLIKELY(a->state & TOFT_COUNTS_LIVE)) toft_portion_update(a);
-  uintptr_t sealed = (a->state & (TOFT_CLAIMED | TOFT_BUSY | TOFT_IS_CHECKED)) != 0;
+  uintptr_t sealed = (a->state & TOFT_SEALED) != 0;
   /* Above the budget an inline free would expose bytes beyond it. Bytes that are freed go back to a budget, or are
    * cleared. */
-  uintptr_t instrumented = sealed | (a->live > a->budget) | ((a->state & (TOFT_COUNTS_LIVE | TOFT_CLEARS)) != 0);
+  uintptr_t slow_rewinds = sealed | (a->live > a->budget) | ((a->state & (TOFT_COUNTS_LIVE | TOFT_CLEARS)) != 0);
   if (a->budget != UINT64_MAX) {
     uint64_t affordable = a->live < a->budget ? (a->budget - a->live) & ~(uint64_t)7 : 0;
     if (affordable < remaining) remaining = (size_t)affordable;
   }
-  if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, &instrumented);
+  if (a->state & (TOFT_INSTRUMENTED | TOFT_IS_HARDENED | TOFT_IS_SUBJECT))
+    remaining = toft_observe_limit(a, remaining, &slow_rewinds);
   a->head.limit = a->head.cursor + (sealed ? 0 : remaining);
-  if (TOFT_UNLIKELY(a->state & (TOFT_IS_HARDENED | TOFT_IS_SUBJECT))) /* an inline free fills nothing */
-    instrumented = a->state & TOFT_IS_SUBJECT ? toft_subject_write(a) : toft_set_canary(a);
-  a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | instrumented;
+  a->head.epoch = (a->head.epoch & ~(uintptr_t)1) | slow_rewinds;
+  TOFT_VERIFY(arena, a);
+}
+
+/* Sets limit to the lowest of block end, budget and next sample, or to the cursor if every allocation must take the
+ * slow path; sets the epoch's lowest bit if rewinds must call ops too. */
+static void toft_set_limit(toft_state *a) {
+  if ((a->state & TOFT_MOVES_LIMIT) != 0 || a->budget != UINT64_MAX) {
+    toft_set_limit_slow(a);
+    return;
+  }
+  a->head.limit = a->end;
+  a->head.epoch &= ~(uintptr_t)1;
   TOFT_VERIFY(arena, a);
 }
 
@@ -104,20 +116,28 @@ static uintptr_t toft_epoch(const toft_state *a) { return a->head.epoch & ~(uint
 /* Makes older marks take the slow path. */
 static void toft_next_epoch(toft_state *a) { a->head.epoch += 2; }
 
-/* Whether `charge` more bytes fit the budget. A claimed range counts as used until it is returned. 0 always fits. */
-static int toft_fits_budget(toft_state *a, size_t charge) {
+static TOFT_NOINLINE int toft_fits_budget_slow(toft_state *a, size_t charge) {
   uint64_t claimed = toft_claimed_bytes(a);
+  if ((a->state & TOFT_INSTRUMENTED) && !toft_observe_charge(a, charge)) return 0;
   if (charge == 0) return 1;
-  if ((a->state & TOFT_INSTRUMENTED) && !toft_fits_tag_budget(a, charge)) return 0;
   if (a->live + claimed <= a->budget && charge <= a->budget - a->live - claimed) return 1;
   return TOFT_UNLIKELY(a->state & TOFT_COUNTS_LIVE) && toft_portion_grow(a, charge);
+}
+
+/* Whether `charge` more bytes fit the budget. A claimed range counts as used until it is returned. 0 always fits. */
+TOFT_INLINE int toft_fits_budget(toft_state *a, size_t charge) {
+  return TOFT_LIKELY(a->budget == UINT64_MAX && !(a->state & TOFT_INSTRUMENTED)) || toft_fits_budget_slow(a, charge);
 }
 
 /* As toft_fits_budget, for bytes that count for a budget already. */
 static int toft_fits_budget_of_arena(toft_state *a, uint64_t charge) {
   uint64_t used = a->live + toft_claimed_bytes(a), budget = toft_own_budget(a);
-  if ((a->state & TOFT_INSTRUMENTED) && charge != 0 && !toft_fits_tag_budget(a, (size_t)charge)) return 0;
+  if ((a->state & TOFT_INSTRUMENTED) && !toft_observe_charge(a, (size_t)charge)) return 0;
   return charge == 0 || (used <= budget && charge <= budget - used);
+}
+
+static void toft_count_detached(toft_state *a, const void *what, size_t bytes, int change) {
+  if (TOFT_UNLIKELY(a->state & TOFT_INSTRUMENTED)) toft_observe_detached(a, what, bytes, change);
 }
 
 /* Updates the peak of this round, which leaves out adopted arenas. */
@@ -165,10 +185,14 @@ static void toft_clear_freed(const toft_state *a, unsigned char *from, const uns
   if (TOFT_UNLIKELY(a->state & TOFT_CLEARS)) toft_clear(from, to);
 }
 
-/* As toft_clear_freed, for bytes that may be allocated again. */
-static void toft_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
+static TOFT_COLD void toft_freed_slow(const toft_state *a, unsigned char *from, unsigned char *to) {
   toft_clear_freed(a, from, to);
-  toft_mark_freed(a, from, to);
+  if (a->state & TOFT_OBSERVED) toft_mark_freed(a, from, to);
+}
+
+/* As toft_clear_freed, for bytes that may be allocated again. */
+TOFT_INLINE void toft_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
+  if (TOFT_UNLIKELY(a->state & (TOFT_OBSERVED | TOFT_CLEARS))) toft_freed_slow(a, from, to);
 }
 
 /* ---- taking ---- */
@@ -241,7 +265,7 @@ static void toft_make_initial_current(toft_state *a, int idle) {
 /* ---- returning ---- */
 
 static void toft_block_put(toft_state *a, toft_block_header *b) {
-  if (TOFT_UNLIKELY(a->checks != NULL) && toft_quarantine_block(a, b)) return;
+  if (TOFT_UNLIKELY(a->state & TOFT_OBSERVED) && toft_observe_put(a, b, 0)) return;
   b->source->put(b->source, b, b->size);
 }
 
@@ -338,7 +362,6 @@ static int toft_current_is_unused(const toft_state *a) {
 
 /* P13: makes the empty initial block current and not idle. Older marks mean its first byte from then on. */
 static void toft_restart_in_initial(toft_state *a) {
-  toft_records_trimmed(a);
   a->first_size = 0;
   a->state &= ~(uint32_t)TOFT_INITIAL_IDLE;
   toft_make_current(a, &a->initial, a->initial_start);
@@ -380,7 +403,7 @@ static toft_block_header *toft_block_pop(toft_state *a) {
   if (b->kind == TOFT_BLOCK_DEDICATED) {
     TOFT_ASSERT(b->charge <= a->live);
     a->live -= b->charge;
-    toft_detached_remove(a, b);
+    toft_count_detached(a, b, 0, TOFT_DETACHED_REMOVED);
   } else {
     TOFT_ASSERT(b == a->current);
     b->used_end = a->head.cursor;
@@ -392,6 +415,12 @@ static toft_block_header *toft_block_pop(toft_state *a) {
 }
 
 /* ---- cleanups ---- */
+
+/* In a hardened arena an overflow must not reach the function's pointer. */
+static void toft_cleanup_drop(toft_state *a, toft_cleanup_node *node) {
+  if (node->user.fn != toft_release_adopted) toft_os_heap_put(node);
+  toft_set_limit(a); /* its canary covers the list */
+}
 
 /* Runs the cleanups registered after `epoch`, newest first, each once, up to the first one whose function is `until`,
  * which is removed and whose argument is returned. The arena is sealed and refuses ops during it, and then stays so.
@@ -407,10 +436,10 @@ static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*unti
       uint64_t live = ((const toft_state *)node->user.arg)->live;
       a->live -= live;
       a->adopted_live -= live;
-      toft_detached_remove(a, node->user.arg);
+      toft_count_detached(a, node->user.arg, 0, TOFT_DETACHED_REMOVED);
     }
     toft_cleanup run = node->user;
-    if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) toft_cleanup_taken(a, node);
+    if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) toft_cleanup_drop(a, node);
     if (run.fn == NULL) continue;
     if (run.fn == until) return run.arg;
     run.fn(run.arg);

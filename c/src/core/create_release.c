@@ -10,7 +10,7 @@
 #include "block_cache.c"
 #include "blocks.c"
 #include "guarded.c"
-#include "instrument.h"
+#include "hooks.h"
 #include "ops.c"
 #include "policy.c"
 #include "region_source.c"
@@ -52,40 +52,9 @@ static toft_state *toft_create_from(toft_source *source, uint32_t state) {
 
 static void toft_put_initial(toft_state *a);
 
-/* Switches on the checks and meters that the environment sets for all arenas. NULL: no memory for the checks; the arena
- * is released. */
-static TOFT_COLD toft_state *toft_create_switched(toft_state *a, size_t switches) {
-  if ((switches & TOFT_PROCESS_HARDENED) && a->source == &toft_heap_source) {
-    toft_source *guarded = toft_hardened_source(a->source);
-    if (a->state & TOFT_IN_BUFFER) {
-      a->source = guarded;
-    } else {
-      toft_put_initial(a);
-      a = toft_create_from(guarded, 0);
-      if (a == NULL) return NULL;
-    }
-  }
-  toft_sync_in(a);
-  /* A buffer's arena need not be released; checked, it would leave the buffer inaccessible to the tool. */
-  if ((switches & TOFT_PROCESS_HAS_TOOL) && (a->state & TOFT_IN_BUFFER)) switches &= ~(size_t)TOFT_PROCESS_CHECKS;
-  if (switches & TOFT_PROCESS_METERS) toft_begin_process_meters(a);
-  if (((switches & TOFT_PROCESS_CHECKS) && toft_begin_checks(a) != TOFT_OK) ||
-      ((switches & TOFT_PROCESS_HARDENED) && toft_begin_hardening(a) != TOFT_OK)) {
-    toft_instruments_release(a);
-    toft_put_initial(a);
-    return NULL;
-  }
-  if ((switches & TOFT_PROCESS_CHECKS) && a->source == NULL) {
-    a->source = &toft_heap_source;
-    toft_limit_to_buffer(a);
-  }
-  toft_set_limit(a);
-  return a;
-}
-
 TOFT_INLINE toft_state *toft_finish_create(toft_state *a) {
   size_t switches = toft_process_switches();
-  return TOFT_LIKELY(switches == 0) || a == NULL ? a : toft_create_switched(a, switches);
+  return TOFT_LIKELY(switches == 0) || a == NULL ? a : toft_observe_created(a, switches);
 }
 
 /* An arena on another source than the heap's. One in a region has no instruments, whose records would lie elsewhere. */
@@ -151,15 +120,13 @@ toft_arena *toft_create_with(const toft_options *given) {
     toft_release_all(a);
     return NULL;
   }
-  if ((((o.flags & TOFT_CHECKED) || (a->state & TOFT_IS_CHECKED)) && toft_begin_checks(a) != TOFT_OK) ||
-      ((o.flags & TOFT_HARDENED) && toft_begin_hardening(a) != TOFT_OK)) {
-    toft_instruments_release(a);
-    toft_portion_end(a);
-    toft_put_initial(a);
-    return NULL;
-  }
-  toft_set_limit(a);
-  return head;
+  size_t switches = (o.flags & TOFT_CHECKED) || (a->state & TOFT_IS_CHECKED) ? TOFT_PROCESS_CHECKS : 0;
+  if (o.flags & TOFT_HARDENED) switches |= TOFT_PROCESS_HARDENED;
+  if (switches == 0)
+    toft_set_limit(a);
+  else
+    a = toft_observe_created(a, switches | TOFT_SWITCHED_BY_OPTION);
+  return a != NULL ? head : NULL;
 }
 
 /* Returns the initial block to the cache or to its source. */
@@ -168,7 +135,7 @@ static void toft_put_initial(toft_state *a) {
   size_t size = a->initial_size;
   toft_region_unlist(a);
   toft_skip_epochs(a->head.epoch);
-  if (!(a->state & TOFT_PRISTINE) && a->checks != NULL && toft_quarantine_initial(a, size)) return;
+  if (TOFT_UNLIKELY(a->state & TOFT_OBSERVED) && toft_observe_put(a, &a->initial, 0)) return;
   if (a->state & TOFT_IN_BUFFER) return;
   if ((a->state & TOFT_CACHEABLE) != 0 && toft_process_switches() == 0 && toft_cache_accepts(size))
     toft_cache_push(toft_init_in_block(a, source, TOFT_CACHEABLE));
@@ -178,10 +145,8 @@ static void toft_put_initial(toft_state *a) {
 
 /* Runs the cleanups and returns every block to its source. */
 static void toft_release_all(toft_state *a) {
-  toft_unregister_arena(a);
   toft_run_cleanups(a, 0);
-  (void)toft_verify_freed(a);
-  (void)toft_check_records(a, 0);
+  if (TOFT_UNLIKELY(a->state & TOFT_OBSERVED)) (void)toft_observe_free(a, 0, TOFT_BY_RELEASE);
   if (a->state & TOFT_IS_HARDENED) toft_mark_all_freed(a, 1);
   while (a->newest != &a->initial) {
     toft_block_header *b = a->newest;
@@ -189,27 +154,23 @@ static void toft_release_all(toft_state *a) {
     toft_block_put(a, b);
   }
   toft_put_spares(a, 0);
-  toft_instruments_release(a);
   toft_portion_end(a);
   a->initial_size = a->initial.size; /* its source may have extended it */
   toft_put_initial(a);
 }
 
-static TOFT_COLD void toft_release_slow(toft_state *a, uintptr_t site) {
+static TOFT_COLD void toft_release_slow(toft_state *a) {
   if (a->state & TOFT_CACHE_OWNED) return;
   if (toft_is_pristine(a)) {
     toft_put_initial(a);
     return;
   }
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "release", site))) return;
   toft_sync_in(a);
   if (!(a->state & TOFT_REFUSING)) {
     toft_release_all(a);
     return;
   }
-  toft_report_not_released(a);
   toft_set_limit(a);
-  toft_debug_end_call(a);
   toft_report_failure(a, 0, 0, TOFT_EBUSY);
 }
 
@@ -222,82 +183,15 @@ static void toft_op_release(toft_arena *head) {
     head->cursor = a->initial_start;
     toft_cache_push(a);
   } else if (a->state != (TOFT_PRISTINE | TOFT_IN_BUFFER)) {
-    toft_release_slow(a, TOFT_CALLER());
+    toft_release_slow(a);
   }
 }
 
-/* ---- adopt ---- */
-
-/* Cleanups that release a donor at the point where it was adopted. */
+/* The cleanup that releases a donor where it was adopted. One whose state was overwritten has no blocks. */
 static void toft_release_adopted(void *donor) {
   toft_state *a = (toft_state *)donor;
-  if (!(a->state & TOFT_IS_HARDENED) || toft_check_canary(a, "release", 0)) toft_release_all(a);
-}
-static void toft_release_foreign(void *donor) { toft_release((toft_arena *)donor); }
-
-/* Whether a may adopt a donor with so many live bytes: TOFT_OK, TOFT_EBUSY or TOFT_ENOMEM. Reserves its entry. */
-static int toft_may_adopt(toft_state *a, const toft_state *donor, uint64_t live) {
-  if ((donor->state & (TOFT_REFUSING | TOFT_CACHE_OWNED)) || (a->state & TOFT_REFUSING)) return TOFT_EBUSY;
-  if (live > TOFT_MAX_REQUEST || !toft_fits_budget_of_arena(a, live)) return TOFT_ENOMEM;
-  return toft_reserve_detached(a) ? TOFT_OK : TOFT_ENOMEM;
-}
-
-static int toft_adopt_own(toft_state *a, toft_state *donor) {
-  toft_sync_in(donor);
-  int code = toft_may_adopt(a, donor, donor->live);
-  if (code != TOFT_OK) {
-    toft_set_limit(donor);
-    return code;
-  }
-  donor->state |= TOFT_BUSY; /* further calls on the donor are refused */
-  toft_portion_return(donor);
-  toft_set_limit(donor);
-  toft_profile_remove(donor);
-  toft_link_cleanup(a, &donor->adopted, toft_release_adopted, donor);
-  a->live += donor->live;
-  a->allocated += donor->live;
-  a->adopted_live += donor->live;
-  toft_detached_add(a, donor, (size_t)donor->live);
-  toft_check_soft_budget(a);
-  return TOFT_OK;
-}
-
-/* Whether the arena refuses ops: a rewind then returns TOFT_EBUSY for any mark, and this is not a valid one. */
-static int toft_is_refusing(toft_arena *a) { return a->ops->rewind(a, NULL, 0) == TOFT_EBUSY; }
-
-/* One arena or both have another provider: registers the donor's release as a cleanup. */
-static int toft_adopt_foreign(toft_arena *head, toft_arena *donor) {
-  if (head->ops->version != 1 || donor->ops->version != 1) return TOFT_ENOSYS;
-  if (toft_is_refusing(head) || toft_is_refusing(donor))
-    return TOFT_EBUSY; /* a claimed or busy donor would ignore its release */
-  toft_cleanup *node = toft_cleanup_add(head, NULL, donor);
-  if (node == NULL) return TOFT_ENOMEM;
-  node->fn = toft_release_foreign;
-  return TOFT_OK;
-}
-
-static toft_source *toft_region_of_head(toft_arena *head) {
-  return toft_is_own(head) ? toft_region_of(toft_state_of(head)) : NULL;
-}
-
-/* A restore would part an arena in a region from one that lies elsewhere. */
-int toft_adopt(toft_arena *head, toft_arena *donor) {
-  if (head == donor || donor == NULL || toft_region_of_head(head) != toft_region_of_head(donor)) return TOFT_EARG;
-  toft_state *a = toft_state_of(head), *d = toft_own_state(donor);
-  if (!toft_is_own(head) || d == NULL) return toft_adopt_foreign(head, donor);
-  uintptr_t caller = TOFT_CALLER();
-  if (!toft_debug_begin_call(a, "adopt", caller)) return TOFT_EBUSY;
   toft_sync_in(a);
-  int code = toft_is_own(donor) ? TOFT_OK : toft_may_adopt(a, d, toft_get_stats(donor).live);
-  if (code == TOFT_OK && !toft_end_instruments(d)) code = TOFT_EBUSY;
-  if (code == TOFT_OK && !toft_debug_begin_call(d, "adopt", caller)) code = TOFT_EBUSY;
-  if (code == TOFT_OK) {
-    code = toft_adopt_own(a, d);
-    toft_debug_end_call(d);
-  }
-  toft_set_limit(a);
-  toft_debug_end_call(a);
-  return code;
+  toft_release_all(a);
 }
 
 #endif

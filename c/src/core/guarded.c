@@ -15,6 +15,7 @@
 #include "../platform/os.c"
 #include "../platform/sanitizers.c"
 #include "arena_state.h"
+#include "block_cache.c"
 #include "policy.c"
 
 #ifndef TOFT_OMIT_CHECKS
@@ -87,6 +88,10 @@ static void toft_guarded_put(toft_source *self, void *block, size_t size) {
 static toft_source toft_guarded_source = {toft_guarded_take, toft_guarded_put, NULL};
 
 static int toft_is_guarded(const toft_source *source) { return source == &toft_guarded_source; }
+/* The source to use in a hardened arena instead. */
+static toft_source *toft_hardened_source(toft_source *source) {
+  return source == &toft_heap_source ? &toft_guarded_source : source;
+}
 
 #else
 typedef struct toft_guard {
@@ -94,6 +99,7 @@ typedef struct toft_guard {
 } toft_guard;
 static toft_guard *toft_guard_of(const void *block) { return (void)block, (toft_guard *)NULL; }
 static int toft_is_guarded(const toft_source *source) { return (void)source, 0; }
+static toft_source *toft_hardened_source(toft_source *source) { return source; }
 static void toft_guarded_end(void) {}
 #endif
 

@@ -6,7 +6,7 @@
 #include "alloc_slow.c"
 #include "arena_state.h"
 #include "blocks.c"
-#include "instrument.h"
+#include "hooks.h"
 #include "policy.c"
 #include "reset.c"
 
@@ -26,36 +26,37 @@ static int toft_may_try_again(toft_state *a, size_t size, size_t align) {
 #endif
 }
 
-/* `site` is the caller's, or 0; `caller` is the op's return address. */
-static void *toft_alloc_for(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site,
-                            uintptr_t caller) {
-  toft_state *a = toft_state_of(head);
-  int code = toft_check_request(size, align);
-  void *p = NULL;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "alloc", site != 0 ? site : caller))) return NULL;
-  toft_sync_in(a);
-  uint64_t before = a->allocated;
-  if (code == TOFT_OK && size == 0 && toft_pad(head->cursor, align) == 0) {
-    p = head->cursor; /* as the inline path does, in any state */
-  } else if (a->state & TOFT_BUSY) {
-    code = TOFT_EBUSY;
-  } else if (code == TOFT_OK) {
-    p = toft_alloc_slow(a, size, align);
-    if (p == NULL && toft_may_try_again(a, size, align)) p = toft_alloc_slow(a, size, align);
-    code = TOFT_ENOMEM;
-  }
-  if (p != NULL) toft_instrument_alloc(a, size, before, site, caller);
-  toft_set_limit(a);
-  toft_debug_end_call(a);
+/* Allocates, between toft_sync_in and toft_set_limit. NULL: refused, with the error in *code. */
+TOFT_INLINE void *toft_alloc_any(toft_state *a, size_t size, size_t align, int *code) {
+  *code = toft_check_request(size, align);
+  if (*code == TOFT_OK && size == 0 && toft_pad(a->head.cursor, align) == 0)
+    return a->head.cursor; /* as the inline path does, in any state */
+  if (a->state & TOFT_BUSY) *code = TOFT_EBUSY;
+  if (*code != TOFT_OK) return NULL;
+  *code = TOFT_ENOMEM;
+  void *p = toft_alloc_slow(a, size, align);
+  if (TOFT_UNLIKELY(p == NULL) && toft_may_try_again(a, size, align)) p = toft_alloc_slow(a, size, align);
+  return p;
+}
+
+/* The end of an op that returns p: clears its bytes from `old` to `size`, or reports that it was refused. */
+TOFT_INLINE void *toft_end_alloc(toft_state *a, void *p, size_t old, size_t size, size_t align, uint32_t flags,
+                                 int code) {
   if (TOFT_UNLIKELY(p == NULL))
     toft_report_failure(a, size, align, code);
-  else if (flags & TOFT_ZERO)
-    memset(p, 0, size);
+  else if ((flags & TOFT_ZERO) && size > old)
+    memset((unsigned char *)p + old, 0, size - old);
   return p;
 }
 
 static void *toft_op_alloc(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site) {
-  return toft_alloc_for(head, size, align, flags, site, TOFT_CALLER());
+  toft_state *a = toft_state_of(head);
+  int code;
+  (void)site;
+  toft_sync_in(a);
+  void *p = toft_alloc_any(a, size, align, &code);
+  toft_set_limit(a);
+  return toft_end_alloc(a, p, 0, size, align, flags, code);
 }
 
 /* ---- resize and free ---- */
@@ -77,9 +78,13 @@ TOFT_INLINE int toft_frees_block(const toft_state *a, const unsigned char *p) {
   return !(a->state & TOFT_PRISTINE) && a->newest->u.payload == p;
 }
 
+/* NULL: refused, with the error in *code. */
+typedef void *toft_resize_fn(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                             uint32_t flags, int *code);
 static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
-                                   uint32_t flags) {
+                                   uint32_t flags, int *code) {
   int aligned = toft_pad(p, align) == 0;
+  *code = TOFT_ENOMEM;
   size_t old_round = TOFT_ROUND8(old_size), new_round = TOFT_ROUND8(new_size);
   if (toft_is_newest(a, p, old_size) && aligned) {
     if (new_round <= old_round) {
@@ -119,81 +124,68 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
     a->live -= dedicated->charge;
     a->peak = peak; /* both places were not allocated at once for the caller */
     toft_update_peak(a);
-    toft_detached_remove(a, dedicated);
+    toft_count_detached(a, dedicated, 0, TOFT_DETACHED_REMOVED);
     toft_block_drop(a, dedicated);
   }
   return q;
 }
 
-static void *toft_resize_any(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
-                             uint32_t flags, int *code) {
-  if (a->state & TOFT_IS_CHECKED) return toft_resize_checked(a, p, old_size, new_size, align, flags, code);
-  return toft_resize_unchecked(a, p, old_size, new_size, align, flags);
+/* Resizes, between toft_sync_in and toft_set_limit. NULL: refused, with the error in *code. */
+TOFT_INLINE void *toft_resize_any(toft_state *a, toft_resize_fn *resize, unsigned char *p, size_t old_size,
+                                  size_t new_size, size_t align, uint32_t flags, int *code) {
+  *code = p == NULL ? TOFT_EARG : toft_check_request(new_size, align);
+  if (a->state & TOFT_BUSY) *code = TOFT_EBUSY;
+  if (*code != TOFT_OK) return NULL;
+  void *q = resize(a, p, old_size, new_size, align, flags, code);
+  size_t wanted = flags & TOFT_STAY ? new_size - toft_min(old_size, new_size) : new_size;
+  if (flags & TOFT_STAY) a->state &= ~(uint32_t)TOFT_REFUSED; /* no block was requested */
+  if (TOFT_UNLIKELY(q == NULL) && *code == TOFT_ENOMEM && toft_may_try_again(a, wanted, align))
+    q = resize(a, p, old_size, new_size, align, flags, code);
+  return q;
 }
 
 static void *toft_op_resize(toft_arena *head, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
                             uintptr_t site) {
-  uintptr_t caller = TOFT_CALLER();
-  if (p == NULL && old_size == 0) return toft_alloc_for(head, new_size, align, flags, site, caller);
+  if (p == NULL && old_size == 0) return toft_op_alloc(head, new_size, align, flags, site);
   toft_state *a = toft_state_of(head);
-  int too_large =
-      old_size > TOFT_MAX_REQUEST && !(a->state & TOFT_IS_CHECKED); /* checked arenas report a finding for it */
-  int code = p == NULL || too_large ? TOFT_EARG : toft_check_request(new_size, align);
-  void *q = NULL;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "resize", site != 0 ? site : caller))) return NULL;
+  int code;
+  if (old_size > TOFT_MAX_REQUEST) p = NULL;
   toft_sync_in(a);
-  if (a->state & TOFT_BUSY) code = TOFT_EBUSY;
-  if (code == TOFT_OK) {
-    uint64_t before = a->allocated;
-    code = TOFT_ENOMEM;
-    q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
-    size_t wanted = flags & TOFT_STAY ? new_size - toft_min(old_size, new_size) : new_size;
-    if (flags & TOFT_STAY) a->state &= ~(uint32_t)TOFT_REFUSED; /* no block was requested */
-    if (q == NULL && code == TOFT_ENOMEM && toft_may_try_again(a, wanted, align))
-      q = toft_resize_any(a, (unsigned char *)p, old_size, new_size, align, flags, &code);
-    if (q != NULL)
-      toft_instrument_alloc(a, q == p ? new_size - toft_min(old_size, new_size) : new_size, before, site, caller);
-  }
+  void *q = toft_resize_any(a, toft_resize_unchecked, (unsigned char *)p, old_size, new_size, align, flags, &code);
   toft_set_limit(a);
-  toft_debug_end_call(a);
-  if (TOFT_UNLIKELY(q == NULL))
-    toft_report_failure(a, new_size, align, code);
-  else if ((flags & TOFT_ZERO) && new_size > old_size)
-    memset((unsigned char *)q + old_size, 0, new_size - old_size);
-  return q;
+  return toft_end_alloc(a, q, old_size, new_size, align, flags, code);
 }
 
 /* Whether a free changes nothing: the usual case, as the inline path has freed the newest object. */
 static int toft_frees_nothing(const toft_state *a, const unsigned char *p, size_t size) {
-  return !(a->head.epoch & 1) && !(a->state & (TOFT_PRISTINE | TOFT_INSTRUMENTED)) && a->checks == NULL &&
+  return !(a->head.epoch & 1) && !(a->state & TOFT_PRISTINE) &&
          (size_t)((uintptr_t)a->head.cursor - (uintptr_t)p) != TOFT_ROUND8(size) && !toft_frees_block(a, p);
 }
 
-static void toft_op_free(toft_arena *head, void *p, size_t size) {
-  toft_state *a = toft_state_of(head);
-  int code = TOFT_OK;
-  if (TOFT_LIKELY(toft_frees_nothing(a, (const unsigned char *)p, size))) {
-    toft_sync(a); /* limit stays as it is */
-    return;
-  }
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "free", TOFT_CALLER()))) return;
+/* Precondition: the arena is not checked. */
+static void toft_free_any(toft_state *a, unsigned char *p, size_t size) {
   toft_sync_in(a);
-  if (p != NULL && size <= TOFT_MAX_REQUEST) toft_clear_freed(a, (unsigned char *)p, (unsigned char *)p + size);
-  if (!(a->state & TOFT_REFUSING) && p != NULL && (size <= TOFT_MAX_REQUEST || (a->state & TOFT_IS_CHECKED))) {
-    if (a->state & TOFT_IS_CHECKED) {
-      code = toft_free_checked(a, (unsigned char *)p, size);
-    } else if (toft_is_newest(a, (unsigned char *)p, size)) {
-      toft_mark_freed(a, (unsigned char *)p, a->head.cursor);
-      a->head.cursor = (unsigned char *)p;
+  if (p != NULL && size <= TOFT_MAX_REQUEST) {
+    toft_clear_freed(a, p, p + size);
+    if (a->state & TOFT_REFUSING) {
+    } else if (toft_is_newest(a, p, size)) {
+      toft_freed(a, p, a->head.cursor);
+      a->head.cursor = p;
       toft_sync(a);
-    } else if (toft_newest_dedicated(a, (unsigned char *)p) != NULL) {
-      toft_mark_freed(a, (unsigned char *)p, a->newest->used_end);
+    } else if (toft_newest_dedicated(a, p) != NULL) {
+      toft_freed(a, p, a->newest->used_end);
       toft_block_drop(a, toft_block_pop(a));
     }
   }
   toft_set_limit(a);
-  toft_debug_end_call(a);
-  if (code != TOFT_OK) toft_report_failure(a, size, 0, code);
+}
+
+static void toft_op_free(toft_arena *head, void *p, size_t size) {
+  toft_state *a = toft_state_of(head);
+  if (TOFT_LIKELY(toft_frees_nothing(a, (const unsigned char *)p, size)))
+    toft_sync(a); /* limit stays as it is */
+  else
+    toft_free_any(a, (unsigned char *)p, size);
 }
 
 /* ---- marks ---- */
@@ -216,7 +208,7 @@ static toft_block_header *toft_mark_block(const toft_state *a, unsigned char **a
 static int toft_rewind_to(toft_state *a, toft_block_header *b, unsigned char *cursor, uintptr_t epoch) {
   if (epoch != toft_epoch(a)) toft_update_round_peak(a, a->live);
   toft_run_cleanups(a, epoch);
-  int code = toft_rewind_records(a, epoch);
+  int code = TOFT_UNLIKELY(a->state & TOFT_OBSERVED) ? toft_observe_free(a, epoch, TOFT_BY_REWIND) : TOFT_OK;
   int moved = b != a->current;
   while (a->newest->epoch > epoch) {
     toft_block_header *dropped = toft_block_pop(a);
@@ -231,27 +223,20 @@ static int toft_rewind_to(toft_state *a, toft_block_header *b, unsigned char *cu
   TOFT_ASSERT(b == a->current);
   TOFT_ASSERT(a->newest->epoch <= epoch);
   if (moved) toft_next_epoch(a);
-  toft_records_rewound(a, epoch);
   return code;
 }
 
 static int toft_op_rewind(toft_arena *head, unsigned char *cursor, uintptr_t epoch) {
   toft_state *a = toft_state_of(head);
-  const unsigned char *marked = cursor;
   int code = TOFT_EMARK;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "rewind", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_sync_in(a);
   if (a->state & TOFT_REFUSING) {
     code = TOFT_EBUSY;
   } else {
     toft_block_header *b = toft_mark_block(a, &cursor, epoch);
-    if (b != NULL && !toft_mark_is_stale(a, marked, epoch))
-      code = toft_rewind_to(a, b, cursor, epoch);
-    else if (cursor != NULL) /* NULL: the probe of toft_is_refusing */
-      toft_report_stale_mark(a);
+    if (b != NULL) code = toft_rewind_to(a, b, cursor, epoch);
   }
   toft_set_limit(a);
-  toft_debug_end_call(a);
   return code;
 }
 
@@ -277,17 +262,12 @@ static toft_cleanup_node *toft_cleanup_take(toft_state *a) {
 static toft_cleanup *toft_op_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
   toft_state *a = toft_state_of(head);
   toft_cleanup_node *node = NULL;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "cleanup", TOFT_CALLER()))) return NULL;
   toft_sync_in(a);
   int busy = (a->state & TOFT_REFUSING) != 0;
   if (!busy) node = toft_cleanup_take(a);
   if (!busy && node == NULL && toft_may_try_again(a, sizeof *node, 8)) node = toft_cleanup_take(a);
-  if (node != NULL) {
-    toft_link_cleanup(a, node, fn, arg);
-    toft_check_soft_budget(a);
-  }
+  if (node != NULL) toft_link_cleanup(a, node, fn, arg);
   toft_set_limit(a);
-  toft_debug_end_call(a);
   if (node == NULL) toft_report_failure(a, sizeof *node, 8, busy ? TOFT_EBUSY : TOFT_ENOMEM);
   return node != NULL ? &node->user : NULL;
 }
@@ -302,61 +282,67 @@ static unsigned char *toft_range_end(const toft_state *a) {
   return a->head.cursor + (a->state & TOFT_CLEARS ? toft_min(size, TOFT_CLEARED_RANGE) : size);
 }
 
+static int toft_check_claim(const toft_state *a, const toft_range *r, size_t size, size_t align) {
+  uint32_t claimed = a->state & TOFT_CLAIMED;
+  if ((a->state & TOFT_BUSY) || (claimed && r->claim != a->claim_id)) return TOFT_EBUSY;
+  if (claimed ? r->cursor < a->claim_start || r->cursor > a->claim_limit : r->claim != 0) return TOFT_EARG;
+  return size != 0 ? toft_check_request(size, align) : TOFT_OK;
+}
+
+/* The first part of a claim: the allocation, if its size is not 0. Sets *before to the bytes allocated before it, which
+ * include those of the range. NULL: refused, and nothing changed. Precondition: toft_check_claim. */
+static unsigned char *toft_claim_place(toft_state *a, const toft_range *r, size_t size, size_t align,
+                                       uint64_t *before) {
+  uint32_t claimed = a->state & TOFT_CLAIMED;
+  unsigned char *cursor = a->head.cursor;
+  uint64_t allocated = a->allocated, peak = a->peak;
+  a->state &= ~(uint32_t)TOFT_CLAIMED;
+  if (claimed) a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
+  toft_sync(a);
+  *before = a->allocated;
+  if (claimed) a->state |= TOFT_RANGE_GROWS;
+  unsigned char *p = size != 0 ? (unsigned char *)toft_alloc_slow(a, size, align) : a->head.cursor;
+  if (p == NULL && toft_may_try_again(a, size, align)) p = (unsigned char *)toft_alloc_slow(a, size, align);
+  a->state &= ~(uint32_t)TOFT_RANGE_GROWS;
+  if (p != NULL) return p;
+  if (claimed) a->head.cursor = cursor;
+  toft_sync(a);
+  a->allocated = allocated; /* the bytes in the range count when it is returned */
+  a->peak = peak;
+  if (a->state & TOFT_INSTRUMENTED) (void)toft_observe_charge(a, 0); /* while nothing is claimed */
+  a->state |= claimed;
+  return NULL;
+}
+
+/* The second part: the range gets what the inline path would have had. p is the result of the first. */
+static void toft_claim_range(toft_state *a, toft_range *r, unsigned char *p, size_t size) {
+  if (r->claim != 0) toft_clear_freed(a, r->cursor, a->claim_limit);
+  toft_set_limit(a);
+  a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
+  a->claim_limit = toft_range_end(a);
+  /* the low bits distinguish a stale range from the current one */
+  if (r->claim == 0) a->claim_id = (uintptr_t)a | ((a->claim_id + 1) & 63);
+  r->cursor = a->head.cursor;
+  r->limit = a->claim_limit;
+  r->claim = a->claim_id;
+  a->state |= TOFT_CLAIMED;
+}
+
 static void *toft_op_claim(toft_arena *head, toft_range *r, size_t size, size_t align) {
   toft_state *a = toft_state_of(head);
-  int code = size != 0 ? toft_check_request(size, align) : TOFT_OK;
-  unsigned char *p = NULL;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "claim", TOFT_CALLER()))) return NULL;
+  uint64_t before;
   toft_sync_in(a);
-  uint32_t claimed = a->state & TOFT_CLAIMED;
-  if ((a->state & TOFT_BUSY) || (claimed && r->claim != a->claim_id)) {
-    code = TOFT_EBUSY;
-  } else if (claimed ? r->cursor < a->claim_start || r->cursor > a->claim_limit : r->claim != 0) {
-    code = TOFT_EARG;
-  } else if (code == TOFT_OK) {
-    unsigned char *before = a->head.cursor;
-    uint64_t allocated = a->allocated, peak = a->peak;
-    a->state &= ~(uint32_t)TOFT_CLAIMED;
-    if (claimed) a->head.cursor = r->cursor + toft_pad(r->cursor, 8);
-    toft_sync(a);
-    uint64_t allocated_before = a->allocated;
-    if (claimed) a->state |= TOFT_RANGE_GROWS;
-    p = size != 0 ? (unsigned char *)toft_alloc_slow(a, size, align) : a->head.cursor;
-    if (p == NULL && toft_may_try_again(a, size, align)) p = (unsigned char *)toft_alloc_slow(a, size, align);
-    a->state &= ~(uint32_t)TOFT_RANGE_GROWS;
-    if (p != NULL) {
-      if (claimed) toft_clear_freed(a, r->cursor, a->claim_limit);
-      toft_instrument_alloc(a, size, allocated_before, 0, TOFT_CALLER());
-      if (size != 0) toft_checks_claim_alloc(a);
-      toft_set_limit(a); /* the range gets what the inline path would have had */
-      a->claim_start = p + TOFT_ROUND8(size) == a->head.cursor ? p : a->head.cursor;
-      a->claim_limit = toft_range_end(a);
-      /* the low bits distinguish a stale range from the current one */
-      if (!claimed) a->claim_id = (uintptr_t)a | ((a->claim_id + 1) & 63);
-      r->cursor = a->head.cursor;
-      r->limit = a->claim_limit;
-      r->claim = a->claim_id;
-      a->state |= TOFT_CLAIMED;
-    } else {
-      if (claimed) a->head.cursor = before;
-      toft_sync(a);
-      a->allocated = allocated; /* the bytes in the range count when it is returned */
-      a->peak = peak;
-      toft_sync_tags(a);
-      a->state |= claimed;
-      code = TOFT_ENOMEM;
-    }
-  }
+  int code = toft_check_claim(a, r, size, align);
+  unsigned char *p = code == TOFT_OK ? toft_claim_place(a, r, size, align, &before) : NULL;
+  if (p != NULL) toft_claim_range(a, r, p, size);
   toft_set_limit(a);
-  toft_debug_end_call(a);
-  if (p == NULL) toft_report_failure(a, size, align, code);
+  if (p == NULL) toft_report_failure(a, size, align, code == TOFT_OK ? TOFT_ENOMEM : code);
   return p;
 }
 
 static int toft_op_give(toft_arena *head, toft_range *r) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_EARG;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "give", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_sync_in(a);
   if ((a->state & TOFT_REFUSING) == TOFT_CLAIMED && r->claim == a->claim_id && r->cursor >= a->claim_start &&
       r->cursor <= a->claim_limit) {
@@ -365,15 +351,11 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
     a->state &= ~(uint32_t)TOFT_CLAIMED;
     a->side_block = NULL;
     toft_sync(a);
-    toft_accounting_unclaim(a);
-    toft_checks_unclaim(a);
     r->cursor = r->limit = NULL;
     r->claim = 0;
     code = TOFT_OK;
-    toft_check_soft_budget(a);
   }
   toft_set_limit(a);
-  toft_debug_end_call(a);
   return code;
 }
 
@@ -381,33 +363,18 @@ static int toft_op_give(toft_arena *head, toft_range *r) {
 
 static int toft_op_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_state_of(head);
-  uint32_t refusing = TOFT_REFUSING;
-  int code = TOFT_OK,
-      inside = !(a->state & TOFT_PRISTINE) && a->checks != NULL; /* checks may be switched on in this call */
+  int code = TOFT_EBUSY;
   if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
   if (what != TOFT_SET_BUDGET && (a->state & TOFT_IN_REGION)) return TOFT_ENOSYS; /* the records lie elsewhere */
-  if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
-  if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
-  if (what == TOFT_SET_TAG) refusing = TOFT_BUSY;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "set", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_sync_in(a);
-  if (a->state & refusing) {
-    code = TOFT_EBUSY;
-  } else if (what == TOFT_SET_BUDGET) {
+  if (what != TOFT_SET_BUDGET) {
+    code = toft_observe_set(a, what, value, name, name_len);
+  } else if (!(a->state & TOFT_REFUSING)) {
     toft_set_own_budget(a, value);
-  } else if (what == TOFT_SET_TAG) {
-    code = toft_apply_tag(a, value, name, name_len);
-  } else if (what == TOFT_SET_SAMPLE) {
-    code = toft_apply_sampling(a, value);
-  }
-  if (code == TOFT_OK) {
     toft_next_epoch(a);
-    if (what == TOFT_SET_CHECKED && value != (uint64_t)((a->state & TOFT_IS_CHECKED) != 0))
-      code = value != 0 ? toft_begin_checks(a) : toft_end_checks(a);
-    if (code == TOFT_ENOMEM) a->head.epoch -= 2; /* as it was */
+    code = TOFT_OK;
   }
   toft_set_limit(a);
-  if (inside) toft_debug_end_call(a);
   return code;
 }
 
@@ -415,13 +382,13 @@ static int toft_op_contains(const toft_arena *head, const void *p);
 static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size);
 static void toft_op_release(toft_arena *head);
 
-/* For debuggers: reads the state as it is. */
+/* For debuggers: reads the state as it is. The table of observed arenas has one with samples. */
 static int toft_op_query(const toft_arena *head, uint32_t what, uint64_t *value) {
   const toft_state *a = (const toft_state *)(const void *)head;
   if (what == TOFT_SET_BUDGET) {
     *value = toft_own_budget(a);
   } else if (what == TOFT_SET_SAMPLE) {
-    *value = toft_sampling_period(a);
+    *value = 0;
   } else if (what == TOFT_SET_CHECKED) {
     *value = (a->state & TOFT_IS_CHECKED) != 0;
   } else {
@@ -457,14 +424,29 @@ static const toft_info_ops toft_table = {
 /* Whether this library made the arena. */
 static int toft_is_leased(const toft_arena *a); /* threads/lease_cache.c */
 static void *toft_leased_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site);
-static int toft_is_own(const toft_arena *a) { return a->ops == &toft_table.ops || toft_is_leased(a); }
+/* The table of observed arenas, once there is one. Atomic. */
+static const toft_arena_ops *toft_observed_ops;
+static int toft_is_own(const toft_arena *a) {
+  return a->ops == &toft_table.ops || a->ops == TOFT_LOAD_POINTER(const toft_arena_ops, &toft_observed_ops) ||
+         toft_is_leased(a);
+}
+
+/* The operations of an arena of this library that is not leased, or is leased and not returned. */
+static const toft_arena_ops *toft_ops_of(const toft_state *a) {
+  return TOFT_UNLIKELY(a->state & TOFT_OBSERVED) ? TOFT_LOAD_POINTER(const toft_arena_ops, &toft_observed_ops)
+                                                 : &toft_table.ops;
+}
 
 /* The state of an arena of this library, also if another library's instruments are before its table; else NULL. */
 static toft_state *toft_own_state(const toft_arena *head) {
   const toft_info_ops *t = (const toft_info_ops *)(const void *)head->ops;
   while (t->ops.size >= sizeof *t && t->under != NULL) t = (const toft_info_ops *)(const void *)t->under;
-  return t == &toft_table || t->ops.alloc == toft_leased_alloc ? toft_state_of(head) : NULL;
+  int own = t == &toft_table || &t->ops == TOFT_LOAD_POINTER(const toft_arena_ops, &toft_observed_ops);
+  return own || t->ops.alloc == toft_leased_alloc ? toft_state_of(head) : NULL;
 }
+
+/* Whether the arena refuses ops: a rewind then returns TOFT_EBUSY for any mark, and this is not a valid one. */
+static int toft_is_refusing(toft_arena *a) { return a->ops->rewind(a, NULL, 0) == TOFT_EBUSY; }
 
 /* Takes off the instruments of other libraries by a release, which the arena refuses then (I4). 0: one of them stays,
  * since a callback of it runs. */
@@ -478,21 +460,5 @@ static int toft_end_instruments(toft_state *a) {
   if (!owned) a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
   return toft_is_own(&a->head);
 }
-
-#ifdef TOFT_RUNTIME
-void toft_next_cleanup(toft_arena *head, unsigned char *cursor, uintptr_t epoch, int again, void (*fn)(void *),
-                       void **arg) {
-  toft_state *a = toft_state_of(head);
-  *arg = NULL;
-  if (!toft_is_own(head) || !toft_debug_begin_call(a, "cleanup", TOFT_CALLER())) return;
-  toft_sync_in(a);
-  if (again) a->state &= ~(uint32_t)TOFT_BUSY;
-  const unsigned char *marked = cursor;
-  int valid = cursor == NULL || (toft_mark_block(a, &cursor, epoch) != NULL && !toft_mark_is_stale(a, marked, epoch));
-  if (!(a->state & TOFT_REFUSING) && valid) *arg = toft_run_cleanups_until(a, epoch, fn);
-  toft_set_limit(a);
-  toft_debug_end_call(a);
-}
-#endif
 
 #endif

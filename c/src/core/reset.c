@@ -5,7 +5,7 @@
 
 #include "arena_state.h"
 #include "blocks.c"
-#include "instrument.h"
+#include "hooks.h"
 #include "retention.c"
 
 /* P10: adds this round's peak to its window. Returns the highest peak of all windows, and 512 for the state in the
@@ -102,14 +102,13 @@ static void toft_retain_blocks(toft_state *a, uint32_t policy, size_t keep) {
 
 /* `releasing`: not the blocks that become inaccessible. */
 static void toft_mark_all_freed(toft_state *a, int releasing) {
-  for (toft_block_header *b = a->newest; b != NULL && (a->checks != NULL || (a->state & TOFT_CLEARS) != 0); b = b->next)
+  for (toft_block_header *b = a->newest; b != NULL && (a->state & (TOFT_OBSERVED | TOFT_CLEARS)) != 0; b = b->next)
     if (!releasing || !toft_is_guarded(b->source)) toft_freed(a, toft_block_start(a, b), toft_block_used_end(a, b));
 }
 
 static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
   toft_state *a = toft_state_of(head);
   int code = TOFT_OK;
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "reset", TOFT_CALLER()))) return TOFT_EBUSY;
   toft_sync_in(a);
   if (policy > TOFT_KEEP_BYTES) {
     code = TOFT_EARG;
@@ -118,25 +117,21 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
   } else {
     toft_update_round_peak(a, a->live);
     toft_run_cleanups(a, 0);
-    code = toft_verify_freed(a);
-    if (toft_check_records(a, 0) != TOFT_OK) code = TOFT_ECORRUPT;
+    if (TOFT_UNLIKELY(a->state & TOFT_OBSERVED)) code = toft_observe_free(a, 0, TOFT_BY_RESET);
     toft_mark_all_freed(a, 0);
     toft_retain_blocks(a, policy, keep);
     a->live = 0;
     toft_portion_return(a);
-    toft_accounting_reset(a);
+    toft_count_detached(a, NULL, 0, TOFT_DETACHED_REMOVED);
     toft_next_epoch(a);
     a->initial.epoch = a->current->epoch = toft_epoch(a);
-    toft_restart_checks(a);
   }
   toft_set_limit(a);
-  toft_debug_end_call(a);
   return code;
 }
 
 static void toft_op_trim(toft_arena *head, size_t keep) {
   toft_state *a = toft_state_of(head);
-  if (TOFT_UNLIKELY(!toft_debug_begin_call(a, "trim", TOFT_CALLER()))) return;
   toft_sync_in(a);
   if (!(a->state & TOFT_REFUSING)) {
     toft_put_spares(a, keep);
@@ -148,7 +143,7 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
     } else if (a->live == 0 && b == &a->initial && a->newest == b && b->source != NULL && b->source->extend != NULL) {
       size_t size = toft_max(TOFT_BLOCK_MIN, toft_round(toft_min(keep, b->size), TOFT_BLOCK_MIN));
       size = toft_max(size, toft_round((size_t)(a->head.cursor - (unsigned char *)a), TOFT_BLOCK_MIN));
-      if (size < b->size) toft_checks_shrink_initial(a, (unsigned char *)a + size);
+      if (size < b->size && (a->state & TOFT_OBSERVED)) (void)toft_observe_put(a, b, size);
       if (size < b->size && b->source->extend(b->source, a, b->size, size)) {
         b->size = size;
         a->end = a->initial_end = (unsigned char *)a + size;
@@ -156,7 +151,6 @@ static void toft_op_trim(toft_arena *head, size_t keep) {
     }
   }
   toft_set_limit(a);
-  toft_debug_end_call(a);
 }
 
 #endif

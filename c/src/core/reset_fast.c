@@ -48,7 +48,7 @@ static int toft_reset_full(toft_state *a, toft_reset_state *s, uint32_t policy, 
   size_t used = (size_t)toft_max64(a->live, round_max);
   toft_update_round_peak(a, used + a->adopted_live);
   toft_set_limit(a);
-  int due = s->epoch == s->due_epoch, code = toft_op_reset(&a->head, policy, keep);
+  int due = s->epoch == s->due_epoch, code = toft_ops_of(a)->reset(&a->head, policy, keep);
   if (code == TOFT_OK || code == TOFT_ECORRUPT) {
     toft_reset_state_save(a, s);
     s->round_max = due ? 0 : used;

@@ -12,6 +12,7 @@
 #include "../core/stats.c"
 #include "../platform/atomic.c"
 #include "json.c"
+#include "observe.h"
 #include "subject.c"
 
 typedef struct toft_tag_entry {
@@ -116,6 +117,7 @@ static char *toft_copy_name(const char *first, size_t n, const char *second, siz
 
 /* ---- names ---- */
 
+/* Whether it is UTF-8 without a NUL. */
 static int toft_is_name(const char *name, size_t length) {
   if (name == NULL) return length == 0;
   for (size_t at = 0; at < length;) {
@@ -197,6 +199,7 @@ static toft_instruments *toft_instruments_get(toft_state *a) {
     return NULL;
   }
   a->instruments = w;
+  toft_update_observed(a);
   return w;
 }
 
@@ -236,6 +239,7 @@ static void toft_instruments_release(toft_state *a) {
   free(a->instruments);
   a->instruments = NULL;
   a->state &= ~(uint32_t)TOFT_INSTRUMENTED;
+  toft_update_observed(a);
 }
 
 /* Updates TOFT_INSTRUMENTED after a setting changed. */
@@ -289,6 +293,7 @@ static void toft_cut_tags(toft_state *a) {
   w->lifo_bytes = lifo_bytes;
 }
 
+/* Brings the bytes of each tag up to date with live and allocated. */
 static void toft_sync_tags(toft_state *a) {
   toft_instruments *w = a->instruments;
   if (w == NULL || !w->metered) return;
@@ -397,9 +402,10 @@ static int toft_detached_add_all(toft_state *a) {
   return 1;
 }
 
-/* ---- called by the core ---- */
+/* ---- called by observed.c ---- */
 
-/* See instrument.h. Part of toft_set_limit. */
+/* Returns how many of `remaining` bytes the inline path may hand out, and sets *instrumented if rewinds must take the
+ * slow path. */
 static TOFT_COLD size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented) {
   toft_instruments *w = a->instruments;
   uint64_t allowed = remaining;
@@ -430,6 +436,7 @@ static TOFT_COLD size_t toft_instrumented_limit(toft_state *a, size_t remaining,
   return (size_t)(allowed & ~(uint64_t)7);
 }
 
+/* Whether the current tag's budget allows `charge` more bytes. */
 static TOFT_COLD int toft_fits_tag_budget(toft_state *a, size_t charge) {
   toft_instruments *w = a->instruments;
   size_t tag = w->metered ? toft_charged_tag(a) : 0;
@@ -441,11 +448,13 @@ static TOFT_COLD int toft_fits_tag_budget(toft_state *a, size_t charge) {
   return live <= budget && charge <= budget - live;
 }
 
+/* A claimed range was returned. */
 static void toft_accounting_unclaim(toft_state *a) {
   toft_sync_tags(a);
   if (a->instruments != NULL) a->instruments->claimed = 0;
 }
 
+/* A reset has set live to 0. */
 static void toft_accounting_reset(toft_state *a) {
   toft_instruments *w = a->instruments;
   if (w == NULL) return;
@@ -480,6 +489,7 @@ static int toft_budget_raised(toft_state *a, size_t size, size_t align) {
   return (a->state & TOFT_INSTRUMENTED) && a->instruments->on_refusal != NULL && toft_ask_for_budget(a, size, align);
 }
 
+/* Calls the callback of the soft budget if live has passed it. */
 static void toft_check_soft_budget(toft_state *a) {
   if (!(a->state & TOFT_INSTRUMENTED)) return;
   toft_instruments *w = a->instruments;

@@ -87,12 +87,14 @@ static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
   return toft_record_allocation(a, b != NULL ? b : toft_block_of(a, base), base, size, front, total);
 }
 
-static void *toft_alloc_recorded(toft_state *a, size_t size, size_t align) {
-  return a->state & TOFT_IS_SUBJECT ? toft_alloc_checked(a, size, align) : toft_alloc_slow(a, size, align);
-}
-
 /* ---- marks ---- */
 
+/* The cursor of an arena without records: a trim may have returned the block in which the checks began. */
+static const unsigned char *toft_since_cursor(const toft_state *a) {
+  return a->trim_epoch > a->checks->since_epoch ? a->initial_start : a->checks->since_cursor;
+}
+
+/* The arena is empty, or its checks were switched: checks apply to allocations from here on. */
 static void toft_restart_checks(toft_state *a) {
   if (a->checks == NULL) return;
   a->checks->since_epoch = toft_epoch(a);
@@ -129,10 +131,11 @@ static void toft_add_stale_marks(toft_state *a, uintptr_t from) {
 /* A rewind removed the records from `forgotten` on. */
 static void toft_forget_marks(toft_state *a, const toft_record *forgotten) {
   const toft_record *below = toft_newest_checked_record(a->checks, a->checks->count);
-  if (forgotten->cursor == (below != NULL ? below->cursor : a->checks->since_cursor))
+  if (forgotten->cursor == (below != NULL ? below->cursor : toft_since_cursor(a)))
     toft_add_stale_marks(a, forgotten->epoch);
 }
 
+/* An allocation was made from the claimed range; the range was returned. Marks made in between are stale. */
 static void toft_checks_claim_alloc(toft_state *a) {
   if ((a->state & TOFT_IS_CHECKED) && a->checks->claim_epoch == 0) a->checks->claim_epoch = toft_epoch(a);
 }
@@ -149,7 +152,8 @@ static int toft_mark_in_stale_range(const toft_checks *c, uintptr_t epoch) {
   return i != 0 && epoch < c->stale_marks[i - 1].to;
 }
 
-/* Each allocation has its own epoch, so the epoch of a valid mark determines its cursor. */
+/* Whether the mark is stale although its position is valid. Each allocation has its own epoch, so the epoch of a valid
+ * mark determines its cursor. */
 static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
   const toft_checks *c = a->checks;
   if (!(a->state & TOFT_IS_CHECKED) || epoch < c->since_epoch) return 0;
@@ -163,13 +167,15 @@ static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, 
   }
   const toft_record *r = toft_newest_checked_record(c, low);
   if (toft_mark_in_stale_range(c, epoch)) return 1;
-  return cursor != (r != NULL ? r->cursor : epoch < a->trim_epoch ? c->trimmed_cursor : c->since_cursor);
+  if (r != NULL) return cursor != r->cursor;
+  return cursor != toft_since_cursor(a) && (epoch >= a->trim_epoch || cursor != c->since_cursor);
 }
 
 static void toft_report_stale_mark(toft_state *a) {
   if (a->state & TOFT_IS_CHECKED) toft_report_misuse(a, TOFT_FOUND_STALE_MARK, NULL, 0, NULL);
 }
 
+/* As toft_check_records, within a rewind, which makes the marks in between stale. */
 static int toft_rewind_records(toft_state *a, uintptr_t epoch) {
   size_t records = a->checks != NULL ? a->checks->count : 0;
   int code = toft_check_records(a, epoch);
@@ -177,14 +183,9 @@ static int toft_rewind_records(toft_state *a, uintptr_t epoch) {
   return code;
 }
 
+/* The last step of a rewind. */
 static void toft_records_rewound(toft_state *a, uintptr_t epoch) {
   if (a->checks != NULL && epoch < a->checks->since_epoch) toft_restart_checks(a);
-}
-
-static void toft_records_trimmed(toft_state *a) {
-  if (a->checks == NULL) return;
-  a->checks->trimmed_cursor = a->checks->since_cursor;
-  a->checks->since_cursor = a->initial_start;
 }
 
 /* ---- resize and free ---- */
@@ -209,12 +210,12 @@ static toft_record *toft_find_record(toft_state *a, const unsigned char *p) {
 
 /* Whether p was allocated before the checks began. */
 static int toft_predates_checks(const toft_state *a, const unsigned char *p) {
-  const toft_checks *c = a->checks;
+  const unsigned char *since = toft_since_cursor(a);
   if (a->state & TOFT_IS_SUBJECT) return toft_subjects->predates(a, p);
   for (toft_block_header *b = a->newest; b != NULL; b = b->next) {
     const unsigned char *start = toft_block_start(a, b), *end = toft_block_end(a, b);
     if (p < start || p >= toft_block_used_end(a, b)) continue;
-    return b->epoch <= c->since_epoch && !(c->since_cursor >= start && c->since_cursor <= end && p >= c->since_cursor);
+    return b->epoch <= a->checks->since_epoch && !(since >= start && since <= end && p >= since);
   }
   return 0;
 }
@@ -243,7 +244,7 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   *code = TOFT_ENOMEM;
   if (old_size == 0) { /* allocations of 0 bytes have no record */
     if (new_size == 0 && toft_pad(p, align) == 0) return p;
-    return (flags & TOFT_STAY) ? NULL : toft_alloc_recorded(a, new_size, align);
+    return (flags & TOFT_STAY) ? NULL : toft_alloc_slow(a, new_size, align);
   }
   int older = toft_predates_checks(a, p);
   toft_record *r = older ? NULL : toft_require_record(a, p, old_size);
@@ -263,7 +264,7 @@ static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_siz
   }
   if (flags & TOFT_STAY) return NULL;
   size_t index = older ? 0 : (size_t)(r - a->checks->records);
-  void *q = toft_alloc_recorded(a, new_size, align);
+  void *q = toft_alloc_slow(a, new_size, align);
   if (q == NULL) return NULL;
   if (!older) toft_unpoison(p, a->checks->records[index].header);
   memcpy(q, p, toft_min(old_size, new_size));
@@ -329,6 +330,7 @@ static int toft_make_checks(toft_state *a) {
   if (a->checks == NULL) return 0;
   a->checks->arena = a;
   a->checks->plain_limit = SIZE_MAX;
+  toft_update_observed(a);
   return 1;
 }
 

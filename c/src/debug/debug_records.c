@@ -9,6 +9,7 @@
 #include "../platform/atomic.c"
 #include "../platform/sanitizers.c"
 #include "live_registry.c"
+#include "observe.h"
 #include "reports.c"
 #include "subject.c"
 
@@ -51,7 +52,6 @@ struct toft_checks {
   toft_block_log *block_logs;
   uintptr_t since_epoch; /* epoch and cursor at the start of the checks or at the last reset */
   unsigned char *since_cursor;
-  unsigned char *trimmed_cursor; /* the previous since_cursor, if a trim returned the block of the empty arena */
   toft_stale_marks *stale_marks; /* ascending and disjoint */
   size_t stale_marks_count, stale_marks_capacity;
   uintptr_t claim_epoch; /* epoch of the first allocation from the claimed range; 0: none */
@@ -359,6 +359,7 @@ static int toft_verify_block_log(toft_state *a, const toft_block_log *s) {
   return code;
 }
 
+/* Searches all freed regions for late writes. TOFT_OK or TOFT_ECORRUPT. */
 static int toft_verify_freed(toft_state *a) {
   int code = TOFT_OK;
   for (const toft_block_log *s = a->checks != NULL ? a->checks->block_logs : NULL; s != NULL; s = s->next)

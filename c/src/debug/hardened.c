@@ -26,9 +26,8 @@ static uintptr_t toft_canary_of(const toft_state *a) {
   return (uintptr_t)sum | 1;
 }
 
-static uintptr_t toft_set_canary(toft_state *a) {
+static void toft_set_canary(toft_state *a) {
   if (a->canary != 0) a->canary = toft_canary_of(a);
-  return 1;
 }
 
 static int toft_canary_is_right(toft_state *a) {
@@ -41,7 +40,7 @@ static int toft_canary_is_right(toft_state *a) {
 static TOFT_COLD void toft_refuse_overwritten(toft_state *a, const char *op, uintptr_t site) {
   toft_report f;
   memset((void *)&a->live, 0, sizeof *a - offsetof(toft_state, live));
-  a->state = TOFT_IS_HARDENED | TOFT_BUSY | TOFT_IN_BUFFER; /* no source gets the initial block */
+  a->state = TOFT_OBSERVED | TOFT_IS_HARDENED | TOFT_BUSY | TOFT_IN_BUFFER; /* no source gets the initial block */
   a->source = NULL;
   a->current = a->newest = &a->initial;
   a->initial_start = a->initial_end = a->end = a->synced = a->head.limit = a->head.cursor;
@@ -60,15 +59,7 @@ static int toft_check_canary(toft_state *a, const char *op, uintptr_t site) {
   return 0;
 }
 
-static void toft_cleanup_taken(toft_state *a, toft_cleanup_node *node) {
-  if (node != NULL && node->user.fn != toft_release_adopted) toft_os_heap_put(node);
-  (void)toft_set_canary(a);
-}
-
-static toft_source *toft_hardened_source(toft_source *source) {
-  return source == &toft_heap_source ? &toft_guarded_source : source;
-}
-
+/* Precondition: toft_sync_in was called; toft_set_limit must follow. TOFT_OK or an error. */
 static int toft_begin_hardening(toft_state *a) {
   size_t secret = TOFT_LOAD(&toft_hardened_secret), none = 0;
   if (secret == 0) {

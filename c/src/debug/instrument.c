@@ -7,6 +7,7 @@
 #include "../core/create_release.c"
 #include "accounting.c"
 #include "debug_ops.c"
+#include "observed.c"
 #include "process_profile.c"
 #include "sampling.c"
 #include "subject.c"
@@ -17,59 +18,30 @@ static toft_state *toft_subject_of(const toft_arena *head) {
   return &((toft_instrument *)(uintptr_t)head->ops)->subject;
 }
 
-static void toft_end_wrapped(toft_state *a) {
-  toft_subject_record_cursor(toft_instrument_of(a));
-  toft_set_limit(a);
-  toft_debug_end_call(a);
-}
+static void toft_subject_end(toft_state *a) { toft_subject_record_cursor(toft_instrument_of(a)); }
 
 /* ---- allocation ---- */
 
-/* Precondition: the request passed toft_check_request. NULL: refused. */
-static void *toft_subject_alloc_any(toft_state *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
-  toft_block_header *block;
-  a->state &= ~(uint32_t)TOFT_REFUSED;
-  if (a->state & TOFT_IS_CHECKED) return toft_alloc_checked(a, size, align);
-  return toft_subject_place(toft_instrument_of(a), size, align, flags, site, &block);
-}
-
-static void *toft_wrapped_alloc_for(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site,
-                                    uintptr_t caller) {
-  toft_state *a = toft_subject_of(head);
-  void *p = NULL;
-  if (!toft_debug_begin_call(a, "alloc", site != 0 ? site : caller)) return NULL;
-  toft_sync_in(a);
-  uint64_t before = a->allocated;
-  if (toft_check_request(size, align) == TOFT_OK) {
-    if (size == 0 && toft_pad(a->head.cursor, align) == 0) {
-      p = a->head.cursor;
-    } else if (!(a->state & TOFT_BUSY)) {
-      p = toft_subject_alloc_any(a, size, align, flags, site);
-      if (p == NULL && toft_budget_raised(a, size, align)) p = toft_subject_alloc_any(a, size, align, flags, site);
-    }
-  }
-  if (p != NULL) toft_instrument_alloc(a, size, before, site, caller);
-  toft_end_wrapped(a);
-  if (p != NULL && (flags & TOFT_ZERO)) memset(p, 0, size);
-  return p;
-}
-
 static void *toft_wrapped_alloc(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site) {
-  return toft_wrapped_alloc_for(head, size, align, flags, site, TOFT_CALLER());
+  toft_state *a = toft_subject_of(head);
+  toft_instrument_of(a)->site = site;
+  return toft_alloc_observed(a, size, align, flags, site, TOFT_CALLER());
 }
 
-static void *toft_subject_resize(toft_instrument *i, unsigned char *p, size_t old_size, size_t new_size, size_t align,
-                                 uint32_t flags, uintptr_t site) {
-  toft_state *a = &i->subject;
+static void *toft_subject_resize(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
+                                 uint32_t flags, int *code) {
+  toft_instrument *i = toft_instrument_of(a);
   unsigned char *cursor = a->head.cursor;
   uintptr_t epoch = toft_epoch(a);
   size_t old_round = TOFT_ROUND8(old_size), new_round = TOFT_ROUND8(new_size);
   int newest = !(a->state & TOFT_CLAIMED) && (uintptr_t)cursor - (uintptr_t)p == old_round;
+  *code = TOFT_ENOMEM;
   a->state &= ~(uint32_t)TOFT_REFUSED;
   if (!toft_subject_reserve(i) || (newest && new_round > old_round && !toft_fits_budget(a, new_round - old_round)))
     return NULL;
   if (!toft_fits_budget(a, new_round)) flags |= TOFT_STAY;
-  unsigned char *q = (unsigned char *)toft_begin_beneath(i)->resize(i->head, p, old_size, new_size, align, flags, site);
+  unsigned char *q =
+      (unsigned char *)toft_begin_beneath(i)->resize(i->head, p, old_size, new_size, align, flags, i->site);
   toft_end_beneath(i);
   uint64_t live = toft_live_beneath(i);
   if (q == NULL || q == p) {
@@ -91,48 +63,24 @@ static void *toft_subject_resize(toft_instrument *i, unsigned char *p, size_t ol
 
 static void *toft_wrapped_resize(toft_arena *head, void *p, size_t old_size, size_t new_size, size_t align,
                                  uint32_t flags, uintptr_t site) {
-  uintptr_t caller = TOFT_CALLER();
-  if (p == NULL && old_size == 0) return toft_wrapped_alloc_for(head, new_size, align, flags, site, caller);
   toft_state *a = toft_subject_of(head);
-  unsigned char *old = (unsigned char *)p, *q = NULL;
-  if (!toft_debug_begin_call(a, "resize", site != 0 ? site : caller)) return NULL;
-  toft_sync_in(a);
-  int checked = (a->state & TOFT_IS_CHECKED) != 0; /* checks report an impossible size */
-  if (p != NULL && (checked || old_size <= TOFT_MAX_REQUEST) && !(a->state & TOFT_BUSY) &&
-      toft_check_request(new_size, align) == TOFT_OK) {
-    uint64_t before = a->allocated;
-    size_t more = new_size - toft_min(old_size, new_size);
-    for (int tries = 0, code = TOFT_ENOMEM; q == NULL && tries < 2 && code == TOFT_ENOMEM; tries++) {
-      if (tries == 1 && !toft_budget_raised(a, flags & TOFT_STAY ? more : new_size, align)) break;
-      q = checked ? (unsigned char *)toft_resize_checked(a, old, old_size, new_size, align, flags, &code)
-                  : (unsigned char *)toft_subject_resize(toft_instrument_of(a), old, old_size, new_size, align, flags,
-                                                         site);
-    }
-    if (q != NULL) toft_instrument_alloc(a, q == old ? more : new_size, before, site, caller);
-  }
-  toft_end_wrapped(a);
-  if (q != NULL && (flags & TOFT_ZERO) && new_size > old_size) memset(q + old_size, 0, new_size - old_size);
-  return q;
+  toft_instrument_of(a)->site = site;
+  return toft_resize_observed(a, toft_subject_resize, p, old_size, new_size, align, flags, site, TOFT_CALLER());
+}
+
+static void toft_subject_free(toft_state *a, unsigned char *p, size_t size) {
+  toft_instrument *i = toft_instrument_of(a);
+  if (p == NULL || i->under->free == NULL || (a->state & TOFT_REFUSING)) return;
+  toft_begin_beneath(i)->free(i->head, p, size);
+  toft_end_beneath(i);
+  uint64_t live = toft_live_beneath(i);
+  toft_block_header *dedicated = toft_subject_dedicated(a, p);
+  if (dedicated != NULL && live == a->live - dedicated->charge) toft_subject_forget(i);
+  toft_subject_moved(i, live);
 }
 
 static void toft_wrapped_free(toft_arena *head, void *p, size_t size) {
-  toft_state *a = toft_subject_of(head);
-  toft_instrument *i = toft_instrument_of(a);
-  if (!toft_debug_begin_call(a, "free", TOFT_CALLER())) return;
-  toft_sync_in(a);
-  if (p != NULL && !(a->state & TOFT_REFUSING)) {
-    if (a->state & TOFT_IS_CHECKED) {
-      (void)toft_free_checked(a, (unsigned char *)p, size);
-    } else if (i->under->free != NULL) {
-      toft_begin_beneath(i)->free(head, p, size);
-      toft_end_beneath(i);
-      uint64_t live = toft_live_beneath(i);
-      toft_block_header *dedicated = toft_subject_dedicated(a, (const unsigned char *)p);
-      if (dedicated != NULL && live == a->live - dedicated->charge) toft_subject_forget(i);
-      toft_subject_moved(i, live);
-    }
-  }
-  toft_end_wrapped(a);
+  toft_free_observed(toft_subject_of(head), toft_subject_free, p, size, TOFT_CALLER());
 }
 
 static toft_cleanup *toft_wrapped_cleanup(toft_arena *head, void (*fn)(void *), void *arg) {
@@ -148,7 +96,7 @@ static toft_cleanup *toft_wrapped_cleanup(toft_arena *head, void (*fn)(void *), 
     (void)toft_subject_placed(i, (unsigned char *)node, 8, cursor, toft_live_beneath(i));
     toft_check_soft_budget(a);
   }
-  toft_end_wrapped(a);
+  toft_end_observed(a);
   return node;
 }
 
@@ -172,7 +120,7 @@ static int toft_wrapped_rewind(toft_arena *head, unsigned char *cursor, uintptr_
     if (code == TOFT_EMARK && cursor != NULL) toft_report_stale_mark(a); /* NULL: the probe of toft_is_refusing */
     if (code == TOFT_OK && damaged) code = TOFT_ECORRUPT;
   }
-  toft_end_wrapped(a);
+  toft_end_observed(a);
   return code;
 }
 
@@ -196,7 +144,7 @@ static int toft_wrapped_reset(toft_arena *head, uint32_t policy, size_t keep) {
     }
     if (code == TOFT_OK && damaged) code = TOFT_ECORRUPT;
   }
-  toft_end_wrapped(a);
+  toft_end_observed(a);
   return code;
 }
 
@@ -211,7 +159,7 @@ static void toft_wrapped_trim(toft_arena *head, size_t keep) {
     toft_end_beneath(i);
     toft_subject_moved(i, toft_live_beneath(i));
   }
-  toft_end_wrapped(a);
+  toft_end_observed(a);
 }
 
 /* ---- claimed ranges ---- */
@@ -274,7 +222,7 @@ static void *toft_wrapped_claim(toft_arena *head, toft_range *r, size_t size, si
     }
     a->state |= base != NULL ? (uint32_t)TOFT_CLAIMED : claimed;
   }
-  toft_end_wrapped(a);
+  toft_end_observed(a);
   return base != NULL ? base + front : NULL;
 }
 
@@ -295,7 +243,7 @@ static int toft_wrapped_give(toft_arena *head, toft_range *r) {
     toft_checks_unclaim(a);
     toft_check_soft_budget(a);
   }
-  toft_end_wrapped(a);
+  toft_end_observed(a);
   return code;
 }
 
@@ -361,37 +309,28 @@ static int toft_subject_set_checked(toft_instrument *i, int on) {
   return code;
 }
 
-/* Precondition: the arena is open. A budget that the provider has is the provider's. */
+/* A budget that the provider has is the provider's. */
 static int toft_subject_set(toft_instrument *i, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = &i->subject;
-  int code;
-  if (what == TOFT_SET_TAG) {
-    code = toft_apply_tag(a, value, name, name_len);
-  } else if (what == TOFT_SET_SAMPLE) {
-    code = toft_apply_sampling(a, value);
-  } else if (what == TOFT_SET_CHECKED) {
-    code = toft_subject_set_checked(i, value != 0);
-  } else {
-    code = toft_begin_beneath(i)->set(i->head, what, value, name, name_len);
-    toft_end_beneath(i);
-    if (what != TOFT_SET_BUDGET || code != TOFT_ENOSYS) return code;
-    a->budget = value;
-    code = TOFT_OK;
-  }
-  if (code == TOFT_OK) toft_next_epoch(a);
-  return code;
+  if (what == TOFT_SET_TAG || what == TOFT_SET_SAMPLE) return toft_observe_set(a, what, value, name, name_len);
+  if (a->state & TOFT_REFUSING) return TOFT_EBUSY;
+  if (what == TOFT_SET_CHECKED) return toft_subject_set_checked(i, value != 0);
+  int code = toft_begin_beneath(i)->set(i->head, what, value, name, name_len);
+  toft_end_beneath(i);
+  if (what != TOFT_SET_BUDGET || code != TOFT_ENOSYS) return code;
+  a->budget = value;
+  toft_next_epoch(a);
+  return TOFT_OK;
 }
 
 static int toft_wrapped_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_subject_of(head);
-  int known = what >= TOFT_SET_BUDGET && what <= TOFT_SET_CHECKED;
-  int code = known ? TOFT_EBUSY : TOFT_ENOSYS, inside = a->checks != NULL; /* before this call */
+  int inside = a->checks != NULL; /* before this call */
+  if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
   if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
-  if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
   if (!toft_debug_begin_call(a, "set", TOFT_CALLER())) return TOFT_EBUSY;
   toft_sync_in(a);
-  if (!(a->state & (what == TOFT_SET_TAG ? (uint32_t)TOFT_BUSY : (uint32_t)TOFT_REFUSING)))
-    code = toft_subject_set(toft_instrument_of(a), what, value, name, name_len);
+  int code = toft_subject_set(toft_instrument_of(a), what, value, name, name_len);
   toft_subject_record_cursor(toft_instrument_of(a));
   toft_set_limit(a);
   if (inside) toft_debug_end_call(a);
@@ -434,7 +373,7 @@ static void toft_wrapped_release(toft_arena *head) {
     return;
   }
   toft_report_not_released(a);
-  toft_end_wrapped(a);
+  toft_end_observed(a);
 }
 
 /* The members of the table that this library defines. */
@@ -456,7 +395,7 @@ static const toft_arena_ops toft_wrapped_ops = {
     toft_wrapped_release,
 };
 
-static const toft_subject_calls toft_subject_functions = {toft_wrapped_alloc, toft_subject_place_recorded,
+static const toft_subject_calls toft_subject_functions = {toft_wrapped_alloc, toft_subject_place, toft_subject_end,
                                                           toft_subject_predates};
 
 static void toft_instrument_init(toft_instrument *i, toft_arena *head) {
@@ -533,7 +472,7 @@ int toft_instrument_arena(toft_arena *head, int on) {
     toft_take_off(i);
     return TOFT_OK;
   }
-  toft_end_wrapped(a);
+  toft_end_observed(a);
   return TOFT_EBUSY;
 }
 

@@ -4,9 +4,10 @@
 #ifndef TOFT_DEBUG_OMITTED_C
 #define TOFT_DEBUG_OMITTED_C
 
-#include "../core/instrument.h"
+#include "../core/hooks.h"
 #include "../platform/atomic.c"
 #include "../platform/lifecycle.h"
+#include "observe.h"
 #include "toft/recycler.h"
 
 #ifdef TOFT_OMIT_CHECKS
@@ -22,77 +23,45 @@
 
 static size_t toft_process_switches(void) { return 0; }
 static int toft_debug_begin_call_slow(toft_state *a, const char *by, uintptr_t site) {
-  (void)a, (void)by, (void)site;
-  return 1;
+  return (void)a, (void)by, (void)site, 1;
 }
 TOFT_INLINE void toft_debug_end_call(toft_state *a) { (void)a; }
 static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
-  (void)a, (void)size, (void)align;
-  return NULL;
+  return (void)a, (void)size, (void)align, (void *)NULL;
 }
 static void *toft_resize_checked(toft_state *a, unsigned char *p, size_t old_size, size_t new_size, size_t align,
                                  uint32_t flags, int *code) {
-  (void)a, (void)p, (void)old_size, (void)new_size, (void)align, (void)flags, (void)code;
-  return NULL;
+  return (void)a, (void)p, (void)old_size, (void)new_size, (void)align, (void)flags, (void)code, (void *)NULL;
 }
 static int toft_free_checked(toft_state *a, unsigned char *p, size_t size) {
-  (void)a, (void)p, (void)size;
-  return TOFT_OK;
+  return (void)a, (void)p, (void)size, TOFT_OK;
 }
 static int toft_mark_is_stale(const toft_state *a, const unsigned char *cursor, uintptr_t epoch) {
-  (void)a, (void)cursor, (void)epoch;
-  return 0;
+  return (void)a, (void)cursor, (void)epoch, 0;
 }
 static void toft_report_stale_mark(toft_state *a) { (void)a; }
 static void toft_checks_claim_alloc(toft_state *a) { (void)a; }
 static void toft_checks_unclaim(toft_state *a) { (void)a; }
-static int toft_check_records(toft_state *a, uintptr_t epoch) {
-  (void)a, (void)epoch;
-  return TOFT_OK;
-}
-static int toft_rewind_records(toft_state *a, uintptr_t epoch) {
-  (void)a, (void)epoch;
-  return TOFT_OK;
-}
+static int toft_check_records(toft_state *a, uintptr_t epoch) { return (void)a, (void)epoch, TOFT_OK; }
+static int toft_rewind_records(toft_state *a, uintptr_t epoch) { return (void)a, (void)epoch, TOFT_OK; }
 static void toft_records_rewound(toft_state *a, uintptr_t epoch) { (void)a, (void)epoch; }
-static void toft_records_trimmed(toft_state *a) { (void)a; }
-static int toft_verify_freed(toft_state *a) {
-  (void)a;
-  return TOFT_OK;
-}
+static int toft_verify_freed(toft_state *a) { return (void)a, TOFT_OK; }
 static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
   (void)a, (void)from, (void)to;
 }
 static void toft_restart_checks(toft_state *a) { (void)a; }
-static int toft_begin_checks(toft_state *a) {
-  (void)a;
-  return TOFT_ENOSYS;
-}
-static int toft_end_checks(toft_state *a) {
-  (void)a;
-  return TOFT_OK;
-}
+static int toft_begin_checks(toft_state *a) { return (void)a, TOFT_ENOSYS; }
+static int toft_end_checks(toft_state *a) { return (void)a, TOFT_OK; }
 static void toft_limit_to_buffer(toft_state *a) { (void)a; }
 static void toft_unregister_arena(toft_state *a) { (void)a; }
 static void toft_report_not_released(toft_state *a) { (void)a; }
-static int toft_quarantine_block(toft_state *a, toft_block_header *b) {
-  (void)a, (void)b;
-  return 0;
-}
-static int toft_quarantine_initial(toft_state *a, size_t size) {
-  (void)a, (void)size;
-  return 0;
-}
+static int toft_quarantine_block(toft_state *a, toft_block_header *b) { return (void)a, (void)b, 0; }
+static int toft_quarantine_initial(toft_state *a, size_t size) { return (void)a, (void)size, 0; }
 static void toft_checks_shrink_initial(toft_state *a, unsigned char *end) { (void)a, (void)end; }
 static void toft_attribute_call(const toft_arena *a, uintptr_t site) { (void)a, (void)site; }
-static toft_source *toft_hardened_source(toft_source *source) { return source; }
-static int toft_begin_hardening(toft_state *a) {
-  (void)a;
-  return TOFT_ENOSYS;
-}
-static uintptr_t toft_set_canary(toft_state *a) { return (void)a, 1; }
+static int toft_begin_hardening(toft_state *a) { return (void)a, TOFT_ENOSYS; }
+static void toft_set_canary(toft_state *a) { (void)a; }
 static int toft_check_canary(toft_state *a, const char *by, uintptr_t site) { return (void)a, (void)by, (void)site, 1; }
-static void toft_cleanup_taken(toft_state *a, toft_cleanup_node *node) { (void)a, (void)node; }
 static void *toft_hook_store_size(toft_arena *arena, unsigned char *base, size_t size) {
   (void)arena;
   memcpy(base, &size, sizeof size);
@@ -107,43 +76,30 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *by) {
 #ifndef TOFT_NO_OS
 static toft_lock toft_registry_lock, toft_quarantine_lock, toft_findings_lock, toft_call_stacks_lock; /* see fork.c */
 #endif
-static size_t toft_pin_to(toft_state *a, size_t thread) {
-  (void)a, (void)thread;
-  return 0;
-}
-static size_t toft_size_with_redzones(size_t size, size_t align) {
-  (void)align;
-  return size;
-}
+static size_t toft_pin_to(toft_state *a, size_t thread) { return (void)a, (void)thread, 0; }
+static size_t toft_size_with_redzones(size_t size, size_t align) { return (void)align, size; }
 static void toft_registry_end(void) {}
 static void toft_quarantine_flush(size_t bytes) { (void)bytes; }
 static void toft_findings_end(void) {}
 
 /* No recycler has `checked` set. */
 static void *toft_recycler_alloc_checked(toft_recycler *r, size_t size, size_t align, uintptr_t site) {
-  (void)r, (void)size, (void)align, (void)site;
-  return NULL;
+  return (void)r, (void)size, (void)align, (void)site, (void *)NULL;
 }
 static void toft_recycler_free_checked(toft_recycler *r, void *p, size_t size, uintptr_t site) {
   (void)r, (void)p, (void)size, (void)site;
 }
 static void *toft_recycler_resize_checked(toft_recycler *r, void *p, size_t old_size, size_t new_size, size_t align,
                                           uintptr_t site) {
-  (void)r, (void)p, (void)old_size, (void)new_size, (void)align, (void)site;
-  return NULL;
+  return (void)r, (void)p, (void)old_size, (void)new_size, (void)align, (void)site, (void *)NULL;
 }
-static size_t toft_recycler_size_checked(const toft_recycler *r, const void *p) {
-  (void)r, (void)p;
-  return 0;
-}
+static size_t toft_recycler_size_checked(const toft_recycler *r, const void *p) { return (void)r, (void)p, 0; }
 static struct toft_recycler_checks *toft_recycler_checks_for(toft_recycler *r) {
-  (void)r;
-  return NULL;
+  return (void)r, (struct toft_recycler_checks *)NULL;
 }
 static void toft_recycler_release_checked(toft_recycler *r, uintptr_t site) { (void)r, (void)site; }
 static size_t toft_recycler_trim_checked(toft_recycler *r, size_t keep, uintptr_t site) {
-  (void)r, (void)keep, (void)site;
-  return 0;
+  return (void)r, (void)keep, (void)site, 0;
 }
 static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
   toft_recycler_stats s;
@@ -161,45 +117,25 @@ static toft_recycler_stats toft_recycler_stats_checked(const toft_recycler *r) {
 #define TOFT_DEBUG_SNAPSHOT_C
 
 static size_t toft_instrumented_limit(toft_state *a, size_t remaining, uintptr_t *instrumented) {
-  (void)a, (void)instrumented;
-  return remaining;
+  return (void)a, (void)instrumented, remaining;
 }
-static int toft_fits_tag_budget(toft_state *a, size_t charge) {
-  (void)a, (void)charge;
-  return 1;
-}
-static int toft_budget_raised(toft_state *a, size_t size, size_t align) {
-  (void)a, (void)size, (void)align;
-  return 0;
-}
+static int toft_fits_tag_budget(toft_state *a, size_t charge) { return (void)a, (void)charge, 1; }
+static int toft_budget_raised(toft_state *a, size_t size, size_t align) { return (void)a, (void)size, (void)align, 0; }
 static void toft_check_soft_budget(toft_state *a) { (void)a; }
 static void toft_sync_tags(toft_state *a) { (void)a; }
-static int toft_reserve_detached(toft_state *a) {
-  (void)a;
-  return 1;
-}
+static int toft_reserve_detached(toft_state *a) { return (void)a, 1; }
 static void toft_detached_add(toft_state *a, const void *what, size_t bytes) { (void)a, (void)what, (void)bytes; }
 static void toft_detached_remove(toft_state *a, const void *what) { (void)a, (void)what; }
 static void toft_accounting_unclaim(toft_state *a) { (void)a; }
 static void toft_accounting_reset(toft_state *a) { (void)a; }
-static int toft_is_name(const char *name, size_t length) {
-  (void)name, (void)length;
-  return 1;
-}
+static int toft_is_name(const char *name, size_t length) { return (void)name, (void)length, 1; }
 static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length) {
-  (void)a, (void)number, (void)name, (void)length;
-  return TOFT_ENOSYS;
+  return (void)a, (void)number, (void)name, (void)length, TOFT_ENOSYS;
 }
-static int toft_apply_sampling(toft_state *a, uint64_t period) {
-  (void)a, (void)period;
-  return TOFT_ENOSYS;
-}
-static uint64_t toft_sampling_period(const toft_state *a) {
-  (void)a;
-  return 0;
-}
+static int toft_apply_sampling(toft_state *a, uint64_t period) { return (void)a, (void)period, TOFT_ENOSYS; }
+static uint64_t toft_sampling_period(const toft_state *a) { return (void)a, 0; }
 static void toft_instruments_release(toft_state *a) { (void)a; }
-static void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
   (void)a, (void)size, (void)before, (void)site, (void)caller;
 }
 #endif
@@ -235,6 +171,32 @@ static void toft_start_process_meters(void) {}
 #define TOFT_DEBUG_SYMBOLIZE_C
 #define TOFT_DEBUG_JSON_C
 #define TOFT_DEBUG_STACKS_C
+#define TOFT_DEBUG_OBSERVED_C
+static toft_state *toft_observe_created(toft_state *a, size_t switches) {
+  if (switches & TOFT_SWITCHED_BY_OPTION) toft_release_all(a); /* the options name omitted parts */
+  return switches & TOFT_SWITCHED_BY_OPTION ? NULL : a;
+}
+static int toft_observe_set(toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+  (void)name, (void)name_len;
+  if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
+  if (a->state & TOFT_REFUSING) return TOFT_EBUSY;
+  return what == TOFT_SET_CHECKED && value == 0 ? TOFT_OK : TOFT_ENOSYS;
+}
+static void toft_observe_sync(toft_state *a) { (void)a; }
+static size_t toft_observe_limit(toft_state *a, size_t remaining, uintptr_t *slow_rewinds) {
+  return (void)a, (void)slow_rewinds, remaining;
+}
+static void *toft_observe_alloc(toft_state *a, size_t size, size_t align) {
+  return (void)a, (void)size, (void)align, (void *)NULL;
+}
+static int toft_observe_charge(toft_state *a, size_t charge) { return (void)a, (void)charge, 1; }
+static void toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
+  (void)a, (void)what, (void)bytes, (void)change;
+}
+static int toft_observe_free(toft_state *a, uintptr_t epoch, int by) { return (void)a, (void)epoch, (void)by, TOFT_OK; }
+static int toft_observe_put(toft_state *a, toft_block_header *b, size_t kept) {
+  return (void)a, (void)b, (void)kept, 0;
+}
 #endif
 
 #ifdef TOFT_OMIT_POOLS
@@ -246,13 +208,9 @@ static void toft_thread_release_leases(void) {}
 static void toft_thread_state_release(void) {}
 static void toft_leases_unload(void) {}
 static void toft_threads_at_fork(int phase) { (void)phase; }
-static int toft_is_leased(const toft_arena *a) {
-  (void)a;
-  return 0;
-}
+static int toft_is_leased(const toft_arena *a) { return (void)a, 0; }
 static void *toft_leased_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
-  (void)a, (void)size, (void)align, (void)flags, (void)site;
-  return NULL;
+  return (void)a, (void)size, (void)align, (void)flags, (void)site, (void *)NULL;
 }
 #endif
 

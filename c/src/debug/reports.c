@@ -3,7 +3,7 @@
 #ifndef TOFT_DEBUG_REPORTS_C
 #define TOFT_DEBUG_REPORTS_C
 
-#include "../core/instrument.h"
+#include "../core/hooks.h"
 #include "../core/policy.c"
 #include "../platform/atomic.c"
 #include "../platform/lifecycle.h"

@@ -147,16 +147,17 @@ static void toft_sample(toft_state *a, size_t size, uint64_t before, uintptr_t s
   void *stack[TOFT_STACK_MAX];
   size_t depth = toft_capture_stack(a, stack, caller);
   toft_sampled_site *s = toft_site_of(w, stack, depth, site);
-  /* an allocation of so many bytes is sampled with probability bytes / period */
+  /* an allocation of n bytes is sampled with probability n / period */
   double count = (double)hits * (double)w->period / (double)(a->allocated - before);
   if (w->profiled != NULL) toft_profile_sample(w, stack, depth, site, count, count * (double)size);
   *(s != NULL ? &s->count : &w->unattributed_count) += count;
   *(s != NULL ? &s->bytes : &w->unattributed_bytes) += count * (double)size;
 }
 
-static TOFT_COLD void toft_instrument_alloc_slow(toft_state *a, size_t size, uint64_t before, uintptr_t site,
-                                                 uintptr_t caller) {
-  if (a->allocated <= before) return;
+/* Called by each operation that allocated: `before` is the previous value of `allocated`, `caller` the return address
+ * of the operation. */
+static void toft_instrument_alloc(toft_state *a, size_t size, uint64_t before, uintptr_t site, uintptr_t caller) {
+  if (!(a->state & TOFT_INSTRUMENTED) || a->allocated <= before) return;
   a->instruments->caller = site != 0 ? site : caller;
   if (a->instruments->period != 0) toft_sample(a, size, before, site, caller);
   toft_check_soft_budget(a);

@@ -24,6 +24,7 @@ typedef struct toft_instrument {
   toft_block_header *filled; /* whose freed bytes are compared before reuse; or NULL */
   toft_block_header *unused; /* for a block that an operation finds, or NULL */
   int was_empty;             /* nothing was live when the checks began */
+  uintptr_t site;            /* of the running operation */
   /* Its blocks have no memory of their own: `current` represents the block of the cursor, each dedicated one an
    * allocation that did not move the cursor. `end` is `limit` above. */
   toft_state subject;
@@ -39,6 +40,7 @@ typedef struct toft_subject_calls {
   void *(*alloc)(toft_arena *head, size_t size, size_t align, uint32_t flags, uintptr_t site);
   /* Allocates beneath, and sets *block. NULL: refused. */
   void *(*place)(toft_state *a, size_t size, size_t align, toft_block_header **block);
+  void (*end)(toft_state *a); /* an operation ends: records the cursor of a checked arena */
   int (*predates)(const toft_state *a, const unsigned char *p); /* allocated before the checks began */
 } toft_subject_calls;
 /* Once there is an instrument: a program without them does not link their code. Atomic. */
@@ -63,19 +65,21 @@ static toft_arena *toft_head_of(toft_state *a) {
   return a->state & TOFT_IS_SUBJECT ? toft_instrument_of(a)->head : &a->head;
 }
 
+/* Copies the head of the arena into the subject's. */
 static void toft_subject_read(toft_state *a) {
   const toft_arena *head = toft_instrument_of(a)->head;
   a->head.cursor = head->cursor;
   a->head.epoch = head->epoch;
 }
 
-static uintptr_t toft_subject_write(toft_state *a) {
+/* Points the arena's head to the instrument again, with the subject's cursor and epoch, and `remaining` bytes for the
+ * inline path. */
+static void toft_subject_write(toft_state *a, size_t remaining) {
   toft_instrument *i = toft_instrument_of(a);
   i->head->cursor = a->head.cursor;
   i->head->ops = &i->table.info.ops;
-  i->head->limit = a->head.limit;
+  i->head->limit = a->head.cursor + remaining;
   i->head->epoch = a->head.epoch | 1;
-  return 1;
 }
 
 /* Brackets a call of the table beneath (I1). */

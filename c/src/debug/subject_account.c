@@ -120,14 +120,13 @@ static void toft_rewind_beneath(toft_instrument *i, unsigned char *cursor, uintp
 }
 
 /* Allocates beneath, if the subject's budgets allow it. Sets *block. NULL: refused. */
-static void *toft_subject_place(toft_instrument *i, size_t size, size_t align, uint32_t flags, uintptr_t site,
-                                toft_block_header **block) {
-  toft_state *a = &i->subject;
+static void *toft_subject_place(toft_state *a, size_t size, size_t align, toft_block_header **block) {
+  toft_instrument *i = toft_instrument_of(a);
   unsigned char *cursor = a->head.cursor;
   uintptr_t epoch = toft_epoch(a);
   size_t pad = toft_fits_current(a, size, align) && !(a->state & TOFT_CLAIMED) ? toft_pad(cursor, align) : 0;
   if (!toft_subject_reserve(i) || !toft_fits_budget(a, TOFT_ROUND8(size) + pad)) return NULL;
-  unsigned char *p = (unsigned char *)toft_begin_beneath(i)->alloc(i->head, size, align, flags, site);
+  unsigned char *p = (unsigned char *)toft_begin_beneath(i)->alloc(i->head, size, align, 0, i->site);
   toft_end_beneath(i);
   ptrdiff_t moved = a->head.cursor - cursor;
   int inline_like = p != NULL && toft_epoch(a) == epoch && moved > 0;
@@ -139,10 +138,6 @@ static void *toft_subject_place(toft_instrument *i, size_t size, size_t align, u
   }
   *block = toft_subject_placed(i, p, align, cursor, live);
   return p;
-}
-
-static void *toft_subject_place_recorded(toft_state *a, size_t total, size_t align, toft_block_header **block) {
-  return toft_subject_place(toft_instrument_of(a), total, align, 0, 0, block);
 }
 
 #endif

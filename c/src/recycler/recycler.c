@@ -3,7 +3,7 @@
 #ifndef TOFT_RECYCLER_RECYCLER_C
 #define TOFT_RECYCLER_RECYCLER_C
 
-#include "../core/instrument.h"
+#include "../core/hooks.h"
 #include "recycler_stats.c"
 
 #define TOFT_SHARDS_MAX 256

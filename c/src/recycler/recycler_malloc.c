@@ -4,7 +4,7 @@
 #ifndef TOFT_RECYCLER_RECYCLER_MALLOC_C
 #define TOFT_RECYCLER_RECYCLER_MALLOC_C
 
-#include "../core/instrument.h"
+#include "../core/hooks.h"
 #include "../core/policy.c"
 #include "../platform/thread_local.h"
 #include "recycler.c"

@@ -11,7 +11,7 @@
 #include "../core/block_cache.c"
 #include "../core/blocks.c"
 #include "../core/idle_account.c"
-#include "../core/instrument.h"
+#include "../core/hooks.h"
 #include "../core/policy.c"
 #include "../platform/assert.h"
 #include "toft/compiler.h"

@@ -6,7 +6,7 @@
 #define TOFT_RECYCLER_RECYCLER_SYNC_C
 
 #include "../core/alloc_slow.c"
-#include "../core/instrument.h"
+#include "../core/hooks.h"
 #include "../platform/atomic.c"
 #include "recycler.c"
 

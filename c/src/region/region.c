@@ -7,6 +7,7 @@
 #include "../core/idle_account.c"
 #include "../core/policy.c"
 #include "../core/region_source.c"
+#include "../debug/debug_ops.c"
 #include "../platform/assert.h"
 #include "../platform/atomic.c"
 #include "../platform/held.c"

@@ -5,7 +5,7 @@
 #define TOFT_REGION_REGION_OUTSIDE_C
 
 #include "../core/blocks.c"
-#include "../core/instrument.h"
+#include "../core/hooks.h"
 #include "../debug/omitted.c"
 #include "../debug/reports.c"
 #include "../platform/mappings.c"

@@ -3,10 +3,10 @@
 #ifndef TOFT_THREADS_LEASE_C
 #define TOFT_THREADS_LEASE_C
 
-#include "../core/instrument.h"
 #include "../core/reset_fast.c"
 #include "../debug/accounting.c"
 #include "../debug/debug_records.c"
+#include "../debug/observe.h"
 #include "lease_cache.c"
 #include "thread_state.c"
 

@@ -120,41 +120,42 @@ static int toft_lease_is_returned(const toft_arena *a) {
 
 static void *toft_leased_alloc(toft_arena *a, size_t size, size_t align, uint32_t flags, uintptr_t site) {
   if (!toft_lease_is_returned(a) || (size == 0 && toft_pad(a->cursor, align) == 0))
-    return toft_op_alloc(a, size, align, flags, site);
+    return toft_ops_of(toft_state_of(a))->alloc(a, size, align, flags, site);
   toft_report_failure(toft_state_of(a), size, align, TOFT_EBUSY);
   return NULL;
 }
 static void *toft_leased_resize(toft_arena *a, void *p, size_t old_size, size_t new_size, size_t align, uint32_t flags,
                                 uintptr_t site) {
-  if (!toft_lease_is_returned(a)) return toft_op_resize(a, p, old_size, new_size, align, flags, site);
+  if (!toft_lease_is_returned(a))
+    return toft_ops_of(toft_state_of(a))->resize(a, p, old_size, new_size, align, flags, site);
   toft_report_failure(toft_state_of(a), new_size, align, TOFT_EBUSY);
   return NULL;
 }
 static void toft_leased_free(toft_arena *a, void *p, size_t size) {
-  if (!toft_lease_is_returned(a)) toft_op_free(a, p, size);
+  if (!toft_lease_is_returned(a)) toft_ops_of(toft_state_of(a))->free(a, p, size);
 }
 static int toft_leased_rewind(toft_arena *a, unsigned char *cursor, uintptr_t epoch) {
-  return toft_lease_is_returned(a) ? TOFT_EBUSY : toft_op_rewind(a, cursor, epoch);
+  return toft_lease_is_returned(a) ? TOFT_EBUSY : toft_ops_of(toft_state_of(a))->rewind(a, cursor, epoch);
 }
 static int toft_leased_reset(toft_arena *a, uint32_t policy, size_t keep) {
-  if (!toft_lease_is_returned(a)) return toft_op_reset(a, policy, keep);
+  if (!toft_lease_is_returned(a)) return toft_ops_of(toft_state_of(a))->reset(a, policy, keep);
   return policy > TOFT_KEEP_BYTES ? TOFT_EARG : TOFT_EBUSY;
 }
 static void toft_leased_trim(toft_arena *a, size_t keep) {
-  if (!toft_lease_is_returned(a)) toft_op_trim(a, keep);
+  if (!toft_lease_is_returned(a)) toft_ops_of(toft_state_of(a))->trim(a, keep);
 }
 static toft_cleanup *toft_leased_cleanup(toft_arena *a, void (*fn)(void *), void *arg) {
-  if (!toft_lease_is_returned(a)) return toft_op_cleanup(a, fn, arg);
+  if (!toft_lease_is_returned(a)) return toft_ops_of(toft_state_of(a))->cleanup(a, fn, arg);
   toft_report_failure(toft_state_of(a), sizeof(toft_cleanup_node), 8, TOFT_EBUSY);
   return NULL;
 }
 static void *toft_leased_claim(toft_arena *a, toft_range *r, size_t size, size_t align) {
-  if (!toft_lease_is_returned(a)) return toft_op_claim(a, r, size, align);
+  if (!toft_lease_is_returned(a)) return toft_ops_of(toft_state_of(a))->claim(a, r, size, align);
   toft_report_failure(toft_state_of(a), size, align, TOFT_EBUSY);
   return NULL;
 }
 static int toft_leased_give(toft_arena *a, toft_range *r) {
-  return toft_lease_is_returned(a) ? TOFT_EARG : toft_op_give(a, r);
+  return toft_lease_is_returned(a) ? TOFT_EARG : toft_ops_of(toft_state_of(a))->give(a, r);
 }
 static size_t toft_leased_stats(toft_arena *a, toft_stats *out, size_t out_size) {
   size_t n = toft_op_stats(a, out, out_size);
@@ -162,7 +163,7 @@ static size_t toft_leased_stats(toft_arena *a, toft_stats *out, size_t out_size)
   return n;
 }
 static int toft_leased_set(toft_arena *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
-  if (!toft_lease_is_returned(a)) return toft_op_set(a, what, value, name, name_len);
+  if (!toft_lease_is_returned(a)) return toft_ops_of(toft_state_of(a))->set(a, what, value, name, name_len);
   return what == TOFT_SET_BUDGET || what == TOFT_SET_CHECKED ? TOFT_EBUSY : TOFT_ENOSYS;
 }
 static void toft_leased_release(toft_arena *a) { (void)a; } /* only the cache releases its arenas */
@@ -197,7 +198,7 @@ static void toft_lease_release_arena(toft_state *a) {
   TOFT_ASSERT(a->state & TOFT_CACHE_OWNED);
   TOFT_ASSERT(toft_is_leased(&a->head));
   a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
-  a->head.ops = &toft_table.ops;
+  a->head.ops = toft_ops_of(a);
   toft_release(&a->head);
 }
 

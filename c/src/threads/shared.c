@@ -264,7 +264,7 @@ static int toft_shared_release_parts(toft_shared *s) {
     toft_sync_in(a);
     toft_set_limit(a);
     (void)toft_pin_to(a, 0);
-    if (a->checks != NULL && toft_op_reset(&a->head, TOFT_KEEP_ALL, 0) == TOFT_ECORRUPT) code = TOFT_ECORRUPT;
+    if (a->checks != NULL && toft_ops_of(a)->reset(&a->head, TOFT_KEEP_ALL, 0) == TOFT_ECORRUPT) code = TOFT_ECORRUPT;
     a->state &= ~(uint32_t)TOFT_CACHE_OWNED;
     toft_release(&a->head);
   }

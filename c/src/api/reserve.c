@@ -1,11 +1,12 @@
 /* Room for coming allocations, and arenas that are created by the first of them.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
-#ifndef TOFT_CORE_RESERVE_C
-#define TOFT_CORE_RESERVE_C
+#ifndef TOFT_API_RESERVE_C
+#define TOFT_API_RESERVE_C
 
-#include "alloc_slow.c"
-#include "create_release.c"
-#include "ops.c"
+#include "../core/alloc_slow.c"
+#include "../core/create_release.c"
+#include "../core/ops.c"
+#include "../debug/observe.h"
 #include "toft/lazy.h"
 
 /* Makes a new block current that has room for `bytes`. 0: the source refuses. */

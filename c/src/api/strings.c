@@ -1,11 +1,11 @@
 /* Strings in an arena: printf, and packed bytes. Uses the public ABI only, so arenas of any provider will do.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
-#ifndef TOFT_CORE_STRINGS_C
-#define TOFT_CORE_STRINGS_C
+#ifndef TOFT_API_STRINGS_C
+#define TOFT_API_STRINGS_C
 
+#include "../core/policy.c"
+#include "../debug/debug_api.c"
 #include "../platform/base.h"
-#include "instrument.h"
-#include "policy.c"
 
 #ifndef TOFT_NO_LIBC
 /* Formats into the remaining bytes, and a second time if they were too few. */

@@ -1,13 +1,13 @@
 /* malloc and its like for libraries that accept such hooks. A header in front of each object stores its size. In a
  * checked arena the size comes from the object's record, since the header may be damaged.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
-#ifndef TOFT_CORE_MALLOC_HOOKS_C
-#define TOFT_CORE_MALLOC_HOOKS_C
+#ifndef TOFT_API_MALLOC_HOOKS_C
+#define TOFT_API_MALLOC_HOOKS_C
 
+#include "../core/arena_state.h"
+#include "../core/ops.c"
+#include "../debug/debug_api.c"
 #include "../platform/thread_local.h"
-#include "arena_state.h"
-#include "instrument.h"
-#include "ops.c"
 
 TOFT_PER_THREAD toft_arena *toft_current_arena;
 #define toft_current_arena TOFT_OWN(toft_current_arena)
