@@ -971,6 +971,7 @@ TOFT_INLINE int toft_has_memory_tool(void) {
 typedef enum { TOFT_DEFINED, TOFT_NOACCESS, TOFT_UNDEFINED } toft_access;
 
 static TOFT_COLD void toft_set_access_slow(const void *p, size_t n, toft_access access) {
+  if (n == 0 || !toft_has_memory_tool()) return;
   if (access == TOFT_NOACCESS) {
     TOFT_CALL_TOOL(toft_asan_poison, p, n);
     TOFT_CALL_TOOL(toft_msan_poison, p, n);
@@ -988,7 +989,7 @@ static TOFT_COLD void toft_set_access_slow(const void *p, size_t n, toft_access 
 }
 
 TOFT_INLINE void toft_set_access(const void *p, size_t n, toft_access access) {
-  if (n != 0 && toft_has_memory_tool()) toft_set_access_slow(p, n, access);
+  if (TOFT_UNLIKELY(TOFT_LOAD(&toft_memory_tools) != 1)) toft_set_access_slow(p, n, access);
 }
 
 /* Accessible and initialised; inaccessible; accessible, but uninitialised. */
@@ -7234,10 +7235,11 @@ static size_t toft_process_switches(void) {
 }
 
 /* The call that begins. Its site is the one that toft_at named, else `site`, whose stack is recorded for objects. */
-static toft_call_info toft_call_begun(const char *op, uintptr_t site) {
-  toft_call_info c = {op, toft_call_site_hint != 0 ? toft_call_site_hint : site, toft_thread_id(), NULL};
+TOFT_INLINE toft_call_info toft_call_begun(const char *op, uintptr_t site) {
+  uintptr_t hint = toft_call_site_hint;
+  toft_call_info c = {op, hint != 0 ? hint : site, toft_thread_id(), NULL};
   (void)TOFT_LOAD_ACQUIRE(&toft_process_switch); /* orders the reads of what the environment sets */
-  if (toft_call_site_hint == 0 && toft_findings_objects != NULL) c.stack = toft_call_stack_from(site);
+  if (hint == 0 && toft_findings_objects != NULL) c.stack = toft_call_stack_from(site);
   toft_call_site_hint = 0;
   return c;
 }
@@ -7266,10 +7268,8 @@ static void toft_append_object(const toft_report *f) {
   toft_json_finding(&j, f);
   static const char lost[] =
       "{\"kind\":\"lost\",\"text\":\"lost: a finding for which there was no memory\",\"places\":[]}\n";
-  if (j.code == TOFT_OK)
-    toft_os_append(toft_findings_objects, m.text, m.size);
-  else
-    toft_os_append(toft_findings_objects, lost, sizeof lost - 1);
+  int whole = j.code == TOFT_OK;
+  toft_os_append(toft_findings_objects, whole ? m.text : lost, whole ? m.size : sizeof lost - 1);
   free(m.text);
 }
 
@@ -7347,8 +7347,9 @@ typedef struct toft_block_log {
 struct toft_checks {
   toft_record *records; /* of allocations, oldest first */
   size_t count, capacity;
-  toft_block_log *block_logs;
-  uintptr_t since_epoch; /* epoch and cursor at the start of the checks or at the last reset */
+  toft_block_log *block_logs, **last_log; /* last_log: where the log of last_block is linked */
+  const toft_block_header *last_block;    /* for which a log was looked for last; or NULL */
+  uintptr_t since_epoch;                  /* epoch and cursor at the start of the checks or at the last reset */
   unsigned char *since_cursor;
   toft_stale_marks *stale_marks; /* ascending and disjoint */
   size_t stale_marks_count, stale_marks_capacity;
@@ -7370,31 +7371,16 @@ struct toft_checks {
 
 static void toft_keep_report(toft_checks *c, const toft_report *f) {
   toft_lock_take(&toft_findings_lock);
-  if (c->reports_count < TOFT_REPORTS_MAX &&
-      (c->reports_count & (c->reports_count - 1)) == 0) { /* grow to twice as many */
+  int fits = c->reports_count < TOFT_REPORTS_MAX;
+  if (fits && (c->reports_count & (c->reports_count - 1)) == 0) { /* grow to twice as many */
     size_t capacity = c->reports_count == 0 ? 1 : 2 * c->reports_count;
     toft_report *more = (toft_report *)realloc(c->reports, capacity * sizeof *more);
-    if (more == NULL) {
-      c->reports_dropped++;
-      TOFT_UNLOCK(&toft_findings_lock);
-      return;
-    }
-    c->reports = more;
+    fits = more != NULL;
+    if (fits) c->reports = more;
   }
-  if (c->reports_count < TOFT_REPORTS_MAX)
-    c->reports[c->reports_count++] = *f;
-  else
-    c->reports_dropped++;
+  if (fits) c->reports[c->reports_count++] = *f;
+  if (!fits) c->reports_dropped++;
   TOFT_UNLOCK(&toft_findings_lock);
-}
-
-/* Delivers a report on the thread that is in the arena. The arena is busy during the hook. */
-static void toft_report_finding(toft_state *a, toft_report *f) {
-  f->arena = toft_head_of(a);
-  toft_keep_report(a->checks, f);
-  uint32_t was_busy = toft_begin_callback(a);
-  toft_publish_report(f);
-  toft_end_callback(a, was_busy);
 }
 
 /* Delivers a report on a thread that is not allowed in the arena. */
@@ -7402,6 +7388,13 @@ static void toft_report_intruder(toft_state *a, toft_report *f) {
   f->arena = toft_head_of(a);
   toft_keep_report(a->checks, f);
   toft_publish_report(f);
+}
+
+/* Delivers a report on the thread that is in the arena. The arena is busy during the hook. */
+static void toft_report_finding(toft_state *a, toft_report *f) {
+  uint32_t was_busy = toft_begin_callback(a);
+  toft_report_intruder(a, f);
+  toft_end_callback(a, was_busy);
 }
 
 /* Sets the allocation without the hook header, as its caller sees it. */
@@ -7440,7 +7433,7 @@ static int toft_report_written(toft_state *a, int kind, const toft_record *r, co
 /* ---- calls and threads ---- */
 
 /* The slow path of toft_debug_begin_call. */
-static TOFT_COLD int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site) {
+static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site) {
   if ((a->canary != 0 || (a->state & TOFT_IS_HARDENED)) && !toft_check_canary(a, op, site)) return 0;
   toft_checks *c = a->checks;
   toft_call_info call = toft_call_begun(op, site);
@@ -7454,10 +7447,8 @@ static TOFT_COLD int toft_debug_begin_call_slow(toft_state *a, const char *op, u
   memset(&f, 0, sizeof f);
   f.detected = call;
   f.kind = wrong ? TOFT_FOUND_WRONG_THREAD : TOFT_FOUND_TWO_THREADS;
-  if (wrong)
-    f.allocated.thread = pinned;
-  else
-    f.allocated = c->call;
+  if (!wrong) f.allocated = c->call;
+  if (wrong) f.allocated.thread = pinned;
   toft_report_intruder(a, &f);
   return 0;
 }
@@ -7474,10 +7465,38 @@ static size_t toft_pin_to(toft_state *a, size_t thread) {
 
 /* ---- red zones ---- */
 
+/* memset, without a call for the sizes of most zones and objects. */
+TOFT_INLINE void toft_fill(unsigned char *p, size_t n, unsigned char byte) {
+  if (n >= 16 && n <= 64) {
+    memset(p, byte, 16);
+    memset(p + n - 16, byte, 16);
+    if (n <= 32) return;
+    memset(p + 16, byte, 16);
+    memset(p + n - 32, byte, 16);
+  } else if (n == 8) { /* padding */
+    memset(p, byte, 8);
+  } else {
+    memset(p, byte, n);
+  }
+}
+
+/* Whether all bytes are `byte`. */
+TOFT_INLINE int toft_is_filled(const unsigned char *p, size_t n, unsigned char byte) {
+  uint64_t w[4], filled = byte * (UINT64_MAX / 255), other = 0;
+  if (n < 16 || n > 64) return n == 0 || (*p == byte && memcmp(p, p + 1, n - 1) == 0);
+  if (n > 32) {
+    memcpy(w, p + 16, 16);
+    memcpy(w + 2, p + n - 32, 16);
+    other = (w[0] ^ filled) | (w[1] ^ filled) | (w[2] ^ filled) | (w[3] ^ filled);
+  }
+  memcpy(w, p, 16);
+  memcpy(w + 2, p + n - 16, 16);
+  return (other | (w[0] ^ filled) | (w[1] ^ filled) | (w[2] ^ filled) | (w[3] ^ filled)) == 0;
+}
+
 /* Reduces a range to the part between the first and the last byte that is not `byte`. 0: there is none. */
 static int toft_written_part(const unsigned char **from, const unsigned char **to, unsigned char byte) {
-  size_t n = (size_t)(*to - *from);
-  if (n != 0 && **from == byte && memcmp(*from, *from + 1, n - 1) == 0) *from = *to; /* the usual case */
+  if (toft_is_filled(*from, (size_t)(*to - *from), byte)) *from = *to;
   while (*from < *to && **from == byte) ++*from;
   while (*from < *to && (*to)[-1] == byte) --*to;
   return *from < *to;
@@ -7516,17 +7535,29 @@ static int toft_redzone_damage(const toft_record *r, const unsigned char **from,
   return *from < *to ? TOFT_FOUND_UNDERRUN : 0;
 }
 
-static void toft_poison_redzones(const toft_record *r) {
-  toft_poison(r->start, (size_t)(r->p - r->start) + r->header);
-  toft_poison(r->p + r->size, (size_t)(r->end - r->p) - r->size);
+TOFT_INLINE void toft_set_redzones(const toft_record *r, toft_access access) {
+  if (!toft_has_memory_tool()) return;
+  toft_set_access(r->start, (size_t)(r->p - r->start) + r->header, access);
+  toft_set_access(r->p + r->size, (size_t)(r->end - r->p) - r->size, access);
+}
+
+TOFT_INLINE void toft_poison_redzones(const toft_record *r) { toft_set_redzones(r, TOFT_NOACCESS); }
+
+/* Whether both zones are whole, and there is no header. Leaves them unpoisoned. */
+TOFT_INLINE int toft_has_whole_redzones(const toft_record *r) {
+  size_t front = (size_t)(r->p - r->start), behind = (size_t)(r->end - r->p) - r->size;
+  toft_set_redzones(r, TOFT_DEFINED);
+  return r->header == 0 && toft_is_filled(r->start, front, TOFT_POISON_REDZONE) &&
+         toft_is_filled(r->p + r->size, behind, TOFT_POISON_REDZONE);
 }
 
 /* Checks a freed range for writes; a written one is reported and filled again. */
-static int toft_verify_freed_range(toft_state *a, const toft_record *r, unsigned char *from, unsigned char *to) {
+TOFT_INLINE int toft_verify_freed_range(toft_state *a, const toft_record *r, unsigned char *from, unsigned char *to) {
   int code = TOFT_OK;
-  const unsigned char *at = from, *end = to;
   toft_unpoison(from, (size_t)(to - from));
-  if (toft_written_part(&at, &end, TOFT_POISON_FREED)) {
+  if (!toft_is_filled(from, (size_t)(to - from), TOFT_POISON_FREED)) {
+    const unsigned char *at = from, *end = to;
+    (void)toft_written_part(&at, &end, TOFT_POISON_FREED);
     code = toft_report_written(a, TOFT_FOUND_LATE_WRITE, r, at, end, end == to);
     toft_unpoison(from, (size_t)(to - from));
     memset(from, TOFT_POISON_FREED, (size_t)(to - from));
@@ -7535,13 +7566,12 @@ static int toft_verify_freed_range(toft_state *a, const toft_record *r, unsigned
   return code;
 }
 
-static int toft_check_record(toft_state *a, size_t index) {
-  toft_record *r = &a->checks->records[index];
+TOFT_INLINE int toft_check_one(toft_state *a, toft_record *r) {
   int code = TOFT_OK;
   if (r->start == r->end) return TOFT_OK; /* of a cursor, not of an allocation */
   if (!r->reported) {
     const unsigned char *from, *to;
-    int open_ended, kind = toft_redzone_damage(r, &from, &to, &open_ended);
+    int open_ended, kind = toft_has_whole_redzones(r) ? 0 : toft_redzone_damage(r, &from, &to, &open_ended);
     if (kind != 0) {
       r->reported = 1;
       code = toft_report_written(a, kind, r, from, to, open_ended);
@@ -7552,43 +7582,54 @@ static int toft_check_record(toft_state *a, size_t index) {
   return code;
 }
 
+static int toft_check_record(toft_state *a, size_t index) { return toft_check_one(a, &a->checks->records[index]); }
+
 /* ---- freed regions ---- */
 
-static void toft_fill_freed(unsigned char *from, unsigned char *to) {
+TOFT_INLINE void toft_fill_freed(unsigned char *from, unsigned char *to) {
   if (from >= to) return;
   toft_unpoison(from, (size_t)(to - from));
-  memset(from, TOFT_POISON_FREED, (size_t)(to - from));
+  toft_fill(from, (size_t)(to - from), TOFT_POISON_FREED);
   toft_poison(from, (size_t)(to - from));
 }
 
-/* Fills and poisons a freed range, including bytes without a record: padding, and allocations older than the checks. */
+/* Fills and poisons a freed range, including bytes without a record: padding, and allocations older than the checks.
+ * Regions that were logged were filled then. */
 static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
-  if (a->state & TOFT_IS_CHECKED)
+  if (a->state & TOFT_IS_CHECKED) {
+    const toft_block_log *s = a->checks->block_logs;
+    while (s != NULL && (s->count == 0 || s->freed[s->count - 1].start < from || s->freed[s->count - 1].end > to))
+      s = s->next;
+    for (size_t i = s != NULL ? s->count : 0; i-- != 0 && s->freed[i].end <= to; from = s->freed[i].end)
+      toft_fill_freed(from, s->freed[i].start);
     toft_fill_freed(from, to);
-  else if (a->checks != NULL && from < to) {
+  } else if (a->checks != NULL && from < to) {
     toft_unpoison(from, (size_t)(to - from));
     if (a->state & TOFT_IS_HARDENED) memset(from, TOFT_POISON_FREED, (size_t)(to - from));
   }
 }
 
-static toft_block_log **toft_block_log_of(toft_checks *c, const toft_block_header *b) {
-  toft_block_log **at = &c->block_logs;
-  while (*at != NULL && (*at)->block != b) at = &(*at)->next;
-  return at;
+TOFT_INLINE toft_block_log **toft_block_log_of(toft_checks *c, const toft_block_header *b) {
+  if (TOFT_LIKELY(b == c->last_block)) return c->last_log;
+  c->last_log = &c->block_logs;
+  while (*c->last_log != NULL && (*c->last_log)->block != b) c->last_log = &(*c->last_log)->next;
+  c->last_block = b;
+  return c->last_log;
 }
 
 /* NULL: no memory. */
-static toft_block_log *toft_block_log_get(toft_checks *c, toft_block_header *b) {
+TOFT_INLINE toft_block_log *toft_block_log_get(toft_checks *c, toft_block_header *b) {
   toft_block_log *s = *toft_block_log_of(c, b);
   if (s != NULL || (s = (toft_block_log *)calloc(1, sizeof *s)) == NULL) return s;
   s->block = b;
   s->next = c->block_logs;
   c->block_logs = s;
+  c->last_block = NULL; /* the log is elsewhere now */
   return s;
 }
 
 /* Grows the array by at least one element. NULL: no memory, and the old array stays. */
-static void *toft_grow_array(void *old, size_t *capacity, size_t each) {
+static TOFT_COLD void *toft_grow_array(void *old, size_t *capacity, size_t each) {
   size_t more = *capacity == 0 ? 16 : 2 * *capacity;
   void *p = realloc(old, more * each);
   if (p != NULL) *capacity = more;
@@ -7596,7 +7637,7 @@ static void *toft_grow_array(void *old, size_t *capacity, size_t each) {
 }
 
 /* If this allocation fails, a free searches all records. */
-static void toft_log_live(toft_checks *c, toft_block_header *b, size_t index) {
+TOFT_INLINE void toft_log_live(toft_checks *c, toft_block_header *b, size_t index) {
   toft_block_log *s = toft_block_log_get(c, b);
   if (s == NULL) return;
   if (s->live_count == s->live_capacity) {
@@ -7607,13 +7648,13 @@ static void toft_log_live(toft_checks *c, toft_block_header *b, size_t index) {
   s->live[s->live_count++] = index;
 }
 
-static void toft_unlog_live(toft_checks *c, const toft_block_header *b, size_t index) {
+TOFT_INLINE void toft_unlog_live(toft_checks *c, const toft_block_header *b, size_t index) {
   toft_block_log *s = *toft_block_log_of(c, b);
   if (s != NULL && s->live_count != 0 && s->live[s->live_count - 1] == index) s->live_count--;
 }
 
 /* If this allocation fails, the region is no longer checked. */
-static void toft_log_freed(toft_checks *c, const toft_record *r) {
+TOFT_INLINE void toft_log_freed(toft_checks *c, const toft_record *r) {
   toft_block_log *s = toft_block_log_get(c, r->block);
   if (s == NULL) return;
   if (s->count == s->capacity) {
@@ -7661,7 +7702,7 @@ static int toft_check_records(toft_state *a, uintptr_t epoch) {
   int code = TOFT_OK;
   while (c != NULL && c->count != 0 && c->records[c->count - 1].epoch > epoch) {
     toft_record *r = &c->records[c->count - 1];
-    if (toft_check_record(a, c->count - 1) != TOFT_OK) code = TOFT_ECORRUPT;
+    if (toft_check_one(a, r) != TOFT_OK) code = TOFT_ECORRUPT;
     if (r->freed.op == NULL) c->plain_bytes -= TOFT_ROUND8(r->size);
     if (a->state & TOFT_IS_CHECKED) {
       if (r->freed.op == NULL) r->freed = c->call;
@@ -8144,17 +8185,16 @@ int toft_clear_report(toft_arena *head) {
 
 /* Raises limit before the cursor moves, so that another thread, whose call must fail, never sees limit > cursor on its
  * inline path. */
-static void toft_raise_limit_first(toft_state *a, size_t take) {
-  if (toft_fits_budget(a, take)) TOFT_STORE_POINTER(unsigned char, &a->head.limit, a->head.cursor + take);
-}
-
 static void *toft_alloc_with_redzones(toft_state *a, size_t total, size_t align) {
   if (a->state & TOFT_CLAIMED) return toft_alloc_in_side_block(a, total, align);
-  if (toft_fits_current(a, total, align) || (toft_fits_budget(a, total) && toft_extend_current(a, total, align))) {
-    toft_raise_limit_first(a, toft_pad(a->head.cursor, align) + total);
-    return toft_alloc_in_current(a, total, align);
-  }
-  return toft_alloc_in_new_block(a, total, align);
+  if (!toft_fits_current(a, total, align) && !(toft_fits_budget(a, total) && toft_extend_current(a, total, align)))
+    return toft_alloc_in_new_block(a, total, align);
+  size_t take = toft_pad(a->head.cursor, align) + total;
+  if (!toft_fits_budget(a, take)) return NULL;
+  TOFT_STORE_POINTER(unsigned char, &a->head.limit, a->head.cursor + take);
+  a->head.cursor += take;
+  toft_sync(a);
+  return a->head.cursor - total;
 }
 
 static int toft_reserve_record(toft_checks *c) {
@@ -8169,28 +8209,26 @@ static size_t toft_size_with_redzones(size_t size, size_t align) {
   return toft_max(align, TOFT_REDZONE) + TOFT_ROUND8(size) + TOFT_REDZONE;
 }
 
-static toft_block_header *toft_block_of(const toft_state *a, const unsigned char *p) {
+static toft_block_header *toft_block_of(const toft_state *a, const unsigned char *end) {
   if (a->state & TOFT_CLAIMED) return a->side_block;
-  return p < toft_block_start(a, a->current) || p >= a->head.cursor ? a->newest : a->current;
+  return end == a->head.cursor ? a->current : a->newest;
 }
 
 /* Fills an allocation of `size` bytes behind `front` bytes of red zone, `total` in all. Precondition:
  * toft_reserve_record. */
-static void *toft_record_allocation(toft_state *a, toft_block_header *b, unsigned char *base, size_t size, size_t front,
-                                    size_t total) {
+TOFT_INLINE void *toft_record_allocation(toft_state *a, toft_block_header *b, unsigned char *base, size_t size,
+                                         size_t front, size_t total) {
   toft_checks *c = a->checks;
   (void)toft_verify_before_reuse(a, b, base + total);
   unsigned char *p = base + front;
   toft_unpoison(base, total);
-  memset(base, TOFT_POISON_REDZONE, total);
-  memset(p, TOFT_POISON_UNINIT, size);
-  toft_poison(base, front);
+  toft_fill(base, front, TOFT_POISON_REDZONE);
+  toft_fill(p, size, TOFT_POISON_UNINIT);
+  toft_fill(p + size, total - front - size, TOFT_POISON_REDZONE);
   toft_mark_undefined(p, size);
-  toft_poison(p + size, total - front - size);
   toft_next_epoch(a); /* makes marks before and after this allocation differ */
   toft_log_live(c, b, c->count);
   toft_record *r = &c->records[c->count++];
-  memset(r, 0, sizeof *r);
   r->block = b;
   r->start = base;
   r->p = p;
@@ -8199,6 +8237,8 @@ static void *toft_record_allocation(toft_state *a, toft_block_header *b, unsigne
   r->epoch = toft_epoch(a);
   r->cursor = a->head.cursor;
   r->allocated = c->call;
+  memset(&r->freed, 0, sizeof *r - offsetof(toft_record, freed));
+  toft_poison_redzones(r);
   c->plain_bytes += TOFT_ROUND8(size);
   return p;
 }
@@ -8213,7 +8253,7 @@ static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
   unsigned char *base = (unsigned char *)(a->state & TOFT_IS_SUBJECT ? toft_subjects->place(a, total, front, &b)
                                                                      : toft_alloc_with_redzones(a, total, front));
   if (base == NULL) return NULL;
-  return toft_record_allocation(a, b != NULL ? b : toft_block_of(a, base), base, size, front, total);
+  return toft_record_allocation(a, b != NULL ? b : toft_block_of(a, base + total), base, size, front, total);
 }
 
 /* ---- marks ---- */
@@ -8489,6 +8529,7 @@ static void toft_block_log_release(toft_checks *c, const toft_block_header *b) {
   toft_block_log **at = toft_block_log_of(c, b), *s = *at;
   if (s == NULL) return;
   *at = s->next;
+  c->last_block = NULL;
   free(s->live);
   free(s->freed);
   free(s);
@@ -8672,8 +8713,7 @@ static void toft_verify_quarantined(const toft_quarantined *d) {
   f.freed = d->released;
   for (size_t i = 0; i < d->count; i++) {
     const toft_record *r = &d->freed[i];
-    if (at < r->start || at >= r->end) continue;
-    toft_report_set_allocation(&f, r);
+    if (at >= r->start && at < r->end) toft_report_set_allocation(&f, r);
   }
   toft_report_set_written(&f, f.p, at, to, to == end);
   f.detected.op = "a check of released memory";

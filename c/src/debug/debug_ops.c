@@ -15,17 +15,16 @@
 
 /* Raises limit before the cursor moves, so that another thread, whose call must fail, never sees limit > cursor on its
  * inline path. */
-static void toft_raise_limit_first(toft_state *a, size_t take) {
-  if (toft_fits_budget(a, take)) TOFT_STORE_POINTER(unsigned char, &a->head.limit, a->head.cursor + take);
-}
-
 static void *toft_alloc_with_redzones(toft_state *a, size_t total, size_t align) {
   if (a->state & TOFT_CLAIMED) return toft_alloc_in_side_block(a, total, align);
-  if (toft_fits_current(a, total, align) || (toft_fits_budget(a, total) && toft_extend_current(a, total, align))) {
-    toft_raise_limit_first(a, toft_pad(a->head.cursor, align) + total);
-    return toft_alloc_in_current(a, total, align);
-  }
-  return toft_alloc_in_new_block(a, total, align);
+  if (!toft_fits_current(a, total, align) && !(toft_fits_budget(a, total) && toft_extend_current(a, total, align)))
+    return toft_alloc_in_new_block(a, total, align);
+  size_t take = toft_pad(a->head.cursor, align) + total;
+  if (!toft_fits_budget(a, take)) return NULL;
+  TOFT_STORE_POINTER(unsigned char, &a->head.limit, a->head.cursor + take);
+  a->head.cursor += take;
+  toft_sync(a);
+  return a->head.cursor - total;
 }
 
 static int toft_reserve_record(toft_checks *c) {
@@ -40,28 +39,26 @@ static size_t toft_size_with_redzones(size_t size, size_t align) {
   return toft_max(align, TOFT_REDZONE) + TOFT_ROUND8(size) + TOFT_REDZONE;
 }
 
-static toft_block_header *toft_block_of(const toft_state *a, const unsigned char *p) {
+static toft_block_header *toft_block_of(const toft_state *a, const unsigned char *end) {
   if (a->state & TOFT_CLAIMED) return a->side_block;
-  return p < toft_block_start(a, a->current) || p >= a->head.cursor ? a->newest : a->current;
+  return end == a->head.cursor ? a->current : a->newest;
 }
 
 /* Fills an allocation of `size` bytes behind `front` bytes of red zone, `total` in all. Precondition:
  * toft_reserve_record. */
-static void *toft_record_allocation(toft_state *a, toft_block_header *b, unsigned char *base, size_t size, size_t front,
-                                    size_t total) {
+TOFT_INLINE void *toft_record_allocation(toft_state *a, toft_block_header *b, unsigned char *base, size_t size,
+                                         size_t front, size_t total) {
   toft_checks *c = a->checks;
   (void)toft_verify_before_reuse(a, b, base + total);
   unsigned char *p = base + front;
   toft_unpoison(base, total);
-  memset(base, TOFT_POISON_REDZONE, total);
-  memset(p, TOFT_POISON_UNINIT, size);
-  toft_poison(base, front);
+  toft_fill(base, front, TOFT_POISON_REDZONE);
+  toft_fill(p, size, TOFT_POISON_UNINIT);
+  toft_fill(p + size, total - front - size, TOFT_POISON_REDZONE);
   toft_mark_undefined(p, size);
-  toft_poison(p + size, total - front - size);
   toft_next_epoch(a); /* makes marks before and after this allocation differ */
   toft_log_live(c, b, c->count);
   toft_record *r = &c->records[c->count++];
-  memset(r, 0, sizeof *r);
   r->block = b;
   r->start = base;
   r->p = p;
@@ -70,6 +67,8 @@ static void *toft_record_allocation(toft_state *a, toft_block_header *b, unsigne
   r->epoch = toft_epoch(a);
   r->cursor = a->head.cursor;
   r->allocated = c->call;
+  memset(&r->freed, 0, sizeof *r - offsetof(toft_record, freed));
+  toft_poison_redzones(r);
   c->plain_bytes += TOFT_ROUND8(size);
   return p;
 }
@@ -84,7 +83,7 @@ static void *toft_alloc_checked(toft_state *a, size_t size, size_t align) {
   unsigned char *base = (unsigned char *)(a->state & TOFT_IS_SUBJECT ? toft_subjects->place(a, total, front, &b)
                                                                      : toft_alloc_with_redzones(a, total, front));
   if (base == NULL) return NULL;
-  return toft_record_allocation(a, b != NULL ? b : toft_block_of(a, base), base, size, front, total);
+  return toft_record_allocation(a, b != NULL ? b : toft_block_of(a, base + total), base, size, front, total);
 }
 
 /* ---- marks ---- */
@@ -360,6 +359,7 @@ static void toft_block_log_release(toft_checks *c, const toft_block_header *b) {
   toft_block_log **at = toft_block_log_of(c, b), *s = *at;
   if (s == NULL) return;
   *at = s->next;
+  c->last_block = NULL;
   free(s->live);
   free(s->freed);
   free(s);

@@ -49,8 +49,9 @@ typedef struct toft_block_log {
 struct toft_checks {
   toft_record *records; /* of allocations, oldest first */
   size_t count, capacity;
-  toft_block_log *block_logs;
-  uintptr_t since_epoch; /* epoch and cursor at the start of the checks or at the last reset */
+  toft_block_log *block_logs, **last_log; /* last_log: where the log of last_block is linked */
+  const toft_block_header *last_block;    /* for which a log was looked for last; or NULL */
+  uintptr_t since_epoch;                  /* epoch and cursor at the start of the checks or at the last reset */
   unsigned char *since_cursor;
   toft_stale_marks *stale_marks; /* ascending and disjoint */
   size_t stale_marks_count, stale_marks_capacity;
@@ -72,31 +73,16 @@ struct toft_checks {
 
 static void toft_keep_report(toft_checks *c, const toft_report *f) {
   toft_lock_take(&toft_findings_lock);
-  if (c->reports_count < TOFT_REPORTS_MAX &&
-      (c->reports_count & (c->reports_count - 1)) == 0) { /* grow to twice as many */
+  int fits = c->reports_count < TOFT_REPORTS_MAX;
+  if (fits && (c->reports_count & (c->reports_count - 1)) == 0) { /* grow to twice as many */
     size_t capacity = c->reports_count == 0 ? 1 : 2 * c->reports_count;
     toft_report *more = (toft_report *)realloc(c->reports, capacity * sizeof *more);
-    if (more == NULL) {
-      c->reports_dropped++;
-      TOFT_UNLOCK(&toft_findings_lock);
-      return;
-    }
-    c->reports = more;
+    fits = more != NULL;
+    if (fits) c->reports = more;
   }
-  if (c->reports_count < TOFT_REPORTS_MAX)
-    c->reports[c->reports_count++] = *f;
-  else
-    c->reports_dropped++;
+  if (fits) c->reports[c->reports_count++] = *f;
+  if (!fits) c->reports_dropped++;
   TOFT_UNLOCK(&toft_findings_lock);
-}
-
-/* Delivers a report on the thread that is in the arena. The arena is busy during the hook. */
-static void toft_report_finding(toft_state *a, toft_report *f) {
-  f->arena = toft_head_of(a);
-  toft_keep_report(a->checks, f);
-  uint32_t was_busy = toft_begin_callback(a);
-  toft_publish_report(f);
-  toft_end_callback(a, was_busy);
 }
 
 /* Delivers a report on a thread that is not allowed in the arena. */
@@ -104,6 +90,13 @@ static void toft_report_intruder(toft_state *a, toft_report *f) {
   f->arena = toft_head_of(a);
   toft_keep_report(a->checks, f);
   toft_publish_report(f);
+}
+
+/* Delivers a report on the thread that is in the arena. The arena is busy during the hook. */
+static void toft_report_finding(toft_state *a, toft_report *f) {
+  uint32_t was_busy = toft_begin_callback(a);
+  toft_report_intruder(a, f);
+  toft_end_callback(a, was_busy);
 }
 
 /* Sets the allocation without the hook header, as its caller sees it. */
@@ -142,7 +135,7 @@ static int toft_report_written(toft_state *a, int kind, const toft_record *r, co
 /* ---- calls and threads ---- */
 
 /* The slow path of toft_debug_begin_call. */
-static TOFT_COLD int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site) {
+static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t site) {
   if ((a->canary != 0 || (a->state & TOFT_IS_HARDENED)) && !toft_check_canary(a, op, site)) return 0;
   toft_checks *c = a->checks;
   toft_call_info call = toft_call_begun(op, site);
@@ -156,10 +149,8 @@ static TOFT_COLD int toft_debug_begin_call_slow(toft_state *a, const char *op, u
   memset(&f, 0, sizeof f);
   f.detected = call;
   f.kind = wrong ? TOFT_FOUND_WRONG_THREAD : TOFT_FOUND_TWO_THREADS;
-  if (wrong)
-    f.allocated.thread = pinned;
-  else
-    f.allocated = c->call;
+  if (!wrong) f.allocated = c->call;
+  if (wrong) f.allocated.thread = pinned;
   toft_report_intruder(a, &f);
   return 0;
 }
@@ -177,10 +168,38 @@ static size_t toft_pin_to(toft_state *a, size_t thread) {
 
 /* ---- red zones ---- */
 
+/* memset, without a call for the sizes of most zones and objects. */
+TOFT_INLINE void toft_fill(unsigned char *p, size_t n, unsigned char byte) {
+  if (n >= 16 && n <= 64) {
+    memset(p, byte, 16);
+    memset(p + n - 16, byte, 16);
+    if (n <= 32) return;
+    memset(p + 16, byte, 16);
+    memset(p + n - 32, byte, 16);
+  } else if (n == 8) { /* padding */
+    memset(p, byte, 8);
+  } else {
+    memset(p, byte, n);
+  }
+}
+
+/* Whether all bytes are `byte`. */
+TOFT_INLINE int toft_is_filled(const unsigned char *p, size_t n, unsigned char byte) {
+  uint64_t w[4], filled = byte * (UINT64_MAX / 255), other = 0;
+  if (n < 16 || n > 64) return n == 0 || (*p == byte && memcmp(p, p + 1, n - 1) == 0);
+  if (n > 32) {
+    memcpy(w, p + 16, 16);
+    memcpy(w + 2, p + n - 32, 16);
+    other = (w[0] ^ filled) | (w[1] ^ filled) | (w[2] ^ filled) | (w[3] ^ filled);
+  }
+  memcpy(w, p, 16);
+  memcpy(w + 2, p + n - 16, 16);
+  return (other | (w[0] ^ filled) | (w[1] ^ filled) | (w[2] ^ filled) | (w[3] ^ filled)) == 0;
+}
+
 /* Reduces a range to the part between the first and the last byte that is not `byte`. 0: there is none. */
 static int toft_written_part(const unsigned char **from, const unsigned char **to, unsigned char byte) {
-  size_t n = (size_t)(*to - *from);
-  if (n != 0 && **from == byte && memcmp(*from, *from + 1, n - 1) == 0) *from = *to; /* the usual case */
+  if (toft_is_filled(*from, (size_t)(*to - *from), byte)) *from = *to;
   while (*from < *to && **from == byte) ++*from;
   while (*from < *to && (*to)[-1] == byte) --*to;
   return *from < *to;
@@ -222,17 +241,29 @@ static int toft_redzone_damage(const toft_record *r, const unsigned char **from,
   return *from < *to ? TOFT_FOUND_UNDERRUN : 0;
 }
 
-static void toft_poison_redzones(const toft_record *r) {
-  toft_poison(r->start, (size_t)(r->p - r->start) + r->header);
-  toft_poison(r->p + r->size, (size_t)(r->end - r->p) - r->size);
+TOFT_INLINE void toft_set_redzones(const toft_record *r, toft_access access) {
+  if (!toft_has_memory_tool()) return;
+  toft_set_access(r->start, (size_t)(r->p - r->start) + r->header, access);
+  toft_set_access(r->p + r->size, (size_t)(r->end - r->p) - r->size, access);
+}
+
+TOFT_INLINE void toft_poison_redzones(const toft_record *r) { toft_set_redzones(r, TOFT_NOACCESS); }
+
+/* Whether both zones are whole, and there is no header. Leaves them unpoisoned. */
+TOFT_INLINE int toft_has_whole_redzones(const toft_record *r) {
+  size_t front = (size_t)(r->p - r->start), behind = (size_t)(r->end - r->p) - r->size;
+  toft_set_redzones(r, TOFT_DEFINED);
+  return r->header == 0 && toft_is_filled(r->start, front, TOFT_POISON_REDZONE) &&
+         toft_is_filled(r->p + r->size, behind, TOFT_POISON_REDZONE);
 }
 
 /* Checks a freed range for writes; a written one is reported and filled again. */
-static int toft_verify_freed_range(toft_state *a, const toft_record *r, unsigned char *from, unsigned char *to) {
+TOFT_INLINE int toft_verify_freed_range(toft_state *a, const toft_record *r, unsigned char *from, unsigned char *to) {
   int code = TOFT_OK;
-  const unsigned char *at = from, *end = to;
   toft_unpoison(from, (size_t)(to - from));
-  if (toft_written_part(&at, &end, TOFT_POISON_FREED)) {
+  if (!toft_is_filled(from, (size_t)(to - from), TOFT_POISON_FREED)) {
+    const unsigned char *at = from, *end = to;
+    (void)toft_written_part(&at, &end, TOFT_POISON_FREED);
     code = toft_report_written(a, TOFT_FOUND_LATE_WRITE, r, at, end, end == to);
     toft_unpoison(from, (size_t)(to - from));
     memset(from, TOFT_POISON_FREED, (size_t)(to - from));
@@ -241,15 +272,14 @@ static int toft_verify_freed_range(toft_state *a, const toft_record *r, unsigned
   return code;
 }
 
-static int toft_check_record(toft_state *a, size_t index) {
-  TOFT_ASSERT(index < a->checks->count);
-  toft_record *r = &a->checks->records[index];
+TOFT_INLINE int toft_check_one(toft_state *a, toft_record *r) {
+  TOFT_ASSERT(r < a->checks->records + a->checks->count);
   TOFT_ASSERT(r->epoch <= toft_epoch(a));
   int code = TOFT_OK;
   if (r->start == r->end) return TOFT_OK; /* of a cursor, not of an allocation */
   if (!r->reported) {
     const unsigned char *from, *to;
-    int open_ended, kind = toft_redzone_damage(r, &from, &to, &open_ended);
+    int open_ended, kind = toft_has_whole_redzones(r) ? 0 : toft_redzone_damage(r, &from, &to, &open_ended);
     if (kind != 0) {
       r->reported = 1;
       code = toft_report_written(a, kind, r, from, to, open_ended);
@@ -260,43 +290,55 @@ static int toft_check_record(toft_state *a, size_t index) {
   return code;
 }
 
+static int toft_check_record(toft_state *a, size_t index) { return toft_check_one(a, &a->checks->records[index]); }
+
 /* ---- freed regions ---- */
 
-static void toft_fill_freed(unsigned char *from, unsigned char *to) {
+TOFT_INLINE void toft_fill_freed(unsigned char *from, unsigned char *to) {
   if (from >= to) return;
   toft_unpoison(from, (size_t)(to - from));
-  memset(from, TOFT_POISON_FREED, (size_t)(to - from));
+  toft_fill(from, (size_t)(to - from), TOFT_POISON_FREED);
   toft_poison(from, (size_t)(to - from));
 }
 
-/* Fills and poisons a freed range, including bytes without a record: padding, and allocations older than the checks. */
+/* Fills and poisons a freed range, including bytes without a record: padding, and allocations older than the checks.
+ * Regions that were logged were filled then. */
 static void toft_mark_freed(const toft_state *a, unsigned char *from, unsigned char *to) {
-  if (a->state & TOFT_IS_CHECKED)
+  if (a->state & TOFT_IS_CHECKED) {
+    const toft_block_log *s = a->checks->block_logs;
+    while (s != NULL && (s->count == 0 || s->freed[s->count - 1].start < from || s->freed[s->count - 1].end > to))
+      s = s->next;
+    for (size_t i = s != NULL ? s->count : 0; i-- != 0 && s->freed[i].end <= to; from = s->freed[i].end)
+      toft_fill_freed(from, s->freed[i].start);
     toft_fill_freed(from, to);
-  else if (a->checks != NULL && from < to) {
+  } else if (a->checks != NULL && from < to) {
     toft_unpoison(from, (size_t)(to - from));
     if (a->state & TOFT_IS_HARDENED) memset(from, TOFT_POISON_FREED, (size_t)(to - from));
   }
 }
 
-static toft_block_log **toft_block_log_of(toft_checks *c, const toft_block_header *b) {
-  toft_block_log **at = &c->block_logs;
-  while (*at != NULL && (*at)->block != b) at = &(*at)->next;
-  return at;
+TOFT_INLINE toft_block_log **toft_block_log_of(toft_checks *c, const toft_block_header *b) {
+  TOFT_ASSERT(b != NULL);
+  if (TOFT_LIKELY(b == c->last_block)) return c->last_log;
+  c->last_log = &c->block_logs;
+  while (*c->last_log != NULL && (*c->last_log)->block != b) c->last_log = &(*c->last_log)->next;
+  c->last_block = b;
+  return c->last_log;
 }
 
 /* NULL: no memory. */
-static toft_block_log *toft_block_log_get(toft_checks *c, toft_block_header *b) {
+TOFT_INLINE toft_block_log *toft_block_log_get(toft_checks *c, toft_block_header *b) {
   toft_block_log *s = *toft_block_log_of(c, b);
   if (s != NULL || (s = (toft_block_log *)calloc(1, sizeof *s)) == NULL) return s;
   s->block = b;
   s->next = c->block_logs;
   c->block_logs = s;
+  c->last_block = NULL; /* the log is elsewhere now */
   return s;
 }
 
 /* Grows the array by at least one element. NULL: no memory, and the old array stays. */
-static void *toft_grow_array(void *old, size_t *capacity, size_t each) {
+static TOFT_COLD void *toft_grow_array(void *old, size_t *capacity, size_t each) {
   size_t more = *capacity == 0 ? 16 : 2 * *capacity;
   void *p = realloc(old, more * each);
   if (p != NULL) *capacity = more;
@@ -304,7 +346,7 @@ static void *toft_grow_array(void *old, size_t *capacity, size_t each) {
 }
 
 /* If this allocation fails, a free searches all records. */
-static void toft_log_live(toft_checks *c, toft_block_header *b, size_t index) {
+TOFT_INLINE void toft_log_live(toft_checks *c, toft_block_header *b, size_t index) {
   toft_block_log *s = toft_block_log_get(c, b);
   if (s == NULL) return;
   TOFT_ASSERT(s->live_count == 0 || s->live[s->live_count - 1] < index);
@@ -316,13 +358,13 @@ static void toft_log_live(toft_checks *c, toft_block_header *b, size_t index) {
   s->live[s->live_count++] = index;
 }
 
-static void toft_unlog_live(toft_checks *c, const toft_block_header *b, size_t index) {
+TOFT_INLINE void toft_unlog_live(toft_checks *c, const toft_block_header *b, size_t index) {
   toft_block_log *s = *toft_block_log_of(c, b);
   if (s != NULL && s->live_count != 0 && s->live[s->live_count - 1] == index) s->live_count--;
 }
 
 /* If this allocation fails, the region is no longer checked. */
-static void toft_log_freed(toft_checks *c, const toft_record *r) {
+TOFT_INLINE void toft_log_freed(toft_checks *c, const toft_record *r) {
   toft_block_log *s = toft_block_log_get(c, r->block);
   if (s == NULL) return;
   TOFT_ASSERT(s->block == r->block);
@@ -343,7 +385,6 @@ static int toft_verify_before_reuse(toft_state *a, const toft_block_header *b, u
     toft_record *r = &s->freed[s->count - 1];
     if (toft_verify_freed_range(a, r, r->start, r->end < to ? r->end : to) != TOFT_OK) code = TOFT_ECORRUPT;
     if (r->end > to) {
-      TOFT_ASSERT(r->start < to);
       r->start = to;
       break;
     }
@@ -373,7 +414,7 @@ static int toft_check_records(toft_state *a, uintptr_t epoch) {
   int code = TOFT_OK;
   while (c != NULL && c->count != 0 && c->records[c->count - 1].epoch > epoch) {
     toft_record *r = &c->records[c->count - 1];
-    if (toft_check_record(a, c->count - 1) != TOFT_OK) code = TOFT_ECORRUPT;
+    if (toft_check_one(a, r) != TOFT_OK) code = TOFT_ECORRUPT;
     TOFT_ASSERT(r->freed.op != NULL || TOFT_ROUND8(r->size) <= c->plain_bytes);
     if (r->freed.op == NULL) c->plain_bytes -= TOFT_ROUND8(r->size);
     if (a->state & TOFT_IS_CHECKED) {

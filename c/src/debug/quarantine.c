@@ -137,8 +137,7 @@ static void toft_verify_quarantined(const toft_quarantined *d) {
   f.freed = d->released;
   for (size_t i = 0; i < d->count; i++) {
     const toft_record *r = &d->freed[i];
-    if (at < r->start || at >= r->end) continue;
-    toft_report_set_allocation(&f, r);
+    if (at >= r->start && at < r->end) toft_report_set_allocation(&f, r);
   }
   toft_report_set_written(&f, f.p, at, to, to == end);
   f.detected.op = "a check of released memory";

@@ -585,10 +585,11 @@ static size_t toft_process_switches(void) {
 }
 
 /* The call that begins. Its site is the one that toft_at named, else `site`, whose stack is recorded for objects. */
-static toft_call_info toft_call_begun(const char *op, uintptr_t site) {
-  toft_call_info c = {op, toft_call_site_hint != 0 ? toft_call_site_hint : site, toft_thread_id(), NULL};
+TOFT_INLINE toft_call_info toft_call_begun(const char *op, uintptr_t site) {
+  uintptr_t hint = toft_call_site_hint;
+  toft_call_info c = {op, hint != 0 ? hint : site, toft_thread_id(), NULL};
   (void)TOFT_LOAD_ACQUIRE(&toft_process_switch); /* orders the reads of what the environment sets */
-  if (toft_call_site_hint == 0 && toft_findings_objects != NULL) c.stack = toft_call_stack_from(site);
+  if (hint == 0 && toft_findings_objects != NULL) c.stack = toft_call_stack_from(site);
   toft_call_site_hint = 0;
   return c;
 }
@@ -617,10 +618,8 @@ static void toft_append_object(const toft_report *f) {
   toft_json_finding(&j, f);
   static const char lost[] =
       "{\"kind\":\"lost\",\"text\":\"lost: a finding for which there was no memory\",\"places\":[]}\n";
-  if (j.code == TOFT_OK)
-    toft_os_append(toft_findings_objects, m.text, m.size);
-  else
-    toft_os_append(toft_findings_objects, lost, sizeof lost - 1);
+  int whole = j.code == TOFT_OK;
+  toft_os_append(toft_findings_objects, whole ? m.text : lost, whole ? m.size : sizeof lost - 1);
   free(m.text);
 }
 

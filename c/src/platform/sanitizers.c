@@ -70,6 +70,7 @@ TOFT_INLINE int toft_has_memory_tool(void) {
 typedef enum { TOFT_DEFINED, TOFT_NOACCESS, TOFT_UNDEFINED } toft_access;
 
 static TOFT_COLD void toft_set_access_slow(const void *p, size_t n, toft_access access) {
+  if (n == 0 || !toft_has_memory_tool()) return;
   if (access == TOFT_NOACCESS) {
     TOFT_CALL_TOOL(toft_asan_poison, p, n);
     TOFT_CALL_TOOL(toft_msan_poison, p, n);
@@ -87,7 +88,7 @@ static TOFT_COLD void toft_set_access_slow(const void *p, size_t n, toft_access 
 }
 
 TOFT_INLINE void toft_set_access(const void *p, size_t n, toft_access access) {
-  if (n != 0 && toft_has_memory_tool()) toft_set_access_slow(p, n, access);
+  if (TOFT_UNLIKELY(TOFT_LOAD(&toft_memory_tools) != 1)) toft_set_access_slow(p, n, access);
 }
 
 /* Accessible and initialised; inaccessible; accessible, but uninitialised. */
