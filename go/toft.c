@@ -3912,7 +3912,7 @@ static const toft_budget_calls toft_calls_of_budgets = {
 
 /* ---- API ---- */
 
-toft_budget *toft_budget_create(const toft_budget_options *options) {
+TOFT_RARE toft_budget *toft_budget_create(const toft_budget_options *options) {
   toft_budget_options o = TOFT_BUDGET_OPTIONS;
   if (options != NULL) {
     if (options->size != sizeof o) return NULL;
@@ -4498,30 +4498,30 @@ static int toft_frees_nothing(const toft_state *a, const unsigned char *p, size_
          (size_t)((uintptr_t)a->head.cursor - (uintptr_t)p) != TOFT_ROUND8(size) && !toft_frees_block(a, p);
 }
 
-/* Precondition: the arena is not checked. */
+/* Frees, between toft_sync_in and toft_set_limit. Precondition: the arena is not checked. */
 static void toft_free_any(toft_state *a, unsigned char *p, size_t size) {
-  toft_sync_in(a);
-  if (p != NULL && size <= TOFT_MAX_REQUEST) {
-    toft_clear_freed(a, p, p + size);
-    if (a->state & TOFT_REFUSING) {
-    } else if (toft_is_newest(a, p, size)) {
-      toft_freed(a, p, a->head.cursor);
-      a->head.cursor = p;
-      toft_sync(a);
-    } else if (toft_newest_dedicated(a, p) != NULL) {
-      toft_freed(a, p, a->newest->used_end);
-      toft_block_drop(a, toft_block_pop(a));
-    }
+  if (p == NULL || size > TOFT_MAX_REQUEST) return;
+  toft_clear_freed(a, p, p + size);
+  if (a->state & TOFT_REFUSING) return;
+  if (toft_is_newest(a, p, size)) {
+    toft_freed(a, p, a->head.cursor);
+    a->head.cursor = p;
+    toft_sync(a);
+  } else if (toft_newest_dedicated(a, p) != NULL) {
+    toft_freed(a, p, a->newest->used_end);
+    toft_block_drop(a, toft_block_pop(a));
   }
-  toft_set_limit(a);
 }
 
 static void toft_op_free(toft_arena *head, void *p, size_t size) {
   toft_state *a = toft_state_of(head);
-  if (TOFT_LIKELY(toft_frees_nothing(a, (const unsigned char *)p, size)))
+  if (TOFT_LIKELY(toft_frees_nothing(a, (const unsigned char *)p, size))) {
     toft_sync(a); /* limit stays as it is */
-  else
-    toft_free_any(a, (unsigned char *)p, size);
+    return;
+  }
+  toft_sync_in(a);
+  toft_free_any(a, (unsigned char *)p, size);
+  toft_set_limit(a);
 }
 
 /* ---- marks ---- */
@@ -5514,13 +5514,13 @@ typedef struct toft_dwarf {
 } toft_dwarf;
 
 /* Stores the address of a symbol in *function, a pointer of any type. */
-static int toft_dwarf_find(const toft_dwarf *d, const char *name, void *function) {
+static TOFT_RARE int toft_dwarf_find(const toft_dwarf *d, const char *name, void *function) {
   void *found = dlsym(d->library, name);
   memcpy(function, &found, sizeof found);
   return found != NULL;
 }
 
-static int toft_dwarf_begin(toft_dwarf *d) {
+static TOFT_RARE int toft_dwarf_begin(toft_dwarf *d) {
   /* By build id only: the standard search may query servers. */
   return toft_dwarf_find(d, "dwfl_linux_proc_find_elf", &d->callbacks.find_elf) &&
          toft_dwarf_find(d, "dwfl_build_id_find_debuginfo", &d->callbacks.find_debuginfo) &&
@@ -5545,7 +5545,7 @@ static void toft_dwarf_close(toft_dwarf *d) {
 
 /* 0: libdw is missing or does not work. With MemorySanitizer it is not used, since memory written by an uninstrumented
  * library counts as uninitialised. */
-static int toft_dwarf_open(toft_dwarf *d) {
+static TOFT_RARE int toft_dwarf_open(toft_dwarf *d) {
   memset(d, 0, sizeof *d);
   if (toft_msan_unpoison != NULL) return 0;
   if (TOFT_HAS(dlopen) && TOFT_HAS(dlsym) && TOFT_HAS(dlclose))
@@ -5572,7 +5572,7 @@ static int toft_is_library_file(const char *file) {
 
 /* For an address in an inlined function of a library: replaces file and line by those of the call in the program's own
  * code, if that was inlined into the same function. Else they stay unchanged. */
-static void toft_dwarf_skip_library(const toft_dwarf *d, void *module, uint64_t call, toft_symbol *symbol) {
+static TOFT_RARE void toft_dwarf_skip_library(const toft_dwarf *d, void *module, uint64_t call, toft_symbol *symbol) {
   toft_dwarf_die *inner = NULL, *chain = NULL;
   uint64_t bias = 0;
   void *files = NULL;
@@ -5625,7 +5625,7 @@ static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *sym
 typedef struct toft_dwarf {
   char none;
 } toft_dwarf;
-static int toft_dwarf_open(toft_dwarf *d) { return (void)d, 0; }
+static TOFT_RARE int toft_dwarf_open(toft_dwarf *d) { return (void)d, 0; }
 static void toft_dwarf_close(toft_dwarf *d) { (void)d; }
 static int toft_dwarf_covers(const toft_dwarf *d, const void *address) { return (void)d, (void)address, 1; }
 static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *symbol) {
@@ -5677,7 +5677,7 @@ static void toft_json_flush(toft_json *j) {
   j->length = 0;
 }
 
-static void toft_json_bytes(toft_json *j, const char *s, size_t n) {
+static TOFT_RARE void toft_json_bytes(toft_json *j, const char *s, size_t n) {
   while (n != 0) {
     size_t part = toft_min(n, sizeof j->text - j->length);
     memcpy(j->text + j->length, s, part);
@@ -5690,7 +5690,7 @@ static void toft_json_bytes(toft_json *j, const char *s, size_t n) {
 
 static void toft_json_raw(toft_json *j, const char *s) { toft_json_bytes(j, s, strlen(s)); }
 
-static void toft_json_digits(toft_json *j, uint64_t n, unsigned base) {
+static TOFT_RARE void toft_json_digits(toft_json *j, uint64_t n, unsigned base) {
   char digits[20], *at = digits + sizeof digits;
   do {
     *--at = "0123456789abcdef"[n % base];
@@ -5700,7 +5700,7 @@ static void toft_json_digits(toft_json *j, uint64_t n, unsigned base) {
 }
 
 /* Invalid UTF-8 in names is replaced. */
-static void toft_json_string(toft_json *j, const char *s) {
+static TOFT_RARE void toft_json_string(toft_json *j, const char *s) {
   size_t remaining = strlen(s);
   toft_json_raw(j, "\"");
   while (remaining != 0) {
@@ -5724,45 +5724,45 @@ static void toft_json_string(toft_json *j, const char *s) {
   toft_json_raw(j, "\"");
 }
 
-static void toft_json_next(toft_json *j) {
+static TOFT_RARE void toft_json_next(toft_json *j) {
   if (!j->first) toft_json_raw(j, ",");
   j->first = 0;
 }
 
-static void toft_json_key(toft_json *j, const char *key) {
+static TOFT_RARE void toft_json_key(toft_json *j, const char *key) {
   toft_json_next(j);
   toft_json_string(j, key);
   toft_json_raw(j, ":");
 }
 
-static void toft_json_number(toft_json *j, const char *key, uint64_t n) {
+static TOFT_RARE void toft_json_number(toft_json *j, const char *key, uint64_t n) {
   toft_json_key(j, key);
   toft_json_digits(j, n, 10);
 }
 
-static void toft_json_signed(toft_json *j, const char *key, int64_t n) {
+static TOFT_RARE void toft_json_signed(toft_json *j, const char *key, int64_t n) {
   toft_json_key(j, key);
   if (n < 0) toft_json_raw(j, "-");
   toft_json_digits(j, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
 }
 
-static void toft_json_text(toft_json *j, const char *key, const char *s) {
+static TOFT_RARE void toft_json_text(toft_json *j, const char *key, const char *s) {
   toft_json_key(j, key);
   toft_json_string(j, s);
 }
 
-static void toft_json_open(toft_json *j, const char *bracket) {
+static TOFT_RARE void toft_json_open(toft_json *j, const char *bracket) {
   toft_json_raw(j, bracket);
   j->first = 1;
 }
 
-static void toft_json_close(toft_json *j, const char *bracket) {
+static TOFT_RARE void toft_json_close(toft_json *j, const char *bracket) {
   toft_json_raw(j, bracket);
   j->first = 0;
 }
 
 /* A call of a stack. */
-static void toft_json_frame(toft_json *j, const void *address, const toft_symbol *s) {
+static TOFT_RARE void toft_json_frame(toft_json *j, const void *address, const toft_symbol *s) {
   toft_json_next(j);
   toft_json_open(j, "{");
   toft_json_key(j, "address");
@@ -5810,7 +5810,7 @@ typedef struct toft_module {
 } toft_module;
 
 /* The build id in the notes of a segment. */
-static void toft_module_read_notes(toft_module *m, const unsigned char *at, size_t size) {
+static TOFT_RARE void toft_module_read_notes(toft_module *m, const unsigned char *at, size_t size) {
   ElfW(Nhdr) note;
   while (size > sizeof note) {
     memcpy(&note, at, sizeof note);
@@ -5828,7 +5828,7 @@ static void toft_module_read_notes(toft_module *m, const unsigned char *at, size
 }
 
 /* Stops at the segment with the wanted index. */
-static int toft_module_find(toft_dl_headers *info, size_t size, void *arg) {
+static TOFT_RARE int toft_module_find(toft_dl_headers *info, size_t size, void *arg) {
   toft_module *m = (toft_module *)arg;
   int found = 0;
   (void)size;
@@ -5849,7 +5849,7 @@ static int toft_module_find(toft_dl_headers *info, size_t size, void *arg) {
   return found;
 }
 
-static void toft_json_module(toft_json *j, const toft_module *m) {
+static TOFT_RARE void toft_json_module(toft_json *j, const toft_module *m) {
   char executable[1024];
   const char *path = m->path;
   if (*path == 0) path = toft_os_executable(executable, sizeof executable) ? executable : "";
@@ -5873,7 +5873,7 @@ static void toft_json_module(toft_json *j, const toft_module *m) {
 }
 
 /* No lock of the dynamic linker is held while they are written. */
-static void toft_json_modules(toft_json *j) {
+static TOFT_RARE void toft_json_modules(toft_json *j) {
   toft_module m;
   toft_json_key(j, "modules");
   toft_json_open(j, "[");
@@ -5886,7 +5886,7 @@ static void toft_json_modules(toft_json *j) {
   toft_json_close(j, "]");
 }
 #else
-static void toft_json_modules(toft_json *j) { (void)j; }
+static TOFT_RARE void toft_json_modules(toft_json *j) { (void)j; }
 #endif
 
 #endif
@@ -6271,7 +6271,7 @@ static int toft_is_profiled(const toft_state *a) {
 }
 
 /* Created on first use. NULL: no memory. */
-static toft_instruments *toft_instruments_get(toft_state *a) {
+static TOFT_RARE toft_instruments *toft_instruments_get(toft_state *a) {
   if (a->instruments != NULL) return a->instruments;
   toft_instruments *w = (toft_instruments *)malloc(sizeof *w);
   if (w == NULL) return NULL;
@@ -6317,7 +6317,7 @@ static void toft_instruments_clear(toft_instruments *w) {
   memset(w, 0, sizeof *w);
 }
 
-static void toft_instruments_release(toft_state *a) {
+static TOFT_RARE void toft_instruments_release(toft_state *a) {
   if (a->instruments == NULL) return;
   toft_profile_remove(a);
   toft_instruments_clear(a->instruments);
@@ -6562,7 +6562,7 @@ static void toft_check_soft_budget(toft_state *a) {
 
 /* ---- switches ---- */
 
-static int toft_set_metering(toft_state *a, int on) {
+static TOFT_RARE int toft_set_metering(toft_state *a, int on) {
   toft_instruments *w = toft_instruments_get(a);
   if (w == NULL) return TOFT_ENOMEM;
   if (on == w->metered) return TOFT_OK;
@@ -6587,7 +6587,7 @@ static int toft_set_metering(toft_state *a, int on) {
 }
 
 /* ops->set for a tag. */
-static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length) {
+static TOFT_RARE int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length) {
   if ((a->state & TOFT_CLAIMED) && (a->instruments == NULL || !a->instruments->metered))
     return TOFT_EBUSY; /* the range would have no tag */
   int was_metered = a->instruments != NULL && a->instruments->metered;
@@ -6702,14 +6702,14 @@ typedef struct toft_text_writer {
   char *at, *end;
 } toft_text_writer;
 
-static void toft_put_text(toft_text_writer *t, const char *s) {
+static TOFT_RARE void toft_put_text(toft_text_writer *t, const char *s) {
   while (*s != 0 && t->at < t->end) *t->at++ = *s++;
   *t->at = 0;
 }
 
 /* Appends a string of the program: bytes other than printable ASCII become \xNN. With `quoted`, a quote and a backslash
  * get a backslash. */
-static void toft_put_escaped(toft_text_writer *t, const char *s, size_t size, int quoted) {
+static TOFT_RARE void toft_put_escaped(toft_text_writer *t, const char *s, size_t size, int quoted) {
   for (size_t i = 0; i < size && t->end - t->at > 4; i++) {
     unsigned char c = (unsigned char)s[i];
     if (c < 0x20 || c > 0x7e) {
@@ -6727,7 +6727,7 @@ static void toft_put_escaped(toft_text_writer *t, const char *s, size_t size, in
 
 static void toft_put_name(toft_text_writer *t, const char *s) { toft_put_escaped(t, s, strlen(s), 0); }
 
-static void toft_put_number(toft_text_writer *t, uint64_t n, unsigned base) {
+static TOFT_RARE void toft_put_number(toft_text_writer *t, uint64_t n, unsigned base) {
   char digits[24], *d = digits + sizeof digits - 1;
   *d = 0;
   do *--d = "0123456789abcdef"[n % base];
@@ -6754,7 +6754,7 @@ static toft_named_site *toft_named_sites[256];
 TOFT_PER_THREAD uintptr_t toft_call_site_hint; /* site of the next call, set by toft_at */
 #define toft_call_site_hint TOFT_OWN(toft_call_site_hint)
 
-uintptr_t toft_site(const char *place) {
+TOFT_RARE uintptr_t toft_site(const char *place) {
   unsigned hash = 5381;
   size_t n = 0;
   while (place[n] != 0) hash = hash * 33 + (unsigned char)place[n++];
@@ -6771,7 +6771,7 @@ uintptr_t toft_site(const char *place) {
   return (uintptr_t)s;
 }
 
-static int toft_put_named_site(uintptr_t site, toft_text_writer *t) {
+static TOFT_RARE int toft_put_named_site(uintptr_t site, toft_text_writer *t) {
   const toft_named_site *s = NULL;
   toft_lock_take(&toft_findings_lock);
   for (int i = 0; i < 256 && s == NULL; i++)
@@ -6793,7 +6793,7 @@ static void toft_symbol_session_close(void) {
   toft_symbol_session_state = 0;
 }
 
-static int toft_symbol_find(const void *address, toft_symbol *s) {
+static TOFT_RARE int toft_symbol_find(const void *address, toft_symbol *s) {
   if (toft_symbol_session_state == 0) toft_symbol_session_state = toft_dwarf_open(&toft_symbol_session) ? 1 : 2;
   if (toft_symbol_session_state == 1 && !toft_dwarf_covers(&toft_symbol_session, address)) {
     toft_symbol_session_close();
@@ -6804,7 +6804,7 @@ static int toft_symbol_find(const void *address, toft_symbol *s) {
 }
 
 /* Appends "function (file:line)"; without debug information "function+offset (module+offset)", as far as known. */
-static void toft_put_symbol(toft_text_writer *t, const toft_symbol *s) {
+static TOFT_RARE void toft_put_symbol(toft_text_writer *t, const toft_symbol *s) {
   const char *slash = s->module != NULL ? strrchr(s->module, '/') : NULL;
   int has_line = s->file != NULL && s->line != 0;
   if (s->function != NULL) {
@@ -6823,7 +6823,7 @@ static void toft_put_symbol(toft_text_writer *t, const toft_symbol *s) {
 
 #if defined(__linux__) && !defined(TOFT_OMIT_RECYCLER)
 /* Appends the variable of a loaded module at an address, as function and offset are. 0: no module is there. */
-static int toft_put_variable(uintptr_t address, toft_text_writer *t) {
+static TOFT_RARE int toft_put_variable(uintptr_t address, toft_text_writer *t) {
   toft_symbol s;
   const void *behind = (const void *)(address + 1); /* a symbol is looked for at the byte before */
   if (!toft_symbolize(NULL, behind, &s)) return 0;
@@ -6837,7 +6837,7 @@ static int toft_put_variable(uintptr_t address, toft_text_writer *t) {
 }
 #endif
 
-static int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
+static TOFT_RARE int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
   toft_symbol s;
   const void *address = (const void *)site;
   if (site < 4096) return 0;
@@ -6853,7 +6853,7 @@ static int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
 }
 
 /* Writes the text of a site into `size` bytes. */
-static void toft_put_site(uintptr_t site, char *at, size_t size) {
+static TOFT_RARE void toft_put_site(uintptr_t site, char *at, size_t size) {
   toft_text_writer t = {at, at + size - 1};
   if (site == 0) {
     toft_put_text(&t, "an unknown place");
@@ -6864,7 +6864,7 @@ static void toft_put_site(uintptr_t site, char *at, size_t size) {
 }
 
 /* The file and line of a site that has a name, as "main.go:12". 0: it has none. */
-static int toft_place_of_site(uintptr_t site, char *file, size_t size, unsigned *line) {
+static TOFT_RARE int toft_place_of_site(uintptr_t site, char *file, size_t size, unsigned *line) {
   toft_text_writer t = {file, file + size - 1};
   if (site == 0 || !toft_put_named_site(site, &t)) return 0;
   char *colon = strrchr(file, ':');
@@ -6879,7 +6879,8 @@ static int toft_place_of_site(uintptr_t site, char *file, size_t size, unsigned 
 #define TOFT_MESSAGE_MAX (4 * TOFT_SITE_TEXT_MAX)
 
 /* What is not known is left out: a place, a thread, an address. */
-static void toft_put_call(toft_text_writer *t, const char *before, const toft_moment *m, const char *between) {
+static TOFT_RARE void toft_put_call(toft_text_writer *t, const char *before, const toft_moment *m,
+                                    const char *between) {
   toft_put_text(t, before);
   if (m->site != 0) {
     toft_put_text(t, between);
@@ -6896,13 +6897,13 @@ static void toft_put_address(toft_text_writer *t, const toft_report *f) {
   toft_put_number(t, (uintptr_t)f->p, 16);
 }
 
-static void toft_put_allocation(toft_text_writer *t, const toft_report *f) {
+static TOFT_RARE void toft_put_allocation(toft_text_writer *t, const toft_report *f) {
   toft_put_number(t, f->size, 10);
   toft_put_text(t, f->size == 1 ? " byte" : " bytes");
   toft_put_address(t, f);
 }
 
-static void toft_put_written(toft_text_writer *t, const char *kind, const toft_report *f) {
+static TOFT_RARE void toft_put_written(toft_text_writer *t, const char *kind, const toft_report *f) {
   toft_put_text(t, kind);
   toft_put_text(t, ": byte ");
   toft_put_offset(t, f->offset);
@@ -6921,7 +6922,7 @@ static void toft_put_arena(toft_text_writer *t, const toft_report *f) {
   toft_put_address(t, f);
 }
 
-static void toft_put_outside(toft_text_writer *t, const toft_report *f) {
+static TOFT_RARE void toft_put_outside(toft_text_writer *t, const toft_report *f) {
   toft_put_text(t, "pointer out of a region: ");
   if (f->target == NULL) {
     toft_put_number(t, f->size, 10);
@@ -6937,7 +6938,7 @@ static void toft_put_outside(toft_text_writer *t, const toft_report *f) {
   toft_put_text(t, ", which a restore does not bring back");
 }
 
-static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
+static TOFT_RARE void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
   switch (f->kind) {
     case TOFT_FOUND_OVERRUN: toft_put_written(t, "overrun", f); break;
     case TOFT_FOUND_UNDERRUN: toft_put_written(t, "underrun", f); break;
@@ -7005,7 +7006,7 @@ static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_
 
 static int toft_has_allocation(const toft_report *f) { return f->kind <= TOFT_FOUND_WRONG_SIZE; }
 
-static void toft_put_finding(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
+static TOFT_RARE void toft_put_finding(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
   toft_put_kind(t, f, out);
   if (toft_has_allocation(f)) toft_put_call(t, "; allocated", &out->allocated, " at ");
   if (f->kind < TOFT_FOUND_LATE_WRITE && f->freed.op != NULL) toft_put_call(t, "; freed", &out->returned, " at ");
@@ -7013,7 +7014,7 @@ static void toft_put_finding(toft_text_writer *t, const toft_report *f, const to
   toft_put_call(t, out->noticed.call, &out->noticed, " at ");
 }
 
-static void toft_fill_moment(toft_moment *m, const toft_call_info *c, char *place) {
+static TOFT_RARE void toft_fill_moment(toft_moment *m, const toft_call_info *c, char *place) {
   toft_put_site(c->site, place, TOFT_SITE_TEXT_MAX);
   m->call = c->op != NULL ? c->op : "";
   m->place = place;
@@ -7022,7 +7023,7 @@ static void toft_fill_moment(toft_moment *m, const toft_call_info *c, char *plac
 }
 
 /* Formats the finding and calls fn. */
-static void toft_deliver_report(const toft_report *f, toft_finding_fn *fn, void *arg) {
+static TOFT_RARE void toft_deliver_report(const toft_report *f, toft_finding_fn *fn, void *arg) {
   char site_texts[3][TOFT_SITE_TEXT_MAX], message[TOFT_MESSAGE_MAX];
   toft_finding out;
   toft_text_writer t = {message, message + sizeof message - 1};
@@ -7078,7 +7079,7 @@ static const char *const toft_kind_names[] = {"",
                                               "overwritten-arena",
                                               "outside"};
 
-static void toft_json_site_call(toft_json *j, uintptr_t site) {
+static TOFT_RARE void toft_json_site_call(toft_json *j, uintptr_t site) {
   char name[TOFT_SITE_TEXT_MAX];
   toft_symbol s;
   memset(&s, 0, sizeof s);
@@ -7090,7 +7091,7 @@ static void toft_json_site_call(toft_json *j, uintptr_t site) {
   toft_json_frame(j, (const void *)site, &s);
 }
 
-static void toft_json_moment(toft_json *j, const char *role, const toft_call_info *c) {
+static TOFT_RARE void toft_json_moment(toft_json *j, const char *role, const toft_call_info *c) {
   if (c->op == NULL) return;
   toft_json_next(j);
   toft_json_open(j, "{");
@@ -7112,7 +7113,7 @@ static const char *toft_kind_name(const toft_report *f) {
 }
 
 /* The text has what the other members do not: no address, no thread, no place. */
-static void toft_json_finding(toft_json *j, const toft_report *f) {
+static TOFT_RARE void toft_json_finding(toft_json *j, const toft_report *f) {
   char text[TOFT_MESSAGE_MAX];
   toft_text_writer t = {text, text + sizeof text - 1};
   toft_report brief = *f;
@@ -7176,7 +7177,7 @@ static char *toft_copy_path(const char *name) {
   return copy;
 }
 
-static void toft_read_findings_file(const char *name, int expected) {
+static TOFT_RARE void toft_read_findings_file(const char *name, int expected) {
   if (name == NULL || *name == 0) {
     toft_findings_stream = expected ? 2 : 0;
   } else if (strcmp(name, "stderr") == 0 || strcmp(name, "/dev/stderr") == 0) {
@@ -7197,7 +7198,7 @@ static void toft_start_process_meters(void);
  * forked during the read does not have that thread, and reads again. */
 static size_t toft_switch_reader;
 
-static size_t toft_read_environment(void) {
+static TOFT_RARE size_t toft_read_environment(void) {
   int reports = 0;
   const char *v = toft_os_env("TOFT_CHECKED");
   size_t s = toft_is_on(v) ? 1 | TOFT_PROCESS_CHECKS : 1;
@@ -7251,7 +7252,7 @@ void toft_on_finding(toft_finding_fn *fn, void *arg) {
   TOFT_UNLOCK(&toft_findings_lock);
 }
 
-static void toft_print_finding(void *arg, const toft_finding *f) {
+static TOFT_RARE void toft_print_finding(void *arg, const toft_finding *f) {
   char line[TOFT_MESSAGE_MAX + 16];
   toft_text_writer t = {line, line + sizeof line - 1};
   (void)arg;
@@ -7262,7 +7263,7 @@ static void toft_print_finding(void *arg, const toft_finding *f) {
   if (toft_findings_file != NULL) toft_os_append(toft_findings_file, line, (size_t)(t.at - line));
 }
 
-static void toft_append_object(const toft_report *f) {
+static TOFT_RARE void toft_append_object(const toft_report *f) {
   toft_memory_sink m = {NULL, 0, 0};
   toft_json j = toft_json_to(toft_memory_write, &m);
   toft_json_finding(&j, f);
@@ -7276,7 +7277,7 @@ static void toft_append_object(const toft_report *f) {
 TOFT_PER_THREAD int toft_in_hook; /* findings caused by the hook's own calls are only printed */
 #define toft_in_hook TOFT_OWN(toft_in_hook)
 
-static void toft_publish_report(const toft_report *f) {
+static TOFT_RARE void toft_publish_report(const toft_report *f) {
   (void)toft_process_switches();
   (void)TOFT_LOAD_ACQUIRE(&toft_process_switch); /* orders the reads of what the environment sets */
   toft_lock_take(&toft_findings_lock);
@@ -7892,7 +7893,7 @@ static void toft_end_call(toft_state *a) {
 
 /* Begins a change of settings. NULL with *code set: another provider, in a region, refused, or no memory; otherwise
  * toft_end_setting must follow. */
-static toft_state *toft_begin_setting(toft_arena *head, const char *op, uintptr_t caller, int *code) {
+static TOFT_RARE toft_state *toft_begin_setting(toft_arena *head, const char *op, uintptr_t caller, int *code) {
   toft_state *a = toft_observed_state(head);
   *code = TOFT_ENOSYS;
   if (a == NULL || (a->state & TOFT_IN_REGION)) return NULL;
@@ -7905,7 +7906,7 @@ static toft_state *toft_begin_setting(toft_arena *head, const char *op, uintptr_
   return NULL;
 }
 
-static int toft_end_setting(toft_state *a, int code) {
+static TOFT_RARE int toft_end_setting(toft_state *a, int code) {
   if (code == TOFT_OK) {
     toft_next_epoch(a);
     toft_update_instrumented(a);
@@ -7914,13 +7915,13 @@ static int toft_end_setting(toft_state *a, int code) {
   return code;
 }
 
-int toft_set_metered(toft_arena *head, int on) {
+TOFT_RARE int toft_set_metered(toft_arena *head, int on) {
   int code;
   toft_state *a = toft_begin_setting(head, "set_metered", TOFT_CALLER(), &code);
   return a != NULL ? toft_end_setting(a, toft_set_metering(a, on != 0)) : code;
 }
 
-int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_soft_budget_fn *fn, void *arg) {
+TOFT_RARE int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_soft_budget_fn *fn, void *arg) {
   int code;
   toft_state *a = toft_begin_setting(head, "set_soft_budget", TOFT_CALLER(), &code);
   if (a == NULL) return code;
@@ -7931,7 +7932,7 @@ int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_soft_budget_fn *
   return toft_end_setting(a, TOFT_OK);
 }
 
-int toft_on_refusal(toft_arena *head, toft_refusal_fn *fn, void *arg) {
+TOFT_RARE int toft_on_refusal(toft_arena *head, toft_refusal_fn *fn, void *arg) {
   int code;
   toft_state *a = toft_begin_setting(head, "on_refusal", TOFT_CALLER(), &code);
   if (a == NULL) return code;
@@ -7940,7 +7941,7 @@ int toft_on_refusal(toft_arena *head, toft_refusal_fn *fn, void *arg) {
   return toft_end_setting(a, TOFT_OK);
 }
 
-int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
+TOFT_RARE int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
   int code;
   if (path == NULL || !toft_is_name(path, strlen(path))) return TOFT_EARG;
   toft_state *a = toft_begin_setting(head, "set_tag_budget", TOFT_CALLER(), &code);
@@ -7951,7 +7952,7 @@ int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
   return toft_end_setting(a, tag != SIZE_MAX ? TOFT_OK : TOFT_ENOMEM);
 }
 
-int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
+TOFT_RARE int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
   int code;
   toft_state *a = toft_begin_setting(head, "set_sampling_seed", TOFT_CALLER(), &code);
   if (a == NULL) return code;
@@ -7960,7 +7961,7 @@ int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
   return toft_end_setting(a, TOFT_OK);
 }
 
-int toft_set_unwinder(toft_arena *head, toft_unwind_fn *fn, void *arg) {
+TOFT_RARE int toft_set_unwinder(toft_arena *head, toft_unwind_fn *fn, void *arg) {
   int code;
   toft_state *a = toft_begin_setting(head, "set_unwinder", TOFT_CALLER(), &code);
   if (a == NULL) return code;
@@ -8083,7 +8084,8 @@ static toft_state *toft_begin_report(toft_arena *head, int *code) {
   return a;
 }
 
-static int toft_each_tag(const toft_instruments *w, int (*fn)(void *arg, const toft_tag_report *tag), void *arg) {
+static TOFT_RARE int toft_each_tag(const toft_instruments *w, int (*fn)(void *arg, const toft_tag_report *tag),
+                                   void *arg) {
   int code = 0;
   for (size_t i = 0; i < w->tag_count && w->metered && code == 0; i++) {
     const toft_tag_entry *t = &w->tags[i];
@@ -8098,7 +8100,8 @@ static int toft_each_tag(const toft_instruments *w, int (*fn)(void *arg, const t
   return code;
 }
 
-static int toft_each_phase(const toft_instruments *w, int (*fn)(void *arg, const toft_phase_report *phase), void *arg) {
+static TOFT_RARE int toft_each_phase(const toft_instruments *w, int (*fn)(void *arg, const toft_phase_report *phase),
+                                     void *arg) {
   int code = 0;
   for (size_t i = 0; i < w->phase_count && code == 0; i++) {
     const toft_phase_entry *e = &w->phases[i];
@@ -8112,7 +8115,8 @@ static int toft_each_phase(const toft_instruments *w, int (*fn)(void *arg, const
   return code;
 }
 
-static int toft_each_site(const toft_instruments *w, int (*fn)(void *arg, const toft_site_report *site), void *arg) {
+static TOFT_RARE int toft_each_site(const toft_instruments *w, int (*fn)(void *arg, const toft_site_report *site),
+                                    void *arg) {
   int code = 0;
   toft_site_report r;
   for (size_t i = 0; i < TOFT_SITE_LISTS && w->sites != NULL && code == 0; i++) {
@@ -8154,7 +8158,7 @@ TOFT_DEFINE_REPORT(toft_tags, toft_each_tag, toft_tag_report)
 TOFT_DEFINE_REPORT(toft_phases, toft_each_phase, toft_phase_report)
 TOFT_DEFINE_REPORT(toft_sites, toft_each_site, toft_site_report)
 
-int toft_clear_report(toft_arena *head) {
+TOFT_RARE int toft_clear_report(toft_arena *head) {
   int code;
   toft_state *a = toft_begin_report(head, &code);
   if (a == NULL) return code;
@@ -8493,7 +8497,7 @@ static void toft_unregister_arena(toft_state *a) {
 /* ---- switching checks ---- */
 
 /* Allocates a->checks. 0: no memory. */
-static int toft_make_checks(toft_state *a) {
+static TOFT_RARE int toft_make_checks(toft_state *a) {
   toft_arm_fork();
   if (a->checks == NULL) a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
   if (a->checks == NULL) return 0;
@@ -8605,7 +8609,7 @@ static size_t toft_quarantine_bytes;
 
 /* ---- the head of a released arena ---- */
 
-static void toft_report_use_after_release(toft_arena *head, const char *op, uintptr_t site) {
+static TOFT_RARE void toft_report_use_after_release(toft_arena *head, const char *op, uintptr_t site) {
   toft_report f;
   memset(&f, 0, sizeof f);
   f.kind = TOFT_FOUND_RELEASED;
@@ -8700,7 +8704,7 @@ static void toft_head_set_released(toft_arena *head) {
 
 /* ---- blocks ---- */
 
-static void toft_verify_quarantined(const toft_quarantined *d) {
+static TOFT_RARE void toft_verify_quarantined(const toft_quarantined *d) {
   unsigned char *from = d->block + d->readable, *end = d->block + d->size;
   toft_unpoison(from, d->size - d->readable);
   const unsigned char *at = from, *to = end;
@@ -8953,7 +8957,7 @@ static int toft_check_canary(toft_state *a, const char *op, uintptr_t site) {
 }
 
 /* Precondition: toft_sync_in was called; toft_set_limit must follow. TOFT_OK or an error. */
-static int toft_begin_hardening(toft_state *a) {
+static TOFT_RARE int toft_begin_hardening(toft_state *a) {
   size_t secret = TOFT_LOAD(&toft_hardened_secret), none = 0;
   if (secret == 0) {
     if (!toft_os_random(&secret, sizeof secret)) return TOFT_ENOSYS;
@@ -8981,7 +8985,7 @@ typedef struct toft_snapshot_writer {
 } toft_snapshot_writer;
 
 /* `none` becomes null. */
-static void toft_json_optional(toft_json *j, const char *key, uint64_t n, uint64_t none) {
+static TOFT_RARE void toft_json_optional(toft_json *j, const char *key, uint64_t n, uint64_t none) {
   toft_json_key(j, key);
   if (n == none)
     toft_json_raw(j, "null");
@@ -8991,7 +8995,7 @@ static void toft_json_optional(toft_json *j, const char *key, uint64_t n, uint64
 
 /* ---- elements ---- */
 
-static void toft_json_stats(toft_json *j, const toft_stats *s) {
+static TOFT_RARE void toft_json_stats(toft_json *j, const toft_stats *s) {
   toft_json_key(j, "stats");
   toft_json_open(j, "{");
   toft_json_number(j, "live", s->live);
@@ -9005,7 +9009,7 @@ static void toft_json_stats(toft_json *j, const toft_stats *s) {
   toft_json_close(j, "}");
 }
 
-static int toft_json_tag(void *arg, const toft_tag_report *t) {
+static TOFT_RARE int toft_json_tag(void *arg, const toft_tag_report *t) {
   toft_json *j = (toft_json *)arg;
   toft_json_next(j);
   toft_json_open(j, "{");
@@ -9023,7 +9027,7 @@ static int toft_json_tag(void *arg, const toft_tag_report *t) {
   return j->code;
 }
 
-static int toft_json_phase(void *arg, const toft_phase_report *p) {
+static TOFT_RARE int toft_json_phase(void *arg, const toft_phase_report *p) {
   toft_json *j = (toft_json *)arg;
   toft_json_next(j);
   toft_json_open(j, "{");
@@ -9043,13 +9047,13 @@ static int toft_snapshot_symbol(const toft_snapshot_writer *w, const void *addre
   return 0;
 }
 
-static void toft_json_call(toft_snapshot_writer *w, const void *address) {
+static TOFT_RARE void toft_json_call(toft_snapshot_writer *w, const void *address) {
   toft_symbol s;
   (void)toft_snapshot_symbol(w, address, &s);
   toft_json_frame(&w->json, address, &s);
 }
 
-static int toft_json_site(void *arg, const toft_site_report *r) {
+static TOFT_RARE int toft_json_site(void *arg, const toft_site_report *r) {
   toft_snapshot_writer *writer = (toft_snapshot_writer *)arg;
   toft_json *j = &writer->json;
   toft_symbol s;
@@ -9076,7 +9080,7 @@ static int toft_json_site(void *arg, const toft_site_report *r) {
   return j->code;
 }
 
-static void toft_json_budget(toft_json *j, const toft_budget_entry *e) {
+static TOFT_RARE void toft_json_budget(toft_json *j, const toft_budget_entry *e) {
   toft_json_next(j);
   toft_json_open(j, "{");
   toft_json_number(j, "id", e->id);
@@ -9100,7 +9104,7 @@ static void toft_json_budget(toft_json *j, const toft_budget_entry *e) {
 }
 
 /* The budgets of the tree of `source`, or of the process if it is NULL. No lock is held while they are written. */
-static void toft_json_budgets(toft_json *j, const toft_source *source) {
+static TOFT_RARE void toft_json_budgets(toft_json *j, const toft_source *source) {
   const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, &toft_budgets);
   if (source != NULL) calls = toft_calls_of(&toft_budgets, source);
   if (calls == NULL) return;
@@ -9121,7 +9125,7 @@ static void toft_json_begin(toft_json *j) {
 }
 
 /* The rest of the object; w == NULL: nothing is instrumented. */
-static void toft_json_report(toft_snapshot_writer *writer, const toft_stats *s, const toft_instruments *w) {
+static TOFT_RARE void toft_json_report(toft_snapshot_writer *writer, const toft_stats *s, const toft_instruments *w) {
   toft_json *j = &writer->json;
   toft_json_stats(j, s);
   toft_json_key(j, "tags");
@@ -9145,7 +9149,7 @@ static void toft_json_report(toft_snapshot_writer *writer, const toft_stats *s, 
 #define TOFT_SNAPSHOT_KNOWN (uint32_t)(TOFT_SNAPSHOT_CLEAR | TOFT_SNAPSHOT_DWARF | TOFT_SNAPSHOT_ADDRESSES)
 
 /* Copies the options; an older caller's structure is shorter, and the rest keeps its defaults. 0: they are invalid. */
-static int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_options *given) {
+static TOFT_RARE int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_options *given) {
   if (given == NULL) return 1;
   if (given->size < 2 * sizeof(void *)) return 0;
   memcpy(o, given, toft_min(given->size, sizeof *o));
@@ -9153,7 +9157,7 @@ static int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_opti
   return (o->flags & ~TOFT_SNAPSHOT_KNOWN) == 0;
 }
 
-int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write_fn *write, void *arg) {
+TOFT_RARE int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write_fn *write, void *arg) {
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
   if (!toft_snapshot_read(&o, given)) return TOFT_EARG;
   toft_snapshot_writer w;
@@ -9198,7 +9202,7 @@ static int toft_text_write(void *arg, const char *bytes, size_t size) {
   return 0;
 }
 
-size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *given, char *text, size_t size) {
+TOFT_RARE size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *given, char *text, size_t size) {
   toft_text_sink t = {text, size, 0};
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
   if (!toft_snapshot_read(&o, given)) return 0;
@@ -9268,7 +9272,7 @@ static void toft_count_live(toft_profiled *p, size_t live, size_t drift) {
 /* ---- sums of arenas: instruments without cuts, with the live bytes of a tag in `detached` ---- */
 
 /* Without memory for a new tag its bytes are missing. */
-static void toft_sum_tags(toft_instruments *to, const toft_tag_entry *tags, size_t count, int live) {
+static TOFT_RARE void toft_sum_tags(toft_instruments *to, const toft_tag_entry *tags, size_t count, int live) {
   for (size_t i = 0; i < count; i++) {
     const toft_tag_entry *from = &tags[i];
     size_t tag = toft_tag_of(to, NULL, from->name, from->length, from->numbered ? &from->number : NULL);
@@ -9278,7 +9282,8 @@ static void toft_sum_tags(toft_instruments *to, const toft_tag_entry *tags, size
   }
 }
 
-static void toft_sum_phase(toft_instruments *to, const char *name, uint64_t entries, uint64_t allocated, int64_t kept) {
+static TOFT_RARE void toft_sum_phase(toft_instruments *to, const char *name, uint64_t entries, uint64_t allocated,
+                                     int64_t kept) {
   toft_phase_entry *e = toft_phase_named(to, name);
   if (e == NULL) return;
   e->entries += entries;
@@ -9286,8 +9291,8 @@ static void toft_sum_phase(toft_instruments *to, const char *name, uint64_t entr
   e->kept += kept;
 }
 
-static void toft_sum_site(toft_instruments *to, const toft_tag_entry *tag, void *const *stack, size_t depth,
-                          uintptr_t site, double count, double bytes) {
+static TOFT_RARE void toft_sum_site(toft_instruments *to, const toft_tag_entry *tag, void *const *stack, size_t depth,
+                                    uintptr_t site, double count, double bytes) {
   size_t found = toft_tag_of(to, NULL, tag->name, tag->length, tag->numbered ? &tag->number : NULL);
   to->tag = found != SIZE_MAX ? found : 0;
   toft_sampled_site *s = found != SIZE_MAX ? toft_site_of(to, stack, depth, site) : NULL;
@@ -9337,7 +9342,7 @@ static void toft_profile_phase(const char *name, uint64_t allocated, int64_t kep
   TOFT_UNLOCK(&toft_profile_lock);
 }
 
-static void toft_profile_add(toft_state *a) {
+static TOFT_RARE void toft_profile_add(toft_state *a) {
   toft_profiled *p = (toft_profiled *)calloc(1, sizeof *p);
   if (p == NULL) return;
   p->arena = a;
@@ -9374,7 +9379,7 @@ static void toft_profile_remove(toft_state *a) {
 
 /* ---- settings ---- */
 
-static int toft_read_process_meters(int *reports) {
+static TOFT_RARE int toft_read_process_meters(int *reports) {
   const char *path = toft_os_env("TOFT_PROFILE"), *on = toft_os_env("TOFT_PROFILE_SIGNAL");
   size_t budget = toft_os_env_number("TOFT_BUDGET", 0), number = toft_os_env_number("TOFT_PROFILE_SIGNAL", 0);
   *reports = budget != 0;
@@ -9388,7 +9393,7 @@ static int toft_read_process_meters(int *reports) {
          toft_process_meters.path != NULL;
 }
 
-static void toft_report_over_budget(void *arg, toft_arena *head, uint64_t live, uint64_t budget) {
+static TOFT_RARE void toft_report_over_budget(void *arg, toft_arena *head, uint64_t live, uint64_t budget) {
   toft_state *a = toft_observed_state(head);
   toft_report f;
   (void)arg;
@@ -9405,7 +9410,7 @@ static void toft_report_over_budget(void *arg, toft_arena *head, uint64_t live, 
   toft_publish_report(&f);
 }
 
-static void toft_begin_process_meters(toft_state *a) {
+static TOFT_RARE void toft_begin_process_meters(toft_state *a) {
   toft_instruments *w = toft_instruments_get(a);
   if (w == NULL) return;
   (void)TOFT_LOAD_ACQUIRE(&toft_process_switch);
@@ -9422,7 +9427,7 @@ static void toft_begin_process_meters(toft_state *a) {
 static const char toft_profile_copy_id = 0; /* each copy of the library in a process has another address */
 
 /* The path with %p replaced by the process's id, and %l by a name of this copy of the library. */
-static void toft_put_profile_path(toft_text_writer *t, const char *s) {
+static TOFT_RARE void toft_put_profile_path(toft_text_writer *t, const char *s) {
   for (; *s != 0; s++) {
     char one[2] = {*s, 0};
     if (s[0] == '%' && s[1] == 'p') {
@@ -9439,7 +9444,8 @@ static void toft_put_profile_path(toft_text_writer *t, const char *s) {
 }
 
 /* Adds up all records and the totals. */
-static void toft_profile_collect(toft_instruments *sum, toft_stats *stats, uint64_t *arenas, uint64_t *released) {
+static TOFT_RARE void toft_profile_collect(toft_instruments *sum, toft_stats *stats, uint64_t *arenas,
+                                           uint64_t *released) {
   memset(sum, 0, sizeof *sum);
   memset(stats, 0, sizeof *stats);
   if (!toft_lock_take_at_unload(&toft_profile_lock)) return;
@@ -9480,7 +9486,7 @@ static int toft_file_write(void *file, const char *bytes, size_t size) {
   return fwrite(bytes, 1, size, (FILE *)file) == size ? TOFT_OK : TOFT_EARG;
 }
 
-static void toft_json_process(toft_json *j, uint64_t arenas, uint64_t released) {
+static TOFT_RARE void toft_json_process(toft_json *j, uint64_t arenas, uint64_t released) {
   char executable[1024];
   toft_json_key(j, "process");
   toft_json_open(j, "{");
@@ -9496,7 +9502,7 @@ static void toft_json_process(toft_json *j, uint64_t arenas, uint64_t released) 
 }
 
 /* Writes a file beside the path, which then gets its name: no reader sees a part of it. */
-static int toft_write_profile_alone(void) {
+static TOFT_RARE int toft_write_profile_alone(void) {
   char path[4096], temporary[4096 + 32];
   toft_text_writer p = {path, path + sizeof path - 1}, t = {temporary, temporary + sizeof temporary - 1};
   toft_instruments sum;
@@ -9609,7 +9615,7 @@ static void toft_observe_sync(toft_state *a) {
     (void)toft_check_canary(a, "", 0);
 }
 
-static TOFT_COLD size_t toft_observe_limit(toft_state *a, size_t remaining, uintptr_t *slow_rewinds) {
+static TOFT_NOINLINE size_t toft_observe_limit(toft_state *a, size_t remaining, uintptr_t *slow_rewinds) {
   if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, slow_rewinds);
   if (a->state & TOFT_IS_SUBJECT) toft_subject_write(a, a->state & TOFT_SEALED ? 0 : remaining);
   if (a->state & TOFT_IS_HARDENED) toft_set_canary(a);
@@ -9623,12 +9629,12 @@ static void *toft_observe_alloc(toft_state *a, size_t size, size_t align) {
   return toft_subjects->place(a, size, align, &block);
 }
 
-static TOFT_COLD int toft_observe_charge(toft_state *a, size_t charge) {
+static TOFT_NOINLINE int toft_observe_charge(toft_state *a, size_t charge) {
   if (charge == 0) toft_sync_tags(a);
   return toft_reserve_detached(a) && (charge == 0 || toft_fits_tag_budget(a, charge));
 }
 
-static TOFT_COLD void toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
+static TOFT_NOINLINE void toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
   if (change == TOFT_DETACHED_MORE)
     toft_detached_add(a, what, bytes);
   else if (what != NULL)
@@ -9637,7 +9643,7 @@ static TOFT_COLD void toft_observe_detached(toft_state *a, const void *what, siz
     toft_accounting_reset(a);
 }
 
-static TOFT_COLD int toft_observe_free(toft_state *a, uintptr_t epoch, int by) {
+static TOFT_NOINLINE int toft_observe_free(toft_state *a, uintptr_t epoch, int by) {
   int code = by != TOFT_BY_REWIND ? toft_verify_freed(a) : TOFT_OK;
   if (by == TOFT_BY_RELEASE) toft_unregister_arena(a);
   if ((by == TOFT_BY_REWIND ? toft_rewind_records(a, epoch) : toft_check_records(a, epoch)) != TOFT_OK)
@@ -9645,7 +9651,7 @@ static TOFT_COLD int toft_observe_free(toft_state *a, uintptr_t epoch, int by) {
   return code;
 }
 
-static TOFT_COLD int toft_observe_put(toft_state *a, toft_block_header *b, size_t kept) {
+static TOFT_NOINLINE int toft_observe_put(toft_state *a, toft_block_header *b, size_t kept) {
   if (kept == 0 && b == &a->initial) toft_instruments_release(a);
   if (a->checks == NULL) return 0;
   if (kept != 0) {
@@ -9657,7 +9663,7 @@ static TOFT_COLD int toft_observe_put(toft_state *a, toft_block_header *b, size_
 
 /* An arena on the heap gets a guarded source: one in a buffer for its further blocks, another one anew. NULL: no
  * memory. */
-static toft_state *toft_guard_created(toft_state *a) {
+static TOFT_RARE toft_state *toft_guard_created(toft_state *a) {
   toft_source *guarded = toft_hardened_source(a->source);
   if (guarded == a->source) return a;
   if (a->state & TOFT_IN_BUFFER) {
@@ -9668,7 +9674,7 @@ static toft_state *toft_guard_created(toft_state *a) {
   return toft_create_from(guarded, 0);
 }
 
-static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_t switches) {
+TOFT_COLD static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_t switches) {
   if ((switches & TOFT_PROCESS_HARDENED) && (a = toft_guard_created(a)) == NULL) return NULL;
   toft_sync_in(a);
   /* A buffer's arena need not be released; checked, it would leave the buffer inaccessible to the tool. */
@@ -9918,7 +9924,7 @@ static void toft_update_observed(toft_state *a) {
 #ifdef TOFT_NO_OS
 static void toft_arm_fork(void) {}
 #else
-static void toft_before_fork(void) {
+static TOFT_RARE void toft_before_fork(void) {
   toft_threads_at_fork(0);
   toft_profile_at_fork(0);
   toft_lock_take(&toft_registry_lock);
@@ -9944,8 +9950,8 @@ static void toft_after_fork(int phase) {
   toft_profile_at_fork(phase);
   toft_threads_at_fork(phase);
 }
-static void toft_after_fork_in_parent(void) { toft_after_fork(1); }
-static void toft_after_fork_in_child(void) { toft_after_fork(2); }
+static TOFT_RARE void toft_after_fork_in_parent(void) { toft_after_fork(1); }
+static TOFT_RARE void toft_after_fork_in_child(void) { toft_after_fork(2); }
 
 /* A second thread does not wait for the registration by the first: a fork in between runs no handler. */
 static void toft_arm_fork(void) {

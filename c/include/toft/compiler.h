@@ -43,6 +43,7 @@ size_t strlen(const char *s);
 #define TOFT_SIZED2(n, m) __attribute__((alloc_size(n, m)))
 #define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn), unused))
 #define TOFT_COLD __attribute__((noinline, cold))
+#define TOFT_RARE __attribute__((cold)) /* is compiled for size */
 #define TOFT_NOINLINE __attribute__((noinline))
 #define TOFT_UNUSED __attribute__((unused))
 /* The return address of the enclosing function; 0 where code has no addresses. */
@@ -63,6 +64,7 @@ size_t strlen(const char *s);
 #define TOFT_SIZED(n)
 #define TOFT_SIZED2(n, m)
 #define TOFT_COLD
+#define TOFT_RARE
 #define TOFT_NOINLINE
 #define TOFT_UNUSED
 #if defined(_MSC_VER)

@@ -162,30 +162,30 @@ static int toft_frees_nothing(const toft_state *a, const unsigned char *p, size_
          (size_t)((uintptr_t)a->head.cursor - (uintptr_t)p) != TOFT_ROUND8(size) && !toft_frees_block(a, p);
 }
 
-/* Precondition: the arena is not checked. */
+/* Frees, between toft_sync_in and toft_set_limit. Precondition: the arena is not checked. */
 static void toft_free_any(toft_state *a, unsigned char *p, size_t size) {
-  toft_sync_in(a);
-  if (p != NULL && size <= TOFT_MAX_REQUEST) {
-    toft_clear_freed(a, p, p + size);
-    if (a->state & TOFT_REFUSING) {
-    } else if (toft_is_newest(a, p, size)) {
-      toft_freed(a, p, a->head.cursor);
-      a->head.cursor = p;
-      toft_sync(a);
-    } else if (toft_newest_dedicated(a, p) != NULL) {
-      toft_freed(a, p, a->newest->used_end);
-      toft_block_drop(a, toft_block_pop(a));
-    }
+  if (p == NULL || size > TOFT_MAX_REQUEST) return;
+  toft_clear_freed(a, p, p + size);
+  if (a->state & TOFT_REFUSING) return;
+  if (toft_is_newest(a, p, size)) {
+    toft_freed(a, p, a->head.cursor);
+    a->head.cursor = p;
+    toft_sync(a);
+  } else if (toft_newest_dedicated(a, p) != NULL) {
+    toft_freed(a, p, a->newest->used_end);
+    toft_block_drop(a, toft_block_pop(a));
   }
-  toft_set_limit(a);
 }
 
 static void toft_op_free(toft_arena *head, void *p, size_t size) {
   toft_state *a = toft_state_of(head);
-  if (TOFT_LIKELY(toft_frees_nothing(a, (const unsigned char *)p, size)))
+  if (TOFT_LIKELY(toft_frees_nothing(a, (const unsigned char *)p, size))) {
     toft_sync(a); /* limit stays as it is */
-  else
-    toft_free_any(a, (unsigned char *)p, size);
+    return;
+  }
+  toft_sync_in(a);
+  toft_free_any(a, (unsigned char *)p, size);
+  toft_set_limit(a);
 }
 
 /* ---- marks ---- */

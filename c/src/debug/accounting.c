@@ -185,7 +185,7 @@ static int toft_is_profiled(const toft_state *a) {
 }
 
 /* Created on first use. NULL: no memory. */
-static toft_instruments *toft_instruments_get(toft_state *a) {
+static TOFT_RARE toft_instruments *toft_instruments_get(toft_state *a) {
   if (a->instruments != NULL) return a->instruments;
   toft_instruments *w = (toft_instruments *)malloc(sizeof *w);
   if (w == NULL) return NULL;
@@ -231,7 +231,7 @@ static void toft_instruments_clear(toft_instruments *w) {
   memset(w, 0, sizeof *w);
 }
 
-static void toft_instruments_release(toft_state *a) {
+static TOFT_RARE void toft_instruments_release(toft_state *a) {
   if (a->instruments == NULL) return;
   TOFT_ASSERT(a->instruments->tag_count != 0 && a->instruments->tag < a->instruments->tag_count);
   toft_profile_remove(a);
@@ -504,7 +504,7 @@ static void toft_check_soft_budget(toft_state *a) {
 
 /* ---- switches ---- */
 
-static int toft_set_metering(toft_state *a, int on) {
+static TOFT_RARE int toft_set_metering(toft_state *a, int on) {
   toft_instruments *w = toft_instruments_get(a);
   if (w == NULL) return TOFT_ENOMEM;
   if (on == w->metered) return TOFT_OK;
@@ -529,7 +529,7 @@ static int toft_set_metering(toft_state *a, int on) {
 }
 
 /* ops->set for a tag. */
-static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length) {
+static TOFT_RARE int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length) {
   if ((a->state & TOFT_CLAIMED) && (a->instruments == NULL || !a->instruments->metered))
     return TOFT_EBUSY; /* the range would have no tag */
   int was_metered = a->instruments != NULL && a->instruments->metered;

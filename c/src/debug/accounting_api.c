@@ -16,7 +16,7 @@ static void toft_end_call(toft_state *a) {
 
 /* Begins a change of settings. NULL with *code set: another provider, in a region, refused, or no memory; otherwise
  * toft_end_setting must follow. */
-static toft_state *toft_begin_setting(toft_arena *head, const char *op, uintptr_t caller, int *code) {
+static TOFT_RARE toft_state *toft_begin_setting(toft_arena *head, const char *op, uintptr_t caller, int *code) {
   toft_state *a = toft_observed_state(head);
   *code = TOFT_ENOSYS;
   if (a == NULL || (a->state & TOFT_IN_REGION)) return NULL;
@@ -29,7 +29,7 @@ static toft_state *toft_begin_setting(toft_arena *head, const char *op, uintptr_
   return NULL;
 }
 
-static int toft_end_setting(toft_state *a, int code) {
+static TOFT_RARE int toft_end_setting(toft_state *a, int code) {
   if (code == TOFT_OK) {
     toft_next_epoch(a);
     toft_update_instrumented(a);
@@ -38,13 +38,13 @@ static int toft_end_setting(toft_state *a, int code) {
   return code;
 }
 
-int toft_set_metered(toft_arena *head, int on) {
+TOFT_RARE int toft_set_metered(toft_arena *head, int on) {
   int code;
   toft_state *a = toft_begin_setting(head, "set_metered", TOFT_CALLER(), &code);
   return a != NULL ? toft_end_setting(a, toft_set_metering(a, on != 0)) : code;
 }
 
-int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_soft_budget_fn *fn, void *arg) {
+TOFT_RARE int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_soft_budget_fn *fn, void *arg) {
   int code;
   toft_state *a = toft_begin_setting(head, "set_soft_budget", TOFT_CALLER(), &code);
   if (a == NULL) return code;
@@ -55,7 +55,7 @@ int toft_set_soft_budget(toft_arena *head, uint64_t bytes, toft_soft_budget_fn *
   return toft_end_setting(a, TOFT_OK);
 }
 
-int toft_on_refusal(toft_arena *head, toft_refusal_fn *fn, void *arg) {
+TOFT_RARE int toft_on_refusal(toft_arena *head, toft_refusal_fn *fn, void *arg) {
   int code;
   toft_state *a = toft_begin_setting(head, "on_refusal", TOFT_CALLER(), &code);
   if (a == NULL) return code;
@@ -64,7 +64,7 @@ int toft_on_refusal(toft_arena *head, toft_refusal_fn *fn, void *arg) {
   return toft_end_setting(a, TOFT_OK);
 }
 
-int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
+TOFT_RARE int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
   int code;
   if (path == NULL || !toft_is_name(path, strlen(path))) return TOFT_EARG;
   toft_state *a = toft_begin_setting(head, "set_tag_budget", TOFT_CALLER(), &code);
@@ -75,7 +75,7 @@ int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
   return toft_end_setting(a, tag != SIZE_MAX ? TOFT_OK : TOFT_ENOMEM);
 }
 
-int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
+TOFT_RARE int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
   int code;
   toft_state *a = toft_begin_setting(head, "set_sampling_seed", TOFT_CALLER(), &code);
   if (a == NULL) return code;
@@ -84,7 +84,7 @@ int toft_set_sampling_seed(toft_arena *head, uint64_t seed) {
   return toft_end_setting(a, TOFT_OK);
 }
 
-int toft_set_unwinder(toft_arena *head, toft_unwind_fn *fn, void *arg) {
+TOFT_RARE int toft_set_unwinder(toft_arena *head, toft_unwind_fn *fn, void *arg) {
   int code;
   toft_state *a = toft_begin_setting(head, "set_unwinder", TOFT_CALLER(), &code);
   if (a == NULL) return code;
@@ -207,7 +207,8 @@ static toft_state *toft_begin_report(toft_arena *head, int *code) {
   return a;
 }
 
-static int toft_each_tag(const toft_instruments *w, int (*fn)(void *arg, const toft_tag_report *tag), void *arg) {
+static TOFT_RARE int toft_each_tag(const toft_instruments *w, int (*fn)(void *arg, const toft_tag_report *tag),
+                                   void *arg) {
   int code = 0;
   for (size_t i = 0; i < w->tag_count && w->metered && code == 0; i++) {
     const toft_tag_entry *t = &w->tags[i];
@@ -222,7 +223,8 @@ static int toft_each_tag(const toft_instruments *w, int (*fn)(void *arg, const t
   return code;
 }
 
-static int toft_each_phase(const toft_instruments *w, int (*fn)(void *arg, const toft_phase_report *phase), void *arg) {
+static TOFT_RARE int toft_each_phase(const toft_instruments *w, int (*fn)(void *arg, const toft_phase_report *phase),
+                                     void *arg) {
   int code = 0;
   for (size_t i = 0; i < w->phase_count && code == 0; i++) {
     const toft_phase_entry *e = &w->phases[i];
@@ -236,7 +238,8 @@ static int toft_each_phase(const toft_instruments *w, int (*fn)(void *arg, const
   return code;
 }
 
-static int toft_each_site(const toft_instruments *w, int (*fn)(void *arg, const toft_site_report *site), void *arg) {
+static TOFT_RARE int toft_each_site(const toft_instruments *w, int (*fn)(void *arg, const toft_site_report *site),
+                                    void *arg) {
   int code = 0;
   toft_site_report r;
   for (size_t i = 0; i < TOFT_SITE_LISTS && w->sites != NULL && code == 0; i++) {
@@ -278,7 +281,7 @@ TOFT_DEFINE_REPORT(toft_tags, toft_each_tag, toft_tag_report)
 TOFT_DEFINE_REPORT(toft_phases, toft_each_phase, toft_phase_report)
 TOFT_DEFINE_REPORT(toft_sites, toft_each_site, toft_site_report)
 
-int toft_clear_report(toft_arena *head) {
+TOFT_RARE int toft_clear_report(toft_arena *head) {
   int code;
   toft_state *a = toft_begin_report(head, &code);
   if (a == NULL) return code;

@@ -323,7 +323,7 @@ static void toft_unregister_arena(toft_state *a) {
 /* ---- switching checks ---- */
 
 /* Allocates a->checks. 0: no memory. */
-static int toft_make_checks(toft_state *a) {
+static TOFT_RARE int toft_make_checks(toft_state *a) {
   toft_arm_fork();
   if (a->checks == NULL) a->checks = (toft_checks *)calloc(1, sizeof *a->checks);
   if (a->checks == NULL) return 0;

@@ -19,7 +19,7 @@
 #ifdef TOFT_NO_OS
 static void toft_arm_fork(void) {}
 #else
-static void toft_before_fork(void) {
+static TOFT_RARE void toft_before_fork(void) {
   toft_threads_at_fork(0);
   toft_profile_at_fork(0);
   toft_lock_take(&toft_registry_lock);
@@ -45,8 +45,8 @@ static void toft_after_fork(int phase) {
   toft_profile_at_fork(phase);
   toft_threads_at_fork(phase);
 }
-static void toft_after_fork_in_parent(void) { toft_after_fork(1); }
-static void toft_after_fork_in_child(void) { toft_after_fork(2); }
+static TOFT_RARE void toft_after_fork_in_parent(void) { toft_after_fork(1); }
+static TOFT_RARE void toft_after_fork_in_child(void) { toft_after_fork(2); }
 
 /* A second thread does not wait for the registration by the first: a fork in between runs no handler. */
 static void toft_arm_fork(void) {

@@ -60,7 +60,7 @@ static int toft_check_canary(toft_state *a, const char *op, uintptr_t site) {
 }
 
 /* Precondition: toft_sync_in was called; toft_set_limit must follow. TOFT_OK or an error. */
-static int toft_begin_hardening(toft_state *a) {
+static TOFT_RARE int toft_begin_hardening(toft_state *a) {
   size_t secret = TOFT_LOAD(&toft_hardened_secret), none = 0;
   if (secret == 0) {
     if (!toft_os_random(&secret, sizeof secret)) return TOFT_ENOSYS;

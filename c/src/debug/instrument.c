@@ -340,7 +340,7 @@ static int toft_wrapped_set(toft_arena *head, uint32_t what, uint64_t value, con
 /* ---- on and off ---- */
 
 /* Ends the subject, and leaves the head as the last operation beneath left it, but for the epoch. */
-static void toft_take_off(toft_instrument *i) {
+static TOFT_RARE void toft_take_off(toft_instrument *i) {
   toft_state *a = &i->subject;
   while (a->newest != &a->initial) {
     toft_block_header *b = a->newest;
@@ -398,7 +398,7 @@ static const toft_arena_ops toft_wrapped_ops = {
 static const toft_subject_calls toft_subject_functions = {toft_wrapped_alloc, toft_subject_place, toft_subject_end,
                                                           toft_subject_predates};
 
-static void toft_instrument_init(toft_instrument *i, toft_arena *head) {
+static TOFT_RARE void toft_instrument_init(toft_instrument *i, toft_arena *head) {
   const toft_info_ops *t = (const toft_info_ops *)(const void *)head->ops;
   const toft_provider_info *info = toft_info_of(head);
   toft_state *a = &i->subject;
@@ -431,7 +431,7 @@ static int toft_is_instrument_hidden(const toft_arena *head) {
   return 0;
 }
 
-static int toft_put_on(toft_arena *head) {
+static TOFT_RARE int toft_put_on(toft_arena *head) {
   size_t switches = toft_process_switches();
   if (head->ops->version != 1 || head->ops->size < sizeof(toft_arena_ops) || head->ops->size > TOFT_TABLE_MAX)
     return TOFT_ENOSYS;
@@ -460,7 +460,7 @@ static int toft_put_on(toft_arena *head) {
   return TOFT_OK;
 }
 
-int toft_instrument_arena(toft_arena *head, int on) {
+TOFT_RARE int toft_instrument_arena(toft_arena *head, int on) {
   toft_instrument *i = toft_instrument_before(head);
   if (i == NULL && toft_is_instrument_hidden(head)) return on ? TOFT_OK : TOFT_EBUSY;
   if (toft_is_own(head) || (i != NULL) == (on != 0)) return TOFT_OK;

@@ -43,7 +43,7 @@ static void toft_json_flush(toft_json *j) {
   j->length = 0;
 }
 
-static void toft_json_bytes(toft_json *j, const char *s, size_t n) {
+static TOFT_RARE void toft_json_bytes(toft_json *j, const char *s, size_t n) {
   while (n != 0) {
     size_t part = toft_min(n, sizeof j->text - j->length);
     memcpy(j->text + j->length, s, part);
@@ -56,7 +56,7 @@ static void toft_json_bytes(toft_json *j, const char *s, size_t n) {
 
 static void toft_json_raw(toft_json *j, const char *s) { toft_json_bytes(j, s, strlen(s)); }
 
-static void toft_json_digits(toft_json *j, uint64_t n, unsigned base) {
+static TOFT_RARE void toft_json_digits(toft_json *j, uint64_t n, unsigned base) {
   char digits[20], *at = digits + sizeof digits;
   do {
     *--at = "0123456789abcdef"[n % base];
@@ -66,7 +66,7 @@ static void toft_json_digits(toft_json *j, uint64_t n, unsigned base) {
 }
 
 /* Invalid UTF-8 in names is replaced. */
-static void toft_json_string(toft_json *j, const char *s) {
+static TOFT_RARE void toft_json_string(toft_json *j, const char *s) {
   size_t remaining = strlen(s);
   toft_json_raw(j, "\"");
   while (remaining != 0) {
@@ -90,45 +90,45 @@ static void toft_json_string(toft_json *j, const char *s) {
   toft_json_raw(j, "\"");
 }
 
-static void toft_json_next(toft_json *j) {
+static TOFT_RARE void toft_json_next(toft_json *j) {
   if (!j->first) toft_json_raw(j, ",");
   j->first = 0;
 }
 
-static void toft_json_key(toft_json *j, const char *key) {
+static TOFT_RARE void toft_json_key(toft_json *j, const char *key) {
   toft_json_next(j);
   toft_json_string(j, key);
   toft_json_raw(j, ":");
 }
 
-static void toft_json_number(toft_json *j, const char *key, uint64_t n) {
+static TOFT_RARE void toft_json_number(toft_json *j, const char *key, uint64_t n) {
   toft_json_key(j, key);
   toft_json_digits(j, n, 10);
 }
 
-static void toft_json_signed(toft_json *j, const char *key, int64_t n) {
+static TOFT_RARE void toft_json_signed(toft_json *j, const char *key, int64_t n) {
   toft_json_key(j, key);
   if (n < 0) toft_json_raw(j, "-");
   toft_json_digits(j, n < 0 ? 0 - (uint64_t)n : (uint64_t)n, 10);
 }
 
-static void toft_json_text(toft_json *j, const char *key, const char *s) {
+static TOFT_RARE void toft_json_text(toft_json *j, const char *key, const char *s) {
   toft_json_key(j, key);
   toft_json_string(j, s);
 }
 
-static void toft_json_open(toft_json *j, const char *bracket) {
+static TOFT_RARE void toft_json_open(toft_json *j, const char *bracket) {
   toft_json_raw(j, bracket);
   j->first = 1;
 }
 
-static void toft_json_close(toft_json *j, const char *bracket) {
+static TOFT_RARE void toft_json_close(toft_json *j, const char *bracket) {
   toft_json_raw(j, bracket);
   j->first = 0;
 }
 
 /* A call of a stack. */
-static void toft_json_frame(toft_json *j, const void *address, const toft_symbol *s) {
+static TOFT_RARE void toft_json_frame(toft_json *j, const void *address, const toft_symbol *s) {
   toft_json_next(j);
   toft_json_open(j, "{");
   toft_json_key(j, "address");

@@ -30,7 +30,7 @@ typedef struct toft_module {
 } toft_module;
 
 /* The build id in the notes of a segment. */
-static void toft_module_read_notes(toft_module *m, const unsigned char *at, size_t size) {
+static TOFT_RARE void toft_module_read_notes(toft_module *m, const unsigned char *at, size_t size) {
   ElfW(Nhdr) note;
   while (size > sizeof note) {
     memcpy(&note, at, sizeof note);
@@ -48,7 +48,7 @@ static void toft_module_read_notes(toft_module *m, const unsigned char *at, size
 }
 
 /* Stops at the segment with the wanted index. */
-static int toft_module_find(toft_dl_headers *info, size_t size, void *arg) {
+static TOFT_RARE int toft_module_find(toft_dl_headers *info, size_t size, void *arg) {
   toft_module *m = (toft_module *)arg;
   int found = 0;
   (void)size;
@@ -69,7 +69,7 @@ static int toft_module_find(toft_dl_headers *info, size_t size, void *arg) {
   return found;
 }
 
-static void toft_json_module(toft_json *j, const toft_module *m) {
+static TOFT_RARE void toft_json_module(toft_json *j, const toft_module *m) {
   char executable[1024];
   const char *path = m->path;
   if (*path == 0) path = toft_os_executable(executable, sizeof executable) ? executable : "";
@@ -93,7 +93,7 @@ static void toft_json_module(toft_json *j, const toft_module *m) {
 }
 
 /* No lock of the dynamic linker is held while they are written. */
-static void toft_json_modules(toft_json *j) {
+static TOFT_RARE void toft_json_modules(toft_json *j) {
   toft_module m;
   toft_json_key(j, "modules");
   toft_json_open(j, "[");
@@ -106,7 +106,7 @@ static void toft_json_modules(toft_json *j) {
   toft_json_close(j, "]");
 }
 #else
-static void toft_json_modules(toft_json *j) { (void)j; }
+static TOFT_RARE void toft_json_modules(toft_json *j) { (void)j; }
 #endif
 
 #endif

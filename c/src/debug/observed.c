@@ -24,7 +24,7 @@ static void toft_observe_sync(toft_state *a) {
     (void)toft_check_canary(a, "", 0);
 }
 
-static TOFT_COLD size_t toft_observe_limit(toft_state *a, size_t remaining, uintptr_t *slow_rewinds) {
+static TOFT_NOINLINE size_t toft_observe_limit(toft_state *a, size_t remaining, uintptr_t *slow_rewinds) {
   if (a->state & TOFT_INSTRUMENTED) remaining = toft_instrumented_limit(a, remaining, slow_rewinds);
   if (a->state & TOFT_IS_SUBJECT) toft_subject_write(a, a->state & TOFT_SEALED ? 0 : remaining);
   if (a->state & TOFT_IS_HARDENED) toft_set_canary(a);
@@ -38,12 +38,12 @@ static void *toft_observe_alloc(toft_state *a, size_t size, size_t align) {
   return toft_subjects->place(a, size, align, &block);
 }
 
-static TOFT_COLD int toft_observe_charge(toft_state *a, size_t charge) {
+static TOFT_NOINLINE int toft_observe_charge(toft_state *a, size_t charge) {
   if (charge == 0) toft_sync_tags(a);
   return toft_reserve_detached(a) && (charge == 0 || toft_fits_tag_budget(a, charge));
 }
 
-static TOFT_COLD void toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
+static TOFT_NOINLINE void toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
   if (change == TOFT_DETACHED_MORE)
     toft_detached_add(a, what, bytes);
   else if (what != NULL)
@@ -52,7 +52,7 @@ static TOFT_COLD void toft_observe_detached(toft_state *a, const void *what, siz
     toft_accounting_reset(a);
 }
 
-static TOFT_COLD int toft_observe_free(toft_state *a, uintptr_t epoch, int by) {
+static TOFT_NOINLINE int toft_observe_free(toft_state *a, uintptr_t epoch, int by) {
   int code = by != TOFT_BY_REWIND ? toft_verify_freed(a) : TOFT_OK;
   if (by == TOFT_BY_RELEASE) toft_unregister_arena(a);
   if ((by == TOFT_BY_REWIND ? toft_rewind_records(a, epoch) : toft_check_records(a, epoch)) != TOFT_OK)
@@ -60,7 +60,7 @@ static TOFT_COLD int toft_observe_free(toft_state *a, uintptr_t epoch, int by) {
   return code;
 }
 
-static TOFT_COLD int toft_observe_put(toft_state *a, toft_block_header *b, size_t kept) {
+static TOFT_NOINLINE int toft_observe_put(toft_state *a, toft_block_header *b, size_t kept) {
   if (kept == 0 && b == &a->initial) toft_instruments_release(a);
   if (a->checks == NULL) return 0;
   if (kept != 0) {
@@ -72,7 +72,7 @@ static TOFT_COLD int toft_observe_put(toft_state *a, toft_block_header *b, size_
 
 /* An arena on the heap gets a guarded source: one in a buffer for its further blocks, another one anew. NULL: no
  * memory. */
-static toft_state *toft_guard_created(toft_state *a) {
+static TOFT_RARE toft_state *toft_guard_created(toft_state *a) {
   toft_source *guarded = toft_hardened_source(a->source);
   if (guarded == a->source) return a;
   if (a->state & TOFT_IN_BUFFER) {
@@ -83,7 +83,7 @@ static toft_state *toft_guard_created(toft_state *a) {
   return toft_create_from(guarded, 0);
 }
 
-static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_t switches) {
+TOFT_COLD static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_t switches) {
   if ((switches & TOFT_PROCESS_HARDENED) && (a = toft_guard_created(a)) == NULL) return NULL;
   toft_sync_in(a);
   /* A buffer's arena need not be released; checked, it would leave the buffer inaccessible to the tool. */

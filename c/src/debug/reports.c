@@ -52,14 +52,14 @@ typedef struct toft_text_writer {
   char *at, *end;
 } toft_text_writer;
 
-static void toft_put_text(toft_text_writer *t, const char *s) {
+static TOFT_RARE void toft_put_text(toft_text_writer *t, const char *s) {
   while (*s != 0 && t->at < t->end) *t->at++ = *s++;
   *t->at = 0;
 }
 
 /* Appends a string of the program: bytes other than printable ASCII become \xNN. With `quoted`, a quote and a backslash
  * get a backslash. */
-static void toft_put_escaped(toft_text_writer *t, const char *s, size_t size, int quoted) {
+static TOFT_RARE void toft_put_escaped(toft_text_writer *t, const char *s, size_t size, int quoted) {
   for (size_t i = 0; i < size && t->end - t->at > 4; i++) {
     unsigned char c = (unsigned char)s[i];
     if (c < 0x20 || c > 0x7e) {
@@ -77,7 +77,7 @@ static void toft_put_escaped(toft_text_writer *t, const char *s, size_t size, in
 
 static void toft_put_name(toft_text_writer *t, const char *s) { toft_put_escaped(t, s, strlen(s), 0); }
 
-static void toft_put_number(toft_text_writer *t, uint64_t n, unsigned base) {
+static TOFT_RARE void toft_put_number(toft_text_writer *t, uint64_t n, unsigned base) {
   char digits[24], *d = digits + sizeof digits - 1;
   *d = 0;
   do *--d = "0123456789abcdef"[n % base];
@@ -104,7 +104,7 @@ static toft_named_site *toft_named_sites[256];
 TOFT_PER_THREAD uintptr_t toft_call_site_hint; /* site of the next call, set by toft_at */
 #define toft_call_site_hint TOFT_OWN(toft_call_site_hint)
 
-uintptr_t toft_site(const char *place) {
+TOFT_RARE uintptr_t toft_site(const char *place) {
   unsigned hash = 5381;
   size_t n = 0;
   while (place[n] != 0) hash = hash * 33 + (unsigned char)place[n++];
@@ -121,7 +121,7 @@ uintptr_t toft_site(const char *place) {
   return (uintptr_t)s;
 }
 
-static int toft_put_named_site(uintptr_t site, toft_text_writer *t) {
+static TOFT_RARE int toft_put_named_site(uintptr_t site, toft_text_writer *t) {
   const toft_named_site *s = NULL;
   toft_lock_take(&toft_findings_lock);
   for (int i = 0; i < 256 && s == NULL; i++)
@@ -143,7 +143,7 @@ static void toft_symbol_session_close(void) {
   toft_symbol_session_state = 0;
 }
 
-static int toft_symbol_find(const void *address, toft_symbol *s) {
+static TOFT_RARE int toft_symbol_find(const void *address, toft_symbol *s) {
   if (toft_symbol_session_state == 0) toft_symbol_session_state = toft_dwarf_open(&toft_symbol_session) ? 1 : 2;
   if (toft_symbol_session_state == 1 && !toft_dwarf_covers(&toft_symbol_session, address)) {
     toft_symbol_session_close();
@@ -154,7 +154,7 @@ static int toft_symbol_find(const void *address, toft_symbol *s) {
 }
 
 /* Appends "function (file:line)"; without debug information "function+offset (module+offset)", as far as known. */
-static void toft_put_symbol(toft_text_writer *t, const toft_symbol *s) {
+static TOFT_RARE void toft_put_symbol(toft_text_writer *t, const toft_symbol *s) {
   const char *slash = s->module != NULL ? strrchr(s->module, '/') : NULL;
   int has_line = s->file != NULL && s->line != 0;
   if (s->function != NULL) {
@@ -173,7 +173,7 @@ static void toft_put_symbol(toft_text_writer *t, const toft_symbol *s) {
 
 #if defined(__linux__) && !defined(TOFT_OMIT_RECYCLER)
 /* Appends the variable of a loaded module at an address, as function and offset are. 0: no module is there. */
-static int toft_put_variable(uintptr_t address, toft_text_writer *t) {
+static TOFT_RARE int toft_put_variable(uintptr_t address, toft_text_writer *t) {
   toft_symbol s;
   const void *behind = (const void *)(address + 1); /* a symbol is looked for at the byte before */
   if (!toft_symbolize(NULL, behind, &s)) return 0;
@@ -187,7 +187,7 @@ static int toft_put_variable(uintptr_t address, toft_text_writer *t) {
 }
 #endif
 
-static int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
+static TOFT_RARE int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
   toft_symbol s;
   const void *address = (const void *)site;
   if (site < 4096) return 0;
@@ -203,7 +203,7 @@ static int toft_put_code_site(uintptr_t site, toft_text_writer *t) {
 }
 
 /* Writes the text of a site into `size` bytes. */
-static void toft_put_site(uintptr_t site, char *at, size_t size) {
+static TOFT_RARE void toft_put_site(uintptr_t site, char *at, size_t size) {
   toft_text_writer t = {at, at + size - 1};
   if (site == 0) {
     toft_put_text(&t, "an unknown place");
@@ -214,7 +214,7 @@ static void toft_put_site(uintptr_t site, char *at, size_t size) {
 }
 
 /* The file and line of a site that has a name, as "main.go:12". 0: it has none. */
-static int toft_place_of_site(uintptr_t site, char *file, size_t size, unsigned *line) {
+static TOFT_RARE int toft_place_of_site(uintptr_t site, char *file, size_t size, unsigned *line) {
   toft_text_writer t = {file, file + size - 1};
   if (site == 0 || !toft_put_named_site(site, &t)) return 0;
   char *colon = strrchr(file, ':');
@@ -229,7 +229,8 @@ static int toft_place_of_site(uintptr_t site, char *file, size_t size, unsigned 
 #define TOFT_MESSAGE_MAX (4 * TOFT_SITE_TEXT_MAX)
 
 /* What is not known is left out: a place, a thread, an address. */
-static void toft_put_call(toft_text_writer *t, const char *before, const toft_moment *m, const char *between) {
+static TOFT_RARE void toft_put_call(toft_text_writer *t, const char *before, const toft_moment *m,
+                                    const char *between) {
   toft_put_text(t, before);
   if (m->site != 0) {
     toft_put_text(t, between);
@@ -246,13 +247,13 @@ static void toft_put_address(toft_text_writer *t, const toft_report *f) {
   toft_put_number(t, (uintptr_t)f->p, 16);
 }
 
-static void toft_put_allocation(toft_text_writer *t, const toft_report *f) {
+static TOFT_RARE void toft_put_allocation(toft_text_writer *t, const toft_report *f) {
   toft_put_number(t, f->size, 10);
   toft_put_text(t, f->size == 1 ? " byte" : " bytes");
   toft_put_address(t, f);
 }
 
-static void toft_put_written(toft_text_writer *t, const char *kind, const toft_report *f) {
+static TOFT_RARE void toft_put_written(toft_text_writer *t, const char *kind, const toft_report *f) {
   toft_put_text(t, kind);
   toft_put_text(t, ": byte ");
   toft_put_offset(t, f->offset);
@@ -271,7 +272,7 @@ static void toft_put_arena(toft_text_writer *t, const toft_report *f) {
   toft_put_address(t, f);
 }
 
-static void toft_put_outside(toft_text_writer *t, const toft_report *f) {
+static TOFT_RARE void toft_put_outside(toft_text_writer *t, const toft_report *f) {
   toft_put_text(t, "pointer out of a region: ");
   if (f->target == NULL) {
     toft_put_number(t, f->size, 10);
@@ -287,7 +288,7 @@ static void toft_put_outside(toft_text_writer *t, const toft_report *f) {
   toft_put_text(t, ", which a restore does not bring back");
 }
 
-static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
+static TOFT_RARE void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
   switch (f->kind) {
     case TOFT_FOUND_OVERRUN: toft_put_written(t, "overrun", f); break;
     case TOFT_FOUND_UNDERRUN: toft_put_written(t, "underrun", f); break;
@@ -355,7 +356,7 @@ static void toft_put_kind(toft_text_writer *t, const toft_report *f, const toft_
 
 static int toft_has_allocation(const toft_report *f) { return f->kind <= TOFT_FOUND_WRONG_SIZE; }
 
-static void toft_put_finding(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
+static TOFT_RARE void toft_put_finding(toft_text_writer *t, const toft_report *f, const toft_finding *out) {
   toft_put_kind(t, f, out);
   if (toft_has_allocation(f)) toft_put_call(t, "; allocated", &out->allocated, " at ");
   if (f->kind < TOFT_FOUND_LATE_WRITE && f->freed.op != NULL) toft_put_call(t, "; freed", &out->returned, " at ");
@@ -363,7 +364,7 @@ static void toft_put_finding(toft_text_writer *t, const toft_report *f, const to
   toft_put_call(t, out->noticed.call, &out->noticed, " at ");
 }
 
-static void toft_fill_moment(toft_moment *m, const toft_call_info *c, char *place) {
+static TOFT_RARE void toft_fill_moment(toft_moment *m, const toft_call_info *c, char *place) {
   toft_put_site(c->site, place, TOFT_SITE_TEXT_MAX);
   m->call = c->op != NULL ? c->op : "";
   m->place = place;
@@ -372,7 +373,7 @@ static void toft_fill_moment(toft_moment *m, const toft_call_info *c, char *plac
 }
 
 /* Formats the finding and calls fn. */
-static void toft_deliver_report(const toft_report *f, toft_finding_fn *fn, void *arg) {
+static TOFT_RARE void toft_deliver_report(const toft_report *f, toft_finding_fn *fn, void *arg) {
   char site_texts[3][TOFT_SITE_TEXT_MAX], message[TOFT_MESSAGE_MAX];
   toft_finding out;
   toft_text_writer t = {message, message + sizeof message - 1};
@@ -428,7 +429,7 @@ static const char *const toft_kind_names[] = {"",
                                               "overwritten-arena",
                                               "outside"};
 
-static void toft_json_site_call(toft_json *j, uintptr_t site) {
+static TOFT_RARE void toft_json_site_call(toft_json *j, uintptr_t site) {
   char name[TOFT_SITE_TEXT_MAX];
   toft_symbol s;
   memset(&s, 0, sizeof s);
@@ -440,7 +441,7 @@ static void toft_json_site_call(toft_json *j, uintptr_t site) {
   toft_json_frame(j, (const void *)site, &s);
 }
 
-static void toft_json_moment(toft_json *j, const char *role, const toft_call_info *c) {
+static TOFT_RARE void toft_json_moment(toft_json *j, const char *role, const toft_call_info *c) {
   if (c->op == NULL) return;
   toft_json_next(j);
   toft_json_open(j, "{");
@@ -462,7 +463,7 @@ static const char *toft_kind_name(const toft_report *f) {
 }
 
 /* The text has what the other members do not: no address, no thread, no place. */
-static void toft_json_finding(toft_json *j, const toft_report *f) {
+static TOFT_RARE void toft_json_finding(toft_json *j, const toft_report *f) {
   char text[TOFT_MESSAGE_MAX];
   toft_text_writer t = {text, text + sizeof text - 1};
   toft_report brief = *f;
@@ -526,7 +527,7 @@ static char *toft_copy_path(const char *name) {
   return copy;
 }
 
-static void toft_read_findings_file(const char *name, int expected) {
+static TOFT_RARE void toft_read_findings_file(const char *name, int expected) {
   if (name == NULL || *name == 0) {
     toft_findings_stream = expected ? 2 : 0;
   } else if (strcmp(name, "stderr") == 0 || strcmp(name, "/dev/stderr") == 0) {
@@ -547,7 +548,7 @@ static void toft_start_process_meters(void);
  * forked during the read does not have that thread, and reads again. */
 static size_t toft_switch_reader;
 
-static size_t toft_read_environment(void) {
+static TOFT_RARE size_t toft_read_environment(void) {
   int reports = 0;
   const char *v = toft_os_env("TOFT_CHECKED");
   size_t s = toft_is_on(v) ? 1 | TOFT_PROCESS_CHECKS : 1;
@@ -601,7 +602,7 @@ void toft_on_finding(toft_finding_fn *fn, void *arg) {
   TOFT_UNLOCK(&toft_findings_lock);
 }
 
-static void toft_print_finding(void *arg, const toft_finding *f) {
+static TOFT_RARE void toft_print_finding(void *arg, const toft_finding *f) {
   char line[TOFT_MESSAGE_MAX + 16];
   toft_text_writer t = {line, line + sizeof line - 1};
   (void)arg;
@@ -612,7 +613,7 @@ static void toft_print_finding(void *arg, const toft_finding *f) {
   if (toft_findings_file != NULL) toft_os_append(toft_findings_file, line, (size_t)(t.at - line));
 }
 
-static void toft_append_object(const toft_report *f) {
+static TOFT_RARE void toft_append_object(const toft_report *f) {
   toft_memory_sink m = {NULL, 0, 0};
   toft_json j = toft_json_to(toft_memory_write, &m);
   toft_json_finding(&j, f);
@@ -626,7 +627,7 @@ static void toft_append_object(const toft_report *f) {
 TOFT_PER_THREAD int toft_in_hook; /* findings caused by the hook's own calls are only printed */
 #define toft_in_hook TOFT_OWN(toft_in_hook)
 
-static void toft_publish_report(const toft_report *f) {
+static TOFT_RARE void toft_publish_report(const toft_report *f) {
   (void)toft_process_switches();
   (void)TOFT_LOAD_ACQUIRE(&toft_process_switch); /* orders the reads of what the environment sets */
   toft_lock_take(&toft_findings_lock);

@@ -20,7 +20,7 @@ typedef struct toft_snapshot_writer {
 } toft_snapshot_writer;
 
 /* `none` becomes null. */
-static void toft_json_optional(toft_json *j, const char *key, uint64_t n, uint64_t none) {
+static TOFT_RARE void toft_json_optional(toft_json *j, const char *key, uint64_t n, uint64_t none) {
   toft_json_key(j, key);
   if (n == none)
     toft_json_raw(j, "null");
@@ -30,7 +30,7 @@ static void toft_json_optional(toft_json *j, const char *key, uint64_t n, uint64
 
 /* ---- elements ---- */
 
-static void toft_json_stats(toft_json *j, const toft_stats *s) {
+static TOFT_RARE void toft_json_stats(toft_json *j, const toft_stats *s) {
   toft_json_key(j, "stats");
   toft_json_open(j, "{");
   toft_json_number(j, "live", s->live);
@@ -44,7 +44,7 @@ static void toft_json_stats(toft_json *j, const toft_stats *s) {
   toft_json_close(j, "}");
 }
 
-static int toft_json_tag(void *arg, const toft_tag_report *t) {
+static TOFT_RARE int toft_json_tag(void *arg, const toft_tag_report *t) {
   toft_json *j = (toft_json *)arg;
   toft_json_next(j);
   toft_json_open(j, "{");
@@ -62,7 +62,7 @@ static int toft_json_tag(void *arg, const toft_tag_report *t) {
   return j->code;
 }
 
-static int toft_json_phase(void *arg, const toft_phase_report *p) {
+static TOFT_RARE int toft_json_phase(void *arg, const toft_phase_report *p) {
   toft_json *j = (toft_json *)arg;
   toft_json_next(j);
   toft_json_open(j, "{");
@@ -82,13 +82,13 @@ static int toft_snapshot_symbol(const toft_snapshot_writer *w, const void *addre
   return 0;
 }
 
-static void toft_json_call(toft_snapshot_writer *w, const void *address) {
+static TOFT_RARE void toft_json_call(toft_snapshot_writer *w, const void *address) {
   toft_symbol s;
   (void)toft_snapshot_symbol(w, address, &s);
   toft_json_frame(&w->json, address, &s);
 }
 
-static int toft_json_site(void *arg, const toft_site_report *r) {
+static TOFT_RARE int toft_json_site(void *arg, const toft_site_report *r) {
   toft_snapshot_writer *writer = (toft_snapshot_writer *)arg;
   toft_json *j = &writer->json;
   toft_symbol s;
@@ -115,7 +115,7 @@ static int toft_json_site(void *arg, const toft_site_report *r) {
   return j->code;
 }
 
-static void toft_json_budget(toft_json *j, const toft_budget_entry *e) {
+static TOFT_RARE void toft_json_budget(toft_json *j, const toft_budget_entry *e) {
   toft_json_next(j);
   toft_json_open(j, "{");
   toft_json_number(j, "id", e->id);
@@ -139,7 +139,7 @@ static void toft_json_budget(toft_json *j, const toft_budget_entry *e) {
 }
 
 /* The budgets of the tree of `source`, or of the process if it is NULL. No lock is held while they are written. */
-static void toft_json_budgets(toft_json *j, const toft_source *source) {
+static TOFT_RARE void toft_json_budgets(toft_json *j, const toft_source *source) {
   const toft_budget_calls *calls = TOFT_LOAD_POINTER(const toft_budget_calls, &toft_budgets);
   if (source != NULL) calls = toft_calls_of(&toft_budgets, source);
   if (calls == NULL) return;
@@ -160,7 +160,7 @@ static void toft_json_begin(toft_json *j) {
 }
 
 /* The rest of the object; w == NULL: nothing is instrumented. */
-static void toft_json_report(toft_snapshot_writer *writer, const toft_stats *s, const toft_instruments *w) {
+static TOFT_RARE void toft_json_report(toft_snapshot_writer *writer, const toft_stats *s, const toft_instruments *w) {
   toft_json *j = &writer->json;
   toft_json_stats(j, s);
   toft_json_key(j, "tags");
@@ -184,7 +184,7 @@ static void toft_json_report(toft_snapshot_writer *writer, const toft_stats *s, 
 #define TOFT_SNAPSHOT_KNOWN (uint32_t)(TOFT_SNAPSHOT_CLEAR | TOFT_SNAPSHOT_DWARF | TOFT_SNAPSHOT_ADDRESSES)
 
 /* Copies the options; an older caller's structure is shorter, and the rest keeps its defaults. 0: they are invalid. */
-static int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_options *given) {
+static TOFT_RARE int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_options *given) {
   if (given == NULL) return 1;
   if (given->size < 2 * sizeof(void *)) return 0;
   memcpy(o, given, toft_min(given->size, sizeof *o));
@@ -192,7 +192,7 @@ static int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_opti
   return (o->flags & ~TOFT_SNAPSHOT_KNOWN) == 0;
 }
 
-int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write_fn *write, void *arg) {
+TOFT_RARE int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write_fn *write, void *arg) {
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
   if (!toft_snapshot_read(&o, given)) return TOFT_EARG;
   toft_snapshot_writer w;
@@ -237,7 +237,7 @@ static int toft_text_write(void *arg, const char *bytes, size_t size) {
   return 0;
 }
 
-size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *given, char *text, size_t size) {
+TOFT_RARE size_t toft_snapshot_text(toft_arena *a, const toft_snapshot_options *given, char *text, size_t size) {
   toft_text_sink t = {text, size, 0};
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
   if (!toft_snapshot_read(&o, given)) return 0;

@@ -106,13 +106,13 @@ typedef struct toft_dwarf {
 } toft_dwarf;
 
 /* Stores the address of a symbol in *function, a pointer of any type. */
-static int toft_dwarf_find(const toft_dwarf *d, const char *name, void *function) {
+static TOFT_RARE int toft_dwarf_find(const toft_dwarf *d, const char *name, void *function) {
   void *found = dlsym(d->library, name);
   memcpy(function, &found, sizeof found);
   return found != NULL;
 }
 
-static int toft_dwarf_begin(toft_dwarf *d) {
+static TOFT_RARE int toft_dwarf_begin(toft_dwarf *d) {
   /* By build id only: the standard search may query servers. */
   return toft_dwarf_find(d, "dwfl_linux_proc_find_elf", &d->callbacks.find_elf) &&
          toft_dwarf_find(d, "dwfl_build_id_find_debuginfo", &d->callbacks.find_debuginfo) &&
@@ -137,7 +137,7 @@ static void toft_dwarf_close(toft_dwarf *d) {
 
 /* 0: libdw is missing or does not work. With MemorySanitizer it is not used, since memory written by an uninstrumented
  * library counts as uninitialised. */
-static int toft_dwarf_open(toft_dwarf *d) {
+static TOFT_RARE int toft_dwarf_open(toft_dwarf *d) {
   memset(d, 0, sizeof *d);
   if (toft_msan_unpoison != NULL) return 0;
   if (TOFT_HAS(dlopen) && TOFT_HAS(dlsym) && TOFT_HAS(dlclose))
@@ -164,7 +164,7 @@ static int toft_is_library_file(const char *file) {
 
 /* For an address in an inlined function of a library: replaces file and line by those of the call in the program's own
  * code, if that was inlined into the same function. Else they stay unchanged. */
-static void toft_dwarf_skip_library(const toft_dwarf *d, void *module, uint64_t call, toft_symbol *symbol) {
+static TOFT_RARE void toft_dwarf_skip_library(const toft_dwarf *d, void *module, uint64_t call, toft_symbol *symbol) {
   toft_dwarf_die *inner = NULL, *chain = NULL;
   uint64_t bias = 0;
   void *files = NULL;
@@ -217,7 +217,7 @@ static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *sym
 typedef struct toft_dwarf {
   char none;
 } toft_dwarf;
-static int toft_dwarf_open(toft_dwarf *d) { return (void)d, 0; }
+static TOFT_RARE int toft_dwarf_open(toft_dwarf *d) { return (void)d, 0; }
 static void toft_dwarf_close(toft_dwarf *d) { (void)d; }
 static int toft_dwarf_covers(const toft_dwarf *d, const void *address) { return (void)d, (void)address, 1; }
 static int toft_dwarf_symbolize(void *arg, const void *address, toft_symbol *symbol) {

@@ -250,7 +250,8 @@ static toft_region *toft_region_begin(toft_region_control *c) {
 
 /* Creates a region of o->max bytes at o->memory; NULL: in a new reservation of `reserved` bytes, at its first address
  * that is `residue` behind a multiple of `align`. */
-static toft_region *toft_region_create_in(const toft_region_options *o, size_t reserved, size_t align, size_t residue) {
+static TOFT_RARE toft_region *toft_region_create_in(const toft_region_options *o, size_t reserved, size_t align,
+                                                    size_t residue) {
   toft_region_control *c = (toft_region_control *)toft_os_heap_take(toft_round(sizeof *c, 64), 64);
   if (c == NULL) return NULL;
   memset(c, 0, sizeof *c);
@@ -302,7 +303,7 @@ int toft_region_check(const toft_region_options *options) {
   return toft_region_read_options(options, &o) ? TOFT_OK : TOFT_EARG;
 }
 
-toft_region *toft_region_create(const toft_region_options *options) {
+TOFT_RARE toft_region *toft_region_create(const toft_region_options *options) {
   toft_region_options o;
   if (!toft_region_read_options(options, &o)) return NULL;
   size_t given = options == NULL ? 0 : options->memory != NULL ? o.max : options->max;

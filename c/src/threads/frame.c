@@ -42,7 +42,7 @@ struct toft_frames {
 static uint64_t toft_last_frame_key; /* both: with toft_threads_lock */
 static toft_frames *toft_all_frames;
 
-toft_frames *toft_frames_create(uint32_t buffers, const toft_options *arenas) {
+TOFT_RARE toft_frames *toft_frames_create(uint32_t buffers, const toft_options *arenas) {
   if (buffers == 0 || buffers > TOFT_FRAMES_BUFFERS_MAX || !toft_options_are_valid(arenas)) return NULL;
   toft_frames *f = (toft_frames *)toft_os_heap_take(sizeof *f, 128);
   if (f == NULL) return NULL;
@@ -361,7 +361,7 @@ int toft_frames_get_stats(toft_frames *f, toft_frame_stats *out) {
   return TOFT_OK;
 }
 
-int toft_frames_release(toft_frames *f) {
+TOFT_RARE int toft_frames_release(toft_frames *f) {
   if (f == NULL) return TOFT_OK;
   if (!toft_barrier_is_idle(&f->barrier)) return TOFT_EBUSY;
   int code = toft_frames_begin_exclusive(f, TOFT_EXCLUSIVE_ALL);

@@ -204,7 +204,7 @@ int toft_lease_return(toft_leases *l, toft_lease lease) {
 
 /* ---- the cache ---- */
 
-toft_leases *toft_leases_create(const toft_lease_options *given) {
+TOFT_RARE toft_leases *toft_leases_create(const toft_lease_options *given) {
   toft_lease_options o = TOFT_LEASE_OPTIONS;
   if (given != NULL) {
     if (given->size < 2 * sizeof(void *)) return NULL;
@@ -266,7 +266,7 @@ static void toft_leases_drop_chunks(toft_leases *l) {
   l->free = NULL;
 }
 
-int toft_leases_release(toft_leases *l) {
+TOFT_RARE int toft_leases_release(toft_leases *l) {
   if (l == NULL || l == &toft_default_leases) return TOFT_EARG;
   toft_lock_take(&toft_threads_lock);
   toft_lock_take(&l->lock);
@@ -301,7 +301,7 @@ static void toft_leases_unload(void) {
   toft_lease_release_list(list);
 }
 
-toft_lease_stats toft_leases_get_stats(toft_leases *l) {
+TOFT_RARE toft_lease_stats toft_leases_get_stats(toft_leases *l) {
   toft_lease_stats s;
   if (l == NULL) l = &toft_default_leases;
   toft_lock_take(&l->lock);
