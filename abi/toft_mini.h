@@ -12,9 +12,10 @@
  * including <toft.h> instead. Sizes that overflow are refused; a call that fails leaves the arena as it was. One thread
  * at a time uses an arena. Arenas have the core profile of SPEC.md with resize, free, trim and cleanups, so code in
  * every language with a client of the ABI allocates in them; the client below works with arenas of every provider.
+ * With AddressSanitizer, the 16 bytes behind an allocation and freed memory may not be accessed.
  *
- * With AddressSanitizer, the 16 bytes behind an allocation and freed memory may not be accessed. Another source than
- * malloc is a pair of macros, which are defined before: TOFT_MINI_TAKE(size) and TOFT_MINI_PUT(block, size).
+ * Macros to define before: TOFT_MINI_TAKE(size) and TOFT_MINI_PUT(block, size), for another source than malloc; and
+ * TOFT_MINI_CREATED(a), called for each new arena, as with toft_instrument_arena(a, 1) of the library.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #if !defined(TOFT_MINI_H) && !defined(TOFT_H)
 #define TOFT_MINI_H
@@ -43,11 +44,11 @@ static inline void toft_mini_hide(void *volatile p, size_t n) { __asan_poison_me
 #define TOFT_MINI_HIDE(from, to) ((void)(from), (void)(to))
 #define TOFT_MINI_SHOW(from, to) ((void)(from), (void)(to))
 #endif
+#undef TOFT_ALIGNOF
 #define TOFT_ALIGNOF(T) __alignof(T)
 
 /* ---- the client ---- */
 #define TOFT_MINI_R8(n) (((n) + 7u) & ~(size_t)7)
-#define TOFT_MINI_ALIGN(align) ((align)-1 < 8 ? 8 : (align)) /* at least 8, and 0 stays 0 */
 #define toft_new(a, T) ((T *)toft_alloc_aligned((a), sizeof(T), TOFT_ALIGNOF(T)))
 #define toft_new_zeroed(a, T) ((T *)toft_alloc_zeroed((a), sizeof(T), TOFT_ALIGNOF(T)))
 #define toft_new_array(a, T, n) ((T *)toft_alloc_array((a), (n), sizeof(T), TOFT_ALIGNOF(T)))
@@ -60,9 +61,9 @@ static inline void *toft_alloc(toft_arena *a, size_t size) { /* aligned to 8 */
   a->cursor = p + TOFT_MINI_R8(size);
   return p;
 }
-static inline void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align) {
+static inline void *toft_alloc_aligned(toft_arena *a, size_t size, size_t align) { /* at least to 8; not to 0 */
   unsigned char *p = a->cursor;
-  size_t left = (size_t)(a->limit - p), wide = TOFT_MINI_ALIGN(align), pad = (size_t)(0 - (uintptr_t)p) & (wide - 1);
+  size_t left = (size_t)(a->limit - p), wide = align - 1 < 8 ? 8 : align, pad = (size_t)(0 - (uintptr_t)p) & (wide - 1);
   if ((wide & (wide - 1)) != 0 || left < pad || left - pad < size) return a->ops->alloc(a, size, wide, 0, 0);
   a->cursor = p + pad + TOFT_MINI_R8(size);
   return p + pad;
@@ -368,11 +369,7 @@ static inline int toft_mini_set(toft_arena *a, uint32_t what, uint64_t value, co
 }
 static inline void toft_mini_release(toft_arena *a) {
   toft_mini *m = (toft_mini *)(void *)a;
-  if (m->busy) return;
-  toft_mini_run(m, 0);
-  while (m->current->older != NULL) toft_mini_drop(m);
-  toft_mini_trim(a, 0);
-  toft_mini_put(m, m->current);
+  if (toft_mini_reset(a, TOFT_KEEP_BYTES, 0) == TOFT_OK) toft_mini_put(m, m->current);
 }
 /* clang-format off */
 static const toft_arena_ops toft_mini_ops = {
@@ -395,6 +392,9 @@ static inline toft_arena *toft_create(void) {
   m.blocks = 1;
   *placed = m;
   toft_mini_update(placed);
+#ifdef TOFT_MINI_CREATED
+  TOFT_MINI_CREATED(&placed->head);
+#endif
   return &placed->head;
 }
 #endif

@@ -5,6 +5,7 @@
 
 #include "toft.h"
 
+extern int mini_instruments; /* new arenas of toft_mini.h have them */
 toft_arena *mini_create(void);
 toft_arena *copy_create(void);
 int copy_instrument(toft_arena *a, int on); /* the copy's toft_instrument_arena */

@@ -75,6 +75,21 @@ static void test_writes_out_of_bounds(void **state) {
   }
 }
 
+static void test_from_the_start(void **state) {
+  (void)state;
+  uint64_t checked = 0;
+  mini_instruments = 1;
+  toft_arena *a = mini_create(), *own = toft_create();
+  mini_instruments = 0;
+  assert_int_equal(toft_info_of(own)->query(own, TOFT_SET_CHECKED, &checked), TOFT_OK); /* by the environment */
+  write_at(toft_alloc(a, 13), 13);
+  assert_int_equal(toft_reset(a), checked ? TOFT_ECORRUPT : TOFT_OK);
+  assert_found(checked ? TOFT_FOUND_OVERRUN : 0);
+  assert_int_equal(toft_set_checked(a, 1), TOFT_OK);
+  toft_release(a);
+  toft_release(own);
+}
+
 static void test_late_writes(void **state) {
   (void)state;
   EACH_PROVIDER(p) {
@@ -610,6 +625,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
 #ifndef HAS_ASAN
       cmocka_unit_test(test_writes_out_of_bounds),
+      cmocka_unit_test(test_from_the_start),
       cmocka_unit_test(test_late_writes),
 #endif
       cmocka_unit_test(test_wrong_frees),

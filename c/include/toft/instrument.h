@@ -3,7 +3,7 @@
  * for clients that were compiled before. Arenas of this library do all that without one.
  *
  *     toft_arena *a = other_library_arena();
- *     toft_instrument_arena(a, 1);
+ *     toft_instrument_arena(a, 1);            for each arena of toft_mini.h: its macro TOFT_MINI_CREATED
  *     toft_set_checked(a, 1);                 findings, as in toft/findings.h
  *     toft_set_metered(a, 1);                 tags, phases, samples, budgets, snapshots, as in toft/meter.h
  *
