@@ -103,7 +103,7 @@ static void release_in_rust(toft_arena *a) { release_one(a, 1); }
 #define BINDING(name, make, release)                                                                           \
   {                                                                                                            \
     name, 0, make, release, call_alloc, call_resize, call_free, call_mark, call_rewind, call_reset, call_trim, \
-        call_budget, call_cleanup, call_claim, call_give, call_stats, 1                                        \
+        call_budget, call_cleanup, call_claim, call_give, call_stats, 1, NULL                                  \
   }
 static binding bindings[2] = {BINDING("C", make_in_c, release_in_c), BINDING("Rust", make_in_rust, release_in_rust)};
 

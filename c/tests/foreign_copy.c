@@ -7,6 +7,7 @@
 
 static void ignore(void *arg, const toft_finding *f) { (void)arg, (void)f; }
 
+toft_arena *copy_create_with(const toft_options *o) { return toft_create_with(o); }
 toft_arena *copy_create(void) { return toft_create(); }
 int copy_instrument(toft_arena *a, int on) { return toft_instrument_arena(a, on); }
 int copy_soft_budget(toft_arena *a, uint64_t bytes, toft_soft_budget_fn *fn, void *arg) {

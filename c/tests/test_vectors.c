@@ -11,6 +11,11 @@
 #include <cmocka.h>
 #endif
 
+#ifndef CREATE /* test_instrument_vectors.c has other arenas */
+#define CREATE toft_create_with
+#define BETWEEN NULL
+#endif
+
 /* ---- arenas of libtoft, on the player's source ---- */
 
 static vector_source *real; /* one vector is played at a time */
@@ -32,7 +37,7 @@ static toft_arena *make(vector_source *source, uint64_t budget, size_t reserve) 
   options.source = &adapter;
   options.budget = budget == UINT64_MAX ? 0 : budget;
   options.reserve = reserve;
-  return toft_create_with(&options);
+  return CREATE(&options);
 }
 
 static void release(toft_arena *a) { toft_release(a); }
@@ -95,11 +100,11 @@ static int inline_give(toft_arena *a, toft_range *range) { return toft_unclaim(a
 
 /* clang-format off */
 #define BY_INLINE(name, quiet) { name, quiet, make, release, inline_alloc, inline_resize, inline_free, inline_mark, \
-    inline_rewind, ops_reset, ops_trim, ops_budget, ops_cleanup, inline_claim, inline_give, stats, 0 }
+    inline_rewind, ops_reset, ops_trim, ops_budget, ops_cleanup, inline_claim, inline_give, stats, 0, BETWEEN }
 static const binding bindings[] = {
     BY_INLINE("inline", 0),
     { "ops", 0, make, release, ops_alloc, ops_resize, ops_free, inline_mark, ops_rewind, ops_reset, ops_trim,
-      ops_budget, ops_cleanup, ops_claim, ops_give, stats, 0 },
+      ops_budget, ops_cleanup, ops_claim, ops_give, stats, 0, BETWEEN },
     BY_INLINE("quiet", 1),
 };
 /* clang-format on */

@@ -38,6 +38,7 @@ typedef struct binding {
   int (*give)(toft_arena *a, toft_range *range);
   void (*stats)(toft_arena *a, toft_stats *out);
   int records; /* answers are recorded in the run, for the caller to compare, and not compared with the vector's */
+  const char *(*between)(toft_arena *a); /* NULL, or called after each op: the rule that is broken, or NULL */
 } binding;
 
 /* ---- a source of pages that logs, and fails as the vector requires ---- */
@@ -272,8 +273,7 @@ static void check_address(run *r, const void *pointer, vec_at want) {
   }
   if (p == NULL && want.block == VEC_NULL) return;
   if (p != NULL && want.block == VEC_NULL) wrong(r, "not NULL");
-  if (p == NULL && want.block == VEC_ANY) wrong(r, "NULL");
-  if (p == NULL) wrong(r, "NULL, not block %d + %u", want.block, want.offset);
+  if (p == NULL) wrong(r, want.block == VEC_ANY ? "NULL" : "NULL, not block %d + %u", want.block, want.offset);
   /* The end of one block may be the base of another: the expected result decides between them. */
   const page *in = NULL, *at = NULL;
   for (const page *g = r->src.out; g != NULL; g = g->next) {
@@ -377,6 +377,10 @@ static void play_claim(run *r, const vec_op *op) {
     return;
   }
   if (range->claim == 0) wrong(r, "a claimed range without an owner");
+  toft_stats st;
+  (void)r->a->ops->stats(r->a, &st, sizeof st);
+  uint64_t left = (uint64_t)(range->limit - range->cursor);
+  if (left != 0 && st.live + left > st.budget) wrong(r, "a claimed range has more than the budget");
   if (r->v->policy != 0) {
     check_address(r, range->cursor, op->from);
     check_address(r, range->limit, op->to);
@@ -512,6 +516,8 @@ static void play_ops(run *r, const vec_op *ops, uint32_t count, int last) {
       continue;
     }
     play_one(r, &ops[i]);
+    const char *broken = r->binding->between != NULL ? r->binding->between(r->a) : NULL;
+    if (broken != NULL) wrong(r, "%s", broken);
     check_traffic(r, ops[i].took, ops[i].gave, ops[i].ran);
     check_head(r);
     if (!r->binding->quiet || (last && i == count - 1)) check_stats(r, &ops[i]);

@@ -143,6 +143,22 @@ def move_needs_both_places(v):
     v.resize("x", 592)
 
 
+@theme.case("budget: a move to another block needs both places", budget=20000)
+def move_to_another_block(v):
+    v.alloc(400, id="x")
+    v.alloc(8)
+    v.resize("x", 19600)
+    v.resize("x", 19592)
+
+
+@theme.case("budget: a cleanup's node", budget=300000)
+def node_of_a_cleanup(v):
+    v.alloc(299998)                 # in a block of its own, before which the cursor stays
+    v.cleanup("c")
+    v.budget("none")
+    v.cleanup("c")
+
+
 @theme.case("budget: growing the newest in place", budget=1000)
 def growing_the_newest_in_place(v):
     v.alloc(400, id="x")
