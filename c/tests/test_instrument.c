@@ -19,7 +19,7 @@ static toft_arena *create_with(const provider *p, int checked, int metered) {
   toft_arena *a = p->create();
   assert_non_null(a);
   assert_int_equal(toft_instrument_arena(a, 1), TOFT_OK);
-  if (checked) assert_int_equal(toft_set_checked(a, 1), TOFT_OK);
+  assert_int_equal(toft_set_checked(a, checked), TOFT_OK);
   if (metered) assert_int_equal(toft_set_metered(a, 1), TOFT_OK);
   return a;
 }
@@ -250,42 +250,43 @@ static uint64_t live_of_tag(toft_arena *a, const char *tag) {
 
 static void test_tags(void **state) {
   (void)state;
-  EACH_PROVIDER(p) {
-    toft_arena *a = create_with(p, 0, 1);
-    uint64_t before = toft_get_stats(a).live;
-    assert_non_null(toft_alloc(a, 100));
-    uint64_t one = toft_get_stats(a).live - before; /* with what the provider adds under a sanitizer */
-    assert_int_equal(toft_tag_push(a, "level"), TOFT_OK);
-    toft_mark m = toft_mark_here(a);
-    assert_non_null(toft_alloc(a, 100));
-    assert_int_equal(toft_tag_push(a, "sound"), TOFT_OK);
-    void *large = toft_alloc(a, 500000);
-    assert_non_null(large);
-    toft_tag_pop(a);
-    assert_int_equal(live_of_tag(a, "level"), one);
-    assert_true(live_of_tag(a, "level/sound") >= 500000);
-    toft_tag_pop(a);
-    assert_non_null(toft_alloc(a, 100));
-    large = toft_resize(a, large, 500000, 1000000, 8); /* under another tag; the old block goes */
-    assert_non_null(large);
-    if (p->has_claims) {
-      assert_int_equal(live_of_tag(a, "level/sound"), 0);
+  for (int checked = 0; checked < 2; checked++) EACH_PROVIDER(p) {
+      toft_arena *a = create_with(p, checked, 1);
+      assert_non_null(toft_alloc_aligned(a, 16, 16)); /* the zones of checks are aligned */
+      uint64_t before = toft_get_stats(a).live;
+      assert_non_null(toft_alloc(a, 112));
+      uint64_t one = toft_get_stats(a).live - before; /* with what checks or a sanitizer add */
+      assert_int_equal(toft_tag_push(a, "level"), TOFT_OK);
+      toft_mark m = toft_mark_here(a);
+      assert_non_null(toft_alloc(a, 112));
+      assert_int_equal(toft_tag_push(a, "sound"), TOFT_OK);
+      void *large = toft_alloc(a, 500000);
+      assert_non_null(large);
+      toft_tag_pop(a);
       assert_int_equal(live_of_tag(a, "level"), one);
-      uint64_t all = live_of_tag(a, "");
-      toft_free(a, large, 1000000); /* its block goes */
-      assert_int_equal(live_of_tag(a, ""), all - 1000000);
+      assert_true(live_of_tag(a, "level/sound") >= 500000);
+      toft_tag_pop(a);
+      assert_non_null(toft_alloc(a, 100));
+      large = toft_resize(a, large, 500000, 1000000, 8); /* under another tag; the old block goes */
+      assert_non_null(large);
+      if (p->has_claims && !checked) { /* checks keep a block that is freed */
+        assert_int_equal(live_of_tag(a, "level/sound"), 0);
+        assert_int_equal(live_of_tag(a, "level"), one);
+        uint64_t all = live_of_tag(a, "");
+        toft_free(a, large, 1000000); /* its block goes */
+        assert_int_equal(live_of_tag(a, ""), all - 1000000);
+      }
+      assert_int_equal(toft_rewind(a, m), TOFT_OK);
+      assert_int_equal(live_of_tag(a, "level"), 0);
+      assert_int_equal(live_of_tag(a, "level/sound"), 0);
+      assert_int_equal(live_of_tag(a, ""), before + one);
+      char text[4096];
+      assert_true(toft_snapshot_text(a, NULL, text, sizeof text) < sizeof text);
+      assert_non_null(strstr(text, "\"level/sound\""));
+      assert_int_equal(toft_reset(a), TOFT_OK);
+      assert_int_equal(live_of_tag(a, ""), 0);
+      toft_release(a);
     }
-    assert_int_equal(toft_rewind(a, m), TOFT_OK);
-    assert_int_equal(live_of_tag(a, "level"), 0);
-    assert_int_equal(live_of_tag(a, "level/sound"), 0);
-    assert_int_equal(live_of_tag(a, ""), before + one);
-    char text[4096];
-    assert_true(toft_snapshot_text(a, NULL, text, sizeof text) < sizeof text);
-    assert_non_null(strstr(text, "\"level/sound\""));
-    assert_int_equal(toft_reset(a), TOFT_OK);
-    assert_int_equal(live_of_tag(a, ""), 0);
-    toft_release(a);
-  }
 }
 
 static uint64_t raise_budget(void *arg, toft_arena *a, uint64_t live, uint64_t budget, size_t size) {
@@ -386,6 +387,7 @@ static void test_on_and_off(void **state) {
     assert_int_equal(toft_instrument_arena(a, 0), TOFT_OK); /* there is none */
     assert_int_equal(toft_instrument_arena(a, 1), TOFT_OK);
     assert_int_equal(toft_instrument_arena(a, 1), TOFT_OK);
+    assert_int_equal(toft_set_checked(a, 0), TOFT_OK); /* a checked process has set it */
     assert_ptr_not_equal(a->ops, ops);
     assert_ptr_equal(((const toft_info_ops *)(const void *)a->ops)->under, ops);
     assert_true((toft_info_of(a) != NULL) == (p->has_budgets));
@@ -538,7 +540,7 @@ static void play(const provider *p, int checked, int metered, int switched) {
     if (!t.claimed && (switched ? below(20) == 0 : !t.on)) {
       t.on = !t.on;
       assert_int_equal(beneath_switch(t.a[1], t.on), TOFT_OK);
-      if (t.on && checked) assert_int_equal(toft_set_checked(t.a[1], 1), TOFT_OK);
+      if (t.on) assert_int_equal(toft_set_checked(t.a[1], checked), TOFT_OK);
       if (t.on && metered) assert_int_equal(toft_set_metered(t.a[1], 1), TOFT_OK);
     }
     size_t size = any_size();
