@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "foreign_arenas.h"
 #include "support.h"
+#include "threads.h"
 
 static void return_in_callback(void *arg, toft_arena *a, uint64_t live, uint64_t budget) {
   toft_lease *l = (toft_lease *)arg;
@@ -50,14 +51,29 @@ static void test_adoption(void **state) {
   toft_release(a);
 }
 
+static void advance_in_callback(void *arg, toft_arena *a, uint64_t live, uint64_t budget) {
+  toft_frames *frames = (toft_frames *)arg;
+  (void)live, (void)budget;
+  assert_int_equal(toft_frames_advance(frames), TOFT_EBUSY);
+  assert_int_equal(toft_frames_release(frames), TOFT_EBUSY);
+  assert_true(toft_frames_number(frames) == 0 && toft_frame_arena(frames) == a);
+}
+
+static void *advance_elsewhere(void *frames) {
+  return toft_frames_advance((toft_frames *)frames) == TOFT_OK ? NULL : frames;
+}
+
 static void test_frames(void **state) {
   (void)state;
-  toft_frames *frames = toft_frames_create(2, NULL);
+  toft_frames *frames = toft_frames_create(1, NULL);
   toft_arena *a = toft_frame_arena(frames);
   const toft_arena_ops *ops = a->ops;
+  assert_int_equal(toft_set_checked(a, 1), TOFT_OK);
+  assert_int_equal(toft_pin(a, 1), TOFT_OK); /* other threads may advance */
   assert_int_equal(copy_instrument(a, 1), TOFT_OK);
+  assert_int_equal(copy_soft_budget(a, 50, advance_in_callback, frames), TOFT_OK);
   assert_non_null(toft_alloc(a, 100));
-  for (int i = 0; i < 2; i++) assert_int_equal(toft_frames_advance(frames), TOFT_OK);
+  assert_null(in_thread(advance_elsewhere, frames));
   assert_ptr_equal(toft_frame_arena(frames), a);
   assert_ptr_equal(a->ops, ops); /* in the next round of the arena */
   assert_int_equal(toft_get_stats(a).live, 0);

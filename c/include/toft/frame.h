@@ -63,8 +63,8 @@ TOFT_API toft_arena *toft_frame_arena(toft_frames *frames);
 
 /* EXCLUSIVE. Ends the frame and begins the next: the oldest frame's arenas are emptied for all threads, their cleanups
  * run on the calling thread, and memory that is not kept goes to its cache. Returns TOFT_EBUSY, and changes nothing, if
- * a thread has entered, an arena to be emptied is claimed, or another thread advances; TOFT_ECORRUPT if it is done and
- * a checked arena found bytes written outside an allocation. */
+ * a thread has entered, an arena to be emptied is claimed or runs a callback, also one of another library's instrument,
+ * or another thread advances; TOFT_ECORRUPT: it is done, and bytes were written outside a checked allocation. */
 TOFT_API int toft_frames_advance(toft_frames *frames);
 /* Returns the number of advances so far. */
 TOFT_API uint64_t toft_frames_number(const toft_frames *frames);

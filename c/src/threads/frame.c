@@ -3,6 +3,7 @@
 #ifndef TOFT_THREADS_FRAME_C
 #define TOFT_THREADS_FRAME_C
 
+#include "../core/create_release.c"
 #include "../core/reset_fast.c"
 #include "../debug/debug_records.c"
 #include "barrier.c"
@@ -211,24 +212,6 @@ static toft_frame_thread *toft_frame_first(toft_frames *f) {
   return TOFT_LOAD_POINTER_ACQUIRE(toft_frame_thread, &f->threads);
 }
 
-/* Begins an exclusive call: no thread has entered, and enters fail until toft_frames_end_exclusive. Else TOFT_EBUSY. */
-static int toft_frames_begin_exclusive(toft_frames *f, int which) {
-  if (TOFT_SWAP_SEQ_CST(&f->exclusive, 1) != 0) return TOFT_EBUSY;
-  toft_lock_take(&toft_threads_lock); /* synchronizes with threads that have ended */
-  TOFT_UNLOCK(&toft_threads_lock);
-  uint32_t from = which == TOFT_EXCLUSIVE_OLDEST ? (f->current + 1) % f->buffers : 0;
-  uint32_t to = which == TOFT_EXCLUSIVE_READ ? 0 : which == TOFT_EXCLUSIVE_OLDEST ? from + 1 : f->buffers;
-  for (toft_frame_thread *s = toft_frame_first(f); s != NULL; s = s->next) {
-    int busy = TOFT_LOAD_SEQ_CST(&s->entered) != 0;
-    for (uint32_t i = from; i < to && !busy; i++) busy = s->arenas[i] != NULL && (s->arenas[i]->state & TOFT_REFUSING);
-    if (!busy) continue;
-    TOFT_STORE_RELEASE(&f->exclusive, 0);
-    return TOFT_EBUSY;
-  }
-  TOFT_STORE_POINTER(const toft_thread_state, &f->exclusive_owner, &toft_this_thread);
-  return TOFT_OK;
-}
-
 /* Called before each change of an arena, for a child that is forked during it. */
 static void toft_frames_set_changing(toft_frames *f, toft_state *a) {
   TOFT_ASSERT(TOFT_LOAD(&f->exclusive) == 1 && f->exclusive_owner == &toft_this_thread);
@@ -241,6 +224,34 @@ static void toft_frames_end_exclusive(toft_frames *f) {
   TOFT_STORE_POINTER_RELEASE(toft_state, &f->changing, NULL);
   TOFT_STORE_POINTER(const toft_thread_state, &f->exclusive_owner, NULL);
   TOFT_STORE_RELEASE(&f->exclusive, 0);
+}
+
+/* Whether the arena is claimed, or a callback runs: the arena's, or one of another library's instrument. */
+static int toft_frames_is_refusing(toft_frames *f, toft_state *a) {
+  if (a == NULL || toft_is_own(&a->head)) return a != NULL && (a->state & TOFT_REFUSING);
+  toft_frames_set_changing(f, a);
+  size_t pinned = toft_pin_to(a, 0);
+  int refusing = toft_is_refusing(&a->head);
+  (void)toft_pin_to(a, pinned);
+  return refusing;
+}
+
+/* Begins an exclusive call: no thread has entered, and enters fail until toft_frames_end_exclusive. Else TOFT_EBUSY. */
+static int toft_frames_begin_exclusive(toft_frames *f, int which) {
+  if (TOFT_SWAP_SEQ_CST(&f->exclusive, 1) != 0) return TOFT_EBUSY;
+  toft_lock_take(&toft_threads_lock); /* synchronizes with threads that have ended */
+  TOFT_UNLOCK(&toft_threads_lock);
+  uint32_t from = which == TOFT_EXCLUSIVE_OLDEST ? (f->current + 1) % f->buffers : 0;
+  uint32_t to = which == TOFT_EXCLUSIVE_READ ? 0 : which == TOFT_EXCLUSIVE_OLDEST ? from + 1 : f->buffers;
+  TOFT_STORE_POINTER(const toft_thread_state, &f->exclusive_owner, &toft_this_thread);
+  for (toft_frame_thread *s = toft_frame_first(f); s != NULL; s = s->next) {
+    int busy = TOFT_LOAD_SEQ_CST(&s->entered) != 0;
+    for (uint32_t i = from; i < to && !busy; i++) busy = toft_frames_is_refusing(f, s->arenas[i]);
+    if (!busy) continue;
+    toft_frames_end_exclusive(f);
+    return TOFT_EBUSY;
+  }
+  return TOFT_OK;
 }
 
 /* ---- the end of a frame ---- */
