@@ -85,6 +85,7 @@ static int beneath_switch(toft_arena *a, int on) {
   int code = toft_instrument_arena(a, on);
   beneath.on = code == TOFT_OK ? on : was;
   beneath_require(a->cursor == cursor && (a->epoch | 1) >= epoch, "I3: cursor and epoch");
+  beneath_require(beneath.on || (a->epoch & 1) == (beneath.epoch & 1), "I2: bit 0");
   return code;
 }
 
