@@ -272,8 +272,10 @@ static size_t toft_wrapped_stats(toft_arena *head, toft_stats *out, size_t out_s
 static int toft_query_beneath(toft_instrument *i, uint32_t what, uint64_t *value) {
   const toft_info_ops *t = (const toft_info_ops *)(const void *)toft_begin_beneath(i);
   int code = TOFT_ENOSYS;
+  uintptr_t bit = i->bit;
   if (t->ops.size >= sizeof *t && t->info != NULL) code = t->info->query(i->head, what, value);
   toft_end_beneath(i);
+  i->bit = bit; /* a query changes nothing */
   return code;
 }
 
@@ -452,7 +454,7 @@ static TOFT_RARE int toft_put_on(toft_arena *head) {
   a->peak = s.peak;
   i->was_empty = s.live == 0;
   if (switches & TOFT_PROCESS_METERS) toft_begin_process_meters(a);
-  if ((switches & TOFT_PROCESS_CHECKS) && !toft_is_checked_beneath(i) && toft_begin_checks(a) != TOFT_OK) {
+  if ((switches & TOFT_PROCESS_CHECKS) && toft_subject_set_checked(i, 1) == TOFT_ENOMEM) {
     toft_take_off(i);
     return TOFT_ENOMEM;
   }
