@@ -67,8 +67,8 @@ static void test_frames(void **state) {
   (void)state;
   toft_frames *frames = toft_frames_create(1, NULL);
   toft_arena *a = toft_frame_arena(frames);
-  const toft_arena_ops *ops = a->ops;
   assert_int_equal(toft_set_checked(a, 1), TOFT_OK);
+  const toft_arena_ops *ops = a->ops;
   assert_int_equal(toft_pin(a, 1), TOFT_OK); /* other threads may advance */
   assert_int_equal(copy_instrument(a, 1), TOFT_OK);
   assert_int_equal(copy_soft_budget(a, 50, advance_in_callback, frames), TOFT_OK);
