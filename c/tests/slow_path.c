@@ -1,4 +1,4 @@
-/* One operation by the table of an arena without diagnostics, 20,000 times: slow_path OPERATION [TIMES]. c/check valgrind
+/* One operation by the table of an arena without diagnostics, many times: slow_path OPERATION [TIMES]. c/check valgrind
  * counts the instructions of a call, and compares them with the limits in the table below (gcc 12 -O2).
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 #include "toft.h"
