@@ -2953,17 +2953,17 @@ static size_t toft_observe_limit(toft_state *a, size_t remaining, uintptr_t *slo
 
 /* Precondition: TOFT_IS_CHECKED, whose allocations get records and red zones, or TOFT_IS_SUBJECT. */
 static void *toft_observe_alloc(toft_state *a, size_t size, size_t align);
-/* Precondition: TOFT_INSTRUMENTED. Whether the current tag's budget allows `charge` more bytes, and there is memory to
- * account for them. 0: brings the bytes of the tags up to date. */
+/* Precondition: TOFT_INSTRUMENTED. Whether the current tag's budget allows `charge` more bytes. 0: brings the bytes of
+ * the tags up to date. */
 static int toft_observe_charge(toft_state *a, size_t charge);
 /* A request was refused. Returns 1 if the arena's callback raised the budget that was the cause, or if the cause was
  * the source and there is a callback: then the request is tried again. */
 static int toft_budget_raised(toft_state *a, size_t size, size_t align);
-/* Bytes outside the order of the cursor: a dedicated block or an adopted arena got `bytes` more, which live and
- * allocated count (precondition: toft_observe_charge); or it was removed, and live does not count it; NULL: all of
- * them. */
-enum { TOFT_DETACHED_MORE, TOFT_DETACHED_REMOVED };
-static void toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change);
+/* Bytes outside the order of the cursor. Reserves memory to account for one more dedicated block or adopted arena (0:
+ * there is none); or it got `bytes` more, which live and allocated count; or it was removed, and live does not count it
+ * (NULL: all were). */
+enum { TOFT_DETACHED_RESERVED, TOFT_DETACHED_MORE, TOFT_DETACHED_REMOVED };
+static int toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change);
 
 /* The allocations made after `epoch` are about to be freed: ends their records. TOFT_OK or TOFT_ECORRUPT.
  * TOFT_BY_RELEASE: the arena itself is released. */
@@ -3267,8 +3267,8 @@ static void toft_next_epoch(toft_state *a) { a->head.epoch += 2; }
 
 static TOFT_NOINLINE int toft_fits_budget_slow(toft_state *a, size_t charge) {
   uint64_t claimed = toft_claimed_bytes(a);
-  if ((a->state & TOFT_INSTRUMENTED) && !toft_observe_charge(a, charge)) return 0;
   if (charge == 0) return 1;
+  if ((a->state & TOFT_INSTRUMENTED) && !toft_observe_charge(a, charge)) return 0;
   if (a->live + claimed <= a->budget && charge <= a->budget - a->live - claimed) return 1;
   return TOFT_UNLIKELY(a->state & TOFT_COUNTS_LIVE) && toft_portion_grow(a, charge);
 }
@@ -3281,12 +3281,12 @@ TOFT_INLINE int toft_fits_budget(toft_state *a, size_t charge) {
 /* As toft_fits_budget, for bytes that count for a budget already. */
 static int toft_fits_budget_of_arena(toft_state *a, uint64_t charge) {
   uint64_t used = a->live + toft_claimed_bytes(a), budget = toft_own_budget(a);
-  if ((a->state & TOFT_INSTRUMENTED) && !toft_observe_charge(a, (size_t)charge)) return 0;
+  if ((a->state & TOFT_INSTRUMENTED) && charge != 0 && !toft_observe_charge(a, (size_t)charge)) return 0;
   return charge == 0 || (used <= budget && charge <= budget - used);
 }
 
-static void toft_count_detached(toft_state *a, const void *what, size_t bytes, int change) {
-  if (TOFT_UNLIKELY(a->state & TOFT_INSTRUMENTED)) toft_observe_detached(a, what, bytes, change);
+static int toft_count_detached(toft_state *a, const void *what, size_t bytes, int change) {
+  return TOFT_LIKELY(!(a->state & TOFT_INSTRUMENTED)) || toft_observe_detached(a, what, bytes, change);
 }
 
 /* Updates the peak of this round, which leaves out adopted arenas. */
@@ -3545,7 +3545,7 @@ static toft_block_header *toft_block_pop(toft_state *a) {
   a->newest = b->next;
   if (b->kind == TOFT_BLOCK_DEDICATED) {
     a->live -= b->charge;
-    toft_count_detached(a, b, 0, TOFT_DETACHED_REMOVED);
+    (void)toft_count_detached(a, b, 0, TOFT_DETACHED_REMOVED);
   } else {
     b->used_end = a->head.cursor;
     a->live -= (uint64_t)(b->used_end - toft_block_start(a, b));
@@ -3576,7 +3576,7 @@ static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*unti
       uint64_t live = ((const toft_state *)node->user.arg)->live;
       a->live -= live;
       a->adopted_live -= live;
-      toft_count_detached(a, node->user.arg, 0, TOFT_DETACHED_REMOVED);
+      (void)toft_count_detached(a, node->user.arg, 0, TOFT_DETACHED_REMOVED);
     }
     toft_cleanup run = node->user;
     if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) toft_cleanup_drop(a, node);
@@ -4053,7 +4053,7 @@ static int toft_fits_current(const toft_state *a, size_t size, size_t align) {
 static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   size_t need = toft_need(size, align);
   a->state &= ~(uint32_t)TOFT_REFUSED;
-  if (!toft_fits_budget(a, need)) return NULL;
+  if (!toft_fits_budget(a, need) || !toft_count_detached(a, NULL, 0, TOFT_DETACHED_RESERVED)) return NULL;
   toft_block_header *b = toft_block_take(a, toft_dedicated_size(need));
   if (b == NULL) return NULL;
   toft_block_push(a, b, TOFT_BLOCK_DEDICATED);
@@ -4069,7 +4069,7 @@ static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   a->live += need;
   a->allocated += need;
   toft_update_peak(a);
-  toft_count_detached(a, b, need, TOFT_DETACHED_MORE);
+  (void)toft_count_detached(a, b, need, TOFT_DETACHED_MORE);
   return p;
 }
 
@@ -4160,14 +4160,14 @@ static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) 
     size_t pad = toft_pad(b->used_end, align), remaining = (size_t)(toft_block_end(a, b) - b->used_end);
     size_t take = pad + TOFT_ROUND8(size);
     if (pad <= remaining && TOFT_ROUND8(size) <= remaining - pad) {
-      if (!toft_fits_budget(a, take)) return NULL;
+      if (!toft_fits_budget(a, take) || !toft_count_detached(a, NULL, 0, TOFT_DETACHED_RESERVED)) return NULL;
       unsigned char *p = b->used_end + pad;
       b->used_end += take;
       b->charge += take;
       a->live += take;
       a->allocated += take;
       toft_update_peak(a);
-      toft_count_detached(a, b, take, TOFT_DETACHED_MORE);
+      (void)toft_count_detached(a, b, take, TOFT_DETACHED_MORE);
       return p;
     }
   }
@@ -4311,7 +4311,7 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
     toft_retain_blocks(a, policy, keep);
     a->live = 0;
     toft_portion_return(a);
-    toft_count_detached(a, NULL, 0, TOFT_DETACHED_REMOVED);
+    (void)toft_count_detached(a, NULL, 0, TOFT_DETACHED_REMOVED);
     toft_next_epoch(a);
     a->initial.epoch = a->current->epoch = toft_epoch(a);
   }
@@ -4460,7 +4460,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
     a->live -= dedicated->charge;
     a->peak = peak; /* both places were not allocated at once for the caller */
     toft_update_peak(a);
-    toft_count_detached(a, dedicated, 0, TOFT_DETACHED_REMOVED);
+    (void)toft_count_detached(a, dedicated, 0, TOFT_DETACHED_REMOVED);
     toft_block_drop(a, dedicated);
   }
   return q;
@@ -4965,10 +4965,8 @@ toft_arena *toft_create_with(const toft_options *given) {
   }
   size_t switches = (o.flags & TOFT_CHECKED) || (a->state & TOFT_IS_CHECKED) ? TOFT_PROCESS_CHECKS : 0;
   if (o.flags & TOFT_HARDENED) switches |= TOFT_PROCESS_HARDENED;
-  if (switches == 0)
-    toft_set_limit(a);
-  else
-    a = toft_observe_created(a, switches | TOFT_SWITCHED_BY_OPTION);
+  toft_set_limit(a);
+  if (switches != 0) a = toft_observe_created(a, switches | TOFT_SWITCHED_BY_OPTION);
   return a != NULL ? head : NULL;
 }
 
@@ -5373,7 +5371,7 @@ static toft_state *toft_observe_created(toft_state *a, size_t switches) {
 static int toft_observe_set(toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   (void)name, (void)name_len;
   if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
-  if (a->state & TOFT_REFUSING) return TOFT_EBUSY;
+  if (a->state & (what == TOFT_SET_TAG ? (uint32_t)TOFT_BUSY : (uint32_t)TOFT_REFUSING)) return TOFT_EBUSY;
   return what == TOFT_SET_CHECKED && value == 0 ? TOFT_OK : TOFT_ENOSYS;
 }
 static void toft_observe_sync(toft_state *a) { (void)a; }
@@ -5384,8 +5382,8 @@ static void *toft_observe_alloc(toft_state *a, size_t size, size_t align) {
   return (void)a, (void)size, (void)align, (void *)NULL;
 }
 static int toft_observe_charge(toft_state *a, size_t charge) { return (void)a, (void)charge, 1; }
-static void toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
-  (void)a, (void)what, (void)bytes, (void)change;
+static int toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
+  return (void)a, (void)what, (void)bytes, (void)change, 1;
 }
 static int toft_observe_free(toft_state *a, uintptr_t epoch, int by) { return (void)a, (void)epoch, (void)by, TOFT_OK; }
 static int toft_observe_put(toft_state *a, toft_block_header *b, size_t kept) {
@@ -8894,6 +8892,7 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op) {
     toft_hook_report_foreign(a, p, op);
     return 0;
   }
+  if (a != NULL && (a->state & TOFT_OBSERVED)) toft_unpoison(base, TOFT_HOOK_HEADER); /* the checks may have ended */
   memcpy(&size, base, sizeof size);
   return size + TOFT_HOOK_HEADER;
 }
@@ -9630,17 +9629,20 @@ static void *toft_observe_alloc(toft_state *a, size_t size, size_t align) {
 }
 
 static TOFT_NOINLINE int toft_observe_charge(toft_state *a, size_t charge) {
-  if (charge == 0) toft_sync_tags(a);
-  return toft_reserve_detached(a) && (charge == 0 || toft_fits_tag_budget(a, charge));
+  if (charge != 0) return toft_fits_tag_budget(a, charge);
+  toft_sync_tags(a);
+  return 1;
 }
 
-static TOFT_NOINLINE void toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
+static TOFT_NOINLINE int toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
+  if (change == TOFT_DETACHED_RESERVED) return toft_reserve_detached(a);
   if (change == TOFT_DETACHED_MORE)
     toft_detached_add(a, what, bytes);
   else if (what != NULL)
     toft_detached_remove(a, what);
   else
     toft_accounting_reset(a);
+  return 1;
 }
 
 static TOFT_NOINLINE int toft_observe_free(toft_state *a, uintptr_t epoch, int by) {
@@ -9661,8 +9663,8 @@ static TOFT_NOINLINE int toft_observe_put(toft_state *a, toft_block_header *b, s
   return b != &a->initial ? toft_quarantine_block(a, b) : toft_quarantine_initial(a, a->initial_size);
 }
 
-/* An arena on the heap gets a guarded source: one in a buffer for its further blocks, another one anew. NULL: no
- * memory. */
+/* By the environment an arena on the heap gets a guarded source: one in a buffer for its further blocks, another one
+ * anew. NULL: no memory. */
 static TOFT_RARE toft_state *toft_guard_created(toft_state *a) {
   toft_source *guarded = toft_hardened_source(a->source);
   if (guarded == a->source) return a;
@@ -9675,7 +9677,8 @@ static TOFT_RARE toft_state *toft_guard_created(toft_state *a) {
 }
 
 TOFT_COLD static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_t switches) {
-  if ((switches & TOFT_PROCESS_HARDENED) && (a = toft_guard_created(a)) == NULL) return NULL;
+  int by_option = (switches & TOFT_SWITCHED_BY_OPTION) != 0;
+  if ((switches & TOFT_PROCESS_HARDENED) && !by_option && (a = toft_guard_created(a)) == NULL) return NULL;
   toft_sync_in(a);
   /* A buffer's arena need not be released; checked, it would leave the buffer inaccessible to the tool. */
   if ((switches & TOFT_PROCESS_HAS_TOOL) && (a->state & TOFT_IN_BUFFER)) switches &= ~(size_t)TOFT_PROCESS_CHECKS;
@@ -9686,7 +9689,7 @@ TOFT_COLD static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_
     toft_put_initial(a);
     return NULL;
   }
-  if ((switches & TOFT_PROCESS_CHECKS) && !(switches & TOFT_SWITCHED_BY_OPTION) && a->source == NULL) {
+  if ((switches & TOFT_PROCESS_CHECKS) && !by_option && a->source == NULL) {
     a->source = &toft_heap_source;
     toft_limit_to_buffer(a);
   }
@@ -9694,10 +9697,16 @@ TOFT_COLD static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_
   return a;
 }
 
-static TOFT_COLD int toft_observe_set(toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
-  int code = TOFT_OK;
+static int toft_check_setting(const toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+  if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
+  if (what != TOFT_SET_BUDGET && (a->state & TOFT_IN_REGION)) return TOFT_ENOSYS;
   if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
-  if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
+  return what != TOFT_SET_TAG || toft_is_name(name, name_len) ? TOFT_OK : TOFT_EARG;
+}
+
+static TOFT_COLD int toft_observe_set(toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+  int code = toft_check_setting(a, what, value, name, name_len);
+  if (code != TOFT_OK) return code;
   if (a->state & (what == TOFT_SET_TAG ? (uint32_t)TOFT_BUSY : (uint32_t)TOFT_REFUSING)) return TOFT_EBUSY;
   if (what == TOFT_SET_TAG)
     code = toft_apply_tag(a, value, name, name_len);
@@ -9716,15 +9725,6 @@ static TOFT_COLD int toft_observe_set(toft_state *a, uint32_t what, uint64_t val
 static void toft_end_observed(toft_state *a) {
   if (a->state & TOFT_IS_SUBJECT) toft_subjects->end(a);
   toft_set_limit(a);
-  toft_debug_end_call(a);
-}
-
-/* The end of an operation of the core that changed what meters count. */
-static void toft_end_metered(toft_state *a) {
-  if (a->state & TOFT_INSTRUMENTED) {
-    toft_check_soft_budget(a);
-    toft_set_limit(a);
-  }
   toft_debug_end_call(a);
 }
 
@@ -9819,7 +9819,9 @@ static toft_cleanup *toft_observed_cleanup(toft_arena *head, void (*fn)(void *),
   toft_state *a = toft_state_of(head);
   if (!toft_debug_begin_call(a, "cleanup", TOFT_CALLER())) return NULL;
   toft_cleanup *made = toft_op_cleanup(head, fn, arg);
-  toft_end_metered(a);
+  if (made != NULL) toft_check_soft_budget(a);
+  if (made != NULL) toft_set_limit(a);
+  toft_debug_end_call(a);
   return made;
 }
 
@@ -9848,16 +9850,19 @@ static int toft_observed_give(toft_arena *head, toft_range *r) {
   if (code == TOFT_OK) {
     toft_accounting_unclaim(a);
     toft_checks_unclaim(a);
+    toft_check_soft_budget(a);
+    toft_set_limit(a);
   }
-  toft_end_metered(a);
+  toft_debug_end_call(a);
   return code;
 }
 
 static int toft_observed_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_state_of(head);
-  int inside = a->checks != NULL; /* before this call */
+  int code = toft_check_setting(a, what, value, name, name_len), inside = a->checks != NULL; /* before this call */
+  if (code != TOFT_OK) return code;
   if (!toft_debug_begin_call(a, "set", TOFT_CALLER())) return TOFT_EBUSY;
-  int code = toft_op_set(head, what, value, name, name_len);
+  code = toft_op_set(head, what, value, name, name_len);
   if (inside) toft_debug_end_call(a);
   return code;
 }
@@ -9975,7 +9980,8 @@ static void toft_release_foreign(void *donor) { toft_release((toft_arena *)donor
 /* Whether a may adopt a donor with `live` bytes: TOFT_OK, TOFT_EBUSY or TOFT_ENOMEM. */
 static int toft_may_adopt(toft_state *a, const toft_state *donor, uint64_t live) {
   if ((donor->state & (TOFT_REFUSING | TOFT_CACHE_OWNED)) || (a->state & TOFT_REFUSING)) return TOFT_EBUSY;
-  return live <= TOFT_MAX_REQUEST && toft_fits_budget_of_arena(a, live) ? TOFT_OK : TOFT_ENOMEM;
+  if (live > TOFT_MAX_REQUEST || !toft_fits_budget_of_arena(a, live)) return TOFT_ENOMEM;
+  return toft_count_detached(a, NULL, 0, TOFT_DETACHED_RESERVED) ? TOFT_OK : TOFT_ENOMEM;
 }
 
 static int toft_adopt_own(toft_state *a, toft_state *donor) {
@@ -9993,7 +9999,7 @@ static int toft_adopt_own(toft_state *a, toft_state *donor) {
   a->live += donor->live;
   a->allocated += donor->live;
   a->adopted_live += donor->live;
-  toft_count_detached(a, donor, (size_t)donor->live, TOFT_DETACHED_MORE);
+  (void)toft_count_detached(a, donor, (size_t)donor->live, TOFT_DETACHED_MORE);
   toft_check_soft_budget(a);
   return TOFT_OK;
 }
@@ -10162,7 +10168,8 @@ TOFT_INLINE int toft_hook_free_fast(toft_arena *a, unsigned char *p) {
 }
 
 static TOFT_NOINLINE void toft_hook_free_slow(toft_arena *a, void *p, uintptr_t caller) {
-  if (toft_is_leased(a) && toft_hook_free_fast(a, (unsigned char *)p)) return;
+  int plain = toft_is_leased(a) && !(toft_state_of(a)->state & TOFT_OBSERVED);
+  if (plain && toft_hook_free_fast(a, (unsigned char *)p)) return;
   toft_attribute_call(a, caller);
   size_t size = toft_hook_load_size(a, p, "free");
   if (size != 0) toft_free(a, (unsigned char *)p - TOFT_HOOK_HEADER, size);

@@ -440,6 +440,7 @@ static void sites_have_names_and_numbers(void **state) {
 #ifndef _WIN32
 static void *allocate_there(void *arg) {
   (void)arg;
+  if (a->ops->set(a, 99, 0, NULL, 0) != TOFT_ENOSYS) return a; /* without a finding */
   return toft_alloc(a, 8);
 }
 

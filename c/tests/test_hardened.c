@@ -321,7 +321,7 @@ static int is_filled_by(toft_arena *a) {
 /* Whether all arenas of the process are hardened, or none. */
 static int are_hardened(size_t expected) {
   toft_options o = TOFT_OPTIONS, invalid = TOFT_OPTIONS;
-  toft_arena *arenas[5] = {toft_create(), toft_create_with(&o), toft_create_in(buffer, sizeof buffer, toft_heap())};
+  toft_arena *arenas[6] = {toft_create(), toft_create_with(&o), toft_create_in(buffer, sizeof buffer, toft_heap())};
   invalid.flags = 4;
   CHECK(toft_create_with(&invalid) == NULL);
   toft_release(arenas[1]);
@@ -331,9 +331,13 @@ static int are_hardened(size_t expected) {
   arenas[3] = toft_create_with(&o);
   o.flags = TOFT_CHECKED | TOFT_HARDENED;
   arenas[4] = toft_create_with(&o);
-  for (int i = 0; i < 5; i++) {
+  o = invalid; /* an option that is stored after the environment hardened the arena */
+  o.flags = TOFT_CHECKED;
+  o.reserve = 10000;
+  arenas[5] = toft_create_with(&o);
+  for (int i = 0; i < 6; i++) {
     CHECK(arenas[i] != NULL);
-    CHECK((size_t)is_filled_by(arenas[i]) == (i == 4 ? 1 : expected));
+    CHECK((size_t)is_filled_by(arenas[i]) == (i >= 4 ? 1 : expected));
     CHECK(toft_alloc(arenas[i], 100000) != NULL && toft_reset(arenas[i]) == TOFT_OK);
     toft_release(arenas[i]);
   }

@@ -524,7 +524,10 @@ static void sampling_leaves_nothing(void **state) {
     toft_lease a = toft_lease_get(l);
     if (i == 0) remaining = a.arena->limit - a.arena->cursor;
     assert_int_equal(a.arena->limit - a.arena->cursor, remaining);
+    uint64_t period = 1;
     if (i == 1) assert_int_equal(toft_set_sampling(a.arena, 64), TOFT_OK);
+    assert_int_equal(toft_info_of(a.arena)->query(a.arena, TOFT_SET_SAMPLE, &period), TOFT_OK);
+    assert_int_equal(period, i == 1 ? 64 : 0);
     for (int k = 0; k < 10; k++) assert_non_null(toft_alloc(a.arena, 100));
     assert_int_equal(toft_lease_return(l, a), TOFT_OK);
   }

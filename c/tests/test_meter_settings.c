@@ -97,6 +97,10 @@ static void a_soft_budget_tells_of_ranges_cleanups_and_guests(void **state) {
   assert_non_null(toft_range_alloc(a, &r, 96)); /* the range ended at the soft budget */
   assert_int_equal(toft_unclaim(a, &r), TOFT_OK);
   assert_true(overs == 1 && over_live == 192);
+  assert_int_equal(toft_set_soft_budget(a, 50, over, &overs), TOFT_OK);
+  assert_int_equal(toft_unclaim(a, &r), TOFT_EARG); /* refused: it calls nothing */
+  assert_int_equal(overs, 1);
+  assert_int_equal(toft_set_soft_budget(a, 100, over, &overs), TOFT_OK);
   assert_int_equal(toft_reset(a), TOFT_OK);
   while (overs == 1) assert_non_null(toft_cleanup_add(a, NULL, NULL));
   assert_int_equal(over_live, 100 / NODE * NODE + NODE);

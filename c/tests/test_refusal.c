@@ -555,6 +555,17 @@ static void a_checked_arena_stays_sealed_in_a_call(void **state) {
 }
 #endif
 
+static void a_metered_allocation_requires_no_memory(void **state) {
+  static char in[8192];
+  (void)state;
+  toft_arena *a = toft_create_in(in, sizeof in, NULL);
+  assert_int_equal(toft_set_metered(a, 1), TOFT_OK);
+  refuse(FROM_THEN_ON, 1);
+  for (int i = 0; i < 20; i++) assert_non_null(toft_alloc(a, 100));
+  refuse(NOTHING, 0);
+  toft_release(a);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(calls_of_an_arena),
@@ -564,6 +575,7 @@ int main(void) {
       cmocka_unit_test(meters_and_checks),
       cmocka_unit_test(instruments),
       cmocka_unit_test(a_checked_arena_stays_sealed_in_a_call),
+      cmocka_unit_test(a_metered_allocation_requires_no_memory),
 #ifndef _WIN32
       cmocka_unit_test(pools_that_grow),
 #endif

@@ -14,7 +14,8 @@ static void toft_release_foreign(void *donor) { toft_release((toft_arena *)donor
 /* Whether a may adopt a donor with `live` bytes: TOFT_OK, TOFT_EBUSY or TOFT_ENOMEM. */
 static int toft_may_adopt(toft_state *a, const toft_state *donor, uint64_t live) {
   if ((donor->state & (TOFT_REFUSING | TOFT_CACHE_OWNED)) || (a->state & TOFT_REFUSING)) return TOFT_EBUSY;
-  return live <= TOFT_MAX_REQUEST && toft_fits_budget_of_arena(a, live) ? TOFT_OK : TOFT_ENOMEM;
+  if (live > TOFT_MAX_REQUEST || !toft_fits_budget_of_arena(a, live)) return TOFT_ENOMEM;
+  return toft_count_detached(a, NULL, 0, TOFT_DETACHED_RESERVED) ? TOFT_OK : TOFT_ENOMEM;
 }
 
 static int toft_adopt_own(toft_state *a, toft_state *donor) {
@@ -32,7 +33,7 @@ static int toft_adopt_own(toft_state *a, toft_state *donor) {
   a->live += donor->live;
   a->allocated += donor->live;
   a->adopted_live += donor->live;
-  toft_count_detached(a, donor, (size_t)donor->live, TOFT_DETACHED_MORE);
+  (void)toft_count_detached(a, donor, (size_t)donor->live, TOFT_DETACHED_MORE);
   toft_check_soft_budget(a);
   return TOFT_OK;
 }

@@ -57,7 +57,8 @@ TOFT_INLINE int toft_hook_free_fast(toft_arena *a, unsigned char *p) {
 }
 
 static TOFT_NOINLINE void toft_hook_free_slow(toft_arena *a, void *p, uintptr_t caller) {
-  if (toft_is_leased(a) && toft_hook_free_fast(a, (unsigned char *)p)) return;
+  int plain = toft_is_leased(a) && !(toft_state_of(a)->state & TOFT_OBSERVED);
+  if (plain && toft_hook_free_fast(a, (unsigned char *)p)) return;
   toft_attribute_call(a, caller);
   size_t size = toft_hook_load_size(a, p, "free");
   if (size != 0) toft_free(a, (unsigned char *)p - TOFT_HOOK_HEADER, size);

@@ -40,7 +40,7 @@ static int toft_fits_current(const toft_state *a, size_t size, size_t align) {
 static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   size_t need = toft_need(size, align);
   a->state &= ~(uint32_t)TOFT_REFUSED;
-  if (!toft_fits_budget(a, need)) return NULL;
+  if (!toft_fits_budget(a, need) || !toft_count_detached(a, NULL, 0, TOFT_DETACHED_RESERVED)) return NULL;
   toft_block_header *b = toft_block_take(a, toft_dedicated_size(need));
   if (b == NULL) return NULL;
   toft_block_push(a, b, TOFT_BLOCK_DEDICATED);
@@ -58,7 +58,7 @@ static void *toft_alloc_dedicated(toft_state *a, size_t size, size_t align) {
   a->live += need;
   a->allocated += need;
   toft_update_peak(a);
-  toft_count_detached(a, b, need, TOFT_DETACHED_MORE);
+  (void)toft_count_detached(a, b, need, TOFT_DETACHED_MORE);
   return p;
 }
 
@@ -152,14 +152,14 @@ static void *toft_alloc_in_side_block(toft_state *a, size_t size, size_t align) 
     size_t pad = toft_pad(b->used_end, align), remaining = (size_t)(toft_block_end(a, b) - b->used_end);
     size_t take = pad + TOFT_ROUND8(size);
     if (pad <= remaining && TOFT_ROUND8(size) <= remaining - pad) {
-      if (!toft_fits_budget(a, take)) return NULL;
+      if (!toft_fits_budget(a, take) || !toft_count_detached(a, NULL, 0, TOFT_DETACHED_RESERVED)) return NULL;
       unsigned char *p = b->used_end + pad;
       b->used_end += take;
       b->charge += take;
       a->live += take;
       a->allocated += take;
       toft_update_peak(a);
-      toft_count_detached(a, b, take, TOFT_DETACHED_MORE);
+      (void)toft_count_detached(a, b, take, TOFT_DETACHED_MORE);
       return p;
     }
   }

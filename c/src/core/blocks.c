@@ -118,8 +118,8 @@ static void toft_next_epoch(toft_state *a) { a->head.epoch += 2; }
 
 static TOFT_NOINLINE int toft_fits_budget_slow(toft_state *a, size_t charge) {
   uint64_t claimed = toft_claimed_bytes(a);
-  if ((a->state & TOFT_INSTRUMENTED) && !toft_observe_charge(a, charge)) return 0;
   if (charge == 0) return 1;
+  if ((a->state & TOFT_INSTRUMENTED) && !toft_observe_charge(a, charge)) return 0;
   if (a->live + claimed <= a->budget && charge <= a->budget - a->live - claimed) return 1;
   return TOFT_UNLIKELY(a->state & TOFT_COUNTS_LIVE) && toft_portion_grow(a, charge);
 }
@@ -132,12 +132,12 @@ TOFT_INLINE int toft_fits_budget(toft_state *a, size_t charge) {
 /* As toft_fits_budget, for bytes that count for a budget already. */
 static int toft_fits_budget_of_arena(toft_state *a, uint64_t charge) {
   uint64_t used = a->live + toft_claimed_bytes(a), budget = toft_own_budget(a);
-  if ((a->state & TOFT_INSTRUMENTED) && !toft_observe_charge(a, (size_t)charge)) return 0;
+  if ((a->state & TOFT_INSTRUMENTED) && charge != 0 && !toft_observe_charge(a, (size_t)charge)) return 0;
   return charge == 0 || (used <= budget && charge <= budget - used);
 }
 
-static void toft_count_detached(toft_state *a, const void *what, size_t bytes, int change) {
-  if (TOFT_UNLIKELY(a->state & TOFT_INSTRUMENTED)) toft_observe_detached(a, what, bytes, change);
+static int toft_count_detached(toft_state *a, const void *what, size_t bytes, int change) {
+  return TOFT_LIKELY(!(a->state & TOFT_INSTRUMENTED)) || toft_observe_detached(a, what, bytes, change);
 }
 
 /* Updates the peak of this round, which leaves out adopted arenas. */
@@ -403,7 +403,7 @@ static toft_block_header *toft_block_pop(toft_state *a) {
   if (b->kind == TOFT_BLOCK_DEDICATED) {
     TOFT_ASSERT(b->charge <= a->live);
     a->live -= b->charge;
-    toft_count_detached(a, b, 0, TOFT_DETACHED_REMOVED);
+    (void)toft_count_detached(a, b, 0, TOFT_DETACHED_REMOVED);
   } else {
     TOFT_ASSERT(b == a->current);
     b->used_end = a->head.cursor;
@@ -436,7 +436,7 @@ static void *toft_run_cleanups_until(toft_state *a, uintptr_t epoch, void (*unti
       uint64_t live = ((const toft_state *)node->user.arg)->live;
       a->live -= live;
       a->adopted_live -= live;
-      toft_count_detached(a, node->user.arg, 0, TOFT_DETACHED_REMOVED);
+      (void)toft_count_detached(a, node->user.arg, 0, TOFT_DETACHED_REMOVED);
     }
     toft_cleanup run = node->user;
     if (TOFT_UNLIKELY(a->state & TOFT_IS_HARDENED)) toft_cleanup_drop(a, node);

@@ -122,10 +122,8 @@ toft_arena *toft_create_with(const toft_options *given) {
   }
   size_t switches = (o.flags & TOFT_CHECKED) || (a->state & TOFT_IS_CHECKED) ? TOFT_PROCESS_CHECKS : 0;
   if (o.flags & TOFT_HARDENED) switches |= TOFT_PROCESS_HARDENED;
-  if (switches == 0)
-    toft_set_limit(a);
-  else
-    a = toft_observe_created(a, switches | TOFT_SWITCHED_BY_OPTION);
+  toft_set_limit(a);
+  if (switches != 0) a = toft_observe_created(a, switches | TOFT_SWITCHED_BY_OPTION);
   return a != NULL ? head : NULL;
 }
 

@@ -29,17 +29,17 @@ static size_t toft_observe_limit(toft_state *a, size_t remaining, uintptr_t *slo
 
 /* Precondition: TOFT_IS_CHECKED, whose allocations get records and red zones, or TOFT_IS_SUBJECT. */
 static void *toft_observe_alloc(toft_state *a, size_t size, size_t align);
-/* Precondition: TOFT_INSTRUMENTED. Whether the current tag's budget allows `charge` more bytes, and there is memory to
- * account for them. 0: brings the bytes of the tags up to date. */
+/* Precondition: TOFT_INSTRUMENTED. Whether the current tag's budget allows `charge` more bytes. 0: brings the bytes of
+ * the tags up to date. */
 static int toft_observe_charge(toft_state *a, size_t charge);
 /* A request was refused. Returns 1 if the arena's callback raised the budget that was the cause, or if the cause was
  * the source and there is a callback: then the request is tried again. */
 static int toft_budget_raised(toft_state *a, size_t size, size_t align);
-/* Bytes outside the order of the cursor: a dedicated block or an adopted arena got `bytes` more, which live and
- * allocated count (precondition: toft_observe_charge); or it was removed, and live does not count it; NULL: all of
- * them. */
-enum { TOFT_DETACHED_MORE, TOFT_DETACHED_REMOVED };
-static void toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change);
+/* Bytes outside the order of the cursor. Reserves memory to account for one more dedicated block or adopted arena (0:
+ * there is none); or it got `bytes` more, which live and allocated count; or it was removed, and live does not count it
+ * (NULL: all were). */
+enum { TOFT_DETACHED_RESERVED, TOFT_DETACHED_MORE, TOFT_DETACHED_REMOVED };
+static int toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change);
 
 /* The allocations made after `epoch` are about to be freed: ends their records. TOFT_OK or TOFT_ECORRUPT.
  * TOFT_BY_RELEASE: the arena itself is released. */

@@ -124,7 +124,7 @@ static void *toft_resize_unchecked(toft_state *a, unsigned char *p, size_t old_s
     a->live -= dedicated->charge;
     a->peak = peak; /* both places were not allocated at once for the caller */
     toft_update_peak(a);
-    toft_count_detached(a, dedicated, 0, TOFT_DETACHED_REMOVED);
+    (void)toft_count_detached(a, dedicated, 0, TOFT_DETACHED_REMOVED);
     toft_block_drop(a, dedicated);
   }
   return q;

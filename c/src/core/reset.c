@@ -122,7 +122,7 @@ static int toft_op_reset(toft_arena *head, uint32_t policy, size_t keep) {
     toft_retain_blocks(a, policy, keep);
     a->live = 0;
     toft_portion_return(a);
-    toft_count_detached(a, NULL, 0, TOFT_DETACHED_REMOVED);
+    (void)toft_count_detached(a, NULL, 0, TOFT_DETACHED_REMOVED);
     toft_next_epoch(a);
     a->initial.epoch = a->current->epoch = toft_epoch(a);
   }

@@ -100,6 +100,7 @@ static size_t toft_hook_load_size(toft_arena *arena, void *p, const char *op) {
     toft_hook_report_foreign(a, p, op);
     return 0;
   }
+  if (a != NULL && (a->state & TOFT_OBSERVED)) toft_unpoison(base, TOFT_HOOK_HEADER); /* the checks may have ended */
   memcpy(&size, base, sizeof size);
   return size + TOFT_HOOK_HEADER;
 }

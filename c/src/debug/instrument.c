@@ -327,12 +327,11 @@ static int toft_subject_set(toft_instrument *i, uint32_t what, uint64_t value, c
 
 static int toft_wrapped_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_subject_of(head);
-  int inside = a->checks != NULL; /* before this call */
-  if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
-  if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
+  int code = toft_check_setting(a, what, value, name, name_len), inside = a->checks != NULL; /* before this call */
+  if (code != TOFT_OK) return code;
   if (!toft_debug_begin_call(a, "set", TOFT_CALLER())) return TOFT_EBUSY;
   toft_sync_in(a);
-  int code = toft_subject_set(toft_instrument_of(a), what, value, name, name_len);
+  code = toft_subject_set(toft_instrument_of(a), what, value, name, name_len);
   toft_subject_record_cursor(toft_instrument_of(a));
   toft_set_limit(a);
   if (inside) toft_debug_end_call(a);

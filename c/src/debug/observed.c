@@ -39,17 +39,20 @@ static void *toft_observe_alloc(toft_state *a, size_t size, size_t align) {
 }
 
 static TOFT_NOINLINE int toft_observe_charge(toft_state *a, size_t charge) {
-  if (charge == 0) toft_sync_tags(a);
-  return toft_reserve_detached(a) && (charge == 0 || toft_fits_tag_budget(a, charge));
+  if (charge != 0) return toft_fits_tag_budget(a, charge);
+  toft_sync_tags(a);
+  return 1;
 }
 
-static TOFT_NOINLINE void toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
+static TOFT_NOINLINE int toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
+  if (change == TOFT_DETACHED_RESERVED) return toft_reserve_detached(a);
   if (change == TOFT_DETACHED_MORE)
     toft_detached_add(a, what, bytes);
   else if (what != NULL)
     toft_detached_remove(a, what);
   else
     toft_accounting_reset(a);
+  return 1;
 }
 
 static TOFT_NOINLINE int toft_observe_free(toft_state *a, uintptr_t epoch, int by) {
@@ -70,8 +73,8 @@ static TOFT_NOINLINE int toft_observe_put(toft_state *a, toft_block_header *b, s
   return b != &a->initial ? toft_quarantine_block(a, b) : toft_quarantine_initial(a, a->initial_size);
 }
 
-/* An arena on the heap gets a guarded source: one in a buffer for its further blocks, another one anew. NULL: no
- * memory. */
+/* By the environment an arena on the heap gets a guarded source: one in a buffer for its further blocks, another one
+ * anew. NULL: no memory. */
 static TOFT_RARE toft_state *toft_guard_created(toft_state *a) {
   toft_source *guarded = toft_hardened_source(a->source);
   if (guarded == a->source) return a;
@@ -84,7 +87,8 @@ static TOFT_RARE toft_state *toft_guard_created(toft_state *a) {
 }
 
 TOFT_COLD static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_t switches) {
-  if ((switches & TOFT_PROCESS_HARDENED) && (a = toft_guard_created(a)) == NULL) return NULL;
+  int by_option = (switches & TOFT_SWITCHED_BY_OPTION) != 0;
+  if ((switches & TOFT_PROCESS_HARDENED) && !by_option && (a = toft_guard_created(a)) == NULL) return NULL;
   toft_sync_in(a);
   /* A buffer's arena need not be released; checked, it would leave the buffer inaccessible to the tool. */
   if ((switches & TOFT_PROCESS_HAS_TOOL) && (a->state & TOFT_IN_BUFFER)) switches &= ~(size_t)TOFT_PROCESS_CHECKS;
@@ -95,7 +99,7 @@ TOFT_COLD static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_
     toft_put_initial(a);
     return NULL;
   }
-  if ((switches & TOFT_PROCESS_CHECKS) && !(switches & TOFT_SWITCHED_BY_OPTION) && a->source == NULL) {
+  if ((switches & TOFT_PROCESS_CHECKS) && !by_option && a->source == NULL) {
     a->source = &toft_heap_source;
     toft_limit_to_buffer(a);
   }
@@ -103,10 +107,16 @@ TOFT_COLD static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_
   return a;
 }
 
-static TOFT_COLD int toft_observe_set(toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
-  int code = TOFT_OK;
+static int toft_check_setting(const toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+  if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
+  if (what != TOFT_SET_BUDGET && (a->state & TOFT_IN_REGION)) return TOFT_ENOSYS;
   if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
-  if (what == TOFT_SET_TAG && !toft_is_name(name, name_len)) return TOFT_EARG;
+  return what != TOFT_SET_TAG || toft_is_name(name, name_len) ? TOFT_OK : TOFT_EARG;
+}
+
+static TOFT_COLD int toft_observe_set(toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
+  int code = toft_check_setting(a, what, value, name, name_len);
+  if (code != TOFT_OK) return code;
   if (a->state & (what == TOFT_SET_TAG ? (uint32_t)TOFT_BUSY : (uint32_t)TOFT_REFUSING)) return TOFT_EBUSY;
   if (what == TOFT_SET_TAG)
     code = toft_apply_tag(a, value, name, name_len);
@@ -125,15 +135,6 @@ static TOFT_COLD int toft_observe_set(toft_state *a, uint32_t what, uint64_t val
 static void toft_end_observed(toft_state *a) {
   if (a->state & TOFT_IS_SUBJECT) toft_subjects->end(a);
   toft_set_limit(a);
-  toft_debug_end_call(a);
-}
-
-/* The end of an operation of the core that changed what meters count. */
-static void toft_end_metered(toft_state *a) {
-  if (a->state & TOFT_INSTRUMENTED) {
-    toft_check_soft_budget(a);
-    toft_set_limit(a);
-  }
   toft_debug_end_call(a);
 }
 
@@ -228,7 +229,9 @@ static toft_cleanup *toft_observed_cleanup(toft_arena *head, void (*fn)(void *),
   toft_state *a = toft_state_of(head);
   if (!toft_debug_begin_call(a, "cleanup", TOFT_CALLER())) return NULL;
   toft_cleanup *made = toft_op_cleanup(head, fn, arg);
-  toft_end_metered(a);
+  if (made != NULL) toft_check_soft_budget(a);
+  if (made != NULL) toft_set_limit(a);
+  toft_debug_end_call(a);
   return made;
 }
 
@@ -257,16 +260,19 @@ static int toft_observed_give(toft_arena *head, toft_range *r) {
   if (code == TOFT_OK) {
     toft_accounting_unclaim(a);
     toft_checks_unclaim(a);
+    toft_check_soft_budget(a);
+    toft_set_limit(a);
   }
-  toft_end_metered(a);
+  toft_debug_end_call(a);
   return code;
 }
 
 static int toft_observed_set(toft_arena *head, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   toft_state *a = toft_state_of(head);
-  int inside = a->checks != NULL; /* before this call */
+  int code = toft_check_setting(a, what, value, name, name_len), inside = a->checks != NULL; /* before this call */
+  if (code != TOFT_OK) return code;
   if (!toft_debug_begin_call(a, "set", TOFT_CALLER())) return TOFT_EBUSY;
-  int code = toft_op_set(head, what, value, name, name_len);
+  code = toft_op_set(head, what, value, name, name_len);
   if (inside) toft_debug_end_call(a);
   return code;
 }

@@ -179,7 +179,7 @@ static toft_state *toft_observe_created(toft_state *a, size_t switches) {
 static int toft_observe_set(toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   (void)name, (void)name_len;
   if (what == TOFT_SET_CHECKED && value > 1) return TOFT_EARG;
-  if (a->state & TOFT_REFUSING) return TOFT_EBUSY;
+  if (a->state & (what == TOFT_SET_TAG ? (uint32_t)TOFT_BUSY : (uint32_t)TOFT_REFUSING)) return TOFT_EBUSY;
   return what == TOFT_SET_CHECKED && value == 0 ? TOFT_OK : TOFT_ENOSYS;
 }
 static void toft_observe_sync(toft_state *a) { (void)a; }
@@ -190,8 +190,8 @@ static void *toft_observe_alloc(toft_state *a, size_t size, size_t align) {
   return (void)a, (void)size, (void)align, (void *)NULL;
 }
 static int toft_observe_charge(toft_state *a, size_t charge) { return (void)a, (void)charge, 1; }
-static void toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
-  (void)a, (void)what, (void)bytes, (void)change;
+static int toft_observe_detached(toft_state *a, const void *what, size_t bytes, int change) {
+  return (void)a, (void)what, (void)bytes, (void)change, 1;
 }
 static int toft_observe_free(toft_state *a, uintptr_t epoch, int by) { return (void)a, (void)epoch, (void)by, TOFT_OK; }
 static int toft_observe_put(toft_state *a, toft_block_header *b, size_t kept) {
