@@ -556,9 +556,9 @@ static void a_checked_arena_stays_sealed_in_a_call(void **state) {
 #endif
 
 static void a_metered_allocation_requires_no_memory(void **state) {
-  static char in[8192];
+  static char memory[8192];
   (void)state;
-  toft_arena *a = toft_create_in(in, sizeof in, NULL);
+  toft_arena *a = toft_create_in(memory, sizeof memory, NULL);
   assert_int_equal(toft_set_metered(a, 1), TOFT_OK);
   refuse(FROM_THEN_ON, 1);
   for (int i = 0; i < 20; i++) assert_non_null(toft_alloc(a, 100));

@@ -382,21 +382,7 @@ static int toft_op_contains(const toft_arena *head, const void *p);
 static size_t toft_op_stats(toft_arena *head, toft_stats *out, size_t out_size);
 static void toft_op_release(toft_arena *head);
 
-/* For debuggers: reads the state as it is. The table of observed arenas has one with samples. */
-static int toft_op_query(const toft_arena *head, uint32_t what, uint64_t *value) {
-  const toft_state *a = (const toft_state *)(const void *)head;
-  if (what == TOFT_SET_BUDGET) {
-    *value = toft_own_budget(a);
-  } else if (what == TOFT_SET_SAMPLE) {
-    *value = 0;
-  } else if (what == TOFT_SET_CHECKED) {
-    *value = (a->state & TOFT_IS_CHECKED) != 0;
-  } else {
-    return TOFT_ENOSYS;
-  }
-  return TOFT_OK;
-}
-
+static int toft_op_query(const toft_arena *head, uint32_t what, uint64_t *value);
 static const toft_provider_info toft_info = {"toft-c", TOFT_VERSION, toft_op_query};
 
 static const toft_info_ops toft_table = {
@@ -435,6 +421,27 @@ static int toft_is_own(const toft_arena *a) {
 static const toft_arena_ops *toft_ops_of(const toft_state *a) {
   return TOFT_UNLIKELY(a->state & TOFT_OBSERVED) ? TOFT_LOAD_POINTER(const toft_arena_ops, &toft_observed_ops)
                                                  : &toft_table.ops;
+}
+
+/* For debuggers: reads the state as it is. */
+static int toft_query_plain(const toft_state *a, uint32_t what, uint64_t *value) {
+  if (what == TOFT_SET_BUDGET) {
+    *value = toft_own_budget(a);
+  } else if (what == TOFT_SET_SAMPLE) {
+    *value = 0;
+  } else if (what == TOFT_SET_CHECKED) {
+    *value = (a->state & TOFT_IS_CHECKED) != 0;
+  } else {
+    return TOFT_ENOSYS;
+  }
+  return TOFT_OK;
+}
+
+/* Programs may keep the information of a table when the arena has another one. */
+static int toft_op_query(const toft_arena *head, uint32_t what, uint64_t *value) {
+  const toft_state *a = toft_state_of(head);
+  const toft_info_ops *t = (const toft_info_ops *)(const void *)toft_ops_of(a);
+  return t == &toft_table ? toft_query_plain(a, what, value) : t->info->query(head, what, value);
 }
 
 /* The state of an arena of this library, also if another library's instruments are before its table; else NULL. */

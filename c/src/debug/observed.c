@@ -292,7 +292,7 @@ static void toft_observed_release(toft_arena *head) {
 }
 
 static int toft_observed_query(const toft_arena *head, uint32_t what, uint64_t *value) {
-  if (what != TOFT_SET_SAMPLE) return toft_op_query(head, what, value);
+  if (what != TOFT_SET_SAMPLE) return toft_query_plain(toft_state_of(head), what, value);
   *value = toft_sampling_period(toft_state_of(head));
   return TOFT_OK;
 }

@@ -168,12 +168,6 @@ static int toft_leased_set(toft_arena *a, uint32_t what, uint64_t value, const c
 }
 static void toft_leased_release(toft_arena *a) { (void)a; } /* only the cache releases its arenas */
 
-/* Of an observed arena it is another one. */
-static int toft_leased_query(const toft_arena *a, uint32_t what, uint64_t *value) {
-  return ((const toft_info_ops *)(const void *)toft_ops_of(toft_state_of(a)))->info->query(a, what, value);
-}
-static const toft_provider_info toft_leased_info = {"toft-c", TOFT_VERSION, toft_leased_query};
-
 static const toft_info_ops toft_leased_table = {
     {
         sizeof(toft_info_ops),
@@ -192,7 +186,7 @@ static const toft_info_ops toft_leased_table = {
         toft_leased_set,
         toft_leased_release,
     },
-    &toft_leased_info,
+    &toft_info,
     NULL,
 };
 
