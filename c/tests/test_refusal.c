@@ -553,7 +553,6 @@ static void a_checked_arena_stays_sealed_in_a_call(void **state) {
   assert_int_equal(open_looks, 0);
   toft_release(looked_at);
 }
-#endif
 
 static void a_metered_allocation_requires_no_memory(void **state) {
   static char memory[8192];
@@ -565,6 +564,7 @@ static void a_metered_allocation_requires_no_memory(void **state) {
   refuse(NOTHING, 0);
   toft_release(a);
 }
+#endif
 
 int main(void) {
   const struct CMUnitTest tests[] = {
