@@ -7,7 +7,9 @@
 #define PAGES(size) (((size) + 4095) / 4096 * 4096)
 #define TOFT_MINI_TAKE(size) page_memory(PAGES(size))
 #define TOFT_MINI_PUT(block, size) page_memory_free(block, PAGES(size))
+#if !defined(TOFT_OMIT_INSTRUMENT) && !defined(TOFT_OMIT_CHECKS) && !defined(TOFT_OMIT_METERS)
 #define TOFT_MINI_CREATED(a) (void)toft_instrument_arena(a, mini_instruments)
+#endif
 extern int mini_instruments;
 int mini_instruments;
 #include "toft_mini.h"
