@@ -3334,7 +3334,7 @@ static void toft_clear_freed(const toft_state *a, unsigned char *from, const uns
   if (TOFT_UNLIKELY(a->state & TOFT_CLEARS)) toft_clear(from, to);
 }
 
-static TOFT_COLD void toft_freed_slow(const toft_state *a, unsigned char *from, unsigned char *to) {
+static TOFT_NOINLINE void toft_freed_slow(const toft_state *a, unsigned char *from, unsigned char *to) {
   toft_clear_freed(a, from, to);
   if (a->state & TOFT_OBSERVED) toft_mark_freed(a, from, to);
 }
@@ -3912,7 +3912,7 @@ static const toft_budget_calls toft_calls_of_budgets = {
 
 /* ---- API ---- */
 
-TOFT_RARE toft_budget *toft_budget_create(const toft_budget_options *options) {
+toft_budget *toft_budget_create(const toft_budget_options *options) {
   toft_budget_options o = TOFT_BUDGET_OPTIONS;
   if (options != NULL) {
     if (options->size != sizeof o) return NULL;
@@ -5519,7 +5519,7 @@ typedef struct toft_dwarf {
 } toft_dwarf;
 
 /* Stores the address of a symbol in *function, a pointer of any type. */
-static TOFT_RARE int toft_dwarf_find(const toft_dwarf *d, const char *name, void *function) {
+static int toft_dwarf_find(const toft_dwarf *d, const char *name, void *function) {
   void *found = dlsym(d->library, name);
   memcpy(function, &found, sizeof found);
   return found != NULL;
@@ -5550,7 +5550,7 @@ static void toft_dwarf_close(toft_dwarf *d) {
 
 /* 0: libdw is missing or does not work. With MemorySanitizer it is not used, since memory written by an uninstrumented
  * library counts as uninitialised. */
-static TOFT_RARE int toft_dwarf_open(toft_dwarf *d) {
+static int toft_dwarf_open(toft_dwarf *d) {
   memset(d, 0, sizeof *d);
   if (toft_msan_unpoison != NULL) return 0;
   if (TOFT_HAS(dlopen) && TOFT_HAS(dlsym) && TOFT_HAS(dlclose))
@@ -5682,7 +5682,7 @@ static void toft_json_flush(toft_json *j) {
   j->length = 0;
 }
 
-static TOFT_RARE void toft_json_bytes(toft_json *j, const char *s, size_t n) {
+static void toft_json_bytes(toft_json *j, const char *s, size_t n) {
   while (n != 0) {
     size_t part = toft_min(n, sizeof j->text - j->length);
     memcpy(j->text + j->length, s, part);
@@ -5815,7 +5815,7 @@ typedef struct toft_module {
 } toft_module;
 
 /* The build id in the notes of a segment. */
-static TOFT_RARE void toft_module_read_notes(toft_module *m, const unsigned char *at, size_t size) {
+static void toft_module_read_notes(toft_module *m, const unsigned char *at, size_t size) {
   ElfW(Nhdr) note;
   while (size > sizeof note) {
     memcpy(&note, at, sizeof note);
@@ -5878,7 +5878,7 @@ static TOFT_RARE void toft_json_module(toft_json *j, const toft_module *m) {
 }
 
 /* No lock of the dynamic linker is held while they are written. */
-static TOFT_RARE void toft_json_modules(toft_json *j) {
+static void toft_json_modules(toft_json *j) {
   toft_module m;
   toft_json_key(j, "modules");
   toft_json_open(j, "[");
@@ -6276,7 +6276,7 @@ static int toft_is_profiled(const toft_state *a) {
 }
 
 /* Created on first use. NULL: no memory. */
-static TOFT_RARE toft_instruments *toft_instruments_get(toft_state *a) {
+static toft_instruments *toft_instruments_get(toft_state *a) {
   if (a->instruments != NULL) return a->instruments;
   toft_instruments *w = (toft_instruments *)malloc(sizeof *w);
   if (w == NULL) return NULL;
@@ -6592,7 +6592,7 @@ static TOFT_RARE int toft_set_metering(toft_state *a, int on) {
 }
 
 /* ops->set for a tag. */
-static TOFT_RARE int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length) {
+static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length) {
   if ((a->state & TOFT_CLAIMED) && (a->instruments == NULL || !a->instruments->metered))
     return TOFT_EBUSY; /* the range would have no tag */
   int was_metered = a->instruments != NULL && a->instruments->metered;
@@ -6759,7 +6759,7 @@ static toft_named_site *toft_named_sites[256];
 TOFT_PER_THREAD uintptr_t toft_call_site_hint; /* site of the next call, set by toft_at */
 #define toft_call_site_hint TOFT_OWN(toft_call_site_hint)
 
-TOFT_RARE uintptr_t toft_site(const char *place) {
+uintptr_t toft_site(const char *place) {
   unsigned hash = 5381;
   size_t n = 0;
   while (place[n] != 0) hash = hash * 33 + (unsigned char)place[n++];
@@ -7084,7 +7084,7 @@ static const char *const toft_kind_names[] = {"",
                                               "overwritten-arena",
                                               "outside"};
 
-static TOFT_RARE void toft_json_site_call(toft_json *j, uintptr_t site) {
+static void toft_json_site_call(toft_json *j, uintptr_t site) {
   char name[TOFT_SITE_TEXT_MAX];
   toft_symbol s;
   memset(&s, 0, sizeof s);
@@ -7118,7 +7118,7 @@ static const char *toft_kind_name(const toft_report *f) {
 }
 
 /* The text has what the other members do not: no address, no thread, no place. */
-static TOFT_RARE void toft_json_finding(toft_json *j, const toft_report *f) {
+static void toft_json_finding(toft_json *j, const toft_report *f) {
   char text[TOFT_MESSAGE_MAX];
   toft_text_writer t = {text, text + sizeof text - 1};
   toft_report brief = *f;
@@ -7182,7 +7182,7 @@ static char *toft_copy_path(const char *name) {
   return copy;
 }
 
-static TOFT_RARE void toft_read_findings_file(const char *name, int expected) {
+static void toft_read_findings_file(const char *name, int expected) {
   if (name == NULL || *name == 0) {
     toft_findings_stream = expected ? 2 : 0;
   } else if (strcmp(name, "stderr") == 0 || strcmp(name, "/dev/stderr") == 0) {
@@ -7203,7 +7203,7 @@ static void toft_start_process_meters(void);
  * forked during the read does not have that thread, and reads again. */
 static size_t toft_switch_reader;
 
-static TOFT_RARE size_t toft_read_environment(void) {
+static size_t toft_read_environment(void) {
   int reports = 0;
   const char *v = toft_os_env("TOFT_CHECKED");
   size_t s = toft_is_on(v) ? 1 | TOFT_PROCESS_CHECKS : 1;
@@ -7268,7 +7268,7 @@ static TOFT_RARE void toft_print_finding(void *arg, const toft_finding *f) {
   if (toft_findings_file != NULL) toft_os_append(toft_findings_file, line, (size_t)(t.at - line));
 }
 
-static TOFT_RARE void toft_append_object(const toft_report *f) {
+static void toft_append_object(const toft_report *f) {
   toft_memory_sink m = {NULL, 0, 0};
   toft_json j = toft_json_to(toft_memory_write, &m);
   toft_json_finding(&j, f);
@@ -7453,8 +7453,10 @@ static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t s
   memset(&f, 0, sizeof f);
   f.detected = call;
   f.kind = wrong ? TOFT_FOUND_WRONG_THREAD : TOFT_FOUND_TWO_THREADS;
-  if (!wrong) f.allocated = c->call;
-  if (wrong) f.allocated.thread = pinned;
+  if (wrong)
+    f.allocated.thread = pinned;
+  else
+    f.allocated = c->call;
   toft_report_intruder(a, &f);
   return 0;
 }
@@ -7946,7 +7948,7 @@ TOFT_RARE int toft_on_refusal(toft_arena *head, toft_refusal_fn *fn, void *arg) 
   return toft_end_setting(a, TOFT_OK);
 }
 
-TOFT_RARE int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
+int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
   int code;
   if (path == NULL || !toft_is_name(path, strlen(path))) return TOFT_EARG;
   toft_state *a = toft_begin_setting(head, "set_tag_budget", TOFT_CALLER(), &code);
@@ -8614,7 +8616,7 @@ static size_t toft_quarantine_bytes;
 
 /* ---- the head of a released arena ---- */
 
-static TOFT_RARE void toft_report_use_after_release(toft_arena *head, const char *op, uintptr_t site) {
+static void toft_report_use_after_release(toft_arena *head, const char *op, uintptr_t site) {
   toft_report f;
   memset(&f, 0, sizeof f);
   f.kind = TOFT_FOUND_RELEASED;
@@ -8709,7 +8711,7 @@ static void toft_head_set_released(toft_arena *head) {
 
 /* ---- blocks ---- */
 
-static TOFT_RARE void toft_verify_quarantined(const toft_quarantined *d) {
+static void toft_verify_quarantined(const toft_quarantined *d) {
   unsigned char *from = d->block + d->readable, *end = d->block + d->size;
   toft_unpoison(from, d->size - d->readable);
   const unsigned char *at = from, *to = end;
@@ -9155,7 +9157,7 @@ static TOFT_RARE void toft_json_report(toft_snapshot_writer *writer, const toft_
 #define TOFT_SNAPSHOT_KNOWN (uint32_t)(TOFT_SNAPSHOT_CLEAR | TOFT_SNAPSHOT_DWARF | TOFT_SNAPSHOT_ADDRESSES)
 
 /* Copies the options; an older caller's structure is shorter, and the rest keeps its defaults. 0: they are invalid. */
-static TOFT_RARE int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_options *given) {
+static int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_options *given) {
   if (given == NULL) return 1;
   if (given->size < 2 * sizeof(void *)) return 0;
   memcpy(o, given, toft_min(given->size, sizeof *o));
@@ -9163,7 +9165,7 @@ static TOFT_RARE int toft_snapshot_read(toft_snapshot_options *o, const toft_sna
   return (o->flags & ~TOFT_SNAPSHOT_KNOWN) == 0;
 }
 
-TOFT_RARE int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write_fn *write, void *arg) {
+int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write_fn *write, void *arg) {
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
   if (!toft_snapshot_read(&o, given)) return TOFT_EARG;
   toft_snapshot_writer w;
@@ -9278,7 +9280,7 @@ static void toft_count_live(toft_profiled *p, size_t live, size_t drift) {
 /* ---- sums of arenas: instruments without cuts, with the live bytes of a tag in `detached` ---- */
 
 /* Without memory for a new tag its bytes are missing. */
-static TOFT_RARE void toft_sum_tags(toft_instruments *to, const toft_tag_entry *tags, size_t count, int live) {
+static void toft_sum_tags(toft_instruments *to, const toft_tag_entry *tags, size_t count, int live) {
   for (size_t i = 0; i < count; i++) {
     const toft_tag_entry *from = &tags[i];
     size_t tag = toft_tag_of(to, NULL, from->name, from->length, from->numbered ? &from->number : NULL);
@@ -9288,8 +9290,7 @@ static TOFT_RARE void toft_sum_tags(toft_instruments *to, const toft_tag_entry *
   }
 }
 
-static TOFT_RARE void toft_sum_phase(toft_instruments *to, const char *name, uint64_t entries, uint64_t allocated,
-                                     int64_t kept) {
+static void toft_sum_phase(toft_instruments *to, const char *name, uint64_t entries, uint64_t allocated, int64_t kept) {
   toft_phase_entry *e = toft_phase_named(to, name);
   if (e == NULL) return;
   e->entries += entries;
@@ -9297,8 +9298,8 @@ static TOFT_RARE void toft_sum_phase(toft_instruments *to, const char *name, uin
   e->kept += kept;
 }
 
-static TOFT_RARE void toft_sum_site(toft_instruments *to, const toft_tag_entry *tag, void *const *stack, size_t depth,
-                                    uintptr_t site, double count, double bytes) {
+static void toft_sum_site(toft_instruments *to, const toft_tag_entry *tag, void *const *stack, size_t depth,
+                          uintptr_t site, double count, double bytes) {
   size_t found = toft_tag_of(to, NULL, tag->name, tag->length, tag->numbered ? &tag->number : NULL);
   to->tag = found != SIZE_MAX ? found : 0;
   toft_sampled_site *s = found != SIZE_MAX ? toft_site_of(to, stack, depth, site) : NULL;
@@ -9385,7 +9386,7 @@ static void toft_profile_remove(toft_state *a) {
 
 /* ---- settings ---- */
 
-static TOFT_RARE int toft_read_process_meters(int *reports) {
+static int toft_read_process_meters(int *reports) {
   const char *path = toft_os_env("TOFT_PROFILE"), *on = toft_os_env("TOFT_PROFILE_SIGNAL");
   size_t budget = toft_os_env_number("TOFT_BUDGET", 0), number = toft_os_env_number("TOFT_PROFILE_SIGNAL", 0);
   *reports = budget != 0;
@@ -9399,7 +9400,7 @@ static TOFT_RARE int toft_read_process_meters(int *reports) {
          toft_process_meters.path != NULL;
 }
 
-static TOFT_RARE void toft_report_over_budget(void *arg, toft_arena *head, uint64_t live, uint64_t budget) {
+static void toft_report_over_budget(void *arg, toft_arena *head, uint64_t live, uint64_t budget) {
   toft_state *a = toft_observed_state(head);
   toft_report f;
   (void)arg;
@@ -9450,8 +9451,7 @@ static TOFT_RARE void toft_put_profile_path(toft_text_writer *t, const char *s) 
 }
 
 /* Adds up all records and the totals. */
-static TOFT_RARE void toft_profile_collect(toft_instruments *sum, toft_stats *stats, uint64_t *arenas,
-                                           uint64_t *released) {
+static void toft_profile_collect(toft_instruments *sum, toft_stats *stats, uint64_t *arenas, uint64_t *released) {
   memset(sum, 0, sizeof *sum);
   memset(stats, 0, sizeof *stats);
   if (!toft_lock_take_at_unload(&toft_profile_lock)) return;
@@ -9508,7 +9508,7 @@ static TOFT_RARE void toft_json_process(toft_json *j, uint64_t arenas, uint64_t 
 }
 
 /* Writes a file beside the path, which then gets its name: no reader sees a part of it. */
-static TOFT_RARE int toft_write_profile_alone(void) {
+static int toft_write_profile_alone(void) {
   char path[4096], temporary[4096 + 32];
   toft_text_writer p = {path, path + sizeof path - 1}, t = {temporary, temporary + sizeof temporary - 1};
   toft_instruments sum;
@@ -9683,7 +9683,7 @@ static TOFT_RARE toft_state *toft_guard_created(toft_state *a) {
   return toft_create_from(guarded, 0);
 }
 
-TOFT_COLD static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_t switches) {
+static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_t switches) {
   int by_option = (switches & TOFT_SWITCHED_BY_OPTION) != 0;
   if ((switches & TOFT_PROCESS_HARDENED) && !by_option && (a = toft_guard_created(a)) == NULL) return NULL;
   toft_sync_in(a);
@@ -9704,6 +9704,7 @@ TOFT_COLD static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_
   return a;
 }
 
+/* TOFT_OK, or why no arena in this state accepts the setting. */
 static int toft_check_setting(const toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
   if (what != TOFT_SET_BUDGET && (a->state & TOFT_IN_REGION)) return TOFT_ENOSYS;
@@ -9729,13 +9730,14 @@ static TOFT_COLD int toft_observe_set(toft_state *a, uint32_t what, uint64_t val
 
 /* ---- the table ---- */
 
+/* The end of an operation of an observed arena, or of a subject. */
 static void toft_end_observed(toft_state *a) {
   if (a->state & TOFT_IS_SUBJECT) toft_subjects->end(a);
   toft_set_limit(a);
   toft_debug_end_call(a);
 }
 
-/* Of a subject too, as the next. */
+/* These three serve a subject too. */
 static void *toft_alloc_observed(toft_state *a, size_t size, size_t align, uint32_t flags, uintptr_t site,
                                  uintptr_t caller) {
   int code;
@@ -9826,8 +9828,10 @@ static toft_cleanup *toft_observed_cleanup(toft_arena *head, void (*fn)(void *),
   toft_state *a = toft_state_of(head);
   if (!toft_debug_begin_call(a, "cleanup", TOFT_CALLER())) return NULL;
   toft_cleanup *made = toft_op_cleanup(head, fn, arg);
-  if (made != NULL) toft_check_soft_budget(a);
-  if (made != NULL) toft_set_limit(a);
+  if (made != NULL) {
+    toft_check_soft_budget(a);
+    toft_set_limit(a);
+  }
   toft_debug_end_call(a);
   return made;
 }
@@ -9878,14 +9882,10 @@ static void toft_observed_release(toft_arena *head) {
   toft_state *a = toft_state_of(head);
   if ((a->state & TOFT_CACHE_OWNED) || !toft_debug_begin_call(a, "release", TOFT_CALLER())) return;
   toft_sync_in(a);
-  if (!(a->state & TOFT_REFUSING)) {
-    toft_release_all(a);
-    return;
-  }
-  toft_report_not_released(a);
-  toft_set_limit(a);
-  toft_debug_end_call(a);
-  toft_report_failure(a, 0, 0, TOFT_EBUSY);
+  int refused = (a->state & TOFT_REFUSING) != 0;
+  if (refused) toft_report_not_released(a);
+  toft_release_slow(a);
+  if (refused) toft_debug_end_call(a);
 }
 
 static int toft_observed_query(const toft_arena *head, uint32_t what, uint64_t *value) {

@@ -245,7 +245,8 @@ size_t strlen(const char *s);
 #define TOFT_SIZED2(n, m) __attribute__((alloc_size(n, m)))
 #define TOFT_AT_EXIT(fn) __attribute__((cleanup(fn), unused))
 #define TOFT_COLD __attribute__((noinline, cold))
-#define TOFT_RARE __attribute__((cold)) /* is compiled for size */
+/* Is compiled for size. Not for a function that copies or sets bytes: MemorySanitizer does not see the instructions. */
+#define TOFT_RARE __attribute__((cold))
 #define TOFT_NOINLINE __attribute__((noinline))
 #define TOFT_UNUSED __attribute__((unused))
 /* The return address of the enclosing function; 0 where code has no addresses. */

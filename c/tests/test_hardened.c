@@ -333,7 +333,7 @@ static int are_hardened(size_t expected) {
   arenas[4] = toft_create_with(&o);
   o = invalid; /* an option that is stored after the environment hardened the arena */
   o.flags = TOFT_CHECKED;
-  o.reserve = 10000;
+  o.failure_arg = buffer;
   arenas[5] = toft_create_with(&o);
   for (int i = 0; i < 6; i++) {
     CHECK(arenas[i] != NULL);

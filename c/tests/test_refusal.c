@@ -559,6 +559,7 @@ static void a_metered_allocation_requires_no_memory(void **state) {
   (void)state;
   toft_arena *a = toft_create_in(memory, sizeof memory, NULL);
   assert_int_equal(toft_set_metered(a, 1), TOFT_OK);
+  assert_int_equal(toft_set_sampling(a, 64), TOFT_OK); /* so that the table is called */
   refuse(FROM_THEN_ON, 1);
   for (int i = 0; i < 20; i++) assert_non_null(toft_alloc(a, 100));
   refuse(NOTHING, 0);

@@ -82,6 +82,13 @@ def limit_writers():
             yield "%s: %d places, not %d" % (name, found.get(name, 0), LIMIT_WRITERS.get(name, 0))
 
 
+def hooks():
+    """The core calls at most 12 functions of debug/: those of hooks.h, without which its files do not compile alone."""
+    count = len(re.findall(r"^static .*\);$", tree.texts()["c/src/core/hooks.h"], re.M))
+    if count > 12:
+        yield "c/src/core/hooks.h: %d functions" % count
+
+
 def vocabulary():
     """No word of docs/vocabulary.txt, for which the glossary of ARCHITECTURE.md has others, also within a name."""
     words = [line.split("->")[0].replace("-", "[-_]?", 1) for line in tree.texts()["docs/vocabulary.txt"].split("\n") if line]

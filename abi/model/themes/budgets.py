@@ -151,7 +151,7 @@ def move_to_another_block(v):
     v.resize("x", 19592)
 
 
-@theme.case("budget: a cleanup's node", budget=300000)
+@theme.case("budget: a cleanup's node", word=64, budget=300000)
 def node_of_a_cleanup(v):
     v.alloc(299998)                 # in a block of its own, before which the cursor stays
     v.cleanup("c")

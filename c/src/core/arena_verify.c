@@ -92,6 +92,7 @@ static void toft_verify_arena(const toft_state *a) {
   if (a->state & TOFT_COUNTS_LIVE) TOFT_ASSERT(a->portion != NULL);
   if (a->state & TOFT_INSTRUMENTED) TOFT_ASSERT(a->instruments != NULL);
   if (a->state & TOFT_IS_CHECKED) TOFT_ASSERT(a->checks != NULL);
+  TOFT_ASSERT(((a->state & TOFT_OBSERVED) != 0) == (a->instruments != NULL || a->checks != NULL));
   toft_verify_blocks(a);
   toft_verify_spares(a);
   toft_verify_cleanups(a);

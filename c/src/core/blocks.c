@@ -185,7 +185,7 @@ static void toft_clear_freed(const toft_state *a, unsigned char *from, const uns
   if (TOFT_UNLIKELY(a->state & TOFT_CLEARS)) toft_clear(from, to);
 }
 
-static TOFT_COLD void toft_freed_slow(const toft_state *a, unsigned char *from, unsigned char *to) {
+static TOFT_NOINLINE void toft_freed_slow(const toft_state *a, unsigned char *from, unsigned char *to) {
   toft_clear_freed(a, from, to);
   if (a->state & TOFT_OBSERVED) toft_mark_freed(a, from, to);
 }

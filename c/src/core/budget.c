@@ -335,7 +335,7 @@ static const toft_budget_calls toft_calls_of_budgets = {
 
 /* ---- API ---- */
 
-TOFT_RARE toft_budget *toft_budget_create(const toft_budget_options *options) {
+toft_budget *toft_budget_create(const toft_budget_options *options) {
   toft_budget_options o = TOFT_BUDGET_OPTIONS;
   if (options != NULL) {
     if (options->size != sizeof o) return NULL;

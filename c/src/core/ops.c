@@ -164,6 +164,7 @@ static int toft_frees_nothing(const toft_state *a, const unsigned char *p, size_
 
 /* Frees, between toft_sync_in and toft_set_limit. Precondition: the arena is not checked. */
 static void toft_free_any(toft_state *a, unsigned char *p, size_t size) {
+  TOFT_ASSERT(!(a->state & TOFT_IS_CHECKED));
   if (p == NULL || size > TOFT_MAX_REQUEST) return;
   toft_clear_freed(a, p, p + size);
   if (a->state & TOFT_REFUSING) return;

@@ -185,7 +185,7 @@ static int toft_is_profiled(const toft_state *a) {
 }
 
 /* Created on first use. NULL: no memory. */
-static TOFT_RARE toft_instruments *toft_instruments_get(toft_state *a) {
+static toft_instruments *toft_instruments_get(toft_state *a) {
   if (a->instruments != NULL) return a->instruments;
   toft_instruments *w = (toft_instruments *)malloc(sizeof *w);
   if (w == NULL) return NULL;
@@ -529,7 +529,7 @@ static TOFT_RARE int toft_set_metering(toft_state *a, int on) {
 }
 
 /* ops->set for a tag. */
-static TOFT_RARE int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length) {
+static int toft_apply_tag(toft_state *a, uint64_t number, const char *name, size_t length) {
   if ((a->state & TOFT_CLAIMED) && (a->instruments == NULL || !a->instruments->metered))
     return TOFT_EBUSY; /* the range would have no tag */
   int was_metered = a->instruments != NULL && a->instruments->metered;

@@ -64,7 +64,7 @@ TOFT_RARE int toft_on_refusal(toft_arena *head, toft_refusal_fn *fn, void *arg) 
   return toft_end_setting(a, TOFT_OK);
 }
 
-TOFT_RARE int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
+int toft_set_tag_budget(toft_arena *head, const char *path, uint64_t bytes) {
   int code;
   if (path == NULL || !toft_is_name(path, strlen(path))) return TOFT_EARG;
   toft_state *a = toft_begin_setting(head, "set_tag_budget", TOFT_CALLER(), &code);

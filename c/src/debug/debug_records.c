@@ -149,8 +149,10 @@ static int toft_debug_begin_call_slow(toft_state *a, const char *op, uintptr_t s
   memset(&f, 0, sizeof f);
   f.detected = call;
   f.kind = wrong ? TOFT_FOUND_WRONG_THREAD : TOFT_FOUND_TWO_THREADS;
-  if (!wrong) f.allocated = c->call;
-  if (wrong) f.allocated.thread = pinned;
+  if (wrong)
+    f.allocated.thread = pinned;
+  else
+    f.allocated = c->call;
   toft_report_intruder(a, &f);
   return 0;
 }
@@ -385,6 +387,7 @@ static int toft_verify_before_reuse(toft_state *a, const toft_block_header *b, u
     toft_record *r = &s->freed[s->count - 1];
     if (toft_verify_freed_range(a, r, r->start, r->end < to ? r->end : to) != TOFT_OK) code = TOFT_ECORRUPT;
     if (r->end > to) {
+      TOFT_ASSERT(r->start < to);
       r->start = to;
       break;
     }

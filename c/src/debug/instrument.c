@@ -49,14 +49,14 @@ static void *toft_subject_resize(toft_state *a, unsigned char *p, size_t old_siz
     return q;
   }
   int at_cursor = a->head.cursor != cursor && toft_epoch(a) == epoch;
-  uint64_t charge = at_cursor ? (uint64_t)(a->head.cursor - cursor) : new_round;
+  uint64_t least = at_cursor ? (uint64_t)(a->head.cursor - cursor) : new_round; /* of the new place's charge */
   /* Undone only if the provider has not freed the old place, which the caller keeps then. */
-  if (at_cursor && live == a->live + charge && toft_subject_exceeds(a, live)) {
+  if (at_cursor && live == a->live + least && toft_subject_exceeds(a, live)) {
     toft_rewind_beneath(i, cursor, epoch);
     return NULL;
   }
   toft_block_header *dedicated = toft_subject_dedicated(a, p);
-  if (dedicated != NULL && live == a->live + charge - dedicated->charge) toft_subject_forget(i);
+  if (dedicated != NULL && live < a->live + least) toft_subject_forget(i);
   (void)toft_subject_placed(i, q, align, cursor, live);
   return q;
 }
@@ -399,7 +399,7 @@ static const toft_arena_ops toft_wrapped_ops = {
 static const toft_subject_calls toft_subject_functions = {toft_wrapped_alloc, toft_subject_place, toft_subject_end,
                                                           toft_subject_predates};
 
-static TOFT_RARE void toft_instrument_init(toft_instrument *i, toft_arena *head) {
+static void toft_instrument_init(toft_instrument *i, toft_arena *head) {
   const toft_info_ops *t = (const toft_info_ops *)(const void *)head->ops;
   const toft_provider_info *info = toft_info_of(head);
   toft_state *a = &i->subject;

@@ -43,7 +43,7 @@ static void toft_json_flush(toft_json *j) {
   j->length = 0;
 }
 
-static TOFT_RARE void toft_json_bytes(toft_json *j, const char *s, size_t n) {
+static void toft_json_bytes(toft_json *j, const char *s, size_t n) {
   while (n != 0) {
     size_t part = toft_min(n, sizeof j->text - j->length);
     memcpy(j->text + j->length, s, part);

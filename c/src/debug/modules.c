@@ -30,7 +30,7 @@ typedef struct toft_module {
 } toft_module;
 
 /* The build id in the notes of a segment. */
-static TOFT_RARE void toft_module_read_notes(toft_module *m, const unsigned char *at, size_t size) {
+static void toft_module_read_notes(toft_module *m, const unsigned char *at, size_t size) {
   ElfW(Nhdr) note;
   while (size > sizeof note) {
     memcpy(&note, at, sizeof note);
@@ -93,7 +93,7 @@ static TOFT_RARE void toft_json_module(toft_json *j, const toft_module *m) {
 }
 
 /* No lock of the dynamic linker is held while they are written. */
-static TOFT_RARE void toft_json_modules(toft_json *j) {
+static void toft_json_modules(toft_json *j) {
   toft_module m;
   toft_json_key(j, "modules");
   toft_json_open(j, "[");

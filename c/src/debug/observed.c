@@ -86,7 +86,7 @@ static TOFT_RARE toft_state *toft_guard_created(toft_state *a) {
   return toft_create_from(guarded, 0);
 }
 
-TOFT_COLD static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_t switches) {
+static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_t switches) {
   int by_option = (switches & TOFT_SWITCHED_BY_OPTION) != 0;
   if ((switches & TOFT_PROCESS_HARDENED) && !by_option && (a = toft_guard_created(a)) == NULL) return NULL;
   toft_sync_in(a);
@@ -107,6 +107,7 @@ TOFT_COLD static TOFT_COLD toft_state *toft_observe_created(toft_state *a, size_
   return a;
 }
 
+/* TOFT_OK, or why no arena in this state accepts the setting. */
 static int toft_check_setting(const toft_state *a, uint32_t what, uint64_t value, const char *name, size_t name_len) {
   if (what < TOFT_SET_BUDGET || what > TOFT_SET_CHECKED) return TOFT_ENOSYS;
   if (what != TOFT_SET_BUDGET && (a->state & TOFT_IN_REGION)) return TOFT_ENOSYS;
@@ -132,13 +133,14 @@ static TOFT_COLD int toft_observe_set(toft_state *a, uint32_t what, uint64_t val
 
 /* ---- the table ---- */
 
+/* The end of an operation of an observed arena, or of a subject. */
 static void toft_end_observed(toft_state *a) {
   if (a->state & TOFT_IS_SUBJECT) toft_subjects->end(a);
   toft_set_limit(a);
   toft_debug_end_call(a);
 }
 
-/* Of a subject too, as the next. */
+/* These three serve a subject too. */
 static void *toft_alloc_observed(toft_state *a, size_t size, size_t align, uint32_t flags, uintptr_t site,
                                  uintptr_t caller) {
   int code;
@@ -229,8 +231,10 @@ static toft_cleanup *toft_observed_cleanup(toft_arena *head, void (*fn)(void *),
   toft_state *a = toft_state_of(head);
   if (!toft_debug_begin_call(a, "cleanup", TOFT_CALLER())) return NULL;
   toft_cleanup *made = toft_op_cleanup(head, fn, arg);
-  if (made != NULL) toft_check_soft_budget(a);
-  if (made != NULL) toft_set_limit(a);
+  if (made != NULL) {
+    toft_check_soft_budget(a);
+    toft_set_limit(a);
+  }
   toft_debug_end_call(a);
   return made;
 }
@@ -281,14 +285,10 @@ static void toft_observed_release(toft_arena *head) {
   toft_state *a = toft_state_of(head);
   if ((a->state & TOFT_CACHE_OWNED) || !toft_debug_begin_call(a, "release", TOFT_CALLER())) return;
   toft_sync_in(a);
-  if (!(a->state & TOFT_REFUSING)) {
-    toft_release_all(a);
-    return;
-  }
-  toft_report_not_released(a);
-  toft_set_limit(a);
-  toft_debug_end_call(a);
-  toft_report_failure(a, 0, 0, TOFT_EBUSY);
+  int refused = (a->state & TOFT_REFUSING) != 0;
+  if (refused) toft_report_not_released(a);
+  toft_release_slow(a);
+  if (refused) toft_debug_end_call(a);
 }
 
 static int toft_observed_query(const toft_arena *head, uint32_t what, uint64_t *value) {

@@ -64,7 +64,7 @@ static void toft_count_live(toft_profiled *p, size_t live, size_t drift) {
 /* ---- sums of arenas: instruments without cuts, with the live bytes of a tag in `detached` ---- */
 
 /* Without memory for a new tag its bytes are missing. */
-static TOFT_RARE void toft_sum_tags(toft_instruments *to, const toft_tag_entry *tags, size_t count, int live) {
+static void toft_sum_tags(toft_instruments *to, const toft_tag_entry *tags, size_t count, int live) {
   for (size_t i = 0; i < count; i++) {
     const toft_tag_entry *from = &tags[i];
     size_t tag = toft_tag_of(to, NULL, from->name, from->length, from->numbered ? &from->number : NULL);
@@ -74,8 +74,7 @@ static TOFT_RARE void toft_sum_tags(toft_instruments *to, const toft_tag_entry *
   }
 }
 
-static TOFT_RARE void toft_sum_phase(toft_instruments *to, const char *name, uint64_t entries, uint64_t allocated,
-                                     int64_t kept) {
+static void toft_sum_phase(toft_instruments *to, const char *name, uint64_t entries, uint64_t allocated, int64_t kept) {
   toft_phase_entry *e = toft_phase_named(to, name);
   if (e == NULL) return;
   e->entries += entries;
@@ -83,8 +82,8 @@ static TOFT_RARE void toft_sum_phase(toft_instruments *to, const char *name, uin
   e->kept += kept;
 }
 
-static TOFT_RARE void toft_sum_site(toft_instruments *to, const toft_tag_entry *tag, void *const *stack, size_t depth,
-                                    uintptr_t site, double count, double bytes) {
+static void toft_sum_site(toft_instruments *to, const toft_tag_entry *tag, void *const *stack, size_t depth,
+                          uintptr_t site, double count, double bytes) {
   size_t found = toft_tag_of(to, NULL, tag->name, tag->length, tag->numbered ? &tag->number : NULL);
   to->tag = found != SIZE_MAX ? found : 0;
   toft_sampled_site *s = found != SIZE_MAX ? toft_site_of(to, stack, depth, site) : NULL;
@@ -171,7 +170,7 @@ static void toft_profile_remove(toft_state *a) {
 
 /* ---- settings ---- */
 
-static TOFT_RARE int toft_read_process_meters(int *reports) {
+static int toft_read_process_meters(int *reports) {
   const char *path = toft_os_env("TOFT_PROFILE"), *on = toft_os_env("TOFT_PROFILE_SIGNAL");
   size_t budget = toft_os_env_number("TOFT_BUDGET", 0), number = toft_os_env_number("TOFT_PROFILE_SIGNAL", 0);
   *reports = budget != 0;
@@ -185,7 +184,7 @@ static TOFT_RARE int toft_read_process_meters(int *reports) {
          toft_process_meters.path != NULL;
 }
 
-static TOFT_RARE void toft_report_over_budget(void *arg, toft_arena *head, uint64_t live, uint64_t budget) {
+static void toft_report_over_budget(void *arg, toft_arena *head, uint64_t live, uint64_t budget) {
   toft_state *a = toft_observed_state(head);
   toft_report f;
   (void)arg;
@@ -236,8 +235,7 @@ static TOFT_RARE void toft_put_profile_path(toft_text_writer *t, const char *s) 
 }
 
 /* Adds up all records and the totals. */
-static TOFT_RARE void toft_profile_collect(toft_instruments *sum, toft_stats *stats, uint64_t *arenas,
-                                           uint64_t *released) {
+static void toft_profile_collect(toft_instruments *sum, toft_stats *stats, uint64_t *arenas, uint64_t *released) {
   memset(sum, 0, sizeof *sum);
   memset(stats, 0, sizeof *stats);
   if (!toft_lock_take_at_unload(&toft_profile_lock)) return;
@@ -294,7 +292,7 @@ static TOFT_RARE void toft_json_process(toft_json *j, uint64_t arenas, uint64_t 
 }
 
 /* Writes a file beside the path, which then gets its name: no reader sees a part of it. */
-static TOFT_RARE int toft_write_profile_alone(void) {
+static int toft_write_profile_alone(void) {
   char path[4096], temporary[4096 + 32];
   toft_text_writer p = {path, path + sizeof path - 1}, t = {temporary, temporary + sizeof temporary - 1};
   toft_instruments sum;

@@ -29,7 +29,7 @@ static size_t toft_quarantine_bytes;
 
 /* ---- the head of a released arena ---- */
 
-static TOFT_RARE void toft_report_use_after_release(toft_arena *head, const char *op, uintptr_t site) {
+static void toft_report_use_after_release(toft_arena *head, const char *op, uintptr_t site) {
   toft_report f;
   memset(&f, 0, sizeof f);
   f.kind = TOFT_FOUND_RELEASED;
@@ -124,7 +124,7 @@ static void toft_head_set_released(toft_arena *head) {
 
 /* ---- blocks ---- */
 
-static TOFT_RARE void toft_verify_quarantined(const toft_quarantined *d) {
+static void toft_verify_quarantined(const toft_quarantined *d) {
   unsigned char *from = d->block + d->readable, *end = d->block + d->size;
   toft_unpoison(from, d->size - d->readable);
   const unsigned char *at = from, *to = end;

@@ -104,7 +104,7 @@ static toft_named_site *toft_named_sites[256];
 TOFT_PER_THREAD uintptr_t toft_call_site_hint; /* site of the next call, set by toft_at */
 #define toft_call_site_hint TOFT_OWN(toft_call_site_hint)
 
-TOFT_RARE uintptr_t toft_site(const char *place) {
+uintptr_t toft_site(const char *place) {
   unsigned hash = 5381;
   size_t n = 0;
   while (place[n] != 0) hash = hash * 33 + (unsigned char)place[n++];
@@ -429,7 +429,7 @@ static const char *const toft_kind_names[] = {"",
                                               "overwritten-arena",
                                               "outside"};
 
-static TOFT_RARE void toft_json_site_call(toft_json *j, uintptr_t site) {
+static void toft_json_site_call(toft_json *j, uintptr_t site) {
   char name[TOFT_SITE_TEXT_MAX];
   toft_symbol s;
   memset(&s, 0, sizeof s);
@@ -463,7 +463,7 @@ static const char *toft_kind_name(const toft_report *f) {
 }
 
 /* The text has what the other members do not: no address, no thread, no place. */
-static TOFT_RARE void toft_json_finding(toft_json *j, const toft_report *f) {
+static void toft_json_finding(toft_json *j, const toft_report *f) {
   char text[TOFT_MESSAGE_MAX];
   toft_text_writer t = {text, text + sizeof text - 1};
   toft_report brief = *f;
@@ -527,7 +527,7 @@ static char *toft_copy_path(const char *name) {
   return copy;
 }
 
-static TOFT_RARE void toft_read_findings_file(const char *name, int expected) {
+static void toft_read_findings_file(const char *name, int expected) {
   if (name == NULL || *name == 0) {
     toft_findings_stream = expected ? 2 : 0;
   } else if (strcmp(name, "stderr") == 0 || strcmp(name, "/dev/stderr") == 0) {
@@ -548,7 +548,7 @@ static void toft_start_process_meters(void);
  * forked during the read does not have that thread, and reads again. */
 static size_t toft_switch_reader;
 
-static TOFT_RARE size_t toft_read_environment(void) {
+static size_t toft_read_environment(void) {
   int reports = 0;
   const char *v = toft_os_env("TOFT_CHECKED");
   size_t s = toft_is_on(v) ? 1 | TOFT_PROCESS_CHECKS : 1;
@@ -613,7 +613,7 @@ static TOFT_RARE void toft_print_finding(void *arg, const toft_finding *f) {
   if (toft_findings_file != NULL) toft_os_append(toft_findings_file, line, (size_t)(t.at - line));
 }
 
-static TOFT_RARE void toft_append_object(const toft_report *f) {
+static void toft_append_object(const toft_report *f) {
   toft_memory_sink m = {NULL, 0, 0};
   toft_json j = toft_json_to(toft_memory_write, &m);
   toft_json_finding(&j, f);

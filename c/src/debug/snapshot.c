@@ -184,7 +184,7 @@ static TOFT_RARE void toft_json_report(toft_snapshot_writer *writer, const toft_
 #define TOFT_SNAPSHOT_KNOWN (uint32_t)(TOFT_SNAPSHOT_CLEAR | TOFT_SNAPSHOT_DWARF | TOFT_SNAPSHOT_ADDRESSES)
 
 /* Copies the options; an older caller's structure is shorter, and the rest keeps its defaults. 0: they are invalid. */
-static TOFT_RARE int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_options *given) {
+static int toft_snapshot_read(toft_snapshot_options *o, const toft_snapshot_options *given) {
   if (given == NULL) return 1;
   if (given->size < 2 * sizeof(void *)) return 0;
   memcpy(o, given, toft_min(given->size, sizeof *o));
@@ -192,7 +192,7 @@ static TOFT_RARE int toft_snapshot_read(toft_snapshot_options *o, const toft_sna
   return (o->flags & ~TOFT_SNAPSHOT_KNOWN) == 0;
 }
 
-TOFT_RARE int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write_fn *write, void *arg) {
+int toft_snapshot(toft_arena *head, const toft_snapshot_options *given, toft_write_fn *write, void *arg) {
   toft_snapshot_options o = TOFT_SNAPSHOT_OPTIONS;
   if (!toft_snapshot_read(&o, given)) return TOFT_EARG;
   toft_snapshot_writer w;

@@ -61,7 +61,7 @@ static void toft_subject_moved(toft_instrument *i, uint64_t live) {
 static toft_block_header *toft_subject_placed(toft_instrument *i, unsigned char *p, size_t align, unsigned char *cursor,
                                               uint64_t live) {
   toft_state *a = &i->subject;
-  if (p != NULL && a->head.cursor == cursor && live != a->live) {
+  if (p != NULL && a->head.cursor == cursor && live > a->live) {
     toft_block_header *b = toft_subject_push(i, TOFT_BLOCK_DEDICATED);
     b->u.payload = a->state & TOFT_CLAIMED ? NULL : p; /* beside a range a block may hold several */
     toft_subject_charge(a, b, live - a->live);

@@ -106,7 +106,7 @@ typedef struct toft_dwarf {
 } toft_dwarf;
 
 /* Stores the address of a symbol in *function, a pointer of any type. */
-static TOFT_RARE int toft_dwarf_find(const toft_dwarf *d, const char *name, void *function) {
+static int toft_dwarf_find(const toft_dwarf *d, const char *name, void *function) {
   void *found = dlsym(d->library, name);
   memcpy(function, &found, sizeof found);
   return found != NULL;
@@ -137,7 +137,7 @@ static void toft_dwarf_close(toft_dwarf *d) {
 
 /* 0: libdw is missing or does not work. With MemorySanitizer it is not used, since memory written by an uninstrumented
  * library counts as uninitialised. */
-static TOFT_RARE int toft_dwarf_open(toft_dwarf *d) {
+static int toft_dwarf_open(toft_dwarf *d) {
   memset(d, 0, sizeof *d);
   if (toft_msan_unpoison != NULL) return 0;
   if (TOFT_HAS(dlopen) && TOFT_HAS(dlsym) && TOFT_HAS(dlclose))

@@ -296,7 +296,7 @@ static int toft_pool_check(const toft_pool_options *o) {
   return TOFT_OK;
 }
 
-TOFT_RARE int toft_pool_init(toft_pool *p, const toft_pool_options *given) {
+int toft_pool_init(toft_pool *p, const toft_pool_options *given) {
   toft_pool_options o = TOFT_POOL_OPTIONS;
   int code = toft_pool_close(p, TOFT_EARG);
   if (given == NULL || given->size < 2 * sizeof(size_t)) return code;

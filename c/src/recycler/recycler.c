@@ -168,7 +168,7 @@ static uint8_t toft_recycler_shares(toft_source *source) {
   return toft_is_limited(source) || toft_region_under(source) != NULL;
 }
 
-static TOFT_RARE int toft_recycler_init_as(toft_recycler *r, const toft_recycler_options *options, int checked) {
+static int toft_recycler_init_as(toft_recycler *r, const toft_recycler_options *options, int checked) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   int code = options == NULL ? TOFT_OK : toft_recycler_check(options);
   if (options != NULL && code == TOFT_OK) memcpy(&o, options, options->size);

@@ -124,7 +124,7 @@ static toft_recycler_shard *toft_sync_lock(toft_sync_recycler *r) {
   return s;
 }
 
-TOFT_RARE toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options) {
+toft_sync_recycler *toft_sync_recycler_create(const toft_recycler_options *options) {
   toft_recycler_options o = TOFT_RECYCLER_OPTIONS;
   toft_sync_recycler *r;
   toft_source *inner;

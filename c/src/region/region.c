@@ -250,8 +250,7 @@ static toft_region *toft_region_begin(toft_region_control *c) {
 
 /* Creates a region of o->max bytes at o->memory; NULL: in a new reservation of `reserved` bytes, at its first address
  * that is `residue` behind a multiple of `align`. */
-static TOFT_RARE toft_region *toft_region_create_in(const toft_region_options *o, size_t reserved, size_t align,
-                                                    size_t residue) {
+static toft_region *toft_region_create_in(const toft_region_options *o, size_t reserved, size_t align, size_t residue) {
   toft_region_control *c = (toft_region_control *)toft_os_heap_take(toft_round(sizeof *c, 64), 64);
   if (c == NULL) return NULL;
   memset(c, 0, sizeof *c);

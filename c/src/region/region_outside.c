@@ -92,7 +92,7 @@ static int toft_region_is_checked(const toft_region_control *c) {
 static int toft_region_has_checks(void) { return 1; }
 
 /* Without memory for the list of mappings nothing is reported. */
-static TOFT_RARE void toft_region_report_outside(const toft_region *r, uintptr_t site) {
+static void toft_region_report_outside(const toft_region *r, uintptr_t site) {
   toft_outside_scan s;
   if (!toft_region_is_checked(r->control)) return;
   memset(&s, 0, sizeof s);

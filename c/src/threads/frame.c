@@ -43,7 +43,7 @@ struct toft_frames {
 static uint64_t toft_last_frame_key; /* both: with toft_threads_lock */
 static toft_frames *toft_all_frames;
 
-TOFT_RARE toft_frames *toft_frames_create(uint32_t buffers, const toft_options *arenas) {
+toft_frames *toft_frames_create(uint32_t buffers, const toft_options *arenas) {
   if (buffers == 0 || buffers > TOFT_FRAMES_BUFFERS_MAX || !toft_options_are_valid(arenas)) return NULL;
   toft_frames *f = (toft_frames *)toft_os_heap_take(sizeof *f, 128);
   if (f == NULL) return NULL;

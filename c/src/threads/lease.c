@@ -204,7 +204,7 @@ int toft_lease_return(toft_leases *l, toft_lease lease) {
 
 /* ---- the cache ---- */
 
-TOFT_RARE toft_leases *toft_leases_create(const toft_lease_options *given) {
+toft_leases *toft_leases_create(const toft_lease_options *given) {
   toft_lease_options o = TOFT_LEASE_OPTIONS;
   if (given != NULL) {
     if (given->size < 2 * sizeof(void *)) return NULL;

@@ -368,7 +368,7 @@ static const toft_budget_calls toft_calls_of_shared = {
 
 TOFT_STATIC_ASSERT(shared, sizeof(toft_shared) <= TOFT_BLOCK_MIN);
 
-TOFT_RARE toft_shared *toft_shared_create(toft_source *source) {
+toft_shared *toft_shared_create(toft_source *source) {
   toft_source *inner = source != NULL ? source : &toft_heap_source;
   int in_region = toft_region_under(inner) != NULL;
   if (toft_region_refuses(inner, NULL)) return NULL;
