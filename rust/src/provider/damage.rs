@@ -17,12 +17,45 @@ pub struct Damage {
     pub bytes: [u8; SHOWN],
 }
 
+/// Whether each byte from `from` to `to` is `fill`.
+///
+/// # Safety
+/// The bytes are readable, and the program has no reference to them.
+pub unsafe fn is_filled(from: *const u8, to: *const u8, fill: u8) -> bool {
+    const WORD: usize = size_of::<usize>();
+    let size = to.addr() - from.addr();
+    let head = (from.addr().wrapping_neg() % WORD).min(size);
+    let tail = head + (size - head) / WORD * WORD;
+    let at = |i: usize| from.wrapping_add(i);
+    // SAFETY: the caller's contract.
+    let byte = |i: usize| unsafe { at(i).read_volatile() } == fill;
+    // SAFETY: as above. The words from `head` to `tail` are aligned.
+    let word = |i: usize| unsafe { at(i).cast::<usize>().read_volatile() } == usize::from_ne_bytes([fill; WORD]);
+    (0..head).all(byte) && (head..tail).step_by(WORD).all(word) && (tail..size).all(byte)
+}
+
 impl Damage {
-    /// Describes the bytes from `from` to `to` that differ from `expected`by address; `None`: none.
+    /// Describes the bytes from `from` to `to` that are not `fill`; `None`: none.
     ///
     /// # Safety
-    /// The bytes are readable, and the program has no reference to them.
-    pub unsafe fn of(
+    /// As [`is_filled`].
+    pub unsafe fn of(allocation: *const u8, from: *const u8, to: *const u8, fill: u8) -> Option<Damage> {
+        // SAFETY: the caller's contract.
+        unsafe {
+            if is_filled(from, to, fill) {
+                None
+            } else {
+                Damage::describe(allocation, from, to, &|_| fill)
+            }
+        }
+    }
+
+    /// Describes the bytes from `from` to `to` that differ from `expected` by address; `None`: none.
+    ///
+    /// # Safety
+    /// As [`is_filled`].
+    #[cold]
+    pub unsafe fn describe(
         allocation: *const u8,
         from: *const u8,
         to: *const u8,

@@ -19,7 +19,7 @@ impl Record {
     /// Finds a write after the free, and fills the bytes again.
     pub fn find_late_write(&self, from: *mut u8, to: *mut u8) -> Option<Fault> {
         // SAFETY: freed bytes of a block of the arena, which are not used.
-        let damage = unsafe { Damage::of(self.p, from, to, &|_| FREED_BYTE) }?;
+        let damage = unsafe { Damage::of(self.p, from, to, FREED_BYTE) }?;
         // SAFETY: as above. Each write is reported once.
         unsafe { from.write_bytes(FREED_BYTE, to.addr() - from.addr()) };
         Some(Fault::LateWrite { caller: self.caller, size: self.size, damage })

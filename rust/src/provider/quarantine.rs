@@ -102,7 +102,7 @@ impl Quarantined {
     fn fault(&self) -> Option<Fault> {
         let (base, end) = (self.base.as_ptr(), self.base.as_ptr().wrapping_add(self.size));
         // SAFETY: the block is exclusively this entry's.
-        let damage = |p| unsafe { Damage::of(p, base, end, &|_| FREED_BYTE) };
+        let damage = |p| unsafe { Damage::of(p, base, end, FREED_BYTE) };
         let address = damage(base)?.offset as usize + base.addr();
         let within = |record: &&Record| record.start.addr() <= address && address < record.end.addr();
         let (caller, size, p) = match self.records.iter().find(within) {

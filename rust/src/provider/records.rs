@@ -7,7 +7,7 @@ use core::mem::size_of;
 use core::ptr::NonNull;
 
 use super::caller::Caller;
-use super::damage::Damage;
+use super::damage::{is_filled, Damage};
 use super::instrument_types::{Fault, Instruments, Own, Record};
 use super::state::*;
 use crate::base::abi_types as abi;
@@ -390,14 +390,17 @@ impl RawArena {
 impl Record {
     /// Finds a write in a red zone; the one in front has precedence.
     pub(super) fn find_damage(&self, number: usize) -> Option<Damage> {
-        let number = (number ^ MASK).to_ne_bytes();
-        let at = self.p.addr() - REDZONE;
-        let expected = |address: usize| number.get(address.wrapping_sub(at)).copied().unwrap_or(REDZONE_BYTE);
-        let end = self.p.wrapping_add(self.size);
-        // SAFETY: the record's bytes; no reference to the red zones exists.
+        let (number, zone) = (number ^ MASK, self.p.wrapping_sub(REDZONE));
+        let expected = |at: usize| *number.to_ne_bytes().get(at.wrapping_sub(zone.addr())).unwrap_or(&REDZONE_BYTE);
+        // SAFETY: the record's bytes; no reference to the red zones exists. Both are multiples of 8.
         unsafe {
-            Damage::of(self.p, self.start, self.p, &expected)
-                .or_else(|| Damage::of(self.p, end, self.end, &|_| REDZONE_BYTE))
+            let intact = zone.cast::<usize>().read_volatile() == number
+                && is_filled(self.start, zone, REDZONE_BYTE)
+                && is_filled(zone.add(NUMBER), self.p, REDZONE_BYTE);
+            match intact {
+                true => Damage::of(self.p, self.p.add(self.size), self.end, REDZONE_BYTE),
+                false => Damage::describe(self.p, self.start, self.p, &expected),
+            }
         }
     }
 }

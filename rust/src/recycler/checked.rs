@@ -37,15 +37,15 @@ impl Object {
     fn find_damage(&self) -> Option<Fault> {
         // SAFETY: the object's bytes; no reference to the red zones exists.
         let damage = unsafe {
-            Damage::of(self.p, self.start, self.p, &|_| REDZONE_BYTE)
-                .or_else(|| Damage::of(self.p, self.p.add(self.size), self.end, &|_| REDZONE_BYTE))
+            Damage::of(self.p, self.start, self.p, REDZONE_BYTE)
+                .or_else(|| Damage::of(self.p, self.p.add(self.size), self.end, REDZONE_BYTE))
         };
         Some(Fault::Corrupt { caller: self.caller(), size: self.size, damage: damage? })
     }
 
     fn find_late_write(&self) -> Option<Fault> {
         // SAFETY: the object was freed, and its bytes are not used.
-        let damage = unsafe { Damage::of(self.p, self.start, self.end, &|_| FREED_BYTE) };
+        let damage = unsafe { Damage::of(self.p, self.start, self.end, FREED_BYTE) };
         Some(Fault::LateWrite { caller: self.caller(), size: self.size, damage: damage? })
     }
 }

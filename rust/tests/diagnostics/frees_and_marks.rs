@@ -4,6 +4,26 @@
 use super::*;
 
 #[test]
+fn a_write_to_any_byte_of_freed_memory_is_found() {
+    let mut arena = checked();
+    for size in if MIRI { 13..14 } else { 1..41 } {
+        for offset in 0..size {
+            for by_reset in [true, false] {
+                let p = arena.alloc_layout(layout(size, 1)).as_ptr();
+                match by_reset {
+                    true => arena.reset(),
+                    false => unsafe { abi::free(arena.as_raw(), p, size) },
+                }
+                unsafe { p.add(offset).write(1) };
+                arena.reset();
+                let found = arena.findings();
+                assert!(matches!(found[..], [Finding::LateWrite { offset: at, .. }] if at == offset as isize));
+            }
+        }
+    }
+}
+
+#[test]
 fn late_writes_are_reported_when_the_memory_is_used_again() {
     let mut arena = checked();
     let mark = arena.mark();
